@@ -1,0 +1,235 @@
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// A Builder fills a [Trace]. Use one per output, from one goroutine.
+type Builder struct {
+	t     *Trace
+	diags *Diags
+	pos   Pos
+	// names of the arguments that keep the true interval of a moved slice
+	trueStart, trueEnd Sym
+}
+
+// NewBuilder returns an empty Builder that shares the readers' symbols and
+// arguments, and reports to diags.
+func NewBuilder(syms *Symbols, args *Args, diags *Diags) *Builder {
+	return &Builder{
+		t: &Trace{
+			Syms: syms, Args: args,
+			Tracks: make([]Track, 1), Slices: make([]Slice, 1), About: make([]SubjectID, 1),
+			Subjects: make([]Subject, 1), Clocks: make([]Clock, 1),
+		},
+		diags:     diags,
+		trueStart: syms.Intern("true_start_ns"),
+		trueEnd:   syms.Intern("true_end_ns"),
+	}
+}
+
+// Grow makes room for n more slices.
+func (b *Builder) Grow(n int) {
+	b.t.Slices = slices.Grow(b.t.Slices, n)
+	b.t.About = slices.Grow(b.t.About, n)
+}
+
+// SetPos says where in the inputs the events that follow come from.
+func (b *Builder) SetPos(p Pos) { b.pos = p }
+
+// Intern returns the symbol of s.
+func (b *Builder) Intern(s string) Sym { return b.t.Syms.Intern(s) }
+
+// Args returns the arena for the arguments of events.
+func (b *Builder) Args() *Args { return b.t.Args }
+
+// Attribute adds to the description of the whole trace.
+func (b *Builder) Attribute(key, value string) {
+	b.t.Attributes = append(b.t.Attributes, Attribute{key, value})
+}
+
+// Track adds a track.
+func (b *Builder) Track(t Track) TrackID {
+	b.t.Tracks = append(b.t.Tracks, t)
+	return TrackID(len(b.t.Tracks) - 1)
+}
+
+// Clock adds a clock.
+func (b *Builder) Clock(c Clock) ClockID {
+	b.t.Clocks = append(b.t.Clocks, c)
+	return ClockID(len(b.t.Clocks) - 1)
+}
+
+// Sync adds a relation of two clocks.
+func (b *Builder) Sync(s Sync) { b.t.Syncs = append(b.t.Syncs, s) }
+
+// Subject adds something that slices can be about.
+func (b *Builder) Subject(s Subject) SubjectID {
+	b.t.Subjects = append(b.t.Subjects, s)
+	return SubjectID(len(b.t.Subjects) - 1)
+}
+
+// Slice adds a slice. One that ends before it starts is kept with no duration,
+// its true times in its arguments, and counted.
+func (b *Builder) Slice(s Slice, about SubjectID) SliceID {
+	if s.Dur < 0 {
+		b.report(DataLoss, "negative-duration", fmt.Sprintf("slice %q ends %s before it starts; drawn with no duration",
+			b.t.Syms.Name(s.Name), FormatDuration(-s.Dur)))
+		s.Args = b.keepTrue(s.Args, s.Time, s.End())
+		s.Dur = 0
+	}
+	b.t.Slices = append(b.t.Slices, s)
+	b.t.About = append(b.t.About, about)
+	return SliceID(len(b.t.Slices) - 1)
+}
+
+// Child adds a slice inside the slice parent, on the same track. Where it
+// reaches over its parent it is cut, and its true times stay in its arguments.
+// Producers whose clock has a coarse grid (SGLang: 256 ns) overreach normally.
+func (b *Builder) Child(parent SliceID, s Slice, about SubjectID) SliceID {
+	id := b.Slice(s, about)
+	p, c := b.t.Slices[parent], &b.t.Slices[id]
+	c.Track = p.Track
+	b.cut(c, max(c.Time, p.Time), min(c.End(), p.End()))
+	return id
+}
+
+// SliceAt returns a slice added before.
+func (b *Builder) SliceAt(id SliceID) Slice { return b.t.Slices[id] }
+
+// Instant adds a point event.
+func (b *Builder) Instant(i Instant) { b.t.Instants = append(b.t.Instants, i) }
+
+// Sample adds a value of a counter.
+func (b *Builder) Sample(s Sample) { b.t.Samples = append(b.t.Samples, s) }
+
+// Flow adds an arrow; one that lacks an end is counted and left out.
+func (b *Builder) Flow(f Flow) {
+	if f.From == 0 || f.To == 0 || f.From == f.To {
+		b.report(DataLoss, "flow-without-end", "arrow "+b.t.Syms.Name(f.Name)+" has no slice at one end; left out")
+		return
+	}
+	b.t.Flows = append(b.t.Flows, f)
+}
+
+func (b *Builder) report(s Severity, code, msg string) {
+	b.diags.Add(Diag{Severity: s, Code: code, Pos: b.pos, Msg: msg})
+}
+
+// keepTrue returns args with the true interval of a moved slice in front.
+func (b *Builder) keepTrue(args ArgsID, from, to Time) ArgsID {
+	list := ArgList(nil).Int(b.trueStart, int64(from)).Int(b.trueEnd, int64(to)).Extend(args)
+	id, ok := b.t.Args.Put(list)
+	if !ok {
+		return args
+	}
+	return id
+}
+
+// cut changes s to [from, to), or to no duration at from if that is empty.
+func (b *Builder) cut(s *Slice, from, to Time) {
+	to = max(from, to)
+	if from == s.Time && to == s.End() {
+		return
+	}
+	s.Args = b.keepTrue(s.Args, s.Time, s.End())
+	s.Time, s.Dur = from, int64(to-from)
+}
+
+// Finish orders all tables, makes the slices of every track nest and returns
+// the trace. The Builder must not be used afterwards.
+func (b *Builder) Finish() *Trace {
+	b.orderSlices()
+	for from := 1; from < len(b.t.Slices); {
+		to := from + 1
+		for to < len(b.t.Slices) && b.t.Slices[to].Track == b.t.Slices[from].Track {
+			to++
+		}
+		b.nest(b.t.Slices[from:to])
+		from = to
+	}
+	slices.SortStableFunc(b.t.Instants, func(x, y Instant) int {
+		return cmp.Or(cmp.Compare(x.Track, y.Track), cmp.Compare(x.Time, y.Time))
+	})
+	slices.SortStableFunc(b.t.Samples, func(x, y Sample) int {
+		return cmp.Or(cmp.Compare(x.Track, y.Track), cmp.Compare(x.Time, y.Time))
+	})
+	return b.t
+}
+
+// orderSlices sorts slices by track, time and falling duration, and renames
+// them in the flows. Tracks are ordered by counting, so that the comparison
+// sort sees one track at a time, and none that was filled in order.
+func (b *Builder) orderSlices() {
+	n := len(b.t.Slices)
+	at := make([]uint32, len(b.t.Tracks)+1)
+	for i := range b.t.Slices[1:] {
+		at[b.t.Slices[i+1].Track+1]++
+	}
+	at[0] = 1
+	for i := 1; i < len(at); i++ {
+		at[i] += at[i-1]
+	}
+	order := make([]SliceID, n)
+	for i := 1; i < n; i++ {
+		track := b.t.Slices[i].Track
+		order[at[track]] = SliceID(i)
+		at[track]++
+	}
+	before := func(x, y SliceID) int {
+		p, q := &b.t.Slices[x], &b.t.Slices[y]
+		return cmp.Or(cmp.Compare(p.Time, q.Time), cmp.Compare(q.Dur, p.Dur), cmp.Compare(x, y))
+	}
+	for from := uint32(1); from < uint32(n); {
+		to := at[b.t.Slices[order[from]].Track]
+		if group := order[from:to]; !slices.IsSortedFunc(group, before) {
+			slices.SortFunc(group, before)
+		}
+		from = to
+	}
+	b.permute(order)
+}
+
+// permute puts slice order[i] at place i.
+func (b *Builder) permute(order []SliceID) {
+	sorted := make([]Slice, len(order))
+	about := make([]SubjectID, len(order))
+	place := make([]SliceID, len(order))
+	for i, old := range order {
+		sorted[i], about[i], place[old] = b.t.Slices[old], b.t.About[old], SliceID(i)
+	}
+	b.t.Slices, b.t.About = sorted, about
+	for i := range b.t.Flows {
+		f := &b.t.Flows[i]
+		f.From, f.To = place[f.From], place[f.To]
+	}
+}
+
+// nest makes the slices of one track, ordered by time, nest. Of two that
+// overlap in part, the later one is cut where less is lost: at its end, as a
+// child that overhangs, or at its start, as a sibling that begins too early.
+func (b *Builder) nest(track []Slice) {
+	var open []*Slice
+	for i := range track {
+		s := &track[i]
+		for {
+			for len(open) > 0 && open[len(open)-1].End() <= s.Time {
+				open = open[:len(open)-1]
+			}
+			if len(open) == 0 {
+				break
+			}
+			top := open[len(open)-1]
+			overlap, overhang := top.End()-max(s.Time, top.Time), s.End()-top.End()
+			if overhang > 0 && overlap <= overhang {
+				b.cut(s, top.End(), s.End())
+				continue
+			}
+			b.cut(s, max(s.Time, top.Time), min(s.End(), top.End()))
+			break
+		}
+		open = append(open, s)
+	}
+}

@@ -1,0 +1,122 @@
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Severity orders diagnostics by what they mean for the result.
+type Severity uint8
+
+const (
+	Info     Severity = iota // worth knowing
+	Notice                   // the input is unusual, the result is whole
+	DataLoss                 // part of the input is not in the result, or not as it was
+	Error                    // an input could not be used at all
+)
+
+// String returns the word that messages print.
+func (s Severity) String() string {
+	return [...]string{"info", "notice", "data loss", "error"}[s]
+}
+
+// A Pos is a place in an input: line (1-based) where the format has lines, else
+// the byte offset in the decompressed stream. -1 is unknown.
+type Pos struct {
+	File   string
+	Line   int64
+	Offset int64
+}
+
+// String prints file:line, file+offset or file.
+func (p Pos) String() string {
+	switch {
+	case p.Line > 0:
+		return p.File + ":" + strconv.FormatInt(p.Line, 10)
+	case p.Offset >= 0:
+		return p.File + "+" + strconv.FormatInt(p.Offset, 10)
+	default:
+		return p.File
+	}
+}
+
+// Compare orders positions by file, line, offset.
+func (p Pos) Compare(o Pos) int {
+	return cmp.Or(strings.Compare(p.File, o.File), cmp.Compare(p.Line, o.Line), cmp.Compare(p.Offset, o.Offset))
+}
+
+// A Diag describes the data; importing goes on after it. Count tells how many
+// times the same thing was met; Pos and Msg are those of the first.
+type Diag struct {
+	Severity Severity
+	Code     string // stable, kebab-case: "otlp-truncated"
+	Pos      Pos
+	Msg      string
+	Count    int
+}
+
+// String prints position, severity, message, code and count on one line.
+func (d Diag) String() string {
+	s := fmt.Sprintf("%s: %s: %s [%s]", d.Pos, d.Severity, d.Msg, d.Code)
+	if d.Count > 1 {
+		s += fmt.Sprintf(" (%d times; this is the first)", d.Count)
+	}
+	return s
+}
+
+// Diags collects diagnostics: one entry per code and file, with a count. It is
+// safe for concurrent use; the zero value is empty.
+type Diags struct {
+	mu   sync.Mutex
+	list []Diag
+}
+
+// Add counts d. Of all diagnostics with the same code and file, the one with
+// the lowest position is kept, whatever the order of the calls.
+func (l *Diags) Add(d Diag) {
+	if d.Count == 0 {
+		d.Count = 1
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.list {
+		have := &l.list[i]
+		if have.Code != d.Code || have.Pos.File != d.Pos.File {
+			continue
+		}
+		d.Count += have.Count
+		if c := d.Pos.Compare(have.Pos); c > 0 || c == 0 && d.Msg >= have.Msg {
+			d.Pos, d.Msg = have.Pos, have.Msg
+		}
+		d.Severity = max(d.Severity, have.Severity)
+		*have = d
+		return
+	}
+	l.list = append(l.list, d)
+}
+
+// All returns the diagnostics ordered by file, position and code.
+func (l *Diags) All() []Diag {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := slices.Clone(l.list)
+	slices.SortFunc(out, func(a, b Diag) int {
+		return cmp.Or(a.Pos.Compare(b.Pos), strings.Compare(a.Code, b.Code))
+	})
+	return out
+}
+
+// Worst returns the highest severity met, Info if there is none.
+func (l *Diags) Worst() Severity {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	worst := Info
+	for i := range l.list {
+		worst = max(worst, l.list[i].Severity)
+	}
+	return worst
+}

@@ -1,0 +1,99 @@
+package trace
+
+import "sync"
+
+// Sym is an interned string; 0 is the empty string. The number of a Sym depends
+// on the order in which goroutines met the strings, so it must never decide an
+// order or reach an output: compare the strings.
+type Sym uint32
+
+// Symbols interns strings. It is safe for concurrent use; a goroutine that
+// interns a lot puts a [SymbolCache] in front of it.
+type Symbols struct {
+	mu    sync.RWMutex
+	index map[string]Sym
+	names []string
+}
+
+// NewSymbols returns a table that holds only the empty string.
+func NewSymbols() *Symbols {
+	return &Symbols{index: map[string]Sym{"": 0}, names: []string{""}}
+}
+
+// Intern returns the symbol of s.
+func (t *Symbols) Intern(s string) Sym {
+	t.mu.RLock()
+	sym, ok := t.index[s]
+	t.mu.RUnlock()
+	if ok {
+		return sym
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if sym, ok := t.index[s]; ok {
+		return sym
+	}
+	sym = Sym(len(t.names))
+	t.names = append(t.names, s)
+	t.index[s] = sym
+	return sym
+}
+
+// Name returns the string of sym.
+func (t *Symbols) Name(sym Sym) string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.names[sym]
+}
+
+// Lookup returns the symbol of s if it was interned before.
+func (t *Symbols) Lookup(s string) (Sym, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	sym, ok := t.index[s]
+	return sym, ok
+}
+
+// Len returns the number of symbols, the empty string included.
+func (t *Symbols) Len() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.names)
+}
+
+// Names returns a snapshot of all strings, indexed by Sym. It must not be
+// modified.
+func (t *Symbols) Names() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.names[:len(t.names):len(t.names)]
+}
+
+// A SymbolCache makes interning from one goroutine lock-free for strings that
+// it has met before. It is not safe for concurrent use.
+type SymbolCache struct {
+	table *Symbols
+	local map[string]Sym
+}
+
+// NewSymbolCache returns a cache in front of t.
+func NewSymbolCache(t *Symbols) *SymbolCache {
+	return &SymbolCache{table: t, local: make(map[string]Sym)}
+}
+
+// maxCached bounds a cache: past it new strings go to the shared table alone.
+// Names repeat, so a reader that meets more distinct ones is being fed noise.
+const maxCached = 1 << 16
+
+// Intern returns the symbol of b; b is copied if it is new.
+func (c *SymbolCache) Intern(b []byte) Sym {
+	if sym, ok := c.local[string(b)]; ok {
+		return sym
+	}
+	s := string(b)
+	sym := c.table.Intern(s)
+	if len(c.local) < maxCached {
+		c.local[s] = sym
+	}
+	return sym
+}

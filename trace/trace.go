@@ -1,0 +1,203 @@
+package trace
+
+import "strconv"
+
+// Indexes into the tables of a [Trace]; 0 is none.
+type (
+	TrackID   uint32
+	SliceID   uint32
+	ClockID   uint32
+	SubjectID uint32
+)
+
+// A Slice is an interval on a track.
+type Slice struct {
+	Time  Time
+	Dur   int64 // ns, >= 0
+	Track TrackID
+	Name  Sym
+	Cat   Sym
+	Args  ArgsID
+}
+
+// End returns the instant at which s ends.
+func (s Slice) End() Time { return s.Time + Time(s.Dur) }
+
+// An Instant is a point event on a track.
+type Instant struct {
+	Time  Time
+	Track TrackID
+	Name  Sym
+	Args  ArgsID
+}
+
+// A Sample is the value of a counter track from Time on.
+type Sample struct {
+	Time  Time
+	Value float64
+	Track TrackID
+}
+
+// A Flow is an arrow from one slice to another. Every edge is its own flow;
+// ids of the inputs never survive, so that inputs cannot be cross-linked.
+type Flow struct {
+	From, To SliceID
+	Name     Sym
+}
+
+// TrackKind says what a track stands for.
+type TrackKind uint8
+
+const (
+	KindGroup   TrackKind = iota // a heading without events of its own
+	KindHost                     // a machine
+	KindProcess                  // a process, with its rank where known
+	KindThread                   // a thread or one of its lanes
+	KindStream                   // a GPU stream
+	KindRequest                  // one request
+	KindCounter                  // a counter; holds samples only
+)
+
+// A Track is a row, or a group of rows, of the timeline.
+type Track struct {
+	Parent   TrackID
+	Kind     TrackKind
+	Name     Sym
+	Host     Sym
+	PID, TID int64 // as the producer reported them; 0 is unknown
+	Rank     Rank
+	Clock    ClockID
+	Order    int32 // among the children of Parent, ascending
+	Desc     Sym   // where the track comes from, for the viewer's help popup
+	Unit     Sym   // of a counter
+}
+
+// A Rank is the place of a process in its parallel groups. -1 is unknown: a
+// missing rank is not rank 0.
+type Rank struct {
+	TP, PP, DP, EP int16
+	Global         int32
+}
+
+// NoRank is a Rank of which nothing is known.
+var NoRank = Rank{-1, -1, -1, -1, -1}
+
+// String prints the known parts as TP0-PP1-DP2-EP3, else "rank N", else "".
+func (r Rank) String() string {
+	var b []byte
+	for _, p := range [...]struct {
+		name string
+		n    int16
+	}{{"TP", r.TP}, {"PP", r.PP}, {"DP", r.DP}, {"EP", r.EP}} {
+		if p.n < 0 {
+			continue
+		}
+		if len(b) > 0 {
+			b = append(b, '-')
+		}
+		b = strconv.AppendInt(append(b, p.name...), int64(p.n), 10)
+	}
+	if len(b) == 0 && r.Global >= 0 {
+		b = strconv.AppendInt(append(b, "rank "...), int64(r.Global), 10)
+	}
+	return string(b)
+}
+
+// Compare orders ranks by DP, PP, TP, EP, Global: the order in which people
+// lay out a deployment.
+func (r Rank) Compare(o Rank) int {
+	for _, d := range [...]int32{
+		int32(r.DP) - int32(o.DP), int32(r.PP) - int32(o.PP),
+		int32(r.TP) - int32(o.TP), int32(r.EP) - int32(o.EP), r.Global - o.Global,
+	} {
+		if d != 0 {
+			return int(d)
+		}
+	}
+	return 0
+}
+
+// A Clock is a source of time stamps.
+type Clock struct {
+	Domain Sym // "unix", "monotonic", ...
+	Host   Sym
+	Input  Sym
+}
+
+// SyncWhy says how the relation of two clocks is known, best first.
+type SyncWhy uint8
+
+const (
+	SyncGiven    SyncWhy = iota // by the user
+	SyncRecorded                // by the producer
+	SyncMatched                 // from events seen on both clocks
+	SyncAssumed                 // nothing is known: taken as equal
+)
+
+// String returns the word that reports print.
+func (w SyncWhy) String() string {
+	return [...]string{"given", "recorded", "matched", "assumed"}[w]
+}
+
+// A Sync relates two clocks: time on B = time on A + Offset (ns), give or take
+// Bound, drifting by DriftPPB parts per billion.
+type Sync struct {
+	A, B          ClockID
+	Offset, Bound int64
+	DriftPPB      int64
+	Why           SyncWhy
+	Matches       int
+}
+
+// A Subject is what events on several tracks are about, a request as a rule:
+// viewers colour all of its events alike, and all of them show its Args.
+type Subject struct {
+	ID   Sym
+	Args ArgsID
+}
+
+// A Trace is a finished model. Slices are ordered by track, then time, then
+// longest first, and nest; instants and samples by track, then time. Index 0 of
+// Tracks, Slices, Subjects and Clocks is reserved.
+type Trace struct {
+	Syms     *Symbols
+	Args     *Args
+	Tracks   []Track
+	Slices   []Slice
+	About    []SubjectID // of each slice; parallel to Slices
+	Subjects []Subject
+	Instants []Instant
+	Samples  []Sample
+	Flows    []Flow
+	Clocks   []Clock
+	Syncs    []Sync
+	// Attributes describe the trace as a whole (tool version, inputs).
+	Attributes []Attribute
+}
+
+// An Attribute is one key and value of a trace's description.
+type Attribute struct{ Key, Value string }
+
+// Bounds returns the first and the last instant of the trace; ok is false when
+// it has no events.
+func (t *Trace) Bounds() (from, to Time, ok bool) {
+	add := func(a, b Time) {
+		if !ok || a < from {
+			from = a
+		}
+		if !ok || b > to {
+			to = b
+		}
+		ok = true
+	}
+	for i := range t.Slices[1:] {
+		add(t.Slices[i+1].Time, t.Slices[i+1].End())
+	}
+	for i := range t.Instants {
+		add(t.Instants[i].Time, t.Instants[i].Time)
+	}
+	for i := range t.Samples {
+		add(t.Samples[i].Time, t.Samples[i].Time)
+	}
+	return from, to, ok
+}

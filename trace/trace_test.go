@@ -1,0 +1,234 @@
+package trace
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unsafe"
+)
+
+// The sizes of the tables' rows decide how many events fit into memory.
+func TestSizes(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		got, want uintptr
+	}{
+		{"Slice", unsafe.Sizeof(Slice{}), 32},
+		{"Instant", unsafe.Sizeof(Instant{}), 24},
+		{"Sample", unsafe.Sizeof(Sample{}), 24},
+		{"Flow", unsafe.Sizeof(Flow{}), 12},
+		{"Rank", unsafe.Sizeof(Rank{}), 12},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s has %d bytes, want %d", c.name, c.got, c.want)
+		}
+	}
+}
+
+func TestRankString(t *testing.T) {
+	for _, c := range []struct {
+		rank Rank
+		want string
+	}{
+		{NoRank, ""},
+		{Rank{0, 1, 2, 3, -1}, "TP0-PP1-DP2-EP3"},
+		{Rank{-1, -1, 4, -1, 9}, "DP4"},
+		{Rank{-1, -1, -1, -1, 7}, "rank 7"},
+	} {
+		if got := c.rank.String(); got != c.want {
+			t.Errorf("%+v prints %q, want %q", c.rank, got, c.want)
+		}
+	}
+}
+
+func newBuilder() (*Builder, *Diags) {
+	var d Diags
+	return NewBuilder(NewSymbols(), NewArgs(), &d), &d
+}
+
+func interval(s Slice) [2]int64 { return [2]int64{int64(s.Time), int64(s.End())} }
+
+func TestFinishNests(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		in, want [][2]int64
+	}{
+		{"overhanging child is cut at its end", [][2]int64{{0, 100}, {50, 101}}, [][2]int64{{0, 100}, {50, 100}}},
+		{"early sibling is cut at its start", [][2]int64{{0, 100}, {99, 200}}, [][2]int64{{0, 100}, {100, 200}}},
+		{"child follows a sibling that moved", [][2]int64{{0, 100}, {90, 200}, {95, 98}}, [][2]int64{{0, 100}, {100, 200}, {100, 100}}},
+		{"equal starts: longest first", [][2]int64{{0, 10}, {0, 30}, {0, 20}}, [][2]int64{{0, 30}, {0, 20}, {0, 10}}},
+		{"touching slices stay", [][2]int64{{0, 10}, {10, 20}, {20, 20}}, [][2]int64{{0, 10}, {10, 20}, {20, 20}}},
+		{"out of order", [][2]int64{{20, 30}, {0, 10}}, [][2]int64{{0, 10}, {20, 30}}},
+	} {
+		b, _ := newBuilder()
+		track := b.Track(Track{Kind: KindThread})
+		for _, iv := range c.in {
+			b.Slice(Slice{Time: Time(iv[0]), Dur: iv[1] - iv[0], Track: track}, 0)
+		}
+		tr := b.Finish()
+		if err := Validate(tr); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		var got [][2]int64
+		for _, s := range tr.Slices[1:] {
+			got = append(got, interval(s))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestCutSliceKeepsTrueTimes(t *testing.T) {
+	b, _ := newBuilder()
+	track := b.Track(Track{Kind: KindThread})
+	key := b.Intern("k")
+	args, _ := b.Args().Put(ArgList(nil).String(key, "v"))
+	p := b.Slice(Slice{Time: 100, Dur: 100, Track: track}, 0)
+	b.Child(p, Slice{Time: 90, Dur: 200, Args: args}, 0)
+	tr := b.Finish()
+	s := tr.Slices[2]
+	if interval(s) != [2]int64{100, 200} {
+		t.Fatalf("child is %v", interval(s))
+	}
+	got := map[string]int64{}
+	for a := range tr.Args.All(s.Args) {
+		if a.Kind == ArgInt {
+			got[tr.Syms.Name(a.Key)] = a.Int()
+		}
+	}
+	if got["true_start_ns"] != 90 || got["true_end_ns"] != 290 {
+		t.Errorf("true times are %v", got)
+	}
+	if a, ok := tr.Args.Find(s.Args, key); !ok || string(a.Bytes()) != "v" {
+		t.Errorf("own arguments are lost")
+	}
+}
+
+func TestNegativeDurationIsCounted(t *testing.T) {
+	b, d := newBuilder()
+	track := b.Track(Track{Kind: KindThread})
+	b.Slice(Slice{Time: 10, Dur: -3, Track: track}, 0)
+	if err := Validate(b.Finish()); err != nil {
+		t.Error(err)
+	}
+	if all := d.All(); len(all) != 1 || all[0].Code != "negative-duration" || all[0].Severity != DataLoss {
+		t.Errorf("diagnostics: %v", all)
+	}
+}
+
+// Any set of intervals becomes a valid model, and no slice is lost.
+func TestFinishIsAlwaysValid(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		b, _ := newBuilder()
+		tracks := []TrackID{b.Track(Track{Kind: KindThread}), b.Track(Track{Kind: KindThread})}
+		n := 2 + r.IntN(40)
+		for range n {
+			b.Slice(Slice{Time: Time(r.Int64N(60)), Dur: r.Int64N(40) - 2, Track: tracks[r.IntN(2)]}, 0)
+		}
+		for range 5 {
+			b.Flow(Flow{From: SliceID(r.IntN(n + 1)), To: SliceID(r.IntN(n + 1))})
+		}
+		tr := b.Finish()
+		if err := Validate(tr); err != nil {
+			t.Fatal(err)
+		}
+		if len(tr.Slices) != n+1 {
+			t.Fatalf("%d slices of %d", len(tr.Slices)-1, n)
+		}
+	}
+}
+
+func TestFlowsFollowTheirSlices(t *testing.T) {
+	b, _ := newBuilder()
+	track := b.Track(Track{Kind: KindThread})
+	late := b.Slice(Slice{Time: 50, Dur: 1, Track: track}, 0)
+	early := b.Slice(Slice{Time: 1, Dur: 1, Track: track}, 0)
+	b.Flow(Flow{From: early, To: late})
+	tr := b.Finish()
+	f := tr.Flows[0]
+	if tr.Slices[f.From].Time != 1 || tr.Slices[f.To].Time != 50 {
+		t.Errorf("flow goes from %d to %d", tr.Slices[f.From].Time, tr.Slices[f.To].Time)
+	}
+}
+
+func TestArgsRoundTrip(t *testing.T) {
+	syms, args := NewSymbols(), NewArgs()
+	k := func(s string) Sym { return syms.Intern(s) }
+	base, _ := args.Put(ArgList(nil).Uint(k("big"), 1<<63+5))
+	list := ArgList(nil).String(k("s"), "text").Int(k("i"), -7).Float(k("f"), 0.5).Bool(k("b"), true)
+	list = list.Array(k("a"), ArgList(nil).Int(0, 1).String(0, "x"))
+	list = list.Dict(k("d"), ArgList(nil).Int(k("in"), 2)).Extend(base)
+	id, ok := args.Put(list)
+	if !ok {
+		t.Fatal("list was refused")
+	}
+	var got []string
+	for a := range args.All(id) {
+		got = append(got, syms.Name(a.Key))
+		switch syms.Name(a.Key) {
+		case "s":
+			if string(a.Bytes()) != "text" {
+				t.Errorf("s = %q", a.Bytes())
+			}
+		case "i":
+			if a.Int() != -7 {
+				t.Errorf("i = %d", a.Int())
+			}
+		case "f":
+			if a.Float() != 0.5 {
+				t.Errorf("f = %v", a.Float())
+			}
+		case "big":
+			if a.Uint() != 1<<63+5 {
+				t.Errorf("big = %d", a.Uint())
+			}
+		case "a":
+			n := 0
+			for range a.Elems {
+				n++
+			}
+			if n != 2 {
+				t.Errorf("a has %d elements", n)
+			}
+		}
+	}
+	if want := []string{"s", "i", "f", "b", "a", "d", "big"}; !slices.Equal(got, want) {
+		t.Errorf("keys %v, want %v", got, want)
+	}
+}
+
+func TestArgsCrossBlocks(t *testing.T) {
+	syms, args := NewSymbols(), NewArgs()
+	key := syms.Intern("k")
+	text := make([]byte, 300_000)
+	var ids []ArgsID
+	for i := range 20 {
+		text[0] = byte(i)
+		id, ok := args.Put(ArgList(nil).Bytes(key, text))
+		if !ok {
+			t.Fatal("refused")
+		}
+		ids = append(ids, id)
+	}
+	for i, id := range ids {
+		if a, ok := args.Find(id, key); !ok || a.Bytes()[0] != byte(i) || len(a.Bytes()) != len(text) {
+			t.Fatalf("list %d does not come back", i)
+		}
+	}
+	if _, ok := args.Put(make([]byte, MaxArgs+1)); ok {
+		t.Error("a list past MaxArgs was taken")
+	}
+}
+
+func TestDiagsKeepTheFirstPosition(t *testing.T) {
+	var d Diags
+	d.Add(Diag{Severity: Notice, Code: "x", Pos: Pos{File: "f", Line: 9}, Msg: "late"})
+	d.Add(Diag{Severity: DataLoss, Code: "x", Pos: Pos{File: "f", Line: 3}, Msg: "early"})
+	d.Add(Diag{Code: "x", Pos: Pos{File: "g", Line: 1}})
+	all := d.All()
+	if len(all) != 2 || all[0].Count != 2 || all[0].Msg != "early" || d.Worst() != DataLoss {
+		t.Errorf("got %+v", all)
+	}
+}
