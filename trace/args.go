@@ -27,38 +27,47 @@ const (
 //
 // Lists are addressed in units of argsAlign bytes, so that 32 bits reach 32 GiB.
 type Args struct {
-	blocks [][]byte
-	used   uint64 // bytes in all blocks, the unused ends included
+	blocks  [][]byte
+	large   map[ArgsID][]byte // lists that no block can hold
+	used    uint64            // bytes in all blocks, their unused ends included
+	dropped int
 }
 
 const (
 	argsAlign     = 8
 	argsBlockBits = 20
 	argsBlock     = 1 << argsBlockBits // a list never crosses a block
+	maxInBlock    = argsBlock - 2*binary.MaxVarintLen64
 )
-
-// MaxArgs is the encoded size in bytes past which [ArgList.Put] cannot store a
-// list in one piece.
-const MaxArgs = argsBlock - binary.MaxVarintLen64 - 2*argsAlign
 
 // NewArgs returns an empty arena.
 func NewArgs() *Args { return &Args{} }
 
-// Put stores an encoded list and returns its id. ok is false, and nothing is
-// stored, when the list is longer than [MaxArgs] or the arena is full.
-func (a *Args) Put(list []byte) (id ArgsID, ok bool) {
+// Put copies an encoded list and returns its id. When the arena's 32 GiB are
+// full the list is left out and counted by [Args.Dropped].
+func (a *Args) Put(list []byte) ArgsID {
 	if len(list) == 0 {
-		return 0, true
+		return 0
 	}
-	if len(list) > MaxArgs {
-		return 0, false
+	if len(list) > maxInBlock {
+		id := a.place(nil)
+		if id != 0 {
+			if a.large == nil {
+				a.large = map[ArgsID][]byte{}
+			}
+			a.large[id] = append([]byte(nil), list...)
+		}
+		return id
 	}
+	return a.place(list)
+}
+
+// place writes a length-prefixed list into the last block or a new one.
+func (a *Args) place(list []byte) ArgsID {
 	var header [binary.MaxVarintLen64]byte
 	h := binary.PutUvarint(header[:], uint64(len(list)))
-	if a.used == 0 {
-		a.blocks = append(a.blocks, make([]byte, 0, argsBlock))
-		a.used = argsAlign // id 0 is taken
-		a.blocks[0] = a.blocks[0][:argsAlign]
+	if len(a.blocks) == 0 {
+		a.blocks = append(a.blocks, make([]byte, argsAlign, argsBlock)) // id 0 is taken
 	}
 	last := len(a.blocks) - 1
 	if len(a.blocks[last])+h+len(list) > argsBlock {
@@ -68,16 +77,20 @@ func (a *Args) Put(list []byte) (id ArgsID, ok bool) {
 	b := a.blocks[last]
 	at := uint64(last)<<argsBlockBits + uint64(len(b))
 	if at/argsAlign > math.MaxUint32 {
-		return 0, false
+		a.dropped++
+		return 0
 	}
 	b = append(append(b, header[:h]...), list...)
-	for len(b)%argsAlign != 0 {
+	for len(b)%argsAlign != 0 && len(b) < argsBlock {
 		b = append(b, 0)
 	}
 	a.blocks[last] = b
 	a.used = uint64(last)<<argsBlockBits + uint64(len(b))
-	return ArgsID(at / argsAlign), true
+	return ArgsID(at / argsAlign)
 }
+
+// Dropped returns how many lists did not fit into the arena.
+func (a *Args) Dropped() int { return a.dropped }
 
 // Size returns the number of bytes in the arena.
 func (a *Args) Size() uint64 { return a.used }
@@ -87,6 +100,9 @@ func (a *Args) raw(id ArgsID) []byte {
 	at := uint64(id) * argsAlign
 	b := a.blocks[at>>argsBlockBits][at&(argsBlock-1):]
 	n, h := binary.Uvarint(b)
+	if n == 0 {
+		return a.large[id]
+	}
 	return b[h : h+int(n)]
 }
 
@@ -238,4 +254,9 @@ func (l ArgList) Extend(id ArgsID) ArgList {
 		return l
 	}
 	return binary.AppendUvarint(l.head(0, argExtends), uint64(id))
+}
+
+// All yields the arguments of an encoded list, without those it extends.
+func (l ArgList) All() func(yield func(Arg) bool) {
+	return Arg{data: l}.Elems
 }

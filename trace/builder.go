@@ -121,11 +121,7 @@ func (b *Builder) report(s Severity, code, msg string) {
 // keepTrue returns args with the true interval of a moved slice in front.
 func (b *Builder) keepTrue(args ArgsID, from, to Time) ArgsID {
 	list := ArgList(nil).Int(b.trueStart, int64(from)).Int(b.trueEnd, int64(to)).Extend(args)
-	id, ok := b.t.Args.Put(list)
-	if !ok {
-		return args
-	}
-	return id
+	return b.t.Args.Put(list)
 }
 
 // cut changes s to [from, to), or to no duration at from if that is empty.

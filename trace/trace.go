@@ -1,6 +1,10 @@
 package trace
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // Indexes into the tables of a [Trace]; 0 is none.
 type (
@@ -101,6 +105,40 @@ func (r Rank) String() string {
 		b = strconv.AppendInt(append(b, "rank "...), int64(r.Global), 10)
 	}
 	return string(b)
+}
+
+// ParseRank reads what String prints, in any order and case: "TP0-DP1".
+func ParseRank(text string) (Rank, error) {
+	r := NoRank
+	for part := range strings.SplitSeq(strings.ToUpper(text), "-") {
+		digits := strings.TrimLeft(part, "TPDE")
+		n, err := strconv.ParseInt(digits, 10, 16)
+		if err != nil || n < 0 {
+			return NoRank, fmt.Errorf("rank %q: want parts like TP0, PP1, DP2, EP3, joined by -", text)
+		}
+		switch part[:len(part)-len(digits)] {
+		case "TP":
+			r.TP = int16(n)
+		case "PP":
+			r.PP = int16(n)
+		case "DP":
+			r.DP = int16(n)
+		case "EP":
+			r.EP = int16(n)
+		case "":
+			r.Global = int32(n)
+		default:
+			return NoRank, fmt.Errorf("rank %q: want parts like TP0, PP1, DP2, EP3, joined by -", text)
+		}
+	}
+	return r, nil
+}
+
+// Matches tells whether every part that want knows is equal in r.
+func (want Rank) Matches(r Rank) bool {
+	eq := func(w, have int32) bool { return w < 0 || w == have }
+	return eq(int32(want.TP), int32(r.TP)) && eq(int32(want.PP), int32(r.PP)) && eq(int32(want.DP), int32(r.DP)) &&
+		eq(int32(want.EP), int32(r.EP)) && eq(want.Global, r.Global)
 }
 
 // Compare orders ranks by DP, PP, TP, EP, Global: the order in which people

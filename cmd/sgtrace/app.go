@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// command is one run of the program: where it reads and writes, and what it
+// found out about its inputs.
+type command struct {
+	in       io.Reader
+	out, err io.Writer
+	diags    trace.Diags
+}
+
+// usageError is an error of the command line.
+type usageError struct{ error }
+
+func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func (c *command) app() *cli.App {
+	return &cli.App{
+		Name:                      "sgtrace",
+		Usage:                     "post-mortems of LLM serving: which stage, which rank, since when and why",
+		Version:                   version(),
+		Reader:                    c.in,
+		Writer:                    c.out,
+		ErrWriter:                 c.err,
+		Suggest:                   true,
+		EnableBashCompletion:      true,
+		DisableSliceFlagSeparator: true,
+		HideHelpCommand:           false,
+		CustomAppHelpTemplate:     appHelp,
+		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the status
+		OnUsageError:              onUsageError,
+		Action: func(ctx *cli.Context) error {
+			if ctx.Args().Present() {
+				return usage("unknown command %q; 'sgtrace help' lists them", ctx.Args().First())
+			}
+			return cli.ShowAppHelp(ctx)
+		},
+		Commands: []*cli.Command{
+			c.convertCommand(),
+		},
+	}
+}
+
+func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError{err} }
+
+// exit prints diagnostics and err, and returns the status.
+func (c *command) exit(err error) int {
+	var wrong usageError
+	switch {
+	case errors.As(err, &wrong):
+		fmt.Fprintf(c.err, "sgtrace: %v\n", err)
+		return exitUsage
+	case errors.Is(err, syscall.EPIPE):
+		return exitOK
+	}
+	lost := c.printDiags()
+	if err != nil {
+		fmt.Fprintf(c.err, "sgtrace: %v\n", err)
+		return exitFailed
+	}
+	if lost {
+		return exitPartial
+	}
+	return exitOK
+}
+
+// printDiags prints what was found wrong with the inputs and tells whether any
+// of it means that the result is not whole.
+func (c *command) printDiags() (lost bool) {
+	for _, d := range c.diags.All() {
+		fmt.Fprintln(c.err, printable(d.String()))
+	}
+	return c.diags.Worst() >= trace.DataLoss
+}
+
+// printable replaces control characters, which could be escape sequences.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '\ufffd'
+		}
+		return r
+	}, s)
+}
+
+// version is the module version, or the commit it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
+			v = s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return v + " " + info.GoVersion
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// reorder moves flags in front of positional arguments, since urfave/cli v2
+// takes everything behind the first positional for one without a word:
+// "convert FILE -o OUT" would have no output. What follows "--" stays.
+func reorder(app *cli.App, args []string) []string {
+	commands, takesValue := app.Commands, valueFlags(app.Flags)
+	var head, flags, rest []string
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		switch {
+		case i == 0:
+			head = append(head, arg)
+		case arg == "--":
+			return append(append(append(head, flags...), "--"), append(rest, args[i+1:]...)...)
+		case len(arg) > 1 && arg[0] == '-':
+			flags = append(flags, arg)
+			if takesValue[strings.TrimLeft(arg, "-")] && i+1 < len(args) {
+				i++
+				flags = append(flags, args[i])
+			}
+		default:
+			if sub := find(commands, arg); sub != nil && len(rest) == 0 {
+				head = append(append(head, flags...), arg)
+				flags = nil
+				commands, takesValue = sub.Subcommands, valueFlags(sub.Flags)
+				continue
+			}
+			rest = append(rest, arg)
+			commands = nil
+		}
+	}
+	return append(append(head, flags...), rest...)
+}
+
+func find(commands []*cli.Command, name string) *cli.Command {
+	for _, c := range commands {
+		if c.HasName(name) {
+			return c
+		}
+	}
+	return nil
+}
+
+// valueFlags returns the names of the flags that take the next argument.
+func valueFlags(flags []cli.Flag) map[string]bool {
+	m := map[string]bool{}
+	for _, f := range flags {
+		if v, ok := f.(cli.DocGenerationFlag); ok && v.TakesValue() {
+			for _, name := range f.Names() {
+				m[name] = true
+			}
+		}
+	}
+	return m
+}

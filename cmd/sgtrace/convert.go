@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/convert"
+)
+
+func (c *command) convertCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "convert",
+		Usage: "turn one kind of input into a file for Perfetto",
+		Subcommands: []*cli.Command{{
+			Name:      "otel2perfetto",
+			Usage:     "OTLP dumps of SGLang's request tracing to Perfetto (or Chrome JSON)",
+			ArgsUsage: "INPUT... -o OUT",
+			Description: `OUT decides the format: .pftrace and .pftrace.gz are Perfetto's own, .json and
+.json.gz are Chrome JSON.
+
+Examples:
+  sgtrace convert otel2perfetto otel_trace.json -o out.pftrace
+  sgtrace convert otel2perfetto 'dumps/*.zst' --slowest 20:ttft -o slow.pftrace.gz
+  sgtrace convert otel2perfetto otel.jsonl --view request --rid 7ca07386 -o one.json`,
+			Flags: append([]cli.Flag{
+				&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`", Required: true},
+				&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` to draw: thread, request or both"},
+			}, selectionFlags()...),
+			OnUsageError: onUsageError,
+			Action:       c.otel2perfetto,
+		}},
+	}
+}
+
+func (c *command) otel2perfetto(ctx *cli.Context) error {
+	view, err := convert.ParseView(ctx.String("view"))
+	if err != nil {
+		return usageError{err}
+	}
+	names, err := inputs(ctx)
+	if err != nil {
+		return err
+	}
+	out, err := convert.Create(ctx.String("o"), names)
+	if err != nil {
+		return err
+	}
+	defer out.Abandon()
+	set, err := c.load(ctx, names)
+	if err != nil {
+		return err
+	}
+	t := convert.Layout(set, view)
+	size, err := out.Write(t)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.err, "%s: %d requests, %d slices on %d tracks, %d arrows, %s\n", ctx.String("o"),
+		len(set.Requests), len(t.Slices)-1, len(t.Tracks)-1, len(t.Flows), bytesText(size))
+	return nil
+}
+
+// bytesText prints a size for people.
+func bytesText(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1e6:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+}

@@ -1,0 +1,27 @@
+// Command sgtrace explains slow LLM serving from the files that are left after
+// an incident.
+package main
+
+import (
+	"io"
+	"os"
+)
+
+func main() {
+	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// Exit statuses. A broken pipe is exitOK: the reader has seen enough.
+const (
+	exitOK      = 0
+	exitFailed  = 1 // no usable output
+	exitUsage   = 2
+	exitPartial = 3 // output written, but input was dropped or damaged
+)
+
+// run is the whole program; it returns the exit status.
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	c := &command{in: in, out: out, err: errOut}
+	app := c.app()
+	return c.exit(app.Run(reorder(app, args)))
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// selectionFlags are on every command that reads requests.
+func selectionFlags() []cli.Flag {
+	const category = "Selection:"
+	list := func(name, usage string) cli.Flag {
+		return &cli.StringSliceFlag{Name: name, Usage: usage, Category: category}
+	}
+	text := func(name, usage string) cli.Flag {
+		return &cli.StringFlag{Name: name, Usage: usage, Category: category}
+	}
+	return []cli.Flag{
+		list("rid", "requests with this `ID` (rid, full id, or a beginning of one)"),
+		list("room", "requests with this bootstrap `ROOM`, hex or decimal"),
+		list("trace", "requests of this `TRACE` id"),
+		text("slowest", "the `N[:ttft|e2e|itl]` slowest requests"),
+		text("from", "requests that end after this `TIME` (2026-08-17T20:53:20Z, 20:53:20, +10s)"),
+		text("to", "requests that start before this `TIME`"),
+		&cli.Float64Flag{Name: "sample", Usage: "this share (`RATE` between 0 and 1) of requests, chosen by id", Category: category},
+		list("role", "spans of this `ROLE`: unified, prefill, decode, router, encoder"),
+		list("host", "spans of the `HOST` whose id begins so"),
+		list("rank", "spans of this `RANK`: TP0, DP1, TP0-PP1"),
+		list("stage", "stages of this `NAME`"),
+		text("min-dur", "spans of at least this `DURATION` (1ms, 250us)"),
+		&cli.IntFlag{Name: "level", Usage: "stages up to this trace `LEVEL` (1, 2, 3)", Category: category},
+	}
+}
+
+// chosen is a Selection whose times may still be relative to the input.
+type chosen struct {
+	request.Selection
+	from, to string
+}
+
+// selection reads the selection flags.
+func selection(ctx *cli.Context) (*chosen, error) {
+	s := &chosen{from: ctx.String("from"), to: ctx.String("to")}
+	s.RIDs, s.Rooms, s.Traces = ctx.StringSlice("rid"), ctx.StringSlice("room"), ctx.StringSlice("trace")
+	s.Hosts, s.Ranks, s.Stages = ctx.StringSlice("host"), ctx.StringSlice("rank"), ctx.StringSlice("stage")
+	s.Sample, s.Level = ctx.Float64("sample"), ctx.Int("level")
+	if s.Sample < 0 || s.Sample > 1 {
+		return nil, usage("--sample %v: want a share between 0 and 1", s.Sample)
+	}
+	for _, word := range ctx.StringSlice("role") {
+		role, ok := request.ParseRole(word)
+		if !ok {
+			return nil, usage("--role %q: want unified, prefill, decode, router, sender, encoder or other", word)
+		}
+		s.Roles = append(s.Roles, role)
+	}
+	for _, word := range s.Ranks {
+		if _, err := trace.ParseRank(word); err != nil {
+			return nil, usage("--%v", err)
+		}
+	}
+	if text := ctx.String("min-dur"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return nil, usage("--min-dur %q: want a duration such as 1ms", text)
+		}
+		s.MinDur = int64(d)
+	}
+	if text := ctx.String("slowest"); text != "" {
+		n, by, _ := strings.Cut(text, ":")
+		count, err := strconv.Atoi(n)
+		if err != nil || count < 1 || by != "" && by != "ttft" && by != "e2e" && by != "itl" {
+			return nil, usage("--slowest %q: want N, N:ttft, N:e2e or N:itl", text)
+		}
+		s.Slowest, s.SlowestBy = count, by
+	}
+	return s, nil
+}
+
+// resolve turns --from and --to into instants of the input.
+func (s *chosen) resolve(set *request.Set) (err error) {
+	first, _, _ := set.Bounds()
+	if s.From, err = instant("--from", s.from, first); err != nil {
+		return err
+	}
+	s.To, err = instant("--to", s.to, first)
+	return err
+}
+
+// instant reads a time: RFC 3339, a time of day (UTC) on the day of the first
+// event, Unix seconds, or an offset from the first event such as +10s.
+func instant(flag, text string, first trace.Time) (trace.Time, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if rest, ok := strings.CutPrefix(text, "+"); ok {
+		d, err := time.ParseDuration(rest)
+		if err == nil {
+			return first + trace.Time(d), nil
+		}
+	}
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return trace.Time(t.UnixNano()), nil
+	}
+	if t, err := time.Parse("15:04:05.999999999", text); err == nil {
+		day := time.Unix(0, int64(first)).UTC().Truncate(24 * time.Hour)
+		return trace.Time(day.UnixNano() + t.Sub(t.Truncate(24*time.Hour)).Nanoseconds()), nil
+	}
+	if sec, err := strconv.ParseFloat(text, 64); err == nil && sec > 0 && sec < 1e10 {
+		return trace.Time(sec * 1e9), nil
+	}
+	return 0, usage("%s %q: want 2026-08-17T20:53:20Z, 20:53:20, Unix seconds or +10s", flag, text)
+}

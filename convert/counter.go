@@ -1,0 +1,106 @@
+package convert
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// change is a step of a counter.
+type change struct {
+	at    trace.Time
+	value int64 // added to the counter, or its new value
+}
+
+// procCounters is what the counters of a proc are made of: when requests began
+// and ceased to wait or run, and the batch sizes that schedule events tell.
+type procCounters struct{ queued, running, batch []change }
+
+func (l *layout) procCounters() []procCounters {
+	all := make([]procCounters, len(l.set.Procs))
+	batchSize, schedule := l.Intern("batch_size"), l.Intern("schedule")
+	for t := range l.set.Threads {
+		c := &all[l.set.Threads[t].Proc]
+		for _, i := range l.set.Threads[t].Stages {
+			if !l.drawn(int(i)) {
+				continue
+			}
+			s := l.set.Dump.Span(int(i))
+			if s.End <= s.Start {
+				continue
+			}
+			switch request.StageOf(l.set.Name(int(i))).Phase {
+			case request.QueuePhase:
+				c.queued = append(c.queued, change{s.Start, 1}, change{s.End, -1})
+			case request.PrefillPhase, request.DecodePhase:
+				c.running = append(c.running, change{s.Start, 1}, change{s.End, -1})
+			}
+		}
+	}
+	for i := range l.set.Dump.Len() {
+		if t := l.set.ThreadOf(i); t == request.None || !l.drawn(i) {
+			continue
+		}
+		for e := range l.set.Dump.Events(i) {
+			if e.Name != schedule {
+				continue
+			}
+			if a, ok := l.Args().Find(e.Args, batchSize); ok && a.Kind == trace.ArgInt {
+				c := &all[l.set.ProcOf(i)]
+				c.batch = append(c.batch, change{e.Time, a.Int()})
+			}
+		}
+	}
+	return all
+}
+
+// drawCounters adds the counter tracks of proc p that have any samples.
+func (l *layout) drawCounters(p int, parent trace.TrackID) {
+	if l.counters == nil {
+		l.counters = l.procCounters()
+	}
+	c := &l.counters[p]
+	l.drawLevel(parent, 0, "queued requests", "requests in a waiting stage on this rank", c.queued)
+	l.drawLevel(parent, 1, "running requests", "requests in a prefill or decode stage on this rank", c.running)
+	l.drawBatch(parent, c.batch)
+}
+
+// drawLevel draws a counter that changes by steps.
+func (l *layout) drawLevel(parent trace.TrackID, order int32, name, desc string, steps []change) {
+	if len(steps) == 0 {
+		return
+	}
+	track := l.counterTrack(parent, order, name, desc)
+	slices.SortFunc(steps, func(x, y change) int { return cmp.Compare(x.at, y.at) })
+	level := int64(0)
+	for i, s := range steps {
+		level += s.value
+		if i+1 == len(steps) || steps[i+1].at != s.at {
+			l.Sample(trace.Sample{Time: s.at, Value: float64(level), Track: track})
+		}
+	}
+}
+
+// drawBatch draws the batch size: every request of a batch reports the same
+// event, so that only changes are kept.
+func (l *layout) drawBatch(parent trace.TrackID, sizes []change) {
+	if len(sizes) == 0 {
+		return
+	}
+	track := l.counterTrack(parent, 2, "batch size", "batch_size of the schedule events of this rank")
+	slices.SortFunc(sizes, func(x, y change) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.value, y.value)) })
+	last := int64(-1)
+	for _, s := range sizes {
+		if s.value != last {
+			l.Sample(trace.Sample{Time: s.at, Value: float64(s.value), Track: track})
+		}
+		last = s.value
+	}
+}
+
+func (l *layout) counterTrack(parent trace.TrackID, order int32, name, desc string) trace.TrackID {
+	return l.Track(trace.Track{Parent: parent, Kind: trace.KindCounter, Name: l.Intern(name), Order: order,
+		Rank: trace.NoRank, Unit: l.Intern("requests"), Desc: l.Intern(desc)})
+}

@@ -1,0 +1,127 @@
+package convert
+
+import (
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// edges collects the arrows between spans: the links that the producer
+// recorded, gateway to server, prefill to decode, server to transfer worker, and
+// calls between services.
+func (l *layout) edges() []edge {
+	var edges []edge
+	add := func(from, to int, name trace.Sym) {
+		if from != request.None && to != request.None && from != to && l.drawn(from) && l.drawn(to) {
+			edges = append(edges, edge{from, to, name})
+		}
+	}
+	next, call, route := l.Intern("next"), l.Intern("call"), l.Intern("route")
+	for i := range l.set.Dump.Len() {
+		if !l.drawn(i) {
+			continue
+		}
+		for link := range l.set.Dump.Links(i) {
+			add(l.set.Tree.Find(link.TraceHi, link.TraceLo, link.ID), i, next)
+		}
+		p := l.set.Tree.Parent(i)
+		switch {
+		case p == request.None || l.set.ProcOf(p) == l.set.ProcOf(i):
+		case l.set.Kind(i) == request.Generic:
+			add(p, i, call)
+		case l.set.Kind(i) == request.Root:
+			add(p, i, route)
+		}
+	}
+	transfer, send := l.Intern("kv transfer"), l.Intern("kv send")
+	for r := range l.set.Requests {
+		l.handovers(&l.set.Requests[r], func(from, to int) { add(from, to, transfer) }, func(from, to int) { add(from, to, send) })
+	}
+	return edges
+}
+
+// handovers finds where the KV cache goes from one thread to another: rank by
+// rank from the prefill to the decode server, and from the scheduler that
+// computed it to the transfer it queued.
+func (l *layout) handovers(r *request.Request, transfer, send func(from, to int)) {
+	byRole := map[request.Role]*request.Part{}
+	for _, p := range r.Parts {
+		part := &l.set.Parts[p]
+		if part.Role == request.Sender {
+			for _, t := range part.Threads {
+				if prefill := byRole[request.Prefill]; prefill != nil {
+					send(l.stage(l.threadOn(prefill, l.set.Threads[t].Proc), "prefill_forward"), l.stage(t, "mooncake_send"))
+				}
+			}
+			continue
+		}
+		byRole[part.Role] = part
+	}
+	prefill, decode := byRole[request.Prefill], byRole[request.Decode]
+	if prefill == nil || decode == nil {
+		return
+	}
+	for _, t := range decode.Threads {
+		to := l.afterTransfer(t)
+		if to == request.None {
+			continue
+		}
+		from := l.threadOfTP(prefill, l.set.Procs[l.set.Threads[t].Proc].Rank.TP)
+		transfer(l.stage(from, "prefill_transfer_kv_cache"), to)
+	}
+}
+
+// afterTransfer returns the stage that begins on thread t when the KV cache has
+// arrived, or None. The wait for it, decode_transferred, begins before the
+// transfer does, so that an arrow to it would point backwards.
+func (l *layout) afterTransfer(t int) int {
+	arrived := false
+	for _, i := range l.set.Threads[t].Stages {
+		if arrived {
+			return int(i)
+		}
+		arrived = l.set.Name(int(i)) == "decode_transferred"
+	}
+	return request.None
+}
+
+// stage returns the last first-level stage of thread t with the given name.
+func (l *layout) stage(t int, name string) int {
+	found := request.None
+	if t == request.None {
+		return found
+	}
+	for _, i := range l.set.Threads[t].Stages {
+		if l.set.Name(int(i)) == name {
+			found = int(i)
+		}
+	}
+	return found
+}
+
+func (l *layout) threadOn(p *request.Part, proc int) int {
+	for _, t := range p.Threads {
+		if l.set.Threads[t].Proc == proc {
+			return t
+		}
+	}
+	return request.None
+}
+
+// threadOfTP returns the scheduler thread of the given TP rank, else the lead.
+func (l *layout) threadOfTP(p *request.Part, tp int16) int {
+	for _, t := range p.Threads {
+		if l.set.Procs[l.set.Threads[t].Proc].Rank.TP == tp && l.stage(t, "prefill_transfer_kv_cache") != request.None {
+			return t
+		}
+	}
+	return l.set.Lead(p)
+}
+
+// link draws the edges whose ends are in this view.
+func (d *drawing) link(edges []edge) {
+	for _, e := range edges {
+		if from, to := d.slice[e.from], d.slice[e.to]; from != 0 && to != 0 {
+			d.Flow(trace.Flow{From: from, To: to, Name: e.name})
+		}
+	}
+}

@@ -1,0 +1,359 @@
+package convert
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// View says which groups of tracks a layout has.
+type View uint8
+
+const (
+	ViewBoth    View = iota
+	ViewThread       // host > process > lanes
+	ViewRequest      // request > thread > stages
+)
+
+// ParseView reads the value of --view.
+func ParseView(s string) (View, error) {
+	switch s {
+	case "both":
+		return ViewBoth, nil
+	case "thread":
+		return ViewThread, nil
+	case "request":
+		return ViewRequest, nil
+	}
+	return 0, fmt.Errorf("view %q: want thread, request or both", s)
+}
+
+// slack is how far a child may reach over its parent, or into its sibling, and
+// still be drawn inside of it, cut to fit. SGLang's slices lie on a grid of
+// 256 ns and are recalibrated by about as much; anything beyond a microsecond
+// is real concurrency and gets a lane of its own.
+const slack = 1000 // ns
+
+// A layout draws a Set. One span becomes one slice per view.
+//
+// A unit is a span with everything that is drawn inside of it: what the same
+// thread did below it, as far as it nests. Units are what lanes are packed with.
+type layout struct {
+	*trace.Builder
+	set      *request.Set
+	subject  []trace.SubjectID // of each request
+	cats     [request.Unselected + 1]trace.Sym
+	phases   []trace.Sym // category of each stage, by the symbol of its name; 0 is not known yet
+	names    layoutNames
+	scratch  trace.ArgList
+	counters []procCounters // by proc; nil until the first is drawn
+}
+
+type layoutNames struct {
+	spanName, reason, aborted, failed trace.Sym
+}
+
+// Layout draws set and returns the finished trace. Lanes, names and order
+// depend on the spans alone, not on how they were read.
+func Layout(set *request.Set, view View) *trace.Trace {
+	d := set.Dump
+	l := &layout{Builder: trace.NewBuilder(d.Syms, d.Args, d.Diags), set: set}
+	for kind, cat := range map[request.SpanKind]string{
+		request.Generic: "service", request.Root: "request", request.Envelope: "request",
+		request.ThreadSpan: "thread", request.Gateway: "gateway",
+	} {
+		l.cats[kind] = l.Intern(cat)
+	}
+	l.phases = make([]trace.Sym, d.Syms.Len())
+	l.names = layoutNames{l.Intern("span_name"), l.Intern("reason"), l.Intern(request.Aborted.String()), l.Intern(request.Failed.String())}
+	l.describe()
+	l.addSubjects()
+	views := 1
+	if view == ViewBoth {
+		views = 2
+	}
+	l.Grow(views * d.Len())
+	edges := l.edges()
+	if view != ViewRequest {
+		l.drawThreads(edges)
+	}
+	if view != ViewThread {
+		l.drawRequests(edges)
+	}
+	return l.Finish()
+}
+
+// describe notes what the trace was made from.
+func (l *layout) describe() {
+	var files []string
+	for _, f := range l.set.Dump.Files {
+		files = append(files, f.Name)
+	}
+	l.Attribute("sgtrace.inputs", strings.Join(files, ", "))
+	l.Attribute("sgtrace.requests", fmt.Sprint(len(l.set.Requests)))
+	l.Attribute("sgtrace.spans", fmt.Sprint(l.set.Dump.Len()))
+}
+
+// addSubjects makes every request the subject of its slices.
+func (l *layout) addSubjects() {
+	key := struct{ rid, full, room, trace, role, status trace.Sym }{l.Intern("rid"), l.Intern("request"), l.Intern("bootstrap_room"),
+		l.Intern("trace_id"), l.Intern("role"), l.Intern("status")}
+	l.subject = make([]trace.SubjectID, len(l.set.Requests))
+	for r := range l.set.Requests {
+		req := &l.set.Requests[r]
+		answer := &l.set.Parts[l.set.Answering(req)]
+		list := trace.ArgList(nil).String(key.rid, cmp.Or(answer.RID, req.RID))
+		if req.RID != answer.RID {
+			list = list.String(key.full, req.RID)
+		}
+		if req.Room != "" {
+			list = list.String(key.room, req.Room)
+		}
+		list = list.String(key.trace, l.set.TraceID(req)).String(key.status, req.Status.String())
+		l.subject[r] = l.Subject(trace.Subject{ID: l.Intern(l.uniqueID(req)), Args: l.Args().Put(list)})
+	}
+}
+
+// uniqueID is what colours a request: its id, told apart from those that
+// collide with it.
+func (l *layout) uniqueID(r *request.Request) string {
+	if r.Flags&request.RIDCollision != 0 {
+		return r.RID + " " + l.set.TraceID(r)
+	}
+	return r.RID
+}
+
+// drawn tells whether span i becomes slices.
+func (l *layout) drawn(i int) bool {
+	k := l.set.Kind(i)
+	return k != request.Duplicate && k != request.Unselected
+}
+
+// above returns the nearest drawn span over i, or None.
+func (l *layout) above(i int) int {
+	for p := l.set.Tree.Parent(i); p != request.None; p = l.set.Tree.Parent(p) {
+		if l.drawn(p) {
+			return p
+		}
+	}
+	return request.None
+}
+
+// below yields the nearest drawn spans under i, by start.
+func (l *layout) below(i int, f func(c int)) {
+	for _, c := range l.set.Tree.Children(i) {
+		if l.drawn(int(c)) {
+			f(int(c))
+		} else {
+			l.below(int(c), f)
+		}
+	}
+}
+
+// A unit is a span that is drawn on a lane, with what nests inside.
+type unit struct {
+	span     int
+	from, to trace.Time
+	proc     int
+	request  int // None for spans of no request
+}
+
+// units finds the units. alone tells of a span that nothing nests in.
+func (l *layout) units(alone func(i int) bool) (units []unit, isTop []bool) {
+	n := l.set.Dump.Len()
+	isTop = make([]bool, n)
+	for i := range n {
+		if !l.drawn(i) {
+			continue
+		}
+		if p := l.above(i); p == request.None || l.set.ProcOf(p) != l.set.ProcOf(i) || alone(p) {
+			isTop[i] = true
+		}
+		l.splitConcurrent(i, isTop)
+	}
+	for i := range n {
+		if isTop[i] {
+			s := l.set.Dump.Span(i)
+			units = append(units, unit{i, s.Start, max(s.Start, s.End), l.set.ProcOf(i), l.set.RequestOf(i)})
+		}
+	}
+	return units, isTop
+}
+
+// splitConcurrent makes units of those children of span i that do not nest.
+func (l *layout) splitConcurrent(i int, isTop []bool) {
+	s := l.set.Dump.Span(i)
+	at := s.Start
+	l.below(i, func(c int) {
+		child := l.set.Dump.Span(c)
+		if l.set.ProcOf(c) != l.set.ProcOf(i) {
+			return
+		}
+		if child.Start+slack < at || child.Start > s.End+slack || child.End > s.End+slack {
+			isTop[c] = true
+			return
+		}
+		at = max(at, child.End)
+	})
+}
+
+// compare orders units by start, then longest first, then by the span.
+func (l *layout) compare(x, y unit) int {
+	return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(y.to, x.to), l.set.Tree.Compare(x.span, y.span))
+}
+
+// pack assigns lanes to units, which are ordered by start: a request keeps its
+// lane where it can, others take the first that is free.
+func pack(units []unit) (lane []int, lanes int) {
+	var ends []trace.Time
+	var last []int // request that used the lane last
+	home := map[int]int{}
+	lane = make([]int, len(units))
+	for u, x := range units {
+		free := func(k int) bool {
+			return ends[k] <= x.from || x.request != request.None && last[k] == x.request && ends[k] <= x.from+slack
+		}
+		k, ok := home[x.request]
+		if !ok || x.request == request.None || !free(k) {
+			for k = 0; k < len(ends) && !free(k); k++ {
+			}
+		}
+		if k == len(ends) {
+			ends, last = append(ends, 0), append(last, 0)
+		}
+		ends[k], last[k], home[x.request], lane[u] = x.to, x.request, k, k
+	}
+	return lane, len(ends)
+}
+
+// A drawing is one view under way.
+type drawing struct {
+	*layout
+	isTop []bool
+	slice []trace.SliceID // of each span, in this view
+	name  func(i int) trace.Sym
+}
+
+func (l *layout) newDrawing(isTop []bool, name func(i int) trace.Sym) *drawing {
+	return &drawing{layout: l, isTop: isTop, slice: make([]trace.SliceID, l.set.Dump.Len()), name: name}
+}
+
+// draw draws the unit of span top on the given track.
+func (d *drawing) draw(top int, track trace.TrackID) {
+	d.drawSpan(top, 0, track)
+}
+
+func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID) {
+	s := d.set.Dump.Span(i)
+	about := trace.SubjectID(0)
+	if r := d.set.RequestOf(i); r != request.None {
+		about = d.subject[r]
+	}
+	slice := trace.Slice{Time: s.Start, Dur: s.Dur(), Track: track, Name: d.name(i), Cat: d.category(i), Args: s.Args}
+	if slice.Name != s.Name {
+		d.scratch = d.scratch[:0].String(d.names.spanName, d.set.Name(i)).Extend(s.Args)
+		slice.Args = d.Args().Put(d.scratch)
+	}
+	if s.Dur() < 0 {
+		d.SetPos(d.set.Dump.Pos(i))
+	}
+	var id trace.SliceID
+	if parent == 0 {
+		id = d.Slice(slice, about)
+	} else {
+		id = d.Child(parent, slice, about)
+	}
+	d.slice[i] = id
+	for e := range d.set.Dump.Events(i) {
+		d.Instant(trace.Instant{Time: e.Time, Track: track, Name: e.Name, Args: e.Args})
+	}
+	if d.set.Kind(i) == request.ThreadSpan {
+		d.drawEnd(i, track)
+	}
+	d.below(i, func(c int) {
+		if !d.isTop[c] && d.set.ProcOf(c) == d.set.ProcOf(i) {
+			d.drawSpan(c, id, track)
+		}
+	})
+}
+
+// drawEnd marks the end of a thread span that was aborted or failed.
+func (d *drawing) drawEnd(i int, track trace.TrackID) {
+	t := &d.set.Threads[d.set.ThreadOf(i)]
+	if !t.Failed {
+		return
+	}
+	name := d.names.failed
+	if request.StatusOfReason(t.Reason) == request.Aborted {
+		name = d.names.aborted
+	}
+	args := d.Args().Put(trace.ArgList(nil).String(d.names.reason, t.Reason))
+	d.Instant(trace.Instant{Time: d.set.Dump.Span(i).End, Track: track, Name: name, Args: args})
+}
+
+// category of a stage is its phase, of other spans their kind.
+func (l *layout) category(i int) trace.Sym {
+	if l.set.Kind(i) != request.Stage {
+		return l.cats[l.set.Kind(i)]
+	}
+	name := l.set.Dump.Span(i).Name
+	if l.phases[name] == 0 {
+		l.phases[name] = l.Intern(request.StageOf(l.set.Name(i)).Phase.String())
+	}
+	return l.phases[name]
+}
+
+// orderUnits sorts units by group and time.
+func (l *layout) orderUnits(units []unit, group func(u unit) int) {
+	slices.SortFunc(units, func(x, y unit) int { return cmp.Or(cmp.Compare(group(x), group(y)), l.compare(x, y)) })
+}
+
+// eachGroup calls f for every run of units of one group.
+func eachGroup(units []unit, group func(u unit) int, f func(units []unit)) {
+	for from := 0; from < len(units); {
+		to := from + 1
+		for to < len(units) && group(units[to]) == group(units[from]) {
+			to++
+		}
+		f(units[from:to])
+		from = to
+	}
+}
+
+// shorten returns the first eight characters of an id.
+func shorten(id string) string { return id[:min(8, len(id))] }
+
+// procName is how a proc is called on its track: label, rank, pid.
+func procName(p *request.Proc) string {
+	parts := []string{p.Label}
+	if rank := p.Rank.String(); rank != "" {
+		parts = append(parts, rank)
+	}
+	return strings.Join(parts, " ")
+}
+
+// source says where the events of p come from, for the viewer's help popup.
+func source(p *request.Proc) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "OTLP spans of service %q, thread label %q", p.Service, p.Label)
+	if p.Host != "" {
+		fmt.Fprintf(&b, ", host %s", p.Host)
+	}
+	if p.PID != 0 {
+		fmt.Fprintf(&b, ", pid (native thread id) %d", p.PID)
+	}
+	if p.Instance != "" {
+		fmt.Fprintf(&b, ", service instance %s", p.Instance)
+	}
+	return b.String()
+}
+
+// edge is an arrow between two spans.
+type edge struct {
+	from, to int
+	name     trace.Sym
+}

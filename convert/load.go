@@ -1,0 +1,51 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// ErrNoSpans says that none of the inputs could be used.
+var ErrNoSpans = errors.New("no input has any spans")
+
+// Load reads the named OTLP inputs and rebuilds their requests. An input that
+// cannot be used is reported to diags and left out; the error is for when none
+// is left.
+func Load(names []string, stdin io.Reader, count func(n int), diags *trace.Diags) (*request.Set, error) {
+	d := otlpjson.NewDump(diags)
+	for _, name := range names {
+		if err := read(d, name, stdin, count); err != nil {
+			diags.Add(trace.Diag{Severity: trace.Error, Code: "input-unusable", Pos: trace.Pos{File: name, Offset: -1}, Msg: err.Error()})
+		}
+	}
+	for _, f := range d.Files {
+		if f.Other > 0 {
+			diags.Add(trace.Diag{Severity: trace.Info, Code: "otlp-other-signals", Pos: trace.Pos{File: f.Name, Offset: -1}, Count: f.Other,
+				Msg: "messages with logs, metrics or profiles were skipped"})
+		}
+	}
+	if d.Len() == 0 {
+		return nil, ErrNoSpans
+	}
+	return request.Build(d), nil
+}
+
+func read(d *otlpjson.Dump, name string, stdin io.Reader, count func(n int)) error {
+	s, err := Open(name, stdin, count)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	switch {
+	case s.Format == nil:
+		return fmt.Errorf("not a format that sgtrace knows; 'sgtrace help inspect' lists them")
+	case !s.Format.Readable:
+		return fmt.Errorf("looks like %s, which this version cannot read yet", s.Format.Name)
+	}
+	return d.Read(s.Name, s)
+}

@@ -1,0 +1,163 @@
+package convert
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Stdin is the name that stands for standard input.
+const Stdin = "-"
+
+// Expand turns arguments into file names: globs that the shell did not expand,
+// directories (all files in them, not below), "-". The result is sorted and has
+// no repetitions, so that the order of arguments does not matter.
+func Expand(args []string) ([]string, error) {
+	var names []string
+	for _, arg := range args {
+		if arg == Stdin {
+			names = append(names, arg)
+			continue
+		}
+		info, err := os.Stat(arg)
+		switch {
+		case err == nil && info.IsDir():
+			entries, err := os.ReadDir(arg)
+			if err != nil {
+				return nil, err
+			}
+			before := len(names)
+			for _, e := range entries {
+				if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+					names = append(names, filepath.Join(arg, e.Name()))
+				}
+			}
+			if len(names) == before {
+				return nil, fmt.Errorf("%s: the directory has no files", arg)
+			}
+		case err == nil:
+			names = append(names, arg)
+		case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?["):
+			matches, err := filepath.Glob(arg)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", arg, err)
+			}
+			if len(matches) == 0 {
+				return nil, fmt.Errorf("%s: no file matches", arg)
+			}
+			names = append(names, matches...)
+		default:
+			return nil, err
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// A Stream is an opened input after decompression.
+type Stream struct {
+	io.Reader
+	Name        string
+	Compression string  // "", "gzip", "zstd"
+	Format      *Format // nil if it was not recognised
+	closers     []func() error
+}
+
+// Close releases everything behind the stream.
+func (s *Stream) Close() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// Open opens the named input; stdin is what Stdin stands for. Compression and
+// format are recognised by content, never by name. count sees every byte read
+// from the file; it may be nil.
+func Open(name string, stdin io.Reader, count func(n int)) (*Stream, error) {
+	s := &Stream{Name: name}
+	raw := stdin
+	if name == Stdin {
+		s.Name = "standard input"
+	} else {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		s.closers = append(s.closers, f.Close)
+		raw = f
+	}
+	if count != nil {
+		raw = &countingReader{raw, count}
+	}
+	if err := s.decompress(raw); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// decompress sets the Reader: it takes off compression as long as there is
+// some, and looks at what is below.
+func (s *Stream) decompress(raw io.Reader) error {
+	r := raw
+	for range maxLayers {
+		in := bufio.NewReaderSize(r, sniffBytes)
+		head, err := in.Peek(sniffBytes)
+		if err != nil && err != io.EOF && len(head) == 0 {
+			return fmt.Errorf("reading %s: %w", s.Name, err)
+		}
+		switch {
+		case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+			z, err := gzip.NewReader(in)
+			if err != nil {
+				return fmt.Errorf("%s: broken gzip header: %w", s.Name, err)
+			}
+			s.Compression, r = "gzip", z
+		case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) || isSkippableFrame(head):
+			z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+			if err != nil {
+				return fmt.Errorf("%s: broken zstd header: %w", s.Name, err)
+			}
+			s.closers = append(s.closers, func() error { z.Close(); return nil })
+			s.Compression, r = "zstd", z
+		default:
+			s.Reader, s.Format = in, sniff(head)
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: compressed more than %d times over", s.Name, maxLayers-1)
+}
+
+const (
+	maxLayers = 3         // .gz inside .gz happens; more is a bomb
+	maxWindow = 128 << 20 // zstd --long=27, the most that the zstd tool takes unasked
+)
+
+// isSkippableFrame tells whether head begins with a zstd skippable frame, which
+// seekable archives put in front (RFC 8878, 3.1.2).
+func isSkippableFrame(head []byte) bool {
+	return len(head) >= 4 && head[0]&0xf0 == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18
+}
+
+type countingReader struct {
+	r     io.Reader
+	count func(n int)
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.count(n)
+	return n, err
+}

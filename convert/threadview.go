@@ -1,0 +1,104 @@
+package convert
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// drawThreads draws the thread view: host > process > lanes and counters.
+func (l *layout) drawThreads(edges []edge) {
+	units, isTop := l.units(func(int) bool { return false })
+	byProc := func(u unit) int { return u.proc }
+	l.orderUnits(units, byProc)
+	d := l.newDrawing(isTop, l.threadViewName())
+	root := l.Track(trace.Track{Name: l.Intern("By process"), Order: 0,
+		Desc: l.Intern("every process with its requests on lanes: a request keeps its lane where it can")})
+	hosts := l.hostTracks(root)
+	eachGroup(units, byProc, func(units []unit) {
+		p := units[0].proc
+		proc := l.procTrack(p, hosts[p])
+		lane, lanes := pack(units)
+		tracks := make([]trace.TrackID, lanes)
+		for k := range tracks {
+			tracks[k] = l.Track(trace.Track{Parent: proc, Kind: trace.KindThread, Order: int32(k + counterOrder),
+				Name: l.Intern("lane " + strconv.Itoa(k+1)), Rank: l.set.Procs[p].Rank,
+				PID: l.set.Procs[p].PID, Host: l.Intern(l.set.Procs[p].Host)})
+		}
+		for u := range units {
+			d.draw(units[u].span, tracks[lane[u]])
+		}
+		l.drawCounters(p, proc)
+	})
+	d.link(edges)
+}
+
+// counterOrder leaves room for the counters above the lanes of a process.
+const counterOrder = 10
+
+// hostTracks adds a track per host, in the order of the procs, and returns that
+// of each proc.
+func (l *layout) hostTracks(root trace.TrackID) []trace.TrackID {
+	tracks := make([]trace.TrackID, len(l.set.Procs))
+	byHost := map[string]trace.TrackID{}
+	for p := range l.set.Procs {
+		proc := &l.set.Procs[p]
+		name := "host " + proc.ShortHost()
+		if proc.Host == "" {
+			name = "service " + proc.Service
+		}
+		track, ok := byHost[proc.Host+"\x00"+name]
+		if !ok {
+			track = l.Track(trace.Track{Parent: root, Kind: trace.KindHost, Name: l.Intern(name), Host: l.Intern(proc.Host),
+				Order: int32(len(byHost)), Rank: trace.NoRank, Desc: l.Intern("host id " + proc.Host)})
+			byHost[proc.Host+"\x00"+name] = track
+		}
+		tracks[p] = track
+	}
+	return tracks
+}
+
+func (l *layout) procTrack(p int, host trace.TrackID) trace.TrackID {
+	proc := &l.set.Procs[p]
+	name := procName(proc)
+	switch {
+	case proc.PID != 0:
+		name += fmt.Sprintf(" pid %d", proc.PID)
+	case proc.Instance != "":
+		name += " instance " + shorten(proc.Instance)
+	}
+	return l.Track(trace.Track{Parent: host, Kind: trace.KindProcess, Name: l.Intern(name), Order: int32(p),
+		Rank: proc.Rank, PID: proc.PID, Host: l.Intern(proc.Host), Desc: l.Intern(source(proc))})
+}
+
+// threadViewName names slices for the thread view: a thread span says which
+// request it serves, since its row already says which thread it is.
+func (l *layout) threadViewName() func(i int) trace.Sym {
+	parts := make([]trace.Sym, len(l.set.Parts))
+	return func(i int) trace.Sym {
+		if l.set.Kind(i) != request.ThreadSpan && l.set.Kind(i) != request.Root {
+			return l.set.Dump.Span(i).Name
+		}
+		p := l.set.PartOf(i)
+		if parts[p] == 0 {
+			parts[p] = l.Intern(l.partName(p))
+		}
+		return parts[p]
+	}
+}
+
+// partName names the part of a request: "prefill Req e1cca7b0".
+func (l *layout) partName(p int) string {
+	part := &l.set.Parts[p]
+	if part.Root != request.None {
+		if name := trimName(l.set.Name(part.Root)); name != "" {
+			return name
+		}
+	}
+	if part.Request != request.None {
+		return "Req " + shorten(l.set.Requests[part.Request].RID)
+	}
+	return "Req ?"
+}

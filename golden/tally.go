@@ -1,0 +1,109 @@
+package golden
+
+// CountTruth counts what is in the files.
+type CountTruth struct {
+	Requests  int         `json:"requests"`
+	Outcomes  []NameCount `json:"outcomes"`
+	Steps     []NameCount `json:"steps"` // forward passes, by mode
+	Spans     int         `json:"spans"`
+	SpanKinds []NameCount `json:"span_kinds"`
+	Slices    []NameCount `json:"slices"` // by stage
+	Events    []NameCount `json:"events"`
+	// Errors counts the scheduler threads with error status, by kind.
+	Errors []NameCount `json:"errors"`
+}
+
+// NameCount is a row of a count. All rows are there, those of zero too.
+type NameCount struct {
+	Name  string `json:"name"`
+	Count int    `json:"count"`
+}
+
+// String returns the kind of error of a thread, empty for none.
+func (e ending) String() string { return endingNames[e] }
+
+var endingNames = [...]string{
+	endedNormally:       "",
+	endedQueueFull:      "queue_full",
+	endedDropped:        "auto_closed",
+	endedTransferFailed: "transfer_failed",
+}
+
+// tally counts while the survey goes on.
+type tally struct {
+	outcomes          map[outcome]int
+	roots, threads    int
+	gateways          int
+	slices            [len(stageTable)]int
+	schedule, retract int
+	sending, received int
+	errors            [len(endingNames)]int
+}
+
+// request counts what belongs to a request as a whole.
+func (t *tally) request(r *Run, q *request) {
+	if t.outcomes == nil {
+		t.outcomes = make(map[outcome]int)
+	}
+	t.outcomes[q.outcome]++
+	t.roots += len(q.halves)
+	for _, h := range q.halves {
+		t.errors[h.ending] += len(h.ranks)
+	}
+	if r.config.Mode != PDGateway {
+		return
+	}
+	t.gateways++
+	t.sending++
+	if q.headers != 0 {
+		t.received++
+	}
+}
+
+// thread counts what is on a thread.
+func (t *tally) thread(p *process, th *thread) {
+	t.threads++
+	for i := range th.stages {
+		t.slices[th.stages[i].kind]++
+	}
+	for _, e := range th.events {
+		if e.step < 0 {
+			t.retract++
+		} else {
+			t.schedule++
+		}
+	}
+}
+
+// counts returns what was counted.
+func (s *survey) counts() CountTruth {
+	t := &s.tally
+	c := CountTruth{Requests: len(s.run.requests)}
+	for _, o := range outcomes {
+		c.Outcomes = append(c.Outcomes, NameCount{string(o), t.outcomes[o]})
+	}
+	steps := map[mode]int{}
+	for i := range s.run.steps {
+		steps[s.run.steps[i].mode]++
+	}
+	for _, m := range []mode{modePrefill, modePrebuilt, modeDecode} {
+		c.Steps = append(c.Steps, NameCount{string(m), steps[m]})
+	}
+	slices := 0
+	for k, row := range stageTable {
+		slices += t.slices[k]
+		c.Slices = append(c.Slices, NameCount{row.name, t.slices[k]})
+	}
+	c.SpanKinds = []NameCount{{"gateway", t.gateways}, {"root", t.roots}, {"thread", t.threads}, {"slice", slices}}
+	c.Spans = t.gateways + t.roots + t.threads + slices
+	c.Events = []NameCount{
+		{"schedule", t.schedule}, {"retract", t.retract},
+		{"Sending concurrent requests", t.sending}, {"Received concurrent requests", t.received},
+	}
+	for e, name := range endingNames {
+		if name != "" {
+			c.Errors = append(c.Errors, NameCount{name, t.errors[e]})
+		}
+	}
+	return c
+}

@@ -1,0 +1,90 @@
+package golden
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+)
+
+const (
+	lengthShare = 0.4  // of requests that stop because of max_tokens
+	namedShare  = 0.05 // of unified requests whose client chose the id
+)
+
+// plan draws the requests: when they arrive, how long they are, what their
+// clients do. It does not know how the deployment will cope with them.
+func (r *Run) plan(rng *rand.Rand) {
+	c := &r.config
+	at := c.Start.UnixNano()
+	before := int(c.Incident.Onset * float64(c.Requests))
+	for i := range c.Requests {
+		if i == before {
+			r.onset = at + 1
+		}
+		rate := c.Rate
+		if i >= before && at+1-r.onset < int64(c.Incident.BurstLength) {
+			rate *= c.Incident.BurstFactor
+		}
+		at += int64(rng.ExpFloat64() / rate * 1e9)
+		r.requests = append(r.requests, r.draw(rng, at))
+	}
+	if r.onset == 0 {
+		r.onset = at + 1
+	}
+}
+
+// draw makes the request that arrives at a time.
+func (r *Run) draw(rng *rand.Rand, at int64) *request {
+	c := &r.config
+	q := &request{
+		arrival:     at,
+		prompt:      c.Prompt.draw(rng),
+		output:      c.Output.draw(rng),
+		temperature: []float64{0, 0.6, 0.7, 1}[rng.IntN(4)],
+		stop:        "stop",
+	}
+	q.maxTokens = q.output + 1 + rng.IntN(64)
+	if rng.Float64() < lengthShare {
+		q.stop, q.maxTokens = "length", q.output
+	}
+	if rng.Float64() < c.Cancels && q.output > 2 {
+		q.cancelAfter = 1 + rng.IntN(q.output-2)
+	}
+	if rng.Float64() < c.Impatient {
+		q.patience = int64(float64(c.Patience) * (0.5 + rng.Float64()))
+	}
+	q.slowTransfer = rng.Float64() < c.SlowTransfers
+	q.failTransfer = rng.Float64() < c.FailedTransfers
+
+	if c.Mode == PDGateway {
+		q.id = "gnt-" + letters(rng, 24)
+	}
+	if c.Mode != Unified {
+		q.room = 1 + rng.Uint64N(1<<63-1) // 0 would be no room
+	}
+	for i := range r.instances {
+		h := &half{instance: i, id: hexDigits(rng, 32)}
+		if c.Mode == Unified && rng.Float64() < namedShare {
+			h.id = "chat_" + letters(rng, 6) + "_" + h.id
+		}
+		h.rid = h.id[strings.LastIndexByte(h.id, '_')+1:]
+		q.halves = append(q.halves, h)
+	}
+	return q
+}
+
+// draw returns a length in tokens.
+func (l Lengths) draw(rng *rand.Rand) int {
+	n := l.Median * math.Exp(l.Sigma*rng.NormFloat64())
+	return int(min(max(n, 1), float64(l.Max)))
+}
+
+// letters returns n random letters and digits.
+func letters(rng *rand.Rand, n int) string {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = alphabet[rng.IntN(len(alphabet))]
+	}
+	return string(b)
+}

@@ -1,0 +1,124 @@
+package jsonscan
+
+import (
+	"encoding/json"
+	"math/big"
+	"strings"
+	"testing"
+)
+
+func TestInt(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want int64
+		ok   bool
+	}{
+		{"0", 0, true}, {"-7", -7, true}, {"1787000000138163968", 1787000000138163968, true},
+		{"9223372036854775807", 9223372036854775807, true}, {"-9223372036854775808", -9223372036854775808, true},
+		{"9223372036854775808", 0, false}, {"18446744073709551616", 0, false},
+		{"12.0", 12, true}, {"1.5", 0, false}, {"1.5e1", 15, true}, {"1787E15", 1787000000000000000, true},
+		{"120e-1", 12, true}, {"125e-1", 0, false}, {"1e99", 0, false}, {"", 0, false}, {"-", 0, false}, {"1x", 0, false}, {"1e", 0, false},
+		{"0e99", 0, true}, {"1.00000000000000000000000000", 1, true},
+	} {
+		got, ok := Int([]byte(c.in))
+		if ok != c.ok || got != c.want {
+			t.Errorf("Int(%q) = %d, %v; want %d, %v", c.in, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+func TestString(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`""`, ""}, {`"abc"`, "abc"}, {`"a\"b\\c\/d"`, `a"b\c/d`}, {`"\u00e9\ud83d\ude00"`, "é😀"},
+		{`"\ud83d!"`, "\ufffd!"}, {`"C:\path"`, `C:\path`}, {`"\u12"`, `\u12`}, {"\"tab\tnew\nline\"", "tab\tnew\nline"},
+		{`"a long string without any escape at all, over eight bytes"`, "a long string without any escape at all, over eight bytes"},
+	} {
+		raw, escaped, next, err := String([]byte(c.in+" tail\""), 0)
+		if err != nil || next != len(c.in) {
+			t.Errorf("%s: next %d, err %v", c.in, next, err)
+			continue
+		}
+		got := string(raw)
+		if escaped {
+			got = string(Unescape(nil, raw))
+		}
+		if got != c.want {
+			t.Errorf("%s reads as %q, want %q", c.in, got, c.want)
+		}
+	}
+	for _, in := range []string{``, `"`, `"abc`, `"abc\`, `"abc\"`} {
+		if _, _, _, err := String([]byte(in), 0); err != ErrShort {
+			t.Errorf("%q: %v, want ErrShort", in, err)
+		}
+	}
+}
+
+func TestSkipperInPieces(t *testing.T) {
+	doc := `{"a":[1,2,{"b":"}]\"\\"}],"c":"\\"}`
+	for size := 1; size <= len(doc); size++ {
+		var s Skipper
+		total := 0
+		for i := 0; i < len(doc)+4; i += size {
+			piece := (doc + "tail")[i:min(i+size, len(doc)+4)]
+			n, done, err := s.Skip([]byte(piece))
+			total += n
+			if err != nil {
+				t.Fatal(err)
+			}
+			if done {
+				break
+			}
+		}
+		if total != len(doc) {
+			t.Errorf("pieces of %d: skipped %d bytes of %d", size, total, len(doc))
+		}
+	}
+}
+
+func TestNestingBomb(t *testing.T) {
+	if _, err := Value([]byte(strings.Repeat("[", 100_000)), 0); err != ErrSyntax {
+		t.Errorf("got %v, want ErrSyntax", err)
+	}
+}
+
+// What encoding/json accepts reads the same here.
+func FuzzString(f *testing.F) {
+	for _, s := range []string{`"a"`, `"\u00e9"`, `"\ud83d\ude00x"`, `"\ud83dx\n"`, `"\\\""`, "\"\xff\""} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		raw, _, next, err := String(in, 0)
+		if err == nil && (next != len(raw)+2 || in[next-1] != '"') {
+			t.Fatalf("%q: raw %q, next %d", in, raw, next)
+		}
+		var want string
+		if json.Unmarshal(in, &want) != nil || len(in) == 0 || in[0] != '"' {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%q: %v", in, err)
+		}
+		if got := strings.ToValidUTF8(string(Unescape(nil, raw)), "\ufffd"); strings.ToValidUTF8(want, "\ufffd") != got && !strings.ContainsRune(want, '\ufffd') {
+			t.Fatalf("%q reads as %q, want %q", in, got, want)
+		}
+	})
+}
+
+func FuzzInt(f *testing.F) {
+	for _, s := range []string{"1", "-9223372036854775808", "1.50e1", "1e-1", "100e-2"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		got, ok := Int(in)
+		if !ok {
+			return
+		}
+		want, valid := new(big.Rat).SetString(strings.TrimPrefix(string(in), "+"))
+		if !valid {
+			t.Fatalf("%q was taken as %d", in, got)
+		}
+		if want.Cmp(new(big.Rat).SetInt64(got)) != 0 {
+			t.Fatalf("%q reads as %d", in, got)
+		}
+	})
+}

@@ -1,0 +1,21 @@
+// Package otlpjson reads OpenTelemetry trace dumps: what a Collector's file
+// exporter writes (JSON lines, length-framed zstd, length-framed protobuf), and
+// JSON from anything else that follows OTLP's protobuf-JSON mapping, as an
+// array, pretty-printed or concatenated.
+//
+// It says what the files say and holds no opinion on the producer: a [Dump] is
+// a flat table of spans with their events, links, attributes and origin.
+// Package request gives them meaning.
+//
+// How an input is read:
+//
+//  1. A cutter takes the decompressed stream in blocks and cuts them where one
+//     document ends and the next begins on a new line, or at frames.
+//  2. Parsers on all cores turn the pieces into batches of records. A document
+//     that is longer than a few blocks is streamed through one parser, so that
+//     memory never depends on the length of a line.
+//  3. A collector appends the batches to the Dump in file order.
+//
+// A parser that meets damage says so with file and line, searches the next
+// place where a document, a resource or a span begins, and goes on from there.
+package otlpjson

@@ -1,0 +1,178 @@
+package otlpjson
+
+import (
+	"iter"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// SpanStatus is the status code of a span (OTLP Status.StatusCode).
+type SpanStatus uint8
+
+const (
+	StatusUnset SpanStatus = iota
+	StatusOK
+	StatusError
+)
+
+// A Span is one span as the wire has it. IDs are big-endian numbers; Parent is
+// 0 for a root. A span is identified by (TraceHi, TraceLo, ID): processes that
+// start in the same instant can draw equal span ids.
+type Span struct {
+	TraceHi, TraceLo uint64
+	ID, Parent       uint64
+	Start, End       trace.Time // Unix ns by the clock of the emitting host
+	Name             trace.Sym
+	Args             trace.ArgsID // attributes
+	Origin           OriginID
+	Line             uint32 // in the origin's file; 0 where the file has no lines
+	events, links    uint32 // first of this span's; they end where the next span's begin
+	Status           SpanStatus
+	Kind             uint8 // OTLP SpanKind: 1 internal, 2 server, 3 client, 4 producer, 5 consumer
+}
+
+// Dur returns the length of s in ns; it is negative when the producer's clock
+// stepped back.
+func (s *Span) Dur() int64 { return int64(s.End - s.Start) }
+
+// An Event is a point in time that a span reports.
+type Event struct {
+	Time trace.Time
+	Name trace.Sym
+	Args trace.ArgsID
+}
+
+// A Link names another span, of the same trace or not.
+type Link struct {
+	TraceHi, TraceLo, ID uint64
+}
+
+// OriginID indexes [Dump.Origins]; 0 is unknown.
+type OriginID uint32
+
+// An Origin is where a span came from.
+type Origin struct {
+	File     uint32 // index into Dump.Files
+	Resource uint32 // index into Dump.Resources
+	Scope    trace.Sym
+}
+
+// A Resource is the process that emitted spans.
+type Resource struct {
+	Service  trace.Sym // service.name
+	Instance trace.Sym // service.instance.id: one per process start
+	Args     trace.ArgsID
+}
+
+// A File describes one input.
+type File struct {
+	Name      string
+	Encoding  string // "json", "zstd frames", "protobuf frames"
+	Bytes     int64  // after decompression
+	Documents int    // ExportTraceServiceRequest messages
+	Spans     int
+	Other     int // documents of other signals (logs, metrics, profiles), skipped
+}
+
+// A Dump is everything that was read, in the order of the files. Index 0 of
+// Origins and Resources is the unknown one.
+type Dump struct {
+	Syms      *trace.Symbols
+	Args      *trace.Args
+	Diags     *trace.Diags
+	Files     []File
+	Origins   []Origin
+	Resources []Resource
+
+	spans  column[Span]
+	events column[Event]
+	links  column[Link]
+
+	originIDs   map[Origin]OriginID
+	resourceIDs map[string]uint32 // by encoded attributes
+}
+
+// NewDump returns an empty Dump that reports to diags.
+func NewDump(diags *trace.Diags) *Dump {
+	return &Dump{
+		Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: diags,
+		Origins: make([]Origin, 1), Resources: make([]Resource, 1),
+		originIDs: map[Origin]OriginID{}, resourceIDs: map[string]uint32{},
+	}
+}
+
+// Len returns the number of spans.
+func (d *Dump) Len() int { return d.spans.len() }
+
+// Span returns span i, 0 <= i < Len().
+func (d *Dump) Span(i int) *Span { return d.spans.at(i) }
+
+// Events yields the events of span i.
+func (d *Dump) Events(i int) iter.Seq[*Event] {
+	return func(yield func(*Event) bool) {
+		to := d.events.len()
+		if i+1 < d.spans.len() {
+			to = int(d.spans.at(i + 1).events)
+		}
+		for e := int(d.spans.at(i).events); e < to; e++ {
+			if !yield(d.events.at(e)) {
+				return
+			}
+		}
+	}
+}
+
+// Links yields the links of span i.
+func (d *Dump) Links(i int) iter.Seq[*Link] {
+	return func(yield func(*Link) bool) {
+		to := d.links.len()
+		if i+1 < d.spans.len() {
+			to = int(d.spans.at(i + 1).links)
+		}
+		for l := int(d.spans.at(i).links); l < to; l++ {
+			if !yield(d.links.at(l)) {
+				return
+			}
+		}
+	}
+}
+
+// EventCount returns the number of events of all spans.
+func (d *Dump) EventCount() int { return d.events.len() }
+
+// Pos returns where span i stands.
+func (d *Dump) Pos(i int) trace.Pos {
+	s := d.Span(i)
+	return trace.Pos{File: d.Files[d.Origins[s.Origin].File].Name, Line: int64(s.Line), Offset: -1}
+}
+
+// Resource returns the resource of s.
+func (d *Dump) Resource(s *Span) *Resource { return &d.Resources[d.Origins[s.Origin].Resource] }
+
+// A column is a growing table whose rows never move: it grows without copying
+// and without garbage.
+type column[T any] struct{ chunks [][]T }
+
+const (
+	chunkBits = 14
+	chunkRows = 1 << chunkBits
+)
+
+func (c *column[T]) len() int {
+	if len(c.chunks) == 0 {
+		return 0
+	}
+	last := len(c.chunks) - 1
+	return last<<chunkBits + len(c.chunks[last])
+}
+
+func (c *column[T]) at(i int) *T { return &c.chunks[i>>chunkBits][i&(chunkRows-1)] }
+
+func (c *column[T]) push(v T) {
+	last := len(c.chunks) - 1
+	if last < 0 || len(c.chunks[last]) == chunkRows {
+		c.chunks = append(c.chunks, make([]T, 0, chunkRows))
+		last++
+	}
+	c.chunks[last] = append(c.chunks[last], v)
+}

@@ -1,0 +1,124 @@
+package otlpjson
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// flushSpans is how many spans a parser gathers before it hands over a batch
+// in the middle of a piece.
+const flushSpans = 1 << 14
+
+// Read appends the spans of the decompressed input r to the dump; name is for
+// messages. Damage in the data becomes diagnostics, and everything readable is
+// kept; so is what was read before r failed. The error is r's, and only when
+// not a byte could be read.
+//
+// Read the files of one dump one after the other, in the order of their names
+// if the result shall not depend on the order of the arguments; each file is
+// parsed on all cores.
+func (d *Dump) Read(name string, r io.Reader) error {
+	src := &source{r: r}
+	in := bufio.NewReaderSize(src, blockSize)
+	head, _ := in.Peek(framePeek)
+	kind, _ := sniffFrame(head)
+	file := uint32(len(d.Files))
+	d.Files = append(d.Files, File{Name: name, Encoding: kind.String()})
+
+	workers := runtime.GOMAXPROCS(0)
+	work := make(chan *piece, workers)
+	order := make(chan *piece, workers)
+	go func() {
+		c := cutter{in: in, work: work, order: order}
+		if kind == notFramed {
+			if b, _ := in.Peek(len(bom)); bytes.Equal(b, bom) {
+				in.Discard(len(bom))
+				c.offset += int64(len(bom))
+			}
+			c.cutDocuments()
+		} else {
+			c.cutFrames(kind, func(s trace.Severity, code string, offset int64, msg string) {
+				d.Diags.Add(trace.Diag{Severity: s, Code: code, Pos: trace.Pos{File: name, Offset: offset}, Msg: msg})
+			})
+		}
+		close(work)
+		close(order)
+	}()
+	batches := &sync.Pool{New: func() any { return new(batch) }}
+	for range workers {
+		go func() {
+			w := worker{recorder: newRecorder(d.Syms), name: name, batches: batches}
+			for p := range work {
+				w.parse(p)
+			}
+		}()
+	}
+	for p := range order {
+		for b := range p.done {
+			d.collect(b, file)
+			b.reset()
+			batches.Put(b)
+		}
+		p.recycle()
+	}
+	d.Files[file].Bytes = src.n
+	if src.err != nil {
+		if src.n == 0 {
+			return fmt.Errorf("reading %s: %w", name, src.err)
+		}
+		d.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "input-damaged", Pos: trace.Pos{File: name, Offset: src.n},
+			Msg: fmt.Sprintf("reading stopped here: %v; everything before is used", src.err)})
+	}
+	return nil
+}
+
+// bom is the UTF-8 byte order mark, which some Windows tools put in front.
+var bom = []byte("\xef\xbb\xbf")
+
+// A worker parses pieces, one after the other.
+type worker struct {
+	recorder
+	name    string
+	batches *sync.Pool
+	zstd    *zstd.Decoder
+}
+
+// parse turns the piece into batches on p.done.
+func (w *worker) parse(p *piece) {
+	defer close(p.done)
+	w.out = w.batches.Get().(*batch)
+	c := cursor{buf: p.data, src: p.rest, base: p.offset, line: p.line}
+	switch p.kind {
+	case protoFrames:
+		w.parseProto(p.data, trace.Pos{File: w.name, Offset: p.offset})
+		p.done <- w.out
+		return
+	case zstdFrames:
+		if w.zstd == nil {
+			w.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+		}
+		if err := w.zstd.Reset(bytes.NewReader(p.data)); err != nil {
+			w.diag(trace.DataLoss, "otlp-frame", trace.Pos{File: w.name, Offset: p.offset}, fmt.Sprintf("frame is not zstd: %v", err))
+			p.done <- w.out
+			return
+		}
+		c = cursor{buf: newBlock(), src: w.zstd, base: p.offset}
+	}
+	doc := parser{cursor: c, recorder: &w.recorder, file: w.name}
+	if c.src != nil {
+		doc.flush = func() {
+			p.done <- w.out
+			w.out = w.batches.Get().(*batch)
+		}
+	}
+	doc.run()
+	p.done <- w.out
+}

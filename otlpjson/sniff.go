@@ -1,0 +1,24 @@
+package otlpjson
+
+import "bytes"
+
+// marks are keys that only OTLP has; one of them is in the head of any dump,
+// even of one whose beginning was rotated away in the middle of a line.
+var marks = [][]byte{
+	[]byte(`"resourceSpans"`), []byte(`"resource_spans"`), []byte(`"scopeSpans"`), []byte(`"startTimeUnixNano"`),
+	[]byte(`"resourceLogs"`), []byte(`"resourceMetrics"`), []byte(`"resourceProfiles"`), []byte(`"parentSpanId"`),
+	[]byte(`"instrumentationLibrarySpans"`),
+}
+
+// Sniff tells whether a file with the given (decompressed) head is an OTLP dump.
+func Sniff(head []byte) bool {
+	if kind, _ := sniffFrame(head); kind != notFramed {
+		return true
+	}
+	for _, m := range marks {
+		if bytes.Contains(head, m) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,148 @@
+package perfetto
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Field numbers of the messages written here, by message.
+const (
+	tracePacket = 1
+
+	packetClockSnapshot   = 6
+	packetTimestamp       = 8
+	packetSequenceID      = 10
+	packetTrackEvent      = 11
+	packetInternedData    = 12
+	packetSequenceFlags   = 13
+	packetDefaults        = 59
+	packetTrackDescriptor = 60
+	packetAttributes      = 126
+
+	snapshotClock        = 1
+	snapshotPrimary      = 2
+	clockID              = 1
+	clockTimestamp       = 2
+	clockIsIncremental   = 3
+	defaultsClockID      = 58
+	attributesAttribute  = 1
+	attributeKey         = 1
+	attributeStringValue = 3
+
+	descriptorUUID          = 1
+	descriptorName          = 2
+	descriptorParent        = 5
+	descriptorCounter       = 8
+	descriptorChildOrdering = 11
+	descriptorSiblingRank   = 12
+	descriptorDescription   = 14
+	descriptorSiblingMerge  = 15
+	counterUnitName         = 6
+
+	eventCategoryIID     = 3
+	eventAnnotation      = 4
+	eventType            = 9
+	eventNameIID         = 10
+	eventTrack           = 11
+	eventDoubleValue     = 44
+	eventFlow            = 47
+	eventTerminatingFlow = 48
+	eventCorrelationIID  = 54
+
+	annotationNameIID   = 1
+	annotationBool      = 2
+	annotationUint      = 3
+	annotationInt       = 4
+	annotationDouble    = 5
+	annotationString    = 6
+	annotationDict      = 11
+	annotationArray     = 12
+	annotationStringIID = 17
+
+	internedCategories     = 1
+	internedNames          = 2
+	internedArgNames       = 3
+	internedArgStrings     = 29
+	internedCorrelationIDs = 43
+	internedIID            = 1
+	internedString         = 2
+)
+
+// Values of enumerations.
+const (
+	typeBegin   = 1
+	typeEnd     = 2
+	typeInstant = 3
+	typeCounter = 4
+
+	flagsCleared = 1 // interning state starts here
+	flagsNeeds   = 2 // the packet relies on it
+
+	clockRealtime    = 1
+	clockBoottime    = 6
+	clockIncremental = 64 // the first of the ids that a sequence may define
+
+	childOrderingExplicit = 3
+	siblingMergeNone      = 2
+)
+
+// Wire types.
+const (
+	wireVarint  = 0
+	wireFixed64 = 1
+	wireBytes   = 2
+)
+
+// appendKey appends the key of a field. All numbers here are below 2048.
+func appendKey(b []byte, field, wire int) []byte {
+	key := field<<3 | wire
+	if key < 1<<7 {
+		return append(b, byte(key))
+	}
+	return append(b, byte(key)|1<<7, byte(key>>7))
+}
+
+func appendUint(b []byte, field int, v uint64) []byte {
+	b = appendKey(b, field, wireVarint)
+	if v < 1<<7 {
+		return append(b, byte(v))
+	}
+	return binary.AppendUvarint(b, v)
+}
+
+func appendFixed64(b []byte, field int, v uint64) []byte {
+	return binary.LittleEndian.AppendUint64(appendKey(b, field, wireFixed64), v)
+}
+
+func appendDouble(b []byte, field int, v float64) []byte {
+	return appendFixed64(b, field, math.Float64bits(v))
+}
+
+func appendString[S string | []byte](b []byte, field int, s S) []byte {
+	b = binary.AppendUvarint(appendKey(b, field, wireBytes), uint64(len(s)))
+	return append(b, s...)
+}
+
+// open starts a message in b; what is appended until [shut] is its content. at
+// is where the content begins.
+func open(b []byte, field int) (_ []byte, at int) {
+	b = append(appendKey(b, field, wireBytes), 0)
+	return b, len(b)
+}
+
+// shut ends the message whose content begins at. One byte was kept for the
+// length; moving the few contents that need more costs less than the three
+// bytes per message of a fixed-size length.
+func shut(b []byte, at int) []byte {
+	size := len(b) - at
+	if size < 1<<7 {
+		b[at-1] = byte(size)
+		return b
+	}
+	var length [binary.MaxVarintLen64]byte
+	n := binary.PutUvarint(length[:], uint64(size))
+	b = append(b, length[1:n]...) // only to make room
+	copy(b[at+n-1:], b[at:at+size])
+	copy(b[at-1:], length[:n])
+	return b
+}

@@ -1,0 +1,257 @@
+package perfetto
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/pftest"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+func encode(t testing.TB, tr *trace.Trace) []byte {
+	t.Helper()
+	if err := trace.Validate(tr); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := Write(&b, tr); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func roundTrip(t testing.TB, tr *trace.Trace) *pftest.Trace {
+	t.Helper()
+	got, err := pftest.Decode(encode(t, tr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func randomBytes(r *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+func TestRandomModelsComeBack(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 1500 {
+		tr := pftest.Model(randomBytes(r, r.IntN(1200)))
+		compare(t, tr, roundTrip(t, tr))
+		if t.Failed() {
+			t.Fatalf("model %d", i)
+		}
+	}
+}
+
+func FuzzWrite(f *testing.F) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for n := range 8 {
+		f.Add(randomBytes(r, n*100))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tr := pftest.Model(data)
+		compare(t, tr, roundTrip(t, tr))
+	})
+}
+
+func TestManyWindowsComeBack(t *testing.T) {
+	tr := serving(100_000)
+	tr.Instants = tr.Instants[:500] // compare is quadratic in them
+	compare(t, tr, roundTrip(t, tr))
+}
+
+func TestOrderOfEqualTimes(t *testing.T) {
+	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
+	host := b.Track(trace.Track{Kind: trace.KindHost, Name: b.Intern("host")})
+	gauge := b.Track(trace.Track{Parent: host, Kind: trace.KindCounter, Name: b.Intern("queue"), Unit: b.Intern("requests"), Order: 2})
+	lane := b.Track(trace.Track{Parent: host, Kind: trace.KindThread, Name: b.Intern("lane"), Desc: b.Intern("from a test"), Order: 1})
+	slice := func(name string, from, to trace.Time) trace.SliceID {
+		return b.Slice(trace.Slice{Time: 1000 + from, Dur: int64(to - from), Track: lane, Name: b.Intern(name)}, 0)
+	}
+	outer := slice("outer", 0, 10)
+	slice("inner", 5, 10)
+	slice("next", 10, 20)
+	first := slice("first", 10, 15)
+	slice("point", 10, 10)
+	b.Instant(trace.Instant{Time: 1010, Track: lane, Name: b.Intern("mark"), Args: b.Args().Put(trace.ArgList(nil).Int(b.Intern("n"), 7))})
+	b.Sample(trace.Sample{Time: 1010, Track: gauge, Value: 2.5})
+	b.Flow(trace.Flow{From: outer, To: first})
+	b.Attribute("tool", "test")
+	got := roundTrip(t, b.Finish())
+	want := `# tool: test
+host
+host > lane (from a test)
+  0 +10 outer
+    5 +5 inner
+  10 +10 next
+    10 +5 first
+      10 +0 point
+  10 ! mark n=7
+host > queue [requests]
+  10 = 2.5
+host > lane / outer -> host > lane / first
+`
+	if got.Text() != want {
+		t.Errorf("got\n%s\nwant\n%s", got.Text(), want)
+	}
+	if in := got.Instants[0].Parent; in == nil || in.Name != "first" {
+		t.Errorf("the instant is in %v, want the innermost slice that is not over", in)
+	}
+}
+
+// Lengths of messages and strings take one to four bytes.
+func TestLongArguments(t *testing.T) {
+	for _, size := range []int{0, 100, 127, 128, 16_000, 16_400, 2_100_000} {
+		b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
+		key := b.Intern("text")
+		args := trace.ArgList(nil).String(key, strings.Repeat("x", size))
+		args = args.Dict(b.Intern("nested"), trace.ArgList(nil).Array(key, trace.ArgList(nil).String(0, strings.Repeat("y", size))))
+		b.Slice(trace.Slice{Time: 5, Track: b.Track(trace.Track{}), Args: b.Args().Put(args)}, 0)
+		tr := b.Finish()
+		compare(t, tr, roundTrip(t, tr))
+	}
+}
+
+// Past maxValues distinct values an argument is written inline, unless it is
+// that of a subject.
+func TestUnrepeatedTextIsNotInterned(t *testing.T) {
+	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
+	lane := b.Track(trace.Track{})
+	shape, rid := b.Intern("shape"), b.Intern("rid")
+	for i := range 3 * maxValues {
+		text := fmt.Sprintf("text that is %d bytes long or so", i)
+		about := b.Subject(trace.Subject{Args: b.Args().Put(trace.ArgList(nil).String(rid, text))})
+		args := b.Args().Put(trace.ArgList(nil).String(shape, text))
+		b.Slice(trace.Slice{Time: trace.Time(2 * i), Dur: 1, Track: lane, Args: args}, about)
+		b.Slice(trace.Slice{Time: trace.Time(2*i + 1), Dur: 1, Track: lane, Args: args}, about)
+	}
+	tr := b.Finish()
+	data := encode(t, tr)
+	// Once for each subject and each interned shape, twice for the others.
+	if n, want := bytes.Count(data, []byte("bytes long or so")), maxValues*(3+1+2*2); n != want {
+		t.Errorf("%d texts, want %d", n, want)
+	}
+	got, err := pftest.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, tr, got)
+}
+
+// The numbers of symbols depend on the readers' goroutines.
+func TestSymbolNumbersDoNotMatter(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 50 {
+		data := randomBytes(r, 600)
+		tr := pftest.Model(data)
+		first := slices.Clone(tr.Syms.Names())
+		r.Shuffle(len(first), func(i, j int) { first[i], first[j] = first[j], first[i] })
+		if !bytes.Equal(encode(t, tr), encode(t, pftest.Model(data, first...))) {
+			t.Fatal("the same trace with other symbol numbers is written differently")
+		}
+	}
+}
+
+func TestTimesBefore1970AreRefused(t *testing.T) {
+	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
+	b.Slice(trace.Slice{Time: -5, Dur: 10, Track: b.Track(trace.Track{})}, 0)
+	var out bytes.Buffer
+	if err := Write(&out, b.Finish()); err == nil || out.Len() > 0 {
+		t.Errorf("error %v after %d bytes", err, out.Len())
+	}
+}
+
+// fullDisk takes n bytes.
+type fullDisk struct{ n int }
+
+var errFull = errors.New("disk full")
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	if d.n -= len(p); d.n < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+func TestEveryWriteIsChecked(t *testing.T) {
+	tr := serving(40_000)
+	var size counter
+	if err := Write(&size, tr); err != nil {
+		t.Fatal(err)
+	}
+	for _, room := range []int{0, bufferSize, int(size) / 2, int(size) - 1} {
+		if err := Write(&fullDisk{room}, tr); !errors.Is(err, errFull) {
+			t.Errorf("with room for %d of %d bytes: error %v", room, size, err)
+		}
+	}
+	if err := Write(&fullDisk{int(size)}, tr); err != nil {
+		t.Errorf("with room for all: %v", err)
+	}
+}
+
+func TestWritesAreLarge(t *testing.T) {
+	var sizes []int
+	err := Write(writerFunc(func(p []byte) (int, error) {
+		sizes = append(sizes, len(p))
+		return len(p), nil
+	}), serving(40_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range sizes[:len(sizes)-1] {
+		if n < bufferSize || n > bufferSize+bufferSize/8 {
+			t.Errorf("writes of %v bytes", sizes)
+		}
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func TestAllocationsDoNotGrowWithEvents(t *testing.T) {
+	allocs := func(n int) float64 {
+		tr := serving(n)
+		for i := range tr.About {
+			tr.About[i] = 0 // every subject has a string to intern
+		}
+		return testing.AllocsPerRun(3, func() {
+			if err := Write(io.Discard, tr); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	small, large := allocs(20_000), allocs(80_000)
+	if large > small+100 {
+		t.Errorf("%v allocations for 20,000 slices, %v for 80,000", small, large)
+	}
+}
+
+func TestSortByTime(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 300 {
+		events := make([]event, r.IntN(200))
+		mask := uint64(1)<<r.IntN(64) - 1
+		for i := range events {
+			events[i] = event{r.Uint64() & mask & ^uint64(r.IntN(2)<<12), uint32(i), begin}
+		}
+		want := slices.Clone(events)
+		slices.SortStableFunc(want, func(a, b event) int { return cmp.Compare(a.time, b.time) })
+		got, _ := sortByTime(events, make([]event, len(events)+r.IntN(3)))
+		if !slices.Equal(got, want) {
+			t.Fatal("not a stable sort")
+		}
+	}
+}

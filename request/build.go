@@ -1,0 +1,509 @@
+package request
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A builder makes a Set. Its steps, in order:
+//
+//  1. roots: every span that is a request, an envelope or a gateway.
+//  2. threads: every span that names a thread; its part is the nearest root
+//     above it, or a part without a root when that is missing.
+//  3. stages: everything below a thread.
+//  4. orphans: stages whose thread is missing, by what their names tell.
+//  5. join: parts become requests.
+type builder struct {
+	*Set
+	keys  attrKeys
+	class []nameClass // by symbol of the span's name
+
+	procIDs   map[Proc]int
+	instances map[string]int // proc of an instance; None if it has several
+	headless  map[spanKey]int
+}
+
+// spanKey names a span that may be missing.
+type spanKey struct{ hi, lo, id uint64 }
+
+// nameClass tells by the name alone what a span can be.
+type nameClass uint8
+
+const (
+	unclassified nameClass = iota
+	knownStage
+	anything
+)
+
+// Build makes requests of a finished dump. What it finds wrong goes to the
+// dump's diagnostics.
+func Build(d *otlpjson.Dump) *Set {
+	n := d.Len()
+	b := &builder{
+		Set: &Set{
+			Dump: d, Tree: otlpjson.NewTree(d),
+			kinds: make([]SpanKind, n), thread: make([]int32, n), part: make([]int32, n),
+			gatewayOf: map[int]int{},
+		},
+		keys:      newAttrKeys(d.Syms),
+		procIDs:   map[Proc]int{},
+		instances: map[string]int{},
+		headless:  map[spanKey]int{},
+	}
+	b.class = make([]nameClass, d.Syms.Len())
+	for i := range n {
+		b.thread[i], b.part[i] = None, None
+	}
+	b.findRoots()
+	b.findThreads()
+	b.findStages()
+	b.adoptOrphans()
+	b.finishParts()
+	b.assignProcs()
+	b.reportGaps()
+	b.orderProcs()
+	b.join()
+	for i := range b.Requests {
+		b.measure(&b.Requests[i])
+	}
+	return b.Set
+}
+
+func (b *builder) report(s trace.Severity, code string, span int, msg string) {
+	pos := trace.Pos{Offset: -1}
+	if span != None {
+		pos = b.Dump.Pos(span)
+	}
+	b.Dump.Diags.Add(trace.Diag{Severity: s, Code: code, Pos: pos, Msg: msg})
+}
+
+// plainStage tells whether the name of span i is that of a stage, which saves
+// looking at the attributes of nearly every span of a dump.
+func (b *builder) plainStage(i int) bool {
+	sym := b.Dump.Span(i).Name
+	if b.class[sym] == unclassified {
+		b.class[sym] = anything
+		if _, ok := stageByName[b.Dump.Syms.Name(sym)]; ok {
+			b.class[sym] = knownStage
+		}
+	}
+	return b.class[sym] == knownStage
+}
+
+func (b *builder) findRoots() {
+	for i := range b.Dump.Len() {
+		if b.Tree.Duplicate(i) {
+			b.kinds[i] = Duplicate
+		} else if !b.plainStage(i) {
+			b.classifyRoot(i)
+		}
+	}
+	for p := range b.Parts {
+		b.lookAbove(&b.Parts[p])
+	}
+}
+
+// lookAbove finds the gateway and the envelope around the root of p.
+func (b *builder) lookAbove(p *Part) {
+	for i := b.Tree.Parent(p.Root); i != None; i = b.Tree.Parent(i) {
+		switch b.kinds[i] {
+		case Envelope:
+			if a, ok := b.Dump.Args.Find(b.Dump.Span(i).Args, b.keys.room); ok && p.Room == "" {
+				p.Room = roomOf(a)
+			}
+		case Gateway:
+			p.Gateway = i
+			return
+		}
+	}
+}
+
+// classifyRoot makes a part of span i if it is a request.
+func (b *builder) classifyRoot(i int) {
+	s := b.Dump.Span(i)
+	name := b.Name(i)
+	module, _ := b.Dump.Args.Find(s.Args, b.keys.module)
+	service := b.Dump.Syms.Name(b.Dump.Resource(s).Service)
+	role, named := roleOfRoot(name)
+	_, hasRID := b.Dump.Args.Find(s.Args, b.keys.rid)
+	switch {
+	case isGateway(service, string(module.Bytes())):
+		b.kinds[i] = Gateway
+	case named && (hasRID || strings.HasPrefix(string(module.Bytes()), "sglang::")):
+		b.addPart(i, role)
+	case strings.HasPrefix(name, envelopePrefix):
+		b.kinds[i] = Envelope
+	case name == vllmRequest:
+		b.addPart(i, Unified)
+	}
+}
+
+// addPart makes a part of the request span i and reads its attributes.
+func (b *builder) addPart(i int, role Role) {
+	s := b.Dump.Span(i)
+	p := Part{
+		Root: i, Role: role, Start: s.Start, End: s.End, Gateway: None, Proc: None,
+		TTFT: Unknown, E2E: Unknown, PromptTokens: Unknown, CompletionTokens: Unknown, CachedTokens: Unknown,
+	}
+	count := func(dst *int64, a trace.Arg) {
+		if n, ok := argInt(a); ok {
+			*dst = n
+		}
+	}
+	k := &b.keys
+	for a := range b.Dump.Args.All(s.Args) {
+		switch a.Key {
+		case k.rid:
+			p.RID = string(a.Bytes())
+		case k.room:
+			p.Room = roomOf(a)
+		case k.requestID:
+			p.FullID = string(a.Bytes())
+		case k.ttft:
+			p.TTFT = argSeconds(a)
+		case k.e2e:
+			p.E2E = argSeconds(a)
+		case k.prompt:
+			count(&p.PromptTokens, a)
+		case k.completion:
+			count(&p.CompletionTokens, a)
+		case k.cached:
+			count(&p.CachedTokens, a)
+		case k.model:
+			p.Model = string(a.Bytes())
+		case k.finish:
+			p.FinishReason = finishOf(a)
+		}
+	}
+	if role == Sender && p.Room == "" && strings.HasPrefix(p.RID, "0x") {
+		p.Room = p.RID
+	}
+	b.kinds[i] = Root
+	b.part[i] = int32(len(b.Parts))
+	b.Parts = append(b.Parts, p)
+}
+
+func (b *builder) findThreads() {
+	for i := range b.Dump.Len() {
+		if b.kinds[i] != Generic || b.plainStage(i) {
+			continue
+		}
+		label, ok := b.Dump.Args.Find(b.Dump.Span(i).Args, b.keys.label)
+		if !ok {
+			continue
+		}
+		if module, ok := b.Dump.Args.Find(b.Dump.Span(i).Args, b.keys.module); ok && strings.HasPrefix(string(module.Bytes()), "sglang::") {
+			continue // a stage that carries its own identity (hicache)
+		}
+		part := b.partAbove(i)
+		if part == None {
+			part = b.headlessPart(i)
+		}
+		b.addThread(i, part, string(label.Bytes()))
+	}
+}
+
+// partAbove returns the part that span i lies in, or None.
+func (b *builder) partAbove(i int) int {
+	for j := b.Tree.Parent(i); j != None; j = b.Tree.Parent(j) {
+		if b.part[j] != None {
+			return int(b.part[j])
+		}
+	}
+	return None
+}
+
+// headlessPart returns the part of the missing request span above thread i.
+func (b *builder) headlessPart(i int) int {
+	s := b.Dump.Span(i)
+	key := spanKey{s.TraceHi, s.TraceLo, s.Parent}
+	part, ok := b.headless[key]
+	if !ok {
+		part = b.newHeadless()
+		b.headless[key] = part
+		b.report(trace.DataLoss, "request-root-missing", i,
+			fmt.Sprintf("thread span %q belongs to a request whose own span is not in the dump; shown without it", b.Name(i)))
+	}
+	return part
+}
+
+func (b *builder) newHeadless() int {
+	b.Parts = append(b.Parts, Part{
+		Root: None, Role: Other, Gateway: None, Proc: None,
+		TTFT: Unknown, E2E: Unknown, PromptTokens: Unknown, CompletionTokens: Unknown, CachedTokens: Unknown,
+	})
+	return len(b.Parts) - 1
+}
+
+// addThread makes a thread of span i.
+func (b *builder) addThread(i, part int, label string) {
+	t := Thread{Span: i, Part: part, Proc: b.procOf(i, label, b.Parts[part].Role)}
+	s := b.Dump.Span(i)
+	t.Failed = s.Status == otlpjson.StatusError
+	for a := range b.Dump.Args.All(s.Args) {
+		switch a.Key {
+		case b.keys.reason, b.keys.message:
+			t.Reason = string(a.Bytes())
+		}
+	}
+	if t.Failed && t.Reason == "" {
+		t.Reason = "error"
+	}
+	b.kinds[i] = ThreadSpan
+	b.thread[i], b.part[i] = int32(len(b.Threads)), int32(part)
+	b.Threads = append(b.Threads, t)
+}
+
+// procOf returns the proc that the attributes of span i name.
+func (b *builder) procOf(i int, label string, part Role) int {
+	s := b.Dump.Span(i)
+	res := b.Dump.Resource(s)
+	p := Proc{Label: label, Role: roleOfLabel(label, part), Rank: trace.NoRank,
+		Instance: b.Dump.Syms.Name(res.Instance), Service: b.Dump.Syms.Name(res.Service)}
+	for a := range b.Dump.Args.All(s.Args) {
+		switch a.Key {
+		case b.keys.hostID:
+			p.Host = string(a.Bytes())
+		case b.keys.pid:
+			p.PID, _ = argInt(a)
+		case b.keys.tp:
+			p.Rank.TP = argRank(a)
+		case b.keys.pp:
+			p.Rank.PP = argRank(a)
+		case b.keys.dp:
+			p.Rank.DP = argRank(a)
+		}
+	}
+	if p.Host == "" {
+		p.Host = b.resourceHost(res)
+	}
+	proc := b.addProc(p)
+	if known, ok := b.instances[p.Instance]; !ok {
+		b.instances[p.Instance] = proc
+	} else if known != proc {
+		b.instances[p.Instance] = None
+	}
+	return proc
+}
+
+// resourceHost reads the host from a resource; "" is unknown.
+func (b *builder) resourceHost(res *otlpjson.Resource) string {
+	for _, key := range [...]trace.Sym{b.keys.hostName, b.keys.podName} {
+		if a, ok := b.Dump.Args.Find(res.Args, key); ok {
+			return string(a.Bytes())
+		}
+	}
+	return ""
+}
+
+func (b *builder) addProc(p Proc) int {
+	id, ok := b.procIDs[p]
+	if !ok {
+		id = len(b.Procs)
+		b.Procs = append(b.Procs, p)
+		b.procIDs[p] = id
+	}
+	return id
+}
+
+func (b *builder) findStages() {
+	for t := range b.Threads {
+		for _, c := range b.Tree.Children(b.Threads[t].Span) {
+			if b.markStages(int(c), t) {
+				b.Threads[t].Stages = append(b.Threads[t].Stages, c)
+			}
+		}
+	}
+}
+
+// markStages marks span i and everything below as stages of thread t.
+func (b *builder) markStages(i, t int) bool {
+	if b.kinds[i] != Generic {
+		return false
+	}
+	b.kinds[i] = Stage
+	b.thread[i], b.part[i] = int32(t), int32(b.Threads[t].Part)
+	for _, c := range b.Tree.Children(i) {
+		b.markStages(int(c), t)
+	}
+	return true
+}
+
+// finishParts derives what the threads of a part tell about it.
+func (b *builder) finishParts() {
+	for t := range b.Threads {
+		p := &b.Parts[b.Threads[t].Part]
+		p.Threads = append(p.Threads, t)
+	}
+	for i := range b.Parts {
+		p := &b.Parts[i]
+		slices.SortFunc(p.Threads, b.compareThreads)
+		if p.Root == None {
+			b.finishHeadless(p)
+			continue
+		}
+		p.Proc = b.rootProc(p)
+	}
+}
+
+// compareThreads orders threads by start and proc.
+func (b *builder) compareThreads(x, y int) int {
+	fx, _ := b.threadBounds(x)
+	fy, _ := b.threadBounds(y)
+	return cmp.Or(cmp.Compare(fx, fy), compareProcs(&b.Procs[b.Threads[x].Proc], &b.Procs[b.Threads[y].Proc]), cmp.Compare(x, y))
+}
+
+// threadBounds returns the interval of a thread, by its stages if its own span
+// is missing.
+func (s *Set) threadBounds(t int) (from, to trace.Time) {
+	th := &s.Threads[t]
+	if th.Span != None {
+		span := s.Dump.Span(th.Span)
+		return span.Start, span.End
+	}
+	for k, i := range th.Stages {
+		span := s.Dump.Span(int(i))
+		if k == 0 || span.Start < from {
+			from = span.Start
+		}
+		if k == 0 || span.End > to {
+			to = span.End
+		}
+	}
+	return from, to
+}
+
+// finishHeadless takes bounds and role of a part without root from its threads.
+func (b *builder) finishHeadless(p *Part) {
+	for k, t := range p.Threads {
+		from, to := b.threadBounds(t)
+		if k == 0 || from < p.Start {
+			p.Start = from
+		}
+		if k == 0 || to > p.End {
+			p.End = to
+		}
+		if role := b.Procs[b.Threads[t].Proc].Role; role != Other {
+			p.Role = role
+		}
+	}
+	if p.Role == Other && slices.ContainsFunc(p.Threads, func(t int) bool { return isScheduler(b.Procs[b.Threads[t].Proc].Label) }) {
+		p.Role = Unified
+	}
+	if len(p.Threads) > 0 {
+		p.Proc = b.Threads[p.Threads[0]].Proc
+	}
+}
+
+// rootProc finds the proc that emitted the root of p: the tokenizer thread of
+// the same process, else the first thread, else one made up from the resource.
+func (b *builder) rootProc(p *Part) int {
+	best := None
+	for _, t := range p.Threads {
+		proc := b.Threads[t].Proc
+		if best == None || labelRank(b.Procs[proc].Label) < labelRank(b.Procs[best].Label) {
+			best = proc
+		}
+	}
+	if best != None {
+		return best
+	}
+	return b.serviceProc(p.Root, p.Role)
+}
+
+// serviceProc returns the proc of a span that names no thread: the only one of
+// its instance, else one for the service instance.
+func (b *builder) serviceProc(i int, role Role) int {
+	s := b.Dump.Span(i)
+	res := b.Dump.Resource(s)
+	instance := b.Dump.Syms.Name(res.Instance)
+	if known, ok := b.instances[instance]; ok && known != None && instance != "" {
+		return known
+	}
+	service := b.Dump.Syms.Name(res.Service)
+	p := Proc{Label: service, Role: role, Rank: trace.NoRank, Instance: instance, Service: service, Host: b.resourceHost(res)}
+	for _, key := range [...]trace.Sym{b.keys.processPID, b.keys.vllmPID} {
+		if a, ok := b.Dump.Args.Find(res.Args, key); ok {
+			p.PID, _ = argInt(a)
+		}
+	}
+	return b.addProc(p)
+}
+
+// assignProcs tells for every span which proc emitted it.
+func (b *builder) assignProcs() {
+	b.proc = make([]int32, b.Dump.Len())
+	for i := range b.proc {
+		switch b.kinds[i] {
+		case Duplicate:
+			b.proc[i] = None
+		case Stage, ThreadSpan:
+			b.proc[i] = int32(b.Threads[b.thread[i]].Proc)
+		case Root:
+			b.proc[i] = int32(b.Parts[b.part[i]].Proc)
+		case Envelope:
+			b.proc[i] = int32(b.envelopeProc(i))
+		case Gateway:
+			b.proc[i] = int32(b.serviceProc(i, Router))
+		default:
+			b.proc[i] = int32(b.serviceProc(i, Other))
+		}
+	}
+}
+
+// envelopeProc returns the proc of the first request in an envelope.
+func (b *builder) envelopeProc(i int) int {
+	for _, c := range b.Tree.Children(i) {
+		if p := b.part[c]; p != None && b.Parts[p].Proc != None {
+			return b.Parts[p].Proc
+		}
+	}
+	return b.serviceProc(i, Other)
+}
+
+// compareProcs orders procs for display: by role, host, the way of a request
+// through a server, rank.
+func compareProcs(x, y *Proc) int {
+	return cmp.Or(
+		cmp.Compare(roleOrder[x.Role], roleOrder[y.Role]), strings.Compare(x.Host, y.Host),
+		cmp.Compare(labelRank(x.Label), labelRank(y.Label)), x.Rank.Compare(y.Rank),
+		strings.Compare(x.Label, y.Label), cmp.Compare(x.PID, y.PID),
+		strings.Compare(x.Service, y.Service), strings.Compare(x.Instance, y.Instance),
+	)
+}
+
+// roleOrder is the way of a request through a deployment.
+var roleOrder = [...]int{Router: 0, Encoder: 1, Prefill: 2, Sender: 3, Unified: 4, Decode: 5, Other: 6}
+
+// orderProcs sorts Procs and renames them everywhere.
+func (b *builder) orderProcs() {
+	order := make([]int, len(b.Procs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(x, y int) int { return compareProcs(&b.Procs[x], &b.Procs[y]) })
+	sorted := make([]Proc, len(order))
+	place := make([]int, len(order))
+	for i, old := range order {
+		sorted[i], place[old] = b.Procs[old], i
+	}
+	b.Procs = sorted
+	for i := range b.Threads {
+		b.Threads[i].Proc = place[b.Threads[i].Proc]
+	}
+	for i := range b.Parts {
+		if b.Parts[i].Proc != None {
+			b.Parts[i].Proc = place[b.Parts[i].Proc]
+		}
+	}
+	for i, p := range b.proc {
+		if p != None {
+			b.proc[i] = int32(place[p])
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package request
+
+// gatewayServices are the services whose spans are a gateway's own: the model
+// gateway of SGLang (sgl-model-gateway 0.3) and its successors keep the name.
+var gatewayServices = []string{"smg"}
+
+func isGateway(service, module string) bool {
+	for _, g := range gatewayServices {
+		if service == g || module == g {
+			return true
+		}
+	}
+	return false
+}
+
+// gatewayStatus reads the HTTP status that a gateway answered with; 0 is
+// unknown.
+func (b *builder) gatewayStatus(i int) int64 {
+	a, ok := b.Dump.Args.Find(b.Dump.Span(i).Args, b.keys.httpStatus)
+	if !ok {
+		return 0
+	}
+	n, _ := argInt(a)
+	return n
+}

@@ -1,0 +1,356 @@
+package request
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// join makes requests of parts. Parts belong together when they lie in one
+// envelope (v1), when they have the same bootstrap room, or, without a room,
+// when a trace has exactly one prefill and one decode part. A room that does
+// not tell the halves apart joins nothing across traces.
+func (b *builder) join() {
+	g := newGroups(len(b.Parts))
+	flags := make([]Flags, len(b.Parts))
+	b.joinEnvelopes(g)
+	b.joinRooms(g, flags)
+	b.joinTraces(g)
+
+	members := map[int][]int{}
+	var order []int
+	for p := range b.Parts {
+		root := g.find(p)
+		if members[root] == nil {
+			order = append(order, root)
+		}
+		members[root] = append(members[root], p)
+	}
+	for _, root := range order {
+		b.addRequest(members[root], flags)
+	}
+	slices.SortFunc(b.Requests, b.compareRequests)
+	for r := range b.Requests {
+		b.ownSpans(r)
+	}
+	b.flagCollisions()
+}
+
+// ownSpans notes that the parts of request r, its gateway's spans and its
+// envelope are its own.
+func (s *Set) ownSpans(r int) {
+	own := func(i int) {
+		if other, taken := s.gatewayOf[i]; !taken || other == None {
+			s.gatewayOf[i] = r
+		}
+	}
+	for _, p := range s.Requests[r].Parts {
+		s.Parts[p].Request = r
+		if root := s.Parts[p].Root; root != None {
+			if e := s.Tree.Parent(root); e != None && s.kinds[e] == Envelope {
+				own(e)
+			}
+		}
+	}
+	if g := s.Requests[r].Gateway; g != None {
+		own(g)
+		s.eachStage(s.Tree.Children(g), func(i int) {
+			if s.kinds[i] == Gateway {
+				own(i)
+			}
+		})
+	}
+}
+
+func (b *builder) joinEnvelopes(g groups) {
+	first := map[int]int{}
+	for p := range b.Parts {
+		if b.Parts[p].Root == None {
+			continue
+		}
+		e := b.Tree.Parent(b.Parts[p].Root)
+		if e == None || b.kinds[e] != Envelope {
+			continue
+		}
+		if other, ok := first[e]; ok {
+			g.union(other, p)
+		} else {
+			first[e] = p
+		}
+	}
+}
+
+// joinRooms joins the parts of every bootstrap room.
+func (b *builder) joinRooms(g groups, flags []Flags) {
+	rooms := map[string][]int{}
+	var order []string
+	for p := range b.Parts {
+		if room := b.Parts[p].Room; room != "" {
+			if rooms[room] == nil {
+				order = append(order, room)
+			}
+			rooms[room] = append(rooms[room], p)
+		}
+	}
+	for _, room := range order {
+		parts := rooms[room]
+		if b.count(parts, Prefill) <= 1 && b.count(parts, Decode) <= 1 && b.count(parts, Unified) <= 1 {
+			g.unionAll(parts)
+			continue
+		}
+		byTrace := map[[2]uint64][]int{}
+		for _, p := range parts {
+			byTrace[b.traceOf(p)] = append(byTrace[b.traceOf(p)], p)
+		}
+		for _, same := range byTrace {
+			if b.count(same, Prefill) <= 1 && b.count(same, Decode) <= 1 && b.count(same, Unified) <= 1 {
+				g.unionAll(same)
+			}
+		}
+		for _, p := range parts {
+			flags[p] |= RoomCollision
+		}
+		b.report(trace.Notice, "room-collision", b.Parts[parts[0]].Root,
+			fmt.Sprintf("several requests have the bootstrap room %s; their halves are joined only within a trace", room))
+	}
+}
+
+func (b *builder) count(parts []int, role Role) int {
+	n := 0
+	for _, p := range parts {
+		if b.Parts[p].Role == role {
+			n++
+		}
+	}
+	return n
+}
+
+// TraceID returns the trace id of r's first part as 32 hex digits.
+func (s *Set) TraceID(r *Request) string {
+	id := s.traceOf(r.Parts[0])
+	return fmt.Sprintf("%016x%016x", id[0], id[1])
+}
+
+// traceOf returns the trace id of a part.
+func (s *Set) traceOf(p int) [2]uint64 {
+	i := s.Parts[p].Root
+	if i == None {
+		for _, t := range s.Parts[p].Threads {
+			if i = s.Threads[t].Span; i == None {
+				i = int(s.Threads[t].Stages[0])
+			}
+			break
+		}
+	}
+	if i == None {
+		return [2]uint64{}
+	}
+	span := s.Dump.Span(i)
+	return [2]uint64{span.TraceHi, span.TraceLo}
+}
+
+// joinTraces joins the halves that have no room to go by.
+func (b *builder) joinTraces(g groups) {
+	traces := map[[2]uint64][]int{}
+	for p := range b.Parts {
+		if r := b.Parts[p].Role; (r == Prefill || r == Decode) && b.traceOf(p) != [2]uint64{} {
+			traces[b.traceOf(p)] = append(traces[b.traceOf(p)], p)
+		}
+	}
+	for _, parts := range traces {
+		if len(parts) != 2 || b.count(parts, Prefill) != 1 {
+			continue
+		}
+		if x, y := b.Parts[parts[0]].Room, b.Parts[parts[1]].Room; x == "" || y == "" {
+			g.union(parts[0], parts[1])
+		}
+	}
+}
+
+// addRequest makes a request of the given parts.
+func (b *builder) addRequest(parts []int, flags []Flags) {
+	slices.SortFunc(parts, func(x, y int) int {
+		p, q := &b.Parts[x], &b.Parts[y]
+		return cmp.Or(cmp.Compare(roleOrder[p.Role], roleOrder[q.Role]), cmp.Compare(p.Start, q.Start),
+			b.compareRoots(p.Root, q.Root), cmp.Compare(x, y))
+	})
+	r := Request{Parts: parts, Gateway: None}
+	for _, p := range parts {
+		part := &b.Parts[p]
+		r.Flags |= flags[p]
+		if r.Room == "" {
+			r.Room = part.Room
+		}
+		if part.Root == None {
+			r.Flags |= MissingRoot
+		}
+		for _, t := range part.Threads {
+			if b.Threads[t].Span == None && b.Parts[p].Root == None {
+				r.Flags |= MissingThread
+			}
+		}
+		if part.Gateway != None {
+			r.Gateway = part.Gateway
+		}
+	}
+	if (b.count(parts, Prefill) > 0) != (b.count(parts, Decode) > 0) && b.count(parts, Unified) == 0 {
+		r.Flags |= Unjoined
+	}
+	r.Start, r.End = b.bounds(&r)
+	answer := &b.Parts[b.Answering(&r)]
+	r.RID = cmp.Or(answer.FullID, answer.RID)
+	for _, p := range parts {
+		r.RID = cmp.Or(r.RID, b.Parts[p].FullID, b.Parts[p].RID)
+	}
+	if r.RID == "" {
+		r.RID = "trace:" + b.TraceID(&r)
+	}
+	r.Status, r.Reason = b.statusOf(&r, answer)
+	b.Requests = append(b.Requests, r)
+}
+
+func (b *builder) compareRoots(x, y int) int {
+	if x == None || y == None {
+		return cmp.Compare(x, y)
+	}
+	return b.Tree.Compare(x, y)
+}
+
+// bounds returns the interval of the outermost span of r; without gateway or
+// router that is the union of its parts.
+func (b *builder) bounds(r *Request) (from, to trace.Time) {
+	if r.Gateway != None {
+		s := b.Dump.Span(r.Gateway)
+		return s.Start, s.End
+	}
+	for k, p := range r.Parts {
+		part := &b.Parts[p]
+		if part.Role == Router {
+			return part.Start, part.End
+		}
+		if k == 0 || part.Start < from {
+			from = part.Start
+		}
+		if k == 0 || part.End > to {
+			to = part.End
+		}
+	}
+	return from, to
+}
+
+// Answering returns the part whose server answered the user: decode, else
+// unified, else prefill, else the first.
+func (s *Set) Answering(r *Request) int {
+	for _, role := range [...]Role{Decode, Unified, Prefill} {
+		for _, p := range r.Parts {
+			if s.Parts[p].Role == role {
+				return p
+			}
+		}
+	}
+	return r.Parts[0]
+}
+
+func (b *builder) compareRequests(x, y Request) int {
+	tx, ty := b.traceOf(x.Parts[0]), b.traceOf(y.Parts[0])
+	return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End), cmp.Compare(x.RID, y.RID),
+		cmp.Compare(tx[0], ty[0]), cmp.Compare(tx[1], ty[1]), b.compareRoots(b.Parts[x.Parts[0]].Root, b.Parts[y.Parts[0]].Root))
+}
+
+// flagCollisions marks the requests that share an id or a gateway span with
+// others. SGLang cuts a rid at its last "_", so that user_42_turn_1 becomes 1.
+func (b *builder) flagCollisions() {
+	rids, gateways := map[string][]int{}, map[int][]int{}
+	for r := range b.Requests {
+		seen := map[string]bool{}
+		for _, p := range b.Requests[r].Parts {
+			if part := &b.Parts[p]; part.RID != "" && part.Role != Sender && part.Role != Router && !seen[part.RID] {
+				seen[part.RID] = true
+				rids[part.RID] = append(rids[part.RID], r)
+			}
+		}
+		if g := b.Requests[r].Gateway; g != None {
+			gateways[g] = append(gateways[g], r)
+		}
+	}
+	for rid, rs := range rids {
+		if len(rs) < 2 {
+			continue
+		}
+		for _, r := range rs {
+			b.Requests[r].Flags |= RIDCollision
+		}
+		b.report(trace.Notice, "rid-collision", b.Parts[b.Requests[rs[0]].Parts[0]].Root,
+			fmt.Sprintf("%d requests have the rid %q; they are told apart by their trace", len(rs), rid))
+	}
+	for _, rs := range gateways {
+		if len(rs) > 1 {
+			for _, r := range rs {
+				b.Requests[r].Flags |= SharedGateway
+			}
+		}
+	}
+}
+
+// statusOf tells how r ended, by what the gateway, the answering server and the
+// threads say, in this order of trust.
+func (b *builder) statusOf(r *Request, answer *Part) (Status, string) {
+	reason := ""
+	for _, p := range r.Parts {
+		for _, t := range b.Parts[p].Threads {
+			if th := &b.Threads[t]; th.Failed && (reason == "" || StatusOfReason(reason) == Aborted && StatusOfReason(th.Reason) == Failed) {
+				reason = th.Reason
+			}
+		}
+	}
+	switch {
+	case reason != "":
+		return StatusOfReason(reason), reason
+	case answer.FinishReason == "abort":
+		return Aborted, "aborted while running"
+	}
+	if r.Gateway != None {
+		switch code := b.gatewayStatus(r.Gateway); {
+		case code == 499:
+			return Aborted, "client closed the connection (HTTP 499)"
+		case code >= 400:
+			return Failed, fmt.Sprintf("HTTP %d", code)
+		}
+	}
+	if answer.Root == None {
+		return Unfinished, ""
+	}
+	return Finished, ""
+}
+
+// groups is a union-find over parts.
+type groups []int
+
+func newGroups(n int) groups {
+	g := make(groups, n)
+	for i := range g {
+		g[i] = i
+	}
+	return g
+}
+
+func (g groups) find(i int) int {
+	for g[i] != i {
+		g[i] = g[g[i]]
+		i = g[i]
+	}
+	return i
+}
+
+func (g groups) union(i, j int) {
+	i, j = g.find(i), g.find(j)
+	g[max(i, j)] = min(i, j)
+}
+
+func (g groups) unionAll(parts []int) {
+	for _, p := range parts[1:] {
+		g.union(parts[0], p)
+	}
+}

@@ -1,0 +1,248 @@
+package request
+
+import (
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// None is an index that refers to nothing.
+const None = otlpjson.None
+
+// Unknown is a duration or a count that the dump does not tell.
+const Unknown = -1
+
+// Role is what a server does for a request.
+type Role uint8
+
+const (
+	Unified Role = iota
+	Prefill
+	Decode
+	Router  // gateway or load balancer in front of the servers
+	Sender  // Mooncake's transfer of the KV cache out of a prefill rank
+	Encoder // multimodal encoder
+	Other
+)
+
+// String returns the word that reports and selections use.
+func (r Role) String() string {
+	return [...]string{"unified", "prefill", "decode", "router", "sender", "encoder", "other"}[r]
+}
+
+// ParseRole is the inverse of String.
+func ParseRole(s string) (Role, bool) {
+	for r := Unified; r <= Other; r++ {
+		if r.String() == s {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// SpanKind is what a span turned out to be.
+type SpanKind uint8
+
+const (
+	Generic   SpanKind = iota // of a service without rules here
+	Duplicate                 // exported twice; ignored
+	Root                      // SGLang's request span
+	Envelope                  // groups request spans: "Bootstrap Room", v1 layout
+	ThreadSpan
+	Stage
+	Gateway    // a gateway's or router's own span
+	Unselected // left out by a Selection
+)
+
+// A Proc is one thread of one server process, as a row of the timeline: a
+// scheduler rank, a tokenizer, a transfer worker.
+type Proc struct {
+	Host     string // full host id; "" is unknown
+	Label    string // "Scheduler", "Prefill Scheduler", "mooncake transfer worker 0", "smg"
+	Role     Role
+	Rank     trace.Rank
+	PID      int64  // native thread id, the process id for main threads; 0 is unknown
+	Instance string // service.instance.id, new at every start of a process; "" is unknown
+	Service  string
+}
+
+// ShortHost returns the first eight characters of the host id, as SGLang prints
+// it, or "?" when it is unknown.
+func (p *Proc) ShortHost() string {
+	switch {
+	case p.Host == "":
+		return "?"
+	case len(p.Host) > 8 && isHex(p.Host):
+		return p.Host[:8]
+	}
+	return p.Host
+}
+
+func isHex(s string) bool {
+	for _, c := range s {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
+			return false
+		}
+	}
+	return true
+}
+
+// A Thread is the share that one Proc had in a part.
+type Thread struct {
+	Span int // index in the dump; None when the span is missing
+	Part int // index into Set.Parts
+	Proc int // index into Set.Procs
+	// Stages are the first-level stages, in order of their start.
+	Stages []uint32
+	Failed bool   // the span has an error status
+	Reason string // why it was aborted; "" if it was not
+}
+
+// A Part is what one server did for a request.
+type Part struct {
+	Root    int // index of the request span in the dump; None when it is missing
+	Role    Role
+	RID     string // as the server cut it
+	FullID  string // gen_ai.request.id
+	Room    string // bootstrap room as hex digits "0x..."; "" is none
+	Threads []int  // indexes into Set.Threads, by start
+	Request int    // index into Set.Requests
+	Proc    int    // whose row the root belongs to; None is unknown
+	Gateway int    // nearest gateway span around the root; None
+	Start   trace.Time
+	End     trace.Time // of the root; of the last thread when the root is missing
+
+	TTFT             int64 // ns from the root's start, as the server reports it; Unknown
+	E2E              int64 // ns as the server reports it; Unknown
+	PromptTokens     int64
+	CompletionTokens int64
+	CachedTokens     int64
+	FinishReason     string // "stop", "length", "abort"; "" is unknown
+	Model            string
+}
+
+// Status is how a request ended.
+type Status uint8
+
+const (
+	Finished   Status = iota
+	Aborted           // by the client or by the server, running or queued
+	Failed            // an error
+	Unfinished        // the dump does not show its end
+)
+
+// String returns the word that reports print.
+func (s Status) String() string {
+	return [...]string{"finished", "aborted", "failed", "unfinished"}[s]
+}
+
+// Flags mark what is doubtful about a request.
+type Flags uint8
+
+const (
+	RIDCollision  Flags = 1 << iota // other requests have the same rid
+	RoomCollision                   // the room does not tell the parts apart; they were not joined
+	Unjoined                        // a prefill or decode part without its other half
+	MissingRoot                     // a request span is missing
+	MissingThread                   // stages whose thread span is missing
+	DerivedTTFT                     // the server reports no TTFT; it was taken from stages
+	SharedGateway                   // the gateway's span also covers other requests
+)
+
+// A Request is all parts of one request.
+type Request struct {
+	RID     string // the user's id where known, else the first part's rid
+	Parts   []int  // indexes into Set.Parts: router, prefill, decode, sender
+	Gateway int    // span of the gateway, None if there is none
+	Room    string
+	Start   trace.Time
+	End     trace.Time
+	Status  Status
+	Reason  string
+	Flags   Flags
+	Metrics Metrics
+}
+
+// Metrics are the durations of a request in ns and its counts; Unknown (-1)
+// where the dump does not tell. Definitions are in docs/METRICS.md.
+type Metrics struct {
+	TTFT        int64 // until the first token, as the answering server sees it
+	E2E         int64 // the outermost span: gateway, else the answering server's
+	Queue       int64 // waiting to be scheduled, prefill and decode side together
+	Prefill     int64 // prefill_forward
+	Decode      int64 // from the first to the last decode step
+	Transfer    int64 // waiting for the KV cache to arrive
+	Unaccounted int64 // time of E2E that no stage covers
+
+	PromptTokens     int64
+	CompletionTokens int64
+	CachedTokens     int64
+	Retractions      int64
+
+	TPOT int64 // (E2E - TTFT) / (tokens - 1)
+	ITL  ITL
+}
+
+// ITL sums up the gaps between consecutive tokens of a request, in ns.
+type ITL struct {
+	N                        int
+	Mean, P50, P90, P99, Max int64
+}
+
+// A Set is everything that was made of a dump.
+type Set struct {
+	Dump *otlpjson.Dump
+	Tree *otlpjson.Tree
+
+	Procs    []Proc // ordered for display: router, prefill, decode; host; rank
+	Parts    []Part
+	Threads  []Thread
+	Requests []Request // by start
+
+	gatewayOf map[int]int // request of each gateway and envelope span
+
+	kinds  []SpanKind // of each span
+	thread []int32    // of each stage and thread span; None
+	part   []int32    // of each span of a part; None
+	proc   []int32    // of each span; None for duplicates
+}
+
+// Kind returns what span i is.
+func (s *Set) Kind(i int) SpanKind { return s.kinds[i] }
+
+// ThreadOf returns the index of the thread of a stage or thread span, or None.
+func (s *Set) ThreadOf(i int) int { return int(s.thread[i]) }
+
+// PartOf returns the index of the part that span i belongs to, or None.
+func (s *Set) PartOf(i int) int { return int(s.part[i]) }
+
+// Bounds returns the first and last instant of all spans; ok is false if there
+// are none.
+func (s *Set) Bounds() (from, to trace.Time, ok bool) {
+	for i := range s.Dump.Len() {
+		span := s.Dump.Span(i)
+		if !ok || span.Start < from {
+			from = span.Start
+		}
+		to = max(to, span.End)
+		ok = true
+	}
+	return from, to, ok
+}
+
+// ProcOf returns the index of the proc that emitted span i; None for duplicates.
+func (s *Set) ProcOf(i int) int { return int(s.proc[i]) }
+
+// RequestOf returns the index of the request that span i belongs to, or None.
+// A gateway's span belongs to the first of its requests.
+func (s *Set) RequestOf(i int) int {
+	if s.part[i] != None {
+		return s.Parts[s.part[i]].Request
+	}
+	if r, ok := s.gatewayOf[i]; ok {
+		return r
+	}
+	return None
+}
+
+// Name returns the name of span i.
+func (s *Set) Name(i int) string { return s.Dump.Syms.Name(s.Dump.Span(i).Name) }

@@ -1,0 +1,250 @@
+package request
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Selection says which requests and which of their spans to keep. The zero
+// value keeps everything; several conditions must all hold, several values of
+// one condition are alternatives.
+type Selection struct {
+	// Whole requests:
+	RIDs      []string   // rid or full id of any part; a unique beginning will do
+	Rooms     []string   // bootstrap room, hex or decimal
+	Traces    []string   // trace id in hex, leading zeros optional
+	Slowest   int        // this many requests with the highest SlowestBy; 0 is all
+	SlowestBy string     // "e2e" (default), "ttft" or "itl" (p99)
+	Sample    float64    // share of requests, 0 < Sample < 1, chosen by id; 0 is all
+	From, To  trace.Time // requests that overlap [From, To]; 0 is open
+
+	// Spans of the requests that are left:
+	Roles  []Role
+	Hosts  []string // beginning of the host id
+	Ranks  []string // TP0, DP1, TP0-PP1: every part named must match
+	Stages []string // names of stages; requests and threads stay around them
+	MinDur int64    // ns
+	Level  int      // keep stages up to this trace level; 0 is all
+}
+
+// Select applies sel. Requests that are left out disappear from s.Requests,
+// their spans and all others that do not match become Unselected. Metrics are
+// those of the whole requests. An error says what was asked for and is not there.
+func (s *Set) Select(sel Selection) error {
+	if err := s.selectRequests(&sel); err != nil {
+		return err
+	}
+	for p := range s.Parts {
+		s.Parts[p].Request = None
+	}
+	for i := range s.gatewayOf {
+		s.gatewayOf[i] = None
+	}
+	for r := range s.Requests {
+		s.ownSpans(r)
+	}
+	keep, err := s.spanFilter(&sel)
+	if err != nil {
+		return err
+	}
+	whole := sel.wholeRequests()
+	for i := range s.kinds {
+		switch {
+		case s.kinds[i] == Duplicate || s.kinds[i] == Unselected:
+		case s.part[i] != None && s.RequestOf(i) == None,
+			(s.kinds[i] == Gateway || s.kinds[i] == Envelope) && s.RequestOf(i) == None,
+			s.kinds[i] == Generic && (whole || !sel.overlaps(s.Dump.Span(i).Start, s.Dump.Span(i).End)),
+			!keep(i):
+			s.kinds[i] = Unselected
+		}
+	}
+	return nil
+}
+
+// wholeRequests tells whether the selection names requests, so that what
+// belongs to none is not wanted.
+func (sel *Selection) wholeRequests() bool {
+	return len(sel.RIDs)+len(sel.Rooms)+len(sel.Traces) > 0 || sel.Slowest > 0 || sel.Sample > 0
+}
+
+func (sel *Selection) overlaps(from, to trace.Time) bool {
+	return (sel.From == 0 || to >= sel.From) && (sel.To == 0 || from <= sel.To)
+}
+
+func (s *Set) selectRequests(sel *Selection) error {
+	keep := s.Requests
+	filter := func(f func(r *Request) bool) {
+		var out []Request
+		for i := range keep {
+			if f(&keep[i]) {
+				out = append(out, keep[i])
+			}
+		}
+		keep = out
+	}
+	if len(sel.RIDs) > 0 {
+		match, err := s.matchRIDs(sel.RIDs)
+		if err != nil {
+			return err
+		}
+		filter(match)
+	}
+	if len(sel.Rooms) > 0 {
+		rooms := make([]string, len(sel.Rooms))
+		for i, room := range sel.Rooms {
+			rooms[i] = roomText(room)
+		}
+		filter(func(r *Request) bool { return slices.Contains(rooms, r.Room) })
+	}
+	if len(sel.Traces) > 0 {
+		filter(func(r *Request) bool { return s.inTraces(r, sel.Traces) })
+	}
+	filter(func(r *Request) bool { return sel.overlaps(r.Start, r.End) })
+	if sel.Sample > 0 {
+		filter(func(r *Request) bool { return sampled(r.RID, sel.Sample) })
+	}
+	if sel.Slowest > 0 {
+		by, err := slowness(sel.SlowestBy)
+		if err != nil {
+			return err
+		}
+		slices.SortStableFunc(keep, func(x, y Request) int { return cmp.Compare(by(&y), by(&x)) })
+		keep = slices.Clone(keep[:min(sel.Slowest, len(keep))])
+		slices.SortFunc(keep, func(x, y Request) int {
+			return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.Parts[0], y.Parts[0]))
+		})
+	}
+	s.Requests = keep
+	return nil
+}
+
+// slowness returns the metric to choose the slowest requests by.
+func slowness(by string) (func(r *Request) int64, error) {
+	switch by {
+	case "", "e2e":
+		return func(r *Request) int64 { return r.Metrics.E2E }, nil
+	case "ttft":
+		return func(r *Request) int64 { return r.Metrics.TTFT }, nil
+	case "itl":
+		return func(r *Request) int64 { return r.Metrics.ITL.P99 }, nil
+	}
+	return nil, fmt.Errorf("slowest by %q: want e2e, ttft or itl", by)
+}
+
+// sampled chooses by the id alone, so that the same request is chosen in every
+// input that it appears in.
+func sampled(rid string, share float64) bool {
+	h := fnv.New64a()
+	h.Write([]byte(rid))
+	return float64(h.Sum64()>>11)/(1<<53) < share
+}
+
+// matchRIDs returns a test for requests that have one of the ids: exactly, else
+// by a beginning of four characters or more.
+func (s *Set) matchRIDs(ids []string) (func(r *Request) bool, error) {
+	wanted := map[string]bool{}
+	for _, id := range ids {
+		exact, prefix := false, map[string]bool{}
+		for i := range s.Requests {
+			for _, have := range s.IDs(&s.Requests[i]) {
+				exact = exact || have == id
+				if len(id) >= 4 && strings.HasPrefix(have, id) {
+					prefix[have] = true
+				}
+			}
+		}
+		switch {
+		case exact:
+			wanted[id] = true
+		case len(prefix) > 0:
+			for have := range prefix {
+				wanted[have] = true
+			}
+		default:
+			return nil, fmt.Errorf("no request has the id %q; 'sgtrace requests' lists them", id)
+		}
+	}
+	return func(r *Request) bool {
+		return slices.ContainsFunc(s.IDs(r), func(id string) bool { return wanted[id] })
+	}, nil
+}
+
+// IDs returns the ids by which r can be asked for.
+func (s *Set) IDs(r *Request) []string {
+	ids := []string{r.RID}
+	for _, p := range r.Parts {
+		for _, id := range [...]string{s.Parts[p].RID, s.Parts[p].FullID} {
+			if id != "" && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if r.Gateway != None {
+		if a, ok := s.Dump.Args.Find(s.Dump.Span(r.Gateway).Args, s.Dump.Syms.Intern("request_id")); ok {
+			ids = append(ids, string(a.Bytes()))
+		}
+	}
+	return ids
+}
+
+func (s *Set) inTraces(r *Request, traces []string) bool {
+	for _, p := range r.Parts {
+		id := s.traceOf(p)
+		text := fmt.Sprintf("%016x%016x", id[0], id[1])
+		for _, want := range traces {
+			want = strings.ToLower(want)
+			if len(want) < len(text) {
+				want = strings.Repeat("0", len(text)-len(want)) + want
+			}
+			if text == want {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// spanFilter returns the test for single spans.
+func (s *Set) spanFilter(sel *Selection) (func(i int) bool, error) {
+	ranks := make([]trace.Rank, len(sel.Ranks))
+	for i, text := range sel.Ranks {
+		var err error
+		if ranks[i], err = trace.ParseRank(text); err != nil {
+			return nil, err
+		}
+	}
+	procs := make([]bool, len(s.Procs))
+	for p := range s.Procs {
+		procs[p] = s.Procs[p].matches(sel, ranks)
+	}
+	return func(i int) bool {
+		span := s.Dump.Span(i)
+		if p := s.proc[i]; p != None && !procs[p] {
+			return false
+		}
+		if span.Dur() < sel.MinDur && s.kinds[i] != Root && s.kinds[i] != ThreadSpan {
+			return false
+		}
+		if s.kinds[i] != Stage {
+			return true
+		}
+		name := s.Name(i)
+		return (sel.Level == 0 || StageOf(name).Level <= sel.Level) &&
+			(len(sel.Stages) == 0 || slices.Contains(sel.Stages, name))
+	}, nil
+}
+
+func (p *Proc) matches(sel *Selection, ranks []trace.Rank) bool {
+	if len(sel.Roles) > 0 && !slices.Contains(sel.Roles, p.Role) {
+		return false
+	}
+	if len(sel.Hosts) > 0 && !slices.ContainsFunc(sel.Hosts, func(h string) bool { return h != "" && strings.HasPrefix(p.Host, h) }) {
+		return false
+	}
+	return len(ranks) == 0 || slices.ContainsFunc(ranks, func(want trace.Rank) bool { return want.Matches(p.Rank) })
+}
