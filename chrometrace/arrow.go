@@ -83,8 +83,22 @@ func before(t *trace.Trace, a, b trace.SliceID) bool {
 	return cmp.Or(cmp.Compare(x.Time, y.Time), cmp.Compare(y.Dur, x.Dur), cmp.Compare(a, b)) < 0
 }
 
-// isLastStarted says whether no later slice of its track starts with s.
+// isLastStarted says whether importers see no later slice start with s on its
+// track. Such slices are neighbours in the table; a longer one can come after a
+// shorter one there, if the model had to cut their starts.
 func isLastStarted(t *trace.Trace, s trace.SliceID) bool {
-	next := int(s) + 1
-	return next == len(t.Slices) || t.Slices[next].Track != t.Slices[s].Track || t.Slices[next].Time != t.Slices[s].Time
+	starts := func(o trace.SliceID) bool {
+		return t.Slices[o].Track == t.Slices[s].Track && t.Slices[o].Time == t.Slices[s].Time
+	}
+	for o := s + 1; int(o) < len(t.Slices) && starts(o); o++ {
+		if before(t, s, o) {
+			return false
+		}
+	}
+	for o := s - 1; o > 0 && starts(o); o-- {
+		if before(t, s, o) {
+			return false
+		}
+	}
+	return true
 }

@@ -2,6 +2,7 @@ package chrometrace
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,9 +22,21 @@ type layout struct {
 
 // place says where the events of a track go; pid 0 is nowhere.
 type place struct {
-	pid, tid int
+	pid, tid int    // those of a process or a counter have no tid
 	name     string // of the thread, or of the counter, as a JSON string
 	id       int    // tells counters of one name in one process apart; 0 is the first
+}
+
+// members returns the place as members of a JSON object.
+func (p place) members() string {
+	s := fmt.Sprintf(`,"pid":%d`, p.pid)
+	if p.tid != 0 {
+		s += fmt.Sprintf(`,"tid":%d`, p.tid)
+	}
+	if p.id != 0 {
+		s += fmt.Sprintf(`,"id":"%d"`, p.id)
+	}
+	return s
 }
 
 // process is a group of tracks; its pid is its index + 1.

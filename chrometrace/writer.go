@@ -59,12 +59,7 @@ func newEncoder(w io.Writer, t *trace.Trace) *encoder {
 	}
 	e.base, _, _ = t.Bounds()
 	for id, p := range e.layout.places {
-		// Perfetto makes a thread for the events of a process and for counters,
-		// too, of the same number as the process unless they name one.
-		e.places[id] = fmt.Sprintf(`,"pid":%d,"tid":%d`, p.pid, max(1, p.tid))
-		if p.id != 0 {
-			e.places[id] += fmt.Sprintf(`,"id":"%d"`, p.id)
-		}
+		e.places[id] = p.members()
 	}
 	return e
 }
@@ -114,7 +109,7 @@ func (e *encoder) shut(b []byte) {
 // layoutEvents names processes and threads and fixes their order.
 func (e *encoder) layoutEvents() {
 	for i, p := range e.layout.processes {
-		e.layoutEvent("process", fmt.Sprintf(`,"pid":%d,"tid":1`, i+1), p.name, i+1)
+		e.layoutEvent("process", place{pid: i + 1}.members(), p.name, i+1)
 		for j, id := range p.threads {
 			e.layoutEvent("thread", e.places[id], e.layout.places[id].name, j+1)
 		}

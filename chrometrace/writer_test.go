@@ -36,17 +36,21 @@ func newBuilder() *trace.Builder {
 }
 
 // model returns a random trace whose track number n is named "track n".
-func model(r *rand.Rand, size int) *trace.Trace {
-	data := make([]byte, size)
-	for i := range data {
-		data[i] = byte(r.Uint32())
-	}
+func model(data []byte) *trace.Trace {
 	tr := pftest.Model(data)
 	for id := range tr.Tracks {
 		tr.Tracks[id].Name = tr.Syms.Intern(fmt.Sprint("track ", id))
 		tr.Tracks[id].PID = 0
 	}
 	return tr
+}
+
+func randomBytes(r *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
 }
 
 // trackOf returns the number at the end of a name that model gave.
@@ -139,17 +143,29 @@ func normal(v any) any {
 func TestRandomModelsComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
-		tr := model(r, r.IntN(1200))
-		f := decode(t, encode(t, tr))
-		got, xs := written(t, f)
-		want, ids := wanted(tr)
-		slices.Sort(got)
-		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Fatalf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-		checkArrows(t, tr, f, xs, ids)
+		checkRoundTrip(t, model(randomBytes(r, r.IntN(1200))))
 	}
+}
+
+func FuzzWrite(f *testing.F) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for n := range 8 {
+		f.Add(randomBytes(r, n*100))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { checkRoundTrip(t, model(data)) })
+}
+
+func checkRoundTrip(t testing.TB, tr *trace.Trace) {
+	t.Helper()
+	f := decode(t, encode(t, tr))
+	got, xs := written(t, f)
+	want, ids := wanted(tr)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Fatalf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	checkArrows(t, tr, f, xs, ids)
 }
 
 // checkArrows compares the arrows that Perfetto draws with the flows of tr;
@@ -174,10 +190,7 @@ func checkArrows(t testing.TB, tr *trace.Trace, f *file, xs []*jsonEvent, ids []
 			got = slices.Delete(got, i, i+1)
 			continue
 		}
-		if isLastStarted(tr, from) && isLastStarted(tr, to) {
-			fmt.Printf("%+v\n%+v\n%v\n", tr.Slices[from], tr.Slices[to], got)
-			for i, x := range xs { fmt.Println(ids[i], x.PID, x.TID, x.start, x.dur) }
-			for _, e := range f.TraceEvents { if e.Ph == "s" || e.Ph=="f" {fmt.Println(e.Ph, e.PID, e.TID, e.start, e.ID) }}
+		if innermost(tr, from) == from && innermost(tr, to) == to {
 			t.Fatalf("no arrow from %s", exact)
 		}
 		want = append(want, fmt.Sprint(innermost(tr, from), " to ", innermost(tr, to)))
@@ -191,8 +204,10 @@ func checkArrows(t testing.TB, tr *trace.Trace, f *file, xs []*jsonEvent, ids []
 
 // innermost returns the slice to which an arrow's event at the start of s goes.
 func innermost(tr *trace.Trace, s trace.SliceID) trace.SliceID {
-	for !isLastStarted(tr, s) {
-		s++
+	for id := trace.SliceID(1); int(id) < len(tr.Slices); id++ {
+		if tr.Slices[id].Track == tr.Slices[s].Track && tr.Slices[id].Time == tr.Slices[s].Time && before(tr, s, id) {
+			s = id
+		}
 	}
 	return s
 }
@@ -358,7 +373,7 @@ func TestTraceProcessorAgrees(t *testing.T) {
 	processor := pftest.Processor(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 8 {
-		tr := model(r, 1500)
+		tr := model(randomBytes(r, 1500))
 		data := encode(t, tr)
 		pftest.CheckImport(t, processor, data)
 		f := decode(t, data)
@@ -383,7 +398,6 @@ FROM flow JOIN slice o ON o.id = slice_out JOIN slice i ON i.id = slice_in`, wan
 // arguments and arrows.
 func threads(n int) *trace.Trace {
 	b := newBuilder()
-	b.Grow(n)
 	var tracks [4]trace.TrackID
 	for i := range tracks {
 		tracks[i] = b.Track(trace.Track{Kind: trace.KindThread, Name: b.Intern(fmt.Sprint("thread ", i))})

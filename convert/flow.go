@@ -12,7 +12,7 @@ func (l *layout) edges() []edge {
 	var edges []edge
 	add := func(from, to int, name trace.Sym) {
 		if from != request.None && to != request.None && from != to && l.drawn(from) && l.drawn(to) {
-			edges = append(edges, edge{from, to, name})
+			edges = append(edges, edge{int32(from), int32(to), name})
 		}
 	}
 	next, call, route := l.Intern("next"), l.Intern("call"), l.Intern("route")

@@ -76,8 +76,8 @@ func Layout(set *request.Set, view View) *trace.Trace {
 	if view == ViewBoth {
 		views = 2
 	}
-	l.Grow(views * d.Len())
 	edges := l.edges()
+	l.Grow(views*d.Len(), views*d.EventCount(), views*len(edges))
 	if view != ViewRequest {
 		l.drawThreads(edges)
 	}
@@ -156,13 +156,13 @@ func (l *layout) below(i int, f func(c int)) {
 
 // A unit is a span that is drawn on a lane, with what nests inside.
 type unit struct {
-	span     int
 	from, to trace.Time
-	proc     int
-	request  int // None for spans of no request
+	span     int32
+	proc     int32
+	request  int32 // None for spans of no request
 }
 
-// units finds the units. alone tells of a span that nothing nests in.
+// units finds the units, ordered by start, then longest first. alone tells of a span that nothing nests in.
 func (l *layout) units(alone func(i int) bool) (units []unit, isTop []bool) {
 	n := l.set.Dump.Len()
 	isTop = make([]bool, n)
@@ -178,9 +178,18 @@ func (l *layout) units(alone func(i int) bool) (units []unit, isTop []bool) {
 	for i := range n {
 		if isTop[i] {
 			s := l.set.Dump.Span(i)
-			units = append(units, unit{i, s.Start, max(s.Start, s.End), l.set.ProcOf(i), l.set.RequestOf(i)})
+			units = append(units, unit{s.Start, max(s.Start, s.End), int32(i), int32(l.set.ProcOf(i)), int32(l.set.RequestOf(i))})
 		}
 	}
+	slices.SortFunc(units, func(x, y unit) int {
+		switch {
+		case x.from != y.from:
+			return cmp.Compare(x.from, y.from)
+		case x.to != y.to:
+			return cmp.Compare(y.to, x.to)
+		}
+		return l.set.Tree.Compare(int(x.span), int(y.span))
+	})
 	return units, isTop
 }
 
@@ -201,33 +210,28 @@ func (l *layout) splitConcurrent(i int, isTop []bool) {
 	})
 }
 
-// compare orders units by start, then longest first, then by the span.
-func (l *layout) compare(x, y unit) int {
-	return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(y.to, x.to), l.set.Tree.Compare(x.span, y.span))
-}
-
-// pack assigns lanes to units, which are ordered by start: a request keeps its
+// pack puts units, which are ordered by start, on lanes: a request keeps its
 // lane where it can, others take the first that is free.
-func pack(units []unit) (lane []int, lanes int) {
+func pack(units []unit) (lanes [][]unit) {
 	var ends []trace.Time
-	var last []int // request that used the lane last
-	home := map[int]int{}
-	lane = make([]int, len(units))
-	for u, x := range units {
+	home := map[int32]int{}
+	for _, u := range units {
 		free := func(k int) bool {
-			return ends[k] <= x.from || x.request != request.None && last[k] == x.request && ends[k] <= x.from+slack
+			last := lanes[k][len(lanes[k])-1].request
+			return ends[k] <= u.from || u.request != request.None && last == u.request && ends[k] <= u.from+slack
 		}
-		k, ok := home[x.request]
-		if !ok || x.request == request.None || !free(k) {
+		k, ok := home[u.request]
+		if !ok || u.request == request.None || !free(k) {
 			for k = 0; k < len(ends) && !free(k); k++ {
 			}
 		}
 		if k == len(ends) {
-			ends, last = append(ends, 0), append(last, 0)
+			ends, lanes = append(ends, 0), append(lanes, nil)
 		}
-		ends[k], last[k], home[x.request], lane[u] = x.to, x.request, k, k
+		ends[k], home[u.request] = u.to, k
+		lanes[k] = append(lanes[k], u)
 	}
-	return lane, len(ends)
+	return lanes
 }
 
 // A drawing is one view under way.
@@ -236,15 +240,25 @@ type drawing struct {
 	isTop []bool
 	slice []trace.SliceID // of each span, in this view
 	name  func(i int) trace.Sym
+	// labels of the procs' tracks, made when first needed
+	labels []procLabel
+}
+
+type procLabel struct {
+	name       string
+	desc, host trace.Sym
 }
 
 func (l *layout) newDrawing(isTop []bool, name func(i int) trace.Sym) *drawing {
-	return &drawing{layout: l, isTop: isTop, slice: make([]trace.SliceID, l.set.Dump.Len()), name: name}
+	return &drawing{layout: l, isTop: isTop, slice: make([]trace.SliceID, l.set.Dump.Len()), name: name,
+		labels: make([]procLabel, len(l.set.Procs))}
 }
 
-// draw draws the unit of span top on the given track.
-func (d *drawing) draw(top int, track trace.TrackID) {
-	d.drawSpan(top, 0, track)
+// draw draws units on the given track.
+func (d *drawing) draw(units []unit, track trace.TrackID) {
+	for _, u := range units {
+		d.drawSpan(int(u.span), 0, track)
+	}
 }
 
 func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID) {
@@ -307,22 +321,44 @@ func (l *layout) category(i int) trace.Sym {
 	return l.phases[name]
 }
 
-// orderUnits sorts units by group and time.
-func (l *layout) orderUnits(units []unit, group func(u unit) int) {
-	slices.SortFunc(units, func(x, y unit) int { return cmp.Or(cmp.Compare(group(x), group(y)), l.compare(x, y)) })
-}
-
-// eachGroup calls f for every run of units of one group.
-func eachGroup(units []unit, group func(u unit) int, f func(units []unit)) {
-	for from := 0; from < len(units); {
-		to := from + 1
-		for to < len(units) && group(units[to]) == group(units[from]) {
-			to++
+// eachGroup calls f for the units of each group, numbered from 0; the order
+// within a group stays. Groups without units and the group None are left out.
+func eachGroup(units []unit, group func(u *unit) int32, f func(units []unit)) {
+	var ends []int
+	for i := range units {
+		if g := int(group(&units[i])); g != request.None {
+			for g >= len(ends) {
+				ends = append(ends, 0)
+			}
+			ends[g]++
 		}
-		f(units[from:to])
-		from = to
+	}
+	for g := 1; g < len(ends); g++ {
+		ends[g] += ends[g-1]
+	}
+	if len(ends) == 0 {
+		return
+	}
+	sorted := make([]unit, ends[len(ends)-1])
+	for i := len(units) - 1; i >= 0; i-- {
+		if g := group(&units[i]); g != request.None {
+			ends[g]--
+			sorted[ends[g]] = units[i]
+		}
+	}
+	for g, from := range ends {
+		to := len(sorted)
+		if g+1 < len(ends) {
+			to = ends[g+1]
+		}
+		if from < to {
+			f(sorted[from:to])
+		}
 	}
 }
+
+func byProc(u *unit) int32    { return u.proc }
+func byRequest(u *unit) int32 { return u.request }
 
 // shorten returns the first eight characters of an id.
 func shorten(id string) string { return id[:min(8, len(id))] }
@@ -354,6 +390,6 @@ func source(p *request.Proc) string {
 
 // edge is an arrow between two spans.
 type edge struct {
-	from, to int
+	from, to int32
 	name     trace.Sym
 }

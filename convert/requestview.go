@@ -1,7 +1,9 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
@@ -19,56 +21,53 @@ func (l *layout) drawRequests(edges []edge) {
 	}
 	alone := func(i int) bool { _, ok := outermost[i]; return ok && l.set.Kind(i) != request.Gateway }
 	units, isTop := l.units(alone)
-	byRequest := func(u unit) int { return u.request }
-	byProc := func(u unit) int { return u.proc }
-	l.orderUnits(units, byProc)
-	l.orderUnits(units, byRequest)
-
 	d := l.newDrawing(isTop, l.requestViewName())
 	root := l.Track(trace.Track{Name: l.Intern("By request"), Order: 1,
 		Desc: l.Intern("every request with the threads that worked on it, by arrival")})
 	eachGroup(units, byRequest, func(units []unit) {
-		r := units[0].request
-		if r == request.None {
-			return
-		}
+		r := int(units[0].request)
 		track := l.requestTrack(r, root)
-		l.orderUnits(units, byProc)
-		eachGroup(units, byProc, func(units []unit) {
-			var rest []unit
-			for _, u := range units {
-				if owner, ok := outermost[u.span]; ok && owner == r {
-					d.draw(u.span, track)
-				} else {
-					rest = append(rest, u)
-				}
+		own := func(u unit) bool { owner, ok := outermost[int(u.span)]; return ok && owner == r }
+		if i := slices.IndexFunc(units, own); i >= 0 {
+			d.draw(units[i:i+1], track)
+			units = slices.Delete(units, i, i+1)
+		}
+		slices.SortStableFunc(units, func(x, y unit) int { return cmp.Compare(x.proc, y.proc) })
+		for from := 0; from < len(units); {
+			to := from + 1
+			for to < len(units) && units[to].proc == units[from].proc {
+				to++
 			}
-			d.drawProc(rest, track)
-		})
+			d.drawProc(units[from:to], track)
+			from = to
+		}
 	})
 	d.link(edges)
 }
 
 // drawProc draws the units of one proc under the track of their request.
 func (d *drawing) drawProc(units []unit, parent trace.TrackID) {
-	if len(units) == 0 {
-		return
+	p := units[0].proc
+	proc := &d.set.Procs[p]
+	label := &d.labels[p]
+	if label.name == "" {
+		label.name = fmt.Sprintf("%s (%s)", procName(proc), proc.ShortHost())
+		label.desc = d.Intern(source(proc))
+		label.host = d.Intern(proc.Host)
 	}
-	proc := &d.set.Procs[units[0].proc]
-	lane, lanes := pack(units)
-	tracks := make([]trace.TrackID, lanes)
-	for k := range tracks {
-		name := fmt.Sprintf("%s (%s)", procName(proc), proc.ShortHost())
+	for k, lane := range pack(units) {
+		name := label.name
 		if k > 0 {
 			name += fmt.Sprintf(" +%d", k)
 		}
-		tracks[k] = d.Track(trace.Track{Parent: parent, Kind: trace.KindThread, Name: d.Intern(name), Order: int32(units[0].proc*16 + min(k, 15)),
-			Rank: proc.Rank, PID: proc.PID, Host: d.Intern(proc.Host), Desc: d.Intern(source(proc))})
-	}
-	for u := range units {
-		d.draw(units[u].span, tracks[lane[u]])
+		d.draw(lane, d.Track(trace.Track{Parent: parent, Kind: trace.KindThread, Name: d.Intern(name), Order: p*lanesPerProc + int32(min(k, lanesPerProc-1)),
+			Rank: proc.Rank, PID: proc.PID, Host: label.host, Desc: label.desc}))
 	}
 }
+
+// lanesPerProc keeps the lanes of a proc together in the order of a request's
+// tracks.
+const lanesPerProc = 16
 
 // outermost returns the drawn span that lasts as long as request r does for its
 // user: the gateway's, the router's, else the answering server's; or None.

@@ -11,26 +11,19 @@ import (
 // drawThreads draws the thread view: host > process > lanes and counters.
 func (l *layout) drawThreads(edges []edge) {
 	units, isTop := l.units(func(int) bool { return false })
-	byProc := func(u unit) int { return u.proc }
-	l.orderUnits(units, byProc)
 	d := l.newDrawing(isTop, l.threadViewName())
 	root := l.Track(trace.Track{Name: l.Intern("By process"), Order: 0,
 		Desc: l.Intern("every process with its requests on lanes: a request keeps its lane where it can")})
 	hosts := l.hostTracks(root)
 	eachGroup(units, byProc, func(units []unit) {
-		p := units[0].proc
-		proc := l.procTrack(p, hosts[p])
-		lane, lanes := pack(units)
-		tracks := make([]trace.TrackID, lanes)
-		for k := range tracks {
-			tracks[k] = l.Track(trace.Track{Parent: proc, Kind: trace.KindThread, Order: int32(k + counterOrder),
-				Name: l.Intern("lane " + strconv.Itoa(k+1)), Rank: l.set.Procs[p].Rank,
-				PID: l.set.Procs[p].PID, Host: l.Intern(l.set.Procs[p].Host)})
+		p := int(units[0].proc)
+		proc := &l.set.Procs[p]
+		track := l.procTrack(p, hosts[p])
+		for k, lane := range pack(units) {
+			d.draw(lane, l.Track(trace.Track{Parent: track, Kind: trace.KindThread, Order: int32(k + counterOrder),
+				Name: l.Intern("lane " + strconv.Itoa(k+1)), Rank: proc.Rank, PID: proc.PID, Host: l.Intern(proc.Host)}))
 		}
-		for u := range units {
-			d.draw(units[u].span, tracks[lane[u]])
-		}
-		l.drawCounters(p, proc)
+		l.drawCounters(p, track)
 	})
 	d.link(edges)
 }

@@ -21,7 +21,6 @@ func (c *counter) Write(p []byte) (int, error) {
 // stream of kernels with arrows between them, in n slices.
 func serving(n int) *trace.Trace {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
-	b.Grow(n)
 	var lanes [16]trace.TrackID
 	for i := range lanes {
 		lanes[i] = b.Track(trace.Track{Kind: trace.KindRequest, Name: b.Intern("lane"), Order: int32(i)})

@@ -7,7 +7,7 @@ const digitBits = 11
 // sortByTime sorts events by time, keeping the order of equal times: one pass
 // of counting per digit, lowest first. Digits in which all times agree are
 // skipped, so events of one window cost two or three passes. other is scratch
-// space of at least the same length; the result is in one of the two.
+// space with room for as many; the result is in one of the two.
 func sortByTime(events, other []event) (sorted, scratch []event) {
 	if len(events) == 0 {
 		return events, other

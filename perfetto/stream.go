@@ -130,11 +130,11 @@ func windows(t *trace.Trace, from, to trace.Time) []trace.Time {
 	// Every window visits every track.
 	enough := max(windowRows, uint32(len(t.Tracks)))
 	var ends []trace.Time
-	var rows uint32
+	var begun uint32
 	for i, n := range buckets[:len(buckets)-1] {
-		if rows += n; rows >= enough {
+		if begun += n; begun >= enough {
 			ends = append(ends, from+trace.Time(uint64(i+1)<<shift-1))
-			rows = 0
+			begun = 0
 		}
 	}
 	return append(ends, to)

@@ -106,6 +106,10 @@ host > lane / outer -> host > lane / first
 	if got.Text() != want {
 		t.Errorf("got\n%s\nwant\n%s", got.Text(), want)
 	}
+	on := got.On(got.Track("host > lane"))
+	if out := on[0].Out; len(out) != 1 || out[0] != on[3] || on[3].In[0] != on[0] {
+		t.Errorf("arrows from %v", out)
+	}
 	if in := got.Instants[0].Parent; in == nil || in.Name != "first" {
 		t.Errorf("the instant is in %v, want the innermost slice that is not over", in)
 	}

@@ -55,7 +55,8 @@ func Build(d *otlpjson.Dump) *Set {
 		instances: map[string]int{},
 		headless:  map[spanKey]int{},
 	}
-	b.class = make([]nameClass, d.Syms.Len())
+	b.names = d.Syms.Names()
+	b.class = make([]nameClass, len(b.names))
 	for i := range n {
 		b.thread[i], b.part[i] = None, None
 	}
@@ -68,11 +69,12 @@ func Build(d *otlpjson.Dump) *Set {
 	b.reportGaps()
 	b.orderProcs()
 	b.join()
-	for i := range b.Requests {
-		b.measure(&b.Requests[i])
-	}
+	b.measureAll()
 	return b.Set
 }
+
+// symName returns the string of a symbol that the dump came with.
+func (b *builder) symName(sym trace.Sym) string { return b.names[sym] }
 
 func (b *builder) report(s trace.Severity, code string, span int, msg string) {
 	pos := trace.Pos{Offset: -1}
@@ -88,7 +90,7 @@ func (b *builder) plainStage(i int) bool {
 	sym := b.Dump.Span(i).Name
 	if b.class[sym] == unclassified {
 		b.class[sym] = anything
-		if _, ok := stageByName[b.Dump.Syms.Name(sym)]; ok {
+		if _, ok := stageByName[b.symName(sym)]; ok {
 			b.class[sym] = knownStage
 		}
 	}
@@ -128,7 +130,7 @@ func (b *builder) classifyRoot(i int) {
 	s := b.Dump.Span(i)
 	name := b.Name(i)
 	module, _ := b.Dump.Args.Find(s.Args, b.keys.module)
-	service := b.Dump.Syms.Name(b.Dump.Resource(s).Service)
+	service := b.symName(b.Dump.Resource(s).Service)
 	role, named := roleOfRoot(name)
 	_, hasRID := b.Dump.Args.Find(s.Args, b.keys.rid)
 	switch {
@@ -264,7 +266,7 @@ func (b *builder) procOf(i int, label string, part Role) int {
 	s := b.Dump.Span(i)
 	res := b.Dump.Resource(s)
 	p := Proc{Label: label, Role: roleOfLabel(label, part), Rank: trace.NoRank,
-		Instance: b.Dump.Syms.Name(res.Instance), Service: b.Dump.Syms.Name(res.Service)}
+		Instance: b.symName(res.Instance), Service: b.symName(res.Service)}
 	for a := range b.Dump.Args.All(s.Args) {
 		switch a.Key {
 		case b.keys.hostID:
@@ -421,11 +423,11 @@ func (b *builder) rootProc(p *Part) int {
 func (b *builder) serviceProc(i int, role Role) int {
 	s := b.Dump.Span(i)
 	res := b.Dump.Resource(s)
-	instance := b.Dump.Syms.Name(res.Instance)
+	instance := b.symName(res.Instance)
 	if known, ok := b.instances[instance]; ok && known != None && instance != "" {
 		return known
 	}
-	service := b.Dump.Syms.Name(res.Service)
+	service := b.symName(res.Service)
 	p := Proc{Label: service, Role: role, Rank: trace.NoRank, Instance: instance, Service: service, Host: b.resourceHost(res)}
 	for _, key := range [...]trace.Sym{b.keys.processPID, b.keys.vllmPID} {
 		if a, ok := b.Dump.Args.Find(res.Args, key); ok {

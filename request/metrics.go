@@ -2,10 +2,34 @@ package request
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
+
+// measureAll measures the requests on all cores; they do not touch each other.
+func (b *builder) measureAll() {
+	const share = 256
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for {
+				from := int(next.Add(share)) - share
+				if from >= len(b.Requests) {
+					return
+				}
+				for i := from; i < min(from+share, len(b.Requests)); i++ {
+					b.measure(&b.Requests[i])
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
 
 // measure fills in the metrics of r. Durations of stages are those of the lead
 // rank of each part: the ranks of a part do the same work side by side.
@@ -20,7 +44,7 @@ func (b *builder) measure(r *Request) {
 		if lead == None {
 			continue
 		}
-		b.addStageTimes(&m, lead)
+		b.addStageTimes(&m, lead, part.Role)
 		for _, t := range part.Threads {
 			if b.Threads[t].Proc == b.Threads[lead].Proc {
 				m.Retractions += int64(b.retractions(t))
@@ -55,8 +79,8 @@ func (s *Set) Lead(p *Part) int {
 	return lead
 }
 
-// addStageTimes adds the stages of thread t to m.
-func (b *builder) addStageTimes(m *Metrics, t int) {
+// addStageTimes adds the stages of thread t, of a part with the given role, to m.
+func (b *builder) addStageTimes(m *Metrics, t int, role Role) {
 	add := func(dst *int64, d int64) { *dst = max(0, *dst) + max(0, d) }
 	transfer := int64(Unknown)
 	for _, c := range b.Threads[t].Stages {
@@ -67,8 +91,12 @@ func (b *builder) addStageTimes(m *Metrics, t int) {
 	b.eachStage(b.Threads[t].Stages, func(i int) { // after a retraction stages nest in decode_forward
 		d := b.Dump.Span(i).Dur()
 		switch b.Name(i) {
-		case "prefill_waiting", "decode_waiting":
+		case "prefill_waiting":
 			add(&m.Queue, d)
+		case "decode_waiting": // on a unified server it is part of the running batch already
+			if role == Decode {
+				add(&m.Queue, d)
+			}
 		case "prefill_forward":
 			add(&m.Prefill, d)
 		case "decode_transferred":
@@ -111,7 +139,7 @@ func (b *builder) retractions(t int) int {
 	n := 0
 	count := func(i int) {
 		for e := range b.Dump.Events(i) {
-			if b.Dump.Syms.Name(e.Name) == "retract" {
+			if b.symName(e.Name) == "retract" {
 				n++
 			}
 		}

@@ -50,7 +50,7 @@ func (b *builder) isOrphanStage(i int) bool {
 	if b.plainStage(i) {
 		return true
 	}
-	return b.Tree.Orphan(i) && strings.HasPrefix(b.Dump.Syms.Name(b.Dump.Resource(b.Dump.Span(i)).Service), "sglang")
+	return b.Tree.Orphan(i) && strings.HasPrefix(b.symName(b.Dump.Resource(b.Dump.Span(i)).Service), "sglang")
 }
 
 func (b *builder) partsByTrace() map[[2]uint64][]int {

@@ -167,7 +167,7 @@ type Request struct {
 type Metrics struct {
 	TTFT        int64 // until the first token, as the answering server sees it
 	E2E         int64 // the outermost span: gateway, else the answering server's
-	Queue       int64 // waiting to be scheduled, prefill and decode side together
+	Queue       int64 // in the waiting queues of the prefill (or unified) and the decode server
 	Prefill     int64 // prefill_forward
 	Decode      int64 // from the first to the last decode step
 	Transfer    int64 // waiting for the KV cache to arrive
@@ -198,6 +198,7 @@ type Set struct {
 	Threads  []Thread
 	Requests []Request // by start
 
+	names     []string    // of all symbols of the dump
 	gatewayOf map[int]int // request of each gateway and envelope span
 
 	kinds  []SpanKind // of each span
@@ -245,4 +246,4 @@ func (s *Set) RequestOf(i int) int {
 }
 
 // Name returns the name of span i.
-func (s *Set) Name(i int) string { return s.Dump.Syms.Name(s.Dump.Span(i).Name) }
+func (s *Set) Name(i int) string { return s.names[s.Dump.Span(i).Name] }

@@ -30,10 +30,12 @@ func NewBuilder(syms *Symbols, args *Args, diags *Diags) *Builder {
 	}
 }
 
-// Grow makes room for n more slices.
-func (b *Builder) Grow(n int) {
-	b.t.Slices = slices.Grow(b.t.Slices, n)
-	b.t.About = slices.Grow(b.t.About, n)
+// Grow makes room for that many more slices, instants and flows.
+func (b *Builder) Grow(slice, instant, flow int) {
+	b.t.Slices = slices.Grow(b.t.Slices, slice)
+	b.t.About = slices.Grow(b.t.About, slice)
+	b.t.Instants = slices.Grow(b.t.Instants, instant)
+	b.t.Flows = slices.Grow(b.t.Flows, flow)
 }
 
 // SetPos says where in the inputs the events that follow come from.
@@ -185,7 +187,9 @@ func (b *Builder) orderSlices() {
 		}
 		from = to
 	}
-	b.permute(order)
+	if !slices.IsSorted(order) { // the identity is sorted
+		b.permute(order)
+	}
 }
 
 // permute puts slice order[i] at place i.
@@ -203,6 +207,25 @@ func (b *Builder) permute(order []SliceID) {
 	}
 }
 
+// maxDepth is how deep slices may nest; Perfetto drops what is below 512.
+const maxDepth = 500
+
+// closeUntil returns how many of the open slices are still open at t.
+func closeUntil(open []*Slice, t Time) int {
+	n := len(open)
+	for n > 0 && open[n-1].End() <= t {
+		n--
+	}
+	return n
+}
+
+// flatten takes the duration from a slice that is nested too deep.
+func (b *Builder) flatten(s *Slice) {
+	b.report(DataLoss, "nested-too-deep", fmt.Sprintf("slice %q lies below %d others; drawn with no duration",
+		b.t.Syms.Name(s.Name), maxDepth))
+	b.cut(s, s.Time, s.Time)
+}
+
 // nest makes the slices of one track, ordered by time, nest. Of two that
 // overlap in part, the later one is cut where less is lost: at its end, as a
 // child that overhangs, or at its start, as a sibling that begins too early.
@@ -210,11 +233,11 @@ func (b *Builder) nest(track []Slice) {
 	var open []*Slice
 	for i := range track {
 		s := &track[i]
+		if open = open[:closeUntil(open, s.Time)]; len(open) >= maxDepth {
+			b.flatten(s)
+		}
 		for {
-			for len(open) > 0 && open[len(open)-1].End() <= s.Time {
-				open = open[:len(open)-1]
-			}
-			if len(open) == 0 {
+			if open = open[:closeUntil(open, s.Time)]; len(open) == 0 {
 				break
 			}
 			top := open[len(open)-1]

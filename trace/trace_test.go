@@ -226,3 +226,25 @@ func TestDiagsKeepTheFirstPosition(t *testing.T) {
 		t.Errorf("got %+v", all)
 	}
 }
+
+func TestDepthIsBounded(t *testing.T) {
+	b, d := newBuilder()
+	track := b.Track(Track{Kind: KindThread})
+	const n = 2000
+	for i := range Time(n) {
+		b.Slice(Slice{Time: i, Dur: int64(2*n - 2*i), Track: track}, 0)
+	}
+	tr := b.Finish()
+	if err := Validate(tr); err != nil {
+		t.Error(err)
+	}
+	flat := 0
+	for _, s := range tr.Slices[1:] {
+		if s.Dur == 0 {
+			flat++
+		}
+	}
+	if all := d.All(); flat != n-maxDepth || len(all) != 1 || all[0].Count != flat {
+		t.Errorf("%d slices lost their duration, diagnostics %v", flat, all)
+	}
+}

@@ -1,0 +1,38 @@
+# Everything a newcomer or CI runs. Only Go and make are needed.
+
+GO ?= go
+export CGO_ENABLED ?= 0
+
+.PHONY: build demo test race fuzz bench lint clean
+
+build:
+	$(GO) build -trimpath -o bin/sgtrace ./cmd/sgtrace
+
+# A small simulated incident, converted and reported.
+demo: build
+	@sh scripts/demo.sh bin/sgtrace demo
+
+# What CI runs.
+test: lint
+	$(GO) build ./...
+	$(GO) test ./...
+
+# The race detector needs cgo.
+race:
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+lint:
+	@fmt=$$(gofmt -l .); if [ -n "$$fmt" ]; then echo "gofmt would change:"; echo "$$fmt"; exit 1; fi
+	$(GO) vet ./...
+
+FUZZTIME ?= 30s
+fuzz:
+	@sh scripts/fuzz.sh $(FUZZTIME)
+
+# Benchmarks, and the large dump against a bare decompression and a bare decode.
+bench: build
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+	@sh scripts/bench.sh bin/sgtrace
+
+clean:
+	rm -rf bin demo dist

@@ -1,0 +1,271 @@
+package convert
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/internal/pftest"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/perfetto"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// eachDump runs f on simulated dumps of every deployment and on all shared ones
+// that are small enough for a test.
+func eachDump(t *testing.T, f func(t *testing.T, load func() *request.Set)) {
+	for _, mode := range []golden.Mode{golden.PDGateway, golden.PDDirect, golden.Unified} {
+		t.Run(mode.String(), func(t *testing.T) {
+			config := golden.DefaultConfig(7)
+			config.Mode, config.Requests = mode, 120
+			dump, _ := testinput.Simulate(t, config)
+			f(t, func() *request.Set {
+				var diags trace.Diags
+				d := otlpjson.NewDump(&diags)
+				if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
+					t.Fatal(err)
+				}
+				return request.Build(d)
+			})
+		})
+	}
+	t.Run("shared", func(t *testing.T) {
+		dir := testinput.Shared(t, "data", "otel")
+		for _, pattern := range []string{"[abce]*.jsonl*", "i_*.jsonl", "damaged/*", "f_collector_variants/*.bin"} {
+			names, _ := filepath.Glob(filepath.Join(dir, pattern))
+			for _, name := range names {
+				t.Run(filepath.Base(name), func(t *testing.T) {
+					f(t, func() *request.Set {
+						var diags trace.Diags
+						set, err := Load([]string{name}, nil, nil, &diags)
+						if err != nil {
+							t.Fatal(err)
+						}
+						return set
+					})
+				})
+			}
+		}
+	})
+}
+
+// Every span of the dump is in both views of the written file, exact to the
+// nanosecond; where it had to be cut, its true times are in its arguments.
+func TestEverySpanIsDrawn(t *testing.T) {
+	eachDump(t, func(t *testing.T, load func() *request.Set) {
+		set := load()
+		model := Layout(set, ViewBoth)
+		if err := trace.Validate(model); err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		if err := perfetto.Write(&file, model); err != nil {
+			t.Fatal(err)
+		}
+		got, err := pftest.Decode(file.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		byProcess, byRequest := intervals(got, "By process"), intervals(got, "By request")
+		for i := range set.Dump.Len() {
+			kind := set.Kind(i)
+			if kind == request.Duplicate {
+				continue
+			}
+			s := set.Dump.Span(i)
+			want := interval{int64(s.Start), int64(max(s.Start, s.End))}
+			if byProcess[want]--; byProcess[want] < 0 {
+				t.Errorf("span %d %q is not in the thread view", i, set.Name(i))
+			}
+			if set.RequestOf(i) == request.None {
+				continue
+			}
+			if byRequest[want]--; byRequest[want] < 0 {
+				t.Errorf("span %d %q is not in the request view", i, set.Name(i))
+			}
+		}
+		if extra := left(byProcess) + left(byRequest); extra > 0 {
+			t.Errorf("%d slices that are no spans", extra)
+		}
+	})
+}
+
+type interval struct{ from, to int64 }
+
+// intervals counts the true intervals of the slices below the given group.
+func intervals(t *pftest.Trace, group string) map[interval]int {
+	n := map[interval]int{}
+	for _, s := range t.Slices {
+		if path := s.Track.Path(); !strings.HasPrefix(path, group) {
+			continue
+		}
+		iv := interval{s.Start, s.Start + s.Dur}
+		if start, ok := s.Args["true_start_ns"].(int64); ok {
+			iv = interval{start, max(start, s.Args["true_end_ns"].(int64))}
+		}
+		n[iv]++
+	}
+	return n
+}
+
+func left(counts map[interval]int) (n int) {
+	for _, c := range counts {
+		n += max(0, c)
+	}
+	return n
+}
+
+// Slices of one request on one thread stay on one lane where they can, and no
+// lane is wasted: a lane is opened only when all others are taken.
+func TestPack(t *testing.T) {
+	u := func(from, to trace.Time, request int32) unit { return unit{from: from, to: to, request: request} }
+	for _, c := range []struct {
+		name  string
+		units []unit
+		want  string
+	}{
+		{"one after the other", []unit{u(0, 10, 1), u(10, 20, 2), u(25, 30, 3)}, "[1 2 3]"},
+		{"overlapping", []unit{u(0, 10, 1), u(5, 20, 2), u(12, 15, 3)}, "[1 3] [2]"},
+		{"a request keeps its lane", []unit{u(0, 100, 1), u(10, 20, 2), u(100, 110, 3), u(120, 130, 2)}, "[1 3] [2 2]"},
+		{"a request whose lane is taken moves", []unit{u(0, 10, 1), u(0, 30, 2), u(10, 40, 3), u(20, 25, 1)}, "[1 3] [2] [1]"},
+		{"jitter of one request", []unit{u(0, 5000, 1), u(4744, 9000, 1)}, "[1 1]"},
+		{"jitter between requests", []unit{u(0, 5000, 1), u(4744, 9000, 2)}, "[1] [2]"},
+	} {
+		var got []string
+		for _, lane := range pack(c.units) {
+			var ids []string
+			for _, u := range lane {
+				ids = append(ids, fmt.Sprint(u.request))
+			}
+			got = append(got, "["+strings.Join(ids, " ")+"]")
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: lanes %v, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// The arrows of a request lead from the gateway over the prefill server to the
+// decode server, forward in time once the hosts' clocks are equal.
+func TestArrowsFollowTheRequest(t *testing.T) {
+	config := golden.DefaultConfig(3)
+	config.Requests, config.PrefillSkew, config.DecodeSkew = 60, 0, 0
+	dump, truth := testinput.Simulate(t, config)
+	var diags trace.Diags
+	d := otlpjson.NewDump(&diags)
+	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
+		t.Fatal(err)
+	}
+	model := Layout(request.Build(d), ViewThread)
+	names := map[string]int{}
+	for _, f := range model.Flows {
+		from, to := model.Slices[f.From], model.Slices[f.To]
+		names[model.Syms.Name(f.Name)]++
+		if model.About[f.From] != model.About[f.To] {
+			t.Errorf("arrow %q joins two requests", model.Syms.Name(f.Name))
+		}
+		if to.Time < from.Time-slack {
+			t.Errorf("arrow %q from %q to %q points back by %s", model.Syms.Name(f.Name), model.Syms.Name(from.Name),
+				model.Syms.Name(to.Name), trace.FormatDuration(int64(from.Time-to.Time)))
+		}
+	}
+	if want := 2 * truth.Counts.Requests; names["route"] != want {
+		t.Errorf("%d arrows from the gateway, want %d", names["route"], want)
+	}
+	if names["kv transfer"] == 0 || names["next"] == 0 {
+		t.Errorf("arrows: %v", names)
+	}
+}
+
+// The same input gives the same bytes, whatever order the files come in.
+func TestOrderOfInputsDoesNotMatter(t *testing.T) {
+	config := golden.DefaultConfig(5)
+	config.Requests = 80
+	dump, _ := testinput.Simulate(t, config)
+	lines := bytes.SplitAfter(dump, []byte("\n"))
+	dir := t.TempDir()
+	var names []string
+	for i, part := range [][][]byte{lines[:len(lines)/3], lines[len(lines)/3 : len(lines)/2], lines[len(lines)/2:]} {
+		name := filepath.Join(dir, fmt.Sprintf("part%d.json", i))
+		if err := os.WriteFile(name, bytes.Join(part, nil), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	write := func(names []string) []byte {
+		names, err := Expand(names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var diags trace.Diags
+		set, err := Load(names, nil, nil, &diags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := perfetto.Write(&b, Layout(set, ViewBoth)); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	first := write(names)
+	slices.Reverse(names)
+	if !bytes.Equal(first, write(names)) {
+		t.Error("the order of the arguments changes the output")
+	}
+	if !bytes.Equal(first, write([]string{filepath.Join(dir, "part*.json"), dir})) {
+		t.Error("a glob and a folder with the same files change the output")
+	}
+}
+
+// What the counters show is what the stages say.
+func TestCountersAgreeWithStages(t *testing.T) {
+	config := golden.DefaultConfig(2)
+	dump, _ := testinput.Simulate(t, config)
+	var diags trace.Diags
+	d := otlpjson.NewDump(&diags)
+	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
+		t.Fatal(err)
+	}
+	model := Layout(request.Build(d), ViewThread)
+	last := map[trace.TrackID]float64{}
+	for _, s := range model.Samples {
+		if s.Value < 0 {
+			t.Fatalf("counter %q is negative", model.Syms.Name(model.Tracks[s.Track].Name))
+		}
+		last[s.Track] = s.Value
+	}
+	levels := 0
+	for track, value := range last {
+		if name := model.Syms.Name(model.Tracks[track].Name); name == "running requests" || name == "queued requests" {
+			levels++
+			if value != 0 {
+				t.Errorf("counter %q ends at %v", name, value)
+			}
+		}
+	}
+	if levels == 0 {
+		t.Error("no counters")
+	}
+}
+
+// Perfetto's own importer has nothing to complain about.
+func TestTraceProcessor(t *testing.T) {
+	processor := pftest.Processor(t)
+	eachDump(t, func(t *testing.T, load func() *request.Set) {
+		for _, view := range []View{ViewBoth, ViewThread, ViewRequest} {
+			var file bytes.Buffer
+			if err := perfetto.Write(&file, Layout(load(), view)); err != nil {
+				t.Fatal(err)
+			}
+			pftest.CheckImport(t, processor, file.Bytes())
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package pftest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// msg encodes pairs of a field number and a value: a number, a string, or
+// another message.
+func msg(pairs ...any) (b []byte) {
+	for pair := range slices.Chunk(pairs, 2) {
+		field := protowire.Number(pair[0].(int))
+		switch v := pair[1].(type) {
+		case int:
+			b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), uint64(v))
+		case string:
+			b = protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), v)
+		case []byte:
+			b = protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
+		case uint64:
+			b = protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), v)
+		}
+	}
+	return b
+}
+
+// packetOf is a packet of the sequence with a track event.
+func packetOf(event ...any) []byte { return msg(8, 5, 10, 1, 13, 2, 11, msg(event...)) }
+
+var (
+	clockAt = func(id, at int) []byte { return msg(1, id, 2, at) }
+	start   = msg(10, 1, 13, 3, 59, msg(58, 64),
+		6, msg(1, clockAt(1, 100), 1, clockAt(6, 100), 1, msg(1, 64, 2, 100, 3, 1), 2, 1),
+		12, msg(2, msg(1, 1, 2, "name")))
+	lane      = msg(60, msg(1, 1, 2, "lane", 12, 0, 15, 2))
+	beginName = packetOf(9, 1, 11, 1, 10, 1)
+	endLane   = packetOf(9, 2, 11, 1)
+)
+
+func TestDecode(t *testing.T) {
+	got, err := Decode(msg(1, start, 1, lane, 1, beginName, 1, endLane))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "lane\n  5 +5 name\n"; got.Text() != want {
+		t.Errorf("got %q, want %q", got.Text(), want)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		packets [][]byte
+		err     string
+	}{
+		{"begin without end", [][]byte{start, lane, beginName}, "never ends"},
+		{"end without begin", [][]byte{start, lane, endLane}, "closes nothing"},
+		{"events before the sequence starts", [][]byte{lane, beginName}, "flags 2"},
+		{"cleared twice", [][]byte{start, start}, "sequence_flags 3"},
+		{"no sequence id", [][]byte{start, lane, msg(8, 5, 13, 2, 11, msg(9, 2, 11, 1))}, "sequence_id"},
+		{"undeclared track", [][]byte{start, beginName}, "not declared"},
+		{"undefined name", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 7)}, "id 7"},
+		{"id defined twice", [][]byte{start, msg(10, 1, 13, 2, 12, msg(2, msg(1, 1, 2, "other")))}, "defined twice"},
+		{"missing parent", [][]byte{msg(60, msg(1, 2, 5, 9, 12, 0, 15, 2))}, "parent 9"},
+		{"tracks in a loop", [][]byte{msg(60, msg(1, 2, 5, 3, 11, 3, 12, 0, 15, 2)), msg(60, msg(1, 3, 5, 2, 11, 3, 12, 0, 15, 2))}, "loop"},
+		{"equal ranks", [][]byte{lane, msg(60, msg(1, 2, 12, 0, 15, 2))}, "rank 0"},
+		{"counter without a value", [][]byte{start, lane, packetOf(9, 4, 11, 1)}, "type 4"},
+		{"flow with one end", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 1, 47, uint64(9)), endLane}, "one end"},
+		{"flow ended first", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 1, 48, uint64(9)), endLane}, "before it is opened"},
+		{"argument without a value", [][]byte{start, lane, packetOf(9, 1, 11, 1, 10, 1, 4, msg()), endLane}, "no value"},
+		{"unknown field", [][]byte{msg(99, 1)}, "field 99"},
+		{"clocks that differ", [][]byte{msg(10, 1, 13, 3, 59, msg(58, 64), 6, msg(1, clockAt(1, 100), 1, clockAt(6, 101), 2, 1))}, "clocks"},
+	} {
+		var file []byte
+		for _, p := range c.packets {
+			file = append(file, msg(1, p)...)
+		}
+		if _, err := Decode(file); err == nil || !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: error %v, want one with %q", c.name, err, c.err)
+		}
+	}
+}

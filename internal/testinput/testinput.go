@@ -1,0 +1,79 @@
+// Package testinput gives tests their inputs: simulated dumps, and the folder of
+// shared real data where there is one.
+package testinput
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/sgtrace/sgtrace/golden"
+)
+
+// Shared returns the path of a file among the shared data, which lies outside of
+// the project: $SGTRACE_SHARED, else ../shared beside it. The test is skipped,
+// visibly, where it is not.
+func Shared(t testing.TB, elem ...string) string {
+	t.Helper()
+	dir := os.Getenv("SGTRACE_SHARED")
+	if dir == "" {
+		dir = filepath.Join(root(t), "..", "shared")
+	}
+	path := filepath.Join(append([]string{dir}, elem...)...)
+	if matches, err := filepath.Glob(path); err != nil || len(matches) == 0 {
+		t.Skipf("no shared data at %s; set SGTRACE_SHARED", path)
+	}
+	return path
+}
+
+// root returns the folder of go.mod.
+func root(t testing.TB) string {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	t.Fatal("no go.mod above the test")
+	return ""
+}
+
+// ReadZstd returns the decompressed content of a file.
+func ReadZstd(t testing.TB, path string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dec.Close()
+	data, err := dec.DecodeAll(raw, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Simulate runs the simulator and returns its OTLP dump and the truth about it.
+func Simulate(t testing.TB, c golden.Config) ([]byte, *golden.Truth) {
+	t.Helper()
+	run, err := golden.Simulate(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dump bytes.Buffer
+	if err := run.WriteOTLP(&dump); err != nil {
+		t.Fatal(err)
+	}
+	return dump.Bytes(), run.Truth()
+}
