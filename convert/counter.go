@@ -18,9 +18,10 @@ type change struct {
 // and ceased to wait or run, and the batch sizes that schedule events tell.
 type procCounters struct{ queued, running, batch []change }
 
-func (l *layout) procCounters() []procCounters {
+// collectCounters collects the counters of every proc.
+func (l *layout) collectCounters() {
 	all := make([]procCounters, len(l.set.Procs))
-	batchSize, schedule := l.Intern("batch_size"), l.Intern("schedule")
+	batchSize, schedule := l.intern("batch_size"), l.intern("schedule")
 	for t := range l.set.Threads {
 		c := &all[l.set.Threads[t].Proc]
 		for _, i := range l.set.Threads[t].Stages {
@@ -47,60 +48,56 @@ func (l *layout) procCounters() []procCounters {
 			if e.Name != schedule {
 				continue
 			}
-			if a, ok := l.Args().Find(e.Args, batchSize); ok && a.Kind == trace.ArgInt {
+			if a, ok := l.set.Dump.Args.Find(e.Args, batchSize); ok && a.Kind == trace.ArgInt {
 				c := &all[l.set.ProcOf(i)]
 				c.batch = append(c.batch, change{e.Time, a.Int()})
 			}
 		}
 	}
-	return all
+	l.counters = all
 }
 
-// drawCounters adds the counter tracks of proc p that have any samples.
-func (l *layout) drawCounters(p int, parent trace.TrackID) {
-	if l.counters == nil {
-		l.counters = l.procCounters()
-	}
-	c := &l.counters[p]
-	l.drawLevel(parent, 0, "queued requests", "requests in a waiting stage on this rank", c.queued)
-	l.drawLevel(parent, 1, "running requests", "requests in a prefill or decode stage on this rank", c.running)
-	l.drawBatch(parent, c.batch)
+// drawCounters adds the counter tracks that have any samples.
+func (d *drawing) drawCounters(c *procCounters, parent trace.TrackID) {
+	d.drawLevel(parent, 0, "queued requests", "requests in a waiting stage on this rank", c.queued)
+	d.drawLevel(parent, 1, "running requests", "requests in a prefill or decode stage on this rank", c.running)
+	d.drawBatch(parent, c.batch)
 }
 
 // drawLevel draws a counter that changes by steps.
-func (l *layout) drawLevel(parent trace.TrackID, order int32, name, desc string, steps []change) {
+func (d *drawing) drawLevel(parent trace.TrackID, order int32, name, desc string, steps []change) {
 	if len(steps) == 0 {
 		return
 	}
-	track := l.counterTrack(parent, order, name, desc)
+	track := d.counterTrack(parent, order, name, desc)
 	slices.SortFunc(steps, func(x, y change) int { return cmp.Compare(x.at, y.at) })
 	level := int64(0)
 	for i, s := range steps {
 		level += s.value
 		if i+1 == len(steps) || steps[i+1].at != s.at {
-			l.Sample(trace.Sample{Time: s.at, Value: float64(level), Track: track})
+			d.Sample(trace.Sample{Time: s.at, Value: float64(level), Track: track})
 		}
 	}
 }
 
 // drawBatch draws the batch size: every request of a batch reports the same
 // event, so that only changes are kept.
-func (l *layout) drawBatch(parent trace.TrackID, sizes []change) {
+func (d *drawing) drawBatch(parent trace.TrackID, sizes []change) {
 	if len(sizes) == 0 {
 		return
 	}
-	track := l.counterTrack(parent, 2, "batch size", "batch_size of the schedule events of this rank")
+	track := d.counterTrack(parent, 2, "batch size", "batch_size of the schedule events of this rank")
 	slices.SortFunc(sizes, func(x, y change) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.value, y.value)) })
 	last := int64(-1)
 	for _, s := range sizes {
 		if s.value != last {
-			l.Sample(trace.Sample{Time: s.at, Value: float64(s.value), Track: track})
+			d.Sample(trace.Sample{Time: s.at, Value: float64(s.value), Track: track})
 		}
 		last = s.value
 	}
 }
 
-func (l *layout) counterTrack(parent trace.TrackID, order int32, name, desc string) trace.TrackID {
-	return l.Track(trace.Track{Parent: parent, Kind: trace.KindCounter, Name: l.Intern(name), Order: order,
-		Rank: trace.NoRank, Unit: l.Intern("requests"), Desc: l.Intern(desc)})
+func (d *drawing) counterTrack(parent trace.TrackID, order int32, name, desc string) trace.TrackID {
+	return d.Track(trace.Track{Parent: parent, Kind: trace.KindCounter, Name: d.Intern(name), Order: order,
+		Rank: trace.NoRank, Unit: d.Intern("requests"), Desc: d.Intern(desc)})
 }

@@ -5,17 +5,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// edges collects the arrows between spans: the links that the producer
+// findEdges collects the arrows between spans: the links that the producer
 // recorded, gateway to server, prefill to decode, server to transfer worker, and
 // calls between services.
-func (l *layout) edges() []edge {
-	var edges []edge
+func (l *layout) findEdges() {
 	add := func(from, to int, name trace.Sym) {
 		if from != request.None && to != request.None && from != to && l.drawn(from) && l.drawn(to) {
-			edges = append(edges, edge{int32(from), int32(to), name})
+			l.edges = append(l.edges, edge{int32(from), int32(to), name})
 		}
 	}
-	next, call, route := l.Intern("next"), l.Intern("call"), l.Intern("route")
+	next, call, route := l.intern("next"), l.intern("call"), l.intern("route")
 	for i := range l.set.Dump.Len() {
 		if !l.drawn(i) {
 			continue
@@ -32,11 +31,10 @@ func (l *layout) edges() []edge {
 			add(p, i, route)
 		}
 	}
-	transfer, send := l.Intern("kv transfer"), l.Intern("kv send")
+	transfer, send := l.intern("kv transfer"), l.intern("kv send")
 	for r := range l.set.Requests {
 		l.handovers(&l.set.Requests[r], func(from, to int) { add(from, to, transfer) }, func(from, to int) { add(from, to, send) })
 	}
-	return edges
 }
 
 // handovers finds where the KV cache goes from one thread to another: rank by
@@ -118,8 +116,8 @@ func (l *layout) threadOfTP(p *request.Part, tp int16) int {
 }
 
 // link draws the edges whose ends are in this view.
-func (d *drawing) link(edges []edge) {
-	for _, e := range edges {
+func (d *drawing) link() {
+	for _, e := range d.edges {
 		if from, to := d.slice[e.from], d.slice[e.to]; from != 0 && to != 0 {
 			d.Flow(trace.Flow{From: from, To: to, Name: e.name})
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -38,83 +39,108 @@ func ParseView(s string) (View, error) {
 // is real concurrency and gets a lane of its own.
 const slack = 1000 // ns
 
-// A layout draws a Set. One span becomes one slice per view.
+// A layout is what both views of a Set have in common. One span becomes one
+// slice per view.
 //
 // A unit is a span with everything that is drawn inside of it: what the same
 // thread did below it, as far as it nests. Units are what lanes are packed with.
 type layout struct {
-	*trace.Builder
-	set      *request.Set
-	subject  []trace.SubjectID // of each request
+	set   *request.Set
+	syms  *trace.Symbols
+	edges []edge
+	// counters by proc; collected before the views are drawn, which add to the
+	// arguments that they are read from.
+	counters []procCounters
 	cats     [request.Unselected + 1]trace.Sym
-	phases   []trace.Sym // category of each stage, by the symbol of its name; 0 is not known yet
-	names    layoutNames
-	scratch  trace.ArgList
-	counters []procCounters // by proc; nil until the first is drawn
+	// phases has the category of every stage, by the symbol of its name.
+	phases map[trace.Sym]trace.Sym
+	names  layoutNames
 }
 
 type layoutNames struct {
-	spanName, reason, aborted, failed trace.Sym
+	spanName, traceID, status, reason, aborted, failed trace.Sym
 }
 
 // Layout draws set and returns the finished trace. Lanes, names and order
-// depend on the spans alone, not on how they were read.
+// depend on the spans alone, not on how they were read. The two views are drawn
+// side by side on two cores.
 func Layout(set *request.Set, view View) *trace.Trace {
-	d := set.Dump
-	l := &layout{Builder: trace.NewBuilder(d.Syms, d.Args, d.Diags), set: set}
+	l := &layout{set: set, syms: set.Dump.Syms, phases: map[trace.Sym]trace.Sym{}}
 	for kind, cat := range map[request.SpanKind]string{
 		request.Generic: "service", request.Root: "request", request.Envelope: "request",
-		request.ThreadSpan: "thread", request.Gateway: "gateway",
+		request.ThreadSpan: "thread", request.Gateway: "gateway", request.Stage: request.OtherPhase.String(),
 	} {
-		l.cats[kind] = l.Intern(cat)
+		l.cats[kind] = l.intern(cat)
 	}
-	l.phases = make([]trace.Sym, d.Syms.Len())
-	l.names = layoutNames{l.Intern("span_name"), l.Intern("reason"), l.Intern(request.Aborted.String()), l.Intern(request.Failed.String())}
-	l.describe()
-	l.addSubjects()
-	views := 1
-	if view == ViewBoth {
-		views = 2
+	for _, stage := range request.Stages {
+		l.phases[l.intern(stage.Name)] = l.intern(stage.Phase.String())
 	}
-	edges := l.edges()
-	l.Grow(views*d.Len(), views*d.EventCount(), views*len(edges))
+	l.names = layoutNames{l.intern("span_name"), l.intern("trace_id"), l.intern("status"), l.intern("reason"),
+		l.intern(request.Aborted.String()), l.intern(request.Failed.String())}
+	l.findEdges()
+	l.collectCounters()
+
+	var views []func(l *layout) *trace.Trace
 	if view != ViewRequest {
-		l.drawThreads(edges)
+		views = append(views, drawThreads)
 	}
 	if view != ViewThread {
-		l.drawRequests(edges)
+		views = append(views, drawRequests)
 	}
-	return l.Finish()
+	traces := make([]*trace.Trace, len(views))
+	var wg sync.WaitGroup
+	for i, draw := range views {
+		wg.Go(func() { traces[i] = draw(l) })
+	}
+	wg.Wait()
+	t := trace.Join(traces...)
+	t.Attributes = l.describe()
+	return t
 }
 
+func (l *layout) intern(s string) trace.Sym { return l.syms.Intern(s) }
+
 // describe notes what the trace was made from.
-func (l *layout) describe() {
+func (l *layout) describe() []trace.Attribute {
 	var files []string
 	for _, f := range l.set.Dump.Files {
 		files = append(files, f.Name)
 	}
-	l.Attribute("sgtrace.inputs", strings.Join(files, ", "))
-	l.Attribute("sgtrace.requests", fmt.Sprint(len(l.set.Requests)))
-	l.Attribute("sgtrace.spans", fmt.Sprint(l.set.Dump.Len()))
+	return []trace.Attribute{
+		{Key: "sgtrace.inputs", Value: strings.Join(files, ", ")},
+		{Key: "sgtrace.requests", Value: fmt.Sprint(len(l.set.Requests))},
+		{Key: "sgtrace.spans", Value: fmt.Sprint(l.set.Dump.Len())},
+	}
+}
+
+// newDrawing starts a view.
+func (l *layout) newDrawing(isTop []bool, name func(d *drawing) func(i int) trace.Sym) *drawing {
+	dump := l.set.Dump
+	d := &drawing{
+		layout: l, Builder: trace.NewBuilder(dump.Syms, dump.Args, dump.Diags),
+		isTop: isTop, slice: make([]trace.SliceID, dump.Len()), labels: make([]procLabel, len(l.set.Procs)),
+	}
+	d.Grow(dump.Len(), dump.EventCount(), len(l.edges))
+	d.addSubjects()
+	d.name = name(d)
+	return d
 }
 
 // addSubjects makes every request the subject of its slices.
-func (l *layout) addSubjects() {
-	key := struct{ rid, full, room, trace, role, status trace.Sym }{l.Intern("rid"), l.Intern("request"), l.Intern("bootstrap_room"),
-		l.Intern("trace_id"), l.Intern("role"), l.Intern("status")}
-	l.subject = make([]trace.SubjectID, len(l.set.Requests))
-	for r := range l.set.Requests {
-		req := &l.set.Requests[r]
-		answer := &l.set.Parts[l.set.Answering(req)]
-		list := trace.ArgList(nil).String(key.rid, cmp.Or(answer.RID, req.RID))
+func (d *drawing) addSubjects() {
+	rid, full, room := d.Intern("rid"), d.Intern("request"), d.Intern("bootstrap_room")
+	d.subject = make([]trace.SubjectID, len(d.set.Requests))
+	for r := range d.set.Requests {
+		req := &d.set.Requests[r]
+		answer := &d.set.Parts[d.set.Answering(req)]
+		d.scratch = d.scratch[:0].String(rid, cmp.Or(answer.RID, req.RID))
 		if req.RID != answer.RID {
-			list = list.String(key.full, req.RID)
+			d.scratch = d.scratch.String(full, req.RID)
 		}
 		if req.Room != "" {
-			list = list.String(key.room, req.Room)
+			d.scratch = d.scratch.String(room, req.Room)
 		}
-		list = list.String(key.trace, l.set.TraceID(req)).String(key.status, req.Status.String())
-		l.subject[r] = l.Subject(trace.Subject{ID: l.Intern(l.uniqueID(req)), Args: l.Args().Put(list)})
+		d.subject[r] = d.Subject(trace.Subject{ID: d.Intern(d.uniqueID(req)), Args: d.Args().Put(d.scratch)})
 	}
 }
 
@@ -237,21 +263,18 @@ func pack(units []unit) (lanes [][]unit) {
 // A drawing is one view under way.
 type drawing struct {
 	*layout
-	isTop []bool
-	slice []trace.SliceID // of each span, in this view
-	name  func(i int) trace.Sym
-	// labels of the procs' tracks, made when first needed
-	labels []procLabel
+	*trace.Builder
+	isTop   []bool
+	slice   []trace.SliceID   // of each span
+	subject []trace.SubjectID // of each request
+	name    func(i int) trace.Sym
+	labels  []procLabel // of the procs' tracks, made when first needed
+	scratch trace.ArgList
 }
 
 type procLabel struct {
 	name       string
 	desc, host trace.Sym
-}
-
-func (l *layout) newDrawing(isTop []bool, name func(i int) trace.Sym) *drawing {
-	return &drawing{layout: l, isTop: isTop, slice: make([]trace.SliceID, l.set.Dump.Len()), name: name,
-		labels: make([]procLabel, len(l.set.Procs))}
 }
 
 // draw draws units on the given track.
@@ -269,8 +292,7 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID) {
 	}
 	slice := trace.Slice{Time: s.Start, Dur: s.Dur(), Track: track, Name: d.name(i), Cat: d.category(i), Args: s.Args}
 	if slice.Name != s.Name {
-		d.scratch = d.scratch[:0].String(d.names.spanName, d.set.Name(i)).Extend(s.Args)
-		slice.Args = d.Args().Put(d.scratch)
+		slice.Args = d.renamedArgs(i)
 	}
 	if s.Dur() < 0 {
 		d.SetPos(d.set.Dump.Pos(i))
@@ -295,6 +317,17 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID) {
 	})
 }
 
+// renamedArgs returns the attributes of a request or thread span together with
+// the name that the producer gave it. Requests also say how they ended.
+func (d *drawing) renamedArgs(i int) trace.ArgsID {
+	d.scratch = d.scratch[:0].String(d.names.spanName, d.set.Name(i))
+	if r := d.set.RequestOf(i); r != request.None && d.set.Kind(i) == request.Root {
+		req := &d.set.Requests[r]
+		d.scratch = d.scratch.String(d.names.traceID, d.set.TraceID(req)).String(d.names.status, req.Status.String())
+	}
+	return d.Args().Put(d.scratch.Extend(d.set.Dump.Span(i).Args))
+}
+
 // drawEnd marks the end of a thread span that was aborted or failed.
 func (d *drawing) drawEnd(i int, track trace.TrackID) {
 	t := &d.set.Threads[d.set.ThreadOf(i)]
@@ -314,11 +347,10 @@ func (l *layout) category(i int) trace.Sym {
 	if l.set.Kind(i) != request.Stage {
 		return l.cats[l.set.Kind(i)]
 	}
-	name := l.set.Dump.Span(i).Name
-	if l.phases[name] == 0 {
-		l.phases[name] = l.Intern(request.StageOf(l.set.Name(i)).Phase.String())
+	if phase, ok := l.phases[l.set.Dump.Span(i).Name]; ok {
+		return phase
 	}
-	return l.phases[name]
+	return l.cats[request.Stage]
 }
 
 // eachGroup calls f for the units of each group, numbered from 0; the order

@@ -12,23 +12,21 @@ import (
 
 // drawRequests draws the request view: request > thread > stages. The track of
 // a request itself holds its outermost span.
-func (l *layout) drawRequests(edges []edge) {
-	outermost := make(map[int]int, len(l.set.Requests)) // request by span
+func drawRequests(l *layout) *trace.Trace {
+	outermost := make([]int, len(l.set.Requests))
+	isOutermost := make(map[int]bool, len(l.set.Requests))
 	for r := range l.set.Requests {
-		if i := l.outermost(r); i != request.None {
-			outermost[i] = r
-		}
+		outermost[r] = l.outermost(r)
+		isOutermost[outermost[r]] = true
 	}
-	alone := func(i int) bool { _, ok := outermost[i]; return ok && l.set.Kind(i) != request.Gateway }
-	units, isTop := l.units(alone)
-	d := l.newDrawing(isTop, l.requestViewName())
-	root := l.Track(trace.Track{Name: l.Intern("By request"), Order: 1,
-		Desc: l.Intern("every request with the threads that worked on it, by arrival")})
+	units, isTop := l.units(func(i int) bool { return l.set.Kind(i) != request.Gateway && isOutermost[i] })
+	d := l.newDrawing(isTop, requestViewName)
+	root := d.Track(trace.Track{Name: d.Intern("By request"), Order: 1, Rank: trace.NoRank,
+		Desc: d.Intern("every request with the threads that worked on it, by arrival")})
 	eachGroup(units, byRequest, func(units []unit) {
 		r := int(units[0].request)
-		track := l.requestTrack(r, root)
-		own := func(u unit) bool { owner, ok := outermost[int(u.span)]; return ok && owner == r }
-		if i := slices.IndexFunc(units, own); i >= 0 {
+		track := d.requestTrack(r, root)
+		if i := slices.IndexFunc(units, func(u unit) bool { return int(u.span) == outermost[r] }); i >= 0 {
 			d.draw(units[i:i+1], track)
 			units = slices.Delete(units, i, i+1)
 		}
@@ -42,7 +40,8 @@ func (l *layout) drawRequests(edges []edge) {
 			from = to
 		}
 	})
-	d.link(edges)
+	d.link()
+	return d.Finish()
 }
 
 // drawProc draws the units of one proc under the track of their request.
@@ -89,8 +88,8 @@ func (l *layout) outermost(r int) int {
 
 // requestTrack names the track of a request by what tells it apart:
 // "Req 7ca07386 · 345.6ms · 512+128 tokens · aborted".
-func (l *layout) requestTrack(r int, root trace.TrackID) trace.TrackID {
-	req := &l.set.Requests[r]
+func (d *drawing) requestTrack(r int, root trace.TrackID) trace.TrackID {
+	req := &d.set.Requests[r]
 	parts := []string{"Req " + shorten(strings.TrimPrefix(req.RID, "HEALTH_CHECK_"))}
 	m := &req.Metrics
 	if m.E2E != request.Unknown {
@@ -109,26 +108,26 @@ func (l *layout) requestTrack(r int, root trace.TrackID) trace.TrackID {
 	if req.Reason != "" {
 		desc += ", " + req.Status.String() + ": " + req.Reason
 	}
-	return l.Track(trace.Track{Parent: root, Kind: trace.KindRequest, Name: l.Intern(strings.Join(parts, " · ")), Order: int32(r),
-		Rank: trace.NoRank, Desc: l.Intern(desc)})
+	return d.Track(trace.Track{Parent: root, Kind: trace.KindRequest, Name: d.Intern(strings.Join(parts, " · ")), Order: int32(r),
+		Rank: trace.NoRank, Desc: d.Intern(desc)})
 }
 
 // requestViewName names slices for the request view: a thread span says where
 // it ran, since its row is inside the request.
-func (l *layout) requestViewName() func(i int) trace.Sym {
-	procs := make([]trace.Sym, len(l.set.Procs))
+func requestViewName(d *drawing) func(i int) trace.Sym {
+	procs := make([]trace.Sym, len(d.set.Procs))
 	return func(i int) trace.Sym {
-		switch l.set.Kind(i) {
+		switch d.set.Kind(i) {
 		case request.ThreadSpan:
-			p := l.set.ProcOf(i)
+			p := d.set.ProcOf(i)
 			if procs[p] == 0 {
-				procs[p] = l.Intern(procName(&l.set.Procs[p]))
+				procs[p] = d.Intern(procName(&d.set.Procs[p]))
 			}
 			return procs[p]
 		case request.Root:
-			return l.Intern(trimName(l.set.Name(i)))
+			return d.Intern(trimName(d.set.Name(i)))
 		}
-		return l.set.Dump.Span(i).Name
+		return d.set.Dump.Span(i).Name
 	}
 }
 

@@ -9,23 +9,24 @@ import (
 )
 
 // drawThreads draws the thread view: host > process > lanes and counters.
-func (l *layout) drawThreads(edges []edge) {
+func drawThreads(l *layout) *trace.Trace {
 	units, isTop := l.units(func(int) bool { return false })
-	d := l.newDrawing(isTop, l.threadViewName())
-	root := l.Track(trace.Track{Name: l.Intern("By process"), Order: 0,
-		Desc: l.Intern("every process with its requests on lanes: a request keeps its lane where it can")})
-	hosts := l.hostTracks(root)
+	d := l.newDrawing(isTop, threadViewName)
+	root := d.Track(trace.Track{Name: d.Intern("By process"), Order: 0, Rank: trace.NoRank,
+		Desc: d.Intern("every process with its requests on lanes: a request keeps its lane where it can")})
+	hosts := d.hostTracks(root)
 	eachGroup(units, byProc, func(units []unit) {
 		p := int(units[0].proc)
-		proc := &l.set.Procs[p]
-		track := l.procTrack(p, hosts[p])
+		proc := &d.set.Procs[p]
+		track := d.procTrack(p, hosts[p])
 		for k, lane := range pack(units) {
-			d.draw(lane, l.Track(trace.Track{Parent: track, Kind: trace.KindThread, Order: int32(k + counterOrder),
-				Name: l.Intern("lane " + strconv.Itoa(k+1)), Rank: proc.Rank, PID: proc.PID, Host: l.Intern(proc.Host)}))
+			d.draw(lane, d.Track(trace.Track{Parent: track, Kind: trace.KindThread, Order: int32(k + counterOrder),
+				Name: d.Intern("lane " + strconv.Itoa(k+1)), Rank: proc.Rank, PID: proc.PID, Host: d.Intern(proc.Host)}))
 		}
-		l.drawCounters(p, track)
+		d.drawCounters(&l.counters[p], track)
 	})
-	d.link(edges)
+	d.link()
+	return d.Finish()
 }
 
 // counterOrder leaves room for the counters above the lanes of a process.
@@ -33,19 +34,19 @@ const counterOrder = 10
 
 // hostTracks adds a track per host, in the order of the procs, and returns that
 // of each proc.
-func (l *layout) hostTracks(root trace.TrackID) []trace.TrackID {
-	tracks := make([]trace.TrackID, len(l.set.Procs))
+func (d *drawing) hostTracks(root trace.TrackID) []trace.TrackID {
+	tracks := make([]trace.TrackID, len(d.set.Procs))
 	byHost := map[string]trace.TrackID{}
-	for p := range l.set.Procs {
-		proc := &l.set.Procs[p]
+	for p := range d.set.Procs {
+		proc := &d.set.Procs[p]
 		name := "host " + proc.ShortHost()
 		if proc.Host == "" {
 			name = "service " + proc.Service
 		}
 		track, ok := byHost[proc.Host+"\x00"+name]
 		if !ok {
-			track = l.Track(trace.Track{Parent: root, Kind: trace.KindHost, Name: l.Intern(name), Host: l.Intern(proc.Host),
-				Order: int32(len(byHost)), Rank: trace.NoRank, Desc: l.Intern("host id " + proc.Host)})
+			track = d.Track(trace.Track{Parent: root, Kind: trace.KindHost, Name: d.Intern(name), Host: d.Intern(proc.Host),
+				Order: int32(len(byHost)), Rank: trace.NoRank, Desc: d.Intern("host id " + proc.Host)})
 			byHost[proc.Host+"\x00"+name] = track
 		}
 		tracks[p] = track
@@ -53,8 +54,8 @@ func (l *layout) hostTracks(root trace.TrackID) []trace.TrackID {
 	return tracks
 }
 
-func (l *layout) procTrack(p int, host trace.TrackID) trace.TrackID {
-	proc := &l.set.Procs[p]
+func (d *drawing) procTrack(p int, host trace.TrackID) trace.TrackID {
+	proc := &d.set.Procs[p]
 	name := procName(proc)
 	switch {
 	case proc.PID != 0:
@@ -62,21 +63,21 @@ func (l *layout) procTrack(p int, host trace.TrackID) trace.TrackID {
 	case proc.Instance != "":
 		name += " instance " + shorten(proc.Instance)
 	}
-	return l.Track(trace.Track{Parent: host, Kind: trace.KindProcess, Name: l.Intern(name), Order: int32(p),
-		Rank: proc.Rank, PID: proc.PID, Host: l.Intern(proc.Host), Desc: l.Intern(source(proc))})
+	return d.Track(trace.Track{Parent: host, Kind: trace.KindProcess, Name: d.Intern(name), Order: int32(p),
+		Rank: proc.Rank, PID: proc.PID, Host: d.Intern(proc.Host), Desc: d.Intern(source(proc))})
 }
 
 // threadViewName names slices for the thread view: a thread span says which
 // request it serves, since its row already says which thread it is.
-func (l *layout) threadViewName() func(i int) trace.Sym {
-	parts := make([]trace.Sym, len(l.set.Parts))
+func threadViewName(d *drawing) func(i int) trace.Sym {
+	parts := make([]trace.Sym, len(d.set.Parts))
 	return func(i int) trace.Sym {
-		if l.set.Kind(i) != request.ThreadSpan && l.set.Kind(i) != request.Root {
-			return l.set.Dump.Span(i).Name
+		if d.set.Kind(i) != request.ThreadSpan && d.set.Kind(i) != request.Root {
+			return d.set.Dump.Span(i).Name
 		}
-		p := l.set.PartOf(i)
+		p := d.set.PartOf(i)
 		if parts[p] == 0 {
-			parts[p] = l.Intern(l.partName(p))
+			parts[p] = d.Intern(d.partName(p))
 		}
 		return parts[p]
 	}

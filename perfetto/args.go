@@ -11,14 +11,39 @@ import (
 // subject. Of several with one name the first is written, so that an event's
 // own wins ([trace.Args.Find] picks the same one); trace_processor would keep
 // the last.
-func (e *encoder) annotations(b []byte, own, shared trace.ArgsID) []byte {
+func (e *encoder) annotations(b []byte, own trace.ArgsID, about trace.SubjectID) []byte {
 	e.round++
-	for i, args := range [...]trace.ArgsID{own, shared} {
-		for a := range e.t.Args.All(args) {
-			if e.seen[a.Key] != e.round {
-				e.seen[a.Key] = e.round
-				b = e.annotation(b, eventAnnotation, a, a.Key, i == 1)
-			}
+	clash := false
+	for a := range e.t.Args.All(own) {
+		if e.seen[a.Key] != e.round {
+			e.seen[a.Key] = e.round
+			clash = clash || e.sharedNames[a.Key]
+			b = e.annotation(b, eventAnnotation, a, a.Key, false)
+		}
+	}
+	if about == 0 {
+		return b
+	}
+	if clash {
+		return e.subjectAnnotations(b, about)
+	}
+	if e.shared[about] == nil {
+		e.round++
+		e.shared[about] = e.subjectAnnotations(make([]byte, 0, sharedSize), about)
+	}
+	return append(b, e.shared[about]...)
+}
+
+// sharedSize is the usual size of a subject's encoded arguments in bytes.
+const sharedSize = 32
+
+// subjectAnnotations appends those arguments of a subject whose names are not
+// taken.
+func (e *encoder) subjectAnnotations(b []byte, about trace.SubjectID) []byte {
+	for a := range e.t.Args.All(e.t.Subjects[about].Args) {
+		if e.seen[a.Key] != e.round {
+			e.seen[a.Key] = e.round
+			b = e.annotation(b, eventAnnotation, a, a.Key, true)
 		}
 	}
 	return b

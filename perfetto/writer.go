@@ -56,6 +56,11 @@ type encoder struct {
 	// written; there is a round per event.
 	seen  []uint32
 	round uint32
+
+	// shared holds the encoded arguments of subjects, which many slices repeat,
+	// and sharedNames, by symbol, whether a subject has an argument of that name.
+	shared      [][]byte // by subject; nil is not encoded yet
+	sharedNames []bool
 }
 
 func newEncoder(t *trace.Trace, out *output, buf []byte) *encoder {
@@ -69,7 +74,21 @@ func newEncoder(t *trace.Trace, out *output, buf []byte) *encoder {
 		argStrings: newValues(len(names)),
 		flows:      newFlows(t),
 		seen:       make([]uint32, len(names)),
+
+		shared:      make([][]byte, len(t.Subjects)),
+		sharedNames: sharedNames(t, len(names)),
 	}
+}
+
+// sharedNames tells by symbol which arguments any subject has.
+func sharedNames(t *trace.Trace, symbols int) []bool {
+	names := make([]bool, symbols)
+	for _, s := range t.Subjects {
+		for a := range t.Args.All(s.Args) {
+			names[a.Key] = true
+		}
+	}
+	return names
 }
 
 // appendClocks appends the packet that starts the sequence. Its snapshot says
@@ -116,25 +135,56 @@ func appendAttributes(b []byte, attributes []trace.Attribute) []byte {
 	return shut(shut(b, all), packet)
 }
 
-// events writes all events, ordered by time, window by window.
-func (e *encoder) events(from, to trace.Time) (err error) {
-	all := streams(e.t)
-	var window, scratch []event
-	for _, last := range windows(e.t, from, to) {
-		window = window[:0]
-		for i := range all {
-			window = all[i].advance(e.t, from, last, window)
+// events writes all events, ordered by time, window by window. The next window
+// is sorted while this one is encoded.
+func (e *encoder) events(from, to trace.Time) error {
+	ready, free := make(chan []event, 1), make(chan []event, 2)
+	stop := make(chan struct{})
+	defer close(stop)
+	free <- nil
+	free <- nil
+	go func() {
+		defer close(ready)
+		all := streams(e.t)
+		var scratch []event
+		for _, last := range windows(e.t, from, to) {
+			var window []event
+			select {
+			case window = <-free:
+				window = window[:0]
+			case <-stop:
+				return
+			}
+			for i := range all {
+				window = all[i].advance(e.t, from, last, window)
+			}
+			if cap(scratch) < len(window) {
+				scratch = make([]event, cap(window))
+			}
+			window, scratch = sortByTime(window, scratch)
+			select {
+			case ready <- window:
+			case <-stop:
+				return
+			}
 		}
-		if cap(scratch) < len(window) {
-			scratch = make([]event, cap(window))
+	}()
+	for window := range ready {
+		if err := e.window(window); err != nil {
+			return err
 		}
-		window, scratch = sortByTime(window, scratch)
-		for _, ev := range window {
-			e.packet(ev)
-			if len(e.buf) >= bufferSize {
-				if e.buf, err = e.out.flush(e.buf); err != nil {
-					return err
-				}
+		free <- window
+	}
+	return nil
+}
+
+// window writes the events of one window.
+func (e *encoder) window(events []event) (err error) {
+	for _, ev := range events {
+		e.packet(ev)
+		if len(e.buf) >= bufferSize {
+			if e.buf, err = e.out.flush(e.buf); err != nil {
+				return err
 			}
 		}
 	}
@@ -185,14 +235,10 @@ func (e *encoder) begin(b []byte, id uint32) []byte {
 	if s.Cat != 0 {
 		b = appendUint(b, eventCategoryIID, e.categories.id(s.Cat, e.names[s.Cat], &e.defs))
 	}
-	var shared trace.ArgsID
-	if about := e.t.About[id]; about != 0 {
-		subject := &e.t.Subjects[about]
-		shared = subject.Args
-		if subject.ID != 0 {
-			b = appendUint(b, eventCorrelationIID, e.subjects.id(subject.ID, e.names[subject.ID], &e.defs))
-		}
+	about := e.t.About[id]
+	if subject := &e.t.Subjects[about]; subject.ID != 0 {
+		b = appendUint(b, eventCorrelationIID, e.subjects.id(subject.ID, e.names[subject.ID], &e.defs))
 	}
-	b = e.annotations(b, s.Args, shared)
+	b = e.annotations(b, s.Args, about)
 	return e.flows.appendBegin(b, id)
 }
