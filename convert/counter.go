@@ -21,7 +21,7 @@ type procCounters struct{ queued, running, batch []change }
 // collectCounters collects the counters of every proc.
 func (l *layout) collectCounters() {
 	all := make([]procCounters, len(l.set.Procs))
-	batchSize, schedule := l.intern("batch_size"), l.intern("schedule")
+	batchSize, schedule := l.Intern("batch_size"), l.Intern("schedule")
 	for t := range l.set.Threads {
 		c := &all[l.set.Threads[t].Proc]
 		for _, i := range l.set.Threads[t].Stages {

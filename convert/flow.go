@@ -14,13 +14,13 @@ func (l *layout) findEdges() {
 			l.edges = append(l.edges, edge{int32(from), int32(to), name})
 		}
 	}
-	next, call, route := l.intern("next"), l.intern("call"), l.intern("route")
+	next, call, route := l.Intern("next"), l.Intern("call"), l.Intern("route")
 	for i := range l.set.Dump.Len() {
 		if !l.drawn(i) {
 			continue
 		}
-		for link := range l.set.Dump.Links(i) {
-			add(l.set.Tree.Find(link.TraceHi, link.TraceLo, link.ID), i, next)
+		for _, target := range l.set.LinkTargets(i) {
+			add(int(target), i, next)
 		}
 		p := l.set.Tree.Parent(i)
 		switch {
@@ -31,7 +31,7 @@ func (l *layout) findEdges() {
 			add(p, i, route)
 		}
 	}
-	transfer, send := l.intern("kv transfer"), l.intern("kv send")
+	transfer, send := l.Intern("kv transfer"), l.Intern("kv send")
 	for r := range l.set.Requests {
 		l.handovers(&l.set.Requests[r], func(from, to int) { add(from, to, transfer) }, func(from, to int) { add(from, to, send) })
 	}

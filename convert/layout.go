@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -45,102 +44,86 @@ const slack = 1000 // ns
 // A unit is a span with everything that is drawn inside of it: what the same
 // thread did below it, as far as it nests. Units are what lanes are packed with.
 type layout struct {
-	set   *request.Set
-	syms  *trace.Symbols
-	edges []edge
-	// counters by proc; collected before the views are drawn, which add to the
-	// arguments that they are read from.
-	counters []procCounters
+	*trace.Builder
+	set      *request.Set
+	edges    []edge
+	counters []procCounters    // by proc
+	subject  []trace.SubjectID // of each request
+	labels   []procLabel       // of the procs' tracks in the request view, made when first needed
+	scratch  trace.ArgList
 	cats     [request.Unselected + 1]trace.Sym
-	// phases has the category of every stage, by the symbol of its name.
-	phases map[trace.Sym]trace.Sym
-	names  layoutNames
+	phases   []trace.Sym // category of stages, by the symbol of their name; 0 is not a known one
+	names    layoutNames
 }
 
 type layoutNames struct {
-	spanName, traceID, status, reason, aborted, failed trace.Sym
+	traceID, status, reason, aborted, failed trace.Sym
 }
 
 // Layout draws set and returns the finished trace. Lanes, names and order
-// depend on the spans alone, not on how they were read. The two views are drawn
-// side by side on two cores.
+// depend on the spans alone, not on how they were read.
 func Layout(set *request.Set, view View) *trace.Trace {
-	l := &layout{set: set, syms: set.Dump.Syms, phases: map[trace.Sym]trace.Sym{}}
+	l := &layout{set: set, Builder: trace.NewBuilder(set.Dump.Syms, set.Dump.Args, set.Dump.Diags), labels: make([]procLabel, len(set.Procs))}
 	for kind, cat := range map[request.SpanKind]string{
 		request.Generic: "service", request.Root: "request", request.Envelope: "request",
 		request.ThreadSpan: "thread", request.Gateway: "gateway", request.Stage: request.OtherPhase.String(),
 	} {
-		l.cats[kind] = l.intern(cat)
+		l.cats[kind] = l.Intern(cat)
 	}
 	for _, stage := range request.Stages {
-		l.phases[l.intern(stage.Name)] = l.intern(stage.Phase.String())
+		l.Intern(stage.Name)
 	}
-	l.names = layoutNames{l.intern("span_name"), l.intern("trace_id"), l.intern("status"), l.intern("reason"),
-		l.intern(request.Aborted.String()), l.intern(request.Failed.String())}
+	l.phases = make([]trace.Sym, set.Dump.Syms.Len())
+	for _, stage := range request.Stages {
+		l.phases[l.Intern(stage.Name)] = l.Intern(stage.Phase.String())
+	}
+	l.names = layoutNames{l.Intern("trace_id"), l.Intern("status"), l.Intern("reason"),
+		l.Intern(request.Aborted.String()), l.Intern(request.Failed.String())}
 	l.findEdges()
 	l.collectCounters()
+	l.addSubjects()
+	l.describe()
 
-	var views []func(l *layout) *trace.Trace
+	views := 1
+	if view == ViewBoth {
+		views = 2
+	}
+	l.Grow(views*l.set.Dump.Len(), views*l.set.Dump.EventCount(), views*len(l.edges))
 	if view != ViewRequest {
-		views = append(views, drawThreads)
+		l.drawThreads()
 	}
 	if view != ViewThread {
-		views = append(views, drawRequests)
+		l.drawRequests()
 	}
-	traces := make([]*trace.Trace, len(views))
-	var wg sync.WaitGroup
-	for i, draw := range views {
-		wg.Go(func() { traces[i] = draw(l) })
-	}
-	wg.Wait()
-	t := trace.Join(traces...)
-	t.Attributes = l.describe()
-	return t
+	return l.Finish()
 }
 
-func (l *layout) intern(s string) trace.Sym { return l.syms.Intern(s) }
-
 // describe notes what the trace was made from.
-func (l *layout) describe() []trace.Attribute {
+func (l *layout) describe() {
 	var files []string
 	for _, f := range l.set.Dump.Files {
 		files = append(files, f.Name)
 	}
-	return []trace.Attribute{
-		{Key: "sgtrace.inputs", Value: strings.Join(files, ", ")},
-		{Key: "sgtrace.requests", Value: fmt.Sprint(len(l.set.Requests))},
-		{Key: "sgtrace.spans", Value: fmt.Sprint(l.set.Dump.Len())},
-	}
-}
-
-// newDrawing starts a view.
-func (l *layout) newDrawing(isTop []bool, name func(d *drawing) func(i int) trace.Sym) *drawing {
-	dump := l.set.Dump
-	d := &drawing{
-		layout: l, Builder: trace.NewBuilder(dump.Syms, dump.Args, dump.Diags),
-		isTop: isTop, slice: make([]trace.SliceID, dump.Len()), labels: make([]procLabel, len(l.set.Procs)),
-	}
-	d.Grow(dump.Len(), dump.EventCount(), len(l.edges))
-	d.addSubjects()
-	d.name = name(d)
-	return d
+	l.Attribute("sgtrace.inputs", strings.Join(files, ", "))
+	l.Attribute("sgtrace.requests", fmt.Sprint(len(l.set.Requests)))
+	l.Attribute("sgtrace.spans", fmt.Sprint(l.set.Dump.Len()))
 }
 
 // addSubjects makes every request the subject of its slices.
-func (d *drawing) addSubjects() {
-	rid, full, room := d.Intern("rid"), d.Intern("request"), d.Intern("bootstrap_room")
-	d.subject = make([]trace.SubjectID, len(d.set.Requests))
-	for r := range d.set.Requests {
-		req := &d.set.Requests[r]
-		answer := &d.set.Parts[d.set.Answering(req)]
-		d.scratch = d.scratch[:0].String(rid, cmp.Or(answer.RID, req.RID))
+func (l *layout) addSubjects() {
+	rid, full, room := l.Intern("rid"), l.Intern("request"), l.Intern("bootstrap_room")
+	l.subject = make([]trace.SubjectID, len(l.set.Requests))
+	for r := range l.set.Requests {
+		req := &l.set.Requests[r]
+		answer := &l.set.Parts[l.set.Answering(req)]
+		l.scratch = l.scratch[:0].String(rid, cmp.Or(answer.RID, req.RID))
 		if req.RID != answer.RID {
-			d.scratch = d.scratch.String(full, req.RID)
+			l.scratch = l.scratch.String(full, req.RID)
 		}
 		if req.Room != "" {
-			d.scratch = d.scratch.String(room, req.Room)
+			l.scratch = l.scratch.String(room, req.Room)
 		}
-		d.subject[r] = d.Subject(trace.Subject{ID: d.Intern(d.uniqueID(req)), Args: d.Args().Put(d.scratch)})
+		l.subject[r] = l.Subject(trace.Subject{ID: l.Intern(l.uniqueID(req)), Args: l.Args().Put(l.scratch)})
 	}
 }
 
@@ -263,13 +246,13 @@ func pack(units []unit) (lanes [][]unit) {
 // A drawing is one view under way.
 type drawing struct {
 	*layout
-	*trace.Builder
-	isTop   []bool
-	slice   []trace.SliceID   // of each span
-	subject []trace.SubjectID // of each request
-	name    func(i int) trace.Sym
-	labels  []procLabel // of the procs' tracks, made when first needed
-	scratch trace.ArgList
+	isTop []bool
+	slice []trace.SliceID // of each span
+	name  func(i int) trace.Sym
+}
+
+func (l *layout) newDrawing(isTop []bool, name func(i int) trace.Sym) *drawing {
+	return &drawing{layout: l, isTop: isTop, slice: make([]trace.SliceID, l.set.Dump.Len()), name: name}
 }
 
 type procLabel struct {
@@ -291,8 +274,8 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID) {
 		about = d.subject[r]
 	}
 	slice := trace.Slice{Time: s.Start, Dur: s.Dur(), Track: track, Name: d.name(i), Cat: d.category(i), Args: s.Args}
-	if slice.Name != s.Name {
-		slice.Args = d.renamedArgs(i)
+	if d.set.Kind(i) == request.Root {
+		slice.Args = d.rootArgs(i)
 	}
 	if s.Dur() < 0 {
 		d.SetPos(d.set.Dump.Pos(i))
@@ -317,15 +300,16 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID) {
 	})
 }
 
-// renamedArgs returns the attributes of a request or thread span together with
-// the name that the producer gave it. Requests also say how they ended.
-func (d *drawing) renamedArgs(i int) trace.ArgsID {
-	d.scratch = d.scratch[:0].String(d.names.spanName, d.set.Name(i))
-	if r := d.set.RequestOf(i); r != request.None && d.set.Kind(i) == request.Root {
-		req := &d.set.Requests[r]
-		d.scratch = d.scratch.String(d.names.traceID, d.set.TraceID(req)).String(d.names.status, req.Status.String())
+// rootArgs returns the attributes of a request span, and how the request ended.
+func (d *drawing) rootArgs(i int) trace.ArgsID {
+	args := d.set.Dump.Span(i).Args
+	r := d.set.RequestOf(i)
+	if r == request.None {
+		return args
 	}
-	return d.Args().Put(d.scratch.Extend(d.set.Dump.Span(i).Args))
+	req := &d.set.Requests[r]
+	d.scratch = d.scratch[:0].String(d.names.traceID, d.set.TraceID(req)).String(d.names.status, req.Status.String())
+	return d.Args().Put(d.scratch.Extend(args))
 }
 
 // drawEnd marks the end of a thread span that was aborted or failed.
@@ -347,7 +331,7 @@ func (l *layout) category(i int) trace.Sym {
 	if l.set.Kind(i) != request.Stage {
 		return l.cats[l.set.Kind(i)]
 	}
-	if phase, ok := l.phases[l.set.Dump.Span(i).Name]; ok {
+	if phase := l.phases[l.set.Dump.Span(i).Name]; phase != 0 {
 		return phase
 	}
 	return l.cats[request.Stage]

@@ -13,13 +13,19 @@ import (
 // ErrNoSpans says that none of the inputs could be used.
 var ErrNoSpans = errors.New("no input has any spans")
 
+// A Meter hears how far reading has come. It may be called from any goroutine.
+type Meter interface {
+	File(name string) // that is being read from now on
+	Add(n int)        // bytes read, as they lie in the file
+}
+
 // Load reads the named OTLP inputs and rebuilds their requests. An input that
 // cannot be used is reported to diags and left out; the error is for when none
-// is left.
-func Load(names []string, stdin io.Reader, count func(n int), diags *trace.Diags) (*request.Set, error) {
+// is left. meter may be nil.
+func Load(names []string, stdin io.Reader, meter Meter, diags *trace.Diags) (*request.Set, error) {
 	d := otlpjson.NewDump(diags)
 	for _, name := range names {
-		if err := read(d, name, stdin, count); err != nil {
+		if err := read(d, name, stdin, meter); err != nil {
 			diags.Add(trace.Diag{Severity: trace.Error, Code: "input-unusable", Pos: trace.Pos{File: name, Offset: -1}, Msg: err.Error()})
 		}
 	}
@@ -35,8 +41,8 @@ func Load(names []string, stdin io.Reader, count func(n int), diags *trace.Diags
 	return request.Build(d), nil
 }
 
-func read(d *otlpjson.Dump, name string, stdin io.Reader, count func(n int)) error {
-	s, err := Open(name, stdin, count)
+func read(d *otlpjson.Dump, name string, stdin io.Reader, meter Meter) error {
+	s, err := Open(name, stdin, meter)
 	if err != nil {
 		return err
 	}

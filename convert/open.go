@@ -83,9 +83,8 @@ func (s *Stream) Close() error {
 }
 
 // Open opens the named input; stdin is what Stdin stands for. Compression and
-// format are recognised by content, never by name. count sees every byte read
-// from the file; it may be nil.
-func Open(name string, stdin io.Reader, count func(n int)) (*Stream, error) {
+// format are recognised by content, never by name. meter may be nil.
+func Open(name string, stdin io.Reader, meter Meter) (*Stream, error) {
 	s := &Stream{Name: name}
 	raw := stdin
 	if name == Stdin {
@@ -98,8 +97,9 @@ func Open(name string, stdin io.Reader, count func(n int)) (*Stream, error) {
 		s.closers = append(s.closers, f.Close)
 		raw = f
 	}
-	if count != nil {
-		raw = &countingReader{raw, count}
+	if meter != nil {
+		meter.File(s.Name)
+		raw = &meteredReader{raw, meter}
 	}
 	if err := s.decompress(raw); err != nil {
 		s.Close()
@@ -151,13 +151,13 @@ func isSkippableFrame(head []byte) bool {
 	return len(head) >= 4 && head[0]&0xf0 == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18
 }
 
-type countingReader struct {
+type meteredReader struct {
 	r     io.Reader
-	count func(n int)
+	meter Meter
 }
 
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.count(n)
+func (m *meteredReader) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	m.meter.Add(n)
 	return n, err
 }

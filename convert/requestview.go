@@ -12,7 +12,7 @@ import (
 
 // drawRequests draws the request view: request > thread > stages. The track of
 // a request itself holds its outermost span.
-func drawRequests(l *layout) *trace.Trace {
+func (l *layout) drawRequests() {
 	outermost := make([]int, len(l.set.Requests))
 	isOutermost := make(map[int]bool, len(l.set.Requests))
 	for r := range l.set.Requests {
@@ -20,7 +20,7 @@ func drawRequests(l *layout) *trace.Trace {
 		isOutermost[outermost[r]] = true
 	}
 	units, isTop := l.units(func(i int) bool { return l.set.Kind(i) != request.Gateway && isOutermost[i] })
-	d := l.newDrawing(isTop, requestViewName)
+	d := l.newDrawing(isTop, l.requestViewName())
 	root := d.Track(trace.Track{Name: d.Intern("By request"), Order: 1, Rank: trace.NoRank,
 		Desc: d.Intern("every request with the threads that worked on it, by arrival")})
 	eachGroup(units, byRequest, func(units []unit) {
@@ -41,7 +41,6 @@ func drawRequests(l *layout) *trace.Trace {
 		}
 	})
 	d.link()
-	return d.Finish()
 }
 
 // drawProc draws the units of one proc under the track of their request.
@@ -114,20 +113,20 @@ func (d *drawing) requestTrack(r int, root trace.TrackID) trace.TrackID {
 
 // requestViewName names slices for the request view: a thread span says where
 // it ran, since its row is inside the request.
-func requestViewName(d *drawing) func(i int) trace.Sym {
-	procs := make([]trace.Sym, len(d.set.Procs))
+func (l *layout) requestViewName() func(i int) trace.Sym {
+	procs := make([]trace.Sym, len(l.set.Procs))
 	return func(i int) trace.Sym {
-		switch d.set.Kind(i) {
+		switch l.set.Kind(i) {
 		case request.ThreadSpan:
-			p := d.set.ProcOf(i)
+			p := l.set.ProcOf(i)
 			if procs[p] == 0 {
-				procs[p] = d.Intern(procName(&d.set.Procs[p]))
+				procs[p] = l.Intern(procName(&l.set.Procs[p]))
 			}
 			return procs[p]
 		case request.Root:
-			return d.Intern(trimName(d.set.Name(i)))
+			return l.Intern(trimName(l.set.Name(i)))
 		}
-		return d.set.Dump.Span(i).Name
+		return l.set.Dump.Span(i).Name
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 )
 
 // drawThreads draws the thread view: host > process > lanes and counters.
-func drawThreads(l *layout) *trace.Trace {
+func (l *layout) drawThreads() {
 	units, isTop := l.units(func(int) bool { return false })
-	d := l.newDrawing(isTop, threadViewName)
+	d := l.newDrawing(isTop, l.threadViewName())
 	root := d.Track(trace.Track{Name: d.Intern("By process"), Order: 0, Rank: trace.NoRank,
 		Desc: d.Intern("every process with its requests on lanes: a request keeps its lane where it can")})
 	hosts := d.hostTracks(root)
@@ -26,7 +26,6 @@ func drawThreads(l *layout) *trace.Trace {
 		d.drawCounters(&l.counters[p], track)
 	})
 	d.link()
-	return d.Finish()
 }
 
 // counterOrder leaves room for the counters above the lanes of a process.
@@ -69,15 +68,15 @@ func (d *drawing) procTrack(p int, host trace.TrackID) trace.TrackID {
 
 // threadViewName names slices for the thread view: a thread span says which
 // request it serves, since its row already says which thread it is.
-func threadViewName(d *drawing) func(i int) trace.Sym {
-	parts := make([]trace.Sym, len(d.set.Parts))
+func (l *layout) threadViewName() func(i int) trace.Sym {
+	parts := make([]trace.Sym, len(l.set.Parts))
 	return func(i int) trace.Sym {
-		if d.set.Kind(i) != request.ThreadSpan && d.set.Kind(i) != request.Root {
-			return d.set.Dump.Span(i).Name
+		if l.set.Kind(i) != request.ThreadSpan && l.set.Kind(i) != request.Root {
+			return l.set.Dump.Span(i).Name
 		}
-		p := d.set.PartOf(i)
+		p := l.set.PartOf(i)
 		if parts[p] == 0 {
-			parts[p] = d.Intern(d.partName(p))
+			parts[p] = l.Intern(l.partName(p))
 		}
 		return parts[p]
 	}

@@ -66,6 +66,7 @@ func Build(d *otlpjson.Dump) *Set {
 	b.adoptOrphans()
 	b.finishParts()
 	b.assignProcs()
+	b.resolveLinks()
 	b.reportGaps()
 	b.orderProcs()
 	b.join()

@@ -35,7 +35,7 @@ func (b *builder) measureAll() {
 // rank of each part: the ranks of a part do the same work side by side.
 func (b *builder) measure(r *Request) {
 	m := Metrics{TTFT: Unknown, E2E: Unknown, Queue: Unknown, Prefill: Unknown, Decode: Unknown, Transfer: Unknown,
-		Unaccounted: Unknown, PromptTokens: Unknown, CompletionTokens: Unknown, CachedTokens: Unknown, TPOT: Unknown}
+		Unaccounted: Unknown, PromptTokens: Unknown, CompletionTokens: Unknown, CachedTokens: Unknown, TPOT: Unknown, sent: Unknown}
 	answer := &b.Parts[b.Answering(r)]
 	m.PromptTokens, m.CompletionTokens, m.CachedTokens = answer.PromptTokens, answer.CompletionTokens, answer.CachedTokens
 	for _, p := range r.Parts {
@@ -50,6 +50,9 @@ func (b *builder) measure(r *Request) {
 				m.Retractions += int64(b.retractions(t))
 			}
 		}
+	}
+	if m.Transfer == Unknown {
+		m.Transfer = m.sent
 	}
 	m.E2E = b.e2e(r, answer)
 	m.TTFT = b.ttft(r, answer)
@@ -82,7 +85,6 @@ func (s *Set) Lead(p *Part) int {
 // addStageTimes adds the stages of thread t, of a part with the given role, to m.
 func (b *builder) addStageTimes(m *Metrics, t int, role Role) {
 	add := func(dst *int64, d int64) { *dst = max(0, *dst) + max(0, d) }
-	transfer := int64(Unknown)
 	for _, c := range b.Threads[t].Stages {
 		if b.Name(int(c)) == "chunked_prefill" { // v1 has the chunks beside prefill_forward, v2 inside
 			add(&m.Prefill, b.Dump.Span(int(c)).Dur())
@@ -102,12 +104,9 @@ func (b *builder) addStageTimes(m *Metrics, t int, role Role) {
 		case "decode_transferred":
 			add(&m.Transfer, d)
 		case "prefill_transfer_kv_cache":
-			add(&transfer, d)
+			add(&m.sent, d)
 		}
 	})
-	if m.Transfer == Unknown {
-		m.Transfer = transfer
-	}
 	var from, to trace.Time
 	steps := 0
 	b.eachStage(b.Threads[t].Stages, func(i int) {

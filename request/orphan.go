@@ -2,6 +2,7 @@ package request
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -130,14 +131,21 @@ func (b *builder) reportGaps() {
 		}
 	}
 	for i := range b.Dump.Len() {
-		if b.kinds[i] != Stage {
-			continue
+		if b.kinds[i] == Stage && slices.Contains(b.LinkTargets(i), None) {
+			b.report(trace.DataLoss, "link-target-missing", i,
+				fmt.Sprintf("stage %q follows a span that is not in the dump", b.Name(i)))
 		}
+	}
+}
+
+// resolveLinks finds the targets of all links.
+func (b *builder) resolveLinks() {
+	b.firstTarget = make([]uint32, 1, b.Dump.Len()+1)
+	b.targets = make([]int32, 0, b.Dump.LinkCount())
+	for i := range b.Dump.Len() {
 		for l := range b.Dump.Links(i) {
-			if b.Tree.Find(l.TraceHi, l.TraceLo, l.ID) == None {
-				b.report(trace.DataLoss, "link-target-missing", i,
-					fmt.Sprintf("stage %q follows a span that is not in the dump", b.Name(i)))
-			}
+			b.targets = append(b.targets, int32(b.Tree.Find(l.TraceHi, l.TraceLo, l.ID)))
 		}
+		b.firstTarget = append(b.firstTarget, uint32(len(b.targets)))
 	}
 }

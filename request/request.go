@@ -170,7 +170,7 @@ type Metrics struct {
 	Queue       int64 // in the waiting queues of the prefill (or unified) and the decode server
 	Prefill     int64 // prefill_forward
 	Decode      int64 // from the first to the last decode step
-	Transfer    int64 // waiting for the KV cache to arrive
+	Transfer    int64 // waiting for the KV cache to arrive, on the decode server; sending it where that is missing
 	Unaccounted int64 // time of E2E that no stage covers
 
 	PromptTokens     int64
@@ -180,6 +180,8 @@ type Metrics struct {
 
 	TPOT int64 // (E2E - TTFT) / (tokens - 1)
 	ITL  ITL
+
+	sent int64 // sending the KV cache, on the prefill server
 }
 
 // ITL sums up the gaps between consecutive tokens of a request, in ns.
@@ -205,6 +207,9 @@ type Set struct {
 	thread []int32    // of each stage and thread span; None
 	part   []int32    // of each span of a part; None
 	proc   []int32    // of each span; None for duplicates
+
+	firstTarget []uint32 // of each span in targets, and the end
+	targets     []int32
 }
 
 // Kind returns what span i is.
@@ -232,6 +237,10 @@ func (s *Set) Bounds() (from, to trace.Time, ok bool) {
 
 // ProcOf returns the index of the proc that emitted span i; None for duplicates.
 func (s *Set) ProcOf(i int) int { return int(s.proc[i]) }
+
+// LinkTargets returns, for each link of span i in order, the span that it names,
+// or None where that is not in the dump.
+func (s *Set) LinkTargets(i int) []int32 { return s.targets[s.firstTarget[i]:s.firstTarget[i+1]] }
 
 // RequestOf returns the index of the request that span i belongs to, or None.
 // A gateway's span belongs to the first of its requests.

@@ -18,6 +18,7 @@ import (
 type command struct {
 	in       io.Reader
 	out, err io.Writer
+	env      func(name string) string
 	diags    trace.Diags
 }
 
@@ -49,6 +50,12 @@ func (c *command) app() *cli.App {
 		},
 		Commands: []*cli.Command{
 			c.convertCommand(),
+			c.reportCommand(),
+			c.requestsCommand(),
+			c.requestCommand(),
+			c.inspectCommand(),
+			c.openCommand(),
+			c.demoCommand(),
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 func (c *command) convertCommand() *cli.Command {
@@ -47,18 +48,27 @@ func (c *command) otel2perfetto(ctx *cli.Context) error {
 		return err
 	}
 	defer out.Abandon()
-	set, err := c.load(ctx, names)
+	t, requests, err := c.layout(ctx, names, view)
 	if err != nil {
 		return err
 	}
-	t := convert.Layout(set, view)
 	size, err := out.Write(t)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(c.err, "%s: %d requests, %d slices on %d tracks, %d arrows, %s\n", ctx.String("o"),
-		len(set.Requests), len(t.Slices)-1, len(t.Tracks)-1, len(t.Flows), bytesText(size))
+		requests, len(t.Slices)-1, len(t.Tracks)-1, len(t.Flows), bytesText(size))
 	return nil
+}
+
+// layout loads and draws the inputs. It is a function of its own so that the
+// spans can be given up before the long work of writing.
+func (c *command) layout(ctx *cli.Context, names []string, view convert.View) (t *trace.Trace, requests int, err error) {
+	set, err := c.load(ctx, names)
+	if err != nil {
+		return nil, 0, err
+	}
+	return convert.Layout(set, view), len(set.Requests), nil
 }
 
 // bytesText prints a size for people.

@@ -1,16 +1,19 @@
 package main
 
 import (
+	"os"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // inputs returns the files that the arguments name.
 func inputs(ctx *cli.Context) ([]string, error) {
 	if !ctx.Args().Present() {
-		return nil, usage("%s: no input; give files, globs, directories or - for standard input", ctx.Command.FullName())
+		return nil, usage("%s: no input; give files, globs, directories or - for standard input", ctx.Command.HelpName)
 	}
 	return convert.Expand(ctx.Args().Slice())
 }
@@ -21,7 +24,9 @@ func (c *command) load(ctx *cli.Context, names []string) (*request.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := convert.Load(names, c.in, nil, &c.diags)
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(names))
+	set, err := convert.Load(names, c.in, meter, &c.diags)
+	meter.Done()
 	if err != nil {
 		return nil, err
 	}
@@ -32,4 +37,17 @@ func (c *command) load(ctx *cli.Context, names []string) (*request.Set, error) {
 		return nil, err
 	}
 	return set, nil
+}
+
+// size adds up the sizes of the named files; -1 is unknown.
+func size(names []string) int64 {
+	sum := int64(0)
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil || !info.Mode().IsRegular() {
+			return -1
+		}
+		sum += info.Size()
+	}
+	return sum
 }

@@ -1,0 +1,258 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Dimension is something that spans can be grouped by.
+type Dimension struct {
+	Name string
+	Doc  string
+	axis func(*request.Set) *axis
+	// whole dimensions never divide the spans of a request.
+	whole bool
+}
+
+// Dimensions lists the dimensions, as --by takes them.
+var Dimensions = []Dimension{
+	{Name: "stage", axis: stageAxis, Doc: "name of the stage; service:name for spans of services without stages"},
+	{Name: "rank", axis: procAxis(rankName), Doc: "host, thread label and rank"},
+	{Name: "process", axis: procAxis(processName), Doc: "rank and native thread id: one start of a server"},
+	{Name: "host", axis: procAxis(func(_ *request.Proc, host string) string { return host }), Doc: "machine"},
+	{Name: "label", axis: procAxis(func(p *request.Proc, _ string) string { return p.Label }), Doc: "thread label, the kind of process"},
+	{Name: "role", axis: procAxis(func(p *request.Proc, _ string) string { return p.Role.String() }), Doc: "unified, prefill, decode, router"},
+	{Name: "service", axis: procAxis(func(p *request.Proc, _ string) string { return p.Service }), Doc: "service.name"},
+	{Name: "request", axis: requestAxis, whole: true, Doc: "rid"},
+	{Name: "status", axis: requestTextAxis(statusName), whole: true, Doc: "how the request ended"},
+	{Name: "model", axis: requestTextAxis(modelName), whole: true, Doc: "model that answered"},
+	{Name: "file", axis: fileAxis, Doc: "input file"},
+}
+
+// rankName names the place of a process in the deployment.
+func rankName(p *request.Proc, host string) string {
+	return joinNonEmpty(" ", host, p.Label, p.Rank.String())
+}
+
+func processName(p *request.Proc, host string) string {
+	return rankName(p, host) + " pid " + strconv.FormatInt(p.PID, 10)
+}
+
+func statusName(_ *request.Set, r *request.Request) string { return r.Status.String() }
+
+func modelName(s *request.Set, r *request.Request) string { return s.Parts[s.Answering(r)].Model }
+
+// ParseDimensions reads a list such as "role,host". Durations of different
+// stages have nothing to do with each other, so that stage comes first when the
+// list does not place it elsewhere.
+func ParseDimensions(list string) ([]Dimension, error) {
+	var by []Dimension
+	for name := range strings.SplitSeq(list, ",") {
+		i := slices.IndexFunc(Dimensions, func(d Dimension) bool { return d.Name == strings.TrimSpace(name) })
+		if i < 0 {
+			return nil, fmt.Errorf("cannot group by %q; there are %s", name, dimensionNames())
+		}
+		by = append(by, Dimensions[i])
+	}
+	if !slices.ContainsFunc(by, func(d Dimension) bool { return d.Name == "stage" }) {
+		by = slices.Insert(by, 0, Dimensions[0])
+	}
+	return by, nil
+}
+
+func dimensionNames() string {
+	names := make([]string, len(Dimensions))
+	for i, d := range Dimensions {
+		names[i] = d.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+func joinNonEmpty(sep string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
+}
+
+// A place is where a span was met: all that a dimension can go by. None is
+// unknown.
+type place struct{ span, proc, request int }
+
+// An axis is a dimension of one set: it gives every place a small number, so
+// that grouping a span costs no string.
+type axis struct {
+	code func(place) int32
+	text func() []string // by code, of all codes given so far; "" is unknown
+	// compare orders the texts; nil is the order of the codes.
+	compare func(x, y string) int
+}
+
+// ranks returns the place of every code in the order of display.
+func (a *axis) ranks() []int32 {
+	text := a.text()
+	order := make([]int32, len(text))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	if a.compare != nil {
+		slices.SortStableFunc(order, func(x, y int32) int { return a.compare(text[x], text[y]) })
+	}
+	ranks := make([]int32, len(text))
+	for rank, code := range order {
+		ranks[code] = int32(rank)
+	}
+	return ranks
+}
+
+// A coder numbers strings in the order in which it meets them.
+type coder struct {
+	texts []string
+	codes map[string]int32
+}
+
+func (c *coder) text() []string { return c.texts }
+
+func newCoder() *coder { return &coder{codes: map[string]int32{}} }
+
+func (c *coder) code(s string) int32 {
+	code, ok := c.codes[s]
+	if !ok {
+		code = int32(len(c.texts))
+		c.texts = append(c.texts, s)
+		c.codes[s] = code
+	}
+	return code
+}
+
+// procAxis is a dimension of the process, numbered in the order of display.
+func procAxis(name func(p *request.Proc, host string) string) func(*request.Set) *axis {
+	return func(s *request.Set) *axis {
+		hosts := hostNames(s)
+		c := newCoder()
+		codes := make([]int32, len(s.Procs))
+		for i := range s.Procs {
+			codes[i] = c.code(name(&s.Procs[i], hosts[s.Procs[i].Host]))
+		}
+		unknown := c.code("")
+		return &axis{text: c.text, code: func(p place) int32 {
+			if p.proc == request.None {
+				return unknown
+			}
+			return codes[p.proc]
+		}}
+	}
+}
+
+// hostNames returns the short name of every host, or the full one where two
+// hosts would have the same.
+func hostNames(s *request.Set) map[string]string {
+	owner := map[string]string{}
+	shared := map[string]bool{}
+	for i := range s.Procs {
+		p := &s.Procs[i]
+		if other, ok := owner[p.ShortHost()]; ok && other != p.Host {
+			shared[p.ShortHost()] = true
+		}
+		owner[p.ShortHost()] = p.Host
+	}
+	names := map[string]string{}
+	for i := range s.Procs {
+		p := &s.Procs[i]
+		names[p.Host] = p.ShortHost()
+		if shared[p.ShortHost()] && p.Host != "" {
+			names[p.Host] = p.Host
+		}
+	}
+	return names
+}
+
+// requestAxis keeps requests apart that have the same rid.
+func requestAxis(s *request.Set) *axis {
+	text := make([]string, len(s.Requests)+1)
+	for i := range s.Requests {
+		text[i] = s.Requests[i].RID
+	}
+	return &axis{text: func() []string { return text }, code: func(p place) int32 {
+		if p.request == request.None {
+			return int32(len(text) - 1)
+		}
+		return int32(p.request)
+	}}
+}
+
+// requestTextAxis is a property of requests, in alphabetical order.
+func requestTextAxis(property func(*request.Set, *request.Request) string) func(*request.Set) *axis {
+	return func(s *request.Set) *axis {
+		c := newCoder()
+		codes := make([]int32, len(s.Requests))
+		for i := range s.Requests {
+			codes[i] = c.code(property(s, &s.Requests[i]))
+		}
+		unknown := c.code("")
+		return &axis{text: c.text, compare: strings.Compare, code: func(p place) int32 {
+			if p.request == request.None {
+				return unknown
+			}
+			return codes[p.request]
+		}}
+	}
+}
+
+// fileAxis numbers files in the order in which they were read.
+func fileAxis(s *request.Set) *axis {
+	text := make([]string, len(s.Dump.Files))
+	for i := range text {
+		text[i] = s.Dump.Files[i].Name
+	}
+	return &axis{text: func() []string { return text }, code: func(p place) int32 {
+		return int32(s.Dump.Origins[s.Dump.Span(p.span).Origin].File)
+	}}
+}
+
+// stageAxis orders stages by the way of a request through the system, and
+// those that no table knows behind them by name.
+func stageAxis(s *request.Set) *axis {
+	c := newCoder()
+	names := s.Dump.Syms.Names()
+	known := make([]int32, len(names)) // by symbol; 0 is not met yet
+	foreign := map[[2]trace.Sym]int32{}
+	return &axis{text: c.text, compare: compareStages, code: func(p place) int32 {
+		span := s.Dump.Span(p.span)
+		if s.Kind(p.span) == request.Stage {
+			if known[span.Name] == 0 {
+				known[span.Name] = 1 + c.code(names[span.Name])
+			}
+			return known[span.Name] - 1
+		}
+		key := [2]trace.Sym{s.Dump.Resource(span).Service, span.Name}
+		code, ok := foreign[key]
+		if !ok {
+			code = c.code(names[key[0]] + ":" + names[key[1]])
+			foreign[key] = code
+		}
+		return code
+	}}
+}
+
+// compareStages orders the names of stages by phase, then as request.Stages
+// lists them; what it does not list goes last, by name.
+func compareStages(x, y string) int {
+	px, ix := stagePlace(x)
+	py, iy := stagePlace(y)
+	return cmp.Or(cmp.Compare(px, py), cmp.Compare(ix, iy), strings.Compare(x, y))
+}
+
+func stagePlace(name string) (phase, index int) {
+	index = slices.IndexFunc(request.Stages, func(s request.StageInfo) bool { return s.Name == name })
+	if index < 0 {
+		return int(request.DecodePhase) + 2, 0
+	}
+	if phase = int(request.Stages[index].Phase); request.Stages[index].Phase == request.OtherPhase {
+		phase = int(request.DecodePhase) + 1
+	}
+	return phase, index
+}

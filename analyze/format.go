@@ -1,0 +1,231 @@
+package analyze
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Format is a way to write a report.
+type Format string
+
+const (
+	FormatText     Format = "text"     // aligned, for a terminal
+	FormatMarkdown Format = "markdown" // a table as GitHub renders it
+	FormatCSV      Format = "csv"      // one table, unscaled
+	FormatJSON     Format = "json"     // one object, unscaled
+)
+
+// Formats lists the formats, the default first.
+var Formats = []Format{FormatText, FormatMarkdown, FormatCSV, FormatJSON}
+
+// A Style adapts text to where it is shown; other formats ignore it.
+type Style struct {
+	Width int  // columns of the terminal; 0 is as many as it takes
+	ASCII bool // nothing but ASCII in what the tool itself draws
+}
+
+// Write writes the report in the given format.
+func (r *Report) Write(w io.Writer, f Format, s Style) error {
+	switch f {
+	case FormatText:
+		return r.writeText(w, s)
+	case FormatMarkdown:
+		return r.writeMarkdown(w)
+	case FormatCSV:
+		return r.writeCSV(w)
+	case FormatJSON:
+		return r.writeJSON(w)
+	}
+	return fmt.Errorf("no format %q; there are %v", f, Formats)
+}
+
+// A scale is how the times of a column are printed: in which unit, with how
+// many decimals.
+type scale struct {
+	unit     string
+	ns       float64 // in one unit
+	decimals int
+}
+
+var timeUnits = []scale{{unit: "ns", ns: 1}, {unit: "us", ns: 1e3}, {unit: "ms", ns: 1e6}, {unit: "s", ns: 1e9}}
+
+// scaleFor chooses the largest unit in which the median value is 1 or more,
+// and as many decimals, three at most, as give the smallest value three
+// significant digits. It reorders ns.
+func scaleFor(ns []int64) scale {
+	ns = slices.DeleteFunc(ns, func(v int64) bool { return v == 0 })
+	for i, v := range ns {
+		ns[i] = max(v, -v)
+	}
+	if len(ns) == 0 {
+		return timeUnits[2]
+	}
+	slices.Sort(ns)
+	s := timeUnits[0]
+	for _, u := range timeUnits[1:] {
+		if float64(NearestRank(ns, 50)) >= u.ns {
+			s = u
+		}
+	}
+	for s.ns > 1 && s.decimals < 3 && float64(ns[0])*math.Pow10(s.decimals) < 100*s.ns {
+		s.decimals++
+	}
+	return s
+}
+
+func (s scale) format(ns int64) string {
+	return strconv.FormatFloat(float64(ns)/s.ns, 'f', s.decimals, 64)
+}
+
+// A sheet is a report made ready for people: strings, in the columns that have
+// anything to show.
+type sheet struct {
+	header []string
+	right  []bool // column is aligned to the right
+	rows   [][]string
+	notes  []string
+}
+
+// sheet formats the report for people. Columns without a single value are left
+// out, and a note says so.
+func (r *Report) sheet() *sheet {
+	s := &sheet{rows: make([][]string, r.Len()), notes: slices.Clone(r.Footnotes)}
+	var empty []string
+	scales := r.scales()
+	times := dateLayout
+	if day, ok := r.day(); ok {
+		times = clockLayout
+		s.notes = append(s.notes, "all times are on "+day)
+	}
+	for c, column := range r.Columns {
+		if column.Detail {
+			continue
+		}
+		if r.Len() > 0 && r.unknown(c) {
+			empty = append(empty, column.Name)
+			continue
+		}
+		f := formatter{column: column, scale: scales[column.scaleKey(c)], layout: times}
+		s.header = append(s.header, f.header())
+		s.right = append(s.right, column.Unit != Text)
+		for row := range s.rows {
+			s.rows[row] = append(s.rows[row], f.format(r.Cell(row, c)))
+		}
+	}
+	if len(empty) > 0 {
+		s.notes = append(s.notes, "left out, as no row has a value: "+strings.Join(empty, ", "))
+	}
+	for i := range s.notes {
+		s.notes[i] = clean(s.notes[i])
+	}
+	return s
+}
+
+// unknown tells whether column c has no value at all.
+func (r *Report) unknown(c int) bool {
+	for row := range r.Len() {
+		if !r.Cell(row, c).Unknown {
+			return false
+		}
+	}
+	return true
+}
+
+// scaleKey names the columns that share the scale of c.
+func (c Column) scaleKey(index int) string {
+	if c.Scale != "" {
+		return c.Scale
+	}
+	return strconv.Itoa(index)
+}
+
+// scales chooses the scale of every set of columns that share one.
+func (r *Report) scales() map[string]scale {
+	values := map[string][]int64{}
+	for c, column := range r.Columns {
+		if column.Unit != Duration || column.Detail {
+			continue
+		}
+		key := column.scaleKey(c)
+		for row := range r.Len() {
+			if v := r.Cell(row, c); !v.Unknown {
+				values[key] = append(values[key], v.N)
+			}
+		}
+	}
+	scales := map[string]scale{}
+	for key, v := range values {
+		scales[key] = scaleFor(v)
+	}
+	return scales
+}
+
+const (
+	clockLayout = "15:04:05.000"
+	dateLayout  = "2006-01-02 15:04:05.000"
+)
+
+// day returns the day that all times of the report are of, if there is one.
+func (r *Report) day() (day string, ok bool) {
+	for c, column := range r.Columns {
+		if column.Unit != Instant || column.Detail {
+			continue
+		}
+		for row := range r.Len() {
+			cell := r.Cell(row, c)
+			if cell.Unknown {
+				continue
+			}
+			of := time.Unix(0, cell.N).UTC().Format(time.DateOnly)
+			if day != "" && of != day {
+				return "", false
+			}
+			day = of
+		}
+	}
+	return day, day != ""
+}
+
+// A formatter prints the cells of one column.
+type formatter struct {
+	column Column
+	scale  scale
+	layout string // of times
+}
+
+func (f *formatter) header() string {
+	switch f.column.Unit {
+	case Duration:
+		if f.scale.unit == "" {
+			return f.column.Name
+		}
+		return f.column.Name + " [" + f.scale.unit + "]"
+	case Share:
+		return f.column.Name + " [%]"
+	case Instant:
+		return f.column.Name + " [UTC]"
+	}
+	return f.column.Name
+}
+
+func (f *formatter) format(c Cell) string {
+	if c.Unknown {
+		return "-"
+	}
+	switch f.column.Unit {
+	case Count:
+		return strconv.FormatInt(c.N, 10)
+	case Duration:
+		return f.scale.format(c.N)
+	case Instant:
+		return time.Unix(0, c.N).UTC().Format(f.layout)
+	case Share:
+		return strconv.FormatFloat(100*c.Share, 'f', 1, 64)
+	}
+	return clean(c.Text)
+}

@@ -1,0 +1,237 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Inspect says what is in the files of s, as tables: files, services, ranks,
+// counts and diagnostics. A table without rows is left out.
+func Inspect(s *request.Set) []*Report {
+	v := survey(s)
+	var out []*Report
+	for _, r := range []*Report{
+		reportFiles(s.Dump.Files), reportServices(v.services), reportRanks(v.ranks),
+		reportCounts(v.counts), reportDiags(s.Dump.Diags.All()),
+	} {
+		if r.Len() > 0 {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// extent is how many spans there are of something, and when.
+type extent struct {
+	spans       int
+	first, last trace.Time
+}
+
+func (e *extent) add(span *otlpjson.Span) {
+	if e.spans == 0 || span.Start < e.first {
+		e.first = span.Start
+	}
+	if e.spans == 0 || span.End > e.last {
+		e.last = span.End
+	}
+	e.spans++
+}
+
+func (e *extent) merge(o extent) {
+	switch {
+	case o.spans == 0:
+		return
+	case e.spans == 0:
+		*e = o
+		return
+	}
+	e.first, e.last = min(e.first, o.first), max(e.last, o.last)
+	e.spans += o.spans
+}
+
+// A serviceRow is all processes with the same service name and SDK.
+type serviceRow struct {
+	service, language, sdk, version string
+	instances                       int // request.Unknown if they have no ids
+	layouts                         layouts
+	extent
+}
+
+// A rankRow is one proc.
+type rankRow struct {
+	request.Proc
+	host    string
+	threads int
+	extent
+}
+
+// A countRow is one number of the overview.
+type countRow struct {
+	of, what string
+	n        int
+}
+
+type surveyed struct {
+	services []serviceRow
+	ranks    []rankRow
+	counts   []countRow
+}
+
+// survey looks at every span once.
+func survey(s *request.Set) *surveyed {
+	v := &surveyed{ranks: make([]rankRow, len(s.Procs))}
+	hosts := hostNames(s)
+	for i := range s.Procs {
+		v.ranks[i] = rankRow{Proc: s.Procs[i], host: hosts[s.Procs[i].Host]}
+	}
+	for t := range s.Threads {
+		v.ranks[s.Threads[t].Proc].threads++
+	}
+	resources := make([]serviceRow, len(s.Dump.Resources))
+	find := newLayoutFinder(s)
+	quality := qualityCounter{set: s}
+	for i := range s.Dump.Len() {
+		quality.add(i)
+		if s.Kind(i) == request.Duplicate {
+			continue
+		}
+		span := s.Dump.Span(i)
+		resource := s.Dump.Origins[span.Origin].Resource
+		resources[resource].add(span)
+		resources[resource].layouts |= find.of(i)
+		if proc := s.ProcOf(i); proc != request.None {
+			v.ranks[proc].add(span)
+		}
+	}
+	v.services = mergeServices(s, resources)
+	v.counts = append(quality.rows(), requestCounts(s)...)
+	return v
+}
+
+// mergeServices makes one row of all resources that differ in their instance.
+func mergeServices(s *request.Set, resources []serviceRow) []serviceRow {
+	type key struct{ service, language, sdk, version string }
+	rows := map[key]*serviceRow{}
+	instances := map[key]map[string]bool{}
+	for i := range resources {
+		if resources[i].spans == 0 {
+			continue
+		}
+		r := &s.Dump.Resources[i]
+		k := key{s.Dump.Syms.Name(r.Service), textArg(s, r.Args, "telemetry.sdk.language"),
+			textArg(s, r.Args, "telemetry.sdk.name"), textArg(s, r.Args, "telemetry.sdk.version")}
+		row := rows[k]
+		if row == nil {
+			row = &serviceRow{service: k.service, language: k.language, sdk: k.sdk, version: k.version}
+			rows[k], instances[k] = row, map[string]bool{}
+		}
+		row.extent.merge(resources[i].extent)
+		row.layouts |= resources[i].layouts
+		if id := s.Dump.Syms.Name(r.Instance); id != "" {
+			instances[k][id] = true
+		}
+	}
+	var out []serviceRow
+	for k, row := range rows {
+		if row.instances = len(instances[k]); row.instances == 0 {
+			row.instances = request.Unknown
+		}
+		out = append(out, *row)
+	}
+	slices.SortFunc(out, func(x, y serviceRow) int {
+		return cmp.Or(strings.Compare(x.service, y.service), strings.Compare(x.language, y.language),
+			strings.Compare(x.sdk, y.sdk), strings.Compare(x.version, y.version))
+	})
+	return out
+}
+
+// textArg returns the text of an argument, "" if there is none.
+func textArg(s *request.Set, args trace.ArgsID, name string) string {
+	key, ok := s.Dump.Syms.Lookup(name)
+	if !ok {
+		return ""
+	}
+	arg, _ := s.Dump.Args.Find(args, key)
+	return string(arg.Bytes())
+}
+
+// requestCounts counts requests by the servers they met and how they ended, and
+// what is doubtful about them.
+func requestCounts(s *request.Set) []countRow {
+	type key struct{ of, what string }
+	counts := map[key]int{}
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		counts[key{"requests", rolesOf(s, r) + " " + r.Status.String()}]++
+		for _, w := range flagWords {
+			if r.Flags&w.flag != 0 {
+				counts[key{"requests, doubtful", w.word}]++
+			}
+		}
+	}
+	var out []countRow
+	for k, n := range counts {
+		out = append(out, countRow{k.of, k.what, n})
+	}
+	slices.SortFunc(out, func(x, y countRow) int {
+		return cmp.Or(strings.Compare(x.of, y.of), strings.Compare(x.what, y.what))
+	})
+	return out
+}
+
+// A qualityCounter counts spans by kind and by what is wrong with them.
+type qualityCounter struct {
+	set                           *request.Set
+	kinds                         [request.Unselected + 1]int
+	orphans, negative, zero, noID int
+}
+
+var kindWords = [...]string{
+	request.Generic: "of services without stages", request.Duplicate: "exported twice",
+	request.Root: "request", request.Envelope: "envelope", request.ThreadSpan: "thread",
+	request.Stage: "stage", request.Gateway: "gateway",
+	request.Unselected: "not selected",
+}
+
+func (q *qualityCounter) add(i int) {
+	q.kinds[q.set.Kind(i)]++
+	if q.set.Kind(i) == request.Duplicate {
+		return
+	}
+	span := q.set.Dump.Span(i)
+	if q.set.Tree.Orphan(i) {
+		q.orphans++
+	}
+	switch {
+	case span.Dur() < 0:
+		q.negative++
+	case span.Dur() == 0:
+		q.zero++
+	}
+	if span.ID == 0 {
+		q.noID++
+	}
+}
+
+func (q *qualityCounter) rows() []countRow {
+	var out []countRow
+	add := func(of, what string, n int) {
+		if n > 0 {
+			out = append(out, countRow{of, what, n})
+		}
+	}
+	for kind, n := range q.kinds {
+		add("spans", kindWords[kind], n)
+	}
+	add("spans, doubtful", "parent is not in the files", q.orphans)
+	add("spans, doubtful", "end before they start", q.negative)
+	add("spans, doubtful", "take no time", q.zero)
+	add("spans, doubtful", "have no id", q.noID)
+	add("events", "of all spans", q.set.Dump.EventCount())
+	return out
+}

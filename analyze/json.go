@@ -1,0 +1,112 @@
+package analyze
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/bytedance/sonic"
+)
+
+// codec leaves < and & in strings as they are.
+var codec = sonic.Config{}.Froze()
+
+// columnJSON describes a column to programs.
+type columnJSON struct {
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+	Doc  string `json:"doc"`
+}
+
+var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instant: "unix ns", Share: "ratio"}
+
+// writeJSON writes one object on lines of its own, every row on one line:
+//
+//	{"schema":"...","title":"...",
+//	"columns":[{"name":"p50_ns","unit":"ns","doc":"..."}],
+//	"rows":[
+//	{"stage":"tokenize","p50_ns":123}
+//	],
+//	"footnotes":["..."]}
+//
+// Unknown is null. Times are whole numbers and may exceed 2^53.
+func (r *Report) writeJSON(w io.Writer) error {
+	columns := make([]columnJSON, len(r.Columns))
+	keys := make([]string, len(r.Columns))
+	for i, c := range r.Columns {
+		columns[i] = columnJSON{c.Key(), unitNames[c.Unit], c.Doc}
+		keys[i] = quoteJSON(c.Key())
+	}
+	described, err := codec.MarshalToString(columns)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "{\"schema\":%s,\"title\":%s,\n\"columns\":%s,\n\"rows\":[",
+		quoteJSON(r.Schema), quoteJSON(r.Title), described)
+	var line []byte
+	for row := range r.Len() {
+		line = append(line[:0], ",\n{"...)
+		if row == 0 {
+			line = line[1:]
+		}
+		for c, column := range r.Columns {
+			if c > 0 {
+				line = append(line, ',')
+			}
+			line = append(append(line, keys[c]...), ':')
+			line = appendJSON(line, column.Unit, r.Cell(row, c))
+		}
+		out.Write(append(line, '}'))
+	}
+	out.WriteString("\n],\n\"footnotes\":[")
+	for i, note := range r.Footnotes {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString(quoteJSON(note))
+	}
+	out.WriteString("]}\n")
+	return out.Flush()
+}
+
+func appendJSON(line []byte, u Unit, c Cell) []byte {
+	switch {
+	case c.Unknown:
+		return append(line, "null"...)
+	case u == Text:
+		return append(line, quoteJSON(c.Text)...)
+	case u == Share:
+		return append(line, formatShare(c.Share)...)
+	}
+	return strconv.AppendInt(line, c.N, 10)
+}
+
+// quoteJSON returns s as a JSON string that is also safe to print: what sonic
+// leaves raw and a terminal would obey (C1 controls, DEL, bidirectional
+// overrides) is written as \u009b.
+func quoteJSON(s string) string {
+	quoted, err := codec.MarshalToString(strings.ToValidUTF8(s, "\ufffd"))
+	if err != nil {
+		return `""` // a string cannot fail
+	}
+	if strings.IndexFunc(quoted, hidden) < 0 {
+		return quoted
+	}
+	var b strings.Builder
+	for _, r := range quoted {
+		switch {
+		case !hidden(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}

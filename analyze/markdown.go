@@ -1,0 +1,50 @@
+package analyze
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// writeMarkdown writes a GitHub table. tablewriter's own renderer leaves | and
+// < as they are, and C++ names are full of them.
+func (r *Report) writeMarkdown(w io.Writer) error {
+	s := r.sheet()
+	out := bufio.NewWriter(w)
+	if r.Title != "" {
+		fmt.Fprintf(out, "### %s\n\n", escapeMarkdown(clean(r.Title)))
+	}
+	writeMarkdownRow(out, s.header)
+	for _, right := range s.right {
+		rule := "|---"
+		if right {
+			rule = "|--:"
+		}
+		out.WriteString(rule)
+	}
+	out.WriteString("|\n")
+	for _, row := range s.rows {
+		writeMarkdownRow(out, row)
+	}
+	for _, note := range s.notes {
+		fmt.Fprintf(out, "\n*%s*\n", escapeMarkdown(note))
+	}
+	return out.Flush()
+}
+
+func writeMarkdownRow(out *bufio.Writer, cells []string) {
+	for _, c := range cells {
+		fmt.Fprintf(out, "| %s ", escapeMarkdown(c))
+	}
+	out.WriteString("|\n")
+}
+
+// escapeMarkdown takes away the meaning of everything that ends a cell or
+// begins markup; line breaks are gone already.
+func escapeMarkdown(s string) string { return markdownEscapes.Replace(s) }
+
+var markdownEscapes = strings.NewReplacer(
+	"&", "&amp;", "<", "&lt;", ">", "&gt;",
+	`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "~", `\~`,
+)

@@ -1,0 +1,127 @@
+package analyze
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// Requests makes a table of the requests of s, in order of their start.
+func Requests(s *request.Set) *Report {
+	r := tabulate("sgtrace.requests/v1", "Requests", s.Requests, requestFields(s))
+	few := 0
+	for i := range s.Requests {
+		if n := s.Requests[i].Metrics.ITL.N; n > 0 && n < 100 {
+			few++
+		}
+	}
+	if few > 0 {
+		r.note("itl p99 of fewer than 100 gaps is their maximum: %d of %d requests", few, len(s.Requests))
+	}
+	return r
+}
+
+// requestFields are the columns of the list, in the order of a request's life.
+func requestFields(s *request.Set) []field[request.Request] {
+	type R = request.Request
+	text := func(name, doc string, of func(*R) string) field[R] {
+		return field[R]{Column{Name: name, Doc: doc}, func(r *R) Cell { return textCell(of(r)) }}
+	}
+	count := func(name, doc string, of func(*R) int64) field[R] {
+		return field[R]{Column{Name: name, Unit: Count, Doc: doc}, func(r *R) Cell { return numberCell(of(r)) }}
+	}
+	ns := func(name, scale, doc string, of func(*R) int64) field[R] {
+		return field[R]{Column{Name: name, Unit: Duration, Scale: scale, Doc: doc}, func(r *R) Cell { return numberCell(of(r)) }}
+	}
+	detail := func(f field[R]) field[R] {
+		f.Detail = true
+		return f
+	}
+	return []field[R]{
+		{Column{Name: "time", Unit: Instant, Doc: "start of the outermost span, Unix time"}, func(r *R) Cell { return instantCell(r.Start) }},
+		text("rid", "the user's id where known, else the server's", func(r *R) string { return r.RID }),
+		text("roles", "what kinds of server worked on it", func(r *R) string { return rolesOf(s, r) }),
+		ns("queue", "request", "waiting to be scheduled, prefill and decode side together", func(r *R) int64 { return r.Metrics.Queue }),
+		ns("prefill", "request", "computing the prompt", func(r *R) int64 { return r.Metrics.Prefill }),
+		ns("transfer", "request", "decode side waits for the KV cache", func(r *R) int64 { return r.Metrics.Transfer }),
+		ns("decode", "request", "from the first decode step to the last", func(r *R) int64 { return r.Metrics.Decode }),
+		count("tokens", "tokens generated", func(r *R) int64 { return r.Metrics.CompletionTokens }),
+		ns("itl p50", "token", "gap between consecutive tokens: median, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P50 }),
+		ns("itl p90", "token", "gap between consecutive tokens: 90th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P90 }),
+		ns("itl p99", "token", "gap between consecutive tokens: 99th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P99 }),
+		detail(ns("itl max", "token", "longest gap between consecutive tokens", func(r *R) int64 { return r.Metrics.ITL.Max })),
+		detail(ns("tpot", "token", "time per output token: (E2E - TTFT) / (tokens - 1)", func(r *R) int64 { return r.Metrics.TPOT })),
+		ns("ttft", "request", "time to the first token, as the answering server sees it", func(r *R) int64 { return r.Metrics.TTFT }),
+		ns("e2e", "request", "outermost span: gateway, else answering server", func(r *R) int64 { return r.Metrics.E2E }),
+		detail(ns("unaccounted", "request", "part of E2E that no stage covers", func(r *R) int64 { return r.Metrics.Unaccounted })),
+		text("status", "how it ended", func(r *R) string { return r.Status.String() }),
+		detail(text("reason", "why it did not finish", func(r *R) string { return r.Reason })),
+		text("flags", "what is doubtful about the row", func(r *R) string { return flagNames(r.Flags) }),
+		detail(count("prompt tokens", "tokens of the prompt", func(r *R) int64 { return r.Metrics.PromptTokens })),
+		detail(count("cached tokens", "tokens of the prompt found in the cache", func(r *R) int64 { return r.Metrics.CachedTokens })),
+		detail(count("retractions", "how often it was thrown out of the batch", func(r *R) int64 { return r.Metrics.Retractions })),
+		detail(text("model", "model that answered", func(r *R) string { return modelName(s, r) })),
+		detail(text("room", "bootstrap room, hex", func(r *R) string { return r.Room })),
+	}
+}
+
+// rolesOf lists the roles of a request's parts, each once: "prefill+decode".
+func rolesOf(s *request.Set, r *request.Request) string {
+	var roles []string
+	var seen [request.Other + 1]bool
+	for _, p := range r.Parts {
+		role := s.Parts[p].Role
+		if !seen[role] && role != request.Sender {
+			seen[role] = true
+			roles = append(roles, role.String())
+		}
+	}
+	return strings.Join(roles, "+")
+}
+
+var flagWords = []struct {
+	flag request.Flags
+	word string
+}{
+	{request.RIDCollision, "rid-collision"},
+	{request.RoomCollision, "room-collision"},
+	{request.Unjoined, "unjoined"},
+	{request.MissingRoot, "missing-root"},
+	{request.MissingThread, "missing-thread"},
+	{request.DerivedTTFT, "derived-ttft"},
+	{request.SharedGateway, "shared-gateway"},
+}
+
+func flagNames(f request.Flags) string {
+	var words []string
+	for _, w := range flagWords {
+		if f&w.flag != 0 {
+			words = append(words, w.word)
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+// FindRequests returns the requests that id names: by one of their ids, their
+// bootstrap room or trace id, else by how one of these begins.
+func FindRequests(s *request.Set, id string) []int {
+	if id == "" {
+		return nil
+	}
+	var exact, begin []int
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		names := append(s.IDs(r), r.Room, s.TraceID(r))
+		switch {
+		case slices.Contains(names, id):
+			exact = append(exact, i)
+		case slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, id) }):
+			begin = append(begin, i)
+		}
+	}
+	if exact != nil {
+		return exact
+	}
+	return begin
+}

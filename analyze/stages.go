@@ -1,0 +1,56 @@
+package analyze
+
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// Stages are the spans of a set, grouped.
+type Stages struct {
+	By     []Dimension
+	Groups []Group // in the order of the dimensions
+	// Negative counts the spans that end before they start. They are in no
+	// group.
+	Negative int
+}
+
+// A Group is the spans with the same place in every dimension.
+type Group struct {
+	Key []string // one per dimension; "" is unknown
+	Summary
+	// Covered is the time, in ns, in which at least one span of the group was
+	// open, summed over the requests and within their bounds. Ranks that do the
+	// same side by side count once. request.Unknown if no span is of a request.
+	Covered int64
+	// E2E is what Covered is a part of: the time, in ns, from start to end of
+	// all requests, or of those with the same status, model and so on where the
+	// groups divide requests by that.
+	E2E int64
+}
+
+// Report makes a table of the groups.
+func (s *Stages) Report() *Report {
+	var fields []field[Group]
+	title := "Stages"
+	for i, d := range s.By {
+		if d.Name != "stage" {
+			title += " by " + d.Name
+		}
+		fields = append(fields, field[Group]{Column{Name: d.Name, Doc: d.Doc}, func(g *Group) Cell { return textCell(g.Key[i]) }})
+	}
+	summary := func(g *Group) *Summary { return &g.Summary }
+	fields = append(fields, summaryFields(summary)...)
+	fields = append(fields, field[Group]{
+		Column{Name: "share", Unit: Share, Doc: "part of the requests' E2E time in which a span of the row was open; rows overlap"},
+		func(g *Group) Cell {
+			return Cell{Share: float64(g.Covered) / float64(g.E2E), Unknown: g.Covered == request.Unknown || g.E2E == 0}
+		},
+	})
+	r := tabulate("sgtrace.report.stages/v1", title, s.Groups, fields)
+	noteSamples(r, s.Groups, summary, func(g *Group) string { return strings.Join(g.Key, " ") })
+	if s.Negative > 0 {
+		r.note("%d spans end before they start; they are left out", s.Negative)
+	}
+	return r
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/golden"
+)
+
+func (c *command) demoCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "demo",
+		Usage:     "write a small simulated incident to try the tool on",
+		ArgsUsage: "DIR",
+		Description: `Plays a deployment with prefill/decode disaggregation behind a gateway: a slow
+decode rank, hosts with wrong clocks, a burst with one DP rank overloaded, slow
+transfers, aborts, retractions. truth.json says what was planted.
+
+Examples:
+  sgtrace demo demo
+  sgtrace demo --seed 7 demo7
+  sgtrace demo --requests 5000 demo-big`,
+		Flags: []cli.Flag{
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "same `SEED`, same files"},
+			&cli.IntFlag{Name: "requests", Usage: "how many `REQUESTS` arrive", Value: golden.DefaultConfig(0).Requests},
+		},
+		OnUsageError: onUsageError,
+		Action: func(ctx *cli.Context) error {
+			if ctx.NArg() != 1 {
+				return usage("sgtrace demo: want one directory, have %d arguments", ctx.NArg())
+			}
+			config := golden.DefaultConfig(ctx.Uint64("seed"))
+			config.Requests = ctx.Int("requests")
+			run, err := golden.Simulate(config)
+			if err != nil {
+				return usageError{err}
+			}
+			dir := ctx.Args().First()
+			if err := golden.WriteDir(dir, run); err != nil {
+				return err
+			}
+			otel := filepath.Join(dir, "otel.jsonl")
+			fmt.Fprintf(c.err, `%s: %d requests; %s: what was planted
+try: sgtrace requests --sort -e2e --limit 10 %[1]s
+     sgtrace report --by-rank --stage decode_loop %[1]s
+     sgtrace convert otel2perfetto %[1]s -o %[4]s
+`, otel, config.Requests, filepath.Join(dir, "truth.json"), filepath.Join(dir, "demo.pftrace"))
+			return nil
+		},
+	}
+}

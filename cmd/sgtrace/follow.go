@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/internal/follow"
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// settle is how long the dump must be quiet before what was read is looked at:
+// the spans of one request come in several exports.
+const settle = 300 * time.Millisecond
+
+// followRequests prints requests as they end, until interrupted.
+func (c *command) followRequests(ctx *cli.Context) error {
+	if ctx.NArg() != 1 || ctx.String("format") != "text" || ctx.IsSet("sort") || ctx.IsSet("limit") {
+		return usage("--follow takes one file and prints text in the order of ends, without --sort, --limit or --format")
+	}
+	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer cancel()
+	r, err := follow.Open(stop, ctx.Args().First(), 0)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	sel, err := selection(ctx)
+	if err != nil {
+		return err
+	}
+	f := follower{out: c.out, sel: sel, dump: otlpjson.NewDump(&c.diags), name: ctx.Args().First(), printed: map[string]bool{}}
+	fmt.Fprintf(c.out, followFormat, "time", "rid", "queue", "prefill", "decode", "tokens", "itl p50", "itl p99", "ttft", "e2e", "status")
+	return f.run(read(r))
+}
+
+const followFormat = "%-12s  %-32s  %9s %9s %9s %6s  %9s %9s  %9s %9s  %s\n"
+
+// read hands over what r has, piece by piece, until it ends.
+func read(r io.Reader) <-chan []byte {
+	pieces := make(chan []byte)
+	go func() {
+		defer close(pieces)
+		for {
+			buf := make([]byte, 1<<20)
+			n, err := r.Read(buf)
+			if n > 0 {
+				pieces <- buf[:n]
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return pieces
+}
+
+// A follower prints the requests of a dump that grows.
+type follower struct {
+	out     io.Writer
+	sel     *chosen
+	dump    *otlpjson.Dump
+	name    string
+	printed map[string]bool // by trace and id
+}
+
+func (f *follower) run(pieces <-chan []byte) error {
+	var pending []byte
+	quiet := time.NewTimer(settle)
+	for {
+		select {
+		case p, ok := <-pieces:
+			if !ok {
+				return f.show(pending)
+			}
+			pending = append(pending, p...)
+			quiet.Reset(settle)
+		case <-quiet.C:
+			began := time.Now()
+			if err := f.show(pending); err != nil {
+				return err
+			}
+			pending = nil
+			// Requests are rebuilt from all that was read: look less often as that
+			// takes longer.
+			quiet.Reset(max(settle, 10*time.Since(began)))
+		}
+	}
+}
+
+// show adds new lines to the dump and prints the requests that have ended.
+func (f *follower) show(lines []byte) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	if err := f.dump.Read(f.name, bytes.NewReader(lines)); err != nil {
+		return err
+	}
+	// Whatever is missing may still come.
+	f.dump.Diags = new(trace.Diags)
+	set := request.Build(f.dump)
+	if err := f.sel.resolve(set); err != nil {
+		return err
+	}
+	if err := set.Select(f.sel.Selection); err != nil {
+		return err
+	}
+	for i := range set.Requests {
+		r := &set.Requests[i]
+		key := set.TraceID(r) + r.RID
+		if r.Flags&request.MissingRoot != 0 || r.Flags&request.Unjoined != 0 || f.printed[key] {
+			continue
+		}
+		f.printed[key] = true
+		if err := f.line(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *follower) line(r *request.Request) error {
+	m := &r.Metrics
+	dur := func(ns int64) string {
+		if ns == request.Unknown {
+			return "-"
+		}
+		return trace.FormatDuration(ns)
+	}
+	tokens := "-"
+	if m.CompletionTokens != request.Unknown {
+		tokens = fmt.Sprint(m.CompletionTokens)
+	}
+	at := time.Unix(0, int64(r.Start)).UTC().Format("15:04:05.000")
+	_, err := fmt.Fprintf(f.out, followFormat, at, printable(r.RID), dur(m.Queue), dur(m.Prefill), dur(m.Decode), tokens,
+		dur(m.ITL.P50), dur(m.ITL.P99), dur(m.TTFT), dur(m.E2E), r.Status)
+	return err
+}

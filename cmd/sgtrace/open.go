@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/internal/serve"
+)
+
+func (c *command) openCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "open",
+		Usage:     "hand a file to ui.perfetto.dev in the browser on this machine",
+		ArgsUsage: "FILE",
+		Description: `Prints a link that makes the viewer fetch the file from 127.0.0.1:9001 and pin
+what matters. Only this file is served, only to the viewer, only once. The file
+does not leave the machine: the viewer runs in the browser.
+
+Examples:
+  sgtrace open out.pftrace
+  sgtrace open demo/merged.pftrace.gz
+  ssh -L 9001:127.0.0.1:9001 login-node sgtrace open out.pftrace`,
+		OnUsageError: onUsageError,
+		Action: func(ctx *cli.Context) error {
+			if ctx.NArg() != 1 {
+				return usage("sgtrace open: want one file, have %d", ctx.NArg())
+			}
+			name := ctx.Args().First()
+			listener, err := serve.Listen()
+			if err != nil {
+				return err
+			}
+			defer listener.Close()
+			stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+			defer cancel()
+			fmt.Fprintln(c.out, serve.Link(filepath.Base(name), serve.DefaultCommands()))
+			return serve.Serve(stop, name, listener)
+		},
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/sgtrace/sgtrace/analyze"
+)
+
+// formatFlag is on every command that prints tables.
+func formatFlag() cli.Flag {
+	return &cli.StringFlag{Name: "format", Value: string(analyze.FormatText), Usage: "print as `FORMAT`: text, markdown, csv or json"}
+}
+
+// format reads --format.
+func format(ctx *cli.Context) (analyze.Format, error) {
+	f := analyze.Format(ctx.String("format"))
+	if !slices.Contains(analyze.Formats, f) {
+		return "", usage("--format %q: want text, markdown, csv or json", f)
+	}
+	return f, nil
+}
+
+// style fits text to the terminal, if the output is one.
+func (c *command) style() analyze.Style {
+	s := analyze.Style{ASCII: !utf8Locale(c.env)}
+	if f, ok := c.out.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(f.Fd())) {
+		s.Width, _, _ = term.GetSize(int(f.Fd()))
+	}
+	return s
+}
+
+// utf8Locale tells whether the environment says that text is UTF-8. Without a
+// word it is taken for that: containers have no locale and terminals that can.
+func utf8Locale(env func(string) string) bool {
+	for _, name := range [...]string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := env(name); v != "" {
+			return v != "C" && v != "POSIX" && !strings.Contains(v, "8859")
+		}
+	}
+	return true
+}
+
+// print writes reports. The first one is the result; the others are context
+// that only people want.
+func (c *command) print(f analyze.Format, main *analyze.Report, before ...*analyze.Report) error {
+	if f == analyze.FormatText || f == analyze.FormatMarkdown {
+		for _, r := range before {
+			if err := r.Write(c.out, f, c.style()); err != nil {
+				return err
+			}
+		}
+	}
+	return main.Write(c.out, f, c.style())
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze"
+)
+
+// groupings are the short names of what --by can say.
+var groupings = []struct{ flag, by, usage string }{
+	{"by-stage", "stage", "one row per stage (default)"},
+	{"by-rank", "rank", "one row per stage and rank: host, thread, TP, PP, DP"},
+	{"by-request", "request", "one row per stage and request"},
+}
+
+func (c *command) reportCommand() *cli.Command {
+	flags := []cli.Flag{formatFlag()}
+	for _, g := range groupings {
+		flags = append(flags, &cli.BoolFlag{Name: g.flag, Usage: g.usage})
+	}
+	flags = append(flags,
+		&cli.StringFlag{Name: "by", Usage: "one row per stage and `DIMENSION`,...: " + dimensions()},
+		&cli.StringFlag{Name: "sort", Usage: "order rows by `COLUMN`; a leading - turns the order around"},
+		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all"},
+	)
+	return &cli.Command{
+		Name:      "report",
+		Usage:     "percentiles of every stage, by stage, rank, request, role, host",
+		ArgsUsage: "INPUT...",
+		Description: `Percentiles are nearest rank: the value at rank ceil(p*n), one that occurred.
+Share is the part of all requests' E2E during which the stage was under way on
+any rank. docs/METRICS.md defines every number.
+
+Examples:
+  sgtrace report otel_trace.json
+  sgtrace report --by-rank --stage decode_loop otel_trace.json
+  sgtrace report --by role,host --from +30s --to +60s --format csv 'dumps/*.zst'`,
+		Flags:        append(flags, selectionFlags()...),
+		OnUsageError: onUsageError,
+		Action:       c.report,
+	}
+}
+
+func dimensions() string {
+	text := ""
+	for i, d := range analyze.Dimensions {
+		if i > 0 {
+			text += ", "
+		}
+		text += d.Name
+	}
+	return text
+}
+
+func (c *command) report(ctx *cli.Context) error {
+	f, err := format(ctx)
+	if err != nil {
+		return err
+	}
+	by, err := grouping(ctx)
+	if err != nil {
+		return err
+	}
+	names, err := inputs(ctx)
+	if err != nil {
+		return err
+	}
+	set, err := c.load(ctx, names)
+	if err != nil {
+		return err
+	}
+	stages := analyze.GroupStages(set, by).Report()
+	if err := arrange(ctx, stages, 0); err != nil {
+		return err
+	}
+	return c.print(f, stages, analyze.MeasureLatencies(set).Report())
+}
+
+// grouping reads --by and its short names.
+func grouping(ctx *cli.Context) ([]analyze.Dimension, error) {
+	list, said := "stage", ""
+	say := func(flag, by string) error {
+		if said != "" {
+			return usage("--%s and --%s exclude each other; --by takes a list", said, flag)
+		}
+		said, list = flag, by
+		return nil
+	}
+	for _, g := range groupings {
+		if ctx.Bool(g.flag) {
+			if err := say(g.flag, g.by); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if by := ctx.String("by"); by != "" {
+		if err := say("by", by); err != nil {
+			return nil, err
+		}
+	}
+	by, err := analyze.ParseDimensions(list)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return by, nil
+}
+
+// arrange applies --sort and --limit to the report; unless told otherwise at
+// most limit rows stay, 0 is all.
+func arrange(ctx *cli.Context, r *analyze.Report, limit int) error {
+	if column := ctx.String("sort"); column != "" {
+		name, descending := column, false
+		if column[0] == '-' {
+			name, descending = column[1:], true
+		}
+		if err := r.Sort(name, descending); err != nil {
+			return usageError{err}
+		}
+	}
+	if ctx.IsSet("limit") {
+		limit = ctx.Int("limit")
+	}
+	if limit > 0 {
+		r.Limit(limit)
+	}
+	return nil
+}

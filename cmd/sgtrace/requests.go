@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/convert"
+)
+
+// textRows is how many requests are listed for people unless they ask for more.
+const textRows = 200
+
+func (c *command) requestsCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "requests",
+		Usage:     "list requests with queue, prefill, decode, ITL, TTFT, E2E and status",
+		ArgsUsage: "INPUT...",
+		Description: `Text shows the first 200 requests; CSV and JSON all, with more columns.
+
+Examples:
+  sgtrace requests otel_trace.json
+  sgtrace requests --sort -ttft --limit 20 otel_trace.json
+  sgtrace requests --follow otel_trace.json`,
+		Flags: append([]cli.Flag{
+			formatFlag(),
+			&cli.StringFlag{Name: "sort", Usage: "order by `COLUMN`; a leading - turns the order around"},
+			&cli.IntFlag{Name: "limit", Usage: "print the first `N` requests; 0 is all"},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep reading a dump that grows, and print requests as they end"},
+		}, selectionFlags()...),
+		OnUsageError: onUsageError,
+		Action: func(ctx *cli.Context) error {
+			f, err := format(ctx)
+			if err != nil {
+				return err
+			}
+			if ctx.Bool("follow") {
+				return c.followRequests(ctx)
+			}
+			names, err := inputs(ctx)
+			if err != nil {
+				return err
+			}
+			set, err := c.load(ctx, names)
+			if err != nil {
+				return err
+			}
+			list, limit := analyze.Requests(set), 0
+			if f == analyze.FormatText {
+				limit = textRows
+			}
+			if err := arrange(ctx, list, limit); err != nil {
+				return err
+			}
+			return c.print(f, list)
+		},
+	}
+}
+
+func (c *command) requestCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "request",
+		Usage:     "show one request as a waterfall: every stage on every rank",
+		ArgsUsage: "RID INPUT...",
+		Description: `RID is the id of a request or of any of its parts, a bootstrap room, a trace id,
+or the beginning of one of these.
+
+Examples:
+  sgtrace request 7ca07386 otel_trace.json
+  sgtrace request 0x7c54428c6c5744bc 'dumps/*.zst'
+  sgtrace request --format csv 7ca07386 otel_trace.json`,
+		Flags:        append([]cli.Flag{formatFlag()}, selectionFlags()...),
+		OnUsageError: onUsageError,
+		Action:       c.request,
+	}
+}
+
+func (c *command) request(ctx *cli.Context) error {
+	f, err := format(ctx)
+	if err != nil {
+		return err
+	}
+	if ctx.NArg() < 2 {
+		return usage("sgtrace request: want a request id and the inputs to look it up in")
+	}
+	names, err := convert.Expand(ctx.Args().Tail())
+	if err != nil {
+		return err
+	}
+	set, err := c.load(ctx, names)
+	if err != nil {
+		return err
+	}
+	id := ctx.Args().First()
+	found := analyze.FindRequests(set, id)
+	if len(found) == 0 {
+		return fmt.Errorf("no request has the id %q; 'sgtrace requests' lists them", id)
+	}
+	for _, r := range found {
+		w := analyze.NewWaterfall(set, r)
+		if f == analyze.FormatText {
+			err = w.Write(c.out, c.style())
+		} else {
+			err = w.Report().Write(c.out, f, c.style())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *command) inspectCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "inspect",
+		Usage:     "say what is in the files: kinds, versions, hosts, ranks, time range, data quality",
+		ArgsUsage: "INPUT...",
+		Description: `Knows OTLP dumps: JSON lines, arrays, pretty-printed and concatenated JSON, the
+Collector's framed zstd and framed protobuf, each also as .gz or .zst.
+
+Examples:
+  sgtrace inspect otel_trace.json
+  sgtrace inspect dumps/
+  zstd -dc otel.zst | sgtrace inspect -`,
+		Flags:        []cli.Flag{formatFlag()},
+		OnUsageError: onUsageError,
+		Action: func(ctx *cli.Context) error {
+			f, err := format(ctx)
+			if err != nil {
+				return err
+			}
+			names, err := inputs(ctx)
+			if err != nil {
+				return err
+			}
+			set, err := c.load(ctx, names)
+			if err != nil {
+				return err
+			}
+			for _, r := range analyze.Inspect(set) {
+				if err := r.Write(c.out, f, c.style()); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,198 @@
+// Package follow reads a file of lines that is still being written, as tail -F
+// does.
+package follow
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+)
+
+// DefaultInterval is how long a Reader waits between two looks at its file.
+const DefaultInterval = 500 * time.Millisecond
+
+// A Reader reads a file from its beginning, waits at its end for more, and goes
+// on with the file that takes its place.
+//
+// It waits with whole lines handed out only: what follows the last newline is
+// held back until the line is complete, so that a reader never takes half a
+// record for a broken one. Memory is that of the longest line.
+//
+//   - A file that has become shorter was truncated, and is read again from its
+//     beginning. One that has grown beyond the old end by the next look was not
+//     seen to be shorter, and is read on from there.
+//   - A file is replaced once its path leads to another one and, an interval
+//     later, nothing more has come: writers move over to a new file in their own
+//     time. Of several replacements within an interval only the last is seen.
+//   - A path that leads nowhere is waited for, with the old file still read.
+//
+// When a file ends for one of these reasons amid a line, the half line is handed
+// out with a newline of ours, which keeps the next line whole.
+//
+// When the context ends, so does the input: what is held back comes out as it
+// is, then io.EOF. What was not read by then is left.
+type Reader struct {
+	ctx      context.Context // a Read has no other way to hear of its end
+	path     string
+	interval time.Duration
+
+	file     *os.File
+	info     fs.FileInfo // of file when it was opened: its identity
+	offset   int64       // how much of file has been read
+	replaced bool        // path led to another file before the last wait, after which file had no more
+	ended    bool        // ctx is done, and buf holds all there will be
+
+	// buf[from:ready] is to be handed out, buf[ready:] is held back. Before a
+	// fill nothing is to be handed out.
+	buf         []byte
+	from, ready int
+}
+
+// minRead is the least room that a read from the file gets.
+const minRead = 64 << 10
+
+// Open opens the regular file at path, which has to exist. An interval of zero
+// is [DefaultInterval].
+func Open(ctx context.Context, path string, interval time.Duration) (*Reader, error) {
+	if interval == 0 {
+		interval = DefaultInterval
+	}
+	r := &Reader{ctx: ctx, path: path, interval: interval}
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// open makes the file at path the one to read.
+func (r *Reader) open() error {
+	info, err := os.Stat(r.path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // to open a named pipe could take forever
+		return fmt.Errorf("%s: cannot be followed: not a regular file", r.path)
+	}
+	f, err := os.Open(r.path)
+	if err != nil {
+		return err
+	}
+	if info, err = f.Stat(); err != nil {
+		f.Close()
+		return err
+	}
+	if r.file != nil {
+		r.file.Close()
+	}
+	r.file, r.info, r.offset, r.replaced = f, info, 0, false
+	return nil
+}
+
+// Close closes the file. It must not run beside a Read; to end that, end the
+// context.
+func (r *Reader) Close() error { return r.file.Close() }
+
+// Read waits until there is something to hand out.
+func (r *Reader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for r.from == r.ready {
+		if r.ended {
+			return 0, io.EOF
+		}
+		if err := r.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.buf[r.from:r.ready])
+	r.from += n
+	return n, nil
+}
+
+// fill takes one step towards something to hand out: it reads, and at the end of
+// the file looks what has become of it.
+func (r *Reader) fill() error {
+	if r.from > 0 {
+		r.buf = append(r.buf[:0], r.buf[r.ready:]...)
+		r.from, r.ready = 0, 0
+	}
+	if r.ctx.Err() != nil {
+		r.ready, r.ended = len(r.buf), true
+		return nil
+	}
+	held := len(r.buf)
+	r.buf = slices.Grow(r.buf, minRead)
+	n, err := r.file.Read(r.buf[held:cap(r.buf)])
+	r.buf = r.buf[:held+n]
+	r.offset += int64(n)
+	switch {
+	case n > 0:
+		r.replaced = false
+		if i := bytes.LastIndexByte(r.buf[held:], '\n'); i >= 0 {
+			r.ready = held + i + 1
+		}
+		return nil
+	case err != io.EOF:
+		return err
+	}
+	return r.atEnd()
+}
+
+// atEnd starts over if the file was truncated, moves on if it was replaced, and
+// waits otherwise.
+func (r *Reader) atEnd() error {
+	now, err := r.file.Stat()
+	if err != nil {
+		return err
+	}
+	if now.Size() < r.offset {
+		if _, err := r.file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		r.offset = 0
+		r.endLine()
+		return nil
+	}
+	there, err := os.Stat(r.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	another := err == nil && !os.SameFile(there, r.info)
+	if another && r.replaced {
+		switch err := r.open(); {
+		case err == nil:
+			r.endLine()
+			return nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		another = false // gone again
+	}
+	r.replaced = another
+	r.wait()
+	return nil
+}
+
+// endLine ends the half line that is held back, if any.
+func (r *Reader) endLine() {
+	if len(r.buf) > 0 {
+		r.buf = append(r.buf, '\n')
+		r.ready = len(r.buf)
+	}
+}
+
+func (r *Reader) wait() {
+	timer := time.NewTimer(r.interval)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.ctx.Done():
+	}
+}

@@ -1,0 +1,198 @@
+// Package serve hands one trace file to the Perfetto UI, which runs in the
+// user's browser but is loaded from the internet.
+//
+//  1. [Listen] takes the only plain-http address that the UI's content security
+//     policy lets it fetch from.
+//  2. [Link] makes the address to show, or to open a browser at: it tells the UI
+//     which file to fetch and what to do once it is loaded.
+//  3. [Serve] answers until the UI has the file, which takes one fetch: the UI
+//     keeps a copy, so that reloading and sharing work without us.
+//
+// The file goes from this process to the browser and nowhere else. Pages of
+// other sites are kept out by the Origin header, and by the Host header where a
+// site points its own name at the loopback address (DNS rebinding). Both are
+// promises of the browser: another user of this machine who guesses the file's
+// name can send them too, for as long as Serve runs.
+package serve
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Addr is where the UI may fetch from. It is the port of trace_processor's own
+// server; no other is in the UI's content security policy.
+const Addr = "127.0.0.1:9001"
+
+// UI is the origin of the Perfetto UI.
+const UI = "https://ui.perfetto.dev"
+
+// Listen listens at [Addr].
+func Listen() (net.Listener, error) {
+	ln, err := net.Listen("tcp4", Addr)
+	if err != nil {
+		return nil, fmt.Errorf("%w; the Perfetto UI can fetch from no other port: end the program that uses it "+
+			"(another sgtrace open, or trace_processor) and try again", err)
+	}
+	return ln, nil
+}
+
+// grace is how long a fetch that runs beside the complete one may still take.
+// Connections that a browser opens ahead of need are cut off by it too.
+const grace = time.Second
+
+// Serve serves the regular file at path, under its base name, on ln until it has
+// been fetched completely once. It closes ln.
+//
+// Complete means that one answer to a GET without a range, all of it, has been
+// handed to the operating system. When ctx ends first, so does Serve, with ctx's
+// cause.
+func Serve(ctx context.Context, path string, ln net.Listener) error {
+	defer ln.Close()
+	f, size, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+
+	h := &handler{
+		host:    ln.Addr().String(),
+		path:    "/" + filepath.Base(path),
+		file:    f,
+		size:    size,
+		fetched: make(chan struct{}),
+	}
+	srv := &http.Server{
+		Handler:                      h,
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            10 * time.Second,
+		ErrorLog:                     log.New(io.Discard, "", 0), // it tells of clients that hang up, which is no news
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- srv.Serve(ln) }()
+	select {
+	case err := <-stopped:
+		srv.Close()
+		return fmt.Errorf("serving %s: %w", path, err)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-h.fetched:
+		late, cancel := context.WithTimeout(ctx, grace)
+		defer cancel()
+		_ = srv.Shutdown(late) // out of time: Close cuts off what is left
+	}
+	srv.Close()
+	<-stopped
+	return err
+}
+
+// open opens a regular file. A named pipe is refused before it is opened, which
+// could take forever.
+func open(path string) (f *os.File, size int64, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("%s: not a regular file", path)
+	}
+	f, err = os.Open(path)
+	return f, info.Size(), err
+}
+
+// handler answers for one file. It compares paths itself, since a ServeMux would
+// redirect names that it finds unclean.
+type handler struct {
+	host, path string // what requests must say
+	file       *os.File
+	size       int64 // when Serve began; what is appended later is not sent
+	once       sync.Once
+	fetched    chan struct{} // closed by the first complete fetch
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Host != h.host {
+		http.Error(w, "this server is for http://"+h.host, http.StatusForbidden)
+		return
+	}
+	if r.Header.Get("Origin") != UI { // browsers send it with every fetch from another site
+		http.Error(w, "this server is for "+UI, http.StatusForbidden)
+		return
+	}
+	w.Header().Set("Access-Control-Allow-Origin", UI)
+	switch {
+	case r.URL.Path != h.path:
+		http.NotFound(w, r)
+	case r.Method == http.MethodGet, r.Method == http.MethodHead:
+		h.send(w, r)
+	case r.Method == http.MethodOptions:
+		w.Header().Set("Access-Control-Allow-Methods", "GET, HEAD")
+		// Chrome asks before a public site may reach a private address:
+		// https://wicg.github.io/private-network-access/
+		if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
+			w.Header().Set("Access-Control-Allow-Private-Network", "true")
+		}
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
+		http.Error(w, "only GET, HEAD and OPTIONS", http.StatusMethodNotAllowed)
+	}
+}
+
+// send answers with the file. There is no time stamp and nothing may be cached:
+// the next trace of this name is another one.
+func (h *handler) send(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", contentType(h.path))
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	body := &counter{ResponseWriter: w}
+	http.ServeContent(body, r, "", time.Time{}, io.NewSectionReader(h.file, 0, h.size))
+	if r.Method != http.MethodGet || body.status != http.StatusOK || body.n != h.size {
+		return
+	}
+	if http.NewResponseController(w).Flush() == nil {
+		h.once.Do(func() { close(h.fetched) })
+	}
+}
+
+// contentType tells the type by the name. A compressed trace is a file of that
+// type and has no Content-Encoding: with one, the browser would unpack it, which
+// is the UI's task.
+func contentType(name string) string {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".gz":
+		return "application/gzip"
+	case ".zst":
+		return "application/zstd"
+	case ".json":
+		return "application/json"
+	}
+	return "application/octet-stream"
+}
+
+// counter notes the status and counts the bytes of a body.
+type counter struct {
+	http.ResponseWriter
+	status int
+	n      int64
+}
+
+func (c *counter) WriteHeader(status int) {
+	c.status = status
+	c.ResponseWriter.WriteHeader(status)
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.n += int64(n)
+	return n, err
+}

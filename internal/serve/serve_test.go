@@ -1,0 +1,308 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// service is a running Serve.
+type service struct {
+	base   string // http://127.0.0.1:port
+	cancel context.CancelFunc
+	err    chan error
+	client http.Client
+}
+
+func startService(t *testing.T, name, content string) *service {
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ln := listen(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &service{base: "http://" + ln.Addr().String(), cancel: cancel, err: make(chan error, 1)}
+	s.client.Transport = &http.Transport{DisableCompression: true}
+	t.Cleanup(s.client.CloseIdleConnections)
+	go func() { s.err <- Serve(ctx, path, ln) }()
+	return s
+}
+
+func listen(t *testing.T) net.Listener {
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
+// do sends a request as the UI would, but for what header says. Its Host stands
+// for the request's.
+func (s *service) do(t *testing.T, method, path string, header http.Header) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Origin", UI)
+	maps.Copy(req.Header, header)
+	if host := header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// fetch fetches the file, which ends the service, and returns its content.
+func (s *service) fetch(t *testing.T, path string) (string, *http.Response) {
+	t.Helper()
+	resp := s.do(t, "GET", path, nil)
+	content, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content), resp
+}
+
+// running fails the test if Serve has ended. What it checks cannot be waited
+// for, so it gives a wrong end only a moment.
+func (s *service) running(t *testing.T, after string) {
+	t.Helper()
+	select {
+	case err := <-s.err:
+		t.Fatalf("ended after %s: %v", after, err)
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+// ended waits for the end of Serve.
+func (s *service) ended(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-s.err:
+		return err
+	case <-time.After(10 * time.Second):
+		t.Fatal("still serving")
+		return nil
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	const content = "the trace"
+	s := startService(t, "out.pftrace", content)
+	for _, c := range []struct {
+		name, method, path string
+		header             http.Header
+		status             int
+		body               string // what it contains
+		want               http.Header
+	}{
+		{name: "another path", method: "GET", path: "/other", status: 404},
+		{name: "directory", method: "GET", path: "/", status: 404},
+		{name: "path upwards", method: "GET", path: "/../out.pftrace", status: 404},
+		{name: "path below", method: "GET", path: "/out.pftrace/", status: 404},
+		{name: "unclean path", method: "GET", path: "//out.pftrace", status: 404},
+		{name: "probe for trace_processor", method: "POST", path: "/status", status: 404,
+			want: http.Header{"Access-Control-Allow-Origin": {UI}}},
+		{name: "preflight elsewhere", method: "OPTIONS", path: "/other", status: 404},
+		{name: "another origin", method: "GET", path: "/out.pftrace", status: 403, body: UI,
+			header: http.Header{"Origin": {"https://evil.example"}}, want: http.Header{"Access-Control-Allow-Origin": nil}},
+		{name: "origin of another scheme", method: "GET", path: "/out.pftrace", status: 403,
+			header: http.Header{"Origin": {"http://ui.perfetto.dev"}}},
+		{name: "no origin", method: "GET", path: "/out.pftrace", status: 403, header: http.Header{"Origin": {}}},
+		{name: "preflight from another origin", method: "OPTIONS", path: "/out.pftrace", status: 403,
+			header: http.Header{"Origin": {"null"}}, want: http.Header{"Access-Control-Allow-Origin": nil}},
+		{name: "another host", method: "GET", path: "/out.pftrace", status: 403, body: s.base,
+			header: http.Header{"Host": {"evil.example:9001"}}, want: http.Header{"Access-Control-Allow-Origin": nil}},
+		{name: "host without port", method: "GET", path: "/out.pftrace", status: 403, header: http.Header{"Host": {"127.0.0.1"}}},
+		{name: "POST", method: "POST", path: "/out.pftrace", status: 405, want: http.Header{"Allow": {"GET, HEAD, OPTIONS"}}},
+		{name: "DELETE", method: "DELETE", path: "/out.pftrace", status: 405},
+		{name: "HEAD", method: "HEAD", path: "/out.pftrace", status: 200,
+			want: http.Header{"Content-Length": {"9"}, "Content-Type": {"application/octet-stream"}, "Access-Control-Allow-Origin": {UI}}},
+		{name: "preflight", method: "OPTIONS", path: "/out.pftrace", status: 204,
+			want: http.Header{"Access-Control-Allow-Origin": {UI}, "Access-Control-Allow-Methods": {"GET, HEAD"},
+				"Access-Control-Allow-Private-Network": nil}},
+		{name: "preflight for a private network", method: "OPTIONS", path: "/out.pftrace", status: 204,
+			header: http.Header{"Access-Control-Request-Method": {"GET"}, "Access-Control-Request-Private-Network": {"true"}},
+			want:   http.Header{"Access-Control-Allow-Origin": {UI}, "Access-Control-Allow-Private-Network": {"true"}}},
+		{name: "range", method: "GET", path: "/out.pftrace", status: 206, body: "trace", header: http.Header{"Range": {"bytes=4-8"}},
+			want: http.Header{"Content-Range": {"bytes 4-8/9"}, "Content-Length": {"5"}}},
+		{name: "range of everything", method: "GET", path: "/out.pftrace", status: 206, body: content,
+			header: http.Header{"Range": {"bytes=0-"}}},
+		{name: "range beyond the end", method: "GET", path: "/out.pftrace", status: 416, header: http.Header{"Range": {"bytes=9-"}},
+			want: http.Header{"Content-Range": {"bytes */9"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			resp := s.do(t, c.method, c.path, c.header)
+			if resp.StatusCode != c.status {
+				t.Errorf("status %d, want %d", resp.StatusCode, c.status)
+			}
+			body, err := io.ReadAll(resp.Body)
+			if err != nil || !strings.Contains(string(body), c.body) {
+				t.Errorf("body %q, %v; want %q", body, err, c.body)
+			}
+			if c.status >= 400 && strings.Contains(string(body), content) {
+				t.Errorf("the file is in the body: %q", body)
+			}
+			for key, want := range c.want {
+				if got := resp.Header.Values(key); !slices.Equal(got, want) {
+					t.Errorf("%s: %q, want %q", key, got, want)
+				}
+			}
+		})
+	}
+	s.running(t, "requests for less than the file")
+	if got, _ := s.fetch(t, "/out.pftrace"); got != content {
+		t.Errorf("got %q, want %q", got, content)
+	}
+	if err := s.ended(t); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServe(t *testing.T) {
+	large := strings.Repeat("0123456789abcdef", 1<<20) // beyond what sockets buffer
+	for _, c := range []struct{ name, content, contentType string }{
+		{"out.pftrace", "trace", "application/octet-stream"},
+		{"out.pftrace.gz", "\x1f\x8b\x08trace", "application/gzip"},
+		{"OUT.JSON.GZ", "\x1f\x8b\x08trace", "application/gzip"},
+		{"out.pftrace.zst", "\x28\xb5\x2f\xfdtrace", "application/zstd"},
+		{"out.json", "{}", "application/json"},
+		{"two words 100%.pftrace", "trace", "application/octet-stream"},
+		{"größe-日本.json.gz", "trace", "application/gzip"},
+		{"index.html", "<html>", "application/octet-stream"},
+		{"empty", "", "application/octet-stream"},
+		{"large", large, "application/octet-stream"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := startService(t, c.name, c.content)
+			got, resp := s.fetch(t, "/"+url.PathEscape(c.name))
+			if got != c.content {
+				t.Errorf("got %d bytes, want the file's %d", len(got), len(c.content))
+			}
+			for key, want := range map[string]string{
+				"Access-Control-Allow-Origin": UI,
+				"Content-Type":                c.contentType,
+				"Content-Encoding":            "",
+				"Cache-Control":               "no-store",
+				"Last-Modified":               "",
+			} {
+				if got := resp.Header.Get(key); got != want {
+					t.Errorf("%s: %q, want %q", key, got, want)
+				}
+			}
+			if err := s.ended(t); err != nil {
+				t.Error(err)
+			}
+			if conn, err := net.Dial("tcp4", strings.TrimPrefix(s.base, "http://")); err == nil {
+				conn.Close()
+				t.Error("still listening")
+			}
+		})
+	}
+}
+
+// A fetch that was given up does not count.
+func TestPartialFetch(t *testing.T) {
+	content := strings.Repeat("0123456789abcdef", 2<<20)
+	s := startService(t, "large", content)
+	resp := s.do(t, "GET", "/large", nil)
+	if _, err := io.ReadFull(resp.Body, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	s.running(t, "a partial fetch")
+	if got, _ := s.fetch(t, "/large"); got != content {
+		t.Errorf("got %d bytes, want the file's %d", len(got), len(content))
+	}
+	if err := s.ended(t); err != nil {
+		t.Error(err)
+	}
+}
+
+// A connection that a browser has opened and not used does not keep Serve.
+func TestIdleConnection(t *testing.T) {
+	s := startService(t, "out.json", "{}")
+	conn, err := net.Dial("tcp4", strings.TrimPrefix(s.base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	s.fetch(t, "/out.json")
+	begin := time.Now()
+	if err := s.ended(t); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > grace+2*time.Second {
+		t.Errorf("ended after %v", took)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	content := strings.Repeat("0123456789abcdef", 2<<20)
+	for _, c := range []struct {
+		name   string
+		before func(t *testing.T, s *service)
+	}{
+		{"idle", func(*testing.T, *service) {}},
+		{"amid a fetch", func(t *testing.T, s *service) { s.do(t, "GET", "/large", nil) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := startService(t, "large", content)
+			c.before(t, s)
+			s.cancel()
+			if err := s.ended(t); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v, want the cancellation", err)
+			}
+		})
+	}
+}
+
+func TestServeErrors(t *testing.T) {
+	dir := t.TempDir()
+	ln := listen(t)
+	if err := Serve(t.Context(), filepath.Join(dir, "none"), ln); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: got %v", err)
+	}
+	if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the listener is left open: %v", err)
+	}
+	if err := Serve(t.Context(), dir, listen(t)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("directory: got %v", err)
+	}
+	file := filepath.Join(dir, "out.json")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Serve(t.Context(), file, ln); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("closed listener: got %v", err)
+	}
+}
+
+func TestListen(t *testing.T) {
+	ln, err := Listen() // fails where the port is in use already, which serves the test as well
+	if err == nil {
+		defer ln.Close()
+		if got := ln.Addr().String(); got != Addr {
+			t.Errorf("listening at %s, want %s", got, Addr)
+		}
+	}
+	if _, err := Listen(); err == nil || !strings.Contains(err.Error(), "end the program that uses it") {
+		t.Errorf("port in use: got %v", err)
+	}
+}

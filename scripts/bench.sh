@@ -1,0 +1,46 @@
+#!/bin/sh
+# Converts and reports a large dump beside a bare decompression of it.
+# usage: bench.sh SGTRACE [DUMP]
+#
+# Without a dump, $SGTRACE_SHARED (or ../shared) is looked at, else one is
+# simulated. Prints wall time, CPU time, peak memory and MB/s of JSON.
+set -eu
+sgtrace=$1
+dump=${2:-${SGTRACE_SHARED:-../shared}/data/otel/d_big_tp2.jsonl.zst}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+if [ -e "$dump" ]; then
+	case $dump in
+	*.zst) zstd -qdc "$dump" >"$dir/otel.jsonl" ;;
+	*) cp "$dump" "$dir/otel.jsonl" ;;
+	esac
+else
+	"$sgtrace" demo --requests 6000 "$dir" 2>/dev/null
+fi
+bytes=$(wc -c <"$dir/otel.jsonl")
+echo "input: $bytes bytes of JSON"
+
+# measure NAME COMMAND...: the best of three runs.
+measure() {
+	name=$1
+	shift
+	for _ in 1 2 3; do
+		/usr/bin/time -a -o "$dir/times" -f '%e %U %S %M' "$@" >/dev/null 2>"$dir/err" || test $? -eq 3
+	done
+	sort -n "$dir/times" | head -1 | awk -v name="$name" -v bytes="$bytes" \
+		'{ printf "%-28s %6.2f s wall %6.2f s cpu %8.1f MB peak %7.0f MB/s\n", name, $1, $2 + $3, $4 / 1000, bytes / 1e6 / ($1 > 0 ? $1 : 0.01) }'
+	rm "$dir/times"
+}
+
+if command -v zstd >/dev/null; then
+	zstd -q "$dir/otel.jsonl" -o "$dir/otel.zst"
+	measure 'zstd -dc (bare)' zstd -qdc "$dir/otel.zst"
+fi
+measure 'cat (bare)' cat "$dir/otel.jsonl"
+measure 'report' "$sgtrace" report "$dir/otel.jsonl"
+measure 'report --by-rank' "$sgtrace" report --by-rank "$dir/otel.jsonl"
+measure 'convert, both views' "$sgtrace" convert otel2perfetto "$dir/otel.jsonl" -o "$dir/out.pftrace"
+measure 'convert, thread view' "$sgtrace" convert otel2perfetto --view thread "$dir/otel.jsonl" -o "$dir/out.pftrace"
+measure 'convert, .pftrace.gz' "$sgtrace" convert otel2perfetto "$dir/otel.jsonl" -o "$dir/out.pftrace.gz"
+measure 'convert, Chrome JSON' "$sgtrace" convert otel2perfetto "$dir/otel.jsonl" -o "$dir/out.json"

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Writes a small simulated incident into a folder, converts and reports it.
+# usage: demo.sh SGTRACE DIR
+set -eu
+sgtrace=$1
+dir=$2
+
+say() { printf '\n$ %s\n' "$*"; }
+run() { say "$@"; "$@"; }
+
+run "$sgtrace" demo "$dir"
+run "$sgtrace" inspect "$dir/otel.jsonl"
+run "$sgtrace" report "$dir/otel.jsonl"
+run "$sgtrace" report --by-rank --stage decode_loop "$dir/otel.jsonl"
+run "$sgtrace" requests --sort -e2e --limit 10 "$dir/otel.jsonl"
+run "$sgtrace" convert otel2perfetto "$dir/otel.jsonl" -o "$dir/demo.pftrace"
+run "$sgtrace" convert otel2perfetto "$dir/otel.jsonl" --slowest 10:ttft -o "$dir/slowest.json.gz"
+
+cat <<EOF
+
+Results are in $dir/:
+  otel.jsonl       the dump, as SGLang's tracing writes it through an OpenTelemetry Collector
+  truth.json       what was planted: the slow rank, the clocks, the overload, the slow requests
+  demo.pftrace     every request, by process and by request: '$sgtrace open $dir/demo.pftrace'
+  slowest.json.gz  the ten slowest to the first token, as Chrome JSON
+EOF
