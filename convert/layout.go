@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -48,7 +49,7 @@ type layout struct {
 	set      *request.Set
 	edges    []edge
 	counters []procCounters    // by proc
-	subject  []trace.SubjectID // of each request
+	subject  []trace.SubjectID // of each part
 	labels   []procLabel       // of the procs' tracks in the request view, made when first needed
 	scratch  trace.ArgList
 	cats     [request.Unselected + 1]trace.Sym
@@ -109,22 +110,38 @@ func (l *layout) describe() {
 	l.Attribute("sgtrace.spans", fmt.Sprint(l.set.Dump.Len()))
 }
 
-// addSubjects makes every request the subject of its slices.
+// addSubjects makes every part of a request the subject of its slices. All parts
+// of a request have one colour; each has the rid that its server gave it.
 func (l *layout) addSubjects() {
 	rid, full, room := l.Intern("rid"), l.Intern("request"), l.Intern("bootstrap_room")
-	l.subject = make([]trace.SubjectID, len(l.set.Requests))
+	l.subject = make([]trace.SubjectID, len(l.set.Parts))
 	for r := range l.set.Requests {
 		req := &l.set.Requests[r]
-		answer := &l.set.Parts[l.set.Answering(req)]
-		l.scratch = l.scratch[:0].String(rid, cmp.Or(answer.RID, req.RID))
-		if req.RID != answer.RID {
-			l.scratch = l.scratch.String(full, req.RID)
+		id := l.Intern(l.uniqueID(req))
+		for _, p := range req.Parts {
+			part := &l.set.Parts[p]
+			l.scratch = l.scratch[:0].String(rid, cmp.Or(part.RID, req.RID))
+			if req.RID != part.RID {
+				l.scratch = l.scratch.String(full, req.RID)
+			}
+			if req.Room != "" {
+				l.scratch = l.scratch.String(room, req.Room)
+			}
+			l.subject[p] = l.Subject(trace.Subject{ID: id, Args: l.Args().Put(l.scratch)})
 		}
-		if req.Room != "" {
-			l.scratch = l.scratch.String(room, req.Room)
-		}
-		l.subject[r] = l.Subject(trace.Subject{ID: l.Intern(l.uniqueID(req)), Args: l.Args().Put(l.scratch)})
 	}
+}
+
+// about returns the subject of span i: the part it belongs to, for a gateway's
+// span that of the answering server.
+func (l *layout) about(i int) trace.SubjectID {
+	if p := l.set.PartOf(i); p != request.None {
+		return l.subject[p]
+	}
+	if r := l.set.RequestOf(i); r != request.None {
+		return l.subject[l.set.Answering(&l.set.Requests[r])]
+	}
+	return 0
 }
 
 // uniqueID is what colours a request: its id, told apart from those that
@@ -247,11 +264,11 @@ func pack(units []unit) (lanes [][]unit) {
 type drawing struct {
 	*layout
 	isTop []bool
-	slice []trace.SliceID // of each span
-	name  func(i int) trace.Sym
+	slice []trace.SliceID                              // of each span
+	name  func(i int, kind request.SpanKind) trace.Sym // of request and thread spans
 }
 
-func (l *layout) newDrawing(isTop []bool, name func(i int) trace.Sym) *drawing {
+func (l *layout) newDrawing(isTop []bool, name func(i int, kind request.SpanKind) trace.Sym) *drawing {
 	return &drawing{layout: l, isTop: isTop, slice: make([]trace.SliceID, l.set.Dump.Len()), name: name}
 }
 
@@ -263,21 +280,24 @@ type procLabel struct {
 // draw draws units on the given track.
 func (d *drawing) draw(units []unit, track trace.TrackID) {
 	for _, u := range units {
-		d.drawSpan(int(u.span), 0, track)
+		d.drawSpan(int(u.span), 0, track, d.about(int(u.span)))
 	}
 }
 
-func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID) {
+// drawSpan draws span i, which is about the given subject, inside of the slice
+// parent, and everything that nests in it.
+func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, about trace.SubjectID) {
 	s := d.set.Dump.Span(i)
-	about := trace.SubjectID(0)
-	if r := d.set.RequestOf(i); r != request.None {
-		about = d.subject[r]
+	kind := d.set.Kind(i)
+	slice := trace.Slice{Time: s.Start, Dur: s.Dur(), Track: track, Name: s.Name, Cat: d.category(s, kind), Args: s.Args}
+	if kind == request.Root || kind == request.ThreadSpan {
+		slice.Name = d.name(i, kind)
+		about = d.about(i) // an envelope holds several parts
 	}
-	slice := trace.Slice{Time: s.Start, Dur: s.Dur(), Track: track, Name: d.name(i), Cat: d.category(i), Args: s.Args}
-	if d.set.Kind(i) == request.Root {
+	if kind == request.Root {
 		slice.Args = d.rootArgs(i)
 	}
-	if s.Dur() < 0 {
+	if slice.Dur < 0 {
 		d.SetPos(d.set.Dump.Pos(i))
 	}
 	var id trace.SliceID
@@ -290,12 +310,13 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID) {
 	for e := range d.set.Dump.Events(i) {
 		d.Instant(trace.Instant{Time: e.Time, Track: track, Name: e.Name, Args: e.Args})
 	}
-	if d.set.Kind(i) == request.ThreadSpan {
+	if kind == request.ThreadSpan {
 		d.drawEnd(i, track)
 	}
+	proc := d.set.ProcOf(i)
 	d.below(i, func(c int) {
-		if !d.isTop[c] && d.set.ProcOf(c) == d.set.ProcOf(i) {
-			d.drawSpan(c, id, track)
+		if !d.isTop[c] && d.set.ProcOf(c) == proc {
+			d.drawSpan(c, id, track, about)
 		}
 	})
 }
@@ -327,14 +348,11 @@ func (d *drawing) drawEnd(i int, track trace.TrackID) {
 }
 
 // category of a stage is its phase, of other spans their kind.
-func (l *layout) category(i int) trace.Sym {
-	if l.set.Kind(i) != request.Stage {
-		return l.cats[l.set.Kind(i)]
+func (l *layout) category(s *otlpjson.Span, kind request.SpanKind) trace.Sym {
+	if kind == request.Stage && l.phases[s.Name] != 0 {
+		return l.phases[s.Name]
 	}
-	if phase := l.phases[l.set.Dump.Span(i).Name]; phase != 0 {
-		return phase
-	}
-	return l.cats[request.Stage]
+	return l.cats[kind]
 }
 
 // eachGroup calls f for the units of each group, numbered from 0; the order
@@ -376,8 +394,14 @@ func eachGroup(units []unit, group func(u *unit) int32, f func(units []unit)) {
 func byProc(u *unit) int32    { return u.proc }
 func byRequest(u *unit) int32 { return u.request }
 
-// shorten returns the first eight characters of an id.
-func shorten(id string) string { return id[:min(8, len(id))] }
+// shorten returns the first eight characters of an id; of one that was made from
+// a trace id, the last eight, since SGLang's own begin with zeros.
+func shorten(id string) string {
+	if hex, ok := strings.CutPrefix(id, "trace:"); ok {
+		return "trace " + hex[max(0, len(hex)-8):]
+	}
+	return id[:min(8, len(id))]
+}
 
 // procName is how a proc is called on its track: label, rank, pid.
 func procName(p *request.Proc) string {

@@ -168,7 +168,7 @@ func TestArrowsFollowTheRequest(t *testing.T) {
 	for _, f := range model.Flows {
 		from, to := model.Slices[f.From], model.Slices[f.To]
 		names[model.Syms.Name(f.Name)]++
-		if model.About[f.From] != model.About[f.To] {
+		if model.Subjects[model.About[f.From]].ID != model.Subjects[model.About[f.To]].ID {
 			t.Errorf("arrow %q joins two requests", model.Syms.Name(f.Name))
 		}
 		if to.Time < from.Time-slack {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -30,6 +31,9 @@ var outputs = []struct {
 	{".json.gz", chrometrace.Write, true},
 }
 
+// ErrOutputName says that the output cannot have this name.
+var ErrOutputName = errors.New("not a name for the output:")
+
 // An Output is a file that appears whole or not at all: it is written beside
 // its final name and renamed at the end.
 type Output struct {
@@ -37,6 +41,9 @@ type Output struct {
 	write func(w io.Writer, t *trace.Trace) error
 	gzip  bool
 	file  *os.File
+
+	mu   sync.Mutex // guards done
+	done bool       // renamed or removed
 }
 
 // Create prepares the output of the given name, before the long work, so that
@@ -49,11 +56,11 @@ func Create(name string, inputs []string) (*Output, error) {
 		}
 	}
 	if o.write == nil {
-		return nil, fmt.Errorf("output %s: the name must end in .pftrace, .pftrace.gz, .json or .json.gz", name)
+		return nil, fmt.Errorf("%w %s: it must end in .pftrace, .pftrace.gz, .json or .json.gz", ErrOutputName, name)
 	}
 	for _, in := range inputs {
 		if same(in, name) {
-			return nil, fmt.Errorf("output %s is also an input; choose another name", name)
+			return nil, fmt.Errorf("%w %s: it is also an input", ErrOutputName, name)
 		}
 	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
@@ -83,11 +90,16 @@ func (o *Output) Write(t *trace.Trace) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	// CreateTemp makes files private; the result is as readable as any other.
-	if err := errors.Join(o.file.Chmod(0o644), o.file.Close(), os.Rename(o.file.Name(), o.name)); err != nil {
+	if err := errors.Join(o.file.Chmod(0o644), o.file.Close()); err != nil {
 		return 0, fmt.Errorf("writing %s: %w", o.name, err)
 	}
-	o.file = nil
+	if err := os.Rename(o.file.Name(), o.name); err != nil {
+		return 0, fmt.Errorf("writing %s: %w", o.name, err)
+	}
+	o.done = true
 	return info.Size(), nil
 }
 
@@ -115,10 +127,14 @@ func (o *Output) writeAll(t *trace.Trace) error {
 	return errors.Join(err, <-done)
 }
 
-// Abandon removes what was written so far. It does nothing after Write.
+// Abandon removes what was written so far. It does nothing after Write, and may
+// be called at any time from any goroutine.
 func (o *Output) Abandon() {
-	if o.file != nil {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.done {
 		o.file.Close()
 		os.Remove(o.file.Name())
+		o.done = true
 	}
 }

@@ -113,20 +113,17 @@ func (d *drawing) requestTrack(r int, root trace.TrackID) trace.TrackID {
 
 // requestViewName names slices for the request view: a thread span says where
 // it ran, since its row is inside the request.
-func (l *layout) requestViewName() func(i int) trace.Sym {
+func (l *layout) requestViewName() func(i int, kind request.SpanKind) trace.Sym {
 	procs := make([]trace.Sym, len(l.set.Procs))
-	return func(i int) trace.Sym {
-		switch l.set.Kind(i) {
-		case request.ThreadSpan:
-			p := l.set.ProcOf(i)
-			if procs[p] == 0 {
-				procs[p] = l.Intern(procName(&l.set.Procs[p]))
-			}
-			return procs[p]
-		case request.Root:
+	return func(i int, kind request.SpanKind) trace.Sym {
+		if kind == request.Root {
 			return l.Intern(trimName(l.set.Name(i)))
 		}
-		return l.set.Dump.Span(i).Name
+		p := l.set.ProcOf(i)
+		if procs[p] == 0 {
+			procs[p] = l.Intern(procName(&l.set.Procs[p]))
+		}
+		return procs[p]
 	}
 }
 

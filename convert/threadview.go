@@ -38,14 +38,14 @@ func (d *drawing) hostTracks(root trace.TrackID) []trace.TrackID {
 	byHost := map[string]trace.TrackID{}
 	for p := range d.set.Procs {
 		proc := &d.set.Procs[p]
-		name := "host " + proc.ShortHost()
+		name, desc := "host "+proc.ShortHost(), "host id "+proc.Host
 		if proc.Host == "" {
-			name = "service " + proc.Service
+			name, desc = "service "+proc.Service, "the spans do not tell the host"
 		}
 		track, ok := byHost[proc.Host+"\x00"+name]
 		if !ok {
 			track = d.Track(trace.Track{Parent: root, Kind: trace.KindHost, Name: d.Intern(name), Host: d.Intern(proc.Host),
-				Order: int32(len(byHost)), Rank: trace.NoRank, Desc: d.Intern("host id " + proc.Host)})
+				Order: int32(len(byHost)), Rank: trace.NoRank, Desc: d.Intern(desc)})
 			byHost[proc.Host+"\x00"+name] = track
 		}
 		tracks[p] = track
@@ -68,12 +68,9 @@ func (d *drawing) procTrack(p int, host trace.TrackID) trace.TrackID {
 
 // threadViewName names slices for the thread view: a thread span says which
 // request it serves, since its row already says which thread it is.
-func (l *layout) threadViewName() func(i int) trace.Sym {
+func (l *layout) threadViewName() func(i int, kind request.SpanKind) trace.Sym {
 	parts := make([]trace.Sym, len(l.set.Parts))
-	return func(i int) trace.Sym {
-		if l.set.Kind(i) != request.ThreadSpan && l.set.Kind(i) != request.Root {
-			return l.set.Dump.Span(i).Name
-		}
+	return func(i int, _ request.SpanKind) trace.Sym {
 		p := l.set.PartOf(i)
 		if parts[p] == 0 {
 			parts[p] = l.Intern(l.partName(p))

@@ -5,32 +5,35 @@ import (
 	"io"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A cursor walks a piece of input that is either complete in memory (src is
 // nil) or continues in src. buf[pos:] is what was not consumed yet; everything
 // before pos may be thrown away by fill.
 type cursor struct {
+	limits
 	buf   []byte
 	pos   int
 	src   io.Reader
 	err   error // that src ended with, io.EOF included
 	start int   // where the record or token that is being read begins
-	base  int64 // offset in the input of buf[0]
+	file  string
+	base  int64 // offset of buf[0] in the input, or in what the frame holds
 	line  int64 // 1-based line of buf[counted]
 	// counted is how far newlines were counted; it only grows within a buffer.
 	counted int
+	// framed: buf is unpacked from the frame at this offset, which then stands
+	// for every position, as those in the contents would help nobody.
+	framed  bool
+	frameAt int64
 }
-
-// maxRecord bounds the bytes that one span, or one token outside of spans, may
-// take: a record that is longer is damage, and is skipped.
-const maxRecord = 64 << 20
 
 // fill reads more input behind buf[pos:], growing the buffer when the pending
 // bytes leave no room. It returns false when there is no more, or when the
-// pending record is longer than maxRecord.
+// pending record is too long.
 func (c *cursor) fill() bool {
-	if c.src == nil || c.err != nil || len(c.buf)-c.pos > maxRecord {
+	if c.src == nil || c.err != nil || c.tooLong() {
 		return false
 	}
 	c.countLines(c.pos)
@@ -39,20 +42,22 @@ func (c *cursor) fill() bool {
 	c.start = max(0, c.start-c.pos)
 	c.buf, c.pos, c.counted = c.buf[:n], 0, 0
 	if n > cap(c.buf)/2 {
-		bigger := make([]byte, n, max(2*cap(c.buf), blockSize))
+		bigger := make([]byte, n, max(2*cap(c.buf), c.block))
 		copy(bigger, c.buf)
 		c.buf = bigger
 	}
+	// A full buffer bounds how often a record is scanned again, even if src
+	// gives a byte at a time.
 	for c.err == nil && len(c.buf) < cap(c.buf) {
 		var m int
 		m, c.err = c.src.Read(c.buf[len(c.buf):cap(c.buf)])
 		c.buf = c.buf[:len(c.buf)+m]
-		if m > 0 {
-			return true
-		}
 	}
-	return false
+	return len(c.buf) > n
 }
+
+// tooLong tells whether the pending record is longer than any real one.
+func (c *cursor) tooLong() bool { return len(c.buf)-c.pos > c.record }
 
 // countLines moves the line counter up to buf[to].
 func (c *cursor) countLines(to int) {
@@ -60,6 +65,16 @@ func (c *cursor) countLines(to int) {
 		c.line += int64(bytes.Count(c.buf[c.counted:to], []byte{'\n'}))
 		c.counted = to
 	}
+}
+
+// at returns the position of buf[i]; no position before it can be asked for
+// afterwards.
+func (c *cursor) at(i int) trace.Pos {
+	if c.framed {
+		return trace.Pos{File: c.file, Offset: c.frameAt}
+	}
+	c.countLines(i)
+	return trace.Pos{File: c.file, Line: c.line, Offset: c.base + int64(i)}
 }
 
 // peek returns the next byte that is not white space; ok is false at the end.
@@ -77,41 +92,21 @@ func (c *cursor) peek() (b byte, ok bool) {
 
 // retry runs scan, which looks at buf from pos on and answers where the token
 // ends, until the token is complete in the buffer; then it moves behind it.
+// With an error it moves to where that was noticed.
 func (c *cursor) retry(scan func() (next int, err error)) error {
 	for {
 		next, err := scan()
-		if err == nil {
-			c.pos = next
-			return nil
-		}
 		if err != jsonscan.ErrShort || !c.fill() {
+			c.pos = next
 			return err
 		}
 	}
 }
 
-// key scans `"name" :` and returns the name; it is valid until the next call.
-func (c *cursor) key() (name []byte, err error) {
-	err = c.retry(func() (int, error) {
-		raw, _, next, err := jsonscan.String(c.buf, c.pos)
-		if err != nil {
-			return 0, err
-		}
-		next = jsonscan.Space(c.buf, next)
-		if next >= len(c.buf) {
-			return 0, jsonscan.ErrShort
-		}
-		if c.buf[next] != ':' {
-			return 0, jsonscan.ErrSyntax
-		}
-		name = raw
-		return next + 1, nil
-	})
-	return name, err
-}
-
 // skipValue moves behind the next value, which may be longer than any buffer.
-func (c *cursor) skipValue() error {
+// If a record of the level deepest or above seems to be inside, the value was
+// cut off, and skipValue stops at the record.
+func (c *cursor) skipValue(deepest level) error {
 	b, ok := c.peek()
 	if !ok {
 		return jsonscan.ErrShort
@@ -119,13 +114,22 @@ func (c *cursor) skipValue() error {
 	if b != '{' && b != '[' {
 		return c.retry(func() (int, error) { return jsonscan.Value(c.buf, c.pos) })
 	}
-	var skip jsonscan.Skipper
+	var skipper jsonscan.Skipper
 	for {
-		n, done, err := skip.Skip(c.buf[c.pos:])
-		c.pos += n
-		if done || err != nil {
+		rest := c.buf[c.pos:]
+		ahead := skipper
+		end, done, err := ahead.Skip(rest)
+		n, _, found := nextRecord(rest[:end], deepest, done)
+		switch {
+		case found:
+			c.pos += n
+			return errBegins
+		case done || err != nil:
+			c.pos += end
 			return err
 		}
+		skipper.Skip(rest[:n])
+		c.pos += n
 		if !c.fill() {
 			return jsonscan.ErrShort
 		}

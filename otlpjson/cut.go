@@ -1,27 +1,35 @@
 package otlpjson
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"sync"
 )
 
-const (
-	// blockSize is how much input makes a piece: enough that the cost of
-	// handing it over vanishes, little enough to stay in the cache.
-	blockSize = 1 << 20
-	// maxPiece is how long a document may be before it is streamed through one
+// limits are the sizes that bound memory. No result may depend on them, which
+// tests prove with very small ones; only a record that is longer than record
+// is lost.
+type limits struct {
+	// block is how much input makes a piece: enough that the cost of handing
+	// it over vanishes, little enough to stay in the cache.
+	block int
+	// piece is how long a document may be before it is streamed through one
 	// parser instead of being handed over whole.
-	maxPiece = 8 * blockSize
-)
+	piece int
+	// record bounds the bytes that one span, or one token outside of spans,
+	// may take: a record that is longer is damage, and is skipped.
+	record int
+}
+
+var usual = limits{block: 1 << 20, piece: 8 << 20, record: 64 << 20}
 
 // A piece is a part of an input that one parser handles by itself.
 type piece struct {
 	data   []byte
 	rest   io.Reader   // continues data; nil if data is all
 	kind   framing     // how data is encoded
-	offset int64       // of data in the decompressed input
+	cut    bool        // data is a frame whose end is missing
+	offset int64       // of data, or its frame, in the decompressed input
 	line   int64       // of data's first byte, 1-based
 	done   chan *batch // the parsed batches, in order; closed at the end
 }
@@ -45,61 +53,68 @@ func (s *source) Read(p []byte) (int, error) {
 // A cutter cuts an input into pieces. Every piece goes to order, where the
 // collector waits for its batches, and to work, where a parser takes it.
 type cutter struct {
-	in     *bufio.Reader
+	limits
+	in     io.Reader
 	work   chan<- *piece
 	order  chan<- *piece
-	offset int64 // bytes cut off so far
-	line   int64
+	blocks *blocks
 }
 
 func (c *cutter) send(p *piece) {
-	p.offset, p.line, p.done = c.offset, c.line, make(chan *batch, 1)
-	c.offset += int64(len(p.data))
+	p.done = make(chan *batch, 1)
 	c.order <- p // bounds how far the cutter runs ahead
 	c.work <- p
 }
 
-var blocks = sync.Pool{New: func() any {
-	b := make([]byte, 0, blockSize+blockSize/8)
-	return &b
-}}
+// blocks keeps buffers of about one block for reuse.
+type blocks struct {
+	size int
+	pool sync.Pool
+}
 
-func newBlock() []byte { return (*blocks.Get().(*[]byte))[:0] }
+func (b *blocks) get() []byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return (*p)[:0]
+	}
+	return make([]byte, 0, b.size+b.size/8)
+}
 
-// recycle gives the piece's memory back, unless it is of an unusual size.
-func (p *piece) recycle() {
-	if p.kind == notFramed && cap(p.data) <= 2*blockSize {
-		blocks.Put(&p.data)
+// put takes a buffer back, unless it is of an unusual size.
+func (b *blocks) put(buf []byte) {
+	if cap(buf) >= b.size && cap(buf) <= 2*b.size {
+		b.pool.Put(&buf)
 	}
 }
 
 // cutDocuments cuts JSON at newlines between documents. What has no such place
-// within maxPiece is left to one parser that reads on by itself.
+// for too long is left to one parser that reads on by itself.
 func (c *cutter) cutDocuments() {
-	c.line = 1
-	data := newBlock()
+	p := &piece{line: 1}
+	data := c.blocks.get()
 	for {
 		n, err := io.ReadFull(c.in, data[len(data):cap(data)])
 		data = data[:len(data)+n]
 		if err != nil {
-			c.send(&piece{data: data})
+			p.data = data
+			c.send(p)
 			return
 		}
 		cut := lastCut(data)
 		switch {
 		case cut > 0:
-			next := append(newBlock(), data[cut:]...)
-			lines := int64(bytes.Count(data[:cut], []byte{'\n'}))
-			c.send(&piece{data: data[:cut]})
-			c.line += lines
-			data = next
+			next := &piece{offset: p.offset + int64(cut), line: p.line + int64(bytes.Count(data[:cut], []byte{'\n'}))}
+			rest := append(c.blocks.get(), data[cut:]...)
+			p.data = data[:cut]
+			c.send(p)
+			p, data = next, rest
 			if len(data) == cap(data) {
 				data = append(data, 0)[:len(data)]
 			}
-		case len(data) < maxPiece:
+		case len(data) < c.piece:
 			data = append(make([]byte, 0, 2*cap(data)), data...)
 		default:
-			c.send(&piece{data: data, rest: c.in})
+			p.data, p.rest = data, c.in
+			c.send(p)
 			return
 		}
 	}
@@ -107,8 +122,10 @@ func (c *cutter) cutDocuments() {
 
 // lastCut returns the last position in data where one document has ended and
 // another begins on a new line: behind a newline that stands between a closing
-// and an opening brace. Inside a document JSON always has a comma there, and
-// strings hold no bare newlines. 0 is none.
+// brace and a document. 0 is none.
+//
+// A parser that meets such a place starts afresh there, whatever it was in, so
+// cutting changes nothing.
 func lastCut(data []byte) int {
 	for end := len(data); ; {
 		nl := bytes.LastIndexByte(data[:end], '\n')
@@ -116,9 +133,11 @@ func lastCut(data []byte) int {
 			return 0
 		}
 		before := bytes.TrimRight(data[:nl], " \t\r\n")
-		after := bytes.TrimLeft(data[nl:], " \t\r\n")
-		if len(before) > 0 && before[len(before)-1] == '}' && len(after) > 0 && after[0] == '{' {
-			return nl + 1
+		after := nl + len(data[nl:]) - len(bytes.TrimLeft(data[nl:], " \t\r\n"))
+		if len(before) > 0 && before[len(before)-1] == '}' && after < len(data) && data[after] == '{' {
+			if l, ok, _ := recordAt(data, after); ok && l == atTop {
+				return nl + 1
+			}
 		}
 		end = len(before)
 	}

@@ -2,7 +2,7 @@ package otlpjson
 
 import (
 	"bytes"
-	"fmt"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/trace"
@@ -23,10 +23,12 @@ const (
 	endOfPiece      level = 0xff // input is used up
 )
 
-// containers names the lists that lead from one level to the next. The second
-// name of each is how older or other producers spell it: protobuf field names,
+func (l level) isList() bool { return l%2 == 0 }
+
+// lists names the lists that lead from one level to the next. The second name
+// of each is how older or other producers spell it: protobuf field names,
 // Tempo's "batches", OTLP before 0.15.
-var containers = []struct {
+var lists = []struct {
 	from level
 	key  string
 	to   level
@@ -50,13 +52,14 @@ var otherSignals = []string{
 type parser struct {
 	cursor
 	*recorder
-	file  string
 	level level
+	step  step
 	// origins of the open ResourceSpans and ScopeSpans in out.origins; the
 	// producer may write the resource or the scope behind the spans.
 	resourceOrigins int // first origin of the open ResourceSpans
 	resource        int // 1-based index into out.resources; 0 is not seen yet
 	isOther         bool
+	cut             bool   // the input is a frame whose end is missing
 	flush           func() // hands out over and replaces it; nil keeps one batch
 }
 
@@ -64,17 +67,17 @@ type parser struct {
 func (p *parser) run() {
 	for p.level = atTop; p.level != endOfPiece; {
 		p.start = p.pos
-		if err := p.step(); err == jsonscan.ErrShort && len(p.buf)-p.start <= maxRecord {
-			p.truncated()
-			return
-		} else if err != nil {
+		p.step = step{at: p.at(p.pos), after: p.at(p.pos)}
+		if err := p.next(); err != nil {
 			p.resync(err)
 		}
 	}
+	p.reportFrame()
 }
 
-// step consumes one bracket, comma, key or span.
-func (p *parser) step() error {
+// next consumes one bracket, comma, key or span. With an error, pos is where
+// that was noticed.
+func (p *parser) next() error {
 	b, ok := p.peek()
 	if !ok {
 		if p.level != atTop {
@@ -84,48 +87,78 @@ func (p *parser) step() error {
 		return nil
 	}
 	p.start = p.pos
+	p.step.first, p.step.at = b, p.at(p.pos)
 	switch {
 	case b == ',':
 		p.pos++
 		return nil
+	case b == '{' && p.level == inSpans:
+		return p.span()
+	case b == '{' && p.level.isList():
+		return p.open()
 	case p.level == atTop:
-		return p.stepTop(b)
-	case p.level == inResourceSpans || p.level == inScopeSpans || p.level == inSpans:
-		return p.stepArray(b)
-	case b == '}':
-		return p.closeObject()
+		return p.between(b)
+	case b == ']' && p.level.isList(), b == '}' && !p.level.isList():
+		p.pos++
+		p.level--
+		if p.level == inResourceSpans && p.flush != nil && len(p.out.spans) >= flushSpans {
+			p.flush()
+		}
+		return nil
+	case p.level.isList():
+		return jsonscan.ErrSyntax
 	default:
 		return p.stepKey()
 	}
 }
 
-func (p *parser) stepTop(b byte) error {
+// bom is the UTF-8 byte order mark, which some Windows tools put in front.
+var bom = []byte("\xef\xbb\xbf")
+
+// between consumes what may stand between documents: the brackets of an array
+// of documents, and a byte order mark, in front or where files were joined.
+func (p *parser) between(b byte) error {
 	switch b {
-	case '{':
-		p.pos++
-		p.level = inDocument
-		p.isOther = false
-		return nil
 	case '[', ']':
 		p.pos++
 		return nil
+	case bom[0]:
+		return p.retry(func() (int, error) {
+			switch rest := p.buf[p.pos:]; {
+			case bytes.HasPrefix(rest, bom):
+				return p.pos + len(bom), nil
+			case bytes.HasPrefix(bom, rest):
+				return p.pos, jsonscan.ErrShort
+			}
+			return p.pos, jsonscan.ErrSyntax
+		})
 	}
 	return jsonscan.ErrSyntax
 }
 
-func (p *parser) stepArray(b byte) error {
+// open enters the object at pos, a record of the list that the parser is in.
+func (p *parser) open() error {
+	kind := p.level
+	err := p.retry(func() (int, error) {
+		l, ok, err := recordAt(p.buf, p.pos)
+		if ok {
+			kind = l
+		}
+		return p.pos, err
+	})
 	switch {
-	case b == ']':
-		p.pos++
-		p.level--
-		return nil
-	case b != '{':
-		return jsonscan.ErrSyntax
-	case p.level == inSpans:
-		return p.span()
-	case p.level == inResourceSpans:
+	case err != nil:
+		return err
+	case kind != p.level && p.level == atTop:
+		return errHeadless
+	case kind != p.level:
+		return errBegins
+	case kind == atTop:
+		p.isOther = false
+		p.out.documents++
+	case kind == inResourceSpans:
 		p.resource, p.resourceOrigins = 0, len(p.out.origins)
-	case p.level == inScopeSpans:
+	case kind == inScopeSpans:
 		p.out.origins = append(p.out.origins, batchOrigin{resource: p.resource})
 	}
 	p.pos++
@@ -133,40 +166,19 @@ func (p *parser) stepArray(b byte) error {
 	return nil
 }
 
-func (p *parser) closeObject() error {
-	p.pos++
-	p.level--
-	switch p.level {
-	case atTop:
-		if p.isOther {
-			p.out.other++
-		} else {
-			p.out.documents++
-		}
-	case inResourceSpans:
-		if p.flush != nil && len(p.out.spans) >= flushSpans {
-			p.flush()
-		}
-	}
-	return nil
-}
-
 // stepKey reads one key of an object level and enters or skips its value.
 func (p *parser) stepKey() error {
-	key, err := p.key()
+	var key []byte
+	err := p.retry(func() (next int, err error) {
+		key, next, err = nextKey(p.buf, p.pos)
+		return next, err
+	})
 	if err != nil {
 		return err
 	}
-	for i := range containers {
-		c := &containers[i]
-		if string(key) == c.key && c.from <= p.level {
-			p.leave(c.from)
-			if b, ok := p.peek(); ok && b == '[' {
-				p.pos++
-				p.level = c.to
-				return nil
-			}
-			return p.skipValue() // null
+	for i := range lists {
+		if l := &lists[i]; l.from == p.level && l.key == string(key) {
+			return p.enterList(l.to)
 		}
 	}
 	switch {
@@ -174,164 +186,78 @@ func (p *parser) stepKey() error {
 		return p.retry(p.parseResource)
 	case p.level == inScopeSpan && (string(key) == "scope" || string(key) == "instrumentationLibrary"):
 		return p.retry(p.parseScope)
-	case p.level == inDocument:
-		for _, other := range otherSignals {
-			p.isOther = p.isOther || string(key) == other
+	case p.level == inDocument && slices.Contains(otherSignals, string(key)):
+		if !p.isOther {
+			p.isOther = true
+			p.out.documents--
+			p.out.other++
 		}
+		return p.skipValue(atTop)
 	}
-	return p.skipValue()
+	if err := p.foreign(key); err != nil {
+		return err
+	}
+	p.settle(p.step.at)
+	return p.skipValue(inSpans)
 }
 
-// leave returns to the level l. If that is not the current one, the document
-// was cut off and another one follows it.
-func (p *parser) leave(l level) {
-	if l == p.level {
-		return
+// enterList enters the list at pos, which leads to the given level.
+func (p *parser) enterList(to level) error {
+	null := false
+	err := p.retry(func() (next int, err error) {
+		next, null, err = enter(p.buf, p.pos, '[')
+		return next, err
+	})
+	if err == nil && !null {
+		p.level = to
 	}
-	p.countLines(p.start)
-	p.diag(trace.DataLoss, "otlp-truncated", trace.Pos{File: p.file, Line: p.line, Offset: p.base + int64(p.start)},
-		"another record begins here before the one around it has ended; both are used")
-	p.level = l
+	return err
 }
 
 // parseResource reads the resource object at pos; see cursor.retry.
 func (p *parser) parseResource() (next int, err error) {
-	i := jsonscan.Space(p.buf, p.pos)
-	var r batchResource
-	next, err = fields(p.buf, i, func(key []byte, at int) (int, error) {
-		if string(key) != "attributes" {
-			return jsonscan.Value(p.buf, at)
+	p.notes = notes{}
+	var list trace.ArgList
+	i, null, err := enter(p.buf, p.pos, '{')
+	for !null && err == nil {
+		var key []byte
+		if key, i, err = nextKey(p.buf, i); err != nil || key == nil {
+			break
 		}
-		at, err := p.attributes(p.buf, at, &r.args)
-		return at, err
-	})
-	if err != nil {
-		return 0, err
+		if string(key) == "attributes" {
+			i, err = p.attributes(p.buf, i, &list)
+		} else {
+			i, err = p.pass(key, p.buf, i)
+		}
 	}
-	p.resource = p.addResource(r.args)
+	if err != nil {
+		return i, err
+	}
+	p.resource = p.addResource(list)
 	for o := p.resourceOrigins; o < len(p.out.origins); o++ {
 		p.out.origins[o].resource = p.resource
 	}
-	return next, nil
+	p.settle(p.step.at)
+	return i, nil
 }
 
 // parseScope reads the scope object at pos; see cursor.retry.
 func (p *parser) parseScope() (next int, err error) {
-	i := jsonscan.Space(p.buf, p.pos)
-	return fields(p.buf, i, func(key []byte, at int) (int, error) {
-		if string(key) != "name" {
-			return jsonscan.Value(p.buf, at)
+	p.notes = notes{}
+	i, null, err := enter(p.buf, p.pos, '{')
+	for !null && err == nil {
+		var key, name []byte
+		if key, i, err = nextKey(p.buf, i); err != nil || key == nil {
+			break
 		}
-		name, at, err := p.text(p.buf, at)
-		if err == nil {
+		if string(key) != "name" {
+			i, err = p.pass(key, p.buf, i)
+		} else if name, i, err = p.text(p.buf, i); err == nil {
 			p.out.origins[len(p.out.origins)-1].scope = p.cache.Intern(name)
 		}
-		return at, err
-	})
-}
-
-// span reads the span at pos.
-func (p *parser) span() error {
-	undo := p.out.mark()
-	p.countLines(p.pos)
-	line := p.line
-	var s Span
-	err := p.retry(func() (int, error) {
-		p.out.undo(undo)
-		s = Span{Line: uint32(line), Origin: OriginID(len(p.out.origins))}
-		return p.parseSpan(p.buf, p.pos, &s)
-	})
-	if err != nil {
-		p.out.undo(undo)
-		return err
 	}
-	p.out.spans = append(p.out.spans, s)
-	return nil
-}
-
-// anchors are beginnings from which reading can go on after damage, with the
-// level that they are found at.
-var anchors = []struct {
-	key   string
-	level level
-}{
-	{`"resourceSpans"`, atTop},
-	{`"resource"`, inResourceSpans},
-	{`"traceId"`, inSpans},
-}
-
-// resync reports err and moves to the next object that begins with an anchor.
-// It looks from the broken record on, not from the broken byte, since a string
-// without its closing quote swallows what follows.
-func (p *parser) resync(err error) {
-	p.countLines(p.start)
-	from := p.base + int64(p.start)
-	pos := trace.Pos{File: p.file, Line: p.line, Offset: from}
-	failed := p.level
-	p.pos = p.start
-	for p.level = endOfPiece; ; {
-		n, level, found := nextAnchor(p.buf[p.pos:])
-		p.pos += n
-		if found && p.base+int64(p.pos) == from && level == failed {
-			p.pos++ // this is the one that failed
-			continue
-		}
-		if found {
-			p.enter(level, failed)
-			break
-		}
-		if !p.fill() {
-			p.pos = len(p.buf)
-			break
-		}
+	if err == nil {
+		p.settle(p.step.at)
 	}
-	p.diag(trace.DataLoss, "otlp-syntax", pos,
-		fmt.Sprintf("%v; skipped %d bytes to the next record", err, p.base+int64(p.pos)-from))
-}
-
-// enter continues at an anchor. A span without a known list around it gets an
-// origin of its own, so that it is not ascribed to a foreign process.
-func (p *parser) enter(l, failed level) {
-	if l == inSpans && failed != inSpans {
-		p.resource, p.resourceOrigins = 0, len(p.out.origins)
-		p.out.origins = append(p.out.origins, batchOrigin{})
-	}
-	p.level = l
-}
-
-// nextAnchor finds the first object in b that begins with an anchor and returns
-// the position of its brace. If there is none, n is how much of b can be given
-// up without losing one that is cut at the end.
-func nextAnchor(b []byte) (n int, l level, found bool) {
-	for i := 0; ; i++ {
-		brace := bytes.IndexByte(b[i:], '{')
-		if brace < 0 {
-			return len(b), 0, false
-		}
-		i += brace
-		k := jsonscan.Space(b, i+1)
-		for _, a := range anchors {
-			if bytes.HasPrefix(b[k:], []byte(a.key)) {
-				return i, a.level, true
-			}
-		}
-		if len(b)-k < len(`"resourceSpans"`) {
-			return i, 0, false
-		}
-	}
-}
-
-// truncated reports that the input ends inside a document.
-func (p *parser) truncated() {
-	p.countLines(p.start)
-	what := "between records"
-	if p.level == inSpans && p.start < len(p.buf) && p.buf[p.start] == '{' {
-		what = fmt.Sprintf("inside a span, of which %d bytes are there", len(p.buf)-p.start)
-	}
-	p.diag(trace.DataLoss, "otlp-truncated", trace.Pos{File: p.file, Line: p.line, Offset: p.base + int64(p.start)},
-		"the document ends "+what+"; everything before is used")
-	if p.level > inDocument {
-		p.out.documents++
-	}
-	p.level = endOfPiece
+	return i, err
 }

@@ -90,6 +90,9 @@ type Dump struct {
 
 	originIDs   map[Origin]OriginID
 	resourceIDs map[string]uint32 // by encoded attributes
+
+	limits limits
+	blocks *blocks
 }
 
 // NewDump returns an empty Dump that reports to diags.
@@ -98,6 +101,7 @@ func NewDump(diags *trace.Diags) *Dump {
 		Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: diags,
 		Origins: make([]Origin, 1), Resources: make([]Resource, 1),
 		originIDs: map[Origin]OriginID{}, resourceIDs: map[string]uint32{},
+		limits: usual, blocks: &blocks{size: usual.block},
 	}
 }
 
@@ -136,6 +140,9 @@ func (d *Dump) Links(i int) iter.Seq[*Link] {
 		}
 	}
 }
+
+// LinkCount returns the number of links of all spans.
+func (d *Dump) LinkCount() int { return d.links.len() }
 
 // EventCount returns the number of events of all spans.
 func (d *Dump) EventCount() int { return d.events.len() }

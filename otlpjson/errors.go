@@ -2,8 +2,22 @@ package otlpjson
 
 import "errors"
 
+// What can be wrong with the structure of an input. It ends the record that is
+// being read; see parser.resync.
 var (
-	errNotSpan = errors.New("another record begins where a span should")
-	errNumber  = errors.New("a number that is none")
-	errID      = errors.New("an id that is neither hex nor base64")
+	errBegins    = errors.New("another record begins inside this one")
+	errMisplaced = errors.New("a key that belongs into another record")
+	errHeadless  = errors.New("a record without the document around it")
+	errTooLong   = errors.New("a record that is longer than any real one")
+)
+
+// What can be wrong with a record whose structure is whole. It costs the record
+// and nothing else.
+var (
+	errNumber   = errors.New("a number that is none")
+	errID       = errors.New("an id that is neither hex nor base64 of the right length")
+	errType     = errors.New("a field of the wrong type")
+	errRepeated = errors.New("a field that is there twice, as if two spans ran into each other")
+	errMissing  = errors.New("no trace id, span id, start or end")
+	errProtobuf = errors.New("protobuf that is damaged")
 )

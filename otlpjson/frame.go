@@ -1,13 +1,12 @@
 package otlpjson
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 
 	"google.golang.org/protobuf/encoding/protowire"
-
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // framing tells how messages follow each other. The Collector's file exporter
@@ -25,82 +24,147 @@ func (f framing) String() string {
 	return [...]string{"json", "zstd frames", "protobuf frames"}[f]
 }
 
-// maxFrame bounds the length that a frame may claim. The Collector batches 8192
-// spans (some MB) into a message by default.
-const maxFrame = 256 << 20
+const (
+	// lengthSize is the size of the length in front of a frame.
+	lengthSize = 4
+	// maxFrame bounds the length that a frame may claim. The Collector batches
+	// 8192 spans (some MB) into a message by default. It must stay below
+	// 0x09000000: the length then never looks like the white space that JSON
+	// may begin with.
+	maxFrame = 128 << 20
+	// framePeek is how many bytes sniffFrame needs.
+	framePeek = lengthSize + 1 + binary.MaxVarintLen32 + 1
+)
 
-// framePeek is how many bytes sniffFrame needs.
-const framePeek = 4 + 1 + binary.MaxVarintLen32 + 1
-
-// sniffFrame tells which kind of frame begins with head, and how long it is.
+// sniffFrame tells which kind of frame begins with head, and how long its
+// message is.
 func sniffFrame(head []byte) (framing, int) {
-	if len(head) < 8 {
+	if len(head) < 2*lengthSize {
 		return notFramed, 0
 	}
-	n := int(binary.BigEndian.Uint32(head))
-	if n == 0 || n > maxFrame {
+	size := binary.BigEndian.Uint32(head)
+	if size == 0 || size > maxFrame {
 		return notFramed, 0
 	}
-	if binary.LittleEndian.Uint32(head[4:]) == 0xfd2fb528 { // zstd magic
+	n, message := int(size), head[lengthSize:]
+	if bytes.HasPrefix(message, zstdMagic) {
 		return zstdFrames, n
 	}
-	// Field 1 (resource_spans) fits into the message, and begins with field 1
-	// (resource) or 2 (scope_spans) itself.
-	if num, typ, h := protowire.ConsumeTag(head[4:]); h == 1 && num == 1 && typ == protowire.BytesType {
-		size, m := protowire.ConsumeVarint(head[5:])
-		if m > 0 && int64(size) <= int64(n-1-m) && len(head) > 5+m && (head[5+m] == 0x0a || head[5+m] == 0x12) {
-			return protoFrames, n
-		}
+	// Field 1 (resource_spans) fits into the message, and begins with a field
+	// of its own: 1 (resource), 2 (scope_spans) or 3 (schema_url).
+	if message[0] != 0x0a {
+		return notFramed, 0
+	}
+	inner, m := protowire.ConsumeVarint(message[1:])
+	if m <= 0 || inner > uint64(n-1-m) || len(message) <= 1+m {
+		return notFramed, 0
+	}
+	switch message[1+m] {
+	case 0x0a, 0x12, 0x1a:
+		return protoFrames, n
 	}
 	return notFramed, 0
 }
 
-// cutFrames hands over frame after frame. Where no frame begins, it searches
-// the next place where one could and reports what it skipped.
-func (c *cutter) cutFrames(kind framing, diag func(trace.Severity, string, int64, string)) {
-	for {
-		head, err := c.in.Peek(framePeek)
-		if len(head) == 0 {
+var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+
+// cutFrames hands over frame after frame. A length that leads to no other frame
+// is not trusted: if one begins before, the message ends there. Where no frame
+// begins, it searches the next place where one does.
+func (c *cutter) cutFrames(kind framing, lose func(code string, offset int64, msg string)) {
+	w := window{r: c.in, block: c.block}
+	for len(w.ahead(0, 1)) > 0 {
+		at := w.offset
+		n, sure := w.frameAt(0, kind)
+		there := len(w.ahead(0, n))
+		switch {
+		case n == 0 && len(w.ahead(0, framePeek)) < framePeek:
+			lose("otlp-truncated", at, "the input ends inside the head of a frame")
 			return
-		}
-		got, n := sniffFrame(head)
-		if got == kind {
-			c.in.Discard(4)
-			c.offset += 4
-			data, err := readUpTo(c.in, n)
-			if err != nil {
-				diag(trace.DataLoss, "otlp-truncated", c.offset, "the last frame is cut off; what is there of it is used")
-			}
-			c.send(&piece{data: data, kind: kind})
+		case n == 0:
+			w.discardTo(kind)
+			lose("otlp-frame", at, fmt.Sprintf("no frame begins here; skipped %d bytes to the next one", w.offset-at))
 			continue
+		case !sure:
+			if next, ok := w.search(1, there, kind); ok {
+				lose("otlp-frame", at, "a frame is shorter than it says; what is there of it is used")
+				n, there = next, next
+			}
 		}
-		from := c.offset
-		for got != kind && err == nil {
-			c.in.Discard(1)
-			c.offset++
-			head, err = c.in.Peek(framePeek)
-			got, _ = sniffFrame(head)
-		}
-		if got != kind {
-			rest, _ := io.Copy(io.Discard, c.in)
-			c.offset += rest
-		}
-		diag(trace.DataLoss, "otlp-frame", from, "no frame begins here; skipped to the next one")
+		data := bytes.Clone(w.ahead(lengthSize, there))
+		w.discard(there)
+		c.send(&piece{data: data, kind: kind, cut: there < n, offset: at})
 	}
 }
 
-// readUpTo reads n bytes without trusting n: memory grows with what is there.
-func readUpTo(r *bufio.Reader, n int) ([]byte, error) {
-	data := make([]byte, 0, min(n, blockSize))
-	for len(data) < n {
-		if len(data) == cap(data) {
-			data = append(make([]byte, 0, min(n, 2*cap(data))), data...)
+// A window is the part of an input that was read but not consumed.
+type window struct {
+	r      io.Reader
+	err    error // that r ended with
+	buf    []byte
+	pos    int   // consumed of buf
+	offset int64 // of buf[pos] in the input
+	block  int
+}
+
+// ahead returns the bytes from one position to another, both relative to what
+// was consumed, or what the input has of them; they are valid until the next
+// call. Memory grows with what is there, not with what is asked for.
+func (w *window) ahead(from, to int) []byte {
+	for w.err == nil && len(w.buf)-w.pos < to {
+		if len(w.buf) == cap(w.buf) {
+			live := w.buf[w.pos:]
+			if len(live) > cap(w.buf)/2 || cap(w.buf) == 0 {
+				w.buf = make([]byte, 0, max(w.block, 2*cap(w.buf)))
+			}
+			w.buf = append(w.buf[:0], live...)
+			w.pos = 0
 		}
-		m, err := r.Read(data[len(data):cap(data)])
-		data = data[:len(data)+m]
-		if err != nil {
-			return data, err
+		var n int
+		n, w.err = w.r.Read(w.buf[len(w.buf):cap(w.buf)])
+		w.buf = w.buf[:len(w.buf)+n]
+	}
+	live := w.buf[w.pos:]
+	return live[min(from, len(live)):min(to, len(live))]
+}
+
+func (w *window) discard(n int) {
+	w.pos += n
+	w.offset += int64(n)
+}
+
+// frameAt returns the length of the frame at position i with its head, or 0.
+// sure tells that the frame ends where another begins or where the input ends.
+func (w *window) frameAt(i int, kind framing) (n int, sure bool) {
+	got, n := sniffFrame(w.ahead(i, i+framePeek))
+	if got != kind {
+		return 0, false
+	}
+	n += lengthSize
+	follows := w.ahead(i+n, i+n+framePeek)
+	got, _ = sniffFrame(follows)
+	return n, got == kind || len(follows) == 0 && len(w.ahead(i, i+n)) == n
+}
+
+// search returns the first position in [from, to) at which a frame surely
+// begins.
+func (w *window) search(from, to int, kind framing) (i int, ok bool) {
+	for i := from; i < to; i++ {
+		if _, sure := w.frameAt(i, kind); sure {
+			return i, true
 		}
 	}
-	return data, nil
+	return 0, false
+}
+
+// discardTo moves to the next frame, or the last one of which only a part is
+// there, or to the end of the input.
+func (w *window) discardTo(kind framing) {
+	for {
+		w.discard(1)
+		n, sure := w.frameAt(0, kind)
+		if sure || n > len(w.ahead(0, n)) || len(w.ahead(0, 1)) == 0 {
+			return
+		}
+	}
 }

@@ -1,13 +1,53 @@
 package otlpjson
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"math"
+	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
+
+// wireType is how a field of a message is encoded; 0 is a field that the
+// message does not have.
+type wireType uint8
+
+const (
+	varint wireType = iota + 1
+	fixed32
+	fixed64
+	bytesField
+)
+
+var wireTypes = [...]wireType{
+	protowire.VarintType: varint, protowire.Fixed32Type: fixed32,
+	protowire.Fixed64Type: fixed64, protowire.BytesType: bytesField,
+}
+
+// The fields of OTLP's messages, from opentelemetry/proto/{collector/trace,
+// trace,common,resource}/v1, the ones that are not read included.
+var (
+	requestFields = []wireType{1: bytesField}
+	// 2 is scope_spans, and stands for 1000, its name in OTLP before 0.15.
+	resourceSpansFields = []wireType{1: bytesField, 2: bytesField, 3: bytesField}
+	resourceFields      = []wireType{1: bytesField, 2: varint, 3: bytesField}
+	scopeSpansFields    = []wireType{1: bytesField, 2: bytesField, 3: bytesField}
+	scopeFields         = []wireType{1: bytesField, 2: bytesField, 3: bytesField, 4: varint}
+	spanFields          = []wireType{1: bytesField, 2: bytesField, 3: bytesField, 4: bytesField, 5: bytesField,
+		6: varint, 7: fixed64, 8: fixed64, 9: bytesField, 10: varint, 11: bytesField, 12: varint,
+		13: bytesField, 14: varint, 15: bytesField, 16: fixed32}
+	statusFields   = []wireType{1: varint, 2: bytesField, 3: varint}
+	eventFields    = []wireType{1: fixed64, 2: bytesField, 3: bytesField, 4: varint}
+	linkFields     = []wireType{1: bytesField, 2: bytesField, 3: bytesField, 4: bytesField, 5: varint, 6: fixed32}
+	keyValueFields = []wireType{1: bytesField, 2: bytesField, 3: varint}
+	anyValueFields = []wireType{1: bytesField, 2: varint, 3: varint, 4: fixed64, 5: bytesField, 6: bytesField, 7: bytesField, 8: varint}
+	listFields     = []wireType{1: bytesField}
+)
+
+const scopeSpansBefore015 = 1000
 
 // protoField is one field of a protobuf message: num for varints and fixed
 // numbers, data for the rest.
@@ -15,15 +55,17 @@ type protoField struct {
 	number protowire.Number
 	num    uint64
 	data   []byte
+	// clipped: data ends before the field does, as the message does.
+	clipped bool
 }
 
-// eachField calls f for every field of the message b. It tolerates a message
-// that is cut off: a field that claims more than there is gets what is there,
-// and whole is false.
-func eachField(b []byte, f func(protoField)) (whole bool) {
+// each calls f for every field of the message b and tells whether the message
+// is whole. Of one that is damaged or cut off it reads what comes before, and a
+// field that claims more than there is gets what is there.
+func (r *recorder) each(b []byte, fields []wireType, f func(protoField)) (whole bool) {
 	for len(b) > 0 {
 		number, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
+		if n < 0 || int(typ) >= len(wireTypes) || wireTypes[typ] == 0 {
 			return false
 		}
 		b = b[n:]
@@ -34,173 +76,209 @@ func eachField(b []byte, f func(protoField)) (whole bool) {
 		case protowire.Fixed64Type:
 			field.num, n = protowire.ConsumeFixed64(b)
 		case protowire.Fixed32Type:
-			var v uint32
-			v, n = protowire.ConsumeFixed32(b)
-			field.num = uint64(v)
+			_, n = protowire.ConsumeFixed32(b)
 		case protowire.BytesType:
 			var size uint64
-			if size, n = protowire.ConsumeVarint(b); n < 0 {
-				return false
+			if size, n = protowire.ConsumeVarint(b); n >= 0 {
+				field.clipped = size > uint64(len(b)-n)
+				size = min(size, uint64(len(b)-n))
+				field.data = b[n : n+int(size)]
+				n += int(size)
 			}
-			if size > uint64(len(b)-n) {
-				field.data = b[n:]
-				f(field)
-				return false
-			}
-			field.data = b[n : n+int(size)]
-			n += int(size)
-		default:
-			n = protowire.ConsumeFieldValue(number, typ, b)
 		}
 		if n < 0 {
 			return false
 		}
-		f(field)
+		if number == scopeSpansBefore015 {
+			number, field.number = 2, 2
+		}
+		switch {
+		case int(number) >= len(fields) || fields[number] == 0:
+			r.noteUnknown(strconv.Itoa(int(number)))
+		case fields[number] != wireTypes[typ]:
+			return false
+		default:
+			f(field)
+		}
+		if field.clipped {
+			return false
+		}
 		b = b[n:]
 	}
 	return true
 }
 
-// parseProto reads an ExportTraceServiceRequest. Field numbers are those of
-// opentelemetry/proto/{collector/trace,trace,common,resource}/v1.
-func (r *recorder) parseProto(msg []byte, pos trace.Pos) {
-	whole := eachField(msg, func(f protoField) {
-		if f.number == 1 { // resource_spans
-			r.protoResourceSpans(f.data)
-		}
-	})
-	if !whole {
-		r.diag(trace.DataLoss, "otlp-protobuf", pos, "a message is damaged or cut off; the spans before the damage are used")
+// part reads a message inside of a record, which is lost if that is damaged.
+func (r *recorder) part(b []byte, fields []wireType, f func(protoField)) {
+	if !r.each(b, fields, f) {
+		r.fail(errProtobuf)
 	}
+}
+
+// parseProto reads an ExportTraceServiceRequest from the frame at pos; cut tells
+// that the frame is cut off.
+func (r *recorder) parseProto(msg []byte, cut bool, pos trace.Pos) {
+	p := protoParser{recorder: r, pos: pos}
 	r.out.documents++
+	whole := r.each(msg, requestFields, p.resourceSpans)
+	r.settle(pos)
+	if cut {
+		r.lose("otlp-truncated", pos, "the last frame is cut off; what is there of it is used")
+	} else if !whole || p.damaged {
+		r.lose("otlp-protobuf", pos, "a message is damaged; what comes before the damage is used")
+	}
 }
 
-func (r *recorder) protoResourceSpans(b []byte) {
-	resource := 0
-	eachField(b, func(f protoField) {
-		if f.number == 1 { // resource
-			var args trace.ArgList
-			eachField(f.data, func(f protoField) {
-				if f.number == 1 { // attributes
-					r.protoKeyValue(f.data, &args, 0)
-				}
-			})
-			resource = r.addResource(args)
-		}
-	})
-	eachField(b, func(f protoField) {
-		if f.number == 2 || f.number == 1000 { // scope_spans; instrumentation_library_spans before 0.15
-			r.protoScopeSpans(f.data, resource)
-		}
-	})
+// A protoParser reads one message.
+type protoParser struct {
+	*recorder
+	pos     trace.Pos
+	damaged bool // a container of spans
 }
 
-func (r *recorder) protoScopeSpans(b []byte, resource int) {
-	r.out.origins = append(r.out.origins, batchOrigin{resource: resource})
-	origin := len(r.out.origins)
-	eachField(b, func(f protoField) {
+// container reads a message that holds records. That it is cut off is only
+// worth a word if the one around it is not.
+func (p *protoParser) container(in protoField, fields []wireType, f func(protoField)) {
+	if !p.each(in.data, fields, f) && !in.clipped {
+		p.damaged = true
+	}
+	p.settle(p.pos)
+}
+
+func (p *protoParser) resourceSpans(in protoField) {
+	resource, first := 0, len(p.out.origins)
+	p.container(in, resourceSpansFields, func(f protoField) {
+		switch f.number {
+		case 1: // resource
+			resource = p.resource(f.data)
+		case 2: // scope_spans
+			p.scopeSpans(f)
+		}
+	})
+	for o := first; o < len(p.out.origins); o++ { // the resource may come last
+		p.out.origins[o].resource = resource
+	}
+}
+
+func (p *protoParser) resource(b []byte) int {
+	p.settle(p.pos)
+	var args trace.ArgList
+	p.part(b, resourceFields, func(f protoField) {
+		if f.number == 1 { // attributes
+			p.protoKeyValue(f.data, &args, 0)
+		}
+	})
+	p.settle(p.pos)
+	return p.addResource(args)
+}
+
+func (p *protoParser) scopeSpans(in protoField) {
+	p.out.origins = append(p.out.origins, batchOrigin{})
+	origin := len(p.out.origins)
+	p.container(in, scopeSpansFields, func(f protoField) {
 		switch f.number {
 		case 1: // scope
-			eachField(f.data, func(f protoField) {
+			p.part(f.data, scopeFields, func(f protoField) {
 				if f.number == 1 { // name
-					r.out.origins[origin-1].scope = r.cache.Intern(f.data)
+					p.out.origins[origin-1].scope = p.cache.Intern(f.data)
 				}
 			})
 		case 2: // spans
-			r.protoSpan(f.data, OriginID(origin))
+			p.span(f, OriginID(origin))
 		}
 	})
 }
 
-// protoSpan reads a span; one that is cut off before its end time is dropped,
-// since its message is reported as cut off.
-func (r *recorder) protoSpan(b []byte, origin OriginID) {
-	undo := r.out.mark()
-	s := Span{Origin: origin, events: uint32(len(r.out.events)), links: uint32(len(r.out.links))}
-	list := r.list[:0]
-	whole := eachField(b, func(f protoField) {
+// span reads a span. One that is cut off is left out; its message is reported.
+func (p *protoParser) span(in protoField, origin OriginID) {
+	p.settle(p.pos)
+	undo := p.out.mark()
+	s := Span{Origin: origin, events: uint32(len(p.out.events)), links: uint32(len(p.out.links))}
+	list, dropped := p.list[:0], int64(0)
+	p.message = p.message[:0]
+	p.part(in.data, spanFields, func(f protoField) {
 		switch f.number {
 		case 1: // trace_id
-			s.TraceHi, s.TraceLo = protoID(f.data)
+			s.TraceHi, s.TraceLo = p.protoID(f.data)
 		case 2: // span_id
-			_, s.ID = protoID(f.data)
+			s.ID = p.protoSpanID(f.data)
 		case 4: // parent_span_id
-			_, s.Parent = protoID(f.data)
+			s.Parent = p.protoSpanID(f.data)
 		case 5: // name
-			s.Name = r.cache.Intern(f.data)
+			s.Name = p.cache.Intern(f.data)
 		case 6: // kind
-			s.Kind = uint8(min(f.num, uint64(len(spanKinds))) % uint64(len(spanKinds)))
+			s.Kind = protoEnum(f.num, spanKinds)
 		case 7: // start_time_unix_nano
 			s.Start = trace.Time(f.num)
 		case 8: // end_time_unix_nano
 			s.End = trace.Time(f.num)
 		case 9: // attributes
-			r.protoKeyValue(f.data, &list, 0)
+			p.protoKeyValue(f.data, &list, 0)
 		case 10: // dropped_attributes_count
-			list = list.Int(r.keys.droppedAttributes, int64(f.num))
+			dropped = int64(f.num)
 		case 11: // events
-			r.protoEvent(f.data)
+			p.event(f.data)
 		case 13: // links
-			r.protoLink(f.data)
+			p.link(f.data)
 		case 15: // status
-			r.protoStatus(f.data, &s, &list)
+			p.status(f.data, &s)
 		}
 	})
-	r.list = list
-	if !whole {
-		r.out.undo(undo)
+	p.list = p.extras(list, dropped)
+	s.Args = p.out.putArgs(p.list)
+	if in.clipped {
+		p.out.undo(undo)
+		p.notes = notes{}
 		return
 	}
-	s.Args = r.out.putArgs(list)
-	r.out.spans = append(r.out.spans, s)
+	p.addSpan(&s, undo, p.pos)
 }
 
-func (r *recorder) protoStatus(b []byte, s *Span, list *trace.ArgList) {
-	eachField(b, func(f protoField) {
+func (p *protoParser) status(b []byte, s *Span) {
+	p.part(b, statusFields, func(f protoField) {
 		switch f.number {
 		case 2: // message
-			*list = list.Bytes(r.keys.statusMessage, f.data)
+			p.message = append(p.message[:0], f.data...)
 		case 3: // code
-			s.Status = SpanStatus(f.num % uint64(len(statusCodes)))
+			s.Status = SpanStatus(protoEnum(f.num, statusCodes))
 		}
 	})
 }
 
-func (r *recorder) protoEvent(b []byte) {
+func (p *protoParser) event(b []byte) {
 	var e Event
-	list := r.eventList[:0]
-	eachField(b, func(f protoField) {
+	list := p.eventList[:0]
+	p.part(b, eventFields, func(f protoField) {
 		switch f.number {
 		case 1: // time_unix_nano
 			e.Time = trace.Time(f.num)
 		case 2: // name
-			e.Name = r.cache.Intern(f.data)
+			e.Name = p.cache.Intern(f.data)
 		case 3: // attributes
-			r.protoKeyValue(f.data, &list, 0)
+			p.protoKeyValue(f.data, &list, 0)
 		}
 	})
-	r.eventList = list
-	e.Args = r.out.putArgs(list)
-	r.out.events = append(r.out.events, e)
+	p.eventList = list
+	p.addEvent(e, list)
 }
 
-func (r *recorder) protoLink(b []byte) {
+func (p *protoParser) link(b []byte) {
 	var l Link
-	eachField(b, func(f protoField) {
+	p.part(b, linkFields, func(f protoField) {
 		switch f.number {
 		case 1: // trace_id
-			l.TraceHi, l.TraceLo = protoID(f.data)
+			l.TraceHi, l.TraceLo = p.protoID(f.data)
 		case 2: // span_id
-			_, l.ID = protoID(f.data)
+			l.ID = p.protoSpanID(f.data)
 		}
 	})
-	r.out.links = append(r.out.links, l)
+	p.out.links = append(p.out.links, l)
 }
 
 func (r *recorder) protoKeyValue(b []byte, list *trace.ArgList, depth int) {
 	var key trace.Sym
 	var value []byte
-	eachField(b, func(f protoField) {
+	r.part(b, keyValueFields, func(f protoField) {
 		switch f.number {
 		case 1:
 			key = r.cache.Intern(f.data)
@@ -213,11 +291,12 @@ func (r *recorder) protoKeyValue(b []byte, list *trace.ArgList, depth int) {
 
 func (r *recorder) protoAnyValue(b []byte, key trace.Sym, list *trace.ArgList, depth int) {
 	if depth > maxValueDepth {
+		r.notes.lost++
 		return
 	}
-	eachField(b, func(f protoField) {
+	r.part(b, anyValueFields, func(f protoField) {
 		switch f.number {
-		case 1, 7: // string_value, bytes_value
+		case 1: // string_value
 			*list = list.Bytes(key, f.data)
 		case 2: // bool_value
 			*list = list.Bool(key, f.num != 0)
@@ -227,22 +306,43 @@ func (r *recorder) protoAnyValue(b []byte, key trace.Sym, list *trace.ArgList, d
 			*list = list.Float(key, math.Float64frombits(f.num))
 		case 5: // array_value
 			var elems trace.ArgList
-			eachField(f.data, func(f protoField) { r.protoAnyValue(f.data, 0, &elems, depth+1) })
+			r.part(f.data, listFields, func(f protoField) { r.protoAnyValue(f.data, 0, &elems, depth+1) })
 			*list = list.Array(key, elems)
 		case 6: // kvlist_value
 			var entries trace.ArgList
-			eachField(f.data, func(f protoField) { r.protoKeyValue(f.data, &entries, depth+1) })
+			r.part(f.data, listFields, func(f protoField) { r.protoKeyValue(f.data, &entries, depth+1) })
 			*list = list.Dict(key, entries)
+		case 7: // bytes_value: as JSON has it
+			*list = list.Bytes(key, base64.StdEncoding.AppendEncode(nil, f.data))
 		}
 	})
 }
 
-func protoID(b []byte) (hi, lo uint64) {
+// protoEnum returns an enum; an unknown one is 0.
+func protoEnum(v uint64, names []string) uint8 {
+	if v >= uint64(len(names)) {
+		return 0
+	}
+	return uint8(v)
+}
+
+func (r *recorder) protoSpanID(b []byte) uint64 {
+	hi, lo := r.protoID(b)
+	if hi != 0 {
+		r.fail(errID)
+	}
+	return lo
+}
+
+func (r *recorder) protoID(b []byte) (hi, lo uint64) {
 	switch len(b) {
 	case 16:
 		return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
 	case 8:
 		return 0, binary.BigEndian.Uint64(b)
+	case 0:
+	default:
+		r.fail(errID)
 	}
 	return 0, 0
 }

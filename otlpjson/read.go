@@ -27,7 +27,7 @@ const flushSpans = 1 << 14
 // parsed on all cores.
 func (d *Dump) Read(name string, r io.Reader) error {
 	src := &source{r: r}
-	in := bufio.NewReaderSize(src, blockSize)
+	in := bufio.NewReaderSize(src, d.limits.block)
 	head, _ := in.Peek(framePeek)
 	kind, _ := sniffFrame(head)
 	file := uint32(len(d.Files))
@@ -37,16 +37,12 @@ func (d *Dump) Read(name string, r io.Reader) error {
 	work := make(chan *piece, workers)
 	order := make(chan *piece, workers)
 	go func() {
-		c := cutter{in: in, work: work, order: order}
+		c := cutter{limits: d.limits, in: in, work: work, order: order, blocks: d.blocks}
 		if kind == notFramed {
-			if b, _ := in.Peek(len(bom)); bytes.Equal(b, bom) {
-				in.Discard(len(bom))
-				c.offset += int64(len(bom))
-			}
 			c.cutDocuments()
 		} else {
-			c.cutFrames(kind, func(s trace.Severity, code string, offset int64, msg string) {
-				d.Diags.Add(trace.Diag{Severity: s, Code: code, Pos: trace.Pos{File: name, Offset: offset}, Msg: msg})
+			c.cutFrames(kind, func(code string, offset int64, msg string) {
+				d.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: code, Pos: trace.Pos{File: name, Offset: offset}, Msg: msg})
 			})
 		}
 		close(work)
@@ -55,7 +51,7 @@ func (d *Dump) Read(name string, r io.Reader) error {
 	batches := &sync.Pool{New: func() any { return new(batch) }}
 	for range workers {
 		go func() {
-			w := worker{recorder: newRecorder(d.Syms), name: name, batches: batches}
+			w := worker{recorder: newRecorder(d.Syms), limits: d.limits, name: name, batches: batches, blocks: d.blocks}
 			for p := range work {
 				w.parse(p)
 			}
@@ -67,7 +63,7 @@ func (d *Dump) Read(name string, r io.Reader) error {
 			b.reset()
 			batches.Put(b)
 		}
-		p.recycle()
+		d.blocks.put(p.data)
 	}
 	d.Files[file].Bytes = src.n
 	if src.err != nil {
@@ -80,14 +76,13 @@ func (d *Dump) Read(name string, r io.Reader) error {
 	return nil
 }
 
-// bom is the UTF-8 byte order mark, which some Windows tools put in front.
-var bom = []byte("\xef\xbb\xbf")
-
 // A worker parses pieces, one after the other.
 type worker struct {
 	recorder
+	limits  limits
 	name    string
 	batches *sync.Pool
+	blocks  *blocks
 	zstd    *zstd.Decoder
 }
 
@@ -95,24 +90,25 @@ type worker struct {
 func (w *worker) parse(p *piece) {
 	defer close(p.done)
 	w.out = w.batches.Get().(*batch)
-	c := cursor{buf: p.data, src: p.rest, base: p.offset, line: p.line}
 	switch p.kind {
 	case protoFrames:
-		w.parseProto(p.data, trace.Pos{File: w.name, Offset: p.offset})
-		p.done <- w.out
-		return
+		w.parseProto(p.data, p.cut, trace.Pos{File: w.name, Offset: p.offset})
 	case zstdFrames:
 		if w.zstd == nil {
 			w.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 		}
-		if err := w.zstd.Reset(bytes.NewReader(p.data)); err != nil {
-			w.diag(trace.DataLoss, "otlp-frame", trace.Pos{File: w.name, Offset: p.offset}, fmt.Sprintf("frame is not zstd: %v", err))
-			p.done <- w.out
-			return
-		}
-		c = cursor{buf: newBlock(), src: w.zstd, base: p.offset}
+		unpacked := cursor{src: w.zstd, buf: w.blocks.get(), framed: true, frameAt: p.offset}
+		unpacked.err = w.zstd.Reset(bytes.NewReader(p.data))
+		w.parseJSON(p, unpacked)
+	default:
+		w.parseJSON(p, cursor{src: p.rest, buf: p.data, base: p.offset, line: p.line})
 	}
-	doc := parser{cursor: c, recorder: &w.recorder, file: w.name}
+	p.done <- w.out
+}
+
+func (w *worker) parseJSON(p *piece, c cursor) {
+	c.limits, c.file = w.limits, w.name
+	doc := parser{cursor: c, recorder: &w.recorder, cut: p.cut}
 	if c.src != nil {
 		doc.flush = func() {
 			p.done <- w.out
@@ -120,5 +116,7 @@ func (w *worker) parse(p *piece) {
 		}
 	}
 	doc.run()
-	p.done <- w.out
+	if c.framed {
+		w.blocks.put(doc.buf)
+	}
 }

@@ -1,6 +1,8 @@
 package otlpjson
 
 import (
+	"fmt"
+
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -10,13 +12,25 @@ type recorder struct {
 	out             *batch
 	cache           *trace.SymbolCache
 	keys            wellKnown
+	notes           notes         // on the record that is being read
 	list, eventList trace.ArgList // scratch
 	text0           []byte        // scratch
+	message         []byte        // scratch: of the status
 }
 
 // wellKnown are the symbols that the readers themselves look for.
 type wellKnown struct {
 	service, instance, statusMessage, droppedAttributes trace.Sym
+}
+
+// notes are what a reader finds odd about a record. They become diagnostics
+// when the record is complete.
+type notes struct {
+	bad        error  // costs the record
+	lost       int    // values and events that are left out
+	odd        int    // attributes that are kept as text
+	unknown    int    // keys that no version of OTLP has
+	unknownKey string // the first of them
 }
 
 func newRecorder(syms *trace.Symbols) recorder {
@@ -26,6 +40,60 @@ func newRecorder(syms *trace.Symbols) recorder {
 		statusMessage:     syms.Intern("status.message"),
 		droppedAttributes: syms.Intern("dropped_attributes_count"),
 	}}
+}
+
+// fail notes why the record cannot be used.
+func (r *recorder) fail(err error) {
+	if r.notes.bad == nil {
+		r.notes.bad = err
+	}
+}
+
+// noteUnknown notes a key that is not read.
+func (r *recorder) noteUnknown(key string) {
+	if r.notes.unknown == 0 {
+		r.notes.unknownKey = key
+	}
+	r.notes.unknown++
+}
+
+// settle reports the notes on a record at pos that is used.
+func (r *recorder) settle(pos trace.Pos) {
+	n := r.notes
+	if n == (notes{}) {
+		return
+	}
+	r.notes = notes{}
+	if n.bad != nil {
+		n.lost++
+	}
+	if n.lost > 0 {
+		r.out.diags = append(r.out.diags, trace.Diag{Severity: trace.DataLoss, Code: "otlp-lost-value", Pos: pos, Count: n.lost,
+			Msg: "an attribute or event that cannot be represented is left out"})
+	}
+	if n.odd > 0 {
+		r.out.diags = append(r.out.diags, trace.Diag{Severity: trace.Notice, Code: "otlp-odd-value", Pos: pos, Count: n.odd,
+			Msg: "an attribute is not of the type that it claims to be; kept as text"})
+	}
+	if n.unknown > 0 {
+		r.out.diags = append(r.out.diags, trace.Diag{Severity: trace.Notice, Code: "otlp-unknown-key", Pos: pos, Count: n.unknown,
+			Msg: fmt.Sprintf("key %q is not one of OTLP; skipped", n.unknownKey)})
+	}
+}
+
+// addSpan stores a span that was read at pos, or undoes it if its notes say so.
+func (r *recorder) addSpan(s *Span, undo mark, pos trace.Pos) {
+	if s.TraceHi|s.TraceLo == 0 || s.ID == 0 || s.Start <= 0 || s.End <= 0 {
+		r.fail(errMissing)
+	}
+	if r.notes.bad != nil {
+		r.lose("otlp-invalid-span", pos, "a span is left out: "+r.notes.bad.Error())
+		r.out.undo(undo)
+		r.notes = notes{}
+		return
+	}
+	r.out.spans = append(r.out.spans, *s)
+	r.settle(pos)
 }
 
 // addResource stores a resource and returns its 1-based index.
@@ -43,6 +111,7 @@ func (r *recorder) addResource(args trace.ArgList) int {
 	return len(r.out.resources)
 }
 
-func (r *recorder) diag(s trace.Severity, code string, pos trace.Pos, msg string) {
-	r.out.diags = append(r.out.diags, trace.Diag{Severity: s, Code: code, Pos: pos, Msg: msg})
+// lose reports that part of the input is not in the result.
+func (r *recorder) lose(code string, pos trace.Pos, msg string) {
+	r.out.diags = append(r.out.diags, trace.Diag{Severity: trace.DataLoss, Code: code, Pos: pos, Msg: msg})
 }

@@ -1,196 +1,220 @@
 package otlpjson
 
 import (
-	"bytes"
-
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// fields scans the object at b[i] and calls f for each key with the position of
-// its value; f answers where the value ends.
-func fields(b []byte, i int, f func(key []byte, at int) (next int, err error)) (next int, err error) {
-	if i >= len(b) {
-		return i, jsonscan.ErrShort
+// span reads the span at pos.
+func (p *parser) span() error {
+	undo := p.out.mark()
+	for {
+		s := Span{Line: uint32(p.step.at.Line), Origin: OriginID(len(p.out.origins))}
+		next, err := p.parseSpan(p.buf, p.pos+1, &s)
+		if err == nil {
+			p.pos = next
+			p.addSpan(&s, undo, p.step.at)
+			return nil
+		}
+		p.out.undo(undo)
+		if err != jsonscan.ErrShort || !p.fill() {
+			p.pos, p.notes = next, notes{}
+			return err
+		}
 	}
-	if b[i] != '{' {
-		if bytes.HasPrefix(b[i:], []byte("null")) {
-			return i + len("null"), nil
+}
+
+// Fields that a span has once.
+const (
+	hasTrace = 1 << iota
+	hasID
+	hasParent
+	hasName
+	hasStart
+	hasEnd
+)
+
+// parseSpan reads the span whose first key is at b[i] into s. Names follow
+// OTLP's JSON mapping (lowerCamelCase) and, as protobuf parsers do, the field
+// names. Lists that are there twice add up.
+func (p *parser) parseSpan(b []byte, i int, s *Span) (next int, err error) {
+	p.notes = notes{}
+	p.message = p.message[:0]
+	list, dropped := p.list[:0], int64(0)
+	s.events, s.links = uint32(len(p.out.events)), uint32(len(p.out.links))
+	seen := 0
+	for {
+		var key []byte
+		if key, i, err = nextKey(b, i); err != nil {
+			return i, err
 		}
-		return i, jsonscan.ErrSyntax
-	}
-	for i++; ; {
-		i = jsonscan.Space(b, i)
-		if i >= len(b) {
-			return i, jsonscan.ErrShort
+		if key == nil {
+			break
 		}
-		switch b[i] {
-		case ',':
-			i++
-			continue
-		case '}':
-			return i + 1, nil
+		field := 0
+		switch string(key) {
+		case "traceId", "trace_id":
+			field = hasTrace
+			s.TraceHi, s.TraceLo, i, err = p.id(b, i)
+		case "spanId", "span_id":
+			field = hasID
+			s.ID, i, err = p.spanID(b, i)
+		case "parentSpanId", "parent_span_id":
+			field = hasParent
+			s.Parent, i, err = p.spanID(b, i)
+		case "name":
+			field = hasName
+			s.Name, i, err = p.symbol(b, i)
+		case "startTimeUnixNano", "start_time_unix_nano":
+			field = hasStart
+			s.Start, i, err = p.timestamp(b, i)
+		case "endTimeUnixNano", "end_time_unix_nano":
+			field = hasEnd
+			s.End, i, err = p.timestamp(b, i)
+		case "kind":
+			s.Kind, i, err = p.enum(b, i, spanKinds)
+		case "attributes":
+			i, err = p.attributes(b, i, &list)
+		case "events":
+			i, err = p.events(b, i)
+		case "links":
+			i, err = p.links(b, i)
+		case "status":
+			i, err = p.status(b, i, s)
+		case "droppedAttributesCount", "dropped_attributes_count":
+			dropped, i, err = p.integer(b, i)
+		default:
+			i, err = p.pass(key, b, i)
 		}
-		key, _, at, err := jsonscan.String(b, i)
 		if err != nil {
 			return i, err
 		}
-		if at = jsonscan.Space(b, at); at >= len(b) {
-			return at, jsonscan.ErrShort
+		if seen&field != 0 {
+			p.fail(errRepeated)
 		}
-		if b[at] != ':' {
-			return at, jsonscan.ErrSyntax
-		}
-		if at = jsonscan.Space(b, at+1); at >= len(b) {
-			return at, jsonscan.ErrShort
-		}
-		if i, err = f(key, at); err != nil {
-			return i, err
-		}
+		seen |= field
 	}
+	p.list = p.extras(list, dropped)
+	s.Args = p.out.putArgs(p.list)
+	return i, nil
 }
 
-// elements scans the array at b[i] and calls f at each element; f answers where
-// the element ends. null counts as the empty array.
-func elements(b []byte, i int, f func(at int) (next int, err error)) (next int, err error) {
-	if b[i] != '[' {
-		if bytes.HasPrefix(b[i:], []byte("null")) {
-			return i + len("null"), nil
-		}
-		return i, jsonscan.ErrSyntax
+// extras appends what is kept as attributes of a span although it is none.
+func (r *recorder) extras(list trace.ArgList, dropped int64) trace.ArgList {
+	if dropped != 0 {
+		list = list.Int(r.keys.droppedAttributes, dropped)
 	}
-	for i++; ; {
-		i = jsonscan.Space(b, i)
-		if i >= len(b) {
-			return i, jsonscan.ErrShort
-		}
-		switch b[i] {
-		case ',':
-			i++
-		case ']':
-			return i + 1, nil
-		default:
-			if i, err = f(i); err != nil {
-				return i, err
-			}
-		}
+	if len(r.message) > 0 {
+		list = list.Bytes(r.keys.statusMessage, r.message)
 	}
+	return list
 }
 
-// parseSpan reads the span object at b[i] into s. Names follow OTLP's JSON
-// mapping (lowerCamelCase) and, as protobuf parsers do, the field names.
-func (p *parser) parseSpan(b []byte, i int, s *Span) (next int, err error) {
-	list := p.list[:0]
-	s.events, s.links = uint32(len(p.out.events)), uint32(len(p.out.links))
-	next, err = fields(b, i, func(key []byte, at int) (next int, err error) {
-		switch string(key) {
-		case "traceId", "trace_id":
-			s.TraceHi, s.TraceLo, next, err = p.id(b, at)
-		case "spanId", "span_id":
-			_, s.ID, next, err = p.id(b, at)
-		case "parentSpanId", "parent_span_id":
-			_, s.Parent, next, err = p.id(b, at)
-		case "name":
-			var name []byte
-			if name, next, err = p.text(b, at); err == nil {
-				s.Name = p.cache.Intern(name)
-			}
-		case "startTimeUnixNano", "start_time_unix_nano":
-			s.Start, next, err = timestamp(b, at)
-		case "endTimeUnixNano", "end_time_unix_nano":
-			s.End, next, err = timestamp(b, at)
-		case "kind":
-			var v uint8
-			v, next, err = enum(b, at, spanKinds)
-			s.Kind = v
-		case "attributes":
-			next, err = p.attributes(b, at, &list)
-		case "events":
-			next, err = elements(b, at, func(at int) (int, error) { return p.event(b, at) })
-		case "links":
-			next, err = elements(b, at, func(at int) (int, error) { return p.link(b, at) })
-		case "status":
-			next, err = p.status(b, at, s, &list)
-		case "droppedAttributesCount", "dropped_attributes_count":
-			var n int64
-			if n, next, err = integer(b, at); err == nil && n != 0 {
-				list = list.Int(p.keys.droppedAttributes, n)
-			}
-		case "resourceSpans", "resource", "scopeSpans":
-			return at, errNotSpan
-		default:
-			next, err = jsonscan.Value(b, at)
+func (p *parser) events(b []byte, i int) (next int, err error) {
+	i, null, err := enter(b, i, '[')
+	for !null && err == nil {
+		var ok bool
+		if i, ok, err = nextElement(b, i); err != nil || !ok {
+			break
 		}
-		return next, err
-	})
-	p.list = list
-	if err == nil {
-		s.Args = p.out.putArgs(list)
+		i, err = p.event(b, i)
 	}
-	return next, err
+	return i, err
 }
 
+// event reads the event at b[i]. One without a time is left out.
 func (p *parser) event(b []byte, i int) (next int, err error) {
 	var e Event
 	list := p.eventList[:0]
-	next, err = fields(b, i, func(key []byte, at int) (next int, err error) {
+	i, null, err := enter(b, i, '{')
+	for !null && err == nil {
+		var key []byte
+		if key, i, err = nextKey(b, i); err != nil || key == nil {
+			break
+		}
 		switch string(key) {
 		case "timeUnixNano", "time_unix_nano":
-			e.Time, next, err = timestamp(b, at)
+			e.Time, i, err = p.timestamp(b, i)
 		case "name":
-			var name []byte
-			if name, next, err = p.text(b, at); err == nil {
-				e.Name = p.cache.Intern(name)
-			}
+			e.Name, i, err = p.symbol(b, i)
 		case "attributes":
-			next, err = p.attributes(b, at, &list)
+			i, err = p.attributes(b, i, &list)
 		default:
-			next, err = jsonscan.Value(b, at)
+			i, err = p.pass(key, b, i)
 		}
-		return next, err
-	})
+	}
 	p.eventList = list
 	if err == nil {
-		e.Args = p.out.putArgs(list)
-		p.out.events = append(p.out.events, e)
+		p.addEvent(e, list)
 	}
-	return next, err
+	return i, err
+}
+
+// addEvent stores an event, unless it has no time.
+func (r *recorder) addEvent(e Event, list trace.ArgList) {
+	if e.Time <= 0 {
+		r.notes.lost++
+		return
+	}
+	e.Args = r.out.putArgs(list)
+	r.out.events = append(r.out.events, e)
+}
+
+func (p *parser) links(b []byte, i int) (next int, err error) {
+	i, null, err := enter(b, i, '[')
+	for !null && err == nil {
+		var ok bool
+		if i, ok, err = nextElement(b, i); err != nil || !ok {
+			break
+		}
+		i, err = p.link(b, i)
+	}
+	return i, err
 }
 
 func (p *parser) link(b []byte, i int) (next int, err error) {
 	var l Link
-	next, err = fields(b, i, func(key []byte, at int) (next int, err error) {
+	i, null, err := enter(b, i, '{')
+	for !null && err == nil {
+		var key []byte
+		if key, i, err = nextKey(b, i); err != nil || key == nil {
+			break
+		}
 		switch string(key) {
 		case "traceId", "trace_id":
-			l.TraceHi, l.TraceLo, next, err = p.id(b, at)
+			l.TraceHi, l.TraceLo, i, err = p.id(b, i)
 		case "spanId", "span_id":
-			_, l.ID, next, err = p.id(b, at)
+			l.ID, i, err = p.spanID(b, i)
+		case "attributes":
+			i, err = skip(b, i)
 		default:
-			next, err = jsonscan.Value(b, at)
+			i, err = p.pass(key, b, i)
 		}
-		return next, err
-	})
+	}
 	if err == nil {
 		p.out.links = append(p.out.links, l)
 	}
-	return next, err
+	return i, err
 }
 
-func (p *parser) status(b []byte, i int, s *Span, list *trace.ArgList) (next int, err error) {
-	return fields(b, i, func(key []byte, at int) (next int, err error) {
+func (p *parser) status(b []byte, i int, s *Span) (next int, err error) {
+	i, null, err := enter(b, i, '{')
+	for !null && err == nil {
+		var key, text []byte
+		if key, i, err = nextKey(b, i); err != nil || key == nil {
+			break
+		}
 		switch string(key) {
 		case "code":
-			var v uint8
-			v, next, err = enum(b, at, statusCodes)
-			s.Status = SpanStatus(v)
+			var code uint8
+			code, i, err = p.enum(b, i, statusCodes)
+			s.Status = SpanStatus(code)
 		case "message":
-			var text []byte
-			if text, next, err = p.text(b, at); err == nil && len(text) > 0 {
-				*list = list.Bytes(p.keys.statusMessage, text)
-			}
+			text, i, err = p.text(b, i)
+			p.message = append(p.message[:0], text...)
 		default:
-			next, err = jsonscan.Value(b, at)
+			i, err = p.pass(key, b, i)
 		}
-		return next, err
-	})
+	}
+	return i, err
 }

@@ -9,11 +9,39 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
+// pass moves behind the value of a key that is not read. A key that only a
+// record has says that one begins here.
+func (r *recorder) pass(key, b []byte, i int) (next int, err error) {
+	if err := r.foreign(key); err != nil {
+		return i, err
+	}
+	return skip(b, i)
+}
+
+// foreign tells what to do about a key that is not read: nothing if OTLP has
+// it, a note if it does not, and errBegins if it is one of a record.
+func (r *recorder) foreign(key []byte) error {
+	switch string(key) {
+	case "flags", "traceState", "trace_state", "schemaUrl", "schema_url", "version", "attributes",
+		"entityRefs", "entity_refs", "droppedAttributesCount", "dropped_attributes_count",
+		"droppedEventsCount", "dropped_events_count", "droppedLinksCount", "dropped_links_count":
+		return nil
+	case "traceId", "trace_id", "spanId", "span_id", "parentSpanId", "parent_span_id",
+		"startTimeUnixNano", "start_time_unix_nano", "endTimeUnixNano", "end_time_unix_nano":
+		return errBegins
+	}
+	if _, ok := recordKeys[string(key)]; ok {
+		return errBegins
+	}
+	r.noteUnknown(string(key))
+	return nil
+}
+
 // text reads the string at b[i]; the result is valid until the next call. null
-// is the empty string.
+// is nil, the empty string is not.
 func (r *recorder) text(b []byte, i int) (text []byte, next int, err error) {
-	if i < len(b) && b[i] == 'n' {
-		_, next, err = jsonscan.Literal(b, i)
+	if i < len(b) && b[i] != '"' {
+		next, err = r.mistyped(b, i)
 		return nil, next, err
 	}
 	raw, escaped, next, err := jsonscan.String(b, i)
@@ -24,30 +52,52 @@ func (r *recorder) text(b []byte, i int) (text []byte, next int, err error) {
 	return raw, next, err
 }
 
-// scalar reads a number or word, bare or quoted: OTLP prints 64-bit integers as
-// strings, other producers as numbers.
-func scalar(b []byte, i int) (text []byte, next int, err error) {
-	if i < len(b) && b[i] == '"' {
-		text, _, next, err = jsonscan.String(b, i)
-		return text, next, err
+// mistyped moves behind a value of another type than the field, which costs
+// the record unless it is null.
+func (r *recorder) mistyped(b []byte, i int) (next int, err error) {
+	next, err = skip(b, i)
+	if err == nil && string(b[i:next]) != "null" {
+		r.fail(errType)
 	}
-	return jsonscan.Literal(b, i)
+	return next, err
 }
 
-func integer(b []byte, i int) (v int64, next int, err error) {
-	text, next, err := scalar(b, i)
+func (r *recorder) symbol(b []byte, i int) (sym trace.Sym, next int, err error) {
+	text, next, err := r.text(b, i)
 	if err != nil {
+		return 0, next, err
+	}
+	return r.cache.Intern(text), next, nil
+}
+
+// scalar reads a number or word, bare or quoted: OTLP prints 64-bit integers as
+// strings, other producers as numbers. null is nil.
+func (r *recorder) scalar(b []byte, i int) (text []byte, next int, err error) {
+	if i < len(b) && (b[i] == '"' || b[i] == '{' || b[i] == '[') {
+		return r.text(b, i)
+	}
+	text, next, err = jsonscan.Literal(b, i)
+	if string(text) == "null" {
+		text = nil
+	}
+	return text, next, err
+}
+
+// integer reads an integer; null is 0.
+func (r *recorder) integer(b []byte, i int) (v int64, next int, err error) {
+	text, next, err := r.scalar(b, i)
+	if err != nil || text == nil {
 		return 0, next, err
 	}
 	v, ok := jsonscan.Int(text)
 	if !ok {
-		return 0, next, errNumber
+		r.fail(errNumber)
 	}
 	return v, next, nil
 }
 
-func timestamp(b []byte, i int) (trace.Time, int, error) {
-	v, next, err := integer(b, i)
+func (r *recorder) timestamp(b []byte, i int) (trace.Time, int, error) {
+	v, next, err := r.integer(b, i)
 	return trace.Time(v), next, err
 }
 
@@ -59,12 +109,12 @@ var (
 )
 
 // enum reads an enum as number or name; an unknown one is 0.
-func enum(b []byte, i int, names []string) (v uint8, next int, err error) {
-	text, next, err := scalar(b, i)
+func (r *recorder) enum(b []byte, i int, names []string) (v uint8, next int, err error) {
+	text, next, err := r.scalar(b, i)
 	if err != nil {
 		return 0, next, err
 	}
-	if n, ok := jsonscan.Int(text); ok && n >= 0 && int(n) < len(names) {
+	if n, ok := jsonscan.Int(text); ok && n >= 0 && n < int64(len(names)) {
 		return uint8(n), next, nil
 	}
 	for n, name := range names {
@@ -73,6 +123,15 @@ func enum(b []byte, i int, names []string) (v uint8, next int, err error) {
 		}
 	}
 	return 0, next, nil
+}
+
+// spanID reads an id of 8 bytes.
+func (r *recorder) spanID(b []byte, i int) (id uint64, next int, err error) {
+	hi, lo, next, err := r.id(b, i)
+	if hi != 0 {
+		r.fail(errID)
+	}
+	return lo, next, err
 }
 
 // id reads a trace id (16 bytes) or span id (8 bytes, in lo) in hex of any case
@@ -106,7 +165,8 @@ func (r *recorder) id(b []byte, i int) (hi, lo uint64, next int, err error) {
 			return binary.BigEndian.Uint64(id[:]), binary.BigEndian.Uint64(id[8:]), next, nil
 		}
 	}
-	return 0, 0, next, errID
+	r.fail(errID)
+	return 0, 0, next, nil
 }
 
 func trimPadding(b []byte) []byte {
@@ -116,97 +176,157 @@ func trimPadding(b []byte) []byte {
 	return b
 }
 
-// attributes reads the list of KeyValue at b[i] and appends it to list.
-func (r *recorder) attributes(b []byte, i int, list *trace.ArgList) (next int, err error) {
-	return elements(b, i, func(at int) (int, error) { return r.keyValue(b, at, list, 0) })
-}
-
-func (r *recorder) keyValue(b []byte, i int, list *trace.ArgList, depth int) (next int, err error) {
-	var key trace.Sym
-	value := -1
-	next, err = fields(b, i, func(name []byte, at int) (next int, err error) {
-		switch string(name) {
-		case "key":
-			var text []byte
-			if text, next, err = r.text(b, at); err == nil {
-				key = r.cache.Intern(text)
-			}
-		case "value":
-			value = at
-			if key != 0 { // the usual order: read it in passing
-				value = -1
-				return r.anyValue(b, at, key, list, depth)
-			}
-			next, err = jsonscan.Value(b, at)
-		default:
-			next, err = jsonscan.Value(b, at)
-		}
-		return next, err
-	})
-	if err == nil && value >= 0 {
-		_, err = r.anyValue(b, value, key, list, depth)
-	}
-	return next, err
-}
-
 // maxValueDepth bounds the nesting of attribute values that are kept.
 const maxValueDepth = 32
+
+// attributes reads the list of KeyValue at b[i] and appends it to list.
+func (r *recorder) attributes(b []byte, i int, list *trace.ArgList) (next int, err error) {
+	return r.keyValues(b, i, list, 0)
+}
+
+func (r *recorder) keyValues(b []byte, i int, list *trace.ArgList, depth int) (next int, err error) {
+	i, null, err := enter(b, i, '[')
+	for !null && err == nil {
+		var ok bool
+		if i, ok, err = nextElement(b, i); err != nil || !ok {
+			break
+		}
+		i, err = r.keyValue(b, i, list, depth)
+	}
+	return i, err
+}
+
+// keyValue reads the KeyValue at b[i] and appends it to list. Usually the key
+// comes first, and the value can be read in passing.
+func (r *recorder) keyValue(b []byte, i int, list *trace.ArgList, depth int) (next int, err error) {
+	var key trace.Sym
+	start, value, done := len(*list), -1, false
+	i, null, err := enter(b, i, '{')
+	for !null && err == nil {
+		var name []byte
+		if name, i, err = nextKey(b, i); err != nil || name == nil {
+			break
+		}
+		switch string(name) {
+		case "key":
+			key, i, err = r.symbol(b, i)
+			done = false
+		case "value":
+			value, done = i, key != 0
+			*list = (*list)[:start]
+			if done {
+				i, err = r.anyValue(b, i, key, list, depth)
+			} else {
+				i, err = skip(b, i)
+			}
+		default:
+			i, err = r.pass(name, b, i)
+		}
+	}
+	if err == nil && value >= 0 && !done {
+		*list = (*list)[:start]
+		var end int
+		if end, err = r.anyValue(b, value, key, list, depth); err != nil {
+			i = end
+		}
+	}
+	return i, err
+}
 
 // anyValue reads the AnyValue at b[i] and appends it to list under key. An
 // empty value is left out, as a missing one.
 func (r *recorder) anyValue(b []byte, i int, key trace.Sym, list *trace.ArgList, depth int) (next int, err error) {
 	if depth > maxValueDepth {
-		return i, jsonscan.ErrSyntax
+		r.notes.lost++
+		return skip(b, i)
 	}
-	return fields(b, i, func(kind []byte, at int) (next int, err error) {
-		var text []byte
+	i, null, err := enter(b, i, '{')
+	for !null && err == nil {
+		var kind, text []byte
+		if kind, i, err = nextKey(b, i); err != nil || kind == nil {
+			break
+		}
 		switch string(kind) {
 		case "stringValue", "string_value", "bytesValue", "bytes_value":
-			if text, next, err = r.text(b, at); err == nil {
+			if text, i, err = r.text(b, i); err == nil && text != nil {
 				*list = list.Bytes(key, text)
 			}
 		case "intValue", "int_value":
-			var v int64
-			if v, next, err = integer(b, at); err == nil {
-				*list = list.Int(key, v)
+			if text, i, err = r.scalar(b, i); err == nil && text != nil {
+				if v, ok := jsonscan.Int(text); ok {
+					*list = list.Int(key, v)
+				} else {
+					*list = r.odd(*list, key, text)
+				}
 			}
 		case "doubleValue", "double_value":
-			if text, next, err = scalar(b, at); err == nil {
-				v, perr := strconv.ParseFloat(string(text), 64)
-				if perr != nil && v == 0 {
-					return next, errNumber
+			if text, i, err = r.scalar(b, i); err == nil && text != nil {
+				if v, err := strconv.ParseFloat(string(text), 64); err == nil || v != 0 { // too large is infinite
+					*list = list.Float(key, v)
+				} else {
+					*list = r.odd(*list, key, text)
 				}
-				*list = list.Float(key, v)
 			}
 		case "boolValue", "bool_value":
-			if text, next, err = scalar(b, at); err == nil {
-				*list = list.Bool(key, string(text) == "true")
+			if text, i, err = r.scalar(b, i); err == nil && text != nil {
+				if word := string(text); word == "true" || word == "false" {
+					*list = list.Bool(key, word == "true")
+				} else {
+					*list = r.odd(*list, key, text)
+				}
 			}
 		case "arrayValue", "array_value":
 			var elems trace.ArgList
-			next, err = r.values(b, at, func(at int) (int, error) { return r.anyValue(b, at, 0, &elems, depth+1) })
-			if err == nil {
+			if i, err = r.values(b, i, &elems, depth+1, false); err == nil {
 				*list = list.Array(key, elems)
 			}
 		case "kvlistValue", "kvlist_value":
 			var entries trace.ArgList
-			next, err = r.values(b, at, func(at int) (int, error) { return r.keyValue(b, at, &entries, depth+1) })
-			if err == nil {
+			if i, err = r.values(b, i, &entries, depth+1, true); err == nil {
 				*list = list.Dict(key, entries)
 			}
 		default:
-			next, err = jsonscan.Value(b, at)
+			i, err = r.pass(kind, b, i)
 		}
-		return next, err
-	})
+	}
+	return i, err
 }
 
-// values scans {"values":[...]}.
-func (r *recorder) values(b []byte, i int, f func(at int) (int, error)) (next int, err error) {
-	return fields(b, i, func(key []byte, at int) (int, error) {
-		if string(key) == "values" {
-			return elements(b, at, f)
+// odd keeps a value that is not of the type that it claims to be as text.
+func (r *recorder) odd(list trace.ArgList, key trace.Sym, text []byte) trace.ArgList {
+	r.notes.odd++
+	return list.Bytes(key, text)
+}
+
+// values reads {"values":[...]}, the elements of an array or the entries of a
+// dictionary, and appends them to list.
+func (r *recorder) values(b []byte, i int, list *trace.ArgList, depth int, dict bool) (next int, err error) {
+	i, null, err := enter(b, i, '{')
+	for !null && err == nil {
+		var key []byte
+		if key, i, err = nextKey(b, i); err != nil || key == nil {
+			break
 		}
-		return jsonscan.Value(b, at)
-	})
+		switch {
+		case string(key) != "values":
+			i, err = r.pass(key, b, i)
+		case dict:
+			i, err = r.keyValues(b, i, list, depth)
+		default:
+			i, err = r.elements(b, i, list, depth)
+		}
+	}
+	return i, err
+}
+
+func (r *recorder) elements(b []byte, i int, list *trace.ArgList, depth int) (next int, err error) {
+	i, null, err := enter(b, i, '[')
+	for !null && err == nil {
+		var ok bool
+		if i, ok, err = nextElement(b, i); err != nil || !ok {
+			break
+		}
+		i, err = r.anyValue(b, i, 0, list, depth)
+	}
+	return i, err
 }

@@ -24,6 +24,7 @@ type builder struct {
 	class []nameClass // by symbol of the span's name
 
 	procIDs   map[Proc]int
+	known     map[procKey]int
 	instances map[string]int // proc of an instance; None if it has several
 	headless  map[spanKey]int
 }
@@ -31,14 +32,43 @@ type builder struct {
 // spanKey names a span that may be missing.
 type spanKey struct{ hi, lo, id uint64 }
 
-// nameClass tells by the name alone what a span can be.
+// nameClass tells by the name alone what a span can be, which saves looking at
+// the attributes of nearly every span of a dump.
 type nameClass uint8
 
 const (
 	unclassified nameClass = iota
-	knownStage
-	anything
+	stageName
+	requestName // "prefill Req e1cca7b0"
+	envelopeName
+	vllmName
+	otherName // threads, gateways, foreign spans
 )
+
+// classOf returns the class of the name of span i.
+func (b *builder) classOf(i int) nameClass {
+	sym := b.Dump.Span(i).Name
+	if b.class[sym] == unclassified {
+		b.class[sym] = classify(b.symName(sym))
+	}
+	return b.class[sym]
+}
+
+func classify(name string) nameClass {
+	if _, ok := stageByName[name]; ok {
+		return stageName
+	}
+	if _, ok := roleOfRoot(name); ok {
+		return requestName
+	}
+	switch {
+	case strings.HasPrefix(name, envelopePrefix):
+		return envelopeName
+	case name == vllmRequest:
+		return vllmName
+	}
+	return otherName
+}
 
 // Build makes requests of a finished dump. What it finds wrong goes to the
 // dump's diagnostics.
@@ -52,6 +82,7 @@ func Build(d *otlpjson.Dump) *Set {
 		},
 		keys:      newAttrKeys(d.Syms),
 		procIDs:   map[Proc]int{},
+		known:     map[procKey]int{},
 		instances: map[string]int{},
 		headless:  map[spanKey]int{},
 	}
@@ -60,13 +91,18 @@ func Build(d *otlpjson.Dump) *Set {
 	for i := range n {
 		b.thread[i], b.part[i] = None, None
 	}
+	linked := make(chan struct{})
+	go func() {
+		b.resolveLinks()
+		close(linked)
+	}()
 	b.findRoots()
 	b.findThreads()
 	b.findStages()
 	b.adoptOrphans()
 	b.finishParts()
 	b.assignProcs()
-	b.resolveLinks()
+	<-linked
 	b.reportGaps()
 	b.orderProcs()
 	b.join()
@@ -85,30 +121,37 @@ func (b *builder) report(s trace.Severity, code string, span int, msg string) {
 	b.Dump.Diags.Add(trace.Diag{Severity: s, Code: code, Pos: pos, Msg: msg})
 }
 
-// plainStage tells whether the name of span i is that of a stage, which saves
-// looking at the attributes of nearly every span of a dump.
-func (b *builder) plainStage(i int) bool {
-	sym := b.Dump.Span(i).Name
-	if b.class[sym] == unclassified {
-		b.class[sym] = anything
-		if _, ok := stageByName[b.symName(sym)]; ok {
-			b.class[sym] = knownStage
-		}
-	}
-	return b.class[sym] == knownStage
-}
-
 func (b *builder) findRoots() {
 	for i := range b.Dump.Len() {
-		if b.Tree.Duplicate(i) {
+		switch class := b.classOf(i); {
+		case b.Tree.Duplicate(i):
 			b.kinds[i] = Duplicate
-		} else if !b.plainStage(i) {
-			b.classifyRoot(i)
+		case class == stageName:
+		case class == requestName && b.hasRID(i):
+			role, _ := roleOfRoot(b.Name(i))
+			b.addPart(i, role)
+		case class == envelopeName:
+			b.kinds[i] = Envelope
+		case class == vllmName:
+			b.addPart(i, Unified)
+		case isGateway(b.symName(b.Dump.Resource(b.Dump.Span(i)).Service)):
+			b.kinds[i] = Gateway
 		}
 	}
 	for p := range b.Parts {
 		b.lookAbove(&b.Parts[p])
 	}
+}
+
+// hasRID tells whether span i says that it is a request: by a rid, or by a
+// module of SGLang's, which some requests have alone.
+func (b *builder) hasRID(i int) bool {
+	for a := range b.Dump.Args.All(b.Dump.Span(i).Args) {
+		if a.Key == b.keys.rid || a.Key == b.keys.module && strings.HasPrefix(string(a.Bytes()), "sglang::") {
+			return true
+		}
+	}
+	return false
 }
 
 // lookAbove finds the gateway and the envelope around the root of p.
@@ -123,26 +166,6 @@ func (b *builder) lookAbove(p *Part) {
 			p.Gateway = i
 			return
 		}
-	}
-}
-
-// classifyRoot makes a part of span i if it is a request.
-func (b *builder) classifyRoot(i int) {
-	s := b.Dump.Span(i)
-	name := b.Name(i)
-	module, _ := b.Dump.Args.Find(s.Args, b.keys.module)
-	service := b.symName(b.Dump.Resource(s).Service)
-	role, named := roleOfRoot(name)
-	_, hasRID := b.Dump.Args.Find(s.Args, b.keys.rid)
-	switch {
-	case isGateway(service, string(module.Bytes())):
-		b.kinds[i] = Gateway
-	case named && (hasRID || strings.HasPrefix(string(module.Bytes()), "sglang::")):
-		b.addPart(i, role)
-	case strings.HasPrefix(name, envelopePrefix):
-		b.kinds[i] = Envelope
-	case name == vllmRequest:
-		b.addPart(i, Unified)
 	}
 }
 
@@ -193,22 +216,33 @@ func (b *builder) addPart(i int, role Role) {
 
 func (b *builder) findThreads() {
 	for i := range b.Dump.Len() {
-		if b.kinds[i] != Generic || b.plainStage(i) {
+		if b.kinds[i] != Generic || b.classOf(i) == stageName {
 			continue
 		}
-		label, ok := b.Dump.Args.Find(b.Dump.Span(i).Args, b.keys.label)
+		label, ok := b.threadLabel(i)
 		if !ok {
 			continue
-		}
-		if module, ok := b.Dump.Args.Find(b.Dump.Span(i).Args, b.keys.module); ok && strings.HasPrefix(string(module.Bytes()), "sglang::") {
-			continue // a stage that carries its own identity (hicache)
 		}
 		part := b.partAbove(i)
 		if part == None {
 			part = b.headlessPart(i)
 		}
-		b.addThread(i, part, string(label.Bytes()))
+		b.addThread(i, part, label)
 	}
+}
+
+// threadLabel returns the label of span i if it is a thread. A span with a
+// module besides is a stage that carries its own identity (hicache).
+func (b *builder) threadLabel(i int) (label []byte, ok bool) {
+	for a := range b.Dump.Args.All(b.Dump.Span(i).Args) {
+		switch a.Key {
+		case b.keys.label:
+			label, ok = a.Bytes(), true
+		case b.keys.module:
+			return nil, false
+		}
+	}
+	return label, ok
 }
 
 // partAbove returns the part that span i lies in, or None.
@@ -244,29 +278,37 @@ func (b *builder) newHeadless() int {
 }
 
 // addThread makes a thread of span i.
-func (b *builder) addThread(i, part int, label string) {
+func (b *builder) addThread(i, part int, label []byte) {
 	t := Thread{Span: i, Part: part, Proc: b.procOf(i, label, b.Parts[part].Role)}
-	s := b.Dump.Span(i)
-	t.Failed = s.Status == otlpjson.StatusError
-	for a := range b.Dump.Args.All(s.Args) {
-		switch a.Key {
-		case b.keys.reason, b.keys.message:
-			t.Reason = string(a.Bytes())
+	if s := b.Dump.Span(i); s.Status == otlpjson.StatusError {
+		t.Failed, t.Reason = true, "error"
+		for a := range b.Dump.Args.All(s.Args) {
+			if a.Key == b.keys.reason || a.Key == b.keys.message {
+				t.Reason = string(a.Bytes())
+			}
 		}
-	}
-	if t.Failed && t.Reason == "" {
-		t.Reason = "error"
 	}
 	b.kinds[i] = ThreadSpan
 	b.thread[i], b.part[i] = int32(len(b.Threads)), int32(part)
 	b.Threads = append(b.Threads, t)
 }
 
+// procKey is what a thread span says about its proc, as it says it.
+type procKey struct {
+	attributes string
+	resource   *otlpjson.Resource
+	part       Role
+}
+
 // procOf returns the proc that the attributes of span i name.
-func (b *builder) procOf(i int, label string, part Role) int {
+func (b *builder) procOf(i int, label []byte, part Role) int {
 	s := b.Dump.Span(i)
 	res := b.Dump.Resource(s)
-	p := Proc{Label: label, Role: roleOfLabel(label, part), Rank: trace.NoRank,
+	raw := b.Dump.Args.Raw(s.Args)
+	if proc, ok := b.known[procKey{string(raw), res, part}]; ok {
+		return proc
+	}
+	p := Proc{Label: string(label), Role: roleOfLabel(string(label), part), Rank: trace.NoRank,
 		Instance: b.symName(res.Instance), Service: b.symName(res.Service)}
 	for a := range b.Dump.Args.All(s.Args) {
 		switch a.Key {
@@ -286,11 +328,12 @@ func (b *builder) procOf(i int, label string, part Role) int {
 		p.Host = b.resourceHost(res)
 	}
 	proc := b.addProc(p)
-	if known, ok := b.instances[p.Instance]; !ok {
+	if other, ok := b.instances[p.Instance]; !ok {
 		b.instances[p.Instance] = proc
-	} else if known != proc {
+	} else if other != proc {
 		b.instances[p.Instance] = None
 	}
+	b.known[procKey{string(raw), res, part}] = proc
 	return proc
 }
 

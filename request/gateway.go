@@ -1,17 +1,12 @@
 package request
 
+import "slices"
+
 // gatewayServices are the services whose spans are a gateway's own: the model
 // gateway of SGLang (sgl-model-gateway 0.3) and its successors keep the name.
 var gatewayServices = []string{"smg"}
 
-func isGateway(service, module string) bool {
-	for _, g := range gatewayServices {
-		if service == g || module == g {
-			return true
-		}
-	}
-	return false
-}
+func isGateway(service string) bool { return slices.Contains(gatewayServices, service) }
 
 // gatewayStatus reads the HTTP status that a gateway answered with; 0 is
 // unknown.

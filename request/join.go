@@ -19,19 +19,17 @@ func (b *builder) join() {
 	b.joinRooms(g, flags)
 	b.joinTraces(g)
 
-	members := map[int][]int{}
-	var order []int
+	members := make([][]int, len(b.Parts)) // by the lowest part of a group
 	for p := range b.Parts {
 		root := g.find(p)
-		if members[root] == nil {
-			order = append(order, root)
-		}
 		members[root] = append(members[root], p)
 	}
-	for _, root := range order {
-		b.addRequest(members[root], flags)
+	for _, parts := range members {
+		if parts != nil {
+			b.addRequest(parts, flags)
+		}
 	}
-	slices.SortFunc(b.Requests, b.compareRequests)
+	b.sortRequests()
 	for r := range b.Requests {
 		b.ownSpans(r)
 	}
@@ -253,10 +251,30 @@ func (s *Set) Answering(r *Request) int {
 	return r.Parts[0]
 }
 
-func (b *builder) compareRequests(x, y Request) int {
-	tx, ty := b.traceOf(x.Parts[0]), b.traceOf(y.Parts[0])
-	return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End), cmp.Compare(x.RID, y.RID),
-		cmp.Compare(tx[0], ty[0]), cmp.Compare(tx[1], ty[1]), b.compareRoots(b.Parts[x.Parts[0]].Root, b.Parts[y.Parts[0]].Root))
+// sortRequests sorts requests by start, with ties broken by what they are.
+func (b *builder) sortRequests() {
+	type place struct {
+		start trace.Time
+		index int
+	}
+	order := make([]place, len(b.Requests))
+	for i := range order {
+		order[i] = place{b.Requests[i].Start, i}
+	}
+	slices.SortFunc(order, func(p, q place) int {
+		if p.start != q.start {
+			return cmp.Compare(p.start, q.start)
+		}
+		x, y := &b.Requests[p.index], &b.Requests[q.index]
+		tx, ty := b.traceOf(x.Parts[0]), b.traceOf(y.Parts[0])
+		return cmp.Or(cmp.Compare(x.End, y.End), cmp.Compare(x.RID, y.RID), cmp.Compare(tx[0], ty[0]), cmp.Compare(tx[1], ty[1]),
+			b.compareRoots(b.Parts[x.Parts[0]].Root, b.Parts[y.Parts[0]].Root))
+	})
+	sorted := make([]Request, len(order))
+	for i, p := range order {
+		sorted[i] = b.Requests[p.index]
+	}
+	b.Requests = sorted
 }
 
 // flagCollisions marks the requests that share an id or a gateway span with

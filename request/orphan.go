@@ -48,7 +48,7 @@ func (b *builder) isOrphanStage(i int) bool {
 	if b.Tree.Parent(i) != None {
 		return false
 	}
-	if b.plainStage(i) {
+	if b.classOf(i) == stageName {
 		return true
 	}
 	return b.Tree.Orphan(i) && strings.HasPrefix(b.symName(b.Dump.Resource(b.Dump.Span(i)).Service), "sglang")
@@ -104,7 +104,7 @@ func (b *builder) orphanThread(i int, parts map[[2]uint64][]int) int {
 	}
 	proc := None
 	if label, ok := b.Dump.Args.Find(s.Args, b.keys.label); ok {
-		proc = b.procOf(i, string(label.Bytes()), Other)
+		proc = b.procOf(i, label.Bytes(), Other)
 	} else {
 		proc = b.serviceProc(i, b.Parts[part].Role)
 	}

@@ -95,8 +95,12 @@ func (a *Args) Dropped() int { return a.dropped }
 // Size returns the number of bytes in the arena.
 func (a *Args) Size() uint64 { return a.used }
 
-// raw returns the encoded list; it is valid for the life of the arena.
-func (a *Args) raw(id ArgsID) []byte {
+// Raw returns the encoded list of id. It must not be modified, and is valid for
+// the life of the arena.
+func (a *Args) Raw(id ArgsID) []byte {
+	if id == 0 {
+		return nil
+	}
 	at := uint64(id) * argsAlign
 	b := a.blocks[at>>argsBlockBits][at&(argsBlock-1):]
 	n, h := binary.Uvarint(b)
@@ -110,7 +114,7 @@ func (a *Args) raw(id ArgsID) []byte {
 func (a *Args) All(id ArgsID) func(yield func(Arg) bool) {
 	return func(yield func(Arg) bool) {
 		for id != 0 {
-			list := a.raw(id)
+			list := a.Raw(id)
 			id = 0
 			for len(list) > 0 {
 				var arg Arg

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -44,7 +46,8 @@ func (c *command) app() *cli.App {
 		OnUsageError:              onUsageError,
 		Action: func(ctx *cli.Context) error {
 			if ctx.Args().Present() {
-				return usage("unknown command %q; 'sgtrace help' lists them", ctx.Args().First())
+				name := ctx.Args().First()
+				return usage("unknown command %q; did you mean %q? 'sgtrace help' lists them", name, cli.SuggestCommand(ctx.App.Commands, name))
 			}
 			return cli.ShowAppHelp(ctx)
 		},
@@ -60,7 +63,29 @@ func (c *command) app() *cli.App {
 	}
 }
 
-func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError{err} }
+// onUsageError completes what the flag package says about a wrong flag.
+func onUsageError(ctx *cli.Context, err error, _ bool) error {
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !unknown {
+		return usageError{err}
+	}
+	hint := ""
+	if similar := cli.SuggestFlag(ctx.Command.Flags, strings.TrimLeft(name, "-"), true); similar != "" {
+		hint = fmt.Sprintf("; did you mean %s?", similar)
+	}
+	return usage("no flag --%s%s ('%s --help' lists them)", strings.TrimLeft(name, "-"), hint, ctx.Command.HelpName)
+}
+
+// onInterrupt has f called when the user or the system ends the program.
+func (c *command) onInterrupt(f func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		<-signals
+		f()
+		os.Exit(exitFailed)
+	}()
+}
 
 // exit prints diagnostics and err, and returns the status.
 func (c *command) exit(err error) int {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -25,7 +26,7 @@ Examples:
   sgtrace convert otel2perfetto 'dumps/*.zst' --slowest 20:ttft -o slow.pftrace.gz
   sgtrace convert otel2perfetto otel.jsonl --view request --rid 7ca07386 -o one.json`,
 			Flags: append([]cli.Flag{
-				&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`", Required: true},
+				&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
 				&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` to draw: thread, request or both"},
 			}, selectionFlags()...),
 			OnUsageError: onUsageError,
@@ -43,7 +44,7 @@ func (c *command) otel2perfetto(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := convert.Create(ctx.String("o"), names)
+	out, err := c.create(ctx.String("o"), names)
 	if err != nil {
 		return err
 	}
@@ -59,6 +60,21 @@ func (c *command) otel2perfetto(ctx *cli.Context) error {
 	fmt.Fprintf(c.err, "%s: %d requests, %d slices on %d tracks, %d arrows, %s\n", ctx.String("o"),
 		requests, len(t.Slices)-1, len(t.Tracks)-1, len(t.Flows), bytesText(size))
 	return nil
+}
+
+// create prepares the output file, which an interrupt removes again.
+func (c *command) create(name string, inputs []string) (*convert.Output, error) {
+	if name == "" {
+		return nil, usage("no output; give -o FILE, with a name that ends in .pftrace or .json")
+	}
+	out, err := convert.Create(name, inputs)
+	if errors.Is(err, convert.ErrOutputName) {
+		return nil, usageError{err}
+	}
+	if err == nil {
+		c.onInterrupt(out.Abandon)
+	}
+	return out, err
 }
 
 // layout loads and draws the inputs. It is a function of its own so that the

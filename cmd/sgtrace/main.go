@@ -5,7 +5,9 @@ package main
 import (
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 )
 
 func main() {
@@ -14,6 +16,9 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(30)
 	}
+	// A reader that has seen enough (head, less) closes the pipe: that shows as an
+	// error of the write, and is a normal end.
+	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -16,12 +16,12 @@ var groupings = []struct{ flag, by, usage string }{
 func (c *command) reportCommand() *cli.Command {
 	flags := []cli.Flag{formatFlag()}
 	for _, g := range groupings {
-		flags = append(flags, &cli.BoolFlag{Name: g.flag, Usage: g.usage})
+		flags = append(flags, &cli.BoolFlag{Name: g.flag, Usage: g.usage, DisableDefaultText: true})
 	}
 	flags = append(flags,
 		&cli.StringFlag{Name: "by", Usage: "one row per stage and `DIMENSION`,...: " + dimensions()},
 		&cli.StringFlag{Name: "sort", Usage: "order rows by `COLUMN`; a leading - turns the order around"},
-		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all"},
+		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "all"},
 	)
 	return &cli.Command{
 		Name:      "report",

@@ -26,8 +26,8 @@ Examples:
 		Flags: append([]cli.Flag{
 			formatFlag(),
 			&cli.StringFlag{Name: "sort", Usage: "order by `COLUMN`; a leading - turns the order around"},
-			&cli.IntFlag{Name: "limit", Usage: "print the first `N` requests; 0 is all"},
-			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep reading a dump that grows, and print requests as they end"},
+			&cli.IntFlag{Name: "limit", Usage: "print the first `N` requests; 0 is all", DefaultText: "200 as text, else all"},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep reading a dump that grows, and print requests as they end", DisableDefaultText: true},
 		}, selectionFlags()...),
 		OnUsageError: onUsageError,
 		Action: func(ctx *cli.Context) error {

@@ -27,13 +27,13 @@ func selectionFlags() []cli.Flag {
 		text("slowest", "the `N[:ttft|e2e|itl]` slowest requests"),
 		text("from", "requests that end after this `TIME` (2026-08-17T20:53:20Z, 20:53:20, +10s)"),
 		text("to", "requests that start before this `TIME`"),
-		&cli.Float64Flag{Name: "sample", Usage: "this share (`RATE` between 0 and 1) of requests, chosen by id", Category: category},
+		&cli.Float64Flag{Name: "sample", Usage: "this share (`RATE` between 0 and 1) of requests, chosen by id", DefaultText: "all", Category: category},
 		list("role", "spans of this `ROLE`: unified, prefill, decode, router, encoder"),
 		list("host", "spans of the `HOST` whose id begins so"),
 		list("rank", "spans of this `RANK`: TP0, DP1, TP0-PP1"),
 		list("stage", "stages of this `NAME`"),
 		text("min-dur", "spans of at least this `DURATION` (1ms, 250us)"),
-		&cli.IntFlag{Name: "level", Usage: "stages up to this trace `LEVEL` (1, 2, 3)", Category: category},
+		&cli.IntFlag{Name: "level", Usage: "stages up to this trace `LEVEL` (1, 2, 3)", DefaultText: "all", Category: category},
 	}
 }
 

@@ -15,7 +15,7 @@ func Int(text []byte) (v int64, ok bool) {
 	var u uint64
 	for ; i < len(text) && text[i]-'0' <= 9; i++ {
 		d := uint64(text[i] - '0')
-		if u > (math.MaxUint64-d)/10 {
+		if i-start >= 19 && u > (math.MaxUint64-d)/10 { // 19 digits always fit
 			return 0, false
 		}
 		u = u*10 + d

@@ -46,12 +46,15 @@ const (
 // the first one.
 func zeros(v uint64) uint64 { return (v - ones) &^ v & highs }
 
+// stops has a bit set, at the end of its byte, for the first byte of v that is a
+// quote or a backslash; it is 0 if there is none.
+func stops(v uint64) uint64 { return zeros(v^(ones*'"')) | zeros(v^(ones*'\\')) }
+
 // endOfRun returns the first index from i on that holds a quote or a backslash,
 // or len(b). It looks at eight bytes at a time.
 func endOfRun(b []byte, i int) int {
 	for i+8 <= len(b) {
-		v := binary.LittleEndian.Uint64(b[i:])
-		if m := zeros(v^(ones*'"')) | zeros(v^(ones*'\\')); m != 0 {
+		if m := stops(binary.LittleEndian.Uint64(b[i:])); m != 0 {
 			return i + bits.TrailingZeros64(m)>>3
 		}
 		i += 8
@@ -72,14 +75,22 @@ func String(b []byte, i int) (raw []byte, escaped bool, next int, err error) {
 		return nil, false, i, ErrSyntax
 	}
 	start := i + 1
-	for i = endOfRun(b, start); i < len(b); i = endOfRun(b, i) {
+	for i = start; i+8 <= len(b); i += 8 { // nearly every string ends in here
+		if m := stops(binary.LittleEndian.Uint64(b[i:])); m != 0 {
+			if i += bits.TrailingZeros64(m) >> 3; b[i] == '"' {
+				return b[start:i], false, i + 1, nil
+			}
+			break
+		}
+	}
+	for i = endOfRun(b, i); i < len(b); i = endOfRun(b, i) {
 		if b[i] == '"' {
 			return b[start:i], escaped, i + 1, nil
 		}
 		escaped = true
 		i += 2
 	}
-	return nil, false, i, ErrShort
+	return nil, false, len(b), ErrShort
 }
 
 // Unescape appends the text that raw stands for to dst. Surrogate pairs become

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"compress/gzip"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sgtrace/sgtrace/internal/pftest"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in golden/script")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"sgtrace": main,
+		"exits":   exits,
+	})
+}
+
+// Every case in golden/script is a text archive: commands, inputs and expected
+// outputs. They run the real main in a process of its own.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           filepath.Join("..", "..", "golden", "script"),
+		UpdateScripts: *update,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("LANG", "en_US.UTF-8")
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"pfdump":   pfdump,
+			"compress": compress,
+			"truncate": truncate,
+		},
+	})
+}
+
+// exits runs a command and succeeds if it exits with the given status:
+// "exits 3 sgtrace report broken.jsonl".
+func exits() {
+	want, err := strconv.Atoi(os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	cmd := exec.Command(os.Args[2], os.Args[3:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Run()
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		fmt.Fprintf(os.Stderr, "exit status %d, want %d\n", got, want)
+		os.Exit(1)
+	}
+}
+
+// pfdump prints a Perfetto file as text, as an independent decoder reads it.
+func pfdump(ts *testscript.TestScript, _ bool, args []string) {
+	data, err := os.ReadFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	t, err := pftest.Decode(data)
+	ts.Check(err)
+	_, err = fmt.Fprint(ts.Stdout(), t.Text())
+	ts.Check(err)
+}
+
+// compress writes a compressed copy: "compress gz IN OUT".
+func compress(ts *testscript.TestScript, _ bool, args []string) {
+	data, err := os.ReadFile(ts.MkAbs(args[1]))
+	ts.Check(err)
+	f, err := os.Create(ts.MkAbs(args[2]))
+	ts.Check(err)
+	defer f.Close()
+	switch args[0] {
+	case "gz":
+		z := gzip.NewWriter(f)
+		_, err = z.Write(data)
+		ts.Check(err)
+		ts.Check(z.Close())
+	case "zst":
+		z, err := zstd.NewWriter(f)
+		ts.Check(err)
+		_, err = z.Write(data)
+		ts.Check(err)
+		ts.Check(z.Close())
+	default:
+		ts.Fatalf("compress: gz or zst")
+	}
+}
+
+// truncate cuts bytes off the end of a file: "truncate FILE 100".
+func truncate(ts *testscript.TestScript, _ bool, args []string) {
+	cut, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()-cut))
+}

@@ -1,0 +1,190 @@
+package otlpjson
+
+import (
+	"bytes"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+)
+
+// The functions here walk an object or array that lies in b from index i on:
+//
+//	i, null, err := enter(b, i, '{')
+//	for !null && err == nil {
+//		key, i, err = nextKey(b, i) // a nil key is the end
+//		...
+//	}
+//
+// They are lenient with commas and strict with everything else, so that a
+// record into which another one was written is noticed. An err goes with the
+// index at which it was noticed.
+
+// enter moves behind the opening bracket at b[i]. null stands for an object or
+// array without anything in it.
+func enter(b []byte, i int, bracket byte) (next int, null bool, err error) {
+	switch {
+	case i >= len(b):
+		return i, false, jsonscan.ErrShort
+	case b[i] == bracket:
+		return i + 1, false, nil
+	case b[i] != 'n':
+		return i, false, jsonscan.ErrSyntax
+	}
+	word, next, err := jsonscan.Literal(b, i)
+	if err == nil && string(word) != "null" {
+		return i, false, jsonscan.ErrSyntax
+	}
+	return next, true, err
+}
+
+// nextKey returns the next key of an object and the index of its value. At the
+// end of the object key is nil and next lies behind the brace.
+func nextKey(b []byte, i int) (key []byte, next int, err error) {
+	for ; i < len(b); i++ {
+		switch b[i] {
+		case ',', ' ', '\n', '\r', '\t':
+			continue
+		case '}':
+			return nil, i + 1, nil
+		}
+		key, escaped, next, err := jsonscan.String(b, i)
+		if err != nil {
+			return nil, next, err
+		}
+		if escaped {
+			key = jsonscan.Unescape(nil, key)
+		}
+		if next = jsonscan.Space(b, next); next >= len(b) {
+			return nil, next, jsonscan.ErrShort
+		}
+		if b[next] != ':' {
+			return nil, next, jsonscan.ErrSyntax
+		}
+		if next = jsonscan.Space(b, next+1); next >= len(b) {
+			return nil, next, jsonscan.ErrShort
+		}
+		return key, next, nil
+	}
+	return nil, i, jsonscan.ErrShort
+}
+
+// nextElement returns the index of the next element of an array. At the end of
+// the array ok is false and next lies behind the bracket.
+func nextElement(b []byte, i int) (next int, ok bool, err error) {
+	for ; i < len(b); i++ {
+		switch b[i] {
+		case ',', ' ', '\n', '\r', '\t':
+			continue
+		case ']':
+			return i + 1, false, nil
+		}
+		return i, true, nil
+	}
+	return i, false, jsonscan.ErrShort
+}
+
+// skip finds the end of the value at b[i], of a key that is not read. No such
+// value has a record inside; one that seems to was cut off before the record.
+func skip(b []byte, i int) (next int, err error) {
+	if i >= len(b) || b[i] != '{' && b[i] != '[' {
+		return jsonscan.Value(b, i)
+	}
+	next, err = jsonscan.Value(b, i)
+	if err == jsonscan.ErrSyntax {
+		return next, err
+	}
+	n, _, found := nextRecord(b[i:next], inSpans, err == nil)
+	if found {
+		return i + n, errBegins
+	}
+	return next, err
+}
+
+// recordKeys are the keys by which an object is recognised as a record, with
+// the bracket of their values and the level of the list that it belongs to.
+// Levels are those of the parser.
+var recordKeys = func() map[string]recordKey {
+	keys := map[string]recordKey{
+		"resource":               {inResourceSpans, '{'},
+		"scope":                  {inScopeSpans, '{'},
+		"instrumentationLibrary": {inScopeSpans, '{'},
+	}
+	for _, l := range lists {
+		keys[l.key] = recordKey{l.from - 1, '['}
+	}
+	for _, key := range otherSignals {
+		keys[key] = recordKey{atTop, '['}
+	}
+	return keys
+}()
+
+type recordKey struct {
+	level level
+	opens byte
+}
+
+// maxNested is how long a value may be that recordAt looks behind.
+const maxNested = 1 << 16
+
+// recordAt tells whether the object at b[i] is a record, down to spans, and the
+// level of the list that it belongs to. It goes by the keys that are there, in
+// any order, and needs no more than the record's beginning.
+//
+// An object with an id alone is no span: links have one, too.
+func recordAt(b []byte, i int) (l level, ok bool, err error) {
+	named, other := false, false // seen of a span: an id; what links have not
+	for i++; ; {
+		key, at, err := nextKey(b, i)
+		if err != nil || key == nil {
+			return 0, false, short(err)
+		}
+		if r, ok := recordKeys[string(key)]; ok && b[at] == r.opens {
+			return r.level, true, nil
+		}
+		switch string(key) {
+		case "traceId", "spanId", "trace_id", "span_id":
+			named = true
+		case "name", "kind", "parentSpanId", "parent_span_id",
+			"startTimeUnixNano", "start_time_unix_nano", "endTimeUnixNano", "end_time_unix_nano":
+			other = true
+		}
+		if named && other {
+			return inSpans, true, nil
+		}
+		i, err = jsonscan.Value(b[:min(len(b), at+maxNested)], at)
+		if err == jsonscan.ErrShort && at+maxNested < len(b) {
+			return 0, false, nil
+		}
+		if err != nil {
+			return 0, false, short(err)
+		}
+	}
+}
+
+// short leaves only ErrShort of err: anything else means "not a record".
+func short(err error) error {
+	if err == jsonscan.ErrShort {
+		return err
+	}
+	return nil
+}
+
+// nextRecord finds the first record in b that belongs to a list of level
+// deepest or above, and returns the position of its brace. If there is none, n
+// is how much of b can be given up without losing one that is cut at the end;
+// that is everything if nothing follows b.
+func nextRecord(b []byte, deepest level, last bool) (n int, l level, found bool) {
+	for i := 0; ; i++ {
+		brace := bytes.IndexByte(b[i:], '{')
+		if brace < 0 {
+			return len(b), 0, false
+		}
+		i += brace
+		l, ok, err := recordAt(b, i)
+		if ok && l <= deepest {
+			return i, l, true
+		}
+		if err != nil && !last {
+			return i, 0, false
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package otlpjson
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A step is what the parser is about to read.
+type step struct {
+	first byte      // that is not white space; 0 is the end of the input
+	at    trace.Pos // of first
+	after trace.Pos // where the previous step ended: on the line that a cut-off document is on
+}
+
+// resync reports err and moves to the next record, of whatever level.
+//
+// It looks from the broken record on, not from the byte at which that was
+// noticed, since a string without its closing quote swallows what follows. If
+// a document was swallowed, or nothing follows, then something was cut off:
+// the producer was killed, the disk was full, two of them wrote into one file.
+func (p *parser) resync(err error) {
+	if err == jsonscan.ErrShort && len(p.buf)-p.start > p.record {
+		err = errTooLong
+	}
+	failed, noticed := p.level, p.base+int64(p.pos)
+	from := noticed - int64(p.pos-p.start)
+	p.pos = p.start
+	l, found := p.search(from, failed)
+	here := p.base + int64(p.pos)
+	switch {
+	case found && l == atTop && noticed >= here, !found && err == jsonscan.ErrShort:
+		p.truncated(found && here == from)
+	case here == from:
+		p.lose("otlp-syntax", p.step.at, err.Error()+"; reading goes on with it")
+	default:
+		p.lose("otlp-syntax", p.step.at, fmt.Sprintf("%v; skipped %d bytes to the next record", err, here-from))
+	}
+	if !found {
+		p.level = endOfPiece
+		return
+	}
+	if failed < inResourceSpan { // a record without a known resource around it
+		p.resource, p.resourceOrigins = 0, len(p.out.origins)
+	}
+	if l == inSpans && failed < inScopeSpan {
+		p.out.origins = append(p.out.origins, batchOrigin{resource: p.resource})
+	}
+	if l != atTop && failed == atTop {
+		p.out.documents++
+	}
+	p.level = l
+}
+
+// search moves to the next record, and past the one at offset from if that is
+// where one of the level failed.
+func (p *parser) search(from int64, failed level) (l level, found bool) {
+	for {
+		last := p.src == nil || p.err != nil
+		n, l, found := nextRecord(p.buf[p.pos:], inSpans, last)
+		p.pos += n
+		switch {
+		case found && l == failed && p.base+int64(p.pos) == from:
+			p.pos++
+		case found || last:
+			return l, found
+		case !p.fill() && p.tooLong():
+			p.pos++ // no record begins with so much
+		}
+	}
+}
+
+// truncated reports that a document is cut off, by the end of the input or by
+// the document that the parser now is at.
+func (p *parser) truncated(between bool) {
+	switch {
+	case p.framed && (p.cut || p.err != io.EOF):
+		// The frame explains it; see reportFrame.
+	case between || p.step.first == 0:
+		p.lose("otlp-truncated", p.step.after, "the document ends between two records; everything before is used")
+	case p.level == inSpans:
+		p.lose("otlp-truncated", p.step.at, "the document ends inside a span; everything before is used")
+	default:
+		p.lose("otlp-truncated", p.step.at, "the document ends inside a record; everything before is used")
+	}
+}
+
+// reportFrame reports that the frame around the document is damaged.
+func (p *parser) reportFrame() {
+	switch {
+	case !p.framed:
+	case p.cut:
+		p.lose("otlp-truncated", p.at(p.pos), "the last frame is cut off; what is there of it is used")
+	case p.err != nil && p.err != io.EOF:
+		p.lose("otlp-frame", p.at(p.pos), fmt.Sprintf("a damaged frame: %v; what comes before the damage is used", p.err))
+	}
+}
