@@ -71,11 +71,12 @@ func (d *drawing) drawLevel(parent trace.TrackID, order int32, name, desc string
 	}
 	track := d.counterTrack(parent, order, name, desc)
 	slices.SortFunc(steps, func(x, y change) int { return cmp.Compare(x.at, y.at) })
-	level := int64(0)
+	level, shown := int64(0), int64(-1)
 	for i, s := range steps {
 		level += s.value
-		if i+1 == len(steps) || steps[i+1].at != s.at {
+		if last := i+1 == len(steps) || steps[i+1].at != s.at; last && level != shown {
 			d.Sample(trace.Sample{Time: s.at, Value: float64(level), Track: track})
+			shown = level
 		}
 	}
 }

@@ -68,11 +68,17 @@ func (d *drawing) drawProc(units []unit, parent trace.TrackID) {
 const lanesPerProc = 16
 
 // outermost returns the drawn span that lasts as long as request r does for its
-// user: the gateway's, the router's, else the answering server's; or None.
+// user: the gateway's, the envelope's, the router's, else the answering server's;
+// or None.
 func (l *layout) outermost(r int) int {
 	req := &l.set.Requests[r]
 	if g := req.Gateway; g != request.None && l.set.RequestOf(g) == r && l.drawn(g) {
 		return g
+	}
+	if root := l.set.Parts[req.Parts[0]].Root; root != request.None {
+		if e := l.above(root); e != request.None && l.set.Kind(e) == request.Envelope {
+			return e
+		}
 	}
 	for _, p := range req.Parts {
 		if root := l.set.Parts[p].Root; l.set.Parts[p].Role == request.Router && root != request.None && l.drawn(root) {

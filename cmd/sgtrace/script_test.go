@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -39,6 +41,9 @@ func TestScripts(t *testing.T) {
 			"pfdump":   pfdump,
 			"compress": compress,
 			"truncate": truncate,
+			"mkfifo":   mkfifo,
+			"waitfor":  waitfor,
+			"nofile":   nofile,
 		},
 	})
 }
@@ -101,4 +106,27 @@ func truncate(ts *testscript.TestScript, _ bool, args []string) {
 	info, err := os.Stat(ts.MkAbs(args[0]))
 	ts.Check(err)
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()-cut))
+}
+
+// mkfifo makes a named pipe, from which a reader waits for a writer.
+func mkfifo(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(syscall.Mkfifo(ts.MkAbs(args[0]), 0o600))
+}
+
+// waitfor waits until a file matches the pattern.
+func waitfor(ts *testscript.TestScript, _ bool, args []string) {
+	for range 500 {
+		if matches, _ := filepath.Glob(ts.MkAbs(args[0])); len(matches) > 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("no file matches %s", args[0])
+}
+
+// nofile fails if a file matches the pattern.
+func nofile(ts *testscript.TestScript, _ bool, args []string) {
+	if matches, _ := filepath.Glob(ts.MkAbs(args[0])); len(matches) > 0 {
+		ts.Fatalf("there is %v", matches)
+	}
 }

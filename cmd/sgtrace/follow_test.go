@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// However a dump arrives, every request is printed once, when it has ended.
+func TestFollowPrintsRequestsOnce(t *testing.T) {
+	config := golden.DefaultConfig(4)
+	config.Requests = 30
+	dump, truth := testinput.Simulate(t, config)
+	lines := bytes.SplitAfter(dump, []byte("\n"))
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		f := follower{out: &out, sel: &chosen{}, dump: otlpjson.NewDump(new(trace.Diags)), name: "dump", printed: map[string]bool{}}
+		pieces := make(chan []byte)
+		go func() {
+			for _, line := range lines {
+				pieces <- line
+				time.Sleep(time.Second)
+			}
+			close(pieces)
+		}()
+		if err := f.run(pieces); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range truth.Requests {
+			id := r.FullID
+			if strings.Count(out.String(), id) == 0 {
+				id = r.RID
+			}
+			if n := strings.Count(out.String(), id); n != 1 {
+				t.Errorf("request %s (%s) is printed %d times", r.FullID, r.Outcome, n)
+			}
+		}
+	})
+}
