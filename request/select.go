@@ -27,7 +27,7 @@ type Selection struct {
 	Roles  []Role
 	Hosts  []string // beginning of the host id
 	Ranks  []string // TP0, DP1, TP0-PP1: every part named must match
-	Stages []string // names of stages; requests and threads stay around them
+	Stages []string // names of stages, or of spans of gateways and other services; requests and threads stay around them
 	MinDur int64    // ns
 	Level  int      // keep stages up to this trace level; 0 is all
 }
@@ -230,7 +230,7 @@ func (s *Set) spanFilter(sel *Selection) (func(i int) bool, error) {
 		if span.Dur() < sel.MinDur && s.kinds[i] != Root && s.kinds[i] != ThreadSpan {
 			return false
 		}
-		if s.kinds[i] != Stage {
+		if s.kinds[i] != Stage && s.kinds[i] != Gateway && s.kinds[i] != Generic {
 			return true
 		}
 		name := s.Name(i)

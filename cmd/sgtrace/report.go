@@ -73,6 +73,9 @@ func (c *command) report(ctx *cli.Context) error {
 	if err := arrange(ctx, stages, 0); err != nil {
 		return err
 	}
+	if len(by) > 1 {
+		return c.print(f, stages)
+	}
 	return c.print(f, stages, analyze.MeasureLatencies(set).Report())
 }
 
