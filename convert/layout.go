@@ -51,7 +51,9 @@ type layout struct {
 	counters []procCounters    // by proc
 	subject  []trace.SubjectID // of each part
 	labels   []procLabel       // of the procs' tracks in the request view, made when first needed
+	parts    []trace.Sym       // names of the parts, made when first needed
 	scratch  trace.ArgList
+	text     []byte // scratch
 	cats     [request.Unselected + 1]trace.Sym
 	phases   []trace.Sym // category of stages, by the symbol of their name; 0 is not a known one
 	names    layoutNames
@@ -64,7 +66,7 @@ type layoutNames struct {
 // Layout draws set and returns the finished trace. Lanes, names and order
 // depend on the spans alone, not on how they were read.
 func Layout(set *request.Set, view View) *trace.Trace {
-	l := &layout{set: set, Builder: trace.NewBuilder(set.Dump.Syms, set.Dump.Args, set.Dump.Diags), labels: make([]procLabel, len(set.Procs))}
+	l := &layout{set: set, Builder: trace.NewBuilder(set.Dump.Syms, set.Dump.Args, set.Dump.Diags), labels: make([]procLabel, len(set.Procs)), parts: make([]trace.Sym, len(set.Parts))}
 	for kind, cat := range map[request.SpanKind]string{
 		request.Generic: "service", request.Root: "request", request.Envelope: "request",
 		request.ThreadSpan: "thread", request.Gateway: "gateway", request.Stage: request.OtherPhase.String(),
@@ -188,8 +190,9 @@ type unit struct {
 	request  int32 // None for spans of no request
 }
 
-// units finds the units, ordered by start, then longest first. alone tells of a span that nothing nests in.
-func (l *layout) units(alone func(i int) bool) (units []unit, isTop []bool) {
+// findUnits finds the units of a view, ordered by start, then longest first.
+// alone tells of a span that nothing nests in.
+func (l *layout) findUnits(alone func(i int) bool) (units []unit, isTop []bool) {
 	n := l.set.Dump.Len()
 	isTop = make([]bool, n)
 	for i := range n {
@@ -272,10 +275,7 @@ func (l *layout) newDrawing(isTop []bool, name func(i int, kind request.SpanKind
 	return &drawing{layout: l, isTop: isTop, slice: make([]trace.SliceID, l.set.Dump.Len()), name: name}
 }
 
-type procLabel struct {
-	name       string
-	desc, host trace.Sym
-}
+type procLabel struct{ name, desc, host trace.Sym }
 
 // draw draws units on the given track.
 func (d *drawing) draw(units []unit, track trace.TrackID) {

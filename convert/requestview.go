@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
@@ -19,7 +20,7 @@ func (l *layout) drawRequests() {
 		outermost[r] = l.outermost(r)
 		isOutermost[outermost[r]] = true
 	}
-	units, isTop := l.units(func(i int) bool { return l.set.Kind(i) != request.Gateway && isOutermost[i] })
+	units, isTop := l.findUnits(func(i int) bool { return l.set.Kind(i) != request.Gateway && isOutermost[i] })
 	d := l.newDrawing(isTop, l.requestViewName())
 	root := d.Track(trace.Track{Name: d.Intern("By request"), Order: 1, Rank: trace.NoRank,
 		Desc: d.Intern("every request with the threads that worked on it, by arrival")})
@@ -48,17 +49,17 @@ func (d *drawing) drawProc(units []unit, parent trace.TrackID) {
 	p := units[0].proc
 	proc := &d.set.Procs[p]
 	label := &d.labels[p]
-	if label.name == "" {
-		label.name = fmt.Sprintf("%s (%s)", procName(proc), proc.ShortHost())
+	if label.name == 0 {
+		label.name = d.Intern(fmt.Sprintf("%s (%s)", procName(proc), proc.ShortHost()))
 		label.desc = d.Intern(source(proc))
 		label.host = d.Intern(proc.Host)
 	}
 	for k, lane := range pack(units) {
 		name := label.name
 		if k > 0 {
-			name += fmt.Sprintf(" +%d", k)
+			name = d.Intern(fmt.Sprintf("%s (%s) +%d", procName(proc), proc.ShortHost(), k))
 		}
-		d.draw(lane, d.Track(trace.Track{Parent: parent, Kind: trace.KindThread, Name: d.Intern(name), Order: p*lanesPerProc + int32(min(k, lanesPerProc-1)),
+		d.draw(lane, d.Track(trace.Track{Parent: parent, Kind: trace.KindThread, Name: name, Order: p*lanesPerProc + int32(min(k, lanesPerProc-1)),
 			Rank: proc.Rank, PID: proc.PID, Host: label.host, Desc: label.desc}))
 	}
 }
@@ -95,17 +96,20 @@ func (l *layout) outermost(r int) int {
 // "Req 7ca07386 · 345.6ms · 512+128 tokens · aborted".
 func (d *drawing) requestTrack(r int, root trace.TrackID) trace.TrackID {
 	req := &d.set.Requests[r]
-	parts := []string{"Req " + shorten(strings.TrimPrefix(req.RID, "HEALTH_CHECK_"))}
 	m := &req.Metrics
+	name := append(d.text[:0], "Req "...)
+	name = append(name, shorten(strings.TrimPrefix(req.RID, "HEALTH_CHECK_"))...)
 	if m.E2E != request.Unknown {
-		parts = append(parts, trace.FormatDuration(m.E2E))
+		name = trace.AppendDuration(append(name, " · "...), m.E2E)
 	}
 	if m.PromptTokens != request.Unknown && m.CompletionTokens != request.Unknown {
-		parts = append(parts, fmt.Sprintf("%d+%d tokens", m.PromptTokens, m.CompletionTokens))
+		name = strconv.AppendInt(append(name, " · "...), m.PromptTokens, 10)
+		name = append(strconv.AppendInt(append(name, '+'), m.CompletionTokens, 10), " tokens"...)
 	}
 	if req.Status != request.Finished {
-		parts = append(parts, req.Status.String())
+		name = append(append(name, " · "...), req.Status.String()...)
 	}
+	d.text = name
 	desc := "request " + req.RID
 	if m.TTFT != request.Unknown {
 		desc += ", first token after " + trace.FormatDuration(m.TTFT)
@@ -113,7 +117,7 @@ func (d *drawing) requestTrack(r int, root trace.TrackID) trace.TrackID {
 	if req.Reason != "" {
 		desc += ", " + req.Status.String() + ": " + req.Reason
 	}
-	return d.Track(trace.Track{Parent: root, Kind: trace.KindRequest, Name: d.Intern(strings.Join(parts, " · ")), Order: int32(r),
+	return d.Track(trace.Track{Parent: root, Kind: trace.KindRequest, Name: d.Intern(string(name)), Order: int32(r),
 		Rank: trace.NoRank, Desc: d.Intern(desc)})
 }
 
@@ -121,17 +125,13 @@ func (d *drawing) requestTrack(r int, root trace.TrackID) trace.TrackID {
 // it ran, since its row is inside the request.
 func (l *layout) requestViewName() func(i int, kind request.SpanKind) trace.Sym {
 	procs := make([]trace.Sym, len(l.set.Procs))
+	for p := range procs {
+		procs[p] = l.Intern(procName(&l.set.Procs[p]))
+	}
 	return func(i int, kind request.SpanKind) trace.Sym {
 		if kind == request.Root {
-			return l.Intern(trimName(l.set.Name(i)))
+			return l.partName(l.set.PartOf(i))
 		}
-		p := l.set.ProcOf(i)
-		if procs[p] == 0 {
-			procs[p] = l.Intern(procName(&l.set.Procs[p]))
-		}
-		return procs[p]
+		return procs[l.set.ProcOf(i)]
 	}
 }
-
-// trimName removes the blank in front of the root names of unified servers.
-func trimName(name string) string { return strings.TrimSpace(name) }

@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -10,8 +11,8 @@ import (
 
 // drawThreads draws the thread view: host > process > lanes and counters.
 func (l *layout) drawThreads() {
-	units, isTop := l.units(func(int) bool { return false })
-	d := l.newDrawing(isTop, l.threadViewName())
+	units, isTop := l.findUnits(func(int) bool { return false })
+	d := l.newDrawing(isTop, l.threadViewName)
 	root := d.Track(trace.Track{Name: d.Intern("By process"), Order: 0, Rank: trace.NoRank,
 		Desc: d.Intern("every process with its requests on lanes: a request keeps its lane where it can")})
 	hosts := d.hostTracks(root)
@@ -68,22 +69,23 @@ func (d *drawing) procTrack(p int, host trace.TrackID) trace.TrackID {
 
 // threadViewName names slices for the thread view: a thread span says which
 // request it serves, since its row already says which thread it is.
-func (l *layout) threadViewName() func(i int, kind request.SpanKind) trace.Sym {
-	parts := make([]trace.Sym, len(l.set.Parts))
-	return func(i int, _ request.SpanKind) trace.Sym {
-		p := l.set.PartOf(i)
-		if parts[p] == 0 {
-			parts[p] = l.Intern(l.partName(p))
-		}
-		return parts[p]
-	}
+func (l *layout) threadViewName(i int, _ request.SpanKind) trace.Sym {
+	return l.partName(l.set.PartOf(i))
 }
 
-// partName names the part of a request: "prefill Req e1cca7b0".
-func (l *layout) partName(p int) string {
+// partName names part p of a request: "prefill Req e1cca7b0".
+func (l *layout) partName(p int) trace.Sym {
+	if l.parts[p] == 0 {
+		l.parts[p] = l.Intern(l.makePartName(p))
+	}
+	return l.parts[p]
+}
+
+func (l *layout) makePartName(p int) string {
 	part := &l.set.Parts[p]
 	if part.Root != request.None {
-		if name := trimName(l.set.Name(part.Root)); name != "" {
+		// The names of unified servers' requests begin with a blank.
+		if name := strings.TrimSpace(l.set.Name(part.Root)); name != "" {
 			return name
 		}
 	}

@@ -2,6 +2,8 @@ package request
 
 import (
 	"cmp"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -127,8 +129,14 @@ func (b *builder) count(parts []int, role Role) int {
 
 // TraceID returns the trace id of r's first part as 32 hex digits.
 func (s *Set) TraceID(r *Request) string {
-	id := s.traceOf(r.Parts[0])
-	return fmt.Sprintf("%016x%016x", id[0], id[1])
+	return traceText(s.traceOf(r.Parts[0]))
+}
+
+func traceText(id [2]uint64) string {
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:], id[0])
+	binary.BigEndian.PutUint64(raw[8:], id[1])
+	return hex.EncodeToString(raw[:])
 }
 
 // traceOf returns the trace id of a part.

@@ -36,6 +36,9 @@ type Selection struct {
 // their spans and all others that do not match become Unselected. Metrics are
 // those of the whole requests. An error says what was asked for and is not there.
 func (s *Set) Select(sel Selection) error {
+	if sel.everything() {
+		return nil
+	}
 	if err := s.selectRequests(&sel); err != nil {
 		return err
 	}
@@ -64,6 +67,12 @@ func (s *Set) Select(sel Selection) error {
 		}
 	}
 	return nil
+}
+
+// everything tells whether sel has no condition.
+func (sel *Selection) everything() bool {
+	return !sel.wholeRequests() && sel.From == 0 && sel.To == 0 &&
+		len(sel.Roles)+len(sel.Hosts)+len(sel.Ranks)+len(sel.Stages) == 0 && sel.MinDur == 0 && sel.Level == 0
 }
 
 // wholeRequests tells whether the selection names requests, so that what
@@ -194,8 +203,7 @@ func (s *Set) IDs(r *Request) []string {
 
 func (s *Set) inTraces(r *Request, traces []string) bool {
 	for _, p := range r.Parts {
-		id := s.traceOf(p)
-		text := fmt.Sprintf("%016x%016x", id[0], id[1])
+		text := traceText(s.traceOf(p))
 		for _, want := range traces {
 			want = strings.ToLower(want)
 			if len(want) < len(text) {

@@ -1,7 +1,7 @@
 package trace
 
 import (
-	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -16,19 +16,20 @@ func (t Time) String() string {
 
 // FormatDuration renders ns for people, scaled to one unit with four
 // significant digits or fewer: 823ns, 12.5us, 340.1ms, 2.02s.
-func FormatDuration(ns int64) string {
-	abs := ns
-	if abs < 0 {
-		abs = -abs
-	}
-	switch {
+func FormatDuration(ns int64) string { return string(AppendDuration(nil, ns)) }
+
+// AppendDuration appends what [FormatDuration] returns.
+func AppendDuration(b []byte, ns int64) []byte {
+	switch abs := max(ns, -ns); {
 	case abs < 1e3:
-		return fmt.Sprintf("%dns", ns)
+		return append(strconv.AppendInt(b, ns, 10), "ns"...)
 	case abs < 1e6:
-		return fmt.Sprintf("%.4gus", float64(ns)/1e3)
+		return append(strconv.AppendFloat(b, float64(ns)/1e3, 'g', 4, 64), "us"...)
 	case abs < 1e9:
-		return fmt.Sprintf("%.4gms", float64(ns)/1e6)
-	default:
-		return fmt.Sprintf("%.4gs", float64(ns)/1e9)
+		return append(strconv.AppendFloat(b, float64(ns)/1e6, 'g', 4, 64), "ms"...)
+	case abs < 1e13:
+		return append(strconv.AppendFloat(b, float64(ns)/1e9, 'g', 4, 64), "s"...)
+	default: // hours: whole seconds, since 'g' would turn to exponents
+		return append(strconv.AppendInt(b, ns/1e9, 10), "s"...)
 	}
 }

@@ -69,6 +69,8 @@ func (c *command) report(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	latencies := make(chan *analyze.Report, 1)
+	go func() { latencies <- analyze.MeasureLatencies(set).Report() }()
 	stages := analyze.GroupStages(set, by).Report()
 	if err := arrange(ctx, stages, 0); err != nil {
 		return err
@@ -76,7 +78,7 @@ func (c *command) report(ctx *cli.Context) error {
 	if len(by) > 1 {
 		return c.print(f, stages)
 	}
-	return c.print(f, stages, analyze.MeasureLatencies(set).Report())
+	return c.print(f, stages, <-latencies)
 }
 
 // grouping reads --by and its short names.

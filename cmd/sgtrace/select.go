@@ -84,6 +84,9 @@ func selection(ctx *cli.Context) (*chosen, error) {
 
 // resolve turns --from and --to into instants of the input.
 func (s *chosen) resolve(set *request.Set) (err error) {
+	if s.from == "" && s.to == "" {
+		return nil
+	}
 	first, _, _ := set.Bounds()
 	if s.From, err = instant("--from", s.from, first); err != nil {
 		return err
