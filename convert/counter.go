@@ -19,9 +19,9 @@ type change struct {
 type procCounters struct{ queued, running, batch []change }
 
 // collectCounters collects the counters of every proc.
-func (l *layout) collectCounters() {
+func (l *layout) collectCounters(b *trace.Builder) {
 	all := make([]procCounters, len(l.set.Procs))
-	batchSize, schedule := l.Intern("batch_size"), l.Intern("schedule")
+	batchSize, schedule := b.Intern("batch_size"), b.Intern("schedule")
 	for t := range l.set.Threads {
 		c := &all[l.set.Threads[t].Proc]
 		for _, i := range l.set.Threads[t].Stages {

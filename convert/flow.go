@@ -8,13 +8,13 @@ import (
 // findEdges collects the arrows between spans: the links that the producer
 // recorded, gateway to server, prefill to decode, server to transfer worker, and
 // calls between services.
-func (l *layout) findEdges() {
+func (l *layout) findEdges(b *trace.Builder) {
 	add := func(from, to int, name trace.Sym) {
 		if from != request.None && to != request.None && from != to && l.drawn(from) && l.drawn(to) {
 			l.edges = append(l.edges, edge{int32(from), int32(to), name})
 		}
 	}
-	next, call, route := l.Intern("next"), l.Intern("call"), l.Intern("route")
+	next, call, route := b.Intern("next"), b.Intern("call"), b.Intern("route")
 	for i := range l.set.Dump.Len() {
 		if !l.drawn(i) {
 			continue
@@ -31,7 +31,7 @@ func (l *layout) findEdges() {
 			add(p, i, route)
 		}
 	}
-	transfer, send := l.Intern("kv transfer"), l.Intern("kv send")
+	transfer, send := b.Intern("kv transfer"), b.Intern("kv send")
 	for r := range l.set.Requests {
 		l.handovers(&l.set.Requests[r], func(from, to int) { add(from, to, transfer) }, func(from, to int) { add(from, to, send) })
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
@@ -45,17 +46,13 @@ const slack = 1000 // ns
 // A unit is a span with everything that is drawn inside of it: what the same
 // thread did below it, as far as it nests. Units are what lanes are packed with.
 type layout struct {
-	*trace.Builder
 	set      *request.Set
 	edges    []edge
-	counters []procCounters    // by proc
-	subject  []trace.SubjectID // of each part
-	labels   []procLabel       // of the procs' tracks in the request view, made when first needed
-	parts    []trace.Sym       // names of the parts, made when first needed
-	scratch  trace.ArgList
-	text     []byte // scratch
-	cats     [request.Unselected + 1]trace.Sym
-	phases   []trace.Sym // category of stages, by the symbol of their name; 0 is not a known one
+	counters []procCounters                    // by proc
+	subject  []trace.SubjectID                 // of each part
+	parts    []trace.Sym                       // names of the parts
+	cats     [request.Unselected + 1]trace.Sym // category of each kind of span
+	phases   []trace.Sym                       // category of stages, by the symbol of their name; 0 is not a known one
 	names    layoutNames
 }
 
@@ -64,72 +61,112 @@ type layoutNames struct {
 }
 
 // Layout draws set and returns the finished trace. Lanes, names and order
-// depend on the spans alone, not on how they were read.
+// depend on the spans alone, not on how they were read. The two views are drawn
+// side by side on two cores.
 func Layout(set *request.Set, view View) *trace.Trace {
-	l := &layout{set: set, Builder: trace.NewBuilder(set.Dump.Syms, set.Dump.Args, set.Dump.Diags), labels: make([]procLabel, len(set.Procs)), parts: make([]trace.Sym, len(set.Parts))}
+	b := trace.NewBuilder(set.Dump.Syms, set.Dump.Args, set.Dump.Diags)
+	l := newLayout(set, b)
+	l.describe(b)
+	room := l.room()
+	switch view {
+	case ViewThread:
+		b.Grow(room.Slices, room.Instants, room.Flows)
+		l.drawThreads(b)
+		return b.Finish()
+	case ViewRequest:
+		b.Grow(room.Slices, room.Instants, room.Flows)
+		l.drawRequests(b)
+		return b.Finish()
+	}
+	fork := b.Fork(room, room)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		l.drawRequests(fork.Builder)
+		fork.Finish()
+	})
+	l.drawThreads(b)
+	b.Finish()
+	wg.Wait()
+	return fork.Join()
+}
+
+// newLayout collects what the views share. From then on the arguments of spans
+// are not read any more, since the views add to them.
+func newLayout(set *request.Set, b *trace.Builder) *layout {
+	l := &layout{set: set, parts: make([]trace.Sym, len(set.Parts))}
 	for kind, cat := range map[request.SpanKind]string{
 		request.Generic: "service", request.Root: "request", request.Envelope: "request",
 		request.ThreadSpan: "thread", request.Gateway: "gateway", request.Stage: request.OtherPhase.String(),
 	} {
-		l.cats[kind] = l.Intern(cat)
+		l.cats[kind] = b.Intern(cat)
 	}
 	for _, stage := range request.Stages {
-		l.Intern(stage.Name)
+		b.Intern(stage.Name)
 	}
 	l.phases = make([]trace.Sym, set.Dump.Syms.Len())
 	for _, stage := range request.Stages {
-		l.phases[l.Intern(stage.Name)] = l.Intern(stage.Phase.String())
+		l.phases[b.Intern(stage.Name)] = b.Intern(stage.Phase.String())
 	}
-	l.names = layoutNames{l.Intern("trace_id"), l.Intern("status"), l.Intern("reason"),
-		l.Intern(request.Aborted.String()), l.Intern(request.Failed.String())}
-	l.findEdges()
-	l.collectCounters()
-	l.addSubjects()
-	l.describe()
+	l.names = layoutNames{b.Intern("trace_id"), b.Intern("status"), b.Intern("reason"),
+		b.Intern(request.Aborted.String()), b.Intern(request.Failed.String())}
+	for p := range l.parts {
+		l.parts[p] = b.Intern(l.partName(p))
+	}
+	l.findEdges(b)
+	l.collectCounters(b)
+	l.addSubjects(b)
+	return l
+}
 
-	views := 1
-	if view == ViewBoth {
-		views = 2
+// room returns how many rows the thread view has; the request view has about as
+// many.
+func (l *layout) room() trace.Room {
+	r := trace.Room{Flows: len(l.edges)}
+	for i := range l.set.Dump.Len() {
+		if !l.drawn(i) {
+			continue
+		}
+		r.Slices++
+		for range l.set.Dump.Events(i) {
+			r.Instants++
+		}
+		if l.set.Kind(i) == request.ThreadSpan && l.set.Threads[l.set.ThreadOf(i)].Failed {
+			r.Instants++
+		}
 	}
-	l.Grow(views*l.set.Dump.Len(), views*l.set.Dump.EventCount(), views*len(l.edges))
-	if view != ViewRequest {
-		l.drawThreads()
-	}
-	if view != ViewThread {
-		l.drawRequests()
-	}
-	return l.Finish()
+	return r
 }
 
 // describe notes what the trace was made from.
-func (l *layout) describe() {
+func (l *layout) describe(b *trace.Builder) {
 	var files []string
 	for _, f := range l.set.Dump.Files {
 		files = append(files, f.Name)
 	}
-	l.Attribute("sgtrace.inputs", strings.Join(files, ", "))
-	l.Attribute("sgtrace.requests", fmt.Sprint(len(l.set.Requests)))
-	l.Attribute("sgtrace.spans", fmt.Sprint(l.set.Dump.Len()))
+	b.Attribute("sgtrace.inputs", strings.Join(files, ", "))
+	b.Attribute("sgtrace.requests", fmt.Sprint(len(l.set.Requests)))
+	b.Attribute("sgtrace.spans", fmt.Sprint(l.set.Dump.Len()))
 }
 
 // addSubjects makes every part of a request the subject of its slices. All parts
 // of a request have one colour; each has the rid that its server gave it.
-func (l *layout) addSubjects() {
-	rid, full, room := l.Intern("rid"), l.Intern("request"), l.Intern("bootstrap_room")
+func (l *layout) addSubjects(b *trace.Builder) {
+	var list trace.ArgList
+	rid, full, room := b.Intern("rid"), b.Intern("request"), b.Intern("bootstrap_room")
 	l.subject = make([]trace.SubjectID, len(l.set.Parts))
 	for r := range l.set.Requests {
 		req := &l.set.Requests[r]
-		id := l.Intern(l.uniqueID(req))
+		id := b.Intern(l.uniqueID(req))
 		for _, p := range req.Parts {
 			part := &l.set.Parts[p]
-			l.scratch = l.scratch[:0].String(rid, cmp.Or(part.RID, req.RID))
+			list = list[:0].String(rid, cmp.Or(part.RID, req.RID))
 			if req.RID != part.RID {
-				l.scratch = l.scratch.String(full, req.RID)
+				list = list.String(full, req.RID)
 			}
 			if req.Room != "" {
-				l.scratch = l.scratch.String(room, req.Room)
+				list = list.String(room, req.Room)
 			}
-			l.subject[p] = l.Subject(trace.Subject{ID: id, Args: l.Args().Put(l.scratch)})
+			l.subject[p] = b.Subject(trace.Subject{ID: id, Args: b.Args().Put(list)})
 		}
 	}
 }
@@ -266,16 +303,17 @@ func pack(units []unit) (lanes [][]unit) {
 // A drawing is one view under way.
 type drawing struct {
 	*layout
-	isTop []bool
-	slice []trace.SliceID                              // of each span
-	name  func(i int, kind request.SpanKind) trace.Sym // of request and thread spans
+	*trace.Builder
+	isTop   []bool
+	slice   []trace.SliceID                              // of each span
+	name    func(i int, kind request.SpanKind) trace.Sym // of request and thread spans
+	scratch trace.ArgList
+	text    []byte // scratch
 }
 
-func (l *layout) newDrawing(isTop []bool, name func(i int, kind request.SpanKind) trace.Sym) *drawing {
-	return &drawing{layout: l, isTop: isTop, slice: make([]trace.SliceID, l.set.Dump.Len()), name: name}
+func (l *layout) newDrawing(b *trace.Builder, isTop []bool) *drawing {
+	return &drawing{layout: l, Builder: b, isTop: isTop, slice: make([]trace.SliceID, l.set.Dump.Len())}
 }
-
-type procLabel struct{ name, desc, host trace.Sym }
 
 // draw draws units on the given track.
 func (d *drawing) draw(units []unit, track trace.TrackID) {

@@ -13,7 +13,7 @@ import (
 
 // drawRequests draws the request view: request > thread > stages. The track of
 // a request itself holds its outermost span.
-func (l *layout) drawRequests() {
+func (l *layout) drawRequests(b *trace.Builder) {
 	outermost := make([]int, len(l.set.Requests))
 	isOutermost := make(map[int]bool, len(l.set.Requests))
 	for r := range l.set.Requests {
@@ -21,7 +21,14 @@ func (l *layout) drawRequests() {
 		isOutermost[outermost[r]] = true
 	}
 	units, isTop := l.findUnits(func(i int) bool { return l.set.Kind(i) != request.Gateway && isOutermost[i] })
-	d := l.newDrawing(isTop, l.requestViewName())
+	d := l.newDrawing(b, isTop)
+	labels := d.procLabels()
+	d.name = func(i int, kind request.SpanKind) trace.Sym {
+		if kind == request.Root {
+			return l.parts[l.set.PartOf(i)]
+		}
+		return labels[l.set.ProcOf(i)].thread
+	}
 	root := d.Track(trace.Track{Name: d.Intern("By request"), Order: 1, Rank: trace.NoRank,
 		Desc: d.Intern("every request with the threads that worked on it, by arrival")})
 	eachGroup(units, byRequest, func(units []unit) {
@@ -37,7 +44,7 @@ func (l *layout) drawRequests() {
 			for to < len(units) && units[to].proc == units[from].proc {
 				to++
 			}
-			d.drawProc(units[from:to], track)
+			d.drawProc(units[from:to], track, &labels[units[from].proc])
 			from = to
 		}
 	})
@@ -45,23 +52,33 @@ func (l *layout) drawRequests() {
 }
 
 // drawProc draws the units of one proc under the track of their request.
-func (d *drawing) drawProc(units []unit, parent trace.TrackID) {
+func (d *drawing) drawProc(units []unit, parent trace.TrackID, label *procLabel) {
 	p := units[0].proc
 	proc := &d.set.Procs[p]
-	label := &d.labels[p]
-	if label.name == 0 {
-		label.name = d.Intern(fmt.Sprintf("%s (%s)", procName(proc), proc.ShortHost()))
-		label.desc = d.Intern(source(proc))
-		label.host = d.Intern(proc.Host)
-	}
 	for k, lane := range pack(units) {
-		name := label.name
+		name := label.track
 		if k > 0 {
 			name = d.Intern(fmt.Sprintf("%s (%s) +%d", procName(proc), proc.ShortHost(), k))
 		}
 		d.draw(lane, d.Track(trace.Track{Parent: parent, Kind: trace.KindThread, Name: name, Order: p*lanesPerProc + int32(min(k, lanesPerProc-1)),
 			Rank: proc.Rank, PID: proc.PID, Host: label.host, Desc: label.desc}))
 	}
+}
+
+// procLabel is how a proc is called in the request view: its tracks, and the
+// slices of its thread spans, which say where they ran.
+type procLabel struct{ track, thread, desc, host trace.Sym }
+
+func (d *drawing) procLabels() []procLabel {
+	labels := make([]procLabel, len(d.set.Procs))
+	for p := range labels {
+		proc := &d.set.Procs[p]
+		labels[p] = procLabel{
+			track:  d.Intern(fmt.Sprintf("%s (%s)", procName(proc), proc.ShortHost())),
+			thread: d.Intern(procName(proc)), desc: d.Intern(source(proc)), host: d.Intern(proc.Host),
+		}
+	}
+	return labels
 }
 
 // lanesPerProc keeps the lanes of a proc together in the order of a request's
@@ -119,19 +136,4 @@ func (d *drawing) requestTrack(r int, root trace.TrackID) trace.TrackID {
 	}
 	return d.Track(trace.Track{Parent: root, Kind: trace.KindRequest, Name: d.Intern(string(name)), Order: int32(r),
 		Rank: trace.NoRank, Desc: d.Intern(desc)})
-}
-
-// requestViewName names slices for the request view: a thread span says where
-// it ran, since its row is inside the request.
-func (l *layout) requestViewName() func(i int, kind request.SpanKind) trace.Sym {
-	procs := make([]trace.Sym, len(l.set.Procs))
-	for p := range procs {
-		procs[p] = l.Intern(procName(&l.set.Procs[p]))
-	}
-	return func(i int, kind request.SpanKind) trace.Sym {
-		if kind == request.Root {
-			return l.partName(l.set.PartOf(i))
-		}
-		return procs[l.set.ProcOf(i)]
-	}
 }

@@ -10,9 +10,12 @@ import (
 )
 
 // drawThreads draws the thread view: host > process > lanes and counters.
-func (l *layout) drawThreads() {
+func (l *layout) drawThreads(b *trace.Builder) {
 	units, isTop := l.findUnits(func(int) bool { return false })
-	d := l.newDrawing(isTop, l.threadViewName)
+	d := l.newDrawing(b, isTop)
+	// A thread span says which request it serves, since its row already says
+	// which thread it is.
+	d.name = func(i int, _ request.SpanKind) trace.Sym { return l.parts[l.set.PartOf(i)] }
 	root := d.Track(trace.Track{Name: d.Intern("By process"), Order: 0, Rank: trace.NoRank,
 		Desc: d.Intern("every process with its requests on lanes: a request keeps its lane where it can")})
 	hosts := d.hostTracks(root)
@@ -67,21 +70,8 @@ func (d *drawing) procTrack(p int, host trace.TrackID) trace.TrackID {
 		Rank: proc.Rank, PID: proc.PID, Host: d.Intern(proc.Host), Desc: d.Intern(source(proc))})
 }
 
-// threadViewName names slices for the thread view: a thread span says which
-// request it serves, since its row already says which thread it is.
-func (l *layout) threadViewName(i int, _ request.SpanKind) trace.Sym {
-	return l.partName(l.set.PartOf(i))
-}
-
 // partName names part p of a request: "prefill Req e1cca7b0".
-func (l *layout) partName(p int) trace.Sym {
-	if l.parts[p] == 0 {
-		l.parts[p] = l.Intern(l.makePartName(p))
-	}
-	return l.parts[p]
-}
-
-func (l *layout) makePartName(p int) string {
+func (l *layout) partName(p int) string {
 	part := &l.set.Parts[p]
 	if part.Root != request.None {
 		// The names of unified servers' requests begin with a blank.

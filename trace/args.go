@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/binary"
 	"math"
+	"sync"
 )
 
 // ArgsID locates one list of arguments in [Args]; 0 is the empty list.
@@ -26,7 +27,10 @@ const (
 // (key, kind, value) triples; keys are symbols, values are inline.
 //
 // Lists are addressed in units of argsAlign bytes, so that 32 bits reach 32 GiB.
+//
+// Several goroutines may Put at the same time, but none may read meanwhile.
 type Args struct {
+	mu      sync.Mutex
 	blocks  [][]byte
 	large   map[ArgsID][]byte // lists that no block can hold
 	used    uint64            // bytes in all blocks, their unused ends included
@@ -49,6 +53,8 @@ func (a *Args) Put(list []byte) ArgsID {
 	if len(list) == 0 {
 		return 0
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if len(list) > maxInBlock {
 		id := a.place(nil)
 		if id != 0 {

@@ -248,3 +248,58 @@ func TestDepthIsBounded(t *testing.T) {
 		t.Errorf("%d slices lost their duration, diagnostics %v", flat, all)
 	}
 }
+
+// A forked Builder gives the same trace as one that draws both parts, whether or
+// not the rooms were guessed right.
+func TestForkAndJoin(t *testing.T) {
+	fill := func(b *Builder, name string, n int) {
+		track := b.Track(Track{Kind: KindThread, Name: b.Intern(name)})
+		lane := b.Track(Track{Parent: track, Kind: KindThread, Name: b.Intern(name + " lane")})
+		counter := b.Track(Track{Parent: track, Kind: KindCounter, Name: b.Intern(name + " counter")})
+		prev := SliceID(0)
+		for i := range n {
+			s := b.Slice(Slice{Time: Time(10 * i), Dur: 12, Track: lane, Name: b.Intern(name)}, 1)
+			b.Instant(Instant{Time: Time(10 * i), Track: lane})
+			b.Sample(Sample{Time: Time(i), Value: float64(i), Track: counter})
+			if prev != 0 {
+				b.Flow(Flow{From: prev, To: s})
+			}
+			prev = s
+		}
+	}
+	type summary struct {
+		tracks, slices, instants, samples, flows int
+		last                                     string
+	}
+	describe := func(tr *Trace) summary {
+		if err := Validate(tr); err != nil {
+			t.Error(err)
+		}
+		f := tr.Flows[len(tr.Flows)-1]
+		s := tr.Slices[f.To]
+		return summary{len(tr.Tracks), len(tr.Slices), len(tr.Instants), len(tr.Samples), len(tr.Flows),
+			tr.Syms.Name(s.Name) + " on " + tr.Syms.Name(tr.Tracks[tr.Tracks[s.Track].Parent].Name)}
+	}
+	one, _ := newBuilder()
+	one.Subject(Subject{})
+	fill(one, "a", 5)
+	fill(one, "b", 7)
+	want := describe(one.Finish())
+	for _, rooms := range [][2]Room{
+		{{5, 5, 4}, {7, 7, 6}},  // exact
+		{{9, 9, 9}, {9, 9, 9}},  // too much
+		{{2, 1, 0}, {1, 2, 3}},  // too little
+		{{5, 9, 0}, {0, 7, 20}}, // mixed
+	} {
+		b, _ := newBuilder()
+		b.Subject(Subject{})
+		f := b.Fork(rooms[0], rooms[1])
+		fill(f.Builder, "b", 7)
+		fill(b, "a", 5)
+		f.Finish()
+		b.Finish()
+		if got := describe(f.Join()); got != want {
+			t.Errorf("rooms %v: %+v, want %+v", rooms, got, want)
+		}
+	}
+}
