@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
@@ -64,8 +65,12 @@ type layoutNames struct {
 // depend on the spans alone, not on how they were read. The two views are drawn
 // side by side on two cores.
 func Layout(set *request.Set, view View) *trace.Trace {
+	leaveOutStrays(set)
 	b := trace.NewBuilder(set.Dump.Syms, set.Dump.Args, set.Dump.Diags)
 	l := newLayout(set, b)
+	if view == ViewRequest {
+		l.reportForeign()
+	}
 	l.describe(b)
 	room := l.room()
 	switch view {
@@ -88,6 +93,43 @@ func Layout(set *request.Set, view View) *trace.Trace {
 	b.Finish()
 	wg.Wait()
 	return fork.Join()
+}
+
+// reach is how far from the median start a span may be to be drawn. Further off
+// is a broken clock or an unset time; a timeline of decades would show nothing,
+// and Chrome JSON, whose times are doubles, could not tell microseconds apart.
+const reach = trace.Time(30 * 24 * time.Hour)
+
+// leaveOutStrays leaves out spans that are out of reach of all others.
+func leaveOutStrays(set *request.Set) {
+	const samples = 1001
+	n := set.Dump.Len()
+	var starts []trace.Time
+	for k := range min(n, samples) {
+		starts = append(starts, set.Dump.Span(k*n/min(n, samples)).Start)
+	}
+	slices.Sort(starts)
+	median := starts[len(starts)/2]
+	if count, first := set.LeaveOut(median-reach, median+reach); count > 0 {
+		set.Dump.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "time-out-of-reach", Pos: set.Dump.Pos(first), Count: count,
+			Msg: fmt.Sprintf("span %q is more than 30 days off all others; left out of the timeline, not of reports", set.Name(first))})
+	}
+}
+
+// reportForeign counts the spans that the request view has no place for.
+func (l *layout) reportForeign() {
+	n, first := 0, request.None
+	for i := range l.set.Dump.Len() {
+		if l.drawn(i) && l.set.RequestOf(i) == request.None {
+			if n++; first == request.None {
+				first = i
+			}
+		}
+	}
+	if n > 0 {
+		l.set.Dump.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "no-request", Pos: l.set.Dump.Pos(first), Count: n,
+			Msg: fmt.Sprintf("span %q belongs to no request; the thread view has it", l.set.Name(first))})
+	}
 }
 
 // newLayout collects what the views share. From then on the arguments of spans

@@ -48,6 +48,8 @@ func read(d *otlpjson.Dump, name string, stdin io.Reader, meter Meter) error {
 	}
 	defer s.Close()
 	switch {
+	case s.Empty:
+		return fmt.Errorf("the file is empty")
 	case s.Format == nil:
 		return fmt.Errorf("not a format that sgtrace knows; 'sgtrace help inspect' lists them")
 	case !s.Format.Readable:

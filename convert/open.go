@@ -70,6 +70,7 @@ type Stream struct {
 	Name        string
 	Compression string  // "", "gzip", "zstd"
 	Format      *Format // nil if it was not recognised
+	Empty       bool    // nothing but white space
 	closers     []func() error
 }
 
@@ -133,7 +134,7 @@ func (s *Stream) decompress(raw io.Reader) error {
 			s.closers = append(s.closers, func() error { z.Close(); return nil })
 			s.Compression, r = "zstd", z
 		default:
-			s.Reader, s.Format = in, sniff(head)
+			s.Reader, s.Format, s.Empty = in, sniff(head), len(bytes.TrimSpace(head)) == 0
 			return nil
 		}
 	}

@@ -51,7 +51,7 @@ type Output struct {
 func Create(name string, inputs []string) (*Output, error) {
 	o := &Output{name: name}
 	for _, f := range outputs {
-		if strings.HasSuffix(name, f.suffix) {
+		if hasSuffix(name, f.suffix) {
 			o.write, o.gzip = f.write, f.gzip
 		}
 	}
@@ -66,12 +66,27 @@ func Create(name string, inputs []string) (*Output, error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("output %s: not a regular file", name)
 	}
+	if _, err := os.Stat(filepath.Dir(name)); err != nil {
+		return nil, fmt.Errorf("output %s: %w", name, err)
+	}
 	var err error
 	o.file, err = os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp")
 	if err != nil {
 		return nil, fmt.Errorf("output %s: %w", name, err)
 	}
 	return o, nil
+}
+
+func hasSuffix(name, suffix string) bool { return strings.HasSuffix(strings.ToLower(name), suffix) }
+
+// IsOutputName tells whether name is one that outputs can have.
+func IsOutputName(name string) bool {
+	for _, f := range outputs {
+		if hasSuffix(name, f.suffix) {
+			return true
+		}
+	}
+	return false
 }
 
 // same tells whether two names are one file.

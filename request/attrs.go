@@ -12,14 +12,14 @@ import (
 
 // attrKeys are the attributes that the rules look at.
 type attrKeys struct {
-	module, rid, room, label, pid, hostID  trace.Sym
-	tp, pp, dp, reason, message, kind      trace.Sym
-	requestID, ttft, e2e, model, finish    trace.Sym
-	prompt, completion, cached             trace.Sym
-	inQueue, inPrefill, inDecode           trace.Sym
-	gatewayRequest, httpStatus, decodeStep trace.Sym
-	batchSize, forwardMode, batchID        trace.Sym
-	hostName, processPID, vllmPID, podName trace.Sym
+	module, rid, room, label, pid, hostID          trace.Sym
+	tp, pp, dp, reason, message, kind              trace.Sym
+	requestID, ttft, e2e, model, finish            trace.Sym
+	prompt, completion, cached                     trace.Sym
+	inQueue, inPrefill, inDecode                   trace.Sym
+	gatewayRequest, httpStatus, method, decodeStep trace.Sym
+	batchSize, forwardMode, batchID                trace.Sym
+	hostName, processPID, vllmPID, podName         trace.Sym
 }
 
 func newAttrKeys(t *trace.Symbols) attrKeys {
@@ -31,7 +31,7 @@ func newAttrKeys(t *trace.Symbols) attrKeys {
 		model: k("gen_ai.response.model"), finish: k("gen_ai.response.finish_reasons"),
 		prompt: k("gen_ai.usage.prompt_tokens"), completion: k("gen_ai.usage.completion_tokens"), cached: k("gen_ai.usage.cached_tokens"),
 		inQueue: k("gen_ai.latency.time_in_queue"), inPrefill: k("gen_ai.latency.time_in_model_prefill"), inDecode: k("gen_ai.latency.time_in_model_decode"),
-		gatewayRequest: k("request_id"), httpStatus: k("status_code"), decodeStep: k("decode_ct"),
+		gatewayRequest: k("request_id"), httpStatus: k("status_code"), method: k("method"), decodeStep: k("decode_ct"),
 		batchSize: k("batch_size"), forwardMode: k("forward_mode"), batchID: k("bid"),
 		hostName: k("host.name"), processPID: k("process.pid"), vllmPID: k("vllm.process_id"), podName: k("k8s.pod.name"),
 	}
@@ -78,6 +78,9 @@ func roomOf(a trace.Arg) string {
 	}
 	return roomText(string(a.Bytes()))
 }
+
+// IsRoom tells whether text is a bootstrap room.
+func IsRoom(text string) bool { return roomText(text) != "" }
 
 // roomText normalises a room to "0x" and hex digits; "" if it is none, or 0.
 func roomText(text string) string {

@@ -100,6 +100,7 @@ func Build(d *otlpjson.Dump) *Set {
 	b.findThreads()
 	b.findStages()
 	b.adoptOrphans()
+	b.addRejected()
 	b.finishParts()
 	b.assignProcs()
 	<-linked
@@ -154,7 +155,7 @@ func (b *builder) hasRID(i int) bool {
 	return false
 }
 
-// lookAbove finds the gateway and the envelope around the root of p.
+// lookAbove finds the outermost gateway span and the envelope around the root of p.
 func (b *builder) lookAbove(p *Part) {
 	for i := b.Tree.Parent(p.Root); i != None; i = b.Tree.Parent(i) {
 		switch b.kinds[i] {
@@ -163,8 +164,7 @@ func (b *builder) lookAbove(p *Part) {
 				p.Room = roomOf(a)
 			}
 		case Gateway:
-			p.Gateway = i
-			return
+			p.Gateway = i // the topmost one counts
 		}
 	}
 }
@@ -389,12 +389,26 @@ func (b *builder) finishParts() {
 	for i := range b.Parts {
 		p := &b.Parts[i]
 		slices.SortFunc(p.Threads, b.compareThreads)
+		if p.Role == Unified {
+			p.Role = b.roleOfThreads(p)
+		}
 		if p.Root == None {
 			b.finishHeadless(p)
 			continue
 		}
 		p.Proc = b.rootProc(p)
 	}
+}
+
+// roleOfThreads returns the role that the threads of a part tell, for roots that
+// do not: in the v1a layout all of them are called "Req".
+func (b *builder) roleOfThreads(p *Part) Role {
+	for _, t := range p.Threads {
+		if role := b.Procs[b.Threads[t].Proc].Role; role == Prefill || role == Decode {
+			return role
+		}
+	}
+	return p.Role
 }
 
 // compareThreads orders threads by start and proc.

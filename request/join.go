@@ -32,9 +32,7 @@ func (b *builder) join() {
 		}
 	}
 	b.sortRequests()
-	for r := range b.Requests {
-		b.ownSpans(r)
-	}
+	b.own()
 	b.flagCollisions()
 }
 
@@ -42,7 +40,7 @@ func (b *builder) join() {
 // envelope are its own.
 func (s *Set) ownSpans(r int) {
 	own := func(i int) {
-		if other, taken := s.gatewayOf[i]; !taken || other == None {
+		if _, taken := s.gatewayOf[i]; !taken {
 			s.gatewayOf[i] = r
 		}
 	}
@@ -55,12 +53,19 @@ func (s *Set) ownSpans(r int) {
 		}
 	}
 	if g := s.Requests[r].Gateway; g != None {
-		own(g)
-		s.eachStage(s.Tree.Children(g), func(i int) {
-			if s.kinds[i] == Gateway {
-				own(i)
-			}
-		})
+		if _, taken := s.gatewayOf[g]; !taken {
+			s.ownGateway(g, r)
+		}
+	}
+}
+
+// ownGateway notes that gateway span i, and those right below it, are of request r.
+func (s *Set) ownGateway(i, r int) {
+	s.gatewayOf[i] = r
+	for _, c := range s.Tree.Children(i) {
+		if s.kinds[c] == Gateway {
+			s.ownGateway(int(c), r)
+		}
 	}
 }
 
@@ -201,7 +206,8 @@ func (b *builder) addRequest(parts []int, flags []Flags) {
 			r.Gateway = part.Gateway
 		}
 	}
-	if (b.count(parts, Prefill) > 0) != (b.count(parts, Decode) > 0) && b.count(parts, Unified) == 0 {
+	alone := b.count(parts, Sender) == len(parts)
+	if alone || (b.count(parts, Prefill) > 0) != (b.count(parts, Decode) > 0) && b.count(parts, Unified) == 0 {
 		r.Flags |= Unjoined
 	}
 	r.Start, r.End = b.bounds(&r)
@@ -214,6 +220,9 @@ func (b *builder) addRequest(parts []int, flags []Flags) {
 		r.RID = "trace:" + b.TraceID(&r)
 	}
 	r.Status, r.Reason = b.statusOf(&r, answer)
+	if alone && r.Status == Finished {
+		r.Status = Unfinished // a transfer whose request is not in the dump
+	}
 	b.Requests = append(b.Requests, r)
 }
 

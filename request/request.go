@@ -1,6 +1,8 @@
 package request
 
 import (
+	"slices"
+
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -252,6 +254,11 @@ func (s *Set) RequestOf(i int) int {
 		return r
 	}
 	return None
+}
+
+// Any tells whether a selection has left anything.
+func (s *Set) Any() bool {
+	return slices.ContainsFunc(s.kinds, func(k SpanKind) bool { return k != Duplicate && k != Unselected })
 }
 
 // Name returns the name of span i.

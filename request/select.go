@@ -42,18 +42,13 @@ func (s *Set) Select(sel Selection) error {
 	if err := s.selectRequests(&sel); err != nil {
 		return err
 	}
-	for p := range s.Parts {
-		s.Parts[p].Request = None
-	}
-	for i := range s.gatewayOf {
-		s.gatewayOf[i] = None
-	}
-	for r := range s.Requests {
-		s.ownSpans(r)
-	}
+	s.own()
 	keep, err := s.spanFilter(&sel)
 	if err != nil {
 		return err
+	}
+	if sel.describesSpans() {
+		s.keepRequestsWith(keep)
 	}
 	whole := sel.wholeRequests()
 	for i := range s.kinds {
@@ -69,10 +64,47 @@ func (s *Set) Select(sel Selection) error {
 	return nil
 }
 
+// describesSpans tells whether sel asks for some spans of the requests only.
+func (sel *Selection) describesSpans() bool {
+	return len(sel.Roles)+len(sel.Hosts)+len(sel.Ranks)+len(sel.Stages) > 0 || sel.MinDur > 0 || sel.Level > 0
+}
+
+// keepRequestsWith leaves out the requests that have no stage, or for servers
+// without stages no request span, for which keep holds.
+func (s *Set) keepRequestsWith(keep func(i int) bool) {
+	has := make([]bool, len(s.Requests))
+	for i := range s.kinds {
+		r := s.RequestOf(i)
+		if r == None || has[r] {
+			continue
+		}
+		bare := s.kinds[i] == Root && len(s.Parts[s.part[i]].Threads) == 0
+		has[r] = (s.kinds[i] == Stage || s.kinds[i] == Gateway || bare) && keep(i)
+	}
+	var kept []Request
+	for r := range s.Requests {
+		if has[r] {
+			kept = append(kept, s.Requests[r])
+		}
+	}
+	s.Requests = kept
+	s.own()
+}
+
+// own notes anew which spans are of which request.
+func (s *Set) own() {
+	for p := range s.Parts {
+		s.Parts[p].Request = None
+	}
+	clear(s.gatewayOf)
+	for r := range s.Requests {
+		s.ownSpans(r)
+	}
+}
+
 // everything tells whether sel has no condition.
 func (sel *Selection) everything() bool {
-	return !sel.wholeRequests() && sel.From == 0 && sel.To == 0 &&
-		len(sel.Roles)+len(sel.Hosts)+len(sel.Ranks)+len(sel.Stages) == 0 && sel.MinDur == 0 && sel.Level == 0
+	return !sel.wholeRequests() && !sel.describesSpans() && sel.From == 0 && sel.To == 0
 }
 
 // wholeRequests tells whether the selection names requests, so that what
@@ -145,6 +177,23 @@ func slowness(by string) (func(r *Request) int64, error) {
 	return nil, fmt.Errorf("slowest by %q: want e2e, ttft or itl", by)
 }
 
+// LeaveOut marks the spans outside of [from, to] as not selected and returns how
+// many those were, and the first of them.
+func (s *Set) LeaveOut(from, to trace.Time) (n, first int) {
+	first = None
+	for i := range s.kinds {
+		span := s.Dump.Span(i)
+		if span.Start >= from && span.Start <= to && span.End <= to || s.kinds[i] == Duplicate || s.kinds[i] == Unselected {
+			continue
+		}
+		s.kinds[i] = Unselected
+		if n++; first == None {
+			first = i
+		}
+	}
+	return n, first
+}
+
 // sampled chooses by the id alone, so that the same request is chosen in every
 // input that it appears in.
 func sampled(rid string, share float64) bool {
@@ -175,7 +224,7 @@ func (s *Set) matchRIDs(ids []string) (func(r *Request) bool, error) {
 				wanted[have] = true
 			}
 		default:
-			return nil, fmt.Errorf("no request has the id %q; 'sgtrace requests' lists them", id)
+			return nil, fmt.Errorf("no request has the id %q, or one that begins so with at least 4 characters; 'sgtrace requests' lists them", id)
 		}
 	}
 	return func(r *Request) bool {

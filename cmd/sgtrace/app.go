@@ -47,7 +47,7 @@ func (c *command) app() *cli.App {
 		Action: func(ctx *cli.Context) error {
 			if ctx.Args().Present() {
 				name := ctx.Args().First()
-				return usage("unknown command %q; did you mean %q? 'sgtrace help' lists them", name, cli.SuggestCommand(ctx.App.Commands, name))
+				return usage("unknown command %q; %s ('sgtrace help' lists them)", name, cli.SuggestCommand(ctx.App.Commands, name))
 			}
 			return cli.ShowAppHelp(ctx)
 		},

@@ -14,6 +14,12 @@ func (c *command) convertCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "convert",
 		Usage: "turn one kind of input into a file for Perfetto",
+		Action: func(ctx *cli.Context) error {
+			if ctx.Args().Present() {
+				return usage("no converter %q; there is otel2perfetto", ctx.Args().First())
+			}
+			return cli.ShowSubcommandHelp(ctx)
+		},
 		Subcommands: []*cli.Command{{
 			Name:      "otel2perfetto",
 			Usage:     "OTLP dumps of SGLang's request tracing to Perfetto (or Chrome JSON)",

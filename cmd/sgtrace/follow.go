@@ -79,13 +79,13 @@ func (f *follower) run(pieces <-chan []byte) error {
 		select {
 		case p, ok := <-pieces:
 			if !ok {
-				return f.show(pending)
+				return f.show(pending, true)
 			}
 			pending = append(pending, p...)
 			quiet.Reset(settle)
 		case <-quiet.C:
 			began := time.Now()
-			if err := f.show(pending); err != nil {
+			if err := f.show(pending, false); err != nil {
 				return err
 			}
 			pending = nil
@@ -96,13 +96,16 @@ func (f *follower) run(pieces <-chan []byte) error {
 	}
 }
 
-// show adds new lines to the dump and prints the requests that have ended.
-func (f *follower) show(lines []byte) error {
-	if len(lines) == 0 {
-		return nil
+// show adds new lines to the dump and prints the requests that have ended; at
+// the end of all, those of which something is still missing, too.
+func (f *follower) show(lines []byte, last bool) error {
+	if len(lines) > 0 {
+		if err := f.dump.Read(f.name, bytes.NewReader(lines)); err != nil {
+			return err
+		}
 	}
-	if err := f.dump.Read(f.name, bytes.NewReader(lines)); err != nil {
-		return err
+	if f.dump.Len() == 0 || len(lines) == 0 && !last {
+		return nil
 	}
 	// Whatever is missing may still come.
 	f.dump.Diags = new(trace.Diags)
@@ -116,7 +119,7 @@ func (f *follower) show(lines []byte) error {
 	for i := range set.Requests {
 		r := &set.Requests[i]
 		key := set.TraceID(r) + r.RID
-		if r.Flags&request.MissingRoot != 0 || r.Flags&request.Unjoined != 0 || f.printed[key] {
+		if f.printed[key] || !last && !complete(set, r) {
 			continue
 		}
 		f.printed[key] = true
@@ -125,6 +128,20 @@ func (f *follower) show(lines []byte) error {
 		}
 	}
 	return nil
+}
+
+// complete tells whether nothing of r seems to be still on its way: exports of
+// the ranks can come after that of the request span.
+func complete(set *request.Set, r *request.Request) bool {
+	if r.Flags&(request.MissingRoot|request.Unjoined|request.MissingThread) != 0 {
+		return false
+	}
+	for _, p := range r.Parts {
+		if part := &set.Parts[p]; len(part.Threads) > 0 && set.Lead(part) == request.None && r.Status == request.Finished {
+			return false
+		}
+	}
+	return true
 }
 
 func (f *follower) line(r *request.Request) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -13,7 +14,7 @@ import (
 // inputs returns the files that the arguments name.
 func inputs(ctx *cli.Context) ([]string, error) {
 	if !ctx.Args().Present() {
-		return nil, usage("%s: no input; give files, globs, directories or - for standard input", ctx.Command.HelpName)
+		return nil, usage("no input; give files, globs, directories or - for standard input")
 	}
 	return convert.Expand(ctx.Args().Slice())
 }
@@ -33,8 +34,12 @@ func (c *command) load(ctx *cli.Context, names []string) (*request.Set, error) {
 	if err := sel.resolve(set); err != nil {
 		return nil, err
 	}
+	before := len(set.Requests)
 	if err := set.Select(sel.Selection); err != nil {
 		return nil, err
+	}
+	if !set.Any() {
+		return nil, fmt.Errorf("the selection leaves nothing of %d requests; 'sgtrace inspect' shows hosts, ranks and times", before)
 	}
 	return set, nil
 }

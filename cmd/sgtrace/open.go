@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/serve"
 )
 
@@ -31,6 +33,12 @@ Examples:
 				return usage("sgtrace open: want one file, have %d", ctx.NArg())
 			}
 			name := ctx.Args().First()
+			if _, err := os.Stat(name); err != nil {
+				return err
+			}
+			if !convert.IsOutputName(name) {
+				return fmt.Errorf("%s: not a file for the viewer; 'sgtrace convert' makes one", name)
+			}
 			listener, err := serve.Listen()
 			if err != nil {
 				return err

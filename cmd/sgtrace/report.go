@@ -20,6 +20,7 @@ func (c *command) reportCommand() *cli.Command {
 	}
 	flags = append(flags,
 		&cli.StringFlag{Name: "by", Usage: "one row per stage and `DIMENSION`,...: " + dimensions()},
+		&cli.BoolFlag{Name: "latency", Usage: "only the latencies of whole requests: E2E, TTFT, ITL, TPOT, queue", DisableDefaultText: true},
 		&cli.StringFlag{Name: "sort", Usage: "order rows by `COLUMN`; a leading - turns the order around"},
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "all"},
 	)
@@ -69,8 +70,9 @@ func (c *command) report(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	latencies := make(chan *analyze.Report, 1)
-	go func() { latencies <- analyze.MeasureLatencies(set).Report() }()
+	if ctx.Bool("latency") {
+		return c.print(f, analyze.MeasureLatencies(set).Report())
+	}
 	stages := analyze.GroupStages(set, by).Report()
 	if err := arrange(ctx, stages, 0); err != nil {
 		return err
@@ -78,7 +80,7 @@ func (c *command) report(ctx *cli.Context) error {
 	if len(by) > 1 {
 		return c.print(f, stages)
 	}
-	return c.print(f, stages, <-latencies)
+	return c.print(f, stages, analyze.MeasureLatencies(set).Report())
 }
 
 // grouping reads --by and its short names.
@@ -123,7 +125,9 @@ func arrange(ctx *cli.Context, r *analyze.Report, limit int) error {
 		}
 	}
 	if ctx.IsSet("limit") {
-		limit = ctx.Int("limit")
+		if limit = ctx.Int("limit"); limit < 0 {
+			return usage("--limit %d: want 0 or more", limit)
+		}
 	}
 	if limit > 0 {
 		r.Limit(limit)

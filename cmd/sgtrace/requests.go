@@ -130,6 +130,9 @@ Examples:
 			if err != nil {
 				return err
 			}
+			if f == analyze.FormatCSV {
+				return usage("inspect prints several tables, which CSV has no place for; want text, markdown or json")
+			}
 			names, err := inputs(ctx)
 			if err != nil {
 				return err
@@ -138,12 +141,7 @@ Examples:
 			if err != nil {
 				return err
 			}
-			for _, r := range analyze.Inspect(set) {
-				if err := r.Write(c.out, f, c.style()); err != nil {
-					return err
-				}
-			}
-			return nil
+			return c.printAll(f, analyze.Inspect(set))
 		},
 	}
 }

@@ -49,8 +49,21 @@ func selection(ctx *cli.Context) (*chosen, error) {
 	s.RIDs, s.Rooms, s.Traces = ctx.StringSlice("rid"), ctx.StringSlice("room"), ctx.StringSlice("trace")
 	s.Hosts, s.Ranks, s.Stages = ctx.StringSlice("host"), ctx.StringSlice("rank"), ctx.StringSlice("stage")
 	s.Sample, s.Level = ctx.Float64("sample"), ctx.Int("level")
-	if s.Sample < 0 || s.Sample > 1 {
-		return nil, usage("--sample %v: want a share between 0 and 1", s.Sample)
+	if ctx.IsSet("sample") && !(s.Sample > 0 && s.Sample <= 1) {
+		return nil, usage("--sample %v: want a share above 0 and up to 1", s.Sample)
+	}
+	if s.Level < 0 {
+		return nil, usage("--level %d: want 1 or more", s.Level)
+	}
+	for _, id := range s.Traces {
+		if _, err := strconv.ParseUint(id[max(0, len(id)-16):], 16, 64); err != nil || len(id) > 32 {
+			return nil, usage("--trace %q: want up to 32 hex digits", id)
+		}
+	}
+	for _, room := range s.Rooms {
+		if !request.IsRoom(room) {
+			return nil, usage("--room %q: want a number, or 0x and hex digits", room)
+		}
 	}
 	for _, word := range ctx.StringSlice("role") {
 		role, ok := request.ParseRole(word)
@@ -91,8 +104,13 @@ func (s *chosen) resolve(set *request.Set) (err error) {
 	if s.From, err = instant("--from", s.from, first); err != nil {
 		return err
 	}
-	s.To, err = instant("--to", s.to, first)
-	return err
+	if s.To, err = instant("--to", s.to, first); err != nil {
+		return err
+	}
+	if s.From != 0 && s.To != 0 && s.From > s.To {
+		return usage("--from %s is after --to %s", s.from, s.to)
+	}
+	return nil
 }
 
 // instant reads a time: RFC 3339, a time of day (UTC) on the day of the first

@@ -1,6 +1,7 @@
 package jsonscan
 
 import (
+	"bytes"
 	"encoding/json"
 	"math/big"
 	"strings"
@@ -75,6 +76,45 @@ func TestSkipperInPieces(t *testing.T) {
 	}
 }
 
+func TestHex(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want uint64
+		ok   bool
+	}{
+		{"0", 0, true}, {"aBcDeF0123456789", 0xabcdef0123456789, true}, {"ffffffffffffffff", 1<<64 - 1, true},
+		{"", 0, false}, {"g", 0, false}, {"0x1", 0, false}, {"-1", 0, false}, {"00000000000000000", 0, false},
+	} {
+		if got, ok := Hex([]byte(c.in)); ok != c.ok || ok && got != c.want {
+			t.Errorf("Hex(%q) = %x, %v; want %x, %v", c.in, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+// Where values end, and that every beginning of one is short. A number has no
+// end of its own, so all are followed by a comma.
+func TestValue(t *testing.T) {
+	for _, in := range []string{
+		`""`, `"a\"b\\"`, `"[{"`, `0`, `-1.5e+9`, `true`, `null`, `NaN`, `[]`, `{}`, `[1,[2,{"a":"]"}],"\"]"]`,
+		`{"a":{"b":[{}]},"c":"}","d":"\\"}`, "[\"a string of more than eight bytes\"\n,\t1 ]",
+	} {
+		next, err := Value([]byte(in+",1"), 0)
+		if err != nil || next != len(in) {
+			t.Errorf("%s ends at %d, %v; want %d", in, next, err, len(in))
+		}
+		for n := range len(in) {
+			if next, err := Value([]byte(in[:n]), 0); err != ErrShort || next > n {
+				t.Errorf("%s: %d, %v; want ErrShort", in[:n], next, err)
+			}
+		}
+	}
+	for _, in := range []string{`,`, `}`, `]`, `:`, `tr"`, `1{`, `1[`} {
+		if _, err := Value([]byte(in), 0); err != ErrSyntax {
+			t.Errorf("%s: %v, want ErrSyntax", in, err)
+		}
+	}
+}
+
 func TestNestingBomb(t *testing.T) {
 	if _, err := Value([]byte(strings.Repeat("[", 100_000)), 0); err != ErrSyntax {
 		t.Errorf("got %v, want ErrSyntax", err)
@@ -100,6 +140,44 @@ func FuzzString(f *testing.F) {
 		}
 		if got := strings.ToValidUTF8(string(Unescape(nil, raw)), "\ufffd"); strings.ToValidUTF8(want, "\ufffd") != got && !strings.ContainsRune(want, '\ufffd') {
 			t.Fatalf("%q reads as %q, want %q", in, got, want)
+		}
+	})
+}
+
+// Value ends where encoding/json does, and skipping it in two pieces is the same.
+func FuzzValue(f *testing.F) {
+	for _, s := range []string{`{"a":[1,"}",{"b":null}]} x`, `["\\\\","\\"]"]`, `"a" `, `-1e9 `, `[[[[`, `{"a":"\\u005c"}`} {
+		f.Add([]byte(s), 3)
+	}
+	f.Fuzz(func(t *testing.T, in []byte, split int) {
+		next, err := Value(in, 0)
+		if next > len(in) {
+			t.Fatalf("%q: next is %d of %d", in, next, len(in))
+		}
+		if len(in) > 0 && (in[0] == '{' || in[0] == '[') {
+			var s Skipper
+			split = max(0, min(split, len(in)))
+			n, done, err2 := s.Skip(in[:split])
+			if !done && err2 == nil {
+				var m int
+				m, done, err2 = s.Skip(in[n:])
+				n += m
+			}
+			if n != next || done != (err == nil) || (err2 == nil) != (err != ErrSyntax) {
+				t.Fatalf("%q in one piece: %d, %v; split at %d: %d, %v, %v", in, next, err, split, n, done, err2)
+			}
+		}
+		dec := json.NewDecoder(bytes.NewReader(in))
+		var v json.RawMessage
+		if dec.Decode(&v) != nil || Space(in, 0) != 0 {
+			return
+		}
+		end := int(dec.InputOffset())
+		switch {
+		case v[0] != '{' && v[0] != '[' && v[0] != '"': // "00" is one word, and not for Value to judge
+		case err == ErrSyntax && bytes.Count(v, []byte("["))+bytes.Count(v, []byte("{")) > MaxDepth: // too deep
+		case err != nil || next != end:
+			t.Fatalf("%q ends at %d, %v; want %d", in, next, err, end)
 		}
 	})
 }
