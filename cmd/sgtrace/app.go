@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -74,17 +72,6 @@ func onUsageError(ctx *cli.Context, err error, _ bool) error {
 		hint = fmt.Sprintf("; did you mean %s?", similar)
 	}
 	return usage("no flag --%s%s ('%s --help' lists them)", strings.TrimLeft(name, "-"), hint, ctx.Command.HelpName)
-}
-
-// onInterrupt has f called when the user or the system ends the program.
-func (c *command) onInterrupt(f func()) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	go func() {
-		<-signals
-		f()
-		os.Exit(exitFailed)
-	}()
 }
 
 // exit prints diagnostics and err, and returns the status.

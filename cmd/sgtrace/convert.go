@@ -3,6 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -73,14 +76,23 @@ func (c *command) create(name string, inputs []string) (*convert.Output, error) 
 	if name == "" {
 		return nil, usage("no output; give -o FILE, with a name that ends in .pftrace or .json")
 	}
+	// Signals are held back until there is something to remove.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	out, err := convert.Create(name, inputs)
-	if errors.Is(err, convert.ErrOutputName) {
-		return nil, usageError{err}
+	if err != nil {
+		signal.Stop(signals)
+		if errors.Is(err, convert.ErrOutputName) {
+			return nil, usageError{err}
+		}
+		return nil, err
 	}
-	if err == nil {
-		c.onInterrupt(out.Abandon)
-	}
-	return out, err
+	go func() {
+		<-signals
+		out.Abandon()
+		os.Exit(exitFailed)
+	}()
+	return out, nil
 }
 
 // layout loads and draws the inputs. It is a function of its own so that the
