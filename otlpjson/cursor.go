@@ -33,7 +33,7 @@ type cursor struct {
 // bytes leave no room. It returns false when there is no more, or when the
 // pending record is too long.
 func (c *cursor) fill() bool {
-	if c.src == nil || c.err != nil || c.tooLong() {
+	if c.last() || c.tooLong() {
 		return false
 	}
 	c.countLines(c.pos)
@@ -55,6 +55,9 @@ func (c *cursor) fill() bool {
 	}
 	return len(c.buf) > n
 }
+
+// last tells that no more input can come.
+func (c *cursor) last() bool { return c.src == nil || c.err != nil }
 
 // tooLong tells whether the pending record is longer than any real one.
 func (c *cursor) tooLong() bool { return len(c.buf)-c.pos > c.record }
@@ -91,22 +94,30 @@ func (c *cursor) peek() (b byte, ok bool) {
 }
 
 // retry runs scan, which looks at buf from pos on and answers where the token
-// ends, until the token is complete in the buffer; then it moves behind it.
+// or record ends, until that is complete in the buffer; then it moves behind it.
 // With an error it moves to where that was noticed.
 func (c *cursor) retry(scan func() (next int, err error)) error {
 	for {
 		next, err := scan()
-		if err != jsonscan.ErrShort || !c.fill() {
-			c.pos = next
-			return err
+		if err == jsonscan.ErrShort {
+			was := c.base
+			if c.fill() {
+				continue
+			}
+			next -= int(c.base - was)
 		}
+		if err == nil && next-c.pos > c.record {
+			err = errTooLong // though it happened to fit into the buffer
+		}
+		c.pos = next
+		return err
 	}
 }
 
 // skipValue moves behind the next value, which may be longer than any buffer.
-// If a record of the level deepest or above seems to be inside, the value was
-// cut off, and skipValue stops at the record.
-func (c *cursor) skipValue(deepest level) error {
+// If a record of one of the levels seems to be inside, the value was cut off,
+// and skipValue stops at the record.
+func (c *cursor) skipValue(records levels) error {
 	b, ok := c.peek()
 	if !ok {
 		return jsonscan.ErrShort
@@ -119,19 +130,24 @@ func (c *cursor) skipValue(deepest level) error {
 		rest := c.buf[c.pos:]
 		ahead := skipper
 		end, done, err := ahead.Skip(rest)
-		n, _, found := nextRecord(rest[:end], deepest, done)
+		n, _, found := nextRecord(rest[:end], records, done || c.last())
 		switch {
 		case found:
-			c.pos += n
-			return errBegins
+			err = errBegins
 		case done || err != nil:
-			c.pos += end
-			return err
+			n = end
+		default:
+			skipper.Skip(rest[:n])
+			c.pos += n
+			if c.fill() {
+				continue
+			}
+			n, err = 0, jsonscan.ErrShort
 		}
-		skipper.Skip(rest[:n])
 		c.pos += n
-		if !c.fill() {
-			return jsonscan.ErrShort
+		if err != nil {
+			c.start = c.pos // there is nothing to be found before
 		}
+		return err
 	}
 }

@@ -121,8 +121,8 @@ func (c *cutter) cutDocuments() {
 }
 
 // lastCut returns the last position in data where one document has ended and
-// another begins on a new line: behind a newline that stands between a closing
-// brace and a document. 0 is none.
+// another begins on a new line: at a document that is behind a closing brace and
+// a newline. 0 is none.
 //
 // A parser that meets such a place starts afresh there, whatever it was in, so
 // cutting changes nothing.
@@ -136,7 +136,7 @@ func lastCut(data []byte) int {
 		after := nl + len(data[nl:]) - len(bytes.TrimLeft(data[nl:], " \t\r\n"))
 		if len(before) > 0 && before[len(before)-1] == '}' && after < len(data) && data[after] == '{' {
 			if l, ok, _ := recordAt(data, after); ok && l == atTop {
-				return nl + 1
+				return after
 			}
 		}
 		end = len(before)

@@ -59,6 +59,7 @@ type parser struct {
 	resourceOrigins int // first origin of the open ResourceSpans
 	resource        int // 1-based index into out.resources; 0 is not seen yet
 	isOther         bool
+	headless        bool   // the beginning of the open document is missing
 	cut             bool   // the input is a frame whose end is missing
 	flush           func() // hands out over and replaces it; nil keeps one batch
 }
@@ -67,7 +68,8 @@ type parser struct {
 func (p *parser) run() {
 	for p.level = atTop; p.level != endOfPiece; {
 		p.start = p.pos
-		p.step = step{at: p.at(p.pos), after: p.at(p.pos)}
+		pos := p.at(p.pos)
+		p.step = step{at: pos, after: pos, offset: p.base + int64(p.pos)}
 		if err := p.next(); err != nil {
 			p.resync(err)
 		}
@@ -87,7 +89,7 @@ func (p *parser) next() error {
 		return nil
 	}
 	p.start = p.pos
-	p.step.first, p.step.at = b, p.at(p.pos)
+	p.step.first, p.step.at, p.step.offset = b, p.at(p.pos), p.base+int64(p.pos)
 	switch {
 	case b == ',':
 		p.pos++
@@ -147,14 +149,14 @@ func (p *parser) open() error {
 		return p.pos, err
 	})
 	switch {
-	case err != nil:
+	case err != nil && err != jsonscan.ErrShort: // what is there of it may tell more
 		return err
 	case kind != p.level && p.level == atTop:
 		return errHeadless
 	case kind != p.level:
 		return errBegins
 	case kind == atTop:
-		p.isOther = false
+		p.isOther, p.headless = false, false
 		p.out.documents++
 	case kind == inResourceSpans:
 		p.resource, p.resourceOrigins = 0, len(p.out.origins)
@@ -192,13 +194,17 @@ func (p *parser) stepKey() error {
 			p.out.documents--
 			p.out.other++
 		}
-		return p.skipValue(atTop)
+		return p.skipValue(notInOtherSignals)
 	}
 	if err := p.foreign(key); err != nil {
 		return err
 	}
+	if err := p.skipValue(anyRecord); err != nil {
+		p.notes = notes{}
+		return err
+	}
 	p.settle(p.step.at)
-	return p.skipValue(inSpans)
+	return nil
 }
 
 // enterList enters the list at pos, which leads to the given level.

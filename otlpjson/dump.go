@@ -156,12 +156,12 @@ func (d *Dump) Pos(i int) trace.Pos {
 // Resource returns the resource of s.
 func (d *Dump) Resource(s *Span) *Resource { return &d.Resources[d.Origins[s.Origin].Resource] }
 
-// A column is a growing table whose rows never move: it grows without copying
-// and without garbage.
+// A column is a growing table. From chunkRows on it grows without copying and
+// without garbage.
 type column[T any] struct{ chunks [][]T }
 
 const (
-	chunkBits = 14
+	chunkBits = 12
 	chunkRows = 1 << chunkBits
 )
 
@@ -177,7 +177,11 @@ func (c *column[T]) at(i int) *T { return &c.chunks[i>>chunkBits][i&(chunkRows-1
 
 func (c *column[T]) push(v T) {
 	last := len(c.chunks) - 1
-	if last < 0 || len(c.chunks[last]) == chunkRows {
+	switch {
+	case last < 0:
+		c.chunks = append(c.chunks, nil) // grows as it has to: many inputs are small
+		last++
+	case len(c.chunks[last]) == chunkRows:
 		c.chunks = append(c.chunks, make([]T, 0, chunkRows))
 		last++
 	}

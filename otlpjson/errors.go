@@ -5,10 +5,10 @@ import "errors"
 // What can be wrong with the structure of an input. It ends the record that is
 // being read; see parser.resync.
 var (
-	errBegins    = errors.New("another record begins inside this one")
-	errMisplaced = errors.New("a key that belongs into another record")
-	errHeadless  = errors.New("a record without the document around it")
-	errTooLong   = errors.New("a record that is longer than any real one")
+	errBegins   = errors.New("another record begins inside this one")
+	errHeadless = errors.New("a record without the document around it")
+	errNoSpan   = errors.New("an object that is no span stands among spans")
+	errTooLong  = errors.New("a record that is longer than any real one")
 )
 
 // What can be wrong with a record whose structure is whole. It costs the record

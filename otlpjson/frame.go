@@ -66,6 +66,25 @@ func sniffFrame(head []byte) (framing, int) {
 	return notFramed, 0
 }
 
+// sniffFraming tells how an input with the given head is framed. If its
+// beginning is cut off or damaged, the first frame that surely is one decides.
+func sniffFraming(head []byte) framing {
+	if kind, _ := sniffFrame(head); kind != notFramed {
+		return kind
+	}
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, bom), " \t\r\n")
+	if len(text) == 0 || text[0] == '{' || text[0] == '[' {
+		return notFramed
+	}
+	w := window{buf: head, err: io.EOF}
+	for _, kind := range []framing{zstdFrames, protoFrames} {
+		if _, ok := w.search(1, len(head), kind); ok {
+			return kind
+		}
+	}
+	return notFramed
+}
+
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
 // cutFrames hands over frame after frame. A length that leads to no other frame

@@ -92,7 +92,7 @@ func skip(b []byte, i int) (next int, err error) {
 	if err == jsonscan.ErrSyntax {
 		return next, err
 	}
-	n, _, found := nextRecord(b[i:next], inSpans, err == nil)
+	n, _, found := nextRecord(b[i:next], anyRecord, err == nil)
 	if found {
 		return i + n, errBegins
 	}
@@ -129,9 +129,11 @@ const maxNested = 1 << 16
 // level of the list that it belongs to. It goes by the keys that are there, in
 // any order, and needs no more than the record's beginning.
 //
-// An object with an id alone is no span: links have one, too.
+// An object with an id alone is no span: links and log records have one, too.
+// Of the members that are objects or lists it looks behind those that spans
+// have.
 func recordAt(b []byte, i int) (l level, ok bool, err error) {
-	named, other := false, false // seen of a span: an id; what links have not
+	named, other := false, false // seen of a span: an id; what only spans have
 	for i++; ; {
 		key, at, err := nextKey(b, i)
 		if err != nil || key == nil {
@@ -143,21 +145,38 @@ func recordAt(b []byte, i int) (l level, ok bool, err error) {
 		switch string(key) {
 		case "traceId", "spanId", "trace_id", "span_id":
 			named = true
-		case "name", "kind", "parentSpanId", "parent_span_id",
+		case "parentSpanId", "parent_span_id",
 			"startTimeUnixNano", "start_time_unix_nano", "endTimeUnixNano", "end_time_unix_nano":
 			other = true
 		}
 		if named && other {
 			return inSpans, true, nil
 		}
+		if b[at] == '{' || b[at] == '[' {
+			switch string(key) {
+			case "attributes", "events", "links", "status":
+			default:
+				return 0, false, nil
+			}
+		}
 		i, err = jsonscan.Value(b[:min(len(b), at+maxNested)], at)
-		if err == jsonscan.ErrShort && at+maxNested < len(b) {
+		if err == jsonscan.ErrShort && at+maxNested < len(b) || b[at] != '"' && documentIn(b[at:i]) {
 			return 0, false, nil
 		}
 		if err != nil {
 			return 0, false, short(err)
 		}
 	}
+}
+
+// documentIn tells whether a document seems to begin in b.
+func documentIn(b []byte) bool {
+	for key, r := range recordKeys {
+		if r.level == atTop && bytes.Contains(b, []byte(`"`+key+`"`)) {
+			return true
+		}
+	}
+	return false
 }
 
 // short leaves only ErrShort of err: anything else means "not a record".
@@ -168,11 +187,20 @@ func short(err error) error {
 	return nil
 }
 
-// nextRecord finds the first record in b that belongs to a list of level
-// deepest or above, and returns the position of its brace. If there is none, n
-// is how much of b can be given up without losing one that is cut at the end;
-// that is everything if nothing follows b.
-func nextRecord(b []byte, deepest level, last bool) (n int, l level, found bool) {
+// levels is a set of levels of lists.
+type levels uint8
+
+const (
+	anyRecord levels = 1<<atTop | 1<<inResourceSpans | 1<<inScopeSpans | 1<<inSpans
+	// Logs, metrics and profiles have resources and scopes of their own.
+	notInOtherSignals levels = 1<<atTop | 1<<inSpans
+)
+
+// nextRecord finds the first record in b that belongs to a list of one of the
+// levels, and returns the position of its brace. If there is none, n is how much
+// of b can be given up without losing one that is cut at the end; that is
+// everything if nothing follows b.
+func nextRecord(b []byte, of levels, last bool) (n int, l level, found bool) {
 	for i := 0; ; i++ {
 		brace := bytes.IndexByte(b[i:], '{')
 		if brace < 0 {
@@ -180,7 +208,7 @@ func nextRecord(b []byte, deepest level, last bool) (n int, l level, found bool)
 		}
 		i += brace
 		l, ok, err := recordAt(b, i)
-		if ok && l <= deepest {
+		if ok && of&(1<<l) != 0 {
 			return i, l, true
 		}
 		if err != nil && !last {

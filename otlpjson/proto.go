@@ -1,10 +1,13 @@
 package otlpjson
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"math"
 	"strconv"
+	"unicode"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -47,7 +50,11 @@ var (
 	listFields     = []wireType{1: bytesField}
 )
 
-const scopeSpansBefore015 = 1000
+const (
+	scopeSpansBefore015 = 1000
+	schemaURL           = 3 // in both messages that have one
+	unknownField        = 0 // stands for the numbers that a message does not have
+)
 
 // protoField is one field of a protobuf message: num for varints and fixed
 // numbers, data for the rest.
@@ -95,6 +102,8 @@ func (r *recorder) each(b []byte, fields []wireType, f func(protoField)) (whole 
 		switch {
 		case int(number) >= len(fields) || fields[number] == 0:
 			r.noteUnknown(strconv.Itoa(int(number)))
+			field.number = unknownField
+			f(field)
 		case fields[number] != wireTypes[typ]:
 			return false
 		default:
@@ -108,9 +117,10 @@ func (r *recorder) each(b []byte, fields []wireType, f func(protoField)) (whole 
 	return true
 }
 
-// part reads a message inside of a record, which is lost if that is damaged.
-func (r *recorder) part(b []byte, fields []wireType, f func(protoField)) {
-	if !r.each(b, fields, f) {
+// part reads a message that is a record or a part of one, which is lost if the
+// message is damaged. That it is cut off is the concern of the one around it.
+func (r *recorder) part(in protoField, fields []wireType, f func(protoField)) {
+	if !r.each(in.data, fields, f) && !in.clipped {
 		r.fail(errProtobuf)
 	}
 }
@@ -120,11 +130,10 @@ func (r *recorder) part(b []byte, fields []wireType, f func(protoField)) {
 func (r *recorder) parseProto(msg []byte, cut bool, pos trace.Pos) {
 	p := protoParser{recorder: r, pos: pos}
 	r.out.documents++
-	whole := r.each(msg, requestFields, p.resourceSpans)
-	r.settle(pos)
+	p.container(protoField{data: msg, clipped: cut}, requestFields, p.resourceSpans)
 	if cut {
 		r.lose("otlp-truncated", pos, "the last frame is cut off; what is there of it is used")
-	} else if !whole || p.damaged {
+	} else if p.damaged {
 		r.lose("otlp-protobuf", pos, "a message is damaged; what comes before the damage is used")
 	}
 }
@@ -136,13 +145,22 @@ type protoParser struct {
 	damaged bool // a container of spans
 }
 
-// container reads a message that holds records. That it is cut off is only
-// worth a word if the one around it is not.
+// container reads a message that holds records. A record whose tag is damaged
+// shows up as a text that is none.
 func (p *protoParser) container(in protoField, fields []wireType, f func(protoField)) {
-	if !p.each(in.data, fields, f) && !in.clipped {
-		p.damaged = true
-	}
+	whole := p.each(in.data, fields, func(field protoField) {
+		if field.number == schemaURL || field.number == unknownField {
+			p.damaged = p.damaged || !isText(field.data)
+			return
+		}
+		f(field)
+	})
+	p.damaged = p.damaged || !whole && !in.clipped
 	p.settle(p.pos)
+}
+
+func isText(b []byte) bool {
+	return utf8.Valid(b) && !bytes.ContainsFunc(b, unicode.IsControl)
 }
 
 func (p *protoParser) resourceSpans(in protoField) {
@@ -150,7 +168,7 @@ func (p *protoParser) resourceSpans(in protoField) {
 	p.container(in, resourceSpansFields, func(f protoField) {
 		switch f.number {
 		case 1: // resource
-			resource = p.resource(f.data)
+			resource = p.resource(f)
 		case 2: // scope_spans
 			p.scopeSpans(f)
 		}
@@ -160,12 +178,12 @@ func (p *protoParser) resourceSpans(in protoField) {
 	}
 }
 
-func (p *protoParser) resource(b []byte) int {
+func (p *protoParser) resource(in protoField) int {
 	p.settle(p.pos)
 	var args trace.ArgList
-	p.part(b, resourceFields, func(f protoField) {
+	p.part(in, resourceFields, func(f protoField) {
 		if f.number == 1 { // attributes
-			p.protoKeyValue(f.data, &args, 0)
+			p.protoKeyValue(f, &args, 0)
 		}
 	})
 	p.settle(p.pos)
@@ -178,7 +196,7 @@ func (p *protoParser) scopeSpans(in protoField) {
 	p.container(in, scopeSpansFields, func(f protoField) {
 		switch f.number {
 		case 1: // scope
-			p.part(f.data, scopeFields, func(f protoField) {
+			p.part(f, scopeFields, func(f protoField) {
 				if f.number == 1 { // name
 					p.out.origins[origin-1].scope = p.cache.Intern(f.data)
 				}
@@ -196,7 +214,7 @@ func (p *protoParser) span(in protoField, origin OriginID) {
 	s := Span{Origin: origin, events: uint32(len(p.out.events)), links: uint32(len(p.out.links))}
 	list, dropped := p.list[:0], int64(0)
 	p.message = p.message[:0]
-	p.part(in.data, spanFields, func(f protoField) {
+	p.part(in, spanFields, func(f protoField) {
 		switch f.number {
 		case 1: // trace_id
 			s.TraceHi, s.TraceLo = p.protoID(f.data)
@@ -213,15 +231,15 @@ func (p *protoParser) span(in protoField, origin OriginID) {
 		case 8: // end_time_unix_nano
 			s.End = trace.Time(f.num)
 		case 9: // attributes
-			p.protoKeyValue(f.data, &list, 0)
+			p.protoKeyValue(f, &list, 0)
 		case 10: // dropped_attributes_count
 			dropped = int64(f.num)
 		case 11: // events
-			p.event(f.data)
+			p.event(f)
 		case 13: // links
-			p.link(f.data)
+			p.link(f)
 		case 15: // status
-			p.status(f.data, &s)
+			p.status(f, &s)
 		}
 	})
 	p.list = p.extras(list, dropped)
@@ -234,8 +252,8 @@ func (p *protoParser) span(in protoField, origin OriginID) {
 	p.addSpan(&s, undo, p.pos)
 }
 
-func (p *protoParser) status(b []byte, s *Span) {
-	p.part(b, statusFields, func(f protoField) {
+func (p *protoParser) status(in protoField, s *Span) {
+	p.part(in, statusFields, func(f protoField) {
 		switch f.number {
 		case 2: // message
 			p.message = append(p.message[:0], f.data...)
@@ -245,26 +263,26 @@ func (p *protoParser) status(b []byte, s *Span) {
 	})
 }
 
-func (p *protoParser) event(b []byte) {
+func (p *protoParser) event(in protoField) {
 	var e Event
 	list := p.eventList[:0]
-	p.part(b, eventFields, func(f protoField) {
+	p.part(in, eventFields, func(f protoField) {
 		switch f.number {
 		case 1: // time_unix_nano
 			e.Time = trace.Time(f.num)
 		case 2: // name
 			e.Name = p.cache.Intern(f.data)
 		case 3: // attributes
-			p.protoKeyValue(f.data, &list, 0)
+			p.protoKeyValue(f, &list, 0)
 		}
 	})
 	p.eventList = list
 	p.addEvent(e, list)
 }
 
-func (p *protoParser) link(b []byte) {
+func (p *protoParser) link(in protoField) {
 	var l Link
-	p.part(b, linkFields, func(f protoField) {
+	p.part(in, linkFields, func(f protoField) {
 		switch f.number {
 		case 1: // trace_id
 			l.TraceHi, l.TraceLo = p.protoID(f.data)
@@ -275,26 +293,26 @@ func (p *protoParser) link(b []byte) {
 	p.out.links = append(p.out.links, l)
 }
 
-func (r *recorder) protoKeyValue(b []byte, list *trace.ArgList, depth int) {
+func (r *recorder) protoKeyValue(in protoField, list *trace.ArgList, depth int) {
 	var key trace.Sym
-	var value []byte
-	r.part(b, keyValueFields, func(f protoField) {
+	var value protoField
+	r.part(in, keyValueFields, func(f protoField) {
 		switch f.number {
 		case 1:
 			key = r.cache.Intern(f.data)
 		case 2:
-			value = f.data
+			value = f
 		}
 	})
 	r.protoAnyValue(value, key, list, depth)
 }
 
-func (r *recorder) protoAnyValue(b []byte, key trace.Sym, list *trace.ArgList, depth int) {
+func (r *recorder) protoAnyValue(in protoField, key trace.Sym, list *trace.ArgList, depth int) {
 	if depth > maxValueDepth {
 		r.notes.lost++
 		return
 	}
-	r.part(b, anyValueFields, func(f protoField) {
+	r.part(in, anyValueFields, func(f protoField) {
 		switch f.number {
 		case 1: // string_value
 			*list = list.Bytes(key, f.data)
@@ -306,11 +324,11 @@ func (r *recorder) protoAnyValue(b []byte, key trace.Sym, list *trace.ArgList, d
 			*list = list.Float(key, math.Float64frombits(f.num))
 		case 5: // array_value
 			var elems trace.ArgList
-			r.part(f.data, listFields, func(f protoField) { r.protoAnyValue(f.data, 0, &elems, depth+1) })
+			r.part(f, listFields, func(f protoField) { r.protoAnyValue(f, 0, &elems, depth+1) })
 			*list = list.Array(key, elems)
 		case 6: // kvlist_value
 			var entries trace.ArgList
-			r.part(f.data, listFields, func(f protoField) { r.protoKeyValue(f.data, &entries, depth+1) })
+			r.part(f, listFields, func(f protoField) { r.protoKeyValue(f, &entries, depth+1) })
 			*list = list.Dict(key, entries)
 		case 7: // bytes_value: as JSON has it
 			*list = list.Bytes(key, base64.StdEncoding.AppendEncode(nil, f.data))

@@ -28,8 +28,8 @@ const flushSpans = 1 << 14
 func (d *Dump) Read(name string, r io.Reader) error {
 	src := &source{r: r}
 	in := bufio.NewReaderSize(src, d.limits.block)
-	head, _ := in.Peek(framePeek)
-	kind, _ := sniffFrame(head)
+	head, _ := in.Peek(in.Size())
+	kind := sniffFraming(head)
 	file := uint32(len(d.Files))
 	d.Files = append(d.Files, File{Name: name, Encoding: kind.String()})
 

@@ -10,9 +10,10 @@ import (
 
 // A step is what the parser is about to read.
 type step struct {
-	first byte      // that is not white space; 0 is the end of the input
-	at    trace.Pos // of first
-	after trace.Pos // where the previous step ended: on the line that a cut-off document is on
+	first  byte      // that is not white space; 0 is the end of the input
+	offset int64     // of first, as cursor.base counts
+	at     trace.Pos // of first
+	after  trace.Pos // where the previous step ended: on the line that a cut-off document is on
 }
 
 // resync reports err and moves to the next record, of whatever level.
@@ -25,11 +26,13 @@ func (p *parser) resync(err error) {
 	if err == jsonscan.ErrShort && len(p.buf)-p.start > p.record {
 		err = errTooLong
 	}
-	failed, noticed := p.level, p.base+int64(p.pos)
-	from := noticed - int64(p.pos-p.start)
+	failed, from, noticed := p.level, p.step.offset, p.base+int64(p.pos)
 	p.pos = p.start
 	l, found := p.search(from, failed)
 	here := p.base + int64(p.pos)
+	if found && err == jsonscan.ErrShort {
+		err = errBegins
+	}
 	switch {
 	case found && l == atTop && noticed >= here, !found && err == jsonscan.ErrShort:
 		p.truncated(found && here == from)
@@ -49,6 +52,7 @@ func (p *parser) resync(err error) {
 		p.out.origins = append(p.out.origins, batchOrigin{resource: p.resource})
 	}
 	if l != atTop && failed == atTop {
+		p.headless = true
 		p.out.documents++
 	}
 	p.level = l
@@ -58,8 +62,8 @@ func (p *parser) resync(err error) {
 // where one of the level failed.
 func (p *parser) search(from int64, failed level) (l level, found bool) {
 	for {
-		last := p.src == nil || p.err != nil
-		n, l, found := nextRecord(p.buf[p.pos:], inSpans, last)
+		last := p.last()
+		n, l, found := nextRecord(p.buf[p.pos:], anyRecord, last)
 		p.pos += n
 		switch {
 		case found && l == failed && p.base+int64(p.pos) == from:
@@ -78,6 +82,8 @@ func (p *parser) truncated(between bool) {
 	switch {
 	case p.framed && (p.cut || p.err != io.EOF):
 		// The frame explains it; see reportFrame.
+	case p.headless && (between || p.step.first == 0):
+		// Where such a document ends is not known.
 	case between || p.step.first == 0:
 		p.lose("otlp-truncated", p.step.after, "the document ends between two records; everything before is used")
 	case p.level == inSpans:

@@ -1,27 +1,25 @@
 package otlpjson
 
 import (
-	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // span reads the span at pos.
 func (p *parser) span() error {
+	var s Span
 	undo := p.out.mark()
-	for {
-		s := Span{Line: uint32(p.step.at.Line), Origin: OriginID(len(p.out.origins))}
-		next, err := p.parseSpan(p.buf, p.pos+1, &s)
-		if err == nil {
-			p.pos = next
-			p.addSpan(&s, undo, p.step.at)
-			return nil
-		}
+	err := p.retry(func() (int, error) {
 		p.out.undo(undo)
-		if err != jsonscan.ErrShort || !p.fill() {
-			p.pos, p.notes = next, notes{}
-			return err
-		}
+		s = Span{Line: uint32(p.step.at.Line), Origin: OriginID(len(p.out.origins))}
+		return p.parseSpan(p.buf, p.pos, &s)
+	})
+	if err != nil {
+		p.out.undo(undo)
+		p.notes = notes{}
+		return err
 	}
+	p.addSpan(&s, undo, p.step.at)
+	return nil
 }
 
 // Fields that a span has once.
@@ -34,7 +32,7 @@ const (
 	hasEnd
 )
 
-// parseSpan reads the span whose first key is at b[i] into s. Names follow
+// parseSpan reads the span at b[i] into s. Names follow
 // OTLP's JSON mapping (lowerCamelCase) and, as protobuf parsers do, the field
 // names. Lists that are there twice add up.
 func (p *parser) parseSpan(b []byte, i int, s *Span) (next int, err error) {
@@ -42,8 +40,8 @@ func (p *parser) parseSpan(b []byte, i int, s *Span) (next int, err error) {
 	p.message = p.message[:0]
 	list, dropped := p.list[:0], int64(0)
 	s.events, s.links = uint32(len(p.out.events)), uint32(len(p.out.links))
-	seen := 0
-	for {
+	begin, seen := i, 0
+	for i++; ; {
 		var key []byte
 		if key, i, err = nextKey(b, i); err != nil {
 			return i, err
@@ -93,6 +91,9 @@ func (p *parser) parseSpan(b []byte, i int, s *Span) (next int, err error) {
 			p.fail(errRepeated)
 		}
 		seen |= field
+	}
+	if seen&(hasTrace|hasID) == 0 || seen&(hasParent|hasName|hasStart|hasEnd) == 0 {
+		return begin, errNoSpan
 	}
 	p.list = p.extras(list, dropped)
 	s.Args = p.out.putArgs(p.list)
@@ -144,7 +145,7 @@ func (p *parser) event(b []byte, i int) (next int, err error) {
 		}
 	}
 	p.eventList = list
-	if err == nil {
+	if err == nil && !null {
 		p.addEvent(e, list)
 	}
 	return i, err
@@ -191,7 +192,7 @@ func (p *parser) link(b []byte, i int) (next int, err error) {
 			i, err = p.pass(key, b, i)
 		}
 	}
-	if err == nil {
+	if err == nil && !null {
 		p.out.links = append(p.out.links, l)
 	}
 	return i, err

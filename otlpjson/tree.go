@@ -34,9 +34,7 @@ func NewTree(d *Dump) *Tree {
 	for i := range n {
 		t.parent[i] = None
 		if s := d.Span(i); s.Parent != 0 && !t.Duplicate(i) {
-			if p := t.Find(s.TraceHi, s.TraceLo, s.Parent); p != i {
-				t.parent[i] = int32(p)
-			}
+			t.parent[i] = int32(t.Find(s.TraceHi, s.TraceLo, s.Parent))
 		}
 	}
 	t.breakCycles()
@@ -99,7 +97,8 @@ func (t *Tree) Parent(i int) int { return int(t.parent[i]) }
 
 // Orphan tells whether span i names a parent that is not in the dump.
 func (t *Tree) Orphan(i int) bool {
-	return t.parent[i] == None && t.dump.Span(i).Parent != 0 && !t.Duplicate(i)
+	s := t.dump.Span(i)
+	return t.parent[i] == None && s.Parent != 0 && !t.Duplicate(i) && t.Find(s.TraceHi, s.TraceLo, s.Parent) == None
 }
 
 // Duplicate tells whether span i repeats an earlier one.
@@ -110,7 +109,7 @@ func (t *Tree) Duplicate(i int) bool { return t.duplicate[i/64]&(1<<(i%64)) != 0
 func (t *Tree) Children(i int) []uint32 { return t.child[t.first[i]:t.first[i+1]] }
 
 // breakCycles makes a root of one span of every cycle of parents, which only
-// forged or colliding ids can form.
+// forged or colliding ids can form. A span that is its own parent is one, too.
 func (t *Tree) breakCycles() {
 	walk := make([]int32, len(t.parent)) // the walk that last saw a span
 	for i := range t.parent {
