@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 // Room is how many rows a table of a [Builder] has room for.
 type Room struct{ Slices, Instants, Flows int }
 
@@ -11,7 +13,7 @@ type Fork struct {
 	first *Builder
 	// The tables of the first Builder at their full length. Its own end where
 	// the fork's begin.
-	slices   []Slice
+	rows     []Slice
 	about    []SubjectID
 	instants []Instant
 	flows    []Flow
@@ -22,14 +24,14 @@ type Fork struct {
 func (b *Builder) Fork(own, fork Room) *Fork {
 	b.Grow(own.Slices+fork.Slices, own.Instants+fork.Instants, own.Flows+fork.Flows)
 	t := b.t
-	f := &Fork{first: b, slices: t.Slices[:cap(t.Slices)], about: t.About[:cap(t.About)],
+	f := &Fork{first: b, rows: t.Slices[:cap(t.Slices)], about: t.About[:cap(t.About)],
 		instants: t.Instants[:cap(t.Instants)], flows: t.Flows[:cap(t.Flows)]}
 	at := Room{len(t.Slices) + own.Slices, len(t.Instants) + own.Instants, len(t.Flows) + own.Flows}
 	second := *b
 	second.t = &Trace{
 		Syms: t.Syms, Args: t.Args, Tracks: make([]Track, 1), Subjects: t.Subjects, Clocks: t.Clocks,
 		// Row 0 of the fork is the last row of b: no Builder writes row 0.
-		Slices: f.slices[at.Slices-1 : at.Slices], About: f.about[at.Slices-1 : at.Slices],
+		Slices: f.rows[at.Slices-1 : at.Slices], About: f.about[at.Slices-1 : at.Slices],
 		Instants: f.instants[at.Instants:at.Instants], Flows: f.flows[at.Flows:at.Flows],
 	}
 	t.Slices, t.About = t.Slices[:len(t.Slices):at.Slices], t.About[:len(t.About):at.Slices]
@@ -43,6 +45,7 @@ func (b *Builder) Fork(own, fork Room) *Fork {
 func (f *Fork) Join() *Trace {
 	t, o := f.first.t, f.t
 	track, slice := TrackID(len(t.Tracks)-1), SliceID(len(t.Slices)-1)
+	t.Tracks = slices.Grow(t.Tracks, len(o.Tracks)-1)
 	for _, x := range o.Tracks[1:] {
 		if x.Parent != 0 {
 			x.Parent += track
@@ -63,7 +66,7 @@ func (f *Fork) Join() *Trace {
 		x.Track += track
 		t.Samples = append(t.Samples, x)
 	}
-	t.Slices, t.About = join(f.slices, t.Slices, o.Slices[1:]), join(f.about, t.About, o.About[1:])
+	t.Slices, t.About = join(f.rows, t.Slices, o.Slices[1:]), join(f.about, t.About, o.About[1:])
 	t.Instants, t.Flows = join(f.instants, t.Instants, o.Instants), join(f.flows, t.Flows, o.Flows)
 	return t
 }

@@ -49,7 +49,7 @@ func (c *command) otel2perfetto(ctx *cli.Context) error {
 	if err != nil {
 		return usageError{err}
 	}
-	names, err := inputs(ctx)
+	names, err := inputs(ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *command) create(name string, inputs []string) (*convert.Output, error) 
 // layout loads and draws the inputs. It is a function of its own so that the
 // spans can be given up before the long work of writing.
 func (c *command) layout(ctx *cli.Context, names []string, view convert.View) (t *trace.Trace, requests int, err error) {
-	set, err := c.load(ctx, names)
+	set, err := c.loadFiles(ctx, names)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -11,16 +11,25 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// inputs returns the files that the arguments name.
-func inputs(ctx *cli.Context) ([]string, error) {
-	if !ctx.Args().Present() {
-		return nil, usage("no input; give files, globs, directories or - for standard input")
+// load reads the inputs that the arguments name and applies the selection flags.
+func (c *command) load(ctx *cli.Context, args []string) (*request.Set, error) {
+	names, err := inputs(args)
+	if err != nil {
+		return nil, err
 	}
-	return convert.Expand(ctx.Args().Slice())
+	return c.loadFiles(ctx, names)
 }
 
-// load reads the inputs and applies the selection flags.
-func (c *command) load(ctx *cli.Context, names []string) (*request.Set, error) {
+// inputs returns the files that the arguments name.
+func inputs(args []string) ([]string, error) {
+	if len(args) == 0 {
+		return nil, usage("no input; give files, globs, directories or - for standard input")
+	}
+	return convert.Expand(args)
+}
+
+// loadFiles reads the named files and applies the selection flags.
+func (c *command) loadFiles(ctx *cli.Context, names []string) (*request.Set, error) {
 	sel, err := selection(ctx)
 	if err != nil {
 		return nil, err

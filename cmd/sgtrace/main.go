@@ -14,7 +14,7 @@ func main() {
 	// Nearly all data is free of pointers, so that collecting garbage early is
 	// cheap, while memory is what a login node lacks.
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(30)
+		debug.SetGCPercent(20)
 	}
 	// A reader that has seen enough (head, less) closes the pipe: that shows as an
 	// error of the write, and is a normal end.

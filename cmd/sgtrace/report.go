@@ -62,11 +62,7 @@ func (c *command) report(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	names, err := inputs(ctx)
-	if err != nil {
-		return err
-	}
-	set, err := c.load(ctx, names)
+	set, err := c.load(ctx, ctx.Args().Slice())
 	if err != nil {
 		return err
 	}

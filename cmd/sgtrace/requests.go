@@ -6,7 +6,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
-	"github.com/sgtrace/sgtrace/convert"
 )
 
 // textRows is how many requests are listed for people unless they ask for more.
@@ -38,11 +37,7 @@ Examples:
 			if ctx.Bool("follow") {
 				return c.followRequests(ctx)
 			}
-			names, err := inputs(ctx)
-			if err != nil {
-				return err
-			}
-			set, err := c.load(ctx, names)
+			set, err := c.load(ctx, ctx.Args().Slice())
 			if err != nil {
 				return err
 			}
@@ -84,11 +79,7 @@ func (c *command) request(ctx *cli.Context) error {
 	if ctx.NArg() < 2 {
 		return usage("sgtrace request: want a request id and the inputs to look it up in")
 	}
-	names, err := convert.Expand(ctx.Args().Tail())
-	if err != nil {
-		return err
-	}
-	set, err := c.load(ctx, names)
+	set, err := c.load(ctx, ctx.Args().Tail())
 	if err != nil {
 		return err
 	}
@@ -133,11 +124,7 @@ Examples:
 			if f == analyze.FormatCSV {
 				return usage("inspect prints several tables, which CSV has no place for; want text, markdown or json")
 			}
-			names, err := inputs(ctx)
-			if err != nil {
-				return err
-			}
-			set, err := c.load(ctx, names)
+			set, err := c.load(ctx, ctx.Args().Slice())
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,135 @@
+package convert
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// slack is how far a child may reach over its parent, or into its sibling, and
+// still be drawn inside of it, cut to fit. SGLang's slices lie on a grid of
+// 256 ns and are recalibrated by about as much; anything beyond a microsecond
+// is real concurrency and gets a lane of its own.
+const slack = 1000 // ns
+
+// A unit is a span that is drawn on a lane, with what nests inside.
+type unit struct {
+	from, to trace.Time
+	span     int32
+	proc     int32
+	request  int32 // None for spans of no request
+}
+
+// findUnits finds the units of a view, ordered by start, then longest first.
+// alone tells of a span that nothing nests in.
+func (l *layout) findUnits(alone func(i int) bool) (units []unit, isTop []bool) {
+	n := l.set.Dump.Len()
+	isTop = make([]bool, n)
+	for i := range n {
+		if !l.drawn(i) {
+			continue
+		}
+		if p := l.above(i); p == request.None || l.set.ProcOf(p) != l.set.ProcOf(i) || alone(p) {
+			isTop[i] = true
+		}
+		l.splitConcurrent(i, isTop)
+	}
+	for i := range n {
+		if isTop[i] {
+			s := l.set.Dump.Span(i)
+			units = append(units, unit{s.Start, max(s.Start, s.End), int32(i), int32(l.set.ProcOf(i)), int32(l.set.RequestOf(i))})
+		}
+	}
+	slices.SortFunc(units, func(x, y unit) int {
+		switch {
+		case x.from != y.from:
+			return cmp.Compare(x.from, y.from)
+		case x.to != y.to:
+			return cmp.Compare(y.to, x.to)
+		}
+		return l.set.Tree.Compare(int(x.span), int(y.span))
+	})
+	return units, isTop
+}
+
+// splitConcurrent makes units of those children of span i that do not nest.
+func (l *layout) splitConcurrent(i int, isTop []bool) {
+	s := l.set.Dump.Span(i)
+	at := s.Start
+	l.below(i, func(c int) {
+		child := l.set.Dump.Span(c)
+		if l.set.ProcOf(c) != l.set.ProcOf(i) {
+			return
+		}
+		if child.Start+slack < at || child.Start > s.End+slack || child.End > s.End+slack {
+			isTop[c] = true
+			return
+		}
+		at = max(at, child.End)
+	})
+}
+
+// pack puts units, which are ordered by start, on lanes: a request keeps its
+// lane where it can, others take the first that is free.
+func pack(units []unit) (lanes [][]unit) {
+	var ends []trace.Time
+	home := map[int32]int{}
+	for _, u := range units {
+		free := func(k int) bool {
+			last := lanes[k][len(lanes[k])-1].request
+			return ends[k] <= u.from || u.request != request.None && last == u.request && ends[k] <= u.from+slack
+		}
+		k, ok := home[u.request]
+		if !ok || u.request == request.None || !free(k) {
+			for k = 0; k < len(ends) && !free(k); k++ {
+			}
+		}
+		if k == len(ends) {
+			ends, lanes = append(ends, 0), append(lanes, nil)
+		}
+		ends[k], home[u.request] = u.to, k
+		lanes[k] = append(lanes[k], u)
+	}
+	return lanes
+}
+
+// eachGroup calls f for the units of each group, numbered from 0; the order
+// within a group stays. Groups without units and the group None are left out.
+func eachGroup(units []unit, group func(u *unit) int32, f func(units []unit)) {
+	var ends []int
+	for i := range units {
+		if g := int(group(&units[i])); g != request.None {
+			for g >= len(ends) {
+				ends = append(ends, 0)
+			}
+			ends[g]++
+		}
+	}
+	for g := 1; g < len(ends); g++ {
+		ends[g] += ends[g-1]
+	}
+	if len(ends) == 0 {
+		return
+	}
+	sorted := make([]unit, ends[len(ends)-1])
+	for i := len(units) - 1; i >= 0; i-- {
+		if g := group(&units[i]); g != request.None {
+			ends[g]--
+			sorted[ends[g]] = units[i]
+		}
+	}
+	for g, from := range ends {
+		to := len(sorted)
+		if g+1 < len(ends) {
+			to = ends[g+1]
+		}
+		if from < to {
+			f(sorted[from:to])
+		}
+	}
+}
+
+func byProc(u *unit) int32    { return u.proc }
+func byRequest(u *unit) int32 { return u.request }
