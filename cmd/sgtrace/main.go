@@ -6,16 +6,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 )
 
 func main() {
-	// Nearly all data is free of pointers, so that collecting garbage early is
-	// cheap, while memory is what a login node lacks.
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(20)
-	}
 	// A reader that has seen enough (head, less) closes the pipe: that shows as an
 	// error of the write, and is a normal end.
 	signal.Ignore(syscall.SIGPIPE)

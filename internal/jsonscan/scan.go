@@ -50,9 +50,10 @@ func zeros(v uint64) uint64 { return (v - ones) &^ v & highs }
 // quote or a backslash; it is 0 if there is none.
 func stops(v uint64) uint64 { return zeros(v^(ones*'"')) | zeros(v^(ones*'\\')) }
 
-// endOfRun returns the first index from i on that holds a quote or a backslash,
-// or len(b). It looks at eight bytes at a time.
-func endOfRun(b []byte, i int) int {
+// EndOfRun returns the first index from i on that holds a quote or a backslash,
+// or len(b). It looks at eight bytes at a time. A reader that is in a hurry
+// finds the end of a string without escapes by it.
+func EndOfRun(b []byte, i int) int {
 	for i+8 <= len(b) {
 		if m := stops(binary.LittleEndian.Uint64(b[i:])); m != 0 {
 			return i + bits.TrailingZeros64(m)>>3
@@ -75,15 +76,7 @@ func String(b []byte, i int) (raw []byte, escaped bool, next int, err error) {
 		return nil, false, i, ErrSyntax
 	}
 	start := i + 1
-	for i = start; i+8 <= len(b); i += 8 { // nearly every string ends in here
-		if m := stops(binary.LittleEndian.Uint64(b[i:])); m != 0 {
-			if i += bits.TrailingZeros64(m) >> 3; b[i] == '"' {
-				return b[start:i], false, i + 1, nil
-			}
-			break
-		}
-	}
-	for i = endOfRun(b, i); i < len(b); i = endOfRun(b, i) {
+	for i = EndOfRun(b, start); i < len(b); i = EndOfRun(b, i) {
 		if b[i] == '"' {
 			return b[start:i], escaped, i + 1, nil
 		}
@@ -232,7 +225,7 @@ func (s *Skipper) Skip(b []byte) (n int, done bool, err error) {
 				i++
 				continue
 			}
-			i = endOfRun(b, i)
+			i = EndOfRun(b, i)
 			if i == len(b) {
 				break
 			}
