@@ -75,7 +75,7 @@ func (d *drawing) procLabels() []procLabel {
 		proc := &d.set.Procs[p]
 		labels[p] = procLabel{
 			track:  d.Intern(fmt.Sprintf("%s (%s)", procName(proc), proc.ShortHost())),
-			thread: d.Intern(procName(proc)), desc: d.Intern(source(proc)), host: d.Intern(proc.Host),
+			thread: d.Intern(procName(proc)), desc: d.Intern(fmt.Sprintf("spans of pid %d on host %s", proc.PID, proc.ShortHost())), host: d.Intern(proc.Host),
 		}
 	}
 	return labels

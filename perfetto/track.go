@@ -7,21 +7,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// appendTracks appends a descriptor for every track, parents first. A track's
-// uuid is its TrackID: uuids are scoped to the file, and small ones are short
-// in every packet.
+// tracks writes a descriptor for every track, parents first. A track's uuid is
+// its TrackID: uuids are scoped to the file, and small ones are short in every
+// packet.
 //
 // All are plain tracks, without process or thread: trace_processor would join
 // processes of equal pid, and containers repeat pids. Order below a parent is
 // explicit. That of the roots cannot be: Perfetto sorts plain roots by name,
 // and a descriptor of the implicit root (uuid 0) orders only processes and
 // threads (viz/summary/track_event.sql).
-func appendTracks(b []byte, t *trace.Trace, names []string) []byte {
-	ranks, parents := siblingRanks(t.Tracks)
-	for id := 1; id < len(t.Tracks); id++ {
-		b = appendTrack(b, trace.TrackID(id), &t.Tracks[id], names, ranks[id], parents[id])
+func (e *encoder) tracks() (err error) {
+	ranks, parents := siblingRanks(e.t.Tracks)
+	for id := 1; id < len(e.t.Tracks); id++ {
+		e.buf = appendTrack(e.buf, trace.TrackID(id), &e.t.Tracks[id], e.names, ranks[id], parents[id])
+		if err = e.flushFull(); err != nil {
+			return err
+		}
 	}
-	return b
+	return nil
 }
 
 func appendTrack(b []byte, id trace.TrackID, track *trace.Track, names []string, rank int, isParent bool) []byte {

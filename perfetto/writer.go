@@ -24,13 +24,12 @@ func Write(w io.Writer, t *trace.Trace) error {
 	}
 	out, buf := newOutput(w)
 	e := newEncoder(t, out, buf)
-	var err error
 	if ok {
 		e.buf = appendClocks(e.buf, uint64(from))
 	}
 	e.buf = appendAttributes(e.buf, t.Attributes)
-	e.buf = appendTracks(e.buf, t, e.names)
-	if ok {
+	err := e.tracks()
+	if ok && err == nil {
 		err = e.events(from, to)
 	}
 	if err == nil {
@@ -182,13 +181,19 @@ func (e *encoder) events(from, to trace.Time) error {
 func (e *encoder) window(events []event) (err error) {
 	for _, ev := range events {
 		e.packet(ev)
-		if len(e.buf) >= bufferSize {
-			if e.buf, err = e.out.flush(e.buf); err != nil {
-				return err
-			}
+		if err = e.flushFull(); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// flushFull hands the buffer over if it is full.
+func (e *encoder) flushFull() (err error) {
+	if len(e.buf) >= bufferSize {
+		e.buf, err = e.out.flush(e.buf)
+	}
+	return err
 }
 
 // packet appends the packet of one event to the buffer.
