@@ -36,6 +36,13 @@ func (l *layout) findUnits(alone func(i int) bool) (units []unit, isTop []bool) 
 		}
 		l.splitConcurrent(i, isTop)
 	}
+	tops := 0
+	for _, top := range isTop {
+		if top {
+			tops++
+		}
+	}
+	units = make([]unit, 0, tops)
 	for i := range n {
 		if isTop[i] {
 			s := l.set.Dump.Span(i)

@@ -22,10 +22,15 @@ func (b *builder) join() {
 	b.joinTraces(g)
 
 	members := make([][]int, len(b.Parts)) // by the lowest part of a group
+	requests := 0
 	for p := range b.Parts {
 		root := g.find(p)
+		if members[root] == nil {
+			requests++
+		}
 		members[root] = append(members[root], p)
 	}
+	b.Requests = make([]Request, 0, requests)
 	for _, parts := range members {
 		if parts != nil {
 			b.addRequest(parts, flags)
