@@ -44,8 +44,7 @@ func (c *command) app() *cli.App {
 		OnUsageError:              onUsageError,
 		Action: func(ctx *cli.Context) error {
 			if ctx.Args().Present() {
-				name := ctx.Args().First()
-				return usage("unknown command %q; %s ('sgtrace help' lists them)", name, cli.SuggestCommand(ctx.App.Commands, name))
+				return unknownCommand(ctx.App, ctx.Args().First())
 			}
 			return cli.ShowAppHelp(ctx)
 		},
@@ -59,6 +58,11 @@ func (c *command) app() *cli.App {
 			c.demoCommand(),
 		},
 	}
+}
+
+func unknownCommand(app *cli.App, name string) error {
+	similar := strings.TrimSuffix(strings.TrimPrefix(cli.SuggestCommand(app.Commands, name), "Did you mean "), "?")
+	return usage("unknown command %q; did you mean %s? 'sgtrace help' lists them", name, similar)
 }
 
 // onUsageError completes what the flag package says about a wrong flag.

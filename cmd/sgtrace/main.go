@@ -28,5 +28,12 @@ const (
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	c := &command{in: in, out: out, err: errOut, env: os.Getenv}
 	app := c.app()
+	if len(args) > 2 && args[1] == "help" {
+		// The library's own help knows no commands below commands.
+		if find(app.Commands, args[2]) == nil {
+			return c.exit(unknownCommand(app, args[2]))
+		}
+		args = append(append([]string{args[0]}, args[2:]...), "--help")
+	}
 	return c.exit(app.Run(reorder(app, args)))
 }
