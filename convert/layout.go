@@ -44,6 +44,7 @@ type layout struct {
 	set      *request.Set
 	edges    []edge
 	counters []procCounters                    // by proc
+	clocks   []trace.ClockID                   // by proc
 	subject  []trace.SubjectID                 // of each part
 	parts    []trace.Sym                       // names of the parts
 	cats     [request.Unselected + 1]trace.Sym // category of each kind of span
@@ -148,6 +149,7 @@ func newLayout(set *request.Set, b *trace.Builder) *layout {
 	for p := range l.parts {
 		l.parts[p] = b.Intern(l.partName(p))
 	}
+	l.addClocks(b)
 	l.findEdges(b)
 	l.collectCounters(b)
 	l.addSubjects(b)

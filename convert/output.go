@@ -32,7 +32,7 @@ var outputs = []struct {
 }
 
 // ErrOutputName says that the output cannot have this name.
-var ErrOutputName = errors.New("not a name for the output:")
+var ErrOutputName = errors.New("unusable output name")
 
 // An Output is a file that appears whole or not at all: it is written beside
 // its final name and renamed at the end.
@@ -56,11 +56,11 @@ func Create(name string, inputs []string) (*Output, error) {
 		}
 	}
 	if o.write == nil {
-		return nil, fmt.Errorf("%w %s: it must end in .pftrace, .pftrace.gz, .json or .json.gz", ErrOutputName, name)
+		return nil, fmt.Errorf("%w: %s must end in .pftrace, .pftrace.gz, .json or .json.gz", ErrOutputName, name)
 	}
 	for _, in := range inputs {
 		if same(in, name) {
-			return nil, fmt.Errorf("%w %s: it is also an input", ErrOutputName, name)
+			return nil, fmt.Errorf("%w: %s is also an input", ErrOutputName, name)
 		}
 	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {

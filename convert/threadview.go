@@ -25,7 +25,7 @@ func (l *layout) drawThreads(b *trace.Builder) {
 		track := d.procTrack(p, hosts[p])
 		for k, lane := range pack(units) {
 			d.draw(lane, d.Track(trace.Track{Parent: track, Kind: trace.KindThread, Order: int32(k + counterOrder),
-				Name: d.Intern("lane " + strconv.Itoa(k+1)), Rank: proc.Rank, PID: proc.PID, Host: d.Intern(proc.Host)}))
+				Name: d.Intern("lane " + strconv.Itoa(k+1)), Rank: proc.Rank, PID: proc.PID, Host: d.Intern(proc.Host), Clock: l.clocks[p]}))
 		}
 		d.drawCounters(&l.counters[p], track)
 	})
@@ -49,7 +49,7 @@ func (d *drawing) hostTracks(root trace.TrackID) []trace.TrackID {
 		track, ok := byHost[proc.Host+"\x00"+name]
 		if !ok {
 			track = d.Track(trace.Track{Parent: root, Kind: trace.KindHost, Name: d.Intern(name), Host: d.Intern(proc.Host),
-				Order: int32(len(byHost)), Rank: trace.NoRank, Desc: d.Intern(desc)})
+				Order: int32(len(byHost)), Rank: trace.NoRank, Clock: d.clocks[p], Desc: d.Intern(desc)})
 			byHost[proc.Host+"\x00"+name] = track
 		}
 		tracks[p] = track
@@ -67,7 +67,7 @@ func (d *drawing) procTrack(p int, host trace.TrackID) trace.TrackID {
 		name += " instance " + shorten(proc.Instance)
 	}
 	return d.Track(trace.Track{Parent: host, Kind: trace.KindProcess, Name: d.Intern(name), Order: int32(p),
-		Rank: proc.Rank, PID: proc.PID, Host: d.Intern(proc.Host), Desc: d.Intern(source(proc))})
+		Rank: proc.Rank, PID: proc.PID, Host: d.Intern(proc.Host), Clock: d.clocks[p], Desc: d.Intern(source(proc))})
 }
 
 // partName names part p of a request: "prefill Req e1cca7b0".

@@ -152,12 +152,9 @@ func traceText(id [2]uint64) string {
 // traceOf returns the trace id of a part.
 func (s *Set) traceOf(p int) [2]uint64 {
 	i := s.Parts[p].Root
-	if i == None {
-		for _, t := range s.Parts[p].Threads {
-			if i = s.Threads[t].Span; i == None {
-				i = int(s.Threads[t].Stages[0])
-			}
-			break
+	if threads := s.Parts[p].Threads; i == None && len(threads) > 0 {
+		if i = s.Threads[threads[0]].Span; i == None {
+			i = int(s.Threads[threads[0]].Stages[0])
 		}
 	}
 	if i == None {

@@ -98,9 +98,6 @@ func (b *Builder) Child(parent SliceID, s Slice, about SubjectID) SliceID {
 	return id
 }
 
-// SliceAt returns a slice added before.
-func (b *Builder) SliceAt(id SliceID) Slice { return b.t.Slices[id] }
-
 // Instant adds a point event.
 func (b *Builder) Instant(i Instant) { b.t.Instants = append(b.t.Instants, i) }
 

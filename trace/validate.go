@@ -24,6 +24,11 @@ func validateTracks(t *Trace) error {
 			return fmt.Errorf("track %d: clock %d does not exist", id, t.Tracks[id].Clock)
 		}
 	}
+	for i, x := range t.Syncs {
+		if x.A == 0 || x.B == 0 || int(max(x.A, x.B)) >= len(t.Clocks) || x.Bound < 0 {
+			return fmt.Errorf("sync %d: relates clocks %d and %d within %d ns", i, x.A, x.B, x.Bound)
+		}
+	}
 	return nil
 }
 

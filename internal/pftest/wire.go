@@ -64,7 +64,6 @@ type rule struct {
 
 var (
 	varint   = rule{wire: protowire.VarintType}
-	varints  = rule{wire: protowire.VarintType, repeated: true}
 	fixed    = rule{wire: protowire.Fixed64Type}
 	fixeds   = rule{wire: protowire.Fixed64Type, repeated: true}
 	bytes    = rule{wire: protowire.BytesType}
