@@ -3,10 +3,8 @@ package convert
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
@@ -42,6 +40,7 @@ func ParseView(s string) (View, error) {
 // thread did below it, as far as it nests. Units are what lanes are packed with.
 type layout struct {
 	set      *request.Set
+	extent   extent
 	edges    []edge
 	counters []procCounters                    // by proc
 	clocks   []trace.ClockID                   // by proc
@@ -60,9 +59,10 @@ type layoutNames struct {
 // depend on the spans alone, not on how they were read. The two views are drawn
 // side by side on two cores.
 func Layout(set *request.Set, view View) *trace.Trace {
-	leaveOutStrays(set)
+	span := leaveOutStrays(set)
 	b := trace.NewBuilder(set.Dump.Syms, set.Dump.Args, set.Dump.Diags)
 	l := newLayout(set, b)
+	l.extent = span
 	if view == ViewRequest {
 		l.reportForeign()
 	}
@@ -88,27 +88,6 @@ func Layout(set *request.Set, view View) *trace.Trace {
 	b.Finish()
 	wg.Wait()
 	return fork.Join()
-}
-
-// reach is how far from the median start a span may be to be drawn. Further off
-// is a broken clock or an unset time; a timeline of decades would show nothing,
-// and Chrome JSON, whose times are doubles, could not tell microseconds apart.
-const reach = trace.Time(30 * 24 * time.Hour)
-
-// leaveOutStrays leaves out spans that are out of reach of all others.
-func leaveOutStrays(set *request.Set) {
-	const samples = 1001
-	n := set.Dump.Len()
-	var starts []trace.Time
-	for k := range min(n, samples) {
-		starts = append(starts, set.Dump.Span(k*n/min(n, samples)).Start)
-	}
-	slices.Sort(starts)
-	median := starts[len(starts)/2]
-	if count, first := set.LeaveOut(median-reach, median+reach); count > 0 {
-		set.Dump.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "time-out-of-reach", Pos: set.Dump.Pos(first), Count: count,
-			Msg: fmt.Sprintf("span %q is more than 30 days off all others; left out of the timeline, not of reports", set.Name(first))})
-	}
 }
 
 // reportForeign counts the spans that the request view has no place for.
@@ -156,8 +135,8 @@ func newLayout(set *request.Set, b *trace.Builder) *layout {
 	return l
 }
 
-// room returns how many rows the thread view has; the request view has about as
-// many.
+// room returns how many rows the thread view has, and reports what it has no
+// rows for. The request view has about as many.
 func (l *layout) room() trace.Room {
 	r := trace.Room{Flows: len(l.edges)}
 	for i := range l.set.Dump.Len() {
@@ -165,8 +144,13 @@ func (l *layout) room() trace.Room {
 			continue
 		}
 		r.Slices++
-		for range l.set.Dump.Events(i) {
-			r.Instants++
+		for e := range l.set.Dump.Events(i) {
+			if l.extent.has(e.Time) {
+				r.Instants++
+				continue
+			}
+			l.set.Dump.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "event-out-of-reach", Pos: l.set.Dump.Pos(i),
+				Msg: fmt.Sprintf("event %q of span %q is more than 30 days off all spans; left out", l.set.Dump.Syms.Name(e.Name), l.set.Name(i))})
 		}
 		if l.set.Kind(i) == request.ThreadSpan && l.set.Threads[l.set.ThreadOf(i)].Failed {
 			r.Instants++
@@ -303,6 +287,9 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, abo
 	}
 	d.slice[i] = id
 	for e := range d.set.Dump.Events(i) {
+		if !d.extent.has(e.Time) {
+			continue
+		}
 		d.Instant(trace.Instant{Time: e.Time, Track: track, Name: e.Name, Args: e.Args})
 	}
 	if kind == request.ThreadSpan {
