@@ -16,10 +16,22 @@ type batch struct {
 	args      []byte
 	origins   []batchOrigin
 	resources []batchResource
-	diags     []trace.Diag
+	diags     []batchDiag
 	documents int
 	other     int
 }
+
+// A batchDiag is a diagnostic on the file that the batch is of.
+type batchDiag struct {
+	severity trace.Severity
+	code     string
+	at       place
+	msg      string
+	count    int
+}
+
+// A place is where something stands in a file; line is 0 where there are none.
+type place struct{ line, offset int64 }
 
 type batchOrigin struct {
 	resource int // 1-based; 0 is unknown
@@ -92,7 +104,8 @@ func (d *Dump) collect(b *batch, file uint32) {
 	f.Other += b.other
 	f.Spans += len(b.spans)
 	for _, diag := range b.diags {
-		d.Diags.Add(diag)
+		d.Diags.Add(trace.Diag{Severity: diag.severity, Code: diag.code, Msg: diag.msg, Count: diag.count,
+			Pos: trace.Pos{File: f.Name, Line: diag.at.line, Offset: diag.at.offset}})
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,15 +131,6 @@ func readSmall(t testing.TB, inputs ...string) reading {
 var arenas sync.Map
 
 func same(r io.Reader) io.Reader { return r }
-
-// flips returns which of the bits of each byte a test changes: another one in
-// each byte, or all of them when SGTRACE_THOROUGH is set.
-func flips() []int {
-	if os.Getenv("SGTRACE_THOROUGH") == "" {
-		return []int{0}
-	}
-	return []int{0, 1, 2, 3, 4, 5, 6, 7}
-}
 
 // readWith does so with the given limits, from a reader that wrap makes.
 func readWith(t testing.TB, l limits, wrap func(io.Reader) io.Reader, inputs ...string) reading {

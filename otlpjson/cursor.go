@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A cursor walks a piece of input that is either complete in memory (src is
@@ -18,7 +17,6 @@ type cursor struct {
 	src   io.Reader
 	err   error // that src ended with, io.EOF included
 	start int   // where the record or token that is being read begins
-	file  string
 	base  int64 // offset of buf[0] in the input, or in what the frame holds
 	line  int64 // 1-based line of buf[counted]
 	// counted is how far newlines were counted; it only grows within a buffer.
@@ -70,14 +68,19 @@ func (c *cursor) countLines(to int) {
 	}
 }
 
-// at returns the position of buf[i]; no position before it can be asked for
-// afterwards.
-func (c *cursor) at(i int) trace.Pos {
-	if c.framed {
-		return trace.Pos{File: c.file, Offset: c.frameAt}
-	}
+// at returns where buf[i] stands, in the frame if there is one; nothing before
+// it can be asked for afterwards.
+func (c *cursor) at(i int) place {
 	c.countLines(i)
-	return trace.Pos{File: c.file, Line: c.line, Offset: c.base + int64(i)}
+	return place{c.line, c.base + int64(i)}
+}
+
+// outside returns the place in the file.
+func (c *cursor) outside(p place) place {
+	if c.framed {
+		return place{offset: c.frameAt}
+	}
+	return p
 }
 
 // peek returns the next byte that is not white space; ok is false at the end.

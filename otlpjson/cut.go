@@ -34,20 +34,44 @@ type piece struct {
 	done   chan *batch // the parsed batches, in order; closed at the end
 }
 
-// A source is an input that counts what was read and keeps its last error.
+// A source is an input that counts what was read and keeps the error that it
+// ended with.
 type source struct {
-	r   io.Reader
-	n   int64
-	err error
+	r    io.Reader
+	head []byte // read already
+	n    int64
+	err  error
+}
+
+// peek returns the first n bytes, or what there is of them; Read gives them
+// again. Memory grows with what is there.
+func (s *source) peek(n int) []byte {
+	for s.err == nil && len(s.head) < n {
+		if len(s.head) == cap(s.head) {
+			s.head = append(make([]byte, 0, min(n, max(4<<10, 2*len(s.head)))), s.head...)
+		}
+		m, _ := s.fetch(s.head[len(s.head):cap(s.head)])
+		s.head = s.head[:len(s.head)+m]
+	}
+	return s.head
 }
 
 func (s *source) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	s.n += int64(n)
-	if err != nil && err != io.EOF {
-		s.err = err
+	if len(s.head) > 0 {
+		n := copy(p, s.head)
+		s.head = s.head[n:]
+		return n, nil
 	}
-	return n, err
+	if s.err != nil {
+		return 0, s.err
+	}
+	return s.fetch(p)
+}
+
+func (s *source) fetch(p []byte) (n int, err error) {
+	n, s.err = s.r.Read(p)
+	s.n += int64(n)
+	return n, s.err
 }
 
 // A cutter cuts an input into pieces. Every piece goes to order, where the
@@ -71,6 +95,8 @@ type blocks struct {
 	size int
 	pool sync.Pool
 }
+
+var usualBlocks = &blocks{size: usual.block}
 
 func (b *blocks) get() []byte {
 	if p, ok := b.pool.Get().(*[]byte); ok {

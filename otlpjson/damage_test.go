@@ -1,205 +1,123 @@
 package otlpjson
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 )
 
-// damageDocs are the documents that are damaged here: spans a to g.
-func damageDocs() []string {
-	return []string{
-		doc(span("a"), rich("b")),
-		`{"resourceSpans":[` + resourceSpans("p1", span("c", `"links":[{"traceId":"00000000000000005eed5eed5eed5eed","spanId":"00000000000000bb"}]`)) + `,` +
-			resourceSpans("p2", rich("d"), span("e")) + `]}`,
-		doc(span("f"), span("g")),
-	}
-}
-
-// spanEnds returns where in data each span ends.
-func spanEnds(t testing.TB, data string) (ends []int) {
-	t.Helper()
-	for at := 0; ; {
-		i := strings.Index(data[at:], `"status":{}}`)
-		if i < 0 {
-			return ends
+// What real damage looks like, and what is lost by it.
+func TestDamage(t *testing.T) {
+	a, b, c, d := span("a"), rich("b"), span("c"), span("d")
+	abc := doc(a, b, c)
+	last := "\n" + doc(d)
+	replace := func(old, new string) string {
+		if !strings.Contains(abc, old) {
+			panic("nothing to replace: " + old)
 		}
-		at += i + len(`"status":{}}`)
-		ends = append(ends, at)
+		return strings.Replace(abc, old, new, 1)
 	}
-}
+	const link = `{"traceId":"00000000000000005eed5eed5eed5eed","spanId":"00000000000000bb","flags":768`
+	for _, x := range []struct{ name, data, spans, codes string }{
+		{"a broken line in the middle", doc(a) + "\n" + `{"resourceSpans":[}` + last, "a d", "otlp-syntax@f1:2"},
+		{"a line of another format", doc(a) + "\n2026-11-20T16:32:11Z ERROR disk full" + last, "a d", "otlp-syntax@f1:2"},
+		{"zeros after a crash", doc(a) + "\n" + strings.Repeat("\x00", 5000) + last, "a d", "otlp-syntax@f1:2"},
+		{"zeros at the end", doc(a) + "\n" + strings.Repeat("\x00", 5000), "a", "otlp-syntax@f1:2"},
+		{"zeros inside a line", replace(a, a+strings.Repeat("\x00", 50)) + last, "a b c d", "otlp-syntax@f1:1"},
+		{"rubbish alone", "no OTLP at all\n", "", "otlp-syntax@f1:1"},
 
-// An input is cut off at every byte. What is complete before is there, whatever
-// the layout, and the loss is reported on the line where it happened; a cut
-// between documents is none.
-func TestCutOffAtEveryByte(t *testing.T) {
-	docs := damageDocs()
-	for name, parts := range map[string][]string{ // what lies between the parts is no loss
-		"lines":        {docs[0], "\n", docs[1], "\r\n\r\n", docs[2], "\n"},
-		"concatenated": {docs[0], docs[1], docs[2]},
-		"array":        {"[", docs[0], ",", docs[1], ",\n", docs[2], "]"},
-		"marked":       {"\ufeff", docs[0], "\n", docs[1]},
+		{"a span without its closing brace", replace(a, a[:len(a)-1]) + last, "b c d", "otlp-syntax@f1:1"},
+		{"a status without its closing brace", replace(a, a[:len(a)-2]+"}") + last, "b c d", "otlp-syntax@f1:1"},
+		{"a span cut off inside its events", doc(b[:strings.Index(b, `"retract"`)]) + last, "d", "otlp-syntax@f1:1"},
+		{"spans behind a span cut off in its links", replace(b, b[:strings.Index(b, link)+len(link)]) + last, "a c d", "otlp-syntax@f1:1"},
+		{"spans behind a list of links without its end", replace(`"links":[`+link, `"links":[`+link+"},"+c+",{"+link[1:]) + last, "a c c d", "otlp-syntax@f1:1×2"},
+		{"objects that are no spans", doc(a, "{}", link+"}", `{"key":"k","value":{}}`, c) + last, "a c d", "otlp-syntax@f1:1"},
+		{"spans inside a list of events", replace(`"events":[`, `"events":[`+c+`,`) + last, "a c c d", "otlp-syntax@f1:1×2"},
+		{"spans inside a list of attributes", replace(`"attributes":[{"key":"text"`, `"attributes":[`+c+`,{"key":"text"`) + last, "a c c d", "otlp-syntax@f1:1×2"},
+		{"spans inside a value", replace(`{"boolValue":true}`, `{"boolValue":`+c+`}`) + last, "a c c d", "otlp-syntax@f1:1×2"},
+		{"spans inside a member that is not read", replace(`"traceState":"k=v"`, `"traceState":[`+c+`]`) + last, "a c c d", "otlp-syntax@f1:1×2 otlp-unknown-key@f1:1×3"},
+		{"a list of spans under another name", replace(`"spans":[`, `"spins":[`) + last, "a b c d", "otlp-syntax@f1:1"},
+		{"a list of spans without its bracket", replace(`"spans":[`, `"spans":`) + last, "a b c d", "otlp-syntax@f1:1"},
+		{"a list of scopes under another name", replace(`"scopeSpans":[`, `"scupeSpans":[`) + last, "a b c d", "otlp-syntax@f1:1"},
+		{"a list of resources under another name", replace(`"resourceSpans":[`, `"resourceSpams":[`) + last, "a b c d", "otlp-syntax@f1:1"},
+		{"a resource under another name", replace(`"resource":{`, `"resourze":{`) + last, "a b c d", "otlp-unknown-key@f1:1"},
+		{"one resource in place of a list", `{"resourceSpans":` + resourceSpans("p1", a) + `}` + last, "a d", "otlp-syntax@f1:1×2"},
+
+		{"a document inside a document", doc(a, doc(b), c) + last, "a b c d", "otlp-truncated@f1:1 otlp-syntax@f1:1"},
+		{"a document in place of a resource", `{"resourceSpans":[` + doc(a) + `]}` + last, "a d", "otlp-truncated@f1:1 otlp-syntax@f1:1"},
+		{"a document behind a key", `{"resourceSpans":` + "\n" + doc(a) + last, "a d", "otlp-truncated@f1:1"},
+		{"a document behind a brace", `{` + "\n" + doc(a) + last, "a d", "otlp-truncated@f1:1"},
+		{"a document inside logs", `{"resourceLogs":[{"scopeLogs":[` + "\n" + doc(a) + last, "a d", "otlp-truncated@f1:1"},
+		{"logs inside logs", `{"resourceLogs":[{"scopeLogs":[` + "\n" + `{"resourceLogs":[]}` + last, "d", "otlp-truncated@f1:1"},
+		{"a resource without a document", resourceSpans("p1", a) + last, "a d", "otlp-syntax@f1:1"},
+		{"a scope without a document", scopeSpans("s1", a) + last, "a d", "otlp-syntax@f1:1"},
+		{"spans without a document", a + "\n" + c + last, "a c d", "otlp-syntax@f1:1"},
+
+		{"a nesting bomb", doc(a) + "\n" + strings.Repeat("[", 1_000_000) + last, "a d", ""},
+		{"a bomb of objects", doc(a) + "\n" + strings.Repeat(`{"a":`, 100_000) + last, "a d", "otlp-syntax@f1:2"},
+		{"a bomb in an attribute", replace(`{"boolValue":true}`, strings.Repeat(`{"arrayValue":{"values":[`, 100_000)) + last, "a c d", "otlp-syntax@f1:1"},
+		{"a bomb in a member that is not read", replace(`"traceState":"k=v"`, `"traceState":`+strings.Repeat(`[`, 100_000)) + last, "a c d", "otlp-syntax@f1:1"},
+		{"a bomb in logs", `{"resourceLogs":` + strings.Repeat(`[{"a":`, 100_000) + last, "d", "otlp-syntax@f1:1"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			data := strings.Join(parts, "")
-			want, ends := read(t, data).inOrder(), spanEnds(t, data)
-			inside := make([]bool, len(data)+1) // of a document, or of a byte order mark
-			at := 0
-			for _, p := range parts {
-				for i := 1; i < len(p) && p[0] > ','; i++ {
-					inside[at+i] = true
-				}
-				at += len(p)
+		t.Run(x.name, func(t *testing.T) {
+			got := read(t, x.data)
+			if got.names() != x.spans || got.codes() != x.codes {
+				t.Errorf("spans %s, diagnostics %v;\nwant %s, %q", got.names(), got.diags, x.spans, x.codes)
 			}
-			for cut := range len(data) + 1 {
-				complete := 0
-				for complete < len(ends) && ends[complete] <= cut {
-					complete++
-				}
-				got := readSmall(t, data[:cut])
-				if d := diff(got.inOrder(), want[:complete]); d != "" {
-					t.Errorf("cut at %d: %s", cut, d)
-				}
-				codes := ""
-				if inside[cut] {
-					codes = fmt.Sprintf("otlp-truncated@f1:%d", 1+strings.Count(data[:cut], "\n"))
-				}
-				if got.codes() != codes {
-					t.Errorf("cut at %d, after %q: diagnostics %v, want %q", cut, data[max(0, cut-30):cut], got.diags, codes)
-				}
+			if d := diff(readSmall(t, x.data).everything(), got.everything()); d != "" {
+				t.Errorf("with small buffers: %s", d)
 			}
 		})
 	}
 }
 
-// A line is cut off at every byte, since its writer was killed, and another
-// writer goes on behind it: that one's documents are whole.
-func TestCutOffLineBeforeGoodOnes(t *testing.T) {
-	docs := damageDocs()
-	bad, good := docs[1], docs[0]+"\n"+docs[2]
-	want, ends := read(t, bad).inOrder(), spanEnds(t, bad)
-	wantGood := read(t, good).inOrder()
-	for _, between := range []string{"\n", "", "\r\n\r\n"} {
-		for cut := 1; cut < len(bad); cut++ {
-			complete := 0
-			for complete < len(ends) && ends[complete] <= cut {
-				complete++
-			}
-			got := readSmall(t, bad[:cut]+between+good)
-			if d := diff(got.inOrder(), slices.Concat(want[:complete], wantGood)); d != "" {
-				t.Errorf("cut at %d before %q: %s", cut, between, d)
-			}
-			if len(got.diags) != 1 || got.diags[0].Count != 1 || !got.loss() || got.diags[0].Pos.Line != 1 {
-				t.Errorf("cut at %d, after %q: diagnostics %v, want one in line 1", cut, bad[max(0, cut-30):cut], got.diags)
-			}
+// A span that is found behind damage belongs to the process that it came from,
+// or to none that is known.
+func TestResourceBehindDamage(t *testing.T) {
+	two := `{"resourceSpans":[` + resourceSpans("p1", span("a"), span("b"), span("c")) + "," + resourceSpans("p2", span("d"), span("e")) + `]}`
+	for _, x := range []struct{ name, data, want string }{
+		{"a broken span", strings.Replace(two, `"name":"b"`, `"name"`, 1), "a:p1 c:p1 d:p2 e:p2"},
+		{"a broken last span", strings.Replace(two, `"name":"c"`, `"name"`, 1), "a:p1 b:p1 d:p2 e:p2"},
+		{"a broken resource", strings.Replace(two, `"value":{"stringValue":"p2"`, `"value":"`, 1), "a:p1 b:p1 c:p1 d: e:"},
+		{"a broken scope", strings.Replace(two, `{"name":"s1"}`, `{"name""s1"}`, 1), "a:p1 b:p1 c:p1 d:p2 e:p2"},
+		{"the resource last, the span before it broken", `{"resourceSpans":[{"scopeSpans":[` + scopeSpans("s", span("a"), `{"x"}`, span("b")) +
+			`],"resource":{"attributes":[{"key":"service.instance.id","value":{"stringValue":"p9"}}]}}]}`, "a:p9 b:p9"},
+		{"the head cut off", two[strings.Index(two, `"name":"a"`):], "b: c: d:p2 e:p2"},
+	} {
+		got := read(t, x.data)
+		var out []string
+		for i := range got.Len() {
+			s := got.Span(i)
+			out = append(out, got.Syms.Name(s.Name)+":"+got.Syms.Name(got.Resource(s).Instance))
+		}
+		if text := strings.Join(out, " "); text != x.want || !got.loss() {
+			t.Errorf("%s: %s, want %s; %v", x.name, text, x.want, got.diags)
 		}
 	}
 }
 
-// The beginning of a file is cut off at every byte, since it was rotated away
-// by size: what begins behind the cut is there, and the documents after it.
-func TestHeadCutOffAtEveryByte(t *testing.T) {
-	docs := damageDocs()
-	bad, good := docs[1], docs[2]
-	var begins []int
-	for _, name := range []string{"c", "d", "e"} {
-		begins = append(begins, strings.Index(bad, span(name)[:80]))
-	}
-	for cut := 1; cut < len(bad); cut++ {
-		want := []string{}
-		for i, begin := range begins {
-			if begin >= cut {
-				want = append(want, string('c'+rune(i)))
-			}
-		}
-		want = append(want, "f", "g")
-		got := readSmall(t, bad[cut:]+"\n"+good)
-		// What is cut inside of its first key may yet be recognised.
-		if names := strings.Fields(got.names()); !slices.Equal(names, want) && !slices.Equal(names[min(1, len(names)):], want) {
-			t.Errorf("cut at %d, before %q: spans %s, want %s", cut, bad[cut:min(len(bad), cut+40)], names, want)
-		}
-		if cut < len(bad)-1 && !got.loss() {
-			t.Errorf("cut at %d, before %q: not reported", cut, bad[cut:min(len(bad), cut+40)])
+// A record longer than any real one is skipped, in bounded memory.
+func TestRecordTooLong(t *testing.T) {
+	l := limits{block: 1 << 10, piece: 1 << 12, record: 1 << 14}
+	long := strings.Repeat("x", l.record+1)
+	for _, x := range []struct{ name, data, spans string }{
+		{"name", doc(span("a"), strings.Replace(span("b"), `"name":"b"`, `"name":"`+long+`"`, 1), span("c")), "a c"},
+		{"attribute", doc(span("a"), span("b", `"attributes":[{"key":"k","value":{"stringValue":"`+long+`"}}]`), span("c")), "a c"},
+		{"schema", `{"schemaUrl":"` + long + `","resourceSpans":[` + resourceSpans("p1", span("a")) + `]}`, "a"},
+		{"key", `{"` + long + `":1,"resourceSpans":[` + resourceSpans("p1", span("a")) + `]}`, "a"},
+	} {
+		got := readWith(t, l, same, x.data+"\n"+doc(span("d")))
+		if got.names() != x.spans+" d" || !got.loss() || !strings.HasPrefix(got.codes(), "otlp-syntax@f1:1") {
+			t.Errorf("%s: %d spans, want %s d; %.300v", x.name, got.Len(), x.spans, got.diags)
 		}
 	}
-}
-
-// Two processes write into one file: a document stands inside another one, at
-// every byte. It is whole, and of the other one a span is lost at most.
-func TestInterleavedWriters(t *testing.T) {
-	docs := damageDocs()
-	outer, inner := docs[1], docs[0]
-	want, wantInner := read(t, outer).names(), read(t, inner).inOrder()
-	for i := 1; i < len(outer); i++ {
-		got := readSmall(t, outer[:i]+inner+"\n"+outer[i:]+"\n"+docs[2])
-		text := got.inOrder()
-		for _, s := range wantInner {
-			if !slices.Contains(text, s) {
-				t.Errorf("at %d, after %q: %.100s is lost", i, outer[max(0, i-30):i], s)
-			}
-		}
-		lost := 0
-		for name := range strings.FieldsSeq(want) {
-			if !slices.Contains(strings.Fields(got.names()), name) {
-				lost++
-			}
-		}
-		if lost > 1 || got.Len() > 7 || !strings.HasSuffix(got.names(), "f g") || !got.loss() {
-			t.Errorf("at %d, after %q: spans %s, %v", i, outer[max(0, i-30):i], got.names(), got.diags)
-		}
+	// Just short of the limit it is read.
+	name := strings.Repeat("x", l.record/2)
+	if got := readWith(t, l, same, doc(strings.Replace(span("b"), `"name":"b"`, `"name":"`+name+`"`, 1))); got.names() != name {
+		t.Errorf("a long name is lost: %v", got.diags)
 	}
-}
-
-// Every byte is damaged in many ways. The other documents stay as they are,
-// nothing is made up, and a span that is missing is reported.
-func TestEveryByteDamaged(t *testing.T) {
-	docs := damageDocs()
-	data := strings.Join(docs, "\n") + "\n"
-	want := read(t, data).inOrder()
-	inDoc := []int{0, 0, 1, 1, 1, 2, 2}
-	damages := map[string]func(i int) string{
-		"deleted": func(i int) string { return data[:i] + data[i+1:] },
-		"doubled": func(i int) string { return data[:i] + data[i:i+1] + data[i:] },
-	}
-	for _, with := range "\"{}[],:\\\n\x000" {
-		damages[fmt.Sprintf("replaced by %q", with)] = func(i int) string { return data[:i] + string(with) + data[i+1:] }
-	}
-	for _, bit := range flips() {
-		damages[fmt.Sprintf("bit %d flipped", bit)] = func(i int) string {
-			return data[:i] + string([]byte{data[i] ^ 1<<((i+bit)%8)}) + data[i+1:]
-		}
-	}
-	for name, damage := range damages {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for i := range data {
-				hit := strings.Count(data[:i], "\n")
-				got := readSmall(t, damage(i))
-				text := got.inOrder()
-				for s, d := range inDoc {
-					if d != hit && !slices.Contains(text, want[s]) {
-						t.Errorf("byte %d, %q: a span of another document is lost: %.100s; %v", i, data[max(0, i-10):min(len(data), i+10)], want[s], got.diags)
-					}
-				}
-				if got.Len() > len(want) || got.Len() < len(want) && !got.loss() {
-					t.Errorf("byte %d, %q: spans %s; %v", i, data[max(0, i-10):min(len(data), i+10)], got.names(), got.diags)
-				}
-			}
-		})
-	}
-}
-
-// A block is missing in the middle, of every size and at every place, as after
-// a crash: the other documents are whole.
-func TestLostBlock(t *testing.T) {
-	docs := damageDocs()
-	for _, size := range []int{40, 150, 512, 700} {
-		for i := 0; i+size <= len(docs[1]); i += 3 {
-			got := readSmall(t, docs[0]+"\n"+docs[1][:i]+docs[1][i+size:]+"\n"+docs[2])
-			if names := got.names(); !strings.HasPrefix(names, "a b") || !strings.HasSuffix(names, "f g") || got.Len() > 7 {
-				t.Errorf("%d bytes at %d: spans %s; %v", size, i, names, got.diags)
-			}
-		}
+	// Logs are skipped, not held.
+	logs := `{"resourceLogs":[` + strings.Repeat(`{"body":"`+long+`"},`, 10) + `{}]}`
+	if got := readWith(t, l, same, logs+doc(span("a"))); got.names() != "a" || len(got.diags) > 0 {
+		t.Errorf("behind long logs: spans %s, %v", got.names(), got.diags)
 	}
 }

@@ -17,5 +17,18 @@
 //  3. A collector appends the batches to the Dump in file order.
 //
 // A parser that meets damage says so with file and line, searches the next
-// place where a document, a resource or a span begins, and goes on from there.
+// place where a document, a resource, a scope or a span begins, and goes on from
+// there; see resync.go. What is lost is counted by these diagnostics:
+//
+//	otlp-truncated     a document or frame ends too early
+//	otlp-syntax        bytes between two records are skipped
+//	otlp-invalid-span  a span is left out: a time or id is missing, or none
+//	otlp-lost-value    an event without a time, a value that is nested too deep
+//	otlp-frame         bytes between two frames are skipped, or a frame is damaged
+//	otlp-protobuf      part of a message is damaged
+//
+// and what is merely odd by these:
+//
+//	otlp-odd-value     an attribute is kept as text, as it is not of its type
+//	otlp-unknown-key   a member that OTLP does not have is skipped
 package otlpjson

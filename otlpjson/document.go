@@ -68,8 +68,8 @@ type parser struct {
 func (p *parser) run() {
 	for p.level = atTop; p.level != endOfPiece; {
 		p.start = p.pos
-		pos := p.at(p.pos)
-		p.step = step{at: pos, after: pos, offset: p.base + int64(p.pos)}
+		at := p.at(p.pos)
+		p.step = step{at: at, after: at}
 		if err := p.next(); err != nil {
 			p.resync(err)
 		}
@@ -77,10 +77,14 @@ func (p *parser) run() {
 	p.reportFrame()
 }
 
-// next consumes one bracket, comma, key or span. With an error, pos is where
-// that was noticed.
+// next consumes one bracket, key or span, and commas before it. With an error,
+// pos is where that was noticed.
 func (p *parser) next() error {
 	b, ok := p.peek()
+	for ok && b == ',' {
+		p.pos++
+		b, ok = p.peek()
+	}
 	if !ok {
 		if p.level != atTop {
 			return jsonscan.ErrShort
@@ -89,11 +93,8 @@ func (p *parser) next() error {
 		return nil
 	}
 	p.start = p.pos
-	p.step.first, p.step.at, p.step.offset = b, p.at(p.pos), p.base+int64(p.pos)
+	p.step.first, p.step.at = b, p.at(p.pos)
 	switch {
-	case b == ',':
-		p.pos++
-		return nil
 	case b == '{' && p.level == inSpans:
 		return p.span()
 	case b == '{' && p.level.isList():
@@ -203,7 +204,7 @@ func (p *parser) stepKey() error {
 		p.notes = notes{}
 		return err
 	}
-	p.settle(p.step.at)
+	p.settle(p.outside(p.step.at))
 	return nil
 }
 
@@ -243,7 +244,7 @@ func (p *parser) parseResource() (next int, err error) {
 	for o := p.resourceOrigins; o < len(p.out.origins); o++ {
 		p.out.origins[o].resource = p.resource
 	}
-	p.settle(p.step.at)
+	p.settle(p.outside(p.step.at))
 	return i, nil
 }
 
@@ -263,7 +264,7 @@ func (p *parser) parseScope() (next int, err error) {
 		}
 	}
 	if err == nil {
-		p.settle(p.step.at)
+		p.settle(p.outside(p.step.at))
 	}
 	return i, err
 }

@@ -101,7 +101,7 @@ func NewDump(diags *trace.Diags) *Dump {
 		Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: diags,
 		Origins: make([]Origin, 1), Resources: make([]Resource, 1),
 		originIDs: map[Origin]OriginID{}, resourceIDs: map[string]uint32{},
-		limits: usual, blocks: &blocks{size: usual.block},
+		limits: usual, blocks: usualBlocks,
 	}
 }
 

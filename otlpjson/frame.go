@@ -56,7 +56,7 @@ func sniffFrame(head []byte) (framing, int) {
 		return notFramed, 0
 	}
 	inner, m := protowire.ConsumeVarint(message[1:])
-	if m <= 0 || inner > uint64(n-1-m) || len(message) <= 1+m {
+	if m <= 0 || len(message) <= 1+m || n < 1+m || inner > uint64(n-1-m) {
 		return notFramed, 0
 	}
 	switch message[1+m] {
@@ -66,15 +66,21 @@ func sniffFrame(head []byte) (framing, int) {
 	return notFramed, 0
 }
 
+// detect tells how an input is framed. It reads far ahead only if the beginning
+// is neither JSON nor a frame.
+func detect(src *source) framing {
+	head := src.peek(4 << 10)
+	if kind, _ := sniffFrame(head); kind != notFramed || beginsLikeJSON(head) {
+		return kind
+	}
+	return sniffFraming(src.peek(4 << 20))
+}
+
 // sniffFraming tells how an input with the given head is framed. If its
 // beginning is cut off or damaged, the first frame that surely is one decides.
 func sniffFraming(head []byte) framing {
-	if kind, _ := sniffFrame(head); kind != notFramed {
+	if kind, _ := sniffFrame(head); kind != notFramed || beginsLikeJSON(head) {
 		return kind
-	}
-	text := bytes.TrimLeft(bytes.TrimPrefix(head, bom), " \t\r\n")
-	if len(text) == 0 || text[0] == '{' || text[0] == '[' {
-		return notFramed
 	}
 	w := window{buf: head, err: io.EOF}
 	for _, kind := range []framing{zstdFrames, protoFrames} {
@@ -83,6 +89,11 @@ func sniffFraming(head []byte) framing {
 		}
 	}
 	return notFramed
+}
+
+func beginsLikeJSON(head []byte) bool {
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, bom), " \t\r\n")
+	return len(text) == 0 || text[0] == '{' || text[0] == '['
 }
 
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}

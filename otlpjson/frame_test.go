@@ -132,7 +132,7 @@ func TestFramesFlipped(t *testing.T) {
 			want := read(t, data).inOrder()
 			inFrame := []int{0, 0, 1, 2, 2, 2}
 			for _, bit := range flips() {
-				for i := range data {
+				for i := range everyByte(0, len(data)) {
 					mask := byte(1) << ((i + bit) % 8)
 					damaged := []byte(data)
 					damaged[i] ^= mask
@@ -224,6 +224,21 @@ func TestProtoDamagedInside(t *testing.T) {
 				t.Errorf("spans %s, diagnostics %v; want %s, %q", got.names(), got.diags, c.spans, c.codes)
 			}
 		})
+	}
+}
+
+// A document is cut off in the middle of a sound frame.
+func TestZstdFrameWithDamageInside(t *testing.T) {
+	a, b := doc(span("a"), span("b")), doc(span("c"))
+	for _, c := range []struct{ data, spans, codes string }{
+		{a[:len(a)-60] + "\n" + b, "a c", "otlp-truncated@f1+0"},
+		{b + "\n" + a[:len(a)-60], "c a", "otlp-truncated@f1+0"},
+		{b + "\nrubbish\n" + a, "c a b", "otlp-syntax@f1+0"},
+	} {
+		got := read(t, frames(packed(c.data)...)+frames(packed(doc(span("z")))...))
+		if got.names() != c.spans+" z" || got.codes() != c.codes {
+			t.Errorf("spans %s, diagnostics %v; want %s z, %s", got.names(), got.diags, c.spans, c.codes)
+		}
 	}
 }
 

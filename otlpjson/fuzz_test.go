@@ -1,6 +1,7 @@
 package otlpjson
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -106,7 +107,13 @@ func TestPartsInWrongPlaces(t *testing.T) {
 	if os.Getenv("SGTRACE_THOROUGH") != "" {
 		rounds = 100_000
 	}
-	corpus := strings.Join(damageDocs(), "\n") + "\n" + indented(doc(span("h"))) + `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"00"}]}]}]}`
+	var sortedKeys any
+	if err := json.Unmarshal([]byte(doc(span("i"), rich("j"))), &sortedKeys); err != nil {
+		t.Fatal(err)
+	}
+	ij, _ := json.Marshal(sortedKeys)
+	corpus := strings.Join(append(damageDocs(), indented(doc(span("h"))), string(ij),
+		`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"00"}]}]}]}`), "\n")
 	cuts := regexp.MustCompile(`[{}\[\],:"\n]`).FindAllStringIndex(corpus, -1)
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -39,32 +39,38 @@ func enter(b []byte, i int, bracket byte) (next int, null bool, err error) {
 // nextKey returns the next key of an object and the index of its value. At the
 // end of the object key is nil and next lies behind the brace.
 func nextKey(b []byte, i int) (key []byte, next int, err error) {
-	for ; i < len(b); i++ {
+	for ; i < len(b) && b[i] != '"'; i++ {
 		switch b[i] {
 		case ',', ' ', '\n', '\r', '\t':
 			continue
 		case '}':
 			return nil, i + 1, nil
 		}
-		key, escaped, next, err := jsonscan.String(b, i)
-		if err != nil {
-			return nil, next, err
-		}
-		if escaped {
-			key = jsonscan.Unescape(nil, key)
-		}
-		if next = jsonscan.Space(b, next); next >= len(b) {
-			return nil, next, jsonscan.ErrShort
-		}
-		if b[next] != ':' {
-			return nil, next, jsonscan.ErrSyntax
-		}
-		if next = jsonscan.Space(b, next+1); next >= len(b) {
-			return nil, next, jsonscan.ErrShort
-		}
-		return key, next, nil
+		return nil, i, jsonscan.ErrSyntax
 	}
-	return nil, i, jsonscan.ErrShort
+	if i >= len(b) {
+		return nil, i, jsonscan.ErrShort
+	}
+	if end := jsonscan.EndOfRun(b, i+1); end < len(b) && b[end] == '"' {
+		key, next = b[i+1:end], end+1
+	} else if key, next, err = escapedKey(b, i); err != nil {
+		return nil, next, err
+	}
+	if next = jsonscan.Space(b, next); next >= len(b) {
+		return nil, next, jsonscan.ErrShort
+	}
+	if b[next] != ':' {
+		return nil, next, jsonscan.ErrSyntax
+	}
+	if next = jsonscan.Space(b, next+1); next >= len(b) {
+		return nil, next, jsonscan.ErrShort
+	}
+	return key, next, nil
+}
+
+func escapedKey(b []byte, i int) (key []byte, next int, err error) {
+	raw, _, next, err := jsonscan.String(b, i)
+	return jsonscan.Unescape(nil, raw), next, err
 }
 
 // nextElement returns the index of the next element of an array. At the end of

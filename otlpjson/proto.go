@@ -125,23 +125,23 @@ func (r *recorder) part(in protoField, fields []wireType, f func(protoField)) {
 	}
 }
 
-// parseProto reads an ExportTraceServiceRequest from the frame at pos; cut tells
+// parseProto reads an ExportTraceServiceRequest from the frame at offset; cut tells
 // that the frame is cut off.
-func (r *recorder) parseProto(msg []byte, cut bool, pos trace.Pos) {
-	p := protoParser{recorder: r, pos: pos}
+func (r *recorder) parseProto(msg []byte, cut bool, offset int64) {
+	p := protoParser{recorder: r, at: place{offset: offset}}
 	r.out.documents++
 	p.container(protoField{data: msg, clipped: cut}, requestFields, p.resourceSpans)
 	if cut {
-		r.lose("otlp-truncated", pos, "the last frame is cut off; what is there of it is used")
+		r.lose("otlp-truncated", p.at, "the last frame is cut off; what is there of it is used")
 	} else if p.damaged {
-		r.lose("otlp-protobuf", pos, "a message is damaged; what comes before the damage is used")
+		r.lose("otlp-protobuf", p.at, "a message is damaged; what comes before the damage is used")
 	}
 }
 
 // A protoParser reads one message.
 type protoParser struct {
 	*recorder
-	pos     trace.Pos
+	at      place
 	damaged bool // a container of spans
 }
 
@@ -156,7 +156,7 @@ func (p *protoParser) container(in protoField, fields []wireType, f func(protoFi
 		f(field)
 	})
 	p.damaged = p.damaged || !whole && !in.clipped
-	p.settle(p.pos)
+	p.settle(p.at)
 }
 
 func isText(b []byte) bool {
@@ -179,14 +179,14 @@ func (p *protoParser) resourceSpans(in protoField) {
 }
 
 func (p *protoParser) resource(in protoField) int {
-	p.settle(p.pos)
+	p.settle(p.at)
 	var args trace.ArgList
 	p.part(in, resourceFields, func(f protoField) {
 		if f.number == 1 { // attributes
 			p.protoKeyValue(f, &args, 0)
 		}
 	})
-	p.settle(p.pos)
+	p.settle(p.at)
 	return p.addResource(args)
 }
 
@@ -209,7 +209,7 @@ func (p *protoParser) scopeSpans(in protoField) {
 
 // span reads a span. One that is cut off is left out; its message is reported.
 func (p *protoParser) span(in protoField, origin OriginID) {
-	p.settle(p.pos)
+	p.settle(p.at)
 	undo := p.out.mark()
 	s := Span{Origin: origin, events: uint32(len(p.out.events)), links: uint32(len(p.out.links))}
 	list, dropped := p.list[:0], int64(0)
@@ -249,7 +249,7 @@ func (p *protoParser) span(in protoField, origin OriginID) {
 		p.notes = notes{}
 		return
 	}
-	p.addSpan(&s, undo, p.pos)
+	p.addSpan(&s, undo, p.at)
 }
 
 func (p *protoParser) status(in protoField, s *Span) {

@@ -1,7 +1,6 @@
 package otlpjson
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -27,9 +26,7 @@ const flushSpans = 1 << 14
 // parsed on all cores.
 func (d *Dump) Read(name string, r io.Reader) error {
 	src := &source{r: r}
-	in := bufio.NewReaderSize(src, d.limits.block)
-	head, _ := in.Peek(in.Size())
-	kind := sniffFraming(head)
+	kind := detect(src)
 	file := uint32(len(d.Files))
 	d.Files = append(d.Files, File{Name: name, Encoding: kind.String()})
 
@@ -37,7 +34,7 @@ func (d *Dump) Read(name string, r io.Reader) error {
 	work := make(chan *piece, workers)
 	order := make(chan *piece, workers)
 	go func() {
-		c := cutter{limits: d.limits, in: in, work: work, order: order, blocks: d.blocks}
+		c := cutter{limits: d.limits, in: src, work: work, order: order, blocks: d.blocks}
 		if kind == notFramed {
 			c.cutDocuments()
 		} else {
@@ -51,7 +48,7 @@ func (d *Dump) Read(name string, r io.Reader) error {
 	batches := &sync.Pool{New: func() any { return new(batch) }}
 	for range workers {
 		go func() {
-			w := worker{recorder: newRecorder(d.Syms), limits: d.limits, name: name, batches: batches, blocks: d.blocks}
+			w := worker{recorder: newRecorder(d.Syms), limits: d.limits, batches: batches, blocks: d.blocks}
 			for p := range work {
 				w.parse(p)
 			}
@@ -66,7 +63,7 @@ func (d *Dump) Read(name string, r io.Reader) error {
 		d.blocks.put(p.data)
 	}
 	d.Files[file].Bytes = src.n
-	if src.err != nil {
+	if src.err != nil && src.err != io.EOF {
 		if src.n == 0 {
 			return fmt.Errorf("reading %s: %w", name, src.err)
 		}
@@ -80,7 +77,6 @@ func (d *Dump) Read(name string, r io.Reader) error {
 type worker struct {
 	recorder
 	limits  limits
-	name    string
 	batches *sync.Pool
 	blocks  *blocks
 	zstd    *zstd.Decoder
@@ -92,7 +88,7 @@ func (w *worker) parse(p *piece) {
 	w.out = w.batches.Get().(*batch)
 	switch p.kind {
 	case protoFrames:
-		w.parseProto(p.data, p.cut, trace.Pos{File: w.name, Offset: p.offset})
+		w.parseProto(p.data, p.cut, p.offset)
 	case zstdFrames:
 		if w.zstd == nil {
 			w.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
@@ -107,7 +103,7 @@ func (w *worker) parse(p *piece) {
 }
 
 func (w *worker) parseJSON(p *piece, c cursor) {
-	c.limits, c.file = w.limits, w.name
+	c.limits = w.limits
 	doc := parser{cursor: c, recorder: &w.recorder, cut: p.cut}
 	if c.src != nil {
 		doc.flush = func() {

@@ -1,34 +1,117 @@
 package otlpjson
 
 import (
-	"os"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-func BenchmarkRead(b *testing.B) {
-	name := os.Getenv("SGTRACE_BENCH_OTLP")
-	if name == "" {
-		b.Skip("SGTRACE_BENCH_OTLP names no dump")
+// What an input's own failure does.
+func TestReadError(t *testing.T) {
+	disk := errors.New("disk on fire")
+	var diags trace.Diags
+	d := NewDump(&diags)
+	if err := d.Read("x.json", iotest.ErrReader(disk)); !errors.Is(err, disk) || !strings.Contains(err.Error(), "x.json") {
+		t.Errorf("an input that cannot be read: %v", err)
 	}
-	info, err := os.Stat(name)
-	if err != nil {
-		b.Fatal(err)
+	data := doc(span("a"), span("b")) + "\n" + doc(span("c"), span("d"))
+	for _, c := range []struct {
+		cut          int
+		spans, codes string
+	}{
+		{len(data), "a b c d", "input-damaged@f1+%d"},
+		{len(data) - 50, "a b c", "input-damaged@f1+%d otlp-truncated@f1:2"},
+	} {
+		got := readWith(t, usual, func(r io.Reader) io.Reader {
+			return io.MultiReader(io.LimitReader(r, int64(c.cut)), iotest.ErrReader(disk))
+		}, data)
+		if want := fmt.Sprintf(c.codes, c.cut); got.names() != c.spans || got.codes() != want || !strings.Contains(got.diags[0].Msg, "disk on fire") {
+			t.Errorf("failed after %d bytes: spans %s, %v; want %s, %s", c.cut, got.names(), got.diags, c.spans, want)
+		}
 	}
-	b.SetBytes(info.Size())
-	b.ReportAllocs()
-	for b.Loop() {
-		f, err := os.Open(name)
-		if err != nil {
-			b.Fatal(err)
+}
+
+func TestEmptyInput(t *testing.T) {
+	for _, data := range []string{"", "\n", "\ufeff", "{}", "[]", " \r\n\t "} {
+		if got := read(t, data); got.Len() != 0 || len(got.diags) > 0 {
+			t.Errorf("%q: %d spans, %v", data, got.Len(), got.diags)
 		}
-		var diags trace.Diags
-		d := NewDump(&diags)
-		if err := d.Read(name, f); err != nil {
-			b.Fatal(err)
+	}
+}
+
+// Several files make one dump: resources and names are shared, spans know
+// their file.
+func TestSeveralFiles(t *testing.T) {
+	got := read(t, doc(span("a")), "\n"+doc(span("b")), frames(packed(doc(span("c")))...), doc(span("a")))
+	if got.names() != "a b c a" || len(got.Resources) != 2 || len(got.Origins) != 1+2*4 {
+		t.Errorf("spans %s, %d resources, %d origins", got.names(), len(got.Resources), len(got.Origins))
+	}
+	for i, want := range []string{"f1:1", "f2:2", "f3", "f4:1"} {
+		if pos := got.Pos(i).String(); pos != want {
+			t.Errorf("span %d is at %s, want %s", i, pos, want)
 		}
-		f.Close()
-		b.ReportMetric(float64(d.Len()), "spans")
+	}
+	if got.EventCount() != 0 || got.Dump.Span(0).Dur() != 256 {
+		t.Errorf("%d events, a lasts %d", got.EventCount(), got.Dump.Span(0).Dur())
+	}
+}
+
+// A repeated reader gives text again and again, n bytes in all.
+func repeated(text string, n int64) io.Reader {
+	return io.LimitReader(&repeater{text: text}, n)
+}
+
+type repeater struct {
+	text string
+	at   int
+}
+
+func (r *repeater) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		m := copy(p[n:], r.text[r.at:])
+		n += m
+		r.at = (r.at + m) % len(r.text)
+	}
+	return n, nil
+}
+
+// Memory depends on the number of spans, not on the length of what is skipped.
+func TestBoundedMemory(t *testing.T) {
+	a, d := doc(span("a"))+"\n", "\n"+doc(span("d"))
+	for _, c := range []struct {
+		name, before, repeat, after, spans string
+		size, most                         int64 // bytes repeated, bytes allocated
+	}{
+		{"a string", a + `{"resourceSpans":[{"scopeSpans":[{"spans":[` + span("b") + `,{"name":"`, "x", `"},` + span("c") + `]}]}]}` + d, "a b c d", 80 << 20, 400 << 20},
+		{"logs", a + `{"resourceLogs":[`, `{"body":{"stringValue":"some text {[\""}},`, `{}]}` + d, "a d", 32 << 20, 24 << 20},
+		{"an unknown member", a + `{"novel":[`, `{"body":["some text {[\""]},`, `{}]}` + d, "a d", 32 << 20, 24 << 20},
+		{"rubbish", a, "rubbish\n", d, "a d", 32 << 20, 24 << 20},
+		{"zeros", a, "\x00", d, "a d", 32 << 20, 24 << 20},
+		{"white space", a, "\n", d, "a d", 32 << 20, 24 << 20},
+		{"empty documents", a, "{}", d, "a d", 32 << 20, 24 << 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			n := c.size / int64(len(c.repeat)) * int64(len(c.repeat))
+			dump := NewDump(new(trace.Diags))
+			if err := dump.Read("f1", io.MultiReader(strings.NewReader(c.before), repeated(c.repeat, n), strings.NewReader(c.after))); err != nil {
+				t.Fatal(err)
+			}
+			runtime.ReadMemStats(&after)
+			got := reading{dump, dump.Diags.All()}
+			if got.names() != c.spans {
+				t.Errorf("spans %s, want %s; %v", got.names(), c.spans, got.diags)
+			}
+			if used := int64(after.TotalAlloc - before.TotalAlloc); used > c.most {
+				t.Errorf("%d MB were allocated, want %d at most", used>>20, c.most>>20)
+			}
+		})
 	}
 }

@@ -57,43 +57,40 @@ func (r *recorder) noteUnknown(key string) {
 	r.notes.unknown++
 }
 
-// settle reports the notes on a record at pos that is used.
-func (r *recorder) settle(pos trace.Pos) {
-	n := r.notes
-	if n == (notes{}) {
-		return
-	}
-	r.notes = notes{}
+// settle reports the notes on a record that is used.
+func (r *recorder) settle(at place) {
+	n := &r.notes
 	if n.bad != nil {
 		n.lost++
 	}
+	if n.lost|n.odd|n.unknown == 0 {
+		return
+	}
 	if n.lost > 0 {
-		r.out.diags = append(r.out.diags, trace.Diag{Severity: trace.DataLoss, Code: "otlp-lost-value", Pos: pos, Count: n.lost,
-			Msg: "an attribute or event that cannot be represented is left out"})
+		r.add(trace.DataLoss, "otlp-lost-value", at, n.lost, "an attribute or event that cannot be represented is left out")
 	}
 	if n.odd > 0 {
-		r.out.diags = append(r.out.diags, trace.Diag{Severity: trace.Notice, Code: "otlp-odd-value", Pos: pos, Count: n.odd,
-			Msg: "an attribute is not of the type that it claims to be; kept as text"})
+		r.add(trace.Notice, "otlp-odd-value", at, n.odd, "an attribute is not of the type that it claims to be; kept as text")
 	}
 	if n.unknown > 0 {
-		r.out.diags = append(r.out.diags, trace.Diag{Severity: trace.Notice, Code: "otlp-unknown-key", Pos: pos, Count: n.unknown,
-			Msg: fmt.Sprintf("key %q is not one of OTLP; skipped", n.unknownKey)})
+		r.add(trace.Notice, "otlp-unknown-key", at, n.unknown, fmt.Sprintf("key %q is not one of OTLP; skipped", n.unknownKey))
 	}
+	*n = notes{}
 }
 
-// addSpan stores a span that was read at pos, or undoes it if its notes say so.
-func (r *recorder) addSpan(s *Span, undo mark, pos trace.Pos) {
+// addSpan stores a span, or undoes it if its notes say so.
+func (r *recorder) addSpan(s *Span, undo mark, at place) {
 	if s.TraceHi|s.TraceLo == 0 || s.ID == 0 || s.Start <= 0 || s.End <= 0 {
 		r.fail(errMissing)
 	}
 	if r.notes.bad != nil {
-		r.lose("otlp-invalid-span", pos, "a span is left out: "+r.notes.bad.Error())
+		r.lose("otlp-invalid-span", at, "a span is left out: "+r.notes.bad.Error())
 		r.out.undo(undo)
 		r.notes = notes{}
 		return
 	}
 	r.out.spans = append(r.out.spans, *s)
-	r.settle(pos)
+	r.settle(at)
 }
 
 // addResource stores a resource and returns its 1-based index.
@@ -112,6 +109,8 @@ func (r *recorder) addResource(args trace.ArgList) int {
 }
 
 // lose reports that part of the input is not in the result.
-func (r *recorder) lose(code string, pos trace.Pos, msg string) {
-	r.out.diags = append(r.out.diags, trace.Diag{Severity: trace.DataLoss, Code: code, Pos: pos, Msg: msg})
+func (r *recorder) lose(code string, at place, msg string) { r.add(trace.DataLoss, code, at, 1, msg) }
+
+func (r *recorder) add(s trace.Severity, code string, at place, count int, msg string) {
+	r.out.diags = append(r.out.diags, batchDiag{s, code, at, msg, count})
 }

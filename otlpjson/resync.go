@@ -5,16 +5,17 @@ import (
 	"io"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A step is what the parser is about to read.
 type step struct {
-	first  byte      // that is not white space; 0 is the end of the input
-	offset int64     // of first, as cursor.base counts
-	at     trace.Pos // of first
-	after  trace.Pos // where the previous step ended: on the line that a cut-off document is on
+	first byte  // that is not white space; 0 is the end of the input
+	at    place // of first
+	after place // where the previous step ended: on the line that a cut-off document is on
 }
+
+// report reports that part of the input is not in the result.
+func (p *parser) report(code string, at place, msg string) { p.lose(code, p.outside(at), msg) }
 
 // resync reports err and moves to the next record, of whatever level.
 //
@@ -26,7 +27,7 @@ func (p *parser) resync(err error) {
 	if err == jsonscan.ErrShort && len(p.buf)-p.start > p.record {
 		err = errTooLong
 	}
-	failed, from, noticed := p.level, p.step.offset, p.base+int64(p.pos)
+	failed, from, noticed := p.level, p.step.at.offset, p.base+int64(p.pos)
 	p.pos = p.start
 	l, found := p.search(from, failed)
 	here := p.base + int64(p.pos)
@@ -35,11 +36,11 @@ func (p *parser) resync(err error) {
 	}
 	switch {
 	case found && l == atTop && noticed >= here, !found && err == jsonscan.ErrShort:
-		p.truncated(found && here == from)
+		p.truncated(found, here == from)
 	case here == from:
-		p.lose("otlp-syntax", p.step.at, err.Error()+"; reading goes on with it")
+		p.report("otlp-syntax", p.step.at, err.Error()+"; reading goes on with it")
 	default:
-		p.lose("otlp-syntax", p.step.at, fmt.Sprintf("%v; skipped %d bytes to the next record", err, here-from))
+		p.report("otlp-syntax", p.step.at, fmt.Sprintf("%v; skipped %d bytes to the next record", err, here-from))
 	}
 	if !found {
 		p.level = endOfPiece
@@ -76,20 +77,21 @@ func (p *parser) search(from int64, failed level) (l level, found bool) {
 	}
 }
 
-// truncated reports that a document is cut off, by the end of the input or by
-// the document that the parser now is at.
-func (p *parser) truncated(between bool) {
+// truncated reports that a document is cut off, by another one or by the end of
+// the input; between tells that the other one begins where a record might.
+func (p *parser) truncated(byOther, between bool) {
+	between = between && byOther || p.step.first == 0
 	switch {
-	case p.framed && (p.cut || p.err != io.EOF):
+	case p.framed && !byOther && (p.cut || p.err != io.EOF):
 		// The frame explains it; see reportFrame.
-	case p.headless && (between || p.step.first == 0):
+	case p.headless && between:
 		// Where such a document ends is not known.
-	case between || p.step.first == 0:
-		p.lose("otlp-truncated", p.step.after, "the document ends between two records; everything before is used")
+	case between:
+		p.report("otlp-truncated", p.step.after, "the document ends between two records; everything before is used")
 	case p.level == inSpans:
-		p.lose("otlp-truncated", p.step.at, "the document ends inside a span; everything before is used")
+		p.report("otlp-truncated", p.step.at, "the document ends inside a span; everything before is used")
 	default:
-		p.lose("otlp-truncated", p.step.at, "the document ends inside a record; everything before is used")
+		p.report("otlp-truncated", p.step.at, "the document ends inside a record; everything before is used")
 	}
 }
 
@@ -98,8 +100,8 @@ func (p *parser) reportFrame() {
 	switch {
 	case !p.framed:
 	case p.cut:
-		p.lose("otlp-truncated", p.at(p.pos), "the last frame is cut off; what is there of it is used")
+		p.report("otlp-truncated", p.at(p.pos), "the last frame is cut off; what is there of it is used")
 	case p.err != nil && p.err != io.EOF:
-		p.lose("otlp-frame", p.at(p.pos), fmt.Sprintf("a damaged frame: %v; what comes before the damage is used", p.err))
+		p.report("otlp-frame", p.at(p.pos), fmt.Sprintf("a damaged frame: %v; what comes before the damage is used", p.err))
 	}
 }

@@ -1,58 +1,28 @@
 package otlpjson
 
 import (
-	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/internal/testinput"
 )
 
 // shared returns a file of the shared data, unpacked if its name ends in .zst.
 func shared(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(sharedDir(t), name))
+	path := testinput.Shared(t, "data", "otel", name)
+	if strings.HasSuffix(name, ".zst") {
+		return string(testinput.ReadZstd(t, path))
+	}
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if strings.HasSuffix(name, ".zst") {
-		return unpack(t, data)
 	}
 	return string(data)
-}
-
-// sharedDir returns the folder of the shared dumps, or skips the test.
-func sharedDir(t *testing.T) string {
-	t.Helper()
-	root := os.Getenv("SGTRACE_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "shared")
-	}
-	dir := filepath.Join(root, "data", "otel")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no shared data (set SGTRACE_SHARED): %v", err)
-	}
-	return dir
-}
-
-func unpack(t *testing.T, data []byte) string {
-	t.Helper()
-	r, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	out, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
 }
 
 // compare reads data with the package and with the reference reader.
@@ -91,7 +61,7 @@ func head(data string, n int) string {
 }
 
 func TestSharedDumps(t *testing.T) {
-	dir := sharedDir(t)
+	dir := testinput.Shared(t, "data", "otel")
 	for _, c := range []struct {
 		pattern string
 		spans   map[string]int // as data/README.md counts them
@@ -111,6 +81,9 @@ func TestSharedDumps(t *testing.T) {
 				continue // see TestSharedTruncated
 			}
 			t.Run(rel, func(t *testing.T) {
+				if strings.HasPrefix(rel, "d_big") && testing.Short() {
+					t.Skip("185 MB")
+				}
 				data := shared(t, rel)
 				got := read(t, data)
 				if want := c.spans[filepath.Base(rel)]; want != 0 && got.Len() != want || got.Len() == 0 || len(got.diags) > 0 {
@@ -189,15 +162,8 @@ func simulated(t testing.TB, requests int) string {
 	t.Helper()
 	config := golden.DefaultConfig(7)
 	config.Requests = requests
-	run, err := golden.Simulate(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	if err := run.WriteOTLP(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+	data, _ := testinput.Simulate(t, config)
+	return string(data)
 }
 
 func TestSimulatedDump(t *testing.T) {

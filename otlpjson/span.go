@@ -7,10 +7,11 @@ import (
 // span reads the span at pos.
 func (p *parser) span() error {
 	var s Span
+	at := p.outside(p.step.at)
 	undo := p.out.mark()
 	err := p.retry(func() (int, error) {
 		p.out.undo(undo)
-		s = Span{Line: uint32(p.step.at.Line), Origin: OriginID(len(p.out.origins))}
+		s = Span{Line: uint32(at.line), Origin: OriginID(len(p.out.origins))}
 		return p.parseSpan(p.buf, p.pos, &s)
 	})
 	if err != nil {
@@ -18,7 +19,7 @@ func (p *parser) span() error {
 		p.notes = notes{}
 		return err
 	}
-	p.addSpan(&s, undo, p.step.at)
+	p.addSpan(&s, undo, at)
 	return nil
 }
 

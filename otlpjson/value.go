@@ -44,6 +44,9 @@ func (r *recorder) text(b []byte, i int) (text []byte, next int, err error) {
 		next, err = r.mistyped(b, i)
 		return nil, next, err
 	}
+	if end := jsonscan.EndOfRun(b, i+1); end < len(b) && b[end] == '"' {
+		return b[i+1 : end], end + 1, nil
+	}
 	raw, escaped, next, err := jsonscan.String(b, i)
 	if escaped && err == nil {
 		r.text0 = jsonscan.Unescape(r.text0[:0], raw)
