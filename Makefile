@@ -6,7 +6,7 @@ export CGO_ENABLED ?= 0
 .PHONY: build demo test race fuzz bench lint clean
 
 build:
-	$(GO) build -trimpath -o bin/sgtrace ./cmd/sgtrace
+	$(GO) build -trimpath -buildvcs=auto -o bin/sgtrace ./cmd/sgtrace
 
 # A small simulated incident, converted and reported.
 demo: build
@@ -14,6 +14,8 @@ demo: build
 
 # What CI runs.
 test: lint
+	@[ -d "$${SGTRACE_SHARED:-../shared}/data" ] || echo "note: no shared data ($$""SGTRACE_SHARED, ../shared): tests on real dumps skip"
+	@command -v "$${SGTRACE_TRACE_PROCESSOR:-trace_processor_shell}" >/dev/null || echo "note: no trace_processor_shell ($$""SGTRACE_TRACE_PROCESSOR, PATH): tests with Perfetto's importer skip"
 	$(GO) build ./...
 	$(GO) test ./...
 
