@@ -42,7 +42,8 @@ func countSpans(data string) int {
 }
 
 // BenchmarkRead reads a dump on as many cores as there are; the others use one,
-// so compare with -cpu 1.
+// so compare with -cpu 1. Give one number at a time: of a list like -cpu 1,2 the
+// first run has the cores of the largest, since b.Loop measures in the trial run.
 func BenchmarkRead(b *testing.B) { bench(b, unchanged, countSpans) }
 
 // BenchmarkReadProto reads the same spans from protobuf frames.

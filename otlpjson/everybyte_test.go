@@ -185,7 +185,7 @@ func TestEveryByteDamaged(t *testing.T) {
 		"deleted": func(i int) string { return data[:i] + data[i+1:] },
 		"doubled": func(i int) string { return data[:i] + data[i:i+1] + data[i:] },
 	}
-	for _, with := range "\"{}[],:\\\n\x000" {
+	for _, with := range "\"{}[],\\\n\x00" {
 		damages[fmt.Sprintf("replaced by %q", with)] = func(i int) string { return data[:i] + string(with) + data[i+1:] }
 	}
 	for _, bit := range flips() {

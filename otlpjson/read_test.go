@@ -88,13 +88,13 @@ func TestBoundedMemory(t *testing.T) {
 		name, before, repeat, after, spans string
 		size, most                         int64 // bytes repeated, bytes allocated
 	}{
-		{"a string", a + `{"resourceSpans":[{"scopeSpans":[{"spans":[` + span("b") + `,{"name":"`, "x", `"},` + span("c") + `]}]}]}` + d, "a b c d", 80 << 20, 400 << 20},
-		{"logs", a + `{"resourceLogs":[`, `{"body":{"stringValue":"some text {[\""}},`, `{}]}` + d, "a d", 32 << 20, 24 << 20},
-		{"an unknown member", a + `{"novel":[`, `{"body":["some text {[\""]},`, `{}]}` + d, "a d", 32 << 20, 24 << 20},
-		{"rubbish", a, "rubbish\n", d, "a d", 32 << 20, 24 << 20},
-		{"zeros", a, "\x00", d, "a d", 32 << 20, 24 << 20},
-		{"white space", a, "\n", d, "a d", 32 << 20, 24 << 20},
-		{"empty documents", a, "{}", d, "a d", 32 << 20, 24 << 20},
+		{"a string", a + `{"resourceSpans":[{"scopeSpans":[{"spans":[` + span("b") + `,{"name":"`, "x", `"},` + span("c") + `]}]}]}` + d, "a b c d", 70 << 20, 400 << 20},
+		{"logs", a + `{"resourceLogs":[`, `{"body":{"stringValue":"some text {[\""}},`, `{}]}` + d, "a d", 14 << 20, 24 << 20},
+		{"an unknown member", a + `{"novel":[`, `{"body":["some text {[\""]},`, `{}]}` + d, "a d", 14 << 20, 24 << 20},
+		{"rubbish", a, "rubbish\n", d, "a d", 14 << 20, 24 << 20},
+		{"zeros", a, "\x00", d, "a d", 14 << 20, 24 << 20},
+		{"white space", a, "\n", d, "a d", 14 << 20, 24 << 20},
+		{"empty documents", a, "{}", d, "a d", 14 << 20, 24 << 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var before, after runtime.MemStats
