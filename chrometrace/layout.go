@@ -42,7 +42,7 @@ func (p place) members() string {
 // process is a group of tracks; its pid is its index + 1.
 type process struct {
 	name    string          // as a JSON string
-	threads []trace.TrackID // the thread with tid n+1 is threads[n]
+	threads []trace.TrackID // in order
 }
 
 // newLayout lays out the tracks that hold events.
@@ -58,7 +58,7 @@ func newLayout(t *trace.Trace, names []string) layout {
 		used[t.Samples[i].Track] = true
 	}
 	l := layout{places: make([]place, len(t.Tracks))}
-	pids := map[trace.TrackID]int{}
+	pids, tids := map[trace.TrackID]int{}, 0
 	type counter struct {
 		pid  int
 		name string
@@ -81,9 +81,12 @@ func newLayout(t *trace.Trace, names []string) layout {
 			counters[same]++
 			continue
 		}
-		threads := &l.processes[p.pid-1].threads
-		*threads = append(*threads, id)
-		p.tid = len(*threads)
+		// tids count on over all processes: trace_processor searches the threads
+		// of equal tid one by one.
+		tids++
+		p.tid = tids
+		owned := &l.processes[p.pid-1].threads
+		*owned = append(*owned, id)
 	}
 	return l
 }

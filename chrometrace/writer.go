@@ -110,8 +110,9 @@ func (e *encoder) shut(b []byte) {
 func (e *encoder) layoutEvents() {
 	for i, p := range e.layout.processes {
 		e.layoutEvent("process", place{pid: i + 1}.members(), p.name, i+1)
-		for j, id := range p.threads {
-			e.layoutEvent("thread", e.places[id], e.layout.places[id].name, j+1)
+		for _, id := range p.threads {
+			at := &e.layout.places[id]
+			e.layoutEvent("thread", e.places[id], at.name, at.tid)
 		}
 	}
 }

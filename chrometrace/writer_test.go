@@ -273,11 +273,11 @@ func TestLayout(t *testing.T) {
 	want := map[string]string{
 		"1.1":      "Requests > rid 1 / rid 1",
 		"1.2":      "Requests > rid 1 / prefill",
-		"2.1":      "Threads > host a > Scheduler TP0 (pid 713) / Scheduler TP0",
-		"2.2":      "Threads > host a > Scheduler TP0 (pid 713) / GPU 0 > stream 7",
-		"2.3":      "Threads > host a > Scheduler TP0 (pid 713) / main",
-		"3.1":      "Threads > host a / lost",
-		"4.1":      "track 13 / track 13",
+		"2.3":      "Threads > host a > Scheduler TP0 (pid 713) / Scheduler TP0",
+		"2.4":      "Threads > host a > Scheduler TP0 (pid 713) / GPU 0 > stream 7",
+		"2.5":      "Threads > host a > Scheduler TP0 (pid 713) / main",
+		"3.6":      "Threads > host a / lost",
+		"4.7":      "track 13 / track 13",
 		"C2 <nil>": "GPU 0 > memory",
 		"C21":      "GPU 0 > memory",
 	}
