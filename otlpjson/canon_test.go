@@ -159,13 +159,6 @@ func (r reading) inOrder() []string {
 	return out
 }
 
-// sorted returns the spans ordered by identity.
-func (r reading) sorted() []string {
-	out := r.inOrder()
-	slices.Sort(out)
-	return out
-}
-
 // names returns the names of the spans, in the order in which they were read.
 func (r reading) names() string {
 	var out []string

@@ -3,7 +3,6 @@ package otlpjson
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -162,6 +161,3 @@ func (t *Tree) Compare(a, b int) int {
 	return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End),
 		cmp.Compare(x.TraceHi, y.TraceHi), cmp.Compare(x.TraceLo, y.TraceLo), cmp.Compare(x.ID, y.ID))
 }
-
-// MaxSpans is the number of spans that one dump can hold.
-const MaxSpans = math.MaxInt32

@@ -12,27 +12,25 @@ import (
 
 // attrKeys are the attributes that the rules look at.
 type attrKeys struct {
-	module, rid, room, label, pid, hostID          trace.Sym
-	tp, pp, dp, reason, message, kind              trace.Sym
-	requestID, ttft, e2e, model, finish            trace.Sym
-	prompt, completion, cached                     trace.Sym
-	inQueue, inPrefill, inDecode                   trace.Sym
-	gatewayRequest, httpStatus, method, decodeStep trace.Sym
-	batchSize, forwardMode, batchID                trace.Sym
-	hostName, processPID, vllmPID, podName         trace.Sym
+	module, rid, room, label, pid, hostID  trace.Sym
+	tp, pp, dp, reason, message            trace.Sym
+	requestID, ttft, e2e, model, finish    trace.Sym
+	prompt, completion, cached             trace.Sym
+	inQueue, inPrefill, inDecode           trace.Sym
+	gatewayRequest, httpStatus, method     trace.Sym
+	hostName, processPID, vllmPID, podName trace.Sym
 }
 
 func newAttrKeys(t *trace.Symbols) attrKeys {
 	k := t.Intern
 	return attrKeys{
 		module: k("module"), rid: k("rid"), room: k("bootstrap_room"), label: k("thread_label"), pid: k("pid"), hostID: k("host_id"),
-		tp: k("tp_rank"), pp: k("pp_rank"), dp: k("dp_rank"), reason: k("reason"), message: k("message"), kind: k("type"),
+		tp: k("tp_rank"), pp: k("pp_rank"), dp: k("dp_rank"), reason: k("reason"), message: k("message"),
 		requestID: k("gen_ai.request.id"), ttft: k("gen_ai.latency.time_to_first_token"), e2e: k("gen_ai.latency.e2e"),
 		model: k("gen_ai.response.model"), finish: k("gen_ai.response.finish_reasons"),
 		prompt: k("gen_ai.usage.prompt_tokens"), completion: k("gen_ai.usage.completion_tokens"), cached: k("gen_ai.usage.cached_tokens"),
 		inQueue: k("gen_ai.latency.time_in_queue"), inPrefill: k("gen_ai.latency.time_in_model_prefill"), inDecode: k("gen_ai.latency.time_in_model_decode"),
-		gatewayRequest: k("request_id"), httpStatus: k("status_code"), method: k("method"), decodeStep: k("decode_ct"),
-		batchSize: k("batch_size"), forwardMode: k("forward_mode"), batchID: k("bid"),
+		gatewayRequest: k("request_id"), httpStatus: k("status_code"), method: k("method"),
 		hostName: k("host.name"), processPID: k("process.pid"), vllmPID: k("vllm.process_id"), podName: k("k8s.pod.name"),
 	}
 }

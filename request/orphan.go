@@ -113,12 +113,7 @@ func (b *builder) orphanThread(i int, parts map[[2]uint64][]int) int {
 }
 
 func (b *builder) sortStages(t int) {
-	stages := b.Threads[t].Stages
-	for i := 1; i < len(stages); i++ {
-		for j := i; j > 0 && b.Tree.Compare(int(stages[j-1]), int(stages[j])) > 0; j-- {
-			stages[j-1], stages[j] = stages[j], stages[j-1]
-		}
-	}
+	slices.SortFunc(b.Threads[t].Stages, func(x, y uint32) int { return b.Tree.Compare(int(x), int(y)) })
 }
 
 // reportGaps counts what is missing without leaving an orphan: requests of which
