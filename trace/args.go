@@ -3,7 +3,6 @@ package trace
 import (
 	"encoding/binary"
 	"math"
-	"sync"
 )
 
 // ArgsID locates one list of arguments in [Args]; 0 is the empty list.
@@ -22,99 +21,6 @@ const (
 	ArgDict
 	argExtends // the list continues with that of another ArgsID
 )
-
-// Args is an append-only arena of argument lists. A list is a byte string of
-// (key, kind, value) triples; keys are symbols, values are inline.
-//
-// Lists are addressed in units of argsAlign bytes, so that 32 bits reach 32 GiB.
-//
-// Several goroutines may Put at the same time, but none may read meanwhile.
-type Args struct {
-	mu      sync.Mutex
-	blocks  [][]byte
-	large   map[ArgsID][]byte // lists that no block can hold
-	used    uint64            // bytes in all blocks, their unused ends included
-	dropped int
-}
-
-const (
-	argsAlign     = 8
-	argsBlockBits = 20
-	argsBlock     = 1 << argsBlockBits // a list never crosses a block
-	maxInBlock    = argsBlock - 2*binary.MaxVarintLen64
-)
-
-// NewArgs returns an empty arena.
-func NewArgs() *Args { return &Args{} }
-
-// Put copies an encoded list and returns its id. When the arena's 32 GiB are
-// full the list is left out and counted by [Args.Dropped].
-func (a *Args) Put(list []byte) ArgsID {
-	if len(list) == 0 {
-		return 0
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(list) > maxInBlock {
-		id := a.place(nil)
-		if id != 0 {
-			if a.large == nil {
-				a.large = map[ArgsID][]byte{}
-			}
-			a.large[id] = append([]byte(nil), list...)
-		}
-		return id
-	}
-	return a.place(list)
-}
-
-// place writes a length-prefixed list into the last block or a new one.
-func (a *Args) place(list []byte) ArgsID {
-	var header [binary.MaxVarintLen64]byte
-	h := binary.PutUvarint(header[:], uint64(len(list)))
-	if len(a.blocks) == 0 {
-		a.blocks = append(a.blocks, make([]byte, argsAlign, argsBlock)) // id 0 is taken
-	}
-	last := len(a.blocks) - 1
-	if len(a.blocks[last])+h+len(list) > argsBlock {
-		a.blocks = append(a.blocks, make([]byte, 0, argsBlock))
-		last++
-	}
-	b := a.blocks[last]
-	at := uint64(last)<<argsBlockBits + uint64(len(b))
-	if at/argsAlign > math.MaxUint32 {
-		a.dropped++
-		return 0
-	}
-	b = append(append(b, header[:h]...), list...)
-	for len(b)%argsAlign != 0 && len(b) < argsBlock {
-		b = append(b, 0)
-	}
-	a.blocks[last] = b
-	a.used = uint64(last)<<argsBlockBits + uint64(len(b))
-	return ArgsID(at / argsAlign)
-}
-
-// Dropped returns how many lists did not fit into the arena.
-func (a *Args) Dropped() int { return a.dropped }
-
-// Size returns the number of bytes in the arena.
-func (a *Args) Size() uint64 { return a.used }
-
-// Raw returns the encoded list of id. It must not be modified, and is valid for
-// the life of the arena.
-func (a *Args) Raw(id ArgsID) []byte {
-	if id == 0 {
-		return nil
-	}
-	at := uint64(id) * argsAlign
-	b := a.blocks[at>>argsBlockBits][at&(argsBlock-1):]
-	n, h := binary.Uvarint(b)
-	if n == 0 {
-		return a.large[id]
-	}
-	return b[h : h+int(n)]
-}
 
 // All yields the arguments of id in order. The yielded values alias the arena.
 func (a *Args) All(id ArgsID) func(yield func(Arg) bool) {

@@ -1,0 +1,207 @@
+package chrometrace
+
+import (
+	"regexp"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A File is one trace as it was read. Times are nanoseconds on the clock of the
+// host that wrote it, counted as Origin says.
+//
+// Events keep the order of the file and refer to rows by number. Tables of what
+// events mean (Launches, Work, Collectives, Steps) are complete whatever a
+// [Filter] left out of Events.
+type File struct {
+	Name string
+	Meta Meta
+	Rows []Row // by first appearance
+
+	// Events are complete events ("X", and begin/end pairs put together) as
+	// slices whose Track is an index of Rows.
+	Events   []trace.Slice
+	Instants []trace.Instant // Track is an index of Rows
+	Samples  []trace.Sample  // Track is an index of Rows, of kind RowCounter
+	Arrows   []Arrow
+
+	Launches    []Link // calls that put work on a device
+	Work        []Link // what a device did
+	Collectives []Collective
+	Steps       []Step
+
+	// First and Last are the bounds of all events, those that a Filter left out
+	// included; Total is how many there were.
+	First, Last trace.Time
+	Total       int
+}
+
+// NoEvent is the index of an event that a [Filter] left out.
+const NoEvent = -1
+
+// Origin says what the times of a file count from.
+type Origin uint8
+
+const (
+	OriginUnknown Origin = iota // something that the file does not tell
+	OriginUnix                  // 1970: absolute times, or baseTimeNanoseconds was added
+)
+
+// Meta is what a file says about itself outside of its events.
+type Meta struct {
+	Origin    Origin
+	Rank      int32 // distributedInfo.rank; -1 is unknown
+	WorldSize int32 // distributedInfo.world_size; -1 is unknown
+	Host      string
+	Backend   string  // "nccl", "gloo", ...; "" is unknown
+	Groups    []Group // process groups
+	Devices   []Device
+	// Attributes are the other top-level values that are no lists or objects, in
+	// the order of the file.
+	Attributes []trace.Attribute
+}
+
+// A Group is a process group of torch.distributed.
+type Group struct {
+	Name, Desc string
+	Ranks      []int32
+}
+
+// A Device is an accelerator that the process could see.
+type Device struct {
+	ID   int64
+	Name string
+}
+
+// RowKind says what a row stands for.
+type RowKind uint8
+
+const (
+	RowThread  RowKind = iota // a thread of a process
+	RowStream                 // a stream or queue of a device
+	RowAsync                  // async events of one id, which may overlap
+	RowCounter                // a counter
+	RowOther                  // the profiler's own rows ("Spans", "Traces")
+)
+
+// A Row is where events lie: a thread, a stream, a counter.
+type Row struct {
+	Kind RowKind
+	// Part tells the ranks of a merged file apart: "TP00-DP01" of SGLang's
+	// merger. "" in a file of one rank. Ids of the file are unique within a part.
+	Part string
+	// PID and TID are the numbers of the file, 0 where PIDText and TIDText are not
+	// numbers. On a RowStream they are device and stream.
+	PID, TID         int64
+	PIDText, TIDText string
+	Process, Name    string // from process_name and thread_name; "" is unknown
+	Labels           string // from process_labels: "CPU", "GPU 3"
+	// ProcessSort and Sort are process_sort_index and thread_sort_index; 0 if
+	// there is none.
+	ProcessSort, Sort int64
+}
+
+// A Link ties an event to others of the same correlation id: one launch may
+// start hundreds of kernels (CUDA graphs).
+type Link struct {
+	Event       int32 // index into Events, or NoEvent
+	Row         int32
+	Correlation int64
+}
+
+// A Collective is a communication kernel, or the call that asked for one.
+type Collective struct {
+	Event int32 // index into Events, or NoEvent
+	Row   int32
+	Time  trace.Time
+	Dur   int64
+	Name  trace.Sym // of the event
+	OnGPU bool
+
+	// What the producer says; absent inside CUDA graphs and from kernels that are
+	// known as communication by name only (custom all-reduce).
+	CommsID   uint64    // 0 is unknown
+	Seq       int64     // -1 is unknown
+	Op        trace.Sym // "allreduce"; 0 is unknown
+	Group     trace.Sym // process group name
+	Ranks     trace.Sym // process group ranks, as text
+	Dtype     trace.Sym
+	In, Out   int64 // elements; -1 is unknown
+	GroupSize int32 // -1 is unknown
+}
+
+// StepKind says what a step of the scheduler computes.
+type StepKind uint8
+
+const (
+	StepOther   StepKind = iota // "ProfilerStep#7", or a mixture
+	StepPrefill                 // "step[EXTEND bs=15 toks=15360]"
+	StepDecode                  // "step[DECODE bs=32]"
+)
+
+// A Step is an annotation that spans one batch of a server or one iteration of a
+// training loop.
+type Step struct {
+	Event int32 // index into Events, or NoEvent
+	Row   int32
+	Time  trace.Time
+	Dur   int64
+	Name  trace.Sym
+	Kind  StepKind
+	Batch int32 // requests; -1 is unknown
+	OnGPU bool  // a copy of the annotation over its kernels
+}
+
+// FlowPhase is the phase of a flow event.
+type FlowPhase byte
+
+const (
+	FlowStart FlowPhase = 's'
+	FlowStep  FlowPhase = 't'
+	FlowEnd   FlowPhase = 'f'
+)
+
+// An Arrow is one flow event. Events of one Part, Cat, Name and ID make a chain.
+// Kineto's "ac2g" is not here: Launches and Work say the same, and without its
+// errors.
+type Arrow struct {
+	Time      trace.Time
+	Row       int32
+	Cat, Name trace.Sym
+	ID        trace.Sym // as text
+	Phase     FlowPhase
+	Enclosing bool // bp:"e": binds to the slice around it, else to the next one
+}
+
+// ArgsMode says which arguments of events are kept.
+type ArgsMode uint8
+
+const (
+	ArgsAll  ArgsMode = iota
+	ArgsMin           // those that tell events of one name apart
+	ArgsNone
+)
+
+// A Filter leaves events out while they are read. The zero value keeps all.
+type Filter struct {
+	Cats   []string       // categories to keep, regardless of case; nil is all
+	Names  *regexp.Regexp // names to keep; nil is all
+	MinDur int64          // ns; shorter slices are left out, instants are not
+	// From and To bound what is kept to events that overlap [From, To]; 0 is open.
+	// They are times of the file's clock, and need Base to be right where a file
+	// tells its base time behind its events.
+	From, To trace.Time
+	Args     ArgsMode
+	// IndexOnly leaves all events out: what remains are the other tables.
+	IndexOnly bool
+}
+
+// Options say how a file is read.
+type Options struct {
+	Syms    *trace.Symbols
+	Args    *trace.Args
+	Diags   *trace.Diags
+	Workers int // goroutines that parse; 0 is one for every core
+	Filter  Filter
+	// Base is the base time of the file in ns, if it was read before; 0 is unknown.
+	Base int64
+}

@@ -1,0 +1,157 @@
+package trace
+
+import (
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+)
+
+// Args is an append-only arena of argument lists. A list is a byte string of
+// (key, kind, value) triples; keys are symbols, values are inline.
+//
+// Lists are addressed in units of argsAlign bytes, so that 32 bits reach 32 GiB.
+// About 64 MB stay in memory; what comes after moves to a temporary file that
+// has no name, so that it is gone with the process, however that ends.
+//
+// Several goroutines may Put at the same time, but none may read meanwhile.
+type Args struct {
+	mu      sync.Mutex
+	shared  ArgsAppender
+	blocks  [][]byte
+	large   map[ArgsID][]byte // lists that no block can hold
+	spilled spill
+	dropped atomic.Int64
+}
+
+const (
+	argsAlign     = 8
+	argsBlockBits = 20
+	argsBlock     = 1 << argsBlockBits // a list never crosses a block
+	argsMaxBlocks = argsAlign << 32 >> argsBlockBits
+	argsInMemory  = 64 // blocks
+	maxInBlock    = argsBlock - argsAlign - binary.MaxVarintLen64
+)
+
+// NewArgs returns an empty arena.
+func NewArgs() *Args {
+	a := &Args{}
+	a.shared.args = a
+	return a
+}
+
+// Put copies an encoded list and returns its id. When the arena's 32 GiB are
+// full the list is left out and counted by [Args.Dropped].
+func (a *Args) Put(list []byte) ArgsID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.shared.Put(list)
+}
+
+// Dropped returns how many lists did not fit into the arena.
+func (a *Args) Dropped() int { return int(a.dropped.Load()) }
+
+// Size returns the number of bytes in the arena's blocks.
+func (a *Args) Size() uint64 { return uint64(len(a.blocks)) << argsBlockBits }
+
+// Raw returns the encoded list of id. It must not be modified, and is valid for
+// the life of the arena.
+func (a *Args) Raw(id ArgsID) []byte {
+	if id == 0 {
+		return nil
+	}
+	at := uint64(id) * argsAlign
+	b := a.blocks[at>>argsBlockBits][at&(argsBlock-1):]
+	n, h := binary.Uvarint(b)
+	if n == 0 {
+		return a.large[id]
+	}
+	return b[h : h+int(n)]
+}
+
+// Relax gives back the memory that reading lists from the temporary file has
+// taken. A reader calls it from time to time.
+func (a *Args) Relax() { a.spilled.relax() }
+
+// Appender returns an appender, with which one goroutine fills blocks of its own
+// without waiting for others. It takes at least one block.
+func (a *Args) Appender() *ArgsAppender { return &ArgsAppender{args: a} }
+
+// An ArgsAppender puts lists into an arena from one goroutine.
+type ArgsAppender struct {
+	args  *Args
+	block int    // index of the block under way
+	buf   []byte // the part of it that is in use
+}
+
+// Put is like [Args.Put].
+func (p *ArgsAppender) Put(list []byte) ArgsID {
+	if len(list) == 0 {
+		return 0
+	}
+	inBlock := list
+	if len(list) > maxInBlock {
+		inBlock = nil // kept beside the blocks, under the id of an empty list
+	}
+	if len(p.buf)+binary.MaxVarintLen64+len(inBlock) > cap(p.buf) {
+		p.next()
+	}
+	if p.block >= argsMaxBlocks {
+		p.args.dropped.Add(1)
+		return 0
+	}
+	id := ArgsID((p.block<<argsBlockBits + len(p.buf)) / argsAlign)
+	p.buf = append(binary.AppendUvarint(p.buf, uint64(len(inBlock))), inBlock...)
+	p.buf = p.buf[:min(cap(p.buf), (len(p.buf)+argsAlign-1)&^(argsAlign-1))]
+	if inBlock == nil {
+		p.args.putLarge(id, list, p)
+	}
+	return id
+}
+
+// next takes a new block. The full one moves to the temporary file if there are
+// many in memory; its memory then becomes the new block's.
+func (p *ArgsAppender) next() {
+	a := p.args
+	var fresh []byte
+	if full := p.buf[:cap(p.buf)]; len(full) > 0 && p.block >= argsInMemory && p.block < argsMaxBlocks {
+		if mapped := a.spilled.move(full, p.block); mapped != nil {
+			a.lock(p)
+			a.blocks[p.block], fresh = mapped, full
+			a.unlock(p)
+		}
+	}
+	if fresh == nil {
+		fresh = make([]byte, argsBlock)
+	}
+	a.lock(p)
+	defer a.unlock(p)
+	if p.block = len(a.blocks); p.block < argsMaxBlocks {
+		a.blocks = append(a.blocks, fresh)
+	}
+	p.buf = fresh[:0]
+	if p.block == 0 {
+		p.buf = fresh[:argsAlign] // id 0 is taken
+	}
+}
+
+// lock guards the arena's tables. Who uses the shared appender has them already.
+func (a *Args) lock(p *ArgsAppender) {
+	if p != &a.shared {
+		a.mu.Lock()
+	}
+}
+
+func (a *Args) unlock(p *ArgsAppender) {
+	if p != &a.shared {
+		a.mu.Unlock()
+	}
+}
+
+func (a *Args) putLarge(id ArgsID, list []byte, p *ArgsAppender) {
+	a.lock(p)
+	defer a.unlock(p)
+	if a.large == nil {
+		a.large = map[ArgsID][]byte{}
+	}
+	a.large[id] = append([]byte(nil), list...)
+}
