@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // A Builder fills a [Trace]. Use one per output, from one goroutine.
@@ -167,10 +169,10 @@ func (b *Builder) orderSlices() {
 	for i := 1; i < len(at); i++ {
 		at[i] += at[i-1]
 	}
-	order := make([]SliceID, n)
+	by := make([]SliceID, n)
 	for i := 1; i < n; i++ {
 		track := b.t.Slices[i].Track
-		order[at[track]] = SliceID(i)
+		by[at[track]] = SliceID(i)
 		at[track]++
 	}
 	before := func(x, y SliceID) int {
@@ -178,30 +180,31 @@ func (b *Builder) orderSlices() {
 		return cmp.Or(cmp.Compare(p.Time, q.Time), cmp.Compare(q.Dur, p.Dur), cmp.Compare(x, y))
 	}
 	for from := uint32(1); from < uint32(n); {
-		to := at[b.t.Slices[order[from]].Track]
-		if group := order[from:to]; !slices.IsSortedFunc(group, before) {
+		to := at[b.t.Slices[by[from]].Track]
+		if group := by[from:to]; !slices.IsSortedFunc(group, before) {
 			slices.SortFunc(group, before)
 		}
 		from = to
 	}
-	if !slices.IsSorted(order) { // the identity is sorted
-		b.permute(order)
+	if !slices.IsSorted(by) { // the identity is sorted
+		b.permute(by)
 	}
 }
 
-// permute puts slice order[i] at place i.
-func (b *Builder) permute(order []SliceID) {
-	sorted := make([]Slice, len(order))
-	about := make([]SubjectID, len(order))
-	place := make([]SliceID, len(order))
-	for i, old := range order {
-		sorted[i], about[i], place[old] = b.t.Slices[old], b.t.About[old], SliceID(i)
+// permute puts slice by[i] at place i.
+func (b *Builder) permute(by []SliceID) {
+	if len(b.t.Flows) > 0 {
+		place := make([]SliceID, len(by))
+		for i, old := range by {
+			place[old] = SliceID(i)
+		}
+		for i := range b.t.Flows {
+			f := &b.t.Flows[i]
+			f.From, f.To = place[f.From], place[f.To]
+		}
 	}
-	b.t.Slices, b.t.About = sorted, about
-	for i := range b.t.Flows {
-		f := &b.t.Flows[i]
-		f.From, f.To = place[f.From], place[f.To]
-	}
+	order.Apply(b.t.Slices, by)
+	order.Apply(b.t.About, by)
 }
 
 // maxDepth is how deep slices may nest; Perfetto drops what is below 512.

@@ -1,0 +1,82 @@
+// Package order sorts large tables by time.
+package order
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A Key stands for a row of a table while it is sorted. Tag is carried along.
+type Key struct {
+	Time  uint64 // from any zero point
+	Index uint32
+	Tag   uint32
+}
+
+// digitBits is the width of a radix digit: its 2048 counters fit into the L1
+// cache together with the streams being read and written.
+const digitBits = 11
+
+// few is the number of keys up to which comparing is faster than counting.
+const few = 64
+
+// ByTime sorts keys by time, equal ones as they were: one pass of counting per
+// digit, lowest first. Digits in which all times agree are skipped. scratch has
+// room for as many; sorted is one of the two and other the other one.
+func ByTime(keys, scratch []Key) (sorted, other []Key) {
+	scratch = scratch[:len(keys)]
+	if len(keys) <= few || slices.IsSortedFunc(keys, byTime) {
+		slices.SortStableFunc(keys, byTime)
+		return keys, scratch
+	}
+	var differ uint64
+	for i := range keys {
+		differ |= keys[i].Time ^ keys[0].Time
+	}
+	for shift := 0; differ>>shift != 0; shift += digitBits {
+		if differ>>shift&(1<<digitBits-1) == 0 {
+			continue
+		}
+		var at [1 << digitBits]uint32
+		for i := range keys {
+			at[keys[i].Time>>shift&(1<<digitBits-1)]++
+		}
+		var sum uint32
+		for d, n := range at {
+			at[d] = sum
+			sum += n
+		}
+		for i := range keys {
+			d := keys[i].Time >> shift & (1<<digitBits - 1)
+			scratch[at[d]] = keys[i]
+			at[d]++
+		}
+		keys, scratch = scratch, keys
+	}
+	return keys, scratch
+}
+
+func byTime(a, b Key) int { return cmp.Compare(a.Time, b.Time) }
+
+// Apply puts row order[i] of table at place i, along the cycles of the
+// permutation: large tables need not be copied.
+func Apply[T any, I ~uint32](table []T, order []I) {
+	done := make([]uint64, len(order)/64+1)
+	for start := range order {
+		if done[start/64]>>(start%64)&1 != 0 {
+			continue
+		}
+		first := table[start]
+		at := start
+		for {
+			done[at/64] |= 1 << (at % 64)
+			from := int(order[at])
+			if from == start {
+				break
+			}
+			table[at] = table[from]
+			at = from
+		}
+		table[at] = first
+	}
+}

@@ -1,0 +1,56 @@
+package order
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestByTimeIsStable(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		n     int
+		first uint64
+		span  uint64
+	}{{0, 0, 1}, {1, 5, 1}, {50, 0, 8}, {5000, 1 << 62, 900}, {5000, 0, 1 << 63}, {5000, 7, 1 << 22}, {300, 3, 1}} {
+		keys := make([]Key, c.n)
+		for i := range keys {
+			keys[i] = Key{c.first + r.Uint64N(c.span), uint32(i), 0}
+		}
+		want := slices.Clone(keys)
+		slices.SortStableFunc(want, byTime)
+		if got, _ := ByTime(keys, make([]Key, c.n)); !slices.Equal(got, want) {
+			t.Errorf("%d keys within %d are not in order", c.n, c.span)
+		}
+	}
+}
+
+func TestApply(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{0, 1, 2, 63, 64, 65, 1000} {
+		table, order := make([]int, n), make([]uint32, n)
+		for i, p := range r.Perm(n) {
+			table[i], order[i] = 1000+i, uint32(p)
+		}
+		Apply(table, order)
+		for i := range table {
+			if table[i] != 1000+int(order[i]) {
+				t.Fatalf("%d rows: place %d holds %d, want %d", n, i, table[i], 1000+order[i])
+			}
+		}
+	}
+}
+
+func BenchmarkByTime(b *testing.B) {
+	const n = 1 << 19
+	r := rand.New(rand.NewPCG(5, 6))
+	from, keys, scratch := make([]Key, n), make([]Key, n), make([]Key, n)
+	for i := range from {
+		from[i] = Key{r.Uint64N(60e9), uint32(i), 0}
+	}
+	b.SetBytes(n)
+	for b.Loop() {
+		copy(keys, from)
+		ByTime(keys, scratch)
+	}
+}
