@@ -6,63 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
-
-// Stdin is the name that stands for standard input.
-const Stdin = "-"
-
-// Expand turns arguments into file names: globs that the shell did not expand,
-// directories (all files in them, not below), "-". The result is sorted and has
-// no repetitions, so that the order of arguments does not matter.
-func Expand(args []string) ([]string, error) {
-	var names []string
-	for _, arg := range args {
-		if arg == Stdin {
-			names = append(names, arg)
-			continue
-		}
-		info, err := os.Stat(arg)
-		switch {
-		case err == nil && info.IsDir():
-			entries, err := os.ReadDir(arg)
-			if err != nil {
-				return nil, err
-			}
-			before := len(names)
-			for _, e := range entries {
-				if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
-					names = append(names, filepath.Join(arg, e.Name()))
-				}
-			}
-			if len(names) == before {
-				return nil, fmt.Errorf("%s: the directory has no files", arg)
-			}
-		case err == nil:
-			names = append(names, arg)
-		case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?["):
-			matches, err := filepath.Glob(arg)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", arg, err)
-			}
-			if len(matches) == 0 {
-				return nil, fmt.Errorf("%s: no file matches", arg)
-			}
-			names = append(names, matches...)
-		default:
-			return nil, err
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
-}
 
 // A Stream is an opened input after decompression.
 type Stream struct {
