@@ -1,0 +1,139 @@
+package convert
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Stdin is the name that stands for standard input.
+const Stdin = "-"
+
+// An Input is a file to read.
+type Input struct {
+	Name  string
+	Label string // what the user says about it, from "label=path"
+	// Found says that a directory or a glob led to the file: that it is something
+	// else altogether is no mistake then.
+	Found bool
+}
+
+// Expand turns arguments into the names of files: globs that the shell did not
+// expand, directories (all files in them, not below), "-". The result is sorted
+// and has no repetitions, so that the order of arguments does not matter.
+func Expand(args []string) ([]string, error) {
+	var inputs []Input
+	for _, arg := range args {
+		found, err := expand(arg)
+		if err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, found...)
+	}
+	return Names(unique(inputs)), nil
+}
+
+// Inputs is like Expand for arguments that may have labels: "label=path". The
+// label holds for every file that the path leads to.
+func Inputs(args []string) ([]Input, error) {
+	var inputs []Input
+	for _, arg := range args {
+		label, path := splitLabel(arg)
+		found, err := expand(path)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			found[i].Label = label
+		}
+		inputs = append(inputs, found...)
+	}
+	return unique(inputs), nil
+}
+
+// Names returns the names of inputs.
+func Names(inputs []Input) []string {
+	var names []string
+	for _, in := range inputs {
+		names = append(names, in.Name)
+	}
+	return names
+}
+
+// unique sorts inputs. Of several that name one file, one that has a label and
+// was asked for by name is kept.
+func unique(inputs []Input) []Input {
+	slices.SortFunc(inputs, func(a, b Input) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(b.Label, a.Label), cmpBool(a.Found, b.Found))
+	})
+	return slices.CompactFunc(inputs, func(a, b Input) bool { return a.Name == b.Name })
+}
+
+func cmpBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// splitLabel splits "label=path". A file that has "=" in its name needs no label
+// to be read, and a label has no slash but the one between host and rank.
+func splitLabel(arg string) (label, path string) {
+	label, path, ok := strings.Cut(arg, "=")
+	if !ok || label == "" || strings.Count(label, "/") > 1 {
+		return "", arg
+	}
+	if _, err := os.Stat(arg); err == nil {
+		return "", arg
+	}
+	return label, path
+}
+
+// expand finds the files that one argument leads to.
+func expand(arg string) (inputs []Input, err error) {
+	if arg == Stdin {
+		return []Input{{Name: arg}}, nil
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		entries, err := os.ReadDir(arg)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+				inputs = append(inputs, Input{Name: filepath.Join(arg, e.Name()), Found: true})
+			}
+		}
+		if len(inputs) == 0 {
+			return nil, fmt.Errorf("%s: the directory has no files", arg)
+		}
+	case err == nil:
+		inputs = append(inputs, Input{Name: arg})
+	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?["):
+		matches, err := filepath.Glob(arg)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", arg, err)
+		}
+		for _, name := range matches {
+			if info, err := os.Stat(name); err == nil && !info.IsDir() {
+				inputs = append(inputs, Input{Name: name, Found: true})
+			}
+		}
+		if len(inputs) == 0 {
+			return nil, fmt.Errorf("%s: no file matches", arg)
+		}
+	default:
+		return nil, err
+	}
+	return inputs, nil
+}
