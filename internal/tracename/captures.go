@@ -1,0 +1,106 @@
+package tracename
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Same tells whether two files are of one rank: captures of it one after the
+// other, as SGLang's EXTEND and DECODE are, unless their times overlap, which
+// only the caller can see. Then they are of two deployments whose host is
+// unknown. A host or part that only one knows does not tell them apart; a rank
+// that both do not know is not the same, except in one process by its pid.
+func Same(a, b *Resolved) bool {
+	if a.NotRank || b.NotRank || a.Name.Role != b.Name.Role ||
+		a.HostKnown() && b.HostKnown() && !sameHost(a.Host, b.Host) {
+		return false
+	}
+	shared, differ := compare(a.Rank, b.Rank)
+	return !differ && (shared > 0 || a.Name.PID != 0 && a.Name.PID == b.Name.PID && a.HostKnown() && b.HostKnown())
+}
+
+// A Group is the files of one rank.
+type Group struct {
+	Rank  trace.Rank
+	Host  string
+	Role  string
+	Files []int // indexes, in the order of the names' times, then stages, parts, paths
+}
+
+// Captures groups the files of each rank. Files that are no rank's are in no
+// group; one whose rank is unknown, or that fits several groups, is in one of
+// its own. Groups are in the order of ranks, whatever the order of files.
+func Captures(files []Resolved) []Group {
+	order := make([]int, 0, len(files))
+	for i := range files {
+		if !files[i].NotRank {
+			order = append(order, i)
+		}
+	}
+	// What knows most goes first, so that a file which knows little meets all
+	// groups that it could be in.
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := &files[i], &files[j]
+		return cmp.Or(-compareBool(a.HostKnown(), b.HostKnown()), cmp.Compare(known(b.Rank), known(a.Rank)),
+			a.Rank.Compare(b.Rank), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Path, b.Path))
+	})
+	var groups []Group
+	var common []Resolved // what is known of each group
+	for _, i := range order {
+		g := home(common, &files[i])
+		if g < 0 {
+			groups, common = append(groups, Group{}), append(common, files[i])
+			g = len(groups) - 1
+		}
+		common[g].Rank, common[g].Host = fill(common[g].Rank, files[i].Rank), cmp.Or(common[g].Host, files[i].Host)
+		groups[g].Files = append(groups[g].Files, i)
+	}
+	for g := range groups {
+		groups[g].Rank, groups[g].Host, groups[g].Role = common[g].Rank, common[g].Host, common[g].Name.Role
+		slices.SortStableFunc(groups[g].Files, func(i, j int) int { return inTime(&files[i], &files[j]) })
+	}
+	slices.SortStableFunc(groups, func(a, b Group) int {
+		return cmp.Or(a.Rank.Compare(b.Rank), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Role, b.Role),
+			cmp.Compare(files[a.Files[0]].Path, files[b.Files[0]].Path))
+	})
+	return groups
+}
+
+// home returns the only group that f fits, else -1.
+func home(groups []Resolved, f *Resolved) int {
+	found := -1
+	for g := range groups {
+		if !Same(&groups[g], f) {
+			continue
+		}
+		if found >= 0 {
+			return -1
+		}
+		found = g
+	}
+	return found
+}
+
+// inTime orders the captures of one rank.
+func inTime(a, b *Resolved) int {
+	stage := func(n *Name) int {
+		if n.Stage == "DECODE" || n.Stage == "decode" {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(a.Name.Time, b.Name.Time), cmp.Compare(a.Name.Run, b.Name.Run),
+		cmp.Compare(stage(&a.Name), stage(&b.Name)), cmp.Compare(a.Name.Part, b.Name.Part), cmp.Compare(a.Path, b.Path))
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}

@@ -1,0 +1,188 @@
+package tracename
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A form is one way in which a producer names its files. The named groups of
+// re say what a part of the name is:
+//
+//	tp dp pp ep rank   numbers; one that is out of range fails the form
+//	ranks              several like -TP-0-DP-1
+//	host pid stage part time
+//	run                Run; a profile id at its end becomes Run and Time
+type form struct {
+	producer string
+	// ext is what the extension without compression must end with.
+	ext  string
+	what string // why a file of this form is no rank's trace
+	role string
+	re   *regexp.Regexp
+}
+
+const (
+	memorySnapshot = "memory snapshot"
+	graphCapture   = "trace of CUDA graph capture at start"
+
+	stamp   = `\d{13}|\d{16}|\d{19}` // ms, µs, ns
+	seconds = `\d{10}(?:\.\d{1,9})?` // time.time()
+
+	scheduler = `(?P<ranks>(?:TP|DP|PP|EP)-\d+(?:-(?:TP|DP|PP|EP)-\d+)*)` +
+		`(?:-(?P<stage>EXTEND|DECODE|prefill))?(?:\.part(?P<part>\d{1,5}))?`
+)
+
+func pattern(s string) *regexp.Regexp { return regexp.MustCompile(`(?is)^` + s + `$`) }
+
+// forms is searched from the top; the first row that matches is taken.
+var forms = []form{
+	// The sure forms: no other name looks like these.
+	// Every rank of the node records into one trace.rpd; TP 0 converts it.
+	{producer: "rpd", what: "RPD trace of all ranks of a node", re: pattern(`rpd-(?P<run>` + seconds + `)-TP-\d+`)},
+	// SGLang's scheduler, [prefix-]{profile_id}-TP-.., parts whose size is 1
+	// left out. ".part0" are windows of a stage that was interrupted.
+	{producer: "sglang", re: pattern(`(?P<run>(?:.*?[-_])??` + seconds + `)-` + scheduler)},
+	// vLLM >= 0.17, get_worker_rank_suffix; the prefix is profile_prefix.
+	{producer: "vllm",
+		re: pattern(`(?:(?P<run>.+?)_)??dp(?P<dp>\d+)_pp(?P<pp>\d+)(?:_pcp\d+)?_tp(?P<tp>\d+)(?:_dcp\d+)?_ep(?P<ep>\d+)(?:_rank(?P<rank>\d+))?(?:\.(?P<time>` + stamp + `))?`)},
+
+	// Files beside the ranks' traces. SGLang's profile_merger.py.
+	{producer: "sglang", what: "ranks merged into one file already", re: pattern(`merged(?:[-_.](?P<run>.+))?`)},
+	// SGLang's scheduler_profiler_mixin.py, activity MEM; the stage follows.
+	{producer: "sglang", ext: ".pickle", what: memorySnapshot,
+		re: pattern(`(?P<run>(?:.+?-)??` + seconds + `)-TP-(?P<tp>\d+)-memory(?:-(?P<stage>EXTEND|DECODE|prefill))?`)},
+	// SGLang's --enable-profile-cuda-graph: one file per rank, or one per batch size and rank.
+	{producer: "sglang", what: graphCapture, re: pattern(`cuda_graph_capture-(?P<run>.+)-TP-(?P<tp>\d+)`)},
+	{producer: "sglang", what: graphCapture, re: pattern(`(?:(?P<run>.+)_)?bs_\d+_rank(?P<rank>\d+)`)},
+	// vLLM writes the rank on the node, which is no rank of the deployment.
+	{producer: "vllm", what: graphCapture, re: pattern(`(?P<run>graph_capture)(?:_rank_?\d+(?:_\w+)?)?(?:\.(?P<time>` + stamp + `))?`)},
+	// vLLM's API server; CPU only.
+	{producer: "vllm", what: "vLLM's front end (async_llm)",
+		re: pattern(`(?P<host>[a-z0-9.-]+)_(?P<pid>\d{1,10})\.async_llm(?:\.(?P<time>` + stamp + `))?`)},
+	{producer: "vllm", what: "vLLM's front end (async_llm)", re: pattern(`(?:.*[^a-z0-9])?async_llm(?:[^a-z0-9].*?)??(?:\.(?P<time>` + stamp + `))?`)},
+
+	// SGLang's scheduler without its profile id: files that were renamed.
+	{producer: "sglang", re: pattern(`(?:(?P<run>.*?)[-_])??` + scheduler)},
+	// SGLang's encoder server (prefix "encoder" unless given).
+	{producer: "sglang", ext: ".trace.json", role: "encoder",
+		re: pattern(`.+-rank(?P<rank>\d+)-(?P<run>` + seconds + `)`)},
+	// SGLang's bench_one_batch, which names no rank.
+	{producer: "sglang", re: pattern(`(?P<run>.+_batch\d+_input\d+_output\d+)(?:_(?P<stage>prefill|decode))?`)},
+	// SGLang's diffusion server.
+	{producer: "sglang", ext: ".trace.json", re: pattern(`(?P<run>[^.]+(?:\.\d+)?)-rank-(?P<rank>\d+)`)},
+
+	// vLLM <= 0.16, {instance_id}-rank-{rank}.
+	{producer: "vllm", ext: ".pt.trace.json", re: pattern(`(?P<run>.+)-rank-(?P<rank>\d+)\.(?P<time>` + stamp + `)`)},
+
+	// Primus, as worker name of the tensorboard handler.
+	{producer: "primus", re: pattern(`(?P<run>primus-.+)-rank\[(?P<rank>\d+)\](?:\.(?P<time>` + stamp + `))?`)},
+	// torchtitan, in iteration_N/.
+	{producer: "torchtitan", re: pattern(`rank(?P<rank>\d+)_trace`)},
+	// HTA's samples; the date has no year and so gives no time.
+	{producer: "hta", re: pattern(`(?:sampled_)?rank[-_](?P<rank>\d+)\.[a-z]{3}_\d{2}_\d{2}_\d{2}_\d{2}(?:\.\d+)?`)},
+	// TensorRT-LLM since 2026-04; before, all ranks wrote to one file.
+	{producer: "trtllm", ext: ".json", re: pattern(`(?P<run>.+)-rank-(?P<rank>\d+)`)},
+
+	// torch.profiler's tensorboard_trace_handler: worker.{ms, since 2023 ns}.
+	// A worker is {host}_{pid} unless the user names it; "worker3" is common.
+	{producer: "tensorboard", ext: ".pt.trace.json", re: pattern(`worker[-_]?(?P<rank>\d+)\.(?P<time>` + stamp + `)`)},
+	{producer: "tensorboard", ext: ".pt.trace.json",
+		re: pattern(`(?P<host>[a-z0-9.-]+)_(?P<pid>\d{1,10})(?:_epoch\d+)?\.(?P<time>` + stamp + `)`)},
+	// Kineto on demand, without a name given.
+	{producer: "kineto", re: pattern(`libkineto_activities_(?P<pid>\d{1,10})`)},
+}
+
+// match reads a name that has the form; stem and ext are those of [split].
+func (f *form) match(stem, ext string) (Name, bool) {
+	if !strings.HasSuffix(ext, f.ext) || f.producer == "trtllm" && ext != f.ext {
+		return Name{}, false
+	}
+	m := f.re.FindStringSubmatch(stem)
+	if m == nil {
+		return Name{}, false
+	}
+	n := Name{Rank: trace.NoRank, Producer: f.producer, Role: f.role, NotRank: f.what != "", What: f.what}
+	for i, group := range f.re.SubexpNames() {
+		if group != "" && m[i] != "" && !n.set(group, m[i]) {
+			return Name{}, false
+		}
+	}
+	if word := lastWord(n.Run); n.Rank.Global >= 0 && n.Rank.TP < 0 && (otherRank[word] || isPart(word)) {
+		return Name{}, false // "lora-rank-16" is no process, "tp-rank-3" no global rank
+	}
+	return n, true
+}
+
+// set takes the text of a form's group; false means that it cannot be one.
+func (n *Name) set(group, text string) bool {
+	switch group {
+	case "tp", "dp", "pp", "ep", "rank":
+		return setRank(&n.Rank, group, text)
+	case "ranks":
+		words := strings.Split(text, "-")
+		for i := 0; i+1 < len(words); i += 2 {
+			if !setRank(&n.Rank, strings.ToLower(words[i]), words[i+1]) {
+				return false
+			}
+		}
+	case "host":
+		n.Host = text
+		return !notHost[lastWord(text)]
+	case "pid":
+		n.PID, _ = strconv.ParseInt(text, 10, 64)
+	case "stage":
+		n.Stage = stage(text)
+	case "part":
+		k, _ := strconv.Atoi(text)
+		n.Part = k + 1
+	case "time":
+		n.Time = parseTime(text)
+	case "run":
+		n.Run = text
+		if m := profileID.FindStringSubmatch(text); m != nil && parseTime(m[1]) != 0 {
+			n.Run, n.Time = m[1], parseTime(m[1])
+		}
+	}
+	return true
+}
+
+var profileID = regexp.MustCompile(`(?:^|[-_.])(` + seconds + `)$`)
+
+// notHost are words that a number follows in names of workers; what stands
+// before the number is then no host, and the number no pid.
+var notHost = map[string]bool{"rank": true, "worker": true, "tp": true, "pp": true, "dp": true, "ep": true,
+	"epoch": true, "step": true, "iter": true, "iteration": true, "gpu": true, "device": true, "node": true,
+	"trace": true, "profile": true, "run": true}
+
+// stage spells a stage as its producer does, whatever case it came in.
+func stage(text string) string {
+	switch {
+	case strings.EqualFold(text, "extend"):
+		return "EXTEND"
+	case strings.EqualFold(text, "prefill"):
+		return "prefill"
+	case text == "decode":
+		return "decode"
+	}
+	return "DECODE"
+}
+
+// parseTime reads Unix seconds (with a fraction), ms, µs or ns, told apart by
+// the number of digits, as ns. 0 is none, or one outside 2001 to 2096.
+func parseTime(s string) int64 {
+	whole, frac, _ := strings.Cut(s, ".")
+	if len(whole) == 10 {
+		whole += (frac + "000000000")[:9]
+	}
+	for len(whole) < 19 {
+		whole += "000"
+	}
+	ns, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || ns < 1e18 || ns >= 4e18 {
+		return 0
+	}
+	return ns
+}

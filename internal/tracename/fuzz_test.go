@@ -1,0 +1,93 @@
+package tracename
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// FuzzParse: no panic, no impossible rank, and neither directories nor
+// compression change what a name says.
+func FuzzParse(f *testing.F) {
+	for _, c := range names {
+		f.Add(c.path)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		n := Parse(path)
+		for _, k := range fields(&n.Rank) {
+			if k < -1 {
+				t.Fatalf("%q: %+v", path, n)
+			}
+		}
+		if n.Time < 0 || n.PID < 0 || n.NotRank != (n.What != "") {
+			t.Fatalf("%q: %+v", path, n)
+		}
+		if got := Parse("runs-TP-8/rank5/" + path); got != n {
+			t.Errorf("%q: a directory changes %+v to %+v", path, n, got)
+		}
+		if got := Parse(path + ".gz"); got != n && path != "" && !strings.HasSuffix(path, "/") && !strings.HasSuffix(path, `\`) {
+			t.Errorf("%q: .gz changes %+v to %+v", path, n, got)
+		}
+		Resolve([]Input{{Path: path, Label: path, Processes: []string{path}, HeaderRank: 1, WorldSize: 4}})
+		SplitLabel(path, nil)
+	})
+}
+
+// FuzzRoundTrip: what SGLang and vLLM make of a rank and any prefix is read
+// back.
+func FuzzRoundTrip(f *testing.F) {
+	f.Add("", uint16(0), uint16(0), uint16(0), uint16(0), uint64(0), byte(0))
+	f.Add("STEP-3", uint16(3), uint16(1), uint16(2), uint16(4), uint64(624394805400), byte(255))
+	f.Add("merged-TP-1", uint16(7), uint16(0), uint16(2), uint16(0), uint64(1e17), byte(0x15))
+	f.Add("dp0_pp0_tp0_dcp0_ep0_rank0", uint16(7), uint16(0), uint16(2), uint16(0), uint64(1), byte(0))
+	f.Add("CP", uint16(7), uint16(0), uint16(31), uint16(0), uint64(1e17), byte(0))
+	f.Add("async_llm-TP-8-cuda_graph_capture", uint16(7), uint16(0), uint16(2), uint16(0), uint64(1), byte(7))
+	f.Fuzz(func(t *testing.T, prefix string, a, b, c, d uint16, ns uint64, bits byte) {
+		if strings.ContainsAny(prefix, `/\`) || prefix == "rpd" {
+			return
+		}
+		r := rk(int16(a>>1), int16(b>>1), int16(c>>1), int16(d>>1), int32(a)+int32(b))
+		sgl, part := sglangName(prefix, r, 1e18+int64(ns%2e18), bits)
+		if got := Parse(sgl); got != part {
+			t.Errorf("%s\n got %+v\nwant %+v", sgl, got, part)
+		}
+		time := 1e18 + int64(ns%2e18)
+		name := fmt.Sprintf("dp%d_pp%d_tp%d_dcp0_ep%d_rank%d.%d.pt.trace.json.gz", r.DP, r.PP, r.TP, r.EP, r.Global, time)
+		want := Name{Rank: r, Run: prefix, Time: time, Producer: "vllm"}
+		if prefix != "" {
+			name = prefix + "_" + name
+		}
+		if got := Parse(name); got.Rank != want.Rank || got.Time != want.Time || got.Producer != "vllm" || got.NotRank {
+			t.Errorf("%s\n got %+v\nwant %+v", name, got, want)
+		}
+	})
+}
+
+// sglangName names a file as SGLang's scheduler does.
+func sglangName(prefix string, r trace.Rank, ns int64, bits byte) (string, Name) {
+	id := fmt.Sprintf("%d.%07d", ns/1e9, ns%1e9/100)
+	n := Name{Rank: tp(r.TP), Run: id, Time: ns / 100 * 100, Producer: "sglang"}
+	s := fmt.Sprintf("%s-TP-%d", id, r.TP)
+	if prefix != "" {
+		s = prefix + "-" + s
+	}
+	if bits&1 != 0 {
+		n.Rank.DP = r.DP
+		s += fmt.Sprintf("-DP-%d", r.DP)
+	}
+	if bits&2 != 0 {
+		n.Rank.PP = r.PP
+		s += fmt.Sprintf("-PP-%d", r.PP)
+	}
+	if bits&4 != 0 {
+		n.Rank.EP = r.EP
+		s += fmt.Sprintf("-EP-%d", r.EP)
+	}
+	n.Stage = [...]string{"", "EXTEND", "DECODE", "prefill", "decode"}[bits>>3%5]
+	if n.Stage != "" {
+		s += "-" + n.Stage
+	}
+	return s + ".trace.json.gz", n
+}

@@ -1,0 +1,104 @@
+// Package tracename tells which rank and which host a profiler trace belongs
+// to. It reads names only and opens nothing; what it takes from inside a file
+// (rank, host, process names) the caller hands over.
+//
+//  1. [Parse] reads one file name. Every producer names its files in its own
+//     way; the ways are rows of a table in forms.go. What matches no row is
+//     searched for words like "rank3" (words.go).
+//  2. [ParseLabel] reads the label of "label=path", [ParseProcess] the title
+//     that a serving process gives itself.
+//  3. [Resolve] weighs them against each other and against the file's header,
+//     for all files of a merge, and reports what does not fit.
+//  4. [Captures] groups the files of one rank.
+//
+// Matching is anchored: a rank word starts the name or follows a separator, so
+// that "STEP-3" is not EP 3. Directories never count: "runs-TP-8/" is a
+// configuration, not a rank. In doubt the rank stays unknown: a missing rank
+// can be asked for, a wrong one misleads.
+package tracename
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Name is what the name of a file says. The zero Name is not the unknown
+// one: an unknown Rank is [trace.NoRank].
+type Name struct {
+	// Rank has the parts that the name tells. Global is the number after the
+	// word "rank"; producers count it within one torch.distributed world, so
+	// that several replicas have the same.
+	Rank trace.Rank
+	Host string
+	// Run is equal in all files of one capture: SGLang's profile id, else what
+	// stands before the rank. "" where the name has neither.
+	Run   string
+	Stage string // "EXTEND", "DECODE", "prefill", "decode" as the producer writes it, or ""
+	Time  int64  // Unix ns of the name's time stamp; 0 is unknown
+	PID   int64  // of names that have one; 0 is unknown
+	// Part counts the windows of an interrupted capture from 1 (SGLang's
+	// ".part0"); 0 is a whole one.
+	Part     int
+	Role     string // "encoder" for SGLang's encoder server, whose ranks are its own
+	Producer string // "sglang", "vllm", ...; "" when only words were recognised
+	// NotRank is set on files that do not belong into a merge of ranks, with
+	// the reason in What. Rank is known nevertheless where the file is about
+	// one rank, as a memory snapshot is.
+	NotRank bool
+	What    string
+}
+
+// Parse tells what the name of the file at path says.
+func Parse(path string) Name {
+	stem, ext := split(path)
+	for i := range forms {
+		if n, ok := forms[i].match(stem, ext); ok {
+			return n
+		}
+	}
+	n := Name{Rank: rankWords(stem), Time: lastTime(stem)}
+	if strings.HasSuffix(ext, ".pickle") || strings.HasSuffix(ext, ".pkl") {
+		n.NotRank, n.What = true, memorySnapshot
+	}
+	return n
+}
+
+var (
+	compressed = [...]string{".gz", ".gzip", ".zst", ".zstd", ".lz4", ".xz", ".bz2", ".br"}
+	extensions = [...]string{".json", ".jsonl", ".trace", ".pt", ".pickle", ".pkl", ".tmp", ".txt", ".pftrace", ".pb"}
+	// copied is what browsers and file managers add to a second download.
+	copied = regexp.MustCompile(` ?\(\d{1,4}\)$`)
+)
+
+// split cuts directories and extensions off path. ext is in lower case and has
+// no compression: ".pt.trace.json".
+func split(path string) (stem, ext string) {
+	stem = path[strings.LastIndexAny(path, `/\`)+1:]
+	for {
+		if m := copied.FindStringIndex(stem); m != nil && m[0] > 0 {
+			stem = stem[:m[0]]
+			continue
+		}
+		if rest, _, ok := cutExt(stem, compressed[:]); ok {
+			stem = rest
+			continue
+		}
+		rest, e, ok := cutExt(stem, extensions[:])
+		if !ok {
+			return stem, ext
+		}
+		stem, ext = rest, e+ext
+	}
+}
+
+// cutExt cuts the one of exts that s ends with, in any case.
+func cutExt(s string, exts []string) (rest, ext string, ok bool) {
+	for _, e := range exts {
+		if len(s) > len(e) && strings.EqualFold(s[len(s)-len(e):], e) {
+			return s[:len(s)-len(e)], e, true
+		}
+	}
+	return s, "", false
+}

@@ -1,0 +1,219 @@
+package tracename
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// An Input is one file of a merge, with what the caller knows of it.
+type Input struct {
+	Path  string
+	Label string // as the user gave it; "" is none. See [ParseLabel].
+	// HeaderRank and WorldSize are distributedInfo's rank and world_size. They
+	// come together: HeaderRank counts only with a WorldSize above it.
+	HeaderRank int32
+	WorldSize  int32
+	HeaderHost string   // host_name
+	Processes  []string // names of the file's processes
+}
+
+// Resolved is what is known of one file.
+type Resolved struct {
+	Path string
+	// Rank has the parts and Global where each is known. Global is the rank in
+	// the file's own torch.distributed world: replicas have the same.
+	Rank     trace.Rank
+	Host     string // "" is unknown
+	From     string // best source of Rank: "label", "header", "process", "name", "" for none
+	HostFrom string // of Host: "label", "header", "name", ""
+	// NotRank says that the file is not a trace of a rank; Name.What says what
+	// it is. A label with a rank overrules.
+	NotRank bool
+	Name    Name
+}
+
+// HostKnown tells whether the host is known.
+func (r *Resolved) HostKnown() bool { return r.Host != "" }
+
+// A Conflict is something about the files of a merge that the user should
+// know. Messages say what was done about it.
+type Conflict struct {
+	Path string
+	Kind string // "label", "rank", "host", "duplicate", "unknown"
+	Msg  string
+}
+
+// Resolve decides rank and host of the files of a merge. Sources, best first:
+// the user's label, the file's header, the names of its processes, its name.
+// They complement each other, a header knowing the global rank and a name TP,
+// DP, PP, EP; where two contradict, the better is taken and the other dropped.
+// The result is in the order of in; conflicts of one file come first, then
+// those between files.
+func Resolve(in []Input) ([]Resolved, []Conflict) {
+	out := make([]Resolved, len(in))
+	var all []Conflict
+	ranks := 0
+	for i := range in {
+		r := resolver{in: &in[i]}
+		r.resolve()
+		out[i] = r.Resolved
+		all = append(all, r.conflicts...)
+		if !r.NotRank {
+			ranks++
+		}
+	}
+	for i := range out {
+		if r := &out[i]; ranks > 1 && !r.NotRank && r.Rank == trace.NoRank {
+			all = append(all, Conflict{r.Path, "unknown", "its rank is unknown; name it with a label: TP0=" + r.Path})
+		}
+	}
+	return out, append(all, duplicates(out)...)
+}
+
+// resolver decides one file.
+type resolver struct {
+	Resolved
+	in        *Input
+	conflicts []Conflict
+}
+
+func (r *resolver) conflict(kind, format string, args ...any) {
+	r.conflicts = append(r.conflicts, Conflict{r.Path, kind, fmt.Sprintf(format, args...)})
+}
+
+func (r *resolver) resolve() {
+	r.Path, r.Name = r.in.Path, Parse(r.in.Path)
+	r.Rank, r.NotRank = r.Name.Rank, r.Name.NotRank
+	if r.Rank != trace.NoRank {
+		r.From = "name"
+	}
+	// A file of several ranks has one rank's header and everybody's processes.
+	if !r.NotRank || r.Rank != trace.NoRank {
+		r.processes()
+		r.header()
+	}
+	host, rank := "", trace.NoRank
+	if r.in.Label != "" {
+		var err error
+		if host, rank, err = ParseLabel(r.in.Label); err != nil {
+			r.conflict("label", "%v; it is ignored", err)
+		}
+	}
+	r.host(host)
+	if rank != trace.NoRank {
+		r.label(rank)
+	}
+}
+
+// processes takes the rank that the process names agree on.
+func (r *resolver) processes() {
+	proc := trace.NoRank
+	for _, name := range r.in.Processes {
+		p := ParseProcess(name)
+		if _, differ := compare(proc, p); differ {
+			r.conflict("rank", "its processes are of several ranks, %s and %s: their names are ignored", proc, p)
+			return
+		}
+		proc = fill(proc, p)
+	}
+	if proc == trace.NoRank {
+		return
+	}
+	if _, differ := compare(proc, r.Rank); differ {
+		r.conflict("rank", "its name says %s, its process %s: the process is right", text(r.Rank), proc)
+		r.Rank = trace.NoRank
+	}
+	r.Rank, r.From = fill(proc, r.Rank), "process"
+}
+
+// header takes the global rank of the file's header.
+func (r *resolver) header() {
+	global, size := r.in.HeaderRank, r.in.WorldSize
+	if size <= 0 || global < 0 {
+		return
+	}
+	if global >= size {
+		r.conflict("rank", "its header says rank %d of %d: it is ignored", global, size)
+		return
+	}
+	if !inWorld(r.Rank, global, size, r.Name.Producer == "vllm") {
+		r.conflict("rank", "its %s says %s, its header rank %d of %d: the header is right", r.From, text(r.Rank), global, size)
+		r.Rank = trace.NoRank
+	}
+	if size > 1 || r.Rank.Global < 0 {
+		r.Rank.Global, r.From = global, "header"
+	}
+}
+
+// label takes the rank that the user gave.
+func (r *resolver) label(rank trace.Rank) {
+	_, differ := compare(rank, r.Rank)
+	if rank.Global >= 0 && r.Rank.Global < 0 {
+		differ = !inWorld(r.Rank, rank.Global, r.in.WorldSize, true)
+	}
+	if differ {
+		r.conflict("rank", "the label says %s, the file's %s %s: the label is taken", text(rank), r.From, text(r.Rank))
+		r.Rank = trace.NoRank
+	}
+	r.Rank, r.From, r.NotRank = fill(rank, r.Rank), "label", false
+}
+
+// host takes the host of the label, the header or the name.
+func (r *resolver) host(label string) {
+	for _, s := range [...]struct{ host, from string }{
+		{label, "label"}, {r.in.HeaderHost, "header"}, {r.Name.Host, "name"},
+	} {
+		switch {
+		case s.host == "":
+		case r.Host == "":
+			r.Host, r.HostFrom = s.host, s.from
+		case r.HostFrom == "header" && !sameHost(r.Host, s.host):
+			r.conflict("host", "its name says host %s, its header %s: the header is right", s.host, r.Host)
+		}
+	}
+}
+
+// sameHost compares hosts of which one may have its domain and one not.
+func sameHost(a, b string) bool {
+	x, domainA, _ := strings.Cut(a, ".")
+	y, domainB, _ := strings.Cut(b, ".")
+	return strings.EqualFold(x, y) && (domainA == "" || domainB == "" || strings.EqualFold(domainA, domainB))
+}
+
+// duplicates finds captures that are there twice, as a file and its compressed
+// copy are.
+func duplicates(all []Resolved) (found []Conflict) {
+	order := make([]int, len(all))
+	places := make([]string, len(all)) // paths without extensions
+	for i := range all {
+		path := all[i].Path
+		stem, _ := split(path)
+		order[i], places[i] = i, path[:strings.LastIndexAny(path, `/\`)+1]+stem
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all[a].Path, all[b].Path) })
+	type key struct {
+		place, run, stage string
+		time              int64
+		part              int
+	}
+	seen := map[key][]int{}
+	for _, i := range order {
+		n := &all[i].Name
+		k := key{run: n.Run, stage: n.Stage, time: n.Time, part: n.Part}
+		if n.Time == 0 { // the name alone is no reason: iteration_1/rank0, iteration_2/rank0
+			k.place = places[i]
+		}
+		for _, j := range seen[k] {
+			if places[i] == places[j] || Same(&all[i], &all[j]) {
+				found = append(found, Conflict{all[i].Path, "duplicate", "it looks like the same capture as " + all[j].Path})
+				break
+			}
+		}
+		seen[k] = append(seen[k], i)
+	}
+	return found
+}
