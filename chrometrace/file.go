@@ -30,7 +30,9 @@ type File struct {
 	Steps       []Step
 
 	// First and Last are the bounds of all events, those that a Filter left out
-	// included; Total is how many there were.
+	// included; Total is how many there were: every record of the file that has a
+	// time, so that a begin and its end are two, but not names of threads and the
+	// like.
 	First, Last trace.Time
 	Total       int
 }
@@ -48,8 +50,12 @@ const (
 
 // Meta is what a file says about itself outside of its events.
 type Meta struct {
-	Origin    Origin
-	Rank      int32 // distributedInfo.rank; -1 is unknown
+	Origin Origin
+	// Base is what was added to the times of the file, in ns: its
+	// baseTimeNanoseconds; 0 is none or unknown. A second pass gives it to
+	// [Options].
+	Base      int64
+	Rank      int32 // distributedInfo.rank; -1 is unknown, or there are several Parts
 	WorldSize int32 // distributedInfo.world_size; -1 is unknown
 	Host      string
 	Backend   string  // "nccl", "gloo", ...; "" is unknown
@@ -93,8 +99,10 @@ type Row struct {
 	// numbers. On a RowStream they are device and stream.
 	PID, TID         int64
 	PIDText, TIDText string
-	Process, Name    string // from process_name and thread_name; "" is unknown
-	Labels           string // from process_labels: "CPU", "GPU 3"
+	// Process and Name are from process_name and thread_name; "" is unknown. A
+	// counter has a name of its own, and a RowAsync that of its first event.
+	Process, Name string
+	Labels        string // from process_labels: "CPU", "GPU 3"
 	// ProcessSort and Sort are process_sort_index and thread_sort_index; 0 if
 	// there is none.
 	ProcessSort, Sort int64
@@ -176,8 +184,8 @@ type Arrow struct {
 type ArgsMode uint8
 
 const (
-	ArgsAll  ArgsMode = iota
-	ArgsMin           // those that tell events of one name apart
+	ArgsAll ArgsMode = iota
+	ArgsMin          // those that tell events of one name apart
 	ArgsNone
 )
 

@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 
+	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/otlpjson"
 )
 
@@ -11,18 +12,21 @@ type Format struct {
 	Name string
 	// Sniff tells whether the decompressed head of a file is of this format.
 	Sniff func(head []byte) bool
-	// Readable is false for formats that are only recognised, to say so.
-	Readable bool
+	// ReadBy is the command that reads it, where not every command does; "" is
+	// none yet.
+	ReadBy string
 }
 
+// The formats that inputs can have.
+var (
+	FormatSQLite = &Format{Name: "SQLite (Nsight Systems export)",
+		Sniff: func(head []byte) bool { return bytes.HasPrefix(head, []byte("SQLite format 3\x00")) }}
+	FormatOTLP   = &Format{Name: "OTLP", Sniff: otlpjson.Sniff}
+	FormatChrome = &Format{Name: "Chrome JSON (PyTorch profiler)", Sniff: chrometrace.Sniff, ReadBy: "sgtrace merge"}
+)
+
 // Formats lists the formats in the order in which they are tried.
-var Formats = []Format{
-	{Name: "SQLite (Nsight Systems export)", Sniff: func(head []byte) bool { return bytes.HasPrefix(head, []byte("SQLite format 3\x00")) }},
-	{Name: "OTLP", Sniff: otlpjson.Sniff, Readable: true},
-	{Name: "Chrome JSON (PyTorch profiler)", Sniff: func(head []byte) bool {
-		return bytes.Contains(head, []byte(`"traceEvents"`)) || bytes.Contains(head, []byte(`"ph"`))
-	}},
-}
+var Formats = []*Format{FormatSQLite, FormatOTLP, FormatChrome}
 
 // sniffBytes is how much of a file Sniff gets to see. A message's own first key
 // is within the first bytes unless the head of the file is missing.
@@ -30,9 +34,9 @@ const sniffBytes = 64 << 10
 
 // sniff returns the format of head, or nil.
 func sniff(head []byte) *Format {
-	for i := range Formats {
-		if Formats[i].Sniff(head) {
-			return &Formats[i]
+	for _, f := range Formats {
+		if f.Sniff(head) {
+			return f
 		}
 	}
 	return nil

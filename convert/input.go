@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/tracename"
 )
 
 // Stdin is the name that stands for standard input.
@@ -43,7 +45,7 @@ func Expand(args []string) ([]string, error) {
 func Inputs(args []string) ([]Input, error) {
 	var inputs []Input
 	for _, arg := range args {
-		label, path := splitLabel(arg)
+		label, path := tracename.SplitLabel(arg, exists)
 		found, err := expand(path)
 		if err != nil {
 			return nil, err
@@ -54,6 +56,11 @@ func Inputs(args []string) ([]Input, error) {
 		inputs = append(inputs, found...)
 	}
 	return unique(inputs), nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // Names returns the names of inputs.
@@ -82,19 +89,6 @@ func cmpBool(a, b bool) int {
 		return -1
 	}
 	return 1
-}
-
-// splitLabel splits "label=path". A file that has "=" in its name needs no label
-// to be read, and a label has no slash but the one between host and rank.
-func splitLabel(arg string) (label, path string) {
-	label, path, ok := strings.Cut(arg, "=")
-	if !ok || label == "" || strings.Count(label, "/") > 1 {
-		return "", arg
-	}
-	if _, err := os.Stat(arg); err == nil {
-		return "", arg
-	}
-	return label, path
 }
 
 // expand finds the files that one argument leads to.

@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -56,35 +57,38 @@ type layoutNames struct {
 }
 
 // Layout draws set and returns the finished trace. Lanes, names and order
-// depend on the spans alone, not on how they were read. The two views are drawn
-// side by side on two cores.
+// depend on the spans alone, not on how they were read.
 func Layout(set *request.Set, view View) *trace.Trace {
-	span := leaveOutStrays(set)
 	b := trace.NewBuilder(set.Dump.Syms, set.Dump.Args, set.Dump.Diags)
 	l := newLayout(set, b)
-	l.extent = span
-	if view == ViewRequest {
-		l.reportForeign()
-	}
-	l.describe(b)
-	room := l.room()
-	switch view {
-	case ViewThread:
+	l.addClocks(b)
+	describe(b, set, nil)
+	return l.drawViews(b, view, trace.Room{}, func(*drawing) {})
+}
+
+// drawViews draws the views and, into the given room, what more draws besides;
+// it gets the thread view, or the request view if that is the only one. Two
+// views are drawn side by side on two cores.
+func (l *layout) drawViews(b *trace.Builder, view View, room trace.Room, more func(d *drawing)) *trace.Trace {
+	own := l.room()
+	room = trace.Room{Slices: own.Slices + room.Slices, Instants: own.Instants + room.Instants, Flows: own.Flows + room.Flows}
+	if view != ViewBoth {
 		b.Grow(room.Slices, room.Instants, room.Flows)
-		l.drawThreads(b)
-		return b.Finish()
-	case ViewRequest:
-		b.Grow(room.Slices, room.Instants, room.Flows)
-		l.drawRequests(b)
+		draw := l.drawThreads
+		if view == ViewRequest {
+			l.reportForeign()
+			draw = l.drawRequests
+		}
+		more(draw(b))
 		return b.Finish()
 	}
-	fork := b.Fork(room, room)
+	fork := b.Fork(room, own)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		l.drawRequests(fork.Builder)
 		fork.Finish()
 	})
-	l.drawThreads(b)
+	more(l.drawThreads(b))
 	b.Finish()
 	wg.Wait()
 	return fork.Join()
@@ -109,7 +113,7 @@ func (l *layout) reportForeign() {
 // newLayout collects what the views share. From then on the arguments of spans
 // are not read any more, since the views add to them.
 func newLayout(set *request.Set, b *trace.Builder) *layout {
-	l := &layout{set: set, parts: make([]trace.Sym, len(set.Parts))}
+	l := &layout{set: set, extent: leaveOutStrays(set), parts: make([]trace.Sym, len(set.Parts))}
 	for kind, cat := range map[request.SpanKind]string{
 		request.Generic: "service", request.Root: "request", request.Envelope: "request",
 		request.ThreadSpan: "thread", request.Gateway: "gateway", request.Stage: request.OtherPhase.String(),
@@ -128,7 +132,6 @@ func newLayout(set *request.Set, b *trace.Builder) *layout {
 	for p := range l.parts {
 		l.parts[p] = b.Intern(l.partName(p))
 	}
-	l.addClocks(b)
 	l.findEdges(b)
 	l.collectCounters(b)
 	l.addSubjects(b)
@@ -160,14 +163,21 @@ func (l *layout) room() trace.Room {
 }
 
 // describe notes what the trace was made from.
-func (l *layout) describe(b *trace.Builder) {
-	var files []string
-	for _, f := range l.set.Dump.Files {
-		files = append(files, f.Name)
+func describe(b *trace.Builder, set *request.Set, files []*torchFile) {
+	var names []string
+	if set != nil {
+		for _, f := range set.Dump.Files {
+			names = append(names, f.Name)
+		}
 	}
-	b.Attribute("sgtrace.inputs", strings.Join(files, ", "))
-	b.Attribute("sgtrace.requests", fmt.Sprint(len(l.set.Requests)))
-	b.Attribute("sgtrace.spans", fmt.Sprint(l.set.Dump.Len()))
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
+	b.Attribute("sgtrace.inputs", strings.Join(names, ", "))
+	if set != nil {
+		b.Attribute("sgtrace.requests", strconv.Itoa(len(set.Requests)))
+		b.Attribute("sgtrace.spans", strconv.Itoa(set.Dump.Len()))
+	}
 }
 
 // addSubjects makes every part of a request the subject of its slices. All parts

@@ -29,12 +29,7 @@ func Load(names []string, stdin io.Reader, meter Meter, diags *trace.Diags) (*re
 			diags.Add(trace.Diag{Severity: trace.Error, Code: "input-unusable", Pos: trace.Pos{File: name, Offset: -1}, Msg: err.Error()})
 		}
 	}
-	for _, f := range d.Files {
-		if f.Other > 0 {
-			diags.Add(trace.Diag{Severity: trace.Info, Code: "otlp-other-signals", Pos: trace.Pos{File: f.Name, Offset: -1}, Count: f.Other,
-				Msg: "messages with logs, metrics or profiles were skipped"})
-		}
-	}
+	d.ReportOther()
 	if d.Len() == 0 {
 		return nil, ErrNoSpans
 	}
@@ -47,13 +42,30 @@ func read(d *otlpjson.Dump, name string, stdin io.Reader, meter Meter) error {
 		return err
 	}
 	defer s.Close()
-	switch {
-	case s.Empty:
-		return fmt.Errorf("the file is empty")
-	case s.Format == nil:
-		return fmt.Errorf("not a format that sgtrace knows; 'sgtrace help inspect' lists them")
-	case !s.Format.Readable:
-		return fmt.Errorf("looks like %s, which this version cannot read yet", s.Format.Name)
+	if err := s.unusable(); err != nil {
+		return err
+	}
+	if s.Format != FormatOTLP {
+		if s.Format.ReadBy == "" {
+			return fmt.Errorf("looks like %s, which this version cannot read yet", s.Format.Name)
+		}
+		return fmt.Errorf("looks like %s, which '%s' reads", s.Format.Name, s.Format.ReadBy)
 	}
 	return d.Read(s.Name, s)
+}
+
+var (
+	errEmpty         = errors.New("the file is empty")
+	errUnknownFormat = errors.New("not a format that sgtrace knows; 'sgtrace help inspect' lists them")
+)
+
+// unusable tells why nothing can read s, if that is so.
+func (s *Stream) unusable() error {
+	switch {
+	case s.Empty:
+		return errEmpty
+	case s.Format == nil:
+		return errUnknownFormat
+	}
+	return nil
 }

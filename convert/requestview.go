@@ -13,7 +13,7 @@ import (
 
 // drawRequests draws the request view: request > thread > stages. The track of
 // a request itself holds its outermost span.
-func (l *layout) drawRequests(b *trace.Builder) {
+func (l *layout) drawRequests(b *trace.Builder) *drawing {
 	outermost := make([]int, len(l.set.Requests))
 	isOutermost := make(map[int]bool, len(l.set.Requests))
 	for r := range l.set.Requests {
@@ -49,6 +49,7 @@ func (l *layout) drawRequests(b *trace.Builder) {
 		}
 	})
 	d.link()
+	return d
 }
 
 // drawProc draws the units of one proc under the track of their request.

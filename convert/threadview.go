@@ -10,7 +10,7 @@ import (
 )
 
 // drawThreads draws the thread view: host > process > lanes and counters.
-func (l *layout) drawThreads(b *trace.Builder) {
+func (l *layout) drawThreads(b *trace.Builder) *drawing {
 	units, isTop := l.findUnits(func(int) bool { return false })
 	d := l.newDrawing(b, isTop)
 	// A thread span says which request it serves, since its row already says
@@ -30,6 +30,7 @@ func (l *layout) drawThreads(b *trace.Builder) {
 		d.drawCounters(&l.counters[p], track)
 	})
 	d.link()
+	return d
 }
 
 // counterOrder leaves room for the counters above the lanes of a process.

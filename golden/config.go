@@ -88,6 +88,19 @@ type Config struct {
 	// ahead of the gateway's. Without a gateway the prefill host's clock is the
 	// true one and PrefillSkew is not read.
 	PrefillSkew, DecodeSkew time.Duration
+	// PrefillDrift and DecodeDrift say how much these clocks gain on true time, in
+	// ppm (µs per second). Their skew is the one above when the first request
+	// arrives. PrefillDrift is not read where PrefillSkew is not.
+	PrefillDrift, DecodeDrift float64
+
+	// RanksPerHost is how many schedulers of an instance share a host; the
+	// instance has as many hosts as that takes, in the order DP, PP, TP. Zero
+	// puts all of them on one.
+	RanksPerHost int
+	// HostSkew is how far the clock of each further host of an instance is ahead
+	// of the host before it, and HostDrift how much more it gains, in ppm.
+	HostSkew  time.Duration
+	HostDrift float64
 }
 
 // Parallel is how many ranks an instance has in each direction. Every DP rank
@@ -180,6 +193,14 @@ func (c *Config) serving() Parallel {
 	return c.Decode
 }
 
+// ranksPerHost returns how many of the schedulers of an instance share a host.
+func (c *Config) ranksPerHost(ranks int) int {
+	if c.RanksPerHost == 0 {
+		return ranks
+	}
+	return c.RanksPerHost
+}
+
 // check returns the first thing in c that cannot be played.
 func (c *Config) check() error {
 	if c.Mode < PDGateway || c.Mode > Unified {
@@ -212,6 +233,11 @@ func (c *Config) check() error {
 		{"Patience", c.Impatient == 0 || c.Patience >= 100*time.Millisecond, "be at least 100ms, longer than any way to a scheduler"},
 		{"PrefillSkew", c.PrefillSkew.Abs() < time.Hour, "be below an hour"},
 		{"DecodeSkew", c.DecodeSkew.Abs() < time.Hour, "be below an hour"},
+		{"HostSkew", c.HostSkew.Abs() < time.Hour, "be below an hour"},
+		{"PrefillDrift", drifts(c.PrefillDrift), "be below 500 ppm"},
+		{"DecodeDrift", drifts(c.DecodeDrift), "be below 500 ppm"},
+		{"HostDrift", drifts(c.HostDrift), "be below 500 ppm"},
+		{"RanksPerHost", c.RanksPerHost >= 0, "be at least 0"},
 	} {
 		if !f.ok {
 			return fmt.Errorf("golden: Config.%s must %s", f.name, f.must)
@@ -247,6 +273,10 @@ func (c *Config) checkRanks() error {
 func (l Lengths) ok() bool {
 	return l.Median >= 1 && l.Sigma >= 0 && l.Sigma <= 4 && l.Max >= 1 && l.Max <= 1<<20
 }
+
+// drifts reports whether f ppm is something that a clock can drift; even on the
+// last of many hosts it then still goes forward.
+func drifts(f float64) bool { return f > -500 && f < 500 }
 
 // share reports whether f is a share; it is false for a NaN.
 func share(f float64) bool { return f >= 0 && f <= 1 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Pids are those of containers: both hosts of a PD deployment have the same.
+// Pids are those of containers: all hosts have the same.
 const (
 	tokenizerPID  = 88
 	controllerPID = 131
-	schedulerPID  = 245 // of the first rank
+	schedulerPID  = 245 // of the first rank of a host
 	schedulerStep = 97  // from one rank to the next
 )
 
@@ -19,25 +19,43 @@ func (r *Run) deploy(rng *rand.Rand) {
 	c := &r.config
 	switch c.Mode {
 	case Unified:
-		r.addInstance(roleUnified, r.addHost(rng, roleUnified, 0), c.Unified)
+		r.addInstance(roleUnified, r.addHosts(rng, roleUnified, clock{}, c.Unified), c.Unified)
 		return
 	case PDGateway:
-		r.addProcess(process{host: r.addHost(rng, roleRouter, 0), role: roleRouter, label: "smg", rank: noRank})
-		r.addInstance(rolePrefill, r.addHost(rng, rolePrefill, int64(c.PrefillSkew)), c.Prefill)
+		at := r.addHosts(rng, roleRouter, clock{}, Parallel{1, 1, 1})
+		r.addProcess(process{host: at, role: roleRouter, label: "smg", rank: noRank})
+		skewed := clock{skew: int64(c.PrefillSkew), drift: c.PrefillDrift}
+		r.addInstance(rolePrefill, r.addHosts(rng, rolePrefill, skewed, c.Prefill), c.Prefill)
 	case PDDirect:
-		r.addInstance(rolePrefill, r.addHost(rng, rolePrefill, 0), c.Prefill)
+		r.addInstance(rolePrefill, r.addHosts(rng, rolePrefill, clock{}, c.Prefill), c.Prefill)
 	}
-	r.addInstance(roleDecode, r.addHost(rng, roleDecode, int64(c.DecodeSkew)), c.Decode)
+	skewed := clock{skew: int64(c.DecodeSkew), drift: c.DecodeDrift}
+	r.addInstance(roleDecode, r.addHosts(rng, roleDecode, skewed, c.Decode), c.Decode)
 }
 
-func (r *Run) addHost(rng *rand.Rand, does role, skew int64) int {
-	r.hosts = append(r.hosts, host{
-		name:    string(does) + "-0",
-		id:      hexDigits(rng, 32),
-		address: fmt.Sprintf("10.0.0.%d", 10+len(r.hosts)),
-		skew:    skew,
-	})
-	return len(r.hosts) - 1
+// addHosts adds the hosts of an instance, the first one with the clock given, and
+// returns the index of the first.
+func (r *Run) addHosts(rng *rand.Rand, does role, c clock, size Parallel) int {
+	first := len(r.hosts)
+	ranks := size.TP * size.PP * size.DP
+	for i := range (ranks-1)/r.config.ranksPerHost(ranks) + 1 {
+		r.hosts = append(r.hosts, host{
+			name:    fmt.Sprintf("%s-%d", does, i),
+			id:      hexDigits(rng, 32),
+			address: fmt.Sprintf("10.0.0.%d", 10+len(r.hosts)),
+			clock:   c,
+		})
+		c.skew += int64(r.config.HostSkew)
+		c.drift += r.config.HostDrift
+	}
+	return first
+}
+
+// setClocks lets all clocks have their skew at a true time.
+func (r *Run) setClocks(at int64) {
+	for i := range r.hosts {
+		r.hosts[i].clock.since = at
+	}
 }
 
 func (r *Run) addProcess(p process) int {
@@ -69,12 +87,20 @@ func (r *Run) addInstance(does role, at int, size Parallel) {
 				if size.DP == 1 {
 					rank.dp = -1
 				}
-				pid := schedulerPID + schedulerStep*len(in.schedulers)
-				in.schedulers = append(in.schedulers, r.addProcess(process{at, does, label("Scheduler"), rank, pid}))
+				host, slot := r.seat(&in, len(in.schedulers))
+				pid := schedulerPID + schedulerStep*slot
+				in.schedulers = append(in.schedulers, r.addProcess(process{host, does, label("Scheduler"), rank, pid}))
 			}
 		}
 	}
 	r.instances = append(r.instances, in)
+}
+
+// seat returns on which host of an instance a scheduler runs, counted as in
+// instance.schedulers, and which of the schedulers of that host it is.
+func (r *Run) seat(in *instance, scheduler int) (host, slot int) {
+	n := r.config.ranksPerHost(in.ranks())
+	return in.host + scheduler/n, scheduler % n
 }
 
 // serving returns the instance that decodes. It is the last one.

@@ -15,13 +15,15 @@
 //  4. [Run.WriteOTLP] writes the dump that SGLang's tracing and an
 //     OpenTelemetry Collector would have left behind: each host on its own
 //     clock, slices on the grid that SGLang's float seconds leave, spans in the
-//     order in which they ended, in batches per process. Other formats are
-//     further writers of the same Run.
-//  5. [Run.Truth] computes, from the Run and not from any file, what a reader
+//     order in which they ended, in batches per process.
+//  5. [WriteTorch] writes, for a part of the run, the trace that PyTorch's profiler
+//     would have left on one rank. Steps lie where they were; what is in them,
+//     layers, kernels and collectives, is laid out in torch_layout.go.
+//  6. [Run.Truth] computes, from the Run and not from any file, what a reader
 //     of the files ought to find.
 //
 // All times inside the package are true time: nanoseconds of the Unix epoch on
-// one perfect clock. Only a writer applies the skew of a host. The same Config
+// one perfect clock. Only a writer applies the clock of a host. The same Config
 // gives the same bytes, always.
 //
 // What is modelled is SGLang with --disable-overlap-schedule, without prefix

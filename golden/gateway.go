@@ -9,7 +9,7 @@ import (
 // text, and two events. The gateway is the first process, on the first host.
 func (x *exporter) gateway(rng *rand.Rand, q *request, trace traceID, id uint64) {
 	run := x.run
-	skew := run.hosts[0].skew
+	clock := &run.hosts[0].clock
 	status := "200"
 	switch q.outcome {
 	case clientGone:
@@ -23,7 +23,7 @@ func (x *exporter) gateway(rng *rand.Rand, q *request, trace traceID, id uint64)
 	}
 	busy := 200*us + rng.Int64N(600*us)
 
-	out := span{trace: trace, id: id, flags: flagSampled, name: "http_request", start: q.arrival + skew, end: q.end + skew}
+	out := span{trace: trace, id: id, flags: flagSampled, name: "http_request", start: clock.at(q.arrival), end: clock.at(q.end)}
 	a := &out.attributes
 	code(a, "src/middleware.rs", "smg::middleware", 276)
 	a.integer("thread.id", 2+rng.Int64N(30))
@@ -34,17 +34,17 @@ func (x *exporter) gateway(rng *rand.Rand, q *request, trace traceID, id uint64)
 	a.text("module", "smg")
 	a.text("request_id", q.id)
 	a.text("status_code", status)
-	a.text("latency", strconv.FormatInt((answered-q.arrival)/us, 10))
+	a.text("latency", strconv.FormatInt(clock.span(q.arrival, answered)/us, 10))
 	a.integer("busy_ns", busy)
-	a.integer("idle_ns", max(0, q.end-q.arrival-busy))
+	a.integer("idle_ns", max(0, clock.span(q.arrival, q.end)-busy))
 
-	sending := observability("Sending concurrent requests", q.sent+skew)
+	sending := observability("Sending concurrent requests", clock.at(q.sent))
 	sending.attributes.text("prefill_url", "http://"+run.hosts[run.instances[0].host].address+":30000")
 	sending.attributes.text("decode_url", "http://"+run.hosts[run.instances[1].host].address+":30000")
 	code(&sending.attributes, "src/observability/events.rs", "smg::observability::events", 30)
 	out.events = append(out.events, sending)
 	if q.headers != 0 {
-		received := observability("Received concurrent requests", q.headers+skew)
+		received := observability("Received concurrent requests", clock.at(q.headers))
 		code(&received.attributes, "src/observability/events.rs", "smg::observability::events", 74)
 		out.events = append(out.events, received)
 	}

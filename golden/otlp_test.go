@@ -164,15 +164,27 @@ func (s *wireSpan) thread() *wireSpan {
 	return s
 }
 
-// skew returns by how much the clock of a span's host is ahead.
-func (d *dump) skew(s *wireSpan) int64 {
-	if s.layer() == layerGateway {
-		return d.run.hosts[0].skew
+// skew returns by how much the clock of a span's host is ahead, in a run whose
+// clocks do not drift.
+func (d *dump) skew(s *wireSpan) int64 { return d.clock(s).skew }
+
+// clock returns the clock of a span's host.
+func (d *dump) clock(s *wireSpan) *clock {
+	switch s.layer() {
+	case layerGateway:
+		return &d.run.hosts[0].clock
+	case layerThread, layerSlice:
+		for i := range d.run.hosts {
+			if d.run.hosts[i].id == s.thread().Attributes.text("host_id") {
+				return &d.run.hosts[i].clock
+			}
+		}
+		panic("no host of " + s.Name)
 	}
 	role := role(strings.TrimSpace(strings.Split(s.root().Name, "Req ")[0]))
 	for _, in := range d.run.instances {
 		if in.role == role || role == "" {
-			return d.run.hosts[in.host].skew
+			return &d.run.hosts[in.host].clock
 		}
 	}
 	panic("no instance for " + s.root().Name)

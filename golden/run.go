@@ -27,11 +27,12 @@ type host struct {
 	name    string
 	id      string // content of /etc/machine-id
 	address string
-	skew    int64 // its clock minus true time, ns
+	clock   clock
 }
 
 // instance is one server: a tokenizer, perhaps a DP controller, and a scheduler
-// for every rank. The fields are indices of processes.
+// for every rank. All but schedulers that found no room are on its first host.
+// The fields are indices, of a host and of processes.
 type instance struct {
 	role       role
 	host       int
@@ -40,6 +41,9 @@ type instance struct {
 	controller int   // -1 with one DP rank
 	schedulers []int // by DP rank, then PP, then TP
 }
+
+// ranks returns how many schedulers the instance has.
+func (i *instance) ranks() int { return i.size.TP * i.size.PP * i.size.DP }
 
 // replica returns how many ranks one DP rank of the instance has.
 func (i *instance) replica() int { return i.size.TP * i.size.PP }

@@ -45,7 +45,7 @@ func (x *exporter) request(number int, q *request) {
 func (s *scribe) thread(t *thread) {
 	run := s.x.run
 	p := &run.processes[t.process]
-	skew := run.hosts[p.host].skew
+	clock := &run.hosts[p.host].clock
 	id := newSpanID(s.rng)
 
 	remote := t.process != run.instances[s.half.instance].tokenizer
@@ -53,17 +53,17 @@ func (s *scribe) thread(t *thread) {
 	if remote {
 		s.last.flags = flagRemote
 	}
-	spans := s.slices(t, skew, id)
+	spans := s.slices(t, clock, id)
 	pending := t.events
 	for _, i := range t.inOrderOfEnd() {
 		if !t.stages[i].open {
-			pending = s.attach(t, pending, &spans[i], skew)
+			pending = s.attach(t, pending, &spans[i], clock)
 		}
 		s.x.end(t.process, t.stages[i].end, &spans[i])
 	}
 
 	out := span{trace: s.trace, id: id, parent: s.root, flags: flagLocal, name: threadName(run, p)}
-	out.start, out.end = t.start+skew, t.end+skew
+	out.start, out.end = clock.at(t.start), clock.at(t.end)
 	if remote {
 		out.flags = flagRemote
 	} else {
@@ -77,13 +77,13 @@ func (s *scribe) thread(t *thread) {
 		out.attributes.text("reason", reason)
 		out.failed = true
 	}
-	s.attachAll(t, pending, &out, skew)
+	s.attachAll(t, pending, &out, clock)
 	s.x.end(t.process, t.end, &out)
 }
 
 // slices makes the spans of the stages of a thread. Outer ones are linked in a
 // chain that starts at the sender's last slice.
-func (s *scribe) slices(t *thread, skew int64, thread uint64) []span {
+func (s *scribe) slices(t *thread, clock *clock, thread uint64) []span {
 	spans := make([]span, len(t.stages))
 	previous := s.last
 	for i := range t.stages {
@@ -91,10 +91,10 @@ func (s *scribe) slices(t *thread, skew int64, thread uint64) []span {
 		out := &spans[i]
 		*out = span{
 			trace: s.trace, id: newSpanID(s.rng), parent: thread, flags: flagLocal,
-			name: stageTable[st.kind].name, start: grid(st.start + skew), end: grid(st.end + skew),
+			name: stageTable[st.kind].name, start: grid(clock.at(st.start)), end: grid(clock.at(st.end)),
 		}
 		if st.open {
-			out.end = st.end + skew // closed by the thread, by another clock
+			out.end = clock.at(st.end) // closed by the thread, by another clock
 		}
 		switch st.kind {
 		case decodeLoop:
@@ -121,10 +121,10 @@ func (s *scribe) slices(t *thread, skew int64, thread uint64) []span {
 // attach gives a slice that ends the pending events inside it, and returns the
 // others. An event goes to the first slice around it to end; a slice that is
 // closed by its thread gets none.
-func (s *scribe) attach(t *thread, pending []event, to *span, skew int64) []event {
+func (s *scribe) attach(t *thread, pending []event, to *span, clock *clock) []event {
 	var inside, outside []event
 	for _, e := range pending {
-		if at := grid(e.at + skew); to.start <= at && at < to.end {
+		if at := grid(clock.at(e.at)); to.start <= at && at < to.end {
 			inside = append(inside, e)
 		} else {
 			outside = append(outside, e)
@@ -133,15 +133,15 @@ func (s *scribe) attach(t *thread, pending []event, to *span, skew int64) []even
 	if inside == nil {
 		return pending
 	}
-	s.attachAll(t, inside, to, skew)
+	s.attachAll(t, inside, to, clock)
 	return outside
 }
 
 // attachAll gives events to a span.
-func (s *scribe) attachAll(t *thread, events []event, to *span, skew int64) {
+func (s *scribe) attachAll(t *thread, events []event, to *span, clock *clock) {
 	run := s.x.run
 	for _, e := range events {
-		out := spanEvent{at: grid(e.at + skew), name: "retract"}
+		out := spanEvent{at: grid(clock.at(e.at)), name: "retract"}
 		if e.step >= 0 {
 			st := &run.steps[e.step]
 			rank := run.processes[t.process].rank
@@ -164,7 +164,7 @@ func (r *Run) batchID(step, rank int) string {
 func (s *scribe) endRoot() {
 	run, q, h := s.x.run, s.req, s.half
 	in := &run.instances[h.instance]
-	skew := run.hosts[in.host].skew
+	clock := &run.hosts[in.host].clock
 	prefix := ""
 	if in.role != roleUnified {
 		prefix = string(in.role)
@@ -172,7 +172,7 @@ func (s *scribe) endRoot() {
 	out := span{
 		trace: s.trace, id: s.root, parent: s.parent, flags: flagLocal,
 		name:  fmt.Sprintf("%s Req %.8s", prefix, h.rid),
-		start: grid(h.received + skew), end: grid(h.end + skew),
+		start: grid(clock.at(h.received)), end: grid(clock.at(h.end)),
 	}
 	if s.parent != 0 {
 		out.flags = flagRemote
@@ -195,8 +195,8 @@ func (s *scribe) endRoot() {
 		}
 		a.text("gen_ai.response.model", run.config.Model)
 		a.text("gen_ai.response.finish_reasons", `["`+h.finish+`"]`)
-		a.double("gen_ai.latency.time_to_first_token", seconds(h.firstToken-h.received))
-		a.double("gen_ai.latency.time_in_model_prefill", seconds(h.firstToken-h.dispatched))
+		a.double("gen_ai.latency.time_to_first_token", seconds(clock.span(h.received, h.firstToken)))
+		a.double("gen_ai.latency.time_in_model_prefill", seconds(clock.span(h.dispatched, h.firstToken)))
 	}
 	s.x.end(in.tokenizer, h.end, &out)
 }

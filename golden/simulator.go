@@ -19,6 +19,8 @@ const (
 	streamService
 	streamIDs
 	streamBatch
+	streamTorch
+	streamTorchGroup
 )
 
 // sim plays a Run. Between the tokenizer and the engines it is the network: what
@@ -41,6 +43,7 @@ func Simulate(c Config) (*Run, error) {
 	r := &Run{config: c}
 	r.deploy(rand.New(rand.NewPCG(c.Seed, streamDeploy)))
 	r.plan(rand.New(rand.NewPCG(c.Seed, streamWorkload)))
+	r.setClocks(r.requests[0].arrival)
 
 	s := &sim{run: r, rng: rand.New(rand.NewPCG(c.Seed, streamService)), next: make([]int, len(r.instances))}
 	for i := range r.instances {

@@ -29,6 +29,12 @@ var configs = []struct {
 	{"tp2-pp2-dp3", func(c *Config) {
 		c.Prefill, c.Decode, c.Level, c.Straggler.PP = Parallel{4, 2, 2}, Parallel{2, 2, 3}, 4, 1
 	}},
+	{"two-hosts", func(c *Config) {
+		c.Mode, c.Unified, c.RanksPerHost, c.HostSkew = Unified, Parallel{4, 1, 2}, 4, 2500*time.Microsecond
+	}},
+	{"three-hosts", func(c *Config) {
+		c.Decode, c.RanksPerHost, c.HostSkew = Parallel{6, 1, 1}, 2, 2500*time.Microsecond
+	}},
 	{"level-0", func(c *Config) { c.Level = 0 }},
 	{"level-1", func(c *Config) { c.Level = 1 }},
 	{"level-2-unified", func(c *Config) { c.Mode, c.Level = Unified, 2 }},
@@ -282,6 +288,9 @@ func TestConfigIsChecked(t *testing.T) {
 		{"DPShare", func(c *Config) { c.Incident.DPShare = 1.5 }},
 		{"DPRank", func(c *Config) { c.Incident.DPRank = 2 }},
 		{"straggler TP2-PP0-DP0 is no rank", func(c *Config) { c.Straggler.TP = 2 }},
+		{"RanksPerHost", func(c *Config) { c.RanksPerHost = -1 }},
+		{"HostSkew", func(c *Config) { c.HostSkew = time.Hour }},
+		{"DecodeDrift", func(c *Config) { c.DecodeDrift = math.NaN() }},
 		{"Patience", func(c *Config) { c.Patience = 0 }},
 		{"an instance of TP0", func(c *Config) { c.Decode.TP = 0 }},
 		{"an instance of TP64", func(c *Config) { c.Decode = Parallel{64, 64, 64} }},
@@ -306,17 +315,24 @@ func TestWriteDir(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(dir, "otel.jsonl")); err != nil || !bytes.Equal(got, otlp) {
 		t.Errorf("otel.jsonl is not what WriteOTLP writes (%v)", err)
 	}
-	var truth Truth
-	got, err := os.ReadFile(filepath.Join(dir, "truth.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(got, &truth); err != nil || truth.Schema != TruthSchema {
-		t.Errorf("truth.json of schema %q (%v)", truth.Schema, err)
-	}
+	readTruth(t, dir)
 	if err := WriteDir(filepath.Join(dir, "otel.jsonl"), r); err == nil {
 		t.Error("a file was taken for a directory")
 	}
+}
+
+// readTruth reads truth.json.
+func readTruth(t *testing.T, dir string) *Truth {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "truth.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth := new(Truth)
+	if err := json.Unmarshal(text, truth); err != nil || truth.Schema != TruthSchema {
+		t.Fatalf("truth.json of schema %q (%v)", truth.Schema, err)
+	}
+	return truth
 }
 
 // brokenWriter takes some bytes, then fails.

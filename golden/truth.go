@@ -10,7 +10,7 @@ import (
 const TruthSchema = "sgtrace.truth/v1"
 
 // Truth is what a reader of the files of a [Run] ought to find. Times are true
-// Unix nanoseconds and durations nanoseconds: a host's clock shows SkewNs more,
+// Unix nanoseconds and durations nanoseconds: what a host's clock shows, HostTruth says,
 // and SGLang puts slices on a grid of 256 ns. What never happened is left out.
 type Truth struct {
 	Schema  string `json:"schema"`
@@ -38,13 +38,18 @@ type Truth struct {
 	ITL          *Summary       `json:"itl,omitempty"`  // of all gaps between tokens
 	Slow         []SlowTruth    `json:"slow"`
 	Requests     []RequestTruth `json:"requests"`
+	// Torch is there if the run was recorded; see [WriteProfiledDir].
+	Torch *TorchTruth `json:"torch,omitempty"`
 }
 
 // HostTruth is a host and its clock.
 type HostTruth struct {
 	Name   string `json:"name"`
 	HostID string `json:"host_id"`
-	SkewNs int64  `json:"skew_ns"` // its clock minus that of the reference host
+	// SkewNs is its clock minus that of the reference host at Truth.StartNs. From
+	// then on it gains DriftPPM µs per second of true time.
+	SkewNs   int64   `json:"skew_ns"`
+	DriftPPM float64 `json:"drift_ppm,omitempty"`
 }
 
 // ProcessTruth is a process.
@@ -136,7 +141,7 @@ func (r *Run) Truth() *Truth {
 		ReferenceHost: r.hosts[0].name, Slow: []SlowTruth{},
 	}
 	for _, h := range r.hosts {
-		t.Hosts = append(t.Hosts, HostTruth{h.name, h.id, h.skew})
+		t.Hosts = append(t.Hosts, HostTruth{h.name, h.id, h.clock.skew, h.clock.drift})
 	}
 	for _, p := range r.processes {
 		t.Processes = append(t.Processes, ProcessTruth{r.hosts[p.host].name, string(p.role), p.label, p.rank.String(), p.pid})

@@ -187,3 +187,13 @@ func (c *column[T]) push(v T) {
 	}
 	c.chunks[last] = append(c.chunks[last], v)
 }
+
+// ReportOther reports, for each file, the messages that hold other signals.
+func (d *Dump) ReportOther() {
+	for _, f := range d.Files {
+		if f.Other > 0 {
+			d.Diags.Add(trace.Diag{Severity: trace.Info, Code: "otlp-other-signals", Pos: trace.Pos{File: f.Name, Offset: -1}, Count: f.Other,
+				Msg: "messages with logs, metrics or profiles were skipped"})
+		}
+	}
+}

@@ -3,6 +3,8 @@ package trace
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
+	"unsafe"
 )
 
 // ArgsID locates one list of arguments in [Args]; 0 is the empty list.
@@ -43,6 +45,18 @@ func (a *Args) All(id ArgsID) func(yield func(Arg) bool) {
 	}
 }
 
+// Next decodes the first argument of list, which is not empty, and returns what
+// follows it. list is the result of [Args.Raw] or of an earlier Next. Walking a
+// list in this way costs less than [Args.All], for the loops that decide how
+// long a command takes.
+func (a *Args) Next(list []byte) (arg Arg, rest []byte) {
+	arg, rest = decodeArg(list)
+	for arg.Kind == argExtends {
+		arg, rest = decodeArg(a.Raw(ArgsID(arg.num)))
+	}
+	return arg, rest
+}
+
 // Find returns the first argument of id with the given key.
 func (a *Args) Find(id ArgsID, key Sym) (Arg, bool) {
 	for arg := range a.All(id) {
@@ -53,16 +67,19 @@ func (a *Args) Find(id ArgsID, key Sym) (Arg, bool) {
 	return Arg{}, false
 }
 
-// An Arg is one argument.
+// An Arg is one argument. At 32 bytes the compiler keeps it in registers, which
+// makes walking a list twice as fast; with a slice in place of the string it
+// would have 40.
 type Arg struct {
 	Key  Sym
 	Kind ArgKind
 	num  uint64
-	data []byte
+	data string // aliases the arena
 }
 
-// Bytes returns the text of an ArgString.
-func (a Arg) Bytes() []byte { return a.data }
+// Bytes returns the text of an ArgString, or what is encoded of an ArgArray or
+// ArgDict. It must not be modified.
+func (a Arg) Bytes() []byte { return unsafe.Slice(unsafe.StringData(a.data), len(a.data)) }
 
 // Int returns the value of an ArgInt.
 func (a Arg) Int() int64 { return int64(a.num) }
@@ -79,7 +96,7 @@ func (a Arg) Bool() bool { return a.num != 0 }
 // Elems yields the elements of an ArgArray (their keys are 0) or the entries
 // of an ArgDict.
 func (a Arg) Elems(yield func(Arg) bool) {
-	for list := a.data; len(list) > 0; {
+	for list := a.Bytes(); len(list) > 0; {
 		var e Arg
 		e, list = decodeArg(list)
 		if !yield(e) {
@@ -88,24 +105,47 @@ func (a Arg) Elems(yield func(Arg) bool) {
 	}
 }
 
+// alias returns b as a string without copying it.
+func alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
 func decodeArg(b []byte) (Arg, []byte) {
-	key, n := binary.Uvarint(b)
+	key, n := uvarint(b)
 	a := Arg{Key: Sym(key), Kind: ArgKind(b[n])}
 	b = b[n+1:]
+	if a.Kind == ArgFloat {
+		a.num = binary.LittleEndian.Uint64(b)
+		return a, b[8:]
+	}
+	a.num, n = uvarint(b)
+	b = b[n:]
 	switch a.Kind {
-	case ArgString, ArgArray, ArgDict:
-		size, n := binary.Uvarint(b)
-		a.data, b = b[n:n+int(size)], b[n+int(size):]
 	case ArgInt:
-		v, n := binary.Varint(b)
-		a.num, b = uint64(v), b[n:]
-	case ArgFloat:
-		a.num, b = binary.LittleEndian.Uint64(b), b[8:]
-	default:
-		a.num, n = binary.Uvarint(b)
-		b = b[n:]
+		a.num = a.num>>1 ^ -(a.num & 1) // zigzag, as in [binary.Varint]
+	case ArgString, ArgArray, ArgDict:
+		a.data, b = alias(b[:a.num]), b[a.num:]
 	}
 	return a, b
+}
+
+// uvarint is [binary.Uvarint] without a branch for each byte: their number is
+// hard to guess for a processor.
+func uvarint(b []byte) (v uint64, n int) {
+	if b[0] < 1<<7 {
+		return uint64(b[0]), 1
+	}
+	if len(b) < 8 {
+		return binary.Uvarint(b)
+	}
+	v = binary.LittleEndian.Uint64(b)
+	last := ^v & 0x8080808080808080 // its lowest bit is in the last byte
+	if last == 0 {
+		return binary.Uvarint(b)
+	}
+	v &= (last - 1) & 0x7f7f7f7f7f7f7f7f
+	v = v&0x007f007f007f007f | v>>1&(0x007f007f007f007f<<7)
+	v = v&0x00003fff00003fff | v>>2&(0x00003fff00003fff<<14)
+	v = v&0x0fffffff | v>>4&(0x0fffffff<<28)
+	return v, bits.TrailingZeros64(last)/8 + 1
 }
 
 // ArgList encodes a list of arguments by appending to a byte slice. The zero
@@ -174,5 +214,5 @@ func (l ArgList) Extend(id ArgsID) ArgList {
 
 // All yields the arguments of an encoded list, without those it extends.
 func (l ArgList) All() func(yield func(Arg) bool) {
-	return Arg{data: l}.Elems
+	return Arg{data: alias(l)}.Elems
 }

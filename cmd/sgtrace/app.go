@@ -50,6 +50,7 @@ func (c *command) app() *cli.App {
 		},
 		Commands: []*cli.Command{
 			c.convertCommand(),
+			c.mergeCommand(),
 			c.reportCommand(),
 			c.requestsCommand(),
 			c.requestCommand(),

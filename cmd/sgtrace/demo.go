@@ -38,15 +38,15 @@ Examples:
 				return usageError{err}
 			}
 			dir := ctx.Args().First()
-			if err := golden.WriteDir(dir, run); err != nil {
+			if err := golden.WriteProfiledDir(dir, run, golden.DefaultTorchConfig(run)); err != nil {
 				return err
 			}
 			otel := filepath.Join(dir, "otel.jsonl")
-			fmt.Fprintf(c.err, `%s: %d requests; %s: what was planted
+			fmt.Fprintf(c.err, `%s: %d requests; %s: PyTorch traces of all ranks; %s: what was planted
 try: sgtrace requests --sort -e2e --limit 10 %[1]s
      sgtrace report --by-rank --stage decode_loop %[1]s
-     sgtrace convert otel2perfetto %[1]s -o %[4]s
-`, otel, config.Requests, filepath.Join(dir, "truth.json"), filepath.Join(dir, "demo.pftrace"))
+     sgtrace merge --torch %[3]s --otel %[1]s -o %[5]s
+`, otel, config.Requests, filepath.Join(dir, "torch"), filepath.Join(dir, "truth.json"), filepath.Join(dir, "merged.pftrace"))
 			return nil
 		},
 	}

@@ -110,7 +110,8 @@ func (f *follower) show(lines []byte, last bool) error {
 	// Whatever is missing may still come.
 	f.dump.Diags = new(trace.Diags)
 	set := request.Build(f.dump)
-	if err := f.sel.resolve(set); err != nil {
+	first, _, _ := set.Bounds()
+	if err := f.sel.resolve(first); err != nil {
 		return err
 	}
 	if err := set.Select(f.sel.Selection); err != nil {

@@ -4,7 +4,8 @@ package main
 const appHelp = `sgtrace - {{.Usage}}
 
   Reads what is left after an incident (OTLP JSON dumps of SGLang's request
-  tracing), offline, and writes Perfetto files and percentile reports.
+  tracing, PyTorch profiler traces), offline, puts it on one clock, and writes
+  Perfetto files and percentile reports.
 
 Usage:
   sgtrace COMMAND [FLAGS] INPUT...

@@ -40,7 +40,8 @@ func (c *command) loadFiles(ctx *cli.Context, names []string) (*request.Set, err
 	if err != nil {
 		return nil, err
 	}
-	if err := sel.resolve(set); err != nil {
+	first, _, _ := set.Bounds()
+	if err := sel.resolve(first); err != nil {
 		return nil, err
 	}
 	before := len(set.Requests)

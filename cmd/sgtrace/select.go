@@ -95,12 +95,8 @@ func selection(ctx *cli.Context) (*chosen, error) {
 	return s, nil
 }
 
-// resolve turns --from and --to into instants of the input.
-func (s *chosen) resolve(set *request.Set) (err error) {
-	if s.from == "" && s.to == "" {
-		return nil
-	}
-	first, _, _ := set.Bounds()
+// resolve turns --from and --to into instants of the input, whose first is given.
+func (s *chosen) resolve(first trace.Time) (err error) {
 	if s.From, err = instant("--from", s.from, first); err != nil {
 		return err
 	}

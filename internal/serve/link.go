@@ -17,11 +17,13 @@ type Command struct {
 
 // DefaultCommands arrange a trace that sgtrace has drawn: the hosts are opened,
 // so that every process shows, and the counters of all schedulers are pinned
-// above them. Where the trace has no such tracks they do nothing.
+// above them, as are the same rows of all ranks, one under another. Where the
+// trace has no such tracks they do nothing.
 func DefaultCommands() []Command {
 	return []Command{
 		{"dev.perfetto.ExpandTracksByRegex", []string{`^By process( > [^>]+)?$`, "path"}},
 		{"dev.perfetto.PinTracksByRegex", []string{`^By process > [^>]+ > [^>]*Scheduler[^>]* > (queued requests|running requests|batch size)$`, "path"}},
+		{"dev.perfetto.PinTracksByRegex", []string{`^Side by side > (Steps|Compute|Communication) > [^>]+$`, "path"}},
 	}
 }
 

@@ -1,0 +1,165 @@
+package chrometrace
+
+import (
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A collector puts the batches of a file together, in order.
+type collector struct {
+	name   string
+	parser *parser // for what no piece has whole
+	clock  chan<- int64
+
+	state   state  // behind all that was collected
+	pending []byte // input behind that, which needs more behind it
+	offset  int64  // of pending
+	need    int    // how long pending should be before it is tried again
+
+	diags
+	docs   []document
+	kept   []kept
+	rowIDs []*rowID
+	rows   map[rowID]int32
+	names  []rowName
+	open   map[int32][]openSlice
+	paired bool // there are slices whose end came later
+	linked bool // there are correlations
+	chrome bool
+	total  int
+}
+
+// A document is one of the documents that a file consists of.
+type document struct {
+	object                   bool
+	header                   []member
+	absolute, relative, zero bounds
+	zeroAt                   int64
+	base                     int64 // what relative times count from
+	known                    bool  // base is known
+	dropZero                 bool  // events at time 0 have lost their time
+}
+
+// last returns the time of the last event, counted like t.
+func (d *document) last(t trace.Time) trace.Time {
+	switch {
+	case t >= absoluteFrom:
+		return d.absolute.last
+	case d.zero.n == 0 || d.relative.n > 0 && d.relative.last > d.zero.last:
+		return d.relative.last
+	}
+	return d.zero.last
+}
+
+// A kept is what remains of a batch.
+type kept struct {
+	doc  int
+	rows []int32 // of the file, by those of the batch
+	tables
+	events0 int // how many events come before
+}
+
+func newCollector(name string, s *settings) *collector {
+	return &collector{name: name, parser: newParser(s), rows: map[rowID]int32{}, open: map[int32][]openSlice{}}
+}
+
+// collect takes what was made of a piece, if the piece began where the one before
+// ended. Otherwise, and where a piece ended inside of something, it reads on by
+// itself.
+func (c *collector) collect(p *piece, r result) {
+	if p.guess && len(c.pending) == 0 && c.state == p.begin {
+		c.offset = p.offset + int64(r.used)
+		c.state = r.end
+		c.pending = append(c.pending, p.data[r.used:]...)
+		c.keep(r.batch)
+		if r.again || p.last {
+			c.readPending(p)
+		}
+	} else {
+		c.pending = append(c.pending, p.data...)
+		if p.last || len(c.pending) >= c.need {
+			c.readPending(p)
+		}
+	}
+	if p.last {
+		c.truncated(p.failed)
+	}
+	if c.clock != nil {
+		c.clock <- c.state.clock
+		c.clock = nil
+	}
+}
+
+// readPending reads what is pending. If that needs more behind it, the next try
+// waits for twice as much, so that a long event is not scanned too often.
+func (c *collector) readPending(p *piece) {
+	c.parser.failed = p.failed
+	for again := true; again; {
+		var used int
+		used, c.state, again = c.parser.run(c.pending, c.offset, p.last, c.state)
+		c.keep(c.parser.out.take())
+		c.offset += int64(used)
+		c.pending = append(c.pending[:0], c.pending[used:]...)
+	}
+	c.need = 2 * len(c.pending)
+}
+
+// keep takes a batch.
+func (c *collector) keep(b *batch) {
+	if b.newDoc || len(c.docs) == 0 {
+		c.docs = append(c.docs, document{object: b.object})
+	}
+	d := &c.docs[len(c.docs)-1]
+	d.header = append(d.header, b.header...)
+	d.absolute.merge(b.absolute)
+	d.relative.merge(b.relative)
+	if d.zero.n == 0 {
+		d.zeroAt = b.zeroAt
+	}
+	d.zero.merge(b.zero)
+	c.total += b.total
+	c.chrome = c.chrome || b.chrome
+	c.names = append(c.names, b.names...)
+	for _, x := range b.diags {
+		c.report(x.severity, x.code, x.offset, x.count, x.msg)
+	}
+	k := kept{doc: len(c.docs) - 1, rows: make([]int32, len(b.rows)), tables: b.tables}
+	for i, id := range b.rows {
+		k.rows[i] = c.row(id)
+	}
+	c.spans(b, k.rows)
+	if !c.linked && len(b.launches)+len(b.work) > 0 {
+		c.linked = true
+		for i := range c.kept {
+			c.kept[i].redundant = nil
+		}
+	}
+	if c.linked {
+		k.redundant = nil
+	}
+	if n := len(c.kept); n > 0 {
+		k.events0 = c.kept[n-1].events0 + len(c.kept[n-1].events)
+	}
+	c.kept = append(c.kept, k)
+}
+
+// row returns the number of a row in the file.
+func (c *collector) row(id *rowID) int32 {
+	key := id.key()
+	n, ok := c.rows[key]
+	if !ok {
+		n = int32(len(c.rowIDs))
+		c.rowIDs = append(c.rowIDs, id)
+		c.rows[key] = n
+	}
+	return n
+}
+
+// truncated reports what is missing at the end of the input.
+func (c *collector) truncated(failed bool) {
+	if failed || len(c.docs) == 0 || !c.docs[len(c.docs)-1].object {
+		return // a bare list may lack its bracket
+	}
+	if c.state.level == inEvents || c.state.level == inObject || c.state.level == behindList {
+		c.report(trace.DataLoss, "trace-truncated", c.offset, 1, "the file ends between two events; everything before is used")
+	}
+}

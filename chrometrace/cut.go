@@ -1,0 +1,150 @@
+package chrometrace
+
+import (
+	"bytes"
+	"io"
+	"sync"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+)
+
+// limits are the sizes that bound memory. No result depends on them, but that an
+// event that is longer than record is lost.
+type limits struct {
+	block  int // how much input makes a piece
+	record int // how long an event, or a value outside of events, may be
+}
+
+var usual = limits{block: 1 << 20, record: 64 << 20}
+
+// A piece is a part of an input that one parser reads by itself, supposing that
+// it begins between two events. The collector knows whether that is so.
+type piece struct {
+	data   []byte
+	offset int64
+	begin  state
+	guess  bool // begin may be right
+	last   bool // nothing comes behind
+	failed bool // since reading failed
+	done   chan result
+}
+
+// A result is what a parser made of a piece.
+type result struct {
+	used  int // of the data
+	end   state
+	again bool
+	batch *batch
+}
+
+// A source counts what was read and keeps the error that ended it.
+type source struct {
+	r   io.Reader
+	n   int64
+	err error
+}
+
+// fill reads until buf is full or nothing comes.
+func (s *source) fill(buf []byte) (n int) {
+	for n < len(buf) && s.err == nil {
+		var m int
+		m, s.err = s.r.Read(buf[n:])
+		n += m
+	}
+	s.n += int64(n)
+	return n
+}
+
+// failed tells whether the input ended with an error.
+func (s *source) failed() bool { return s.err != nil && s.err != io.EOF }
+
+// blocks keeps buffers for reuse.
+type blocks struct {
+	size int
+	pool sync.Pool
+}
+
+func (b *blocks) get() []byte {
+	if buf, ok := b.pool.Get().(*[]byte); ok {
+		return (*buf)[:0]
+	}
+	return make([]byte, 0, b.size+b.size/8)
+}
+
+func (b *blocks) put(buf []byte) { b.pool.Put(&buf) }
+
+// A cutter cuts an input into pieces where it looks as if one event ended and
+// another began. To make sure of it would take as long as to parse, so that is
+// left to the parsers: where the parser of the piece before ends, the next one
+// begins, or the cut was wrong.
+type cutter struct {
+	in     *source
+	blocks *blocks
+	work   chan<- *piece
+	order  chan<- *piece
+	// clock gives the base time once the first piece was read; nil if it does
+	// not matter.
+	clock <-chan int64
+}
+
+// run cuts the input; start is the state at its beginning.
+func (c *cutter) run(start state) {
+	p := &piece{guess: true, begin: start}
+	data := c.blocks.get()
+	for {
+		n := c.in.fill(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if c.in.err != nil {
+			p.data, p.last, p.failed = data, true, c.in.failed()
+			c.send(p)
+			return
+		}
+		cut := lastCut(data)
+		next := &piece{guess: cut > 0, begin: p.begin}
+		next.begin.to(inEvents)
+		if cut == 0 {
+			cut = len(data)
+		}
+		next.offset = p.offset + int64(cut)
+		rest := append(c.blocks.get(), data[cut:]...)
+		p.data = data[:cut]
+		c.send(p)
+		if c.clock != nil && p.offset == 0 {
+			next.begin.clock = <-c.clock
+		}
+		p, data = next, rest
+	}
+}
+
+func (c *cutter) send(p *piece) {
+	p.done = make(chan result, 1)
+	c.order <- p // bounds how far the cutter runs ahead
+	c.work <- p
+}
+
+// lastCut returns the last position in data at which an event seems to begin
+// behind another one; 0 is none.
+func lastCut(data []byte) int {
+	for end := len(data); ; {
+		brace := bytes.LastIndexByte(data[:end], '{')
+		if brace <= 0 {
+			return 0
+		}
+		end = brace
+		before := bytes.TrimRight(data[:brace], " \t\r\n")
+		if len(before) == 0 || before[len(before)-1] != ',' {
+			continue
+		}
+		before = bytes.TrimRight(before[:len(before)-1], " \t\r\n")
+		if len(before) == 0 || before[len(before)-1] != '}' {
+			continue
+		}
+		key := jsonscan.Space(data, brace+1)
+		if key == len(data) || data[key] != '"' {
+			continue
+		}
+		if n := bytes.IndexByte(data[key+1:min(len(data), key+maxKey)], '"'); n > 0 && isEventKey(data[key+1:key+1+n]) {
+			return brace
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package chrometrace
+
+import (
+	"bytes"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A level is where in a document a parser is.
+type level uint8
+
+const (
+	atTop      level = iota // outside of all documents
+	inObject                // between members of a document
+	inEvents                // between events
+	behindList              // behind the events, of a document or of a bare list
+	atLoss                  // in something that is skipped
+)
+
+// A state is all that a parser must know of what came before.
+type state struct {
+	level level
+	comma bool  // of inEvents: an event may begin
+	loss  loss  // of atLoss
+	clock int64 // base of relative times in ns, if the filter needs it
+}
+
+// to moves to a level.
+func (st *state) to(l level) {
+	st.level, st.comma, st.loss = l, l == inEvents, loss{}
+}
+
+var bom = []byte("\xef\xbb\xbf")
+
+// run reads b, which lies at the given offset of the input, and returns how much
+// of it was used, and the state there. What is left needs what comes behind b.
+// It stops, with again set, before a second document, which needs a batch of its
+// own.
+func (p *parser) run(b []byte, offset int64, final bool, st state) (used int, end state, again bool) {
+	p.b, p.base, p.final, p.clock = b, offset, final, st.clock
+	p.rows.batch++
+	for i, moved := 0, false; ; {
+		if i = jsonscan.Space(b, i); i == len(b) {
+			if st.level == atLoss && final {
+				p.findNext(i, &st)
+			}
+			return i, st, false
+		}
+		next, err := i, error(nil)
+		switch st.level {
+		case atTop:
+			if (b[i] == '{' || b[i] == '[') && moved {
+				return i, st, true
+			}
+			next, err = p.top(i, &st)
+		case inObject:
+			next, err = p.documentMember(i, &st)
+		case inEvents:
+			next, err = p.element(i, &st)
+		case behindList:
+			next, err = p.behindEvents(i, &st)
+		case atLoss:
+			next, err = p.findNext(i, &st)
+		}
+		if err != nil { // errShort
+			return next, st, false
+		}
+		moved = moved || st.level != atTop
+		i = next
+	}
+}
+
+// top reads what begins a document.
+func (p *parser) top(i int, st *state) (next int, err error) {
+	b := p.b
+	switch b[i] {
+	case '[':
+		p.begin(st, false)
+		st.to(inEvents)
+		return i + 1, nil
+	case '{':
+		isEvent, err := p.eventAt(i)
+		switch {
+		case err != nil:
+			return i, err
+		case isEvent: // the beginning of the file is missing, or it never had one
+			p.begin(st, false)
+			st.to(inEvents)
+			return i, nil
+		}
+		p.begin(st, true)
+		st.to(inObject)
+		return i + 1, nil
+	case bom[0]:
+		if len(b)-i < len(bom) && !p.final {
+			return i, errShort
+		}
+		if bytes.HasPrefix(b[i:], bom) {
+			return i + len(bom), nil
+		}
+	}
+	p.lose(st, i, errSyntax)
+	return i, nil
+}
+
+// begin begins a document.
+func (p *parser) begin(st *state, object bool) {
+	p.out.newDoc, p.out.object = true, object
+	p.setClock(st, p.opt.Base)
+}
+
+// setClock sets what relative times count from, if the filter needs to know.
+func (p *parser) setClock(st *state, base int64) {
+	if p.timed {
+		p.clock, st.clock = base, base
+	}
+}
+
+// documentMember reads a member of a document, up to its list of events.
+func (p *parser) documentMember(i int, st *state) (next int, err error) {
+	b := p.b
+	switch b[i] {
+	case ',':
+		return i + 1, nil
+	case '}':
+		st.to(atTop)
+		return i + 1, nil
+	case '"':
+	default:
+		p.lose(st, i, errSyntax)
+		return i, nil
+	}
+	raw, escaped, at, err := jsonscan.String(b, i)
+	if err == nil {
+		at, err = p.colon(at)
+	}
+	if err == nil {
+		if escaped {
+			raw = jsonscan.Unescape(nil, raw)
+		}
+		if string(raw) == "traceEvents" {
+			p.out.chrome = true
+			if b[at] == '[' {
+				st.to(inEvents)
+				return at + 1, nil
+			}
+		}
+		next, err = jsonscan.Value(b, at)
+	}
+	if err == errShort && !p.final && len(b)-i <= p.record {
+		return i, errShort
+	}
+	if err != nil || next-i > p.record {
+		p.lose(st, i, errSyntax)
+		return i, nil
+	}
+	if value := b[at:next]; isKept(string(raw), value) {
+		if base, ok := baseOf(string(raw), value); ok {
+			p.setClock(st, base)
+		}
+		p.out.header = append(p.out.header, member{string(raw), bytes.Clone(value), p.base + int64(at)})
+	}
+	return next, nil
+}
+
+// behindEvents reads what follows a list of events: more members of a document,
+// or the next document if it was a bare list.
+func (p *parser) behindEvents(i int, st *state) (next int, err error) {
+	switch p.b[i] {
+	case '[', '{':
+		st.to(atTop)
+	default:
+		st.to(inObject)
+	}
+	return i, nil
+}
+
+// element reads what is in a list of events.
+func (p *parser) element(i int, st *state) (next int, err error) {
+	b := p.b
+	switch b[i] {
+	case '{':
+		return p.eventElement(i, st)
+	case ',':
+		st.comma = true
+		return i + 1, nil
+	case ']':
+		st.to(behindList)
+		return i + 1, nil
+	case '"':
+		// The list may not have been closed.
+		isKey, err := p.keyAt(i, isTopKey)
+		if err != nil {
+			return i, err
+		}
+		if isKey {
+			st.to(inObject)
+			return i, nil
+		}
+	}
+	next, err = jsonscan.Value(b, i)
+	if err == nil && next-i <= p.record {
+		j := jsonscan.Space(b, next)
+		if j >= len(b) && !p.final {
+			return i, errShort
+		}
+		if j < len(b) && (b[j] == ',' || b[j] == ']') {
+			p.out.report(trace.Notice, "trace-not-an-event", p.base+int64(i), 1, "a value that is no event stands among events; skipped")
+			st.comma = false
+			return next, nil
+		}
+	}
+	if err == errShort && !p.final && len(b)-i <= p.record {
+		return i, errShort
+	}
+	p.lose(st, i, errSyntax)
+	return i, nil
+}
+
+// eventElement reads the event at b[i], carefully if need be.
+func (p *parser) eventElement(i int, st *state) (next int, err error) {
+	p.careful = false
+	next, err = p.event(i)
+	if err != nil && err != errShort {
+		p.careful = true
+		next, err = p.event(i)
+	}
+	switch {
+	case err == errShort && !p.final && len(p.b)-i <= p.record:
+		return i, errShort
+	case err == nil && next-i > p.record || err == errShort && len(p.b)-i > p.record:
+		err = errTooLong
+	}
+	if err != nil {
+		p.lose(st, i, err)
+		return i, nil
+	}
+	if !st.comma {
+		p.notes.commas++
+	}
+	st.comma = false
+	p.finish()
+	return next, nil
+}
+
+// isKept tells whether a member of a document is of use: those that tell
+// something, and all that are no lists or objects.
+func isKept(key string, value []byte) bool {
+	return headerKeys[key] || value[0] != '{' && value[0] != '['
+}

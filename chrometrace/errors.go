@@ -1,0 +1,18 @@
+package chrometrace
+
+import (
+	"errors"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+)
+
+// What can be wrong with the structure of a file. It costs the event that is
+// being read.
+var (
+	errShort    = jsonscan.ErrShort
+	errSyntax   = errors.New("this is not JSON, and nothing that could be repaired")
+	errRepeated = errors.New("a member is there twice, as if two events ran into each other")
+	errInside   = errors.New("another event begins inside of a string")
+	errTooLong  = errors.New("this is longer than any real event")
+	errDeep     = errors.New("this is nested too deeply")
+)

@@ -1,0 +1,290 @@
+package chrometrace
+
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// finish makes a File of what was collected.
+func (c *collector) finish() *File {
+	f := &File{Name: c.name, Total: c.total, Meta: Meta{Rank: -1, WorldSize: -1}}
+	c.endOpen()
+	c.readHeaders(&f.Meta)
+	c.clocks(f)
+	rows := c.finishRows(f)
+	j := joiner{c, rows, nil}
+	f.Events = j.events()
+	f.Instants = joined(j, func(t *tables) *[]trace.Instant { return &t.instants }, func(x *trace.Instant, k *kept) bool {
+		x.Track = trace.TrackID(rows[k.rows[x.Track]])
+		return j.time(&x.Time, k)
+	})
+	f.Samples = joined(j, func(t *tables) *[]trace.Sample { return &t.samples }, func(x *trace.Sample, k *kept) bool {
+		x.Track = trace.TrackID(rows[k.rows[x.Track]])
+		return j.time(&x.Time, k)
+	})
+	arrow := func(x *Arrow, k *kept) bool {
+		x.Row = rows[k.rows[x.Row]]
+		return j.time(&x.Time, k)
+	}
+	f.Arrows = joined(j, func(t *tables) *[]Arrow { return &t.arrows }, arrow)
+	f.Arrows = append(f.Arrows, joined(j, func(t *tables) *[]Arrow { return &t.redundant }, arrow)...)
+	f.Launches = joined(j, func(t *tables) *[]Link { return &t.launches }, j.link)
+	f.Work = joined(j, func(t *tables) *[]Link { return &t.work }, j.link)
+	f.Collectives = joined(j, func(t *tables) *[]Collective { return &t.collectives }, func(x *Collective, k *kept) bool {
+		x.Event, x.Row = j.event(x.Event, k), rows[k.rows[x.Row]]
+		return j.time(&x.Time, k)
+	})
+	f.Steps = joined(j, func(t *tables) *[]Step { return &t.steps }, func(x *Step, k *kept) bool {
+		x.Event, x.Row = j.event(x.Event, k), rows[k.rows[x.Row]]
+		return j.time(&x.Time, k)
+	})
+	for _, x := range c.diags {
+		c.parser.opt.Diags.Add(trace.Diag{Severity: x.severity, Code: x.code, Count: x.count, Msg: x.msg,
+			Pos: trace.Pos{File: c.name, Offset: x.offset}})
+	}
+	return f
+}
+
+// readHeaders reads what the documents say about themselves.
+func (c *collector) readHeaders(m *Meta) {
+	for i := range c.docs {
+		d := &c.docs[i]
+		kineto, own := false, false
+		for _, x := range d.header {
+			kineto = kineto || x.key == "schemaVersion"
+			if base, ok := baseOf(x.key, x.value); ok {
+				d.base, d.known = base, true
+			}
+			if x.key == "metadata" {
+				if base, ok := ownBase(x.value); ok {
+					d.base, d.known, own = base, true, true
+				}
+			}
+			if err := m.read(x.key, x.value); err != nil {
+				c.report(trace.Notice, "trace-header", x.offset, 1, x.key+" is not as it should be; used in part: "+err.Error())
+			}
+		}
+		if base := c.parser.opt.Base; !d.known && base != 0 {
+			d.base, d.known = base, true
+		}
+		// Kineto sets times before its base to 0.
+		d.dropZero = kineto && !own && d.zero.n > 0 && (d.known || d.absolute.n > 0)
+	}
+}
+
+// clocks finds out what the times count from, and their bounds.
+func (c *collector) clocks(f *File) {
+	var all bounds
+	for i := range c.docs {
+		d := &c.docs[i]
+		shifted := func(b bounds) bounds {
+			b.first += trace.Time(d.base)
+			b.last += trace.Time(d.base)
+			return b
+		}
+		relative := d.relative
+		if !d.dropZero {
+			relative.merge(d.zero)
+		} else {
+			c.report(trace.DataLoss, "trace-clock-zero", d.zeroAt, d.zero.n,
+				"an event is at time 0, which is what the profiler makes of a clock that failed; left out")
+		}
+		all.merge(shifted(relative))
+		all.merge(d.absolute)
+		switch {
+		case d.known:
+			if f.Meta.Base == 0 {
+				f.Meta.Base = d.base
+			}
+			f.Meta.Origin = OriginUnix
+		case d.absolute.n > 0:
+			f.Meta.Origin = OriginUnix
+		case relative.n > 0:
+			c.report(trace.Notice, "trace-no-base", 0, 1, "times are relative, and the file does not say to what")
+		}
+	}
+	for i := range c.docs { // one that is unknown makes all of them useless
+		if d := &c.docs[i]; !d.known && d.absolute.n == 0 && d.relative.n+d.zero.n > 0 {
+			f.Meta.Origin = OriginUnknown
+		}
+	}
+	f.First, f.Last = all.first, all.last
+}
+
+// finishRows fills f.Rows, and returns the numbers of rows there.
+func (c *collector) finishRows(f *File) (to []int32) {
+	type where struct{ part, pid, tid string }
+	at := func(id *rowID) where { return where{id.part, id.pid, id.tid} }
+	known := map[where]int32{} // the row that unspecific events are on
+	for _, l := range [...]lane{laneStream, laneThread} {
+		for i, id := range c.rowIDs {
+			if id.lane == l {
+				known[at(id)] = int32(i)
+			}
+		}
+	}
+	number := make([]int32, len(c.rowIDs))
+	to = make([]int32, len(c.rowIDs))
+	for i := range number {
+		number[i] = -1
+	}
+	var ids []*rowID
+	for i, id := range c.rowIDs {
+		row := int32(i)
+		if id.lane == laneAny {
+			if other, ok := known[at(id)]; ok {
+				row = other
+			}
+		}
+		if number[row] < 0 {
+			number[row] = int32(len(ids))
+			ids = append(ids, c.rowIDs[row])
+		}
+		to[i] = number[row]
+	}
+	processes, threads := map[where]*Row{}, map[where]*Row{}
+	for _, n := range c.names {
+		table, key := processes, where{n.part, n.pid, ""}
+		if strings.HasPrefix(n.what, "thread_") {
+			table, key.tid = threads, n.tid
+		}
+		if table[key] == nil {
+			table[key] = &Row{}
+		}
+		n.apply(table[key])
+	}
+	for _, id := range ids {
+		row := id.row()
+		if p := processes[where{id.part, id.pid, ""}]; p != nil {
+			row.Process, row.Labels, row.ProcessSort = p.Process, p.Labels, p.ProcessSort
+		}
+		if t := threads[at(id)]; t != nil && id.lane <= laneStream {
+			row.Name, row.Sort = t.Name, t.Sort
+			if id.lane == laneAny && strings.HasPrefix(strings.ToLower(t.Name), "stream ") {
+				row.Kind = RowStream // though nothing happened there
+			}
+		}
+		if row.Part != "" {
+			f.Meta.Rank = -1 // that of the first part, as SGLang merges headers
+		}
+		f.Rows = append(f.Rows, row)
+	}
+	return to
+}
+
+// apply puts a name where it belongs; an empty one says nothing.
+func (n *rowName) apply(r *Row) {
+	switch n.what {
+	case "process_name":
+		if n.text != "" {
+			r.Process = n.text
+		}
+	case "process_labels":
+		if n.text != "" {
+			r.Labels = n.text
+		}
+	case "process_sort_index":
+		r.ProcessSort = n.number
+	case "thread_name":
+		if n.text != "" {
+			r.Name = n.text
+		}
+	case "thread_sort_index":
+		r.Sort = n.number
+	}
+}
+
+// A joiner puts the tables of batches together.
+type joiner struct {
+	*collector
+	rows  []int32 // by those of the collector
+	moved []int32 // new numbers of events; nil if they are the same
+}
+
+// joined returns the table of all batches, with every record fixed; those for
+// which fix returns false are left out. Batches are freed on the way.
+func joined[T any](j joiner, of func(*tables) *[]T, fix func(x *T, k *kept) bool) []T {
+	n := 0
+	for i := range j.kept {
+		n += len(*of(&j.kept[i].tables))
+	}
+	if n == 0 {
+		return nil
+	}
+	out := make([]T, 0, n)
+	for i := range j.kept {
+		k := &j.kept[i]
+		for _, x := range *of(&k.tables) {
+			if out = append(out, x); !fix(&out[len(out)-1], k) {
+				out = out[:len(out)-1]
+			}
+		}
+		*of(&k.tables) = nil
+	}
+	return out
+}
+
+// time moves a time to the clock of the file. It returns false if the time was
+// lost.
+func (j joiner) time(t *trace.Time, k *kept) bool {
+	d := &j.docs[k.doc]
+	if *t == 0 && d.dropZero {
+		return false
+	}
+	if *t < absoluteFrom {
+		*t += trace.Time(d.base)
+	}
+	return true
+}
+
+// events returns the slices. Those that the filter leaves out once their end is
+// known are left out now.
+func (j *joiner) events() []trace.Slice {
+	f := &j.parser.opt.Filter
+	late := j.paired && (f.MinDur > 0 || j.parser.timed)
+	drops := late
+	for i := range j.docs {
+		drops = drops || j.docs[i].dropZero
+	}
+	n := int32(0)
+	return joined(*j, func(t *tables) *[]trace.Slice { return &t.events }, func(x *trace.Slice, k *kept) bool {
+		x.Track = trace.TrackID(j.rows[k.rows[x.Track]])
+		keep := j.time(&x.Time, k)
+		if late && keep {
+			keep = x.Dur >= f.MinDur && (f.From == 0 || x.End() >= f.From) && (f.To == 0 || x.Time <= f.To)
+		}
+		if drops {
+			if !keep {
+				j.moved = append(j.moved, NoEvent)
+			} else {
+				j.moved = append(j.moved, n)
+				n++
+			}
+		}
+		return keep
+	})
+}
+
+// event returns the number of an event of a batch in the file.
+func (j joiner) event(i int32, k *kept) int32 {
+	if i == NoEvent {
+		return NoEvent
+	}
+	i += int32(k.events0)
+	if j.moved != nil {
+		return j.moved[i]
+	}
+	return i
+}
+
+func (j joiner) link(x *Link, k *kept) bool {
+	if x.Event < NoEvent {
+		if j.docs[k.doc].dropZero {
+			return false
+		}
+		x.Event = -zeroEvent - x.Event
+	}
+	x.Event, x.Row = j.event(x.Event, k), j.rows[k.rows[x.Row]]
+	return true
+}

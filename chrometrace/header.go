@@ -1,0 +1,123 @@
+package chrometrace
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// headerKeys are the lists and objects outside of the events that are read.
+var headerKeys = map[string]bool{
+	"distributedInfo": true, "deviceProperties": true, "metadata": true,
+	"computeProperties": true, // deviceProperties until May 2021
+}
+
+// baseOf returns the base time that a member of a document tells.
+func baseOf(key string, value []byte) (ns int64, ok bool) {
+	if key == "baseTimeNanoseconds" {
+		return jsonscan.Int(argValue{value}.text())
+	}
+	return 0, false
+}
+
+// A distributedInfo is what torch.distributed says about the process.
+type distributedInfo struct {
+	Backend   string     `json:"backend"`
+	Rank      *int32     `json:"rank"`
+	WorldSize *int32     `json:"world_size"`
+	Groups    groupInfos `json:"pg_config"`
+}
+
+type groupInfo struct {
+	Name  string   `json:"pg_name"`
+	Desc  string   `json:"pg_desc"`
+	Ranks rankList `json:"ranks"`
+}
+
+// groupInfos may also be an empty object.
+type groupInfos []groupInfo
+
+func (g *groupInfos) UnmarshalJSON(text []byte) error {
+	if text[0] == '[' {
+		return json.Unmarshal(text, (*[]groupInfo)(g))
+	}
+	return nil
+}
+
+// A rankList is a list, or in traces on demand the text of one.
+type rankList []int32
+
+func (r *rankList) UnmarshalJSON(text []byte) error {
+	if text[0] == '"' {
+		var inner string
+		if err := json.Unmarshal(text, &inner); err != nil {
+			return err
+		}
+		text = []byte(inner)
+	}
+	return json.Unmarshal(text, (*[]int32)(r))
+}
+
+// read reads a member of a document. It returns what is wrong with it.
+func (m *Meta) read(key string, value []byte) error {
+	switch key {
+	case "distributedInfo":
+		var info distributedInfo
+		err := json.Unmarshal(value, &info)
+		if m.Backend == "" {
+			m.Backend = info.Backend
+		}
+		if m.Rank < 0 && info.Rank != nil {
+			m.Rank = *info.Rank
+		}
+		if m.WorldSize < 0 && info.WorldSize != nil {
+			m.WorldSize = *info.WorldSize
+		}
+		if m.Groups == nil {
+			for _, g := range info.Groups {
+				m.Groups = append(m.Groups, Group{g.Name, g.Desc, g.Ranks})
+			}
+		}
+		return err
+	case "deviceProperties", "computeProperties":
+		var devices []struct {
+			ID   int64  `json:"id"`
+			Name string `json:"name"`
+		}
+		err := json.Unmarshal(value, &devices)
+		for _, d := range devices {
+			m.Devices = append(m.Devices, Device{d.ID, d.Name})
+		}
+		return err
+	case "host_name":
+		if m.Host == "" {
+			m.Host = string(jsonscan.Unescape(nil, argValue{value}.text()))
+		}
+		return nil
+	case "baseTimeNanoseconds":
+		return nil
+	}
+	isKey := func(a trace.Attribute) bool { return a.Key == key }
+	if value[0] == '{' || value[0] == '[' || slices.ContainsFunc(m.Attributes, isKey) {
+		return nil
+	}
+	text := argValue{value}.text()
+	if value[0] == '"' {
+		text = jsonscan.Unescape(nil, text)
+	}
+	m.Attributes = append(m.Attributes, trace.Attribute{Key: key, Value: string(text)})
+	return nil
+}
+
+// ownBase returns the base time in a metadata object of this package's writer.
+func ownBase(value []byte) (ns int64, ok bool) {
+	var metadata struct {
+		Base string `json:"base_time_ns"`
+	}
+	if json.Unmarshal(value, &metadata) != nil {
+		return 0, false
+	}
+	return jsonscan.Int([]byte(metadata.Base))
+}

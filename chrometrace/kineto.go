@@ -1,0 +1,170 @@
+package chrometrace
+
+// What is particular to the PyTorch profiler (libkineto) and its back-ends.
+//
+// A trap that does not matter here, since launches and work are joined by
+// correlation: in traces of PyTorch 1.13 to 2.3 the argument "External id" of
+// runtime calls and kernels repeats the correlation and does not name the
+// operator around the call (kineto#873, #978, #1001). A reader that wants the
+// operator must look for the one that encloses the launch on its thread.
+
+// lane says on which of the rows that share a pid and a tid an event lies.
+//
+// A pid and a tid are not enough: without a working thread id Python functions
+// are on pid 0, tid 0, and so may be stream 0 of device 0.
+type lane uint8
+
+const (
+	laneAny    lane = iota // nothing is known: the row of its pid and tid that there is
+	laneThread             // what a processor does
+	laneStream             // what a device does
+	laneAsync
+	laneCounter
+)
+
+// role says which table an event also belongs to.
+type role uint8
+
+const (
+	roleNone   role = iota
+	roleLaunch      // Launches, if it has a correlation
+	roleWork        // Work, if it has a correlation; kernels may be Collectives
+	roleOp          // Collectives, if it has the arguments of one
+	roleComm        // Collectives, always
+	roleStep        // Steps, if it is named like one
+	roleArrow       // of no use where correlations tell the same
+)
+
+// A category is what is known about a value of "cat".
+type category struct {
+	name string // as it is in the file
+	now  string // as recent versions call it; "" is the same
+	lane lane
+	role role
+}
+
+// categories are those of libkineto's ActivityType.cpp, and what it called them
+// before 2022. The case matters: "Trace" and "trace" are not the same.
+var categories = []category{
+	{"cpu_op", "", laneThread, roleOp},
+	{"user_annotation", "", laneThread, roleStep},
+	{"gpu_user_annotation", "", laneStream, roleStep},
+	{"kernel", "", laneStream, roleWork},
+	{"gpu_memcpy", "", laneStream, roleWork},
+	{"gpu_memset", "", laneStream, roleWork},
+	{"cuda_runtime", "", laneThread, roleLaunch}, // also of ROCm: hipLaunchKernel, ...
+	{"cuda_driver", "", laneThread, roleLaunch},
+	{"cpu_instant_event", "", laneThread, roleNone},
+	{"python_function", "", laneThread, roleNone},
+	{"overhead", "", laneThread, roleNone},
+	{"cuda_sync", "", laneStream, roleWork}, // the device's side of a wait; stream -1 is the whole device
+	{"cuda_event", "", laneStream, roleNone},
+	{"cuda_profiler_range", "", laneStream, roleNone},
+	{"mtia_runtime", "", laneThread, roleLaunch}, // on the device's pid too, but on threads of its control core
+	{"mtia_ccp_events", "", laneStream, roleWork},
+	{"mtia_insight", "", laneStream, roleNone},
+	{"glow_runtime", "", laneThread, roleLaunch},
+	{"hpu_op", "", laneStream, roleNone},
+	{"xpu_runtime", "", laneThread, roleLaunch},
+	{"xpu_driver", "", laneThread, roleLaunch},
+	{"xpu_sync", "", laneThread, roleNone}, // a call that waits, on the process's pid
+	{"xpu_scope_profiler", "", laneStream, roleNone},
+	{"privateuse1_runtime", "", laneThread, roleLaunch},
+	{"privateuse1_driver", "", laneThread, roleLaunch},
+	{"collective_comm", "", laneThread, roleComm}, // "xccl::..." of XPU, on the process's pid
+	{"fwdbwd", "", laneThread, roleNone},          // arrows from forward to backward operators
+	{"ac2g", "", laneAny, roleArrow},              // arrows from launches to kernels
+
+	// Before 2022.
+	{"Operator", "cpu_op", laneThread, roleOp},
+	{"Kernel", "kernel", laneStream, roleWork},
+	{"Memcpy", "gpu_memcpy", laneStream, roleWork},
+	{"Memset", "gpu_memset", laneStream, roleWork},
+	{"Runtime", "cuda_runtime", laneThread, roleLaunch},
+	{"async", "", laneAny, roleArrow}, // what ac2g was called
+}
+
+// An argRole says what the reader itself wants an argument for.
+type argRole uint8
+
+const (
+	argNone argRole = iota
+	argCorrelation
+	argCommsID
+	argSeq
+	argOp
+	argGroup
+	argRanks
+	argDtype
+	argIn
+	argOut
+	argGroupSize
+	argName
+	argLabels
+	argSortIndex
+	argRoles // how many there are
+)
+
+// collectiveArgs are the roles that make an event a collective.
+const collectiveArgs = 1<<argOp | 1<<argGroup | 1<<argCommsID
+
+var argNames = map[string]argRole{
+	"correlation":        argCorrelation,
+	"Collective name":    argOp,
+	"Process Group Name": argGroup,
+	"Process Group ID":   argGroup, // March to April 2024
+	// As text, and cut off with "..." after 30 ranks.
+	"Process Group Ranks": argRanks,
+	"dtype":               argDtype,
+	"In msg nelems":       argIn,
+	"Out msg nelems":      argOut,
+	"Group size":          argGroupSize,
+	// Both since March 2026. Comms Id is a hash of 64 bits, past 2^53: it
+	// must not be read as a float64.
+	"Seq":      argSeq,
+	"Comms Id": argCommsID,
+	// Of metadata events.
+	"name":       argName,
+	"labels":     argLabels,
+	"sort_index": argSortIndex,
+}
+
+// minimalArgs are those that ArgsMin keeps: without them two events of one name
+// look alike.
+var minimalArgs = map[string]bool{
+	"correlation":               true, // which launch
+	"External id":               true, // which operator
+	"external id":               true, // before 2022
+	"Input Dims":                true, // what an operator works on
+	"Input type":                true,
+	"grid":                      true, // how a kernel was started
+	"block":                     true,
+	"graph id":                  true, // which graph, and which of its nodes
+	"graph node id":             true,
+	"bytes":                     true, // what a copy copies
+	"memory bandwidth (GB/s)":   true,
+	"cuda_sync_kind":            true, // what is waited for
+	"wait_on_stream":            true,
+	"Collective name":           true, // what is communicated
+	"Process Group Name":        true,
+	"Process Group Ranks":       true,
+	"dtype":                     true,
+	"In msg nelems":             true,
+	"Out msg nelems":            true,
+	"Group size":                true,
+	"Seq":                       true,
+	"Comms Id":                  true,
+	"Src Rank":                  true,
+	"Dst Rank":                  true,
+	"finished":                  true, // "false": the window ends before the operator
+	"Process Group Description": true,
+	"Python id":                 true, // which call of a function
+	"Python parent id":          true,
+}
+
+// otherRows are the pids of rows that are about the profiler itself.
+var otherRows = map[string]bool{
+	"Spans":  true, // the time that was recorded
+	"Traces": true, // "Iteration Start"
+	"":       true, // "Record Window End"
+}

@@ -1,0 +1,192 @@
+package chrometrace
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A parser turns pieces of an input into batches. Each goroutine has its own.
+//
+// It walks b, which holds the input from the byte at base on. A function that
+// cannot decide without what comes behind b answers errShort, unless final says
+// that nothing comes; so no result depends on where an input is cut.
+type parser struct {
+	*settings
+	b     []byte
+	base  int64
+	final bool
+	// failed tells that reading failed behind b: that explains why it ends.
+	failed bool
+	// careful: what ends a string is looked at closely, because the event is
+	// damaged.
+	careful bool
+	// clock is what relative times count from, if the filter needs to know.
+	clock int64
+
+	ev    event
+	notes notes
+	list  trace.ArgList // of the event
+	got   [argRoles]argValue
+	found uint32 // bits of the roles in got
+
+	out        batch
+	rows       rowIndex
+	args       *trace.ArgsAppender
+	symbols    *trace.SymbolCache // of everything but names and categories
+	names      map[string]*name
+	cats       map[string]*catEntry
+	noCat      *catEntry
+	recentCats [16]*catEntry
+	text       []byte // scratch
+	linked     bool   // a correlation was seen
+}
+
+// settings are what all parsers of a file share.
+type settings struct {
+	limits
+	opt   Options
+	cats  map[string]bool // to keep, in lower case; nil is all
+	plain bool            // the filter leaves nothing out
+	timed bool            // the filter looks at times
+}
+
+func newSettings(opt Options, l limits) *settings {
+	s := &settings{limits: l, opt: opt}
+	f := &s.opt.Filter
+	if f.Cats != nil {
+		s.cats = map[string]bool{}
+		for _, c := range f.Cats {
+			s.cats[strings.ToLower(c)] = true
+		}
+	}
+	s.timed = f.From != 0 || f.To != 0
+	s.plain = f.Cats == nil && f.Names == nil && f.MinDur <= 0 && !s.timed && !f.IndexOnly
+	return s
+}
+
+func newParser(s *settings) *parser {
+	p := &parser{
+		settings: s, rows: newRowIndex(), args: s.opt.Args.Appender(),
+		symbols: trace.NewSymbolCache(s.opt.Syms),
+		names:   map[string]*name{}, cats: map[string]*catEntry{},
+	}
+	p.noCat = p.category(nil, false)
+	return p
+}
+
+// maxCached bounds what a parser remembers about names and the like: who meets
+// more distinct ones is being fed noise.
+const maxCached = 1 << 16
+
+// A name is the name of an event with what is known about it: it is looked up
+// once per event, and classified once.
+type name struct {
+	sym   trace.Sym
+	text  string
+	odd   bool // has control characters or is no UTF-8
+	match bool // passes the filter
+	known uint8
+	comm  bool // if knowComm: it is a communication kernel
+	step  bool // if knowStep: it is a step
+	kind  StepKind
+	batch int32
+}
+
+const (
+	knowComm uint8 = 1 << iota
+	knowStep
+)
+
+func (p *parser) name(raw []byte, escaped bool) *name {
+	if n := p.names[string(raw)]; n != nil {
+		return n
+	}
+	key, text := string(raw), string(raw)
+	if escaped {
+		p.text = p.unescape(p.text[:0], raw)
+		text = string(p.text)
+	}
+	n := &name{sym: p.opt.Syms.Intern(text), text: text, odd: isOdd(raw)}
+	n.match = p.opt.Filter.Names == nil || p.opt.Filter.Names.MatchString(text)
+	if len(p.names) < maxCached {
+		p.names[key] = n
+	}
+	return n
+}
+
+// isOdd tells whether a string has raw control characters or is no UTF-8.
+func isOdd(s []byte) bool {
+	for _, c := range s {
+		if c < ' ' {
+			return true
+		}
+	}
+	return !utf8.Valid(s)
+}
+
+func (n *name) isComm() bool {
+	if n.known&knowComm == 0 {
+		n.known |= knowComm
+		n.comm = IsCommunication(n.text)
+	}
+	return n.comm
+}
+
+func (n *name) isStep() bool {
+	if n.known&knowStep == 0 {
+		n.known |= knowStep
+		n.kind, n.batch, n.step = ParseStep(n.text)
+	}
+	return n.step
+}
+
+// A catEntry is a category that a parser has met, with the keys of arguments
+// that its events have: these come in the same order again and again.
+type catEntry struct {
+	text  string // as it is in the file
+	sym   trace.Sym
+	lane  lane
+	role  role
+	match bool // passes the filter
+	keys  map[string]*argKey
+	first argKey // its next is the first key
+}
+
+var categoryByName = func() map[string]*category {
+	m := map[string]*category{}
+	for i := range categories {
+		m[categories[i].name] = &categories[i]
+	}
+	return m
+}()
+
+func (p *parser) category(raw []byte, escaped bool) *catEntry {
+	// Events of few categories alternate, which mostly differ in length.
+	recent := &p.recentCats[len(raw)%len(p.recentCats)]
+	if *recent != nil && (*recent).text == string(raw) {
+		return *recent
+	}
+	c := p.cats[string(raw)]
+	if c == nil {
+		text := string(raw)
+		if escaped {
+			text = string(p.unescape(nil, raw))
+		}
+		c = &catEntry{text: string(raw), keys: map[string]*argKey{}}
+		if known := categoryByName[text]; known != nil {
+			c.lane, c.role = known.lane, known.role
+			if known.now != "" {
+				text = known.now
+			}
+		}
+		c.sym = p.opt.Syms.Intern(text)
+		c.match = p.settings.cats == nil || p.settings.cats[strings.ToLower(text)]
+		if len(p.cats) < maxCached {
+			p.cats[c.text] = c
+		}
+	}
+	*recent = c
+	return c
+}

@@ -1,0 +1,338 @@
+package chrometrace
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// categoryOf returns the category of an event, as far as it was read.
+func (p *parser) categoryOf(ev *event) *catEntry {
+	if ev.category == nil {
+		if ev.seen&hasCat == 0 {
+			return p.noCat
+		}
+		ev.category = p.category(ev.cat, ev.catEscaped)
+	}
+	return ev.category
+}
+
+func (p *parser) nameOf(ev *event) *name {
+	if ev.nm == nil {
+		ev.nm = p.name(ev.name, ev.nameEscaped)
+	}
+	return ev.nm
+}
+
+// keepsArgs tells whether the arguments of the event are to be encoded, by what
+// was read before them.
+func (p *parser) keepsArgs() bool {
+	f, ev := &p.opt.Filter, &p.ev
+	switch {
+	case f.IndexOnly:
+		return false
+	case ev.ph == 'C' || ev.ph == 0:
+		return true // values of counters are arguments
+	case f.Args == ArgsNone:
+		return false
+	case p.plain:
+		return true
+	}
+	return !(ev.seen&hasName != 0 && !p.nameOf(ev).match || ev.seen&hasCat != 0 && !p.categoryOf(ev).match ||
+		ev.seen&hasDur != 0 && ev.dur < f.MinDur)
+}
+
+// putArgs stores the encoded arguments.
+func (p *parser) putArgs() trace.ArgsID {
+	if p.opt.Filter.Args == ArgsNone {
+		return 0
+	}
+	return p.args.Put(p.list)
+}
+
+// finish records the event that was read.
+func (p *parser) finish() {
+	ev := &p.ev
+	p.settleNotes()
+	switch ev.ph {
+	case 'X', 'B', 'E', 'b', 'n', 'e', 'S', 'T', 'F', 'p', 'i', 'I', 'R', 'C', 's', 't', 'f':
+	case 'M':
+		p.out.chrome = true
+		p.metadata()
+		return
+	default:
+		p.out.report(trace.Notice, "trace-unknown-phase", p.at(), 1, "an event is of a phase ("+phaseText(ev.ph)+") that says nothing about time; left out")
+		return
+	}
+	p.out.chrome = true
+	if !ev.timed {
+		p.out.report(trace.DataLoss, "trace-no-time", p.at(), 1, "an event has no time; left out")
+		return
+	}
+	if ev.dur < 0 {
+		p.out.report(trace.Notice, "trace-negative-duration", p.at(), 1, "an event ends before it starts; taken as having no duration")
+		ev.dur = 0
+	}
+	if ev.ph != 'X' {
+		ev.dur = 0
+	}
+	p.out.total++
+	end := ev.ts + trace.Time(ev.dur)
+	switch {
+	case ev.ts == 0:
+		if p.out.zero.n == 0 {
+			p.out.zeroAt = p.at()
+		}
+		p.out.zero.add(0, end)
+	case ev.ts >= absoluteFrom:
+		p.out.absolute.add(ev.ts, end)
+	default:
+		p.out.relative.add(ev.ts, end)
+	}
+	switch ev.ph {
+	case 'X':
+		p.complete()
+	case 'i', 'I', 'R':
+		p.instant(p.row(p.categoryOf(ev).lane))
+	case 'C':
+		p.counter()
+	case 's', 't', 'f':
+		p.arrow()
+	default:
+		p.span()
+	}
+}
+
+func phaseText(ph byte) string {
+	if ph < ' ' || ph > '~' {
+		return "none"
+	}
+	return string(ph)
+}
+
+// at returns where the event begins in the input.
+func (p *parser) at() int64 { return p.base + int64(p.ev.at) }
+
+// row returns the row of the event.
+func (p *parser) row(l lane) int32 { return p.rows.find(&p.out, l, p.ev.pid, p.ev.tid) }
+
+// keeps tells whether the filter keeps the event. Its duration does not count,
+// which may be unknown yet.
+func (p *parser) keeps() bool {
+	if p.plain {
+		return true
+	}
+	f, ev := &p.opt.Filter, &p.ev
+	return !f.IndexOnly && p.categoryOf(ev).match && p.nameOf(ev).match && p.overlaps(ev.ts, ev.ts+trace.Time(ev.dur))
+}
+
+// overlaps tells whether an event is within the bounds of the filter.
+func (p *parser) overlaps(from, to trace.Time) bool {
+	f := &p.opt.Filter
+	if from < absoluteFrom {
+		from, to = from+trace.Time(p.clock), to+trace.Time(p.clock)
+	}
+	return (f.From == 0 || to >= f.From) && (f.To == 0 || from <= f.To)
+}
+
+// complete records an event of phase X.
+func (p *parser) complete() {
+	ev := &p.ev
+	cat, nm := p.categoryOf(ev), p.nameOf(ev)
+	row := p.row(cat.lane)
+	index := int32(NoEvent)
+	if p.keeps() && ev.dur >= p.opt.Filter.MinDur {
+		index = int32(len(p.out.events))
+		p.out.events = append(p.out.events, trace.Slice{
+			Time: ev.ts, Dur: ev.dur, Track: trace.TrackID(row), Name: nm.sym, Cat: cat.sym, Args: p.putArgs(),
+		})
+	}
+	switch cat.role {
+	case roleLaunch:
+		p.out.launches = p.link(p.out.launches, index, row)
+	case roleWork:
+		p.out.work = p.link(p.out.work, index, row)
+		if p.found&collectiveArgs != 0 || nm.isComm() {
+			p.collective(index, row, true)
+		}
+	case roleOp:
+		if p.found&collectiveArgs != 0 {
+			p.collective(index, row, false)
+		}
+	case roleComm:
+		p.collective(index, row, false)
+	case roleStep:
+		if nm.isStep() {
+			p.out.steps = append(p.out.steps, Step{
+				Event: index, Row: row, Time: ev.ts, Dur: ev.dur, Name: nm.sym,
+				Kind: nm.kind, Batch: nm.batch, OnGPU: cat.lane == laneStream,
+			})
+		}
+	}
+}
+
+// link appends the event to launches or work if it has a correlation.
+func (p *parser) link(to []Link, index, row int32) []Link {
+	if p.found&(1<<argCorrelation) == 0 {
+		return to
+	}
+	n, ok := jsonscan.Int(p.got[argCorrelation].text())
+	if !ok {
+		return to
+	}
+	p.linked = true
+	if p.ev.ts == 0 {
+		index = -zeroEvent - index
+	}
+	return append(to, Link{Event: index, Row: row, Correlation: n})
+}
+
+// zeroEvent marks links of events at time 0, which may be left out when the
+// whole file is known: the index of an event is zeroEvent subtracted from the
+// negative of what a batch has.
+const zeroEvent = 3
+
+// instant records an event without duration.
+func (p *parser) instant(row int32) {
+	if p.keeps() {
+		p.out.instants = append(p.out.instants, trace.Instant{
+			Time: p.ev.ts, Track: trace.TrackID(row), Name: p.nameOf(&p.ev).sym, Args: p.putArgs(),
+		})
+	}
+}
+
+// counter records the values of a counter, which are the arguments of the event.
+func (p *parser) counter() {
+	ev := &p.ev
+	nm := p.nameOf(ev)
+	part, pid, _ := identify(ev.pid, nil)
+	keeps := p.keeps()
+	for a := range p.list.All() {
+		value, ok := numeric(a)
+		if !ok {
+			p.out.report(trace.Notice, "trace-counter-value", p.at(), 1, "a counter has a value that is no number; left out")
+			continue
+		}
+		key := p.opt.Syms.Name(a.Key)
+		id := &rowID{lane: laneCounter, part: part, pid: pid, extra: strings.Join([]string{nm.text, key, string(p.idText(ev.id))}, "\x00"), name: nm.text}
+		if key != "" && key != nm.text && key != "value" {
+			id.name += " " + key
+		}
+		row := p.rows.use(&p.out, p.rows.entry(id))
+		if keeps {
+			p.out.samples = append(p.out.samples, trace.Sample{Time: ev.ts, Value: value, Track: trace.TrackID(row)})
+		}
+	}
+}
+
+// arrow records an event of a flow.
+func (p *parser) arrow() {
+	ev := &p.ev
+	cat := p.categoryOf(ev)
+	row := p.row(cat.lane)
+	if cat.role == roleArrow && p.linked || !p.keeps() {
+		return
+	}
+	a := Arrow{
+		Time: ev.ts, Row: row, Cat: cat.sym, Name: p.nameOf(ev).sym, ID: p.symbols.Intern(p.idText(ev.id)),
+		Phase: FlowPhase(ev.ph), Enclosing: ev.enclosing,
+	}
+	if cat.role == roleArrow {
+		p.out.redundant = append(p.out.redundant, a)
+	} else {
+		p.out.arrows = append(p.out.arrows, a)
+	}
+}
+
+// idText returns the text of an id, a number or a string.
+func (p *parser) idText(raw []byte) []byte {
+	if len(raw) < 2 || raw[0] != '"' {
+		return raw
+	}
+	p.text = p.unescape(p.text[:0], raw[1:len(raw)-1])
+	return p.text
+}
+
+// metadata records an event of phase M.
+func (p *parser) metadata() {
+	ev := &p.ev
+	what := p.nameOf(ev).text
+	n := rowName{what: what}
+	n.part, n.pid, n.tid = identify(ev.pid, ev.tid)
+	switch what {
+	case "process_name", "thread_name":
+		n.text = p.textArg(argName)
+	case "process_labels":
+		n.text = p.textArg(argLabels)
+	case "process_sort_index", "thread_sort_index":
+		n.number, _ = jsonscan.Int(p.got[argSortIndex].text())
+		if p.found&(1<<argSortIndex) == 0 {
+			return
+		}
+	default:
+		return
+	}
+	if strings.HasPrefix(what, "thread_") {
+		p.row(laneAny)
+	}
+	p.out.names = append(p.out.names, n)
+}
+
+// text returns a value without its quotes.
+func (v argValue) text() []byte {
+	if len(v.raw) >= 2 && v.raw[0] == '"' {
+		return v.raw[1 : len(v.raw)-1]
+	}
+	return v.raw
+}
+
+// textArg returns the text of the argument with a role; "" if there is none.
+func (p *parser) textArg(r argRole) string {
+	if p.found&(1<<r) == 0 {
+		return ""
+	}
+	return string(p.idText(p.got[r].raw))
+}
+
+// settleNotes reports what was repaired in the event.
+func (p *parser) settleNotes() {
+	n := &p.notes
+	if p.ev.seen&hasName != 0 && p.nameOf(&p.ev).odd {
+		p.out.report(trace.Notice, "trace-odd-name", p.at(), 1, "a name has control characters or is not UTF-8; kept as it is")
+	}
+	if *n == (notes{}) {
+		return
+	}
+	for _, r := range [...]struct {
+		count     int
+		code, msg string
+	}{
+		{n.commas, "trace-comma", "a comma is missing, or there is one too many; read as if it were right"},
+		{n.missing, "trace-missing-value", "a key has no value; left out"},
+		{n.bare, "trace-bare-word", "a value is no JSON, such as inf or N/A; kept as text"},
+		{n.lists, "trace-open-list", "a list is not closed; read as if it were"},
+		{n.quotes, "trace-unescaped-quote", "a string has quotes in it that are not escaped; read up to the quote that ends it"},
+	} {
+		if r.count > 0 {
+			p.out.report(trace.Notice, r.code, p.at(), r.count, r.msg)
+		}
+	}
+}
+
+// numeric returns the value of an argument that is a number, or the text of one.
+func numeric(a trace.Arg) (float64, bool) {
+	switch a.Kind {
+	case trace.ArgInt:
+		return float64(a.Int()), true
+	case trace.ArgUint:
+		return float64(a.Uint()), true
+	case trace.ArgFloat:
+		return a.Float(), true
+	case trace.ArgString:
+		v, err := strconv.ParseFloat(string(a.Bytes()), 64)
+		return v, err == nil
+	}
+	return 0, false
+}

@@ -1,0 +1,174 @@
+package chrometrace
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+)
+
+// A rowID is what makes two events lie on one row.
+type rowID struct {
+	lane           lane
+	part, pid, tid string
+	extra          string // what tells counters and async events of one process apart
+	// global tells that extra is unique in the file: part and pid are those of the
+	// first event then.
+	global bool
+	name   string // of the row, if that is not in metadata; no part of the identity
+}
+
+// key returns the identity.
+func (r *rowID) key() rowID {
+	k := *r
+	k.name = ""
+	if k.global {
+		k.part, k.pid = "", ""
+	}
+	return k
+}
+
+// A rowName is a metadata event: it says something about a row, or about all
+// rows of a process.
+type rowName struct {
+	what           string // "process_name", ...
+	part, pid, tid string
+	text           string
+	number         int64
+}
+
+// A rowEntry is a row that a parser has met. Batches have their own numbers of
+// rows.
+type rowEntry struct {
+	id    *rowID
+	batch int   // the batch in which it was met last
+	index int32 // in that batch
+}
+
+// A rowIndex finds the rows of events.
+type rowIndex struct {
+	written map[string]*writtenRow // by lane, pid and tid
+	ids     map[rowID]*rowEntry
+	recent  [laneAsync][2]*writtenRow // by lane: rows of events come in runs
+	batch   int
+	scratch []byte
+}
+
+// A writtenRow is a row by its pid and tid as they are written in the file.
+type writtenRow struct {
+	pid, tid string
+	entry    *rowEntry
+}
+
+func newRowIndex() rowIndex {
+	return rowIndex{written: map[string]*writtenRow{}, ids: map[rowID]*rowEntry{}}
+}
+
+// find returns the number, in the batch, of the row with the given pid and tid,
+// as they are written, on a lane. nil is a missing one.
+func (x *rowIndex) find(out *batch, l lane, pid, tid []byte) int32 {
+	recent := &x.recent[l]
+	r := recent[0]
+	if r == nil || string(tid) != r.tid || string(pid) != r.pid {
+		if r = recent[1]; r == nil || string(tid) != r.tid || string(pid) != r.pid {
+			r = x.lookup(l, pid, tid)
+		}
+		recent[0], recent[1] = r, recent[0]
+	}
+	return x.use(out, r.entry)
+}
+
+func (x *rowIndex) lookup(l lane, pid, tid []byte) *writtenRow {
+	x.scratch = append(append(append(append(x.scratch[:0], byte(l)), pid...), 0), tid...)
+	r := x.written[string(x.scratch)]
+	if r == nil {
+		id := &rowID{lane: l}
+		id.part, id.pid, id.tid = identify(pid, tid)
+		r = &writtenRow{string(pid), string(tid), x.entry(id)}
+		x.written[string(x.scratch)] = r
+	}
+	return r
+}
+
+// identify returns what pid and tid stand for. A missing tid is the pid, as in
+// Perfetto: the events are those of the process.
+func identify(pid, tid []byte) (part, p, t string) {
+	part, p = splitPart(unquote(pid))
+	if tid == nil {
+		return part, p, p
+	}
+	return part, p, unquote(tid)
+}
+
+// entry returns the entry of a row.
+func (x *rowIndex) entry(id *rowID) *rowEntry {
+	key := id.key()
+	e := x.ids[key]
+	if e == nil {
+		e = &rowEntry{id: id, batch: -1}
+		x.ids[key] = e
+	}
+	return e
+}
+
+// use returns the number of a row in the batch.
+func (x *rowIndex) use(out *batch, e *rowEntry) int32 {
+	if e.batch != x.batch {
+		e.batch = x.batch
+		e.index = int32(len(out.rows))
+		out.rows = append(out.rows, e.id)
+	}
+	return e.index
+}
+
+// unquote returns the text of a pid or tid: of a string what it stands for, of a
+// number its digits. A missing one is 0.
+func unquote(raw []byte) string {
+	switch {
+	case len(raw) == 0:
+		return "0"
+	case raw[0] != '"':
+		if n, ok := jsonscan.Int(raw); ok {
+			return strconv.FormatInt(n, 10) // 7.0 and 7 are the same
+		}
+		return string(raw)
+	}
+	return string(jsonscan.Unescape(nil, raw[1:len(raw)-1]))
+}
+
+// splitPart splits what SGLang's profile_merger.py makes of a pid, "[TP00-DP01]
+// 1251", into the rank and the pid of its trace.
+func splitPart(pid string) (part, rest string) {
+	if !strings.HasPrefix(pid, "[") {
+		return "", pid
+	}
+	part, rest, ok := strings.Cut(pid[1:], "] ")
+	if !ok {
+		return "", pid
+	}
+	return part, rest
+}
+
+// row returns the row without what metadata tells.
+func (r *rowID) row() Row {
+	row := Row{Part: r.part, PIDText: r.pid, TIDText: r.tid, Name: r.name}
+	row.PID, _ = jsonscan.Int([]byte(r.pid))
+	row.TID, _ = jsonscan.Int([]byte(r.tid))
+	// Before 2022 streams were not numbered but named.
+	if n, ok := strings.CutPrefix(r.tid, "stream "); ok {
+		if row.TID, ok = jsonscan.Int([]byte(strings.TrimSpace(n))); ok {
+			row.Kind = RowStream
+		}
+	}
+	switch {
+	case r.lane == laneStream:
+		row.Kind = RowStream
+	case r.lane == laneAsync:
+		row.Kind = RowAsync
+	case r.lane == laneCounter:
+		row.Kind = RowCounter
+	case otherRows[r.pid]:
+		row.Kind = RowOther
+	}
+	return row
+}

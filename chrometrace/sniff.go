@@ -1,0 +1,27 @@
+package chrometrace
+
+import "bytes"
+
+// Sniff tells whether a file with the given (decompressed) head, of up to 64 KiB,
+// is Chrome JSON.
+func Sniff(head []byte) bool {
+	if bytes.Contains(head, []byte(`"traceEvents"`)) {
+		return true
+	}
+	// The events of a PyTorch trace may begin behind a long list of groups.
+	if bytes.Contains(head, []byte(`"schemaVersion"`)) &&
+		(bytes.Contains(head, []byte(`"deviceProperties"`)) || bytes.Contains(head, []byte(`"distributedInfo"`))) {
+		return true
+	}
+	// A list of events, or a file whose beginning is missing.
+	p := parser{b: head, final: true}
+	for i := range head {
+		if head[i] != '{' {
+			continue
+		}
+		if found, _ := p.eventAt(i); found {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,77 @@
+package chrometrace
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// stepModes are the forward modes that SGLang names in "step[MODE bs=...".
+// What is not here is StepOther: MIXED (both), IDLE (a rank that only keeps the
+// others company), DRAFT_EXTEND (a draft model after either).
+var stepModes = map[string]StepKind{
+	"EXTEND":        StepPrefill,
+	"SPLIT_PREFILL": StepPrefill,
+	"DECODE":        StepDecode,
+	"TARGET_VERIFY": StepDecode, // decoding of several speculated tokens at once
+}
+
+// ParseStep tells what step an annotation of the given name is of, and how many
+// requests are in its batch, -1 if it does not say. ok is false if it is no step.
+// Known are
+//
+//	step[DECODE bs=32], step[EXTEND bs=15 toks=15360]      SGLang
+//	execute_context_1(888)_generation_0(0)                 vLLM
+//	execute_8192_context_9(sq8155...)_generation_37(...)   vLLM; 8192 is tokens
+//	ProfilerStep#7                                         torch.profiler
+func ParseStep(name string) (kind StepKind, batch int32, ok bool) {
+	if rest, found := strings.CutPrefix(name, "step["); found {
+		mode, rest, _ := strings.Cut(strings.TrimSuffix(rest, "]"), " ")
+		batch = -1
+		for field := range strings.FieldsSeq(rest) {
+			if n, found := strings.CutPrefix(field, "bs="); found {
+				batch, _ = count(strings.TrimSuffix(n, "]"))
+			}
+		}
+		return stepModes[mode], batch, mode != ""
+	}
+	if rest, found := strings.CutPrefix(name, "execute_"); found {
+		tokens, rest, found := strings.Cut(rest, "context_")
+		if _, isNumber := count(strings.TrimSuffix(tokens, "_")); !found || tokens != "" && !isNumber {
+			return 0, -1, false
+		}
+		return parseExecute(rest)
+	}
+	if n, found := strings.CutPrefix(name, "ProfilerStep#"); found {
+		_, isNumber := count(n)
+		return StepOther, -1, isNumber
+	}
+	return 0, -1, false
+}
+
+// parseExecute parses what follows "context_" in a name of vLLM.
+func parseExecute(rest string) (kind StepKind, batch int32, ok bool) {
+	contexts, rest, _ := strings.Cut(rest, "(")
+	_, rest, _ = strings.Cut(rest, "generation_")
+	generations, _, _ := strings.Cut(rest, "(")
+	prefills, ok1 := count(contexts)
+	decodes, ok2 := count(generations)
+	switch {
+	case !ok1 || !ok2:
+		return 0, -1, false
+	case decodes == 0 && prefills > 0:
+		kind = StepPrefill
+	case prefills == 0 && decodes > 0:
+		kind = StepDecode
+	}
+	return kind, int32(min(int64(prefills)+int64(decodes), math.MaxInt32)), true
+}
+
+// count parses a number of things; without one it is -1.
+func count(s string) (int32, bool) {
+	n, err := strconv.ParseUint(s, 10, 31)
+	if err != nil {
+		return -1, false
+	}
+	return int32(n), true
+}

@@ -1,0 +1,129 @@
+package chrometrace
+
+import "github.com/sgtrace/sgtrace/internal/jsonscan"
+
+// str reads the string at b[i]. raw is what lies between the quotes.
+//
+// At first any quote without a backslash ends a string, as in JSON. An event that
+// is no JSON then is read again carefully: Kineto wrote names as they are until
+// July 2026, and those of compiled functions have quotes and backslashes in them
+// (pytorch#146900, #98432). A quote ends a string then if what follows fits.
+func (p *parser) str(i int, in context) (raw []byte, escaped bool, next int, err error) {
+	b := p.b
+	if p.careful {
+		return p.carefulStr(i, in)
+	}
+	if end := jsonscan.EndOfRun(b, i+1); end < len(b) && b[end] == '"' {
+		return b[i+1 : end], false, end + 1, nil
+	}
+	return jsonscan.String(b, i)
+}
+
+// carefulStr is str for an event that is damaged.
+func (p *parser) carefulStr(i int, in context) (raw []byte, escaped bool, next int, err error) {
+	b, start, odd := p.b, i+1, 0
+	for i = start; ; i++ {
+		if i = jsonscan.EndOfRun(b, i); i+1 >= len(b) {
+			return nil, false, len(b), errShort
+		}
+		backslash := b[i] == '\\'
+		if backslash {
+			escaped = true
+			if i++; b[i] != '"' {
+				continue
+			}
+		}
+		ends, err := p.ends(i+1, in)
+		if err != nil {
+			return nil, false, i, err
+		}
+		// A path may end with a backslash; only names are believed to.
+		if ends && (!backslash || in == inEvent) {
+			if backslash {
+				odd++
+			}
+			break
+		}
+		if !backslash {
+			odd++
+		}
+	}
+	raw = b[start:i]
+	p.notes.quotes += min(odd, 1)
+	if odd > 0 || len(raw) > 64 {
+		for j := range raw {
+			if raw[j] != '{' {
+				continue
+			}
+			found, err := p.eventAt(start + j)
+			if found {
+				err = errInside
+			}
+			if err != nil {
+				return nil, false, start + j, err
+			}
+		}
+	}
+	return raw, escaped, i + 1, nil
+}
+
+// ends tells whether what follows at b[i] fits behind the closing quote of a
+// string.
+func (p *parser) ends(i int, in context) (bool, error) {
+	b := p.b
+	if i = jsonscan.Space(b, i); i >= len(b) {
+		return false, errShort
+	}
+	c := b[i]
+	if in == inKey {
+		return c == ':', nil
+	}
+	if c != ',' && c != '}' && c != ']' || c == ']' && in != inList {
+		return false, nil
+	}
+	j := jsonscan.Space(b, i+1)
+	if j >= len(b) {
+		if p.final {
+			return c != ',', nil
+		}
+		return false, errShort
+	}
+	switch {
+	case c == ']':
+		return b[j] == ',' || b[j] == '}' || b[j] == ']', nil
+	case c == '}':
+		return b[j] == ',' || b[j] == '}' || b[j] == ']' || b[j] == '{', nil
+	case in == inEvent:
+		return p.keyAt(j, isEventKey)
+	case in == inArgs:
+		return p.keyAt(j, nil)
+	}
+	return wordBytes[b[j]] || b[j] == '"' || b[j] == '[' || b[j] == '{', nil
+}
+
+// maxKey is how long a key may be to be recognised as one.
+const maxKey = 64
+
+// keyAt tells whether there is a key at b[i], with a colon behind it.
+func (p *parser) keyAt(i int, known func(key []byte) bool) (bool, error) {
+	b := p.b
+	if b[i] != '"' {
+		return b[i] == '}', nil // behind a superfluous comma
+	}
+	end := i + 1
+	for ; end < len(b) && b[end] != '"'; end++ {
+		if end-i > maxKey || b[end] == '\n' {
+			return false, nil
+		}
+	}
+	if end < len(b) && known != nil && !known(b[i+1:end]) {
+		return false, nil
+	}
+	if end = jsonscan.Space(b, end+1); end >= len(b) {
+		if p.final {
+			return false, nil
+		}
+		return false, errShort
+	}
+	return b[end] == ':', nil
+}

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/internal/progress"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+func (c *command) mergeCommand() *cli.Command {
+	files := func(name, usage string) cli.Flag { return &cli.StringSliceFlag{Name: name, Usage: usage} }
+	const filter, clock = "Events of PyTorch traces:", "Clocks:"
+	return &cli.Command{
+		Name:      "merge",
+		Usage:     "put PyTorch traces and OTLP dumps on one timeline and one clock",
+		ArgsUsage: "[LABEL=]INPUT...",
+		Description: `Inputs are recognised by content; --torch and --otel are there for the reader. A
+label says which host, rank or both a file is from: node1=x.json, TP3=x.json,
+node1/TP3=x.json. Clocks of hosts are matched by collectives that their ranks
+share and by requests that cross them; a line for each says how.
+
+Examples:
+  sgtrace merge --torch 'traces/*.json.gz' --otel otel.jsonl -o merged.pftrace
+  sgtrace merge traces/ --layout compare --cat kernel,user_annotation -o kernels.pftrace.gz
+  sgtrace merge traces/ otel.jsonl --around 7ca07386 -o around.pftrace
+  sgtrace merge traces/ --offset node1=+1.2ms --clock-report clocks.json -o merged.json`,
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
+			files("torch", "PyTorch profiler traces: `INPUT`, a file, glob or directory"),
+			files("otel", "OTLP dumps: `INPUT`"),
+			&cli.StringFlag{Name: "layout", Value: "both", Usage: "rows of ranks by `LAYOUT`: ranks (threads and streams of each), compare (the same row of all ranks together) or both"},
+			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` of requests to draw: thread, request or both"},
+			&cli.DurationFlag{Name: "split", Usage: "write a numbered series of files, each of this `DURATION` (60s)", DefaultText: "one file"},
+
+			&cli.StringSliceFlag{Name: "cat", Usage: "events of this `CATEGORY`: kernel, cpu_op, python_function, ...; several with commas", Category: filter},
+			&cli.StringFlag{Name: "name", Usage: "events whose name matches `REGEXP`", Category: filter},
+			&cli.StringFlag{Name: "args", Value: "all", Usage: "arguments to keep: `WHICH` is none, min or all", Category: filter},
+			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID`, on all ranks", Category: filter},
+
+			&cli.StringSliceFlag{Name: "offset", Usage: "say that the clock of a host is ahead: `HOST=+1.2ms`", Category: clock},
+			&cli.StringSliceFlag{Name: "drift", Usage: "say that the clock of a host runs fast: `HOST=+12ppm`", Category: clock},
+			&cli.BoolFlag{Name: "no-align", Usage: "leave clocks as they are, but for --offset and --drift", Category: clock, DisableDefaultText: true},
+			&cli.StringFlag{Name: "clock-report", Usage: "write how clocks were aligned to `FILE`, as JSON", Category: clock},
+		}, selectionFlags()...),
+		OnUsageError: onUsageError,
+		Action:       c.merge,
+	}
+}
+
+// mergeFlags are the flags of merge, parsed.
+type mergeFlags struct {
+	view   convert.View
+	layout convert.RankLayout
+	read   convert.ReadOptions
+	sel    *chosen
+	given  []convert.GivenClock
+}
+
+func (c *command) merge(ctx *cli.Context) error {
+	flags, err := c.mergeFlags(ctx)
+	if err != nil {
+		return err
+	}
+	args := slices.Concat(ctx.Args().Slice(), ctx.StringSlice("torch"), ctx.StringSlice("otel"))
+	if len(args) == 0 {
+		return usage("no input; give PyTorch traces and OTLP dumps: files, globs or directories")
+	}
+	inputs, err := convert.Inputs(args)
+	if err != nil {
+		return err
+	}
+	out, err := c.create(ctx.String("o"), convert.Names(inputs))
+	if err != nil {
+		return err
+	}
+	defer out.Abandon()
+	c.collectEarly()
+	t, err := c.mergeInputs(ctx, inputs, flags)
+	if err != nil {
+		return err
+	}
+	if d := ctx.Duration("split"); d > 0 {
+		return c.writeSeries(t, d, ctx.String("o"), convert.Names(inputs))
+	}
+	size, err := out.Write(t)
+	if err != nil {
+		return err
+	}
+	c.summarize(ctx.String("o"), t, size)
+	return nil
+}
+
+// mergeInputs reads, aligns, selects and draws. It is a function of its own so
+// that all but the result can be given up before the long work of writing.
+func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *mergeFlags) (*trace.Trace, error) {
+	windowed := flags.sel.from != "" || flags.sel.to != "" || ctx.IsSet("around")
+	opt := flags.read
+	opt.Stdin = c.in
+	opt.Filter.IndexOnly = windowed
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
+	opt.Meter = meter
+	m, err := convert.Read(inputs, opt, &c.diags)
+	meter.Done()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Align(flags.given, !ctx.Bool("no-align")); err != nil {
+		return nil, usageError{err}
+	}
+	clocks := m.Clocks()
+	for i := range clocks.Clocks {
+		fmt.Fprintln(c.err, printable(clocks.Clocks[i].String()))
+	}
+	if name := ctx.String("clock-report"); name != "" {
+		if err := writeClocks(name, clocks); err != nil {
+			return nil, err
+		}
+	}
+	if windowed {
+		if err := c.window(m, ctx.String("around"), flags); err != nil {
+			return nil, err
+		}
+	}
+	if m.Requests != nil {
+		if err := m.Requests.Select(flags.sel.Selection); err != nil {
+			return nil, err
+		}
+	}
+	t := m.Layout(flags.view, flags.layout)
+	if len(t.Slices) == 1 && len(t.Instants) == 0 && len(t.Samples) == 0 {
+		return nil, errors.New("the filters leave nothing")
+	}
+	return t, nil
+}
+
+// window resolves the window of time that is asked for and reads its events.
+func (c *command) window(m *convert.Merge, around string, flags *mergeFlags) error {
+	first, _ := m.Bounds()
+	if err := flags.sel.resolve(first); err != nil {
+		return err
+	}
+	sel := &flags.sel.Selection
+	if around != "" {
+		if m.Requests == nil {
+			return usage("--around %s: there are no requests; give the OTLP dump too", around)
+		}
+		found := analyze.FindRequests(m.Requests, around)
+		if len(found) == 0 {
+			return fmt.Errorf("--around %s: no such request; 'sgtrace requests' lists them", around)
+		}
+		for i, r := range found { // several, if their ids collide
+			q := &m.Requests.Requests[r]
+			if i == 0 || q.Start < sel.From {
+				sel.From = q.Start
+			}
+			sel.To = max(sel.To, q.End)
+		}
+	}
+	opt := flags.read
+	opt.Stdin = c.in
+	return m.ReadWindow(sel.From, sel.To, opt)
+}
+
+// mergeFlags reads the flags that need more than looking up.
+func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
+	f = &mergeFlags{}
+	if f.view, err = convert.ParseView(ctx.String("view")); err != nil {
+		return nil, usageError{err}
+	}
+	if f.layout, err = convert.ParseRankLayout(ctx.String("layout")); err != nil {
+		return nil, usageError{err}
+	}
+	if f.sel, err = selection(ctx); err != nil {
+		return nil, err
+	}
+	if ctx.IsSet("around") && (f.sel.from != "" || f.sel.to != "") {
+		return nil, usage("--around is a window of time of its own; leave out --from and --to")
+	}
+	for _, word := range f.sel.Ranks {
+		rank, _ := trace.ParseRank(word) // selection has checked it
+		f.read.Ranks = append(f.read.Ranks, rank)
+	}
+	f.read.Hosts = f.sel.Hosts
+	filter := &f.read.Filter
+	filter.MinDur = f.sel.MinDur
+	for _, list := range ctx.StringSlice("cat") {
+		filter.Cats = append(filter.Cats, strings.Split(list, ",")...)
+	}
+	if text := ctx.String("name"); text != "" {
+		if filter.Names, err = regexp.Compile(text); err != nil {
+			return nil, usage("--name: %v", err)
+		}
+	}
+	modes := map[string]chrometrace.ArgsMode{"all": chrometrace.ArgsAll, "min": chrometrace.ArgsMin, "none": chrometrace.ArgsNone}
+	mode, ok := modes[ctx.String("args")]
+	if !ok {
+		return nil, usage("--args %q: want none, min or all", ctx.String("args"))
+	}
+	filter.Args = mode
+	f.given, err = givenClocks(ctx.StringSlice("offset"), ctx.StringSlice("drift"))
+	return f, err
+}
+
+// givenClocks reads --offset and --drift.
+func givenClocks(offsets, drifts []string) (given []convert.GivenClock, err error) {
+	of := func(host string) *convert.GivenClock {
+		i := slices.IndexFunc(given, func(g convert.GivenClock) bool { return g.Host == host })
+		if i < 0 {
+			i = len(given)
+			given = append(given, convert.GivenClock{Host: host})
+		}
+		return &given[i]
+	}
+	for _, text := range offsets {
+		host, value, _ := strings.Cut(text, "=")
+		d, err := time.ParseDuration(value)
+		if host == "" || err != nil {
+			return nil, usage("--offset %q: want HOST=DURATION, such as node1=+1.2ms", text)
+		}
+		of(host).Offset = int64(d)
+	}
+	for _, text := range drifts {
+		host, value, _ := strings.Cut(text, "=")
+		unit := 1e3 // ppm
+		number, ok := strings.CutSuffix(value, "ppb")
+		if ok {
+			unit = 1
+		} else {
+			number, ok = strings.CutSuffix(value, "ppm")
+		}
+		v, err := strconv.ParseFloat(number, 64)
+		if host == "" || err != nil || !ok || v*unit < -1e8 || v*unit > 1e8 {
+			return nil, usage("--drift %q: want HOST=DRIFT, such as node1=+12ppm", text)
+		}
+		of(host).DriftPPB = int64(v * unit)
+	}
+	return given, nil
+}
+
+func writeClocks(name string, r *convert.ClockReport) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.WriteJSON(f), f.Close())
+}
+
+// maxSeries bounds the number of files of --split, so that a typing error or a
+// broken clock does not fill a disk.
+const maxSeries = 1000
+
+// writeSeries writes t as files of d each: merged-001.pftrace, merged-002.pftrace.
+func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, inputs []string) error {
+	from, to, _ := t.Bounds()
+	n := int64(to-from)/int64(d) + 1
+	if n > maxSeries {
+		return usage("--split %s: that makes %d files; want %d at most", d, n, maxSeries)
+	}
+	dir, base := filepath.Split(name)
+	stem, ext, _ := strings.Cut(base, ".")
+	for i := range n {
+		part := filepath.Join(dir, fmt.Sprintf("%s-%03d.%s", stem, i+1, ext))
+		start := from + trace.Time(i*int64(d))
+		if err := c.writePart(trace.Window(t, start, start+trace.Time(d)), part, inputs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *command) writePart(t *trace.Trace, name string, inputs []string) error {
+	out, err := c.create(name, inputs)
+	if err != nil {
+		return err
+	}
+	defer out.Abandon()
+	size, err := out.Write(t)
+	if err == nil {
+		c.summarize(name, t, size)
+	}
+	return err
+}
+
+// summarize prints what an output holds.
+func (c *command) summarize(name string, t *trace.Trace, size int64) {
+	fmt.Fprintf(c.err, "%s: %d slices on %d tracks, %d arrows, %s\n", name, len(t.Slices)-1, len(t.Tracks)-1, len(t.Flows), bytesText(size))
+}

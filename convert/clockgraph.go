@@ -1,0 +1,378 @@
+package convert
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A hostClock is the clock of one host, by which all of its processes stamp
+// their events; or that of inputs that do not tell their host.
+type hostClock struct {
+	names   []string // host as traces and dumps call it; the first is printed
+	domain  string   // "unix", or "unknown" where times count from something unknown
+	fit     align.ClockFit
+	first   trace.Time // bounds of its events, as stamped
+	last    trace.Time
+	isKnown bool // names a host, not a file
+}
+
+// label is what people call the clock by.
+func (c *hostClock) label() string { return c.names[0] }
+
+// A GivenClock is what the user says about the clock of a host.
+type GivenClock struct {
+	Host     string
+	Offset   int64 // ns that it is ahead of the reference
+	DriftPPB int64 // how fast that grows
+}
+
+// ErrNoHost says that the user named a host that no input is from.
+var ErrNoHost = errors.New("no such host")
+
+// findClocks gives every host one clock. Files that do not tell their host get
+// one for each rank, until their offsets tell which of them are of one host.
+func (m *Merge) findClocks() {
+	m.clocks, m.hostClocks = nil, map[string]int{}
+	index := map[string]int{}
+	add := func(key, name, domain string, known bool) int {
+		i, ok := index[key]
+		if !ok {
+			i = len(m.clocks)
+			index[key] = i
+			m.clocks = append(m.clocks, &hostClock{names: []string{name}, domain: domain, isKnown: known})
+		}
+		return i
+	}
+	if m.Requests != nil {
+		for p := range m.Requests.Procs {
+			proc := &m.Requests.Procs[p]
+			m.hostClocks[proc.Host] = add("host "+proc.Host, hostName(proc), "unix", true)
+		}
+	}
+	// A rank that is a process of the dump ties the names of their hosts together.
+	for _, r := range m.ranks {
+		if r.proc != request.None && r.host != "" && m.Requests.Procs[r.proc].Host != "" {
+			i := m.clockOfProc(r.proc)
+			if _, ok := index["host "+r.host]; !ok {
+				index["host "+r.host] = i
+				m.clocks[i].names = append([]string{r.host}, m.clocks[i].names...)
+			}
+		}
+	}
+	for _, r := range m.ranks {
+		for _, c := range r.captures {
+			switch {
+			case c.file.Meta.Origin == chrometrace.OriginUnknown:
+				c.clock = add("file "+c.file.Name, r.name, "unknown", false)
+			case r.proc != request.None && m.Requests.Procs[r.proc].Host != "":
+				c.clock = m.clockOfProc(r.proc)
+			case r.host != "":
+				c.clock = add("host "+r.host, r.host, "unix", true)
+			default:
+				c.clock = add("rank "+r.name, r.name, "unix", false)
+			}
+		}
+		r.clock = r.captures[0].clock
+	}
+	m.clockBounds()
+}
+
+// hostName is what people call the host of proc by: the beginning of its id, or
+// the service where the spans do not tell the host, as those of gateways.
+func hostName(proc *request.Proc) string {
+	if proc.Host == "" {
+		return cmp.Or(proc.Service, proc.Label, "unknown host")
+	}
+	return proc.ShortHost()
+}
+
+// clockOfProc returns the index of the clock of a proc of Requests.
+func (m *Merge) clockOfProc(p int) int { return m.hostClocks[m.Requests.Procs[p].Host] }
+
+// clockBounds notes which times each clock was read at.
+func (m *Merge) clockBounds() {
+	extend := func(c *hostClock, from, to trace.Time) {
+		if c.first == 0 || from < c.first {
+			c.first = from
+		}
+		c.last = max(c.last, to)
+	}
+	if m.Requests != nil {
+		for i := range m.dump.Len() {
+			if p := m.Requests.ProcOf(i); p != request.None {
+				extend(m.clocks[m.clockOfProc(p)], m.dump.Span(i).Start, m.dump.Span(i).End)
+			}
+		}
+	}
+	for _, r := range m.ranks {
+		for _, c := range r.captures {
+			extend(m.clocks[c.clock], c.first, c.last)
+		}
+	}
+}
+
+// Align puts all clocks on that of the first host: that of the router, else of the
+// first rank. What is given goes before what can be found out. With find false
+// nothing is found out, and only what is given moves.
+func (m *Merge) Align(given []GivenClock, find bool) error {
+	m.findClocks()
+	m.matchCollectives()
+	if find && m.joinHosts(m.solve(nil, find)) {
+		m.matchCollectives() // its ranks say which clock they have
+	}
+	fixed, err := m.fixed(given)
+	if err != nil {
+		return err
+	}
+	m.solution = m.solve(fixed, find)
+	for i, c := range m.clocks {
+		c.fit = m.solution.Clocks[i]
+	}
+	m.placeUnknown()
+	m.reportConflicts()
+	for _, r := range m.ranks {
+		for _, c := range r.captures {
+			c.time = m.clocks[c.clock].toReference()
+		}
+	}
+	m.shiftRequests()
+	return nil
+}
+
+// reference returns the clock that all others are put on.
+func (m *Merge) reference() int {
+	if m.Requests != nil {
+		return m.clockOfProc(0)
+	}
+	return m.ranks[0].clock
+}
+
+// solve relates the clocks.
+func (m *Merge) solve(fixed []align.Fixed, find bool) align.Solution {
+	p := align.Problem{Clocks: len(m.clocks), Reference: m.reference(), Fixed: fixed}
+	if find {
+		p.Ranks, p.Matches = m.alignRanks, m.matches
+		if m.Requests != nil {
+			p.Bounds = clockBounds(m.Requests, m.clockOfProc)
+		}
+	}
+	return align.Solve(p)
+}
+
+// fixed turns what the user says about clocks into relations to the reference.
+func (m *Merge) fixed(given []GivenClock) ([]align.Fixed, error) {
+	var fixed []align.Fixed
+	for _, g := range given {
+		i, err := m.clockNamed(g.Host)
+		if err != nil {
+			return nil, err
+		}
+		if i == m.reference() {
+			return nil, fmt.Errorf("%w: %s is the reference, which all others are put on", ErrNoHost, g.Host)
+		}
+		fixed = append(fixed, align.Fixed{A: m.reference(), B: i, At: int64(m.clocks[i].first), Offset: g.Offset, DriftPPB: g.DriftPPB, Why: trace.SyncGiven})
+	}
+	return fixed, nil
+}
+
+// clockNamed finds a clock by the name of its host, or the beginning of one.
+func (m *Merge) clockNamed(host string) (int, error) {
+	found := -1
+	var all []string
+	for i, c := range m.clocks {
+		all = append(all, c.label())
+		if slices.Contains(c.names, host) {
+			return i, nil
+		}
+		if slices.ContainsFunc(c.names, func(n string) bool { return strings.HasPrefix(n, host) }) {
+			if found >= 0 {
+				return 0, fmt.Errorf("%w: %s is ambiguous; there are %s", ErrNoHost, host, strings.Join(all, ", "))
+			}
+			found = i
+		}
+	}
+	if found < 0 {
+		return 0, fmt.Errorf("%w: %s; there are %s", ErrNoHost, host, strings.Join(all, ", "))
+	}
+	return found, nil
+}
+
+// sameHostOffset is how near the clocks of ranks whose host is unknown must be
+// to be taken for one. Clocks of one host agree within a microsecond or so, what
+// NTP keeps together is tens of them apart; and if two hosts happen to be nearer
+// than this, little is lost.
+const sameHostOffset = 20_000 // ns
+
+// joinHosts makes one clock of the clocks of unknown hosts that agree, or of
+// which nothing is known, and tells whether there were any. One clock for all
+// ranks of a host means that they are not moved against each other by noise.
+func (m *Merge) joinHosts(s align.Solution) bool {
+	var unknown []int
+	for i, c := range m.clocks {
+		if !c.isKnown && c.domain == "unix" && i != m.reference() {
+			unknown = append(unknown, i)
+		}
+	}
+	if i := m.reference(); !m.clocks[i].isKnown {
+		unknown = append([]int{i}, unknown...)
+	}
+	if len(unknown) < 2 {
+		return false
+	}
+	offset := func(i int) int64 { return s.Clocks[i].Offset }
+	slices.SortStableFunc(unknown, func(a, b int) int {
+		return cmp.Or(cmp.Compare(s.Clocks[a].Component, s.Clocks[b].Component), cmp.Compare(offset(a), offset(b)))
+	})
+	to := make([]int, len(m.clocks))
+	for i := range to {
+		to[i] = i
+	}
+	lone := -1
+	for k, i := range unknown {
+		prev := -1
+		switch {
+		case s.Clocks[i].Matches == 0 && i != m.reference() && lone >= 0:
+			prev = lone
+		case k > 0 && s.Clocks[i].Component == s.Clocks[unknown[k-1]].Component && offset(i)-offset(unknown[k-1]) <= sameHostOffset:
+			prev = unknown[k-1]
+		}
+		if prev >= 0 {
+			to[i] = to[prev]
+		}
+		if s.Clocks[i].Matches == 0 && i != m.reference() && lone < 0 {
+			lone = i
+		}
+	}
+	return m.renumberClocks(to)
+}
+
+// renumberClocks makes clock to[i] of clock i and tells whether that joined any.
+func (m *Merge) renumberClocks(to []int) bool {
+	place, kept := make([]int, len(to)), []*hostClock{}
+	for i, t := range to {
+		if t == i {
+			place[i] = len(kept)
+			kept = append(kept, m.clocks[i])
+		}
+	}
+	if len(kept) == len(to) {
+		return false
+	}
+	for i, t := range to {
+		if t != i {
+			place[i] = place[t]
+			m.clocks[t].names = append(m.clocks[t].names, m.clocks[i].names...)
+			m.clocks[t].first, m.clocks[t].last = min(m.clocks[t].first, m.clocks[i].first), max(m.clocks[t].last, m.clocks[i].last)
+		}
+	}
+	m.clocks = kept
+	for host, i := range m.hostClocks {
+		m.hostClocks[host] = place[i]
+	}
+	for _, r := range m.ranks {
+		r.clock = place[r.clock]
+		for _, c := range r.captures {
+			c.clock = place[c.clock]
+		}
+	}
+	return true
+}
+
+// placeUnknown puts inputs whose times count from something unknown, and that
+// nothing was matched to, at the beginning of all others.
+func (m *Merge) placeUnknown() {
+	reference := m.clocks[m.reference()]
+	for i, c := range m.clocks {
+		if c.domain != "unix" && c.fit.Why == trace.SyncAssumed && i != m.reference() {
+			c.fit.Offset = int64(c.first - reference.first)
+		}
+	}
+}
+
+// reportConflicts reports evidence about clocks that was not followed.
+func (m *Merge) reportConflicts() {
+	for _, c := range m.solution.Conflicts {
+		m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-conflict", Pos: trace.Pos{File: m.clocks[c.B].label(), Offset: -1},
+			Msg: fmt.Sprintf("against the clock of %s, %s", m.clocks[c.A].label(), c)})
+	}
+	for i, f := range m.solution.Ranks {
+		if f.Apart {
+			m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "rank-clock-apart", Pos: trace.Pos{File: m.alignOf[i].name, Offset: -1},
+				Msg: fmt.Sprintf("its collectives end %s off those of its peers, in the median of %d; it was not moved", trace.FormatDuration(f.Offset), f.Matches)})
+		}
+	}
+}
+
+// shiftRequests moves the spans to the reference clock and rebuilds the requests
+// if that changes anything.
+func (m *Merge) shiftRequests() {
+	moves := false
+	for _, i := range m.hostClocks {
+		moves = moves || m.clocks[i].fit.Offset != 0 || m.clocks[i].fit.DriftPPB != 0
+	}
+	if !moves {
+		return
+	}
+	for i := range m.dump.Len() {
+		p := m.Requests.ProcOf(i)
+		if p == request.None {
+			continue // exported twice
+		}
+		moved := m.clocks[m.clockOfProc(p)].toReference()
+		s := m.dump.Span(i)
+		s.Start, s.End = moved(s.Start), moved(s.End)
+		for e := range m.dump.Events(i) {
+			e.Time = moved(e.Time)
+		}
+	}
+	// What is wrong with the spans was reported when they were built first.
+	diags := m.dump.Diags
+	m.dump.Diags = &trace.Diags{}
+	m.Requests = request.Build(m.dump)
+	m.dump.Diags = diags
+	m.findProcs()
+}
+
+// toReference returns the mapping from a clock to the reference clock.
+func (c *hostClock) toReference() func(trace.Time) trace.Time {
+	fit := c.fit
+	switch {
+	case fit.Offset == 0 && fit.DriftPPB == 0:
+		return func(t trace.Time) trace.Time { return t }
+	case fit.DriftPPB == 0:
+		return func(t trace.Time) trace.Time { return t - trace.Time(fit.Offset) }
+	}
+	return func(t trace.Time) trace.Time { return trace.Time(fit.ToReference(int64(t))) }
+}
+
+// toLocal returns what the clock showed when the reference showed t, or 0 for 0.
+func (c *hostClock) toLocal(t trace.Time) trace.Time {
+	if t == 0 {
+		return 0
+	}
+	// The inverse of a line that is nearly the identity: one step of correction
+	// leaves the square of the drift.
+	local := t + trace.Time(c.fit.Offset)
+	return local + t - trace.Time(c.fit.ToReference(int64(local)))
+}
+
+// Bounds returns the first and the last instant of all inputs on the common
+// clock.
+func (m *Merge) Bounds() (first, last trace.Time) {
+	for i, c := range m.clocks {
+		at := c.toReference()
+		if from := at(c.first); i == 0 || from < first {
+			first = from
+		}
+		last = max(last, at(c.last))
+	}
+	return first, last
+}

@@ -1,0 +1,136 @@
+package convert
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// call is a collective of a capture.
+type call struct {
+	capture *capture
+	index   int32 // into File.Collectives
+}
+
+// matchCollectives finds the same collective on several ranks, by its kernels.
+func (m *Merge) matchCollectives() {
+	n := namer{syms: m.dump.Syms, comms: map[chrometrace.Collective]align.CommID{}, calls: map[chrometrace.Collective]align.CallID{}}
+	jobs := m.jobs()
+	m.alignRanks, m.alignOf, m.calls = nil, nil, nil
+	for k, r := range m.ranks {
+		rank := align.Rank{Clock: r.clock, Job: jobs[k], Global: r.rank.Global}
+		if rank.Global < 0 && r.rank.TP >= 0 && r.rank.PP <= 0 && r.rank.DP <= 0 {
+			rank.Global = int32(r.rank.TP)
+		}
+		var calls []call
+		for _, c := range r.captures {
+			for i := range c.file.Collectives {
+				if x := &c.file.Collectives[i]; x.OnGPU && c.file.Rows[x.Row].Part == c.part {
+					calls = append(calls, call{c, int32(i)})
+				}
+			}
+		}
+		slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.collective().Time, b.collective().Time) })
+		for _, c := range calls {
+			rank.Calls = append(rank.Calls, n.collective(r, c))
+		}
+		if len(calls) > 0 {
+			m.alignRanks, m.alignOf, m.calls = append(m.alignRanks, rank), append(m.alignOf, r), append(m.calls, calls)
+		}
+	}
+	m.matches, _ = align.MatchCollectives(m.alignRanks, &n.names, align.MatchOptions{})
+}
+
+func (c call) collective() *chrometrace.Collective { return &c.capture.file.Collectives[c.index] }
+
+// namer numbers communicators and calls. Strings are looked at once for each
+// combination of symbols.
+type namer struct {
+	syms  *trace.Symbols
+	names align.Names
+	comms map[chrometrace.Collective]align.CommID
+	calls map[chrometrace.Collective]align.CallID
+}
+
+// collective returns c in the form in which collectives are compared.
+func (n *namer) collective(r *rankTrack, c call) align.Collective {
+	x := c.collective()
+	out := align.Collective{Start: int64(x.Time), End: int64(x.Time) + x.Dur, CommsID: x.CommsID, Seq: x.Seq, Step: -1}
+	comm := chrometrace.Collective{Group: x.Group, Ranks: x.Ranks, GroupSize: x.GroupSize}
+	id, ok := n.comms[comm]
+	if !ok && x.Group != 0 {
+		id = n.names.Comm(align.Comm{Group: n.syms.Name(x.Group), Ranks: n.syms.Name(x.Ranks), Size: max(0, x.GroupSize)})
+		n.comms[comm] = id
+	}
+	if x.Group == 0 {
+		// Kernels without metadata run in the group of their TP ranks as a rule.
+		id = n.names.Comm(align.Comm{Group: fmt.Sprintf("TP ranks of PP%d DP%d", r.rank.PP, r.rank.DP)})
+	}
+	out.Comm = id
+	what := chrometrace.Collective{Op: x.Op, Dtype: x.Dtype, In: x.In, Out: x.Out, Name: x.Name}
+	out.Call, ok = n.calls[what]
+	if !ok {
+		out.Call = n.names.Call(align.Call{Op: n.syms.Name(x.Op), Dtype: n.syms.Name(x.Dtype), In: max(0, x.In), Out: max(0, x.Out),
+			Family: family(n.syms.Name(x.Name))})
+		n.calls[what] = out.Call
+	}
+	return out
+}
+
+// family returns the name of a kernel without its arguments, whose types differ
+// between builds and ranks.
+func family(kernel string) string {
+	name, _, _ := strings.Cut(kernel, "(")
+	name, _, _ = strings.Cut(name, "<")
+	return strings.TrimPrefix(name, "void ")
+}
+
+// jobs numbers the sets of ranks that communicate with each other: those whose
+// files belong to one capture, or of which no such thing is known. Replicas have
+// equal global ranks, and their DP rank tells them apart.
+func (m *Merge) jobs() []int {
+	runs, ranks := map[string]int{}, map[string]bool{}
+	for _, r := range m.ranks {
+		runs[r.run]++
+	}
+	replicas := false
+	// A rank whose capture happens to begin behind the last prefill is not of a
+	// decode server, if others show that servers here do both.
+	pure := !slices.ContainsFunc(m.ranks, func(r *rankTrack) bool { return r.proc == request.None && r.kinds.prefill && r.kinds.decode })
+	role := func(r *rankTrack) string {
+		if pure || r.proc != request.None {
+			return r.role
+		}
+		return ""
+	}
+	for _, r := range m.ranks {
+		if r.rank.Global >= 0 {
+			key := role(r) + " " + r.run + " " + strconv.Itoa(int(r.rank.Global))
+			replicas = replicas || ranks[key]
+			ranks[key] = true
+		}
+	}
+	numbers := map[string]int{}
+	jobs := make([]int, len(m.ranks))
+	for i, r := range m.ranks {
+		key := role(r) + " " + strconv.Itoa(int(r.captures[0].file.Meta.WorldSize))
+		if runs[r.run] > 1 {
+			key += " " + r.run
+		}
+		if replicas {
+			key += " " + strconv.Itoa(int(r.rank.DP))
+		}
+		if _, ok := numbers[key]; !ok {
+			numbers[key] = len(numbers)
+		}
+		jobs[i] = numbers[key]
+	}
+	return jobs
+}

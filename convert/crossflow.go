@@ -1,0 +1,136 @@
+package convert
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// linkRanks joins the kernels of a collective over its ranks, in the order in
+// which they arrived: the last arrow ends at the rank that the others waited for.
+func (m *merging) linkRanks() {
+	name := m.Intern("collective")
+	rejected := m.solution.Rejected
+	for i := range m.matches {
+		if len(rejected) > 0 && rejected[0] == i {
+			rejected = rejected[1:]
+			continue
+		}
+		members := slices.Clone(m.matches[i].Members)
+		slices.SortFunc(members, func(a, b align.Member) int {
+			return cmp.Or(cmp.Compare(m.arrival(a), m.arrival(b)), cmp.Compare(m.nameOf(a), m.nameOf(b)))
+		})
+		prev := trace.SliceID(0)
+		for _, member := range members {
+			c := m.calls[member.Rank][member.Index]
+			at := c.capture.file.join(c.collective().Event)
+			if prev != 0 && at != 0 {
+				m.Flow(trace.Flow{From: prev, To: at, Name: name})
+			}
+			prev = cmp.Or(at, prev)
+		}
+	}
+}
+
+// arrival returns when a rank began a collective, on the common clock.
+func (m *merging) arrival(x align.Member) trace.Time {
+	c := m.calls[x.Rank][x.Index]
+	return c.capture.time(c.collective().Time)
+}
+
+func (m *merging) nameOf(x align.Member) string { return m.alignOf[x.Rank].name }
+
+// A batch is one step of a scheduler, for finding it by time.
+type batch struct {
+	time  trace.Time // on the common clock
+	step  *chrometrace.Step
+	slice trace.SliceID
+}
+
+// linkSteps draws an arrow from the stage of a request in which its scheduler
+// made a batch (the event "schedule") to the step that ran the batch, on the same
+// rank. Both come from one process and so from one clock.
+func (m *merging) linkSteps(d *drawing) {
+	schedule, ok := m.dump.Syms.Lookup("schedule")
+	if !ok {
+		return
+	}
+	batches := map[int][]batch{} // by proc
+	for _, r := range m.ranks {
+		if r.proc != request.None {
+			batches[r.proc] = m.batches(r)
+		}
+	}
+	keys := scheduleKeys{m.Intern("batch_size"), m.Intern("forward_mode"), m.Intern("run by")}
+	for i := range m.dump.Len() {
+		proc := m.Requests.ProcOf(i)
+		if d.slice[i] == 0 || len(batches[proc]) == 0 {
+			continue
+		}
+		for e := range m.dump.Events(i) {
+			if e.Name == schedule {
+				if to := m.stepOf(e, batches[proc], &keys); to != 0 {
+					m.Flow(trace.Flow{From: d.slice[i], To: to, Name: keys.runBy})
+				}
+			}
+		}
+	}
+}
+
+// batches returns the steps of a rank that are drawn, as its CPU thread ran
+// them, by time.
+func (m *merging) batches(r *rankTrack) (all []batch) {
+	for _, c := range r.captures {
+		for i := range c.file.Steps {
+			s := &c.file.Steps[i]
+			if s.OnGPU || c.file.Rows[s.Row].Part != c.part {
+				continue
+			}
+			at := c.file.slice(s.Event)
+			if at == 0 {
+				at = c.file.join(s.Event)
+			}
+			if at != 0 {
+				all = append(all, batch{c.time(s.Time), s, at})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b batch) int { return cmp.Compare(a.time, b.time) })
+	return all
+}
+
+type scheduleKeys struct{ size, mode, runBy trace.Sym }
+
+const (
+	// scheduleSlack is how far a step may begin before the event that scheduled it:
+	// the event lies on a grid of 256 ns, its clock is recalibrated now and then.
+	scheduleSlack = 5_000 // ns
+	// scheduleReach is how long after the event the step must have begun.
+	scheduleReach = 50_000_000 // ns
+)
+
+// stepOf returns the slice of the step that ran the batch of a schedule event: the
+// next one to begin, if it is of the same kind and size. 0 is none.
+func (m *merging) stepOf(e *otlpjson.Event, batches []batch, keys *scheduleKeys) trace.SliceID {
+	i := sort.Search(len(batches), func(i int) bool { return batches[i].time >= e.Time-scheduleSlack })
+	if i == len(batches) || batches[i].time > e.Time+scheduleReach {
+		return 0
+	}
+	step := batches[i].step
+	if size, ok := m.dump.Args.Find(e.Args, keys.size); ok && step.Batch >= 0 && size.Int() != int64(step.Batch) {
+		return 0
+	}
+	if mode, ok := m.dump.Args.Find(e.Args, keys.mode); ok {
+		prefill := string(mode.Bytes()) == "prefill"
+		if step.Kind == chrometrace.StepPrefill && !prefill || step.Kind == chrometrace.StepDecode && prefill {
+			return 0
+		}
+	}
+	return batches[i].slice
+}

@@ -1,0 +1,230 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+
+	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// ErrNoEvents says that none of the inputs of a merge could be used.
+var ErrNoEvents = errors.New("no input has any spans or events")
+
+// A Merge is all that some inputs hold, on its way onto one timeline: read with
+// [Read], put on one clock with Align, then drawn with Layout.
+type Merge struct {
+	// Requests are those of the OTLP inputs; nil without any.
+	Requests *request.Set
+
+	dump   *otlpjson.Dump
+	diags  *trace.Diags
+	traces []candidate  // the PyTorch traces
+	files  []*torchFile // in the order of their names
+	ranks  []*rankTrack // in the order of the timeline
+	clocks []*hostClock
+
+	hostClocks map[string]int // clock of each host of Requests
+	alignRanks []align.Rank   // the collectives of each rank that has any
+	alignOf    []*rankTrack   // which rank that is
+	calls      [][]call       // where each of their collectives comes from
+	matches    []align.Match  // the same collective on several ranks
+	solution   align.Solution
+}
+
+// ReadOptions say how the inputs of a merge are read.
+type ReadOptions struct {
+	Stdin  io.Reader // what the name - stands for
+	Meter  Meter     // may be nil
+	Filter chrometrace.Filter
+	Ranks  []trace.Rank // leave out PyTorch traces of other ranks; none is all
+	Hosts  []string     // leave out PyTorch traces of other hosts, by the beginnings of their names; none is all
+
+	base int64 // of a file that was read before
+}
+
+// Read reads inputs of any kind, PyTorch traces in parallel. An input that cannot
+// be used is reported to diags and left out; the error is for when none is left.
+func Read(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
+	m := &Merge{dump: otlpjson.NewDump(diags), diags: diags}
+	var dumps, traces []candidate
+	for _, in := range inputs {
+		s := candidate{input: in}
+		if err := s.recognise(&opt); err != nil {
+			m.unusable(in, err)
+		} else if s.format == FormatOTLP {
+			dumps = append(dumps, s)
+		} else {
+			traces = append(traces, s)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { m.readOTLP(dumps, &opt) })
+	m.readTorch(traces, &opt)
+	wg.Wait()
+	if m.dump.Len() > 0 {
+		m.Requests = request.Build(m.dump)
+	}
+	if m.Requests == nil && len(m.files) == 0 {
+		return nil, ErrNoEvents
+	}
+	return m, m.findRanks(&opt)
+}
+
+// candidate is an input that is looked at.
+type candidate struct {
+	input  Input
+	format *Format
+	stream *Stream // of what can be opened once only; nil for files
+}
+
+// recognise opens the input and looks at its head. Files are closed again: there
+// may be more of them than a process may have open.
+func (s *candidate) recognise(opt *ReadOptions) error {
+	info, err := os.Stat(s.input.Name)
+	again := err == nil && info.Mode().IsRegular()
+	meter := opt.Meter
+	if again {
+		meter = nil // its bytes are read once more
+	}
+	stream, err := Open(s.input.Name, opt.Stdin, meter)
+	if err != nil {
+		return err
+	}
+	err = stream.unusable()
+	if err == nil && stream.Format == FormatSQLite {
+		err = fmt.Errorf("looks like %s, which this version cannot read yet", stream.Format.Name)
+	}
+	s.format, s.stream = stream.Format, stream
+	if again || err != nil {
+		s.stream = nil
+		return errors.Join(err, stream.Close())
+	}
+	return nil
+}
+
+func (s *candidate) open(opt *ReadOptions) (*Stream, error) {
+	if s.stream != nil {
+		return s.stream, nil
+	}
+	return Open(s.input.Name, opt.Stdin, opt.Meter)
+}
+
+// readOTLP reads the dumps, one after another: each is parsed on all cores.
+func (m *Merge) readOTLP(dumps []candidate, opt *ReadOptions) {
+	for i := range dumps {
+		s, err := dumps[i].open(opt)
+		if err == nil {
+			err = errors.Join(m.dump.Read(s.Name, s), s.Close())
+		}
+		if err != nil {
+			m.unusable(dumps[i].input, err)
+		}
+	}
+	m.dump.ReportOther()
+}
+
+// readTorch reads the traces and orders their events, several files at once:
+// decompressing one takes a core.
+func (m *Merge) readTorch(traces []candidate, opt *ReadOptions) {
+	cores := runtime.GOMAXPROCS(0)
+	files := make([]*torchFile, len(traces))
+	each(len(traces), func(i int) {
+		if f := m.readTrace(&traces[i], opt, max(1, cores/len(traces))); f != nil {
+			files[i] = newTorchFile(f, &traces[i])
+		}
+	})
+	for _, f := range files {
+		if f != nil {
+			m.files = append(m.files, f)
+		}
+	}
+}
+
+// each calls f for 0 to n-1 on all cores.
+func each(n int, f func(i int)) {
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// readTrace reads one trace; nil if it cannot be used.
+func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) *chrometrace.File {
+	s, err := in.open(opt)
+	if err != nil {
+		m.unusable(in.input, err)
+		return nil
+	}
+	defer s.Close()
+	f, err := chrometrace.Read(s.Name, s, chrometrace.Options{
+		Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags, Workers: workers, Filter: opt.Filter, Base: opt.base,
+	})
+	if err != nil {
+		m.unusable(in.input, err)
+		return nil
+	}
+	return f
+}
+
+// ErrOnce says that an input would have to be read twice.
+var ErrOnce = errors.New("cannot be read twice, as a window of time needs")
+
+// ReadWindow reads the PyTorch traces once more, after Align, for the events that
+// overlap [from, to] on the common clock; 0 is open. Read must have been told to
+// read the index only.
+func (m *Merge) ReadWindow(from, to trace.Time, opt ReadOptions) error {
+	for _, f := range m.files {
+		if f.source.stream != nil {
+			return fmt.Errorf("%s: %w", f.Name, ErrOnce)
+		}
+	}
+	// What is wrong with the files was reported when they were read first.
+	again := &Merge{dump: m.dump, diags: &trace.Diags{}}
+	clocks := map[*torchFile]*hostClock{}
+	for _, r := range m.ranks {
+		for _, c := range r.captures {
+			clocks[c.file] = m.clocks[c.clock]
+		}
+	}
+	each(len(m.files), func(i int) {
+		f, own := m.files[i], opt
+		clock := clocks[f]
+		if clock == nil {
+			return // of a rank that is left out
+		}
+		own.Filter.From, own.Filter.To = clock.toLocal(from), clock.toLocal(to)
+		own.base = f.Meta.Base
+		if file := again.readTrace(f.source, &own, max(1, runtime.GOMAXPROCS(0)/len(m.files))); file != nil {
+			f.replace(file)
+		}
+	})
+	return nil
+}
+
+// unusable reports an input that is left out. What a directory or a glob happens
+// to hold besides traces is not worth more than a notice.
+func (m *Merge) unusable(in Input, err error) {
+	d := trace.Diag{Severity: trace.Error, Code: "input-unusable", Pos: trace.Pos{File: in.Name, Offset: -1}, Msg: err.Error()}
+	if in.Found && errors.Is(err, errUnknownFormat) {
+		d.Severity, d.Code = trace.Notice, "input-skipped"
+	}
+	m.diags.Add(d)
+}

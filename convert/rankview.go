@@ -1,0 +1,228 @@
+package convert
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// row is a line of a rank with the same line of all of its captures.
+type row struct {
+	key   lineKey
+	first chrometrace.Row
+	lines []*line // by capture; nil where a capture has no such line
+}
+
+// rowsOf returns the rows of a rank in the order in which they are drawn: the
+// threads of each process, the main one first, then streams by device, what is
+// asynchronous, counters, and last what only the profiler cares for.
+func rowsOf(r *rankTrack) []*row {
+	index := map[lineKey]*row{}
+	var rows []*row
+	for c, capture := range r.captures {
+		for i := range capture.file.lines {
+			l := &capture.file.lines[i]
+			if l.key.part != capture.part || l.empty() {
+				continue
+			}
+			have, ok := index[l.key]
+			if !ok {
+				have = &row{key: l.key, first: l.row, lines: make([]*line, len(r.captures))}
+				index[l.key] = have
+				rows = append(rows, have)
+			}
+			have.lines[c] = l
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b *row) int {
+		x, y := &a.first, &b.first
+		return cmp.Or(
+			cmp.Compare(rowOrder[x.Kind], rowOrder[y.Kind]),
+			cmp.Compare(x.ProcessSort, y.ProcessSort),
+			cmp.Compare(x.PID, y.PID), strings.Compare(x.PIDText, y.PIDText),
+			cmpBool(x.TID == x.PID, y.TID == y.PID),
+			cmp.Compare(x.Sort, y.Sort),
+			cmp.Compare(x.TID, y.TID), strings.Compare(x.TIDText, y.TIDText),
+			strings.Compare(x.Name, y.Name),
+		)
+	})
+	return rows
+}
+
+var rowOrder = [...]int{
+	chrometrace.RowThread: 0, chrometrace.RowStream: 1, chrometrace.RowAsync: 2,
+	chrometrace.RowCounter: 3, chrometrace.RowOther: 4,
+}
+
+func (l *line) empty() bool { return len(l.lanes) == 0 && len(l.instants) == 0 && len(l.samples) == 0 }
+
+// drawRanks draws the groups "By rank", a process for every rank with its threads
+// and streams, and "Side by side". The events of a file are given up as soon as
+// they are drawn.
+func (m *merging) drawRanks() {
+	var group trace.TrackID
+	if m.layout != LayoutCompare {
+		group = m.Track(trace.Track{Kind: trace.KindGroup, Name: m.Intern("By rank"), Order: 2, Rank: trace.NoRank,
+			Desc: m.Intern("PyTorch profiler traces, a group for every rank.")})
+	}
+	if m.layout != LayoutRanks {
+		m.addCompareGroups()
+	}
+	for n, r := range m.ranks {
+		if m.layout != LayoutCompare {
+			r.track = m.Track(trace.Track{Parent: group, Kind: trace.KindProcess, Name: m.Intern(r.name), Order: int32(n),
+				Host: m.Intern(r.host), PID: r.pid, Rank: r.rank, Clock: m.clockIDs[r.clock], Desc: m.Intern(r.source())})
+			m.drawRank(r)
+		}
+		if m.layout != LayoutRanks {
+			m.drawCompared(r, n)
+		}
+		for _, c := range r.captures {
+			if c.file.pending--; c.file.pending == 0 {
+				m.link(c.file)
+				c.file.Events = nil
+			}
+		}
+	}
+}
+
+// drawRank draws the rows of a rank below its track.
+func (m *merging) drawRank(r *rankTrack) {
+	rows := rowsOf(r)
+	processes := processesOf(rows)
+	parents := map[string]trace.TrackID{}
+	for n, row := range rows {
+		parent := r.track
+		if row.key.kind != chrometrace.RowStream && row.key.kind != chrometrace.RowOther && len(processes) > 1 {
+			name := processes[row.key.pid]
+			if parents[row.key.pid] == 0 {
+				parents[row.key.pid] = m.Track(trace.Track{Parent: r.track, Kind: trace.KindProcess, Name: m.Intern(name), Order: int32(n),
+					PID: row.first.PID, Rank: r.rank, Clock: m.clockIDs[r.clock]})
+			}
+			parent = parents[row.key.pid]
+		}
+		m.drawRow(r, row, parent, int32(n))
+	}
+}
+
+// processesOf returns the names of the processes that threads and counters
+// belong to, by pid.
+func processesOf(rows []*row) map[string]string {
+	names := map[string]string{}
+	for _, r := range rows {
+		if r.key.kind == chrometrace.RowStream || r.key.kind == chrometrace.RowOther {
+			continue
+		}
+		name := strings.TrimSpace(r.first.Process)
+		switch pid := r.first.PIDText; {
+		case name == "":
+			name = "process " + pid
+		case !strings.Contains(name, pid):
+			name += " " + pid
+		}
+		names[r.key.pid] = name
+	}
+	return names
+}
+
+// drawRow draws one row of a rank, with a track for every lane.
+func (m *merging) drawRow(r *rankTrack, row *row, parent trace.TrackID, place int32) {
+	lanes, counter := 1, row.key.kind == chrometrace.RowCounter
+	for _, l := range row.lines {
+		if l != nil {
+			lanes = max(lanes, len(l.lanes))
+		}
+	}
+	track := trace.Track{Parent: parent, Kind: trackKinds[row.key.kind], Order: place, TID: row.first.TID, PID: row.first.PID,
+		Rank: r.rank, Host: m.Intern(r.host), Clock: m.clockIDs[r.clock]}
+	name := m.rowName(r, row)
+	for k := range lanes {
+		track.Name = m.Intern(name)
+		if k > 0 {
+			track.Name = m.Intern(fmt.Sprintf("%s (%d)", name, k+1))
+		}
+		id := m.Track(track)
+		for c, l := range row.lines {
+			if l == nil {
+				continue
+			}
+			if k < len(l.lanes) {
+				m.drawEvents(r.captures[c], l.lanes[k], id)
+			}
+			if k == 0 {
+				m.drawPoints(r.captures[c], l, id, counter)
+			}
+		}
+	}
+}
+
+var trackKinds = [...]trace.TrackKind{
+	chrometrace.RowThread: trace.KindThread, chrometrace.RowStream: trace.KindStream, chrometrace.RowAsync: trace.KindThread,
+	chrometrace.RowCounter: trace.KindCounter, chrometrace.RowOther: trace.KindThread,
+}
+
+// drawEvents draws a range of a file's events on one track.
+func (m *merging) drawEvents(c *capture, events span, track trace.TrackID) {
+	f := c.file
+	for i := events.from; i < events.to; i++ {
+		id := m.drawEvent(c, f.Events[i], track)
+		if i == events.from {
+			f.drawn = append(f.drawn, drawnRange{events, id})
+		}
+	}
+}
+
+// drawEvent draws one event on a track, on the common clock.
+func (m *merging) drawEvent(c *capture, s trace.Slice, track trace.TrackID) trace.SliceID {
+	end := c.time(s.End())
+	s.Time, s.Track = c.time(s.Time), track
+	s.Dur = int64(end - s.Time)
+	return m.Slice(s, 0)
+}
+
+// drawPoints draws the instants and samples of a line.
+func (m *merging) drawPoints(c *capture, l *line, track trace.TrackID, counter bool) {
+	for _, i := range l.instants {
+		at := c.file.Instants[i]
+		at.Time, at.Track = c.time(at.Time), track
+		m.Instant(at)
+	}
+	if !counter {
+		return
+	}
+	for _, i := range l.samples {
+		at := c.file.Samples[i]
+		at.Time, at.Track = c.time(at.Time), track
+		m.Sample(at)
+	}
+}
+
+// rowName is how a row is called: the producer's name for threads; device,
+// stream and what the stream is mostly used for.
+func (m *merging) rowName(r *rankTrack, row *row) string {
+	name := strings.TrimSpace(row.first.Name)
+	switch row.key.kind {
+	case chrometrace.RowStream:
+		if name == "" {
+			name = "stream " + row.first.TIDText
+		}
+		if r.devices > 1 {
+			name = fmt.Sprintf("GPU %s %s", row.first.PIDText, name)
+		}
+		if role := m.streamRole(r, row); role != "" {
+			name += " (" + role + ")"
+		}
+	case chrometrace.RowThread:
+		if name == "" {
+			name = "thread " + row.first.TIDText
+		}
+	case chrometrace.RowOther:
+		name = cmp.Or(name, row.first.TIDText, row.first.PIDText, "profiler")
+	}
+	return cmp.Or(name, row.key.tid, strconv.Itoa(int(row.key.kind)))
+}

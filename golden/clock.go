@@ -1,0 +1,22 @@
+package golden
+
+import "math"
+
+// clock is what a host shows instead of true time:
+//
+//	shown = t + skew + drift/1e6·(t − since)
+//
+// The zero value shows true time.
+type clock struct {
+	skew  int64   // ns that it is ahead at the time since
+	drift float64 // ppm: µs that it gains per second
+	since int64
+}
+
+// at returns what c shows at a true time.
+func (c *clock) at(t int64) int64 {
+	return t + c.skew + int64(math.Round(c.drift*float64(t-c.since)/1e6))
+}
+
+// span returns how long a piece of true time is by c.
+func (c *clock) span(from, to int64) int64 { return c.at(to) - c.at(from) }

@@ -1,0 +1,115 @@
+package golden
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// TorchConfig says which part of a [Run] was recorded with PyTorch's profiler,
+// and how. [DefaultTorchConfig] is the place to start from.
+type TorchConfig struct {
+	// Seed decides what the run leaves open: what happens inside a step.
+	Seed uint64
+	// From and To bound the recording, as times after the first arrival. What is
+	// recorded are the steps that lie in between on all ranks of a TP group.
+	From, To time.Duration
+	// Ragged lets the recordings of a TP group begin at different steps: TP rank t
+	// lacks the first t mod (Ragged+1) of them.
+	Ragged int
+
+	// Layers is how many layers the model has, divided among the stages of a
+	// pipeline. Each has about eleven kernels, two of them collectives if TP > 1.
+	// A step too short for all of them has fewer.
+	Layers int
+	// Stacks is how many python_function events each operator has, besides those
+	// of its layer and its step; 0 is a recording without stacks. An event takes
+	// about 220 bytes of JSON.
+	Stacks int
+	// Shapes adds the shapes of their inputs to the operators.
+	Shapes bool
+	// Graphs lets decode steps run inside a CUDA graph: one launch, no operators,
+	// and no metadata on collectives.
+	Graphs bool
+
+	// WithSeq adds Seq and Comms Id to collectives, as PyTorch does since 2.12.
+	// Without, they are known by group, type and size only.
+	WithSeq bool
+	// RecordHost adds host_name to the file, as PyTorch does since 2.12.
+	RecordHost bool
+	// EndJitter is the standard deviation of the time at which a rank leaves a
+	// collective, around the time common to all.
+	EndJitter time.Duration
+	// Gzip compresses files, and names them .gz.
+	Gzip bool
+}
+
+// DefaultTorchConfig records the first moments of the incident of a run, in small
+// files that have everything but graphs.
+func DefaultTorchConfig(r *Run) TorchConfig {
+	onset := time.Duration(r.onset - r.requests[0].arrival)
+	return TorchConfig{
+		Seed:       r.config.Seed,
+		From:       onset,
+		To:         onset + 600*time.Millisecond,
+		Layers:     16,
+		Stacks:     3,
+		Shapes:     true,
+		WithSeq:    true,
+		RecordHost: true,
+		EndJitter:  600 * time.Nanosecond,
+		Gzip:       true,
+	}
+}
+
+// maxEndJitter leaves a collective, of which the shortest takes 15 µs, longer than
+// three times the jitter of its end.
+const maxEndJitter = 2 * time.Microsecond
+
+// check returns the first thing in c that cannot be recorded.
+func (c *TorchConfig) check() error {
+	for _, f := range []struct {
+		name string
+		ok   bool
+		must string
+	}{
+		{"To", c.From <= c.To, "not be before From"},
+		{"Ragged", c.Ragged >= 0, "not be negative"},
+		{"Layers", c.Layers >= 1 && c.Layers <= 1000, "lie between 1 and 1000"},
+		{"Stacks", c.Stacks >= 0 && c.Stacks <= 64, "lie between 0 and 64"},
+		{"EndJitter", c.EndJitter >= 0 && c.EndJitter <= maxEndJitter, "lie between 0 and 2µs"},
+	} {
+		if !f.ok {
+			return fmt.Errorf("golden: TorchConfig.%s must %s", f.name, f.must)
+		}
+	}
+	return nil
+}
+
+// TorchRanks returns how many schedulers the run has, each of which can be
+// recorded. They are in the order of [Truth].Processes.
+func (r *Run) TorchRanks() int {
+	n := 0
+	for i := range r.instances {
+		n += len(r.instances[i].schedulers)
+	}
+	return n
+}
+
+// WriteTorch writes the trace that the profiler of one scheduler would have left,
+// 0 <= rank < [Run.TorchRanks], and returns what is in it. It is JSON, compressed
+// only by [WriteTorchDir].
+//
+// The times are those of the run, on the clock of the scheduler's host, so that
+// they agree with its OTLP. What the run does not know, the inside of a step, is
+// made up in torch_layout.go.
+func WriteTorch(w io.Writer, r *Run, c TorchConfig, rank int) (*TorchFile, error) {
+	p, err := newProfile(r, c)
+	if err != nil {
+		return nil, err
+	}
+	if rank < 0 || rank >= len(p.captures) {
+		return nil, fmt.Errorf("golden: no scheduler %d, the run has %d", rank, len(p.captures))
+	}
+	return p.captures[rank].write(w)
+}

@@ -1,0 +1,260 @@
+package align
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A limit is one side of a [Bound] between two clocks a and b: at time t of b, b
+// minus a is at least (or at most) v.
+type limit struct{ t, v int64 }
+
+// A band is all lines that keep a set of limits. The true line is one of them, if
+// the limits are true.
+type band struct {
+	lo, hi             []point // the limits that are tight for some slope, ascending
+	origin             point64
+	minSlope, maxSlope float64
+}
+
+// point64 is where the coordinates of points are counted from.
+type point64 struct{ t, v int64 }
+
+type point struct{ t, v float64 }
+
+// A bandFit is the line in the middle of a band.
+type bandFit struct {
+	at, off       int64 // b minus a is off at time `at` of b
+	slope         float64
+	err, slopeErr float64 // ns at `at`, and how it grows
+	from, to      int64
+	used, wrong   int // limits
+	worst         int64
+}
+
+// fitBand finds the line between the limits. ok is false if it is not limited on
+// both sides.
+//
+// If no line with a possible slope keeps all limits, some are wrong: requests that
+// were joined wrongly, or clocks that were set meanwhile. The line that violates the
+// rest least in sum (which few wrong ones can hardly move) gives the slope; the
+// offset that keeps most limits tells which ones are wrong. For each wrong one that
+// showed, one tight limit on each side is not relied upon either: it may be one that
+// is wrong without showing.
+func fitBand(lo, hi []limit) (fit bandFit, ok bool) {
+	if len(lo) == 0 || len(hi) == 0 {
+		return fit, false
+	}
+	b := &band{}
+	fit.from, fit.to = b.place(lo, hi)
+	los, his := b.points(lo), b.points(hi)
+	b.lo, b.hi = hull(los, 1), hull(his, -1)
+	if !b.slopes() {
+		los, his = b.consistent(los, his)
+		fit.wrong = len(lo) + len(hi) - len(los) - len(his)
+		for range min(fit.wrong, maxPeel) {
+			los, his = peel(los, b.lo), peel(his, b.hi)
+			b.lo, b.hi = hull(los, 1), hull(his, -1)
+		}
+		if len(los) == 0 || len(his) == 0 || !b.slopes() {
+			return fit, false
+		}
+	}
+	fit.used = len(los) + len(his)
+	b.line(&fit)
+	fit.worst = fit.violation(lo, hi)
+	return fit, true
+}
+
+// maxPeel is how many limits on a side are not relied upon at most.
+const maxPeel = 16
+
+// place chooses the origin, in the middle of time and amid the limits.
+func (b *band) place(lo, hi []limit) (from, to int64) {
+	values := make([]int64, 0, len(lo)+len(hi))
+	from, to = lo[0].t, lo[0].t
+	for _, l := range [...][]limit{lo, hi} {
+		for _, x := range l {
+			from, to = min(from, x.t), max(to, x.t)
+			values = append(values, x.v)
+		}
+	}
+	slices.Sort(values)
+	b.origin = point64{from + (to-from)/2, values[len(values)/2]}
+	return from, to
+}
+
+// points returns limits in the order of time. Limits are cut at 1e15 ns from the
+// origin, where they limit nothing.
+func (b *band) points(l []limit) []point {
+	list := make([]point, len(l))
+	for i, x := range l {
+		v := min(max(float64(x.v)-float64(b.origin.v), -1e15), 1e15)
+		if math.Abs(v) < 1e15 {
+			v = float64(x.v - b.origin.v)
+		}
+		list[i] = point{float64(x.t - b.origin.t), v}
+	}
+	slices.SortFunc(list, func(p, q point) int { return cmp.Or(cmp.Compare(p.t, q.t), cmp.Compare(p.v, q.v)) })
+	return list
+}
+
+// hull returns the upper (side 1) or lower (-1) convex hull of points in order of
+// time: all that can limit a line.
+func hull(list []point, side float64) []point {
+	var h []point
+	for _, p := range list {
+		for len(h) > 0 {
+			q := h[len(h)-1]
+			if q.t == p.t {
+				if side*p.v < side*q.v {
+					break
+				}
+			} else if len(h) == 1 || side*cross(h[len(h)-2], q, p) < 0 {
+				break
+			}
+			h = h[:len(h)-1]
+		}
+		if n := len(h); n == 0 || h[n-1].t != p.t {
+			h = append(h, p)
+		}
+	}
+	return h
+}
+
+// cross is positive if r lies left of the way from p to q.
+func cross(p, q, r point) float64 {
+	return (q.t-p.t)*(r.v-p.v) - (q.v-p.v)*(r.t-p.t)
+}
+
+// lowest returns the lowest line of that slope, by its value at t, that keeps all
+// lower limits, highest the opposite.
+func (b *band) lowest(slope, t float64) float64 {
+	v := math.Inf(-1)
+	for _, p := range b.lo {
+		v = max(v, p.v-slope*(p.t-t))
+	}
+	return v
+}
+
+func (b *band) highest(slope, t float64) float64 {
+	v := math.Inf(1)
+	for _, p := range b.hi {
+		v = min(v, p.v-slope*(p.t-t))
+	}
+	return v
+}
+
+// top and bottom are the limits of the band at t.
+func (b *band) top(t float64) float64 {
+	f := func(s float64) float64 { return b.highest(s, t) }
+	return f(peak(b.minSlope, b.maxSlope, f))
+}
+
+func (b *band) bottom(t float64) float64 {
+	f := func(s float64) float64 { return -b.lowest(s, t) }
+	return -f(peak(b.minSlope, b.maxSlope, f))
+}
+
+func (b *band) gap(slope float64) float64 { return b.highest(slope, 0) - b.lowest(slope, 0) }
+
+// slopes finds the slopes of the lines in the band, within maxDrift. The gap is
+// a concave function of the slope.
+func (b *band) slopes() bool {
+	best := 0.0
+	if b.gap(0) < 0 {
+		best = peak(-maxDrift, maxDrift, b.gap)
+	}
+	if b.gap(best) < 0 {
+		return false
+	}
+	b.minSlope = edgeOf(best, -maxDrift, b.gap)
+	b.maxSlope = edgeOf(best, maxDrift, b.gap)
+	return true
+}
+
+// peak returns where the concave function f is largest.
+func peak(from, to float64, f func(float64) float64) float64 {
+	for range 80 {
+		a, b := from+(to-from)*0.382, from+(to-from)*0.618
+		if f(a) < f(b) {
+			from = a
+		} else {
+			to = b
+		}
+	}
+	return (from + to) / 2
+}
+
+// edgeOf returns the last point on the way from in to out where f is not negative.
+func edgeOf(in, out float64, f func(float64) float64) float64 {
+	if f(out) >= 0 {
+		return out
+	}
+	for range 60 {
+		if mid := (in + out) / 2; f(mid) >= 0 {
+			in = mid
+		} else {
+			out = mid
+		}
+	}
+	return in
+}
+
+// line fills in the line in the middle of the band. Without a drift, if that is
+// possible.
+func (b *band) line(fit *bandFit) {
+	if b.minSlope > 0 || b.maxSlope < 0 {
+		fit.slope = (b.minSlope + b.maxSlope) / 2
+	}
+	half := float64(fit.to-fit.from) / 2
+	lo, hi := math.Inf(1), math.Inf(-1)
+	var midLo, midHi float64
+	for _, t := range [...]float64{-half, 0, half} {
+		l, h := b.bottom(t), b.top(t)
+		if t == 0 {
+			midLo, midHi = l, h
+		}
+		lo, hi = min(lo, l-fit.slope*t), max(hi, h-fit.slope*t)
+	}
+	off := (lo + hi) / 2
+	fit.at, fit.off = b.origin.t, b.origin.v+int64(math.Round(off))
+	fit.err = max(midHi-off, off-midLo)
+	if half > 0 {
+		fit.slopeErr = max(0, ((hi-lo)/2-fit.err)/half)
+	}
+}
+
+// violation returns how far the worst limit is from the band.
+func (f *bandFit) violation(lo, hi []limit) int64 {
+	worst := 0.0
+	for i, side := range [...][]limit{lo, hi} {
+		for _, x := range side {
+			dt := float64(x.t - f.at)
+			d := float64(x.v-f.off) - f.slope*dt
+			if i == 1 {
+				d = -d
+			}
+			worst = max(worst, d-f.err-f.slopeErr*math.Abs(dt))
+		}
+	}
+	return int64(worst)
+}
+
+// peel removes the points of a hull from list.
+func peel(list, h []point) []point {
+	var left []point
+	k := 0
+	for _, p := range list {
+		for k < len(h) && h[k].t < p.t {
+			k++
+		}
+		if k < len(h) && h[k] == p {
+			k++
+			continue
+		}
+		left = append(left, p)
+	}
+	return left
+}

@@ -1,0 +1,239 @@
+package align
+
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Kind says what a collective promises about when its ranks leave it.
+type Kind uint8
+
+const (
+	KindUnknown Kind = iota // matched, not used for clocks
+	KindSync                // nobody ends before the last has started, and all end together
+	KindRooted              // the root may leave early, or leaves last
+	KindSend                // point to point, the sending side
+	KindRecv                // point to point: ends after the send has started
+)
+
+// kinds maps what a collective's name begins with, in lower case and without
+// underscores, to its kind. The first match wins: longer words come before the
+// words that they begin with.
+var kinds = []struct {
+	prefix string
+	kind   Kind
+}{
+	// DeepEP's low-latency dispatch only posts its data, and combine only waits for
+	// its own: neither waits for all others.
+	{"internodell", KindRooted}, {"lowlatency", KindRooted}, {"dispatch", KindRooted}, {"combine", KindRooted},
+	{"allreduce", KindSync}, {"crossdevicereduce", KindSync}, {"oneshotallreduce", KindSync},
+	{"twoshotallreduce", KindSync}, {"multimemallreduce", KindSync}, {"quickallreduce", KindSync},
+	{"allgather", KindSync}, {"reducescatter", KindSync}, {"alltoall", KindSync}, {"barrier", KindSync},
+	{"broadcast", KindRooted}, {"reduce", KindRooted}, {"gather", KindRooted}, {"scatter", KindRooted},
+	{"sendrecv", KindRooted}, // one kernel for both directions: it says which, nowhere
+	{"send", KindSend}, {"isend", KindSend}, {"recv", KindRecv}, {"irecv", KindRecv},
+}
+
+// KindOf classifies the name of a collective ("allreduce", "_allgather_base") or
+// of its kernel ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(...)",
+// "void sglang::cross_device_reduce_1stage<...>(...)"). "Generic" kernels of
+// NCCL can be anything and are unknown.
+func KindOf(name string) Kind {
+	name, _, _ = strings.Cut(name, "(")
+	name = strings.TrimPrefix(name, "void ")
+	name, _, _ = strings.Cut(name, "<")
+	if i := strings.LastIndex(name, "::"); i >= 0 {
+		name = name[i+2:]
+	}
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "")
+	for _, p := range []string{"nccl:", "nccldevkernel", "ncclkernel", "rccl", "nccl", "coalesced"} {
+		name = strings.TrimPrefix(name, p)
+	}
+	for _, k := range kinds {
+		if strings.HasPrefix(name, k.prefix) {
+			return k.kind
+		}
+	}
+	return KindUnknown
+}
+
+// uneven tells whether ranks may bring different numbers of elements to op.
+func uneven(op string) bool {
+	op = strings.ReplaceAll(strings.ToLower(op), "_", "")
+	return strings.HasPrefix(op, "alltoall") || strings.HasSuffix(op, "v") || strings.HasPrefix(op, "send") ||
+		strings.HasPrefix(op, "recv") || strings.Contains(op, "gather") || strings.Contains(op, "scatter")
+}
+
+// CommID and CallID are numbers that a [Names] gives out; 0 is none.
+type (
+	CommID uint32
+	CallID uint32
+)
+
+// A Comm is a communicator: the ranks that a collective runs on. All texts are
+// as the producer wrote them, and equal on all its ranks.
+type Comm struct {
+	Group string // "Process Group Name"; or any name that its ranks share, such as the coordinates of a TP group
+	Ranks string // "Process Group Ranks"; "" is unknown
+	Size  int32  // 0 is unknown
+}
+
+// A Call is what a collective does. Either Op or Family is known.
+type Call struct {
+	Op, Dtype string
+	In, Out   int64  // elements
+	Family    string // normalised name of the kernel; what remains without metadata, as in replays of CUDA graphs
+	Stream    string // role of the stream, where ranks agree about it
+}
+
+// Names numbers communicators and calls, so that a Collective is small. One
+// Names serves all ranks. The zero value is ready. Not for concurrent use.
+type Names struct {
+	comms map[Comm]CommID
+	calls map[Call]CallID
+	info  []callInfo // by CallID
+	texts map[string]uint32
+	seqs  map[Call]uint32
+}
+
+// callInfo is what matching wants to know about a call.
+type callInfo struct {
+	kind Kind
+	op   uint32 // equal for all ranks of a collective; 0 is unknown
+	seq  uint32 // equal for all ranks of a collective, and more selective than op
+	lane uint32 // (family, stream), for calls without op
+}
+
+// Comm returns the number of c; that of the zero Comm is 0.
+func (n *Names) Comm(c Comm) CommID {
+	if c == (Comm{}) {
+		return 0
+	}
+	id, ok := n.comms[c]
+	if !ok {
+		if n.comms == nil {
+			n.comms = map[Comm]CommID{}
+		}
+		id = CommID(len(n.comms) + 1)
+		n.comms[c] = id
+	}
+	return id
+}
+
+// Call returns the number of c; that of the zero Call is 0.
+func (n *Names) Call(c Call) CallID {
+	if c == (Call{}) {
+		return 0
+	}
+	if id, ok := n.calls[c]; ok {
+		return id
+	}
+	if n.calls == nil {
+		n.calls, n.seqs, n.texts = map[Call]CallID{}, map[Call]uint32{}, map[string]uint32{}
+		n.info = make([]callInfo, 1)
+	}
+	id := CallID(len(n.info))
+	n.calls[c] = id
+	info := callInfo{kind: KindOf(c.Op)}
+	if c.Op == "" {
+		info.kind = KindOf(c.Family)
+		info.lane = n.text(c.Family + "\x00" + c.Stream)
+	} else {
+		info.op = n.text(c.Op)
+	}
+	if info.kind == KindSend || info.kind == KindRecv {
+		info.op = n.text("send or recv")
+	}
+	token := c
+	token.Stream = ""
+	if c.Op != "" {
+		token.Family = "" // ranks may choose different kernels for the same call
+		if uneven(c.Op) {
+			token.In, token.Out = 0, 0
+		}
+	}
+	info.seq = n.seqs[token]
+	if info.seq == 0 {
+		info.seq = uint32(len(n.seqs) + 1)
+		n.seqs[token] = info.seq
+	}
+	n.info = append(n.info, info)
+	return id
+}
+
+// Kind returns the kind of a call.
+func (n *Names) Kind(id CallID) Kind { return n.of(id).kind }
+
+func (n *Names) of(id CallID) callInfo {
+	if n == nil || int(id) >= len(n.info) {
+		return callInfo{}
+	}
+	return n.info[id]
+}
+
+func (n *Names) text(s string) uint32 {
+	id := n.texts[s]
+	if id == 0 {
+		id = uint32(len(n.texts) + 1)
+		n.texts[s] = id
+	}
+	return id
+}
+
+// A Collective is one rank's part in a collective.
+type Collective struct {
+	Start, End int64 // ns, local clock
+	// CommsID is equal on all ranks and on no other collective of the job; 0 is
+	// unknown. (It is a hash of the group, Seq and more: two servers of the same
+	// shape have equal ones, hence Rank.Job.)
+	CommsID uint64
+	Seq     int64 // counts the collectives of a communicator; -1 is unknown
+	Comm    CommID
+	Call    CallID
+	// Step is a number that all ranks give to the same step ("ProfilerStep#12"); -1
+	// is unknown.
+	Step int32
+}
+
+// A Rank is the collectives of one process, in the order in which they ran on
+// its stream.
+type Rank struct {
+	Clock int // of all its times
+	// Job tells apart servers that do not talk to each other by collectives, or not
+	// at the same time: only ranks of one job are matched.
+	Job int
+	// Global is the number of the rank in its job; -1 is unknown. Two inputs with
+	// the same number cannot have been in the same collective.
+	Global int32
+	Calls  []Collective
+}
+
+// Level says by which key a collective was matched, best first.
+type Level uint8
+
+const (
+	ByCommsID Level = iota // Comms Id
+	BySeq                  // communicator and sequence number
+	ByOrdinal              // communicator, then the order of calls
+	ByFamily               // no metadata: the order of kernels of one family
+	levels
+)
+
+// String returns the words that reports print.
+func (l Level) String() string {
+	return [...]string{"comms id", "group and seq", "order in group", "order of kernels"}[l]
+}
+
+// A Match is one collective, seen on two ranks or more.
+type Match struct {
+	Members []Member // at most one for each rank
+	Level   Level
+	Kind    Kind
+}
+
+// A Member is Ranks[Rank].Calls[Index].
+type Member struct{ Rank, Index int32 }
+
+// matched is the reason of all relations that this package finds.
+const matched = trace.SyncMatched

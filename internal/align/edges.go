@@ -1,0 +1,250 @@
+package align
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+)
+
+const (
+	// maxSamples is how many matches of one set of clocks are looked at: more do not
+	// make a fit better, as what is left is systematic.
+	maxSamples = 8192
+	// allPairs is up to how many clocks of a set every pair is an edge. In larger
+	// sets, the clock with most matches is one end of all edges.
+	allPairs = 4
+)
+
+// A side is what one clock, or one component, saw of a collective. Times are of the
+// component's root.
+type side struct {
+	id          int
+	ends        []int64
+	last, first int64 // last start, first end
+}
+
+// end returns the median end.
+func (s *side) end() int64 {
+	slices.Sort(s.ends)
+	n := len(s.ends)
+	lo, hi := s.ends[(n-1)/2], s.ends[n/2]
+	return lo + (hi-lo)/2
+}
+
+// A clockSet is the matches that the same clocks, or components, took part in.
+type clockSet struct {
+	ids     []int // ascending
+	matches []int32
+}
+
+// sets groups the matches that are good for clocks by what idOf their clocks is.
+func (s *state) sets(idOf func(clock int) int) []*clockSet {
+	found := map[string]*clockSet{}
+	var order []*clockSet
+	var key []byte
+	var ids []int
+	for i := range s.p.Matches {
+		m := &s.p.Matches[i]
+		if m.Kind != KindSync {
+			continue
+		}
+		ids = ids[:0]
+		for _, member := range m.Members {
+			if id := idOf(s.p.Ranks[member.Rank].Clock); !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+		if len(ids) < 2 {
+			continue
+		}
+		slices.Sort(ids)
+		key = key[:0]
+		for _, id := range ids {
+			key = binary.AppendUvarint(key, uint64(id))
+		}
+		set := found[string(key)]
+		if set == nil {
+			set = &clockSet{ids: slices.Clone(ids)}
+			found[string(key)] = set
+			order = append(order, set)
+		}
+		set.matches = append(set.matches, int32(i))
+	}
+	return order
+}
+
+// edges returns the pairs of ids that share matches, with a sample for each match.
+// keep tells which pairs are wanted. Edges are ordered by a, then b.
+func (s *state) edges(idOf func(clock int) int, keep func(a, b int) bool) []*edge {
+	sets := s.sets(idOf)
+	weight := map[int]int{}
+	for _, set := range sets {
+		for _, id := range set.ids {
+			weight[id] += len(set.matches)
+		}
+	}
+	found := map[[2]int]*edge{}
+	var list []*edge
+	for _, set := range sets {
+		var pairs [][2]int // of places in set.ids
+		for _, p := range set.pairs(weight) {
+			ab := [2]int{set.ids[p[0]], set.ids[p[1]]}
+			if !keep(ab[0], ab[1]) {
+				continue
+			}
+			if found[ab] == nil {
+				found[ab] = &edge{a: ab[0], b: ab[1]}
+				list = append(list, found[ab])
+			}
+			pairs = append(pairs, p)
+		}
+		if len(pairs) == 0 {
+			continue
+		}
+		sides := make([]side, len(set.ids))
+		n := len(set.matches)
+		for k := range min(n, maxSamples) {
+			m := set.matches[k*n/min(n, maxSamples)]
+			s.sidesOf(&s.p.Matches[m], idOf, set.ids, sides)
+			for _, p := range pairs {
+				a, b := &sides[p[0]], &sides[p[1]]
+				e := found[[2]int{a.id, b.id}]
+				e.samples = append(e.samples, sample{m, a.end(), b.end(), a.last, b.last, a.first, b.first})
+			}
+		}
+	}
+	slices.SortFunc(list, func(x, y *edge) int {
+		return slices.Compare([]int{x.a, x.b}, []int{y.a, y.b})
+	})
+	s.asymmetries(list, idOf)
+	return list
+}
+
+// pairs returns the pairs of places in ids that become edges.
+func (set *clockSet) pairs(weight map[int]int) [][2]int {
+	var list [][2]int
+	if len(set.ids) <= allPairs {
+		for j := range set.ids {
+			for i := range j {
+				list = append(list, [2]int{i, j})
+			}
+		}
+		return list
+	}
+	hub := 0
+	for i, id := range set.ids {
+		if weight[id] > weight[set.ids[hub]] {
+			hub = i
+		}
+	}
+	for i := range set.ids {
+		if i != hub {
+			list = append(list, [2]int{min(i, hub), max(i, hub)})
+		}
+	}
+	return list
+}
+
+// sidesOf fills in what each of ids saw of m.
+func (s *state) sidesOf(m *Match, idOf func(clock int) int, ids []int, sides []side) {
+	for i := range sides {
+		sides[i] = side{id: ids[i], ends: sides[i].ends[:0], last: math.MinInt64, first: math.MaxInt64}
+	}
+	for _, member := range m.Members {
+		rank := &s.p.Ranks[member.Rank]
+		place, _ := slices.BinarySearch(ids, idOf(rank.Clock))
+		side, c := &sides[place], &rank.Calls[member.Index]
+		start, end := s.toRoot(rank.Clock, c.Start), s.toRoot(rank.Clock, c.End)
+		side.ends = append(side.ends, end)
+		side.last, side.first = max(side.last, start), min(side.first, end)
+	}
+}
+
+// violations returns how many of the inliers cannot be: somebody on one side ended
+// before somebody on the other one started.
+func (e *edge) violations() int {
+	// Ends are measured as well as starts, hence the noise of one match; and a few us
+	// always are within what is known about kernels' times.
+	tolerance := e.bound() + 3*e.sigma + 5000
+	limit := max(trimMAD*e.mad, trimFloor)
+	n := 0
+	for _, x := range e.samples {
+		off := float64(e.off) + e.slope*float64(x.a-e.at)
+		if math.Abs(float64(x.b-x.a)-off) > limit {
+			continue
+		}
+		// Both relative to the end on a, for the sake of float64.
+		startB, endB := float64(x.startB-x.a)-off, float64(x.endB-x.a)-off
+		startA, endA := float64(x.startA-x.a), float64(x.endA-x.a)
+		if startB > endA+tolerance || startA > endB+tolerance {
+			n++
+		}
+	}
+	return n
+}
+
+// asymmetries sets what the ranks of one clock show of their ends being apart
+// systematically: the root mean square of the medians of their deviations.
+func (s *state) asymmetries(list []*edge, idOf func(clock int) int) {
+	if len(list) == 0 {
+		return
+	}
+	worst := map[int]float64{} // by id
+	for clock, ms := range s.rankMedians() {
+		id := idOf(clock)
+		worst[id] = max(worst[id], ms)
+	}
+	for _, e := range list {
+		e.asymmetry = math.Hypot(worst[e.a], worst[e.b])
+	}
+}
+
+// rankMedians returns, by clock, the root mean square over its ranks of the median
+// deviation of their ends from the median end on that clock.
+func (s *state) rankMedians() []float64 {
+	deviations := make([][]float64, len(s.p.Ranks))
+	sum, count := make([]float64, s.p.Clocks), make([]float64, s.p.Clocks)
+	n := len(s.p.Matches)
+	var ends []int64
+	for k := range min(n, maxSamples/4) {
+		m := &s.p.Matches[k*n/min(n, maxSamples/4)]
+		if m.Kind != KindSync {
+			continue
+		}
+		for i, member := range m.Members {
+			clock := s.p.Ranks[member.Rank].Clock
+			if slices.ContainsFunc(m.Members[:i], func(o Member) bool { return s.p.Ranks[o.Rank].Clock == clock }) {
+				continue // done with the first one of this clock
+			}
+			ends = ends[:0]
+			for _, o := range m.Members[i:] {
+				if s.p.Ranks[o.Rank].Clock == clock {
+					ends = append(ends, s.p.Ranks[o.Rank].Calls[o.Index].End)
+				}
+			}
+			if len(ends) < 2 {
+				continue
+			}
+			middle := (&side{ends: ends}).end()
+			for _, o := range m.Members[i:] {
+				if s.p.Ranks[o.Rank].Clock == clock {
+					end := s.p.Ranks[o.Rank].Calls[o.Index].End
+					deviations[o.Rank] = append(deviations[o.Rank], float64(end-middle))
+				}
+			}
+		}
+	}
+	for r, d := range deviations {
+		if len(d) < 8 {
+			continue // a median of few is noise
+		}
+		clock := s.p.Ranks[r].Clock
+		m := medianOf(d)
+		sum[clock] += m * m
+		count[clock]++
+	}
+	for c := range sum {
+		sum[c] = math.Sqrt(sum[c] / max(count[c], 1))
+	}
+	return sum
+}

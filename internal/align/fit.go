@@ -1,0 +1,281 @@
+package align
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// How sure a fit is. A bound has three parts, which add up:
+//
+//   - noise: the standard error of the fitted line, times the factor of Student's t
+//     for 99 %. Standard errors are enlarged where residuals that follow each other
+//     are alike, as noise that does not average out.
+//   - system: what no number of matches averages out. Ranks at one end of a ring may
+//     always end later; what the ranks of one host show of that among
+//     themselves, half the noise of one match and systemFloor are taken for it,
+//     whichever is largest; and the deviation of the residuals from a line.
+//   - drift: how much the drift may be wrong, times the time from the centre.
+const (
+	// priorSigma and priorWeight: before any match, ends are expected to be
+	// priorSigma apart, with the weight of that many matches. This is what a single match
+	// is worth.
+	priorSigma  = 3000.0 // ns
+	priorWeight = 2.0
+
+	systemFloor = 500.0 // ns
+
+	// maxDrift is how much two clocks are expected to drift apart at worst where
+	// nothing else is known: the crystals of servers are within 50 ppm. (Disciplined by
+	// NTP or PTP they are within about 1 ppm, but that is not for us to assume.)
+	maxDrift = 50e-6
+
+	// A drift is believed when it is known to minDriftError and is driftSigmas of
+	// its errors away from zero. Otherwise it is zero, and the bound says what that
+	// may be wrong by.
+	minDriftError = 0.5e-6
+	driftSigmas   = 4.0
+
+	steepest = 500e-6 // steeper lines are no clocks: where fits begin
+
+	trimMAD   = 5.0   // residuals beyond are left out ...
+	trimFloor = 1000. // ... but not within this many ns
+	confident = 0.995 // two-sided 99 %
+)
+
+// A sample is one collective that was seen on both sides of an edge, in times of
+// those sides.
+type sample struct {
+	match          int32
+	a, b           int64 // median end of the ranks of the side
+	startA, startB int64 // last start
+	endA, endB     int64 // first end
+}
+
+// An edge is what the collectives of two clocks say: at time `at` of a, b is ahead
+// by off, and that grows by slope.
+type edge struct {
+	a, b    int // clocks, or sets of clocks that are known relative to each other
+	samples []sample
+	inliers int
+
+	at, off   int64
+	slope     float64
+	seOff     float64 // ns
+	seSlope   float64
+	df        float64 // degrees of freedom of both
+	sigma     float64 // ns; of one match
+	mad       float64 // ns
+	misfit    float64 // ns; by how much the residuals are not a line
+	from, to  int64   // first and last sample, time of a
+	asymmetry float64 // ns; see system
+}
+
+// system returns the part of the bound that matches do not average out.
+func (e *edge) system() float64 {
+	return max(systemFloor, e.sigma/2, e.asymmetry) + e.misfit
+}
+
+// driftError returns how far slope may be from the truth.
+func (e *edge) driftError() float64 {
+	return min(maxDrift, tFactor(e.df)*e.seSlope)
+}
+
+// bound returns how far the edge may be off at `at`.
+func (e *edge) bound() float64 { return tFactor(e.df)*e.seOff + e.system() }
+
+// tFactor returns how many standard errors hold 99 % at that many degrees of freedom.
+func tFactor(df float64) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: min(df, 1000)}.Quantile(confident)
+}
+
+// fit fills in e from its samples, and sorts them.
+func (e *edge) fit() {
+	slices.SortFunc(e.samples, compareSamples)
+	n := len(e.samples)
+	e.from, e.to = e.samples[0].a, e.samples[n-1].a
+	e.at = e.from + (e.to-e.from)/2
+	diffs := make([]int64, n)
+	for i, s := range e.samples {
+		diffs[i] = s.b - s.a
+	}
+	slices.Sort(diffs)
+	e.off = diffs[n/2]
+	x, y := make([]float64, n), make([]float64, n)
+	for i, s := range e.samples {
+		x[i] = float64(s.a - e.at)
+		y[i] = float64(s.b - s.a - e.off)
+	}
+	slope := robustSlope(x, y)
+	inX, inY := trim(x, y, slope, &e.mad)
+	for range 4 {
+		var ok bool
+		if slope, ok = leastSquares(inX, inY, slope); !ok {
+			break
+		}
+		nextX, nextY := trim(x, y, slope, &e.mad)
+		done := len(nextX) == len(inX)
+		if inX, inY = nextX, nextY; done {
+			break
+		}
+	}
+	e.conclude(inX, inY, slope)
+}
+
+func compareSamples(p, q sample) int {
+	switch {
+	case p.a != q.a:
+		return int(min(max(p.a-q.a, -1), 1))
+	case p.b != q.b:
+		return int(min(max(p.b-q.b, -1), 1))
+	}
+	return int(p.match - q.match)
+}
+
+// robustSlope returns the Theil-Sen slope of y over x, from pairs that are at least
+// a quarter of the span apart; of many samples, from some of the pairs. x ascends.
+func robustSlope(x, y []float64) float64 {
+	n := len(x)
+	span := x[n-1] - x[0]
+	if n < 3 || span <= 0 {
+		return 0
+	}
+	var lags []int
+	if n <= 300 {
+		for lag := 1; lag < n; lag++ {
+			lags = append(lags, lag)
+		}
+	} else {
+		lags = []int{n / 4, n / 3, n / 2, n * 2 / 3, n * 3 / 4}
+	}
+	var slopes []float64
+	for _, lag := range lags {
+		for i := 0; i+lag < n; i++ {
+			if dx := x[i+lag] - x[i]; dx >= span/4 {
+				slopes = append(slopes, (y[i+lag]-y[i])/dx)
+			}
+		}
+	}
+	if len(slopes) == 0 {
+		return 0
+	}
+	if s := medianOf(slopes); math.Abs(s) <= steepest {
+		return s
+	}
+	return 0
+}
+
+// trim returns the samples that are near to the line of that slope.
+func trim(x, y []float64, slope float64, mad *float64) (inX, inY []float64) {
+	r := make([]float64, len(x))
+	for i := range x {
+		r[i] = y[i] - slope*x[i]
+	}
+	center := median(r)
+	for i := range r {
+		r[i] = math.Abs(r[i] - center)
+	}
+	*mad = median(r)
+	limit := max(trimMAD**mad, trimFloor)
+	for i := range r {
+		if r[i] <= limit {
+			inX, inY = append(inX, x[i]), append(inY, y[i])
+		}
+	}
+	return inX, inY
+}
+
+// leastSquares returns the slope of y over x, or old and false where there is none.
+func leastSquares(x, y []float64, old float64) (slope float64, ok bool) {
+	mx, my := mean(x), mean(y)
+	var sxx, sxy float64
+	for i := range x {
+		sxx += (x[i] - mx) * (x[i] - mx)
+		sxy += (x[i] - mx) * (y[i] - my)
+	}
+	if len(x) < 3 || sxx <= 0 {
+		return old, false
+	}
+	slope = sxy / sxx
+	if math.Abs(slope) > steepest {
+		return 0, false
+	}
+	return slope, true
+}
+
+// conclude computes the line and its errors from the samples that are left.
+func (e *edge) conclude(x, y []float64, slope float64) {
+	n := float64(len(x))
+	e.inliers = len(x)
+	e.slope = slope
+	mx, my := mean(x), mean(y)
+	e.at += int64(math.Round(mx))
+	e.off += int64(math.Round(my))
+	r := make([]float64, len(x))
+	var sxx, ss float64
+	for i := range x {
+		r[i] = y[i] - my - slope*(x[i]-mx)
+		sxx += (x[i] - mx) * (x[i] - mx)
+		ss += r[i] * r[i]
+	}
+	e.df = max(priorWeight, n-2+priorWeight)
+	e.sigma = math.Sqrt((ss + priorWeight*priorSigma*priorSigma) / (n + priorWeight))
+	inflated := e.sigma * math.Sqrt(inflation(r))
+	e.seOff = inflated / math.Sqrt(n)
+	e.seSlope = maxDrift / 2
+	if sxx > 0 && n >= 3 {
+		e.seSlope = min(e.seSlope, inflated/math.Sqrt(sxx))
+	}
+	if e.seSlope >= maxDrift/2 {
+		e.slope = 0 // it says less than what is known anyway
+	}
+	e.misfit = misfit(r)
+}
+
+// inflation returns by how much the variance of a mean of r is larger than if its
+// values were independent: (1+p)/(1-p) of a first-order process, where p is the
+// correlation of neighbours if that is more than chance.
+func inflation(r []float64) float64 {
+	var c0, c1 float64
+	for i := range r {
+		c0 += r[i] * r[i]
+		if i > 0 {
+			c1 += r[i] * r[i-1]
+		}
+	}
+	if len(r) < 8 || c0 == 0 {
+		return 1
+	}
+	p := min(c1/c0, 0.98)
+	if p < 2/math.Sqrt(float64(len(r))) {
+		return 1
+	}
+	return (1 + p) / (1 - p)
+}
+
+// misfit returns by how much the means of eighths of r differ from zero by more
+// than noise: temperature makes clocks wander, and a line does not.
+func misfit(r []float64) float64 {
+	blocks := min(8, len(r)/12)
+	worst := 0.0
+	for b := range blocks {
+		part := r[b*len(r)/blocks : (b+1)*len(r)/blocks]
+		m := mean(part)
+		var ss float64
+		for _, v := range part {
+			ss += (v - m) * (v - m)
+		}
+		n := float64(len(part))
+		worst = max(worst, math.Abs(m)-3*math.Sqrt(ss/(n-1)/n))
+	}
+	return worst
+}
+
+func mean(x []float64) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(max(len(x), 1))
+}

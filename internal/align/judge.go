@@ -1,0 +1,147 @@
+package align
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	// apartFloor is how far, in ns, the ranks of one host may end apart in the median
+	// without having clocks of their own. Up to 7 us were seen on real machines.
+	apartFloor = 20_000
+	// rejectFloor is how far, in ns, an end may be from the others' of its match before
+	// the match is suspected to be wrong: a rank that was preempted ends late.
+	rejectFloor = 100_000
+)
+
+// judge looks at all matches again on the clocks found: residuals, ranks, and
+// matches that cannot be.
+func (sol *Solution) judge(p *Problem) {
+	sol.Ranks = make([]RankFit, len(p.Ranks))
+	deviations := sol.deviations(p)
+	var all []float64
+	byClock := make([][]float64, p.Clocks)
+	for r, d := range deviations {
+		clock := p.Ranks[r].Clock
+		byClock[clock] = append(byClock[clock], d...)
+		sol.Ranks[r] = fitRank(d)
+		for _, v := range d {
+			all = append(all, math.Abs(v))
+		}
+	}
+	for c, d := range byClock {
+		if f := &sol.Clocks[c]; f.By == ByCollectives || c == sol.Reference {
+			f.ResidualP95 = p95(d)
+		}
+	}
+	limit := rejectFloor + int64(trimMAD*median(all))
+	for i := range p.Matches {
+		if m := &p.Matches[i]; m.Kind == KindSync && sol.impossible(p, m, limit) {
+			sol.Rejected = append(sol.Rejected, i)
+		}
+	}
+}
+
+// deviations returns, by rank, how far its ends are from the median end of their
+// matches, on the reference's time. Of very many matches, of some.
+func (sol *Solution) deviations(p *Problem) [][]float64 {
+	list := make([][]float64, len(p.Ranks))
+	n := len(p.Matches)
+	var s side
+	for k := range min(n, 2*maxSamples) {
+		m := &p.Matches[k*n/min(n, 2*maxSamples)]
+		if m.Kind != KindSync || !sol.comparable(p, m) {
+			continue
+		}
+		s.ends = s.ends[:0]
+		for _, member := range m.Members {
+			_, end := sol.times(p, member)
+			s.ends = append(s.ends, end)
+		}
+		middle := s.end()
+		for _, member := range m.Members {
+			_, end := sol.times(p, member)
+			list[member.Rank] = append(list[member.Rank], float64(end-middle))
+		}
+	}
+	return list
+}
+
+// comparable tells whether all members of m are on clocks of one component.
+func (sol *Solution) comparable(p *Problem, m *Match) bool {
+	first := sol.Clocks[p.Ranks[m.Members[0].Rank].Clock].Component
+	for _, member := range m.Members[1:] {
+		if sol.Clocks[p.Ranks[member.Rank].Clock].Component != first {
+			return false
+		}
+	}
+	return true
+}
+
+// times returns start and end of a member on the reference's time.
+func (sol *Solution) times(p *Problem, m Member) (start, end int64) {
+	rank := &p.Ranks[m.Rank]
+	c, clock := &rank.Calls[m.Index], &sol.Clocks[rank.Clock]
+	return clock.ToReference(c.Start), clock.ToReference(c.End)
+}
+
+// impossible tells whether m cannot be one collective: an end is further than limit
+// from the typical one, or before a start.
+func (sol *Solution) impossible(p *Problem, m *Match, limit int64) bool {
+	if !sol.comparable(p, m) {
+		return false
+	}
+	lastStart, firstEnd, lastEnd := int64(math.MinInt64), int64(math.MaxInt64), int64(math.MinInt64)
+	var bounds [2]int64 // the two largest: how far two clocks may be off each other
+	seen := -1
+	for _, member := range m.Members {
+		start, end := sol.times(p, member)
+		lastStart, firstEnd, lastEnd = max(lastStart, start), min(firstEnd, end), max(lastEnd, end)
+		if clock := p.Ranks[member.Rank].Clock; clock != seen {
+			seen = clock
+			b := sol.Clocks[clock].BoundAt(p.Ranks[member.Rank].Calls[member.Index].End)
+			bounds = [2]int64{max(bounds[0], b), max(bounds[1], min(bounds[0], b))}
+		}
+	}
+	explained := bounds[0] + bounds[1] + apartFloor
+	return lastStart > firstEnd+explained || lastEnd-firstEnd > limit+explained
+}
+
+// fitRank sums up a rank's deviations.
+func fitRank(d []float64) RankFit {
+	if len(d) == 0 {
+		return RankFit{}
+	}
+	center := medianOf(d)
+	f := RankFit{Matches: len(d), Offset: int64(math.Round(center))}
+	away := make([]float64, len(d))
+	for i := range d {
+		away[i] = math.Abs(d[i] - center)
+	}
+	mad := medianOf(away)
+	f.MAD = int64(math.Round(mad))
+	f.Apart = math.Abs(center) > max(apartFloor, 5*mad/math.Sqrt(float64(len(d))))
+	return f
+}
+
+// p95 returns the 95th percentile, by nearest rank, of the absolute values of d.
+func p95(d []float64) int64 {
+	if len(d) == 0 {
+		return 0
+	}
+	away := make([]float64, len(d))
+	for i := range d {
+		away[i] = math.Abs(d[i])
+	}
+	slices.Sort(away)
+	return int64(math.Round(away[(len(away)*95+99)/100-1]))
+}
+
+// ordered sorts conflicts by A, B, kind.
+func ordered(list []Conflict) []Conflict {
+	slices.SortStableFunc(list, func(a, b Conflict) int {
+		return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B), cmp.Compare(a.Kind, b.Kind))
+	})
+	return list
+}

@@ -1,0 +1,279 @@
+package align
+
+import (
+	"cmp"
+	"slices"
+)
+
+// MatchOptions tell what the caller knows about the clocks. The zero value is
+// that nothing is known.
+type MatchOptions struct {
+	// MaxSkew is the largest difference of two clocks that is plausible, in ns, as
+	// for hosts that all claim to show Unix time; 0 is any. It only helps
+	// to choose between shifts where the order of calls repeats itself.
+	MaxSkew int64
+}
+
+// A MatchReport counts what MatchCollectives did with collectives.
+type MatchReport struct {
+	Collectives int         // seen, of all ranks
+	Matched     [levels]int // of those, the ones in a match, by level
+	// Repeated are those whose Comms Id or sequence number a rank has twice, so that
+	// it says nothing; they were handed to the next level.
+	Repeated int
+	// Contradictory are those that would have been in one collective with another
+	// input of the same global rank, or with one that ran something else.
+	Contradictory int
+	// Ambiguous and Unlike count ranks' sequences of calls: those that fit a peer's at
+	// several shifts equally well, and those that fit at none.
+	Ambiguous, Unlike int
+	// Alone are all that were not matched.
+	Alone int
+}
+
+// MatchCollectives finds the same collective on several ranks. Each collective is
+// matched by the best key that it has, and by that alone: what carries a Comms Id
+// that nobody else has was not seen by anybody else.
+//
+// The result does not depend on the order of ranks, except for the numbers in
+// Member: matches are ordered by where they first appear in an order of ranks
+// that follows from their content.
+func MatchCollectives(ranks []Rank, names *Names, opts MatchOptions) ([]Match, MatchReport) {
+	m := newMatcher(ranks, names, opts)
+	m.keyed(ByCommsID, func(job uint64, c *Collective) (uint64, bool) {
+		return mix(c.CommsID + job*0x9e3779b97f4a7c15), c.CommsID != 0
+	})
+	m.keyed(BySeq, func(job uint64, c *Collective) (uint64, bool) {
+		return mix(mix(uint64(c.Comm)<<32|job) + uint64(c.Seq)), c.Seq >= 0 && c.Comm != 0
+	})
+	m.ordinals()
+	return m.result()
+}
+
+// mix is the finalizer of splitmix64: a bijection whose bits all depend on all
+// bits of x.
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// States of a collective that is in no group.
+const (
+	open    = -1 // to be matched by the next level
+	settled = -2 // its key is good, and decides alone
+)
+
+// A group is a match that is being built.
+type group struct {
+	level    Level
+	kind     Kind
+	op       uint32
+	count    int32
+	last     int32 // position in order of the rank that joined last
+	repeated bool  // a rank has it twice
+	wrong    bool  // its members cannot be one collective
+}
+
+type matcher struct {
+	ranks  []Rank
+	order  []int // of ranks, by content
+	jobs   []uint64
+	names  *Names
+	opts   MatchOptions
+	groups []group
+	of     [][]int32 // group or state of each collective, by position in order
+	report MatchReport
+}
+
+func newMatcher(ranks []Rank, names *Names, opts MatchOptions) *matcher {
+	m := &matcher{ranks: ranks, names: names, opts: opts, order: make([]int, len(ranks))}
+	for i := range m.order {
+		m.order[i] = i
+	}
+	slices.SortStableFunc(m.order, func(a, b int) int { return compareRanks(&ranks[a], &ranks[b]) })
+	jobs := map[int]uint64{}
+	for _, r := range m.order {
+		rank := &ranks[r]
+		if _, ok := jobs[rank.Job]; !ok {
+			jobs[rank.Job] = uint64(len(jobs))
+		}
+		m.jobs = append(m.jobs, jobs[rank.Job])
+		of := make([]int32, len(rank.Calls))
+		for i := range of {
+			of[i] = open
+		}
+		m.of = append(m.of, of)
+		m.report.Collectives += len(of)
+	}
+	return m
+}
+
+// compareRanks orders by content, so that the order of arguments decides nothing
+// unless two ranks are equal in everything.
+func compareRanks(a, b *Rank) int {
+	c := cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Global, b.Global), cmp.Compare(a.Clock, b.Clock),
+		cmp.Compare(len(b.Calls), len(a.Calls)))
+	if c != 0 {
+		return c
+	}
+	return slices.CompareFunc(a.Calls, b.Calls, func(x, y Collective) int {
+		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End),
+			cmp.Compare(x.CommsID, y.CommsID), cmp.Compare(x.Seq, y.Seq))
+	})
+}
+
+// keyed puts all open collectives with equal keys into one group.
+func (m *matcher) keyed(level Level, key func(job uint64, c *Collective) (uint64, bool)) {
+	table := newKeyTable()
+	first := int32(len(m.groups))
+	for pos, r := range m.order {
+		calls, of := m.ranks[r].Calls, m.of[pos]
+		for i := range calls {
+			if of[i] != open {
+				continue
+			}
+			k, ok := key(m.jobs[pos], &calls[i])
+			if !ok {
+				continue
+			}
+			g, found := table.find(k, int32(len(m.groups)))
+			if !found {
+				m.addGroup(level, m.names.of(calls[i].Call), pos)
+			} else {
+				m.join(&m.groups[g], m.names.of(calls[i].Call), pos)
+			}
+			of[i] = g
+		}
+	}
+	m.settle(first)
+}
+
+func (m *matcher) addGroup(level Level, info callInfo, pos int) int32 {
+	m.groups = append(m.groups, group{level: level, kind: info.kind, op: info.op, count: 1, last: int32(pos)})
+	return int32(len(m.groups) - 1)
+}
+
+// join adds a member of the rank at position pos.
+func (m *matcher) join(g *group, info callInfo, pos int) {
+	switch last, rank := &m.ranks[m.order[g.last]], &m.ranks[m.order[pos]]; {
+	case int(g.last) == pos:
+		g.repeated = true
+	case last.Global >= 0 && last.Global == rank.Global:
+		g.wrong = true // equal numbers are neighbours in order
+	case g.op != 0 && info.op != 0 && g.op != info.op:
+		g.wrong = true
+	}
+	if g.kind != info.kind { // send and recv, or a generic kernel beside a named one
+		g.kind = min(g.kind, info.kind)
+		if info.kind >= KindSend {
+			g.kind = KindSend
+		}
+	}
+	g.count++
+	g.last = int32(pos)
+}
+
+// settle decides what the groups from first on have come to.
+func (m *matcher) settle(first int32) {
+	for _, of := range m.of {
+		for i, g := range of {
+			if g < first {
+				continue
+			}
+			switch group := &m.groups[g]; {
+			case group.repeated:
+				of[i] = open
+				m.report.Repeated++
+			case group.wrong:
+				of[i] = settled
+				m.report.Contradictory++
+			case group.count < 2:
+				of[i] = settled
+			}
+		}
+	}
+}
+
+// result lists the groups that have members left.
+func (m *matcher) result() ([]Match, MatchReport) {
+	counts := make([]int32, len(m.groups))
+	total := 0
+	for _, of := range m.of {
+		for _, g := range of {
+			if g >= 0 {
+				counts[g]++
+				total++
+			}
+		}
+	}
+	members := make([]Member, total)
+	matches := make([]Match, 0, len(m.groups))
+	place := make([]int32, len(m.groups)) // in matches
+	for g, n := range counts {
+		if n < 2 {
+			place[g] = -1
+			continue
+		}
+		place[g] = int32(len(matches))
+		matches = append(matches, Match{Members: members[:0:n], Level: m.groups[g].level, Kind: m.groups[g].kind})
+		members = members[n:]
+		m.report.Matched[m.groups[g].level] += int(n)
+	}
+	for pos, of := range m.of {
+		for i, g := range of {
+			if g < 0 || place[g] < 0 {
+				m.report.Alone++
+				continue
+			}
+			match := &matches[place[g]]
+			match.Members = append(match.Members, Member{int32(m.order[pos]), int32(i)})
+		}
+	}
+	return matches, m.report
+}
+
+// A keyTable numbers 64-bit keys that are already well mixed. It is several times
+// faster than a map, which decides how long the matching of many ranks takes.
+type keyTable struct {
+	slots []keySlot // a power of two
+	used  int
+}
+
+type keySlot struct {
+	key  uint64
+	next int32 // the number plus one; 0 is a free slot
+}
+
+func newKeyTable() *keyTable { return &keyTable{slots: make([]keySlot, 1<<12)} }
+
+// find returns the number of key, which is next if it is a new one.
+func (t *keyTable) find(key uint64, next int32) (number int32, found bool) {
+	slot := t.slot(key)
+	if slot.next != 0 {
+		return slot.next - 1, true
+	}
+	*slot = keySlot{key, next + 1}
+	if t.used++; t.used*2 > len(t.slots) {
+		old := t.slots
+		t.slots = make([]keySlot, 2*len(old))
+		for _, s := range old {
+			if s.next != 0 {
+				*t.slot(s.key) = s
+			}
+		}
+	}
+	return next, false
+}
+
+// slot returns where key is, or would be put.
+func (t *keyTable) slot(key uint64) *keySlot {
+	mask := uint64(len(t.slots) - 1)
+	for i := key & mask; ; i = (i + 1) & mask {
+		if s := &t.slots[i]; s.next == 0 || s.key == key {
+			return s
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package align
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// correct counts the matches whose members are one collective, which the sim marks
+// in truth, and fails on those that mix several.
+func checkMatches(t *testing.T, s *simulation, truth map[Member]int64, matches []Match) {
+	t.Helper()
+	for _, m := range matches {
+		for _, member := range m.Members[1:] {
+			if truth[member] != truth[m.Members[0]] {
+				t.Fatalf("match of %d and %d", truth[m.Members[0]], truth[member])
+			}
+		}
+	}
+}
+
+// stripped takes ids away, after noting which collective each one is of.
+func (s *simulation) stripped(keep func(rank, index int, n int) bool) map[Member]int64 {
+	truth := map[Member]int64{}
+	s.sorted()
+	for r := range s.ranks {
+		all := s.ranks[r].Calls
+		var calls []Collective
+		for i, c := range all {
+			if keep != nil && !keep(r, i, len(all)) {
+				continue
+			}
+			truth[Member{int32(r), int32(len(calls))}] = c.Seq + int64(c.Comm)*1_000_000
+			c.Seq, c.CommsID = -1, 0
+			calls = append(calls, c)
+		}
+		s.ranks[r].Calls = calls
+	}
+	return truth
+}
+
+// anonymous takes all metadata away but the family.
+func (s *simulation) anonymous() {
+	call := s.names.Call(Call{Family: "cross_device_reduce_1stage"})
+	for _, r := range s.ranks {
+		for i := range r.Calls {
+			r.Calls[i].Comm, r.Calls[i].Call = 0, call
+		}
+	}
+}
+
+func TestOrdinals(t *testing.T) {
+	cases := []struct {
+		name      string
+		keep      func(rank, index, n int) bool
+		anonymous bool
+		period    int64
+		want      float64 // share of what could be matched
+	}{
+		{name: "same windows"},
+		{name: "no metadata", anonymous: true},
+		{name: "windows that differ", keep: func(r, i, n int) bool { return i >= 7*r && i < n-11*(7-r) }},
+		{name: "windows that differ, no metadata", anonymous: true, keep: func(r, i, n int) bool { return i >= 7*r && i < n-11*(7-r) }},
+		{name: "lost calls", anonymous: true, keep: func(r, i, n int) bool { return (i+r*13)%37 != 0 }},
+		{name: "a lost stretch", keep: func(r, i, n int) bool { return r < 4 || i < 200 || i > 260 }},
+		{name: "decode", period: 9_500_000, anonymous: true, keep: func(r, i, n int) bool { return i >= 20*r && i < n-30*(7-r) }},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSimulation(3, simClock{}, simClock{offset: 250_000_000, drift: 12e-6, t0: simBase})
+			period := c.period
+			if period == 0 {
+				period = 1_007_000_000
+			}
+			s.steps(s.group("3", true, append(s.addRanks(0, 4), s.addRanks(1, 4)...)...), simBase, 8, 72, period)
+			truth := s.stripped(c.keep)
+			if c.anonymous {
+				s.anonymous()
+			}
+			seen := map[int64]int{}
+			for _, id := range truth {
+				seen[id]++
+			}
+			sol, matches, report := s.solve(nil)
+			checkMatches(t, s, truth, matches)
+			could, did := 0, 0
+			for _, n := range seen {
+				if n > 1 {
+					could += n
+				}
+			}
+			for _, m := range matches {
+				did += len(m.Members)
+			}
+			if float64(did) < 0.95*float64(could) {
+				t.Errorf("matched %d of %d: %+v", did, could, report)
+			}
+			if e := s.err(sol.Clocks[1], sol.Clocks[1].T0-sol.Clocks[1].Offset); max(e, -e) > 1000 || len(sol.Rejected) > 0 {
+				t.Errorf("off by %d, %d rejected: %+v", e, len(sol.Rejected), sol.Clocks[1])
+			}
+		})
+	}
+}
+
+// Two groups run the same kernels at about the same time on all hosts. Without
+// metadata, they must not be matched with each other.
+func TestGroupsWithoutMetadata(t *testing.T) {
+	s := newSimulation(5, simClock{}, simClock{offset: 77_000, t0: simBase})
+	a, b := s.addRanks(0, 4), s.addRanks(1, 4)
+	s.steps(s.group("x", true, a[0], a[1], b[0], b[1]), simBase, 4, 72, 1_000_000_000)
+	s.steps(s.group("yy", true, a[2], a[3], b[2], b[3]), simBase, 4, 72, 1_000_000_000)
+	truth := s.stripped(nil)
+	s.anonymous()
+	sol, matches, report := s.solve(nil)
+	checkMatches(t, s, truth, matches)
+	if report.Matched[ByFamily] != 8*4*72 {
+		t.Errorf("%+v", report)
+	}
+	if e := s.err(sol.Clocks[1], simBase); max(e, -e) > 1000 {
+		t.Errorf("off by %d", e)
+	}
+}
+
+// A sequence that repeats itself exactly says nothing about which call is which.
+func TestPeriodicIsAmbiguous(t *testing.T) {
+	s := newSimulation(5, simClock{}, simClock{offset: 77_000_000, t0: simBase})
+	g := s.group("x", true, append(s.addRanks(0, 1), s.addRanks(1, 1)...)...)
+	for k := range int64(400) {
+		s.run(g, simBase+k*1_000_000, 800_000)
+	}
+	s.stripped(func(r, i, n int) bool { return i >= 10*r && i < n-10*(1-r) })
+	sol, matches, report := s.solve(nil)
+	if len(matches) != 0 || report.Ambiguous != 1 || sol.Components != 2 {
+		t.Errorf("%d matches, %+v", len(matches), report)
+	}
+	// What is known about clocks decides.
+	ranks := s.sorted()
+	for i := range ranks[1].Calls {
+		ranks[1].Calls[i].Start -= 77_000_000
+		ranks[1].Calls[i].End -= 77_000_000
+	}
+	if matches, report = MatchCollectives(ranks, s.names, MatchOptions{MaxSkew: 400_000}); len(matches) != 380 {
+		t.Errorf("%d matches, %+v", len(matches), report)
+	}
+}
+
+// Steps that are numbered decide as well.
+func TestStepsAnchor(t *testing.T) {
+	s := newSimulation(5, simClock{}, simClock{offset: 77_000_000, t0: simBase})
+	g := s.group("x", true, append(s.addRanks(0, 1), s.addRanks(1, 1)...)...)
+	for k := range int64(400) {
+		s.run(g, simBase+k*1_000_000, 800_000)
+		for r := range s.ranks {
+			s.ranks[r].Calls[k].Step = int32(k / 20)
+		}
+	}
+	truth := s.stripped(func(r, i, n int) bool { return i >= 10*r && i < n-10*(1-r) })
+	_, matches, report := s.solve(nil)
+	checkMatches(t, s, truth, matches)
+	if len(matches) != 380 {
+		t.Errorf("%d matches, %+v", len(matches), report)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	names := &Names{}
+	comm := names.Comm(Comm{Group: "3", Size: 2})
+	call := names.Call(Call{Op: "allreduce", In: 8, Out: 8})
+	other := names.Call(Call{Op: "_allgather_base", In: 8, Out: 8})
+	c := func(id uint64, seq int64, call CallID) Collective {
+		return Collective{Start: seq * 1000, End: seq*1000 + 500, CommsID: id, Seq: seq, Step: -1, Comm: comm, Call: call}
+	}
+	ranks := []Rank{
+		{Global: 0, Calls: []Collective{c(1, 1, call), c(2, 2, call), c(3, 3, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
+		{Global: 1, Calls: []Collective{c(2, 2, call), c(3, 3, other), c(4, 9, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
+		{Global: 0, Job: 1, Calls: []Collective{c(2, 2, call)}},
+		{Global: 1, Job: 1, Calls: []Collective{c(2, 2, call)}},
+		{Global: 0, Job: 2, Calls: []Collective{c(2, 2, call)}},
+		{Global: 0, Job: 2, Calls: []Collective{c(2, 2, call)}},
+	}
+	matches, report := MatchCollectives(ranks, names, MatchOptions{})
+	want := []Match{
+		{[]Member{{0, 1}, {1, 0}}, ByCommsID, KindSync},
+		{[]Member{{2, 0}, {3, 0}}, ByCommsID, KindSync},
+		{[]Member{{0, 3}, {1, 3}}, BySeq, KindSync},
+		{[]Member{{0, 4}, {1, 4}}, BySeq, KindSync},
+		{[]Member{{0, 5}, {1, 5}}, BySeq, KindSync},
+	}
+	if !reflect.DeepEqual(matches, want) {
+		t.Errorf("%+v", matches)
+	}
+	if report != (MatchReport{Collectives: 16, Matched: [levels]int{4, 6}, Repeated: 4, Contradictory: 4, Alone: 6}) {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestKindOf(t *testing.T) {
+	for name, want := range map[string]Kind{
+		"allreduce": KindSync, "_allgather_base": KindSync, "all_to_allv": KindSync, "_reduce_scatter_base": KindSync,
+		"broadcast": KindRooted, "reduce": KindRooted, "send": KindSend, "recv": KindRecv, "barrier": KindSync,
+		"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevComm*, unsigned long)":               KindSync,
+		"ncclKernel_ReduceScatter_RING_LL_Sum_half(ncclDevComm*)":                             KindSync,
+		"ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)":                            KindRooted,
+		"ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)":                           KindUnknown,
+		"void sglang::cross_device_reduce_1stage<__nv_bfloat16, 8>(sglang::RankData*)":        KindSync,
+		"void deep_ep::internode_ll::dispatch<true, false, 7168>(void*, float*, int*, long*)": KindRooted,
+		"void at::native::reduce_kernel<512, 1>(at::native::ReduceOp<float>)":                 KindRooted,
+	} {
+		if got := KindOf(name); got != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+}
+
+// The order in which ranks are given must not matter.
+func TestOrderOfRanks(t *testing.T) {
+	for _, ids := range []bool{true, false} {
+		s := truthCase(9, 1_734_500, 12e-6, ids)
+		want, matches, report := s.solve(nil)
+		for seed := range uint64(5) {
+			perm := rand.New(rand.NewPCG(seed, 1)).Perm(len(s.ranks))
+			mixed := make([]Rank, len(perm))
+			back := make([]int32, len(perm))
+			for i, p := range perm {
+				mixed[p], back[p] = s.ranks[i], int32(i)
+			}
+			m, r := MatchCollectives(mixed, s.names, MatchOptions{})
+			got := Solve(Problem{Clocks: 2, Ranks: mixed, Matches: m})
+			for _, x := range m {
+				for k := range x.Members {
+					x.Members[k].Rank = back[x.Members[k].Rank]
+				}
+			}
+			if !reflect.DeepEqual(m, matches) || r != report {
+				t.Fatalf("ids %v, order %v: other matches", ids, perm)
+			}
+			if !slices.Equal(got.Clocks, want.Clocks) {
+				t.Fatalf("ids %v, order %v: %+v, want %+v", ids, perm, got.Clocks, want.Clocks)
+			}
+		}
+	}
+}
+
+// many makes 64 ranks on 8 hosts with n collectives each.
+func many(n int, ids bool) *simulation {
+	clocks := make([]simClock, 8)
+	for i := range clocks {
+		clocks[i] = simClock{offset: int64(i) * 12_345_678, drift: float64(i) * 1e-6, t0: simBase}
+	}
+	s := newSimulation(1, clocks...)
+	var ranks []int
+	for c := range clocks {
+		ranks = append(ranks, s.addRanks(c, 8)...)
+	}
+	for _, r := range ranks {
+		s.ranks[r].Calls = make([]Collective, 0, n)
+	}
+	s.steps(s.group("3", ids, ranks...), simBase, n/100, 100, 12_000_000)
+	return s
+}
+
+func BenchmarkMatch(b *testing.B) {
+	for name, ids := range map[string]bool{"ids": true, "order": false} {
+		b.Run(name, func(b *testing.B) {
+			s := many(100_000, ids)
+			ranks := s.sorted()
+			b.ResetTimer()
+			for b.Loop() {
+				matches, report := MatchCollectives(ranks, s.names, MatchOptions{})
+				if report.Alone != 0 {
+					b.Fatalf("%d %+v", len(matches), report)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkSolve(b *testing.B) {
+	s := many(100_000, true)
+	ranks := s.sorted()
+	matches, _ := MatchCollectives(ranks, s.names, MatchOptions{})
+	b.ResetTimer()
+	for b.Loop() {
+		Solve(Problem{Clocks: 8, Ranks: ranks, Matches: matches})
+	}
+}

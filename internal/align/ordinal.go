@@ -1,0 +1,234 @@
+package align
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Without ids, the n-th collective of a communicator is the n-th one on all its
+// ranks, but captures begin and end at different calls, and lose some. What
+// to calls agree in beside their names is the time between their ends: ranks leave
+// a collective together, so the gaps between ends are the same on all of them,
+// within a few us, whatever their clocks show. So
+//
+//  1. the largest gaps of a rank (between steps, where a batch was waited for) are
+//     looked up among the gaps of a peer; each pair of equal ones votes for a shift;
+//  2. the shifts with most votes are judged by how even the difference of the ends
+//     is over the whole overlap, and by whether the calls are equal;
+//  3. along the best one, the two sequences are followed by time (track.go), so that
+//     calls lost on one side do not shift the rest.
+//
+// If a second shift is about as good, the sequence repeats itself so exactly that
+// nothing can be said, and nothing is.
+
+// minRun is the least number of calls that can show a pattern.
+const minRun = 4
+
+// A sequence is the open calls of one rank on one communicator, or in one family
+// of kernels.
+type sequence struct {
+	pos   int // of the rank in matcher.order
+	clock int
+	calls []int32 // indexes, in order of start
+	ends  []int64
+	token []uint32 // what has to be equal, beside the step
+	step  []int32
+	gaps  []gap // sorted; computed when first needed
+}
+
+// A gap is the time between the ends of calls at-1 and at.
+type gap struct {
+	size int64
+	at   int32
+}
+
+// A lane is what one sequence of a rank belongs to.
+type lane struct {
+	job  uint64
+	comm CommID
+	lane uint32 // 0 where the call has an op
+}
+
+// ordinals matches what is still open by order.
+func (m *matcher) ordinals() {
+	numbers := map[lane]int{}
+	var lanes []lane
+	var sequences [][]*sequence // by number of lane
+	for pos := range m.order {
+		current := map[int]*sequence{}
+		m.eachOpen(pos, func(i int32, c *Collective, info callInfo) {
+			l := lane{m.jobs[pos], c.Comm, info.lane}
+			n, ok := numbers[l]
+			if !ok {
+				n = len(lanes)
+				numbers[l] = n
+				lanes = append(lanes, l)
+				sequences = append(sequences, nil)
+			}
+			s := current[n]
+			if s == nil {
+				s = &sequence{pos: pos, clock: m.ranks[m.order[pos]].Clock}
+				current[n] = s
+				sequences[n] = append(sequences[n], s)
+			}
+			s.calls = append(s.calls, i)
+			s.ends = append(s.ends, c.End)
+			s.token = append(s.token, info.seq)
+			s.step = append(s.step, c.Step)
+		})
+	}
+	for n, l := range lanes {
+		level := ByOrdinal
+		if l.lane != 0 {
+			level = ByFamily
+		}
+		m.matchSequences(level, sequences[n])
+	}
+}
+
+// eachOpen calls f for the open calls of a rank that can be matched by order, in
+// order of start.
+func (m *matcher) eachOpen(pos int, f func(int32, *Collective, callInfo)) {
+	calls, of := m.ranks[m.order[pos]].Calls, m.of[pos]
+	var list []int32
+	for i := range calls {
+		info := m.names.of(calls[i].Call)
+		// Calls without a communicator and without a kernel's name could be anyone's.
+		if of[i] == open && (calls[i].Comm != 0 && info.op != 0 || info.lane != 0) {
+			list = append(list, int32(i))
+		}
+	}
+	byStart := func(a, b int32) int {
+		return cmp.Or(cmp.Compare(calls[a].Start, calls[b].Start), cmp.Compare(calls[a].End, calls[b].End), cmp.Compare(a, b))
+	}
+	if !slices.IsSortedFunc(list, byStart) {
+		slices.SortFunc(list, byStart)
+	}
+	for _, i := range list {
+		f(i, &calls[i], m.names.of(calls[i].Call))
+	}
+}
+
+// matchSequences matches the sequences of one lane, the longest first, each with
+// the first one of those before it that it fits, and what is before and after that
+// one's window with others.
+func (m *matcher) matchSequences(level Level, all []*sequence) {
+	slices.SortStableFunc(all, func(a, b *sequence) int { return cmp.Compare(len(b.calls), len(a.calls)) })
+	for i, s := range all {
+		outcome := unlike
+		for _, peer := range m.peers(all[:i], s) {
+			pairs, o := m.pairUp(peer, s)
+			if o == fits {
+				m.joinPairs(level, peer, s, pairs)
+				outcome = fits
+				if m.outside(s) < minRun {
+					break
+				}
+			} else if outcome != fits {
+				outcome = o
+			}
+		}
+		switch {
+		case i == 0:
+		case outcome == unlike:
+			m.report.Unlike++
+		case outcome == ambiguous:
+			m.report.Ambiguous++
+		}
+	}
+}
+
+// outside returns how many calls come before the first one of s that is matched, or
+// after the last one.
+func (m *matcher) outside(s *sequence) int {
+	of, n := m.of[s.pos], len(s.calls)
+	first, last := 0, n-1
+	for first < n && of[s.calls[first]] < 0 {
+		first++
+	}
+	for last >= 0 && of[s.calls[last]] < 0 {
+		last--
+	}
+	return first + n - 1 - last
+}
+
+// maxPeers is how many sequences are tried: one that fits none of them is of
+// another group, as a rule.
+const maxPeers = 12
+
+// peers returns those that s may be matched with, the ones on its own clock first:
+// there, time alone decides.
+func (m *matcher) peers(before []*sequence, s *sequence) []*sequence {
+	var same, other []*sequence
+	global := m.ranks[m.order[s.pos]].Global
+	for _, p := range before {
+		switch {
+		case global >= 0 && m.ranks[m.order[p.pos]].Global == global:
+		case p.clock == s.clock:
+			same = append(same, p)
+		default:
+			other = append(other, p)
+		}
+	}
+	all := append(same, other...)
+	return all[:min(len(all), maxPeers)]
+}
+
+// A pair is two calls, as places in two sequences.
+type pair struct{ a, b int32 }
+
+func (m *matcher) joinPairs(level Level, a, b *sequence, pairs []pair) {
+	for _, p := range pairs {
+		ca, cb := a.calls[p.a], b.calls[p.b]
+		g := m.of[a.pos][ca]
+		if m.of[b.pos][cb] >= 0 || g >= 0 && int(m.groups[g].last) == b.pos {
+			continue // one of them is matched already, with another peer
+		}
+		if g < 0 {
+			g = m.addGroup(level, m.info(a, ca), a.pos)
+			m.of[a.pos][ca] = g
+		}
+		m.join(&m.groups[g], m.info(b, cb), b.pos)
+		m.of[b.pos][cb] = g
+	}
+}
+
+func (m *matcher) info(s *sequence, call int32) callInfo {
+	return m.names.of(m.ranks[m.order[s.pos]].Calls[call].Call)
+}
+
+type outcome uint8
+
+const (
+	fits outcome = iota
+	ambiguous
+	unlike
+)
+
+// pairUp finds which calls of b are which of a.
+func (m *matcher) pairUp(a, b *sequence) ([]pair, outcome) {
+	var best shift
+	if a.clock == b.clock {
+		s, ok := shiftByTime(a, b)
+		if !ok {
+			return nil, unlike
+		}
+		best = s
+	} else {
+		var o outcome
+		if best, o = m.bestShift(a, b); o != fits {
+			return nil, o
+		}
+	}
+	pairs := follow(a, b, best)
+	// Within the overlap, nearly all calls have to have found each other.
+	if len(pairs) < minRun {
+		return nil, unlike
+	}
+	first, last := pairs[0], pairs[len(pairs)-1]
+	overlap := max(last.a-first.a, last.b-first.b) + 1
+	if float64(len(pairs)) < 0.8*float64(overlap) {
+		return nil, unlike
+	}
+	return pairs, fits
+}

@@ -1,0 +1,283 @@
+package align
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	landmarks    = 64      // gaps of a sequence that are looked up
+	perLandmark  = 64      // gaps of the peer that may be equal to one of them
+	voteWeight   = 1000    // of a gap that only one is equal to
+	judged       = 16      // shifts that are judged
+	probes       = 256     // pairs of calls that a shift is judged by
+	gapTolerance = 20_000  // ns; ends of a collective are up to 7 us apart, a gap has two
+	evenSpread   = 30_000  // ns; ends that are more uneven than this are not of one collective
+	driftLimit   = 1e-4    // of clocks relative to each other
+	sameClock    = 200_000 // ns; ends on one clock that are further apart are not of one collective
+)
+
+// A shift says that call i of a is call i+by of b, from call at on as far as it goes.
+type shift struct {
+	by, at  int32
+	votes   int
+	overlap int32
+	agree   float64 // share of equal calls
+	spread  float64 // ns; median deviation of the ends' difference from a line
+	skew    int64   // ns; median difference of the ends, b minus a ...
+	skewAt  int64   // ... amid the overlap, time of a
+}
+
+func (s *sequence) sortedGaps() []gap {
+	if s.gaps == nil {
+		for i := 1; i < len(s.ends); i++ {
+			s.gaps = append(s.gaps, gap{s.ends[i] - s.ends[i-1], int32(i)})
+		}
+		slices.SortFunc(s.gaps, compareGaps)
+	}
+	return s.gaps
+}
+
+func compareGaps(a, b gap) int {
+	return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.at, b.at))
+}
+
+// largest returns the n largest gaps of s.
+func (s *sequence) largest(n int) []gap {
+	top := make([]gap, 0, 2*n)
+	var least gap // of the n largest so far
+	for i := 1; i < len(s.ends); i++ {
+		g := gap{s.ends[i] - s.ends[i-1], int32(i)}
+		if len(top) >= n && compareGaps(g, least) < 0 {
+			continue
+		}
+		if top = append(top, g); len(top) == cap(top) {
+			slices.SortFunc(top, compareGaps)
+			top = append(top[:0], top[n:]...)
+			least = top[0]
+		}
+	}
+	slices.SortFunc(top, compareGaps)
+	return top[max(0, len(top)-n):]
+}
+
+// same tells whether call i of a and call j of b can be one.
+func same(a *sequence, i int32, b *sequence, j int32) bool {
+	return a.token[i] == b.token[j] && (a.step[i] == b.step[j] || a.step[i] < 0 || b.step[j] < 0)
+}
+
+// votes returns the shifts that something speaks for, the best first.
+func (m *matcher) votes(a, b *sequence) []shift {
+	count := map[int32]int{}
+	known := a.sortedGaps()
+	for _, g := range b.largest(landmarks) {
+		tolerance := gapTolerance + int64(driftLimit*float64(g.size))
+		equal := known[gapsBelow(known, g.size-tolerance):gapsBelow(known, g.size+tolerance+1)]
+		// A gap that many are equal to says little about which one it is.
+		for _, k := range equal[:min(len(equal), perLandmark)] {
+			if same(a, k.at, b, g.at) && same(a, k.at-1, b, g.at-1) && m.plausible(b.ends[g.at]-a.ends[k.at]) {
+				count[g.at-k.at] += voteWeight / len(equal)
+			}
+		}
+	}
+	for by := range stepShifts(a, b) {
+		count[by] += voteWeight
+	}
+	m.plausibleShifts(a, b, count)
+	// Captures that begin, or end, at the same call.
+	for _, by := range []int32{0, int32(len(b.calls) - len(a.calls))} {
+		count[by]++
+	}
+	list := make([]shift, 0, len(count))
+	for by, n := range count {
+		list = append(list, shift{by: by, votes: n})
+	}
+	slices.SortFunc(list, func(x, y shift) int {
+		return cmp.Or(cmp.Compare(y.votes, x.votes), cmp.Compare(x.by, y.by))
+	})
+	return list[:min(len(list), judged)]
+}
+
+// gapsBelow returns how many of the sorted gaps are smaller than size.
+func gapsBelow(sorted []gap, size int64) int {
+	n, _ := slices.BinarySearchFunc(sorted, size, func(g gap, size int64) int { return cmp.Compare(g.size, size) })
+	return n
+}
+
+// stepShifts returns the shifts that put the first calls of equal steps together.
+func stepShifts(a, b *sequence) map[int32]bool {
+	first := map[int32]int32{}
+	for i, s := range a.step {
+		if _, seen := first[s]; !seen && s >= 0 && i > 0 { // the first step may be cut
+			first[s] = int32(i)
+		}
+	}
+	shifts := map[int32]bool{}
+	for j, s := range b.step {
+		if i, ok := first[s]; ok && j > 0 && b.step[j-1] != s && len(shifts) < judged/2 {
+			shifts[int32(j)-i] = true
+		}
+	}
+	return shifts
+}
+
+// plausible tells whether two clocks may be apart that much.
+func (m *matcher) plausible(skew int64) bool {
+	return m.opts.MaxSkew <= 0 || max(skew, -skew) <= m.opts.MaxSkew
+}
+
+// plausibleShifts votes for the shifts that leave the clocks plausibly apart, if
+// there are not too many.
+func (m *matcher) plausibleShifts(a, b *sequence, count map[int32]int) {
+	if m.opts.MaxSkew <= 0 || !slices.IsSorted(a.ends) {
+		return
+	}
+	for k := range judged {
+		j := k * len(b.ends) / judged
+		i, _ := slices.BinarySearch(a.ends, b.ends[j]-m.opts.MaxSkew)
+		for n := 0; n < perLandmark && i+n < len(a.ends) && m.plausible(b.ends[j]-a.ends[i+n]); n++ {
+			count[int32(j-i-n)]++
+		}
+	}
+}
+
+// bestShift judges all shifts that have votes.
+func (m *matcher) bestShift(a, b *sequence) (shift, outcome) {
+	var list []shift
+	for _, s := range m.votes(a, b) {
+		if s.judge(a, b); s.overlap < minRun || s.agree < 0.9 || s.spread > evenSpread {
+			continue
+		}
+		if m.plausible(s.skew) {
+			list = append(list, s)
+		}
+	}
+	if len(list) == 0 {
+		return shift{}, unlike
+	}
+	// A short overlap is even by chance: it takes more evidence than a long one.
+	slices.SortStableFunc(list, func(x, y shift) int {
+		return cmp.Or(cmp.Compare(x.cost(), y.cost()), cmp.Compare(y.votes, x.votes), cmp.Compare(x.by, y.by))
+	})
+	for _, rival := range list[1:] {
+		if rival.cost() < 3*list[0].cost() && !rival.agrees(list[0]) {
+			return shift{}, ambiguous
+		}
+	}
+	return list[0], fits
+}
+
+// cost is how much speaks against s. Ends are never more even than about 1 us, so
+// what is better than that is no better. Of calls that are not equal, one in
+// twenty counts as much as it takes to prefer another shift.
+func (s shift) cost() float64 {
+	return max(s.spread, 1000) * (1 + 8/float64(s.overlap)) * (1 + 60*(1-s.agree))
+}
+
+// agrees tells whether two shifts are the same answer: calls that were lost between
+// two stretches make the shift another one, but the clocks stay as far apart.
+func (s shift) agrees(o shift) bool {
+	disjoint := s.at >= o.at+o.overlap || o.at >= s.at+s.overlap
+	apart, elapsed := s.skew-o.skew, s.skewAt-o.skewAt
+	return disjoint && float64(max(apart, -apart)) < evenSpread+driftLimit*float64(max(elapsed, -elapsed))
+}
+
+// judge measures s, on the longest stretch of the overlap that is even. A call that
+// one side lost makes the rest of the overlap uneven, and does not speak against s.
+func (s *shift) judge(a, b *sequence) {
+	from := max(0, -s.by)
+	to := min(int32(len(a.calls)), int32(len(b.calls))-s.by)
+	s.overlap, s.at = to-from, from
+	if s.overlap < minRun {
+		return
+	}
+	s.measure(a, b, from, to)
+	for size := s.overlap / 2; s.spread > evenSpread && size >= 64 && size >= s.overlap/8; size /= 2 {
+		for start := from; start+size <= to; start += size {
+			part := *s
+			part.overlap, part.at = size, start
+			if part.measure(a, b, start, start+size); part.spread < s.spread {
+				*s = part
+			}
+		}
+	}
+}
+
+// measure fills in agree, spread and skew for calls from..to of a.
+func (s *shift) measure(a, b *sequence, from, to int32) {
+	n := min(to-from, probes)
+	diffs := make([]float64, 0, n)
+	base := b.ends[from+s.by] - a.ends[from]
+	equal := 0
+	for k := range n {
+		i := from + int32(int64(k)*int64(to-from)/int64(n))
+		if same(a, i, b, i+s.by) {
+			equal++
+		}
+		diffs = append(diffs, float64(b.ends[i+s.by]-a.ends[i]-base))
+	}
+	s.agree = float64(equal) / float64(n)
+	s.skew = base + int64(median(diffs))
+	s.skewAt = a.ends[from+(to-from)/2]
+	// A line through the medians of both halves; steeper than clocks run, it is cut.
+	half := len(diffs) / 2
+	slope := (median(diffs[half:]) - median(diffs[:half])) / float64(max(half, 1))
+	spanA := float64(a.ends[to-1]-a.ends[from]) / float64(n)
+	slope = math.Copysign(min(math.Abs(slope), driftLimit*math.Abs(spanA)), slope)
+	for k := range diffs {
+		diffs[k] -= slope * float64(k)
+	}
+	center := median(diffs)
+	for k := range diffs {
+		diffs[k] = math.Abs(diffs[k] - center)
+	}
+	s.spread = median(diffs)
+}
+
+// shiftByTime returns the shift of two sequences on one clock.
+func shiftByTime(a, b *sequence) (shift, bool) {
+	count := map[int32]int{}
+	for k := range min(probes, len(b.ends)) {
+		j := int32(k * len(b.ends) / min(probes, len(b.ends)))
+		i, _ := slices.BinarySearch(a.ends, b.ends[j])
+		best, off := -1, int64(sameClock)
+		for _, c := range [...]int{i - 1, i, i + 1} {
+			if c < 0 || c >= len(a.ends) || !same(a, int32(c), b, j) {
+				continue
+			}
+			if d := b.ends[j] - a.ends[c]; max(d, -d) < off {
+				best, off = c, max(d, -d)
+			}
+		}
+		if best >= 0 {
+			count[j-int32(best)]++
+		}
+	}
+	var s shift
+	for by, n := range count {
+		if n > s.votes || n == s.votes && by < s.by {
+			s = shift{by: by, votes: n}
+		}
+	}
+	if s.votes == 0 {
+		return s, false
+	}
+	s.judge(a, b)
+	return s, s.overlap >= minRun && s.spread <= evenSpread && max(s.skew, -s.skew) < sameClock
+}
+
+// median returns the median of x, which stays as it is.
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	return medianOf(slices.Clone(x))
+}
+
+// medianOf returns the median of x, and sorts it.
+func medianOf(x []float64) float64 {
+	slices.Sort(x)
+	n := len(x)
+	return (x[(n-1)/2] + x[n/2]) / 2
+}

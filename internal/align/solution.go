@@ -1,0 +1,151 @@
+package align
+
+import (
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Unknown is the Bound of a clock of which nothing is known.
+const Unknown = -1
+
+// A Solution relates every clock to the reference.
+type Solution struct {
+	Reference int
+	Clocks    []ClockFit // by clock
+	Ranks     []RankFit  // by rank, as in Problem.Ranks
+	Conflicts []Conflict // in the order of A, B, kind
+	// Rejected are the matches, ascending, that cannot be one collective on the
+	// clocks found: somebody ended before somebody else had started, or the ends are
+	// far from agreeing. They must not be drawn as flows.
+	Rejected []int
+	// Components counts the sets of clocks between which nothing is known.
+	Components int
+}
+
+// By says what a matched relation rests on.
+type By uint8
+
+const (
+	ByNothing By = iota
+	ByCollectives
+	ByRequests
+)
+
+// String returns the word that reports print.
+func (b By) String() string { return [...]string{"", "collectives", "requests"}[b] }
+
+// A ClockFit relates one clock to the reference clock:
+//
+//	reference = local - Offset - DriftPPB/1e9 * (local - T0)
+type ClockFit struct {
+	Clock int
+	// Why is the weakest relation on the way to the reference; SyncGiven for the
+	// reference itself.
+	Why trace.SyncWhy
+	By  By
+	// Component is the lowest clock that is related to this one. Clocks of another
+	// component than the reference's are right relative to each other only.
+	Component int
+
+	T0       int64 // ns, local clock
+	Offset   int64 // ns, local minus reference at T0
+	DriftPPB int64 // how fast that grows
+
+	// Bound is what the truth may be away from the line, in ns, anywhere between
+	// From and To, or Unknown. It is meant for 99 % of cases: see fit.go.
+	Bound int64
+	// BoundAtT0 and DriftBoundPPB are its two parts.
+	BoundAtT0, DriftBoundPPB int64
+	// From and To are the first and last instant, on the local clock, that the
+	// relation was derived from. From == To == T0 where it holds at all times.
+	From, To int64
+
+	Matches     int   // collectives, or inequalities, that the relation rests on
+	Trimmed     int   // those that were left out, as too far off
+	ResidualP95 int64 // ns; of the ends of collectives after alignment. 0 with requests
+}
+
+// ToReference returns the time of the reference clock when the local clock shows
+// t. It never decreases with t, is exact to 1 ns for all t, and changes a duration
+// by the drift and 1 ns of rounding at most.
+func (c ClockFit) ToReference(t int64) int64 {
+	return sub(sub(t, c.Offset), driftOver(t, c.T0, c.DriftPPB))
+}
+
+// BoundAt returns the error bound at the local time t, which may be outside of the
+// window, or Unknown.
+func (c ClockFit) BoundAt(t int64) int64 {
+	if c.Bound == Unknown {
+		return Unknown
+	}
+	d := driftOver(max(t, c.T0), min(t, c.T0), c.DriftBoundPPB)
+	return c.BoundAtT0 + d
+}
+
+// Sync returns the relation in the form in which traces carry it.
+func (c ClockFit) Sync(reference, clock trace.ClockID) trace.Sync {
+	return trace.Sync{
+		A: reference, B: clock, Offset: c.Offset, Bound: c.Bound, DriftPPB: c.DriftPPB,
+		Why: c.Why, Matches: c.Matches,
+	}
+}
+
+// A RankFit is how far the ends of one rank's collectives are, in the median, from
+// those of its peers on aligned clocks. Ranks are never moved by it.
+type RankFit struct {
+	Matches int
+	Offset  int64 // ns, + is late
+	MAD     int64 // ns, median absolute deviation from Offset
+	// Apart tells that Offset is more than noise and more than collectives are known
+	// to end apart (apartFloor): the rank may have a clock of its own.
+	Apart bool
+}
+
+// ConflictKind says what contradicts what.
+type ConflictKind uint8
+
+const (
+	// FixedConflict: two given or recorded relations disagree; the first, or the
+	// better one, is used.
+	FixedConflict ConflictKind = iota
+	// CollectiveConflict: matched collectives disagree with what is used.
+	CollectiveConflict
+	// SpreadConflict: matched collectives do not end together on any pair of clocks
+	// that run evenly, and are not used.
+	SpreadConflict
+	// CausalityConflict: with the ends together, ranks would end before others have
+	// started. The matches are not used.
+	CausalityConflict
+	// RequestConflict: inequalities of requests that disagree with each other, or
+	// with what is used.
+	RequestConflict
+	// OneSided: requests bound the offset on one side only, which does not give an
+	// offset.
+	OneSided
+)
+
+var conflictText = [...]string{
+	"given or recorded relations disagree",
+	"collectives disagree with the relation used",
+	"matched collectives do not end together; not used",
+	"matched collectives would end before all ranks have started; not used",
+	"requests disagree",
+	"requests bound the offset on one side only; not used",
+}
+
+// A Conflict is evidence that was not followed. It is about clock B relative to
+// clock A.
+type Conflict struct {
+	Kind       ConflictKind
+	A, B       int
+	Difference int64 // ns, how far the evidence is from what is used (worst case); B minus A
+	Bound      int64 // ns, what would have been tolerated
+	Count, Of  int   // pieces of evidence that disagree, of all between A and B
+}
+
+// String describes c without the names of clocks, which only callers know.
+func (c Conflict) String() string {
+	return fmt.Sprintf("%s: off by %d ns where %d ns are explained, %d of %d",
+		conflictText[c.Kind], c.Difference, c.Bound, c.Count, c.Of)
+}

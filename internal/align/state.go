@@ -1,0 +1,151 @@
+package align
+
+import (
+	"math"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A link relates a clock to the root of its component.
+type link struct {
+	line line // local to root
+	why  trace.SyncWhy
+	by   By
+	// err is how far the line may be off at the local time center, ns, slopeErr how
+	// far its slope. Without a window the line holds at all times.
+	err, slopeErr    float64
+	windowed         bool
+	center, from, to int64
+	matches, trimmed int
+}
+
+// A relation is how two roots are found to be related.
+type relation struct {
+	line             line // root b to root a
+	why              trace.SyncWhy
+	by               By
+	err, slopeErr    float64
+	windowed         bool
+	center, from, to int64 // time of b
+	matches, trimmed int
+}
+
+// state is the forest of clocks while Solve builds it, best relations first.
+type state struct {
+	p         *Problem
+	root      []int
+	links     []link
+	conflicts []Conflict
+}
+
+func newState(p *Problem) *state {
+	s := &state{p: p, root: make([]int, p.Clocks), links: make([]link, p.Clocks)}
+	for i := range s.root {
+		s.root[i] = i
+	}
+	return s
+}
+
+// better returns which of two roots stays one.
+func (s *state) better(a, b int) int {
+	switch ref := s.p.Reference; {
+	case s.root[ref] == a:
+		return a
+	case s.root[ref] == b:
+		return b
+	}
+	return min(a, b)
+}
+
+// toRoot converts a local time of clock c.
+func (s *state) toRoot(c int, t int64) int64 { return s.links[c].line.apply(t) }
+
+// errAt returns the bound of clock c at a local time.
+func (s *state) errAt(c int, t int64) float64 {
+	l := &s.links[c]
+	if !l.windowed {
+		return l.err
+	}
+	return l.err + l.slopeErr*math.Abs(float64(t-l.center))
+}
+
+// merge hangs the component of root b below root a, which has to be the better one.
+func (s *state) merge(a, b int, r relation) {
+	for c := range s.links {
+		if s.root[c] != b {
+			continue
+		}
+		s.root[c] = a
+		l := &s.links[c]
+		back := l.line.inverse()
+		if !l.windowed {
+			l.windowed, l.err, l.slopeErr = r.windowed, l.err+r.err, r.slopeErr
+			l.center, l.from, l.to = back.apply(r.center), back.apply(r.from), back.apply(r.to)
+		} else {
+			l.err += r.err
+			if r.windowed {
+				l.err += r.slopeErr * math.Abs(float64(l.line.apply(l.center)-r.center))
+				l.slopeErr += r.slopeErr
+			}
+		}
+		l.line = l.line.then(r.line)
+		if r.why >= l.why {
+			l.why, l.by = r.why, max(l.by, r.by)
+			l.matches, l.trimmed = l.joined(r)
+		}
+	}
+}
+
+// joined returns what l rests on once r comes on top: the relation with fewer
+// matches is what it depends on.
+func (l *link) joined(r relation) (matches, trimmed int) {
+	if l.matches > 0 && l.matches < r.matches {
+		return l.matches, l.trimmed
+	}
+	return r.matches, r.trimmed
+}
+
+// flipped returns r as seen from the other root.
+func (r relation) flipped() relation {
+	r.center, r.from, r.to = r.line.apply(r.center), r.line.apply(r.from), r.line.apply(r.to)
+	r.line = r.line.inverse()
+	return r
+}
+
+// fixed applies the given relations, and then the recorded ones.
+func (s *state) fixed() {
+	for why := trace.SyncGiven; why <= trace.SyncAssumed; why++ {
+		for _, f := range s.p.Fixed {
+			if f.Why == why && f.A != f.B {
+				s.fix(f)
+			}
+		}
+	}
+}
+
+func (s *state) fix(f Fixed) {
+	drift := min(max(f.DriftPPB, -maxDriftPPB), maxDriftPPB)
+	l := line{t0: f.At, off: f.Offset, slope: float64(drift) * ppb}
+	a, b := s.root[f.A], s.root[f.B]
+	if a == b {
+		t := s.links[f.B].center // an instant that both relations are about
+		if f.DriftPPB != 0 || !s.links[f.B].windowed {
+			t = f.At
+		}
+		d := s.toRoot(f.A, l.apply(t)) - s.toRoot(f.B, t)
+		bound := float64(f.Bound) + s.errAt(f.A, l.apply(t)) + s.errAt(f.B, t)
+		if math.Abs(float64(d)) > bound {
+			s.conflicts = append(s.conflicts, Conflict{FixedConflict, f.A, f.B, d, int64(bound), 1, 1})
+		}
+		return
+	}
+	r := relation{
+		line: s.links[f.B].line.inverse().then(l).then(s.links[f.A].line),
+		why:  f.Why, err: float64(f.Bound) + s.links[f.A].err + s.links[f.B].err,
+	}
+	if s.better(a, b) == a {
+		s.merge(a, b, r)
+	} else {
+		s.merge(b, a, r.flipped())
+	}
+}
