@@ -205,7 +205,8 @@ func (p *parser) element(i int, st *state) (next int, err error) {
 		if j >= len(b) && !p.final {
 			return i, errShort
 		}
-		if j < len(b) && (b[j] == ',' || b[j] == ']') {
+		value := b[i] == '"' || b[i] == '[' || kindOf(b[i:next]) != wordBare
+		if j < len(b) && value && (b[j] == ',' || b[j] == ']') {
 			p.out.report(trace.Notice, "trace-not-an-event", p.base+int64(i), 1, "a value that is no event stands among events; skipped")
 			st.comma = false
 			return next, nil

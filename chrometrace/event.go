@@ -186,7 +186,9 @@ func (p *parser) nextMember(i int, first bool, closing byte) (next int, err erro
 		if commas == 0 && !p.careful {
 			return i, errSyntax
 		}
-		p.notes.commas++
+		if b[i] != '}' && b[i] != ']' {
+			p.notes.commas++
+		}
 		return i, nil
 	}
 	return i, errShort
@@ -249,7 +251,7 @@ func (p *parser) member(i int, has uint32) (next int, err error) {
 		}
 	case hasName:
 		if b[i] == '"' {
-			ev.name, ev.nameEscaped, next, err = p.str(i, inEvent)
+			ev.name, ev.nameEscaped, next, err = p.str(i, inName)
 			return next, err
 		}
 	case hasPid:

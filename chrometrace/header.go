@@ -2,6 +2,8 @@ package chrometrace
 
 import (
 	"encoding/json"
+	"errors"
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
@@ -25,9 +27,22 @@ func baseOf(key string, value []byte) (ns int64, ok bool) {
 // A distributedInfo is what torch.distributed says about the process.
 type distributedInfo struct {
 	Backend   string     `json:"backend"`
-	Rank      *int32     `json:"rank"`
-	WorldSize *int32     `json:"world_size"`
+	Rank      number     `json:"rank"`
+	WorldSize number     `json:"world_size"`
 	Groups    groupInfos `json:"pg_config"`
+}
+
+// A number may also be the text of one.
+type number struct {
+	value      int32
+	known, odd bool
+}
+
+func (n *number) UnmarshalJSON(text []byte) error {
+	v, ok := jsonscan.Int(argValue{text}.text())
+	n.known = ok && v >= 0 && v <= math.MaxInt32
+	n.value, n.odd = int32(v), !n.known && string(text) != "null"
+	return nil
 }
 
 type groupInfo struct {
@@ -69,11 +84,14 @@ func (m *Meta) read(key string, value []byte) error {
 		if m.Backend == "" {
 			m.Backend = info.Backend
 		}
-		if m.Rank < 0 && info.Rank != nil {
-			m.Rank = *info.Rank
+		if m.Rank < 0 && info.Rank.known {
+			m.Rank = info.Rank.value
 		}
-		if m.WorldSize < 0 && info.WorldSize != nil {
-			m.WorldSize = *info.WorldSize
+		if m.WorldSize < 0 && info.WorldSize.known {
+			m.WorldSize = info.WorldSize.value
+		}
+		if info.Rank.odd || info.WorldSize.odd {
+			err = errors.New("rank or world_size is no number")
 		}
 		if m.Groups == nil {
 			for _, g := range info.Groups {

@@ -7,10 +7,11 @@ import "github.com/sgtrace/sgtrace/internal/jsonscan"
 // At first any quote without a backslash ends a string, as in JSON. An event that
 // is no JSON then is read again carefully: Kineto wrote names as they are until
 // July 2026, and those of compiled functions have quotes and backslashes in them
-// (pytorch#146900, #98432). A quote ends a string then if what follows fits.
+// (pytorch#146900, #98432); so have arguments. There, a quote ends a string if
+// what follows fits.
 func (p *parser) str(i int, in context) (raw []byte, escaped bool, next int, err error) {
 	b := p.b
-	if p.careful {
+	if p.careful && in >= inName {
 		return p.carefulStr(i, in)
 	}
 	if end := jsonscan.EndOfRun(b, i+1); end < len(b) && b[end] == '"' {
@@ -33,12 +34,12 @@ func (p *parser) carefulStr(i int, in context) (raw []byte, escaped bool, next i
 				continue
 			}
 		}
-		ends, err := p.ends(i+1, in)
+		ends, err := p.ends(i+1, in, odd == 0)
 		if err != nil {
 			return nil, false, i, err
 		}
 		// A path may end with a backslash; only names are believed to.
-		if ends && (!backslash || in == inEvent) {
+		if ends && (!backslash || in == inName) {
 			if backslash {
 				odd++
 			}
@@ -68,15 +69,16 @@ func (p *parser) carefulStr(i int, in context) (raw []byte, escaped bool, next i
 }
 
 // ends tells whether what follows at b[i] fits behind the closing quote of a
-// string.
-func (p *parser) ends(i int, in context) (bool, error) {
+// string. In a list that was not closed that may be the colon of a key, unless
+// the string is odd anyway.
+func (p *parser) ends(i int, in context, keyInList bool) (bool, error) {
 	b := p.b
 	if i = jsonscan.Space(b, i); i >= len(b) {
 		return false, errShort
 	}
 	c := b[i]
-	if in == inKey {
-		return c == ':', nil
+	if in == inList && c == ':' {
+		return keyInList, nil
 	}
 	if c != ',' && c != '}' && c != ']' || c == ']' && in != inList {
 		return false, nil
@@ -93,7 +95,7 @@ func (p *parser) ends(i int, in context) (bool, error) {
 		return b[j] == ',' || b[j] == '}' || b[j] == ']', nil
 	case c == '}':
 		return b[j] == ',' || b[j] == '}' || b[j] == ']' || b[j] == '{', nil
-	case in == inEvent:
+	case in == inName:
 		return p.keyAt(j, isEventKey)
 	case in == inArgs:
 		return p.keyAt(j, nil)

@@ -1,6 +1,7 @@
 package chrometrace
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 
@@ -114,6 +115,7 @@ type context uint8
 const (
 	inKey   context = iota // a key
 	inEvent                // a member of an event
+	inName                 // the name of an event
 	inArgs                 // a member of the arguments, at any depth
 	inList                 // an element of a list
 )
@@ -343,7 +345,10 @@ func (p *parser) array(i int, key trace.Sym, encode bool, depth int) (next int, 
 			}
 			if p.b[j] == ':' { // this was the next key already
 				p.notes.lists++
-				p.list, i = p.list[:before], start
+				p.list, i = p.list[:before], len(bytes.TrimRight(p.b[:start], " \t\r\n"))
+				if p.b[i-1] == ',' {
+					i--
+				}
 				break
 			}
 		}

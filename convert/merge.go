@@ -26,7 +26,6 @@ type Merge struct {
 
 	dump   *otlpjson.Dump
 	diags  *trace.Diags
-	traces []candidate  // the PyTorch traces
 	files  []*torchFile // in the order of their names
 	ranks  []*rankTrack // in the order of the timeline
 	clocks []*hostClock

@@ -162,12 +162,12 @@ var torchConfigs = []struct {
 	{"pp16", func(c *Config) {
 		c.Mode, c.Unified = Unified, Parallel{1, 16, 1}
 		c.Straggler.Factor = 0
-	}, func(c *TorchConfig) { c.Stacks, c.To = 7, c.From+50*time.Millisecond }},
+	}, func(c *TorchConfig) { c.Stacks, c.To = 64, c.From+40*time.Millisecond }},
 	{"pp64", func(c *Config) { c.Mode, c.Unified = Unified, Parallel{2, 64, 1} }, func(c *TorchConfig) {
 		c.Layers, c.To = 1000, c.From+30*time.Millisecond
 	}},
 	{"no-room", func(c *Config) { c.Straggler.Factor = 2.5 }, func(c *TorchConfig) {
-		c.Layers, c.Stacks, c.EndJitter, c.From = 1000, 64, maxEndJitter, c.To-55*time.Millisecond
+		c.Layers, c.Stacks, c.EndJitter, c.To = 1000, 6, maxEndJitter, c.From+60*time.Millisecond
 	}},
 	{"no-time", func(c *Config) {}, func(c *TorchConfig) { c.From = c.To }},
 	{"nothing", func(c *Config) {}, func(c *TorchConfig) { c.From, c.To = time.Hour, time.Hour }},
@@ -191,9 +191,16 @@ func TestTorch(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := simulateSmall(t, 3, test.change)
 			c := DefaultTorchConfig(r)
-			c.To, c.Layers = c.From+100*time.Millisecond, 4
+			c.To, c.Layers = c.From+250*time.Millisecond, 4
 			test.record(&c)
 			rec := &recording{r, c, record(t, r, c)}
+			kernels := 0
+			for _, tr := range rec.traces {
+				kernels += len(tr.ofCategory("kernel"))
+			}
+			if (kernels == 0) != (c.From == c.To) {
+				t.Errorf("%d kernels", kernels)
+			}
 			for _, check := range []struct {
 				name string
 				run  func(*testing.T, *recording)

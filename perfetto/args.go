@@ -1,7 +1,6 @@
 package perfetto
 
 import (
-	"cmp"
 	"unicode/utf8"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -12,97 +11,187 @@ import (
 // own wins ([trace.Args.Find] picks the same one); trace_processor would keep
 // the last.
 func (e *encoder) annotations(b []byte, own trace.ArgsID, about trace.SubjectID) []byte {
+	if own == 0 {
+		return append(b, e.shared[about]...)
+	}
 	e.round++
 	clash := false
-	for a := range e.t.Args.All(own) {
-		if e.seen[a.Key] != e.round {
-			e.seen[a.Key] = e.round
-			clash = clash || e.sharedNames[a.Key]
-			b = e.annotation(b, eventAnnotation, a, a.Key, false)
+	for list := e.t.Args.Raw(own); len(list) > 0; {
+		var a trace.Arg
+		a, list = e.t.Args.Next(list)
+		name := e.name(a.Key)
+		if e.first(name) {
+			clash = clash || name.id() <= e.sharedNames
+			b = e.annotation(b, a, name, false)
 		}
-	}
-	if about == 0 {
-		return b
 	}
 	if clash {
 		return e.subjectAnnotations(b, about)
 	}
-	if e.shared[about] == nil {
-		e.round++
-		e.shared[about] = e.subjectAnnotations(make([]byte, 0, sharedSize), about)
-	}
 	return append(b, e.shared[about]...)
 }
-
-// sharedSize is the usual size of a subject's encoded arguments in bytes.
-const sharedSize = 32
 
 // subjectAnnotations appends those arguments of a subject whose names are not
 // taken.
 func (e *encoder) subjectAnnotations(b []byte, about trace.SubjectID) []byte {
 	for a := range e.t.Args.All(e.t.Subjects[about].Args) {
-		if e.seen[a.Key] != e.round {
-			e.seen[a.Key] = e.round
-			b = e.annotation(b, eventAnnotation, a, a.Key, true)
+		if name := e.name(a.Key); e.first(name) {
+			b = e.annotation(b, a, name, true)
 		}
 	}
 	return b
 }
 
-// annotation appends one argument as a DebugAnnotation in the given field. Its
-// strings are interned among those of root, the argument that it is part of;
-// shared says that many events carry it.
-func (e *encoder) annotation(b []byte, field int, a trace.Arg, root trace.Sym, shared bool) []byte {
-	b, at := open(b, field)
-	if field != annotationArray {
-		// trace_processor refuses an argument without a name.
-		name := cmp.Or(e.names[a.Key], "_")
-		b = appendUint(b, annotationNameIID, e.argNames.id(a.Key, name, &e.defs))
+// first tells whether name is met for the first time in this round.
+func (e *encoder) first(name nameRef) bool {
+	id := int(name.id())
+	for id >= len(e.seen) {
+		e.seen = append(e.seen, make([]uint32, id+1)...)
 	}
-	switch a.Kind {
-	case trace.ArgString:
-		b = e.annotationText(b, a.Bytes(), root, shared)
-	case trace.ArgInt:
-		b = appendUint(b, annotationInt, uint64(a.Int()))
-	case trace.ArgUint:
-		b = appendUint(b, annotationUint, a.Uint())
-	case trace.ArgFloat:
-		b = appendDouble(b, annotationDouble, a.Float())
-	case trace.ArgBool:
-		v := uint64(0)
-		if a.Bool() {
-			v = 1
-		}
-		b = appendUint(b, annotationBool, v)
-	case trace.ArgArray, trace.ArgDict:
-		b = e.elements(b, a, root, shared)
+	if e.seen[id] == e.round {
+		return false
+	}
+	e.seen[id] = e.round
+	return true
+}
+
+// name returns the ref of an argument's name, 0 if it is missing.
+func (e *encoder) name(key trace.Sym) nameRef {
+	if ref := e.argNames.get(key); ref != 0 {
+		return ref
+	}
+	return e.newName(key)
+}
+
+func (e *encoder) newName(key trace.Sym) (ref nameRef) {
+	if !e.defines {
+		e.missing = true
+		return 0
+	}
+	ref, e.defs = e.argNames.define(e.defs, key, e.names[key])
+	return ref
+}
+
+// annotation appends one argument as a DebugAnnotation of an event. shared says
+// that it belongs to a subject.
+func (e *encoder) annotation(b []byte, a trace.Arg, name nameRef, shared bool) []byte {
+	if tag, v, ok := number(a); ok {
+		b = append(b, eventAnnotation<<3|wireBytes, byte(2+sizeOf(uint64(name.id()))+sizeOf(v)), annotationNameIID<<3|wireVarint)
+		b = append(appendVarint(b, uint64(name.id())), tag)
+		return appendVarint(b, v)
+	}
+	b, at := open(b, eventAnnotation)
+	b = appendUint(b, annotationNameIID, uint64(name.id()))
+	if shared || a.Kind != trace.ArgArray && a.Kind != trace.ArgDict {
+		b = e.value(b, a, root{a.Key, name, shared})
+	} else {
+		b = e.composite(b, a, root{a.Key, name, shared})
 	}
 	return shut(b, at)
 }
 
-// elements appends the parts of an array or a dictionary. An empty one would
-// vanish in trace_processor, so it is written as text.
-func (e *encoder) elements(b []byte, a trace.Arg, root trace.Sym, shared bool) []byte {
-	field, empty := annotationArray, "[]"
-	if a.Kind == trace.ArgDict {
-		field, empty = annotationDict, "{}"
+// number returns the key byte and the value of the field that holds an
+// argument, if that is a varint.
+func number(a trace.Arg) (key byte, v uint64, ok bool) {
+	switch a.Kind {
+	case trace.ArgInt:
+		return annotationInt<<3 | wireVarint, uint64(a.Int()), true
+	case trace.ArgUint:
+		return annotationUint<<3 | wireVarint, a.Uint(), true
+	case trace.ArgBool:
+		if a.Bool() {
+			v = 1
+		}
+		return annotationBool<<3 | wireVarint, v, true
 	}
+	return 0, 0, false
+}
+
+// root is the argument of an event that a value is part of. Strings are
+// interned among those of their root.
+type root struct {
+	key    trace.Sym
+	name   nameRef
+	shared bool
+}
+
+// value appends the fields that hold the value of an argument.
+func (e *encoder) value(b []byte, a trace.Arg, r root) []byte {
+	switch a.Kind {
+	case trace.ArgString:
+		return e.text(b, a.Bytes(), r)
+	case trace.ArgFloat:
+		return appendDouble(b, annotationDouble, a.Float())
+	case trace.ArgArray:
+		return e.array(b, a, r)
+	case trace.ArgDict:
+		return e.dict(b, a, r)
+	}
+	key, v, _ := number(a)
+	return appendVarint(append(b, key), v)
+}
+
+// array appends the elements of an array. An empty one would vanish in
+// trace_processor, so it is written as text.
+func (e *encoder) array(b []byte, a trace.Arg, r root) []byte {
 	before := len(b)
 	for part := range a.Elems {
-		b = e.annotation(b, field, part, root, shared)
+		if key, v, ok := number(part); ok {
+			b = append(b, annotationArray<<3|wireBytes, byte(1+sizeOf(v)), key)
+			b = appendVarint(b, v)
+			continue
+		}
+		var at int
+		b, at = open(b, annotationArray)
+		b = shut(e.value(b, part, r), at)
 	}
 	if len(b) == before {
-		b = appendString(b, annotationString, empty)
+		b = appendString(b, annotationString, "[]")
 	}
 	return b
 }
 
-func (e *encoder) annotationText(b, s []byte, root trace.Sym, shared bool) []byte {
-	if id := e.argStrings.id(root, s, shared, &e.defs); id != 0 {
-		return appendUint(b, annotationStringIID, id)
+// dict appends the entries of a dictionary; see array for empty ones.
+func (e *encoder) dict(b []byte, a trace.Arg, r root) []byte {
+	before := len(b)
+	for part := range a.Elems {
+		var at int
+		b, at = open(b, annotationDict)
+		b = appendUint(b, annotationNameIID, uint64(e.name(part.Key).id()))
+		b = shut(e.value(b, part, r), at)
+	}
+	if len(b) == before {
+		b = appendString(b, annotationString, "{}")
+	}
+	return b
+}
+
+// text appends a string, interned if there is a point.
+func (e *encoder) text(b, s []byte, r root) []byte {
+	if len(s) >= minValue {
+		id := e.values.get(r.name.id(), s, r.shared)
+		if id == 0 && (r.shared || r.name&inlineValues == 0) {
+			id = e.defineValue(s, r)
+		}
+		if id != 0 {
+			return appendUint(b, annotationStringIID, uint64(id))
+		}
 	}
 	if !utf8.Valid(s) {
 		return appendString(b, annotationString, validUTF8(string(s)))
 	}
 	return appendString(b, annotationString, s)
+}
+
+func (e *encoder) defineValue(s []byte, r root) (id uint32) {
+	if !e.defines {
+		e.missing = true
+		return 0
+	}
+	more := true
+	id, more, e.defs = e.values.define(e.defs, r.name.id(), s, r.shared)
+	if !more {
+		e.argNames.inline(r.key)
+	}
+	return id
 }

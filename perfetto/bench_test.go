@@ -57,8 +57,12 @@ func serving(n int) *trace.Trace {
 	return b.Finish()
 }
 
-func BenchmarkWrite(b *testing.B) {
-	t := serving(400_000)
+func BenchmarkServing(b *testing.B) { benchmark(b, serving(400_000)) }
+
+// With -cpu 1,2 the first number is the CPU time, nearly.
+func BenchmarkKineto(b *testing.B) { benchmark(b, kineto(500_000)) }
+
+func benchmark(b *testing.B, t *trace.Trace) {
 	var n counter
 	if err := Write(&n, t); err != nil {
 		b.Fatal(err)

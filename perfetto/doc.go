@@ -9,16 +9,20 @@
 //
 //  1. One packet opens the only packet sequence: it clears the interning state,
 //     declares the clocks and makes the incremental clock the default
-//     (writer.go). Attributes and one descriptor per track follow (track.go).
+//     (writer.go). Attributes and one descriptor per track follow (track.go),
+//     then the names, categories and subjects of all events (define.go).
 //  2. Time is cut into windows of a few thousand events. For each window every
 //     track appends its begins, ends and points in the order of its own nesting
-//     (stream.go), and one stable sort by time makes that a global order
-//     (radix.go). Memory is a window, not the trace.
-//  3. Each event becomes one packet in a reused buffer: strings are interned on
-//     first use (intern.go), arguments become debug annotations (args.go),
-//     arrows become pairs of flow ids (flow.go).
-//  4. Full buffers go to a goroutine that writes them, so that a slow writer (a
-//     compressor as a rule) and the encoder share two cores (output.go).
+//     (stream.go). Memory is a window for each core, not the trace.
+//  3. Workers on all cores encode windows (worker.go, encoder.go): arguments
+//     become debug annotations (args.go, composite.go), arrows become pairs of
+//     flow ids (flow.go). One stable sort by time makes the order of the tracks a
+//     global one (radix.go).
+//  4. Names and values of arguments are interned on first use (intern.go,
+//     values.go), and only reading the arguments tells where that is. So a worker
+//     leaves a gap for a packet with a new one; the goroutine that writes the
+//     windows, in order, gives the id and fills the gap (pipeline.go). What is
+//     written is what one encoder alone would write.
 //
 // The format is described in perfetto/protos/perfetto/trace/ of
 // https://github.com/google/perfetto; statements about how trace_processor

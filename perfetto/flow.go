@@ -1,6 +1,10 @@
 package perfetto
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"math/bits"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
 
 // flowRef is one end of an arrow.
 type flowRef struct {
@@ -17,7 +21,8 @@ const (
 	endsAtEnd                   // terminating_flow_ids on END
 )
 
-// flows lists the ends of arrows by slice.
+// flows lists the ends of arrows by slice. Most slices have none: a bit of each
+// says so, and only the others take more room.
 //
 // Every arrow has its own id, because trace_processor chains all events of one
 // id. It draws an arrow between the event that first names the id, in file
@@ -32,53 +37,81 @@ const (
 //     around, from the slice that starts first to the one that starts later
 //     (FlowTracker::End), so no encoding could keep its direction.
 type flows struct {
-	first []uint32 // refs[first[s]:first[s+1]] are those of slice s; empty without flows
+	marks []uint64 // a bit for each slice that has ends; empty without flows
+	ranks []uint32 // how many bits are set before each word of marks
+
+	first []uint32 // refs[first[i]:first[i+1]] are those of the slice of bit i
 	refs  []flowRef
+	atEnd bool // whether any is endsAtEnd
 }
 
 func newFlows(t *trace.Trace) flows {
 	if len(t.Flows) == 0 {
 		return flows{}
 	}
-	first := make([]uint32, len(t.Slices)+2)
-	for _, f := range t.Flows {
-		first[f.From+2]++
-		first[f.To+2]++
+	f := markFlows(t)
+	for _, arrow := range t.Flows {
+		f.first[f.rank(uint32(arrow.From))+2]++
+		f.first[f.rank(uint32(arrow.To))+2]++
 	}
-	for i := 2; i < len(first); i++ {
-		first[i] += first[i-1]
+	for i := 2; i < len(f.first); i++ {
+		f.first[i] += f.first[i-1]
 	}
-	// first[s+1] is now where slice s begins; filling moves it to its end.
-	refs := make([]flowRef, 2*len(t.Flows))
+	// first[i+1] is now where the refs of bit i begin; filling moves it to their end.
 	put := func(s trace.SliceID, r flowRef) {
-		refs[first[s+1]] = r
-		first[s+1]++
+		at := &f.first[f.rank(uint32(s))+1]
+		f.refs[*at] = r
+		*at++
 	}
-	for i, f := range t.Flows {
+	for i, arrow := range t.Flows {
 		id := uint32(i) + 1
-		from, to := &t.Slices[f.From], &t.Slices[f.To]
+		from, to := &t.Slices[arrow.From], &t.Slices[arrow.To]
 		// Slices that begin at the same time do so in the order of their ids.
 		switch {
-		case from.Time < to.Time || from.Time == to.Time && f.From < f.To:
-			put(f.From, flowRef{id, opensAtBegin})
-			put(f.To, flowRef{id, endsAtBegin})
+		case from.Time < to.Time || from.Time == to.Time && arrow.From < arrow.To:
+			put(arrow.From, flowRef{id, opensAtBegin})
+			put(arrow.To, flowRef{id, endsAtBegin})
 		case from.Time == to.Time && to.Dur > 0:
-			put(f.From, flowRef{id, opensAtBegin})
-			put(f.To, flowRef{id, endsAtEnd})
+			put(arrow.From, flowRef{id, opensAtBegin})
+			put(arrow.To, flowRef{id, endsAtEnd})
+			f.atEnd = true
 		default:
-			put(f.To, flowRef{id, opensAtBegin})
-			put(f.From, flowRef{id, endsAtBegin})
+			put(arrow.To, flowRef{id, opensAtBegin})
+			put(arrow.From, flowRef{id, endsAtBegin})
 		}
 	}
-	return flows{first[:len(t.Slices)+1], refs}
+	return f
+}
+
+// markFlows returns flows with room for those of t.
+func markFlows(t *trace.Trace) flows {
+	f := flows{marks: make([]uint64, len(t.Slices)/64+1), refs: make([]flowRef, 2*len(t.Flows))}
+	for _, arrow := range t.Flows {
+		f.marks[arrow.From/64] |= 1 << (arrow.From % 64)
+		f.marks[arrow.To/64] |= 1 << (arrow.To % 64)
+	}
+	f.ranks = make([]uint32, len(f.marks))
+	n := uint32(0)
+	for i, word := range f.marks {
+		f.ranks[i] = n
+		n += uint32(bits.OnesCount64(word))
+	}
+	f.first = make([]uint32, n+2)
+	return f
+}
+
+// rank returns how many bits are set before that of slice s.
+func (f *flows) rank(s uint32) uint32 {
+	return f.ranks[s/64] + uint32(bits.OnesCount64(f.marks[s/64]&(1<<(s%64)-1)))
 }
 
 // of returns the ends at slice s.
 func (f *flows) of(s uint32) []flowRef {
-	if len(f.refs) == 0 {
+	if len(f.marks) == 0 || f.marks[s/64]>>(s%64)&1 == 0 {
 		return nil
 	}
-	return f.refs[f.first[s]:f.first[s+1]]
+	i := f.rank(s)
+	return f.refs[f.first[i]:f.first[i+1]]
 }
 
 // appendBegin appends the flow fields of the BEGIN of slice s.

@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -12,7 +13,7 @@ import (
 // readers' goroutines and are not dense.
 type dictionary struct {
 	field int
-	ids   []uint32 // by symbol; 0 is not used yet
+	ids   []uint32 // by symbol; 0 is not used
 	last  uint32
 }
 
@@ -20,63 +21,52 @@ func newDictionary(field, symbols int) dictionary {
 	return dictionary{field: field, ids: make([]uint32, symbols)}
 }
 
-// id returns the id of sym, named name. On first use it appends the definition
-// to defs, which must go into the same packet or an earlier one.
-func (d *dictionary) id(sym trace.Sym, name string, defs *[]byte) uint64 {
-	if d.ids[sym] == 0 {
-		d.last++
-		d.ids[sym] = d.last
-		*defs = appendDefinition(*defs, d.field, d.last, validUTF8(name))
+// define gives sym, named name, an id if it has none. It appends the definition
+// to defs.
+func (d *dictionary) define(defs []byte, sym trace.Sym, name string) []byte {
+	if d.ids[sym] != 0 {
+		return defs
 	}
-	return uint64(d.ids[sym])
+	d.last++
+	d.ids[sym] = d.last
+	return appendDefinition(defs, d.field, d.last, name)
 }
+
+// argNames is the dictionary of the names of arguments. Which there are shows
+// only as they are written: one goroutine defines while others look up.
+type argNames struct {
+	refs []atomic.Uint32 // nameRefs by symbol
+	last uint32
+}
+
+// A nameRef is the id of an argument's name, 0 if it has none yet, and a bit
+// that says whether its new values are written inline from now on.
+type nameRef uint32
+
+const inlineValues nameRef = 1
+
+func (r nameRef) id() uint32 { return uint32(r >> 1) }
+
+func (n *argNames) get(sym trace.Sym) nameRef { return nameRef(n.refs[sym].Load()) }
+
+// define gives sym an id and appends the definition to defs.
+func (n *argNames) define(defs []byte, sym trace.Sym, name string) (nameRef, []byte) {
+	n.last++
+	n.refs[sym].Store(n.last << 1)
+	if name == "" {
+		name = "_" // trace_processor refuses an argument without a name
+	}
+	return nameRef(n.last << 1), appendDefinition(defs, internedArgNames, n.last, name)
+}
+
+// inline makes new values of the argument sym be written inline.
+func (n *argNames) inline(sym trace.Sym) { n.refs[sym].Or(uint32(inlineValues)) }
 
 func appendDefinition(b []byte, field int, id uint32, s string) []byte {
 	b, at := open(b, field)
 	b = appendUint(b, internedIID, uint64(id))
-	b = appendString(b, internedString, s)
+	b = appendString(b, internedString, validUTF8(s))
 	return shut(b, at)
-}
-
-// maxValues is the number of distinct strings of one argument past which they
-// are taken for texts that do not repeat, and written inline.
-const maxValues = 1 << 10
-
-// values interns the string values of arguments, each argument for itself. The
-// same values in the same order give the same ids.
-type values struct {
-	keys []map[string]uint32 // by symbol of the argument's name
-	full []bool              // likewise: given up
-	last uint32
-}
-
-func newValues(symbols int) values {
-	return values{keys: make([]map[string]uint32, symbols), full: make([]bool, symbols)}
-}
-
-// id returns the id of the value s of the argument key, 0 if s is to be written
-// inline. keep says that s is known to repeat.
-func (v *values) id(key trace.Sym, s []byte, keep bool, defs *[]byte) uint64 {
-	if v.full[key] && !keep {
-		return 0
-	}
-	m := v.keys[key]
-	if id, ok := m[string(s)]; ok {
-		return uint64(id)
-	}
-	if m == nil {
-		m = make(map[string]uint32)
-		v.keys[key] = m
-	}
-	if len(m) >= maxValues && !keep {
-		v.full[key] = true
-		return 0
-	}
-	v.last++
-	name := string(s)
-	m[name] = v.last
-	*defs = appendDefinition(*defs, internedArgStrings, v.last, validUTF8(name))
-	return uint64(v.last)
 }
 
 // validUTF8 returns s as protobuf wants strings: each run of invalid bytes

@@ -2,13 +2,16 @@ package perfetto
 
 import (
 	"math"
-	"math/bits"
+	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // kind says what a packet tells, and which table the event's index refers to.
 type kind uint32
+
+const kindBits = 2
 
 const (
 	begin   kind = iota // of a slice
@@ -17,12 +20,13 @@ const (
 	sample              // a sample
 )
 
-// event is one packet to be written. Its 16 bytes are what the sort moves.
-type event struct {
-	time  uint64 // ns since the first event of the trace
-	index uint32 // into the table of its kind
-	kind  kind
-}
+// event is one packet to be written: its time in ns since the first event of the
+// trace, its index in the table of its kind, and as the tag its track and kind.
+type event = order.Key
+
+// There is no memory for 2^30 tracks.
+func kindOf(e event) kind    { return kind(e.Tag & (1<<kindBits - 1)) }
+func trackOf(e event) uint64 { return uint64(e.Tag >> kindBits) }
 
 // rows is the part of a table that is still to be read.
 type rows struct{ next, end uint32 }
@@ -33,6 +37,7 @@ type rows struct{ next, end uint32 }
 // slices, of inner ones, then instants, which nest in the slices open then. A
 // begin written before the end of its neighbour would steal that end.
 type stream struct {
+	track                     trace.TrackID
 	slices, instants, samples rows
 	open                      []trace.SliceID // begun, innermost last
 }
@@ -40,6 +45,9 @@ type stream struct {
 // streams returns a stream for every track.
 func streams(t *trace.Trace) []stream {
 	all := make([]stream, len(t.Tracks))
+	for i := range all {
+		all[i].track = trace.TrackID(i)
+	}
 	// Tables are ordered by track; a slice's row 0 is reserved.
 	extend := func(r *rows, i int) {
 		if r.end == 0 {
@@ -62,7 +70,6 @@ func streams(t *trace.Trace) []stream {
 // advance appends all remaining events up to and including the time last.
 // Events are relative to origin.
 func (s *stream) advance(t *trace.Trace, origin, last trace.Time, out []event) []event {
-	since := func(at trace.Time) uint64 { return uint64(at - origin) }
 	for {
 		sliceAt, isSlice := trace.Time(math.MaxInt64), s.slices.next < s.slices.end
 		if isSlice {
@@ -71,7 +78,7 @@ func (s *stream) advance(t *trace.Trace, origin, last trace.Time, out []event) [
 		if s.instants.next < s.instants.end {
 			if at := t.Instants[s.instants.next].Time; at < sliceAt && at <= last {
 				out = s.shutUntil(t, origin, at, out)
-				out = append(out, event{since(at), s.instants.next, instant})
+				out = append(out, s.event(uint64(at-origin), s.instants.next, instant))
 				s.instants.next++
 				continue
 			}
@@ -80,14 +87,18 @@ func (s *stream) advance(t *trace.Trace, origin, last trace.Time, out []event) [
 			break
 		}
 		out = s.shutUntil(t, origin, sliceAt, out)
-		out = append(out, event{since(sliceAt), s.slices.next, begin})
+		out = append(out, s.event(uint64(sliceAt-origin), s.slices.next, begin))
 		s.open = append(s.open, trace.SliceID(s.slices.next))
 		s.slices.next++
 	}
 	for ; s.samples.next < s.samples.end && t.Samples[s.samples.next].Time <= last; s.samples.next++ {
-		out = append(out, event{since(t.Samples[s.samples.next].Time), s.samples.next, sample})
+		out = append(out, s.event(uint64(t.Samples[s.samples.next].Time-origin), s.samples.next, sample))
 	}
 	return s.shutUntil(t, origin, last, out)
+}
+
+func (s *stream) event(time uint64, index uint32, k kind) event {
+	return event{Time: time, Index: index, Tag: uint32(s.track)<<kindBits | uint32(k)}
 }
 
 // shutUntil appends the ends of the open slices that end at or before at.
@@ -98,7 +109,7 @@ func (s *stream) shutUntil(t *trace.Trace, origin, at trace.Time, out []event) [
 		if over > at {
 			break
 		}
-		out = append(out, event{uint64(over - origin), uint32(id), end})
+		out = append(out, s.event(uint64(over-origin), uint32(id), end))
 		s.open = s.open[:len(s.open)-1]
 	}
 	return out
@@ -106,35 +117,43 @@ func (s *stream) shutUntil(t *trace.Trace, origin, at trace.Time, out []event) [
 
 const (
 	// windowRows is how many slices, instants and samples a window should
-	// begin: their events and the scratch space of the sort fit into an L2 cache.
-	windowRows = 1 << 14
-	maxBuckets = 1 << 16
+	// begin: their events, the scratch space of the sort and the packets fit into
+	// an L2 cache.
+	windowRows = 1 << 12
+	firstRows  = 1 << 8 // in the first window
+	// windowProbes is the number of rows that decide where a window ends.
+	windowProbes = 64
 )
 
-// windows cuts the time from the first to the last event into stretches that
-// begin about the same number of events and returns the last instant of each.
-// A histogram decides, because traces are bursty: one second of a profiler may
-// lie in an hour of requests.
-func windows(t *trace.Trace, from, to trace.Time) []trace.Time {
-	shift := max(0, bits.Len64(uint64(to-from))-bits.Len(maxBuckets-1))
-	buckets := make([]uint32, uint64(to-from)>>shift+1)
-	for i := range t.Slices[1:] {
-		buckets[uint64(t.Slices[i+1].Time-from)>>shift]++
+// windows cuts the time of the trace, which ends at to, into stretches that begin
+// about rows events each and returns the last instant of each. It looks at the
+// times of a part of the rows and not at the clock, because traces are bursty:
+// one second of a profiler may lie in a day of requests.
+//
+// The first windows are short: until their events are written, all arguments are
+// new to the workers.
+func windows(t *trace.Trace, to trace.Time, rows int) []trace.Time {
+	step := max(1, rows/windowProbes)
+	var times []trace.Time
+	for i := 1; i < len(t.Slices); i += step {
+		times = append(times, t.Slices[i].Time)
 	}
-	for i := range t.Instants {
-		buckets[uint64(t.Instants[i].Time-from)>>shift]++
+	for i := 0; i < len(t.Instants); i += step {
+		times = append(times, t.Instants[i].Time)
 	}
-	for i := range t.Samples {
-		buckets[uint64(t.Samples[i].Time-from)>>shift]++
+	for i := 0; i < len(t.Samples); i += step {
+		times = append(times, t.Samples[i].Time)
 	}
-	// Every window visits every track.
-	enough := max(windowRows, uint32(len(t.Tracks)))
+	slices.Sort(times)
+	most := max(rows, len(t.Tracks)) // every window visits every track
+	enough := max(min(rows, firstRows), len(t.Tracks)/16)
 	var ends []trace.Time
-	var begun uint32
-	for i, n := range buckets[:len(buckets)-1] {
-		if begun += n; begun >= enough {
-			ends = append(ends, from+trace.Time(uint64(i+1)<<shift-1))
-			begun = 0
+	begun := 0
+	for i, at := range times {
+		begun += step
+		if begun >= enough && at < to && (i+1 == len(times) || at < times[i+1]) {
+			ends = append(ends, at)
+			begun, enough = 0, min(2*enough, most)
 		}
 	}
 	return append(ends, to)

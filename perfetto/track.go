@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"cmp"
+	"io"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -16,11 +17,11 @@ import (
 // explicit. That of the roots cannot be: Perfetto sorts plain roots by name,
 // and a descriptor of the implicit root (uuid 0) orders only processes and
 // threads (viz/summary/track_event.sql).
-func (e *encoder) tracks() (err error) {
+func (e *encoder) tracks(w io.Writer) error {
 	ranks, parents := siblingRanks(e.t.Tracks)
 	for id := 1; id < len(e.t.Tracks); id++ {
-		e.buf = appendTrack(e.buf, trace.TrackID(id), &e.t.Tracks[id], e.names, ranks[id], parents[id])
-		if err = e.flushFull(); err != nil {
+		e.buf = appendTrack(e.buf[:0], trace.TrackID(id), &e.t.Tracks[id], e.names, ranks[id], parents[id])
+		if _, err := w.Write(e.buf); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package perfetto
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 )
 
 // Field numbers of the messages written here, by message.
@@ -102,12 +103,33 @@ func appendKey(b []byte, field, wire int) []byte {
 	return append(b, byte(key)|1<<7, byte(key>>7))
 }
 
-func appendUint(b []byte, field int, v uint64) []byte {
-	b = appendKey(b, field, wireVarint)
+// appendVarint appends a varint, without a branch for each byte: their number
+// is hard to guess for a processor.
+func appendVarint(b []byte, v uint64) []byte {
 	if v < 1<<7 {
 		return append(b, byte(v))
 	}
-	return binary.AppendUvarint(b, v)
+	return appendLongVarint(b, v)
+}
+
+func appendLongVarint(b []byte, v uint64) []byte {
+	if v >= 1<<56 {
+		return binary.AppendUvarint(b, v)
+	}
+	size := sizeOf(v)
+	// Seven bits to a byte, from the middle outwards.
+	v = v&(1<<28-1) | v&^(1<<28-1)<<4
+	v = v&0x00003fff00003fff | v&0x0fffc0000fffc000<<2
+	v = v&0x007f007f007f007f | v&0x3f803f803f803f80<<1
+	v |= 0x8080808080808080 & (1<<(8*size-8) - 1) // all but the last go on
+	return binary.LittleEndian.AppendUint64(b, v)[:len(b)+size]
+}
+
+// sizeOf returns the length of a varint: a byte for every 7 bits.
+func sizeOf(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
+
+func appendUint(b []byte, field int, v uint64) []byte {
+	return appendVarint(appendKey(b, field, wireVarint), v)
 }
 
 func appendFixed64(b []byte, field int, v uint64) []byte {
@@ -119,7 +141,7 @@ func appendDouble(b []byte, field int, v float64) []byte {
 }
 
 func appendString[S string | []byte](b []byte, field int, s S) []byte {
-	b = binary.AppendUvarint(appendKey(b, field, wireBytes), uint64(len(s)))
+	b = appendVarint(appendKey(b, field, wireBytes), uint64(len(s)))
 	return append(b, s...)
 }
 

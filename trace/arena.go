@@ -61,7 +61,7 @@ func (a *Args) Raw(id ArgsID) []byte {
 	}
 	at := uint64(id) * argsAlign
 	b := a.blocks[at>>argsBlockBits][at&(argsBlock-1):]
-	n, h := binary.Uvarint(b)
+	n, h := uvarint(b)
 	if n == 0 {
 		return a.large[id]
 	}

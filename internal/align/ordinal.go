@@ -152,26 +152,25 @@ func (m *matcher) outside(s *sequence) int {
 	return first + n - 1 - last
 }
 
-// maxPeers is how many sequences are tried: one that fits none of them is of
-// another group, as a rule.
-const maxPeers = 12
+// maxPeers is how many sequences of the same clock, and of others, are tried: one
+// that fits none of them is of another group, as a rule.
+const maxPeers = 8
 
 // peers returns those that s may be matched with, the ones on its own clock first:
 // there, time alone decides.
 func (m *matcher) peers(before []*sequence, s *sequence) []*sequence {
-	var same, other []*sequence
+	var here, elsewhere []*sequence
 	global := m.ranks[m.order[s.pos]].Global
 	for _, p := range before {
 		switch {
 		case global >= 0 && m.ranks[m.order[p.pos]].Global == global:
 		case p.clock == s.clock:
-			same = append(same, p)
+			here = append(here, p)
 		default:
-			other = append(other, p)
+			elsewhere = append(elsewhere, p)
 		}
 	}
-	all := append(same, other...)
-	return all[:min(len(all), maxPeers)]
+	return append(here[:min(len(here), maxPeers)], elsewhere[:min(len(elsewhere), maxPeers)]...)
 }
 
 // A pair is two calls, as places in two sequences.

@@ -7,15 +7,16 @@ import (
 )
 
 const (
-	landmarks    = 64      // gaps of a sequence that are looked up
-	perLandmark  = 64      // gaps of the peer that may be equal to one of them
-	voteWeight   = 1000    // of a gap that only one is equal to
-	judged       = 16      // shifts that are judged
-	probes       = 256     // pairs of calls that a shift is judged by
-	gapTolerance = 20_000  // ns; ends of a collective are up to 7 us apart, a gap has two
-	evenSpread   = 30_000  // ns; ends that are more uneven than this are not of one collective
-	driftLimit   = 1e-4    // of clocks relative to each other
-	sameClock    = 200_000 // ns; ends on one clock that are further apart are not of one collective
+	landmarks    = 64     // gaps of a sequence that are looked up
+	perLandmark  = 64     // gaps of the peer that may be equal to one of them
+	voteWeight   = 1000   // of a gap that only one is equal to
+	voted        = 16     // shifts that are looked at
+	judged       = 5      // shifts that are judged
+	probes       = 128    // pairs of calls that a shift is judged by
+	gapTolerance = 20_000 // ns; ends of a collective are up to 7 us apart, a gap has two
+	evenSpread   = 30_000 // ns; ends that are more uneven than this are not of one collective
+	driftLimit   = 1e-4   // of clocks relative to each other
+	sameClock    = 30_000 // ns; ends on one clock that are further apart are not of one collective
 )
 
 // A shift says that call i of a is call i+by of b, from call at on as far as it goes.
@@ -96,7 +97,28 @@ func (m *matcher) votes(a, b *sequence) []shift {
 	slices.SortFunc(list, func(x, y shift) int {
 		return cmp.Or(cmp.Compare(y.votes, x.votes), cmp.Compare(x.by, y.by))
 	})
+	list = list[:min(len(list), voted)]
+	slices.SortStableFunc(list, func(x, y shift) int {
+		return cmp.Compare(x.gapDifference(a, b), y.gapDifference(a, b))
+	})
 	return list[:min(len(list), judged)]
+}
+
+// gapDifference returns the sum of the differences between some gaps of a and b,
+// none of which counts more than gapTolerance. It is the quick look at a shift.
+func (s shift) gapDifference(a, b *sequence) (sum int64) {
+	from := max(0, -s.by) + 1
+	to := min(int32(len(a.calls)), int32(len(b.calls))-s.by)
+	n := min(to-from, probes/2)
+	for k := range n {
+		i := from + int32(int64(k)*int64(to-from)/int64(n))
+		d := (b.ends[i+s.by] - b.ends[i+s.by-1]) - (a.ends[i] - a.ends[i-1])
+		if d = max(d, -d); d > gapTolerance || !same(a, i, b, i+s.by) {
+			d = gapTolerance
+		}
+		sum += d
+	}
+	return sum + int64(probes/2-max(n, 0))*gapTolerance/2 // a short overlap shows less
 }
 
 // gapsBelow returns how many of the sorted gaps are smaller than size.
@@ -115,7 +137,7 @@ func stepShifts(a, b *sequence) map[int32]bool {
 	}
 	shifts := map[int32]bool{}
 	for j, s := range b.step {
-		if i, ok := first[s]; ok && j > 0 && b.step[j-1] != s && len(shifts) < judged/2 {
+		if i, ok := first[s]; ok && j > 0 && b.step[j-1] != s && len(shifts) < voted/2 {
 			shifts[int32(j)-i] = true
 		}
 	}
@@ -133,8 +155,8 @@ func (m *matcher) plausibleShifts(a, b *sequence, count map[int32]int) {
 	if m.opts.MaxSkew <= 0 || !slices.IsSorted(a.ends) {
 		return
 	}
-	for k := range judged {
-		j := k * len(b.ends) / judged
+	for k := range voted {
+		j := k * len(b.ends) / voted
 		i, _ := slices.BinarySearch(a.ends, b.ends[j]-m.opts.MaxSkew)
 		for n := 0; n < perLandmark && i+n < len(a.ends) && m.plausible(b.ends[j]-a.ends[i+n]); n++ {
 			count[int32(j-i-n)]++
@@ -193,7 +215,8 @@ func (s *shift) judge(a, b *sequence) {
 		return
 	}
 	s.measure(a, b, from, to)
-	for size := s.overlap / 2; s.spread > evenSpread && size >= 64 && size >= s.overlap/8; size /= 2 {
+	whole := s.overlap
+	for size := whole / 2; s.spread > evenSpread && size >= 64 && size >= whole/8; size /= 2 {
 		for start := from; start+size <= to; start += size {
 			part := *s
 			part.overlap, part.at = size, start
@@ -260,7 +283,7 @@ func shiftByTime(a, b *sequence) (shift, bool) {
 			s = shift{by: by, votes: n}
 		}
 	}
-	if s.votes == 0 {
+	if s.votes*8 < min(probes, len(b.ends)) { // not even a small overlap, or too many lost
 		return s, false
 	}
 	s.judge(a, b)

@@ -21,9 +21,12 @@ const digitBits = 11
 const few = 64
 
 // ByTime sorts keys by time, equal ones as they were: one pass of counting per
-// digit, lowest first. Digits in which all times agree are skipped. scratch has
-// room for as many; sorted is one of the two and other the other one.
+// digit, lowest first. Digits in which all times agree are skipped. scratch is
+// replaced if it is too small; sorted is one of the two, other the other one.
 func ByTime(keys, scratch []Key) (sorted, other []Key) {
+	if cap(scratch) < len(keys) {
+		scratch = make([]Key, cap(keys))
+	}
 	scratch = scratch[:len(keys)]
 	if len(keys) <= few || slices.IsSortedFunc(keys, byTime) {
 		slices.SortStableFunc(keys, byTime)

@@ -1,0 +1,138 @@
+package convert
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// simSeeds is how many simulated runs of each kind are checked: $SGTRACE_SEEDS, or
+// few enough for every test run.
+func simSeeds() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("SGTRACE_SEEDS"), 10, 32); err == nil {
+		return n
+	}
+	return 6
+}
+
+// Clocks that the simulator has set wrong are recovered within the bound that is
+// printed, nearly always, from requests, from collectives and from both.
+func TestClocksOfSimulatedRuns(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		otlp, torch  bool
+		change       func(c *golden.Config, r *rand.Rand)
+		changeTorch  func(c *golden.TorchConfig)
+		offset, ppms float64 // bounds that would be too wide to help, in ns and ppm
+	}{
+		{name: "requests through a gateway", otlp: true, offset: 3e6,
+			change: func(c *golden.Config, _ *rand.Rand) { c.Mode = golden.PDGateway }},
+		{name: "requests without a gateway", otlp: true, offset: 20e6,
+			change: func(c *golden.Config, _ *rand.Rand) { c.Mode = golden.PDDirect }},
+		{name: "collectives", torch: true, offset: 3e3,
+			change: func(c *golden.Config, _ *rand.Rand) {
+				c.Mode, c.Unified, c.RanksPerHost = golden.Unified, golden.Parallel{TP: 4, PP: 1, DP: 1}, 2
+			}},
+		{name: "collectives without ids", torch: true, offset: 3e3,
+			change: func(c *golden.Config, _ *rand.Rand) {
+				c.Mode, c.Unified, c.RanksPerHost = golden.Unified, golden.Parallel{TP: 4, PP: 1, DP: 1}, 2
+			},
+			changeTorch: func(c *golden.TorchConfig) { c.WithSeq, c.Graphs, c.Ragged = false, true, 2 }},
+		{name: "both", otlp: true, torch: true, offset: 3e6,
+			change: func(c *golden.Config, _ *rand.Rand) {
+				c.Mode, c.RanksPerHost = golden.PDGateway, 1
+				c.Decode = golden.Parallel{TP: 2, PP: 1, DP: 1}
+			}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			clocks, missed := 0, 0
+			for seed := range simSeeds() {
+				r := rand.New(rand.NewPCG(seed, 77))
+				config := golden.DefaultConfig(seed + 1)
+				config.Requests = 100
+				skew := func() time.Duration { return time.Duration(r.NormFloat64() * 5e6) }
+				config.PrefillSkew, config.DecodeSkew, config.HostSkew = skew(), skew(), skew()
+				config.PrefillDrift, config.DecodeDrift, config.HostDrift = r.NormFloat64()*10, r.NormFloat64()*10, r.NormFloat64()*10
+				c.change(&config, r)
+				n, miss := checkClocks(t, config, c.otlp, c.torch, c.changeTorch, c.offset)
+				clocks, missed = clocks+n, missed+miss
+			}
+			t.Logf("%d of %d clocks are outside of their bounds", missed, clocks)
+			if clocks == 0 || missed*20 > clocks+19 { // 95 %, and one of few may be
+				t.Errorf("%d of %d clocks are outside of their bounds", missed, clocks)
+			}
+		})
+	}
+}
+
+// checkClocks merges a simulated run and returns how many clocks were matched, and
+// how many of them are outside of their bounds.
+func checkClocks(t *testing.T, config golden.Config, otlp, torch bool, changeTorch func(*golden.TorchConfig), widest float64) (n, missed int) {
+	t.Helper()
+	run, err := golden.Simulate(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tc := golden.DefaultTorchConfig(run)
+	tc.Seed, tc.Stacks, tc.Gzip, tc.Shapes = config.Seed, 0, false, false
+	if changeTorch != nil {
+		changeTorch(&tc)
+	}
+	dir := t.TempDir()
+	if err := golden.WriteProfiledDir(dir, run, tc); err != nil {
+		t.Fatal(err)
+	}
+	var args []string
+	if otlp {
+		args = append(args, dir+"/otel.jsonl")
+	}
+	if torch {
+		args = append(args, dir+"/torch")
+	}
+	m, _ := readAll(t, ReadOptions{}, args...)
+	if err := m.Align(nil, true); err != nil {
+		t.Fatal(err)
+	}
+	truth := run.Truth()
+	of := func(c *hostClock) *golden.HostTruth {
+		for i := range truth.Hosts {
+			h := &truth.Hosts[i]
+			for _, name := range c.names {
+				if name == h.Name || name == h.HostID[:8] || name == "smg" && h.Name == truth.ReferenceHost {
+					return h
+				}
+			}
+		}
+		t.Fatalf("no host has the clock of %v", c.names)
+		return nil
+	}
+	reference := of(m.clocks[m.reference()])
+	for i, c := range m.clocks {
+		if i == m.reference() || c.fit.Why != trace.SyncMatched {
+			continue
+		}
+		host := of(c)
+		n++
+		out := false
+		for _, at := range []int64{c.fit.From, c.fit.T0, c.fit.To} {
+			since := float64(at - truth.StartNs)
+			want := float64(host.SkewNs-reference.SkewNs) + (host.DriftPPM-reference.DriftPPM)*since/1e6
+			have := float64(c.fit.Offset) + float64(c.fit.DriftPPB)*float64(at-c.fit.T0)/1e9
+			bound := float64(c.fit.BoundAt(at))
+			out = out || have-want > bound+2 || want-have > bound+2
+			if bound > widest {
+				t.Errorf("seed %d: the bound of %s is %.0f ns, which helps nobody", config.Seed, c.label(), bound)
+			}
+		}
+		if out {
+			missed++
+		}
+	}
+	return n, missed
+}

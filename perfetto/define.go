@@ -1,0 +1,93 @@
+package perfetto
+
+import (
+	"io"
+	"sync/atomic"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+const (
+	// definitionsSize is the size from which definitions make a packet.
+	definitionsSize = 16 << 10
+	// sharedBlock is the size of the blocks for encoded arguments of subjects.
+	sharedBlock = 16 << 10
+)
+
+func newTables(t *trace.Trace) *tables {
+	names := t.Syms.Names()
+	return &tables{
+		t: t, names: names,
+		eventNames: newDictionary(internedNames, len(names)),
+		categories: newDictionary(internedCategories, len(names)),
+		subjects:   newDictionary(internedCorrelationIDs, len(names)),
+		shared:     make([][]byte, len(t.Subjects)),
+		argNames:   argNames{refs: make([]atomic.Uint32, len(names))},
+		values:     newValues(),
+	}
+}
+
+// definitions writes packets with all that can be interned before the first
+// event: names, categories and subjects. Arguments are not looked at; reading
+// them twice would cost more than all the rest.
+func (e *encoder) definitions(w io.Writer) error {
+	for i := 1; i < len(e.t.Slices); i++ {
+		s := &e.t.Slices[i]
+		if e.eventNames.ids[s.Name] == 0 {
+			e.defs = e.eventNames.define(e.defs, s.Name, e.names[s.Name])
+		}
+		if s.Cat != 0 && e.categories.ids[s.Cat] == 0 {
+			e.defs = e.categories.define(e.defs, s.Cat, e.names[s.Cat])
+		}
+		if about := e.t.About[i]; about != 0 && e.shared[about] == nil {
+			e.subject(about)
+		}
+		if len(e.defs) >= definitionsSize {
+			if err := e.flushDefinitions(w); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range e.t.Instants {
+		name := e.t.Instants[i].Name
+		e.defs = e.eventNames.define(e.defs, name, e.names[name])
+		if len(e.defs) >= definitionsSize {
+			if err := e.flushDefinitions(w); err != nil {
+				return err
+			}
+		}
+	}
+	e.sharedNames = e.argNames.last
+	return e.flushDefinitions(w)
+}
+
+// subject defines what the events of a subject have in common.
+func (e *encoder) subject(about trace.SubjectID) {
+	s := &e.t.Subjects[about]
+	if s.ID != 0 {
+		e.defs = e.subjects.define(e.defs, s.ID, e.names[s.ID])
+	}
+	e.round++
+	e.buf = e.subjectAnnotations(e.buf[:0], about)
+	if e.room == nil || len(e.room)+len(e.buf) > cap(e.room) {
+		e.room = make([]byte, 0, max(sharedBlock, len(e.buf)))
+	}
+	from := len(e.room)
+	e.room = append(e.room, e.buf...)
+	e.shared[about] = e.room[from:len(e.room):len(e.room)] // not nil
+}
+
+// flushDefinitions writes a packet of definitions only, if there are any.
+func (e *encoder) flushDefinitions(w io.Writer) error {
+	if len(e.defs) == 0 {
+		return nil
+	}
+	b, packet := open(e.packet[:0], tracePacket)
+	b = appendUint(b, packetSequenceID, sequenceID)
+	b = appendUint(b, packetSequenceFlags, flagsNeeds)
+	b = appendString(b, packetInternedData, e.defs)
+	e.defs = e.defs[:0]
+	e.packet = shut(b, packet)
+	_, err := w.Write(e.packet)
+	return err
+}

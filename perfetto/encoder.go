@@ -1,0 +1,114 @@
+package perfetto
+
+import "github.com/sgtrace/sgtrace/trace"
+
+// tables is what all encoders share.
+type tables struct {
+	t     *trace.Trace
+	names []string // of the symbols of t
+
+	// Known before the first event.
+	eventNames, categories, subjects dictionary
+	flows                            flows
+	shared                           [][]byte // encoded arguments of subjects; nil if not used
+	room                             []byte   // the block of them that is not full
+	sharedNames                      uint32   // the last id of a name among them
+
+	// These grow while events are written.
+	argNames argNames
+	values   *values
+}
+
+// encoder turns events into the contents of packets. Only one of the encoders
+// of a trace gives ids to names and values of arguments. The others leave out
+// what needs new ones.
+type encoder struct {
+	*tables
+	defines bool
+	missing bool   // what is being encoded needs an id that there is not
+	defs    []byte // InternedData that the next packet must carry
+
+	buf    []byte // contents of packets
+	packet []byte // the packet being put together
+
+	// seen holds, by id of its name, the round in which an argument was written;
+	// there is a round per event.
+	seen       []uint32
+	round      uint32
+	composites composites
+}
+
+func newEncoder(t *tables, defines bool) *encoder {
+	return &encoder{tables: t, defines: defines, composites: newComposites()}
+}
+
+// content appends the content of the TrackEvent of an event. It reports whether
+// that is all: whether it needed no id that this encoder must not give.
+func (e *encoder) content(b []byte, ev event) ([]byte, bool) {
+	e.missing = false
+	switch kindOf(ev) {
+	case begin:
+		b = e.begin(b, ev)
+	case end:
+		b = appendHead(b, typeEnd, trackOf(ev))
+		b = e.flows.appendEnd(b, ev.Index)
+	case instant:
+		i := &e.t.Instants[ev.Index]
+		b = appendHead(b, typeInstant, trackOf(ev))
+		b = appendUint(b, eventNameIID, uint64(e.eventNames.ids[i.Name]))
+		b = e.annotations(b, i.Args, 0)
+	case sample:
+		b = appendHead(b, typeCounter, trackOf(ev))
+		b = appendDouble(b, eventDoubleValue, e.t.Samples[ev.Index].Value)
+	}
+	return b, !e.missing
+}
+
+// begin appends the content of the TrackEvent that begins a slice.
+func (e *encoder) begin(b []byte, ev event) []byte {
+	s := &e.t.Slices[ev.Index]
+	b = appendHead(b, typeBegin, trackOf(ev))
+	b = appendUint(b, eventNameIID, uint64(e.eventNames.ids[s.Name]))
+	if s.Cat != 0 {
+		b = appendUint(b, eventCategoryIID, uint64(e.categories.ids[s.Cat]))
+	}
+	about := e.t.About[ev.Index]
+	if about != 0 {
+		if id := e.t.Subjects[about].ID; id != 0 {
+			b = appendUint(b, eventCorrelationIID, uint64(e.subjects.ids[id]))
+		}
+	}
+	b = e.annotations(b, s.Args, about)
+	return e.flows.appendBegin(b, ev.Index)
+}
+
+// appendHead appends what every TrackEvent begins with.
+func appendHead(b []byte, kind byte, track uint64) []byte {
+	return appendVarint(append(b, eventType<<3|wireVarint, kind, eventTrack<<3|wireVarint), track)
+}
+
+// appendEvent appends the packet of a TrackEvent that comes delta ns after the
+// one before it. All lengths are known by now, so nothing has to be moved.
+func appendEvent(b []byte, delta uint64, content, defs []byte) []byte {
+	size := 1 + sizeOf(delta) + 5 + sizeOf(uint64(len(content))) + len(content)
+	if len(defs) > 0 {
+		size += 1 + sizeOf(uint64(len(defs))) + len(defs)
+	}
+	b = appendVarint(append(b, tracePacket<<3|wireBytes), uint64(size))
+	b = appendVarint(append(b, packetTimestamp<<3|wireVarint), delta)
+	b = append(b, packetSequenceID<<3|wireVarint, sequenceID, packetSequenceFlags<<3|wireVarint, flagsNeeds, packetTrackEvent<<3|wireBytes)
+	b = append(appendVarint(b, uint64(len(content))), content...)
+	if len(defs) > 0 {
+		b = appendString(b, packetInternedData, defs)
+	}
+	return b
+}
+
+// appendEnd appends the packet that ends the innermost slice of a track.
+func appendEnd(b []byte, delta, track uint64) []byte {
+	size := 3 + sizeOf(track)
+	b = append(b, tracePacket<<3|wireBytes, byte(1+sizeOf(delta)+6+size), packetTimestamp<<3|wireVarint)
+	b = append(appendVarint(b, delta), packetSequenceID<<3|wireVarint, sequenceID, packetSequenceFlags<<3|wireVarint, flagsNeeds,
+		packetTrackEvent<<3|wireBytes, byte(size))
+	return appendHead(b, typeEnd, track)
+}
