@@ -85,7 +85,6 @@ func (p *parser) top(i int, st *state) (next int, err error) {
 		case err != nil:
 			return i, err
 		case isEvent: // the beginning of the file is missing, or it never had one
-			p.begin(st, false)
 			st.to(inEvents)
 			return i, nil
 		}
@@ -126,10 +125,19 @@ func (p *parser) documentMember(i int, st *state) (next int, err error) {
 	case '}':
 		st.to(atTop)
 		return i + 1, nil
-	case '"':
+	case '{':
+		isEvent, err := p.eventAt(i)
+		if isEvent {
+			p.reopen(st, i)
+		}
+		if isEvent || err != nil {
+			return i, err
+		}
+		fallthrough
 	default:
 		p.lose(st, i, errSyntax)
 		return i, nil
+	case '"':
 	}
 	raw, escaped, at, err := jsonscan.String(b, i)
 	if err == nil {
@@ -155,7 +163,18 @@ func (p *parser) documentMember(i int, st *state) (next int, err error) {
 		p.lose(st, i, errSyntax)
 		return i, nil
 	}
-	if value := b[at:next]; isKept(string(raw), value) {
+	value := b[at:next]
+	inside := false
+	if value[0] == '{' || value[0] == '[' {
+		if inside, err = p.eventIn(at, next); err != nil {
+			return i, err
+		}
+	}
+	if inside { // it goes on where its end was lost, or it is the list under a damaged key
+		p.lose(st, i, errInside)
+		return i, nil
+	}
+	if isKept(string(raw), value) {
 		if base, ok := baseOf(string(raw), value); ok {
 			p.setClock(st, base)
 		}
@@ -168,12 +187,28 @@ func (p *parser) documentMember(i int, st *state) (next int, err error) {
 // or the next document if it was a bare list.
 func (p *parser) behindEvents(i int, st *state) (next int, err error) {
 	switch p.b[i] {
-	case '[', '{':
+	case '{':
+		isEvent, err := p.eventAt(i)
+		switch {
+		case err != nil:
+			return i, err
+		case isEvent:
+			p.reopen(st, i)
+		default:
+			st.to(atTop)
+		}
+	case '[':
 		st.to(atTop)
 	default:
 		st.to(inObject)
 	}
 	return i, nil
+}
+
+// reopen goes on with events though their list was closed.
+func (p *parser) reopen(st *state, i int) {
+	p.out.report(trace.Notice, "trace-early-end", p.base+int64(i), 1, "events follow behind the end of their list; read as if it went on")
+	st.to(inEvents)
 }
 
 // element reads what is in a list of events.
@@ -199,14 +234,18 @@ func (p *parser) element(i int, st *state) (next int, err error) {
 			return i, nil
 		}
 	}
-	next, err = jsonscan.Value(b, i)
-	if err == nil && next-i <= p.record {
+	p.careful, p.notes = false, notes{}
+	next, err = p.skip(i, inList)
+	if err == nil && next > i && next-i <= p.record && p.notes == (notes{}) {
 		j := jsonscan.Space(b, next)
 		if j >= len(b) && !p.final {
 			return i, errShort
 		}
-		value := b[i] == '"' || b[i] == '[' || kindOf(b[i:next]) != wordBare
-		if j < len(b) && value && (b[j] == ',' || b[j] == ']') {
+		inside, err := p.eventIn(i, next)
+		if err != nil {
+			return i, err
+		}
+		if j < len(b) && (b[j] == ',' || b[j] == ']') && !inside {
 			p.out.report(trace.Notice, "trace-not-an-event", p.base+int64(i), 1, "a value that is no event stands among events; skipped")
 			st.comma = false
 			return next, nil
@@ -232,6 +271,15 @@ func (p *parser) eventElement(i int, st *state) (next int, err error) {
 		return i, errShort
 	case err == nil && next-i > p.record || err == errShort && len(p.b)-i > p.record:
 		err = errTooLong
+	}
+	if err == nil && p.ev.ph == 0 {
+		inside, tooShort := p.eventIn(i, next)
+		if tooShort != nil {
+			return i, tooShort
+		}
+		if inside {
+			err = errInside
+		}
 	}
 	if err != nil {
 		p.lose(st, i, err)

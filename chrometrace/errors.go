@@ -12,7 +12,7 @@ var (
 	errShort    = jsonscan.ErrShort
 	errSyntax   = errors.New("this is not JSON, and nothing that could be repaired")
 	errRepeated = errors.New("a member is there twice, as if two events ran into each other")
-	errInside   = errors.New("another event begins inside of a string")
+	errInside   = errors.New("an event begins where none can be")
 	errTooLong  = errors.New("this is longer than any real event")
 	errDeep     = errors.New("this is nested too deeply")
 )

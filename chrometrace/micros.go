@@ -79,7 +79,7 @@ func slowMicros(b []byte, i int) (ns int64, next int, ok bool) {
 		}
 		break
 	}
-	if len(digits) == 0 {
+	if point == 0 {
 		return 0, i, false
 	}
 	exp := 0

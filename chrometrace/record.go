@@ -1,6 +1,7 @@
 package chrometrace
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -63,7 +64,7 @@ func (p *parser) finish() {
 		p.metadata()
 		return
 	default:
-		p.out.report(trace.Notice, "trace-unknown-phase", p.at(), 1, "an event is of a phase ("+phaseText(ev.ph)+") that says nothing about time; left out")
+		p.noPhase()
 		return
 	}
 	p.out.chrome = true
@@ -105,11 +106,18 @@ func (p *parser) finish() {
 	}
 }
 
-func phaseText(ph byte) string {
-	if ph < ' ' || ph > '~' {
-		return "none"
+// noPhase reports an event of a phase that has no place in the model, such as the
+// life of an object, or of no phase at all.
+func (p *parser) noPhase() {
+	ev := &p.ev
+	switch {
+	case ev.ph != 0:
+		p.out.report(trace.Notice, "trace-unknown-phase", p.at(), 1, fmt.Sprintf("an event is of the phase %q, which has no place on a timeline; left out", ev.ph))
+	case ev.seen&hasTs != 0:
+		p.out.report(trace.DataLoss, "trace-no-phase", p.at(), 1, "an event does not say of what phase it is; left out")
+	default:
+		p.out.report(trace.Notice, "trace-not-an-event", p.at(), 1, "a value that is no event stands among events; skipped")
 	}
-	return string(ph)
 }
 
 // at returns where the event begins in the input.

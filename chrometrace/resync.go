@@ -22,7 +22,7 @@ func isEventKey(key []byte) bool { return eventKeys[string(key)] }
 var topKeys = map[string]bool{
 	"schemaVersion": true, "traceEvents": true, "deviceProperties": true, "computeProperties": true,
 	"distributedInfo": true, "displayTimeUnit": true, "baseTimeNanoseconds": true, "traceName": true,
-	"trace_id": true, "systemTraceEvents": true, "otherData": true, "INFO": true, "WARNING": true, "ERROR": true,
+	"systemTraceEvents": true,
 }
 
 func isTopKey(key []byte) bool { return topKeys[string(key)] }
@@ -74,6 +74,19 @@ func (p *parser) eventAt(i int) (bool, error) {
 	}
 }
 
+// eventIn tells whether an event seems to begin between two positions.
+func (p *parser) eventIn(from, to int) (bool, error) {
+	for i := from; i < to; i++ {
+		if p.b[i] != '{' {
+			continue
+		}
+		if found, err := p.eventAt(i); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
 // short is errShort unless nothing more comes.
 func (p *parser) short() error {
 	if p.final {
@@ -92,6 +105,15 @@ func (p *parser) documentAt(i int) (bool, error) {
 		return false, nil
 	}
 	return p.keyAt(j, isTopKey)
+}
+
+// startsOver tells whether an event or a document begins at b[i].
+func (p *parser) startsOver(i int) (bool, error) {
+	found, err := p.eventAt(i)
+	if !found && err == nil {
+		found, err = p.documentAt(i)
+	}
+	return found, err
 }
 
 // A loss is a part of the input that is being skipped.

@@ -52,17 +52,12 @@ func (p *parser) carefulStr(i int, in context) (raw []byte, escaped bool, next i
 	raw = b[start:i]
 	p.notes.quotes += min(odd, 1)
 	if odd > 0 || len(raw) > 64 {
-		for j := range raw {
-			if raw[j] != '{' {
-				continue
-			}
-			found, err := p.eventAt(start + j)
-			if found {
-				err = errInside
-			}
-			if err != nil {
-				return nil, false, start + j, err
-			}
+		inside, err := p.eventIn(start, i)
+		if inside {
+			err = errInside
+		}
+		if err != nil {
+			return nil, false, i, err
 		}
 	}
 	return raw, escaped, i + 1, nil

@@ -2,6 +2,7 @@ package chrometrace
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"strconv"
 
@@ -366,6 +367,10 @@ func (p *parser) array(i int, key trace.Sym, encode bool, depth int) (next int, 
 func (p *parser) dict(i int, key trace.Sym, encode bool, depth int) (next int, err error) {
 	if depth > maxDepth {
 		return i, errDeep
+	}
+	// Where two processes wrote into one file, the other one's may begin here.
+	if other, err := p.startsOver(i); other || err != nil {
+		return i, cmp.Or(err, errInside)
 	}
 	at := 0
 	if encode {

@@ -17,17 +17,22 @@ func clockBounds(set *request.Set, clockOf func(proc int) int) []align.Bound {
 		if q.Status != request.Finished {
 			continue
 		}
-		var prefill, decode *request.Part
+		var prefill, decode, router *request.Part
 		for _, p := range q.Parts {
 			switch part := &set.Parts[p]; part.Role {
+			case request.Router:
+				router = part
 			case request.Prefill:
 				prefill = part
 			case request.Decode:
 				decode = part
 			}
 		}
-		if q.Gateway != request.None && q.Flags&request.SharedGateway == 0 {
-			c.gateway(q, sending)
+		switch {
+		case q.Gateway != request.None && q.Flags&request.SharedGateway == 0:
+			c.around(q, q.Gateway, sending)
+		case router != nil && router.Root != request.None:
+			c.around(q, router.Root, sending)
 		}
 		if prefill != nil && decode != nil {
 			c.handover(prefill, decode)
@@ -51,12 +56,13 @@ func (c *crossing) before(p int, x trace.Time, q int, y trace.Time) {
 	}
 }
 
-// gateway notes that the request spans begin after the gateway's, or after it
-// says that it sends them, and that the answering one ends before it.
-func (c *crossing) gateway(q *request.Request, sending trace.Sym) {
-	span := c.set.Dump.Span(q.Gateway)
-	proc, sent := c.set.ProcOf(q.Gateway), span.Start
-	for e := range c.set.Dump.Events(q.Gateway) {
+// around notes that the request spans begin after the span of the gateway or
+// router that is around them, or after it says that it sends them, and that the
+// answering one ends before it.
+func (c *crossing) around(q *request.Request, outer int, sending trace.Sym) {
+	span := c.set.Dump.Span(outer)
+	proc, sent := c.set.ProcOf(outer), span.Start
+	for e := range c.set.Dump.Events(outer) {
 		if sending != 0 && e.Name == sending && e.Time > sent && e.Time < span.End {
 			sent = e.Time
 		}
@@ -64,7 +70,7 @@ func (c *crossing) gateway(q *request.Request, sending trace.Sym) {
 	answering := c.set.Answering(q)
 	for _, p := range q.Parts {
 		part := &c.set.Parts[p]
-		if part.Root == request.None || part.Gateway != q.Gateway {
+		if part.Root == request.None || part.Root == outer || part.Role != request.Prefill && part.Role != request.Decode && part.Role != request.Unified {
 			continue
 		}
 		root := c.set.Dump.Span(part.Root)

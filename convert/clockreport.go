@@ -87,7 +87,13 @@ func (l *ClockLine) String() string {
 		fmt.Fprintf(&b, ", drift %+.2f ppm", float64(l.DriftPPB)/1e3)
 	}
 	b.WriteString(", " + l.Why)
-	if l.By != "" {
+	switch {
+	case l.By == "":
+	case l.Why == trace.SyncAssumed.String():
+		fmt.Fprintf(&b, " (related to other hosts by %s, but not to the reference)", l.By)
+	case l.By == align.ByRequests.String():
+		fmt.Fprintf(&b, " by requests, %d bounds", l.Matches)
+	default:
 		fmt.Fprintf(&b, " by %d %s", l.Matches, l.By)
 	}
 	if l.ResidualP95 > 0 {

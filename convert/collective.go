@@ -9,7 +9,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/align"
-	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -93,39 +92,37 @@ func family(kernel string) string {
 }
 
 // jobs numbers the sets of ranks that communicate with each other: those whose
-// files belong to one capture, or of which no such thing is known. Replicas have
-// equal global ranks, and their DP rank tells them apart.
+// files belong to one capture, or of which no such thing is known. Where ranks
+// have equal numbers, they are of several servers, or of replicas of one: then
+// what they do and their DP rank tell them apart.
 func (m *Merge) jobs() []int {
-	runs, ranks := map[string]int{}, map[string]bool{}
+	runs := map[string]int{}
 	for _, r := range m.ranks {
 		runs[r.run]++
 	}
-	replicas := false
-	// A rank whose capture happens to begin behind the last prefill is not of a
-	// decode server, if others show that servers here do both.
-	pure := !slices.ContainsFunc(m.ranks, func(r *rankTrack) bool { return r.proc == request.None && r.kinds.prefill && r.kinds.decode })
-	role := func(r *rankTrack) string {
-		if pure || r.proc != request.None {
-			return r.role
+	group := func(r *rankTrack) string {
+		if runs[r.run] > 1 {
+			return "run " + r.run
 		}
-		return ""
+		return "world of " + strconv.Itoa(int(r.captures[0].file.Meta.WorldSize))
 	}
+	type member struct {
+		group  string
+		global int32
+	}
+	seen, repeated := map[member]bool{}, map[string]bool{}
 	for _, r := range m.ranks {
-		if r.rank.Global >= 0 {
-			key := role(r) + " " + r.run + " " + strconv.Itoa(int(r.rank.Global))
-			replicas = replicas || ranks[key]
-			ranks[key] = true
+		if who := (member{group(r), r.rank.Global}); r.rank.Global >= 0 {
+			repeated[who.group] = repeated[who.group] || seen[who]
+			seen[who] = true
 		}
 	}
 	numbers := map[string]int{}
 	jobs := make([]int, len(m.ranks))
 	for i, r := range m.ranks {
-		key := role(r) + " " + strconv.Itoa(int(r.captures[0].file.Meta.WorldSize))
-		if runs[r.run] > 1 {
-			key += " " + r.run
-		}
-		if replicas {
-			key += " " + strconv.Itoa(int(r.rank.DP))
+		key := group(r)
+		if repeated[key] {
+			key += fmt.Sprintf(" %s DP%d", r.role, r.rank.DP)
 		}
 		if _, ok := numbers[key]; !ok {
 			numbers[key] = len(numbers)

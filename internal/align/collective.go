@@ -1,10 +1,6 @@
 package align
 
-import (
-	"strings"
-
-	"github.com/sgtrace/sgtrace/trace"
-)
+import "strings"
 
 // Kind says what a collective promises about when its ranks leave it.
 type Kind uint8
@@ -196,6 +192,16 @@ type Collective struct {
 	Step int32
 }
 
+// farthest is how far a time may be from zero, in ns (126 years), for differences of
+// two not to overflow.
+const farthest = 4_000_000_000_000_000_000
+
+// timed tells whether the times of c can be used. What has no sound times can be
+// matched by its ids, and is not looked at otherwise.
+func (c *Collective) timed() bool {
+	return c.Start >= -farthest && c.Start <= c.End && c.End <= farthest
+}
+
 // A Rank is the collectives of one process, in the order in which they ran on
 // its stream.
 type Rank struct {
@@ -229,11 +235,8 @@ func (l Level) String() string {
 type Match struct {
 	Members []Member // at most one for each rank
 	Level   Level
-	Kind    Kind
+	Kind    Kind // KindSend for the two sides of a transfer
 }
 
 // A Member is Ranks[Rank].Calls[Index].
 type Member struct{ Rank, Index int32 }
-
-// matched is the reason of all relations that this package finds.
-const matched = trace.SyncMatched

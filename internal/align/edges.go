@@ -31,6 +31,19 @@ func (s *side) end() int64 {
 	return lo + (hi-lo)/2
 }
 
+// useful tells whether m says something about clocks.
+func (p *Problem) useful(m *Match) bool {
+	if m.Kind != KindSync {
+		return false
+	}
+	for _, member := range m.Members {
+		if !p.Ranks[member.Rank].Calls[member.Index].timed() {
+			return false
+		}
+	}
+	return true
+}
+
 // A clockSet is the matches that the same clocks, or components, took part in.
 type clockSet struct {
 	ids     []int // ascending
@@ -45,7 +58,7 @@ func (s *state) sets(idOf func(clock int) int) []*clockSet {
 	var ids []int
 	for i := range s.p.Matches {
 		m := &s.p.Matches[i]
-		if m.Kind != KindSync {
+		if !s.p.useful(m) {
 			continue
 		}
 		ids = ids[:0]
@@ -208,7 +221,7 @@ func (s *state) rankMedians() []float64 {
 	var ends []int64
 	for k := range min(n, maxSamples/4) {
 		m := &s.p.Matches[k*n/min(n, maxSamples/4)]
-		if m.Kind != KindSync {
+		if !s.p.useful(m) {
 			continue
 		}
 		for i, member := range m.Members {

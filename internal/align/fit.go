@@ -24,7 +24,7 @@ const (
 	priorSigma  = 3000.0 // ns
 	priorWeight = 2.0
 
-	systemFloor = 500.0 // ns
+	systemFloor = 1000.0 // ns
 
 	// maxDrift is how much two clocks are expected to drift apart at worst where
 	// nothing else is known: the crystals of servers are within 50 ppm. (Disciplined by

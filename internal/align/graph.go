@@ -18,7 +18,6 @@ type node struct {
 	slope, err, slopeErr float64
 	from, to             int64 // time of the root
 	matches, trimmed     int
-	mad                  float64
 }
 
 // relate solves the graph of edges by least squares. It returns a node for each
@@ -247,7 +246,6 @@ func (f *forest) count(root int, edges []*edge) {
 			}
 			c.matches += e.inliers
 			c.trimmed += len(e.samples) - e.inliers
-			c.mad = max(c.mad, e.mad)
 		}
 	}
 }

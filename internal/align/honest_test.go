@@ -50,6 +50,28 @@ var scenarios = []struct {
 		sol, _, _ := s.solve(nil)
 		return s, sol, 1, simBase, simBase + 1_530_000_000
 	}},
+	{"ranks that always end late", 5000, func(seed uint64) (*simulation, Solution, int, int64, int64) {
+		s := truthCase(seed, 1_734_500, 12e-6, true)
+		for _, r := range s.ranks {
+			late := s.rng.Int64N(2000)
+			for i := range r.Calls {
+				r.Calls[i].End += late
+			}
+		}
+		sol, _, _ := s.solve(nil)
+		return s, sol, 1, simBase, simBase + 1_530_000_000
+	}},
+	{"last of eight hosts", 3000, func(seed uint64) (*simulation, Solution, int, int64, int64) {
+		s := newSimulation(seed)
+		var ranks []int
+		for c := range int64(8) {
+			s.clocks = append(s.clocks, simClock{offset: c * 1_000_003, drift: float64(c) * 3e-6, t0: simBase})
+			ranks = append(ranks, s.addRanks(int(c), 2)...)
+		}
+		s.steps(s.group("3", true, ranks...), simBase, 2, 72, 1_007_114_823)
+		sol, _, _ := s.solve(nil)
+		return s, sol, 7, simBase, simBase + 1_530_000_000
+	}},
 	{"wandering clock, 60 s", 12_000, func(seed uint64) (*simulation, Solution, int, int64, int64) {
 		s := newSimulation(seed, simClock{}, simClock{offset: 1e6, drift: 3e-6, t0: simBase})
 		g := s.group("3", true, append(s.addRanks(0, 2), s.addRanks(1, 2)...)...)

@@ -37,7 +37,7 @@ func (sol *Solution) judge(p *Problem) {
 	}
 	limit := rejectFloor + int64(trimMAD*median(all))
 	for i := range p.Matches {
-		if m := &p.Matches[i]; m.Kind == KindSync && sol.impossible(p, m, limit) {
+		if m := &p.Matches[i]; p.useful(m) && sol.impossible(p, m, limit) {
 			sol.Rejected = append(sol.Rejected, i)
 		}
 	}
@@ -51,7 +51,7 @@ func (sol *Solution) deviations(p *Problem) [][]float64 {
 	var s side
 	for k := range min(n, 2*maxSamples) {
 		m := &p.Matches[k*n/min(n, 2*maxSamples)]
-		if m.Kind != KindSync || !sol.comparable(p, m) {
+		if !p.useful(m) || !sol.comparable(p, m) {
 			continue
 		}
 		s.ends = s.ends[:0]

@@ -31,8 +31,13 @@ func (l line) inverse() line {
 	return line{t0: l.t0 - l.off, off: -l.off, slope: -l.slope / (1 - l.slope)}
 }
 
-// then returns the line that applies l and then m.
+// then returns the line that applies l and then m. It is stated for an instant that
+// its drift is about: drifts are rounded in the end, which must not be far from
+// where the offset is right.
 func (l line) then(m line) line {
+	if l.slope == 0 {
+		l.t0 = m.t0 + l.off
+	}
 	return line{
 		t0:    l.t0,
 		off:   l.t0 - m.apply(l.t0-l.off),
@@ -80,5 +85,17 @@ func sub(a, b int64) int64 {
 		return math.MaxInt64
 	default:
 		return d
+	}
+}
+
+// add returns a+b, at the limits of int64 the limit.
+func add(a, b int64) int64 {
+	switch s := a + b; {
+	case b > 0 && s < a:
+		return math.MaxInt64
+	case b < 0 && s > a:
+		return math.MinInt64
+	default:
+		return s
 	}
 }

@@ -166,11 +166,14 @@ func (m *matcher) join(g *group, info callInfo, pos int) {
 	case g.op != 0 && info.op != 0 && g.op != info.op:
 		g.wrong = true
 	}
-	if g.kind != info.kind { // send and recv, or a generic kernel beside a named one
-		g.kind = min(g.kind, info.kind)
-		if info.kind >= KindSend {
-			g.kind = KindSend
-		}
+	switch {
+	case info.kind == KindUnknown || info.kind == g.kind:
+	case g.kind == KindUnknown:
+		g.kind = info.kind
+	case info.kind >= KindSend && g.kind >= KindSend:
+		g.kind = KindSend
+	default:
+		g.kind = KindRooted
 	}
 	g.count++
 	g.last = int32(pos)

@@ -94,7 +94,7 @@ func (m *matcher) eachOpen(pos int, f func(int32, *Collective, callInfo)) {
 	for i := range calls {
 		info := m.names.of(calls[i].Call)
 		// Calls without a communicator and without a kernel's name could be anyone's.
-		if of[i] == open && (calls[i].Comm != 0 && info.op != 0 || info.lane != 0) {
+		if of[i] == open && calls[i].timed() && (calls[i].Comm != 0 && info.op != 0 || info.lane != 0) {
 			list = append(list, int32(i))
 		}
 	}

@@ -22,7 +22,7 @@ type Problem struct {
 type Fixed struct {
 	A, B     int
 	At       int64 // on clock B; does not matter without drift
-	Offset   int64 // ns, B minus A
+	Offset   int64 // ns, B minus A, within +-2e18
 	DriftPPB int64 // within +-1e8
 	Bound    int64 // ns, how far it may be off; 0 where the user's word is taken
 	Why      trace.SyncWhy
@@ -42,11 +42,38 @@ const (
 type Bound struct {
 	A, B   int
 	At     int64
-	Lo, Hi int64
+	Lo, Hi int64 // within +-2e18, or NoLo, NoHi; others are ignored
+}
+
+// sound tells whether b says anything, in numbers that can be computed with.
+func (b Bound) sound() bool {
+	in := func(v, none int64) bool { return v == none || v >= -farthest/2 && v <= farthest/2 }
+	return in(b.At, 0) && in(b.Lo, NoLo) && in(b.Hi, NoHi) && (b.Lo != NoLo || b.Hi != NoHi)
 }
 
 // Contained returns the Bound of a span [b1, b2] on clock B that lies inside of
 // the span [a1, a2] on clock A.
 func Contained(a int, a1, a2 int64, b int, b1, b2 int64) Bound {
 	return Bound{A: a, B: b, At: b1 + (b2-b1)/2, Lo: b2 - a2, Hi: b1 - a1}
+}
+
+// TransferBounds returns what matched sends and receives say: nobody has received
+// before the other one began to send. (The opposite does not hold: a send may be
+// buffered.)
+func TransferBounds(ranks []Rank, names *Names, matches []Match) []Bound {
+	var list []Bound
+	for _, m := range matches {
+		if m.Kind != KindSend || len(m.Members) != 2 {
+			continue
+		}
+		for i, from := range m.Members {
+			to := m.Members[1-i]
+			a, b := &ranks[from.Rank], &ranks[to.Rank]
+			send, recv := &a.Calls[from.Index], &b.Calls[to.Index]
+			if names.Kind(send.Call) == KindSend && names.Kind(recv.Call) == KindRecv && a.Clock != b.Clock {
+				list = append(list, Bound{A: a.Clock, B: b.Clock, At: recv.End, Lo: NoLo, Hi: sub(recv.End, send.Start)})
+			}
+		}
+	}
+	return list
 }

@@ -3,6 +3,8 @@ package align
 import (
 	"cmp"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // limits are the bounds between two roots a < b, as limits for b minus a on their
@@ -10,7 +12,6 @@ import (
 type limits struct {
 	a, b   int
 	lo, hi []limit
-	bounds []int // indexes
 }
 
 // requests relates what is left by the bounds of requests, the narrowest band
@@ -60,7 +61,7 @@ func (f *bandFit) width() float64 { return f.err + f.slopeErr*float64(f.to-f.fro
 func (s *state) connect(l *limits, f *bandFit) {
 	r := relation{
 		line: line{t0: f.at, off: f.off, slope: f.slope},
-		why:  matched, by: ByRequests, err: f.err, slopeErr: f.slopeErr, windowed: true,
+		why:  trace.SyncMatched, by: ByRequests, err: f.err, slopeErr: f.slopeErr, windowed: true,
 		center: f.at, from: f.from, to: f.to, matches: f.used, trimmed: f.wrong,
 	}
 	if s.better(l.a, l.b) == l.a {
@@ -74,9 +75,9 @@ func (s *state) connect(l *limits, f *bandFit) {
 func (s *state) limits() []*limits {
 	found := map[[2]int]*limits{}
 	var list []*limits
-	for i, x := range s.p.Bounds {
+	for _, x := range s.p.Bounds {
 		a, b := s.root[x.A], s.root[x.B]
-		if a == b {
+		if a == b || !x.sound() {
 			continue
 		}
 		key := [2]int{min(a, b), max(a, b)}
@@ -86,7 +87,6 @@ func (s *state) limits() []*limits {
 			found[key] = l
 			list = append(list, l)
 		}
-		l.bounds = append(l.bounds, i)
 		l.add(s, x, a < b)
 	}
 	slices.SortFunc(list, func(x, y *limits) int { return cmp.Or(cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b)) })
@@ -122,7 +122,7 @@ func (s *state) checkBounds() {
 	found := map[[2]int]*Conflict{}
 	var list []*Conflict
 	for _, x := range s.p.Bounds {
-		if s.root[x.A] != s.root[x.B] || x.A == x.B {
+		if s.root[x.A] != s.root[x.B] || x.A == x.B || !x.sound() {
 			continue
 		}
 		key := [2]int{min(x.A, x.B), max(x.A, x.B)}

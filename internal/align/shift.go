@@ -73,7 +73,7 @@ func (m *matcher) votes(a, b *sequence) []shift {
 	count := map[int32]int{}
 	known := a.sortedGaps()
 	for _, g := range b.largest(landmarks) {
-		tolerance := gapTolerance + int64(driftLimit*float64(g.size))
+		tolerance := gapTolerance + int64(driftLimit*math.Abs(float64(g.size)))
 		equal := known[gapsBelow(known, g.size-tolerance):gapsBelow(known, g.size+tolerance+1)]
 		// A gap that many are equal to says little about which one it is.
 		for _, k := range equal[:min(len(equal), perLandmark)] {

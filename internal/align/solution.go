@@ -70,7 +70,7 @@ type ClockFit struct {
 // t. It never decreases with t, is exact to 1 ns for all t, and changes a duration
 // by the drift and 1 ns of rounding at most.
 func (c ClockFit) ToReference(t int64) int64 {
-	return sub(sub(t, c.Offset), driftOver(t, c.T0, c.DriftPPB))
+	return sub(t, add(c.Offset, driftOver(t, c.T0, c.DriftPPB)))
 }
 
 // BoundAt returns the error bound at the local time t, which may be outside of the
@@ -79,8 +79,7 @@ func (c ClockFit) BoundAt(t int64) int64 {
 	if c.Bound == Unknown {
 		return Unknown
 	}
-	d := driftOver(max(t, c.T0), min(t, c.T0), c.DriftBoundPPB)
-	return c.BoundAtT0 + d
+	return add(c.BoundAtT0, driftOver(max(t, c.T0), min(t, c.T0), c.DriftBoundPPB))
 }
 
 // Sync returns the relation in the form in which traces carry it.

@@ -80,7 +80,7 @@ func (n *node) relation() relation {
 	local := func(t int64) int64 { return t + n.off + int64(math.Round(n.slope*float64(t-n.at))) }
 	return relation{
 		line: line{t0: n.at + n.off, off: n.off, slope: n.slope / (1 + n.slope)},
-		why:  matched, by: ByCollectives, err: n.err, slopeErr: n.slopeErr, windowed: true,
+		why:  trace.SyncMatched, by: ByCollectives, err: n.err, slopeErr: n.slopeErr, windowed: true,
 		center: n.at + n.off, from: local(n.from), to: local(n.to),
 		matches: n.matches, trimmed: n.trimmed,
 	}
@@ -117,9 +117,9 @@ func (s *state) solution() Solution {
 		}
 		if l.windowed {
 			fit.From, fit.To = l.from, l.to
-			rounding := math.Abs(full.slope/ppb - float64(fit.DriftPPB))
-			fit.DriftBoundPPB = int64(math.Ceil(l.slopeErr/ppb + rounding))
 		}
+		rounding := math.Abs(full.slope/ppb - float64(fit.DriftPPB))
+		fit.DriftBoundPPB = int64(math.Ceil(l.slopeErr/ppb + rounding - 1e-4))
 		fit.Bound = max(fit.BoundAt(fit.From), fit.BoundAt(fit.To))
 		if !known {
 			fit.Why, fit.Bound, fit.BoundAtT0 = trace.SyncAssumed, Unknown, Unknown

@@ -124,6 +124,10 @@ func (s *state) fixed() {
 }
 
 func (s *state) fix(f Fixed) {
+	if max(f.Offset, -f.Offset) > farthest/2 || max(f.At, -f.At) > farthest || f.Offset == math.MinInt64 || f.At == math.MinInt64 {
+		s.conflicts = append(s.conflicts, Conflict{FixedConflict, f.A, f.B, f.Offset, farthest / 2, 1, 1})
+		return
+	}
 	drift := min(max(f.DriftPPB, -maxDriftPPB), maxDriftPPB)
 	l := line{t0: f.At, off: f.Offset, slope: float64(drift) * ppb}
 	a, b := s.root[f.A], s.root[f.B]
