@@ -22,7 +22,7 @@ func TestREADME(t *testing.T) {
 		if status := run(append([]string{"sgtrace"}, args...), nil, &out, &errOut); status != exitOK {
 			t.Fatalf("%v: status %d: %s", args, status, errOut.String())
 		}
-		return out.String()
+		return out.String() + errOut.String()
 	}
 	sgtrace("demo", "demo")
 	examples := 0
