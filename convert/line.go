@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
@@ -80,23 +81,21 @@ func sortEvents(f *chrometrace.File, lines []line, lineOf []int32) {
 	for l := range lines {
 		at[l+1] += at[l]
 	}
-	keys := make([]order.Key, len(f.Events))
-	next := slices.Clone(at)
+	by, next := make([]uint32, len(f.Events)), slices.Clone(at)
 	for i := range f.Events {
 		l := lineOf[f.Events[i].Track]
-		keys[next[l]] = order.Key{Time: uint64(f.Events[i].Time) ^ 1<<63, Index: uint32(i)} // negative times first
+		by[next[l]] = uint32(i)
 		next[l]++
 	}
-	scratch := make([]order.Key, len(keys))
-	by := make([]uint32, len(keys))
+	longest := 0
+	for l := range lines {
+		longest = max(longest, at[l+1]-at[l])
+	}
+	s := sorter{make([]uint64, longest), make([]uint64, longest)}
 	tolerance := toleranceOf(f)
 	for l := range lines {
 		from, to := at[l], at[l+1]
-		sorted, _ := order.ByTime(keys[from:to], scratch[from:to])
-		longestFirst(f.Events, sorted)
-		for i := range sorted {
-			by[from+i] = sorted[i].Index
-		}
+		s.byTime(f.Events, by[from:to])
 		lines[l].lanes = splitLanes(f.Events, by[from:to], tolerance)
 		for i := range lines[l].lanes {
 			lines[l].lanes[i].from += from
@@ -107,17 +106,50 @@ func sortEvents(f *chrometrace.File, lines []line, lineOf []int32) {
 	order.Apply(f.Events, by)
 }
 
-// longestFirst orders keys of equal time, which nest in each other then.
-func longestFirst(events []trace.Slice, keys []order.Key) {
-	for from := 0; from < len(keys); {
+// sorter orders events. It has room for the longest line.
+type sorter struct{ keys, scratch []uint64 }
+
+// byTime orders the events that by lists by time, then longest first, then as they
+// were.
+func (s *sorter) byTime(events []trace.Slice, by []uint32) {
+	if len(by) == 0 {
+		return
+	}
+	low, high := events[by[0]].Time, events[by[0]].Time
+	for _, i := range by {
+		low, high = min(low, events[i].Time), max(high, events[i].Time)
+	}
+	// A key is a time and a place in by. Only the longest captures, of hours, leave
+	// no room for both.
+	places := bits.Len(uint(len(by) - 1))
+	if bits.Len64(uint64(high-low))+places > 64 {
+		slices.SortStableFunc(by, func(a, b uint32) int { return compareSlices(&events[a], &events[b]) })
+		return
+	}
+	s.keys = s.keys[:0]
+	for place, i := range by {
+		s.keys = append(s.keys, uint64(events[i].Time-low)<<places|uint64(place))
+	}
+	s.keys, s.scratch = order.Packed(s.keys, s.scratch, places)
+	old := s.scratch[:len(by)] // free until the next line
+	for n, i := range by {
+		old[n] = uint64(i)
+	}
+	for n, key := range s.keys {
+		by[n] = uint32(old[key&(1<<places-1)])
+	}
+	longestFirst(events, by)
+}
+
+// longestFirst orders events of equal time, which nest in each other then.
+func longestFirst(events []trace.Slice, by []uint32) {
+	for from := 0; from < len(by); {
 		to := from + 1
-		for to < len(keys) && keys[to].Time == keys[from].Time {
+		for to < len(by) && events[by[to]].Time == events[by[from]].Time {
 			to++
 		}
 		if to-from > 1 {
-			slices.SortStableFunc(keys[from:to], func(a, b order.Key) int {
-				return cmp.Compare(events[b.Index].Dur, events[a.Index].Dur)
-			})
+			slices.SortStableFunc(by[from:to], func(a, b uint32) int { return cmp.Compare(events[b].Dur, events[a].Dur) })
 		}
 		from = to
 	}

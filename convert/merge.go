@@ -147,6 +147,9 @@ func (m *Merge) readTorch(traces []candidate, opt *ReadOptions) {
 	}
 }
 
+// manyEvents is from where on a table of events is large beside all else.
+const manyEvents = 1 << 20
+
 // each calls f for 0 to n-1 on all cores.
 func each(n int, f func(i int)) {
 	next := make(chan int)
@@ -179,6 +182,12 @@ func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) *chromet
 	if err != nil {
 		m.unusable(in.input, err)
 		return nil
+	}
+	if len(f.Events) > manyEvents {
+		// The pieces that the table was put together from are garbage, as much as the
+		// table itself, and sorting comes on top. A cycle takes milliseconds, since
+		// tables hold no pointers.
+		runtime.GC()
 	}
 	return f
 }

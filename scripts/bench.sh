@@ -1,9 +1,11 @@
 #!/bin/sh
-# Converts and reports a large dump beside a bare decompression of it.
+# Converts and reports a large dump, and merges eight large PyTorch traces, beside
+# a bare decompression of each.
 # usage: bench.sh SGTRACE [DUMP]
 #
 # Without a dump, $SGTRACE_SHARED (or ../shared) is looked at, else one is
-# simulated. Prints wall time, CPU time, peak memory and MB/s of JSON.
+# simulated; the traces are simulated. Prints wall time, CPU time, peak memory and
+# MB/s of JSON.
 set -eu
 sgtrace=$1
 dump=${2:-${SGTRACE_SHARED:-../shared}/data/otel/d_big_tp2.jsonl.zst}
@@ -44,3 +46,20 @@ measure 'convert, both views' "$sgtrace" convert otel2perfetto "$dir/otel.jsonl"
 measure 'convert, thread view' "$sgtrace" convert otel2perfetto --view thread "$dir/otel.jsonl" -o "$dir/out.pftrace"
 measure 'convert, .pftrace.gz' "$sgtrace" convert otel2perfetto "$dir/otel.jsonl" -o "$dir/out.pftrace.gz"
 measure 'convert, Chrome JSON' "$sgtrace" convert otel2perfetto "$dir/otel.jsonl" -o "$dir/out.json"
+
+go run ./scripts/benchdata -mb 100 "$dir/ranks"
+bytes=$(cat "$dir"/ranks/torch/*.gz | gzip -dc | wc -c)
+echo "input: eight PyTorch traces, $bytes bytes of JSON"
+measure 'gzip -dc (bare)' sh -c "cat $dir/ranks/torch/*.gz | gzip -dc"
+measure 'merge' "$sgtrace" merge "$dir/ranks/torch" -o "$dir/out.pftrace"
+measure 'merge --layout ranks' "$sgtrace" merge "$dir/ranks/torch" --layout ranks -o "$dir/out.pftrace"
+measure 'merge --cat kernel --args none' "$sgtrace" merge "$dir/ranks/torch" --cat kernel --args none -o "$dir/out.pftrace"
+measure 'merge, .pftrace.gz' "$sgtrace" merge "$dir/ranks/torch" -o "$dir/out.pftrace.gz"
+
+go run ./scripts/benchdata -mb 1000 -ranks 1 "$dir/one"
+gzip -d "$dir"/one/torch/*.gz
+bytes=$(cat "$dir"/one/torch/* | wc -c)
+echo "input: one PyTorch trace, $bytes bytes of JSON"
+measure 'cat (bare)' cat "$dir"/one/torch/*
+measure 'merge' "$sgtrace" merge "$dir/one/torch" -o "$dir/out.pftrace"
+measure 'merge, one core' env GOMAXPROCS=1 "$sgtrace" merge "$dir/one/torch" -o "$dir/out.pftrace"

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -21,6 +22,23 @@ func TestByTimeIsStable(t *testing.T) {
 		slices.SortStableFunc(want, byTime)
 		if got, _ := ByTime(keys, make([]Key, c.n)); !slices.Equal(got, want) {
 			t.Errorf("%d keys within %d are not in order", c.n, c.span)
+		}
+	}
+}
+
+func TestPackedIsStable(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, n := range []int{0, 1, 100, 5000} {
+		for _, low := range []int{0, 13, 40, 63} {
+			keys := make([]uint64, n)
+			for i := range keys {
+				keys[i] = r.Uint64() >> r.IntN(60)
+			}
+			want := slices.Clone(keys)
+			slices.SortStableFunc(want, func(a, b uint64) int { return cmp.Compare(a>>low, b>>low) })
+			if got, _ := Packed(keys, nil, low); !slices.Equal(got, want) {
+				t.Errorf("%d keys are not in order of their bits from %d up", n, low)
+			}
 		}
 	}
 }

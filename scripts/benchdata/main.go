@@ -7,9 +7,7 @@ package main
 import (
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/sgtrace/sgtrace/golden"
@@ -30,25 +28,25 @@ func write(dir string, mb, ranks int) error {
 	config.Mode = golden.Unified
 	config.Unified = golden.Parallel{TP: ranks, PP: 1, DP: 1}
 	config.RanksPerHost, config.HostSkew, config.HostDrift = max(1, ranks/2), 1734500*time.Nanosecond, 12
+	config.Straggler = golden.Straggler{TP: ranks - 1, Factor: 1.06}
 	run, err := golden.Simulate(config)
 	if err != nil {
 		return err
 	}
 	torch := golden.DefaultTorchConfig(run)
-	torch.Layers, torch.Stacks = 32, 8
-	for torch.To = torch.From + time.Second; ; torch.To += time.Second {
-		size := counter(0)
-		if _, err := golden.WriteTorch(&size, run, torch, 0); err != nil {
+	torch.From, torch.Layers, torch.Stacks = 0, 80, 6
+	for size := 0; size < mb*1e6; {
+		torch.To += max(time.Second, torch.To/4)
+		var n counter
+		if _, err := golden.WriteTorch(&n, run, torch, 0); err != nil {
 			return err
 		}
-		if int(size) >= mb*1e6 {
-			break
+		if int(n) == size {
+			return fmt.Errorf("the whole run makes %d MB", size/1e6)
 		}
+		size = int(n)
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	_, err = golden.WriteTorchDir(filepath.Clean(dir), run, torch)
+	_, err = golden.WriteTorchDir(dir, run, torch)
 	return err
 }
 
@@ -59,5 +57,3 @@ func (c *counter) Write(p []byte) (int, error) {
 	*c += counter(len(p))
 	return len(p), nil
 }
-
-var _ io.Writer = (*counter)(nil)
