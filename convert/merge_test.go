@@ -25,7 +25,8 @@ type fakeRank struct {
 	drift  float64 // of its clock
 	late   int64   // ns that it arrives late at every collective
 	steps  int
-	comms  bool // collectives have ids
+	first  int64 // ns at which the first step begins, after a second
+	comms  bool  // collectives have ids
 }
 
 const fakeBase = 1775078550_000000000
@@ -55,7 +56,7 @@ func (r *fakeRank) write() string {
 			cat, name, pid, tid, start, dur/1000, dur%1000, args)
 	}
 	for i := range int64(r.steps) {
-		t := 1_000_000_000 + i*10_000_000
+		t := 1_000_000_000 + r.first + i*10_000_000
 		corr := 100*i + 7
 		slice("user_annotation", fmt.Sprintf("step[DECODE bs=%d]", 8+i%3), 700, 700, t, t+8_000_000, "")
 		slice("cpu_op", "aten::linear", 700, 700, t+100_000, t+400_000, fmt.Sprintf(`"External id": %d`, corr))

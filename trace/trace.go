@@ -177,8 +177,11 @@ func (w SyncWhy) String() string {
 	return [...]string{"given", "recorded", "matched", "assumed"}[w]
 }
 
+// UnknownBound is the Bound of a relation of which nothing is known.
+const UnknownBound = -1
+
 // A Sync relates two clocks: time on B = time on A + Offset (ns), give or take
-// Bound, drifting by DriftPPB parts per billion.
+// Bound (or [UnknownBound]), drifting by DriftPPB parts per billion.
 type Sync struct {
 	A, B          ClockID
 	Offset, Bound int64

@@ -25,7 +25,7 @@ func validateTracks(t *Trace) error {
 		}
 	}
 	for i, x := range t.Syncs {
-		if x.A == 0 || x.B == 0 || int(max(x.A, x.B)) >= len(t.Clocks) || x.Bound < 0 {
+		if x.A == 0 || x.B == 0 || int(max(x.A, x.B)) >= len(t.Clocks) || x.Bound < UnknownBound {
 			return fmt.Errorf("sync %d: relates clocks %d and %d within %d ns", i, x.A, x.B, x.Bound)
 		}
 	}

@@ -1,0 +1,165 @@
+package convert
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// writeFiles writes files into a new folder.
+func writeFiles(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func rankNames(m *Merge) (names []string) {
+	for _, r := range m.ranks {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// Captures of one rank, one after the other, are one rank with a gap.
+func TestCapturesOfOneRank(t *testing.T) {
+	early := fakeRank{rank: 0, steps: 5, host: "node0"}
+	late := fakeRank{rank: 0, steps: 7, host: "node0", first: 500_000_000}
+	m, tr := mergeAll(t, writeFiles(t, map[string]string{
+		"1758600000.5-TP-0-EXTEND.trace.json": early.write(), "1758600000.5-TP-0-DECODE.trace.json": late.write(),
+	}))
+	if names := rankNames(m); !slices.Equal(names, []string{"TP0"}) {
+		t.Fatalf("ranks: %v", names)
+	}
+	if n := paths(tr)["By rank > TP0 > stream 7 (compute)"]; n != 3*12 {
+		t.Errorf("stream 7 has %d slices, want 36", n)
+	}
+}
+
+// Two servers whose ranks, pids and devices are equal, and whose hosts are not
+// known, were captured at the same time: they are not one rank.
+func TestEqualRanksOfTwoServers(t *testing.T) {
+	a, b := fakeRank{rank: 0, steps: 5}, fakeRank{rank: 0, steps: 7}
+	prefill := strings.ReplaceAll(a.write(), "DECODE bs", "EXTEND bs")
+	m, tr := mergeAll(t, writeFiles(t, map[string]string{
+		"p-1758600000.5-TP-0.trace.json": prefill, "d-1758600007.5-TP-0.trace.json": b.write(),
+	}))
+	if names := rankNames(m); !slices.Equal(names, []string{"prefill TP0", "decode TP0"}) {
+		t.Fatalf("ranks: %v", names)
+	}
+	if n := paths(tr)["By rank > prefill TP0 > stream 7 (compute)"]; n != 15 {
+		t.Errorf("the prefill rank has %d kernels on stream 7, want 15", n)
+	}
+	for _, f := range tr.Flows {
+		if tr.Syms.Name(f.Name) == "launch" && rankOf(tr, f.From) != rankOf(tr, f.To) {
+			t.Fatal("a launch is joined to a kernel of another rank")
+		}
+	}
+}
+
+// rankOf returns the group of a rank that slice s is drawn in.
+func rankOf(tr *trace.Trace, s trace.SliceID) trace.TrackID {
+	id := tr.Slices[s].Track
+	for tr.Tracks[id].Kind != trace.KindProcess && id != 0 {
+		id = tr.Tracks[id].Parent
+	}
+	return id
+}
+
+// SGLang's merger writes all ranks into one file, with the rank in front of every
+// pid, and does not renumber anything.
+func TestSGLangMergedFile(t *testing.T) {
+	var events []string
+	for rank := range 2 {
+		r := fakeRank{rank: rank, steps: 5, comms: true}
+		_, list, _ := strings.Cut(r.write(), `"traceEvents": [`)
+		list, _, _ = strings.Cut(list, "\n]}")
+		for _, pid := range []string{"700", "0"} {
+			list = strings.ReplaceAll(list, `"pid": `+pid+",", fmt.Sprintf(`"pid": "[TP%02d-DP00] %s",`, rank, pid))
+		}
+		events = append(events, list)
+	}
+	first := fakeRank{rank: 0, host: "node0"}
+	head, _, _ := strings.Cut(first.write(), `"traceEvents": [`)
+	m, tr := mergeAll(t, writeFiles(t, map[string]string{
+		"merged-1758600000.5.trace.json": head + `"traceEvents": [` + strings.Join(events, ",") + "]}",
+	}))
+	if names := rankNames(m); !slices.Equal(names, []string{"TP0-DP0", "TP1-DP0"}) {
+		t.Fatalf("ranks: %v", names)
+	}
+	if n := paths(tr)["By rank > TP1-DP0 > stream 20 (communication)"]; n != 5 {
+		t.Errorf("TP1 has %d collectives, want 5", n)
+	}
+	flows := map[string]int{}
+	for _, f := range tr.Flows {
+		flows[tr.Syms.Name(f.Name)]++
+		if tr.Syms.Name(f.Name) == "launch" && rankOf(tr, f.From) != rankOf(tr, f.To) {
+			t.Fatal("a launch is joined to a kernel of another rank")
+		}
+	}
+	if flows["launch"] != 2*5*3 || flows["collective"] != 5 {
+		t.Errorf("arrows: %v", flows)
+	}
+}
+
+// Labels decide where names do not tell, and against them.
+func TestLabels(t *testing.T) {
+	a, b := fakeRank{rank: 0, steps: 3}, fakeRank{rank: 1, steps: 3}
+	dir := writeFiles(t, map[string]string{"a.json": a.write(), "b.json": b.write()})
+	m, _ := mergeAll(t, "east/TP4="+filepath.Join(dir, "a.json"), "TP5="+filepath.Join(dir, "b.json"))
+	if names := rankNames(m); !slices.Equal(names, []string{"TP4 (east)", "TP5"}) {
+		t.Errorf("ranks: %v", names)
+	}
+}
+
+// Flow events join the slices that the format says they belong to: a start the one
+// around it, an end the one around it or the next one.
+func TestFlowEventsOfChromeTraces(t *testing.T) {
+	_, tr := mergeAll(t, writeFiles(t, map[string]string{"any.json": `[
+{"ph":"X","name":"outer","pid":1,"tid":1,"ts":0,"dur":100},
+{"ph":"X","name":"from","pid":1,"tid":1,"ts":10,"dur":20},
+{"ph":"X","name":"over","pid":1,"tid":1,"ts":12,"dur":1},
+{"ph":"X","name":"around","pid":1,"tid":2,"ts":40,"dur":20},
+{"ph":"X","name":"next","pid":1,"tid":2,"ts":70,"dur":5},
+{"ph":"s","name":"f","cat":"x","id":7,"pid":1,"tid":1,"ts":20},
+{"ph":"t","name":"f","cat":"x","id":7,"pid":1,"tid":2,"ts":45},
+{"ph":"f","name":"f","cat":"x","id":7,"pid":1,"tid":2,"ts":50},
+{"ph":"s","name":"f","cat":"x","id":8,"pid":1,"tid":1,"ts":35},
+{"ph":"f","bp":"e","name":"f","cat":"x","id":8,"pid":1,"tid":2,"ts":50},
+{"ph":"f","name":"f","cat":"x","id":9,"pid":1,"tid":2,"ts":50}
+]`}))
+	var got []string
+	for _, f := range tr.Flows {
+		got = append(got, tr.Syms.Name(tr.Slices[f.From].Name)+" > "+tr.Syms.Name(tr.Slices[f.To].Name))
+	}
+	slices.Sort(got)
+	if want := []string{"around > next", "from > around", "outer > around"}; !slices.Equal(got, want) {
+		t.Errorf("arrows %v, want %v", got, want)
+	}
+}
+
+// Events of one row that overlap without nesting are drawn whole, on lanes.
+func TestOverlappingKernelsKeepTheirTimes(t *testing.T) {
+	_, tr := mergeAll(t, writeFiles(t, map[string]string{"any.json": `{"baseTimeNanoseconds": 1775078550000000000, "traceEvents": [
+{"ph":"X","cat":"kernel","name":"a","pid":0,"tid":7,"ts":10.001,"dur":10.000},
+{"ph":"X","cat":"kernel","name":"b","pid":0,"tid":7,"ts":15.001,"dur":10.000},
+{"ph":"X","cat":"kernel","name":"c","pid":0,"tid":7,"ts":20.001,"dur":10.000}
+]}`}))
+	for _, s := range tr.Slices[1:] {
+		if s.Dur != 10_000 {
+			t.Errorf("%s lasts %d ns", tr.Syms.Name(s.Name), s.Dur)
+		}
+	}
+	if got := paths(tr); got["By rank > any > 7 (compute)"]+got["By rank > any > stream 7 (compute)"] != 2 {
+		t.Errorf("slices: %v", got)
+	}
+}
