@@ -136,3 +136,55 @@ func checkClocks(t *testing.T, config golden.Config, otlp, torch bool, changeTor
 	}
 	return n, missed
 }
+
+// The stage of a request in which its scheduler made a batch leads to the step that
+// ran it, on the same rank, of the same size.
+func TestBatchesOfSimulatedRun(t *testing.T) {
+	config := golden.DefaultConfig(3)
+	config.Requests = 100
+	run, err := golden.Simulate(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	torch := golden.DefaultTorchConfig(run)
+	torch.Stacks, torch.Layers = 0, 4
+	dir := t.TempDir()
+	if err := golden.WriteProfiledDir(dir, run, torch); err != nil {
+		t.Fatal(err)
+	}
+	m, tr := mergeAll(t, dir+"/otel.jsonl", dir+"/torch")
+	procOf := map[trace.TrackID]int{}
+	for _, r := range m.ranks {
+		if r.proc < 0 {
+			t.Fatalf("%s was not found among the processes of the requests", r.name)
+		}
+		procOf[r.track] = r.proc
+	}
+	n, early := 0, 0
+	for _, f := range tr.Flows {
+		if tr.Syms.Name(f.Name) != "run by" {
+			continue
+		}
+		n++
+		from, to := &tr.Slices[f.From], &tr.Slices[f.To]
+		if proc := &m.Requests.Procs[procOf[rankOf(tr, f.To)]]; tr.Tracks[from.Track].PID != proc.PID || tr.Tracks[from.Track].Rank != proc.Rank {
+			t.Fatalf("a stage of pid %d leads to a step of pid %d", tr.Tracks[from.Track].PID, proc.PID)
+		}
+		if to.Time < from.Time-scheduleSlack {
+			early++
+		}
+	}
+	steps := 0
+	for _, r := range m.ranks {
+		for _, c := range r.captures {
+			for _, s := range c.file.Steps {
+				if !s.OnGPU {
+					steps++
+				}
+			}
+		}
+	}
+	if n < steps || early > 0 {
+		t.Errorf("%d arrows to %d steps, %d of them backwards", n, steps, early)
+	}
+}

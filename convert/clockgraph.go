@@ -47,7 +47,11 @@ func (m *Merge) findClocks() {
 		if !ok {
 			i = len(m.clocks)
 			index[key] = i
-			m.clocks = append(m.clocks, &hostClock{names: []string{name}, domain: domain, isKnown: known})
+			c := &hostClock{names: []string{name}, domain: domain, isKnown: known}
+			if host, ok := strings.CutPrefix(key, "host "); ok && host != "" && host != name {
+				c.names = append(c.names, host)
+			}
+			m.clocks = append(m.clocks, c)
 		}
 		return i
 	}

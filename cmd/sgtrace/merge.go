@@ -100,6 +100,7 @@ func (c *command) merge(ctx *cli.Context) error {
 		return err
 	}
 	c.summarize(ctx.String("o"), t, size)
+	fmt.Fprintf(c.err, "to view it: sgtrace open %s\n", ctx.String("o"))
 	return nil
 }
 
