@@ -153,12 +153,10 @@ func TestBatchesOfSimulatedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, tr := mergeAll(t, dir+"/otel.jsonl", dir+"/torch")
-	procOf := map[trace.TrackID]int{}
 	for _, r := range m.ranks {
 		if r.proc < 0 {
 			t.Fatalf("%s was not found among the processes of the requests", r.name)
 		}
-		procOf[r.track] = r.proc
 	}
 	n, early := 0, 0
 	for _, f := range tr.Flows {
@@ -167,8 +165,9 @@ func TestBatchesOfSimulatedRun(t *testing.T) {
 		}
 		n++
 		from, to := &tr.Slices[f.From], &tr.Slices[f.To]
-		if proc := &m.Requests.Procs[procOf[rankOf(tr, f.To)]]; tr.Tracks[from.Track].PID != proc.PID || tr.Tracks[from.Track].Rank != proc.Rank {
-			t.Fatalf("a stage of pid %d leads to a step of pid %d", tr.Tracks[from.Track].PID, proc.PID)
+		a, b := &tr.Tracks[from.Track], &tr.Tracks[to.Track]
+		if a.PID != b.PID || a.Rank.TP != b.Rank.TP || b.Rank.DP >= 0 && a.Rank.DP != b.Rank.DP {
+			t.Fatalf("a stage of pid %d, %s leads to a step of pid %d, %s", a.PID, a.Rank, b.PID, b.Rank)
 		}
 		if to.Time < from.Time-scheduleSlack {
 			early++

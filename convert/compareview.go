@@ -76,8 +76,8 @@ func (m *merging) streamRole(r *rankTrack, row *row) string {
 		}
 		events := r.captures[c].file.Events
 		for _, lane := range l.lanes {
-			for i := lane.from; i < lane.to; i++ {
-				busy[m.classes.role(&events[i])] += events[i].Dur
+			for _, e := range lane {
+				busy[m.classes.role(&events[e])] += events[e].Dur
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func (m *merging) addCompareGroups() {
 func (m *merging) usedRoles(c *capture, used *[roles]bool) {
 	for l := range c.streams() {
 		for _, lane := range l.lanes {
-			for e := lane.from; e < lane.to; e++ {
+			for _, e := range lane {
 				used[m.classes.role(&c.file.Events[e])] = true
 			}
 		}
@@ -159,9 +159,9 @@ func (m *merging) comparedEvents(c *capture) (events [roles][]uint32) {
 	f := c.file
 	for l := range c.streams() {
 		for _, lane := range l.lanes {
-			for e := lane.from; e < lane.to; e++ {
+			for _, e := range lane {
 				k := m.classes.role(&f.Events[e])
-				events[k] = append(events[k], uint32(e))
+				events[k] = append(events[k], e)
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func (m *merging) drawCompared(r *rankTrack, n int) {
 		if m.compare[k] == 0 {
 			continue
 		}
-		lanes, most := make([][]span, len(all)), 0
+		lanes, most := make([][][]uint32, len(all)), 0
 		for c := range all {
 			lanes[c] = splitLanes(r.captures[c].file.Events, all[c][k], toleranceOf(r.captures[c].file.File))
 			most = max(most, len(lanes[c]))
@@ -213,10 +213,10 @@ func (m *merging) drawCompared(r *rankTrack, n int) {
 				name = fmt.Sprintf("%s (%d)", name, lane+1)
 			}
 			track := m.Track(trace.Track{Parent: m.compare[k], Kind: trace.KindStream, Name: m.Intern(name), Order: int32(n*maxLanes + lane),
-				Rank: r.rank, Host: m.Intern(r.host), Clock: m.clockIDs[r.clock], Desc: m.Intern(r.source())})
+				PID: r.pid, Rank: r.rank, Host: m.Intern(r.host), Clock: m.clockIDs[r.clock], Desc: m.Intern(r.source())})
 			for c := range all {
 				if lane < len(lanes[c]) {
-					m.drawAgain(r.captures[c], all[c][k][lanes[c][lane].from:lanes[c][lane].to], track)
+					m.drawAgain(r.captures[c], lanes[c][lane], track)
 				}
 			}
 		}
@@ -227,7 +227,7 @@ func (m *merging) drawCompared(r *rankTrack, n int) {
 // became of those that arrows may join.
 func (m *merging) drawAgain(c *capture, events []uint32, track trace.TrackID) {
 	for _, e := range events {
-		id := m.drawEvent(c, c.file.Events[e], track)
+		id := m.drawEvent(c, &c.file.Events[e], track)
 		if _, ok := c.file.joined[int32(e)]; ok {
 			c.file.joined[int32(e)] = id
 		}

@@ -29,7 +29,7 @@ func (m *merging) linkRanks() {
 		prev := trace.SliceID(0)
 		for _, member := range members {
 			c := m.calls[member.Rank][member.Index]
-			at := c.capture.file.join(c.collective().Event)
+			at := c.capture.file.joined[c.collective().Event]
 			if prev != 0 && at != 0 {
 				m.Flow(trace.Flow{From: prev, To: at, Name: name})
 			}
@@ -92,11 +92,7 @@ func (m *merging) batches(r *rankTrack) (all []batch) {
 			if s.OnGPU || c.file.Rows[s.Row].Part != c.part {
 				continue
 			}
-			at := c.file.slice(s.Event)
-			if at == 0 {
-				at = c.file.join(s.Event)
-			}
-			if at != 0 {
+			if at := c.file.joined[s.Event]; at != 0 {
 				all = append(all, batch{c.time(s.Time), s, at})
 			}
 		}

@@ -11,18 +11,14 @@ import (
 )
 
 // A line is one row of the timeline as one file has it: a thread, a stream, all
-// async events of one name. Its events lie together in the file's table, ordered
-// by lane, then time, then longest first.
+// async events of one name.
 type line struct {
 	key      lineKey
 	row      chrometrace.Row // the first of those that the line is made of
-	lanes    []span          // ranges of File.Events
+	lanes    [][]uint32      // indexes into File.Events of each lane, by time, longest first
 	instants []int32         // indexes into File.Instants, by time
 	samples  []int32         // indexes into File.Samples, by time
 }
-
-// span is a range of a table.
-type span struct{ from, to int }
 
 // lineKey tells lines of a rank apart, over all of its captures.
 type lineKey struct {
@@ -40,8 +36,8 @@ func keyOf(r *chrometrace.Row) lineKey {
 	return k
 }
 
-// sortLines brings the events of f in order, so that every line has its own, and
-// lets the tables that refer to events follow. lineOf is the line of each row.
+// sortLines returns the lines of f, and the line of each row. The table of events
+// stays in the order of the file: moving it would take longer than drawing it.
 func sortLines(f *chrometrace.File) (lines []line, lineOf []int32) {
 	lineOf = make([]int32, len(f.Rows))
 	index := map[lineKey]int32{}
@@ -72,7 +68,7 @@ func sortLines(f *chrometrace.File) (lines []line, lineOf []int32) {
 	return lines, lineOf
 }
 
-// sortEvents orders the table of events and fills the lanes of lines.
+// sortEvents fills the lanes of lines.
 func sortEvents(f *chrometrace.File, lines []line, lineOf []int32) {
 	at := make([]int, len(lines)+1)
 	for i := range f.Events {
@@ -94,16 +90,10 @@ func sortEvents(f *chrometrace.File, lines []line, lineOf []int32) {
 	s := sorter{make([]uint64, longest), make([]uint64, longest)}
 	tolerance := toleranceOf(f)
 	for l := range lines {
-		from, to := at[l], at[l+1]
-		s.byTime(f.Events, by[from:to])
-		lines[l].lanes = splitLanes(f.Events, by[from:to], tolerance)
-		for i := range lines[l].lanes {
-			lines[l].lanes[i].from += from
-			lines[l].lanes[i].to += from
-		}
+		own := by[at[l]:at[l+1]]
+		s.byTime(f.Events, own)
+		lines[l].lanes = splitLanes(f.Events, own, tolerance)
 	}
-	follow(f, by)
-	order.Apply(f.Events, by)
 }
 
 // sorter orders events. It has room for the longest line.
@@ -172,7 +162,7 @@ func toleranceOf(f *chrometrace.File) trace.Time {
 // splitLanes divides events, which by lists in order of time, into lanes in which
 // they nest, and reorders by so that each lane's lie together. Kernels of one
 // stream do overlap (programmatic dependent launch), async events as they like.
-func splitLanes(events []trace.Slice, by []uint32, tolerance trace.Time) []span {
+func splitLanes(events []trace.Slice, by []uint32, tolerance trace.Time) [][]uint32 {
 	if len(by) == 0 {
 		return nil
 	}
@@ -197,21 +187,20 @@ func splitLanes(events []trace.Slice, by []uint32, tolerance trace.Time) []span 
 			laneOf[n] = uint16(k)
 		}
 	}
-	lanes := make([]span, len(counts))
-	at := 0
-	for k, n := range counts {
-		lanes[k] = span{at, at + n}
-		at += n
-	}
+	lanes := make([][]uint32, len(counts))
+	old, rest := by, by
 	if len(lanes) > 1 {
-		next, old := make([]int, len(lanes)), slices.Clone(by)
-		for k := range lanes {
-			next[k] = lanes[k].from
-		}
-		for n, i := range old {
-			by[next[laneOf[n]]] = i
-			next[laneOf[n]]++
-		}
+		old = slices.Clone(by)
+	}
+	for k, n := range counts {
+		lanes[k], rest = rest[:0:n], rest[n:]
+	}
+	if len(lanes) == 1 {
+		return [][]uint32{by}
+	}
+	for n, i := range old {
+		k := laneOf[n]
+		lanes[k] = append(lanes[k], i)
 	}
 	return lanes
 }
@@ -231,30 +220,4 @@ func fits(open *[]trace.Time, e *trace.Slice, tolerance trace.Time) bool {
 	}
 	top := stack[len(stack)-1]
 	return e.End() <= top+tolerance || top <= e.Time+tolerance
-}
-
-// follow renames the events in the tables that refer to them: what was row by[i]
-// is row i from now on.
-func follow(f *chrometrace.File, by []uint32) {
-	place := make([]int32, len(by))
-	for i, old := range by {
-		place[old] = int32(i)
-	}
-	move := func(event *int32) {
-		if *event != chrometrace.NoEvent {
-			*event = place[*event]
-		}
-	}
-	for i := range f.Launches {
-		move(&f.Launches[i].Event)
-	}
-	for i := range f.Work {
-		move(&f.Work[i].Event)
-	}
-	for i := range f.Collectives {
-		move(&f.Collectives[i].Event)
-	}
-	for i := range f.Steps {
-		move(&f.Steps[i].Event)
-	}
 }

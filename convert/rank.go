@@ -13,10 +13,10 @@ type torchFile struct {
 	*chrometrace.File
 	source *candidate
 	lines  []line
-	lineOf []int32      // of each row
-	drawn  []drawnRange // of its events, in the group "By rank"
-	// joined are the slices of events that arrows between files may join:
-	// collectives and steps.
+	lineOf []int32         // of each row
+	slices []trace.SliceID // of each event, in the group "By rank"; 0 is none
+	// joined are the slices of events that arrows between files may join,
+	// collectives and steps: those in the group "Side by side", else in "By rank".
 	joined  map[int32]trace.SliceID
 	pending int // captures that are not drawn yet
 }
@@ -42,15 +42,6 @@ func (t *torchFile) replace(f *chrometrace.File) {
 			t.joined[s.Event] = 0
 		}
 	}
-}
-
-// join returns the slice of event i that arrows between files should begin or end
-// at: that in the group "Side by side", else that in "By rank"; 0 is none.
-func (f *torchFile) join(i int32) trace.SliceID {
-	if s := f.joined[i]; s != 0 {
-		return s
-	}
-	return f.slice(i)
 }
 
 // capture is what one file says about one rank.

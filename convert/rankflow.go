@@ -10,28 +10,23 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// drawnRange says which slices a range of events became.
-type drawnRange struct {
-	span
-	first trace.SliceID
-}
-
 // slice returns the slice that event i became in the group "By rank", 0 if none.
-// The ranges must have been sorted.
 func (f *torchFile) slice(i int32) trace.SliceID {
-	at := sort.Search(len(f.drawn), func(k int) bool { return f.drawn[k].to > int(i) })
-	if i == chrometrace.NoEvent || at == len(f.drawn) || int(i) < f.drawn[at].from {
+	if i == chrometrace.NoEvent || len(f.slices) == 0 {
 		return 0
 	}
-	return f.drawn[at].first + trace.SliceID(int(i)-f.drawn[at].from)
+	return f.slices[i]
 }
 
-// link draws the arrows within a file, once all of its events are drawn: from
-// calls to what they started on the device, and those that the file has itself.
-func (m *merging) link(f *torchFile) {
-	slices.SortFunc(f.drawn, func(a, b drawnRange) int { return cmp.Compare(a.from, b.from) })
+// finish draws the arrows within a file, once all of its events are drawn, and
+// gives up the events.
+func (m *merging) finish(f *torchFile) {
 	m.linkLaunches(f)
 	m.linkArrows(f)
+	for e, s := range f.joined {
+		f.joined[e] = cmp.Or(s, f.slice(e))
+	}
+	f.Events, f.slices, f.lines = nil, nil, nil
 }
 
 // linkLaunches joins launches and work by correlation id. One launch may start
@@ -103,22 +98,22 @@ func (m *merging) bind(f *torchFile, a *chrometrace.Arrow) int32 {
 	l := &f.lines[f.lineOf[a.Row]]
 	best := int32(chrometrace.NoEvent)
 	for _, lane := range l.lanes {
-		events := f.Events[lane.from:lane.to]
-		next := sort.Search(len(events), func(i int) bool { return events[i].Time > a.Time })
+		event := func(i int) *trace.Slice { return &f.Events[lane[i]] }
+		next := sort.Search(len(lane), func(i int) bool { return event(i).Time > a.Time })
 		i := next - 1
 		if a.Phase == chrometrace.FlowEnd && !a.Enclosing {
-			for i = next; i > 0 && events[i-1].Time == a.Time; i-- {
+			for i = next; i > 0 && event(i-1).Time == a.Time; i-- {
 			}
 		} else {
-			for depth := 0; i >= 0 && events[i].End() < a.Time && depth < maxClimb; depth++ {
+			for depth := 0; i >= 0 && event(i).End() < a.Time && depth < maxClimb; depth++ {
 				i--
 			}
 		}
-		if i < 0 || i >= len(events) || a.Phase != chrometrace.FlowEnd && events[i].End() < a.Time {
+		if i < 0 || i >= len(lane) || a.Phase != chrometrace.FlowEnd && event(i).End() < a.Time {
 			continue
 		}
-		if at := int32(lane.from + i); best == chrometrace.NoEvent || f.Events[best].Time < f.Events[at].Time {
-			best = at
+		if best == chrometrace.NoEvent || f.Events[best].Time < event(i).Time {
+			best = int32(lane[i])
 		}
 	}
 	return best

@@ -84,8 +84,7 @@ func (m *merging) drawRanks() {
 		}
 		for _, c := range r.captures {
 			if c.file.pending--; c.file.pending == 0 {
-				m.link(c.file)
-				c.file.Events = nil
+				m.finish(c.file)
 			}
 		}
 	}
@@ -166,22 +165,22 @@ var trackKinds = [...]trace.TrackKind{
 	chrometrace.RowCounter: trace.KindCounter, chrometrace.RowOther: trace.KindThread,
 }
 
-// drawEvents draws a range of a file's events on one track.
-func (m *merging) drawEvents(c *capture, events span, track trace.TrackID) {
+// drawEvents draws events of a file on one track.
+func (m *merging) drawEvents(c *capture, events []uint32, track trace.TrackID) {
 	f := c.file
-	for i := events.from; i < events.to; i++ {
-		id := m.drawEvent(c, f.Events[i], track)
-		if i == events.from {
-			f.drawn = append(f.drawn, drawnRange{events, id})
-		}
+	if len(f.slices) == 0 {
+		f.slices = make([]trace.SliceID, len(f.Events))
+	}
+	for _, e := range events {
+		f.slices[e] = m.drawEvent(c, &f.Events[e], track)
 	}
 }
 
 // drawEvent draws one event on a track, on the common clock.
-func (m *merging) drawEvent(c *capture, s trace.Slice, track trace.TrackID) trace.SliceID {
-	end := c.time(s.End())
+func (m *merging) drawEvent(c *capture, event *trace.Slice, track trace.TrackID) trace.SliceID {
+	s := *event
 	s.Time, s.Track = c.time(s.Time), track
-	s.Dur = int64(end - s.Time)
+	s.Dur = int64(c.time(event.End()) - s.Time)
 	return m.Slice(s, 0)
 }
 

@@ -112,7 +112,7 @@ func (c *command) layout(ctx *cli.Context, names []string, view convert.View) (t
 // pointers, so that a cycle of the garbage collector is cheap.
 func (c *command) collectEarly() {
 	if c.env("GOGC") == "" {
-		debug.SetGCPercent(10)
+		debug.SetGCPercent(20)
 	}
 }
 
