@@ -23,6 +23,7 @@ type event struct {
 	id                      []byte
 	local, global           []byte // of id2
 	enclosing               bool   // "bp":"e"
+	args                    int    // where they are, if they are to be read at the end
 
 	nm       *name // of name and cat, once they are needed
 	category *catEntry
@@ -137,7 +138,7 @@ func (p *parser) event(i int) (next int, err error) {
 		} else if i, err = p.nextMember(i, first, '}'); err != nil {
 			return i, err
 		} else if b[i] == '}' {
-			return i + 1, nil
+			return i + 1, p.lateArguments()
 		} else if b[i] != '"' {
 			return i, errSyntax
 		}
@@ -162,6 +163,17 @@ func (p *parser) event(i int) (next int, err error) {
 			return i, err
 		}
 	}
+}
+
+// lateArguments reads arguments that came before the phase.
+func (p *parser) lateArguments() error {
+	if p.ev.args == 0 {
+		return nil
+	}
+	before := p.notes // nothing is to be noted twice
+	_, err := p.arguments(p.ev.args)
+	p.notes = before
+	return err
 }
 
 // nextMember moves to the next member or element, or to the closing bracket.
@@ -269,7 +281,9 @@ func (p *parser) member(i int, has uint32) (next int, err error) {
 		ev.dur = ns
 		return next, err
 	case hasArgs:
-		if b[i] == '{' {
+		if b[i] == '{' && ev.seen&hasPh == 0 {
+			ev.args = i // what is wanted of them depends on the phase
+		} else if b[i] == '{' {
 			return p.arguments(i)
 		}
 	case hasID:

@@ -33,7 +33,7 @@ type parser struct {
 
 	out        batch
 	rows       rowIndex
-	args       *trace.ArgsAppender
+	args       arena
 	symbols    *trace.SymbolCache // of everything but names and categories
 	names      map[string]*name
 	cats       map[string]*catEntry
@@ -41,6 +41,11 @@ type parser struct {
 	recentCats [16]*catEntry
 	text       []byte // scratch
 	linked     bool   // a correlation was seen
+}
+
+// An arena stores arguments: trace.Args, or an appender to it.
+type arena interface {
+	Put(list []byte) trace.ArgsID
 }
 
 // settings are what all parsers of a file share.
@@ -68,7 +73,7 @@ func newSettings(opt Options, l limits) *settings {
 
 func newParser(s *settings) *parser {
 	p := &parser{
-		settings: s, rows: newRowIndex(), args: s.opt.Args.Appender(),
+		settings: s, rows: newRowIndex(), args: s.opt.Args,
 		symbols: trace.NewSymbolCache(s.opt.Syms),
 		names:   map[string]*name{}, cats: map[string]*catEntry{},
 	}

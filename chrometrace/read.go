@@ -44,7 +44,11 @@ func read(name string, r io.Reader, opt Options, l limits) (*File, error) {
 	for range opt.Workers {
 		go func() {
 			p := newParser(set)
+			appender := opt.Args.Appender()
 			for piece := range work {
+				if !piece.last || piece.offset > 0 { // a small file needs no block of its own
+					p.args = appender
+				}
 				p.parse(piece)
 			}
 		}()

@@ -32,11 +32,9 @@ func (p *parser) nameOf(ev *event) *name {
 func (p *parser) keepsArgs() bool {
 	f, ev := &p.opt.Filter, &p.ev
 	switch {
-	case f.IndexOnly:
-		return false
-	case ev.ph == 'C' || ev.ph == 0:
-		return true // values of counters are arguments
-	case f.Args == ArgsNone:
+	case ev.ph == 'C':
+		return true // its values are arguments
+	case f.IndexOnly || f.Args == ArgsNone:
 		return false
 	case p.plain:
 		return true
@@ -307,7 +305,8 @@ func (p *parser) textArg(r argRole) string {
 // settleNotes reports what was repaired in the event.
 func (p *parser) settleNotes() {
 	n := &p.notes
-	if p.ev.seen&hasName != 0 && p.nameOf(&p.ev).odd {
+	// Arrows are many, and their names are given by programs.
+	if ph := p.ev.ph; ph != 's' && ph != 'f' && ph != 't' && p.nameOf(&p.ev).odd {
 		p.out.report(trace.Notice, "trace-odd-name", p.at(), 1, "a name has control characters or is not UTF-8; kept as it is")
 	}
 	if *n == (notes{}) {

@@ -37,6 +37,7 @@ type argValue struct{ raw []byte }
 // are kept, and notes the values that have a role.
 func (p *parser) arguments(i int) (next int, err error) {
 	encode := p.keepsArgs()
+	all := p.opt.Filter.Args == ArgsAll || p.ev.ph == 'C'
 	b := p.b
 	cat := p.categoryOf(&p.ev)
 	key := &cat.first
@@ -61,7 +62,7 @@ func (p *parser) arguments(i int) (next int, err error) {
 			}
 		}
 		start := i
-		if i, err = p.value(i, key.sym, encode && (key.min || p.opt.Filter.Args == ArgsAll), inArgs, 0); err != nil {
+		if i, err = p.value(i, key.sym, encode && (all || key.min), inArgs, 0); err != nil {
 			return i, err
 		}
 		if key.role != argNone {
