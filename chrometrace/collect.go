@@ -93,13 +93,15 @@ func (c *collector) collect(p *piece, r result) {
 // waits for twice as much, so that a long event is not scanned too often.
 func (c *collector) readPending(p *piece) {
 	c.parser.failed = p.failed
+	pending := c.pending
 	for again := true; again; {
 		var used int
-		used, c.state, again = c.parser.run(c.pending, c.offset, p.last, c.state)
+		used, c.state, again = c.parser.run(pending, c.offset, p.last, c.state)
 		c.keep(c.parser.out.take())
 		c.offset += int64(used)
-		c.pending = append(c.pending[:0], c.pending[used:]...)
+		pending = pending[used:]
 	}
+	c.pending = append(c.pending[:0], pending...)
 	c.need = 2 * len(c.pending)
 }
 
@@ -125,6 +127,9 @@ func (c *collector) keep(b *batch) {
 	k := kept{doc: len(c.docs) - 1, rows: make([]int32, len(b.rows)), tables: b.tables}
 	for i, id := range b.rows {
 		k.rows[i] = c.row(id)
+	}
+	if len(b.rows) == 0 {
+		return // nothing in it refers to anything
 	}
 	c.spans(b, k.rows)
 	if !c.linked && len(b.launches)+len(b.work) > 0 {

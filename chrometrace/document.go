@@ -116,15 +116,16 @@ func (p *parser) setClock(st *state, base int64) {
 	}
 }
 
-// documentMember reads a member of a document, up to its list of events.
+// documentMember reads what is between the braces of a document.
 func (p *parser) documentMember(i int, st *state) (next int, err error) {
-	b := p.b
-	switch b[i] {
+	switch p.b[i] {
 	case ',':
 		return i + 1, nil
 	case '}':
 		st.to(atTop)
 		return i + 1, nil
+	case '"':
+		return p.keyAndValue(i, st)
 	case '{':
 		isEvent, err := p.eventAt(i)
 		if isEvent {
@@ -133,27 +134,30 @@ func (p *parser) documentMember(i int, st *state) (next int, err error) {
 		if isEvent || err != nil {
 			return i, err
 		}
-		fallthrough
-	default:
-		p.lose(st, i, errSyntax)
-		return i, nil
-	case '"':
 	}
+	p.lose(st, i, errSyntax)
+	return i, nil
+}
+
+// keyAndValue reads a member of a document, up to its list of events.
+func (p *parser) keyAndValue(i int, st *state) (next int, err error) {
+	b := p.b
 	raw, escaped, at, err := jsonscan.String(b, i)
 	if err == nil {
 		at, err = p.colon(at)
 	}
+	if escaped {
+		raw = jsonscan.Unescape(nil, raw)
+	}
+	key := string(raw)
+	if err == nil && key == "traceEvents" {
+		p.out.chrome = true
+		if b[at] == '[' {
+			st.to(inEvents)
+			return at + 1, nil
+		}
+	}
 	if err == nil {
-		if escaped {
-			raw = jsonscan.Unescape(nil, raw)
-		}
-		if string(raw) == "traceEvents" {
-			p.out.chrome = true
-			if b[at] == '[' {
-				st.to(inEvents)
-				return at + 1, nil
-			}
-		}
 		next, err = jsonscan.Value(b, at)
 	}
 	if err == errShort && !p.final && len(b)-i <= p.record {
@@ -164,23 +168,29 @@ func (p *parser) documentMember(i int, st *state) (next int, err error) {
 		return i, nil
 	}
 	value := b[at:next]
-	inside := false
 	if value[0] == '{' || value[0] == '[' {
-		if inside, err = p.eventIn(at, next); err != nil {
+		inside, err := p.eventIn(at, next)
+		if err != nil {
 			return i, err
 		}
+		if inside { // it goes on where its end was lost, or it is the list under a damaged key
+			p.lose(st, i, errInside)
+			return i, nil
+		}
 	}
-	if inside { // it goes on where its end was lost, or it is the list under a damaged key
-		p.lose(st, i, errInside)
-		return i, nil
-	}
-	if isKept(string(raw), value) {
-		if base, ok := baseOf(string(raw), value); ok {
+	if isKept(key, value) {
+		if base, ok := baseOf(key, value); ok {
 			p.setClock(st, base)
 		}
-		p.out.header = append(p.out.header, member{string(raw), bytes.Clone(value), p.base + int64(at)})
+		p.out.header = append(p.out.header, member{key, bytes.Clone(value), p.base + int64(at)})
 	}
 	return next, nil
+}
+
+// isKept tells whether a member of a document is of use: those that tell
+// something, and all that are no lists or objects.
+func isKept(key string, value []byte) bool {
+	return headerKeys[key] || value[0] != '{' && value[0] != '['
 }
 
 // behindEvents reads what follows a list of events: more members of a document,
@@ -291,10 +301,4 @@ func (p *parser) eventElement(i int, st *state) (next int, err error) {
 	st.comma = false
 	p.finish()
 	return next, nil
-}
-
-// isKept tells whether a member of a document is of use: those that tell
-// something, and all that are no lists or objects.
-func isKept(key string, value []byte) bool {
-	return headerKeys[key] || value[0] != '{' && value[0] != '['
 }

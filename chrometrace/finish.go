@@ -1,6 +1,7 @@
 package chrometrace
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -112,28 +113,32 @@ func (c *collector) clocks(f *File) {
 	f.First, f.Last = all.first, all.last
 }
 
+// A where is what metadata events name: a process if tid is "", else a thread of
+// it or a stream.
+type where struct{ part, pid, tid string }
+
+func (r *rowID) where() where { return where{r.part, r.pid, r.tid} }
+
 // finishRows fills f.Rows, and returns the numbers of rows there.
 func (c *collector) finishRows(f *File) (to []int32) {
-	type where struct{ part, pid, tid string }
-	at := func(id *rowID) where { return where{id.part, id.pid, id.tid} }
 	known := map[where]int32{} // the row that unspecific events are on
 	for _, l := range [...]lane{laneStream, laneThread} {
 		for i, id := range c.rowIDs {
 			if id.lane == l {
-				known[at(id)] = int32(i)
+				known[id.where()] = int32(i)
 			}
 		}
 	}
 	number := make([]int32, len(c.rowIDs))
-	to = make([]int32, len(c.rowIDs))
 	for i := range number {
 		number[i] = -1
 	}
+	to = make([]int32, len(c.rowIDs))
 	var ids []*rowID
 	for i, id := range c.rowIDs {
 		row := int32(i)
 		if id.lane == laneAny {
-			if other, ok := known[at(id)]; ok {
+			if other, ok := known[id.where()]; ok {
 				row = other
 			}
 		}
@@ -143,6 +148,15 @@ func (c *collector) finishRows(f *File) (to []int32) {
 		}
 		to[i] = number[row]
 	}
+	f.Rows = c.namedRows(ids)
+	if slices.ContainsFunc(f.Rows, func(r Row) bool { return r.Part != "" }) {
+		f.Meta.Rank = -1 // is that of the first part, as SGLang merges headers
+	}
+	return to
+}
+
+// namedRows returns rows with what metadata tells about them.
+func (c *collector) namedRows(ids []*rowID) (rows []Row) {
 	processes, threads := map[where]*Row{}, map[where]*Row{}
 	for _, n := range c.names {
 		table, key := processes, where{n.part, n.pid, ""}
@@ -159,18 +173,15 @@ func (c *collector) finishRows(f *File) (to []int32) {
 		if p := processes[where{id.part, id.pid, ""}]; p != nil {
 			row.Process, row.Labels, row.ProcessSort = p.Process, p.Labels, p.ProcessSort
 		}
-		if t := threads[at(id)]; t != nil && id.lane <= laneStream {
+		if t := threads[id.where()]; t != nil && id.lane <= laneStream {
 			row.Name, row.Sort = t.Name, t.Sort
 			if id.lane == laneAny && strings.HasPrefix(strings.ToLower(t.Name), "stream ") {
 				row.Kind = RowStream // though nothing happened there
 			}
 		}
-		if row.Part != "" {
-			f.Meta.Rank = -1 // that of the first part, as SGLang merges headers
-		}
-		f.Rows = append(f.Rows, row)
+		rows = append(rows, row)
 	}
-	return to
+	return rows
 }
 
 // apply puts a name where it belongs; an empty one says nothing.

@@ -19,9 +19,9 @@ var headerKeys = map[string]bool{
 // baseOf returns the base time that a member of a document tells.
 func baseOf(key string, value []byte) (ns int64, ok bool) {
 	if key == "baseTimeNanoseconds" {
-		return jsonscan.Int(argValue{value}.text())
+		ns, ok = jsonscan.Int(argValue{value}.text())
 	}
-	return 0, false
+	return ns, ok && isTime(trace.Time(ns))
 }
 
 // A distributedInfo is what torch.distributed says about the process.
@@ -137,5 +137,6 @@ func ownBase(value []byte) (ns int64, ok bool) {
 	if json.Unmarshal(value, &metadata) != nil {
 		return 0, false
 	}
-	return jsonscan.Int([]byte(metadata.Base))
+	ns, ok = jsonscan.Int([]byte(metadata.Base))
+	return ns, ok && isTime(trace.Time(ns))
 }

@@ -11,6 +11,15 @@ import (
 // base every quarter of a year.
 const absoluteFrom trace.Time = 1e17
 
+// Times beyond these bounds (the year 2116) and durations beyond theirs are no
+// times: sums of them would not fit into 64 bits.
+const (
+	maxTime trace.Time = 1 << 62
+	maxDur             = 4e18
+)
+
+func isTime(t trace.Time) bool { return -maxTime <= t && t <= maxTime }
+
 // micros parses the number of microseconds at b[i] as nanoseconds, exactly; what
 // lies beyond them is rounded half away from zero. ok is false if there is no
 // number, or none that fits. next lies behind the digits.

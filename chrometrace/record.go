@@ -66,8 +66,8 @@ func (p *parser) finish() {
 		return
 	}
 	p.out.chrome = true
-	if !ev.timed {
-		p.out.report(trace.DataLoss, "trace-no-time", p.at(), 1, "an event has no time; left out")
+	if !ev.timed || !isTime(ev.ts) || ev.dur > maxDur {
+		p.out.report(trace.DataLoss, "trace-no-time", p.at(), 1, "an event has no time, or none that is possible; left out")
 		return
 	}
 	if ev.dur < 0 {

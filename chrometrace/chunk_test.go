@@ -1,0 +1,171 @@
+package chrometrace
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// tiny has pieces of an event or less, so that every kind of border is met.
+var tiny = limits{block: 64, record: 1 << 20}
+
+// small is for tests that read many short inputs.
+var small = limits{block: 4096, record: 1 << 20}
+
+// ragged gives a random number of bytes at a time.
+type ragged struct {
+	r   io.Reader
+	rng *rand.Rand
+}
+
+func (r *ragged) Read(p []byte) (int, error) {
+	return r.r.Read(p[:min(len(p), 1+r.rng.IntN(100))])
+}
+
+// chunkings are ways to get at the same bytes.
+var chunkings = []struct {
+	name    string
+	limits  limits
+	workers int
+	wrap    func(io.Reader) io.Reader
+}{
+	{"a byte at a time", usual, 2, iotest.OneByteReader},
+	{"data with the error", usual, 2, iotest.DataErrReader},
+	{"random sizes", usual, 2, func(r io.Reader) io.Reader { return &ragged{r, rand.New(rand.NewPCG(1, 2))} }},
+	{"tiny pieces", tiny, 1, same},
+	{"tiny pieces, three workers", tiny, 3, same},
+	{"tiny pieces, a byte at a time", tiny, 2, iotest.OneByteReader},
+	{"pieces of a byte", limits{block: 1, record: 1 << 20}, 2, same},
+	{"small pieces", limits{block: 500, record: 1 << 20}, 3, iotest.HalfReader},
+}
+
+// damagedDocs are inputs with all that a parser can meet.
+func damagedDocs() map[string]string {
+	docs := map[string]string{}
+	for _, c := range dialects {
+		docs[c.name] = c.data
+	}
+	for _, c := range malformed {
+		docs[c.name] = c.data
+	}
+	long := kinetoDoc(40)
+	docs["long"] = long
+	docs["long, rubbish between"] = strings.Replace(long, `"name": "e7"`, "\x00\xff{{{[[\"", 1) + "}}]]" + long
+	docs["long, cut"] = long[:len(long)-200] + long
+	docs["long, indented otherwise"] = strings.ReplaceAll(long, "\n", "\r\n\t")
+	docs["long, compact"] = strings.NewReplacer("\n", "", " ", "").Replace(long)
+	docs["arguments like events"] = `{"traceEvents":[` + strings.Repeat(`{"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"args":{"l":[{"name":"x"},{"name":"y"},{"pid":1}]}},`, 20) + `{}]}`
+	docs["header of many objects"] = `{"schemaVersion":1,"deviceProperties":[` + strings.Repeat(`{"id":0,"name":"x"},`, 40) + `{"id":1}],` + long[strings.Index(long, `"displayTimeUnit"`):]
+	docs["trailer of many objects"] = long[:strings.LastIndex(long, `"traceName"`)] + `"distributedInfo":{"rank":3,"pg_config":[` + strings.Repeat(`{"name":"0"},`, 40) + `{}]},"INFO":["a","b"]}`
+	return docs
+}
+
+// How an input is cut into pieces, and how many workers read them, changes
+// nothing: not an event, not the number of a row, not a diagnostic.
+func TestChunkIndependence(t *testing.T) {
+	for name, data := range damagedDocs() {
+		t.Run(name, func(t *testing.T) {
+			want := readWith(Options{Workers: 1}, usual, same, []byte(data)).everything()
+			for _, c := range chunkings {
+				got := readWith(Options{Workers: c.workers}, c.limits, c.wrap, []byte(data)).everything()
+				if d := diff(got, want); d != "" {
+					t.Errorf("%s: %s", c.name, d)
+				}
+			}
+		})
+	}
+}
+
+// Pieces of every size, so that every byte is a border.
+func TestEveryPieceSize(t *testing.T) {
+	for name, data := range map[string]string{"sound": kinetoDoc(12), "damaged": kinetoDoc(5) + malformed[0].data + kinetoDoc(5)[300:]} {
+		want := readWith(Options{Workers: 1}, usual, same, []byte(data)).everything()
+		for block := range 1200 {
+			got := readFuzzed(Options{Workers: 2}, limits{block: block + 1, record: 1 << 20}, same, []byte(data)).everything()
+			if d := diff(got, want); d != "" {
+				t.Fatalf("%s, pieces of %d: %s", name, block+1, d)
+			}
+		}
+	}
+}
+
+// A bound on times needs the base, which pieces cannot know that are read at the
+// same time as the header.
+func TestChunkIndependenceOfTimes(t *testing.T) {
+	second := strings.Replace(kinetoDoc(20), "1775078550000000000", "1775078560000000000", 1)
+	for _, f := range []Filter{
+		{From: 1775078550000000000 + 1005_000, To: 1775078550000000000 + 1010_000},
+		{From: 1775078550000000000 + 1015_000},
+	} {
+		data := []byte(kinetoDoc(20) + second)
+		want := readWith(Options{Workers: 1, Filter: f}, usual, same, data)
+		if n := len(want.Events); n < 5 || n > 30 {
+			t.Fatalf("%d events", n)
+		}
+		for _, block := range []int{1, 64, 100, 1000, 3000} {
+			got := readWith(Options{Workers: 2, Filter: f}, limits{block: block, record: 1 << 20}, same, data)
+			if d := diff(got.everything(), want.everything()); d != "" {
+				t.Errorf("pieces of %d: %s", block, d)
+			}
+		}
+	}
+}
+
+// An event that is longer than any real one is lost, however much of it is there
+// at a time, and nothing behind it.
+func TestRecordLimit(t *testing.T) {
+	l := limits{block: 64, record: 1000}
+	ok := func(name string) string { return `{"ph":"X","name":"` + name + `","pid":1,"tid":1,` + abs + `}` }
+	long := ok(strings.Repeat("x", 2000))
+	for _, data := range []string{`[` + ok("a") + `,` + long + `,` + ok("b") + `]`, `{"traceEvents":[` + ok("a") + `],"x":"` + strings.Repeat("x", 2000) + `","traceEvents":[` + ok("b") + `]}`} {
+		for _, block := range []int{64, 900, 1 << 20} {
+			l.block = block
+			r := readWith(Options{Workers: 2}, l, same, []byte(data))
+			if r.names() != "a b" || !r.loss() {
+				t.Errorf("pieces of %d: events %.100s; %v", block, r.names(), r.diags)
+			}
+		}
+	}
+	if r := readWith(Options{}, l, same, []byte(`[`+ok(strings.Repeat("x", 900))+`]`)); len(r.Events) != 1 || len(r.diags) > 0 {
+		t.Errorf("a name just short of the limit: %v", r.diags)
+	}
+}
+
+// Many workers on a real amount of data.
+func TestWorkers(t *testing.T) {
+	data := kinetoLike(20_000)
+	want := readWith(Options{Workers: 1}, usual, same, data)
+	if len(want.diags) > 0 || want.Total < 20_000 {
+		t.Fatalf("%d events; %v", want.Total, want.diags)
+	}
+	for _, workers := range []int{2, 8} {
+		got := readWith(Options{Workers: workers}, limits{block: 1 << 16, record: 64 << 20}, same, data)
+		if d := diff(got.everything(), want.everything()); d != "" {
+			t.Errorf("%d workers: %s", workers, d)
+		}
+	}
+}
+
+// kinetoDoc returns a document of n events e0, e1, ... in the layout of libkineto,
+// a microsecond apart.
+func kinetoDoc(n int) string {
+	var b bytes.Buffer
+	b.WriteString("{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [\n    {\n      \"id\": 0, \"name\": \"H100\"\n    }\n  ],\n  \"displayTimeUnit\": \"ms\",\n  \"baseTimeNanoseconds\": 1775078550000000000,\n  \"traceEvents\": [\n")
+	for i := range n {
+		if i > 0 {
+			b.WriteString(",\n")
+		}
+		cat, pid := "cpu_op", 1251
+		if i%3 == 2 {
+			cat, pid = "kernel", 0
+		}
+		fmt.Fprintf(&b, "  {\n    \"ph\": \"X\", \"cat\": \"%s\", \"name\": \"e%d\", \"pid\": %d, \"tid\": 7,\n    \"ts\": %d.%03d, \"dur\": 0.500,\n    \"args\": {\n      \"External id\": %d, \"correlation\": %d, \"Input Dims\": [[%d, 2], []], \"s\": \"a\\\"b\"\n    }\n  }",
+			cat, i, pid, 1000+i, i, i, i, i)
+	}
+	b.WriteString("\n  ],\n  \"traceName\": \"/tmp/x.json\"\n}\n")
+	return b.String()
+}

@@ -1,0 +1,111 @@
+package chrometrace
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// fuzzArgs saves the fuzzer from making an arena for every input.
+var fuzzArgs = trace.NewArgs()
+
+func readFuzzed(opt Options, l limits, wrap func(io.Reader) io.Reader, data []byte) reading {
+	if fuzzArgs.Size() > 32<<20 {
+		fuzzArgs = trace.NewArgs()
+	}
+	opt.Args = fuzzArgs
+	return readWith(opt, l, wrap, data)
+}
+
+// checkFuzzed checks what holds for every input.
+func checkFuzzed(t *testing.T, data []byte) reading {
+	got := readFuzzed(Options{Workers: 1}, limits{block: 1 << 16, record: 1 << 20}, same, data)
+	want := got.everything()
+	for _, c := range []struct {
+		block, workers int
+		wrap           func(io.Reader) io.Reader
+	}{{1, 1, same}, {33, 2, iotest.OneByteReader}, {200, 2, same}} {
+		again := readFuzzed(Options{Workers: c.workers}, limits{block: c.block, record: 1 << 20}, c.wrap, data)
+		if d := diff(again.everything(), want); d != "" {
+			t.Fatalf("in pieces of %d bytes: %s", c.block, d)
+		}
+	}
+	if got.err != nil {
+		return got
+	}
+	for i, e := range got.Events {
+		if int(e.Track) >= len(got.Rows) || e.Dur < 0 {
+			t.Fatalf("event %d: %+v", i, e)
+		}
+	}
+	for _, list := range [][]Link{got.Launches, got.Work} {
+		for _, l := range list {
+			if l.Event < 0 || int(l.Event) >= len(got.Events) || got.Events[l.Event].Track != trace.TrackID(l.Row) {
+				t.Fatalf("a link to nowhere: %+v", l)
+			}
+		}
+	}
+	for _, d := range got.diags {
+		if d.Pos.File != "f" || d.Pos.Offset < 0 || d.Pos.Offset > int64(len(data)) || d.Count < 1 || d.Msg == "" {
+			t.Fatalf("a diagnostic out of place: %+v", d)
+		}
+	}
+	// Without arguments there are the same events.
+	none := readFuzzed(Options{Workers: 1, Filter: Filter{Args: ArgsNone}}, usual, same, data)
+	if len(none.Events) != len(got.Events) || len(none.Launches) != len(got.Launches) || len(none.diags) != len(got.diags) {
+		t.Fatalf("without arguments there are %d events instead of %d; %v instead of %v", len(none.Events), len(got.Events), none.diags, got.diags)
+	}
+	return got
+}
+
+// checkRead compares valid documents with the reference.
+func checkRead(t *testing.T, data []byte) {
+	got := checkFuzzed(t, data)
+	want, err := reference(data)
+	if err != nil || strings.Count(string(data), "[")+strings.Count(string(data), "{") > maxDepth {
+		return
+	}
+	if got.err != nil {
+		if len(want) > 0 {
+			t.Fatalf("%v; encoding/json finds %d events", got.err, len(want))
+		}
+		return
+	}
+	if d := diff(got.records(), want); d != "" {
+		t.Fatalf("against encoding/json: %s%v", d, got.diags)
+	}
+	for _, d := range got.diags {
+		switch d.Code {
+		case "trace-no-time", "trace-no-phase", "trace-unmatched-end", "trace-clock-zero":
+		default:
+			if d.Severity >= trace.DataLoss {
+				t.Fatalf("nothing is lost, but reported: %v", d)
+			}
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, c := range dialects {
+		f.Add([]byte(c.data))
+	}
+	f.Add([]byte(kinetoDoc(4)))
+	f.Fuzz(checkRead)
+}
+
+func FuzzReadDamaged(f *testing.F) {
+	for _, c := range malformed {
+		f.Add([]byte(c.data))
+	}
+	f.Fuzz(checkRead)
+}
+
+// The corpus holds without the fuzzer, too.
+func TestAgainstReference(t *testing.T) {
+	for name, data := range damagedDocs() {
+		t.Run(name, func(t *testing.T) { checkRead(t, []byte(data)) })
+	}
+}

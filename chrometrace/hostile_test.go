@@ -1,0 +1,39 @@
+package chrometrace
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Inputs that are made to take long, or much memory, do not.
+func TestHostileInputs(t *testing.T) {
+	const size = 400 << 10
+	event := `{"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"args":{"x":[`
+	for name, c := range map[string]struct{ begin, repeat string }{
+		"a name without end":        {`[{"ph":"X","name":"`, "a"},
+		"an escaped name":           {`[{"ph":"X","name":"`, `\"`},
+		"zeros":                     {"[" + event + "]}},", "\x00"},
+		"braces":                    {"[", "{"},
+		"brackets":                  {"[", "["},
+		"quotes":                    {"[", `"`},
+		"events in events":          {"[", event},
+		"events that are cut off":   {"[", event[:30]},
+		"events in arguments":       {"[" + event, `{"ph":"X","ts":1},`},
+		"objects in arguments":      {"[" + event, `{"a":"X","ts":1},`},
+		"names with a quote":        {"[", `{"ph":"X","name":"a"b","ts":1},`},
+		"names with a quote, no id": {"[", `{"ph":"X","name":"a"b, "ts":1},`},
+		"ids in ids":                {"[", `{"id":{`},
+		"documents in names":        {"", `{"schemaVersion":"`},
+		"documents in lists":        {"", `{"schemaVersion":[],"x":[`},
+		"documents":                 {`{"schemaVersion":[`, `{"schemaVersion":1},`},
+		"counters":                  {"[", `{"ph":"C","ts":1,"args":{"` + "\xff" + `":1}},`},
+	} {
+		start := time.Now()
+		data := []byte(c.begin + strings.Repeat(c.repeat, size/len(c.repeat)))
+		readFuzzed(Options{Workers: 1}, limits{block: 1 << 16, record: 1 << 20}, same, data)
+		if d := time.Since(start); d > 5*time.Second {
+			t.Errorf("%s: %v", name, d)
+		}
+	}
+}
