@@ -208,16 +208,22 @@ func splitLanes(events []trace.Slice, by []uint32, tolerance trace.Time) [][]uin
 // maxLanes bounds the rows of one line; what does not fit is cut by the Builder.
 const maxLanes = 1 << 12
 
-// fits tells whether e can be drawn on a lane, and closes what ends before it.
+// fits tells whether e can be drawn on a lane, and closes what ends before it. It
+// must lie inside of what is under way, but for the tolerance at its end, and for
+// what is over within the tolerance of its start.
 func fits(open *[]trace.Time, e *trace.Slice, tolerance trace.Time) bool {
 	stack := *open
 	for len(stack) > 0 && stack[len(stack)-1] <= e.Time {
 		stack = stack[:len(stack)-1]
 	}
 	*open = stack
-	if len(stack) == 0 {
-		return true
+	for i := len(stack) - 1; i >= 0; i-- {
+		if e.End() <= stack[i]+tolerance {
+			return true
+		}
+		if stack[i] > e.Time+tolerance {
+			return false
+		}
 	}
-	top := stack[len(stack)-1]
-	return e.End() <= top+tolerance || top <= e.Time+tolerance
+	return true
 }

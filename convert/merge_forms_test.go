@@ -163,3 +163,18 @@ func TestOverlappingKernelsKeepTheirTimes(t *testing.T) {
 		t.Errorf("slices: %v", got)
 	}
 }
+
+// An event that begins a nanosecond before its sibling is over, and ends after what
+// is around both, does not fit on their lane.
+func TestOverlapBehindATolerableOne(t *testing.T) {
+	_, tr := mergeAll(t, writeFiles(t, map[string]string{"any.json": `{"baseTimeNanoseconds": 1775078550000000000, "traceEvents": [
+{"ph":"X","cat":"gpu_user_annotation","name":"annotation","pid":0,"tid":7,"ts":1.000,"dur":1000.000},
+{"ph":"X","cat":"kernel","name":"first","pid":0,"tid":7,"ts":1.010,"dur":499.991},
+{"ph":"X","cat":"kernel","name":"second","pid":0,"tid":7,"ts":501.000,"dur":1000.000}
+]}`}))
+	for _, s := range tr.Slices[1:] {
+		if name := tr.Syms.Name(s.Name); name == "second" && tr.Tracks[tr.Tracks[s.Track].Parent].Kind == trace.KindProcess && (s.Dur != 1_000_000 || s.Time != 1775078550_000501000) {
+			t.Errorf("%s is drawn at %d for %d ns", name, s.Time, s.Dur)
+		}
+	}
+}

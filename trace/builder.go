@@ -15,6 +15,8 @@ type Builder struct {
 	pos   Pos
 	// names of the arguments that keep the true interval of a moved slice
 	trueStart, trueEnd Sym
+	// moved are the argument lists that keep one: a slice may be cut more than once.
+	moved map[ArgsID]bool
 }
 
 // NewBuilder returns an empty Builder that shares the readers' symbols and
@@ -29,6 +31,7 @@ func NewBuilder(syms *Symbols, args *Args, diags *Diags) *Builder {
 		diags:     diags,
 		trueStart: syms.Intern("true_start_ns"),
 		trueEnd:   syms.Intern("true_end_ns"),
+		moved:     map[ArgsID]bool{},
 	}
 }
 
@@ -119,10 +122,15 @@ func (b *Builder) report(s Severity, code, msg string) {
 	b.diags.Add(Diag{Severity: s, Code: code, Pos: b.pos, Msg: msg})
 }
 
-// keepTrue returns args with the true interval of a moved slice in front.
+// keepTrue returns args with the true interval of a slice that is being moved in
+// front, unless they have it already.
 func (b *Builder) keepTrue(args ArgsID, from, to Time) ArgsID {
-	list := ArgList(nil).Int(b.trueStart, int64(from)).Int(b.trueEnd, int64(to)).Extend(args)
-	return b.t.Args.Put(list)
+	if b.moved[args] {
+		return args
+	}
+	id := b.t.Args.Put(ArgList(nil).Int(b.trueStart, int64(from)).Int(b.trueEnd, int64(to)).Extend(args))
+	b.moved[id] = true
+	return id
 }
 
 // cut changes s to [from, to), or to no duration at from if that is empty.

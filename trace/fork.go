@@ -28,6 +28,7 @@ func (b *Builder) Fork(own, fork Room) *Fork {
 		instants: t.Instants[:cap(t.Instants)], flows: t.Flows[:cap(t.Flows)]}
 	at := Room{len(t.Slices) + own.Slices, len(t.Instants) + own.Instants, len(t.Flows) + own.Flows}
 	second := *b
+	second.moved = map[ArgsID]bool{}
 	second.t = &Trace{
 		Syms: t.Syms, Args: t.Args, Tracks: make([]Track, 1), Subjects: t.Subjects, Clocks: t.Clocks,
 		// Row 0 of the fork is the last row of b: no Builder writes row 0.

@@ -105,6 +105,22 @@ func TestCutSliceKeepsTrueTimes(t *testing.T) {
 	}
 }
 
+// A slice that is cut at both ends keeps the times that it had before.
+func TestSliceCutTwiceKeepsTrueTimes(t *testing.T) {
+	b, _ := newBuilder()
+	track := b.Track(Track{Kind: KindThread})
+	b.Slice(Slice{Time: 0, Dur: 100, Track: track}, 0)
+	b.Slice(Slice{Time: 50, Dur: 49, Track: track}, 0)
+	b.Slice(Slice{Time: 98, Dur: 4, Track: track}, 0) // into the second, and over the first
+	tr := b.Finish()
+	s := tr.Slices[3]
+	start, _ := tr.Args.Find(s.Args, tr.Syms.Intern("true_start_ns"))
+	end, _ := tr.Args.Find(s.Args, tr.Syms.Intern("true_end_ns"))
+	if start.Int() != 98 || end.Int() != 102 {
+		t.Errorf("true times are %d and %d, want 98 and 102", start.Int(), end.Int())
+	}
+}
+
 func TestNegativeDurationIsCounted(t *testing.T) {
 	b, d := newBuilder()
 	track := b.Track(Track{Kind: KindThread})
