@@ -17,6 +17,7 @@ import (
 // their events; or that of inputs that do not tell their host.
 type hostClock struct {
 	names   []string // host as traces and dumps call it; the first is printed
+	drifts  bool     // the user says how fast
 	domain  string   // "unix", or "unknown" where times count from something unknown
 	fit     align.ClockFit
 	first   trace.Time // bounds of its events, as stamped
@@ -27,11 +28,13 @@ type hostClock struct {
 // label is what people call the clock by.
 func (c *hostClock) label() string { return c.names[0] }
 
-// A GivenClock is what the user says about the clock of a host.
+// A GivenClock is what the user says about the clock of a host. With an offset, that
+// is all there is to it; a drift alone leaves the offset to be found out.
 type GivenClock struct {
-	Host     string
-	Offset   int64 // ns that it is ahead of the reference
-	DriftPPB int64 // how fast that grows
+	Host      string
+	HasOffset bool
+	Offset    int64 // ns that it is ahead of the reference when its events begin
+	DriftPPB  int64 // how fast that grows
 }
 
 // ErrNoHost says that the user named a host that no input is from.
@@ -140,7 +143,12 @@ func (m *Merge) Align(given []GivenClock, find bool) error {
 	for i, c := range m.clocks {
 		c.fit = m.solution.Clocks[i]
 	}
+	for _, g := range given {
+		i, _ := m.clockNamed(g.Host) // fixed has looked it up
+		m.clocks[i].takeDrift(g)
+	}
 	m.placeUnknown()
+	m.nameUnknown()
 	m.reportConflicts()
 	for _, r := range m.ranks {
 		for _, c := range r.captures {
@@ -182,9 +190,28 @@ func (m *Merge) fixed(given []GivenClock) ([]align.Fixed, error) {
 		if i == m.reference() {
 			return nil, fmt.Errorf("%w: %s is the reference, which all others are put on", ErrNoHost, g.Host)
 		}
+		if !g.HasOffset {
+			continue
+		}
 		fixed = append(fixed, align.Fixed{A: m.reference(), B: i, At: int64(m.clocks[i].first), Offset: g.Offset, DriftPPB: g.DriftPPB, Why: trace.SyncGiven})
 	}
 	return fixed, nil
+}
+
+// takeDrift puts a given drift in the place of the one found. The offset holds at
+// T0, the middle of what it was found from, and is nearly independent of the drift
+// there.
+func (c *hostClock) takeDrift(g GivenClock) {
+	if g.HasOffset {
+		return
+	}
+	if c.fit.Matches == 0 {
+		c.fit.T0 = int64(c.first)
+	}
+	c.drifts, c.fit.DriftPPB, c.fit.DriftBoundPPB = true, g.DriftPPB, 0
+	if c.fit.Bound != align.Unknown {
+		c.fit.Bound = c.fit.BoundAtT0
+	}
 }
 
 // clockNamed finds a clock by the name of its host, or the beginning of one.
@@ -301,11 +328,30 @@ func (m *Merge) placeUnknown() {
 	}
 }
 
+// nameUnknown calls the clocks of unknown hosts by the first of their ranks.
+func (m *Merge) nameUnknown() {
+	for _, r := range slices.Backward(m.ranks) {
+		if c := m.clocks[r.clock]; !c.isKnown {
+			c.names = append([]string{r.name}, slices.DeleteFunc(c.names, func(n string) bool { return n == r.name })...)
+		}
+	}
+}
+
+// steppedShare is which share of the collectives, 1 in so many, may contradict a
+// clock without a word.
+const steppedShare = 20
+
 // reportConflicts reports evidence about clocks that was not followed.
 func (m *Merge) reportConflicts() {
 	for _, c := range m.solution.Conflicts {
 		m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-conflict", Pos: trace.Pos{File: m.clocks[c.B].label(), Offset: -1},
 			Msg: fmt.Sprintf("against the clock of %s, %s", m.clocks[c.A].label(), c)})
+	}
+	for _, c := range m.clocks {
+		if f := &c.fit; f.By == align.ByCollectives && f.Trimmed*steppedShare > f.Matches {
+			m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-stepped", Pos: trace.Pos{File: c.label(), Offset: -1},
+				Msg: fmt.Sprintf("%d of %d collectives end elsewhere than this clock says; it may have been set during the capture", f.Trimmed, f.Matches)})
+		}
 	}
 	for i, f := range m.solution.Ranks {
 		if f.Apart {

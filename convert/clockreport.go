@@ -35,6 +35,8 @@ type ClockLine struct {
 	T0       int64    `json:"t0_ns"`
 	Offset   int64    `json:"offset_ns"` // this clock minus the reference, at t0
 	DriftPPB int64    `json:"drift_ppb"`
+	// DriftGiven tells that the user gave the drift, and only that.
+	DriftGiven bool `json:"drift_given,omitempty"`
 	// Bound is how far the offset may be off within [FirstNs, LastNs]; -1 is
 	// unknown.
 	Bound       int64 `json:"bound_ns"`
@@ -50,7 +52,7 @@ func (m *Merge) Clocks() *ClockReport {
 	r := &ClockReport{Schema: ClockSchema, Reference: m.clocks[m.reference()].label()}
 	for i, c := range m.clocks {
 		l := ClockLine{Host: c.label(), Names: c.names, Ranks: []string{}, Domain: c.domain, Why: c.fit.Why.String(), By: c.fit.By.String(),
-			T0: c.fit.T0, Offset: c.fit.Offset, DriftPPB: c.fit.DriftPPB, Bound: c.fit.Bound, Matches: c.fit.Matches,
+			T0: c.fit.T0, Offset: c.fit.Offset, DriftPPB: c.fit.DriftPPB, DriftGiven: c.drifts, Bound: c.fit.Bound, Matches: c.fit.Matches,
 			Trimmed: c.fit.Trimmed, ResidualP95: c.fit.ResidualP95, FirstNs: int64(c.first), LastNs: int64(c.last)}
 		if i == m.reference() {
 			l.Why = "reference"
@@ -75,9 +77,13 @@ func (r *ClockReport) WriteJSON(w io.Writer) error {
 // String describes a clock on one line, for people.
 func (l *ClockLine) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "clock of %s", l.Host)
-	if n := len(l.Ranks); n > 0 && l.Ranks[0] != l.Host {
-		fmt.Fprintf(&b, " (%s)", abbreviate(l.Ranks))
+	switch {
+	case len(l.Ranks) == 0:
+		fmt.Fprintf(&b, "clock of %s", l.Host)
+	case l.Ranks[0] == l.Host: // the host is unknown
+		fmt.Fprintf(&b, "clock of %s", abbreviate(l.Ranks))
+	default:
+		fmt.Fprintf(&b, "clock of %s (%s)", l.Host, abbreviate(l.Ranks))
 	}
 	if l.Why == "reference" {
 		return b.String() + ": reference"
@@ -85,6 +91,9 @@ func (l *ClockLine) String() string {
 	fmt.Fprintf(&b, ": %s", offsetText(l.Offset))
 	if l.DriftPPB != 0 {
 		fmt.Fprintf(&b, ", drift %+.2f ppm", float64(l.DriftPPB)/1e3)
+	}
+	if l.DriftGiven {
+		b.WriteString(" (given)")
 	}
 	b.WriteString(", " + l.Why)
 	switch {

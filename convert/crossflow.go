@@ -20,7 +20,9 @@ func (m *merging) linkRanks() {
 	for i := range m.matches {
 		if len(rejected) > 0 && rejected[0] == i {
 			rejected = rejected[1:]
-			continue
+			if m.matches[i].Level > align.BySeq {
+				continue // ids hold whatever the clocks say, the order of calls does not
+			}
 		}
 		members := slices.Clone(m.matches[i].Members)
 		slices.SortFunc(members, func(a, b align.Member) int {

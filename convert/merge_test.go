@@ -248,7 +248,7 @@ func TestMergeFindsHosts(t *testing.T) {
 
 func TestNoAlignLeavesClocks(t *testing.T) {
 	m, _ := readAll(t, ReadOptions{}, fakeRanks(t, nil))
-	if err := m.Align([]GivenClock{{Host: "node1", Offset: 1000}}, false); err != nil {
+	if err := m.Align([]GivenClock{{Host: "node1", HasOffset: true, Offset: 1000}}, false); err != nil {
 		t.Fatal(err)
 	}
 	if c := m.Clocks().Clocks[1]; c.Why != "given" || c.Offset != 1000 || c.DriftPPB != 0 {
@@ -329,5 +329,35 @@ func TestRepeatedInputIsLeftOut(t *testing.T) {
 	m, diags := readAll(t, ReadOptions{}, dir)
 	if len(m.ranks) != 4 || !slices.ContainsFunc(diags.All(), func(d trace.Diag) bool { return d.Code == "capture-repeated" }) {
 		t.Errorf("%d ranks; %v", len(m.ranks), diags.All())
+	}
+}
+
+// A drift that is given leaves the offset to be found out.
+func TestGivenDrift(t *testing.T) {
+	m, _ := readAll(t, ReadOptions{}, fakeRanks(t, nil))
+	if err := m.Align([]GivenClock{{Host: "node1", DriftPPB: 12_000}}, true); err != nil {
+		t.Fatal(err)
+	}
+	c := m.Clocks().Clocks[1]
+	want := 1_734_500 + 12e-6*float64(c.T0-fakeBase)
+	if off := float64(c.Offset) - want; c.DriftPPB != 12_000 || off > 500 || off < -500 {
+		t.Errorf("drift %d ppb, offset %.0f ns off", c.DriftPPB, off)
+	}
+}
+
+// What has ids is joined even where a given clock says that it cannot be.
+func TestGivenOffsetKeepsCollectives(t *testing.T) {
+	m, _ := readAll(t, ReadOptions{}, fakeRanks(t, nil))
+	if err := m.Align([]GivenClock{{Host: "node1", HasOffset: true, Offset: 9_000_000}}, true); err != nil {
+		t.Fatal(err)
+	}
+	tr, n := m.Layout(ViewBoth, LayoutBoth), 0
+	for _, f := range tr.Flows {
+		if tr.Syms.Name(f.Name) == "collective" {
+			n++
+		}
+	}
+	if n != 3*200 {
+		t.Errorf("%d arrows of collectives, want 600", n)
 	}
 }

@@ -3,7 +3,6 @@ package convert
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
@@ -60,18 +59,18 @@ func (m *merging) linkArrows(f *torchFile) {
 	key := func(a *chrometrace.Arrow) [4]string {
 		return [4]string{f.Rows[a.Row].Part, m.name(a.Cat), m.name(a.Name), m.name(a.ID)}
 	}
-	arrows := f.Arrows
-	slices.SortStableFunc(arrows, func(a, b chrometrace.Arrow) int {
+	slices.SortStableFunc(f.Arrows, func(a, b chrometrace.Arrow) int {
 		x, y := key(&a), key(&b)
 		return cmp.Or(slices.CompareFunc(x[:], y[:], strings.Compare), cmp.Compare(a.Time, b.Time), cmp.Compare(phaseOrder(a.Phase), phaseOrder(b.Phase)))
 	})
+	bound := f.bindArrows()
 	lost, prev := 0, trace.SliceID(0)
-	for i := range arrows {
-		a := &arrows[i]
-		if i == 0 || key(a) != key(&arrows[i-1]) {
+	for i := range f.Arrows {
+		a := &f.Arrows[i]
+		if i == 0 || key(a) != key(&f.Arrows[i-1]) {
 			prev = 0
 		}
-		at := f.slice(m.bind(f, a))
+		at := f.slice(bound[i])
 		if at == 0 || a.Phase != chrometrace.FlowStart && prev == 0 {
 			lost++
 		} else if a.Phase != chrometrace.FlowStart && prev != at {
@@ -92,33 +91,57 @@ func phaseOrder(p chrometrace.FlowPhase) int {
 	return strings.IndexByte("stf", byte(p))
 }
 
-// bind returns the event that a flow event belongs to: the innermost one around
-// its time on its row, or for an end without bp:"e" the next one to start.
-func (m *merging) bind(f *torchFile, a *chrometrace.Arrow) int32 {
-	l := &f.lines[f.lineOf[a.Row]]
-	best := int32(chrometrace.NoEvent)
-	for _, lane := range l.lanes {
-		event := func(i int) *trace.Slice { return &f.Events[lane[i]] }
-		next := sort.Search(len(lane), func(i int) bool { return event(i).Time > a.Time })
-		i := next - 1
-		if a.Phase == chrometrace.FlowEnd && !a.Enclosing {
-			for i = next; i > 0 && event(i-1).Time == a.Time; i-- {
-			}
-		} else {
-			for depth := 0; i >= 0 && event(i).End() < a.Time && depth < maxClimb; depth++ {
-				i--
-			}
-		}
-		if i < 0 || i >= len(lane) || a.Phase != chrometrace.FlowEnd && event(i).End() < a.Time {
-			continue
-		}
-		if best == chrometrace.NoEvent || f.Events[best].Time < event(i).Time {
-			best = int32(lane[i])
+// bindArrows returns the event that each flow event belongs to: the innermost one
+// around its time on its row, or for an end without bp:"e" the next one to start;
+// NoEvent if there is none.
+func (f *torchFile) bindArrows() []int32 {
+	bound := make([]int32, len(f.Arrows))
+	byLine := map[int32][]int32{}
+	for i := range f.Arrows {
+		bound[i] = chrometrace.NoEvent
+		line := f.lineOf[f.Arrows[i].Row]
+		byLine[line] = append(byLine[line], int32(i))
+	}
+	for line, arrows := range byLine {
+		slices.SortStableFunc(arrows, func(a, b int32) int { return cmp.Compare(f.Arrows[a].Time, f.Arrows[b].Time) })
+		for _, lane := range f.lines[line].lanes {
+			f.bindToLane(arrows, lane, bound)
 		}
 	}
-	return best
+	return bound
 }
 
-// maxClimb bounds the search for the slice around a flow event among those that
-// start before it.
-const maxClimb = 10_000
+// bindToLane sweeps over a lane and the flow events of its line, both by time. Of
+// events of several lanes, the one that starts last wins.
+func (f *torchFile) bindToLane(arrows []int32, lane []uint32, bound []int32) {
+	var open []uint32 // events under way, innermost last
+	next := 0
+	for _, i := range arrows {
+		a := &f.Arrows[i]
+		forward := a.Phase == chrometrace.FlowEnd && !a.Enclosing
+		for next < len(lane) && (f.Events[lane[next]].Time < a.Time || !forward && f.Events[lane[next]].Time == a.Time) {
+			open = append(f.over(open, f.Events[lane[next]].Time), lane[next])
+			next++
+		}
+		found := int32(chrometrace.NoEvent)
+		switch {
+		case forward && next < len(lane):
+			found = int32(lane[next])
+		case !forward:
+			if open = f.over(open, a.Time); len(open) > 0 {
+				found = int32(open[len(open)-1])
+			}
+		}
+		if found != chrometrace.NoEvent && (bound[i] == chrometrace.NoEvent || f.Events[bound[i]].Time < f.Events[found].Time) {
+			bound[i] = found
+		}
+	}
+}
+
+// over takes off what has ended before t.
+func (f *torchFile) over(open []uint32, t trace.Time) []uint32 {
+	for len(open) > 0 && f.Events[open[len(open)-1]].End() < t {
+		open = open[:len(open)-1]
+	}
+	return open
+}

@@ -231,7 +231,8 @@ func givenClocks(offsets, drifts []string) (given []convert.GivenClock, err erro
 		if host == "" || err != nil {
 			return nil, usage("--offset %q: want HOST=DURATION, such as node1=+1.2ms", text)
 		}
-		of(host).Offset = int64(d)
+		g := of(host)
+		g.HasOffset, g.Offset = true, int64(d)
 	}
 	for _, text := range drifts {
 		host, value, _ := strings.Cut(text, "=")
