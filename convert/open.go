@@ -69,7 +69,7 @@ func (s *Stream) decompress(raw io.Reader) error {
 		}
 		switch {
 		case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-			z, err := gzip.NewReader(in)
+			z, err := newGzipReader(in)
 			if err != nil {
 				return fmt.Errorf("%s: broken gzip header: %w", s.Name, err)
 			}
@@ -87,6 +87,52 @@ func (s *Stream) decompress(raw io.Reader) error {
 		}
 	}
 	return fmt.Errorf("%s: compressed more than %d times over", s.Name, maxLayers-1)
+}
+
+// gzipReader reads the members of a gzip file, and like gzip(1) takes no offence
+// at zeros between and behind them: tapes and block devices pad.
+type gzipReader struct {
+	in  *bufio.Reader
+	z   *gzip.Reader // one member
+	err error        // that ended it; said again as often as it is asked
+}
+
+func newGzipReader(in *bufio.Reader) (*gzipReader, error) {
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	z.Multistream(false)
+	return &gzipReader{in: in, z: z}, nil
+}
+
+func (g *gzipReader) Read(p []byte) (n int, _ error) {
+	for n == 0 && g.err == nil && len(p) > 0 { // members may be empty
+		if n, g.err = g.z.Read(p); g.err == io.EOF {
+			g.err = g.next()
+		}
+	}
+	return n, g.err
+}
+
+// next goes on to the next member; io.EOF says that there is none.
+func (g *gzipReader) next() error {
+	for {
+		b, err := g.in.ReadByte()
+		if err != nil {
+			return err
+		}
+		if b != 0 {
+			break
+		}
+	}
+	g.in.UnreadByte()
+	err := g.z.Reset(g.in)
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF // in the middle of a header
+	}
+	g.z.Multistream(false)
+	return err
 }
 
 const (

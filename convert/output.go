@@ -2,9 +2,11 @@ package convert
 
 import (
 	"bufio"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,48 +36,74 @@ var outputs = []struct {
 // ErrOutputName says that the output cannot have this name.
 var ErrOutputName = errors.New("unusable output name")
 
-// An Output is a file that appears whole or not at all: it is written beside
-// its final name and renamed at the end.
+// An Output is a file that appears whole or not at all: it is written without a
+// name, or beside its final one where the file system wants a name, and renamed
+// at the end.
 type Output struct {
 	name  string
-	write func(w io.Writer, t *trace.Trace) error
+	write func(w io.Writer, t *trace.Trace) error // nil for what is no trace
 	gzip  bool
 	file  *os.File
+	temp  string // the name that file has so far; "" if none
 
-	mu   sync.Mutex // guards done
+	mu   sync.Mutex // guards temp and done
 	done bool       // renamed or removed
 }
 
 // Create prepares the output of the given name, before the long work, so that
 // what cannot be written is known at once. inputs must not be overwritten.
 func Create(name string, inputs []string) (*Output, error) {
-	o := &Output{name: name}
 	for _, f := range outputs {
-		if hasSuffix(name, f.suffix) {
+		if !hasSuffix(name, f.suffix) {
+			continue
+		}
+		o, err := CreateFile(name, inputs)
+		if err == nil {
 			o.write, o.gzip = f.write, f.gzip
 		}
+		return o, err
 	}
-	if o.write == nil {
-		return nil, fmt.Errorf("%w: %s must end in .pftrace, .pftrace.gz, .json or .json.gz", ErrOutputName, name)
-	}
+	return nil, fmt.Errorf("%w: %s must end in .pftrace, .pftrace.gz, .json or .json.gz", ErrOutputName, name)
+}
+
+// CreateFile is like Create for a file of any name and content, which
+// [Output.WriteFunc] writes.
+func CreateFile(name string, inputs []string) (*Output, error) {
 	for _, in := range inputs {
-		if same(in, name) {
+		if SameFile(in, name) {
 			return nil, fmt.Errorf("%w: %s is also an input", ErrOutputName, name)
 		}
 	}
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
 		return nil, fmt.Errorf("output %s: not a regular file", name)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("output %s: %w", name, err)
 	}
 	if _, err := os.Stat(filepath.Dir(name)); err != nil {
 		return nil, fmt.Errorf("output %s: %w", name, err)
 	}
-	var err error
-	o.file, err = os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp")
-	if err != nil {
-		return nil, fmt.Errorf("output %s: %w", name, err)
+	o := &Output{name: name}
+	if o.file = openNameless(name); o.file == nil {
+		if o.file, err = os.CreateTemp(filepath.Dir(name), o.hidden("*")); err != nil {
+			return nil, fmt.Errorf("output %s: %w", name, err)
+		}
+		o.temp = o.file.Name()
 	}
 	return o, nil
 }
+
+// hidden returns the name that the file has before its final one.
+func (o *Output) hidden(unique string) string {
+	return "." + filepath.Base(o.name) + "." + unique + ".tmp"
+}
+
+// Name returns the final name.
+func (o *Output) Name() string { return o.name }
+
+// IsJSON tells whether a trace is written as Chrome JSON.
+func (o *Output) IsJSON() bool { return hasSuffix(o.name, ".json") || hasSuffix(o.name, ".json.gz") }
 
 func hasSuffix(name, suffix string) bool { return strings.HasSuffix(strings.ToLower(name), suffix) }
 
@@ -89,7 +117,15 @@ func IsOutputName(name string) bool {
 	return false
 }
 
-// same tells whether two names are one file.
+// SameFile tells whether two names are one file, or will be: a name may be of a
+// file that is yet to be written.
+func SameFile(a, b string) bool {
+	if same(a, b) {
+		return true
+	}
+	return filepath.Base(a) == filepath.Base(b) && same(filepath.Dir(a), filepath.Dir(b))
+}
+
 func same(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
@@ -98,48 +134,77 @@ func same(a, b string) bool {
 
 // Write writes t and gives the file its name. It returns the size in bytes.
 func (o *Output) Write(t *trace.Trace) (int64, error) {
-	if err := o.writeAll(t); err != nil {
+	return o.WriteFunc(func(w io.Writer) error { return o.write(w, t) })
+}
+
+// WriteFunc is like Write for what write writes.
+func (o *Output) WriteFunc(write func(w io.Writer) error) (size int64, err error) {
+	if o.gzip {
+		err = compress(o.file, write)
+	} else {
+		err = write(o.file)
+	}
+	if err == nil {
+		size, err = o.appear()
+	}
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		err = inner.Err // the hidden name says nothing
+	}
+	if err != nil {
 		return 0, fmt.Errorf("writing %s: %w", o.name, err)
 	}
+	return size, nil
+}
+
+// appear gives the file its name.
+func (o *Output) appear() (size int64, err error) {
 	info, err := o.file.Stat()
 	if err != nil {
 		return 0, err
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// CreateTemp makes files private; the result is as readable as any other.
-	if err := errors.Join(o.file.Chmod(0o644), o.file.Close()); err != nil {
-		return 0, fmt.Errorf("writing %s: %w", o.name, err)
+	if o.temp == "" {
+		// A link cannot take the place of a file, only a rename can.
+		temp := filepath.Join(filepath.Dir(o.name), o.hidden(rand.Text()[:10]))
+		if err := linkNameless(o.file, temp); err != nil {
+			return 0, err
+		}
+		o.temp = temp
 	}
-	if err := os.Rename(o.file.Name(), o.name); err != nil {
-		return 0, fmt.Errorf("writing %s: %w", o.name, err)
+	// Temporary files are private; the result is as readable as any other.
+	if err := errors.Join(o.file.Chmod(0o644), o.file.Close()); err != nil {
+		return 0, err
+	}
+	if err := os.Rename(o.temp, o.name); err != nil {
+		return 0, err
 	}
 	o.done = true
 	return info.Size(), nil
 }
 
-func (o *Output) writeAll(t *trace.Trace) error {
-	if !o.gzip {
-		return o.write(o.file, t)
-	}
-	// Compression takes longer than encoding; it runs behind a pipe on a core of
-	// its own.
-	r, w := io.Pipe()
+// compress gives write a writer that compresses to w. Compression takes longer
+// than encoding; it runs behind a pipe on a core of its own.
+func compress(w io.Writer, write func(w io.Writer) error) error {
+	out, in := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		z, _ := gzip.NewWriterLevel(o.file, gzip.BestSpeed)
-		_, err := io.Copy(z, r)
-		err = errors.Join(err, z.Close())
-		r.CloseWithError(err)
+		z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		_, err := io.Copy(z, out)
+		if err == nil {
+			err = z.Close()
+		}
+		out.CloseWithError(err)
 		done <- err
 	}()
-	buf := bufio.NewWriterSize(w, 1<<20)
-	err := o.write(buf, t)
+	buf := bufio.NewWriterSize(in, 1<<20)
+	err := write(buf)
 	if err == nil {
 		err = buf.Flush()
 	}
-	w.CloseWithError(err)
-	return errors.Join(err, <-done)
+	// An error of either side is the other one's, too: it is told once.
+	in.CloseWithError(err)
+	return <-done
 }
 
 // Abandon removes what was written so far. It does nothing after Write, and may
@@ -149,7 +214,9 @@ func (o *Output) Abandon() {
 	defer o.mu.Unlock()
 	if !o.done {
 		o.file.Close()
-		os.Remove(o.file.Name())
+		if o.temp != "" {
+			os.Remove(o.temp)
+		}
 		o.done = true
 	}
 }

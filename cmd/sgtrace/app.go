@@ -20,6 +20,7 @@ type command struct {
 	out, err io.Writer
 	env      func(name string) string
 	diags    trace.Diags
+	created  created
 }
 
 // usageError is an error of the command line.
@@ -28,9 +29,9 @@ type usageError struct{ error }
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func (c *command) app() *cli.App {
-	return &cli.App{
+	app := &cli.App{
 		Name:                      "sgtrace",
-		Usage:                     "post-mortems of LLM serving: which stage, which rank, since when and why",
+		Usage:                     "post-mortems of LLM serving: which stage, which rank, when and why",
 		Version:                   version(),
 		Reader:                    c.in,
 		Writer:                    c.out,
@@ -59,6 +60,9 @@ func (c *command) app() *cli.App {
 			c.demoCommand(),
 		},
 	}
+	useHelp(app.Commands)
+	cli.HelpPrinter = printHelp
+	return app
 }
 
 func unknownCommand(app *cli.App, name string) error {

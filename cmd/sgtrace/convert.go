@@ -1,12 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,15 +22,15 @@ func (c *command) convertCommand() *cli.Command {
 		},
 		Subcommands: []*cli.Command{{
 			Name:      "otel2perfetto",
-			Usage:     "OTLP dumps of SGLang's request tracing to Perfetto (or Chrome JSON)",
+			Usage:     "OTLP dumps of SGLang requests to Perfetto or Chrome JSON",
 			ArgsUsage: "INPUT... -o OUT",
 			Description: `OUT decides the format: .pftrace and .pftrace.gz are Perfetto's own, .json and
 .json.gz are Chrome JSON.
 
 Examples:
   sgtrace convert otel2perfetto otel_trace.json -o out.pftrace
-  sgtrace convert otel2perfetto 'dumps/*.zst' --slowest 20:ttft -o slow.pftrace.gz
-  sgtrace convert otel2perfetto otel.jsonl --view request --rid 7ca07386 -o one.json`,
+  sgtrace convert otel2perfetto 'dumps/*.zst' --slowest 20:ttft -o slow.pftrace
+  sgtrace convert otel2perfetto otel.jsonl --rid 7ca07386 -o one.json.gz`,
 			Flags: append([]cli.Flag{
 				&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
 				&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` to draw: thread, request or both"},
@@ -64,37 +60,13 @@ func (c *command) otel2perfetto(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	size, err := out.Write(t)
+	size, err := c.writeTrace(out, t)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(c.err, "%s: %d requests, %d slices on %d tracks, %d arrows, %s\n", ctx.String("o"),
 		requests, len(t.Slices)-1, len(t.Tracks)-1, len(t.Flows), bytesText(size))
 	return nil
-}
-
-// create prepares the output file, which an interrupt removes again.
-func (c *command) create(name string, inputs []string) (*convert.Output, error) {
-	if name == "" {
-		return nil, usage("no output; give -o FILE, with a name that ends in .pftrace or .json")
-	}
-	// Signals are held back until there is something to remove.
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	out, err := convert.Create(name, inputs)
-	if err != nil {
-		signal.Stop(signals)
-		if errors.Is(err, convert.ErrOutputName) {
-			return nil, usageError{err}
-		}
-		return nil, err
-	}
-	go func() {
-		<-signals
-		out.Abandon()
-		os.Exit(exitFailed)
-	}()
-	return out, nil
 }
 
 // layout loads and draws the inputs. It is a function of its own so that the

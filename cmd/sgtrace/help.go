@@ -1,5 +1,14 @@
 package main
 
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
 // appHelp is the page of "sgtrace help". It fits a screen.
 const appHelp = `sgtrace - {{.Usage}}
 
@@ -19,3 +28,106 @@ framed dumps are recognised by content. 'sgtrace help COMMAND' has examples.
 Exit status: 0 complete, 1 no usable output, 2 wrong usage,
              3 output written, but input was dropped or damaged.
 `
+
+// commandHelp is the page of "sgtrace help COMMAND".
+const commandHelp = `{{printf "%s - %s" .HelpName .Usage | fill}}
+
+Usage:
+  {{.HelpName}}{{if .VisibleCommands}} COMMAND{{end}}{{if .ArgsUsage}} [FLAGS] {{.ArgsUsage}}{{end}}
+{{with .Description}}
+{{.}}
+{{end}}{{with .VisibleCommands}}
+Commands:
+{{range .}}  {{printf "%-15s" .Name}}{{.Usage}}
+{{end}}{{end}}{{flags .VisibleFlags}}`
+
+// useHelp makes commands use the page of this package: that of the library does
+// not fit a terminal.
+func useHelp(commands []*cli.Command) {
+	for _, c := range commands {
+		c.CustomHelpTemplate = commandHelp
+		// "help" may be the name of an input.
+		c.HideHelpCommand = len(c.Subcommands) == 0
+		useHelp(c.Subcommands)
+	}
+}
+
+func printHelp(w io.Writer, page string, data any) {
+	cli.HelpPrinterCustom(w, page, data, map[string]any{
+		"fill":  func(text string) string { return fill(text, 0) },
+		"flags": flagsText,
+	})
+}
+
+const (
+	helpWidth  = 80
+	helpIndent = 24 // of what flags do
+)
+
+// flagsText describes flags by category, in the order of their declaration.
+func flagsText(flags []cli.Flag) string {
+	var categories []string
+	text := map[string]string{}
+	for _, f := range flags {
+		category := "Flags:"
+		if c, ok := f.(cli.CategorizableFlag); ok && c.GetCategory() != "" {
+			category = c.GetCategory()
+		}
+		if !slices.Contains(categories, category) {
+			categories = append(categories, category)
+		}
+		text[category] += flagText(f.(cli.DocGenerationFlag))
+	}
+	var b strings.Builder
+	for _, c := range categories {
+		fmt.Fprintf(&b, "\n%s\n%s", c, text[c])
+	}
+	return b.String()
+}
+
+// flagText describes a flag: names, the value it takes (which stands in backquotes
+// in what it does), what it does.
+func flagText(f cli.DocGenerationFlag) string {
+	var names []string
+	for _, name := range f.Names() {
+		names = append(names, "--"[:min(2, len(name))]+name) // -o, --output
+	}
+	slices.SortFunc(names, func(a, b string) int { return len(a) - len(b) })
+	head := "  " + strings.Join(names, ", ")
+	what := f.GetUsage()
+	if f.TakesValue() {
+		head += " " + strings.Split(what+"`VALUE`", "`")[1]
+	}
+	what = strings.ReplaceAll(what, "`", "")
+	if s, ok := f.(cli.DocGenerationSliceFlag); ok && s.IsSliceFlag() {
+		what += " (repeatable)"
+	}
+	if b, ok := f.(*cli.BoolFlag); !ok || !b.DisableDefaultText {
+		if value := strings.Trim(f.GetDefaultText(), `"`); value != "" {
+			what += " (default: " + value + ")"
+		}
+	}
+	body := fill(what, helpIndent) + "\n"
+	if len(head) > helpIndent-2 {
+		return head + "\n" + body
+	}
+	return head + body[len(head):]
+}
+
+// fill breaks text into lines that are indented so far.
+func fill(text string, indent int) string {
+	margin := strings.Repeat(" ", indent)
+	line, lines := margin, ""
+	for word := range strings.FieldsSeq(text) {
+		if line != margin {
+			if len(line)+1+len(word) > helpWidth {
+				lines += line + "\n"
+				line = margin
+			} else {
+				line += " "
+			}
+		}
+		line += word
+	}
+	return lines + line
+}

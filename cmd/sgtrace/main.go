@@ -28,7 +28,7 @@ const (
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	c := &command{in: in, out: out, err: errOut, env: os.Getenv}
 	app := c.app()
-	if len(args) > 2 && args[1] == "help" {
+	if len(args) > 2 && args[1] == "help" && args[2] != "help" {
 		// The library's own help knows no commands below commands.
 		if find(app.Commands, args[2]) == nil {
 			return c.exit(unknownCommand(app, args[2]))

@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -34,26 +35,27 @@ share and by requests that cross them; a line for each says how.
 
 Examples:
   sgtrace merge --torch 'traces/*.json.gz' --otel otel.jsonl -o merged.pftrace
-  sgtrace merge traces/ --layout compare --cat kernel,user_annotation -o kernels.pftrace.gz
+  sgtrace merge traces/ --cat kernel,user_annotation -o kernels.pftrace.gz
   sgtrace merge traces/ otel.jsonl --around 7ca07386 -o around.pftrace
-  sgtrace merge traces/ --offset node1=+1.2ms --clock-report clocks.json -o merged.json`,
+  sgtrace merge traces/ --split 60s -o part.pftrace  # part-001.pftrace, ...
+  sgtrace merge traces/ --offset node1=+1.2ms --drift node1=2ppm -o out.json`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
-			files("torch", "PyTorch profiler traces: `INPUT`, a file, glob or directory"),
-			files("otel", "OTLP dumps: `INPUT`"),
-			&cli.StringFlag{Name: "layout", Value: "both", Usage: "rows of ranks by `LAYOUT`: ranks (threads and streams of each), compare (the same row of all ranks together) or both"},
+			files("torch", "`INPUT` with PyTorch profiler traces: a file, glob or directory"),
+			files("otel", "`INPUT` with OTLP dumps: a file, glob or directory"),
+			&cli.StringFlag{Name: "layout", Value: "both", Usage: "`LAYOUT` of ranks: ranks (threads and streams of each), compare (the same row of all ranks together) or both"},
 			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` of requests to draw: thread, request or both"},
-			&cli.DurationFlag{Name: "split", Usage: "write a numbered series of files, each of this `DURATION` (60s)", DefaultText: "one file"},
+			&cli.DurationFlag{Name: "split", Usage: "write a numbered series of files, each of this `DURATION`, such as 60s", DefaultText: "one file"},
 
 			&cli.StringSliceFlag{Name: "cat", Usage: "events of this `CATEGORY`: kernel, cpu_op, python_function, ...; several with commas", Category: filter},
 			&cli.StringFlag{Name: "name", Usage: "events whose name matches `REGEXP`", Category: filter},
-			&cli.StringFlag{Name: "args", Value: "all", Usage: "arguments to keep: `WHICH` is none, min or all", Category: filter},
-			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID`, on all ranks", Category: filter},
+			&cli.StringFlag{Name: "args", Value: "all", Usage: "`WHICH` arguments to keep: none, min or all", Category: filter},
+			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID`, or a beginning of it, on all ranks", Category: filter},
 
 			&cli.StringSliceFlag{Name: "offset", Usage: "say that the clock of a host is ahead: `HOST=+1.2ms`", Category: clock},
 			&cli.StringSliceFlag{Name: "drift", Usage: "say that the clock of a host runs fast: `HOST=+12ppm`", Category: clock},
 			&cli.BoolFlag{Name: "no-align", Usage: "leave clocks as they are, but for --offset and --drift", Category: clock, DisableDefaultText: true},
-			&cli.StringFlag{Name: "clock-report", Usage: "write how clocks were aligned to `FILE`, as JSON", Category: clock},
+			&cli.StringFlag{Name: "clock-report", Usage: "write to `FILE`, as JSON, how clocks were aligned", Category: clock},
 		}, selectionFlags()...),
 		OnUsageError: onUsageError,
 		Action:       c.merge,
@@ -67,6 +69,7 @@ type mergeFlags struct {
 	read   convert.ReadOptions
 	sel    *chosen
 	given  []convert.GivenClock
+	clocks *convert.Output // of --clock-report; nil without
 }
 
 func (c *command) merge(ctx *cli.Context) error {
@@ -82,20 +85,27 @@ func (c *command) merge(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := c.create(ctx.String("o"), convert.Names(inputs))
+	names := convert.Names(inputs)
+	out, err := c.create(ctx.String("o"), names)
 	if err != nil {
 		return err
 	}
 	defer out.Abandon()
+	if name := ctx.String("clock-report"); name != "" {
+		if flags.clocks, err = c.createFile(name, names); err != nil {
+			return err
+		}
+		defer flags.clocks.Abandon()
+	}
 	c.collectEarly()
 	t, err := c.mergeInputs(ctx, inputs, flags)
 	if err != nil {
 		return err
 	}
 	if d := ctx.Duration("split"); d > 0 {
-		return c.writeSeries(t, d, ctx.String("o"), convert.Names(inputs))
+		return c.writeSeries(t, d, ctx.String("o"), names)
 	}
-	size, err := out.Write(t)
+	size, err := c.writeTrace(out, t)
 	if err != nil {
 		return err
 	}
@@ -125,8 +135,8 @@ func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *m
 	for i := range clocks.Clocks {
 		fmt.Fprintln(c.err, printable(clocks.Clocks[i].String()))
 	}
-	if name := ctx.String("clock-report"); name != "" {
-		if err := writeClocks(name, clocks); err != nil {
+	if flags.clocks != nil {
+		if _, err := flags.clocks.WriteFunc(clocks.WriteJSON); err != nil {
 			return nil, err
 		}
 	}
@@ -142,9 +152,27 @@ func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *m
 	}
 	t := m.Layout(flags.view, flags.layout)
 	if len(t.Slices) == 1 && len(t.Instants) == 0 && len(t.Samples) == 0 {
-		return nil, errors.New("the filters leave nothing")
+		return nil, nothingLeft(ctx)
 	}
 	return t, nil
+}
+
+// nothingLeft says why there is nothing to draw.
+func nothingLeft(ctx *cli.Context) error {
+	names := []string{"layout", "view", "cat", "name", "around"}
+	for _, f := range selectionFlags() {
+		names = append(names, f.Names()[0])
+	}
+	var given []string
+	for _, name := range names {
+		if ctx.IsSet(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	if given == nil {
+		return errors.New("the inputs hold no events")
+	}
+	return fmt.Errorf("nothing is left after %s", strings.Join(given, ", "))
 }
 
 // window resolves the window of time that is asked for and reads its events.
@@ -155,24 +183,47 @@ func (c *command) window(m *convert.Merge, around string, flags *mergeFlags) err
 	}
 	sel := &flags.sel.Selection
 	if around != "" {
-		if m.Requests == nil {
-			return usage("--around %s: there are no requests; give the OTLP dump too", around)
-		}
-		found := analyze.FindRequests(m.Requests, around)
-		if len(found) == 0 {
-			return fmt.Errorf("--around %s: no such request; 'sgtrace requests' lists them", around)
-		}
-		for i, r := range found { // several, if their ids collide
-			q := &m.Requests.Requests[r]
-			if i == 0 || q.Start < sel.From {
-				sel.From = q.Start
-			}
-			sel.To = max(sel.To, q.End)
+		if err := timesOf(m.Requests, around, sel); err != nil {
+			return err
 		}
 	}
 	opt := flags.read
 	opt.Stdin = c.in
 	return m.ReadWindow(sel.From, sel.To, opt)
+}
+
+// timesOf selects the time of the request with the given id. Ids collide: then it
+// is that of all requests with the id.
+func timesOf(s *request.Set, id string, sel *request.Selection) error {
+	if s == nil {
+		return usage("--around %s: there are no requests; give the OTLP dump too", id)
+	}
+	found := analyze.FindRequests(s, id)
+	if len(found) == 0 {
+		return fmt.Errorf("--around %s: no such request; 'sgtrace requests' lists them", id)
+	}
+	if !shareID(s, found, id) {
+		return usage("--around %s: %d requests begin with %[1]s; give more of the id", id, len(found))
+	}
+	sel.From = s.Requests[found[0]].Start
+	for _, r := range found {
+		sel.From = min(sel.From, s.Requests[r].Start)
+		sel.To = max(sel.To, s.Requests[r].End)
+	}
+	return nil
+}
+
+// shareID tells whether one whole id that begins with the given one leads to all
+// of the requests.
+func shareID(s *request.Set, requests []int, begin string) bool {
+	ids := func(r int) []string {
+		q := &s.Requests[r]
+		return append(s.IDs(q), q.Room, s.TraceID(q))
+	}
+	return slices.ContainsFunc(ids(requests[0]), func(id string) bool {
+		return strings.HasPrefix(id, begin) &&
+			!slices.ContainsFunc(requests[1:], func(r int) bool { return !slices.Contains(ids(r), id) })
+	})
 }
 
 // mergeFlags reads the flags that need more than looking up.
@@ -186,6 +237,9 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	}
 	if f.sel, err = selection(ctx); err != nil {
 		return nil, err
+	}
+	if d := ctx.Duration("split"); ctx.IsSet("split") && d <= 0 {
+		return nil, usage("--split %s: want a duration above 0, such as 60s", d)
 	}
 	if ctx.IsSet("around") && (f.sel.from != "" || f.sel.to != "") {
 		return nil, usage("--around is a window of time of its own; leave out --from and --to")
@@ -244,20 +298,12 @@ func givenClocks(offsets, drifts []string) (given []convert.GivenClock, err erro
 			number, ok = strings.CutSuffix(value, "ppm")
 		}
 		v, err := strconv.ParseFloat(number, 64)
-		if host == "" || err != nil || !ok || v*unit < -1e8 || v*unit > 1e8 {
+		if host == "" || err != nil || !ok || !(math.Abs(v*unit) <= 1e8) { // false for NaN
 			return nil, usage("--drift %q: want HOST=DRIFT, such as node1=+12ppm", text)
 		}
 		of(host).DriftPPB = int64(v * unit)
 	}
 	return given, nil
-}
-
-func writeClocks(name string, r *convert.ClockReport) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.WriteJSON(f), f.Close())
 }
 
 // maxSeries bounds the number of files of --split, so that a typing error or a
@@ -289,7 +335,7 @@ func (c *command) writePart(t *trace.Trace, name string, inputs []string) error 
 		return err
 	}
 	defer out.Abandon()
-	size, err := out.Write(t)
+	size, err := c.writeTrace(out, t)
 	if err == nil {
 		c.summarize(name, t, size)
 	}

@@ -14,7 +14,7 @@ const textRows = 200
 func (c *command) requestsCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "requests",
-		Usage:     "list requests with queue, prefill, decode, ITL, TTFT, E2E and status",
+		Usage:     "list requests with queue, prefill, decode, ITL, TTFT, E2E, status",
 		ArgsUsage: "INPUT...",
 		Description: `Text shows the first 200 requests; CSV and JSON all, with more columns.
 
@@ -105,7 +105,7 @@ func (c *command) request(ctx *cli.Context) error {
 func (c *command) inspectCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "inspect",
-		Usage:     "say what is in the files: kinds, versions, hosts, ranks, time range, data quality",
+		Usage:     "say what files hold: kinds, versions, hosts, ranks, times, quality",
 		ArgsUsage: "INPUT...",
 		Description: `Knows OTLP dumps: JSON lines, arrays, pretty-printed and concatenated JSON, the
 Collector's framed zstd and framed protobuf, each also as .gz or .zst.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -41,8 +41,10 @@ func TestScripts(t *testing.T) {
 			"pfdump":   pfdump,
 			"compress": compress,
 			"truncate": truncate,
+			"pad":      pad,
 			"mkfifo":   mkfifo,
-			"waitfor":  waitfor,
+			"waitopen": waitopen,
+			"end":      end,
 			"nofile":   nofile,
 		},
 	})
@@ -108,20 +110,24 @@ func truncate(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()-cut))
 }
 
-// mkfifo makes a named pipe, from which a reader waits for a writer.
-func mkfifo(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(syscall.Mkfifo(ts.MkAbs(args[0]), 0o600))
+// pad adds zeros to the end of a file, as tapes do: "pad FILE 100".
+func pad(ts *testscript.TestScript, _ bool, args []string) {
+	more, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()+more))
 }
 
-// waitfor waits until a file matches the pattern.
-func waitfor(ts *testscript.TestScript, _ bool, args []string) {
-	for range 500 {
-		if matches, _ := filepath.Glob(ts.MkAbs(args[0])); len(matches) > 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+// end sends a signal to all that runs in the background: "end HUP".
+func end(ts *testscript.TestScript, _ bool, args []string) {
+	s, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "HUP": syscall.SIGHUP}[args[0]]
+	if !ok || signal.Ignored(s) { // what nohup or a script ignores, programs below do
+		s = syscall.SIGTERM
 	}
-	ts.Fatalf("no file matches %s", args[0])
+	for _, cmd := range ts.BackgroundCmds() {
+		ts.Check(cmd.Process.Signal(s))
+	}
 }
 
 // nofile fails if a file matches the pattern.

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// created are the outputs so far, which an interrupt removes unless they are
+// finished.
+type created struct {
+	watch sync.Once
+	mu    sync.Mutex
+	list  []*convert.Output
+}
+
+// create prepares the output file of a trace.
+func (c *command) create(name string, inputs []string) (*convert.Output, error) {
+	if name == "" {
+		return nil, usage("no output; give -o FILE, with a name that ends in .pftrace or .json")
+	}
+	return c.created.add(name, func() (*convert.Output, error) { return convert.Create(name, inputs) })
+}
+
+// createFile prepares an output file of any other kind.
+func (c *command) createFile(name string, inputs []string) (*convert.Output, error) {
+	return c.created.add(name, func() (*convert.Output, error) { return convert.CreateFile(name, inputs) })
+}
+
+func (l *created) add(name string, create func() (*convert.Output, error)) (*convert.Output, error) {
+	l.watch.Do(l.removeOnInterrupt)
+	// The lock keeps an interrupt waiting until there is something to remove.
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.list {
+		if convert.SameFile(o.Name(), name) {
+			return nil, usage("%s is also another output", name)
+		}
+	}
+	out, err := create()
+	if err != nil {
+		if errors.Is(err, convert.ErrOutputName) {
+			return nil, usageError{err}
+		}
+		return nil, err
+	}
+	l.list = append(l.list, out)
+	return out, nil
+}
+
+// removeOnInterrupt ends the program cleanly on signals, but for those that it was
+// started to ignore: by nohup, or in the background of a script.
+func (l *created) removeOnInterrupt() {
+	signals := make(chan os.Signal, 1)
+	for _, s := range [...]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	go func() {
+		<-signals
+		l.mu.Lock()
+		for _, out := range l.list {
+			out.Abandon()
+		}
+		os.Exit(exitFailed)
+	}()
+}
+
+// jsonSpan is how long a trace can be in Chrome JSON: its times are microseconds
+// since the first event, which viewers read into a float64. Beyond this, one
+// nanosecond is less than they can tell.
+const jsonSpan = 100 * 24 * time.Hour
+
+// writeTrace writes t and gives the file its name. It returns the size in bytes.
+func (c *command) writeTrace(out *convert.Output, t *trace.Trace) (int64, error) {
+	from, to, _ := t.Bounds()
+	if span := time.Duration(to - from); out.IsJSON() && (span > jsonSpan || span < 0) { // < 0: over 292 years
+		c.diags.Add(trace.Diag{Severity: trace.Notice, Code: "json-span", Pos: trace.Pos{File: out.Name(), Offset: -1},
+			Msg: "the trace spans more than 100 days, over which viewers round the times of Chrome JSON to more than a nanosecond; write .pftrace instead"})
+	}
+	return out.Write(t)
+}
