@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,12 +23,13 @@ type call struct {
 func (m *Merge) matchCollectives() {
 	n := namer{syms: m.dump.Syms, comms: map[chrometrace.Collective]align.CommID{}, calls: map[chrometrace.Collective]align.CallID{}}
 	jobs := m.jobs()
+	rivals := m.rivals(jobs)
 	m.alignRanks, m.alignOf, m.calls = nil, nil, nil
 	for k, r := range m.ranks {
-		rank := align.Rank{Clock: r.clock, Job: jobs[k], Global: r.rank.Global}
-		if rank.Global < 0 && r.rank.TP >= 0 && r.rank.PP <= 0 && r.rank.DP <= 0 {
-			rank.Global = int32(r.rank.TP)
+		if rivals[k] {
+			continue
 		}
+		rank := align.Rank{Clock: r.clock, Job: jobs[k], Global: r.global()}
 		var calls []call
 		for _, c := range r.captures {
 			for i := range c.file.Collectives {
@@ -94,40 +96,85 @@ func family(kernel string) string {
 // jobs numbers the sets of ranks that communicate with each other: those whose
 // files belong to one capture, or of which no such thing is known. Where ranks
 // have equal numbers, they are of several servers, or of replicas of one: then
-// what they do and their DP rank tell them apart.
+// what they do and their DP rank tell them apart; else their hosts or folders, if
+// each has the whole server.
 func (m *Merge) jobs() []int {
 	runs := map[string]int{}
 	for _, r := range m.ranks {
 		runs[r.run]++
 	}
-	group := func(r *rankTrack) string {
+	keys := make([]string, len(m.ranks))
+	for i, r := range m.ranks {
+		keys[i] = "world of " + strconv.Itoa(int(r.captures[0].file.Meta.WorldSize))
 		if runs[r.run] > 1 {
-			return "run " + r.run
-		}
-		return "world of " + strconv.Itoa(int(r.captures[0].file.Meta.WorldSize))
-	}
-	type member struct {
-		group  string
-		global int32
-	}
-	seen, repeated := map[member]bool{}, map[string]bool{}
-	for _, r := range m.ranks {
-		if who := (member{group(r), r.rank.Global}); r.rank.Global >= 0 {
-			repeated[who.group] = repeated[who.group] || seen[who]
-			seen[who] = true
+			keys[i] = "run " + r.run
 		}
 	}
+	m.divide(keys, false, func(r *rankTrack) string { return fmt.Sprintf("%s DP%d", r.role, r.rank.DP) })
+	m.divide(keys, true, func(r *rankTrack) string { return r.host })
+	m.divide(keys, true, func(r *rankTrack) string { return filepath.Dir(r.captures[0].file.Name) })
 	numbers := map[string]int{}
 	jobs := make([]int, len(m.ranks))
-	for i, r := range m.ranks {
-		key := group(r)
-		if repeated[key] {
-			key += fmt.Sprintf(" %s DP%d", r.role, r.rank.DP)
-		}
+	for i, key := range keys {
 		if _, ok := numbers[key]; !ok {
 			numbers[key] = len(numbers)
 		}
 		jobs[i] = numbers[key]
 	}
 	return jobs
+}
+
+// divide divides the sets of ranks, named by keys, in which a rank is there
+// several times, by a property of ranks. With whole, only those are divided whose
+// ranks are all there for each value of the property: the ranks of one server may
+// be spread over hosts, and then a second copy of one rank is no second server.
+func (m *Merge) divide(keys []string, whole bool, by func(*rankTrack) string) {
+	type part struct{ set, value string }
+	seats, repeated := map[string]map[trace.Rank]bool{}, map[string]bool{}
+	parts := map[part]map[trace.Rank]bool{}
+	for i, r := range m.ranks {
+		set, in := keys[i], part{keys[i], by(r)}
+		if seats[set] == nil {
+			seats[set] = map[trace.Rank]bool{}
+		}
+		if parts[in] == nil {
+			parts[in] = map[trace.Rank]bool{}
+		}
+		if seat := r.seat(); seat != trace.NoRank {
+			repeated[set] = repeated[set] || seats[set][seat]
+			seats[set][seat], parts[in][seat] = true, true
+		}
+	}
+	for in, own := range parts {
+		if whole && (in.value == "" || len(own) < len(seats[in.set])) {
+			repeated[in.set] = false
+		}
+	}
+	for i, r := range m.ranks {
+		if repeated[keys[i]] {
+			keys[i] += " " + by(r)
+		}
+	}
+}
+
+// rivals tells which ranks have the place of another one in their job: captures
+// of one rank at one time that differ, of which one cannot be of this server. They
+// are not matched: a collective that has a rank twice says nothing about any.
+func (m *Merge) rivals(jobs []int) []bool {
+	type place struct {
+		job  int
+		seat trace.Rank
+	}
+	holders := map[place][]*rankTrack{}
+	rivals := make([]bool, len(m.ranks))
+	for k, r := range m.ranks {
+		at := place{jobs[k], r.seat()}
+		if at.seat == trace.NoRank {
+			continue
+		}
+		if rivals[k] = slices.ContainsFunc(holders[at], r.overlaps); !rivals[k] {
+			holders[at] = append(holders[at], r)
+		}
+	}
+	return rivals
 }

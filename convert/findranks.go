@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -13,34 +14,30 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
+// errNothing says that all inputs are empty.
+var errNothing = errors.New("the inputs hold no events")
+
 // findRanks groups what the files hold by rank, and orders the ranks that opt
 // wants.
 func (m *Merge) findRanks(opt *ReadOptions) error {
-	var captures []*capture
-	var inputs []tracename.Input
-	for _, f := range m.files {
-		for _, part := range f.parts() {
-			captures = append(captures, &capture{file: f, part: part, first: f.First, last: f.Last})
-			inputs = append(inputs, f.describe(part))
-		}
+	captures := m.findCaptures(opt)
+	inputs := make([]tracename.Input, len(captures))
+	for i, c := range captures {
+		inputs[i] = c.file.describe(c.part)
 	}
 	resolved, conflicts := tracename.Resolve(inputs)
-	for _, c := range conflicts {
-		m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "rank-" + c.Kind, Pos: trace.Pos{File: c.Path, Offset: -1}, Msg: c.Msg})
-	}
-	grouped := make([]bool, len(captures))
-	for _, g := range tracename.Captures(resolved) {
-		files := slices.DeleteFunc(slices.Clone(g.Files), func(i int) bool { grouped[i] = true; return m.isRepetition(captures, g.Files, i) })
-		m.addRanks(captures, resolved, files)
-	}
 	for i, c := range captures {
-		if !grouped[i] {
-			m.ranks = append(m.ranks, newRankTrack(&resolved[i], c))
-		}
+		c.known = resolved[i]
 	}
+	captures = m.leaveOutRepetitions(captures)
+	m.reportNames(captures, conflicts)
+	m.groupCaptures(captures)
 	before := len(m.ranks)
 	m.ranks = slices.DeleteFunc(m.ranks, func(r *rankTrack) bool { return !opt.wants(r) })
-	if len(m.ranks) == 0 && before > 0 && m.Requests == nil {
+	if len(m.ranks) == 0 && m.Requests == nil {
+		if before == 0 {
+			return errNothing
+		}
 		return fmt.Errorf("none of %d traces is of that rank and host", before)
 	}
 	m.findProcs()
@@ -50,7 +47,75 @@ func (m *Merge) findRanks(opt *ReadOptions) error {
 			c.file.pending++
 		}
 	}
+	for _, f := range m.files {
+		if f.pending == 0 {
+			f.giveUp()
+		}
+	}
 	return nil
+}
+
+// findCaptures returns what the files hold, a capture for each part, but for what
+// is empty: SGLang writes a file without events for a rank whose profiler failed.
+// It must not be drawn, and not be what clocks are related to.
+func (m *Merge) findCaptures(opt *ReadOptions) []*capture {
+	filter := &opt.Filter
+	complete := filter.Cats == nil && filter.Names == nil && filter.MinDur == 0 && filter.From == 0 && filter.To == 0 && !filter.IndexOnly
+	var captures []*capture
+	for _, f := range m.files {
+		parts := f.parts()
+		for _, part := range parts {
+			captures = append(captures, &capture{file: f, part: part, whole: len(parts) == 1})
+		}
+	}
+	each(len(captures), func(i int) { captures[i].findBounds(complete) })
+	return slices.DeleteFunc(captures, func(c *capture) bool {
+		empty := c.isEmpty(complete)
+		if empty {
+			m.notice("rank-empty", c.file.Name, "%s has no events; left out", c.label())
+		}
+		return empty
+	})
+}
+
+func (m *Merge) notice(code, file, format string, args ...any) {
+	m.diags.Add(trace.Diag{Severity: trace.Notice, Code: code, Pos: trace.Pos{File: file, Offset: -1}, Msg: fmt.Sprintf(format, args...)})
+}
+
+// reportNames reports what the names of files contradict in. That names look like
+// those of one capture is not worth a message: the events have been compared.
+func (m *Merge) reportNames(captures []*capture, conflicts []tracename.Conflict) {
+	used := map[string]bool{}
+	for _, c := range captures {
+		used[c.file.Name] = true
+	}
+	for _, c := range conflicts {
+		if c.Kind != "duplicate" && used[c.Path] {
+			m.notice("rank-"+c.Kind, c.Path, "%s", c.Msg)
+		}
+	}
+}
+
+// groupCaptures makes ranks of captures.
+func (m *Merge) groupCaptures(captures []*capture) {
+	resolved := make([]tracename.Resolved, len(captures))
+	for i, c := range captures {
+		resolved[i] = c.known
+	}
+	grouped := make([]bool, len(captures))
+	for _, g := range tracename.Captures(resolved) {
+		var files []*capture
+		for _, i := range g.Files {
+			grouped[i] = true
+			files = append(files, captures[i])
+		}
+		m.addRanks(files)
+	}
+	for i, c := range captures {
+		if !grouped[i] {
+			m.ranks = append(m.ranks, newRankTrack(c))
+		}
+	}
 }
 
 // wants tells whether a rank is to be kept.
@@ -97,52 +162,167 @@ func (f *torchFile) describe(part string) tracename.Input {
 	return in
 }
 
-// isRepetition tells whether captures[i] is one of the given captures before it
-// once more: a copy of its file, or a file and its compressed form.
-func (m *Merge) isRepetition(captures []*capture, files []int, i int) bool {
-	c := captures[i]
-	for _, j := range files {
-		o := captures[j]
-		if j == i {
-			return false
-		}
-		if o.first == c.first && o.last == c.last && o.file.Total == c.file.Total && o.part == c.part && o.file != c.file {
-			m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "capture-repeated", Pos: trace.Pos{File: c.file.Name, Offset: -1},
-				Msg: fmt.Sprintf("has the same events as %s; left out", o.file.Name)})
-			return true
+// leaveOutRepetitions returns the captures without those whose events others have
+// too: copies, cut-off copies, and the parts of a merged file beside the files that
+// it was made of. Drawn twice, a rank would say that there are two, and collectives
+// that have two ranks of one number would join nothing.
+func (m *Merge) leaveOutRepetitions(captures []*capture) []*capture {
+	// What tells more about its rank is kept.
+	order := slices.Clone(captures)
+	slices.SortStableFunc(order, func(a, b *capture) int {
+		return cmp.Or(cmpBool(a.part != "", b.part != ""), cmpBool(a.known.Host == "", b.known.Host == ""),
+			cmp.Compare(rankParts(b.known.Rank), rankParts(a.known.Rank)), strings.Compare(a.file.Name, b.file.Name), strings.Compare(a.part, b.part))
+	})
+	var doubtful, kept []*capture
+	for _, c := range order {
+		if slices.ContainsFunc(order, func(o *capture) bool { return o != c && c.mayRepeat(o) }) {
+			doubtful = append(doubtful, c)
 		}
 	}
-	return false
+	each(len(doubtful), func(i int) { doubtful[i].contents() })
+	for _, c := range order {
+		same := slices.IndexFunc(kept, func(o *capture) bool { return c.mayRepeat(o) && c.contents().equal(o.contents()) })
+		if same < 0 {
+			kept = append(kept, c)
+			continue
+		}
+		kept[same].learn(c)
+		m.notice("capture-repeated", c.file.Name, "%s has the same events as %s; left out", c.label(), kept[same].file.Name)
+	}
+	// Files that are whole before parts, which are sums of whole files.
+	kept = m.leaveOutContained(kept, false)
+	all := slices.Clone(kept)
+	kept = slices.DeleteFunc(kept, func(c *capture) bool { return m.isSum(c, all) })
+	kept = m.leaveOutContained(kept, true)
+	return slices.DeleteFunc(captures, func(c *capture) bool { return !slices.Contains(kept, c) })
+}
+
+// mayRepeat tells whether nothing but events can tell c and o apart.
+func (c *capture) mayRepeat(o *capture) bool {
+	return c.agrees(o) && c.file.Meta.Origin == o.file.Meta.Origin && c.overlaps(o)
+}
+
+// agrees tells whether nothing that is known of rank and host differs.
+func (c *capture) agrees(o *capture) bool {
+	agree := func(a, b int16) bool { return a < 0 || b < 0 || a == b }
+	a, b := c.known.Rank, o.known.Rank
+	if !agree(a.TP, b.TP) || !agree(a.PP, b.PP) || !agree(a.DP, b.DP) || !agree(a.EP, b.EP) ||
+		a.Global >= 0 && b.Global >= 0 && a.Global != b.Global {
+		return false
+	}
+	x, _, _ := strings.Cut(c.known.Host, ".")
+	y, _, _ := strings.Cut(o.known.Host, ".")
+	return x == "" || y == "" || strings.EqualFold(x, y)
+}
+
+// rankParts counts what is known of a rank.
+func rankParts(r trace.Rank) (n int) {
+	for _, part := range [...]int32{int32(r.TP), int32(r.PP), int32(r.DP), int32(r.EP), r.Global} {
+		if part >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// learn takes over what only c tells about rank and host: the header of a merged
+// file is lost, a copy may have a label.
+func (o *capture) learn(c *capture) {
+	fill := func(to *int16, from int16) {
+		if *to < 0 {
+			*to = from
+		}
+	}
+	to, from := &o.known.Rank, &c.known.Rank
+	fill(&to.TP, from.TP)
+	fill(&to.PP, from.PP)
+	fill(&to.DP, from.DP)
+	fill(&to.EP, from.EP)
+	if to.Global < 0 {
+		to.Global = from.Global
+	}
+	o.known.Host, o.known.Name.Run = cmp.Or(o.known.Host, c.known.Host), cmp.Or(o.known.Name.Run, c.known.Name.Run)
+	o.known.NotRank = o.known.NotRank && c.known.NotRank
+}
+
+// isSum reports and tells whether a capture is of several others put together, as
+// SGLang's merger does with what it captured by stages.
+func (m *Merge) isSum(c *capture, others []*capture) bool {
+	var sum contents
+	var names []string
+	for _, o := range others {
+		switch {
+		case o == c || !c.mayRepeat(o) || o.contents().first < c.contents().first || o.contents().last > c.contents().last:
+		case len(names) == 0:
+			sum, names = *o.contents(), []string{o.file.Name}
+		default:
+			sum.add(o.contents())
+			names = append(names, o.file.Name)
+		}
+	}
+	if len(names) < 2 || !sum.equal(c.contents()) {
+		return false
+	}
+	slices.Sort(names)
+	m.notice("capture-repeated", c.file.Name, "%s has the same events as %s; left out", c.label(), strings.Join(names, " and "))
+	return true
+}
+
+// leaveOutContained leaves out captures whose events a longer one of the same
+// process has too: copies that were cut off, and with parts, files of one stage
+// beside the part of a merged file whose other stage is missing.
+func (m *Merge) leaveOutContained(kept []*capture, parts bool) []*capture {
+	gone := map[*capture]bool{}
+	for i, c := range kept {
+		for _, o := range kept[:i] {
+			if gone[c] || gone[o] || !parts && (c.part != "" || o.part != "") || !c.agrees(o) {
+				continue
+			}
+			short, long := c, o
+			if o.contents().n < c.contents().n {
+				short, long = o, c
+			}
+			if short.isOf(long) {
+				gone[short] = true
+				long.learn(short)
+				m.notice("capture-contained", short.file.Name, "%s is left out: its events are in %s", short.label(), long.file.Name)
+			}
+		}
+	}
+	return slices.DeleteFunc(kept, func(c *capture) bool { return gone[c] })
 }
 
 // addRanks adds the captures of one rank. Captures that overlap in time cannot
 // be of one process: each then begins a rank of its own.
-func (m *Merge) addRanks(captures []*capture, resolved []tracename.Resolved, files []int) {
-	slices.SortStableFunc(files, func(i, j int) int { return cmp.Compare(captures[i].first, captures[j].first) })
+func (m *Merge) addRanks(captures []*capture) {
+	slices.SortStableFunc(captures, func(a, b *capture) int { return cmp.Compare(a.first, b.first) })
 	var open []*rankTrack
-	for _, i := range files {
-		c := captures[i]
-		at := slices.IndexFunc(open, func(r *rankTrack) bool { return r.captures[len(r.captures)-1].last <= c.first })
+	for _, c := range captures {
+		at := slices.IndexFunc(open, func(r *rankTrack) bool {
+			prev := r.captures[len(r.captures)-1]
+			return prev.file.Meta.Origin == c.file.Meta.Origin && prev.last <= c.first
+		})
 		if at >= 0 {
 			open[at].captures = append(open[at].captures, c)
 			continue
 		}
-		open = append(open, newRankTrack(&resolved[i], c))
+		next := newRankTrack(c)
+		// Of several servers, whose hosts are not known? Their runs or roles may tell.
+		if twin := slices.IndexFunc(open, func(r *rankTrack) bool { return r.run == next.run && r.kinds.role() == next.kinds.role() }); twin >= 0 {
+			m.notice("rank-overlap", c.file.Name, "%s and %s look like one capture of %s, but have different events; if they are of two hosts, labels can tell: node1=%s",
+				c.label(), open[twin].captures[0].file.Name, cmp.Or(next.rank.String(), "one rank"), c.file.Name)
+		}
+		open = append(open, next)
 	}
 	m.ranks = append(m.ranks, open...)
 }
 
-func newRankTrack(r *tracename.Resolved, c *capture) *rankTrack {
-	t := &rankTrack{rank: r.Rank, host: r.Host, run: r.Name.Run, proc: request.None, captures: []*capture{c}}
+func newRankTrack(c *capture) *rankTrack {
+	t := &rankTrack{rank: c.known.Rank, host: c.known.Host, run: c.known.Name.Run, pid: c.pid(), proc: request.None, captures: []*capture{c}}
 	devices := map[string]bool{}
 	for i := range c.file.lines {
-		l := &c.file.lines[i]
-		switch {
-		case l.key.part != c.part:
-		case l.key.kind == chrometrace.RowStream:
+		if l := &c.file.lines[i]; l.key.part == c.part && l.key.kind == chrometrace.RowStream {
 			devices[l.key.pid] = true
-		case l.key.kind == chrometrace.RowThread && t.pid == 0:
-			t.pid = l.row.PID
 		}
 	}
 	t.devices = len(devices)
@@ -232,7 +412,10 @@ func (m *Merge) nameRanks() {
 		if several {
 			x, y = place[a.role], place[b.role]
 		}
+		// The first rank is what others are put on the clock of: of several, the one
+		// of which most is known.
 		return cmp.Or(cmp.Compare(x, y), cmpBool(a.rank != trace.NoRank, b.rank != trace.NoRank), a.rank.Compare(b.rank),
+			cmp.Compare(b.captures[0].file.Meta.Origin, a.captures[0].file.Meta.Origin), cmpBool(a.host == "", b.host == ""),
 			strings.Compare(a.host, b.host), strings.Compare(a.captures[0].file.Name, b.captures[0].file.Name))
 	})
 	for _, r := range m.ranks {

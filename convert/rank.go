@@ -2,9 +2,12 @@ package convert
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -44,13 +47,229 @@ func (t *torchFile) replace(f *chrometrace.File) {
 	}
 }
 
+// giveUp forgets what a file holds, once it is known that nothing of it is drawn.
+func (f *torchFile) giveUp() {
+	f.replace(&chrometrace.File{Name: f.Name, Meta: f.Meta, First: f.First, Last: f.Last, Total: f.Total})
+}
+
 // capture is what one file says about one rank.
 type capture struct {
-	file        *torchFile
-	part        string // of a merged file
+	file *torchFile
+	part string // of a merged file
+	// whole tells that the file has no other parts.
+	whole bool
+	// first and last bound the events of the part. Where a Filter left out events
+	// of a file of several parts, they are those of the file: the same whatever the
+	// filter.
 	first, last trace.Time
-	clock       int // index into merging.clocks
+	known       tracename.Resolved // about rank and host
+	held        *contents          // once it was asked for
+	clock       int                // index into merging.clocks
 	time        func(trace.Time) trace.Time
+}
+
+// findBounds finds the first and the last instant of a capture; complete tells that
+// no Filter left out events of it.
+func (c *capture) findBounds(complete bool) {
+	c.first, c.last = c.file.First, c.file.Last
+	if !c.whole && complete && c.contents().n > 0 {
+		c.first, c.last = c.contents().first, c.contents().last
+	}
+}
+
+// isEmpty tells whether a capture has no events, as far as that can be known:
+// the number of events of a file is, whatever a Filter left out, that of a part
+// is not.
+func (c *capture) isEmpty(complete bool) bool {
+	if c.whole {
+		return c.file.Total == 0
+	}
+	return complete && c.contents().n == 0
+}
+
+// pid returns the process that a capture is of, 0 if that is unknown.
+func (c *capture) pid() int64 {
+	for i := range c.file.lines {
+		if l := &c.file.lines[i]; l.key.part == c.part && l.key.kind == chrometrace.RowThread && l.row.PID != 0 {
+			return l.row.PID
+		}
+	}
+	return 0
+}
+
+// label is what messages call the capture inside of its file.
+func (c *capture) label() string {
+	if c.part == "" {
+		return "it"
+	}
+	return "its part " + c.part
+}
+
+// contents sum up what a capture holds, so that captures can be compared. They do
+// not depend on the order of events, and those of a capture that was put together
+// of several are the sum of theirs.
+//
+// What a Filter left out of the events is not in them. Filters do the same to all
+// files, so that the comparison holds for what is there; collectives and steps
+// are always there, and so is what is known of a whole file.
+type contents struct {
+	n           int    // events, instants, samples, collectives and steps
+	hash        uint64 // the sum of their keys
+	first, last trace.Time
+	// file has the number and the bounds of all events, those that were left out
+	// included; total is -1 for parts of a file, of which that is not known.
+	file struct {
+		total       int
+		first, last trace.Time
+	}
+}
+
+// contents sums up a capture.
+func (c *capture) contents() *contents {
+	if c.held != nil {
+		return c.held
+	}
+	held := &contents{}
+	held.file.total = -1
+	if c.whole {
+		held.file.total, held.file.first, held.file.last = c.file.Total, c.file.First, c.file.Last
+	}
+	c.eachKey(0, func(from, to trace.Time, key uint64) {
+		if held.n == 0 || from < held.first {
+			held.first = from
+		}
+		if held.n == 0 || to > held.last {
+			held.last = to
+		}
+		held.n++
+		held.hash += key
+	})
+	c.held = held
+	return held
+}
+
+// add makes the contents of two captures those of one.
+func (a *contents) add(b *contents) {
+	a.first, a.last = min(a.first, b.first), max(a.last, b.last)
+	a.n += b.n
+	a.hash += b.hash
+	if a.file.total < 0 || b.file.total < 0 {
+		a.file.total = -1
+		return
+	}
+	a.file.total += b.file.total
+	a.file.first, a.file.last = min(a.file.first, b.file.first), max(a.file.last, b.file.last)
+}
+
+// equal tells whether two captures hold the same. Of captures that have nothing
+// that could be compared, that is not known, and the answer is no.
+func (a *contents) equal(b *contents) bool {
+	if a.n == 0 || a.n != b.n || a.hash != b.hash || a.first != b.first || a.last != b.last {
+		return false
+	}
+	return a.file.total < 0 || b.file.total < 0 || a.file == b.file
+}
+
+// eachKey calls do for all that was read of a capture and has a time: with its
+// bounds and a number that is equal for equal things, and for no others. shift is
+// added to all times. Names enter by their symbols, which all files of a merge
+// share.
+func (c *capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uint64)) {
+	const event, instant, sample, collective, step = 1, 2, 3, 4, 5
+	one := func(kind uint64, t trace.Time, dur int64, name trace.Sym, value uint64) {
+		t += shift
+		do(t, t+trace.Time(dur), mix(mix(mix(mix(uint64(t))+uint64(dur))+value)+uint64(name)<<3+kind))
+	}
+	f := c.file
+	for i := range f.lines {
+		l := &f.lines[i]
+		if l.key.part != c.part {
+			continue
+		}
+		for _, lane := range l.lanes {
+			for _, i := range lane {
+				e := &f.Events[i]
+				one(event, e.Time, e.Dur, e.Name, 0)
+			}
+		}
+		for _, i := range l.instants {
+			one(instant, f.Instants[i].Time, 0, f.Instants[i].Name, 0)
+		}
+		for _, i := range l.samples {
+			one(sample, f.Samples[i].Time, 0, 0, math.Float64bits(f.Samples[i].Value))
+		}
+	}
+	for i := range f.Collectives {
+		if x := &f.Collectives[i]; f.Rows[x.Row].Part == c.part {
+			one(collective, x.Time, x.Dur, x.Name, 0)
+		}
+	}
+	for i := range f.Steps {
+		if x := &f.Steps[i]; f.Rows[x.Row].Part == c.part {
+			one(step, x.Time, x.Dur, x.Name, 0)
+		}
+	}
+}
+
+// mix is the finalizer of splitmix64: a bijection whose bits all depend on all
+// bits of x.
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// isOf tells whether c is of the same process as a longer capture that has its
+// events too.
+func (c *capture) isOf(longer *capture) bool {
+	const unknown = chrometrace.OriginUnknown
+	var shift trace.Time
+	mine, others := &c.file.Meta, &longer.file.Meta
+	switch p, q := c.pid(), longer.pid(); {
+	case mine.Origin != unknown && others.Origin != unknown:
+		if p != q && p != 0 && q != 0 || !c.overlaps(longer) {
+			return false
+		}
+	case p != q || p == 0: // times that count from something unknown may be equal by chance
+		return false
+	case others.Origin != unknown: // cut off before it says what its times count from
+		shift = trace.Time(others.Base)
+	case mine.Origin != unknown:
+		return false // its clock is worth more than the other's events
+	}
+	return c.within(longer, shift)
+}
+
+// within tells whether a longer capture has the events of c too, with shift added
+// to their times. A few may differ: what the cut left without an end. Events of two
+// processes have next to nothing in common, since times are nanoseconds.
+func (c *capture) within(longer *capture, shift trace.Time) bool {
+	const samples, most, of = 4096, 19, 20
+	// A sample is chosen by time, and so the same in both captures.
+	every := uint64(c.contents().n/samples + 1)
+	missing, total := map[uint64]int{}, 0
+	c.eachKey(shift, func(at, _ trace.Time, key uint64) {
+		if mix(uint64(at))%every == 0 {
+			missing[key]++
+			total++
+		}
+	})
+	found := 0
+	longer.eachKey(0, func(at, _ trace.Time, key uint64) {
+		if mix(uint64(at))%every == 0 && missing[key] > 0 {
+			missing[key]--
+			found++
+		}
+	})
+	return total > 0 && found*of >= total*most
+}
+
+// overlaps tells whether two captures share some time. Where one does not tell
+// what its times count from, they may.
+func (c *capture) overlaps(o *capture) bool {
+	return c.file.Meta.Origin != o.file.Meta.Origin || c.first <= o.last && o.first <= c.last
 }
 
 // rankTrack is a rank of the timeline: all captures of one process.
@@ -67,6 +286,33 @@ type rankTrack struct {
 	devices  int // how many devices its streams are on
 	captures []*capture
 	track    trace.TrackID
+}
+
+// global returns the number of a rank in its world, -1 if that is unknown.
+func (r *rankTrack) global() int32 {
+	if r.rank.Global < 0 && r.rank.TP >= 0 && r.rank.PP <= 0 && r.rank.DP <= 0 {
+		return int32(r.rank.TP)
+	}
+	return r.rank.Global
+}
+
+// seat returns what no two ranks of one server share: the number, else all that is
+// known of the rank.
+func (r *rankTrack) seat() trace.Rank {
+	if g := r.global(); g >= 0 {
+		return trace.Rank{TP: -1, PP: -1, DP: -1, EP: -1, Global: g}
+	}
+	return r.rank
+}
+
+// overlaps tells whether both ranks were captured at one time.
+func (r *rankTrack) overlaps(o *rankTrack) bool {
+	for _, c := range r.captures {
+		if slices.ContainsFunc(o.captures, c.overlaps) {
+			return true
+		}
+	}
+	return false
 }
 
 // source says where the events of r come from, for the viewer's help popup.
