@@ -48,6 +48,9 @@ func (p *parser) span() {
 			})
 		}
 	}
+	if !s.ends && ev.bind != nil {
+		p.bound(s.event, s.row)
+	}
 	p.out.open = append(p.out.open, s)
 }
 
@@ -58,14 +61,8 @@ func (p *parser) asyncRow() int32 {
 	cat := p.categoryOf(ev)
 	id := &rowID{lane: laneAsync, name: p.nameOf(ev).text}
 	id.part, id.pid, _ = identify(ev.pid, nil)
-	raw := ev.id
-	switch {
-	case ev.local != nil:
-		raw = ev.local
-	case ev.global != nil:
-		raw = ev.global
-		id.global = true
-	}
+	raw, global := ev.anyID()
+	id.global = global
 	id.extra = cat.text + "\x00" + string(p.idText(raw))
 	return p.rows.use(&p.out, p.rows.entry(id))
 }

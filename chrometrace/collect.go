@@ -37,6 +37,8 @@ type document struct {
 	base                     int64 // what relative times count from
 	known                    bool  // base is known
 	dropZero                 bool  // events at time 0 have lost their time
+	drawn                    bool  // see batch
+	unlinked                 bool  // written by this package, and drawn: correlations are of no use
 }
 
 // last returns the time of the last event, counted like t.
@@ -119,6 +121,7 @@ func (c *collector) keep(b *batch) {
 	}
 	d.zero.merge(b.zero)
 	c.total += b.total
+	d.drawn = d.drawn || b.drawn
 	c.chrome = c.chrome || b.chrome
 	c.names = append(c.names, b.names...)
 	for _, x := range b.diags {

@@ -140,7 +140,7 @@ func (r reading) records() []string {
 		out = append(out, fmt.Sprintf("C %q %q %d %v", row.Part, plainText([]byte(row.PIDText)), x.Time, x.Value))
 	}
 	for _, x := range r.Arrows {
-		out = append(out, fmt.Sprintf("%c %s %q %q %q %d %v", x.Phase, r.row(x.Row), r.name(x.Cat), r.name(x.Name), r.name(x.ID), x.Time, x.Enclosing))
+		out = append(out, fmt.Sprintf("%c %s %q %q %q %d %v %d", x.Phase, r.row(x.Row), r.name(x.Cat), r.name(x.Name), r.name(x.ID), x.Time, x.Enclosing, x.Event))
 	}
 	for _, x := range r.Launches {
 		out = append(out, fmt.Sprintf("launch %d %s %d", x.Event, r.row(x.Row), x.Correlation))

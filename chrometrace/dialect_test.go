@@ -140,6 +140,24 @@ func TestRowNames(t *testing.T) {
 	}
 }
 
+// A thread without a name is called by its tid if that is text.
+func TestRowNamesFromText(t *testing.T) {
+	r := parse(t, `[{"ph":"X","cat":"Kernel","name":"a","pid":0,"tid":"stream 7",`+abs+`},{"ph":"X","name":"b","pid":1,"tid":"main thread",`+abs+`},
+		{"ph":"X","name":"c","pid":1,"tid":"24572",`+abs+`},{"ph":"X","name":"d","pid":1,"tid":-3,`+abs+`},{"ph":"X","name":"e","pid":1,"tid":"io",`+abs+`},
+		{"ph":"X","name":"f","pid":"Spans","tid":"PyTorch Profiler",`+abs+`},{"ph":"X","name":"g","pid":2,"tid":"",`+abs+`},{"ph":"b","cat":"c","name":"h","id":1,"pid":"x","tid":"y",`+abs+`},
+		{"ph":"M","name":"thread_name","pid":1,"tid":"io","args":{"name":"disk"}}]`)
+	var got []string
+	for _, row := range r.Rows {
+		got = append(got, row.TIDText+"="+row.Name)
+	}
+	if d := diff(got, []string{"stream 7=stream 7", "main thread=main thread", "24572=", "-3=", "io=disk", "PyTorch Profiler=PyTorch Profiler", "=", "=h"}); d != "" {
+		t.Error(d)
+	}
+	if r.Rows[0].Kind != RowStream || r.Rows[0].TID != 7 {
+		t.Errorf("%+v", r.Rows[0])
+	}
+}
+
 func TestPairs(t *testing.T) {
 	at := func(us int) string { return fmt.Sprintf(`"ts":1694039968933%03d`, us) }
 	for _, c := range []struct{ name, data, want, codes string }{
@@ -181,15 +199,16 @@ func TestPairs(t *testing.T) {
 
 func TestCounters(t *testing.T) {
 	r := parse(t, `[{"ph":"C","name":"mem","pid":1,`+abs+`,"args":{"used":5,"free":"7.5","junk":"x","no":null}},{"ph":"C","name":"mem","pid":1,`+abs+`,"args":{"used":6}},
-		{"ph":"C","name":"mem","id":"1","pid":1,`+abs+`,"args":{"used":8}},{"args":{"":2.5},"ph":"C","name":"SM Active","pid":"GPU 0 Counters",`+abs+`}]`)
+		{"ph":"C","name":"mem","id":"1","pid":1,`+abs+`,"args":{"used":8}},{"args":{"":2.5},"ph":"C","name":"SM Active","pid":"GPU 0 Counters",`+abs+`},
+		{"ph":"C","name":"mem","id2":{"local":"0x2"},"pid":1,`+abs+`,"args":{"value":9}}]`)
 	var got []string
 	for _, s := range r.Samples {
 		got = append(got, fmt.Sprintf("%d %s=%v", s.Track, r.Rows[s.Track].Name, s.Value))
 	}
-	if d := diff(got, []string{"0 mem used=5", "1 mem free=7.5", "0 mem used=6", "2 mem used=8", "3 SM Active=2.5"}); d != "" {
+	if d := diff(got, []string{"0 mem used=5", "1 mem free=7.5", "0 mem used=6", "2 mem [1] used=8", "3 SM Active=2.5", "4 mem [0x2]=9"}); d != "" {
 		t.Error(d)
 	}
-	if r.codes() != "trace-counter-value@1" || r.Rows[3].Kind != RowCounter || r.Rows[3].PIDText != "GPU 0 Counters" || r.Total != 4 {
+	if r.codes() != "trace-counter-value@1" || r.Rows[3].Kind != RowCounter || r.Rows[3].PIDText != "GPU 0 Counters" || r.Total != 5 {
 		t.Errorf("%v %+v", r.diags, r.Rows)
 	}
 }
@@ -197,8 +216,8 @@ func TestCounters(t *testing.T) {
 func TestArrows(t *testing.T) {
 	flows := `{"ph":"s","id":1,"pid":1,"tid":1,` + abs + `,"cat":"fwdbwd","name":"fwdbwd"},{"ph":"f","id":"1","pid":1,"tid":2,` + abs + `,"cat":"fwdbwd","name":"fwdbwd","bp":"e"},{"ph":"s","id":9,"pid":1,"tid":1,` + abs + `,"cat":"ac2g","name":"ac2g"}`
 	r := parse(t, `[`+flows+`]`)
-	want := []string{`s ["" "1" "1"] "fwdbwd" "fwdbwd" "1" 1694039968933321000 false`, `f ["" "1" "2"] "fwdbwd" "fwdbwd" "1" 1694039968933321000 true`,
-		`s ["" "1" "1"] "ac2g" "ac2g" "9" 1694039968933321000 false`}
+	want := []string{`s ["" "1" "1"] "fwdbwd" "fwdbwd" "1" 1694039968933321000 false -1`, `f ["" "1" "2"] "fwdbwd" "fwdbwd" "1" 1694039968933321000 true -1`,
+		`s ["" "1" "1"] "ac2g" "ac2g" "9" 1694039968933321000 false -1`}
 	if d := diff(r.records(), want); d != "" {
 		t.Error(d)
 	}
@@ -210,18 +229,54 @@ func TestArrows(t *testing.T) {
 	}
 }
 
+// Flows that slices bear themselves.
+func TestBoundArrows(t *testing.T) {
+	slice := func(ph, cat, more string) string {
+		return `{"ph":"` + ph + `","cat":"` + cat + `","name":"x","id":5,"pid":1,"tid":1,` + abs + `,"dur":2` + more + `}`
+	}
+	data := `[` + slice("X", "a", "") + `,` + slice("X", "a", `,"bind_id":7,"flow_out":true`) + `,` + slice("X", "b", `,"bind_id":"7","flow_in":true,"flow_out":true`) + `,
+		` + slice("B", "b", `,"flow_in":1,"flow_out":false,"bind_id":"0x7"`) + `,` + slice("E", "b", `,"bind_id":7,"flow_in":true`) + `,` + slice("b", "c", `,"bind_id":8,"flow_out":"true"`) + `,
+		` + slice("X", "a", `,"bind_id":9`) + `,` + slice("X", "a", `,"flow_out":true`) + `,` + slice("X", "a", `,"bind_id":null,"flow_out":true`) + `,` + slice("X", "a", `,"bind_id":9,"flow_out":null,"flow_in":0`) + `]`
+	for _, c := range []struct {
+		filter Filter
+		want   []string
+	}{
+		{Filter{}, []string{`s 7 1`, `t 7 2`, `f 0x7 3`, `s 8 4`}},
+		{Filter{Cats: []string{"b"}}, []string{`t 7 0`, `f 0x7 1`}},
+		{Filter{MinDur: 1}, []string{`s 7 1`, `t 7 2`, `s 8 3`}}, // the pair has no duration
+		{Filter{IndexOnly: true}, nil},
+	} {
+		r := readWith(Options{Workers: 1, Filter: c.filter}, usual, same, []byte(data[:len(data)-1]+`,{"ph":"i","name":"last",`+strings.Replace(abs, "321", "399", 1)+`}]`))
+		var got []string
+		for _, a := range r.Arrows {
+			got = append(got, fmt.Sprintf("%c %s %d", a.Phase, r.name(a.ID), a.Event))
+			if a.Cat != 0 || a.Name != 0 || !a.Enclosing || a.Time != r.Events[a.Event].Time || a.Row != int32(r.Events[a.Event].Track) {
+				t.Errorf("%+v of %+v", a, r.Events[a.Event])
+			}
+		}
+		if d := diff(got, c.want); d != "" {
+			t.Errorf("%+v: %s", c.filter, d)
+		}
+	}
+}
+
 func TestArguments(t *testing.T) {
 	for in, want := range map[string]string{
 		`{}`:                          `{}`,
 		`null`:                        `{}`,
 		`[1]`:                         `{}`,
 		`{"a":1,"b":-1,"c":0,"d":-0}`: `{"a":1,"b":-1,"c":0,"d":0}`,
-		`{"a":9223372036854775807,"b":-9223372036854775808,"c":18446744073709551557}`:                                            `{"a":9223372036854775807,"b":-9223372036854775808,"c":18446744073709551557}`,
-		`{"a":18446744073709551616,"b":1.0,"c":1e3,"d":1e999,"e":-0.5E-2}`:                                                       `{"a":1.8446744073709552e+19f,"b":1f,"c":1000f,"d":"1e999","e":-0.005f}`,
-		`{"a":true,"b":false,"c":null,"d":""}`:                                                                                   `{"a":true,"b":false,"d":""}`,
-		`{"a":[1,[2,[]],{},{"b":[null,"x"]}]}`:                                                                                   `{"a":[1,[2,[]],{},{"b":["x"]}]}`,
-		`{"\u0061\"":"x\ny\ud83d\ude00\ud83d\\"}`:                                                                                `{"a\"":"x\ny😀�\\"}`,
-		` { "a" : [ 1 , 2 ] , "b" : { "c" : 3 } } `:                                                                              `{"a":[1,2],"b":{"c":3}}`,
+		`{"a":9223372036854775807,"b":-9223372036854775808,"c":18446744073709551557}`:              `{"a":9223372036854775807,"b":-9223372036854775808,"c":18446744073709551557}`,
+		`{"a":18446744073709551616,"b":1.0,"c":1e3,"d":1e999,"e":-0.5E-2}`:                         `{"a":"18446744073709551616","b":1f,"c":1000f,"d":"1e999","e":-0.005f}`,
+		`{"a":-9223372036854775809,"b":123456789012345678901234567890,"c":[18446744073709551616]}`: `{"a":"-9223372036854775809","b":"123456789012345678901234567890","c":["18446744073709551616"]}`,
+		`{"a":1,"b":2,"a":3}`: `{"b":2,"a":3}`,
+		`{"a":{"x":1,"x":2},"b":[1],"c":true,"d":"t","e":1.5,"f":18446744073709551615,"g":{},"a":-1,"\u0061":9,"h":{"y":[2]}}`: `{"b":[1],"c":true,"d":"t","e":1.5f,"f":18446744073709551615,"g":{},"a":9,"h":{"y":[2]}}`,
+		`{"\u0061":1,"a":2}`:                        `{"a":2}`,
+		`{"a":1,"a":null}`:                          `{"a":1}`,
+		`{"a":true,"b":false,"c":null,"d":""}`:      `{"a":true,"b":false,"d":""}`,
+		`{"a":[1,[2,[]],{},{"b":[null,"x"]}]}`:      `{"a":[1,[2,[]],{},{"b":["x"]}]}`,
+		`{"\u0061\"":"x\ny\ud83d\ude00\ud83d\\"}`:   `{"a\"":"x\ny😀�\\"}`,
+		` { "a" : [ 1 , 2 ] , "b" : { "c" : 3 } } `: `{"a":[1,2],"b":{"c":3}}`,
 		`{"a":"` + strings.Repeat("x", 300) + `","l":[` + strings.Repeat("1,", 200) + `[` + strings.Repeat("2,", 20000) + `2]]}`: `{"a":"` + strings.Repeat("x", 300) + `","l":[` + strings.Repeat("1,", 200) + `[` + strings.Repeat("2,", 20000) + `2]]}`,
 	} {
 		r := parse(t, `[{"ph":"X","name":"a",`+abs+`,"args":`+in+`},{"args":`+in+`,"ph":"X",`+abs+`,"name":"b"}]`)

@@ -23,7 +23,9 @@ type event struct {
 	id                      []byte
 	local, global           []byte // of id2
 	enclosing               bool   // "bp":"e"
-	args                    int    // where they are, if they are to be read at the end
+	bind                    []byte // of bind_id
+	flowIn, flowOut         bool
+	args                    int // where they are, if they are to be read at the end
 
 	nm       *name // of name and cat, once they are needed
 	category *catEntry
@@ -42,6 +44,9 @@ const (
 	hasID
 	hasID2
 	hasBp
+	hasBind
+	hasFlowIn
+	hasFlowOut
 )
 
 // Keys of events with their quotes, as they lie in memory.
@@ -221,6 +226,9 @@ func (p *parser) colon(i int) (next int, err error) {
 	return i, nil
 }
 
+// longKeys are keys that are rare. All others have four characters at most.
+var longKeys = map[string]uint32{"bind_id": hasBind, "flow_in": hasFlowIn, "flow_out": hasFlowOut}
+
 // otherKey reads the key at b[i] slowly: it may be close to the end of b, have
 // escapes, or be of no interest.
 func (p *parser) otherKey(i int) (has uint32, n int, err error) {
@@ -232,7 +240,7 @@ func (p *parser) otherKey(i int) (has uint32, n int, err error) {
 		raw = p.unescape(nil, raw)
 	}
 	if len(raw) > 4 {
-		return 0, next - i, nil
+		return longKeys[string(raw)], next - i, nil
 	}
 	var w [8]byte
 	w[0], w[1+copy(w[1:], raw)] = '"', '"'
@@ -299,6 +307,15 @@ func (p *parser) member(i int, has uint32) (next int, err error) {
 			ev.enclosing = string(raw) == "e"
 			return next, err
 		}
+	case hasBind:
+		ev.bind, next, err = p.written(i)
+		return next, err
+	case hasFlowIn:
+		ev.flowIn, next, err = p.truth(i)
+		return next, err
+	case hasFlowOut:
+		ev.flowOut, next, err = p.truth(i)
+		return next, err
 	}
 	return p.skip(i, inEvent)
 }
@@ -320,6 +337,16 @@ func (p *parser) written(i int) (raw []byte, next int, err error) {
 		raw = nil
 	}
 	return raw, next, nil
+}
+
+// truth returns whether the value at b[i] counts as true, as in JavaScript.
+func (p *parser) truth(i int) (truth bool, next int, err error) {
+	raw, next, err := p.written(i)
+	switch string(raw) {
+	case "", "false", "0", `""`:
+		return false, next, err
+	}
+	return true, next, err
 }
 
 // time reads the time at b[i], a number or a string. ok is false if it is
@@ -365,6 +392,18 @@ func (p *parser) id2(i int) (next int, err error) {
 		}
 	}
 	return end, nil
+}
+
+// anyID returns the id of the event as it is written, and whether it holds
+// in all processes.
+func (ev *event) anyID() (raw []byte, global bool) {
+	switch {
+	case ev.local != nil:
+		return ev.local, false
+	case ev.global != nil:
+		return ev.global, true
+	}
+	return ev.id, false
 }
 
 // flatMembers yields the members of an object whose syntax was checked, as they

@@ -24,8 +24,11 @@ type File struct {
 	Samples  []trace.Sample  // Track is an index of Rows, of kind RowCounter
 	Arrows   []Arrow
 
-	Launches    []Link // calls that put work on a device
-	Work        []Link // what a device did
+	// Launches are calls that put work on a device, Work is what a device did.
+	// Both are empty for what this package wrote with arrows from launches: ranks
+	// that were merged share correlation ids, and these Arrows say the same.
+	Launches, Work []Link
+
 	Collectives []Collective
 	Steps       []Step
 
@@ -99,8 +102,10 @@ type Row struct {
 	// numbers. On a RowStream they are device and stream.
 	PID, TID         int64
 	PIDText, TIDText string
-	// Process and Name are from process_name and thread_name; "" is unknown. A
-	// counter has a name of its own, and a RowAsync that of its first event.
+	// Process and Name are from process_name and thread_name; "" is unknown.
+	// Without a name, a thread or stream is called by its TIDText if that is no
+	// number. A counter has a name of its own, with its id if it has one
+	// ("memory [2]"), and a RowAsync that of its first event.
 	Process, Name string
 	Labels        string // from process_labels: "CPU", "GPU 3"
 	// ProcessSort and Sort are process_sort_index and thread_sort_index; 0 if
@@ -171,11 +176,18 @@ const (
 // An Arrow is one flow event. Events of one Part, Cat, Name and ID make a chain.
 // Kineto's "ac2g" is not here: Launches and Work say the same, and without its
 // errors.
+//
+// A flow may also be borne by slices themselves ("bind_id"). Then Event is the
+// slice, and Time its start. Such flows have neither Cat nor Name, and make
+// chains of their own, in the order of their slices: FlowStep ends an arrow and
+// starts the next one, but a FlowEnd does not end the chain, so that several
+// arrows may lead from one FlowStart or FlowStep.
 type Arrow struct {
 	Time      trace.Time
 	Row       int32
 	Cat, Name trace.Sym
 	ID        trace.Sym // as text
+	Event     int32     // index into Events of a slice that bears a flow itself, else NoEvent
 	Phase     FlowPhase
 	Enclosing bool // bp:"e": binds to the slice around it, else to the next one
 }

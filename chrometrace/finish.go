@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -26,6 +27,11 @@ func (c *collector) finish() *File {
 	})
 	arrow := func(x *Arrow, k *kept) bool {
 		x.Row = rows[k.rows[x.Row]]
+		if x.Event != NoEvent {
+			if x.Event = j.event(x.Event, k); x.Event == NoEvent {
+				return false
+			}
+		}
 		return j.time(&x.Time, k)
 	}
 	f.Arrows = joined(j, func(t *tables) *[]Arrow { return &t.arrows }, arrow)
@@ -69,6 +75,7 @@ func (c *collector) readHeaders(m *Meta) {
 		if base := c.parser.opt.Base; !d.known && base != 0 {
 			d.base, d.known = base, true
 		}
+		d.unlinked = own && d.drawn
 		// Kineto sets times before its base to 0.
 		d.dropZero = kineto && !own && d.zero.n > 0 && (d.known || d.absolute.n > 0)
 	}
@@ -178,6 +185,9 @@ func (c *collector) namedRows(ids []*rowID) (rows []Row) {
 			if id.lane == laneAny && strings.HasPrefix(strings.ToLower(t.Name), "stream ") {
 				row.Kind = RowStream // though nothing happened there
 			}
+		}
+		if _, isNumber := jsonscan.Int([]byte(id.tid)); row.Name == "" && !isNumber && id.lane <= laneStream {
+			row.Name = id.tid
 		}
 		rows = append(rows, row)
 	}
@@ -290,6 +300,9 @@ func (j joiner) event(i int32, k *kept) int32 {
 }
 
 func (j joiner) link(x *Link, k *kept) bool {
+	if j.docs[k.doc].unlinked {
+		return false
+	}
 	if x.Event < NoEvent {
 		if j.docs[k.doc].dropZero {
 			return false

@@ -33,6 +33,7 @@ const (
 	roleComm        // Collectives, always
 	roleStep        // Steps, if it is named like one
 	roleArrow       // of no use where correlations tell the same
+	roleFlow        // of this package's writer
 )
 
 // A category is what is known about a value of "cat".
@@ -82,6 +83,9 @@ var categories = []category{
 	{"Memset", "gpu_memset", laneStream, roleWork},
 	{"Runtime", "cuda_runtime", laneThread, roleLaunch},
 	{"async", "", laneAny, roleArrow}, // what ac2g was called
+
+	// What this package's writer calls all arrows.
+	{"flow", "", laneAny, roleFlow},
 }
 
 // An argRole says what the reader itself wants an argument for.

@@ -8,7 +8,8 @@ import (
 
 // absoluteFrom is the least time, in ns, that is taken as counted from 1970:
 // 1e14 us, in 1973. Relative times stay below 1e13 us, since Kineto moves its
-// base every quarter of a year.
+// base every quarter of a year; those of a file that spans more than three years
+// would be misread.
 const absoluteFrom trace.Time = 1e17
 
 // Times beyond these bounds (the year 2116) and durations beyond theirs are no

@@ -28,6 +28,7 @@ type parser struct {
 	ev    event
 	notes notes
 	list  trace.ArgList // of the event
+	lists uint64        // how many lists of arguments were begun
 	got   [argRoles]argValue
 	found uint32 // bits of the roles in got
 

@@ -155,6 +155,9 @@ func (p *parser) complete() {
 			Time: ev.ts, Dur: ev.dur, Track: trace.TrackID(row), Name: nm.sym, Cat: cat.sym, Args: p.putArgs(),
 		})
 	}
+	if ev.bind != nil {
+		p.bound(index, row)
+	}
 	switch cat.role {
 	case roleLaunch:
 		p.out.launches = p.link(p.out.launches, index, row)
@@ -214,6 +217,12 @@ func (p *parser) counter() {
 	ev := &p.ev
 	nm := p.nameOf(ev)
 	part, pid, _ := identify(ev.pid, nil)
+	raw, _ := ev.anyID()
+	of := string(p.idText(raw))
+	name := nm.text
+	if of != "" {
+		name += " [" + of + "]"
+	}
 	keeps := p.keeps()
 	for a := range p.list.All() {
 		value, ok := numeric(a)
@@ -222,7 +231,7 @@ func (p *parser) counter() {
 			continue
 		}
 		key := p.opt.Syms.Name(a.Key)
-		id := &rowID{lane: laneCounter, part: part, pid: pid, extra: strings.Join([]string{nm.text, key, string(p.idText(ev.id))}, "\x00"), name: nm.text}
+		id := &rowID{lane: laneCounter, part: part, pid: pid, extra: strings.Join([]string{nm.text, key, of}, "\x00"), name: name}
 		if key != "" && key != nm.text && key != "value" {
 			id.name += " " + key
 		}
@@ -238,18 +247,43 @@ func (p *parser) arrow() {
 	ev := &p.ev
 	cat := p.categoryOf(ev)
 	row := p.row(cat.lane)
+	if cat.role == roleFlow && p.nameOf(ev).text == "launch" {
+		p.out.drawn = true
+	}
 	if cat.role == roleArrow && p.linked || !p.keeps() {
 		return
 	}
 	a := Arrow{
 		Time: ev.ts, Row: row, Cat: cat.sym, Name: p.nameOf(ev).sym, ID: p.symbols.Intern(p.idText(ev.id)),
-		Phase: FlowPhase(ev.ph), Enclosing: ev.enclosing,
+		Event: NoEvent, Phase: FlowPhase(ev.ph), Enclosing: ev.enclosing,
 	}
 	if cat.role == roleArrow {
 		p.out.redundant = append(p.out.redundant, a)
 	} else {
 		p.out.arrows = append(p.out.arrows, a)
 	}
+}
+
+// bound records the flow that a slice bears itself (bind_id). index is that of
+// the slice, or NoEvent.
+func (p *parser) bound(index, row int32) {
+	ev := &p.ev
+	if !ev.flowIn && !ev.flowOut {
+		return
+	}
+	if ev.flowOut && p.categoryOf(ev).role == roleLaunch {
+		p.out.drawn = true
+	}
+	if index == NoEvent {
+		return
+	}
+	a := Arrow{Time: ev.ts, Row: row, ID: p.symbols.Intern(p.idText(ev.bind)), Event: index, Phase: FlowStep, Enclosing: true}
+	if !ev.flowIn {
+		a.Phase = FlowStart
+	} else if !ev.flowOut {
+		a.Phase = FlowEnd
+	}
+	p.out.arrows = append(p.out.arrows, a)
 }
 
 // idText returns the text of an id, a number or a string.

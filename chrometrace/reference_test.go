@@ -57,6 +57,8 @@ type refDoc struct {
 	base     int64
 	known    bool
 	kineto   bool
+	own      bool // written by this package
+	drawn    bool // with arrows from launches
 	absolute bool
 	events   []*refEvent
 }
@@ -68,6 +70,8 @@ type refEvent struct {
 	timed          bool
 	id             string
 	bp             bool
+	bind           string // "" is none
+	in, out        bool
 	args           []refMember
 	correlation    string
 }
@@ -132,7 +136,7 @@ func refDocument(raw []byte) (*refDoc, error) {
 			}
 			if json.Unmarshal(m.value, &own) == nil {
 				if v, ok := refInt([]byte(own.Base)); ok && isTime(trace.Time(v)) {
-					d.base, d.known, d.kineto = v, true, false
+					d.base, d.known, d.own = v, true, true
 				}
 			}
 		}
@@ -140,6 +144,7 @@ func refDocument(raw []byte) (*refDoc, error) {
 			return nil, err
 		}
 	}
+	d.kineto = d.kineto && !d.own
 	return d, nil
 }
 
@@ -161,6 +166,8 @@ func (d *refDoc) read(list []byte) error {
 		}
 		if e != nil {
 			d.absolute = d.absolute || e.timed && e.ts >= int64(absoluteFrom)
+			d.drawn = d.drawn || strings.Contains("stf", e.ph) && e.cat == "flow" && e.name == "launch" ||
+				strings.Contains("XB", e.ph) && e.bind != "" && e.out && roleOf(e.cat) == roleLaunch
 			d.events = append(d.events, e)
 		}
 	}
@@ -188,7 +195,7 @@ func refOne(raw []byte) (*refEvent, error) {
 	seen := map[string]bool{}
 	for _, m := range members {
 		switch m.key {
-		case "ph", "name", "cat", "pid", "tid", "ts", "dur", "id", "bp", "args", "id2":
+		case "ph", "name", "cat", "pid", "tid", "ts", "dur", "id", "bp", "args", "id2", "bind_id", "flow_in", "flow_out":
 			if seen[m.key] {
 				return nil, errOutside
 			}
@@ -220,6 +227,14 @@ func refOne(raw []byte) (*refEvent, error) {
 			}
 		case "bp":
 			e.bp = text == "e"
+		case "bind_id":
+			if string(m.value) != "null" {
+				e.bind = string(m.value)
+			}
+		case "flow_in":
+			e.in = refTruth(m.value)
+		case "flow_out":
+			e.out = refTruth(m.value)
 		case "args":
 			if m.value[0] == '{' {
 				if e.args, err = refMembers(m.value); err != nil {
@@ -242,6 +257,9 @@ func refOne(raw []byte) (*refEvent, error) {
 			}
 		}
 	}
+	if e.args, err = refLast(e.args); err != nil {
+		return nil, err
+	}
 	e.timed = e.timed && isTime(trace.Time(e.ts)) && e.dur <= maxDur
 	if e.dur < 0 || e.ph != "X" {
 		e.dur = 0
@@ -250,6 +268,38 @@ func refOne(raw []byte) (*refEvent, error) {
 		return nil, nil
 	}
 	return e, nil
+}
+
+// refLast returns members without those that are null, and those of a name that
+// comes again.
+func refLast(members []refMember) (out []refMember, err error) {
+	at := map[string]int{}
+	for i, m := range members {
+		if _, again := at[m.key]; again && strings.Contains(m.key, "\uFFFD") {
+			return nil, errOutside // may be another one
+		}
+		if string(m.value) != "null" {
+			at[m.key] = i
+		}
+	}
+	for i, m := range members {
+		if last, ok := at[m.key]; ok && last == i {
+			out = append(out, m)
+		}
+	}
+	return out, nil
+}
+
+func roleOf(cat string) role {
+	if c := categoryByName[cat]; c != nil {
+		return c.role
+	}
+	return roleNone
+}
+
+func refTruth(raw []byte) bool {
+	text := string(raw)
+	return text != "false" && text != "null" && text != "0" && text != `""`
 }
 
 func refText(raw []byte) (string, bool) {
@@ -361,6 +411,7 @@ func refValue(raw json.RawMessage) string {
 		if v, err := strconv.ParseUint(text, 10, 64); err == nil {
 			return strconv.FormatUint(v, 10)
 		}
+		return strconv.Quote(text)
 	}
 	if v, err := strconv.ParseFloat(text, 64); err == nil {
 		return strconv.FormatFloat(v, 'g', -1, 64) + "f"
@@ -393,23 +444,29 @@ func refRecords(docs []*refDoc) ([]string, error) {
 			if e.ts < int64(absoluteFrom) {
 				e.ts += d.base
 			}
-			role := roleNone
-			if c := categoryByName[e.cat]; c != nil {
-				role = c.role
-			}
+			role := roleOf(e.cat)
+			unlinked := d.own && d.drawn
 			switch e.ph {
 			case "X", "B":
 				index := len(complete)
 				complete = append(complete, e)
+				if e.bind != "" && (e.in || e.out) {
+					id, isText := refText([]byte(e.bind))
+					if !isText {
+						id = e.bind
+					}
+					phase := map[[2]bool]string{{true, true}: "t", {true, false}: "f", {false, true}: "s"}[[2]bool{e.in, e.out}]
+					flows = append(flows, fmt.Sprintf("%s %s %q %q %q %d true %d", phase, e.row(), "", "", id, e.ts, index))
+				}
 				if e.ph == "B" {
 					open[e.row()] = append(open[e.row()], e)
 					break
 				}
 				link := fmt.Sprintf("%d %s %s", index, e.row(), e.correlation)
-				if role == roleLaunch && e.correlation != "" {
+				if role == roleLaunch && e.correlation != "" && !unlinked {
 					launches = append(launches, "launch "+link)
 				}
-				if role == roleWork && e.correlation != "" {
+				if role == roleWork && e.correlation != "" && !unlinked {
 					work = append(work, "work "+link)
 				}
 			case "E":
@@ -431,7 +488,7 @@ func refRecords(docs []*refDoc) ([]string, error) {
 					}
 				}
 			case "s", "t", "f":
-				text := fmt.Sprintf("%s %s %q %q %q %d %v", e.ph, e.row(), e.cat, e.name, e.id, e.ts, e.bp)
+				text := fmt.Sprintf("%s %s %q %q %q %d %v -1", e.ph, e.row(), e.cat, e.name, e.id, e.ts, e.bp)
 				if role == roleArrow {
 					late = append(late, text)
 				} else {

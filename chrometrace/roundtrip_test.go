@@ -1,11 +1,16 @@
 package chrometrace
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // What this package writes it reads again: every slice, instant and value at its
@@ -44,6 +49,8 @@ func TestOwnOutputComesBack(t *testing.T) {
 		for _, x := range tr.Samples {
 			want = append(want, fmt.Sprintf("%d %v", x.Time, x.Value))
 		}
+		got = append(got, r.drawnArrows(t)...)
+		want = append(want, arrowsOf(tr)...)
 		slices.Sort(got)
 		slices.Sort(want)
 		if d := diff(got, want); d != "" {
@@ -55,6 +62,105 @@ func TestOwnOutputComesBack(t *testing.T) {
 		}
 		if d := diff(r.records(), records); d != "" {
 			t.Errorf("against encoding/json: %s", d)
+		}
+	}
+}
+
+// drawnArrows returns the arrows of a reading, with the times of both slices.
+func (r reading) drawnArrows(t *testing.T) (out []string) {
+	starts := map[string]trace.Time{}
+	for _, a := range r.Arrows {
+		if a.Event != NoEvent && (r.Events[a.Event].Time != a.Time || r.Events[a.Event].Track != trace.TrackID(a.Row)) {
+			t.Errorf("%+v is not of %+v", a, r.Events[a.Event])
+		}
+		key := fmt.Sprint(a.Cat, a.Name, r.name(a.ID), a.Event != NoEvent)
+		if a.Phase == FlowStart {
+			starts[key] = a.Time
+		} else if from, ok := starts[key]; !ok {
+			t.Errorf("%+v has no start", a)
+		} else {
+			out = append(out, fmt.Sprintf("%s from %d to %d", r.name(a.Name), from, a.Time))
+		}
+	}
+	return out
+}
+
+// arrowsOf returns what drawnArrows should. Those that slices bear themselves have
+// no name.
+func arrowsOf(tr *trace.Trace) (out []string) {
+	named := map[uint32]bool{}
+	for _, end := range newArrows(tr).ends {
+		named[end.flow] = true
+	}
+	for i, f := range tr.Flows {
+		name := ""
+		if named[uint32(i)] {
+			name = strings.ToValidUTF8(cmp.Or(tr.Syms.Name(f.Name), "flow"), "\uFFFD")
+		}
+		from, to := tr.Slices[f.From].Time, tr.Slices[f.To].Time
+		out = append(out, fmt.Sprintf("%s from %d to %d", name, min(from, to), max(from, to)))
+	}
+	return out
+}
+
+// Two ranks, whose correlation ids are the same, and a collective between them:
+// all arrows come back, and no others. The first launch starts with a child.
+func TestOwnArrowsComeBack(t *testing.T) {
+	b := newBuilder()
+	slice := func(track trace.TrackID, cat, name string, from, dur, correlation int64) trace.SliceID {
+		return b.Slice(trace.Slice{Time: trace.Time(from), Dur: dur, Track: track, Name: b.Intern(name), Cat: b.Intern(cat),
+			Args: b.Args().Put(trace.ArgList{}.Int(b.Intern("correlation"), correlation))}, 0)
+	}
+	var last trace.SliceID
+	for rank := range int64(2) {
+		cpu := b.Track(trace.Track{Name: b.Intern(fmt.Sprint("cpu ", rank))})
+		gpu := b.Track(trace.Track{Name: b.Intern(fmt.Sprint("gpu ", rank))})
+		for i := range int64(3) {
+			call := slice(cpu, "cuda_runtime", "cudaLaunchKernel", 1000+100*i+rank, 10, i)
+			if rank+i == 0 {
+				slice(cpu, "cuda_driver", "cuLaunchKernel", 1000, 5, 99)
+			}
+			kernel := slice(gpu, "kernel", "gemm", 1050+100*i+rank, 20, i)
+			b.Flow(trace.Flow{From: call, To: kernel, Name: b.Intern("launch")})
+			if i == 0 && rank == 1 {
+				b.Flow(trace.Flow{From: last, To: kernel, Name: b.Intern("collective")})
+			}
+			last = kernel
+		}
+	}
+	tr := b.Finish()
+	data := encode(t, tr)
+	want := map[string]int{"": 1, "launch": 5, "collective": 1}
+	for _, l := range []limits{usual, tiny} {
+		r := readWith(Options{Workers: 2}, l, same, data)
+		arrows, counts := r.drawnArrows(t), map[string]int{}
+		for _, x := range arrows {
+			name, _, _ := strings.Cut(x, " ")
+			counts[name]++
+		}
+		if !maps.Equal(counts, want) || len(r.Launches)+len(r.Work) > 0 {
+			t.Errorf("arrows %v, want %v; %d launches", counts, want, len(r.Launches))
+		}
+		wanted := arrowsOf(tr)
+		slices.Sort(arrows)
+		slices.Sort(wanted)
+		if d := diff(arrows, wanted); d != "" {
+			t.Error(d)
+		}
+	}
+	// A filter does not bring wrong links back.
+	r := readWith(Options{Filter: Filter{Cats: []string{"kernel", "cuda_runtime"}}}, usual, same, data)
+	if len(r.Launches)+len(r.Work) > 0 {
+		t.Errorf("%d launches with a filter", len(r.Launches))
+	}
+	// If another producer wrote the file, or there are no such arrows, correlations
+	// are all there is.
+	for _, other := range [][]byte{
+		bytes.ReplaceAll(data, []byte(`"base_time_ns"`), []byte(`"base_time_xx"`)),
+		bytes.ReplaceAll(bytes.ReplaceAll(data, []byte(`"launch"`), []byte(`"other"`)), []byte("flow_out"), []byte("flow_xxx")),
+	} {
+		if r := readWith(Options{}, usual, same, other); len(r.Launches) != 7 || len(r.Work) != 6 {
+			t.Errorf("%d launches and %d kernels, want 7 and 6", len(r.Launches), len(r.Work))
 		}
 	}
 }

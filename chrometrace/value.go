@@ -26,21 +26,28 @@ type argKey struct {
 	sym    trace.Sym
 	role   argRole
 	min    bool    // ArgsMin keeps it
+	seen   uint64  // the last list of arguments with it; always, if another key may be the same
 	next   *argKey // that followed it last time
 	before *argKey // that followed it before that
 }
+
+// always is behind all lists of arguments.
+const always = math.MaxUint64
 
 // An argValue is a value that the reader itself wants, as it is written.
 type argValue struct{ raw []byte }
 
 // arguments reads the object at b[i]. It encodes the arguments to p.list if they
-// are kept, and notes the values that have a role.
+// are kept, and notes the values that have a role. If a key is there twice, its
+// last value counts.
 func (p *parser) arguments(i int) (next int, err error) {
 	encode := p.keepsArgs()
 	all := p.opt.Filter.Args == ArgsAll || p.ev.ph == 'C'
 	b := p.b
 	cat := p.categoryOf(&p.ev)
 	key := &cat.first
+	repeated := false
+	p.lists++
 	i++
 	for first := true; ; first = false {
 		if !first && i+2 < len(b) && b[i] == ',' && b[i+1] == ' ' && b[i+2] == '"' {
@@ -48,10 +55,18 @@ func (p *parser) arguments(i int) (next int, err error) {
 		} else if i, err = p.nextMember(i, first, '}'); err != nil {
 			return i, err
 		} else if b[i] == '}' {
+			if repeated {
+				p.list = lastOfEach(p.list)
+			}
 			return i + 1, nil
 		}
 		if key, i, err = p.argKey(i, cat, key); err != nil {
 			return i, err
+		}
+		if key.seen < p.lists {
+			key.seen = p.lists
+		} else {
+			repeated = true
 		}
 		if i < len(b) && b[i] == ' ' {
 			i++
@@ -106,9 +121,43 @@ func (p *parser) argKey(i int, cat *catEntry, last *argKey) (key *argKey, next i
 		if len(cat.keys) < maxCached {
 			cat.keys[string(raw)] = key
 		}
+		if escaped || len(cat.keys) == maxCached {
+			key.seen = always
+		}
 	}
 	last.next, last.before = key, last.next
 	return key, next + 1, nil
+}
+
+// lastOfEach returns the arguments of a list without those of a name that comes
+// again.
+func lastOfEach(list trace.ArgList) (out trace.ArgList) {
+	left := map[trace.Sym]int{}
+	for a := range list.All() {
+		left[a.Key]++
+	}
+	for a := range list.All() {
+		if left[a.Key]--; left[a.Key] > 0 {
+			continue
+		}
+		switch a.Kind {
+		case trace.ArgString:
+			out = out.Bytes(a.Key, a.Bytes())
+		case trace.ArgInt:
+			out = out.Int(a.Key, a.Int())
+		case trace.ArgUint:
+			out = out.Uint(a.Key, a.Uint())
+		case trace.ArgFloat:
+			out = out.Float(a.Key, a.Float())
+		case trace.ArgBool:
+			out = out.Bool(a.Key, a.Bool())
+		case trace.ArgArray:
+			out = out.Array(a.Key, a.Bytes())
+		case trace.ArgDict:
+			out = out.Dict(a.Key, a.Bytes())
+		}
+	}
+	return out
 }
 
 // A context is what a string or a value is part of.
@@ -220,7 +269,7 @@ func (p *parser) word(i int, key trace.Sym, encode bool) (next int, err error) {
 			p.list = p.list.Uint(key, v)
 			break
 		}
-		fallthrough
+		p.list = p.list.Bytes(key, text) // as a float it would be rounded
 	case wordFloat:
 		if v, err := strconv.ParseFloat(string(text), 64); err == nil && !math.IsInf(v, 0) {
 			p.list = p.list.Float(key, v)

@@ -155,6 +155,7 @@ func (m *Merge) Align(given []GivenClock, find bool) error {
 			c.time = m.clocks[c.clock].toReference()
 		}
 	}
+	m.leaveOutRanks()
 	m.shiftRequests()
 	return nil
 }
@@ -164,7 +165,7 @@ func (m *Merge) reference() int {
 	if m.Requests != nil {
 		return m.clockOfProc(0)
 	}
-	return m.ranks[0].clock
+	return m.first.clock
 }
 
 // solve relates the clocks.

@@ -24,7 +24,7 @@ func (m *merging) linkRanks() {
 				continue // ids hold whatever the clocks say, the order of calls does not
 			}
 		}
-		members := slices.Clone(m.matches[i].Members)
+		members := slices.DeleteFunc(slices.Clone(m.matches[i].Members), func(x align.Member) bool { return m.alignOf[x.Rank].isOut })
 		slices.SortFunc(members, func(a, b align.Member) int {
 			return cmp.Or(cmp.Compare(m.arrival(a), m.arrival(b)), cmp.Compare(m.nameOf(a), m.nameOf(b)))
 		})

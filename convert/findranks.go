@@ -17,8 +17,8 @@ import (
 // errNothing says that all inputs are empty.
 var errNothing = errors.New("the inputs hold no events")
 
-// findRanks groups what the files hold by rank, and orders the ranks that opt
-// wants.
+// findRanks groups what the files hold by rank, and orders the ranks. Those that opt
+// does not want stay until the clocks are aligned: they know about them, too.
 func (m *Merge) findRanks(opt *ReadOptions) error {
 	captures := m.findCaptures(opt)
 	inputs := make([]tracename.Input, len(captures))
@@ -32,16 +32,39 @@ func (m *Merge) findRanks(opt *ReadOptions) error {
 	captures = m.leaveOutRepetitions(captures)
 	m.reportNames(captures, conflicts)
 	m.groupCaptures(captures)
-	before := len(m.ranks)
-	m.ranks = slices.DeleteFunc(m.ranks, func(r *rankTrack) bool { return !opt.wants(r) })
-	if len(m.ranks) == 0 && m.Requests == nil {
-		if before == 0 {
+	if m.Requests == nil {
+		if len(m.ranks) == 0 {
 			return errNothing
 		}
-		return fmt.Errorf("none of %d traces is of that rank and host", before)
+		if !slices.ContainsFunc(m.ranks, opt.wants) {
+			return fmt.Errorf("none of %d traces is of that rank and host", len(m.ranks))
+		}
 	}
 	m.findProcs()
 	m.nameRanks()
+	if len(m.ranks) > 0 {
+		m.first = m.ranks[0]
+	}
+	m.wants = opt.wants
+	m.giveUpFiles()
+	return nil
+}
+
+// leaveOutRanks leaves out the ranks that are not wanted.
+func (m *Merge) leaveOutRanks() {
+	m.ranks = slices.DeleteFunc(m.ranks, func(r *rankTrack) bool {
+		r.isOut = !m.wants(r)
+		return r.isOut
+	})
+	m.giveUpFiles()
+}
+
+// giveUpFiles counts the captures of each file that will be drawn, and gives up
+// those that have none.
+func (m *Merge) giveUpFiles() {
+	for _, f := range m.files {
+		f.pending = 0
+	}
 	for _, r := range m.ranks {
 		for _, c := range r.captures {
 			c.file.pending++
@@ -52,7 +75,6 @@ func (m *Merge) findRanks(opt *ReadOptions) error {
 			f.giveUp()
 		}
 	}
-	return nil
 }
 
 // findCaptures returns what the files hold, a capture for each part, but for what
@@ -116,6 +138,16 @@ func (m *Merge) groupCaptures(captures []*capture) {
 			m.ranks = append(m.ranks, newRankTrack(c))
 		}
 	}
+}
+
+// unwanted tells whether the name or label of an input says that it is of no rank
+// that is wanted: then its events need not be kept.
+func (opt *ReadOptions) unwanted(in Input) bool {
+	if len(opt.Ranks) == 0 {
+		return false
+	}
+	known, _ := tracename.Resolve([]tracename.Input{{Path: in.Name, Label: in.Label, HeaderRank: -1}})
+	return !slices.ContainsFunc(opt.Ranks, func(w trace.Rank) bool { return !w.Contradicts(known[0].Rank) })
 }
 
 // wants tells whether a rank is to be kept.

@@ -28,6 +28,8 @@ type Merge struct {
 	diags  *trace.Diags
 	files  []*torchFile // in the order of their names
 	ranks  []*rankTrack // in the order of the timeline
+	first  *rankTrack   // whose clock is the reference where there are no requests
+	wants  func(*rankTrack) bool
 	clocks []*hostClock
 
 	hostClocks map[string]int // clock of each host of Requests
@@ -176,8 +178,10 @@ func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) *chromet
 		return nil
 	}
 	defer s.Close()
+	filter := opt.Filter
+	filter.IndexOnly = filter.IndexOnly || opt.unwanted(in.input)
 	f, err := chrometrace.Read(s.Name, s, chrometrace.Options{
-		Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags, Workers: workers, Filter: opt.Filter, Base: opt.base,
+		Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags, Workers: workers, Filter: filter, Base: opt.base,
 	})
 	if err != nil {
 		m.unusable(in.input, err)

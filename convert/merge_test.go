@@ -361,3 +361,33 @@ func TestGivenOffsetKeepsCollectives(t *testing.T) {
 		t.Errorf("%d arrows of collectives, want 600", n)
 	}
 }
+
+// One rank alone lies where it lies beside the others.
+func TestWantedRankStaysInPlace(t *testing.T) {
+	dir := fakeRanks(t, nil)
+	_, whole := mergeAll(t, dir)
+	m, _ := readAll(t, ReadOptions{Ranks: []trace.Rank{{TP: 2, PP: -1, DP: -1, EP: -1, Global: -1}}}, dir)
+	if err := m.Align(nil, true); err != nil {
+		t.Fatal(err)
+	}
+	one := m.Layout(ViewBoth, LayoutBoth)
+	if err := trace.Validate(one); err != nil {
+		t.Fatal(err)
+	}
+	first := func(tr *trace.Trace) trace.Time {
+		for _, s := range tr.Slices[1:] {
+			if parent := tr.Tracks[tr.Tracks[s.Track].Parent].Name; tr.Syms.Name(parent) == "TP2 (node1)" {
+				return s.Time
+			}
+		}
+		return 0
+	}
+	if a, b := first(whole), first(one); a != b || a == 0 {
+		t.Errorf("rank TP2 begins at %d, alone at %d", a, b)
+	}
+	for path := range paths(one) {
+		if !strings.HasSuffix(path, "TP2 (node1)") && !strings.Contains(path, "TP2 (node1) >") {
+			t.Errorf("also drawn: %s", path)
+		}
+	}
+}

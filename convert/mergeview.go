@@ -71,7 +71,7 @@ func (m *merging) room() (r trace.Room) {
 	for _, f := range m.files {
 		if m.layout != LayoutCompare {
 			r.Slices += len(f.Events)
-			r.Flows += len(f.Work)
+			r.Flows += len(f.Work) + len(f.Arrows)/2
 		}
 		if m.layout != LayoutRanks {
 			r.Slices += len(f.Steps) + len(f.Work)

@@ -283,7 +283,8 @@ type rankTrack struct {
 	kinds    stepKinds
 	proc     int // of Requests that it is, or request.None
 	clock    int
-	devices  int // how many devices its streams are on
+	devices  int  // how many devices its streams are on
+	isOut    bool // not wanted: it only helps to align clocks
 	captures []*capture
 	track    trace.TrackID
 }

@@ -53,21 +53,33 @@ func (m *merging) linkLaunches(f *torchFile) {
 	}
 }
 
-// linkArrows draws the flows of the file. Ids are unique within a part, category
-// and name: SGLang's merger gives all ranks the same ones.
+// arrowKey is what the flow events of one chain have in common. Ids are unique
+// within a part, category and name: SGLang's merger gives all ranks the same ones.
+// Flows that slices bear themselves have ids of their own.
+type arrowKey struct {
+	part, cat, name, id string
+	own                 bool
+}
+
+func (m *merging) arrowKey(f *torchFile, a *chrometrace.Arrow) arrowKey {
+	return arrowKey{f.Rows[a.Row].Part, m.name(a.Cat), m.name(a.Name), m.name(a.ID), a.Event != chrometrace.NoEvent}
+}
+
+func (k arrowKey) compare(o arrowKey) int {
+	return cmp.Or(strings.Compare(k.part, o.part), strings.Compare(k.cat, o.cat), strings.Compare(k.name, o.name),
+		strings.Compare(k.id, o.id), cmpBool(k.own, o.own))
+}
+
+// linkArrows draws the flows of the file.
 func (m *merging) linkArrows(f *torchFile) {
-	key := func(a *chrometrace.Arrow) [4]string {
-		return [4]string{f.Rows[a.Row].Part, m.name(a.Cat), m.name(a.Name), m.name(a.ID)}
-	}
 	slices.SortStableFunc(f.Arrows, func(a, b chrometrace.Arrow) int {
-		x, y := key(&a), key(&b)
-		return cmp.Or(slices.CompareFunc(x[:], y[:], strings.Compare), cmp.Compare(a.Time, b.Time), cmp.Compare(phaseOrder(a.Phase), phaseOrder(b.Phase)))
+		return cmp.Or(m.arrowKey(f, &a).compare(m.arrowKey(f, &b)), cmp.Compare(a.Time, b.Time), cmp.Compare(phaseOrder(a.Phase), phaseOrder(b.Phase)))
 	})
 	bound := f.bindArrows()
 	lost, prev := 0, trace.SliceID(0)
 	for i := range f.Arrows {
 		a := &f.Arrows[i]
-		if i == 0 || key(a) != key(&f.Arrows[i-1]) {
+		if i == 0 || m.arrowKey(f, a) != m.arrowKey(f, &f.Arrows[i-1]) {
 			prev = 0
 		}
 		at := f.slice(bound[i])
@@ -76,10 +88,12 @@ func (m *merging) linkArrows(f *torchFile) {
 		} else if a.Phase != chrometrace.FlowStart && prev != at {
 			m.Flow(trace.Flow{From: prev, To: at, Name: a.Name})
 		}
-		prev = at
-		if a.Phase == chrometrace.FlowEnd {
+		switch {
+		case a.Phase != chrometrace.FlowEnd:
+			prev = at
+		case a.Event == chrometrace.NoEvent:
 			prev = 0
-		}
+		} // of flows that slices bear, one start may have several ends
 	}
 	if lost > 0 {
 		m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "flow-without-end", Pos: trace.Pos{File: f.Name, Offset: -1}, Count: lost,
@@ -98,7 +112,9 @@ func (f *torchFile) bindArrows() []int32 {
 	bound := make([]int32, len(f.Arrows))
 	byLine := map[int32][]int32{}
 	for i := range f.Arrows {
-		bound[i] = chrometrace.NoEvent
+		if bound[i] = f.Arrows[i].Event; bound[i] != chrometrace.NoEvent {
+			continue
+		}
 		line := f.lineOf[f.Arrows[i].Row]
 		byLine[line] = append(byLine[line], int32(i))
 	}

@@ -141,6 +141,13 @@ func (want Rank) Matches(r Rank) bool {
 		eq(int32(want.EP), int32(r.EP)) && eq(want.Global, r.Global)
 }
 
+// Contradicts tells whether a part that both know differs.
+func (r Rank) Contradicts(o Rank) bool {
+	differ := func(a, b int32) bool { return a >= 0 && b >= 0 && a != b }
+	return differ(int32(r.TP), int32(o.TP)) || differ(int32(r.PP), int32(o.PP)) || differ(int32(r.DP), int32(o.DP)) ||
+		differ(int32(r.EP), int32(o.EP)) || differ(r.Global, o.Global)
+}
+
 // Compare orders ranks by DP, PP, TP, EP, Global: the order in which people
 // lay out a deployment.
 func (r Rank) Compare(o Rank) int {
