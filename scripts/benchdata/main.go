@@ -34,9 +34,9 @@ func write(dir string, mb, ranks int) error {
 		return err
 	}
 	torch := golden.DefaultTorchConfig(run)
-	torch.From, torch.Layers, torch.Stacks = 0, 80, 6
+	torch.From, torch.To, torch.Layers, torch.Stacks = 0, 0, 80, 6
 	for size := 0; size < mb*1e6; {
-		torch.To += max(time.Second, torch.To/4)
+		torch.To += 200 * time.Millisecond
 		var n counter
 		if _, err := golden.WriteTorch(&n, run, torch, 0); err != nil {
 			return err
