@@ -173,8 +173,9 @@ func (m *Merge) solve(fixed []align.Fixed, find bool) align.Solution {
 	p := align.Problem{Clocks: len(m.clocks), Reference: m.reference(), Fixed: fixed}
 	if find {
 		p.Ranks, p.Matches = m.alignRanks, m.matches
+		p.Bounds = align.TransferBounds(m.alignRanks, m.alignNames, m.matches)
 		if m.Requests != nil {
-			p.Bounds = clockBounds(m.Requests, m.clockOfProc)
+			p.Bounds = append(p.Bounds, clockBounds(m.Requests, m.clockOfProc)...)
 		}
 	}
 	return align.Solve(p)

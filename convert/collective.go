@@ -46,7 +46,8 @@ func (m *Merge) matchCollectives() {
 			m.alignRanks, m.alignOf, m.calls = append(m.alignRanks, rank), append(m.alignOf, r), append(m.calls, calls)
 		}
 	}
-	m.matches, _ = align.MatchCollectives(m.alignRanks, &n.names, align.MatchOptions{})
+	m.alignNames = &n.names
+	m.matches, _ = align.MatchCollectives(m.alignRanks, m.alignNames, align.MatchOptions{})
 }
 
 func (c call) collective() *chrometrace.Collective { return &c.capture.file.Collectives[c.index] }

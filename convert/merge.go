@@ -34,9 +34,10 @@ type Merge struct {
 
 	hostClocks map[string]int // clock of each host of Requests
 	alignRanks []align.Rank   // the collectives of each rank that has any
-	alignOf    []*rankTrack   // which rank that is
-	calls      [][]call       // where each of their collectives comes from
-	matches    []align.Match  // the same collective on several ranks
+	alignNames *align.Names  // of their communicators and calls
+	alignOf    []*rankTrack  // which rank that is
+	calls      [][]call      // where each of their collectives comes from
+	matches    []align.Match // the same collective on several ranks
 	solution   align.Solution
 }
 

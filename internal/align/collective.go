@@ -158,9 +158,6 @@ func (n *Names) Call(c Call) CallID {
 	return id
 }
 
-// Kind returns the kind of a call.
-func (n *Names) Kind(id CallID) Kind { return n.of(id).kind }
-
 func (n *Names) of(id CallID) callInfo {
 	if n == nil || int(id) >= len(n.info) {
 		return callInfo{}
@@ -225,11 +222,6 @@ const (
 	ByFamily               // no metadata: the order of kernels of one family
 	levels
 )
-
-// String returns the words that reports print.
-func (l Level) String() string {
-	return [...]string{"comms id", "group and seq", "order in group", "order of kernels"}[l]
-}
 
 // A Match is one collective, seen on two ranks or more.
 type Match struct {

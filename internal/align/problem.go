@@ -51,12 +51,6 @@ func (b Bound) sound() bool {
 	return in(b.At, 0) && in(b.Lo, NoLo) && in(b.Hi, NoHi) && (b.Lo != NoLo || b.Hi != NoHi)
 }
 
-// Contained returns the Bound of a span [b1, b2] on clock B that lies inside of
-// the span [a1, a2] on clock A.
-func Contained(a int, a1, a2 int64, b int, b1, b2 int64) Bound {
-	return Bound{A: a, B: b, At: b1 + (b2-b1)/2, Lo: b2 - a2, Hi: b1 - a1}
-}
-
 // TransferBounds returns what matched sends and receives say: nobody has received
 // before the other one began to send. (The opposite does not hold: a send may be
 // buffered.)
@@ -70,7 +64,7 @@ func TransferBounds(ranks []Rank, names *Names, matches []Match) []Bound {
 			to := m.Members[1-i]
 			a, b := &ranks[from.Rank], &ranks[to.Rank]
 			send, recv := &a.Calls[from.Index], &b.Calls[to.Index]
-			if names.Kind(send.Call) == KindSend && names.Kind(recv.Call) == KindRecv && a.Clock != b.Clock {
+			if names.of(send.Call).kind == KindSend && names.of(recv.Call).kind == KindRecv && a.Clock != b.Clock {
 				list = append(list, Bound{A: a.Clock, B: b.Clock, At: recv.End, Lo: NoLo, Hi: sub(recv.End, send.Start)})
 			}
 		}

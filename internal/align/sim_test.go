@@ -131,7 +131,7 @@ func (s *simulation) requests(a, b, n int, t, period int64) []Bound {
 		up, down := 40_000+int64(s.rng.ExpFloat64()*200_000), 40_000+int64(s.rng.ExpFloat64()*400_000)
 		dur := 1_000_000 + int64(s.rng.ExpFloat64()*80_000_000)
 		ca, cb := s.clocks[a], s.clocks[b]
-		list = append(list, Contained(a, ca.show(at), ca.show(at+up+dur+down), b, cb.show(at+up), cb.show(at+up+dur)))
+		list = append(list, contained(a, ca.show(at), ca.show(at+up+dur+down), b, cb.show(at+up), cb.show(at+up+dur)))
 	}
 	return list
 }
@@ -144,4 +144,10 @@ func (s *simulation) worstErr(fit ClockFit, from, to int64) int64 {
 		worst = max(worst, e, -e)
 	}
 	return worst
+}
+
+// contained returns the Bound of a span [b1, b2] on clock B that lies inside of
+// the span [a1, a2] on clock A.
+func contained(a int, a1, a2 int64, b int, b1, b2 int64) Bound {
+	return Bound{A: a, B: b, At: b1 + (b2-b1)/2, Lo: b2 - a2, Hi: b1 - a1}
 }
