@@ -6,7 +6,7 @@ export CGO_ENABLED ?= 0
 .PHONY: build demo test race fuzz bench lint clean
 
 build:
-	$(GO) build -trimpath -buildvcs=auto -o bin/sgtrace ./cmd/sgtrace
+	$(GO) build -trimpath -buildvcs=auto -ldflags='-s -w' -o bin/sgtrace ./cmd/sgtrace
 
 # A small simulated incident, converted and reported.
 demo: build

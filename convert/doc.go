@@ -5,6 +5,7 @@
 //  2. [Load] reads them into a request.Set.
 //  3. [Layout] draws the set as tracks: by thread (host, process, lanes) and by
 //     request.
+//     A [Merge] does both for inputs of all kinds: [Read], Align, Layout.
 //  4. [Create] and Output.Write choose the output format by name and make the
 //     file appear whole or not at all.
 package convert

@@ -107,11 +107,15 @@ func (m *Merge) notice(code, file, format string, args ...any) {
 // reportNames reports what the names of files contradict in. That names look like
 // those of one capture is not worth a message: the events have been compared.
 func (m *Merge) reportNames(captures []*capture, conflicts []tracename.Conflict) {
-	used := map[string]bool{}
+	used, export := map[string]bool{}, map[string]bool{}
 	for _, c := range captures {
 		used[c.file.Name] = true
+		export[c.file.Name] = c.file.source.format == FormatSQLite
 	}
 	for _, c := range conflicts {
+		if c.Kind == "unknown" && export[c.Path] {
+			continue // not every process of a machine is a rank
+		}
 		if c.Kind != "duplicate" && used[c.Path] {
 			m.notice("rank-"+c.Kind, c.Path, "%s", c.Msg)
 		}
@@ -446,14 +450,18 @@ func (m *Merge) nameRanks() {
 		}
 		// The first rank is what others are put on the clock of: of several, the one
 		// of which most is known.
-		return cmp.Or(cmp.Compare(x, y), cmpBool(a.rank != trace.NoRank, b.rank != trace.NoRank), a.rank.Compare(b.rank),
+		return cmp.Or(cmp.Compare(x, y), cmpBool(a.rank == trace.NoRank, b.rank == trace.NoRank), a.rank.Compare(b.rank),
 			cmp.Compare(b.captures[0].file.Meta.Origin, a.captures[0].file.Meta.Origin), cmpBool(a.host == "", b.host == ""),
 			strings.Compare(a.host, b.host), strings.Compare(a.captures[0].file.Name, b.captures[0].file.Name))
 	})
 	for _, r := range m.ranks {
 		r.name = r.rank.String()
 		if r.name == "" {
-			r.name = stem(r.captures[0].file.Name)
+			f := r.captures[0].file
+			r.name = stem(f.Name)
+			if f.source.format == FormatSQLite { // has more than one process
+				r.name += " " + cmp.Or(f.Rows[0].Process, "counters")
+			}
 		}
 		if several && r.role != "" {
 			r.name = r.role + " " + r.name
@@ -470,7 +478,7 @@ func (m *Merge) nameRanks() {
 // stem returns the name of a file without folders and what all traces end in.
 func stem(path string) string {
 	name := filepath.Base(path)
-	for _, suffix := range []string{".gz", ".zst", ".json", ".trace", ".pt"} {
+	for _, suffix := range []string{".gz", ".zst", ".json", ".trace", ".pt", ".sqlite"} {
 		name = strings.TrimSuffix(name, suffix)
 	}
 	return name

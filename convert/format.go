@@ -1,9 +1,8 @@
 package convert
 
 import (
-	"bytes"
-
 	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
 )
 
@@ -12,15 +11,13 @@ type Format struct {
 	Name string
 	// Sniff tells whether the decompressed head of a file is of this format.
 	Sniff func(head []byte) bool
-	// ReadBy is the command that reads it, where not every command does; "" is
-	// none yet.
+	// ReadBy is the command that reads it, where not every command does.
 	ReadBy string
 }
 
 // The formats that inputs can have.
 var (
-	FormatSQLite = &Format{Name: "SQLite (Nsight Systems export)",
-		Sniff: func(head []byte) bool { return bytes.HasPrefix(head, []byte("SQLite format 3\x00")) }}
+	FormatSQLite = &Format{Name: "SQLite (Nsight Systems export)", Sniff: nsysexport.Sniff, ReadBy: "sgtrace merge"}
 	FormatOTLP   = &Format{Name: "OTLP", Sniff: otlpjson.Sniff}
 	FormatChrome = &Format{Name: "Chrome JSON (PyTorch profiler)", Sniff: chrometrace.Sniff, ReadBy: "sgtrace merge"}
 )

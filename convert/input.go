@@ -81,6 +81,7 @@ func unique(inputs []Input) []Input {
 	return slices.CompactFunc(inputs, func(a, b Input) bool { return a.Name == b.Name })
 }
 
+// cmpBool orders false before true.
 func cmpBool(a, b bool) int {
 	switch {
 	case a == b:

@@ -46,9 +46,6 @@ func read(d *otlpjson.Dump, name string, stdin io.Reader, meter Meter) error {
 		return err
 	}
 	if s.Format != FormatOTLP {
-		if s.Format.ReadBy == "" {
-			return fmt.Errorf("looks like %s, which this version cannot read yet", s.Format.Name)
-		}
 		return fmt.Errorf("looks like %s, which '%s' reads", s.Format.Name, s.Format.ReadBy)
 	}
 	return d.Read(s.Name, s)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
@@ -34,10 +35,10 @@ type Merge struct {
 
 	hostClocks map[string]int // clock of each host of Requests
 	alignRanks []align.Rank   // the collectives of each rank that has any
-	alignNames *align.Names  // of their communicators and calls
-	alignOf    []*rankTrack  // which rank that is
-	calls      [][]call      // where each of their collectives comes from
-	matches    []align.Match // the same collective on several ranks
+	alignNames *align.Names   // of their communicators and calls
+	alignOf    []*rankTrack   // which rank that is
+	calls      [][]call       // where each of their collectives comes from
+	matches    []align.Match  // the same collective on several ranks
 	solution   align.Solution
 }
 
@@ -101,8 +102,8 @@ func (s *candidate) recognise(opt *ReadOptions) error {
 		return err
 	}
 	err = stream.unusable()
-	if err == nil && stream.Format == FormatSQLite {
-		err = fmt.Errorf("looks like %s, which this version cannot read yet", stream.Format.Name)
+	if err == nil && stream.Format == FormatSQLite && (!again || stream.Compression != "") {
+		err = fmt.Errorf("is %s, which must be a file that is not compressed", stream.Format.Name)
 	}
 	s.format, s.stream = stream.Format, stream
 	if again || err != nil {
@@ -137,17 +138,13 @@ func (m *Merge) readOTLP(dumps []candidate, opt *ReadOptions) {
 // decompressing one takes a core.
 func (m *Merge) readTorch(traces []candidate, opt *ReadOptions) {
 	cores := runtime.GOMAXPROCS(0)
-	files := make([]*torchFile, len(traces))
+	files := make([][]*torchFile, len(traces))
 	each(len(traces), func(i int) {
-		if f := m.readTrace(&traces[i], opt, max(1, cores/len(traces))); f != nil {
-			files[i] = newTorchFile(f, &traces[i])
+		for _, f := range m.readTrace(&traces[i], opt, max(1, cores/len(traces))) {
+			files[i] = append(files[i], newTorchFile(f, &traces[i]))
 		}
 	})
-	for _, f := range files {
-		if f != nil {
-			m.files = append(m.files, f)
-		}
-	}
+	m.files = slices.Concat(files...)
 }
 
 // manyEvents is from where on a table of events is large beside all else.
@@ -171,8 +168,16 @@ func each(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// readTrace reads one trace; nil if it cannot be used.
-func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) *chrometrace.File {
+// readTrace reads one trace: a file for every process of an Nsight Systems export,
+// one for a PyTorch trace, none if it cannot be used.
+func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) []*chrometrace.File {
+	if in.format == FormatSQLite {
+		files, err := readNsys(in.input.Name, opt, m.dump.Syms, m.dump.Args, m.diags)
+		if err != nil {
+			m.unusable(in.input, err)
+		}
+		return files
+	}
 	s, err := in.open(opt)
 	if err != nil {
 		m.unusable(in.input, err)
@@ -194,7 +199,7 @@ func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) *chromet
 		// tables hold no pointers.
 		runtime.GC()
 	}
-	return f
+	return []*chrometrace.File{f}
 }
 
 // ErrOnce says that an input would have to be read twice.
@@ -224,8 +229,12 @@ func (m *Merge) ReadWindow(from, to trace.Time, opt ReadOptions) error {
 			return // of a rank that is left out
 		}
 		own.Filter.From, own.Filter.To = clock.toLocal(from), clock.toLocal(to)
+		if f.source.format == FormatSQLite { // read in full: its tables are not in order of time
+			f.cutTo(own.Filter.From, own.Filter.To)
+			return
+		}
 		own.base = f.Meta.Base
-		if file := again.readTrace(f.source, &own, max(1, runtime.GOMAXPROCS(0)/len(m.files))); file != nil {
+		for _, file := range again.readTrace(f.source, &own, max(1, runtime.GOMAXPROCS(0)/len(m.files))) {
 			f.replace(file)
 		}
 	})

@@ -31,6 +31,42 @@ func newTorchFile(f *chrometrace.File, source *candidate) *torchFile {
 	return t
 }
 
+// cutTo leaves out what does not overlap [from, to]; 0 is open.
+func (t *torchFile) cutTo(from, to trace.Time) {
+	f := t.File
+	overlaps := func(a, b trace.Time) bool { return (to == 0 || a <= to) && b >= from }
+	place := make([]int32, len(f.Events))
+	kept := f.Events[:0]
+	for i, e := range f.Events {
+		place[i] = chrometrace.NoEvent
+		if overlaps(e.Time, e.End()) {
+			place[i] = int32(len(kept))
+			kept = append(kept, e)
+		}
+	}
+	f.Events = kept
+	move := func(event *int32) {
+		if *event != chrometrace.NoEvent {
+			*event = place[*event]
+		}
+	}
+	for i := range f.Launches {
+		move(&f.Launches[i].Event)
+	}
+	for i := range f.Work {
+		move(&f.Work[i].Event)
+	}
+	for i := range f.Collectives {
+		move(&f.Collectives[i].Event)
+	}
+	for i := range f.Steps {
+		move(&f.Steps[i].Event)
+	}
+	f.Instants = slices.DeleteFunc(f.Instants, func(x trace.Instant) bool { return !overlaps(x.Time, x.Time) })
+	f.Samples = slices.DeleteFunc(f.Samples, func(x trace.Sample) bool { return !overlaps(x.Time, x.Time) })
+	t.replace(f)
+}
+
 // replace puts f in the place of what was read before from the same file.
 func (t *torchFile) replace(f *chrometrace.File) {
 	t.File, t.joined = f, map[int32]trace.SliceID{}

@@ -45,7 +45,7 @@ func rowsOf(r *rankTrack) []*row {
 			cmp.Compare(rowOrder[x.Kind], rowOrder[y.Kind]),
 			cmp.Compare(x.ProcessSort, y.ProcessSort),
 			cmp.Compare(x.PID, y.PID), strings.Compare(x.PIDText, y.PIDText),
-			cmpBool(x.TID == x.PID, y.TID == y.PID),
+			cmpBool(x.TID != x.PID, y.TID != y.PID),
 			cmp.Compare(x.Sort, y.Sort),
 			cmp.Compare(x.TID, y.TID), strings.Compare(x.TIDText, y.TIDText),
 			strings.Compare(x.Name, y.Name),

@@ -13,8 +13,8 @@ import (
 const appHelp = `sgtrace - {{.Usage}}
 
   Reads what is left after an incident (OTLP JSON dumps of SGLang's request
-  tracing, PyTorch profiler traces), offline, puts it on one clock, and writes
-  Perfetto files and percentile reports.
+  tracing, PyTorch profiler traces, Nsight Systems exports), offline, puts it on
+  one clock, and writes Perfetto files and percentile reports.
 
 Usage:
   sgtrace COMMAND [FLAGS] INPUT...

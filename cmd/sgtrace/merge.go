@@ -42,6 +42,7 @@ Examples:
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
 			files("torch", "`INPUT` with PyTorch profiler traces: a file, glob or directory"),
+			files("nsys", "`INPUT` with Nsight Systems exports (SQLite): a file, glob or directory"),
 			files("otel", "`INPUT` with OTLP dumps: a file, glob or directory"),
 			&cli.StringFlag{Name: "layout", Value: "both", Usage: "`LAYOUT` of ranks: ranks (threads and streams of each), compare (the same row of all ranks together) or both"},
 			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` of requests to draw: thread, request or both"},
@@ -77,7 +78,7 @@ func (c *command) merge(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	args := slices.Concat(ctx.Args().Slice(), ctx.StringSlice("torch"), ctx.StringSlice("otel"))
+	args := slices.Concat(ctx.Args().Slice(), ctx.StringSlice("torch"), ctx.StringSlice("nsys"), ctx.StringSlice("otel"))
 	if len(args) == 0 {
 		return usage("no input; give PyTorch traces and OTLP dumps: files, globs or directories")
 	}

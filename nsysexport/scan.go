@@ -1,0 +1,148 @@
+package nsysexport
+
+import (
+	"errors"
+	"fmt"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A cursor is at a row of a table.
+type cursor struct {
+	stmt    *sqlite.Stmt
+	sel     *selection
+	columns []column
+	names   *names
+	base    int64 // what is added to times
+}
+
+// int returns the value of a column.
+func (c *cursor) int(column int) int64 {
+	at := c.sel.at[column]
+	if at < 0 {
+		return c.columns[column].none
+	}
+	v := c.stmt.ColumnInt64(int(at))
+	if v == 0 && c.stmt.ColumnIsNull(int(at)) {
+		return c.columns[column].none
+	}
+	return v
+}
+
+// time returns the value of a column that holds a time.
+func (c *cursor) time(column int) trace.Time { return trace.Time(c.int(column) + c.base) }
+
+// null tells whether a column has no value.
+func (c *cursor) null(column int) bool {
+	at := c.sel.at[column]
+	return at < 0 || c.stmt.ColumnIsNull(int(at))
+}
+
+// float returns the value of a column, 0 if it has none.
+func (c *cursor) float(column int) float64 {
+	if at := c.sel.at[column]; at >= 0 {
+		return c.stmt.ColumnFloat(int(at))
+	}
+	return 0
+}
+
+// bytes returns the text or blob of a column, valid until the next call.
+func (c *cursor) bytes(column int) []byte {
+	at := c.sel.at[column]
+	if at < 0 {
+		return nil
+	}
+	return c.names.bytes(c.stmt, int(at))
+}
+
+// text returns the text of a column.
+func (c *cursor) text(column int) string { return string(c.bytes(column)) }
+
+// textSym returns the symbol of a column's text.
+func (c *cursor) textSym(column int) trace.Sym { return c.names.cache.Intern(c.bytes(column)) }
+
+// name returns the symbol of a column that refers to StringIds. Tools that
+// rewrite exports put the text itself there.
+func (c *cursor) name(column int) trace.Sym {
+	at := int(c.sel.at[column])
+	if at < 0 {
+		return 0
+	}
+	switch c.stmt.ColumnType(at) {
+	case sqlite.TypeInteger:
+		return c.names.sym(c.stmt.ColumnInt64(at))
+	case sqlite.TypeText:
+		return c.textSym(column)
+	}
+	return 0
+}
+
+// scan passes the rows of a table to each, in the order of the file, until that
+// returns false. A table that does not exist has no rows; one that is damaged
+// those before the damage.
+func (s *Source) scan(spec *tableSpec, each func(*cursor) bool) {
+	c, err := s.connect()
+	if err != nil {
+		s.diag(trace.DataLoss, "nsys-table-unreadable", spec.names[0], 0, err.Error())
+		return
+	}
+	defer s.release(c)
+	s.scanOn(c, spec, each)
+}
+
+func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool) {
+	sel, err := s.choose(c.conn, spec)
+	if err != nil {
+		s.diag(trace.DataLoss, "nsys-table-unreadable", spec.names[0], 0, "the columns cannot be read: "+err.Error())
+		return
+	}
+	if sel == nil {
+		return
+	}
+	if sel.missing != "" {
+		s.diag(trace.DataLoss, "nsys-column-missing", sel.table, 0, fmt.Sprintf(
+			"the table has no column %q and is left out: run nsys export again", sel.missing))
+		return
+	}
+	stmt, _, err := c.conn.PrepareTransient(sel.sql)
+	if err != nil {
+		s.damaged(spec, sel.table, 0, err)
+		return
+	}
+	defer stmt.Finalize()
+	cur := cursor{stmt: stmt, sel: sel, columns: spec.columns, names: c.names, base: s.base}
+	c.names.table = sel.table
+	// A damaged file may have pages that lead back to themselves. No row takes less
+	// than four bytes, so that more of them than that cannot be real.
+	for n, limit := int64(0), s.header.size/4; ; n++ {
+		row, err := stmt.Step()
+		if err == nil && n > limit {
+			err = errTooMany
+		}
+		if err != nil {
+			s.damaged(spec, sel.table, n, err)
+			return
+		}
+		if !row || !each(&cur) {
+			return
+		}
+	}
+}
+
+// damaged reports that a table could not be read beyond n rows.
+func (s *Source) damaged(spec *tableSpec, table string, n int64, err error) {
+	if spec.quiet {
+		return
+	}
+	what := "the file is damaged"
+	if s.header.cut() {
+		what = "the file is cut off"
+	}
+	s.diag(trace.DataLoss, "nsys-table-damaged", table, n+1, fmt.Sprintf(
+		"%s: %d rows were read, those behind are lost; copy the file again, or run nsys export again (%v)", what, n, err))
+}
+
+// errTooMany is the error of a table with more rows than its file can hold.
+var errTooMany = errors.New("more rows than the file can hold")
