@@ -23,15 +23,15 @@ import (
 
 func (c *command) mergeCommand() *cli.Command {
 	files := func(name, usage string) cli.Flag { return &cli.StringSliceFlag{Name: name, Usage: usage} }
-	const filter, clock = "Events of PyTorch traces:", "Clocks:"
+	const filter, clock = "Events of ranks:", "Clocks:"
 	return &cli.Command{
 		Name:      "merge",
-		Usage:     "put PyTorch traces and OTLP dumps on one timeline and one clock",
+		Usage:     "put ranks and requests on one timeline and one clock",
 		ArgsUsage: "[LABEL=]INPUT...",
-		Description: `Inputs are recognised by content; --torch and --otel are there for the reader. A
-label says which host, rank or both a file is from: node1=x.json, TP3=x.json,
-node1/TP3=x.json. Clocks of hosts are matched by collectives that their ranks
-share and by requests that cross them; a line for each says how.
+		Description: `Inputs are recognised by content; --torch, --nsys and --otel are there for the
+reader. A label says which host, rank or both a file is from: node1=x.json,
+TP3=x.json, node1/TP3=x.json. Clocks of hosts are matched by collectives that
+their ranks share and by requests that cross them; a line for each says how.
 
 Examples:
   sgtrace merge --torch 'traces/*.json.gz' --otel otel.jsonl -o merged.pftrace
@@ -80,7 +80,7 @@ func (c *command) merge(ctx *cli.Context) error {
 	}
 	args := slices.Concat(ctx.Args().Slice(), ctx.StringSlice("torch"), ctx.StringSlice("nsys"), ctx.StringSlice("otel"))
 	if len(args) == 0 {
-		return usage("no input; give PyTorch traces and OTLP dumps: files, globs or directories")
+		return usage("no input; give PyTorch traces, Nsight exports and OTLP dumps: files, globs or directories")
 	}
 	inputs, err := convert.Inputs(args)
 	if err != nil {
