@@ -187,3 +187,33 @@ func TestBatchesOfSimulatedRun(t *testing.T) {
 		t.Errorf("%d arrows to %d steps, %d of them backwards", n, steps, early)
 	}
 }
+
+// A clock that requests do not contradict stays where it is.
+func TestAgreeingClockIsNotMoved(t *testing.T) {
+	config := golden.DefaultConfig(5)
+	config.Requests, config.PrefillSkew, config.DecodeSkew = 100, 0, 6*time.Millisecond
+	run, err := golden.Simulate(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := golden.WriteDir(dir, run); err != nil {
+		t.Fatal(err)
+	}
+	m, _ := readAll(t, ReadOptions{}, dir+"/otel.jsonl")
+	if err := m.Align(nil, true); err != nil {
+		t.Fatal(err)
+	}
+	moved := 0
+	for i, c := range m.clocks {
+		if i != m.reference() && c.fit.Offset != 0 {
+			moved++
+			if off := c.fit.Offset - 6e6; max(off, -off) > c.fit.Bound {
+				t.Errorf("%s is %d ns ahead within %d, want 6 ms", c.label(), c.fit.Offset, c.fit.Bound)
+			}
+		}
+	}
+	if moved != 1 {
+		t.Errorf("%d clocks are moved, want that of the decode host", moved)
+	}
+}

@@ -147,6 +147,7 @@ func (m *Merge) Align(given []GivenClock, find bool) error {
 		i, _ := m.clockNamed(g.Host) // fixed has looked it up
 		m.clocks[i].takeDrift(g)
 	}
+	m.keepAgreeing()
 	m.placeUnknown()
 	m.nameUnknown()
 	m.reportConflicts()
@@ -173,12 +174,54 @@ func (m *Merge) solve(fixed []align.Fixed, find bool) align.Solution {
 	p := align.Problem{Clocks: len(m.clocks), Reference: m.reference(), Fixed: fixed}
 	if find {
 		p.Ranks, p.Matches = m.alignRanks, m.matches
-		p.Bounds = align.TransferBounds(m.alignRanks, m.alignNames, m.matches)
-		if m.Requests != nil {
-			p.Bounds = append(p.Bounds, clockBounds(m.Requests, m.clockOfProc)...)
-		}
+		p.Bounds = m.crossingBounds()
 	}
 	return align.Solve(p)
+}
+
+// crossingBounds returns what requests and messages that crossed hosts say.
+func (m *Merge) crossingBounds() []align.Bound {
+	bounds := align.TransferBounds(m.alignRanks, m.alignNames, m.matches)
+	if m.Requests != nil {
+		bounds = append(bounds, clockBounds(m.Requests, m.clockOfProc)...)
+	}
+	return bounds
+}
+
+// keepAgreeing leaves a clock where it is if what requests say about it agrees with
+// the Unix time that it claims to show: the middle of an interval of milliseconds
+// is no better than a clock that NTP keeps.
+func (m *Merge) keepAgreeing() {
+	var bounds []align.Bound
+	for i, c := range m.clocks {
+		f := &c.fit
+		if f.By != align.ByRequests || f.Why != trace.SyncMatched || c.domain != "unix" || f.DriftPPB != 0 || max(f.Offset, -f.Offset) > f.Bound ||
+			slices.ContainsFunc(m.alignRanks, func(r align.Rank) bool { return r.Clock == i }) {
+			continue
+		}
+		if bounds == nil {
+			bounds = m.crossingBounds()
+		}
+		before, found := m.violated(bounds), *f
+		f.Bound += max(f.Offset, -f.Offset)
+		f.BoundAtT0 += max(f.Offset, -f.Offset)
+		if f.Offset = 0; m.violated(bounds) > before {
+			*f = found
+		}
+	}
+}
+
+// violated counts the bounds that the clocks contradict as they are.
+func (m *Merge) violated(bounds []align.Bound) (n int) {
+	for _, b := range bounds {
+		// At the reference time of the instant, B minus A.
+		at := m.clocks[b.B].fit.ToReference(b.At)
+		shown := func(i int) int64 { return int64(m.clocks[i].toLocal(trace.Time(at))) }
+		if offset := shown(b.B) - shown(b.A); b.Lo != align.NoLo && offset < b.Lo || b.Hi != align.NoHi && offset > b.Hi {
+			n++
+		}
+	}
+	return n
 }
 
 // fixed turns what the user says about clocks into relations to the reference.

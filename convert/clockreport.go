@@ -100,6 +100,8 @@ func (l *ClockLine) String() string {
 	case l.By == "":
 	case l.Why == trace.SyncAssumed.String():
 		fmt.Fprintf(&b, " (related to other hosts by %s, but not to the reference)", l.By)
+	case l.By == align.ByRequests.String() && l.Offset == 0:
+		fmt.Fprintf(&b, ": requests agree with its time, %d bounds", l.Matches)
 	case l.By == align.ByRequests.String():
 		fmt.Fprintf(&b, " by requests, %d bounds", l.Matches)
 	default:
