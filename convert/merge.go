@@ -216,19 +216,23 @@ func (m *Merge) ReadWindow(from, to trace.Time, opt ReadOptions) error {
 	}
 	// What is wrong with the files was reported when they were read first.
 	again := &Merge{dump: m.dump, diags: &trace.Diags{}}
-	clocks := map[*torchFile]*hostClock{}
+	windows := map[*torchFile]extent{}
 	for _, r := range m.ranks {
 		for _, c := range r.captures {
-			clocks[c.file] = m.clocks[c.clock]
+			local := extent{m.clocks[c.clock].toLocal(from), m.clocks[c.clock].toLocal(to)}
+			if w, ok := windows[c.file]; ok { // a merged file, whose parts are of several hosts
+				local = extent{min(w.from, local.from), max(w.to, local.to)}
+			}
+			windows[c.file] = local
 		}
 	}
 	each(len(m.files), func(i int) {
 		f, own := m.files[i], opt
-		clock := clocks[f]
-		if clock == nil {
+		w, ok := windows[f]
+		if !ok {
 			return // of a rank that is left out
 		}
-		own.Filter.From, own.Filter.To = clock.toLocal(from), clock.toLocal(to)
+		own.Filter.From, own.Filter.To = w.from, w.to
 		if f.source.format == FormatSQLite { // read in full: its tables are not in order of time
 			f.cutTo(own.Filter.From, own.Filter.To)
 			return
