@@ -35,6 +35,7 @@ type encoder struct {
 
 	t      *trace.Trace
 	base   trace.Time // of the first event; times are written relative to it
+	coarse bool       // times are written in whole microseconds
 	names  []string   // of the symbols of t
 	quoted []string   // the same as JSON strings, made on first use
 	layout layout
@@ -57,7 +58,8 @@ func newEncoder(w io.Writer, t *trace.Trace) *encoder {
 		arrows: newArrows(t),
 		seen:   make([]uint32, len(names)),
 	}
-	e.base, _, _ = t.Bounds()
+	first, last, _ := t.Bounds()
+	e.base, e.coarse = first, last-first > MaxExact
 	for id, p := range e.layout.places {
 		e.places[id] = p.members()
 	}
@@ -144,7 +146,23 @@ func (e *encoder) members(phase byte, cat, name string, track trace.TrackID, at 
 	b := append(append(e.open(phase), `,"cat":`...), cat...)
 	b = append(append(b, `,"name":`...), name...)
 	b = append(append(b, e.places[track]...), `,"ts":`...)
-	return appendMicros(b, uint64(at-e.base))
+	return appendMicros(b, e.since(at))
+}
+
+// MaxExact is the length in ns, 104 days, up to which the nanoseconds of a trace
+// survive: importers read microseconds as a float64, with 53 bits. Longer traces
+// are written in whole microseconds.
+const MaxExact = 1 << 53
+
+// since returns a time relative to the base, in ns; in whole microseconds where
+// importers would round it anyway, each event by itself, so that slices would no
+// longer nest.
+func (e *encoder) since(t trace.Time) uint64 {
+	ns := uint64(t - e.base)
+	if e.coarse {
+		ns -= ns % 1000
+	}
+	return ns
 }
 
 func (e *encoder) slice(id trace.SliceID) {
@@ -154,7 +172,7 @@ func (e *encoder) slice(id trace.SliceID) {
 		cat = e.quote(s.Cat)
 	}
 	b := e.members('X', cat, e.quote(s.Name), s.Track, s.Time)
-	b = appendMicros(append(b, `,"dur":`...), uint64(s.Dur))
+	b = appendMicros(append(b, `,"dur":`...), e.since(s.End())-e.since(s.Time))
 	if bind, ok := e.arrows.binds[id]; ok {
 		b = strconv.AppendInt(append(b, `,"bind_id":`...), int64(bind.id), 10)
 		if bind.out {

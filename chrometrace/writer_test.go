@@ -436,3 +436,23 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/slices, "ns/slice")
 	b.ReportMetric(float64(size)/slices, "B/slice")
 }
+
+// Over years, whole microseconds keep slices nested, which nanoseconds that
+// importers round would not.
+func TestLongTracesHaveWholeMicroseconds(t *testing.T) {
+	b := newBuilder()
+	track := b.Track(trace.Track{Kind: trace.KindThread, Name: b.Intern("t")})
+	b.Slice(trace.Slice{Time: 0, Dur: 1, Track: track}, 0)
+	const late = (MaxExact/1000 + 1) * 1000
+	b.Slice(trace.Slice{Time: late + 1_999, Dur: 3_002, Track: track}, 0)
+	b.Slice(trace.Slice{Time: late + 2_001, Dur: 2_998, Track: track}, 0)
+	var out bytes.Buffer
+	if err := Write(&out, b.Finish()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`.000,"dur":4.000`, `.000,"dur":2.000`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in %s", want, out.String())
+		}
+	}
+}

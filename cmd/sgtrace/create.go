@@ -6,8 +6,8 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
-	"time"
 
+	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -73,17 +73,12 @@ func (l *created) removeOnInterrupt() {
 	}()
 }
 
-// jsonSpan is how long a trace can be in Chrome JSON: its times are microseconds
-// since the first event, which viewers read into a float64. Beyond this, one
-// nanosecond is less than they can tell.
-const jsonSpan = 100 * 24 * time.Hour
-
 // writeTrace writes t and gives the file its name. It returns the size in bytes.
 func (c *command) writeTrace(out *convert.Output, t *trace.Trace) (int64, error) {
 	from, to, _ := t.Bounds()
-	if span := time.Duration(to - from); out.IsJSON() && (span > jsonSpan || span < 0) { // < 0: over 292 years
+	if span := to - from; out.IsJSON() && (span > chrometrace.MaxExact || span < 0) { // < 0: over 292 years
 		c.diags.Add(trace.Diag{Severity: trace.Notice, Code: "json-span", Pos: trace.Pos{File: out.Name(), Offset: -1},
-			Msg: "the trace spans more than 100 days, over which viewers round the times of Chrome JSON to more than a nanosecond; write .pftrace instead"})
+			Msg: "the trace spans more than 104 days, over which Chrome JSON has no nanoseconds: times are written in whole microseconds; .pftrace keeps them"})
 	}
 	return out.Write(t)
 }
