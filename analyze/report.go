@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -128,7 +129,7 @@ func (r *Report) Sort(column string, descending bool) error {
 		a, b := x.key, y.key
 		switch {
 		case a.Unknown || b.Unknown:
-			return compareBool(a.Unknown, b.Unknown)
+			return order.Bool(a.Unknown, b.Unknown)
 		case descending:
 			a, b = b, a
 		}
@@ -138,17 +139,6 @@ func (r *Report) Sort(column string, descending bool) error {
 		r.order[i] = rows[i].row
 	}
 	return nil
-}
-
-// compareBool orders false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // Limit leaves the first n rows and says so in a footnote.

@@ -103,6 +103,11 @@ func flagNames(f request.Flags) string {
 	return strings.Join(words, ",")
 }
 
+// RequestIDs returns all that r can be asked for by.
+func RequestIDs(s *request.Set, r *request.Request) []string {
+	return append(s.IDs(r), r.Room, s.TraceID(r))
+}
+
 // FindRequests returns the requests that id names: by one of their ids, their
 // bootstrap room or trace id, else by how one of these begins.
 func FindRequests(s *request.Set, id string) []int {
@@ -112,7 +117,7 @@ func FindRequests(s *request.Set, id string) []int {
 	var exact, begin []int
 	for i := range s.Requests {
 		r := &s.Requests[i]
-		names := append(s.IDs(r), r.Room, s.TraceID(r))
+		names := RequestIDs(s, r)
 		switch {
 		case slices.Contains(names, id):
 			exact = append(exact, i)

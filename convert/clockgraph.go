@@ -89,7 +89,7 @@ func (m *Merge) findClocks() {
 		}
 		r.clock = r.captures[0].clock
 	}
-	m.clockBounds()
+	m.noteTimes()
 }
 
 // hostName is what people call the host of proc by: the beginning of its id, or
@@ -104,8 +104,8 @@ func hostName(proc *request.Proc) string {
 // clockOfProc returns the index of the clock of a proc of Requests.
 func (m *Merge) clockOfProc(p int) int { return m.hostClocks[m.Requests.Procs[p].Host] }
 
-// clockBounds notes which times each clock was read at.
-func (m *Merge) clockBounds() {
+// noteTimes notes which times each clock was read at.
+func (m *Merge) noteTimes() {
 	extend := func(c *hostClock, from, to trace.Time) {
 		if c.first == 0 || from < c.first {
 			c.first = from
@@ -132,7 +132,7 @@ func (m *Merge) clockBounds() {
 func (m *Merge) Align(given []GivenClock, find bool) error {
 	m.findClocks()
 	m.matchCollectives()
-	if find && m.joinHosts(m.solve(nil, find)) {
+	if unknown := m.unknownHosts(); find && len(unknown) > 1 && m.joinHosts(unknown, m.solve(nil, find)) {
 		m.matchCollectives() // its ranks say which clock they have
 	}
 	fixed, err := m.fixed(given)
@@ -174,7 +174,8 @@ func (m *Merge) solve(fixed []align.Fixed, find bool) align.Solution {
 	p := align.Problem{Clocks: len(m.clocks), Reference: m.reference(), Fixed: fixed}
 	if find {
 		p.Ranks, p.Matches = m.alignRanks, m.matches
-		p.Bounds = m.crossingBounds()
+		m.bounds = m.crossingBounds()
+		p.Bounds = m.bounds
 	}
 	return align.Solve(p)
 }
@@ -192,20 +193,16 @@ func (m *Merge) crossingBounds() []align.Bound {
 // the Unix time that it claims to show: the middle of an interval of milliseconds
 // is no better than a clock that NTP keeps.
 func (m *Merge) keepAgreeing() {
-	var bounds []align.Bound
 	for i, c := range m.clocks {
 		f := &c.fit
 		if f.By != align.ByRequests || f.Why != trace.SyncMatched || c.domain != "unix" || f.DriftPPB != 0 || max(f.Offset, -f.Offset) > f.Bound ||
 			slices.ContainsFunc(m.alignRanks, func(r align.Rank) bool { return r.Clock == i }) {
 			continue
 		}
-		if bounds == nil {
-			bounds = m.crossingBounds()
-		}
-		before, found := m.violated(bounds), *f
+		before, found := m.violated(m.bounds), *f
 		f.Bound += max(f.Offset, -f.Offset)
 		f.BoundAtT0 += max(f.Offset, -f.Offset)
-		if f.Offset = 0; m.violated(bounds) > before {
+		if f.Offset = 0; m.violated(m.bounds) > before {
 			*f = found
 		}
 	}

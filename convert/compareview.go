@@ -1,7 +1,7 @@
 package convert
 
 import (
-	"fmt"
+	"cmp"
 	"iter"
 	"slices"
 
@@ -177,19 +177,7 @@ func (m *merging) comparedEvents(c *capture) (events [roles][]uint32) {
 
 // compareSlices orders by time, then longest first.
 func compareSlices(a, b *trace.Slice) int {
-	switch {
-	case a.Time != b.Time:
-		if a.Time < b.Time {
-			return -1
-		}
-		return 1
-	case a.Dur != b.Dur:
-		if a.Dur > b.Dur {
-			return -1
-		}
-		return 1
-	}
-	return 0
+	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(b.Dur, a.Dur))
 }
 
 // drawCompared draws the rows of rank number n in the group "Side by side".
@@ -208,11 +196,7 @@ func (m *merging) drawCompared(r *rankTrack, n int) {
 			most = max(most, len(lanes[c]))
 		}
 		for lane := range most {
-			name := r.name
-			if lane > 0 {
-				name = fmt.Sprintf("%s (%d)", name, lane+1)
-			}
-			track := m.Track(trace.Track{Parent: m.compare[k], Kind: trace.KindStream, Name: m.Intern(name), Order: int32(n*maxLanes + lane),
+			track := m.Track(trace.Track{Parent: m.compare[k], Kind: trace.KindStream, Name: m.laneName(r.name, lane), Order: int32(n*maxLanes + lane),
 				PID: r.pid, Rank: r.rank, Host: m.Intern(r.host), Clock: m.clockIDs[r.clock], Desc: m.Intern(r.source())})
 			for c := range all {
 				if lane < len(lanes[c]) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -204,19 +205,19 @@ func (f *torchFile) describe(part string) tracename.Input {
 // that have two ranks of one number would join nothing.
 func (m *Merge) leaveOutRepetitions(captures []*capture) []*capture {
 	// What tells more about its rank is kept.
-	order := slices.Clone(captures)
-	slices.SortStableFunc(order, func(a, b *capture) int {
-		return cmp.Or(cmpBool(a.part != "", b.part != ""), cmpBool(a.known.Host == "", b.known.Host == ""),
-			cmp.Compare(rankParts(b.known.Rank), rankParts(a.known.Rank)), strings.Compare(a.file.Name, b.file.Name), strings.Compare(a.part, b.part))
+	best := slices.Clone(captures)
+	slices.SortStableFunc(best, func(a, b *capture) int {
+		return cmp.Or(order.Bool(a.part != "", b.part != ""), order.Bool(a.known.Host == "", b.known.Host == ""),
+			cmp.Compare(b.known.Rank.Known(), a.known.Rank.Known()), strings.Compare(a.file.Name, b.file.Name), strings.Compare(a.part, b.part))
 	})
 	var doubtful, kept []*capture
-	for _, c := range order {
-		if slices.ContainsFunc(order, func(o *capture) bool { return o != c && c.mayRepeat(o) }) {
+	for _, c := range best {
+		if slices.ContainsFunc(best, func(o *capture) bool { return o != c && c.mayRepeat(o) }) {
 			doubtful = append(doubtful, c)
 		}
 	}
 	each(len(doubtful), func(i int) { doubtful[i].contents() })
-	for _, c := range order {
+	for _, c := range best {
 		same := slices.IndexFunc(kept, func(o *capture) bool { return c.mayRepeat(o) && c.contents().equal(o.contents()) })
 		if same < 0 {
 			kept = append(kept, c)
@@ -240,10 +241,7 @@ func (c *capture) mayRepeat(o *capture) bool {
 
 // agrees tells whether nothing that is known of rank and host differs.
 func (c *capture) agrees(o *capture) bool {
-	agree := func(a, b int16) bool { return a < 0 || b < 0 || a == b }
-	a, b := c.known.Rank, o.known.Rank
-	if !agree(a.TP, b.TP) || !agree(a.PP, b.PP) || !agree(a.DP, b.DP) || !agree(a.EP, b.EP) ||
-		a.Global >= 0 && b.Global >= 0 && a.Global != b.Global {
+	if c.known.Rank.Contradicts(o.known.Rank) {
 		return false
 	}
 	x, _, _ := strings.Cut(c.known.Host, ".")
@@ -251,32 +249,10 @@ func (c *capture) agrees(o *capture) bool {
 	return x == "" || y == "" || strings.EqualFold(x, y)
 }
 
-// rankParts counts what is known of a rank.
-func rankParts(r trace.Rank) (n int) {
-	for _, part := range [...]int32{int32(r.TP), int32(r.PP), int32(r.DP), int32(r.EP), r.Global} {
-		if part >= 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // learn takes over what only c tells about rank and host: the header of a merged
 // file is lost, a copy may have a label.
 func (o *capture) learn(c *capture) {
-	fill := func(to *int16, from int16) {
-		if *to < 0 {
-			*to = from
-		}
-	}
-	to, from := &o.known.Rank, &c.known.Rank
-	fill(&to.TP, from.TP)
-	fill(&to.PP, from.PP)
-	fill(&to.DP, from.DP)
-	fill(&to.EP, from.EP)
-	if to.Global < 0 {
-		to.Global = from.Global
-	}
+	o.known.Rank = o.known.Rank.Fill(c.known.Rank)
 	o.known.Host, o.known.Name.Run = cmp.Or(o.known.Host, c.known.Host), cmp.Or(o.known.Name.Run, c.known.Name.Run)
 	o.known.NotRank = o.known.NotRank && c.known.NotRank
 }
@@ -422,10 +398,8 @@ func (m *Merge) findProcs() {
 
 // couldBe tells whether nothing speaks against r being proc.
 func (r *rankTrack) couldBe(proc *request.Proc) bool {
-	agree := func(a, b int16) bool { return a < 0 || b < 0 || a == b }
 	role := r.kinds.role()
-	return r.pid != 0 && proc.PID == r.pid && strings.Contains(proc.Label, "Scheduler") &&
-		agree(r.rank.TP, proc.Rank.TP) && agree(r.rank.PP, proc.Rank.PP) && agree(r.rank.DP, proc.Rank.DP) &&
+	return r.pid != 0 && proc.PID == r.pid && strings.Contains(proc.Label, "Scheduler") && !r.rank.Contradicts(proc.Rank) &&
 		(role == "" || proc.Role == request.Unified || proc.Role.String() == role)
 }
 
@@ -450,8 +424,8 @@ func (m *Merge) nameRanks() {
 		}
 		// The first rank is what others are put on the clock of: of several, the one
 		// of which most is known.
-		return cmp.Or(cmp.Compare(x, y), cmpBool(a.rank == trace.NoRank, b.rank == trace.NoRank), a.rank.Compare(b.rank),
-			cmp.Compare(b.captures[0].file.Meta.Origin, a.captures[0].file.Meta.Origin), cmpBool(a.host == "", b.host == ""),
+		return cmp.Or(cmp.Compare(x, y), order.Bool(a.rank == trace.NoRank, b.rank == trace.NoRank), a.rank.Compare(b.rank),
+			cmp.Compare(b.captures[0].file.Meta.Origin, a.captures[0].file.Meta.Origin), order.Bool(a.host == "", b.host == ""),
 			strings.Compare(a.host, b.host), strings.Compare(a.captures[0].file.Name, b.captures[0].file.Name))
 	})
 	for _, r := range m.ranks {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 )
 
@@ -76,20 +77,9 @@ func Names(inputs []Input) []string {
 // was asked for by name is kept.
 func unique(inputs []Input) []Input {
 	slices.SortFunc(inputs, func(a, b Input) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(b.Label, a.Label), cmpBool(a.Found, b.Found))
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(b.Label, a.Label), order.Bool(a.Found, b.Found))
 	})
 	return slices.CompactFunc(inputs, func(a, b Input) bool { return a.Name == b.Name })
-}
-
-// cmpBool orders false before true.
-func cmpBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // expand finds the files that one argument leads to.

@@ -167,8 +167,8 @@ func splitLanes(events []trace.Slice, by []uint32, tolerance trace.Time) [][]uin
 		return nil
 	}
 	var open [][]trace.Time // by lane: the ends of what is under way, innermost last
-	laneOf := make([]uint16, 0)
-	counts := []int{}
+	var laneOf []uint16
+	var counts []int
 	for n, i := range by {
 		e := &events[i]
 		k := 0
@@ -187,16 +187,13 @@ func splitLanes(events []trace.Slice, by []uint32, tolerance trace.Time) [][]uin
 			laneOf[n] = uint16(k)
 		}
 	}
-	lanes := make([][]uint32, len(counts))
-	old, rest := by, by
-	if len(lanes) > 1 {
-		old = slices.Clone(by)
+	if len(counts) == 1 {
+		return [][]uint32{by}
 	}
+	lanes := make([][]uint32, len(counts))
+	old, rest := slices.Clone(by), by
 	for k, n := range counts {
 		lanes[k], rest = rest[:0:n], rest[n:]
-	}
-	if len(lanes) == 1 {
-		return [][]uint32{by}
 	}
 	for n, i := range old {
 		k := laneOf[n]

@@ -39,6 +39,7 @@ type Merge struct {
 	alignOf    []*rankTrack   // which rank that is
 	calls      [][]call       // where each of their collectives comes from
 	matches    []align.Match  // the same collective on several ranks
+	bounds     []align.Bound  // what requests and messages between hosts say
 	solution   align.Solution
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -67,7 +68,7 @@ func (m *merging) arrowKey(f *torchFile, a *chrometrace.Arrow) arrowKey {
 
 func (k arrowKey) compare(o arrowKey) int {
 	return cmp.Or(strings.Compare(k.part, o.part), strings.Compare(k.cat, o.cat), strings.Compare(k.name, o.name),
-		strings.Compare(k.id, o.id), cmpBool(k.own, o.own))
+		strings.Compare(k.id, o.id), order.Bool(k.own, o.own))
 }
 
 // linkArrows draws the flows of the file.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -45,7 +46,7 @@ func rowsOf(r *rankTrack) []*row {
 			cmp.Compare(rowOrder[x.Kind], rowOrder[y.Kind]),
 			cmp.Compare(x.ProcessSort, y.ProcessSort),
 			cmp.Compare(x.PID, y.PID), strings.Compare(x.PIDText, y.PIDText),
-			cmpBool(x.TID != x.PID, y.TID != y.PID),
+			order.Bool(x.TID != x.PID, y.TID != y.PID),
 			cmp.Compare(x.Sort, y.Sort),
 			cmp.Compare(x.TID, y.TID), strings.Compare(x.TIDText, y.TIDText),
 			strings.Compare(x.Name, y.Name),
@@ -141,10 +142,7 @@ func (m *merging) drawRow(r *rankTrack, row *row, parent trace.TrackID, place in
 		Rank: r.rank, Host: m.Intern(r.host), Clock: m.clockIDs[r.clock]}
 	name := m.rowName(r, row)
 	for k := range lanes {
-		track.Name = m.Intern(name)
-		if k > 0 {
-			track.Name = m.Intern(fmt.Sprintf("%s (%d)", name, k+1))
-		}
+		track.Name = m.laneName(name, k)
 		id := m.Track(track)
 		for c, l := range row.lines {
 			if l == nil {
@@ -158,6 +156,14 @@ func (m *merging) drawRow(r *rankTrack, row *row, parent trace.TrackID, place in
 			}
 		}
 	}
+}
+
+// laneName is what lane k of a row is called; the first has the name of the row.
+func (m *merging) laneName(row string, k int) trace.Sym {
+	if k > 0 {
+		row = fmt.Sprintf("%s (%d)", row, k+1)
+	}
+	return m.Intern(row)
 }
 
 var trackKinds = [...]trace.TrackKind{

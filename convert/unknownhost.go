@@ -14,11 +14,9 @@ import (
 // than this, little is lost.
 const sameHostOffset = 20_000 // ns
 
-// joinHosts makes one clock of the clocks of unknown hosts that agree, or of
-// which nothing is known, and tells whether there were any. One clock for all
-// ranks of a host means that they are not moved against each other by noise.
-func (m *Merge) joinHosts(s align.Solution) bool {
-	var unknown []int
+// unknownHosts returns the clocks that show Unix time, but of an unknown host, and
+// the reference first if its host is unknown.
+func (m *Merge) unknownHosts() (unknown []int) {
 	for i, c := range m.clocks {
 		if !c.isKnown && c.domain == "unix" && i != m.reference() {
 			unknown = append(unknown, i)
@@ -27,9 +25,13 @@ func (m *Merge) joinHosts(s align.Solution) bool {
 	if i := m.reference(); !m.clocks[i].isKnown {
 		unknown = append([]int{i}, unknown...)
 	}
-	if len(unknown) < 2 {
-		return false
-	}
+	return unknown
+}
+
+// joinHosts makes one clock of the clocks of unknown hosts that agree, or of
+// which nothing is known, and tells whether there were any. One clock for all
+// ranks of a host means that they are not moved against each other by noise.
+func (m *Merge) joinHosts(unknown []int, s align.Solution) bool {
 	offset := func(i int) int64 { return s.Clocks[i].Offset }
 	slices.SortStableFunc(unknown, func(a, b int) int {
 		return cmp.Or(cmp.Compare(s.Clocks[a].Component, s.Clocks[b].Component), cmp.Compare(offset(a), offset(b)))

@@ -148,6 +148,33 @@ func (r Rank) Contradicts(o Rank) bool {
 		differ(int32(r.EP), int32(o.EP)) || differ(r.Global, o.Global)
 }
 
+// Known counts the parts that are known.
+func (r Rank) Known() (n int) {
+	for _, part := range [...]int32{int32(r.TP), int32(r.PP), int32(r.DP), int32(r.EP), r.Global} {
+		if part >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Fill returns r with what only o knows.
+func (r Rank) Fill(o Rank) Rank {
+	fill := func(to *int16, from int16) {
+		if *to < 0 {
+			*to = from
+		}
+	}
+	fill(&r.TP, o.TP)
+	fill(&r.PP, o.PP)
+	fill(&r.DP, o.DP)
+	fill(&r.EP, o.EP)
+	if r.Global < 0 {
+		r.Global = o.Global
+	}
+	return r
+}
+
 // Compare orders ranks by DP, PP, TP, EP, Global: the order in which people
 // lay out a deployment.
 func (r Rank) Compare(o Rank) int {

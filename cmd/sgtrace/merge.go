@@ -188,9 +188,7 @@ func (c *command) window(m *convert.Merge, around string, flags *mergeFlags) err
 			return err
 		}
 	}
-	opt := flags.read
-	opt.Stdin = c.in
-	return m.ReadWindow(sel.From, sel.To, opt)
+	return m.ReadWindow(sel.From, sel.To, flags.read)
 }
 
 // timesOf selects the time of the request with the given id. Ids collide: then it
@@ -217,10 +215,7 @@ func timesOf(s *request.Set, id string, sel *request.Selection) error {
 // shareID tells whether one whole id that begins with the given one leads to all
 // of the requests.
 func shareID(s *request.Set, requests []int, begin string) bool {
-	ids := func(r int) []string {
-		q := &s.Requests[r]
-		return append(s.IDs(q), q.Room, s.TraceID(q))
-	}
+	ids := func(r int) []string { return analyze.RequestIDs(s, &s.Requests[r]) }
 	return slices.ContainsFunc(ids(requests[0]), func(id string) bool {
 		return strings.HasPrefix(id, begin) &&
 			!slices.ContainsFunc(requests[1:], func(r int) bool { return !slices.Contains(ids(r), id) })

@@ -1,10 +1,21 @@
-// Package order sorts large tables by time.
+// Package order sorts large tables by time, and has what package cmp lacks.
 package order
 
 import (
 	"cmp"
 	"slices"
 )
+
+// Bool orders false before true.
+func Bool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
 
 // A Key stands for a row of a table while it is sorted. Tag is carried along.
 type Key struct {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -33,28 +34,28 @@ type Group struct {
 // group; one whose rank is unknown, or that fits several groups, is in one of
 // its own. Groups are in the order of ranks, whatever the order of files.
 func Captures(files []Resolved) []Group {
-	order := make([]int, 0, len(files))
+	best := make([]int, 0, len(files))
 	for i := range files {
 		if !files[i].NotRank {
-			order = append(order, i)
+			best = append(best, i)
 		}
 	}
 	// What knows most goes first, so that a file which knows little meets all
 	// groups that it could be in.
-	slices.SortStableFunc(order, func(i, j int) int {
+	slices.SortStableFunc(best, func(i, j int) int {
 		a, b := &files[i], &files[j]
-		return cmp.Or(-compareBool(a.HostKnown(), b.HostKnown()), cmp.Compare(known(b.Rank), known(a.Rank)),
+		return cmp.Or(-order.Bool(a.HostKnown(), b.HostKnown()), cmp.Compare(b.Rank.Known(), a.Rank.Known()),
 			a.Rank.Compare(b.Rank), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Path, b.Path))
 	})
 	var groups []Group
 	var common []Resolved // what is known of each group
-	for _, i := range order {
+	for _, i := range best {
 		g := home(common, &files[i])
 		if g < 0 {
 			groups, common = append(groups, Group{}), append(common, files[i])
 			g = len(groups) - 1
 		}
-		common[g].Rank, common[g].Host = fill(common[g].Rank, files[i].Rank), cmp.Or(common[g].Host, files[i].Host)
+		common[g].Rank, common[g].Host = common[g].Rank.Fill(files[i].Rank), cmp.Or(common[g].Host, files[i].Host)
 		groups[g].Files = append(groups[g].Files, i)
 	}
 	for g := range groups {
@@ -93,14 +94,4 @@ func inTime(a, b *Resolved) int {
 	}
 	return cmp.Or(cmp.Compare(a.Name.Time, b.Name.Time), cmp.Compare(a.Name.Run, b.Name.Run),
 		cmp.Compare(stage(&a.Name), stage(&b.Name)), cmp.Compare(a.Name.Part, b.Name.Part), cmp.Compare(a.Path, b.Path))
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }

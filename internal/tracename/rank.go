@@ -7,16 +7,6 @@ func fields(r *trace.Rank) [5]int32 {
 	return [5]int32{int32(r.DP), int32(r.PP), int32(r.TP), int32(r.EP), r.Global}
 }
 
-// known counts the parts of r that are known.
-func known(r trace.Rank) (n int) {
-	for _, f := range fields(&r) {
-		if f >= 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // compare counts the parts that a and b both know, and tells whether one of
 // them differs.
 func compare(a, b trace.Rank) (shared int, differ bool) {
@@ -28,21 +18,6 @@ func compare(a, b trace.Rank) (shared int, differ bool) {
 		}
 	}
 	return shared, differ
-}
-
-// fill adds to a what only b knows.
-func fill(a, b trace.Rank) trace.Rank {
-	f := func(x, y int16) int16 {
-		if x < 0 {
-			return y
-		}
-		return x
-	}
-	r := trace.Rank{TP: f(a.TP, b.TP), PP: f(a.PP, b.PP), DP: f(a.DP, b.DP), EP: f(a.EP, b.EP), Global: a.Global}
-	if r.Global < 0 {
-		r.Global = b.Global
-	}
-	return r
 }
 
 // text is r for messages. Unlike String it has both TP3 and rank 3.

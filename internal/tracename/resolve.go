@@ -118,7 +118,7 @@ func (r *resolver) processes() {
 			r.conflict("rank", "its processes are of several ranks, %s and %s: their names are ignored", proc, p)
 			return
 		}
-		proc = fill(proc, p)
+		proc = proc.Fill(p)
 	}
 	if proc == trace.NoRank {
 		return
@@ -127,7 +127,7 @@ func (r *resolver) processes() {
 		r.conflict("rank", "its name says %s, its process %s: the process is right", text(r.Rank), proc)
 		r.Rank = trace.NoRank
 	}
-	r.Rank, r.From = fill(proc, r.Rank), "process"
+	r.Rank, r.From = proc.Fill(r.Rank), "process"
 }
 
 // header takes the global rank of the file's header.
@@ -159,7 +159,7 @@ func (r *resolver) label(rank trace.Rank) {
 		r.conflict("rank", "the label says %s, the file's %s %s: the label is taken", text(rank), r.From, text(r.Rank))
 		r.Rank = trace.NoRank
 	}
-	r.Rank, r.From, r.NotRank = fill(rank, r.Rank), "label", false
+	r.Rank, r.From, r.NotRank = rank.Fill(r.Rank), "label", false
 }
 
 // host takes the host of the label, the header or the name.
