@@ -3,6 +3,7 @@ package chrometrace
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -23,7 +24,7 @@ type span struct {
 // their predecessors S, T, p and F.
 func (p *parser) span() {
 	ev := &p.ev
-	s := span{async: ev.ph != 'B' && ev.ph != 'E', event: NoEvent, time: ev.ts, name: p.nameOf(ev).sym, at: p.at()}
+	s := span{async: ev.ph != 'B' && ev.ph != 'E', event: profile.NoEvent, time: ev.ts, name: p.nameOf(ev).sym, at: p.at()}
 	if s.async {
 		s.row = p.asyncRow()
 	} else {
@@ -36,7 +37,7 @@ func (p *parser) span() {
 		return
 	case 'E', 'e', 'F':
 		s.ends = true
-		if p.opt.Filter.Args != ArgsNone && len(p.list) > 0 {
+		if p.opt.Filter.Args != profile.ArgsNone && len(p.list) > 0 {
 			s.args = append(trace.ArgList(nil), p.list...)
 		}
 	default:
@@ -84,7 +85,7 @@ func (c *collector) spans(b *batch, rows []int32) {
 		stack := c.open[row]
 		if !s.ends {
 			o := openSlice{name: s.name, time: s.time, at: s.at, doc: len(c.docs) - 1}
-			if s.event != NoEvent {
+			if s.event != profile.NoEvent {
 				o.slice = &b.events[s.event]
 				c.paired = true
 			}

@@ -3,6 +3,7 @@ package chrometrace
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -33,12 +34,12 @@ type tables struct {
 	events      []trace.Slice
 	instants    []trace.Instant
 	samples     []trace.Sample
-	arrows      []Arrow
-	redundant   []Arrow // of no use if any event has a correlation
-	launches    []Link
-	work        []Link
-	collectives []Collective
-	steps       []Step
+	arrows      []profile.Arrow
+	redundant   []profile.Arrow // of no use if any event has a correlation
+	launches    []profile.Link
+	work        []profile.Link
+	collectives []profile.Collective
+	steps       []profile.Step
 }
 
 // A member is a key of a document with its value, as text.

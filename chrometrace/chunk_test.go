@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/sgtrace/sgtrace/profile"
 )
 
 // tiny has pieces of an event or less, so that every kind of border is met.
@@ -97,7 +99,7 @@ func TestEveryPieceSize(t *testing.T) {
 // same time as the header.
 func TestChunkIndependenceOfTimes(t *testing.T) {
 	second := strings.Replace(kinetoDoc(20), "1775078550000000000", "1775078560000000000", 1)
-	for _, f := range []Filter{
+	for _, f := range []profile.Filter{
 		{From: 1775078550000000000 + 1005_000, To: 1775078550000000000 + 1010_000},
 		{From: 1775078550000000000 + 1015_000},
 	} {

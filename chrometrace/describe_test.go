@@ -9,12 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A reading is what Read made of an input, with what is needed to look at it.
 type reading struct {
-	*File
+	*profile.Profile
 	opt   Options
 	err   error
 	diags []trace.Diag
@@ -29,7 +30,7 @@ func readWith(opt Options, l limits, wrap func(io.Reader) io.Reader, data []byte
 		opt.Args = trace.NewArgs()
 	}
 	r := reading{opt: opt}
-	r.File, r.err = read("f", wrap(bytes.NewReader(data)), opt, l)
+	r.Profile, r.err = read("f", wrap(bytes.NewReader(data)), opt, l)
 	r.diags = opt.Diags.All()
 	return r
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/sgtrace/sgtrace/profile"
 )
 
 // What the dialects have in common, one per producer and era. Times are in ns.
@@ -153,7 +155,7 @@ func TestRowNamesFromText(t *testing.T) {
 	if d := diff(got, []string{"stream 7=stream 7", "main thread=main thread", "24572=", "-3=", "io=disk", "PyTorch Profiler=PyTorch Profiler", "=", "=h"}); d != "" {
 		t.Error(d)
 	}
-	if r.Rows[0].Kind != RowStream || r.Rows[0].TID != 7 {
+	if r.Rows[0].Kind != profile.RowStream || r.Rows[0].TID != 7 {
 		t.Errorf("%+v", r.Rows[0])
 	}
 }
@@ -186,7 +188,7 @@ func TestPairs(t *testing.T) {
 			}
 			if strings.Contains(c.name, "async") {
 				got = append(got, fmt.Sprintf("%d rows, %d instants", len(r.Rows), len(r.Instants)))
-				if r.Rows[0].Kind != RowAsync || r.Rows[0].Name != "a" {
+				if r.Rows[0].Kind != profile.RowAsync || r.Rows[0].Name != "a" {
 					t.Errorf("the row is %+v", r.Rows[0])
 				}
 			}
@@ -208,7 +210,7 @@ func TestCounters(t *testing.T) {
 	if d := diff(got, []string{"0 mem used=5", "1 mem free=7.5", "0 mem used=6", "2 mem [1] used=8", "3 SM Active=2.5", "4 mem [0x2]=9"}); d != "" {
 		t.Error(d)
 	}
-	if r.codes() != "trace-counter-value@1" || r.Rows[3].Kind != RowCounter || r.Rows[3].PIDText != "GPU 0 Counters" || r.Total != 5 {
+	if r.codes() != "trace-counter-value@1" || r.Rows[3].Kind != profile.RowCounter || r.Rows[3].PIDText != "GPU 0 Counters" || r.Total != 5 {
 		t.Errorf("%v %+v", r.diags, r.Rows)
 	}
 }
@@ -238,13 +240,13 @@ func TestBoundArrows(t *testing.T) {
 		` + slice("B", "b", `,"flow_in":1,"flow_out":false,"bind_id":"0x7"`) + `,` + slice("E", "b", `,"bind_id":7,"flow_in":true`) + `,` + slice("b", "c", `,"bind_id":8,"flow_out":"true"`) + `,
 		` + slice("X", "a", `,"bind_id":9`) + `,` + slice("X", "a", `,"flow_out":true`) + `,` + slice("X", "a", `,"bind_id":null,"flow_out":true`) + `,` + slice("X", "a", `,"bind_id":9,"flow_out":null,"flow_in":0`) + `]`
 	for _, c := range []struct {
-		filter Filter
+		filter profile.Filter
 		want   []string
 	}{
-		{Filter{}, []string{`s 7 1`, `t 7 2`, `f 0x7 3`, `s 8 4`}},
-		{Filter{Cats: []string{"b"}}, []string{`t 7 0`, `f 0x7 1`}},
-		{Filter{MinDur: 1}, []string{`s 7 1`, `t 7 2`, `s 8 3`}}, // the pair has no duration
-		{Filter{IndexOnly: true}, nil},
+		{profile.Filter{}, []string{`s 7 1`, `t 7 2`, `f 0x7 3`, `s 8 4`}},
+		{profile.Filter{Cats: []string{"b"}}, []string{`t 7 0`, `f 0x7 1`}},
+		{profile.Filter{MinDur: 1}, []string{`s 7 1`, `t 7 2`, `s 8 3`}}, // the pair has no duration
+		{profile.Filter{IndexOnly: true}, nil},
 	} {
 		r := readWith(Options{Workers: 1, Filter: c.filter}, usual, same, []byte(data[:len(data)-1]+`,{"ph":"i","name":"last",`+strings.Replace(abs, "321", "399", 1)+`}]`))
 		var got []string

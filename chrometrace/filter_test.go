@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/profile"
 )
 
 // filterDoc has four slices, an instant, a counter, an arrow, a pair and a step.
@@ -25,19 +27,19 @@ func TestFilters(t *testing.T) {
 	all := "op launch ncclDevKernel_AllReduce step[DECODE bs=32] short shorter copy"
 	for _, c := range []struct {
 		name   string
-		filter Filter
+		filter profile.Filter
 		events string
 		others string // how many instants, samples and arrows
 	}{
-		{"nothing", Filter{}, all, "1 1 1"},
-		{"categories", Filter{Cats: []string{"KERNEL", "fwdbwd"}}, "ncclDevKernel_AllReduce", "0 0 1"},
-		{"none", Filter{Cats: []string{}}, "", "0 0 0"},
-		{"names", Filter{Names: regexp.MustCompile(`^(op|mem)|short$`)}, "op short", "1 0 0"},
-		{"duration", Filter{MinDur: 5000}, "op ncclDevKernel_AllReduce step[DECODE bs=32] short", "1 1 1"},
-		{"from", Filter{From: base + 50_000}, "ncclDevKernel_AllReduce step[DECODE bs=32] short shorter copy", "0 0 0"},
-		{"to", Filter{To: base + 11_000}, "op launch step[DECODE bs=32]", "0 0 1"},
-		{"both", Filter{From: base + 61_000, To: base + 69_000}, "short shorter", "0 0 0"},
-		{"index only", Filter{IndexOnly: true}, "", "0 0 0"},
+		{"nothing", profile.Filter{}, all, "1 1 1"},
+		{"categories", profile.Filter{Cats: []string{"KERNEL", "fwdbwd"}}, "ncclDevKernel_AllReduce", "0 0 1"},
+		{"none", profile.Filter{Cats: []string{}}, "", "0 0 0"},
+		{"names", profile.Filter{Names: regexp.MustCompile(`^(op|mem)|short$`)}, "op short", "1 0 0"},
+		{"duration", profile.Filter{MinDur: 5000}, "op ncclDevKernel_AllReduce step[DECODE bs=32] short", "1 1 1"},
+		{"from", profile.Filter{From: base + 50_000}, "ncclDevKernel_AllReduce step[DECODE bs=32] short shorter copy", "0 0 0"},
+		{"to", profile.Filter{To: base + 11_000}, "op launch step[DECODE bs=32]", "0 0 1"},
+		{"both", profile.Filter{From: base + 61_000, To: base + 69_000}, "short shorter", "0 0 0"},
+		{"index only", profile.Filter{IndexOnly: true}, "", "0 0 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := readWith(Options{Workers: 1, Filter: c.filter}, usual, same, []byte(filterDoc))
@@ -59,7 +61,7 @@ func TestFilters(t *testing.T) {
 			}
 			for name, event := range map[string]int32{"launch": r.Launches[0].Event, "copy": r.Work[1].Event,
 				"ncclDevKernel_AllReduce": r.Collectives[0].Event, "step[DECODE bs=32]": r.Steps[0].Event} {
-				if kept := strings.Contains(" "+c.events+" ", " "+name+" "); kept != (event != NoEvent) || kept && r.name(r.Events[event].Name) != name {
+				if kept := strings.Contains(" "+c.events+" ", " "+name+" "); kept != (event != profile.NoEvent) || kept && r.name(r.Events[event].Name) != name {
 					t.Errorf("event %d is not %s", event, name)
 				}
 			}
@@ -68,12 +70,12 @@ func TestFilters(t *testing.T) {
 }
 
 func TestArgsModes(t *testing.T) {
-	for mode, want := range map[ArgsMode][]string{
-		ArgsAll:  {`{"Input Dims":[[1]],"Ev Idx":3}`, `{"cbid":211,"correlation":7}`},
-		ArgsMin:  {`{"Input Dims":[[1]]}`, `{"correlation":7}`},
-		ArgsNone: {`{}`, `{}`},
+	for mode, want := range map[profile.ArgsMode][]string{
+		profile.ArgsAll:  {`{"Input Dims":[[1]],"Ev Idx":3}`, `{"cbid":211,"correlation":7}`},
+		profile.ArgsMin:  {`{"Input Dims":[[1]]}`, `{"correlation":7}`},
+		profile.ArgsNone: {`{}`, `{}`},
 	} {
-		r := readWith(Options{Filter: Filter{Args: mode}}, usual, same, []byte(filterDoc))
+		r := readWith(Options{Filter: profile.Filter{Args: mode}}, usual, same, []byte(filterDoc))
 		for i, w := range want {
 			if got := r.plainArgs(r.Events[i].Args); got != w {
 				t.Errorf("mode %d: %s, want %s", mode, got, w)
@@ -90,13 +92,13 @@ func TestArgsModes(t *testing.T) {
 func TestFilterWithBaseBehind(t *testing.T) {
 	data := `{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":10,"dur":1},{"ph":"X","name":"b","pid":1,"tid":1,"ts":20,"dur":1}],"baseTimeNanoseconds":1775078550000000000}`
 	first := parse(t, data)
-	f := Filter{From: first.Events[1].Time}
+	f := profile.Filter{From: first.Events[1].Time}
 	if r := readWith(Options{Filter: f, Base: first.Meta.Base}, usual, same, []byte(data)); r.names() != "b" || r.Events[0].Time != first.Events[1].Time {
 		t.Errorf("%s", r.events())
 	}
 	// A base that only the caller knows.
 	r := readWith(Options{Base: 5e9}, usual, same, []byte(`[{"ph":"X","name":"a","ts":10}]`))
-	if r.Events[0].Time != 5e9+10_000 || r.Meta.Origin != OriginUnix || len(r.diags) > 0 {
+	if r.Events[0].Time != 5e9+10_000 || r.Meta.Origin != profile.OriginUnix || len(r.diags) > 0 {
 		t.Errorf("%s %v", r.events(), r.diags)
 	}
 }

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // finish makes a File of what was collected.
-func (c *collector) finish() *File {
-	f := &File{Name: c.name, Total: c.total, Meta: Meta{Rank: -1, WorldSize: -1}}
+func (c *collector) finish() *profile.Profile {
+	f := &profile.Profile{Name: c.name, Total: c.total, Meta: profile.Meta{Rank: -1, WorldSize: -1}}
 	c.endOpen()
 	c.readHeaders(&f.Meta)
 	c.clocks(f)
@@ -25,24 +26,24 @@ func (c *collector) finish() *File {
 		x.Track = trace.TrackID(rows[k.rows[x.Track]])
 		return j.time(&x.Time, k)
 	})
-	arrow := func(x *Arrow, k *kept) bool {
+	arrow := func(x *profile.Arrow, k *kept) bool {
 		x.Row = rows[k.rows[x.Row]]
-		if x.Event != NoEvent {
-			if x.Event = j.event(x.Event, k); x.Event == NoEvent {
+		if x.Event != profile.NoEvent {
+			if x.Event = j.event(x.Event, k); x.Event == profile.NoEvent {
 				return false
 			}
 		}
 		return j.time(&x.Time, k)
 	}
-	f.Arrows = joined(j, func(t *tables) *[]Arrow { return &t.arrows }, arrow)
-	f.Arrows = append(f.Arrows, joined(j, func(t *tables) *[]Arrow { return &t.redundant }, arrow)...)
-	f.Launches = joined(j, func(t *tables) *[]Link { return &t.launches }, j.link)
-	f.Work = joined(j, func(t *tables) *[]Link { return &t.work }, j.link)
-	f.Collectives = joined(j, func(t *tables) *[]Collective { return &t.collectives }, func(x *Collective, k *kept) bool {
+	f.Arrows = joined(j, func(t *tables) *[]profile.Arrow { return &t.arrows }, arrow)
+	f.Arrows = append(f.Arrows, joined(j, func(t *tables) *[]profile.Arrow { return &t.redundant }, arrow)...)
+	f.Launches = joined(j, func(t *tables) *[]profile.Link { return &t.launches }, j.link)
+	f.Work = joined(j, func(t *tables) *[]profile.Link { return &t.work }, j.link)
+	f.Collectives = joined(j, func(t *tables) *[]profile.Collective { return &t.collectives }, func(x *profile.Collective, k *kept) bool {
 		x.Event, x.Row = j.event(x.Event, k), rows[k.rows[x.Row]]
 		return j.time(&x.Time, k)
 	})
-	f.Steps = joined(j, func(t *tables) *[]Step { return &t.steps }, func(x *Step, k *kept) bool {
+	f.Steps = joined(j, func(t *tables) *[]profile.Step { return &t.steps }, func(x *profile.Step, k *kept) bool {
 		x.Event, x.Row = j.event(x.Event, k), rows[k.rows[x.Row]]
 		return j.time(&x.Time, k)
 	})
@@ -54,7 +55,7 @@ func (c *collector) finish() *File {
 }
 
 // readHeaders reads what the documents say about themselves.
-func (c *collector) readHeaders(m *Meta) {
+func (c *collector) readHeaders(m *profile.Meta) {
 	for i := range c.docs {
 		d := &c.docs[i]
 		kineto, own := false, false
@@ -68,7 +69,7 @@ func (c *collector) readHeaders(m *Meta) {
 					d.base, d.known, own = base, true, true
 				}
 			}
-			if err := m.read(x.key, x.value); err != nil {
+			if err := readHeader(m, x.key, x.value); err != nil {
 				c.report(trace.Notice, "trace-header", x.offset, 1, x.key+" is not as it should be; used in part: "+err.Error())
 			}
 		}
@@ -82,7 +83,7 @@ func (c *collector) readHeaders(m *Meta) {
 }
 
 // clocks finds out what the times count from, and their bounds.
-func (c *collector) clocks(f *File) {
+func (c *collector) clocks(f *profile.Profile) {
 	var all bounds
 	for i := range c.docs {
 		d := &c.docs[i]
@@ -105,16 +106,16 @@ func (c *collector) clocks(f *File) {
 			if f.Meta.Base == 0 {
 				f.Meta.Base = d.base
 			}
-			f.Meta.Origin = OriginUnix
+			f.Meta.Origin = profile.OriginUnix
 		case d.absolute.n > 0:
-			f.Meta.Origin = OriginUnix
+			f.Meta.Origin = profile.OriginUnix
 		case relative.n > 0:
 			c.report(trace.Notice, "trace-no-base", 0, 1, "times are relative, and the file does not say to what")
 		}
 	}
 	for i := range c.docs { // one that is unknown makes all of them useless
 		if d := &c.docs[i]; !d.known && d.absolute.n == 0 && d.relative.n+d.zero.n > 0 {
-			f.Meta.Origin = OriginUnknown
+			f.Meta.Origin = profile.OriginUnknown
 		}
 	}
 	f.First, f.Last = all.first, all.last
@@ -127,7 +128,7 @@ type where struct{ part, pid, tid string }
 func (r *rowID) where() where { return where{r.part, r.pid, r.tid} }
 
 // finishRows fills f.Rows, and returns the numbers of rows there.
-func (c *collector) finishRows(f *File) (to []int32) {
+func (c *collector) finishRows(f *profile.Profile) (to []int32) {
 	known := map[where]int32{} // the row that unspecific events are on
 	for _, l := range [...]lane{laneStream, laneThread} {
 		for i, id := range c.rowIDs {
@@ -156,22 +157,22 @@ func (c *collector) finishRows(f *File) (to []int32) {
 		to[i] = number[row]
 	}
 	f.Rows = c.namedRows(ids)
-	if slices.ContainsFunc(f.Rows, func(r Row) bool { return r.Part != "" }) {
+	if slices.ContainsFunc(f.Rows, func(r profile.Row) bool { return r.Part != "" }) {
 		f.Meta.Rank = -1 // is that of the first part, as SGLang merges headers
 	}
 	return to
 }
 
 // namedRows returns rows with what metadata tells about them.
-func (c *collector) namedRows(ids []*rowID) (rows []Row) {
-	processes, threads := map[where]*Row{}, map[where]*Row{}
+func (c *collector) namedRows(ids []*rowID) (rows []profile.Row) {
+	processes, threads := map[where]*profile.Row{}, map[where]*profile.Row{}
 	for _, n := range c.names {
 		table, key := processes, where{n.part, n.pid, ""}
 		if strings.HasPrefix(n.what, "thread_") {
 			table, key.tid = threads, n.tid
 		}
 		if table[key] == nil {
-			table[key] = &Row{}
+			table[key] = &profile.Row{}
 		}
 		n.apply(table[key])
 	}
@@ -183,7 +184,7 @@ func (c *collector) namedRows(ids []*rowID) (rows []Row) {
 		if t := threads[id.where()]; t != nil && id.lane <= laneStream {
 			row.Name, row.Sort = t.Name, t.Sort
 			if id.lane == laneAny && strings.HasPrefix(strings.ToLower(t.Name), "stream ") {
-				row.Kind = RowStream // though nothing happened there
+				row.Kind = profile.RowStream // though nothing happened there
 			}
 		}
 		if _, isNumber := jsonscan.Int([]byte(id.tid)); row.Name == "" && !isNumber && id.lane <= laneStream {
@@ -195,7 +196,7 @@ func (c *collector) namedRows(ids []*rowID) (rows []Row) {
 }
 
 // apply puts a name where it belongs; an empty one says nothing.
-func (n *rowName) apply(r *Row) {
+func (n *rowName) apply(r *profile.Row) {
 	switch n.what {
 	case "process_name":
 		if n.text != "" {
@@ -277,7 +278,7 @@ func (j *joiner) events() []trace.Slice {
 		}
 		if drops {
 			if !keep {
-				j.moved = append(j.moved, NoEvent)
+				j.moved = append(j.moved, profile.NoEvent)
 			} else {
 				j.moved = append(j.moved, n)
 				n++
@@ -289,8 +290,8 @@ func (j *joiner) events() []trace.Slice {
 
 // event returns the number of an event of a batch in the file.
 func (j joiner) event(i int32, k *kept) int32 {
-	if i == NoEvent {
-		return NoEvent
+	if i == profile.NoEvent {
+		return profile.NoEvent
 	}
 	i += int32(k.events0)
 	if j.moved != nil {
@@ -299,11 +300,11 @@ func (j joiner) event(i int32, k *kept) int32 {
 	return i
 }
 
-func (j joiner) link(x *Link, k *kept) bool {
+func (j joiner) link(x *profile.Link, k *kept) bool {
 	if j.docs[k.doc].unlinked {
 		return false
 	}
-	if x.Event < NoEvent {
+	if x.Event < profile.NoEvent {
 		if j.docs[k.doc].dropZero {
 			return false
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -41,7 +42,7 @@ func checkFuzzed(t *testing.T, data []byte) reading {
 			t.Fatalf("event %d: %+v", i, e)
 		}
 	}
-	for _, list := range [][]Link{got.Launches, got.Work} {
+	for _, list := range [][]profile.Link{got.Launches, got.Work} {
 		for _, l := range list {
 			if l.Event < 0 || int(l.Event) >= len(got.Events) || got.Events[l.Event].Track != trace.TrackID(l.Row) {
 				t.Fatalf("a link to nowhere: %+v", l)
@@ -54,7 +55,7 @@ func checkFuzzed(t *testing.T, data []byte) reading {
 		}
 	}
 	// Without arguments there are the same events.
-	none := readFuzzed(Options{Workers: 1, Filter: Filter{Args: ArgsNone}}, usual, same, data)
+	none := readFuzzed(Options{Workers: 1, Filter: profile.Filter{Args: profile.ArgsNone}}, usual, same, data)
 	if len(none.Events) != len(got.Events) || len(none.Launches) != len(got.Launches) || len(none.diags) != len(got.diags) {
 		t.Fatalf("without arguments there are %d events instead of %d; %v instead of %v", len(none.Events), len(got.Events), none.diags, got.diags)
 	}

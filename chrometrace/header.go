@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -75,8 +76,8 @@ func (r *rankList) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]int32)(r))
 }
 
-// read reads a member of a document. It returns what is wrong with it.
-func (m *Meta) read(key string, value []byte) error {
+// readHeader adds a member of a document to m. It returns what is wrong with it.
+func readHeader(m *profile.Meta, key string, value []byte) error {
 	switch key {
 	case "distributedInfo":
 		var info distributedInfo
@@ -95,7 +96,7 @@ func (m *Meta) read(key string, value []byte) error {
 		}
 		if m.Groups == nil {
 			for _, g := range info.Groups {
-				m.Groups = append(m.Groups, Group{g.Name, g.Desc, g.Ranks})
+				m.Groups = append(m.Groups, profile.Group{Name: g.Name, Desc: g.Desc, Ranks: g.Ranks})
 			}
 		}
 		return err
@@ -106,7 +107,7 @@ func (m *Meta) read(key string, value []byte) error {
 		}
 		err := json.Unmarshal(value, &devices)
 		for _, d := range devices {
-			m.Devices = append(m.Devices, Device{d.ID, d.Name})
+			m.Devices = append(m.Devices, profile.Device{ID: d.ID, Name: d.Name})
 		}
 		return err
 	case "host_name":

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -96,7 +97,7 @@ type name struct {
 	known uint8
 	comm  bool // if knowComm: it is a communication kernel
 	step  bool // if knowStep: it is a step
-	kind  StepKind
+	kind  profile.StepKind
 	batch int32
 }
 
@@ -135,7 +136,7 @@ func isOdd(s []byte) bool {
 func (n *name) isComm() bool {
 	if n.known&knowComm == 0 {
 		n.known |= knowComm
-		n.comm = IsCommunication(n.text)
+		n.comm = profile.IsCommunication(n.text)
 	}
 	return n.comm
 }
@@ -143,7 +144,7 @@ func (n *name) isComm() bool {
 func (n *name) isStep() bool {
 	if n.known&knowStep == 0 {
 		n.known |= knowStep
-		n.kind, n.batch, n.step = ParseStep(n.text)
+		n.kind, n.batch, n.step = profile.ParseStep(n.text)
 	}
 	return n.step
 }

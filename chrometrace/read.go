@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -16,11 +17,11 @@ var errNoTrace = errors.New("no Chrome trace: there is no traceEvents, nor an ev
 //
 // Damage becomes diagnostics, and everything readable is kept; so is what was
 // read before r failed. The error says that nothing could be used.
-func Read(name string, r io.Reader, opt Options) (*File, error) {
+func Read(name string, r io.Reader, opt Options) (*profile.Profile, error) {
 	return read(name, r, opt, usual)
 }
 
-func read(name string, r io.Reader, opt Options, l limits) (*File, error) {
+func read(name string, r io.Reader, opt Options, l limits) (*profile.Profile, error) {
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bytedance/sonic"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -57,11 +58,11 @@ func kinetoLike(n int) []byte {
 // with none.
 func BenchmarkRead(b *testing.B) {
 	data := kinetoLike(200_000)
-	for name, mode := range map[string]ArgsMode{"all": ArgsAll, "min": ArgsMin, "none": ArgsNone} {
-		b.Run(name, func(b *testing.B) { benchRead(b, data, Options{Workers: 1, Filter: Filter{Args: mode}}) })
+	for name, mode := range map[string]profile.ArgsMode{"all": profile.ArgsAll, "min": profile.ArgsMin, "none": profile.ArgsNone} {
+		b.Run(name, func(b *testing.B) { benchRead(b, data, Options{Workers: 1, Filter: profile.Filter{Args: mode}}) })
 	}
 	b.Run("index", func(b *testing.B) {
-		benchRead(b, data, Options{Workers: 1, Filter: Filter{Args: ArgsNone, IndexOnly: true}})
+		benchRead(b, data, Options{Workers: 1, Filter: profile.Filter{Args: profile.ArgsNone, IndexOnly: true}})
 	})
 }
 
@@ -80,9 +81,9 @@ func benchRead(b *testing.B, data []byte, opt Options) {
 // BenchmarkParse measures the parser alone: no goroutines, nothing is joined.
 func BenchmarkParse(b *testing.B) {
 	data := kinetoLike(3_000)
-	for name, mode := range map[string]ArgsMode{"all": ArgsAll, "none": ArgsNone} {
+	for name, mode := range map[string]profile.ArgsMode{"all": profile.ArgsAll, "none": profile.ArgsNone} {
 		b.Run(name, func(b *testing.B) {
-			p := newParser(newSettings(Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Filter: Filter{Args: mode}}, usual))
+			p := newParser(newSettings(Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Filter: profile.Filter{Args: mode}}, usual))
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {

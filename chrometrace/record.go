@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -34,7 +35,7 @@ func (p *parser) keepsArgs() bool {
 	switch {
 	case ev.ph == 'C':
 		return true // its values are arguments
-	case f.IndexOnly || f.Args == ArgsNone:
+	case f.IndexOnly || f.Args == profile.ArgsNone:
 		return false
 	case p.plain:
 		return true
@@ -45,7 +46,7 @@ func (p *parser) keepsArgs() bool {
 
 // putArgs stores the encoded arguments.
 func (p *parser) putArgs() trace.ArgsID {
-	if p.opt.Filter.Args == ArgsNone {
+	if p.opt.Filter.Args == profile.ArgsNone {
 		return 0
 	}
 	return p.args.Put(p.list)
@@ -148,7 +149,7 @@ func (p *parser) complete() {
 	ev := &p.ev
 	cat, nm := p.categoryOf(ev), p.nameOf(ev)
 	row := p.row(cat.lane)
-	index := int32(NoEvent)
+	index := int32(profile.NoEvent)
 	if p.keeps() && ev.dur >= p.opt.Filter.MinDur {
 		index = int32(len(p.out.events))
 		p.out.events = append(p.out.events, trace.Slice{
@@ -174,7 +175,7 @@ func (p *parser) complete() {
 		p.collective(index, row, false)
 	case roleStep:
 		if nm.isStep() {
-			p.out.steps = append(p.out.steps, Step{
+			p.out.steps = append(p.out.steps, profile.Step{
 				Event: index, Row: row, Time: ev.ts, Dur: ev.dur, Name: nm.sym,
 				Kind: nm.kind, Batch: nm.batch, OnGPU: cat.lane == laneStream,
 			})
@@ -183,7 +184,7 @@ func (p *parser) complete() {
 }
 
 // link appends the event to launches or work if it has a correlation.
-func (p *parser) link(to []Link, index, row int32) []Link {
+func (p *parser) link(to []profile.Link, index, row int32) []profile.Link {
 	if p.found&(1<<argCorrelation) == 0 {
 		return to
 	}
@@ -195,7 +196,7 @@ func (p *parser) link(to []Link, index, row int32) []Link {
 	if p.ev.ts == 0 {
 		index = -zeroEvent - index
 	}
-	return append(to, Link{Event: index, Row: row, Correlation: n})
+	return append(to, profile.Link{Event: index, Row: row, Correlation: n})
 }
 
 // zeroEvent marks links of events at time 0, which may be left out when the
@@ -253,9 +254,9 @@ func (p *parser) arrow() {
 	if cat.role == roleArrow && p.linked || !p.keeps() {
 		return
 	}
-	a := Arrow{
+	a := profile.Arrow{
 		Time: ev.ts, Row: row, Cat: cat.sym, Name: p.nameOf(ev).sym, ID: p.symbols.Intern(p.idText(ev.id)),
-		Event: NoEvent, Phase: FlowPhase(ev.ph), Enclosing: ev.enclosing,
+		Event: profile.NoEvent, Phase: profile.FlowPhase(ev.ph), Enclosing: ev.enclosing,
 	}
 	if cat.role == roleArrow {
 		p.out.redundant = append(p.out.redundant, a)
@@ -274,14 +275,14 @@ func (p *parser) bound(index, row int32) {
 	if ev.flowOut && p.categoryOf(ev).role == roleLaunch {
 		p.out.drawn = true
 	}
-	if index == NoEvent {
+	if index == profile.NoEvent {
 		return
 	}
-	a := Arrow{Time: ev.ts, Row: row, ID: p.symbols.Intern(p.idText(ev.bind)), Event: index, Phase: FlowStep, Enclosing: true}
+	a := profile.Arrow{Time: ev.ts, Row: row, ID: p.symbols.Intern(p.idText(ev.bind)), Event: index, Phase: profile.FlowStep, Enclosing: true}
 	if !ev.flowIn {
-		a.Phase = FlowStart
+		a.Phase = profile.FlowStart
 	} else if !ev.flowOut {
-		a.Phase = FlowEnd
+		a.Phase = profile.FlowEnd
 	}
 	p.out.arrows = append(p.out.arrows, a)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -27,7 +28,7 @@ func TestOwnOutputComesBack(t *testing.T) {
 			}
 			t.Fatal(r.err)
 		}
-		if r.loss() || r.Meta.Origin != OriginUnix && r.Total > 0 {
+		if r.loss() || r.Meta.Origin != profile.OriginUnix && r.Total > 0 {
 			t.Errorf("%v %v", r.Meta, r.diags)
 		}
 		var got, want []string
@@ -70,11 +71,11 @@ func TestOwnOutputComesBack(t *testing.T) {
 func (r reading) drawnArrows(t *testing.T) (out []string) {
 	starts := map[string]trace.Time{}
 	for _, a := range r.Arrows {
-		if a.Event != NoEvent && (r.Events[a.Event].Time != a.Time || r.Events[a.Event].Track != trace.TrackID(a.Row)) {
+		if a.Event != profile.NoEvent && (r.Events[a.Event].Time != a.Time || r.Events[a.Event].Track != trace.TrackID(a.Row)) {
 			t.Errorf("%+v is not of %+v", a, r.Events[a.Event])
 		}
-		key := fmt.Sprint(a.Cat, a.Name, r.name(a.ID), a.Event != NoEvent)
-		if a.Phase == FlowStart {
+		key := fmt.Sprint(a.Cat, a.Name, r.name(a.ID), a.Event != profile.NoEvent)
+		if a.Phase == profile.FlowStart {
 			starts[key] = a.Time
 		} else if from, ok := starts[key]; !ok {
 			t.Errorf("%+v has no start", a)
@@ -149,7 +150,7 @@ func TestOwnArrowsComeBack(t *testing.T) {
 		}
 	}
 	// A filter does not bring wrong links back.
-	r := readWith(Options{Filter: Filter{Cats: []string{"kernel", "cuda_runtime"}}}, usual, same, data)
+	r := readWith(Options{Filter: profile.Filter{Cats: []string{"kernel", "cuda_runtime"}}}, usual, same, data)
 	if len(r.Launches)+len(r.Work) > 0 {
 		t.Errorf("%d launches with a filter", len(r.Launches))
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/profile"
 )
 
 // A rowID is what makes two events lie on one row.
@@ -150,25 +151,25 @@ func splitPart(pid string) (part, rest string) {
 }
 
 // row returns the row without what metadata tells.
-func (r *rowID) row() Row {
-	row := Row{Part: r.part, PIDText: r.pid, TIDText: r.tid, Name: r.name}
+func (r *rowID) row() profile.Row {
+	row := profile.Row{Part: r.part, PIDText: r.pid, TIDText: r.tid, Name: r.name}
 	row.PID, _ = jsonscan.Int([]byte(r.pid))
 	row.TID, _ = jsonscan.Int([]byte(r.tid))
 	// Before 2022 streams were not numbered but named.
 	if n, ok := strings.CutPrefix(r.tid, "stream "); ok {
 		if row.TID, ok = jsonscan.Int([]byte(strings.TrimSpace(n))); ok {
-			row.Kind = RowStream
+			row.Kind = profile.RowStream
 		}
 	}
 	switch {
 	case r.lane == laneStream:
-		row.Kind = RowStream
+		row.Kind = profile.RowStream
 	case r.lane == laneAsync:
-		row.Kind = RowAsync
+		row.Kind = profile.RowAsync
 	case r.lane == laneCounter:
-		row.Kind = RowCounter
+		row.Kind = profile.RowCounter
 	case otherRows[r.pid]:
-		row.Kind = RowOther
+		row.Kind = profile.RowOther
 	}
 	return row
 }

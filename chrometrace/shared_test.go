@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/profile"
 )
 
 // shared returns the content of a file, unpacked as far as that is possible.
@@ -63,7 +64,7 @@ func TestSharedTraces(t *testing.T) {
 				if n := bytes.Count(data, []byte(`"ph": "X"`)); len(r.Events) != n || len(r.diags) > 0 {
 					t.Errorf("%d events of %d; %v", len(r.Events), n, r.diags)
 				}
-				if r.Meta.Origin != OriginUnix {
+				if r.Meta.Origin != profile.OriginUnix {
 					t.Error("the origin is not known")
 				}
 				if data = someEvents(data); len(data) == 0 {

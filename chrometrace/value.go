@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -42,7 +43,7 @@ type argValue struct{ raw []byte }
 // last value counts.
 func (p *parser) arguments(i int) (next int, err error) {
 	encode := p.keepsArgs()
-	all := p.opt.Filter.Args == ArgsAll || p.ev.ph == 'C'
+	all := p.opt.Filter.Args == profile.ArgsAll || p.ev.ph == 'C'
 	b := p.b
 	cat := p.categoryOf(&p.ev)
 	key := &cat.first

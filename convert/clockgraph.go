@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -77,7 +77,7 @@ func (m *Merge) findClocks() {
 	for _, r := range m.ranks {
 		for _, c := range r.captures {
 			switch {
-			case c.file.Meta.Origin == chrometrace.OriginUnknown:
+			case c.file.Meta.Origin == profile.OriginUnknown:
 				c.clock = add("file "+c.file.Name, r.name, "unknown", false)
 			case r.proc != request.None && m.Requests.Procs[r.proc].Host != "":
 				c.clock = m.clockOfProc(r.proc)

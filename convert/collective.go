@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -21,7 +21,7 @@ type call struct {
 
 // matchCollectives finds the same collective on several ranks, by its kernels.
 func (m *Merge) matchCollectives() {
-	n := namer{syms: m.dump.Syms, comms: map[chrometrace.Collective]align.CommID{}, calls: map[chrometrace.Collective]align.CallID{}}
+	n := namer{syms: m.dump.Syms, comms: map[profile.Collective]align.CommID{}, calls: map[profile.Collective]align.CallID{}}
 	jobs := m.jobs()
 	rivals := m.rivals(jobs)
 	m.alignRanks, m.alignOf, m.calls = nil, nil, nil
@@ -50,22 +50,22 @@ func (m *Merge) matchCollectives() {
 	m.matches, _ = align.MatchCollectives(m.alignRanks, m.alignNames, align.MatchOptions{})
 }
 
-func (c call) collective() *chrometrace.Collective { return &c.capture.file.Collectives[c.index] }
+func (c call) collective() *profile.Collective { return &c.capture.file.Collectives[c.index] }
 
 // namer numbers communicators and calls. Strings are looked at once for each
 // combination of symbols.
 type namer struct {
 	syms  *trace.Symbols
 	names align.Names
-	comms map[chrometrace.Collective]align.CommID
-	calls map[chrometrace.Collective]align.CallID
+	comms map[profile.Collective]align.CommID
+	calls map[profile.Collective]align.CallID
 }
 
 // collective returns c in the form in which collectives are compared.
 func (n *namer) collective(r *rankTrack, c call) align.Collective {
 	x := c.collective()
 	out := align.Collective{Start: int64(x.Time), End: int64(x.Time) + x.Dur, CommsID: x.CommsID, Seq: x.Seq, Step: -1}
-	comm := chrometrace.Collective{Group: x.Group, Ranks: x.Ranks, GroupSize: x.GroupSize}
+	comm := profile.Collective{Group: x.Group, Ranks: x.Ranks, GroupSize: x.GroupSize}
 	id, ok := n.comms[comm]
 	if !ok && x.Group != 0 {
 		id = n.names.Comm(align.Comm{Group: n.syms.Name(x.Group), Ranks: n.syms.Name(x.Ranks), Size: max(0, x.GroupSize)})
@@ -76,7 +76,7 @@ func (n *namer) collective(r *rankTrack, c call) align.Collective {
 		id = n.names.Comm(align.Comm{Group: fmt.Sprintf("TP ranks of PP%d DP%d", r.rank.PP, r.rank.DP)})
 	}
 	out.Comm = id
-	what := chrometrace.Collective{Op: x.Op, Dtype: x.Dtype, In: x.In, Out: x.Out, Name: x.Name}
+	what := profile.Collective{Op: x.Op, Dtype: x.Dtype, In: x.In, Out: x.Out, Name: x.Name}
 	out.Call, ok = n.calls[what]
 	if !ok {
 		out.Call = n.names.Call(align.Call{Op: n.syms.Name(x.Op), Dtype: n.syms.Name(x.Dtype), In: max(0, x.In), Out: max(0, x.Out),

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -59,7 +59,7 @@ func (c *classifier) role(s *trace.Slice) role {
 	}
 	if c.names[s.Name] == noRole {
 		c.names[s.Name] = computeRole
-		if chrometrace.IsCommunication(c.syms.Name(s.Name)) {
+		if profile.IsCommunication(c.syms.Name(s.Name)) {
 			c.names[s.Name] = communicationRole
 		}
 	}
@@ -129,7 +129,7 @@ func (c *capture) streams() iter.Seq[*line] {
 	return func(yield func(*line) bool) {
 		for i := range c.file.lines {
 			l := &c.file.lines[i]
-			if l.key.part == c.part && l.key.kind == chrometrace.RowStream && !yield(l) {
+			if l.key.part == c.part && l.key.kind == profile.RowStream && !yield(l) {
 				return
 			}
 		}
@@ -140,7 +140,7 @@ func (c *capture) streams() iter.Seq[*line] {
 func (c *capture) steps() iter.Seq2[role, uint32] {
 	return func(yield func(role, uint32) bool) {
 		for _, s := range c.file.Steps {
-			if s.Event == chrometrace.NoEvent || c.file.Rows[s.Row].Part != c.part {
+			if s.Event == profile.NoEvent || c.file.Rows[s.Row].Part != c.part {
 				continue
 			}
 			k := stepRole
@@ -192,7 +192,7 @@ func (m *merging) drawCompared(r *rankTrack, n int) {
 		}
 		lanes, most := make([][][]uint32, len(all)), 0
 		for c := range all {
-			lanes[c] = splitLanes(r.captures[c].file.Events, all[c][k], toleranceOf(r.captures[c].file.File))
+			lanes[c] = splitLanes(r.captures[c].file.Events, all[c][k], toleranceOf(r.captures[c].file.Profile))
 			most = max(most, len(lanes[c]))
 		}
 		for lane := range most {

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -51,7 +51,7 @@ func (m *merging) nameOf(x align.Member) string { return m.alignOf[x.Rank].name 
 // A batch is one step of a scheduler, for finding it by time.
 type batch struct {
 	time  trace.Time // on the common clock
-	step  *chrometrace.Step
+	step  *profile.Step
 	slice trace.SliceID
 }
 
@@ -126,7 +126,7 @@ func (m *merging) stepOf(e *otlpjson.Event, batches []batch, keys *scheduleKeys)
 	}
 	if mode, ok := m.dump.Args.Find(e.Args, keys.mode); ok {
 		prefill := string(mode.Bytes()) == "prefill"
-		if step.Kind == chrometrace.StepPrefill && !prefill || step.Kind == chrometrace.StepDecode && prefill {
+		if step.Kind == profile.StepPrefill && !prefill || step.Kind == profile.StepDecode && prefill {
 			return 0
 		}
 	}

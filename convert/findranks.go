@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -163,7 +163,7 @@ func (opt *ReadOptions) wants(r *rankTrack) bool {
 }
 
 // parts returns the parts that a file has events of, in order.
-func (f *torchFile) parts() []string {
+func (f *recording) parts() []string {
 	var parts []string
 	for i := range f.Rows {
 		if p := f.Rows[i].Part; !slices.Contains(parts, p) {
@@ -180,12 +180,12 @@ func (f *torchFile) parts() []string {
 	return parts
 }
 
-func (f *torchFile) hasEvents(part string) bool {
+func (f *recording) hasEvents(part string) bool {
 	return slices.ContainsFunc(f.lines, func(l line) bool { return l.key.part == part && !l.empty() })
 }
 
 // describe returns what is known of a part of f before ranks are compared.
-func (f *torchFile) describe(part string) tracename.Input {
+func (f *recording) describe(part string) tracename.Input {
 	in := tracename.Input{Path: f.Name, Label: f.source.input.Label, HeaderRank: f.Meta.Rank, WorldSize: f.Meta.WorldSize, HeaderHost: f.Meta.Host}
 	if part != "" {
 		// The header of a merged file is that of its first rank.
@@ -333,7 +333,7 @@ func newRankTrack(c *capture) *rankTrack {
 	t := &rankTrack{rank: c.known.Rank, host: c.known.Host, run: c.known.Name.Run, pid: c.pid(), proc: request.None, captures: []*capture{c}}
 	devices := map[string]bool{}
 	for i := range c.file.lines {
-		if l := &c.file.lines[i]; l.key.part == c.part && l.key.kind == chrometrace.RowStream {
+		if l := &c.file.lines[i]; l.key.part == c.part && l.key.kind == profile.RowStream {
 			devices[l.key.pid] = true
 		}
 	}
@@ -349,9 +349,9 @@ func (c *capture) stepKinds() (kinds stepKinds) {
 			continue
 		}
 		switch s.Kind {
-		case chrometrace.StepPrefill:
+		case profile.StepPrefill:
 			kinds.prefill = true
-		case chrometrace.StepDecode:
+		case profile.StepDecode:
 			kinds.decode = true
 		}
 	}

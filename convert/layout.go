@@ -163,7 +163,7 @@ func (l *layout) room() trace.Room {
 }
 
 // describe notes what the trace was made from.
-func describe(b *trace.Builder, set *request.Set, files []*torchFile) {
+func describe(b *trace.Builder, set *request.Set, files []*recording) {
 	var names []string
 	if set != nil {
 		for _, f := range set.Dump.Files {

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -14,23 +14,23 @@ import (
 // async events of one name.
 type line struct {
 	key      lineKey
-	row      chrometrace.Row // the first of those that the line is made of
-	lanes    [][]uint32      // indexes into File.Events of each lane, by time, longest first
-	instants []int32         // indexes into File.Instants, by time
-	samples  []int32         // indexes into File.Samples, by time
+	row      profile.Row // the first of those that the line is made of
+	lanes    [][]uint32  // indexes into File.Events of each lane, by time, longest first
+	instants []int32     // indexes into File.Instants, by time
+	samples  []int32     // indexes into File.Samples, by time
 }
 
 // lineKey tells lines of a rank apart, over all of its captures.
 type lineKey struct {
-	kind     chrometrace.RowKind
+	kind     profile.RowKind
 	part     string
 	pid, tid string
 	name     string // of async events and counters, whose ids mean nothing to people
 }
 
-func keyOf(r *chrometrace.Row) lineKey {
+func keyOf(r *profile.Row) lineKey {
 	k := lineKey{kind: r.Kind, part: r.Part, pid: r.PIDText, tid: r.TIDText}
-	if r.Kind == chrometrace.RowAsync || r.Kind == chrometrace.RowCounter {
+	if r.Kind == profile.RowAsync || r.Kind == profile.RowCounter {
 		k.tid, k.name = "", r.Name
 	}
 	return k
@@ -38,7 +38,7 @@ func keyOf(r *chrometrace.Row) lineKey {
 
 // sortLines returns the lines of f, and the line of each row. The table of events
 // stays in the order of the file: moving it would take longer than drawing it.
-func sortLines(f *chrometrace.File) (lines []line, lineOf []int32) {
+func sortLines(f *profile.Profile) (lines []line, lineOf []int32) {
 	lineOf = make([]int32, len(f.Rows))
 	index := map[lineKey]int32{}
 	for r := range f.Rows {
@@ -69,7 +69,7 @@ func sortLines(f *chrometrace.File) (lines []line, lineOf []int32) {
 }
 
 // sortEvents fills the lanes of lines.
-func sortEvents(f *chrometrace.File, lines []line, lineOf []int32) {
+func sortEvents(f *profile.Profile, lines []line, lineOf []int32) {
 	at := make([]int, len(lines)+1)
 	for i := range f.Events {
 		at[lineOf[f.Events[i].Track]+1]++
@@ -149,7 +149,7 @@ func longestFirst(events []trace.Slice, by []uint32) {
 // still be drawn inside, cut to fit. A gpu_user_annotation lies 1 ns around its
 // kernels; up to PyTorch 2.3, times are whole microseconds, start and duration
 // each rounded for itself.
-func toleranceOf(f *chrometrace.File) trace.Time {
+func toleranceOf(f *profile.Profile) trace.Time {
 	const nanoseconds, microseconds = 2, 1000
 	for i := range f.Events {
 		if f.Events[i].Time%microseconds != 0 {

@@ -11,7 +11,9 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -27,7 +29,7 @@ type Merge struct {
 
 	dump   *otlpjson.Dump
 	diags  *trace.Diags
-	files  []*torchFile // in the order of their names
+	files  []*recording // in the order of their names
 	ranks  []*rankTrack // in the order of the timeline
 	first  *rankTrack   // whose clock is the reference where there are no requests
 	wants  func(*rankTrack) bool
@@ -47,7 +49,7 @@ type Merge struct {
 type ReadOptions struct {
 	Stdin  io.Reader // what the name - stands for
 	Meter  Meter     // may be nil
-	Filter chrometrace.Filter
+	Filter profile.Filter
 	Ranks  []trace.Rank // leave out PyTorch traces of other ranks; none is all
 	Hosts  []string     // leave out PyTorch traces of other hosts, by the beginnings of their names; none is all
 
@@ -139,10 +141,10 @@ func (m *Merge) readOTLP(dumps []candidate, opt *ReadOptions) {
 // decompressing one takes a core.
 func (m *Merge) readTorch(traces []candidate, opt *ReadOptions) {
 	cores := runtime.GOMAXPROCS(0)
-	files := make([][]*torchFile, len(traces))
+	files := make([][]*recording, len(traces))
 	each(len(traces), func(i int) {
 		for _, f := range m.readTrace(&traces[i], opt, max(1, cores/len(traces))) {
-			files[i] = append(files[i], newTorchFile(f, &traces[i]))
+			files[i] = append(files[i], newRecording(f, &traces[i]))
 		}
 	})
 	m.files = slices.Concat(files...)
@@ -171,9 +173,9 @@ func each(n int, f func(i int)) {
 
 // readTrace reads one trace: a file for every process of an Nsight Systems export,
 // one for a PyTorch trace, none if it cannot be used.
-func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) []*chrometrace.File {
+func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) []*profile.Profile {
 	if in.format == FormatSQLite {
-		files, err := readNsys(in.input.Name, opt, m.dump.Syms, m.dump.Args, m.diags)
+		files, err := nsysexport.ReadProfiles(in.input.Name, nsysexport.Options{Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags}, &opt.Filter)
 		if err != nil {
 			m.unusable(in.input, err)
 		}
@@ -200,7 +202,7 @@ func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) []*chrom
 		// tables hold no pointers.
 		runtime.GC()
 	}
-	return []*chrometrace.File{f}
+	return []*profile.Profile{f}
 }
 
 // ErrOnce says that an input would have to be read twice.
@@ -217,7 +219,7 @@ func (m *Merge) ReadWindow(from, to trace.Time, opt ReadOptions) error {
 	}
 	// What is wrong with the files was reported when they were read first.
 	again := &Merge{dump: m.dump, diags: &trace.Diags{}}
-	windows := map[*torchFile]extent{}
+	windows := map[*recording]extent{}
 	for _, r := range m.ranks {
 		for _, c := range r.captures {
 			local := extent{m.clocks[c.clock].toLocal(from), m.clocks[c.clock].toLocal(to)}

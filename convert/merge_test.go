@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/perfetto"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -289,7 +289,7 @@ func TestReadWindow(t *testing.T) {
 	dir := fakeRanks(t, nil)
 	from := trace.Time(fakeBase + 1_000_000_000 + 20*10_000_000 - 500_000)
 	to := from + 50_000_000
-	m, _ := readAll(t, ReadOptions{Filter: chrometrace.Filter{IndexOnly: true}}, dir)
+	m, _ := readAll(t, ReadOptions{Filter: profile.Filter{IndexOnly: true}}, dir)
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}

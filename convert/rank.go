@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// torchFile is a Chrome JSON trace under way to the timeline.
-type torchFile struct {
-	*chrometrace.File
+// recording is a profile under way to the timeline.
+type recording struct {
+	*profile.Profile
 	source *candidate
 	lines  []line
 	lineOf []int32         // of each row
@@ -24,21 +24,21 @@ type torchFile struct {
 	pending int // captures that are not drawn yet
 }
 
-// newTorchFile brings the events of f in order.
-func newTorchFile(f *chrometrace.File, source *candidate) *torchFile {
-	t := &torchFile{source: source}
-	t.replace(f)
+// newRecording brings the events of p in order.
+func newRecording(p *profile.Profile, source *candidate) *recording {
+	t := &recording{source: source}
+	t.replace(p)
 	return t
 }
 
 // cutTo leaves out what does not overlap [from, to]; 0 is open.
-func (t *torchFile) cutTo(from, to trace.Time) {
-	f := t.File
+func (t *recording) cutTo(from, to trace.Time) {
+	f := t.Profile
 	overlaps := func(a, b trace.Time) bool { return (to == 0 || a <= to) && b >= from }
 	place := make([]int32, len(f.Events))
 	kept := f.Events[:0]
 	for i, e := range f.Events {
-		place[i] = chrometrace.NoEvent
+		place[i] = profile.NoEvent
 		if overlaps(e.Time, e.End()) {
 			place[i] = int32(len(kept))
 			kept = append(kept, e)
@@ -46,7 +46,7 @@ func (t *torchFile) cutTo(from, to trace.Time) {
 	}
 	f.Events = kept
 	move := func(event *int32) {
-		if *event != chrometrace.NoEvent {
+		if *event != profile.NoEvent {
 			*event = place[*event]
 		}
 	}
@@ -68,29 +68,29 @@ func (t *torchFile) cutTo(from, to trace.Time) {
 }
 
 // replace puts f in the place of what was read before from the same file.
-func (t *torchFile) replace(f *chrometrace.File) {
-	t.File, t.joined = f, map[int32]trace.SliceID{}
+func (t *recording) replace(f *profile.Profile) {
+	t.Profile, t.joined = f, map[int32]trace.SliceID{}
 	t.lines, t.lineOf = sortLines(f)
 	for i := range f.Collectives {
-		if c := &f.Collectives[i]; c.Event != chrometrace.NoEvent && c.OnGPU {
+		if c := &f.Collectives[i]; c.Event != profile.NoEvent && c.OnGPU {
 			t.joined[c.Event] = 0
 		}
 	}
 	for i := range f.Steps {
-		if s := &f.Steps[i]; s.Event != chrometrace.NoEvent {
+		if s := &f.Steps[i]; s.Event != profile.NoEvent {
 			t.joined[s.Event] = 0
 		}
 	}
 }
 
 // giveUp forgets what a file holds, once it is known that nothing of it is drawn.
-func (f *torchFile) giveUp() {
-	f.replace(&chrometrace.File{Name: f.Name, Meta: f.Meta, First: f.First, Last: f.Last, Total: f.Total})
+func (f *recording) giveUp() {
+	f.replace(&profile.Profile{Name: f.Name, Meta: f.Meta, First: f.First, Last: f.Last, Total: f.Total})
 }
 
 // capture is what one file says about one rank.
 type capture struct {
-	file *torchFile
+	file *recording
 	part string // of a merged file
 	// whole tells that the file has no other parts.
 	whole bool
@@ -126,7 +126,7 @@ func (c *capture) isEmpty(complete bool) bool {
 // pid returns the process that a capture is of, 0 if that is unknown.
 func (c *capture) pid() int64 {
 	for i := range c.file.lines {
-		if l := &c.file.lines[i]; l.key.part == c.part && l.key.kind == chrometrace.RowThread && l.row.PID != 0 {
+		if l := &c.file.lines[i]; l.key.part == c.part && l.key.kind == profile.RowThread && l.row.PID != 0 {
 			return l.row.PID
 		}
 	}
@@ -260,7 +260,7 @@ func mix(x uint64) uint64 {
 // isOf tells whether c is of the same process as a longer capture that has its
 // events too.
 func (c *capture) isOf(longer *capture) bool {
-	const unknown = chrometrace.OriginUnknown
+	const unknown = profile.OriginUnknown
 	var shift trace.Time
 	mine, others := &c.file.Meta, &longer.file.Meta
 	switch p, q := c.pid(), longer.pid(); {

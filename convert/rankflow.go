@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // slice returns the slice that event i became in the group "By rank", 0 if none.
-func (f *torchFile) slice(i int32) trace.SliceID {
-	if i == chrometrace.NoEvent || len(f.slices) == 0 {
+func (f *recording) slice(i int32) trace.SliceID {
+	if i == profile.NoEvent || len(f.slices) == 0 {
 		return 0
 	}
 	return f.slices[i]
@@ -20,7 +20,7 @@ func (f *torchFile) slice(i int32) trace.SliceID {
 
 // finish draws the arrows within a file, once all of its events are drawn, and
 // gives up the events.
-func (m *merging) finish(f *torchFile) {
+func (m *merging) finish(f *recording) {
 	m.linkLaunches(f)
 	m.linkArrows(f)
 	for e, s := range f.joined {
@@ -31,21 +31,21 @@ func (m *merging) finish(f *torchFile) {
 
 // linkLaunches joins launches and work by correlation id. One launch may start
 // hundreds of kernels (CUDA graphs), each with an arrow of its own.
-func (m *merging) linkLaunches(f *torchFile) {
+func (m *merging) linkLaunches(f *recording) {
 	type key struct {
 		part        string
 		correlation int64
 	}
 	launch := make(map[key]int32, len(f.Launches))
 	for _, l := range f.Launches {
-		if l.Event != chrometrace.NoEvent {
+		if l.Event != profile.NoEvent {
 			launch[key{f.Rows[l.Row].Part, l.Correlation}] = l.Event
 		}
 	}
 	name := m.Intern("launch")
 	for _, w := range f.Work {
 		from, ok := launch[key{f.Rows[w.Row].Part, w.Correlation}]
-		if !ok || w.Event == chrometrace.NoEvent {
+		if !ok || w.Event == profile.NoEvent {
 			continue
 		}
 		if a, b := f.slice(from), f.slice(w.Event); a != 0 && b != 0 {
@@ -62,8 +62,8 @@ type arrowKey struct {
 	own                 bool
 }
 
-func (m *merging) arrowKey(f *torchFile, a *chrometrace.Arrow) arrowKey {
-	return arrowKey{f.Rows[a.Row].Part, m.name(a.Cat), m.name(a.Name), m.name(a.ID), a.Event != chrometrace.NoEvent}
+func (m *merging) arrowKey(f *recording, a *profile.Arrow) arrowKey {
+	return arrowKey{f.Rows[a.Row].Part, m.name(a.Cat), m.name(a.Name), m.name(a.ID), a.Event != profile.NoEvent}
 }
 
 func (k arrowKey) compare(o arrowKey) int {
@@ -72,8 +72,8 @@ func (k arrowKey) compare(o arrowKey) int {
 }
 
 // linkArrows draws the flows of the file.
-func (m *merging) linkArrows(f *torchFile) {
-	slices.SortStableFunc(f.Arrows, func(a, b chrometrace.Arrow) int {
+func (m *merging) linkArrows(f *recording) {
+	slices.SortStableFunc(f.Arrows, func(a, b profile.Arrow) int {
 		return cmp.Or(m.arrowKey(f, &a).compare(m.arrowKey(f, &b)), cmp.Compare(a.Time, b.Time), cmp.Compare(phaseOrder(a.Phase), phaseOrder(b.Phase)))
 	})
 	bound := f.bindArrows()
@@ -84,15 +84,15 @@ func (m *merging) linkArrows(f *torchFile) {
 			prev = 0
 		}
 		at := f.slice(bound[i])
-		if at == 0 || a.Phase != chrometrace.FlowStart && prev == 0 {
+		if at == 0 || a.Phase != profile.FlowStart && prev == 0 {
 			lost++
-		} else if a.Phase != chrometrace.FlowStart && prev != at {
+		} else if a.Phase != profile.FlowStart && prev != at {
 			m.Flow(trace.Flow{From: prev, To: at, Name: a.Name})
 		}
 		switch {
-		case a.Phase != chrometrace.FlowEnd:
+		case a.Phase != profile.FlowEnd:
 			prev = at
-		case a.Event == chrometrace.NoEvent:
+		case a.Event == profile.NoEvent:
 			prev = 0
 		} // of flows that slices bear, one start may have several ends
 	}
@@ -102,18 +102,18 @@ func (m *merging) linkArrows(f *torchFile) {
 	}
 }
 
-func phaseOrder(p chrometrace.FlowPhase) int {
+func phaseOrder(p profile.FlowPhase) int {
 	return strings.IndexByte("stf", byte(p))
 }
 
 // bindArrows returns the event that each flow event belongs to: the innermost one
 // around its time on its row, or for an end without bp:"e" the next one to start;
 // NoEvent if there is none.
-func (f *torchFile) bindArrows() []int32 {
+func (f *recording) bindArrows() []int32 {
 	bound := make([]int32, len(f.Arrows))
 	byLine := map[int32][]int32{}
 	for i := range f.Arrows {
-		if bound[i] = f.Arrows[i].Event; bound[i] != chrometrace.NoEvent {
+		if bound[i] = f.Arrows[i].Event; bound[i] != profile.NoEvent {
 			continue
 		}
 		line := f.lineOf[f.Arrows[i].Row]
@@ -130,17 +130,17 @@ func (f *torchFile) bindArrows() []int32 {
 
 // bindToLane sweeps over a lane and the flow events of its line, both by time. Of
 // events of several lanes, the one that starts last wins.
-func (f *torchFile) bindToLane(arrows []int32, lane []uint32, bound []int32) {
+func (f *recording) bindToLane(arrows []int32, lane []uint32, bound []int32) {
 	var open []uint32 // events under way, innermost last
 	next := 0
 	for _, i := range arrows {
 		a := &f.Arrows[i]
-		forward := a.Phase == chrometrace.FlowEnd && !a.Enclosing
+		forward := a.Phase == profile.FlowEnd && !a.Enclosing
 		for next < len(lane) && (f.Events[lane[next]].Time < a.Time || !forward && f.Events[lane[next]].Time == a.Time) {
 			open = append(f.over(open, f.Events[lane[next]].Time), lane[next])
 			next++
 		}
-		found := int32(chrometrace.NoEvent)
+		found := int32(profile.NoEvent)
 		switch {
 		case forward && next < len(lane):
 			found = int32(lane[next])
@@ -149,14 +149,14 @@ func (f *torchFile) bindToLane(arrows []int32, lane []uint32, bound []int32) {
 				found = int32(open[len(open)-1])
 			}
 		}
-		if found != chrometrace.NoEvent && (bound[i] == chrometrace.NoEvent || f.Events[bound[i]].Time < f.Events[found].Time) {
+		if found != profile.NoEvent && (bound[i] == profile.NoEvent || f.Events[bound[i]].Time < f.Events[found].Time) {
 			bound[i] = found
 		}
 	}
 }
 
 // over takes off what has ended before t.
-func (f *torchFile) over(open []uint32, t trace.Time) []uint32 {
+func (f *recording) over(open []uint32, t trace.Time) []uint32 {
 	for len(open) > 0 && f.Events[open[len(open)-1]].End() < t {
 		open = open[:len(open)-1]
 	}

@@ -7,15 +7,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // row is a line of a rank with the same line of all of its captures.
 type row struct {
 	key   lineKey
-	first chrometrace.Row
+	first profile.Row
 	lines []*line // by capture; nil where a capture has no such line
 }
 
@@ -56,8 +56,8 @@ func rowsOf(r *rankTrack) []*row {
 }
 
 var rowOrder = [...]int{
-	chrometrace.RowThread: 0, chrometrace.RowStream: 1, chrometrace.RowAsync: 2,
-	chrometrace.RowCounter: 3, chrometrace.RowOther: 4,
+	profile.RowThread: 0, profile.RowStream: 1, profile.RowAsync: 2,
+	profile.RowCounter: 3, profile.RowOther: 4,
 }
 
 func (l *line) empty() bool { return len(l.lanes) == 0 && len(l.instants) == 0 && len(l.samples) == 0 }
@@ -98,7 +98,7 @@ func (m *merging) drawRank(r *rankTrack) {
 	parents := map[string]trace.TrackID{}
 	for n, row := range rows {
 		parent := r.track
-		if row.key.kind != chrometrace.RowStream && row.key.kind != chrometrace.RowOther && len(processes) > 1 {
+		if row.key.kind != profile.RowStream && row.key.kind != profile.RowOther && len(processes) > 1 {
 			name := processes[row.key.pid]
 			if parents[row.key.pid] == 0 {
 				parents[row.key.pid] = m.Track(trace.Track{Parent: r.track, Kind: trace.KindProcess, Name: m.Intern(name), Order: int32(n),
@@ -115,7 +115,7 @@ func (m *merging) drawRank(r *rankTrack) {
 func processesOf(rows []*row) map[string]string {
 	names := map[string]string{}
 	for _, r := range rows {
-		if r.key.kind == chrometrace.RowStream || r.key.kind == chrometrace.RowOther {
+		if r.key.kind == profile.RowStream || r.key.kind == profile.RowOther {
 			continue
 		}
 		name := strings.TrimSpace(r.first.Process)
@@ -132,7 +132,7 @@ func processesOf(rows []*row) map[string]string {
 
 // drawRow draws one row of a rank, with a track for every lane.
 func (m *merging) drawRow(r *rankTrack, row *row, parent trace.TrackID, place int32) {
-	lanes, counter := 1, row.key.kind == chrometrace.RowCounter
+	lanes, counter := 1, row.key.kind == profile.RowCounter
 	for _, l := range row.lines {
 		if l != nil {
 			lanes = max(lanes, len(l.lanes))
@@ -167,8 +167,8 @@ func (m *merging) laneName(row string, k int) trace.Sym {
 }
 
 var trackKinds = [...]trace.TrackKind{
-	chrometrace.RowThread: trace.KindThread, chrometrace.RowStream: trace.KindStream, chrometrace.RowAsync: trace.KindThread,
-	chrometrace.RowCounter: trace.KindCounter, chrometrace.RowOther: trace.KindThread,
+	profile.RowThread: trace.KindThread, profile.RowStream: trace.KindStream, profile.RowAsync: trace.KindThread,
+	profile.RowCounter: trace.KindCounter, profile.RowOther: trace.KindThread,
 }
 
 // drawEvents draws events of a file on one track.
@@ -212,7 +212,7 @@ func (m *merging) drawPoints(c *capture, l *line, track trace.TrackID, counter b
 func (m *merging) rowName(r *rankTrack, row *row) string {
 	name := strings.TrimSpace(row.first.Name)
 	switch row.key.kind {
-	case chrometrace.RowStream:
+	case profile.RowStream:
 		if name == "" {
 			name = "stream " + row.first.TIDText
 		}
@@ -222,11 +222,11 @@ func (m *merging) rowName(r *rankTrack, row *row) string {
 		if role := m.streamRole(r, row); role != "" {
 			name += " (" + role + ")"
 		}
-	case chrometrace.RowThread:
+	case profile.RowThread:
 		if name == "" {
 			name = "thread " + row.first.TIDText
 		}
-	case chrometrace.RowOther:
+	case profile.RowOther:
 		name = cmp.Or(name, row.first.TIDText, row.first.PIDText, "profiler")
 	}
 	return cmp.Or(name, row.key.tid, strconv.Itoa(int(row.key.kind)))

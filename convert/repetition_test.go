@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -76,7 +76,7 @@ func TestMergedFileBesideItsRanks(t *testing.T) {
 	}
 	files["merged-1758600000.5.trace.json"] = mergedByStage(parts)
 	dir := writeFiles(t, files)
-	for name, filter := range map[string]chrometrace.Filter{
+	for name, filter := range map[string]profile.Filter{
 		"everything": {}, "the index": {IndexOnly: true}, "kernels": {Cats: []string{"kernel"}}, "a category that nothing has": {Cats: []string{"none"}},
 	} {
 		m, diags := readAll(t, ReadOptions{Filter: filter}, dir)
@@ -171,7 +171,7 @@ func TestMergedFileAlone(t *testing.T) {
 	if d := b.first - a.first; d != 700_000_000 || a.last >= b.first {
 		t.Errorf("parts from %d to %d, and from %d to %d", a.first, a.last, b.first, b.last)
 	}
-	m, _ = readAll(t, ReadOptions{Filter: chrometrace.Filter{IndexOnly: true}}, dir)
+	m, _ = readAll(t, ReadOptions{Filter: profile.Filter{IndexOnly: true}}, dir)
 	if c := m.ranks[1].captures[0]; c.first != c.file.First || c.last != c.file.Last {
 		t.Errorf("without its events, a part is from %d to %d", c.first, c.last)
 	}
@@ -199,7 +199,7 @@ func TestDifferentEventsAreKept(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		m, diags := readAll(t, ReadOptions{Filter: chrometrace.Filter{IndexOnly: index}}, dir)
+		m, diags := readAll(t, ReadOptions{Filter: profile.Filter{IndexOnly: index}}, dir)
 		if n := codes(diags); len(m.ranks) != 5 || n["capture-repeated"]+n["capture-contained"] > 0 {
 			t.Fatalf("index %v: ranks %v, %v", index, rankNames(m), n)
 		}
@@ -296,7 +296,7 @@ func TestEmptyCaptureIsNoRank(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, index := range []bool{false, true} {
-			m, diags := readAll(t, ReadOptions{Filter: chrometrace.Filter{IndexOnly: index}}, dir)
+			m, diags := readAll(t, ReadOptions{Filter: profile.Filter{IndexOnly: index}}, dir)
 			if err := m.Align(nil, true); err != nil {
 				t.Fatal(err)
 			}
@@ -381,7 +381,7 @@ func TestJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 			rank.Global = k.global
-			f := &torchFile{File: &chrometrace.File{Name: filepath.Join(k.dir, "x.json"), Meta: chrometrace.Meta{WorldSize: 4}}}
+			f := &recording{Profile: &profile.Profile{Name: filepath.Join(k.dir, "x.json"), Meta: profile.Meta{WorldSize: 4}}}
 			m.ranks = append(m.ranks, &rankTrack{rank: rank, host: k.host, run: k.run, role: k.role,
 				captures: []*capture{{file: f, first: k.from, last: k.from + 100}}})
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
-	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -255,7 +255,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 			return nil, usage("--name: %v", err)
 		}
 	}
-	modes := map[string]chrometrace.ArgsMode{"all": chrometrace.ArgsAll, "min": chrometrace.ArgsMin, "none": chrometrace.ArgsNone}
+	modes := map[string]profile.ArgsMode{"all": profile.ArgsAll, "min": profile.ArgsMin, "none": profile.ArgsNone}
 	mode, ok := modes[ctx.String("args")]
 	if !ok {
 		return nil, usage("--args %q: want none, min or all", ctx.String("args"))

@@ -1,4 +1,4 @@
-package convert
+package nsysexport
 
 import (
 	"cmp"
@@ -6,21 +6,21 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
-	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// readNsys reads an Nsight Systems export as one capture for each process that
-// used a GPU, called an API that was traced, or was annotated, and one for what was
-// sampled of the machine. The rest of a merge knows them no different from
-// PyTorch traces.
-func readNsys(path string, opt *ReadOptions, syms *trace.Symbols, args *trace.Args, diags *trace.Diags) ([]*chrometrace.File, error) {
-	src, err := nsysexport.Open(path, nsysexport.Options{Syms: syms, Args: args, Diags: diags, Brief: opt.Filter.Args == chrometrace.ArgsNone})
+// ReadProfiles reads an export as one profile for each process that used a GPU,
+// called an API that was traced, or was annotated, and one for what was sampled of
+// the machine. The options bound what is read as those of a reader of traces do;
+// filter says which events are kept.
+func ReadProfiles(path string, opt Options, filter *profile.Filter) ([]*profile.Profile, error) {
+	opt.Brief = filter.Args == profile.ArgsNone
+	src, err := Open(path, opt)
 	if err != nil {
 		return nil, err
 	}
-	r := nsysReader{src: src, filter: &opt.Filter, syms: syms, args: args, put: args.Appender(), files: map[int32]*nsysFile{},
+	r := profiler{src: src, filter: filter, syms: opt.Syms, put: opt.Args.Appender(), profiles: map[int32]*process{},
 		cats: map[string]trace.Sym{}, keys: map[string]trace.Sym{}}
 	r.kernels()
 	r.memory()
@@ -28,44 +28,43 @@ func readNsys(path string, opt *ReadOptions, syms *trace.Symbols, args *trace.Ar
 	r.ranges()
 	r.samples()
 	err = src.Close()
-	var files []*chrometrace.File
-	for _, f := range r.files {
-		files = append(files, f.File)
+	var profiles []*profile.Profile
+	for _, f := range r.profiles {
+		profiles = append(profiles, f.Profile)
 	}
-	slices.SortFunc(files, func(a, b *chrometrace.File) int { return cmp.Compare(a.Rows[0].PID, b.Rows[0].PID) })
-	return files, err
+	slices.SortFunc(profiles, func(a, b *profile.Profile) int { return cmp.Compare(a.Rows[0].PID, b.Rows[0].PID) })
+	return profiles, err
 }
 
-type nsysReader struct {
-	src    *nsysexport.Source
-	filter *chrometrace.Filter
-	syms   *trace.Symbols
-	args   *trace.Args
-	put    *trace.ArgsAppender
-	files  map[int32]*nsysFile // by pid
-	cats   map[string]trace.Sym
-	keys   map[string]trace.Sym
-	list   trace.ArgList
+type profiler struct {
+	src      *Source
+	filter   *profile.Filter
+	syms     *trace.Symbols
+	put      *trace.ArgsAppender
+	profiles map[int32]*process // by pid
+	cats     map[string]trace.Sym
+	keys     map[string]trace.Sym
+	list     trace.ArgList
 }
 
-// nsysFile is the capture of one process under way.
-type nsysFile struct {
-	*chrometrace.File
-	rows map[chrometrace.Row]int32
+// process is the capture of one process under way.
+type process struct {
+	*profile.Profile
+	rows map[profile.Row]int32
 }
 
 // machine is the pid of what belongs to no process.
 const machine = -1
 
 // file returns the capture of a process.
-func (r *nsysReader) file(pid int32) *nsysFile {
-	f, ok := r.files[pid]
+func (r *profiler) file(pid int32) *process {
+	f, ok := r.profiles[pid]
 	if ok {
 		return f
 	}
-	meta := chrometrace.Meta{Rank: -1, WorldSize: -1, Host: r.src.Meta.Host}
+	meta := profile.Meta{Rank: -1, WorldSize: -1, Host: r.src.Meta.Host}
 	if r.src.Meta.Absolute {
-		meta.Origin = chrometrace.OriginUnix
+		meta.Origin = profile.OriginUnix
 	}
 	for _, rank := range r.src.Ranks {
 		if rank.PID == pid {
@@ -77,15 +76,15 @@ func (r *nsysReader) file(pid int32) *nsysFile {
 			meta.Rank, meta.WorldSize = c.Rank, c.Size // of the largest communicator
 		}
 	}
-	f = &nsysFile{File: &chrometrace.File{Name: r.src.Name, Meta: meta}, rows: map[chrometrace.Row]int32{}}
-	r.files[pid] = f
+	f = &process{Profile: &profile.Profile{Name: r.src.Name, Meta: meta}, rows: map[profile.Row]int32{}}
+	r.profiles[pid] = f
 	// The first row names the process even if nothing lies on it.
-	f.row(chrometrace.Row{Kind: chrometrace.RowThread, PID: int64(pid), PIDText: strconv.Itoa(int(pid)), TID: int64(pid),
+	f.row(profile.Row{Kind: profile.RowThread, PID: int64(pid), PIDText: strconv.Itoa(int(pid)), TID: int64(pid),
 		TIDText: strconv.Itoa(int(pid)), Process: r.processName(pid), Name: r.threadName(pid, pid)})
 	return f
 }
 
-func (f *nsysFile) row(row chrometrace.Row) int32 {
+func (f *process) row(row profile.Row) int32 {
 	i, ok := f.rows[row]
 	if !ok {
 		i = int32(len(f.Rows))
@@ -95,7 +94,7 @@ func (f *nsysFile) row(row chrometrace.Row) int32 {
 	return i
 }
 
-func (r *nsysReader) processName(pid int32) string {
+func (r *profiler) processName(pid int32) string {
 	for _, p := range r.src.Processes {
 		if p.PID == pid {
 			return p.Name
@@ -104,7 +103,7 @@ func (r *nsysReader) processName(pid int32) string {
 	return ""
 }
 
-func (r *nsysReader) threadName(pid, tid int32) string {
+func (r *profiler) threadName(pid, tid int32) string {
 	for _, t := range r.src.Threads {
 		if t.PID == pid && t.TID == tid {
 			return fmt.Sprintf("thread %d (%s)", tid, t.Name)
@@ -115,19 +114,19 @@ func (r *nsysReader) threadName(pid, tid int32) string {
 
 // thread returns the row of a thread, or of one of its layers: NVTX ranges of a
 // domain have a row of their own.
-func (r *nsysReader) thread(f *nsysFile, pid, tid int32, layer string) int32 {
-	row := chrometrace.Row{Kind: chrometrace.RowThread, PID: int64(pid), PIDText: strconv.Itoa(int(pid)), TID: int64(tid),
+func (r *profiler) thread(f *process, pid, tid int32, layer string) int32 {
+	row := profile.Row{Kind: profile.RowThread, PID: int64(pid), PIDText: strconv.Itoa(int(pid)), TID: int64(tid),
 		TIDText: strconv.Itoa(int(tid)) + layer, Process: r.processName(pid), Name: r.threadName(pid, tid) + layer}
 	return f.row(row)
 }
 
-func (f *nsysFile) stream(p *nsysexport.Place) int32 {
-	return f.row(chrometrace.Row{Kind: chrometrace.RowStream, PID: int64(p.Device), PIDText: strconv.Itoa(int(p.Device)),
+func (f *process) stream(p *Place) int32 {
+	return f.row(profile.Row{Kind: profile.RowStream, PID: int64(p.Device), PIDText: strconv.Itoa(int(p.Device)),
 		TID: int64(p.Stream), TIDText: strconv.FormatUint(uint64(p.Stream), 10), Name: fmt.Sprintf("stream %d", p.Stream)})
 }
 
 // add adds an event, unless the filter leaves it out, and returns its index.
-func (r *nsysReader) add(f *nsysFile, row int32, cat string, name trace.Sym, from, to trace.Time, args func()) int32 {
+func (r *profiler) add(f *process, row int32, cat string, name trace.Sym, from, to trace.Time, args func()) int32 {
 	if f.Total == 0 || from < f.First {
 		f.First = from
 	}
@@ -135,13 +134,13 @@ func (r *nsysReader) add(f *nsysFile, row int32, cat string, name trace.Sym, fro
 	f.Total++
 	w := r.filter
 	if w.Cats != nil && !slices.Contains(w.Cats, cat) || int64(to-from) < w.MinDur || w.Names != nil && !w.Names.MatchString(r.syms.Name(name)) {
-		return chrometrace.NoEvent
+		return profile.NoEvent
 	}
 	if _, ok := r.cats[cat]; !ok {
 		r.cats[cat] = r.syms.Intern(cat)
 	}
 	s := trace.Slice{Time: from, Dur: int64(to - from), Track: trace.TrackID(row), Name: name, Cat: r.cats[cat]}
-	if w.Args != chrometrace.ArgsNone {
+	if w.Args != profile.ArgsNone {
 		r.list = r.list[:0]
 		args()
 		s.Args = r.put.Put(r.list)
@@ -150,7 +149,7 @@ func (r *nsysReader) add(f *nsysFile, row int32, cat string, name trace.Sym, fro
 	return int32(len(f.Events) - 1)
 }
 
-func (r *nsysReader) key(name string) trace.Sym {
+func (r *profiler) key(name string) trace.Sym {
 	k, ok := r.keys[name]
 	if !ok {
 		k = r.syms.Intern(name)
@@ -159,15 +158,15 @@ func (r *nsysReader) key(name string) trace.Sym {
 	return k
 }
 
-func (r *nsysReader) int(key string, v int64) { r.list = r.list.Int(r.key(key), v) }
+func (r *profiler) int(key string, v int64) { r.list = r.list.Int(r.key(key), v) }
 
-func (r *nsysReader) text(key, v string) {
+func (r *profiler) text(key, v string) {
 	if v != "" {
 		r.list = r.list.String(r.key(key), v)
 	}
 }
 
-func (r *nsysReader) dims(key string, v [3]uint32) {
+func (r *profiler) dims(key string, v [3]uint32) {
 	var elems trace.ArgList
 	for _, n := range v {
 		elems = elems.Int(0, int64(n))
@@ -176,7 +175,7 @@ func (r *nsysReader) dims(key string, v [3]uint32) {
 }
 
 // work adds what a device did, and ties it to the call that asked for it.
-func (r *nsysReader) work(p *nsysexport.Place, cat string, name trace.Sym, from, to trace.Time, args func()) int32 {
+func (r *profiler) work(p *Place, cat string, name trace.Sym, from, to trace.Time, args func()) int32 {
 	f := r.file(p.PID)
 	row := f.stream(p)
 	event := r.add(f, row, cat, name, from, to, func() {
@@ -187,12 +186,12 @@ func (r *nsysReader) work(p *nsysexport.Place, cat string, name trace.Sym, from,
 		args()
 	})
 	if p.Correlation != 0 {
-		f.Work = append(f.Work, chrometrace.Link{Event: event, Row: row, Correlation: int64(p.Correlation)})
+		f.Work = append(f.Work, profile.Link{Event: event, Row: row, Correlation: int64(p.Correlation)})
 	}
 	return event
 }
 
-func (r *nsysReader) kernels() {
+func (r *profiler) kernels() {
 	launches := r.src.Launches()
 	communicates := map[trace.Sym]bool{}
 	for k := range r.src.Kernels {
@@ -210,12 +209,12 @@ func (r *nsysReader) kernels() {
 		})
 		is, ok := communicates[k.Name]
 		if !ok {
-			is = chrometrace.IsCommunication(r.syms.Name(k.Name))
+			is = profile.IsCommunication(r.syms.Name(k.Name))
 			communicates[k.Name] = is
 		}
 		if is {
 			f := r.file(k.PID)
-			f.Collectives = append(f.Collectives, chrometrace.Collective{Event: event, Row: f.stream(&k.Place), Time: k.Start, Dur: int64(k.End - k.Start),
+			f.Collectives = append(f.Collectives, profile.Collective{Event: event, Row: f.stream(&k.Place), Time: k.Start, Dur: int64(k.End - k.Start),
 				Name: k.Name, OnGPU: true, Seq: -1, In: -1, Out: -1, GroupSize: -1})
 		}
 	}
@@ -227,7 +226,7 @@ func (r *nsysReader) kernels() {
 	}
 }
 
-func (r *nsysReader) memory() {
+func (r *profiler) memory() {
 	for c := range r.src.Memcpys {
 		r.work(&c.Place, "gpu_memcpy", r.syms.Intern("Memcpy "+c.Kind.String()), c.Start, c.End, func() { r.int("bytes", int64(c.Bytes)) })
 	}
@@ -237,13 +236,13 @@ func (r *nsysReader) memory() {
 }
 
 // calls adds the calls of threads into CUDA, its libraries and the operating system.
-func (r *nsysReader) calls() {
+func (r *profiler) calls() {
 	names := map[trace.Sym]trace.Sym{}
-	add := func(cat string) func(c *nsysexport.Call) bool {
-		return func(c *nsysexport.Call) bool {
+	add := func(cat string) func(c *Call) bool {
+		return func(c *Call) bool {
 			name, ok := names[c.Name]
 			if !ok {
-				name = r.syms.Intern(nsysexport.APIName(r.syms.Name(c.Name)))
+				name = r.syms.Intern(APIName(r.syms.Name(c.Name)))
 				names[c.Name] = name
 			}
 			f := r.file(c.PID)
@@ -257,7 +256,7 @@ func (r *nsysReader) calls() {
 				}
 			})
 			if c.Correlation != 0 {
-				f.Launches = append(f.Launches, chrometrace.Link{Event: event, Row: row, Correlation: int64(c.Correlation)})
+				f.Launches = append(f.Launches, profile.Link{Event: event, Row: row, Correlation: int64(c.Correlation)})
 			}
 			return true
 		}
@@ -269,19 +268,19 @@ func (r *nsysReader) calls() {
 
 // ranges adds NVTX annotations: ranges that nest on a thread on a row beside it,
 // ranges that may end on another thread on rows of their own, marks as instants.
-func (r *nsysReader) ranges() {
+func (r *profiler) ranges() {
 	for n := range r.src.Ranges {
 		f := r.file(n.PID)
 		domain := cmp.Or(r.syms.Name(n.Domain), "NVTX")
 		switch {
-		case n.Kind == nsysexport.MarkInstant:
+		case n.Kind == MarkInstant:
 			row := r.thread(f, n.PID, n.TID, " "+domain)
 			f.Instants = append(f.Instants, trace.Instant{Time: n.Start, Track: trace.TrackID(row), Name: n.Text, Args: n.Args})
 			f.Total++
 		default:
 			row := r.thread(f, n.PID, n.TID, " "+domain)
-			if n.Kind == nsysexport.MarkStartEnd {
-				row = f.row(chrometrace.Row{Kind: chrometrace.RowAsync, PID: int64(n.PID), PIDText: strconv.Itoa(int(n.PID)), Name: domain + " start/end ranges"})
+			if n.Kind == MarkStartEnd {
+				row = f.row(profile.Row{Kind: profile.RowAsync, PID: int64(n.PID), PIDText: strconv.Itoa(int(n.PID)), Name: domain + " start/end ranges"})
 			}
 			event := r.add(f, row, "nvtx", n.Text, n.Start, n.End, func() {
 				r.text("category", r.syms.Name(n.Category))
@@ -290,22 +289,22 @@ func (r *nsysReader) ranges() {
 				}
 				r.list = r.list.Extend(n.Args)
 			})
-			if kind, batch, ok := chrometrace.ParseStep(r.syms.Name(n.Text)); ok && !n.Open {
-				f.Steps = append(f.Steps, chrometrace.Step{Event: event, Row: row, Time: n.Start, Dur: int64(n.End - n.Start), Name: n.Text, Kind: kind, Batch: batch})
+			if kind, batch, ok := profile.ParseStep(r.syms.Name(n.Text)); ok && !n.Open {
+				f.Steps = append(f.Steps, profile.Step{Event: event, Row: row, Time: n.Start, Dur: int64(n.End - n.Start), Name: n.Text, Kind: kind, Batch: batch})
 			}
 		}
 	}
 }
 
 // samples adds the metrics of GPUs and network cards as counters.
-func (r *nsysReader) samples() {
+func (r *profiler) samples() {
 	rows := map[int32]int32{}
 	for s, metrics := range r.src.Samples {
 		f := r.file(machine)
 		row, ok := rows[s.Metric]
 		if !ok {
 			m := &metrics[s.Metric]
-			row = f.row(chrometrace.Row{Kind: chrometrace.RowCounter, PIDText: m.Source, Process: m.Source, Name: m.Source + " " + m.Name})
+			row = f.row(profile.Row{Kind: profile.RowCounter, PIDText: m.Source, Process: m.Source, Name: m.Source + " " + m.Name})
 			rows[s.Metric] = row
 		}
 		if f.Total == 0 || s.Time < f.First {

@@ -1,4 +1,4 @@
-package chrometrace
+package profile
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package chrometrace
+package profile
 
 import (
 	"regexp"
@@ -6,13 +6,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A File is one trace as it was read. Times are nanoseconds on the clock of the
+// A Profile is what a profiler recorded. Times are nanoseconds on the clock of the
 // host that wrote it, counted as Origin says.
 //
 // Events keep the order of the file and refer to rows by number. Tables of what
 // events mean (Launches, Work, Collectives, Steps) are complete whatever a
 // [Filter] left out of Events.
-type File struct {
+type Profile struct {
 	Name string
 	Meta Meta
 	Rows []Row // by first appearance
@@ -25,7 +25,7 @@ type File struct {
 	Arrows   []Arrow
 
 	// Launches are calls that put work on a device, Work is what a device did.
-	// Both are empty for what this package wrote with arrows from launches: ranks
+	// Both are empty for what sgtrace itself wrote with arrows from launches: ranks
 	// that were merged share correlation ids, and these Arrows say the same.
 	Launches, Work []Link
 
@@ -56,7 +56,7 @@ type Meta struct {
 	Origin Origin
 	// Base is what was added to the times of the file, in ns: its
 	// baseTimeNanoseconds; 0 is none or unknown. A second pass gives it to
-	// [Options].
+	// chrometrace.Options.
 	Base      int64
 	Rank      int32 // distributedInfo.rank; -1 is unknown, or there are several Parts
 	WorldSize int32 // distributedInfo.world_size; -1 is unknown
@@ -213,15 +213,4 @@ type Filter struct {
 	Args     ArgsMode
 	// IndexOnly leaves all events out: what remains are the other tables.
 	IndexOnly bool
-}
-
-// Options say how a file is read.
-type Options struct {
-	Syms    *trace.Symbols
-	Args    *trace.Args
-	Diags   *trace.Diags
-	Workers int // goroutines that parse; 0 is one for every core
-	Filter  Filter
-	// Base is the base time of the file in ns, if it was read before; 0 is unknown.
-	Base int64
 }

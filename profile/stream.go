@@ -1,0 +1,82 @@
+package profile
+
+import "github.com/sgtrace/sgtrace/trace"
+
+// A Set is what profilers recorded of some ranks, for those who need sums and not
+// a timeline. Its rows are never held: each walk over a Stream reads them anew.
+type Set struct {
+	Syms    *trace.Symbols
+	Ranks   []string // names of ranks, and of processes that are none, in the order of reports
+	Streams []Stream
+}
+
+// A Stream passes the rows of one input, each kind in about the order of their
+// start, but in no certain one. What it passes is valid until the next row. A walk
+// ends early if yield returns false. Several walks may be under way at once.
+//
+// A call and what it launched have the same Rank and Correlation. Correlations
+// mean nothing beyond a Stream.
+type Stream interface {
+	Kernels(yield func(*Kernel) bool)
+	Copies(yield func(*Copy) bool)
+	Calls(yield func(*Call) bool)
+	Ranges(yield func(*Range) bool)
+}
+
+// An Event is what rows of all kinds have.
+type Event struct {
+	Start, End  trace.Time // Unix ns on the clock of the host, or since the start of the recording where that is all that is known
+	Correlation int64      // joins calls to work on devices; 0 is none
+	Name        trace.Sym
+	Rank        int32 // index into Set.Ranks
+	PID         int32 // -1 is unknown
+}
+
+// Dur returns how long the event lasted, in ns; 0 if it ends before it starts.
+func (e *Event) Dur() int64 { return max(0, int64(e.End-e.Start)) }
+
+// A Kernel is one that ran, or a whole CUDA graph whose kernels were not recorded.
+type Kernel struct {
+	Event
+	Device int32  // as the process counts
+	Stream uint32 // CUDA stream
+	Graph  bool   // stands for a whole graph
+}
+
+// A Copy is a copy between memories, or the filling of one. Name is what nsys stats
+// calls the operation: "[CUDA memcpy Host-to-Device]", "[CUDA memset]".
+type Copy struct {
+	Event
+	Device int32
+	Bytes  int64 // -1 is unknown
+}
+
+// A Call is one of a thread into the CUDA runtime or driver.
+type Call struct {
+	Event
+	TID int64
+}
+
+// RangeStyle says which ranges nest. The text is that of nsys stats.
+type RangeStyle uint8
+
+const (
+	PushPop  RangeStyle = iota // nests with others of its thread
+	StartEnd                   // may overlap others and end on another thread
+)
+
+func (s RangeStyle) String() string {
+	return [...]string{"PushPop", "StartEnd"}[s]
+}
+
+// A Range is an annotation: an NVTX range, or a user annotation of PyTorch's
+// profiler. Name is its text, with the domain before it if it has one
+// ("NCCL:ncclAllReduce").
+type Range struct {
+	Event
+	TID   int64 // where it began
+	Style RangeStyle
+	// Open tells that the range was never closed: it ends with the recording, and
+	// its duration means nothing.
+	Open bool
+}
