@@ -53,7 +53,8 @@ type ReadOptions struct {
 	Ranks  []trace.Rank // leave out PyTorch traces of other ranks; none is all
 	Hosts  []string     // leave out PyTorch traces of other hosts, by the beginnings of their names; none is all
 
-	base int64 // of a file that was read before
+	base     int64     // of a file that was read before
+	outlines *outlines // opens Nsight Systems exports instead of reading them; nil without
 }
 
 // Read reads inputs of any kind, PyTorch traces in parallel. An input that cannot
@@ -175,6 +176,13 @@ func each(n int, f func(i int)) {
 // one for a PyTorch trace, none if it cannot be used.
 func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) []*profile.Profile {
 	if in.format == FormatSQLite {
+		if opt.outlines != nil {
+			files, err := opt.outlines.open(in.input.Name, nsysexport.Options{Syms: m.dump.Syms, Diags: m.diags})
+			if err != nil {
+				m.unusable(in.input, err)
+			}
+			return files
+		}
 		files, err := nsysexport.ReadProfiles(in.input.Name, nsysexport.Options{Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags}, &opt.Filter)
 		if err != nil {
 			m.unusable(in.input, err)

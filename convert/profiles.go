@@ -1,0 +1,135 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Profiles are the ranks of some inputs with what their profilers recorded, for
+// reports. PyTorch traces are held, Nsight Systems exports are read whenever a
+// report walks over them. The caller closes it.
+type Profiles struct {
+	profile.Set
+	exports []*nsysexport.Source
+}
+
+// ErrNoProfiles says that no input is of a profiler.
+var ErrNoProfiles = errors.New("no input is a PyTorch trace or an Nsight Systems export")
+
+// ReadProfiles reads inputs as Read does, but no rows of Nsight Systems exports
+// yet. Times stay on the clocks of their hosts.
+func ReadProfiles(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Profiles, error) {
+	opt.outlines = &outlines{}
+	m, err := Read(inputs, opt, diags)
+	if err != nil {
+		return nil, errors.Join(err, closeAll(opt.outlines.exports))
+	}
+	if len(m.ranks) == 0 {
+		return nil, ErrNoProfiles
+	}
+	m.leaveOutRanks()
+	p := &Profiles{Set: profile.Set{Syms: m.dump.Syms}, exports: opt.outlines.exports}
+	for _, r := range m.ranks {
+		p.Ranks = append(p.Ranks, r.name)
+	}
+	// Strangers join only where nothing was asked for that they may not be.
+	open := len(opt.Ranks) == 0 && len(opt.Hosts) == 0
+	for _, f := range m.files {
+		if f.source.format != FormatSQLite {
+			p.Streams = append(p.Streams, f.Stream(m.dump.Syms, m.dump.Args, m.ranksOf(f)))
+		}
+	}
+	for _, src := range p.exports {
+		p.Streams = append(p.Streams, src.Stream(p.pids(m, src, open)))
+	}
+	return p, nil
+}
+
+// Close closes what the profiles are read from.
+func (p *Profiles) Close() error { return closeAll(p.exports) }
+
+func closeAll(exports []*nsysexport.Source) error {
+	var errs []error
+	for _, src := range exports {
+		errs = append(errs, src.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// outlines are the exports that were opened, and are not read yet.
+type outlines struct {
+	mu      sync.Mutex
+	exports []*nsysexport.Source // by name
+}
+
+// open opens an export and returns what it tells of its processes.
+func (o *outlines) open(path string, opt nsysexport.Options) ([]*profile.Profile, error) {
+	opt.Brief = true
+	src, err := nsysexport.Open(path, opt)
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(o.exports, path, func(s *nsysexport.Source, name string) int {
+		if s.Name < name {
+			return -1
+		}
+		return 1
+	})
+	o.exports = slices.Insert(o.exports, at, src)
+	return src.Outline(), nil
+}
+
+// ranksOf tells which rank and process a part of f is.
+func (m *Merge) ranksOf(f *recording) func(part string) (rank, pid int32) {
+	type place struct{ rank, pid int32 }
+	places := map[string]place{}
+	for i, r := range m.ranks {
+		for _, c := range r.captures {
+			if c.file == f {
+				places[c.part] = place{int32(i), int32(c.pid())}
+			}
+		}
+	}
+	return func(part string) (rank, pid int32) {
+		if p, ok := places[part]; ok {
+			return p.rank, p.pid
+		}
+		return -1, -1
+	}
+}
+
+// pids tells which rank a process of an export is. A process that the export does
+// not name gets a rank of its own when it is first met, if open says so.
+func (p *Profiles) pids(m *Merge, src *nsysexport.Source, open bool) func(pid int32) int32 {
+	var mu sync.Mutex
+	ranks := map[int32]int32{}
+	for i, r := range m.ranks {
+		for _, c := range r.captures {
+			if c.file.Name == src.Name {
+				ranks[int32(c.file.Rows[0].PID)] = int32(i)
+			}
+		}
+	}
+	return func(pid int32) int32 {
+		mu.Lock()
+		defer mu.Unlock()
+		rank, ok := ranks[pid]
+		if !ok {
+			rank = -1
+			if open {
+				rank = int32(len(p.Ranks))
+				p.Ranks = append(p.Ranks, fmt.Sprintf("%s pid %d", stem(src.Name), pid))
+			}
+			ranks[pid] = rank
+		}
+		return rank
+	}
+}

@@ -1,0 +1,179 @@
+package nsysexport
+
+import (
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Stream returns the rows of an export as a [profile.Stream]. rank tells which rank
+// a process is; with a negative one its rows are left out. It may be called from
+// several goroutines at once.
+func (s *Source) Stream(rank func(pid int32) int32) profile.Stream { return stream{s, rank} }
+
+type stream struct {
+	src  *Source
+	rank func(pid int32) int32
+}
+
+// walk is one walk over the rows of a stream. It remembers the ranks of processes,
+// which rows change between all the time.
+type walk struct {
+	stream
+	ranks map[int32]int32
+}
+
+func (st stream) walk() walk { return walk{st, map[int32]int32{}} }
+
+// event is what rows of all kinds have. ok is false for processes that are left out.
+func (w *walk) event(pid int32, start, end trace.Time, correlation uint32, name trace.Sym) (e profile.Event, ok bool) {
+	rank, known := w.ranks[pid]
+	if !known {
+		rank = w.rank(pid)
+		w.ranks[pid] = rank
+	}
+	return profile.Event{Start: start, End: end, Correlation: int64(correlation), Name: name, Rank: rank, PID: pid}, rank >= 0
+}
+
+// Kernels yields kernels, and behind them the graphs that were traced as a whole.
+func (st stream) Kernels(yield func(*profile.Kernel) bool) {
+	w := st.walk()
+	more := true
+	var out profile.Kernel
+	st.src.Kernels(func(k *Kernel) bool {
+		e, ok := w.event(k.PID, k.Start, k.End, k.Correlation, k.Name)
+		if ok {
+			out = profile.Kernel{Event: e, Device: k.Device, Stream: k.Stream}
+			more = yield(&out)
+		}
+		return more
+	})
+	if !more {
+		return
+	}
+	names := map[uint32]trace.Sym{}
+	st.src.GraphRuns(func(g *GraphRun) bool {
+		name, ok := names[g.Graph]
+		if !ok {
+			name = st.src.opt.Syms.Intern(graphName(g.Graph))
+			names[g.Graph] = name
+		}
+		e, ok := w.event(g.PID, g.Start, g.End, g.Correlation, name)
+		if !ok || !g.Timed {
+			return true
+		}
+		out = profile.Kernel{Event: e, Device: g.Device, Stream: g.Stream, Graph: true}
+		return yield(&out)
+	})
+}
+
+// graphName is what a run of a whole graph is called, which has no name of its own.
+func graphName(id uint32) string { return "CUDA graph " + strconv.FormatUint(uint64(id), 10) }
+
+// Copies yields copies between memories, and behind them what filled memory.
+func (st stream) Copies(yield func(*profile.Copy) bool) {
+	w := st.walk()
+	var names [len(copyKinds) + 1]trace.Sym // the last one is of all unknown kinds
+	more := true
+	var out profile.Copy
+	st.src.Memcpys(func(c *Memcpy) bool {
+		kind := min(int(c.Kind), len(copyKinds))
+		if names[kind] == 0 {
+			names[kind] = st.src.opt.Syms.Intern("[CUDA memcpy " + c.Kind.String() + "]")
+		}
+		e, ok := w.event(c.PID, c.Start, c.End, c.Correlation, names[kind])
+		if ok {
+			out = profile.Copy{Event: e, Device: c.Device, Bytes: int64(c.Bytes)}
+			more = yield(&out)
+		}
+		return more
+	})
+	if !more {
+		return
+	}
+	name := st.src.opt.Syms.Intern(profile.MemsetName)
+	st.src.Memsets(func(m *Memset) bool {
+		e, ok := w.event(m.PID, m.Start, m.End, m.Correlation, name)
+		if !ok {
+			return true
+		}
+		out = profile.Copy{Event: e, Device: m.Device, Bytes: int64(m.Bytes)}
+		return yield(&out)
+	})
+}
+
+// Calls yields the calls into the CUDA runtime and driver.
+func (st stream) Calls(yield func(*profile.Call) bool) {
+	w := st.walk()
+	var names []trace.Sym // without versions, by symbol; 0 is not looked up yet
+	var out profile.Call
+	st.src.API(func(c *Call) bool {
+		for int(c.Name) >= len(names) {
+			names = append(names, make([]trace.Sym, len(names)+64)...)
+		}
+		if names[c.Name] == 0 {
+			names[c.Name] = st.src.opt.Syms.Intern(APIName(st.src.opt.Syms.Name(c.Name)))
+		}
+		e, ok := w.event(c.PID, c.Start, c.End, c.Correlation, names[c.Name])
+		if !ok {
+			return true
+		}
+		out = profile.Call{Event: e, TID: int64(c.TID)}
+		return yield(&out)
+	})
+}
+
+// Ranges yields the NVTX ranges that have a duration.
+func (st stream) Ranges(yield func(*profile.Range) bool) {
+	w := st.walk()
+	type key struct{ domain, text trace.Sym }
+	names := map[key]trace.Sym{}
+	var out profile.Range
+	st.src.Ranges(func(r *Range) bool {
+		if r.Kind == MarkInstant {
+			return true
+		}
+		name := r.Text
+		if r.Domain != 0 {
+			k := key{r.Domain, r.Text}
+			if name = names[k]; name == 0 {
+				name = st.src.opt.Syms.Intern(st.src.opt.Syms.Name(r.Domain) + ":" + st.src.opt.Syms.Name(r.Text))
+				names[k] = name
+			}
+		}
+		e, ok := w.event(r.PID, r.Start, r.End, 0, name)
+		if !ok {
+			return true
+		}
+		out = profile.Range{Event: e, TID: int64(r.TID), Open: r.Open}
+		if r.Kind == MarkStartEnd {
+			out.Style = profile.StartEnd
+		}
+		return yield(&out)
+	})
+}
+
+// Outline returns what is known of the processes of an export without reading
+// what they did: profiles without events, which last as long as the session.
+func (s *Source) Outline() []*profile.Profile {
+	r := profiler{src: s, syms: s.opt.Syms, profiles: map[int32]*process{}}
+	for _, p := range s.Processes {
+		r.file(p.PID)
+	}
+	for _, t := range s.Threads {
+		r.file(t.PID)
+	}
+	for _, st := range s.Streams {
+		r.file(st.PID)
+	}
+	for _, rank := range s.Ranks {
+		r.file(rank.PID)
+	}
+	var outlines []*profile.Profile
+	for _, p := range r.profiles {
+		p.First, p.Last, p.Total = s.Meta.SessionStart, s.Meta.SessionStart+trace.Time(max(0, s.Meta.Duration)), 1
+		outlines = append(outlines, p.Profile)
+	}
+	return outlines
+}

@@ -1,0 +1,80 @@
+package nsysexport
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A stream passes what Read returns, in the words of nsys stats, without processes
+// that have no rank.
+func TestStream(t *testing.T) {
+	path := database(t, schema2024+fmt.Sprintf(`
+		INSERT INTO StringIds VALUES (0, ''), (1, 'cudaLaunchKernel_v7000'), (2, 'gemm(int)'), (3, 'gemm');
+		INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, shortName,
+			registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, staticSharedMemory, dynamicSharedMemory, localMemoryPerThread,
+			localMemoryTotal, gridId)
+		VALUES (10, 25, 3, 1, 7, 90, %[1]d, 2, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0), (30, 31, 0, 1, 7, 90, %[2]d, 2, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0);
+		CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start, end, deviceId, contextId, streamId, correlationId, globalPid, graphId, graphExecId);
+		INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (0, 0, 0, 1, 7, 5, %[1]d, 3, 4), (40, 60, 0, 1, 7, 6, %[1]d, 3, 4);
+		CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind);
+		INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 3, 0, 1, 7, 8, %[1]d, 64, 1), (3, 4, 0, 1, 7, 9, %[1]d, 32, 99);
+		CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, value);
+		INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (5, 6, 0, 1, 7, 10, %[1]d, 16, 0);
+		INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES (2, 9, 0, %[3]d, 90, 1, 0);`, tid(41, 0), tid(42, 0), tid(41, 43)))
+	src, err := Open(path, Options{Syms: trace.NewSymbols(), Brief: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	st := src.Stream(func(pid int32) int32 {
+		if pid == 41 {
+			return 6
+		}
+		return -1
+	})
+	var got []string
+	event := func(e *profile.Event, more ...any) bool {
+		got = append(got, fmt.Sprintf("%d %d %s %d %d %d %v", e.Start, e.Dur(), src.opt.Syms.Name(e.Name), e.Correlation, e.Rank, e.PID, more))
+		return true
+	}
+	st.Kernels(func(k *profile.Kernel) bool { return event(&k.Event, k.Device, k.Stream, k.Graph) })
+	st.Copies(func(c *profile.Copy) bool { return event(&c.Event, c.Device, c.Bytes) })
+	st.Calls(func(c *profile.Call) bool { return event(&c.Event, c.TID) })
+	want := []string{
+		"10 15 gemm(int) 90 6 41 [3 7 false]", "40 20 CUDA graph 3 6 6 41 [0 7 true]",
+		"1 2 [CUDA memcpy Host-to-Device] 8 6 41 [0 64]", "3 1 [CUDA memcpy Unknown] 9 6 41 [0 32]", "5 1 [CUDA memset] 10 6 41 [0 16]",
+		"2 7 cudaLaunchKernel 90 6 41 [43]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}
+
+func TestStreamOfRanges(t *testing.T) {
+	src, err := Open(nvtxDatabase(t), Options{Syms: trace.NewSymbols(), Brief: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	var want, got []string
+	for r := range src.Ranges {
+		if r.Kind != MarkInstant {
+			name := src.opt.Syms.Name(r.Text)
+			if r.Domain != 0 {
+				name = src.opt.Syms.Name(r.Domain) + ":" + name
+			}
+			want = append(want, fmt.Sprint(r.Start, r.End, name, r.TID, r.Open, r.Kind == MarkStartEnd))
+		}
+	}
+	src.Stream(func(int32) int32 { return 0 }).Ranges(func(r *profile.Range) bool {
+		got = append(got, fmt.Sprint(r.Start, r.End, src.opt.Syms.Name(r.Name), r.TID, r.Open, r.Style == profile.StartEnd))
+		return true
+	})
+	if len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}

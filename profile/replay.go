@@ -1,0 +1,135 @@
+package profile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// MemsetName is what a Copy is called that fills memory, as by nsys stats.
+const MemsetName = "[CUDA memset]"
+
+// CallCategories are the categories of calls that launch work on devices, and
+// CopyCategories those of copies, in the terms of PyTorch's profiler.
+var (
+	CallCategories = []string{"cuda_runtime", "cuda_driver", "xpu_runtime", "xpu_driver", "mtia_runtime", "glow_runtime",
+		"privateuse1_runtime", "privateuse1_driver"}
+	CopyCategories = []string{"gpu_memcpy", "gpu_memset"}
+)
+
+// Categories of kernels and of annotations.
+const (
+	KernelCategory     = "kernel"
+	AnnotationCategory = "user_annotation"
+)
+
+// Stream returns the events of p as a [Stream]. of tells the rank and the process
+// that a part of p is; a part with a negative rank is left out. Annotations of
+// PyTorch's profiler are ranges, as NVTX ranges are in those of Nsight Systems.
+func (p *Profile) Stream(syms *trace.Symbols, args *trace.Args, of func(part string) (rank, pid int32)) Stream {
+	r := &replay{p: p, syms: syms, args: args, rows: make([]Event, len(p.Rows)), correlations: make([]int64, len(p.Events))}
+	for i := range p.Rows {
+		r.rows[i].Rank, r.rows[i].PID = of(p.Rows[i].Part)
+	}
+	for _, links := range [][]Link{p.Launches, p.Work} {
+		for _, l := range links {
+			if l.Event != NoEvent {
+				r.correlations[l.Event] = l.Correlation
+			}
+		}
+	}
+	return r
+}
+
+// replay passes the events of a profile.
+type replay struct {
+	p            *Profile
+	syms         *trace.Symbols
+	args         *trace.Args
+	rows         []Event // rank and process of each row
+	correlations []int64 // of each event; 0 is none
+}
+
+// each calls f for the events of some categories, until it returns false.
+func (r *replay) each(f func(e Event, s *trace.Slice, row *Row) bool, cats ...string) {
+	var wanted []trace.Sym
+	for _, c := range cats {
+		if sym, ok := r.syms.Lookup(c); ok {
+			wanted = append(wanted, sym)
+		}
+	}
+	for i := range r.p.Events {
+		s := &r.p.Events[i]
+		e := r.rows[s.Track]
+		if e.Rank < 0 || !slices.Contains(wanted, s.Cat) {
+			continue
+		}
+		e.Start, e.End, e.Name, e.Correlation = s.Time, s.End(), s.Name, r.correlations[i]
+		if !f(e, s, &r.p.Rows[s.Track]) {
+			return
+		}
+	}
+}
+
+func (r *replay) Kernels(yield func(*Kernel) bool) {
+	var k Kernel
+	r.each(func(e Event, _ *trace.Slice, row *Row) bool {
+		k = Kernel{Event: e, Device: int32(row.PID), Stream: uint32(row.TID)}
+		return yield(&k)
+	}, KernelCategory)
+}
+
+func (r *replay) Calls(yield func(*Call) bool) {
+	var c Call
+	r.each(func(e Event, _ *trace.Slice, row *Row) bool {
+		c = Call{Event: e, TID: row.TID}
+		return yield(&c)
+	}, CallCategories...)
+}
+
+func (r *replay) Ranges(yield func(*Range) bool) {
+	var n Range
+	r.each(func(e Event, _ *trace.Slice, row *Row) bool {
+		n = Range{Event: e, TID: row.TID}
+		return yield(&n)
+	}, AnnotationCategory)
+}
+
+func (r *replay) Copies(yield func(*Copy) bool) {
+	bytes, _ := r.syms.Lookup("bytes")
+	names := map[trace.Sym]trace.Sym{}
+	var c Copy
+	r.each(func(e Event, s *trace.Slice, row *Row) bool {
+		name, ok := names[e.Name]
+		if !ok {
+			name = r.syms.Intern(copyName(r.syms.Name(e.Name)))
+			names[e.Name] = name
+		}
+		e.Name = name
+		c = Copy{Event: e, Device: int32(row.PID), Bytes: -1}
+		if a, ok := r.args.Find(s.Args, bytes); ok {
+			c.Bytes = a.Int()
+		}
+		return yield(&c)
+	}, CopyCategories...)
+}
+
+// copyDirections are the words of nsys stats for those of CUPTI.
+var copyDirections = map[string]string{
+	"HtoD": "Host-to-Device", "DtoH": "Device-to-Host", "DtoD": "Device-to-Device", "HtoH": "Host-to-Host", "PtoP": "Peer-to-Peer",
+	"HtoA": "Host-to-Array", "AtoH": "Array-to-Host", "AtoA": "Array-to-Array", "AtoD": "Array-to-Device", "DtoA": "Device-to-Array",
+}
+
+// copyName translates the name of a copy in PyTorch's terms, such as "Memcpy HtoD
+// (Pinned -> Device)" and "Memset (Device)", to those of nsys stats.
+func copyName(name string) string {
+	word, rest, _ := strings.Cut(name, " ")
+	switch direction, _, _ := strings.Cut(rest, " "); {
+	case word == "Memset":
+		return MemsetName
+	case word == "Memcpy" && copyDirections[direction] != "":
+		return "[CUDA memcpy " + copyDirections[direction] + "]"
+	}
+	return name
+}

@@ -1,0 +1,72 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// The events of a profile become rows by category, with their ranks, correlations
+// and the words of nsys stats.
+func TestReplay(t *testing.T) {
+	syms, args := trace.NewSymbols(), trace.NewArgs()
+	put := args.Appender()
+	bytes := put.Put(trace.ArgList{}.Int(syms.Intern("bytes"), 640))
+	event := func(row int, cat, name string, from, dur int64, id trace.ArgsID) trace.Slice {
+		return trace.Slice{Time: trace.Time(from), Dur: dur, Track: trace.TrackID(row), Name: syms.Intern(name), Cat: syms.Intern(cat), Args: id}
+	}
+	p := &Profile{
+		Rows: []Row{{Kind: RowThread, PID: 41, TID: 43}, {Kind: RowStream, PID: 3, TID: 7}, {Kind: RowThread, Part: "other"}},
+		Events: []trace.Slice{
+			event(0, "cuda_runtime", "cudaLaunchKernel", 1, 2, 0),
+			event(1, "kernel", "gemm(int)", 5, 9, 0),
+			event(1, "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 20, 1, bytes),
+			event(1, "gpu_memset", "Memset (Device)", 22, 1, 0),
+			event(0, "user_annotation", "step[DECODE bs=1]", 0, 30, 0),
+			event(0, "cpu_op", "aten::mm", 0, 3, 0),
+			event(2, "cuda_driver", "cuLaunchKernel", 1, 2, 0),
+		},
+		Launches: []Link{{Event: 0, Row: 0, Correlation: 90}, {Event: NoEvent, Row: 0, Correlation: 91}},
+		Work:     []Link{{Event: 1, Row: 1, Correlation: 90}},
+	}
+	st := p.Stream(syms, args, func(part string) (rank, pid int32) {
+		if part == "" {
+			return 5, 41
+		}
+		return -1, -1
+	})
+	var got []string
+	add := func(e *Event, more ...any) bool {
+		got = append(got, fmt.Sprintf("%d %d %s %d %d %d %v", e.Start, e.Dur(), syms.Name(e.Name), e.Correlation, e.Rank, e.PID, more))
+		return true
+	}
+	st.Kernels(func(k *Kernel) bool { return add(&k.Event, k.Device, k.Stream) })
+	st.Calls(func(c *Call) bool { return add(&c.Event, c.TID) })
+	st.Copies(func(c *Copy) bool { return add(&c.Event, c.Device, c.Bytes) })
+	st.Ranges(func(r *Range) bool { return add(&r.Event, r.TID, r.Style, r.Open) })
+	want := []string{
+		"5 9 gemm(int) 90 5 41 [3 7]", "1 2 cudaLaunchKernel 90 5 41 [43]",
+		"20 1 [CUDA memcpy Host-to-Device] 0 5 41 [3 640]", "22 1 [CUDA memset] 0 5 41 [3 -1]",
+		"0 30 step[DECODE bs=1] 0 5 41 [43 PushPop false]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}
+
+func TestCopyName(t *testing.T) {
+	for name, want := range map[string]string{
+		"Memcpy DtoH (Device -> Pageable)": "[CUDA memcpy Device-to-Host]",
+		"Memcpy PtoP (Device -> Device)":   "[CUDA memcpy Peer-to-Peer]",
+		"Memset (Unknown)":                 MemsetName,
+		"Memcpy":                           "Memcpy",
+		"CopyDeviceToHost":                 "CopyDeviceToHost", // ROCm
+		"":                                 "",
+	} {
+		if got := copyName(name); got != want {
+			t.Errorf("%q is called %q, want %q", name, got, want)
+		}
+	}
+}
