@@ -2,7 +2,6 @@ package convert
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -16,6 +15,7 @@ import (
 // report walks over them. The caller closes it.
 type Profiles struct {
 	profile.Set
+	First   trace.Time // when the first capture begins, as its host stamped it
 	exports []*nsysexport.Source
 }
 
@@ -37,8 +37,12 @@ func ReadProfiles(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Profile
 	p := &Profiles{Set: profile.Set{Syms: m.dump.Syms}, exports: opt.outlines.exports}
 	for _, r := range m.ranks {
 		p.Ranks = append(p.Ranks, r.name)
+		for _, c := range r.captures {
+			if p.First == 0 || c.first < p.First {
+				p.First = c.first
+			}
+		}
 	}
-	// Strangers join only where nothing was asked for that they may not be.
 	open := len(opt.Ranks) == 0 && len(opt.Hosts) == 0
 	for _, f := range m.files {
 		if f.source.format != FormatSQLite {
@@ -106,10 +110,10 @@ func (m *Merge) ranksOf(f *recording) func(part string) (rank, pid int32) {
 	}
 }
 
-// pids tells which rank a process of an export is. A process that the export does
-// not name gets a rank of its own when it is first met, if open says so.
+// pids tells which rank a process of an export is. Processes that the export does
+// not name, short-lived children, are one rank together if open says that they may
+// be what was asked for.
 func (p *Profiles) pids(m *Merge, src *nsysexport.Source, open bool) func(pid int32) int32 {
-	var mu sync.Mutex
 	ranks := map[int32]int32{}
 	for i, r := range m.ranks {
 		for _, c := range r.captures {
@@ -118,18 +122,15 @@ func (p *Profiles) pids(m *Merge, src *nsysexport.Source, open bool) func(pid in
 			}
 		}
 	}
+	others := int32(-1)
+	if open {
+		others = int32(len(p.Ranks))
+		p.Ranks = append(p.Ranks, stem(src.Name)+" other processes")
+	}
 	return func(pid int32) int32 {
-		mu.Lock()
-		defer mu.Unlock()
-		rank, ok := ranks[pid]
-		if !ok {
-			rank = -1
-			if open {
-				rank = int32(len(p.Ranks))
-				p.Ranks = append(p.Ranks, fmt.Sprintf("%s pid %d", stem(src.Name), pid))
-			}
-			ranks[pid] = rank
+		if rank, ok := ranks[pid]; ok {
+			return rank
 		}
-		return rank
+		return others
 	}
 }

@@ -20,3 +20,9 @@ func (c *clock) at(t int64) int64 {
 
 // span returns how long a piece of true time is by c.
 func (c *clock) span(from, to int64) int64 { return c.at(to) - c.at(from) }
+
+// undo returns the true time at which c shows t, up to a nanosecond.
+func (c *clock) undo(t int64) int64 {
+	local := t - c.since - c.skew
+	return c.since + local - int64(c.drift*float64(local)/(1e6+c.drift))
+}

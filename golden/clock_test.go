@@ -6,12 +6,6 @@ import (
 	"time"
 )
 
-// undo returns the true time at which c shows t, up to a nanosecond.
-func (c *clock) undo(t int64) int64 {
-	local := t - c.since - c.skew
-	return c.since + local - int64(c.drift*float64(local)/(1e6+c.drift))
-}
-
 func TestClock(t *testing.T) {
 	c := clock{skew: -1000, drift: 20, since: 5e9}
 	for _, test := range []struct{ at, want int64 }{{5e9, 5e9 - 1000}, {6e9, 6e9 - 1000 + 20_000}, {4e9, 4e9 - 1000 - 20_000}} {

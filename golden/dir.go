@@ -11,9 +11,9 @@ import (
 
 // WriteDir writes the run into a directory, which it creates if necessary:
 // otel.jsonl and truth.json. Files of these names are overwritten.
-func WriteDir(dir string, r *Run) error { return writeDir(dir, r, nil) }
+func WriteDir(dir string, r *Run) error { return writeDir(dir, r, nil, nil) }
 
-func writeDir(dir string, r *Run, torch *TorchTruth) error {
+func writeDir(dir string, r *Run, torch *TorchTruth, nsys *NsysTruth) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("creating the output directory: %w", err)
 	}
@@ -21,7 +21,7 @@ func writeDir(dir string, r *Run, torch *TorchTruth) error {
 		return err
 	}
 	truth := r.Truth()
-	truth.Torch = torch
+	truth.Torch, truth.Nsys = torch, nsys
 	return writeFile(filepath.Join(dir, "truth.json"), func(w io.Writer) error {
 		b := bufio.NewWriter(w)
 		if err := json.NewEncoder(b).Encode(truth); err != nil {
@@ -34,11 +34,26 @@ func writeDir(dir string, r *Run, torch *TorchTruth) error {
 // WriteProfiledDir does what [WriteDir] does, and writes PyTorch traces of the run
 // into the folder torch, about which truth.json then tells too.
 func WriteProfiledDir(dir string, r *Run, c TorchConfig) error {
-	torch, err := WriteTorchDir(dir, r, c)
-	if err != nil {
-		return err
+	return WriteRecordedDir(dir, r, &c, nil)
+}
+
+// WriteRecordedDir does what [WriteDir] does, and writes PyTorch traces and Nsight
+// Systems exports of the run into the folders torch and nsys, about which
+// truth.json then tells too. What has no configuration is left out.
+func WriteRecordedDir(dir string, r *Run, torch *TorchConfig, nsys *NsysConfig) (err error) {
+	var traces *TorchTruth
+	if torch != nil {
+		if traces, err = WriteTorchDir(dir, r, *torch); err != nil {
+			return err
+		}
 	}
-	return writeDir(dir, r, torch)
+	var exports *NsysTruth
+	if nsys != nil {
+		if exports, err = WriteNsysDir(dir, r, *nsys); err != nil {
+			return err
+		}
+	}
+	return writeDir(dir, r, traces, exports)
 }
 
 // writeFile creates a file and reports the first error, that of closing included.

@@ -19,7 +19,10 @@
 //  5. [WriteTorch] writes, for a part of the run, the trace that PyTorch's profiler
 //     would have left on one rank. Steps lie where they were; what is in them,
 //     layers, kernels and collectives, is laid out in torch_layout.go.
-//  6. [Run.Truth] computes, from the Run and not from any file, what a reader
+//  6. [WriteNsys] writes the same for a host as Nsight Systems would have exported it,
+//     through SQLite itself: nsys_host.go translates the layouts of its schedulers,
+//     nsys_write*.go writes the tables, whose columns are in package nsysdb.
+//  7. [Run.Truth] computes, from the Run and not from any file, what a reader
 //     of the files ought to find.
 //
 // All times inside the package are true time: nanoseconds of the Unix epoch on

@@ -63,6 +63,7 @@ const (
 const (
 	hiddenSize = 8192
 	vocabulary = 128256
+	tokenBytes = 8 // of the id of a token
 )
 
 // newProfile plans the recording of all schedulers of a run.

@@ -48,9 +48,10 @@ type work struct {
 // Ids: every operator takes as many External ids, of itself, the operator in it
 // and an annotation, and every call as many correlations.
 const (
-	externalStep    = 3
-	correlationStep = 3
-	annotations     = 4 // of a step
+	externalStep     = 3
+	correlationStep  = 3
+	correlationShift = 101 // from one TP rank to the next
+	annotations      = 4   // of a step
 )
 
 // Where inside the time of a call its parts are, in percent: frames of Python, the
@@ -67,6 +68,7 @@ const (
 	partWait       = 41
 	partLaunch     = 45
 	partLaunched   = 65
+	partNCCLEnd    = 75
 	partInnerEnd   = 90
 	partOuterEnd   = 93
 	partBuiltinEnd = 95
@@ -110,7 +112,7 @@ func (c *capture) passes() []pass {
 	skip := min(c.tp%(g.profile.config.Ragged+1), len(g.forwards))
 	forwards := g.forwards[skip:]
 	passes := make([]pass, 0, len(forwards))
-	external, correlation := 1000+c.tp*37, 5000+c.tp*101
+	external, correlation := 1000+c.tp*37, 5000+c.tp*correlationShift
 	for i := range forwards {
 		f := &forwards[i]
 		st := &g.profile.run.steps[f.at]

@@ -123,7 +123,7 @@ func (c *capture) works(t *torchWriter, p *pass) {
 		t.slice(row.gpu, row.kernel, t.gpu, row.stream, k.start, k.end)
 		t.externalID(from.launcher())
 		if row.gpu == catMemcpy {
-			t.copied(row.stream, from.correlation, p.st.tokens*8, k.end-k.start)
+			t.copied(row.stream, from.correlation, p.st.tokens*tokenBytes, k.end-k.start)
 		} else {
 			t.kernel(row.stream, from.correlation, row.details)
 			if c.config().WithSeq && k.node != 0 {

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Converts and reports a large dump, and merges eight large PyTorch traces, beside
-# a bare decompression of each.
+# a bare decompression of each; then a large Nsight Systems export.
 # usage: bench.sh SGTRACE [DUMP]
 #
 # Without a dump, $SGTRACE_SHARED (or ../shared) is looked at, else one is
-# simulated; the traces are simulated. Prints wall time, CPU time, peak memory and
-# MB/s of JSON.
+# simulated; the traces and the export are made up. The export has NSYS_ROWS rows of
+# kernels and calls, 1250000 unless told; 12500000 make two gigabytes, in a minute.
+# Prints wall time, CPU time, peak memory and MB/s of input.
 set -eu
 sgtrace=$1
 dump=${2:-${SGTRACE_SHARED:-../shared}/data/otel/d_big_tp2.jsonl.zst}
@@ -63,3 +64,9 @@ echo "input: one PyTorch trace, $bytes bytes of JSON"
 measure 'cat (bare)' cat "$dir"/one/torch/*
 measure 'merge' "$sgtrace" merge "$dir/one/torch" -o "$dir/out.pftrace"
 measure 'merge, one core' env GOMAXPROCS=1 "$sgtrace" merge "$dir/one/torch" -o "$dir/out.pftrace"
+
+go run ./scripts/benchdata -nsys-rows "${NSYS_ROWS:-1250000}" "$dir/nsys"
+bytes=$(wc -c <"$dir/nsys/node0.sqlite")
+echo "input: one Nsight Systems export, $bytes bytes of SQLite"
+measure 'cat (bare)' cat "$dir/nsys/node0.sqlite"
+measure 'merge' "$sgtrace" merge "$dir/nsys" -o "$dir/out.pftrace"

@@ -38,15 +38,18 @@ Examples:
 				return usageError{err}
 			}
 			dir := ctx.Args().First()
-			if err := golden.WriteProfiledDir(dir, run, golden.DefaultTorchConfig(run)); err != nil {
+			torch, nsys := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
+			if err := golden.WriteRecordedDir(dir, run, &torch, &nsys); err != nil {
 				return err
 			}
 			otel := filepath.Join(dir, "otel.jsonl")
-			fmt.Fprintf(c.err, `%s: %d requests; %s: PyTorch traces of all ranks; %s: what was planted
+			fmt.Fprintf(c.err, `%s: %d requests; %s: PyTorch traces of all ranks;
+%s: Nsight Systems exports of all hosts; %s: what was planted
 try: sgtrace requests --sort -e2e --limit 10 %[1]s
      sgtrace report --by-rank --stage decode_loop %[1]s
-     sgtrace merge --torch %[3]s --otel %[1]s -o %[5]s
-`, otel, config.Requests, filepath.Join(dir, "torch"), filepath.Join(dir, "truth.json"), filepath.Join(dir, "merged.pftrace"))
+     sgtrace merge --torch %[3]s --otel %[1]s -o %[6]s
+`, otel, config.Requests, filepath.Join(dir, "torch"), filepath.Join(dir, "nsys"), filepath.Join(dir, "truth.json"),
+				filepath.Join(dir, "merged.pftrace"))
 			return nil
 		},
 	}

@@ -1,7 +1,9 @@
-// Benchdata writes PyTorch traces of the ranks of one server on two hosts, for
-// benchmarks:
+// Benchdata writes data for benchmarks: PyTorch traces of the ranks of one server
+// on two hosts, or the Nsight Systems export of one host, which is not of a
+// simulated run but has as many rows as wanted:
 //
 //	go run ./scripts/benchdata [-mb 100] [-ranks 8] DIR
+//	go run ./scripts/benchdata -nsys-rows 12500000 DIR
 package main
 
 import (
@@ -16,8 +18,15 @@ import (
 func main() {
 	mb := flag.Int("mb", 100, "megabytes of JSON for each rank, at least")
 	ranks := flag.Int("ranks", 8, "number of ranks")
+	rows := flag.Int("nsys-rows", 0, "write an Nsight Systems export with so many rows of kernels and calls instead")
 	flag.Parse()
-	if err := write(flag.Arg(0), *mb, *ranks); err != nil {
+	err := error(nil)
+	if *rows > 0 {
+		err = writeExport(flag.Arg(0), *rows)
+	} else {
+		err = write(flag.Arg(0), *mb, *ranks)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "benchdata:", err)
 		os.Exit(1)
 	}

@@ -1,0 +1,198 @@
+package golden
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// nsysRead is an export read back.
+type nsysRead struct {
+	*nsysexport.Export
+	truth *NsysFile
+	syms  *trace.Symbols
+	args  *trace.Args
+	diags []trace.Diag
+}
+
+// readNsys reads a file, which must be undamaged.
+func readNsys(t *testing.T, dir string, truth *NsysFile) *nsysRead {
+	t.Helper()
+	opt := nsysexport.Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}
+	e, err := nsysexport.Read(filepath.Join(dir, truth.Name), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range opt.Diags.All() {
+		if d.Severity >= trace.DataLoss {
+			t.Errorf("%s: %s", truth.Name, d.Msg)
+		}
+	}
+	return &nsysRead{e, truth, opt.Syms, opt.Args, opt.Diags.All()}
+}
+
+// recordNsys writes the exports of a run and reads them back.
+func recordNsys(t *testing.T, r *Run, c NsysConfig) []*nsysRead {
+	t.Helper()
+	dir := t.TempDir()
+	truth, err := WriteNsysDir(dir, r, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*nsysRead
+	for i := range truth.Files {
+		all = append(all, readNsys(t, filepath.Join(dir, "nsys"), &truth.Files[i]))
+	}
+	return all
+}
+
+// of returns the events of a process.
+func of[T any](events []T, pid int, pidOf func(*T) int32) []*T {
+	var list []*T
+	for i := range events {
+		if int(pidOf(&events[i])) == pid {
+			list = append(list, &events[i])
+		}
+	}
+	return list
+}
+
+// process counts in a file what truth says of a process. What the file does not
+// tell is taken from truth: the rank, the GPU before 2026, where the session ends
+// before 2022, and the device of a process that ran nothing.
+func (f *nsysRead) process(want NsysProcess) NsysProcess {
+	got := NsysProcess{PID: want.PID, Rank: want.Rank, GPU: want.GPU, Open: want.Open, Device: want.Device}
+	calls := map[uint32]*nsysexport.Call{}
+	callNs, rangeNs := sums{}, sums{}
+	for _, k := range of(f.API, want.PID, func(k *nsysexport.Call) int32 { return k.PID }) {
+		calls[k.Correlation] = k
+		callNs.add(f.syms.Name(k.Name), int64(k.End-k.Start))
+		got.Calls++
+	}
+	ranges := of(f.Ranges, want.PID, func(k *nsysexport.Range) int32 { return k.PID })
+	got.Ranges = len(ranges)
+	if f.truth.Schema >= int(nsysdb.Schema2022) {
+		got.Open = 0
+	}
+	for _, r := range ranges {
+		if size, ok := f.args.Find(r.Args, f.syms.Intern("Message size [bytes]")); ok && f.syms.Name(r.Domain) == "NCCL" {
+			got.MessageBytes += size.Uint()
+		}
+		switch {
+		case r.Open:
+			got.Open++
+		case r.End < f.Meta.SessionStart+trace.Time(f.truth.DurationNs):
+			rangeNs.add(f.syms.Name(r.Text), int64(r.End-r.Start))
+		}
+	}
+	got.OSCalls = len(of(f.OS, want.PID, func(k *nsysexport.Call) int32 { return k.PID }))
+	got.Scheds = len(of(f.Scheds, want.PID, func(k *nsysexport.Sched) int32 { return k.PID }))
+	got.Syncs = len(of(f.Syncs, want.PID, func(k *nsysexport.Sync) int32 { return k.PID }))
+	got.MemoryEvents = len(of(f.MemoryEvents, want.PID, func(k *nsysexport.MemoryEvent) int32 { return k.PID }))
+	for _, c := range of(f.Comms, want.PID, func(k *nsysexport.Comm) int32 { return k.PID }) {
+		got.Comm = &NsysComm{c.ID, int(c.Rank), int(c.Size)}
+	}
+	for _, d := range f.Meta.Devices {
+		if int(d.PID) == want.PID {
+			got.GPU = int(d.GPU)
+		}
+	}
+	got.CallNs, got.RangeNs = callNs.list(), rangeNs.list()
+	f.work(&got, ranges, calls)
+	return got
+}
+
+// operation is what a range may have launched.
+type operation struct {
+	nsysexport.Place
+	start, end trace.Time
+	kernel     bool
+}
+
+// work counts what a process ran on its GPU.
+func (f *nsysRead) work(got *NsysProcess, ranges []*nsysexport.Range, calls map[uint32]*nsysexport.Call) {
+	var operations []operation
+	kernelNs := sums{}
+	for _, k := range of(f.Kernels, got.PID, func(k *nsysexport.Kernel) int32 { return k.PID }) {
+		kernelNs.add(f.syms.Name(k.Name), int64(k.End-k.Start))
+		got.Kernels++
+		got.Device = int(k.Device)
+		if k.Node != 0 {
+			got.NodeKernels++
+		}
+		if calls[k.Correlation] == nil {
+			got.Orphans++
+		}
+		operations = append(operations, operation{k.Place, k.Start, k.End, true})
+	}
+	for _, k := range of(f.Memcpys, got.PID, func(k *nsysexport.Memcpy) int32 { return k.PID }) {
+		got.Memcpys++
+		got.CopiedBytes += int64(k.Bytes)
+		got.Device = int(k.Device)
+		operations = append(operations, operation{k.Place, k.Start, k.End, false})
+	}
+	for _, k := range of(f.GraphRuns, got.PID, func(k *nsysexport.GraphRun) int32 { return k.PID }) {
+		got.GraphRuns++
+		got.GraphRunNs += int64(k.End - k.Start)
+		operations = append(operations, operation{k.Place, k.Start, k.End, false})
+	}
+	got.KernelNs = kernelNs.list()
+	got.Steps = f.steps(ranges, operations, calls)
+}
+
+// steps projects the step ranges, one by one and without any cleverness.
+func (f *nsysRead) steps(ranges []*nsysexport.Range, operations []operation, calls map[uint32]*nsysexport.Call) []NsysStep {
+	steps := []NsysStep{}
+	for _, r := range ranges {
+		name := f.syms.Name(r.Text)
+		if !strings.HasPrefix(name, "step[") {
+			continue
+		}
+		at, known := slices.BinarySearchFunc(steps, name, func(s NsysStep, name string) int { return cmp.Compare(s.Name, name) })
+		if !known {
+			steps = slices.Insert(steps, at, NsysStep{Name: name})
+		}
+		step := &steps[at]
+		step.N++
+		kernels, all := [2]trace.Time{1 << 62, 0}, [2]trace.Time{1 << 62, 0}
+		for _, o := range operations {
+			call := calls[o.Correlation]
+			if call == nil || call.TID != r.TID || call.Start < r.Start || call.Start > r.End {
+				continue
+			}
+			all = [2]trace.Time{min(all[0], o.start), max(all[1], o.end)}
+			if o.kernel {
+				step.Kernels++
+				kernels = [2]trace.Time{min(kernels[0], o.start), max(kernels[1], o.end)}
+			}
+		}
+		step.SpanNs += int64(max(kernels[1]-kernels[0], 0))
+		step.GPUSpanNs += int64(max(all[1]-all[0], 0))
+	}
+	return steps
+}
+
+// metrics sums the samples.
+func (f *nsysRead) metrics() []NsysMetric {
+	if len(f.Samples) == 0 {
+		return nil
+	}
+	list := make([]NsysMetric, len(f.Metrics))
+	for i, m := range f.Metrics {
+		list[i] = NsysMetric{GPU: int(m.GPU), Name: m.Name}
+	}
+	for _, x := range f.Samples {
+		list[x.Metric].N++
+		list[x.Metric].Sum += int64(x.Value)
+	}
+	slices.SortFunc(list, func(a, b NsysMetric) int {
+		return cmp.Or(cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.DeleteFunc(list, func(m NsysMetric) bool { return m.N == 0 })
+}
