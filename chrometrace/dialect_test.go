@@ -104,7 +104,7 @@ func TestMeta(t *testing.T) {
 		{"pg_name": "1", "pg_desc": "tp", "ranks": "[2, 3]"}], "nccl_version": "2.17"}, "host_name": "node0", "trace_id": "AB", "with_stack": true,
 		"baseTimeNanoseconds": 5000, "traceEvents": [], "vllm_version": "0.1\n", "x": null}`)
 	want := `meta {Origin:1 Base:5000 Rank:3 WorldSize:8 Host:node0 Backend:nccl Groups:[{Name:0 Desc:default_pg Ranks:[0 1]} {Name:1 Desc:tp Ranks:[2 3]}] ` +
-		`Devices:[{ID:0 Name:H100} {ID:1 Name:}] Attributes:[{Key:schemaVersion Value:1} {Key:cuda_runtime_version Value:12090} {Key:trace_id Value:AB} ` +
+		`Devices:[{ID:0 Name:H100} {ID:1 Name:}] PID:0 OnGPU:false Hints:[] GPU:-1 Attributes:[{Key:schemaVersion Value:1} {Key:cuda_runtime_version Value:12090} {Key:trace_id Value:AB} ` +
 		`{Key:with_stack Value:true} {Key:vllm_version Value:0.1` + "\n" + `} {Key:x Value:null}]} 0 0 0`
 	if d := diff(r.everything(), []string{want}); d != "" {
 		t.Error(d)
@@ -130,8 +130,8 @@ func TestRowNames(t *testing.T) {
 		{"name":"thread_sort_index","ph":"M","pid":0,"tid":7,"args":{"sort_index":7}},{"name":"thread_name","ph":"M","pid":0,"tid":9,"args":{"name":"stream 9 "}},
 		{"name":"process_name","ph":"M","pid":1,"tid":0,"args":{"name":"nobody"}},{"name":"thread_name","ph":"M","pid":0,"tid":7,"args":{"name":""}},{"name":"num_cpus","ph":"M","pid":0}]`)
 	want := []string{
-		`{Kind:1 Part: PID:0 TID:7 PIDText:0 TIDText:7 Process:python3 Name:stream 7  Labels:GPU 0 ProcessSort:5000000 Sort:7}`,
-		`{Kind:1 Part: PID:0 TID:9 PIDText:0 TIDText:9 Process:python3 Name:stream 9  Labels:GPU 0 ProcessSort:5000000 Sort:0}`,
+		`{Kind:1 Part: PID:0 TID:7 PIDText:0 TIDText:7 Process:python3 Name:stream 7  Labels:GPU 0 ProcessSort:5000000 Sort:7 Folder: Unit:}`,
+		`{Kind:1 Part: PID:0 TID:9 PIDText:0 TIDText:9 Process:python3 Name:stream 9  Labels:GPU 0 ProcessSort:5000000 Sort:0 Folder: Unit:}`,
 	}
 	var got []string
 	for _, row := range r.Rows {

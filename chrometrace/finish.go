@@ -11,7 +11,7 @@ import (
 
 // finish makes a File of what was collected.
 func (c *collector) finish() *profile.Profile {
-	f := &profile.Profile{Name: c.name, Total: c.total, Meta: profile.Meta{Rank: -1, WorldSize: -1}}
+	f := &profile.Profile{Name: c.name, Total: c.total, Meta: profile.Meta{Rank: -1, WorldSize: -1, GPU: -1}}
 	c.endOpen()
 	c.readHeaders(&f.Meta)
 	c.clocks(f)

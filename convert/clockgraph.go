@@ -76,13 +76,18 @@ func (m *Merge) findClocks() {
 	}
 	for _, r := range m.ranks {
 		for _, c := range r.captures {
+			synced := m.exportClock(c)
 			switch {
+			case synced != nil:
+				c.clock = add("export "+c.file.Name, synced.name, "unix", true)
 			case c.file.Meta.Origin == profile.OriginUnknown:
 				c.clock = add("file "+c.file.Name, r.name, "unknown", false)
 			case r.proc != request.None && m.Requests.Procs[r.proc].Host != "":
 				c.clock = m.clockOfProc(r.proc)
 			case r.host != "":
 				c.clock = add("host "+r.host, r.host, "unix", true)
+			case c.isExport(): // all of its processes are of one host
+				c.clock = add("file "+c.file.Name, r.name, "unix", false)
 			default:
 				c.clock = add("rank "+r.name, r.name, "unix", false)
 			}
@@ -138,6 +143,9 @@ func (m *Merge) Align(given []GivenClock, find bool) error {
 	fixed, err := m.fixed(given)
 	if err != nil {
 		return err
+	}
+	if find {
+		fixed = append(fixed, m.exportsFixed(fixed)...)
 	}
 	m.solution = m.solve(fixed, find)
 	for i, c := range m.clocks {

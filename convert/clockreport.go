@@ -32,6 +32,7 @@ type ClockLine struct {
 	Domain   string   `json:"domain"` // "unix", "unknown"
 	Why      string   `json:"why"`    // "reference", "given", "recorded", "matched", "assumed"
 	By       string   `json:"by,omitempty"`
+	Reason   string   `json:"reason,omitempty"` // why nothing is known, of an assumed clock
 	T0       int64    `json:"t0_ns"`
 	Offset   int64    `json:"offset_ns"` // this clock minus the reference, at t0
 	DriftPPB int64    `json:"drift_ppb"`
@@ -54,8 +55,11 @@ func (m *Merge) Clocks() *ClockReport {
 		l := ClockLine{Host: c.label(), Names: c.names, Ranks: []string{}, Domain: c.domain, Why: c.fit.Why.String(), By: c.fit.By.String(),
 			T0: c.fit.T0, Offset: c.fit.Offset, DriftPPB: c.fit.DriftPPB, DriftGiven: c.drifts, Bound: c.fit.Bound, Matches: c.fit.Matches,
 			Trimmed: c.fit.Trimmed, ResidualP95: c.fit.ResidualP95, FirstNs: int64(c.first), LastNs: int64(c.last)}
-		if i == m.reference() {
+		switch {
+		case i == m.reference():
 			l.Why = "reference"
+		case c.fit.Why == trace.SyncAssumed && c.fit.By == align.ByNothing:
+			l.Reason = m.whyAssumed(i)
 		}
 		for _, rank := range m.ranks {
 			if rank.clock == i {
@@ -97,6 +101,8 @@ func (l *ClockLine) String() string {
 	}
 	b.WriteString(", " + l.Why)
 	switch {
+	case l.Reason != "":
+		b.WriteString(" (" + l.Reason + ")")
 	case l.By == "":
 	case l.Why == trace.SyncAssumed.String():
 		fmt.Fprintf(&b, " (related to other hosts by %s, but not to the reference)", l.By)
@@ -104,6 +110,8 @@ func (l *ClockLine) String() string {
 		fmt.Fprintf(&b, ": requests agree with its time, %d bounds", l.Matches)
 	case l.By == align.ByRequests.String():
 		fmt.Fprintf(&b, " by requests, %d bounds", l.Matches)
+	case l.By == align.ByKernels.String():
+		fmt.Fprintf(&b, " by %d kernels that PyTorch's profiler saw, too", l.Matches)
 	default:
 		fmt.Fprintf(&b, " by %d %s", l.Matches, l.By)
 	}

@@ -111,9 +111,19 @@ func (m *Merge) jobs() []int {
 			keys[i] = "run " + r.run
 		}
 	}
+	communities := m.communities()
+	m.divide(keys, false, func(r *rankTrack) string { return communities[r] })
 	m.divide(keys, false, func(r *rankTrack) string { return fmt.Sprintf("%s DP%d", r.role, r.rank.DP) })
 	m.divide(keys, true, func(r *rankTrack) string { return r.host })
 	m.divide(keys, true, func(r *rankTrack) string { return filepath.Dir(r.captures[0].file.Name) })
+	// Ranks of one communicator are of one job, whatever they are called.
+	first := map[string]string{}
+	for i, r := range m.ranks {
+		if c := communities[r]; c != "" {
+			keys[i] = cmp.Or(first[c], keys[i])
+			first[c] = keys[i]
+		}
+	}
 	numbers := map[string]int{}
 	jobs := make([]int, len(m.ranks))
 	for i, key := range keys {
@@ -123,6 +133,52 @@ func (m *Merge) jobs() []int {
 		jobs[i] = numbers[key]
 	}
 	return jobs
+}
+
+// communities names the sets of ranks that share communicators, as far as these are
+// known by ids that no other server has; "" is unknown.
+func (m *Merge) communities() map[*rankTrack]string {
+	of := map[*rankTrack]string{}
+	owner := map[trace.Sym]*rankTrack{} // the first rank of each communicator
+	rename := func(from, to string) {
+		for r, name := range of {
+			if name == from {
+				of[r] = to
+			}
+		}
+	}
+	for _, r := range m.ranks {
+		for _, group := range r.communicators() {
+			name := m.dump.Syms.Name(group)
+			if !strings.HasPrefix(name, profile.CommunicatorPrefix) {
+				continue
+			}
+			o := owner[group]
+			switch {
+			case o == nil:
+				owner[group] = r
+				of[r] = cmp.Or(of[r], name)
+			case of[r] == "":
+				of[r] = of[o]
+			case of[r] != of[o]:
+				rename(of[r], of[o])
+			}
+		}
+	}
+	return of
+}
+
+// communicators returns the groups of the collectives of a rank, by first appearance.
+func (r *rankTrack) communicators() (groups []trace.Sym) {
+	for _, c := range r.captures {
+		for i := range c.file.Collectives {
+			x := &c.file.Collectives[i]
+			if x.Group != 0 && c.file.Rows[x.Row].Part == c.part && !slices.Contains(groups, x.Group) {
+				groups = append(groups, x.Group)
+			}
+		}
+	}
+	return groups
 }
 
 // divide divides the sets of ranks, named by keys, in which a rank is there

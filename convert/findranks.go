@@ -21,15 +21,19 @@ var errNothing = errors.New("the inputs hold no events")
 // findRanks groups what the files hold by rank, and orders the ranks. Those that opt
 // does not want stay until the clocks are aligned: they know about them, too.
 func (m *Merge) findRanks(opt *ReadOptions) error {
-	captures := m.findCaptures(opt)
-	inputs := make([]tracename.Input, len(captures))
-	for i, c := range captures {
-		inputs[i] = c.file.describe(c.part)
+	captures, conflicts := m.resolveCaptures(opt)
+	if err := rankExports(captures, opt.RankOf); err != nil {
+		return err
 	}
-	resolved, conflicts := tracename.Resolve(inputs)
-	for i, c := range captures {
-		c.known = resolved[i]
+	if opt.outlines == nil {
+		if !m.paired && m.hasBothKinds() {
+			m.pairs = m.findPairs(captures)
+		}
+		captures = m.joinPairs(captures)
+	} else {
+		tieOutlines(captures)
 	}
+	m.countRanks(captures)
 	captures = m.leaveOutRepetitions(captures)
 	m.reportNames(captures, conflicts)
 	m.groupCaptures(captures)
@@ -50,6 +54,46 @@ func (m *Merge) findRanks(opt *ReadOptions) error {
 	m.giveUpFiles()
 	return nil
 }
+
+// resolveCaptures returns the captures with what names and headers tell about them,
+// and what these contradict in.
+func (m *Merge) resolveCaptures(opt *ReadOptions) ([]*capture, []tracename.Conflict) {
+	captures := m.findCaptures(opt)
+	processes := map[string]int{} // of each export that use a GPU
+	for _, c := range captures {
+		if c.isExport() && c.usesGPU() {
+			processes[c.file.Name]++
+		}
+	}
+	inputs := make([]tracename.Input, len(captures))
+	for i, c := range captures {
+		inputs[i] = c.file.describe(c.part)
+		if c.isExport() {
+			describeProcess(&inputs[i], c, processes[c.file.Name])
+		}
+	}
+	resolved, conflicts := tracename.Resolve(inputs)
+	for i, c := range captures {
+		c.known = resolved[i]
+	}
+	return captures, conflicts
+}
+
+// describeProcess adds what an export says about a process. The name of the file, and
+// the environment of the program that the profiler started, are about a rank only if
+// there is one; and a process that uses no GPU is none.
+func describeProcess(in *tracename.Input, c *capture, processes int) {
+	in.PID, in.Shared = cmp.Or(c.file.Meta.PID, machinePID), processes > 1 || !c.usesGPU()
+	for _, h := range c.file.Meta.Hints {
+		if h.From != "environment" || !in.Shared {
+			in.Hints = append(in.Hints, tracename.Hint(h))
+		}
+	}
+}
+
+// machinePID stands for what belongs to no process, so that all sessions of a host
+// have it on one track.
+const machinePID = -1
 
 // leaveOutRanks leaves out the ranks that are not wanted.
 func (m *Merge) leaveOutRanks() {
@@ -311,11 +355,11 @@ func (m *Merge) addRanks(captures []*capture) {
 	var open []*rankTrack
 	for _, c := range captures {
 		at := slices.IndexFunc(open, func(r *rankTrack) bool {
-			prev := r.captures[len(r.captures)-1]
-			return prev.file.Meta.Origin == c.file.Meta.Origin && prev.last <= c.first
+			return r.takes(c)
 		})
 		if at >= 0 {
 			open[at].captures = append(open[at].captures, c)
+			open[at].rank = open[at].rank.Fill(c.known.Rank)
 			continue
 		}
 		next := newRankTrack(c)
@@ -328,6 +372,22 @@ func (m *Merge) addRanks(captures []*capture) {
 	}
 	m.ranks = append(m.ranks, open...)
 }
+
+// takes tells whether a capture that begins after all of r may be of the same
+// process: they do not overlap, unless two profilers recorded it.
+func (r *rankTrack) takes(c *capture) bool {
+	for _, o := range r.captures {
+		after := o.file.Meta.Origin == c.file.Meta.Origin && o.last <= c.first
+		if !after && !c.recordedBeside(o) {
+			return false
+		}
+	}
+	return true
+}
+
+// recordedBeside tells whether c and o are of one process, recorded by two profilers
+// at one time.
+func (c *capture) recordedBeside(o *capture) bool { return c.process != nil && c.process == o.process }
 
 func newRankTrack(c *capture) *rankTrack {
 	t := &rankTrack{rank: c.known.Rank, host: c.known.Host, run: c.known.Name.Run, pid: c.pid(), proc: request.None, captures: []*capture{c}}
@@ -434,19 +494,30 @@ func (m *Merge) nameRanks() {
 			f := r.captures[0].file
 			r.name = stem(f.Name)
 			if f.source.format == FormatSQLite { // has more than one process
-				r.name += " " + cmp.Or(f.Rows[0].Process, "counters")
+				if f.Meta.PID == 0 && r.host != "" {
+					r.name = r.host
+				}
+				r.name += " " + processName(f.Profile)
 			}
 		}
 		if several && r.role != "" {
 			r.name = r.role + " " + r.name
 		}
-		if len(hosts) > 1 && r.host != "" {
+		if len(hosts) > 1 && r.host != "" && !strings.HasPrefix(r.name, r.host) {
 			r.name += " (" + r.host + ")"
 		}
 		if taken[r.name]++; taken[r.name] > 1 {
 			r.name += fmt.Sprintf(" #%d", taken[r.name])
 		}
 	}
+}
+
+// processName is what a process of an export is called that is no rank.
+func processName(p *profile.Profile) string {
+	if p.Meta.PID == 0 {
+		return "machine"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %d", cmp.Or(p.Rows[0].Process, "pid"), p.Meta.PID))
 }
 
 // stem returns the name of a file without folders and what all traces end in.

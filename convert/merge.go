@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -29,9 +30,12 @@ type Merge struct {
 
 	dump   *otlpjson.Dump
 	diags  *trace.Diags
-	files  []*recording // in the order of their names
-	ranks  []*rankTrack // in the order of the timeline
-	first  *rankTrack   // whose clock is the reference where there are no requests
+	files  []*recording            // in the order of their names
+	pairs  []*pair                 // traces and exports of one process
+	paired bool                    // they were looked for
+	synced map[string]*exportClock // of exports whose clock was matched with that of a trace, by name
+	ranks  []*rankTrack            // in the order of the timeline
+	first  *rankTrack              // whose clock is the reference where there are no requests
 	wants  func(*rankTrack) bool
 	clocks []*hostClock
 
@@ -52,6 +56,7 @@ type ReadOptions struct {
 	Filter profile.Filter
 	Ranks  []trace.Rank // leave out PyTorch traces of other ranks; none is all
 	Hosts  []string     // leave out PyTorch traces of other hosts, by the beginnings of their names; none is all
+	RankOf []GivenRank  // ranks of processes of Nsight Systems exports
 
 	base     int64     // of a file that was read before
 	outlines *outlines // opens Nsight Systems exports instead of reading them; nil without
@@ -76,6 +81,7 @@ func Read(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
 	wg.Go(func() { m.readOTLP(dumps, &opt) })
 	m.readTorch(traces, &opt)
 	wg.Wait()
+	m.pairedBefore(traces, &opt)
 	if m.dump.Len() > 0 {
 		m.Requests = request.Build(m.dump)
 	}
@@ -144,9 +150,17 @@ func (m *Merge) readTorch(traces []candidate, opt *ReadOptions) {
 	cores := runtime.GOMAXPROCS(0)
 	files := make([][]*recording, len(traces))
 	each(len(traces), func(i int) {
-		for _, f := range m.readTrace(&traces[i], opt, max(1, cores/len(traces))) {
-			files[i] = append(files[i], newRecording(f, &traces[i]))
+		profiles := m.readTrace(&traces[i], opt, max(1, cores/len(traces)))
+		files[i] = make([]*recording, len(profiles))
+		// Of the processes of an export, several can be put in order at a time.
+		some := func(k int) { files[i][k] = newRecording(profiles[k], &traces[i]) }
+		if len(traces) >= cores {
+			for k := range profiles {
+				some(k)
+			}
+			return
 		}
+		each(len(profiles), some)
 	})
 	m.files = slices.Concat(files...)
 }
@@ -183,9 +197,13 @@ func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) []*profi
 			}
 			return files
 		}
-		files, err := nsysexport.ReadProfiles(in.input.Name, nsysexport.Options{Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags}, &opt.Filter)
+		files, err := nsysexport.ReadProfiles(in.input.Name, nsysexport.Options{
+			Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags, Workers: workers}, &opt.Filter)
 		if err != nil {
 			m.unusable(in.input, err)
+		}
+		if slices.ContainsFunc(files, func(f *profile.Profile) bool { return len(f.Events) > manyEvents }) {
+			debug.FreeOSMemory() // of the pieces that tables were put together from
 		}
 		return files
 	}
@@ -227,33 +245,81 @@ func (m *Merge) ReadWindow(from, to trace.Time, opt ReadOptions) error {
 	}
 	// What is wrong with the files was reported when they were read first.
 	again := &Merge{dump: m.dump, diags: &trace.Diags{}}
-	windows := map[*recording]extent{}
-	for _, r := range m.ranks {
-		for _, c := range r.captures {
-			local := extent{m.clocks[c.clock].toLocal(from), m.clocks[c.clock].toLocal(to)}
-			if w, ok := windows[c.file]; ok { // a merged file, whose parts are of several hosts
-				local = extent{min(w.from, local.from), max(w.to, local.to)}
-			}
-			windows[c.file] = local
-		}
-	}
+	windows := m.windows(from, to)
+	cores := max(1, runtime.GOMAXPROCS(0)/max(1, len(m.files)))
 	each(len(m.files), func(i int) {
 		f, own := m.files[i], opt
 		w, ok := windows[f]
-		if !ok {
-			return // of a rank that is left out
+		if !ok || f.source.format == FormatSQLite {
+			return // of a rank that is left out, or read with the other processes of its file
 		}
 		own.Filter.From, own.Filter.To = w.from, w.to
-		if f.source.format == FormatSQLite { // read in full: its tables are not in order of time
-			f.cutTo(own.Filter.From, own.Filter.To)
-			return
-		}
 		own.base = f.Meta.Base
-		for _, file := range again.readTrace(f.source, &own, max(1, runtime.GOMAXPROCS(0)/len(m.files))) {
+		for _, file := range again.readTrace(f.source, &own, cores) {
 			f.replace(file)
 		}
 	})
+	again.readExports(windows, opt)
+	for _, f := range m.files {
+		for _, a := range f.absorbed {
+			a.run(m)
+		}
+	}
 	return nil
+}
+
+// windows returns when the given times are on the clock of each file that is drawn.
+func (m *Merge) windows(from, to trace.Time) map[*recording]extent {
+	windows := map[*recording]extent{}
+	add := func(f *recording, local extent) {
+		if w, ok := windows[f]; ok { // a merged file, whose parts are of several hosts
+			local = extent{min(w.from, local.from), max(w.to, local.to)}
+		}
+		windows[f] = local
+	}
+	for _, r := range m.ranks {
+		for _, c := range r.captures {
+			local := extent{m.clocks[c.clock].toLocal(from), m.clocks[c.clock].toLocal(to)}
+			add(c.file, local)
+			for _, a := range c.file.absorbed {
+				add(a.from, a.window(local))
+			}
+		}
+	}
+	return windows
+}
+
+// readExports reads the exports of the given recordings once more, each once for all
+// of its processes.
+func (m *Merge) readExports(windows map[*recording]extent, opt ReadOptions) {
+	bySource := map[*candidate][]*recording{}
+	var sources []*candidate
+	for f := range windows {
+		if f.source.format == FormatSQLite {
+			if bySource[f.source] == nil {
+				sources = append(sources, f.source)
+			}
+			bySource[f.source] = append(bySource[f.source], f)
+		}
+	}
+	each(len(sources), func(i int) {
+		own := opt
+		for k, f := range bySource[sources[i]] {
+			w := windows[f]
+			if k > 0 {
+				w = extent{min(w.from, own.Filter.From), max(w.to, own.Filter.To)}
+			}
+			own.Filter.From, own.Filter.To = w.from, w.to
+		}
+		profiles := m.readTrace(sources[i], &own, max(1, runtime.GOMAXPROCS(0)/len(sources)))
+		for _, f := range bySource[sources[i]] {
+			for _, p := range profiles {
+				if p.Meta.PID == f.Meta.PID {
+					f.replace(p)
+				}
+			}
+		}
+	})
 }
 
 // unusable reports an input that is left out. What a directory or a glob happens

@@ -69,13 +69,14 @@ func TestNsysExport(t *testing.T) {
 	}
 	got := paths(tr)
 	for path, n := range map[string]int{
-		"By rank > TP0 > thread 700":                10,
-		"By rank > TP0 > thread 700 NVTX":           10,
-		"By rank > TP1 > thread 701 NVTX":           11,
-		"By rank > TP1 > stream 7 (compute)":        10,
-		"By rank > TP1 > stream 20 (communication)": 10,
-		"Side by side > Steps > TP0":                10,
-		"Side by side > Communication > TP1":        10,
+		"By rank > TP0 > thread 700 > CUDA API":                    10,
+		"By rank > TP0 > thread 700 > NVTX":                        10,
+		"By rank > TP1 > thread 701 > NVTX":                        11,
+		"By rank > TP1 > CUDA > GPU 0 > stream 7 (compute)":        10,
+		"By rank > TP1 > CUDA > GPU 0 > stream 20 (communication)": 10,
+		"Side by side > Steps > TP0":                               10,
+		"Side by side > Steps on the GPU > TP0":                    10,
+		"Side by side > Communication > TP1":                       10,
 	} {
 		if got[path] != n {
 			t.Errorf("%s has %d slices, want %d; there are %v", path, got[path], n, got)
@@ -113,7 +114,7 @@ func TestNsysWindow(t *testing.T) {
 	if err := trace.Validate(tr); err != nil {
 		t.Fatal(err)
 	}
-	if n := paths(tr)["By rank > TP0 > thread 700 NVTX"]; n != 2 {
+	if n := paths(tr)["By rank > TP0 > thread 700 > NVTX"]; n != 2 {
 		t.Errorf("%d steps of TP0 in the window, want 2", n)
 	}
 }

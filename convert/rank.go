@@ -22,6 +22,10 @@ type recording struct {
 	// collectives and steps: those in the group "Side by side", else in "By rank".
 	joined  map[int32]trace.SliceID
 	pending int // captures that are not drawn yet
+	// twins are recordings of the same process by another profiler, whose events were
+	// put into this one.
+	twins    []*recording
+	absorbed []*absorption // how they were put in, in this order
 }
 
 // newRecording brings the events of p in order.
@@ -29,42 +33,6 @@ func newRecording(p *profile.Profile, source *candidate) *recording {
 	t := &recording{source: source}
 	t.replace(p)
 	return t
-}
-
-// cutTo leaves out what does not overlap [from, to]; 0 is open.
-func (t *recording) cutTo(from, to trace.Time) {
-	f := t.Profile
-	overlaps := func(a, b trace.Time) bool { return (to == 0 || a <= to) && b >= from }
-	place := make([]int32, len(f.Events))
-	kept := f.Events[:0]
-	for i, e := range f.Events {
-		place[i] = profile.NoEvent
-		if overlaps(e.Time, e.End()) {
-			place[i] = int32(len(kept))
-			kept = append(kept, e)
-		}
-	}
-	f.Events = kept
-	move := func(event *int32) {
-		if *event != profile.NoEvent {
-			*event = place[*event]
-		}
-	}
-	for i := range f.Launches {
-		move(&f.Launches[i].Event)
-	}
-	for i := range f.Work {
-		move(&f.Work[i].Event)
-	}
-	for i := range f.Collectives {
-		move(&f.Collectives[i].Event)
-	}
-	for i := range f.Steps {
-		move(&f.Steps[i].Event)
-	}
-	f.Instants = slices.DeleteFunc(f.Instants, func(x trace.Instant) bool { return !overlaps(x.Time, x.Time) })
-	f.Samples = slices.DeleteFunc(f.Samples, func(x trace.Sample) bool { return !overlaps(x.Time, x.Time) })
-	t.replace(f)
 }
 
 // replace puts f in the place of what was read before from the same file.
@@ -101,8 +69,12 @@ type capture struct {
 	known       tracename.Resolved // about rank and host
 	held        *contents          // once it was asked for
 	clock       int                // index into merging.clocks
+	process     *process           // that others are of, too; nil is unknown
 	time        func(trace.Time) trace.Time
 }
+
+// A process is what several captures are of, although they overlap.
+type process struct{ _ byte }
 
 // findBounds finds the first and the last instant of a capture; complete tells that
 // no Filter left out events of it.
@@ -125,6 +97,9 @@ func (c *capture) isEmpty(complete bool) bool {
 
 // pid returns the process that a capture is of, 0 if that is unknown.
 func (c *capture) pid() int64 {
+	if c.whole && c.file.Meta.PID != 0 {
+		return c.file.Meta.PID
+	}
 	for i := range c.file.lines {
 		if l := &c.file.lines[i]; l.key.part == c.part && l.key.kind == profile.RowThread && l.row.PID != 0 {
 			return l.row.PID
@@ -352,22 +327,39 @@ func (r *rankTrack) overlaps(o *rankTrack) bool {
 	return false
 }
 
+// formats are those of the files that the events of a recording are from.
+func (f *recording) formats() []*Format {
+	all := []*Format{f.source.format}
+	for _, t := range f.twins {
+		all = append(all, t.source.format)
+	}
+	return all
+}
+
 // source says where the events of r come from, for the viewer's help popup.
 func (r *rankTrack) source() string {
-	var b strings.Builder
-	b.WriteString("PyTorch profiler trace")
-	for i, c := range r.captures {
-		separator := ", "
-		if i == 0 {
-			separator = " "
+	var traces, exports []string
+	for _, c := range r.captures {
+		for _, f := range append([]*recording{c.file}, c.file.twins...) {
+			if f.source.format == FormatSQLite {
+				exports = append(exports, f.Name)
+			} else {
+				traces = append(traces, f.Name)
+			}
 		}
-		b.WriteString(separator + c.file.Name)
+	}
+	var parts []string
+	if len(traces) > 0 {
+		parts = append(parts, "PyTorch profiler trace "+strings.Join(traces, ", "))
+	}
+	if len(exports) > 0 {
+		parts = append(parts, "Nsight Systems export "+strings.Join(exports, ", "))
 	}
 	if r.host != "" {
-		fmt.Fprintf(&b, ", host %s", r.host)
+		parts = append(parts, "host "+r.host)
 	}
-	if r.pid != 0 {
-		fmt.Fprintf(&b, ", pid %d", r.pid)
+	if r.pid > 0 {
+		parts = append(parts, fmt.Sprintf("pid %d", r.pid))
 	}
-	return b.String()
+	return strings.Join(parts, ", ")
 }

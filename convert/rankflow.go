@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -26,30 +27,34 @@ func (m *merging) finish(f *recording) {
 	for e, s := range f.joined {
 		f.joined[e] = cmp.Or(s, f.slice(e))
 	}
-	f.Events, f.slices, f.lines = nil, nil, nil
+	many := len(f.Events) > manyEvents
+	f.Events, f.Launches, f.Work, f.Samples, f.Instants, f.slices, f.lines = nil, nil, nil, nil, nil, nil, nil
+	if many {
+		// What the timeline grows by, these tables shrink by; but only memory that is
+		// given back at once counts for that.
+		debug.FreeOSMemory()
+	}
 }
 
 // linkLaunches joins launches and work by correlation id. One launch may start
 // hundreds of kernels (CUDA graphs), each with an arrow of its own.
 func (m *merging) linkLaunches(f *recording) {
-	type key struct {
-		part        string
-		correlation int64
-	}
-	launch := make(map[key]int32, len(f.Launches))
-	for _, l := range f.Launches {
-		if l.Event != profile.NoEvent {
-			launch[key{f.Rows[l.Row].Part, l.Correlation}] = l.Event
-		}
-	}
+	parts := f.parts()
 	name := m.Intern("launch")
-	for _, w := range f.Work {
-		from, ok := launch[key{f.Rows[w.Row].Part, w.Correlation}]
-		if !ok || w.Event == profile.NoEvent {
-			continue
-		}
-		if a, b := f.slice(from), f.slice(w.Event); a != 0 && b != 0 {
-			m.Flow(trace.Flow{From: a, To: b, Name: name})
+	for _, part := range parts {
+		launches := profile.NewJoin(f.Launches, func(l *profile.Link) bool {
+			return l.Event != profile.NoEvent && (len(parts) == 1 || f.Rows[l.Row].Part == part)
+		})
+		for i := range f.Work {
+			w := &f.Work[i]
+			if w.Event == profile.NoEvent || len(parts) > 1 && f.Rows[w.Row].Part != part {
+				continue
+			}
+			if l := launches.Of(w.Correlation); l >= 0 {
+				if a, b := f.slice(f.Launches[l].Event), f.slice(w.Event); a != 0 && b != 0 {
+					m.Flow(trace.Flow{From: a, To: b, Name: name})
+				}
+			}
 		}
 	}
 }

@@ -38,6 +38,9 @@ func rowsOf(r *rankTrack) []*row {
 				rows = append(rows, have)
 			}
 			have.lines[c] = l
+			if have.first.Folder == "" {
+				have.first.Folder = l.row.Folder
+			}
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b *row) int {
@@ -69,7 +72,7 @@ func (m *merging) drawRanks() {
 	var group trace.TrackID
 	if m.layout != LayoutCompare {
 		group = m.Track(trace.Track{Kind: trace.KindGroup, Name: m.Intern("By rank"), Order: 2, Rank: trace.NoRank,
-			Desc: m.Intern("PyTorch profiler traces, a group for every rank.")})
+			Desc: m.Intern(m.sources() + ", a group for every rank.")})
 	}
 	if m.layout != LayoutRanks {
 		m.addCompareGroups()
@@ -91,23 +94,74 @@ func (m *merging) drawRanks() {
 	}
 }
 
+// sources says what the ranks were recorded by.
+func (m *merging) sources() string {
+	is := func(f *Format) bool {
+		return slices.ContainsFunc(m.files, func(r *recording) bool { return slices.Contains(r.formats(), f) })
+	}
+	switch {
+	case !is(FormatSQLite):
+		return "PyTorch profiler traces"
+	case !slices.ContainsFunc(m.files, func(r *recording) bool { return r.source.format != FormatSQLite }):
+		return "Nsight Systems exports"
+	}
+	return "PyTorch profiler traces and Nsight Systems exports"
+}
+
 // drawRank draws the rows of a rank below its track.
 func (m *merging) drawRank(r *rankTrack) {
 	rows := rowsOf(r)
 	processes := processesOf(rows)
-	parents := map[string]trace.TrackID{}
+	groups := rankGroups{m: m, rank: r, tracks: map[groupKey]trace.TrackID{}}
 	for n, row := range rows {
 		parent := r.track
-		if row.key.kind != profile.RowStream && row.key.kind != profile.RowOther && len(processes) > 1 {
-			name := processes[row.key.pid]
-			if parents[row.key.pid] == 0 {
-				parents[row.key.pid] = m.Track(trace.Track{Parent: r.track, Kind: trace.KindProcess, Name: m.Intern(name), Order: int32(n),
-					PID: row.first.PID, Rank: r.rank, Clock: m.clockIDs[r.clock]})
+		if row.isOfProcess() && len(processes) > 1 {
+			parent = groups.track(parent, processes[row.key.pid], trace.KindProcess, row.first.PID, n)
+		}
+		if row.first.Folder != "" {
+			for name := range strings.SplitSeq(row.first.Folder, " > ") {
+				parent = groups.track(parent, name, trace.KindGroup, row.first.PID, n)
 			}
-			parent = parents[row.key.pid]
 		}
 		m.drawRow(r, row, parent, int32(n))
 	}
+}
+
+// rankGroups are the tracks that group rows of a rank: its processes, where there
+// are several, and the folders that rows say they are in.
+type rankGroups struct {
+	m      *merging
+	rank   *rankTrack
+	tracks map[groupKey]trace.TrackID
+}
+
+type groupKey struct {
+	parent trace.TrackID
+	name   string
+}
+
+// track returns the track of a group, which is where its first row is.
+func (g *rankGroups) track(parent trace.TrackID, name string, kind trace.TrackKind, pid int64, place int) trace.TrackID {
+	key := groupKey{parent, name}
+	id, ok := g.tracks[key]
+	if !ok {
+		id = g.m.Track(trace.Track{Parent: parent, Kind: kind, Name: g.m.Intern(name), Order: int32(place), PID: pid, Rank: g.rank.rank,
+			Clock: g.m.clockIDs[g.rank.clock]})
+		g.tracks[key] = id
+	}
+	return id
+}
+
+// isOfProcess tells whether a row belongs to a process, and not to a device of which
+// there is a folder.
+func (r *row) isOfProcess() bool {
+	switch r.key.kind {
+	case profile.RowStream, profile.RowOther:
+		return false
+	case profile.RowCounter:
+		return r.first.Folder == ""
+	}
+	return true
 }
 
 // processesOf returns the names of the processes that threads and counters
@@ -115,7 +169,7 @@ func (m *merging) drawRank(r *rankTrack) {
 func processesOf(rows []*row) map[string]string {
 	names := map[string]string{}
 	for _, r := range rows {
-		if r.key.kind == profile.RowStream || r.key.kind == profile.RowOther {
+		if !r.isOfProcess() {
 			continue
 		}
 		name := strings.TrimSpace(r.first.Process)
@@ -139,7 +193,7 @@ func (m *merging) drawRow(r *rankTrack, row *row, parent trace.TrackID, place in
 		}
 	}
 	track := trace.Track{Parent: parent, Kind: trackKinds[row.key.kind], Order: place, TID: row.first.TID, PID: row.first.PID,
-		Rank: r.rank, Host: m.Intern(r.host), Clock: m.clockIDs[r.clock]}
+		Rank: r.rank, Host: m.Intern(r.host), Clock: m.clockIDs[r.clock], Unit: m.Intern(row.first.Unit)}
 	name := m.rowName(r, row)
 	for k := range lanes {
 		track.Name = m.laneName(name, k)
@@ -216,7 +270,7 @@ func (m *merging) rowName(r *rankTrack, row *row) string {
 		if name == "" {
 			name = "stream " + row.first.TIDText
 		}
-		if r.devices > 1 {
+		if r.devices > 1 && row.first.Folder == "" {
 			name = fmt.Sprintf("GPU %s %s", row.first.PIDText, name)
 		}
 		if role := m.streamRole(r, row); role != "" {

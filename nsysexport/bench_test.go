@@ -37,6 +37,9 @@ func BenchmarkScan(b *testing.B) {
 		{"bare", "*", "*"},
 		{"bare-brief", "start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, graphNodeId",
 			"start, end, globalTid, correlationId, nameId, eventClass"},
+		// What stream-brief reads: damage is found by the numbers of rows.
+		{"bare-brief-rowid", "start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, graphNodeId, rowid",
+			"start, end, globalTid, correlationId, nameId, eventClass, rowid"},
 	} {
 		b.Run(columns.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -124,10 +124,10 @@ func (s *Source) calls(spec *tableSpec, class Class, yield func(*Call) bool) {
 	var call Call
 	s.scan(spec, func(c *cursor) bool {
 		id := c.int(callTID)
-		call = Call{
-			Start: c.time(callStart), End: c.time(callEnd), PID: pidOf(id), TID: tidOf(id),
-			Name: c.name(callName), Correlation: uint32(c.int(callCorrelation)),
-			Return: int32(c.int(callReturn)), Class: class, Nesting: uint8(c.int(callNesting)),
+		call.Start, call.End, call.PID, call.TID = c.time(callStart), c.time(callEnd), pidOf(id), tidOf(id)
+		call.Name, call.Correlation, call.Class = c.name(callName), uint32(c.int(callCorrelation)), class
+		if !s.opt.Brief {
+			call.Return, call.Nesting = int32(c.int(callReturn)), uint8(c.int(callNesting))
 		}
 		if class == ClassRuntime && c.int(callClass) == 1 {
 			call.Class = ClassDriver

@@ -20,9 +20,10 @@
 //     and looked up when they are first met (strings.go), never joined by SQL,
 //     which would take twice the time.
 //
-// Damage costs the rows of a table that lie behind it, and is a data loss. Other
-// tables are read as if nothing had happened. Of a file that is cut off, all rows
-// before the cut are read.
+// Damage costs the rows on the pages that it hits, which are counted (pass.go,
+// shape.go), and is a data loss. Other tables are read as if nothing had happened. Of
+// a file that is cut off, all rows before the cut are read. Values have no checksums:
+// one that was changed is read as it is.
 //
 // Exports hold environment variables, command lines and the content of files.
 // What is read is an allow-list of tables, columns and keys, and strings are

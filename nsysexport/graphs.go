@@ -31,9 +31,10 @@ func (s *Source) GraphRuns(yield func(*GraphRun) bool) {
 	var g GraphRun
 	s.scan(&graphTable, func(c *cursor) bool {
 		g = GraphRun{
-			Place: c.place(), GreenContext: uint32(c.int(runGreen)),
-			Graph: uint32(c.int(runGraph)), Exec: uint32(c.int(runExec)),
+			GreenContext: uint32(c.int(runGreen)),
+			Graph:        uint32(c.int(runGraph)), Exec: uint32(c.int(runExec)),
 		}
+		c.place(&g.Place)
 		// CUPTI documents zeros as "not collected".
 		if start, end := c.int(opStart), c.int(opEnd); start != 0 || end != 0 {
 			g.Start, g.End, g.Timed = trace.Time(start+c.base), trace.Time(end+c.base), true
@@ -121,9 +122,10 @@ func (s *Source) Syncs(yield func(*Sync) bool) {
 	var w Sync
 	s.scan(&syncTable, func(c *cursor) bool {
 		w = Sync{
-			Start: c.time(opStart), End: c.time(opEnd), Place: c.place(),
+			Start: c.time(opStart), End: c.time(opEnd),
 			Event: uint32(c.int(syncEvent)), Kind: SyncKind(c.int(syncKind)),
 		}
+		c.place(&w.Place)
 		if w.HasStream = w.Stream != noStream && !c.null(opStream); !w.HasStream {
 			w.Stream = 0
 		}

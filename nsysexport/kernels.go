@@ -72,11 +72,10 @@ func operation(more ...column) []column {
 	}, more...)
 }
 
-func (c *cursor) place() Place {
-	return Place{
-		PID: pidOf(c.int(opPID)), Device: int32(c.int(opDevice)), Context: uint32(c.int(opContext)),
-		Stream: uint32(c.int(opStream)), Correlation: uint32(c.int(opCorrelation)),
-	}
+// place sets p to where the operation ran.
+func (c *cursor) place(p *Place) {
+	p.PID, p.Device, p.Context = pidOf(c.int(opPID)), int32(c.int(opDevice)), uint32(c.int(opContext))
+	p.Stream, p.Correlation = uint32(c.int(opStream)), uint32(c.int(opCorrelation))
 }
 
 const (
@@ -130,12 +129,11 @@ func (s *Source) Kernels(yield func(*Kernel) bool) {
 	known := map[Launch]LaunchID{}
 	last, lastID := Launch{}, LaunchID(0)
 	s.scan(&kernelTable, func(c *cursor) bool {
-		k = Kernel{
-			Start: c.time(opStart), End: c.time(opEnd), Place: c.place(),
-			Name: c.name(kerName), Short: c.name(kerShort),
-			GreenContext: uint32(c.int(kerGreen)), Node: uint64(c.int(kerNode)), Graph: uint32(c.int(kerGraph)),
-		}
+		k.Start, k.End, k.Node = c.time(opStart), c.time(opEnd), uint64(c.int(kerNode))
+		c.place(&k.Place)
+		k.Name = c.name(kerName)
 		if !s.opt.Brief {
+			k.Short, k.GreenContext, k.Graph = c.name(kerShort), uint32(c.int(kerGreen)), uint32(c.int(kerGraph))
 			if l := c.launch(); l != last {
 				id, ok := known[l]
 				if !ok {

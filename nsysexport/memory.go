@@ -76,12 +76,13 @@ func (s *Source) Memcpys(yield func(*Memcpy) bool) {
 	var m Memcpy
 	s.scan(&memcpyTable, func(c *cursor) bool {
 		m = Memcpy{
-			Start: c.time(opStart), End: c.time(opEnd), Place: c.place(),
+			Start: c.time(opStart), End: c.time(opEnd),
 			Bytes: uint64(c.int(memBytes)), Node: uint64(c.int(memNode)), Kind: CopyKind(c.int(memKind)),
 			Src: MemoryKind(c.int(memSrc)), Dst: MemoryKind(c.int(memDst)),
 			SrcDevice: int16(c.int(memSrcDevice)), DstDevice: int16(c.int(memDstDevice)),
 			Copies: uint32(c.int(memCopies)),
 		}
+		c.place(&m.Place)
 		return yield(&m)
 	})
 }
@@ -118,10 +119,11 @@ func (s *Source) Memsets(yield func(*Memset) bool) {
 	var m Memset
 	s.scan(&memsetTable, func(c *cursor) bool {
 		m = Memset{
-			Start: c.time(opStart), End: c.time(opEnd), Place: c.place(),
+			Start: c.time(opStart), End: c.time(opEnd),
 			Bytes: uint64(c.int(setBytes)), Node: uint64(c.int(setNode)),
 			Value: uint32(c.int(setValue)), Kind: MemoryKind(c.int(setKind)),
 		}
+		c.place(&m.Place)
 		return yield(&m)
 	})
 }

@@ -1,7 +1,9 @@
 package nsysexport
 
 import (
+	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -79,7 +81,11 @@ var metaKeys = []struct {
 	{&metaExport, "EXPORT_PARAM_TABLES_TO_EXPORT", func(m *Meta, v string) { m.PartialTables = v }},
 	{&metaExport, "EXPORT_PARAM_TIMES_TO_EXPORT", func(m *Meta, v string) { m.PartialTimes = v }},
 	{&metaCapture, "CUDA_GRAPH_TRACE_OPTIONS:MODE", func(m *Meta, v string) { m.GraphMode = v }},
-	{&systemEnv, "Hostname", func(m *Meta, v string) { m.Host = v }},
+	{&systemEnv, "Hostname", func(m *Meta, v string) {
+		if v != "UNKNOWN" { // what nsys writes where it could not find out
+			m.Host = v
+		}
+	}},
 }
 
 var sessionStart = tableSpec{
@@ -90,6 +96,13 @@ var sessionStart = tableSpec{
 var analysisDetails = tableSpec{
 	names:   []string{"ANALYSIS_DETAILS"},
 	columns: []column{{name: "duration", none: -1, need: true}},
+}
+
+// plausible tells whether a session can have started at a time: Nsight Systems is from
+// this century.
+func plausible(t trace.Time) bool {
+	year := time.Unix(0, int64(t)).UTC().Year()
+	return t > 0 && year >= 2010 && year < 2100
 }
 
 // describe reads everything but events.
@@ -113,7 +126,11 @@ func (s *Source) describe(c *connection) {
 	})
 	s.scanOn(c, &sessionStart, func(cur *cursor) bool {
 		m.SessionStart = trace.Time(cur.int(0))
-		m.Absolute = m.SessionStart > 0
+		if m.Absolute = plausible(m.SessionStart); !m.Absolute {
+			s.diag(trace.DataLoss, "nsys-session-start", cur.sel.table, 0, fmt.Sprintf(
+				"the session is said to have started %d ns after 1970, which cannot be: run nsys export again", m.SessionStart))
+			m.SessionStart = 0
+		}
 		return false
 	})
 	// The start of the session is not shifted with the times.
@@ -127,5 +144,6 @@ func (s *Source) describe(c *connection) {
 			"nsys export was told to leave tables or times out (--tables, --times): what is missing here may be in the report")
 	}
 	s.readTarget(c)
+	s.env = s.environment(c)
 	s.listUnread(c)
 }

@@ -201,7 +201,6 @@ func (s *Source) Ranges(yield func(*Range) bool) {
 			r.Color = uint32(c.int(nvtxColor))
 			r.Payload, r.PayloadKind = c.payload()
 			r.Args = p.args(c, domain)
-			p.comm(&r)
 		}
 		return yield(&r)
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-const nvtxStartTime = 1_000_000_000_000
+const nvtxStartTime = 1_700_000_000_000_000_000
 
 func nvtxDatabase(t *testing.T) string {
 	const columns = `start, end, eventType, category, color, text, globalTid, endGlobalTid, textId, domainId,

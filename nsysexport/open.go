@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"zombiezen.com/go/sqlite"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -42,6 +44,7 @@ type Source struct {
 	Unread []Table
 
 	opt    Options
+	file   *os.File
 	uri    string
 	header header
 	schema schema
@@ -52,7 +55,8 @@ type Source struct {
 
 	launches launches
 	nvtx     nvtxOnce
-	comms    comms
+	nccl     ncclOnce
+	env      []profile.Hint // of the rank, from the environment
 }
 
 // Open checks the file at path, opens it and reads what it tells about itself.
@@ -81,7 +85,14 @@ func (s *Source) open(path string) error {
 	if real, err = filepath.Abs(real); err != nil {
 		return err
 	}
-	if s.header, err = checkFile(real); err != nil {
+	// Opening a pipe waits for somebody who writes to it.
+	if info, err := os.Stat(real); err == nil && !info.Mode().IsRegular() {
+		return errors.New("is no regular file, and SQLite can read nothing else: copy it to a disk")
+	}
+	if s.file, err = os.Open(real); err != nil {
+		return unwrapPath(err)
+	}
+	if s.header, err = checkFile(s.file, real); err != nil {
 		return unwrapPath(err)
 	}
 	s.uri = fileURI(real)
@@ -90,12 +101,17 @@ func (s *Source) open(path string) error {
 		return err
 	}
 	defer s.release(c)
-	if s.schema, err = readSchema(c.conn); err != nil {
-		return fmt.Errorf("the list of tables is damaged, so that nothing can be read (%v): "+
-			"copy the file again, or run nsys export again", err)
-	}
-	if !s.schema.isExport() {
+	s.schema, err = readSchema(c.conn)
+	switch isExport := s.schema.isExport(); {
+	case err != nil:
+		return fmt.Errorf("%w (%v)", errSchema, err)
+	case !isExport && (s.schema.damaged || s.header.cut()):
+		return errSchema
+	case !isExport:
 		return fmt.Errorf("a SQLite database without tables of Nsight Systems: %w", ErrForeign)
+	case s.schema.damaged:
+		s.diag(trace.DataLoss, "nsys-tables-damaged", "", 0,
+			"the list of tables is damaged, so that some may be missing: copy the file again, or run nsys export again")
 	}
 	if s.header.cut() {
 		s.diag(trace.DataLoss, "nsys-truncated", "", 0, fmt.Sprintf(
@@ -105,6 +121,10 @@ func (s *Source) open(path string) error {
 	s.describe(c)
 	return nil
 }
+
+// errSchema says that nothing of a file can be found.
+var errSchema = errors.New("the list of tables is damaged, so that nothing can be read: " +
+	"copy the file again, or run nsys export again")
 
 // unwrapPath takes the path out of an error that will get it again.
 func unwrapPath(err error) error {
@@ -136,7 +156,23 @@ func (s *Source) Close() error {
 		errs = append(errs, c.conn.Close())
 	}
 	s.free = nil
+	if s.file != nil {
+		s.checkUnchanged()
+		errs = append(errs, s.file.Close())
+		s.file = nil
+	}
 	return errors.Join(errs...)
+}
+
+// checkUnchanged reports a file that was written to meanwhile: what was read of it may
+// be partly old and partly new.
+func (s *Source) checkUnchanged() {
+	info, err := s.file.Stat()
+	if err != nil || s.header.size == 0 || info.Size() == s.header.size && info.ModTime().Equal(s.header.changed) {
+		return
+	}
+	s.diag(trace.DataLoss, "nsys-changed", "", 0,
+		"a program wrote to the file while it was read: run this again when nsys export has ended")
 }
 
 // A connection reads one table at a time, and knows the names it met.

@@ -40,6 +40,7 @@ type payloads struct {
 	put   *trace.ArgsAppender // nil leaves payloads out
 	list  trace.ArgList
 	bin   []byte
+	quiet bool // leaves what is broken to be reported by another scan
 }
 
 func (p *payloads) init(s *Source, n *nvtxNames) {
@@ -48,10 +49,21 @@ func (p *payloads) init(s *Source, n *nvtxNames) {
 
 // args returns the arguments of an annotation, 0 if there are none.
 func (p *payloads) args(c *cursor, domain int64) trace.ArgsID {
-	p.list = p.list[:0]
 	if p.src.opt.Args == nil {
 		return 0
 	}
+	if p.decode(c, domain); len(p.list) == 0 {
+		return 0
+	}
+	if p.put == nil {
+		p.put = p.src.opt.Args.Appender()
+	}
+	return p.put.Put(p.list)
+}
+
+// decode makes a list of the payload of an annotation.
+func (p *payloads) decode(c *cursor, domain int64) {
+	p.list = p.list[:0]
 	switch {
 	case !c.null(nvtxJSON):
 		p.json(c.bytes(nvtxJSON), c.sel.table)
@@ -60,13 +72,6 @@ func (p *payloads) args(c *cursor, domain int64) trace.ArgsID {
 	case !c.null(nvtxBinary):
 		p.binary(c.bytes(nvtxBinary), domain)
 	}
-	if len(p.list) == 0 {
-		return 0
-	}
-	if p.put == nil {
-		p.put = p.src.opt.Args.Appender()
-	}
-	return p.put.Put(p.list)
 }
 
 // json adds the members of an object. What is nested stays text.
@@ -89,6 +94,9 @@ func (p *payloads) json(text []byte, table string) {
 }
 
 func (p *payloads) broken(table string) {
+	if p.quiet {
+		return
+	}
 	p.src.diag(trace.DataLoss, "nsys-payload", table, 0,
 		"a payload of an NVTX event is no JSON object and is left out: run nsys export again")
 }
@@ -157,9 +165,6 @@ var payloadTable = tableSpec{
 // readPayloads reads how binary payloads are laid out. Every process lists the same
 // ones again, without its pid; the first one of each index counts.
 func (s *Source) readPayloads() map[payloadKey][]payloadEntry {
-	if s.opt.Brief || s.opt.Args == nil {
-		return nil
-	}
 	all := map[payloadKey][]payloadEntry{}
 	s.scan(&payloadTable, func(c *cursor) bool {
 		key := payloadKey{c.int(entryDomain), c.int(entrySchema)}

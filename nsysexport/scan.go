@@ -1,7 +1,6 @@
 package nsysexport
 
 import (
-	"errors"
 	"fmt"
 
 	"zombiezen.com/go/sqlite"
@@ -11,22 +10,21 @@ import (
 
 // A cursor is at a row of a table.
 type cursor struct {
-	stmt    *sqlite.Stmt
-	sel     *selection
-	columns []column
-	names   *names
-	base    int64 // what is added to times
+	stmt  *sqlite.Stmt
+	sel   *selection
+	names *names
+	base  int64 // what is added to times
 }
 
 // int returns the value of a column.
 func (c *cursor) int(column int) int64 {
-	at := c.sel.at[column]
-	if at < 0 {
-		return c.columns[column].none
+	p := &c.sel.result[column]
+	if p.at < 0 {
+		return p.none
 	}
-	v := c.stmt.ColumnInt64(int(at))
-	if v == 0 && c.stmt.ColumnIsNull(int(at)) {
-		return c.columns[column].none
+	v := c.stmt.ColumnInt64(int(p.at))
+	if v == 0 && !p.sure && c.stmt.ColumnIsNull(int(p.at)) {
+		return p.none
 	}
 	return v
 }
@@ -36,13 +34,13 @@ func (c *cursor) time(column int) trace.Time { return trace.Time(c.int(column) +
 
 // null tells whether a column has no value.
 func (c *cursor) null(column int) bool {
-	at := c.sel.at[column]
+	at := c.sel.result[column].at
 	return at < 0 || c.stmt.ColumnIsNull(int(at))
 }
 
 // float returns the value of a column, 0 if it has none.
 func (c *cursor) float(column int) float64 {
-	if at := c.sel.at[column]; at >= 0 {
+	if at := c.sel.result[column].at; at >= 0 {
 		return c.stmt.ColumnFloat(int(at))
 	}
 	return 0
@@ -50,7 +48,7 @@ func (c *cursor) float(column int) float64 {
 
 // bytes returns the text or blob of a column, valid until the next call.
 func (c *cursor) bytes(column int) []byte {
-	at := c.sel.at[column]
+	at := c.sel.result[column].at
 	if at < 0 {
 		return nil
 	}
@@ -66,13 +64,17 @@ func (c *cursor) textSym(column int) trace.Sym { return c.names.cache.Intern(c.b
 // name returns the symbol of a column that refers to StringIds. Tools that
 // rewrite exports put the text itself there.
 func (c *cursor) name(column int) trace.Sym {
-	at := int(c.sel.at[column])
+	at := int(c.sel.result[column].at)
 	if at < 0 {
 		return 0
 	}
+	// No name begins with a digit, so that text is 0 as a number.
+	if id := c.stmt.ColumnInt64(at); id != 0 {
+		return c.names.sym(id)
+	}
 	switch c.stmt.ColumnType(at) {
 	case sqlite.TypeInteger:
-		return c.names.sym(c.stmt.ColumnInt64(at))
+		return c.names.sym(0)
 	case sqlite.TypeText:
 		return c.textSym(column)
 	}
@@ -106,33 +108,31 @@ func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool)
 			"the table has no column %q and is left out: run nsys export again", sel.missing))
 		return
 	}
-	stmt, _, err := c.conn.PrepareTransient(sel.sql)
+	own, err := s.ownRows(c.conn, sel.table, sel.columns)
+	var w *pass
+	if err == nil {
+		w, err = newPass(c, sel, own)
+	}
 	if err != nil {
-		s.damaged(spec, sel.table, 0, err)
+		s.damaged(spec, sel.table, &loss{err: err, behind: true})
 		return
 	}
-	defer stmt.Finalize()
-	cur := cursor{stmt: stmt, sel: sel, columns: spec.columns, names: c.names, base: s.base}
+	defer w.stmt.Finalize()
+	cur := cursor{stmt: w.stmt, sel: sel, names: c.names, base: s.base}
 	c.names.table = sel.table
-	// A damaged file may have pages that lead back to themselves. No row takes less
-	// than four bytes, so that more of them than that cannot be real.
-	for n, limit := int64(0), s.header.size/4; ; n++ {
-		row, err := stmt.Step()
-		if err == nil && n > limit {
-			err = errTooMany
-		}
-		if err != nil {
-			s.damaged(spec, sel.table, n, err)
+	for w.next() {
+		if !each(&cur) {
 			return
 		}
-		if !row || !each(&cur) {
-			return
-		}
+	}
+	w.checkHoles()
+	if w.lost.err != nil {
+		s.damaged(spec, sel.table, &w.lost)
 	}
 }
 
-// damaged reports that a table could not be read beyond n rows.
-func (s *Source) damaged(spec *tableSpec, table string, n int64, err error) {
+// damaged reports what damage cost of a table.
+func (s *Source) damaged(spec *tableSpec, table string, l *loss) {
 	if spec.quiet {
 		return
 	}
@@ -140,9 +140,6 @@ func (s *Source) damaged(spec *tableSpec, table string, n int64, err error) {
 	if s.header.cut() {
 		what = "the file is cut off"
 	}
-	s.diag(trace.DataLoss, "nsys-table-damaged", table, n+1, fmt.Sprintf(
-		"%s: %d rows were read, those behind are lost; copy the file again, or run nsys export again (%v)", what, n, err))
+	s.diag(trace.DataLoss, "nsys-table-damaged", table, l.at+1, fmt.Sprintf(
+		"%s: %d rows were read, %v are lost; copy the file again, or run nsys export again (%v)", what, l.read, l, l.err))
 }
-
-// errTooMany is the error of a table with more rows than its file can hold.
-var errTooMany = errors.New("more rows than the file can hold")

@@ -12,6 +12,8 @@ import (
 // A schema is which tables a file has. Names are as in the file.
 type schema struct {
 	tables []string // in the order of the file
+	// damaged tells that the list of tables holds what does not belong there.
+	damaged bool
 }
 
 // A tableSpec says which table is read and which of its columns.
@@ -44,18 +46,34 @@ var versioned = regexp.MustCompile(`_V\d+$`)
 // readSchema returns the tables of a database. Views and virtual tables are left
 // out: they are code, and no export has them.
 func readSchema(conn *sqlite.Conn) (schema, error) {
+	const kind, name, root, sql, id = 0, 1, 2, 3, 4
 	var sch schema
-	stmt, _, err := conn.PrepareTransient(
-		"SELECT name FROM sqlite_master WHERE type='table' AND rootpage>0 AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+	stmt, _, err := conn.PrepareTransient("SELECT type, name, rootpage, sql, rowid FROM sqlite_master")
 	if err != nil {
 		return sch, err
 	}
-	for {
+	for last := int64(noRow); ; {
 		row, err := stmt.Step()
 		if err != nil || !row {
 			return sch, errors.Join(err, stmt.Finalize())
 		}
-		sch.tables = append(sch.tables, stmt.ColumnText(0))
+		// Where a page of the list is missing, others move to its place.
+		if stmt.ColumnInt64(id) <= last {
+			sch.damaged = true
+			return sch, stmt.Finalize()
+		}
+		last = stmt.ColumnInt64(id)
+		table, text := stmt.ColumnText(name), strings.ReplaceAll(stmt.ColumnText(sql), `""`, `"`)
+		switch stmt.ColumnText(kind) {
+		case "table", "index", "view", "trigger":
+		default:
+			sch.damaged = true
+		}
+		if stmt.ColumnText(kind) != "table" || stmt.ColumnInt64(root) <= 0 || strings.HasPrefix(table, "sqlite_") {
+			continue
+		}
+		sch.damaged = sch.damaged || !strings.Contains(text, table)
+		sch.tables = append(sch.tables, table)
 	}
 }
 
@@ -89,19 +107,32 @@ func (sch schema) find(name string) string {
 	return ""
 }
 
-// columnsOf returns the names of the columns of a table of the file.
-func columnsOf(conn *sqlite.Conn, table string) ([]string, error) {
+// A tableColumn is a column as the file has it.
+type tableColumn struct {
+	name    string
+	kind    string // as it was declared: INTEGER, TEXT
+	notNull bool   // each row has a value
+	key     bool   // part of the primary key
+}
+
+// columnsOf returns the columns of a table of the file.
+func columnsOf(conn *sqlite.Conn, table string) ([]tableColumn, error) {
+	const name, kind, notNull, byDefault, key = 1, 2, 3, 4, 5
 	stmt, _, err := conn.PrepareTransient("PRAGMA table_info(" + quote(table) + ")")
 	if err != nil {
 		return nil, err
 	}
-	var names []string
+	var columns []tableColumn
 	for {
 		row, err := stmt.Step()
 		if err != nil || !row {
-			return names, errors.Join(err, stmt.Finalize())
+			return columns, errors.Join(err, stmt.Finalize())
 		}
-		names = append(names, stmt.ColumnText(1))
+		columns = append(columns, tableColumn{
+			name: stmt.ColumnText(name), kind: stmt.ColumnText(kind), key: stmt.ColumnInt(key) != 0,
+			// Rows from before a column was added have its default in SQLite only.
+			notNull: stmt.ColumnInt(notNull) != 0 && stmt.ColumnIsNull(byDefault),
+		})
 	}
 }
 
@@ -110,12 +141,21 @@ func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`
 
 // A selection is how the columns of a table are read from one file.
 type selection struct {
-	table string
-	sql   string
-	// at is where the result has each column; -1 is nowhere.
-	at []int32
+	table   string
+	columns []tableColumn // of the table
+	sql     string
+	result  []resultColumn // by the number of the column in the spec
+	// id is where it has the number of the row.
+	id int32
 	// missing is a needed column that the table does not have.
 	missing string
+}
+
+// A resultColumn is where a result has a column of a spec.
+type resultColumn struct {
+	at   int32 // -1 is nowhere
+	sure bool  // each row has a value
+	none int64 // the value of rows that have none
 }
 
 // choose finds the table of a spec in the file. It returns nil if there is none.
@@ -141,32 +181,36 @@ func (s *Source) choose(conn *sqlite.Conn, spec *tableSpec) (*selection, error) 
 	return found, nil
 }
 
-func selectColumns(table string, columns []column, have []string, brief bool) *selection {
-	sel := &selection{table: table, at: make([]int32, len(columns))}
+func selectColumns(table string, columns []column, have []tableColumn, brief bool) *selection {
+	find := func(name string) int {
+		return slices.IndexFunc(have, func(c tableColumn) bool { return c.name == name })
+	}
+	sel := &selection{table: table, columns: have, result: make([]resultColumn, len(columns))}
 	var sql strings.Builder
 	n := int32(0)
 	for i, c := range columns {
-		sel.at[i] = -1
-		name := c.name
-		if !slices.Contains(have, name) {
-			name = c.or
+		sel.result[i] = resultColumn{at: -1, none: c.none}
+		found := find(c.name)
+		if found < 0 {
+			found = find(c.or)
 		}
 		switch {
-		case name == "" || !slices.Contains(have, name):
+		case found < 0:
 			if c.need && sel.missing == "" {
 				sel.missing = c.name
 			}
 		case !c.detail || !brief:
-			sel.at[i] = n
+			sel.result[i].at, sel.result[i].sure = n, have[found].notNull
 			if n++; n > 1 {
 				sql.WriteByte(',')
 			}
-			sql.WriteString(quote(name))
+			sql.WriteString(quote(have[found].name))
 		}
 	}
-	if n == 0 {
-		sql.WriteString("NULL")
+	if n > 0 {
+		sql.WriteByte(',')
 	}
-	sel.sql = "SELECT " + sql.String() + " FROM " + quote(table)
+	sel.id = n
+	sel.sql = "SELECT " + sql.String() + "rowid FROM " + quote(table) + " WHERE rowid>?1"
 	return sel
 }

@@ -84,7 +84,7 @@ func (st stream) Copies(yield func(*profile.Copy) bool) {
 		}
 		e, ok := w.event(c.PID, c.Start, c.End, c.Correlation, names[kind])
 		if ok {
-			out = profile.Copy{Event: e, Device: c.Device, Bytes: int64(c.Bytes)}
+			out = profile.Copy{Event: e, Device: c.Device, Stream: c.Stream, Bytes: int64(c.Bytes)}
 			more = yield(&out)
 		}
 		return more
@@ -98,7 +98,7 @@ func (st stream) Copies(yield func(*profile.Copy) bool) {
 		if !ok {
 			return true
 		}
-		out = profile.Copy{Event: e, Device: m.Device, Bytes: int64(m.Bytes)}
+		out = profile.Copy{Event: e, Device: m.Device, Stream: m.Stream, Bytes: int64(m.Bytes)}
 		return yield(&out)
 	})
 }

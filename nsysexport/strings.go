@@ -1,6 +1,7 @@
 package nsysexport
 
 import (
+	"errors"
 	"fmt"
 
 	"zombiezen.com/go/sqlite"
@@ -80,6 +81,9 @@ func (n *names) lookup(id int64) (trace.Sym, bool) {
 	n.stmt.BindInt64(1, id)
 	defer n.stmt.Reset()
 	row, err := n.stmt.Step()
+	if err == nil && row && n.stmt.ColumnType(0) != sqlite.TypeText {
+		err = errShape
+	}
 	if err != nil {
 		n.src.diag(trace.DataLoss, "nsys-table-damaged", "StringIds", 0, fmt.Sprintf(
 			"the file is damaged: names are lost; copy the file again, or run nsys export again (%v)", err))
@@ -102,12 +106,25 @@ func (n *names) prepare() {
 		err = n.index(table)
 	}
 	if err == nil {
+		err = n.checkRows(table)
+	}
+	if err == nil {
 		n.stmt, _, err = n.conn.PrepareTransient("SELECT value FROM " + quote(table) + " WHERE " + key + "=?1")
 	}
 	if n.failed = err != nil; n.failed {
 		n.src.diag(trace.DataLoss, "nsys-table-damaged", "StringIds", 0,
 			"names cannot be read and are lost: copy the file again, or run nsys export again ("+err.Error()+")")
 	}
+}
+
+// checkRows returns an error if the rows at either end of the table are of another one.
+func (n *names) checkRows(table string) error {
+	columns, err := columnsOf(n.conn, table)
+	if err != nil {
+		return err
+	}
+	own, err := n.src.ownRows(n.conn, table, columns)
+	return errors.Join(err, own.err)
 }
 
 // rowidName returns the column of table that is its rowid, "" if none is.

@@ -2,6 +2,8 @@ package profile
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -64,9 +66,21 @@ type Meta struct {
 	Backend   string  // "nccl", "gloo", ...; "" is unknown
 	Groups    []Group // process groups
 	Devices   []Device
+	PID       int64  // the process; 0 is unknown, or there are several
+	OnGPU     bool   // an export says that the process used an accelerator
+	Hints     []Hint // what may tell the rank where nothing better does, best first
+	// GPU is the only accelerator that the process used, as the machine counts; -1
+	// is unknown, or there are several.
+	GPU int32
 	// Attributes are the other top-level values that are no lists or objects, in
 	// the order of the file.
 	Attributes []trace.Attribute
+}
+
+// A Hint is a rank in some group of processes, which need not be the whole world.
+type Hint struct {
+	From       string // "NCCL", "environment"
+	Rank, Size int32
 }
 
 // A Group is a process group of torch.distributed.
@@ -111,6 +125,10 @@ type Row struct {
 	// ProcessSort and Sort are process_sort_index and thread_sort_index; 0 if
 	// there is none.
 	ProcessSort, Sort int64
+	// Folder are the groups of rows that the row is part of, from the outermost on,
+	// separated by " > "; "" is none.
+	Folder string
+	Unit   string // of a counter; "" is unknown
 }
 
 // A Link ties an event to others of the same correlation id: one launch may
@@ -141,6 +159,10 @@ type Collective struct {
 	In, Out   int64 // elements; -1 is unknown
 	GroupSize int32 // -1 is unknown
 }
+
+// CommunicatorPrefix begins the names of groups that are known by an id which no
+// other server has: communicators of NCCL, in exports of Nsight Systems.
+const CommunicatorPrefix = "NCCL 0x"
 
 // StepKind says what a step of the scheduler computes.
 type StepKind uint8
@@ -213,4 +235,17 @@ type Filter struct {
 	Args     ArgsMode
 	// IndexOnly leaves all events out: what remains are the other tables.
 	IndexOnly bool
+}
+
+// KeepsWork tells whether the filter keeps all that devices did.
+func (f *Filter) KeepsWork() bool {
+	if f.Names != nil || f.MinDur != 0 || f.From != 0 || f.To != 0 || f.IndexOnly {
+		return false
+	}
+	for _, want := range WorkCategories {
+		if f.Cats != nil && !slices.ContainsFunc(f.Cats, func(c string) bool { return strings.EqualFold(c, want) }) {
+			return false
+		}
+	}
+	return true
 }

@@ -107,7 +107,7 @@ func (r *replay) Copies(yield func(*Copy) bool) {
 			names[e.Name] = name
 		}
 		e.Name = name
-		c = Copy{Event: e, Device: int32(row.PID), Bytes: -1}
+		c = Copy{Event: e, Device: int32(row.PID), Stream: uint32(row.TID), Bytes: -1}
 		if a, ok := r.args.Find(s.Args, bytes); ok {
 			c.Bytes = a.Int()
 		}

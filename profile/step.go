@@ -16,24 +16,37 @@ var stepModes = map[string]StepKind{
 	"TARGET_VERIFY": StepDecode, // decoding of several speculated tokens at once
 }
 
+const forward = "forward."
+
+// forwardModes are what SGLang's NVTX ranges call the same.
+var forwardModes = map[string]StepKind{
+	"prefill": StepPrefill, "extend": StepPrefill, "decode": StepDecode, "mixed": StepOther, "idle": StepOther,
+}
+
 // ParseStep tells what step an annotation of the given name is of, and how many
 // requests are in its batch, -1 if it does not say. ok is false if it is no step.
 // Known are
 //
 //	step[DECODE bs=32], step[EXTEND bs=15 toks=15360]      SGLang
+//	scheduler.step 7 decode bs=32                          SGLang, NVTX
+//	forward.decode                                         SGLang, NVTX; part of a step, see [IsPartOfStep]
 //	execute_context_1(888)_generation_0(0)                 vLLM
 //	execute_8192_context_9(sq8155...)_generation_37(...)   vLLM; 8192 is tokens
 //	ProfilerStep#7                                         torch.profiler
 func ParseStep(name string) (kind StepKind, batch int32, ok bool) {
 	if rest, found := strings.CutPrefix(name, "step["); found {
 		mode, rest, _ := strings.Cut(strings.TrimSuffix(rest, "]"), " ")
-		batch = -1
-		for field := range strings.FieldsSeq(rest) {
-			if n, found := strings.CutPrefix(field, "bs="); found {
-				batch, _ = count(strings.TrimSuffix(n, "]"))
-			}
-		}
-		return stepModes[mode], batch, mode != ""
+		return stepModes[mode], batchOf(rest), mode != ""
+	}
+	if rest, found := strings.CutPrefix(name, "scheduler.step "); found {
+		number, rest, _ := strings.Cut(rest, " ")
+		_, isNumber := count(number)
+		mode, _, _ := strings.Cut(rest, " ")
+		return forwardModes[mode], batchOf(rest), isNumber
+	}
+	if mode, found := strings.CutPrefix(name, forward); found {
+		kind, ok = forwardModes[mode]
+		return kind, -1, ok
 	}
 	if rest, found := strings.CutPrefix(name, "execute_"); found {
 		tokens, rest, found := strings.Cut(rest, "context_")
@@ -48,6 +61,22 @@ func ParseStep(name string) (kind StepKind, batch int32, ok bool) {
 	}
 	return 0, -1, false
 }
+
+// batchOf returns the number in "bs=32", -1 if there is none.
+func batchOf(fields string) int32 {
+	batch := int32(-1)
+	for field := range strings.FieldsSeq(fields) {
+		if n, found := strings.CutPrefix(field, "bs="); found {
+			batch, _ = count(strings.TrimSuffix(n, "]"))
+		}
+	}
+	return batch
+}
+
+// IsPartOfStep tells whether an annotation that [ParseStep] knows is of the part of
+// a step that runs the model: where there are annotations of whole steps, those
+// count.
+func IsPartOfStep(name string) bool { return strings.HasPrefix(name, forward) }
 
 // parseExecute parses what follows "context_" in a name of vLLM.
 func parseExecute(rest string) (kind StepKind, batch int32, ok bool) {

@@ -48,6 +48,7 @@ type Kernel struct {
 type Copy struct {
 	Event
 	Device int32
+	Stream uint32
 	Bytes  int64 // -1 is unknown
 }
 

@@ -37,10 +37,19 @@ func NewBuilder(syms *Symbols, args *Args, diags *Diags) *Builder {
 
 // Grow makes room for that many more slices, instants and flows.
 func (b *Builder) Grow(slice, instant, flow int) {
-	b.t.Slices = slices.Grow(b.t.Slices, slice)
-	b.t.About = slices.Grow(b.t.About, slice)
-	b.t.Instants = slices.Grow(b.t.Instants, instant)
-	b.t.Flows = slices.Grow(b.t.Flows, flow)
+	b.t.Slices = grow(b.t.Slices, slice)
+	b.t.About = grow(b.t.About, slice)
+	b.t.Instants = grow(b.t.Instants, instant)
+	b.t.Flows = grow(b.t.Flows, flow)
+}
+
+// grow is like [slices.Grow], but leaves memory alone that is not used yet: what a
+// timeline is made from is given up while it grows.
+func grow[T any](s []T, n int) []T {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	return append(make([]T, 0, len(s)+n), s...)
 }
 
 // SetPos says where in the inputs the events that follow come from.

@@ -31,12 +31,14 @@ func (c *command) mergeCommand() *cli.Command {
 		Description: `Inputs are recognised by content; --torch, --nsys and --otel are there for the
 reader. A label says which host, rank or both a file is from: node1=x.json,
 TP3=x.json, node1/TP3=x.json. Clocks of hosts are matched by collectives that
-their ranks share and by requests that cross them; a line for each says how.
+their ranks share and by requests that cross them; a line for each says how. A
+trace and an export of one process are one rank, with what both have drawn once.
 
 Examples:
   sgtrace merge --torch 'traces/*.json.gz' --otel otel.jsonl -o merged.pftrace
   sgtrace merge traces/ --cat kernel,user_annotation -o kernels.pftrace.gz
   sgtrace merge traces/ otel.jsonl --around 7ca07386 -o around.pftrace
+  sgtrace merge --nsys 'node*.sqlite' --rank-of 4100=TP0 -o merged.pftrace
   sgtrace merge traces/ --split 60s -o part.pftrace  # part-001.pftrace, ...
   sgtrace merge traces/ --offset node1=+1.2ms --drift node1=2ppm -o out.json`,
 		Flags: append([]cli.Flag{
@@ -44,11 +46,12 @@ Examples:
 			files("torch", "`INPUT` with PyTorch profiler traces: a file, glob or directory"),
 			files("nsys", "`INPUT` with Nsight Systems exports (SQLite): a file, glob or directory"),
 			files("otel", "`INPUT` with OTLP dumps: a file, glob or directory"),
+			&cli.StringSliceFlag{Name: "rank-of", Usage: "say which rank a process of an export is: `PID=RANK`, such as 4100=TP3, or node1:4100=TP3"},
 			&cli.StringFlag{Name: "layout", Value: "both", Usage: "`LAYOUT` of ranks: ranks (threads and streams of each), compare (the same row of all ranks together) or both"},
 			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` of requests to draw: thread, request or both"},
 			&cli.DurationFlag{Name: "split", Usage: "write a numbered series of files, each of this `DURATION`, such as 60s", DefaultText: "one file"},
 
-			&cli.StringSliceFlag{Name: "cat", Usage: "events of this `CATEGORY`: kernel, cpu_op, python_function, ...; several with commas", Category: filter},
+			&cli.StringSliceFlag{Name: "cat", Usage: "events of this `CATEGORY`: kernel, cpu_op, python_function, nvtx, ...; several with commas", Category: filter},
 			&cli.StringFlag{Name: "name", Usage: "events whose name matches `REGEXP`", Category: filter},
 			&cli.StringFlag{Name: "args", Value: "all", Usage: "`WHICH` arguments to keep: none, min or all", Category: filter},
 			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID`, or a beginning of it, on all ranks", Category: filter},
@@ -126,6 +129,9 @@ func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *m
 	opt.Meter = meter
 	m, err := convert.Read(inputs, opt, &c.diags)
 	meter.Done()
+	if errors.Is(err, convert.ErrNoProcess) {
+		return nil, usage("--rank-of: %v", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -245,6 +251,13 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 		f.read.Ranks = append(f.read.Ranks, rank)
 	}
 	f.read.Hosts = f.sel.Hosts
+	for _, text := range ctx.StringSlice("rank-of") {
+		given, err := convert.ParseGivenRank(text)
+		if err != nil {
+			return nil, usage("--rank-of %v", err)
+		}
+		f.read.RankOf = append(f.read.RankOf, given)
+	}
 	filter := &f.read.Filter
 	filter.MinDur = f.sel.MinDur
 	for _, list := range ctx.StringSlice("cat") {

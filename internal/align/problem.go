@@ -26,6 +26,9 @@ type Fixed struct {
 	DriftPPB int64 // within +-1e8
 	Bound    int64 // ns, how far it may be off; 0 where the user's word is taken
 	Why      trace.SyncWhy
+	// By and Matches say what the relation rests on, if it was matched before.
+	By      By
+	Matches int
 }
 
 // NoLo and NoHi are the sides of a Bound that are not known.

@@ -28,12 +28,13 @@ type By uint8
 
 const (
 	ByNothing By = iota
+	ByKernels    // that two profilers of one process both recorded
 	ByCollectives
 	ByRequests
 )
 
 // String returns the word that reports print.
-func (b By) String() string { return [...]string{"", "collectives", "requests"}[b] }
+func (b By) String() string { return [...]string{"", "kernels", "collectives", "requests"}[b] }
 
 // A ClockFit relates one clock to the reference clock:
 //

@@ -145,7 +145,7 @@ func (s *state) fix(f Fixed) {
 	}
 	r := relation{
 		line: s.links[f.B].line.inverse().then(l).then(s.links[f.A].line),
-		why:  f.Why, err: float64(f.Bound) + s.links[f.A].err + s.links[f.B].err,
+		why:  f.Why, by: f.By, matches: f.Matches, err: float64(f.Bound) + s.links[f.A].err + s.links[f.B].err,
 	}
 	if s.better(a, b) == a {
 		s.merge(a, b, r)

@@ -12,14 +12,14 @@ import (
 // other, as SGLang's EXTEND and DECODE are, unless their times overlap, which
 // only the caller can see. Then they are of two deployments whose host is
 // unknown. A host or part that only one knows does not tell them apart; a rank
-// that both do not know is not the same, except in one process by its pid.
+// that not both know is not the same, except in one process by its pid.
 func Same(a, b *Resolved) bool {
 	if a.NotRank || b.NotRank || a.Name.Role != b.Name.Role ||
 		a.HostKnown() && b.HostKnown() && !sameHost(a.Host, b.Host) {
 		return false
 	}
 	shared, differ := compare(a.Rank, b.Rank)
-	return !differ && (shared > 0 || a.Name.PID != 0 && a.Name.PID == b.Name.PID && a.HostKnown() && b.HostKnown())
+	return !differ && (shared > 0 || a.PID != 0 && a.PID == b.PID && a.HostKnown() && b.HostKnown())
 }
 
 // A Group is the files of one rank.

@@ -67,7 +67,7 @@ func Parse(path string) Name {
 
 var (
 	compressed = [...]string{".gz", ".gzip", ".zst", ".zstd", ".lz4", ".xz", ".bz2", ".br"}
-	extensions = [...]string{".json", ".jsonl", ".trace", ".pt", ".pickle", ".pkl", ".tmp", ".txt", ".pftrace", ".pb"}
+	extensions = [...]string{".json", ".jsonl", ".trace", ".pt", ".pickle", ".pkl", ".tmp", ".txt", ".pftrace", ".pb", ".sqlite", ".sqlite3"}
 	// copied is what browsers and file managers add to a second download.
 	copied = regexp.MustCompile(` ?\(\d{1,4}\)$`)
 )

@@ -19,6 +19,19 @@ type Input struct {
 	WorldSize  int32
 	HeaderHost string   // host_name
 	Processes  []string // names of the file's processes
+	PID        int64    // of its only process; 0 is unknown
+	// Hints are ranks in groups that need not be the whole world, best first. One
+	// counts where it does not contradict what else is known.
+	Hints []Hint
+	// Shared says that the input is one of several processes of a file, so that the
+	// file's name tells no rank.
+	Shared bool
+}
+
+// A Hint is a rank in a group of processes.
+type Hint struct {
+	From       string // "NCCL", "environment"
+	Rank, Size int32
 }
 
 // Resolved is what is known of one file.
@@ -28,8 +41,9 @@ type Resolved struct {
 	// the file's own torch.distributed world: replicas have the same.
 	Rank     trace.Rank
 	Host     string // "" is unknown
-	From     string // best source of Rank: "label", "header", "process", "name", "" for none
+	From     string // best source of Rank: "label", "header", "process", "name", that of a Hint, "" for none
 	HostFrom string // of Host: "label", "header", "name", ""
+	PID      int64  // of its only process; 0 is unknown
 	// NotRank says that the file is not a trace of a rank; Name.What says what
 	// it is. A label with a rank overrules.
 	NotRank bool
@@ -86,7 +100,10 @@ func (r *resolver) conflict(kind, format string, args ...any) {
 }
 
 func (r *resolver) resolve() {
-	r.Path, r.Name = r.in.Path, Parse(r.in.Path)
+	r.Path, r.Name, r.PID = r.in.Path, Parse(r.in.Path), cmp.Or(r.in.PID, Parse(r.in.Path).PID)
+	if r.in.Shared {
+		r.Name.Rank, r.Name.PID, r.PID = trace.NoRank, 0, r.in.PID
+	}
 	r.Rank, r.NotRank = r.Name.Rank, r.Name.NotRank
 	if r.Rank != trace.NoRank {
 		r.From = "name"
@@ -95,6 +112,7 @@ func (r *resolver) resolve() {
 	if !r.NotRank || r.Rank != trace.NoRank {
 		r.processes()
 		r.header()
+		r.hints()
 	}
 	host, rank := "", trace.NoRank
 	if r.in.Label != "" {
@@ -104,7 +122,11 @@ func (r *resolver) resolve() {
 		}
 	}
 	r.host(host)
-	if rank != trace.NoRank {
+	switch {
+	case rank == trace.NoRank:
+	case r.in.Shared:
+		r.conflict("label", "the label says %s, but the file has several processes: it is ignored", text(rank))
+	default:
 		r.label(rank)
 	}
 }
@@ -146,6 +168,23 @@ func (r *resolver) header() {
 	}
 	if size > 1 || r.Rank.Global < 0 {
 		r.Rank.Global, r.From = global, "header"
+	}
+}
+
+// hints takes the rank in the first group that agrees with the names of processes:
+// the largest one that is known may be only part of the world.
+func (r *resolver) hints() {
+	if r.Rank.Global >= 0 {
+		return
+	}
+	for _, h := range r.in.Hints {
+		// Titles of processes lack the parts that the server has not divided: TP 0 may be
+		// the first rank of any block.
+		block := r.Rank.TP >= 0 && r.Rank.DP < 0 && r.Rank.PP < 0 && anyShift(h.Rank, int32(r.Rank.TP), h.Size)
+		if h.Size > 1 && h.Rank >= 0 && h.Rank < h.Size && (block || inWorld(r.Rank, h.Rank, h.Size, false)) {
+			r.Rank.Global, r.From = h.Rank, cmp.Or(r.From, h.From)
+			return
+		}
 	}
 }
 

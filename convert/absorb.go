@@ -1,0 +1,456 @@
+package convert
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// joinPairs puts what only an export has of a process into the trace of the same
+// process, so that it is one rank, and what both have is drawn once.
+func (m *Merge) joinPairs(captures []*capture) []*capture {
+	at := map[place]*capture{}
+	for _, c := range captures {
+		at[c.place()] = c
+	}
+	byExport := map[*capture][]*pair{}
+	var exports []*capture
+	for _, p := range m.pairs {
+		t, n := at[p.trace], at[p.export]
+		if t == nil || n == nil {
+			continue
+		}
+		if byExport[n] == nil {
+			exports = append(exports, n)
+		}
+		byExport[n] = append(byExport[n], p)
+	}
+	gone := map[*capture]bool{}
+	for _, n := range exports {
+		pairs := byExport[n]
+		slices.SortStableFunc(pairs, func(a, b *pair) int { return cmp.Compare(b.hits, a.hits) })
+		into := at[pairs[0].trace]
+		a := &absorption{into: into.file, part: into.part, from: n.file, pairs: pairs}
+		for _, p := range pairs {
+			a.traces = append(a.traces, at[p.trace].file)
+		}
+		into.file.absorbed, into.file.twins = append(into.file.absorbed, a), append(into.file.twins, n.file)
+		a.number = int64(len(into.file.absorbed))
+		a.run(m)
+		m.reportPair(into, n, a)
+		into.learn(n)
+		into.first, into.last = min(into.first, into.file.First), max(into.last, into.file.Last)
+		gone[n] = true
+		tie(into, pairs, at)
+		m.noteExportClock(n, into, pairs[0])
+	}
+	m.files = slices.DeleteFunc(m.files, func(f *recording) bool {
+		return slices.ContainsFunc(exports, func(c *capture) bool { return c.file == f })
+	})
+	return slices.DeleteFunc(captures, func(c *capture) bool { return gone[c] })
+}
+
+// tie notes that all traces of some pairs are of one process.
+func tie(into *capture, pairs []*pair, at map[place]*capture) {
+	if len(pairs) < 2 {
+		return
+	}
+	if into.process == nil {
+		into.process = &process{}
+	}
+	for _, p := range pairs {
+		at[p.trace].process = into.process
+	}
+}
+
+// tieOutlines notes which traces and exports are of one process, as far as can be told
+// before anything of the exports is read.
+func tieOutlines(captures []*capture) {
+	for _, n := range captures {
+		for _, t := range captures {
+			if !n.isExport() || t.isExport() || !t.mayBe(n) || !t.isSurely(n) {
+				continue
+			}
+			if t.process == nil {
+				t.process = &process{}
+			}
+			n.process = t.process
+			n.learn(t)
+			t.learn(n)
+		}
+	}
+}
+
+func (m *Merge) reportPair(t, n *capture, a *absorption) {
+	if a.pairs[0].twins == nil {
+		m.notice("recorded-twice", n.file.Name, "%s is of the same process as %s, and drawn with it", n.processText(), t.file.Name)
+		return
+	}
+	m.notice("recorded-twice", n.file.Name, "%s is of the same process as %s, and drawn with it: %d of its %d kernels, copies and calls of CUDA are in both, and drawn once",
+		n.processText(), t.file.Name, a.same, a.seen)
+}
+
+// processText is what messages call a process of an export.
+func (c *capture) processText() string {
+	return fmt.Sprintf("its process %d", c.file.Meta.PID)
+}
+
+// An absorption puts what an export has of a process into a trace of it.
+type absorption struct {
+	into   *recording
+	part   string
+	from   *recording
+	pairs  []*pair      // the first one is that of into
+	traces []*recording // of each pair
+	number int64        // among those into the same trace, from 1
+	// seen and same count what both kinds of profilers record: what the export has of
+	// it, and what of that the traces have, too.
+	seen, same int
+
+	held    func(trace.Time) trace.Time // from the clock of the export
+	twins   []int32                     // which event of into each event of the export is, or one of these
+	rows    []int32                     // which row of into each row of the export is
+	shifted []int32                     // where each event of the export went, profile.NoEvent if nowhere
+}
+
+// What an event of the export is if it is no event of into.
+const (
+	isNew     = -1
+	elsewhere = -2 // of another trace of the process, or what such a trace says in another way
+)
+
+// correlationStep keeps the correlation ids of an export apart from those of the
+// trace: profilers count for themselves.
+const correlationStep = 1 << 40
+
+// run does it.
+func (a *absorption) run(m *Merge) {
+	f, n := a.into, a.from
+	a.held = func(t trace.Time) trace.Time { return t }
+	if tw := a.pairs[0].twins; tw != nil {
+		a.held = tw.Search().Held
+	}
+	a.same = 0
+	a.recognise(m)
+	a.mapRows()
+	steps := a.newSteps()
+	a.addEvents()
+	for _, x := range n.Instants {
+		x.Time, x.Track = a.held(x.Time), trace.TrackID(a.rows[x.Track])
+		f.Instants = append(f.Instants, x)
+	}
+	for _, x := range n.Samples {
+		x.Time, x.Track = a.held(x.Time), trace.TrackID(a.rows[x.Track])
+		f.Samples = append(f.Samples, x)
+	}
+	a.addCollectives(m)
+	a.addSteps(steps)
+	f.First, f.Last = min(f.First, a.held(n.First)), max(f.Last, a.held(n.Last))
+	f.Total += n.Total - a.same
+	f.replace(f.Profile)
+	n.giveUp()
+	a.twins, a.rows, a.shifted = nil, nil, nil
+}
+
+// recognise finds out which events of the export the traces have, too.
+func (a *absorption) recognise(m *Merge) {
+	n := a.from
+	a.twins = make([]int32, len(n.Events))
+	for i := range a.twins {
+		a.twins[i] = isNew
+	}
+	names := profile.NewBareNames(m.dump.Syms)
+	own, ownEvents := n.MomentsOf("", profile.SharedCategories, names)
+	a.seen = own.Len()
+	for k, p := range a.pairs {
+		if p.twins == nil {
+			continue
+		}
+		held, heldEvents := a.traces[k].MomentsOf(p.trace.part, profile.SharedCategories, names)
+		search := p.twins.For(held).Search()
+		for i, e := range ownEvents {
+			if a.twins[e] != isNew {
+				continue
+			}
+			at, ok := search.Find(own.Name[i], own.Start[i], own.Dur[i])
+			switch {
+			case ok && k == 0:
+				a.twins[e] = heldEvents[at]
+			case ok:
+				a.twins[e] = elsewhere
+			}
+		}
+	}
+	a.recogniseLaunches(m, names)
+	for _, t := range a.twins {
+		if t != isNew {
+			a.same++
+		}
+	}
+}
+
+// recogniseLaunches recognises calls by what they launched: profilers do not agree
+// as well about how long a call took.
+func (a *absorption) recogniseLaunches(m *Merge, names *profile.BareNames) {
+	f, n := a.into, a.from
+	hasEvent := func(l *profile.Link) bool { return l.Event != profile.NoEvent }
+	own := profile.NewJoin(n.Launches, hasEvent)
+	theirs := profile.NewJoin(f.Launches, func(l *profile.Link) bool { return hasEvent(l) && f.Rows[l.Row].Part == a.part })
+	correlations := map[int32]int64{} // of work of the trace that is recognised
+	for i := range n.Work {
+		if w := &n.Work[i]; w.Event != profile.NoEvent && a.twins[w.Event] >= 0 {
+			correlations[a.twins[w.Event]] = 0
+		}
+	}
+	for i := range f.Work {
+		if _, ok := correlations[f.Work[i].Event]; ok {
+			correlations[f.Work[i].Event] = f.Work[i].Correlation
+		}
+	}
+	for i := range n.Work {
+		w := &n.Work[i]
+		if w.Event == profile.NoEvent || a.twins[w.Event] < 0 {
+			continue
+		}
+		x, y := own.Of(w.Correlation), theirs.Of(correlations[a.twins[w.Event]])
+		if x < 0 || y < 0 {
+			continue
+		}
+		call, other := n.Launches[x].Event, f.Launches[y].Event
+		if a.twins[call] == isNew && names.Of(n.Events[call].Name) == names.Of(f.Events[other].Name) {
+			a.twins[call] = other
+		}
+	}
+	a.leaveOutWhole(m, own, theirs)
+}
+
+// leaveOutWhole leaves out runs of whole graphs of which the trace has the kernels:
+// those that it has of the same call.
+func (a *absorption) leaveOutWhole(m *Merge, own, theirs *profile.Join) {
+	f, n := a.into, a.from
+	launched := map[int32]bool{} // calls of the trace
+	for i := range f.Work {
+		if w := &f.Work[i]; w.Event != profile.NoEvent && f.Rows[w.Row].Part == a.part {
+			if l := theirs.Of(w.Correlation); l >= 0 {
+				launched[f.Launches[l].Event] = true
+			}
+		}
+	}
+	for i := range n.Work {
+		w := &n.Work[i]
+		if w.Event == profile.NoEvent || !profile.IsWholeGraph(m.dump.Syms.Name(n.Events[w.Event].Name)) {
+			continue
+		}
+		if l := own.Of(w.Correlation); l >= 0 && launched[a.twins[n.Launches[l].Event]] {
+			a.twins[w.Event] = elsewhere
+		}
+	}
+}
+
+// mapRows finds the rows of the trace that the rows of the export are, and adds those
+// that it does not have.
+func (a *absorption) mapRows() {
+	f := a.into
+	pid, pidText := int64(0), ""
+	for i := range f.Rows {
+		if r := &f.Rows[i]; r.Part == a.part && r.Kind == profile.RowThread && r.PID != 0 {
+			pid, pidText = r.PID, r.PIDText
+			break
+		}
+	}
+	folders := map[string]string{} // of devices, threads
+	a.rows = make([]int32, len(a.from.Rows))
+	for i, row := range a.from.Rows {
+		row.Part = a.part
+		switch {
+		case row.Kind == profile.RowStream:
+			folders["device "+row.PIDText] = row.Folder
+		case row.Kind == profile.RowThread && row.Folder != "":
+			folders[fmt.Sprint("thread ", row.TID)] = row.Folder
+			fallthrough
+		case pid != 0:
+			row.PID, row.PIDText = pid, pidText
+		}
+		a.rows[i] = int32(slices.IndexFunc(f.Rows, func(r profile.Row) bool {
+			return row.Kind == profile.RowStream && r.Kind == row.Kind && r.Part == row.Part && r.PID == row.PID && r.TID == row.TID
+		}))
+		if a.rows[i] < 0 {
+			a.rows[i] = int32(len(f.Rows))
+			f.Rows = append(f.Rows, row)
+		}
+	}
+	// Rows of the trace join those of the same device or thread.
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		if r.Part != a.part || r.Folder != "" {
+			continue
+		}
+		switch r.Kind {
+		case profile.RowStream:
+			r.Folder = folders["device "+r.PIDText]
+		case profile.RowThread:
+			r.Folder = folders[fmt.Sprint("thread ", r.TID)]
+		}
+	}
+}
+
+// addEvents adds the events that are new, and ties them to their calls, which may be
+// those of the trace.
+func (a *absorption) addEvents() {
+	f, n := a.into, a.from
+	f.Events = slices.Grow(f.Events, len(n.Events)-a.same)
+	a.shifted = make([]int32, len(n.Events))
+	for i := range n.Events {
+		if a.shifted[i] = a.twins[i]; a.twins[i] != isNew {
+			continue
+		}
+		e := n.Events[i]
+		from, to := a.held(e.Time), a.held(e.End())
+		e.Time, e.Dur, e.Track = from, int64(to-from), trace.TrackID(a.rows[e.Track])
+		a.shifted[i] = int32(len(f.Events))
+		f.Events = append(f.Events, e)
+	}
+	step := a.number * correlationStep
+	move := func(links, own []profile.Link) []profile.Link {
+		for _, l := range own {
+			if l.Event = a.place(l.Event); l.Event != profile.NoEvent {
+				links = append(links, profile.Link{Event: l.Event, Row: a.rows[l.Row], Correlation: l.Correlation + step})
+			}
+		}
+		return links
+	}
+	f.Launches = move(f.Launches, n.Launches)
+	// What the trace has of the work is tied to its calls already.
+	var work []profile.Link
+	for _, w := range n.Work {
+		if w.Event != profile.NoEvent && a.twins[w.Event] == isNew {
+			work = append(work, w)
+		}
+	}
+	f.Work = move(f.Work, work)
+}
+
+// place returns which event of the trace an event of the export is or became.
+func (a *absorption) place(event int32) int32 {
+	if event == profile.NoEvent || a.shifted[event] < 0 {
+		return profile.NoEvent
+	}
+	return a.shifted[event]
+}
+
+// addCollectives adds the collectives that are new. Where the trace has one of which
+// it knows nothing but the kernel, it learns the rest.
+func (a *absorption) addCollectives(m *Merge) {
+	f, n := a.into, a.from
+	names := profile.NewBareNames(m.dump.Syms)
+	var found []*profile.Search
+	var known [][]int32
+	for k, p := range a.pairs {
+		if p.twins == nil {
+			continue
+		}
+		held, which := collectiveMoments(a.traces[k].Profile, p.trace.part, names)
+		found, known = append(found, p.twins.For(held).Search()), append(known, which)
+	}
+	count := len(f.Collectives)
+	for i := range n.Collectives {
+		c := n.Collectives[i]
+		isTwin := false
+		for k, search := range found {
+			at, ok := search.Find(names.Of(c.Name), c.Time, c.Dur)
+			if ok && a.traces[k] == f && int(known[k][at]) < count {
+				learnCollective(&f.Collectives[known[k][at]], &c)
+			}
+			isTwin = isTwin || ok
+		}
+		if isTwin {
+			continue
+		}
+		end := a.held(c.Time + trace.Time(c.Dur))
+		c.Time, c.Row, c.Event = a.held(c.Time), a.rows[c.Row], a.place(c.Event)
+		c.Dur = int64(end - c.Time)
+		f.Collectives = append(f.Collectives, c)
+	}
+}
+
+// collectiveMoments are the kernels of collectives of a part of a profile.
+func collectiveMoments(p *profile.Profile, part string, names *profile.BareNames) (profile.Moments, []int32) {
+	var which []int32
+	for i := range p.Collectives {
+		if c := &p.Collectives[i]; c.OnGPU && p.Rows[c.Row].Part == part {
+			which = append(which, int32(i))
+		}
+	}
+	slices.SortStableFunc(which, func(a, b int32) int { return cmp.Compare(p.Collectives[a].Time, p.Collectives[b].Time) })
+	var m profile.Moments
+	for _, i := range which {
+		c := &p.Collectives[i]
+		m.Start, m.Dur, m.Name = append(m.Start, c.Time), append(m.Dur, c.Dur), append(m.Name, names.Of(c.Name))
+	}
+	return m, which
+}
+
+// learnCollective fills in what a trace does not know of a collective.
+func learnCollective(c, from *profile.Collective) {
+	if c.Group == 0 && c.CommsID == 0 && c.Op == 0 {
+		c.Group, c.Op, c.Dtype, c.In, c.GroupSize, c.Seq = from.Group, from.Op, from.Dtype, from.In, from.GroupSize, from.Seq
+	}
+}
+
+// newSteps returns the steps during which the traces have none of the same kind. What
+// the GPU ran in the others, the traces say themselves.
+func (a *absorption) newSteps() (fresh []profile.Step) {
+	type window struct{ from, to trace.Time }
+	var known [2][]window // on the CPU, on the GPU
+	side := func(s *profile.Step) int {
+		if s.OnGPU {
+			return 1
+		}
+		return 0
+	}
+	for k, t := range a.traces {
+		for i := range t.Steps {
+			if s := &t.Steps[i]; t.Rows[s.Row].Part == a.pairs[k].trace.part {
+				known[side(s)] = append(known[side(s)], window{s.Time, s.Time + trace.Time(s.Dur)})
+			}
+		}
+	}
+	for k := range known {
+		slices.SortFunc(known[k], func(x, y window) int { return cmp.Compare(x.from, y.from) })
+	}
+	for _, s := range a.from.Steps {
+		from, to := a.held(s.Time), a.held(s.Time+trace.Time(s.Dur))
+		list := known[side(&s)]
+		i, _ := slices.BinarySearchFunc(list, to, func(w window, t trace.Time) int { return cmp.Compare(w.from, t) })
+		switch {
+		case i == 0 || list[i-1].to <= from:
+			fresh = append(fresh, s)
+		case s.OnGPU && s.Event != profile.NoEvent:
+			a.twins[s.Event] = elsewhere
+		}
+	}
+	return fresh
+}
+
+// addSteps adds steps.
+func (a *absorption) addSteps(steps []profile.Step) {
+	for _, s := range steps {
+		from, to := a.held(s.Time), a.held(s.Time+trace.Time(s.Dur))
+		s.Time, s.Dur, s.Row, s.Event = from, int64(to-from), a.rows[s.Row], a.place(s.Event)
+		a.into.Steps = append(a.into.Steps, s)
+	}
+}
+
+// window returns when times of the trace's clock are on that of the export; 0 is open.
+func (a *absorption) window(held extent) extent {
+	local := func(t trace.Time) trace.Time {
+		if t == 0 {
+			return 0
+		}
+		return t + trace.Time(a.pairs[0].shift.OffsetAt(t))
+	}
+	return extent{local(held.from), local(held.to)}
+}

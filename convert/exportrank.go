@@ -1,0 +1,203 @@
+package convert
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A GivenRank is what the user says about a process of an Nsight Systems export.
+type GivenRank struct {
+	Host string // or the beginning of its name; "" is any
+	PID  int64
+	Rank trace.Rank
+}
+
+// ParseGivenRank reads "PID=RANK" or "HOST:PID=RANK", with a rank as in labels: 3,
+// TP3, TP3-DP0.
+func ParseGivenRank(text string) (GivenRank, error) {
+	what, rank, _ := strings.Cut(text, "=")
+	g := GivenRank{}
+	pid := what
+	if i := strings.LastIndexByte(what, ':'); i >= 0 {
+		g.Host, pid = what[:i], what[i+1:]
+	}
+	var err error
+	if g.PID, err = strconv.ParseInt(strings.TrimPrefix(pid, "pid"), 10, 32); err != nil || g.PID <= 0 {
+		return g, fmt.Errorf("%q: want PID=RANK or HOST:PID=RANK, such as 4100=TP3", text)
+	}
+	host, parsed, err := tracename.ParseLabel(rank)
+	if err != nil || host != "" || parsed == trace.NoRank {
+		return g, fmt.Errorf("%q: want a rank behind =, such as 3, TP3 or TP3-DP0", text)
+	}
+	g.Rank = parsed
+	return g, nil
+}
+
+// ErrNoProcess says that the user named a process that no export has.
+var ErrNoProcess = errors.New("no export has that process")
+
+// What a rank may rest on besides what is known of a trace.
+const (
+	fromUser = "user"
+	fromGPU  = "GPU"
+	fromPID  = "pid"
+)
+
+// rankExports takes over what the user says about processes of exports, and what one
+// capture of a process knows for the others.
+func rankExports(captures []*capture, given []GivenRank) error {
+	exports := processesOfExports(captures)
+	for i := range given {
+		if err := given[i].apply(exports); err != nil {
+			return err
+		}
+	}
+	shareRanks(exports)
+	return nil
+}
+
+// processesOfExports returns those captures that are processes of exports.
+func processesOfExports(captures []*capture) []*capture {
+	return slices.DeleteFunc(slices.Clone(captures), func(c *capture) bool { return !c.isExport() || c.file.Meta.PID == 0 })
+}
+
+// apply gives processes the rank that the user says they have.
+func (g *GivenRank) apply(exports []*capture) error {
+	var hosts, pids []string
+	for _, c := range exports {
+		if c.file.Meta.PID != g.PID {
+			pids = append(pids, strconv.FormatInt(c.file.Meta.PID, 10))
+			continue
+		}
+		if !strings.HasPrefix(c.known.Host, g.Host) {
+			continue
+		}
+		c.known.Rank, c.known.From, c.known.NotRank = g.Rank, fromUser, false
+		hosts = append(hosts, c.known.Host)
+	}
+	slices.Sort(hosts)
+	hosts = slices.Compact(hosts)
+	switch {
+	case len(hosts) == 0:
+		slices.Sort(pids)
+		return fmt.Errorf("%w: %d; there are %s", ErrNoProcess, g.PID, cmp.Or(strings.Join(slices.Compact(pids), ", "), "none"))
+	case len(hosts) > 1:
+		return fmt.Errorf("%w: %d is one on each of %s; say which, as in %s:%[2]d=...", ErrNoProcess, g.PID, strings.Join(hosts, ", "), hosts[0])
+	}
+	return nil
+}
+
+// shareRanks tells all captures of a process what one of them knows: communicators
+// are created once, and sessions that begin later do not see that.
+func shareRanks(exports []*capture) {
+	type process struct {
+		host string
+		pid  int64
+	}
+	by := map[process][]*capture{}
+	for _, c := range exports {
+		if c.known.Host != "" {
+			p := process{c.known.Host, c.file.Meta.PID}
+			by[p] = append(by[p], c)
+		}
+	}
+	for _, list := range by {
+		for _, c := range list {
+			for _, o := range list {
+				if o != c && !c.overlaps(o) && !c.known.Rank.Contradicts(o.known.Rank) {
+					c.known.Rank, c.known.From = c.known.Rank.Fill(o.known.Rank), cmp.Or(c.known.From, o.known.From)
+				}
+			}
+		}
+	}
+}
+
+// usesGPU tells whether a process of an export used a GPU.
+func (c *capture) usesGPU() bool { return c.file.Meta.OnGPU }
+
+// countRanks counts the processes of a host that communicate and of which nothing
+// tells the rank: by their GPUs, else by their pids, and says so. Of several hosts,
+// nobody knows which comes first.
+func (m *Merge) countRanks(captures []*capture) {
+	exports := processesOfExports(captures)
+	hosts := map[string][]*capture{}
+	var names []string
+	for _, c := range exports {
+		if !c.usesGPU() {
+			continue
+		}
+		host := cmp.Or(c.known.Host, "file "+c.file.Name)
+		if hosts[host] == nil {
+			names = append(names, host)
+		}
+		hosts[host] = append(hosts[host], c)
+	}
+	slices.Sort(names)
+	var uncounted [][]*capture
+	for _, host := range names {
+		all := hosts[host]
+		communicates := slices.ContainsFunc(all, func(c *capture) bool { return len(c.file.Collectives) > 0 || c.file.Meta.Backend != "" })
+		// Where the ranks of some are known, the others are hardly the first ones.
+		known := slices.ContainsFunc(all, func(c *capture) bool { return c.known.Rank != trace.NoRank || m.synced[c.file.Name] != nil })
+		if communicates && !known && len(pidsOf(all)) > 1 {
+			uncounted = append(uncounted, all)
+		}
+	}
+	for _, all := range uncounted {
+		if len(uncounted) > 1 {
+			pid := pidsOf(all)[0]
+			m.notice("rank-unknown", all[0].file.Name, "nothing tells the ranks of its processes: --rank-of %s%d=TP0 can", hostPrefix(all[0]), pid)
+			continue
+		}
+		m.count(all)
+	}
+}
+
+func hostPrefix(c *capture) string {
+	if c.known.Host == "" {
+		return ""
+	}
+	return c.known.Host + ":"
+}
+
+// pidsOf returns the processes of captures, in order.
+func pidsOf(captures []*capture) []int64 {
+	var pids []int64
+	for _, c := range captures {
+		pids = append(pids, c.file.Meta.PID)
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
+}
+
+// count numbers the processes of a host.
+func (m *Merge) count(captures []*capture) {
+	gpus := map[int64]int32{} // by process
+	taken := map[int32]int64{}
+	byGPU := true
+	for _, c := range captures {
+		gpu, pid := c.file.Meta.GPU, c.file.Meta.PID
+		if owner, ok := taken[gpu]; gpu < 0 || ok && owner != pid {
+			byGPU = false
+		}
+		gpus[pid], taken[gpu] = gpu, pid
+	}
+	order := pidsOf(captures)
+	from, by := fromPID, "in the order of their pids, which may be wrong"
+	if byGPU {
+		from, by = fromGPU, "by their GPUs"
+		slices.SortFunc(order, func(a, b int64) int { return cmp.Compare(gpus[a], gpus[b]) })
+	}
+	for _, c := range captures {
+		c.known.Rank.Global, c.known.From = int32(slices.Index(order, c.file.Meta.PID)), from
+	}
+	m.notice("rank-by-"+strings.ToLower(from), captures[0].file.Name,
+		"nothing tells the ranks of its %d processes; they are counted %s: --rank-of %d=TP0 says otherwise", len(order), by, order[0])
+}

@@ -1,0 +1,563 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/perfetto"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// recorded is a simulated run that was recorded by several profilers.
+type recorded struct {
+	dir   string
+	truth *golden.Truth
+	torch *golden.TorchTruth
+	nsys  *golden.NsysTruth
+}
+
+// record simulates a unified server of four ranks on two hosts, whose second clock is
+// ahead.
+func record(t *testing.T, seed uint64, change func(n *golden.NsysConfig)) recorded {
+	t.Helper()
+	config := golden.DefaultConfig(seed)
+	config.Mode, config.Unified, config.RanksPerHost = golden.Unified, golden.Parallel{TP: 4, PP: 1, DP: 1}, 2
+	config.Requests, config.HostSkew, config.HostDrift = 60, 3*time.Millisecond, 11
+	run, err := golden.Simulate(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := golden.DefaultNsysConfig(run)
+	n.Torch.Seed, n.Torch.Stacks, n.Torch.Gzip, n.Torch.Shapes, n.Torch.Layers = seed, 0, false, false, 4
+	if change != nil {
+		change(&n)
+	}
+	r := recorded{dir: t.TempDir(), truth: run.Truth()}
+	if err := golden.WriteRecordedDir(r.dir, run, &n.Torch, &n); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(r.dir, "truth.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &r.truth)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.torch, r.nsys = r.truth.Torch, r.truth.Nsys
+	return r
+}
+
+func (r *recorded) exports() string { return filepath.Join(r.dir, "nsys", "*.sqlite") }
+func (r *recorded) traces() string  { return filepath.Join(r.dir, "torch", "*.json") }
+
+// offset returns how far the clock of a host is ahead of the first host's.
+func (r *recorded) offset(host string, at int64) float64 {
+	show := func(h *golden.HostTruth) float64 {
+		return float64(h.SkewNs) + h.DriftPPM*float64(at-r.truth.StartNs)/1e6
+	}
+	var first, other *golden.HostTruth
+	for i := range r.truth.Hosts {
+		h := &r.truth.Hosts[i]
+		if h.Name == r.nsys.Files[0].Host {
+			first = h
+		}
+		if h.Name == host {
+			other = h
+		}
+	}
+	return show(other) - show(first)
+}
+
+// drawnOn counts the slices of tracks of a rank whose path has a text in it.
+func drawnOn(tr *trace.Trace, rank, text string) (n int) {
+	for path, count := range paths(tr) {
+		if strings.HasPrefix(path, "By rank > "+rank+" > ") && strings.Contains(path, text) {
+			n += count
+		}
+	}
+	return n
+}
+
+// rankOfProcess finds the rank of a process.
+func rankOfProcess(t *testing.T, m *Merge, host string, pid int) *rankTrack {
+	t.Helper()
+	var found *rankTrack
+	for _, r := range m.ranks {
+		if r.pid != int64(pid) || r.host != host && r.host != "" {
+			continue
+		}
+		if found != nil {
+			t.Fatalf("process %d of %s is both %s and %s", pid, host, found.name, r.name)
+		}
+		found = r
+	}
+	if found == nil {
+		t.Fatalf("process %d of %s is no rank of %v", pid, host, rankNames(m))
+	}
+	return found
+}
+
+// Ranks are recovered from whatever an export has, in all generations of the schema.
+func TestNsysRanksOfSimulatedRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(n *golden.NsysConfig)
+		notice string // that says how ranks were counted; "" is none
+		hosts  int    // whose exports are merged
+		names  string // of the ranks
+	}{
+		"names of processes":           {func(*golden.NsysConfig) {}, "", 2, "TP0 TP1 TP2 TP3"},
+		"names of processes of 2021":   {func(n *golden.NsysConfig) { n.Schema = nsysdb.Schema2021 }, "", 2, "TP0 TP1 TP2 TP3"},
+		"payloads":                     {func(n *golden.NsysConfig) { n.ShortNames = true }, "", 2, "rank 0 rank 1 rank 2 rank 3"},
+		"payloads as JSON":             {func(n *golden.NsysConfig) { n.ShortNames, n.Schema = true, nsysdb.Schema2022 }, "", 2, "rank 0 rank 1 rank 2 rank 3"},
+		"payloads in the first piece":  {func(n *golden.NsysConfig) { n.ShortNames, n.Pieces = true, 3 }, "", 2, "rank 0 rank 1 rank 2 rank 3"},
+		"devices":                      {func(n *golden.NsysConfig) { n.ShortNames, n.Payloads = true, false }, "rank-by-gpu", 1, "rank 0 rank 1"},
+		"devices that each calls 0":    {func(n *golden.NsysConfig) { n.ShortNames, n.Payloads, n.VisibleDevices = true, false, true }, "rank-by-gpu", 1, "rank 0 rank 1"},
+		"nothing but pids":             {func(n *golden.NsysConfig) { n.ShortNames, n.Payloads, n.Schema = true, false, nsysdb.Schema2024 }, "rank-by-pid", 1, "rank 0 rank 1"},
+		"nothing of two hosts at once": {func(n *golden.NsysConfig) { n.ShortNames, n.Payloads = true, false }, "rank-unknown", 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := record(t, 3, c.change)
+			path := r.exports()
+			if c.hosts == 1 {
+				path = filepath.Join(r.dir, "nsys", r.nsys.Files[0].Name)
+			}
+			m, diags := readAll(t, ReadOptions{}, path)
+			var names []string
+			for _, rank := range m.ranks {
+				if rank.rank != trace.NoRank {
+					names = append(names, rank.rank.String())
+				}
+			}
+			if got := strings.Join(names, " "); got != c.names {
+				t.Errorf("ranks are %q, want %q; all are %v", got, c.names, rankNames(m))
+			}
+			notices := ""
+			for _, d := range diags.All() {
+				if strings.HasPrefix(d.Code, "rank-") {
+					notices = d.Code
+				}
+			}
+			if notices != c.notice {
+				t.Errorf("the notice is %q, want %q; %v", notices, c.notice, diags.All())
+			}
+			for _, f := range r.nsys.Files[:c.hosts] {
+				for i := range f.Processes {
+					p := &f.Processes[i]
+					if f.Schema == int(nsysdb.Schema2021) {
+						continue // which host it is of is not told
+					}
+					rank := rankOfProcess(t, m, f.Host, p.PID)
+					var tp int
+					fmt.Sscanf(p.Rank, "TP%d", &tp)
+					if got := rank.global(); c.names != "" && got != int32(tp) {
+						t.Errorf("process %d of %s is rank %d, want %d", p.PID, f.Host, got, tp)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What the user says about a process goes before all else.
+func TestGivenRanksOfProcesses(t *testing.T) {
+	r := record(t, 3, nil)
+	first, second := &r.nsys.Files[0], &r.nsys.Files[1]
+	given := func(host string, pid int, rank string) GivenRank {
+		parsed, _ := trace.ParseRank(rank)
+		return GivenRank{host, int64(pid), parsed}
+	}
+	m, _ := readAll(t, ReadOptions{RankOf: []GivenRank{
+		given(first.Host, first.Processes[0].PID, "TP7"), given(second.Host, second.Processes[0].PID, "TP5"),
+	}}, r.exports())
+	if got := rankNames(m); !slices.Contains(got, "TP7 ("+first.Host+")") || !slices.Contains(got, "TP5 ("+second.Host+")") {
+		t.Errorf("ranks are %v", got)
+	}
+	inputs, _ := Inputs([]string{r.exports()})
+	for _, bad := range []GivenRank{given("", 1, "TP0"), given("elsewhere", first.Processes[0].PID, "TP0")} {
+		if _, err := Read(inputs, ReadOptions{RankOf: []GivenRank{bad}}, &trace.Diags{}); err == nil {
+			t.Errorf("%+v is taken", bad)
+		}
+	}
+	for text, want := range map[string]string{
+		"4100=TP3": "4100 TP3", "pid3=7": "3 rank 7", "node-a:4100=TP1-DP2": "node-a:4100 TP1-DP2", "4100": "", "x=TP1": "", "4100=node": "", "0=TP1": "",
+	} {
+		g, err := ParseGivenRank(text)
+		got := ""
+		if err == nil {
+			got = strings.TrimPrefix(fmt.Sprintf("%s:%d %s", g.Host, g.PID, g.Rank), ":")
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Exports of two hosts are put on one clock by the collectives that their ranks share,
+// those inside of graphs by their order; and with the traces of PyTorch and requests
+// beside them.
+func TestNsysClocksOfSimulatedRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(n *golden.NsysConfig)
+		with   string
+		widest int64
+	}{
+		"payloads":                    {func(*golden.NsysConfig) {}, "", 5000},
+		"no payloads":                 {func(n *golden.NsysConfig) { n.Payloads = false }, "", 5000},
+		"graphs":                      {func(n *golden.NsysConfig) { n.Torch.Graphs, n.Torch.Ragged = true, 2 }, "", 5000},
+		"2022":                        {func(n *golden.NsysConfig) { n.Schema = nsysdb.Schema2022 }, "", 5000},
+		"no start of the session":     {func(n *golden.NsysConfig) { n.Unclocked = []string{"unified-1"} }, "", 5000},
+		"no start, but PyTorch's too": {func(n *golden.NsysConfig) { n.Unclocked = []string{"unified-0", "unified-1"} }, "torch", 5000},
+		"with requests":               {func(*golden.NsysConfig) {}, "otel", 5000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := record(t, 5, c.change)
+			args := []string{r.exports()}
+			switch c.with {
+			case "torch":
+				args = append(args, r.traces())
+			case "otel":
+				args = append(args, filepath.Join(r.dir, "otel.jsonl"))
+			}
+			m, _ := readAll(t, ReadOptions{}, args...)
+			if err := m.Align(nil, true); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range m.Clocks().Clocks {
+				t.Log(l.String())
+			}
+			for _, f := range r.nsys.Files {
+				for i := range f.Processes {
+					rank := rankOfProcess(t, m, f.Host, f.Processes[i].PID)
+					fit := &m.clocks[rank.clock].fit
+					local := (m.clocks[rank.clock].first + m.clocks[rank.clock].last) / 2
+					if m.reference() == rank.clock {
+						continue
+					}
+					host := int64(local) // what the host's clock showed then
+					if m.clocks[rank.clock].domain != "unix" {
+						host += f.StartNs
+					}
+					if fit.Why != trace.SyncMatched || fit.Bound > c.widest {
+						t.Fatalf("the clock of %s is %s within %d", rank.name, fit.Why, fit.Bound)
+					}
+					want := host - int64(r.offset(f.Host, host))
+					if by := fit.ToReference(int64(local)) - want; max(by, -by) > fit.BoundAt(int64(local))+2 {
+						t.Errorf("the clock of %s is %d ns off, more than %d", rank.name, by, fit.BoundAt(int64(local)))
+					}
+				}
+			}
+		})
+	}
+}
+
+// What PyTorch's profiler and Nsight Systems both recorded of a process is one rank,
+// in which everything is drawn once.
+func TestTwinsOfSimulatedRuns(t *testing.T) {
+	for name, change := range map[string]func(n *golden.NsysConfig){
+		"one clock":             func(*golden.NsysConfig) {},
+		"no start":              func(n *golden.NsysConfig) { n.Unclocked = []string{"unified-0", "unified-1"} },
+		"no names":              func(n *golden.NsysConfig) { n.ShortNames, n.Payloads = true, false },
+		"graphs, by node":       func(n *golden.NsysConfig) { n.Torch.Graphs = true },
+		"graphs, as a whole":    func(n *golden.NsysConfig) { n.Torch.Graphs, n.GraphTrace = true, golden.GraphsWhole },
+		"three sessions":        func(n *golden.NsysConfig) { n.Pieces = 3 },
+		"three without a start": func(n *golden.NsysConfig) { n.Pieces, n.Unclocked = 3, []string{"unified-0", "unified-1"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := record(t, 7, change)
+			m, tr := mergeAll(t, r.exports(), r.traces())
+			for i := range r.torch.Files {
+				f := &r.torch.Files[i]
+				rank := rankOfProcess(t, m, f.Host, f.PID)
+				want := r.streamEvents(f)
+				if got := drawnOn(tr, rank.name, "stream "); got != want {
+					t.Errorf("%s has %d slices on streams, want %d", rank.name, got, want)
+				}
+				if drawnOn(tr, rank.name, "NVTX") == 0 {
+					t.Errorf("%s has no ranges of NVTX", rank.name)
+				}
+			}
+			if n := len(m.ranks); n > len(r.torch.Files)+len(r.nsys.Files) { // and a machine for each export
+				t.Errorf("there are ranks %v", rankNames(m))
+			}
+		})
+	}
+}
+
+// streamEvents returns how many kernels, copies and annotations of the GPU a process
+// has, recorded by whomever.
+func (r *recorded) streamEvents(f *golden.TorchFile) (n int) {
+	for _, e := range f.Events {
+		if slices.Contains(profile.WorkCategories, e.Name) || e.Name == "gpu_user_annotation" {
+			n += e.Count
+		}
+	}
+	return n
+}
+
+// A window of exports, alone and beside traces, shows what the whole does.
+func TestNsysWindowOfSimulatedRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(n *golden.NsysConfig)
+		torch  bool
+		filter profile.Filter
+	}{
+		"export":            {func(*golden.NsysConfig) {}, false, profile.Filter{}},
+		"both":              {func(*golden.NsysConfig) {}, true, profile.Filter{}},
+		"both, no start":    {func(n *golden.NsysConfig) { n.Unclocked = []string{"unified-0", "unified-1"} }, true, profile.Filter{}},
+		"three sessions":    {func(n *golden.NsysConfig) { n.Pieces = 3 }, true, profile.Filter{}},
+		"kernels of both":   {func(*golden.NsysConfig) {}, true, profile.Filter{Cats: []string{"kernel"}}},
+		"ranges of both":    {func(*golden.NsysConfig) {}, true, profile.Filter{Cats: []string{"NVTX", "user_annotation"}}},
+		"long ones of both": {func(*golden.NsysConfig) {}, true, profile.Filter{MinDur: 40_000}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := record(t, 9, c.change)
+			args := []string{r.exports()}
+			if c.torch {
+				args = append(args, r.traces())
+			}
+			draw := func(window bool, from, to trace.Time) (*Merge, *trace.Trace) {
+				opt := ReadOptions{Filter: c.filter}
+				opt.Filter.IndexOnly = window
+				m, _ := readAll(t, opt, args...)
+				if err := m.Align(nil, true); err != nil {
+					t.Fatal(err)
+				}
+				if window {
+					if err := m.ReadWindow(from, to, ReadOptions{Filter: c.filter}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				tr := m.Layout(ViewBoth, LayoutBoth)
+				if err := trace.Validate(tr); err != nil {
+					t.Fatal(err)
+				}
+				return m, tr
+			}
+			m, whole := draw(false, 0, 0)
+			first, last := m.Bounds()
+			from, to := first+(last-first)*2/5, first+(last-first)*3/5
+			_, part := draw(true, from, to)
+			want, got := drawnSlices(whole, from, to), drawnSlices(part, from, to)
+			wrong := 0
+			for s, n := range want {
+				if got[s] != n && wrong < 5 {
+					wrong++
+					t.Errorf("%s is drawn %d times, want %d", s, got[s], n)
+				}
+			}
+			for s, n := range got {
+				if want[s] == 0 && wrong < 5 {
+					wrong++
+					t.Errorf("%s is drawn %d times, want none", s, n)
+				}
+			}
+			if len(want) < 30 {
+				t.Errorf("%d slices are in the window; the test wants more", len(want))
+			}
+		})
+	}
+}
+
+// drawnSlices returns the slices that overlap a window, with the track that they are
+// on but for its lane.
+func drawnSlices(tr *trace.Trace, from, to trace.Time) map[string]int {
+	all := map[string]int{}
+	for _, s := range tr.Slices[1:] {
+		if s.End() < from || s.Time > to {
+			continue
+		}
+		path := ""
+		for id := s.Track; id != 0; id = tr.Tracks[id].Parent {
+			name, _, _ := strings.Cut(tr.Syms.Name(tr.Tracks[id].Name), " (")
+			path = name + " > " + path
+		}
+		all[fmt.Sprintf("%s%s %d+%d", path, tr.Syms.Name(s.Name), s.Time, s.Dur)]++
+	}
+	return all
+}
+
+// The same inputs give the same bytes, whatever their order and the number of cores.
+func TestNsysSameBytes(t *testing.T) {
+	r := record(t, 11, func(n *golden.NsysConfig) { n.Pieces, n.Torch.Graphs = 2, true })
+	draw := func(args ...string) []byte {
+		m, _ := readAll(t, ReadOptions{}, args...)
+		if err := m.Align(nil, true); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := perfetto.Write(&out, m.Layout(ViewBoth, LayoutBoth)); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	otel := filepath.Join(r.dir, "otel.jsonl")
+	want := draw(r.exports(), r.traces(), otel)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for cores := 1; cores <= 3; cores++ {
+		runtime.GOMAXPROCS(cores)
+		if !bytes.Equal(want, draw(otel, r.traces(), r.exports())) {
+			t.Errorf("with %d cores and another order of arguments, the output differs", cores)
+		}
+	}
+}
+
+// Nothing of an export but what is allowed reaches an output: no environment, command
+// lines or outputs of programs.
+func TestNsysSecretsStayInside(t *testing.T) {
+	for _, schema := range nsysdb.Schemas {
+		r := record(t, 13, func(n *golden.NsysConfig) { n.Schema = schema })
+		m, diags := readAll(t, ReadOptions{}, r.exports(), r.traces())
+		if err := m.Align(nil, true); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := perfetto.Write(&out, m.Layout(ViewBoth, LayoutBoth)); err != nil {
+			t.Fatal(err)
+		}
+		if r.nsys.Secret == "" || bytes.Contains(out.Bytes(), []byte(r.nsys.Secret)) {
+			t.Errorf("schema of %d: the secret is in the output", schema)
+		}
+		for _, d := range diags.All() {
+			if strings.Contains(d.String(), r.nsys.Secret) {
+				t.Errorf("schema of %d: the secret is in a message: %s", schema, d)
+			}
+		}
+	}
+}
+
+// Two servers on one host are told apart by their communicators, where nothing else
+// tells them.
+func TestCommunicatorsOfTwoServers(t *testing.T) {
+	config := golden.DefaultConfig(17)
+	config.Mode, config.Unified, config.Requests = golden.Unified, golden.Parallel{TP: 2, PP: 1, DP: 2}, 60
+	run, err := golden.Simulate(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := golden.DefaultNsysConfig(run)
+	n.ShortNames = true
+	dir := t.TempDir()
+	if _, err := golden.WriteNsysDir(dir, run, n); err != nil {
+		t.Fatal(err)
+	}
+	m, _ := readAll(t, ReadOptions{}, filepath.Join(dir, "nsys", "*.sqlite"))
+	if err := m.Align(nil, true); err != nil {
+		t.Fatal(err)
+	}
+	jobs := map[int][]int32{}
+	for i, job := range m.jobs() {
+		if r := m.ranks[i]; r.rank != trace.NoRank {
+			jobs[job] = append(jobs[job], r.global())
+		}
+	}
+	if len(jobs) != 2 {
+		t.Fatalf("the ranks are of jobs %v", jobs)
+	}
+	for _, ranks := range jobs {
+		if slices.Sort(ranks); !slices.Equal(ranks, []int32{0, 1}) {
+			t.Errorf("the ranks are of jobs %v", jobs)
+		}
+	}
+	if len(m.matches) == 0 {
+		t.Error("no collectives are matched")
+	}
+}
+
+// What steps ran on the GPU, and what NCCL says about the kernels that it launched, is
+// what the simulator planted.
+func TestNsysStepsAndCollectives(t *testing.T) {
+	for _, schema := range nsysdb.Schemas {
+		for _, graphs := range []golden.GraphTrace{"", golden.GraphsByNode, golden.GraphsWhole} {
+			if graphs == golden.GraphsWhole && schema < nsysdb.Schema2022 {
+				continue
+			}
+			r := record(t, 19, func(n *golden.NsysConfig) {
+				n.Schema, n.Orphans = schema, 0
+				if n.Torch.Graphs = graphs != ""; graphs != "" {
+					n.GraphTrace = graphs
+				}
+			})
+			m, _ := readAll(t, ReadOptions{}, r.exports())
+			for _, f := range r.nsys.Files {
+				for i := range f.Processes {
+					p := &f.Processes[i]
+					for _, file := range m.files {
+						if file.Meta.PID == int64(p.PID) && filepath.Base(file.Name) == f.Name {
+							checkSteps(t, m, file, p)
+							checkMessages(t, m, file, p)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func checkSteps(t *testing.T, m *Merge, f *recording, p *golden.NsysProcess) {
+	t.Helper()
+	type sum struct {
+		n    int
+		span int64
+	}
+	got := map[string]sum{}
+	for _, s := range f.Steps {
+		name := m.dump.Syms.Name(s.Name)
+		x := got[name]
+		if !s.OnGPU {
+			x.n++
+		} else {
+			x.span += s.Dur
+		}
+		got[name] = x
+	}
+	for _, s := range p.Steps {
+		if x := got[s.Name]; x.n != s.N || x.span != s.GPUSpanNs {
+			t.Errorf("%s of process %d: %d steps, %d ns on the GPU; want %d, %d", s.Name, p.PID, x.n, x.span, s.N, s.GPUSpanNs)
+		}
+	}
+	if len(got) != len(p.Steps) {
+		t.Errorf("process %d has steps %v", p.PID, got)
+	}
+}
+
+func checkMessages(t *testing.T, m *Merge, f *recording, p *golden.NsysProcess) {
+	t.Helper()
+	var bytes uint64
+	seqs := map[int64]bool{}
+	for i := range f.Collectives {
+		c := &f.Collectives[i]
+		if c.Op == 0 {
+			continue
+		}
+		if c.In >= 0 {
+			bytes += uint64(c.In)
+		}
+		if c.Seq >= 0 {
+			if seqs[c.Seq] {
+				t.Errorf("process %d has two collectives of number %d", p.PID, c.Seq)
+			}
+			seqs[c.Seq] = true
+		}
+	}
+	if bytes != p.MessageBytes {
+		t.Errorf("process %d sends %d bytes, want %d", p.PID, bytes, p.MessageBytes)
+	}
+	if p.Comm != nil && (len(seqs) == 0 || !seqs[0]) {
+		t.Errorf("process %d has no collective that is numbered", p.PID)
+	}
+}

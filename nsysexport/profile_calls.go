@@ -1,0 +1,161 @@
+package nsysexport
+
+import (
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// threadFolder is where rows of a thread are.
+func (r *reader) threadRow(p *piece, tid int32, name string, order int64) profile.Row {
+	return profile.Row{Kind: profile.RowThread, PID: int64(p.pid), PIDText: numberText(p.pid), TID: int64(tid), TIDText: numberText(tid) + " " + name,
+		Process: r.processName(p.pid), Name: name, Sort: order, Folder: r.threadName(p.pid, tid)}
+}
+
+// Rows of a thread, from the outermost on.
+const (
+	orderNVTX = iota + 1
+	orderCUDA
+	orderLibrary
+	orderOS
+	orderRunning
+)
+
+// apiNames cuts the version off the names of calls.
+type apiNames struct {
+	syms *trace.Symbols
+	bare []trace.Sym // by symbol; 0 is not looked at yet
+}
+
+func (n *apiNames) of(s trace.Sym) trace.Sym {
+	if int(s) >= len(n.bare) {
+		n.bare = append(n.bare, make([]trace.Sym, max(int(s)+1, n.syms.Len())-len(n.bare))...)
+	}
+	if n.bare[s] == 0 {
+		n.bare[s] = n.syms.Intern(profile.CallName(n.syms.Name(s)))
+	}
+	return n.bare[s]
+}
+
+// api reads the calls of threads into CUDA.
+func (r *reader) api() {
+	names := apiNames{syms: r.syms}
+	runtime, driver := r.category("cuda_runtime"), r.category("cuda_driver")
+	for call := range r.src.API {
+		c := runtime
+		if call.Class == ClassDriver {
+			c = driver
+		}
+		p := r.piece(call.PID)
+		p.saw(call.Start, call.End)
+		key := rowKey{layerCalls, uint32(call.TID), 0}
+		row := p.lastRow
+		if p.lastKey != key {
+			row = p.row(key, func() profile.Row { return r.threadRow(p, call.TID, "CUDA API", orderCUDA) })
+		}
+		name, event := names.of(call.Name), int32(profile.NoEvent)
+		if r.keeps(c, name, call.Start, call.End) {
+			if r.put != nil {
+				r.list = r.list[:0]
+				if call.Correlation != 0 {
+					r.list = r.list.Int(r.keys.correlation, int64(call.Correlation))
+				}
+				if call.Return != 0 {
+					r.list = r.list.Int(r.keys.result, int64(call.Return))
+				}
+			}
+			event = r.add(p, row, c, name, call.Start, call.End)
+		}
+		if call.Correlation != 0 {
+			p.launches.add(profile.Link{Event: event, Row: row, Correlation: int64(call.Correlation)})
+			if r.sparse {
+				p.times.add(call.Start)
+			}
+		}
+	}
+}
+
+// osCalls reads the calls into the operating system.
+func (r *reader) osCalls() {
+	c := r.category("osrt")
+	for call := range r.src.OS {
+		r.call(call, c, call.Name, layerOS, "OS runtime", orderOS)
+	}
+}
+
+// libraryCats are the categories of calls into other libraries.
+var libraryCats = map[Class]string{ClassCUDNN: "cudnn", ClassCUBLAS: "cublas", ClassMPI: "mpi", ClassOverhead: "overhead"}
+
+// libraries reads the calls into other libraries, and the profiler's own overhead.
+func (r *reader) libraries() {
+	names := apiNames{syms: r.syms}
+	for call := range r.src.Libraries {
+		c := r.category(libraryCats[call.Class])
+		r.call(call, c, names.of(call.Name), layerLibrary+layer(call.Class)<<4, call.Class.String(), orderLibrary)
+	}
+}
+
+// call adds a call that launches nothing.
+func (r *reader) call(call *Call, c category, name trace.Sym, of layer, row string, order int64) {
+	p := r.piece(call.PID)
+	p.saw(call.Start, call.End)
+	if !r.keeps(c, name, call.Start, call.End) {
+		return
+	}
+	at := p.row(rowKey{of, uint32(call.TID), 0}, func() profile.Row { return r.threadRow(p, call.TID, row, order) })
+	r.list = r.list[:0]
+	if call.Return != 0 {
+		r.list = r.list.Int(r.keys.result, int64(call.Return))
+	}
+	r.add(p, at, c, name, call.Start, call.End)
+}
+
+// scheds reads when threads ran, as slices from the core being given to the core
+// being taken. What ran when the recording began or ended is drawn up to there.
+func (r *reader) scheds() {
+	type thread struct{ pid, tid int32 }
+	type state struct {
+		since trace.Time
+		cpu   int32
+		runs  bool
+	}
+	states := map[thread]state{}
+	c, running := r.category("sched"), r.syms.Intern("running")
+	var order []thread
+	add := func(t thread, s state, to trace.Time) {
+		p := r.piece(t.pid)
+		p.saw(s.since, to)
+		if !r.keeps(c, running, s.since, to) {
+			return
+		}
+		row := p.row(rowKey{layerRunning, uint32(t.tid), 0}, func() profile.Row { return r.threadRow(p, t.tid, "running", orderRunning) })
+		r.list = r.list[:0].Int(r.keys.cpu, int64(s.cpu))
+		r.add(p, row, c, running, s.since, to)
+	}
+	begin, end := r.src.Meta.SessionStart, trace.Time(0)
+	for x := range r.src.Scheds {
+		t := thread{x.PID, x.TID}
+		s, known := states[t]
+		if !known {
+			order = append(order, t)
+		}
+		end = max(end, x.Time)
+		switch {
+		case x.In && !s.runs:
+			states[t] = state{x.Time, x.CPU, true}
+		case !x.In && s.runs:
+			add(t, s, x.Time)
+			states[t] = state{}
+		case !x.In && !known:
+			add(t, state{min(begin, x.Time), x.CPU, true}, x.Time)
+			states[t] = state{}
+		}
+	}
+	if r.src.Meta.Duration >= 0 {
+		end = max(end, begin+trace.Time(r.src.Meta.Duration))
+	}
+	for _, t := range order {
+		if s := states[t]; s.runs {
+			add(t, s, end)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package nsysexport
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// callTimes are the times of the launches of a process.
+type callTimes struct {
+	p            *process
+	times        []trace.Time // by launch; nil if the events have them
+	nodes        []uint64     // graph nodes, by collective
+	correlations []uint32     // by collective
+	spans        []span       // by work; nil if the events have them
+}
+
+// at returns when a launch was made.
+func (c *callTimes) at(launch int32) trace.Time {
+	if c.times != nil {
+		return c.times[launch]
+	}
+	return c.p.Events[c.p.Launches[launch].Event].Time
+}
+
+// span returns when a device did some work.
+func (c *callTimes) span(work int) (from, to trace.Time) {
+	if c.spans != nil {
+		return c.spans[work].from, c.spans[work].to
+	}
+	e := &c.p.Events[c.p.Work[work].Event]
+	return e.Time, e.End()
+}
+
+// add puts the pieces of a process together, and gives them up.
+func (f *process) add(pieces []*piece) *callTimes {
+	var events, launches, times, work, spans, samples, steps int
+	for i, p := range pieces {
+		events, launches, times = events+p.events.n, launches+p.launches.n, times+p.times.n
+		work, spans, samples = work+p.work.n, spans+p.spans.n, samples+p.samples.n
+		if i == 0 {
+			f.First, f.Last = p.first, p.last
+		}
+		f.First, f.Last = min(f.First, p.first), max(f.Last, p.last)
+		f.Total += p.total
+		steps += len(p.steps) + len(p.forwards)
+	}
+	events += steps // on the GPU, which are found later
+	f.Events, f.Work, f.Samples = make([]trace.Slice, 0, events), make([]profile.Link, 0, work), make([]trace.Sample, 0, samples)
+	f.Launches = make([]profile.Link, 0, launches)
+	out := &callTimes{p: f}
+	if times > 0 {
+		out.times = make([]trace.Time, 0, times)
+	}
+	if spans > 0 {
+		out.spans = make([]span, 0, spans)
+	}
+	for _, p := range pieces {
+		f.addPiece(p, out)
+	}
+	return out
+}
+
+func (f *process) addPiece(p *piece, times *callTimes) {
+	rows := make([]int32, len(p.rows))
+	for i, row := range p.rows {
+		rows[i] = f.row(row)
+	}
+	events, launches, work, samples := len(f.Events), len(f.Launches), len(f.Work), len(f.Samples)
+	f.Events = p.events.appendTo(f.Events)
+	for i := events; i < len(f.Events); i++ {
+		f.Events[i].Track = trace.TrackID(rows[f.Events[i].Track])
+	}
+	moveLink := func(l *profile.Link) {
+		l.Row = rows[l.Row]
+		if l.Event != profile.NoEvent {
+			l.Event += int32(events)
+		}
+	}
+	f.Launches, f.Work = p.launches.appendTo(f.Launches), p.work.appendTo(f.Work)
+	for i := launches; i < len(f.Launches); i++ {
+		moveLink(&f.Launches[i])
+	}
+	for i := work; i < len(f.Work); i++ {
+		moveLink(&f.Work[i])
+	}
+	times.times, times.spans = p.times.appendTo(times.times), p.spans.appendTo(times.spans)
+	f.Samples = p.samples.appendTo(f.Samples)
+	for i := samples; i < len(f.Samples); i++ {
+		f.Samples[i].Track = trace.TrackID(rows[f.Samples[i].Track])
+	}
+	for _, x := range p.instants {
+		x.Track = trace.TrackID(rows[x.Track])
+		f.Instants = append(f.Instants, x)
+	}
+	for _, c := range p.collectives {
+		c.Row = rows[c.Row]
+		if c.Event != profile.NoEvent {
+			c.Event += int32(events)
+		}
+		f.Collectives = append(f.Collectives, c)
+	}
+	times.nodes, times.correlations = append(times.nodes, p.nodes...), append(times.correlations, p.correlations...)
+	steps := p.steps
+	if len(steps) == 0 {
+		steps = p.forwards
+	}
+	for _, s := range steps {
+		s.Row = rows[s.Row]
+		if s.Event != profile.NoEvent {
+			s.Event += int32(events)
+		}
+		f.Steps = append(f.Steps, s)
+	}
+}
+
+// dropLoose gives up links of events that a filter left out: most of the memory of
+// an export of which a window is drawn.
+func (f *process) dropLoose(sparse bool) {
+	if !sparse {
+		return
+	}
+	loose := func(l profile.Link) bool { return l.Event == profile.NoEvent }
+	f.Launches = slices.Clip(slices.Clone(slices.DeleteFunc(f.Launches, loose)))
+	f.Work = slices.Clip(slices.Clone(slices.DeleteFunc(f.Work, loose)))
+}

@@ -1,0 +1,141 @@
+package nsysexport
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// nccl reads the calls into NCCL, beside other tables.
+func (r *reader) nccl() { r.src.readNCCL() }
+
+// findCollectives tells of kernels that communicate what NCCL said about the calls
+// that launched them. Those of CUDA graphs were launched by the call that was
+// captured, if that was recorded; all replays are of the same one.
+func (r *profiler) findCollectives(f *process, times *callTimes) {
+	calls := r.src.ncclCalls(int32(f.Rows[0].PID))
+	if len(calls) == 0 || len(f.Collectives) == 0 {
+		return
+	}
+	wanted := map[int64]*ncclCall{}
+	nodes := map[uint64]*ncclCall{}
+	for i := range f.Collectives {
+		if node := times.nodes[i]; node != 0 {
+			nodes[node] = nil
+		} else {
+			wanted[int64(times.correlations[i])] = nil
+		}
+	}
+	for i := range f.Launches {
+		l := &f.Launches[i]
+		if _, ok := wanted[l.Correlation]; ok && l.Correlation != 0 {
+			if call := r.src.ncclAt(calls, int32(f.Rows[l.Row].TID), times.at(int32(i))); call != nil {
+				wanted[l.Correlation] = call
+			}
+		}
+	}
+	r.findCaptured(int32(f.Rows[0].PID), calls, nodes)
+	t := ncclTeller{r: r, f: f, groups: map[uint64]trace.Sym{}, ops: map[trace.Sym]trace.Sym{}}
+	t.dtype = r.syms.Intern("bytes")
+	if args := r.src.opt.Args; args != nil && r.filter.Args != profile.ArgsNone {
+		t.put = args.Appender()
+	}
+	for i := range f.Collectives {
+		if call := nodes[times.nodes[i]]; call != nil {
+			t.tell(&f.Collectives[i], call, false)
+		} else if call := wanted[int64(times.correlations[i])]; call != nil {
+			t.tell(&f.Collectives[i], call, true)
+		}
+	}
+}
+
+// findCaptured finds the calls during which the nodes of graphs were made. A node
+// of what was instantiated is a copy of one that was captured.
+func (r *profiler) findCaptured(pid int32, calls []ncclCall, nodes map[uint64]*ncclCall) {
+	if len(nodes) == 0 {
+		return
+	}
+	made, original := map[uint64]*ncclCall{}, map[uint64]uint64{}
+	for g := range r.src.GraphNodes {
+		if g.PID != pid {
+			continue
+		}
+		if call := r.src.ncclAt(calls, g.TID, g.Start); call != nil {
+			made[g.Node] = call
+		}
+		if g.Original != 0 && g.Original != g.Node {
+			original[g.Node] = g.Original
+		}
+	}
+	const generations = 4
+	for node := range nodes {
+		at := node
+		for range generations {
+			if call := made[at]; call != nil {
+				nodes[node] = call
+				break
+			}
+			at = original[at]
+		}
+	}
+}
+
+// ncclTeller passes on what NCCL said.
+type ncclTeller struct {
+	r      *profiler
+	f      *process
+	put    *trace.ArgsAppender // nil leaves arguments out
+	dtype  trace.Sym
+	groups map[uint64]trace.Sym
+	ops    map[trace.Sym]trace.Sym
+	list   trace.ArgList
+}
+
+// tell tells a collective of its call. seq says that the call is the collective's
+// own, whose number counts.
+func (t *ncclTeller) tell(c *profile.Collective, call *ncclCall, seq bool) {
+	syms := t.r.syms
+	op, ok := t.ops[call.name]
+	if !ok {
+		op = syms.Intern(strings.ToLower(strings.TrimPrefix(syms.Name(call.name), "nccl")))
+		t.ops[call.name] = op
+	}
+	c.Op = op
+	if call.comm != 0 {
+		group, ok := t.groups[call.comm]
+		if !ok {
+			group = syms.Intern(profile.CommunicatorPrefix + strconv.FormatUint(call.comm, 16))
+			t.groups[call.comm] = group
+		}
+		c.Group = group
+		pid := int32(t.f.Rows[0].PID)
+		if i := slices.IndexFunc(t.r.src.Comms(), func(x Comm) bool { return x.PID == pid && x.ID == call.comm }); i >= 0 {
+			c.GroupSize = t.r.src.Comms()[i].Size
+		}
+	}
+	if call.bytes >= 0 {
+		c.Dtype, c.In = t.dtype, call.bytes
+	}
+	if seq {
+		c.Seq = call.seq
+	}
+	if t.put == nil || c.Event == profile.NoEvent {
+		return
+	}
+	keys := &t.r.keys
+	t.list = t.list[:0].String(keys.collective, syms.Name(op))
+	if c.Group != 0 {
+		t.list = t.list.String(keys.comm, strings.TrimPrefix(syms.Name(c.Group), "NCCL "))
+	}
+	if c.In >= 0 {
+		t.list = t.list.Int(keys.size, c.In)
+	}
+	if c.Seq >= 0 {
+		t.list = t.list.Int(keys.seq, c.Seq)
+	}
+	e := &t.f.Events[c.Event]
+	e.Args = t.put.Put(t.list.Extend(e.Args))
+}

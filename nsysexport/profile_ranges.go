@@ -1,0 +1,115 @@
+package nsysexport
+
+import (
+	"cmp"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// ranges reads NVTX annotations: ranges that nest on a thread on a row for each
+// domain, ranges that may end on another thread on rows of their own, marks as
+// instants.
+func (r *reader) ranges() {
+	c := r.category("nvtx")
+	open := map[trace.Sym]trace.Sym{}
+	var steps stepNames
+	steps.init(r.syms)
+	for n := range r.src.Ranges {
+		if n.Text == 0 {
+			n.Text = r.syms.Intern(nameless)
+		}
+		p := r.piece(n.PID)
+		p.saw(n.Start, n.End)
+		if n.Kind == MarkInstant {
+			if r.keeps(c, n.Text, n.Start, n.Start) {
+				p.instants = append(p.instants, trace.Instant{Time: n.Start, Track: trace.TrackID(r.rangeRow(p, n)), Name: n.Text, Args: r.rangeArgs(n)})
+			}
+			continue
+		}
+		name, row, event := n.Text, r.rangeRow(p, n), int32(profile.NoEvent)
+		if r.keeps(c, name, n.Start, n.End) {
+			if n.Open {
+				if name = open[n.Text]; name == 0 {
+					name = r.syms.Intern(r.syms.Name(n.Text) + " (never closed)")
+					open[n.Text] = name
+				}
+			}
+			s := trace.Slice{Time: n.Start, Dur: max(0, int64(n.End-n.Start)), Track: trace.TrackID(row), Name: name, Cat: c.sym, Args: r.rangeArgs(n)}
+			event = int32(p.events.add(s))
+		}
+		if step, ok := steps.of(n.Text); ok && !n.Open {
+			step.Event, step.Row, step.Time, step.Dur, step.Name = event, row, n.Start, int64(n.End-n.Start), n.Text
+			if steps.isPart(n.Text) {
+				p.forwards = append(p.forwards, step)
+			} else {
+				p.steps = append(p.steps, step)
+			}
+		}
+	}
+}
+
+// rangeRow returns the row of an annotation.
+func (r *reader) rangeRow(p *piece, n *Range) int32 {
+	if n.Kind == MarkStartEnd {
+		return p.row(rowKey{layerAsync, 0, uint32(n.Domain)}, func() profile.Row {
+			name := cmp.Or(r.syms.Name(n.Domain), "NVTX") + " start/end ranges"
+			return profile.Row{Kind: profile.RowAsync, PID: int64(p.pid), PIDText: numberText(p.pid), Process: r.processName(p.pid), Name: name}
+		})
+	}
+	key := rowKey{layerNVTX, uint32(n.TID), uint32(n.Domain)}
+	if p.lastKey == key {
+		return p.lastRow
+	}
+	return p.row(key, func() profile.Row {
+		name := "NVTX"
+		if n.Domain != 0 {
+			name += " " + r.syms.Name(n.Domain)
+		}
+		return r.threadRow(p, n.TID, name, orderNVTX)
+	})
+}
+
+// rangeArgs returns the arguments of an annotation.
+func (r *reader) rangeArgs(n *Range) trace.ArgsID {
+	if r.put == nil || n.Category == 0 && !n.Open {
+		return n.Args
+	}
+	r.list = r.list[:0]
+	if n.Category != 0 {
+		r.list = r.list.String(r.keys.category, r.syms.Name(n.Category))
+	}
+	if n.Open {
+		r.list = r.list.Bool(r.keys.open, true)
+	}
+	return r.put.Put(r.list.Extend(n.Args))
+}
+
+// stepNames tells which names are those of steps.
+type stepNames struct {
+	syms  *trace.Symbols
+	known []stepName // by symbol
+}
+
+type stepName struct {
+	profile.Step
+	looked, is, part bool
+}
+
+func (n *stepNames) init(syms *trace.Symbols) { n.syms = syms }
+
+func (n *stepNames) of(s trace.Sym) (profile.Step, bool) {
+	if int(s) >= len(n.known) {
+		n.known = append(n.known, make([]stepName, max(int(s)+1, n.syms.Len())-len(n.known))...)
+	}
+	k := &n.known[s]
+	if !k.looked {
+		k.looked = true
+		k.Kind, k.Batch, k.is = profile.ParseStep(n.syms.Name(s))
+		k.part = profile.IsPartOfStep(n.syms.Name(s))
+	}
+	return k.Step, k.is
+}
+
+// isPart tells whether a step that was looked at is only a part of one.
+func (n *stepNames) isPart(s trace.Sym) bool { return n.known[s].part }

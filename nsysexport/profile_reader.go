@@ -1,0 +1,219 @@
+package nsysexport
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// argKeys are the symbols of the names of arguments, which are those of PyTorch's
+// profiler where it has the same.
+type argKeys struct {
+	device, context, stream, correlation, grid, block, registers, shared, node, exec, bytes, result,
+	category, open, cpu, event, collective, comm, size, seq trace.Sym
+}
+
+func (k *argKeys) init(syms *trace.Symbols) {
+	for _, a := range []struct {
+		key  *trace.Sym
+		name string
+	}{
+		{&k.device, "device"}, {&k.context, "context"}, {&k.stream, "stream"}, {&k.correlation, "correlation"}, {&k.grid, "grid"},
+		{&k.block, "block"}, {&k.registers, "registers per thread"}, {&k.shared, "shared memory"}, {&k.node, "graph node id"},
+		{&k.exec, "graph exec id"}, {&k.bytes, "bytes"}, {&k.result, "return value"}, {&k.category, "category"},
+		{&k.open, "never closed"}, {&k.cpu, "cpu"}, {&k.event, "wait_on_cuda_event_record"}, {&k.collective, "Collective name"},
+		{&k.comm, "NCCL communicator"}, {&k.size, "message size"}, {&k.seq, "Seq"},
+	} {
+		*a.key = syms.Intern(a.name)
+	}
+}
+
+// reader reads one table, or a few, into pieces.
+type reader struct {
+	*profiler
+	put      *trace.ArgsAppender // nil leaves arguments out
+	pieces   map[int32]*piece    // by pid
+	last     *piece              // that was asked for
+	list     trace.ArgList
+	isWanted []int8 // names that the filter asks for, by symbol: 1 is yes, -1 is no
+}
+
+// piece is what one reader says about one process.
+type piece struct {
+	pid          int32
+	rows         []profile.Row
+	rowOf        map[rowKey]int32
+	lastKey      rowKey
+	lastRow      int32
+	events       list[trace.Slice]
+	instants     []trace.Instant
+	samples      list[trace.Sample]
+	launches     list[profile.Link]
+	times        list[trace.Time] // of launches; empty if the events have them
+	work         list[profile.Link]
+	collectives  []profile.Collective
+	nodes        []uint64 // of collectives; 0 is not of a graph
+	correlations []uint32 // of collectives
+	steps        []profile.Step
+	forwards     []profile.Step // parts of steps that run the model
+	spans        list[span]     // of work; empty if the events have them
+	first, last  trace.Time
+	total        int
+}
+
+// rowKey finds a row of a piece: what it is, and two numbers or symbols.
+type rowKey struct {
+	layer layer
+	a, b  uint32
+}
+
+// layer is what rows a process has.
+type layer uint8
+
+const (
+	layerNone layer = iota
+	layerStream
+	layerWaits
+	layerCalls
+	layerLibrary
+	layerNVTX
+	layerAsync
+	layerOS
+	layerRunning
+	layerMemory
+	layerMetric
+)
+
+func newReader(r *profiler) *reader {
+	rd := &reader{profiler: r, pieces: map[int32]*piece{}}
+	if args := r.src.opt.Args; args != nil && r.filter.Args != profile.ArgsNone {
+		rd.put = args.Appender()
+	}
+	return rd
+}
+
+// piece returns what is read of a process.
+func (r *reader) piece(pid int32) *piece {
+	if p := r.last; p != nil && p.pid == pid {
+		return p
+	}
+	p, ok := r.pieces[pid]
+	if !ok {
+		p = &piece{pid: pid, rowOf: map[rowKey]int32{}, first: math.MaxInt64, last: math.MinInt64}
+		r.pieces[pid] = p
+	}
+	r.last = p
+	return p
+}
+
+// row returns the row of a key, which is made by the given function if it is new.
+func (p *piece) row(key rowKey, fresh func() profile.Row) int32 {
+	if p.lastKey == key {
+		return p.lastRow
+	}
+	i, ok := p.rowOf[key]
+	if !ok {
+		i = int32(len(p.rows))
+		p.rowOf[key] = i
+		p.rows = append(p.rows, fresh())
+	}
+	p.lastKey, p.lastRow = key, i
+	return i
+}
+
+// saw notes that something happened.
+func (p *piece) saw(from, to trace.Time) {
+	p.first, p.last = min(p.first, from), max(p.last, to)
+	p.total++
+}
+
+// category is what events of a table are called, and whether they are wanted.
+type category struct {
+	sym    trace.Sym
+	wanted bool
+}
+
+func (r *reader) category(name string) category {
+	wanted := r.filter.Cats == nil
+	for _, c := range r.filter.Cats {
+		wanted = wanted || strings.EqualFold(strings.TrimSpace(c), name)
+	}
+	return category{r.syms.Intern(name), wanted && !r.filter.IndexOnly}
+}
+
+// keeps tells whether the filter keeps an event.
+func (r *reader) keeps(c category, name trace.Sym, from, to trace.Time) bool {
+	w := r.filter
+	if !c.wanted || int64(to-from) < w.MinDur || w.From != 0 && to < w.From || w.To != 0 && from > w.To {
+		return false
+	}
+	if w.Names == nil {
+		return true
+	}
+	if int(name) >= len(r.isWanted) {
+		r.isWanted = append(r.isWanted, make([]int8, max(int(name)+1, r.syms.Len())-len(r.isWanted))...)
+	}
+	if r.isWanted[name] == 0 {
+		r.isWanted[name] = -1
+		if w.Names.MatchString(r.syms.Name(name)) {
+			r.isWanted[name] = 1
+		}
+	}
+	return r.isWanted[name] > 0
+}
+
+// nameless is what is drawn where the file has no name, or an empty one.
+const nameless = "(no name)"
+
+// add adds an event with the arguments in the reader's list.
+func (r *reader) add(p *piece, row int32, c category, name trace.Sym, from, to trace.Time) int32 {
+	if name == 0 {
+		name = r.syms.Intern(nameless)
+	}
+	s := trace.Slice{Time: from, Dur: int64(to - from), Track: trace.TrackID(row), Name: name, Cat: c.sym}
+	if r.put != nil {
+		s.Args = r.put.Put(r.list)
+	}
+	return int32(p.events.add(s))
+}
+
+// A list is a table that grows without moving, and whose parts can be given up one
+// by one.
+type list[T any] struct {
+	chunks [][]T
+	n      int
+}
+
+const chunkSize = 1 << 15
+
+// add adds a row and returns its number.
+func (l *list[T]) add(v T) int {
+	last := len(l.chunks) - 1
+	if last < 0 || len(l.chunks[last]) == cap(l.chunks[last]) {
+		size := chunkSize
+		if last < 0 {
+			size = 64 // many lists stay small
+		}
+		l.chunks = append(l.chunks, make([]T, 0, size))
+		last++
+	}
+	l.chunks[last] = append(l.chunks[last], v)
+	l.n++
+	return l.n - 1
+}
+
+// appendTo appends the rows to a table, and gives them up.
+func (l *list[T]) appendTo(table []T) []T {
+	for i, c := range l.chunks {
+		table = append(table, c...)
+		l.chunks[i] = nil
+	}
+	l.chunks = nil
+	return table
+}
+
+// numberText returns the text of a number.
+func numberText[T int32 | uint32](n T) string { return strconv.FormatInt(int64(n), 10) }

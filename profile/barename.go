@@ -1,0 +1,96 @@
+package profile
+
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// BareName returns the part of an event's name that all profilers agree about.
+// They write types in different ways ("4" and "(int)4"), and parameters of
+// templates as what they stand for or as "T2"; so of a kernel it is the name of the
+// function, without namespaces and types. Of a copy it is the direction, since they
+// differ in what kind of memory they see; of a call its name.
+func BareName(name string) string {
+	if copied := copyName(name); copied != name {
+		return copied
+	}
+	if strings.HasPrefix(name, "[CUDA ") {
+		return name
+	}
+	bare := CallName(withoutTypes(name))
+	if i := strings.LastIndex(bare, "::"); i >= 0 {
+		bare = bare[i+2:]
+	}
+	bare = strings.TrimSpace(bare)
+	bare = bare[strings.LastIndexByte(bare, ' ')+1:] // the type that a function returns
+	if bare == "" {
+		return name
+	}
+	return bare
+}
+
+// CallName returns the name of a call of CUDA without the version in which its
+// signature changed ("cudaGraphLaunch_v10000"), as PyTorch's profiler has it.
+func CallName(name string) string {
+	i := strings.LastIndex(name, "_v")
+	if i <= 0 || len(name)-i < len("_v7000") {
+		return name
+	}
+	if strings.Trim(name[i+len("_v"):], "0123456789") != "" {
+		return name
+	}
+	return name[:i]
+}
+
+// withoutTypes returns a C++ signature without parameters of templates, and
+// without those of the function and what follows them.
+func withoutTypes(name string) string {
+	const anonymous = "(anonymous namespace)"
+	if !strings.ContainsAny(name, "<(") {
+		return name
+	}
+	out := make([]byte, 0, len(name))
+	depth := 0
+	for i := 0; i < len(name); i++ {
+		switch c := name[i]; {
+		case c == '<':
+			depth++
+		case c == '>' && depth > 0:
+			depth--
+		case depth > 0:
+		case c == '(' && strings.HasPrefix(name[i:], anonymous):
+			i += len(anonymous) - 1
+		case c == '(':
+			return string(out)
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// BareNames is [BareName] for symbols; it looks at every name once. It is not safe
+// for concurrent use.
+type BareNames struct {
+	syms *trace.Symbols
+	bare []trace.Sym // by symbol; 0 is not looked at yet
+}
+
+// NewBareNames returns an empty table.
+func NewBareNames(syms *trace.Symbols) *BareNames { return &BareNames{syms: syms} }
+
+// Of returns the symbol of the bare name of s.
+func (b *BareNames) Of(s trace.Sym) trace.Sym {
+	if int(s) >= len(b.bare) {
+		b.bare = append(b.bare, make([]trace.Sym, max(int(s)+1, b.syms.Len())-len(b.bare))...)
+	}
+	if b.bare[s] == 0 {
+		b.bare[s] = b.syms.Intern(BareName(b.syms.Name(s)))
+	}
+	return b.bare[s]
+}
+
+// IsWholeGraph tells whether a kernel of the given name stands for a whole CUDA graph,
+// whose kernels were not recorded.
+func IsWholeGraph(name string) bool { return strings.HasPrefix(name, "CUDA graph ") }

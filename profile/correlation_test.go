@@ -1,0 +1,32 @@
+package profile
+
+import (
+	"math"
+	"testing"
+)
+
+// Ids that lie together and ids that do not are found alike.
+func TestJoin(t *testing.T) {
+	for name, ids := range map[string][]int64{
+		"dense":    {7, 8, 9, 12, 8},
+		"sparse":   {5, 1 << 40, -3, 5},
+		"extremes": {math.MinInt64, math.MaxInt64, 0},
+		"none":     {},
+	} {
+		var links []Link
+		want := map[int64]int32{}
+		for i, id := range ids {
+			links = append(links, Link{Event: int32(i), Correlation: id}, Link{Event: NoEvent, Correlation: id + 1})
+			want[id] = int32(2 * i)
+		}
+		j := NewJoin(links, func(l *Link) bool { return l.Event != NoEvent })
+		for id, at := range want {
+			if got := j.Of(id); got != at {
+				t.Errorf("%s: %d is link %d, want %d", name, id, got, at)
+			}
+		}
+		if _, ok := want[77]; !ok && j.Of(77) != -1 {
+			t.Errorf("%s: an id that is not there is found", name)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package profile
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Class says what a device is busy with while a kernel runs.
+type Class uint8
+
+const (
+	// ClassOther is neither of the others, or not known: a wait, or a CUDA graph of
+	// which only the whole was recorded.
+	ClassOther         Class = iota
+	ClassCompute             // works on data that it has
+	ClassCommunication       // moves data between devices, or waits for another device
+	ClassMemory              // copies or fills memory
+	NumClasses
+)
+
+var classNames = [NumClasses]string{"other", "compute", "communication", "memory"}
+
+func (c Class) String() string { return classNames[c] }
+
+// parseClass is the inverse of [Class.String], regardless of case.
+func parseClass(word string) (Class, bool) {
+	for c, name := range classNames {
+		if strings.EqualFold(word, name) {
+			return Class(c), true
+		}
+	}
+	return 0, false
+}
+
+// A ClassRule tells the class of the kernels whose name it matches.
+type ClassRule struct {
+	Class  Class
+	Regexp *regexp.Regexp // anywhere in the name unless it begins with ^
+	Source string         // whose kernels are called so; "" is unknown
+
+	// comm is the rule of [IsCommunication] that Regexp is printed for, nil if it is
+	// none of them. It says the same, but looks at the head of a name only, and is
+	// a hundred times as fast.
+	comm *commRule
+}
+
+// Classes are rules that tell what kernels do by their names. The first rule that
+// matches counts; what none matches is [ClassCompute].
+type Classes struct {
+	Name  string // "default", "hta", or that of a file
+	Rules []ClassRule
+}
+
+// Of returns the class of a kernel. It tries one rule after the other; for the
+// events of a trace there is a [ClassTable].
+func (c *Classes) Of(kernel string) Class {
+	head := newCommHead(kernel)
+	for i := range c.Rules {
+		r := &c.Rules[i]
+		if r.comm != nil && head.matches(r.comm) || r.comm == nil && r.Regexp.MatchString(kernel) {
+			return r.Class
+		}
+	}
+	return ClassCompute
+}
+
+// ReadClasses reads rules from r, one on a line: a class, tabs or spaces, and a
+// regular expression of Go (RE2) that reaches to the end of the line.
+//
+//	# our own all-reduce
+//	communication  ^my_all_reduce_
+//
+// Empty lines and those that begin with # mean nothing. Behind these rules come the
+// default ones. name is what errors and the table call the rules.
+func ReadClasses(r io.Reader, name string) (*Classes, error) {
+	c := &Classes{Name: name}
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		end := strings.IndexAny(line, " \t")
+		if end < 0 {
+			return nil, fmt.Errorf("%s:%d: %q: want a class and a regular expression", name, n, line)
+		}
+		class, ok := parseClass(line[:end])
+		if !ok {
+			return nil, fmt.Errorf("%s:%d: no class %q; there are %s", name, n, line[:end], strings.Join(classNames[:], ", "))
+		}
+		re, err := regexp.Compile(strings.TrimSpace(line[end:]))
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+		c.Rules = append(c.Rules, ClassRule{Class: class, Regexp: re, Source: name})
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	c.Rules = append(c.Rules, DefaultClasses().Rules...)
+	return c, nil
+}
+
+// String returns the rules in the form that [ReadClasses] reads, in the order in
+// which they are tried, with the source of each as a comment.
+func (c *Classes) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# kernel classes %q: the first rule that matches counts, other kernels are %s\n", c.Name, ClassCompute)
+	last := ""
+	for _, r := range c.Rules {
+		source := r.Source
+		if r.comm != nil {
+			source += fmt.Sprintf(" (in the first %d bytes)", commBytes)
+		}
+		if source != last {
+			fmt.Fprintf(&b, "\n# %s\n", source)
+			last = source
+		}
+		fmt.Fprintf(&b, "%-13s  %s\n", r.Class, r.Regexp)
+	}
+	return b.String()
+}
+
+// A ClassTable knows the classes of symbols, each of which it looks at once. It is
+// not safe for concurrent use.
+type ClassTable struct {
+	classes *Classes
+	syms    *trace.Symbols
+	of      []Class // by symbol, plus one; 0 is not looked at yet
+}
+
+// NewClassTable returns an empty table.
+func NewClassTable(classes *Classes, syms *trace.Symbols) *ClassTable {
+	return &ClassTable{classes: classes, syms: syms}
+}
+
+// Of returns the class of the kernel called s.
+func (t *ClassTable) Of(s trace.Sym) Class {
+	if int(s) >= len(t.of) {
+		t.of = append(t.of, make([]Class, max(int(s)+1, t.syms.Len())-len(t.of))...)
+	}
+	if t.of[s] == 0 {
+		t.of[s] = t.classes.Of(t.syms.Name(s)) + 1
+	}
+	return t.of[s] - 1
+}

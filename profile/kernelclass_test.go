@@ -1,0 +1,137 @@
+package profile
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// kernelNames are of all the kinds that the rules know, and of some that they do not.
+var kernelNames = map[string]Class{
+	"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)":                               ClassCommunication,
+	"ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)":                                                ClassCommunication,
+	"ncclKernel_AllReduce_RING_LL_Sum_half(ncclWorkElem)":                                                      ClassCommunication,
+	"ncclSymkDevKernel_AllReduce_AGxLL_R_bf16_sum":                                                             ClassCommunication,
+	"void mscclKernel_Sum_half_Simple_0(mscclDevCommInfo*)":                                                    ClassCommunication,
+	"void vllm::cross_device_reduce_1stage<__hip_bfloat16, 8>(vllm::RankData*, vllm::RankSignals)":             ClassCommunication,
+	"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*)":                                           ClassCommunication,
+	"void deep_ep::layout::get_dispatch_layout<256, 32, 8>(long const*, int*)":                                 ClassCompute,
+	"void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<0, __nv_bfloat16, 8>()": ClassCommunication,
+	"nvshmemi_transfer_rma":                                            ClassCommunication,
+	"void mscclpp::allreduce_kernel<half>()":                           ClassCommunication,
+	"void quickreduce::allreduce_prototype_twoshot<half>(half const*)": ClassCommunication,
+	"Memcpy DtoH (Device -> Pinned)":                                   ClassMemory,
+	"Memset (Device)":                                                  ClassMemory,
+	"[CUDA memcpy Host-to-Device]":                                     ClassMemory,
+	"__amd_rocclr_copyBuffer":                                          ClassMemory,
+	"__amd_rocclr_fillBufferAligned":                                   ClassMemory,
+	"nvjet_tst_128x64_64x8_1x2_h_bz_TNT":                               ClassCompute,
+	"void flash::flash_fwd_splitkv_combine_kernel<>()":                 ClassCompute,
+	"kernel(int" + strings.Repeat(", int", 50) + ", nvshmem_team_t)":   ClassCompute, // too far behind
+	"": ClassCompute,
+}
+
+func TestDefaultClasses(t *testing.T) {
+	classes := DefaultClasses()
+	for name, want := range kernelNames {
+		got := classes.Of(name)
+		if got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+		if (got == ClassCommunication) != IsCommunication(name) {
+			t.Errorf("%s: the rules and IsCommunication differ", name)
+		}
+	}
+	for _, rule := range classes.Rules {
+		if rule.Source == "" {
+			t.Errorf("%v has no source", rule.Regexp)
+		}
+		for name := range kernelNames {
+			name = name[:min(len(name), commBytes)]
+			if head := newCommHead(name); rule.comm != nil && head.matches(rule.comm) != rule.Regexp.MatchString(name) {
+				t.Errorf("%s: %v and what it is printed for differ", name, rule.Regexp)
+			}
+		}
+	}
+	if len(commSources) != len(commRules) {
+		t.Errorf("%d sources of %d rules", len(commSources), len(commRules))
+	}
+}
+
+// What Holistic Trace Analysis takes for what, by its own regular expressions.
+func TestHTAClasses(t *testing.T) {
+	classes := HTAClasses()
+	for name, want := range map[string]Class{
+		"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)": ClassCommunication,
+		"void (anonymous namespace)::ncclKernel_x()":                                 ClassCommunication,
+		"hipMemcpyAsync":                        ClassCommunication, // before it is looked at as a copy
+		"Memcpy HtoD (Pinned -> Device)":        ClassMemory,
+		"dma_request":                           ClassMemory,
+		"Context Sync":                          ClassOther,
+		"Stream Wait Event":                     ClassOther,
+		"pe_exe":                                ClassOther,
+		"void kernel_with_Memcpy_in_its_name()": ClassOther,
+		"CopyDeviceToHost":                      ClassCompute, // a copy, on ROCm
+		"void vllm::cross_device_reduce_1stage<half, 8>()":               ClassCompute,
+		"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*)": ClassCompute,
+		"event_wait": ClassCompute,
+	} {
+		if got := classes.Of(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestReadClasses(t *testing.T) {
+	classes, err := ReadClasses(strings.NewReader("# ours\n\nCommunication\t^my_[ab] x\n  other   my_\nmemory gemm$\n"), "rules.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]Class{
+		"my_a x": ClassCommunication, "my_c": ClassOther, "big_gemm": ClassMemory, "gemms": ClassCompute, "ncclDevKernel_x": ClassCommunication,
+	} {
+		if got := classes.Of(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"compute":        `rules.txt:1: "compute": want a class and a regular expression`,
+		"# a\nfast .*":   `rules.txt:2: no class "fast"; there are other, compute, communication, memory`,
+		"compute a(":     "rules.txt:1: error parsing regexp: missing closing ): `a(`",
+		"memory (?!no)x": "rules.txt:1: error parsing regexp: invalid or unsupported Perl syntax: `(?!`",
+	} {
+		if _, err := ReadClasses(strings.NewReader(text), "rules.txt"); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// The printed table is one that can be read again.
+func TestClassesString(t *testing.T) {
+	text := DefaultClasses().String()
+	for _, want := range []string{"communication  (?i)^(?:void )?nccldevkernel\n", "# DeepEP (in the first 200 bytes)\n", "memory         ^Mem(?:cpy|set)\\b\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	again, err := ReadClasses(strings.NewReader(text), "again")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(DefaultClasses().Rules); len(again.Rules) != 2*n || !strings.Contains(again.String(), "^__amd_rocclr_") {
+		t.Errorf("%d rules of %d", len(again.Rules), n)
+	}
+}
+
+func TestClassTable(t *testing.T) {
+	syms := trace.NewSymbols()
+	table := NewClassTable(DefaultClasses(), syms)
+	for range 2 {
+		for name, want := range kernelNames {
+			if got := table.Of(syms.Intern(name)); got != want {
+				t.Errorf("%s: %v, want %v", name, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package profile
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Moments are events as columns, ordered by Start.
+type Moments struct {
+	Start []trace.Time
+	Dur   []int64
+	Name  []trace.Sym // bare names, see [BareNames]
+}
+
+// Len returns the number of events.
+func (m *Moments) Len() int { return len(m.Start) }
+
+// Twins finds the events that two profilers both recorded of one process, on
+// clocks of which nothing need be known: equal names and durations, in the same
+// order. The events of one side are held, those of the other may be streamed, twice:
+//
+//	twins := profile.NewTwins(held, 0)
+//	for each event { twins.Observe(name, start, dur) }
+//	if shift, ok := twins.Settle(); ok {
+//		search := twins.Search()
+//		for each event { if search.Has(name, start, dur) { it is there twice } }
+//	}
+//
+// Kernels run in steps that repeat themselves, and so do their names. What tells
+// the steps apart are durations, to the nanosecond. Anchors, events of durations as
+// rare as possible, are taken from short pieces of the recording, within which the
+// clocks cannot drift apart. Each piece has the differences of its anchors to all
+// events that they may be; where many agree, the piece may lie. The pieces that
+// then agree with each other tell the shift, and how it drifts.
+type Twins struct {
+	held    Moments
+	near    int64
+	grain   int64 // of times of the held events; see grainOf
+	coarse  bool  // an observed event had times of microseconds
+	pieces  []piece
+	anchors []anchor
+	byKey   map[anchorKey][]int32 // anchors by name and duration
+	knots   []knot                // what Settle found, by time
+	drift   float64               // beyond them
+	by      int64                 // how far starts may be from where they are expected
+}
+
+// A Shift relates the clock of streamed events to that of the held ones:
+//
+//	streamed = held + Offset + DriftPPB/1e9 * (held - At)
+type Shift struct {
+	At       trace.Time // of the held events' clock
+	Offset   int64
+	DriftPPB int64
+	Bound    int64 // how far from this the moments of both profilers lie, ns
+	Matches  int   // anchors that it was found from
+}
+
+const (
+	// maxPieces pieces of maxAnchors each are looked at, wherever both recordings
+	// overlap.
+	maxPieces  = 64
+	maxAnchors = 48
+	// A piece is this long, in events and in ns, at most.
+	pieceEvents = 2000
+	pieceSpan   = 100_000_000
+	// maxPairs is how many events an anchor may be before it says nothing.
+	maxPairs = 2048
+	// driftMost is how fast clocks drift apart at most: crystals are good for 50 ppm,
+	// and NTP slews by 500 where it has to, for seconds.
+	driftMost = 2e-4
+	// fewest is how many anchors have to agree.
+	fewest = 8
+	// rivalry is how much better a shift has to be than the best of all others.
+	rivalry = 1.5
+)
+
+// A piece is a short part of the held events.
+type piece struct {
+	middle trace.Time
+	span   int64
+	first  int // its anchors
+	last   int // behind them
+}
+
+// An anchor is a held event that is looked for.
+type anchor struct {
+	start trace.Time
+	dur   int64
+	diffs []int64 // streamed minus held start, of all that it may be
+	lost  bool    // it may be too many
+}
+
+// anchorKey finds anchors by name and about their duration.
+type anchorKey struct {
+	name trace.Sym
+	dur  int64 // in units of 1 << bucketBits ns
+}
+
+// bucketBits gives buckets wider than the tolerance of microseconds.
+const bucketBits = 11
+
+// NewTwins holds events. near is how far apart the starts of equal events may be
+// on the two clocks, in ns; 0 is any distance. It narrows the search where both
+// clocks claim to show Unix time.
+func NewTwins(held Moments, near int64) *Twins {
+	t := &Twins{held: held, near: near, grain: grainOf(held), byKey: map[anchorKey][]int32{}}
+	if near == 0 {
+		t.near = math.MaxInt64
+	}
+	t.choose()
+	return t
+}
+
+// grainOf returns to how many ns times are rounded: PyTorch before 2.4 writes whole
+// microseconds.
+func grainOf(m Moments) int64 {
+	for i := range m.Start {
+		if m.Start[i]%1000 != 0 || m.Dur[i]%1000 != 0 {
+			return 1
+		}
+	}
+	return 1000
+}
+
+// tolerance is how far equal durations, and equal starts, may differ by rounding.
+func tolerance(a, b int64) int64 { return max(a, b, 2) }
+
+// choose chooses pieces and anchors.
+func (t *Twins) choose() {
+	n := t.held.Len()
+	counts := map[anchorKey]int32{}
+	exact := func(i int) anchorKey { return anchorKey{t.held.Name[i], t.held.Dur[i]} }
+	for i := range n {
+		counts[exact(i)]++
+	}
+	if n == 0 {
+		return
+	}
+	span := t.held.Start[n-1] - t.held.Start[0]
+	pieces := int(max(1, min(maxPieces, max(int64(n/pieceEvents), int64(span/pieceSpan)))))
+	var places []int
+	end := 0 // of the piece before
+	for p := range pieces {
+		from := max(end, p*n/pieces)
+		end = from
+		for end < n && end-from < pieceEvents && t.held.Start[end]-t.held.Start[from] < pieceSpan {
+			end++
+		}
+		if end == from {
+			continue
+		}
+		places = places[:0]
+		for i := from; i < end; i++ {
+			places = append(places, i)
+		}
+		slices.SortStableFunc(places, func(a, b int) int {
+			return cmp.Or(cmp.Compare(counts[exact(a)], counts[exact(b)]), cmp.Compare(t.held.Dur[b], t.held.Dur[a]))
+		})
+		span := t.held.Start[end-1] - t.held.Start[from]
+		pc := piece{middle: t.held.Start[from] + span/2, span: int64(span), first: len(t.anchors)}
+		for _, i := range places[:min(len(places), maxAnchors)] {
+			t.addAnchor(i)
+		}
+		pc.last = len(t.anchors)
+		t.pieces = append(t.pieces, pc)
+	}
+}
+
+func (t *Twins) addAnchor(i int) {
+	a := anchor{start: t.held.Start[i], dur: t.held.Dur[i]}
+	key := anchorKey{t.held.Name[i], a.dur >> bucketBits}
+	t.byKey[key] = append(t.byKey[key], int32(len(t.anchors)))
+	t.anchors = append(t.anchors, a)
+}
+
+// Observe notes an event of the other side, of which there may be any number, in any
+// order.
+func (t *Twins) Observe(name trace.Sym, start trace.Time, dur int64) {
+	other := int64(1)
+	if start%1000 == 0 && dur%1000 == 0 {
+		other, t.coarse = 1000, true
+	}
+	by := tolerance(t.grain, other)
+	for bucket := (dur - by) >> bucketBits; bucket <= (dur+by)>>bucketBits; bucket++ {
+		for _, i := range t.byKey[anchorKey{name, bucket}] {
+			a := &t.anchors[i]
+			diff := int64(start - a.start)
+			if a.lost || a.dur < dur-by || a.dur > dur+by || diff > t.near || diff < -t.near {
+				continue
+			}
+			if len(a.diffs) == maxPairs {
+				a.lost, a.diffs = true, nil
+				continue
+			}
+			a.diffs = append(a.diffs, diff)
+		}
+	}
+}
+
+// Categories of what a device does, and of all that profilers of different kinds
+// record alike.
+var (
+	WorkCategories   = append([]string{KernelCategory}, CopyCategories...)
+	SharedCategories = append(WorkCategories[:len(WorkCategories):len(WorkCategories)], CallCategories...)
+)
+
+// MomentsOf returns the events of one part of a profile, of the given categories, as
+// Moments, and which event each one is.
+func (p *Profile) MomentsOf(part string, cats []string, names *BareNames) (Moments, []int32) {
+	wanted := map[trace.Sym]bool{}
+	for _, cat := range cats {
+		if sym, ok := names.syms.Lookup(cat); ok {
+			wanted[sym] = true
+		}
+	}
+	rows := make([]bool, len(p.Rows))
+	for i := range p.Rows {
+		rows[i] = p.Rows[i].Part == part
+	}
+	var events []int32
+	for i := range p.Events {
+		if e := &p.Events[i]; rows[e.Track] && wanted[e.Cat] {
+			events = append(events, int32(i))
+		}
+	}
+	slices.SortStableFunc(events, func(a, b int32) int { return cmp.Compare(p.Events[a].Time, p.Events[b].Time) })
+	m := Moments{make([]trace.Time, len(events)), make([]int64, len(events)), make([]trace.Sym, len(events))}
+	for k, i := range events {
+		e := &p.Events[i]
+		m.Start[k], m.Dur[k], m.Name[k] = e.Time, e.Dur, names.Of(e.Name)
+	}
+	return m, events
+}
