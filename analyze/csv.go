@@ -22,7 +22,7 @@ func (r *Report) writeCSV(w io.Writer) error {
 		for c, column := range r.Columns {
 			record[c] = ""
 			if cell := r.Cell(row, c); !cell.Unknown {
-				record[c] = csvCell(column.Unit, cell)
+				record[c] = csvCell(column, cell)
 			}
 		}
 		if err := out.Write(record); err != nil {
@@ -33,14 +33,27 @@ func (r *Report) writeCSV(w io.Writer) error {
 	return out.Error()
 }
 
-func csvCell(u Unit, c Cell) string {
-	switch u {
+func csvCell(column Column, c Cell) string {
+	switch column.Unit {
 	case Text:
 		return defuse(clean(c.Text))
 	case Share:
 		return formatShare(c.Share)
 	}
-	return strconv.FormatInt(c.N, 10)
+	return string(column.appendNumber(nil, c.N))
+}
+
+// appendNumber appends n as programs read it: unscaled, with one decimal if it
+// counts tenths.
+func (c *Column) appendNumber(to []byte, n int64) []byte {
+	if !c.Tenths {
+		return strconv.AppendInt(to, n, 10)
+	}
+	if n < 0 {
+		to, n = append(to, '-'), -n
+	}
+	to = strconv.AppendInt(to, n/10, 10)
+	return append(to, '.', byte('0'+n%10))
 }
 
 // formatShare prints a share as programs read it, to a millionth.

@@ -1,12 +1,14 @@
 // Package analyze computes the reports: what every stage, rank and request of a
-// [request.Set] took, which of them stands out, and what is in the files at all.
+// [request.Set] took, which of them stands out, and what is in the files at all;
+// and what the kernels, calls and annotations of a [profile.Set] took.
 //
-// It knows the requests and nothing of how they were read; it opens no file and
-// parses no flag. How the pieces work together:
+// It knows requests and profiles, and nothing of how they were read; it opens no file
+// and parses no flag. How the pieces work together:
 //
 //  1. A report function ([GroupStages], [MeasureLatencies], [Requests],
-//     [Inspect], [NewWaterfall]) makes one pass over the set and returns plain
-//     structs.
+//     [Inspect], [NewWaterfall]; [SumKernels], [SumCalls], [SumCopies], [SumRanges],
+//     [SumRangeKernels], [SumLaunches]) makes one pass over the set and returns
+//     plain structs.
 //  2. A table of fields (name, unit, doc, where the value comes from) turns
 //     them into a [Report]: typed cells that are computed when they are asked
 //     for, so that a report of a million rows costs nothing until it is written.

@@ -44,42 +44,60 @@ func (r *Report) Write(w io.Writer, f Format, s Style) error {
 	return fmt.Errorf("no format %q; there are %v", f, Formats)
 }
 
-// A scale is how the times of a column are printed: in which unit, with how
-// many decimals.
+// A scale is how the times or sizes of a column are printed: in which unit, with
+// how many decimals.
 type scale struct {
 	unit     string
-	ns       float64 // in one unit
+	size     float64 // ns or bytes in one unit
 	decimals int
 }
 
-var timeUnits = []scale{{unit: "ns", ns: 1}, {unit: "us", ns: 1e3}, {unit: "ms", ns: 1e6}, {unit: "s", ns: 1e9}}
+// scaleUnits are the units of what is scaled, smallest first, the place among them
+// of the one for columns that have no value above 0, and the percentile of the values
+// that decides. Sizes of copies reach from one byte to gigabytes, so that the largest
+// one does, but up to MB only, which nsys stats prints.
+var scaleUnits = map[Unit]struct {
+	units   []scale
+	usual   int
+	percent int
+}{
+	Duration: {[]scale{{unit: "ns", size: 1}, {unit: "us", size: 1e3}, {unit: "ms", size: 1e6}, {unit: "s", size: 1e9}}, 2, 50},
+	Bytes:    {[]scale{{unit: "B", size: 1}, {unit: "kB", size: 1e3}, {unit: "MB", size: 1e6}}, 0, 100},
+}
 
-// scaleFor chooses the largest unit in which the median value is 1 or more,
+// scaleFor chooses the largest unit in which the median time is 1 or more,
 // and as many decimals, three at most, as give the smallest value three
-// significant digits. It reorders ns.
-func scaleFor(ns []int64) scale {
-	ns = slices.DeleteFunc(ns, func(v int64) bool { return v == 0 })
-	for i, v := range ns {
-		ns[i] = max(v, -v)
+// significant digits. It reorders values.
+func scaleFor(unit Unit, values []int64) scale {
+	of := scaleUnits[unit]
+	values = slices.DeleteFunc(values, func(v int64) bool { return v == 0 })
+	for i, v := range values {
+		values[i] = max(v, -v)
 	}
-	if len(ns) == 0 {
-		return timeUnits[2]
+	if len(values) == 0 {
+		return of.units[of.usual]
 	}
-	slices.Sort(ns)
-	s := timeUnits[0]
-	for _, u := range timeUnits[1:] {
-		if float64(NearestRank(ns, 50)) >= u.ns {
+	slices.Sort(values)
+	s := of.units[0]
+	for _, u := range of.units[1:] {
+		if float64(NearestRank(values, of.percent)) >= u.size {
 			s = u
 		}
 	}
-	for s.ns > 1 && s.decimals < 3 && float64(ns[0])*math.Pow10(s.decimals) < 100*s.ns {
+	for s.size > 1 && s.decimals < 3 && float64(values[0])*math.Pow10(s.decimals) < 100*s.size {
 		s.decimals++
 	}
 	return s
 }
 
-func (s scale) format(ns int64) string {
-	return strconv.FormatFloat(float64(ns)/s.ns, 'f', s.decimals, 64)
+// format prints a time or size; in tenths of ns or bytes it is less than one, but
+// no unit is smaller.
+func (s scale) format(n int64, tenths bool) string {
+	value := float64(n)
+	if tenths {
+		value /= 10
+	}
+	return strconv.FormatFloat(value/s.size, 'f', s.decimals, 64)
 }
 
 // A sheet is a report made ready for people: strings, in the columns that have
@@ -87,6 +105,7 @@ func (s scale) format(ns int64) string {
 type sheet struct {
 	header []string
 	right  []bool // column is aligned to the right
+	most   []int  // how wide texts of a column may be; 0 is no bound
 	rows   [][]string
 	notes  []string
 }
@@ -113,6 +132,7 @@ func (r *Report) sheet() *sheet {
 		f := formatter{column: column, scale: scales[column.scaleKey(c)], layout: times}
 		s.header = append(s.header, f.header())
 		s.right = append(s.right, column.Unit != Text)
+		s.most = append(s.most, column.Most)
 		for row := range s.rows {
 			s.rows[row] = append(s.rows[row], f.format(r.Cell(row, c)))
 		}
@@ -147,20 +167,24 @@ func (c Column) scaleKey(index int) string {
 // scales chooses the scale of every set of columns that share one.
 func (r *Report) scales() map[string]scale {
 	values := map[string][]int64{}
+	units := map[string]Unit{}
 	for c, column := range r.Columns {
-		if column.Unit != Duration || column.Detail {
+		if _, scaled := scaleUnits[column.Unit]; !scaled || column.Detail {
 			continue
 		}
 		key := column.scaleKey(c)
+		units[key] = column.Unit
 		for row := range r.Len() {
-			if v := r.Cell(row, c); !v.Unknown {
+			if v := r.Cell(row, c); !v.Unknown && column.Tenths {
+				values[key] = append(values[key], v.N/10)
+			} else if !v.Unknown {
 				values[key] = append(values[key], v.N)
 			}
 		}
 	}
 	scales := map[string]scale{}
 	for key, v := range values {
-		scales[key] = scaleFor(v)
+		scales[key] = scaleFor(units[key], v)
 	}
 	return scales
 }
@@ -200,7 +224,7 @@ type formatter struct {
 
 func (f *formatter) header() string {
 	switch f.column.Unit {
-	case Duration:
+	case Duration, Bytes:
 		if f.scale.unit == "" {
 			return f.column.Name
 		}
@@ -219,13 +243,14 @@ func (f *formatter) format(c Cell) string {
 	}
 	switch f.column.Unit {
 	case Count:
-		return strconv.FormatInt(c.N, 10)
-	case Duration:
-		return f.scale.format(c.N)
+		return string(f.column.appendNumber(nil, c.N))
+	case Duration, Bytes:
+		return f.scale.format(c.N, f.column.Tenths)
 	case Instant:
 		return time.Unix(0, c.N).UTC().Format(f.layout)
 	case Share:
-		return strconv.FormatFloat(100*c.Share, 'f', 1, 64)
+		// Half away from zero, as nsys stats rounds.
+		return strconv.FormatFloat(math.Round(1000*c.Share)/10, 'f', 1, 64)
 	}
 	return clean(c.Text)
 }

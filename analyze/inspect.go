@@ -13,17 +13,18 @@ import (
 // Inspect says what is in the files of s, as tables: files, services, ranks,
 // counts and diagnostics. A table without rows is left out.
 func Inspect(s *request.Set) []*Report {
+	return InspectAll(&Inventory{}, s, s.Dump.Diags.All())
+}
+
+// inspectRequests says what dumps of requests hold.
+func inspectRequests(s *request.Set) []*Report {
 	v := survey(s)
-	var out []*Report
-	for _, r := range []*Report{
-		reportFiles(s.Dump.Files), reportServices(v.services), reportRanks(v.ranks),
-		reportCounts(v.counts), reportDiags(s.Dump.Diags.All()),
-	} {
-		if r.Len() > 0 {
-			out = append(out, r)
-		}
-	}
-	return out
+	return []*Report{reportFiles(s.Dump.Files), reportServices(v.services), reportRanks(v.ranks), reportCounts(v.counts)}
+}
+
+// withRows leaves out tables without rows.
+func withRows(reports []*Report) []*Report {
+	return slices.DeleteFunc(reports, func(r *Report) bool { return r.Len() == 0 })
 }
 
 // extent is how many spans there are of something, and when.
@@ -32,12 +33,15 @@ type extent struct {
 	first, last trace.Time
 }
 
-func (e *extent) add(span *otlpjson.Span) {
-	if e.spans == 0 || span.Start < e.first {
-		e.first = span.Start
+func (e *extent) add(span *otlpjson.Span) { e.cover(span.Start, span.End) }
+
+// cover adds what lasts from one time to another.
+func (e *extent) cover(from, to trace.Time) {
+	if e.spans == 0 || from < e.first {
+		e.first = from
 	}
-	if e.spans == 0 || span.End > e.last {
-		e.last = span.End
+	if e.spans == 0 || to > e.last {
+		e.last = to
 	}
 	e.spans++
 }

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,7 +62,7 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := fixture(t)
-	reports := append(Inspect(s), Requests(s), MeasureLatencies(s).Report(), NewWaterfall(s, 0).Report(), GroupStages(s, Dimensions).Report())
+	reports := slices.Concat(Inspect(s), inspected(t), []*Report{Requests(s), MeasureLatencies(s).Report(), NewWaterfall(s, 0).Report(), GroupStages(s, Dimensions).Report()})
 	var words []string
 	for _, r := range reports {
 		words = append(words, r.Schema)

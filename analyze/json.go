@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"unicode/utf16"
 
@@ -21,7 +20,7 @@ type columnJSON struct {
 	Doc  string `json:"doc"`
 }
 
-var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instant: "unix ns", Share: "ratio"}
+var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instant: "unix ns", Bytes: "bytes", Share: "ratio"}
 
 // writeJSON writes one object on lines of its own, every row on one line:
 //
@@ -32,7 +31,8 @@ var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instan
 //	],
 //	"footnotes":["..."]}
 //
-// Unknown is null. Times are whole numbers and may exceed 2^53.
+// Unknown is null. Times are whole numbers, averages may have one decimal; they
+// may exceed 2^53.
 func (r *Report) writeJSON(w io.Writer) error {
 	columns := make([]columnJSON, len(r.Columns))
 	keys := make([]string, len(r.Columns))
@@ -58,7 +58,7 @@ func (r *Report) writeJSON(w io.Writer) error {
 				line = append(line, ',')
 			}
 			line = append(append(line, keys[c]...), ':')
-			line = appendJSON(line, column.Unit, r.Cell(row, c))
+			line = appendJSON(line, column, r.Cell(row, c))
 		}
 		out.Write(append(line, '}'))
 	}
@@ -73,16 +73,16 @@ func (r *Report) writeJSON(w io.Writer) error {
 	return out.Flush()
 }
 
-func appendJSON(line []byte, u Unit, c Cell) []byte {
+func appendJSON(line []byte, column Column, c Cell) []byte {
 	switch {
 	case c.Unknown:
 		return append(line, "null"...)
-	case u == Text:
+	case column.Unit == Text:
 		return append(line, quoteJSON(c.Text)...)
-	case u == Share:
+	case column.Unit == Share:
 		return append(line, formatShare(c.Share)...)
 	}
-	return strconv.AppendInt(line, c.N, 10)
+	return column.appendNumber(line, c.N)
 }
 
 // quoteJSON returns s as a JSON string that is also safe to print: what sonic

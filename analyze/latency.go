@@ -102,6 +102,6 @@ func (l *Latencies) Report() *Report {
 			r.note("%d %s requests are not among the finished ones", n, status)
 		}
 	}
-	noteSamples(r, l.Rows, summary, func(l *Latency) string { return l.Of + " " + l.Metric })
+	noteSamples(r, l.Rows, func(l *Latency) int64 { return int64(l.N) }, func(l *Latency) string { return l.Of + " " + l.Metric })
 	return r
 }

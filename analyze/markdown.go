@@ -11,6 +11,7 @@ import (
 // < as they are, and C++ names are full of them.
 func (r *Report) writeMarkdown(w io.Writer) error {
 	s := r.sheet()
+	s.fit(Style{})
 	out := bufio.NewWriter(w)
 	if r.Title != "" {
 		fmt.Fprintf(out, "### %s\n\n", escapeMarkdown(clean(r.Title)))

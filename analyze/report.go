@@ -19,6 +19,7 @@ const (
 	Count                // Cell.N
 	Duration             // Cell.N, ns
 	Instant              // Cell.N, Unix ns
+	Bytes                // Cell.N
 	Share                // Cell.Share, 1 is all of it
 )
 
@@ -32,6 +33,12 @@ type Column struct {
 	Scale string
 	// Detail columns are in CSV and JSON only.
 	Detail bool
+	// Tenths tells that Cell.N counts tenths of the unit: averages, exact where a
+	// float would not be, and rounded only once.
+	Tenths bool
+	// Most is how wide a text may be for people, who have its middle cut out
+	// beyond; 0 is as wide as it is.
+	Most int
 }
 
 // Key is the name of c in CSV and JSON: with the unit, in snake case.
@@ -42,6 +49,8 @@ func (c Column) Key() string {
 		return key + "_ns"
 	case Instant:
 		return key + "_unix_ns"
+	case Bytes:
+		return key + "_bytes"
 	}
 	return key
 }

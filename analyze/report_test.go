@@ -86,10 +86,10 @@ func TestScale(t *testing.T) {
 		{[]int64{150_000_000, 160_000_000, 999_000_000}, "150 160 999 ms"},
 		{[]int64{1_500_000_000, 90_000_000_000}, "1.50 90.00 s"},
 	} {
-		s := scaleFor(slices.Clone(c.values))
+		s := scaleFor(Duration, slices.Clone(c.values))
 		var got []string
 		for _, v := range c.values {
-			got = append(got, s.format(v))
+			got = append(got, s.format(v, false))
 		}
 		if text := strings.Join(got, " ") + " " + s.unit; text != c.want {
 			t.Errorf("%v: %s, want %s", c.values, text, c.want)

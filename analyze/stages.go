@@ -48,7 +48,7 @@ func (s *Stages) Report() *Report {
 		},
 	})
 	r := tabulate("sgtrace.report.stages/v1", title, s.Groups, fields)
-	noteSamples(r, s.Groups, summary, func(g *Group) string { return strings.Join(g.Key, " ") })
+	noteSamples(r, s.Groups, func(g *Group) int64 { return int64(g.N) }, func(g *Group) string { return strings.Join(g.Key, " ") })
 	if s.Negative > 0 {
 		r.note("%d spans end before they start; they are left out", s.Negative)
 	}

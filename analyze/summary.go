@@ -45,7 +45,7 @@ func (s *summarizer) summarize(v []int64) Summary {
 	if len(v) == 0 {
 		return Summary{StdDev: request.Unknown}
 	}
-	s.sort(v)
+	s.keys = sortValues(v, s.keys)
 	total, mean := sum(v)
 	return Summary{
 		N: len(v), Total: total, Mean: mean, StdDev: s.stdDev(v),
@@ -98,16 +98,17 @@ const (
 	radixMin  = 512 // below, a comparison sort is as fast
 )
 
-// sort orders non-negative values: large slices by least significant digit
-// first, in as many passes as the largest value has digits. Durations rarely
-// need more than three or four (2^44 ns is five hours).
-func (s *summarizer) sort(v []int64) {
+// sortValues orders non-negative values in place: large slices by least
+// significant digit first, in as many passes as the largest value has digits.
+// Durations rarely need more than three or four (2^44 ns is five hours). It
+// returns scratch, which it replaces if it is too small.
+func sortValues[T int64 | uint32](v, scratch []T) []T {
 	if len(v) < radixMin {
 		slices.Sort(v)
-		return
+		return scratch
 	}
-	s.keys = slices.Grow(s.keys[:0], len(v))[:len(v)]
-	from, to := v, s.keys
+	scratch = slices.Grow(scratch[:0], len(v))[:len(v)]
+	from, to := v, scratch
 	largest := slices.Max(v)
 	for shift := 0; largest>>shift > 0; shift += digitBits {
 		var at [digits]int
@@ -129,6 +130,7 @@ func (s *summarizer) sort(v []int64) {
 	if &from[0] != &v[0] {
 		copy(v, from)
 	}
+	return scratch
 }
 
 // summaryFields are the columns of a summary.
@@ -159,12 +161,12 @@ func summaryFields[T any](of func(*T) *Summary) []field[T] {
 }
 
 // noteSamples warns of rows with too few values for a p99.
-func noteSamples[T any](r *Report, rows []T, of func(*T) *Summary, name func(*T) string) {
+func noteSamples[T any](r *Report, rows []T, count func(*T) int64, name func(*T) string) {
 	const enough, named = 100, 3
 	var names []string
 	few := 0
 	for i := range rows {
-		n := of(&rows[i]).N
+		n := count(&rows[i])
 		if n >= enough {
 			continue
 		}

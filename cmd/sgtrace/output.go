@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"slices"
 	"strings"
 
@@ -56,23 +55,4 @@ func (c *command) print(f analyze.Format, main *analyze.Report, before ...*analy
 		}
 	}
 	return main.Write(c.out, f, c.style())
-}
-
-// printAll writes several reports of equal weight; as JSON they make an array.
-func (c *command) printAll(f analyze.Format, reports []*analyze.Report) error {
-	if f != analyze.FormatJSON {
-		return c.print(f, reports[len(reports)-1], reports[:len(reports)-1]...)
-	}
-	separator := "["
-	for _, r := range reports {
-		if _, err := io.WriteString(c.out, separator); err != nil {
-			return err
-		}
-		if err := r.Write(c.out, f, c.style()); err != nil {
-			return err
-		}
-		separator = ","
-	}
-	_, err := io.WriteString(c.out, "]\n")
-	return err
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
@@ -36,7 +38,7 @@ Examples:
   sgtrace report otel_trace.json
   sgtrace report --by-rank --stage decode_loop otel_trace.json
   sgtrace report --by role,host --from +30s --to +60s --format csv 'dumps/*.zst'`,
-		Flags:        append(flags, selectionFlags()...),
+		Flags:        slices.Concat(flags, profileFlags(), selectionFlags()),
 		OnUsageError: onUsageError,
 		Action:       c.report,
 	}
@@ -54,6 +56,13 @@ func dimensions() string {
 }
 
 func (c *command) report(ctx *cli.Context) error {
+	profiles, err := chosenProfileReport(ctx)
+	if err != nil {
+		return err
+	}
+	if profiles != nil {
+		return c.reportProfiles(ctx, profiles)
+	}
 	f, err := format(ctx)
 	if err != nil {
 		return err

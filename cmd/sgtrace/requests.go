@@ -101,34 +101,3 @@ func (c *command) request(ctx *cli.Context) error {
 	}
 	return nil
 }
-
-func (c *command) inspectCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "inspect",
-		Usage:     "say what files hold: kinds, versions, hosts, ranks, times, quality",
-		ArgsUsage: "INPUT...",
-		Description: `Knows OTLP dumps: JSON lines, arrays, pretty-printed and concatenated JSON, the
-Collector's framed zstd and framed protobuf, each also as .gz or .zst.
-
-Examples:
-  sgtrace inspect otel_trace.json
-  sgtrace inspect dumps/
-  zstd -dc otel.zst | sgtrace inspect -`,
-		Flags:        []cli.Flag{formatFlag()},
-		OnUsageError: onUsageError,
-		Action: func(ctx *cli.Context) error {
-			f, err := format(ctx)
-			if err != nil {
-				return err
-			}
-			if f == analyze.FormatCSV {
-				return usage("inspect prints several tables, which CSV has no place for; want text, markdown or json")
-			}
-			set, err := c.load(ctx, ctx.Args().Slice())
-			if err != nil {
-				return err
-			}
-			return c.printAll(f, analyze.Inspect(set))
-		},
-	}
-}

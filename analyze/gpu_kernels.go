@@ -1,0 +1,120 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A RankKernel is what all kernels of one name took on one rank, beside what they
+// took on the others.
+type RankKernel struct {
+	Rank, Name string
+	Class      profile.Class
+	Summary
+	Ranks int // how many ran such kernels
+	// Excess is Total minus the median of the totals of the ranks that ran such
+	// kernels, in ns; all of Total if there is no other rank that did.
+	Excess int64
+	// RelTotal and RelP50 are Total and P50 divided by their medians over those
+	// ranks; -1 if there is only one, or the median is 0.
+	RelTotal, RelP50 float64
+
+	name trace.Sym
+	rank int32
+}
+
+// kernelTimes collects durations of kernels by name.
+type kernelTimes struct {
+	index   paged[int32] // by symbol: into samples plus one
+	names   []trace.Sym
+	classes []profile.Class
+	samples []sample
+	sums    []Summary
+}
+
+func (k *kernelTimes) add(r *gpuRow) {
+	at := k.index.at(int64(r.name))
+	if *at == 0 {
+		k.names, k.classes, k.samples = append(k.names, r.name), append(k.classes, r.class), append(k.samples, sample{})
+		*at = int32(len(k.names))
+	}
+	k.samples[*at-1].add(r.dur, noLimit)
+}
+
+// summarize turns durations into sums.
+func (k *kernelTimes) summarize() {
+	var s summarizer
+	var values []int64
+	for i := range k.samples {
+		values = values[:0]
+		k.samples[i].each(func(v int64) { values = append(values, v) })
+		k.sums = append(k.sums, s.summarize(values))
+	}
+	k.samples, k.index = nil, paged[int32]{}
+}
+
+// rows returns the sums of a rank, without comparison.
+func (k *kernelTimes) rows(set *profile.Set, rank int32) []RankKernel {
+	rows := make([]RankKernel, len(k.names))
+	for i, name := range k.names {
+		rows[i] = RankKernel{Rank: set.Ranks[rank], Name: set.Syms.Name(name), Class: k.classes[i], Summary: k.sums[i], name: name, rank: rank}
+	}
+	return rows
+}
+
+// compareKernels relates the rows of every kernel to each other, and orders them by
+// how far their total is from that of the others.
+func compareKernels(rows []RankKernel) []RankKernel {
+	slices.SortFunc(rows, func(a, b RankKernel) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.rank, b.rank))
+	})
+	for from := 0; from < len(rows); {
+		to := from + 1
+		for to < len(rows) && rows[to].name == rows[from].name {
+			to++
+		}
+		relate(rows[from:to])
+		from = to
+	}
+	slices.SortFunc(rows, func(a, b RankKernel) int {
+		return cmp.Or(cmp.Compare(abs(b.Excess), abs(a.Excess)), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name), cmp.Compare(a.rank, b.rank))
+	})
+	return rows
+}
+
+func abs(v int64) int64 { return max(v, -v) }
+
+// relate compares the ranks that ran one kernel.
+func relate(rows []RankKernel) {
+	median := func(of func(*RankKernel) int64) int64 {
+		values := make([]int64, len(rows))
+		for i := range rows {
+			values[i] = of(&rows[i])
+		}
+		slices.Sort(values)
+		return NearestRank(values, 50)
+	}
+	total := median(func(r *RankKernel) int64 { return r.Total })
+	p50 := median(func(r *RankKernel) int64 { return r.P50 })
+	for i := range rows {
+		r := &rows[i]
+		r.Ranks, r.Excess, r.RelTotal, r.RelP50 = len(rows), r.Total-total, unknownRatio, unknownRatio
+		if len(rows) == 1 {
+			r.Excess = r.Total
+			continue
+		}
+		if total > 0 {
+			r.RelTotal = share(r.Total, total)
+		}
+		if p50 > 0 {
+			r.RelP50 = share(r.P50, p50)
+		}
+	}
+}
+
+// unknownRatio says that there is nothing to compare with.
+const unknownRatio = -1

@@ -1,0 +1,171 @@
+package analyze
+
+import (
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// gpuLabel is the rank of a device, with the device where a rank has several.
+func (g *GPUs) gpuLabel(gpu *GPU) string {
+	if g.several {
+		return fmt.Sprintf("%s GPU %d", gpu.Rank, gpu.Device)
+	}
+	return gpu.Rank
+}
+
+// gpuColumns makes columns of devices.
+type gpuColumns struct{ gpus *GPUs }
+
+func (c gpuColumns) first() []field[GPU] {
+	return []field[GPU]{
+		{Column{Name: "rank", Doc: "rank, or process that is none; with the device where ranks have several"},
+			func(g *GPU) Cell { return textCell(c.gpus.gpuLabel(g)) }},
+		{Column{Name: "device", Unit: Count, Doc: "device, as the process counts", Detail: true},
+			func(g *GPU) Cell { return Cell{N: int64(g.Device)} }},
+	}
+}
+
+// time is a duration.
+func (gpuColumns) time(name, doc string, of func(*GPU) int64) field[GPU] {
+	return field[GPU]{Column{Name: name, Unit: Duration, Doc: doc}, func(g *GPU) Cell { return Cell{N: of(g)} }}
+}
+
+// part is a duration for programs, and its part of whole for people.
+func (c gpuColumns) part(name, doc string, whole, of func(*GPU) int64) []field[GPU] {
+	time := c.time(name, doc, of)
+	time.Detail = true
+	return []field[GPU]{
+		{Column{Name: name, Unit: Share, Doc: doc + ", part of length"}, func(g *GPU) Cell { return shareCell(of(g), whole(g)) }},
+		time,
+	}
+}
+
+// shareCell is unknown of nothing.
+func shareCell(part, whole int64) Cell {
+	return Cell{Share: share(part, whole), Unknown: whole == 0}
+}
+
+func detail[T any](f []field[T]) []field[T] {
+	for i := range f {
+		f[i].Detail = true
+	}
+	return f
+}
+
+// Report makes a table of what every device was busy with.
+func (g *GPUs) Report() *Report {
+	c := gpuColumns{g}
+	time := func(class profile.Class) func(*GPU) int64 { return func(g *GPU) int64 { return g.Time(class) } }
+	exposed := func(class profile.Class) func(*GPU) int64 { return func(g *GPU) int64 { return g.Exposed(class) } }
+	part := func(name, doc string, of func(*GPU) int64) []field[GPU] {
+		return c.part(name, doc, (*GPU).Length, of)
+	}
+	captured := c.time("captured", "from the first row of the rank to the end of the last: calls, annotations, kernels, copies", func(g *GPU) int64 { return g.Captured })
+	length := c.time("length", "from the first kernel or copy to the end of the last", (*GPU).Length)
+	captured.Scale, length.Scale = "length", "length"
+	fields := append(c.first(), captured, length)
+	fields = append(fields, part("busy", "some kernel or copy runs", (*GPU).Busy)...)
+	fields = append(fields, part("compute", "some kernel computes", time(profile.ClassCompute))...)
+	fields = append(fields, part("comm", "some kernel communicates", time(profile.ClassCommunication))...)
+	fields = append(fields, part("exposed", "some kernel communicates and none computes", exposed(profile.ClassCommunication))...)
+	fields = append(fields, part("copy", "memory is copied or filled", time(profile.ClassMemory))...)
+	fields = append(fields, detail(part("exposed copy", "memory is copied and no kernel computes or communicates", exposed(profile.ClassMemory)))...)
+	other := part("other", "what runs is neither: CUDA graphs of which only the whole was recorded", time(profile.ClassOther))
+	if !g.any(func(g *GPU) bool { return g.Time(profile.ClassOther) > 0 }) {
+		other = detail(other)
+	}
+	fields = append(fields, other...)
+	fields = append(fields, detail(part("exposed other", "nothing runs but what is other", exposed(profile.ClassOther)))...)
+	fields = append(fields, part("idle", "nothing runs", func(g *GPU) int64 { return g.Idle.Total() })...)
+	fields = append(fields,
+		field[GPU]{Column{Name: "overlap", Unit: Share, Doc: "part of the communication during which some kernel computes", Detail: true},
+			func(g *GPU) Cell {
+				comm := g.Time(profile.ClassCommunication)
+				return shareCell(comm-g.Exposed(profile.ClassCommunication), comm)
+			}},
+		field[GPU]{Column{Name: "rows", Unit: Count, Doc: "kernels and copies", Detail: true}, func(g *GPU) Cell { return Cell{N: g.Rows} }},
+		field[GPU]{Column{Name: "kernels", Unit: Count, Doc: "kernels", Detail: true}, func(g *GPU) Cell { return Cell{N: g.Kernels} }},
+	)
+	r := tabulate("sgtrace.report.gpu/v1", "GPUs by rank", g.GPUs, fields)
+	if g.classes != profile.DefaultName {
+		r.note("what kernels do is told by the rules %q", g.classes)
+	}
+	g.noteGraphs(r)
+	return r
+}
+
+func (g *GPUs) any(is func(*GPU) bool) bool {
+	for i := range g.GPUs {
+		if is(&g.GPUs[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// noteGraphs tells where the classes of kernels are not known.
+func (g *GPUs) noteGraphs(r *Report) {
+	busy, other := int64(0), int64(0)
+	for i := range g.GPUs {
+		busy = addTimes(busy, g.GPUs[i].Busy())
+		other = addTimes(other, g.GPUs[i].Time(profile.ClassOther))
+	}
+	if other > 0 {
+		r.note("%.1f %% of the busy time is of no known class: CUDA graphs whose kernels were not recorded "+
+			"(--cuda-graph-trace=node of nsys records them), or what rules call other", 100*share(other, busy))
+	}
+}
+
+// causeNames are the columns of idle time.
+var causeNames = [numCauses]string{HostWait: "host wait", KernelWait: "kernel wait", OtherWait: "other"}
+
+var causeDocs = [numCauses]string{
+	HostWait:   "idle until something was launched and began",
+	KernelWait: "idle for less than 30 us, though what came next had been launched",
+	OtherWait:  "idle for longer, though what came next had been launched, or nobody knows when",
+}
+
+// IdleReport makes a table of why devices were idle and how work reached them.
+func (g *GPUs) IdleReport() *Report {
+	c := gpuColumns{g}
+	fields := append(c.first(), c.time("idle", "nothing runs, between the first kernel or copy and the end of the last", func(g *GPU) int64 { return g.Idle.Total() }))
+	for cause, name := range causeNames {
+		fields = append(fields, c.part(name, causeDocs[cause], (*GPU).Length, func(g *GPU) int64 { return g.Idle.Time[cause] })...)
+		fields = append(fields, field[GPU]{Column{Name: name + " gaps", Unit: Count, Doc: "how many gaps of this cause", Detail: true},
+			func(g *GPU) Cell { return Cell{N: g.Idle.Gaps[cause]} }})
+	}
+	delay := func(name, doc string, detail bool, of func(*Summary) int64) field[GPU] {
+		return field[GPU]{Column{Name: name, Unit: Duration, Doc: doc, Scale: "delay", Detail: detail},
+			func(g *GPU) Cell { return Cell{N: of(&g.Delay), Unknown: g.Delay.N == 0} }}
+	}
+	const from = "from the end of the call that launched a kernel or copy to its start, 0 if it began before: "
+	fields = append(fields,
+		delay("delay p50", from+"median, nearest rank", false, func(s *Summary) int64 { return s.P50 }),
+		delay("delay p99", from+"99th percentile, nearest rank", false, func(s *Summary) int64 { return s.P99 }),
+		delay("delay mean", from+"arithmetic mean", true, func(s *Summary) int64 { return s.Mean }),
+		delay("delay max", from+"longest", true, func(s *Summary) int64 { return s.Max }),
+		field[GPU]{Column{Name: "launches", Unit: Count, Doc: "kernels and copies whose call is known", Detail: true}, func(g *GPU) Cell { return Cell{N: g.Called} }},
+		field[GPU]{Column{Name: "graphs", Unit: Share, Doc: "part of the time of kernels that is of launches of CUDA graphs"},
+			func(g *GPU) Cell { return shareCell(g.GraphTime, g.KernelTime) }},
+		field[GPU]{Column{Name: "graph kernels", Unit: Share, Doc: "part of the kernels that are of launches of CUDA graphs", Detail: true},
+			func(g *GPU) Cell { return shareCell(g.GraphKernels, g.Kernels) }},
+		field[GPU]{Column{Name: "queue", Unit: Count, Tenths: true, Doc: "kernels and copies that are launched and have not started, average over time", Detail: true},
+			func(g *GPU) Cell { return Cell{N: g.Queue, Unknown: g.Called == 0} }},
+	)
+	r := tabulate("sgtrace.report.gpu.idle/v1", "Idle GPUs and launches by rank", g.GPUs, fields)
+	g.noteLaunches(r)
+	return r
+}
+
+// noteLaunches tells how much is unknown of calls.
+func (g *GPUs) noteLaunches(r *Report) {
+	rows, called := int64(0), int64(0)
+	for i := range g.GPUs {
+		rows += g.GPUs[i].Rows
+		called += g.GPUs[i].Called
+	}
+	if called < rows {
+		r.note("the calls that launched %d of %d kernels and copies are not in the files: gaps before them are never host wait", rows-called, rows)
+	}
+}

@@ -1,0 +1,192 @@
+package analyze
+
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+)
+
+// A sample collects values that are not negative: durations in ns, or bytes. Most
+// fit into 32 bits. They lie in blocks, so that nothing is copied as the sample
+// grows.
+type sample struct {
+	last []uint32
+	more *rest // nil while last is all
+}
+
+// rest is what few or large samples have.
+type rest struct {
+	full [][]uint32
+	long []int64 // from 1<<32 on
+	hist *histogram
+}
+
+const (
+	minBlock, maxBlock = 4, 4096 // values
+	// fewValues is the size up to which a sample keeps its values in any case.
+	fewValues = 1024
+)
+
+// A store bounds how many values all samples of a report hold. Beyond, large samples
+// turn into histograms.
+type store struct {
+	limit int64
+	held  atomic.Int64
+}
+
+// maxHeld is how many values a report holds: 256 MB.
+const maxHeld = 64 << 20
+
+// overflowed tells whether there were more values than the store holds. In the end
+// it does not depend on the order in which they came.
+func (s *store) overflowed() bool { return s.held.Load() > s.limit }
+
+func (s *sample) add(v int64, in *store) {
+	if v < 1<<32 && len(s.last) < cap(s.last) {
+		s.last = append(s.last, uint32(v))
+		return
+	}
+	s.addSlow(v, in)
+}
+
+func (s *sample) addSlow(v int64, in *store) {
+	switch {
+	case s.more != nil && s.more.hist != nil:
+		s.more.hist.add(v)
+	case v >= 1<<32:
+		if s.more == nil {
+			s.more = &rest{}
+		}
+		s.more.long = append(s.more.long, v)
+	default:
+		s.grow(in)
+		s.add(v, in)
+	}
+}
+
+// grow adds a block, or turns the sample into a histogram.
+func (s *sample) grow(in *store) {
+	if in.overflowed() && s.len() > fewValues {
+		s.fold()
+		return
+	}
+	size := min(max(minBlock, 2*cap(s.last)), maxBlock)
+	if len(s.last) > 0 {
+		if s.more == nil {
+			s.more = &rest{}
+		}
+		s.more.full = append(s.more.full, s.last)
+	}
+	s.last = make([]uint32, 0, size)
+	in.held.Add(int64(size))
+}
+
+// len returns how many values the sample has.
+func (s *sample) len() int {
+	n := len(s.last)
+	if s.more != nil {
+		n += len(s.more.long)
+		for _, b := range s.more.full {
+			n += len(b)
+		}
+		if s.more.hist != nil {
+			n += int(s.more.hist.n)
+		}
+	}
+	return n
+}
+
+// each passes all values that are held.
+func (s *sample) each(f func(v int64)) {
+	for _, v := range s.last {
+		f(int64(v))
+	}
+	if s.more == nil {
+		return
+	}
+	for _, b := range s.more.full {
+		for _, v := range b {
+			f(int64(v))
+		}
+	}
+	for _, v := range s.more.long {
+		f(v)
+	}
+}
+
+// fold turns the sample into a histogram.
+func (s *sample) fold() {
+	h := &histogram{}
+	s.each(h.add)
+	s.last, s.more = nil, &rest{hist: h}
+}
+
+// settle folds a sample that would have been folded if its values had come last.
+func (s *sample) settle(in *store) {
+	if in.overflowed() && s.len() > fewValues && (s.more == nil || s.more.hist == nil) {
+		s.fold()
+	}
+}
+
+// moments are the number, sum and sum of squares of values, in integers: forged
+// times must not wrap around, and equal ones have no deviation.
+type moments struct {
+	n       uint64
+	sum     [2]uint64 // lowest word first
+	squares [3]uint64
+}
+
+func (m *moments) add(v int64) {
+	m.n++
+	var carry uint64
+	m.sum[0], carry = bits.Add64(m.sum[0], uint64(v), 0)
+	m.sum[1] += carry
+	hi, lo := bits.Mul64(uint64(v), uint64(v))
+	m.squares[0], carry = bits.Add64(m.squares[0], lo, 0)
+	m.squares[1], carry = bits.Add64(m.squares[1], hi, carry)
+	m.squares[2] += carry
+}
+
+func (m *moments) merge(o *moments) {
+	m.n += o.n
+	var carry uint64
+	m.sum[0], carry = bits.Add64(m.sum[0], o.sum[0], 0)
+	m.sum[1], _ = bits.Add64(m.sum[1], o.sum[1], carry)
+	m.squares[0], carry = bits.Add64(m.squares[0], o.squares[0], 0)
+	m.squares[1], carry = bits.Add64(m.squares[1], o.squares[1], carry)
+	m.squares[2] += o.squares[2] + carry
+}
+
+// total returns the sum, [math.MaxInt64] if it is beyond that.
+func (m *moments) total() int64 {
+	if m.sum[1] != 0 || m.sum[0] > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(m.sum[0])
+}
+
+// mean returns tenths, rounded half up.
+func (m *moments) mean() int64 {
+	if m.n == 0 {
+		return 0
+	}
+	whole, rest := bits.Div64(m.sum[1], m.sum[0], m.n) // no value is beyond 63 bits
+	return tenths(int64(whole), int64((20*rest+m.n)/(2*m.n)))
+}
+
+// tenths adds, without wrapping around.
+func tenths(whole, tenth int64) int64 {
+	if whole > (math.MaxInt64-tenth)/10 {
+		return math.MaxInt64
+	}
+	return 10*whole + tenth
+}
+
+// stdDev returns the standard deviation of the sample in tenths; 0 of one value.
+func (m *moments) stdDev() int64 {
+	if m.n < 2 {
+		return 0
+	}
+	n := float64(m.n)
+	return int64(min(math.Round(10*math.Sqrt(m.spread()/n/(n-1))), math.MaxInt64/2))
+}

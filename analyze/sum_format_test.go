@@ -1,0 +1,101 @@
+package analyze
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+)
+
+func TestGoldenSums(t *testing.T) {
+	for name, report := range sumReports {
+		name = "sum_" + strings.ReplaceAll(name, " ", "")
+		for _, f := range Formats {
+			t.Run(name+"."+string(f), func(t *testing.T) {
+				golden(t, name+"."+string(f), text(t, report(smallSet(), SumOptions{}), f, Style{}))
+			})
+		}
+		t.Run(name+"_byrank", func(t *testing.T) {
+			golden(t, name+"_byrank.text", text(t, report(smallSet(), SumOptions{ByRank: true}), FormatText, Style{}))
+		})
+	}
+}
+
+// Averages have one decimal, and keep it whatever their size.
+func TestTenths(t *testing.T) {
+	type row struct{ n int64 }
+	column := func(u Unit, name string) field[row] {
+		return field[row]{Column{Name: name, Unit: u, Tenths: true}, func(r *row) Cell { return Cell{N: r.n} }}
+	}
+	r := tabulate("s", "", []row{{18243}, {0}, {9_007_199_254_740_993_5}, {-5}}, []field[row]{column(Duration, "time"), column(Bytes, "size"), column(Count, "ops")})
+	want := "time_ns,size_bytes,ops\n1824.3,1824.3,1824.3\n0.0,0.0,0.0\n9007199254740993.5,9007199254740993.5,9007199254740993.5\n-0.5,-0.5,-0.5\n"
+	if got := text(t, r, FormatCSV, Style{}); got != want {
+		t.Errorf("CSV:\n%s", got)
+	}
+	if got := text(t, r, FormatJSON, Style{}); !strings.Contains(got, `{"time_ns":1824.3,"size_bytes":1824.3,"ops":1824.3}`) || !strings.Contains(got, `"unit":"bytes"`) {
+		t.Errorf("JSON:\n%s", got)
+	}
+	small := tabulate("s", "", []row{{18243}}, []field[row]{column(Duration, "time"), column(Bytes, "size"), column(Count, "ops")})
+	if got := text(t, small, FormatText, Style{}); !strings.Contains(got, "time [us]  size [kB]     ops") || !strings.Contains(got, "1.82       1.82  1824.3") {
+		t.Errorf("text:\n%s", got)
+	}
+}
+
+// Sizes are in the unit of the largest, up to MB.
+func TestScaleOfBytes(t *testing.T) {
+	for _, c := range []struct {
+		values []int64
+		want   string
+	}{
+		{[]int64{0}, "0 B"},
+		{[]int64{4, 999}, "4 999 B"},
+		{[]int64{4, 1500}, "0.004 1.500 kB"},
+		{[]int64{65536, 4_200_595_456}, "0.066 4200.595 MB"},
+	} {
+		s := scaleFor(Bytes, slices.Clone(c.values))
+		var got []string
+		for _, v := range c.values {
+			got = append(got, s.format(v, false))
+		}
+		if text := strings.Join(got, " ") + " " + s.unit; text != c.want {
+			t.Errorf("%v: %s, want %s", c.values, text, c.want)
+		}
+	}
+}
+
+// A share is rounded half away from zero, though 1.25 is a float.
+func TestShareIsRoundedUp(t *testing.T) {
+	f := formatter{column: Column{Unit: Share}}
+	if got := f.format(Cell{Share: 0.0125}); got != "1.3" {
+		t.Errorf("1.25 %% is printed as %s", got)
+	}
+}
+
+// Names that are cut stay apart from each other.
+func TestCutNames(t *testing.T) {
+	type row struct{ name string }
+	long := func(middle string) string { return strings.Repeat("head", 20) + middle + strings.Repeat("tail", 20) }
+	rows := []row{{long("64x128")}, {long("128x64")}, {"short"}, {long("64x128")}, {strings.Repeat("ö", 200)}}
+	r := tabulate("s", "", rows, []field[row]{{Column{Name: "kernel", Most: 50}, func(r *row) Cell { return textCell(r.name) }}})
+	for _, style := range []Style{{}, {ASCII: true}, {Width: 30}} {
+		lines := strings.Split(text(t, r, FormatText, style), "\n")[2:]
+		if lines[0] == lines[1] || lines[0] != lines[3] || lines[2] != "short" {
+			t.Errorf("%+v: %q", style, lines)
+		}
+		for _, l := range lines {
+			if twwidth.Width(l) > 50 || style.Width > 0 && twwidth.Width(l) > style.Width {
+				t.Errorf("%+v: %q is too wide", style, l)
+			}
+		}
+		if style.Width == 0 && (!strings.Contains(lines[0], "64x128") || !strings.HasPrefix(lines[0], "head") || !strings.HasSuffix(lines[0], "tail")) {
+			t.Errorf("%+v: %q", style, lines[0])
+		}
+	}
+	if got := text(t, r, FormatMarkdown, Style{}); strings.Contains(got, rows[0].name) {
+		t.Errorf("Markdown has whole names:\n%s", got)
+	}
+	if got := text(t, r, FormatCSV, Style{}); !strings.Contains(got, rows[0].name) {
+		t.Errorf("CSV has no whole names:\n%s", got)
+	}
+}

@@ -1,0 +1,122 @@
+package analyze
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// A NameSum is the time of all kernels, or calls, of one name.
+type NameSum struct {
+	sumRow
+	Share float64 // of the total of all rows
+	Graph bool    // a CUDA graph of which only the whole was recorded
+	Distribution
+}
+
+// NameSums are the times of kernels or calls by name, the longest total first.
+type NameSums struct {
+	Rows   []NameSum
+	ByRank bool
+
+	schema, title, what string
+	ranks               int // in the set
+	approximate         int // rows
+}
+
+// SumKernels sums up the time of kernels by name, like cuda_gpu_kern_sum of nsys
+// stats. It holds 4 bytes per kernel.
+func SumKernels(set *profile.Set, opt SumOptions) *NameSums {
+	s := &NameSums{schema: "sgtrace.report.kernels/v1", title: "Kernels", what: "kernel"}
+	s.sum(set, &opt, func(stream profile.Stream, b *byName[sample], in *store) {
+		for k := range stream.Kernels {
+			kind := uint8(0)
+			if k.Graph {
+				kind = 1
+			}
+			if opt.keeps(&k.Event) {
+				if g := b.of(k.Rank, k.Name, kind); g != nil {
+					g.add(k.Dur(), in)
+				}
+			}
+		}
+	})
+	return s
+}
+
+// SumCalls sums up the time of calls into the CUDA runtime and driver by name, like
+// cuda_api_sum of nsys stats. It holds 4 bytes per call.
+func SumCalls(set *profile.Set, opt SumOptions) *NameSums {
+	s := &NameSums{schema: "sgtrace.report.calls/v1", title: "CUDA calls", what: "call"}
+	s.sum(set, &opt, func(stream profile.Stream, b *byName[sample], in *store) {
+		for c := range stream.Calls {
+			if opt.keeps(&c.Event) {
+				if g := b.of(c.Rank, c.Name, 0); g != nil {
+					g.add(c.Dur(), in)
+				}
+			}
+		}
+	})
+	return s
+}
+
+// sum collects the rows that walk adds of every stream.
+func (s *NameSums) sum(set *profile.Set, opt *SumOptions, walk func(profile.Stream, *byName[sample], *store)) {
+	streams := make([]*byName[sample], len(set.Streams))
+	in := opt.store()
+	eachStream(set, func(i int, stream profile.Stream) {
+		streams[i] = newByName[sample](set, opt)
+		walk(stream, streams[i], in)
+	})
+	s.ByRank, s.ranks = opt.ByRank, len(set.Ranks)
+	var t tally
+	all := int64(0)
+	for _, p := range pools(members(opt, streams), sumKey.compare) {
+		row := NameSum{sumRow: newSumRow(set, p.key, p.ranks), Graph: p.key.kind == 1}
+		var approximate bool
+		row.Distribution, approximate = t.of(samples(p.parts, func(s *sample) *sample { return s }, in)...)
+		if approximate {
+			s.approximate++
+		}
+		all = addTimes(all, row.Total)
+		s.Rows = append(s.Rows, row)
+	}
+	for i := range s.Rows {
+		s.Rows[i].Share = share(s.Rows[i].Total, all)
+	}
+	slices.SortFunc(s.Rows, func(a, b NameSum) int { return a.compare(&b.sumRow, a.Total, b.Total) })
+}
+
+// Report makes a table of the sums.
+func (s *NameSums) Report() *Report {
+	row := func(r *NameSum) *sumRow { return &r.sumRow }
+	fields := rankFields(s.ByRank, row)
+	fields = append(fields, shareField("part of the total of all rows", func(r *NameSum) float64 { return r.Share }))
+	fields = append(fields, distributionFields(distributionColumns[NameSum]{
+		unit: Duration, what: s.what, of: func(r *NameSum) *Distribution { return &r.Distribution },
+		show: []string{"total", "n", "avg", "med", "min", "max", "p99"},
+	})...)
+	fields = append(fields, ranksFields(s.ByRank, s.ranks, row)...)
+	fields = append(fields, nameField(s.what, row))
+	r := tabulate(s.schema, s.title, s.Rows, fields)
+	s.noteGraphs(r)
+	noteFewSamples(r, s.Rows, func(r *NameSum) int64 { return r.N }, func(r *NameSum) string { return r.Name })
+	noteApproximate(r, s.approximate)
+	return r
+}
+
+// noteGraphs tells what is not a kernel.
+func (s *NameSums) noteGraphs(r *Report) {
+	graphs, runs, time := 0, int64(0), int64(0)
+	for i := range s.Rows {
+		if row := &s.Rows[i]; row.Graph {
+			graphs++
+			runs += row.N
+			time = addTimes(time, row.Total)
+		}
+	}
+	if graphs > 0 {
+		r.note("CUDA graphs whose kernels were not recorded: %d, with %d runs and %s, which are part of the shares; "+
+			"nsys records their kernels with --cuda-graph-trace=node", graphs, runs, inWords(time))
+	}
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/internal/progress"
+)
+
+func (c *command) inspectCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "inspect",
+		Usage:     "say what files hold: kinds, versions, hosts, ranks, times, quality",
+		ArgsUsage: "[LABEL=]INPUT...",
+		Description: `Knows OTLP dumps (JSON lines, arrays, pretty-printed and concatenated JSON, the
+Collector's framed zstd and protobuf), PyTorch profiler traces and other Chrome
+JSON, each also as .gz or .zst, and Nsight Systems exports (SQLite). Of exports
+no more is read than the ends of tables; names and values that may be secret
+(environment, command lines, contents of files) are never shown.
+
+Examples:
+  sgtrace inspect otel_trace.json
+  sgtrace inspect traces/ node0.sqlite
+  sgtrace inspect --table tables --format csv node0.sqlite`,
+		Flags: []cli.Flag{
+			formatFlag(),
+			&cli.StringFlag{Name: "table", Usage: "print only the table of this `NAME`: processes, tables, ...; CSV needs it"},
+		},
+		OnUsageError: onUsageError,
+		Action:       c.inspect,
+	}
+}
+
+func (c *command) inspect(ctx *cli.Context) error {
+	f, err := format(ctx)
+	if err != nil {
+		return err
+	}
+	name := ctx.String("table")
+	if name != "" && !slices.Contains(analyze.InspectTables, name) {
+		return usage("--table %q: want %s", name, strings.Join(analyze.InspectTables, ", "))
+	}
+	if name == "" && f == analyze.FormatCSV {
+		return usage("inspect prints several tables, which CSV has no place for; choose one with --table, or text, markdown or json")
+	}
+	if !ctx.Args().Present() {
+		return usage("no input; give files, globs, directories or - for standard input")
+	}
+	inputs, err := convert.Inputs(ctx.Args().Slice())
+	if err != nil {
+		return err
+	}
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
+	var held analyze.Inventory
+	requests, err := convert.Inspect(inputs, convert.ReadOptions{Stdin: c.in, Meter: meter}, &c.diags, &held)
+	meter.Done()
+	if err != nil {
+		return err
+	}
+	reports := analyze.InspectAll(&held, requests, c.diags.All())
+	if name == "" {
+		return c.printAll(f, reports)
+	}
+	i := slices.IndexFunc(reports, func(r *analyze.Report) bool { return r.Schema == analyze.InspectSchema(name) })
+	if i < 0 {
+		return usage("--table %s: the inputs have nothing to list there", name)
+	}
+	return c.print(f, reports[i])
+}
+
+// printAll writes several reports of equal weight; as JSON they make an array.
+func (c *command) printAll(f analyze.Format, reports []*analyze.Report) error {
+	between, end := "\n", ""
+	if f == analyze.FormatJSON {
+		between, end = ",", "]\n"
+		if _, err := io.WriteString(c.out, "["); err != nil {
+			return err
+		}
+	}
+	for i, r := range reports {
+		if i > 0 {
+			if _, err := io.WriteString(c.out, between); err != nil {
+				return err
+			}
+		}
+		if err := r.Write(c.out, f, c.style()); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(c.out, end)
+	return err
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/golden/nsysdb"
+)
+
+// nsysSecret is what exports hold that nobody else may see.
+const nsysSecret = "hf_SECRETSECRET"
+
+// nsysExport writes an export of one rank, with secrets wherever nsys puts them.
+func nsysExport(t *testing.T, path string) {
+	t.Helper()
+	db, err := nsysdb.Create(path, nsysdb.Schema2026)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair := func(table, name, value string) {
+		x := db.Table(table)
+		x.Text("name", name)
+		x.Text("value", value)
+		x.Insert()
+	}
+	pair("META_DATA_EXPORT", "EXPORT_PRODUCT_VERSION", "2026.2.1.210")
+	pair("META_DATA_EXPORT", "EXPORT_PARAM_INPUT_PATH_ABS", "/home/"+nsysSecret)
+	pair("META_DATA_CAPTURE", "PROCESS_0:ENVIRONMENT_VARIABLE", `HF_TOKEN="`+nsysSecret+`"`)
+	pair("META_DATA_CAPTURE", "PROCESS_0:ENVIRONMENT_VARIABLE", `RANK="`+nsysSecret+`"`)
+	pair("META_DATA_CAPTURE", "PROCESS_0:COMMAND", "serve --key "+nsysSecret)
+	pair("TARGET_INFO_SYSTEM_ENV", "Hostname", "node7")
+	pair("TARGET_INFO_SYSTEM_ENV", "DeviceEnvironment", nsysSecret)
+	start := db.Table("TARGET_INFO_SESSION_START_TIME")
+	start.Int("utcEpochNs", 1787000000e9)
+	start.Insert()
+	file := db.Table("ANALYSIS_FILE")
+	file.Text("filename", nsysSecret)
+	file.ID("contentId", "key="+nsysSecret)
+	file.Insert()
+	streams := db.Table("ProcessStreams")
+	streams.ID("filenameId", "/tmp/"+nsysSecret)
+	streams.ID("contentId", "stdout "+nsysSecret)
+	streams.Insert()
+	message := db.Table("DIAGNOSTIC_EVENT")
+	message.Int("severity", 1)
+	message.Text("text", "loaded "+nsysSecret)
+	message.Insert()
+	const pid = 1<<48 | 700<<24
+	process := db.Table("PROCESSES")
+	process.Int("globalPid", pid)
+	process.Text("name", "sglang::scheduler_TP0")
+	process.Insert()
+	kernels, calls := db.Table("CUPTI_ACTIVITY_KIND_KERNEL"), db.Table("CUPTI_ACTIVITY_KIND_RUNTIME")
+	for i := range int64(400) {
+		kernels.Int("start", 1e9+i*1e6)
+		kernels.Int("end", 1e9+i*1e6+500)
+		kernels.Int("globalPid", pid)
+		kernels.Int("correlationId", i+1)
+		kernels.ID("demangledName", fmt.Sprintf("gemm_%d", i%7))
+		kernels.ID("shortName", "gemm")
+		kernels.Insert()
+		calls.Int("start", 1e9+i*1e6-900)
+		calls.Int("end", 1e9+i*1e6-100)
+		calls.Int("globalTid", pid|700)
+		calls.Int("correlationId", i+1)
+		calls.ID("nameId", "cudaLaunchKernel_v7000")
+		calls.Insert()
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Secrets of an export reach neither an output nor a message.
+func TestNsysSecrets(t *testing.T) {
+	dir := t.TempDir()
+	export := filepath.Join(dir, "node7.sqlite")
+	nsysExport(t, export)
+	if data, err := os.ReadFile(export); err != nil || strings.Count(string(data), nsysSecret) < 9 {
+		t.Fatalf("the export has no secrets: %v", err)
+	}
+	commands := [][]string{
+		{"merge", export, "-o", filepath.Join(dir, "out.json"), "--clock-report", filepath.Join(dir, "clocks.json")},
+		{"merge", export, "-o", filepath.Join(dir, "out.pftrace")},
+		{"inspect", export}, {"inspect", "--format", "json", export}, {"inspect", "--format", "markdown", export},
+		{"inspect", "--table", "tables", "--format", "csv", export}, {"inspect", "--table", "processes", "--format", "csv", export},
+	}
+	for _, r := range profileReports {
+		commands = append(commands, []string{"report", "--" + r.flag, "--format", "json", export})
+	}
+	for _, args := range commands {
+		var out, errOut bytes.Buffer
+		if status := run(append([]string{"sgtrace"}, args...), nil, &out, &errOut); status != exitOK {
+			t.Errorf("%v: status %d: %s", args, status, errOut.String())
+		}
+		if strings.Contains(out.String()+errOut.String(), nsysSecret) {
+			t.Errorf("%v shows what must stay secret:\n%s%s", args, out.String(), errOut.String())
+		}
+	}
+	for _, name := range []string{"out.json", "out.pftrace", "clocks.json"} {
+		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || bytes.Contains(data, []byte(nsysSecret)) {
+			t.Errorf("%s has a secret: %v", name, err)
+		}
+	}
+}
+
+// Damaged exports end with status 1 or 3 and a word about the file and what to do.
+// They are not touched, nothing is left beside them, and no output is partial.
+func TestNsysDamage(t *testing.T) {
+	dir, outDir := filepath.Join(t.TempDir(), "a b?c#d%20"), t.TempDir()
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path, out := filepath.Join(dir, "node 7.sqlite"), filepath.Join(outDir, "out.json")
+	nsysExport(t, path)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, _, _ := mergeDamaged(t, path, out)
+	statuses := map[int]int{}
+	for seed := range uint64(60) {
+		data, what := damageExport(good, seed)
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		written, status, stderr := mergeDamaged(t, path, out)
+		statuses[status]++
+		switch {
+		case status == exitFailed && written == nil && strings.Contains(stderr, path) && strings.Contains(stderr, "again"):
+		case status == exitPartial && written != nil && strings.Contains(stderr, path) && strings.Contains(stderr, "again"):
+		case status == exitOK && bytes.Equal(written, whole):
+		default:
+			t.Errorf("%s: status %d, %d bytes written: %s", what, status, len(written), stderr)
+		}
+		after, err := os.ReadFile(path)
+		if beside, _ := os.ReadDir(dir); err != nil || !bytes.Equal(after, data) || len(beside) != 1 {
+			t.Errorf("%s: the input was touched: %v, %v", what, err, beside)
+		}
+		if left, _ := os.ReadDir(outDir); len(left) > 0 {
+			t.Errorf("%s: left %v", what, left)
+		}
+	}
+	t.Logf("statuses: %v", statuses)
+}
+
+// mergeDamaged merges an export and returns what was written, nil if nothing, and
+// removes it.
+func mergeDamaged(t *testing.T, path, out string) (written []byte, status int, stderr string) {
+	var stdout, errOut bytes.Buffer
+	status = run([]string{"sgtrace", "merge", "--nsys", path, "-o", out}, nil, &stdout, &errOut)
+	written, _ = os.ReadFile(out)
+	os.Remove(out)
+	return written, status, errOut.String()
+}
+
+// damageExport cuts a file, or clears a page or the beginning of one.
+func damageExport(good []byte, seed uint64) (data []byte, what string) {
+	const page = 4096
+	rng := rand.New(rand.NewPCG(seed, 3))
+	data = bytes.Clone(good)
+	number := rng.IntN(len(data) / page)
+	if seed%4 == 3 {
+		number = max(number, 1) // without the first page, nothing tells what a file is
+	}
+	switch seed % 4 {
+	case 0:
+		at := rng.IntN(len(data))
+		return data[:at], fmt.Sprintf("cut at %d", at)
+	case 1:
+		clear(data[number*page : (number+1)*page])
+		return data, fmt.Sprintf("page %d cleared", number+1)
+	case 2:
+		for i := range 16 {
+			data[number*page+i] = 0xff
+		}
+		return data, fmt.Sprintf("page %d begins with ff", number+1)
+	}
+	return append(data[:number*page], data[(number+1)*page:]...), fmt.Sprintf("page %d is missing", number+1)
+}

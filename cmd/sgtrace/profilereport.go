@@ -1,0 +1,139 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/internal/progress"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A profileReport is a report about what profilers recorded.
+type profileReport struct {
+	flag, usage string
+	cats        []string // events that it is about, in PyTorch's terms
+	args        profile.ArgsMode
+	sum         func(*profile.Set, analyze.SumOptions) *analyze.Report
+}
+
+var (
+	kernels  = []string{profile.KernelCategory}
+	work     = slices.Concat(kernels, profile.CopyCategories)
+	launches = slices.Concat(kernels, profile.CallCategories)
+	ranges   = slices.Concat(work, profile.CallCategories, []string{profile.AnnotationCategory})
+)
+
+var profileReports = []profileReport{
+	{"kernels", "GPU time of every kernel, as cuda_gpu_kern_sum of nsys", kernels, profile.ArgsNone,
+		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
+			return analyze.SumKernels(s, o).Report()
+		}},
+	{"launches", "kernels with the calls that launched them: API time, queueing, kernel time, as cuda_kern_exec_sum", launches, profile.ArgsNone,
+		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
+			return analyze.SumLaunches(s, o).Report()
+		}},
+	{"api", "calls into the CUDA runtime and driver, as cuda_api_sum", profile.CallCategories, profile.ArgsNone,
+		func(s *profile.Set, o analyze.SumOptions) *analyze.Report { return analyze.SumCalls(s, o).Report() }},
+	{"memcpy", "copies: time and bytes, as cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum", profile.CopyCategories, profile.ArgsMin,
+		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
+			return analyze.SumCopies(s, o).Report()
+		}},
+	{"nvtx", "NVTX ranges and PyTorch's annotations, and the GPU time of what was launched in them, as nvtx_sum and nvtx_gpu_proj_sum", ranges, profile.ArgsNone,
+		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
+			return analyze.SumRanges(s, o).Report()
+		}},
+	{"nvtx-kernels", "the kernels that were launched in every range, as nvtx_kern_sum", ranges, profile.ArgsNone,
+		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
+			return analyze.SumRangeKernels(s, o).Report()
+		}},
+}
+
+// profileFlags are the flags of profileReports.
+func profileFlags() []cli.Flag {
+	const category = "Of PyTorch traces and Nsight Systems exports:"
+	var flags []cli.Flag
+	for _, r := range profileReports {
+		flags = append(flags, &cli.BoolFlag{Name: r.flag, Usage: r.usage, Category: category, DisableDefaultText: true})
+	}
+	return append(flags, &cli.BoolFlag{Name: "open-ranges", Category: category, DisableDefaultText: true,
+		Usage: "count ranges that were never closed, too: they end with the recording"})
+}
+
+// requestOnly are the flags that say nothing about what profilers recorded.
+var requestOnly = []string{"latency", "by-stage", "by-request", "by", "rid", "room", "trace", "slowest", "sample", "role", "stage", "min-dur", "level"}
+
+// chosenProfileReport returns the report about profiles that the flags ask for, nil
+// if that is none.
+func chosenProfileReport(ctx *cli.Context) (*profileReport, error) {
+	var chosen *profileReport
+	for i := range profileReports {
+		r := &profileReports[i]
+		switch {
+		case !ctx.Bool(r.flag):
+		case chosen != nil:
+			return nil, usage("--%s and --%s exclude each other", chosen.flag, r.flag)
+		default:
+			chosen = r
+		}
+	}
+	if chosen == nil {
+		if ctx.Bool("open-ranges") {
+			return nil, usage("--open-ranges goes with --nvtx and --nvtx-kernels")
+		}
+		return nil, nil
+	}
+	for _, name := range requestOnly {
+		if ctx.IsSet(name) {
+			return nil, usage("--%s is about requests; --%s is about what profilers recorded", name, chosen.flag)
+		}
+	}
+	return chosen, nil
+}
+
+// reportProfiles prints a report about PyTorch traces and Nsight Systems exports.
+func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
+	f, err := format(ctx)
+	if err != nil {
+		return err
+	}
+	sel, err := selection(ctx)
+	if err != nil {
+		return err
+	}
+	inputs, err := convert.Inputs(ctx.Args().Slice())
+	if err != nil {
+		return err
+	}
+	if len(inputs) == 0 {
+		return usage("no input; give PyTorch traces and Nsight Systems exports: files, globs or directories")
+	}
+	opt := convert.ReadOptions{Stdin: c.in, Filter: profile.Filter{Cats: r.cats, Args: r.args}, Hosts: sel.Hosts}
+	for _, word := range sel.Ranks {
+		rank, _ := trace.ParseRank(word) // selection has checked it
+		opt.Ranks = append(opt.Ranks, rank)
+	}
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
+	opt.Meter = meter
+	c.collectEarly()
+	set, err := convert.ReadProfiles(inputs, opt, &c.diags)
+	if err != nil {
+		meter.Done()
+		return err
+	}
+	defer set.Close()
+	err = sel.resolve(set.First)
+	if err != nil {
+		meter.Done()
+		return err
+	}
+	report := r.sum(&set.Set, analyze.SumOptions{ByRank: ctx.Bool("by-rank"), Open: ctx.Bool("open-ranges"), From: sel.From, To: sel.To})
+	meter.Done()
+	if err := arrange(ctx, report, 0); err != nil {
+		return err
+	}
+	return c.print(f, report)
+}
