@@ -81,7 +81,7 @@ func (s *CopySums) Report() *Report {
 	fields = append(fields, shareField("part of the total time of all rows", func(r *CopySum) float64 { return r.Share }))
 	fields = append(fields, distributionFields(distributionColumns[CopySum]{
 		unit: Duration, what: "operation", of: func(r *CopySum) *Distribution { return &r.Time },
-		show: []string{"total", "n", "avg", "med", "min", "max", "p99"},
+		show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
 	})...)
 	fields = append(fields, distributionFields(distributionColumns[CopySum]{
 		prefix: "size ", unit: Bytes, what: "operation", of: func(r *CopySum) *Distribution { return &r.Size },

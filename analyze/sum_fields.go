@@ -24,7 +24,7 @@ type distributionColumns[T any] struct {
 func distributionFields[T any](c distributionColumns[T]) []field[T] {
 	fields := []field[T]{
 		c.number("total", "sum", false, func(d *Distribution) int64 { return d.Total }),
-		{Column{Name: c.prefix + "n", Unit: Count, Doc: "how many " + c.what + "s", Detail: !slices.Contains(c.show, "n")},
+		{Column{Name: c.prefix + "instances", Unit: Count, Doc: "how many " + c.what + "s", Detail: !slices.Contains(c.show, "instances")},
 			func(row *T) Cell { return Cell{N: c.of(row).N} }},
 		c.number("avg", "arithmetic mean", true, func(d *Distribution) int64 { return d.Mean }),
 		c.number("med", "median; the mean of the two middle values if there are two", true, func(d *Distribution) int64 { return d.Median }),
@@ -68,7 +68,7 @@ func ranksFields[T any](byRank bool, all int, of func(*T) *sumRow) []field[T] {
 }
 
 func shareField[T any](doc string, of func(*T) float64) field[T] {
-	return field[T]{Column{Name: "share", Unit: Share, Doc: doc}, func(row *T) Cell { return Cell{Share: of(row)} }}
+	return field[T]{Column{Name: "time", Unit: Share, Doc: doc}, func(row *T) Cell { return Cell{Share: of(row)} }}
 }
 
 // nameField is the last column, since names are long.

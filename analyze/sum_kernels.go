@@ -94,7 +94,7 @@ func (s *NameSums) Report() *Report {
 	fields = append(fields, shareField("part of the total of all rows", func(r *NameSum) float64 { return r.Share }))
 	fields = append(fields, distributionFields(distributionColumns[NameSum]{
 		unit: Duration, what: s.what, of: func(r *NameSum) *Distribution { return &r.Distribution },
-		show: []string{"total", "n", "avg", "med", "min", "max", "p99"},
+		show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
 	})...)
 	fields = append(fields, ranksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields, nameField(s.what, row))

@@ -108,9 +108,9 @@ func (s *LaunchSums) Report() *Report {
 			func(r *LaunchSum) Cell { return numberCell(int64(r.Device)) }})
 	}
 	for _, part := range []distributionColumns[LaunchSum]{
-		{what: "launch", of: func(r *LaunchSum) *Distribution { return &r.Whole }, show: []string{"total", "n", "avg", "med", "max", "p99"}},
+		{what: "launch", of: func(r *LaunchSum) *Distribution { return &r.Whole }, show: []string{"total", "instances", "avg", "med", "max", "p99"}},
 		{prefix: "call ", what: "call", of: func(r *LaunchSum) *Distribution { return &r.Call }, show: []string{"avg"}},
-		{prefix: "queue ", what: "kernel that waited", of: func(r *LaunchSum) *Distribution { return &r.Queue }, show: []string{"n", "avg"}},
+		{prefix: "queue ", what: "kernel that waited", of: func(r *LaunchSum) *Distribution { return &r.Queue }, show: []string{"instances", "avg"}},
 		{prefix: "kernel ", what: "kernel", of: func(r *LaunchSum) *Distribution { return &r.Run }, show: []string{"avg"}},
 	} {
 		part.unit = Duration

@@ -86,7 +86,7 @@ var oracles = []oracle{
 		report:  "cuda_gpu_kern_sum",
 		make:    func(s *profile.Set) *Report { return SumKernels(s, SumOptions{}).Report() },
 		key:     []match{{"Name", "kernel", nil}},
-		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Instances", "n", nil}, match{"Time (%)", "share", percent}),
+		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Instances", "instances", nil}, match{"Time (%)", "time", percent}),
 		except: func(file, _, column, _, _ string) string {
 			if column == "Time (%)" && file == "s_v2022_graph" {
 				return "it leaves graphs out of the whole"
@@ -104,25 +104,25 @@ var oracles = []oracle{
 		report:  "cuda_api_sum",
 		make:    func(s *profile.Set) *Report { return SumCalls(s, SumOptions{}).Report() },
 		key:     []match{{"Name", "call", nil}},
-		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Num Calls", "n", nil}, match{"Time (%)", "share", percent}),
+		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Num Calls", "instances", nil}, match{"Time (%)", "time", percent}),
 	},
 	{
 		report:  "cuda_gpu_mem_time_sum",
 		make:    func(s *profile.Set) *Report { return SumCopies(s, SumOptions{}).Report() },
 		key:     []match{{"Operation", "operation", nil}},
-		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Count", "n", nil}, match{"Time (%)", "share", percent}),
+		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Count", "instances", nil}, match{"Time (%)", "time", percent}),
 	},
 	{
 		report:  "cuda_gpu_mem_size_sum",
 		make:    func(s *profile.Set) *Report { return SumCopies(s, SumOptions{}).Report() },
 		key:     []match{{"Operation", "operation", nil}},
-		columns: append(nsysDistribution("", "size_", " (MB)", "_bytes", megabytes), match{"Total (MB)", "size_total_bytes", megabytes}, match{"Count", "size_n", nil}),
+		columns: append(nsysDistribution("", "size_", " (MB)", "_bytes", megabytes), match{"Total (MB)", "size_total_bytes", megabytes}, match{"Count", "size_instances", nil}),
 	},
 	{
 		report:  "nvtx_sum",
 		make:    func(s *profile.Set) *Report { return SumRanges(s, SumOptions{Open: true}).Report() },
 		key:     []match{{"Style", "style", nil}, {"Range", "range", nil}},
-		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Instances", "n", nil}, match{"Time (%)", "share", percent}),
+		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Instances", "instances", nil}, match{"Time (%)", "time", percent}),
 	},
 	{
 		report: "nvtx_gpu_proj_sum",
@@ -133,14 +133,14 @@ var oracles = []oracle{
 		},
 		key: []match{{"Style", "style", nil}, {"Range", "range", nil}},
 		columns: append(nsysDistribution("Proj ", "proj_", " (ns)", "_ns", nil), match{"Total Proj Time (ns)", "proj_total_ns", nil},
-			match{"Total Range Time (ns)", "proj_range_total_ns", nil}, match{"Range Instances", "proj_n", nil}, match{"Total GPU Ops", "ops", nil},
+			match{"Total Range Time (ns)", "proj_range_total_ns", nil}, match{"Range Instances", "proj_instances", nil}, match{"Total GPU Ops", "ops", nil},
 			match{"Avg GPU Ops", "ops_avg", nil}, match{"Avg Range Lvl", "level_avg", nil}, match{"Avg Num Child", "children_avg", nil}),
 	},
 	{
 		report:  "nvtx_kern_sum",
 		make:    func(s *profile.Set) *Report { return SumRangeKernels(s, SumOptions{Open: true, ByRank: true}).Report() },
 		key:     []match{{"NVTX Range", "range", nil}, {"Style", "style", nil}, {"PID", "pid", nil}, {"TID", "tid", nil}, {"Kernel Name", "kernel", nil}},
-		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Kern Inst", "n", nil}, match{"NVTX Inst", "ranges", nil}),
+		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Kern Inst", "instances", nil}, match{"NVTX Inst", "ranges", nil}),
 		missing: func(key string) string {
 			if key == "||||" {
 				return "kernels without a range, which we tell in a footnote"
@@ -154,7 +154,7 @@ var oracles = []oracle{
 		key:    []match{{"PID", "pid", nil}, {"TID", "tid", nil}, {"DevId", "device", nil}, {"API Name", "call", nil}, {"Kernel Name", "kernel", nil}},
 		columns: slices.Concat(nsysDistribution("T", "", " (ns)", "_ns", nil), nsysDistribution("A", "call_", " (ns)", "_ns", nil),
 			nsysDistribution("Q", "queue_", " (ns)", "_ns", nil), nsysDistribution("K", "kernel_", " (ns)", "_ns", nil),
-			[]match{{"Count", "n", nil}, {"QCount", "queue_n", nil}}),
+			[]match{{"Count", "instances", nil}, {"QCount", "queue_instances", nil}}),
 		except: func(_, _, column, theirs, ours string) string {
 			if column == "QStdDev (ns)" && theirs == "0.0" && ours == "" {
 				return "it gives no values a standard deviation of 0"

@@ -150,7 +150,7 @@ func (s *RangeKernelSums) Report() *Report {
 	fields = append(fields, shareField("part of the time of all kernels in the ranges", func(r *RangeKernelSum) float64 { return r.Share }))
 	fields = append(fields, distributionFields(distributionColumns[RangeKernelSum]{
 		unit: Duration, what: "kernel", of: func(r *RangeKernelSum) *Distribution { return &r.Distribution },
-		show: []string{"total", "n", "avg", "med", "max", "p99"},
+		show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields,
 		field[RangeKernelSum]{Column{Name: "ranges", Unit: Count, Doc: "how many of the ranges launched the kernel"}, func(r *RangeKernelSum) Cell { return Cell{N: r.Ranges} }})

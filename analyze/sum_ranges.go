@@ -173,11 +173,11 @@ func (s *RangeSums) Report() *Report {
 	fields = append(fields, shareField("part of the total of all rows; ranges overlap", func(r *RangeSum) float64 { return r.Share }))
 	fields = append(fields, distributionFields(distributionColumns[RangeSum]{
 		unit: Duration, what: "range", of: func(r *RangeSum) *Distribution { return &r.Time },
-		show: []string{"total", "n", "avg", "med", "max", "p99"},
+		show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields, distributionFields(distributionColumns[RangeSum]{
 		prefix: "proj ", unit: Duration, what: "range with work on a device", of: func(r *RangeSum) *Distribution { return &r.Projected },
-		show: []string{"total", "n", "avg", "med", "max", "p99"},
+		show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields, projectedFields()...)
 	fields = append(fields, ranksFields(s.ByRank, s.ranks, row)...)

@@ -89,7 +89,7 @@ func (g *GivenRank) apply(exports []*capture) error {
 		slices.Sort(pids)
 		return fmt.Errorf("%w: %d; there are %s", ErrNoProcess, g.PID, cmp.Or(strings.Join(slices.Compact(pids), ", "), "none"))
 	case len(hosts) > 1:
-		return fmt.Errorf("%w: %d is one on each of %s; say which, as in %s:%[2]d=...", ErrNoProcess, g.PID, strings.Join(hosts, ", "), hosts[0])
+		return fmt.Errorf("%w: %d is one on each of %s; say which, as in %s:%[2]d=RANK", ErrNoProcess, g.PID, strings.Join(hosts, ", "), hosts[0])
 	}
 	return nil
 }

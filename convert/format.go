@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"fmt"
+
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -11,15 +13,20 @@ type Format struct {
 	Name string
 	// Sniff tells whether the decompressed head of a file is of this format.
 	Sniff func(head []byte) bool
-	// ReadBy is the command that reads it, where not every command does.
-	ReadBy string
+	// For are the commands that read it.
+	For string
+}
+
+// elsewhere is the error of a command that does not read the format.
+func (f *Format) elsewhere() error {
+	return fmt.Errorf("looks like %s, which is for %s", f.Name, f.For)
 }
 
 // The formats that inputs can have.
 var (
-	FormatSQLite = &Format{Name: "SQLite (Nsight Systems export)", Sniff: nsysexport.Sniff, ReadBy: "sgtrace merge"}
-	FormatOTLP   = &Format{Name: "OTLP", Sniff: otlpjson.Sniff}
-	FormatChrome = &Format{Name: "Chrome JSON (PyTorch profiler)", Sniff: chrometrace.Sniff, ReadBy: "sgtrace merge"}
+	FormatSQLite = &Format{Name: "SQLite (Nsight Systems export)", Sniff: nsysexport.Sniff, For: "'sgtrace merge' and 'sgtrace report --kernels' (--api, --nvtx, ...)"}
+	FormatOTLP   = &Format{Name: "OTLP", Sniff: otlpjson.Sniff, For: "'sgtrace merge', 'sgtrace convert otel2perfetto' and 'sgtrace report'"}
+	FormatChrome = &Format{Name: "Chrome JSON (PyTorch profiler)", Sniff: chrometrace.Sniff, For: "'sgtrace merge' and 'sgtrace report --kernels' (--api, --nvtx, ...)"}
 )
 
 // Formats lists the formats in the order in which they are tried.

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -46,7 +45,7 @@ func read(d *otlpjson.Dump, name string, stdin io.Reader, meter Meter) error {
 		return err
 	}
 	if s.Format != FormatOTLP {
-		return fmt.Errorf("looks like %s, which '%s' reads", s.Format.Name, s.Format.ReadBy)
+		return s.Format.elsewhere()
 	}
 	return d.Read(s.Name, s)
 }

@@ -53,10 +53,14 @@ type Merge struct {
 type ReadOptions struct {
 	Stdin  io.Reader // what the name - stands for
 	Meter  Meter     // may be nil
+	Only   *Format   // refuse inputs of other formats; nil is none
 	Filter profile.Filter
 	Ranks  []trace.Rank // leave out PyTorch traces of other ranks; none is all
 	Hosts  []string     // leave out PyTorch traces of other hosts, by the beginnings of their names; none is all
 	RankOf []GivenRank  // ranks of processes of Nsight Systems exports
+
+	// Attribute tells ReadProfiles that work will be attributed to ranges: see untwin.
+	Attribute bool
 
 	base     int64     // of a file that was read before
 	outlines *outlines // opens Nsight Systems exports instead of reading them; nil without
@@ -71,11 +75,17 @@ func Read(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
 		s := candidate{input: in}
 		if err := s.recognise(&opt); err != nil {
 			m.unusable(in, err)
+		} else if opt.Only != nil && s.format != opt.Only {
+			m.unusable(in, s.format.elsewhere())
 		} else if s.format == FormatOTLP {
 			dumps = append(dumps, s)
 		} else {
 			traces = append(traces, s)
 		}
+	}
+	if opt.outlines != nil && opt.Filter.Cats != nil && slices.ContainsFunc(traces, isSQLite) {
+		// By their work traces and exports of one process are recognised.
+		opt.Filter.Cats = slices.Concat(opt.Filter.Cats, profile.WorkCategories)
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { m.readOTLP(dumps, &opt) })
@@ -122,6 +132,8 @@ func (s *candidate) recognise(opt *ReadOptions) error {
 	}
 	return nil
 }
+
+func isSQLite(s candidate) bool { return s.format == FormatSQLite }
 
 func (s *candidate) open(opt *ReadOptions) (*Stream, error) {
 	if s.stream != nil {

@@ -220,6 +220,9 @@ func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 		"no start of the session":     {func(n *golden.NsysConfig) { n.Unclocked = []string{"unified-1"} }, "", 5000},
 		"no start, but PyTorch's too": {func(n *golden.NsysConfig) { n.Unclocked = []string{"unified-0", "unified-1"} }, "torch", 5000},
 		"with requests":               {func(*golden.NsysConfig) {}, "otel", 5000},
+		"no names, payloads":          {func(n *golden.NsysConfig) { n.ShortNames = true }, "", 5000},
+		"no names, no payloads":       {func(n *golden.NsysConfig) { n.ShortNames, n.Payloads = true, false }, "", 5000},
+		"nothing at all":              {func(n *golden.NsysConfig) { n.ShortNames, n.Payloads, n.Torch.Graphs, n.Schema = true, false, true, nsysdb.Schema2022 }, "", 5000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -308,89 +311,6 @@ func (r *recorded) streamEvents(f *golden.TorchFile) (n int) {
 	return n
 }
 
-// A window of exports, alone and beside traces, shows what the whole does.
-func TestNsysWindowOfSimulatedRuns(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(n *golden.NsysConfig)
-		torch  bool
-		filter profile.Filter
-	}{
-		"export":            {func(*golden.NsysConfig) {}, false, profile.Filter{}},
-		"both":              {func(*golden.NsysConfig) {}, true, profile.Filter{}},
-		"both, no start":    {func(n *golden.NsysConfig) { n.Unclocked = []string{"unified-0", "unified-1"} }, true, profile.Filter{}},
-		"three sessions":    {func(n *golden.NsysConfig) { n.Pieces = 3 }, true, profile.Filter{}},
-		"kernels of both":   {func(*golden.NsysConfig) {}, true, profile.Filter{Cats: []string{"kernel"}}},
-		"ranges of both":    {func(*golden.NsysConfig) {}, true, profile.Filter{Cats: []string{"NVTX", "user_annotation"}}},
-		"long ones of both": {func(*golden.NsysConfig) {}, true, profile.Filter{MinDur: 40_000}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := record(t, 9, c.change)
-			args := []string{r.exports()}
-			if c.torch {
-				args = append(args, r.traces())
-			}
-			draw := func(window bool, from, to trace.Time) (*Merge, *trace.Trace) {
-				opt := ReadOptions{Filter: c.filter}
-				opt.Filter.IndexOnly = window
-				m, _ := readAll(t, opt, args...)
-				if err := m.Align(nil, true); err != nil {
-					t.Fatal(err)
-				}
-				if window {
-					if err := m.ReadWindow(from, to, ReadOptions{Filter: c.filter}); err != nil {
-						t.Fatal(err)
-					}
-				}
-				tr := m.Layout(ViewBoth, LayoutBoth)
-				if err := trace.Validate(tr); err != nil {
-					t.Fatal(err)
-				}
-				return m, tr
-			}
-			m, whole := draw(false, 0, 0)
-			first, last := m.Bounds()
-			from, to := first+(last-first)*2/5, first+(last-first)*3/5
-			_, part := draw(true, from, to)
-			want, got := drawnSlices(whole, from, to), drawnSlices(part, from, to)
-			wrong := 0
-			for s, n := range want {
-				if got[s] != n && wrong < 5 {
-					wrong++
-					t.Errorf("%s is drawn %d times, want %d", s, got[s], n)
-				}
-			}
-			for s, n := range got {
-				if want[s] == 0 && wrong < 5 {
-					wrong++
-					t.Errorf("%s is drawn %d times, want none", s, n)
-				}
-			}
-			if len(want) < 30 {
-				t.Errorf("%d slices are in the window; the test wants more", len(want))
-			}
-		})
-	}
-}
-
-// drawnSlices returns the slices that overlap a window, with the track that they are
-// on but for its lane.
-func drawnSlices(tr *trace.Trace, from, to trace.Time) map[string]int {
-	all := map[string]int{}
-	for _, s := range tr.Slices[1:] {
-		if s.End() < from || s.Time > to {
-			continue
-		}
-		path := ""
-		for id := s.Track; id != 0; id = tr.Tracks[id].Parent {
-			name, _, _ := strings.Cut(tr.Syms.Name(tr.Tracks[id].Name), " (")
-			path = name + " > " + path
-		}
-		all[fmt.Sprintf("%s%s %d+%d", path, tr.Syms.Name(s.Name), s.Time, s.Dur)]++
-	}
-	return all
-}
-
 // The same inputs give the same bytes, whatever their order and the number of cores.
 func TestNsysSameBytes(t *testing.T) {
 	r := record(t, 11, func(n *golden.NsysConfig) { n.Pieces, n.Torch.Graphs = 2, true })
@@ -475,89 +395,5 @@ func TestCommunicatorsOfTwoServers(t *testing.T) {
 	}
 	if len(m.matches) == 0 {
 		t.Error("no collectives are matched")
-	}
-}
-
-// What steps ran on the GPU, and what NCCL says about the kernels that it launched, is
-// what the simulator planted.
-func TestNsysStepsAndCollectives(t *testing.T) {
-	for _, schema := range nsysdb.Schemas {
-		for _, graphs := range []golden.GraphTrace{"", golden.GraphsByNode, golden.GraphsWhole} {
-			if graphs == golden.GraphsWhole && schema < nsysdb.Schema2022 {
-				continue
-			}
-			r := record(t, 19, func(n *golden.NsysConfig) {
-				n.Schema, n.Orphans = schema, 0
-				if n.Torch.Graphs = graphs != ""; graphs != "" {
-					n.GraphTrace = graphs
-				}
-			})
-			m, _ := readAll(t, ReadOptions{}, r.exports())
-			for _, f := range r.nsys.Files {
-				for i := range f.Processes {
-					p := &f.Processes[i]
-					for _, file := range m.files {
-						if file.Meta.PID == int64(p.PID) && filepath.Base(file.Name) == f.Name {
-							checkSteps(t, m, file, p)
-							checkMessages(t, m, file, p)
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
-func checkSteps(t *testing.T, m *Merge, f *recording, p *golden.NsysProcess) {
-	t.Helper()
-	type sum struct {
-		n    int
-		span int64
-	}
-	got := map[string]sum{}
-	for _, s := range f.Steps {
-		name := m.dump.Syms.Name(s.Name)
-		x := got[name]
-		if !s.OnGPU {
-			x.n++
-		} else {
-			x.span += s.Dur
-		}
-		got[name] = x
-	}
-	for _, s := range p.Steps {
-		if x := got[s.Name]; x.n != s.N || x.span != s.GPUSpanNs {
-			t.Errorf("%s of process %d: %d steps, %d ns on the GPU; want %d, %d", s.Name, p.PID, x.n, x.span, s.N, s.GPUSpanNs)
-		}
-	}
-	if len(got) != len(p.Steps) {
-		t.Errorf("process %d has steps %v", p.PID, got)
-	}
-}
-
-func checkMessages(t *testing.T, m *Merge, f *recording, p *golden.NsysProcess) {
-	t.Helper()
-	var bytes uint64
-	seqs := map[int64]bool{}
-	for i := range f.Collectives {
-		c := &f.Collectives[i]
-		if c.Op == 0 {
-			continue
-		}
-		if c.In >= 0 {
-			bytes += uint64(c.In)
-		}
-		if c.Seq >= 0 {
-			if seqs[c.Seq] {
-				t.Errorf("process %d has two collectives of number %d", p.PID, c.Seq)
-			}
-			seqs[c.Seq] = true
-		}
-	}
-	if bytes != p.MessageBytes {
-		t.Errorf("process %d sends %d bytes, want %d", p.PID, bytes, p.MessageBytes)
-	}
-	if p.Comm != nil && (len(seqs) == 0 || !seqs[0]) {
-		t.Errorf("process %d has no collective that is numbered", p.PID)
 	}
 }

@@ -42,6 +42,9 @@ func (m *Merge) hasBothKinds() bool {
 	return slices.ContainsFunc(m.files, isExport) && slices.ContainsFunc(m.files, isTrace)
 }
 
+// nearUnix is how far apart clocks may be that both claim to show Unix time, in ns.
+const nearUnix = 1_000_000_000
+
 // findPairs finds out which traces and exports are of one process: what they know of
 // it must not differ, and what they recorded of its GPU has to be the same where both
 // recorded something.
@@ -123,8 +126,7 @@ func (f *pairFinder) try(t, n *capture, own profile.Moments) (candidatePair, boo
 	}
 	near := int64(0)
 	if t.file.Meta.Origin == profile.OriginUnix && n.file.Meta.Origin == profile.OriginUnix {
-		const near1s = 1_000_000_000
-		near = near1s
+		near = nearUnix
 	}
 	twins := profile.NewTwins(held, near)
 	for i := range own.Start {

@@ -50,7 +50,7 @@ func ReadProfiles(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Profile
 		}
 	}
 	for _, src := range p.exports {
-		p.Streams = append(p.Streams, src.Stream(p.pids(m, src, open)))
+		p.Streams = append(p.Streams, m.untwin(src.Name, src.Stream(p.pids(m, src, open)), opt.Attribute))
 	}
 	return p, nil
 }

@@ -8,17 +8,24 @@ import (
 )
 
 // sample adds a value of a counter.
-func (r *reader) sample(p *piece, row int32, at trace.Time, value float64) {
+func (r *reader) sample(p *piece, c category, row int32, at trace.Time, value float64) {
 	p.saw(at, at)
-	if w := r.filter; w.IndexOnly || w.From != 0 && at < w.From || w.To != 0 && at > w.To {
-		return
+	if r.keepsAny(c, r.counterName(p, row), at, at) {
+		p.samples.add(trace.Sample{Time: at, Value: value, Track: trace.TrackID(row)})
 	}
-	p.samples.add(trace.Sample{Time: at, Value: value, Track: trace.TrackID(row)})
+}
+
+// counterName returns the name of a counter for the filter, if that asks.
+func (r *reader) counterName(p *piece, row int32) trace.Sym {
+	if r.filter.Names == nil {
+		return 0
+	}
+	return r.syms.Intern(p.rows[row].Name)
 }
 
 // samples reads the metrics of GPUs and network cards.
 func (r *reader) samples() {
-	p := r.piece(machine)
+	p, c := r.piece(machine), r.category("counter")
 	for s, metrics := range r.src.Samples {
 		row := p.row(rowKey{layerMetric, uint32(s.Metric), 0}, func() profile.Row {
 			m := &metrics[s.Metric]
@@ -35,7 +42,7 @@ func (r *reader) samples() {
 			// The numbers of metrics keep them in the order in which nsys lists them.
 			return profile.Row{Kind: profile.RowCounter, PIDText: m.Source, Name: name, Unit: unit, Folder: source, Sort: int64(s.Metric)}
 		})
-		r.sample(p, row, s.Time, s.Value)
+		r.sample(p, c, row, s.Time, s.Value)
 	}
 	if p.total == 0 {
 		delete(r.pieces, machine)
@@ -61,7 +68,7 @@ func (r *reader) memoryUse() {
 		pid, device int32
 		kind        MemoryKind
 	}
-	inUse := map[memory]int64{}
+	inUse, c := map[memory]int64{}, r.category("counter")
 	for m := range r.src.MemoryEvents {
 		p := r.piece(m.PID)
 		k := memory{m.PID, m.Device, m.Kind}
@@ -70,6 +77,6 @@ func (r *reader) memoryUse() {
 			return profile.Row{Kind: profile.RowCounter, PID: int64(p.pid), PIDText: numberText(p.pid), Process: r.processName(p.pid),
 				Name: "memory allocated (" + m.Kind.String() + ") on GPU " + numberText(m.Device), Unit: "bytes", Folder: r.gpuFolder(p.pid, m.Device)}
 		})
-		r.sample(p, row, m.Time, float64(inUse[k]))
+		r.sample(p, c, row, m.Time, float64(inUse[k]))
 	}
 }

@@ -22,7 +22,7 @@ func (r *reader) ranges() {
 		p := r.piece(n.PID)
 		p.saw(n.Start, n.End)
 		if n.Kind == MarkInstant {
-			if r.keeps(c, n.Text, n.Start, n.Start) {
+			if r.keepsAny(c, n.Text, n.Start, n.Start) {
 				p.instants = append(p.instants, trace.Instant{Time: n.Start, Track: trace.TrackID(r.rangeRow(p, n)), Name: n.Text, Args: r.rangeArgs(n)})
 			}
 			continue

@@ -144,10 +144,15 @@ func (r *reader) category(name string) category {
 	return category{r.syms.Intern(name), wanted && !r.filter.IndexOnly}
 }
 
-// keeps tells whether the filter keeps an event.
+// keeps tells whether the filter keeps an event that takes time.
 func (r *reader) keeps(c category, name trace.Sym, from, to trace.Time) bool {
+	return int64(to-from) >= r.filter.MinDur && r.keepsAny(c, name, from, to)
+}
+
+// keepsAny is keeps for events of any duration.
+func (r *reader) keepsAny(c category, name trace.Sym, from, to trace.Time) bool {
 	w := r.filter
-	if !c.wanted || int64(to-from) < w.MinDur || w.From != 0 && to < w.From || w.To != 0 && from > w.To {
+	if !c.wanted || w.From != 0 && to < w.From || w.To != 0 && from > w.To {
 		return false
 	}
 	if w.Names == nil {

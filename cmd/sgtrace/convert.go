@@ -16,7 +16,7 @@ func (c *command) convertCommand() *cli.Command {
 		Usage: "turn one kind of input into a file for Perfetto",
 		Action: func(ctx *cli.Context) error {
 			if ctx.Args().Present() {
-				return usage("no converter %q; there is otel2perfetto", ctx.Args().First())
+				return usage("no converter %q; there are otel2perfetto and nsys2perfetto", ctx.Args().First())
 			}
 			return cli.ShowSubcommandHelp(ctx)
 		},
@@ -37,6 +37,23 @@ Examples:
 			}, selectionFlags()...),
 			OnUsageError: onUsageError,
 			Action:       c.otel2perfetto,
+		}, {
+			Name:      "nsys2perfetto",
+			Usage:     "Nsight Systems exports to Perfetto or Chrome JSON",
+			ArgsUsage: "INPUT... -o OUT",
+			Description: `An export is what 'nsys export --type sqlite' writes. Each process in it that is
+a rank has its streams, threads, NVTX ranges and counters; 'sgtrace merge' puts
+them beside PyTorch traces and requests.
+
+Examples:
+  sgtrace convert nsys2perfetto node0.sqlite -o node0.pftrace
+  sgtrace convert nsys2perfetto node0.sqlite --from +2s --to +3s -o part.pftrace
+  sgtrace convert nsys2perfetto 'node*.sqlite' --cat kernel,nvtx -o out.json.gz`,
+			Flags:        append(timelineFlags(), windowFlags()...),
+			OnUsageError: onUsageError,
+			Action: func(ctx *cli.Context) error {
+				return c.draw(ctx, ctx.Args().Slice(), convert.FormatSQLite)
+			},
 		}},
 	}
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +25,7 @@ import (
 
 func (c *command) mergeCommand() *cli.Command {
 	files := func(name, usage string) cli.Flag { return &cli.StringSliceFlag{Name: name, Usage: usage} }
-	const filter, clock = "Events of ranks:", "Clocks:"
+	const clock = "Clocks:"
 	return &cli.Command{
 		Name:      "merge",
 		Usage:     "put ranks and requests on one timeline and one clock",
@@ -41,28 +43,40 @@ Examples:
   sgtrace merge --nsys 'node*.sqlite' --rank-of 4100=TP0 -o merged.pftrace
   sgtrace merge traces/ --split 60s -o part.pftrace  # part-001.pftrace, ...
   sgtrace merge traces/ --offset node1=+1.2ms --drift node1=2ppm -o out.json`,
-		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
+		Flags: slices.Concat([]cli.Flag{
 			files("torch", "`INPUT` with PyTorch profiler traces: a file, glob or directory"),
 			files("nsys", "`INPUT` with Nsight Systems exports (SQLite): a file, glob or directory"),
 			files("otel", "`INPUT` with OTLP dumps: a file, glob or directory"),
-			&cli.StringSliceFlag{Name: "rank-of", Usage: "say which rank a process of an export is: `PID=RANK`, such as 4100=TP3, or node1:4100=TP3"},
-			&cli.StringFlag{Name: "layout", Value: "both", Usage: "`LAYOUT` of ranks: ranks (threads and streams of each), compare (the same row of all ranks together) or both"},
+		}, timelineFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` of requests to draw: thread, request or both"},
-			&cli.DurationFlag{Name: "split", Usage: "write a numbered series of files, each of this `DURATION`, such as 60s", DefaultText: "one file"},
-
-			&cli.StringSliceFlag{Name: "cat", Usage: "events of this `CATEGORY`: kernel, cpu_op, python_function, nvtx, ...; several with commas", Category: filter},
-			&cli.StringFlag{Name: "name", Usage: "events whose name matches `REGEXP`", Category: filter},
-			&cli.StringFlag{Name: "args", Value: "all", Usage: "`WHICH` arguments to keep: none, min or all", Category: filter},
-			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID`, or a beginning of it, on all ranks", Category: filter},
+			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID`, or a beginning of it, on all ranks", Category: ofRanks},
 
 			&cli.StringSliceFlag{Name: "offset", Usage: "say that the clock of a host is ahead: `HOST=+1.2ms`", Category: clock},
 			&cli.StringSliceFlag{Name: "drift", Usage: "say that the clock of a host runs fast: `HOST=+12ppm`", Category: clock},
 			&cli.BoolFlag{Name: "no-align", Usage: "leave clocks as they are, but for --offset and --drift", Category: clock, DisableDefaultText: true},
 			&cli.StringFlag{Name: "clock-report", Usage: "write to `FILE`, as JSON, how clocks were aligned", Category: clock},
-		}, selectionFlags()...),
+		}, selectionFlags()),
 		OnUsageError: onUsageError,
 		Action:       c.merge,
+	}
+}
+
+// manySlices is from where on a timeline is large beside all else.
+const manySlices = 1 << 20
+
+// ofRanks is the category of flags that choose among the events of ranks.
+const ofRanks = "Events of ranks:"
+
+// timelineFlags are the flags of commands that draw ranks.
+func timelineFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
+		&cli.StringSliceFlag{Name: "rank-of", Usage: "say which rank a process of an export is: `PID=RANK`, such as 4100=TP3, or node1:4100=TP3"},
+		&cli.StringFlag{Name: "layout", Value: "both", Usage: "`LAYOUT` of ranks: ranks (threads and streams of each), compare (the same row of all ranks together) or both"},
+		&cli.DurationFlag{Name: "split", Usage: "write a numbered series of files, each of this `DURATION`, such as 60s", DefaultText: "one file"},
+		&cli.StringSliceFlag{Name: "cat", Usage: "events of this `CATEGORY`: kernel, cpu_op, python_function, nvtx, ...; several with commas", Category: ofRanks},
+		&cli.StringFlag{Name: "name", Usage: "events whose name matches `REGEXP`", Category: ofRanks},
+		&cli.StringFlag{Name: "args", Value: "all", Usage: "`WHICH` arguments to keep: none, min or all", Category: ofRanks},
 	}
 }
 
@@ -77,13 +91,18 @@ type mergeFlags struct {
 }
 
 func (c *command) merge(ctx *cli.Context) error {
+	return c.draw(ctx, slices.Concat(ctx.Args().Slice(), ctx.StringSlice("torch"), ctx.StringSlice("nsys"), ctx.StringSlice("otel")), nil)
+}
+
+// draw puts inputs on one timeline: those of one format only, unless that is nil.
+func (c *command) draw(ctx *cli.Context, args []string, only *convert.Format) error {
 	flags, err := c.mergeFlags(ctx)
 	if err != nil {
 		return err
 	}
-	args := slices.Concat(ctx.Args().Slice(), ctx.StringSlice("torch"), ctx.StringSlice("nsys"), ctx.StringSlice("otel"))
+	flags.read.Only = only
 	if len(args) == 0 {
-		return usage("no input; give PyTorch traces, Nsight exports and OTLP dumps: files, globs or directories")
+		return usage("no input; give files, globs or directories")
 	}
 	inputs, err := convert.Inputs(args)
 	if err != nil {
@@ -105,6 +124,9 @@ func (c *command) merge(ctx *cli.Context) error {
 	t, err := c.mergeInputs(ctx, inputs, flags)
 	if err != nil {
 		return err
+	}
+	if len(t.Slices) > manySlices {
+		debug.FreeOSMemory() // of all that the timeline was made from
 	}
 	if d := ctx.Duration("split"); d > 0 {
 		return c.writeSeries(t, d, ctx.String("o"), names)
@@ -231,7 +253,7 @@ func shareID(s *request.Set, requests []int, begin string) bool {
 // mergeFlags reads the flags that need more than looking up.
 func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	f = &mergeFlags{}
-	if f.view, err = convert.ParseView(ctx.String("view")); err != nil {
+	if f.view, err = convert.ParseView(cmp.Or(ctx.String("view"), "both")); err != nil {
 		return nil, usageError{err}
 	}
 	if f.layout, err = convert.ParseRankLayout(ctx.String("layout")); err != nil {

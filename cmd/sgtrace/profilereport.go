@@ -63,6 +63,10 @@ func profileFlags() []cli.Flag {
 		Usage: "count ranges that were never closed, too: they end with the recording"})
 }
 
+// mostRows is how many rows people get to see without asking for more: ranges and
+// kernels make tens of thousands.
+const mostRows = 100
+
 // requestOnly are the flags that say nothing about what profilers recorded.
 var requestOnly = []string{"latency", "by-stage", "by-request", "by", "rid", "room", "trace", "slowest", "sample", "role", "stage", "min-dur", "level"}
 
@@ -111,7 +115,8 @@ func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
 	if len(inputs) == 0 {
 		return usage("no input; give PyTorch traces and Nsight Systems exports: files, globs or directories")
 	}
-	opt := convert.ReadOptions{Stdin: c.in, Filter: profile.Filter{Cats: r.cats, Args: r.args}, Hosts: sel.Hosts}
+	opt := convert.ReadOptions{Stdin: c.in, Filter: profile.Filter{Cats: r.cats, Args: r.args}, Hosts: sel.Hosts,
+		Attribute: slices.Contains(r.cats, profile.AnnotationCategory)}
 	for _, word := range sel.Ranks {
 		rank, _ := trace.ParseRank(word) // selection has checked it
 		opt.Ranks = append(opt.Ranks, rank)
@@ -132,7 +137,11 @@ func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
 	}
 	report := r.sum(&set.Set, analyze.SumOptions{ByRank: ctx.Bool("by-rank"), Open: ctx.Bool("open-ranges"), From: sel.From, To: sel.To})
 	meter.Done()
-	if err := arrange(ctx, report, 0); err != nil {
+	limit := 0
+	if f == analyze.FormatText || f == analyze.FormatMarkdown {
+		limit = mostRows
+	}
+	if err := arrange(ctx, report, limit); err != nil {
 		return err
 	}
 	return c.print(f, report)

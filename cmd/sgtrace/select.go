@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,8 +26,8 @@ func selectionFlags() []cli.Flag {
 		list("room", "requests with this bootstrap `ROOM`, hex or decimal"),
 		list("trace", "requests of this `TRACE` id"),
 		text("slowest", "the `N[:ttft|e2e|itl]` slowest requests"),
-		text("from", "requests that end after this `TIME` (2026-08-17T20:53:20Z, 20:53:20, +10s)"),
-		text("to", "requests that start before this `TIME`"),
+		text("from", "what ends after this `TIME` (2026-08-17T20:53:20Z, 20:53:20, +10s)"),
+		text("to", "what starts before this `TIME`"),
 		&cli.Float64Flag{Name: "sample", Usage: "this share (`RATE` between 0 and 1) of requests, chosen by id", DefaultText: "all", Category: category},
 		list("role", "spans of this `ROLE`: unified, prefill, decode, router, encoder"),
 		list("host", "spans of the `HOST` whose id begins so"),
@@ -35,6 +36,13 @@ func selectionFlags() []cli.Flag {
 		text("min-dur", "spans of at least this `DURATION` (1ms, 250us)"),
 		&cli.IntFlag{Name: "level", Usage: "stages up to this trace `LEVEL` (1, 2, 3)", DefaultText: "all", Category: category},
 	}
+}
+
+// windowFlags are those of the selection flags that apply to what profilers record.
+func windowFlags() []cli.Flag {
+	return slices.DeleteFunc(selectionFlags(), func(f cli.Flag) bool {
+		return !slices.Contains([]string{"from", "to", "host", "rank", "min-dur"}, f.Names()[0])
+	})
 }
 
 // chosen is a Selection whose times may still be relative to the input.

@@ -200,3 +200,51 @@ func TestSame(t *testing.T) {
 		}
 	}
 }
+
+// Ranks in groups complete what processes are called, where they do not contradict it.
+func TestHints(t *testing.T) {
+	nccl := func(pairs ...int32) (hints []Hint) {
+		for i := 0; i < len(pairs); i += 2 {
+			hints = append(hints, Hint{"NCCL", pairs[i], pairs[i+1]})
+		}
+		return hints
+	}
+	for name, c := range map[string]struct {
+		in   Input
+		want trace.Rank
+		from string
+	}{
+		"nothing else":        {Input{Hints: nccl(3, 8)}, trace.Rank{TP: -1, PP: -1, DP: -1, EP: -1, Global: 3}, "NCCL"},
+		"the TP group's":      {Input{Processes: []string{"sglang::scheduler_TP3"}, Hints: nccl(3, 8)}, trace.Rank{TP: 3, PP: -1, DP: -1, EP: -1, Global: 3}, "process"},
+		"of the second block": {Input{Processes: []string{"sglang::scheduler_TP0"}, Hints: nccl(4, 8)}, trace.Rank{TP: 0, PP: -1, DP: -1, EP: -1, Global: 4}, "process"},
+		"of a stage":          {Input{Processes: []string{"sglang::scheduler_PP1_TP2"}, Hints: nccl(6, 8, 2, 4)}, trace.Rank{TP: 2, PP: 1, DP: -1, EP: -1, Global: 6}, "process"},
+		"of another group":    {Input{Processes: []string{"sglang::scheduler_TP2"}, Hints: nccl(3, 8, 2, 4)}, trace.Rank{TP: 2, PP: -1, DP: -1, EP: -1, Global: 2}, "process"},
+		"impossible":          {Input{Processes: []string{"sglang::scheduler_TP2"}, Hints: nccl(3, 8, 9, 4, 0, 1)}, trace.Rank{TP: 2, PP: -1, DP: -1, EP: -1, Global: -1}, "process"},
+		"the header is known": {Input{HeaderRank: 5, WorldSize: 8, Hints: nccl(3, 4)}, trace.Rank{TP: -1, PP: -1, DP: -1, EP: -1, Global: 5}, "header"},
+		"a shared file":       {Input{Path: "rank7.sqlite", Shared: true, HeaderRank: -1}, trace.NoRank, ""},
+		"a file of its own":   {Input{Path: "rank7.sqlite", HeaderRank: -1}, trace.Rank{TP: -1, PP: -1, DP: -1, EP: -1, Global: 7}, "name"},
+		"a label for several": {Input{Path: "x.sqlite", Label: "node1/TP3", Shared: true, HeaderRank: -1}, trace.NoRank, ""},
+	} {
+		if c.in.WorldSize == 0 {
+			c.in.HeaderRank = -1
+		}
+		got, _ := Resolve([]Input{c.in})
+		if got[0].Rank != c.want || got[0].From != c.from {
+			t.Errorf("%s: %+v from %q, want %+v from %q", name, got[0].Rank, got[0].From, c.want, c.from)
+		}
+	}
+}
+
+// Sessions of one process, one after the other, are of one rank, whatever is known.
+func TestSameProcess(t *testing.T) {
+	in := []Input{
+		{Path: "a.sqlite", HeaderHost: "node0", PID: 4100, HeaderRank: -1, Hints: []Hint{{"NCCL", 1, 2}}},
+		{Path: "b.sqlite", HeaderHost: "node0", PID: 4100, HeaderRank: -1},
+		{Path: "c.sqlite", HeaderHost: "node1", PID: 4100, HeaderRank: -1},
+		{Path: "d.sqlite", PID: 4100, HeaderRank: -1},
+	}
+	r, _ := Resolve(in)
+	if groups := Captures(r); len(groups) != 3 {
+		t.Errorf("%d groups: %+v", len(groups), groups)
+	}
+}

@@ -1,0 +1,160 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A layer is a kind of stretch of a request's time. Stretches overlap: the halves
+// of a request on the prefill and on the decode server do. Then the highest layer
+// has the time: what is nearer to the first token is what holds it up.
+type layer uint8
+
+const (
+	layerNone    layer = iota
+	layerOutside       // the whole request: the gateway's span, if there is one
+	layerRoute         // stages of a router, which go on while it waits for servers
+	layerInside        // a server's request span
+	layerKVWait        // decode_transferred: the other half tells more, if it is there
+	layerOther         // stages that no table knows
+	layerIntake
+	layerDispatch
+	layerEncode
+	layerPrefillBootstrap
+	layerDecodeBootstrap
+	layerTransfer
+	layerQueue
+	layerPrefill
+	layerChunkWait
+	layerSlowRank
+	layerDecodeQueue
+	layerDecode
+	layerCount
+)
+
+// layerCauses are the causes of the layers before the first token is out; and
+// after it where single steps are not known, or after the last one. Then the
+// server is answering, whatever else is still open.
+var layerCauses = [layerCount]struct{ before, after Cause }{
+	layerNone:             {CauseUnaccounted, CauseReturn},
+	layerOutside:          {CauseRouter, CauseRouter},
+	layerRoute:            {CauseRouter, CauseRouter},
+	layerInside:           {CauseUnaccounted, CauseReturn},
+	layerKVWait:           {CauseTransfer, CauseReturn},
+	layerOther:            {CauseOther, CauseReturn},
+	layerIntake:           {CauseIntake, CauseReturn},
+	layerDispatch:         {CauseDispatch, CauseReturn},
+	layerEncode:           {CauseEncode, CauseReturn},
+	layerPrefillBootstrap: {CausePrefillBootstrap, CauseReturn},
+	layerDecodeBootstrap:  {CauseDecodeBootstrap, CauseReturn},
+	layerTransfer:         {CauseTransfer, CauseReturn},
+	layerQueue:            {CauseQueue, CauseReturn},
+	layerPrefill:          {CausePrefill, CauseReturn},
+	layerChunkWait:        {CauseChunkWait, CauseReturn},
+	layerSlowRank:         {CauseSlowRank, CauseReturn},
+	layerDecodeQueue:      {CauseDecodeQueue, CauseDecodeQueue},
+	layerDecode:           {CauseFirstStep, CauseDecode},
+}
+
+// stageLayers are the layers of stages whose phase does not tell it.
+var stageLayers = map[string]layer{
+	"decode_transferred": layerKVWait,
+	"decode_waiting":     layerDecodeQueue,
+	"mm_encode":          layerEncode,
+	"prefill_prepare":    layerPrefillBootstrap,
+	"prefill_bootstrap":  layerPrefillBootstrap,
+	// What goes on beside the request and does not hold it up by itself:
+	"run_batch_cpu":     layerNone,
+	"hicache_l3_backup": layerNone, "hicache_l3_backup_enqueue": layerNone,
+	"hicache_l3_prefetch_enqueue": layerNone, "hicache_l3_prefetch_query": layerNone, "hicache_l3_prefetch_transfer": layerNone,
+}
+
+var phaseLayers = map[request.Phase]layer{
+	request.OtherPhase:     layerOther,
+	request.RoutePhase:     layerRoute,
+	request.DispatchPhase:  layerDispatch,
+	request.QueuePhase:     layerQueue,
+	request.BootstrapPhase: layerDecodeBootstrap,
+	request.PrefillPhase:   layerPrefill,
+	request.TransferPhase:  layerTransfer,
+	request.DecodePhase:    layerDecode,
+}
+
+// layersOf returns the layer of every name, were it a stage's.
+func layersOf(names []string) []layer {
+	layers := make([]layer, len(names))
+	for i, name := range names {
+		l, ok := stageLayers[name]
+		if !ok {
+			l = phaseLayers[request.StageOf(name).Phase]
+		}
+		layers[i] = l
+	}
+	return layers
+}
+
+// A canvas holds the stretches of a request within a window of time.
+type canvas struct {
+	from, to trace.Time
+	edges    []layerEdge
+}
+
+// A layerEdge is where a stretch begins (step 1) or ends (-1).
+type layerEdge struct {
+	at    trace.Time
+	layer layer
+	step  int8
+}
+
+// reset empties the canvas.
+func (c *canvas) reset(from, to trace.Time) { c.from, c.to, c.edges = from, to, c.edges[:0] }
+
+// paint adds a stretch, cut to the window.
+func (c *canvas) paint(l layer, from, to trace.Time) {
+	from, to = max(from, c.from), min(to, c.to)
+	if from < to && l != layerNone {
+		c.edges = append(c.edges, layerEdge{from, l, 1}, layerEdge{to, l, -1})
+	}
+}
+
+// sweep calls f for the pieces of the window in order, each with the highest
+// layer over it.
+func (c *canvas) sweep(f func(l layer, from, to trace.Time)) {
+	slices.SortFunc(c.edges, func(x, y layerEdge) int { return cmp.Compare(x.at, y.at) })
+	var open [layerCount]int32
+	at, next := c.from, 0
+	for at < c.to {
+		for ; next < len(c.edges) && c.edges[next].at <= at; next++ {
+			open[c.edges[next].layer] += int32(c.edges[next].step)
+		}
+		until := c.to
+		if next < len(c.edges) {
+			until = c.edges[next].at
+		}
+		top := layerCount - 1
+		for top > layerNone && open[top] == 0 {
+			top--
+		}
+		f(top, at, until)
+		at = until
+	}
+}
+
+// isSchedulerThread tells whether thread t follows the batches of a rank.
+func isSchedulerThread(s *request.Set, t int) bool {
+	return strings.Contains(s.Procs[s.Threads[t].Proc].Label, "Scheduler")
+}
+
+// eachStage calls f for the given stages and everything below, parents first.
+func eachStage(s *request.Set, stages []uint32, f func(i int)) {
+	for _, i := range stages {
+		f(int(i))
+		if below := s.Tree.Children(int(i)); len(below) > 0 {
+			eachStage(s, below, f)
+		}
+	}
+}

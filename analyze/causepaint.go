@@ -1,0 +1,128 @@
+package analyze
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// paintPart paints the spans of a part: its request span, the stages of its lead
+// rank, and those of tokenizers, controllers and transfer workers. The other
+// ranks do the same beside the lead rank.
+func (w *causeWalk) paintPart(p *placed, answers bool) {
+	s := w.set
+	prefills := p.Role == request.Prefill || p.Role == request.Unified
+	if p.lead != request.None && answers {
+		w.out.Answer = int32(s.Threads[p.lead].Proc)
+	}
+	if p.Root != request.None && (prefills || answers) {
+		shift := w.shift(s.ProcOf(p.Root)) + p.nudge
+		w.canvas.paint(layerInside, p.Start+shift, p.End+shift)
+	}
+	var sent trace.Time // end of the first thread that hands the request on
+	for _, t := range p.Threads {
+		stages := s.Threads[t].Stages
+		if len(stages) == 0 || t != p.lead && isSchedulerThread(s, t) {
+			continue
+		}
+		shift := w.shiftOfThread(t) + p.nudge
+		for _, i := range stages {
+			span := s.Dump.Span(int(i))
+			w.canvas.paint(w.layers[span.Name], span.Start+shift, span.End+shift)
+		}
+		if end := s.Dump.Span(int(stages[len(stages)-1])).End + shift; t != p.lead && p.Role != request.Sender && (sent == 0 || end < sent) {
+			sent = end
+		}
+	}
+	if p.lead == request.None {
+		return
+	}
+	if stages := s.Threads[p.lead].Stages; sent != 0 && len(stages) > 0 {
+		w.canvas.paint(layerIntake, sent, s.Dump.Span(int(stages[0])).Start+w.shiftOfThread(p.lead)+p.nudge)
+	}
+	if prefills {
+		w.out.Prefill = int32(s.Threads[p.lead].Proc)
+		w.paintLate(p)
+		w.paintChunkWaits(p)
+	}
+}
+
+// paintLate paints the time in which a step of the prefill was over on half of
+// the TP ranks but not on the last one.
+func (w *causeWalk) paintLate(p *placed) {
+	w.readPeers(p.lead, w.names.chunkedPrefill, w.names.prefillForward)
+	shift := w.shiftOfThread(p.lead) + p.nudge
+	for k := range w.peers[0].ends {
+		iv, last := w.late(int32(k))
+		if last == request.None {
+			return
+		}
+		if from, to := iv.From+shift, min(iv.To+shift, w.first); from < to {
+			w.canvas.paint(layerSlowRank, from, to)
+			w.peers[last].sum += int64(to - from)
+		}
+	}
+	w.noteSlowest()
+}
+
+// paintChunkWaits paints the time from the end of a chunk until the batch with
+// the next one is scheduled, which chunked_prefill includes, and notes whether
+// other requests were in the batches. The overlap scheduler schedules a batch
+// before the one before has ended; then no wait shows.
+func (w *causeWalk) paintChunkWaits(p *placed) {
+	s := w.set
+	w.chunks, w.times = w.chunks[:0], w.times[:0]
+	forward := request.None
+	eachStage(s, s.Threads[p.lead].Stages, func(i int) {
+		switch s.Dump.Span(i).Name {
+		case w.names.chunkedPrefill:
+			w.chunks = append(w.chunks, i)
+			w.readPrefillBatches(i)
+		case w.names.prefillForward:
+			forward = i
+			w.readPrefillBatches(i)
+		}
+	})
+	if len(w.times) == 0 && forward != request.None { // the trace level shows no batches
+		load := &w.ranks[s.Threads[p.lead].Proc]
+		w.out.Shared = load.beganWithOthers(s.Dump.Span(forward).Start)
+	}
+	if len(w.chunks) < 2 || len(w.times) != len(w.chunks) {
+		return // or events are missing, or it was prefilled again
+	}
+	slices.Sort(w.times)
+	shift := w.shiftOfThread(p.lead) + p.nudge
+	for k, i := range w.chunks[1:] {
+		w.canvas.paint(layerChunkWait, s.Dump.Span(i).Start+shift, w.times[k+1]+shift)
+	}
+}
+
+// readPrefillBatches reads the prefill batches that were scheduled in span i:
+// their times into w.times, and whether others were in them.
+func (w *causeWalk) readPrefillBatches(i int) {
+	for e := range w.set.Dump.Events(i) {
+		if size, ok := w.batchOf(e, "prefill"); ok {
+			w.times = append(w.times, e.Time)
+			w.out.Shared = w.out.Shared || size > 1
+		}
+	}
+}
+
+// batchOf returns how many requests the batch holds that event e schedules; ok is
+// false if it is none of the given mode.
+func (a *attributor) batchOf(e *otlpjson.Event, mode string) (size int64, ok bool) {
+	if e.Name != a.names.schedule {
+		return 0, false
+	}
+	for arg := range a.set.Dump.Args.All(e.Args) {
+		switch {
+		case arg.Key == a.names.forwardMode:
+			ok = string(arg.Bytes()) == mode
+		case arg.Key == a.names.batchSize && arg.Kind == trace.ArgInt:
+			size = arg.Int()
+		}
+	}
+	return size, ok
+}

@@ -1,0 +1,234 @@
+package analyze
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// tailSeeds is how many runs of each kind are simulated: $SGTRACE_SEEDS, or few
+// enough for every test run.
+func tailSeeds(t *testing.T) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("SGTRACE_SEEDS"), 10, 32); err == nil {
+		return n
+	}
+	const few = 10
+	t.Logf("%d runs of each kind; SGTRACE_SEEDS=100 simulates more", few)
+	return few
+}
+
+// calm is a deployment in which nothing is planted, at a load that it can carry:
+// at the rate of DefaultConfig it has queues of its own, as truth.json says.
+func calm(seed uint64) incident.Config {
+	c := incident.DefaultConfig(seed)
+	c.Rate, c.KVTokens = 6, 16384
+	c.Incident, c.Straggler = incident.Incident{Onset: 1}, incident.Straggler{}
+	c.SlowTransfers, c.FailedTransfers = 0, 0
+	return c
+}
+
+// plants are incidents with one cause each.
+var plants = []struct {
+	name  string
+	modes []incident.Mode
+	plant func(c *incident.Config)
+	found []func(f *Finding) bool // what has to be found
+}{
+	{"slow transfers", disaggregatedModes, func(c *incident.Config) { c.SlowTransfers = 0.03 },
+		findings(delayBy(CauseTransfer), ofKind(FindingTransfer))},
+	{"no room for the KV cache", disaggregatedModes, func(c *incident.Config) {
+		c.Rate, c.KVTokens, c.Incident = 12, 3200, incident.DefaultConfig(0).Incident
+	}, findings(tailOf(MetricTTFT, CauseDecodeBootstrap), ofKind(FindingSide))},
+	{"most requests on one DP rank", []incident.Mode{incident.Unified}, func(c *incident.Config) {
+		c.Rate, c.KVTokens, c.Incident = 12, 4096, incident.DefaultConfig(0).Incident
+	}, findings(tailOf(MetricTTFT, CauseQueue))},
+	{"burst of prompts", disaggregatedModes, func(c *incident.Config) {
+		c.KVTokens = 65536
+		c.Incident = incident.Incident{Onset: 0.7, BurstFactor: 12, BurstLength: 2 * time.Second}
+	}, findings(tailOf(MetricTTFT, CauseQueue), ofKind(FindingSide))},
+	{"retractions", []incident.Mode{incident.Unified}, func(c *incident.Config) {
+		c.Prompt, c.Output = incident.Lengths{Median: 20, Sigma: 0.2, Max: 60}, incident.Lengths{Median: 120, Sigma: 0.1, Max: 300}
+		c.Rate, c.KVTokens, c.Requests = 9, 700, 150
+	}, findings(tailOf(MetricE2E, CauseRetraction))},
+	{"straggler in the smaller DP rank", disaggregatedModes, func(c *incident.Config) {
+		c.Decode.TP = 2
+		c.Rate, c.Straggler = 3, incident.Straggler{TP: 1, DP: 1, Factor: 3}
+		c.Incident = incident.Incident{Onset: 0, DPRank: 0, DPShare: 0.9}
+	}, findings(delayBy(CauseSlowRank))},
+}
+
+var disaggregatedModes = []incident.Mode{incident.PDGateway, incident.PDDirect}
+
+func findings(f ...func(f *Finding) bool) []func(f *Finding) bool { return f }
+
+func tailOf(m Metric, c Cause) func(f *Finding) bool {
+	return func(f *Finding) bool { return f.Kind == FindingTail && f.Metric == m && f.Cause == c }
+}
+
+func delayBy(c Cause) func(f *Finding) bool {
+	return func(f *Finding) bool { return f.Kind == FindingDelay && f.Cause == c }
+}
+
+func ofKind(k FindingKind) func(f *Finding) bool {
+	return func(f *Finding) bool { return f.Kind == k }
+}
+
+// eachSeed calls f for all seeds, on two cores.
+func eachSeed(seeds uint64, f func(seed uint64)) {
+	var wg sync.WaitGroup
+	for half := range uint64(2) {
+		wg.Go(func() {
+			for seed := half; seed < seeds; seed += 2 {
+				f(seed)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Planted causes are found in at least 95 of 100 runs.
+func TestTailFindsWhatWasPlanted(t *testing.T) {
+	seeds := tailSeeds(t)
+	for _, p := range plants {
+		t.Run(p.name, func(t *testing.T) {
+			var mu sync.Mutex
+			var missed []uint64
+			eachSeed(seeds, func(seed uint64) {
+				c := calm(seed)
+				c.Prefill.TP, c.Decode.TP, c.Unified.TP = 1, 1, 1
+				p.plant(&c)
+				c.Mode = p.modes[seed%uint64(len(p.modes))]
+				s, _ := simulated(t, c)
+				got := NewTail(s, TailOptions{}).Findings()
+				for _, found := range p.found {
+					if !slices.ContainsFunc(got, func(f Finding) bool { return found(&f) }) {
+						mu.Lock()
+						missed = append(missed, seed)
+						mu.Unlock()
+						break
+					}
+				}
+			})
+			t.Logf("found in %d of %d runs", int(seeds)-len(missed), seeds)
+			if len(missed) > max(1, int(seeds)/20) {
+				t.Errorf("missed in seeds %v", missed)
+			}
+		})
+	}
+}
+
+// Nothing is found in at least 95 of 100 runs in which nothing was planted.
+func TestTailIsSilentWhereNothingIsWrong(t *testing.T) {
+	seeds := tailSeeds(t)
+	var mu sync.Mutex
+	alarms := 0
+	eachSeed(seeds, func(seed uint64) {
+		s, _ := simulated(t, deployment(seed, calm(seed)))
+		if f := NewTail(s, TailOptions{}).Findings(); len(f) > 0 {
+			mu.Lock()
+			defer mu.Unlock()
+			alarms++
+			for i := range f {
+				t.Logf("seed %d: %s", seed, f[i].Text)
+			}
+		}
+	})
+	t.Logf("false alarms in %d of %d runs", alarms, seeds)
+	if alarms > max(1, int(seeds)/20) {
+		t.Errorf("%d runs with false alarms", alarms)
+	}
+}
+
+// truthCauses are what the simulator calls the causes.
+var truthCauses = map[Cause]string{
+	CauseRetraction: "retraction", CauseTransfer: "kv_transfer", CauseDecodeBootstrap: "kv_memory", CausePrefillBootstrap: "kv_memory",
+	CauseQueue: "queue", CauseIntake: "queue", CauseDecodeQueue: "queue", CausePrefill: "long_prompt", CausePromptSize: "long_prompt",
+	CauseSharedBatch: "long_prompt", CauseChunkWait: "long_prompt", CauseSlowRank: "straggler", CauseDecode: "slow_decode", CauseInterference: "slow_decode",
+}
+
+// mainByTruth returns which of the simulator's causes each request has most more
+// of than the median, by rid.
+func (t *Tail) mainByTruth() map[string]string {
+	sum := func(a *Attribution, name string) int64 {
+		ns := int64(0)
+		for c, n := range truthCauses {
+			if n == name {
+				ns += a.E2E[c]
+			}
+		}
+		return ns
+	}
+	main, most := map[string]string{}, map[string]int64{}
+	for _, name := range []string{"retraction", "kv_transfer", "kv_memory", "queue", "long_prompt", "straggler", "slow_decode"} {
+		median := t.medianOver(func(a *Attribution) int64 { return sum(a, name) })
+		for i := range t.list {
+			rid := t.set.Requests[t.list[i].Request].RID
+			if more := sum(&t.list[i], name) - median; main[rid] == "" || more > most[rid] {
+				main[rid], most[rid] = name, more
+			}
+		}
+	}
+	return main
+}
+
+// The main cause of every request that the simulator made slow is found, and the
+// slow transfers of the demo are exactly those that it played.
+func TestMainCausesAreTheSimulators(t *testing.T) {
+	seeds := tailSeeds(t)
+	var mu sync.Mutex
+	slow, right, runs := 0, 0, 0
+	eachSeed(seeds, func(seed uint64) {
+		s, truth := simulated(t, deployment(seed, incident.DefaultConfig(seed)))
+		tail := NewTail(s, TailOptions{})
+		main := tail.mainByTruth()
+		transfers := map[string]bool{}
+		if tail.Transfers != nil {
+			for _, r := range tail.Transfers.Slow {
+				transfers[s.Requests[r].RID] = true
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		exact := true
+		for _, x := range truth.Slow {
+			rid := truth.Requests[x.Request].FullID
+			slow++
+			if main[rid] == x.Cause {
+				right++
+			}
+			exact = exact && (x.Cause != "kv_transfer" || transfers[rid])
+		}
+		if exact {
+			runs++
+		}
+	})
+	t.Logf("%d of %d slow requests have the right cause; all slow transfers in %d of %d runs", right, slow, runs, seeds)
+	if 100*right < 99*slow || 20*(int(seeds)-runs) > int(seeds) {
+		t.Errorf("only %d of %d slow requests, %d of %d runs", right, slow, runs, seeds)
+	}
+}
+
+// A run of few requests is not compared.
+func TestTailOfFewRequests(t *testing.T) {
+	c := incident.DefaultConfig(1)
+	c.Requests = 12
+	s, _ := simulated(t, c)
+	tail := NewTail(s, TailOptions{Metrics: []Metric{MetricE2E}})
+	if tail.Delays != nil || tail.Transfers != nil || tail.Comparisons[0].Slow.N != 0 || len(tail.Findings()) != 0 {
+		t.Errorf("%d requests are compared", tail.Comparisons[0].N)
+	}
+	if d := tail.Disaggregation; d == nil || d.Saturated != request.Other {
+		t.Errorf("disaggregation: %+v", d)
+	}
+	for _, r := range tail.Reports() {
+		for _, f := range Formats {
+			text(t, r, f, Style{Width: 120})
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// tailFixture is 40 requests to a unified server: prompts of 100, 110, ... tokens
+// that take 5 ms and 20 us per token, ten tokens of 8 ms each; three of the
+// requests wait for 150 ms.
+func tailFixture(t testing.TB) *request.Set {
+	var d dumpWriter
+	for i := range 40 {
+		start := float64(i) * 400_000
+		prompt := 100 + 10*i
+		queued := start + 3000
+		if i%15 == 7 {
+			queued += 150_000
+		}
+		at := queued + 5000 + 20*float64(prompt)
+		stages := []wireSpan{
+			{name: "request_process", from: start + 1500, to: start + 2000},
+			{name: "prefill_waiting", from: start + 2000, to: queued},
+			{name: "prefill_forward", from: queued, to: at},
+			{name: "decode_forward", from: at, to: at + 80_000},
+		}
+		first := at + 500 - start
+		for range 10 {
+			stages = append(stages, wireSpan{name: "decode_loop", parent: "^", from: at, to: at + 8000})
+			at += 8000
+		}
+		root := wireSpan{trace: fmt.Sprintf("%032x", i+1), name: " Req 7777", from: start, to: at + 1000,
+			attrs: attrs{"rid": fmt.Sprintf("request%02d", i), "module": "sglang::request", "gen_ai.usage.prompt_tokens": prompt,
+				"gen_ai.usage.completion_tokens": 11, "gen_ai.latency.time_to_first_token": first / 1e6}}
+		id := d.add(root)
+		d.thread(root, id, decodeHost, "Tokenizer", -1, 88, wireSpan{name: "tokenize", from: start, to: start + 1000})
+		d.thread(root, id, decodeHost, "Scheduler", 0, 245, stages...)
+	}
+	return d.set(t)
+}
+
+func TestGoldenTail(t *testing.T) {
+	s := tailFixture(t)
+	for _, f := range Formats {
+		t.Run(string(f), func(t *testing.T) {
+			got := ""
+			for _, r := range NewTail(s, TailOptions{Percent: 95, Slowest: 3, All: f == FormatCSV || f == FormatJSON}).Reports() {
+				got += text(t, r, f, Style{Width: 120}) + "\n"
+			}
+			golden(t, "tail."+string(f), got)
+		})
+	}
+	var d dumpWriter
+	disaggregatedRequest(&d)
+	one := d.set(t)
+	t.Run("disaggregated", func(t *testing.T) {
+		got := ""
+		for _, r := range NewTail(one, TailOptions{}).Reports() {
+			got += text(t, r, FormatText, Style{Width: 120}) + "\n"
+		}
+		golden(t, "tail_disaggregated.text", got)
+	})
+}
+
+// What can be checked by hand of the fixture.
+func TestTailByHand(t *testing.T) {
+	tail := NewTail(tailFixture(t), TailOptions{Metrics: []Metric{MetricE2E}})
+	if p := tail.Prompt; p.N != 40 || math.Abs(p.Base-5e6) > 1 || math.Abs(p.PerToken-20e3) > 1 {
+		t.Errorf("usual prefill: %+v, want 5 ms + 20 us per token", p)
+	}
+	c := tail.Comparisons[0]
+	// The slowest five: three that waited, with 170, 320 and 470 tokens, and the two
+	// longest others, with 480 and 490.
+	if c.Slow.N != 5 || c.Around.N != 9 {
+		t.Fatalf("%d against %d requests, want 5 against 9", c.Slow.N, c.Around.N)
+	}
+	rows := map[Cause]*Difference{}
+	sum := int64(0)
+	for i := range c.Rows {
+		rows[c.Rows[i].Cause] = &c.Rows[i]
+		sum += c.Rows[i].More
+	}
+	if sum != c.Slow.Mean-c.Around.Mean {
+		t.Errorf("the differences add up to %d ns, want %d", sum, c.Slow.Mean-c.Around.Mean)
+	}
+	queue := rows[CauseQueue]
+	if queue.More != 90_000_000 || queue.Main != 3 || !queue.StandsOut || queue.Where.Name != "c94b1e02 TP0" || !queue.Where.Only {
+		t.Errorf("queue: %+v, want 90 ms more in 3 requests", queue)
+	}
+	// 386 tokens on average against those of requests 16 to 24 without number 22.
+	if size := rows[CausePromptSize]; size.Slow != 5_000_000+386*20_000 || size.StandsOut {
+		t.Errorf("prompt size: %+v, want 12.72 ms", size)
+	}
+	d := tail.Delays
+	if d.Rows == nil || len(d.Rows) != 1 || d.Rows[0].Cause != CauseQueue || len(d.Rows[0].Requests) != 3 || d.Rows[0].Max != 150_000_000 {
+		t.Errorf("delays: %+v, want three requests by 150 ms", d.Rows)
+	}
+	if f := tail.Findings(); len(f) != 2 || f[0].Kind != FindingTail || f[1].Kind != FindingDelay {
+		t.Errorf("findings: %+v", f)
+	}
+}
+
+// A line that four of ten requests are far above is fitted all the same.
+func TestFitSize(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var v []sized
+	for range 200 {
+		n := 1 + rng.Int64N(4000)
+		ns := 6_000_000 + 70_000*n + rng.Int64N(100_000)
+		if rng.IntN(10) < 4 {
+			ns += 10_000_000 + rng.Int64N(400_000_000)
+		}
+		v = append(v, sized{n, ns})
+	}
+	f := fitSize(v)
+	if f.N != 200 || math.Abs(f.PerToken-70_000) > 4000 || f.Base < 5_000_000 || f.Base > 20_000_000 {
+		t.Errorf("fit %+v, want 6 ms + 70 us per token", f)
+	}
+	for name, v := range map[string][]sized{"few": v[:fewFitted-1], "none": nil, "equal": make([]sized, 50)} {
+		if f := fitSize(v); f.N != 0 || f.expected(100) != 0 {
+			t.Errorf("%s: fit %+v, want none", name, f)
+		}
+	}
+}
+
+// Means by cause add up to the mean of the totals, however they are rounded.
+func TestMeansAddUp(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 200 {
+		var g tailGroup
+		for range 1 + rng.IntN(30) {
+			u := tailUnit{n: 1 + rng.Int64N(3)}
+			for c := range causeCount {
+				u.sum[c] = rng.Int64N(1000) - 100
+			}
+			g.add(u)
+		}
+		means, total := g.means()
+		if means.Total() != total {
+			t.Fatalf("means add up to %d, want %d", means.Total(), total)
+		}
+		for c := range causeCount {
+			if exact := float64(g.sum[c]) / float64(g.n); math.Abs(float64(means[c])-exact) > 1 {
+				t.Fatalf("mean %d, want %f", means[c], exact)
+			}
+		}
+	}
+}
+
+// The confidence interval holds the true difference about as often as it says.
+func TestIntervals(t *testing.T) {
+	held, runs := 0, 200
+	for seed := range uint64(runs) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		side := func(n int, mean float64) *tailGroup {
+			g := new(tailGroup)
+			for range n {
+				u := tailUnit{n: 1}
+				u.sum[CauseQueue] = int64(mean + rng.NormFloat64()*100)
+				g.add(u)
+			}
+			return g
+		}
+		low, high := intervals(side(40, 1500), side(100, 1000))
+		if low[CauseQueue] <= 500 && 500 <= high[CauseQueue] {
+			held++
+		}
+		if low[CausePrefill] != 0 || high[CausePrefill] != 0 {
+			t.Fatal("a cause without time has an interval")
+		}
+	}
+	if held < runs*90/100 {
+		t.Errorf("the truth is within the interval in %d of %d runs", held, runs)
+	}
+}
+
+func TestChooseSides(t *testing.T) {
+	for _, x := range []struct {
+		n, percent     int
+		slow, from, to int
+		ok             bool
+	}{
+		{0, 99, 0, 0, 0, false}, {19, 99, 0, 0, 0, false}, {20, 99, 15, 7, 12, true},
+		{100, 99, 95, 39, 60, true}, {1000, 99, 989, 399, 600, true}, {1000, 61, 609, 399, 600, true},
+	} {
+		sorted := make([]int64, x.n)
+		for i := range sorted {
+			sorted[i] = int64(i)
+		}
+		c := &Comparison{Percent: x.percent}
+		slow, from, to, ok := c.choose(sorted)
+		if slow != x.slow || from != x.from || to != x.to || ok != x.ok {
+			t.Errorf("p%d of %d: slow %d, around %d to %d, %v; want %+v", x.percent, x.n, slow, from, to, ok, x)
+		}
+	}
+}
+
+func TestParseTail(t *testing.T) {
+	for text, want := range map[string]int{"p99": 99, "P90": 90, "95": 95, "p61": 61, "p60": 0, "p100": 0, "p99.9": 0, "": 0, "x": 0} {
+		if got, err := ParsePercent(text); got != want || (err == nil) != (want != 0) {
+			t.Errorf("ParsePercent(%q) is %d, %v; want %d", text, got, err, want)
+		}
+	}
+	if m, err := ParseMetric("TTFT"); m != MetricTTFT || err != nil {
+		t.Errorf("ParseMetric(TTFT) is %q, %v", m, err)
+	}
+	if _, err := ParseMetric("tpot"); err == nil {
+		t.Error("tpot has a tail")
+	}
+}
+
+// Every cause has words, and layers have causes that are not made up later.
+func TestCausesHaveWords(t *testing.T) {
+	for c := range causeCount {
+		if causeTexts[c].name == "" || causeTexts[c].phrase == "" {
+			t.Errorf("cause %d has no words", c)
+		}
+	}
+	for l, causes := range layerCauses {
+		for _, c := range [...]Cause{causes.before, causes.after} {
+			if c == CausePromptSize || c == CauseSharedBatch || c == CauseOutputLength {
+				t.Errorf("layer %d is %v", l, c)
+			}
+		}
+	}
+}
+
+func BenchmarkTail(b *testing.B) {
+	s := load(b, "d_big_tp2.jsonl.zst")
+	b.ReportAllocs()
+	for b.Loop() {
+		NewTail(s, TailOptions{})
+	}
+}

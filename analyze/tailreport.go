@@ -1,0 +1,210 @@
+package analyze
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Reports returns the tables, each with its verdict as the title: what delays
+// requests; for each metric what makes the slow ones slow, and which those are;
+// with prefill/decode disaggregation where the time to the first token goes, how
+// the ranks of both sides were used, and the KV transfers.
+func (t *Tail) Reports() []*Report {
+	var out []*Report
+	if t.Delays != nil {
+		out = append(out, t.delaysReport())
+	}
+	for _, c := range t.Comparisons {
+		out = append(out, t.comparisonReport(c))
+		if len(c.Slowest) > 0 {
+			out = append(out, t.slowestReport(c))
+		}
+	}
+	if d := t.Disaggregation; d != nil {
+		out = append(out, t.firstTokenReport(d), t.sidesReport(d))
+	}
+	if t.Transfers != nil {
+		out = append(out, t.transfersReport())
+	}
+	return out
+}
+
+// A tailRow is a row of the table of a comparison: a cause, several that hardly
+// matter, or the whole.
+type tailRow struct {
+	Difference
+	name  string
+	whole bool // no cause: no interval, no place
+}
+
+// rows returns the rows of the table: causes, and the sum of all. Unless all are
+// asked for, those that make less than a hundredth of the difference and have
+// less than a hundredth of the time are put together.
+func (c *Comparison) rows(all bool) []tailRow {
+	if c.Slow.N == 0 {
+		return nil
+	}
+	const matters = 0.01
+	var rows, minor []tailRow
+	for _, d := range c.Rows {
+		row := tailRow{Difference: d, name: d.Cause.String()}
+		if all || max(d.Share, -d.Share) >= matters || float64(max(d.Slow, d.Around)) >= matters*float64(c.Slow.Mean) {
+			rows = append(rows, row)
+		} else {
+			minor = append(minor, row)
+		}
+	}
+	if len(minor) > 1 {
+		minor = []tailRow{together(minor)}
+	}
+	rows = append(rows, minor...)
+	whole := Difference{Slow: c.Slow.Mean, Around: c.Around.Mean, More: c.Slow.Mean - c.Around.Mean, Share: 1, Main: c.Slow.N}
+	if c.Metric == MetricITL {
+		whole.Main = request.Unknown
+	}
+	return append(rows, tailRow{whole, "all", true})
+}
+
+// together sums up rows.
+func together(rows []tailRow) tailRow {
+	sum := tailRow{name: fmt.Sprintf("%d others", len(rows)), whole: true}
+	for _, r := range rows {
+		sum.Slow, sum.Around, sum.More = sum.Slow+r.Slow, sum.Around+r.Around, sum.More+r.More
+		sum.Share += r.Share
+		if sum.Main += r.Main; r.Main == request.Unknown {
+			sum.Main = request.Unknown
+		}
+	}
+	return sum
+}
+
+func (t *Tail) comparisonReport(c *Comparison) *Report {
+	type R = tailRow
+	ns := func(name, doc string, of func(*R) int64) field[R] {
+		return field[R]{Column{Name: name, Unit: Duration, Scale: "duration", Doc: doc}, func(x *R) Cell { return Cell{N: of(x)} }}
+	}
+	bound := func(name, doc string, detail bool, of func(*R) int64) field[R] {
+		return field[R]{Column{Name: name, Unit: Duration, Scale: "duration", Doc: doc, Detail: detail},
+			func(x *R) Cell { return Cell{N: of(x), Unknown: x.whole} }}
+	}
+	r := tabulate("sgtrace.report.tail/v1", c.Verdict(), c.rows(t.Options.All), []field[R]{
+		{Column{Name: "metric", Doc: "what the tail is of", Detail: true}, func(*R) Cell { return Cell{Text: string(c.Metric)} }},
+		{Column{Name: "cause", Doc: "what the time went into; docs/METRICS.md defines it"}, func(x *R) Cell { return Cell{Text: x.name} }},
+		ns("slow", "mean over the slow ones", func(x *R) int64 { return x.Slow }),
+		ns("usual", "mean over those from the p40 to the p60", func(x *R) int64 { return x.Around }),
+		ns("more", "slow less usual", func(x *R) int64 { return x.More }),
+		bound("at least", "lower end of the 95 % confidence interval of more", false, func(x *R) int64 { return x.Low }),
+		bound("at most", "upper end of it", true, func(x *R) int64 { return x.High }),
+		{Column{Name: "share", Unit: Share, Doc: "of the whole difference"}, func(x *R) Cell { return Cell{Share: x.Share} }},
+		{Column{Name: "main", Unit: Count, Doc: "slow requests to which it adds most", Detail: c.Metric == MetricITL}, func(x *R) Cell { return numberCell(int64(x.Main)) }},
+		{Column{Name: "where", Doc: "the rank that has most of it among the slow ones"}, func(x *R) Cell { return textCell(x.Where.Name) }},
+		{Column{Name: "there", Unit: Share, Doc: "how much of it that rank has"},
+			func(x *R) Cell { return Cell{Share: x.Where.Share, Unknown: x.Where.Name == ""} }},
+		{Column{Name: "stands out", Doc: "yes if the cause is a finding", Detail: true}, func(x *R) Cell { return yesCell(x.StandsOut) }},
+	})
+	t.noteComparison(r, c)
+	return r
+}
+
+// noteComparison says what was compared, and what is doubtful.
+func (t *Tail) noteComparison(r *Report, c *Comparison) {
+	if c.Slow.N == 0 {
+		r.note("fewer than %d values, or nearly all of them equal, are not compared", fewCompared)
+		return
+	}
+	what := "finished requests"
+	if c.Metric == MetricITL {
+		what = "gaps between tokens"
+	}
+	r.note("slow: the %d slowest of %d %s, from %s on; usual: %d around the median, %s to %s", c.Slow.N, c.N, what,
+		trace.FormatDuration(c.Slow.From), c.Around.N, trace.FormatDuration(c.Around.From), trace.FormatDuration(c.Around.To))
+	if c.Slow.From < c.Value {
+		r.note("fewer than %d are at or above the p%d; the slowest %d are taken", fewSlow, c.Percent, fewSlow)
+	}
+	if c.Metric == MetricITL {
+		return // gaps are on one rank: neither clocks nor halves matter
+	}
+	t.noteSizes(r, c)
+	t.noteDoubts(r, c)
+	if t.ClocksMoved {
+		r.note("requests prove that the clocks of hosts differ; they are put together as requests allow")
+	}
+	if t.Implausible > 0 {
+		r.note("%d finished requests are left out: their times cannot be right", t.Implausible)
+	}
+}
+
+// noteSizes tells what is usual for the size of a request.
+func (t *Tail) noteSizes(r *Report, c *Comparison) {
+	var fits []string
+	add := func(what string, f *SizeFit) {
+		if f.N > 0 {
+			fits = append(fits, fmt.Sprintf("%s %s + %s per token", what,
+				trace.FormatDuration(int64(f.Base)), trace.FormatDuration(int64(f.PerToken))))
+		}
+	}
+	add("prefill", &t.Prompt)
+	if c.Metric == MetricE2E {
+		add("decode", &t.Output)
+	}
+	if len(fits) > 0 {
+		r.note("usual for its size: %s", strings.Join(fits, ", "))
+	}
+	if c.Batches[0] > 0 && c.Batches[1] > 0 {
+		r.note("decode batches hold %.1f requests on average in the slow ones, %.1f in the usual ones", c.Batches[0], c.Batches[1])
+	}
+}
+
+// noteDoubts counts the requests that tell less than others.
+func (t *Tail) noteDoubts(r *Report, c *Comparison) {
+	var noSteps, noQueue, unjoined int
+	for i := range t.list {
+		req := &t.set.Requests[t.list[i].Request]
+		if t.list[i].Gaps == 0 && req.Metrics.CompletionTokens > 1 {
+			noSteps++
+		}
+		if req.Metrics.Queue == request.Unknown && req.Metrics.Prefill >= 0 {
+			noQueue++
+		}
+		if req.Flags&request.Unjoined != 0 {
+			unjoined++
+		}
+	}
+	if noSteps > 0 && c.Metric == MetricE2E {
+		r.note("%d of %d requests have no decode steps (trace level below 3): what held up their decoding counts as decode", noSteps, len(t.list))
+	}
+	if noQueue > 0 {
+		r.note("%d of %d requests have no queue (v1 layout): it counts as prefill", noQueue, len(t.list))
+	}
+	if unjoined > 0 {
+		r.note("%d of %d requests lack their other half: what happened there counts as kv transfer, or not at all", unjoined, len(t.list))
+	}
+}
+
+func (t *Tail) slowestReport(c *Comparison) *Report {
+	type R = SlowRequest
+	req := func(x *R) *request.Request { return &t.set.Requests[x.Request] }
+	ns := func(name, doc string, detail bool, of func(*R) int64) field[R] {
+		return field[R]{Column{Name: name, Unit: Duration, Scale: "duration", Doc: doc, Detail: detail}, func(x *R) Cell { return numberCell(of(x)) }}
+	}
+	count := func(name, doc string, of func(*R) int64) field[R] {
+		return field[R]{Column{Name: name, Unit: Count, Doc: doc}, func(x *R) Cell { return numberCell(of(x)) }}
+	}
+	return tabulate("sgtrace.report.slowest/v1", "Slowest requests by "+metricWords[c.Metric], c.Slowest, []field[R]{
+		{Column{Name: "metric", Doc: "by which they are the slowest", Detail: true}, func(*R) Cell { return Cell{Text: string(c.Metric)} }},
+		{Column{Name: "time", Unit: Instant, Doc: "start of the outermost span, Unix time"}, func(x *R) Cell { return instantCell(req(x).Start) }},
+		{Column{Name: "rid", Doc: "the user's id where known, else the server's"}, func(x *R) Cell { return textCell(req(x).RID) }},
+		ns("ttft", "time to the first token, as the answering server sees it", c.Metric != MetricTTFT, func(x *R) int64 { return req(x).Metrics.TTFT }),
+		ns("e2e", "outermost span: gateway, else answering server", c.Metric != MetricE2E, func(x *R) int64 { return req(x).Metrics.E2E }),
+		{Column{Name: "cause", Doc: "of which it has most more than those around the median"}, func(x *R) Cell { return Cell{Text: x.Cause.String()} }},
+		ns("took", "time that went into the cause", false, func(x *R) int64 { return x.Took }),
+		ns("usual", "mean of that around the median", true, func(x *R) int64 { return x.Usual }),
+		{Column{Name: "share", Unit: Share, Doc: "took less usual, of what the request takes more than the mean around the median"}, func(x *R) Cell { return Cell{Share: x.Share} }},
+		{Column{Name: "where", Doc: "host and rank"}, func(x *R) Cell { return textCell(x.Where.Name) }},
+		count("prompt", "tokens of the prompt", func(x *R) int64 { return req(x).Metrics.PromptTokens }),
+		count("tokens", "tokens generated", func(x *R) int64 { return req(x).Metrics.CompletionTokens }),
+	})
+}

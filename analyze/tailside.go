@@ -1,0 +1,128 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A SideRank is how a lead rank of the prefill or the decode side was used, by
+// all parts of requests, whatever became of them.
+type SideRank struct {
+	Role     request.Role
+	Proc     int // index into Set.Procs
+	Requests int
+	// Busy is the share of the time from the first request of the side to the last in
+	// which the rank had a prefill_forward, or a decode_forward.
+	Busy float64
+	// Waiting is how many requests waited for it at a time, on average over that
+	// time; Most how many at worst, first at the instant At.
+	Waiting  float64
+	Waited   int64 // sum of the waits, ns
+	Most     int
+	At       trace.Time
+	P50, P99 int64 // of a request's waits, ns
+}
+
+// A sideLoad collects what a lead rank had to do.
+type sideLoad struct {
+	role        request.Role
+	busy, waits []Interval
+	perRequest  []int64 // sum of the waits of each, ns
+}
+
+// sideRanks measures the lead ranks of both sides, in the order of Set.Procs.
+func (t *Tail) sideRanks() []SideRank {
+	s := t.set
+	loads := make([]sideLoad, len(s.Procs))
+	var during [request.Other + 1]Interval
+	for p := range s.Parts {
+		part := &s.Parts[p]
+		lead := s.Lead(part)
+		if part.Role != request.Prefill && part.Role != request.Decode || lead == request.None || part.Request == request.None ||
+			!plausible(part.Start, part.End) {
+			continue
+		}
+		if d := &during[part.Role]; d.To == 0 {
+			*d = Interval{part.Start, part.End}
+		} else {
+			d.From, d.To = min(d.From, part.Start), max(d.To, part.End)
+		}
+		loads[s.Threads[lead].Proc].add(s, part, lead)
+	}
+	var out []SideRank
+	for proc := range loads {
+		if load := &loads[proc]; len(load.perRequest) > 0 {
+			out = append(out, load.measure(proc, during[load.role]))
+		}
+	}
+	return out
+}
+
+// add adds part p: what it waited for, and what was computed for it.
+func (l *sideLoad) add(s *request.Set, p *request.Part, lead int) {
+	l.role = p.Role
+	waited := int64(0)
+	wait := func(from, to trace.Time) {
+		if from < to && plausible(from, to) {
+			l.waits = append(l.waits, Interval{from, to})
+			waited += int64(to - from)
+		}
+	}
+	stages := s.Threads[lead].Stages
+	if sent := dispatched(s, p); sent != 0 && len(stages) > 0 && p.Role == request.Prefill {
+		wait(sent, s.Dump.Span(int(stages[0])).Start)
+	}
+	for _, i := range stages {
+		span := s.Dump.Span(int(i))
+		switch s.Name(int(i)) {
+		case "prefill_waiting", "decode_waiting", "decode_prepare", "decode_bootstrap":
+			wait(span.Start, span.End)
+		case "prefill_forward", "chunked_prefill", "decode_forward", "decode_loop":
+			if span.Start < span.End && plausible(span.Start, span.End) {
+				l.busy = append(l.busy, Interval{span.Start, span.End})
+			}
+		}
+	}
+	l.perRequest = append(l.perRequest, waited)
+}
+
+// dispatched returns when the first thread of a part was done that is no
+// scheduler's; 0 if there is none.
+func dispatched(s *request.Set, p *request.Part) trace.Time {
+	var sent trace.Time
+	for _, t := range p.Threads {
+		stages := s.Threads[t].Stages
+		if len(stages) == 0 || isSchedulerThread(s, t) {
+			continue
+		}
+		if end := s.Dump.Span(int(stages[len(stages)-1])).End; sent == 0 || end < sent {
+			sent = end
+		}
+	}
+	return sent
+}
+
+// measure sums up the load of a rank over a time.
+func (l *sideLoad) measure(proc int, during Interval) SideRank {
+	r := SideRank{Role: l.role, Proc: proc, Requests: len(l.perRequest)}
+	whole := float64(max(1, during.To-during.From))
+	busy := newCoverage(l.busy)
+	r.Busy = float64(busy.overlap(during.From, during.To)) / whole
+	edges := make([]layerEdge, 0, 2*len(l.waits))
+	for _, iv := range l.waits {
+		edges = append(edges, layerEdge{at: iv.From, step: 1}, layerEdge{at: iv.To, step: -1})
+	}
+	slices.SortFunc(edges, func(x, y layerEdge) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.step, y.step)) })
+	now := 0
+	for _, e := range edges {
+		if now += int(e.step); now > r.Most {
+			r.Most, r.At = now, e.at
+		}
+	}
+	w := Summarize(l.perRequest)
+	r.Waiting, r.Waited, r.P50, r.P99 = float64(w.Total)/whole, w.Total, w.P50, w.P99
+	return r
+}

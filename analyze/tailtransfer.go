@@ -1,0 +1,142 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Transfers is how long requests waited for their KV cache after it was computed.
+type Transfers struct {
+	N       int
+	Median  int64   // ns
+	Usual   SizeFit // by the tokens of the prompt
+	Limit   int64   // ns beyond Usual from which on a transfer is slow
+	Slow    []int   // indexes into Set.Requests, by start
+	Least   int64   // ns that the fastest slow one took
+	Longest int64   // ns that the slowest one took
+	Where   Place   // the rank that has most time of slow ones
+	Pairs   []TransferPair
+}
+
+// A TransferPair is the transfers between two lead ranks, indexes into Set.Procs.
+type TransferPair struct {
+	From, To int32
+	Summary
+	Slow int
+}
+
+// transfers finds the KV transfers that took far longer than their size explains:
+// beyond it by ten times the median deviation, and by as much as a median request
+// takes to its first token altogether.
+func (t *Tail) transfers() *Transfers {
+	const deviations = 10
+	var list []int32
+	var sizes []sized
+	var first []int64
+	for i := range t.list {
+		if a := &t.list[i]; t.disaggregated(a) {
+			list = append(list, int32(i))
+			sizes = append(sizes, sized{max(0, t.set.Requests[a.Request].Metrics.PromptTokens), a.First[CauseTransfer]})
+			first = append(first, a.First.Total())
+		}
+	}
+	if len(list) < fewCompared {
+		return nil
+	}
+	x := &Transfers{N: len(list), Usual: fitSize(slices.Clone(sizes))}
+	beyond, took := make([]int64, len(sizes)), make([]int64, len(sizes))
+	for i, s := range sizes {
+		took[i], beyond[i] = s.ns, s.ns-x.Usual.expected(s.tokens)
+	}
+	x.Median = lowerMedian(took)
+	middle := lowerMedian(slices.Clone(beyond))
+	deviation := make([]int64, len(beyond))
+	for i, ns := range beyond {
+		deviation[i] = max(ns-middle, middle-ns)
+	}
+	x.Limit = max(deviations*lowerMedian(deviation), lowerMedian(first))
+	t.collectTransfers(x, list, beyond)
+	return x
+}
+
+// collectTransfers sorts the transfers by where they went from and to, given what
+// each took beyond the usual.
+func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
+	type ranks struct{ from, to int32 }
+	pairs := map[ranks]*TransferPair{}
+	took := map[ranks][]int64{}
+	var slow tailGroup
+	for i, owner := range list {
+		a := &t.list[owner]
+		key, ns := ranks{a.Prefill, a.Answer}, a.First[CauseTransfer]
+		if pairs[key] == nil {
+			pairs[key] = &TransferPair{From: a.Prefill, To: a.Answer}
+		}
+		took[key] = append(took[key], ns)
+		if beyond[i] < x.Limit {
+			continue
+		}
+		if pairs[key].Slow++; len(x.Slow) == 0 || ns < x.Least {
+			x.Least = ns
+		}
+		x.Longest = max(x.Longest, ns)
+		x.Slow = append(x.Slow, a.Request)
+		slow.add(tailUnit{owner: owner, n: 1, sum: a.First})
+	}
+	x.Where = t.where(CauseTransfer, &slow)
+	for key, p := range pairs {
+		p.Summary = Summarize(took[key])
+		x.Pairs = append(x.Pairs, *p)
+	}
+	slices.SortFunc(x.Pairs, func(p, q TransferPair) int { return slices.Compare([]int32{p.From, p.To}, []int32{q.From, q.To}) })
+}
+
+// Verdict says in one sentence whether transfers are slow, and how much.
+func (x *Transfers) Verdict() string {
+	if len(x.Slow) == 0 {
+		return fmt.Sprintf("None of %d KV transfers is slow; the median is %s", x.N, trace.FormatDuration(x.Median))
+	}
+	return fmt.Sprintf("%d of %d KV transfers are slow: %s to %s, where the median is %s", len(x.Slow), x.N,
+		trace.FormatDuration(x.Least), trace.FormatDuration(x.Longest), trace.FormatDuration(x.Median))
+}
+
+func (t *Tail) transfersReport() *Report {
+	x := t.Transfers
+	type P = TransferPair
+	ns := func(name, doc string, of func(*P) int64) field[P] {
+		return field[P]{Column{Name: name, Unit: Duration, Scale: "duration", Doc: doc}, func(p *P) Cell { return Cell{N: of(p)} }}
+	}
+	r := tabulate("sgtrace.report.transfers/v1", x.Verdict(), x.Pairs, []field[P]{
+		{Column{Name: "from", Doc: "lead rank that prefilled"}, func(p *P) Cell { return textCell(t.rankName(p.From)) }},
+		{Column{Name: "to", Doc: "lead rank that decodes"}, func(p *P) Cell { return textCell(t.rankName(p.To)) }},
+		{Column{Name: "n", Unit: Count, Doc: "how many"}, func(p *P) Cell { return Cell{N: int64(p.N)} }},
+		{Column{Name: "slow", Unit: Count, Doc: "how many took far longer than their size explains"}, func(p *P) Cell { return Cell{N: int64(p.Slow)} }},
+		ns("p50", "median, nearest rank", func(p *P) int64 { return p.P50 }),
+		ns("p99", "99th percentile, nearest rank", func(p *P) int64 { return p.P99 }),
+		ns("max", "longest", func(p *P) int64 { return p.Max }),
+	})
+	r.note("slow: %s or more beyond what is usual for the prompt, %s + %s per token", trace.FormatDuration(x.Limit),
+		trace.FormatDuration(int64(x.Usual.Base)), trace.FormatDuration(int64(x.Usual.PerToken)))
+	if len(x.Slow) > 0 {
+		r.note("slow ones: %s", t.someRequests(x.Slow))
+	}
+	return r
+}
+
+// someRequests names a few requests.
+func (t *Tail) someRequests(list []int) string {
+	const few = 5
+	text := ""
+	for i, r := range list[:min(few, len(list))] {
+		if i > 0 {
+			text += ", "
+		}
+		text += t.set.Requests[r].RID
+	}
+	if n := len(list) - few; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}

@@ -1,0 +1,99 @@
+package convert
+
+import (
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// recognise finds out which events of the export the traces have, too.
+func (a *absorption) recognise(m *Merge) {
+	n := a.from
+	a.twins = make([]int32, len(n.Events))
+	for i := range a.twins {
+		a.twins[i] = isNew
+	}
+	names := profile.NewBareNames(m.dump.Syms)
+	own, ownEvents := n.MomentsOf("", profile.SharedCategories, names)
+	a.seen = own.Len()
+	for k, p := range a.pairs {
+		if p.twins == nil {
+			continue
+		}
+		held, heldEvents := a.traces[k].MomentsOf(p.trace.part, profile.SharedCategories, names)
+		search := p.twins.For(held).Search()
+		for i, e := range ownEvents {
+			if a.twins[e] != isNew {
+				continue
+			}
+			at, ok := search.Find(own.Name[i], own.Start[i], own.Dur[i])
+			switch {
+			case ok && k == 0:
+				a.twins[e] = heldEvents[at]
+			case ok:
+				a.twins[e] = elsewhere
+			}
+		}
+	}
+	a.recogniseLaunches(m, names)
+	for _, t := range a.twins {
+		if t != isNew {
+			a.same++
+		}
+	}
+}
+
+// recogniseLaunches recognises calls by what they launched: profilers do not agree
+// as well about how long a call took.
+func (a *absorption) recogniseLaunches(m *Merge, names *profile.BareNames) {
+	f, n := a.into, a.from
+	hasEvent := func(l *profile.Link) bool { return l.Event != profile.NoEvent }
+	own := profile.NewJoin(n.Launches, hasEvent)
+	theirs := profile.NewJoin(f.Launches, func(l *profile.Link) bool { return hasEvent(l) && f.Rows[l.Row].Part == a.part })
+	correlations := make([]int64, len(f.Events)) // of work of the trace
+	for i := range f.Work {
+		if w := &f.Work[i]; w.Event != profile.NoEvent {
+			correlations[w.Event] = w.Correlation
+		}
+	}
+	for i := range n.Work {
+		w := &n.Work[i]
+		if w.Event == profile.NoEvent || a.twins[w.Event] < 0 {
+			continue
+		}
+		x, y := own.Of(w.Correlation), theirs.Of(correlations[a.twins[w.Event]])
+		if x < 0 || y < 0 {
+			continue
+		}
+		call, other := n.Launches[x].Event, f.Launches[y].Event
+		if a.twins[call] == isNew && names.Of(n.Events[call].Name) == names.Of(f.Events[other].Name) {
+			a.twins[call] = other
+		}
+	}
+	a.leaveOutWhole(m, own, theirs)
+}
+
+// leaveOutWhole leaves out runs of whole graphs of which the trace has the kernels:
+// those that it has of the same call.
+func (a *absorption) leaveOutWhole(m *Merge, own, theirs *profile.Join) {
+	f, n := a.into, a.from
+	launched := make([]bool, len(f.Events)) // calls of the trace
+	for i := range f.Work {
+		if w := &f.Work[i]; w.Event != profile.NoEvent && f.Rows[w.Row].Part == a.part {
+			if l := theirs.Of(w.Correlation); l >= 0 {
+				launched[f.Launches[l].Event] = true
+			}
+		}
+	}
+	for i := range n.Work {
+		w := &n.Work[i]
+		if w.Event == profile.NoEvent || !profile.IsWholeGraph(m.dump.Syms.Name(n.Events[w.Event].Name)) {
+			continue
+		}
+		l := own.Of(w.Correlation)
+		if l < 0 {
+			continue
+		}
+		if call := a.twins[n.Launches[l].Event]; call >= 0 && launched[call] {
+			a.twins[w.Event] = elsewhere
+		}
+	}
+}

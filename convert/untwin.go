@@ -1,0 +1,198 @@
+package convert
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// untwin returns the stream of an export without what the PyTorch traces of the same
+// processes have too, so that nothing is counted twice. name is that of the export.
+//
+// With attribute, work is to be attributed to the ranges around its call, which only
+// the export may have: then kernels and calls stay, and ranges are counted once.
+func (m *Merge) untwin(name string, st profile.Stream, attribute bool) profile.Stream {
+	u := &untwinned{Stream: st, whole: attribute, names: profile.NewBareNames(m.dump.Syms), of: map[int32]*twinRank{}}
+	for i, r := range m.ranks {
+		if !slices.ContainsFunc(r.captures, func(c *capture) bool { return c.file.Name == name }) {
+			continue
+		}
+		t := &twinRank{correlations: map[int64]bool{}}
+		for _, c := range r.captures {
+			if c.isExport() {
+				continue
+			}
+			near := int64(0)
+			if c.file.Meta.Origin == profile.OriginUnix {
+				near = nearUnix
+			}
+			work, _ := c.file.MomentsOf(c.part, profile.WorkCategories, u.names)
+			if work.Len() == 0 {
+				continue
+			}
+			all, _ := c.file.MomentsOf(c.part, profile.SharedCategories, u.names)
+			ranges, _ := c.file.MomentsOf(c.part, []string{profile.AnnotationCategory}, u.names)
+			t.traces = append(t.traces, twinTrace{profile.NewTwins(work, near), work, all, ranges})
+		}
+		if len(t.traces) > 0 {
+			u.of[int32(i)] = t
+		}
+	}
+	if len(u.of) == 0 {
+		return st
+	}
+	u.report = func(same, seen int) {
+		m.notice("recorded-twice", name, "%d of %d kernels and copies are in PyTorch traces of the same processes, too, and are counted once", same, seen)
+	}
+	return u
+}
+
+// untwinned is a stream without what others have.
+type untwinned struct {
+	profile.Stream
+	names  *profile.BareNames
+	of     map[int32]*twinRank // by rank
+	whole  bool                // kernels, copies and calls stay
+	once   sync.Once
+	report func(same, seen int)
+}
+
+// A twinRank is a rank that was recorded twice.
+type twinRank struct {
+	traces       []twinTrace
+	correlations map[int64]bool // of what is in a trace, too
+}
+
+// A twinTrace is a PyTorch trace of a process that the export has as well.
+type twinTrace struct {
+	twins     *profile.Twins
+	work, all profile.Moments // kernels and copies; these and calls
+	ranges    profile.Moments
+}
+
+// work calls f for kernels and copies of ranks that were recorded twice.
+func (u *untwinned) work(f func(t *twinRank, e *profile.Event)) {
+	visit := func(e *profile.Event) bool {
+		if t := u.of[e.Rank]; t != nil {
+			f(t, e)
+		}
+		return true
+	}
+	u.Stream.Kernels(func(k *profile.Kernel) bool { return k.Graph || visit(&k.Event) })
+	u.Stream.Copies(func(c *profile.Copy) bool { return visit(&c.Event) })
+}
+
+// compare finds out how the clocks of traces and export relate, and which work is in
+// both.
+func (u *untwinned) compare() {
+	u.work(func(t *twinRank, e *profile.Event) {
+		for i := range t.traces {
+			t.traces[i].twins.Observe(u.names.Of(e.Name), e.Start, e.Dur())
+		}
+	})
+	for _, t := range u.of {
+		t.traces = slices.DeleteFunc(t.traces, func(x twinTrace) bool {
+			_, ok := x.twins.Settle()
+			return !ok
+		})
+	}
+	search := u.search(func(t *twinTrace) profile.Moments { return t.work })
+	same, seen := 0, 0
+	u.work(func(t *twinRank, e *profile.Event) {
+		seen++
+		if search.has(e) {
+			same++
+			t.correlations[e.Correlation] = true
+		}
+	})
+	for _, t := range u.of {
+		delete(t.correlations, 0)
+	}
+	u.report(same, seen)
+}
+
+// search begins a walk for what the traces have.
+func (u *untwinned) search(held func(*twinTrace) profile.Moments) *twinSearch {
+	s := &twinSearch{names: u.names, of: map[int32][]*profile.Search{}}
+	for rank, t := range u.of {
+		for i := range t.traces {
+			s.of[rank] = append(s.of[rank], t.traces[i].twins.For(held(&t.traces[i])).Search())
+		}
+	}
+	return s
+}
+
+// A twinSearch is one walk over an export.
+type twinSearch struct {
+	names *profile.BareNames
+	of    map[int32][]*profile.Search
+}
+
+func (s *twinSearch) has(e *profile.Event) bool {
+	return slices.ContainsFunc(s.of[e.Rank], func(x *profile.Search) bool { return x.Has(s.names.Of(e.Name), e.Start, e.Dur()) })
+}
+
+func (u *untwinned) Kernels(yield func(*profile.Kernel) bool) {
+	if u.whole {
+		u.Stream.Kernels(yield)
+		return
+	}
+	u.once.Do(u.compare)
+	search := u.search(func(t *twinTrace) profile.Moments { return t.work })
+	u.Stream.Kernels(func(k *profile.Kernel) bool {
+		if k.Graph && search.covers(u.of[k.Rank], &k.Event) || !k.Graph && search.has(&k.Event) {
+			return true
+		}
+		return yield(k)
+	})
+}
+
+// covers tells whether a trace has kernels while a graph runs of which the export
+// knows the whole only.
+func (s *twinSearch) covers(t *twinRank, e *profile.Event) bool {
+	for i, x := range s.of[e.Rank] {
+		starts := t.traces[i].work.Start
+		at, _ := slices.BinarySearch(starts, x.Held(e.Start))
+		if at < len(starts) && starts[at] <= x.Held(e.End) {
+			return true
+		}
+	}
+	return false
+}
+
+func (u *untwinned) Copies(yield func(*profile.Copy) bool) {
+	if u.whole {
+		u.Stream.Copies(yield)
+		return
+	}
+	u.once.Do(u.compare)
+	search := u.search(func(t *twinTrace) profile.Moments { return t.work })
+	u.Stream.Copies(func(c *profile.Copy) bool { return search.has(&c.Event) || yield(c) })
+}
+
+// Calls leaves out calls whose work is in both, and others that have equals: profilers
+// do not agree to the nanosecond about how long a call took.
+func (u *untwinned) Calls(yield func(*profile.Call) bool) {
+	if u.whole {
+		u.Stream.Calls(yield)
+		return
+	}
+	u.once.Do(u.compare)
+	search := u.search(func(t *twinTrace) profile.Moments { return t.all })
+	u.Stream.Calls(func(c *profile.Call) bool {
+		t := u.of[c.Rank]
+		if t != nil && (t.correlations[c.Correlation] || search.has(&c.Event)) {
+			return true
+		}
+		return yield(c)
+	})
+}
+
+// Ranges leaves out annotations that both have. Such with times of their own are
+// different ones.
+func (u *untwinned) Ranges(yield func(*profile.Range) bool) {
+	u.once.Do(u.compare)
+	search := u.search(func(t *twinTrace) profile.Moments { return t.ranges })
+	u.Stream.Ranges(func(r *profile.Range) bool { return search.has(&r.Event) || yield(r) })
+}
