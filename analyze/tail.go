@@ -42,6 +42,9 @@ func ParsePercent(text string) (int, error) {
 	return n, nil
 }
 
+// TailSchema is the schema of the table that compares slow and usual requests.
+const TailSchema = "sgtrace.report.tail/v1"
+
 // leastPercent is where a tail may begin: behind what it is compared with.
 const leastPercent = 61
 

@@ -159,7 +159,7 @@ func (t *Tail) delaysReport() *Report {
 		{Column{Name: "stands out", Doc: "yes if it is a finding", Detail: true}, func(x *Delay) Cell { return yesCell(x.StandsOut) }},
 	})
 	if len(d.Rows) > 0 {
-		r.note("usual: the median of the cause over all finished requests; of decode, interference and slow ranks the mean per token")
+		r.note("usual: the median over all finished requests; of decode, interference and slow ranks the mean per token")
 	}
 	return r
 }

@@ -3,8 +3,8 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -155,7 +155,7 @@ func (t *Tail) sidesReport(d *Disaggregation) *Report {
 		{Column{Name: "rank", Doc: "host and lead rank"}, func(x *R) Cell { return textCell(t.rankName(int32(x.Proc))) }},
 		{Column{Name: "requests", Unit: Count, Doc: "that it worked on"}, func(x *R) Cell { return Cell{N: int64(x.Requests)} }},
 		{Column{Name: "busy", Unit: Share, Doc: "time in which it prefilled, or had requests to decode"}, func(x *R) Cell { return Cell{Share: x.Busy} }},
-		{Column{Name: "waiting", Doc: "requests that waited for it at a time, on average"}, func(x *R) Cell { return Cell{Text: strconv.FormatFloat(x.Waiting, 'f', 2, 64)} }},
+		{Column{Name: "waiting", Unit: Count, Tenths: true, Doc: "requests that waited for it at a time, on average"}, func(x *R) Cell { return Cell{N: int64(math.Round(10 * x.Waiting))} }},
 		{Column{Name: "waited", Unit: Duration, Detail: true, Doc: "sum of the waits"}, func(x *R) Cell { return Cell{N: x.Waited} }},
 		{Column{Name: "most", Unit: Count, Doc: "requests that waited for it at worst"}, func(x *R) Cell { return Cell{N: int64(x.Most)} }},
 		{Column{Name: "at", Unit: Instant, Doc: "when that was first so, Unix time"}, func(x *R) Cell { return Cell{N: int64(x.At), Unknown: x.Most == 0} }},

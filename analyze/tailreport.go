@@ -90,7 +90,7 @@ func (t *Tail) comparisonReport(c *Comparison) *Report {
 		return field[R]{Column{Name: name, Unit: Duration, Scale: "duration", Doc: doc, Detail: detail},
 			func(x *R) Cell { return Cell{N: of(x), Unknown: x.whole} }}
 	}
-	r := tabulate("sgtrace.report.tail/v1", c.Verdict(), c.rows(t.Options.All), []field[R]{
+	r := tabulate(TailSchema, c.Verdict(), c.rows(t.Options.All), []field[R]{
 		{Column{Name: "metric", Doc: "what the tail is of", Detail: true}, func(*R) Cell { return Cell{Text: string(c.Metric)} }},
 		{Column{Name: "cause", Doc: "what the time went into; docs/METRICS.md defines it"}, func(x *R) Cell { return Cell{Text: x.name} }},
 		ns("slow", "mean over the slow ones", func(x *R) int64 { return x.Slow }),

@@ -127,7 +127,7 @@ func (t *Tail) transfersReport() *Report {
 
 // someRequests names a few requests.
 func (t *Tail) someRequests(list []int) string {
-	const few = 5
+	const few = 3
 	text := ""
 	for i, r := range list[:min(few, len(list))] {
 		if i > 0 {

@@ -41,7 +41,7 @@ func (c *Comparison) judge() {
 func (c Cause) phrase(at Place) string {
 	const nearly = 0.8
 	text := causeTexts[c].phrase
-	if at.Name != "" && at.Share >= nearly && !at.Only {
+	if at.Name != "" && at.Share >= nearly && !at.Only && !c.bySize() {
 		text += " (" + at.Name + ")"
 	}
 	return text

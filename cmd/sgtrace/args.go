@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -21,6 +22,10 @@ func reorder(app *cli.App, args []string) []string {
 			return append(append(append(head, flags...), "--"), append(rest, args[i+1:]...)...)
 		case len(arg) > 1 && arg[0] == '-':
 			flags = append(flags, arg)
+			if usual, ok := optionalValues[strings.TrimLeft(arg, "-")]; ok && (i+1 == len(args) || !usual.like.MatchString(args[i+1])) {
+				flags = append(flags, usual.value)
+				continue
+			}
 			if takesValue[strings.TrimLeft(arg, "-")] && i+1 < len(args) {
 				i++
 				flags = append(flags, args[i])
@@ -37,6 +42,15 @@ func reorder(app *cli.App, args []string) []string {
 		}
 	}
 	return append(append(head, flags...), rest...)
+}
+
+// optionalValues are the flags whose value may be left out: what it is then, and
+// what the next argument looks like if it is not.
+var optionalValues = map[string]struct {
+	value string
+	like  *regexp.Regexp
+}{
+	"tail": {"p99", regexp.MustCompile(`^[pP]?[0-9]+$`)},
 }
 
 func find(commands []*cli.Command, name string) *cli.Command {

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze"
+)
+
+// tailFlags are the flags of report about slow requests.
+func tailFlags() []cli.Flag {
+	const category = "Why slow requests are slow:"
+	return []cli.Flag{
+		&cli.StringFlag{Name: "tail", Usage: "compare requests from `PERCENTILE` on (p99 unless told) with those around the median, cause by cause", Category: category},
+		&cli.StringSliceFlag{Name: "metric", Usage: "only the tail of this `METRIC`: e2e, ttft, itl", Category: category},
+	}
+}
+
+// reportTail says why the slow requests are slow.
+func (c *command) reportTail(ctx *cli.Context) error {
+	f, err := format(ctx)
+	if err != nil {
+		return err
+	}
+	opt := analyze.TailOptions{All: f == analyze.FormatCSV || f == analyze.FormatJSON}
+	if opt.Percent, err = analyze.ParsePercent(ctx.String("tail")); err != nil {
+		return usage("--tail: %v", err)
+	}
+	for _, text := range ctx.StringSlice("metric") {
+		m, err := analyze.ParseMetric(text)
+		if err != nil {
+			return usage("--metric: %v", err)
+		}
+		opt.Metrics = append(opt.Metrics, m)
+	}
+	if f == analyze.FormatCSV && len(opt.Metrics) != 1 {
+		return usage("--tail prints several tables, which CSV has no place for; choose one with --metric, or text, markdown or json")
+	}
+	for _, name := range []string{"latency", "by-stage", "by-rank", "by-request", "by", "sort"} {
+		if ctx.IsSet(name) {
+			return usage("--%s has no meaning with --tail", name)
+		}
+	}
+	if opt.Slowest = ctx.Int("limit"); opt.Slowest < 0 {
+		return usage("--limit %d: want 0 or more", opt.Slowest)
+	}
+	set, err := c.load(ctx, ctx.Args().Slice())
+	if err != nil {
+		return err
+	}
+	reports := analyze.NewTail(set, opt).Reports()
+	if f == analyze.FormatCSV {
+		i := slices.IndexFunc(reports, func(r *analyze.Report) bool { return r.Schema == analyze.TailSchema })
+		if i < 0 {
+			return usage("--tail: too few requests are finished to compare")
+		}
+		return c.print(f, reports[i])
+	}
+	return c.printAll(f, reports)
+}
