@@ -85,12 +85,14 @@ func tieOutlines(captures []*capture) {
 }
 
 func (m *Merge) reportPair(t, n *capture, a *absorption) {
-	if a.pairs[0].twins == nil {
-		m.notice("recorded-twice", n.file.Name, "%s is of the same process as %s, and drawn with it", n.processText(), t.file.Name)
-		return
+	text := ""
+	switch {
+	case a.seen > 0:
+		text = fmt.Sprintf(": %d of its %d kernels, copies and calls of CUDA are in both, and drawn once", a.same, a.seen)
+	case a.pairs[0].twins != nil: // the events are read later
+		text = fmt.Sprintf(": %d kernels and copies are in both, and drawn once", a.pairs[0].hits)
 	}
-	m.notice("recorded-twice", n.file.Name, "%s is of the same process as %s, and drawn with it: %d of its %d kernels, copies and calls of CUDA are in both, and drawn once",
-		n.processText(), t.file.Name, a.same, a.seen)
+	m.notice("recorded-twice", n.file.Name, "%s is of the same process as %s, and drawn with it%s", n.processText(), t.file.Name, text)
 }
 
 // processText is what messages call a process of an export.

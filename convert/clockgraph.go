@@ -94,6 +94,9 @@ func (m *Merge) findClocks() {
 		}
 		r.clock = r.captures[0].clock
 	}
+	for _, x := range m.placed {
+		x.clock = add("host "+x.host, x.host, "unix", true)
+	}
 	m.noteTimes()
 }
 
@@ -173,6 +176,12 @@ func (m *Merge) Align(given []GivenClock, find bool) error {
 func (m *Merge) reference() int {
 	if m.Requests != nil {
 		return m.clockOfProc(0)
+	}
+	// A clock that shows Unix time is better than one that counts from something.
+	for _, x := range m.placed {
+		if x.trace.clock == m.first.clock {
+			return x.clock
+		}
 	}
 	return m.first.clock
 }

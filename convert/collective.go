@@ -21,7 +21,7 @@ type call struct {
 
 // matchCollectives finds the same collective on several ranks, by its kernels.
 func (m *Merge) matchCollectives() {
-	n := namer{syms: m.dump.Syms, comms: map[profile.Collective]align.CommID{}, calls: map[profile.Collective]align.CallID{}}
+	n := namer{syms: m.dump.Syms, comms: map[profile.Collective]align.CommID{}, calls: map[profile.Collective]align.CallID{}, unnumbered: m.unnumbered()}
 	jobs := m.jobs()
 	rivals := m.rivals(jobs)
 	m.alignRanks, m.alignOf, m.calls = nil, nil, nil
@@ -59,12 +59,17 @@ type namer struct {
 	names align.Names
 	comms map[profile.Collective]align.CommID
 	calls map[profile.Collective]align.CallID
+	// unnumbered are groups whose collectives not all ranks can number.
+	unnumbered map[trace.Sym]bool
 }
 
 // collective returns c in the form in which collectives are compared.
 func (n *namer) collective(r *rankTrack, c call) align.Collective {
 	x := c.collective()
 	out := align.Collective{Start: int64(x.Time), End: int64(x.Time) + x.Dur, CommsID: x.CommsID, Seq: x.Seq, Step: -1}
+	if n.unnumbered[x.Group] {
+		out.Seq = -1
+	}
 	comm := profile.Collective{Group: x.Group, Ranks: x.Ranks, GroupSize: x.GroupSize}
 	id, ok := n.comms[comm]
 	if !ok && x.Group != 0 {
@@ -84,6 +89,30 @@ func (n *namer) collective(r *rankTrack, c call) align.Collective {
 		n.calls[what] = out.Call
 	}
 	return out
+}
+
+// unnumbered returns the communicators of which a rank cannot number the collectives,
+// since its recording began after they were created. On others the numbers would then
+// fit nothing; their order does.
+func (m *Merge) unnumbered() map[trace.Sym]bool {
+	groups := map[trace.Sym]bool{}
+	for _, r := range m.ranks {
+		for _, group := range r.communicators() {
+			if strings.HasPrefix(m.dump.Syms.Name(group), profile.CommunicatorPrefix) && !r.numbers(group) {
+				groups[group] = true
+			}
+		}
+	}
+	return groups
+}
+
+// numbers tells whether a rank numbers collectives of a group.
+func (r *rankTrack) numbers(group trace.Sym) bool {
+	return slices.ContainsFunc(r.captures, func(c *capture) bool {
+		return slices.ContainsFunc(c.file.Collectives, func(x profile.Collective) bool {
+			return x.Group == group && x.Seq >= 0 && c.file.Rows[x.Row].Part == c.part
+		})
+	})
 }
 
 // family returns the name of a kernel without its arguments, whose types differ

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 
@@ -12,25 +13,43 @@ import (
 // An exportClock relates the clock of an Nsight Systems export to that of a PyTorch
 // trace of one of its processes: they recorded the same kernels. The start of a
 // session, from which an export counts, may be missing, and it is Unix time only as
-// of then, while the clock of the host has been adjusted since.
+// of then, while the clock of the host has been adjusted since. Or it is the trace
+// that does not tell what its times count from.
 type exportClock struct {
 	name  string
 	trace *capture
 	shift profile.Shift
+	// host is where the export is from, and clock that host's, if it is what places
+	// the trace.
+	host  string
+	clock int
 }
 
 // noteExportClock notes what a pair says about the clock of an export, if no other
 // says more.
 func (m *Merge) noteExportClock(n, t *capture, p *pair) {
-	if p.twins == nil {
+	if p.twins == nil || isNone(&p.shift) && n.file.Meta.Origin == t.file.Meta.Origin && t.known.Host != "" {
+		return
+	}
+	x := &exportClock{name: filepath.Base(n.file.Name), trace: t, shift: p.shift}
+	if t.file.Meta.Origin == profile.OriginUnknown && n.file.Meta.Origin == profile.OriginUnix {
+		x.host = cmp.Or(n.known.Host, x.name)
+		m.placed = append(m.placed, x)
 		return
 	}
 	if m.synced == nil {
 		m.synced = map[string]*exportClock{}
 	}
 	if have := m.synced[n.file.Name]; have == nil || have.shift.Matches < p.shift.Matches {
-		m.synced[n.file.Name] = &exportClock{filepath.Base(n.file.Name), t, p.shift}
+		m.synced[n.file.Name] = x
 	}
+}
+
+// isNone tells whether a shift is no more than what nsys may be wrong about the start
+// of a session.
+func isNone(s *profile.Shift) bool {
+	const accuracy = 2000 // ns
+	return max(s.Offset, -s.Offset) <= accuracy && s.DriftPPB == 0
 }
 
 // exportClock returns what is known of the clock of the export that a capture is from;
@@ -42,25 +61,30 @@ func (m *Merge) exportClock(c *capture) *exportClock {
 	return m.synced[c.file.Name]
 }
 
-// exportsFixed returns how the clocks of exports are related to those of traces, but
-// for those of which the user has said it.
+// exportsFixed returns how the clocks of exports and of traces are related, but for
+// those of which the user has said it.
 func (m *Merge) exportsFixed(given []align.Fixed) []align.Fixed {
 	var fixed []align.Fixed
 	known := map[int]bool{}
 	for _, g := range given {
 		known[g.B] = true
 	}
+	relate := func(a, b int, at trace.Time, offset int64, s *profile.Shift, drift int64) {
+		if !known[b] && a != b {
+			known[b] = true
+			fixed = append(fixed, align.Fixed{A: a, B: b, At: int64(at), Offset: offset, DriftPPB: drift, Bound: s.Bound,
+				Why: trace.SyncMatched, By: align.ByKernels, Matches: s.Matches})
+		}
+	}
 	for _, r := range m.ranks {
 		for _, c := range r.captures {
-			x := m.exportClock(c)
-			if x == nil || known[c.clock] {
-				continue
+			if x := m.exportClock(c); x != nil {
+				relate(x.trace.clock, c.clock, x.shift.At+trace.Time(x.shift.Offset), x.shift.Offset, &x.shift, x.shift.DriftPPB)
 			}
-			known[c.clock] = true
-			s := &x.shift
-			fixed = append(fixed, align.Fixed{A: x.trace.clock, B: c.clock, At: int64(s.At + trace.Time(s.Offset)), Offset: s.Offset, DriftPPB: s.DriftPPB,
-				Bound: s.Bound, Why: trace.SyncMatched, By: align.ByKernels, Matches: s.Matches})
 		}
+	}
+	for _, x := range m.placed {
+		relate(x.clock, x.trace.clock, x.shift.At, -x.shift.Offset, &x.shift, -x.shift.DriftPPB)
 	}
 	return fixed
 }
@@ -76,10 +100,11 @@ func (m *Merge) whyAssumed(clock int) string {
 			others = append(others, r)
 		}
 	}
-	collectives := func(r *rankTrack) bool {
-		return slices.ContainsFunc(r.captures, func(c *capture) bool { return len(c.file.Collectives) > 0 })
+	alone := func(r *rankTrack) bool {
+		return !slices.ContainsFunc(r.captures, func(c *capture) bool { return len(c.file.Collectives) > 0 })
 	}
-	if !slices.ContainsFunc(mine, collectives) || !slices.ContainsFunc(others, collectives) {
+	mine, others = slices.DeleteFunc(mine, alone), slices.DeleteFunc(others, alone)
+	if len(mine) == 0 || len(others) == 0 {
 		return ""
 	}
 	communities, theirs := m.communities(), map[string]bool{}

@@ -25,7 +25,7 @@ func (m *Merge) findRanks(opt *ReadOptions) error {
 		return err
 	}
 	if opt.outlines == nil {
-		if !m.paired && m.hasBothKinds() {
+		if !m.paired && opt.both {
 			m.pairs = m.findPairs(captures)
 		}
 		captures = m.joinPairs(captures)

@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -171,7 +172,11 @@ func describe(b *trace.Builder, set *request.Set, files []*recording) {
 		}
 	}
 	for _, f := range files {
-		names = append(names, f.Name)
+		for _, x := range append([]*recording{f}, f.twins...) {
+			if !slices.Contains(names, x.Name) { // an export is one recording for every process
+				names = append(names, x.Name)
+			}
+		}
 	}
 	b.Attribute("sgtrace.inputs", strings.Join(names, ", "))
 	if set != nil {

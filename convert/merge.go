@@ -34,6 +34,7 @@ type Merge struct {
 	pairs  []*pair                 // traces and exports of one process
 	paired bool                    // they were looked for
 	synced map[string]*exportClock // of exports whose clock was matched with that of a trace, by name
+	placed []*exportClock          // traces whose clock was matched with that of an export
 	ranks  []*rankTrack            // in the order of the timeline
 	first  *rankTrack              // whose clock is the reference where there are no requests
 	wants  func(*rankTrack) bool
@@ -63,6 +64,7 @@ type ReadOptions struct {
 	Attribute bool
 
 	base     int64     // of a file that was read before
+	both     bool      // there are traces and exports, which tell about each other
 	outlines *outlines // opens Nsight Systems exports instead of reading them; nil without
 }
 
@@ -89,6 +91,9 @@ func Read(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { m.readOTLP(dumps, &opt) })
+	isExport := func(c candidate) bool { return c.format == FormatSQLite }
+	isTrace := func(c candidate) bool { return !isExport(c) }
+	opt.both = slices.ContainsFunc(traces, isExport) && slices.ContainsFunc(traces, isTrace)
 	m.readTorch(traces, &opt)
 	wg.Wait()
 	m.pairedBefore(traces, &opt)
@@ -226,7 +231,7 @@ func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) []*profi
 	}
 	defer s.Close()
 	filter := opt.Filter
-	filter.IndexOnly = filter.IndexOnly || opt.unwanted(in.input)
+	filter.IndexOnly = filter.IndexOnly || !opt.both && opt.unwanted(in.input)
 	f, err := chrometrace.Read(s.Name, s, chrometrace.Options{
 		Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags, Workers: workers, Filter: filter, Base: opt.base,
 	})

@@ -34,7 +34,7 @@ func (m *Merge) nameRanks() {
 		}
 		// The first rank is what others are put on the clock of: of several, the one
 		// of which most is known.
-		return cmp.Or(cmp.Compare(x, y), order.Bool(a.rank == trace.NoRank, b.rank == trace.NoRank), a.rank.Compare(b.rank),
+		return cmp.Or(order.Bool(a.rank == trace.NoRank, b.rank == trace.NoRank), cmp.Compare(x, y), a.rank.Compare(b.rank),
 			cmp.Compare(b.captures[0].file.Meta.Origin, a.captures[0].file.Meta.Origin), order.Bool(a.host == "", b.host == ""),
 			strings.Compare(a.host, b.host), strings.Compare(a.captures[0].file.Name, b.captures[0].file.Name))
 	})

@@ -222,7 +222,9 @@ func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 		"with requests":               {func(*golden.NsysConfig) {}, "otel", 5000},
 		"no names, payloads":          {func(n *golden.NsysConfig) { n.ShortNames = true }, "", 5000},
 		"no names, no payloads":       {func(n *golden.NsysConfig) { n.ShortNames, n.Payloads = true, false }, "", 5000},
-		"nothing at all":              {func(n *golden.NsysConfig) { n.ShortNames, n.Payloads, n.Torch.Graphs, n.Schema = true, false, true, nsysdb.Schema2022 }, "", 5000},
+		"nothing at all": {func(n *golden.NsysConfig) {
+			n.ShortNames, n.Payloads, n.Torch.Graphs, n.Schema = true, false, true, nsysdb.Schema2022
+		}, "", 5000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,9 +2,12 @@ package convert
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
@@ -176,5 +179,83 @@ func checkMessages(t *testing.T, m *Merge, f *recording, p *golden.NsysProcess) 
 	}
 	if p.Comm != nil && (len(seqs) == 0 || !seqs[0]) {
 		t.Errorf("process %d has no collective that is numbered", p.PID)
+	}
+}
+
+// Two traces of a process, one after the other, lie within one session of Nsight
+// Systems, which also recorded what was in between.
+func TestTwinsOfTwoTraces(t *testing.T) {
+	config := golden.DefaultConfig(23)
+	config.Mode, config.Unified, config.Requests = golden.Unified, golden.Parallel{TP: 2, PP: 1, DP: 1}, 60
+	run, err := golden.Simulate(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	n := golden.DefaultNsysConfig(run)
+	n.Torch.Stacks, n.Torch.Gzip, n.Torch.Layers, n.Torch.RecordHost = 0, false, 4, true
+	nsys, err := golden.WriteNsysDir(dir, run, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, parts := []string{filepath.Join(dir, "nsys", "*.sqlite")}, 0
+	for i, share := range []time.Duration{0, 2} {
+		c, third := n.Torch, (n.Torch.To-n.Torch.From)/3
+		c.From, c.To = n.Torch.From+share*third, n.Torch.From+(share+1)*third
+		part := filepath.Join(dir, fmt.Sprint(i))
+		truth, err := golden.WriteTorchDir(part, run, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range truth.Files[0].Events {
+			if e.Name == "kernel" {
+				parts += e.Count
+			}
+		}
+		args = append(args, filepath.Join(part, "torch", "*.json"))
+	}
+	m, tr := mergeAll(t, args...)
+	p := &nsys.Files[0].Processes[0]
+	if rank := rankOfProcess(t, m, nsys.Files[0].Host, p.PID); len(rank.captures) != 2 {
+		t.Errorf("%s has %d captures", rank.name, len(rank.captures))
+	}
+	kernels := 0
+	for path, n := range paths(tr) {
+		if strings.HasPrefix(path, "Side by side > Comp") && strings.HasSuffix(path, "> TP0") || path == "Side by side > Communication > TP0" {
+			kernels += n
+		}
+	}
+	if kernels != p.Kernels || parts >= p.Kernels {
+		t.Errorf("TP0 has %d kernels, want %d, of which the traces have %d", kernels, p.Kernels, parts)
+	}
+}
+
+// A trace that does not tell what its times count from is placed by the export of the
+// same process.
+func TestExportPlacesTrace(t *testing.T) {
+	r := record(t, 29, nil)
+	for i := range r.torch.Files {
+		name := filepath.Join(r.dir, "torch", r.torch.Files[i].Name)
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = regexp.MustCompile(`"baseTimeNanoseconds": *\d+,?`).ReplaceAll(data, nil)
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, tr := mergeAll(t, r.exports(), r.traces())
+	for _, l := range m.Clocks().Clocks {
+		t.Log(l.String())
+	}
+	first, _, _ := tr.Bounds()
+	if at := r.nsys.Files[0].StartNs; int64(first) < at-1e9 || int64(first) > at+1e9 {
+		t.Errorf("the timeline begins at %d, and the recording at %d", first, at)
+	}
+	for _, rank := range m.ranks {
+		if fit := m.clocks[rank.clock].fit; fit.Why == trace.SyncAssumed {
+			t.Errorf("the clock of %s is assumed", rank.name)
+		}
 	}
 }

@@ -35,13 +35,6 @@ func (c *capture) place() place {
 // isExport tells whether a capture is a process of an Nsight Systems export.
 func (c *capture) isExport() bool { return c.file.source.format == FormatSQLite }
 
-// hasBothKinds tells whether there are PyTorch traces and exports.
-func (m *Merge) hasBothKinds() bool {
-	isExport := func(f *recording) bool { return f.source.format == FormatSQLite }
-	isTrace := func(f *recording) bool { return !isExport(f) }
-	return slices.ContainsFunc(m.files, isExport) && slices.ContainsFunc(m.files, isTrace)
-}
-
 // nearUnix is how far apart clocks may be that both claim to show Unix time, in ns.
 const nearUnix = 1_000_000_000
 
@@ -186,7 +179,7 @@ func (f *pairFinder) choose(found []candidatePair) []*pair {
 // pairedBefore finds pairs where a filter leaves out what they are recognised by: what
 // the GPU did is read once more.
 func (m *Merge) pairedBefore(traces []candidate, opt *ReadOptions) {
-	if !m.hasBothKinds() || opt.Filter.KeepsWork() || opt.outlines != nil {
+	if !opt.both || opt.Filter.KeepsWork() || opt.outlines != nil {
 		return
 	}
 	if slices.ContainsFunc(traces, func(c candidate) bool { return c.stream != nil }) {

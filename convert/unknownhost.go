@@ -82,6 +82,9 @@ func (m *Merge) renumberClocks(to []int) bool {
 	for host, i := range m.hostClocks {
 		m.hostClocks[host] = place[i]
 	}
+	for _, x := range m.placed {
+		x.clock = place[x.clock]
+	}
 	for _, r := range m.ranks {
 		r.clock = place[r.clock]
 		for _, c := range r.captures {

@@ -5,7 +5,7 @@
 #
 # Without a dump, $SGTRACE_SHARED (or ../shared) is looked at, else one is
 # simulated; the traces and the export are made up. The export has NSYS_ROWS rows of
-# kernels and calls, 1250000 unless told; 12500000 make two gigabytes, in a minute.
+# kernels and calls, 12500000 unless told: two gigabytes, made in a minute.
 # Prints wall time, CPU time, peak memory and MB/s of input.
 set -eu
 sgtrace=$1
@@ -65,8 +65,12 @@ measure 'cat (bare)' cat "$dir"/one/torch/*
 measure 'merge' "$sgtrace" merge "$dir/one/torch" -o "$dir/out.pftrace"
 measure 'merge, one core' env GOMAXPROCS=1 "$sgtrace" merge "$dir/one/torch" -o "$dir/out.pftrace"
 
-go run ./scripts/benchdata -nsys-rows "${NSYS_ROWS:-1250000}" "$dir/nsys"
+go run ./scripts/benchdata -nsys-rows "${NSYS_ROWS:-12500000}" "$dir/nsys"
 bytes=$(wc -c <"$dir/nsys/node0.sqlite")
 echo "input: one Nsight Systems export, $bytes bytes of SQLite"
 measure 'cat (bare)' cat "$dir/nsys/node0.sqlite"
-measure 'merge' "$sgtrace" merge "$dir/nsys" -o "$dir/out.pftrace"
+for report in kernels api nvtx nvtx-kernels launches; do
+	measure "report --$report" "$sgtrace" report --$report "$dir/nsys"
+done
+measure 'inspect' "$sgtrace" inspect "$dir/nsys"
+measure 'convert nsys2perfetto' "$sgtrace" convert nsys2perfetto "$dir/nsys/node0.sqlite" -o "$dir/out.pftrace"

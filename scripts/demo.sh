@@ -13,7 +13,8 @@ run "$sgtrace" inspect "$dir/otel.jsonl"
 run "$sgtrace" report "$dir/otel.jsonl"
 run "$sgtrace" report --by-rank --stage decode_loop "$dir/otel.jsonl"
 run "$sgtrace" requests --sort -e2e --limit 10 "$dir/otel.jsonl"
-run "$sgtrace" merge --torch "$dir/torch" --otel "$dir/otel.jsonl" -o "$dir/merged.pftrace"
+run "$sgtrace" report --kernels --limit 10 "$dir/nsys"
+run "$sgtrace" merge --torch "$dir/torch" --nsys "$dir/nsys" --otel "$dir/otel.jsonl" -o "$dir/merged.pftrace"
 run "$sgtrace" convert otel2perfetto "$dir/otel.jsonl" --slowest 10:ttft -o "$dir/slowest.json.gz"
 
 cat <<EOF
@@ -22,6 +23,7 @@ Results are in $dir/:
   otel.jsonl       the dump, as SGLang's tracing writes it through an OpenTelemetry Collector
   truth.json       what was planted: the slow rank, the clocks, the overload, the slow requests
   torch/           what PyTorch's profiler saw on every rank for 600 ms of it
+  nsys/            what Nsight Systems saw on every host at the same time
   merged.pftrace   every request and every rank on one clock: '$sgtrace open $dir/merged.pftrace'
   slowest.json.gz  the ten slowest to the first token, as Chrome JSON
 EOF
