@@ -17,7 +17,9 @@ type profileReport struct {
 	flag, usage string
 	cats        []string // events that it is about, in PyTorch's terms
 	args        profile.ArgsMode
-	sum         func(*profile.Set, analyze.SumOptions) *analyze.Report
+	attribute   bool // work is attributed to ranges
+	// sum makes the report; nil is that of reportGPUs, which has more than one table.
+	sum func(*profile.Set, analyze.SumOptions) *analyze.Report
 }
 
 var (
@@ -28,28 +30,30 @@ var (
 )
 
 var profileReports = []profileReport{
-	{"kernels", "GPU time of every kernel, as cuda_gpu_kern_sum of nsys", kernels, profile.ArgsNone,
+	{"kernels", "GPU time of every kernel, as cuda_gpu_kern_sum of nsys", kernels, profile.ArgsNone, false,
 		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
 			return analyze.SumKernels(s, o).Report()
 		}},
-	{"launches", "kernels with the calls that launched them: API time, queueing, kernel time, as cuda_kern_exec_sum", launches, profile.ArgsNone,
+	{"launches", "kernels with the calls that launched them: API time, queueing, kernel time, as cuda_kern_exec_sum", launches, profile.ArgsNone, false,
 		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
 			return analyze.SumLaunches(s, o).Report()
 		}},
-	{"api", "calls into the CUDA runtime and driver, as cuda_api_sum", profile.CallCategories, profile.ArgsNone,
+	{"api", "calls into the CUDA runtime and driver, as cuda_api_sum", profile.CallCategories, profile.ArgsNone, false,
 		func(s *profile.Set, o analyze.SumOptions) *analyze.Report { return analyze.SumCalls(s, o).Report() }},
-	{"memcpy", "copies: time and bytes, as cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum", profile.CopyCategories, profile.ArgsMin,
+	{"memcpy", "copies: time and bytes, as cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum", profile.CopyCategories, profile.ArgsMin, false,
 		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
 			return analyze.SumCopies(s, o).Report()
 		}},
-	{"nvtx", "NVTX ranges and PyTorch's annotations, and the GPU time of what was launched in them, as nvtx_sum and nvtx_gpu_proj_sum", ranges, profile.ArgsNone,
+	{"nvtx", "NVTX ranges and PyTorch's annotations, and the GPU time of what was launched in them, as nvtx_sum and nvtx_gpu_proj_sum", ranges, profile.ArgsNone, true,
 		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
 			return analyze.SumRanges(s, o).Report()
 		}},
-	{"nvtx-kernels", "the kernels that were launched in every range, as nvtx_kern_sum", ranges, profile.ArgsNone,
+	{"nvtx-kernels", "the kernels that were launched in every range, as nvtx_kern_sum", ranges, profile.ArgsNone, true,
 		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
 			return analyze.SumRangeKernels(s, o).Report()
 		}},
+	{"gpus", "what the GPUs of every rank were busy with: compute, communication, copies, idle and why; launch delays, steps, kernels that take longer on a rank than on others",
+		ranges, profile.ArgsNone, false, nil},
 }
 
 // profileFlags are the flags of profileReports.
@@ -59,8 +63,11 @@ func profileFlags() []cli.Flag {
 	for _, r := range profileReports {
 		flags = append(flags, &cli.BoolFlag{Name: r.flag, Usage: r.usage, Category: category, DisableDefaultText: true})
 	}
-	return append(flags, &cli.BoolFlag{Name: "open-ranges", Category: category, DisableDefaultText: true,
-		Usage: "count ranges that were never closed, too: they end with the recording"})
+	return append(flags,
+		&cli.StringFlag{Name: "classes", Category: category,
+			Usage: "of kernels, for --gpus: `FILE` with lines such as 'communication my_allreduce', or hta for those of Holistic Trace Analysis"},
+		&cli.BoolFlag{Name: "open-ranges", Category: category, DisableDefaultText: true,
+			Usage: "count ranges that were never closed, too: they end with the recording"})
 }
 
 // mostRows is how many rows people get to see without asking for more: ranges and
@@ -85,8 +92,8 @@ func chosenProfileReport(ctx *cli.Context) (*profileReport, error) {
 		}
 	}
 	if chosen == nil {
-		if ctx.Bool("open-ranges") {
-			return nil, usage("--open-ranges goes with --nvtx and --nvtx-kernels")
+		if ctx.Bool("open-ranges") || ctx.IsSet("classes") {
+			return nil, usage("--open-ranges goes with --nvtx and --nvtx-kernels, --classes with --gpus")
 		}
 		return nil, nil
 	}
@@ -100,23 +107,48 @@ func chosenProfileReport(ctx *cli.Context) (*profileReport, error) {
 
 // reportProfiles prints a report about PyTorch traces and Nsight Systems exports.
 func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
+	if r.sum == nil {
+		return c.reportGPUs(ctx, r)
+	}
 	f, err := format(ctx)
 	if err != nil {
 		return err
 	}
-	sel, err := selection(ctx)
+	set, sel, err := c.readProfiles(ctx, r)
 	if err != nil {
 		return err
+	}
+	defer set.Close()
+	report := r.sum(&set.Set, analyze.SumOptions{ByRank: ctx.Bool("by-rank"), Open: ctx.Bool("open-ranges"), From: sel.From, To: sel.To})
+	if err := arrange(ctx, report, peopleOnly(f, mostRows)); err != nil {
+		return err
+	}
+	return c.print(f, report)
+}
+
+// peopleOnly returns the number of rows that are printed unless told otherwise: all
+// for programs.
+func peopleOnly(f analyze.Format, rows int) int {
+	if f == analyze.FormatText || f == analyze.FormatMarkdown {
+		return rows
+	}
+	return 0
+}
+
+// readProfiles reads what a report needs, and the window of time it is about.
+func (c *command) readProfiles(ctx *cli.Context, r *profileReport) (*convert.Profiles, *chosen, error) {
+	sel, err := selection(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	inputs, err := convert.Inputs(ctx.Args().Slice())
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if len(inputs) == 0 {
-		return usage("no input; give PyTorch traces and Nsight Systems exports: files, globs or directories")
+		return nil, nil, usage("no input; give PyTorch traces and Nsight Systems exports: files, globs or directories")
 	}
-	opt := convert.ReadOptions{Stdin: c.in, Filter: profile.Filter{Cats: r.cats, Args: r.args}, Hosts: sel.Hosts,
-		Attribute: slices.Contains(r.cats, profile.AnnotationCategory)}
+	opt := convert.ReadOptions{Stdin: c.in, Filter: profile.Filter{Cats: r.cats, Args: r.args}, Hosts: sel.Hosts, Attribute: r.attribute}
 	for _, word := range sel.Ranks {
 		rank, _ := trace.ParseRank(word) // selection has checked it
 		opt.Ranks = append(opt.Ranks, rank)
@@ -125,24 +157,13 @@ func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
 	opt.Meter = meter
 	c.collectEarly()
 	set, err := convert.ReadProfiles(inputs, opt, &c.diags)
-	if err != nil {
-		meter.Done()
-		return err
-	}
-	defer set.Close()
-	err = sel.resolve(set.First)
-	if err != nil {
-		meter.Done()
-		return err
-	}
-	report := r.sum(&set.Set, analyze.SumOptions{ByRank: ctx.Bool("by-rank"), Open: ctx.Bool("open-ranges"), From: sel.From, To: sel.To})
 	meter.Done()
-	limit := 0
-	if f == analyze.FormatText || f == analyze.FormatMarkdown {
-		limit = mostRows
+	if err != nil {
+		return nil, nil, err
 	}
-	if err := arrange(ctx, report, limit); err != nil {
-		return err
+	if err := sel.resolve(set.First); err != nil {
+		set.Close()
+		return nil, nil, err
 	}
-	return c.print(f, report)
+	return set, sel, nil
 }
