@@ -21,7 +21,7 @@ type call struct {
 
 // matchCollectives finds the same collective on several ranks, by its kernels.
 func (m *Merge) matchCollectives() {
-	n := namer{syms: m.dump.Syms, comms: map[profile.Collective]align.CommID{}, calls: map[profile.Collective]align.CallID{}, unnumbered: m.unnumbered()}
+	n := namer{syms: m.dump.Syms, comms: map[profile.Collective]align.CommID{}, calls: map[profile.Collective]align.CallID{}}
 	jobs := m.jobs()
 	rivals := m.rivals(jobs)
 	m.alignRanks, m.alignOf, m.calls = nil, nil, nil
@@ -59,16 +59,14 @@ type namer struct {
 	names align.Names
 	comms map[profile.Collective]align.CommID
 	calls map[profile.Collective]align.CallID
-	// unnumbered are groups whose collectives not all ranks can number.
-	unnumbered map[trace.Sym]bool
 }
 
 // collective returns c in the form in which collectives are compared.
 func (n *namer) collective(r *rankTrack, c call) align.Collective {
 	x := c.collective()
 	out := align.Collective{Start: int64(x.Time), End: int64(x.Time) + x.Dur, CommsID: x.CommsID, Seq: x.Seq, Step: -1}
-	if n.unnumbered[x.Group] {
-		out.Seq = -1
+	if strings.HasPrefix(n.syms.Name(x.Group), profile.CommunicatorPrefix) {
+		out.Seq = -1 // counted by us: where one range was lost, all numbers behind it are wrong, but not the order
 	}
 	comm := profile.Collective{Group: x.Group, Ranks: x.Ranks, GroupSize: x.GroupSize}
 	id, ok := n.comms[comm]
@@ -91,30 +89,6 @@ func (n *namer) collective(r *rankTrack, c call) align.Collective {
 	return out
 }
 
-// unnumbered returns the communicators of which a rank cannot number the collectives,
-// since its recording began after they were created. On others the numbers would then
-// fit nothing; their order does.
-func (m *Merge) unnumbered() map[trace.Sym]bool {
-	groups := map[trace.Sym]bool{}
-	for _, r := range m.ranks {
-		for _, group := range r.communicators() {
-			if strings.HasPrefix(m.dump.Syms.Name(group), profile.CommunicatorPrefix) && !r.numbers(group) {
-				groups[group] = true
-			}
-		}
-	}
-	return groups
-}
-
-// numbers tells whether a rank numbers collectives of a group.
-func (r *rankTrack) numbers(group trace.Sym) bool {
-	return slices.ContainsFunc(r.captures, func(c *capture) bool {
-		return slices.ContainsFunc(c.file.Collectives, func(x profile.Collective) bool {
-			return x.Group == group && x.Seq >= 0 && c.file.Rows[x.Row].Part == c.part
-		})
-	})
-}
-
 // family returns the name of a kernel without its arguments, whose types differ
 // between builds and ranks.
 func family(kernel string) string {
@@ -134,10 +108,22 @@ func (m *Merge) jobs() []int {
 		runs[r.run]++
 	}
 	keys := make([]string, len(m.ranks))
+	traced := map[string]bool{} // the runs of traces
 	for i, r := range m.ranks {
 		keys[i] = "world of " + strconv.Itoa(int(r.captures[0].file.Meta.WorldSize))
 		if runs[r.run] > 1 {
 			keys[i] = "run " + r.run
+		}
+		if !r.captures[0].isExport() {
+			traced[keys[i]] = true
+		}
+	}
+	// Names of exports tell no run: they join the only one that there is.
+	for i, r := range m.ranks {
+		for key := range traced {
+			if len(traced) == 1 && r.run == "" && r.captures[0].isExport() {
+				keys[i] = key
+			}
 		}
 	}
 	communities := m.communities()
@@ -244,8 +230,9 @@ func (m *Merge) divide(keys []string, whole bool, by func(*rankTrack) string) {
 }
 
 // rivals tells which ranks have the place of another one in their job: captures
-// of one rank at one time that differ, of which one cannot be of this server. They
-// are not matched: a collective that has a rank twice says nothing about any.
+// of one rank at one time, or on different hosts, of which one cannot be of this
+// server. They are not matched: a collective that has a rank twice says nothing about
+// any.
 func (m *Merge) rivals(jobs []int) []bool {
 	type place struct {
 		job  int
@@ -258,7 +245,10 @@ func (m *Merge) rivals(jobs []int) []bool {
 		if at.seat == trace.NoRank {
 			continue
 		}
-		if rivals[k] = slices.ContainsFunc(holders[at], r.overlaps); !rivals[k] {
+		rivals[k] = slices.ContainsFunc(holders[at], func(o *rankTrack) bool {
+			return r.overlaps(o) || r.host != "" && o.host != "" && r.host != o.host
+		})
+		if !rivals[k] {
 			holders[at] = append(holders[at], r)
 		}
 	}

@@ -378,11 +378,23 @@ func (m *Merge) addRanks(captures []*capture) {
 func (r *rankTrack) takes(c *capture) bool {
 	for _, o := range r.captures {
 		after := o.file.Meta.Origin == c.file.Meta.Origin && o.last <= c.first
-		if !after && !c.recordedBeside(o) {
+		if !after && !c.continues(o) && !c.recordedBeside(o) {
 			return false
 		}
 	}
 	return true
+}
+
+// continues tells whether c and o are exports of the same process and follow each
+// other, but for rows at their ends. Two parts of one session begin at one time, as
+// long as nothing is read of them.
+func (c *capture) continues(o *capture) bool {
+	if !c.isExport() || !o.isExport() || c.pid() == 0 || c.pid() != o.pid() || c.known.Host == "" || c.known.Host != o.known.Host {
+		return false
+	}
+	const most = 4 // one in so many
+	shorter := min(c.last-c.first, o.last-o.first)
+	return c.file.Meta.Origin == o.file.Meta.Origin && (c.first == o.first || o.last-c.first <= shorter/most)
 }
 
 // recordedBeside tells whether c and o are of one process, recorded by two profilers

@@ -128,7 +128,7 @@ func (s *candidate) recognise(opt *ReadOptions) error {
 	}
 	err = stream.unusable()
 	if err == nil && stream.Format == FormatSQLite && (!again || stream.Compression != "") {
-		err = fmt.Errorf("is %s, which must be a file that is not compressed", stream.Format.Name)
+		err = fmt.Errorf("is %s, which must be a file that is not compressed: decompress it first", stream.Format.Name)
 	}
 	s.format, s.stream = stream.Format, stream
 	if again || err != nil {
@@ -180,6 +180,9 @@ func (m *Merge) readTorch(traces []candidate, opt *ReadOptions) {
 		each(len(profiles), some)
 	})
 	m.files = slices.Concat(files...)
+	if opt.outlines != nil {
+		m.files = opt.outlines.leaveOutRepetitions(m, m.files)
+	}
 }
 
 // manyEvents is from where on a table of events is large beside all else.

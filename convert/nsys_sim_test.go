@@ -214,6 +214,7 @@ func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 		widest int64
 	}{
 		"payloads":                    {func(*golden.NsysConfig) {}, "", 5000},
+		"the first steps of few":      {func(n *golden.NsysConfig) { n.Torch.Ragged = 2 }, "", 5000},
 		"no payloads":                 {func(n *golden.NsysConfig) { n.Payloads = false }, "", 5000},
 		"graphs":                      {func(n *golden.NsysConfig) { n.Torch.Graphs, n.Torch.Ragged = true, 2 }, "", 5000},
 		"2022":                        {func(n *golden.NsysConfig) { n.Schema = nsysdb.Schema2022 }, "", 5000},

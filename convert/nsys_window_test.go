@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -257,5 +259,30 @@ func TestExportPlacesTrace(t *testing.T) {
 		if fit := m.clocks[rank.clock].fit; fit.Why == trace.SyncAssumed {
 			t.Errorf("the clock of %s is assumed", rank.name)
 		}
+	}
+}
+
+// Of one server, some ranks were recorded by PyTorch's profiler and others by Nsight
+// Systems: kernels inside of graphs relate their clocks by their order.
+func TestRanksOfBothKinds(t *testing.T) {
+	r := record(t, 31, func(n *golden.NsysConfig) { n.Torch.Graphs, n.Payloads = true, false })
+	args := []string{filepath.Join(r.dir, "nsys", r.nsys.Files[1].Name)}
+	for i := range r.torch.Files {
+		if f := &r.torch.Files[i]; f.Host == r.nsys.Files[0].Host {
+			args = append(args, filepath.Join(r.dir, "torch", f.Name))
+		}
+	}
+	m, _ := readAll(t, ReadOptions{}, args...)
+	if err := m.Align(nil, true); err != nil {
+		t.Fatal(err)
+	}
+	rank := rankOfProcess(t, m, r.nsys.Files[1].Host, r.nsys.Files[1].Processes[0].PID)
+	c := m.clocks[rank.clock]
+	if c.fit.Why != trace.SyncMatched || c.fit.By != align.ByCollectives {
+		t.Fatalf("ranks %v: the clock is %s", rankNames(m), c.fit.Why)
+	}
+	at := int64(c.first+c.last) / 2
+	if by := float64(at-c.fit.ToReference(at)) - r.offset(r.nsys.Files[1].Host, at); math.Abs(by) > float64(c.fit.BoundAt(at))+2 {
+		t.Errorf("it is %.0f ns off, more than %d", by, c.fit.BoundAt(at))
 	}
 }

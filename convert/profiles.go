@@ -43,16 +43,44 @@ func ReadProfiles(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Profile
 			}
 		}
 	}
-	open := len(opt.Ranks) == 0 && len(opt.Hosts) == 0
+	open, traces := len(opt.Ranks) == 0 && len(opt.Hosts) == 0, false
 	for _, f := range m.files {
 		if f.source.format != FormatSQLite {
+			traces = true
 			p.Streams = append(p.Streams, f.Stream(m.dump.Syms, m.dump.Args, m.ranksOf(f)))
 		}
 	}
 	for _, src := range p.exports {
-		p.Streams = append(p.Streams, m.untwin(src.Name, src.Stream(p.pids(m, src, open)), opt.Attribute))
+		st := m.untwin(src, src.Stream(p.pids(m, src, open)), opt.Attribute)
+		if traces {
+			st = &unversioned{Stream: st, names: map[trace.Sym]trace.Sym{}, syms: m.dump.Syms}
+		}
+		p.Streams = append(p.Streams, st)
 	}
 	return p, nil
+}
+
+// unversioned calls calls as PyTorch does, without the version of CUDA in which their
+// signature changed: nsys stats leaves short ones out only.
+type unversioned struct {
+	profile.Stream
+	syms  *trace.Symbols
+	mu    sync.Mutex
+	names map[trace.Sym]trace.Sym
+}
+
+func (u *unversioned) Calls(yield func(*profile.Call) bool) {
+	u.Stream.Calls(func(c *profile.Call) bool {
+		u.mu.Lock()
+		name, ok := u.names[c.Name]
+		if !ok {
+			name = u.syms.Intern(profile.CallName(u.syms.Name(c.Name)))
+			u.names[c.Name] = name
+		}
+		u.mu.Unlock()
+		c.Name = name
+		return yield(c)
+	})
 }
 
 // Close closes what the profiles are read from.
@@ -70,6 +98,24 @@ func closeAll(exports []*nsysexport.Source) error {
 type outlines struct {
 	mu      sync.Mutex
 	exports []*nsysexport.Source // by name
+}
+
+// leaveOutRepetitions returns the recordings without those of exports that repeat
+// another, and forgets these.
+func (o *outlines) leaveOutRepetitions(m *Merge, files []*recording) []*recording {
+	var kept []*nsysexport.Source
+	for _, src := range o.exports {
+		same := slices.IndexFunc(kept, src.Repeats)
+		if same < 0 {
+			kept = append(kept, src)
+			continue
+		}
+		m.notice("capture-repeated", src.Name, "it has the same session and rows as %s; left out", kept[same].Name)
+		files = slices.DeleteFunc(files, func(f *recording) bool { return f.Name == src.Name })
+		src.Close()
+	}
+	o.exports = kept
+	return files
 }
 
 // open opens an export and returns what it tells of its processes.

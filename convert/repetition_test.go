@@ -381,7 +381,7 @@ func TestJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 			rank.Global = k.global
-			f := &recording{Profile: &profile.Profile{Name: filepath.Join(k.dir, "x.json"), Meta: profile.Meta{WorldSize: 4}}}
+			f := &recording{Profile: &profile.Profile{Name: filepath.Join(k.dir, "x.json"), Meta: profile.Meta{WorldSize: 4}}, source: &candidate{}}
 			m.ranks = append(m.ranks, &rankTrack{rank: rank, host: k.host, run: k.run, role: k.role,
 				captures: []*capture{{file: f, first: k.from, last: k.from + 100}}})
 		}

@@ -102,6 +102,10 @@ func (m *Merge) placeUnknown() {
 		if c.domain != "unix" && c.fit.Why == trace.SyncAssumed && i != m.reference() {
 			c.fit.Offset = int64(c.first - reference.first)
 		}
+		// Times before the start of a recording would be before 1970.
+		if c.domain != "unix" && (i == m.reference() || c.fit.Why == trace.SyncAssumed) && int64(c.first) < c.fit.Offset {
+			c.fit.Offset = int64(c.first)
+		}
 	}
 }
 

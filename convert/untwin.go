@@ -4,18 +4,19 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
 // untwin returns the stream of an export without what the PyTorch traces of the same
-// processes have too, so that nothing is counted twice. name is that of the export.
+// processes have too, so that nothing is counted twice.
 //
 // With attribute, work is to be attributed to the ranges around its call, which only
 // the export may have: then kernels and calls stay, and ranges are counted once.
-func (m *Merge) untwin(name string, st profile.Stream, attribute bool) profile.Stream {
+func (m *Merge) untwin(src *nsysexport.Source, st profile.Stream, attribute bool) profile.Stream {
 	u := &untwinned{Stream: st, whole: attribute, names: profile.NewBareNames(m.dump.Syms), of: map[int32]*twinRank{}}
 	for i, r := range m.ranks {
-		if !slices.ContainsFunc(r.captures, func(c *capture) bool { return c.file.Name == name }) {
+		if !slices.ContainsFunc(r.captures, func(c *capture) bool { return c.file.Name == src.Name }) {
 			continue
 		}
 		t := &twinRank{correlations: map[int64]bool{}}
@@ -24,7 +25,7 @@ func (m *Merge) untwin(name string, st profile.Stream, attribute bool) profile.S
 				continue
 			}
 			near := int64(0)
-			if c.file.Meta.Origin == profile.OriginUnix {
+			if c.file.Meta.Origin == profile.OriginUnix && src.Meta.Absolute {
 				near = nearUnix
 			}
 			work, _ := c.file.MomentsOf(c.part, profile.WorkCategories, u.names)
@@ -43,7 +44,9 @@ func (m *Merge) untwin(name string, st profile.Stream, attribute bool) profile.S
 		return st
 	}
 	u.report = func(same, seen int) {
-		m.notice("recorded-twice", name, "%d of %d kernels and copies are in PyTorch traces of the same processes, too, and are counted once", same, seen)
+		if same > 0 {
+			m.notice("recorded-twice", src.Name, "%d of %d kernels and copies are in PyTorch traces of the same processes, too: what both recorded is counted once", same, seen)
+		}
 	}
 	return u
 }

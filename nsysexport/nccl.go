@@ -68,6 +68,12 @@ func (s *Source) ncclCalls(pid int32) []ncclCall {
 	return s.nccl.calls[pid]
 }
 
+// hasNCCL tells whether there are calls into NCCL.
+func (s *Source) hasNCCL() bool {
+	s.readNCCL()
+	return len(s.nccl.calls) > 0
+}
+
 // readNCCL reads the ranges of NCCL.
 func (s *Source) readNCCL() {
 	s.nccl.once.Do(func() {

@@ -18,7 +18,7 @@ import (
 // the machine. The options bound what is read as those of a reader of traces do;
 // filter says which events are kept.
 func ReadProfiles(path string, opt Options, filter *profile.Filter) ([]*profile.Profile, error) {
-	opt.Brief = filter.Args == profile.ArgsNone
+	opt.Brief = filter.Args == profile.ArgsNone || filter.IndexOnly
 	src, err := Open(path, opt)
 	if err != nil {
 		return nil, err
@@ -125,8 +125,9 @@ func (r *profiler) file(pid int32) *process {
 		meta.Origin = profile.OriginUnix
 	}
 	for _, rank := range r.src.Ranks {
+		meta.WorldSize = max(meta.WorldSize, rank.Rank+1) // at least; there may be other nodes
 		if rank.PID == pid {
-			meta.Rank, meta.WorldSize = rank.Rank, int32(len(r.src.Ranks))
+			meta.Rank = rank.Rank
 		}
 	}
 	for _, gpu := range r.src.Meta.GPUs {
@@ -164,7 +165,7 @@ func (r *profiler) processName(pid int32) string {
 			name = p.Name
 		}
 	}
-	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "./") {
+	if strings.Contains(name, "/") {
 		name = path.Base(name)
 	}
 	thread := r.nameOfThread(pid, pid)

@@ -40,6 +40,8 @@ func (n *apiNames) of(s trace.Sym) trace.Sym {
 func (r *reader) api() {
 	names := apiNames{syms: r.syms}
 	runtime, driver := r.category("cuda_runtime"), r.category("cuda_driver")
+	// Without events, launches only tell what NCCL launched.
+	links := !r.filter.IndexOnly || r.src.hasNCCL()
 	for call := range r.src.API {
 		c := runtime
 		if call.Class == ClassDriver {
@@ -65,7 +67,7 @@ func (r *reader) api() {
 			}
 			event = r.add(p, row, c, name, call.Start, call.End)
 		}
-		if call.Correlation != 0 {
+		if call.Correlation != 0 && links {
 			p.launches.add(profile.Link{Event: event, Row: row, Correlation: int64(call.Correlation)})
 			if r.sparse {
 				p.times.add(call.Start)

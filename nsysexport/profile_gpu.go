@@ -44,7 +44,7 @@ func (r *reader) place(at *Place) {
 
 // link ties what a device did to the call that asked for it.
 func (r *reader) link(p *piece, row, event int32, at *Place, from, to trace.Time) {
-	if at.Correlation == 0 {
+	if at.Correlation == 0 || r.filter.IndexOnly {
 		return
 	}
 	p.work.add(profile.Link{Event: event, Row: row, Correlation: int64(at.Correlation)})

@@ -1,6 +1,7 @@
 package nsysexport
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -126,9 +127,15 @@ func (p *piece) row(key rowKey, fresh func() profile.Row) int32 {
 
 // saw notes that something happened.
 func (p *piece) saw(from, to trace.Time) {
-	p.first, p.last = min(p.first, from), max(p.last, to)
 	p.total++
+	if isTime(from) && isTime(to) {
+		p.first, p.last = min(p.first, from), max(p.last, to)
+	}
 }
+
+// isTime tells whether a time can be one: what a damaged row holds lies beyond 2043,
+// or long before 1970.
+func isTime(t trace.Time) bool { return -1<<60 < t && t < 1<<61 }
 
 // category is what events of a table are called, and whether they are wanted.
 type category struct {
@@ -146,6 +153,14 @@ func (r *reader) category(name string) category {
 
 // keeps tells whether the filter keeps an event that takes time.
 func (r *reader) keeps(c category, name trace.Sym, from, to trace.Time) bool {
+	switch {
+	case !isTime(from) || !isTime(to):
+		r.src.diag(trace.DataLoss, "nsys-time", "", 0, fmt.Sprintf("a row from %d to %d ns cannot be right and is left out: the file may be damaged", from, to))
+		return false
+	case to < from:
+		r.src.backwards()
+		to = from
+	}
 	return int64(to-from) >= r.filter.MinDur && r.keepsAny(c, name, from, to)
 }
 
@@ -178,7 +193,7 @@ func (r *reader) add(p *piece, row int32, c category, name trace.Sym, from, to t
 	if name == 0 {
 		name = r.syms.Intern(nameless)
 	}
-	s := trace.Slice{Time: from, Dur: int64(to - from), Track: trace.TrackID(row), Name: name, Cat: c.sym}
+	s := trace.Slice{Time: from, Dur: max(0, int64(to-from)), Track: trace.TrackID(row), Name: name, Cat: c.sym}
 	if r.put != nil {
 		s.Args = r.put.Put(r.list)
 	}

@@ -86,8 +86,8 @@ func TestRankEvidence(t *testing.T) {
 		"srun and Open MPI":    {environment(`SLURM_PROCID="1"`, `SLURM_NTASKS="2"`, `OMPI_COMM_WORLD_RANK="5"`, `OMPI_COMM_WORLD_SIZE="6"`), "rank -1 of -1, hints [{environment 5 6} {environment 1 2}]"},
 		"no number":            {environment(`RANK="$(id)"`, `WORLD_SIZE="8"`), "rank -1 of -1, hints []"},
 		"communicators":        {kernel + domain + comm(4, 2) + comm(8, 6), "rank -1 of -1, hints [{NCCL 6 8} {NCCL 2 4}]"},
-		"MPI": {kernel + fmt.Sprintf("CREATE TABLE MPI_RANKS (globalTid INTEGER, rank INTEGER); INSERT INTO MPI_RANKS VALUES (%d, 1), (%d, 0);", tid(5, 5), tid(6, 6)),
-			"rank 1 of 2, hints []"},
+		"MPI": {kernel + fmt.Sprintf("CREATE TABLE MPI_RANKS (globalTid INTEGER, rank INTEGER); INSERT INTO MPI_RANKS VALUES (%d, 5), (%d, 4);", tid(5, 5), tid(6, 6)),
+			"rank 5 of 6, hints []"},
 	} {
 		all, _, _ := profiles(t, c.sql, profile.Filter{})
 		i := slices.IndexFunc(all, func(p *profile.Profile) bool { return p.Meta.PID == 5 })

@@ -33,7 +33,20 @@ func (w *walk) event(pid int32, start, end trace.Time, correlation uint32, name 
 		rank = w.rank(pid)
 		w.ranks[pid] = rank
 	}
-	return profile.Event{Start: start, End: end, Correlation: int64(correlation), Name: name, Rank: rank, PID: pid}, rank >= 0
+	if end < start {
+		w.src.backwards()
+	}
+	e = profile.Event{Start: start, End: end, Name: name, Rank: rank, PID: pid}
+	if correlation != 0 {
+		// Several processes may be one rank, if nobody tells them apart.
+		e.Correlation = int64(pid)<<32 | int64(correlation)
+	}
+	return e, rank >= 0
+}
+
+// backwards reports a row that ends before it starts.
+func (s *Source) backwards() {
+	s.diag(trace.Notice, "nsys-backwards", "", 0, "a row ends before it starts; it is taken to last 0 ns")
 }
 
 // Kernels yields kernels, and behind them the graphs that were traced as a whole.
@@ -170,10 +183,44 @@ func (s *Source) Outline() []*profile.Profile {
 	for _, rank := range s.Ranks {
 		r.file(rank.PID)
 	}
+	if len(r.profiles) == 0 {
+		s.strangers(func(pid int32) { r.file(pid) })
+	}
 	var outlines []*profile.Profile
 	for _, p := range r.profiles {
 		p.First, p.Last, p.Total = s.Meta.SessionStart, s.Meta.SessionStart+trace.Time(max(0, s.Meta.Duration)), 1
 		outlines = append(outlines, p.Profile)
 	}
 	return outlines
+}
+
+// strangers calls f for the processes of rows. It reads whole tables, which is for
+// exports that name no process at all.
+func (s *Source) strangers(f func(pid int32)) {
+	st := s.Stream(func(pid int32) int32 {
+		f(pid)
+		return -1
+	})
+	st.Kernels(func(*profile.Kernel) bool { return true })
+	st.Copies(func(*profile.Copy) bool { return true })
+	st.Calls(func(*profile.Call) bool { return true })
+	st.Ranges(func(*profile.Range) bool { return true })
+}
+
+// Repeats tells whether an export has the same session as another and as many rows of
+// each kind: it is a copy, or was exported once more, with other options.
+func (s *Source) Repeats(o *Source) bool {
+	a, b := &s.Meta, &o.Meta
+	if a.Absolute != b.Absolute || a.SessionStart != b.SessionStart || a.Duration != b.Duration || a.Host != b.Host {
+		return false
+	}
+	rows := int64(0)
+	for _, spec := range []*tableSpec{&kernelTable, &apiTable, &memcpyTable, &memsetTable, &nvtxTable} {
+		n := s.count(spec)
+		if n != o.count(spec) {
+			return false
+		}
+		rows += n
+	}
+	return rows > 0
 }

@@ -38,7 +38,7 @@ func TestStream(t *testing.T) {
 	})
 	var got []string
 	event := func(e *profile.Event, more ...any) bool {
-		got = append(got, fmt.Sprintf("%d %d %s %d %d %d %v", e.Start, e.Dur(), src.opt.Syms.Name(e.Name), e.Correlation, e.Rank, e.PID, more))
+		got = append(got, fmt.Sprintf("%d %d %s %d %d %d %v", e.Start, e.Dur(), src.opt.Syms.Name(e.Name), e.Correlation-int64(e.PID)<<32, e.Rank, e.PID, more))
 		return true
 	}
 	st.Kernels(func(k *profile.Kernel) bool { return event(&k.Event, k.Device, k.Stream, k.Graph) })

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -120,6 +121,9 @@ func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
 	}
 	defer set.Close()
 	report := r.sum(&set.Set, analyze.SumOptions{ByRank: ctx.Bool("by-rank"), Open: ctx.Bool("open-ranges"), From: sel.From, To: sel.To})
+	if report.Len() == 0 && (sel.From != 0 || sel.To != 0 || len(sel.Ranks) > 0 || len(sel.Hosts) > 0) {
+		return errors.New("the selection leaves nothing; 'sgtrace inspect' shows hosts, ranks and times")
+	}
 	if err := arrange(ctx, report, peopleOnly(f, mostRows)); err != nil {
 		return err
 	}
