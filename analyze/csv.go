@@ -39,6 +39,8 @@ func csvCell(column Column, c Cell) string {
 		return defuse(clean(c.Text))
 	case Share:
 		return formatShare(c.Share)
+	case Number:
+		return formatNumber(c.Share)
 	}
 	return string(column.appendNumber(nil, c.N))
 }

@@ -248,6 +248,8 @@ func (f *formatter) format(c Cell) string {
 		return f.scale.format(c.N, f.column.Tenths)
 	case Instant:
 		return time.Unix(0, c.N).UTC().Format(f.layout)
+	case Number:
+		return shortNumber(c.Share)
 	case Share:
 		// Half away from zero, as nsys stats rounds.
 		return strconv.FormatFloat(math.Round(1000*c.Share)/10, 'f', 1, 64)

@@ -20,7 +20,7 @@ type columnJSON struct {
 	Doc  string `json:"doc"`
 }
 
-var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instant: "unix ns", Bytes: "bytes", Share: "ratio"}
+var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instant: "unix ns", Bytes: "bytes", Share: "ratio", Number: "number"}
 
 // writeJSON writes one object on lines of its own, every row on one line:
 //
@@ -81,6 +81,8 @@ func appendJSON(line []byte, column Column, c Cell) []byte {
 		return append(line, quoteJSON(c.Text)...)
 	case column.Unit == Share:
 		return append(line, formatShare(c.Share)...)
+	case column.Unit == Number:
+		return append(line, formatNumber(c.Share)...)
 	}
 	return column.appendNumber(line, c.N)
 }

@@ -21,6 +21,7 @@ const (
 	Instant              // Cell.N, Unix ns
 	Bytes                // Cell.N
 	Share                // Cell.Share, 1 is all of it
+	Number               // Cell.Share, any number
 )
 
 // A Column describes one column of a report.

@@ -54,7 +54,7 @@ func (e *engine) launch(b *microbatch, m mode, batch []portion, at int64) {
 		k := &st.ranks[r]
 		k.formed = formed
 		k.scheduled = max(formed, max(input, e.stageFree[stage])+s.between(0, 20*us))
-		k.computed = k.scheduled + s.vary(part, e.straggles(r))
+		k.computed = k.scheduled + s.vary(part, e.straggles(r, k.scheduled))
 		if r%e.size.TP == e.size.TP-1 {
 			e.stageFree[stage] = latest(st.ranks[stage*e.size.TP:r+1], computed)
 		}
@@ -90,10 +90,11 @@ func (e *engine) answer(st *step) {
 	}
 }
 
-// straggles reports whether a rank of e is the planted straggler.
-func (e *engine) straggles(r int) bool {
+// straggles reports whether a rank of e is the planted straggler, and slow at a
+// time.
+func (e *engine) straggles(r int, at int64) bool {
 	run := e.sim.run
-	return run.straggler() == run.instances[e.instance].schedulers[e.dp*e.ranks()+r]
+	return run.straggler() == run.instances[e.instance].schedulers[e.dp*e.ranks()+r] && at >= run.slowFrom()
 }
 
 // vary returns what a rank takes for a part of a step.

@@ -72,11 +72,14 @@ type Config struct {
 
 	// Incident is what changes in the middle of the run.
 	Incident Incident
-	// Straggler is the rank that the others wait for, all the time.
+	// Straggler is the rank that the others wait for.
 	Straggler Straggler
 	// SlowTransfers and FailedTransfers are shares of the requests whose KV
 	// transfer takes much longer, or fails. PD only.
 	SlowTransfers, FailedTransfers float64
+	// SlowTransfersAtOnset tells that only requests that arrive after the onset of
+	// the incident have slow transfers.
+	SlowTransfersAtOnset bool
 	// Cancels is the share of requests whose client cancels between two tokens.
 	Cancels float64
 	// Impatient is the share of requests whose client leaves after Patience when
@@ -139,6 +142,9 @@ type Straggler struct {
 	TP, PP, DP int
 	// Factor multiplies the time of its steps. Up to 1 there is no straggler.
 	Factor float64
+	// AtOnset tells that it is slow from the onset of the incident on, and not all
+	// the time.
+	AtOnset bool
 }
 
 // DefaultConfig is the incident that `sgtrace demo` shows: a PD deployment

@@ -11,6 +11,8 @@ type StragglerTruth struct {
 	Rank   string  `json:"rank"`
 	PID    int     `json:"pid"`
 	Factor float64 `json:"factor"`
+	// OnsetNs is when it became slow; it is left out if it always was.
+	OnsetNs int64 `json:"onset_ns,omitempty"`
 	// Steps are the decode steps of its group, LastSteps those in which it ended
 	// after all its peers.
 	Steps     int `json:"steps"`
@@ -42,7 +44,7 @@ func (r *Run) stragglerTruth() *StragglerTruth {
 	p := &r.processes[at]
 	t := &StragglerTruth{
 		Host: r.hosts[p.host].name, Role: string(p.role), Rank: p.rank.String(), PID: p.pid,
-		Factor: r.config.Straggler.Factor,
+		Factor: r.config.Straggler.Factor, OnsetNs: r.slowFrom(),
 	}
 	sum := int64(0)
 	for i := range r.steps {
@@ -61,9 +63,18 @@ func (r *Run) stragglerTruth() *StragglerTruth {
 	return t
 }
 
-// slowed reports whether the straggler takes part in a step.
+// slowFrom returns the time from which on the straggler is slow; 0 is always.
+func (r *Run) slowFrom() int64 {
+	if !r.config.Straggler.AtOnset {
+		return 0
+	}
+	return r.onset
+}
+
+// slowed reports whether the straggler takes part in a step, and is slow by then.
 func (r *Run) slowed(st *step) bool {
-	return r.config.Straggler.Factor > 1 && st.instance == len(r.instances)-1 && st.dp == r.config.Straggler.DP
+	return r.config.Straggler.Factor > 1 && st.instance == len(r.instances)-1 && st.dp == r.config.Straggler.DP &&
+		st.ranks[0].formed >= r.slowFrom()
 }
 
 // lateness returns by how much the straggler ended a step after the median of its

@@ -53,7 +53,7 @@ func (r *Run) draw(rng *rand.Rand, at int64) *request {
 	if rng.Float64() < c.Impatient {
 		q.patience = int64(float64(c.Patience) * (0.5 + rng.Float64()))
 	}
-	q.slowTransfer = rng.Float64() < c.SlowTransfers
+	q.slowTransfer = rng.Float64() < c.SlowTransfers && (!c.SlowTransfersAtOnset || r.onset != 0)
 	q.failTransfer = rng.Float64() < c.FailedTransfers
 
 	if c.Mode == PDGateway {

@@ -76,7 +76,7 @@ func profileFlags() []cli.Flag {
 const mostRows = 100
 
 // requestOnly are the flags that say nothing about what profilers recorded.
-var requestOnly = []string{"latency", "by-stage", "by-request", "by", "rid", "room", "trace", "slowest", "sample", "role", "stage", "min-dur", "level", "tail", "metric"}
+var requestOnly = []string{"latency", "by-stage", "by-request", "by", "rid", "room", "trace", "slowest", "sample", "role", "stage", "min-dur", "level", "tail", "metric", "timeline", "bucket"}
 
 // chosenProfileReport returns the report about profiles that the flags ask for, nil
 // if that is none.

@@ -38,7 +38,7 @@ Examples:
   sgtrace report otel_trace.json
   sgtrace report --by-rank --stage decode_loop otel_trace.json
   sgtrace report --by role,host --from +30s --to +60s --format csv 'dumps/*.zst'`,
-		Flags:        slices.Concat(flags, tailFlags(), profileFlags(), selectionFlags()),
+		Flags:        slices.Concat(flags, tailFlags(), timelineReportFlags(), profileFlags(), selectionFlags()),
 		OnUsageError: onUsageError,
 		Action:       c.report,
 	}
@@ -62,6 +62,12 @@ func (c *command) report(ctx *cli.Context) error {
 	}
 	if profiles != nil {
 		return c.reportProfiles(ctx, profiles)
+	}
+	if ctx.Bool("timeline") {
+		return c.reportTimeline(ctx)
+	}
+	if ctx.IsSet("bucket") {
+		return usage("--bucket goes with --timeline")
 	}
 	if ctx.IsSet("tail") {
 		return c.reportTail(ctx)

@@ -1,0 +1,231 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// An observer collects what is searched for changes. It holds 16 B for every
+// stage that is looked at.
+type observer struct {
+	set      *request.Set
+	bulk     bulk
+	within   []*request.Request // of the bulk
+	ranks    *ranks
+	stages   []int8 // in timelineStages, by symbol
+	from, to trace.Time
+	e2e      int64 // ns that nine of ten requests take at most
+	lag      int64 // ns within which a change can have consequences
+
+	leads    []bool // of the ranks: requests are routed to it
+	arrivals []trace.Time
+	routes   [request.Other + 1][]route // by role
+	all      []*durations
+	byRank   [][]*durations                  // by rank and timelineStages
+	late     [][]*durations                  // by rank and timelineStages
+	byRole   [request.Other + 1][]*durations // of threads that are no rank
+}
+
+// A route is a request that arrives at a rank.
+type route struct {
+	at   trace.Time
+	rank int32
+}
+
+// durations are how long a stage took on one place.
+type durations struct {
+	Where
+	metric ChangeMetric // MedianChanged, or LatenessChanged
+	stage  string
+	values []observed // by start
+}
+
+// observed is a duration with its start.
+type observed struct {
+	at trace.Time
+	ns int64
+}
+
+func newObserver(s *request.Set) *observer {
+	return &observer{set: s, ranks: newRanks(s), stages: timelineStage(s), bulk: bulkOf(s)}
+}
+
+// requests returns those that are looked at.
+func (w *observer) requests() []*request.Request {
+	if w.within == nil {
+		for i := range w.set.Requests {
+			if r := &w.set.Requests[i]; w.bulk.holds(r) {
+				w.within = append(w.within, r)
+			}
+		}
+	}
+	return w.within
+}
+
+// observe collects what began in [from, to].
+func (w *observer) observe(from, to trace.Time) {
+	w.from, w.to = from, to
+	w.byRank = make([][]*durations, len(w.ranks.places))
+	w.late = make([][]*durations, len(w.ranks.places))
+	for i := range w.byRank {
+		w.byRank[i], w.late[i] = make([]*durations, len(timelineStages)), make([]*durations, len(timelineStages))
+	}
+	for i := range w.byRole {
+		w.byRole[i] = make([]*durations, len(timelineStages))
+	}
+	ttft := &durations{Where: Where{Scope: Everywhere}, metric: MedianChanged, stage: "ttft"}
+	tpot := &durations{Where: Where{Scope: Everywhere}, metric: MedianChanged, stage: "tpot"}
+	w.all = []*durations{ttft, tpot}
+	for _, r := range w.requests() {
+		if w.inside(r.Start) {
+			w.arrivals = append(w.arrivals, r.Start)
+			ttft.add(r.Start, r.Metrics.TTFT)
+			tpot.add(r.Start, r.Metrics.TPOT)
+		}
+		for _, p := range r.Parts {
+			w.observePart(&w.set.Parts[p])
+		}
+	}
+	w.leads = make([]bool, len(w.ranks.places))
+	for role := range w.routes {
+		for _, r := range w.routes[role] {
+			w.leads[r.rank] = true
+		}
+		slices.SortStableFunc(w.routes[role], func(x, y route) int { return cmp.Compare(x.at, y.at) })
+	}
+	for _, d := range w.series() {
+		slices.SortStableFunc(d.values, func(x, y observed) int { return cmp.Compare(x.at, y.at) })
+	}
+}
+
+func (w *observer) inside(t trace.Time) bool { return t >= w.from && t <= w.to }
+
+// add adds a duration, unless it is unknown.
+func (d *durations) add(at trace.Time, ns int64) {
+	if ns >= 0 {
+		d.values = append(d.values, observed{at, ns})
+	}
+}
+
+// series returns all durations that there are, in a fixed order.
+func (w *observer) series() []*durations {
+	all := slices.Clone(w.all)
+	for role := range w.byRole {
+		all = append(all, w.byRole[role]...)
+	}
+	for rank := range w.byRank {
+		all = append(all, w.byRank[rank]...)
+	}
+	for rank := range w.late {
+		all = append(all, w.late[rank]...)
+	}
+	return slices.DeleteFunc(all, func(d *durations) bool { return d == nil })
+}
+
+// observePart looks at where a part was routed to and what its stages took: those
+// of the lead rank, as its peers do the same beside it, and by how much each rank
+// was later than these.
+func (w *observer) observePart(p *request.Part) {
+	lead, rank := w.ranks.lead(p)
+	if serves(p) && rank != request.None && w.inside(p.Start) {
+		w.routes[p.Role] = append(w.routes[p.Role], route{p.Start, int32(rank)})
+	}
+	for _, t := range p.Threads {
+		th := &w.set.Threads[t]
+		switch of := w.ranks.of[th.Proc]; {
+		case of == request.None || !serves(p):
+			role := w.set.Procs[th.Proc].Role
+			w.observeStages(th, w.byRole[role], Where{Scope: WholeRole, Role: role})
+		case t == lead:
+			w.observeStages(th, w.byRank[of], w.ranks.places[of])
+		}
+	}
+	if serves(p) {
+		w.observeLateness(p)
+	}
+}
+
+func (w *observer) observeStages(th *request.Thread, of []*durations, place Where) {
+	eachSelectedStage(w.set, th.Stages, true, func(i int, _ bool) {
+		span := w.set.Dump.Span(i)
+		k := w.stages[span.Name]
+		if k < 0 || !w.inside(span.Start) {
+			return
+		}
+		if of[k] == nil {
+			of[k] = &durations{Where: place, metric: MedianChanged, stage: timelineStages[k]}
+		}
+		of[k].add(span.Start, span.Dur())
+	})
+}
+
+// stepStages are computed by the ranks of a group side by side: one that ends
+// later than the others keeps them waiting.
+var stepStages = []string{"prefill_forward", "decode_loop"}
+
+// observeLateness notes by how much every rank ended a step after the middle one
+// of its tensor parallel group, or not.
+func (w *observer) observeLateness(p *request.Part) {
+	steps := map[groupStep][]int{}
+	var order []groupStep
+	for _, t := range p.Threads {
+		th := &w.set.Threads[t]
+		rank := w.ranks.of[th.Proc]
+		if rank == request.None {
+			continue
+		}
+		counts := map[int8]int{}
+		eachSelectedStage(w.set, th.Stages, true, func(i int, _ bool) {
+			k := w.stages[w.set.Dump.Span(i).Name]
+			if k < 0 || !slices.Contains(stepStages, timelineStages[k]) {
+				return
+			}
+			place := &w.ranks.places[rank]
+			step := groupStep{k, counts[k], place.Rank.PP, place.Host}
+			counts[k]++
+			if steps[step] == nil {
+				order = append(order, step)
+			}
+			steps[step] = append(steps[step], i)
+		})
+	}
+	for _, step := range order {
+		w.addLateness(step.stage, steps[step])
+	}
+}
+
+// A groupStep is a step of the ranks of one pipeline stage on one host: clocks of
+// several may differ by more than ranks do.
+type groupStep struct {
+	stage  int8
+	number int
+	pp     int16
+	host   string
+}
+
+func (w *observer) addLateness(stage int8, spans []int) {
+	if len(spans) < 2 {
+		return
+	}
+	ends := make([]int64, len(spans))
+	for k, i := range spans {
+		ends[k] = int64(w.set.Dump.Span(i).End)
+	}
+	slices.Sort(ends)
+	middle := NearestRank(ends, 50)
+	for _, i := range spans {
+		span := w.set.Dump.Span(i)
+		if !w.inside(span.Start) {
+			continue
+		}
+		rank := w.ranks.of[w.set.ProcOf(i)]
+		d := &w.late[rank][stage]
+		if *d == nil {
+			*d = &durations{Where: w.ranks.places[rank], metric: LatenessChanged, stage: timelineStages[stage]}
+		}
+		(*d).add(span.Start, max(0, int64(span.End)-middle))
+	}
+}

@@ -1,0 +1,194 @@
+package analyze
+
+import (
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A changeRow is a shift, with the change that it is part of.
+type changeRow struct {
+	number int // of the change, from 1 on; 0 is none
+	part   string
+	*Shift
+	sentence string // of the change, with its first shift
+}
+
+// rows lists all shifts.
+func (c *Changes) rows() []changeRow {
+	var rows []changeRow
+	for i := range c.List {
+		for k := range c.List[i].Shifts {
+			row := changeRow{number: i + 1, part: c.List[i].part(k), Shift: &c.List[i].Shifts[k]}
+			if k == 0 {
+				row.sentence = c.List[i].Sentence()
+			}
+			rows = append(rows, row)
+		}
+	}
+	for i := range c.Edges {
+		rows = append(rows, changeRow{part: c.Edges[i].edgeName(), Shift: &c.Edges[i]})
+	}
+	for i := range c.Late {
+		rows = append(rows, changeRow{part: "always", Shift: &c.Late[i]})
+	}
+	return rows
+}
+
+// part says what the k-th shift is for a change.
+func (c *Change) part(k int) string {
+	switch {
+	case k == 0:
+		return "first"
+	case c.Shifts[k].Metric.isLoad():
+		return "with"
+	}
+	return "then"
+}
+
+// edgeName says which edge of the time that is searched a shift lies at.
+func (f *Shift) edgeName() string {
+	if f.rises() {
+		return "ramp-up"
+	}
+	return "drain"
+}
+
+// Report makes a table of the changes: a row per shift.
+func (c *Changes) Report() *Report {
+	fields := []field[changeRow]{
+		{Column{Name: "change", Unit: Count, Doc: "number of the change: what happened at one time is one"},
+			func(r *changeRow) Cell { return Cell{N: int64(r.number), Unknown: r.number == 0} }},
+		textColumn("part", "first: what may have caused the rest; with: load that changed, too; then: latency; ramp-up, drain, always: not a change",
+			func(r *changeRow) string { return r.part }),
+		timeColumn("time", "when it changed", func(r *changeRow) trace.Time { return r.Time }),
+		{Column{Name: "within", Unit: Duration, Doc: "how far off the time may be, with a confidence of 95 %; unknown where it is that of the first row of the change"},
+			func(r *changeRow) Cell {
+				return Cell{N: int64(max(r.Time-r.First, r.Last-r.Time)), Unknown: !r.Searched}
+			}},
+		textColumn("what", "what changed", func(r *changeRow) string { return r.subject() }),
+		textColumn("before", "what it was before, in words", func(r *changeRow) string {
+			before, _, unit := r.values()
+			return before + unit
+		}),
+		textColumn("after", "what it was after, in words", func(r *changeRow) string {
+			_, after, unit := r.values()
+			return after + unit
+		}),
+		numberColumn("p", "probability that there is such a change in any of the series if nothing happens; unless found by itself, of such a difference",
+			func(r *changeRow) float64 { return r.P }),
+	}
+	r := tabulate("sgtrace.report.changes/v1", "Changes", c.rows(), append(fields, changeDetails()...))
+	for _, note := range c.notes() {
+		r.note("%s", note)
+	}
+	return r
+}
+
+// changeDetails are the columns for programs.
+func changeDetails() []field[changeRow] {
+	fields := []field[changeRow]{
+		timeColumn("first", "earliest time at which it can have changed", func(r *changeRow) trace.Time { return r.First }),
+		timeColumn("last", "latest time at which it can have changed", func(r *changeRow) trace.Time { return r.Last }),
+		textColumn("sentence", "on the first row of a change: what happened, in words", func(r *changeRow) string { return r.sentence }),
+		textColumn("found", "searched: by itself; compared: by looking at the time of the change", func(r *changeRow) string {
+			if r.Searched {
+				return "searched"
+			}
+			return "compared"
+		}),
+		textColumn("metric", "share, arrivals, running, lateness, p50 or tail", func(r *changeRow) string { return r.Metric.String() }),
+		textColumn("stage", "of durations: stage, ttft or tpot", func(r *changeRow) string { return r.Stage }),
+	}
+	fields = append(fields, whereColumns(func(r *changeRow) *Where { return &r.Where })...)
+	for _, side := range []struct {
+		name string
+		of   func(*changeRow) *Level
+	}{
+		{"before", func(r *changeRow) *Level { return &r.Before }},
+		{"after", func(r *changeRow) *Level { return &r.After }},
+	} {
+		fields = append(fields,
+			countColumn("n "+side.name, "observations "+side.name, func(r *changeRow) int64 { return int64(side.of(r).N) }),
+			numberColumn("rate "+side.name, "arrivals per s, or requests running", func(r *changeRow) float64 { return side.of(r).Rate }),
+			numberColumn("share "+side.name, "of the role's requests, or of the durations beyond the limit", func(r *changeRow) float64 { return side.of(r).Share }),
+			nsColumn("p50 "+side.name, "median of the durations", func(r *changeRow) int64 { return side.of(r).P50 }),
+			nsColumn("p99 "+side.name, "99th percentile of the durations", func(r *changeRow) int64 { return side.of(r).P99 }),
+		)
+	}
+	fields = append(fields, nsColumn("limit", "durations beyond it are the tail", func(r *changeRow) int64 {
+		if r.Metric != TailChanged {
+			return request.Unknown
+		}
+		return r.Limit
+	}))
+	for i := range fields {
+		fields[i].Detail = true
+	}
+	return fields
+}
+
+// notes say what was searched, and how.
+func (c *Changes) notes() []string {
+	if c.Series == 0 {
+		return []string{fmt.Sprintf("nothing was searched: %d requests are too few, %d are the least", c.Requests, fewest)}
+	}
+	return []string{
+		fmt.Sprintf("%d series were searched from %s to %s UTC; before, the deployment fills up, after, it empties or the dump ends",
+			c.Series, clock(c.From).Format(clockLayout), clock(c.To).Format(clockLayout)),
+		fmt.Sprintf("p is the chance of such a change, anywhere in them, if nothing happens; it is %.2g at most", alpha),
+		fmt.Sprintf("smaller ones are left out: rates by less than a factor of %.2g, odds of shares %.2g, medians %.2g or %s (%s per token), tails %.2g",
+			leastRateFactor, leastOddsFactor, leastMedianFactor, trace.FormatDuration(leastStep), trace.FormatDuration(leastTokenStep), leastTailFactor),
+	}
+}
+
+// Columns of any report.
+
+func textColumn[T any](name, doc string, of func(*T) string) field[T] {
+	return field[T]{Column{Name: name, Doc: doc}, func(row *T) Cell { return textCell(of(row)) }}
+}
+
+func countColumn[T any](name, doc string, of func(*T) int64) field[T] {
+	return field[T]{Column{Name: name, Unit: Count, Doc: doc}, func(row *T) Cell { return numberCell(of(row)) }}
+}
+
+func numberColumn[T any](name, doc string, of func(*T) float64) field[T] {
+	return field[T]{Column{Name: name, Unit: Number, Doc: doc}, func(row *T) Cell { return realCell(of(row)) }}
+}
+
+func shareColumn[T any](name, doc string, of func(*T) float64) field[T] {
+	return field[T]{Column{Name: name, Unit: Share, Doc: doc}, func(row *T) Cell { return realCell(of(row)) }}
+}
+
+func nsColumn[T any](name, doc string, of func(*T) int64) field[T] {
+	return field[T]{Column{Name: name, Unit: Duration, Doc: doc}, func(row *T) Cell { return numberCell(of(row)) }}
+}
+
+func timeColumn[T any](name, doc string, of func(*T) trace.Time) field[T] {
+	return field[T]{Column{Name: name, Unit: Instant, Doc: doc}, func(row *T) Cell { return instantCell(of(row)) }}
+}
+
+// whereColumns are the columns that tell where.
+func whereColumns[T any](of func(*T) *Where) []field[T] {
+	rank := func(name, doc string, text func(*Where) string) field[T] {
+		return textColumn(name, doc, func(row *T) string {
+			if p := of(row); p.Scope == OneRank {
+				return text(p)
+			}
+			return ""
+		})
+	}
+	return []field[T]{
+		textColumn("scope", "all, a role, or a rank", func(row *T) string { return of(row).Scope.String() }),
+		textColumn("role", "of the server", func(row *T) string {
+			if p := of(row); p.Scope != Everywhere {
+				return p.Role.String()
+			}
+			return ""
+		}),
+		rank("host", "machine", func(p *Where) string { return p.Host }),
+		rank("label", "thread label", func(p *Where) string { return p.Label }),
+		rank("rank", "parallel ranks", func(p *Where) string { return p.Rank.String() }),
+	}
+}

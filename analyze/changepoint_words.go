@@ -1,0 +1,169 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// name returns what people call the place of a shift: a lead rank by its DP
+// rank, as it stands for all that work beside it, or by its role if there is no
+// other. Only a rank that is late is meant alone.
+func (w *observer) name(f *Shift) string {
+	switch {
+	case f.Scope != OneRank:
+		return f.Where.String()
+	case f.Metric == LatenessChanged:
+		return w.unambiguous(f.Where, func(p *Where) string { return p.Rank.String() })
+	}
+	return w.unambiguous(f.Where, func(p *Where) string {
+		if p.Rank.DP >= 0 {
+			return "DP" + strconv.Itoa(int(p.Rank.DP))
+		}
+		return ""
+	})
+}
+
+// unambiguous returns the role of a rank with a short name, and with the host
+// where others of the role have the same.
+func (w *observer) unambiguous(p Where, short func(*Where) string) string {
+	for rank := range w.ranks.places {
+		other := &w.ranks.places[rank]
+		same := other.Role == p.Role && *other != p && short(other) == short(&p)
+		if same && w.leads[rank] == w.leads[slices.Index(w.ranks.places, p)] {
+			return joinNonEmpty(" ", p.Role.String(), p.Host, short(&p))
+		}
+	}
+	return joinNonEmpty(" ", p.Role.String(), short(&p))
+}
+
+// Sentence says in plain words what happened: the first shift with its time, how
+// arrivals changed with it, and what it did to what users see and to the stages.
+func (c *Change) Sentence() string {
+	first := &c.Shifts[0]
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s at %s", first.subject(), first.change(), c.when())
+	loads, latencies := 1, 2
+	for i := range c.Shifts[1:] {
+		f := &c.Shifts[1+i]
+		left := &latencies
+		if f.Metric.isLoad() {
+			left = &loads
+		}
+		if *left == 0 || f.Metric.isLoad() && f.Metric != ArrivalsChanged {
+			continue
+		}
+		*left--
+		subject := f.subject()
+		if rest, ok := strings.CutPrefix(subject, first.Name+"'s "); ok {
+			subject = "its " + rest
+		}
+		fmt.Fprintf(&b, "; %s %s", subject, f.change())
+	}
+	return b.String()
+}
+
+// subject says what changed.
+func (f *Shift) subject() string {
+	of := f.Name + "'s "
+	if f.Scope == Everywhere {
+		of = ""
+	}
+	switch f.Metric {
+	case ShareChanged:
+		return of + "share of requests"
+	case ArrivalsChanged:
+		return "arrivals"
+	case RunningChanged:
+		if f.Scope == Everywhere {
+			return "requests under way"
+		}
+		return of + "running requests"
+	case LatenessChanged:
+		return of + "lateness in " + f.Stage
+	case TailChanged:
+		return fmt.Sprintf("%s%s beyond %s", of, f.Stage, nearly(f.Limit))
+	}
+	return of + f.Stage + " p50"
+}
+
+// change says from what to what it did.
+func (f *Shift) change() string {
+	verb := "fell"
+	if f.rises() {
+		verb = "rose"
+	}
+	if f.Back {
+		verb += " back"
+	}
+	before, after, unit := f.values()
+	return fmt.Sprintf("%s from %s to %s%s", verb, before, after, unit)
+}
+
+// values prints what a shift is about before and after, and the unit of both.
+func (f *Shift) values() (before, after, unit string) {
+	x, y := f.Before.value(f.Metric), f.After.value(f.Metric)
+	switch f.Metric {
+	case ShareChanged, TailChanged:
+		return inPercent(x), inPercent(y), " %"
+	case ArrivalsChanged:
+		return threeDigits(x), threeDigits(y), " /s"
+	case RunningChanged:
+		return threeDigits(x), threeDigits(y), ""
+	}
+	unit, size := unitFor(int64(max(x, y)))
+	return threeDigits(x / size), threeDigits(y / size), " " + unit
+}
+
+// inPercent prints a share in percent, with a decimal where there are few.
+func inPercent(share float64) string {
+	if share > 0 && share < 0.1 {
+		return strconv.FormatFloat(100*share, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(100*share, 'f', 0, 64)
+}
+
+// nearly prints a duration to three digits.
+func nearly(ns int64) string {
+	unit, size := unitFor(ns)
+	return threeDigits(float64(ns)/size) + " " + unit
+}
+
+// when prints the time of a change, as precisely as it is known.
+func (c *Change) when() string { return when(c.Time, c.First, c.Last) }
+
+func when(t, first, last trace.Time) string {
+	within := max(t-first, last-t)
+	decimals := 0
+	for unit := trace.Time(1_000_000_000); decimals < 3 && within < unit; unit /= 10 {
+		decimals++
+	}
+	layout := "15:04:05.000"[:len("15:04:05")+min(1, decimals)+decimals]
+	step := math.Pow10(-decimals)
+	bound := math.Max(step, math.Ceil(float64(within)/1e9/step)*step)
+	return fmt.Sprintf("%s ± %s s", clock(t+rounding(decimals)).Format(layout), strconv.FormatFloat(bound, 'f', decimals, 64))
+}
+
+// rounding is half of the last decimal of a second, in ns: formatting cuts off.
+func rounding(decimals int) trace.Time {
+	half := trace.Time(500_000_000)
+	for range decimals {
+		half /= 10
+	}
+	return half
+}
+
+// chance prints a probability.
+func chance(p float64) string {
+	switch {
+	case math.IsNaN(p):
+		return ""
+	case p < 1e-12:
+		return "p < 1e-12"
+	}
+	return "p = " + strconv.FormatFloat(p, 'g', 1, 64)
+}

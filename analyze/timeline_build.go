@@ -1,0 +1,187 @@
+package analyze
+
+import (
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A timelineBuilder makes one pass over the requests. Beside the buckets it holds
+// 16 B for every stage that is looked at and for every outermost one.
+type timelineBuilder struct {
+	*Timeline
+	set     *request.Set
+	ranks   *ranks
+	bulk    bulk
+	buckets int
+	stages  []int8 // in Timeline.Stages, by symbol
+	all     *meter
+	roles   [request.Other + 1]*meter
+	meters  []*meter // by rank
+}
+
+// A meter measures one place.
+type meter struct {
+	Where
+	parts, leads int  // of requests: worked on, and worked on as lead rank
+	prompts      bool // it is known how long the prompts were
+	points       []Point
+	loads        [noState]*occupancy
+	busy         *occupancy
+	computing    []Interval
+	stages       [][]timed // by Timeline.Stages
+	ttft, tpot   []timed
+}
+
+// A timed value is how long something took that began in a bucket.
+type timed struct {
+	bucket int
+	ns     int64
+}
+
+// state is what a request does while a stage lasts.
+type state uint8
+
+const (
+	queued state = iota
+	transferring
+	running
+	noState
+)
+
+// stateOf tells what a request does in a stage of a server. decode_waiting is
+// running on a unified one: the request has its place in the batch.
+func stateOf(stage string, role request.Role) state {
+	if stage == "decode_waiting" && role == request.Unified {
+		return running
+	}
+	switch request.StageOf(stage).Phase {
+	case request.QueuePhase, request.BootstrapPhase:
+		return queued
+	case request.TransferPhase:
+		return transferring
+	case request.PrefillPhase, request.DecodePhase:
+		return running
+	}
+	return noState
+}
+
+func newTimelineBuilder(r *ranks, t *Timeline, e bulk, buckets int) *timelineBuilder {
+	b := &timelineBuilder{Timeline: t, set: r.set, ranks: r, bulk: e, buckets: buckets, stages: timelineStage(r.set)}
+	b.all = b.newMeter(Where{Scope: Everywhere})
+	for role := range b.roles {
+		b.roles[role] = b.newMeter(Where{Scope: WholeRole, Role: request.Role(role)})
+	}
+	for _, place := range r.places {
+		b.meters = append(b.meters, b.newMeter(place))
+	}
+	return b
+}
+
+func (b *timelineBuilder) newMeter(p Where) *meter {
+	m := &meter{Where: p, points: make([]Point, b.buckets), stages: make([][]timed, len(b.Stages))}
+	m.busy = newOccupancy(b.Start, b.Bucket, b.buckets)
+	for i := range m.loads {
+		m.loads[i] = newOccupancy(b.Start, b.Bucket, b.buckets)
+	}
+	return m
+}
+
+// bucket returns the bucket of a time. What lies before the first request or after
+// the last, as clocks of hosts differ, is in the first or the last one.
+func (b *timelineBuilder) bucket(at trace.Time) int {
+	return int(int64(min(max(at, b.From), b.To)-b.Start) / b.Bucket)
+}
+
+// within cuts an interval to the timeline.
+func (b *timelineBuilder) within(from, to trace.Time) Interval {
+	return Interval{max(from, b.From), min(to, b.To)}
+}
+
+func (b *timelineBuilder) build() {
+	for i := range b.set.Requests {
+		r := &b.set.Requests[i]
+		if !b.bulk.holds(r) {
+			continue
+		}
+		b.all.parts++
+		b.all.loads[running].add(r.Start, r.End)
+		at := b.bucket(r.Start)
+		b.all.points[at].Arrivals++
+		if r.Metrics.TTFT >= 0 {
+			b.all.ttft = append(b.all.ttft, timed{at, r.Metrics.TTFT})
+		}
+		if r.Metrics.TPOT >= 0 {
+			b.all.tpot = append(b.all.tpot, timed{at, r.Metrics.TPOT})
+		}
+		for _, p := range r.Parts {
+			b.addPart(&b.set.Parts[p])
+		}
+	}
+	b.finish()
+}
+
+// addPart adds what the threads of a part did.
+func (b *timelineBuilder) addPart(p *request.Part) {
+	leadThread, leadRank := b.ranks.lead(p)
+	for _, t := range p.Threads {
+		th := &b.set.Threads[t]
+		rank := b.ranks.of[th.Proc]
+		if rank == request.None || !serves(p) {
+			b.addStages(p, th, b.roles[b.set.Procs[th.Proc].Role], false)
+			continue
+		}
+		b.arrive(b.meters[rank], p, t == leadThread)
+		b.addStages(p, th, b.meters[rank], true)
+	}
+	if len(p.Threads) == 0 && leadRank != request.None && serves(p) {
+		m := b.meters[leadRank]
+		b.arrive(m, p, true)
+		whole := b.within(p.Start, p.End)
+		m.loads[running].add(whole.From, whole.To)
+		m.computing = append(m.computing, whole)
+		b.addBareTokens(p, m)
+	}
+}
+
+// arrive counts a part that begins on a rank; for the role its lead rank counts.
+func (b *timelineBuilder) arrive(m *meter, p *request.Part, lead bool) {
+	m.parts++
+	at := b.bucket(p.Start)
+	m.points[at].Arrivals++
+	if lead {
+		m.leads++
+		b.roles[m.Role].parts++
+		b.roles[m.Role].points[at].Arrivals++
+	}
+}
+
+// addStages adds the stages of a thread to a place; on a rank they are load and
+// tokens, too.
+func (b *timelineBuilder) addStages(p *request.Part, th *request.Thread, m *meter, onRank bool) {
+	var out outcome
+	eachSelectedStage(b.set, th.Stages, true, func(i int, outermost bool) {
+		span := b.set.Dump.Span(i)
+		if span.End < span.Start {
+			return
+		}
+		if k := b.stages[span.Name]; k >= 0 {
+			m.stages[k] = append(m.stages[k], timed{b.bucket(span.Start), span.Dur()})
+		}
+		if !onRank {
+			return
+		}
+		out.add(b.set.Name(i), span.Start, span.End)
+		state := stateOf(b.set.Name(i), p.Role)
+		if !outermost || state == noState {
+			return
+		}
+		iv := b.within(span.Start, span.End)
+		m.loads[state].add(iv.From, iv.To)
+		if state == running {
+			m.computing = append(m.computing, iv)
+		}
+	})
+	if onRank {
+		b.addTokens(p, m, &out)
+	}
+}

@@ -1,0 +1,160 @@
+package analyze
+
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Where is where a series was measured: everywhere, in all servers of a role,
+// or on one rank.
+type Where struct {
+	Scope Scope
+	Role  request.Role // unless everywhere
+	Host  string       // of a rank, as reports print it; "?" is unknown
+	Label string       // of a rank
+	Rank  trace.Rank   // of a rank
+}
+
+// Scope is how much a Where covers.
+type Scope uint8
+
+const (
+	Everywhere Scope = iota
+	WholeRole
+	OneRank
+)
+
+// String returns the word that reports print.
+func (s Scope) String() string { return [...]string{"all", "role", "rank"}[s] }
+
+// String names the place for people: "all", "decode", "decode c94b1e02 TP0-PP0-DP1".
+func (p *Where) String() string {
+	switch p.Scope {
+	case Everywhere:
+		return "all"
+	case WholeRole:
+		return p.Role.String()
+	}
+	rank := p.Rank.String()
+	if rank == "" {
+		rank = p.Label
+	}
+	return joinNonEmpty(" ", p.Role.String(), p.Host, rank)
+}
+
+// servingRoles are the roles whose servers compute, in the order of a request's
+// way through them.
+var servingRoles = []request.Role{request.Encoder, request.Prefill, request.Unified, request.Decode}
+
+// ranks are the scheduler ranks of a set, and servers whose schedulers are not
+// traced. A server that was started anew is the rank that it was before.
+type ranks struct {
+	set    *request.Set
+	places []Where
+	of     []int32 // of every proc; None if it is none
+}
+
+// newRanks finds the ranks that work for the requests of s, in order of display.
+func newRanks(s *request.Set) *ranks {
+	r := &ranks{set: s, of: make([]int32, len(s.Procs))}
+	working := make([]bool, len(s.Procs))
+	for i := range s.Requests {
+		for _, p := range s.Requests[i].Parts {
+			part := &s.Parts[p]
+			if lead := r.bare(part); lead != request.None {
+				working[lead] = true
+			}
+			for _, t := range part.Threads {
+				proc := s.Threads[t].Proc
+				working[proc] = working[proc] || strings.Contains(s.Procs[proc].Label, "Scheduler")
+			}
+		}
+	}
+	hosts := hostNames(s)
+	ids := map[Where]int32{}
+	for i := range s.Procs {
+		r.of[i] = request.None
+		if !working[i] {
+			continue
+		}
+		p := &s.Procs[i]
+		place := Where{OneRank, p.Role, hosts[p.Host], p.Label, p.Rank}
+		id, ok := ids[place]
+		if !ok {
+			id = int32(len(r.places))
+			ids[place] = id
+			r.places = append(r.places, place)
+		}
+		r.of[i] = id
+	}
+	return r
+}
+
+// bare returns the proc of a part that has no threads, as vLLM's have none.
+func (r *ranks) bare(p *request.Part) int {
+	if len(p.Threads) > 0 {
+		return request.None
+	}
+	return p.Proc
+}
+
+// lead returns the thread and the rank that stand for part p: the lowest of the
+// scheduler ranks that did its work side by side. Both may be None.
+func (r *ranks) lead(p *request.Part) (thread, rank int) {
+	if proc := r.bare(p); proc != request.None {
+		return request.None, int(r.of[proc])
+	}
+	thread = r.set.Lead(p)
+	if thread == request.None {
+		return thread, request.None
+	}
+	return thread, int(r.of[r.set.Threads[thread].Proc])
+}
+
+// serves tells whether a part is the work of a server that computes, and not a
+// router or the sending of a KV cache.
+func serves(p *request.Part) bool {
+	switch p.Role {
+	case request.Encoder, request.Prefill, request.Unified, request.Decode:
+		return true
+	}
+	return false
+}
+
+// Stages whose times the timeline and the search for changes look at: what a
+// request waits for, and the steps of its computation. The others last as long
+// as the answer is (decode_forward), are pieces of these, or take no time.
+var timelineStages = []string{
+	"tokenize", "mm_encode",
+	"prefill_bootstrap", "prefill_waiting", "prefill_forward", "prefill_transfer_kv_cache", "mooncake_worker_send",
+	"decode_bootstrap", "decode_transferred", "decode_waiting", "decode_loop",
+}
+
+// timelineStage returns the place of every symbol in timelineStages, or -1.
+func timelineStage(s *request.Set) []int8 {
+	names := s.Dump.Syms.Names()
+	at := make([]int8, len(names))
+	for i := range at {
+		at[i] = -1
+	}
+	for k, name := range timelineStages {
+		if sym, ok := s.Dump.Syms.Lookup(name); ok {
+			at[sym] = int8(k)
+		}
+	}
+	return at
+}
+
+// eachSelectedStage calls f for the selected stages among the given ones and all below,
+// parents first; outermost tells which are in no other.
+func eachSelectedStage(s *request.Set, stages []uint32, outermost bool, f func(i int, outermost bool)) {
+	for _, i := range stages {
+		selected := s.Kind(int(i)) == request.Stage
+		if selected {
+			f(int(i), outermost)
+		}
+		eachSelectedStage(s, s.Tree.Children(int(i)), outermost && !selected, f)
+	}
+}

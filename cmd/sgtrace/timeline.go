@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze"
+)
+
+// timelineReportFlags are the flags of report about what changed when.
+func timelineReportFlags() []cli.Flag {
+	const category = "Since when:"
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "timeline", Usage: "load, latencies and imbalance of every role and rank over time, and when they changed", Category: category, DisableDefaultText: true},
+		&cli.DurationFlag{Name: "bucket", Usage: "divide time into pieces of this `DURATION`, such as 1s", DefaultText: "about 60 pieces", Category: category},
+	}
+}
+
+// reportTimeline shows what changed when.
+func (c *command) reportTimeline(ctx *cli.Context) error {
+	f, err := format(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"latency", "by-stage", "by-rank", "by-request", "by", "sort", "limit", "tail", "metric"} {
+		if ctx.IsSet(name) {
+			return usage("--%s has no meaning with --timeline", name)
+		}
+	}
+	if d := ctx.Duration("bucket"); ctx.IsSet("bucket") && d <= 0 {
+		return usage("--bucket %s: want a duration above 0, such as 1s", d)
+	}
+	set, err := c.load(ctx, ctx.Args().Slice())
+	if err != nil {
+		return err
+	}
+	timeline, err := analyze.NewTimeline(set, ctx.Duration("bucket"))
+	if err != nil {
+		return usageError{err}
+	}
+	if f == analyze.FormatCSV { // which has no place for a second table
+		return c.print(f, timeline.Report())
+	}
+	changes := analyze.FindChanges(set)
+	if f != analyze.FormatText {
+		return c.printAll(f, []*analyze.Report{changes.Report(), timeline.Report()})
+	}
+	if err := changes.Write(c.out, c.style()); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(c.out); err != nil {
+		return err
+	}
+	return timeline.Write(c.out, c.style())
+}

@@ -1,0 +1,208 @@
+package changepoint
+
+import (
+	"math"
+	"slices"
+)
+
+// A Change divides the observations before At from those from At on.
+type Change struct {
+	At int // index of the first observation after the change
+	// First and Last are the earliest and the latest At that the observations
+	// allow, with a confidence of 95 %.
+	First, Last int
+	// P bounds the probability of such a change anywhere in a sequence that has
+	// none.
+	P float64
+}
+
+// Options tune a search.
+type Options struct {
+	// Alpha is the largest P of a change.
+	Alpha float64
+	// Keep tells whether a change at k between the observations [from, k) and
+	// [k, to) is large enough to matter. Nil is every change.
+	Keep func(from, k, to int) bool
+}
+
+// A sequence is what is searched. All methods describe a split of the
+// observations [from, to) at k, from < k < to.
+type sequence interface {
+	len() int
+	// gain is the square of a normal deviate if neighbours do not resemble each
+	// other. It is highest at the best place.
+	gain(from, k, to int) float64
+	// deviate is the normal deviate of the split if they do: at most the root of
+	// gain.
+	deviate(from, k, to int) float64
+	// loss returns twice the logarithm of how much less likely a split at another
+	// place is than that at k, which is the best.
+	loss(from, k, to int) func(other int) float64
+	// least is how many observations either side of a split has at least, and
+	// shortest how many a window has that is searched on its own.
+	least(from, to int) int
+	shortest() int
+}
+
+// A window is a part of a sequence.
+type window struct{ from, to int }
+
+// find returns the changes of s in order.
+func find(s sequence, o Options) []Change {
+	f := &finder{s: s, Options: o}
+	f.search(window{0, s.len()})
+	slices.SortFunc(f.found, func(x, y Change) int { return x.At - y.At })
+	f.settle()
+	for i := range f.found {
+		f.bound(i)
+	}
+	f.dropSmall()
+	return f.found
+}
+
+type finder struct {
+	s sequence
+	Options
+	found []Change
+}
+
+// search finds the most significant change in a window, and goes on with the
+// parts to both sides of it.
+func (f *finder) search(w window) {
+	best := Change{P: math.Inf(1)}
+	windows := seeded(w, f.s.shortest())
+	for i, v := range windows {
+		// Half of the error goes to the whole window, half to the others. These
+		// overlap so much that three of them are worth one.
+		times := 2.0
+		if i > 0 {
+			times = max(2, 2*float64(len(windows)-1)/3)
+		}
+		if k, p := f.best(v, times); p < best.P {
+			best = Change{At: k, P: p}
+		}
+	}
+	if best.P > f.Alpha {
+		return
+	}
+	f.found = append(f.found, best)
+	f.search(window{w.from, best.At})
+	f.search(window{best.At, w.to})
+}
+
+// best returns the best split of a window, and the probability of one like that
+// times a factor; infinity if that is beyond alpha.
+func (f *finder) best(w window, times float64) (k int, p float64) {
+	if k = f.peak(w); k < 0 {
+		return k, math.Inf(1)
+	}
+	if times*f.chance(w, math.Sqrt(f.s.gain(w.from, k, w.to))) > f.Alpha {
+		return k, math.Inf(1) // whether or not neighbours resemble each other
+	}
+	if p = times * f.chance(w, f.s.deviate(w.from, k, w.to)); p > f.Alpha {
+		return k, math.Inf(1)
+	}
+	return k, p
+}
+
+// chance returns the probability of a deviate as the best of a window.
+func (f *finder) chance(w window, deviate float64) float64 {
+	return supremum(deviate, float64(f.s.least(w.from, w.to))/float64(w.to-w.from))
+}
+
+// peak returns where the gain of splitting a window is highest, -1 if it is too
+// short. In a long one it tries some hundred places, and then those around the
+// best of them: the gain of a true change is a wide hill.
+func (f *finder) peak(w window) int {
+	const places = 256
+	least := f.s.least(w.from, w.to)
+	at, highest := -1, math.Inf(-1)
+	try := func(from, to, step int) {
+		for k := max(from, w.from+least); k <= min(to, w.to-least); k += step {
+			if g := f.s.gain(w.from, k, w.to); g > highest {
+				at, highest = k, g
+			}
+		}
+	}
+	step := max(1, (w.to-w.from)/places)
+	try(w.from, w.to, step)
+	if step > 1 && at >= 0 {
+		try(at-step, at+step, 1)
+	}
+	return at
+}
+
+// around returns the window between the changes beside the i-th.
+func (f *finder) around(i int) window {
+	w := window{0, f.s.len()}
+	if i > 0 {
+		w.from = f.found[i-1].At
+	}
+	if i+1 < len(f.found) {
+		w.to = f.found[i+1].At
+	}
+	return w
+}
+
+// settle moves every change to the best place between its neighbours, which were
+// not known when it was found, and takes back what is no change between them.
+func (f *finder) settle() {
+	for i := range f.found {
+		if k := f.peak(f.around(i)); k >= 0 {
+			f.found[i].At = k
+		}
+	}
+	f.drop(func(i int) bool {
+		w := f.around(i)
+		return f.chance(w, f.s.deviate(w.from, f.found[i].At, w.to)) > f.Alpha
+	})
+}
+
+// dropSmall takes back the changes that are too small to be kept. It comes last: a
+// small change that nobody knows of makes the sequence look unsteady, and hides
+// larger ones.
+func (f *finder) dropSmall() {
+	if f.Keep == nil {
+		return
+	}
+	f.drop(func(i int) bool {
+		w := f.around(i)
+		return !f.Keep(w.from, f.found[i].At, w.to)
+	})
+}
+
+// drop takes back the changes for which unfit holds one after the other, the least
+// certain first: its neighbours have more room then.
+func (f *finder) drop(unfit func(i int) bool) {
+	for {
+		worst, lowest := -1, math.Inf(1)
+		for i := range f.found {
+			w := f.around(i)
+			if d := f.s.deviate(w.from, f.found[i].At, w.to); d < lowest && unfit(i) {
+				worst, lowest = i, d
+			}
+		}
+		if worst < 0 {
+			return
+		}
+		f.found = slices.Delete(f.found, worst, worst+1)
+	}
+}
+
+// plausible is how much less likely than the best place the true place of a
+// change is at most, with a probability of 0.95. What loss says of it has the
+// distribution function (1 - exp(-x/2))^2: Yao, Ann. Statist. 15 (1987); Hansen,
+// Econometrica 68 (2000).
+var plausible = -2 * math.Log(1-math.Sqrt(0.95))
+
+// bound fills in the interval of the i-th change.
+func (f *finder) bound(i int) {
+	c, w := &f.found[i], f.around(i)
+	c.First, c.Last = c.At, c.At
+	loss := f.s.loss(w.from, c.At, w.to)
+	for k := w.from + 1; k < w.to; k++ {
+		if loss(k) <= plausible {
+			c.First, c.Last = min(c.First, k), max(c.Last, k)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package changepoint
+
+import (
+	"math"
+	"slices"
+)
+
+// Either side of a change of a rate or a share has leastEvents events, and a window
+// that is searched on its own has at least the finest-th part of all.
+const (
+	leastEvents = 8
+	finest      = 1000
+)
+
+// Rates finds changes of the rate of events, at times in order in [from, to], by
+// the likelihood ratio of two Poisson processes and one. A change at k lies
+// between the events k-1 and k.
+func Rates(times []float64, from, to float64, o Options) []Change {
+	n := len(times)
+	if n < 2*leastEvents || to <= from {
+		return nil
+	}
+	a := &arrivals{times: times, at: make([]float64, n+1)}
+	a.at[0], a.at[n] = from, to
+	for k := 1; k < n; k++ {
+		a.at[k] = (times[k-1] + times[k]) / 2
+	}
+	a.dispersion = max(1, a.measure())
+	a.briefest = (1 + a.dispersion) * (to - from) / float64(n)
+	return find(a, o)
+}
+
+// arrivals are the events of a Poisson process.
+type arrivals struct {
+	times []float64
+	at    []float64 // where a change at k would be
+	// dispersion is how much more the numbers of events vary than those of a
+	// Poisson process.
+	dispersion float64
+	// briefest is the time below which no side of a change is: several events at
+	// one time are no rate, but a batch.
+	briefest float64
+}
+
+func (a *arrivals) len() int           { return len(a.times) }
+func (a *arrivals) least(_, _ int) int { return leastEvents }
+func (a *arrivals) shortest() int      { return max(2*leastEvents, len(a.times)/finest) }
+
+// gain is twice the logarithm of the likelihood ratio, over the dispersion.
+func (a *arrivals) gain(from, k, to int) float64 {
+	before, after := max(a.at[k]-a.at[from], a.briefest), max(a.at[to]-a.at[k], a.briefest)
+	rate := float64(to-from) / (before + after)
+	return 2 * (surprise(float64(k-from), rate*before) + surprise(float64(to-k), rate*after)) / a.dispersion
+}
+
+// surprise is x ln(x/expected), 0 for x = 0.
+func surprise(x, expected float64) float64 {
+	if x <= 0 {
+		return 0
+	}
+	return x * math.Log(x/expected)
+}
+
+func (a *arrivals) deviate(from, k, to int) float64 { return math.Sqrt(max(0, a.gain(from, k, to))) }
+
+func (a *arrivals) loss(from, k, to int) func(int) float64 {
+	best := a.gain(from, k, to)
+	return func(other int) float64 { return best - a.gain(from, other, to) }
+}
+
+// measure estimates the dispersion twice, and returns the larger result. Batches
+// show in the gaps between events, whatever slow changes of the rate there are;
+// what goes on over longer times shows in cells of equal length: the root of the
+// number of events in one varies by 1/2, whatever the rate.
+func (a *arrivals) measure() float64 {
+	n := len(a.times)
+	relativeError := math.Sqrt(8 / float64(n)) // of the variation of exponential gaps
+	phi := gapVariation(a.times) * max(0, 1-relativeError)
+	perEvent := (a.at[n] - a.at[0]) / float64(n)
+	return max(phi, dispersion(n, func(events int, offset float64) []float64 {
+		width := perEvent * float64(events)
+		roots := make([]float64, max(0, int(float64(n)/float64(events)-offset)))
+		i := 0
+		for cell := range roots {
+			start := a.at[0] + width*(float64(cell)+offset)
+			for i < n && a.times[i] < start {
+				i++
+			}
+			first := i
+			for i < n && a.times[i] < start+width {
+				i++
+			}
+			roots[cell] = 2 * math.Sqrt(float64(i-first)+3./8)
+		}
+		return roots
+	}))
+}
+
+// gapVariation is the squared coefficient of variation of the gaps between
+// events: 1 for a Poisson process, and 2 b - 1 if they come in batches of b in the
+// mean, which is the dispersion of their numbers, too.
+func gapVariation(times []float64) float64 {
+	n, sum, squares := float64(len(times)-1), 0.0, 0.0
+	for i, t := range times[1:] {
+		gap := t - times[i]
+		sum += gap
+		squares += gap * gap
+	}
+	if sum == 0 {
+		return 1
+	}
+	return squares*n/(sum*sum) - 1
+}
+
+// dispersion returns by how much more than independent observations cells of 8,
+// 16, 32, ... of them vary, the most of all sizes of which there are enough to
+// tell. A cell is given by a number that has the variance 1 if observations are
+// independent; cells begin with the first observation, a quarter of a cell later,
+// and so on. What counts is the mean square of the differences between
+// neighbours, without the highest ones: between these there is a change.
+func dispersion(n int, cells func(size int, offset float64) []float64) float64 {
+	const (
+		enough = 24
+		kept   = 0.85
+		mean   = 0.5206 // of chi-squared with one degree of freedom below its quantile kept
+	)
+	most := 0.0
+	for size := leastEvents; size*enough <= n; size *= 2 {
+		var squares []float64
+		for _, offset := range []float64{0, 0.25, 0.5, 0.75} {
+			x := cells(size, offset)
+			for i := range x[1:] {
+				squares = append(squares, (x[i+1]-x[i])*(x[i+1]-x[i])/2)
+			}
+		}
+		slices.Sort(squares)
+		most = max(most, average(squares[:int(kept*float64(len(squares)))])/mean)
+	}
+	return most
+}
+
+// Shares finds changes in how large a part of the observations is true, by the
+// likelihood ratio of two binomial distributions and one.
+func Shares(is []bool, o Options) []Change {
+	if len(is) < 2*leastEvents {
+		return nil
+	}
+	d := &draws{trues: make([]float64, len(is)+1)}
+	for i, yes := range is {
+		d.trues[i+1] = d.trues[i]
+		if yes {
+			d.trues[i+1]++
+		}
+	}
+	// Whoever draws in turn, as routers do, varies less than at random. Not that
+	// much trust is put into it that a single draw out of turn were a change.
+	const steadiest = 0.25
+	d.dispersion = max(steadiest, d.measure())
+	return find(d, o)
+}
+
+// draws are trials that are true or not.
+type draws struct {
+	trues      []float64 // how many of those before each
+	dispersion float64   // how much more their shares vary than those of independent ones
+}
+
+func (d *draws) len() int           { return len(d.trues) - 1 }
+func (d *draws) least(_, _ int) int { return leastEvents }
+func (d *draws) shortest() int      { return max(4*leastEvents, d.len()/finest) }
+
+// gain is twice the logarithm of the likelihood ratio, over the dispersion.
+func (d *draws) gain(from, k, to int) float64 {
+	n, m := float64(k-from), float64(to-k)
+	x, y := d.trues[k]-d.trues[from], d.trues[to]-d.trues[k]
+	share := (x + y) / (n + m)
+	trues := surprise(x, n*share) + surprise(y, m*share)
+	others := surprise(n-x, n*(1-share)) + surprise(m-y, m*(1-share))
+	return 2 * (trues + others) / d.dispersion
+}
+
+func (d *draws) deviate(from, k, to int) float64 { return math.Sqrt(max(0, d.gain(from, k, to))) }
+
+func (d *draws) loss(from, k, to int) func(int) float64 {
+	best := d.gain(from, k, to)
+	return func(other int) float64 { return best - d.gain(from, other, to) }
+}
+
+// measure estimates the dispersion twice, and returns the larger result: from
+// draws that follow each other, as if how many of them are the same were all that
+// there is to it, and from shares of cells. The arc sine of the root of a share
+// of n varies by 1/(2 root n), whatever the share. Sessions whose requests go to
+// one place make it large.
+func (d *draws) measure() float64 {
+	n := d.len()
+	cells := dispersion(n, func(size int, offset float64) []float64 {
+		var x []float64
+		for i := int(offset * float64(size)); i+size <= n; i += size {
+			share := (d.trues[i+size] - d.trues[i] + 3./8) / (float64(size) + 3./4)
+			x = append(x, 2*math.Sqrt(float64(size)+0.5)*math.Asin(math.Sqrt(share)))
+		}
+		return x
+	})
+	left := make([]float64, n)
+	share := d.trues[n] / float64(n)
+	for i := range left {
+		left[i] = d.trues[i+1] - d.trues[i] - share
+	}
+	power := dot(left, left)
+	if power == 0 {
+		return cells
+	}
+	rho := min(dot(left[1:], left[:n-1])/power, 0.99)
+	return max(cells, (1+rho)/(1-rho))
+}

@@ -1,0 +1,225 @@
+package changepoint
+
+import (
+	"math"
+	"slices"
+)
+
+// mostBlocks is into how many blocks the observations of a level are put at
+// most. Those of one block are taken together: that costs nothing that matters,
+// as neighbours resemble each other, and makes long sequences cheap.
+const mostBlocks = 400
+
+// Levels finds changes of the level of observations, whatever their
+// distribution: of their mean rank (Mann-Whitney).
+func Levels(values []float64, o Options) []Change {
+	return findBlocks(ranks(values), o)
+}
+
+// Excesses finds changes in how many of the observations are limit or more: of
+// the tail of their distribution. High ones that follow each other count once, as
+// they may well be one crowd that waited together.
+func Excesses(values []float64, limit float64, o Options) []Change {
+	if len(values) == 0 {
+		return nil
+	}
+	e := &excesses{draws: draws{trues: make([]float64, len(values)+1)}, high: make([]float64, len(values))}
+	for i, v := range values {
+		e.trues[i+1] = e.trues[i]
+		if v < limit {
+			continue
+		}
+		e.high[i] = 1
+		if i == 0 || e.high[i-1] == 0 {
+			e.trues[i+1]++
+		}
+	}
+	e.dispersion = max(1, e.measure())
+	return find(e, o)
+}
+
+// Limit returns the observation with which the tail begins: behind the widest gap
+// in the highest quarter, if that is a factor of 1.5 or more, else at the highest
+// tenth. Observations are positive.
+func Limit(values []float64) float64 {
+	const (
+		fewest = 8
+		wide   = 1.5
+	)
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	if n == 0 {
+		return 0
+	}
+	at, widest := max(0, n-max(1, n/10)), wide
+	for i := 1 + 3*n/4; i <= n-max(fewest, n/100); i++ {
+		if gap := sorted[i] / max(sorted[i-1], 1); gap > widest {
+			at, widest = i, gap
+		}
+	}
+	return sorted[at]
+}
+
+// excesses are high observations. The draws are those that follow no other.
+type excesses struct {
+	draws
+	high []float64 // 1 for those that are
+}
+
+func (e *excesses) least(from, to int) int { return leastLasting(to - from) }
+func (e *excesses) shortest() int          { return shortestLasting(len(e.high)) }
+
+// deviate is the more doubtful of that of the draws and that of all high
+// observations.
+func (e *excesses) deviate(from, k, to int) float64 {
+	size := (to - from + mostBlocks - 1) / mostBlocks
+	c := compare(inBlocks(e.high[from:k], size), inBlocks(e.high[k:to], size))
+	return min(c.deviate, e.draws.deviate(from, k, to))
+}
+
+// Compare tells whether the level of a sequence is another one after a place that
+// was not searched for: how probable such a difference is if the sequence goes on
+// as it was, and how large it is by Cliff's delta, the probability that a later
+// observation is larger than an earlier one, minus that of the opposite.
+//
+// How unsteady the sequence is is taken from the steadier side: if both are the
+// same, either will do, and a queue that grows without end is no measure.
+func Compare(before, after []float64) (p, delta float64) {
+	if len(before) == 0 || len(after) == 0 {
+		return 1, 0
+	}
+	scores := ranks(slices.Concat(before, after))
+	size := (len(scores) + mostBlocks - 1) / mostBlocks
+	b, a := side(inBlocks(scores[:len(before)], size)), side(inBlocks(scores[len(before):], size))
+	steady, n, other := b, len(before), len(after)
+	if a.worth > b.worth {
+		steady, n, other = a, other, n
+	}
+	if steady.worth < independent {
+		return 1, 0
+	}
+	worth := float64(other) / (float64(n) / steady.worth) // of the other side, were it as steady
+	deviation := math.Sqrt(steady.variance * (steady.worth - 1) * (1/steady.worth + 1/worth))
+	shift := average(scores[len(before):]) - average(scores[:len(before)])
+	return twoSided(normal(math.Abs(shift)/deviation, steady.worth-1)), 2 * shift
+}
+
+// ranks returns the rank of every value, from -0.5 for the lowest to 0.5 for the
+// highest. Equal ones share the mean of their ranks.
+func ranks(values []float64) []float64 {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(x, y int) int {
+		switch {
+		case values[x] < values[y]:
+			return -1
+		case values[x] > values[y]:
+			return 1
+		}
+		return 0
+	})
+	ranks := make([]float64, len(values))
+	for from := 0; from < len(order); {
+		to := from + 1
+		for to < len(order) && values[order[to]] == values[order[from]] {
+			to++
+		}
+		for _, i := range order[from:to] {
+			ranks[i] = float64(from+to)/2/float64(len(values)) - 0.5
+		}
+		from = to
+	}
+	return ranks
+}
+
+// inBlocks returns the means of blocks of x.
+func inBlocks(x []float64, size int) []float64 {
+	if size <= 1 {
+		return x
+	}
+	var means []float64
+	for block := range slices.Chunk(x, size) {
+		means = append(means, average(block))
+	}
+	return means
+}
+
+func average(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+// scores is a sequence whose mean may change.
+type scores struct {
+	values       []float64
+	sums, powers []float64 // of the values before each, and of their squares
+}
+
+func newScores(values []float64) *scores {
+	s := &scores{values: values, sums: make([]float64, len(values)+1), powers: make([]float64, len(values)+1)}
+	for i, v := range values {
+		s.sums[i+1] = s.sums[i] + v
+		s.powers[i+1] = s.powers[i] + v*v
+	}
+	return s
+}
+
+func (s *scores) len() int { return len(s.values) }
+
+// A change of a latency is one that lasts: a busy spell is not. So a window is a
+// quarter of the sequence or more, and either side a tenth of the window.
+func leastLasting(window int) int { return max(5, window/10) }
+func shortestLasting(all int) int { return max(40, all/4) }
+
+func (s *scores) least(from, to int) int { return leastLasting(to - from) }
+func (s *scores) shortest() int          { return shortestLasting(len(s.values)) }
+
+// between is the part of the sum of squares that a split explains.
+func (s *scores) between(from, k, to int) float64 {
+	n, m := float64(k-from), float64(to-k)
+	apart := (s.sums[to]-s.sums[k])/m - (s.sums[k]-s.sums[from])/n
+	return apart * apart / (1/n + 1/m)
+}
+
+// gain is the square of Student's t.
+func (s *scores) gain(from, k, to int) float64 {
+	n := float64(to - from)
+	sum := s.sums[to] - s.sums[from]
+	all := s.powers[to] - s.powers[from] - sum*sum/n
+	explained := s.between(from, k, to)
+	if explained <= 1e-12*n {
+		return 0 // the scores are all but equal
+	}
+	return explained / max(all-explained, 1e-12*n) * (n - 2)
+}
+
+func (s *scores) deviate(from, k, to int) float64 {
+	return compare(s.values[from:k], s.values[k:to]).deviate
+}
+
+func (s *scores) loss(from, k, to int) func(int) float64 {
+	c := compare(s.values[from:k], s.values[k:to])
+	best, unit := s.between(from, k, to), max(c.variance*c.tau, 1e-12)
+	return func(other int) float64 { return (best - s.between(from, other, to)) / unit }
+}
+
+// findBlocks finds the changes of the mean of scores.
+func findBlocks(values []float64, o Options) []Change {
+	size := max(1, (len(values)+mostBlocks-1)/mostBlocks)
+	place := func(block int) int { return min(block*size, len(values)) }
+	ofBlocks := o
+	if o.Keep != nil {
+		ofBlocks.Keep = func(from, k, to int) bool { return o.Keep(place(from), place(k), place(to)) }
+	}
+	found := find(newScores(inBlocks(values, size)), ofBlocks)
+	for i := range found {
+		c := &found[i]
+		c.At, c.First, c.Last = place(c.At), max(1, place(c.First)-size+1), min(len(values)-1, place(c.Last)+size-1)
+	}
+	return found
+}
