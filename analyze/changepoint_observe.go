@@ -20,7 +20,6 @@ type observer struct {
 	e2e      int64 // ns that nine of ten requests take at most
 	lag      int64 // ns within which a change can have consequences
 
-	leads    []bool // of the ranks: requests are routed to it
 	arrivals []trace.Time
 	routes   [request.Other + 1][]route // by role
 	all      []*durations
@@ -89,11 +88,7 @@ func (w *observer) observe(from, to trace.Time) {
 			w.observePart(&w.set.Parts[p])
 		}
 	}
-	w.leads = make([]bool, len(w.ranks.places))
 	for role := range w.routes {
-		for _, r := range w.routes[role] {
-			w.leads[r.rank] = true
-		}
 		slices.SortStableFunc(w.routes[role], func(x, y route) int { return cmp.Compare(x.at, y.at) })
 	}
 	for _, d := range w.series() {
@@ -130,7 +125,7 @@ func (w *observer) series() []*durations {
 // was later than these.
 func (w *observer) observePart(p *request.Part) {
 	lead, rank := w.ranks.lead(p)
-	if serves(p) && rank != request.None && w.inside(p.Start) {
+	if serves(p) && rank != request.None && w.ranks.leads[rank] && w.inside(p.Start) {
 		w.routes[p.Role] = append(w.routes[p.Role], route{p.Start, int32(rank)})
 	}
 	for _, t := range p.Threads {
@@ -139,7 +134,7 @@ func (w *observer) observePart(p *request.Part) {
 		case of == request.None || !serves(p):
 			role := w.set.Procs[th.Proc].Role
 			w.observeStages(th, w.byRole[role], Where{Scope: WholeRole, Role: role})
-		case t == lead:
+		case t == lead && w.ranks.leads[of]:
 			w.observeStages(th, w.byRank[of], w.ranks.places[of])
 		}
 	}

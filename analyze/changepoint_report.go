@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -69,12 +70,15 @@ func (c *Changes) Report() *Report {
 			}},
 		textColumn("what", "what changed", func(r *changeRow) string { return r.subject() }),
 		textColumn("before", "what it was before, in words", func(r *changeRow) string {
-			before, _, unit := r.values()
-			return before + unit
+			before, after := r.values()
+			if _, unit, ok := strings.Cut(after, " "); ok && !strings.Contains(before, " ") {
+				before += " " + unit
+			}
+			return before
 		}),
 		textColumn("after", "what it was after, in words", func(r *changeRow) string {
-			_, after, unit := r.values()
-			return after + unit
+			_, after := r.values()
+			return after
 		}),
 		numberColumn("p", "probability that there is such a change in any of the series if nothing happens; unless found by itself, of such a difference",
 			func(r *changeRow) float64 { return r.P }),

@@ -176,7 +176,7 @@ func TestNames(t *testing.T) {
 		place(request.Prefill, "aaaa", rank(0, -1)), place(request.Prefill, "aaaa", rank(1, -1)),
 		place(request.Decode, "bbbb", rank(0, 0)), place(request.Decode, "bbbb", rank(1, 0)),
 		place(request.Decode, "bbbb", rank(0, 1)), place(request.Decode, "cccc", rank(0, 1)),
-	}}, leads: []bool{true, false, true, false, true, true}}
+	}, leads: []bool{true, false, true, false, true, true}}}
 	for i, want := range []string{"prefill", "prefill", "decode DP0", "decode DP0", "decode bbbb DP1", "decode cccc DP1"} {
 		f := Shift{Where: w.ranks.places[i], Metric: MedianChanged}
 		if got := w.name(&f); got != want {

@@ -18,8 +18,8 @@ func (c *Changes) Write(out io.Writer, style Style) error {
 		p.change(i + 1)
 	}
 	p.list("always, and not a change", c.Late, func(f *Shift) string {
-		_, after, unit := f.values()
-		return "p50 " + after + unit
+		_, after := f.values()
+		return "p50 " + after
 	})
 	p.list("not changes, but the ramp-up or the drain", c.Edges, func(f *Shift) string {
 		return fmt.Sprintf("%s at %s", f.change(), when(f.Time, f.First, f.Last))
@@ -79,9 +79,9 @@ func (p *changesPrinter) change(number int) {
 		if i > 0 && part == c.part(i) {
 			part = ""
 		}
-		before, after, unit := f.values()
+		before, after := f.values()
 		pad := strings.Repeat(" ", width-twwidth.Width(clean(f.subject())))
-		p.printf("   %-5s %s%s  %7s → %s%s\n", part, clean(f.subject()), pad, before, after, unit)
+		p.printf("   %-5s %s%s  %7s → %s\n", part, clean(f.subject()), pad, before, after)
 	}
 	if left > 0 {
 		p.printf("         and %d more\n", left)

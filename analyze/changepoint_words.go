@@ -34,7 +34,7 @@ func (w *observer) unambiguous(p Where, short func(*Where) string) string {
 	for rank := range w.ranks.places {
 		other := &w.ranks.places[rank]
 		same := other.Role == p.Role && *other != p && short(other) == short(&p)
-		if same && w.leads[rank] == w.leads[slices.Index(w.ranks.places, p)] {
+		if same && w.ranks.leads[rank] == w.ranks.leads[slices.Index(w.ranks.places, p)] {
 			return joinNonEmpty(" ", p.Role.String(), p.Host, short(&p))
 		}
 	}
@@ -100,23 +100,27 @@ func (f *Shift) change() string {
 	if f.Back {
 		verb += " back"
 	}
-	before, after, unit := f.values()
-	return fmt.Sprintf("%s from %s to %s%s", verb, before, after, unit)
+	before, after := f.values()
+	return fmt.Sprintf("%s from %s to %s", verb, before, after)
 }
 
-// values prints what a shift is about before and after, and the unit of both.
-func (f *Shift) values() (before, after, unit string) {
+// values prints what a shift is about before and after: the unit once, unless they
+// are so different that each has its own.
+func (f *Shift) values() (before, after string) {
 	x, y := f.Before.value(f.Metric), f.After.value(f.Metric)
 	switch f.Metric {
 	case ShareChanged, TailChanged:
-		return inPercent(x), inPercent(y), " %"
+		return inPercent(x), inPercent(y) + " %"
 	case ArrivalsChanged:
-		return threeDigits(x), threeDigits(y), " /s"
+		return threeDigits(x), threeDigits(y) + " /s"
 	case RunningChanged:
-		return threeDigits(x), threeDigits(y), ""
+		return threeDigits(x), threeDigits(y)
 	}
 	unit, size := unitFor(int64(max(x, y)))
-	return threeDigits(x / size), threeDigits(y / size), " " + unit
+	if least := min(x, y) / size; least > 0 && least < 0.1 {
+		return nearly(int64(x)), nearly(int64(y))
+	}
+	return threeDigits(x / size), threeDigits(y/size) + " " + unit
 }
 
 // inPercent prints a share in percent, with a decimal where there are few.

@@ -62,14 +62,6 @@ func (t *tally) of(samples ...*sample) (d Distribution, approximate bool) {
 
 func (t *tally) reset() { t.small, t.long, t.hist = t.small[:0], t.long[:0], nil }
 
-func (t *tally) add(v int64) {
-	if v < 1<<32 {
-		t.small = append(t.small, uint32(v))
-	} else {
-		t.long = append(t.long, v)
-	}
-}
-
 // distribution describes the values that were added.
 func (t *tally) distribution() Distribution {
 	n := len(t.small) + len(t.long)

@@ -6,7 +6,7 @@
 // and parses no flag. How the pieces work together:
 //
 //  1. A report function ([GroupStages], [MeasureLatencies], [Requests],
-//     [Inspect], [NewWaterfall]; [SumKernels], [SumCalls], [SumCopies], [SumRanges],
+//     [InspectAll], [NewWaterfall]; [SumKernels], [SumCalls], [SumCopies], [SumRanges],
 //     [SumRangeKernels], [SumLaunches]) makes one pass over the set and returns
 //     plain structs.
 //  2. A table of fields (name, unit, doc, where the value comes from) turns

@@ -63,7 +63,7 @@ func TestGoldenInspect(t *testing.T) {
 	for _, f := range []Format{FormatText, FormatJSON} {
 		t.Run(string(f), func(t *testing.T) {
 			got := ""
-			for _, r := range Inspect(fixture(t)) {
+			for _, r := range inspectSet(fixture(t)) {
 				got += text(t, r, f, Style{}) + "\n"
 			}
 			golden(t, "inspect."+string(f), got)

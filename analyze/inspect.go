@@ -10,12 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Inspect says what is in the files of s, as tables: files, services, ranks,
-// counts and diagnostics. A table without rows is left out.
-func Inspect(s *request.Set) []*Report {
-	return InspectAll(&Inventory{}, s, s.Dump.Diags.All())
-}
-
 // inspectRequests says what dumps of requests hold.
 func inspectRequests(s *request.Set) []*Report {
 	v := survey(s)

@@ -136,7 +136,7 @@ func TestGoldenInspectProfiles(t *testing.T) {
 
 // Every table has a name that the command knows.
 func TestInspectTables(t *testing.T) {
-	for _, r := range append(inspected(t), Inspect(fixture(t))...) {
+	for _, r := range append(inspected(t), inspectSet(fixture(t))...) {
 		if !slices.ContainsFunc(InspectTables, func(name string) bool { return InspectSchema(name) == r.Schema }) {
 			t.Errorf("no name for %s", r.Schema)
 		}

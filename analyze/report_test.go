@@ -184,7 +184,7 @@ func TestHostileWaterfall(t *testing.T) {
 	if err := NewWaterfall(s, 0).Write(&b, Style{Width: 100}); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range Inspect(s) {
+	for _, r := range inspectSet(s) {
 		b.WriteString(text(t, r, FormatText, Style{}))
 	}
 	for _, c := range b.String() {
@@ -205,7 +205,7 @@ func TestEveryReportOnEveryDump(t *testing.T) {
 			if name != "" {
 				s = load(t, name)
 			}
-			reports := append(Inspect(s), Requests(s), MeasureLatencies(s).Report(), GroupStages(s, Dimensions).Report())
+			reports := append(inspectSet(s), Requests(s), MeasureLatencies(s).Report(), GroupStages(s, Dimensions).Report())
 			var b bytes.Buffer
 			for r := range s.Requests {
 				w := NewWaterfall(s, r)

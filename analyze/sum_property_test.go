@@ -296,3 +296,11 @@ func after(s *rowStream, syms *trace.Symbols, k, i int) bool {
 	}
 	return cmp.Or(strings.Compare(syms.Name(a.Name), syms.Name(b.Name)), cmp.Compare(a.Style, b.Style), cmp.Compare(k, i)) > 0
 }
+
+func (t *tally) add(v int64) {
+	if v < 1<<32 {
+		t.small = append(t.small, uint32(v))
+	} else {
+		t.long = append(t.long, v)
+	}
+}

@@ -22,14 +22,15 @@ type timelineBuilder struct {
 // A meter measures one place.
 type meter struct {
 	Where
-	parts, leads int  // of requests: worked on, and worked on as lead rank
-	prompts      bool // it is known how long the prompts were
-	points       []Point
-	loads        [noState]*occupancy
-	busy         *occupancy
-	computing    []Interval
-	stages       [][]timed // by Timeline.Stages
-	ttft, tpot   []timed
+	lead       bool // of a rank: see ranks.leads
+	parts      int  // of requests that it worked on
+	prompts    bool // it is known how long the prompts were
+	points     []Point
+	loads      [noState]*occupancy
+	busy       *occupancy
+	computing  []Interval
+	stages     [][]timed // by Timeline.Stages
+	ttft, tpot []timed
 }
 
 // A timed value is how long something took that began in a bucket.
@@ -71,8 +72,10 @@ func newTimelineBuilder(r *ranks, t *Timeline, e bulk, buckets int) *timelineBui
 	for role := range b.roles {
 		b.roles[role] = b.newMeter(Where{Scope: WholeRole, Role: request.Role(role)})
 	}
-	for _, place := range r.places {
-		b.meters = append(b.meters, b.newMeter(place))
+	for i, place := range r.places {
+		m := b.newMeter(place)
+		m.lead = r.leads[i]
+		b.meters = append(b.meters, m)
 	}
 	return b
 }
@@ -149,7 +152,6 @@ func (b *timelineBuilder) arrive(m *meter, p *request.Part, lead bool) {
 	at := b.bucket(p.Start)
 	m.points[at].Arrivals++
 	if lead {
-		m.leads++
 		b.roles[m.Role].parts++
 		b.roles[m.Role].points[at].Arrivals++
 	}

@@ -25,7 +25,7 @@ func (b *timelineBuilder) finish() {
 			}
 			m.level(b.Timeline)
 			of = append(of, m)
-			if m.leading() {
+			if m.lead {
 				leads = append(leads, m)
 			}
 		}
@@ -46,10 +46,6 @@ func (b *timelineBuilder) finish() {
 	}
 	addTokensOf(b.all, b.roles[:])
 }
-
-// leading tells whether a rank leads the parts that it works on: now and then the
-// thread of the lead rank is missing, and another one stands for the part.
-func (m *meter) leading() bool { return 2*m.leads > m.parts }
 
 // level turns what was summed up into means.
 func (m *meter) level(t *Timeline) {
@@ -119,7 +115,7 @@ func addTokensOf(all *meter, roles []*meter) {
 }
 
 func (b *timelineBuilder) series(m *meter) Series {
-	s := Series{Where: m.Where, Points: m.points, Stages: make([][]Spread, len(m.stages)), Lead: m.Scope == OneRank && m.leading()}
+	s := Series{Where: m.Where, Points: m.points, Stages: make([][]Spread, len(m.stages)), Lead: m.lead}
 	for k, samples := range m.stages {
 		s.Stages[k] = spreads(samples, b.buckets)
 	}

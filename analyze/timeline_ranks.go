@@ -48,30 +48,39 @@ func (p *Where) String() string {
 // way through them.
 var servingRoles = []request.Role{request.Encoder, request.Prefill, request.Unified, request.Decode}
 
-// ranks are the scheduler ranks of a set, and servers whose schedulers are not
-// traced. A server that was started anew is the rank that it was before.
+// ranks are the scheduler ranks of a set, or of roles without any the servers. A
+// server that was started anew is the rank that it was before.
 type ranks struct {
 	set    *request.Set
 	places []Where
 	of     []int32 // of every proc; None if it is none
+	bare   [request.Other + 1]bool
+	// leads tells of the ranks which stand for those that do the same work beside
+	// them: the lowest of them, and not one that does now and then as the thread of
+	// the lowest is missing.
+	leads []bool
 }
 
 // newRanks finds the ranks that work for the requests of s, in order of display.
 func newRanks(s *request.Set) *ranks {
 	r := &ranks{set: s, of: make([]int32, len(s.Procs))}
+	for role := range r.bare {
+		r.bare[role] = true
+	}
 	working := make([]bool, len(s.Procs))
-	for i := range s.Requests {
-		for _, p := range s.Requests[i].Parts {
-			part := &s.Parts[p]
-			if lead := r.bare(part); lead != request.None {
-				working[lead] = true
-			}
-			for _, t := range part.Threads {
-				proc := s.Threads[t].Proc
-				working[proc] = working[proc] || strings.Contains(s.Procs[proc].Label, "Scheduler")
+	r.eachPart(func(p *request.Part) {
+		for _, t := range p.Threads {
+			proc := s.Threads[t].Proc
+			if strings.Contains(s.Procs[proc].Label, "Scheduler") {
+				working[proc], r.bare[p.Role] = true, false
 			}
 		}
-	}
+	})
+	r.eachPart(func(p *request.Part) {
+		if r.isBare(p) && p.Proc != request.None {
+			working[p.Proc] = true
+		}
+	})
 	hosts := hostNames(s)
 	ids := map[Where]int32{}
 	for i := range s.Procs {
@@ -89,22 +98,53 @@ func newRanks(s *request.Set) *ranks {
 		}
 		r.of[i] = id
 	}
+	r.findLeads()
 	return r
 }
 
-// bare returns the proc of a part that has no threads, as vLLM's have none.
-func (r *ranks) bare(p *request.Part) int {
-	if len(p.Threads) > 0 {
-		return request.None
+// findLeads finds the ranks that lead most of the parts that they work on.
+func (r *ranks) findLeads() {
+	parts, leads := make([]int, len(r.places)), make([]int, len(r.places))
+	r.eachPart(func(p *request.Part) {
+		thread, rank := r.lead(p)
+		if rank != request.None && thread == request.None {
+			parts[rank]++
+		}
+		for _, t := range p.Threads {
+			if of := r.of[r.set.Threads[t].Proc]; of != request.None {
+				parts[of]++
+			}
+		}
+		if rank != request.None {
+			leads[rank]++
+		}
+	})
+	r.leads = make([]bool, len(r.places))
+	for i := range r.leads {
+		r.leads[i] = 2*leads[i] > parts[i]
 	}
-	return p.Proc
 }
+
+// eachPart calls f for the parts of servers that compute.
+func (r *ranks) eachPart(f func(p *request.Part)) {
+	for i := range r.set.Requests {
+		for _, p := range r.set.Requests[i].Parts {
+			if part := &r.set.Parts[p]; serves(part) {
+				f(part)
+			}
+		}
+	}
+}
+
+// isBare tells whether a part is all that its server tells, as vLLM's are. Where
+// other servers of its role tell of their ranks it has lost its threads.
+func (r *ranks) isBare(p *request.Part) bool { return len(p.Threads) == 0 && r.bare[p.Role] }
 
 // lead returns the thread and the rank that stand for part p: the lowest of the
 // scheduler ranks that did its work side by side. Both may be None.
 func (r *ranks) lead(p *request.Part) (thread, rank int) {
-	if proc := r.bare(p); proc != request.None {
-		return request.None, int(r.of[proc])
+	if r.isBare(p) && p.Proc != request.None {
+		return request.None, int(r.of[p.Proc])
 	}
 	thread = r.set.Lead(p)
 	if thread == request.None {

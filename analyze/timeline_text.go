@@ -321,7 +321,11 @@ func (p *timelinePrinter) marks() string {
 		if i < 9 {
 			mark = byte('1' + i)
 		}
-		line[p.column(b)] = mark
+		column := p.column(b)
+		for column < p.plot-1 && line[column] != ' ' {
+			column++ // several in one bucket
+		}
+		line[column] = mark
 	}
 	return strings.TrimRight(string(line), " ")
 }
