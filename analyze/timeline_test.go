@@ -251,6 +251,33 @@ func TestTimelineLeavesOutStrays(t *testing.T) {
 	}
 }
 
+// A request whose threads are lost is no server of its own, and one whose lead
+// rank is lost does not make another rank a lead.
+func TestTimelineOfLostThreads(t *testing.T) {
+	var d dumpWriter
+	for i := range 6 {
+		from := float64(i) * 10_000
+		root := wireSpan{trace: fmt.Sprintf("%032x", i+1), name: " Req 1234567" + fmt.Sprint(i), from: from, to: from + 8000,
+			attrs: attrs{"rid": fmt.Sprint("1234567", i), "module": "sglang::request"}}
+		id := d.add(root)
+		for tp := range 2 {
+			if i == 0 || i == 1 && tp == 0 {
+				continue // lost
+			}
+			d.thread(root, id, decodeHost, "Scheduler", tp, 245+tp, wireSpan{name: "prefill_forward", from: from + 1000, to: from + 7000})
+		}
+	}
+	var got []string
+	tl := newTimeline(t, d.set(t), 0)
+	for i := range tl.Series {
+		got = append(got, fmt.Sprintf("%s %v", &tl.Series[i], tl.Series[i].Lead))
+	}
+	want := "[all false unified false unified c94b1e02 TP0 true unified c94b1e02 TP1 false]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func TestGoldenTimeline(t *testing.T) {
 	tl := newTimeline(t, fixture(t), 5*time.Millisecond)
 	for name, style := range map[string]Style{"timeline.text": {}, "timeline_80_ascii.text": {Width: 80, ASCII: true}} {

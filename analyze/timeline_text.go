@@ -190,23 +190,23 @@ func (p *timelinePrinter) level(s *Series, name, unit string, of func(*Point) fl
 	return c
 }
 
-// spread makes the curves of the median and of the tail, in one unit.
+// spread makes the curves of the median and of the tail.
 func (p *timelinePrinter) spread(name string, spreads []Spread) []curve {
 	if spreads == nil {
 		return nil
 	}
 	median, tail := curve{name: name + " p50"}, curve{name: strings.Repeat(" ", len(name)) + " p99", peaks: true}
-	var all []int64
+	var medians, tails []int64
 	for _, s := range spreads {
 		if s.N == 0 {
 			median.values, tail.values = append(median.values, math.NaN()), append(tail.values, math.NaN())
 			continue
 		}
-		all = append(all, s.P50)
+		medians, tails = append(medians, s.P50), append(tails, s.P99)
 		median.values, tail.values = append(median.values, float64(s.P50)), append(tail.values, float64(s.P99))
 	}
-	median.unit, median.size = unitFor(slices.Max(all))
-	tail.unit, tail.size = median.unit, median.size
+	median.unit, median.size = unitFor(slices.Max(medians))
+	tail.unit, tail.size = unitFor(slices.Max(tails))
 	return []curve{median, tail}
 }
 

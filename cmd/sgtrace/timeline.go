@@ -52,5 +52,6 @@ func (c *command) reportTimeline(ctx *cli.Context) error {
 	if _, err := fmt.Fprintln(c.out); err != nil {
 		return err
 	}
+	timeline.Changes = changes
 	return timeline.Write(c.out, c.style())
 }

@@ -69,56 +69,62 @@ func inTurn(n, places int) []bool {
 	return is
 }
 
+// A planted change is searched for in sequences of plantedIn observations, and is
+// at plantedAt.
+const plantedIn, plantedAt = 400, 160
+
+var planted = map[string]struct {
+	search func(r *rand.Rand, o Options) []Change
+	found  int // in 100 sequences, at least
+}{
+	"rate": {func(r *rand.Rand, o Options) []Change {
+		x := atRates(r, []int{plantedAt, plantedIn - plantedAt}, []float64{1, 2})
+		return Rates(x, 0, x[plantedIn-1], o)
+	}, 85},
+	"share": {func(r *rand.Rand, o Options) []Change {
+		return Shares(append(sticky(r, plantedAt, 0.25, 0), sticky(r, plantedIn-plantedAt, 0.6, 0)...), o)
+	}, 95},
+	"share in turn": {func(r *rand.Rand, o Options) []Change {
+		return Shares(append(inTurn(plantedAt, 4), sticky(r, plantedIn-plantedAt, 0.5, 0)...), o)
+	}, 85},
+	"level": {func(r *rand.Rand, o Options) []Change {
+		return Levels(shifted(autoregressive(r, plantedIn, 0.5), plantedAt, 3), o)
+	}, 95},
+	"level of a queue": {func(r *rand.Rand, o Options) []Change {
+		return Levels(shifted(waits(r, plantedIn, 0.5), plantedAt, 4), o)
+	}, 85},
+	"tail": {func(r *rand.Rand, o Options) []Change {
+		x := autoregressive(r, plantedIn, 0)
+		for i := range x {
+			x[i] = math.Exp(x[i] / 2)
+			if i >= plantedAt && r.Float64() < 0.3 {
+				x[i] += 20
+			}
+		}
+		return Excesses(x, Limit(x), o)
+	}, 90},
+}
+
 // Changes are found where they are, nearly always, and the interval holds the
 // place nearly as often as it promises.
 func TestFindsChanges(t *testing.T) {
-	const runs, n, at = 100, 400, 160
+	const runs, near = 100, 40
 	o := Options{Alpha: 0.001}
-	for name, c := range map[string]struct {
-		search func(r *rand.Rand) []Change
-		found  int // of runs, at least
-	}{
-		"rate": {func(r *rand.Rand) []Change {
-			x := atRates(r, []int{at, n - at}, []float64{1, 2})
-			return Rates(x, 0, x[n-1], o)
-		}, 85},
-		"share": {func(r *rand.Rand) []Change {
-			return Shares(append(sticky(r, at, 0.25, 0), sticky(r, n-at, 0.6, 0)...), o)
-		}, 95},
-		"share in turn": {func(r *rand.Rand) []Change {
-			return Shares(append(inTurn(at, 4), sticky(r, n-at, 0.5, 0)...), o)
-		}, 85},
-		"level": {func(r *rand.Rand) []Change {
-			return Levels(shifted(autoregressive(r, n, 0.5), at, 3), o)
-		}, 95},
-		"level of a queue": {func(r *rand.Rand) []Change {
-			return Levels(shifted(waits(r, n, 0.5), at, 4), o)
-		}, 85},
-		"tail": {func(r *rand.Rand) []Change {
-			x := autoregressive(r, n, 0)
-			for i := range x {
-				x[i] = math.Exp(x[i] / 2)
-				if i >= at && r.Float64() < 0.3 {
-					x[i] += 20
-				}
-			}
-			return Excesses(x, Limit(x), o)
-		}, 90},
-	} {
+	for name, c := range planted {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			found, held, far := 0, 0, 0
 			for seed := range uint64(runs) {
-				changes := c.search(rand.New(rand.NewPCG(seed, 2)))
+				changes := c.search(rand.New(rand.NewPCG(seed, 2)), o)
 				if len(changes) != 1 {
 					continue
 				}
 				found++
 				got := changes[0]
-				if got.First <= at && at <= got.Last {
+				if got.First <= plantedAt && plantedAt <= got.Last {
 					held++
 				}
-				if got.At < at-40 || got.At > at+40 {
+				if got.At < plantedAt-near || got.At > plantedAt+near {
 					far++
 				}
 				if got.First > got.At || got.Last < got.At || got.P > o.Alpha {
