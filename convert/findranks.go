@@ -154,7 +154,7 @@ func (m *Merge) reportNames(captures []*capture, conflicts []tracename.Conflict)
 	used, export := map[string]bool{}, map[string]bool{}
 	for _, c := range captures {
 		used[c.file.Name] = true
-		export[c.file.Name] = c.file.source.format == FormatSQLite
+		export[c.file.Name] = c.isExport()
 	}
 	for _, c := range conflicts {
 		if c.Kind == "unknown" && export[c.Path] {

@@ -85,15 +85,14 @@ func Read(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
 			traces = append(traces, s)
 		}
 	}
-	if opt.outlines != nil && opt.Filter.Cats != nil && slices.ContainsFunc(traces, isSQLite) {
+	isTrace := func(c candidate) bool { return !c.isExport() }
+	opt.both = slices.ContainsFunc(traces, candidate.isExport) && slices.ContainsFunc(traces, isTrace)
+	if opt.outlines != nil && opt.Filter.Cats != nil && opt.both {
 		// By their work traces and exports of one process are recognised.
 		opt.Filter.Cats = slices.Concat(opt.Filter.Cats, profile.WorkCategories)
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { m.readOTLP(dumps, &opt) })
-	isExport := func(c candidate) bool { return c.format == FormatSQLite }
-	isTrace := func(c candidate) bool { return !isExport(c) }
-	opt.both = slices.ContainsFunc(traces, isExport) && slices.ContainsFunc(traces, isTrace)
 	m.readTorch(traces, &opt)
 	wg.Wait()
 	m.pairedBefore(traces, &opt)
@@ -138,7 +137,8 @@ func (s *candidate) recognise(opt *ReadOptions) error {
 	return nil
 }
 
-func isSQLite(s candidate) bool { return s.format == FormatSQLite }
+// isExport tells whether an input is an Nsight Systems export.
+func (s candidate) isExport() bool { return s.format == FormatSQLite }
 
 func (s *candidate) open(opt *ReadOptions) (*Stream, error) {
 	if s.stream != nil {
@@ -209,7 +209,7 @@ func each(n int, f func(i int)) {
 // readTrace reads one trace: a file for every process of an Nsight Systems export,
 // one for a PyTorch trace, none if it cannot be used.
 func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) []*profile.Profile {
-	if in.format == FormatSQLite {
+	if in.isExport() {
 		if opt.outlines != nil {
 			files, err := opt.outlines.open(in.input.Name, nsysexport.Options{Syms: m.dump.Syms, Diags: m.diags})
 			if err != nil {
@@ -270,7 +270,7 @@ func (m *Merge) ReadWindow(from, to trace.Time, opt ReadOptions) error {
 	each(len(m.files), func(i int) {
 		f, own := m.files[i], opt
 		w, ok := windows[f]
-		if !ok || f.source.format == FormatSQLite {
+		if !ok || f.isExport() {
 			return // of a rank that is left out, or read with the other processes of its file
 		}
 		own.Filter.From, own.Filter.To = w.from, w.to
@@ -315,7 +315,7 @@ func (m *Merge) readExports(windows map[*recording]extent, opt ReadOptions) {
 	bySource := map[*candidate][]*recording{}
 	var sources []*candidate
 	for f := range windows {
-		if f.source.format == FormatSQLite {
+		if f.isExport() {
 			if bySource[f.source] == nil {
 				sources = append(sources, f.source)
 			}

@@ -43,7 +43,7 @@ func (m *Merge) nameRanks() {
 		if r.name == "" {
 			f := r.captures[0].file
 			r.name = stem(f.Name)
-			if f.source.format == FormatSQLite { // has more than one process
+			if f.isExport() { // has more than one process
 				if f.Meta.PID == 0 && r.host != "" {
 					r.name = r.host
 				}

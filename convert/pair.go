@@ -33,7 +33,10 @@ func (c *capture) place() place {
 }
 
 // isExport tells whether a capture is a process of an Nsight Systems export.
-func (c *capture) isExport() bool { return c.file.source.format == FormatSQLite }
+func (c *capture) isExport() bool { return c.file.isExport() }
+
+// isExport tells whether a recording is from an Nsight Systems export.
+func (f *recording) isExport() bool { return f.source.isExport() }
 
 // nearUnix is how far apart clocks may be that both claim to show Unix time, in ns.
 const nearUnix = 1_000_000_000

@@ -3,6 +3,7 @@ package convert
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sgtrace/sgtrace/nsysexport"
@@ -31,7 +32,7 @@ func ReadProfiles(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Profile
 		return nil, errors.Join(err, closeAll(opt.outlines.exports))
 	}
 	if len(m.ranks) == 0 {
-		return nil, ErrNoProfiles
+		return nil, errors.Join(ErrNoProfiles, closeAll(opt.outlines.exports))
 	}
 	m.leaveOutRanks()
 	p := &Profiles{Set: profile.Set{Syms: m.dump.Syms}, exports: opt.outlines.exports}
@@ -45,7 +46,7 @@ func ReadProfiles(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Profile
 	}
 	open, traces := len(opt.Ranks) == 0 && len(opt.Hosts) == 0, false
 	for _, f := range m.files {
-		if f.source.format != FormatSQLite {
+		if !f.isExport() {
 			traces = true
 			p.Streams = append(p.Streams, f.Stream(m.dump.Syms, m.dump.Args, m.ranksOf(f)))
 		}
@@ -53,7 +54,7 @@ func ReadProfiles(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Profile
 	for _, src := range p.exports {
 		st := m.untwin(src, src.Stream(p.pids(m, src, open)), opt.Attribute)
 		if traces {
-			st = &unversioned{Stream: st, names: map[trace.Sym]trace.Sym{}, syms: m.dump.Syms}
+			st = unversioned{st, m.dump.Syms}
 		}
 		p.Streams = append(p.Streams, st)
 	}
@@ -64,20 +65,17 @@ func ReadProfiles(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Profile
 // signature changed: nsys stats leaves short ones out only.
 type unversioned struct {
 	profile.Stream
-	syms  *trace.Symbols
-	mu    sync.Mutex
-	names map[trace.Sym]trace.Sym
+	syms *trace.Symbols
 }
 
-func (u *unversioned) Calls(yield func(*profile.Call) bool) {
+func (u unversioned) Calls(yield func(*profile.Call) bool) {
+	names := map[trace.Sym]trace.Sym{}
 	u.Stream.Calls(func(c *profile.Call) bool {
-		u.mu.Lock()
-		name, ok := u.names[c.Name]
+		name, ok := names[c.Name]
 		if !ok {
 			name = u.syms.Intern(profile.CallName(u.syms.Name(c.Name)))
-			u.names[c.Name] = name
+			names[c.Name] = name
 		}
-		u.mu.Unlock()
 		c.Name = name
 		return yield(c)
 	})
@@ -128,10 +126,7 @@ func (o *outlines) open(path string, opt nsysexport.Options) ([]*profile.Profile
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	at, _ := slices.BinarySearchFunc(o.exports, path, func(s *nsysexport.Source, name string) int {
-		if s.Name < name {
-			return -1
-		}
-		return 1
+		return strings.Compare(s.Name, name)
 	})
 	o.exports = slices.Insert(o.exports, at, src)
 	return src.Outline(), nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -189,7 +190,7 @@ func (c *capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uin
 	const event, instant, sample, collective, step = 1, 2, 3, 4, 5
 	one := func(kind uint64, t trace.Time, dur int64, name trace.Sym, value uint64) {
 		t += shift
-		do(t, t+trace.Time(dur), mix(mix(mix(mix(uint64(t))+uint64(dur))+value)+uint64(name)<<3+kind))
+		do(t, t+trace.Time(dur), hash.Mix(hash.Mix(hash.Mix(hash.Mix(uint64(t))+uint64(dur))+value)+uint64(name)<<3+kind))
 	}
 	f := c.file
 	for i := range f.lines {
@@ -222,16 +223,6 @@ func (c *capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uin
 	}
 }
 
-// mix is the finalizer of splitmix64: a bijection whose bits all depend on all
-// bits of x.
-func mix(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
 // isOf tells whether c is of the same process as a longer capture that has its
 // events too.
 func (c *capture) isOf(longer *capture) bool {
@@ -262,14 +253,14 @@ func (c *capture) within(longer *capture, shift trace.Time) bool {
 	every := uint64(c.contents().n/samples + 1)
 	missing, total := map[uint64]int{}, 0
 	c.eachKey(shift, func(at, _ trace.Time, key uint64) {
-		if mix(uint64(at))%every == 0 {
+		if hash.Mix(uint64(at))%every == 0 {
 			missing[key]++
 			total++
 		}
 	})
 	found := 0
 	longer.eachKey(0, func(at, _ trace.Time, key uint64) {
-		if mix(uint64(at))%every == 0 && missing[key] > 0 {
+		if hash.Mix(uint64(at))%every == 0 && missing[key] > 0 {
 			missing[key]--
 			found++
 		}
@@ -341,7 +332,7 @@ func (r *rankTrack) source() string {
 	var traces, exports []string
 	for _, c := range r.captures {
 		for _, f := range append([]*recording{c.file}, c.file.twins...) {
-			if f.source.format == FormatSQLite {
+			if f.isExport() {
 				exports = append(exports, f.Name)
 			} else {
 				traces = append(traces, f.Name)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // untwin returns the stream of an export without what the PyTorch traces of the same
@@ -14,7 +15,8 @@ import (
 // With attribute, work is to be attributed to the ranges around its call, which only
 // the export may have: then kernels and calls stay, and ranges are counted once.
 func (m *Merge) untwin(src *nsysexport.Source, st profile.Stream, attribute bool) profile.Stream {
-	u := &untwinned{Stream: st, whole: attribute, names: profile.NewBareNames(m.dump.Syms), of: map[int32]*twinRank{}}
+	u := &untwinned{Stream: st, syms: m.dump.Syms, of: map[int32]*twinRank{}}
+	names := profile.NewBareNames(m.dump.Syms)
 	for i, r := range m.ranks {
 		if !slices.ContainsFunc(r.captures, func(c *capture) bool { return c.file.Name == src.Name }) {
 			continue
@@ -28,12 +30,12 @@ func (m *Merge) untwin(src *nsysexport.Source, st profile.Stream, attribute bool
 			if c.file.Meta.Origin == profile.OriginUnix && src.Meta.Absolute {
 				near = nearUnix
 			}
-			work, _ := c.file.MomentsOf(c.part, profile.WorkCategories, u.names)
+			work, _ := c.file.MomentsOf(c.part, profile.WorkCategories, names)
 			if work.Len() == 0 {
 				continue
 			}
-			all, _ := c.file.MomentsOf(c.part, profile.SharedCategories, u.names)
-			ranges, _ := c.file.MomentsOf(c.part, []string{profile.AnnotationCategory}, u.names)
+			all, _ := c.file.MomentsOf(c.part, profile.SharedCategories, names)
+			ranges, _ := c.file.MomentsOf(c.part, []string{profile.AnnotationCategory}, names)
 			t.traces = append(t.traces, twinTrace{profile.NewTwins(work, near), work, all, ranges})
 		}
 		if len(t.traces) > 0 {
@@ -48,18 +50,28 @@ func (m *Merge) untwin(src *nsysexport.Source, st profile.Stream, attribute bool
 			m.notice("recorded-twice", src.Name, "%d of %d kernels and copies are in PyTorch traces of the same processes, too: what both recorded is counted once", same, seen)
 		}
 	}
+	if attribute {
+		return wholeWork{st, u}
+	}
 	return u
 }
 
 // untwinned is a stream without what others have.
 type untwinned struct {
 	profile.Stream
-	names  *profile.BareNames
+	syms   *trace.Symbols
 	of     map[int32]*twinRank // by rank
-	whole  bool                // kernels, copies and calls stay
 	once   sync.Once
 	report func(same, seen int)
 }
+
+// wholeWork is a stream whose ranges alone are counted once.
+type wholeWork struct {
+	profile.Stream
+	u *untwinned
+}
+
+func (w wholeWork) Ranges(yield func(*profile.Range) bool) { w.u.Ranges(yield) }
 
 // A twinRank is a rank that was recorded twice.
 type twinRank struct {
@@ -89,9 +101,10 @@ func (u *untwinned) work(f func(t *twinRank, e *profile.Event)) {
 // compare finds out how the clocks of traces and export relate, and which work is in
 // both.
 func (u *untwinned) compare() {
+	names := profile.NewBareNames(u.syms)
 	u.work(func(t *twinRank, e *profile.Event) {
 		for i := range t.traces {
-			t.traces[i].twins.Observe(u.names.Of(e.Name), e.Start, e.Dur())
+			t.traces[i].twins.Observe(names.Of(e.Name), e.Start, e.Dur())
 		}
 	})
 	for _, t := range u.of {
@@ -117,7 +130,7 @@ func (u *untwinned) compare() {
 
 // search begins a walk for what the traces have.
 func (u *untwinned) search(held func(*twinTrace) profile.Moments) *twinSearch {
-	s := &twinSearch{names: u.names, of: map[int32][]*profile.Search{}}
+	s := &twinSearch{names: profile.NewBareNames(u.syms), of: map[int32][]*profile.Search{}}
 	for rank, t := range u.of {
 		for i := range t.traces {
 			s.of[rank] = append(s.of[rank], t.traces[i].twins.For(held(&t.traces[i])).Search())
@@ -126,7 +139,8 @@ func (u *untwinned) search(held func(*twinTrace) profile.Moments) *twinSearch {
 	return s
 }
 
-// A twinSearch is one walk over an export.
+// A twinSearch is one walk over an export. Several may be under way at once, so that
+// each has names of its own.
 type twinSearch struct {
 	names *profile.BareNames
 	of    map[int32][]*profile.Search
@@ -137,10 +151,6 @@ func (s *twinSearch) has(e *profile.Event) bool {
 }
 
 func (u *untwinned) Kernels(yield func(*profile.Kernel) bool) {
-	if u.whole {
-		u.Stream.Kernels(yield)
-		return
-	}
 	u.once.Do(u.compare)
 	search := u.search(func(t *twinTrace) profile.Moments { return t.work })
 	u.Stream.Kernels(func(k *profile.Kernel) bool {
@@ -165,10 +175,6 @@ func (s *twinSearch) covers(t *twinRank, e *profile.Event) bool {
 }
 
 func (u *untwinned) Copies(yield func(*profile.Copy) bool) {
-	if u.whole {
-		u.Stream.Copies(yield)
-		return
-	}
 	u.once.Do(u.compare)
 	search := u.search(func(t *twinTrace) profile.Moments { return t.work })
 	u.Stream.Copies(func(c *profile.Copy) bool { return search.has(&c.Event) || yield(c) })
@@ -177,10 +183,6 @@ func (u *untwinned) Copies(yield func(*profile.Copy) bool) {
 // Calls leaves out calls whose work is in both, and others that have equals: profilers
 // do not agree to the nanosecond about how long a call took.
 func (u *untwinned) Calls(yield func(*profile.Call) bool) {
-	if u.whole {
-		u.Stream.Calls(yield)
-		return
-	}
 	u.once.Do(u.compare)
 	search := u.search(func(t *twinTrace) profile.Moments { return t.all })
 	u.Stream.Calls(func(c *profile.Call) bool {

@@ -268,11 +268,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	if ctx.IsSet("around") && (f.sel.from != "" || f.sel.to != "") {
 		return nil, usage("--around is a window of time of its own; leave out --from and --to")
 	}
-	for _, word := range f.sel.Ranks {
-		rank, _ := trace.ParseRank(word) // selection has checked it
-		f.read.Ranks = append(f.read.Ranks, rank)
-	}
-	f.read.Hosts = f.sel.Hosts
+	f.read.Ranks, f.read.Hosts = f.sel.ranks, f.sel.Hosts
 	for _, text := range ctx.StringSlice("rank-of") {
 		given, err := convert.ParseGivenRank(text)
 		if err != nil {

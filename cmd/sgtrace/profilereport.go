@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A profileReport is a report about what profilers recorded.
@@ -23,38 +22,33 @@ type profileReport struct {
 	sum func(*profile.Set, analyze.SumOptions) *analyze.Report
 }
 
+// Categories of events that reports are about.
 var (
-	kernels  = []string{profile.KernelCategory}
-	work     = slices.Concat(kernels, profile.CopyCategories)
-	launches = slices.Concat(kernels, profile.CallCategories)
-	ranges   = slices.Concat(work, profile.CallCategories, []string{profile.AnnotationCategory})
+	kernelCats = []string{profile.KernelCategory}
+	launchCats = slices.Concat(kernelCats, profile.CallCategories)
+	rangeCats  = slices.Concat(launchCats, profile.CopyCategories, []string{profile.AnnotationCategory})
 )
 
 var profileReports = []profileReport{
-	{"kernels", "GPU time of every kernel, as cuda_gpu_kern_sum of nsys", kernels, profile.ArgsNone, false,
-		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
-			return analyze.SumKernels(s, o).Report()
-		}},
-	{"launches", "kernels with the calls that launched them: API time, queueing, kernel time, as cuda_kern_exec_sum", launches, profile.ArgsNone, false,
-		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
-			return analyze.SumLaunches(s, o).Report()
-		}},
+	{"kernels", "GPU time of every kernel, as cuda_gpu_kern_sum of nsys", kernelCats, profile.ArgsNone, false,
+		reporter(analyze.SumKernels)},
+	{"launches", "kernels with the calls that launched them: API time, queueing, kernel time, as cuda_kern_exec_sum", launchCats, profile.ArgsNone, false,
+		reporter(analyze.SumLaunches)},
 	{"api", "calls into the CUDA runtime and driver, as cuda_api_sum", profile.CallCategories, profile.ArgsNone, false,
-		func(s *profile.Set, o analyze.SumOptions) *analyze.Report { return analyze.SumCalls(s, o).Report() }},
+		reporter(analyze.SumCalls)},
 	{"memcpy", "copies: time and bytes, as cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum", profile.CopyCategories, profile.ArgsMin, false,
-		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
-			return analyze.SumCopies(s, o).Report()
-		}},
-	{"nvtx", "NVTX ranges and PyTorch's annotations, and the GPU time of what was launched in them, as nvtx_sum and nvtx_gpu_proj_sum", ranges, profile.ArgsNone, true,
-		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
-			return analyze.SumRanges(s, o).Report()
-		}},
-	{"nvtx-kernels", "the kernels that were launched in every range, as nvtx_kern_sum", ranges, profile.ArgsNone, true,
-		func(s *profile.Set, o analyze.SumOptions) *analyze.Report {
-			return analyze.SumRangeKernels(s, o).Report()
-		}},
+		reporter(analyze.SumCopies)},
+	{"nvtx", "NVTX ranges and PyTorch's annotations, and the GPU time of what was launched in them, as nvtx_sum and nvtx_gpu_proj_sum", rangeCats, profile.ArgsNone, true,
+		reporter(analyze.SumRanges)},
+	{"nvtx-kernels", "the kernels that were launched in every range, as nvtx_kern_sum", rangeCats, profile.ArgsNone, true,
+		reporter(analyze.SumRangeKernels)},
 	{"gpus", "what the GPUs of every rank were busy with: compute, communication, copies, idle and why; launch delays, steps, kernels that take longer on a rank than on others",
-		ranges, profile.ArgsNone, false, nil},
+		rangeCats, profile.ArgsNone, false, nil},
+}
+
+// reporter makes reports of sums.
+func reporter[S interface{ Report() *analyze.Report }](sum func(*profile.Set, analyze.SumOptions) S) func(*profile.Set, analyze.SumOptions) *analyze.Report {
+	return func(s *profile.Set, o analyze.SumOptions) *analyze.Report { return sum(s, o).Report() }
 }
 
 // profileFlags are the flags of profileReports.
@@ -152,11 +146,7 @@ func (c *command) readProfiles(ctx *cli.Context, r *profileReport) (*convert.Pro
 	if len(inputs) == 0 {
 		return nil, nil, usage("no input; give PyTorch traces and Nsight Systems exports: files, globs or directories")
 	}
-	opt := convert.ReadOptions{Stdin: c.in, Filter: profile.Filter{Cats: r.cats, Args: r.args}, Hosts: sel.Hosts, Attribute: r.attribute}
-	for _, word := range sel.Ranks {
-		rank, _ := trace.ParseRank(word) // selection has checked it
-		opt.Ranks = append(opt.Ranks, rank)
-	}
+	opt := convert.ReadOptions{Stdin: c.in, Filter: profile.Filter{Cats: r.cats, Args: r.args}, Ranks: sel.ranks, Hosts: sel.Hosts, Attribute: r.attribute}
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
 	opt.Meter = meter
 	c.collectEarly()

@@ -49,6 +49,7 @@ func windowFlags() []cli.Flag {
 type chosen struct {
 	request.Selection
 	from, to string
+	ranks    []trace.Rank // Selection.Ranks, parsed
 }
 
 // selection reads the selection flags.
@@ -81,9 +82,11 @@ func selection(ctx *cli.Context) (*chosen, error) {
 		s.Roles = append(s.Roles, role)
 	}
 	for _, word := range s.Ranks {
-		if _, err := trace.ParseRank(word); err != nil {
+		rank, err := trace.ParseRank(word)
+		if err != nil {
 			return nil, usage("--%v", err)
 		}
+		s.ranks = append(s.ranks, rank)
 	}
 	if text := ctx.String("min-dur"); text != "" {
 		d, err := time.ParseDuration(text)

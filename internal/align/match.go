@@ -3,6 +3,8 @@ package align
 import (
 	"cmp"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/hash"
 )
 
 // MatchOptions tell what the caller knows about the clocks. The zero value is
@@ -41,23 +43,13 @@ type MatchReport struct {
 func MatchCollectives(ranks []Rank, names *Names, opts MatchOptions) ([]Match, MatchReport) {
 	m := newMatcher(ranks, names, opts)
 	m.keyed(ByCommsID, func(job uint64, c *Collective) (uint64, bool) {
-		return mix(c.CommsID + job*0x9e3779b97f4a7c15), c.CommsID != 0
+		return hash.Mix(c.CommsID + job*0x9e3779b97f4a7c15), c.CommsID != 0
 	})
 	m.keyed(BySeq, func(job uint64, c *Collective) (uint64, bool) {
-		return mix(mix(uint64(c.Comm)<<32|job) + uint64(c.Seq)), c.Seq >= 0 && c.Comm != 0
+		return hash.Mix(hash.Mix(uint64(c.Comm)<<32|job) + uint64(c.Seq)), c.Seq >= 0 && c.Comm != 0
 	})
 	m.ordinals()
 	return m.result()
-}
-
-// mix is the finalizer of splitmix64: a bijection whose bits all depend on all
-// bits of x.
-func mix(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 // States of a collective that is in no group.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"sort"
+
+	"github.com/sgtrace/sgtrace/internal/hash"
 )
 
 // A simulation makes collectives of a cluster with known clocks. It shares nothing
@@ -57,7 +59,7 @@ type simGroup struct {
 
 func (s *simulation) group(name string, ids bool, ranks ...int) *simGroup {
 	return &simGroup{
-		comm: s.names.Comm(Comm{Group: name, Size: int32(len(ranks))}), name: mix(uint64(len(name))*77 + uint64(name[0])),
+		comm: s.names.Comm(Comm{Group: name, Size: int32(len(ranks))}), name: hash.Mix(uint64(len(name))*77 + uint64(name[0])),
 		call: s.names.Call(Call{Op: "allreduce", Dtype: "BFloat16", In: 4096, Out: 4096}), ranks: ranks, ids: ids,
 	}
 }
@@ -79,7 +81,7 @@ func (s *simulation) run(g *simGroup, t, early int64) (end int64) {
 			Seq: -1, Step: -1, Comm: g.comm, Call: g.call,
 		}
 		if g.ids {
-			c.Seq, c.CommsID = g.seq, mix(g.name+uint64(g.seq))
+			c.Seq, c.CommsID = g.seq, hash.Mix(g.name+uint64(g.seq))
 		}
 		s.ranks[r].Calls = append(s.ranks[r].Calls, c)
 	}
