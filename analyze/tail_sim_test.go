@@ -38,20 +38,20 @@ var plants = []struct {
 	name  string
 	modes []incident.Mode
 	plant func(c *incident.Config)
-	found []func(f *Finding) bool // what has to be found
+	found []func(f *TailFinding) bool // what has to be found
 }{
 	{"slow transfers", disaggregatedModes, func(c *incident.Config) { c.SlowTransfers = 0.03 },
-		findings(delayBy(CauseTransfer), ofKind(FindingTransfer))},
+		findings(delayBy(CauseTransfer), ofKind(TailTransfer))},
 	{"no room for the KV cache", disaggregatedModes, func(c *incident.Config) {
 		c.Rate, c.KVTokens, c.Incident = 12, 3200, incident.DefaultConfig(0).Incident
-	}, findings(tailOf(MetricTTFT, CauseDecodeBootstrap), ofKind(FindingSide))},
+	}, findings(tailOf(MetricTTFT, CauseDecodeBootstrap), ofKind(TailSide))},
 	{"most requests on one DP rank", []incident.Mode{incident.Unified}, func(c *incident.Config) {
 		c.Rate, c.KVTokens, c.Incident = 12, 4096, incident.DefaultConfig(0).Incident
 	}, findings(tailOf(MetricTTFT, CauseQueue))},
 	{"burst of prompts", disaggregatedModes, func(c *incident.Config) {
 		c.KVTokens = 65536
 		c.Incident = incident.Incident{Onset: 0.7, BurstFactor: 12, BurstLength: 2 * time.Second}
-	}, findings(tailOf(MetricTTFT, CauseQueue), ofKind(FindingSide))},
+	}, findings(tailOf(MetricTTFT, CauseQueue), ofKind(TailSide))},
 	{"retractions", []incident.Mode{incident.Unified}, func(c *incident.Config) {
 		c.Prompt, c.Output = incident.Lengths{Median: 20, Sigma: 0.2, Max: 60}, incident.Lengths{Median: 120, Sigma: 0.1, Max: 300}
 		c.Rate, c.KVTokens, c.Requests = 9, 700, 150
@@ -65,18 +65,18 @@ var plants = []struct {
 
 var disaggregatedModes = []incident.Mode{incident.PDGateway, incident.PDDirect}
 
-func findings(f ...func(f *Finding) bool) []func(f *Finding) bool { return f }
+func findings(f ...func(f *TailFinding) bool) []func(f *TailFinding) bool { return f }
 
-func tailOf(m Metric, c Cause) func(f *Finding) bool {
-	return func(f *Finding) bool { return f.Kind == FindingTail && f.Metric == m && f.Cause == c }
+func tailOf(m Metric, c Cause) func(f *TailFinding) bool {
+	return func(f *TailFinding) bool { return f.Kind == TailCause && f.Metric == m && f.Cause == c }
 }
 
-func delayBy(c Cause) func(f *Finding) bool {
-	return func(f *Finding) bool { return f.Kind == FindingDelay && f.Cause == c }
+func delayBy(c Cause) func(f *TailFinding) bool {
+	return func(f *TailFinding) bool { return f.Kind == TailDelay && f.Cause == c }
 }
 
-func ofKind(k FindingKind) func(f *Finding) bool {
-	return func(f *Finding) bool { return f.Kind == k }
+func ofKind(k TailFindingKind) func(f *TailFinding) bool {
+	return func(f *TailFinding) bool { return f.Kind == k }
 }
 
 // eachSeed calls f for all seeds, on two cores.
@@ -107,7 +107,7 @@ func TestTailFindsWhatWasPlanted(t *testing.T) {
 				s, _ := simulated(t, c)
 				got := NewTail(s, TailOptions{}).Findings()
 				for _, found := range p.found {
-					if !slices.ContainsFunc(got, func(f Finding) bool { return found(&f) }) {
+					if !slices.ContainsFunc(got, func(f TailFinding) bool { return found(&f) }) {
 						mu.Lock()
 						missed = append(missed, seed)
 						mu.Unlock()

@@ -113,9 +113,9 @@ func (t *Tail) slowRequest(c *Comparison, a *Attribution) SlowRequest {
 	return out
 }
 
-// A Finding is something that stands out of a set of requests.
-type Finding struct {
-	Kind     FindingKind
+// A TailFinding is something that stands out of a set of requests.
+type TailFinding struct {
+	Kind     TailFindingKind
 	Metric   Metric // of a tail; "" of other kinds
 	Cause    Cause  // of a tail and of delays
 	Where    Place
@@ -123,38 +123,38 @@ type Finding struct {
 	Text     string // the verdict that tells it
 }
 
-// FindingKind is what a finding is about.
-type FindingKind string
+// TailFindingKind is what a finding is about.
+type TailFindingKind string
 
 const (
-	FindingTail     FindingKind = "tail"     // a cause makes the tail of a metric
-	FindingDelay    FindingKind = "delay"    // a cause delays single requests
-	FindingTransfer FindingKind = "transfer" // KV transfers far slower than the others
-	FindingSide     FindingKind = "side"     // the prefill or the decode side saturates
+	TailCause    TailFindingKind = "tail"     // a cause makes the tail of a metric
+	TailDelay    TailFindingKind = "delay"    // a cause delays single requests
+	TailTransfer TailFindingKind = "transfer" // KV transfers far slower than the others
+	TailSide     TailFindingKind = "side"     // the prefill or the decode side saturates
 )
 
 // Findings returns what stands out; nothing is what a healthy deployment has.
-func (t *Tail) Findings() []Finding {
-	var out []Finding
+func (t *Tail) Findings() []TailFinding {
+	var out []TailFinding
 	for _, c := range t.Comparisons {
 		for i := range c.Rows {
 			if row := &c.Rows[i]; row.StandsOut {
-				out = append(out, Finding{FindingTail, c.Metric, row.Cause, row.Where, row.Main, c.Verdict()})
+				out = append(out, TailFinding{TailCause, c.Metric, row.Cause, row.Where, row.Main, c.Verdict()})
 			}
 		}
 	}
 	if d := t.Delays; d != nil {
 		for i := range d.Rows {
 			if row := &d.Rows[i]; row.StandsOut {
-				out = append(out, Finding{FindingDelay, "", row.Cause, row.Where, len(row.Requests), d.Verdict()})
+				out = append(out, TailFinding{TailDelay, "", row.Cause, row.Where, len(row.Requests), d.Verdict()})
 			}
 		}
 	}
 	if x := t.Transfers; x != nil && len(x.Slow) > 0 {
-		out = append(out, Finding{FindingTransfer, "", CauseTransfer, x.Where, len(x.Slow), x.Verdict()})
+		out = append(out, TailFinding{TailTransfer, "", CauseTransfer, x.Where, len(x.Slow), x.Verdict()})
 	}
 	if d := t.Disaggregation; d != nil && d.Saturated != request.Other {
-		out = append(out, Finding{FindingSide, "", CauseOther, Place{Proc: request.None}, d.N, d.Verdict()})
+		out = append(out, TailFinding{TailSide, "", CauseOther, Place{Proc: request.None}, d.N, d.Verdict()})
 	}
 	return out
 }

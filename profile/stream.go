@@ -8,6 +8,9 @@ type Set struct {
 	Syms    *trace.Symbols
 	Ranks   []string // names of ranks, and of processes that are none, in the order of reports
 	Streams []Stream
+	// Meetings are collectives that were seen on several ranks, by their first
+	// arrival; nil unless they were asked for.
+	Meetings []Meeting
 }
 
 // A Stream passes the rows of one input, each kind in about the order of their

@@ -1,0 +1,26 @@
+package profile
+
+import "github.com/sgtrace/sgtrace/trace"
+
+// A Meeting is one collective as its ranks saw it: the kernels that ran on
+// each of them, on one clock.
+type Meeting struct {
+	Name trace.Sym // of the kernel, on the rank with the lowest index
+	// What the producer says, as in [Collective]: 0 and -1 are unknown.
+	Op, Dtype, Group trace.Sym
+	In, Out          int64 // elements, the most that a rank has
+	GroupSize        int32
+	// Sync tells that nobody leaves before the last rank has come, and all leave
+	// together. Only then a rank that is there early waits.
+	Sync     bool
+	Arrivals []Arrival // by rank; two at least
+	// Bound is how far the clocks of its ranks may be off each other, in ns: 0 on one
+	// host, -1 if it is unknown.
+	Bound int64
+}
+
+// An Arrival is when one rank came to a meeting and when it left.
+type Arrival struct {
+	Rank       int32 // index into Set.Ranks
+	Start, End trace.Time
+}
