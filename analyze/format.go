@@ -39,7 +39,7 @@ func (r *Report) Write(w io.Writer, f Format, s Style) error {
 	case FormatCSV:
 		return r.writeCSV(w)
 	case FormatJSON:
-		return r.writeJSON(w)
+		return r.WriteJSON(w, nil)
 	}
 	return fmt.Errorf("no format %q; there are %v", f, Formats)
 }

@@ -22,7 +22,7 @@ type columnJSON struct {
 
 var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instant: "unix ns", Bytes: "bytes", Share: "ratio", Number: "number"}
 
-// writeJSON writes one object on lines of its own, every row on one line:
+// WriteJSON writes one object on lines of its own, every row on one line:
 //
 //	{"schema":"...","title":"...",
 //	"columns":[{"name":"p50_ns","unit":"ns","doc":"..."}],
@@ -33,7 +33,9 @@ var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instan
 //
 // Unknown is null. Times are whole numbers, averages may have one decimal; they
 // may exceed 2^53.
-func (r *Report) writeJSON(w io.Writer) error {
+//
+// Reports that stand beside r, if any, come last, as "tables":[...].
+func (r *Report) WriteJSON(w io.Writer, beside []*Report) error {
 	columns := make([]columnJSON, len(r.Columns))
 	keys := make([]string, len(r.Columns))
 	for i, c := range r.Columns {
@@ -69,8 +71,28 @@ func (r *Report) writeJSON(w io.Writer) error {
 		}
 		out.WriteString(quoteJSON(note))
 	}
-	out.WriteString("]}\n")
+	out.WriteByte(']')
+	if err := writeBeside(out, beside); err != nil {
+		return err
+	}
+	out.WriteString("}\n")
 	return out.Flush()
+}
+
+func writeBeside(out *bufio.Writer, beside []*Report) error {
+	if len(beside) == 0 {
+		return nil
+	}
+	out.WriteString(",\n\"tables\":[\n")
+	for i, r := range beside {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if err := r.WriteJSON(out, nil); err != nil {
+			return err
+		}
+	}
+	return out.WriteByte(']')
 }
 
 func appendJSON(line []byte, column Column, c Cell) []byte {

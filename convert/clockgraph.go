@@ -138,6 +138,21 @@ func (m *Merge) noteTimes() {
 // first rank. What is given goes before what can be found out. With find false
 // nothing is found out, and only what is given moves.
 func (m *Merge) Align(given []GivenClock, find bool) error {
+	if err := m.relateClocks(given, find); err != nil {
+		return err
+	}
+	for _, r := range m.ranks {
+		for _, c := range r.captures {
+			c.time = m.clocks[c.clock].toReference()
+		}
+	}
+	m.leaveOutRanks()
+	m.shiftRequests()
+	return nil
+}
+
+// relateClocks finds out how the clocks relate, and moves nothing.
+func (m *Merge) relateClocks(given []GivenClock, find bool) error {
 	m.findClocks()
 	m.matchCollectives()
 	if unknown := m.unknownHosts(); find && len(unknown) > 1 && m.joinHosts(unknown, m.solve(nil, find)) {
@@ -162,13 +177,6 @@ func (m *Merge) Align(given []GivenClock, find bool) error {
 	m.placeUnknown()
 	m.nameUnknown()
 	m.reportConflicts()
-	for _, r := range m.ranks {
-		for _, c := range r.captures {
-			c.time = m.clocks[c.clock].toReference()
-		}
-	}
-	m.leaveOutRanks()
-	m.shiftRequests()
 	return nil
 }
 

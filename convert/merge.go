@@ -60,8 +60,11 @@ type ReadOptions struct {
 	Hosts  []string     // leave out PyTorch traces of other hosts, by the beginnings of their names; none is all
 	RankOf []GivenRank  // ranks of processes of Nsight Systems exports
 
-	// Attribute tells ReadProfiles that work will be attributed to ranges: see untwin.
+	// Attribute tells ReadEvidence that work will be attributed to ranges: see untwin.
 	Attribute bool
+	// Meetings tells ReadEvidence to put the clocks of hosts on one and to find the
+	// same collective on several ranks.
+	Meetings bool
 
 	base     int64     // of a file that was read before
 	both     bool      // there are traces and exports, which tell about each other

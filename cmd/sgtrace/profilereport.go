@@ -8,7 +8,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/convert"
-	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -42,8 +41,6 @@ var profileReports = []profileReport{
 		reporter(analyze.SumRanges)},
 	{"nvtx-kernels", "the kernels that were launched in every range, as nvtx_kern_sum", rangeCats, profile.ArgsNone, true,
 		reporter(analyze.SumRangeKernels)},
-	{"gpus", "what the GPUs of every rank were busy with: compute, communication, copies, idle and why; launch delays, steps, kernels that take longer on a rank than on others",
-		rangeCats, profile.ArgsNone, false, nil},
 }
 
 // reporter makes reports of sums.
@@ -53,24 +50,19 @@ func reporter[S interface{ Report() *analyze.Report }](sum func(*profile.Set, an
 
 // profileFlags are the flags of profileReports.
 func profileFlags() []cli.Flag {
-	const category = "Of PyTorch traces and Nsight Systems exports:"
 	var flags []cli.Flag
 	for _, r := range profileReports {
-		flags = append(flags, &cli.BoolFlag{Name: r.flag, Usage: r.usage, Category: category, DisableDefaultText: true})
+		flags = append(flags, &cli.BoolFlag{Name: r.flag, Usage: r.usage, Category: profileCategory, DisableDefaultText: true})
 	}
-	return append(flags,
-		&cli.StringFlag{Name: "classes", Category: category,
-			Usage: "of kernels, for --gpus: `FILE` with lines such as 'communication my_allreduce', or hta for those of Holistic Trace Analysis"},
-		&cli.BoolFlag{Name: "open-ranges", Category: category, DisableDefaultText: true,
-			Usage: "count ranges that were never closed, too: they end with the recording"})
+	return append(flags, &cli.BoolFlag{Name: "open-ranges", Category: profileCategory, DisableDefaultText: true,
+		Usage: "count ranges that were never closed, too: they end with the recording"})
 }
+
+const profileCategory = "Of PyTorch traces and Nsight Systems exports:"
 
 // mostRows is how many rows people get to see without asking for more: ranges and
 // kernels make tens of thousands.
 const mostRows = 100
-
-// requestOnly are the flags that say nothing about what profilers recorded.
-var requestOnly = []string{"latency", "by-stage", "by-request", "by", "rid", "room", "trace", "slowest", "sample", "role", "stage", "min-dur", "level", "tail", "metric", "timeline", "bucket"}
 
 // chosenProfileReport returns the report about profiles that the flags ask for, nil
 // if that is none.
@@ -87,14 +79,15 @@ func chosenProfileReport(ctx *cli.Context) (*profileReport, error) {
 		}
 	}
 	if chosen == nil {
-		if ctx.Bool("open-ranges") || ctx.IsSet("classes") {
-			return nil, usage("--open-ranges goes with --nvtx and --nvtx-kernels, --classes with --gpus")
+		if ctx.Bool("open-ranges") {
+			return nil, usage("--open-ranges goes with --nvtx and --nvtx-kernels")
 		}
 		return nil, nil
 	}
+	requestOnly := slices.Concat(requestSelection(), tailOnly, timelineOnly, []string{"latency", "by-stage", "by-request", "by", "classes", "table"})
 	for _, name := range requestOnly {
 		if ctx.IsSet(name) {
-			return nil, usage("--%s is about requests; --%s is about what profilers recorded", name, chosen.flag)
+			return nil, usage("--%s has no meaning with --%s", name, chosen.flag)
 		}
 	}
 	return chosen, nil
@@ -102,19 +95,20 @@ func chosenProfileReport(ctx *cli.Context) (*profileReport, error) {
 
 // reportProfiles prints a report about PyTorch traces and Nsight Systems exports.
 func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
-	if r.sum == nil {
-		return c.reportGPUs(ctx, r)
-	}
 	f, err := format(ctx)
 	if err != nil {
 		return err
 	}
-	set, sel, err := c.readProfiles(ctx, r)
+	opt := convert.ReadOptions{Filter: profile.Filter{Cats: r.cats, Args: r.args}, Attribute: r.attribute}
+	e, sel, err := c.readEvidence(ctx, opt)
 	if err != nil {
 		return err
 	}
-	defer set.Close()
-	report := r.sum(&set.Set, analyze.SumOptions{ByRank: ctx.Bool("by-rank"), Open: ctx.Bool("open-ranges"), From: sel.From, To: sel.To})
+	defer e.Close()
+	if len(e.Ranks) == 0 {
+		return errors.New("no input is a PyTorch trace or an Nsight Systems export")
+	}
+	report := r.sum(&e.Set, analyze.SumOptions{ByRank: ctx.Bool("by-rank"), Open: ctx.Bool("open-ranges"), From: sel.From, To: sel.To})
 	if report.Len() == 0 && (sel.From != 0 || sel.To != 0 || len(sel.Ranks) > 0 || len(sel.Hosts) > 0) {
 		return errors.New("the selection leaves nothing; 'sgtrace inspect' shows hosts, ranks and times")
 	}
@@ -131,33 +125,4 @@ func peopleOnly(f analyze.Format, rows int) int {
 		return rows
 	}
 	return 0
-}
-
-// readProfiles reads what a report needs, and the window of time it is about.
-func (c *command) readProfiles(ctx *cli.Context, r *profileReport) (*convert.Profiles, *chosen, error) {
-	sel, err := selection(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	inputs, err := convert.Inputs(ctx.Args().Slice())
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(inputs) == 0 {
-		return nil, nil, usage("no input; give PyTorch traces and Nsight Systems exports: files, globs or directories")
-	}
-	opt := convert.ReadOptions{Stdin: c.in, Filter: profile.Filter{Cats: r.cats, Args: r.args}, Ranks: sel.ranks, Hosts: sel.Hosts, Attribute: r.attribute}
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
-	opt.Meter = meter
-	c.collectEarly()
-	set, err := convert.ReadProfiles(inputs, opt, &c.diags)
-	meter.Done()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := sel.resolve(set.First); err != nil {
-		set.Close()
-		return nil, nil, err
-	}
-	return set, sel, nil
 }

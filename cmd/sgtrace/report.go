@@ -23,6 +23,7 @@ func (c *command) reportCommand() *cli.Command {
 	flags = append(flags,
 		&cli.StringFlag{Name: "by", Usage: "one row per stage and `DIMENSION`,...: " + dimensions()},
 		&cli.BoolFlag{Name: "latency", Usage: "only the latencies of whole requests: E2E, TTFT, ITL, TPOT, queue", DisableDefaultText: true},
+		&cli.StringFlag{Name: "table", Usage: "of several tables, print only that called `NAME`"},
 		&cli.StringFlag{Name: "sort", Usage: "order rows by `COLUMN`; a leading - turns the order around"},
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "all"},
 	)
@@ -38,7 +39,7 @@ Examples:
   sgtrace report otel_trace.json
   sgtrace report --by-rank --stage decode_loop otel_trace.json
   sgtrace report --by role,host --from +30s --to +60s --format csv 'dumps/*.zst'`,
-		Flags:        slices.Concat(flags, tailFlags(), timelineReportFlags(), profileFlags(), selectionFlags()),
+		Flags:        slices.Concat(flags, tailFlags(), timelineReportFlags(), profileFlags(), rankReportFlags(), selectionFlags()),
 		OnUsageError: onUsageError,
 		Action:       c.report,
 	}
@@ -63,17 +64,19 @@ func (c *command) report(ctx *cli.Context) error {
 	if profiles != nil {
 		return c.reportProfiles(ctx, profiles)
 	}
-	if ctx.Bool("timeline") {
+	switch {
+	case ctx.Bool("timeline"):
 		return c.reportTimeline(ctx)
-	}
-	if ctx.IsSet("bucket") {
+	case ctx.IsSet("bucket"):
 		return usage("--bucket goes with --timeline")
-	}
-	if ctx.IsSet("tail") {
+	case ctx.IsSet("tail"):
 		return c.reportTail(ctx)
-	}
-	if ctx.IsSet("metric") {
+	case ctx.IsSet("metric"):
 		return usage("--metric goes with --tail")
+	case ctx.Bool("by-rank") && !ctx.Bool("by-stage") && !ctx.Bool("by-request") && !ctx.IsSet("by"):
+		return c.reportRanks(ctx)
+	case ctx.IsSet("classes") || ctx.IsSet("table"):
+		return usage("--classes and --table go with --by-rank")
 	}
 	f, err := format(ctx)
 	if err != nil {

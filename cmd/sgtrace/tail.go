@@ -17,6 +17,9 @@ func tailFlags() []cli.Flag {
 	}
 }
 
+// tailOnly are the names of these flags.
+var tailOnly = []string{"tail", "metric"}
+
 // reportTail says why the slow requests are slow.
 func (c *command) reportTail(ctx *cli.Context) error {
 	f, err := format(ctx)
@@ -37,7 +40,7 @@ func (c *command) reportTail(ctx *cli.Context) error {
 	if f == analyze.FormatCSV && len(opt.Metrics) != 1 {
 		return usage("--tail prints several tables, which CSV has no place for; choose one with --metric, or text, markdown or json")
 	}
-	for _, name := range []string{"latency", "by-stage", "by-rank", "by-request", "by", "sort"} {
+	for _, name := range []string{"latency", "by-stage", "by-rank", "by-request", "by", "classes", "table", "sort"} {
 		if ctx.IsSet(name) {
 			return usage("--%s has no meaning with --tail", name)
 		}

@@ -17,13 +17,16 @@ func timelineReportFlags() []cli.Flag {
 	}
 }
 
+// timelineOnly are the names of these flags.
+var timelineOnly = []string{"timeline", "bucket"}
+
 // reportTimeline shows what changed when.
 func (c *command) reportTimeline(ctx *cli.Context) error {
 	f, err := format(ctx)
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"latency", "by-stage", "by-rank", "by-request", "by", "sort", "limit", "tail", "metric"} {
+	for _, name := range []string{"latency", "by-stage", "by-rank", "by-request", "by", "classes", "table", "sort", "limit", "tail", "metric"} {
 		if ctx.IsSet(name) {
 			return usage("--%s has no meaning with --timeline", name)
 		}

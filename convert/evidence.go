@@ -8,34 +8,44 @@ import (
 
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Profiles are the ranks of some inputs with what their profilers recorded, for
-// reports. PyTorch traces are held, Nsight Systems exports are read whenever a
-// report walks over them. The caller closes it.
-type Profiles struct {
-	profile.Set
-	First   trace.Time // when the first capture begins, as its host stamped it
+// Evidence is what some inputs hold, for reports: requests, and ranks with what
+// their profilers recorded. PyTorch traces are held, Nsight Systems exports are read
+// whenever a report walks over them. The caller closes it.
+type Evidence struct {
+	Requests    *request.Set // of OTLP dumps; nil without any
+	profile.Set              // of PyTorch traces and exports; no Ranks without any
+	// Clocks tell how the clocks of hosts relate, if ReadOptions.Meetings asked for
+	// it; else nil. All times but those of Meetings stay on the clocks of their hosts.
+	Clocks  *ClockReport
+	First   trace.Time // when the first capture or request begins, as its host stamped it
 	exports []*nsysexport.Source
 }
 
-// ErrNoProfiles says that no input is of a profiler.
-var ErrNoProfiles = errors.New("no input is a PyTorch trace or an Nsight Systems export")
-
-// ReadProfiles reads inputs as Read does, but no rows of Nsight Systems exports
-// yet. Times stay on the clocks of their hosts.
-func ReadProfiles(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Profiles, error) {
+// ReadEvidence reads inputs as Read does, but no rows of Nsight Systems exports
+// yet.
+func ReadEvidence(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Evidence, error) {
 	opt.outlines = &outlines{}
 	m, err := Read(inputs, opt, diags)
 	if err != nil {
 		return nil, errors.Join(err, closeAll(opt.outlines.exports))
 	}
-	if len(m.ranks) == 0 {
-		return nil, errors.Join(ErrNoProfiles, closeAll(opt.outlines.exports))
+	p := &Evidence{Requests: m.Requests, Set: profile.Set{Syms: m.dump.Syms}, exports: opt.outlines.exports}
+	if opt.Meetings {
+		m.readCollectives(&opt)
+		if err := m.relateClocks(nil, true); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		p.Clocks = m.Clocks()
 	}
 	m.leaveOutRanks()
-	p := &Profiles{Set: profile.Set{Syms: m.dump.Syms}, exports: opt.outlines.exports}
+	p.Meetings = m.meetings()
+	if m.Requests != nil {
+		p.First, _, _ = m.Requests.Bounds()
+	}
 	for _, r := range m.ranks {
 		p.Ranks = append(p.Ranks, r.name)
 		for _, c := range r.captures {
@@ -81,8 +91,8 @@ func (u unversioned) Calls(yield func(*profile.Call) bool) {
 	})
 }
 
-// Close closes what the profiles are read from.
-func (p *Profiles) Close() error { return closeAll(p.exports) }
+// Close closes what is read from.
+func (p *Evidence) Close() error { return closeAll(p.exports) }
 
 func closeAll(exports []*nsysexport.Source) error {
 	var errs []error
@@ -154,7 +164,7 @@ func (m *Merge) ranksOf(f *recording) func(part string) (rank, pid int32) {
 // pids tells which rank a process of an export is. Processes that the export does
 // not name, short-lived children, are one rank together if open says that they may
 // be what was asked for.
-func (p *Profiles) pids(m *Merge, src *nsysexport.Source, open bool) func(pid int32) int32 {
+func (p *Evidence) pids(m *Merge, src *nsysexport.Source, open bool) func(pid int32) int32 {
 	ranks := map[int32]int32{}
 	for i, r := range m.ranks {
 		for _, c := range r.captures {

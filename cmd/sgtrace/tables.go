@@ -1,0 +1,68 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze"
+)
+
+// A board is the tables of one report, in the order in which people read them.
+type board struct {
+	tables []*analyze.Report
+	// main is the one that --sort and --limit are about, that CSV has, and that JSON
+	// begins with.
+	main *analyze.Report
+	most int // rows of main that people get to see unless told otherwise; 0 is all
+}
+
+// add puts a table that has rows, or says why it has none, behind the others.
+func (b *board) add(tables ...*analyze.Report) {
+	for _, t := range tables {
+		if t.Len() > 0 || len(t.Footnotes) > 0 {
+			b.tables = append(b.tables, t)
+		}
+	}
+}
+
+// tableName is what --table calls a table: its schema without what all have.
+func tableName(r *analyze.Report) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(r.Schema, "sgtrace.report."), "/")
+	return name
+}
+
+// choose leaves the table that --table names.
+func (b *board) choose(name string) error {
+	var names []string
+	for _, t := range b.tables {
+		if tableName(t) == name {
+			b.tables, b.main = []*analyze.Report{t}, t
+			return nil
+		}
+		names = append(names, tableName(t))
+	}
+	slices.Sort(names)
+	return usage("--table %q: there are %s", name, strings.Join(slices.Compact(names), ", "))
+}
+
+// printBoard prints the tables of a report as the flags say.
+func (c *command) printBoard(ctx *cli.Context, f analyze.Format, b *board) error {
+	if name := ctx.String("table"); name != "" {
+		if err := b.choose(name); err != nil {
+			return err
+		}
+	}
+	if err := arrange(ctx, b.main, peopleOnly(f, b.most)); err != nil {
+		return err
+	}
+	switch f {
+	case analyze.FormatCSV:
+		return c.print(f, b.main)
+	case analyze.FormatJSON:
+		beside := slices.DeleteFunc(slices.Clone(b.tables), func(t *analyze.Report) bool { return t == b.main })
+		return b.main.WriteJSON(c.out, beside)
+	}
+	return c.printAll(f, b.tables)
+}
