@@ -111,7 +111,7 @@ func (a *attributor) steppingRank(r int) (lead int, ok bool) {
 // addPrefills adds when thread t was being prefilled. In the v1 layout, which has
 // no prefill_waiting, that includes the queue and says nothing of the rank.
 func (a *attributor) addPrefills(list []Interval, t int) []Interval {
-	if lastStage(a.set, t, "prefill_waiting") == nil {
+	if a.set.LastStage(t, "prefill_waiting") == nil {
 		return list
 	}
 	eachStage(a.set, a.set.Threads[t].Stages, func(i int) {

@@ -121,8 +121,8 @@ func (w *causeWalk) beforeArrival(p, decode *placed) {
 	if p.Role != request.Prefill || p.lead == request.None || decode.lead == request.None {
 		return
 	}
-	forward := lastStage(w.set, p.lead, "prefill_forward")
-	arrival := lastStage(w.set, decode.lead, "decode_transferred")
+	forward := w.set.LastStage(p.lead, "prefill_forward")
+	arrival := w.set.LastStage(decode.lead, "decode_transferred")
 	if forward == nil || arrival == nil {
 		return
 	}

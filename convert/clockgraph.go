@@ -209,7 +209,7 @@ func (m *Merge) solve(fixed []align.Fixed, find bool) align.Solution {
 func (m *Merge) crossingBounds() []align.Bound {
 	bounds := align.TransferBounds(m.alignRanks, m.alignNames, m.matches)
 	if m.Requests != nil {
-		bounds = append(bounds, clockBounds(m.Requests, m.clockOfProc)...)
+		bounds = append(bounds, m.Requests.ClockBounds(m.clockOfProc)...)
 	}
 	return bounds
 }

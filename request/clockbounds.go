@@ -1,0 +1,153 @@
+package request
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// ClockBounds returns what requests that crossed hosts say about their clocks,
+// clockOf being the clock of a proc: what a request causes on one host comes before
+// its effect on another. Requests that did not finish do not count: their spans end
+// when somebody gives up.
+func (s *Set) ClockBounds(clockOf func(proc int) int) []align.Bound {
+	c := crossing{set: s, clockOf: clockOf}
+	sending, _ := s.Dump.Syms.Lookup("Sending concurrent requests")
+	for r := range s.Requests {
+		q := &s.Requests[r]
+		if q.Status != Finished {
+			continue
+		}
+		var prefill, decode, router *Part
+		for _, p := range q.Parts {
+			part := &s.Parts[p]
+			switch part.Role {
+			case Router:
+				router = part
+				continue
+			case Prefill:
+				prefill = part
+			case Decode:
+				decode = part
+			case Unified:
+			default:
+				continue
+			}
+			c.inside(part)
+		}
+		switch {
+		case q.Gateway != None && q.Flags&SharedGateway == 0:
+			c.around(q, q.Gateway, sending)
+		case router != nil && router.Root != None:
+			c.around(q, router.Root, sending)
+		}
+		if prefill != nil && decode != nil {
+			c.handover(prefill, decode)
+		}
+	}
+	return c.bounds
+}
+
+// crossing collects inequalities between the clocks of hosts.
+type crossing struct {
+	set     *Set
+	clockOf func(proc int) int
+	bounds  []align.Bound
+}
+
+// before notes that the instant x of proc p was before the instant y of proc q. Times
+// whose difference does not fit into 64 bits are forged, and say nothing.
+func (c *crossing) before(p int, x trace.Time, q int, y trace.Time) {
+	const farthest = 1 << 61
+	a, b := c.clockOf(p), c.clockOf(q)
+	if a != b && max(x, y) < farthest && min(x, y) > -farthest {
+		c.bounds = append(c.bounds, align.Bound{A: a, B: b, At: int64(y), Lo: align.NoLo, Hi: int64(y - x)})
+	}
+}
+
+// inside notes that the ranks of a part, which may be on other hosts than its
+// server, work on it after that has got the request; and that the lead rank, whose
+// tokens are the answer, has ended before it.
+func (c *crossing) inside(p *Part) {
+	if p.Root == None {
+		return
+	}
+	root, server, lead := c.set.Dump.Span(p.Root), c.set.ProcOf(p.Root), c.set.Lead(p)
+	for _, t := range p.Threads {
+		th := &c.set.Threads[t]
+		if c.clockOf(th.Proc) == c.clockOf(server) || len(th.Stages) == 0 {
+			continue
+		}
+		c.before(server, root.Start, th.Proc, c.set.Dump.Span(int(th.Stages[0])).Start)
+		if t == lead {
+			c.before(th.Proc, c.set.Dump.Span(int(th.Stages[len(th.Stages)-1])).End, server, root.End)
+		}
+	}
+}
+
+// around notes that the request spans begin after the span of the gateway or
+// router that is around them, or after it says that it sends them, and that the
+// answering one ends before it.
+func (c *crossing) around(q *Request, outer int, sending trace.Sym) {
+	span := c.set.Dump.Span(outer)
+	proc, sent := c.set.ProcOf(outer), span.Start
+	for e := range c.set.Dump.Events(outer) {
+		if sending != 0 && e.Name == sending && e.Time > sent && e.Time < span.End {
+			sent = e.Time
+		}
+	}
+	answering := c.set.Answering(q)
+	for _, p := range q.Parts {
+		part := &c.set.Parts[p]
+		if part.Root == None || part.Root == outer || part.Role != Prefill && part.Role != Decode && part.Role != Unified {
+			continue
+		}
+		root := c.set.Dump.Span(part.Root)
+		own := c.set.ProcOf(part.Root)
+		c.before(proc, sent, own, root.Start)
+		if p == answering {
+			c.before(own, root.End, proc, span.End)
+		}
+	}
+}
+
+// handover notes what passes between the halves of a request. The decode server
+// tells where it wants the KV cache before the prefill server can leave its
+// bootstrap, and has it after the prefill server has begun to send, if that is known,
+// and has computed it.
+func (c *crossing) handover(prefill, decode *Part) {
+	for _, t := range decode.Threads {
+		own := c.set.Threads[t].Proc
+		connect, arrival := c.set.LastStage(t, "decode_bootstrap"), c.set.LastStage(t, "decode_transferred")
+		if arrival == nil {
+			continue
+		}
+		for _, u := range prefill.Threads {
+			other := c.set.Threads[u].Proc
+			if c.set.Procs[own].Rank.TP != c.set.Procs[other].Rank.TP {
+				continue
+			}
+			if send := c.set.LastStage(u, "prefill_transfer_kv_cache"); send != nil {
+				c.before(other, send.Start, own, arrival.End)
+			} else if forward := c.set.LastStage(u, "prefill_forward"); forward != nil {
+				c.before(other, forward.End, own, arrival.End)
+			}
+			if bootstrap := c.set.LastStage(u, "prefill_bootstrap"); connect != nil && bootstrap != nil {
+				c.before(own, connect.Start, other, bootstrap.End)
+			}
+		}
+	}
+}
+
+// LastStage returns the last first-level stage of thread t with the given name, nil
+// if there is none.
+func (s *Set) LastStage(t int, name string) *otlpjson.Span {
+	for _, i := range slices.Backward(s.Threads[t].Stages) {
+		if s.Name(int(i)) == name {
+			return s.Dump.Span(int(i))
+		}
+	}
+	return nil
+}
