@@ -1,0 +1,122 @@
+package convert
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Who comes last to collectives, and how long the others wait, is found on two hosts
+// whose clocks differ: from traces, from exports, and from both, which count once.
+func TestMeetingsOfSimulatedRuns(t *testing.T) {
+	for seed := range simSeeds() {
+		run := record(t, seed+1, nil)
+		traces, exports := run.traces(), run.exports()
+		for name, paths := range map[string][]string{"traces": {traces}, "exports": {exports}, "both": {traces, exports}} {
+			meetings, ranks := readMeetings(t, ReadOptions{}, paths...)
+			last, wait, all := make([]int, len(ranks)), make([]int64, len(ranks)), 0
+			for _, x := range meetings {
+				if !x.Sync || x.Bound < 0 || x.Bound > 10_000 || len(x.Arrivals) != 4 {
+					t.Fatalf("seed %d, %s: %+v", seed, name, x)
+				}
+				all++
+				late := 0
+				for i, a := range x.Arrivals {
+					if a.Start > x.Arrivals[late].Start {
+						late = i
+					}
+				}
+				last[x.Arrivals[late].Rank]++
+				for _, a := range x.Arrivals {
+					wait[a.Rank] += int64(x.Arrivals[late].Start - a.Start)
+				}
+			}
+			if all == 0 {
+				t.Fatalf("seed %d, %s: no meetings", seed, name)
+			}
+			for _, f := range run.torch.Files {
+				i := indexOfRank(ranks, f.Rank)
+				if i < 0 {
+					t.Fatalf("no rank %s among %v", f.Rank, ranks)
+				}
+				// Clocks that are right to about a microsecond mix up who was last where two
+				// ranks came together.
+				if d := last[i] - f.LastArrivals; max(d, -d)*20 > all {
+					t.Errorf("seed %d, %s: %s came last %d times, want %d of %d", seed, name, f.Rank, last[i], f.LastArrivals, all)
+				}
+				if d := wait[i] - f.WaitNs; max(d, -d) > 2000*int64(all) {
+					t.Errorf("seed %d, %s: %s waited %d ns in %d collectives, want %d", seed, name, f.Rank, wait[i], all, f.WaitNs)
+				}
+			}
+		}
+	}
+}
+
+// Ranks that are not wanted know about clocks, but meet nobody.
+func TestMeetingsOfWantedRanks(t *testing.T) {
+	run := record(t, 1, nil)
+	all, _ := readMeetings(t, ReadOptions{}, run.traces())
+	some, ranks := readMeetings(t, ReadOptions{Ranks: []trace.Rank{parseRank(t, "TP0"), parseRank(t, "TP3")}}, run.traces())
+	if len(ranks) != 2 || len(some) != len(all) || len(some) == 0 {
+		t.Fatalf("%d meetings of %v, %d of all", len(some), ranks, len(all))
+	}
+	slices.SortFunc(all, func(a, b profile.Meeting) int { return cmp.Compare(a.Arrivals[0].Start, b.Arrivals[0].Start) })
+	slices.SortFunc(some, func(a, b profile.Meeting) int { return cmp.Compare(a.Arrivals[0].Start, b.Arrivals[0].Start) })
+	for i, x := range some {
+		whole := all[i].Arrivals
+		want := []profile.Arrival{{Rank: 0, Start: whole[0].Start, End: whole[0].End}, {Rank: 1, Start: whole[3].Start, End: whole[3].End}}
+		if !slices.Equal(x.Arrivals, want) {
+			t.Fatalf("%+v, want %+v", x.Arrivals, want)
+		}
+	}
+	if alone, _ := readMeetings(t, ReadOptions{Ranks: []trace.Rank{parseRank(t, "TP0")}}, run.traces()); len(alone) != 0 {
+		t.Errorf("one rank meets itself %d times", len(alone))
+	}
+}
+
+func readMeetings(t *testing.T, opt ReadOptions, globs ...string) ([]profile.Meeting, []string) {
+	t.Helper()
+	var paths []string
+	for _, glob := range globs {
+		found, err := filepath.Glob(glob)
+		if err != nil || len(found) == 0 {
+			t.Fatal(glob, err)
+		}
+		paths = append(paths, found...)
+	}
+	inputs, err := Inputs(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt.Meetings, opt.Filter.Args = true, profile.ArgsNone
+	var diags trace.Diags
+	e, err := ReadEvidence(inputs, opt, &diags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	return e.Meetings, e.Ranks
+}
+
+func parseRank(t *testing.T, text string) trace.Rank {
+	t.Helper()
+	r, err := trace.ParseRank(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// indexOfRank finds the rank that begins with the TP rank of the given one.
+func indexOfRank(ranks []string, of string) int {
+	for i, name := range ranks {
+		if len(name) >= 3 && name[:3] == of[:3] {
+			return i
+		}
+	}
+	return -1
+}
