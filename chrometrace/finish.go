@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -234,7 +235,7 @@ func joined[T any](j joiner, of func(*tables) *[]T, fix func(x *T, k *kept) bool
 	if n == 0 {
 		return nil
 	}
-	out := make([]T, 0, n)
+	out := memory.Make[T](n)[:0]
 	for i := range j.kept {
 		k := &j.kept[i]
 		for _, x := range *of(&k.tables) {

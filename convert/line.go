@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -77,7 +78,7 @@ func sortEvents(f *profile.Profile, lines []line, lineOf []int32) {
 	for l := range lines {
 		at[l+1] += at[l]
 	}
-	by, next := make([]uint32, len(f.Events)), slices.Clone(at)
+	by, next := memory.Make[uint32](len(f.Events)), slices.Clone(at)
 	for i := range f.Events {
 		l := lineOf[f.Events[i].Track]
 		by[next[l]] = uint32(i)
@@ -87,7 +88,7 @@ func sortEvents(f *profile.Profile, lines []line, lineOf []int32) {
 	for l := range lines {
 		longest = max(longest, at[l+1]-at[l])
 	}
-	s := sorter{make([]uint64, longest), make([]uint64, longest)}
+	s := sorter{memory.Make[uint64](longest), memory.Make[uint64](longest)}
 	tolerance := toleranceOf(f)
 	for l := range lines {
 		own := by[at[l]:at[l+1]]

@@ -3,6 +3,7 @@ package nsysexport
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -47,14 +48,14 @@ func (f *process) add(pieces []*piece) *callTimes {
 		steps += len(p.steps) + len(p.forwards)
 	}
 	events += steps // on the GPU, which are found later
-	f.Events, f.Work, f.Samples = make([]trace.Slice, 0, events), make([]profile.Link, 0, work), make([]trace.Sample, 0, samples)
-	f.Launches = make([]profile.Link, 0, launches)
+	f.Events, f.Work, f.Samples = memory.Make[trace.Slice](events)[:0], memory.Make[profile.Link](work)[:0], memory.Make[trace.Sample](samples)[:0]
+	f.Launches = memory.Make[profile.Link](launches)[:0]
 	out := &callTimes{p: f}
 	if times > 0 {
-		out.times = make([]trace.Time, 0, times)
+		out.times = memory.Make[trace.Time](times)[:0]
 	}
 	if spans > 0 {
-		out.spans = make([]span, 0, spans)
+		out.spans = memory.Make[span](spans)[:0]
 	}
 	for _, p := range pieces {
 		f.addPiece(p, out)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -217,7 +218,7 @@ func (l *list[T]) add(v T) int {
 		if last < 0 {
 			size = 64 // many lists stay small
 		}
-		l.chunks = append(l.chunks, make([]T, 0, size))
+		l.chunks = append(l.chunks, memory.Make[T](size)[:0])
 		last++
 	}
 	l.chunks[last] = append(l.chunks[last], v)

@@ -3,6 +3,7 @@ package otlpjson
 import (
 	"iter"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -83,6 +84,8 @@ type Dump struct {
 	Files     []File
 	Origins   []Origin
 	Resources []Resource
+	// KeepSecrets tells to keep attributes that may hold prompts or credentials.
+	KeepSecrets bool
 
 	spans  column[Span]
 	events column[Event]
@@ -182,7 +185,7 @@ func (c *column[T]) push(v T) {
 		c.chunks = append(c.chunks, nil) // grows as it has to: many inputs are small
 		last++
 	case len(c.chunks[last]) == chunkRows:
-		c.chunks = append(c.chunks, make([]T, 0, chunkRows))
+		c.chunks = append(c.chunks, memory.Make[T](chunkRows)[:0])
 		last++
 	}
 	c.chunks[last] = append(c.chunks[last], v)

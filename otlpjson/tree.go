@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -28,7 +29,7 @@ type Tree struct {
 // an exporter retries after a timeout although the first try went through.
 func NewTree(d *Dump) *Tree {
 	n := d.Len()
-	t := &Tree{dump: d, parent: make([]int32, n), duplicate: make([]uint64, (n+63)/64)}
+	t := &Tree{dump: d, parent: memory.Make[int32](n), duplicate: make([]uint64, (n+63)/64)}
 	t.index()
 	for i := range n {
 		t.parent[i] = None
@@ -47,7 +48,7 @@ func (t *Tree) index() {
 	for size < 2*t.dump.Len() {
 		size *= 2
 	}
-	t.slots = make([]uint32, size)
+	t.slots = memory.Make[uint32](size)
 	for i := range t.dump.Len() {
 		s := t.dump.Span(i)
 		slot := t.slot(s.TraceHi, s.TraceLo, s.ID)
@@ -110,7 +111,7 @@ func (t *Tree) Children(i int) []uint32 { return t.child[t.first[i]:t.first[i+1]
 // breakCycles makes a root of one span of every cycle of parents, which only
 // forged or colliding ids can form. A span that is its own parent is one, too.
 func (t *Tree) breakCycles() {
-	walk := make([]int32, len(t.parent)) // the walk that last saw a span
+	walk := memory.Make[int32](len(t.parent)) // the walk that last saw a span
 	for i := range t.parent {
 		number := int32(i + 1)
 		for j := int32(i); j != None && (walk[j] == 0 || walk[j] == number); j = t.parent[j] {
@@ -126,7 +127,7 @@ func (t *Tree) breakCycles() {
 
 func (t *Tree) groupChildren() {
 	n := len(t.parent)
-	t.first = make([]uint32, n+2)
+	t.first = memory.Make[uint32](n + 2)
 	total := uint32(0)
 	for _, p := range t.parent {
 		if p != None {
@@ -137,7 +138,7 @@ func (t *Tree) groupChildren() {
 	for i := 2; i < len(t.first); i++ {
 		t.first[i] += t.first[i-1]
 	}
-	t.child = make([]uint32, total)
+	t.child = memory.Make[uint32](int(total))
 	for i, p := range t.parent {
 		if p != None {
 			t.child[t.first[p+1]] = uint32(i)

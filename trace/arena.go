@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
 // Args is an append-only arena of argument lists. A list is a byte string of
@@ -19,7 +21,6 @@ type Args struct {
 	shared  ArgsAppender
 	blocks  [][]byte
 	large   map[ArgsID][]byte // lists that no block can hold
-	spilled spill
 	dropped atomic.Int64
 }
 
@@ -28,7 +29,7 @@ const (
 	argsBlockBits = 20
 	argsBlock     = 1 << argsBlockBits // a list never crosses a block
 	argsMaxBlocks = argsAlign << 32 >> argsBlockBits
-	argsInMemory  = 64 // blocks
+	argsInMemory  = 64 // blocks, if there is room
 	maxInBlock    = argsBlock - argsAlign - binary.MaxVarintLen64
 )
 
@@ -70,7 +71,7 @@ func (a *Args) Raw(id ArgsID) []byte {
 
 // Relax gives back the memory that reading lists from the temporary file has
 // taken. A reader calls it from time to time.
-func (a *Args) Relax() { a.spilled.relax() }
+func (a *Args) Relax() { memory.Relax() }
 
 // Appender returns an appender, with which one goroutine fills blocks of its own
 // without waiting for others. It takes at least one block.
@@ -113,8 +114,8 @@ func (p *ArgsAppender) Put(list []byte) ArgsID {
 func (p *ArgsAppender) next() {
 	a := p.args
 	var fresh []byte
-	if full := p.buf[:cap(p.buf)]; len(full) > 0 && p.block >= argsInMemory && p.block < argsMaxBlocks {
-		if mapped := a.spilled.move(full, p.block); mapped != nil {
+	if full := p.buf[:cap(p.buf)]; len(full) > 0 && p.block >= int(memory.Room(argsInMemory<<argsBlockBits)>>argsBlockBits) && p.block < argsMaxBlocks {
+		if mapped := memory.Spill(full); mapped != nil {
 			a.lock(p)
 			a.blocks[p.block], fresh = mapped, full
 			a.unlock(p)

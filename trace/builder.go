@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
@@ -49,7 +50,16 @@ func grow[T any](s []T, n int) []T {
 	if cap(s)-len(s) >= n {
 		return s
 	}
-	return append(make([]T, 0, len(s)+n), s...)
+	return append(memory.Make[T](len(s) + n)[:0], s...)
+}
+
+// push appends v. A table that is full grows by a quarter, wherever there is room.
+func push[T any](s []T, v T) []T {
+	const small = 1 << 12
+	if n := len(s); n == cap(s) && n > small {
+		s = grow(s, n/4)
+	}
+	return append(s, v)
 }
 
 // SetPos says where in the inputs the events that follow come from.
@@ -96,8 +106,8 @@ func (b *Builder) Slice(s Slice, about SubjectID) SliceID {
 		s.Args = b.keepTrue(s.Args, s.Time, s.End())
 		s.Dur = 0
 	}
-	b.t.Slices = append(b.t.Slices, s)
-	b.t.About = append(b.t.About, about)
+	b.t.Slices = push(b.t.Slices, s)
+	b.t.About = push(b.t.About, about)
 	return SliceID(len(b.t.Slices) - 1)
 }
 
@@ -113,10 +123,10 @@ func (b *Builder) Child(parent SliceID, s Slice, about SubjectID) SliceID {
 }
 
 // Instant adds a point event.
-func (b *Builder) Instant(i Instant) { b.t.Instants = append(b.t.Instants, i) }
+func (b *Builder) Instant(i Instant) { b.t.Instants = push(b.t.Instants, i) }
 
 // Sample adds a value of a counter.
-func (b *Builder) Sample(s Sample) { b.t.Samples = append(b.t.Samples, s) }
+func (b *Builder) Sample(s Sample) { b.t.Samples = push(b.t.Samples, s) }
 
 // Flow adds an arrow; one that lacks an end is counted and left out.
 func (b *Builder) Flow(f Flow) {
@@ -124,7 +134,7 @@ func (b *Builder) Flow(f Flow) {
 		b.report(DataLoss, "flow-without-end", "arrow "+b.t.Syms.Name(f.Name)+" has no slice at one end; left out")
 		return
 	}
-	b.t.Flows = append(b.t.Flows, f)
+	b.t.Flows = push(b.t.Flows, f)
 }
 
 func (b *Builder) report(s Severity, code, msg string) {
@@ -186,7 +196,7 @@ func (b *Builder) orderSlices() {
 	for i := 1; i < len(at); i++ {
 		at[i] += at[i-1]
 	}
-	by := make([]SliceID, n)
+	by := memory.Make[SliceID](n)
 	for i := 1; i < n; i++ {
 		track := b.t.Slices[i].Track
 		by[at[track]] = SliceID(i)
@@ -211,7 +221,7 @@ func (b *Builder) orderSlices() {
 // permute puts slice by[i] at place i.
 func (b *Builder) permute(by []SliceID) {
 	if len(b.t.Flows) > 0 {
-		place := make([]SliceID, len(by))
+		place := memory.Make[SliceID](len(by))
 		for i, old := range by {
 			place[old] = SliceID(i)
 		}

@@ -61,7 +61,10 @@ type Diag struct {
 
 // String prints position, severity, message, code and count on one line.
 func (d Diag) String() string {
-	s := fmt.Sprintf("%s: %s: %s [%s]", d.Pos, d.Severity, d.Msg, d.Code)
+	s := fmt.Sprintf("%s: %s [%s]", d.Severity, d.Msg, d.Code)
+	if d.Pos.File != "" {
+		s = d.Pos.String() + ": " + s
+	}
 	if d.Count > 1 {
 		s += fmt.Sprintf(" (%d times; this is the first)", d.Count)
 	}

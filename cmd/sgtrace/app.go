@@ -60,6 +60,7 @@ func (c *command) app() *cli.App {
 			c.demoCommand(),
 		},
 	}
+	c.limitMemory(app.Commands)
 	useHelp(app.Commands)
 	cli.HelpPrinter = printHelp
 	return app

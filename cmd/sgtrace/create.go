@@ -65,12 +65,17 @@ func (l *created) removeOnInterrupt() {
 	}
 	go func() {
 		<-signals
-		l.mu.Lock()
-		for _, out := range l.list {
-			out.Abandon()
-		}
+		l.abandon()
 		os.Exit(exitFailed)
 	}()
+}
+
+// abandon removes what is not finished. Nothing can be created from then on.
+func (l *created) abandon() {
+	l.mu.Lock()
+	for _, out := range l.list {
+		out.Abandon()
+	}
 }
 
 // writeTrace writes t and gives the file its name. It returns the size in bytes.
@@ -79,6 +84,9 @@ func (c *command) writeTrace(out *convert.Output, t *trace.Trace) (int64, error)
 	if span := to - from; out.IsJSON() && (span > chrometrace.MaxExact || span < 0) { // < 0: over 292 years
 		c.diags.Add(trace.Diag{Severity: trace.Notice, Code: "json-span", Pos: trace.Pos{File: out.Name(), Offset: -1},
 			Msg: "the trace spans more than 104 days, over which Chrome JSON has no nanoseconds: times are written in whole microseconds; .pftrace keeps them"})
+	}
+	if c.verify {
+		return c.writeVerified(out, t)
 	}
 	return out.Write(t)
 }

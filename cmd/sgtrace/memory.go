@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// leastMemory is what the program cannot do without: buffers of decompressors and
+// pieces of the input that are being read.
+const leastMemory = 128_000_000
+
+// limitMemory gives commands that read inputs the flag --max-memory.
+func (c *command) limitMemory(commands []*cli.Command) {
+	for _, cmd := range commands {
+		if len(cmd.Subcommands) > 0 {
+			c.limitMemory(cmd.Subcommands)
+			continue
+		}
+		if cmd.Name == "open" || cmd.Name == "demo" {
+			continue // they hold nothing
+		}
+		cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "max-memory", DefaultText: "half of the machine's",
+			Usage: "hold `SIZE` of memory at most (2GB, 800MB); what has no room goes to a temporary file"})
+		cmd.Before = c.boundMemory
+		cmd.After = c.noteMemory
+	}
+}
+
+// boundMemory sets the budget of the process, and ends it where that is exceeded.
+func (c *command) boundMemory(ctx *cli.Context) error {
+	budget, hint := memory.Machine()/2, "half of this machine's memory; --max-memory allows more"
+	if text := ctx.String("max-memory"); text != "" {
+		var err error
+		if budget, err = parseSize(text); err != nil {
+			return usage("--max-memory %q: %v", text, err)
+		}
+		hint = "--max-memory " + text
+	}
+	memory.SetBudget(budget)
+	if budget > 0 {
+		memory.Watch(func() {
+			fmt.Fprintf(c.err, "sgtrace: the inputs need more than %s (%s); take fewer of them, or less of each with --from and --to\n", bytesText(budget), hint)
+			c.created.abandon()
+			os.Exit(exitFailed)
+		})
+	}
+	return nil
+}
+
+// noteMemory says if there was too little memory.
+func (c *command) noteMemory(*cli.Context) error {
+	if n := memory.Spilled(); n > 0 {
+		c.diags.Add(trace.Diag{Severity: trace.Notice, Code: "memory-spilled", Pos: trace.Pos{Offset: -1},
+			Msg: fmt.Sprintf("%s had no room within %s of memory and went to a temporary file, which takes longer", bytesText(n), bytesText(memory.Budget()))})
+	}
+	return nil
+}
+
+// parseSize reads a number of bytes: "2GB", "800 MB", "1.5GiB", "1000000000".
+func parseSize(text string) (int64, error) {
+	text = strings.ToUpper(text)
+	number := strings.TrimRight(text, "KMGTIB ")
+	unit := strings.TrimSpace(text[len(number):])
+	factor, ok := map[string]float64{"": 1, "B": 1, "K": 1e3, "KB": 1e3, "M": 1e6, "MB": 1e6, "G": 1e9, "GB": 1e9, "T": 1e12, "TB": 1e12,
+		"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}[unit]
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || !ok || !(v > 0) || v*factor >= math.MaxInt64 {
+		return 0, fmt.Errorf("want a size such as 2GB or 800MB")
+	}
+	if size := int64(v * factor); size >= leastMemory {
+		return size, nil
+	}
+	return 0, fmt.Errorf("less than %s is not enough for anything", bytesText(leastMemory))
+}

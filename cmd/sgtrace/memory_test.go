@@ -1,0 +1,91 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// within runs the program in a process that may have no more than so many kB of data.
+func within(kB int, args ...string) (output string, status int) {
+	script := fmt.Sprintf(`ulimit -d %d && exec sgtrace "$@"`, kB)
+	cmd := exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...)
+	out, _ := cmd.CombinedOutput()
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// --max-memory is obeyed: with it a merge has enough of what is too little without. The
+// output is the same.
+func TestMaxMemory(t *testing.T) {
+	const enough, limit = 4_000_000, 300_000 // kB
+	dir := t.TempDir()
+	trace, all, some := filepath.Join(dir, "trace.json"), filepath.Join(dir, "all.pftrace"), filepath.Join(dir, "some.pftrace")
+	writeEvents(t, trace, 2_500_000, func(i int) string { return fmt.Sprintf("kernel_%d", i%100) })
+	if out, status := within(enough, "merge", "--torch", trace, "-o", all); status != exitOK {
+		t.Fatal(status, out)
+	}
+	if out, status := within(limit, "merge", "--torch", trace, "-o", some, "--max-memory", "150MB"); status != exitOK || !strings.Contains(out, "memory-spilled") {
+		t.Fatal(status, out)
+	}
+	want, err := os.ReadFile(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(some); err != nil || string(got) != string(want) {
+		t.Errorf("the outputs differ: %v", err)
+	}
+	if out, status := within(limit, "merge", "--torch", trace, "-o", filepath.Join(dir, "more.pftrace")); status == exitOK {
+		t.Errorf("the limit limits nothing: %s", out)
+	}
+}
+
+// Where what cannot be moved is too much, the run ends and leaves nothing behind.
+func TestMaxMemoryExceeded(t *testing.T) {
+	dir := t.TempDir()
+	trace := filepath.Join(dir, "trace.json")
+	writeEvents(t, trace, 1_500_000, func(i int) string { return fmt.Sprintf("a_kernel_with_a_name_of_its_own_%d", i) })
+	out, status := within(1_000_000, "merge", "--max-memory", "128MB", "--torch", trace, "-o", filepath.Join(dir, "none.pftrace"))
+	if status != exitFailed || !strings.Contains(out, "need more than 128.0 MB (--max-memory 128MB)") {
+		t.Error(status, out)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%v is left: %v", left, err)
+	}
+}
+
+func TestMaxMemorySizes(t *testing.T) {
+	for text, want := range map[string]int64{"2GB": 2e9, "800 MB": 8e8, "1.5GiB": 3 << 29, "300000000": 3e8, "1t": 1e12,
+		"": 0, "2XB": 0, "-1GB": 0, "1kB": 0, "GB": 0, "1e30GB": 0, "nan": 0} {
+		if got, err := parseSize(text); got != want || (err == nil) != (want != 0) {
+			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
+		}
+	}
+}
+
+// writeEvents writes a PyTorch trace of n kernels with the given names.
+func writeEvents(t *testing.T, name string, n int, kernel func(i int) string) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	fmt.Fprint(w, `{"schemaVersion":1,"traceEvents":[`)
+	for i := range n {
+		if i > 0 {
+			fmt.Fprint(w, ",\n")
+		}
+		fmt.Fprintf(w, `{"ph":"X","cat":"kernel","name":"%s","pid":0,"tid":7,"ts":%d,"dur":1}`, kernel(i), 2*i)
+	}
+	fmt.Fprint(w, "]}")
+	if err := errors.Join(w.Flush(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

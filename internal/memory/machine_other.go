@@ -1,0 +1,9 @@
+//go:build !linux
+
+package memory
+
+// held returns how much memory the process holds, as far as that is known.
+func held() int64 { return heap() }
+
+// Machine returns 0: how much memory there is is unknown.
+func Machine() int64 { return 0 }
