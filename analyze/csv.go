@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // writeCSV writes all columns, unscaled, with an empty cell for unknown. Names
@@ -51,19 +52,26 @@ func (c *Column) appendNumber(to []byte, n int64) []byte {
 	if !c.Tenths {
 		return strconv.AppendInt(to, n, 10)
 	}
+	tenths := uint64(n)
 	if n < 0 {
-		to, n = append(to, '-'), -n
+		to, tenths = append(to, '-'), -tenths
 	}
-	to = strconv.AppendInt(to, n/10, 10)
-	return append(to, '.', byte('0'+n%10))
+	to = strconv.AppendUint(to, tenths/10, 10)
+	return append(to, '.', byte('0'+tenths%10))
 }
 
 // formatShare prints a share as programs read it, to a millionth.
 func formatShare(share float64) string { return strconv.FormatFloat(share, 'f', 6, 64) }
 
-// defuse puts a ' before text that a spreadsheet would take for a formula.
+// formulaStart are the characters with which a spreadsheet begins a formula; in
+// some languages the wide ones do so, too. Tabs and line breaks are escaped before.
+const formulaStart = "=+-@＝＋－＠"
+
+// defuse puts a ' before text that a spreadsheet would take for a formula, unless it
+// is a number.
 func defuse(s string) string {
-	if s == "" || !strings.ContainsRune("=+-@", rune(s[0])) {
+	first, _ := utf8.DecodeRuneInString(s)
+	if s == "" || !strings.ContainsRune(formulaStart, first) {
 		return s
 	}
 	if _, err := strconv.ParseFloat(s, 64); err == nil {

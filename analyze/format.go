@@ -103,11 +103,12 @@ func (s scale) format(n int64, tenths bool) string {
 // A sheet is a report made ready for people: strings, in the columns that have
 // anything to show.
 type sheet struct {
-	header []string
-	right  []bool // column is aligned to the right
-	most   []int  // how wide texts of a column may be; 0 is no bound
-	rows   [][]string
-	notes  []string
+	columns []int // of the report
+	header  []string
+	right   []bool // column is aligned to the right
+	most    []int  // how wide texts of a column may be; 0 is no bound
+	rows    [][]string
+	notes   []string
 }
 
 // sheet formats the report for people. Columns without a single value are left
@@ -130,6 +131,7 @@ func (r *Report) sheet() *sheet {
 			continue
 		}
 		f := formatter{column: column, scale: scales[column.scaleKey(c)], layout: times}
+		s.columns = append(s.columns, c)
 		s.header = append(s.header, f.header())
 		s.right = append(s.right, column.Unit != Text)
 		s.most = append(s.most, column.Most)

@@ -11,6 +11,9 @@ type Latency struct {
 	Summary
 }
 
+// finishedRequests is what Latency.Of says of requests as users see them.
+const finishedRequests = "finished requests"
+
 // Latencies sums up the metrics of all requests, and how long every kind of
 // server worked on them.
 type Latencies struct {
@@ -59,9 +62,9 @@ func MeasureLatencies(s *request.Set) *Latencies {
 		gaps = append(gaps, s.Gaps(r)...)
 	}
 	for k := range requestMetrics {
-		add("finished requests", requestMetrics[k].name, values[k])
+		add(finishedRequests, requestMetrics[k].name, values[k])
 	}
-	add("finished requests", "itl", gaps)
+	add(finishedRequests, "itl", gaps)
 	for role := request.Unified; role <= request.Other; role++ {
 		server, ttft := partTimes(s, role)
 		add(role.String()+" servers", "span", server)

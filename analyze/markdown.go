@@ -14,8 +14,21 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 	s.fit(Style{})
 	out := bufio.NewWriter(w)
 	if r.Title != "" {
-		fmt.Fprintf(out, "### %s\n\n", escapeMarkdown(clean(r.Title)))
+		fmt.Fprintf(out, "### %s\n", escapeMarkdown(clean(r.Title)))
 	}
+	if len(s.rows) > 0 || len(s.notes) == 0 {
+		if r.Title != "" {
+			fmt.Fprintln(out)
+		}
+		s.writeMarkdown(out)
+	}
+	for _, note := range s.notes {
+		fmt.Fprintf(out, "\n*%s*\n", escapeMarkdown(note))
+	}
+	return out.Flush()
+}
+
+func (s *sheet) writeMarkdown(out *bufio.Writer) {
 	writeMarkdownRow(out, s.header)
 	for _, right := range s.right {
 		rule := "|---"
@@ -28,10 +41,6 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 	for _, row := range s.rows {
 		writeMarkdownRow(out, row)
 	}
-	for _, note := range s.notes {
-		fmt.Fprintf(out, "\n*%s*\n", escapeMarkdown(note))
-	}
-	return out.Flush()
 }
 
 func writeMarkdownRow(out *bufio.Writer, cells []string) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -120,20 +121,20 @@ func (t *Tail) transfersReport() *Report {
 	r.note("slow: %s or more beyond what is usual for the prompt, %s + %s per token", trace.FormatDuration(x.Limit),
 		trace.FormatDuration(int64(x.Usual.Base)), trace.FormatDuration(int64(x.Usual.PerToken)))
 	if len(x.Slow) > 0 {
-		r.note("slow ones: %s", t.someRequests(x.Slow))
+		r.note("slow ones: %s", someRequests(t.set, x.Slow))
 	}
 	return r
 }
 
 // someRequests names a few requests.
-func (t *Tail) someRequests(list []int) string {
+func someRequests(s *request.Set, list []int) string {
 	const few = 3
 	text := ""
 	for i, r := range list[:min(few, len(list))] {
 		if i > 0 {
 			text += ", "
 		}
-		text += t.set.Requests[r].RID
+		text += s.Requests[r].RID
 	}
 	if n := len(list) - few; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
@@ -14,17 +13,23 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// writeText writes title, aligned table and notes.
+// writeText writes title, aligned table and notes. A table without rows is left out
+// if the notes say why.
 func (r *Report) writeText(w io.Writer, style Style) error {
 	s := r.sheet()
 	s.fit(style)
 	var table bytes.Buffer
-	if err := s.render(&table); err != nil {
-		return err
+	if len(s.rows) > 0 || len(s.notes) == 0 {
+		if err := s.render(&table); err != nil {
+			return err
+		}
 	}
 	out := bufio.NewWriter(w)
 	if r.Title != "" {
-		fmt.Fprintf(out, "%s\n\n", clean(r.Title))
+		fmt.Fprintln(out, clean(r.Title))
+	}
+	if r.Title != "" && table.Len() > 0 {
+		fmt.Fprintln(out)
 	}
 	for line := range strings.Lines(table.String()) {
 		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
@@ -110,36 +115,47 @@ func (s *sheet) fit(style Style) {
 // cut shortens the texts of a column. Those that would look the same show where they
 // differ.
 func (s *sheet) cut(c, width int, style Style) {
-	whole := make(map[string][]string, len(s.rows)) // by how they look
+	alike := make(map[string]*lookalikes, len(s.rows)) // by how they look
 	look := make([]string, len(s.rows))
 	for i, row := range s.rows {
-		look[i] = shorten(row[c], width, style)
-		if names := whole[look[i]]; look[i] != row[c] && !slices.Contains(names, row[c]) {
-			whole[look[i]] = append(names, row[c])
+		if look[i] = shorten(row[c], width, style); look[i] == row[c] {
+			continue
+		}
+		if names := alike[look[i]]; names != nil {
+			names.add(row[c])
+		} else {
+			alike[look[i]] = &lookalikes{first: []rune(row[c])}
 		}
 	}
 	for i, row := range s.rows {
-		if names := whole[look[i]]; len(names) > 1 {
-			look[i] = shortenAround(row[c], commonPrefix(names), width, style)
+		if names := alike[look[i]]; names != nil && names.differ {
+			look[i] = shortenAround(row[c], names.prefix, width, style)
 		}
 		row[c] = look[i]
 	}
 }
 
-// commonPrefix returns how many characters all names begin with alike.
-func commonPrefix(names []string) int {
-	prefix := []rune(names[0])
-	for _, name := range names[1:] {
-		n := 0
-		for _, r := range name {
-			if n == len(prefix) || prefix[n] != r {
-				break
-			}
-			n++
+// lookalikes are texts that look the same when they are shortened.
+type lookalikes struct {
+	first  []rune
+	differ bool
+	prefix int // how many characters all begin with alike, if they differ
+}
+
+func (l *lookalikes) add(name string) {
+	n, same := 0, true
+	for _, r := range name {
+		if same = n < len(l.first) && l.first[n] == r; !same {
+			break
 		}
-		prefix = prefix[:n]
+		n++
 	}
-	return len(prefix)
+	if same && n == len(l.first) {
+		return
+	}
+	if !l.differ || n < l.prefix {
+		l.differ, l.prefix = true, n
+	}
 }
 
 // shortenAround is shorten, but leaves what is at a place in the middle, too.
@@ -170,7 +186,10 @@ func shorten(s string, width int, style Style) string {
 	}
 	mark := style.mark()
 	runes := []rune(s)
-	head, tail := (len(runes)+1)/2, (len(runes)+1)/2
+	// What is wider than a column by far is cut without measuring it again and
+	// again: a name may have a million characters.
+	half := min((len(runes)+1)/2, 2*max(width, minName))
+	head, tail := half, len(runes)-min(half, len(runes)/2)
 	for head > 0 && twwidth.Width(string(runes[:head])+mark+string(runes[tail:])) > width {
 		if head > len(runes)-tail {
 			head--

@@ -7,38 +7,59 @@ import (
 
 // commSources tell whose kernels each of commRules is for.
 var commSources = map[string]string{
-	"nccldevkernel":     "NCCL since 2.19, RCCL",
-	"ncclkernel":        "NCCL before 2.19, RCCL",
-	"ncclsymkdevkernel": "NCCL since 2.27: symmetric memory",
-	"nccl:":             "PyTorch: annotations that are drawn over kernels",
-	"rccl":              "RCCL",
-	"mscclkernel":       "RCCL with MSCCL",
-	"mscclpp":           "MSCCL++",
-	"hccl::":            "HCCL: MTIA, Gaudi, Ascend",
-	"hcom_":             "HCCL of Ascend",
-	"xccl::":            "oneCCL through XCCL",
-	"oneccl":            "oneCCL",
-	"oneapi::ccl":       "oneCCL",
+	"nccldevkernel": "NCCL since 2.19, RCCL",
+	"ncclkernel":    "NCCL before 2.19, RCCL",
+	"ncclsym":       "NCCL since 2.27: symmetric memory",
+	"nccl:":         "PyTorch: annotations that are drawn over kernels",
+	"rccl":          "RCCL",
+	"mscclkernel":   "RCCL with MSCCL",
+	"mscclpp":       "MSCCL++",
+	"hccl::":        "HCCL: MTIA, Gaudi, Ascend",
+	"hcom_":         "HCCL of Ascend",
+	"xccl::":        "oneCCL through XCCL",
+	"oneccl":        "oneCCL",
+	"oneapi::ccl":   "oneCCL",
 
-	"cross_device_reduce_": "custom all-reduce of vLLM and SGLang",
-	"allreduce":            "TensorRT-LLM, FlashInfer, AMD quick all-reduce",
-	"all_reduce":           "SGLang, PyTorch symmetric memory",
-	"quickreduce":          "AMD quick all-reduce",
-	"multimem_":            "PyTorch symmetric memory",
-	"reduce_scatter":       "kernels named after the collective",
-	"reducescatter":        "kernels named after the collective",
-	"all_gather":           "kernels named after the collective",
-	"allgather":            "kernels named after the collective",
-	"all_to_all":           "kernels named after the collective",
-	"alltoall":             "kernels named after the collective",
-	"two_shot_reduce":      "kernels named after the algorithm",
-	"one_shot_reduce":      "kernels named after the algorithm",
+	"cross_device_reduce_":     "custom all-reduce of vLLM and SGLang",
+	"allreduce":                "TensorRT-LLM, FlashInfer, AMD quick all-reduce",
+	"all_reduce":               "SGLang, PyTorch symmetric memory",
+	"quickreduce":              "AMD quick all-reduce",
+	"multimem_":                "PyTorch symmetric memory",
+	"c10d::symmetric_memory::": "PyTorch symmetric memory",
+	"flashinfer::comm::":       "FlashInfer",
+	"userbuffers_":             "Transformer Engine, TensorRT-LLM",
+	"reduce_scatter":           "kernels named after the collective",
+	"reducescatter":            "kernels named after the collective",
+	"all_gather":               "kernels named after the collective",
+	"allgather":                "kernels named after the collective",
+	"all_to_all":               "kernels named after the collective",
+	"alltoall":                 "kernels named after the collective",
+	"all2all":                  "kernels named after the collective",
+	"two_shot_reduce":          "kernels named after the algorithm",
+	"one_shot_reduce":          "kernels named after the algorithm",
 
-	"deep_ep::": "DeepEP",
-	"mori::":    "MORI of AMD",
-	"nvshmem":   "NVSHMEM",
-	"rocshmem":  "rocSHMEM",
-	"pplx::":    "pplx-kernels of Perplexity",
+	"deep_ep::":             "DeepEP",
+	"hybrid_ep::":           "Hybrid-EP of NVIDIA, in DeepEP",
+	"uccl::":                "UCCL-EP",
+	"nixl_ep::":             "NIXL EP",
+	"mooncake::":            "Mooncake EP",
+	"moea2a":                "TensorRT-LLM, FlashInfer",
+	"mori::":                "MORI of AMD",
+	"epdispatch":            "MORI of AMD",
+	"epcombine":             "MORI of AMD",
+	"pplx::":                "pplx-kernels of Perplexity",
+	"a2a_dispatch_":         "pplx-garden of Perplexity",
+	"a2a_combine_":          "pplx-garden of Perplexity",
+	"kernel_dispatch_token": "Triton-distributed",
+	"kernel_combine_token":  "Triton-distributed",
+
+	"nvshmem":              "NVSHMEM",
+	"_on_stream_kernel":    "NVSHMEM: calls from the host",
+	"rocshmem":             "rocSHMEM",
+	"barrier_all_":         "MORI of AMD, Triton-distributed",
+	"kernel_ring_reduce_":  "Triton-distributed",
+	"_forward_push_":       "Triton-distributed",
+	"_forward_pull_kernel": "Triton-distributed",
 }
 
 // A commHead is what [IsCommunication] looks at of a name.
@@ -77,7 +98,7 @@ func DefaultClasses() *Classes {
 	}
 	for _, text := range notComm {
 		rule := commRule{text: text}
-		add(ClassCompute, "prepares what is communicated, without communicating", &rule, rule.pattern())
+		add(ClassCompute, "prepares what is communicated, or does more than communicate", &rule, rule.pattern())
 	}
 	for i := range commRules {
 		rule := &commRules[i]

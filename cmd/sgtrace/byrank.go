@@ -41,37 +41,67 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 			return usage("--%s has no meaning with --by-rank", name)
 		}
 	}
-	e, sel, err := c.readEvidence(ctx, convert.ReadOptions{Filter: profile.Filter{Cats: rangeCats, Args: profile.ArgsNone}, Meetings: true})
+	e, sel, err := c.readEvidence(ctx, everything())
 	if err != nil {
 		return err
 	}
 	defer e.Close()
 	b := &board{}
+	opt.From, opt.To = sel.From, sel.To
+	if err := b.addRanks(e, opt); err != nil {
+		return err
+	}
+	return c.printBoard(ctx, f, b)
+}
+
+// everything says what reports about all that is known need of inputs.
+func everything() convert.ReadOptions {
+	return convert.ReadOptions{Filter: profile.Filter{Cats: rangeCats, Args: profile.ArgsNone}, Meetings: true}
+}
+
+// addRanks adds the verdict about stragglers first, then what requests tell about ranks,
+// then what profilers do.
+func (b *board) addRanks(e *convert.Evidence, opt analyze.GPUOptions) error {
+	var ranks *analyze.Ranks
+	var gpus *analyze.GPUs
+	var collectives *analyze.Collectives
+	if e.Requests != nil {
+		ranks = analyze.MeasureRanks(e.Requests)
+	}
 	if len(e.Ranks) > 0 {
-		opt.From, opt.To = sel.From, sel.To
-		gpus := analyze.MeasureGPUs(&e.Set, opt)
+		gpus, collectives = analyze.MeasureGPUs(&e.Set, opt), analyze.MeasureCollectives(&e.Set, opt.From, opt.To)
+	}
+	b.tables = append(b.tables, analyze.FindStragglers(ranks, collectives, gpus).Report())
+	if gpus != nil {
 		b.main, b.most = gpus.KernelReport(), mostKernels
+		b.add(collectives.Reports()...)
 		b.add(gpus.Report(), gpus.IdleReport(), gpus.OverlapReport(), gpus.StreamReport(), gpus.StepReport(), b.main)
 	}
-	if e.Requests != nil {
-		stages, err := analyze.ParseDimensions("rank")
+	if ranks != nil {
+		by, err := analyze.ParseDimensions("rank")
 		if err != nil {
 			return err
 		}
-		b.main, b.most = analyze.GroupStages(e.Requests, stages).Report(), 0
+		b.add(ranks.Reports()...)
+		b.main, b.most = analyze.GroupStages(e.Requests, by).Report(), 0
 		b.add(b.main)
 	}
-	return c.printBoard(ctx, f, b)
+	return nil
 }
 
 // readEvidence reads inputs of any kind, and the requests and the window of time
 // that the selection flags choose.
 func (c *command) readEvidence(ctx *cli.Context, opt convert.ReadOptions) (*convert.Evidence, *chosen, error) {
+	return c.readInputs(ctx, ctx.Args().Slice(), opt)
+}
+
+// readInputs is readEvidence for some of the arguments.
+func (c *command) readInputs(ctx *cli.Context, args []string, opt convert.ReadOptions) (*convert.Evidence, *chosen, error) {
 	sel, err := selection(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	inputs, err := convert.Inputs(ctx.Args().Slice())
+	inputs, err := convert.Inputs(args)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,6 +120,7 @@ func (c *command) readEvidence(ctx *cli.Context, opt convert.ReadOptions) (*conv
 		e.Close()
 		return nil, nil, err
 	}
+	c.redactEvidence(e)
 	return e, sel, nil
 }
 

@@ -10,13 +10,13 @@ import (
 
 // groupings are the short names of what --by can say.
 var groupings = []struct{ flag, by, usage string }{
-	{"by-stage", "stage", "one row per stage (default)"},
-	{"by-rank", "rank", "one row per stage and rank: host, thread, TP, PP, DP"},
+	{"by-stage", "stage", "one row per stage"},
+	{"by-rank", "rank", "everything about ranks: stragglers, load, steps, pipelines, collectives, GPUs, kernels, stages"},
 	{"by-request", "request", "one row per stage and request"},
 }
 
 func (c *command) reportCommand() *cli.Command {
-	flags := []cli.Flag{formatFlag()}
+	flags := slices.Concat([]cli.Flag{formatFlag()}, summaryFlags(), pageFlags())
 	for _, g := range groupings {
 		flags = append(flags, &cli.BoolFlag{Name: g.flag, Usage: g.usage, DisableDefaultText: true})
 	}
@@ -29,15 +29,16 @@ func (c *command) reportCommand() *cli.Command {
 	)
 	return &cli.Command{
 		Name:      "report",
-		Usage:     "percentiles of every stage, by stage, rank, request, role, host",
+		Usage:     "what stands out: which stage, which rank, since when and why",
 		ArgsUsage: "INPUT...",
-		Description: `Percentiles are nearest rank: the value at rank ceil(p*n), one that occurred.
-Share is the part of all requests' E2E during which the stage was under way on
-any rank. docs/METRICS.md defines every number.
+		Description: `Inputs are OTLP dumps, PyTorch traces, Nsight Systems exports, or a mixture.
+Percentiles are nearest rank: the value at rank ceil(p*n), one that occurred.
+'sgtrace help metrics' defines every number.
 
 Examples:
   sgtrace report otel_trace.json
-  sgtrace report --by-rank --stage decode_loop otel_trace.json
+  sgtrace report --by-rank otel_trace.json traces/ node0.sqlite
+  sgtrace report -o report.html otel_trace.json traces/
   sgtrace report --by role,host --from +30s --to +60s --format csv 'dumps/*.zst'`,
 		Flags:        slices.Concat(flags, tailFlags(), timelineReportFlags(), profileFlags(), rankReportFlags(), selectionFlags()),
 		OnUsageError: onUsageError,
@@ -63,6 +64,12 @@ func (c *command) report(ctx *cli.Context) error {
 	}
 	if profiles != nil {
 		return c.reportProfiles(ctx, profiles)
+	}
+	if ctx.IsSet("o") {
+		return c.reportPage(ctx)
+	}
+	if wantsSummary(ctx) {
+		return c.reportSummary(ctx)
 	}
 	switch {
 	case ctx.Bool("timeline"):

@@ -43,7 +43,7 @@ func KindOf(name string) Kind {
 		name = name[i+2:]
 	}
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "")
-	for _, p := range []string{"nccl:", "nccldevkernel", "ncclkernel", "rccl", "nccl", "coalesced"} {
+	for _, p := range []string{"nccl:", "nccldevkernel", "ncclkernel", "ncclsymkdevkernel", "ncclsymdevkernel", "rccl", "nccl", "coalesced"} {
 		name = strings.TrimPrefix(name, p)
 	}
 	for _, k := range kinds {

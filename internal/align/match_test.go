@@ -201,6 +201,8 @@ func TestKindOf(t *testing.T) {
 		"broadcast": KindRooted, "reduce": KindRooted, "send": KindSend, "recv": KindRecv, "barrier": KindSync,
 		"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevComm*, unsigned long)":               KindSync,
 		"ncclKernel_ReduceScatter_RING_LL_Sum_half(ncclDevComm*)":                             KindSync,
+		"ncclSymkDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(ncclSymkDevWorkArgs4K)":             KindSync,
+		"ncclSymDevKernel_AllGather_LLMC(ncclSymDevArgs)":                                     KindSync,
 		"ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)":                            KindRooted,
 		"ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)":                           KindUnknown,
 		"void sglang::cross_device_reduce_1stage<__nv_bfloat16, 8>(sglang::RankData*)":        KindSync,

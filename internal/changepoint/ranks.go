@@ -101,6 +101,9 @@ func Compare(before, after []float64) (p, delta float64) {
 	worth := float64(other) / (float64(n) / steady.worth) // of the other side, were it as steady
 	deviation := math.Sqrt(steady.variance * (steady.worth - 1) * (1/steady.worth + 1/worth))
 	shift := average(scores[len(before):]) - average(scores[:len(before)])
+	if shift == 0 {
+		return 1, 0 // all values may be the same, and their deviation zero
+	}
 	return twoSided(normal(math.Abs(shift)/deviation, steady.worth-1)), 2 * shift
 }
 

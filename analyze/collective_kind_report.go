@@ -1,0 +1,79 @@
+package analyze
+
+import "slices"
+
+// KindReport makes a table of collectives by operation, type, size and group.
+func (c *Collectives) KindReport() *Report {
+	var columns kindColumns
+	fields := append(columns.what(c.Kinds), columns.times()...)
+	fields = append(fields,
+		columns.text("last", "rank that came last most often", func(k *CollectiveKind) string { return k.Last }),
+		field[CollectiveKind]{Column{Name: "last share", Unit: Share, Doc: "at how many of those where ranks wait it did"},
+			func(k *CollectiveKind) Cell { return shareCell(int64(k.LastN), int64(k.Sync)) }},
+		field[CollectiveKind]{Column{Name: "busbw", Unit: Number, Doc: "bus bandwidth at the median transfer, GB/s as nccl-tests define it"},
+			func(k *CollectiveKind) Cell { return Cell{Share: k.BusBandwidth(), Unknown: k.BusBandwidth() == 0} }},
+	)
+	r := tabulate("sgtrace.report.collectives.kinds/v1", "Collectives by kind", c.Kinds, fields)
+	if slices.ContainsFunc(c.Kinds, func(k CollectiveKind) bool { return k.BusBandwidth() > 0 }) {
+		r.note("busbw is the bus bandwidth in GB/s, as nccl-tests define it, of the median transfer")
+	}
+	return r
+}
+
+// kindColumns makes columns of kinds of collectives.
+type kindColumns struct{}
+
+func (kindColumns) text(name, doc string, of func(*CollectiveKind) string) field[CollectiveKind] {
+	return field[CollectiveKind]{Column{Name: name, Doc: doc}, func(k *CollectiveKind) Cell { return textCell(of(k)) }}
+}
+
+func (kindColumns) count(name, doc string, of func(*CollectiveKind) int64) field[CollectiveKind] {
+	return field[CollectiveKind]{Column{Name: name, Unit: Count, Doc: doc}, func(k *CollectiveKind) Cell { return numberCell(of(k)) }}
+}
+
+// what says which collectives, of whom, and how many.
+func (c kindColumns) what(kinds []CollectiveKind) []field[CollectiveKind] {
+	name := c.text("collective", "operation as the producer calls it; where it tells none, as in CUDA graphs, the name of the kernel without ncclDevKernel_", (*CollectiveKind).Name)
+	name.Most = 40
+	kernel := c.text("kernel", "name of the kernel without types", func(k *CollectiveKind) string { return k.Kernel })
+	group := c.text("group", "process group, or communicator", func(k *CollectiveKind) string { return k.Group })
+	first := c.text("first rank", "first rank of the group in this report: replicas call their groups the same", func(k *CollectiveKind) string { return k.First })
+	seen := c.count("seen", "how many of the ranks were seen at one, at most", func(k *CollectiveKind) int64 { return int64(k.Ranks) })
+	sync := c.count("sync", "at how many of them ranks wait for the last one", func(k *CollectiveKind) int64 { return int64(k.Sync) })
+	kernel.Detail, seen.Detail, sync.Detail = true, true, true
+	// People need one of them to tell groups apart.
+	group.Detail = slices.ContainsFunc(kinds, func(k CollectiveKind) bool { return k.First != kinds[0].First })
+	first.Detail = !group.Detail
+	return []field[CollectiveKind]{
+		name, kernel,
+		c.text("dtype", "type of the elements", func(k *CollectiveKind) string { return k.Dtype }),
+		{Column{Name: "size", Unit: Bytes, Doc: "what a rank has where each has all, all parts together where each has one; as in nccl-tests"},
+			func(k *CollectiveKind) Cell { return numberCell(k.Bytes) }},
+		group, first,
+		c.count("ranks", "ranks of the group", func(k *CollectiveKind) int64 { return int64(k.GroupSize) }),
+		seen,
+		c.count("n", "collectives that several ranks were seen in", func(k *CollectiveKind) int64 { return int64(k.N) }),
+		sync,
+	}
+}
+
+// times says how long they took, moved data, and waited.
+func (kindColumns) times() []field[CollectiveKind] {
+	time := func(name, doc string, of func(*CollectiveKind) (s *Summary, ns int64)) field[CollectiveKind] {
+		return field[CollectiveKind]{Column{Name: name, Unit: Duration, Doc: doc, Scale: "time"}, func(k *CollectiveKind) Cell {
+			s, ns := of(k)
+			return Cell{N: ns, Unknown: s.N == 0}
+		}}
+	}
+	return []field[CollectiveKind]{
+		{Column{Name: "took", Unit: Duration, Doc: "sum of the durations on all ranks"}, func(k *CollectiveKind) Cell { return Cell{N: k.Took} }},
+		time("transfer p50", "shortest duration of all ranks, that of the rank that waited least: median, nearest rank",
+			func(k *CollectiveKind) (*Summary, int64) { return &k.Transfer, k.Transfer.P50 }),
+		time("transfer p99", "shortest duration of all ranks: 99th percentile, nearest rank",
+			func(k *CollectiveKind) (*Summary, int64) { return &k.Transfer, k.Transfer.P99 }),
+		time("wait p50", "until the last rank came, over all other ranks: median, nearest rank",
+			func(k *CollectiveKind) (*Summary, int64) { return &k.Wait, k.Wait.P50 }),
+		time("wait p99", "until the last rank came, over all other ranks: 99th percentile, nearest rank",
+			func(k *CollectiveKind) (*Summary, int64) { return &k.Wait, k.Wait.P99 }),
+	}
+}

@@ -1,0 +1,112 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Stragglers returns the ranks that others wait for in collectives, the one that
+// costs most first, with the cause as far as devices show it; g may be nil. A rank is
+// told once, of the group that loses most by it. Rank is an index into Ranks.
+func (c *Collectives) Stragglers(g *GPUs) []Straggler {
+	var found []Straggler
+	for _, crowd := range c.crowds {
+		for _, s := range crowd.gathering.stragglers() {
+			c.explain(&s, crowd, g)
+			found = append(found, s)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Straggler) int {
+		return cmp.Or(cmp.Compare(b.Lost, a.Lost), strings.Compare(a.Name, b.Name))
+	})
+	told := map[int]bool{}
+	return slices.DeleteFunc(found, func(s Straggler) bool {
+		again := told[s.Rank]
+		told[s.Rank] = true
+		return again
+	})
+}
+
+// explain completes what a gathering has found of one of its ranks.
+func (c *Collectives) explain(s *Straggler, crowd *crowd, g *GPUs) {
+	rank := crowd.ranks[s.Rank]
+	s.Rank = slices.IndexFunc(c.Ranks, func(r CollectiveRank) bool { return r.rank == rank })
+	s.Where = whereIs(s.Name)
+	s.Evidence = []string{s.doubt()}
+	if g == nil || len(g.GPUs) == 0 {
+		return
+	}
+	l := lateCause{gpus: g, meetings: map[int32]int{}, rank: rank}
+	for _, r := range crowd.ranks {
+		l.meetings[r] = c.rankOf(r).Meetings
+	}
+	cause, evidence := l.explain(float64(s.Mean) * s.Part)
+	s.Cause, s.Evidence = cause, append(s.Evidence, evidence)
+}
+
+// whereIs tells what the name of a rank says: "decode TP1-DP0 (node7)". Hosts are
+// called differently elsewhere.
+func whereIs(name string) Where {
+	at := Where{Scope: OneRank, Role: request.Other, Rank: trace.NoRank}
+	for word := range strings.FieldsSeq(name) {
+		if rank, err := trace.ParseRank(word); err == nil {
+			at.Rank = rank
+		}
+		for _, role := range []request.Role{request.Prefill, request.Decode, request.Unified} {
+			if word == role.String() {
+				at.Role = role
+			}
+		}
+	}
+	return at
+}
+
+// Verdict says in a sentence each which ranks the others wait for, or that there is
+// none, and what was looked at; nothing if no ranks wait for each other.
+func (c *Collectives) Verdict(found []Straggler) []string {
+	if len(found) == 0 && c.counts.sync > 0 {
+		return []string{c.nobody()}
+	}
+	var out []string
+	for i := range found {
+		out = append(out, found[i].Text())
+	}
+	return out
+}
+
+// nobody says that there is no straggler.
+func (c *Collectives) nobody() string {
+	ranks, judged := 0, 0
+	for _, crowd := range c.crowds {
+		if n := len(crowd.gathering.meetings); n >= fewMeetings {
+			ranks, judged = ranks+len(crowd.ranks), judged+n
+		}
+	}
+	if judged == 0 {
+		return fmt.Sprintf("no straggler can be told: %d collectives are too few", c.counts.sync)
+	}
+	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, nobody is late again and again by more than clocks leave open and %.0f %% of the time in between", judged, ranks, 100*matters)
+}
+
+// fewMeetings is how many of a crowd are the least that can show a straggler: of two
+// ranks that are alike, one is behind in eleven blocks in a row as rarely as
+// [errorLevel] asks for.
+const fewMeetings = 11 * leastInBlock
+
+// Findings returns the ranks that others wait for; nothing is what a healthy
+// deployment has.
+func (c *Collectives) Findings(g *GPUs) []Finding {
+	var out []Finding
+	for _, s := range c.Stragglers(g) {
+		out = append(out, Finding{
+			Kind: FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(),
+			Evidence: s.Evidence, Show: []string{"--by-rank"}, Weight: share(s.Lost, c.lengths),
+		})
+	}
+	return out
+}

@@ -1,0 +1,128 @@
+package analyze_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/golden"
+)
+
+// A difference is what is planted into the second of two simulated captures, and where
+// it must be found.
+type difference struct {
+	name  string
+	modes []golden.Mode          // by turns
+	both  func(c *golden.Config) // of both captures; nil is none
+	alter func(c *golden.Config)
+	// load and rows must have changed, one row of each list by a factor between from and
+	// to; nil of both is that nothing must have.
+	load     string
+	rows     []string
+	rank     string // what the rank of a row ends in, with a row for every rank
+	from, to float64
+	least    int // in how many of 100 pairs
+}
+
+var differences = []difference{
+	{name: "none", modes: anyMode, alter: func(*golden.Config) {}, least: 95},
+	{name: "none, but half as long", modes: anyMode, alter: func(c *golden.Config) { c.Requests /= 2 }, least: 95},
+	{name: "none, and queues", modes: anyMode, both: func(c *golden.Config) { c.Rate *= 1.7 }, alter: func(*golden.Config) {}, least: 95},
+	{name: "straggler", modes: anyMode, alter: func(c *golden.Config) { c.Straggler = golden.Straggler{TP: 1, Factor: 1.2} },
+		rows: []string{"decode_loop"}, rank: "DP0", from: 1.03, to: 1.3, least: 95},
+	{name: "straggler, ranks together", modes: anyMode, alter: func(c *golden.Config) { c.Straggler = golden.Straggler{TP: 1, Factor: 1.2} },
+		rows: []string{"decode_loop"}, from: 1.03, to: 1.3, least: 95},
+	{name: "slow transfers", modes: pdModes, alter: func(c *golden.Config) { c.SlowTransfers = 0.4 },
+		rows: []string{"prefill_transfer_kv_cache", "decode_transferred"}, from: 1.5, to: 200, least: 95},
+	{name: "twice the requests", modes: anyMode, alter: func(c *golden.Config) { c.Rate *= 2 },
+		load: "requests per second", from: 1.4, to: 2.8, least: 95},
+	{name: "longer answers", modes: anyMode, alter: func(c *golden.Config) { c.Output.Median *= 2 },
+		load: "output tokens per request", rows: []string{"decode_forward"}, from: 1.3, to: 3, least: 95},
+}
+
+// What is planted into one of two captures is found, in the right rows; between two captures
+// of the same deployment, under other requests, nothing is.
+func TestDiffOfSimulatedCaptures(t *testing.T) {
+	for _, d := range differences {
+		t.Run(d.name, func(t *testing.T) {
+			n, right := seeds(t), 0
+			for seed := range uint64(n) {
+				config := golden.DefaultConfig(seed)
+				quiet(&config)
+				config.Mode = d.modes[seed%uint64(len(d.modes))]
+				if d.both != nil {
+					d.both(&config)
+				}
+				before, _ := simulate(t, config)
+				config.Seed += 1000
+				d.alter(&config)
+				after, _ := simulate(t, config)
+				diff := analyze.NewDiff(analyze.Collect(analyze.Capture{Requests: before}), analyze.Collect(analyze.Capture{Requests: after}), analyze.DiffOptions{ByRank: d.rank != ""})
+				if d.found(diff) {
+					right++
+				} else {
+					t.Logf("seed %d, %v: %s", seed, config.Mode, diff.Verdict())
+				}
+			}
+			if right*100 < d.least*n {
+				t.Errorf("right in %d of %d pairs", right, n)
+			}
+		})
+	}
+}
+
+func (d *difference) found(diff *analyze.Diff) bool {
+	if d.load == "" && d.rows == nil {
+		return significant(diff) == 0
+	}
+	within := func(c *analyze.DiffChange) bool { return c.Significant && c.Ratio > d.from && c.Ratio < d.to }
+	for i := range diff.Load {
+		if l := &diff.Load[i]; l.Name == d.load && !within(&l.Change) {
+			return false
+		}
+	}
+	return d.rows == nil || slices.ContainsFunc(diff.Rows, func(r analyze.DiffRow) bool {
+		return slices.Contains(d.rows, r.Name) && strings.HasSuffix(r.Rank, d.rank) && (within(&r.Mean) || within(&r.Total) || within(&r.P50))
+	})
+}
+
+// significant counts the numbers that are called changed.
+func significant(d *analyze.Diff) int {
+	n := 0
+	count := func(c *analyze.DiffChange) {
+		if c.Significant {
+			n++
+		}
+	}
+	for i := range d.Load {
+		count(&d.Load[i].Change)
+	}
+	for i := range d.Rows {
+		r := &d.Rows[i]
+		for _, c := range []*analyze.DiffChange{&r.P50, &r.P99, &r.Mean, &r.Total} {
+			count(c)
+		}
+	}
+	return n
+}
+
+// A capture is no different from itself.
+func TestDiffOfOneCapture(t *testing.T) {
+	config := golden.DefaultConfig(5)
+	set, _ := simulate(t, config)
+	again, _ := simulate(t, config)
+	for _, byRank := range []bool{false, true} {
+		d := analyze.NewDiff(analyze.Collect(analyze.Capture{Requests: set}), analyze.Collect(analyze.Capture{Requests: again}), analyze.DiffOptions{ByRank: byRank})
+		if len(d.Rows) < 20 || d.Verdict() != "No difference at all" {
+			t.Errorf("%d rows: %s", len(d.Rows), d.Verdict())
+		}
+		for i := range d.Rows {
+			r := &d.Rows[i]
+			if r.Before != r.After || r.Moved() != 0 || !(r.P50.P == 1 || math.IsNaN(r.P50.P)) {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+}

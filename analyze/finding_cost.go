@@ -1,0 +1,82 @@
+package analyze
+
+import (
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A bill tells which part of the time of all requests something costs. It has one
+// scale for findings of different kinds: the sum of the E2E of the finished requests.
+type bill struct {
+	tail  *Tail
+	usual *usualCauses // nil of no requests
+	total float64      // ns
+}
+
+func newBill(t *Tail) *bill {
+	b := &bill{tail: t}
+	if len(t.list) > 0 {
+		b.usual = t.usualCauses()
+	}
+	for i := range t.list {
+		b.total += float64(t.list[i].E2E.Total())
+	}
+	return b
+}
+
+// part returns which part of all time ns is.
+func (b *bill) part(ns float64) float64 {
+	if b.total == 0 {
+		return 0
+	}
+	return ns / b.total
+}
+
+// beyondUsual returns what the causes cost the requests that started at since or
+// later: what is beyond the usual of each cause.
+func (b *bill) beyondUsual(since trace.Time, causes ...Cause) float64 {
+	sum := 0.0
+	for i := range b.tail.list {
+		a := &b.tail.list[i]
+		if b.tail.set.Requests[a.Request].Start < since {
+			continue
+		}
+		for _, c := range causes {
+			sum += float64(max(0, a.E2E[c]-b.usual.of(c, a)))
+		}
+	}
+	return b.part(sum)
+}
+
+// waitsFor returns what waiting for the ranks at a place costs.
+func (b *bill) waitsFor(at *Where) float64 {
+	sum := 0.0
+	for i := range b.tail.list {
+		a := &b.tail.list[i]
+		if a.Slow != request.None && at.meets(new(b.tail.placeOf(a.Slow))) {
+			sum += float64(a.E2E[CauseSlowRank])
+		}
+	}
+	return b.part(sum)
+}
+
+// price gives stragglers the weight of what requests wait for them; that of others
+// stays as it is.
+func (b *bill) price(found []Finding) []Finding {
+	for i := range found {
+		f := &found[i]
+		if f.Kind != FindingStraggler || f.At.Scope != OneRank {
+			continue
+		}
+		if w := b.waitsFor(&f.At); w > 0 {
+			f.Weight = w
+		}
+	}
+	return found
+}
+
+// placeOf returns where proc is.
+func (t *Tail) placeOf(proc int32) Where {
+	p := &t.set.Procs[proc]
+	return Where{OneRank, p.Role, t.hosts[p.Host], p.Label, p.Rank}
+}

@@ -1,0 +1,97 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// meets tells whether two places may be one: of ranks, none of what is known of both
+// differs.
+func (p *Where) meets(o *Where) bool {
+	switch {
+	case p.Scope == Everywhere || o.Scope == Everywhere:
+		return true
+	case p.Role != o.Role && p.Role != request.Other && o.Role != request.Other:
+		return false
+	case p.Scope == WholeRole || o.Scope == WholeRole:
+		return true
+	}
+	return (p.Host == o.Host || p.Host == "" || o.Host == "") && !p.Rank.Contradicts(o.Rank)
+}
+
+// mergeFindings tells what says the same as one finding, and orders them by weight.
+// Of several the first one is told; the others become its evidence.
+func mergeFindings(found []Finding) []Finding {
+	var out []Finding
+	for i := range found {
+		k := slices.IndexFunc(out, func(f Finding) bool { return f.sameAs(&found[i]) })
+		if k < 0 {
+			out = append(out, found[i])
+		} else {
+			out[k].take(&found[i])
+		}
+	}
+	out = takeConsequences(out)
+	slices.SortStableFunc(out, func(x, y Finding) int {
+		return cmp.Or(cmp.Compare(y.Weight, x.Weight), strings.Compare(x.Text, y.Text))
+	})
+	return out
+}
+
+// sameAs tells whether two findings are about one thing. How much there is to do and
+// how it is divided are, as balancers fail under load.
+func (f *Finding) sameAs(g *Finding) bool {
+	load := func(f *Finding) bool { return f.Kind == FindingLoad || f.Kind == FindingImbalance }
+	if load(f) && load(g) {
+		return f.At.meets(&g.At)
+	}
+	return f.Kind == g.Kind && f.topic == g.topic && f.At.meets(&g.At)
+}
+
+// take makes g evidence of f.
+func (f *Finding) take(g *Finding) {
+	for _, text := range append([]string{g.Text}, g.Evidence...) {
+		if text != f.Text && !slices.Contains(f.Evidence, text) {
+			f.Evidence = append(f.Evidence, text)
+		}
+	}
+	if f.Since == 0 {
+		f.Since = g.Since
+	}
+	f.Weight = max(f.Weight, g.Weight)
+}
+
+// consequences are what findings bring about that others tell of: load makes decoding
+// slow, and ranks wait for a slow one where they communicate.
+var consequences = []struct {
+	cause, effect FindingKind
+	topics        []string // of the effect
+}{
+	{FindingLoad, FindingTail, []string{CauseInterference.String(), CauseDecode.String()}},
+	{FindingImbalance, FindingTail, []string{CauseInterference.String(), CauseDecode.String()}},
+	{FindingStraggler, FindingGPU, []string{"communication"}},
+}
+
+// takeConsequences makes effects evidence of their causes, where they are at one place.
+func takeConsequences(found []Finding) []Finding {
+	for _, c := range consequences {
+		k := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == c.cause })
+		if k < 0 {
+			continue
+		}
+		cause := found[k]
+		found = slices.DeleteFunc(found, func(f Finding) bool {
+			effect := f.Kind == c.effect && slices.Contains(c.topics, f.topic) && f.At.meets(&cause.At)
+			if effect {
+				cause.take(&f)
+			}
+			return effect
+		})
+		k = slices.IndexFunc(found, func(f Finding) bool { return f.Kind == c.cause })
+		found[k] = cause
+	}
+	return found
+}

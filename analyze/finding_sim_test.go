@@ -1,0 +1,138 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	incident "github.com/sgtrace/sgtrace/golden"
+)
+
+// summaries are incidents with one thing planted in a deployment that is well else,
+// and the kind of the finding that must come first.
+var summaries = []struct {
+	name  string
+	modes []incident.Mode
+	plant func(c *incident.Config)
+	kind  FindingKind
+	is    func(f *Finding) bool
+}{
+	{"straggler", allModes, func(c *incident.Config) {
+		c.Straggler = incident.Straggler{TP: 1, Factor: 1.2}
+	}, FindingStraggler, slowRank},
+	{"straggler from the onset on", allModes, func(c *incident.Config) {
+		c.Incident.Onset = 0.5
+		c.Straggler = incident.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
+	}, FindingStraggler, func(f *Finding) bool { return slowRank(f) && f.Since != 0 }},
+	{"burst on one DP rank", allModes, func(c *incident.Config) {
+		c.Incident = incident.DefaultConfig(0).Incident
+	}, FindingLoad, func(f *Finding) bool { return f.Since != 0 }},
+	{"slow transfers", disaggregatedModes, func(c *incident.Config) {
+		c.SlowTransfers = 0.03
+	}, FindingTransfer, nil},
+	{"slow transfers from the onset on", disaggregatedModes, func(c *incident.Config) {
+		c.Incident.Onset = 0.5
+		c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
+	}, FindingTransfer, func(f *Finding) bool { return f.Since != 0 }},
+	{"failed transfers", disaggregatedModes, func(c *incident.Config) {
+		c.FailedTransfers = 0.03
+	}, FindingErrors, nil},
+}
+
+var allModes = []incident.Mode{incident.PDGateway, incident.PDDirect, incident.Unified}
+
+// slowRank tells whether f is about the rank that is planted.
+func slowRank(f *Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.DP == 0 }
+
+// overviewFindings are the findings about the requests of a simulated run.
+func overviewFindings(t *testing.T, c incident.Config) []Finding {
+	s, _ := simulated(t, c)
+	return NewOverview(OverviewInput{Requests: s}).Findings
+}
+
+// What is planted is the first finding in at least 95 of 100 runs.
+func TestFirstFindingIsWhatWasPlanted(t *testing.T) {
+	seeds := tailSeeds(t)
+	for _, p := range summaries {
+		t.Run(p.name, func(t *testing.T) {
+			var mu sync.Mutex
+			var missed []string
+			eachSeed(seeds, func(seed uint64) {
+				c := calm(seed)
+				p.plant(&c)
+				c.Mode = p.modes[seed%uint64(len(p.modes))]
+				found := overviewFindings(t, c)
+				if len(found) > 0 && found[0].Kind == p.kind && (p.is == nil || p.is(&found[0])) {
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				missed = append(missed, fmt.Sprintf("%d %v", seed, kindsOf(found)))
+			})
+			t.Logf("first in %d of %d runs", int(seeds)-len(missed), seeds)
+			if len(missed) > max(1, int(seeds)/20) {
+				slices.Sort(missed)
+				t.Errorf("not the first in seeds %q", missed)
+			}
+		})
+	}
+}
+
+func kindsOf(found []Finding) (kinds []string) {
+	for i := range found {
+		kinds = append(kinds, string(found[i].Kind)+" "+found[i].At.String())
+	}
+	return kinds
+}
+
+// All that is planted in the demo is among the three findings that people see: a slow
+// rank, a burst that one DP rank gets, and transfers that are slow or fail.
+func TestFindingsOfTheDemo(t *testing.T) {
+	seeds := tailSeeds(t)
+	var mu sync.Mutex
+	right := 0
+	eachSeed(seeds, func(seed uint64) {
+		c := incident.DefaultConfig(seed)
+		c.Mode = allModes[seed%uint64(len(allModes))]
+		found := overviewFindings(t, c)
+		found = found[:min(mostFindings, len(found))]
+		has := func(kind FindingKind) bool {
+			return slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == kind })
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if has(FindingStraggler) && has(FindingLoad) {
+			right++
+		} else {
+			t.Logf("seed %d: %v", seed, kindsOf(found))
+		}
+	})
+	t.Logf("right in %d of %d runs", right, seeds)
+	if int(seeds)-right > max(1, int(seeds)/20) {
+		t.Errorf("right in %d of %d runs", right, seeds)
+	}
+}
+
+// Nothing stands out in at least 95 of 100 runs in which nothing was planted.
+func TestNothingStandsOutWhereNothingIsWrong(t *testing.T) {
+	seeds := tailSeeds(t)
+	var mu sync.Mutex
+	alarms := 0
+	eachSeed(seeds, func(seed uint64) {
+		found := overviewFindings(t, deployment(seed, calm(seed)))
+		if len(found) == 0 {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		alarms++
+		for i := range found {
+			t.Logf("seed %d: %s: %s", seed, found[i].Kind, found[i].Text)
+		}
+	})
+	t.Logf("false alarms in %d of %d runs", alarms, seeds)
+	if alarms > max(1, int(seeds)/20) {
+		t.Errorf("%d runs with false alarms", alarms)
+	}
+}

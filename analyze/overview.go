@@ -1,0 +1,229 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// OverviewSchema is the schema of an overview as JSON, and of the table of its
+// findings as CSV.
+const OverviewSchema = "sgtrace.report.summary/v1"
+
+// An OverviewInput is what an overview is of.
+type OverviewInput struct {
+	// Select and Inputs are the arguments of 'sgtrace report' that select and name what
+	// is looked at, for the commands that show more.
+	Select, Inputs []string
+	Files          []InputFile
+	Requests       *request.Set // of OTLP dumps; nil without
+	Profiles       *profile.Set // of profilers; nil without
+	Devices        GPUOptions   // how the devices of Profiles are measured
+	// Clocks tell how the clocks of hosts relate; none if nobody looked.
+	Clocks []HostClock
+	Diags  []trace.Diag
+}
+
+// An InputFile is a file that was read.
+type InputFile struct {
+	Name  string
+	Bytes int64 // as it lies on disk, compressed or not; request.Unknown
+}
+
+// A HostClock is how the clock of a host relates to the reference. Times in reports
+// stay as hosts stamped them.
+type HostClock struct {
+	Host   string
+	Why    string // "reference", "given", "recorded", "matched", "assumed"
+	By     string // what told: "requests", "collectives"; "" is nothing
+	Offset int64  // ns: this clock minus the reference
+	Bound  int64  // ns: how far off the offset may be; request.Unknown
+}
+
+// An Overview is the one screen about some inputs: what was read, how far it can be
+// trusted, how the requests did, and what stands out.
+type Overview struct {
+	OverviewInput
+	Spans    int
+	From, To trace.Time // of the requests, else of what profilers captured; 0 is unknown
+	// Statuses counts the requests by how they ended, in the order of request.Status.
+	Statuses [request.Unfinished + 1]int
+	Servers  []Server
+	// Latencies are those of whole requests: e2e, ttft, itl.
+	Latencies []Latency
+	// Rates per second between From and To: of requests that started, and of tokens that
+	// finished requests took and gave. NaN is unknown.
+	RequestRate, PromptRate, OutputRate float64
+	Doubts                              []Doubt   // worst first
+	Findings                            []Finding // those that cost most first
+	// Looked tells what was looked at for findings, in words.
+	Looked []string
+
+	// What findings are made of, for whoever shows more of it; nil without requests, or
+	// without profiles.
+	Tail        *Tail
+	Changes     *Changes
+	RankLoads   *Ranks
+	GPUs        *GPUs
+	Collectives *Collectives
+
+	stages, steps bool // some were traced: of requests, and of decoding
+}
+
+// overviewMetrics are the latencies that an overview shows.
+var overviewMetrics = []string{"e2e", "ttft", "itl"}
+
+// NewOverview looks at everything, on all cores.
+func NewOverview(in OverviewInput) *Overview {
+	o := &Overview{OverviewInput: in, RequestRate: math.NaN(), PromptRate: math.NaN(), OutputRate: math.NaN()}
+	var wg sync.WaitGroup
+	if o.Requests != nil {
+		o.Spans = o.Requests.Dump.Len()
+		wg.Go(func() { o.Tail = NewTail(o.Requests, TailOptions{}) })
+		wg.Go(func() { o.Changes = FindChanges(o.Requests) })
+		wg.Go(func() { o.RankLoads = MeasureRanks(o.Requests) })
+		wg.Go(o.measureRequests)
+	}
+	if o.Profiles != nil && len(o.Profiles.Ranks) > 0 {
+		wg.Go(func() { o.GPUs = MeasureGPUs(o.Profiles, o.Devices) })
+		wg.Go(func() { o.Collectives = MeasureCollectives(o.Profiles, o.Devices.From, o.Devices.To) })
+	}
+	wg.Wait()
+	if o.From == 0 && o.GPUs != nil {
+		o.From, o.To = o.GPUs.bounds()
+	}
+	o.Findings = mergeFindings(o.found())
+	o.Doubts = o.doubts()
+	return o
+}
+
+// found gathers what every report found. Of those that tell the same, the first one is
+// told: of load the one that knows since when, of ranks the one that counted how often
+// they are late.
+func (o *Overview) found() []Finding {
+	var loads, ranks, collectives, others, gpus []Finding
+	if o.Requests != nil {
+		b := newBill(o.Tail)
+		ranks = b.price(o.RankLoads.Findings())
+		for _, f := range o.Changes.findings(b) {
+			if f.Kind == FindingLoad {
+				loads = append(loads, f)
+			} else {
+				others = append(others, f)
+			}
+		}
+		others = slices.Concat(others, errorFindings(o.Requests, b), o.Tail.findings(b))
+		o.lookedAtRequests()
+	}
+	if o.GPUs != nil {
+		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.findings()
+		o.lookedAtDevices()
+	}
+	return slices.Concat(loads, ranks, collectives, others, gpus)
+}
+
+func (o *Overview) lookedAtDevices() {
+	if n := o.Collectives.counts.sync; n > 0 {
+		o.look("who is late in %s", counted(n, "collective"))
+	}
+	if len(o.GPUs.GPUs) > 0 {
+		o.look("waits for the host and exposed communication of %s", o.GPUs.devices())
+	}
+}
+
+func (o *Overview) look(format string, args ...any) {
+	o.Looked = append(o.Looked, fmt.Sprintf(format, args...))
+}
+
+// lookedAtRequests tells what there was enough of.
+func (o *Overview) lookedAtRequests() {
+	n := len(o.Tail.list)
+	if n >= fewCompared && o.stages {
+		o.look("slow requests against usual ones, cause by cause (%s finished)", thousands(int64(n)))
+	}
+	if o.Tail.Transfers != nil {
+		o.look("%s", counted(o.Tail.Transfers.N, "KV transfer"))
+	}
+	steps := 0
+	for _, g := range o.RankLoads.Groups {
+		steps += g.Steps
+	}
+	if steps > 0 {
+		o.look("who is late in %s of TP ranks", counted(steps, "step"))
+	}
+	if o.Changes.Series > 0 {
+		o.look("changes of load and latency over time (%d series)", o.Changes.Series)
+	}
+	if n := len(o.Requests.Requests); n > 0 {
+		o.look("failures and retractions (%s)", counted(n, "request"))
+	}
+}
+
+// measureRequests counts the requests, where they were served, and how they did.
+func (o *Overview) measureRequests() {
+	s := o.Requests
+	e := bulkOf(s)
+	o.From, o.To = e.from, e.to
+	for i := range s.Requests {
+		o.Statuses[s.Requests[i].Status]++
+	}
+	o.Servers = serversOf(s)
+	o.stages, o.steps = traced(s)
+	for _, l := range MeasureLatencies(s).Rows {
+		if l.Of == finishedRequests && slices.Contains(overviewMetrics, l.Metric) {
+			o.Latencies = append(o.Latencies, l)
+		}
+	}
+	seconds := float64(o.To-o.From) / 1e9
+	if seconds <= 0 {
+		return
+	}
+	o.RequestRate = float64(len(s.Requests)-e.outside) / seconds
+	o.PromptRate = sumKnown(s, func(m *request.Metrics) int64 { return m.PromptTokens }) / seconds
+	o.OutputRate = sumKnown(s, func(m *request.Metrics) int64 { return m.CompletionTokens }) / seconds
+}
+
+// traced tells whether there are stages of requests, and steps of decoding, selected or
+// not.
+func traced(s *request.Set) (stages, steps bool) {
+	for i := range s.Dump.Len() {
+		if kind := s.Kind(i); kind != request.Stage && kind != request.Unselected {
+			continue
+		}
+		if stages = true; s.Name(i) == "decode_loop" {
+			return true, true
+		}
+	}
+	return stages, false
+}
+
+// sumKnown adds up a count over the finished requests that have it; NaN if none has.
+func sumKnown(s *request.Set, of func(*request.Metrics) int64) float64 {
+	sum, known := int64(0), false
+	for i := range s.Requests {
+		if r := &s.Requests[i]; r.Status == request.Finished && of(&r.Metrics) >= 0 {
+			sum, known = addTimes(sum, of(&r.Metrics)), true
+		}
+	}
+	if !known {
+		return math.NaN()
+	}
+	return float64(sum)
+}
+
+// bounds returns when the first device began to work and the last one ended.
+func (g *GPUs) bounds() (from, to trace.Time) {
+	for i := range g.GPUs {
+		if gpu := &g.GPUs[i]; i == 0 {
+			from, to = gpu.First, gpu.Last
+		} else {
+			from, to = min(from, gpu.First), max(to, gpu.Last)
+		}
+	}
+	return from, to
+}

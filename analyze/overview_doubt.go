@@ -1,0 +1,181 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Doubt is a reason to trust what follows less, or what it cannot tell.
+type Doubt struct {
+	Severity trace.Severity
+	Text     string
+}
+
+// doubts tells what is lost, missing or not known of the inputs, worst first.
+func (o *Overview) doubts() []Doubt {
+	d := o.diagDoubts()
+	if o.Requests != nil {
+		d = append(d, o.requestDoubts()...)
+		d = append(d, o.traceDoubts()...)
+	}
+	d = append(d, o.clockDoubts()...)
+	if o.GPUs != nil {
+		d = append(d, o.GPUs.doubts()...)
+	}
+	slices.SortStableFunc(d, func(x, y Doubt) int { return cmp.Compare(y.Severity, x.Severity) })
+	return d
+}
+
+// diagDoubts are about inputs that are damaged: the first of the worst, and how many
+// there are besides.
+func (o *Overview) diagDoubts() []Doubt {
+	var worst *trace.Diag
+	n := 0
+	for i := range o.Diags {
+		d := &o.Diags[i]
+		if d.Severity < trace.DataLoss {
+			continue
+		}
+		n++
+		if worst == nil || d.Severity > worst.Severity {
+			worst = d
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	text := "part of the input is missing: "
+	if worst.Severity == trace.Error {
+		text = "an input is missing: "
+	}
+	text += fmt.Sprintf("%s: %s [%s]", worst.Pos, worst.Msg, worst.Code)
+	if worst.Count > 1 {
+		text += fmt.Sprintf(", %d times", worst.Count)
+	}
+	if n > 1 {
+		text += fmt.Sprintf("; and %d more of the kind", n-1)
+	}
+	return []Doubt{{worst.Severity, text}}
+}
+
+// requestDoubts are about requests that are not whole.
+func (o *Overview) requestDoubts() []Doubt {
+	s := o.Requests
+	var d []Doubt
+	add := func(n int, format string) {
+		if n > 0 {
+			d = append(d, Doubt{trace.Notice, fmt.Sprintf(format, counted(n, "request"))})
+		}
+	}
+	flagged := func(f request.Flags) int {
+		n := 0
+		for i := range s.Requests {
+			if s.Requests[i].Flags&f != 0 {
+				n++
+			}
+		}
+		return n
+	}
+	add(o.Statuses[request.Unfinished], "%s without an end in the files: not in the latencies")
+	add(flagged(request.MissingRoot|request.MissingThread), "%s with spans missing")
+	add(flagged(request.Unjoined|request.RoomCollision), "%s of which one half, prefill or decode, is missing or could not be told apart")
+	add(o.Tail.Implausible, "%s with times that cannot be right: left out")
+	if n := len(s.Requests); n > 0 && n < fewest {
+		text := fmt.Sprintf("too few requests to look for changes: %d are needed", fewest)
+		if n < fewCompared {
+			text = fmt.Sprintf("too few requests to look for causes (%d are needed) and changes (%d)", fewCompared, fewest)
+		}
+		d = append(d, Doubt{trace.Notice, text})
+	}
+	return d
+}
+
+// traceDoubts are about what the level of tracing does not show.
+func (o *Overview) traceDoubts() []Doubt {
+	s := o.Requests
+	if len(s.Requests) == 0 {
+		return []Doubt{{trace.Notice, "the dumps hold no requests, but spans of other services only"}}
+	}
+	switch {
+	case !o.stages:
+		return []Doubt{{trace.Notice, "servers traced no stages, only whole requests: nothing tells where their time went"}}
+	case !o.steps:
+		return []Doubt{{trace.Notice, "no decode steps were traced (SGLANG_TRACE_LEVEL=3 does): no ITL, and no slow ranks in decoding"}}
+	}
+	return nil
+}
+
+// clockDoubts are about hosts whose clocks differ, or nobody knows of.
+func (o *Overview) clockDoubts() []Doubt {
+	const much = 1_000_000 // ns; less hides behind what stages take
+	var off, alone []string
+	for i := range o.Clocks {
+		c := &o.Clocks[i]
+		switch {
+		case c.Why == "reference":
+		case c.Why == "assumed" && c.By == "":
+			alone = append(alone, c.Host)
+		case max(c.Offset, -c.Offset) >= much:
+			off = append(off, c.String())
+		}
+	}
+	var d []Doubt
+	if len(off) > 0 {
+		d = append(d, Doubt{trace.Notice, "clocks differ, and times across hosts with them: " + some(off)})
+	}
+	if len(alone) > 0 {
+		d = append(d, Doubt{trace.Notice, "nothing tells how these clocks relate to others, they are taken as they are: " + some(alone)})
+	}
+	return d
+}
+
+// some lists a few of many.
+func some(list []string) string {
+	const few = 4
+	text := strings.Join(list[:min(few, len(list))], ", ")
+	if n := len(list) - few; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+// String says how far off the clock is.
+func (c *HostClock) String() string {
+	side := "ahead"
+	if c.Offset < 0 {
+		side = "behind"
+	}
+	text := fmt.Sprintf("%s %s %s", c.Host, nearly(max(c.Offset, -c.Offset)), side)
+	var how []string
+	if c.By != "" {
+		how = append(how, "by "+c.By)
+	}
+	if c.Bound > 0 {
+		how = append(how, "within "+nearly(c.Bound))
+	}
+	if len(how) > 0 {
+		text += " (" + strings.Join(how, ", ") + ")"
+	}
+	return text
+}
+
+// doubts are about what the captures of devices do not tell.
+func (g *GPUs) doubts() []Doubt {
+	rows, called := int64(0), int64(0)
+	for i := range g.GPUs {
+		rows, called = rows+g.GPUs[i].Rows, called+g.GPUs[i].Called
+	}
+	var d []Doubt
+	if rows == 0 {
+		d = append(d, Doubt{trace.Notice, "the profiles hold no kernels and copies of any device"})
+	}
+	if missing := rows - called; 10*missing >= rows && missing > 0 {
+		d = append(d, Doubt{trace.Notice, fmt.Sprintf("the calls that launched %.0f %% of the kernels and copies are not in the files: why devices are idle is known in part only", 100*share(missing, rows))})
+	}
+	return d
+}

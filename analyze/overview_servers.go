@@ -1,0 +1,76 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A Server is the ranks of one role, with the hosts that they were on.
+type Server struct {
+	Role  request.Role
+	Hosts []string // as reports print them
+	Ranks int
+	Size  string // how many ranks there are in each direction: "TP2 DP2"; "" is unknown
+}
+
+// serversOf lists the roles that worked for the requests of s, in the order of display.
+func serversOf(s *request.Set) []Server {
+	var out []Server
+	r := newRanks(s)
+	for i := 0; i < len(r.places); {
+		from := i
+		for i < len(r.places) && r.places[i].Role == r.places[from].Role {
+			i++
+		}
+		out = append(out, serverOf(r.places[from:i]))
+	}
+	if slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Gateway != request.None }) {
+		out = slices.Insert(out, 0, Server{Role: request.Router, Ranks: request.Unknown})
+	}
+	return out
+}
+
+// serverOf sums up the ranks of one role.
+func serverOf(ranks []Where) Server {
+	server := Server{Role: ranks[0].Role, Ranks: len(ranks)}
+	var parts [4][]int16
+	for i := range ranks {
+		p := &ranks[i]
+		if !slices.Contains(server.Hosts, p.Host) {
+			server.Hosts = append(server.Hosts, p.Host)
+		}
+		for k, n := range [...]int16{p.Rank.TP, p.Rank.PP, p.Rank.DP, p.Rank.EP} {
+			if n >= 0 && !slices.Contains(parts[k], n) {
+				parts[k] = append(parts[k], n)
+			}
+		}
+	}
+	var sizes []string
+	for k, name := range [...]string{"TP", "PP", "DP", "EP"} {
+		if n := len(parts[k]); n > 1 || n == 1 && name == "TP" {
+			sizes = append(sizes, fmt.Sprintf("%s%d", name, n))
+		}
+	}
+	server.Size = strings.Join(sizes, " ")
+	return server
+}
+
+// String describes a server in a few words: "decode TP2 DP2 on c94b1e02".
+func (s *Server) String() string {
+	if s.Role == request.Router {
+		return "gateway"
+	}
+	const few = 3
+	hosts := strings.Join(s.Hosts[:min(few, len(s.Hosts))], ", ")
+	if n := len(s.Hosts); n > few {
+		hosts = fmt.Sprintf("%d hosts", n)
+	}
+	text := joinNonEmpty(" ", s.Role.String(), s.Size)
+	if hosts != "" && hosts != "?" {
+		text += " on " + hosts
+	}
+	return text
+}

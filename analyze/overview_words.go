@@ -1,0 +1,234 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A fact is a line of the head of an overview.
+type fact struct{ name, text string }
+
+// facts say what was read and how the load was.
+func (o *Overview) facts() []fact {
+	facts := []fact{{"read", o.readText()}}
+	add := func(name, text string) {
+		if text != "" {
+			facts = append(facts, fact{name, text})
+		}
+	}
+	add("time", o.timeText())
+	if o.Requests != nil {
+		add("requests", o.requestsText())
+		var servers []string
+		for i := range o.Servers {
+			servers = append(servers, o.Servers[i].String())
+		}
+		add("servers", strings.Join(servers, "; "))
+		add("load", o.loadText())
+	}
+	add("profiles", o.profilesText())
+	return facts
+}
+
+// readText says how much was read.
+func (o *Overview) readText() string {
+	size, known := int64(0), len(o.Files) > 0
+	for i := range o.Files {
+		size += o.Files[i].Bytes
+		known = known && o.Files[i].Bytes != request.Unknown
+	}
+	text := counted(len(o.Files), "file")
+	if len(o.Files) == 1 {
+		if text = filepath.Base(o.Files[0].Name); text == "-" {
+			text = "standard input"
+		}
+	}
+	if known {
+		text += ", " + fileSize(size)
+	}
+	if o.Requests != nil {
+		text += ", " + counted(o.Spans, "span")
+	}
+	return text
+}
+
+func fileSize(n int64) string {
+	if n < 1_000_000 {
+		return threeDigits(float64(n)/1e3) + " kB"
+	}
+	return threeDigits(float64(n)/1e6) + " MB"
+}
+
+// thousands prints a count with commas.
+func thousands(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// timeText says when it was.
+func (o *Overview) timeText() string {
+	if o.From == 0 || o.To < o.From {
+		return ""
+	}
+	from, to := clock(o.From), clock(o.To)
+	end := to.Format(clockLayout)
+	if from.Format(time.DateOnly) != to.Format(time.DateOnly) {
+		end = to.Format(dateLayout)
+	}
+	return fmt.Sprintf("%s to %s UTC (%s)", from.Format(dateLayout), end, nearly(int64(o.To-o.From)))
+}
+
+func (o *Overview) requestsText() string {
+	text := thousands(int64(len(o.Requests.Requests)))
+	for status, n := range o.Statuses {
+		if n == 0 {
+			continue
+		}
+		sep := ", "
+		if !strings.Contains(text, ":") {
+			sep = ": "
+		}
+		text += fmt.Sprintf("%s%s %s", sep, thousands(int64(n)), request.Status(status))
+	}
+	return text
+}
+
+func (o *Overview) loadText() string {
+	var parts []string
+	for _, r := range []struct {
+		rate float64
+		of   string
+	}{{o.RequestRate, "requests/s"}, {o.PromptRate, "prompt tokens/s"}, {o.OutputRate, "output tokens/s"}} {
+		if !math.IsNaN(r.rate) {
+			parts = append(parts, rateText(r.rate)+" "+r.of)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func rateText(v float64) string {
+	if v >= 1000 {
+		return thousands(int64(math.Round(v)))
+	}
+	return threeDigits(v)
+}
+
+// profilesText says whose devices were captured, and how long.
+func (o *Overview) profilesText() string {
+	if o.Profiles == nil || len(o.Profiles.Ranks) == 0 {
+		return ""
+	}
+	if o.GPUs == nil || len(o.GPUs.GPUs) == 0 {
+		return abbreviated(o.Profiles.Ranks)
+	}
+	var names []string // of those that used devices: exports name all processes of a host
+	least, most := o.GPUs.GPUs[0].Captured, o.GPUs.GPUs[0].Captured
+	for i := range o.GPUs.GPUs {
+		gpu := &o.GPUs.GPUs[i]
+		least, most = min(least, gpu.Captured), max(most, gpu.Captured)
+		if len(names) == 0 || names[len(names)-1] != gpu.Rank { // they are in order
+			names = append(names, gpu.Rank)
+		}
+	}
+	captured := nearly(most)
+	if x := nearly(least); x != captured {
+		captured = x + " to " + captured
+	}
+	return fmt.Sprintf("%s, %s captured", abbreviated(names), captured)
+}
+
+// abbreviated lists a few of many names.
+func abbreviated(names []string) string {
+	const most = 3
+	if len(names) == 1 {
+		return names[0]
+	}
+	if len(names) <= most {
+		return fmt.Sprintf("%d ranks: %s", len(names), strings.Join(names, ", "))
+	}
+	return fmt.Sprintf("%d ranks: %s, ... %s", len(names), names[0], names[len(names)-1])
+}
+
+// trustText says that there is no doubt.
+const trustText = "nothing is lost or missing"
+
+// latencyReport is the table of the latencies of whole requests.
+func (o *Overview) latencyReport() *Report {
+	const scale = "duration"
+	ns := func(name, doc string, of func(*Latency) int64) field[Latency] {
+		return field[Latency]{Column{Name: name, Unit: Duration, Doc: doc, Scale: scale}, func(l *Latency) Cell { return Cell{N: of(l)} }}
+	}
+	return tabulate(OverviewSchema, "", o.Latencies, []field[Latency]{
+		textColumn("latency", "e2e, ttft, itl of finished requests", func(l *Latency) string { return metricWords[Metric(l.Metric)] }),
+		countColumn("n", "how many", func(l *Latency) int64 { return int64(l.N) }),
+		ns("p50", "median, nearest rank", func(l *Latency) int64 { return l.P50 }),
+		ns("p90", "90th percentile, nearest rank", func(l *Latency) int64 { return l.P90 }),
+		ns("p99", "99th percentile, nearest rank", func(l *Latency) int64 { return l.P99 }),
+		ns("max", "longest", func(l *Latency) int64 { return l.Max }),
+	})
+}
+
+// lookedText says what was looked at.
+func (o *Overview) lookedText() string {
+	if len(o.Looked) == 0 {
+		return "but there was nothing to look at"
+	}
+	return "looked at " + strings.Join(o.Looked, "; ")
+}
+
+// findingsTitle heads the list of findings.
+func (o *Overview) findingsTitle() string {
+	switch n := len(o.Findings); {
+	case n == 0:
+		return "Nothing stands out"
+	case n > mostFindings:
+		return fmt.Sprintf("%d of %d findings, those that cost most", mostFindings, n)
+	case n == 1:
+		return "1 finding"
+	default:
+		return fmt.Sprintf("%d findings, by what they cost", n)
+	}
+}
+
+// mostFindings is how many findings people are shown at once.
+const mostFindings = 3
+
+// costText says what a finding costs.
+func (o *Overview) costText(f *Finding) string {
+	part := fmt.Sprintf("%.0f %%", 100*f.Weight)
+	if f.Weight < 0.005 {
+		part = "less than 1 %"
+	}
+	switch {
+	case f.Kind == FindingErrors:
+		return part + " of the requests"
+	case f.Kind == FindingGPU || o.Requests == nil:
+		return "costs " + part + " of the GPUs' time"
+	}
+	return "costs " + part + " of the requests' time"
+}
+
+// counted prints a number of things: "1 request", "2 requests".
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return thousands(int64(n)) + " " + thing + "s"
+}
+
+// doubtMark tells how bad a doubt is.
+func (d *Doubt) doubtMark() string {
+	if d.Severity >= trace.DataLoss {
+		return "LOST: "
+	}
+	return ""
+}

@@ -1,0 +1,48 @@
+package analyze
+
+import (
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// Ranks are the scheduler ranks of a deployment side by side: how load is divided
+// among them, who keeps the others of a tensor parallel group waiting, and how the
+// stages of pipelines are used. docs/METRICS.md defines the numbers.
+type Ranks struct {
+	Length int64 // of the requests: from the first start to the last end, ns
+	Loads  []RankLoad
+	Groups []*StepGroup
+	Pipes  []*Pipeline
+
+	e2e            int64 // mean of the finished requests, ns; request.Unknown
+	skipped        skippedSteps
+	unequalBatches int  // parts of requests of which the stages of a pipeline have more or fewer
+	unlaunched     bool // there are pipelines, but no run_batch_cpu
+	notes          []string
+}
+
+// MeasureRanks measures the ranks that work for the requests of s.
+func MeasureRanks(s *request.Set) *Ranks {
+	if len(s.Requests) == 0 {
+		return &Ranks{}
+	}
+	of, all := newRanks(s), bulkOf(s)
+	out := &Ranks{Length: int64(all.to - all.from)}
+	out.e2e = meanE2E(s)
+	out.measureLoads(of, all)
+	out.measureSteps(of, all)
+	out.measurePipelines(of, all)
+	return out
+}
+
+func meanE2E(s *request.Set) int64 {
+	var e2e []int64
+	for i := range s.Requests {
+		if r := &s.Requests[i]; r.Status == request.Finished && r.Metrics.E2E >= 0 {
+			e2e = append(e2e, r.Metrics.E2E)
+		}
+	}
+	if len(e2e) == 0 {
+		return request.Unknown
+	}
+	return Summarize(e2e).Mean
+}

@@ -1,0 +1,289 @@
+package analyze
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Pipeline are the stages of a pipeline parallel server and DP rank: on each the
+// rank with the lowest TP, as the others do the same beside it.
+type Pipeline struct {
+	Stages  []PipelineStage // by PP
+	Batches int             // micro-batches that went through
+	// Slow are stages that take longer than the others; usually there are none.
+	Slow []Straggler
+	// Apart tells that the stages are on several hosts. Their clocks may differ by
+	// more than a stage takes, so that only Launch is known.
+	Apart bool
+}
+
+// A PipelineStage is what one stage did with its micro-batches.
+type PipelineStage struct {
+	Where
+	// Launch is how long run_batch_cpu takes: what the host does to launch a
+	// micro-batch.
+	Launch Summary
+	// Took is how long the stage computes a micro-batch: from its launch, or from when
+	// the one before has left, until it is launched on the next stage. The last
+	// stage has it until its step ends. Where the next stage was still occupied the
+	// time is unknown, as it includes the wait.
+	Took Summary
+	// Busy is the part of the whole time in which the stage had a micro-batch, and
+	// Bubble the part in which it had none of the time in which any stage had one; NaN
+	// if unknown.
+	Busy, Bubble float64
+}
+
+// leastStageShare is by how much a stage has to take longer than the middle one to
+// be slow: layers and the ends of a model cannot be divided more evenly.
+const leastStageShare = 0.1
+
+// A pipeWalk collects the micro-batches of pipelines.
+type pipeWalk struct {
+	*ranks
+	batch      trace.Sym // run_batch_cpu
+	finals     []trace.Sym
+	pipes      map[int32]*pipeRows // by place of the first stage
+	order      []int32
+	unequal    int
+	unlaunched bool // pipelines without run_batch_cpu
+
+	spans [][]Interval
+	ends  []trace.Time
+	part  []stageThread
+}
+
+// A stageThread is the thread of a pipeline stage in a part.
+type stageThread struct {
+	rank   trace.Rank
+	place  int32
+	thread int
+}
+
+// pipeRows are the micro-batches of requests.
+type pipeRows struct {
+	places []int32 // by stage
+	list   []pipeRow
+	spans  []Interval // run_batch_cpu of every row, by stage
+}
+
+type pipeRow struct {
+	launch trace.Time // on the first stage
+	done   trace.Time // when the step ended on the last one
+	row    int32
+}
+
+// measurePipelines measures the stages of pipelines, which trace level 4 shows.
+func (r *Ranks) measurePipelines(of *ranks, all bulk) {
+	if !slices.ContainsFunc(of.places, func(p Where) bool { return p.Rank.PP > 0 }) {
+		return
+	}
+	w := &pipeWalk{ranks: of, batch: lookup(of.set, "run_batch_cpu"), pipes: map[int32]*pipeRows{}}
+	for _, name := range []string{"decode_loop", "chunked_prefill", "prefill_forward"} {
+		w.finals = append(w.finals, lookup(of.set, name))
+	}
+	w.eachPart(func(p *request.Part) {
+		if all.holds(&of.set.Requests[p.Request]) {
+			w.addPart(p)
+		}
+	})
+	slices.Sort(w.order)
+	for _, first := range w.order {
+		r.Pipes = append(r.Pipes, w.pipes[first].measure(of, r.Length))
+	}
+	r.unequalBatches, r.unlaunched = w.unequal, w.unlaunched
+}
+
+// addPart adds the micro-batches that a part was in: the same ones on every stage,
+// in the same order.
+func (w *pipeWalk) addPart(p *request.Part) {
+	threads := w.stages(p)
+	if len(threads) < 2 {
+		return
+	}
+	for len(w.spans) < len(threads) {
+		w.spans = append(w.spans, nil)
+	}
+	spans := w.spans[:len(threads)]
+	for i, t := range threads {
+		spans[i] = w.readBatches(spans[i][:0], t.thread)
+		if len(spans[i]) != len(spans[0]) {
+			w.unequal++
+			return
+		}
+	}
+	if len(spans[0]) == 0 {
+		w.unlaunched = true
+		return
+	}
+	rows := w.pipes[threads[0].place]
+	if rows == nil {
+		rows = &pipeRows{}
+		for _, t := range threads {
+			rows.places = append(rows.places, t.place)
+		}
+		w.pipes[threads[0].place] = rows
+		w.order = append(w.order, threads[0].place)
+	}
+	if len(rows.places) != len(threads) {
+		w.unequal++
+		return
+	}
+	w.readEnds(threads[len(threads)-1].thread)
+	for k := range spans[0] {
+		end, _ := slices.BinarySearch(w.ends, spans[len(spans)-1][k].To)
+		if end == len(w.ends) {
+			continue // the step is not in the dump
+		}
+		rows.list = append(rows.list, pipeRow{spans[0][k].From, w.ends[end], int32(len(rows.list))})
+		for _, of := range spans {
+			rows.spans = append(rows.spans, of[k])
+		}
+	}
+}
+
+// stages returns the threads of the stages that work on a part, in order: of each
+// that with the lowest TP.
+func (w *pipeWalk) stages(p *request.Part) []stageThread {
+	w.part = w.part[:0]
+	for _, t := range p.Threads {
+		if place := w.of[w.set.Threads[t].Proc]; place != request.None && w.places[place].Rank.PP >= 0 {
+			w.part = append(w.part, stageThread{w.places[place].Rank, place, t})
+		}
+	}
+	slices.SortStableFunc(w.part, func(x, y stageThread) int {
+		return cmp.Or(cmp.Compare(x.rank.PP, y.rank.PP), cmp.Compare(x.rank.TP, y.rank.TP))
+	})
+	w.part = slices.CompactFunc(w.part, func(x, y stageThread) bool { return x.rank.PP == y.rank.PP })
+	return w.part
+}
+
+// readBatches adds the run_batch_cpu of a thread, in order.
+func (w *pipeWalk) readBatches(list []Interval, thread int) []Interval {
+	eachSelectedStage(w.set, w.set.Threads[thread].Stages, true, func(i int, _ bool) {
+		if span := w.set.Dump.Span(i); span.Name == w.batch && span.End >= span.Start && plausible(span.Start, span.End) {
+			list = append(list, Interval{span.Start, span.End})
+		}
+	})
+	slices.SortFunc(list, func(x, y Interval) int { return cmp.Compare(x.From, y.From) })
+	return list
+}
+
+// readEnds fills w.ends with the ends of the steps of a thread, in order.
+func (w *pipeWalk) readEnds(thread int) {
+	w.ends = w.ends[:0]
+	eachSelectedStage(w.set, w.set.Threads[thread].Stages, true, func(i int, _ bool) {
+		if span := w.set.Dump.Span(i); slices.Contains(w.finals, span.Name) && plausible(span.End) {
+			w.ends = append(w.ends, span.End)
+		}
+	})
+	slices.Sort(w.ends)
+}
+
+// measure finds the micro-batches, which several requests share, and sums up the
+// stages.
+func (rows *pipeRows) measure(of *ranks, length int64) *Pipeline {
+	k := len(rows.places)
+	p := &Pipeline{Stages: make([]PipelineStage, k)}
+	for s, place := range rows.places {
+		p.Stages[s].Where = of.places[place]
+		p.Apart = p.Apart || p.Stages[s].Host != p.Stages[0].Host
+	}
+	slices.SortFunc(rows.list, func(x, y pipeRow) int { return cmp.Or(cmp.Compare(x.launch, y.launch), cmp.Compare(x.row, y.row)) })
+	rows.list = slices.CompactFunc(rows.list, func(x, y pipeRow) bool { return max(x.launch-y.launch, y.launch-x.launch) <= sameBatch })
+	p.Batches = len(rows.list)
+	m := newPipeMeter(k)
+	for _, row := range rows.list {
+		m.add(rows.spans[int(row.row)*k:int(row.row+1)*k], row)
+	}
+	m.finish(p, length)
+	return p
+}
+
+// A pipeMeter follows the micro-batches of a pipeline.
+type pipeMeter struct {
+	launches, took [][]int64    // by stage
+	held           [][]Interval // by stage: from the launch until it is left
+	left           []trace.Time // by stage, the micro-batch before
+	meet           *gathering
+	arrivals       []int64
+}
+
+func newPipeMeter(stages int) *pipeMeter {
+	m := &pipeMeter{
+		launches: make([][]int64, stages), took: make([][]int64, stages), held: make([][]Interval, stages),
+		left: make([]trace.Time, stages), arrivals: make([]int64, stages),
+	}
+	names := make([]string, stages)
+	for s := range names {
+		names[s] = "PP" + strconv.Itoa(s)
+		m.left[s] = -farthest
+	}
+	m.meet = newGathering(names, leastStepLateness)
+	m.meet.share, m.meet.what = leastStageShare, "micro-batches"
+	return m
+}
+
+// add adds a micro-batch, given by its launches.
+func (m *pipeMeter) add(launches []Interval, row pipeRow) {
+	const handover = 500_000 // ns that it takes a stage that is free to launch what it gets, at most
+	var known []int64
+	for s, l := range launches {
+		left, waited := row.done, false
+		if s+1 < len(launches) {
+			left = launches[s+1].From
+			waited = left-m.left[s+1] < handover // on the next one
+		}
+		m.launches[s] = append(m.launches[s], int64(l.To-l.From))
+		m.arrivals[s] = noArrival
+		if from := max(l.From, m.left[s]); left > from {
+			m.held[s] = append(m.held[s], Interval{l.From, left})
+			if !waited {
+				m.arrivals[s] = int64(left - from)
+				m.took[s] = append(m.took[s], int64(left-from))
+				known = append(known, int64(left-from))
+			}
+		}
+		m.left[s] = max(m.left[s], left)
+	}
+	if len(known) > 1 {
+		m.meet.meet(row.launch, m.arrivals, lowerMedian(known))
+	}
+}
+
+// finish fills in the stages of p.
+func (m *pipeMeter) finish(p *Pipeline, length int64) {
+	var all []Interval
+	for _, held := range m.held {
+		all = append(all, held...)
+	}
+	any := newCoverage(all)
+	for s := range p.Stages {
+		stage := &p.Stages[s]
+		stage.Launch, stage.Took = Summarize(m.launches[s]), Summarize(nil)
+		stage.Busy, stage.Bubble = math.NaN(), math.NaN()
+		if p.Apart {
+			continue
+		}
+		held := newCoverage(m.held[s])
+		stage.Took = Summarize(m.took[s])
+		stage.Busy = ratio(float64(held.total()), float64(length))
+		stage.Bubble = 1 - ratio(float64(held.total()), float64(any.total()))
+	}
+	if !p.Apart {
+		p.Slow = m.meet.stragglers()
+	}
+}
+
+// total returns how much is covered, in ns.
+func (c *coverage) total() int64 {
+	if len(c.to) == 0 {
+		return 0
+	}
+	return c.until(c.to[len(c.to)-1])
+}

@@ -1,0 +1,53 @@
+package analyze
+
+import (
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A pipelineRow is a stage of a pipeline.
+type pipelineRow struct {
+	*Pipeline
+	*PipelineStage
+}
+
+func (r *Ranks) pipelineReport() *Report {
+	type R = pipelineRow
+	var rows []pipelineRow
+	title, apart := "Pipelines: no stage is slow", false
+	for _, p := range r.Pipes {
+		for s := range p.Stages {
+			rows = append(rows, pipelineRow{p, &p.Stages[s]})
+		}
+		apart = apart || p.Apart
+	}
+	for _, p := range r.Pipes {
+		if len(p.Slow) > 0 {
+			title = "Pipelines: " + p.text(&p.Slow[0])
+			break
+		}
+	}
+	known := func(s *Summary, ns int64) int64 {
+		if s.N == 0 {
+			return request.Unknown
+		}
+		return ns
+	}
+	fields := append(rankColumns(func(l *R) *Where { return &l.Where }),
+		countColumn("batches", "micro-batches that went through the pipeline", func(l *R) int64 { return int64(l.Batches) }),
+		nsColumn("launch p50", "median of run_batch_cpu: what the host does to launch a micro-batch", func(l *R) int64 { return known(&l.Launch, l.Launch.P50) }),
+		nsColumn("launch p99", "99th percentile of that", func(l *R) int64 { return known(&l.Launch, l.Launch.P99) }),
+		countColumn("timed", "micro-batches that left the stage at once, so that it is known how long it took", func(l *R) int64 { return int64(l.Took.N) }),
+		nsColumn("took p50", "median of the time from the launch of a micro-batch to that on the next stage; on the last one to the end of its step", func(l *R) int64 { return known(&l.Took, l.Took.P50) }),
+		nsColumn("took p99", "99th percentile of that", func(l *R) int64 { return known(&l.Took, l.Took.P99) }),
+		shareColumn("busy", "part of the whole time in which the stage had a micro-batch", func(l *R) float64 { return l.Busy }),
+		shareColumn("bubble", "1 - (time in which the stage had a micro-batch) / (time in which any stage of the pipeline had one)", func(l *R) float64 { return l.Bubble }),
+	)
+	out := tabulate("sgtrace.report.ranks.pipeline/v1", title, rows, fields)
+	if apart {
+		out.note("stages on several hosts are not timed: clocks may differ by more than a stage takes")
+	}
+	if r.unequalBatches > 0 {
+		out.note("%d requests are left out: some stages have more micro-batches of them than others", r.unequalBatches)
+	}
+	return out
+}

@@ -1,0 +1,27 @@
+package analyze
+
+// A TailPoint is what makes one request slower than the usual ones.
+type TailPoint struct {
+	Request int   // index into Set.Requests
+	Value   int64 // of the metric, ns
+	// Cause is what it has most more of than those around the median, as SlowRequest
+	// has it. Of a request that is not slower than those, it means nothing.
+	Cause Cause
+}
+
+// Points returns the requests that a comparison is of, in the order of Set.Requests.
+// It is nil for gaps, which are not requests, and for too few values to compare.
+func (t *Tail) Points(c *Comparison) []TailPoint {
+	if c.Metric == MetricITL || c.Slow.N == 0 {
+		return nil
+	}
+	var points []TailPoint
+	for i := range t.list {
+		a := &t.list[i]
+		if value := t.valueOf(a, c.Metric); value >= 0 {
+			main, _ := c.mainCause(timeOf(a, c.Metric))
+			points = append(points, TailPoint{a.Request, value, main.Cause})
+		}
+	}
+	return points
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// diffCats are the events of profilers that a comparison is about.
+var diffCats = slices.Concat(kernelCats, profile.CopyCategories, []string{profile.AnnotationCategory})
+
+// mostDiffRows is how many rows people get to see unless told otherwise.
+const mostDiffRows = 40
+
+func (c *command) diffCommand() *cli.Command {
+	flags := []cli.Flag{
+		formatFlag(),
+		&cli.BoolFlag{Name: "by-rank", Usage: "one row per rank and stage, step or kernel", DisableDefaultText: true},
+		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.load or diff.captures"},
+		&cli.StringFlag{Name: "sort", Usage: "order rows by `COLUMN`; a leading - turns the order around"},
+		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "40 for people"},
+	}
+	return &cli.Command{
+		Name:      "diff",
+		Usage:     "what changed between two captures, and whether it may be chance",
+		ArgsUsage: "[LABEL=]BEFORE [LABEL=]AFTER",
+		Description: `BEFORE and AFTER are a file, a directory or a quoted glob each: OTLP dumps,
+PyTorch traces, Nsight Systems exports, or a mixture. Totals are by request or
+by step, so that captures may differ in length. Changes have a 95 % confidence
+interval; ~ says that what is seen may be chance. --from and --to are offsets
+(+10s) from the beginning of either capture. 'sgtrace help metrics' defines
+every number.
+
+Examples:
+  sgtrace diff healthy.jsonl incident.jsonl
+  sgtrace diff v0.5=profiles/monday v0.6='profiles/tuesday/*.json.gz' --by-rank
+  sgtrace diff --stage decode_loop --from +30s --format csv a.jsonl b.jsonl`,
+		Flags:        slices.Concat(flags, selectionFlags()),
+		OnUsageError: onUsageError,
+		Action:       c.diff,
+	}
+}
+
+func (c *command) diff(ctx *cli.Context) error {
+	f, err := format(ctx)
+	if err != nil {
+		return err
+	}
+	args := ctx.Args().Slice()
+	if len(args) != 2 {
+		return usage("%d inputs; want BEFORE and AFTER: a file, a directory or a glob in quotes each", len(args))
+	}
+	if args[0] == convert.Stdin && args[1] == convert.Stdin {
+		return usage("standard input can be one of BEFORE and AFTER only")
+	}
+	before, err := c.readCapture(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	after, err := c.readCapture(ctx, args[1])
+	if err != nil {
+		return err
+	}
+	if !before.Shares(after) {
+		return errors.New("BEFORE and AFTER have nothing in common: one has requests only, and the other what profilers recorded")
+	}
+	d := analyze.NewDiff(before, after, analyze.DiffOptions{ByRank: ctx.Bool("by-rank")})
+	if len(d.Rows) == 0 {
+		return errors.New("there is nothing to compare: neither requests nor steps, kernels or copies")
+	}
+	b := &board{main: d.Report(), most: mostDiffRows}
+	b.add(d.SideReport(), d.LoadReport(), b.main)
+	return c.printBoard(ctx, f, b)
+}
+
+// readCapture collects one side of a comparison, of what the selection flags leave of it.
+// Only then the other one is read, so that it takes no more memory than a report.
+func (c *command) readCapture(ctx *cli.Context, arg string) (*analyze.Collected, error) {
+	label, path := tracename.SplitLabel(arg, func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
+	e, sel, err := c.readInputs(ctx, []string{path}, convert.ReadOptions{Filter: profile.Filter{Cats: diffCats, Args: profile.ArgsNone}})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	return analyze.Collect(analyze.Capture{Label: cmp.Or(label, path), Requests: e.Requests, Profiles: &e.Set, From: sel.From, To: sel.To}), nil
+}

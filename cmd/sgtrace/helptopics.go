@@ -1,0 +1,77 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/docs"
+	"github.com/sgtrace/sgtrace/internal/manual"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// A helpTopic is something that 'sgtrace help' tells about besides commands.
+type helpTopic struct {
+	Name, Usage string
+	print       func(c *command, args []string) error
+}
+
+// helpTopics returns the topics in the order of the help.
+func helpTopics() []helpTopic {
+	return []helpTopic{
+		{"metrics", "what every number means; metrics WORD finds one", (*command).helpMetrics},
+		{"kernel-classes", "which kernels compute, communicate or move memory", (*command).helpKernelClasses},
+		{"formats", "what is read, its quirks, all messages; formats WORD", (*command).helpFormats},
+		{"man", "this help as a manual page: sgtrace help man >sgtrace.1", (*command).helpMan},
+		{"completion", "a script that completes command lines in bash, zsh or fish", (*command).helpCompletion},
+	}
+}
+
+func findTopic(name string) *helpTopic {
+	for _, t := range helpTopics() {
+		if t.Name == name {
+			return &t
+		}
+	}
+	return nil
+}
+
+// helpMetrics prints docs/METRICS.md, or what defines a word there.
+func (c *command) helpMetrics(words []string) error {
+	return c.printManual("metrics", docs.Metrics, words)
+}
+
+// helpFormats prints docs/FORMATS.md, or what explains a word there: the code of a
+// message, a table, a stage.
+func (c *command) helpFormats(words []string) error {
+	return c.printManual("formats", docs.Formats, words)
+}
+
+// printManual prints a page of the documentation, or what it says about a word.
+func (c *command) printManual(topic, text string, words []string) error {
+	page := manual.Parse(text)
+	width := helpWidth
+	if w := c.style().Width; w > 0 && w < width {
+		width = w
+	}
+	if len(words) == 0 {
+		return page.Write(c.out, width)
+	}
+	word := strings.Join(words, " ")
+	found := page.Find(word)
+	if len(found.Sections) == 0 {
+		hint := ""
+		if similar := page.Similar(word); len(similar) > 0 {
+			hint = "; did you mean " + strings.Join(similar, ", ") + "?"
+		}
+		return usage("no word %q%s; 'sgtrace help %s' prints all", word, hint, topic)
+	}
+	return found.Write(c.out, width)
+}
+
+func (c *command) helpKernelClasses(args []string) error {
+	if len(args) > 0 {
+		return usage("help kernel-classes takes no arguments")
+	}
+	_, err := io.WriteString(c.out, profile.DefaultClasses().String())
+	return err
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/htmlreport"
+)
+
+// pageFlags are the flags of the report as a page to look at.
+func pageFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "o", Usage: "write everything as one page to look at, `FILE`.html, that needs no network"},
+	}
+}
+
+// reportPage writes the page of inputs of any kind.
+func (c *command) reportPage(ctx *cli.Context) error {
+	name := ctx.String("o")
+	if ext := strings.ToLower(filepath.Ext(name)); ext != ".html" && ext != ".htm" {
+		return usage("-o %s: want a name that ends in .html; tables go to standard output, with --format csv or json for programs", name)
+	}
+	for _, other := range append([]string{"format"}, otherReports...) {
+		if ctx.IsSet(other) {
+			return usage("--%s has no meaning with -o, which writes a page of everything", other)
+		}
+	}
+	names, err := inputs(ctx.Args().Slice())
+	if err != nil {
+		return err
+	}
+	out, err := c.createFile(name, names)
+	if err != nil {
+		return err
+	}
+	defer out.Abandon()
+	e, sel, err := c.readEvidence(ctx, everything())
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	o, err := c.overview(ctx, e, sel)
+	if err != nil {
+		return err
+	}
+	page, err := htmlreport.Overview(o)
+	if err != nil {
+		return err
+	}
+	size, err := out.WriteFunc(c.redacted(func(w io.Writer) error { return htmlreport.Write(w, page) }))
+	if err == nil {
+		fmt.Fprintf(c.err, "%s: %s\n", printable(name), bytesText(size))
+	}
+	return err
+}

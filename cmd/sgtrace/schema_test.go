@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/docs"
+	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/internal/manual"
+)
+
+// A schemaField is a field of what --format json prints: a column, or the path of a
+// value in an object that is no table.
+type schemaField struct{ key, unit, doc string }
+
+var schemaName = regexp.MustCompile(`^sgtrace\.[a-z.]+/v[0-9]+$`)
+
+// printedSchemas prints every report as JSON and returns the fields of every schema.
+func printedSchemas(t *testing.T) map[string][]schemaField {
+	t.Helper()
+	dir, pipeline, rid := schemaInputs(t)
+	otel, torch, nsys := filepath.Join(dir, "otel.jsonl"), filepath.Join(dir, "torch"), filepath.Join(dir, "nsys")
+	schemas := map[string][]schemaField{}
+	clocks := filepath.Join(t.TempDir(), "clocks.json")
+	for _, args := range [][]string{
+		{"requests", otel}, {"request", rid, otel}, {"inspect", otel, torch, nsys},
+		{"report", "--by-stage", otel}, {"report", "--latency", otel}, {"report", "--tail", otel}, {"report", "--timeline", otel},
+		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--summary", otel, torch},
+		{"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
+		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys},
+		{"diff", otel, pipeline}, {"diff", torch, nsys},
+	} {
+		readSchemas(t, schemas, runJSON(t, args))
+	}
+	if status := run([]string{"sgtrace", "merge", "--torch", torch, "-o", filepath.Join(t.TempDir(), "m.pftrace"), "--clock-report", clocks}, nil, &bytes.Buffer{}, &bytes.Buffer{}); status != exitOK {
+		t.Fatalf("merge: status %d", status)
+	}
+	text, err := os.ReadFile(clocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readSchemas(t, schemas, text)
+	return schemas
+}
+
+// schemaInputs writes a run that was recorded in every way, and the requests of another
+// one with pipelines; rid is a request of the first.
+func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
+	t.Helper()
+	dir = t.TempDir()
+	r, err := golden.Simulate(golden.DefaultConfig(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	torch, nsys := golden.DefaultTorchConfig(r), golden.DefaultNsysConfig(r)
+	if err := golden.WriteRecordedDir(dir, r, &torch, &nsys); err != nil {
+		t.Fatal(err)
+	}
+	rid = r.Truth().Requests[0].RID
+	config := golden.DefaultConfig(2)
+	config.Decode, config.Level = golden.Parallel{TP: 2, PP: 2, DP: 2}, 4
+	if r, err = golden.Simulate(config); err != nil {
+		t.Fatal(err)
+	}
+	var dump bytes.Buffer
+	if err := r.WriteOTLP(&dump); err != nil {
+		t.Fatal(err)
+	}
+	pipeline = filepath.Join(t.TempDir(), "pipeline.jsonl")
+	if err := os.WriteFile(pipeline, dump.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return dir, pipeline, rid
+}
+
+func runJSON(t *testing.T, args []string) []byte {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	status := run(append(append([]string{"sgtrace"}, args...), "--format", "json"), nil, &out, &errOut)
+	if status != exitOK && status != exitPartial {
+		t.Fatalf("%v: status %d: %s", args, status, errOut.String())
+	}
+	return out.Bytes()
+}
+
+// readSchemas collects the fields of all objects that have a schema.
+func readSchemas(t *testing.T, schemas map[string][]schemaField, text []byte) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	for d.More() {
+		var v any
+		if err := d.Decode(&v); err != nil {
+			t.Fatal(err)
+		}
+		var visit func(v any)
+		visit = func(v any) {
+			switch v := v.(type) {
+			case []any:
+				for _, x := range v {
+					visit(x)
+				}
+			case map[string]any:
+				if schema, ok := v["schema"].(string); ok && schemaName.MatchString(schema) {
+					addSchema(schemas, schema, v)
+				}
+				for _, x := range v {
+					visit(x)
+				}
+			}
+		}
+		visit(v)
+	}
+}
+
+// addSchema notes the fields of an object.
+func addSchema(schemas map[string][]schemaField, schema string, object map[string]any) {
+	var fields []schemaField
+	if columns, ok := object["columns"].([]any); ok {
+		for _, c := range columns {
+			c := c.(map[string]any)
+			fields = append(fields, schemaField{c["name"].(string), c["unit"].(string), c["doc"].(string)})
+		}
+	} else {
+		paths := map[string]bool{}
+		jsonPaths(paths, "", object)
+		for _, path := range slices.Sorted(maps.Keys(paths)) {
+			fields = append(fields, schemaField{key: path, unit: "json"})
+		}
+	}
+	for _, f := range fields {
+		if !slices.ContainsFunc(schemas[schema], func(g schemaField) bool { return g.key == f.key && g.unit == f.unit }) {
+			schemas[schema] = append(schemas[schema], f)
+		}
+	}
+}
+
+// jsonPaths collects the paths of all values below v: "findings[].kind".
+func jsonPaths(paths map[string]bool, prefix string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, x := range v {
+			path := strings.TrimPrefix(prefix+"."+key, ".")
+			paths[path] = true
+			jsonPaths(paths, path, x)
+		}
+	case []any:
+		for _, x := range v {
+			jsonPaths(paths, prefix+"[]", x)
+		}
+	}
+}
+
+func TestSchemas(t *testing.T) {
+	printed := printedSchemas(t)
+	t.Run("gain", func(t *testing.T) { onlyGain(t, printed) })
+	t.Run("documented", func(t *testing.T) { areDocumented(t, printed) })
+}
+
+// What --format json prints only ever gains fields: programs read it.
+func onlyGain(t *testing.T, printed map[string][]schemaField) {
+	var got []string
+	for schema, fields := range printed {
+		for _, f := range fields {
+			got = append(got, fmt.Sprintf("%s %s %s", schema, f.key, f.unit))
+		}
+	}
+	slices.Sort(got)
+	path := filepath.Join("testdata", "schemas.txt")
+	text, err := os.ReadFile(path)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	want := strings.Split(strings.TrimSpace(string(text)), "\n")
+	for _, line := range want {
+		if line != "" && !slices.Contains(got, line) {
+			t.Errorf("gone or of another unit: %s\n"+
+				"A schema only gains columns; for anything else its name has to end in the next version. "+
+				"Then delete its old lines in %s by hand.", line, path)
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(strings.Join(got, "\n")+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for _, line := range got {
+		if !slices.Contains(want, line) {
+			t.Errorf("new: %s\nadd it with go test ./cmd/sgtrace -run TestSchemas -update", line)
+		}
+	}
+}
+
+// Every schema that is in the source is printed by some report of this test, and
+// docs/METRICS.md has it; every column is defined there, or says itself what it is.
+func areDocumented(t *testing.T, printed map[string][]schemaField) {
+	elsewhere := map[string]string{
+		golden.TruthSchema:                "what the simulator has planted: no report",
+		"sgtrace.inspect.diagnostics/v1":  "only of damaged inputs",
+		"sgtrace.inspect.messages/v1":     "only of exports with messages",
+		"sgtrace.report.diff.captures/v1": "in the text of diff",
+	}
+	for _, schema := range sourceSchemas(t) {
+		if len(printed[schema]) == 0 && elsewhere[schema] == "" {
+			t.Errorf("%s is in the source and not printed here: add a command that prints it", schema)
+		}
+		if !strings.Contains(docs.Metrics, schema) && schema != golden.TruthSchema && schema != "sgtrace.clocks/v1" {
+			t.Errorf("%s is not in docs/METRICS.md", schema)
+		}
+	}
+	words := manual.Parse(docs.Metrics).Words()
+	for schema, fields := range printed {
+		for _, f := range fields {
+			if f.unit != "json" && f.doc == "" && !slices.Contains(words, f.key) {
+				t.Errorf("%s: column %s says nothing, and docs/METRICS.md does not define it", schema, f.key)
+			}
+		}
+	}
+}
+
+// sourceSchemas are the names of schemas in the code.
+func sourceSchemas(t *testing.T) []string {
+	t.Helper()
+	var schemas []string
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil && schemaName.MatchString(text) {
+					schemas = append(schemas, text)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(schemas)
+	return slices.Compact(schemas)
+}

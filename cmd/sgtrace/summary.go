@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// summaryFlags are the flags of the summary of a report.
+func summaryFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "summary", Usage: "one screen: what was read, how far to trust it, what stands out (default)", DisableDefaultText: true},
+	}
+}
+
+// otherReports are the flags that ask for something else than a summary.
+var otherReports = slices.Concat(tailOnly, timelineOnly, []string{"latency", "by-stage", "by-rank", "by-request", "by", "table", "sort", "limit", "classes"})
+
+// wantsSummary tells whether a summary is asked for, or nothing else.
+func wantsSummary(ctx *cli.Context) bool {
+	return ctx.Bool("summary") || !slices.ContainsFunc(otherReports, ctx.IsSet)
+}
+
+// reportSummary says what stands out of inputs of any kind.
+func (c *command) reportSummary(ctx *cli.Context) error {
+	f, err := format(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range otherReports {
+		if ctx.IsSet(name) {
+			return usage("--%s has no meaning with --summary", name)
+		}
+	}
+	e, sel, err := c.readEvidence(ctx, everything())
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	o, err := c.overview(ctx, e, sel)
+	if err != nil {
+		return err
+	}
+	return o.Write(c.out, f, c.style())
+}
+
+// overview looks at everything that was read.
+func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (*analyze.Overview, error) {
+	args := ctx.Args().Slice()
+	inputs, err := convert.Inputs(args)
+	if err != nil {
+		return nil, err
+	}
+	in := analyze.OverviewInput{
+		Select: selectionArgs(ctx), Inputs: shortInputs(args), Files: c.filesRead(convert.Names(inputs)), Requests: e.Requests,
+		Clocks: clocks(e.Clocks), Diags: c.diags.All(),
+	}
+	if len(e.Ranks) > 0 {
+		in.Profiles, in.Devices = &e.Set, analyze.GPUOptions{From: sel.From, To: sel.To}
+	}
+	return analyze.NewOverview(in), nil
+}
+
+// filesRead are the named files with their sizes, without those that nothing could be
+// read of.
+func (c *command) filesRead(names []string) []analyze.InputFile {
+	unread := map[string]bool{}
+	for _, d := range c.diags.All() {
+		if d.Code == "input-skipped" || d.Code == "input-unusable" {
+			unread[d.Pos.File] = true
+		}
+	}
+	var list []analyze.InputFile
+	for _, name := range names {
+		if unread[name] {
+			continue
+		}
+		file := analyze.InputFile{Name: name, Bytes: request.Unknown}
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+			file.Bytes = info.Size()
+		}
+		list = append(list, file)
+	}
+	return list
+}
+
+func clocks(report *convert.ClockReport) []analyze.HostClock {
+	if report == nil {
+		return nil
+	}
+	list := make([]analyze.HostClock, len(report.Clocks))
+	for i, l := range report.Clocks {
+		list[i] = analyze.HostClock{Host: l.Host, Why: l.Why, By: l.By, Offset: l.Offset, Bound: l.Bound}
+	}
+	return list
+}
+
+// selectionArgs are the selection flags as they were given.
+func selectionArgs(ctx *cli.Context) (args []string) {
+	for _, flag := range selectionFlags() {
+		name := flag.Names()[0]
+		if !ctx.IsSet(name) {
+			continue
+		}
+		if values := ctx.StringSlice(name); len(values) > 0 {
+			for _, v := range values {
+				args = append(args, "--"+name, v)
+			}
+			continue
+		}
+		args = append(args, "--"+name, fmt.Sprint(ctx.Value(name)))
+	}
+	return args
+}
+
+// shortInputs names a directory instead of many files if these are all that it holds:
+// what a shell made of a glob fills the screen.
+func shortInputs(args []string) []string {
+	const few = 3
+	if len(args) <= few {
+		return args
+	}
+	dir := filepath.Dir(args[0])
+	if strings.HasPrefix(args[0], "-") || slices.ContainsFunc(args, func(arg string) bool { return filepath.Dir(arg) != dir }) {
+		return args
+	}
+	all, err := convert.Expand([]string{dir})
+	given, err2 := convert.Expand(args)
+	if err != nil || err2 != nil || !slices.Equal(all, given) {
+		return args
+	}
+	return []string{dir}
+}

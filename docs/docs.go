@@ -1,0 +1,14 @@
+// Package docs holds the pages that the program prints itself.
+package docs
+
+import _ "embed"
+
+// Metrics is METRICS.md: what every number in a report means.
+//
+//go:embed METRICS.md
+var Metrics string
+
+// Formats is FORMATS.md: what is read of every producer, and what every message means.
+//
+//go:embed FORMATS.md
+var Formats string

@@ -1,0 +1,118 @@
+// Package manual prints the project's Markdown pages in a terminal, and finds the
+// place in them that defines a word. It knows what these pages are made of (headings,
+// paragraphs, lists, tables, code) and no more of Markdown.
+package manual
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A Page is a page in pieces.
+type Page struct{ Sections []Section }
+
+// A Section is what stands below a heading, up to the next one of any level.
+type Section struct {
+	Level  int // of the heading: 1 is the title of the page
+	Title  string
+	Blocks []Block
+}
+
+// A Block is a piece of text. One of Text, Code and Table is there.
+type Block struct {
+	Text  string // of a paragraph or an item, on one line
+	Item  string // what is before an item: "-", "1."; "" is a paragraph
+	Depth int    // of an item: 0 is the outermost
+	Code  []string
+	Table [][]string // rows of cells; the first one is the header
+}
+
+var (
+	heading = regexp.MustCompile(`^(#+) +(.*)$`)
+	item    = regexp.MustCompile(`^( *)([-*]|[0-9]+\.) +(.*)$`)
+)
+
+// Parse takes a page apart.
+func Parse(markdown string) *Page {
+	p := &Page{Sections: []Section{{}}}
+	open := false // the last block goes on
+	code := false
+	for line := range strings.Lines(markdown) {
+		line = strings.TrimRight(line, " \r\n")
+		s := &p.Sections[len(p.Sections)-1]
+		last := len(s.Blocks) - 1
+		switch {
+		case strings.HasPrefix(strings.TrimSpace(line), "```"):
+			if code = !code; code {
+				s.Blocks = append(s.Blocks, Block{Code: []string{}})
+			}
+			open = false
+		case code:
+			s.Blocks[last].Code = append(s.Blocks[last].Code, line)
+		case line == "":
+			open = false
+		case heading.MatchString(line):
+			m := heading.FindStringSubmatch(line)
+			p.Sections = append(p.Sections, Section{Level: len(m[1]), Title: m[2]})
+			open = false
+		case strings.HasPrefix(line, "|"):
+			if last < 0 || !open || s.Blocks[last].Table == nil {
+				s.Blocks = append(s.Blocks, Block{})
+				last++
+			}
+			if cells := cellsOf(line); !isRule(cells) {
+				s.Blocks[last].Table = append(s.Blocks[last].Table, cells)
+			}
+			open = true
+		case item.MatchString(line):
+			m := item.FindStringSubmatch(line)
+			s.Blocks = append(s.Blocks, Block{Item: m[2], Depth: len(m[1]) / 2, Text: m[3]})
+			open = true
+		case open && s.Blocks[last].Table == nil:
+			s.Blocks[last].Text += " " + strings.TrimSpace(line)
+		default:
+			s.Blocks = append(s.Blocks, Block{Text: strings.TrimSpace(line)})
+			open = true
+		}
+	}
+	return p
+}
+
+// cellsOf returns the cells of a row; \| is no end of one.
+func cellsOf(line string) []string {
+	const bar = "\x00"
+	line = strings.ReplaceAll(line, `\|`, bar)
+	cells := strings.Split(strings.Trim(line, "| "), "|")
+	for i, c := range cells {
+		cells[i] = strings.ReplaceAll(strings.TrimSpace(c), bar, "|")
+	}
+	return cells
+}
+
+// isRule tells whether a row only divides the header from the others.
+func isRule(cells []string) bool {
+	for _, c := range cells {
+		if strings.Trim(c, "-:") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	link     = regexp.MustCompile(`\[([^\]]+)\]\(([^)]+)\)`)
+	emphasis = regexp.MustCompile(`(^|[\s("])(\*\*?)([^*]+)(\*\*?)`)
+)
+
+// plain takes the markup out of a text.
+func plain(text string) string {
+	text = link.ReplaceAllString(text, "$1 ($2)")
+	var b strings.Builder
+	for i, part := range strings.Split(text, "`") { // every other one is code
+		if i%2 == 0 {
+			part = strings.ReplaceAll(emphasis.ReplaceAllString(part, "$1$3"), "**", "")
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}

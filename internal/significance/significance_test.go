@@ -1,0 +1,185 @@
+package significance
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// draw makes pieces of means around level, of which neighbours resemble each other by rho.
+func draw(rng *rand.Rand, n int, level, spread, rho float64) []Piece {
+	pieces := make([]Piece, n)
+	left := rng.NormFloat64()
+	for i := range pieces {
+		left = rho*left + math.Sqrt(1-rho*rho)*rng.NormFloat64()
+		of := 10 + float64(rng.IntN(10))
+		pieces[i] = Piece{Sum: of * level * math.Exp(spread*left), Of: of}
+	}
+	return pieces
+}
+
+// What is alike is called different as often as P says, whether neighbours resemble each
+// other or not, and intervals hold the truth as often as they say.
+func TestErrorsAreAsFrequentAsPromised(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		n           int
+		spread, rho float64
+		most        float64 // share of tests at 5 %
+	}{
+		{"independent", 20, 0.3, 0, 0.06},
+		{"few pieces", 6, 0.3, 0, 0.07},
+		{"skewed", 20, 1, 0, 0.06},
+		{"neighbours alike", 20, 0.3, 0.4, 0.13}, // 20 % without a correction
+	} {
+		rng := rand.New(rand.NewPCG(1, 2))
+		const tries, ratio = 1500, 1.3
+		wrong, outside := 0, 0
+		for range tries {
+			same := Compare(Mean(draw(rng, c.n, 1, c.spread, c.rho)), Mean(draw(rng, c.n, 1, c.spread, c.rho)))
+			if same.P <= 0.05 {
+				wrong++
+			}
+			more := Compare(Mean(draw(rng, c.n, 1, c.spread, c.rho)), Mean(draw(rng, c.n, ratio, c.spread, c.rho)))
+			if ratio < more.Low || ratio > more.High {
+				outside++
+			}
+		}
+		if share := float64(wrong) / tries; share > c.most || share < 0.01 {
+			t.Errorf("%s: %.1f %% are called different", c.name, 100*share)
+		}
+		if share := float64(outside) / tries; share > c.most+0.01 {
+			t.Errorf("%s: %.1f %% of the intervals miss the truth", c.name, 100*share)
+		}
+	}
+}
+
+// P and the interval say the same, and it does not matter which capture comes first.
+func TestIntervalAgreesWithP(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	different := 0
+	for range 500 {
+		a, b := Mean(draw(rng, 12, 1, 0.4, 0)), Mean(draw(rng, 9, 1.4, 0.6, 0))
+		c, back := Compare(a, b), Compare(b, a)
+		if outside := c.Low > 1 || c.High < 1; outside != (c.P < 0.05) || c.Low > c.Ratio || c.High < c.Ratio {
+			t.Fatalf("%+v", c)
+		}
+		if math.Abs(c.P-back.P) > 1e-9 || math.Abs(c.Ratio*back.Ratio-1) > 1e-9 {
+			t.Fatalf("%+v, and in the other direction %+v", c, back)
+		}
+		if c.P < 0.05 {
+			different++
+		}
+	}
+	if different < 50 || different > 450 {
+		t.Errorf("%d of 500 differ", different)
+	}
+}
+
+// Where pieces scatter little, P is that of Welch's t-test: t = 2.6946 with 11.000 degrees of
+// freedom, and twice the integral of Student's density beyond.
+func TestMeanIsWelchs(t *testing.T) {
+	a := []float64{1001, 999, 1003, 998, 1002, 997}
+	b := []float64{1006, 1001, 1005, 1000, 1007, 1002, 1006}
+	pieces := func(values []float64) []Piece {
+		var out []Piece
+		for _, v := range values {
+			out = append(out, Piece{v, 1})
+		}
+		return out
+	}
+	// Neighbours differ, so that the correlation time is 1.
+	c := Compare(Mean(pieces(a)), Mean(pieces(b)))
+	const want = 0.02086
+	if math.Abs(c.P-want) > 0.0002 {
+		t.Errorf("P is %.5f, want %.5f", c.P, want)
+	}
+}
+
+// Of independent values, the interval of the median is that of order statistics: for 100 of
+// them, the 40th and the 61st (Conover, Practical Nonparametric Statistics, section 3.2).
+func TestMedianIsOfOrderStatistics(t *testing.T) {
+	pieces := make([]Piece, 100)
+	for i := range pieces { // scatter as little as independent values do at least
+		pieces[i] = Piece{Sum: float64(i % 2), Of: 1}
+	}
+	q := Quantile(0.5, pieces, 100, func(i int) float64 { return float64(i + 1) })
+	if low, high := q.bounds(1.96); q.Value != 50 || low != 40 || high != 60 {
+		t.Errorf("the median of 1 to 100 is %v, between %v and %v", q.Value, low, high)
+	}
+	if low, high := q.bounds(20); low != 0 || !math.IsInf(high, 1) {
+		t.Errorf("no values bound it by %v and %v", low, high)
+	}
+}
+
+// Pieces that move together make a quantile less certain than as many values tell.
+func TestQuantileOfClusters(t *testing.T) {
+	width := func(together bool) float64 {
+		var pieces []Piece
+		for i := range 20 {
+			p := Piece{Sum: 25, Of: 50}
+			if together {
+				p.Sum = float64(50 * (i % 2))
+			}
+			pieces = append(pieces, p)
+		}
+		q := Quantile(0.5, pieces, 1000, func(i int) float64 { return float64(i + 1) })
+		low, high := q.bounds(1)
+		return high - low
+	}
+	if alone, together := width(false), width(true); together < 5*alone {
+		t.Errorf("the interval is %v wide, of values that move together %v", alone, together)
+	}
+}
+
+// Without enough pieces nothing is said, and nothing breaks.
+func TestTooFewPieces(t *testing.T) {
+	few := draw(rand.New(rand.NewPCG(1, 1)), Enough-1, 1, 0.1, 0)
+	many := draw(rand.New(rand.NewPCG(1, 2)), 20, 5, 0.1, 0)
+	for _, q := range []Quantity{Mean(few), Mean(nil), Mean(append(few, make([]Piece, 30)...)), {}, Quantile(0.5, nil, 0, nil)} {
+		if c := Compare(q, Mean(many)); !math.IsNaN(c.P) || !math.IsNaN(c.Low) {
+			t.Errorf("%+v: %+v", q, c)
+		}
+	}
+	if c := Compare(Mean(few), Mean(many)); !(c.Ratio > 4) {
+		t.Errorf("the ratio is not told: %+v", c)
+	}
+}
+
+// Appeared counts, among all ways to put the seen pieces anywhere, those that put all of
+// them into one capture.
+func TestAppearedCountsWays(t *testing.T) {
+	const pieces, other = 5, 4
+	for seen := 1; seen <= pieces; seen++ {
+		ways, all := 0, 0
+		for set := range 1 << (pieces + other) {
+			n, inOther := 0, false
+			for i := range pieces + other {
+				if set>>i&1 == 1 {
+					n++
+					inOther = inOther || i >= pieces
+				}
+			}
+			if n == seen {
+				all++
+				if !inOther {
+					ways++
+				}
+			}
+		}
+		want := min(1, 2*float64(ways)/float64(all))
+		if got := Appeared(seen, pieces, other); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%d seen: %v, want %v", seen, got, want)
+		}
+	}
+}
+
+func TestHolm(t *testing.T) {
+	nan := math.NaN()
+	got := Holm([]float64{0.04, 0.01, nan, 0.03, 0.5})
+	want := []float64{0.09, 0.04, nan, 0.09, 0.5}
+	if !slices.EqualFunc(got, want, func(a, b float64) bool { return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) < 1e-12 }) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
