@@ -16,6 +16,7 @@ demo: build
 test: lint
 	@[ -d "$${SGTRACE_SHARED:-../shared}/data" ] || echo "note: no shared data ($$""SGTRACE_SHARED, ../shared): tests on real dumps skip"
 	@command -v "$${SGTRACE_TRACE_PROCESSOR:-trace_processor_shell}" >/dev/null || echo "note: no trace_processor_shell ($$""SGTRACE_TRACE_PROCESSOR, PATH): tests with Perfetto's importer skip"
+	@for b in "$${SGTRACE_CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable; do command -v "$$b" >/dev/null && exit; done; echo "note: no Chromium ($$""SGTRACE_CHROMIUM, PATH): tests of HTML reports in a browser skip"
 	$(GO) build ./...
 	$(GO) test ./...
 

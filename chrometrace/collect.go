@@ -26,7 +26,12 @@ type collector struct {
 	linked bool // there are correlations
 	chrome bool
 	total  int
+	header int // how many members the headers of docs have
 }
+
+// maxMembers bounds the members of the headers of a file. Kineto writes a dozen,
+// and SGLang's merged files have those of every rank.
+const maxMembers = 1 << 14
 
 // A document is one of the documents that a file consists of.
 type document struct {
@@ -39,6 +44,11 @@ type document struct {
 	dropZero                 bool  // events at time 0 have lost their time
 	drawn                    bool  // see batch
 	unlinked                 bool  // written by this package, and drawn: correlations are of no use
+}
+
+// empty tells whether nothing of the document is of use.
+func (d *document) empty() bool {
+	return len(d.header) == 0 && d.absolute.n+d.relative.n+d.zero.n == 0
 }
 
 // last returns the time of the last event, counted like t.
@@ -109,11 +119,8 @@ func (c *collector) readPending(p *piece) {
 
 // keep takes a batch.
 func (c *collector) keep(b *batch) {
-	if b.newDoc || len(c.docs) == 0 {
-		c.docs = append(c.docs, document{object: b.object})
-	}
-	d := &c.docs[len(c.docs)-1]
-	d.header = append(d.header, b.header...)
+	d := c.document(b)
+	c.addHeader(d, b.header)
 	d.absolute.merge(b.absolute)
 	d.relative.merge(b.relative)
 	if d.zero.n == 0 {
@@ -148,6 +155,31 @@ func (c *collector) keep(b *batch) {
 		k.events0 = c.kept[n-1].events0 + len(c.kept[n-1].events)
 	}
 	c.kept = append(c.kept, k)
+}
+
+// document returns the document that b is of. A new one takes the place of one
+// that was empty: a file may consist of millions.
+func (c *collector) document(b *batch) *document {
+	n := len(c.docs)
+	switch {
+	case n == 0 || b.newDoc && !c.docs[n-1].empty():
+		c.docs = append(c.docs, document{object: b.object})
+		n++
+	case b.newDoc:
+		c.docs[n-1] = document{object: b.object}
+	}
+	return &c.docs[n-1]
+}
+
+// addHeader adds members to the header of a document.
+func (c *collector) addHeader(d *document, members []member) {
+	if fit := maxMembers - c.header; len(members) > fit {
+		c.report(trace.DataLoss, "trace-header-long", members[fit].offset, len(members)-fit,
+			"there is more beside the events than any profiler writes; the rest of it is left out")
+		members = members[:fit]
+	}
+	d.header = append(d.header, members...)
+	c.header += len(members)
 }
 
 // row returns the number of a row in the file.

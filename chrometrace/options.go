@@ -14,4 +14,6 @@ type Options struct {
 	Filter  profile.Filter
 	// Base is the base time of the file in ns, if it was read before; 0 is unknown.
 	Base int64
+	// KeepSecrets tells to keep arguments that may hold prompts or credentials.
+	KeepSecrets bool
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -42,7 +43,8 @@ type parser struct {
 	noCat      *catEntry
 	recentCats [16]*catEntry
 	text       []byte // scratch
-	linked     bool   // a correlation was seen
+	secrets    *secret.Filter
+	linked     bool // a correlation was seen
 }
 
 // An arena stores arguments: trace.Args, or an appender to it.
@@ -76,8 +78,8 @@ func newSettings(opt Options, l limits) *settings {
 func newParser(s *settings) *parser {
 	p := &parser{
 		settings: s, rows: newRowIndex(), args: s.opt.Args,
-		symbols: trace.NewSymbolCache(s.opt.Syms),
-		names:   map[string]*name{}, cats: map[string]*catEntry{},
+		symbols: trace.NewSymbolCache(s.opt.Syms), secrets: secret.NewFilter(s.opt.Syms),
+		names: map[string]*name{}, cats: map[string]*catEntry{},
 	}
 	p.noCat = p.category(nil, false)
 	return p

@@ -361,6 +361,10 @@ func (p *parser) settleNotes() {
 			p.out.report(trace.Notice, r.code, p.at(), r.count, r.msg)
 		}
 	}
+	if n.secrets > 0 {
+		p.out.report(trace.Info, "secret-left-out", p.at(), n.secrets, fmt.Sprintf("argument %q may hold a prompt or credentials; left out (--keep-secrets keeps it)",
+			p.opt.Syms.Name(n.secret)))
+	}
 }
 
 // numeric returns the value of an argument that is a number, or the text of one.

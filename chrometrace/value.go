@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -14,11 +15,13 @@ import (
 // notes are what was repaired in the event that is being read. They become
 // diagnostics when the event is complete.
 type notes struct {
-	commas  int // missing or superfluous
-	missing int // values
-	bare    int // values that are no JSON, kept as text
-	lists   int // that were not closed
-	quotes  int // without a backslash inside of a string
+	commas  int       // missing or superfluous
+	missing int       // values
+	bare    int       // values that are no JSON, kept as text
+	lists   int       // that were not closed
+	quotes  int       // without a backslash inside of a string
+	secrets int       // arguments that may hold one, left out
+	secret  trace.Sym // the first of them
 }
 
 // An argKey is a name of arguments.
@@ -26,10 +29,11 @@ type argKey struct {
 	text   string // as it is written, with the quote and the colon behind it
 	sym    trace.Sym
 	role   argRole
-	min    bool    // ArgsMin keeps it
-	seen   uint64  // the last list of arguments with it; always, if another key may be the same
-	next   *argKey // that followed it last time
-	before *argKey // that followed it before that
+	min    bool        // ArgsMin keeps it
+	secret secret.Test // of what it may hold; nil is nothing
+	seen   uint64      // the last list of arguments with it; always, if another key may be the same
+	next   *argKey     // that followed it last time
+	before *argKey     // that followed it before that
 }
 
 // always is behind all lists of arguments.
@@ -77,14 +81,28 @@ func (p *parser) arguments(i int) (next int, err error) {
 				return i, errShort
 			}
 		}
-		start := i
+		start, before := i, len(p.list)
 		if i, err = p.value(i, key.sym, encode && (all || key.min), inArgs, 0); err != nil {
 			return i, err
+		}
+		if len(p.list) > before && (key.secret != nil || b[start] == '{' || b[start] == '[' && bytes.IndexByte(b[start:i], '{') >= 0) {
+			p.hide(before, key)
 		}
 		if key.role != argNone {
 			p.got[key.role] = argValue{b[start:i]}
 			p.found |= 1 << key.role
 		}
+	}
+}
+
+// hide takes the argument that begins at p.list[from:] off if it may hold a secret.
+func (p *parser) hide(from int, key *argKey) {
+	if !p.opt.KeepSecrets && p.secrets.Holds(p.list[from:]) {
+		if p.notes.secrets == 0 {
+			p.notes.secret = key.sym
+		}
+		p.notes.secrets++
+		p.list = p.list[:from]
 	}
 }
 
@@ -118,7 +136,7 @@ func (p *parser) argKey(i int, cat *catEntry, last *argKey) (key *argKey, next i
 		if escaped {
 			text = string(p.unescape(nil, raw))
 		}
-		key = &argKey{text: string(raw) + `":`, sym: p.opt.Syms.Intern(text), role: argNames[text], min: minimalArgs[text]}
+		key = &argKey{text: string(raw) + `":`, sym: p.opt.Syms.Intern(text), role: argNames[text], min: minimalArgs[text], secret: secret.Of(text)}
 		if len(cat.keys) < maxCached {
 			cat.keys[string(raw)] = key
 		}

@@ -42,6 +42,7 @@ func (m *Merge) joinPairs(captures []*capture) []*capture {
 		a.run(m)
 		m.reportPair(into, n, a)
 		into.learn(n)
+		into.held = nil
 		into.first, into.last = min(into.first, into.file.First), max(into.last, into.file.Last)
 		gone[n] = true
 		tie(into, pairs, at)

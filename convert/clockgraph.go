@@ -338,12 +338,15 @@ func (m *Merge) shiftRequests() {
 		return
 	}
 	for i := range m.dump.Len() {
-		p := m.Requests.ProcOf(i)
+		s, first := m.dump.Span(i), i
+		if tree := m.Requests.Tree; tree.Duplicate(i) {
+			first = tree.Find(s.TraceHi, s.TraceLo, s.ID) // or it would be none any more
+		}
+		p := m.Requests.ProcOf(first)
 		if p == request.None {
-			continue // exported twice
+			continue
 		}
 		moved := m.clocks[m.clockOfProc(p)].toReference()
-		s := m.dump.Span(i)
 		s.Start, s.End = moved(s.Start), moved(s.End)
 		for e := range m.dump.Events(i) {
 			e.Time = moved(e.Time)

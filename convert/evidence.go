@@ -23,6 +23,7 @@ type Evidence struct {
 	Clocks  *ClockReport
 	First   trace.Time // when the first capture or request begins, as its host stamped it
 	exports []*nsysexport.Source
+	hosts   []string // as files call them, some repeatedly
 }
 
 // ReadEvidence reads inputs as Read does, but no rows of Nsight Systems exports
@@ -41,6 +42,7 @@ func ReadEvidence(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Evidenc
 		}
 		p.Clocks = m.Clocks()
 	}
+	p.hosts = m.hosts()
 	m.leaveOutRanks()
 	p.Meetings = m.meetings()
 	if m.Requests != nil {

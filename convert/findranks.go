@@ -24,6 +24,9 @@ func (m *Merge) findRanks(opt *ReadOptions) error {
 	if err := rankExports(captures, opt.RankOf); err != nil {
 		return err
 	}
+	if opt.both { // a copy is as good a partner for an export, and none is clearly the best
+		captures = inOrder(captures, m.leaveOutCopies(captures))
+	}
 	if opt.outlines == nil {
 		if !m.paired && opt.both {
 			m.pairs = m.findPairs(captures)
@@ -247,6 +250,22 @@ func (f *recording) describe(part string) tracename.Input {
 // it was made of. Drawn twice, a rank would say that there are two, and collectives
 // that have two ranks of one number would join nothing.
 func (m *Merge) leaveOutRepetitions(captures []*capture) []*capture {
+	kept := m.leaveOutCopies(captures)
+	// Files that are whole before parts, which are sums of whole files.
+	kept = m.leaveOutContained(kept, false)
+	all := slices.Clone(kept)
+	kept = slices.DeleteFunc(kept, func(c *capture) bool { return m.isSum(c, all) })
+	return inOrder(captures, m.leaveOutContained(kept, true))
+}
+
+// inOrder returns the captures that are kept, in their order.
+func inOrder(captures, kept []*capture) []*capture {
+	return slices.DeleteFunc(captures, func(c *capture) bool { return !slices.Contains(kept, c) })
+}
+
+// leaveOutCopies returns the captures without those whose events are the same as
+// another's, the ones that tell most first.
+func (m *Merge) leaveOutCopies(captures []*capture) []*capture {
 	// What tells more about its rank is kept.
 	best := slices.Clone(captures)
 	slices.SortStableFunc(best, func(a, b *capture) int {
@@ -269,12 +288,7 @@ func (m *Merge) leaveOutRepetitions(captures []*capture) []*capture {
 		kept[same].learn(c)
 		m.notice("capture-repeated", c.file.Name, "%s has the same events as %s; left out", c.label(), kept[same].file.Name)
 	}
-	// Files that are whole before parts, which are sums of whole files.
-	kept = m.leaveOutContained(kept, false)
-	all := slices.Clone(kept)
-	kept = slices.DeleteFunc(kept, func(c *capture) bool { return m.isSum(c, all) })
-	kept = m.leaveOutContained(kept, true)
-	return slices.DeleteFunc(captures, func(c *capture) bool { return !slices.Contains(kept, c) })
+	return kept
 }
 
 // mayRepeat tells whether nothing but events can tell c and o apart.

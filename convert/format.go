@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
@@ -19,8 +21,10 @@ type Format struct {
 
 // elsewhere is the error of a command that does not read the format.
 func (f *Format) elsewhere() error {
-	return fmt.Errorf("looks like %s, which is for %s", f.Name, f.For)
+	return fmt.Errorf("%w %s, which is for %s", errElsewhere, f.Name, f.For)
 }
+
+var errElsewhere = errors.New("looks like")
 
 // The formats that inputs can have.
 var (
@@ -36,8 +40,16 @@ var Formats = []*Format{FormatSQLite, FormatOTLP, FormatChrome}
 // is within the first bytes unless the head of the file is missing.
 const sniffBytes = 64 << 10
 
-// sniff returns the format of head, or nil.
+// sniff returns the format of head, or nil. Zeros in front of text are blocks that never
+// reached the disk; without text they are the missing first page of an export.
 func sniff(head []byte) *Format {
+	if rest := bytes.TrimLeft(head, "\x00"); len(rest) < len(head) {
+		for _, f := range Formats {
+			if f != FormatSQLite && f.Sniff(rest) {
+				return f
+			}
+		}
+	}
 	for _, f := range Formats {
 		if f.Sniff(head) {
 			return f

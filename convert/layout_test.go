@@ -44,7 +44,7 @@ func eachDump(t *testing.T, f func(t *testing.T, load func() *request.Set)) {
 				t.Run(filepath.Base(name), func(t *testing.T) {
 					f(t, func() *request.Set {
 						var diags trace.Diags
-						set, err := Load([]string{name}, nil, nil, &diags)
+						set, err := Load([]string{name}, ReadOptions{}, &diags)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -205,7 +205,7 @@ func TestOrderOfInputsDoesNotMatter(t *testing.T) {
 			t.Fatal(err)
 		}
 		var diags trace.Diags
-		set, err := Load(names, nil, nil, &diags)
+		set, err := Load(names, ReadOptions{}, &diags)
 		if err != nil {
 			t.Fatal(err)
 		}

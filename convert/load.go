@@ -19,14 +19,24 @@ type Meter interface {
 }
 
 // Load reads the named OTLP inputs and rebuilds their requests. An input that
-// cannot be used is reported to diags and left out; the error is for when none
-// is left. meter may be nil.
-func Load(names []string, stdin io.Reader, meter Meter, diags *trace.Diags) (*request.Set, error) {
+// cannot be used is reported to diags and left out, and so is one of a profiler,
+// which opt.Only makes an error; the error is for when none is left. Of opt, the
+// filter and what is about ranks do not matter.
+func Load(names []string, opt ReadOptions, diags *trace.Diags) (*request.Set, error) {
 	d := otlpjson.NewDump(diags)
+	d.KeepSecrets = opt.KeepSecrets
+	var others []string
 	for _, name := range names {
-		if err := read(d, name, stdin, meter); err != nil {
+		switch err := read(d, name, opt.Stdin, opt.Meter); {
+		case errors.Is(err, errElsewhere) && opt.Only == nil:
+			others = append(others, name)
+		case err != nil:
 			diags.Add(trace.Diag{Severity: trace.Error, Code: "input-unusable", Pos: trace.Pos{File: name, Offset: -1}, Msg: err.Error()})
 		}
+	}
+	if len(others) > 0 {
+		diags.Add(trace.Diag{Severity: trace.Info, Code: "input-without-requests", Pos: trace.Pos{File: others[0], Offset: -1}, Count: len(others),
+			Msg: "is of a profiler and has no requests; left out here"})
 	}
 	d.ReportOther()
 	if d.Len() == 0 {

@@ -60,6 +60,10 @@ type ReadOptions struct {
 	Hosts  []string     // leave out PyTorch traces of other hosts, by the beginnings of their names; none is all
 	RankOf []GivenRank  // ranks of processes of Nsight Systems exports
 
+	// KeepSecrets tells to keep attributes and arguments that may hold prompts or
+	// credentials.
+	KeepSecrets bool
+
 	// Attribute tells ReadEvidence that work will be attributed to ranges: see untwin.
 	Attribute bool
 	// Meetings tells ReadEvidence to put the clocks of hosts on one and to find the
@@ -75,6 +79,7 @@ type ReadOptions struct {
 // be used is reported to diags and left out; the error is for when none is left.
 func Read(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
 	m := &Merge{dump: otlpjson.NewDump(diags), diags: diags}
+	m.dump.KeepSecrets = opt.KeepSecrets
 	var dumps, traces []candidate
 	for _, in := range inputs {
 		s := candidate{input: in}
@@ -239,7 +244,7 @@ func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) []*profi
 	filter := opt.Filter
 	filter.IndexOnly = filter.IndexOnly || !opt.both && opt.unwanted(in.input)
 	f, err := chrometrace.Read(s.Name, s, chrometrace.Options{
-		Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags, Workers: workers, Filter: filter, Base: opt.base,
+		Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags, Workers: workers, Filter: filter, Base: opt.base, KeepSecrets: opt.KeepSecrets,
 	})
 	if err != nil {
 		m.unusable(in.input, err)

@@ -36,6 +36,9 @@ var outputs = []struct {
 // ErrOutputName says that the output cannot have this name.
 var ErrOutputName = errors.New("unusable output name")
 
+// ErrDiffers says that a file does not hold what was written to it.
+var ErrDiffers = errors.New("the file is not what was written")
+
 // An Output is a file that appears whole or not at all: it is written without a
 // name, or beside its final one where the file system wants a name, and renamed
 // at the end.
@@ -138,11 +141,19 @@ func (o *Output) Write(t *trace.Trace) (int64, error) {
 }
 
 // WriteFunc is like Write for what write writes.
-func (o *Output) WriteFunc(write func(w io.Writer) error) (size int64, err error) {
+func (o *Output) WriteFunc(write func(w io.Writer) error) (int64, error) {
+	return o.writeChecked(write, func() error { return nil })
+}
+
+// writeChecked is like WriteFunc, but the file gets its name only if check returns nil.
+func (o *Output) writeChecked(write func(w io.Writer) error, check func() error) (size int64, err error) {
 	if o.gzip {
 		err = compress(o.file, write)
 	} else {
 		err = write(o.file)
+	}
+	if err == nil {
+		err = check()
 	}
 	if err == nil {
 		size, err = o.appear()

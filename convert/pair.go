@@ -193,5 +193,5 @@ func (m *Merge) pairedBefore(traces []candidate, opt *ReadOptions) {
 	own.Meter, own.Filter = nil, profile.Filter{Cats: profile.WorkCategories, Args: profile.ArgsNone}
 	again.readTorch(traces, &own)
 	captures, _ := again.resolveCaptures(&own)
-	m.pairs, m.paired = again.findPairs(captures), true
+	m.pairs, m.paired = again.findPairs(inOrder(captures, again.leaveOutCopies(captures))), true
 }

@@ -173,10 +173,14 @@ func (a *contents) add(b *contents) {
 	a.file.first, a.file.last = min(a.file.first, b.file.first), max(a.file.last, b.file.last)
 }
 
-// equal tells whether two captures hold the same. Of captures that have nothing
-// that could be compared, that is not known, and the answer is no.
+// equal tells whether two captures hold the same. Where a filter left nothing that
+// could be compared, the number and the bounds of all events of a file tell; what has
+// no more than one is not known to be the same.
 func (a *contents) equal(b *contents) bool {
-	if a.n == 0 || a.n != b.n || a.hash != b.hash || a.first != b.first || a.last != b.last {
+	if a.n == 0 && b.n == 0 {
+		return a.file.total > 1 && a.file == b.file
+	}
+	if a.n != b.n || a.hash != b.hash || a.first != b.first || a.last != b.last {
 		return false
 	}
 	return a.file.total < 0 || b.file.total < 0 || a.file == b.file

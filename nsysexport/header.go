@@ -80,8 +80,8 @@ func (h *header) read(head []byte) error {
 	case len(head) == 0:
 		return errors.New("the file is empty (0 bytes): copy it again, or run nsys export again")
 	case unwritten(head):
-		return errors.New("nsys export was interrupted before it wrote the first page, or is still at work: " +
-			"run nsys export again (the .nsys-rep is still good)")
+		return errors.New("begins with zeros: what wrote it was interrupted before it wrote the first page, or is still at work: " +
+			"if it is an export, run nsys export again (the .nsys-rep is still good), else copy the file again")
 	case bytes.HasPrefix(head, []byte(reportMagic)):
 		return errReport
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):

@@ -53,6 +53,7 @@ type Source struct {
 	mu   sync.Mutex
 	free []*connection
 
+	noNames  sync.Once // says that StringIds cannot be read
 	launches launches
 	nvtx     nvtxOnce
 	nccl     ncclOnce

@@ -119,7 +119,7 @@ func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool)
 	}
 	defer w.stmt.Finalize()
 	cur := cursor{stmt: w.stmt, sel: sel, names: c.names, base: s.base}
-	c.names.table = sel.table
+	c.names.begin(sel.table, func() int64 { return w.lost.read })
 	for w.next() {
 		if !each(&cur) {
 			return

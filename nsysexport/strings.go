@@ -16,12 +16,17 @@ type names struct {
 	conn  *sqlite.Conn
 	cache *trace.SymbolCache
 	buf   []byte
-	table string // that is being read, for messages
+	// table is what is being read, and row the number of its row, for messages.
+	table string
+	row   func() int64
 
 	// dense has symbols plus one by id; ids count from 0 in what nsys writes. Others
 	// are in sparse.
 	dense  []trace.Sym
 	sparse map[int64]trace.Sym
+	// lost are the ids that table asked for in vain. Every table says so again, since
+	// it depends on the number of cores which tables share a connection.
+	lost map[int64]bool
 
 	stmt *sqlite.Stmt // nil until the first lookup
 	// rows is where ids are, in files whose table lost its primary key.
@@ -33,7 +38,13 @@ type names struct {
 const maxDense = 1 << 22
 
 func newNames(s *Source, conn *sqlite.Conn) *names {
-	return &names{src: s, conn: conn, cache: trace.NewSymbolCache(s.opt.Syms), sparse: map[int64]trace.Sym{}}
+	return &names{src: s, conn: conn, cache: trace.NewSymbolCache(s.opt.Syms), sparse: map[int64]trace.Sym{}, lost: map[int64]bool{}}
+}
+
+// begin tells what is read from now on.
+func (n *names) begin(table string, row func() int64) {
+	n.table, n.row = table, row
+	clear(n.lost)
 }
 
 // sym returns the symbol of an id, 0 if it is not in the table.
@@ -45,10 +56,13 @@ func (n *names) sym(id int64) trace.Sym {
 	} else if sym, ok := n.sparse[id]; ok {
 		return sym
 	}
+	if n.lost[id] {
+		return 0
+	}
 	sym, ok := n.lookup(id)
 	if !ok {
-		n.src.diag(trace.DataLoss, "nsys-name-missing", n.table, 0, fmt.Sprintf(
-			"a name is not in StringIds (id %d): the export is incomplete or damaged; run nsys export again", id))
+		n.lost[id] = true
+		return 0
 	}
 	if id < 0 || id >= maxDense {
 		n.sparse[id] = sym
@@ -63,36 +77,45 @@ func (n *names) sym(id int64) trace.Sym {
 	return sym
 }
 
-// lookup reads one string. It returns false if there is none of that id.
+// lookup reads one string. It returns false, and says so, if there is none of that id.
 func (n *names) lookup(id int64) (trace.Sym, bool) {
 	if n.stmt == nil {
 		n.prepare()
 	}
 	if n.failed {
-		return 0, true // and reported
+		return 0, false // and reported
 	}
+	row := id
 	if n.rows != nil {
 		at, ok := n.rows[id]
 		if !ok {
+			n.missing(id)
 			return 0, false
 		}
-		id = at
+		row = at
 	}
-	n.stmt.BindInt64(1, id)
+	n.stmt.BindInt64(1, row)
 	defer n.stmt.Reset()
-	row, err := n.stmt.Step()
-	if err == nil && row && n.stmt.ColumnType(0) != sqlite.TypeText {
+	found, err := n.stmt.Step()
+	if err == nil && found && n.stmt.ColumnType(0) != sqlite.TypeText {
 		err = errShape
 	}
 	if err != nil {
 		n.src.diag(trace.DataLoss, "nsys-table-damaged", "StringIds", 0, fmt.Sprintf(
 			"the file is damaged: names are lost; copy the file again, or run nsys export again (%v)", err))
-		return 0, true
+		return 0, false
 	}
-	if !row {
+	if !found {
+		n.missing(id)
 		return 0, false
 	}
 	return n.cache.Intern(n.bytes(n.stmt, 0)), true
+}
+
+// missing reports a name that is not in the table.
+func (n *names) missing(id int64) {
+	n.src.diag(trace.DataLoss, "nsys-name-missing", n.table, n.row(), fmt.Sprintf(
+		"a name is not in StringIds (id %d): the export is incomplete or damaged; run nsys export again", id))
 }
 
 // prepare finds out how strings are found. The id is the primary key in all that
@@ -112,8 +135,10 @@ func (n *names) prepare() {
 		n.stmt, _, err = n.conn.PrepareTransient("SELECT value FROM " + quote(table) + " WHERE " + key + "=?1")
 	}
 	if n.failed = err != nil; n.failed {
-		n.src.diag(trace.DataLoss, "nsys-table-damaged", "StringIds", 0,
-			"names cannot be read and are lost: copy the file again, or run nsys export again ("+err.Error()+")")
+		n.src.noNames.Do(func() { // every connection finds that out
+			n.src.diag(trace.DataLoss, "nsys-table-damaged", "StringIds", 0,
+				"names cannot be read and are lost: copy the file again, or run nsys export again ("+err.Error()+")")
+		})
 	}
 }
 

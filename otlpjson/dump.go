@@ -91,6 +91,8 @@ type Dump struct {
 	events column[Event]
 	links  column[Link]
 
+	frames []frame // of all files that have them, in order
+
 	originIDs   map[Origin]OriginID
 	resourceIDs map[string]uint32 // by encoded attributes
 
@@ -150,10 +152,14 @@ func (d *Dump) LinkCount() int { return d.links.len() }
 // EventCount returns the number of events of all spans.
 func (d *Dump) EventCount() int { return d.events.len() }
 
-// Pos returns where span i stands.
+// Pos returns where span i stands: its line, or its frame in a file without lines.
 func (d *Dump) Pos(i int) trace.Pos {
 	s := d.Span(i)
-	return trace.Pos{File: d.Files[d.Origins[s.Origin].File].Name, Line: int64(s.Line), Offset: -1}
+	pos := trace.Pos{File: d.Files[d.Origins[s.Origin].File].Name, Line: int64(s.Line), Offset: -1}
+	if s.Line == 0 {
+		pos.Offset = d.frames[frameOf(d.frames, i)].offset
+	}
+	return pos
 }
 
 // Resource returns the resource of s.

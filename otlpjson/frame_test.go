@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // frameDocs are the documents of the tests with frames: spans a to f.
@@ -36,9 +38,6 @@ func TestFrames(t *testing.T) {
 			}
 			if len(got.diags) > 0 {
 				t.Errorf("diagnostics: %v", got.diags)
-			}
-			if pos := got.Pos(0).String(); pos != "f1" {
-				t.Errorf("a span of a frame is at %s, want f1: it has no line", pos)
 			}
 		})
 	}
@@ -265,6 +264,28 @@ func TestSniff(t *testing.T) {
 		string(bytes.Repeat([]byte{0, 0, 0, 10}, 10))} {
 		if Sniff([]byte(data)) {
 			t.Errorf("%q is taken for OTLP", data)
+		}
+	}
+}
+
+// Spans of files without lines stand where their frame begins.
+func TestPlacesInFrames(t *testing.T) {
+	a, b := doc(span("a"), span("b")), doc(span("c"))
+	for _, messages := range [][]string{packed(a, b), protoMessages(t, a+b)} {
+		d := NewDump(&trace.Diags{})
+		for _, name := range []string{"one", "two"} {
+			if err := d.Read(name, strings.NewReader(frames(messages...))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		second := int64(lengthSize + len(messages[0]))
+		for i, want := range []trace.Pos{
+			{File: "one", Offset: 0}, {File: "one", Offset: 0}, {File: "one", Offset: second},
+			{File: "two", Offset: 0}, {File: "two", Offset: 0}, {File: "two", Offset: second},
+		} {
+			if got := d.Pos(i); got != want {
+				t.Errorf("span %d is at %v, want %v", i, got, want)
+			}
 		}
 	}
 }

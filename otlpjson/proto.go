@@ -304,7 +304,11 @@ func (r *recorder) protoKeyValue(in protoField, list *trace.ArgList, depth int) 
 			value = f
 		}
 	})
+	start := len(*list)
 	r.protoAnyValue(value, key, list, depth)
+	if depth == 0 {
+		*list = r.hidden(*list, start, key)
+	}
 }
 
 func (r *recorder) protoAnyValue(in protoField, key trace.Sym, list *trace.ArgList, depth int) {

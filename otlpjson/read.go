@@ -48,13 +48,16 @@ func (d *Dump) Read(name string, r io.Reader) error {
 	batches := &sync.Pool{New: func() any { return new(batch) }}
 	for range workers {
 		go func() {
-			w := worker{recorder: newRecorder(d.Syms), limits: d.limits, batches: batches, blocks: d.blocks}
+			w := worker{recorder: newRecorder(d.Syms, d.KeepSecrets), limits: d.limits, batches: batches, blocks: d.blocks}
 			for p := range work {
 				w.parse(p)
 			}
 		}()
 	}
 	for p := range order {
+		if kind != notFramed {
+			d.frames = append(d.frames, frame{p.offset, d.Len()})
+		}
 		for b := range p.done {
 			d.collect(b, file)
 			b.reset()

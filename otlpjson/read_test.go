@@ -52,7 +52,7 @@ func TestSeveralFiles(t *testing.T) {
 	if got.names() != "a b c a" || len(got.Resources) != 2 || len(got.Origins) != 1+2*4 {
 		t.Errorf("spans %s, %d resources, %d origins", got.names(), len(got.Resources), len(got.Origins))
 	}
-	for i, want := range []string{"f1:1", "f2:2", "f3", "f4:1"} {
+	for i, want := range []string{"f1:1", "f2:2", "f3+0", "f4:1"} {
 		if pos := got.Pos(i).String(); pos != want {
 			t.Errorf("span %d is at %s, want %s", i, pos, want)
 		}

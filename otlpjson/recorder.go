@@ -3,6 +3,7 @@ package otlpjson
 import (
 	"fmt"
 
+	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -12,10 +13,11 @@ type recorder struct {
 	out             *batch
 	cache           *trace.SymbolCache
 	keys            wellKnown
-	notes           notes         // on the record that is being read
-	list, eventList trace.ArgList // scratch
-	text0           []byte        // scratch
-	message         []byte        // scratch: of the status
+	notes           notes          // on the record that is being read
+	list, eventList trace.ArgList  // scratch
+	text0           []byte         // scratch
+	message         []byte         // scratch: of the status
+	secrets         *secret.Filter // nil keeps them
 }
 
 // wellKnown are the symbols that the readers themselves look for.
@@ -31,15 +33,21 @@ type notes struct {
 	odd        int    // attributes that are kept as text
 	unknown    int    // keys that no version of OTLP has
 	unknownKey string // the first of them
+	secrets    int    // attributes that are left out because of what they may hold
+	secretKey  string // the first of them
 }
 
-func newRecorder(syms *trace.Symbols) recorder {
-	return recorder{cache: trace.NewSymbolCache(syms), keys: wellKnown{
+func newRecorder(syms *trace.Symbols, keepSecrets bool) recorder {
+	r := recorder{cache: trace.NewSymbolCache(syms), keys: wellKnown{
 		service:           syms.Intern("service.name"),
 		instance:          syms.Intern("service.instance.id"),
 		statusMessage:     syms.Intern("status.message"),
 		droppedAttributes: syms.Intern("dropped_attributes_count"),
 	}}
+	if !keepSecrets {
+		r.secrets = secret.NewFilter(syms)
+	}
+	return r
 }
 
 // fail notes why the record cannot be used.
@@ -63,7 +71,7 @@ func (r *recorder) settle(at place) {
 	if n.bad != nil {
 		n.lost++
 	}
-	if n.lost|n.odd|n.unknown == 0 {
+	if n.lost|n.odd|n.unknown|n.secrets == 0 {
 		return
 	}
 	if n.lost > 0 {
@@ -75,7 +83,24 @@ func (r *recorder) settle(at place) {
 	if n.unknown > 0 {
 		r.add(trace.Notice, "otlp-unknown-key", at, n.unknown, fmt.Sprintf("key %q is not one of OTLP; skipped", n.unknownKey))
 	}
+	if n.secrets > 0 {
+		r.add(trace.Info, "secret-left-out", at, n.secrets,
+			fmt.Sprintf("attribute %q may hold a prompt or credentials; left out (--keep-secrets keeps it)", n.secretKey))
+	}
 	*n = notes{}
+}
+
+// hidden takes the attribute that begins at list[start:] off a list if it may hold a
+// secret.
+func (r *recorder) hidden(list trace.ArgList, start int, key trace.Sym) trace.ArgList {
+	if r.secrets == nil || len(list) == start || key == 0 || !r.secrets.Holds(list[start:]) {
+		return list
+	}
+	if r.notes.secrets == 0 {
+		r.notes.secretKey = r.secrets.Name(key)
+	}
+	r.notes.secrets++
+	return list[:start]
 }
 
 // addSpan stores a span, or undoes it if its notes say so.

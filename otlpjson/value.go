@@ -233,6 +233,9 @@ func (r *recorder) keyValue(b []byte, i int, list *trace.ArgList, depth int) (ne
 			i = end
 		}
 	}
+	if err == nil && depth == 0 {
+		*list = r.hidden(*list, start, key)
+	}
 	return i, err
 }
 

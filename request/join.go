@@ -139,7 +139,11 @@ func (b *builder) count(parts []int, role Role) int {
 
 // TraceID returns the trace id of r's first part as 32 hex digits.
 func (s *Set) TraceID(r *Request) string {
-	return traceText(s.traceOf(r.Parts[0]))
+	id := traceText(s.traceOf(r.Parts[0]))
+	if s.redact != nil {
+		return s.redact.Request(id)
+	}
+	return id
 }
 
 func traceText(id [2]uint64) string {

@@ -3,6 +3,7 @@ package request
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -202,8 +203,9 @@ type Set struct {
 	Threads  []Thread
 	Requests []Request // by start
 
-	names     []string    // of all symbols of the dump
-	gatewayOf map[int]int // request of each gateway and envelope span
+	names     []string         // of all symbols of the dump
+	redact    *redact.Redactor // of what the dump itself tells; nil is none
+	gatewayOf map[int]int      // request of each gateway and envelope span
 
 	kinds  []SpanKind // of each span
 	thread []int32    // of each stage and thread span; None

@@ -13,6 +13,8 @@ type Symbols struct {
 	mu    sync.RWMutex
 	index map[string]Sym
 	names []string
+	// rename tells what strings are called; nil is as they are.
+	rename func(string) string
 }
 
 // NewSymbols returns a table that holds only the empty string.
@@ -34,9 +36,26 @@ func (t *Symbols) Intern(s string) Sym {
 		return sym
 	}
 	sym = Sym(len(t.names))
-	t.names = append(t.names, s)
 	t.index[s] = sym
+	if t.rename != nil {
+		s = t.rename(s)
+	}
+	t.names = append(t.names, s)
 	return sym
+}
+
+// Rename makes Name and Names return what rename makes of strings, of those that were
+// interned and of those that will be. Intern and Lookup still go by the strings as they
+// were, so that whoever looks for one finds it. rename must leave alone what it made
+// itself.
+func (t *Symbols) Rename(rename func(string) string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	names := make([]string, len(t.names)) // snapshots stay
+	for i, name := range t.names {
+		names[i] = rename(name)
+	}
+	t.names, t.rename = names, rename
 }
 
 // Name returns the string of sym.

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -21,12 +21,9 @@ type command struct {
 	env      func(name string) string
 	diags    trace.Diags
 	created  created
+	verify   bool             // read outputs back
+	redact   *redact.Redactor // of --redact; nil without
 }
-
-// usageError is an error of the command line.
-type usageError struct{ error }
-
-func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func (c *command) app() *cli.App {
 	app := &cli.App{
@@ -37,7 +34,6 @@ func (c *command) app() *cli.App {
 		Writer:                    c.out,
 		ErrWriter:                 c.err,
 		Suggest:                   true,
-		EnableBashCompletion:      true,
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           false,
 		CustomAppHelpTemplate:     appHelp,
@@ -53,6 +49,7 @@ func (c *command) app() *cli.App {
 			c.convertCommand(),
 			c.mergeCommand(),
 			c.reportCommand(),
+			c.diffCommand(),
 			c.requestsCommand(),
 			c.requestCommand(),
 			c.inspectCommand(),
@@ -61,31 +58,15 @@ func (c *command) app() *cli.App {
 		},
 	}
 	c.limitMemory(app.Commands)
+	c.allowRedaction(app.Commands)
 	useHelp(app.Commands)
 	cli.HelpPrinter = printHelp
 	return app
 }
 
-func unknownCommand(app *cli.App, name string) error {
-	similar := strings.TrimSuffix(strings.TrimPrefix(cli.SuggestCommand(app.Commands, name), "Did you mean "), "?")
-	return usage("unknown command %q; did you mean %s? 'sgtrace help' lists them", name, similar)
-}
-
-// onUsageError completes what the flag package says about a wrong flag.
-func onUsageError(ctx *cli.Context, err error, _ bool) error {
-	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
-	if !unknown {
-		return usageError{err}
-	}
-	hint := ""
-	if similar := cli.SuggestFlag(ctx.Command.Flags, strings.TrimLeft(name, "-"), true); similar != "" {
-		hint = fmt.Sprintf("; did you mean %s?", similar)
-	}
-	return usage("no flag --%s%s ('%s --help' lists them)", strings.TrimLeft(name, "-"), hint, ctx.Command.HelpName)
-}
-
 // exit prints diagnostics and err, and returns the status.
 func (c *command) exit(err error) int {
+	defer c.flushScrubbed()
 	var wrong usageError
 	switch {
 	case errors.As(err, &wrong):
@@ -122,19 +103,4 @@ func printable(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// version is the module version, or the commit it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
-			v = s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return v + " " + info.GoVersion
 }

@@ -26,8 +26,10 @@ func reorder(app *cli.App, args []string) []string {
 				flags = append(flags, usual.value)
 				continue
 			}
-			if takesValue[strings.TrimLeft(arg, "-")] && i+1 < len(args) {
-				i++
+			if takesValue[strings.TrimLeft(arg, "-")] {
+				if i++; i == len(args) {
+					return append(head, flags...) // or an input would be taken for the value
+				}
 				flags = append(flags, args[i])
 			}
 		default:

@@ -34,6 +34,8 @@ Examples:
 			Flags: append([]cli.Flag{
 				&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
 				&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` to draw: thread, request or both"},
+				c.verifyFlag(),
+				keepSecretsFlag(),
 			}, selectionFlags()...),
 			OnUsageError: onUsageError,
 			Action:       c.otel2perfetto,
@@ -49,7 +51,7 @@ Examples:
   sgtrace convert nsys2perfetto node0.sqlite -o node0.pftrace
   sgtrace convert nsys2perfetto node0.sqlite --from +2s --to +3s -o part.pftrace
   sgtrace convert nsys2perfetto 'node*.sqlite' --cat kernel,nvtx -o out.json.gz`,
-			Flags:        append(timelineFlags(), windowFlags()...),
+			Flags:        append(c.timelineFlags(), windowFlags()...),
 			OnUsageError: onUsageError,
 			Action: func(ctx *cli.Context) error {
 				return c.draw(ctx, ctx.Args().Slice(), convert.FormatSQLite)
@@ -89,11 +91,13 @@ func (c *command) otel2perfetto(ctx *cli.Context) error {
 // layout loads and draws the inputs. It is a function of its own so that the
 // spans can be given up before the long work of writing.
 func (c *command) layout(ctx *cli.Context, names []string, view convert.View) (t *trace.Trace, requests int, err error) {
-	set, err := c.loadFiles(ctx, names)
+	set, err := c.loadFiles(ctx, names, convert.FormatOTLP)
 	if err != nil {
 		return nil, 0, err
 	}
-	return convert.Layout(set, view), len(set.Requests), nil
+	t = convert.Layout(set, view)
+	c.redactTrace(t)
+	return t, len(set.Requests), nil
 }
 
 // collectEarly trades some time for memory, unless the user says otherwise: the

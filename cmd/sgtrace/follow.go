@@ -37,7 +37,7 @@ func (c *command) followRequests(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	f := follower{out: c.out, sel: sel, dump: otlpjson.NewDump(&c.diags), name: ctx.Args().First(), printed: map[string]bool{}}
+	f := follower{out: c.out, sel: sel, dump: otlpjson.NewDump(&c.diags), name: ctx.Args().First(), printed: map[string]bool{}, redact: c.redactRequests}
 	fmt.Fprintf(c.out, followFormat, "time", "rid", "queue", "prefill", "decode", "tokens", "itl p50", "itl p99", "ttft", "e2e", "status")
 	return f.run(read(r))
 }
@@ -70,6 +70,7 @@ type follower struct {
 	dump    *otlpjson.Dump
 	name    string
 	printed map[string]bool // by trace and id
+	redact  func(*request.Set)
 }
 
 func (f *follower) run(pieces <-chan []byte) error {
@@ -117,6 +118,7 @@ func (f *follower) show(lines []byte, last bool) error {
 	if err := set.Select(f.sel.Selection); err != nil {
 		return err
 	}
+	f.redact(set)
 	for i := range set.Requests {
 		r := &set.Requests[i]
 		key := set.TraceID(r) + r.RID

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -21,7 +22,7 @@ func TestFollowPrintsRequestsOnce(t *testing.T) {
 	lines := bytes.SplitAfter(dump, []byte("\n"))
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		f := follower{out: &out, sel: &chosen{}, dump: otlpjson.NewDump(new(trace.Diags)), name: "dump", printed: map[string]bool{}}
+		f := follower{out: &out, sel: &chosen{}, dump: otlpjson.NewDump(new(trace.Diags)), name: "dump", printed: map[string]bool{}, redact: func(*request.Set) {}}
 		pieces := make(chan []byte)
 		go func() {
 			for _, line := range lines {

@@ -22,6 +22,9 @@ Usage:
 Commands:
 {{range .VisibleCommands}}  {{printf "%-12s" .Name}}{{.Usage}}
 {{end}}
+Other help:
+{{range topics}}  {{printf "%-16s" .Name}}{{.Usage}}
+{{end}}
 Inputs are files, globs, directories or - for standard input; .gz, .zst and
 framed dumps are recognised by content. 'sgtrace help COMMAND' has examples.
 
@@ -54,8 +57,9 @@ func useHelp(commands []*cli.Command) {
 
 func printHelp(w io.Writer, page string, data any) {
 	cli.HelpPrinterCustom(w, page, data, map[string]any{
-		"fill":  func(text string) string { return fill(text, 0) },
-		"flags": flagsText,
+		"fill":   func(text string) string { return fill(text, 0) },
+		"flags":  flagsText,
+		"topics": helpTopics,
 	})
 }
 
@@ -66,35 +70,43 @@ const (
 
 // flagsText describes flags by category, in the order of their declaration.
 func flagsText(flags []cli.Flag) string {
-	var categories []string
-	text := map[string]string{}
+	names, byCategory := flagsByCategory(flags)
+	var b strings.Builder
+	for _, category := range names {
+		fmt.Fprintf(&b, "\n%s\n", category)
+		for _, f := range byCategory[category] {
+			b.WriteString(flagText(f))
+		}
+	}
+	return b.String()
+}
+
+// flagsByCategory returns the categories in the order in which flags name them first.
+func flagsByCategory(flags []cli.Flag) (names []string, byCategory map[string][]cli.DocGenerationFlag) {
+	byCategory = map[string][]cli.DocGenerationFlag{}
 	for _, f := range flags {
 		category := "Flags:"
 		if c, ok := f.(cli.CategorizableFlag); ok && c.GetCategory() != "" {
 			category = c.GetCategory()
 		}
-		if !slices.Contains(categories, category) {
-			categories = append(categories, category)
+		if byCategory[category] == nil {
+			names = append(names, category)
 		}
-		text[category] += flagText(f.(cli.DocGenerationFlag))
+		byCategory[category] = append(byCategory[category], f.(cli.DocGenerationFlag))
 	}
-	var b strings.Builder
-	for _, c := range categories {
-		fmt.Fprintf(&b, "\n%s\n%s", c, text[c])
-	}
-	return b.String()
+	return names, byCategory
 }
 
-// flagText describes a flag: names, the value it takes (which stands in backquotes
-// in what it does), what it does.
-func flagText(f cli.DocGenerationFlag) string {
+// describeFlag returns the names of a flag with the value it takes, which stands in
+// backquotes in what it does, and what it does.
+func describeFlag(f cli.DocGenerationFlag) (head, what string) {
 	var names []string
 	for _, name := range f.Names() {
-		names = append(names, "--"[:min(2, len(name))]+name) // -o, --output
+		names = append(names, dashed(name))
 	}
 	slices.SortFunc(names, func(a, b string) int { return len(a) - len(b) })
-	head := "  " + strings.Join(names, ", ")
-	what := f.GetUsage()
+	head = strings.Join(names, ", ") // -o, --output
+	what = f.GetUsage()
 	if f.TakesValue() {
 		head += " " + strings.Split(what+"`VALUE`", "`")[1]
 	}
@@ -107,6 +119,13 @@ func flagText(f cli.DocGenerationFlag) string {
 			what += " (default: " + value + ")"
 		}
 	}
+	return head, what
+}
+
+// flagText is what the help of a command says of a flag.
+func flagText(f cli.DocGenerationFlag) string {
+	head, what := describeFlag(f)
+	head = "  " + head
 	body := fill(what, helpIndent) + "\n"
 	if len(head) > helpIndent-2 {
 		return head + "\n" + body

@@ -62,7 +62,11 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if requests != nil {
+		c.redactRequests(requests)
+	}
 	reports := analyze.InspectAll(&held, requests, c.diags.All())
+	c.redactReports(reports...)
 	if name == "" {
 		return c.printAll(f, reports)
 	}

@@ -17,7 +17,7 @@ func (c *command) load(ctx *cli.Context, args []string) (*request.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.loadFiles(ctx, names)
+	return c.loadFiles(ctx, names, nil)
 }
 
 // inputs returns the files that the arguments name.
@@ -28,14 +28,24 @@ func inputs(args []string) ([]string, error) {
 	return convert.Expand(args)
 }
 
-// loadFiles reads the named files and applies the selection flags.
-func (c *command) loadFiles(ctx *cli.Context, names []string) (*request.Set, error) {
+// loadFiles reads the named files, applies the selection flags and redacts.
+// Inputs of other formats than only are errors, if that is not nil.
+func (c *command) loadFiles(ctx *cli.Context, names []string, only *convert.Format) (*request.Set, error) {
+	set, err := c.readFiles(ctx, names, only)
+	if err == nil {
+		c.redactRequests(set)
+	}
+	return set, err
+}
+
+// readFiles reads the named files and applies the selection flags.
+func (c *command) readFiles(ctx *cli.Context, names []string, only *convert.Format) (*request.Set, error) {
 	sel, err := selection(ctx)
 	if err != nil {
 		return nil, err
 	}
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(names))
-	set, err := convert.Load(names, c.in, meter, &c.diags)
+	set, err := convert.Load(names, convert.ReadOptions{Stdin: c.in, Meter: meter, Only: only, KeepSecrets: ctx.Bool("keep-secrets")}, &c.diags)
 	meter.Done()
 	if err != nil {
 		return nil, err

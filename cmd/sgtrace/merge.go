@@ -47,7 +47,7 @@ Examples:
 			files("torch", "`INPUT` with PyTorch profiler traces: a file, glob or directory"),
 			files("nsys", "`INPUT` with Nsight Systems exports (SQLite): a file, glob or directory"),
 			files("otel", "`INPUT` with OTLP dumps: a file, glob or directory"),
-		}, timelineFlags(), []cli.Flag{
+		}, c.timelineFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` of requests to draw: thread, request or both"},
 			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID`, or a beginning of it, on all ranks", Category: ofRanks},
 
@@ -68,12 +68,14 @@ const manySlices = 1 << 20
 const ofRanks = "Events of ranks:"
 
 // timelineFlags are the flags of commands that draw ranks.
-func timelineFlags() []cli.Flag {
+func (c *command) timelineFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
 		&cli.StringSliceFlag{Name: "rank-of", Usage: "say which rank a process of an export is: `PID=RANK`, such as 4100=TP3, or node1:4100=TP3"},
 		&cli.StringFlag{Name: "layout", Value: "both", Usage: "`LAYOUT` of ranks: ranks (threads and streams of each), compare (the same row of all ranks together) or both"},
 		&cli.DurationFlag{Name: "split", Usage: "write a numbered series of files, each of this `DURATION`, such as 60s", DefaultText: "one file"},
+		c.verifyFlag(),
+		keepSecretsFlag(),
 		&cli.StringSliceFlag{Name: "cat", Usage: "events of this `CATEGORY`: kernel, cpu_op, python_function, nvtx, ...; several with commas", Category: ofRanks},
 		&cli.StringFlag{Name: "name", Usage: "events whose name matches `REGEXP`", Category: ofRanks},
 		&cli.StringFlag{Name: "args", Value: "all", Usage: "`WHICH` arguments to keep: none, min or all", Category: ofRanks},
@@ -160,12 +162,15 @@ func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *m
 	if err := m.Align(flags.given, !ctx.Bool("no-align")); err != nil {
 		return nil, usageError{err}
 	}
+	if c.redact != nil {
+		m.Learn(c.redact)
+	}
 	clocks := m.Clocks()
 	for i := range clocks.Clocks {
 		fmt.Fprintln(c.err, printable(clocks.Clocks[i].String()))
 	}
 	if flags.clocks != nil {
-		if _, err := flags.clocks.WriteFunc(clocks.WriteJSON); err != nil {
+		if _, err := flags.clocks.WriteFunc(c.redacted(clocks.WriteJSON)); err != nil {
 			return nil, err
 		}
 	}
@@ -179,7 +184,11 @@ func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *m
 			return nil, err
 		}
 	}
+	if c.redact != nil {
+		m.Redact(c.redact)
+	}
 	t := m.Layout(flags.view, flags.layout)
+	c.redactTrace(t)
 	if len(t.Slices) == 1 && len(t.Instants) == 0 && len(t.Samples) == 0 {
 		return nil, nothingLeft(ctx)
 	}
@@ -268,6 +277,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	if ctx.IsSet("around") && (f.sel.from != "" || f.sel.to != "") {
 		return nil, usage("--around is a window of time of its own; leave out --from and --to")
 	}
+	f.read.KeepSecrets = ctx.Bool("keep-secrets")
 	f.read.Ranks, f.read.Hosts = f.sel.ranks, f.sel.Hosts
 	for _, text := range ctx.StringSlice("rank-of") {
 		given, err := convert.ParseGivenRank(text)
@@ -348,6 +358,9 @@ func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, inpu
 	stem, ext, _ := strings.Cut(base, ".")
 	for i := range n {
 		part := filepath.Join(dir, fmt.Sprintf("%s-%03d.%s", stem, i+1, ext))
+		if c.redact != nil {
+			c.redact.Keep(part)
+		}
 		start := from + trace.Time(i*int64(d))
 		if err := c.writePart(trace.Window(t, start, start+trace.Time(d)), part, inputs); err != nil {
 			return err

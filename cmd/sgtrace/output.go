@@ -47,8 +47,12 @@ func utf8Locale(env func(string) string) bool {
 // print writes reports. The first one is the result; the others are context
 // that only people want.
 func (c *command) print(f analyze.Format, main *analyze.Report, before ...*analyze.Report) error {
+	c.redactReports(append(before, main)...)
 	if f == analyze.FormatText || f == analyze.FormatMarkdown {
 		for _, r := range before {
+			if r.Len() == 0 && len(r.Footnotes) == 0 {
+				continue
+			}
 			if err := r.Write(c.out, f, c.style()); err != nil {
 				return err
 			}

@@ -79,7 +79,11 @@ func (c *command) request(ctx *cli.Context) error {
 	if ctx.NArg() < 2 {
 		return usage("sgtrace request: want a request id and the inputs to look it up in")
 	}
-	set, err := c.load(ctx, ctx.Args().Tail())
+	names, err := inputs(ctx.Args().Tail())
+	if err != nil {
+		return err
+	}
+	set, err := c.readFiles(ctx, names, nil)
 	if err != nil {
 		return err
 	}
@@ -88,6 +92,7 @@ func (c *command) request(ctx *cli.Context) error {
 	if len(found) == 0 {
 		return fmt.Errorf("no request has the id %q; 'sgtrace requests' lists them", id)
 	}
+	c.redactRequests(set)
 	for _, r := range found {
 		w := analyze.NewWaterfall(set, r)
 		if f == analyze.FormatText {

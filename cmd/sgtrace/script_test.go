@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"sgtrace": main,
 		"exits":   exits,
+		"peak":    peak,
 	})
 }
 

@@ -25,8 +25,10 @@ var ErrShort = errors.New("input ends inside a value")
 // ErrSyntax says that the bytes are not the token that was asked for.
 var ErrSyntax = errors.New("not valid JSON")
 
-// MaxDepth bounds the nesting of a value that is skipped.
-const MaxDepth = 512
+// MaxDepth bounds the nesting of a value that is skipped. After damage readers
+// look behind every bracket for what may begin there, so that it also bounds how
+// often a byte is looked at.
+const MaxDepth = 128
 
 // Space returns the first index from i on that is not JSON white space.
 func Space(b []byte, i int) int {

@@ -4,10 +4,12 @@ package testinput
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/sgtrace/sgtrace/golden"
@@ -76,4 +78,23 @@ func Simulate(t testing.TB, c golden.Config) ([]byte, *golden.Truth) {
 		t.Fatal(err)
 	}
 	return dump.Bytes(), run.Truth()
+}
+
+// Gunzip returns the decompressed content of a file.
+func Gunzip(t testing.TB, path string) []byte {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

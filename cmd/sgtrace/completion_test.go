@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// completed returns what a shell offers in the place of the last word, as the script of
+// that shell says.
+func completed(t *testing.T, shell string, words []string) string {
+	t.Helper()
+	var script string
+	switch shell {
+	case "bash":
+		script = `source <(sgtrace help completion bash)
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sgtrace; printf '%s\n' "${COMPREPLY[@]}"`
+	case "fish":
+		script = `sgtrace help completion fish | source; complete -C (string join ' ' -- $argv) | string replace -r '\t.*' ''`
+	}
+	args := []string{"-c", script}
+	if shell == "bash" {
+		args = append(args, "bash") // $0
+	}
+	cmd := exec.Command(shell, append(args, words...)...)
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %q: %v\n%s", shell, words, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "fish"} {
+		if _, err := exec.LookPath(shell); err != nil {
+			t.Logf("no %s: its completion is not tried", shell)
+			continue
+		}
+		for _, test := range []struct {
+			line string
+			want string // all of it
+		}{
+			{"sgtrace rep", "report"},
+			{"sgtrace req", "requests\nrequest"},
+			{"sgtrace convert ", "otel2perfetto\nnsys2perfetto"},
+			{"sgtrace convert n", "nsys2perfetto"},
+			{"sgtrace report --timel", "--timeline"},
+			{"sgtrace report otel.jsonl --timel", "--timeline"},
+			{"sgtrace report --by-", "--by-stage\n--by-rank\n--by-request"},
+			{"sgtrace help met", "metrics"},
+			{"sgtrace help convert o", "otel2perfetto"},
+			{"sgtrace --vers", "--version"},
+			{"sgtrace merge --view thread x --no-al", "--no-align"},
+		} {
+			have := completed(t, shell, strings.Split(test.line, " "))
+			if sorted(have) != sorted(test.want) {
+				t.Errorf("%s: %q offers %q, want %q", shell, test.line, have, test.want)
+			}
+		}
+	}
+}
+
+func sorted(lines string) string {
+	list := strings.Split(lines, "\n")
+	for i := range list { // few
+		for k := range list[:i] {
+			if list[i] < list[k] {
+				list[i], list[k] = list[k], list[i]
+			}
+		}
+	}
+	return strings.Join(list, "\n")
+}
+
+// Where a file or a value is wanted, shells offer names of files.
+func TestCompletionLeavesFiles(t *testing.T) {
+	for _, line := range []string{"report ", "report --format ", "report --rid ", "report x.jsonl re", "inspect otel", "nosuch x"} {
+		var out bytes.Buffer
+		if status := run(append([]string{"sgtrace", completeCommand}, strings.Split(line, " ")...), nil, &out, &out); status != exitOK || out.Len() > 0 {
+			t.Errorf("%q: status %d, offers %q", line, status, out.String())
+		}
+	}
+}
+
+// The scripts are those of their shells.
+func TestCompletionScripts(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			t.Logf("no %s: its script is not checked", shell)
+			continue
+		}
+		cmd := exec.Command(path, "-n")
+		cmd.Stdin = strings.NewReader(completions[shell])
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s -n: %v\n%s", shell, err, out)
+		}
+	}
+	var out, errOut bytes.Buffer
+	if status := run([]string{"sgtrace", "help", "completion", "tcsh"}, nil, &out, &errOut); status != exitUsage || !strings.Contains(errOut.String(), "bash, fish, zsh") {
+		t.Errorf("tcsh: status %d: %s", status, errOut.String())
+	}
+}

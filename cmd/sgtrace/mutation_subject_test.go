@@ -1,0 +1,171 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/internal/damage"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+)
+
+// A kind of input is what commands read it.
+type kind struct {
+	name     string
+	commands []string // IN is the mutant, WITH a sound file of another kind
+}
+
+var (
+	kindOTLP = &kind{"otlp", []string{
+		"convert otel2perfetto IN -o OUT.pftrace",
+		"report IN",
+		"report --by-rank --format json IN",
+		"requests --format json IN",
+		"merge IN WITH -o OUT.json",
+		"report --tail p90 IN",
+		"inspect --format json IN",
+		"report --timeline --format json IN",
+		"report --by request,host --format csv IN",
+	}}
+	kindTorch = &kind{"torch", []string{
+		"merge IN -o OUT.pftrace",
+		"report --kernels IN",
+		"report --by-rank --format json IN",
+		"merge IN WITH --from +1ms -o OUT.json",
+		"inspect IN",
+		"report --launches --by-rank --format csv IN",
+		"report --nvtx IN",
+	}}
+	kindNsys = &kind{"nsys", []string{
+		"convert nsys2perfetto IN -o OUT.pftrace",
+		"report --kernels --format json IN",
+		"report --by-rank IN",
+		"merge IN WITH -o OUT.json",
+		"inspect --format json IN",
+		"report --nvtx-kernels --format csv IN",
+		"report --memcpy IN",
+	}}
+)
+
+// A subject is a file of a kind, in one of its forms.
+type subject struct {
+	damage.Subject
+	name, ext string
+	kind      *kind
+	with      string // the sound file that WITH is
+}
+
+// forms returns a JSON file as it is, in members of gzip and in frames of zstd; what
+// is damaged of the latter is the compressed file.
+func forms(name string, k *kind, data, other []byte, with string) []*subject {
+	plain := damage.Subject{Data: data, Cuts: damage.Tokens(data), Other: other, OtherCuts: damage.Tokens(other)}
+	var gz, zst damage.Subject
+	gz.Data, gz.Cuts = damage.Gzip(data, 5)
+	gz.Other, gz.OtherCuts = damage.Gzip(other, 5)
+	zst.Data, zst.Cuts = damage.Zstd(data, 5)
+	zst.Other, zst.OtherCuts = damage.Zstd(other, 5)
+	return []*subject{
+		{plain, name, ".json", k, with},
+		{gz, name + ".gz", ".json.gz", k, with},
+		{zst, name + ".zst", ".json.zst", k, with},
+	}
+}
+
+// pages returns an export, which is damaged by pages.
+func pages(name string, data, other []byte, with string) *subject {
+	return &subject{damage.Subject{
+		Data: data, Cuts: damage.Pages(data, damage.SQLitePage),
+		Other: other, OtherCuts: damage.Pages(other, damage.SQLitePage),
+	}, name, ".sqlite", kindNsys, with}
+}
+
+// recorded writes a small simulated run: otel.jsonl, torch/ and nsys/.
+func recorded(t *testing.T, seed uint64) (dir string) {
+	t.Helper()
+	config := golden.DefaultConfig(seed)
+	config.Requests = 24
+	run, err := golden.Simulate(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	torch, nsys := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
+	for _, c := range []*golden.TorchConfig{&torch, &nsys.Torch} {
+		c.To = c.From + 100*time.Millisecond
+		c.Layers, c.Stacks, c.Gzip = 2, 1, false
+	}
+	nsys.MetricHz = 100
+	dir = t.TempDir()
+	if err := golden.WriteRecordedDir(dir, run, &torch, &nsys); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// firstFile returns the first file in a folder of a run.
+func firstFile(t *testing.T, elem ...string) string {
+	t.Helper()
+	matches, _ := filepath.Glob(filepath.Join(append(elem, "*")...))
+	if len(matches) == 0 {
+		t.Fatalf("no file in %v", elem)
+	}
+	return matches[0]
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// simulatedSubjects returns files of all kinds of two simulated runs.
+func simulatedSubjects(t *testing.T) []*subject {
+	t.Helper()
+	a, b := recorded(t, 1), recorded(t, 2)
+	dumpA, dumpB := filepath.Join(a, "otel.jsonl"), filepath.Join(b, "otel.jsonl")
+	rankA, rankB := firstFile(t, a, "torch"), firstFile(t, b, "torch")
+	nodeA, nodeB := firstFile(t, a, "nsys"), firstFile(t, b, "nsys")
+	list := forms("otlp", kindOTLP, readFile(t, dumpA), readFile(t, dumpB), rankA)
+	list = append(list, forms("torch", kindTorch, readFile(t, rankA), readFile(t, rankB), dumpA)...)
+	return append(list, pages("nsys", readFile(t, nodeA), readFile(t, nodeB), rankA))
+}
+
+// realSubjects returns files from the field: some of each kind, form and producer, the
+// small ones, since what counts is the number of mutants.
+func realSubjects(t *testing.T) (list []*subject) {
+	t.Helper()
+	path := func(elem ...string) string { return testinput.Shared(t, append([]string{"data"}, elem...)...) }
+	torch := func(name string) []byte { return testinput.Gunzip(t, path("torch", "real", name)) }
+	unpacked := func(name string) []byte { return testinput.ReadZstd(t, path("otel", name)) }
+	dump := path("otel", "i_vllm_llm_request.jsonl")
+	trace := path("torch", "real", "hta+tests__data__amd_trace__mi250_minitoy_train_ROCm6_2_kineto.json.gz")
+
+	legacy, sender := unpacked("e_legacy_v1_pd_minilb.jsonl.zst"), unpacked("f_collector_variants/v_rot.json.zst")
+	list = append(list, forms("legacy", kindOTLP, legacy, sender, trace)...)
+	list = append(list, forms("rotated", kindOTLP, sender, legacy, trace)...)
+	list = append(list, forms("vllm", kindOTLP, readFile(t, dump), sender, trace)...)
+	for _, name := range []string{"format_proto_framed.bin", "compression_zstd_legacy_framed.bin"} {
+		data := readFile(t, path("otel", "f_collector_variants", name))
+		list = append(list, &subject{damage.Subject{Data: data, Cuts: damage.Frames(data), Other: data, OtherCuts: damage.Frames(data)},
+			name, ".bin", kindOTLP, trace})
+	}
+	amd := torch("hta+tests__data__amd_trace__mi250_minitoy_train_ROCm6_2_kineto.json.gz")
+	for _, name := range []string{
+		"hta+tests__data__critical_path__cuda_event_sync__event_sync_trace.json.gz",
+		"hta+tests__data__triton_example__triton_example.json.gz",
+		"tracelens+tests__traces__inference__vllm_decode_full__graph_execution.json.gz",
+		"hta+tests__data__critical_path__end_to_end__simple_add__input__trace.json.gz",
+	} {
+		list = append(list, forms(name, kindTorch, torch(name), amd, dump)...)
+	}
+	other := readFile(t, path("nsys", "synth", "s_json.sqlite"))
+	for _, name := range []string{"synth/s_anom.sqlite", "synth/s_v2022_graph.sqlite", "synth/s_v2026_none.sqlite",
+		"real/Meghakoranga+cupqc-openssl-core__report1__28fcd158.sqlite", "real/bwyogatama+Mordred-Deprecated__report1__95afc3a6.sqlite"} {
+		list = append(list, pages(name, readFile(t, path("nsys", name)), other, trace))
+	}
+	return list
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/internal/redact"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// allowRedaction gives all commands that read inputs --redact and --redact-key.
+func (c *command) allowRedaction(commands []*cli.Command) {
+	for _, cmd := range commands {
+		if len(cmd.Subcommands) > 0 {
+			c.allowRedaction(cmd.Subcommands)
+			continue
+		}
+		if cmd.Name == "open" || cmd.Name == "demo" {
+			continue // they print nothing of an input
+		}
+		cmd.Flags = append(cmd.Flags,
+			&cli.BoolFlag{Name: "redact", DisableDefaultText: true,
+				Usage: "give hosts, request ids, paths and free text names that tell nothing: host-..., req-..., path-..., text-..."},
+			&cli.StringFlag{Name: "redact-key", Usage: "--redact with the key in `FILE`: the same names in every run", DefaultText: "other names in every run"})
+		before := cmd.Before
+		cmd.Before = func(ctx *cli.Context) error {
+			if before != nil {
+				if err := before(ctx); err != nil {
+					return err
+				}
+			}
+			return c.startRedaction(ctx)
+		}
+	}
+}
+
+// leastKey is the size in bytes from which a key cannot be guessed.
+const leastKey = 16
+
+// startRedaction makes all that is printed from now on have the names of --redact.
+func (c *command) startRedaction(ctx *cli.Context) error {
+	var key []byte
+	if name := ctx.String("redact-key"); name != "" {
+		var err error
+		if key, err = os.ReadFile(name); err != nil {
+			return usage("--redact-key: %v; 'head -c 32 /dev/urandom > FILE' makes one", err)
+		}
+		if len(key) < leastKey {
+			return usage("--redact-key %s: a key of %d bytes can be guessed; want %d or more", name, len(key), leastKey)
+		}
+	} else if !ctx.Bool("redact") {
+		return nil
+	}
+	c.redact = redact.New(key)
+	for _, flag := range [...]string{"o", "clock-report", "html", "redact-key"} {
+		if name := ctx.String(flag); name != "" && name != "-" {
+			c.redact.Keep(name)
+		}
+	}
+	args := ctx.Args().Slice()
+	for _, flag := range [...]string{"torch", "nsys", "otel"} {
+		args = append(args, ctx.StringSlice(flag)...)
+	}
+	for _, arg := range args {
+		inputs, err := convert.Inputs([]string{arg})
+		if err != nil {
+			continue // the command will say so
+		}
+		for _, in := range inputs {
+			c.redact.LearnFile(in.Name)
+		}
+	}
+	c.out, c.err = &scrubber{w: c.out, by: c.redact}, &scrubber{w: c.err, by: c.redact}
+	if key == nil {
+		fmt.Fprintln(c.err, "names are redacted with a key of this run alone; --redact-key FILE makes them the same in several runs")
+	}
+	return nil
+}
+
+// The functions that follow do nothing without --redact.
+
+// redactRequests redacts requests that were selected.
+func (c *command) redactRequests(set *request.Set) {
+	if c.redact != nil {
+		set.Learn(c.redact)
+		set.Dump.Syms.Rename(c.redact.Scrub)
+		set.Redact(c.redact)
+	}
+}
+
+// redactEvidence redacts what was selected for a report.
+func (c *command) redactEvidence(e *convert.Evidence) {
+	if c.redact != nil {
+		e.Redact(c.redact)
+	}
+}
+
+// redactTrace redacts a trace that was drawn of what is redacted.
+func (c *command) redactTrace(t *trace.Trace) {
+	if c.redact != nil {
+		convert.RedactTrace(t, c.redact)
+	}
+}
+
+// redactReports redacts tables.
+func (c *command) redactReports(reports ...*analyze.Report) {
+	if c.redact != nil {
+		for _, r := range reports {
+			r.Redact(c.redact)
+		}
+	}
+}
+
+// redacted makes what write writes, text on lines, redacted.
+func (c *command) redacted(write func(w io.Writer) error) func(w io.Writer) error {
+	if c.redact == nil {
+		return write
+	}
+	return func(w io.Writer) error {
+		s := &scrubber{w: w, by: c.redact}
+		if err := write(s); err != nil {
+			return err
+		}
+		return s.flush()
+	}
+}
+
+// A scrubber redacts the lines that are written to it, whoever forgot to.
+type scrubber struct {
+	w    io.Writer
+	by   *redact.Redactor
+	line []byte // that is not complete
+}
+
+func (s *scrubber) Write(p []byte) (int, error) {
+	s.line = append(s.line, p...)
+	end := bytes.LastIndexByte(s.line, '\n') + 1
+	if end == 0 {
+		return len(p), nil
+	}
+	_, err := io.WriteString(s.w, s.by.Scrub(string(s.line[:end])))
+	s.line = append(s.line[:0], s.line[end:]...)
+	return len(p), err
+}
+
+// flush writes the last line, if it has no end.
+func (s *scrubber) flush() error {
+	_, err := io.WriteString(s.w, s.by.Scrub(string(s.line)))
+	s.line = nil
+	return err
+}
+
+// Fd is that of the writer below, so that a terminal is known as one.
+func (s *scrubber) Fd() uintptr {
+	if f, ok := s.w.(interface{ Fd() uintptr }); ok {
+		return f.Fd()
+	}
+	return ^uintptr(0)
+}
+
+// flushScrubbed writes what scrubbers still hold.
+func (c *command) flushScrubbed() error {
+	var first error
+	for _, w := range [...]io.Writer{c.out, c.err} {
+		if s, ok := w.(*scrubber); ok {
+			if err := s.flush(); first == nil {
+				first = err
+			}
+		}
+	}
+	return first
+}

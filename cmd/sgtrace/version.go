@@ -1,0 +1,38 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// version tells which source this program is built of, and by which Go.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{GoVersion: runtime.Version()}
+	}
+	return versionOf(info)
+}
+
+// versionOf prints the version of the module, the commit, and the version of Go:
+// "v1.2.0 commit 0123456789ab go1.26.8". A build by 'go install module@version' knows
+// its version and not the commit; one of a checkout without a tag has a version that
+// Go made of the commit.
+func versionOf(info *debug.BuildInfo) string {
+	setting := map[string]string{}
+	for _, s := range info.Settings {
+		setting[s.Key] = s.Value
+	}
+	words := []string{info.Main.Version}
+	if words[0] == "" || words[0] == "(devel)" {
+		words[0] = "unreleased"
+	}
+	if commit := setting["vcs.revision"]; commit != "" {
+		words = append(words, "commit", commit[:min(12, len(commit))])
+		if setting["vcs.modified"] == "true" {
+			words = append(words, "with changes")
+		}
+	}
+	return strings.Join(append(words, info.GoVersion), " ")
+}

@@ -1,0 +1,74 @@
+package convert
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"testing"
+	"testing/iotest"
+
+	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/internal/damage"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+)
+
+// mostUnpacked is how much of an input is looked at: a bomb has no end.
+const mostUnpacked = 4 << 20
+
+// opened is all that opening and reading an input tells.
+func opened(in io.Reader) string {
+	s, err := Open(Stdin, in, nil)
+	if err != nil {
+		return err.Error()
+	}
+	defer s.Close()
+	content, err := io.ReadAll(io.LimitReader(s, mostUnpacked))
+	format := ""
+	if s.Format != nil {
+		format = s.Format.Name
+	}
+	return fmt.Sprintf("%s %s %v %v %x", s.Compression, format, s.Empty, err, content)
+}
+
+// FuzzOpen opens anything: in whatever pieces it comes, it is the same, and it is the
+// same when it is packed once more.
+func FuzzOpen(f *testing.F) {
+	config := golden.DefaultConfig(1)
+	config.Requests = 1
+	dump, _ := testinput.Simulate(f, config)
+	dump = dump[:2000]
+	for _, data := range [][]byte{nil, []byte(" \n"), dump, []byte(`{"traceEvents": []}`), make([]byte, 600), []byte("SQLite format 3\x00"),
+		[]byte("\x50\x2a\x4d\x18\x03\x00\x00\x00abc"), []byte("\x1f\x8b"), []byte("\x28\xb5\x2f\xfd")} {
+		f.Add(data, uint8(0))
+		for n := range uint8(3) {
+			packed, _ := damage.Gzip(data, int(n)+1)
+			f.Add(packed, n)
+			packed, _ = damage.Zstd(data, int(n)+1)
+			f.Add(packed, n)
+			f.Add(packed[:len(packed)*2/3], n)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte, parts uint8) {
+		want := opened(bytes.NewReader(data))
+		for name, wrap := range map[string]func(io.Reader) io.Reader{"one byte": iotest.OneByteReader, "half": iotest.HalfReader, "with the error": iotest.DataErrReader} {
+			if got := opened(wrap(bytes.NewReader(data))); got != want {
+				t.Fatalf("%s at a time: %.300s\nwant %.300s", name, got, want)
+			}
+		}
+		s, err := Open(Stdin, bytes.NewReader(data), nil)
+		if err != nil || s.Compression != "" {
+			return // nothing new below what is packed already, and no more than two layers
+		}
+		for _, pack := range []func([]byte, int) ([]byte, []int){damage.Gzip, damage.Zstd} {
+			packed, _ := pack(data, 1+int(parts%5))
+			again, err := Open(Stdin, bytes.NewReader(packed), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, err := io.ReadAll(again)
+			if err != nil || !bytes.Equal(content, data) || again.Format != s.Format || again.Empty != s.Empty {
+				t.Fatalf("packed: %v, %d of %d bytes, format %+v, want %+v", err, len(content), len(data), again.Format, s.Format)
+			}
+		}
+	})
+}

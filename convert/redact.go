@@ -1,0 +1,96 @@
+package convert
+
+import (
+	"github.com/sgtrace/sgtrace/internal/redact"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Learn tells r which hosts, ids and files there are, so that it finds them in
+// messages. It comes after Align, which looks for hosts by their names.
+func (m *Merge) Learn(r *redact.Redactor) {
+	if m.Requests != nil {
+		m.Requests.Learn(r)
+	}
+	for _, host := range m.hosts() {
+		r.LearnHost(host)
+	}
+	for _, f := range m.files {
+		for _, x := range append([]*recording{f}, f.twins...) {
+			r.LearnFile(x.Name)
+		}
+	}
+}
+
+// hosts returns the names of all hosts, some of them repeatedly.
+func (m *Merge) hosts() (names []string) {
+	for _, x := range m.ranks {
+		names = append(names, x.host)
+		for _, c := range x.captures {
+			names = append(names, c.known.Host)
+		}
+	}
+	for _, f := range m.files {
+		names = append(names, f.Meta.Host)
+	}
+	return names
+}
+
+// Redact gives all that will be drawn the names of r, but for arguments: see
+// [RedactTrace]. It comes after all selection and before Layout.
+func (m *Merge) Redact(r *redact.Redactor) {
+	m.Learn(r)
+	m.dump.Syms.Rename(r.Scrub)
+	if m.Requests == nil {
+		return
+	}
+	clocks := make(map[string]int, len(m.hostClocks))
+	for host, clock := range m.hostClocks {
+		clocks[r.Host(host)] = clock
+	}
+	m.hostClocks = clocks
+	m.Requests.Redact(r)
+}
+
+// RedactTrace gives what is left in a trace that was drawn the names of r: texts in
+// arguments, and the description of the whole.
+func RedactTrace(t *trace.Trace, r *redact.Redactor) {
+	trace.MapText(t, r.Attribute)
+	for i := range t.Attributes {
+		a := &t.Attributes[i]
+		a.Key, a.Value = r.Scrub(a.Key), r.Scrub(a.Value)
+	}
+}
+
+// Redact gives all that reports print the names of r. It comes after all selection.
+func (p *Evidence) Redact(r *redact.Redactor) {
+	if p.Requests != nil {
+		p.Requests.Learn(r)
+	}
+	for _, host := range p.hosts {
+		r.LearnHost(host)
+	}
+	p.Syms.Rename(r.Scrub)
+	if p.Requests != nil {
+		p.Requests.Redact(r)
+	}
+	for i, name := range p.Ranks {
+		p.Ranks[i] = r.Scrub(name)
+	}
+	if p.Clocks != nil {
+		p.Clocks.redact(r)
+	}
+}
+
+func (c *ClockReport) redact(r *redact.Redactor) {
+	c.Reference = r.Scrub(c.Reference)
+	for i := range c.Clocks {
+		l := &c.Clocks[i]
+		l.Host, l.Reason = r.Scrub(l.Host), r.Scrub(l.Reason)
+		for k, name := range l.Names {
+			l.Names[k] = r.Scrub(name)
+		}
+		for k, rank := range l.Ranks {
+			l.Ranks[k] = r.Scrub(rank)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package convert
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+)
+
+// The first blocks of a file may never have reached the disk: it is still what it is.
+func TestZerosInFront(t *testing.T) {
+	dump, _ := testinput.Simulate(t, golden.DefaultConfig(1))
+	kineto := []byte(`{"schemaVersion": 1, "traceEvents": [` + kinetoEvents(200) + `]}`)
+	page := make([]byte, 3*4096)
+	page[4096] = 0x0d // a leaf of a table
+	copy(page[2*4096-20:], "SQLite keeps text so")
+	for _, c := range []struct {
+		name string
+		data []byte
+		want *Format
+	}{{"otlp", dump, FormatOTLP}, {"kineto", kineto, FormatChrome}, {"an interrupted export", page, FormatSQLite}} {
+		for _, zeros := range []int{1, 511, 512, 4096} {
+			data := append(make([]byte, zeros), c.data[zeros:]...)
+			path := filepath.Join(t.TempDir(), "in")
+			if err := os.WriteFile(path, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(path, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Format != c.want {
+				t.Errorf("%s with %d zeros in front is %+v", c.name, zeros, s.Format)
+			}
+			s.Close()
+		}
+	}
+}
+
+// kinetoEvents returns so many events as PyTorch writes them.
+func kinetoEvents(n int) (text string) {
+	for i := range n {
+		if i > 0 {
+			text += ","
+		}
+		text += `
+  {
+    "ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1,
+    "ts": 1, "dur": 2, "args": {"External id": 5}
+  }`
+	}
+	return text
+}

@@ -1,0 +1,186 @@
+// Package damage makes damaged copies of files, for tests: what a full disk, a kill
+// in the middle of a write, a torn copy or a careless script leave of a dump.
+//
+// A [Subject] is a file and the places where its pieces meet; [Subject.Mutate]
+// damages it in one of the ways of [kinds]. The forms that files come in (lines,
+// gzip members, zstd frames, SQLite pages) differ in nothing but these places.
+package damage
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// A Subject is a file that is damaged in many ways.
+type Subject struct {
+	Data []byte
+	// Cuts are the places where pieces begin and end (lines, events, members, frames,
+	// pages), ascending.
+	Cuts []int
+	// Other is a file of the same form, parts of which get into this one. OtherCuts
+	// are its Cuts.
+	Other     []byte
+	OtherCuts []int
+}
+
+// A Mutant is a damaged copy.
+type Mutant struct {
+	Name string // what was done, for messages
+	Data []byte
+}
+
+// kinds are the ways to damage a file. Each returns what it did.
+var kinds = []func(s *Subject, m *Mutant, rng *rand.Rand) string{
+	cutAtPiece, cutNearPiece, cutAnywhere, cutHead, flipBits, flipByte,
+	dropPiece, dropBytes, repeatPiece, swapPieces, zeroPiece, splicePiece, spliceBytes, joinHalves,
+}
+
+// Kinds is how many ways there are to damage a file.
+func Kinds() int { return len(kinds) }
+
+// Mutate makes the mutant of a seed. Seeds that follow each other are damaged in
+// different ways.
+func (s *Subject) Mutate(seed uint64) Mutant {
+	rng := rand.New(rand.NewPCG(seed, 0xda3a9e))
+	m := Mutant{Data: slices.Clone(s.Data)}
+	m.Name = kinds[seed%uint64(len(kinds))](s, &m, rng)
+	return m
+}
+
+// cut returns one of the places where pieces meet, the ends of the file included.
+func cut(data []byte, cuts []int, rng *rand.Rand) int {
+	switch i := rng.IntN(len(cuts) + 2); i {
+	case len(cuts):
+		return 0
+	case len(cuts) + 1:
+		return len(data)
+	default:
+		return cuts[i]
+	}
+}
+
+// piece returns where a piece begins and ends: mostly a single one.
+func piece(data []byte, cuts []int, rng *rand.Rand) (from, to int) {
+	if len(cuts) > 1 && rng.IntN(4) > 0 {
+		i := rng.IntN(len(cuts) - 1)
+		return cuts[i], cuts[i+1]
+	}
+	a, b := cut(data, cuts, rng), cut(data, cuts, rng)
+	return min(a, b), max(a, b)
+}
+
+func (s *Subject) piece(rng *rand.Rand) (from, to int) { return piece(s.Data, s.Cuts, rng) }
+
+// place returns any place in the file but its end; 0 if the file is empty.
+func (s *Subject) place(rng *rand.Rand) int { return rng.IntN(max(len(s.Data), 1)) }
+
+func cutAtPiece(s *Subject, m *Mutant, rng *rand.Rand) string {
+	at := cut(s.Data, s.Cuts, rng)
+	m.Data = m.Data[:at]
+	return fmt.Sprintf("cut where a piece ends, at %d", at)
+}
+
+func cutNearPiece(s *Subject, m *Mutant, rng *rand.Rand) string {
+	at := min(max(cut(s.Data, s.Cuts, rng)+rng.IntN(17)-8, 0), len(s.Data))
+	m.Data = m.Data[:at]
+	return fmt.Sprintf("cut near the end of a piece, at %d", at)
+}
+
+func cutAnywhere(s *Subject, m *Mutant, rng *rand.Rand) string {
+	at := s.place(rng)
+	m.Data = m.Data[:at]
+	return fmt.Sprintf("cut at %d", at)
+}
+
+func cutHead(s *Subject, m *Mutant, rng *rand.Rand) string {
+	at := s.place(rng)
+	if rng.IntN(2) == 0 {
+		at = cut(s.Data, s.Cuts, rng)
+	}
+	m.Data = m.Data[at:]
+	return fmt.Sprintf("the first %d bytes are missing", at)
+}
+
+func flipBits(s *Subject, m *Mutant, rng *rand.Rand) string {
+	name := "flip bits"
+	for range min(1+rng.IntN(4), len(m.Data)) {
+		at, bit := s.place(rng), rng.IntN(8)
+		m.Data[at] ^= 1 << bit
+		name += fmt.Sprintf(" %d:%d", at, bit)
+	}
+	return name
+}
+
+func flipByte(s *Subject, m *Mutant, rng *rand.Rand) string {
+	at := s.place(rng)
+	if len(s.Cuts) > 0 && rng.IntN(2) == 0 { // in what announces a piece, or ends one
+		at = min(max(cut(s.Data, s.Cuts, rng)+rng.IntN(17)-8, 0), max(len(s.Data)-1, 0))
+	}
+	value := byte(rng.IntN(256))
+	if at < len(m.Data) {
+		m.Data[at] = value
+	}
+	return fmt.Sprintf("byte %d becomes %#x", at, value)
+}
+
+func dropPiece(s *Subject, m *Mutant, rng *rand.Rand) string {
+	from, to := s.piece(rng)
+	m.Data = slices.Delete(m.Data, from, to)
+	return fmt.Sprintf("drop the piece %d..%d", from, to)
+}
+
+func dropBytes(s *Subject, m *Mutant, rng *rand.Rand) string {
+	from := s.place(rng)
+	to := min(from+1+rng.IntN(64), len(s.Data))
+	m.Data = slices.Delete(m.Data, from, to)
+	return fmt.Sprintf("drop %d..%d", from, to)
+}
+
+func repeatPiece(s *Subject, m *Mutant, rng *rand.Rand) string {
+	from, to := s.piece(rng)
+	m.Data = slices.Insert(m.Data, to, s.Data[from:to]...)
+	return fmt.Sprintf("repeat the piece %d..%d", from, to)
+}
+
+func swapPieces(s *Subject, m *Mutant, rng *rand.Rand) string {
+	a, b := s.piece(rng)
+	c, d := s.piece(rng)
+	if c < a {
+		a, b, c, d = c, d, a, b
+	}
+	c = max(b, c)
+	d = max(c, d)
+	m.Data = slices.Concat(s.Data[:a], s.Data[c:d], s.Data[b:c], s.Data[a:b], s.Data[d:])
+	return fmt.Sprintf("swap the pieces %d..%d and %d..%d", a, b, c, d)
+}
+
+func zeroPiece(s *Subject, m *Mutant, rng *rand.Rand) string {
+	from, to := s.piece(rng)
+	if rng.IntN(2) == 0 { // a block that never reached the disk
+		const block = 4096
+		from = s.place(rng) / block * block
+		to = min(from+block, len(s.Data))
+	}
+	clear(m.Data[from:to])
+	return fmt.Sprintf("zero %d..%d", from, to)
+}
+
+func splicePiece(s *Subject, m *Mutant, rng *rand.Rand) string {
+	at := cut(s.Data, s.Cuts, rng)
+	from, to := piece(s.Other, s.OtherCuts, rng)
+	m.Data = slices.Insert(m.Data, at, s.Other[from:to]...)
+	return fmt.Sprintf("the other file's %d..%d is inserted at %d", from, to, at)
+}
+
+func spliceBytes(s *Subject, m *Mutant, rng *rand.Rand) string {
+	at, from := s.place(rng), rng.IntN(max(len(s.Other), 1))
+	n := copy(m.Data[at:], s.Other[from:min(from+1+rng.IntN(8192), len(s.Other))])
+	return fmt.Sprintf("%d bytes from %d of the other file lie at %d", n, from, at)
+}
+
+func joinHalves(s *Subject, m *Mutant, rng *rand.Rand) string {
+	at, from := cut(s.Data, s.Cuts, rng), cut(s.Other, s.OtherCuts, rng)
+	m.Data = slices.Concat(s.Data[:at], s.Other[from:])
+	return fmt.Sprintf("from %d on it is the other file from %d on", at, from)
+}

@@ -1,0 +1,167 @@
+// Package redact replaces what tells whose incident it is by names that tell nothing:
+// host names, ids of requests, paths, addresses and free text.
+//
+// A name is made of the text that it stands for and a key, by HMAC-SHA256: the same
+// text has the same name everywhere, whatever it is part of and in every run with the
+// same key, and nobody without the key can find the text by trying. Names tell their
+// kind: host-mzxw6ytboi, req-..., path-..., text-....
+//
+// A [Redactor] learns hosts, ids and files from the tables of what was read. Names of
+// tracks and events, messages and the like are put together from these in many places;
+// [Redactor.Scrub] finds in them what was learnt, and what looks like a path, a URL, an
+// address or a random id.
+package redact
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// A Redactor gives names. It is safe for concurrent use.
+type Redactor struct {
+	key []byte
+
+	mu   sync.RWMutex
+	made map[string]bool // names that were given
+
+	learnt sync.RWMutex // guards what follows
+	files  words        // paths of inputs; kept ones as they are
+	ids    words        // hosts and ids of requests
+}
+
+// New returns a Redactor with a key; nil is a random one, of this run alone.
+func New(key []byte) *Redactor {
+	if key == nil {
+		key = make([]byte, 32)
+		rand.Read(key) // never fails
+	}
+	return &Redactor{key: key, made: map[string]bool{}, files: words{}, ids: words{}}
+}
+
+// digits is how long names are: of a million texts, two have the same name with a
+// probability of 1 in 2000.
+const digits = 10
+
+var letters = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+// name returns the name of a text of some kind.
+func (r *Redactor) name(kind, text string) string {
+	if text == "" || r.isName(text) {
+		return text
+	}
+	mac := hmac.New(sha256.New, r.key)
+	mac.Write([]byte(kind + "\x00" + text))
+	name := kind + "-" + strings.ToLower(letters.EncodeToString(mac.Sum(nil)))[:digits]
+	r.mu.Lock()
+	r.made[name] = true
+	r.mu.Unlock()
+	return name
+}
+
+// isName tells whether a text is a name that was given.
+func (r *Redactor) isName(text string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.made[text]
+}
+
+// Host returns the name of a host. "" and "?", which are unknown hosts, stay.
+func (r *Redactor) Host(host string) string {
+	if host == "?" {
+		return host
+	}
+	return r.name("host", host)
+}
+
+// Request returns the name of an id: of a request, a trace, an instance of a server.
+func (r *Redactor) Request(id string) string { return r.name("req", id) }
+
+// Text returns the name of free text.
+func (r *Redactor) Text(text string) string { return r.name("text", text) }
+
+// Path returns the name of a path, which keeps what tells its kind: "path-mzxw6ytboi.py".
+func (r *Redactor) Path(path string) string {
+	if r.isName(path) {
+		return path
+	}
+	name := r.name("path", path) + extension(path)
+	r.mu.Lock()
+	r.made[name] = true
+	r.mu.Unlock()
+	return name
+}
+
+// extension returns the last one or two extensions of a path, if they are usual ones.
+func extension(path string) string {
+	base := path[strings.LastIndexAny(path, `/\`)+1:]
+	loc := knownExtension.FindStringIndex(base)
+	if loc == nil || loc[0] == 0 {
+		return ""
+	}
+	return base[loc[0]:]
+}
+
+// LearnHost makes Scrub replace a host name, too, and what of a long id is printed.
+func (r *Redactor) LearnHost(host string) {
+	if len(host) >= 3 {
+		r.learn(host, r.Host(host))
+	}
+	if len(host) > shortID && strings.Trim(host, "0123456789abcdefABCDEF") == "" { // an id, of which eight digits are printed
+		r.learn(host[:shortID], r.Host(host))
+	}
+}
+
+// shortID is how many characters of an id are printed where there is little room.
+const shortID = 8
+
+// LearnRequest makes Scrub replace an id of a request, too. Short ids and words are no
+// ids that could be told from other text.
+func (r *Redactor) LearnRequest(id string) {
+	if len(id) < 6 || !strings.ContainsAny(id, "0123456789") {
+		return
+	}
+	name := r.Request(id)
+	r.learn(id, name)
+	if len(id) > shortID+4 && isWord(id[shortID-1]) && strings.ContainsAny(id[:shortID], "0123456789") {
+		r.learn(id[:shortID], name[:shortID])
+	}
+}
+
+// LearnFile makes Scrub replace the name of an input, with its directory, without it,
+// and without extensions. Files that are called by a host are called by it still.
+func (r *Redactor) LearnFile(path string) {
+	base := filepath.Base(path)
+	stem, _, _ := strings.Cut(base, ".")
+	name := r.Path(path)
+	bare, _, _ := strings.Cut(name, ".")
+	r.learnt.Lock()
+	defer r.learnt.Unlock()
+	r.files.add(path, name)
+	r.files.add(base, name)
+	if _, isHost := r.ids.find(stem); !isHost && len(stem) >= 4 && !plainStems[stem] {
+		r.ids.add(stem, bare)
+	}
+}
+
+// plainStems are names of files that are words of messages, too.
+var plainStems = map[string]bool{"trace": true, "traces": true, "otel": true, "otlp": true, "torch": true, "nsys": true, "node": true,
+	"host": true, "rank": true, "requests": true, "spans": true, "profile": true, "merged": true, "report": true, "export": true, "dump": true,
+	"input": true, "standard": true}
+
+// Keep makes Scrub leave a text alone: the name of an output, which the user gave.
+func (r *Redactor) Keep(text string) {
+	r.learnt.Lock()
+	defer r.learnt.Unlock()
+	r.files.add(text, text)
+}
+
+func (r *Redactor) learn(text, name string) {
+	r.learnt.Lock()
+	defer r.learnt.Unlock()
+	r.ids.add(text, name)
+}

@@ -1,0 +1,105 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// A shape is something that is recognised by how it looks.
+type shape struct {
+	pattern string
+	name    func(r *Redactor, text string) string
+}
+
+// extensions are those of files that paths lead to in traces, so that a name without
+// a directory is known as a file.
+const extensions = `py|pyc|pyx|pyi|so|cc|cpp|cxx|cu|cuh|hpp|cubin|ptx|sh|json|jsonl|ndjson|yaml|yml|toml|txt|csv|pt|pth|safetensors|gguf|gz|zst|sqlite|nsys-rep|qdrep|pftrace`
+
+var knownExtension = regexp.MustCompile(`(?:\.(?:` + extensions + `))+(?:\.[0-9]+)*$`)
+
+// shapes are tried together; of two that begin at one place the first counts.
+var shapes = []shape{
+	{`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>|\\]+`, func(r *Redactor, s string) string { return r.name("url", s) }},
+	{`[a-zA-Z0-9._%+-]+@[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)+`, (*Redactor).Text},
+	// A random id: a UUID, or as many digits without hyphens.
+	{`\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`, (*Redactor).Request},
+	{`\b[0-9a-fA-F]{32}(?:[0-9a-fA-F]{8}|[0-9a-fA-F]{32})?\b`, (*Redactor).Request},
+	{`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b`, (*Redactor).Host},
+	{`\b(?:[0-9a-fA-F]{1,4}:){4,7}[0-9a-fA-F]{1,4}\b|\b[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){1,5}::[0-9a-fA-F]{1,4}\b`, (*Redactor).Host},
+	// Paths of Windows and Unix, absolute or to a file of a known kind.
+	{`\b[a-zA-Z]:\\[^\s"'<>|:]+|\\\\[^\s"'<>|:]+`, (*Redactor).Path},
+	{`(?:~|\.{1,2})?/[^\s"'<>(),:;|=]+`, (*Redactor).absolute},
+	{`(?:[\w.@%+~-]+[/\\])*[\w@%+~.-]*[\w@%+~-]\.(?:` + extensions + `)(?:\.[0-9]+)*\b`, (*Redactor).Path},
+}
+
+var anyShape = func() *regexp.Regexp {
+	var all []string
+	for _, s := range shapes {
+		all = append(all, "("+s.pattern+")")
+	}
+	return regexp.MustCompile(strings.Join(all, "|"))
+}()
+
+// routes are what addresses of an HTTP server begin with, which are no files.
+var routes = regexp.MustCompile(`^/(?:v[0-9]+/|(?:generate|encode|classify|health|health_generate|get_\w+|metrics|flush_cache|start_profile|stop_profile|inference/|workers|readiness|liveness)\b)`)
+
+// absolute names a path, unless it is the route of a request.
+func (r *Redactor) absolute(path string) string {
+	if routes.MatchString(path) || !strings.ContainsFunc(path, unicode.IsLetter) {
+		return path
+	}
+	return r.Path(path)
+}
+
+// Scrub replaces all in a text that was learnt, and all that looks like a path, a URL,
+// an address of mail or network, or a random id. What else there is stays.
+func (r *Redactor) Scrub(text string) string {
+	if text == "" {
+		return text
+	}
+	if r.isName(text) {
+		return text
+	}
+	r.learnt.RLock()
+	defer r.learnt.RUnlock()
+	asIs := func(s string) string { return s }
+	return r.files.replace(text, func(s string) string {
+		return r.scrubShapes(s, func(s string) string { return r.ids.replace(s, asIs) })
+	})
+}
+
+// scrubShapes replaces what is recognised by its shape, and all between by between of
+// it. A slash in the middle of a word begins no path: Tokens/s.
+func (r *Redactor) scrubShapes(s string, between func(string) string) string {
+	if !strings.ContainsAny(s, `./\@-:`) && len(s) < 32 {
+		return between(s)
+	}
+	var out strings.Builder
+	done := 0
+	for done < len(s) {
+		m := anyShape.FindStringSubmatchIndex(s[done:])
+		if m == nil {
+			break
+		}
+		from, to := done+m[0], done+m[1]
+		if s[from] == '/' && from > 0 && isWord(s[from-1]) {
+			out.WriteString(between(s[done:to]))
+			done = to
+			continue
+		}
+		for k, shape := range shapes {
+			if m[2*k+2] >= 0 {
+				out.WriteString(between(s[done:from]))
+				name, learnt := r.ids.find(s[from:to])
+				if !learnt {
+					name = shape.name(r, s[from:to])
+				}
+				out.WriteString(name)
+			}
+		}
+		done = to
+	}
+	out.WriteString(between(s[done:]))
+	return out.String()
+}

@@ -1,0 +1,42 @@
+// Package similar finds what somebody may have meant by a word with a slip in it.
+package similar
+
+import "slices"
+
+// Distance is how many letters have to be changed, added, left out or swapped with
+// the next one to make b of a (the optimal string alignment distance).
+func Distance(a, b string) int {
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range a {
+		row := make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range b {
+			cost := 0
+			if a[i] != b[j] {
+				cost = 1
+			}
+			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}
+
+// Best returns the choice that is nearest to word, the first one of equals; "" if
+// none is so near that it may have been meant.
+func Best(word string, choices []string) string {
+	if len(choices) == 0 {
+		return ""
+	}
+	best := slices.MinFunc(choices, func(a, b string) int { return Distance(word, a) - Distance(word, b) })
+	if Distance(word, best) > (len(word)+1)/3 {
+		return ""
+	}
+	return best
+}

@@ -1,0 +1,259 @@
+package verify
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// ChromeJSON compares a trace in Chrome JSON with the model that it was written from.
+// It returns what is equal, or the first difference.
+func ChromeJSON(r io.Reader, t *trace.Trace) (Counts, error) {
+	m, err := newModel(t)
+	if err != nil {
+		return Counts{}, err
+	}
+	c := newChromeFile(m)
+	in := bufio.NewReaderSize(r, packetBuffer)
+	for n := 1; ; n++ {
+		line, err := readLine(in)
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = c.line(line)
+		}
+		if err != nil {
+			return Counts{}, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if err := c.finish(); err != nil {
+		return Counts{}, err
+	}
+	return m.Counts, nil
+}
+
+// readLine returns the next line with its end; io.EOF says that there is none.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	line, err := in.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		line = bytes.Clone(line)
+		var rest []byte
+		rest, err = in.ReadBytes('\n')
+		line = append(line, rest...)
+	}
+	if err == io.EOF && len(line) > 0 {
+		return nil, errors.New("the file ends within it")
+	}
+	return line, err
+}
+
+// A chromeFile is a Chrome JSON file being read: a header, then an event on each
+// line.
+type chromeFile struct {
+	*model
+	*chromeLayout
+	state  chromeState
+	comma  bool // the line before ended with one
+	events bool // there was an event
+	base   trace.Time
+	coarse bool
+	outs   map[string]trace.SliceID // slices that bear the start of arrows, by bind_id
+	ins    []bind                   // slices that bear the end of one
+	args   []member                 // scratch
+}
+
+type chromeState uint8
+
+const (
+	beforeHeader chromeState = iota
+	withinEvents
+	behindEvents
+)
+
+// A bind is the end of an arrow on the slice itself.
+type bind struct {
+	id string
+	to trace.SliceID
+}
+
+// exactSpan is the length in ns from which on times are whole microseconds: readers
+// hold them in a float64, of 53 bits.
+const exactSpan = 1 << 53
+
+func newChromeFile(m *model) *chromeFile {
+	first, last, _ := m.t.Bounds()
+	return &chromeFile{model: m, chromeLayout: newChromeLayout(m), base: first, coarse: last-first > exactSpan, outs: map[string]trace.SliceID{}}
+}
+
+func (c *chromeFile) line(line []byte) error {
+	switch {
+	case c.state == beforeHeader:
+		c.state = withinEvents
+		return c.header(line)
+	case c.state == behindEvents:
+		return errors.New("something follows the end")
+	case string(line) == "]}\n":
+		c.state = behindEvents
+		if c.comma {
+			return errors.New("an event is missing behind a comma")
+		}
+		return nil
+	case c.events && !c.comma:
+		return errors.New("a comma is missing")
+	}
+	event, comma := bytes.CutSuffix(line[:len(line)-1], []byte(","))
+	c.comma, c.events = comma, true
+	return c.event(event)
+}
+
+// header compares what stands before the events.
+func (c *chromeFile) header(line []byte) error {
+	head, ok := bytes.CutSuffix(line, []byte(`"traceEvents":[`+"\n"))
+	if !ok {
+		return errors.New("it is no header")
+	}
+	all, err := members(append(bytes.TrimSuffix(bytes.Clone(head), []byte(",")), '}'), nil)
+	if err != nil {
+		return err
+	}
+	want := []member{{"displayTimeUnit", []byte(`"ns"`)}, {"baseTimeNanoseconds", strconv.AppendInt(nil, int64(c.base), 10)}, {"metadata", nil}}
+	for i, w := range want {
+		if i >= len(all) || all[i].key != w.key || w.value != nil && !bytes.Equal(all[i].value, w.value) {
+			return fmt.Errorf("the header lacks %s %s", w.key, w.value)
+		}
+	}
+	if len(all) != len(want) {
+		return errors.New("the header has more than its three members")
+	}
+	return c.metadata(all[2].value)
+}
+
+func (c *chromeFile) metadata(object []byte) error {
+	all, err := members(object, nil)
+	if err != nil {
+		return err
+	}
+	own := []member{{"base_time_ns", []byte(strconv.FormatInt(int64(c.base), 10))}, {"base_time", []byte(c.base.String())}}
+	if len(all) != len(own)+len(c.t.Attributes) {
+		return fmt.Errorf("the header has %d attributes; the model has %d", len(all)-len(own), len(c.t.Attributes))
+	}
+	for i, x := range all {
+		value, err := text(x.value)
+		if err != nil {
+			return err
+		}
+		if i >= len(own) {
+			if err := c.attribute(i-len(own), x.key, value); err != nil {
+				return err
+			}
+		} else if x.key != own[i].key || value != string(own[i].value) {
+			return fmt.Errorf("the header says %s %q; the model begins at %s", x.key, value, own[i].value)
+		}
+	}
+	return nil
+}
+
+// finish checks that nothing is missing.
+func (c *chromeFile) finish() error {
+	if c.state != behindEvents {
+		return errors.New("the file has no end")
+	}
+	if err := c.named(); err != nil {
+		return err
+	}
+	if err := c.bound(); err != nil {
+		return err
+	}
+	c.Tracks = len(c.lanes) + len(c.counters)
+	return c.model.finish()
+}
+
+// time returns how a time of the model reads in the file, in ns since the first
+// event.
+func (c *chromeFile) time(t trace.Time) int64 {
+	ns := int64(t - c.base)
+	if c.coarse {
+		ns -= ns % 1000
+	}
+	return ns
+}
+
+// A member is one of a JSON object.
+type member struct {
+	key   string
+	value []byte // as it is in the file
+}
+
+// members appends the members of an object.
+func members(object []byte, to []member) ([]member, error) {
+	if !json.Valid(object) || object[0] != '{' {
+		return to, errors.New("it is no JSON object")
+	}
+	i := 1
+	for object[i] != '}' {
+		end := valueEnd(object, i)
+		key, err := text(object[i:end])
+		if err != nil {
+			return to, err
+		}
+		i = end + 1 // behind the colon
+		end = valueEnd(object, i)
+		to = append(to, member{key, object[i:end]})
+		if i = end; object[i] == ',' {
+			i++
+		}
+	}
+	return to, nil
+}
+
+// valueEnd returns where the value at b[i], in valid JSON without white space, ends.
+func valueEnd(b []byte, i int) int {
+	depth := 0
+	for ; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			for i++; b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',', ':':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return i
+}
+
+// text reads a JSON string.
+func text(value []byte) (string, error) {
+	if len(value) < 2 || value[0] != '"' {
+		return "", errors.New("it is no text")
+	}
+	if bytes.IndexByte(value, '\\') < 0 {
+		return string(value[1 : len(value)-1]), nil
+	}
+	var s string
+	err := json.Unmarshal(value, &s)
+	return s, err
+}

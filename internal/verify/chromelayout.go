@@ -1,0 +1,167 @@
+package verify
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A chromeLayout says which processes and threads the tracks of a model become.
+// Chrome JSON has no nested tracks: a process stands for the nearest process above a
+// track, else for the outermost request, else for the group that it is in. Processes and
+// threads are numbered from 1 in the order in which viewers show them, threads over all
+// processes, and both are sorted by their numbers.
+type chromeLayout struct {
+	processes []chromeName               // by pid - 1
+	threads   []chromeName               // by tid - 1
+	lanes     map[[2]int64]trace.TrackID // by pid and tid
+	counters  map[chromeCounter]trace.TrackID
+}
+
+// A chromeName is what metadata events say about a process or a thread, and which of
+// them were found.
+type chromeName struct {
+	pid, tid      int64
+	name          string
+	named, sorted bool
+}
+
+// A chromeCounter is a counter: those of one process with the same name have ids.
+type chromeCounter struct {
+	pid  int64
+	name string
+	id   int
+}
+
+func newChromeLayout(m *model) *chromeLayout {
+	l := &chromeLayout{lanes: map[[2]int64]trace.TrackID{}, counters: map[chromeCounter]trace.TrackID{}}
+	pids := map[trace.TrackID]int64{}
+	children := childrenOf(m.t.Tracks)
+	var visit func(id trace.TrackID)
+	visit = func(id trace.TrackID) {
+		if c := &m.tracks[id]; id != 0 && c.slices.end|c.instants.end|c.samples.end != 0 {
+			process := m.processOf(id)
+			if pids[process] == 0 {
+				pids[process] = int64(len(l.processes) + 1)
+				l.processes = append(l.processes, chromeName{pid: pids[process], name: valid(m.processName(process))})
+			}
+			l.add(m, id, process, pids[process])
+		}
+		for _, child := range children[id] {
+			visit(child)
+		}
+	}
+	visit(0)
+	return l
+}
+
+// add gives a track its place.
+func (l *chromeLayout) add(m *model, id, process trace.TrackID, pid int64) {
+	name := m.nameBelow(process, id)
+	if m.t.Tracks[id].Kind != trace.KindCounter {
+		tid := int64(len(l.threads) + 1)
+		l.threads = append(l.threads, chromeName{pid: pid, tid: tid, name: valid(name)})
+		l.lanes[[2]int64{pid, tid}] = id
+		return
+	}
+	c := chromeCounter{pid: pid, name: valid(name)}
+	for l.counters[c] != 0 {
+		c.id++
+	}
+	l.counters[c] = id
+}
+
+// processOf returns the track that is the process of track id.
+func (m *model) processOf(id trace.TrackID) trace.TrackID {
+	tracks, request := m.t.Tracks, trace.TrackID(0)
+	for up := id; up != 0; up = tracks[up].Parent {
+		if tracks[up].Kind == trace.KindProcess {
+			return up
+		}
+		if tracks[up].Kind == trace.KindRequest {
+			request = up
+		}
+	}
+	switch {
+	case request != 0:
+		return request
+	case tracks[id].Parent != 0:
+		return tracks[id].Parent
+	}
+	return id
+}
+
+// processName is the path of a process, with its pid unless its own name has it.
+func (m *model) processName(id trace.TrackID) string {
+	name, pid := m.nameBelow(0, id), strconv.FormatInt(m.t.Tracks[id].PID, 10)
+	if pid == "0" || strings.Contains(m.names[m.t.Tracks[id].Name], pid) {
+		return name
+	}
+	return name + " (pid " + pid + ")"
+}
+
+// nameBelow is the path of a track below another one, its own name if it is that, and
+// never empty.
+func (m *model) nameBelow(above, id trace.TrackID) string {
+	name := m.names[m.t.Tracks[id].Name]
+	if id != above {
+		name = m.path(above, id)
+	}
+	if name == "" {
+		return fmt.Sprintf("track %d", id)
+	}
+	return name
+}
+
+// about reads an event that names or sorts a process or a thread.
+func (l *chromeLayout) about(e *chromeEvent) error {
+	what, sorts := strings.CutSuffix(e.name, "_sort_index")
+	if !sorts {
+		what = strings.TrimSuffix(e.name, "_name")
+	}
+	list, number := l.processes, e.pid
+	if what == "thread" {
+		list, number = l.threads, e.tid
+	}
+	if e.name == what || what != "thread" && what != "process" || number < 1 || number > int64(len(list)) || list[number-1].pid != e.pid || list[number-1].tid != e.tid {
+		return fmt.Errorf("%s of process %d, thread %d is in the file, but not in the model", e.name, e.pid, e.tid)
+	}
+	entry := &list[number-1]
+	arg, want := "name", entry.name
+	found := &entry.named
+	if sorts {
+		arg, want, found = "sort_index", strconv.FormatInt(number, 10), &entry.sorted
+	}
+	args, err := members(e.args, nil)
+	if err != nil {
+		return err
+	}
+	if len(args) != 1 || args[0].key != arg || *found {
+		return fmt.Errorf("%s of process %d, thread %d is there twice, or has other arguments", e.name, e.pid, e.tid)
+	}
+	*found = true
+	have := string(args[0].value)
+	if !sorts {
+		if have, err = text(args[0].value); err != nil {
+			return err
+		}
+	}
+	if have != want {
+		return fmt.Errorf("%s of process %d, thread %d is %s in the file; the model says %s", e.name, e.pid, e.tid, have, want)
+	}
+	return nil
+}
+
+// named checks that all processes and threads have got their names.
+func (l *chromeLayout) named() error {
+	for _, list := range [...][]chromeName{l.processes, l.threads} {
+		for _, x := range list {
+			if !x.named || !x.sorted {
+				return fmt.Errorf("the name or the place of %q is not in the file", x.name)
+			}
+		}
+	}
+	return nil
+}

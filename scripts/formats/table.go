@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// A row is one of a table in the code: its fields and the comments with it.
+type row struct {
+	cells  map[string]ast.Expr // by field; "key" and "value" of maps, "value" of plain lists
+	above  string              // the comment over it, or over the rows that it goes on from
+	beside string              // the comment on its line
+}
+
+// rows returns those of a variable of a package. Comments over a row hold for those
+// below it, too, up to a blank line or the next such comment.
+func (p *pkg) rows(name string) ([]row, error) {
+	lit, f := p.variable(name)
+	if lit == nil {
+		return nil, fmt.Errorf("no table %s", name)
+	}
+	fields := p.elementFields(lit.Type)
+	comments := p.comments(f)
+	var rows []row
+	above, lastLine := "", 0
+	for _, e := range lit.Elts {
+		line := p.fset.Position(e.Pos()).Line
+		if line > lastLine+1 && line != lastLine { // something stands between them
+			above = p.commentAbove(comments, line)
+		}
+		lastLine = p.fset.Position(e.End()).Line
+		r := row{above: above, beside: comments[lastLine].beside, cells: map[string]ast.Expr{}}
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			r.cells["key"], r.cells["value"] = kv.Key, kv.Value
+		} else {
+			r.cells["value"] = e
+		}
+		if inner, ok := r.cells["value"].(*ast.CompositeLit); ok {
+			for i, cell := range inner.Elts {
+				if kv, ok := cell.(*ast.KeyValueExpr); ok {
+					r.cells[kv.Key.(*ast.Ident).Name] = kv.Value
+				} else if i < len(fields) {
+					r.cells[fields[i]] = cell
+				}
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+func (p *pkg) elementFields(t ast.Expr) []string {
+	switch t := t.(type) {
+	case *ast.ArrayType:
+		return p.fields(t.Elt)
+	case *ast.MapType:
+		return p.fields(t.Value)
+	}
+	return nil
+}
+
+// A lineComment is what comments say on a line.
+type lineComment struct {
+	beside string // code
+	alone  string
+}
+
+// comments returns those of a file by line; one over several lines is on the last one.
+func (p *pkg) comments(f *ast.File) map[int]lineComment {
+	m := map[int]lineComment{}
+	for _, group := range f.Comments {
+		for _, c := range group.List {
+			pos := p.fset.Position(c.Pos())
+			text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//"))
+			if strings.TrimSpace(p.lines[f][pos.Line-1][:pos.Column-1]) != "" {
+				m[pos.Line] = lineComment{beside: text}
+			} else {
+				m[pos.Line] = lineComment{alone: strings.TrimSpace(m[pos.Line-1].alone + " " + text)}
+			}
+		}
+	}
+	return m
+}
+
+// commentAbove returns the comment that ends on the line before; "" behind a blank one.
+func (p *pkg) commentAbove(comments map[int]lineComment, line int) string {
+	return comments[line-1].alone
+}
+
+// table prints a table of the code as one of the page. Columns are given as
+// "heading: field", and separated by ";". What a field stands for is code if it is a text
+// of the wire, which "heading: field" says by a heading in backquotes.
+//
+// Fields are those of the rows, "key" and "value", and "why": what comments say.
+func (s *source) table(folder, name, columns string) (string, error) {
+	p, err := s.load(folder)
+	if err != nil {
+		return "", err
+	}
+	rows, err := p.rows(name)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", folder, err)
+	}
+	var out grid
+	var fields []string
+	var code []bool
+	for c := range strings.SplitSeq(columns, ";") {
+		heading, field, _ := strings.Cut(c, ":")
+		heading = strings.TrimSpace(heading)
+		code = append(code, strings.HasPrefix(heading, "`"))
+		out.heads = append(out.heads, strings.Trim(heading, "`"))
+		fields = append(fields, strings.TrimSpace(field))
+	}
+	for _, r := range rows {
+		var cells []string
+		for i, field := range fields {
+			cell := ""
+			switch e, ok := r.cells[field]; {
+			case field == "why":
+				cell = r.why()
+			case ok:
+				cell = p.cell(e)
+			}
+			if code[i] && cell != "" {
+				cell = "`" + cell + "`"
+			}
+			cells = append(cells, cell)
+		}
+		out.rows = append(out.rows, cells)
+	}
+	return out.String(), nil
+}
+
+// why is what the comments with a row say.
+func (r *row) why() string {
+	switch {
+	case r.above == "" || r.beside == "":
+		return r.above + r.beside
+	default:
+		return strings.TrimSuffix(r.above, ".") + ": " + r.beside
+	}
+}
+
+// cell returns what an expression says: a text, a number, or the name of a constant
+// without the name of its type.
+func (p *pkg) cell(e ast.Expr) string {
+	if id, ok := e.(*ast.Ident); ok {
+		kind := p.types[id.Name]
+		if text, known := p.names[id.Name]; known && kind == "" {
+			return text
+		}
+		name := id.Name
+		if kind != "" {
+			for _, part := range []string{kind, strings.ToUpper(kind[:1]) + kind[1:]} {
+				name = strings.TrimSuffix(strings.TrimPrefix(name, part), part)
+			}
+			name = strings.TrimPrefix(name, "Kind")
+		}
+		if name == "None" || name == "Any" || name == "false" {
+			return ""
+		}
+		return strings.ToLower(name)
+	}
+	if text, ok := p.text(e); ok {
+		return text
+	}
+	if lit, ok := e.(*ast.CompositeLit); ok {
+		var parts []string
+		for _, e := range lit.Elts {
+			parts = append(parts, p.cell(e))
+		}
+		return strings.Join(parts, ", ")
+	}
+	if b, ok := e.(*ast.BinaryExpr); ok && b.Op == token.OR {
+		return p.cell(b.X) + ", " + p.cell(b.Y)
+	}
+	return ""
+}
+
+// A grid is a table of the page.
+type grid struct {
+	heads []string
+	rows  [][]string
+}
+
+// String prints the table in Markdown, without columns that are empty.
+func (g *grid) String() string {
+	keep := make([]bool, len(g.heads))
+	for i := range g.heads {
+		keep[i] = slices.ContainsFunc(g.rows, func(r []string) bool { return r[i] != "" })
+	}
+	var b strings.Builder
+	line := func(cells []string) {
+		for i, c := range cells {
+			if keep[i] {
+				b.WriteString("| " + strings.ReplaceAll(c, "|", `\|`) + " ")
+			}
+		}
+		b.WriteString("|\n")
+	}
+	line(g.heads)
+	for i := range g.heads {
+		if keep[i] {
+			b.WriteString("|---")
+		}
+	}
+	b.WriteString("|\n")
+	for _, r := range g.rows {
+		line(r)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
