@@ -2,6 +2,7 @@ package convert
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -39,6 +40,9 @@ func Load(names []string, opt ReadOptions, diags *trace.Diags) (*request.Set, er
 			Msg: "is of a profiler and has no requests; left out here"})
 	}
 	d.ReportOther()
+	if d.Len() == 0 && len(others) > 0 {
+		return nil, fmt.Errorf("%w; what profilers recorded is for 'sgtrace merge', and 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
+	}
 	if d.Len() == 0 {
 		return nil, ErrNoSpans
 	}
