@@ -45,8 +45,8 @@ Examples:
 			otel := filepath.Join(dir, "otel.jsonl")
 			fmt.Fprintf(c.err, `%s: %d requests; %s: PyTorch traces of all ranks;
 %s: Nsight Systems exports of all hosts; %s: what was planted
-try: sgtrace requests --sort -e2e --limit 10 %[1]s
-     sgtrace report --by-rank --stage decode_loop %[1]s
+try: sgtrace report %[1]s %[3]s
+     sgtrace requests --sort -e2e --limit 10 %[1]s
      sgtrace report --kernels %[4]s
      sgtrace merge --torch %[3]s --nsys %[4]s --otel %[1]s -o %[6]s
 `, otel, config.Requests, filepath.Join(dir, "torch"), filepath.Join(dir, "nsys"), filepath.Join(dir, "truth.json"),
