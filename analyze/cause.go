@@ -111,10 +111,6 @@ type Attribution struct {
 	Shared bool
 }
 
-// Attribute divides the time of the finished requests of s by cause, in the order
-// of s.Requests. It uses all cores.
-func Attribute(s *request.Set) []Attribution { return newAttributor(s).all() }
-
 const (
 	// longest is the longest time in ns that is believed of a request, a day: sums
 	// of forged ones would wrap around.

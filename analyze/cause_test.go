@@ -81,7 +81,7 @@ func TestCausesByHand(t *testing.T) {
 	var d dumpWriter
 	disaggregatedRequest(&d)
 	s := d.set(t)
-	list := Attribute(s)
+	list := newAttributor(s).all()
 	if len(list) != 1 {
 		t.Fatalf("%d requests, want 1", len(list))
 	}
@@ -125,7 +125,7 @@ func TestChunkWaitByHand(t *testing.T) {
 		wireSpan{name: "chunked_prefill", parent: "^", from: 10_000, to: 30_000}, wireSpan{name: "chunked_prefill", parent: "^", from: 30_000, to: 60_000})
 	d.addEvent(4, "schedule", 10_100, attrs{"batch_size": 2, "forward_mode": "prefill"})
 	d.addEvent(5, "schedule", 38_000, attrs{"batch_size": 1, "forward_mode": "prefill"})
-	a := Attribute(d.set(t))[0]
+	a := newAttributor(d.set(t)).all()[0]
 	want := inMicros(map[Cause]int64{CauseQueue: 10_000, CausePrefill: 42_000, CauseChunkWait: 8000, CauseReturn: 40_000})
 	compareCauses(t, "e2e", &a.E2E, &want)
 	if !a.Shared {
@@ -162,7 +162,7 @@ func TestGapsByHand(t *testing.T) {
 	unified(2, 90_000, wireSpan{name: "prefill_waiting", from: 40_000, to: 50_000}, wireSpan{name: "prefill_forward", from: 50_000, to: 82_000})
 
 	s := d.set(t)
-	list := Attribute(s)
+	list := newAttributor(s).all()
 	at1 := slices.IndexFunc(list, func(a Attribution) bool { return s.Requests[a.Request].RID == "33331" })
 	want := inMicros(map[Cause]int64{CauseUnaccounted: 1000, CauseQueue: 1000, CausePrefill: 18_000, CauseDecode: 75_000,
 		CauseInterference: 30_000, CauseRetraction: 55_000, CauseReturn: 1000})
@@ -173,7 +173,7 @@ func TestGapsByHand(t *testing.T) {
 // none is negative.
 func addUp(t *testing.T, s *request.Set) []Attribution {
 	t.Helper()
-	list := Attribute(s)
+	list := newAttributor(s).all()
 	finished := 0
 	for i := range s.Requests {
 		if s.Requests[i].Status == request.Finished {
@@ -282,7 +282,7 @@ func TestCausesOfForgedTimes(t *testing.T) {
 			return fmt.Appendf(nil, `imeUnixNano":"%d"`, n)
 		})
 		s := build(t, "forged", bytes.NewReader(forged))
-		for _, a := range Attribute(s) {
+		for _, a := range newAttributor(s).all() {
 			if m := &s.Requests[a.Request].Metrics; a.E2E.Total() != m.E2E || a.TTFT.Total() != max(0, m.TTFT) {
 				t.Fatalf("e2e %d, ttft %d ns, want %d, %d", a.E2E.Total(), a.TTFT.Total(), m.E2E, m.TTFT)
 			}
@@ -299,7 +299,7 @@ func TestCausesDoNotDependOnTheTimeOfDay(t *testing.T) {
 		c := deployment(seed, incident.DefaultConfig(seed))
 		c.Requests = 100
 		dump, _ := testinput.Simulate(t, c)
-		want := Attribute(build(t, "sim", bytes.NewReader(dump)))
+		want := newAttributor(build(t, "sim", bytes.NewReader(dump))).all()
 		later := timeText.ReplaceAllFunc(dump, func(text []byte) []byte {
 			n, err := strconv.ParseInt(string(timeText.FindSubmatch(text)[1]), 10, 64)
 			if err != nil {
@@ -307,7 +307,7 @@ func TestCausesDoNotDependOnTheTimeOfDay(t *testing.T) {
 			}
 			return fmt.Appendf(nil, `imeUnixNano":"%d"`, n+987_654_321_012_345)
 		})
-		got := Attribute(build(t, "sim", bytes.NewReader(later)))
+		got := newAttributor(build(t, "sim", bytes.NewReader(later))).all()
 		if !slices.Equal(got, want) {
 			t.Errorf("seed %d: a shift of all times changes something", seed)
 		}
@@ -323,7 +323,7 @@ func TestCausesDoNotDependOnClocks(t *testing.T) {
 		c.PrefillSkew, c.DecodeSkew = 0, 0
 		exact, _ := simulated(t, c)
 		want := map[string]*Attribution{}
-		for _, a := range Attribute(exact) {
+		for _, a := range newAttributor(exact).all() {
 			want[exact.Requests[a.Request].RID] = &a
 		}
 		for _, skew := range []time.Duration{4 * time.Millisecond, -900 * time.Millisecond, 17 * time.Minute} {

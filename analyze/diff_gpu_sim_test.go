@@ -58,7 +58,7 @@ func TestDiffOfSimulatedProfiles(t *testing.T) {
 			})
 		}
 		if !waits("0", true) || waits("3", true) || !d.Rows[0].Changed() {
-			t.Errorf("seed %d: %s", seed, d.Verdict())
+			t.Errorf("seed %d: %s", seed, d.verdict)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func TestDiffOfSimulatedCaptures(t *testing.T) {
 				if d.found(diff) {
 					right++
 				} else {
-					t.Logf("seed %d, %v: %s", seed, config.Mode, diff.Verdict())
+					t.Logf("seed %d, %v: %s", seed, config.Mode, diff.SideReport().Title)
 				}
 			}
 			if right*100 < d.least*n {
@@ -115,8 +115,8 @@ func TestDiffOfOneCapture(t *testing.T) {
 	again, _ := simulate(t, config)
 	for _, byRank := range []bool{false, true} {
 		d := analyze.NewDiff(analyze.Collect(analyze.Capture{Requests: set}), analyze.Collect(analyze.Capture{Requests: again}), analyze.DiffOptions{ByRank: byRank})
-		if len(d.Rows) < 20 || d.Verdict() != "No difference at all" {
-			t.Errorf("%d rows: %s", len(d.Rows), d.Verdict())
+		if len(d.Rows) < 20 || d.SideReport().Title != "No difference at all" {
+			t.Errorf("%d rows: %s", len(d.Rows), d.SideReport().Title)
 		}
 		for i := range d.Rows {
 			r := &d.Rows[i]

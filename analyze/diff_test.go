@@ -97,7 +97,7 @@ func TestDiffByHand(t *testing.T) {
 		if byRank {
 			want = "gemm on monday " // the only rank of either, whatever it is called
 		}
-		if v := d.Verdict(); !strings.HasPrefix(v, want+"mean 102 -> 152 ns (+49.0 %, CI ") || !strings.HasSuffix(v, "; 1 new and 2 gone") {
+		if v := d.verdict; !strings.HasPrefix(v, want+"mean 102 -> 152 ns (+49.0 %, CI ") || !strings.HasSuffix(v, "; 1 new and 2 gone") {
 			t.Errorf("verdict: %s", v)
 		}
 	}
@@ -124,8 +124,8 @@ func TestDiffOfTooLittle(t *testing.T) {
 	if r := find(t, d, "gemm"); r.Changed() || r.words(&r.P50) != "? x8.93" {
 		t.Errorf("%+v: %s", r, r.words(&r.P50))
 	}
-	if !strings.HasPrefix(d.Verdict(), "The captures are too short") {
-		t.Error(d.Verdict())
+	if !strings.HasPrefix(d.verdict, "The captures are too short") {
+		t.Error(d.verdict)
 	}
 }
 

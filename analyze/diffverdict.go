@@ -11,9 +11,6 @@ import (
 // have gained or lost to be told of.
 const leastWeight = 0.01
 
-// Verdict says in a sentence or two what changed.
-func (d *Diff) Verdict() string { return d.verdict }
-
 // words makes the verdict: what is different about the load, what users notice, and
 // which stage and kernel it comes from.
 func (d *Diff) words(rows *diffRows) string {

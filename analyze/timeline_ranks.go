@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
@@ -174,15 +175,10 @@ var timelineStages = []string{
 
 // timelineStage returns the place of every symbol in timelineStages, or -1.
 func timelineStage(s *request.Set) []int8 {
-	names := s.Dump.Syms.Names()
+	names := s.Dump.Syms.Names() // other reports may add some meanwhile
 	at := make([]int8, len(names))
-	for i := range at {
-		at[i] = -1
-	}
-	for k, name := range timelineStages {
-		if sym, ok := s.Dump.Syms.Lookup(name); ok {
-			at[sym] = int8(k)
-		}
+	for i, name := range names {
+		at[i] = int8(slices.Index(timelineStages, name))
 	}
 	return at
 }
