@@ -9,7 +9,8 @@ import (
 
 // reorder moves flags in front of positional arguments, since urfave/cli v2
 // takes everything behind the first positional for one without a word:
-// "convert FILE -o OUT" would have no output. What follows "--" stays.
+// "convert FILE -o OUT" would have no output. What follows "--" stays. --kernels with a
+// value is not the report of that name but says what kernels are: --classes.
 func reorder(app *cli.App, args []string) []string {
 	commands, takesValue := app.Commands, valueFlags(app.Flags)
 	var head, flags, rest []string
@@ -20,6 +21,11 @@ func reorder(app *cli.App, args []string) []string {
 			head = append(head, arg)
 		case arg == "--":
 			return append(append(append(head, flags...), "--"), append(rest, args[i+1:]...)...)
+		case strings.HasPrefix(arg, "--kernels="):
+			flags = append(flags, "--classes", strings.TrimPrefix(arg, "--kernels="))
+		case arg == "--kernels" && i+1 < len(args) && args[i+1] == "hta":
+			i++
+			flags = append(flags, "--classes", args[i])
 		case len(arg) > 1 && arg[0] == '-':
 			flags = append(flags, arg)
 			if usual, ok := optionalValues[strings.TrimLeft(arg, "-")]; ok && (i+1 == len(args) || !usual.like.MatchString(args[i+1])) {
