@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -70,14 +71,14 @@ func (c *command) exit(err error) int {
 	var wrong usageError
 	switch {
 	case errors.As(err, &wrong):
-		fmt.Fprintf(c.err, "sgtrace: %v\n", err)
+		fmt.Fprintf(c.err, "sgtrace: %s\n", printable(err.Error()))
 		return exitUsage
 	case errors.Is(err, syscall.EPIPE):
 		return exitOK
 	}
 	lost := c.printDiags()
 	if err != nil {
-		fmt.Fprintf(c.err, "sgtrace: %v\n", err)
+		fmt.Fprintf(c.err, "sgtrace: %s\n", printable(err.Error()))
 		return exitFailed
 	}
 	if lost {
@@ -95,10 +96,11 @@ func (c *command) printDiags() (lost bool) {
 	return c.diags.Worst() >= trace.DataLoss
 }
 
-// printable replaces control characters, which could be escape sequences.
+// printable replaces characters that do not simply draw themselves: they could be
+// escape sequences, or change the order in which a line reads.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if !strconv.IsPrint(r) {
 			return '\ufffd'
 		}
 		return r

@@ -1,0 +1,295 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+const (
+	otelBegin = `{"resourceSpans":[{"resource":{},"scopeSpans":[{"scope":{},"spans":[{"traceId":"0000000000000000000000000000aa01","spanId":"00000000000001%02d","name":"stage%[1]d","kind":1,"startTimeUnixNano":"1787000000000010000","endTimeUnixNano":"1787000000000400000","attributes":[{"key":"k","value":`
+	otelEnd   = `}],"status":{}}]}]}]}` + "\n"
+
+	torchBegin = `{"schemaVersion":1,"distributedInfo":{"rank":0},"baseTimeNanoseconds":1775078550000000000,"traceEvents":[` + "\n"
+	torchEvent = `{"ph":"X","cat":"kernel","name":"gemm%d","pid":0,"tid":7,"ts":%d.000,"dur":1.000,"args":{"stream":7,"correlation":%[1]d}}`
+)
+
+func otelSpan(i int) string {
+	return fmt.Sprintf(otelBegin, i) + `{"stringValue":"v"}` + otelEnd
+}
+
+func torchSlice(i int) string { return fmt.Sprintf(torchEvent, i, 10*i) }
+
+// bombMB is how many megabytes a bomb expands to: usual ones, or those of
+// $SGTRACE_BOMB_MB, such as 10000, which takes half an hour.
+func bombMB(t testing.TB, usual int) int {
+	text := os.Getenv("SGTRACE_BOMB_MB")
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("SGTRACE_BOMB_MB: %v", err)
+	}
+	return max(n, usual)
+}
+
+// writeBomb writes a compressed file: head, units for that many megabytes, tail.
+// The part in the middle is compressed once and repeated.
+func writeBomb(t testing.TB, path, head, unit, tail string, megabytes int) {
+	t.Helper()
+	const block = 16 << 20
+	member := func(text string) []byte {
+		var b bytes.Buffer
+		var z io.WriteCloser = gzip.NewWriter(&b)
+		if strings.HasSuffix(path, ".zst") {
+			var err error
+			if z, err = zstd.NewWriter(&b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := io.WriteString(z, text); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	middle := member(strings.Repeat(unit, block/len(unit)))
+	parts := [][]byte{member(head)}
+	for range megabytes << 20 / block {
+		parts = append(parts, middle)
+	}
+	for _, p := range append(parts, member(tail)) {
+		if _, err := f.Write(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Small files that expand to far more than the memory that the program may have are
+// read to their end: what follows the bomb is in the output, and the message says
+// where it was and how long. Small bombs are of what could cost more than 20 bytes of
+// memory for each of theirs.
+func TestBombs(t *testing.T) {
+	const limit = 512 // MB
+	otel := func(head, unit, tail string) [3]string {
+		return [3]string{otelSpan(1) + head, unit, tail + otelSpan(2)}
+	}
+	torch := func(head, unit, tail string) [3]string {
+		return [3]string{torchBegin + torchSlice(1) + "," + head, unit, tail + torchSlice(2) + "]}"}
+	}
+	behind := func(head, unit, tail string) [3]string { // behind the events
+		return [3]string{torchBegin + torchSlice(1) + "," + torchSlice(2) + "]" + head, unit, tail}
+	}
+	inSpan := fmt.Sprintf(otelBegin, 3)
+	inName := `{"ph":"X","cat":"kernel","pid":0,"tid":7,"ts":15.000,"dur":1.000,"name":"`
+	for _, test := range []struct {
+		name   string
+		text   [3]string
+		mb     int
+		status int
+		said   string
+	}{
+		{"otel spaces.gz", otel("", " ", ""), 640, exitOK, ""},
+		{"otel spaces.zst", otel("", " ", ""), 640, exitOK, ""},
+		{"otel string.gz", otel(inSpan+`{"stringValue":"`, "A", `"}`+otelEnd), 640, exitPartial, "a record that is longer than any real one; skipped 6710"},
+		{"otel brackets.gz", otel("", "[", ""), 32, exitOK, ""},
+		{"otel braces.gz", otel("", "{", ""), 32, exitPartial, "not valid JSON; skipped 33554"},
+		{"otel nested value.gz", otel(inSpan, `{"arrayValue":{"values":[`, otelEnd), 32, exitPartial, "not valid JSON; skipped 33554"},
+		{"otel attributes.gz", otel(strings.TrimSuffix(inSpan, `{"key":"k","value":`), `{"key":"k"},`, `{"key":"z"`+otelEnd), 128, exitPartial, "a record that is longer than any real one"},
+		{"otel documents.gz", otel("", `{"resourceSpans":[]}`+"\n", ""), 64, exitOK, ""},
+		{"torch spaces.gz", torch("", " ", ""), 640, exitOK, ""},
+		{"torch string.gz", torch(inName, "A", `"},`), 640, exitPartial, "this is longer than any real event; skipped 6710"},
+		{"torch brackets.gz", torch("", "[", ","), 32, exitPartial, "skipped 33554"},
+		{"torch braces.gz", torch("", "{", ","), 16, exitPartial, "skipped 16777"},
+		{"torch nested args.gz", torch(inName+`q","args":`, `{"a":`, ","), 32, exitPartial, "this is nested too deeply; skipped 33554"},
+		{"torch members.gz", behind(",", `"k":0,`, `"z":1}`), 32, exitPartial, "more beside the events than any profiler writes"},
+		{"torch member.gz", behind(`,"traceName":"`, "A", `"}`), 640, exitPartial, "skipped 6710"},
+		{"torch documents.gz", behind("}\n", `{"traceEvents":[]}`+"\n", "[]"), 32, exitOK, ""},
+		{"torch objects.gz", behind("}\n", "{}\n", "[]"), 16, exitOK, ""},
+		{"spaces.gz", [3]string{"", " ", ""}, 640, exitFailed, "spaces.gz"},
+		{"zeros.gz", [3]string{"", "\x00", ""}, 640, exitFailed, "zeros.gz"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if withRace() && test.mb > 32 {
+				t.Skip("takes too long with the race detector")
+			}
+			c := withData(limit)
+			c.dir = t.TempDir()
+			name := strings.ReplaceAll(test.name, " ", "-")
+			size := bombMB(t, test.mb)
+			writeBomb(t, filepath.Join(c.dir, name), test.text[0], test.text[1], test.text[2], size)
+			if size != test.mb {
+				test.said = "" // the number of bytes is another one
+			}
+			before := snapshot(t, c.dir)
+			r := c.run(t, "merge", name, "--layout", "ranks", "--view", "thread", "-o", "out.pftrace")
+			r.check(t, test.status, test.said)
+			if test.status == exitFailed {
+				checkOnly(t, c.dir, before)
+				return
+			}
+			checkOnly(t, c.dir, before, ".", "out.pftrace")
+			data, err := os.ReadFile(filepath.Join(c.dir, "out.pftrace"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"gemm1", "gemm2"}
+			if strings.HasPrefix(test.name, "otel") {
+				want = []string{"stage1", "stage2"}
+			}
+			for _, w := range want {
+				if !bytes.Contains(data, []byte(w)) {
+					t.Errorf("the output lacks %s: what is around the bomb is lost", w)
+				}
+			}
+		})
+	}
+}
+
+// Gzip in gzip in gzip is a bomb, too, and is not unpacked.
+func TestNestedCompression(t *testing.T) {
+	dir := t.TempDir()
+	data := []byte(otelSpan(1))
+	for range 4 {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		z.Write(data)
+		z.Close()
+		data = b.Bytes()
+	}
+	if err := os.WriteFile(filepath.Join(dir, "in.gz"), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	child{dir: dir}.run(t, "report", "in.gz").check(t, exitFailed, "in.gz: compressed more than")
+}
+
+// Lists in lists in an attribute cost the attribute, in protobuf as in JSON, and
+// nothing else of the file.
+func TestNestedProtobuf(t *testing.T) {
+	field := func(number protowire.Number, content []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), content)
+	}
+	instant := func(number protowire.Number, ns uint64) []byte {
+		return protowire.AppendFixed64(protowire.AppendTag(nil, number, protowire.Fixed64Type), ns)
+	}
+	frame := func(id byte, value []byte) []byte {
+		span := slices.Concat(field(1, bytes.Repeat([]byte{id}, 16)), field(2, bytes.Repeat([]byte{id}, 8)), field(5, fmt.Appendf(nil, "stage%d", id)),
+			instant(7, 1787000000000000000), instant(8, 1787000000000100000), field(9, slices.Concat(field(1, []byte("k")), field(2, value))))
+		message := field(1, field(2, field(2, span)))
+		return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
+	}
+	// An array_value of one array_value, and so on, from the inside out: what begins
+	// each is gathered in reverse.
+	var reversed []byte
+	for range 1_000_000 {
+		for _, number := range []protowire.Number{1, 5} { // ArrayValue.values, AnyValue.array_value
+			begin := protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), uint64(len(reversed)))
+			slices.Reverse(begin)
+			reversed = append(reversed, begin...)
+		}
+	}
+	slices.Reverse(reversed)
+	c := withData(512)
+	c.dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(c.dir, "in"), slices.Concat(frame(1, nil), frame(2, reversed), frame(3, nil)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := c.run(t, "report", "--by-stage", "in", "--format", "csv")
+	r.check(t, exitPartial, "in+", "data loss")
+	for _, stage := range []string{"stage1", "stage2", "stage3"} {
+		if !strings.Contains(r.out, stage) {
+			t.Errorf("%s is missing: %s", stage, r.out)
+		}
+	}
+}
+
+// Crowds of distinct names, threads, processes, requests cost memory in proportion,
+// and no more: 3 kB each.
+func TestCrowds(t *testing.T) {
+	n := 50_000
+	switch {
+	case os.Getenv("SGTRACE_BOMB_MB") != "":
+		n = 1_000_000
+	case withRace():
+		n = 5_000
+	}
+	event := func(name, pid, tid string) func(i int) string {
+		return func(i int) string {
+			text := fmt.Sprintf(`{"ph":"X","cat":"kernel","name":"%s","pid":%s,"tid":%s,"ts":%d.000,"dur":1.0}`, name, pid, tid, 2*i+1)
+			return strings.ReplaceAll(text, "#", strconv.Itoa(i)) + ","
+		}
+	}
+	span := func(name, attributes string) func(i int) string {
+		return func(i int) string {
+			text := `{"resourceSpans":[{"resource":{},"scopeSpans":[{"spans":[{"traceId":"%032x","spanId":"%016x","name":"` + name +
+				`","startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[` + attributes + `]}]}]}]}` + "\n"
+			text = fmt.Sprintf(text, i+1, i+1, 1787000000000000000+1000*i, 1787000000000000900+1000*i)
+			return strings.ReplaceAll(text, "#", strconv.Itoa(i))
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		line   func(i int) string
+		status int
+	}{
+		{"torch names", event("kernel_#", "0", "7"), exitOK},
+		{"torch threads", event("gemm", "0", "#"), exitOK},
+		{"torch processes", event("gemm", "#", "1"), exitOK},
+		{"otel names", span("stage#", ""), exitOK},
+		{"otel keys", span("stage", `{"key":"key#","value":{"intValue":"1"}}`), exitOK},
+		{"otel processes", span("Scheduler", `{"key":"host_id","value":{"stringValue":"h"}},{"key":"pid","value":{"intValue":"#"}},{"key":"thread_label","value":{"stringValue":"Scheduler"}}`), exitPartial},
+		{"otel requests", span("Req #", `{"key":"rid","value":{"stringValue":"rid#"}},{"key":"module","value":{"stringValue":"sglang::request"}}`), exitPartial},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := withData(256 + 3*n/1000)
+			c.dir = t.TempDir()
+			f, err := os.Create(filepath.Join(c.dir, "in.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			w := bufio.NewWriter(f)
+			isTorch := strings.HasPrefix(test.name, "torch")
+			if isTorch {
+				w.WriteString(torchBegin)
+			}
+			for i := range n {
+				w.WriteString(test.line(i))
+			}
+			if isTorch {
+				w.WriteString(torchSlice(n) + "]}")
+			}
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			c.run(t, "merge", "in.json", "-o", "out.pftrace").check(t, test.status)
+			if isTorch {
+				c.run(t, "report", "--kernels", "in.json").check(t, test.status)
+			} else {
+				c.run(t, "report", "--by-stage", "--limit", "10", "in.json").check(t, test.status)
+			}
+		})
+	}
+}

@@ -1,0 +1,166 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Of what the program asks the system for, none is a network, another program, a file
+// that an input names, or a place to write beside its outputs.
+func TestSystemCalls(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("no strace")
+	}
+	exe, err := exec.LookPath("sgtrace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEvidence(t)
+	bait := filepath.Join(t.TempDir(), "bait.txt")
+	if err := os.WriteFile(bait, []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	named := strings.NewReplacer(`"v"`, strconv.Quote(bait), "stage1", "file://"+bait, `"k"`, `"code.filepath"`).Replace(otelSpan(1))
+	slice := strings.NewReplacer("gemm1", bait, `"stream":7`, `"Trace file": `+strconv.Quote(bait)+`,"include": "$include `+bait+`"`).Replace(torchSlice(1))
+	for name, text := range map[string]string{"named.jsonl": named, "named.json": torchBegin + slice + "]}"} {
+		if err := os.WriteFile(filepath.Join(e.dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, temp := t.TempDir(), t.TempDir()
+	commands := append(readers(e),
+		[]string{"merge", e.otel, e.torch, e.nsys, "named.jsonl", "named.json", "-o", filepath.Join(out, "out.pftrace")},
+		[]string{"report", "named.jsonl"},
+		[]string{"report", "--kernels", "named.json"})
+	before := snapshot(t, e.dir)
+	for _, args := range commands {
+		log := filepath.Join(t.TempDir(), "log")
+		cmd := exec.Command(strace, append([]string{"-f", "-qq", "-o", log, "-e", "trace=%network,%file,%process", exe}, args...)...)
+		cmd.Dir, cmd.Env = e.dir, append(os.Environ(), "TMPDIR="+temp)
+		if text, err := cmd.CombinedOutput(); err != nil {
+			if cmd.ProcessState == nil || strings.Contains(string(text), "ptrace") {
+				t.Skipf("strace cannot trace here: %v %s", err, text)
+			}
+			if cmd.ProcessState.ExitCode() != exitPartial {
+				t.Errorf("%v: %v %s", args, err, text)
+			}
+		}
+		calls, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(calls), e.dir) && !strings.Contains(string(calls), args[len(args)-1]) {
+			t.Fatalf("%v: strace saw no input: %.500s", args, calls)
+		}
+		checkCalls(t, fmt.Sprint(args), string(calls), bait, out, temp)
+	}
+	checkOnly(t, e.dir, before)
+}
+
+var (
+	opened  = regexp.MustCompile(`\bopen(?:at2?)?\((?:AT_FDCWD, )?"([^"]*)", ([A-Z_|]+)`)
+	changes = regexp.MustCompile(`\b(?:mkdir|rmdir|unlink|rename|link|symlink|chmod|chown|truncate|utime|mknod|setxattr)\w*\(([^)]*)`)
+)
+
+// checkCalls looks at the lines of strace.
+func checkCalls(t *testing.T, what, calls, bait string, writable ...string) {
+	t.Helper()
+	may := func(text string) bool {
+		for _, dir := range writable {
+			if strings.Contains(text, dir) {
+				return true
+			}
+		}
+		return false
+	}
+	executed := 0
+	for line := range strings.Lines(calls) {
+		switch {
+		case strings.Contains(line, "execve("):
+			executed++
+		case strings.Contains(line, "socket(") || strings.Contains(line, "connect("):
+			t.Errorf("%s uses a network: %s", what, line)
+		case strings.Contains(line, bait):
+			t.Errorf("%s follows a path of its input: %s", what, line)
+		}
+		if m := opened.FindStringSubmatch(line); m != nil && !strings.Contains(m[2], "O_RDONLY") && !may(m[1]) && m[1] != "/dev/null" {
+			t.Errorf("%s opens %s to write: %s", what, m[1], line)
+		}
+		if m := changes.FindStringSubmatch(line); m != nil && !may(m[1]) {
+			t.Errorf("%s changes something: %s", what, line)
+		}
+	}
+	if executed != 1 {
+		t.Errorf("%s executes %d programs", what, executed)
+	}
+}
+
+// The packages that could reach a network or run a program are imported where the
+// list says, and nowhere else.
+func TestImports(t *testing.T) {
+	allowed := map[string]string{
+		"internal/serve net":      "sgtrace open hands one file to the viewer, on the loopback address",
+		"internal/serve net/http": "",
+		"internal/serve net/url":  "",
+		"internal/pftest os/exec": "for tests: Perfetto's own importer",
+		"nsysexport net/url":      "the address of a file, as SQLite wants it",
+	}
+	dangerous := regexp.MustCompile(`^(net|net/.*|os/exec|plugin|os/user|log/syslog|C|.*/(dns|grpc|websocket)\b.*)$`)
+	root := filepath.Join("..", "..")
+	files := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "scripts"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		files++
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(path))
+		for _, spec := range f.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			if _, ok := allowed[filepath.ToSlash(dir)+" "+name]; dangerous.MatchString(name) && !ok {
+				t.Errorf("%s imports %s", path, name)
+			}
+		}
+		return err
+	})
+	if err != nil || files < 100 {
+		t.Errorf("%d files read: %v", files, err)
+	}
+}
+
+// An export is opened as something that nobody changes: no journal of any kind
+// appears beside it, and one that is there stays.
+func TestSQLiteIsOnlyRead(t *testing.T) {
+	e := newEvidence(t)
+	for _, name := range []string{"-wal", "-shm"} { // as a program leaves them that had no time to end
+		if err := os.WriteFile(filepath.Join(e.dir, e.nsys+name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := snapshot(t, e.dir)
+	c := child{dir: e.dir}
+	c.run(t, "inspect", e.nsys).check(t, exitOK)
+	c.run(t, "report", "--kernels", e.nsys).check(t, exitOK)
+	c.run(t, "convert", "nsys2perfetto", e.nsys, "-o", "out.pftrace").check(t, exitOK)
+	checkOnly(t, e.dir, before, ".", "out.pftrace")
+}
