@@ -3,7 +3,11 @@
 GO ?= go
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test race fuzz bench lint clean
+# Tools of which no build depends: 'go run' gets them through the module proxy.
+STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK ?= golang.org/x/vuln/cmd/govulncheck@v1.8.0
+
+.PHONY: build demo test race fuzz bench lint vuln cross fallback docs dist dist-check clean
 
 build:
 	$(GO) build -trimpath -buildvcs=auto -ldflags='-s -w' -o bin/sgtrace ./cmd/sgtrace
@@ -24,9 +28,49 @@ test: lint
 race:
 	CGO_ENABLED=1 $(GO) test -race ./...
 
+# gofmt, go vet and staticcheck, all of their checks but for the exceptions that
+# staticcheck.conf explains.
 lint:
 	@fmt=$$(gofmt -l .); if [ -n "$$fmt" ]; then echo "gofmt would change:"; echo "$$fmt"; exit 1; fi
 	$(GO) vet ./...
+	@if $(GO) run $(STATICCHECK) -version >/dev/null 2>&1; then echo "staticcheck ./..."; $(GO) run $(STATICCHECK) ./...; \
+	else echo "note: $(STATICCHECK) is neither in the module cache nor within reach: not run"; fi
+
+# Known vulnerabilities of what the program is built of. The database may be a copy:
+# GOVULNDB=file:///PATH.
+GOVULNDB ?= https://vuln.go.dev
+vuln:
+	@out=$$($(GO) run $(GOVULNCHECK) -db $(GOVULNDB) ./... 2>&1); status=$$?; echo "$$out"; \
+	case "$$out" in *"fetching vulnerabilities"*) echo "note: $(GOVULNDB) is out of reach: NOTHING WAS CHECKED"; exit 0;; esac; exit $$status
+
+# Code that is only for other systems and processors, tests included.
+cross:
+	@for target in linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 linux/riscv64; do \
+	echo "vet $$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) vet ./... || exit; done
+
+# What uses sonic, where sonic has no code of its own and falls back to encoding/json: on
+# processors other than amd64 and arm64, and before it knows a new version of Go. The
+# tag is the one that its files for that case ask for. sonic says so on stderr then, which
+# is what the skipped script compares.
+fallback:
+	$(GO) vet -tags go1.28 ./...
+	$(GO) test -tags go1.28 ./request
+	$(GO) test -tags go1.28 -run 'JSON|Sonic|Hostile|EveryReport|Overview' ./analyze
+	$(GO) test -tags go1.28 -run 'Scripts|Examples|Tutorial|Schema' -skip 'TestScripts/merge$$' ./cmd/sgtrace
+
+# Pages that are made from the source. A test fails when they are stale.
+docs:
+	@$(GO) run ./scripts/formats >docs/FORMATS.md.new && mv docs/FORMATS.md.new docs/FORMATS.md
+	$(GO) test ./cmd/sgtrace -run 'TestTutorial' -update
+
+# Archives for Linux, macOS and Windows, and their checksums. The same commit and
+# version of Go give the same bytes, which dist-check shows.
+dist:
+	$(GO) run ./scripts/dist -o dist
+
+dist-check: dist
+	@again=$$(mktemp -d) && trap 'rm -rf "$$again"' EXIT && GOCACHE=$$again/cache $(GO) run ./scripts/dist -o $$again/dist && \
+	cmp dist/SHA256SUMS $$again/dist/SHA256SUMS && echo "both builds have the same bytes"
 
 FUZZTIME ?= 30s
 fuzz:

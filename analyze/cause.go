@@ -145,7 +145,7 @@ func plausible(times ...trace.Time) bool {
 type attributor struct {
 	set    *request.Set
 	layers []layer // by symbol of a stage's name
-	clocks *hostClocks
+	clocks *request.HostClocks
 	ranks  []rankLoad // by proc
 	names  stageSyms
 }
@@ -158,7 +158,7 @@ type stageSyms struct {
 
 func newAttributor(s *request.Set) *attributor {
 	intern := s.Dump.Syms.Intern
-	a := &attributor{set: s, clocks: newHostClocks(s), names: stageSyms{
+	a := &attributor{set: s, clocks: s.HostClocks(), names: stageSyms{
 		decodeLoop: intern("decode_loop"), prefillForward: intern("prefill_forward"),
 		chunkedPrefill: intern("chunked_prefill"), fakeOutput: intern("fake_output"),
 		retract: intern("retract"), schedule: intern("schedule"),

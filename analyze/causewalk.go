@@ -94,7 +94,7 @@ func (w *causeWalk) attribute(r int) Attribution {
 
 // shift returns what to add to the times of a proc to have them on the clock of
 // the outermost span.
-func (w *causeWalk) shift(proc int) trace.Time { return w.clocks.shift(proc, w.reference, w.at) }
+func (w *causeWalk) shift(proc int) trace.Time { return w.clocks.Shift(proc, w.reference, w.at) }
 
 func (w *causeWalk) shiftOfThread(t int) trace.Time { return w.shift(w.set.Threads[t].Proc) }
 

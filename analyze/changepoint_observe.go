@@ -179,7 +179,7 @@ func (w *observer) observeLateness(p *request.Part) {
 				return
 			}
 			place := &w.ranks.places[rank]
-			step := groupStep{k, counts[k], place.Rank.PP, place.Host}
+			step := groupStep{k, counts[k], place.Rank.PP, place.server()}
 			counts[k]++
 			if steps[step] == nil {
 				order = append(order, step)

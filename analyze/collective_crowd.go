@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -107,8 +108,18 @@ func newCrowd(set *profile.Set, ranks []int32) *crowd {
 		names[i] = set.Ranks[r]
 	}
 	c := &crowd{ranks: ranks, gathering: newGathering(names, endSpread)}
-	c.gathering.group, c.gathering.what, c.gathering.verb = fmt.Sprintf("%d ranks", len(ranks)), "collectives", "arrives"
+	c.gathering.what, c.gathering.verb = "collectives", "arrives"
 	return c
+}
+
+// nameCrowd names a group of ranks: a few of them by their names, unless they are all
+// there are.
+func nameCrowd(names []string, all bool) string {
+	const few = 4
+	if last := len(names) - 1; len(names) <= few && !all {
+		return strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+	return fmt.Sprintf("%d ranks", len(names))
 }
 
 // first returns the first rank of the crowd that meets, or of those that were seen
@@ -150,8 +161,15 @@ func (t *crowdTable) add(e *encounter) {
 }
 
 func (t *crowdTable) finish() []*crowd {
+	seen := map[int32]bool{}
+	for _, c := range t.crowds {
+		for _, r := range c.ranks {
+			seen[r] = true
+		}
+	}
 	for _, c := range t.crowds {
 		c.gathering.floor = endSpread + c.bound
+		c.gathering.group = nameCrowd(c.gathering.names, len(c.ranks) == len(seen))
 	}
 	return t.crowds
 }

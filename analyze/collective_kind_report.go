@@ -10,14 +10,27 @@ func (c *Collectives) KindReport() *Report {
 		columns.text("last", "rank that came last most often", func(k *CollectiveKind) string { return k.Last }),
 		field[CollectiveKind]{Column{Name: "last share", Unit: Share, Doc: "at how many of those where ranks wait it did"},
 			func(k *CollectiveKind) Cell { return shareCell(int64(k.LastN), int64(k.Sync)) }},
-		field[CollectiveKind]{Column{Name: "busbw", Unit: Number, Doc: "bus bandwidth at the median transfer, GB/s as nccl-tests define it"},
+		field[CollectiveKind]{Column{Name: "busbw", Unit: Number, Doc: "bus bandwidth at the median transfer of those that were seen on all ranks, GB/s as nccl-tests define it"},
 			func(k *CollectiveKind) Cell { return Cell{Share: k.BusBandwidth(), Unknown: k.BusBandwidth() == 0} }},
 	)
 	r := tabulate("sgtrace.report.collectives.kinds/v1", "Collectives by kind", c.Kinds, fields)
 	if slices.ContainsFunc(c.Kinds, func(k CollectiveKind) bool { return k.BusBandwidth() > 0 }) {
 		r.note("busbw is the bus bandwidth in GB/s, as nccl-tests define it, of the median transfer")
 	}
+	c.notePartial(r)
 	return r
+}
+
+// notePartial tells where transfer is no more than a bound.
+func (c *Collectives) notePartial(r *Report) {
+	all, partial := 0, 0
+	for i := range c.Kinds {
+		all += c.Kinds[i].N
+		partial += c.Kinds[i].N - c.Kinds[i].Whole
+	}
+	if partial > 0 {
+		r.note("at %d of %d collectives not all ranks of the group were seen: one that was not may have come last, so that the transfer took that long at most; no busbw is told of these", partial, all)
+	}
 }
 
 // kindColumns makes columns of kinds of collectives.

@@ -25,8 +25,13 @@ type CollectiveKind struct {
 
 	N    int
 	Took int64 // sum over all ranks
-	// Transfer is the shortest duration of each: that of the rank that waited least.
+	// Transfer is the shortest duration of each: that of the rank that waited least, of
+	// those that were seen. One that was not may have come later.
 	Transfer Summary
+	// Whole is how many of N were seen on all ranks of the group, as far as its size is
+	// known, and WholeP50 the median of their Transfer; 0 of none.
+	Whole    int
+	WholeP50 int64
 
 	Sync int     // of N: those at which ranks wait for the last one
 	Wait Summary // of all ranks but the last one of each
@@ -49,11 +54,11 @@ func (k *CollectiveKind) Name() string {
 	return name
 }
 
-// BusBandwidth returns the bus bandwidth at the median transfer as nccl-tests define
-// it, in GB/s, 0 if it is not known. Bytes is the size by the same definition: what a
+// BusBandwidth returns the bus bandwidth at the median transfer of those that were seen on
+// all ranks, as nccl-tests define it, in GB/s, 0 if it is not known. Bytes is the size by the same definition: what a
 // rank has where each has all, and all parts together where each has one.
 func (k *CollectiveKind) BusBandwidth() float64 {
-	return busBandwidth(k.Op, k.Bytes, k.GroupSize, k.Transfer.P50)
+	return busBandwidth(k.Op, k.Bytes, k.GroupSize, k.WholeP50)
 }
 
 // kindKey is what collectives of one kind have in common.
@@ -67,6 +72,7 @@ type kindKey struct {
 type kindTimes struct {
 	CollectiveKind
 	transfers, waits []int64
+	whole            []int64       // of transfers
 	last             map[int32]int // by rank
 }
 
@@ -107,6 +113,9 @@ func (t *kindTable) add(e *encounter, first int32) {
 	k.N++
 	k.Ranks = max(k.Ranks, len(e.Arrivals))
 	k.transfers = append(k.transfers, e.transfer)
+	if int(e.GroupSize) <= len(e.Arrivals) {
+		k.whole = append(k.whole, e.transfer)
+	}
 	for i := range e.Arrivals {
 		k.Took = addTimes(k.Took, e.took(i))
 	}
@@ -129,6 +138,7 @@ func (t *kindTable) finish() []CollectiveKind {
 	kinds := make([]CollectiveKind, len(t.kinds))
 	for i, k := range t.kinds {
 		k.Transfer, k.Wait = Summarize(k.transfers), Summarize(k.waits)
+		k.Whole, k.WholeP50 = len(k.whole), Summarize(k.whole).P50
 		for rank, n := range k.last {
 			if name := t.set.Ranks[rank]; n > k.LastN || n == k.LastN && name < k.Last {
 				k.Last, k.LastN = name, n

@@ -46,6 +46,10 @@ func (c *Collectives) explain(s *Straggler, crowd *crowd, g *GPUs) {
 		l.meetings[r] = c.rankOf(r).Meetings
 	}
 	cause, evidence := l.explain(float64(s.Mean) * s.Part)
+	if s.Part < 1 {
+		// What devices did is known for all of the time only.
+		cause, evidence = cause+" (over the whole capture, also while it was not late)", "over the whole capture, "+evidence
+	}
 	s.Cause, s.Evidence = cause, append(s.Evidence, evidence)
 }
 
@@ -69,8 +73,12 @@ func whereIs(name string) Where {
 // Verdict says in a sentence each which ranks the others wait for, or that there is
 // none, and what was looked at; nothing if no ranks wait for each other.
 func (c *Collectives) Verdict(found []Straggler) []string {
-	if len(found) == 0 && c.counts.sync > 0 {
+	switch {
+	case len(found) > 0:
+	case c.counts.sync > 0:
 		return []string{c.nobody()}
+	case c.counts.all > 0:
+		return []string{fmt.Sprintf("no straggler can be told: at none of %d collectives is it known that ranks wait for all others (dispatches and combines do not), so that nobody is late there", c.counts.all)}
 	}
 	var out []string
 	for i := range found {
@@ -81,16 +89,19 @@ func (c *Collectives) Verdict(found []Straggler) []string {
 
 // nobody says that there is no straggler.
 func (c *Collectives) nobody() string {
-	ranks, judged := 0, 0
+	ranks, judged := map[int32]bool{}, 0 // a rank can be in several crowds
 	for _, crowd := range c.crowds {
 		if n := len(crowd.gathering.meetings); n >= fewMeetings {
-			ranks, judged = ranks+len(crowd.ranks), judged+n
+			judged += n
+			for _, r := range crowd.ranks {
+				ranks[r] = true
+			}
 		}
 	}
 	if judged == 0 {
 		return fmt.Sprintf("no straggler can be told: %d collectives are too few", c.counts.sync)
 	}
-	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, nobody is late again and again by more than clocks leave open and %.0f %% of the time in between", judged, ranks, 100*matters)
+	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, nobody is late again and again by more than clocks leave open and %.0f %% of the time in between", judged, len(ranks), 100*matters)
 }
 
 // fewMeetings is how many of a crowd are the least that can show a straggler: of two

@@ -52,14 +52,21 @@ func commonStep(before, after *Collected) perStep {
 	return perSecond
 }
 
-// readSteps finds the steps of all ranks.
+// readSteps finds the steps of all ranks, each once.
 func readSteps(set *profile.Set, window *SumOptions) []diffStep {
 	streams := make([][]diffStep, len(set.Streams))
 	eachStream(set, func(i int, s profile.Stream) {
-		names := &stepNames{syms: set.Syms}
+		names, ranks := &stepNames{syms: set.Syms}, make([]stepThreads, len(set.Ranks))
 		for r := range s.Ranges {
 			if kind := names.of(r.Name); kind != nil && !r.Open && window.keeps(&r.Event) {
-				streams[i] = append(streams[i], diffStep{r.Start, r.Dur(), r.Rank, *kind})
+				ranks[r.Rank].add(r, kind)
+			}
+		}
+		for rank := range ranks {
+			for _, step := range ranks[rank].settle() {
+				if !step.again {
+					streams[i] = append(streams[i], diffStep{step.start, between(step.start, step.end), int32(rank), step.stepKind})
+				}
 			}
 		}
 	})

@@ -23,8 +23,8 @@ type Dimension struct {
 // Dimensions lists the dimensions, as --by takes them.
 var Dimensions = []Dimension{
 	{Name: "stage", axis: stageAxis, Doc: "name of the stage; service:name for spans of services without stages"},
-	{Name: "rank", axis: procAxis(rankName), Doc: "host, thread label and rank"},
-	{Name: "process", axis: procAxis(processName), Doc: "rank and native thread id: one start of a server"},
+	{Name: "rank", axis: rankAxis(rankName), Doc: "host, thread label and rank"},
+	{Name: "process", axis: rankAxis(processName), Doc: "rank and native thread id: one start of a server"},
 	{Name: "host", axis: procAxis(func(_ *request.Proc, host string) string { return host }), Doc: "machine"},
 	{Name: "label", axis: procAxis(func(p *request.Proc, _ string) string { return p.Label }), Doc: "thread label, the kind of process"},
 	{Name: "role", axis: procAxis(func(p *request.Proc, _ string) string { return p.Role.String() }), Doc: "unified, prefill, decode, router"},
@@ -36,12 +36,12 @@ var Dimensions = []Dimension{
 }
 
 // rankName names the place of a process in the deployment.
-func rankName(p *request.Proc, host string) string {
-	return joinNonEmpty(" ", host, p.Label, p.Rank.String())
+func rankName(p *request.Proc, server string) string {
+	return joinNonEmpty(" ", server, p.Label, p.Rank.String())
 }
 
-func processName(p *request.Proc, host string) string {
-	return rankName(p, host) + " pid " + strconv.FormatInt(p.PID, 10)
+func processName(p *request.Proc, server string) string {
+	return rankName(p, server) + " pid " + strconv.FormatInt(p.PID, 10)
 }
 
 func statusName(_ *request.Set, r *request.Request) string { return r.Status.String() }
@@ -131,20 +131,29 @@ func (c *coder) code(s string) int32 {
 // procAxis is a dimension of the process, numbered in the order of display.
 func procAxis(name func(p *request.Proc, host string) string) func(*request.Set) *axis {
 	return func(s *request.Set) *axis {
-		hosts := hostNames(s)
-		c := newCoder()
-		codes := make([]int32, len(s.Procs))
-		for i := range s.Procs {
-			codes[i] = c.code(name(&s.Procs[i], hosts[s.Procs[i].Host]))
-		}
-		unknown := c.code("")
-		return &axis{text: c.text, code: func(p place) int32 {
-			if p.proc == request.None {
-				return unknown
-			}
-			return codes[p.proc]
-		}}
+		return newProcAxis(s, func(int) int { return 0 }, name)
 	}
+}
+
+// rankAxis is a dimension of the process that keeps the servers of a host apart.
+func rankAxis(name func(p *request.Proc, server string) string) func(*request.Set) *axis {
+	return func(s *request.Set) *axis { return newProcAxis(s, s.Server, name) }
+}
+
+func newProcAxis(s *request.Set, server func(proc int) int, name func(p *request.Proc, on string) string) *axis {
+	hosts := hostNames(s)
+	c := newCoder()
+	codes := make([]int32, len(s.Procs))
+	for i := range s.Procs {
+		codes[i] = c.code(name(&s.Procs[i], onServer(hosts[s.Procs[i].Host], server(i))))
+	}
+	unknown := c.code("")
+	return &axis{text: c.text, code: func(p place) int32 {
+		if p.proc == request.None {
+			return unknown
+		}
+		return codes[p.proc]
+	}}
 }
 
 // hostNames returns the short name of every host, or the full one where two

@@ -31,6 +31,7 @@ type FindingKind string
 
 const (
 	FindingStraggler FindingKind = "straggler" // a rank that others wait for
+	FindingSlower    FindingKind = "slower"    // a server that takes longer than others of its role
 	FindingLoad      FindingKind = "load"      // more to do than before, or than can be done
 	FindingImbalance FindingKind = "imbalance" // ranks that should share work do not
 	FindingTransfer  FindingKind = "transfer"  // KV transfers that are slow

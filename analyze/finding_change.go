@@ -17,9 +17,13 @@ var overloadCauses = []Cause{
 // findings tells what changed, and which ranks were late all the time. Durations that
 // changed at about the time at which load or lateness did are evidence of that.
 func (c *Changes) findings(b *bill) []Finding {
-	var out []Finding
+	var out, falls []Finding
 	for i := range c.List {
-		if change := &c.List[i]; change.isCause() {
+		switch change := &c.List[i]; {
+		case !change.isCause():
+		case change.Shifts[0].Metric == ArrivalsChanged && !change.Shifts[0].rises():
+			falls = append(falls, change.finding(b)) // leads nothing: less to do costs nothing
+		default:
 			out = append(out, change.finding(b))
 		}
 	}
@@ -30,10 +34,13 @@ func (c *Changes) findings(b *bill) []Finding {
 		}
 		if k := c.nearest(out, change.Time); k >= 0 {
 			out[k].Evidence = append(out[k].Evidence, change.Sentence())
+		} else if k := c.nearest(falls, change.Time); k >= 0 {
+			falls[k].Evidence = append(falls[k].Evidence, change.Sentence())
 		} else {
 			out = append(out, change.finding(b))
 		}
 	}
+	out = append(out, falls...)
 	for i := range c.Late {
 		f := &c.Late[i]
 		out = append(out, Finding{

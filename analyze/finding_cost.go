@@ -77,6 +77,5 @@ func (b *bill) price(found []Finding) []Finding {
 
 // placeOf returns where proc is.
 func (t *Tail) placeOf(proc int32) Where {
-	p := &t.set.Procs[proc]
-	return Where{OneRank, p.Role, t.hosts[p.Host], p.Label, p.Rank}
+	return newWhere(t.set, t.hosts, int(proc))
 }

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -26,8 +27,9 @@ type gpuTime struct {
 	stepless int64
 }
 
-// findings tells what keeps devices from computing.
-func (g *GPUs) findings() []Finding {
+// findings tells what keeps devices from computing; of communication c tells how much is
+// waiting.
+func (g *GPUs) findings(c *Collectives) []Finding {
 	var t gpuTime
 	for i := range g.GPUs {
 		t.add(&g.GPUs[i])
@@ -49,7 +51,7 @@ func (g *GPUs) findings() []Finding {
 		out = append(out, Finding{
 			Kind: FindingGPU, topic: "communication", Weight: exposed, Show: []string{"--by-rank"},
 			Text:     fmt.Sprintf("%.0f %% of the time of %s is communication that no computation hides", 100*exposed, g.devices()),
-			Evidence: g.exposedRange(),
+			Evidence: slices.Concat(g.exposedRange(), c.waiting()),
 		})
 	}
 	return out
@@ -118,6 +120,17 @@ func (g *GPUs) exposedRange() []string {
 			most = gpu
 		}
 	}
-	return []string{fmt.Sprintf("from %.0f %% on %s to %.0f %% on %s: most of it is waiting where ranks differ much",
-		100*part(least), g.gpuLabel(least), 100*part(most), g.gpuLabel(most))}
+	return []string{fmt.Sprintf("from %.0f %% on %s to %.0f %% on %s", 100*part(least), g.gpuLabel(least), 100*part(most), g.gpuLabel(most))}
+}
+
+// waiting tells how much of the time in collectives ranks wait for the last one of them.
+func (c *Collectives) waiting() []string {
+	took, wait := int64(0), int64(0)
+	for i := range c.Ranks {
+		took, wait = addTimes(took, c.Ranks[i].Took), addTimes(wait, c.Ranks[i].Wait)
+	}
+	if took == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%.0f %% of the time in %s is waiting for the last rank, the rest moves data", 100*share(wait, took), counted(c.counts.sync, "collective"))}
 }

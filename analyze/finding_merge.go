@@ -19,7 +19,7 @@ func (p *Where) meets(o *Where) bool {
 	case p.Scope == WholeRole || o.Scope == WholeRole:
 		return true
 	}
-	return (p.Host == o.Host || p.Host == "" || o.Host == "") && !p.Rank.Contradicts(o.Rank)
+	return (p.Host == o.Host && p.Server == o.Server || p.Host == "" || o.Host == "") && !p.Rank.Contradicts(o.Rank)
 }
 
 // mergeFindings tells what says the same as one finding, and orders them by weight.
@@ -61,11 +61,14 @@ func (f *Finding) take(g *Finding) {
 	if f.Since == 0 {
 		f.Since = g.Since
 	}
-	f.Weight = max(f.Weight, g.Weight)
+	if f.Kind == FindingLoad || f.Kind == FindingImbalance {
+		f.Weight = max(f.Weight, g.Weight) // what it costs shows elsewhere: in queues
+	}
 }
 
 // consequences are what findings bring about that others tell of: load makes decoding
-// slow, and ranks wait for a slow one where they communicate.
+// slow, ranks wait for a slow one where they communicate, and a server that is slow
+// may have become so.
 var consequences = []struct {
 	cause, effect FindingKind
 	topics        []string // of the effect
@@ -73,6 +76,8 @@ var consequences = []struct {
 	{FindingLoad, FindingTail, []string{CauseInterference.String(), CauseDecode.String()}},
 	{FindingImbalance, FindingTail, []string{CauseInterference.String(), CauseDecode.String()}},
 	{FindingStraggler, FindingGPU, []string{"communication"}},
+	{FindingSlower, FindingChange, []string{""}},
+	{FindingSlower, FindingTail, []string{CauseDecode.String()}},
 }
 
 // takeConsequences makes effects evidence of their causes, where they are at one place.
@@ -84,7 +89,8 @@ func takeConsequences(found []Finding) []Finding {
 		}
 		cause := found[k]
 		found = slices.DeleteFunc(found, func(f Finding) bool {
-			effect := f.Kind == c.effect && slices.Contains(c.topics, f.topic) && f.At.meets(&cause.At)
+			effect := f.Kind == c.effect && slices.Contains(c.topics, f.topic) && f.At.meets(&cause.At) &&
+				(c.cause != FindingSlower || f.At.Scope == OneRank) // it tells of no other server
 			if effect {
 				cause.take(&f)
 			}

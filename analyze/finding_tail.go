@@ -43,12 +43,18 @@ func (t *Tail) findings(b *bill) []Finding {
 	}
 	for _, c := range t.Comparisons {
 		for i := range c.Rows {
-			if row := &c.Rows[i]; row.StandsOut {
+			if row := &c.Rows[i]; row.StandsOut && !c.isUsual(row) {
 				out = append(out, t.finding(row.Cause, row.Where, b.part(float64(row.More)*float64(c.Slow.N)), c.causeText(row)))
 			}
 		}
 	}
 	return out
+}
+
+// isUsual tells that a server which does all of its work in turn always has such a tail:
+// the longest gaps between tokens are those in which others were prefilled.
+func (c *Comparison) isUsual(d *Difference) bool {
+	return c.Metric == MetricITL && d.Cause == CauseInterference
 }
 
 // finding is one about a cause.

@@ -37,7 +37,7 @@ func TestMergeFindings(t *testing.T) {
 		weight   float64
 	}{
 		{"arrivals rose", []string{"DP1 gets most", "decode held up"}, 5, 0.4},
-		{"ends last", []string{"of 100", "arrives last", "lateness rose", "at seven", "communication"}, 7, 0.2},
+		{"ends last", []string{"of 100", "arrives last", "lateness rose", "at seven", "communication"}, 7, 0.1},
 		{"another DP rank", nil, 0, 0.03},
 		{"another host", nil, 0, 0.03},
 		{"in the gateway", nil, 0, 0.001},
@@ -162,11 +162,29 @@ func TestGPUFindings(t *testing.T) {
 		{"no device", GPUs{}, nil},
 	} {
 		var got []float64
-		for _, f := range test.gpus.findings() {
+		for _, f := range test.gpus.findings(&Collectives{}) {
 			got = append(got, f.Weight)
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
+	}
+}
+
+// How much of exposed communication is waiting is told where ranks were seen to meet.
+func TestExposedEvidence(t *testing.T) {
+	g := GPUs{GPUs: []GPU{gpuThat(0, 30), gpuThat(0, 40)}}
+	g.GPUs[1].Rank = "TP1"
+	const shares = "from 30 % on TP0 to 40 % on TP1"
+	if got := g.findings(&Collectives{})[0].Evidence; !slices.Equal(got, []string{shares}) {
+		t.Errorf("no collectives: %q", got)
+	}
+	// Of 395 + 145 ns ranks wait for 290 + 40.
+	s := newMeetings("TP0", "TP1")
+	s.meet(0, 395, 290, 105)
+	s.meet(1040, 40, 1000, 80)
+	want := []string{shares, "53 % of the time in 2 collectives is waiting for the last rank, the rest moves data"}
+	if got := g.findings(MeasureCollectives(s.Set, 0, 0))[0].Evidence; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

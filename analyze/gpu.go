@@ -31,6 +31,8 @@ type GPUs struct {
 
 	classes string // what the classes are called
 	several bool   // a rank has several devices
+	// perSecond tells that Kernels compares totals by the time that ranks were captured for.
+	perSecond bool
 }
 
 // A GPU is a device as one rank used it. Times are ns. What ran is kernels and
@@ -38,8 +40,8 @@ type GPUs struct {
 type GPU struct {
 	Rank   string
 	Device int32 // as the process counts
-	// Captured is how long the recording of the rank lasted: from the first call,
-	// range, kernel or copy to the end of the last.
+	// Captured is how long the recordings of the rank lasted: each from its first call,
+	// range, kernel or copy to the end of the last. What lies between them is not known.
 	Captured    int64
 	First, Last trace.Time // bounds of what ran
 	// Running is how long exactly these classes ran at once. It adds up to Length;
@@ -61,11 +63,13 @@ type GPU struct {
 	Streams                             []GPUStream // by number
 
 	rank int32
+	// unrecorded is the time from the last row of a recording to the first one of the next.
+	unrecorded int64
 }
 
-// Length returns the time from the first start to the last end: kernel_time of
-// Holistic Trace Analysis.
-func (g *GPU) Length() int64 { return between(g.First, g.Last) }
+// Length returns the time from the first start to the last end of each recording:
+// kernel_time of Holistic Trace Analysis.
+func (g *GPU) Length() int64 { return max(0, between(g.First, g.Last)-g.unrecorded) }
 
 // Busy returns how long anything ran.
 func (g *GPU) Busy() int64 { return g.sum(func(r Running) bool { return r != 0 }) }
@@ -117,6 +121,7 @@ func MeasureGPUs(set *profile.Set, opt GPUOptions) *GPUs {
 	ranks := joinWalks(set, walks)
 	eachOf(len(ranks), func(i int) { ranks[i].measure() })
 	g := &GPUs{classes: opt.Classes.Name}
+	captured := make([]int64, len(ranks))
 	var kernels []RankKernel
 	for i := range ranks {
 		r := &ranks[i]
@@ -124,21 +129,21 @@ func MeasureGPUs(set *profile.Set, opt GPUOptions) *GPUs {
 			g.GPUs = append(g.GPUs, *r.gpus[k].gpu)
 		}
 		g.several = g.several || len(r.gpus) > 1
+		captured[i] = r.recorded.length()
 		kernels = append(kernels, r.kernels.rows(set, int32(i))...)
 		g.Steps = append(g.Steps, groupSteps(set, int32(i), r.steps)...)
 	}
 	sortSteps(g.Steps)
-	g.Kernels = compareKernels(kernels)
+	g.Kernels, g.perSecond = compareKernels(kernels, captured)
 	return g
 }
 
 // A rankWork is what the devices of a rank did.
 type rankWork struct {
-	gpus        []*gpuPart // by device
-	steps       []step
-	kernels     kernelTimes
-	captured    bool
-	first, last trace.Time
+	gpus     []*gpuPart // by device
+	steps    []step
+	kernels  kernelTimes
+	recorded recordings
 }
 
 // joinWalks brings together what was read of each rank.
@@ -148,29 +153,20 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 		for i := range w.ranks {
 			from, to := &w.ranks[i], &ranks[i]
 			to.steps = append(to.steps, from.steps...)
-			if from.captured {
-				to.capture(from.first, from.last)
-			}
+			to.recorded = append(to.recorded, from.recorded...)
 			for _, part := range from.gpus {
 				to.join(part)
 			}
 		}
 	}
 	for i := range ranks {
+		ranks[i].recorded = ranks[i].recorded.union()
 		for _, part := range ranks[i].gpus {
 			part.gpu.Rank, part.gpu.rank = set.Ranks[i], int32(i)
-			part.gpu.Captured = between(ranks[i].first, ranks[i].last)
+			part.gpu.Captured = ranks[i].recorded.length()
 		}
 	}
 	return ranks
-}
-
-// capture widens the bounds of what was recorded.
-func (r *rankWork) capture(first, last trace.Time) {
-	if !r.captured {
-		r.captured, r.first, r.last = true, first, last
-	}
-	r.first, r.last = min(r.first, first), max(r.last, last)
 }
 
 func (r *rankWork) join(part *gpuPart) {
@@ -188,7 +184,7 @@ func (r *rankWork) join(part *gpuPart) {
 // measure sweeps over the rows of all devices of the rank.
 func (r *rankWork) measure() {
 	for _, part := range r.gpus {
-		s := newGPUSweep(part.gpu, &r.kernels)
+		s := newGPUSweep(part.gpu, &r.kernels, r.recorded)
 		part.rows.each(s.add)
 		part.rows = gpuRows{}
 		s.finish()

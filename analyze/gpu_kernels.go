@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,10 +18,12 @@ type RankKernel struct {
 	Summary
 	Ranks int // how many ran such kernels
 	// Excess is Total minus the median of the totals of the ranks that ran such
-	// kernels, in ns; all of Total if there is no other rank that did.
+	// kernels, in ns; all of Total if there is no other rank that did. Of ranks that were
+	// captured for different times, the median is that of the totals per time, for as long
+	// as this rank was captured.
 	Excess int64
-	// RelTotal and RelP50 are Total and P50 divided by their medians over those
-	// ranks; -1 if there is only one, or the median is 0.
+	// RelTotal and RelP50 are Total (or Total per time) and P50 divided by their medians
+	// over those ranks; -1 if there is only one, or the median is 0.
 	RelTotal, RelP50 float64
 
 	name trace.Sym
@@ -66,9 +69,21 @@ func (k *kernelTimes) rows(set *profile.Set, rank int32) []RankKernel {
 	return rows
 }
 
-// compareKernels relates the rows of every kernel to each other, and orders them by
-// how far their total is from that of the others.
-func compareKernels(rows []RankKernel) []RankKernel {
+// sameCapture is by how much the times that ranks were captured for may differ, to compare
+// totals as they are: a part of the shortest.
+const sameCapture = 0.02
+
+// compareKernels relates the rows of every kernel to each other, and orders them by how
+// far their total is from that of the others. captured is how long each rank was. If that
+// differs, perSecond tells that totals are compared by it: else a longer recording looks
+// like a slower rank.
+func compareKernels(rows []RankKernel, captured []int64) (sorted []RankKernel, perSecond bool) {
+	least, most := int64(math.MaxInt64), int64(0)
+	for i := range rows {
+		c := captured[rows[i].rank]
+		least, most = min(least, c), max(most, c)
+	}
+	perSecond = least > 0 && float64(most) > (1+sameCapture)*float64(least)
 	slices.SortFunc(rows, func(a, b RankKernel) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.rank, b.rank))
 	})
@@ -78,12 +93,15 @@ func compareKernels(rows []RankKernel) []RankKernel {
 			to++
 		}
 		relate(rows[from:to])
+		if perSecond {
+			relatePerSecond(rows[from:to], captured)
+		}
 		from = to
 	}
 	slices.SortFunc(rows, func(a, b RankKernel) int {
 		return cmp.Or(cmp.Compare(abs(b.Excess), abs(a.Excess)), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name), cmp.Compare(a.rank, b.rank))
 	})
-	return rows
+	return rows, perSecond
 }
 
 func abs(v int64) int64 { return max(v, -v) }
@@ -112,6 +130,27 @@ func relate(rows []RankKernel) {
 		}
 		if p50 > 0 {
 			r.RelP50 = share(r.P50, p50)
+		}
+	}
+}
+
+// relatePerSecond compares the totals of the ranks that ran one kernel by how long the
+// ranks were captured, which is more than 0.
+func relatePerSecond(rows []RankKernel, captured []int64) {
+	if len(rows) == 1 {
+		return
+	}
+	rates := make([]float64, len(rows))
+	for i := range rows {
+		rates[i] = float64(rows[i].Total) / float64(captured[rows[i].rank])
+	}
+	sorted := slices.Sorted(slices.Values(rates))
+	median := sorted[(len(sorted)-1)/2] // nearest rank
+	for i := range rows {
+		r := &rows[i]
+		r.Excess = r.Total - int64(math.Round(median*float64(captured[r.rank])))
+		if r.RelTotal = unknownRatio; median > 0 {
+			r.RelTotal = rates[i] / median
 		}
 	}
 }

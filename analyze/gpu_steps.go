@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"cmp"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -52,6 +53,18 @@ func (k *stepKind) ofServer() bool {
 	return !k.part && (k.kind != profile.StepOther || k.batch >= 0)
 }
 
+// tells counts what the name tells of kind and batch.
+func (k *stepKind) tells() int {
+	n := 0
+	if k.kind != profile.StepOther {
+		n++
+	}
+	if k.batch >= 0 {
+		n++
+	}
+	return n
+}
+
 // stepNames know the names of steps. Each name is looked at once.
 type stepNames struct {
 	syms  *trace.Symbols
@@ -89,6 +102,7 @@ type step struct {
 	stepKind
 	start, end  trace.Time
 	around      int32 // index of the step around its start, on the same thread; noStep is none
+	again       bool  // it is of a step that another annotation, around or in it, tells of
 	projected   bool
 	first, last trace.Time // of what it launched
 }
@@ -129,7 +143,11 @@ func (t *stepThreads) add(r *profile.Range, kind *stepKind) {
 // settle puts the steps in order and returns them.
 func (t *stepThreads) settle() []step {
 	t.bounds = map[stepThread]stepSpan{}
-	for key, steps := range t.threads {
+	threads := slices.SortedFunc(maps.Keys(t.threads), func(a, b stepThread) int {
+		return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid))
+	})
+	for _, key := range threads {
+		steps := t.threads[key]
 		slices.SortFunc(steps, func(a, b step) int {
 			return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
 		})
@@ -146,10 +164,31 @@ func (t *stepThreads) settle() []step {
 				s.around = open[len(open)-1]
 			}
 			open = append(open, int32(i))
+			t.countOnce(s)
 		}
 	}
 	t.threads = nil
 	return t.steps
+}
+
+// countOnce tells of a whole step in another which of the two counts: the one whose name
+// tells more, of equals the outer one. SGLang's step[EXTEND bs=15] lies in an
+// execute_..._context_15 in some versions: both are one forward pass.
+func (t *stepThreads) countOnce(s *step) {
+	if !s.ofServer() {
+		return
+	}
+	for i := s.around; i != noStep; i = t.steps[i].around {
+		outer := &t.steps[i]
+		switch {
+		case !outer.ofServer() || outer.again || outer.end < s.end:
+		case s.tells() > outer.tells():
+			outer.again = true
+		default:
+			s.again = true
+			return
+		}
+	}
 }
 
 // at returns the innermost step that a call lies in, noStep if there is none.
@@ -186,8 +225,8 @@ func (r *rankWork) project(l *launch, row *gpuRow) {
 	}
 }
 
-// groupSteps sums up the steps of a rank. Parts of steps count where there is nothing
-// better.
+// groupSteps sums up the steps of a rank, each once. Parts of steps count where there is
+// nothing better.
 func groupSteps(set *profile.Set, rank int32, steps []step) []StepTime {
 	type key struct {
 		kind     profile.StepKind
@@ -197,7 +236,7 @@ func groupSteps(set *profile.Set, rank int32, steps []step) []StepTime {
 	whole := slices.ContainsFunc(steps, func(s step) bool { return s.ofServer() })
 	for i := range steps {
 		s := &steps[i]
-		if s.part && whole {
+		if s.again || s.part && whole {
 			continue
 		}
 		k := key{kind: s.kind}

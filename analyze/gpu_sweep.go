@@ -76,19 +76,24 @@ type GPUStream struct {
 	Busy       int64 // ns in which one of them ran
 	Idle       Idle
 	first, end trace.Time
+	unrecorded int64 // as of a GPU
 }
 
-// Length returns the time from the first start to the last end, in ns.
-func (s *GPUStream) Length() int64 { return between(s.first, s.end) }
+// Length returns the time from the first start to the last end of each recording, in ns.
+func (s *GPUStream) Length() int64 { return max(0, between(s.first, s.end)-s.unrecorded) }
 
-func (s *GPUStream) add(r *gpuRow) {
+func (s *GPUStream) add(r *gpuRow, recorded recordings) {
 	end := r.end()
 	switch s.Rows++; {
 	case s.Rows == 1:
 		s.first, s.end, s.Busy = r.start, end, r.dur
 		return
 	case r.start >= s.end:
-		s.Idle.add(r, s.end)
+		if recorded.end(s.end, r.start) {
+			s.unrecorded = addTimes(s.unrecorded, between(s.end, r.start))
+		} else {
+			s.Idle.add(r, s.end)
+		}
 		s.Busy = addTimes(s.Busy, r.dur)
 	case end > s.end:
 		s.Busy = addTimes(s.Busy, between(s.end, end))
@@ -99,18 +104,19 @@ func (s *GPUStream) add(r *gpuRow) {
 // A gpuSweep measures what ran on a device. It takes rows in the order of their
 // starts, and holds no more of them than which class runs until when.
 type gpuSweep struct {
-	gpu     *GPU
-	now     trace.Time                     // up to here all is counted
-	until   [profile.NumClasses]trace.Time // ends of what has started
-	delays  sample
-	queue   queueTime
-	streams []GPUStream
-	stream  map[int64]int // index into streams
-	kernels *kernelTimes
+	gpu      *GPU
+	recorded recordings
+	now      trace.Time                     // up to here all is counted
+	until    [profile.NumClasses]trace.Time // ends of what has started
+	delays   sample
+	queue    queueTime
+	streams  []GPUStream
+	stream   map[int64]int // index into streams
+	kernels  *kernelTimes
 }
 
-func newGPUSweep(g *GPU, kernels *kernelTimes) *gpuSweep {
-	return &gpuSweep{gpu: g, stream: map[int64]int{}, kernels: kernels}
+func newGPUSweep(g *GPU, kernels *kernelTimes, recorded recordings) *gpuSweep {
+	return &gpuSweep{gpu: g, recorded: recorded, stream: map[int64]int{}, kernels: kernels}
 }
 
 // noLimit is for samples of one device, which are gone when it is measured.
@@ -129,7 +135,7 @@ func (s *gpuSweep) add(r *gpuRow) {
 		s.advance(r)
 	}
 	s.until[r.class] = max(s.until[r.class], r.end())
-	s.ofStream(r.stream).add(r)
+	s.ofStream(r.stream).add(r, s.recorded)
 	if r.flags&rowKernel != 0 {
 		g.Kernels++
 		g.KernelTime = addTimes(g.KernelTime, r.dur)
@@ -146,10 +152,17 @@ func (s *gpuSweep) add(r *gpuRow) {
 	}
 }
 
-// advance counts the time up to the start of r, by what runs.
+// advance counts the time up to the start of r, by what runs. A gap in which nothing was
+// recorded is neither idle nor part of the length.
 func (s *gpuSweep) advance(r *gpuRow) {
 	for s.now < r.start {
 		running, to := s.running(r.start)
+		if running == 0 && s.recorded.end(s.now, to) {
+			s.gpu.unrecorded = addTimes(s.gpu.unrecorded, between(s.now, to))
+			s.now = to
+			s.queue.cut()
+			continue
+		}
 		if running == 0 {
 			s.gpu.Idle.add(r, s.now)
 		}
@@ -204,9 +217,10 @@ func (s *gpuSweep) finish() {
 
 // A queueTime is the time that rows spent between launch and start.
 type queueTime struct {
-	rows        int64
+	rows        int64 // of this recording
 	waited      int64 // ns of all rows
 	first, last trace.Time
+	before      int64 // ns from the first launch to the last start of earlier recordings
 }
 
 func (q *queueTime) add(r *gpuRow) {
@@ -219,8 +233,15 @@ func (q *queueTime) add(r *gpuRow) {
 	q.waited = addTimes(q.waited, between(launch, r.start))
 }
 
+// cut ends a recording.
+func (q *queueTime) cut() {
+	q.before = addTimes(q.before, between(q.first, q.last))
+	q.rows, q.first, q.last = 0, 0, 0
+}
+
 // mean returns how many rows waited on average, in tenths: the time that all of them
-// waited, divided by the time from the first launch to the last start (Little's law).
+// waited, divided by the time from the first launch to the last start of each recording
+// (Little's law).
 func (q *queueTime) mean() int64 {
-	return int64(math.Round(10 * share(q.waited, between(q.first, q.last))))
+	return int64(math.Round(10 * share(q.waited, addTimes(q.before, between(q.first, q.last)))))
 }

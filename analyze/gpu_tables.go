@@ -149,9 +149,9 @@ func (g *GPUs) KernelReport() *Report {
 	}
 	r := tabulate("sgtrace.report.gpu.kernels/v1", "Kernels by rank", g.Kernels, []field[RankKernel]{
 		{Column{Name: "rank", Doc: "rank, or process that is none"}, func(k *RankKernel) Cell { return textCell(k.Rank) }},
-		ns("excess", "total minus the median of the totals of the ranks that ran it; all of it if no other rank did", "total", func(k *RankKernel) int64 { return k.Excess }),
+		ns("excess", "total minus the median of the totals of the ranks that ran it; all of it if no other rank did; where ranks were captured for different times, of totals per time", "total", func(k *RankKernel) int64 { return k.Excess }),
 		ns("total", "sum", "total", func(k *RankKernel) int64 { return k.Total }),
-		ratio("of median", "total divided by that median", func(k *RankKernel) float64 { return k.RelTotal }),
+		ratio("of median", "total, or total per time, divided by that median", func(k *RankKernel) float64 { return k.RelTotal }),
 		{Column{Name: "n", Unit: Count, Doc: "kernels"}, func(k *RankKernel) Cell { return Cell{N: int64(k.N)} }},
 		ns("p50", "median, nearest rank", "kernel", func(k *RankKernel) int64 { return k.P50 }),
 		ns("p99", "99th percentile, nearest rank", "kernel", func(k *RankKernel) int64 { return k.P99 }),
@@ -160,6 +160,9 @@ func (g *GPUs) KernelReport() *Report {
 		{Column{Name: "class", Doc: "what it does", Detail: true}, func(k *RankKernel) Cell { return textCell(k.Class.String()) }},
 		{Column{Name: "kernel", Doc: "name of the kernel", Most: mostName}, func(k *RankKernel) Cell { return textCell(k.Name) }},
 	})
+	if g.perSecond {
+		r.note("ranks were captured for different times, so that excess and of median compare totals per second captured: excess is against the median of the ranks, for as long as the rank was captured")
+	}
 	for i := range g.Kernels {
 		if k := &g.Kernels[i]; k.Class == profile.ClassCommunication && k.Ranks > 1 {
 			r.note("kernels that communicate wait for each other: they are short on the rank that the others wait for")

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -285,5 +286,37 @@ func TestPartsOfSteps(t *testing.T) {
 	}
 	if got := strings.Join(kinds(part, profiler), " "); got != "other decode" {
 		t.Error(got)
+	}
+}
+
+// Of two annotations of one forward pass, the one that tells more counts.
+func TestStepsCountOnce(t *testing.T) {
+	const execute = "execute_15360_context_15(sq1sk1sqsq1sqsk1)_generation_0(sq0sk0sqsq0sqsk0)"
+	for _, test := range []struct {
+		what string
+		rows []gpuTestRow
+		want string // kind, batch, number and ns
+	}{
+		{"of equals the outer one", []gpuTestRow{{execute, 0, 100, 0}, {"step[EXTEND bs=15 toks=15360]", 50, 90, 0}}, "prefill 9-16: 1 of 100"},
+		{"the inner one tells the batch", []gpuTestRow{{"step[DECODE]", 0, 100, 0}, {"step[DECODE bs=2]", 10, 40, 0}, {"step[DECODE bs=2]", 50, 90, 0}}, "decode 2: 2 of 70"},
+		{"three deep", []gpuTestRow{{"step[MIXED bs=16]", 0, 100, 0}, {execute, 10, 95, 0}, {"step[EXTEND bs=15]", 50, 90, 0}}, "prefill 9-16: 1 of 85"},
+		{"they cross", []gpuTestRow{{"step[EXTEND bs=1]", 0, 100, 0}, {"step[EXTEND bs=1]", 50, 150, 0}}, "prefill 1: 2 of 200"},
+		{"one behind the other", []gpuTestRow{{"step[EXTEND bs=1]", 0, 100, 0}, {"step[EXTEND bs=1]", 100, 150, 0}}, "prefill 1: 2 of 150"},
+	} {
+		set := gpuSetOf(nil, nil, test.rows)
+		var got []string
+		for _, s := range MeasureGPUs(set, GPUOptions{}).Steps {
+			got = append(got, fmt.Sprintf("%s %s: %d of %d", stepKinds[s.Kind], s.batches(), s.Host.N, s.Host.Total))
+		}
+		if strings.Join(got, ", ") != test.want {
+			t.Errorf("%s: %v, want %s", test.what, got, test.want)
+		}
+		n, total := 0, int64(0)
+		for _, s := range readSteps(set, &SumOptions{}) {
+			n, total = n+1, total+s.dur
+		}
+		if counted := fmt.Sprintf("%d of %d", n, total); !strings.HasSuffix(test.want, ": "+counted) {
+			t.Errorf("%s: a comparison counts %s, want %s", test.what, counted, test.want)
+		}
 	}
 }

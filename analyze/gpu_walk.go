@@ -110,7 +110,7 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 		return true
 	}
 	rank := &w.ranks[r.Rank]
-	rank.capture(r.Start, r.Start+trace.Time(r.Dur()))
+	rank.recorded.widen(r.Start, r.Start+trace.Time(r.Dur()))
 	if kind := w.steps.of(r.Name); kind != nil && !r.Open {
 		rank.threads.add(r, kind)
 	}
@@ -120,7 +120,7 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 func (w *gpuWalk) addCall(c *profile.Call) {
 	rank := &w.ranks[c.Rank]
 	if w.opt.keeps(&c.Event) {
-		rank.capture(c.Start, c.Start+trace.Time(c.Dur()))
+		rank.recorded.widen(c.Start, c.Start+trace.Time(c.Dur()))
 	}
 	if c.Correlation == 0 {
 		return
@@ -217,7 +217,7 @@ func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *launch) *gpu
 	}
 	rank := &w.ranks[e.Rank]
 	r.start, r.dur, r.name = e.Start, e.Dur(), e.Name
-	rank.capture(r.start, r.end())
+	rank.recorded.widen(r.start, r.end())
 	if l != nil {
 		r.flags |= rowCalled
 		if l.graph() {

@@ -117,11 +117,11 @@ func (o *Overview) found() []Finding {
 				others = append(others, f)
 			}
 		}
-		others = slices.Concat(others, errorFindings(o.Requests, b), o.Tail.findings(b))
+		others = slices.Concat(others, errorFindings(o.Requests, b), o.Tail.findings(b), overloadFindings(o.Requests))
 		o.lookedAtRequests()
 	}
 	if o.GPUs != nil {
-		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.findings()
+		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.findings(o.Collectives)
 		o.lookedAtDevices()
 	}
 	return slices.Concat(loads, ranks, collectives, others, gpus)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -22,8 +23,13 @@ func (o *Overview) doubts() []Doubt {
 	if o.Requests != nil {
 		d = append(d, o.requestDoubts()...)
 		d = append(d, o.traceDoubts()...)
+		d = append(d, o.rankDoubts()...)
+		d = append(d, o.hostDoubts()...)
 	}
 	d = append(d, o.clockDoubts()...)
+	if o.Profiles != nil {
+		d = append(d, absenceDoubts(o.Profiles)...)
+	}
 	if o.GPUs != nil {
 		d = append(d, o.GPUs.doubts()...)
 	}
@@ -95,6 +101,34 @@ func (o *Overview) requestDoubts() []Doubt {
 	return d
 }
 
+// rankDoubts are about ranks that cannot have been away, but are not in the files.
+func (o *Overview) rankDoubts() []Doubt {
+	var d []Doubt
+	for i := range o.Servers {
+		if s := &o.Servers[i]; len(s.Missing) > 0 && !slices.Contains(o.Select, "--rank") {
+			d = append(d, Doubt{trace.Notice, fmt.Sprintf("spans of %s of the %s servers are missing: nothing is known of those ranks", some(s.Missing), s.Role)})
+		}
+	}
+	return d
+}
+
+// hostDoubts are about servers that do not tell where they are.
+func (o *Overview) hostDoubts() []Doubt {
+	s := o.Requests
+	roles := map[request.Role]bool{}
+	several := false
+	for i := range s.Procs {
+		if p := &s.Procs[i]; p.Host == "" && slices.Contains(servingRoles, p.Role) {
+			roles[p.Role] = true
+			several = several || s.Server(i) > 0
+		}
+	}
+	if len(roles) < 2 && !several {
+		return nil
+	}
+	return []Doubt{{trace.Notice, "servers do not tell their hosts (host_id): those with equal process ids look like one, and neither their times nor their ranks can be compared"}}
+}
+
 // traceDoubts are about what the level of tracing does not show.
 func (o *Overview) traceDoubts() []Doubt {
 	s := o.Requests
@@ -126,7 +160,7 @@ func (o *Overview) clockDoubts() []Doubt {
 	}
 	var d []Doubt
 	if len(off) > 0 {
-		d = append(d, Doubt{trace.Notice, "clocks differ, and times across hosts with them: " + some(off)})
+		d = append(d, Doubt{trace.Notice, "clocks of hosts differ and were put on one: " + some(off)})
 	}
 	if len(alone) > 0 {
 		d = append(d, Doubt{trace.Notice, "nothing tells how these clocks relate to others, they are taken as they are: " + some(alone)})
@@ -162,6 +196,30 @@ func (c *HostClock) String() string {
 		text += " (" + strings.Join(how, ", ") + ")"
 	}
 	return text
+}
+
+// absenceDoubts are about ranks of which there are no traces.
+func absenceDoubts(set *profile.Set) []Doubt {
+	var d []Doubt
+	for i := range set.Absences {
+		a := &set.Absences[i]
+		size, missing := fmt.Sprint(a.Size), strings.Join(a.Missing, ", ")
+		if a.AtLeast {
+			size = "at least " + size
+		}
+		if more := a.Size - a.Seen - len(a.Missing); more > 0 {
+			missing += fmt.Sprintf(" and %d more", more)
+		}
+		is, why := "is", "whether the others wait for it"
+		if a.Size-a.Seen > 1 {
+			is, why = "are", "whether the others wait for one of them"
+		}
+		if a.Seen == 1 {
+			why = "who waits for whom in collectives"
+		}
+		d = append(d, Doubt{trace.Notice, fmt.Sprintf("traces of %d of %s ranks; %s %s missing: %s is not known", a.Seen, size, missing, is, why)})
+	}
+	return d
 }
 
 // doubts are about what the captures of devices do not tell.

@@ -204,7 +204,7 @@ func (p *Where) parts() (role, host, rank string) {
 		role = p.Role.String()
 	}
 	if p.Scope == OneRank {
-		host, rank = p.Host, p.Rank.String()
+		host, rank = p.server(), p.Rank.String()
 	}
 	return role, host, rank
 }
@@ -218,7 +218,7 @@ func (o *Overview) findingsReport() *Report {
 		}
 	}
 	return tabulate(OverviewSchema, o.findingsTitle(), o.Findings, []field[Finding]{
-		textColumn("kind", "straggler, load, imbalance, transfer, memory, errors, pipeline, gpu, tail or change", func(f *Finding) string { return string(f.Kind) }),
+		textColumn("kind", "straggler, slower, load, imbalance, transfer, memory, errors, pipeline, gpu, tail or change", func(f *Finding) string { return string(f.Kind) }),
 		textColumn("scope", "all, a role, or a rank", func(f *Finding) string { return f.At.Scope.String() }),
 		textColumn("role", "of the server", part(0)),
 		textColumn("host", "machine", part(1)),

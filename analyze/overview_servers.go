@@ -14,6 +14,9 @@ type Server struct {
 	Hosts []string // as reports print them
 	Ranks int
 	Size  string // how many ranks there are in each direction: "TP2 DP2"; "" is unknown
+	// Missing are the ranks below the highest number in each direction that did nothing:
+	// "TP2".
+	Missing []string
 }
 
 // serversOf lists the roles that worked for the requests of s, in the order of display.
@@ -39,8 +42,8 @@ func serverOf(ranks []Where) Server {
 	var parts [4][]int16
 	for i := range ranks {
 		p := &ranks[i]
-		if !slices.Contains(server.Hosts, p.Host) {
-			server.Hosts = append(server.Hosts, p.Host)
+		if on := p.server(); !slices.Contains(server.Hosts, on) {
+			server.Hosts = append(server.Hosts, on)
 		}
 		for k, n := range [...]int16{p.Rank.TP, p.Rank.PP, p.Rank.DP, p.Rank.EP} {
 			if n >= 0 && !slices.Contains(parts[k], n) {
@@ -50,8 +53,17 @@ func serverOf(ranks []Where) Server {
 	}
 	var sizes []string
 	for k, name := range [...]string{"TP", "PP", "DP", "EP"} {
-		if n := len(parts[k]); n > 1 || n == 1 && name == "TP" {
+		if len(parts[k]) == 0 {
+			continue
+		}
+		n := slices.Max(parts[k]) + 1
+		if n > 1 || name == "TP" {
 			sizes = append(sizes, fmt.Sprintf("%s%d", name, n))
+		}
+		for rank := range n {
+			if !slices.Contains(parts[k], rank) {
+				server.Missing = append(server.Missing, fmt.Sprintf("%s%d", name, rank))
+			}
 		}
 	}
 	server.Size = strings.Join(sizes, " ")

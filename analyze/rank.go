@@ -5,13 +5,14 @@ import (
 )
 
 // Ranks are the scheduler ranks of a deployment side by side: how load is divided
-// among them, who keeps the others of a tensor parallel group waiting, and how the
-// stages of pipelines are used. docs/METRICS.md defines the numbers.
+// among them, who keeps the others of a tensor parallel group waiting, how the stages
+// of pipelines are used, and who takes longer for its work than its peers. docs/METRICS.md defines the numbers.
 type Ranks struct {
 	Length int64 // of the requests: from the first start to the last end, ns
 	Loads  []RankLoad
 	Groups []*StepGroup
 	Pipes  []*Pipeline
+	Slow   []SlowServer
 
 	e2e            int64 // mean of the finished requests, ns; request.Unknown
 	skipped        skippedSteps
@@ -31,6 +32,7 @@ func MeasureRanks(s *request.Set) *Ranks {
 	out.measureLoads(of, all)
 	out.measureSteps(of, all)
 	out.measurePipelines(of, all)
+	out.measurePaces(of, all)
 	return out
 }
 

@@ -42,6 +42,8 @@ func (r *Ranks) Verdict() string {
 		}
 	}
 	switch {
+	case costs == nil && r.dataParallelAttention():
+		return "No straggler found: each DP rank has one scheduler, as with DP attention, and requests do not show when those wait for each other"
 	case costs == nil:
 		return "No straggler found: there are no TP ranks on one host to compare"
 	case most < fewestMeetings:
@@ -55,13 +57,14 @@ func (g *StepGroup) acquit(rank int) string {
 	l := &g.Late[rank]
 	why := "but that may be chance"
 	if !g.enough[rank] {
-		why = fmt.Sprintf("but by too little to matter (p50 %s)", nearly(max(0, l.P50)))
+		why = fmt.Sprintf("but by too little to matter (%s on average)", nearly(max(0, l.Mean)))
 	}
 	return fmt.Sprintf("TP%d of %s ends last in %d of %d %s, %s", g.Ranks[rank].Rank.TP, g.Name, l.Last, l.Meetings, rankSteps[g.Kind].plural, why)
 }
 
 // Findings returns what stands out: ranks that others wait for, load that is divided
-// unevenly, and pipelines with a slow stage. A healthy deployment has none.
+// unevenly, servers that are slow, and pipelines with a slow stage. A healthy
+// deployment has none.
 func (r *Ranks) Findings() []Finding {
 	var out []Finding
 	show := []string{"--by-rank"}
@@ -79,6 +82,7 @@ func (r *Ranks) Findings() []Finding {
 			})
 		}
 	}
+	out = append(out, r.slowFindings()...)
 	for _, p := range r.Pipes {
 		for i := range p.Slow {
 			out = append(out, Finding{
@@ -116,8 +120,8 @@ func (p *Pipeline) text(s *Straggler) string {
 
 func (p *Pipeline) evidence(s *Straggler) []string {
 	list := []string{
-		fmt.Sprintf("of %d micro-batches of which the times of other stages are known it took longest for %d, on average %s to %s longer (95 %% confidence)",
-			s.Meetings, s.Last, nearly(s.Low), nearly(s.High)),
+		fmt.Sprintf("of %d micro-batches of which the times of other stages are known it took longest for %d: it takes %s",
+			s.Meetings, s.Last, s.sure("longer")),
 	}
 	if s.Since != 0 {
 		list = append(list, "since "+when(s.Since, s.Earliest, s.Latest))
@@ -135,7 +139,7 @@ func (p *Pipeline) weight(s *Straggler) float64 {
 // stageName names a stage in a sentence: "PP1 of unified e3b0c442 DP0".
 func (p *Pipeline) stageName(stage int) string {
 	s := &p.Stages[stage]
-	name := fmt.Sprintf("PP%d of %s", s.Rank.PP, joinNonEmpty(" ", s.Role.String(), s.Host))
+	name := fmt.Sprintf("PP%d of %s", s.Rank.PP, joinNonEmpty(" ", s.Role.String(), s.server()))
 	if s.Rank.DP >= 0 {
 		name += fmt.Sprintf(" DP%d", s.Rank.DP)
 	}

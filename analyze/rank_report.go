@@ -12,7 +12,7 @@ import (
 func (r *Ranks) Reports() []*Report {
 	reports := []*Report{r.loadReport()}
 	if divisions := r.divisions(); len(divisions) > 0 {
-		reports = append(reports, divisionReport(divisions))
+		reports = append(reports, r.divisionReport(divisions))
 	}
 	if len(r.Groups) > 0 {
 		reports = append(reports, r.stepReport())
@@ -29,7 +29,7 @@ func (r *Ranks) Reports() []*Report {
 func rankColumns[T any](of func(*T) *Where) []field[T] {
 	fields := []field[T]{
 		textColumn("role", "of the server", func(row *T) string { return of(row).Role.String() }),
-		textColumn("host", "machine", func(row *T) string { return of(row).Host }),
+		textColumn("host", "machine", func(row *T) string { return of(row).server() }),
 		textColumn("label", "thread label", func(row *T) string { return of(row).Label }),
 		textColumn("rank", "parallel ranks", func(row *T) string { return of(row).Rank.String() }),
 	}
@@ -72,12 +72,15 @@ func (r *Ranks) loadReport() *Report {
 	return out
 }
 
-func divisionReport(divisions []Division) *Report {
+func (r *Ranks) divisionReport(divisions []Division) *Report {
 	type R = *RankLoad
 	var rows []*RankLoad
 	title := "Load is divided evenly, or it does not matter"
 	for i := range divisions {
 		rows = append(rows, divisions[i].Ranks...)
+	}
+	if slow := r.slowFindings(); len(slow) > 0 {
+		title = "Slow server: " + slow[0].Text
 	}
 	for i := range divisions {
 		if divisions[i].Uneven {

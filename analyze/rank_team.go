@@ -59,7 +59,7 @@ func newTeams(of *ranks) *teams {
 // missing, that of the same rank with a role, if there is one.
 func (r *ranks) known(p Where) int {
 	at := slices.IndexFunc(r.places, func(o Where) bool {
-		return o.Host == p.Host && o.Label == p.Label && o.Rank == p.Rank && (p.Role == request.Other || o.Role == p.Role) && o.Role != request.Other
+		return o.Host == p.Host && o.Server == p.Server && o.Label == p.Label && o.Rank == p.Rank && (p.Role == request.Other || o.Role == p.Role) && o.Role != request.Other
 	})
 	if at < 0 {
 		at = slices.Index(r.places, p)
@@ -96,9 +96,11 @@ func (t *teams) isApart(x, y int32) bool {
 func (t *teams) instance(team int32) string {
 	p := t.places[t.ranksOf[team][0]]
 	others := func(of func(*Where) int16) bool {
-		return slices.ContainsFunc(t.places, func(o Where) bool { return o.Role == p.Role && o.Host == p.Host && of(&o) != of(&p) })
+		return slices.ContainsFunc(t.places, func(o Where) bool {
+			return o.Role == p.Role && o.Host == p.Host && o.Server == p.Server && of(&o) != of(&p)
+		})
 	}
-	name := joinNonEmpty(" ", p.Role.String(), p.Host)
+	name := joinNonEmpty(" ", p.Role.String(), p.server())
 	if others(func(w *Where) int16 { return w.Rank.PP }) {
 		name += " PP" + strconv.Itoa(int(p.Rank.PP))
 	}

@@ -1,13 +1,20 @@
 package analyze
 
-import "github.com/sgtrace/sgtrace/internal/redact"
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/redact"
+)
 
 // Redact gives the texts of a report the names of r. Most were made of what has them
 // already; what an inventory tells of files has not.
 func (r *Report) Redact(by *redact.Redactor) {
 	for _, c := range r.Columns {
 		if c.Name == "host" {
-			r.eachText(c.Name, by.LearnHost)
+			r.eachText(c.Name, func(text string) {
+				host, _, _ := strings.Cut(text, serverMark)
+				by.LearnHost(host)
+			})
 		}
 	}
 	r.Title = by.Scrub(r.Title)
@@ -20,7 +27,10 @@ func (r *Report) Redact(by *redact.Redactor) {
 		switch {
 		case r.Columns[column].Unit != Text || c.Unknown:
 		case r.Columns[column].Name == "host":
-			c.Text = by.Host(c.Text)
+			host, server, numbered := strings.Cut(c.Text, serverMark)
+			if c.Text = by.Host(host); numbered {
+				c.Text += serverMark + server
+			}
 		default:
 			c.Text = by.Scrub(c.Text)
 		}

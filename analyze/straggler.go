@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -23,10 +24,16 @@ type Straggler struct {
 	// confidence of 95 %; zero if it always was. Until is when it was over; zero if it
 	// is not.
 	Since, Earliest, Latest, Until trace.Time
-	// Low and High are the 95 % confidence interval of Mean, in ns.
-	Low, High int64
+	// Delay is how late it is on average, as part of the time of the meetings: the mean
+	// over Blocks pieces of the time, compared with the median of the others in each.
+	// DelayLow and DelayHigh are its 95 % confidence interval, NaN where P is.
+	Delay, DelayLow, DelayHigh float64
+	// LateBlocks is in how many of the Blocks it was late by what matters.
+	Blocks, LateBlocks int
+	took               float64 // by a meeting, mean, ns
 	// P bounds the probability that any of the ranks looks that slow if all are
-	// alike.
+	// alike. It is NaN where lateness goes up and down so slowly that nothing can be
+	// computed; then it was late in all blocks.
 	P float64
 	// Part is the part of the meetings that is in the time in which it is slow.
 	Part float64
@@ -72,7 +79,23 @@ func (s *Straggler) Text() string {
 }
 
 // doubt is the sentence about how certain a straggler is.
-func (s *Straggler) doubt() string {
-	return fmt.Sprintf("it is %s to %s late on average (95 %% confidence); if all ranks were alike, one would look so with %s",
-		nearly(s.Low), nearly(s.High), chance(s.P))
+func (s *Straggler) doubt() string { return "it is " + s.sure("late") }
+
+// sure says by which part of the time a straggler is late, or longer, as word has it,
+// and how certain that is.
+func (s *Straggler) sure(word string) string {
+	text := fmt.Sprintf("%s by %.1f %% of the time, the mean of %d pieces", word, 100*s.Delay, s.Blocks)
+	if math.IsNaN(s.P) {
+		return fmt.Sprintf("%s, and in each of them by what matters", text)
+	}
+	return fmt.Sprintf("%s (95 %% confidence: %.1f to %.1f %%); if all ranks were alike, one would look so with %s",
+		text, 100*s.DelayLow, 100*s.DelayHigh, chance(s.P))
+}
+
+// delayNs is a part of the time of a meeting in ns; unknown stays so.
+func (s *Straggler) delayNs(part float64) int64 {
+	if math.IsNaN(part) {
+		return request.Unknown
+	}
+	return int64(math.Round(part * s.took))
 }

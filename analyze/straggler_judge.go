@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/trace"
@@ -20,16 +19,28 @@ import (
 // probable a larger mean is, times the number of ranks; it is given as many
 // observations as the blocks are worth, as neighbours resemble each other.
 //
+// Lateness that rises and falls slowly is worth few observations, so that t proves
+// nothing, however late the rank is: one that gets hot, or whose host drifts. Such a
+// rank is a straggler if it was late in every single block, which no spell is.
+//
 // Ranks are never quite alike: one of them talks to the tokenizer, too. So, however
-// certain it is, the median over the blocks has to be beyond what that can cost, and
-// to be a part of the time that matters.
+// certain it is, the mean over the blocks has to be beyond what that can cost, and to
+// be a part of the time that matters. And the others have to lose time by it: next to
+// one that is later still, a rank may be late and cost nothing.
 const (
 	mostBlocksJudged = 40
 	leastInBlock     = 4     // meetings, so that a single long one does not make a block
 	fewestMeetings   = 40    // ten blocks: a start is no state
 	leastWorth       = 5     // independent blocks; with fewer, one spell looks like a rule
 	errorLevel       = 0.001 // largest P of a straggler: a deployment has many groups
+
+	fewestBlocks = 20 // of which all show a straggler: more than one spell
 )
+
+// leastLost is the part of the time that matters, and of its even share of what is
+// lost by all ranks, that the others have to lose by a straggler. Ranks that are slow
+// together share what is lost.
+const leastLost = 0.5
 
 // stragglers returns the ranks that the others wait for; what costs most comes
 // first.
@@ -46,100 +57,6 @@ func (g *gathering) stragglers() []Straggler {
 	return found
 }
 
-// A block sums up some meetings that follow each other.
-type block struct {
-	offset []float64 // of every rank, mean; NaN if it was not there
-	took   float64   // mean, ns
-}
-
-// blocks divides the meetings [from, to) into as many blocks as there can be.
-func (g *gathering) blocks(from, to int) []block {
-	k := len(g.names)
-	blocks := make([]block, min(mostBlocksJudged, (to-from)/leastInBlock))
-	for b := range blocks {
-		first, end := from+b*(to-from)/len(blocks), from+(b+1)*(to-from)/len(blocks)
-		sums, counts := make([]float64, k), make([]float64, k)
-		for i := first; i < end; i++ {
-			for r, d := range g.offset[i*k : (i+1)*k] {
-				if d != noArrival {
-					sums[r] += float64(d)
-					counts[r]++
-				}
-			}
-			blocks[b].took += float64(g.meetings[i].took) / float64(end-first)
-		}
-		for r := range sums {
-			sums[r] = ratio(sums[r], counts[r])
-		}
-		blocks[b].offset = sums
-	}
-	return blocks
-}
-
-// excess returns by how much a rank was later than the median of the others, in ns;
-// NaN if there are no others. It is the mean of the two in the middle, where there
-// are two: by nearest rank, every one of three ranks would be late on average.
-func (b *block) excess(rank int) float64 {
-	var others []float64
-	for r, x := range b.offset {
-		if r != rank && !math.IsNaN(x) {
-			others = append(others, x)
-		}
-	}
-	if len(others) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(others)
-	n := len(others)
-	return b.offset[rank] - (others[(n-1)/2]+others[n/2])/2
-}
-
-// An effect is by how much a rank is late, block by block: in ns, and as part of the
-// time.
-type effect struct{ ns, part []float64 }
-
-func effectOn(rank int, blocks []block) effect {
-	var e effect
-	for i := range blocks {
-		if ns := blocks[i].excess(rank); !math.IsNaN(ns) {
-			e.ns, e.part = append(e.ns, ns), append(e.part, ns/max(1, blocks[i].took))
-		}
-	}
-	return e
-}
-
-// matters tells whether an effect is large enough in most blocks.
-func (g *gathering) matters(e effect) bool {
-	return len(e.ns) > 0 && floatMedian(e.ns) >= float64(g.floor) && floatMedian(e.part) >= g.share
-}
-
-// probability bounds the probability of such an effect on any of the ranks if all
-// are alike.
-func (g *gathering) probability(e effect) float64 {
-	mean, variance, worth := changepoint.Mean(e.part)
-	switch {
-	case mean <= 0 || worth < leastWorth:
-		return 1
-	case variance == 0:
-		return 0
-	}
-	t := distuv.StudentsT{Sigma: 1, Nu: worth - 1}
-	return min(1, float64(len(g.names))*t.Survival(mean/math.Sqrt(variance)))
-}
-
-// interval returns the 95 % confidence interval of the mean of an effect, in ns.
-func (e effect) interval() (low, high int64) {
-	mean, variance, worth := changepoint.Mean(e.ns)
-	margin := distuv.StudentsT{Sigma: 1, Nu: max(1, worth-1)}.Quantile(0.975) * math.Sqrt(variance)
-	return int64(mean - margin), int64(mean + margin)
-}
-
-// floatMedian returns the median by nearest rank.
-func floatMedian(x []float64) float64 {
-	sorted := slices.Sorted(slices.Values(x))
-	return sorted[(len(sorted)+1)/2-1]
-}
-
 // judge tells whether a rank is a straggler, all the time or in a part of it.
 func (g *gathering) judge(rank int, whole []block) (Straggler, bool) {
 	if !g.suspect(rank, whole) {
@@ -153,12 +70,20 @@ func (g *gathering) judge(rank int, whole []block) (Straggler, bool) {
 	s := Straggler{
 		Rank: rank, Name: g.names[rank], Group: g.group, What: g.what, Verb: g.verb,
 		Lateness: g.lateness(rank, run.from, run.to), P: min(1, g.probability(e)*float64(run.tried)),
+		Delay: stat.Mean(e.part, nil), Blocks: len(e.part), LateBlocks: g.lateBlocks(e),
 		Part: float64(run.to-run.from) / float64(len(g.meetings)),
 	}
-	if s.P > errorLevel {
+	s.DelayLow, s.DelayHigh = e.interval()
+	s.took = g.meanTook(run.from, run.to)
+	switch {
+	case !g.costs(&s, run):
+		return Straggler{}, false
+	case s.P <= errorLevel:
+	case g.always(&s):
+		s.P, s.DelayLow, s.DelayHigh = math.NaN(), math.NaN(), math.NaN()
+	default:
 		return Straggler{}, false
 	}
-	s.Low, s.High = e.interval()
 	if c := run.began; c != nil {
 		s.Since, s.Earliest, s.Latest = g.time(c.At), g.time(c.First), g.time(c.Last)
 	}
@@ -166,6 +91,41 @@ func (g *gathering) judge(rank int, whole []block) (Straggler, bool) {
 		s.Until = g.time(run.to)
 	}
 	return s, true
+}
+
+// meanTook returns how long the meetings [from, to) took on average, in ns.
+func (g *gathering) meanTook(from, to int) float64 {
+	sum := 0.0
+	for _, m := range g.meetings[from:to] {
+		sum += float64(m.took)
+	}
+	return sum / float64(to-from)
+}
+
+// costs tells whether the others lose time by a rank in a run.
+func (g *gathering) costs(s *Straggler, run slowRun) bool {
+	if s.LostShare < leastLost*g.share {
+		return false
+	}
+	lost := int64(0)
+	for _, m := range g.meetings[run.from:run.to] {
+		if m.last >= 0 {
+			lost += m.lost
+		}
+	}
+	return float64(s.Lost)*float64(len(g.names)) >= leastLost*float64(lost)
+}
+
+// always tells whether a rank was late in every block, and the others lost by it what
+// matters. Where a change was found before or after, the part between may have been
+// picked for being late: there it has to be last nearly every time, too, and the part
+// has to be half of all or more.
+func (g *gathering) always(s *Straggler) bool {
+	const half, nearlyEvery = 0.5, 0.9
+	if s.Blocks < fewestBlocks || s.LateBlocks < s.Blocks || s.LostShare < g.share {
+		return false
+	}
+	return s.Part == 1 || s.Part >= half && float64(s.Last) >= nearlyEvery*float64(s.Meetings)
 }
 
 // suspect tells whether a rank is late enough in some of the blocks; if not,

@@ -1,8 +1,12 @@
 package analyze
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A StragglerVerdict says which ranks keep others waiting, by all that is known: the
@@ -38,6 +42,26 @@ func FindStragglers(r *Ranks, c *Collectives, g *GPUs) StragglerVerdict {
 	return v
 }
 
+// dataParallelAttention tells whether there is a server whose DP ranks are different TP
+// ranks, one each: TP0-DP0, TP1-DP1 and so on.
+func (r *Ranks) dataParallelAttention() bool {
+	ranks := map[Where]int{} // of a server
+	taken := map[Where]bool{}
+	for i := range r.Loads {
+		server, of := r.Loads[i].Where, r.Loads[i].Rank
+		byTP, byDP := server, server
+		server.Rank = trace.NoRank
+		byTP.Rank = trace.Rank{TP: of.TP, PP: of.PP, DP: -1}
+		byDP.Rank = trace.Rank{TP: -1, PP: of.PP, DP: of.DP}
+		if of.TP < 0 || of.DP < 0 || taken[byTP] || taken[byDP] {
+			return false
+		}
+		taken[byTP], taken[byDP] = true, true
+		ranks[server]++
+	}
+	return len(ranks) > 0 && slices.Max(slices.Collect(maps.Values(ranks))) > 1
+}
+
 // Report makes a table of the stragglers. Its title is the verdict.
 func (v StragglerVerdict) Report() *Report {
 	title := "No straggler can be told: no ranks do the same things together"
@@ -63,10 +87,15 @@ func (v StragglerVerdict) Report() *Report {
 		{since, func(s *S) Cell { c := instantCell(s.Since); c.Unknown = s.Since == 0; return c }},
 	}
 	fields = append(fields, detail([]field[S]{
-		nsColumn("at least", "lower end of the 95 % confidence interval of how late it is on average", func(s *S) int64 { return s.Low }),
-		nsColumn("at most", "upper end of that", func(s *S) int64 { return s.High }),
-		numberColumn("p", "bounds the chance that any rank looks so slow if all are alike", func(s *S) float64 { return s.P }),
+		nsColumn("at least", "`at_least_share` of the mean time of one of them", func(s *S) int64 { return s.delayNs(s.DelayLow) }),
+		nsColumn("at most", "`at_most_share` of it", func(s *S) int64 { return s.delayNs(s.DelayHigh) }),
+		numberColumn("p", "bounds the chance that any rank looks so slow if all are alike; empty where that cannot be told and it was late in all pieces of the time", func(s *S) float64 { return s.P }),
 		textColumn("cause", "why, as far as devices show it", func(s *S) string { return s.Cause }),
+		shareColumn("late share", "how late it is on average, as part of the time", func(s *S) float64 { return s.Delay }),
+		shareColumn("at least share", "lower end of the 95 % confidence interval of that; empty where p is", func(s *S) float64 { return s.DelayLow }),
+		shareColumn("at most share", "upper end of it", func(s *S) float64 { return s.DelayHigh }),
+		countColumn("pieces", "of the time in which it was slow, that were judged", func(s *S) int64 { return int64(s.Blocks) }),
+		countColumn("late pieces", "in how many of them it was late by what matters", func(s *S) int64 { return int64(s.LateBlocks) }),
 	})...)
 	r := tabulate("sgtrace.report.stragglers/v1", title, v.Stragglers, fields)
 	for _, sentence := range v.Sentences[min(1, len(v.Sentences)):] {

@@ -249,7 +249,7 @@ func TestIntervalOfLateness(t *testing.T) {
 	held := 0
 	for seed := range uint64(runs) {
 		found := gathered(seed, 4, 500, noises["uniform"], func(r, _ int) float64 { return planted * b2f(r == 2) }).stragglers()
-		if len(found) == 1 && found[0].Low <= planted*stepLength && planted*stepLength <= found[0].High {
+		if len(found) == 1 && found[0].DelayLow <= planted && planted <= found[0].DelayHigh {
 			held++
 		}
 	}

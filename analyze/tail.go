@@ -95,7 +95,7 @@ func NewTail(s *request.Set, o TailOptions) *Tail {
 		o.Slowest = 10
 	}
 	a := newAttributor(s)
-	t := &Tail{Options: o, ClocksMoved: a.clocks.moved, set: s, hosts: hostNames(s), list: a.all()}
+	t := &Tail{Options: o, ClocksMoved: a.clocks.Moved || s.ClocksMoved, set: s, hosts: hostNames(s), list: a.all()}
 	for i := range s.Requests {
 		if s.Requests[i].Status == request.Finished && !attributable(s, &s.Requests[i]) {
 			t.Implausible++

@@ -239,5 +239,5 @@ func (t *Tail) rankName(proc int32) string {
 		return ""
 	}
 	p := &t.set.Procs[proc]
-	return joinNonEmpty(" ", t.hosts[p.Host], p.Rank.String())
+	return joinNonEmpty(" ", onServer(t.hosts[p.Host], t.set.Server(int(proc))), p.Rank.String())
 }

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
@@ -14,9 +15,33 @@ type Where struct {
 	Scope Scope
 	Role  request.Role // unless everywhere
 	Host  string       // of a rank, as reports print it; "?" is unknown
-	Label string       // of a rank
-	Rank  trace.Rank   // of a rank
+	// Server is the number of a rank's server among those of its role and host; 0 is
+	// the only one.
+	Server int
+	Label  string     // of a rank
+	Rank   trace.Rank // of a rank
 }
+
+// newWhere returns the place of a proc, given the names of hosts.
+func newWhere(s *request.Set, hosts map[string]string, proc int) Where {
+	p := &s.Procs[proc]
+	return Where{OneRank, p.Role, hosts[p.Host], s.Server(proc), p.Label, p.Rank}
+}
+
+// onServer names a server by its host, with its number if others are there:
+// "c94b1e02 #2".
+func onServer(host string, server int) string {
+	if server == 0 {
+		return host
+	}
+	return host + serverMark + strconv.Itoa(server)
+}
+
+// serverMark stands before the number of a server.
+const serverMark = " #"
+
+// server names the server of a rank: "c94b1e02 #2".
+func (p *Where) server() string { return onServer(p.Host, p.Server) }
 
 // Scope is how much a Where covers.
 type Scope uint8
@@ -42,7 +67,7 @@ func (p *Where) String() string {
 	if rank == "" {
 		rank = p.Label
 	}
-	return joinNonEmpty(" ", p.Role.String(), p.Host, rank)
+	return joinNonEmpty(" ", p.Role.String(), p.server(), rank)
 }
 
 // servingRoles are the roles whose servers compute, in the order of a request's
@@ -84,13 +109,12 @@ func newRanks(s *request.Set) *ranks {
 	})
 	hosts := hostNames(s)
 	ids := map[Where]int32{}
-	for i := range s.Procs {
+	for _, i := range byServer(s) {
 		r.of[i] = request.None
 		if !working[i] {
 			continue
 		}
-		p := &s.Procs[i]
-		place := Where{OneRank, p.Role, hosts[p.Host], p.Label, p.Rank}
+		place := newWhere(s, hosts, i)
 		id, ok := ids[place]
 		if !ok {
 			id = int32(len(r.places))
@@ -101,6 +125,22 @@ func newRanks(s *request.Set) *ranks {
 	}
 	r.findLeads()
 	return r
+}
+
+// byServer returns the procs of s in the order of display, those of each server of a
+// host together.
+func byServer(s *request.Set) []int {
+	order := make([]int, len(s.Procs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		if p, o := &s.Procs[x], &s.Procs[y]; p.Role != o.Role || p.Host != o.Host {
+			return x - y
+		}
+		return s.Server(x) - s.Server(y)
+	})
+	return order
 }
 
 // findLeads finds the ranks that lead most of the parts that they work on.

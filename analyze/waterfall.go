@@ -115,7 +115,7 @@ func newLane(s *request.Set, hosts map[string]string, proc int) Lane {
 		return Lane{Proc: proc, Host: "?", Name: "?"}
 	}
 	p := &s.Procs[proc]
-	return Lane{Proc: proc, Host: hosts[p.Host], Name: joinNonEmpty(" ", p.Label, p.Rank.String())}
+	return Lane{Proc: proc, Host: onServer(hosts[p.Host], s.Server(proc)), Name: joinNonEmpty(" ", p.Label, p.Rank.String())}
 }
 
 func (w *Waterfall) addLane(l Lane) {
@@ -219,10 +219,6 @@ func holes(s *request.Set, r *request.Request) []Interval {
 	return holes
 }
 
-// clockSlack is how far a child may reach over its parent on any clock: SGLang
-// rounds times to 256 ns and measures its clock anew for every request.
-const clockSlack = 1000
-
 // clockNotes says where a span reaches over the one that caused it on another
 // host: that is impossible, so the clocks of the two differ.
 func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []string {
@@ -245,10 +241,10 @@ func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []s
 		}
 		if p.Gateway != request.None {
 			g := s.Dump.Span(p.Gateway)
-			if d := int64(g.Start - p.Start); d > clockSlack {
+			if d := int64(g.Start - p.Start); d > request.ClockSlack {
 				note("the %s part on host %s begins %s before the gateway's span around it", p.Role, host(p.Proc), trace.FormatDuration(d))
 			}
-			if d := int64(p.End - g.End); d > clockSlack {
+			if d := int64(p.End - g.End); d > request.ClockSlack {
 				note("the %s part on host %s ends %s after the gateway's span around it", p.Role, host(p.Proc), trace.FormatDuration(d))
 			}
 		}
@@ -257,7 +253,7 @@ func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []s
 			if th.Span == request.None || host(th.Proc) == host(p.Proc) {
 				continue
 			}
-			if d := int64(p.Start - s.Dump.Span(th.Span).Start); d > clockSlack {
+			if d := int64(p.Start - s.Dump.Span(th.Span).Start); d > request.ClockSlack {
 				note("%s on host %s begins %s before its request on host %s", s.Procs[th.Proc].Label, host(th.Proc), trace.FormatDuration(d), host(p.Proc))
 			}
 		}

@@ -113,12 +113,11 @@ const (
 const collectiveArgs = 1<<argOp | 1<<argGroup | 1<<argCommsID
 
 var argNames = map[string]argRole{
-	"correlation":        argCorrelation,
-	"Collective name":    argOp,
-	"Process Group Name": argGroup,
-	"Process Group ID":   argGroup, // March to April 2024
-	// As text, and cut off with "..." after 30 ranks.
-	"Process Group Ranks": argRanks,
+	"correlation":         argCorrelation,
+	"Collective name":     argOp,
+	"Process Group Name":  argGroup,
+	"Process Group ID":    argGroup, // March to April 2024
+	"Process Group Ranks": argRanks, // as text, and cut off with "..." after 30 ranks
 	"dtype":               argDtype,
 	"In msg nelems":       argIn,
 	"Out msg nelems":      argOut,

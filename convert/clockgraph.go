@@ -337,26 +337,7 @@ func (m *Merge) shiftRequests() {
 	if !moves {
 		return
 	}
-	for i := range m.dump.Len() {
-		s, first := m.dump.Span(i), i
-		if tree := m.Requests.Tree; tree.Duplicate(i) {
-			first = tree.Find(s.TraceHi, s.TraceLo, s.ID) // or it would be none any more
-		}
-		p := m.Requests.ProcOf(first)
-		if p == request.None {
-			continue
-		}
-		moved := m.clocks[m.clockOfProc(p)].toReference()
-		s.Start, s.End = moved(s.Start), moved(s.End)
-		for e := range m.dump.Events(i) {
-			e.Time = moved(e.Time)
-		}
-	}
-	// What is wrong with the spans was reported when they were built first.
-	diags := m.dump.Diags
-	m.dump.Diags = &trace.Diags{}
-	m.Requests = request.Build(m.dump)
-	m.dump.Diags = diags
+	m.Requests = m.Requests.Move(func(proc int) func(trace.Time) trace.Time { return m.clocks[m.clockOfProc(proc)].toReference() })
 	m.findProcs()
 }
 

@@ -43,6 +43,9 @@ func ReadEvidence(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Evidenc
 		p.Clocks = m.Clocks()
 	}
 	p.hosts = m.hosts()
+	if len(opt.Ranks) == 0 && len(opt.Hosts) == 0 {
+		p.Absences = m.absences()
+	}
 	m.leaveOutRanks()
 	p.Meetings = m.meetings()
 	if m.Requests != nil {

@@ -11,6 +11,18 @@ type Set struct {
 	// Meetings are collectives that were seen on several ranks, by their first
 	// arrival; nil unless they were asked for.
 	Meetings []Meeting
+	// Absences are the jobs of which ranks are missing in the inputs; nil where ranks were
+	// selected.
+	Absences []Absence
+}
+
+// An Absence tells that nothing was recorded of some ranks of a job.
+type Absence struct {
+	Seen int // ranks
+	Size int // ranks of the job
+	// AtLeast tells that Size is what the numbers of ranks tell, not the size of a world.
+	AtLeast bool
+	Missing []string // the first few: "TP2", "rank 2"
 }
 
 // A Stream passes the rows of one input, each kind in about the order of their

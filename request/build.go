@@ -106,6 +106,7 @@ func Build(d *otlpjson.Dump) *Set {
 	<-linked
 	b.reportGaps()
 	b.orderProcs()
+	b.findServers()
 	b.join()
 	b.measureAll()
 	return b.Set

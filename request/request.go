@@ -202,6 +202,8 @@ type Set struct {
 	Parts    []Part
 	Threads  []Thread
 	Requests []Request // by start
+	// ClocksMoved tells that times are on one clock: see OnOneClock.
+	ClocksMoved bool
 
 	names     []string         // of all symbols of the dump
 	redact    *redact.Redactor // of what the dump itself tells; nil is none
@@ -211,6 +213,8 @@ type Set struct {
 	thread []int32    // of each stage and thread span; None
 	part   []int32    // of each span of a part; None
 	proc   []int32    // of each span; None for duplicates
+
+	servers []int32 // of each proc: see Server; nil if every host has one of a role
 
 	firstTarget []uint32 // of each span in targets, and the end
 	targets     []int32

@@ -58,7 +58,7 @@ var optionalValues = map[string]struct {
 	value string
 	like  *regexp.Regexp
 }{
-	"tail": {"p99", regexp.MustCompile(`^[pP]?[0-9]+$`)},
+	"tail": {"p99", regexp.MustCompile(`^[pP]?[0-9.]+$`)},
 }
 
 func find(commands []*cli.Command, name string) *cli.Command {

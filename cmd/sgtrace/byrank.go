@@ -137,6 +137,7 @@ func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) err
 		}
 		return nil
 	}
+	e.Requests = e.Requests.OnOneClock()
 	if err := e.Requests.Select(sel.Selection); err != nil {
 		return err
 	}

@@ -16,12 +16,15 @@ func completed(t *testing.T, shell string, words []string) string {
 	case "bash":
 		script = `source <(sgtrace help completion bash)
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sgtrace; printf '%s\n' "${COMPREPLY[@]}"`
+	case "zsh": // without a line editor: what it is given is printed
+		script = `compdef() {}; _files() {}; compadd() { shift; print -rl -- "$@" }
+source <(sgtrace help completion zsh); words=("$@"); CURRENT=$#; _sgtrace`
 	case "fish":
-		script = `sgtrace help completion fish | source; complete -C (string join ' ' -- $argv) | string replace -r '\t.*' ''`
+		script = `sgtrace help completion fish | source; complete -C (string join ' ' -- $argv) | string replace -r '\t.*' ''; true`
 	}
 	args := []string{"-c", script}
-	if shell == "bash" {
-		args = append(args, "bash") // $0
+	if shell != "fish" {
+		args = append(args, shell) // $0
 	}
 	cmd := exec.Command(shell, append(args, words...)...)
 	cmd.Dir = t.TempDir()
@@ -33,7 +36,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sgtrace; printf '%s\n' "${COMPREPLY[
 }
 
 func TestCompletion(t *testing.T) {
-	for _, shell := range []string{"bash", "fish"} {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
 		if _, err := exec.LookPath(shell); err != nil {
 			t.Logf("no %s: its completion is not tried", shell)
 			continue

@@ -91,7 +91,7 @@ func (c *command) otel2perfetto(ctx *cli.Context) error {
 // layout loads and draws the inputs. It is a function of its own so that the
 // spans can be given up before the long work of writing.
 func (c *command) layout(ctx *cli.Context, names []string, view convert.View) (t *trace.Trace, requests int, err error) {
-	set, err := c.loadFiles(ctx, names, convert.FormatOTLP)
+	set, err := c.loadFiles(ctx, names, loading{only: convert.FormatOTLP})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -27,6 +27,8 @@ Other help:
 {{end}}
 Inputs are files, globs, directories or - for standard input; .gz, .zst and
 framed dumps are recognised by content. 'sgtrace help COMMAND' has examples.
+A message about an input ends with its [code]: 'sgtrace help formats CODE' says
+what to do about it.
 
 Exit status: 0 complete, 1 no usable output, 2 wrong usage,
              3 output written, but input was dropped or damaged.

@@ -63,7 +63,7 @@ func (c *command) printManual(topic, text string, words []string) error {
 		if similar := page.Similar(word); len(similar) > 0 {
 			hint = "; did you mean " + strings.Join(similar, ", ") + "?"
 		}
-		return usage("no word %q%s; 'sgtrace help %s' prints all", word, hint, topic)
+		return usage("no word %q%s ('sgtrace help %s' prints all)", word, hint, topic)
 	}
 	return found.Write(c.out, width)
 }

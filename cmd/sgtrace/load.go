@@ -17,7 +17,7 @@ func (c *command) load(ctx *cli.Context, args []string) (*request.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.loadFiles(ctx, names, nil)
+	return c.loadFiles(ctx, names, loading{oneClock: true})
 }
 
 // inputs returns the files that the arguments name.
@@ -28,10 +28,15 @@ func inputs(args []string) ([]string, error) {
 	return convert.Expand(args)
 }
 
+// loading says how files are read.
+type loading struct {
+	only     *convert.Format // inputs of other formats are errors; nil is none
+	oneClock bool            // put the hosts on one clock, where they have several
+}
+
 // loadFiles reads the named files, applies the selection flags and redacts.
-// Inputs of other formats than only are errors, if that is not nil.
-func (c *command) loadFiles(ctx *cli.Context, names []string, only *convert.Format) (*request.Set, error) {
-	set, err := c.readFiles(ctx, names, only)
+func (c *command) loadFiles(ctx *cli.Context, names []string, how loading) (*request.Set, error) {
+	set, err := c.readFiles(ctx, names, how)
 	if err == nil {
 		c.redactRequests(set)
 	}
@@ -39,16 +44,19 @@ func (c *command) loadFiles(ctx *cli.Context, names []string, only *convert.Form
 }
 
 // readFiles reads the named files and applies the selection flags.
-func (c *command) readFiles(ctx *cli.Context, names []string, only *convert.Format) (*request.Set, error) {
+func (c *command) readFiles(ctx *cli.Context, names []string, how loading) (*request.Set, error) {
 	sel, err := selection(ctx)
 	if err != nil {
 		return nil, err
 	}
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(names))
-	set, err := convert.Load(names, convert.ReadOptions{Stdin: c.in, Meter: meter, Only: only, KeepSecrets: ctx.Bool("keep-secrets")}, &c.diags)
+	set, err := convert.Load(names, convert.ReadOptions{Stdin: c.in, Meter: meter, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets")}, &c.diags)
 	meter.Done()
 	if err != nil {
 		return nil, err
+	}
+	if how.oneClock {
+		set = set.OnOneClock()
 	}
 	first, _, _ := set.Bounds()
 	if err := sel.resolve(first); err != nil {

@@ -83,7 +83,7 @@ func (c *command) request(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	set, err := c.readFiles(ctx, names, nil)
+	set, err := c.readFiles(ctx, names, loading{})
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ var kinds = []struct {
 	// DeepEP's low-latency dispatch only posts its data, and combine only waits for
 	// its own: neither waits for all others.
 	{"internodell", KindRooted}, {"lowlatency", KindRooted}, {"dispatch", KindRooted}, {"combine", KindRooted},
+
 	{"allreduce", KindSync}, {"crossdevicereduce", KindSync}, {"oneshotallreduce", KindSync},
 	{"twoshotallreduce", KindSync}, {"multimemallreduce", KindSync}, {"quickallreduce", KindSync},
 	{"allgather", KindSync}, {"reducescatter", KindSync}, {"alltoall", KindSync}, {"barrier", KindSync},

@@ -50,7 +50,7 @@ var advice = map[string]advised{
 	"trace-truncated":         {do: "let the profiler finish before the process ends; copy the file again"},
 	"trace-syntax":            {do: copyAgain},
 	"trace-clock-zero":        {do: "nothing; newer drivers and versions of PyTorch do better"},
-	"trace-no-base":           {do: "give the base as the offset of its host (`--offset`), or record with PyTorch 2.4 or newer"},
+	"trace-no-base":           {do: "nothing where ranks share collectives, which place it; else `--offset HOST=...`; PyTorch says it since 2.4"},
 	"trace-no-time":           {do: tellProject},
 	"trace-no-phase":          {do: tellProject},
 	"trace-unknown-phase":     {do: nothing},

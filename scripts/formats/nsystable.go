@@ -12,7 +12,7 @@ func (s *source) nsysTables() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out := grid{heads: []string{"table", "older or other name", "columns that it must have", "columns with two names", "about"}}
+	out := grid{heads: []string{"table", "columns that it must have", "columns with two names", "about"}}
 	for _, f := range p.files {
 		for _, d := range f.Decls {
 			decl, ok := d.(*ast.GenDecl)
@@ -21,7 +21,8 @@ func (s *source) nsysTables() (string, error) {
 			}
 			about := ""
 			if decl.Doc != nil {
-				about = strings.Join(strings.Fields(decl.Doc.Text()), " ")
+				// It begins with the name of the variable.
+				_, about, _ = strings.Cut(strings.Join(strings.Fields(decl.Doc.Text()), " "), " ")
 			}
 			ast.Inspect(decl, func(n ast.Node) bool {
 				lit, ok := n.(*ast.CompositeLit)
@@ -32,10 +33,8 @@ func (s *source) nsysTables() (string, error) {
 				if names == nil {
 					return true
 				}
-				all := p.cell(names)
-				first, others, _ := strings.Cut(all, ", ")
 				need, both := p.columns(field(lit, "columns"))
-				out.rows = append(out.rows, []string{"`" + first + "`", quoteAll(others), quoteAll(need), both, about})
+				out.rows = append(out.rows, []string{strings.Replace(quoteAll(p.cell(names)), ", ", ", once ", 1), quoteAll(need), both, about})
 				return false
 			})
 		}

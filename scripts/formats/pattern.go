@@ -55,8 +55,10 @@ func readable(pattern string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return show(re), nil
+	return strings.ReplaceAll(show(re), "**", "*"), nil
 }
+
+const lowercase = "abcdefghijklmnopqrstuvwxyz"
 
 func show(re *syntax.Regexp) string {
 	sub := func() string { return show(re.Sub[0]) }
@@ -64,10 +66,11 @@ func show(re *syntax.Regexp) string {
 	case syntax.OpLiteral:
 		return string(re.Rune)
 	case syntax.OpCapture:
-		if re.Name != "" {
-			return "{" + re.Name + "}"
+		text := sub()
+		if re.Name == "" || re.Name == "run" && strings.ContainsAny(text, lowercase) {
+			return text // what the producer always writes
 		}
-		return sub()
+		return "{" + re.Name + "}"
 	case syntax.OpConcat:
 		var b strings.Builder
 		for _, s := range re.Sub {
@@ -102,7 +105,7 @@ func class(runes []rune) string {
 	switch set := string(runes); {
 	case set == "09":
 		return "N"
-	case strings.HasPrefix(set, "--") && len(runes) <= 6:
+	case strings.HasPrefix(set, "-") && len(runes) <= 6:
 		return "-"
 	default:
 		return "*"

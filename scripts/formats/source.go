@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -188,13 +189,17 @@ func (s *source) odd(folder string) (string, error) {
 	return "", fmt.Errorf("the comment of package %s has no heading %q", folder, oddHeading)
 }
 
-// markdown undoes what comments need no more in a page: every word that is quoted by
-// backquotes there is code here.
+// wireWord matches names of the wire in plain text: with an underscore, with a capital
+// letter in their midst, or flags.
+var wireWord = regexp.MustCompile(`--[a-z]+[-a-z]*(?:=[a-z]+)?|[\w.]*\w_\w[\w.]*\w|\b[a-z]{2,}[A-Z]\w*`)
+
+// markdown makes code of the names of the wire in a list of a comment, and takes back
+// what was escaped in them.
 func markdown(text []byte) string {
-	s := strings.ReplaceAll(string(text), "\\`", "`")
+	s := strings.NewReplacer(`\_`, "_", `\[`, "[").Replace(string(text))
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
-		lines[i] = strings.Replace(line, "  - ", "- ", 1)
+		lines[i] = wireWord.ReplaceAllString(strings.Replace(line, "  - ", "- ", 1), "`$0`")
 	}
 	return strings.Join(lines, "\n")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -124,7 +125,10 @@ func (s *source) table(folder, name, columns string) (string, error) {
 			case ok:
 				cell = p.cell(e)
 			}
-			if code[i] && cell != "" {
+			switch {
+			case code[i] && cell == "":
+				cell = "`\"\"`"
+			case code[i]:
 				cell = "`" + cell + "`"
 			}
 			cells = append(cells, cell)
@@ -138,7 +142,7 @@ func (s *source) table(folder, name, columns string) (string, error) {
 func (r *row) why() string {
 	switch {
 	case r.above == "" || r.beside == "":
-		return r.above + r.beside
+		return strings.TrimSuffix(r.above+r.beside, ".")
 	default:
 		return strings.TrimSuffix(r.above, ".") + ": " + r.beside
 	}
@@ -152,17 +156,7 @@ func (p *pkg) cell(e ast.Expr) string {
 		if text, known := p.names[id.Name]; known && kind == "" {
 			return text
 		}
-		name := id.Name
-		if kind != "" {
-			for _, part := range []string{kind, strings.ToUpper(kind[:1]) + kind[1:]} {
-				name = strings.TrimSuffix(strings.TrimPrefix(name, part), part)
-			}
-			name = strings.TrimPrefix(name, "Kind")
-		}
-		if name == "None" || name == "Any" || name == "false" {
-			return ""
-		}
-		return strings.ToLower(name)
+		return constantWords(id.Name, kind)
 	}
 	if text, ok := p.text(e); ok {
 		return text
@@ -178,6 +172,28 @@ func (p *pkg) cell(e ast.Expr) string {
 		return p.cell(b.X) + ", " + p.cell(b.Y)
 	}
 	return ""
+}
+
+// camel matches the words of a name in Go.
+var camel = regexp.MustCompile(`[A-Z]?[a-z0-9]+|[A-Z]+`)
+
+// constantWords are those of the name of a constant that are not in the name of its type:
+// "prefill" of PrefillPhase, "group size" of argGroupSize. None and Any say nothing.
+func constantWords(name, kind string) string {
+	words := strings.Fields(strings.ToLower(strings.Join(camel.FindAllString(name, -1), " ")))
+	kind = strings.ToLower(kind)
+	if len(words) > 1 && kind != "" && strings.Contains(kind, words[0]) {
+		words = words[1:]
+	}
+	if n := len(words); n > 1 && words[n-1] == kind {
+		words = words[:n-1]
+	}
+	switch text := strings.Join(words, " "); text {
+	case "none", "any", "true", "false":
+		return ""
+	default:
+		return text
+	}
 }
 
 // A grid is a table of the page.

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/urfave/cli/v2"
+)
+
+// leastExamples is how many the help of a command has.
+const leastExamples = 3
+
+// unending are examples that go on until they are interrupted; what they do has tests
+// of its own.
+var unending = []string{"requests --follow", "sgtrace open"}
+
+// Every example in the help of a command does what it shows, on simulated incidents that
+// have the names of the examples.
+func TestExamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	named := examplesData(t)
+	var c command
+	var visit func(path string, commands []*cli.Command)
+	visit = func(path string, commands []*cli.Command) {
+		for _, cmd := range commands {
+			name := path + " " + cmd.Name
+			if len(cmd.Subcommands) > 0 {
+				visit(name, cmd.Subcommands)
+				continue
+			}
+			_, text, _ := strings.Cut(cmd.Description, "\nExamples:\n")
+			examples := strings.Split(strings.TrimSpace(text), "\n")
+			if len(examples) < leastExamples {
+				t.Errorf("the help of %s has %d examples, want %d", name, len(examples), leastExamples)
+			}
+			for _, example := range examples {
+				if !strings.Contains(example, name+" ") {
+					t.Errorf("an example of %s is of something else: %s", name, example)
+				}
+				runExample(t, strings.TrimSpace(example), named)
+			}
+		}
+	}
+	visit("sgtrace", c.app().Commands)
+}
+
+// runExample runs an example with the names that the data has.
+func runExample(t *testing.T, example string, named *strings.Replacer) {
+	for _, part := range unending {
+		if strings.Contains(example, part) {
+			return
+		}
+	}
+	line, _, _ := strings.Cut(example, "  #")
+	var out, errOut bytes.Buffer
+	if status := run(shellWords(named.Replace(line)), strings.NewReader(""), &out, &errOut); status != exitOK {
+		t.Errorf("%s\n(%s): status %d: %s", example, named.Replace(line), status, errOut.String())
+	}
+}
+
+// shellWords splits a command line at blanks that are not in single quotes.
+func shellWords(line string) []string {
+	var words []string
+	for i, part := range strings.Split(line, "'") {
+		switch {
+		case i%2 == 1: // in quotes: it may stand behind "label="
+			if n := len(words); n > 0 && strings.HasSuffix(words[n-1], "=") {
+				words[n-1] += part
+				continue
+			}
+			words = append(words, part)
+		default:
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	return words
+}
+
+// examplesData writes what the examples read, and returns what their ids and hosts are in
+// it.
+func examplesData(t *testing.T) *strings.Replacer {
+	t.Helper()
+	for _, line := range []string{"sgtrace demo --requests 100 demo", "sgtrace demo --requests 100 --seed 2 other"} {
+		var errOut bytes.Buffer
+		if status := run(strings.Fields(line), nil, io.Discard, &errOut); status != exitOK {
+			t.Fatalf("%s: %s", line, errOut.String())
+		}
+	}
+	dump, err := os.ReadFile("demo/otel.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, from := range map[string]string{
+		"otel_trace.json": "demo/otel.jsonl", "otel.jsonl": "demo/otel.jsonl",
+		"healthy.jsonl": "other/otel.jsonl", "incident.jsonl": "demo/otel.jsonl", "a.jsonl": "other/otel.jsonl", "b.jsonl": "demo/otel.jsonl",
+		"traces": "demo/torch", "node0.sqlite": "demo/nsys/prefill-0.sqlite", "node1.sqlite": "demo/nsys/decode-0.sqlite",
+		"profiles/monday": "other/torch", "profiles/tuesday": "demo/torch",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(strings.Repeat("../", strings.Count(name, "/"))+from, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("dumps", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("dumps/otel.zst", z.EncodeAll(dump, nil), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return idsOfData(t)
+}
+
+// idsOfData returns the ids of the examples and what stands for them in the data.
+func idsOfData(t *testing.T) *strings.Replacer {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	if status := run(strings.Fields("sgtrace requests --sort -e2e --limit 1 --format json otel.jsonl"), nil, &out, &errOut); status != exitOK {
+		t.Fatal(errOut.String())
+	}
+	var requests struct {
+		Rows []struct{ RID, Room string }
+	}
+	if err := json.Unmarshal(out.Bytes(), &requests); err != nil || len(requests.Rows) == 0 || requests.Rows[0].Room == "" {
+		t.Fatalf("no request: %v\n%s", err, out.String())
+	}
+	return strings.NewReplacer("7ca07386", requests.Rows[0].RID[:8], "0x7c54428c6c5744bc", requests.Rows[0].Room,
+		"node1=", "decode-0=", "4100=", "prefill-0:245=",
+		// Simulated incidents are short.
+		"+30s", "+2s", "+60s", "+6s", "+2s", "+100ms", "+3s", "+300ms", "--requests 5000", "--requests 60")
+}

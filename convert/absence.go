@@ -1,0 +1,110 @@
+package convert
+
+import (
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// A world is what is known of the ranks of a job.
+type world struct {
+	size    int            // what the headers of PyTorch traces tell; 0 is unknown
+	numbers map[int32]bool // of the ranks that were seen
+	traced  bool           // some by PyTorch
+	unsure  bool           // the number of a rank is not known
+	byTP    bool           // all of them are called by their TP rank
+}
+
+// absences tells which ranks of the worlds that headers tell of, or of those whose numbers
+// have gaps, are missing. Exports alone tell too little: numbers in them are those of some
+// communicator.
+func (m *Merge) absences() []profile.Absence {
+	var out []profile.Absence
+	for _, w := range m.worlds() {
+		if w.unsure || !w.traced {
+			continue
+		}
+		a := profile.Absence{Seen: len(w.numbers), Size: w.size}
+		if w.size == 0 && a.Seen > 1 {
+			a.AtLeast = true
+			for n := range w.numbers {
+				a.Size = max(a.Size, int(n)+1)
+			}
+		}
+		const few = 4 // are named
+		for n := int32(0); int(n) < a.Size && len(a.Missing) < min(few, a.Size-a.Seen); n++ {
+			if !w.numbers[n] {
+				a.Missing = append(a.Missing, w.nameOf(n))
+			}
+		}
+		if len(a.Missing) > 0 {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (w *world) nameOf(n int32) string {
+	if w.byTP {
+		return fmt.Sprintf("TP%d", n)
+	}
+	return fmt.Sprintf("rank %d", n)
+}
+
+// worlds returns the worlds of all jobs. Jobs of one size that have no number in common
+// may be parts of one world, as replicas of vLLM are: they count as that.
+func (m *Merge) worlds() []*world {
+	var jobs, out []*world
+	for i, job := range m.jobs() {
+		for len(jobs) <= job {
+			jobs = append(jobs, &world{numbers: map[int32]bool{}, byTP: true})
+		}
+		jobs[job].add(m.ranks[i])
+	}
+	for _, job := range jobs {
+		joined := false
+		for _, w := range out {
+			if joined = w.join(job); joined {
+				break
+			}
+		}
+		if !joined {
+			out = append(out, job)
+		}
+	}
+	return out
+}
+
+// add adds a rank.
+func (w *world) add(r *rankTrack) {
+	n := r.global()
+	for _, c := range r.captures {
+		if !c.isExport() {
+			w.traced = true
+			w.size = max(w.size, int(c.file.Meta.WorldSize))
+		}
+	}
+	w.byTP = w.byTP && int32(r.rank.TP) == n
+	if n < 0 {
+		w.unsure = true
+		return
+	}
+	w.numbers[n] = true
+}
+
+// join adds the ranks of o, unless both worlds have one of the same number.
+func (w *world) join(o *world) bool {
+	if w.size != o.size {
+		return false
+	}
+	for n := range o.numbers {
+		if w.numbers[n] {
+			return false
+		}
+	}
+	for n := range o.numbers {
+		w.numbers[n] = true
+	}
+	w.traced, w.unsure, w.byTP = w.traced || o.traced, w.unsure || o.unsure, w.byTP && o.byTP
+	return true
+}

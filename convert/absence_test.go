@@ -1,0 +1,75 @@
+package convert
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// rankFile is a PyTorch trace of one kernel; a world of 0 ranks is one that no header
+// tells of.
+func rankFile(rank, world int) string {
+	header := ""
+	if world > 0 {
+		header = fmt.Sprintf(`"distributedInfo": {"backend": "nccl", "rank": %d, "world_size": %d}, `, rank, world)
+	}
+	return fmt.Sprintf(`{"schemaVersion": 1, %s"baseTimeNanoseconds": 1775078550000000000, "traceEvents": [
+		{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": %d.000, "dur": 5.000, "args": {"stream": 7, "correlation": 1}}]}`, header, 1000+rank)
+}
+
+func TestAbsences(t *testing.T) {
+	const world = 4
+	name := func(run string, tp int) string { return fmt.Sprintf("%s-TP-%d.trace.json", run, tp) }
+	one := "1758600000.1"
+	for _, test := range []struct {
+		what  string
+		world int
+		files map[string]int // rank by name
+		ranks string         // selected
+		want  []profile.Absence
+	}{
+		{what: "whole", world: world, files: map[string]int{name(one, 0): 0, name(one, 1): 1, name(one, 2): 2, name(one, 3): 3}},
+		{what: "one missing", world: world, files: map[string]int{name(one, 0): 0, name(one, 1): 1, name(one, 3): 3},
+			want: []profile.Absence{{Seen: 3, Size: 4, Missing: []string{"TP2"}}}},
+		{what: "one seen of many", world: 64, files: map[string]int{name(one, 1): 1},
+			want: []profile.Absence{{Seen: 1, Size: 64, Missing: []string{"TP0", "TP2", "TP3", "TP4"}}}},
+		{what: "a gap that no header tells of", files: map[string]int{name(one, 0): 0, name(one, 3): 3},
+			want: []profile.Absence{{Seen: 2, Size: 4, AtLeast: true, Missing: []string{"TP1", "TP2"}}}},
+		{what: "the last ones of an unknown number", files: map[string]int{name(one, 0): 0, name(one, 1): 1}},
+		{what: "one alone of an unknown number", files: map[string]int{name(one, 3): 3}},
+		{what: "selected", world: world, files: map[string]int{name(one, 0): 0, name(one, 1): 1}, ranks: "TP0"},
+		{what: "two recordings of each", world: 2, files: map[string]int{name(one, 0): 0, name(one, 1): 1, name("1758600060.2", 0): 0, name("1758600060.2", 1): 1}},
+		{what: "parts of one world, as far as anybody knows", world: world,
+			files: map[string]int{name(one, 0): 0, name(one, 1): 1, name("1758600060.2", 2): 2, name("1758600060.2", 3): 3}},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, rank := range test.files {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(rankFile(rank, test.world)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			opt := ReadOptions{Filter: profile.Filter{Args: profile.ArgsNone}}
+			if test.ranks != "" {
+				opt.Ranks = []trace.Rank{parseRank(t, test.ranks)}
+			}
+			inputs, err := Inputs([]string{dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := ReadEvidence(inputs, opt, &trace.Diags{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			if len(e.Ranks) == 0 || !reflect.DeepEqual(e.Absences, test.want) {
+				t.Errorf("%v: %+v, want %+v", e.Ranks, e.Absences, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"go/parser"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// docs/FORMATS.md is what the source says now.
+func TestPageIsFresh(t *testing.T) {
+	root := filepath.Join("..", "..")
+	page, err := newPage(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := os.ReadFile(filepath.Join(root, "docs", "FORMATS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(page, have) {
+		return
+	}
+	want := strings.Split(string(page), "\n")
+	for i, line := range strings.Split(string(have), "\n") {
+		if i >= len(want) || line != want[i] {
+			t.Fatalf("docs/FORMATS.md is not what the source says: 'make docs' writes it again\nline %d has %q, want %q", i+1, line, append(want, "")[min(i, len(want))])
+		}
+	}
+	t.Fatal("docs/FORMATS.md ends too early: 'make docs' writes it again")
+}
+
+func TestReadable(t *testing.T) {
+	for pattern, want := range map[string]string{
+		`rank(?P<rank>\d+)_trace`:                      "rank{rank}_trace",
+		`(?P<run>.+_batch\d+)(?:_(?P<stage>a|b))?`:     "*_batchN[_{stage}]",
+		`(?P<host>[a-z0-9.-]+)_(?P<pid>\d{1,10})\.x`:   "{host}_{pid}.x",
+		`(?:(?P<run>.*?)[-_])??TP-(?P<tp>\d+)(?:-\d)*`: "[{run}-]TP-{tp}-N...",
+	} {
+		if have, err := readable(pattern); err != nil || have != want {
+			t.Errorf("%s: %q (%v), want %q", pattern, have, err, want)
+		}
+	}
+}
+
+func TestConstantWords(t *testing.T) {
+	for _, test := range []struct{ name, kind, want string }{
+		{"PrefillPhase", "Phase", "prefill"},
+		{"OtherPhase", "Phase", "other"},
+		{"argGroupSize", "argRole", "group size"},
+		{"laneAny", "lane", ""},
+		{"Aborted", "Status", "aborted"},
+		{"KindSync", "Kind", "sync"},
+		{"inResourceSpans", "level", "in resource spans"},
+	} {
+		if have := constantWords(test.name, test.kind); have != test.want {
+			t.Errorf("%s of type %s: %q, want %q", test.name, test.kind, have, test.want)
+		}
+	}
+}
+
+// The code, severity and message of a diagnostic are found however it is reported.
+func TestReportAt(t *testing.T) {
+	p := &pkg{names: map[string]string{}}
+	for text, want := range map[string]report{
+		`s.diag(trace.DataLoss, "nsys-time", "", 0, fmt.Sprintf("from %d to %s", a, b))`:        {"data loss", "from … to …"},
+		`r.lose("otlp-frame", at, "a "+x+" is short")`:                                          {"data loss", "a … is short"},
+		`trace.Diag{Severity: trace.Error, Code: "input-damaged", Msg: "reading " + "stopped"}`: {"error", "reading stopped"},
+		`m.notice("rank-empty", c.file.Name, "%s has no events", c.label())`:                    {"notice", "… has no events"},
+	} {
+		e, err := parser.ParseExpr(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, have, ok := p.reportAt(e)
+		if !ok || have != want {
+			t.Errorf("%s: %v %q, want %q", text, ok, have, want)
+		}
+	}
+	e, _ := parser.ParseExpr(`strings.Contains(text, "not-a-code")`)
+	if code, _, ok := p.reportAt(e); ok {
+		t.Errorf("%q is the code of a diagnostic", code)
+	}
+}
+
+// Comments over rows hold up to a blank line or the next one.
+func TestRows(t *testing.T) {
+	dir := t.TempDir()
+	const text = `package x
+
+type entry struct{ name string; n int }
+
+var table = []entry{
+	// First group.
+	{"a", 1}, // of a
+	{"b", 2},
+	// Second group,
+	// on two lines.
+	{name: "c", n: 3},
+
+	{"d", 4}, // alone
+}
+`
+	if err := os.WriteFile(filepath.Join(dir, "x.go"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	have, err := newSource(dir).table(".", "table", "`name`: name; n: n; about: why")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "| name | n | about |\n|---|---|---|\n| `a` | 1 | First group: of a |\n| `b` | 2 | First group |\n" +
+		"| `c` | 3 | Second group, on two lines |\n| `d` | 4 | alone |"
+	if have != want {
+		t.Errorf("have\n%s\nwant\n%s", have, want)
+	}
+}
