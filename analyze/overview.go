@@ -106,14 +106,17 @@ func NewOverview(in OverviewInput) *Overview {
 // told: of load the one that knows since when, of ranks the one that counted how often
 // they are late.
 func (o *Overview) found() []Finding {
-	var loads, ranks, collectives, others, gpus []Finding
+	var loads, ranks, collectives, others, gpus, relief []Finding
 	if o.Requests != nil {
 		b := newBill(o.Tail)
 		ranks = b.price(o.RankLoads.Findings())
 		for _, f := range o.Changes.findings(b) {
-			if f.Kind == FindingLoad {
+			switch {
+			case f.Kind == FindingLoad && f.Weight == 0:
+				relief = append(relief, f) // less to do
+			case f.Kind == FindingLoad:
 				loads = append(loads, f)
-			} else {
+			default:
 				others = append(others, f)
 			}
 		}
@@ -124,7 +127,7 @@ func (o *Overview) found() []Finding {
 		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.findings(o.Collectives)
 		o.lookedAtDevices()
 	}
-	return slices.Concat(loads, ranks, collectives, others, gpus)
+	return slices.Concat(loads, ranks, collectives, others, gpus, relief)
 }
 
 func (o *Overview) lookedAtDevices() {
