@@ -81,18 +81,18 @@ func (c *HostClocks) Shift(p, q int, at trace.Time) trace.Time {
 
 // OnOneClock returns the requests with all times on the clock of the first proc, if
 // they prove that clocks differ, else s itself. The spans of the dump are moved with
-// them, so that s is of no more use then.
+// them, so that s is of no more use then. All times of a clock are moved by the same,
+// that of the middle of the dump, so that no duration changes.
 func (s *Set) OnOneClock() *Set {
 	c := s.HostClocks()
 	if !c.Moved {
 		return s
 	}
+	first, last, _ := s.Bounds()
+	middle := first + (last-first)/2
 	moved := s.Move(func(proc int) func(trace.Time) trace.Time {
-		fit := &c.fits[c.of[proc]]
-		if fit.Component != c.fits[c.of[0]].Component {
-			return func(t trace.Time) trace.Time { return t }
-		}
-		return func(t trace.Time) trace.Time { return trace.Time(fit.ToReference(int64(t))) }
+		shift := c.Shift(proc, 0, middle)
+		return func(t trace.Time) trace.Time { return t + shift }
 	})
 	moved.ClocksMoved = true
 	return moved
