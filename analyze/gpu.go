@@ -2,10 +2,9 @@ package analyze
 
 import (
 	"cmp"
-	"runtime"
 	"slices"
-	"sync"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -119,7 +118,7 @@ func MeasureGPUs(set *profile.Set, opt GPUOptions) *GPUs {
 		walks[i].walk(s)
 	})
 	ranks := joinWalks(set, walks)
-	eachOf(len(ranks), func(i int) { ranks[i].measure() })
+	parallel.Each(len(ranks), func(i int) { ranks[i].measure() })
 	g := &GPUs{classes: opt.Classes.Name}
 	captured := make([]int64, len(ranks))
 	var kernels []RankKernel
@@ -190,22 +189,4 @@ func (r *rankWork) measure() {
 		s.finish()
 	}
 	r.kernels.summarize()
-}
-
-// eachOf calls f for 0 to n-1 on all cores.
-func eachOf(n int, f func(i int)) {
-	next := make(chan int, n)
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wg.Go(func() {
-			for i := range next {
-				f(i)
-			}
-		})
-	}
-	wg.Wait()
 }

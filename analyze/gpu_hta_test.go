@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
 	"io"
@@ -90,17 +89,8 @@ type rawEvent struct {
 // htaRead returns the complete events that Holistic Trace Analysis looks at.
 func htaRead(t *testing.T, path string) []rawEvent {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var file struct{ TraceEvents []rawEvent }
-	if err := json.NewDecoder(z).Decode(&file); err != nil {
+	if err := json.Unmarshal(testinput.Gunzip(t, path), &file); err != nil {
 		t.Fatal(err)
 	}
 	return slices.DeleteFunc(file.TraceEvents, func(e rawEvent) bool {

@@ -95,17 +95,6 @@ func (p *parser) arguments(i int) (next int, err error) {
 	}
 }
 
-// hide takes the argument that begins at p.list[from:] off if it may hold a secret.
-func (p *parser) hide(from int, key *argKey) {
-	if !p.opt.KeepSecrets && p.secrets.Holds(p.list[from:]) {
-		if p.notes.secrets == 0 {
-			p.notes.secret = key.sym
-		}
-		p.notes.secrets++
-		p.list = p.list[:from]
-	}
-}
-
 // argKey reads the key at b[i] and the colon behind it.
 func (p *parser) argKey(i int, cat *catEntry, last *argKey) (key *argKey, next int, err error) {
 	b := p.b

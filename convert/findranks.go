@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -137,7 +138,7 @@ func (m *Merge) findCaptures(opt *ReadOptions) []*capture {
 			captures = append(captures, &capture{file: f, part: part, whole: len(parts) == 1})
 		}
 	}
-	each(len(captures), func(i int) { captures[i].findBounds(complete) })
+	parallel.Each(len(captures), func(i int) { captures[i].findBounds(complete) })
 	return slices.DeleteFunc(captures, func(c *capture) bool {
 		empty := c.isEmpty(complete)
 		if empty {
@@ -278,7 +279,7 @@ func (m *Merge) leaveOutCopies(captures []*capture) []*capture {
 			doubtful = append(doubtful, c)
 		}
 	}
-	each(len(doubtful), func(i int) { doubtful[i].contents() })
+	parallel.Each(len(doubtful), func(i int) { doubtful[i].contents() })
 	for _, c := range best {
 		same := slices.IndexFunc(kept, func(o *capture) bool { return c.mayRepeat(o) && c.contents().equal(o.contents()) })
 		if same < 0 {

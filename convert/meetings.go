@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -27,7 +28,7 @@ func (m *Merge) readCollectives(opt *ReadOptions) {
 		}
 	}
 	sources := opt.outlines.exports
-	each(len(sources), func(i int) {
+	parallel.Each(len(sources), func(i int) {
 		name := sources[i].Name
 		// What is wrong with the file was reported when it was opened.
 		profiles, err := nsysexport.ReadProfiles(name, nsysexport.Options{Syms: m.dump.Syms, Diags: &trace.Diags{}},

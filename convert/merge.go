@@ -12,6 +12,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
@@ -174,7 +175,7 @@ func (m *Merge) readOTLP(dumps []candidate, opt *ReadOptions) {
 func (m *Merge) readTorch(traces []candidate, opt *ReadOptions) {
 	cores := runtime.GOMAXPROCS(0)
 	files := make([][]*recording, len(traces))
-	each(len(traces), func(i int) {
+	parallel.Each(len(traces), func(i int) {
 		profiles := m.readTrace(&traces[i], opt, max(1, cores/len(traces)))
 		files[i] = make([]*recording, len(profiles))
 		// Of the processes of an export, several can be put in order at a time.
@@ -185,7 +186,7 @@ func (m *Merge) readTorch(traces []candidate, opt *ReadOptions) {
 			}
 			return
 		}
-		each(len(profiles), some)
+		parallel.Each(len(profiles), some)
 	})
 	m.files = slices.Concat(files...)
 	if opt.outlines != nil {
@@ -195,24 +196,6 @@ func (m *Merge) readTorch(traces []candidate, opt *ReadOptions) {
 
 // manyEvents is from where on a table of events is large beside all else.
 const manyEvents = 1 << 20
-
-// each calls f for 0 to n-1 on all cores.
-func each(n int, f func(i int)) {
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wg.Go(func() {
-			for i := range next {
-				f(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-}
 
 // readTrace reads one trace: a file for every process of an Nsight Systems export,
 // one for a PyTorch trace, none if it cannot be used.
@@ -275,7 +258,7 @@ func (m *Merge) ReadWindow(from, to trace.Time, opt ReadOptions) error {
 	again := &Merge{dump: m.dump, diags: &trace.Diags{}}
 	windows := m.windows(from, to)
 	cores := max(1, runtime.GOMAXPROCS(0)/max(1, len(m.files)))
-	each(len(m.files), func(i int) {
+	parallel.Each(len(m.files), func(i int) {
 		f, own := m.files[i], opt
 		w, ok := windows[f]
 		if !ok || f.isExport() {
@@ -330,7 +313,7 @@ func (m *Merge) readExports(windows map[*recording]extent, opt ReadOptions) {
 			bySource[f.source] = append(bySource[f.source], f)
 		}
 	}
-	each(len(sources), func(i int) {
+	parallel.Each(len(sources), func(i int) {
 		own := opt
 		for k, f := range bySource[sources[i]] {
 			w := windows[f]

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"slices"
 
@@ -9,7 +8,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/convert"
-	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -54,11 +52,6 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 	return c.printBoard(ctx, f, b)
 }
 
-// everything says what reports about all that is known need of inputs.
-func everything() convert.ReadOptions {
-	return convert.ReadOptions{Filter: profile.Filter{Cats: rangeCats, Args: profile.ArgsNone}, Meetings: true}
-}
-
 // addRanks adds the verdict about stragglers first, then what requests tell about ranks,
 // then what profilers do.
 func (b *board) addRanks(e *convert.Evidence, opt analyze.GPUOptions) error {
@@ -87,80 +80,6 @@ func (b *board) addRanks(e *convert.Evidence, opt analyze.GPUOptions) error {
 		b.add(b.main)
 	}
 	return nil
-}
-
-// readEvidence reads inputs of any kind, and the requests and the window of time
-// that the selection flags choose.
-func (c *command) readEvidence(ctx *cli.Context, opt convert.ReadOptions) (*convert.Evidence, *chosen, error) {
-	return c.readInputs(ctx, ctx.Args().Slice(), opt)
-}
-
-// readInputs is readEvidence for some of the arguments.
-func (c *command) readInputs(ctx *cli.Context, args []string, opt convert.ReadOptions) (*convert.Evidence, *chosen, error) {
-	sel, err := selection(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	inputs, err := convert.Inputs(args)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(inputs) == 0 {
-		return nil, nil, usage("no input; give OTLP dumps, PyTorch traces and Nsight Systems exports: files, globs, directories or - for standard input")
-	}
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
-	opt.Stdin, opt.Meter, opt.Ranks, opt.Hosts = c.in, meter, sel.ranks, sel.Hosts
-	c.collectEarly()
-	e, err := convert.ReadEvidence(inputs, opt, &c.diags)
-	meter.Done()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := c.choose(ctx, e, sel); err != nil {
-		e.Close()
-		return nil, nil, err
-	}
-	c.redactEvidence(e)
-	return e, sel, nil
-}
-
-// choose applies the selection flags.
-func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) error {
-	if err := sel.resolve(e.First); err != nil {
-		return err
-	}
-	if e.Requests == nil {
-		for _, name := range requestSelection() {
-			if ctx.IsSet(name) {
-				return usage("--%s is about requests; there is no OTLP dump among the inputs", name)
-			}
-		}
-		return nil
-	}
-	e.Requests = e.Requests.OnOneClock()
-	if err := e.Requests.Select(sel.Selection); err != nil {
-		return err
-	}
-	if !e.Requests.Any() {
-		e.Requests = nil
-	}
-	if e.Requests == nil && len(e.Ranks) == 0 {
-		return errors.New("the selection leaves nothing; 'sgtrace inspect' shows hosts, ranks and times")
-	}
-	return nil
-}
-
-// requestSelection names the selection flags that say nothing about what profilers
-// recorded.
-func requestSelection() (names []string) {
-	window := windowFlags()
-	for _, flag := range selectionFlags() {
-		name := flag.Names()[0]
-		if !slices.ContainsFunc(window, func(w cli.Flag) bool { return w.Names()[0] == name }) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // classes returns the classes of kernels that --classes names: "hta" are those of

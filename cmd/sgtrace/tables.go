@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -64,9 +63,6 @@ func (c *command) printBoard(ctx *cli.Context, f analyze.Format, b *board) error
 	case analyze.FormatJSON:
 		beside := slices.DeleteFunc(slices.Clone(b.tables), func(t *analyze.Report) bool { return t == b.main })
 		return b.main.WriteJSON(c.out, beside)
-	}
-	if len(b.tables) == 0 {
-		return fmt.Errorf("no work of GPUs and no requests in %s; 'sgtrace inspect' shows what is there", strings.Join(ctx.Args().Slice(), ", "))
 	}
 	return c.printAll(f, b.tables)
 }
