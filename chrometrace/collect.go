@@ -43,7 +43,8 @@ type document struct {
 	known                    bool  // base is known
 	dropZero                 bool  // events at time 0 have lost their time
 	drawn                    bool  // see batch
-	unlinked                 bool  // written by this package, and drawn: correlations are of no use
+	own                      bool  // written by this package
+	unlinked                 bool  // and drawn, and not of ranks: correlations are of no use
 }
 
 // empty tells whether nothing of the document is of use.

@@ -16,37 +16,38 @@ func (c *collector) finish() *profile.Profile {
 	c.endOpen()
 	c.readHeaders(&f.Meta)
 	c.clocks(f)
-	rows := c.finishRows(f)
-	j := joiner{c, rows, nil}
+	j := joiner{collector: c, rows: c.finishRows(f)}
+	c.ownRows(f, j.rows)
 	f.Events = j.events()
 	f.Instants = joined(j, func(t *tables) *[]trace.Instant { return &t.instants }, func(x *trace.Instant, k *kept) bool {
-		x.Track = trace.TrackID(rows[k.rows[x.Track]])
-		return j.time(&x.Time, k)
+		return j.track(&x.Track, k) && j.time(&x.Time, k)
 	})
 	f.Samples = joined(j, func(t *tables) *[]trace.Sample { return &t.samples }, func(x *trace.Sample, k *kept) bool {
-		x.Track = trace.TrackID(rows[k.rows[x.Track]])
-		return j.time(&x.Time, k)
+		return j.track(&x.Track, k) && j.time(&x.Time, k)
 	})
+	f.Launches = joined(j, func(t *tables) *[]profile.Link { return &t.launches }, j.link)
+	f.Work = joined(j, func(t *tables) *[]profile.Link { return &t.work }, j.link)
+	redrawn := c.redrawn(f)
 	arrow := func(x *profile.Arrow, k *kept) bool {
-		x.Row = rows[k.rows[x.Row]]
+		if !j.row(&x.Row, k) {
+			return false
+		}
 		if x.Event != profile.NoEvent {
 			if x.Event = j.event(x.Event, k); x.Event == profile.NoEvent {
 				return false
 			}
 		}
-		return j.time(&x.Time, k)
+		return !redrawn(x) && j.time(&x.Time, k)
 	}
 	f.Arrows = joined(j, func(t *tables) *[]profile.Arrow { return &t.arrows }, arrow)
 	f.Arrows = append(f.Arrows, joined(j, func(t *tables) *[]profile.Arrow { return &t.redundant }, arrow)...)
-	f.Launches = joined(j, func(t *tables) *[]profile.Link { return &t.launches }, j.link)
-	f.Work = joined(j, func(t *tables) *[]profile.Link { return &t.work }, j.link)
 	f.Collectives = joined(j, func(t *tables) *[]profile.Collective { return &t.collectives }, func(x *profile.Collective, k *kept) bool {
-		x.Event, x.Row = j.event(x.Event, k), rows[k.rows[x.Row]]
-		return j.time(&x.Time, k)
+		x.Event = j.event(x.Event, k)
+		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
 	f.Steps = joined(j, func(t *tables) *[]profile.Step { return &t.steps }, func(x *profile.Step, k *kept) bool {
-		x.Event, x.Row = j.event(x.Event, k), rows[k.rows[x.Row]]
-		return j.time(&x.Time, k)
+		x.Event = j.event(x.Event, k)
+		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
 	for _, x := range c.diags {
 		c.parser.opt.Diags.Add(trace.Diag{Severity: x.severity, Code: x.code, Count: x.count, Msg: x.msg,
@@ -77,7 +78,7 @@ func (c *collector) readHeaders(m *profile.Meta) {
 		if base := c.parser.opt.Base; !d.known && base != 0 {
 			d.base, d.known = base, true
 		}
-		d.unlinked = own && d.drawn
+		d.own, d.unlinked = own, own && d.drawn
 		// Kineto sets times before its base to 0.
 		d.dropZero = kineto && !own && d.zero.n > 0 && (d.known || d.absolute.n > 0)
 	}
@@ -221,7 +222,7 @@ func (n *rowName) apply(r *profile.Row) {
 // A joiner puts the tables of batches together.
 type joiner struct {
 	*collector
-	rows  []int32 // by those of the collector
+	rows  []int32 // by those of the collector; outside is none
 	moved []int32 // new numbers of events; nil if they are the same
 }
 
@@ -248,6 +249,23 @@ func joined[T any](j joiner, of func(*tables) *[]T, fix func(x *T, k *kept) bool
 	return out
 }
 
+// outside is the number of a row that is left out.
+const outside = -1
+
+// row numbers a row as the file does, and tells whether it is kept.
+func (j joiner) row(row *int32, k *kept) bool {
+	*row = j.rows[k.rows[*row]]
+	return *row != outside
+}
+
+// track is row for tables that the timeline has, too.
+func (j joiner) track(track *trace.TrackID, k *kept) bool {
+	row := int32(*track)
+	kept := j.row(&row, k)
+	*track = trace.TrackID(row)
+	return kept
+}
+
 // time moves a time to the clock of the file. It returns false if the time was
 // lost.
 func (j joiner) time(t *trace.Time, k *kept) bool {
@@ -270,10 +288,10 @@ func (j *joiner) events() []trace.Slice {
 	for i := range j.docs {
 		drops = drops || j.docs[i].dropZero
 	}
+	drops = drops || slices.Contains(j.rows, outside)
 	n := int32(0)
 	return joined(*j, func(t *tables) *[]trace.Slice { return &t.events }, func(x *trace.Slice, k *kept) bool {
-		x.Track = trace.TrackID(j.rows[k.rows[x.Track]])
-		keep := j.time(&x.Time, k)
+		keep := j.track(&x.Track, k) && j.time(&x.Time, k)
 		if late && keep {
 			keep = x.Dur >= f.MinDur && (f.From == 0 || x.End() >= f.From) && (f.To == 0 || x.Time <= f.To)
 		}
@@ -311,6 +329,6 @@ func (j joiner) link(x *profile.Link, k *kept) bool {
 		}
 		x.Event = -zeroEvent - x.Event
 	}
-	x.Event, x.Row = j.event(x.Event, k), j.rows[k.rows[x.Row]]
-	return true
+	x.Event = j.event(x.Event, k)
+	return j.row(&x.Row, k)
 }

@@ -106,6 +106,11 @@ const (
 	argName
 	argLabels
 	argSortIndex
+	argPart
+	argHost
+	argRank
+	argPID
+	argTID
 	argRoles // how many there are
 )
 
@@ -130,6 +135,12 @@ var argNames = map[string]argRole{
 	"name":       argName,
 	"labels":     argLabels,
 	"sort_index": argSortIndex,
+	// Of names of this package's writer, which tell what is true beside what it made up.
+	"part": argPart,
+	"host": argHost,
+	"rank": argRank,
+	"pid":  argPID,
+	"tid":  argTID,
 }
 
 // minimalArgs are those that ArgsMin keeps: without them two events of one name

@@ -41,7 +41,8 @@ func (p place) members() string {
 
 // process is a group of tracks; its pid is its index + 1.
 type process struct {
-	name    string          // as a JSON string
+	name    string // as a JSON string
+	track   trace.TrackID
 	threads []trace.TrackID // in order
 }
 
@@ -70,7 +71,7 @@ func newLayout(t *trace.Trace, names []string) layout {
 		}
 		owner := ownerOf(t.Tracks, id)
 		if pids[owner] == 0 {
-			l.processes = append(l.processes, process{name: quote(processName(t.Tracks, owner, names))})
+			l.processes = append(l.processes, process{name: quote(processName(t.Tracks, owner, names)), track: owner})
 			pids[owner] = len(l.processes)
 		}
 		p := &l.places[id]

@@ -304,7 +304,7 @@ func (p *parser) metadata() {
 	n.part, n.pid, n.tid = identify(ev.pid, ev.tid)
 	switch what {
 	case "process_name", "thread_name":
-		n.text = p.textArg(argName)
+		n.text, n.own = p.textArg(argName), p.identity()
 	case "process_labels":
 		n.text = p.textArg(argLabels)
 	case "process_sort_index", "thread_sort_index":

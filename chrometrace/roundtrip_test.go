@@ -165,3 +165,62 @@ func TestOwnArrowsComeBack(t *testing.T) {
 		}
 	}
 }
+
+// What is drawn of ranks comes back as parts with their processes, threads and streams,
+// once; launches are told by correlations, not by the arrows that were drawn of them.
+func TestOwnRanksComeBack(t *testing.T) {
+	b := newBuilder()
+	group := b.Track(trace.Track{Kind: trace.KindGroup, Name: b.Intern(profile.ByRank)})
+	beside := b.Track(trace.Track{Kind: trace.KindGroup, Name: b.Intern(profile.SideBySide)})
+	compute := b.Track(trace.Track{Kind: trace.KindGroup, Parent: beside, Name: b.Intern("Compute")})
+	for n := range int16(2) {
+		rank := trace.NoRank
+		rank.TP = n
+		name := fmt.Sprintf("decode TP%d (node0)", n)
+		track := b.Track(trace.Track{Kind: trace.KindProcess, Parent: group, Name: b.Intern(name), Host: b.Intern("node0"), Rank: rank, PID: 41})
+		add := func(track trace.Track, cat, event string, from int64) trace.SliceID {
+			return b.Slice(trace.Slice{Time: trace.Time(from), Dur: 10, Track: b.Track(track), Name: b.Intern(event), Cat: b.Intern(cat),
+				Args: b.Args().Put(trace.ArgList{}.Int(b.Intern("correlation"), 7))}, 0)
+		}
+		call := add(trace.Track{Kind: trace.KindThread, Parent: track, Name: b.Intern("thread 43"), PID: 41, TID: 43}, "cuda_runtime", "cudaLaunchKernel", 1000)
+		kernel := add(trace.Track{Kind: trace.KindStream, Parent: track, Name: b.Intern("stream 0"), PID: 0, TID: 0}, "kernel", "gemm", 1050)
+		add(trace.Track{Kind: trace.KindThread, Parent: track, Name: b.Intern("profiler")}, "overhead", "flush", 1070)
+		copied := add(trace.Track{Kind: trace.KindThread, Parent: compute, Name: b.Intern(name)}, "kernel", "gemm", 1050)
+		b.Flow(trace.Flow{From: call, To: kernel, Name: b.Intern("launch")})
+		b.Flow(trace.Flow{From: call, To: copied, Name: b.Intern("collective")})
+	}
+	data := encode(t, b.Finish())
+	for _, l := range []limits{usual, tiny} {
+		r := readWith(Options{Workers: 2}, l, same, data)
+		want := map[string]string{"decode TP0 (node0)": "node0/TP0", "decode TP1 (node0)": "node0/TP1"}
+		if !maps.Equal(r.Meta.Parts, want) {
+			t.Errorf("parts %v, want %v", r.Meta.Parts, want)
+		}
+		var got []string
+		for _, s := range r.Events {
+			row := r.Rows[s.Track]
+			got = append(got, fmt.Sprint(row.Part, " ", row.Kind, " ", row.PID, " ", row.TID, " ", r.name(s.Name)))
+		}
+		slices.Sort(got)
+		var events []string
+		for part := range want {
+			events = append(events, fmt.Sprint(part, " ", profile.RowThread, " 41 43 cudaLaunchKernel"), fmt.Sprint(part, " ", profile.RowStream, " 0 0 gemm"))
+		}
+		got = slices.DeleteFunc(got, func(s string) bool { return strings.HasSuffix(s, "flush") })
+		slices.Sort(events)
+		if d := diff(got, events); d != "" {
+			t.Error(d)
+		}
+		if len(r.Events) != 6 || len(r.Launches) != 2 || len(r.Work) != 2 || len(r.Arrows) != 0 {
+			t.Errorf("%d events, %d launches, %d kernels, %d arrows; want 6, 2, 2, 0", len(r.Events), len(r.Launches), len(r.Work), len(r.Arrows))
+		}
+		if codes := r.codes(); codes != "own-rows-repeated@0*2" {
+			t.Errorf("diagnostics %s", codes)
+		}
+	}
+	// Without the header of this package's writer, the rows are those of any program.
+	r := readWith(Options{}, usual, same, bytes.ReplaceAll(data, []byte(`"base_time_ns"`), []byte(`"base_time_xx"`)))
+	if len(r.Events) != 8 || r.Meta.Parts != nil {
+		t.Errorf("of another program: %d events, parts %v", len(r.Events), r.Meta.Parts)
+	}
+}

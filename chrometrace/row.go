@@ -36,6 +36,7 @@ type rowName struct {
 	part, pid, tid string
 	text           string
 	number         int64
+	own            identity
 }
 
 // A rowEntry is a row that a parser has met. Batches have their own numbers of

@@ -111,10 +111,15 @@ func (e *encoder) shut(b []byte) {
 // layoutEvents names processes and threads and fixes their order.
 func (e *encoder) layoutEvents() {
 	for i, p := range e.layout.processes {
-		e.layoutEvent("process", place{pid: i + 1}.members(), p.name, i+1)
+		rank := rankOf(e.t.Tracks, p.track, e.names)
+		e.layoutEvent("process", place{pid: i + 1}.members(), p.name+rankMembers(rank, e.names), i+1)
 		for _, id := range p.threads {
 			at := &e.layout.places[id]
-			e.layoutEvent("thread", e.places[id], at.name, at.tid)
+			name := at.name
+			if rank != nil {
+				name += rowMembers(&e.t.Tracks[id])
+			}
+			e.layoutEvent("thread", e.places[id], name, at.tid)
 		}
 	}
 }

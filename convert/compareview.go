@@ -100,7 +100,7 @@ func (m *merging) addCompareGroups() {
 			m.usedRoles(c, &used)
 		}
 	}
-	top := m.Track(trace.Track{Kind: trace.KindGroup, Name: m.Intern("Side by side"), Order: 3, Rank: trace.NoRank,
+	top := m.Track(trace.Track{Kind: trace.KindGroup, Name: m.Intern(profile.SideBySide), Order: 3, Rank: trace.NoRank,
 		Desc: m.Intern("The same row of every rank, one under another.")})
 	for k := stepRole; k < roles; k++ {
 		if used[k] {

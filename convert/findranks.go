@@ -237,6 +237,9 @@ func (f *recording) describe(part string) tracename.Input {
 	if part != "" {
 		// The header of a merged file is that of its first rank.
 		in.Label, in.HeaderRank, in.HeaderHost = strings.TrimPrefix(f.source.input.Label+"/"+part, "/"), -1, ""
+		if label, ok := f.Meta.Parts[part]; ok {
+			in.Label = label
+		}
 	}
 	for i := range f.Rows {
 		if p := f.Rows[i].Process; p != "" && f.Rows[i].Part == part && !slices.Contains(in.Processes, p) {

@@ -71,7 +71,7 @@ func (l *line) empty() bool { return len(l.lanes) == 0 && len(l.instants) == 0 &
 func (m *merging) drawRanks() {
 	var group trace.TrackID
 	if m.layout != LayoutCompare {
-		group = m.Track(trace.Track{Kind: trace.KindGroup, Name: m.Intern("By rank"), Order: 2, Rank: trace.NoRank,
+		group = m.Track(trace.Track{Kind: trace.KindGroup, Name: m.Intern(profile.ByRank), Order: 2, Rank: trace.NoRank,
 			Desc: m.Intern(m.sources() + ", a group for every rank.")})
 	}
 	if m.layout != LayoutRanks {
@@ -273,8 +273,8 @@ func (m *merging) rowName(r *rankTrack, row *row) string {
 		if r.devices > 1 && row.first.Folder == "" {
 			name = fmt.Sprintf("GPU %s %s", row.first.PIDText, name)
 		}
-		if role := m.streamRole(r, row); role != "" {
-			name += " (" + role + ")"
+		if role := m.streamRole(r, row); role != "" { // what this program wrote has it already
+			name = strings.TrimSuffix(name, " ("+role+")") + " (" + role + ")"
 		}
 	case profile.RowThread:
 		if name == "" {

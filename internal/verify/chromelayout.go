@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -25,7 +26,19 @@ type chromeLayout struct {
 type chromeName struct {
 	pid, tid      int64
 	name          string
+	told          []chromeArg // its arguments, the name first
 	named, sorted bool
+}
+
+// A chromeArg is an argument of an event that names a process or a thread.
+type chromeArg struct {
+	key, value string
+	number     bool
+}
+
+func newChromeName(pid, tid int64, name string, rest []chromeArg) chromeName {
+	name = valid(name)
+	return chromeName{pid: pid, tid: tid, name: name, told: append([]chromeArg{{key: "name", value: name}}, rest...)}
 }
 
 // A chromeCounter is a counter: those of one process with the same name have ids.
@@ -45,7 +58,7 @@ func newChromeLayout(m *model) *chromeLayout {
 			process := m.processOf(id)
 			if pids[process] == 0 {
 				pids[process] = int64(len(l.processes) + 1)
-				l.processes = append(l.processes, chromeName{pid: pids[process], name: valid(m.processName(process))})
+				l.processes = append(l.processes, newChromeName(pids[process], 0, m.processName(process), m.rankArgs(process)))
 			}
 			l.add(m, id, process, pids[process])
 		}
@@ -62,7 +75,7 @@ func (l *chromeLayout) add(m *model, id, process trace.TrackID, pid int64) {
 	name := m.nameBelow(process, id)
 	if m.t.Tracks[id].Kind != trace.KindCounter {
 		tid := int64(len(l.threads) + 1)
-		l.threads = append(l.threads, chromeName{pid: pid, tid: tid, name: valid(name)})
+		l.threads = append(l.threads, newChromeName(pid, tid, name, m.rowArgs(process, id)))
 		l.lanes[[2]int64{pid, tid}] = id
 		return
 	}
@@ -71,6 +84,43 @@ func (l *chromeLayout) add(m *model, id, process trace.TrackID, pid int64) {
 		c.id++
 	}
 	l.counters[c] = id
+}
+
+// rankOf returns the track of the rank that a process is of: a child of the group of
+// ranks; 0 is none.
+func (m *model) rankOf(process trace.TrackID) trace.TrackID {
+	for id := process; id != 0; id = m.t.Tracks[id].Parent {
+		if group := m.t.Tracks[id].Parent; group != 0 && m.t.Tracks[group].Parent == 0 && m.names[m.t.Tracks[group].Name] == profile.ByRank {
+			return id
+		}
+	}
+	return 0
+}
+
+// rankArgs are what the name of a process tells of its rank.
+func (m *model) rankArgs(process trace.TrackID) (args []chromeArg) {
+	rank := m.rankOf(process)
+	if rank == 0 {
+		return nil
+	}
+	t := &m.t.Tracks[rank]
+	args = append(args, chromeArg{key: "part", value: valid(m.names[t.Name])})
+	if t.Host != 0 {
+		args = append(args, chromeArg{key: "host", value: valid(m.names[t.Host])})
+	}
+	if t.Rank != trace.NoRank {
+		args = append(args, chromeArg{key: "rank", value: t.Rank.String()})
+	}
+	return args
+}
+
+// rowArgs are what the name of a row tells of a thread or stream of a rank.
+func (m *model) rowArgs(process, id trace.TrackID) []chromeArg {
+	t := &m.t.Tracks[id]
+	if m.rankOf(process) == 0 || t.TID == 0 && t.Kind != trace.KindStream {
+		return nil
+	}
+	return []chromeArg{{"pid", strconv.FormatInt(t.PID, 10), true}, {"tid", strconv.FormatInt(t.TID, 10), true}}
 }
 
 // processOf returns the track that is the process of track id.
@@ -129,27 +179,28 @@ func (l *chromeLayout) about(e *chromeEvent) error {
 		return fmt.Errorf("%s of process %d, thread %d is in the file, but not in the model", e.name, e.pid, e.tid)
 	}
 	entry := &list[number-1]
-	arg, want := "name", entry.name
-	found := &entry.named
+	want, found := entry.told, &entry.named
 	if sorts {
-		arg, want, found = "sort_index", strconv.FormatInt(number, 10), &entry.sorted
+		want, found = []chromeArg{{"sort_index", strconv.FormatInt(number, 10), true}}, &entry.sorted
 	}
 	args, err := members(e.args, nil)
 	if err != nil {
 		return err
 	}
-	if len(args) != 1 || args[0].key != arg || *found {
+	if len(args) != len(want) || *found {
 		return fmt.Errorf("%s of process %d, thread %d is there twice, or has other arguments", e.name, e.pid, e.tid)
 	}
 	*found = true
-	have := string(args[0].value)
-	if !sorts {
-		if have, err = text(args[0].value); err != nil {
-			return err
+	for i, w := range want {
+		have := string(args[i].value)
+		if !w.number {
+			if have, err = text(args[i].value); err != nil {
+				return err
+			}
 		}
-	}
-	if have != want {
-		return fmt.Errorf("%s of process %d, thread %d is %s in the file; the model says %s", e.name, e.pid, e.tid, have, want)
+		if args[i].key != w.key || have != w.value {
+			return fmt.Errorf("%s of process %d, thread %d has %s %s in the file; the model says %s %s", e.name, e.pid, e.tid, args[i].key, have, w.key, w.value)
+		}
 	}
 	return nil
 }
