@@ -135,7 +135,7 @@ var argNames = map[string]argRole{
 	"name":       argName,
 	"labels":     argLabels,
 	"sort_index": argSortIndex,
-	// Of names of this package's writer, which tell what is true beside what it made up.
+	// Of metadata events of this package's writer.
 	"part": argPart,
 	"host": argHost,
 	"rank": argRank,
