@@ -25,7 +25,7 @@ const (
 	CausePrefill
 	// CausePromptSize and CauseSharedBatch are parts of CausePrefill, and
 	// CauseOutputLength is one of CauseDecode. It takes all requests to tell them, so
-	// that [Attribute] leaves them zero; a [Tail] knows them.
+	// that an [Attribution] of one request leaves them zero; a [Tail] knows them.
 	CausePromptSize
 	CauseSharedBatch
 	CauseChunkWait

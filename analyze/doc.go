@@ -16,6 +16,18 @@
 //     column, chosen from its values. CSV and JSON are for programs: times in
 //     whole nanoseconds, a schema name, and only ever more fields.
 //
+// Files are called after the question that they answer; one with _report or _text behind
+// its name makes the tables or the lines of it:
+//
+//	stages, latency, requests, waterfall   how long stages, requests and one request took
+//	tail, cause                            why the slow requests are slow
+//	timeline, changepoint                  load and latencies over time, and since when
+//	rank, straggler, collective            who is late, at steps and at collectives, and why
+//	sum, gpu                               what calls, kernels and GPUs did
+//	finding, overview                      what stands out in all of these, on one screen
+//	diff                                   what changed between two captures
+//	inspect                                what is in files
+//
 // All percentiles are nearest rank: the value at rank ceil(p*n) of the sorted
 // values, one that really occurred. Nothing is interpolated, so that the p99 of
 // 37 values is the largest of them, and a footnote says so. What every number

@@ -29,7 +29,7 @@ type batch struct {
 	zeroAt                   int64 // where the first event at time 0 is
 }
 
-// tables are lists of a [File].
+// tables are lists of a [profile.Profile].
 type tables struct {
 	events      []trace.Slice
 	instants    []trace.Instant

@@ -4,7 +4,7 @@
 //
 // # Reading
 //
-// [Read] turns a trace of any size, dialect and state of repair into a [File]:
+// [Read] turns a trace of any size, dialect and state of repair into a [profile.Profile]:
 //
 //  1. A cutter cuts the input into pieces of a megabyte where it looks as if one
 //     event ended and another began (cut.go).
@@ -78,7 +78,8 @@
 // nested tracks, so the tree becomes processes and threads (layout.go); an event
 // has no wall-clock time, so times count from a base that the header tells;
 // nothing holds the colour of a subject or the description of a track. The native
-// format keeps all of that.
+// format keeps all of that. Names of rows of a rank tell what is true beside the numbers that
+// were made up, so that [Read] makes the same rank of them (own.go).
 //
 // Three things make importers lose or distort data, and are avoided here:
 //
