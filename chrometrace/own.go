@@ -76,7 +76,11 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 			threads[n.tid] = n.own
 		}
 	}
-	if len(c.docs) != 1 || !c.docs[0].own || len(processes) == 0 {
+	if len(c.docs) != 1 || !c.docs[0].own {
+		return
+	}
+	if len(processes) == 0 {
+		c.report(trace.Notice, "own-drawing", 0, 1, "this program drew it, of requests: what they were is in the dump that it was made of")
 		return
 	}
 	c.docs[0].unlinked = false // correlations are those of the part

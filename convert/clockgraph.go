@@ -80,6 +80,8 @@ func (m *Merge) findClocks() {
 			switch {
 			case synced != nil:
 				c.clock = add("export "+c.file.Name, synced.name, "unix", true)
+			case c.file.Meta.Parts != nil: // its hosts were put on one clock when it was written
+				c.clock = add("file "+c.file.Name, stem(c.file.Name), "unix", true)
 			case c.file.Meta.Origin == profile.OriginUnknown:
 				c.clock = add("file "+c.file.Name, r.name, "unknown", false)
 			case r.proc != request.None && m.Requests.Procs[r.proc].Host != "":

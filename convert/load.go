@@ -67,6 +67,7 @@ func read(d *otlpjson.Dump, name string, stdin io.Reader, meter Meter) error {
 var (
 	errEmpty         = errors.New("the file is empty")
 	errUnknownFormat = errors.New("not a format that sgtrace knows; 'sgtrace help inspect' lists them")
+	errPerfetto      = errors.New("looks like a Perfetto trace, which 'sgtrace open' shows and nothing reads: give the files that it was made of")
 )
 
 // unusable tells why nothing can read s, if that is so.
@@ -74,6 +75,8 @@ func (s *Stream) unusable() error {
 	switch {
 	case s.Empty:
 		return errEmpty
+	case s.Perfetto:
+		return errPerfetto
 	case s.Format == nil:
 		return errUnknownFormat
 	}

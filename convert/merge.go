@@ -337,7 +337,7 @@ func (m *Merge) readExports(windows map[*recording]extent, opt ReadOptions) {
 // to hold besides traces is not worth more than a notice.
 func (m *Merge) unusable(in Input, err error) {
 	d := trace.Diag{Severity: trace.Error, Code: "input-unusable", Pos: trace.Pos{File: in.Name, Offset: -1}, Msg: err.Error()}
-	if in.Found && errors.Is(err, errUnknownFormat) {
+	if in.Found && (errors.Is(err, errUnknownFormat) || errors.Is(err, errPerfetto)) {
 		d.Severity, d.Code = trace.Notice, "input-skipped"
 	}
 	m.diags.Add(d)

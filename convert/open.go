@@ -10,6 +10,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/sgtrace/sgtrace/perfetto"
 )
 
 // A Stream is an opened input after decompression.
@@ -19,6 +21,7 @@ type Stream struct {
 	Compression string  // "", "gzip", "zstd"
 	Format      *Format // nil if it was not recognised
 	Empty       bool    // nothing but white space
+	Perfetto    bool    // looks like an output of convert or merge
 	closers     []func() error
 }
 
@@ -83,6 +86,7 @@ func (s *Stream) decompress(raw io.Reader) error {
 			s.Compression, r = "zstd", z
 		default:
 			s.Reader, s.Format, s.Empty = in, sniff(head), len(bytes.TrimSpace(head)) == 0
+			s.Perfetto = s.Format == nil && perfetto.Sniff(head)
 			return nil
 		}
 	}

@@ -58,6 +58,7 @@ var advice = map[string]advised{
 	"trace-header":            {do: nothing + "; ranks may have to be given by labels"},
 	"trace-header-long":       {do: "look at what wrote the file: it may be no trace of a profiler"},
 	"trace-early-end":         {do: nothing},
+	"own-drawing":             {do: "give reports the OTLP dump", says: "this program drew it, of requests: what they were is in the dump that it was made of"},
 	"own-rows-repeated":       {do: nothing, says: "a row of \"Side by side\" repeats those of a rank; left out"},
 	"trace-odd-name":          {do: nothing},
 	"trace-comma":             {severity: "notice", do: nothing},
