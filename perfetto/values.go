@@ -40,21 +40,22 @@ func newValues() *values {
 	return v
 }
 
-// slot returns the place of a value in the table: that where it is, or the
-// empty one where it would be.
-func (v *values) slot(table []atomic.Pointer[value], name uint32, s []byte, shared bool) *atomic.Pointer[value] {
+// slot returns a value and its place in the table; nil and the empty place where it
+// would be, if it is not there. Another value may be in that place by the time that
+// somebody looks again.
+func (v *values) slot(table []atomic.Pointer[value], name uint32, s []byte, shared bool) (*value, *atomic.Pointer[value]) {
 	mask := uint64(len(table) - 1)
 	for i := maphash.Bytes(v.seed, s) + uint64(name)*0x9e3779b97f4a7c15; ; i++ {
 		at := &table[i&mask]
 		if x := at.Load(); x == nil || x.name == name && x.shared == shared && x.text == string(s) {
-			return at
+			return x, at
 		}
 	}
 }
 
 // get returns the id of the value s, 0 if it has none.
 func (v *values) get(name uint32, s []byte, shared bool) uint32 {
-	if x := v.slot(*v.table.Load(), name, s, shared).Load(); x != nil {
+	if x, _ := v.slot(*v.table.Load(), name, s, shared); x != nil {
 		return x.id
 	}
 	return 0
@@ -69,7 +70,8 @@ func (v *values) define(defs []byte, name uint32, s []byte, shared bool) (id uin
 	}
 	v.last++
 	x := &value{text: string(s), name: name, id: v.last, shared: shared}
-	v.slot(table, name, s, shared).Store(x)
+	_, at := v.slot(table, name, s, shared)
+	at.Store(x)
 	if !shared {
 		for len(v.count) <= int(name) {
 			v.count = append(v.count, 0)
@@ -85,7 +87,8 @@ func (v *values) grow(old []atomic.Pointer[value]) []atomic.Pointer[value] {
 	table := make([]atomic.Pointer[value], 2*len(old))
 	for i := range old {
 		if x := old[i].Load(); x != nil {
-			v.slot(table, x.name, []byte(x.text), x.shared).Store(x)
+			_, at := v.slot(table, x.name, []byte(x.text), x.shared)
+			at.Store(x)
 		}
 	}
 	v.table.Store(&table)
