@@ -24,6 +24,9 @@ func within(kB int, args ...string) (output string, status int) {
 // --max-memory is obeyed: with it a merge has enough of what is too little without. The
 // output is the same.
 func TestMaxMemory(t *testing.T) {
+	if withRace() {
+		t.Skip("the race detector needs more memory than the limit")
+	}
 	const enough, limit = 4_000_000, 300_000 // kB
 	dir := t.TempDir()
 	trace, all, some := filepath.Join(dir, "trace.json"), filepath.Join(dir, "all.pftrace"), filepath.Join(dir, "some.pftrace")
@@ -48,6 +51,9 @@ func TestMaxMemory(t *testing.T) {
 
 // Where what cannot be moved is too much, the run ends and leaves nothing behind.
 func TestMaxMemoryExceeded(t *testing.T) {
+	if withRace() {
+		t.Skip("the race detector needs more memory than the limit")
+	}
 	dir := t.TempDir()
 	trace := filepath.Join(dir, "trace.json")
 	writeEvents(t, trace, 1_500_000, func(i int) string { return fmt.Sprintf("a_kernel_with_a_name_of_its_own_%d", i) })

@@ -22,7 +22,7 @@ import (
 
 const (
 	// mutantTime is when a run hangs.
-	mutantTime = 30 * time.Second
+	mutantTime = 2 * time.Minute
 	// mutantBytes is what a run may allocate, garbage included, to read an input of
 	// under a megabyte.
 	mutantBytes = 1 << 30
