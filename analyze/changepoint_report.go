@@ -136,14 +136,14 @@ func changeDetails() []field[changeRow] {
 // notes say what was searched, and how.
 func (c *Changes) notes() []string {
 	if c.Series == 0 {
-		return []string{fmt.Sprintf("nothing was searched: %d requests are too few, %d are the least", c.Requests, fewest)}
+		return []string{fmt.Sprintf("nothing was searched: %s, and %d are the least", counted(c.Requests, "request"), fewest)}
 	}
 	return []string{
 		fmt.Sprintf("%d series were searched from %s to %s UTC; before, the deployment fills up, after, it empties or the dump ends",
 			c.Series, clock(c.From).Format(clockLayout), clock(c.To).Format(clockLayout)),
 		fmt.Sprintf("p is the chance of such a change, anywhere in them, if nothing happens; it is %.2g at most", alpha),
 		fmt.Sprintf("smaller ones are left out: rates by less than a factor of %.2g, odds of shares %.2g, medians %.2g or %s (%s per token), tails %.2g",
-			leastRateFactor, leastOddsFactor, leastMedianFactor, trace.FormatDuration(leastStep), trace.FormatDuration(leastTokenStep), leastTailFactor),
+			leastRateFactor, leastOddsFactor, leastMedianFactor, nearly(leastStep), nearly(leastTokenStep), leastTailFactor),
 	}
 }
 

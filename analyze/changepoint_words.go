@@ -133,7 +133,7 @@ func inPercent(share float64) string {
 
 // nearly prints a duration to three digits.
 func nearly(ns int64) string {
-	unit, size := unitFor(ns)
+	unit, size := unitFor(max(ns, -ns))
 	return threeDigits(float64(ns)/size) + " " + unit
 }
 

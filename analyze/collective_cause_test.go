@@ -116,7 +116,7 @@ func TestVerdictOnCollectives(t *testing.T) {
 		t.Errorf("verdict on nothing %q", v)
 	}
 	few := threeRanks()
-	if v := MeasureCollectives(few.Set, 0, 0).Verdict(nil); len(v) != 1 || v[0] != "no straggler can be told: 4 collectives are too few" {
+	if v := MeasureCollectives(few.Set, 0, 0).Verdict(nil); len(v) != 1 || v[0] != "no straggler can be told: only 4 collectives" {
 		t.Errorf("verdict on few %q", v)
 	}
 	if v := MeasureCollectives(newMeetings("TP0").Set, 0, 0); v.Verdict(nil) != nil || v.Reports() != nil {

@@ -3,7 +3,6 @@ package analyze
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ type crowd struct {
 	end       trace.Time // of the meeting before; 0 is none
 	length    int64      // how long the group was at it, once for each rank, ns
 	bound     int64      // the largest of its meetings' that were ordered by clock
+	whole     bool       // all ranks that meet anybody are of it
 }
 
 // longestWork is how long ranks work from one collective to the next at most, in ns.
@@ -112,14 +112,26 @@ func newCrowd(set *profile.Set, ranks []int32) *crowd {
 	return c
 }
 
-// nameCrowd names a group of ranks: a few of them by their names, unless they are all
-// there are.
-func nameCrowd(names []string, all bool) string {
-	const few = 4
-	if last := len(names) - 1; len(names) <= few && !all {
-		return strings.Join(names[:last], ", ") + " and " + names[last]
+// fewNamed is how many ranks are named one by one.
+const fewNamed = 4
+
+// peers names the ranks of the crowd besides the named one, if they are few and not all
+// that there are.
+func (c *crowd) peers(name string) string {
+	if c.whole || len(c.ranks) > fewNamed {
+		return ""
 	}
-	return fmt.Sprintf("%d ranks", len(names))
+	others := slices.DeleteFunc(slices.Clone(c.gathering.names), func(other string) bool { return other == name })
+	return inList(others)
+}
+
+// inList joins names as a sentence does: "a, b and c".
+func inList(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // first returns the first rank of the crowd that meets, or of those that were seen
@@ -169,7 +181,8 @@ func (t *crowdTable) finish() []*crowd {
 	}
 	for _, c := range t.crowds {
 		c.gathering.floor = endSpread + c.bound
-		c.gathering.group = nameCrowd(c.gathering.names, len(c.ranks) == len(seen))
+		c.gathering.group = counted(len(c.ranks), "rank")
+		c.whole = len(c.ranks) == len(seen)
 	}
 	return t.crowds
 }

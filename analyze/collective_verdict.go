@@ -37,6 +37,7 @@ func (c *Collectives) explain(s *Straggler, crowd *crowd, g *GPUs) {
 	rank := crowd.ranks[s.Rank]
 	s.Rank = slices.IndexFunc(c.Ranks, func(r CollectiveRank) bool { return r.rank == rank })
 	s.Where = whereIs(s.Name)
+	s.Peers = crowd.peers(s.Name)
 	s.Evidence = []string{s.doubt()}
 	if g == nil || len(g.GPUs) == 0 {
 		return
@@ -99,7 +100,7 @@ func (c *Collectives) nobody() string {
 		}
 	}
 	if judged == 0 {
-		return fmt.Sprintf("no straggler can be told: %d collectives are too few", c.counts.sync)
+		return fmt.Sprintf("no straggler can be told: only %s", counted(c.counts.sync, "collective"))
 	}
 	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, nobody is late again and again by more than clocks leave open and %.0f %% of the time in between", judged, len(ranks), 100*matters)
 }

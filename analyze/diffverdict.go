@@ -48,17 +48,17 @@ func (d *Diff) words(rows *diffRows) string {
 	case len(says)+small+fresh+gone == 0:
 		says = append(says, "No significant difference")
 	case len(says)+fresh+gone == 0:
-		says = append(says, fmt.Sprintf("No difference that matters: %s changed, by less than %.0f %% of the whole each", plural(small, "row"), 100*leastWeight))
+		says = append(says, fmt.Sprintf("No difference that matters: %s changed, by less than %.0f %% of the whole each", counted(small, "row"), 100*leastWeight))
 	case others+small+fresh+gone == 0:
 		says = append(says, "no other significant difference")
 	case others+small > 0:
-		says = append(says, plural(others+small, "other row")+" changed")
+		says = append(says, counted(others+small, "other row")+" changed")
 	}
 	if fresh+gone > 0 {
 		says = append(says, fmt.Sprintf("%d new and %d gone", fresh, gone))
 	}
 	if r, n := d.untested(); n > 0 {
-		says = append(says, fmt.Sprintf("too little to tell of %s, of which %s moved most", plural(n, "row"), d.plain(r)))
+		says = append(says, fmt.Sprintf("too little to tell of %s, of which %s moved most", counted(n, "row"), d.plain(r)))
 	}
 	return strings.Join(says, "; ")
 }
@@ -99,13 +99,6 @@ func (d *Diff) main() []*DiffRow {
 		}
 	}
 	return told
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // same tells whether both captures are the same in all numbers.

@@ -42,7 +42,7 @@ func errorFindings(s *request.Set, b *bill) []Finding {
 	if n := len(retracted); n >= fewDelayed && n*delayedOneIn >= len(s.Requests) {
 		out = append(out, Finding{
 			Kind: FindingMemory, Weight: b.beyondUsual(0, CauseRetraction), Show: []string{"--tail"},
-			Text: fmt.Sprintf("%d of %d requests were retracted, thrown out of their batch for want of KV cache; %s",
+			Text: fmt.Sprintf("%d of %d requests were retracted: thrown out of their batch for want of KV cache; %s",
 				n, len(s.Requests), betweenTimes(s, retracted)),
 		})
 	}
@@ -56,7 +56,7 @@ func failedFinding(s *request.Set, failed []int) Finding {
 		Text: fmt.Sprintf("%d of %d requests got no answer", len(failed), len(s.Requests)),
 	}
 	if f.Since != 0 {
-		f.Text += fmt.Sprintf(", the first at %s; the %d requests before did", clock(f.Since).Format(tenthLayout), failed[0])
+		f.Text += fmt.Sprintf(", the first at %s; the %s before did", clock(f.Since).Format(tenthLayout), counted(failed[0], "request"))
 	} else {
 		f.Text += "; " + betweenTimes(s, failed)
 	}
@@ -99,8 +99,14 @@ const tenthLayout = "15:04:05.0"
 
 // betweenTimes tells when the first and the last of some requests started.
 func betweenTimes(s *request.Set, list []int) string {
-	first, last := s.Requests[list[0]].Start, s.Requests[list[len(list)-1]].Start
-	return fmt.Sprintf("they started between %s and %s", clock(first).Format(tenthLayout), clock(last).Format(tenthLayout))
+	first, last := clock(s.Requests[list[0]].Start).Format(tenthLayout), clock(s.Requests[list[len(list)-1]].Start).Format(tenthLayout)
+	switch {
+	case len(list) == 1:
+		return "it started at " + first
+	case first == last:
+		return "they started at " + first
+	}
+	return fmt.Sprintf("they started between %s and %s", first, last)
 }
 
 // reasonGist is what a reason says before it names the request: "Prefill transfer

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // causeKinds are the kinds of findings that causes of time are about. What is not
@@ -87,6 +86,7 @@ func (t *Tail) delayText(d *Delay) string {
 
 // causeText tells how much of a tail a cause makes.
 func (c *Comparison) causeText(d *Difference) string {
-	return fmt.Sprintf("%s makes %.0f %% of what the slow ones take more: p%d of %s %s, median %s",
-		d.Cause.phrase(d.Where), 100*d.Share, c.Percent, metricWords[c.Metric], trace.FormatDuration(c.Value), trace.FormatDuration(c.Median))
+	metric := metricWords[c.Metric]
+	return fmt.Sprintf("%s makes %.0f %% of what slow requests take longer than usual ones: %s p%d is %s, the median %s",
+		d.Cause.phrase(d.Where), 100*d.Share, metric, c.Percent, nearly(c.Value), nearly(c.Median))
 }

@@ -26,7 +26,9 @@ type OverviewInput struct {
 	Devices        GPUOptions   // how the devices of Profiles are measured
 	// Clocks tell how the clocks of hosts relate; none if nobody looked.
 	Clocks []HostClock
-	Diags  []trace.Diag
+	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
+	// which is when they are measured. nil is nothing.
+	Diags *trace.Diags
 }
 
 // An InputFile is a file that was read.

@@ -40,10 +40,14 @@ func (o *Overview) doubts() []Doubt {
 // diagDoubts are about inputs that are damaged: the first of the worst, and how many
 // there are besides.
 func (o *Overview) diagDoubts() []Doubt {
+	if o.Diags == nil {
+		return nil
+	}
 	var worst *trace.Diag
 	n := 0
-	for i := range o.Diags {
-		d := &o.Diags[i]
+	all := o.Diags.All()
+	for i := range all {
+		d := &all[i]
 		if d.Severity < trace.DataLoss {
 			continue
 		}
@@ -55,7 +59,7 @@ func (o *Overview) diagDoubts() []Doubt {
 	if worst == nil {
 		return nil
 	}
-	text := "part of the input is missing: "
+	text := "input was dropped or damaged: "
 	if worst.Severity == trace.Error {
 		text = "an input is missing: "
 	}
@@ -233,7 +237,11 @@ func (g *GPUs) doubts() []Doubt {
 		d = append(d, Doubt{trace.Notice, "the profiles hold no kernels and copies of any device"})
 	}
 	if missing := rows - called; 10*missing >= rows && missing > 0 {
-		d = append(d, Doubt{trace.Notice, fmt.Sprintf("the calls that launched %.0f %% of the kernels and copies are not in the files: why devices are idle is known in part only", 100*share(missing, rows))})
+		which, known := fmt.Sprintf("%.0f %% of", 100*share(missing, rows)), "known in part only"
+		if missing == rows {
+			which, known = "all", "not known"
+		}
+		d = append(d, Doubt{trace.Notice, fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)})
 	}
 	return d
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,6 +60,9 @@ func (o *Overview) readText() string {
 }
 
 func fileSize(n int64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
 	if n < 1_000_000 {
 		return threeDigits(float64(n)/1e3) + " kB"
 	}
@@ -80,6 +84,9 @@ func (o *Overview) timeText() string {
 		return ""
 	}
 	from, to := clock(o.From), clock(o.To)
+	if to.Year() < 2000 {
+		return nearly(int64(o.To-o.From)) + "; the files do not say when: times count from some beginning"
+	}
 	end := to.Format(clockLayout)
 	if from.Format(time.DateOnly) != to.Format(time.DateOnly) {
 		end = to.Format(dateLayout)
@@ -152,10 +159,19 @@ func abbreviated(names []string) string {
 	if len(names) == 1 {
 		return names[0]
 	}
-	if len(names) <= most {
-		return fmt.Sprintf("%d ranks: %s", len(names), strings.Join(names, ", "))
+	what := "ranks"
+	if !slices.ContainsFunc(names, isRank) {
+		what = "processes"
 	}
-	return fmt.Sprintf("%d ranks: %s, ... %s", len(names), names[0], names[len(names)-1])
+	if len(names) <= most {
+		return fmt.Sprintf("%d %s: %s", len(names), what, strings.Join(names, ", "))
+	}
+	return fmt.Sprintf("%d %s: %s, ... %s", len(names), what, names[0], names[len(names)-1])
+}
+
+// isRank tells whether a process is called by its rank: "prefill TP0 (node1)", "rank 3".
+func isRank(name string) bool {
+	return whereIs(name).Rank != trace.NoRank || strings.Contains(" "+name, " rank ")
 }
 
 // trustText says that there is no doubt.
@@ -180,7 +196,7 @@ func (o *Overview) latencyReport() *Report {
 // lookedText says what was looked at.
 func (o *Overview) lookedText() string {
 	if len(o.Looked) == 0 {
-		return "but there was nothing to look at"
+		return "no report could be made of what the files hold; 'sgtrace inspect' lists it"
 	}
 	return "looked at " + strings.Join(o.Looked, "; ")
 }
@@ -188,6 +204,8 @@ func (o *Overview) lookedText() string {
 // findingsTitle heads the list of findings.
 func (o *Overview) findingsTitle() string {
 	switch n := len(o.Findings); {
+	case n == 0 && len(o.Looked) == 0:
+		return "There is nothing to look at"
 	case n == 0:
 		return "Nothing stands out"
 	case n > mostFindings:

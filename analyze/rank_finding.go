@@ -38,7 +38,7 @@ func (r *Ranks) Verdict() string {
 	var looked []string
 	for kind, n := range steps {
 		if n > 0 {
-			looked = append(looked, fmt.Sprintf("%d %s", n, rankSteps[kind].plural))
+			looked = append(looked, counted(n, rankSteps[kind].one))
 		}
 	}
 	switch {
@@ -47,7 +47,7 @@ func (r *Ranks) Verdict() string {
 	case costs == nil:
 		return "No straggler found: there are no TP ranks on one host to compare"
 	case most < fewestMeetings:
-		return fmt.Sprintf("No straggler found: %s are too few to tell", strings.Join(looked, " and "))
+		return fmt.Sprintf("No straggler found: %s, too few to tell", strings.Join(looked, " and "))
 	}
 	return fmt.Sprintf("No straggler in %s: %s", strings.Join(looked, " and "), costs.acquit(rank))
 }
@@ -59,7 +59,7 @@ func (g *StepGroup) acquit(rank int) string {
 	if !g.enough[rank] {
 		why = fmt.Sprintf("but by too little to matter (%s on average)", nearly(max(0, l.Mean)))
 	}
-	return fmt.Sprintf("TP%d of %s ends last in %d of %d %s, %s", g.Ranks[rank].Rank.TP, g.Name, l.Last, l.Meetings, rankSteps[g.Kind].plural, why)
+	return fmt.Sprintf("TP%d of %s ends last in %d of %d %s, %s", g.Ranks[rank].Rank.TP, g.Name, l.Last, l.Meetings, rankSteps[g.Kind].one+"s", why)
 }
 
 // Findings returns what stands out: ranks that others wait for, load that is divided

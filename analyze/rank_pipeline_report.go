@@ -47,7 +47,7 @@ func (r *Ranks) pipelineReport() *Report {
 		out.note("stages on several hosts are not timed: clocks may differ by more than a stage takes")
 	}
 	if r.unequalBatches > 0 {
-		out.note("%d requests are left out: some stages have more micro-batches of them than others", r.unequalBatches)
+		out.note("%s left out: some stages have more micro-batches than others", counted(r.unequalBatches, "request"))
 	}
 	return out
 }

@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -39,9 +38,9 @@ func (k StepKind) String() string { return rankSteps[k].word }
 
 // rankSteps tell which stage of a request ends with a step, and whether it is
 // numbered.
-var rankSteps = [...]struct{ word, stage, plural string }{
-	DecodeStep:  {"decode", "decode_loop", "decode steps"},
-	PrefillStep: {"prefill", "prefill_forward", "prefills"},
+var rankSteps = [...]struct{ word, stage, one string }{
+	DecodeStep:  {"decode", "decode_loop", "decode step"},
+	PrefillStep: {"prefill", "prefill_forward", "prefill"},
 }
 
 // leastStepLateness is what is nothing, in ns: the scheduler of TP0 has the
@@ -225,7 +224,7 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 		names = append(names, "TP"+strconv.Itoa(int(w.places[place].Rank.TP)))
 	}
 	meetings := newGathering(names, leastStepLateness)
-	meetings.group, meetings.verb, meetings.what = g.Name, "ends", rankSteps[kind].plural
+	meetings.group, meetings.verb, meetings.what = g.Name, "ends", rankSteps[kind].one+"s"
 	rows.gather(meetings)
 	g.Steps, g.Late, g.Stragglers = len(meetings.meetings), meetings.measure(), meetings.stragglers()
 	for _, m := range meetings.meetings {
@@ -245,15 +244,15 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 // note says what was not compared.
 func (s *skippedSteps) note(r *Report) {
 	for _, n := range []struct {
-		count int
-		text  string
+		count       int
+		thing, text string
 	}{
-		{s.apart, "%d groups have ranks on several hosts, whose clocks may differ by more than the ranks do: only those of one host are compared"},
-		{s.alone, "%d steps are left out: spans of the other ranks are missing"},
-		{s.unequal, "%d requests are left out: some of their ranks have more steps than others, and they are not numbered"},
+		{s.apart, "group", "of ranks on several hosts, whose clocks may differ by more than the ranks do: only those of one host are compared"},
+		{s.alone, "step", "left out: spans of the other ranks are missing"},
+		{s.unequal, "request", "left out: some ranks have more steps than others, and they are not numbered"},
 	} {
 		if n.count > 0 {
-			r.Footnotes = append(r.Footnotes, fmt.Sprintf(n.text, n.count))
+			r.note("%s %s", counted(n.count, n.thing), n.text)
 		}
 	}
 }

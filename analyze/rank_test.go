@@ -86,7 +86,7 @@ func TestLostStepsAreLeftOut(t *testing.T) {
 	if err := r.Reports()[1].Write(&out, FormatText, Style{}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "1 steps are left out"; !strings.Contains(out.String(), want) {
+	if want := "1 step left out"; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }
@@ -223,7 +223,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 
 // Nothing to compare is no straggler, and said so.
 func TestVerdictWithoutRanks(t *testing.T) {
-	if got := MeasureRanks(fixture(t)).Verdict(); got != "No straggler found: 1 prefills are too few to tell" {
+	if got := MeasureRanks(fixture(t)).Verdict(); got != "No straggler found: 1 prefill, too few to tell" {
 		t.Errorf("%q", got)
 	}
 	if got := new(Ranks).Verdict(); got != "No straggler found: there are no TP ranks on one host to compare" {

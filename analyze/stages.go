@@ -48,9 +48,12 @@ func (s *Stages) Report() *Report {
 		},
 	})
 	r := tabulate("sgtrace.report.stages/v1", title, s.Groups, fields)
+	if len(s.Groups) == 0 {
+		r.note("no stages were traced, only whole requests or spans of other services")
+	}
 	noteSamples(r, s.Groups, func(g *Group) int64 { return int64(g.N) }, func(g *Group) string { return strings.Join(g.Key, " ") })
 	if s.Negative > 0 {
-		r.note("%d spans end before they start; they are left out", s.Negative)
+		r.note("%s left out: ends before it starts", counted(s.Negative, "span"))
 	}
 	return r
 }

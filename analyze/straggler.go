@@ -13,7 +13,8 @@ import (
 type Straggler struct {
 	Rank  int    // in the group
 	Name  string // of the rank: "TP2"
-	Group string // of the ranks that wait for it: "decode c94b1e02 DP1"
+	Group string // of the ranks that wait for it: "decode c94b1e02 DP1", "4 ranks"
+	Peers string // those ranks without it, if they are few and have no name together
 	What  string // what they do together: "decode steps"
 	Verb  string // what a rank does there: "ends", "arrives"
 	Where Where  // the rank; the zero value if it is none of a request.Set
@@ -62,6 +63,9 @@ type Lateness struct {
 // costs.
 func (s *Straggler) Text() string {
 	text := fmt.Sprintf("%s of %s %s last in %d of %d %s", s.Name, s.Group, s.Verb, s.Last, s.Meetings, s.What)
+	if s.Peers != "" {
+		text = fmt.Sprintf("%s %s last in %d of %d %s with %s", s.Name, s.Verb, s.Last, s.Meetings, s.What, s.Peers)
+	}
 	if s.Since != 0 {
 		text += " since " + when(s.Since, s.Earliest, s.Latest)
 	}

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -75,7 +76,7 @@ func (v StragglerVerdict) Report() *Report {
 	since := Column{Name: "since", Unit: Instant, Doc: "when it became late; empty if it always was"}
 	fields := []field[S]{
 		textColumn("rank", "that others wait for", func(s *S) string { return s.Name }),
-		textColumn("of", "those that wait for it", func(s *S) string { return s.Group }),
+		textColumn("of", "those that wait for it", func(s *S) string { return cmp.Or(s.Peers, s.Group) }),
 		textColumn("at", "what they do together", func(s *S) string { return s.What }),
 		countColumn("n", "how many of those it took part in while it was slow", func(s *S) int64 { return int64(s.Meetings) }),
 		countColumn("last", "in how many it came after all others", func(s *S) int64 { return int64(s.Last) }),

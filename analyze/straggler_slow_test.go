@@ -125,18 +125,25 @@ func TestVerdictOnDPAttention(t *testing.T) {
 	}
 }
 
-func TestNameCrowd(t *testing.T) {
+// A few of many ranks are named, without the one that they wait for.
+func TestCrowdPeers(t *testing.T) {
 	for _, c := range []struct {
-		names int
-		all   bool
+		ranks int
+		whole bool
 		want  string
-	}{{2, false, "TP0 and TP1"}, {4, false, "TP0, TP1, TP2 and TP3"}, {4, true, "4 ranks"}, {5, false, "5 ranks"}} {
-		var names []string
-		for i := range c.names {
-			names = append(names, fmt.Sprintf("TP%d", i))
+	}{{2, false, "TP0"}, {3, false, "TP0 and TP2"}, {4, false, "TP0, TP2 and TP3"}, {2, true, ""}, {5, false, ""}} {
+		x := &crowd{ranks: make([]int32, c.ranks), gathering: &gathering{}, whole: c.whole}
+		for i := range c.ranks {
+			x.gathering.names = append(x.gathering.names, fmt.Sprintf("TP%d", i))
 		}
-		if got := nameCrowd(names, c.all); got != c.want {
-			t.Errorf("%d are called %q, want %q", c.names, got, c.want)
+		if got := x.peers("TP1"); got != c.want {
+			t.Errorf("TP1 of %d meets %q, want %q", c.ranks, got, c.want)
 		}
+	}
+	s := Straggler{Name: "TP1", Group: "2 ranks", Peers: "TP0", What: "collectives", Verb: "arrives",
+		Lateness: Lateness{Meetings: 9, Last: 8, LastMean: 5000, LostShare: 0.5}}
+	const want = "TP1 arrives last in 8 of 9 collectives with TP0, 5.00 us late; the others lose 50 % of their time"
+	if got := s.Text(); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -47,7 +47,7 @@ func SumKernels(set *profile.Set, opt SumOptions) *NameSums {
 // SumCalls sums up the time of calls into the CUDA runtime and driver by name, like
 // cuda_api_sum of nsys stats. It holds 4 bytes per call.
 func SumCalls(set *profile.Set, opt SumOptions) *NameSums {
-	s := &NameSums{schema: "sgtrace.report.calls/v1", title: "CUDA calls", what: "call"}
+	s := &NameSums{schema: "sgtrace.report.calls/v1", title: "Calls into the runtime and driver", what: "call"}
 	s.sum(set, &opt, func(stream profile.Stream, b *byName[sample], in *store) {
 		for c := range stream.Calls {
 			if opt.keeps(&c.Event) {

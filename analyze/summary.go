@@ -179,7 +179,7 @@ func noteSamples[T any](r *Report, rows []T, count func(*T) int64, name func(*T)
 	}
 	list := strings.Join(names, ", ")
 	if few > named {
-		list += fmt.Sprintf(" and %d more rows", few-named)
+		list += " and " + counted(few-named, "more row")
 	}
 	r.note("p99 of fewer than %d values is their maximum: %s", enough, list)
 }

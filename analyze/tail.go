@@ -30,7 +30,7 @@ func ParseMetric(text string) (Metric, error) {
 	if m := Metric(strings.ToLower(text)); slices.Contains(TailMetrics, m) {
 		return m, nil
 	}
-	return "", fmt.Errorf("no tail of %q; there are %v", text, TailMetrics)
+	return "", fmt.Errorf("no tail of %q; there are e2e, ttft, itl", text)
 }
 
 // ParsePercent reads where a tail begins: "p99", "p90", or the number alone.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Delays are the requests that one cause alone has delayed by as much as a median
@@ -131,7 +130,7 @@ func (d *Delays) Verdict() string {
 			causes = append(causes, fmt.Sprintf("%d %s", len(row.Requests), row.Cause.phrase(row.Where)))
 		}
 	}
-	limit := trace.FormatDuration(d.Limit)
+	limit := nearly(d.Limit)
 	if n == 0 {
 		return fmt.Sprintf("None of %d requests is delayed by one cause by %s (the median E2E) or more", d.N, limit)
 	}
@@ -158,9 +157,7 @@ func (t *Tail) delaysReport() *Report {
 		start("last", "start of the last of them, Unix time", func(x *Delay) int { return x.Requests[len(x.Requests)-1] }),
 		{Column{Name: "stands out", Doc: "yes if it is a finding", Detail: true}, func(x *Delay) Cell { return yesCell(x.StandsOut) }},
 	})
-	if len(d.Rows) > 0 {
-		r.note("usual: the median over all finished requests; of decode, interference and slow ranks the mean per token")
-	}
+	r.note("usual: the median over all finished requests; of decode, interference and slow ranks the mean per token")
 	return r
 }
 

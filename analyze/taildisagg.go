@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Disaggregation is where the time to the first token goes with prefill/decode
@@ -141,7 +140,7 @@ func (t *Tail) firstTokenReport(d *Disaggregation) *Report {
 		part("slow share", "of the time to the first token of the slowest", func(x *R) float64 { return x.SlowShare }),
 	})
 	r.note("time to the first token: from the start of the outermost span; slow: the %d slowest of %d (p%d %s)",
-		d.Slow, d.N, d.Percent, trace.FormatDuration(d.Value))
+		d.Slow, d.N, d.Percent, nearly(d.Value))
 	return r
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Reports returns the tables, each with its verdict as the title: what delays
@@ -120,7 +119,7 @@ func (t *Tail) noteComparison(r *Report, c *Comparison) {
 		what = "gaps between tokens"
 	}
 	r.note("slow: the %d slowest of %d %s, from %s on; usual: %d around the median, %s to %s", c.Slow.N, c.N, what,
-		trace.FormatDuration(c.Slow.From), c.Around.N, trace.FormatDuration(c.Around.From), trace.FormatDuration(c.Around.To))
+		nearly(c.Slow.From), c.Around.N, nearly(c.Around.From), nearly(c.Around.To))
 	if c.Slow.From < c.Value {
 		r.note("fewer than %d are at or above the p%d; the slowest %d are taken", fewSlow, c.Percent, fewSlow)
 	}
@@ -133,7 +132,7 @@ func (t *Tail) noteComparison(r *Report, c *Comparison) {
 		r.note("requests prove that the clocks of hosts differ; they are put together as requests allow")
 	}
 	if t.Implausible > 0 {
-		r.note("%d finished requests are left out: their times cannot be right", t.Implausible)
+		r.note("%s left out: times that cannot be right", counted(t.Implausible, "finished request"))
 	}
 }
 
@@ -143,7 +142,7 @@ func (t *Tail) noteSizes(r *Report, c *Comparison) {
 	add := func(what string, f *SizeFit) {
 		if f.N > 0 {
 			fits = append(fits, fmt.Sprintf("%s %s + %s per token", what,
-				trace.FormatDuration(int64(f.Base)), trace.FormatDuration(int64(f.PerToken))))
+				nearly(int64(f.Base)), nearly(int64(f.PerToken))))
 		}
 	}
 	add("prefill", &t.Prompt)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Transfers is how long requests waited for their KV cache after it was computed.
@@ -97,10 +96,10 @@ func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 // Verdict says in one sentence whether transfers are slow, and how much.
 func (x *Transfers) Verdict() string {
 	if len(x.Slow) == 0 {
-		return fmt.Sprintf("None of %d KV transfers is slow; the median is %s", x.N, trace.FormatDuration(x.Median))
+		return fmt.Sprintf("None of %d KV transfers is slow; the median is %s", x.N, nearly(x.Median))
 	}
 	return fmt.Sprintf("%d of %d KV transfers are slow: %s to %s, where the median is %s", len(x.Slow), x.N,
-		trace.FormatDuration(x.Least), trace.FormatDuration(x.Longest), trace.FormatDuration(x.Median))
+		nearly(x.Least), nearly(x.Longest), nearly(x.Median))
 }
 
 func (t *Tail) transfersReport() *Report {
@@ -118,8 +117,8 @@ func (t *Tail) transfersReport() *Report {
 		ns("p99", "99th percentile, nearest rank", func(p *P) int64 { return p.P99 }),
 		ns("max", "longest", func(p *P) int64 { return p.Max }),
 	})
-	r.note("slow: %s or more beyond what is usual for the prompt, %s + %s per token", trace.FormatDuration(x.Limit),
-		trace.FormatDuration(int64(x.Usual.Base)), trace.FormatDuration(int64(x.Usual.PerToken)))
+	r.note("slow: %s or more beyond what is usual for the prompt, %s + %s per token", nearly(x.Limit),
+		nearly(int64(x.Usual.Base)), nearly(int64(x.Usual.PerToken)))
 	if len(x.Slow) > 0 {
 		r.note("slow ones: %s", someRequests(t.set, x.Slow))
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // standsOut is how much a cause has to add before it is a finding, as a multiple
@@ -61,7 +60,7 @@ func (c *Comparison) Verdict() string {
 	if c.N == 0 {
 		return text + ": no request has it"
 	}
-	text += fmt.Sprintf(" (%s against %s at the median): ", trace.FormatDuration(c.Value), trace.FormatDuration(c.Median))
+	text += fmt.Sprintf(" (%s against %s at the median): ", nearly(c.Value), nearly(c.Median))
 	switch {
 	case c.N < fewCompared:
 		return text + fmt.Sprintf("too few values to compare (%d)", c.N)

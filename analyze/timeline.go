@@ -113,8 +113,8 @@ func NewTimeline(s *request.Set, bucket time.Duration) (*Timeline, error) {
 	ranks := newRanks(s)
 	n := int64(t.To-t.Start)/t.Bucket + 1
 	if n > mostBuckets || n*int64(len(ranks.places)) > mostPoints {
-		return nil, fmt.Errorf("%v from the first to the last request are %d buckets of %v on %d ranks, more than a timeline has: choose longer ones, or a part of the time",
-			time.Duration(t.To-t.From).Round(time.Millisecond), n, time.Duration(t.Bucket), len(ranks.places))
+		return nil, fmt.Errorf("--bucket %v: that is too short for %s from the first to the last request, %s of %s; choose longer ones, or a part of the time",
+			time.Duration(t.Bucket), nearly(int64(t.To-t.From)), counted(int(n), "bucket"), counted(len(ranks.places), "rank"))
 	}
 	if len(s.Requests) > 0 {
 		newTimelineBuilder(ranks, t, e, int(n)).build()
@@ -153,10 +153,10 @@ func (t *Timeline) PerSecond(b int, n int64) float64 {
 func (t *Timeline) notes() []string {
 	var notes []string
 	if t.Outside > 0 {
-		notes = append(notes, fmt.Sprintf("%d requests are left out: they were long before or after all others", t.Outside))
+		notes = append(notes, counted(t.Outside, "request")+" left out: long before or after all others")
 	}
 	if t.Unfinished > 0 {
-		notes = append(notes, fmt.Sprintf("%d requests have not ended where the dump does; what they were doing then is missing", t.Unfinished))
+		notes = append(notes, counted(t.Unfinished, "request")+" without an end: what was being done where the dump ends is missing")
 	}
 	return notes
 }

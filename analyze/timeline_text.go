@@ -85,10 +85,10 @@ func (p *timelinePrinter) roleBlocks(role *Series, ranks []Series) {
 		}
 	}
 	if len(leads) == 1 {
-		p.add(fmt.Sprintf("%s, %s", leads[0], rankCount(len(ranks))), p.rankCurves(role, true))
+		p.add(fmt.Sprintf("%s, %s", leads[0], counted(len(ranks), "rank")), p.rankCurves(role, true))
 		return
 	}
-	p.add(fmt.Sprintf("%s, %d lead ranks of %s", role, len(leads), rankCount(len(ranks))), p.rankCurves(role, true))
+	p.add(fmt.Sprintf("%s, %d lead ranks of %s", role, len(leads), counted(len(ranks), "rank")), p.rankCurves(role, true))
 	if len(leads) > mostRanks {
 		busiest := slices.Clone(leads)
 		slices.SortStableFunc(busiest, func(x, y *Series) int { return cmp.Compare(sumOfRunning(y), sumOfRunning(x)) })
@@ -99,13 +99,6 @@ func (p *timelinePrinter) roleBlocks(role *Series, ranks []Series) {
 	for _, s := range leads {
 		p.add(s.String(), p.rankCurves(s, false))
 	}
-}
-
-func rankCount(n int) string {
-	if n == 1 {
-		return "1 rank"
-	}
-	return fmt.Sprintf("%d ranks", n)
 }
 
 // sumOfRunning says how busy a place was in all.
@@ -268,8 +261,8 @@ func (p *timelinePrinter) header() {
 	for i := range p.Series[0].Points {
 		requests += p.Series[0].Points[i].Arrivals
 	}
-	p.printf("Timeline: %d requests from %s to %s UTC, %d buckets of %v\n\n", requests,
-		clock(p.From).Format(dateLayout), clock(p.To).Format(clockLayout), n, time.Duration(p.Bucket))
+	p.printf("Timeline: %s from %s to %s UTC, %s of %s\n\n", counted(int(requests), "request"),
+		clock(p.From).Format(dateLayout), clock(p.To).Format(clockLayout), counted(n, "bucket"), nearly(p.Bucket))
 	p.row("", "", p.axis(), "least", "most")
 	if p.Changes != nil {
 		if marks := p.marks(); marks != "" {

@@ -242,10 +242,10 @@ func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []s
 		if p.Gateway != request.None {
 			g := s.Dump.Span(p.Gateway)
 			if d := int64(g.Start - p.Start); d > request.ClockSlack {
-				note("the %s part on host %s begins %s before the gateway's span around it", p.Role, host(p.Proc), trace.FormatDuration(d))
+				note("the %s part on host %s begins %s before the gateway's span around it", p.Role, host(p.Proc), nearly(d))
 			}
 			if d := int64(p.End - g.End); d > request.ClockSlack {
-				note("the %s part on host %s ends %s after the gateway's span around it", p.Role, host(p.Proc), trace.FormatDuration(d))
+				note("the %s part on host %s ends %s after the gateway's span around it", p.Role, host(p.Proc), nearly(d))
 			}
 		}
 		for _, t := range p.Threads {
@@ -254,7 +254,7 @@ func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []s
 				continue
 			}
 			if d := int64(p.Start - s.Dump.Span(th.Span).Start); d > request.ClockSlack {
-				note("%s on host %s begins %s before its request on host %s", s.Procs[th.Proc].Label, host(th.Proc), trace.FormatDuration(d), host(p.Proc))
+				note("%s on host %s begins %s before its request on host %s", s.Procs[th.Proc].Label, host(th.Proc), nearly(d), host(p.Proc))
 			}
 		}
 	}

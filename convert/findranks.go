@@ -40,16 +40,14 @@ func (m *Merge) findRanks(opt *ReadOptions) error {
 	captures = m.leaveOutRepetitions(captures)
 	m.reportNames(captures, conflicts)
 	m.groupCaptures(captures)
-	if m.Requests == nil {
-		if len(m.ranks) == 0 {
-			return errNothing
-		}
-		if !slices.ContainsFunc(m.ranks, opt.wants) {
-			return fmt.Errorf("none of %d traces is of that rank and host", len(m.ranks))
-		}
+	if m.Requests == nil && len(m.ranks) == 0 {
+		return errNothing
 	}
 	m.findProcs()
 	m.nameRanks()
+	if m.Requests == nil && !slices.ContainsFunc(m.ranks, opt.wants) {
+		return fmt.Errorf("no trace is of that rank and host; there are %s", m.rankList())
+	}
 	if len(m.ranks) > 0 {
 		m.first = m.ranks[0]
 	}

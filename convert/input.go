@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 )
 
@@ -21,6 +22,8 @@ const Stdin = "-"
 type Input struct {
 	Name  string
 	Label string // what the user says about it, from "label=path"
+	// As is the format that the user takes it for, by the flag that names it; nil is any.
+	As *Format
 	// Found says that a directory or a glob led to the file: that it is something
 	// else altogether is no mistake then.
 	Found bool
@@ -38,7 +41,7 @@ func Expand(args []string) ([]string, error) {
 		}
 		inputs = append(inputs, found...)
 	}
-	return Names(unique(inputs)), nil
+	return Names(Unique(inputs)), nil
 }
 
 // Inputs is like Expand for arguments that may have labels: "label=path". The
@@ -56,7 +59,7 @@ func Inputs(args []string) ([]Input, error) {
 		}
 		inputs = append(inputs, found...)
 	}
-	return unique(inputs), nil
+	return Unique(inputs), nil
 }
 
 func exists(path string) bool {
@@ -73,9 +76,9 @@ func Names(inputs []Input) []string {
 	return names
 }
 
-// unique sorts inputs. Of several that name one file, one that has a label and
+// Unique sorts inputs. Of several that name one file, one that has a label and
 // was asked for by name is kept.
-func unique(inputs []Input) []Input {
+func Unique(inputs []Input) []Input {
 	slices.SortFunc(inputs, func(a, b Input) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(b.Label, a.Label), order.Bool(a.Found, b.Found))
 	})
@@ -107,7 +110,7 @@ func expand(arg string) (inputs []Input, err error) {
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?["):
 		matches, err := filepath.Glob(arg)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", arg, err)
+			return nil, fmt.Errorf("%s: %w: a [ without its ], or a \\ at the end", arg, err)
 		}
 		for _, name := range matches {
 			if info, err := os.Stat(name); err == nil && !info.IsDir() {
@@ -118,7 +121,46 @@ func expand(arg string) (inputs []Input, err error) {
 			return nil, fmt.Errorf("%s: no file matches", arg)
 		}
 	default:
-		return nil, err
+		return nil, unfound(arg, err)
 	}
 	return inputs, nil
+}
+
+// unfound says why an argument leads to no file, and what may have been meant.
+func unfound(arg string, err error) error {
+	var failed *fs.PathError
+	switch {
+	case arg == "":
+		return errors.New("the name of an input is empty: there is an argument without a letter")
+	case !errors.As(err, &failed):
+		return err
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: %w", arg, failed.Err)
+	}
+	hint := ""
+	dir, base := filepath.Split(arg)
+	switch {
+	case strings.HasPrefix(arg, "-"):
+		hint = "; behind -- all are inputs, flags too"
+	case hasSuffix(arg, ".pftrace") || hasSuffix(arg, ".pftrace.gz"):
+		hint = "; an output is named by -o " + arg
+	case dir != "" && !exists(dir):
+		hint = ", nor the folder " + dir
+	default:
+		if near := similar.Best(base, filesIn(dir)); near != "" {
+			hint = "; did you mean " + dir + near + "?"
+		}
+	}
+	return fmt.Errorf("%s: %w%s", arg, failed.Err, hint)
+}
+
+// filesIn names what is in a directory, as far as that can be read; "" is the working
+// directory.
+func filesIn(dir string) []string {
+	entries, _ := os.ReadDir(cmp.Or(dir, "."))
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
 }

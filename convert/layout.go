@@ -32,7 +32,7 @@ func ParseView(s string) (View, error) {
 	case "request":
 		return ViewRequest, nil
 	}
-	return 0, fmt.Errorf("view %q: want thread, request or both", s)
+	return 0, fmt.Errorf("--view %q: want thread, request or both", s)
 }
 
 // A layout is what both views of a Set have in common. One span becomes one

@@ -86,9 +86,16 @@ func Read(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
 		s := candidate{input: in}
 		if err := s.recognise(&opt); err != nil {
 			m.unusable(in, err)
-		} else if opt.Only != nil && s.format != opt.Only {
+			continue
+		}
+		if opt.Only != nil && s.format != opt.Only {
 			m.unusable(in, s.format.elsewhere())
-		} else if s.format == FormatOTLP {
+			continue
+		}
+		if in.As != nil && s.format != in.As {
+			m.notice("input-other-kind", in.Name, "was given as %s, and is %s: read as what it is", in.As.Name, s.format.Name)
+		}
+		if s.format == FormatOTLP {
 			dumps = append(dumps, s)
 		} else {
 			traces = append(traces, s)

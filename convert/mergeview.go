@@ -25,7 +25,7 @@ func ParseRankLayout(s string) (RankLayout, error) {
 	case "compare":
 		return LayoutCompare, nil
 	}
-	return 0, fmt.Errorf("layout %q: want ranks, compare or both", s)
+	return 0, fmt.Errorf("--layout %q: want ranks, compare or both", s)
 }
 
 // merging is a Merge being drawn.

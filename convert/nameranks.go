@@ -78,3 +78,22 @@ func stem(path string) string {
 	}
 	return name
 }
+
+// rankList names the ranks that there are: a few of many, and their hosts if they have
+// several.
+func (m *Merge) rankList() string {
+	const most = 8
+	var names []string
+	for _, r := range m.ranks[:min(most, len(m.ranks))] {
+		name := r.name
+		if r.host != "" && !strings.Contains(name, "("+r.host+")") {
+			name += " (" + r.host + ")"
+		}
+		names = append(names, name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(m.ranks) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

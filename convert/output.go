@@ -84,8 +84,8 @@ func CreateFile(name string, inputs []string) (*Output, error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("output %s: %w", name, err)
 	}
-	if _, err := os.Stat(filepath.Dir(name)); err != nil {
-		return nil, fmt.Errorf("output %s: %w", name, err)
+	if dir := filepath.Dir(name); !exists(dir) {
+		return nil, fmt.Errorf("output %s: there is no folder %s; 'mkdir -p %[2]s' makes it", name, dir)
 	}
 	o := &Output{name: name}
 	if o.file = openNameless(name); o.file == nil {

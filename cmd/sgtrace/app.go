@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,7 +37,8 @@ func (c *command) app() *cli.App {
 		ErrWriter:                 c.err,
 		Suggest:                   true,
 		DisableSliceFlagSeparator: true,
-		HideHelpCommand:           false,
+		HideHelpCommand:           true, // it is one of ours, and then the flag is, too
+		Flags:                     []cli.Flag{cli.HelpFlag},
 		CustomAppHelpTemplate:     appHelp,
 		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the status
 		OnUsageError:              onUsageError,
@@ -56,6 +58,7 @@ func (c *command) app() *cli.App {
 			c.inspectCommand(),
 			c.openCommand(),
 			c.demoCommand(),
+			c.helpCommand(),
 		},
 	}
 	c.limitMemory(app.Commands)
@@ -70,7 +73,7 @@ func (c *command) exit(err error) int {
 	defer c.flushScrubbed()
 	var wrong usageError
 	switch {
-	case errors.As(err, &wrong):
+	case errors.As(err, &wrong), errors.Is(err, filepath.ErrBadPattern):
 		fmt.Fprintf(c.err, "sgtrace: %s\n", printable(err.Error()))
 		return exitUsage
 	case errors.Is(err, syscall.EPIPE):

@@ -8,36 +8,56 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/docs"
+	"github.com/sgtrace/sgtrace/internal/manual"
+	"github.com/sgtrace/sgtrace/request"
 )
 
 // completeCommand is what the scripts of shells run: it prints what may stand in the
 // place of the last word, which may be empty. It is no command of people and not listed.
 const completeCommand = "__complete"
 
-// completions are scripts that ask the program what may come next, so that commands and
-// flags are those of the help. Where it has nothing to say, names of files are offered.
+// completions are scripts that ask the program what may come next, so that commands,
+// flags and their values are those of the help. It answers with a line each, with what it
+// is behind a tab. Where it has nothing to say, names of files are offered.
 var completions = map[string]string{
 	"bash": `# source <(sgtrace help completion bash)
 _sgtrace() {
-  mapfile -t COMPREPLY < <("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("${line%%$'\t'*}")
+  done < <("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -o bashdefault -o default -F _sgtrace sgtrace
 `,
 	"zsh": `#compdef sgtrace
-# source <(sgtrace help completion zsh)
+# source <(sgtrace help completion zsh), or a file _sgtrace in a folder of $fpath
 _sgtrace() {
-  local -a choices
-  choices=("${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-  if [[ -n "${choices[1]}" ]]; then compadd -- "${choices[@]}"; else _files; fi
+  local -a lines shown
+  lines=("${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [[ -n "${lines[1]}" ]]; then
+    shown=("${(@)lines/$'\t'/  }")
+    compadd -l -d shown -- "${(@)lines%%$'\t'*}"
+  else
+    _files
+  fi
 }
-compdef _sgtrace sgtrace
+if [[ "${funcstack[1]}" == _sgtrace ]]; then _sgtrace "$@"; else compdef _sgtrace sgtrace; fi
 `,
 	"fish": `# sgtrace help completion fish | source
 function __sgtrace
   set -l words (commandline -opc) (commandline -ct)
-  $words[1] __complete $words[2..-1] 2>/dev/null
+  set -l found ($words[1] __complete $words[2..-1] 2>/dev/null)
+  if test (count $found) -gt 0
+    printf '%s\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
 end
-complete -c sgtrace -a '(__sgtrace)'
+complete -c sgtrace -f -a '(__sgtrace)'
 `,
 }
 
@@ -50,55 +70,166 @@ func (c *command) helpCompletion(args []string) error {
 	return err
 }
 
+// A choice is something that may stand on a command line, and what it is.
+type choice struct{ word, what string }
+
 // complete prints what may stand in the place of the last of the words that follow the
 // name of the program.
 func (c *command) complete(app *cli.App, words []string) error {
 	for _, choice := range choices(app, words) {
-		if _, err := fmt.Fprintln(c.out, choice); err != nil {
+		line := choice.word
+		if choice.what != "" {
+			line += "\t" + choice.what
+		}
+		if _, err := fmt.Fprintln(c.out, line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// choices returns commands, topics of the help or flags, in the order of the help; none
-// where a file or a value of a flag is wanted.
-func choices(app *cli.App, words []string) []string {
+// choices returns commands, topics of the help, flags or their values, in the order of the
+// help; none where a file is wanted, or what nobody can know.
+func choices(app *cli.App, words []string) []choice {
 	if len(words) == 0 {
 		words = []string{""}
 	}
 	before, last := words[:len(words)-1], words[len(words)-1]
-	helping := len(before) > 0 && before[0] == "help"
-	if helping {
-		before = before[1:]
+	head := "" // what stands before the value in the same word
+	if flag, value, ok := strings.Cut(last, "="); ok && strings.HasPrefix(flag, "-") {
+		before, last, head = append(slices.Clone(before), flag), value, flag+"="
+	} else if last == "=" { // bash takes "--flag=value" for three words
+		last = ""
 	}
-	commands, flags, inputs := app.Commands, app.Flags, false
-	for i, word := range before {
-		sub := find(commands, word)
-		switch {
-		case sub != nil && !inputs:
-			commands, flags = sub.Subcommands, sub.Flags
-		case !strings.HasPrefix(word, "-"):
-			inputs = inputs || i == 0 || !valueFlags(flags)[strings.TrimLeft(before[i-1], "-")]
-		case i == len(before)-1 && valueFlags(flags)[strings.TrimLeft(word, "-")]:
-			return nil // the value of this flag
+	var all []choice
+	if len(before) > 0 && before[0] == "help" {
+		all = helpChoices(app, before[1:])
+	} else {
+		all = placeAfter(app, before).choices(last)
+	}
+	all = slices.DeleteFunc(all, func(c choice) bool { return !strings.HasPrefix(c.word, last) })
+	for i := range all {
+		all[i].word = head + all[i].word
+	}
+	return all
+}
+
+// helpChoices are what may stand behind 'sgtrace help' and some words more.
+func helpChoices(app *cli.App, words []string) (all []choice) {
+	var defined []string
+	switch len(words) {
+	case 0:
+		all = commandChoices(app.Commands)
+		for _, t := range helpTopics() {
+			all = append(all, choice{t.Name, t.Usage})
+		}
+		return all
+	case 1:
+		switch words[0] {
+		case "metrics":
+			defined = manual.Parse(docs.Metrics).Words()
+		case "formats":
+			defined = manual.Parse(docs.Formats).Words()
+		case "completion":
+			defined = slices.Sorted(maps.Keys(completions))
+		default:
+			return commandChoices(placeAfter(app, words).commands)
 		}
 	}
-	var all []string
+	for _, word := range defined {
+		if !strings.ContainsAny(word, " \t") { // a shell would want quotes
+			all = append(all, choice{word: word})
+		}
+	}
+	return all
+}
+
+// A place is where on a command line something may stand.
+type place struct {
+	command  string         // that it belongs to, the last of its words
+	commands []*cli.Command // one of which may come next
+	flags    []cli.Flag
+	flag     string // whose value is due; "" is none
+	inputs   bool   // the command has arguments already
+}
+
+// placeAfter returns the place behind some words.
+func placeAfter(app *cli.App, words []string) place {
+	p := place{commands: app.Commands, flags: app.Flags}
+	for _, word := range words {
+		name := strings.TrimLeft(word, "-")
+		switch sub := find(p.commands, word); {
+		case word == "=":
+		case p.flag != "":
+			p.flag = "" // this is its value
+		case name != word && valueFlags(p.flags)[name]:
+			p.flag = name
+		case name != word:
+		case sub != nil && !p.inputs:
+			p.command, p.commands, p.flags = sub.Name, sub.Subcommands, sub.Flags
+		default:
+			p.inputs = true
+		}
+	}
+	return p
+}
+
+// choices returns what may stand there, of flags only if that is one so far.
+func (p place) choices(last string) (all []choice) {
 	switch {
+	case p.flag != "":
+		for _, value := range flagValues(p.command, p.flag) {
+			all = append(all, choice{word: value})
+		}
 	case strings.HasPrefix(last, "-"):
-		for _, f := range append(flags[:len(flags):len(flags)], cli.HelpFlag) {
+		for _, f := range append(p.flags[:len(p.flags):len(p.flags)], cli.HelpFlag) {
+			what := strings.ReplaceAll(f.(cli.DocGenerationFlag).GetUsage(), "`", "")
 			for _, name := range f.Names() {
-				all = append(all, dashed(name))
+				all = append(all, choice{dashed(name), what})
 			}
 		}
-	case !inputs:
-		all = commandNames(commands)
-		if len(before) == 0 && helping {
-			for _, t := range helpTopics() {
-				all = append(all, t.Name)
-			}
-		}
+	case !p.inputs:
+		all = commandChoices(p.commands)
 	}
-	return slices.DeleteFunc(all, func(s string) bool { return !strings.HasPrefix(s, last) })
+	return all
+}
+
+func commandChoices(commands []*cli.Command) (all []choice) {
+	for _, c := range commands {
+		all = append(all, choice{c.Name, c.Usage})
+	}
+	return all
+}
+
+// flagValues are the values that a flag of a command takes, as far as they are known
+// without an input.
+func flagValues(command, flag string) (values []string) {
+	switch flag {
+	case "format":
+		for _, f := range analyze.Formats {
+			values = append(values, string(f))
+		}
+	case "by":
+		for _, d := range analyze.Dimensions {
+			values = append(values, d.Name)
+		}
+	case "metric":
+		for _, m := range analyze.TailMetrics {
+			values = append(values, string(m))
+		}
+	case "role":
+		for role := request.Unified; role <= request.Other; role++ {
+			values = append(values, role.String())
+		}
+	case "cat":
+		values = slices.Concat(rangeCats, []string{"cpu_op", "python_function", "nvtx"})
+	case "table":
+		values = map[string][]string{"inspect": analyze.InspectTables, "diff": {"diff", "diff.load", "diff.captures"}}[command]
+	default:
+		values = map[string][]string{
+			"view": {"both", "thread", "request"}, "layout": {"both", "ranks", "compare"}, "args": {"all", "min", "none"},
+			"tail": {"p90", "p95", "p99"}, "slowest": {"20:e2e", "20:ttft", "20:itl"}, "level": {"1", "2", "3"}, "classes": {"hta"},
+		}[flag]
+	}
+	return values
 }

@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/urfave/cli/v2"
 )
 
 // completed returns what a shell offers in the place of the last word, as the script of
@@ -17,7 +21,7 @@ func completed(t *testing.T, shell string, words []string) string {
 		script = `source <(sgtrace help completion bash)
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sgtrace; printf '%s\n' "${COMPREPLY[@]}"`
 	case "zsh": // without a line editor: what it is given is printed
-		script = `compdef() {}; _files() {}; compadd() { shift; print -rl -- "$@" }
+		script = `compdef() {}; _files() {}; compadd() { print -rl -- "${(@)@[5,-1]}" }
 source <(sgtrace help completion zsh); words=("$@"); CURRENT=$#; _sgtrace`
 	case "fish":
 		script = `sgtrace help completion fish | source; complete -C (string join ' ' -- $argv) | string replace -r '\t.*' ''; true`
@@ -56,6 +60,12 @@ func TestCompletion(t *testing.T) {
 			{"sgtrace help convert o", "otel2perfetto"},
 			{"sgtrace --vers", "--version"},
 			{"sgtrace merge --view thread x --no-al", "--no-align"},
+			{"sgtrace report --format ", "text\nmarkdown\ncsv\njson"},
+			{"sgtrace merge --torch x --layout c", "compare"},
+			{"sgtrace inspect --table ex", "exports"},
+			{"sgtrace help completion z", "zsh"},
+			{"sgtrace help formats otlp-trunc", "otlp-truncated"},
+			{"sgtrace help metrics unacc", "unaccounted"},
 		} {
 			have := completed(t, shell, strings.Split(test.line, " "))
 			if sorted(have) != sorted(test.want) {
@@ -79,12 +89,67 @@ func sorted(lines string) string {
 
 // Where a file or a value is wanted, shells offer names of files.
 func TestCompletionLeavesFiles(t *testing.T) {
-	for _, line := range []string{"report ", "report --format ", "report --rid ", "report x.jsonl re", "inspect otel", "nosuch x"} {
+	for _, line := range []string{"report ", "report --rid ", "report x.jsonl re", "inspect otel", "nosuch x"} {
 		var out bytes.Buffer
 		if status := run(append([]string{"sgtrace", completeCommand}, strings.Split(line, " ")...), nil, &out, &out); status != exitOK || out.Len() > 0 {
 			t.Errorf("%q: status %d, offers %q", line, status, out.String())
 		}
 	}
+}
+
+// Words in which a flag and its value are one, or three as bash has it.
+func TestCompletionOfAssignedValues(t *testing.T) {
+	for line, want := range map[string]string{
+		"report --format=m":   "--format=markdown\n",
+		"report --format = m": "markdown\n",
+		"report --format =":   "text\nmarkdown\ncsv\njson\n",
+	} {
+		var out bytes.Buffer
+		if status := run(append([]string{"sgtrace", completeCommand}, strings.Split(line, " ")...), nil, &out, &out); status != exitOK || out.String() != want {
+			t.Errorf("%q: status %d, offers %q, want %q", line, status, out.String(), want)
+		}
+	}
+}
+
+// Every value that is offered is one that the command takes: a missing input is all that
+// it finds wrong.
+func TestCompletedValuesAreTaken(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("empty", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var c command
+	var visit func(path []string, commands []*cli.Command)
+	visit = func(path []string, commands []*cli.Command) {
+		for _, cmd := range commands {
+			args := append(path[:len(path):len(path)], cmd.Name)
+			visit(args, cmd.Subcommands)
+			for _, f := range cmd.Flags {
+				for _, value := range flagValues(cmd.Name, f.Names()[0]) {
+					line := append(args[:len(args):len(args)], "--"+f.Names()[0], value, "empty")
+					switch {
+					case slices.Contains([]string{"merge", "otel2perfetto", "nsys2perfetto"}, cmd.Name):
+						line = append(line, "-o", "x.pftrace")
+					case cmd.Name == "inspect" && value == "csv":
+						line = append(line, "--table", "ranks")
+					case cmd.Name == "diff":
+						line = append(line, "empty")
+					case cmd.Name == "request":
+						line = slices.Insert(line, len(args), "7ca07386")
+					case f.Names()[0] == "classes":
+						line = append(line, "--by-rank")
+					case f.Names()[0] == "metric":
+						line = append(line, "--tail")
+					}
+					var out bytes.Buffer
+					if status := run(line, nil, &out, &out); status != exitFailed || !strings.Contains(out.String(), "the file is empty") {
+						t.Errorf("%q: status %d: %s", line, status, out.String())
+					}
+				}
+			}
+		}
+	}
+	visit([]string{"sgtrace"}, c.app().Commands)
 }
 
 // The scripts are those of their shells.

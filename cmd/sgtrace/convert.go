@@ -12,14 +12,10 @@ import (
 
 func (c *command) convertCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "convert",
-		Usage: "turn one kind of input into a file for Perfetto",
-		Action: func(ctx *cli.Context) error {
-			if ctx.Args().Present() {
-				return usage("no converter %q; there are otel2perfetto and nsys2perfetto", ctx.Args().First())
-			}
-			return cli.ShowSubcommandHelp(ctx)
-		},
+		Name:         "convert",
+		Usage:        "turn one kind of input into a file for Perfetto",
+		OnUsageError: onUsageError,
+		Action:       func(*cli.Context) error { return c.help([]string{"convert"}) },
 		Subcommands: []*cli.Command{{
 			Name:      "otel2perfetto",
 			Usage:     "OTLP dumps of SGLang requests to Perfetto or Chrome JSON",
@@ -54,7 +50,11 @@ Examples:
 			Flags:        append(c.timelineFlags(), windowFlags()...),
 			OnUsageError: onUsageError,
 			Action: func(ctx *cli.Context) error {
-				return c.draw(ctx, ctx.Args().Slice(), convert.FormatSQLite)
+				inputs, err := convert.Inputs(ctx.Args().Slice())
+				if err != nil {
+					return err
+				}
+				return c.draw(ctx, inputs, convert.FormatSQLite)
 			},
 		}},
 	}

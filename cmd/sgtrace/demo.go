@@ -29,10 +29,12 @@ Examples:
 		OnUsageError: onUsageError,
 		Action: func(ctx *cli.Context) error {
 			if ctx.NArg() != 1 {
-				return usage("sgtrace demo: want one directory, have %d arguments", ctx.NArg())
+				return usage("demo takes one directory to write into; there are %d", ctx.NArg())
 			}
 			config := golden.DefaultConfig(ctx.Uint64("seed"))
-			config.Requests = ctx.Int("requests")
+			if config.Requests = ctx.Int("requests"); config.Requests < 1 {
+				return usage("--requests %d: want 1 or more", config.Requests)
+			}
 			run, err := golden.Simulate(config)
 			if err != nil {
 				return usageError{err}

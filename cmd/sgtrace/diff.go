@@ -56,7 +56,7 @@ func (c *command) diff(ctx *cli.Context) error {
 	}
 	args := ctx.Args().Slice()
 	if len(args) != 2 {
-		return usage("%d inputs; want BEFORE and AFTER: a file, a directory or a glob in quotes each", len(args))
+		return usage("diff takes two inputs, BEFORE and AFTER: a file, a directory or a glob in quotes each; there are %d", len(args))
 	}
 	if args[0] == convert.Stdin && args[1] == convert.Stdin {
 		return usage("standard input can be one of BEFORE and AFTER only")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -65,6 +64,7 @@ func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) err
 		return nil
 	}
 	e.Requests = e.Requests.OnOneClock()
+	there := offerOf(e.Requests, sel)
 	if err := e.Requests.Select(sel.Selection); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) err
 		e.Requests = nil
 	}
 	if e.Requests == nil && len(e.Ranks) == 0 {
-		return errors.New("the selection leaves nothing; 'sgtrace inspect' shows hosts, ranks and times")
+		return there.nothing(ctx, sel)
 	}
 	return nil
 }

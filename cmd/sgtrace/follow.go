@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/follow"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
@@ -28,6 +29,9 @@ func (c *command) followRequests(ctx *cli.Context) error {
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
+	if _, err := convert.Expand(ctx.Args().Slice()); err != nil {
+		return err
+	}
 	r, err := follow.Open(stop, ctx.Args().First(), 0)
 	if err != nil {
 		return err

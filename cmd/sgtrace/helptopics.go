@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/internal/manual"
 	"github.com/sgtrace/sgtrace/profile"
@@ -33,6 +35,47 @@ func findTopic(name string) *helpTopic {
 		}
 	}
 	return nil
+}
+
+// helpCommand is in the place of that of the library, which knows neither topics nor
+// commands below commands.
+func (c *command) helpCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "help",
+		Aliases:   []string{"h"},
+		Usage:     "explain a command, a number, a format or a message",
+		ArgsUsage: "[COMMAND | TOPIC [WORD]]",
+		Description: `Topics are metrics, kernel-classes, formats, man and completion. A WORD is the
+name of a number or a column, the code of a message, a table, a stage.
+
+Examples:
+  sgtrace help convert otel2perfetto
+  sgtrace help metrics lateness
+  sgtrace help formats otlp-truncated
+  sgtrace help completion bash`,
+		OnUsageError: onUsageError,
+		Action:       func(ctx *cli.Context) error { return c.help(ctx.Args().Slice()) },
+	}
+}
+
+// help prints what it is asked for: all commands, a command, or a topic.
+func (c *command) help(words []string) error {
+	if len(words) > 0 {
+		if topic := findTopic(words[0]); topic != nil {
+			return topic.print(c, words[1:])
+		}
+	}
+	app := c.app()
+	app.Setup()
+	if err := unknownPage(app, words); err != nil {
+		return err
+	}
+	if len(words) == 1 && (words[0] == "help" || words[0] == "h") {
+		// The library takes this for the help of the program.
+		printHelp(c.out, commandHelp, find(app.Commands, "help"))
+		return nil
+	}
+	return app.Run(append(append([]string{app.Name}, words...), "--help"))
 }
 
 // helpMetrics prints docs/METRICS.md, or what defines a word there.

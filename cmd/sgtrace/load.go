@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -62,12 +61,12 @@ func (c *command) readFiles(ctx *cli.Context, names []string, how loading) (*req
 	if err := sel.resolve(first); err != nil {
 		return nil, err
 	}
-	before := len(set.Requests)
+	there := offerOf(set, sel)
 	if err := set.Select(sel.Selection); err != nil {
 		return nil, err
 	}
 	if !set.Any() {
-		return nil, fmt.Errorf("the selection leaves nothing of %d requests; 'sgtrace inspect' shows hosts, ranks and times", before)
+		return nil, there.nothing(ctx, sel)
 	}
 	return set, nil
 }

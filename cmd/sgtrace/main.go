@@ -28,23 +28,15 @@ const (
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	c := &command{in: in, out: out, err: errOut, env: os.Getenv}
 	app := c.app()
-	if len(args) > 2 && args[1] == "help" && args[2] != "help" {
-		if topic := findTopic(args[2]); topic != nil {
-			return c.exit(topic.print(c, args[3:]))
-		}
-		// The library's own help knows no commands below commands.
-		app.Setup()
-		if err := unknownPage(app, args[2:]); err != nil {
-			return c.exit(err)
-		}
-		args = append(append([]string{args[0]}, args[2:]...), "--help")
-	}
 	if len(args) > 1 && args[1] == completeCommand {
 		app.Setup()
 		return c.exit(c.complete(app, args[2:]))
 	}
 	if err := misplacedCommand(app, args); err != nil {
 		return c.exit(err)
+	}
+	if words, ok := asksForHelp(app, args); ok {
+		return c.exit(c.help(words))
 	}
 	return c.exit(app.Run(reorder(app, args)))
 }

@@ -72,7 +72,7 @@ func (c *command) helpMan(args []string) error {
 // manCommands describes commands that follow the words above.
 func manCommands(b *strings.Builder, above string, commands []*cli.Command) {
 	for _, cmd := range commands {
-		if cmd.Name == "help" || cmd.Hidden {
+		if cmd.Hidden {
 			continue
 		}
 		name := above + " " + cmd.Name

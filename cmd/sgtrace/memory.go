@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,11 @@ import (
 // pieces of the input that are being read.
 const leastMemory = 128_000_000
 
+// readsInputs tells whether a command reads what people have recorded.
+func readsInputs(cmd *cli.Command) bool {
+	return !slices.Contains([]string{"open", "demo", "help"}, cmd.Name)
+}
+
 // limitMemory gives commands that read inputs the flag --max-memory.
 func (c *command) limitMemory(commands []*cli.Command) {
 	for _, cmd := range commands {
@@ -24,7 +30,7 @@ func (c *command) limitMemory(commands []*cli.Command) {
 			c.limitMemory(cmd.Subcommands)
 			continue
 		}
-		if cmd.Name == "open" || cmd.Name == "demo" {
+		if !readsInputs(cmd) {
 			continue // they hold nothing
 		}
 		cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "max-memory", DefaultText: "half of the machine's",

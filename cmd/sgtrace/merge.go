@@ -93,22 +93,42 @@ type mergeFlags struct {
 }
 
 func (c *command) merge(ctx *cli.Context) error {
-	return c.draw(ctx, slices.Concat(ctx.Args().Slice(), ctx.StringSlice("torch"), ctx.StringSlice("nsys"), ctx.StringSlice("otel")), nil)
+	inputs, err := mergeInputsOf(ctx)
+	if err != nil {
+		return err
+	}
+	return c.draw(ctx, inputs, nil)
+}
+
+// mergeInputsOf finds the inputs with what the flags that name them say they are.
+func mergeInputsOf(ctx *cli.Context) ([]convert.Input, error) {
+	inputs, err := convert.Inputs(ctx.Args().Slice())
+	for _, f := range []struct {
+		flag string
+		as   *convert.Format
+	}{{"torch", convert.FormatChrome}, {"nsys", convert.FormatSQLite}, {"otel", convert.FormatOTLP}} {
+		if err != nil {
+			return nil, err
+		}
+		var more []convert.Input
+		more, err = convert.Inputs(ctx.StringSlice(f.flag))
+		for i := range more {
+			more[i].As = f.as
+		}
+		inputs = append(inputs, more...)
+	}
+	return convert.Unique(inputs), err
 }
 
 // draw puts inputs on one timeline: those of one format only, unless that is nil.
-func (c *command) draw(ctx *cli.Context, args []string, only *convert.Format) error {
+func (c *command) draw(ctx *cli.Context, inputs []convert.Input, only *convert.Format) error {
 	flags, err := c.mergeFlags(ctx)
 	if err != nil {
 		return err
 	}
 	flags.read.Only = only
-	if len(args) == 0 {
+	if len(inputs) == 0 {
 		return usage("no input; give files, globs or directories")
-	}
-	inputs, err := convert.Inputs(args)
-	if err != nil {
-		return err
 	}
 	names := convert.Names(inputs)
 	out, err := c.create(ctx.String("o"), names)
@@ -160,7 +180,7 @@ func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *m
 		return nil, err
 	}
 	if err := m.Align(flags.given, !ctx.Bool("no-align")); err != nil {
-		return nil, usageError{err}
+		return nil, usage("--offset, --drift: %v", err)
 	}
 	if c.redact != nil {
 		m.Learn(c.redact)
@@ -210,7 +230,11 @@ func nothingLeft(ctx *cli.Context) error {
 	if given == nil {
 		return errors.New("the inputs hold no events")
 	}
-	return fmt.Errorf("nothing is left after %s", strings.Join(given, ", "))
+	hint := ""
+	if ctx.IsSet("cat") || ctx.IsSet("name") {
+		hint = "; 'sgtrace inspect --table categories' lists what there is"
+	}
+	return fmt.Errorf("nothing is left after %s%s", strings.Join(given, ", "), hint)
 }
 
 // window resolves the window of time that is asked for and reads its events.
@@ -236,7 +260,7 @@ func timesOf(s *request.Set, id string, sel *request.Selection) error {
 	}
 	found := analyze.FindRequests(s, id)
 	if len(found) == 0 {
-		return fmt.Errorf("--around %s: no such request; 'sgtrace requests' lists them", id)
+		return fmt.Errorf("--around %s: no such request%s ('sgtrace requests' lists them)", id, s.Similar(id))
 	}
 	if !shareID(s, found, id) {
 		return usage("--around %s: %d requests begin with %[1]s; give more of the id", id, len(found))

@@ -39,7 +39,13 @@ func unknownCommand(app *cli.App, name string) error {
 	if _, err := os.Stat(name); err == nil {
 		return usage("%s is a file, and a command comes first: 'sgtrace report %[1]s' says what stands out in it", name)
 	}
-	return usage("unknown command %q%s ('sgtrace help' lists them)", name, didYouMean(name, commandNames(app.Commands)))
+	hint := didYouMean(name, append(commandNames(app.Commands), "--version"))
+	return usage("unknown command %q%s ('sgtrace help' lists them)", name, hint)
+}
+
+// unknownBelow says what to do about a word that is no command below another one.
+func unknownBelow(above string, commands []*cli.Command, word string) error {
+	return usage("'%s' has no command %q%s ('%[1]s --help' says what it has)", above, word, didYouMean(word, commandNames(commands)))
 }
 
 // unknownPage says which of the words of a command that help was asked for is unknown.
@@ -53,27 +59,62 @@ func unknownPage(app *cli.App, words []string) error {
 		case known == "sgtrace":
 			return unknownCommand(app, word)
 		default:
-			return usage("'%s' has no command %q%s ('%[1]s --help' has its flags)", known, word, didYouMean(word, commandNames(commands)))
+			return unknownBelow(known, commands, word)
 		}
 	}
 	return nil
 }
 
-// misplacedCommand tells whether the first word of a command line that is no flag is
-// no command: flags behind it would otherwise be called unknown.
+// misplacedCommand finds mistakes about commands themselves, which the library takes for
+// mistakes about the flags behind them: a word in the place of a command that is none, and
+// a flag of a command in front of it.
 func misplacedCommand(app *cli.App, args []string) error {
+	commands, above := app.Commands, app.Name
 	for _, arg := range args[min(1, len(args)):] {
-		switch {
+		name, isFlag := strings.CutPrefix(arg, "-")
+		name, _, _ = strings.Cut(strings.TrimPrefix(name, "-"), "=")
+		switch sub := find(commands, arg); {
 		case arg == "--":
 			return nil
-		case strings.HasPrefix(arg, "-"):
-		case arg == "help" || arg == "h" || find(app.Commands, arg) != nil:
+		case isFlag && flagNamed(app.Flags, name) == nil && anyHasFlag(commands, name):
+			return usage("flags of a command come behind it: %s COMMAND %s", above, dashed(name))
+		case isFlag:
+		case sub == nil && above == app.Name:
+			return unknownCommand(app, arg)
+		case sub == nil:
+			return unknownBelow(above, commands, arg)
+		case len(sub.Subcommands) == 0:
 			return nil
 		default:
-			return unknownCommand(app, arg)
+			commands, above = sub.Subcommands, above+" "+sub.Name
 		}
 	}
 	return nil
+}
+
+// anyHasFlag tells whether a command, or one below it, has the flag.
+func anyHasFlag(commands []*cli.Command, name string) bool {
+	return slices.ContainsFunc(commands, func(c *cli.Command) bool {
+		return flagNamed(c.Flags, name) != nil || anyHasFlag(c.Subcommands, name)
+	})
+}
+
+// asksForHelp tells whether a command line is about the help of a command, and of which.
+func asksForHelp(app *cli.App, args []string) (words []string, ok bool) {
+	commands := app.Commands
+	for _, arg := range args[min(1, len(args)):] {
+		switch sub := find(commands, arg); {
+		case arg == "--":
+			return nil, false
+		case arg == "--help" || arg == "-help" || arg == "-h":
+			return words, true
+		case sub != nil:
+			words, commands = append(words, sub.Name), sub.Subcommands
+		case !strings.HasPrefix(arg, "-"):
+			commands = nil
+		}
+	}
+	return nil, false
 }
 
 // What package flag says about values. Flags have one dash there.
@@ -109,14 +150,8 @@ func dashed(name string) string {
 
 // unknownFlagHint says which other commands have the flag, else which flag may be meant.
 func unknownFlagHint(ctx *cli.Context, name string) string {
-	var with []string
-	for _, c := range ctx.App.Commands {
-		if flagNamed(c.Flags, name) != nil {
-			with = append(with, "'sgtrace "+c.Name+"'")
-		}
-	}
-	if with != nil {
-		return " here; that is one of " + strings.Join(with, ", ")
+	if with := commandsWith(ctx.App.Commands, ctx.App.Name, name); with != nil {
+		return " here; it is a flag of " + strings.Join(with, ", ")
 	}
 	names := []string{"help"}
 	for _, f := range slices.Concat(ctx.Command.Flags, ctx.App.Flags) {
@@ -126,6 +161,17 @@ func unknownFlagHint(ctx *cli.Context, name string) string {
 		return "; did you mean " + dashed(best) + "?"
 	}
 	return ""
+}
+
+// commandsWith returns the commands that have a flag, with all words that call them.
+func commandsWith(commands []*cli.Command, above, flag string) (with []string) {
+	for _, c := range commands {
+		if flagNamed(c.Flags, flag) != nil {
+			with = append(with, "'"+above+" "+c.Name+"'")
+		}
+		with = append(with, commandsWith(c.Subcommands, above+" "+c.Name, flag)...)
+	}
+	return with
 }
 
 func flagNamed(flags []cli.Flag, name string) cli.Flag {
@@ -150,10 +196,12 @@ func wanted(flags []cli.Flag, name string) string {
 	switch flagNamed(flags, name).(type) {
 	case *cli.IntFlag, *cli.Uint64Flag:
 		return "a whole number"
+	case *cli.Float64Flag:
+		return "a number such as 0.1"
 	case *cli.DurationFlag:
 		return "a duration such as 500ms, 10s or 2m"
 	case *cli.BoolFlag:
 		return "no value, or true or false"
 	}
-	return "what the help says"
+	return purpose(flags, name)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
@@ -30,14 +29,14 @@ Examples:
 		OnUsageError: onUsageError,
 		Action: func(ctx *cli.Context) error {
 			if ctx.NArg() != 1 {
-				return usage("sgtrace open: want one file, have %d", ctx.NArg())
+				return usage("open takes one file, as 'sgtrace merge' and 'sgtrace convert' write it; there are %d", ctx.NArg())
 			}
 			name := ctx.Args().First()
-			if _, err := os.Stat(name); err != nil {
+			if _, err := convert.Expand([]string{name}); err != nil {
 				return err
 			}
 			if !convert.IsOutputName(name) {
-				return fmt.Errorf("%s: not a file for the viewer; 'sgtrace convert' makes one", name)
+				return fmt.Errorf("%s: not a file for the viewer; 'sgtrace merge %[1]s -o out.pftrace' makes one", name)
 			}
 			listener, err := serve.Listen()
 			if err != nil {

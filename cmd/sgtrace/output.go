@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"slices"
 	"strings"
 
@@ -54,6 +55,9 @@ func (c *command) print(f analyze.Format, main *analyze.Report, before ...*analy
 				continue
 			}
 			if err := r.Write(c.out, f, c.style()); err != nil {
+				return err
+			}
+			if _, err := io.WriteString(c.out, "\n"); err != nil {
 				return err
 			}
 		}

@@ -16,9 +16,9 @@ type profileReport struct {
 	flag, usage string
 	cats        []string // events that it is about, in PyTorch's terms
 	args        profile.ArgsMode
-	attribute   bool // work is attributed to ranges
-	// sum makes the report; nil is that of reportGPUs, which has more than one table.
-	sum func(*profile.Set, analyze.SumOptions) *analyze.Report
+	attribute   bool   // work is attributed to ranges
+	rows        string // what it lists, for inputs that have none
+	sum         func(*profile.Set, analyze.SumOptions) *analyze.Report
 }
 
 // Categories of events that reports are about.
@@ -29,17 +29,17 @@ var (
 )
 
 var profileReports = []profileReport{
-	{"kernels", "GPU time of every kernel, as cuda_gpu_kern_sum of nsys", kernelCats, profile.ArgsNone, false,
+	{"kernels", "GPU time of every kernel, as cuda_gpu_kern_sum of nsys", kernelCats, profile.ArgsNone, false, "kernels",
 		reporter(analyze.SumKernels)},
-	{"launches", "kernels with the calls that launched them: API time, queueing, kernel time, as cuda_kern_exec_sum", launchCats, profile.ArgsNone, false,
+	{"launches", "kernels with the calls that launched them: API time, queueing, kernel time, as cuda_kern_exec_sum", launchCats, profile.ArgsNone, false, "kernels",
 		reporter(analyze.SumLaunches)},
-	{"api", "calls into the CUDA runtime and driver, as cuda_api_sum", profile.CallCategories, profile.ArgsNone, false,
+	{"api", "calls into the CUDA runtime and driver, as cuda_api_sum", profile.CallCategories, profile.ArgsNone, false, "calls into the runtime or driver of a device",
 		reporter(analyze.SumCalls)},
-	{"memcpy", "copies: time and bytes, as cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum", profile.CopyCategories, profile.ArgsMin, false,
+	{"memcpy", "copies: time and bytes, as cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum", profile.CopyCategories, profile.ArgsMin, false, "copies or fills of memory",
 		reporter(analyze.SumCopies)},
-	{"nvtx", "NVTX ranges and PyTorch's annotations, and the GPU time of what was launched in them, as nvtx_sum and nvtx_gpu_proj_sum", rangeCats, profile.ArgsNone, true,
+	{"nvtx", "NVTX ranges and PyTorch's annotations, and the GPU time of what was launched in them, as nvtx_sum and nvtx_gpu_proj_sum", rangeCats, profile.ArgsNone, true, "NVTX ranges or annotations",
 		reporter(analyze.SumRanges)},
-	{"nvtx-kernels", "the kernels that were launched in every range, as nvtx_kern_sum", rangeCats, profile.ArgsNone, true,
+	{"nvtx-kernels", "the kernels that were launched in every range, as nvtx_kern_sum", rangeCats, profile.ArgsNone, true, "kernels",
 		reporter(analyze.SumRangeKernels)},
 }
 
@@ -110,7 +110,10 @@ func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
 	}
 	report := r.sum(&e.Set, analyze.SumOptions{ByRank: ctx.Bool("by-rank"), Open: ctx.Bool("open-ranges"), From: sel.From, To: sel.To})
 	if report.Len() == 0 && (sel.From != 0 || sel.To != 0 || len(sel.Ranks) > 0 || len(sel.Hosts) > 0) {
-		return errors.New("the selection leaves nothing; 'sgtrace inspect' shows hosts, ranks and times")
+		return errNothingSelected
+	}
+	if report.Len() == 0 && len(report.Footnotes) == 0 {
+		report.Footnotes = []string{"no " + r.rows + " are in the inputs; 'sgtrace inspect' lists what is"}
 	}
 	if err := arrange(ctx, report, peopleOnly(f, mostRows)); err != nil {
 		return err

@@ -22,7 +22,7 @@ func (c *command) allowRedaction(commands []*cli.Command) {
 			c.allowRedaction(cmd.Subcommands)
 			continue
 		}
-		if cmd.Name == "open" || cmd.Name == "demo" {
+		if !readsInputs(cmd) {
 			continue // they print nothing of an input
 		}
 		cmd.Flags = append(cmd.Flags,

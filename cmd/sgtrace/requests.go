@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -71,15 +72,31 @@ Examples:
 	}
 }
 
+// idAndInputs tells whether the arguments of 'sgtrace request' are an id and files, in
+// this order.
+func idAndInputs(id string, files []string) error {
+	_, err := os.Stat(id)
+	switch isFile := err == nil; {
+	case isFile && len(files) == 0:
+		return usage("the id of a request is missing: sgtrace request ID %s; 'sgtrace requests %[1]s' lists them", id)
+	case isFile:
+		return usage("%s is a file, and the id comes first: sgtrace request ID %[1]s", id)
+	case len(files) == 0:
+		return usage("want a request id and the inputs to look it up in: sgtrace request 7ca07386 otel_trace.json")
+	}
+	return nil
+}
+
 func (c *command) request(ctx *cli.Context) error {
 	f, err := format(ctx)
 	if err != nil {
 		return err
 	}
-	if ctx.NArg() < 2 {
-		return usage("sgtrace request: want a request id and the inputs to look it up in")
+	id, files := ctx.Args().First(), ctx.Args().Tail()
+	if err := idAndInputs(id, files); err != nil {
+		return err
 	}
-	names, err := inputs(ctx.Args().Tail())
+	names, err := inputs(files)
 	if err != nil {
 		return err
 	}
@@ -87,10 +104,9 @@ func (c *command) request(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	id := ctx.Args().First()
 	found := analyze.FindRequests(set, id)
 	if len(found) == 0 {
-		return fmt.Errorf("no request has the id %q; 'sgtrace requests' lists them", id)
+		return fmt.Errorf("no request has the id %q%s ('sgtrace requests' lists them)", id, set.Similar(id))
 	}
 	c.redactRequests(set)
 	for _, r := range found {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,9 @@ type chosen struct {
 // selection reads the selection flags.
 func selection(ctx *cli.Context) (*chosen, error) {
 	s := &chosen{from: ctx.String("from"), to: ctx.String("to")}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	s.RIDs, s.Rooms, s.Traces = ctx.StringSlice("rid"), ctx.StringSlice("room"), ctx.StringSlice("trace")
 	s.Hosts, s.Ranks, s.Stages = ctx.StringSlice("host"), ctx.StringSlice("rank"), ctx.StringSlice("stage")
 	s.Sample, s.Level = ctx.Float64("sample"), ctx.Int("level")
@@ -77,14 +81,14 @@ func selection(ctx *cli.Context) (*chosen, error) {
 	for _, word := range ctx.StringSlice("role") {
 		role, ok := request.ParseRole(word)
 		if !ok {
-			return nil, usage("--role %q: want unified, prefill, decode, router, sender, encoder or other", word)
+			return nil, usage("--role %q: want unified, prefill, decode, router, sender, encoder or other%s", word, onceForEach("role", word))
 		}
 		s.Roles = append(s.Roles, role)
 	}
 	for _, word := range s.Ranks {
 		rank, err := trace.ParseRank(word)
 		if err != nil {
-			return nil, usage("--%v", err)
+			return nil, usage("--%v%s", err, onceForEach("rank", word))
 		}
 		s.ranks = append(s.ranks, rank)
 	}
@@ -104,6 +108,29 @@ func selection(ctx *cli.Context) (*chosen, error) {
 		s.Slowest, s.SlowestBy = count, by
 	}
 	return s, nil
+}
+
+// onceForEach tells what to do instead of a list with commas.
+func onceForEach(flag, word string) string {
+	if strings.Contains(word, ",") {
+		return fmt.Sprintf("; give --%s once for each", flag)
+	}
+	return ""
+}
+
+// check finds mistakes in --from and --to before anything is read.
+func (s *chosen) check() error {
+	// Where the first of these stands tells the forms of times apart.
+	form := func(text string) int { return strings.IndexAny(text, "+T:") }
+	if s.from != "" && s.to != "" && form(s.from) == form(s.to) {
+		probe := chosen{from: s.from, to: s.to}
+		return probe.resolve(1)
+	}
+	_, err := instant("--from", s.from, 1)
+	if err == nil {
+		_, err = instant("--to", s.to, 1)
+	}
+	return err
 }
 
 // resolve turns --from and --to into instants of the input, whose first is given.

@@ -61,7 +61,7 @@ func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (
 	}
 	in := analyze.OverviewInput{
 		Select: selectionArgs(ctx), Inputs: shortInputs(args), Files: c.filesRead(convert.Names(inputs)), Requests: e.Requests,
-		Clocks: clocks(e.Clocks), Diags: c.diags.All(),
+		Clocks: clocks(e.Clocks), Diags: &c.diags,
 	}
 	if len(e.Ranks) > 0 {
 		in.Profiles, in.Devices = &e.Set, analyze.GPUOptions{From: sel.From, To: sel.To}

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/similar"
 )
 
 // Find returns the parts of the page that define a word: rows of tables that are about
@@ -81,7 +83,7 @@ func (p *Page) Similar(word string) []string {
 	var list []near
 	word = fold(word)
 	for _, w := range p.Words() {
-		away := distance(word, w)
+		away := similar.Distance(word, w)
 		if strings.Contains(w, word) || len(w) > 3 && strings.Contains(word, w) {
 			away = min(away, 1)
 		}
@@ -92,30 +94,12 @@ func (p *Page) Similar(word string) []string {
 	slices.SortStableFunc(list, func(x, y near) int { return x.away - y.away })
 	var words []string
 	for _, n := range list[:min(few, len(list))] {
+		if n.away > list[0].away {
+			break // there are better ones
+		}
 		words = append(words, n.word)
 	}
 	return words
-}
-
-// distance is how many letters have to be changed, added or left out (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range b {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // fold makes one of the ways to write a word: "Exposed copy", "exposed_copy_ns".

@@ -93,6 +93,7 @@ var advice = map[string]advised{
 	// Ranks, captures and clocks of several inputs.
 	"capture-repeated":  {do: nothing + "; " + labelRanks},
 	"capture-contained": {do: nothing},
+	"input-other-kind":  {do: "nothing, if the file belongs there; else mend the glob: `--torch`, `--nsys` and `--otel` say what is expected"},
 	"rank-empty":        {do: "nothing; SGLang writes such files for ranks whose profiler failed"},
 	"rank-overlap":      {do: labelRanks},
 	"rank-unknown":      {do: "say it: `--rank-of PID=TP0`"},

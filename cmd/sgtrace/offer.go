@@ -1,0 +1,122 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// An offer is what the selection flags can choose from: what the requests hold before
+// anything is chosen.
+type offer struct {
+	requests    int
+	procs       []request.Proc
+	stages      []string
+	first, last trace.Time
+}
+
+func offerOf(set *request.Set, sel *chosen) *offer {
+	o := &offer{requests: len(set.Requests), procs: set.Procs}
+	o.first, o.last, _ = set.Bounds()
+	seen := map[string]bool{}
+	for i := range set.Dump.Len() {
+		if len(sel.Stages) > 0 && set.Kind(i) == request.Stage {
+			seen[set.Name(i)] = true
+		}
+	}
+	for name := range seen {
+		o.stages = append(o.stages, name)
+	}
+	slices.Sort(o.stages)
+	return o
+}
+
+// nothing says which of the selection flags leaves nothing, and what there is.
+func (o *offer) nothing(ctx *cli.Context, sel *chosen) error {
+	for _, check := range []func(*chosen) error{o.noTime, o.noRole, o.noHost, o.noRank, o.noStage} {
+		if err := check(sel); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("nothing of %d requests is left after %s; 'sgtrace inspect' shows hosts, ranks and times",
+		o.requests, strings.Join(selectionArgs(ctx), " "))
+}
+
+func (o *offer) noTime(sel *chosen) error {
+	const layout = "2006-01-02 15:04:05.000"
+	if (sel.From == 0 || sel.From <= o.last) && (sel.To == 0 || sel.To >= o.first) {
+		return nil
+	}
+	first, last := time.Unix(0, int64(o.first)).UTC(), time.Unix(0, int64(o.last)).UTC()
+	return fmt.Errorf("--from and --to leave nothing: the requests are from %s to %s UTC", first.Format(layout), last.Format(layout))
+}
+
+func (o *offer) noRole(sel *chosen) error {
+	return o.none("--role", len(sel.Roles),
+		func(i int, p *request.Proc) bool { return sel.Roles[i] == p.Role },
+		func(i int) string { return sel.Roles[i].String() },
+		func(p *request.Proc) string { return p.Role.String() })
+}
+
+func (o *offer) noHost(sel *chosen) error {
+	return o.none("--host", len(sel.Hosts),
+		func(i int, p *request.Proc) bool { return strings.HasPrefix(p.Host, sel.Hosts[i]) },
+		func(i int) string { return sel.Hosts[i] },
+		func(p *request.Proc) string { return strings.TrimPrefix(p.ShortHost(), "?") })
+}
+
+func (o *offer) noRank(sel *chosen) error {
+	return o.none("--rank", len(sel.ranks),
+		func(i int, p *request.Proc) bool { return sel.ranks[i].Matches(p.Rank) },
+		func(i int) string { return sel.Ranks[i] },
+		func(p *request.Proc) string { return p.Rank.String() })
+}
+
+// none is the error of a flag with n values of which no process has any.
+func (o *offer) none(flag string, n int, has func(i int, p *request.Proc) bool, value func(i int) string, name func(p *request.Proc) string) error {
+	var given, names []string
+	for i := range n {
+		if slices.ContainsFunc(o.procs, func(p request.Proc) bool { return has(i, &p) }) {
+			return nil
+		}
+		given = append(given, flag+" "+value(i))
+	}
+	if n == 0 {
+		return nil
+	}
+	for i := range o.procs {
+		if text := name(&o.procs[i]); text != "" && !slices.Contains(names, text) {
+			names = append(names, text)
+		}
+	}
+	return fmt.Errorf("%s is not there; there are %s", strings.Join(given, ", "), fewOf(names))
+}
+
+func (o *offer) noStage(sel *chosen) error {
+	if len(sel.Stages) == 0 || slices.ContainsFunc(sel.Stages, func(name string) bool { return slices.Contains(o.stages, name) }) {
+		return nil
+	}
+	word := sel.Stages[0]
+	return fmt.Errorf("--stage %s is not there%s (there are %s)", word, didYouMean(word, o.stages), fewOf(o.stages))
+}
+
+// fewOf lists some of many.
+func fewOf(names []string) string {
+	const few = 20
+	text := strings.Join(names[:min(few, len(names))], ", ")
+	if more := len(names) - few; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return cmp.Or(text, "none")
+}
+
+// errNothingSelected is for what profilers recorded, of which reports hold no list.
+var errNothingSelected = errors.New("the selection leaves nothing; 'sgtrace inspect' shows hosts, ranks and times")
