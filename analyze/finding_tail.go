@@ -86,7 +86,10 @@ func (t *Tail) delayText(d *Delay) string {
 
 // causeText tells how much of a tail a cause makes.
 func (c *Comparison) causeText(d *Difference) string {
-	metric := metricWords[c.Metric]
-	return fmt.Sprintf("%s makes %.0f %% of what slow requests take longer than usual ones: %s p%d is %s, the median %s",
-		d.Cause.phrase(d.Where), 100*d.Share, metric, c.Percent, nearly(c.Value), nearly(c.Median))
+	slow := "requests"
+	if c.Metric == MetricITL {
+		slow = "gaps between tokens"
+	}
+	return fmt.Sprintf("%s makes %.0f %% of what slow %s take longer than usual ones: %s p%d is %s, the median %s",
+		d.Cause.phrase(d.Where), 100*d.Share, slow, metricWords[c.Metric], c.Percent, nearly(c.Value), nearly(c.Median))
 }

@@ -37,8 +37,8 @@ type InputFile struct {
 	Bytes int64 // as it lies on disk, compressed or not; request.Unknown
 }
 
-// A HostClock is how the clock of a host relates to the reference. Times in reports
-// stay as hosts stamped them.
+// A HostClock is how the clock of a host relates to the reference, on which requests are
+// put. What ran on devices stays as hosts stamped it.
 type HostClock struct {
 	Host   string
 	Why    string // "reference", "given", "recorded", "matched", "assumed"
