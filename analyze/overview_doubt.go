@@ -239,7 +239,7 @@ func (g *GPUs) doubts() []Doubt {
 	if missing := rows - called; 10*missing >= rows && missing > 0 {
 		which, known := fmt.Sprintf("%.0f %% of", 100*share(missing, rows)), "known in part only"
 		if missing == rows {
-			which, known = "all", "not known"
+			which, known = "all of", "not known"
 		}
 		d = append(d, Doubt{trace.Notice, fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)})
 	}

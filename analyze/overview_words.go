@@ -171,7 +171,10 @@ func abbreviated(names []string) string {
 
 // isRank tells whether a process is called by its rank: "prefill TP0 (node1)", "rank 3".
 func isRank(name string) bool {
-	return whereIs(name).Rank != trace.NoRank || strings.Contains(" "+name, " rank ")
+	return strings.HasPrefix(name, "rank ") || slices.ContainsFunc(strings.Fields(name), func(word string) bool {
+		rank, err := trace.ParseRank(word)
+		return err == nil && rank.Global < 0 // else it is a number, such as that of the process
+	})
 }
 
 // trustText says that there is no doubt.
@@ -196,7 +199,7 @@ func (o *Overview) latencyReport() *Report {
 // lookedText says what was looked at.
 func (o *Overview) lookedText() string {
 	if len(o.Looked) == 0 {
-		return "no report could be made of what the files hold; 'sgtrace inspect' lists it"
+		return "the files hold nothing that findings are made of; 'sgtrace inspect' lists what they hold"
 	}
 	return "looked at " + strings.Join(o.Looked, "; ")
 }

@@ -1,6 +1,8 @@
 package nsysexport
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/profile"
@@ -168,7 +170,7 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 }
 
 // Outline returns what is known of the processes of an export without reading
-// what they did: profiles without events, which last as long as the session.
+// what they did: profiles without events, by process id, which last as long as the session.
 func (s *Source) Outline() []*profile.Profile {
 	r := profiler{src: s, syms: s.opt.Syms, profiles: map[int32]*process{}}
 	for _, p := range s.Processes {
@@ -187,7 +189,8 @@ func (s *Source) Outline() []*profile.Profile {
 		s.strangers(func(pid int32) { r.file(pid) })
 	}
 	var outlines []*profile.Profile
-	for _, p := range r.profiles {
+	for _, pid := range slices.Sorted(maps.Keys(r.profiles)) {
+		p := r.profiles[pid]
 		p.First, p.Last, p.Total = s.Meta.SessionStart, s.Meta.SessionStart+trace.Time(max(0, s.Meta.Duration)), 1
 		outlines = append(outlines, p.Profile)
 	}

@@ -78,3 +78,26 @@ func TestStreamOfRanges(t *testing.T) {
 		t.Errorf("got\n%q, want\n%q", got, want)
 	}
 }
+
+// Processes come by their ids, so that all that is made of them is the same in every run.
+func TestOutlineIsInOrder(t *testing.T) {
+	sql := schema2024 + "INSERT INTO StringIds VALUES (0, ''), (1, 'gemm');"
+	var want []int64
+	for pid := int64(10); pid < 30; pid++ {
+		sql += fmt.Sprintf(`
+			INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES (2, 9, 0, %d, 90, 1, 0);`, tid(pid, 1))
+		want = append(want, pid)
+	}
+	src, err := Open(database(t, sql), Options{Brief: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	var got []int64
+	for _, p := range src.Outline() {
+		got = append(got, p.Meta.PID)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("processes %v, want %v", got, want)
+	}
+}

@@ -42,6 +42,7 @@ if command -v zstd >/dev/null; then
 fi
 measure 'cat (bare)' cat "$dir/otel.jsonl"
 measure 'report' "$sgtrace" report "$dir/otel.jsonl"
+measure 'report --by-stage' "$sgtrace" report --by-stage "$dir/otel.jsonl"
 measure 'report --by-rank' "$sgtrace" report --by-rank "$dir/otel.jsonl"
 measure 'convert, both views' "$sgtrace" convert otel2perfetto "$dir/otel.jsonl" -o "$dir/out.pftrace"
 measure 'convert, thread view' "$sgtrace" convert otel2perfetto --view thread "$dir/otel.jsonl" -o "$dir/out.pftrace"

@@ -43,6 +43,9 @@ output written, but input was dropped or damaged
 .TP
 .B TMPDIR
 where temporary files go that memory has no room for. They have no names, and leave nothing behind.
+.TP
+.BR LC_ALL ", " LC_CTYPE ", " LANG
+whether text may have more than ASCII: not in the locales C and POSIX.
 .SH "SEE ALSO"
 .BR nsys (1)
 `
@@ -56,7 +59,7 @@ func (c *command) helpMan(args []string) error {
 	app := c.app()
 	app.Setup()
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH SGTRACE 1 \"\" \"sgtrace %s\" \"User Commands\"\n", roff(version()))
+	fmt.Fprintf(&b, ".TH SGTRACE 1 \"%s\" \"sgtrace %s\" \"User Commands\"\n", roff(versionDate()), roff(version()))
 	fmt.Fprintf(&b, ".SH NAME\nsgtrace \\- %s\n%s", roff(app.Usage), manIntroduction)
 	b.WriteString(".SH COMMANDS\n")
 	manCommands(&b, app.Name, app.Commands)

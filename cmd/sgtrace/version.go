@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 )
 
 // version tells which source this program is built of, and by which Go.
@@ -13,6 +14,18 @@ func version() string {
 		info = &debug.BuildInfo{GoVersion: runtime.Version()}
 	}
 	return versionOf(info)
+}
+
+// versionDate is the day of the commit, as 2026-08-17; "unreleased" if it is not known.
+func versionDate() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.time" && len(s.Value) >= len(time.DateOnly) {
+				return s.Value[:len(time.DateOnly)]
+			}
+		}
+	}
+	return "unreleased"
 }
 
 // versionOf prints the version of the module, the commit, and the version of Go:
