@@ -102,7 +102,7 @@ func (l *Latencies) Report() *Report {
 	r := tabulate("sgtrace.report.latency/v1", "Latency", l.Rows, fields)
 	for status := request.Aborted; status <= request.Unfinished; status++ {
 		if n := l.Unfinished[status]; n > 0 {
-			r.note("%d %s requests are not among the finished ones", n, status)
+			r.note("not among the finished requests: %d %s", n, status)
 		}
 	}
 	noteSamples(r, l.Rows, func(l *Latency) int64 { return int64(l.N) }, func(l *Latency) string { return l.Of + " " + l.Metric })

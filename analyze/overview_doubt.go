@@ -133,11 +133,14 @@ func (o *Overview) hostDoubts() []Doubt {
 	return []Doubt{{trace.Notice, "servers do not tell their hosts (host_id): those with equal process ids look like one, and neither their times nor their ranks can be compared"}}
 }
 
+// NoRequests says of dumps why what is about requests is empty.
+const NoRequests = "the dumps hold no requests, but spans of other services only"
+
 // traceDoubts are about what the level of tracing does not show.
 func (o *Overview) traceDoubts() []Doubt {
 	s := o.Requests
 	if len(s.Requests) == 0 {
-		return []Doubt{{trace.Notice, "the dumps hold no requests, but spans of other services only"}}
+		return []Doubt{{trace.Notice, NoRequests}}
 	}
 	switch {
 	case !o.stages:

@@ -246,6 +246,14 @@ func counted(n int, thing string) string {
 	return thousands(int64(n)) + " " + thing + "s"
 }
 
+// isOrAre is the verb behind a number of things.
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
 // doubtMark tells how bad a doubt is.
 func (d *Doubt) doubtMark() string {
 	if d.Severity >= trace.DataLoss {

@@ -216,7 +216,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 		}
 	}
 	out := text(t, r.Reports()[1], FormatText, Style{})
-	if want := "2 groups have ranks on several hosts"; !strings.Contains(out, want) {
+	if want := "2 groups of ranks on several hosts"; !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
 }

@@ -156,7 +156,7 @@ func (r *Report) Limit(n int) {
 	if n < 0 || n >= len(r.order) {
 		return
 	}
-	r.Footnotes = append(r.Footnotes, fmt.Sprintf("%d of %d rows are shown", n, len(r.order)))
+	r.Footnotes = append(r.Footnotes, fmt.Sprintf("%d of %d rows %s shown", n, len(r.order), isOrAre(n)))
 	r.order = r.order[:n]
 }
 

@@ -10,6 +10,9 @@ import (
 // Requests makes a table of the requests of s, in order of their start.
 func Requests(s *request.Set) *Report {
 	r := tabulate("sgtrace.requests/v1", "Requests", s.Requests, requestFields(s))
+	if len(s.Requests) == 0 {
+		r.note("%s", NoRequests)
+	}
 	few := 0
 	for i := range s.Requests {
 		if n := s.Requests[i].Metrics.ITL.N; n > 0 && n < 100 {

@@ -37,7 +37,7 @@ func (s *Stages) Report() *Report {
 		if d.Name != "stage" {
 			title += " by " + d.Name
 		}
-		fields = append(fields, field[Group]{Column{Name: d.Name, Doc: d.Doc}, func(g *Group) Cell { return textCell(g.Key[i]) }})
+		fields = append(fields, field[Group]{Column{Name: d.Name, Doc: d.Doc, Most: mostName}, func(g *Group) Cell { return textCell(g.Key[i]) }})
 	}
 	summary := func(g *Group) *Summary { return &g.Summary }
 	fields = append(fields, summaryFields(summary)...)
@@ -51,7 +51,7 @@ func (s *Stages) Report() *Report {
 	if len(s.Groups) == 0 {
 		r.note("no stages were traced, only whole requests or spans of other services")
 	}
-	noteSamples(r, s.Groups, func(g *Group) int64 { return int64(g.N) }, func(g *Group) string { return strings.Join(g.Key, " ") })
+	noteFewSamples(r, s.Groups, func(g *Group) int64 { return int64(g.N) }, func(g *Group) string { return strings.Join(g.Key, " ") })
 	if s.Negative > 0 {
 		r.note("%s left out: ends before it starts", counted(s.Negative, "span"))
 	}

@@ -134,7 +134,7 @@ func (d *Delays) Verdict() string {
 	if n == 0 {
 		return fmt.Sprintf("None of %d requests is delayed by one cause by %s (the median E2E) or more", d.N, limit)
 	}
-	return fmt.Sprintf("%d of %d requests are delayed by one cause by %s (the median E2E) or more: %s", n, d.N, limit, strings.Join(causes, ", "))
+	return fmt.Sprintf("%d of %d requests %s delayed by one cause by %s (the median E2E) or more: %s", n, d.N, isOrAre(n), limit, strings.Join(causes, ", "))
 }
 
 func (t *Tail) delaysReport() *Report {

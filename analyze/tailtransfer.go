@@ -98,8 +98,11 @@ func (x *Transfers) Verdict() string {
 	if len(x.Slow) == 0 {
 		return fmt.Sprintf("None of %d KV transfers is slow; the median is %s", x.N, nearly(x.Median))
 	}
-	return fmt.Sprintf("%d of %d KV transfers are slow: %s to %s, where the median is %s", len(x.Slow), x.N,
-		nearly(x.Least), nearly(x.Longest), nearly(x.Median))
+	took := nearly(x.Longest)
+	if least := nearly(x.Least); least != took {
+		took = least + " to " + took
+	}
+	return fmt.Sprintf("%d of %d KV transfers %s slow: %s, where the median is %s", len(x.Slow), x.N, isOrAre(len(x.Slow)), took, nearly(x.Median))
 }
 
 func (t *Tail) transfersReport() *Report {

@@ -94,9 +94,24 @@ func (c *command) exit(err error) int {
 // of it means that the result is not whole.
 func (c *command) printDiags() (lost bool) {
 	for _, d := range c.diags.All() {
+		d.Msg = readable(d.Msg)
 		fmt.Fprintln(c.err, printable(d.String()))
 	}
 	return c.diags.Worst() >= trace.DataLoss
+}
+
+// readable cuts the middle out of a message that nobody would read to its end: names in it
+// may be of any length.
+func readable(msg string) string {
+	const most, side = 400, 190 // characters
+	if len(msg) <= most {
+		return msg
+	}
+	runes := []rune(msg)
+	if len(runes) <= most {
+		return msg
+	}
+	return string(runes[:side]) + " ... " + string(runes[len(runes)-side:])
 }
 
 // printable replaces characters that do not simply draw themselves: they could be

@@ -83,8 +83,7 @@ func (c *command) otel2perfetto(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.err, "%s: %d requests, %d slices on %d tracks, %d arrows, %s\n", ctx.String("o"),
-		requests, len(t.Slices)-1, len(t.Tracks)-1, len(t.Flows), bytesText(size))
+	fmt.Fprintf(c.err, "%s: %s, %s\n", ctx.String("o"), count(requests, "request"), contents(t, size))
 	return nil
 }
 
@@ -107,6 +106,19 @@ func (c *command) collectEarly() {
 	if c.env("GOGC") == "" {
 		debug.SetGCPercent(20)
 	}
+}
+
+// contents says how much a timeline holds.
+func contents(t *trace.Trace, size int64) string {
+	return fmt.Sprintf("%s on %s, %s, %s", count(len(t.Slices)-1, "slice"), count(len(t.Tracks)-1, "track"), count(len(t.Flows), "arrow"), bytesText(size))
+}
+
+// count prints a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // bytesText prints a size for people.

@@ -408,5 +408,5 @@ func (c *command) writePart(t *trace.Trace, name string, inputs []string) error 
 
 // summarize prints what an output holds.
 func (c *command) summarize(name string, t *trace.Trace, size int64) {
-	fmt.Fprintf(c.err, "%s: %d slices on %d tracks, %d arrows, %s\n", name, len(t.Slices)-1, len(t.Tracks)-1, len(t.Flows), bytesText(size))
+	fmt.Fprintf(c.err, "%s: %s\n", name, contents(t, size))
 }

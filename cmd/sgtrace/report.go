@@ -98,7 +98,11 @@ func (c *command) report(ctx *cli.Context) error {
 		return err
 	}
 	if ctx.Bool("latency") {
-		return c.print(f, analyze.MeasureLatencies(set).Report())
+		latencies := analyze.MeasureLatencies(set).Report()
+		if latencies.Len() == 0 && len(latencies.Footnotes) == 0 {
+			latencies.Footnotes = []string{analyze.NoRequests}
+		}
+		return c.print(f, latencies)
 	}
 	stages := analyze.GroupStages(set, by).Report()
 	if err := arrange(ctx, stages, 0); err != nil {
