@@ -70,9 +70,13 @@ func tie(into *capture, pairs []*pair, at map[place]*capture) {
 // tieOutlines notes which traces and exports are of one process, as far as can be told
 // before anything of the exports is read.
 func tieOutlines(captures []*capture) {
+	traces := slices.DeleteFunc(slices.Clone(captures), (*capture).isExport)
 	for _, n := range captures {
-		for _, t := range captures {
-			if !n.isExport() || t.isExport() || !t.mayBe(n) || !t.isSurely(n) {
+		if !n.isExport() {
+			continue
+		}
+		for _, t := range traces {
+			if !t.mayBe(n) || !t.isSurely(n) {
 				continue
 			}
 			if t.process == nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sgtrace/sgtrace/internal/align"
@@ -51,20 +52,20 @@ type ClockLine struct {
 // Clocks reports how the clocks were aligned.
 func (m *Merge) Clocks() *ClockReport {
 	r := &ClockReport{Schema: ClockSchema, Reference: m.clocks[m.reference()].label()}
+	ranks := make([][]string, len(m.clocks))
+	for _, rank := range m.ranks {
+		ranks[rank.clock] = append(ranks[rank.clock], strings.TrimSuffix(rank.name, " ("+rank.host+")"))
+	}
+	communities := sync.OnceValue(m.communities)
 	for i, c := range m.clocks {
-		l := ClockLine{Host: c.label(), Names: c.names, Ranks: []string{}, Domain: c.domain, Why: c.fit.Why.String(), By: c.fit.By.String(),
+		l := ClockLine{Host: c.label(), Names: c.names, Ranks: append([]string{}, ranks[i]...), Domain: c.domain, Why: c.fit.Why.String(), By: c.fit.By.String(),
 			T0: c.fit.T0, Offset: c.fit.Offset, DriftPPB: c.fit.DriftPPB, DriftGiven: c.drifts, Bound: c.fit.Bound, Matches: c.fit.Matches,
 			Trimmed: c.fit.Trimmed, ResidualP95: c.fit.ResidualP95, FirstNs: int64(c.first), LastNs: int64(c.last)}
 		switch {
 		case i == m.reference():
 			l.Why = "reference"
 		case c.fit.Why == trace.SyncAssumed && c.fit.By == align.ByNothing:
-			l.Reason = m.whyAssumed(i)
-		}
-		for _, rank := range m.ranks {
-			if rank.clock == i {
-				l.Ranks = append(l.Ranks, strings.TrimSuffix(rank.name, " ("+rank.host+")"))
-			}
+			l.Reason = m.whyAssumed(i, communities)
 		}
 		r.Clocks = append(r.Clocks, l)
 	}

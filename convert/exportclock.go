@@ -90,7 +90,7 @@ func (m *Merge) exportsFixed(given []align.Fixed) []align.Fixed {
 }
 
 // whyAssumed says why nothing is known of a clock, "" where that is plain.
-func (m *Merge) whyAssumed(clock int) string {
+func (m *Merge) whyAssumed(clock int, communities func() map[*rankTrack]string) string {
 	var mine, others []*rankTrack
 	for _, r := range m.ranks {
 		switch {
@@ -107,13 +107,13 @@ func (m *Merge) whyAssumed(clock int) string {
 	if len(mine) == 0 || len(others) == 0 {
 		return ""
 	}
-	communities, theirs := m.communities(), map[string]bool{}
+	of, theirs := communities(), map[string]bool{}
 	for _, r := range others {
-		theirs[communities[r]] = true
+		theirs[of[r]] = true
 	}
 	apart, called := !theirs[""], true
 	for _, r := range mine {
-		apart = apart && communities[r] != "" && !theirs[communities[r]]
+		apart = apart && of[r] != "" && !theirs[of[r]]
 		seat := r.seat()
 		called = called && (seat == trace.NoRank || slices.ContainsFunc(others, func(o *rankTrack) bool { return o.seat() == seat }))
 	}

@@ -46,6 +46,7 @@ const nearUnix = 1_000_000_000
 // recorded something.
 func (m *Merge) findPairs(captures []*capture) []*pair {
 	f := pairFinder{m: m, names: profile.NewBareNames(m.dump.Syms), held: map[*capture]profile.Moments{}}
+	traces := slices.DeleteFunc(slices.Clone(captures), (*capture).isExport)
 	var pairs []*pair
 	for _, n := range captures {
 		if !n.isExport() || n.file.Meta.PID == 0 {
@@ -53,8 +54,8 @@ func (m *Merge) findPairs(captures []*capture) []*pair {
 		}
 		own, _ := n.file.MomentsOf(n.part, profile.WorkCategories, f.names)
 		var found []candidatePair
-		for _, t := range captures {
-			if t.isExport() || !t.mayBe(n) {
+		for _, t := range traces {
+			if !t.mayBe(n) {
 				continue
 			}
 			if p, ok := f.try(t, n, own); ok {

@@ -107,19 +107,6 @@ func (s *Source) readNCCL() {
 	})
 }
 
-// usesNCCL tells whether a process has annotations of NCCL.
-func (s *Source) usesNCCL(pid int32) bool {
-	if s.schema.find(nvtxTable.names[0]) == "" {
-		return false
-	}
-	for at, name := range s.nvtxNames().domains {
-		if at.pid == pid && s.isNCCL(name) {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *Source) isNCCL(domain trace.Sym) bool {
 	return strings.HasPrefix(s.opt.Syms.Name(domain), ncclDomain)
 }

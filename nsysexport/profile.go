@@ -1,8 +1,6 @@
 package nsysexport
 
 import (
-	"cmp"
-	"path"
 	"runtime"
 	"slices"
 	"strconv"
@@ -23,7 +21,8 @@ func ReadProfiles(path string, opt Options, filter *profile.Filter) ([]*profile.
 	if err != nil {
 		return nil, err
 	}
-	r := &profiler{src: src, filter: filter, syms: src.opt.Syms, profiles: map[int32]*process{}}
+	r := newProfiler(src)
+	r.filter = filter
 	r.sparse = filter.Cats != nil || filter.Names != nil || filter.MinDur != 0 || filter.From != 0 || filter.To != 0 || filter.IndexOnly
 	profiles := r.read()
 	return profiles, src.Close()
@@ -40,6 +39,13 @@ type profiler struct {
 	keys     argKeys
 	profiles map[int32]*process // by pid
 	readers  []*reader          // in the order of tables
+	known    func() *known
+	comms    func() map[int32][]Comm // by pid
+}
+
+func newProfiler(src *Source) *profiler {
+	return &profiler{src: src, syms: src.opt.Syms, profiles: map[int32]*process{},
+		known: sync.OnceValue(src.known), comms: sync.OnceValue(src.commsByProcess)}
 }
 
 // process is the profile of one process under way.
@@ -116,28 +122,24 @@ func (r *profiler) file(pid int32) *process {
 	if ok {
 		return f
 	}
-	meta := profile.Meta{Rank: -1, WorldSize: -1, Host: r.src.Meta.host(), PID: int64(max(pid, 0)), GPU: r.src.Meta.onlyGPU(pid), Hints: r.src.hints(pid)}
-	meta.OnGPU = meta.GPU >= 0 || slices.ContainsFunc(r.src.Streams, func(s Stream) bool { return s.PID == pid })
-	if r.src.usesNCCL(pid) {
+	known := r.known()
+	meta := profile.Meta{Rank: -1, WorldSize: known.worldSize, Host: r.src.Meta.host(), PID: int64(max(pid, 0)), GPU: known.onlyGPU(pid),
+		Hints: r.hints(pid), Devices: known.gpus}
+	meta.OnGPU = meta.GPU >= 0 || known.hasStream[pid]
+	if known.usesNCCL[pid] {
 		meta.Backend = "nccl"
 	}
 	if r.src.Meta.Absolute {
 		meta.Origin = profile.OriginUnix
 	}
-	for _, rank := range r.src.Ranks {
-		meta.WorldSize = max(meta.WorldSize, rank.Rank+1) // at least; there may be other nodes
-		if rank.PID == pid {
-			meta.Rank = rank.Rank
-		}
-	}
-	for _, gpu := range r.src.Meta.GPUs {
-		meta.Devices = append(meta.Devices, profile.Device{ID: gpu.ID, Name: gpu.Name})
+	if rank, ok := known.ranks[pid]; ok {
+		meta.Rank = rank
 	}
 	f = &process{Profile: &profile.Profile{Name: r.src.Name, Meta: meta}, rows: map[profile.Row]int32{}}
 	r.profiles[pid] = f
 	// The first row names the process even if nothing lies on it.
 	f.row(profile.Row{Kind: profile.RowThread, PID: int64(pid), PIDText: strconv.Itoa(int(pid)), TID: int64(pid),
-		TIDText: strconv.Itoa(int(pid)), Process: r.processName(pid), Name: r.threadName(pid, pid)})
+		TIDText: strconv.Itoa(int(pid)), Process: known.processName(pid), Name: r.threadName(pid, pid)})
 	return f
 }
 
@@ -155,41 +157,10 @@ func (f *process) row(row profile.Row) int32 {
 // program.
 const launcher = "nsys-launcher"
 
-// processName returns the name of a process, without the folder that its program is
-// in. Where that says nothing, the main thread's name may: it is what programs
-// rename themselves by.
-func (r *profiler) processName(pid int32) string {
-	name := ""
-	for _, p := range r.src.Processes {
-		if p.PID == pid {
-			name = p.Name
-		}
-	}
-	if strings.Contains(name, "/") {
-		name = path.Base(name)
-	}
-	thread := r.nameOfThread(pid, pid)
-	if name == launcher || strings.Contains(thread, "::") {
-		return cmp.Or(thread, name)
-	}
-	return cmp.Or(name, thread)
-}
-
-func (r *profiler) nameOfThread(pid, tid int32) string {
-	for _, threads := range [][]Thread{r.src.Threads, r.src.NamedThreads()} {
-		for _, t := range threads {
-			if t.PID == pid && t.TID == tid {
-				return t.Name
-			}
-		}
-	}
-	return ""
-}
-
 // threadName is what the rows of a thread are gathered under.
 func (r *profiler) threadName(pid, tid int32) string {
 	text := "thread " + strconv.Itoa(int(tid))
-	if name := r.nameOfThread(pid, tid); name != "" {
+	if name := r.known().threads[Thread{PID: pid, TID: tid}]; name != "" {
 		text += " (" + name + ")"
 	}
 	return text

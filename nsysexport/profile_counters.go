@@ -74,7 +74,7 @@ func (r *reader) memoryUse() {
 		k := memory{m.PID, m.Device, m.Kind}
 		inUse[k] += m.Bytes
 		row := p.row(rowKey{layerMemory, uint32(m.Device), uint32(m.Kind)}, func() profile.Row {
-			return profile.Row{Kind: profile.RowCounter, PID: int64(p.pid), PIDText: numberText(p.pid), Process: r.processName(p.pid),
+			return profile.Row{Kind: profile.RowCounter, PID: int64(p.pid), PIDText: numberText(p.pid), Process: r.known().processName(p.pid),
 				Name: "memory allocated (" + m.Kind.String() + ") on GPU " + numberText(m.Device), Unit: "bytes", Folder: r.gpuFolder(p.pid, m.Device)}
 		})
 		r.sample(p, c, row, m.Time, float64(inUse[k]))

@@ -12,7 +12,7 @@ func (r *reader) gpuFolder(pid, device int32) string {
 	if device < 0 {
 		return "CUDA"
 	}
-	name, gpu := "", r.src.Meta.gpuOf(pid, device)
+	name, gpu := "", r.known().gpuOf(pid, device)
 	number := gpu
 	if gpu < 0 {
 		number = device

@@ -112,8 +112,9 @@ func (t *ncclTeller) tell(c *profile.Collective, call *ncclCall, seq bool) {
 		}
 		c.Group = group
 		pid := int32(t.f.Rows[0].PID)
-		if i := slices.IndexFunc(t.r.src.Comms(), func(x Comm) bool { return x.PID == pid && x.ID == call.comm }); i >= 0 {
-			c.GroupSize = t.r.src.Comms()[i].Size
+		comms := t.r.comms()[pid]
+		if i := slices.IndexFunc(comms, func(x Comm) bool { return x.ID == call.comm }); i >= 0 {
+			c.GroupSize = comms[i].Size
 		}
 	}
 	if call.bytes >= 0 {

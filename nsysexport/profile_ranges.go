@@ -54,7 +54,7 @@ func (r *reader) rangeRow(p *piece, n *Range) int32 {
 	if n.Kind == MarkStartEnd {
 		return p.row(rowKey{layerAsync, 0, uint32(n.Domain)}, func() profile.Row {
 			name := cmp.Or(r.syms.Name(n.Domain), "NVTX") + " start/end ranges"
-			return profile.Row{Kind: profile.RowAsync, PID: int64(p.pid), PIDText: numberText(p.pid), Process: r.processName(p.pid), Name: name}
+			return profile.Row{Kind: profile.RowAsync, PID: int64(p.pid), PIDText: numberText(p.pid), Process: r.known().processName(p.pid), Name: name}
 		})
 	}
 	key := rowKey{layerNVTX, uint32(n.TID), uint32(n.Domain)}

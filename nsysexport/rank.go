@@ -1,9 +1,7 @@
 package nsysexport
 
 import (
-	"cmp"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -64,49 +62,10 @@ func isRankVariable(name string) bool {
 	return false
 }
 
-// hints returns what may tell the rank of a process: the communicators of NCCL that
-// it is in, the largest first, then the environment.
-func (s *Source) hints(pid int32) []profile.Hint {
-	var hints []profile.Hint
-	for _, c := range s.Comms() {
-		if c.PID == pid && c.Rank < c.Size {
-			hints = append(hints, profile.Hint{From: "NCCL", Rank: c.Rank, Size: c.Size})
-		}
-	}
-	slices.SortStableFunc(hints, func(a, b profile.Hint) int { return cmp.Compare(b.Size, a.Size) })
-	return append(hints, s.env...)
-}
-
 // host returns the name of the machine, "" where nsys does not know it.
 func (m *Meta) host() string {
 	if strings.EqualFold(m.Host, "unknown") {
 		return ""
 	}
 	return m.Host
-}
-
-// gpuOf returns which GPU of the machine a device of a process is; -1 is unknown.
-func (m *Meta) gpuOf(pid, device int32) int32 {
-	for _, d := range m.Devices {
-		if d.PID == pid && d.Device == device {
-			return int32(d.GPU)
-		}
-	}
-	return -1
-}
-
-// onlyGPU returns the only GPU that a process could use, -1 if there are several or
-// none is known.
-func (m *Meta) onlyGPU(pid int32) int32 {
-	gpu := int32(-1)
-	for _, d := range m.Devices {
-		switch {
-		case d.PID != pid || int32(d.GPU) == gpu:
-		case gpu >= 0:
-			return -1
-		default:
-			gpu = int32(d.GPU)
-		}
-	}
-	return gpu
 }

@@ -172,7 +172,7 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 // Outline returns what is known of the processes of an export without reading
 // what they did: profiles without events, by process id, which last as long as the session.
 func (s *Source) Outline() []*profile.Profile {
-	r := profiler{src: s, syms: s.opt.Syms, profiles: map[int32]*process{}}
+	r := newProfiler(s)
 	for _, p := range s.Processes {
 		r.file(p.PID)
 	}

@@ -95,15 +95,18 @@ func (s *Source) readTarget(c *connection) {
 		s.Streams = append(s.Streams, Stream{int32(cur.int(0)), cur.int(1), cur.int(2), int32(cur.int(3)), false})
 		return true
 	})
+	listed := map[Stream]int{} // by pid, context and number
+	for i, x := range slices.Backward(s.Streams) {
+		listed[Stream{PID: x.PID, Context: x.Context, Stream: x.Stream}] = i
+	}
 	s.scanOn(c, &nullStream, func(cur *cursor) bool {
-		null := Stream{int32(cur.int(0)), cur.int(1), cur.int(2), 0, true}
-		for i := range s.Streams {
-			if x := &s.Streams[i]; x.PID == null.PID && x.Context == null.Context && x.Stream == null.Stream {
-				x.Default = true
-				return true
-			}
+		id := Stream{PID: int32(cur.int(0)), Context: cur.int(1), Stream: cur.int(2)}
+		i, ok := listed[id]
+		if !ok {
+			i = len(s.Streams)
+			listed[id], s.Streams = i, append(s.Streams, id)
 		}
-		s.Streams = append(s.Streams, null)
+		s.Streams[i].Default = true
 		return true
 	})
 	s.scanOn(c, &mpiRanks, func(cur *cursor) bool {

@@ -49,13 +49,17 @@ func Captures(files []Resolved) []Group {
 	})
 	var groups []Group
 	var common []Resolved // what is known of each group
+	index := groupIndex{}
 	for _, i := range best {
-		g := home(common, &files[i])
+		g := index.home(common, &files[i])
 		if g < 0 {
+			g = len(groups)
 			groups, common = append(groups, Group{}), append(common, files[i])
-			g = len(groups) - 1
+			index.add(g, nil, files[i].parts())
 		}
+		known := common[g].parts()
 		common[g].Rank, common[g].Host = common[g].Rank.Fill(files[i].Rank), cmp.Or(common[g].Host, files[i].Host)
+		index.add(g, known, common[g].parts())
 		groups[g].Files = append(groups[g].Files, i)
 	}
 	for g := range groups {
@@ -69,17 +73,53 @@ func Captures(files []Resolved) []Group {
 	return groups
 }
 
+// A groupIndex finds the groups that have a part of the rank, or the process, of a
+// file: no other one can be the same.
+type groupIndex map[groupPart][]int
+
+// A groupPart is one of the parts of a rank, or the number of a process.
+type groupPart struct {
+	part   int // in fields, len(fields) is the process
+	number int64
+}
+
+// parts lists what is known of rank and process. Files of one group share some of it.
+func (r *Resolved) parts() []groupPart {
+	var parts []groupPart
+	known := fields(&r.Rank)
+	for i, n := range known {
+		if n >= 0 {
+			parts = append(parts, groupPart{i, int64(n)})
+		}
+	}
+	if r.PID != 0 {
+		parts = append(parts, groupPart{len(known), r.PID})
+	}
+	return parts
+}
+
+// add notes what is known of group g, beside what was known before.
+func (x groupIndex) add(g int, before, now []groupPart) {
+	for _, p := range now {
+		if !slices.Contains(before, p) {
+			x[p] = append(x[p], g)
+		}
+	}
+}
+
 // home returns the only group that f fits, else -1.
-func home(groups []Resolved, f *Resolved) int {
+func (x groupIndex) home(groups []Resolved, f *Resolved) int {
 	found := -1
-	for g := range groups {
-		if !Same(&groups[g], f) {
-			continue
+	for _, p := range f.parts() {
+		for _, g := range x[p] {
+			if g == found || !Same(&groups[g], f) {
+				continue
+			}
+			if found >= 0 {
+				return -1
+			}
+			found = g
 		}
-		if found >= 0 {
-			return -1
-		}
-		found = g
 	}
 	return found
 }

@@ -1,0 +1,150 @@
+package convert
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/parallel"
+)
+
+// leaveOutRepetitions returns the captures without those whose events others have
+// too: copies, cut-off copies, and the parts of a merged file beside the files that
+// it was made of. Drawn twice, a rank would say that there are two, and collectives
+// that have two ranks of one number would join nothing.
+func (m *Merge) leaveOutRepetitions(captures []*capture) []*capture {
+	kept := m.leaveOutCopies(captures)
+	// Files that are whole before parts, which are sums of whole files.
+	kept = m.leaveOutContained(kept, false)
+	all := peersOf(kept)
+	kept = slices.DeleteFunc(kept, func(c *capture) bool { return m.isSum(c, all.of(c)) })
+	return inOrder(captures, m.leaveOutContained(kept, true))
+}
+
+// inOrder returns the captures that are kept, in their order.
+func inOrder(captures, kept []*capture) []*capture {
+	stay := make(map[*capture]bool, len(kept))
+	for _, c := range kept {
+		stay[c] = true
+	}
+	return slices.DeleteFunc(captures, func(c *capture) bool { return !stay[c] })
+}
+
+// peers are captures by the process of an export that they are, 0 for all others: only
+// those of one number may have the same events. A node has more processes than anybody
+// could compare in pairs.
+type peers map[int64][]*capture
+
+func (p peers) add(c *capture)           { p[c.place().pid] = append(p[c.place().pid], c) }
+func (p peers) of(c *capture) []*capture { return p[c.place().pid] }
+
+func peersOf(captures []*capture) peers {
+	p := peers{}
+	for _, c := range captures {
+		p.add(c)
+	}
+	return p
+}
+
+// leaveOutCopies returns the captures without those whose events are the same as
+// another's, the ones that tell most first.
+func (m *Merge) leaveOutCopies(captures []*capture) []*capture {
+	// What tells more about its rank is kept.
+	best := slices.Clone(captures)
+	slices.SortStableFunc(best, func(a, b *capture) int {
+		return cmp.Or(order.Bool(a.part != "", b.part != ""), order.Bool(a.known.Host == "", b.known.Host == ""),
+			cmp.Compare(b.known.Rank.Known(), a.known.Rank.Known()), strings.Compare(a.file.Name, b.file.Name), strings.Compare(a.part, b.part))
+	})
+	var doubtful, kept []*capture
+	all, others := peersOf(best), peers{}
+	for _, c := range best {
+		if slices.ContainsFunc(all.of(c), func(o *capture) bool { return o != c && c.mayRepeat(o) }) {
+			doubtful = append(doubtful, c)
+		}
+	}
+	parallel.Each(len(doubtful), func(i int) { doubtful[i].contents() })
+	for _, c := range best {
+		before := others.of(c)
+		same := slices.IndexFunc(before, func(o *capture) bool { return c.mayRepeat(o) && c.contents().equal(o.contents()) })
+		if same < 0 {
+			kept = append(kept, c)
+			others.add(c)
+			continue
+		}
+		before[same].learn(c)
+		m.notice("capture-repeated", c.file.Name, "%s has the same events as %s; left out", c.label(), before[same].file.Name)
+	}
+	return kept
+}
+
+// mayRepeat tells whether nothing but events can tell c and o apart.
+func (c *capture) mayRepeat(o *capture) bool {
+	return c.agrees(o) && c.file.Meta.Origin == o.file.Meta.Origin && c.overlaps(o)
+}
+
+// agrees tells whether nothing that is known of rank and host differs.
+func (c *capture) agrees(o *capture) bool {
+	if c.known.Rank.Contradicts(o.known.Rank) {
+		return false
+	}
+	x, _, _ := strings.Cut(c.known.Host, ".")
+	y, _, _ := strings.Cut(o.known.Host, ".")
+	return x == "" || y == "" || strings.EqualFold(x, y)
+}
+
+// learn takes over what only c tells about rank and host: the header of a merged
+// file is lost, a copy may have a label.
+func (o *capture) learn(c *capture) {
+	o.known.Rank = o.known.Rank.Fill(c.known.Rank)
+	o.known.Host, o.known.Name.Run = cmp.Or(o.known.Host, c.known.Host), cmp.Or(o.known.Name.Run, c.known.Name.Run)
+	o.known.NotRank = o.known.NotRank && c.known.NotRank
+}
+
+// isSum reports and tells whether a capture is of several others put together, as
+// SGLang's merger does with what it captured by stages.
+func (m *Merge) isSum(c *capture, others []*capture) bool {
+	var sum contents
+	var names []string
+	for _, o := range others {
+		switch {
+		case o == c || !c.mayRepeat(o) || o.contents().first < c.contents().first || o.contents().last > c.contents().last:
+		case len(names) == 0:
+			sum, names = *o.contents(), []string{o.file.Name}
+		default:
+			sum.add(o.contents())
+			names = append(names, o.file.Name)
+		}
+	}
+	if len(names) < 2 || !sum.equal(c.contents()) {
+		return false
+	}
+	slices.Sort(names)
+	m.notice("capture-repeated", c.file.Name, "%s has the same events as %s; left out", c.label(), strings.Join(names, " and "))
+	return true
+}
+
+// leaveOutContained leaves out captures whose events a longer one of the same
+// process has too: copies that were cut off, and with parts, files of one stage
+// beside the part of a merged file whose other stage is missing.
+func (m *Merge) leaveOutContained(kept []*capture, parts bool) []*capture {
+	gone, before := map[*capture]bool{}, peers{}
+	for _, c := range kept {
+		for _, o := range before.of(c) {
+			if gone[c] || gone[o] || !parts && (c.part != "" || o.part != "") || !c.agrees(o) {
+				continue
+			}
+			short, long := c, o
+			if o.contents().n < c.contents().n {
+				short, long = o, c
+			}
+			if short.isOf(long) {
+				gone[short] = true
+				long.learn(short)
+				m.notice("capture-contained", short.file.Name, "%s is left out: its events are in %s", short.label(), long.file.Name)
+			}
+		}
+		before.add(c)
+	}
+	return slices.DeleteFunc(kept, func(c *capture) bool { return gone[c] })
+}

@@ -1,0 +1,121 @@
+package nsysexport
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// known is what an export says about its processes and threads, by their numbers.
+// There may be very many: what is asked about each is not looked for among all.
+type known struct {
+	processes map[int32]string   // names
+	threads   map[Thread]string  // names, by a Thread without one
+	devices   map[int32][]Device // of CUDA
+	hasStream map[int32]bool
+	usesNCCL  map[int32]bool  // has annotations of NCCL
+	ranks     map[int32]int32 // of MPI
+	worldSize int32           // at least; -1 is unknown
+	gpus      []profile.Device
+}
+
+// known gathers what is known. Names that NVTX gives are read for it.
+func (s *Source) known() *known {
+	k := &known{processes: map[int32]string{}, threads: map[Thread]string{}, devices: map[int32][]Device{}, hasStream: map[int32]bool{},
+		usesNCCL: map[int32]bool{}, ranks: map[int32]int32{}, worldSize: -1}
+	for _, p := range s.Processes {
+		k.processes[p.PID] = p.Name
+	}
+	for _, threads := range [][]Thread{s.Threads, s.NamedThreads()} {
+		for _, t := range threads {
+			if id := (Thread{PID: t.PID, TID: t.TID}); k.threads[id] == "" {
+				k.threads[id] = t.Name
+			}
+		}
+	}
+	for _, d := range s.Meta.Devices {
+		k.devices[d.PID] = append(k.devices[d.PID], d)
+	}
+	for _, stream := range s.Streams {
+		k.hasStream[stream.PID] = true
+	}
+	if s.schema.find(nvtxTable.names[0]) != "" {
+		for at, name := range s.nvtxNames().domains {
+			k.usesNCCL[at.pid] = k.usesNCCL[at.pid] || s.isNCCL(name)
+		}
+	}
+	for _, rank := range s.Ranks {
+		k.ranks[rank.PID] = rank.Rank
+		k.worldSize = max(k.worldSize, rank.Rank+1) // there may be other nodes
+	}
+	for _, gpu := range s.Meta.GPUs {
+		k.gpus = append(k.gpus, profile.Device{ID: gpu.ID, Name: gpu.Name})
+	}
+	return k
+}
+
+// processName returns the name of a process, without the folder that its program is
+// in. Where that says nothing, the main thread's name may: it is what programs
+// rename themselves by.
+func (k *known) processName(pid int32) string {
+	name := k.processes[pid]
+	if strings.Contains(name, "/") {
+		name = path.Base(name)
+	}
+	thread := k.threads[Thread{PID: pid, TID: pid}]
+	if name == launcher || strings.Contains(thread, "::") {
+		return cmp.Or(thread, name)
+	}
+	return cmp.Or(name, thread)
+}
+
+// gpuOf returns which GPU of the machine a device of a process is; -1 is unknown.
+func (k *known) gpuOf(pid, device int32) int32 {
+	for _, d := range k.devices[pid] {
+		if d.Device == device {
+			return int32(d.GPU)
+		}
+	}
+	return -1
+}
+
+// onlyGPU returns the only GPU that a process could use, -1 if there are several or
+// none is known.
+func (k *known) onlyGPU(pid int32) int32 {
+	gpu := int32(-1)
+	for _, d := range k.devices[pid] {
+		switch {
+		case int32(d.GPU) == gpu:
+		case gpu >= 0:
+			return -1
+		default:
+			gpu = int32(d.GPU)
+		}
+	}
+	return gpu
+}
+
+// commsByProcess returns the communicators by pid.
+func (s *Source) commsByProcess() map[int32][]Comm {
+	by := map[int32][]Comm{}
+	for _, c := range s.Comms() {
+		by[c.PID] = append(by[c.PID], c)
+	}
+	return by
+}
+
+// hints returns what may tell the rank of a process: the communicators of NCCL that
+// it is in, the largest first, then the environment.
+func (r *profiler) hints(pid int32) []profile.Hint {
+	var hints []profile.Hint
+	for _, c := range r.comms()[pid] {
+		if c.Rank < c.Size {
+			hints = append(hints, profile.Hint{From: "NCCL", Rank: c.Rank, Size: c.Size})
+		}
+	}
+	slices.SortStableFunc(hints, func(a, b profile.Hint) int { return cmp.Compare(b.Size, a.Size) })
+	return append(hints, r.src.env...)
+}
