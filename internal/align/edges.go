@@ -13,6 +13,10 @@ const (
 	// allPairs is up to how many clocks of a set every pair is an edge. In larger
 	// sets, the clock with most matches is one end of all edges.
 	allPairs = 4
+	// manyClocks is how many clocks a set has of whose matches fewer are looked at, so
+	// that a sample of each for each clock does not fill the memory; fewSamples are
+	// enough for any.
+	manyClocks, fewSamples = 64, 512
 )
 
 // A side is what one clock, or one component, saw of a collective. Times are of the
@@ -63,14 +67,14 @@ func (s *state) sets(idOf func(clock int) int) []*clockSet {
 		}
 		ids = ids[:0]
 		for _, member := range m.Members {
-			if id := idOf(s.p.Ranks[member.Rank].Clock); !slices.Contains(ids, id) {
+			if id := idOf(s.p.Ranks[member.Rank].Clock); len(ids) == 0 || ids[len(ids)-1] != id {
 				ids = append(ids, id)
 			}
 		}
-		if len(ids) < 2 {
+		slices.Sort(ids)
+		if ids = slices.Compact(ids); len(ids) < 2 {
 			continue
 		}
-		slices.Sort(ids)
 		key = key[:0]
 		for _, id := range ids {
 			key = binary.AppendUvarint(key, uint64(id))
@@ -116,8 +120,9 @@ func (s *state) edges(idOf func(clock int) int, keep func(a, b int) bool) []*edg
 		}
 		sides := make([]side, len(set.ids))
 		n := len(set.matches)
-		for k := range min(n, maxSamples) {
-			m := set.matches[k*n/min(n, maxSamples)]
+		most := min(n, maxSamples, max(fewSamples, maxSamples*manyClocks/len(set.ids)))
+		for k := range most {
+			m := set.matches[k*n/most]
 			s.sidesOf(&s.p.Matches[m], idOf, set.ids, sides)
 			for _, p := range pairs {
 				a, b := &sides[p[0]], &sides[p[1]]
@@ -219,31 +224,28 @@ func (s *state) rankMedians() []float64 {
 	sum, count := make([]float64, s.p.Clocks), make([]float64, s.p.Clocks)
 	n := len(s.p.Matches)
 	var ends []int64
+	var members []Member
 	for k := range min(n, maxSamples/4) {
 		m := &s.p.Matches[k*n/min(n, maxSamples/4)]
 		if !s.p.useful(m) {
 			continue
 		}
-		for i, member := range m.Members {
-			clock := s.p.Ranks[member.Rank].Clock
-			if slices.ContainsFunc(m.Members[:i], func(o Member) bool { return s.p.Ranks[o.Rank].Clock == clock }) {
-				continue // done with the first one of this clock
-			}
+		clockOf := func(m Member) int { return s.p.Ranks[m.Rank].Clock }
+		members = append(members[:0], m.Members...)
+		slices.SortStableFunc(members, func(a, b Member) int { return clockOf(a) - clockOf(b) })
+		for from, to := 0, 0; from < len(members); from = to {
 			ends = ends[:0]
-			for _, o := range m.Members[i:] {
-				if s.p.Ranks[o.Rank].Clock == clock {
-					ends = append(ends, s.p.Ranks[o.Rank].Calls[o.Index].End)
-				}
+			for to < len(members) && clockOf(members[to]) == clockOf(members[from]) {
+				ends = append(ends, s.p.Ranks[members[to].Rank].Calls[members[to].Index].End)
+				to++
 			}
 			if len(ends) < 2 {
 				continue
 			}
 			middle := (&side{ends: ends}).end()
-			for _, o := range m.Members[i:] {
-				if s.p.Ranks[o.Rank].Clock == clock {
-					end := s.p.Ranks[o.Rank].Calls[o.Index].End
-					deviations[o.Rank] = append(deviations[o.Rank], float64(end-middle))
-				}
+			for _, o := range members[from:to] {
+				end := s.p.Ranks[o.Rank].Calls[o.Index].End
+				deviations[o.Rank] = append(deviations[o.Rank], float64(end-middle))
 			}
 		}
 	}

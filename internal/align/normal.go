@@ -5,31 +5,71 @@ import "math"
 // normal is the system of normal equations of weighted least squares for values at
 // the nodes of a graph, of which differences are observed along its edges. The
 // value of node -1 is zero.
+//
+// Nodes come in the order of a tree, parents first, and few edges are in no tree:
+// with the leaves first, a row of the decomposition begins where the first neighbour
+// is, and most rows are short, however many hosts there are.
 type normal struct {
-	n   int
-	m   []float64 // n x n, by rows
-	rhs []float64
+	n        int
+	observed []observation
+	rows     []sparseRow
+	rhs      []float64
 }
 
-func newNormal(n int) *normal {
-	return &normal{n: n, m: make([]float64, n*n), rhs: make([]float64, n)}
+// An observation is that the value of b minus that of a is v, with a standard error
+// of se. Places are those of rows.
+type observation struct {
+	a, b  int
+	v, se float64
 }
+
+// A sparseRow is a row of a triangular matrix from its first column up to the diagonal;
+// before it are zeros.
+type sparseRow struct {
+	first  int
+	values []float64
+}
+
+func (r *sparseRow) at(column int) *float64 { return &r.values[column-r.first] }
+
+func newNormal(n int) *normal { return &normal{n: n} }
 
 // add says that the value of b minus that of a was observed as v, with a standard
 // error of se.
 func (s *normal) add(a, b int, v, se float64) {
-	w := 1 / (se * se)
-	if a >= 0 {
-		s.m[a*s.n+a] += w
-		s.rhs[a] -= w * v
+	s.observed = append(s.observed, observation{s.row(a), s.row(b), v, se})
+}
+
+// row returns the place of a node, and back; that of node -1 is n.
+func (s *normal) row(node int) int { return s.n - 1 - node }
+
+// build makes the equations.
+func (s *normal) build() {
+	s.rows, s.rhs = make([]sparseRow, s.n), make([]float64, s.n)
+	for i := range s.rows {
+		s.rows[i].first = i
 	}
-	if b >= 0 {
-		s.m[b*s.n+b] += w
-		s.rhs[b] += w * v
+	for _, o := range s.observed {
+		if low, high := min(o.a, o.b), max(o.a, o.b); high < s.n {
+			s.rows[high].first = min(s.rows[high].first, low)
+		}
 	}
-	if a >= 0 && b >= 0 {
-		s.m[a*s.n+b] -= w
-		s.m[b*s.n+a] -= w
+	for i := range s.rows {
+		s.rows[i].values = make([]float64, i+1-s.rows[i].first)
+	}
+	for _, o := range s.observed {
+		w := 1 / (o.se * o.se)
+		if o.a < s.n {
+			*s.rows[o.a].at(o.a) += w
+			s.rhs[o.a] -= w * o.v
+		}
+		if o.b < s.n {
+			*s.rows[o.b].at(o.b) += w
+			s.rhs[o.b] += w * o.v
+		}
+		if o.a < s.n && o.b < s.n {
+			*s.rows[max(o.a, o.b)].at(min(o.a, o.b)) -= w
+		}
 	}
 }
 
@@ -37,33 +77,37 @@ func (s *normal) add(a, b int, v, se float64) {
 // the inverse, by the Cholesky decomposition m = L L'. The graph is connected to
 // node -1, which makes m positive definite.
 func (s *normal) solve() (values, variances []float64) {
-	n, l := s.n, s.m
-	for i := range n {
-		for j := 0; j <= i; j++ {
-			sum := l[i*n+j]
-			for k := range j {
-				sum -= l[i*n+k] * l[j*n+k]
+	s.build()
+	for i := range s.rows {
+		row := &s.rows[i]
+		for j := row.first; j <= i; j++ {
+			other := &s.rows[j]
+			sum := *row.at(j)
+			for k := max(row.first, other.first); k < j; k++ {
+				sum -= *row.at(k) * *other.at(k)
 			}
 			if i == j {
-				l[i*n+i] = math.Sqrt(max(sum, math.SmallestNonzeroFloat64))
+				sum = math.Sqrt(max(sum, math.SmallestNonzeroFloat64))
 			} else {
-				l[i*n+j] = sum / l[j*n+j]
+				sum /= *other.at(j)
 			}
+			*row.at(j) = sum
 		}
 	}
-	values = make([]float64, n)
-	copy(values, s.rhs)
-	s.forward(values, 0)
-	s.backward(values)
-	variances = make([]float64, n)
-	column := make([]float64, n)
-	for i := range n { // (m^-1)ii = |L^-1 ei|^2
+	solved := append([]float64{}, s.rhs...)
+	s.forward(solved, 0)
+	s.backward(solved)
+	values, variances = make([]float64, s.n), make([]float64, s.n)
+	column := make([]float64, s.n)
+	for i := range s.n { // (m^-1)ii = |L^-1 ei|^2
 		clear(column)
 		column[i] = 1
 		s.forward(column, i)
+		node := s.row(i)
 		for _, v := range column[i:] {
-			variances[i] += v * v
+			variances[node] += v * v
 		}
+		values[node] = solved[i]
 	}
 	return values, variances
 }
@@ -71,19 +115,21 @@ func (s *normal) solve() (values, variances []float64) {
 // forward solves L x = v in place; v is zero before from.
 func (s *normal) forward(v []float64, from int) {
 	for i := from; i < s.n; i++ {
-		for k := from; k < i; k++ {
-			v[i] -= s.m[i*s.n+k] * v[k]
+		row := &s.rows[i]
+		for k := max(from, row.first); k < i; k++ {
+			v[i] -= *row.at(k) * v[k]
 		}
-		v[i] /= s.m[i*s.n+i]
+		v[i] /= *row.at(i)
 	}
 }
 
 // backward solves L' x = v in place.
 func (s *normal) backward(v []float64) {
 	for i := s.n - 1; i >= 0; i-- {
-		for k := i + 1; k < s.n; k++ {
-			v[i] -= s.m[k*s.n+i] * v[k]
+		row := &s.rows[i]
+		v[i] /= *row.at(i)
+		for k := row.first; k < i; k++ {
+			v[k] -= *row.at(k) * v[i]
 		}
-		v[i] /= s.m[i*s.n+i]
 	}
 }
