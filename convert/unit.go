@@ -81,22 +81,26 @@ func (l *layout) splitConcurrent(i int, isTop []bool) {
 // pack puts units, which are ordered by start, on lanes: a request keeps its
 // lane where it can, others take the first that is free.
 func pack(units []unit) (lanes [][]unit) {
-	var ends []trace.Time
+	var ends laneEnds
 	home := map[int32]int{}
 	for _, u := range units {
 		free := func(k int) bool {
 			last := lanes[k][len(lanes[k])-1].request
-			return ends[k] <= u.from || u.request != request.None && last == u.request && ends[k] <= u.from+slack
+			return ends.at(k) <= u.from || u.request != request.None && last == u.request && ends.at(k) <= u.from+slack
 		}
 		k, ok := home[u.request]
 		if !ok || u.request == request.None || !free(k) {
-			for k = 0; k < len(ends) && !free(k); k++ {
+			k = ends.next(0, u.from+slack)
+			for k < len(lanes) && !free(k) {
+				k = ends.next(k+1, u.from+slack)
 			}
 		}
-		if k == len(ends) {
-			ends, lanes = append(ends, 0), append(lanes, nil)
+		if k == len(lanes) {
+			ends.add()
+			lanes = append(lanes, nil)
 		}
-		ends[k], home[u.request] = u.to, k
+		ends.set(k, u.to)
+		home[u.request] = k
 		lanes[k] = append(lanes[k], u)
 	}
 	return lanes
