@@ -1,6 +1,7 @@
 package chrometrace
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -159,10 +160,32 @@ func (c *collector) finishRows(f *profile.Profile) (to []int32) {
 		to[i] = number[row]
 	}
 	f.Rows = c.namedRows(ids)
+	c.joinParts(f.Rows)
 	if slices.ContainsFunc(f.Rows, func(r profile.Row) bool { return r.Part != "" }) {
 		f.Meta.Rank = -1 // is that of the first part, as SGLang merges headers
 	}
 	return to
+}
+
+// mostParts is of how many ranks a file may be: each is compared with the others.
+const mostParts = 1024
+
+// joinParts makes one rank of a file that has more parts than anybody merges: what is
+// written in front of its pids are no ranks.
+func (c *collector) joinParts(rows []profile.Row) {
+	parts := map[string]bool{}
+	for i := range rows {
+		parts[rows[i].Part] = true
+	}
+	if len(parts) <= mostParts {
+		return
+	}
+	c.report(trace.Notice, "trace-parts", 0, 1, fmt.Sprintf("pids are of more than %d ranks in one file; taken as processes of one", mostParts))
+	for i := range rows {
+		if r := &rows[i]; r.Part != "" {
+			r.PIDText, r.Part = "["+r.Part+"] "+r.PIDText, ""
+		}
+	}
 }
 
 // namedRows returns rows with what metadata tells about them.

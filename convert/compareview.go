@@ -192,7 +192,7 @@ func (m *merging) drawCompared(r *rankTrack, n int) {
 		}
 		lanes, most := make([][][]uint32, len(all)), 0
 		for c := range all {
-			lanes[c] = splitLanes(r.captures[c].file.Events, all[c][k], toleranceOf(r.captures[c].file.Profile))
+			lanes[c] = splitLanes(r.captures[c].file.Events, all[c][k], r.captures[c].file.tolerance)
 			most = max(most, len(lanes[c]))
 		}
 		for lane := range most {

@@ -39,7 +39,7 @@ func keyOf(r *profile.Row) lineKey {
 
 // sortLines returns the lines of f, and the line of each row. The table of events
 // stays in the order of the file: moving it would take longer than drawing it.
-func sortLines(f *profile.Profile) (lines []line, lineOf []int32) {
+func sortLines(f *profile.Profile, tolerance trace.Time) (lines []line, lineOf []int32) {
 	lineOf = make([]int32, len(f.Rows))
 	index := map[lineKey]int32{}
 	for r := range f.Rows {
@@ -52,7 +52,7 @@ func sortLines(f *profile.Profile) (lines []line, lineOf []int32) {
 		}
 		lineOf[r] = l
 	}
-	sortEvents(f, lines, lineOf)
+	sortEvents(f, lines, lineOf, tolerance)
 	for i := range f.Instants {
 		l := &lines[lineOf[f.Instants[i].Track]]
 		l.instants = append(l.instants, int32(i))
@@ -70,7 +70,7 @@ func sortLines(f *profile.Profile) (lines []line, lineOf []int32) {
 }
 
 // sortEvents fills the lanes of lines.
-func sortEvents(f *profile.Profile, lines []line, lineOf []int32) {
+func sortEvents(f *profile.Profile, lines []line, lineOf []int32, tolerance trace.Time) {
 	at := make([]int, len(lines)+1)
 	for i := range f.Events {
 		at[lineOf[f.Events[i].Track]+1]++
@@ -89,7 +89,6 @@ func sortEvents(f *profile.Profile, lines []line, lineOf []int32) {
 		longest = max(longest, at[l+1]-at[l])
 	}
 	s := sorter{memory.Make[uint64](longest), memory.Make[uint64](longest)}
-	tolerance := toleranceOf(f)
 	for l := range lines {
 		own := by[at[l]:at[l+1]]
 		s.byTime(f.Events, own)

@@ -17,8 +17,10 @@ type recording struct {
 	*profile.Profile
 	source *candidate
 	lines  []line
-	lineOf []int32         // of each row
-	slices []trace.SliceID // of each event, in the group "By rank"; 0 is none
+	lineOf []int32 // of each row
+	// tolerance is by how much an event may reach over the one around it.
+	tolerance trace.Time
+	slices    []trace.SliceID // of each event, in the group "By rank"; 0 is none
 	// joined are the slices of events that arrows between files may join,
 	// collectives and steps: those in the group "Side by side", else in "By rank".
 	joined  map[int32]trace.SliceID
@@ -39,7 +41,8 @@ func newRecording(p *profile.Profile, source *candidate) *recording {
 // replace puts f in the place of what was read before from the same file.
 func (t *recording) replace(f *profile.Profile) {
 	t.Profile, t.joined = f, map[int32]trace.SliceID{}
-	t.lines, t.lineOf = sortLines(f)
+	t.tolerance = toleranceOf(f)
+	t.lines, t.lineOf = sortLines(f, t.tolerance)
 	for i := range f.Collectives {
 		if c := &f.Collectives[i]; c.Event != profile.NoEvent && c.OnGPU {
 			t.joined[c.Event] = 0

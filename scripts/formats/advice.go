@@ -50,6 +50,7 @@ var advice = map[string]advised{
 	"trace-truncated":         {do: "let the profiler finish before the process ends; copy the file again"},
 	"trace-syntax":            {do: copyAgain},
 	"trace-clock-zero":        {do: "nothing; newer drivers and versions of PyTorch do better"},
+	"trace-parts":             {severity: "notice", says: "pids are of more than … ranks in one file; taken as processes of one", do: "merge the files of the ranks instead, with `sgtrace merge`"},
 	"trace-no-base":           {do: "nothing where ranks share collectives, which place it; else `--offset HOST=...`; PyTorch says it since 2.4"},
 	"trace-no-time":           {do: tellProject},
 	"trace-no-phase":          {do: tellProject},
