@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -43,20 +45,29 @@ func (w *observer) tests() (loads, latencies int) {
 	return loads, latencies
 }
 
-// leadRanks returns the ranks that requests are routed to, if there are several.
+// mostShared is of how many ranks of a role the share of the load is searched: every
+// search looks at all requests of the role, and what one of more ranks gets is too small
+// a share to matter.
+const mostShared = 256
+
+// leadRanks returns the ranks that requests are routed to, if there are several; of very
+// many, those that get most.
 func leadRanks(routes []route) []int32 {
-	var ranks []int32
 	if len(routes) < fewest {
 		return nil
 	}
+	counts := map[int32]int{}
 	for _, r := range routes {
-		if at, ok := slices.BinarySearch(ranks, r.rank); !ok {
-			ranks = slices.Insert(ranks, at, r.rank)
-		}
+		counts[r.rank]++
 	}
-	if len(ranks) < 2 {
+	if len(counts) < 2 {
 		return nil
 	}
+	ranks := slices.SortedFunc(maps.Keys(counts), func(x, y int32) int {
+		return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y))
+	})
+	ranks = ranks[:min(len(ranks), mostShared)]
+	slices.Sort(ranks)
 	return ranks
 }
 

@@ -32,6 +32,8 @@ type sequence interface {
 	// gain is the square of a normal deviate if neighbours do not resemble each
 	// other. It is highest at the best place.
 	gain(from, k, to int) float64
+	// mostGain is what no split of the window exceeds; infinity is unknown.
+	mostGain(from, to int) float64
 	// deviate is the normal deviate of the split if they do: at most the root of
 	// gain.
 	deviate(from, k, to int) float64
@@ -93,6 +95,9 @@ func (f *finder) search(w window) {
 // best returns the best split of a window, and the probability of one like that
 // times a factor; infinity if that is beyond alpha.
 func (f *finder) best(w window, times float64) (k int, p float64) {
+	if times*f.chance(w, math.Sqrt(f.s.mostGain(w.from, w.to))) > f.Alpha {
+		return -1, math.Inf(1) // wherever it were split
+	}
 	if k = f.peak(w); k < 0 {
 		return k, math.Inf(1)
 	}
