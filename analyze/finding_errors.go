@@ -64,17 +64,15 @@ func failedFinding(s *request.Set, failed []int) Finding {
 		text string
 		n    int
 	}
-	var reasons []reason
+	counts := map[string]int{}
 	for _, i := range failed {
-		text := reasonGist(s.Requests[i].Reason)
-		k := slices.IndexFunc(reasons, func(r reason) bool { return r.text == text })
-		if k < 0 {
-			k = len(reasons)
-			reasons = append(reasons, reason{text: text})
-		}
-		reasons[k].n++
+		counts[reasonGist(s.Requests[i].Reason)]++
 	}
-	slices.SortStableFunc(reasons, func(x, y reason) int { return cmp.Or(y.n-x.n, strings.Compare(x.text, y.text)) })
+	var reasons []reason
+	for text, n := range counts {
+		reasons = append(reasons, reason{text, n})
+	}
+	slices.SortFunc(reasons, func(x, y reason) int { return cmp.Or(y.n-x.n, strings.Compare(x.text, y.text)) })
 	for _, r := range reasons {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%d: %s", r.n, r.text))
 	}

@@ -22,6 +22,14 @@ type Inventory struct {
 	tables     []tableRow
 	categories []categoryRow
 	messages   []messageRow
+
+	together map[sameProcesses]int // in processes
+}
+
+// sameProcesses are processes of an export of which nothing but a name is known.
+type sameProcesses struct {
+	file, name string
+	is         profile.Identity
 }
 
 // An exportRow is an Nsight Systems export.
@@ -44,10 +52,10 @@ type processRow struct {
 	file, name  string
 	is          profile.Identity
 	n           int64
-	pid         int64 // 0 is unknown, or there are several
-	world       int32 // -1 is unknown
-	gpus        string
-	events      int64 // -1 is not counted
+	pid         int64  // 0 is unknown, or there are several
+	world       int32  // -1 is unknown
+	gpus        string // that it could use
+	events      int64  // -1 is not counted
 	first, last trace.Time
 	timed       bool
 	steps       int64 // -1 is not counted
@@ -86,14 +94,16 @@ type messageRow struct {
 func (v *Inventory) Export(src *nsysexport.Source, size int64, processes []*profile.Profile, are []profile.Identity) {
 	m := src.Meta
 	v.exports = append(v.exports, exportRow{src.Name, size, m})
+	names, gpus := map[int64]string{}, map[int64][]int64{} // by pid
+	for _, x := range src.Processes {
+		names[int64(x.PID)] = x.Name
+	}
+	for _, d := range m.Devices {
+		gpus[int64(d.PID)] = append(gpus[int64(d.PID)], d.GPU)
+	}
 	for i, p := range processes {
-		row := processRow{file: src.Name, is: are[i], n: 1, pid: p.Meta.PID, world: p.Meta.WorldSize, events: request.Unknown,
-			steps: request.Unknown, collectives: request.Unknown, gpus: gpusOf(&m, p.Meta.PID)}
-		for _, x := range src.Processes {
-			if int64(x.PID) == p.Meta.PID {
-				row.name = x.Name
-			}
-		}
+		row := processRow{file: src.Name, name: names[p.Meta.PID], is: are[i], n: 1, pid: p.Meta.PID, world: p.Meta.WorldSize,
+			events: request.Unknown, steps: request.Unknown, collectives: request.Unknown, gpus: list(gpus[p.Meta.PID])}
 		if row.world < 0 && len(p.Meta.Hints) > 0 {
 			row.world = p.Meta.Hints[0].Size
 		}
@@ -120,13 +130,16 @@ func (v *Inventory) Export(src *nsysexport.Source, size int64, processes []*prof
 // them, down to compilers: those that tell nothing are put together by name.
 func (v *Inventory) addProcess(row processRow) {
 	if row.is.Rank == trace.NoRank && row.gpus == "" {
-		for i := range v.processes {
-			if x := &v.processes[i]; x.file == row.file && x.name == row.name && x.is == row.is && x.gpus == "" {
-				x.n++
-				x.pid = 0
-				return
-			}
+		key := sameProcesses{row.file, row.name, row.is}
+		if i, ok := v.together[key]; ok {
+			v.processes[i].n++
+			v.processes[i].pid = 0
+			return
 		}
+		if v.together == nil {
+			v.together = map[sameProcesses]int{}
+		}
+		v.together[key] = len(v.processes)
 	}
 	v.processes = append(v.processes, row)
 }
@@ -160,17 +173,6 @@ func list(numbers []int64) string {
 		i++
 	}
 	return strings.Join(words, ", ")
-}
-
-// gpusOf lists the GPUs of the machine that a process could use.
-func gpusOf(m *nsysexport.Meta, pid int64) string {
-	var ids []int64
-	for _, d := range m.Devices {
-		if int64(d.PID) == pid {
-			ids = append(ids, d.GPU)
-		}
-	}
-	return list(ids)
 }
 
 // Trace adds a PyTorch trace.

@@ -40,9 +40,11 @@ func serversOf(s *request.Set) []Server {
 func serverOf(ranks []Where) Server {
 	server := Server{Role: ranks[0].Role, Ranks: len(ranks)}
 	var parts [4][]int16
+	seen := map[string]bool{}
 	for i := range ranks {
 		p := &ranks[i]
-		if on := p.server(); !slices.Contains(server.Hosts, on) {
+		if on := p.server(); !seen[on] {
+			seen[on] = true
 			server.Hosts = append(server.Hosts, on)
 		}
 		for k, n := range [...]int16{p.Rank.TP, p.Rank.PP, p.Rank.DP, p.Rank.EP} {

@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"regexp"
@@ -73,18 +72,9 @@ func (p *overviewPrinter) latencies() error {
 		return nil
 	}
 	p.printf("\n")
-	var table bytes.Buffer
 	s := p.latencyReport().sheet()
 	s.fit(Style{Width: p.width, ASCII: p.style.ASCII})
-	if err := s.render(&table); err != nil {
-		return err
-	}
-	for line := range strings.Lines(table.String()) {
-		if !strings.HasPrefix(line, "---") { // the rows are few enough without a rule
-			p.printf("%s\n", strings.TrimRight(line, " \n"))
-		}
-	}
-	return nil
+	return s.writeAligned(p.out, false) // the rows are few enough without a rule
 }
 
 // mostEvidence is how much evidence of a finding people are shown at once.

@@ -122,7 +122,7 @@ type pace struct {
 func paceOf(kind StepKind, of *ranks, leads []*RankLoad, steps [len(rankSteps)][][]paced) *pace {
 	p := &pace{kind: kind}
 	for _, l := range leads {
-		list := steps[kind][slices.Index(of.places, l.Where)]
+		list := steps[kind][of.at[l.Where]]
 		if len(list) == 0 {
 			continue
 		}

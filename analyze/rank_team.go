@@ -26,10 +26,11 @@ type teamRank struct {
 
 func newTeams(of *ranks) *teams {
 	t := &teams{ranks: of, team: make([]int32, len(of.places)), slot: make([]int32, len(of.places))}
+	knownOf := of.knownPlaces()
 	ids := map[Where]int32{}
 	for i, p := range of.places {
 		t.team[i] = request.None
-		if p.Rank.TP < 0 || of.known(p) != i {
+		if p.Rank.TP < 0 || knownOf[i] != int32(i) {
 			continue
 		}
 		p.Rank.TP = -1
@@ -48,23 +49,32 @@ func newTeams(of *ranks) *teams {
 			t.slot[place] = int32(slot)
 		}
 	}
-	for i, p := range of.places {
-		known := of.known(p)
+	for i, known := range knownOf {
 		t.team[i], t.slot[i] = t.team[known], t.slot[known]
 	}
 	return t
 }
 
-// known returns the index of a place; of one whose role is unknown, as spans are
-// missing, that of the same rank with a role, if there is one.
-func (r *ranks) known(p Where) int {
-	at := slices.IndexFunc(r.places, func(o Where) bool {
-		return o.Host == p.Host && o.Server == p.Server && o.Label == p.Label && o.Rank == p.Rank && (p.Role == request.Other || o.Role == p.Role) && o.Role != request.Other
-	})
-	if at < 0 {
-		at = slices.Index(r.places, p)
+// knownPlaces returns the index of every place; of one whose role is unknown, as spans
+// are missing, that of the same rank with a role, if there is one.
+func (r *ranks) knownPlaces() []int32 {
+	known := make([]int32, len(r.places))
+	withRole := map[Where]int32{} // the first, by the place without it
+	for i, p := range r.places {
+		known[i] = int32(i)
+		if p.Role != request.Other {
+			p.Role = request.Other
+			if _, ok := withRole[p]; !ok {
+				withRole[p] = int32(i)
+			}
+		}
 	}
-	return at
+	for i, p := range r.places {
+		if at, ok := withRole[p]; ok {
+			known[i] = at
+		}
+	}
+	return known
 }
 
 // members returns the ranks that work on a part, team by team, each once. They

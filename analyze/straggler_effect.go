@@ -13,6 +13,7 @@ import (
 // A block sums up some meetings that follow each other.
 type block struct {
 	offset []float64 // of every rank, mean; NaN if it was not there
+	sorted []float64 // of those that were
 	took   float64   // mean, ns
 }
 
@@ -36,6 +37,7 @@ func (g *gathering) blocks(from, to int) []block {
 			sums[r] = ratio(sums[r], counts[r])
 		}
 		blocks[b].offset = sums
+		blocks[b].sorted = slices.DeleteFunc(slices.Sorted(slices.Values(sums)), math.IsNaN)
 	}
 	return blocks
 }
@@ -44,18 +46,18 @@ func (g *gathering) blocks(from, to int) []block {
 // NaN if there are no others. It is the mean of the two in the middle, where there
 // are two: by nearest rank, every one of three ranks would be late on average.
 func (b *block) excess(rank int) float64 {
-	var others []float64
-	for r, x := range b.offset {
-		if r != rank && !math.IsNaN(x) {
-			others = append(others, x)
-		}
-	}
-	if len(others) == 0 {
+	own, n := b.offset[rank], len(b.sorted)-1
+	if math.IsNaN(own) || n < 1 {
 		return math.NaN()
 	}
-	slices.Sort(others)
-	n := len(others)
-	return b.offset[rank] - (others[(n-1)/2]+others[n/2])/2
+	at, _ := slices.BinarySearch(b.sorted, own)
+	other := func(i int) float64 {
+		if i >= at {
+			i++
+		}
+		return b.sorted[i]
+	}
+	return own - (other((n-1)/2)+other(n/2))/2
 }
 
 // An effect is by how much a rank is late, block by block: in ns, and as part of the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
@@ -18,21 +19,17 @@ import (
 func (r *Report) writeText(w io.Writer, style Style) error {
 	s := r.sheet()
 	s.fit(style)
-	var table bytes.Buffer
-	if len(s.rows) > 0 || len(s.notes) == 0 {
-		if err := s.render(&table); err != nil {
-			return err
-		}
-	}
 	out := bufio.NewWriter(w)
 	if r.Title != "" {
 		fmt.Fprintln(out, clean(r.Title))
 	}
-	if r.Title != "" && table.Len() > 0 {
-		fmt.Fprintln(out)
-	}
-	for line := range strings.Lines(table.String()) {
-		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
+	if len(s.header) > 0 && (len(s.rows) > 0 || len(s.notes) == 0) {
+		if r.Title != "" {
+			fmt.Fprintln(out)
+		}
+		if err := s.writeAligned(out, true); err != nil {
+			return err
+		}
 	}
 	for i, note := range s.notes {
 		if i == 0 {
@@ -43,8 +40,75 @@ func (r *Report) writeText(w io.Writer, style Style) error {
 	return out.Flush()
 }
 
-// render draws the table: no borders, a rule under the header.
-func (s *sheet) render(w io.Writer) error {
+// writeAligned writes the table without borders, with or without a rule under the header.
+func (s *sheet) writeAligned(out *bufio.Writer, ruled bool) error {
+	widths := s.widths()
+	header, rule, err := s.head(widths)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, header)
+	if ruled {
+		fmt.Fprintln(out, rule)
+	}
+	s.writeRows(out, widths)
+	return nil
+}
+
+// widths returns how wide the columns are.
+func (s *sheet) widths() []int {
+	widths := make([]int, len(s.header))
+	for c, text := range s.header {
+		widths[c] = textWidth(text)
+	}
+	for _, row := range s.rows {
+		for c, text := range row {
+			widths[c] = max(widths[c], textWidth(text))
+		}
+	}
+	return widths
+}
+
+// textWidth is twwidth.Width, which looks everything up in a table. Nearly all is ASCII.
+func textWidth(text string) int {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return twwidth.Width(text)
+		}
+	}
+	return len(text)
+}
+
+// writeRows writes the rows below the head. tablewriter would take ten times as long
+// for them as it took to find out what they say, and there may be a million.
+func (s *sheet) writeRows(out *bufio.Writer, widths []int) {
+	const gap = "  "
+	var line []byte
+	for _, row := range s.rows {
+		line = line[:0]
+		for c, text := range row {
+			if c > 0 {
+				line = append(line, gap...)
+			}
+			pad := strings.Repeat(" ", widths[c]-textWidth(text))
+			if s.right[c] {
+				line = append(line, pad...)
+			}
+			if line = append(line, text...); !s.right[c] {
+				line = append(line, pad...)
+			}
+		}
+		out.Write(append(bytes.TrimRight(line, " "), '\n'))
+	}
+}
+
+// head returns the lines above the rows.
+func (s *sheet) head(widths []int) (header, rule string, err error) {
+	widest := make([]string, len(widths)) // a row to make columns as wide as they are
+	for c, width := range widths {
+		widest[c] = strings.Repeat("x", width)
+	}
+	var table bytes.Buffer
 	lines := tw.Lines{ShowHeaderLine: tw.On}
 	symbols := tw.NewSymbolCustom("plain").WithColumn("  ").WithRow("-").WithCenter("  ")
 	align := make(tw.Alignment, len(s.right))
@@ -54,7 +118,7 @@ func (s *sheet) render(w io.Writer) error {
 			align[i] = tw.AlignRight
 		}
 	}
-	t := tablewriter.NewTable(w,
+	t := tablewriter.NewTable(&table,
 		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
 			Borders:  tw.BorderNone,
 			Symbols:  symbols,
@@ -68,10 +132,15 @@ func (s *sheet) render(w io.Writer) error {
 		tablewriter.WithPadding(tw.Padding{Overwrite: true}),
 	)
 	t.Header(s.header)
-	if err := t.Bulk(s.rows); err != nil {
-		return err
+	if err := t.Append(widest); err != nil {
+		return "", "", err
 	}
-	return t.Render()
+	if err := t.Render(); err != nil {
+		return "", "", err
+	}
+	header, rest, _ := strings.Cut(table.String(), "\n")
+	rule, _, _ = strings.Cut(rest, "\n")
+	return strings.TrimRight(header, " "), rule, nil
 }
 
 // minName is the width below which a name is not cut.
@@ -81,13 +150,9 @@ const minName = 12
 // until the table is as wide as the terminal, or no name can be cut further. Numbers
 // are never cut.
 func (s *sheet) fit(style Style) {
-	widths := make([]int, len(s.header))
+	widths := s.widths()
 	excess := 2*(len(widths)-1) - style.Width
 	for c := range widths {
-		widths[c] = twwidth.Width(s.header[c])
-		for _, row := range s.rows {
-			widths[c] = max(widths[c], twwidth.Width(row[c]))
-		}
 		if s.most[c] > 0 {
 			widths[c] = min(widths[c], s.most[c])
 		}
@@ -96,7 +161,7 @@ func (s *sheet) fit(style Style) {
 	for ; style.Width > 0 && excess > 0; excess-- {
 		widest := -1
 		for c := range widths {
-			if !s.right[c] && widths[c] > max(minName, twwidth.Width(s.header[c])) && (widest < 0 || widths[c] > widths[widest]) {
+			if !s.right[c] && widths[c] > max(minName, textWidth(s.header[c])) && (widest < 0 || widths[c] > widths[widest]) {
 				widest = c
 			}
 		}
@@ -181,7 +246,7 @@ func (s Style) mark() string {
 // shorten cuts the middle out of s until it is as wide as width: the ends of
 // a kernel's or a request's name tell more than its middle.
 func shorten(s string, width int, style Style) string {
-	if twwidth.Width(s) <= width {
+	if textWidth(s) <= width {
 		return s
 	}
 	mark := style.mark()

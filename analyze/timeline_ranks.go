@@ -79,7 +79,8 @@ var servingRoles = []request.Role{request.Encoder, request.Prefill, request.Unif
 type ranks struct {
 	set    *request.Set
 	places []Where
-	of     []int32 // of every proc; None if it is none
+	at     map[Where]int32 // index of each place
+	of     []int32         // of every proc; None if it is none
 	bare   [request.Other + 1]bool
 	// leads tells of the ranks which stand for those that do the same work beside
 	// them: the lowest of them, and not one that does now and then as the thread of
@@ -89,7 +90,7 @@ type ranks struct {
 
 // newRanks finds the ranks that work for the requests of s, in order of display.
 func newRanks(s *request.Set) *ranks {
-	r := &ranks{set: s, of: make([]int32, len(s.Procs))}
+	r := &ranks{set: s, at: map[Where]int32{}, of: make([]int32, len(s.Procs))}
 	for role := range r.bare {
 		r.bare[role] = true
 	}
@@ -108,17 +109,16 @@ func newRanks(s *request.Set) *ranks {
 		}
 	})
 	hosts := hostNames(s)
-	ids := map[Where]int32{}
 	for _, i := range byServer(s) {
 		r.of[i] = request.None
 		if !working[i] {
 			continue
 		}
 		place := newWhere(s, hosts, i)
-		id, ok := ids[place]
+		id, ok := r.at[place]
 		if !ok {
 			id = int32(len(r.places))
-			ids[place] = id
+			r.at[place] = id
 			r.places = append(r.places, place)
 		}
 		r.of[i] = id

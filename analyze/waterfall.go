@@ -98,7 +98,7 @@ func threadLane(s *request.Set, t int, hosts map[string]string) (lane Lane, ok b
 	th := &s.Threads[t]
 	lane = newLane(s, hosts, th.Proc)
 	lane.Part, lane.Reason = th.Part, th.Reason
-	lane.Rows = rows(s, th.Stages, 0)
+	lane.Rows = appendRows(nil, s, th.Stages, 0)
 	if len(lane.Rows) == 0 && (th.Span == request.None || s.Kind(th.Span) != request.ThreadSpan) {
 		return lane, false
 	}
@@ -127,17 +127,16 @@ func (w *Waterfall) addLane(l Lane) {
 	w.Lanes = append(w.Lanes, l)
 }
 
-// rows makes rows of siblings, given in order of their start, and of what is
+// appendRows appends rows of siblings, given in order of their start, and of what is
 // below them. Those of one name are folded where they are many, and so is
 // everything below them.
-func rows(s *request.Set, siblings []uint32, depth int) []Row {
+func appendRows(out []Row, s *request.Set, siblings []uint32, depth int) []Row {
 	siblings = selected(s, nil, siblings)
 	byName := map[trace.Sym][]uint32{}
 	for _, i := range siblings {
 		name := s.Dump.Span(int(i)).Name
 		byName[name] = append(byName[name], i)
 	}
-	var out []Row
 	for _, i := range siblings {
 		same := byName[s.Dump.Span(int(i)).Name]
 		switch {
@@ -151,7 +150,7 @@ func rows(s *request.Set, siblings []uint32, depth int) []Row {
 			below = append(below, s.Tree.Children(int(i))...)
 		}
 		out = append(out, newRow(s, depth, same))
-		out = append(out, rows(s, below, depth+1)...)
+		out = appendRows(out, s, below, depth+1)
 	}
 	return out
 }

@@ -234,10 +234,11 @@ func (s *Set) matchRIDs(ids []string) (func(r *Request) bool, error) {
 
 // IDs returns the ids by which r can be asked for.
 func (s *Set) IDs(r *Request) []string {
-	ids := []string{r.RID}
+	ids, known := []string{r.RID}, map[string]bool{"": true, r.RID: true}
 	for _, p := range r.Parts {
 		for _, id := range [...]string{s.Parts[p].RID, s.Parts[p].FullID} {
-			if id != "" && !slices.Contains(ids, id) {
+			if !known[id] {
+				known[id] = true
 				ids = append(ids, id)
 			}
 		}
