@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
@@ -222,74 +221,5 @@ func TestNestedProtobuf(t *testing.T) {
 		if !strings.Contains(r.out, stage) {
 			t.Errorf("%s is missing: %s", stage, r.out)
 		}
-	}
-}
-
-// Crowds of distinct names, threads, processes, requests cost memory in proportion,
-// and no more: 3 kB each.
-func TestCrowds(t *testing.T) {
-	n := 50_000
-	switch {
-	case os.Getenv("SGTRACE_BOMB_MB") != "":
-		n = 1_000_000
-	case withRace():
-		n = 5_000
-	}
-	event := func(name, pid, tid string) func(i int) string {
-		return func(i int) string {
-			text := fmt.Sprintf(`{"ph":"X","cat":"kernel","name":"%s","pid":%s,"tid":%s,"ts":%d.000,"dur":1.0}`, name, pid, tid, 2*i+1)
-			return strings.ReplaceAll(text, "#", strconv.Itoa(i)) + ","
-		}
-	}
-	span := func(name, attributes string) func(i int) string {
-		return func(i int) string {
-			text := `{"resourceSpans":[{"resource":{},"scopeSpans":[{"spans":[{"traceId":"%032x","spanId":"%016x","name":"` + name +
-				`","startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[` + attributes + `]}]}]}]}` + "\n"
-			text = fmt.Sprintf(text, i+1, i+1, 1787000000000000000+1000*i, 1787000000000000900+1000*i)
-			return strings.ReplaceAll(text, "#", strconv.Itoa(i))
-		}
-	}
-	for _, test := range []struct {
-		name   string
-		line   func(i int) string
-		status int
-	}{
-		{"torch names", event("kernel_#", "0", "7"), exitOK},
-		{"torch threads", event("gemm", "0", "#"), exitOK},
-		{"torch processes", event("gemm", "#", "1"), exitOK},
-		{"otel names", span("stage#", ""), exitOK},
-		{"otel keys", span("stage", `{"key":"key#","value":{"intValue":"1"}}`), exitOK},
-		{"otel processes", span("Scheduler", `{"key":"host_id","value":{"stringValue":"h"}},{"key":"pid","value":{"intValue":"#"}},{"key":"thread_label","value":{"stringValue":"Scheduler"}}`), exitPartial},
-		{"otel requests", span("Req #", `{"key":"rid","value":{"stringValue":"rid#"}},{"key":"module","value":{"stringValue":"sglang::request"}}`), exitPartial},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			c := withData(256 + 3*n/1000)
-			c.dir = t.TempDir()
-			f, err := os.Create(filepath.Join(c.dir, "in.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			w := bufio.NewWriter(f)
-			isTorch := strings.HasPrefix(test.name, "torch")
-			if isTorch {
-				w.WriteString(torchBegin)
-			}
-			for i := range n {
-				w.WriteString(test.line(i))
-			}
-			if isTorch {
-				w.WriteString(torchSlice(n) + "]}")
-			}
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
-			c.run(t, "merge", "in.json", "-o", "out.pftrace").check(t, test.status)
-			if isTorch {
-				c.run(t, "report", "--kernels", "in.json").check(t, test.status)
-			} else {
-				c.run(t, "report", "--by-stage", "--limit", "10", "in.json").check(t, test.status)
-			}
-		})
 	}
 }

@@ -1,0 +1,196 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/golden/nsysdb"
+)
+
+// crowd is how many a crowd is.
+func crowd() int {
+	switch {
+	case os.Getenv("SGTRACE_BOMB_MB") != "":
+		return 1_000_000
+	case withRace():
+		return 5_000
+	}
+	return 50_000
+}
+
+// writeLines writes a file.
+func writeLines(t testing.TB, path string, write func(w *bufio.Writer)) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	write(w)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Crowds of distinct names, threads, processes, requests cost memory in proportion,
+// and no more: 3 kB each.
+func TestCrowds(t *testing.T) {
+	n := crowd()
+	event := func(name, pid, tid string) func(i int) string {
+		return func(i int) string {
+			text := fmt.Sprintf(`{"ph":"X","cat":"kernel","name":"%s","pid":%s,"tid":%s,"ts":%d.000,"dur":1.0}`, name, pid, tid, 2*i+1)
+			return strings.ReplaceAll(text, "#", strconv.Itoa(i)) + ","
+		}
+	}
+	span := func(name, attributes string) func(i int) string {
+		return func(i int) string {
+			text := `{"resourceSpans":[{"resource":{},"scopeSpans":[{"spans":[{"traceId":"%032x","spanId":"%016x","name":"` + name +
+				`","startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[` + attributes + `]}]}]}]}` + "\n"
+			text = fmt.Sprintf(text, i+1, i+1, 1787000000000000000+1000*i, 1787000000000000900+1000*i)
+			return strings.ReplaceAll(text, "#", strconv.Itoa(i))
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		line   func(i int) string
+		status int
+	}{
+		{"torch names", event("kernel_#", "0", "7"), exitOK},
+		{"torch threads", event("gemm", "0", "#"), exitOK},
+		{"torch processes", event("gemm", "#", "1"), exitOK},
+		{"torch parts", event("gemm", `"[TP#] 7"`, "1"), exitOK},
+		{"otel names", span("stage#", ""), exitOK},
+		{"otel keys", span("stage", `{"key":"key#","value":{"intValue":"1"}}`), exitOK},
+		{"otel processes", span("Scheduler", `{"key":"host_id","value":{"stringValue":"h"}},{"key":"pid","value":{"intValue":"#"}},{"key":"thread_label","value":{"stringValue":"Scheduler"}}`), exitPartial},
+		{"otel requests", span("Req #", `{"key":"rid","value":{"stringValue":"rid#"}},{"key":"module","value":{"stringValue":"sglang::request"}}`), exitPartial},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := withData(256 + 3*n/1000)
+			c.dir = t.TempDir()
+			isTorch := strings.HasPrefix(test.name, "torch")
+			writeLines(t, filepath.Join(c.dir, "in.json"), func(w *bufio.Writer) {
+				if isTorch {
+					w.WriteString(torchBegin)
+				}
+				for i := range n {
+					w.WriteString(test.line(i))
+				}
+				if isTorch {
+					w.WriteString(torchSlice(n) + "]}")
+				}
+			})
+			c.run(t, "merge", "in.json", "-o", "out.pftrace").check(t, test.status)
+			if isTorch {
+				c.run(t, "report", "--kernels", "in.json").check(t, test.status)
+			} else {
+				c.run(t, "report", "--by-stage", "--limit", "10", "in.json").check(t, test.status)
+			}
+		})
+	}
+}
+
+// A requestLine is a span of a request, as a line of a dump. Children have the id of
+// their parent; 0 is none.
+func requestLine(trace, id, parent int, name string, from, to int, attributes ...string) string {
+	var list []string
+	for i := 0; i < len(attributes); i += 2 {
+		list = append(list, fmt.Sprintf(`{"key":%q,"value":{"stringValue":%q}}`, attributes[i], attributes[i+1]))
+	}
+	above := ""
+	if parent != 0 {
+		above = fmt.Sprintf("%016x", parent)
+	}
+	return fmt.Sprintf(`{"resourceSpans":[{"resource":{},"scopeSpans":[{"spans":[{"traceId":"%032x","spanId":"%016x","parentSpanId":%q,"name":%q,`+
+		`"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[%s]}]}]}]}`+"\n",
+		trace, id, above, name, 1787000000000000000+from, 1787000000000000000+to, strings.Join(list, ","))
+}
+
+// Ranks that do one request each are compared in time that grows with their number.
+// Squared, this would take many minutes.
+func TestCrowdOfRanks(t *testing.T) {
+	n := crowd() / 2
+	c := child{dir: t.TempDir()}
+	writeLines(t, filepath.Join(c.dir, "in.json"), func(w *bufio.Writer) {
+		for i := range n {
+			from, to, id := 1_000_000*i, 1_000_000*i+900_000, 3*i+1
+			w.WriteString(requestLine(i+1, id, 0, "Req 1", from, to, "rid", "rid"+strconv.Itoa(i), "module", "sglang::request"))
+			w.WriteString(requestLine(i+1, id+1, id, "Scheduler", from, to, "host_id", "h"+strconv.Itoa(i), "pid", "7", "thread_label", fmt.Sprintf("Scheduler%d [TP 0]", i)))
+			w.WriteString(requestLine(i+1, id+2, id+1, "decode_loop", from, to))
+		}
+	})
+	for _, args := range [][]string{{"report"}, {"report", "--by-rank"}, {"inspect"}} {
+		c.run(t, append(args, "in.json")...).check(t, exitOK)
+	}
+}
+
+// Stages within each other, more than anybody has, are shown as what they are. Squared,
+// this would take minutes.
+func TestChainOfStages(t *testing.T) {
+	n := 2 * crowd()
+	c := child{dir: t.TempDir()}
+	writeLines(t, filepath.Join(c.dir, "in.json"), func(w *bufio.Writer) {
+		w.WriteString(requestLine(1, 1, 0, "Req 1", 0, 2*n, "rid", "rid1", "module", "sglang::request"))
+		w.WriteString(requestLine(1, 2, 1, "Scheduler", 0, 2*n, "host_id", "h", "pid", "7", "thread_label", "Scheduler"))
+		for i := range n {
+			w.WriteString(requestLine(1, i+3, i+2, "stage"+strconv.Itoa(i), i, 2*n-i))
+		}
+	})
+	r := c.run(t, "request", "rid1", "in.json")
+	r.check(t, exitOK)
+	if last := fmt.Sprintf("stage%d ", n-1); !strings.Contains(r.out, last) {
+		t.Errorf("%s is missing", last)
+	}
+}
+
+// An export of a whole machine has more processes than anybody could compare in pairs.
+func TestCrowdOfProcesses(t *testing.T) {
+	n := crowd()
+	c := child{dir: t.TempDir()}
+	db, err := nsysdb.Create(filepath.Join(c.dir, "in.sqlite"), nsysdb.Schema2026)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []struct{ table, name, value string }{
+		{"META_DATA_EXPORT", "EXPORT_PRODUCT_NAME", "NVIDIA Nsight Systems"}, {"TARGET_INFO_SYSTEM_ENV", "Hostname", "node0"},
+	} {
+		about := db.Table(set.table)
+		about.Text("name", set.name)
+		about.Text("value", set.value)
+		about.Insert()
+	}
+	start := db.Table("TARGET_INFO_SESSION_START_TIME")
+	start.Int("utcEpochNs", 1_780_000_000_000_000_000)
+	start.Insert()
+	process, thread, kernel := db.Table("PROCESSES"), db.Table("ThreadNames"), db.Table("CUPTI_ACTIVITY_KIND_KERNEL")
+	for i := range n {
+		pid, name := i+2, "worker"+strconv.Itoa(i)
+		process.Int("globalPid", nsysdb.GlobalPID(pid))
+		process.Int("pid", int64(pid))
+		process.Text("name", name)
+		process.Insert()
+		thread.ID("nameId", name)
+		thread.Int("globalTid", nsysdb.GlobalTID(pid, pid))
+		thread.Insert()
+		kernel.Int("start", 1_000_000)
+		kernel.Int("end", 1_000_000+int64(i))
+		kernel.Int("streamId", 7)
+		kernel.Int("globalPid", nsysdb.GlobalPID(pid))
+		kernel.ID("demangledName", "gemm")
+		kernel.ID("shortName", "gemm")
+		kernel.Insert()
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, "inspect", "in.sqlite").check(t, exitOK)
+	c.run(t, "report", "--kernels", "in.sqlite").check(t, exitOK)
+	c.run(t, "merge", "in.sqlite", "-o", "out.pftrace").check(t, exitOK)
+}
