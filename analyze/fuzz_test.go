@@ -133,6 +133,9 @@ func checkMarkdown(t *testing.T, r *Report, text string) {
 			widths = append(widths, strings.Count(strings.NewReplacer(`\\`, "", `\|`, "").Replace(line), "|"))
 		}
 	}
+	if r.Len() == 0 && len(r.Footnotes) > 0 && widths == nil {
+		return // the note says why there is no table
+	}
 	if len(widths) != 2+r.Len() || len(slices.Compact(widths)) != 1 {
 		t.Fatalf("rows have %v borders", widths)
 	}

@@ -71,7 +71,7 @@ func plainText(s []byte) string { return string([]rune(string(s))) }
 // row returns the identity of a row.
 func (r reading) row(i int32) string {
 	x := r.Rows[i]
-	return fmt.Sprintf("%q", []string{x.Part, plainText([]byte(x.PIDText)), plainText([]byte(x.TIDText))})
+	return fmt.Sprintf("%q", []string{plainText([]byte(x.Part)), plainText([]byte(x.PIDText)), plainText([]byte(x.TIDText))})
 }
 
 // plain returns the value of an argument.
@@ -138,7 +138,7 @@ func (r reading) records() []string {
 	}
 	for _, x := range r.Samples {
 		row := r.Rows[x.Track]
-		out = append(out, fmt.Sprintf("C %q %q %d %v", row.Part, plainText([]byte(row.PIDText)), x.Time, x.Value))
+		out = append(out, fmt.Sprintf("C %q %q %d %v", plainText([]byte(row.Part)), plainText([]byte(row.PIDText)), x.Time, x.Value))
 	}
 	for _, x := range r.Arrows {
 		out = append(out, fmt.Sprintf("%c %s %q %q %q %d %v %d", x.Phase, r.row(x.Row), r.name(x.Cat), r.name(x.Name), r.name(x.ID), x.Time, x.Enclosing, x.Event))

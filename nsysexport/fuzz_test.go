@@ -88,7 +88,7 @@ func insertFuzzed(t *testing.T, path string, data []byte) {
 // every reference is to something that is there, and it is the same every time, held and
 // walked.
 func FuzzRows(f *testing.F) {
-	good, err := os.ReadFile(database(f, everyTable(20)))
+	good, err := os.ReadFile(database(f, everyTable(3)))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -79,9 +79,12 @@ func (c *Classes) Of(kernel string) Class {
 // default ones. name is what errors and the table call the rules.
 func ReadClasses(r io.Reader, name string) (*Classes, error) {
 	c := &Classes{Name: name}
-	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
+	lines, n := bufio.NewScanner(r), 1
+	for ; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
+		if n == 1 {
+			line = strings.TrimPrefix(line, "\ufeff") // as editors on Windows write it
+		}
 		if line == "" || line[0] == '#' {
 			continue
 		}
@@ -100,7 +103,7 @@ func ReadClasses(r io.Reader, name string) (*Classes, error) {
 		c.Rules = append(c.Rules, ClassRule{Class: class, Regexp: re, Source: name})
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s:%d: %w", name, n, err)
 	}
 	c.Rules = append(c.Rules, DefaultClasses().Rules...)
 	return c, nil

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -107,28 +108,22 @@ func (r Rank) String() string {
 	return string(b)
 }
 
-// ParseRank reads what String prints, in any order and case: "TP0-DP1".
+// ParseRank reads what String prints, its parts in any order and case: "TP0-DP1",
+// "rank 7". The word may be left out: "7".
 func ParseRank(text string) (Rank, error) {
 	r := NoRank
-	for part := range strings.SplitSeq(strings.ToUpper(text), "-") {
+	parts := map[string]*int16{"TP": &r.TP, "PP": &r.PP, "DP": &r.DP, "EP": &r.EP}
+	for part := range strings.SplitSeq(strings.TrimPrefix(strings.ToUpper(text), "RANK "), "-") {
 		digits := strings.TrimLeft(part, "TPDE")
-		n, err := strconv.ParseInt(digits, 10, 16)
-		if err != nil || n < 0 {
-			return NoRank, fmt.Errorf("rank %q: want parts like TP0, PP1, DP2, EP3, joined by -", text)
-		}
-		switch part[:len(part)-len(digits)] {
-		case "TP":
-			r.TP = int16(n)
-		case "PP":
-			r.PP = int16(n)
-		case "DP":
-			r.DP = int16(n)
-		case "EP":
-			r.EP = int16(n)
-		case "":
+		n, err := strconv.ParseUint(digits, 10, 31)
+		to := parts[part[:len(part)-len(digits)]]
+		switch {
+		case err == nil && to != nil && *to < 0 && n <= math.MaxInt16:
+			*to = int16(n)
+		case err == nil && part == digits && r.Global < 0:
 			r.Global = int32(n)
 		default:
-			return NoRank, fmt.Errorf("rank %q: want parts like TP0, PP1, DP2, EP3, joined by -", text)
+			return NoRank, fmt.Errorf("rank %q: want parts like TP0, PP1, DP2, EP3, joined by -, or a number", text)
 		}
 	}
 	return r, nil

@@ -153,21 +153,27 @@ func instant(flag, text string, first trace.Time) (trace.Time, error) {
 	if text == "" {
 		return 0, nil
 	}
-	if rest, ok := strings.CutPrefix(text, "+"); ok {
+	start := time.Unix(0, int64(first)).UTC()
+	at, ok := unixSeconds(text)
+	if rest, plus := strings.CutPrefix(text, "+"); plus {
+		var d time.Duration
 		d, err := time.ParseDuration(rest)
-		if err == nil {
-			return first + trace.Time(d), nil
-		}
+		at, ok = start.Add(d), err == nil
+	} else if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		at, ok = t, true
+	} else if t, err := time.Parse("15:04:05.999999999", text); err == nil {
+		at, ok = start.Truncate(24*time.Hour).Add(t.Sub(t.Truncate(24*time.Hour))), true
 	}
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return trace.Time(t.UnixNano()), nil
-	}
-	if t, err := time.Parse("15:04:05.999999999", text); err == nil {
-		day := time.Unix(0, int64(first)).UTC().Truncate(24 * time.Hour)
-		return trace.Time(day.UnixNano() + t.Sub(t.Truncate(24*time.Hour)).Nanoseconds()), nil
-	}
-	if sec, err := strconv.ParseFloat(text, 64); err == nil && sec > 0 && sec < 1e10 {
-		return trace.Time(sec * 1e9), nil
+	if ns := at.UnixNano(); ok && time.Unix(0, ns).Equal(at) { // a Time reaches from 1678 to 2262
+		return trace.Time(ns), nil
 	}
 	return 0, usage("%s %q: want 2026-08-17T20:53:20Z, 20:53:20, Unix seconds or +10s", flag, text)
+}
+
+// unixSeconds reads seconds since 1970, with a fraction of up to nine digits.
+func unixSeconds(text string) (at time.Time, ok bool) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	sec, err := strconv.ParseUint(whole, 10, 34) // more are milliseconds, which are not meant
+	ns, err2 := strconv.ParseUint((fraction + "000000000")[:max(9, len(fraction))], 10, 30)
+	return time.Unix(int64(sec), int64(ns)), err == nil && err2 == nil
 }

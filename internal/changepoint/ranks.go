@@ -104,7 +104,9 @@ func Compare(before, after []float64) (p, delta float64) {
 	if shift == 0 {
 		return 1, 0 // all values may be the same, and their deviation zero
 	}
-	return twoSided(normal(math.Abs(shift)/deviation, steady.worth-1)), 2 * shift
+	// Means of ranks are rounded, also those of sides that do not overlap.
+	delta = min(max(2*shift, -1), 1)
+	return twoSided(normal(math.Abs(shift)/deviation, steady.worth-1)), delta
 }
 
 // ranks returns the rank of every value, from -0.5 for the lowest to 0.5 for the
