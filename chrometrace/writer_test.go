@@ -152,7 +152,15 @@ func FuzzWrite(f *testing.F) {
 	for n := range 8 {
 		f.Add(randomBytes(r, n*100))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) { checkRoundTrip(t, model(data)) })
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tr := model(data)
+		checkRoundTrip(t, tr)
+		names := slices.Clone(tr.Syms.Names())
+		slices.Reverse(names)
+		if other := pftest.Model(data, names...); !bytes.Equal(encode(t, pftest.Model(data)), encode(t, other)) {
+			t.Fatal("the numbers of symbols make a difference")
+		}
+	})
 }
 
 func checkRoundTrip(t testing.TB, tr *trace.Trace) {

@@ -61,40 +61,44 @@ func eachDump(t *testing.T, f func(t *testing.T, load func() *request.Set)) {
 func TestEverySpanIsDrawn(t *testing.T) {
 	eachDump(t, func(t *testing.T, load func() *request.Set) {
 		set := load()
-		model := Layout(set, ViewBoth)
-		if err := trace.Validate(model); err != nil {
-			t.Fatal(err)
-		}
-		var file bytes.Buffer
-		if err := perfetto.Write(&file, model); err != nil {
-			t.Fatal(err)
-		}
-		got, err := pftest.Decode(file.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		byProcess, byRequest := intervals(got, "By process"), intervals(got, "By request")
-		for i := range set.Dump.Len() {
-			kind := set.Kind(i)
-			if kind == request.Duplicate {
-				continue
-			}
-			s := set.Dump.Span(i)
-			want := interval{int64(s.Start), int64(max(s.Start, s.End))}
-			if byProcess[want]--; byProcess[want] < 0 {
-				t.Errorf("span %d %q is not in the thread view", i, set.Name(i))
-			}
-			if set.RequestOf(i) == request.None {
-				continue
-			}
-			if byRequest[want]--; byRequest[want] < 0 {
-				t.Errorf("span %d %q is not in the request view", i, set.Name(i))
-			}
-		}
-		if extra := left(byProcess) + left(byRequest); extra > 0 {
-			t.Errorf("%d slices that are no spans", extra)
-		}
+		checkEverySpanIsDrawn(t, set, Layout(set, ViewBoth))
 	})
+}
+
+func checkEverySpanIsDrawn(t *testing.T, set *request.Set, model *trace.Trace) {
+	t.Helper()
+	if err := trace.Validate(model); err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := perfetto.Write(&file, model); err != nil {
+		t.Fatal(err)
+	}
+	got, err := pftest.Decode(file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	byProcess, byRequest := intervals(got, "By process"), intervals(got, "By request")
+	for i := range set.Dump.Len() {
+		kind := set.Kind(i)
+		if kind == request.Duplicate {
+			continue
+		}
+		s := set.Dump.Span(i)
+		want := interval{int64(s.Start), int64(max(s.Start, s.End))}
+		if byProcess[want]--; byProcess[want] < 0 {
+			t.Errorf("span %d %q is not in the thread view", i, set.Name(i))
+		}
+		if set.RequestOf(i) == request.None {
+			continue
+		}
+		if byRequest[want]--; byRequest[want] < 0 {
+			t.Errorf("span %d %q is not in the request view", i, set.Name(i))
+		}
+	}
+	if extra := left(byProcess) + left(byRequest); extra > 0 {
+		t.Errorf("%d slices that are no spans", extra)
+	}
 }
 
 type interval struct{ from, to int64 }

@@ -96,6 +96,17 @@ func FuzzWrite(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tr := pftest.Model(data)
 		compare(t, tr, roundTrip(t, tr))
+		whole := encode(t, tr)
+		for _, rows := range []int{1, 1 + len(data)%7, 1 << 20} {
+			if !bytes.Equal(whole, encodeInWindows(t, tr, rows)) {
+				t.Fatalf("windows of %d rows make a difference", rows)
+			}
+		}
+		names := slices.Clone(tr.Syms.Names())
+		slices.Reverse(names)
+		if !bytes.Equal(whole, encode(t, pftest.Model(data, names...))) {
+			t.Fatal("the numbers of symbols make a difference")
+		}
 	})
 }
 

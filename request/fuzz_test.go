@@ -3,7 +3,6 @@ package request_test
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -25,25 +24,11 @@ func FuzzBuild(f *testing.F) {
 		dump, _ := testinput.Simulate(f, config)
 		dumps = append(dumps, dump)
 	}
-	words := []string{"decode_forward", "prefill_forward", "Scheduler [TP 0]  [PP 0] (host:443ee9c0 | pid:88)", "Req", "Bootstrap Room",
-		"", "0", "1", "9223372036854775807", "-1", "retract", "abort", "llm_request", "http_request", `"},{"spanId":"`, "null"}
 	f.Add(uint8(0), []byte{})
 	f.Add(uint8(1), []byte("\x00\x10\x01\x00\x20\x02\x00\x30\x03"))
 	f.Add(uint8(2), bytes.Repeat([]byte("\x17\x88\x05\x55"), 40))
 	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
-		tokens := strings.Split(string(dumps[int(which)%len(dumps)]), `"`) // keys, texts, and what is between them
-		for ; len(edits) >= 4; edits = edits[4:] {
-			at := (int(edits[0])<<8 | int(edits[1])) * 7 % len(tokens)
-			switch from := (int(edits[2])<<8 | int(edits[3])) * 5 % len(tokens); edits[3] % 3 {
-			case 0: // what is elsewhere: an id, a name, a time
-				tokens[at] = tokens[from]
-			case 1:
-				tokens[at] = words[from%len(words)]
-			case 2:
-				tokens[at], tokens[from] = tokens[from], tokens[at]
-			}
-		}
-		dump := []byte(strings.Join(tokens, `"`))
+		dump := testinput.Edit(dumps[int(which)%len(dumps)], edits)
 		clock := time.AfterFunc(20*time.Second, func() { panic(fmt.Sprintf("hangs: %s", dump)) })
 		defer clock.Stop()
 		set, diags := build(t, "fuzz", dump)

@@ -28,16 +28,18 @@ func reorder(app *cli.App, args []string) []string {
 			flags = append(flags, "--classes", args[i])
 		case len(arg) > 1 && arg[0] == '-':
 			flags = append(flags, arg)
-			if usual, ok := optionalValues[strings.TrimLeft(arg, "-")]; ok && (i+1 == len(args) || !usual.like.MatchString(args[i+1])) {
+			name := strings.TrimLeft(arg, "-")
+			if !takesValue[name] {
+				continue
+			}
+			if usual, ok := optionalValues[name]; ok && (i+1 == len(args) || !usual.like.MatchString(args[i+1])) {
 				flags = append(flags, usual.value)
 				continue
 			}
-			if takesValue[strings.TrimLeft(arg, "-")] {
-				if i++; i == len(args) {
-					return append(head, flags...) // or an input would be taken for the value
-				}
-				flags = append(flags, args[i])
+			if i++; i == len(args) {
+				return append(head, flags...) // or an input would be taken for the value
 			}
+			flags = append(flags, args[i])
 		default:
 			if sub := find(commands, arg); sub != nil && len(rest) == 0 {
 				head = append(append(head, flags...), arg)

@@ -1,0 +1,75 @@
+package convert
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/internal/verify"
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/perfetto"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// FuzzLayout draws dumps in which spans, links, names, ids and times are what they should
+// not be: every span that was read is in the files, which are the same on one core and
+// equal the model.
+func FuzzLayout(f *testing.F) {
+	var dumps [][]byte
+	for _, mode := range []golden.Mode{golden.PDGateway, golden.PDDirect, golden.Unified} {
+		config := golden.DefaultConfig(uint64(mode) + 1)
+		config.Mode, config.Requests = mode, 2
+		config.Output.Max = 3
+		dump, _ := testinput.Simulate(f, config)
+		dumps = append(dumps, dump)
+	}
+	for i := range uint8(6) {
+		f.Add(i, bytes.Repeat([]byte{i * 23, 101, i + 3, i * 7, 77, 15, i, 55}, int(i)*3))
+	}
+	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
+		dump := testinput.Edit(dumps[int(which)%len(dumps)], edits)
+		clock := time.AfterFunc(20*time.Second, func() { panic(fmt.Sprintf("hangs: %s", dump)) })
+		defer clock.Stop()
+		set, model := drawn(t, dump)
+		checkEverySpanIsDrawn(t, set, model)
+		cores := runtime.GOMAXPROCS(1)
+		defer runtime.GOMAXPROCS(cores)
+		_, alone := drawn(t, dump)
+		for name, write := range map[string]func(*bytes.Buffer, *trace.Trace) error{
+			"perfetto": func(b *bytes.Buffer, m *trace.Trace) error { return perfetto.Write(b, m) },
+			"chrome":   func(b *bytes.Buffer, m *trace.Trace) error { return chrometrace.Write(b, m) },
+		} {
+			var a, b bytes.Buffer
+			if err := write(&a, model); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if err := write(&b, alone); err != nil || !bytes.Equal(a.Bytes(), b.Bytes()) {
+				t.Fatalf("%s: one core makes a difference; %v", name, err)
+			}
+			check := verify.ChromeJSON
+			if name == "perfetto" {
+				check = verify.Perfetto
+			}
+			if _, err := check(&a, model); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// drawn reads a dump and draws both views of it.
+func drawn(t *testing.T, dump []byte) (*request.Set, *trace.Trace) {
+	t.Helper()
+	d := otlpjson.NewDump(&trace.Diags{})
+	if err := d.Read("fuzz", bytes.NewReader(dump)); err != nil {
+		t.Fatal(err)
+	}
+	set := request.Build(d)
+	return set, Layout(set, ViewBoth)
+}
