@@ -82,17 +82,23 @@ func pages(name string, data, other []byte, with string) *subject {
 }
 
 // recorded writes a small simulated run: otel.jsonl, torch/ and nsys/.
-func recorded(t *testing.T, seed uint64) (dir string) {
+func recorded(t testing.TB, seed uint64) (dir string) {
+	t.Helper()
+	return recordedOf(t, seed, 24)
+}
+
+// recordedOf does so with so many requests.
+func recordedOf(t testing.TB, seed uint64, requests int) (dir string) {
 	t.Helper()
 	config := golden.DefaultConfig(seed)
-	config.Requests = 24
+	config.Requests = requests
 	run, err := golden.Simulate(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	torch, nsys := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
 	for _, c := range []*golden.TorchConfig{&torch, &nsys.Torch} {
-		c.To = c.From + 100*time.Millisecond
+		c.To = c.From + time.Duration(min(requests, 20))*5*time.Millisecond
 		c.Layers, c.Stacks, c.Gzip = 2, 1, false
 	}
 	nsys.MetricHz = 100
@@ -104,7 +110,7 @@ func recorded(t *testing.T, seed uint64) (dir string) {
 }
 
 // firstFile returns the first file in a folder of a run.
-func firstFile(t *testing.T, elem ...string) string {
+func firstFile(t testing.TB, elem ...string) string {
 	t.Helper()
 	matches, _ := filepath.Glob(filepath.Join(append(elem, "*")...))
 	if len(matches) == 0 {
@@ -113,7 +119,7 @@ func firstFile(t *testing.T, elem ...string) string {
 	return matches[0]
 }
 
-func readFile(t *testing.T, name string) []byte {
+func readFile(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -122,10 +128,10 @@ func readFile(t *testing.T, name string) []byte {
 	return data
 }
 
-// simulatedSubjects returns files of all kinds of two simulated runs.
-func simulatedSubjects(t *testing.T) []*subject {
+// simulatedSubjects returns files of all kinds of two simulated runs of so many requests.
+func simulatedSubjects(t testing.TB, requests int) []*subject {
 	t.Helper()
-	a, b := recorded(t, 1), recorded(t, 2)
+	a, b := recordedOf(t, 1, requests), recordedOf(t, 2, requests)
 	dumpA, dumpB := filepath.Join(a, "otel.jsonl"), filepath.Join(b, "otel.jsonl")
 	rankA, rankB := firstFile(t, a, "torch"), firstFile(t, b, "torch")
 	nodeA, nodeB := firstFile(t, a, "nsys"), firstFile(t, b, "nsys")

@@ -34,7 +34,7 @@ const (
 // ends with a status that says what became of it, names the file and the place that is
 // damaged, and leaves whole results or none.
 func TestMutants(t *testing.T) {
-	list := simulatedSubjects(t)
+	list := simulatedSubjects(t, 24)
 	each := mutantCount(t, 60)
 	for _, s := range list {
 		t.Run(s.name, func(t *testing.T) { s.try(t, each, (*trial).inProcess) })
@@ -52,7 +52,7 @@ func TestRealMutants(t *testing.T) {
 // TestMutantsOfTheProgram gives some of the mutants to the program itself, in a process
 // of its own whose memory is measured.
 func TestMutantsOfTheProgram(t *testing.T) {
-	list := simulatedSubjects(t)
+	list := simulatedSubjects(t, 24)
 	n := mutantCount(t, 200/len(list)+1)
 	for _, s := range list {
 		t.Run(s.name, func(t *testing.T) { s.try(t, n, (*trial).inProgram) })

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/damage"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+)
+
+// FuzzCommands gives every command inputs whose words, numbers and brackets are in wrong
+// places, and which are damaged besides. What has to hold is what holds for mutants.
+func FuzzCommands(f *testing.F) {
+	list := simulatedSubjects(f, 2)
+	for i := range uint8(14) {
+		f.Add(i, i, []byte{}, uint32(0))
+		f.Add(i, i/2, bytes.Repeat([]byte{i * 23, 101, i + 3, i * 7, 77, 15, i, 55}, int(i)), uint32(i))
+	}
+	f.Fuzz(func(t *testing.T, which, command uint8, edits []byte, seed uint32) {
+		s := *list[int(which)%len(list)]
+		switch plain := list[int(which)%len(list)/3*3]; {
+		case s.kind == kindNsys:
+			for ; len(edits) >= 4; edits = edits[4:] {
+				s.Data = s.Mutate(uint64(binary.LittleEndian.Uint32(edits))).Data
+				s.Cuts = damage.Pages(s.Data, damage.SQLitePage)
+			}
+		case s.ext == ".json":
+			s.Data = testinput.Edit(s.Data, edits)
+			s.Cuts = damage.Tokens(s.Data)
+		case s.ext == ".json.gz":
+			s.Data, s.Cuts = damage.Gzip(testinput.Edit(plain.Data, edits), 2)
+		default:
+			s.Data, s.Cuts = damage.Zstd(testinput.Edit(plain.Data, edits), 2)
+		}
+		m := damage.Mutant{Name: "edited", Data: s.Data}
+		if seed > 0 {
+			m = s.Mutate(uint64(seed))
+		}
+		e := &trial{subject: &s, mutant: m, command: s.kind.commands[int(command)%len(s.kind.commands)], dir: t.TempDir()}
+		e.judge(t, (*trial).inProcess)
+		if seed%4 == 0 {
+			e.checkAgain(t, (*trial).inProcess)
+		}
+		if t.Failed() {
+			t.Logf("%s: sgtrace %v", m.Name, e.args())
+		}
+	})
+}
