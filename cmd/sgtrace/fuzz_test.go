@@ -12,7 +12,7 @@ import (
 // FuzzCommands gives every command inputs whose words, numbers and brackets are in wrong
 // places, and which are damaged besides. What has to hold is what holds for mutants.
 func FuzzCommands(f *testing.F) {
-	list := simulatedSubjects(f, 2)
+	list := simulatedSubjects(f, 8)
 	for i := range uint8(14) {
 		f.Add(i, i, []byte{}, uint32(0))
 		f.Add(i, i/2, bytes.Repeat([]byte{i * 23, 101, i + 3, i * 7, 77, 15, i, 55}, int(i)), uint32(i))

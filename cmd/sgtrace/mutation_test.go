@@ -35,7 +35,7 @@ const (
 // damaged, and leaves whole results or none.
 func TestMutants(t *testing.T) {
 	list := simulatedSubjects(t, 24)
-	each := mutantCount(t, 60)
+	each := mutantCount(t, 200)
 	for _, s := range list {
 		t.Run(s.name, func(t *testing.T) { s.try(t, each, (*trial).inProcess) })
 	}
