@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"testing"
@@ -69,6 +70,45 @@ func FuzzOpen(f *testing.F) {
 			if err != nil || !bytes.Equal(content, data) || again.Format != s.Format || again.Empty != s.Empty {
 				t.Fatalf("packed: %v, %d of %d bytes, format %+v, want %+v", err, len(content), len(data), again.Format, s.Format)
 			}
+			checkCut(t, data, packed[:len(packed)*int(parts)/256])
 		}
 	})
+}
+
+// longestMatch is what one symbol of gzip stands for at most, in bytes.
+const longestMatch = 258
+
+// checkCut checks that of a packed file whose end is missing all is read that can be: for
+// gzip what the reader of Go's own library makes of it, but for one symbol.
+func checkCut(t *testing.T, data, packed []byte) {
+	t.Helper()
+	var content []byte
+	s, err := Open(Stdin, bytes.NewReader(packed), nil)
+	if err == nil {
+		content, err = io.ReadAll(s)
+	}
+	if !bytes.HasPrefix(data, content) && len(packed) > 4 {
+		t.Fatalf("cut: %d bytes that are not the beginning of what was packed; %v", len(content), err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return // cut in the head, or no gzip
+	}
+	if whole, _ := io.ReadAll(z); len(content) < len(whole)-longestMatch {
+		t.Fatalf("cut: %d bytes, although %d can be read", len(content), len(whole))
+	}
+}
+
+// What a gzip file has before damage is used, wherever that is: not only as many blocks
+// of a decoder's window as are whole.
+func TestCutGzip(t *testing.T) {
+	config := golden.DefaultConfig(1)
+	config.Requests = 8
+	dump, _ := testinput.Simulate(t, config)
+	for _, members := range []int{1, 3} {
+		packed, _ := damage.Gzip(dump, members)
+		for at := 1; at < len(packed); at += len(packed)/97 + 1 {
+			checkCut(t, dump, packed[:at])
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,8 @@ func checkFuzzed(t *testing.T, data string) reading {
 	if d := diff(readFuzzed(t, limits{block: 16, piece: 64, record: 1 << 20}, iotest.OneByteReader, data).everything(), want); d != "" {
 		t.Fatalf("a byte at a time: %s", d)
 	}
+	// On one core, while the others are on all.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	if d := diff(readFuzzed(t, limits{block: 200, piece: 400, record: 1 << 20}, iotest.HalfReader, data).everything(), want); d != "" {
 		t.Fatalf("in pieces of 200 bytes: %s", d)
 	}
@@ -147,7 +150,8 @@ func TestPartsInWrongPlaces(t *testing.T) {
 	}
 }
 
-// FuzzProto reads messages as the only one of a file, and between sound ones.
+// FuzzProto reads messages as the only one of a file, and between sound ones. What Google's
+// reader takes is read the same.
 func FuzzProto(f *testing.F) {
 	for _, m := range protoMessages(f, strings.Join(damageDocs(), "\n")) {
 		f.Add([]byte(m))
@@ -157,7 +161,7 @@ func FuzzProto(f *testing.F) {
 	last := frames(protoMessages(f, doc(span("last")))...)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		message := string(in)
-		checkFuzzed(t, frames(message))
+		checkProto(t, message, checkFuzzed(t, frames(message)))
 		checkFuzzed(t, message)
 		if len(message) == 0 {
 			return
@@ -171,6 +175,22 @@ func FuzzProto(f *testing.F) {
 			t.Fatalf("a sound frame is lost: %s %v", names, got.diags)
 		}
 	})
+}
+
+// checkProto compares what was read of a message with what Google's reader makes of it, if
+// that is OTLP.
+func checkProto(t *testing.T, message string, got reading) {
+	text, err := jsonOf(message)
+	if err != nil || got.Files[0].Encoding != protoFrames.String() {
+		return
+	}
+	want, err := reference(text)
+	if err != nil {
+		return
+	}
+	if d := diff(got.inOrder(), want.inOrder()); d != "" || got.loss() {
+		t.Fatalf("against Google's reader: %s%v\n%s", d, got.diags, text)
+	}
 }
 
 // claimsAll tells whether somewhere in data are four bytes that say, as the length of a
