@@ -20,7 +20,10 @@ func (l *layout) drawRequests(b *trace.Builder) *drawing {
 		outermost[r] = l.outermost(r)
 		isOutermost[outermost[r]] = true
 	}
-	units, isTop := l.findUnits(func(i int) bool { return l.set.Kind(i) != request.Gateway && isOutermost[i] })
+	// Nor does a part of a request nest in a span that is of none, and is not drawn.
+	units, isTop := l.findUnits(func(i int) bool {
+		return l.set.RequestOf(i) == request.None || l.set.Kind(i) != request.Gateway && isOutermost[i]
+	})
 	d := l.newDrawing(b, isTop)
 	labels := d.procLabels()
 	d.name = func(i int, kind request.SpanKind) trace.Sym {
