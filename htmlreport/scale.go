@@ -194,7 +194,7 @@ func (c clock) ticks() []tick {
 	}
 	var list []tick
 	first := (int64(c.from) + step - 1) / step * step
-	for t := first; t <= int64(c.to); t += step {
+	for t := first; int64(c.from) <= t && t <= int64(c.to); t += step { // behind the last time there is comes the first one
 		list = append(list, tick{float64(t), timeOfDay(trace.Time(t), step)})
 	}
 	return list

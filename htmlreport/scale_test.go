@@ -25,6 +25,7 @@ func TestScales(t *testing.T) {
 		"percentiles":     {percentileScale{}, 1, 99.9},
 		"clock":           {clock{7 * minute, 19 * minute, 9}, float64(7 * minute), float64(19 * minute)},
 		"clock of 2 us":   {clock{7 * minute, 7*minute + 2000, 9}, float64(7 * minute), float64(7*minute + 2000)},
+		"clock of all":    {clock{0, 1<<63 - 1024, 9}, 0, 1<<63 - 1024},
 		"clock of a year": {clock{0, 365 * 24 * 60 * minute, 9}, 0, float64(365 * 24 * 60 * minute)},
 	} {
 		if from, to := c.scale.at(c.low), c.scale.at(c.high); math.Abs(from) > 1e-9 || math.Abs(to-1) > 1e-9 {

@@ -93,13 +93,14 @@ func FuzzSize(f *testing.F) {
 // FuzzArguments puts flags in front: no argument is lost, those that are no flags keep
 // their order, and nothing changes when it is done again.
 func FuzzArguments(f *testing.F) {
-	for _, line := range []string{"report a b --kernels -o x", "report --tail p90 a", "report a --tail", "merge a=b -o out --from +1s c", "convert otel2perfetto a -o b",
-		"report --kernels hta a", "report --kernels=file a", "report -- -a --tail", "help report", "report --limit", "-", "report - --rid=x -"} {
-		f.Add(line)
+	commands := []string{"report", "merge", "diff", "requests", "inspect"}
+	for i, line := range []string{"a b --kernels -o x", "a=b -o out --from +1s c", "--tail p90 a", "a --tail", "--kernels hta a", "--kernels=file a", "-- -a --tail",
+		"--limit", "-", "- --rid=x -", "report a"} {
+		f.Add(uint8(i), line)
 	}
 	app := (&command{out: io.Discard, err: io.Discard}).app()
-	f.Fuzz(func(t *testing.T, line string) {
-		args := append([]string{"sgtrace"}, strings.Split(line, " ")...)
+	f.Fuzz(func(t *testing.T, which uint8, line string) {
+		args := append([]string{"sgtrace", commands[int(which)%len(commands)]}, strings.Split(line, " ")...)
 		got := reorder(app, slices.Clone(args))
 		if again := reorder(app, slices.Clone(got)); !slices.Equal(got, again) {
 			t.Fatalf("%q becomes %q, and then %q", args, got, again)
@@ -116,6 +117,9 @@ func FuzzArguments(f *testing.F) {
 			if !strings.HasPrefix(arg, "--kernels") && !endsShort(args) {
 				t.Fatalf("%q becomes %q, without %q", args, got, arg)
 			}
+		}
+		if i := slices.IndexFunc(args[2:], func(arg string) bool { return len(arg) > 1 && arg[0] == '-' }); i < 0 && !slices.Equal(got, args) {
+			t.Fatalf("without a flag, %q becomes %q", args, got)
 		}
 	})
 }

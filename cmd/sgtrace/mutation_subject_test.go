@@ -28,6 +28,8 @@ var (
 		"inspect --format json IN",
 		"report --timeline --format json IN",
 		"report --by request,host --format csv IN",
+		"report -o OUT.html IN",
+		"diff IN IN",
 	}}
 	kindTorch = &kind{"torch", []string{
 		"merge IN -o OUT.pftrace",
@@ -37,6 +39,7 @@ var (
 		"inspect IN",
 		"report --launches --by-rank --format csv IN",
 		"report --nvtx IN",
+		"report -o OUT.html IN WITH",
 	}}
 	kindNsys = &kind{"nsys", []string{
 		"convert nsys2perfetto IN -o OUT.pftrace",
@@ -46,6 +49,8 @@ var (
 		"inspect --format json IN",
 		"report --nvtx-kernels --format csv IN",
 		"report --memcpy IN",
+		"report -o OUT.html IN",
+		"diff IN IN",
 	}}
 )
 
