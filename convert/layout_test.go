@@ -57,7 +57,8 @@ func eachDump(t *testing.T, f func(t *testing.T, load func() *request.Set)) {
 }
 
 // Every span of the dump is in both views of the written file, exact to the
-// nanosecond; where it had to be cut, its true times are in its arguments.
+// nanosecond, or counted as left out; where it had to be cut, its true times are in its
+// arguments.
 func TestEverySpanIsDrawn(t *testing.T) {
 	eachDump(t, func(t *testing.T, load func() *request.Set) {
 		set := load()
@@ -79,9 +80,13 @@ func checkEverySpanIsDrawn(t *testing.T, set *request.Set, model *trace.Trace) {
 		t.Fatal(err)
 	}
 	byProcess, byRequest := intervals(got, "By process"), intervals(got, "By request")
+	leftOut := 0
 	for i := range set.Dump.Len() {
-		kind := set.Kind(i)
-		if kind == request.Duplicate {
+		switch set.Kind(i) {
+		case request.Unselected:
+			leftOut++
+			continue
+		case request.Duplicate:
 			continue
 		}
 		s := set.Dump.Span(i)
@@ -95,6 +100,14 @@ func checkEverySpanIsDrawn(t *testing.T, set *request.Set, model *trace.Trace) {
 		if byRequest[want]--; byRequest[want] < 0 {
 			t.Errorf("span %d %q is not in the request view", i, set.Name(i))
 		}
+	}
+	for _, d := range set.Dump.Diags.All() {
+		if d.Code == "time-out-of-reach" && strings.HasPrefix(d.Msg, "span") {
+			leftOut -= d.Count
+		}
+	}
+	if leftOut != 0 {
+		t.Errorf("%d more spans are left out than counted", leftOut)
 	}
 	if extra := left(byProcess) + left(byRequest); extra > 0 {
 		t.Errorf("%d slices that are no spans", extra)

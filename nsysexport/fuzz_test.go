@@ -115,6 +115,8 @@ func FuzzRows(f *testing.F) {
 		if !reflect.DeepEqual(a.rows, b.rows) || !reflect.DeepEqual(a.diags, b.diags) {
 			t.Fatalf("the same export gives other rows, or says other things:\n%v\n%v", a.diags, b.diags)
 		}
+		e, _, _ := read(t, path)
+		checkComplete(t, e, path)
 		for _, d := range a.diags {
 			if d.Msg == "" || d.Code == "" || d.Count < 1 {
 				t.Fatalf("%+v", d)

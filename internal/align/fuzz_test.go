@@ -149,7 +149,8 @@ func solve(t *testing.T, p *Problem, names *Names) Solution {
 }
 
 // FuzzSolve solves problems that nobody would pose: nothing panics or hangs, bounds are
-// not negative, and neither running it again nor the order of ranks makes a difference.
+// not negative, and neither running it again nor the order of ranks and of bounds makes a
+// difference.
 func FuzzSolve(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range 12 {
@@ -172,6 +173,7 @@ func FuzzSolve(f *testing.F) {
 		for i, r := range order {
 			turned.Ranks[i] = p.Ranks[r]
 		}
+		rand.New(rand.NewPCG(seed, 4)).Shuffle(len(turned.Bounds), func(i, k int) { turned.Bounds[i], turned.Bounds[k] = turned.Bounds[k], turned.Bounds[i] })
 		got := solve(t, turned, names)
 		if !distinct(p.Ranks) {
 			return // equal ranks are told apart by nothing but their order
