@@ -115,7 +115,7 @@ func TestAttributes(t *testing.T) {
 // Whatever a text is, scrubbing it twice is scrubbing it once, and what was learnt is
 // gone. The name of a path in front of :// looks like a URL the second time.
 func FuzzScrub(f *testing.F) {
-	for _, s := range []string{"TP0 (node1)", "/a/b/c.py(3): f", "x node1/node1", "C:\\a b", "http://node1/x", "node1@node1.example", "node1.py"} {
+	for _, s := range []string{"TP0 (node1)", "/a/b/c.py(3): f"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
