@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/big"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -182,21 +184,38 @@ func FuzzValue(f *testing.F) {
 	})
 }
 
+// plainNumber is a number of so few digits that whatever it is can be computed with.
+var plainNumber = regexp.MustCompile(`^[+-]?[0-9]{1,9}(\.[0-9]{0,9})?([eE][+-]?[0-9]{1,2})?$`)
+
+// What is taken is what the text says, and a whole number that fits is taken.
 func FuzzInt(f *testing.F) {
 	for _, s := range []string{"1", "-9223372036854775808", "1.50e1", "1e-1", "100e-2"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		got, ok := Int(in)
-		if !ok {
+		if !ok && !plainNumber.Match(in) {
 			return
 		}
 		want, valid := new(big.Rat).SetString(strings.TrimPrefix(string(in), "+"))
 		if !valid {
 			t.Fatalf("%q was taken as %d", in, got)
 		}
-		if want.Cmp(new(big.Rat).SetInt64(got)) != 0 {
-			t.Fatalf("%q reads as %d", in, got)
+		if ok != (want.IsInt() && want.Num().IsInt64()) || ok && want.Num().Int64() != got {
+			t.Fatalf("%q reads as %d, %v; want %v", in, got, ok, want)
+		}
+	})
+}
+
+func FuzzHex(f *testing.F) {
+	for _, s := range []string{"0", "aBcDeF0123456789", "", "0x1", "-1", "1_0", "00000000000000001"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		got, ok := Hex(in)
+		want, err := strconv.ParseUint(string(in), 16, 64)
+		if isHex := err == nil && len(in) <= 16 && in[0] != '+'; ok != isHex || ok && got != want {
+			t.Fatalf("%q reads as %x, %v; want %x, %v", in, got, ok, want, err)
 		}
 	})
 }
