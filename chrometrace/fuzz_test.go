@@ -2,6 +2,8 @@ package chrometrace
 
 import (
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -89,6 +91,20 @@ func checkRead(t *testing.T, data []byte) {
 	}
 }
 
+// wholeEvent is an event with all it needs, whatever is around it.
+var wholeEvent = regexp.MustCompile(`\{"ph": ?"X", ?"cat": ?"\w+", ?"name": ?"\w*", ?"pid": ?\d{1,6}, ?"tid": ?\d{1,6}, ?"ts": ?\d{1,17}, ?"dur": ?\d{1,9}(, ?"args": ?\{\s*\})?\s*\}`)
+
+// checkLost checks that where fewer events are read than are there, something is said.
+func checkLost(t *testing.T, data []byte) {
+	got := checkFuzzed(t, data)
+	if got.err != nil || slices.ContainsFunc(got.diags, func(d trace.Diag) bool { return d.Severity >= trace.DataLoss }) {
+		return
+	}
+	if n := len(wholeEvent.FindAll(data, -1)); len(got.Events) < n {
+		t.Fatalf("%d events are there, %d are read, and no word: %v", n, len(got.Events), got.diags)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	for _, c := range dialects {
 		f.Add([]byte(c.data))
@@ -101,7 +117,13 @@ func FuzzReadDamaged(f *testing.F) {
 	for _, c := range malformed {
 		f.Add([]byte(c.data))
 	}
-	f.Fuzz(checkRead)
+	for _, data := range damagedDocs() {
+		f.Add([]byte(data))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		checkRead(t, data)
+		checkLost(t, data)
+	})
 }
 
 // The corpus holds without the fuzzer, too.

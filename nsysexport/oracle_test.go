@@ -63,7 +63,7 @@ func checkComplete(t *testing.T, e *Export, path string) {
 		{"CUDA_GRAPH_NODE_EVENTS", len(e.GraphNodes)},
 		{"OSRT_API", len(e.OS)},
 		{"SCHED_EVENTS", len(e.Scheds)},
-		{"GPU_METRICS + NET_NIC_METRIC", len(e.Samples)},
+		{"GPU_METRICS WHERE timestamp IS NOT NULL + NET_NIC_METRIC", len(e.Samples)},
 		{"NVTX_EVENTS WHERE eventType IN (34, 59, 60, 70, 71)", len(e.Ranges)},
 		{"DIAGNOSTIC_EVENT WHERE severity IN (2, 3)", len(e.Messages)},
 		{"ThreadNames", len(e.Threads)},
