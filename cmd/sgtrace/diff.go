@@ -2,7 +2,7 @@ package main
 
 import (
 	"cmp"
-	"errors"
+	"fmt"
 	"os"
 	"slices"
 
@@ -70,11 +70,11 @@ func (c *command) diff(ctx *cli.Context) error {
 		return err
 	}
 	if !before.Shares(after) {
-		return errors.New("BEFORE and AFTER have nothing in common: one has requests only, and the other what profilers recorded")
+		return fmt.Errorf("%s and %s have nothing in common: one has requests only, and the other what profilers recorded", args[0], args[1])
 	}
 	d := analyze.NewDiff(before, after, analyze.DiffOptions{ByRank: ctx.Bool("by-rank")})
 	if len(d.Rows) == 0 {
-		return errors.New("there is nothing to compare: neither requests nor steps, kernels or copies")
+		return fmt.Errorf("%s and %s have nothing to compare: neither requests nor steps, kernels or copies", args[0], args[1])
 	}
 	b := &board{main: d.Report(), most: mostDiffRows}
 	b.add(d.SideReport(), d.LoadReport(), b.main)
