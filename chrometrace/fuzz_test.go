@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -22,6 +23,10 @@ func readFuzzed(opt Options, l limits, wrap func(io.Reader) io.Reader, data []by
 	opt.Args = fuzzArgs
 	return readWith(opt, l, wrap, data)
 }
+
+// mostMemory is how many bytes it takes to read an input five times and compare what was
+// read: blocks of all goroutines, and some for each byte of the input.
+func mostMemory(size int) uint64 { return 32<<20 + 5000*uint64(size) }
 
 // checkFuzzed checks what holds for every input.
 func checkFuzzed(t *testing.T, data []byte) reading {
@@ -110,7 +115,9 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(c.data))
 	}
 	f.Add([]byte(kinetoDoc(4)))
-	f.Fuzz(checkRead)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		testinput.BoundMemory(t, mostMemory(len(data)), func() { checkRead(t, data) })
+	})
 }
 
 func FuzzReadDamaged(f *testing.F) {
@@ -121,8 +128,10 @@ func FuzzReadDamaged(f *testing.F) {
 		f.Add([]byte(data))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		checkRead(t, data)
-		checkLost(t, data)
+		testinput.BoundMemory(t, 2*mostMemory(len(data)), func() {
+			checkRead(t, data)
+			checkLost(t, data)
+		})
 	})
 }
 

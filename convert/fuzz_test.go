@@ -16,6 +16,9 @@ import (
 // mostUnpacked is how much of an input is looked at: a bomb has no end.
 const mostUnpacked = 4 << 20
 
+// mostOpened is how many bytes a dozen readers of an input may allocate: a window each.
+const mostOpened = 12 * maxWindow
+
 // opened is all that opening and reading an input tells.
 func opened(in io.Reader) string {
 	s, err := Open(Stdin, in, nil)
@@ -50,29 +53,35 @@ func FuzzOpen(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, parts uint8) {
-		want := opened(bytes.NewReader(data))
-		for name, wrap := range map[string]func(io.Reader) io.Reader{"one byte": iotest.OneByteReader, "half": iotest.HalfReader, "with the error": iotest.DataErrReader} {
-			if got := opened(wrap(bytes.NewReader(data))); got != want {
-				t.Fatalf("%s at a time: %.300s\nwant %.300s", name, got, want)
-			}
-		}
-		s, err := Open(Stdin, bytes.NewReader(data), nil)
-		if err != nil || s.Compression != "" {
-			return // nothing new below what is packed already, and no more than two layers
-		}
-		for _, pack := range []func([]byte, int) ([]byte, []int){damage.Gzip, damage.Zstd} {
-			packed, _ := pack(data, 1+int(parts%5))
-			again, err := Open(Stdin, bytes.NewReader(packed), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			content, err := io.ReadAll(again)
-			if err != nil || !bytes.Equal(content, data) || again.Format != s.Format || again.Empty != s.Empty {
-				t.Fatalf("packed: %v, %d of %d bytes, format %+v, want %+v", err, len(content), len(data), again.Format, s.Format)
-			}
-			checkCut(t, data, packed[:len(packed)*int(parts)/256])
-		}
+		testinput.BoundMemory(t, mostOpened, func() { checkOpen(t, data, parts) })
 	})
+}
+
+// checkOpen checks what holds for every input; parts are the pieces in which it is packed,
+// and how much of that is left.
+func checkOpen(t *testing.T, data []byte, parts uint8) {
+	want := opened(bytes.NewReader(data))
+	for name, wrap := range map[string]func(io.Reader) io.Reader{"one byte": iotest.OneByteReader, "half": iotest.HalfReader, "with the error": iotest.DataErrReader} {
+		if got := opened(wrap(bytes.NewReader(data))); got != want {
+			t.Fatalf("%s at a time: %.300s\nwant %.300s", name, got, want)
+		}
+	}
+	s, err := Open(Stdin, bytes.NewReader(data), nil)
+	if err != nil || s.Compression != "" {
+		return // nothing new below what is packed already, and no more than two layers
+	}
+	for _, pack := range []func([]byte, int) ([]byte, []int){damage.Gzip, damage.Zstd} {
+		packed, _ := pack(data, 1+int(parts%5))
+		again, err := Open(Stdin, bytes.NewReader(packed), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(again)
+		if err != nil || !bytes.Equal(content, data) || again.Format != s.Format || again.Empty != s.Empty {
+			t.Fatalf("packed: %v, %d of %d bytes, format %+v, want %+v", err, len(content), len(data), again.Format, s.Format)
+		}
+		checkCut(t, data, packed[:len(packed)*int(parts)/256])
+	}
 }
 
 // lastBits is what the last 15 bits of a gzip file stand for at most, in bytes: a decoder

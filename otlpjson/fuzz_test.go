@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -35,6 +36,10 @@ var (
 	spanBegins = regexp.MustCompile(`\{"traceId":"[0-9a-f]{32}","spanId":"[0-9a-f]{16}",("parentSpanId":"[0-9a-f]{16}",|"flags":[0-9]+,)*"name":"`)
 	surelySpan = regexp.MustCompile(spanBegins.String() + `[^"]*","kind":[0-9],"startTimeUnixNano":"`)
 )
+
+// mostMemory is how many bytes it takes to read an input three times and compare what was
+// read: blocks of all goroutines, and some for each byte of the input.
+func mostMemory(size int) uint64 { return 32<<20 + 2000*uint64(size) }
 
 // checkFuzzed checks what holds for every input.
 func checkFuzzed(t *testing.T, data string) reading {
@@ -80,7 +85,9 @@ func FuzzRead(f *testing.F) {
 	} {
 		f.Add([]byte(data))
 	}
-	f.Fuzz(func(t *testing.T, in []byte) { checkJSON(t, string(in)) })
+	f.Fuzz(func(t *testing.T, in []byte) {
+		testinput.BoundMemory(t, mostMemory(len(in)), func() { checkJSON(t, string(in)) })
+	})
 }
 
 // checkJSON checks what holds for every input, and more if encoding/json takes
@@ -160,21 +167,27 @@ func FuzzProto(f *testing.F) {
 	sound := frames(protoMessages(f, doc(span("first")))...)
 	last := frames(protoMessages(f, doc(span("last")))...)
 	f.Fuzz(func(t *testing.T, in []byte) {
-		message := string(in)
-		checkProto(t, message, checkFuzzed(t, frames(message)))
-		checkFuzzed(t, message)
-		if len(message) == 0 {
-			return
-		}
-		got := checkFuzzed(t, sound+frames(message)+last)
-		names := got.names()
-		if !strings.HasPrefix(names, "first") {
-			t.Fatalf("a sound frame is lost: %s", names)
-		}
-		if !strings.HasSuffix(names, "last") && !(got.loss() && claimsAll(frames(message)+last)) {
-			t.Fatalf("a sound frame is lost: %s %v", names, got.diags)
-		}
+		testinput.BoundMemory(t, 4*mostMemory(len(in)), func() {
+			message := string(in)
+			checkProto(t, message, checkFuzzed(t, frames(message)))
+			checkFuzzed(t, message)
+			if len(message) > 0 {
+				checkBetween(t, sound, frames(message), last)
+			}
+		})
 	})
+}
+
+// checkBetween reads a frame of whatever kind between two sound ones, "first" and "last".
+func checkBetween(t *testing.T, sound, frame, last string) {
+	got := checkFuzzed(t, sound+frame+last)
+	names := got.names()
+	if !strings.HasPrefix(names, "first") {
+		t.Fatalf("a sound frame is lost: %s", names)
+	}
+	if !strings.HasSuffix(names, "last") && !(got.loss() && claimsAll(frame+last)) {
+		t.Fatalf("a sound frame is lost: %s %v", names, got.diags)
+	}
 }
 
 // checkProto compares what was read of a message with what Google's reader makes of it, if
