@@ -79,6 +79,7 @@ func appendFields(b []byte, row reflect.Value, e *Export, syms *trace.Symbols) [
 // An outcome is what reading gave.
 type outcome struct {
 	err   error
+	all   *Export
 	rows  map[string][]string
 	diags []trace.Diag
 }
@@ -89,7 +90,7 @@ func readOutcome(path string) *outcome {
 	if err != nil {
 		return &outcome{err: err}
 	}
-	return &outcome{rows: rowsOf(e, opt.Syms), diags: opt.Diags.All()}
+	return &outcome{all: e, rows: rowsOf(e, opt.Syms), diags: opt.Diags.All()}
 }
 
 // reported tells whether a diagnostic says that something of a table was lost.
