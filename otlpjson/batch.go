@@ -1,6 +1,7 @@
 package otlpjson
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -33,6 +34,10 @@ type batchDiag struct {
 // A place is where something stands in a file; line is 0 where there are none.
 type place struct{ line, offset int64 }
 
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.line, q.line), cmp.Compare(p.offset, q.offset))
+}
+
 type batchOrigin struct {
 	resource int // 1-based; 0 is unknown
 	scope    trace.Sym
@@ -41,6 +46,12 @@ type batchOrigin struct {
 type batchResource struct {
 	service, instance trace.Sym
 	args              trace.ArgList
+}
+
+// full tells whether the batch is large enough to be handed over in the middle of a
+// piece. Damage makes batches that are large without a span.
+func (b *batch) full() bool {
+	return max(len(b.spans), len(b.origins), len(b.resources)) >= flushSpans
 }
 
 func (b *batch) reset() {

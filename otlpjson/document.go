@@ -104,9 +104,6 @@ func (p *parser) next() error {
 	case b == ']' && p.level.isList(), b == '}' && !p.level.isList():
 		p.pos++
 		p.level--
-		if p.level == inResourceSpans && p.flush != nil && len(p.out.spans) >= flushSpans {
-			p.flush()
-		}
 		return nil
 	case p.level.isList():
 		return jsonscan.ErrSyntax
@@ -160,13 +157,27 @@ func (p *parser) open() error {
 		p.isOther, p.headless = false, false
 		p.out.documents++
 	case kind == inResourceSpans:
+		// Not where the one before ends: it may be cut off.
+		if p.flush != nil && p.out.full() {
+			p.flush()
+		}
 		p.resource, p.resourceOrigins = 0, len(p.out.origins)
 	case kind == inScopeSpans:
-		p.out.origins = append(p.out.origins, batchOrigin{resource: p.resource})
+		p.openScope()
 	}
 	p.pos++
 	p.level++
 	return nil
+}
+
+// openScope begins a ScopeSpans. One that had no spans leaves its place to the next, so
+// that empty ones take no memory however many there are.
+func (p *parser) openScope() {
+	n := len(p.out.origins)
+	if spans := p.out.spans; n > p.resourceOrigins && (len(spans) == 0 || int(spans[len(spans)-1].Origin) < n) {
+		p.out.origins = p.out.origins[:n-1]
+	}
+	p.out.origins = append(p.out.origins, batchOrigin{resource: p.resource})
 }
 
 // stepKey reads one key of an object level and enters or skips its value.
@@ -240,7 +251,7 @@ func (p *parser) parseResource() (next int, err error) {
 	if err != nil {
 		return i, err
 	}
-	p.resource = p.addResource(list)
+	p.resource = p.addResource(list, p.resource)
 	for o := p.resourceOrigins; o < len(p.out.origins); o++ {
 		p.out.origins[o].resource = p.resource
 	}

@@ -187,7 +187,7 @@ func (p *protoParser) resource(in protoField) int {
 		}
 	})
 	p.settle(p.at)
-	return p.addResource(args)
+	return p.addResource(args, 0)
 }
 
 func (p *protoParser) scopeSpans(in protoField) {

@@ -118,8 +118,9 @@ func (r *recorder) addSpan(s *Span, undo mark, at place) {
 	r.settle(at)
 }
 
-// addResource stores a resource and returns its 1-based index.
-func (r *recorder) addResource(args trace.ArgList) int {
+// addResource stores a resource, in the place of the one with the 1-based index
+// before if there is one, and returns its index.
+func (r *recorder) addResource(args trace.ArgList, before int) int {
 	res := batchResource{args: args}
 	for a := range args.All() {
 		switch a.Key {
@@ -129,13 +130,30 @@ func (r *recorder) addResource(args trace.ArgList) int {
 			res.instance = r.cache.Intern(a.Bytes())
 		}
 	}
-	r.out.resources = append(r.out.resources, res)
-	return len(r.out.resources)
+	if before == 0 {
+		r.out.resources = append(r.out.resources, res)
+		return len(r.out.resources)
+	}
+	r.out.resources[before-1] = res
+	return before
 }
 
 // lose reports that part of the input is not in the result.
 func (r *recorder) lose(code string, at place, msg string) { r.add(trace.DataLoss, code, at, 1, msg) }
 
+// add reports. What was reported of the batch already is counted, as trace.Diags does:
+// damage may be all that a batch has.
 func (r *recorder) add(s trace.Severity, code string, at place, count int, msg string) {
+	for i := range r.out.diags {
+		d := &r.out.diags[i]
+		if d.code != code || d.severity != s {
+			continue
+		}
+		d.count += count
+		if c := at.compare(d.at); c < 0 || c == 0 && msg < d.msg {
+			d.at, d.msg = at, msg
+		}
+		return
+	}
 	r.out.diags = append(r.out.diags, batchDiag{s, code, at, msg, count})
 }

@@ -50,7 +50,7 @@ func (p *parser) resync(err error) {
 		p.resource, p.resourceOrigins = 0, len(p.out.origins)
 	}
 	if l == inSpans && failed < inScopeSpan {
-		p.out.origins = append(p.out.origins, batchOrigin{resource: p.resource})
+		p.openScope()
 	}
 	if l != atTop && failed == atTop {
 		p.headless = true
