@@ -47,9 +47,11 @@ type Output struct {
 	write func(w io.Writer, t *trace.Trace) error // nil for what is no trace
 	gzip  bool
 	file  *os.File
-	temp  string // the name that file has so far; "" if none
+	mode  fs.FileMode // of the file that is replaced; 0 if there is none
+	held  bool        // gets its name from Release
 
 	mu   sync.Mutex // guards temp and done
+	temp string     // the name that file has so far; "" if none
 	done bool       // renamed or removed
 }
 
@@ -77,29 +79,61 @@ func CreateFile(name string, inputs []string) (*Output, error) {
 			return nil, fmt.Errorf("%w: %s is also an input", ErrOutputName, name)
 		}
 	}
-	info, err := os.Stat(name)
-	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return nil, fmt.Errorf("output %s: not a regular file", name)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("output %s: %w", name, err)
-	}
-	if dir := filepath.Dir(name); !exists(dir) {
-		return nil, fmt.Errorf("output %s: there is no folder %s; 'mkdir -p %[2]s' makes it", name, dir)
-	}
 	o := &Output{name: name}
-	if o.file = openNameless(name); o.file == nil {
-		if o.file, err = os.CreateTemp(filepath.Dir(name), o.hidden("*")); err != nil {
-			return nil, fmt.Errorf("output %s: %w", name, err)
-		}
-		o.temp = o.file.Name()
+	if err := o.open(); err != nil {
+		return nil, fmt.Errorf("output %s: %w", name, withoutPath(err))
 	}
 	return o, nil
 }
 
-// hidden returns the name that the file has before its final one.
-func (o *Output) hidden(unique string) string {
-	return "." + filepath.Base(o.name) + "." + unique + ".tmp"
+// newMode is what a new file may be, of which the system takes what umask says.
+const newMode = 0o666
+
+// open opens the file to write, after a look at the one that it will replace.
+func (o *Output) open() error {
+	info, err := os.Stat(o.name)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return errors.New("not a regular file")
+	case err == nil:
+		// A file can be replaced although it is protected against writing. It shall not.
+		old, err := os.OpenFile(o.name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		old.Close()
+		o.mode = info.Mode().Perm()
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if dir := filepath.Dir(o.name); !exists(dir) {
+		return fmt.Errorf("there is no folder %s; 'mkdir -p %[1]s' makes it", dir)
+	}
+	if o.file = openNameless(o.name); o.file == nil {
+		return o.openNamed()
+	}
+	return nil
+}
+
+// openNamed opens the file under a hidden name.
+func (o *Output) openNamed() (err error) {
+	o.temp = o.hidden()
+	o.file, err = os.OpenFile(o.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, newMode)
+	return err
+}
+
+// hidden returns a name that the file can have before its final one.
+func (o *Output) hidden() string {
+	return filepath.Join(filepath.Dir(o.name), "."+filepath.Base(o.name)+"."+rand.Text()[:10]+".tmp")
+}
+
+// withoutPath takes the path off an error that will get it again, or that has one
+// which says nothing: a hidden name.
+func withoutPath(err error) error {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		return inner.Err
+	}
+	return err
 }
 
 // Name returns the final name.
@@ -155,43 +189,56 @@ func (o *Output) writeChecked(write func(w io.Writer) error, check func() error)
 	if err == nil {
 		err = check()
 	}
+	var info fs.FileInfo
 	if err == nil {
-		size, err = o.appear()
+		info, err = o.file.Stat()
 	}
-	if inner, ok := errors.AsType[*fs.PathError](err); ok {
-		err = inner.Err // the hidden name says nothing
+	if err == nil && !o.held {
+		err = o.appear()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("writing %s: %w", o.name, err)
+		return 0, fmt.Errorf("writing %s: %w", o.name, withoutPath(err))
 	}
-	return size, nil
+	return info.Size(), nil
+}
+
+// Hold makes the file wait for its name until [Output.Release], for one that shall
+// appear together with others.
+func (o *Output) Hold() { o.held = true }
+
+// Release gives a file that was held, and is written, its name.
+func (o *Output) Release() error {
+	if err := o.appear(); err != nil {
+		return fmt.Errorf("writing %s: %w", o.name, withoutPath(err))
+	}
+	return nil
 }
 
 // appear gives the file its name.
-func (o *Output) appear() (size int64, err error) {
-	info, err := o.file.Stat()
-	if err != nil {
-		return 0, err
-	}
+func (o *Output) appear() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.temp == "" {
 		// A link cannot take the place of a file, only a rename can.
-		temp := filepath.Join(filepath.Dir(o.name), o.hidden(rand.Text()[:10]))
+		temp := o.hidden()
 		if err := linkNameless(o.file, temp); err != nil {
-			return 0, err
+			return err
 		}
 		o.temp = temp
 	}
-	// Temporary files are private; the result is as readable as any other.
-	if err := errors.Join(o.file.Chmod(0o644), o.file.Close()); err != nil {
-		return 0, err
+	if o.mode != 0 {
+		if err := o.file.Chmod(o.mode); err != nil {
+			return err
+		}
+	}
+	if err := o.file.Close(); err != nil {
+		return err
 	}
 	if err := os.Rename(o.temp, o.name); err != nil {
-		return 0, err
+		return err
 	}
 	o.done = true
-	return info.Size(), nil
+	return nil
 }
 
 // compress gives write a writer that compresses to w. Compression takes longer

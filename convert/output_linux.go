@@ -13,7 +13,7 @@ import (
 // left. It returns nil where the file system has no such files, or where one
 // could not be given a name.
 func openNameless(name string) *os.File {
-	fd, err := unix.Open(filepath.Dir(name), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Open(filepath.Dir(name), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, newMode)
 	if err != nil {
 		return nil
 	}

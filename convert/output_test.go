@@ -13,11 +13,9 @@ import (
 // named makes outputs as they are where every file has a name.
 func named(t *testing.T, o *Output) *Output {
 	o.file.Close()
-	f, err := os.CreateTemp(filepath.Dir(o.name), o.hidden("*"))
-	if err != nil {
+	if err := o.openNamed(); err != nil {
 		t.Fatal(err)
 	}
-	o.file, o.temp = f, f.Name()
 	return o
 }
 

@@ -23,17 +23,20 @@ type command struct {
 	env      func(name string) string
 	diags    trace.Diags
 	created  created
+	beside   []string         // files that are read beside inputs, and must not be overwritten either
+	pages    pageWriter       // to out, of help
 	verify   bool             // read outputs back
 	redact   *redact.Redactor // of --redact; nil without
 }
 
 func (c *command) app() *cli.App {
+	c.pages.w = c.out
 	app := &cli.App{
 		Name:                      "sgtrace",
 		Usage:                     "post-mortems of LLM serving: which stage, which rank, when and why",
 		Version:                   version(),
 		Reader:                    c.in,
-		Writer:                    c.out,
+		Writer:                    &c.pages,
 		ErrWriter:                 c.err,
 		Suggest:                   true,
 		DisableSliceFlagSeparator: true,

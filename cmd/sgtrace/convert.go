@@ -83,7 +83,7 @@ func (c *command) otel2perfetto(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.err, "%s: %s, %s\n", ctx.String("o"), count(requests, "request"), contents(t, size))
+	fmt.Fprintf(c.err, "%s: %s, %s\n", printable(ctx.String("o")), count(requests, "request"), contents(t, size))
 	return nil
 }
 

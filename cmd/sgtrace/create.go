@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -25,12 +26,14 @@ func (c *command) create(name string, inputs []string) (*convert.Output, error) 
 	if name == "" {
 		return nil, usage("no output; give -o FILE, with a name that ends in .pftrace or .json")
 	}
-	return c.created.add(name, func() (*convert.Output, error) { return convert.Create(name, inputs) })
+	return c.created.add(name, func() (*convert.Output, error) { return convert.Create(name, slices.Concat(inputs, c.beside)) })
 }
 
 // createFile prepares an output file of any other kind.
 func (c *command) createFile(name string, inputs []string) (*convert.Output, error) {
-	return c.created.add(name, func() (*convert.Output, error) { return convert.CreateFile(name, inputs) })
+	return c.created.add(name, func() (*convert.Output, error) {
+		return convert.CreateFile(name, slices.Concat(inputs, c.beside))
+	})
 }
 
 func (l *created) add(name string, create func() (*convert.Output, error)) (*convert.Output, error) {
@@ -52,6 +55,19 @@ func (l *created) add(name string, create func() (*convert.Output, error)) (*con
 	}
 	l.list = append(l.list, out)
 	return out, nil
+}
+
+// release gives outputs that were held their names. An interrupt waits until all have
+// theirs.
+func (l *created) release(outputs []*convert.Output) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, out := range outputs {
+		if err := out.Release(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removeOnInterrupt ends the program cleanly on signals, but for those that it was

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -55,6 +56,18 @@ func useHelp(commands []*cli.Command) {
 		c.HideHelpCommand = len(c.Subcommands) == 0
 		useHelp(c.Subcommands)
 	}
+}
+
+// A pageWriter writes the pages of the library, which forgets errors.
+type pageWriter struct {
+	w   io.Writer
+	err error // the first
+}
+
+func (p *pageWriter) Write(b []byte) (int, error) {
+	n, err := p.w.Write(b)
+	p.err = cmp.Or(p.err, err)
+	return n, err
 }
 
 func printHelp(w io.Writer, page string, data any) {

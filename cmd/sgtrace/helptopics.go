@@ -72,7 +72,7 @@ func (c *command) help(words []string) error {
 	}
 	if len(words) == 1 && (words[0] == "help" || words[0] == "h") {
 		// The library takes this for the help of the program.
-		printHelp(c.out, commandHelp, find(app.Commands, "help"))
+		printHelp(&c.pages, commandHelp, find(app.Commands, "help"))
 		return nil
 	}
 	return app.Run(append(append([]string{app.Name}, words...), "--help"))

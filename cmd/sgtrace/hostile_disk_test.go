@@ -64,6 +64,9 @@ func TestFullStdout(t *testing.T) {
 	for _, args := range readers(e) {
 		c.run(t, args...).check(t, exitFailed, "no space left on device")
 	}
+	for _, args := range [][]string{{}, {"--help"}, {"--version"}, {"help"}, {"help", "merge"}, {"merge", "--help"}, {"convert"}, {"help", "metrics"}, {"help", "man"}} {
+		c.run(t, args...).check(t, exitFailed, "no space left on device")
+	}
 }
 
 // readers are commands that print something about the evidence.

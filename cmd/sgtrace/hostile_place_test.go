@@ -233,6 +233,17 @@ func TestNoPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// One that may be replaced, and is protected.
+	protected := filepath.Join(dir, "open", "old.pftrace")
+	for _, err := range []error{
+		os.Mkdir(filepath.Join(dir, "open"), 0o777),
+		os.Chmod(filepath.Join(dir, "open"), 0o777), // umask
+		os.WriteFile(protected, []byte("old"), 0o444),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	exe := filepath.Join(dir, "sgtrace") // what TestMain takes for the program
 	if err := os.WriteFile(exe, program, 0o755); err != nil {
 		t.Fatal(err)
@@ -259,6 +270,10 @@ func TestNoPermission(t *testing.T) {
 	sgtrace("report", "secret.jsonl").check(t, exitFailed, "secret.jsonl", "permission denied")
 	sgtrace("report", "secret.jsonl", e.otel).check(t, exitPartial, "secret.jsonl", "permission denied")
 	sgtrace("merge", e.otel, "-o", "out.pftrace").check(t, exitFailed, "out.pftrace", "permission denied")
+	sgtrace("merge", e.otel, "-o", "open/old.pftrace").check(t, exitFailed, "output open/old.pftrace: permission denied")
+	if data, err := os.ReadFile(protected); err != nil || string(data) != "old" {
+		t.Errorf("what is protected is now %q, %v", data, err)
+	}
 	sgtrace("demo", "demo").check(t, exitFailed, "permission denied")
 	if after := listing(t, dir); after != before {
 		t.Errorf("the folder has %s, had %s", after, before)

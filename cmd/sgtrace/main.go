@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"os/signal"
@@ -35,8 +36,11 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	if err := misplacedCommand(app, args); err != nil {
 		return c.exit(err)
 	}
+	var err error
 	if words, ok := asksForHelp(app, args); ok {
-		return c.exit(c.help(words))
+		err = c.help(words)
+	} else {
+		err = app.Run(reorder(app, args))
 	}
-	return c.exit(app.Run(reorder(app, args)))
+	return c.exit(cmp.Or(err, c.pages.err))
 }

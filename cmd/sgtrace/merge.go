@@ -158,7 +158,7 @@ func (c *command) draw(ctx *cli.Context, inputs []convert.Input, only *convert.F
 		return err
 	}
 	c.summarize(ctx.String("o"), t, size)
-	fmt.Fprintf(c.err, "to view it: sgtrace open %s\n", ctx.String("o"))
+	fmt.Fprintf(c.err, "to view it: sgtrace open %s\n", printable(ctx.String("o")))
 	return nil
 }
 
@@ -380,33 +380,33 @@ func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, inpu
 	}
 	dir, base := filepath.Split(name)
 	stem, ext, _ := strings.Cut(base, ".")
+	var parts []*convert.Output
 	for i := range n {
 		part := filepath.Join(dir, fmt.Sprintf("%s-%03d.%s", stem, i+1, ext))
 		if c.redact != nil {
 			c.redact.Keep(part)
 		}
-		start := from + trace.Time(i*int64(d))
-		if err := c.writePart(trace.Window(t, start, start+trace.Time(d)), part, inputs); err != nil {
+		out, err := c.create(part, inputs)
+		if err != nil {
 			return err
 		}
+		defer out.Abandon()
+		out.Hold() // the series appears whole or not at all
+		parts = append(parts, out)
 	}
-	return nil
-}
-
-func (c *command) writePart(t *trace.Trace, name string, inputs []string) error {
-	out, err := c.create(name, inputs)
-	if err != nil {
-		return err
+	for i, out := range parts {
+		start := from + trace.Time(int64(i)*int64(d))
+		window := trace.Window(t, start, start+trace.Time(d))
+		size, err := c.writeTrace(out, window)
+		if err != nil {
+			return err
+		}
+		c.summarize(out.Name(), window, size)
 	}
-	defer out.Abandon()
-	size, err := c.writeTrace(out, t)
-	if err == nil {
-		c.summarize(name, t, size)
-	}
-	return err
+	return c.created.release(parts)
 }
 
 // summarize prints what an output holds.
 func (c *command) summarize(name string, t *trace.Trace, size int64) {
-	fmt.Fprintf(c.err, "%s: %s\n", name, contents(t, size))
+	fmt.Fprintf(c.err, "%s: %s\n", printable(name), contents(t, size))
 }

@@ -55,6 +55,7 @@ func (c *command) startRedaction(ctx *cli.Context) error {
 		if len(key) < leastKey {
 			return usage("--redact-key %s: a key of %d bytes can be guessed; want %d or more", name, len(key), leastKey)
 		}
+		c.beside = append(c.beside, name)
 	} else if !ctx.Bool("redact") {
 		return nil
 	}

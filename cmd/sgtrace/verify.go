@@ -25,7 +25,7 @@ func keepSecretsFlag() cli.Flag {
 func (c *command) writeVerified(out *convert.Output, t *trace.Trace) (int64, error) {
 	size, equal, err := out.WriteVerified(t)
 	if err == nil {
-		fmt.Fprintf(c.err, "%s verified: %s are equal to the model\n", out.Name(), equal)
+		fmt.Fprintf(c.err, "%s verified: %s are equal to the model\n", printable(out.Name()), equal)
 	}
 	return size, err
 }
