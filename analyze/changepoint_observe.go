@@ -147,7 +147,7 @@ func (w *observer) observeStages(th *request.Thread, of []*durations, place Wher
 	eachSelectedStage(w.set, th.Stages, true, func(i int, _ bool) {
 		span := w.set.Dump.Span(i)
 		k := w.stages[span.Name]
-		if k < 0 || !w.inside(span.Start) {
+		if k < 0 || !w.inside(span.Start) || w.set.Implausible(i) {
 			return
 		}
 		if of[k] == nil {

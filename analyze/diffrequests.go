@@ -130,10 +130,10 @@ func (c *diffSpans) addStages(stages []uint32, p place, piece int) {
 	}
 }
 
-// add counts the span at p, unless it ends before it starts.
+// add counts the span at p, unless its times cannot be right.
 func (c *diffSpans) add(p place, piece int) {
 	dur := c.set.Dump.Span(p.span).Dur()
-	if dur < 0 {
+	if c.set.Implausible(p.span) {
 		return
 	}
 	rank := c.rank.code(p)

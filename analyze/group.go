@@ -113,11 +113,11 @@ func (g *grouper) scope(code func(axis int) int32) int32 {
 	return id
 }
 
-// add counts the span at p, unless it ends before it starts.
+// add counts the span at p, unless its times cannot be right.
 func (g *grouper) add(p place) {
 	s := g.set.Dump.Span(p.span)
-	if s.Dur() < 0 {
-		g.out.Negative++
+	if g.set.Implausible(p.span) {
+		g.out.Implausible++
 		return
 	}
 	id := g.group(p)

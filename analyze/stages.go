@@ -10,9 +10,9 @@ import (
 type Stages struct {
 	By     []Dimension
 	Groups []Group // in the order of the dimensions
-	// Negative counts the spans that end before they start. They are in no
+	// Implausible counts the spans whose times cannot be right. They are in no
 	// group.
-	Negative int
+	Implausible int
 }
 
 // A Group is the spans with the same place in every dimension.
@@ -52,8 +52,8 @@ func (s *Stages) Report() *Report {
 		r.note("no stages were traced, only whole requests or spans of other services")
 	}
 	noteFewSamples(r, s.Groups, func(g *Group) int64 { return int64(g.N) }, func(g *Group) string { return strings.Join(g.Key, " ") })
-	if s.Negative > 0 {
-		r.note("%s left out: ends before it starts", counted(s.Negative, "span"))
+	if s.Implausible > 0 {
+		r.note("%s left out: times that cannot be right", counted(s.Implausible, "span"))
 	}
 	return r
 }

@@ -163,7 +163,7 @@ func (b *timelineBuilder) addStages(p *request.Part, th *request.Thread, m *mete
 	var out outcome
 	eachSelectedStage(b.set, th.Stages, true, func(i int, outermost bool) {
 		span := b.set.Dump.Span(i)
-		if span.End < span.Start {
+		if b.set.Implausible(i) {
 			return
 		}
 		if k := b.stages[span.Name]; k >= 0 {

@@ -92,7 +92,7 @@ func stageLines(set *request.Set) [request.Other + 1][]Distribution {
 	values := map[key][]int64{}
 	for i := range set.Dump.Len() {
 		span := set.Dump.Span(i)
-		if set.Kind(i) != request.Stage || span.End < span.Start {
+		if set.Kind(i) != request.Stage || set.Implausible(i) {
 			continue
 		}
 		at := key{request.Other, set.Name(i)}

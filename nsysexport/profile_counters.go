@@ -9,6 +9,10 @@ import (
 
 // sample adds a value of a counter.
 func (r *reader) sample(p *piece, c category, row int32, at trace.Time, value float64) {
+	if !isTime(at) {
+		r.impossible(at, at)
+		return
+	}
 	p.saw(at, at)
 	if r.keepsAny(c, r.counterName(p, row), at, at) {
 		p.samples.add(trace.Sample{Time: at, Value: value, Track: trace.TrackID(row)})

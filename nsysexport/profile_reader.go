@@ -156,13 +156,18 @@ func (r *reader) category(name string) category {
 func (r *reader) keeps(c category, name trace.Sym, from, to trace.Time) bool {
 	switch {
 	case !isTime(from) || !isTime(to):
-		r.src.diag(trace.DataLoss, "nsys-time", "", 0, fmt.Sprintf("a row from %d to %d ns cannot be right and is left out: the file may be damaged", from, to))
+		r.impossible(from, to)
 		return false
 	case to < from:
 		r.src.backwards()
 		to = from
 	}
 	return int64(to-from) >= r.filter.MinDur && r.keepsAny(c, name, from, to)
+}
+
+// impossible reports a row whose times cannot be right.
+func (r *reader) impossible(from, to trace.Time) {
+	r.src.diag(trace.DataLoss, "nsys-time", "", 0, fmt.Sprintf("a row from %d to %d ns cannot be right and is left out: the file may be damaged", from, to))
 }
 
 // keepsAny is keeps for events of any duration.

@@ -333,6 +333,9 @@ func (b *builder) finishParts() {
 			b.finishHeadless(p)
 			continue
 		}
+		if b.Implausible(p.Root) && len(p.Threads) > 0 {
+			b.boundByThreads(p)
+		}
 		p.Proc = b.rootProc(p)
 	}
 }
@@ -356,10 +359,10 @@ func (b *builder) compareThreads(x, y int) int {
 }
 
 // threadBounds returns the interval of a thread, by its stages if its own span
-// is missing.
+// is missing, or says what cannot be.
 func (s *Set) threadBounds(t int) (from, to trace.Time) {
 	th := &s.Threads[t]
-	if th.Span != None {
+	if th.Span != None && (!s.Implausible(th.Span) || len(th.Stages) == 0) {
 		span := s.Dump.Span(th.Span)
 		return span.Start, span.End
 	}
@@ -375,8 +378,8 @@ func (s *Set) threadBounds(t int) (from, to trace.Time) {
 	return from, to
 }
 
-// finishHeadless takes bounds and role of a part without root from its threads.
-func (b *builder) finishHeadless(p *Part) {
+// boundByThreads takes the bounds of a part from its threads.
+func (b *builder) boundByThreads(p *Part) {
 	for k, t := range p.Threads {
 		from, to := b.threadBounds(t)
 		if k == 0 || from < p.Start {
@@ -385,6 +388,13 @@ func (b *builder) finishHeadless(p *Part) {
 		if k == 0 || to > p.End {
 			p.End = to
 		}
+	}
+}
+
+// finishHeadless takes bounds and role of a part without root from its threads.
+func (b *builder) finishHeadless(p *Part) {
+	b.boundByThreads(p)
+	for _, t := range p.Threads {
 		if role := b.Procs[b.Threads[t].Proc].Role; role != Other {
 			p.Role = role
 		}

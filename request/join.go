@@ -242,7 +242,7 @@ func (b *builder) compareRoots(x, y int) int {
 // bounds returns the interval of the outermost span of r; without gateway or
 // router that is the union of its parts.
 func (b *builder) bounds(r *Request) (from, to trace.Time) {
-	if r.Gateway != None {
+	if r.Gateway != None && !b.Implausible(r.Gateway) {
 		s := b.Dump.Span(r.Gateway)
 		return s.Start, s.End
 	}

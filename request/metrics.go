@@ -84,13 +84,16 @@ func (s *Set) Lead(p *Part) int {
 
 // addStageTimes adds the stages of thread t, of a part with the given role, to m.
 func (b *builder) addStageTimes(m *Metrics, t int, role Role) {
-	add := func(dst *int64, d int64) { *dst = max(0, *dst) + max(0, d) }
+	add := func(dst *int64, d int64) { *dst = max(0, *dst) + d }
 	for _, c := range b.Threads[t].Stages {
-		if b.Name(int(c)) == "chunked_prefill" { // v1 has the chunks beside prefill_forward, v2 inside
+		if b.Name(int(c)) == "chunked_prefill" && !b.Implausible(int(c)) { // v1 has the chunks beside prefill_forward, v2 inside
 			add(&m.Prefill, b.Dump.Span(int(c)).Dur())
 		}
 	}
 	b.eachStage(b.Threads[t].Stages, func(i int) { // after a retraction stages nest in decode_forward
+		if b.Implausible(i) {
+			return
+		}
 		d := b.Dump.Span(i).Dur()
 		switch b.Name(i) {
 		case "prefill_waiting":
@@ -110,7 +113,7 @@ func (b *builder) addStageTimes(m *Metrics, t int, role Role) {
 	var from, to trace.Time
 	steps := 0
 	b.eachStage(b.Threads[t].Stages, func(i int) {
-		if b.Name(i) != "decode_loop" {
+		if b.Name(i) != "decode_loop" || b.Implausible(i) {
 			return
 		}
 		s := b.Dump.Span(i)
@@ -152,18 +155,20 @@ func (b *builder) retractions(t int) int {
 
 // e2e is how long the outermost span took: the gateway's, the router's, else
 // the answering server's. Only when that is missing the server's own figure is
-// taken.
+// taken, or when its times cannot be right.
 func (b *builder) e2e(r *Request, answer *Part) int64 {
-	if r.Gateway != None {
-		return max(0, b.Dump.Span(r.Gateway).Dur())
-	}
+	outermost := answer.Root
 	for _, p := range r.Parts {
 		if b.Parts[p].Role == Router && b.Parts[p].Root != None {
-			return max(0, b.Dump.Span(b.Parts[p].Root).Dur())
+			outermost = b.Parts[p].Root
+			break
 		}
 	}
-	if answer.Root != None {
-		return max(0, b.Dump.Span(answer.Root).Dur())
+	if r.Gateway != None {
+		outermost = r.Gateway
+	}
+	if outermost != None && !b.Implausible(outermost) {
+		return b.Dump.Span(outermost).Dur()
 	}
 	return answer.E2E
 }
@@ -173,7 +178,7 @@ func (b *builder) e2e(r *Request, answer *Part) int64 {
 // stages: the end of the prefill, or of the batch that takes it over.
 func (b *builder) ttft(r *Request, answer *Part) int64 {
 	const grace = 10_000_000 // ns; the server takes the time just after the span has ended
-	if answer.TTFT != Unknown && (answer.Root == None || answer.TTFT <= b.Dump.Span(answer.Root).Dur()+grace) {
+	if answer.TTFT != Unknown && (answer.Root == None || b.Implausible(answer.Root) || answer.TTFT <= b.Dump.Span(answer.Root).Dur()+grace) {
 		return answer.TTFT
 	}
 	if tokens := b.TokenTimes(answer); len(tokens) > 0 && answer.Root != None {
@@ -194,6 +199,9 @@ func (s *Set) TokenTimes(p *Part) []trace.Time {
 	}
 	var times []trace.Time
 	s.eachStage(s.Threads[lead].Stages, func(i int) {
+		if s.Implausible(i) {
+			return
+		}
 		switch s.Name(i) {
 		case "decode_loop", "prefill_forward", "fake_output":
 			times = append(times, s.Dump.Span(i).End)
@@ -240,6 +248,9 @@ func (b *builder) unaccounted(r *Request) int64 {
 		for _, t := range b.Parts[p].Threads {
 			for _, c := range b.Threads[t].Stages {
 				s := b.Dump.Span(int(c))
+				if b.Implausible(int(c)) {
+					continue
+				}
 				if iv := (interval{max(s.Start, r.Start), min(s.End, r.End)}); iv.from < iv.to {
 					stages = append(stages, iv)
 				}

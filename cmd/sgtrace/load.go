@@ -55,6 +55,7 @@ func (c *command) readFiles(ctx *cli.Context, names []string, how loading) (*req
 		return nil, err
 	}
 	if how.oneClock {
+		set.ReportTimes()
 		set = set.OnOneClock()
 	}
 	first, _, _ := set.Bounds()

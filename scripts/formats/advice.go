@@ -105,6 +105,7 @@ var advice = map[string]advised{
 
 	// Timelines.
 	"negative-duration":  {do: nothing},
+	"time-impossible":    {severity: "data loss", says: "a span ends before it starts, or lasts more than a month; its duration is in no report", do: "look at the clock of the host that wrote it; where it is one span of many, a bit of the file has flipped: copy it again"},
 	"nested-too-deep":    {do: "leave Python stacks out: `--cat` without `python_function`"},
 	"flow-without-end":   {do: nothing + ": one end of the arrow is not among the events"},
 	"event-out-of-reach": {do: "look at the clock of the host that wrote it"},
