@@ -82,7 +82,53 @@ func Unique(inputs []Input) []Input {
 	slices.SortFunc(inputs, func(a, b Input) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(b.Label, a.Label), order.Bool(a.Found, b.Found))
 	})
-	return slices.CompactFunc(inputs, func(a, b Input) bool { return a.Name == b.Name })
+	inputs = slices.CompactFunc(inputs, func(a, b Input) bool { return a.Name == b.Name })
+	return withoutSpellings(inputs)
+}
+
+// withoutSpellings leaves out inputs that are a file that is among them already: by
+// another spelling of its name, or a link. Of these, one with a label is kept.
+func withoutSpellings(inputs []Input) []Input {
+	type look struct{ size, changed int64 }
+	seen := map[look][]int{} // by what is alike about files that are one
+	infos := make([]fs.FileInfo, len(inputs))
+	drop := make([]bool, len(inputs))
+	for i, in := range inputs {
+		info, err := os.Stat(in.Name)
+		if err != nil || !info.Mode().IsRegular() || in.Name == Stdin {
+			continue
+		}
+		infos[i] = info
+		key := look{info.Size(), info.ModTime().UnixNano()}
+		for _, k := range seen[key] {
+			if !drop[k] && os.SameFile(infos[k], info) {
+				other := i
+				if in.Label != "" && inputs[k].Label == "" {
+					other = k
+				}
+				drop[other] = true
+				break
+			}
+		}
+		seen[key] = append(seen[key], i)
+	}
+	kept := inputs[:0]
+	for i, in := range inputs {
+		if !drop[i] {
+			kept = append(kept, in)
+		}
+	}
+	return kept
+}
+
+// leadsToFile tells whether an entry of a directory is a file, or a link to one. A link
+// that leads nowhere is taken for one, so that reading it says so.
+func leadsToFile(name string, e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.Type().IsRegular()
+	}
+	info, err := os.Stat(name)
+	return err != nil || info.Mode().IsRegular()
 }
 
 // expand finds the files that one argument leads to.
@@ -98,12 +144,12 @@ func expand(arg string) (inputs []Input, err error) {
 			return nil, err
 		}
 		for _, e := range entries {
-			if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
-				inputs = append(inputs, Input{Name: filepath.Join(arg, e.Name()), Found: true})
+			if name := filepath.Join(arg, e.Name()); !strings.HasPrefix(e.Name(), ".") && leadsToFile(name, e) {
+				inputs = append(inputs, Input{Name: name, Found: true})
 			}
 		}
 		if len(inputs) == 0 {
-			return nil, fmt.Errorf("%s: the directory has no files", arg)
+			return nil, fmt.Errorf("%s: the directory has no files; those in directories below it are not taken", arg)
 		}
 	case err == nil:
 		inputs = append(inputs, Input{Name: arg})

@@ -142,8 +142,12 @@ func (s *candidate) recognise(opt *ReadOptions) error {
 		return err
 	}
 	err = stream.unusable()
-	if err == nil && stream.Format == FormatSQLite && (!again || stream.Compression != "") {
+	switch {
+	case err != nil || stream.Format != FormatSQLite:
+	case stream.Compression != "":
 		err = fmt.Errorf("is %s, which must be a file that is not compressed: decompress it first", stream.Format.Name)
+	case !again:
+		err = fmt.Errorf("is %s, which must be a file on a disk: copy it there, and give its name", stream.Format.Name)
 	}
 	s.format, s.stream = stream.Format, stream
 	if again || err != nil {

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -40,6 +44,9 @@ Examples:
 				return usageError{err}
 			}
 			dir := ctx.Args().First()
+			if err := freeForDemo(dir); err != nil {
+				return err
+			}
 			torch, nsys := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
 			if err := golden.WriteRecordedDir(dir, run, &torch, &nsys); err != nil {
 				return err
@@ -56,4 +63,20 @@ try: sgtrace report %[1]s %[3]s
 			return nil
 		},
 	}
+}
+
+// freeForDemo refuses a directory with files that are of no demo: evidence may have the
+// names of what would be written.
+func freeForDemo(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "truth.json" }) {
+		return fmt.Errorf("%s: has files that are of no demo; give a directory that is new or empty, or has an earlier demo", dir)
+	}
+	return nil
 }

@@ -41,16 +41,21 @@ func (c *command) followRequests(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	f := follower{out: c.out, sel: sel, dump: otlpjson.NewDump(&c.diags), name: ctx.Args().First(), printed: map[string]bool{}, redact: c.redactRequests}
+	f := follower{out: c.out, sel: sel, diags: &c.diags, dump: otlpjson.NewDump(&c.diags), name: ctx.Args().First(), printed: map[string]bool{}, redact: c.redactRequests}
 	fmt.Fprintf(c.out, followFormat, "time", "rid", "queue", "prefill", "decode", "tokens", "itl p50", "itl p99", "ttft", "e2e", "status")
-	return f.run(read(r))
+	pieces, ended := read(r)
+	if err := f.run(pieces); err != nil {
+		return err
+	}
+	return <-ended
 }
 
 const followFormat = "%-12s  %-32s  %9s %9s %9s %6s  %9s %9s  %9s %9s  %s\n"
 
-// read hands over what r has, piece by piece, until it ends.
-func read(r io.Reader) <-chan []byte {
-	pieces := make(chan []byte)
+// read hands over what r has, piece by piece, until it ends, and then the error that it
+// ended with.
+func read(r io.Reader) (pieces chan []byte, ended chan error) {
+	pieces, ended = make(chan []byte), make(chan error, 1)
 	go func() {
 		defer close(pieces)
 		for {
@@ -59,19 +64,30 @@ func read(r io.Reader) <-chan []byte {
 			if n > 0 {
 				pieces <- buf[:n]
 			}
-			if err != nil {
+			switch {
+			case err == io.EOF:
+				ended <- nil
+				return
+			case err != nil:
+				ended <- err
 				return
 			}
 		}
 	}()
-	return pieces
+	return pieces, ended
 }
+
+// followBlock is how much is held back at most, in bytes, as long as the dump is not
+// quiet: it may be large already when it is first read.
+const followBlock = 16 << 20
 
 // A follower prints the requests of a dump that grows.
 type follower struct {
 	out     io.Writer
 	sel     *chosen
+	diags   *trace.Diags // about lines that cannot be used
 	dump    *otlpjson.Dump
+	fresh   bool // the dump has lines that were not looked at
 	name    string
 	printed map[string]bool // by trace and id
 	redact  func(*request.Set)
@@ -87,6 +103,13 @@ func (f *follower) run(pieces <-chan []byte) error {
 				return f.show(pending, true)
 			}
 			pending = append(pending, p...)
+			if len(pending) >= followBlock {
+				end := bytes.LastIndexByte(pending, '\n') + 1
+				if err := f.take(pending[:end]); err != nil {
+					return err
+				}
+				pending = bytes.Clone(pending[end:])
+			}
 			quiet.Reset(settle)
 		case <-quiet.C:
 			began := time.Now()
@@ -101,19 +124,26 @@ func (f *follower) run(pieces <-chan []byte) error {
 	}
 }
 
+// take adds new lines to the dump.
+func (f *follower) take(lines []byte) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	f.dump.Diags, f.fresh = f.diags, true
+	return f.dump.Read(f.name, bytes.NewReader(lines))
+}
+
 // show adds new lines to the dump and prints the requests that have ended; at
 // the end of all, those of which something is still missing, too.
 func (f *follower) show(lines []byte, last bool) error {
-	if len(lines) > 0 {
-		if err := f.dump.Read(f.name, bytes.NewReader(lines)); err != nil {
-			return err
-		}
+	if err := f.take(lines); err != nil {
+		return err
 	}
-	if f.dump.Len() == 0 || len(lines) == 0 && !last {
+	if f.dump.Len() == 0 || !f.fresh && !last {
 		return nil
 	}
 	// Whatever is missing may still come.
-	f.dump.Diags = new(trace.Diags)
+	f.dump.Diags, f.fresh = new(trace.Diags), false
 	set := request.Build(f.dump)
 	first, _, _ := set.Bounds()
 	if err := f.sel.resolve(first); err != nil {

@@ -1,0 +1,84 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A file that is given twice, by another spelling or by a link, is read once; links in a
+// directory are files of it.
+func TestSpellingsOfOneFile(t *testing.T) {
+	e := newEvidence(t)
+	in := func(name string) string { return filepath.Join(e.dir, name) }
+	for _, err := range []error{
+		os.Mkdir(in("links"), 0o755),
+		os.Symlink("../"+e.otel, in("links/latest.jsonl")),
+		os.Link(in(e.otel), in("hard.jsonl")),
+		os.Mkdir(in("lost"), 0o755),
+		os.Symlink("nowhere", in("lost/gone.jsonl")),
+		os.Mkdir(in("below"), 0o755),
+		os.Mkdir(in("below/deeper"), 0o755),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := child{dir: e.dir}
+	want := c.run(t, "report", "--by-stage", e.otel)
+	want.check(t, exitOK)
+	for _, args := range [][]string{{"links"}, {e.otel, "./" + e.otel}, {in(e.otel), e.otel}, {"hard.jsonl", e.otel}, {"links", e.otel}} {
+		got := c.run(t, append([]string{"report", "--by-stage"}, args...)...)
+		got.check(t, exitOK)
+		if got.out != want.out || got.err != "" {
+			t.Errorf("%v: %s%s", args, got.err, got.out)
+		}
+	}
+	c.run(t, "report", "lost", e.otel).check(t, exitPartial, "lost/gone.jsonl", "no such file")
+	c.run(t, "report", "below").check(t, exitFailed, "those in directories below it are not taken")
+}
+
+// The demo takes no file's place that is not its own.
+func TestDemoSparesEvidence(t *testing.T) {
+	e := newEvidence(t)
+	before := snapshot(t, e.dir)
+	child{dir: e.dir}.run(t, "demo", ".").check(t, exitFailed, ".: has files that are of no demo")
+	checkOnly(t, e.dir, before)
+	for range 2 {
+		child{dir: e.dir}.run(t, "demo", "--requests", "20", "new").check(t, exitOK)
+	}
+}
+
+// Lines of a followed dump that cannot be used are told whenever they come, and make the
+// status 3.
+func TestFollowTellsDamage(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "growing.jsonl")
+	if err := os.WriteFile(name, []byte(otelSpan(1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var errOut strings.Builder
+	cmd := child{dir: dir}.command(t, "requests", "--follow", "growing.jsonl")
+	cmd.Stderr = &errOut
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second) // the first lines were looked at, or the test proves less
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{\"traceId\":oops}]}]}]}\n"); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	time.Sleep(2 * time.Second)
+	cmd.Process.Signal(syscall.SIGINT)
+	cmd.Wait()
+	ending{cmd.ProcessState.ExitCode(), "", errOut.String()}.check(t, exitPartial, "growing.jsonl:", "data loss")
+}
