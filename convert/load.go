@@ -59,26 +59,23 @@ func read(d *otlpjson.Dump, name string, stdin io.Reader, meter Meter) error {
 		return err
 	}
 	if s.Format != FormatOTLP {
+		if s.zeros {
+			return errZeros
+		}
 		return s.Format.elsewhere()
 	}
 	return d.Read(s.Name, s)
 }
 
-var (
-	errEmpty         = errors.New("the file is empty")
-	errUnknownFormat = errors.New("not a format that sgtrace knows; 'sgtrace help inspect' lists them")
-	errPerfetto      = errors.New("looks like a Perfetto trace, which 'sgtrace open' shows and nothing reads: give the files that it was made of")
-)
+var errEmpty = errors.New("the file is empty")
 
 // unusable tells why nothing can read s, if that is so.
 func (s *Stream) unusable() error {
 	switch {
 	case s.Empty:
 		return errEmpty
-	case s.Perfetto:
-		return errPerfetto
 	case s.Format == nil:
-		return errUnknownFormat
+		return s.unknown
 	}
 	return nil
 }

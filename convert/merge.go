@@ -144,6 +144,8 @@ func (s *candidate) recognise(opt *ReadOptions) error {
 	err = stream.unusable()
 	switch {
 	case err != nil || stream.Format != FormatSQLite:
+	case stream.zeros && (!again || stream.Compression != ""):
+		err = errZeros
 	case stream.Compression != "":
 		err = fmt.Errorf("is %s, which must be a file that is not compressed: decompress it first", stream.Format.Name)
 	case !again:
@@ -348,7 +350,7 @@ func (m *Merge) readExports(windows map[*recording]extent, opt ReadOptions) {
 // to hold besides traces is not worth more than a notice.
 func (m *Merge) unusable(in Input, err error) {
 	d := trace.Diag{Severity: trace.Error, Code: "input-unusable", Pos: trace.Pos{File: in.Name, Offset: -1}, Msg: err.Error()}
-	if in.Found && (errors.Is(err, errUnknownFormat) || errors.Is(err, errPerfetto)) {
+	if in.Found && errors.Is(err, errUnknownFormat) {
 		d.Severity, d.Code = trace.Notice, "input-skipped"
 	}
 	m.diags.Add(d)

@@ -10,8 +10,6 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/sgtrace/sgtrace/perfetto"
 )
 
 // A Stream is an opened input after decompression.
@@ -21,7 +19,8 @@ type Stream struct {
 	Compression string  // "", "gzip", "zstd"
 	Format      *Format // nil if it was not recognised
 	Empty       bool    // nothing but white space
-	Perfetto    bool    // looks like an output of convert or merge
+	unknown     error   // what it is otherwise
+	zeros       bool    // it begins with nothing but zeros
 	closers     []func() error
 }
 
@@ -67,6 +66,9 @@ func (s *Stream) decompress(raw io.Reader) error {
 	for range maxLayers {
 		in := bufio.NewReaderSize(r, sniffBytes)
 		head, err := in.Peek(sniffBytes)
+		if errors.Is(err, zstd.ErrWindowSizeExceeded) && len(head) == 0 {
+			return fmt.Errorf("%s: %w: run unzstd --long=31 -k on it, and give the file that this makes", s.Name, err)
+		}
 		if err != nil && err != io.EOF && len(head) == 0 {
 			return fmt.Errorf("reading %s: %w", s.Name, err)
 		}
@@ -86,7 +88,7 @@ func (s *Stream) decompress(raw io.Reader) error {
 			s.Compression, r = "zstd", z
 		default:
 			s.Reader, s.Format, s.Empty = in, sniff(head), len(bytes.TrimSpace(head)) == 0
-			s.Perfetto = s.Format == nil && perfetto.Sniff(head)
+			s.unknown, s.zeros = unknownFormat(head), len(bytes.TrimLeft(head, "\x00")) == 0
 			return nil
 		}
 	}

@@ -1,0 +1,51 @@
+package convert
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/sgtrace/sgtrace/perfetto"
+)
+
+// foreign lists what is given in the place of an input, by the magic that it has, with
+// what to do about it.
+var foreign = []struct {
+	at     int
+	magic  string
+	advice string
+}{
+	{0, "\xff\xfe", "is UTF-16 text, as PowerShell writes it: make UTF-8 of it with iconv -f UTF-16 -t UTF-8"},
+	{0, "\xfe\xff", "is UTF-16 text: make UTF-8 of it with iconv -f UTF-16 -t UTF-8"},
+	{0, "PK\x03\x04", "is a zip archive: unzip it, and give the files"},
+	{0, "\xfd7zXZ\x00", "is compressed with xz: run unxz -k on it, and give the file that this makes"},
+	{0, "BZh", "is compressed with bzip2: run bunzip2 -k on it, and give the file that this makes"},
+	{0, "\x04\x22\x4d\x18", "is compressed with lz4: run unlz4 -k on it, and give the file that this makes"},
+	{257, "ustar", "is a tar archive: unpack it, and give the files"},
+}
+
+// A foreignError says what an input is, and what to do about it. It is an
+// errUnknownFormat.
+type foreignError string
+
+func (e foreignError) Error() string { return string(e) }
+
+func (e foreignError) Is(target error) bool { return target == errUnknownFormat }
+
+// unknownFormat says what an input is that has none of Formats.
+func unknownFormat(head []byte) error {
+	for _, f := range foreign {
+		if len(head) > f.at && bytes.HasPrefix(head[f.at:], []byte(f.magic)) {
+			return foreignError(f.advice)
+		}
+	}
+	if perfetto.Sniff(head) {
+		return errPerfetto
+	}
+	return errUnknownFormat
+}
+
+var (
+	errUnknownFormat = errors.New("not a format that sgtrace knows; 'sgtrace help inspect' lists them")
+	errPerfetto      = foreignError("looks like a Perfetto trace, which 'sgtrace open' shows and nothing reads: give the files that it was made of")
+	errZeros         = errors.New("begins with zeros: what wrote it was interrupted, or is still at work: copy the file again")
+)

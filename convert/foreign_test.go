@@ -1,0 +1,45 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// What people give in the place of an input is told by what to do about it.
+func TestForeignInputs(t *testing.T) {
+	var text bytes.Buffer
+	binary.Write(&text, binary.LittleEndian, utf16.Encode([]rune("\ufeff{\"resourceSpans\":[]}")))
+	for _, test := range []struct{ name, content, advice string }{
+		{"powershell.json", text.String(), "iconv -f UTF-16"},
+		{"dump.zip", "PK\x03\x04 and more", "unzip it"},
+		{"dump.xz", "\xfd7zXZ\x00 and more", "unxz -k"},
+		{"dump.tar", strings.Repeat("n", 257) + "ustar\x00", "unpack it"},
+		{"lost.jsonl", strings.Repeat("\x00", 5000), "begins with zeros"},
+		{"window.zst", "\x28\xb5\x2f\xfd\x00\xb8" + strings.Repeat("x", 100), "unzstd --long=31 -k"},
+		{"notes.txt", "what we know so far", "not a format that sgtrace knows"},
+	} {
+		name := filepath.Join(t.TempDir(), test.name)
+		if err := os.WriteFile(name, []byte(test.content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var forRequests, forAll trace.Diags
+		if _, err := Load([]string{name}, ReadOptions{}, &forRequests); err == nil {
+			t.Errorf("%s has requests", test.name)
+		}
+		if _, err := Read([]Input{{Name: name}}, ReadOptions{}, &forAll); err == nil {
+			t.Errorf("%s has events", test.name)
+		}
+		for _, diags := range []*trace.Diags{&forRequests, &forAll} {
+			if all := diags.All(); len(all) != 1 || all[0].Code != "input-unusable" || !strings.Contains(all[0].Msg, test.advice) {
+				t.Errorf("%s: %v, want %q", test.name, all, test.advice)
+			}
+		}
+	}
+}
