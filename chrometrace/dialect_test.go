@@ -63,7 +63,7 @@ var dialects = []struct {
 	{"escapes", `[{"\u0070h":"\u0058","name":"\u00e9\ud83d\ude00\"","cat":"c\/d","pid":1,"tid":1,"ts":1694039968933321,"dur":1}]`,
 		"T||1|1 c/d é😀\" 1694039968933321000+1000", ""},
 	{"unknown phase", `[{"ph":"Q","ts":1},{"ph":"c","ts":1},{"name":"x"},{"name":"x","ts":1},{"ph":"X","name":"a","pid":1,"tid":1,"ts":1694039968933321,"dur":1}]`,
-		"T||1|1  a 1694039968933321000+1000", "trace-unknown-phase@1*2 trace-not-an-event@37 trace-no-phase@50"},
+		"T||1|1  a 1694039968933321000+1000", "trace-no-such-phase@1 trace-unknown-phase@19 trace-not-an-event@37 trace-no-phase@50"},
 	{"things among events", `[null,1,"x",[{}],{"ph":"X","name":"a","pid":1,"tid":1,"ts":1694039968933321,"dur":1}]`,
 		"T||1|1  a 1694039968933321000+1000", "trace-not-an-event@1*4"},
 	{"other members", `{"stackFrames":{"1":{"name":"x"}},"systemTraceEvents":"ab","samples":[{"ts":1,"name":"no"}],"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1694039968933321,"dur":1}],"otherData":{"a":[1]}}`,

@@ -87,7 +87,7 @@ func checkRead(t *testing.T, data []byte) {
 	}
 	for _, d := range got.diags {
 		switch d.Code {
-		case "trace-no-time", "trace-no-phase", "trace-unmatched-end", "trace-clock-zero":
+		case "trace-no-time", "trace-no-phase", "trace-no-such-phase", "trace-unmatched-end", "trace-clock-zero":
 		default:
 			if d.Severity >= trace.DataLoss {
 				t.Fatalf("nothing is lost, but reported: %v", d)

@@ -105,11 +105,18 @@ func (p *parser) finish() {
 	}
 }
 
+// placeless are the phases of the format that have no place on a timeline: objects, dumps
+// of memory, contexts, clocks, samples. Any other
+// letter is one with a flipped bit.
+const placeless = "NODvVcP()"
+
 // noPhase reports an event of a phase that has no place in the model, such as the
 // life of an object, or of no phase at all.
 func (p *parser) noPhase() {
 	ev := &p.ev
 	switch {
+	case ev.ph != 0 && strings.IndexByte(placeless, ev.ph) < 0:
+		p.out.report(trace.DataLoss, "trace-no-such-phase", p.at(), 1, fmt.Sprintf("an event is of the phase %q, which the format does not have; left out", ev.ph))
 	case ev.ph != 0:
 		p.out.report(trace.Notice, "trace-unknown-phase", p.at(), 1, fmt.Sprintf("an event is of the phase %q, which has no place on a timeline; left out", ev.ph))
 	case ev.seen&hasTs != 0:

@@ -55,6 +55,7 @@ var advice = map[string]advised{
 	"trace-no-time":           {do: tellProject},
 	"trace-no-phase":          {do: tellProject},
 	"trace-unknown-phase":     {do: nothing},
+	"trace-no-such-phase":     {do: copyAgain},
 	"trace-not-an-event":      {do: nothing},
 	"trace-header":            {do: nothing + "; ranks may have to be given by labels"},
 	"trace-header-long":       {do: "look at what wrote the file: it may be no trace of a profiler"},
