@@ -61,7 +61,7 @@ func (p *parser) identity() identity {
 	if host != "" && rank != "" {
 		between = "/"
 	}
-	return identity{part: p.textArg(argPart), label: host + between + rank, pid: p.textArg(argPID), tid: p.textArg(argTID)}
+	return identity{part: p.masked(p.textArg(argPart)), label: host + between + rank, pid: p.textArg(argPID), tid: p.textArg(argTID)}
 }
 
 // ownRows makes parts of the rows of ranks, if this package wrote the file, and leaves

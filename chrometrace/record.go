@@ -311,9 +311,9 @@ func (p *parser) metadata() {
 	n.part, n.pid, n.tid = identify(ev.pid, ev.tid)
 	switch what {
 	case "process_name", "thread_name":
-		n.text, n.own = p.textArg(argName), p.identity()
+		n.text, n.own = p.masked(p.textArg(argName)), p.identity()
 	case "process_labels":
-		n.text = p.textArg(argLabels)
+		n.text = p.masked(p.textArg(argLabels))
 	case "process_sort_index", "thread_sort_index":
 		n.number, _ = jsonscan.Int(p.got[argSortIndex].text())
 		if p.found&(1<<argSortIndex) == 0 {

@@ -85,7 +85,7 @@ func (p *parser) arguments(i int) (next int, err error) {
 		if i, err = p.value(i, key.sym, encode && (all || key.min), inArgs, 0); err != nil {
 			return i, err
 		}
-		if len(p.list) > before && (key.secret != nil || b[start] == '{' || b[start] == '[' && bytes.IndexByte(b[start:i], '{') >= 0) {
+		if len(p.list) > before && (key.secret != nil || mayHide(b[start:i])) {
 			p.hide(before, key)
 		}
 		if key.role != argNone {

@@ -9,7 +9,6 @@ import (
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/nsysexport"
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -30,7 +29,7 @@ type Inspector interface {
 // dumps. An input that cannot be used is reported to diags and left out; the error is
 // for when none is left.
 func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in Inspector) (*request.Set, error) {
-	m := &Merge{dump: otlpjson.NewDump(diags), diags: diags}
+	m := &Merge{dump: NewDump(diags, opt.KeepSecrets), diags: diags}
 	opt.Filter = profile.Filter{Args: profile.ArgsNone}
 	var dumps []candidate
 	used := 0

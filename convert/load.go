@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -19,13 +20,23 @@ type Meter interface {
 	Add(n int)        // bytes read, as they lie in the file
 }
 
+// NewDump returns an empty Dump that reports to diags. Unless keepSecrets, attributes that
+// may hold secrets are left out of it, and credentials are masked in all names that are
+// interned in its table of symbols, by readers of any format.
+func NewDump(diags *trace.Diags, keepSecrets bool) *otlpjson.Dump {
+	d := otlpjson.NewDump(diags)
+	if d.KeepSecrets = keepSecrets; !keepSecrets {
+		d.Syms.Rename(secret.Mask)
+	}
+	return d
+}
+
 // Load reads the named OTLP inputs and rebuilds their requests. An input that
 // cannot be used is reported to diags and left out, and so is one of a profiler,
 // which opt.Only makes an error; the error is for when none is left. Of opt, the
 // filter and what is about ranks do not matter.
 func Load(names []string, opt ReadOptions, diags *trace.Diags) (*request.Set, error) {
-	d := otlpjson.NewDump(diags)
-	d.KeepSecrets = opt.KeepSecrets
+	d := NewDump(diags, opt.KeepSecrets)
 	var others []string
 	for _, name := range names {
 		switch err := read(d, name, opt.Stdin, opt.Meter); {

@@ -79,8 +79,7 @@ type ReadOptions struct {
 // Read reads inputs of any kind, PyTorch traces in parallel. An input that cannot
 // be used is reported to diags and left out; the error is for when none is left.
 func Read(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
-	m := &Merge{dump: otlpjson.NewDump(diags), diags: diags}
-	m.dump.KeepSecrets = opt.KeepSecrets
+	m := &Merge{dump: NewDump(diags, opt.KeepSecrets), diags: diags}
 	var dumps, traces []candidate
 	for _, in := range inputs {
 		s := candidate{input: in}
@@ -222,7 +221,7 @@ func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) []*profi
 			return files
 		}
 		files, err := nsysexport.ReadProfiles(in.input.Name, nsysexport.Options{
-			Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags, Workers: workers}, &opt.Filter)
+			Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags, Workers: workers, KeepSecrets: opt.KeepSecrets}, &opt.Filter)
 		if err != nil {
 			m.unusable(in.input, err)
 		}

@@ -41,7 +41,7 @@ func (s *Source) Messages(yield func(*Message) bool) {
 		if severity != warning && severity != failure {
 			return true
 		}
-		m = Message{c.time(messageTime), pidOf(c.int(messagePID)), uint8(severity), c.text(messageText)}
+		m = Message{c.time(messageTime), pidOf(c.int(messagePID)), uint8(severity), s.opt.Syms.Name(c.textSym(messageText))}
 		return yield(&m)
 	})
 }

@@ -23,6 +23,8 @@ type Options struct {
 	// Brief leaves out what reports do not need, which takes half the time: launch
 	// configurations, return values, graph ids, colours and payloads.
 	Brief bool
+	// KeepSecrets tells to keep payloads that may hold prompts or credentials.
+	KeepSecrets bool
 	// Only bounds what [Read] reads; 0 is everything.
 	Only Kinds
 	// Workers is how many tables [Read] reads at a time; 0 is one for every core,

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -38,13 +40,14 @@ type payloads struct {
 	names *nvtxNames
 	keys  *trace.SymbolCache
 	put   *trace.ArgsAppender // nil leaves payloads out
+	find  *secret.Filter
 	list  trace.ArgList
 	bin   []byte
 	quiet bool // leaves what is broken to be reported by another scan
 }
 
 func (p *payloads) init(s *Source, n *nvtxNames) {
-	p.src, p.names, p.keys = s, n, trace.NewSymbolCache(s.opt.Syms)
+	p.src, p.names, p.keys, p.find = s, n, trace.NewSymbolCache(s.opt.Syms), secret.NewFilter(s.opt.Syms)
 }
 
 // args returns the arguments of an annotation, 0 if there are none.
@@ -89,8 +92,21 @@ func (p *payloads) json(text []byte, table string) {
 			p.broken(table)
 			return
 		}
+		before := len(p.list)
 		p.member(p.keys.Intern([]byte(key)), value)
+		if !p.src.opt.KeepSecrets && p.find.Holds(p.list[before:]) {
+			p.list = p.list[:before]
+			p.hidden(key, table)
+		}
 	}
+}
+
+func (p *payloads) hidden(key, table string) {
+	if p.quiet {
+		return
+	}
+	p.src.diag(trace.Info, "secret-left-out", table, 0,
+		fmt.Sprintf("payload %q may hold a prompt or credentials; left out (--keep-secrets keeps it)", key))
 }
 
 func (p *payloads) broken(table string) {

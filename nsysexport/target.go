@@ -120,7 +120,7 @@ func (s *Source) readTarget(c *connection) {
 func (s *Source) readProcesses(c *connection) {
 	last := map[int32]int{}
 	s.scanOn(c, &processTable, func(cur *cursor) bool {
-		p := Process{pidOf(cur.int(0)), cur.text(1)}
+		p := Process{pidOf(cur.int(0)), s.opt.Syms.Name(cur.textSym(1))} // without credentials
 		if i, ok := last[p.PID]; ok {
 			if p.Name != "" {
 				s.Processes[i] = p

@@ -32,7 +32,7 @@ func TestDamage(t *testing.T) {
 		{"spans behind a list of links without its end", replace(`"links":[`+link, `"links":[`+link+"},"+c+",{"+link[1:]) + last, "a c c d", "otlp-syntax@f1:1×2"},
 		{"objects that are no spans", doc(a, "{}", link+"}", `{"key":"k","value":{}}`, c) + last, "a c d", "otlp-syntax@f1:1"},
 		{"spans inside a list of events", replace(`"events":[`, `"events":[`+c+`,`) + last, "a c c d", "otlp-syntax@f1:1×2"},
-		{"spans inside a list of attributes", replace(`"attributes":[{"key":"text"`, `"attributes":[`+c+`,{"key":"text"`) + last, "a c c d", "otlp-syntax@f1:1×2"},
+		{"spans inside a list of attributes", replace(`"attributes":[{"key":"word"`, `"attributes":[`+c+`,{"key":"word"`) + last, "a c c d", "otlp-syntax@f1:1×2"},
 		{"spans inside a value", replace(`{"boolValue":true}`, `{"boolValue":`+c+`}`) + last, "a c c d", "otlp-syntax@f1:1×2"},
 		{"spans inside a member that is not read", replace(`"traceState":"k=v"`, `"traceState":[`+c+`]`) + last, "a c c d", "otlp-syntax@f1:1×2 otlp-unknown-key@f1:1×3"},
 		{"a list of spans under another name", replace(`"spans":[`, `"spins":[`) + last, "a b c d", "otlp-syntax@f1:1"},

@@ -45,7 +45,7 @@ func scopeSpans(scope string, spans ...string) string {
 // rich is a span with everything that a span can have.
 func rich(name string) string {
 	return span(name, `"parentSpanId":"00000000000000aa","traceState":"k=v"`,
-		`"attributes":[{"key":"text","value":{"stringValue":"a \"b\" \u00e9 \ud83d\ude00\n{\"traceId\":\"no\"}"}},{"key":"int","value":{"intValue":"-5"}},`+
+		`"attributes":[{"key":"word","value":{"stringValue":"a \"b\" \u00e9 \ud83d\ude00\n{\"traceId\":\"no\"}"}},{"key":"int","value":{"intValue":"-5"}},`+
 			`{"key":"float","value":{"doubleValue":0.25}},{"key":"bool","value":{"boolValue":true}},`+
 			`{"key":"list","value":{"arrayValue":{"values":[{"stringValue":"x"},{"intValue":"7"}]}}},`+
 			`{"key":"map","value":{"kvlistValue":{"values":[{"key":"y","value":{"intValue":"8"}}]}}},`+

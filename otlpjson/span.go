@@ -1,6 +1,7 @@
 package otlpjson
 
 import (
+	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -106,8 +107,12 @@ func (r *recorder) extras(list trace.ArgList, dropped int64) trace.ArgList {
 	if dropped != 0 {
 		list = list.Int(r.keys.droppedAttributes, dropped)
 	}
-	if len(r.message) > 0 {
+	switch {
+	case len(r.message) == 0:
+	case r.secrets == nil:
 		list = list.Bytes(r.keys.statusMessage, r.message)
+	default:
+		list = list.String(r.keys.statusMessage, secret.Mask(string(r.message)))
 	}
 	return list
 }

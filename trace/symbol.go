@@ -47,7 +47,7 @@ func (t *Symbols) Intern(s string) Sym {
 // Rename makes Name and Names return what rename makes of strings, of those that were
 // interned and of those that will be. Intern and Lookup still go by the strings as they
 // were, so that whoever looks for one finds it. rename must leave alone what it made
-// itself.
+// itself. It gets what an earlier one made of a string.
 func (t *Symbols) Rename(rename func(string) string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,12 @@ func (t *Symbols) Rename(rename func(string) string) {
 	for i, name := range t.names {
 		names[i] = rename(name)
 	}
-	t.names, t.rename = names, rename
+	t.names = names
+	if before := t.rename; before != nil {
+		t.rename = func(s string) string { return rename(before(s)) }
+	} else {
+		t.rename = rename
+	}
 }
 
 // Name returns the string of sym.

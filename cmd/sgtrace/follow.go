@@ -41,7 +41,7 @@ func (c *command) followRequests(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	f := follower{out: c.out, sel: sel, diags: &c.diags, dump: otlpjson.NewDump(&c.diags), name: ctx.Args().First(), printed: map[string]bool{}, redact: c.redactRequests}
+	f := follower{out: c.out, sel: sel, diags: &c.diags, dump: convert.NewDump(&c.diags, false), name: ctx.Args().First(), printed: map[string]bool{}, redact: c.redactRequests}
 	fmt.Fprintf(c.out, followFormat, "time", "rid", "queue", "prefill", "decode", "tokens", "itl p50", "itl p99", "ttft", "e2e", "status")
 	pieces, ended := read(r)
 	if err := f.run(pieces); err != nil {

@@ -27,6 +27,18 @@ func TestOf(t *testing.T) {
 		{"url.full", "https://u:p@x/y", true},
 		{"Concrete Inputs", "tell me a story", true},
 		{"Concrete Inputs", "sk-abcdefghijklmnopqrstuvwxyz", true},
+		{"mlflow.spanInputs", "{}", true},
+		{"ai.response.toolCalls", "[]", true},
+		{"langfuse.observation.input", "hello", true},
+		{"reranker.input_documents.0.document.content", "hello", true},
+		{"openaiAPIKey", "x", true},
+		{"AWS_SECRET_ACCESS_KEY", "x", true},
+		{"db.connectionString", "x", true},
+		{"http.request.header.x-session-id", "x", true},
+		{"systemPrompt", "hello", true},
+		{"prompt0", "hello", true},
+		{"prompt0Value", "hello", true},
+		{"server.url", "http://u:p@x", true},
 
 		{"url.full", "https://x/y", false},
 		{"http.target", "/generate", false},
@@ -45,6 +57,17 @@ func TestOf(t *testing.T) {
 		{"Process Group Name", "tp:0", false},
 		{"decode_ct", "12", false},
 		{"tokens", "12", false},
+		{"Input type", "float", false},
+		{"Input Dims", "[1]", false},
+		{"input.mime_type", "text/plain", false},
+		{"gen_ai.prompt.name", "summarize", false},
+		{"gen_ai.conversation.id", "conv-1", false},
+		{"llm.input_messages.0.message.role", "user", false},
+		{"exception.message", "out of memory", false},
+		{"deployment.environment", "production", false},
+		{"decode_url", "http://10.0.0.12:30000", false},
+		{"tokenizer", "llama", false},
+		{"monkey", "x", false},
 	} {
 		test := Of(c.name)
 		if got := test != nil && test(c.value); got != c.holds {
@@ -69,6 +92,10 @@ func TestFilterHolds(t *testing.T) {
 		{"list of texts", trace.ArgList(nil).Array(inner, trace.ArgList(nil).Int(0, 1).String(0, "x")), true},
 		{"dictionary below", trace.ArgList(nil).Dict(inner, trace.ArgList(nil).String(key, "x")), true},
 		{"harmless", trace.ArgList(nil).Dict(key, trace.ArgList(nil).String(key, "x")), false},
+		{"by its looks", trace.ArgList(nil).String(key, "Authorization: Bearer abc12345"), true},
+		{"JSON", trace.ArgList(nil).String(key, `{"n": 1, "messages": [{"role": "user"}]}`), true},
+		{"Python", trace.ArgList(nil).String(key, `{'n': 1, 'systemPrompt': 'be kind'}`), true},
+		{"harmless JSON", trace.ArgList(nil).String(key, `{"role": "user", "tokens": "12", "input": 7}`), false},
 	} {
 		if got := f.Holds(c.list); got != c.holds {
 			t.Errorf("%s: %v, want %v", c.name, got, c.holds)
@@ -79,8 +106,7 @@ func TestFilterHolds(t *testing.T) {
 // Rules are written as names are compared.
 func TestRulesAreNormal(t *testing.T) {
 	for _, r := range Rules {
-		name := strings.TrimSuffix(strings.TrimPrefix(r.Name, "*."), "*")
-		if name != strings.ToLower(name) || strings.ContainsAny(name, "- *") || r.Why == "" || r.From == "" {
+		if name := strings.TrimSuffix(r.Name, " *"); wordsOf(name) != " "+name+" " || r.Why == "" || r.From == "" {
 			t.Errorf("rule %q", r.Name)
 		}
 	}

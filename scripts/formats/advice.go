@@ -21,7 +21,7 @@ var advice = map[string]advised{
 	"input-skipped":          {do: "nothing, unless the file was meant to be read: `sgtrace inspect` shows what it is", severity: "notice", says: "the input is not of a kind that this command reads; the others are used"},
 	"memory-spilled":         {do: "nothing, or allow more with `--max-memory`", says: "… had no room within … of memory and went to a temporary file, which takes longer"},
 	"secret-left-out": {do: "nothing; `--keep-secrets` keeps prompts, credentials and environments if the output stays where it is",
-		says: "an attribute or argument may hold a prompt or credentials; left out"},
+		says: "an attribute, argument or payload may hold a prompt or credentials; left out"},
 
 	// OTLP.
 	"otlp-truncated":      {do: "stop the server or the Collector before copying; the tail that is missing may be in the next rotated file"},

@@ -1,0 +1,128 @@
+package secret
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Masked is what stands where a credential was.
+const Masked = "[secret]"
+
+// A shape is how credentials look. The last group of the pattern is what is masked.
+type shape struct {
+	pattern *regexp.Regexp
+	random  bool // only what has a letter and a digit
+}
+
+// secretName is the end of what names a credential in texts.
+const secretName = `(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|secret(?:[_-]?key)?|private[_-]?key|password|passwd|passphrase|credentials?|token|authorization|cookie|jwt)`
+
+var shapes = []shape{
+	// --api-key X, api_key=X, "api_key": "X", X-Api-Key: X, ?token=X, but not token::X of C++
+	{regexp.MustCompile(`(?i)` + secretName + `["']?\s*[=:]\s*["']?((?:(?:bearer|basic|token)\s+)?[^\s"'&;,)}\]\[:=][^\s"'&;,)}\]]*)`), false},
+	{regexp.MustCompile(`(?i)--[a-z-]*` + secretName + `\s+["']?([^\s"'-][^\s"']*)`), false},
+	{regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{8,})`), true},
+	{regexp.MustCompile(`(?i)\bbasic\s+([A-Za-z0-9+/=]{12,})`), true},
+	{regexp.MustCompile(`(?i)[?&](?:key|sig|signature|auth|code|pwd|pass)=([^\s"'&#]+)`), false},
+	{regexp.MustCompile(`://[^\s/:@"']*:([^\s/@"']+)@`), false},
+	// What services begin their keys with.
+	{regexp.MustCompile(`\b((?:sk-|sk_live_|sk_test_|nvapi-|glpat-|github_pat_|xai-)[A-Za-z0-9_-]{16,})`), true},
+	{regexp.MustCompile(`\b((?:hf_|gh[pousr]_|gsk_)[A-Za-z0-9]{20,})`), false},
+	{regexp.MustCompile(`\b(xox[abprs]-[A-Za-z0-9-]{10,})`), true},
+	{regexp.MustCompile(`\b((?:AKIA|ASIA)[A-Z0-9]{16})\b`), true},
+	{regexp.MustCompile(`\b(AIza[A-Za-z0-9_-]{35})`), true},
+	{regexp.MustCompile(`\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`), false}, // JSON Web Token
+	{regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----([^"']+)`), false},
+}
+
+// A hint is in all that some shape finds, in lower case.
+type hint struct {
+	text string
+	next string // bytes of which one follows; "" is any
+}
+
+// hints are by their first two bytes: see [pair].
+var hints = func() (byPair [1 << 10][]hint) {
+	for _, group := range []struct{ texts, next string }{
+		{"key secret password passwd passphrase credential credentials token authorization cookie jwt key-id key_id keyid", "\"' \t\r\n\v\f=:"},
+		{"bearer basic", " \t\r\n\v\f"},
+		{"?key ?sig ?signature ?auth ?code ?pwd ?pass &key &sig &signature &auth &code &pwd &pass", "="},
+		{"sk- sk_live_ sk_test_ nvapi- glpat- github_pat_ xai- hf_ ghp_ gho_ ghu_ ghs_ ghr_ gsk_ xoxa- xoxb- xoxp- xoxr- xoxs- akia asia aiza eyj ://", ""},
+		{"key--", "-"}, // -----BEGIN PRIVATE KEY-----
+	} {
+		for _, text := range strings.Fields(group.texts) {
+			byPair[pair(text[0], text[1])] = append(byPair[pair(text[0], text[1])], hint{text, group.next})
+		}
+	}
+	return byPair
+}()
+
+// pair is the same for upper and lower case.
+func pair(a, b byte) int { return int(a&31)<<5 | int(b&31) }
+
+// mayHave tells quickly that most texts have no credential.
+func mayHave[text string | []byte](t text) bool {
+	for i := 0; i+1 < len(t); i++ {
+		for _, h := range hints[pair(t[i], t[i+1])] {
+			end := i + len(h.text)
+			if end <= len(t) && strings.EqualFold(string(t[i:end]), h.text) && (h.next == "" || end < len(t) && strings.IndexByte(h.next, t[end]) >= 0) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// longest is the length in bytes up to which texts are looked at: no name is longer, and
+// an argument that is longer and may have a credential is left out.
+const longest = 1 << 16
+
+// Mask puts [Masked] in the place of all that looks like a credential in a text:
+// keys of services, bearer tokens, passwords in addresses, values of options and
+// assignments whose names say so. Masking twice is masking once.
+func Mask(text string) string {
+	switch {
+	case !mayHave(text):
+		return text
+	case len(text) > longest:
+		return Masked
+	}
+	for i := range shapes {
+		text = shapes[i].mask(text)
+	}
+	return text
+}
+
+func (s *shape) mask(text string) string {
+	var out strings.Builder
+	done := 0
+	for _, m := range s.pattern.FindAllStringSubmatchIndex(text, -1) {
+		from, to := m[len(m)-2], m[len(m)-1]
+		if !s.is(text[from:to]) {
+			continue
+		}
+		out.WriteString(text[done:from])
+		out.WriteString(Masked)
+		done = to
+	}
+	if done == 0 {
+		return text
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+// is tells whether a text, of which the shape is right, is a credential, and not a
+// number, a word for nothing or what is masked already.
+func (s *shape) is(text string) bool {
+	switch strings.ToLower(text) {
+	case "none", "null", "true", "false", "nil", "", Masked:
+		return false
+	}
+	letter, digit := strings.ContainsFunc(text, unicode.IsLetter), strings.ContainsFunc(text, unicode.IsDigit)
+	return letter && digit || !s.random && (letter || len(text) > 8)
+}
+
+// hasCredential tells whether a text looks like a credential, or has one in it.
+func hasCredential(text string) bool { return Mask(text) != text }

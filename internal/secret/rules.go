@@ -1,0 +1,198 @@
+package secret
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Rule says which attributes may hold a secret.
+type Rule struct {
+	// Name is what a name ends with, in words: "api key" is for x-api-key, openaiApiKey
+	// and OPENAI_API_KEY. Numbers are no words: "prompt" is for gen_ai.prompt.0. Where it
+	// ends with * anything may follow; of a conversation, but for an end that is harmless.
+	Name string
+	// When says which values are meant; nil is all texts.
+	When func(text string) bool
+	Why  string
+	From string // who writes it
+}
+
+const (
+	conversation = "prompt, answer or documents of a user"
+	credentials  = "credentials"
+	environment  = "environment or command line, where keys are passed"
+)
+
+// Rules are all rules. The first that is about a name decides.
+var Rules = slices.Concat(operators, keys, conversations, environments, addresses)
+
+var operators = []Rule{
+	{"concrete inputs", isProse, conversation, "PyTorch profiler with record_shapes: arguments of operators; numbers and single words stay"},
+	{"concrete kwargs", isProse, conversation, "PyTorch profiler with record_shapes"},
+	{"kwinputs", isProse, conversation, "PyTorch profiler with record_shapes"},
+}
+
+var conversations = []Rule{
+	{"prompt *", nil, conversation, "OpenTelemetry GenAI until 1.37; OpenLLMetry: gen_ai.prompt.0.content; Vercel AI: ai.prompt.messages"},
+	{"prompts *", nil, conversation, "OpenInference: llm.prompts"},
+	{"completion *", nil, conversation, "OpenTelemetry GenAI until 1.37; OpenLLMetry: gen_ai.completion.0.content"},
+	{"completions *", nil, conversation, "OpenLLMetry: llm.completions"},
+	{"message *", nil, conversation, "OpenTelemetry GenAI events: gen_ai.user.message; OpenInference: message.content"},
+	{"messages *", nil, conversation, "OpenTelemetry GenAI: gen_ai.input.messages; LiteLLM: llm.openai.messages"},
+	{"content *", nil, conversation, "OpenLIT: gen_ai.content.prompt; OpenInference: document.content"},
+	{"contents *", nil, conversation, "OpenInference: message.contents"},
+	{"input *", nil, conversation, "OpenInference: input.value; OpenLLMetry: traceloop.entity.input; Langfuse, Haystack, Genkit, Braintrust"},
+	{"inputs *", nil, conversation, "MLflow: mlflow.spanInputs; LangSmith"},
+	{"output *", nil, conversation, "OpenInference: output.value; OpenLLMetry: traceloop.entity.output"},
+	{"outputs *", nil, conversation, "MLflow: mlflow.spanOutputs; LangSmith"},
+	{"system instructions *", nil, conversation, "OpenTelemetry GenAI from 1.37"},
+	{"instructions", nil, conversation, "gateways, agents"},
+	{"choice *", nil, conversation, "OpenTelemetry GenAI events: gen_ai.choice"},
+	{"choices *", nil, conversation, "LiteLLM: llm.openai.choices"},
+	{"llm request", nil, conversation, "Google ADK: gcp.vertex.agent.llm_request"},
+	{"llm response", nil, conversation, "Google ADK: gcp.vertex.agent.llm_response"},
+	{"llm responses", nil, conversation, "Langtrace"},
+	{"agent data", nil, conversation, "Google ADK: gcp.vertex.agent.data"},
+	{"request data", nil, conversation, "Logfire"},
+	{"response data", nil, conversation, "Logfire"},
+	{"image url", nil, conversation, "OpenInference: often the image itself"},
+	{"audio url", nil, conversation, "OpenInference: often the sound itself"},
+	{"raw request", nil, conversation, "LiteLLM"},
+	{"raw response", nil, conversation, "LiteLLM"},
+	{"response object", nil, conversation, "Vercel AI: ai.response.object"},
+	{"final result", nil, conversation, "Pydantic AI"},
+	{"ai value", nil, conversation, "Vercel AI: texts to embed"},
+	{"ai values", nil, conversation, "Vercel AI: texts to embed"},
+	{"text", nil, conversation, "OpenInference: embedding.text; Vercel AI: ai.response.text; gateways"},
+	{"reasoning *", nil, conversation, "Vercel AI: ai.response.reasoning"},
+	{"transcript", nil, conversation, "OpenInference: input.audio.transcript"},
+	{"question", nil, conversation, "agents"},
+	{"answer", nil, conversation, "agents"},
+	{"conversation", nil, conversation, "agents"},
+	{"history", nil, conversation, "agents: chat_history"},
+	{"evaluation explanation", nil, conversation, "OpenTelemetry GenAI"},
+	{"stop sequences", nil, conversation, "OpenTelemetry GenAI"},
+	{"template variables", nil, conversation, "OpenLLMetry, OpenInference"},
+	{"invocation parameters", nil, conversation, "OpenInference: may repeat the messages"},
+	{"request parameters", nil, conversation, "Pydantic AI"},
+	{"tools *", nil, conversation, "OpenInference: llm.tools.0.tool.json_schema; MLflow"},
+	{"functions *", nil, conversation, "OpenLLMetry: llm.request.functions"},
+	{"tool definitions *", nil, conversation, "OpenTelemetry GenAI"},
+	{"tool description", nil, conversation, "OpenTelemetry GenAI, OpenInference"},
+	{"tool parameters *", nil, conversation, "OpenInference"},
+	{"tool call *", nil, conversation, "OpenTelemetry GenAI: gen_ai.tool.call.arguments"},
+	{"tool calls *", nil, conversation, "OpenLLMetry, Vercel AI"},
+	{"tool args", nil, conversation, "agents"},
+	{"tool arguments", nil, conversation, "Pydantic AI"},
+	{"tool result", nil, conversation, "agents"},
+	{"tool results", nil, conversation, "agents"},
+	{"tool response", nil, conversation, "Pydantic AI, Google ADK"},
+	{"function call *", nil, conversation, "OpenInference: llm.function_call"},
+	{"request argument *", nil, conversation, "OpenTelemetry MCP"},
+	{"crew tasks", nil, conversation, "CrewAI"},
+	{"retrieval *", nil, conversation, "OpenTelemetry GenAI, OpenInference"},
+	{"document", nil, conversation, "vector stores; GraphQL"},
+	{"documents *", nil, conversation, "OpenInference: retrieval.documents"},
+	{"document metadata", nil, conversation, "OpenInference"},
+	{"embeddings *", nil, conversation, "OpenInference: embedding.embeddings"},
+	{"body *", nil, conversation, "gateways: http.request.body"},
+	{"payload *", nil, conversation, "gateways"},
+	{"query *", nil, conversation, "vector stores, caches, rerankers; OpenTelemetry HTTP: url.query"},
+	{"db statement", nil, conversation, "vector stores and caches"},
+	{"operation parameter *", nil, conversation, "OpenTelemetry databases"},
+}
+
+var keys = []Rule{
+	{"header *", nil, credentials, "OpenTelemetry HTTP: http.request.header.authorization"},
+	{"headers *", nil, credentials, "gateways"},
+	{"request metadata *", nil, credentials, "OpenTelemetry gRPC"},
+	{"response metadata *", nil, credentials, "OpenTelemetry gRPC"},
+	{"authorization *", nil, credentials, "gateways"},
+	{"auth", nil, credentials, "gateways"},
+	{"cookie *", nil, credentials, "gateways"},
+	{"cookies *", nil, credentials, "gateways"},
+	{"api key *", nil, credentials, "gateways"},
+	{"apikey *", nil, credentials, "gateways"},
+	{"access key *", nil, credentials, "gateways, object stores"},
+	{"access key id", nil, credentials, "object stores"},
+	{"private key", nil, credentials, "gateways"},
+	{"signing key", nil, credentials, "gateways"},
+	{"encryption key", nil, credentials, "gateways"},
+	{"account key", nil, credentials, "object stores"},
+	{"subscription key", nil, credentials, "gateways"},
+	{"x signature", nil, credentials, "gateways"},
+	{"secret *", nil, credentials, "gateways"},
+	{"secrets *", nil, credentials, "gateways"},
+	{"password *", nil, credentials, "gateways"},
+	{"passwd", nil, credentials, "gateways"},
+	{"pwd", nil, credentials, "gateways"},
+	{"passphrase", nil, credentials, "gateways"},
+	{"credential *", nil, credentials, "gateways"},
+	{"credentials *", nil, credentials, "gateways"},
+	{"bearer *", nil, credentials, "gateways"},
+	{"jwt *", nil, credentials, "gateways"},
+	{"token", nil, credentials, "gateways, Hugging Face; counts of tokens are numbers, which stay"},
+	{"token value", nil, credentials, "gateways"},
+	{"connection string", nil, credentials, "OpenTelemetry until 1.25"},
+	{"dsn", nil, credentials, "databases, Sentry"},
+	{"webhook url", nil, credentials, "gateways"},
+}
+
+var environments = []Rule{
+	{"environment variable *", nil, environment, "OpenTelemetry process detectors"},
+	{"environment variables *", nil, environment, "OpenTelemetry process detectors"},
+	{"environment", isProse, environment, "launchers; deployment.environment is a word"},
+	{"environ *", nil, environment, "launchers"},
+	{"env *", nil, environment, "launchers"},
+	{"envs *", nil, environment, "launchers"},
+	{"process command", nil, environment, "OpenTelemetry process detectors"},
+	{"container command *", nil, environment, "OpenTelemetry container detectors"},
+	{"command line *", nil, environment, "OpenTelemetry process detectors"},
+	{"command args *", nil, environment, "OpenTelemetry process detectors: --api-key"},
+	{"cmdline *", nil, environment, "launchers"},
+	{"argv *", nil, environment, "launchers"},
+	{"process args *", nil, environment, "launchers"},
+	{"launch args *", nil, environment, "launchers"},
+	{"server args *", nil, environment, "SGLang: api_key is among them"},
+}
+
+var addresses = []Rule{
+	{"url *", inURL, credentials, "OpenTelemetry HTTP: url.full; what is behind ? or before @"},
+	{"uri", inURL, credentials, "gateways"},
+	{"http target", inURL, credentials, "OpenTelemetry HTTP until 1.23"},
+	{"http path", inURL, credentials, "gateways"},
+	{"http route", inURL, credentials, "gateways"},
+	{"link", inURL, credentials, "gateways"},
+}
+
+// harmless are ends of names that tell what something is, of which form or how much,
+// or what went wrong, but not what a user said: gen_ai.output.type, tool_call.id,
+// http.request.body.size, exception.message.
+var harmless = []string{"type", "types", "id", "name", "names", "version", "count", "size", "length", "len", "bytes", "format", "role", "index",
+	"model", "dims", "strides", "shape", "shapes", "dtype", "dtypes", "kind", "status", "code", "language", "encoding", "score", "tokens",
+	"finish reason", "finish reasons", "method", "device", "layout", "mode", "rank", "ranks", "url scheme", "url path", "url port", "url domain",
+	"query summary", "exception message", "error message", "status message"}
+
+// inURL tells whether an address has a query, or a user before its host.
+func inURL(s string) bool { return strings.ContainsAny(s, "?@") }
+
+// isProse tells whether an argument of an operator is more than a number, a list of
+// numbers, a truth value or one word such as "bicubic".
+func isProse(s string) bool {
+	words := 0
+	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune(" ,;()[]{}:\t\n'\"", r) }) {
+		letters := strings.ContainsFunc(word, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r > 0x7f })
+		if !letters || slices.Contains([]string{"True", "False", "None", "true", "false", "nan", "inf", "-inf"}, word) || isNumber(word) {
+			continue
+		}
+		if words++; words > 1 || len(word) > 20 {
+			return true
+		}
+	}
+	return false
+}
+
+// isNumber tells whether a word is one such as 1e-05.
+func isNumber(word string) bool {
+	return strings.Trim(word, "0123456789.+-eEj") == "" && word[0] <= '9'
+}
