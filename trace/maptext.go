@@ -1,10 +1,13 @@
 package trace
 
+import "slices"
+
 // MapText replaces the texts in the arguments of all events of t, at any depth, by what
 // f makes of them. key is the name of the argument, or of the entry, that holds the text.
 func MapText(t *Trace, f func(key, text string) string) {
 	m := textMapper{old: t.Args, names: t.Syms.Names(), f: f}
 	t.Args = NewArgs()
+	t.Subjects = slices.Clone(t.Subjects) // other windows of one trace have them, too
 	m.put = t.Args.Appender()
 	for i := range t.Slices {
 		t.Slices[i].Args = m.list(t.Slices[i].Args)

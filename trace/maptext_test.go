@@ -31,6 +31,25 @@ func TestMapText(t *testing.T) {
 	}
 }
 
+// Windows of one trace are mapped one after another.
+func TestMapTextOfWindows(t *testing.T) {
+	b := NewBuilder(NewSymbols(), NewArgs(), &Diags{})
+	key := b.Intern("a")
+	lane := b.Track(Track{})
+	about := b.Subject(Subject{Args: b.Args().Put(ArgList(nil).String(key, "jane"))})
+	b.Slice(Slice{Track: lane, Time: 10, Dur: 5}, about)
+	b.Slice(Slice{Track: lane, Time: 20, Dur: 5}, about)
+	whole := b.Finish()
+	want := string(ArgList(nil).String(key, "JANE"))
+	for _, from := range []Time{10, 20} {
+		part := Window(whole, from, from+10)
+		MapText(part, func(_, text string) string { return strings.ToUpper(text) })
+		if got := string(part.Args.Raw(part.Subjects[part.About[1]].Args)); got != want {
+			t.Errorf("the subject of the window from %d has the arguments %q, want %q", from, got, want)
+		}
+	}
+}
+
 func TestRename(t *testing.T) {
 	syms := NewSymbols()
 	old := syms.Intern("old")
@@ -39,6 +58,10 @@ func TestRename(t *testing.T) {
 	later := syms.Intern("new")
 	if syms.Name(old) != "OLD" || syms.Name(later) != "NEW" || before[old] != "old" {
 		t.Errorf("names %q, before %q", syms.Names(), before)
+	}
+	syms.Rename(func(s string) string { return s + "!" })
+	if syms.Name(old) != "OLD!" || syms.Name(syms.Intern("last")) != "LAST!" {
+		t.Errorf("renamed twice: %q", syms.Names())
 	}
 	if again, ok := syms.Lookup("old"); !ok || again != old || syms.Intern("old") != old || syms.Intern("new") != later {
 		t.Error("strings are not found as they were")

@@ -95,7 +95,6 @@ func (c *command) layout(ctx *cli.Context, names []string, view convert.View) (t
 		return nil, 0, err
 	}
 	t = convert.Layout(set, view)
-	c.redactTrace(t)
 	return t, len(set.Requests), nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -29,11 +30,21 @@ func (c *command) create(name string, inputs []string) (*convert.Output, error) 
 	return c.created.add(name, func() (*convert.Output, error) { return convert.Create(name, slices.Concat(inputs, c.beside)) })
 }
 
-// createFile prepares an output file of any other kind.
-func (c *command) createFile(name string, inputs []string) (*convert.Output, error) {
-	return c.created.add(name, func() (*convert.Output, error) {
-		return convert.CreateFile(name, slices.Concat(inputs, c.beside))
-	})
+// A textFile is an output of text. Whoever writes it, it is redacted if all is.
+type textFile struct {
+	*convert.Output
+	redacted func(write func(w io.Writer) error) func(w io.Writer) error
+}
+
+// WriteFunc writes text on lines and gives the file its name.
+func (f *textFile) WriteFunc(write func(w io.Writer) error) (int64, error) {
+	return f.Output.WriteFunc(f.redacted(write))
+}
+
+// createFile prepares an output file of text.
+func (c *command) createFile(name string, inputs []string) (*textFile, error) {
+	out, err := c.created.add(name, func() (*convert.Output, error) { return convert.CreateFile(name, slices.Concat(inputs, c.beside)) })
+	return &textFile{out, c.redacted}, err
 }
 
 func (l *created) add(name string, create func() (*convert.Output, error)) (*convert.Output, error) {
@@ -94,8 +105,10 @@ func (l *created) abandon() {
 	}
 }
 
-// writeTrace writes t and gives the file its name. It returns the size in bytes.
+// writeTrace writes t and gives the file its name. It returns the size in bytes. All
+// traces are written here, so that none can miss what --redact and --verify say.
 func (c *command) writeTrace(out *convert.Output, t *trace.Trace) (int64, error) {
+	c.redactTrace(t)
 	from, to, _ := t.Bounds()
 	if span := to - from; out.IsJSON() && (span > chrometrace.MaxExact || span < 0) { // < 0: over 292 years
 		c.diags.Add(trace.Diag{Severity: trace.Notice, Code: "json-span", Pos: trace.Pos{File: out.Name(), Offset: -1},

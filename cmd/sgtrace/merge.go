@@ -89,7 +89,7 @@ type mergeFlags struct {
 	read   convert.ReadOptions
 	sel    *chosen
 	given  []convert.GivenClock
-	clocks *convert.Output // of --clock-report; nil without
+	clocks *textFile // of --clock-report; nil without
 }
 
 func (c *command) merge(ctx *cli.Context) error {
@@ -190,7 +190,7 @@ func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *m
 		fmt.Fprintln(c.err, printable(clocks.Clocks[i].String()))
 	}
 	if flags.clocks != nil {
-		if _, err := flags.clocks.WriteFunc(c.redacted(clocks.WriteJSON)); err != nil {
+		if _, err := flags.clocks.WriteFunc(clocks.WriteJSON); err != nil {
 			return nil, err
 		}
 	}
@@ -208,7 +208,6 @@ func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *m
 		m.Redact(c.redact)
 	}
 	t := m.Layout(flags.view, flags.layout)
-	c.redactTrace(t)
 	if len(t.Slices) == 1 && len(t.Instants) == 0 && len(t.Samples) == 0 {
 		return nil, nothingLeft(ctx)
 	}

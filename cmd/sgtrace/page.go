@@ -51,7 +51,7 @@ func (c *command) reportPage(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	size, err := out.WriteFunc(c.redacted(func(w io.Writer) error { return htmlreport.Write(w, page) }))
+	size, err := out.WriteFunc(func(w io.Writer) error { return htmlreport.Write(w, page) })
 	if err == nil {
 		fmt.Fprintf(c.err, "%s: %s\n", printable(name), bytesText(size))
 	}

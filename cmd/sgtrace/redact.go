@@ -103,7 +103,7 @@ func (c *command) redactEvidence(e *convert.Evidence) {
 	}
 }
 
-// redactTrace redacts a trace that was drawn of what is redacted.
+// redactTrace redacts what is left in a trace that was drawn of what is redacted.
 func (c *command) redactTrace(t *trace.Trace) {
 	if c.redact != nil {
 		convert.RedactTrace(t, c.redact)

@@ -58,6 +58,7 @@ func TestScrub(t *testing.T) {
 		{"instance 9c21c000-92b5-4642-b949-1fbd34450011", "instance " + r.Request("9c21c000-92b5-4642-b949-1fbd34450011")},
 		{"GET /v1/chat/completions", "GET /v1/chat/completions"},
 		{"POST /generate", "POST /generate"},
+		{"GET /v1/models?user=jane", "GET /v1/models?" + r.Text("user=jane")},
 	} {
 		if got := r.Scrub(c.text); got != c.want {
 			t.Errorf("%q becomes %q, want %q", c.text, got, c.want)

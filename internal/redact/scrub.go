@@ -29,6 +29,7 @@ var shapes = []shape{
 	{`\b(?:[0-9a-fA-F]{1,4}:){4,7}[0-9a-fA-F]{1,4}\b|\b[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){1,5}::[0-9a-fA-F]{1,4}\b`, (*Redactor).Host},
 	// Paths of Windows and Unix, absolute or to a file of a known kind.
 	{`\b[a-zA-Z]:\\[^\s"'<>|:]+|\\\\[^\s"'<>|:]+`, (*Redactor).Path},
+	{`(?:~|\.{1,2})?/[^\s"'<>(),:;|=?]+\?[^\s"'<>]+`, (*Redactor).queried},
 	{`(?:~|\.{1,2})?/[^\s"'<>(),:;|=]+`, (*Redactor).absolute},
 	{`(?:[\w.@%+~-]+[/\\])*[\w@%+~.-]*[\w@%+~-]\.(?:` + extensions + `)(?:\.[0-9]+)*\b`, (*Redactor).Path},
 }
@@ -50,6 +51,12 @@ func (r *Redactor) absolute(path string) string {
 		return path
 	}
 	return r.Path(path)
+}
+
+// queried names a path and what it is asked for.
+func (r *Redactor) queried(path string) string {
+	route, query, _ := strings.Cut(path, "?")
+	return r.absolute(route) + "?" + r.Text(query)
 }
 
 // Scrub replaces all in a text that was learnt, and all that looks like a path, a URL,
