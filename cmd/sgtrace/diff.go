@@ -93,5 +93,5 @@ func (c *command) readCapture(ctx *cli.Context, arg string) (*analyze.Collected,
 		return nil, err
 	}
 	defer e.Close()
-	return analyze.Collect(analyze.Capture{Label: cmp.Or(label, path), Requests: e.Requests, Profiles: &e.Set, From: sel.From, To: sel.To}), nil
+	return analyze.Collect(analyze.Capture{Label: cmp.Or(label, c.redactedInput(path)), Requests: e.Requests, Profiles: &e.Set, From: sel.From, To: sel.To}), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -117,6 +118,18 @@ func (c *command) redactReports(reports ...*analyze.Report) {
 			r.Redact(c.redact)
 		}
 	}
+}
+
+// redactedInput returns the name of an argument that is an input: a directory or pattern
+// says as much as the name of a file.
+func (c *command) redactedInput(arg string) string {
+	if c.redact == nil {
+		return arg
+	}
+	if info, err := os.Stat(arg); err == nil && info.IsDir() || strings.ContainsAny(arg, "*?[") {
+		return c.redact.Path(arg)
+	}
+	return c.redact.Scrub(arg)
 }
 
 // redacted makes what write writes, text on lines, redacted.

@@ -150,6 +150,24 @@ func TestRedactedOutputsNameNobody(t *testing.T) {
 	}
 }
 
+// Inputs are given by directories and patterns, too, which messages repeat.
+func TestRedactedInputsNameNobody(t *testing.T) {
+	dir := t.TempDir()
+	incident(t, filepath.Join(dir, "acme-prod"))
+	t.Chdir(dir)
+	for _, args := range []string{"report acme-prod", "report --by-rank acme-prod/torch", "diff acme-prod/torch acme-prod/torch", "inspect acme-prod",
+		"report acme-prod/t*/* acme-prod/otel.jsonl", "merge acme-prod -o OUT/m.json"} {
+		for where, text := range runOn(t, dir, "", args, "--redact") {
+			if i := strings.Index(text, "acme"); i >= 0 {
+				t.Errorf("%s: %s has %q", args, where, text[max(0, i-80):min(len(text), i+80)])
+			}
+			if m := regexp.MustCompile(`\s[0-9.]+ path-[a-z2-7]{10}\b`).FindString(text); m != "" {
+				t.Errorf("%s: %s has a unit that is taken for a path: %s", args, where, m)
+			}
+		}
+	}
+}
+
 // namesInText are the names of --redact.
 var namesInText = regexp.MustCompile(`(?:host|req|path|text|url)-[a-z2-7]{10}(?:\.[a-z.]+)?`)
 

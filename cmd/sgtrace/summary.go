@@ -59,8 +59,12 @@ func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (
 	if err != nil {
 		return nil, err
 	}
+	var given []string
+	for _, arg := range shortInputs(args) {
+		given = append(given, c.redactedInput(arg))
+	}
 	in := analyze.OverviewInput{
-		Select: selectionArgs(ctx), Inputs: shortInputs(args), Files: c.filesRead(convert.Names(inputs)), Requests: e.Requests,
+		Select: selectionArgs(ctx), Inputs: given, Files: c.filesRead(convert.Names(inputs)), Requests: e.Requests,
 		Clocks: clocks(e.Clocks), Diags: &c.diags,
 	}
 	if len(e.Ranks) > 0 {

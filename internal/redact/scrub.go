@@ -45,9 +45,9 @@ var anyShape = func() *regexp.Regexp {
 // routes are what addresses of an HTTP server begin with, which are no files.
 var routes = regexp.MustCompile(`^/(?:v[0-9]+/|(?:generate|encode|classify|health|health_generate|get_\w+|metrics|flush_cache|start_profile|stop_profile|inference/|workers|readiness|liveness)\b)`)
 
-// absolute names a path, unless it is the route of a request.
+// absolute names a path, unless it is the route of a request, or a unit: 12 /s.
 func (r *Redactor) absolute(path string) string {
-	if routes.MatchString(path) || !strings.ContainsFunc(path, unicode.IsLetter) {
+	if routes.MatchString(path) || !strings.ContainsFunc(path, unicode.IsLetter) || path[0] == '/' && len(strings.TrimRight(path, ".")) == 2 {
 		return path
 	}
 	return r.Path(path)
