@@ -199,7 +199,7 @@ func TestChooseBucket(t *testing.T) {
 }
 
 func TestTimelineRefusesTooManyBuckets(t *testing.T) {
-	if _, err := NewTimeline(fixture(t), time.Nanosecond); err == nil || !strings.Contains(err.Error(), "buckets of 1ns") {
+	if _, err := NewTimeline(fixture(t), time.Nanosecond); err == nil || !strings.Contains(err.Error(), "--bucket 1ns: that is too short") {
 		t.Errorf("%v", err)
 	}
 }
