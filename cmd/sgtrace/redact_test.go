@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sgtrace/sgtrace/golden"
 )
@@ -26,6 +27,9 @@ func incident(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	torch, nsys := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
+	for _, c := range []*golden.TorchConfig{&torch, &nsys.Torch} {
+		c.To, c.Layers = c.From+150*time.Millisecond, 2
+	}
 	if err := golden.WriteRecordedDir(dir, run, &torch, &nsys); err != nil {
 		t.Fatal(err)
 	}
