@@ -40,19 +40,24 @@ var shapes = []shape{
 type hint struct {
 	text string
 	next string // bytes of which one follows; "" is any
+	name bool   // and it is assigned to, or is an option
 }
+
+// names are how secretName ends.
+const names = "key secret password passwd passphrase credential credentials token authorization cookie jwt key-id key_id keyid"
 
 // hints are by their first two bytes: see [pair].
 var hints = func() (byPair [1 << 10][]hint) {
+	const blank = " \t\r\n\v\f"
 	for _, group := range []struct{ texts, next string }{
-		{"key secret password passwd passphrase credential credentials token authorization cookie jwt key-id key_id keyid", "\"' \t\r\n\v\f=:"},
-		{"bearer basic", " \t\r\n\v\f"},
+		{names, "\"'=:" + blank},
+		{"bearer basic", blank},
 		{"?key ?sig ?signature ?auth ?code ?pwd ?pass &key &sig &signature &auth &code &pwd &pass", "="},
 		{"sk- sk_live_ sk_test_ nvapi- glpat- github_pat_ xai- hf_ ghp_ gho_ ghu_ ghs_ ghr_ gsk_ xoxa- xoxb- xoxp- xoxr- xoxs- akia asia aiza eyj ://", ""},
 		{"key--", "-"}, // -----BEGIN PRIVATE KEY-----
 	} {
 		for _, text := range strings.Fields(group.texts) {
-			byPair[pair(text[0], text[1])] = append(byPair[pair(text[0], text[1])], hint{text, group.next})
+			byPair[pair(text[0], text[1])] = append(byPair[pair(text[0], text[1])], hint{text, group.next, group.texts == names})
 		}
 	}
 	return byPair
@@ -66,9 +71,34 @@ func mayHave[text string | []byte](t text) bool {
 	for i := 0; i+1 < len(t); i++ {
 		for _, h := range hints[pair(t[i], t[i+1])] {
 			end := i + len(h.text)
-			if end <= len(t) && strings.EqualFold(string(t[i:end]), h.text) && (h.next == "" || end < len(t) && strings.IndexByte(h.next, t[end]) >= 0) {
+			if end <= len(t) && strings.EqualFold(string(t[i:end]), h.text) && (h.next == "" || end < len(t) && strings.IndexByte(h.next, t[end]) >= 0) &&
+				(!h.name || isAssigned(t, end) || isOption(t, i)) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// isAssigned tells whether the name that ends at t[i] may be assigned to.
+func isAssigned[text string | []byte](t text, i int) bool {
+	if i < len(t) && (t[i] == '"' || t[i] == '\'') {
+		i++
+	}
+	for i < len(t) && (t[i] == ' ' || '\t' <= t[i] && t[i] <= '\r') {
+		i++
+	}
+	return i < len(t) && (t[i] == '=' || t[i] == ':')
+}
+
+// isOption tells whether what begins at t[i] may end the name of an option.
+func isOption[text string | []byte](t text, i int) bool {
+	for i--; i >= 0; i-- {
+		switch c := t[i]; {
+		case c == '-' && i > 0 && t[i-1] == '-':
+			return true
+		case c != '-' && c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && c < 0x80: // letters fold to some beyond ASCII
+			return false
 		}
 	}
 	return false
