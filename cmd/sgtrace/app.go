@@ -26,6 +26,7 @@ type command struct {
 	beside   []string         // files that are read beside inputs, and must not be overwritten either
 	pages    pageWriter       // to out, of help
 	verify   bool             // read outputs back
+	unwatch  func()           // ends the watch over memory; nil if there is none
 	redact   *redact.Redactor // of --redact; nil without
 }
 

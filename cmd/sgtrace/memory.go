@@ -52,7 +52,7 @@ func (c *command) boundMemory(ctx *cli.Context) error {
 	}
 	memory.SetBudget(budget)
 	if budget > 0 {
-		memory.Watch(func() {
+		c.unwatch = memory.Watch(func() {
 			fmt.Fprintf(c.err, "sgtrace: the inputs need more than %s (%s); take fewer of them, or less of each with --from and --to\n", bytesText(budget), hint)
 			c.created.abandon()
 			os.Exit(exitFailed)
@@ -63,6 +63,9 @@ func (c *command) boundMemory(ctx *cli.Context) error {
 
 // noteMemory says if there was too little memory.
 func (c *command) noteMemory(*cli.Context) error {
+	if c.unwatch != nil {
+		c.unwatch()
+	}
 	if n := memory.Spilled(); n > 0 {
 		c.diags.Add(trace.Diag{Severity: trace.Notice, Code: "memory-spilled", Pos: trace.Pos{Offset: -1},
 			Msg: fmt.Sprintf("%s had no room within %s of memory and went to a temporary file, which takes longer", bytesText(n), bytesText(memory.Budget()))})

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -101,27 +102,43 @@ func Relax() { file.relax() }
 
 // Watch looks at what the process holds from time to time, gives back what can be
 // given back when it comes near the budget, and calls exceeded if what remains is
-// beyond it.
-func Watch(exceeded func()) {
-	const interval = 10 * time.Millisecond
+// beyond it. It ends with stop.
+func Watch(exceeded func()) (stop func()) {
+	ticker, done := time.NewTicker(10*time.Millisecond), make(chan struct{})
 	go func() {
-		for ; ; time.Sleep(interval) {
-			limit := budget.Load()
-			if limit == 0 || held() < limit/4*3 {
-				continue
-			}
-			Relax()
-			if heap() < limit/8*7 {
-				continue
-			}
-			if live() > limit/16*15 {
-				runtime.GC() // what was live may be so no more
-				if live() > limit/16*15 {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				if isExceeded() {
 					exceeded()
 					return
 				}
 			}
-			debug.FreeOSMemory()
 		}
 	}()
+	return sync.OnceFunc(func() { close(done) })
+}
+
+// isExceeded gives back what can be given back, if that is needed, and tells whether
+// it is too little.
+func isExceeded() bool {
+	limit := budget.Load()
+	if limit == 0 || held() < limit/4*3 {
+		return false
+	}
+	Relax()
+	if heap() < limit/8*7 {
+		return false
+	}
+	if live() > limit/16*15 {
+		runtime.GC() // what was live may be so no more
+		if live() > limit/16*15 {
+			return true
+		}
+	}
+	debug.FreeOSMemory()
+	return false
 }
