@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
-	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/verify"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -21,14 +20,7 @@ import (
 // not be: every span that was read is in the files, which are the same on one core and
 // equal the model.
 func FuzzLayout(f *testing.F) {
-	var dumps [][]byte
-	for _, mode := range []golden.Mode{golden.PDGateway, golden.PDDirect, golden.Unified} {
-		config := golden.DefaultConfig(uint64(mode) + 1)
-		config.Mode, config.Requests = mode, 2
-		config.Output.Max = 3
-		dump, _ := testinput.Simulate(f, config)
-		dumps = append(dumps, dump)
-	}
+	dumps := testinput.EveryMode(f, 2)
 	for i := range uint8(6) {
 		f.Add(i, bytes.Repeat([]byte{i * 23, 101, i + 3, i * 7, 77, 15, i, 55}, int(i)*3))
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -16,14 +15,7 @@ import (
 // what they should not be: bytes of a real dump are replaced, in several places. Nothing
 // panics or hangs, everything refers to what is there, and it is the same every time.
 func FuzzBuild(f *testing.F) {
-	var dumps [][]byte
-	for _, mode := range []golden.Mode{golden.PDGateway, golden.PDDirect, golden.Unified} {
-		config := golden.DefaultConfig(uint64(mode) + 1)
-		config.Mode, config.Requests = mode, 3
-		config.Output.Max = 3
-		dump, _ := testinput.Simulate(f, config)
-		dumps = append(dumps, dump)
-	}
+	dumps := testinput.EveryMode(f, 3)
 	f.Add(uint8(0), []byte{})
 	f.Add(uint8(1), []byte("\x00\x10\x01\x00\x20\x02\x00\x30\x03"))
 	f.Add(uint8(2), bytes.Repeat([]byte("\x17\x88\x05\x55"), 40))

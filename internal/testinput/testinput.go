@@ -80,6 +80,20 @@ func Simulate(t testing.TB, c golden.Config) ([]byte, *golden.Truth) {
 	return dump.Bytes(), run.Truth()
 }
 
+// EveryMode returns a dump of a few requests of each kind of deployment, with short
+// outputs, for fuzz tests to edit.
+func EveryMode(t testing.TB, requests int) (dumps [][]byte) {
+	t.Helper()
+	for _, mode := range []golden.Mode{golden.PDGateway, golden.PDDirect, golden.Unified} {
+		config := golden.DefaultConfig(uint64(mode) + 1)
+		config.Mode, config.Requests = mode, requests
+		config.Output.Max = 3
+		dump, _ := Simulate(t, config)
+		dumps = append(dumps, dump)
+	}
+	return dumps
+}
+
 // Gunzip returns the decompressed content of a file.
 func Gunzip(t testing.TB, path string) []byte {
 	t.Helper()
