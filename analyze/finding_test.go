@@ -29,7 +29,7 @@ func TestMergeFindings(t *testing.T) {
 		{Kind: FindingTail, topic: CauseInterference.String(), Text: "decode held up", Weight: 0.4},                                           // and brings about
 		{Kind: FindingTail, topic: CauseRouter.String(), Text: "in the gateway", Weight: 0.001},                                               // and what it does not
 		{Kind: FindingGPU, topic: "communication", Text: "communication", Weight: 0.05}, {Kind: FindingGPU, topic: "host", Text: "host wait"}, // of a straggler, and not
-	})
+	}, consequences)
 	want := []struct {
 		text     string
 		evidence []string

@@ -99,9 +99,19 @@ func NewOverview(in OverviewInput) *Overview {
 	if o.From == 0 && o.GPUs != nil {
 		o.From, o.To = o.GPUs.bounds()
 	}
-	o.Findings = mergeFindings(o.found())
+	o.Findings = mergeFindings(o.found(), consequences)
 	o.Doubts = o.doubts()
 	return o
+}
+
+// consequences: load makes decoding slow, ranks wait for a slow one where they
+// communicate, and a server that is slow may have become so.
+var consequences = []consequence{
+	{cause: FindingLoad, effect: FindingTail, topics: []string{CauseInterference.String(), CauseDecode.String()}},
+	{cause: FindingImbalance, effect: FindingTail, topics: []string{CauseInterference.String(), CauseDecode.String()}},
+	{cause: FindingStraggler, effect: FindingGPU, topics: []string{"communication"}},
+	{cause: FindingSlower, effect: FindingChange, topics: []string{""}},
+	{cause: FindingSlower, effect: FindingTail, topics: []string{CauseDecode.String()}},
 }
 
 // found gathers what every report found. Of those that tell the same, the first one is
