@@ -24,8 +24,6 @@ type Timeline struct {
 	// Outside are requests that are left out, as they were long before or after all
 	// others.
 	Outside int
-	// Changes are marked in the text, if they are given.
-	Changes *Changes
 }
 
 // A Series is one place over time. What has an element per bucket is nil where
