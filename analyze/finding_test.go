@@ -91,7 +91,7 @@ func requestsThat(n int, failed ...int) *request.Set {
 }
 
 func TestErrorFindings(t *testing.T) {
-	b := &bill{tail: &Tail{}, usual: new(usualCauses)}
+	b := newBill(new(request.Set), nil, nil)
 	for _, test := range []struct {
 		name string
 		set  *request.Set

@@ -120,7 +120,7 @@ var consequences = []consequence{
 func (o *Overview) found() []Finding {
 	var loads, ranks, collectives, others, gpus, relief []Finding
 	if o.Requests != nil {
-		b := newBill(o.Tail)
+		b := newBill(o.Requests, o.Tail.hosts, o.Tail.list)
 		ranks = b.price(o.RankLoads.Findings())
 		for _, f := range o.Changes.findings(b) {
 			switch {

@@ -166,7 +166,7 @@ func (t *Tail) mainByTruth() map[string]string {
 	}
 	main, most := map[string]string{}, map[string]int64{}
 	for _, name := range []string{"retraction", "kv_transfer", "kv_memory", "queue", "long_prompt", "straggler", "slow_decode"} {
-		median := t.medianOver(func(a *Attribution) int64 { return sum(a, name) })
+		median := medianOver(t.list, func(a *Attribution) int64 { return sum(a, name) })
 		for i := range t.list {
 			rid := t.set.Requests[t.list[i].Request].RID
 			if more := sum(&t.list[i], name) - median; main[rid] == "" || more > most[rid] {
