@@ -27,9 +27,9 @@ type gpuTime struct {
 	stepless int64
 }
 
-// findings tells what keeps devices from computing; of communication c tells how much is
-// waiting.
-func (g *GPUs) findings(c *Collectives) []Finding {
+// findings tells what keeps devices from computing. waiting are sentences about how much
+// of communication is waiting for others.
+func (g *GPUs) findings(waiting []string) []Finding {
 	var t gpuTime
 	for i := range g.GPUs {
 		t.add(&g.GPUs[i])
@@ -51,7 +51,7 @@ func (g *GPUs) findings(c *Collectives) []Finding {
 		out = append(out, Finding{
 			Kind: FindingGPU, topic: "communication", Weight: exposed, Show: []string{"--by-rank"},
 			Text:     fmt.Sprintf("%.0f %% of the time of %s is communication that no computation hides", 100*exposed, g.devices()),
-			Evidence: slices.Concat(g.exposedRange(), c.waiting()),
+			Evidence: slices.Concat(g.exposedRange(), waiting),
 		})
 	}
 	return out

@@ -136,7 +136,7 @@ func (o *Overview) found() []Finding {
 		o.lookedAtRequests()
 	}
 	if o.GPUs != nil {
-		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.findings(o.Collectives)
+		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.findings(o.Collectives.waiting())
 		o.lookedAtDevices()
 	}
 	return slices.Concat(loads, ranks, collectives, others, gpus, relief)
