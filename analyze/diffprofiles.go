@@ -201,13 +201,3 @@ func (d *Collected) addStep(s *diffStep, rank string, pieces *diffPieces) {
 	}
 	d.steps[per][key].add(piece, pieces.n(), s.dur, d.in)
 }
-
-// words names a kind of steps: "decode bs=17-32", by the requests in the batch.
-func (k *stepKind) words() string {
-	t := StepTime{Kind: k.kind}
-	t.MinBatch, t.MaxBatch = batchBucket(k.batch)
-	if batches := t.batches(); batches != "" {
-		return stepKinds[k.kind] + " bs=" + batches
-	}
-	return stepKinds[k.kind]
-}

@@ -2,9 +2,11 @@ package analyze
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
@@ -40,6 +42,17 @@ func batchBucket(batch int32) (from, to int32) {
 	return half + 1, 2 * half
 }
 
+// batchWords names a bucket of batch sizes by its bounds: "17-32"; "" is unknown.
+func batchWords(from, to int32) string {
+	switch {
+	case from < 0:
+		return ""
+	case from == to:
+		return strconv.Itoa(int(from))
+	}
+	return fmt.Sprintf("%d-%d", from, to)
+}
+
 // A stepKind is what the name of a step tells.
 type stepKind struct {
 	kind  profile.StepKind
@@ -51,6 +64,14 @@ type stepKind struct {
 // around several.
 func (k *stepKind) ofServer() bool {
 	return !k.part && (k.kind != profile.StepOther || k.batch >= 0)
+}
+
+// words names a kind of steps: "decode bs=17-32", by the requests in the batch.
+func (k *stepKind) words() string {
+	if batches := batchWords(batchBucket(k.batch)); batches != "" {
+		return stepKinds[k.kind] + " bs=" + batches
+	}
+	return stepKinds[k.kind]
 }
 
 // tells counts what the name tells of kind and batch.
