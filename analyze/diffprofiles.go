@@ -23,8 +23,8 @@ func (p perStep) String() string {
 	return [...]string{"second", "forward pass", "step", "step"}[p]
 }
 
-// level returns which kind of step it is.
-func (k *stepKind) level() perStep {
+// levelOf returns which kind of step k is.
+func levelOf(k *stepKind) perStep {
 	switch {
 	case k.part:
 		return perPart
@@ -137,12 +137,12 @@ func (d *Collected) cutProfiles(set *profile.Set, window *SumOptions, steps []di
 	}
 	best := perSecond
 	for i := range steps {
-		best = max(best, steps[i].kind.level())
+		best = max(best, levelOf(&steps[i].kind))
 	}
 	var starts []trace.Time
 	ofRank := make([]int, len(set.Ranks))
 	for i := range steps {
-		if s := &steps[i]; s.kind.level() == best {
+		if s := &steps[i]; levelOf(&s.kind) == best {
 			starts = append(starts, s.start)
 			ofRank[s.rank]++
 			d.side.widen(s.start, s.start+trace.Time(s.dur))
@@ -189,7 +189,7 @@ func (d *Collected) addSeconds(pieces *diffPieces) {
 
 // addStep adds a step, as a row and as what totals are divided by.
 func (d *Collected) addStep(s *diffStep, rank string, pieces *diffPieces) {
-	per, piece := s.kind.level(), pieces.at(s.start)
+	per, piece := levelOf(&s.kind), pieces.at(s.start)
 	if d.work[per] == nil {
 		d.work[per], d.steps[per] = diffUnits{}, map[diffKey]*diffGroup{}
 	}

@@ -31,7 +31,7 @@ func (o *Overview) doubts() []Doubt {
 		d = append(d, absenceDoubts(o.Profiles)...)
 	}
 	if o.GPUs != nil {
-		d = append(d, o.GPUs.doubts()...)
+		d = append(d, deviceDoubts(o.GPUs)...)
 	}
 	slices.SortStableFunc(d, func(x, y Doubt) int { return cmp.Compare(y.Severity, x.Severity) })
 	return d
@@ -229,8 +229,8 @@ func absenceDoubts(set *profile.Set) []Doubt {
 	return d
 }
 
-// doubts are about what the captures of devices do not tell.
-func (g *GPUs) doubts() []Doubt {
+// deviceDoubts are about what the captures of devices do not tell.
+func deviceDoubts(g *GPUs) []Doubt {
 	rows, called := int64(0), int64(0)
 	for i := range g.GPUs {
 		rows, called = rows+g.GPUs[i].Rows, called+g.GPUs[i].Called

@@ -128,7 +128,7 @@ func (d *Delays) Verdict() string {
 		row := &d.Rows[i]
 		n += len(row.Requests)
 		if len(causes) < 3 {
-			causes = append(causes, fmt.Sprintf("%d %s", len(row.Requests), row.Cause.phrase(row.Where)))
+			causes = append(causes, fmt.Sprintf("%d %s", len(row.Requests), phraseAt(row.Cause, row.Where)))
 		}
 	}
 	limit := nearly(d.Limit)

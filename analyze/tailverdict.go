@@ -35,11 +35,11 @@ func (c *Comparison) judge() {
 	}
 }
 
-// phrase names a cause in a sentence, with the rank if nearly all of it is there
+// phraseAt names a cause in a sentence, with the rank if nearly all of it is there
 // and it could be elsewhere.
-func (c Cause) phrase(at Place) string {
+func phraseAt(c Cause, at Place) string {
 	const nearly = 0.8
-	text := causeTexts[c].phrase
+	text := c.phrase()
 	if at.Name != "" && at.Share >= nearly && !at.Only && !c.bySize() {
 		text += " (" + at.Name + ")"
 	}
@@ -75,7 +75,7 @@ func (c *Comparison) Verdict() string {
 		found = found || row.StandsOut
 		if len(causes) < most && told < enough && row.Share >= toldShare {
 			told += row.Share
-			causes = append(causes, fmt.Sprintf("%.0f %% %s", 100*row.Share, row.Cause.phrase(row.Where)))
+			causes = append(causes, fmt.Sprintf("%.0f %% %s", 100*row.Share, phraseAt(row.Cause, row.Where)))
 		}
 	}
 	switch {
