@@ -14,7 +14,7 @@ type observer struct {
 	set      *request.Set
 	bulk     bulk
 	within   []*request.Request // of the bulk
-	ranks    *ranks
+	ranks    *rankSet
 	stages   []int8 // in timelineStages, by symbol
 	from, to trace.Time
 	e2e      int64 // ns that nine of ten requests take at most
@@ -49,7 +49,7 @@ type observed struct {
 }
 
 func newObserver(s *request.Set) *observer {
-	return &observer{set: s, ranks: newRanks(s), stages: timelineStage(s), bulk: bulkOf(s)}
+	return &observer{set: s, ranks: newRankSet(s), stages: timelineStage(s), bulk: bulkOf(s)}
 }
 
 // requests returns those that are looked at.
@@ -179,7 +179,7 @@ func (w *observer) observeLateness(p *request.Part) {
 				return
 			}
 			place := &w.ranks.places[rank]
-			step := groupStep{k, counts[k], place.Rank.PP, place.server()}
+			step := groupStep{k, counts[k], place.Rank.PP, place.serverName()}
 			counts[k]++
 			if steps[step] == nil {
 				order = append(order, step)

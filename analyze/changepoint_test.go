@@ -172,7 +172,7 @@ func TestNames(t *testing.T) {
 	place := func(role request.Role, host string, r trace.Rank) Where {
 		return Where{Scope: OneRank, Role: role, Host: host, Label: "Scheduler", Rank: r}
 	}
-	w := &observer{ranks: &ranks{places: []Where{
+	w := &observer{ranks: &rankSet{places: []Where{
 		place(request.Prefill, "aaaa", rank(0, -1)), place(request.Prefill, "aaaa", rank(1, -1)),
 		place(request.Decode, "bbbb", rank(0, 0)), place(request.Decode, "bbbb", rank(1, 0)),
 		place(request.Decode, "bbbb", rank(0, 1)), place(request.Decode, "cccc", rank(0, 1)),

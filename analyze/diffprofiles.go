@@ -24,7 +24,7 @@ func (p perStep) String() string {
 }
 
 // levelOf returns which kind of step k is.
-func levelOf(k *stepKind) perStep {
+func levelOf(k *stepLabel) perStep {
 	switch {
 	case k.part:
 		return perPart
@@ -39,7 +39,7 @@ type diffStep struct {
 	start trace.Time
 	dur   int64
 	rank  int32
-	kind  stepKind
+	kind  stepLabel
 }
 
 // commonStep returns the best kind of steps that both captures have.
@@ -65,7 +65,7 @@ func readSteps(set *profile.Set, window *SumOptions) []diffStep {
 		for rank := range ranks {
 			for _, step := range ranks[rank].settle() {
 				if !step.again {
-					streams[i] = append(streams[i], diffStep{step.start, between(step.start, step.end), int32(rank), step.stepKind})
+					streams[i] = append(streams[i], diffStep{step.start, between(step.start, step.end), int32(rank), step.stepLabel})
 				}
 			}
 		}

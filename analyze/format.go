@@ -100,9 +100,9 @@ func (s scale) format(n int64, tenths bool) string {
 	return strconv.FormatFloat(value/s.size, 'f', s.decimals, 64)
 }
 
-// A sheet is a report made ready for people: strings, in the columns that have
+// A textTable is a report made ready for people: strings, in the columns that have
 // anything to show.
-type sheet struct {
+type textTable struct {
 	columns []int // of the report
 	header  []string
 	right   []bool // column is aligned to the right
@@ -111,10 +111,10 @@ type sheet struct {
 	notes   []string
 }
 
-// sheet formats the report for people. Columns without a single value are left
+// textTable formats the report for people. Columns without a single value are left
 // out, and a note says so.
-func (r *Report) sheet() *sheet {
-	s := &sheet{rows: make([][]string, r.Len()), notes: slices.Clone(r.Footnotes)}
+func (r *Report) textTable() *textTable {
+	s := &textTable{rows: make([][]string, r.Len()), notes: slices.Clone(r.Footnotes)}
 	var empty []string
 	scales := r.scales()
 	times := dateLayout

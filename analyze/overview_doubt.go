@@ -240,7 +240,7 @@ func deviceDoubts(g *GPUs) []Doubt {
 		d = append(d, Doubt{trace.Notice, "the profiles hold no kernels and copies of any device"})
 	}
 	if missing := rows - called; 10*missing >= rows && missing > 0 {
-		which, known := fmt.Sprintf("%.0f %% of", 100*share(missing, rows)), "known in part only"
+		which, known := fmt.Sprintf("%.0f %% of", 100*fraction(missing, rows)), "known in part only"
 		if missing == rows {
 			which, known = "all of", "not known"
 		}

@@ -139,7 +139,7 @@ func (p *Pipeline) weight(s *Straggler) float64 {
 // stageName names a stage in a sentence: "PP1 of unified e3b0c442 DP0".
 func (p *Pipeline) stageName(stage int) string {
 	s := &p.Stages[stage]
-	name := fmt.Sprintf("PP%d of %s", s.Rank.PP, joinNonEmpty(" ", s.Role.String(), s.server()))
+	name := fmt.Sprintf("PP%d of %s", s.Rank.PP, joinNonEmpty(" ", s.Role.String(), s.serverName()))
 	if s.Rank.DP >= 0 {
 		name += fmt.Sprintf(" DP%d", s.Rank.DP)
 	}

@@ -45,7 +45,7 @@ type paced struct {
 }
 
 // measurePaces compares how long the servers of every role take for their work.
-func (r *Ranks) measurePaces(of *ranks, all bulk) {
+func (r *Ranks) measurePaces(of *rankSet, all bulk) {
 	steps := collectPaces(of, all)
 	total := float64(totalE2E(of.set))
 	for _, role := range servingRoles {
@@ -69,7 +69,7 @@ func totalE2E(s *request.Set) int64 {
 }
 
 // collectPaces returns the steps of the lead threads, by kind and place.
-func collectPaces(of *ranks, all bulk) [len(rankSteps)][][]paced {
+func collectPaces(of *rankSet, all bulk) [len(rankSteps)][][]paced {
 	var steps [len(rankSteps)][][]paced
 	for kind := range steps {
 		steps[kind] = make([][]paced, len(of.places))
@@ -119,7 +119,7 @@ type pace struct {
 }
 
 // paceOf collects the steps of the lead ranks that have any.
-func paceOf(kind StepKind, of *ranks, leads []*RankLoad, steps [len(rankSteps)][][]paced) *pace {
+func paceOf(kind StepKind, of *rankSet, leads []*RankLoad, steps [len(rankSteps)][][]paced) *pace {
 	p := &pace{kind: kind}
 	for _, l := range leads {
 		list := steps[kind][of.at[l.Where]]

@@ -45,7 +45,7 @@ const leastStageShare = 0.1
 
 // A pipeWalk collects the micro-batches of pipelines.
 type pipeWalk struct {
-	*ranks
+	*rankSet
 	batch      trace.Sym // run_batch_cpu
 	finals     []trace.Sym
 	pipes      map[int32]*pipeRows // by place of the first stage
@@ -79,11 +79,11 @@ type pipeRow struct {
 }
 
 // measurePipelines measures the stages of pipelines, which trace level 4 shows.
-func (r *Ranks) measurePipelines(of *ranks, all bulk) {
+func (r *Ranks) measurePipelines(of *rankSet, all bulk) {
 	if !slices.ContainsFunc(of.places, func(p Where) bool { return p.Rank.PP > 0 }) {
 		return
 	}
-	w := &pipeWalk{ranks: of, batch: lookup(of.set, "run_batch_cpu"), pipes: map[int32]*pipeRows{}}
+	w := &pipeWalk{rankSet: of, batch: lookup(of.set, "run_batch_cpu"), pipes: map[int32]*pipeRows{}}
 	for _, name := range []string{"decode_loop", "chunked_prefill", "prefill_forward"} {
 		w.finals = append(w.finals, lookup(of.set, name))
 	}
@@ -187,7 +187,7 @@ func (w *pipeWalk) readEnds(thread int) {
 
 // measure finds the micro-batches, which several requests share, and sums up the
 // stages.
-func (rows *pipeRows) measure(of *ranks, length int64) *Pipeline {
+func (rows *pipeRows) measure(of *rankSet, length int64) *Pipeline {
 	k := len(rows.places)
 	p := &Pipeline{Stages: make([]PipelineStage, k)}
 	for s, place := range rows.places {
