@@ -210,7 +210,7 @@ func (w *observer) addLateness(stage int8, spans []int) {
 		ends[k] = int64(w.set.Dump.Span(i).End)
 	}
 	slices.Sort(ends)
-	middle := NearestRank(ends, 50)
+	middle := request.NearestRank(ends, 50)
 	for _, i := range spans {
 		span := w.set.Dump.Span(i)
 		if !w.inside(span.Start) {

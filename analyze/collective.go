@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -145,7 +146,7 @@ func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
 		r.rankIndex, r.Rank = int32(i), set.Ranks[i]
 		if len(r.late) > 0 {
 			slices.Sort(r.late)
-			r.LateP50, r.LateP99 = NearestRank(r.late, 50), NearestRank(r.late, 99)
+			r.LateP50, r.LateP99 = request.NearestRank(r.late, 50), request.NearestRank(r.late, 99)
 			r.late = nil
 		}
 		at[i] = len(out.Ranks)

@@ -42,8 +42,7 @@ func (l *lateCause) over(times map[int32]int64) excess {
 			others = append(others, float64(times[rank])/float64(n))
 		}
 	}
-	slices.Sort(others)
-	own, median := float64(times[l.rank])/float64(l.meetings[l.rank]), others[(len(others)-1)/2]
+	own, median := float64(times[l.rank])/float64(l.meetings[l.rank]), lowerMedian(others)
 	x := excess{ns: own - median, usual: median}
 	if median > 0 {
 		x.factor = own / median

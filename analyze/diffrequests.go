@@ -79,7 +79,7 @@ func requestPieces(s *request.Set) *diffPieces {
 	}
 	slices.Sort(lengths)
 	span := between(s.Requests[0].Start, s.Requests[n-1].Start)
-	return cutRequests(s, span/NearestRank(lengths, 90))
+	return cutRequests(s, span/request.NearestRank(lengths, 90))
 }
 
 // cutRequests makes at most so many pieces with the same number of requests.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/request"
 )
 
 // A DiffRow is the durations of one name in both captures.
@@ -204,7 +205,7 @@ func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m di
 		return m, approximate
 	}
 	m.Mean, m.mean = d.Mean, significance.Mean(each)
-	m.P50, m.P99 = t.at((50*uint64(d.N)+99)/100-1), t.at((99*uint64(d.N)+99)/100-1)
+	m.P50, m.P99 = t.at(request.PercentileIndex(uint64(d.N), 50)), t.at(request.PercentileIndex(uint64(d.N), 99))
 	m.p50 = quantileOf(t, 0.50, m.P50, groups, pieces)
 	m.p99 = quantileOf(t, 0.99, m.P99, groups, pieces)
 	return m, approximate

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sgtrace/sgtrace/request"
 )
 
 // A Format is a way to write a report.
@@ -80,7 +82,7 @@ func scaleFor(unit Unit, values []int64) scale {
 	slices.Sort(values)
 	s := of.units[0]
 	for _, u := range of.units[1:] {
-		if float64(NearestRank(values, of.percent)) >= u.size {
+		if float64(request.NearestRank(values, of.percent)) >= u.size {
 			s = u
 		}
 	}

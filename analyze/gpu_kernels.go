@@ -113,8 +113,7 @@ func relate(rows []RankKernel) {
 		for i := range rows {
 			values[i] = of(&rows[i])
 		}
-		slices.Sort(values)
-		return NearestRank(values, 50)
+		return lowerMedian(values)
 	}
 	total := median(func(r *RankKernel) int64 { return r.Total })
 	p50 := median(func(r *RankKernel) int64 { return r.P50 })
@@ -144,8 +143,7 @@ func relatePerSecond(rows []RankKernel, captured []int64) {
 	for i := range rows {
 		rates[i] = float64(rows[i].Total) / float64(captured[rows[i].rankIndex])
 	}
-	sorted := slices.Sorted(slices.Values(rates))
-	median := sorted[(len(sorted)-1)/2] // nearest rank
+	median := lowerMedian(slices.Clone(rates))
 	for i := range rows {
 		r := &rows[i]
 		r.Excess = r.Total - int64(math.Round(median*float64(captured[r.rankIndex])))

@@ -161,5 +161,5 @@ func (p *Pipeline) others(stage int) otherStages {
 			bubbles = append(bubbles, p.Stages[s].Bubble)
 		}
 	}
-	return otherStages{lowerMedian(took), floatMedian(bubbles)}
+	return otherStages{lowerMedian(took), lowerMedian(bubbles)}
 }

@@ -242,9 +242,9 @@ func (p *pace) percentiles(s *Straggler, percent int) (own, others int64) {
 		switch {
 		case len(list) == 0:
 		case r == s.Rank:
-			own = NearestRank(list, percent)
+			own = request.NearestRank(list, percent)
 		default:
-			rest = append(rest, NearestRank(list, percent))
+			rest = append(rest, request.NearestRank(list, percent))
 		}
 	}
 	if len(rest) == 0 {

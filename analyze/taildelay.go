@@ -86,9 +86,9 @@ func medianOver(list []Attribution, of func(a *Attribution) int64) int64 {
 }
 
 // lowerMedian returns the median, by nearest rank; it sorts v.
-func lowerMedian(v []int64) int64 {
+func lowerMedian[T cmp.Ordered](v []T) T {
 	slices.Sort(v)
-	return NearestRank(v, 50)
+	return request.NearestRank(v, 50)
 }
 
 // usualCauses are what is usual of the causes, in ns: the median over all
