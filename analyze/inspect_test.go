@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -85,5 +86,5 @@ func TestDocumented(t *testing.T) {
 
 // inspectSet says what is in the files of s.
 func inspectSet(s *request.Set) []*Report {
-	return InspectAll(&Inventory{}, s, s.Dump.Diags.All())
+	return InspectAll(&inventory.Inventory{}, s, s.Dump.Diags.All())
 }
