@@ -43,9 +43,9 @@ type timed struct {
 type state uint8
 
 const (
-	queued state = iota
-	transferring
-	running
+	stateQueued state = iota
+	stateTransferring
+	stateRunning
 	noState
 )
 
@@ -53,15 +53,15 @@ const (
 // running on a unified one: the request has its place in the batch.
 func stateOf(stage string, role request.Role) state {
 	if stage == "decode_waiting" && role == request.Unified {
-		return running
+		return stateRunning
 	}
 	switch request.StageOf(stage).Phase {
 	case request.QueuePhase, request.BootstrapPhase:
-		return queued
+		return stateQueued
 	case request.TransferPhase:
-		return transferring
+		return stateTransferring
 	case request.PrefillPhase, request.DecodePhase:
-		return running
+		return stateRunning
 	}
 	return noState
 }
@@ -107,7 +107,7 @@ func (b *timelineBuilder) build() {
 			continue
 		}
 		b.all.parts++
-		b.all.loads[running].add(r.Start, r.End)
+		b.all.loads[stateRunning].add(r.Start, r.End)
 		at := b.bucket(r.Start)
 		b.all.points[at].Arrivals++
 		if r.Metrics.TTFT >= 0 {
@@ -140,7 +140,7 @@ func (b *timelineBuilder) addPart(p *request.Part) {
 		m := b.meters[leadRank]
 		b.arrive(m, p, true)
 		whole := b.within(p.Start, p.End)
-		m.loads[running].add(whole.From, whole.To)
+		m.loads[stateRunning].add(whole.From, whole.To)
 		m.computing = append(m.computing, whole)
 		b.addBareTokens(p, m)
 	}
@@ -179,7 +179,7 @@ func (b *timelineBuilder) addStages(p *request.Part, th *request.Thread, m *mete
 		}
 		iv := b.within(span.Start, span.End)
 		m.loads[state].add(iv.From, iv.To)
-		if state == running {
+		if state == stateRunning {
 			m.computing = append(m.computing, iv)
 		}
 	})
