@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -36,7 +37,7 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 	}
 	for _, name := range slices.Concat(tailOnly, timelineOnly, []string{"latency", "by-stage", "by-request", "by"}) {
 		if ctx.IsSet(name) {
-			return usage("--%s has no meaning with --by-rank", name)
+			return commandline.Usage("--%s has no meaning with --by-rank", name)
 		}
 	}
 	e, sel, err := c.readEvidence(ctx, everything())
@@ -98,12 +99,12 @@ func classes(name string) (*profile.Classes, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, usage("--classes: %v", err)
+		return nil, commandline.Usage("--classes: %v", err)
 	}
 	defer f.Close()
 	list, err := profile.ReadClasses(f, name)
 	if err != nil {
-		return nil, usage("--classes: %v", err)
+		return nil, commandline.Usage("--classes: %v", err)
 	}
 	return list, nil
 }
