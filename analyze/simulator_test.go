@@ -81,7 +81,7 @@ func TestReportShowsWhatWasPlanted(t *testing.T) {
 				for _, i := range set.Threads[th].Stages {
 					for _, c := range set.Tree.Children(int(i)) {
 						if set.Name(int(c)) == "decode_loop" {
-							ends[rank] = max(ends[rank], set.Dump.Span(int(c)).End)
+							ends[rank] = max(ends[rank], set.Row(int(c)).End)
 						}
 					}
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -54,7 +55,9 @@ func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in Inspector) 
 	}
 	m.readOTLP(dumps, &opt)
 	if m.dump.Len() > 0 {
-		return request.Build(m.dump), nil
+		a := assembly.Build(m.dump)
+		a.Release()
+		return a.Set, nil
 	}
 	if used == 0 {
 		return nil, ErrNoEvents

@@ -81,7 +81,7 @@ func checkEverySpanIsDrawn(t *testing.T, set *request.Set, model *trace.Trace) {
 	}
 	byProcess, byRequest := intervals(got, "By process"), intervals(got, "By request")
 	leftOut := 0
-	for i := range set.Dump.Len() {
+	for i := range set.Len() {
 		switch set.Kind(i) {
 		case request.Unselected:
 			leftOut++
@@ -89,7 +89,7 @@ func checkEverySpanIsDrawn(t *testing.T, set *request.Set, model *trace.Trace) {
 		case request.Duplicate:
 			continue
 		}
-		s := set.Dump.Span(i)
+		s := set.Row(i)
 		want := interval{int64(s.Start), int64(max(s.Start, s.End))}
 		if byProcess[want]--; byProcess[want] < 0 {
 			t.Errorf("span %d %q is not in the thread view", i, set.Name(i))
@@ -101,7 +101,7 @@ func checkEverySpanIsDrawn(t *testing.T, set *request.Set, model *trace.Trace) {
 			t.Errorf("span %d %q is not in the request view", i, set.Name(i))
 		}
 	}
-	for _, d := range set.Dump.Diags.All() {
+	for _, d := range set.Diags.All() {
 		if d.Code == "time-out-of-reach" && strings.HasPrefix(d.Msg, "span") {
 			leftOut -= d.Count
 		}
