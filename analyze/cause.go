@@ -72,6 +72,9 @@ var causeTexts = [causeCount]struct{ name, phrase string }{
 // String returns the name that reports print; docs/METRICS.md defines it.
 func (c Cause) String() string { return causeTexts[c].name }
 
+// phrase names c in a sentence.
+func (c Cause) phrase() string { return causeTexts[c].phrase }
+
 // bySize tells whether longer requests have more of c by nature, so that nobody
 // has to look for a reason.
 func (c Cause) bySize() bool { return c == CausePromptSize || c == CauseOutputLength }

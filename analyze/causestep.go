@@ -169,8 +169,7 @@ func (w *causeWalk) late(k int32) (iv Interval, last int) {
 			w.times = append(w.times, w.peers[i].ends[k])
 		}
 	}
-	slices.Sort(w.times)
-	return Interval{w.times[(len(w.times)+1)/2-1], w.peers[last].ends[k]}, last
+	return Interval{lowerMedian(w.times), w.peers[last].ends[k]}, last
 }
 
 // waited returns for how much of [from, to) a rank was late, with the step before

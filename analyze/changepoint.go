@@ -215,7 +215,7 @@ func (w *observer) steady() (from, to trace.Time) {
 	margin := int64(end-from) / 10
 	if len(e2e) > 0 {
 		slices.Sort(e2e)
-		w.e2e = NearestRank(e2e, 90)
+		w.e2e = request.NearestRank(e2e, 90)
 		margin = min(margin, w.e2e)
 	}
 	w.lag = max(margin, int64(end-from)/50)

@@ -196,6 +196,5 @@ func (w *observer) typical(stage int) int64 {
 	if len(ns) == 0 {
 		return 0
 	}
-	slices.Sort(ns)
-	return NearestRank(ns, 50)
+	return lowerMedian(ns)
 }

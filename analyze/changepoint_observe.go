@@ -14,7 +14,7 @@ type observer struct {
 	set      *request.Set
 	bulk     bulk
 	within   []*request.Request // of the bulk
-	ranks    *ranks
+	ranks    *rankSet
 	from, to trace.Time
 	e2e      int64 // ns that nine of ten requests take at most
 	lag      int64 // ns within which a change can have consequences
@@ -49,7 +49,7 @@ type observed struct {
 }
 
 func newObserver(s *request.Set) *observer {
-	return &observer{set: s, ranks: newRanks(s), bulk: bulkOf(s)}
+	return &observer{set: s, ranks: newRankSet(s), bulk: bulkOf(s)}
 }
 
 // requests returns those that are looked at.
@@ -180,7 +180,7 @@ func (w *observer) observeLateness(p *request.Part) {
 			}
 			k := timelineStage(row)
 			place := &w.ranks.places[rank]
-			step := groupStep{k, counts[k], place.Rank.PP, place.server()}
+			step := groupStep{k, counts[k], place.Rank.PP, place.serverName()}
 			counts[k]++
 			if steps[step] == nil {
 				order = append(order, step)
@@ -211,7 +211,7 @@ func (w *observer) addLateness(stage int, spans []int) {
 		ends[k] = int64(w.set.Row(i).End)
 	}
 	slices.Sort(ends)
-	middle := NearestRank(ends, 50)
+	middle := request.NearestRank(ends, 50)
 	for _, i := range spans {
 		span := w.set.Row(i)
 		if !w.inside(span.Start) {

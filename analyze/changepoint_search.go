@@ -225,7 +225,7 @@ func (d *durations) level(from, to int) Level {
 	slices.Sort(ns)
 	l := newLevel(len(ns))
 	if len(ns) > 0 {
-		l.P50, l.P99 = NearestRank(ns, 50), NearestRank(ns, 99)
+		l.P50, l.P99 = request.NearestRank(ns, 50), request.NearestRank(ns, 99)
 	}
 	return l
 }
@@ -267,7 +267,7 @@ func (d *durations) lasts(w *observer, from, to int) bool {
 			ns = append(ns, v.ns)
 		}
 		slices.Sort(ns)
-		crowd = NearestRank(ns, 90)
+		crowd = request.NearestRank(ns, 90)
 	}
 	return int64(d.time(to)-d.time(from)) >= crowds*crowd
 }

@@ -77,14 +77,14 @@ func joinNonEmpty(sep string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
 }
 
-// A place is where a span was met: all that a dimension can go by. None is
+// A spot is where a span was met: all that a dimension can go by. None is
 // unknown.
-type place struct{ span, proc, request int }
+type spot struct{ span, proc, request int }
 
 // An axis is a dimension of one set: it gives every place a small number, so
 // that grouping a span costs no string.
 type axis struct {
-	code func(place) int32
+	code func(spot) int32
 	text func() []string // by code, of all codes given so far; "" is unknown
 	// compare orders the texts; nil is the order of the codes.
 	compare func(x, y string) int
@@ -147,7 +147,7 @@ func newProcAxis(s *request.Set, server func(proc int) int, name func(p *request
 		codes[i] = c.code(name(&s.Procs[i], onServer(hosts[s.Procs[i].Host], server(i))))
 	}
 	unknown := c.code("")
-	return &axis{text: c.text, code: func(p place) int32 {
+	return &axis{text: c.text, code: func(p spot) int32 {
 		if p.proc == request.None {
 			return unknown
 		}
@@ -184,7 +184,7 @@ func requestAxis(s *request.Set) *axis {
 	for i := range s.Requests {
 		text[i] = s.Requests[i].RID
 	}
-	return &axis{text: func() []string { return text }, code: func(p place) int32 {
+	return &axis{text: func() []string { return text }, code: func(p spot) int32 {
 		if p.request == request.None {
 			return int32(len(text) - 1)
 		}
@@ -201,7 +201,7 @@ func requestTextAxis(property func(*request.Set, *request.Request) string) func(
 			codes[i] = c.code(property(s, &s.Requests[i]))
 		}
 		unknown := c.code("")
-		return &axis{text: c.text, compare: strings.Compare, code: func(p place) int32 {
+		return &axis{text: c.text, compare: strings.Compare, code: func(p spot) int32 {
 			if p.request == request.None {
 				return unknown
 			}
@@ -216,7 +216,7 @@ func fileAxis(s *request.Set) *axis {
 	for i := range text {
 		text[i] = s.Files[i].Name
 	}
-	return &axis{text: func() []string { return text }, code: func(p place) int32 {
+	return &axis{text: func() []string { return text }, code: func(p spot) int32 {
 		return int32(s.Sources[s.Row(p.span).Source].File)
 	}}
 }
@@ -228,7 +228,7 @@ func stageAxis(s *request.Set) *axis {
 	names := s.Syms.Names()
 	known := make([]int32, len(names)) // by symbol; 0 is not met yet
 	foreign := map[[2]trace.Sym]int32{}
-	return &axis{text: c.text, compare: s.CompareStages, code: func(p place) int32 {
+	return &axis{text: c.text, compare: s.CompareStages, code: func(p spot) int32 {
 		span := s.Row(p.span)
 		if s.Kind(p.span) == request.Stage {
 			if known[span.Name] == 0 {

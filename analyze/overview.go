@@ -99,9 +99,19 @@ func NewOverview(in OverviewInput) *Overview {
 	if o.From == 0 && o.GPUs != nil {
 		o.From, o.To = o.GPUs.bounds()
 	}
-	o.Findings = mergeFindings(o.found())
+	o.Findings = mergeFindings(o.found(), consequences)
 	o.Doubts = o.doubts()
 	return o
+}
+
+// consequences: load makes decoding slow, ranks wait for a slow one where they
+// communicate, and a server that is slow may have become so.
+var consequences = []consequence{
+	{cause: FindingLoad, effect: FindingTail, topics: []string{CauseInterference.String(), CauseDecode.String()}},
+	{cause: FindingImbalance, effect: FindingTail, topics: []string{CauseInterference.String(), CauseDecode.String()}},
+	{cause: FindingStraggler, effect: FindingGPU, topics: []string{"communication"}},
+	{cause: FindingSlower, effect: FindingChange, topics: []string{""}},
+	{cause: FindingSlower, effect: FindingTail, topics: []string{CauseDecode.String()}},
 }
 
 // found gathers what every report found. Of those that tell the same, the first one is
@@ -110,7 +120,7 @@ func NewOverview(in OverviewInput) *Overview {
 func (o *Overview) found() []Finding {
 	var loads, ranks, collectives, others, gpus, relief []Finding
 	if o.Requests != nil {
-		b := newBill(o.Tail)
+		b := newBill(o.Requests, o.Tail.hosts, o.Tail.list)
 		ranks = b.price(o.RankLoads.Findings())
 		for _, f := range o.Changes.findings(b) {
 			switch {
@@ -126,7 +136,7 @@ func (o *Overview) found() []Finding {
 		o.lookedAtRequests()
 	}
 	if o.GPUs != nil {
-		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.findings(o.Collectives)
+		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.findings(o.Collectives.waiting())
 		o.lookedAtDevices()
 	}
 	return slices.Concat(loads, ranks, collectives, others, gpus, relief)

@@ -38,7 +38,7 @@ type RankLoad struct {
 
 // measureLoads takes from a timeline of one bucket what goes on in it, and counts
 // what a timeline does not.
-func (r *Ranks) measureLoads(of *ranks, all bulk) {
+func (r *Ranks) measureLoads(of *rankSet, all bulk) {
 	whole := &Timeline{From: all.from, To: all.to, Start: all.from, Bucket: r.Length + 1, Stages: timelineNames(of.set), Outside: all.outside}
 	newTimelineBuilder(of, whole, all, 1).build()
 	index := map[Where]*RankLoad{}
@@ -83,7 +83,7 @@ func newRankLoad(t *Timeline, s *Series) RankLoad {
 
 // countEnds counts on every rank how requests ended, and their retractions. It
 // returns for how many it could not, as a timeline has no such rank.
-func countEnds(of *ranks, all bulk, loads []*RankLoad) (unknown int) {
+func countEnds(of *rankSet, all bulk, loads []*RankLoad) (unknown int) {
 	s := of.set
 	for i := range s.Requests {
 		req := &s.Requests[i]

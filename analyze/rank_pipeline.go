@@ -45,7 +45,7 @@ const leastStageShare = 0.1
 
 // A pipeWalk collects the micro-batches of pipelines.
 type pipeWalk struct {
-	*ranks
+	*rankSet
 	pipes      map[int32]*pipeRows // by place of the first stage
 	order      []int32
 	unequal    int
@@ -77,11 +77,11 @@ type pipeRow struct {
 }
 
 // measurePipelines measures the stages of pipelines, which trace level 4 shows.
-func (r *Ranks) measurePipelines(of *ranks, all bulk) {
+func (r *Ranks) measurePipelines(of *rankSet, all bulk) {
 	if !slices.ContainsFunc(of.places, func(p Where) bool { return p.Rank.PP > 0 }) {
 		return
 	}
-	w := &pipeWalk{ranks: of, pipes: map[int32]*pipeRows{}}
+	w := &pipeWalk{rankSet: of, pipes: map[int32]*pipeRows{}}
 	w.eachPart(func(p *request.Part) {
 		if all.holds(&of.set.Requests[p.Request]) {
 			w.addPart(p)
@@ -185,7 +185,7 @@ func (w *pipeWalk) readEnds(thread int) {
 
 // measure finds the micro-batches, which several requests share, and sums up the
 // stages.
-func (rows *pipeRows) measure(of *ranks, length int64) *Pipeline {
+func (rows *pipeRows) measure(of *rankSet, length int64) *Pipeline {
 	k := len(rows.places)
 	p := &Pipeline{Stages: make([]PipelineStage, k)}
 	for s, place := range rows.places {

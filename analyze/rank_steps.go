@@ -68,7 +68,7 @@ type stepWalk struct {
 
 // measureSteps compares when the ranks of every team end their steps. Ranks give a
 // batch different ids, so that a step is the same by its request and number.
-func (r *Ranks) measureSteps(of *ranks, all bulk) {
+func (r *Ranks) measureSteps(of *rankSet, all bulk) {
 	w := &stepWalk{teams: newTeams(of), apart: map[string]bool{}}
 	w.rows = make([][len(rankSteps)]stepRows, len(w.ranksOf))
 	w.eachPart(func(p *request.Part) {

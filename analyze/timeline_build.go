@@ -10,7 +10,7 @@ import (
 type timelineBuilder struct {
 	*Timeline
 	set     *request.Set
-	ranks   *ranks
+	ranks   *rankSet
 	bulk    bulk
 	buckets int
 	all     *meter
@@ -65,7 +65,7 @@ func stateOf(stage *request.Row, role request.Role) state {
 	return noState
 }
 
-func newTimelineBuilder(r *ranks, t *Timeline, e bulk, buckets int) *timelineBuilder {
+func newTimelineBuilder(r *rankSet, t *Timeline, e bulk, buckets int) *timelineBuilder {
 	b := &timelineBuilder{Timeline: t, set: r.set, ranks: r, bulk: e, buckets: buckets}
 	b.all = b.newMeter(Where{Scope: Everywhere})
 	for role := range b.roles {

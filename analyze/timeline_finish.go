@@ -146,7 +146,7 @@ func spreads(samples []timed, buckets int) []Spread {
 		from = next[i]
 		if len(of) > 0 {
 			slices.Sort(of)
-			out[i] = Spread{N: len(of), P50: NearestRank(of, 50), P99: NearestRank(of, 99)}
+			out[i] = Spread{N: len(of), P50: request.NearestRank(of, 50), P99: request.NearestRank(of, 99)}
 		}
 	}
 	return out

@@ -70,7 +70,7 @@ func ReadEvidence(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Evidenc
 		}
 	}
 	for _, src := range p.exports {
-		st := m.untwin(src, src.Stream(p.pids(m, src, open)), opt.Attribute)
+		st := m.untwin(src, nsysexport.NewStream(src, p.pids(m, src, open)), opt.Attribute)
 		if traces {
 			st = unversioned{st, m.dump.Syms}
 		}
@@ -131,7 +131,7 @@ type outlines struct {
 func (o *outlines) leaveOutRepetitions(m *Merge, files []*recording) []*recording {
 	var kept []*nsysexport.Source
 	for _, src := range o.exports {
-		same := slices.IndexFunc(kept, src.Repeats)
+		same := slices.IndexFunc(kept, func(k *nsysexport.Source) bool { return nsysexport.Repeats(src, k) })
 		if same < 0 {
 			kept = append(kept, src)
 			continue
@@ -157,7 +157,7 @@ func (o *outlines) open(path string, opt nsysexport.Options) ([]*profile.Profile
 		return strings.Compare(s.Name, name)
 	})
 	o.exports = slices.Insert(o.exports, at, src)
-	return src.Outline(), nil
+	return nsysexport.Outline(src), nil
 }
 
 // ranksOf tells which rank and process a part of f is.

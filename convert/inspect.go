@@ -70,7 +70,7 @@ func (m *Merge) inspectExport(s *candidate, in Inspector) error {
 	if err != nil {
 		return err
 	}
-	processes := src.Outline()
+	processes := nsysexport.Outline(src)
 	slices.SortFunc(processes, func(a, b *profile.Profile) int { return cmp.Compare(a.Meta.PID, b.Meta.PID) })
 	var are []profile.Identity
 	for _, p := range processes {

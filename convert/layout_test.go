@@ -15,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -32,7 +33,7 @@ func eachDump(t *testing.T, f func(t *testing.T, load func() *request.Set)) {
 				if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
 					t.Fatal(err)
 				}
-				return request.Build(d)
+				return assembly.Build(d).Set
 			})
 		})
 	}
@@ -180,7 +181,7 @@ func TestArrowsFollowTheRequest(t *testing.T) {
 	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
-	model := Layout(request.Build(d), ViewThread)
+	model := Layout(assembly.Build(d).Set, ViewThread)
 	names := map[string]int{}
 	for _, f := range model.Flows {
 		from, to := model.Slices[f.From], model.Slices[f.To]
@@ -251,7 +252,7 @@ func TestCountersAgreeWithStages(t *testing.T) {
 	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
-	model := Layout(request.Build(d), ViewThread)
+	model := Layout(assembly.Build(d).Set, ViewThread)
 	last := map[trace.TrackID]float64{}
 	for _, s := range model.Samples {
 		if s.Value < 0 {

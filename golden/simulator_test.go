@@ -87,7 +87,7 @@ func play(t *testing.T, c Config, change func(*Config)) *Run {
 func output(t *testing.T, r *Run) (otlp, truth []byte) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.WriteOTLP(&b); err != nil {
+	if err := WriteOTLP(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	truth, err := json.Marshal(r.Truth())
@@ -307,7 +307,7 @@ func TestWriteDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	r := simulate(t, 1, func(c *Config) { c.Requests = 5 })
 	for range 2 { // the second time over the files of the first
-		if err := WriteDir(dir, r); err != nil {
+		if err := WriteRecordedDir(dir, r, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -316,19 +316,19 @@ func TestWriteDir(t *testing.T) {
 		t.Errorf("otel.jsonl is not what WriteOTLP writes (%v)", err)
 	}
 	readTruth(t, dir)
-	if err := WriteDir(filepath.Join(dir, "otel.jsonl"), r); err == nil {
+	if err := WriteRecordedDir(filepath.Join(dir, "otel.jsonl"), r, nil, nil); err == nil {
 		t.Error("a file was taken for a directory")
 	}
 }
 
 // readTruth reads truth.json.
-func readTruth(t *testing.T, dir string) *Truth {
+func readTruth(t *testing.T, dir string) *RecordedTruth {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "truth.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	truth := new(Truth)
+	truth := new(RecordedTruth)
 	if err := json.Unmarshal(text, truth); err != nil || truth.Schema != TruthSchema {
 		t.Fatalf("truth.json of schema %q (%v)", truth.Schema, err)
 	}
@@ -350,7 +350,7 @@ func (w *brokenWriter) Write(b []byte) (int, error) {
 func TestWriteErrorIsReported(t *testing.T) {
 	r := simulate(t, 1, func(c *Config) { c.Requests = 50 })
 	for _, left := range []int{0, 1000, 200_000} {
-		if err := r.WriteOTLP(&brokenWriter{left}); !errors.Is(err, errBroken) {
+		if err := WriteOTLP(&brokenWriter{left}, r); !errors.Is(err, errBroken) {
 			t.Errorf("after %d bytes: error %v", left, err)
 		}
 	}

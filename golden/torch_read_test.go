@@ -128,11 +128,20 @@ func readTorch(t *testing.T, r *Run, f *TorchFile, text []byte) *torchTrace {
 	return tr
 }
 
+// schedulers returns how many schedulers a run has, each of which can be recorded.
+func schedulers(r *Run) int {
+	n := 0
+	for i := range r.instances {
+		n += len(r.instances[i].schedulers)
+	}
+	return n
+}
+
 // record writes the traces of all schedulers of a run and reads them back.
 func record(t *testing.T, r *Run, c TorchConfig) []*torchTrace {
 	t.Helper()
 	var traces []*torchTrace
-	for i := range r.TorchRanks() {
+	for i := range schedulers(r) {
 		var b bytes.Buffer
 		f, err := WriteTorch(&b, r, c, i)
 		if err != nil {

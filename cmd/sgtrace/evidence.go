@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/profile"
@@ -32,7 +33,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, opt convert.ReadOp
 		return nil, nil, err
 	}
 	if len(inputs) == 0 {
-		return nil, nil, usage("no input; give OTLP dumps, PyTorch traces and Nsight Systems exports: files, globs, directories or - for standard input")
+		return nil, nil, commandline.Usage("no input; give OTLP dumps, PyTorch traces and Nsight Systems exports: files, globs, directories or - for standard input")
 	}
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
 	opt.Stdin, opt.Meter, opt.Ranks, opt.Hosts = c.in, meter, sel.ranks, sel.Hosts
@@ -58,7 +59,7 @@ func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) err
 	if e.Requests == nil {
 		for _, name := range requestSelection() {
 			if ctx.IsSet(name) {
-				return usage("--%s is about requests; there is no OTLP dump among the inputs", name)
+				return commandline.Usage("--%s is about requests; there is no OTLP dump among the inputs", name)
 			}
 		}
 		return nil

@@ -180,8 +180,7 @@ func summarizeITL(gaps []int64) request.ITL {
 		sum += g
 	}
 	n := len(gaps)
-	at := func(percent int) int64 { return gaps[(percent*n+99)/100-1] } // nearest rank
-	return request.ITL{N: n, Mean: sum / int64(n), P50: at(50), P90: at(90), P99: at(99), Max: gaps[n-1]}
+	return request.ITL{N: n, Mean: sum / int64(n), P50: request.NearestRank(gaps, 50), P90: request.NearestRank(gaps, 90), P99: request.NearestRank(gaps, 99), Max: gaps[n-1]}
 }
 
 // unaccounted is the time between Start and End of r that no stage of any of

@@ -1,4 +1,4 @@
-package main
+package commandline
 
 import (
 	"cmp"
@@ -47,41 +47,60 @@ Commands:
 {{range .}}  {{printf "%-15s" .Name}}{{.Usage}}
 {{end}}{{end}}{{flags .VisibleFlags}}`
 
-// useHelp makes commands use the page of this package: that of the library does
-// not fit a terminal.
-func useHelp(commands []*cli.Command) {
+// A Topic is something that 'sgtrace help' tells about besides commands.
+type Topic struct {
+	Name, Usage string
+	// Words are what the topic can be asked about; nil is only the topic itself.
+	Words func() []string
+}
+
+// Prepare makes an app and its commands use the pages and the messages of this package:
+// the pages of the library do not fit a terminal. The pages of all apps list the topics
+// of the last one.
+func Prepare(app *cli.App, topics []Topic) {
+	app.CustomAppHelpTemplate, app.OnUsageError = appHelp, onUsageError
+	prepare(app.Commands)
+	cli.HelpPrinter = func(w io.Writer, page string, data any) { printHelp(w, page, data, topics) }
+}
+
+func prepare(commands []*cli.Command) {
 	for _, c := range commands {
-		c.CustomHelpTemplate = commandHelp
+		c.CustomHelpTemplate, c.OnUsageError = commandHelp, onUsageError
 		// "help" may be the name of an input.
 		c.HideHelpCommand = len(c.Subcommands) == 0
-		useHelp(c.Subcommands)
+		prepare(c.Subcommands)
 	}
 }
 
-// A pageWriter writes the pages of the library, which forgets errors.
-type pageWriter struct {
-	w   io.Writer
-	err error // the first
+// A PageWriter writes the pages of the library, which forgets errors.
+type PageWriter struct {
+	W   io.Writer
+	Err error // the first
 }
 
-func (p *pageWriter) Write(b []byte) (int, error) {
-	n, err := p.w.Write(b)
-	p.err = cmp.Or(p.err, err)
+func (p *PageWriter) Write(b []byte) (int, error) {
+	n, err := p.W.Write(b)
+	p.Err = cmp.Or(p.Err, err)
 	return n, err
 }
 
-func printHelp(w io.Writer, page string, data any) {
+// WriteHelp writes the page of a command. The library takes "help help" for the help of
+// the program.
+func WriteHelp(w io.Writer, c *cli.Command) { printHelp(w, commandHelp, c, nil) }
+
+func printHelp(w io.Writer, page string, data any, topics []Topic) {
 	cli.HelpPrinterCustom(w, page, data, map[string]any{
 		"fill":   func(text string) string { return fill(text, 0) },
 		"flags":  flagsText,
-		"topics": helpTopics,
+		"topics": func() []Topic { return topics },
 	})
 }
 
-const (
-	helpWidth  = 80
-	helpIndent = 24 // of what flags do
-)
+// Width is how many characters wide pages are.
+const Width = 80
+
+// helpIndent is that of what flags do.
+const helpIndent = 24
 
 // flagsText describes flags by category, in the order of their declaration.
 func flagsText(flags []cli.Flag) string {
@@ -154,7 +173,7 @@ func fill(text string, indent int) string {
 	line, lines := margin, ""
 	for word := range strings.FieldsSeq(text) {
 		if line != margin {
-			if len(line)+1+len(word) > helpWidth {
+			if len(line)+1+len(word) > Width {
 				lines += line + "\n"
 				line = margin
 			} else {

@@ -1,4 +1,4 @@
-package main
+package commandline
 
 import (
 	"fmt"
@@ -50,25 +50,20 @@ whether text may have more than ASCII: not in the locales C and POSIX.
 .BR nsys (1)
 `
 
-// helpMan prints the manual page: what the help knows of all commands, as man(1) reads
-// it.
-func (c *command) helpMan(args []string) error {
-	if len(args) > 0 {
-		return usage("help man takes no arguments")
-	}
-	app := c.app()
-	app.Setup()
+// WriteManPage writes the manual page of a version of an app that is set up: what the
+// help knows of all commands, as man(1) reads it.
+func WriteManPage(w io.Writer, app *cli.App, topics []Topic, version, date string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH SGTRACE 1 \"%s\" \"sgtrace %s\" \"User Commands\"\n", roff(versionDate()), roff(version()))
+	fmt.Fprintf(&b, ".TH SGTRACE 1 \"%s\" \"sgtrace %s\" \"User Commands\"\n", roff(date), roff(version))
 	fmt.Fprintf(&b, ".SH NAME\nsgtrace \\- %s\n%s", roff(app.Usage), manIntroduction)
 	b.WriteString(".SH COMMANDS\n")
 	manCommands(&b, app.Name, app.Commands)
 	b.WriteString(".SH \"OTHER HELP\"\n")
-	for _, t := range helpTopics() {
+	for _, t := range topics {
 		fmt.Fprintf(&b, ".TP\n.B sgtrace help %s\n%s\n", roff(t.Name), roff(t.Usage))
 	}
 	b.WriteString(manEnd)
-	_, err := io.WriteString(c.out, b.String())
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 

@@ -1,4 +1,4 @@
-package main
+package commandline
 
 import (
 	"fmt"
@@ -8,16 +8,11 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-
-	"github.com/sgtrace/sgtrace/analyze"
-	"github.com/sgtrace/sgtrace/docs"
-	"github.com/sgtrace/sgtrace/internal/manual"
-	"github.com/sgtrace/sgtrace/request"
 )
 
-// completeCommand is what the scripts of shells run: it prints what may stand in the
+// CompleteCommand is what the scripts of shells run: it prints what may stand in the
 // place of the last word, which may be empty. It is no command of people and not listed.
-const completeCommand = "__complete"
+const CompleteCommand = "__complete"
 
 // completions are scripts that ask the program what may come next, so that commands,
 // flags and their values are those of the help. It answers with a line each, with what it
@@ -61,27 +56,40 @@ complete -c sgtrace -f -a '(__sgtrace)'
 `,
 }
 
-// helpCompletion prints the script of a shell.
-func (c *command) helpCompletion(args []string) error {
+// Shells are the shells that command lines are completed in.
+func Shells() []string { return slices.Sorted(maps.Keys(completions)) }
+
+// WriteCompletion writes the script of the shell that the arguments of 'sgtrace help
+// completion' name.
+func WriteCompletion(w io.Writer, args []string) error {
 	if len(args) != 1 || completions[args[0]] == "" {
-		return usage("help completion takes the name of a shell: %s", strings.Join(slices.Sorted(maps.Keys(completions)), ", "))
+		return Usage("help completion takes the name of a shell: %s", strings.Join(Shells(), ", "))
 	}
-	_, err := io.WriteString(c.out, completions[args[0]])
+	_, err := io.WriteString(w, completions[args[0]])
 	return err
+}
+
+// A Completer knows what may stand on a command line of an app.
+type Completer struct {
+	App    *cli.App
+	Topics []Topic
+	// Values are the values that a flag of a command takes, as far as they are known
+	// without an input.
+	Values func(command, flag string) []string
 }
 
 // A choice is something that may stand on a command line, and what it is.
 type choice struct{ word, what string }
 
-// complete prints what may stand in the place of the last of the words that follow the
+// Complete writes what may stand in the place of the last of the words that follow the
 // name of the program.
-func (c *command) complete(app *cli.App, words []string) error {
-	for _, choice := range choices(app, words) {
+func (c *Completer) Complete(w io.Writer, words []string) error {
+	for _, choice := range c.choices(words) {
 		line := choice.word
 		if choice.what != "" {
 			line += "\t" + choice.what
 		}
-		if _, err := fmt.Fprintln(c.out, line); err != nil {
+		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}
 	}
@@ -90,7 +98,7 @@ func (c *command) complete(app *cli.App, words []string) error {
 
 // choices returns commands, topics of the help, flags or their values, in the order of the
 // help; none where a file is wanted, or what nobody can know.
-func choices(app *cli.App, words []string) []choice {
+func (c *Completer) choices(words []string) []choice {
 	if len(words) == 0 {
 		words = []string{""}
 	}
@@ -103,11 +111,11 @@ func choices(app *cli.App, words []string) []choice {
 	}
 	var all []choice
 	if len(before) > 0 && before[0] == "help" {
-		all = helpChoices(app, before[1:])
+		all = c.helpChoices(before[1:])
 	} else {
-		all = placeAfter(app, before).choices(last)
+		all = c.choicesAt(placeAfter(c.App, before), last)
 	}
-	all = slices.DeleteFunc(all, func(c choice) bool { return !strings.HasPrefix(c.word, last) })
+	all = slices.DeleteFunc(all, func(it choice) bool { return !strings.HasPrefix(it.word, last) })
 	for i := range all {
 		all[i].word = head + all[i].word
 	}
@@ -115,28 +123,22 @@ func choices(app *cli.App, words []string) []choice {
 }
 
 // helpChoices are what may stand behind 'sgtrace help' and some words more.
-func helpChoices(app *cli.App, words []string) (all []choice) {
-	var defined []string
-	switch len(words) {
-	case 0:
-		all = commandChoices(app.Commands)
-		for _, t := range helpTopics() {
+func (c *Completer) helpChoices(words []string) (all []choice) {
+	if len(words) == 0 {
+		all = commandChoices(c.App.Commands)
+		for _, t := range c.Topics {
 			all = append(all, choice{t.Name, t.Usage})
 		}
 		return all
-	case 1:
-		switch words[0] {
-		case "metrics":
-			defined = manual.Parse(docs.Metrics).Words()
-		case "formats":
-			defined = manual.Parse(docs.Formats).Words()
-		case "completion":
-			defined = slices.Sorted(maps.Keys(completions))
-		default:
-			return commandChoices(placeAfter(app, words).commands)
-		}
 	}
-	for _, word := range defined {
+	if len(words) > 1 {
+		return nil
+	}
+	i := slices.IndexFunc(c.Topics, func(t Topic) bool { return t.Name == words[0] && t.Words != nil })
+	if i < 0 {
+		return commandChoices(placeAfter(c.App, words).commands)
+	}
+	for _, word := range c.Topics[i].Words() {
 		if !strings.ContainsAny(word, " \t") { // a shell would want quotes
 			all = append(all, choice{word: word})
 		}
@@ -174,11 +176,11 @@ func placeAfter(app *cli.App, words []string) place {
 	return p
 }
 
-// choices returns what may stand there, of flags only if that is one so far.
-func (p place) choices(last string) (all []choice) {
+// choicesAt returns what may stand at a place, of flags only if that is one so far.
+func (c *Completer) choicesAt(p place, last string) (all []choice) {
 	switch {
 	case p.flag != "":
-		for _, value := range flagValues(p.command, p.flag) {
+		for _, value := range c.Values(p.command, p.flag) {
 			all = append(all, choice{word: value})
 		}
 	case strings.HasPrefix(last, "-"):
@@ -199,37 +201,4 @@ func commandChoices(commands []*cli.Command) (all []choice) {
 		all = append(all, choice{c.Name, c.Usage})
 	}
 	return all
-}
-
-// flagValues are the values that a flag of a command takes, as far as they are known
-// without an input.
-func flagValues(command, flag string) (values []string) {
-	switch flag {
-	case "format":
-		for _, f := range analyze.Formats {
-			values = append(values, string(f))
-		}
-	case "by":
-		for _, d := range analyze.Dimensions {
-			values = append(values, d.Name)
-		}
-	case "metric":
-		for _, m := range analyze.TailMetrics {
-			values = append(values, string(m))
-		}
-	case "role":
-		for role := request.Unified; role <= request.Other; role++ {
-			values = append(values, role.String())
-		}
-	case "cat":
-		values = slices.Concat(rangeCats, []string{"cpu_op", "python_function", "nvtx"})
-	case "table":
-		values = map[string][]string{"inspect": analyze.InspectTables, "diff": {"diff", "diff.load", "diff.captures"}}[command]
-	default:
-		values = map[string][]string{
-			"view": {"both", "thread", "request"}, "layout": {"both", "ranks", "compare"}, "args": {"all", "min", "none"},
-			"tail": {"p90", "p95", "p99"}, "slowest": {"20:e2e", "20:ttft", "20:itl"}, "level": {"1", "2", "3"}, "classes": {"hta"},
-		}[flag]
-	}
-	return values
 }

@@ -1,15 +1,15 @@
-package nsysexport
+package nsystest
 
 import (
 	"fmt"
 	"strings"
 )
 
-// everyTable is an export with all tables that are read, and some that are not. Event
+// EveryTable is an export with all tables that are read, and some that are not. Event
 // tables have n rows each, on several pages.
-func everyTable(n int) string {
+func EveryTable(n int) string {
 	var b strings.Builder
-	b.WriteString(schema2024 + `
+	b.WriteString(Schema2024 + `
 		CREATE TABLE TARGET_INFO_GPU (vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT, busLocation TEXT, uuid TEXT);
 		CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER NOT NULL, pid INTEGER NOT NULL, uuid TEXT);
 		CREATE TABLE TARGET_INFO_CUDA_STREAM (streamId INTEGER NOT NULL, processId INTEGER NOT NULL, contextId INTEGER NOT NULL, priority INTEGER NOT NULL);

@@ -1,4 +1,4 @@
-package main
+package commandline
 
 import (
 	"regexp"
@@ -7,11 +7,11 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// reorder moves flags in front of positional arguments, since urfave/cli v2
+// Reorder moves flags in front of positional arguments, since urfave/cli v2
 // takes everything behind the first positional for one without a word:
 // "convert FILE -o OUT" would have no output. What follows "--" stays. --kernels with a
 // value is not the report of that name but says what kernels are: --classes.
-func reorder(app *cli.App, args []string) []string {
+func Reorder(app *cli.App, args []string) []string {
 	commands, takesValue := app.Commands, valueFlags(app.Flags)
 	var head, flags, rest []string
 	for i := 0; i < len(args); i++ {

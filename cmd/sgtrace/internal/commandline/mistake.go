@@ -1,4 +1,4 @@
-package main
+package commandline
 
 import (
 	"fmt"
@@ -12,13 +12,17 @@ import (
 	"github.com/sgtrace/sgtrace/internal/similar"
 )
 
-// usageError is an error of the command line.
-type usageError struct{ error }
+// UsageError is an error of the command line.
+type UsageError struct{ error }
 
-func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+// Usage returns a [UsageError] with a message.
+func Usage(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// didYouMean asks about the choice that is nearest to word; it is empty if none is.
-func didYouMean(word string, choices []string) string {
+// AsUsage makes an error one of the command line.
+func AsUsage(err error) error { return UsageError{err} }
+
+// DidYouMean asks about the choice that is nearest to word; it is empty if none is.
+func DidYouMean(word string, choices []string) string {
 	if best := similar.Best(word, choices); best != "" {
 		return "; did you mean " + best + "?"
 	}
@@ -34,22 +38,22 @@ func commandNames(commands []*cli.Command) []string {
 	return names
 }
 
-// unknownCommand says what to do about a word that is no command.
-func unknownCommand(app *cli.App, name string) error {
+// UnknownCommand says what to do about a word that is no command.
+func UnknownCommand(app *cli.App, name string) error {
 	if _, err := os.Stat(name); err == nil {
-		return usage("%s is a file, and a command comes first: 'sgtrace report %[1]s' says what stands out in it", name)
+		return Usage("%s is a file, and a command comes first: 'sgtrace report %[1]s' says what stands out in it", name)
 	}
-	hint := didYouMean(name, append(commandNames(app.Commands), "--version"))
-	return usage("unknown command %q%s ('sgtrace help' lists them)", name, hint)
+	hint := DidYouMean(name, append(commandNames(app.Commands), "--version"))
+	return Usage("unknown command %q%s ('sgtrace help' lists them)", name, hint)
 }
 
 // unknownBelow says what to do about a word that is no command below another one.
 func unknownBelow(above string, commands []*cli.Command, word string) error {
-	return usage("'%s' has no command %q%s ('%[1]s --help' says what it has)", above, word, didYouMean(word, commandNames(commands)))
+	return Usage("'%s' has no command %q%s ('%[1]s --help' says what it has)", above, word, DidYouMean(word, commandNames(commands)))
 }
 
-// unknownPage says which of the words of a command that help was asked for is unknown.
-func unknownPage(app *cli.App, words []string) error {
+// UnknownPage says which of the words of a command that help was asked for is unknown.
+func UnknownPage(app *cli.App, words []string) error {
 	commands, known := app.Commands, "sgtrace"
 	for _, word := range words {
 		c := find(commands, word)
@@ -57,7 +61,7 @@ func unknownPage(app *cli.App, words []string) error {
 		case c != nil:
 			commands, known = c.Subcommands, c.HelpName
 		case known == "sgtrace":
-			return unknownCommand(app, word)
+			return UnknownCommand(app, word)
 		default:
 			return unknownBelow(known, commands, word)
 		}
@@ -65,10 +69,10 @@ func unknownPage(app *cli.App, words []string) error {
 	return nil
 }
 
-// misplacedCommand finds mistakes about commands themselves, which the library takes for
+// MisplacedCommand finds mistakes about commands themselves, which the library takes for
 // mistakes about the flags behind them: a word in the place of a command that is none, and
 // a flag of a command in front of it.
-func misplacedCommand(app *cli.App, args []string) error {
+func MisplacedCommand(app *cli.App, args []string) error {
 	commands, above := app.Commands, app.Name
 	for _, arg := range args[min(1, len(args)):] {
 		name, isFlag := strings.CutPrefix(arg, "-")
@@ -77,10 +81,10 @@ func misplacedCommand(app *cli.App, args []string) error {
 		case arg == "--":
 			return nil
 		case isFlag && flagNamed(app.Flags, name) == nil && anyHasFlag(commands, name):
-			return usage("flags of a command come behind it: %s COMMAND %s", above, dashed(name))
+			return Usage("flags of a command come behind it: %s COMMAND %s", above, dashed(name))
 		case isFlag:
 		case sub == nil && above == app.Name:
-			return unknownCommand(app, arg)
+			return UnknownCommand(app, arg)
 		case sub == nil:
 			return unknownBelow(above, commands, arg)
 		case len(sub.Subcommands) == 0:
@@ -99,8 +103,8 @@ func anyHasFlag(commands []*cli.Command, name string) bool {
 	})
 }
 
-// asksForHelp tells whether a command line is about the help of a command, and of which.
-func asksForHelp(app *cli.App, args []string) (words []string, ok bool) {
+// AsksForHelp tells whether a command line is about the help of a command, and of which.
+func AsksForHelp(app *cli.App, args []string) (words []string, ok bool) {
 	commands := app.Commands
 	for _, arg := range args[min(1, len(args)):] {
 		switch sub := find(commands, arg); {
@@ -129,15 +133,15 @@ func onUsageError(ctx *cli.Context, err error, _ bool) error {
 	text, flags := err.Error(), ctx.Command.Flags
 	help := fmt.Sprintf(" ('%s --help' lists all flags)", ctx.Command.HelpName)
 	if m := unknownFlag.FindStringSubmatch(text); m != nil {
-		return usage("no flag %s%s%s", dashed(m[1]), unknownFlagHint(ctx, m[1]), help)
+		return Usage("no flag %s%s%s", dashed(m[1]), unknownFlagHint(ctx, m[1]), help)
 	}
 	if m := noValue.FindStringSubmatch(text); m != nil {
-		return usage("%s needs a value: %s%s", dashed(m[1]), purpose(flags, m[1]), help)
+		return Usage("%s needs a value: %s%s", dashed(m[1]), purpose(flags, m[1]), help)
 	}
 	if m := badValue.FindStringSubmatch(text); m != nil {
-		return usage("%s %s: want %s%s", dashed(m[2]), m[1], wanted(flags, m[2]), help)
+		return Usage("%s %s: want %s%s", dashed(m[2]), m[1], wanted(flags, m[2]), help)
 	}
-	return usageError{err}
+	return UsageError{err}
 }
 
 // dashed is a flag as people write it.
