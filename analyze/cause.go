@@ -147,27 +147,12 @@ func plausible(times ...trace.Time) bool {
 // called from outside; the work on one request is an [causeWalk]'s.
 type attributor struct {
 	set    *request.Set
-	layers []layer // by symbol of a stage's name
 	clocks *request.HostClocks
 	ranks  []rankLoad // by proc
-	names  stageSyms
-}
-
-// stageSyms are the names that are looked for by their symbol.
-type stageSyms struct {
-	decodeLoop, prefillForward, chunkedPrefill, fakeOutput trace.Sym
-	retract, schedule, forwardMode, batchSize              trace.Sym
 }
 
 func newAttributor(s *request.Set) *attributor {
-	intern := s.Dump.Syms.Intern
-	a := &attributor{set: s, clocks: s.HostClocks(), names: stageSyms{
-		decodeLoop: intern("decode_loop"), prefillForward: intern("prefill_forward"),
-		chunkedPrefill: intern("chunked_prefill"), fakeOutput: intern("fake_output"),
-		retract: intern("retract"), schedule: intern("schedule"),
-		forwardMode: intern("forward_mode"), batchSize: intern("batch_size"),
-	}}
-	a.layers = layersOf(s.Dump.Syms.Names())
+	a := &attributor{set: s, clocks: s.HostClocks()}
 	a.loadRanks()
 	return a
 }

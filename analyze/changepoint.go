@@ -41,7 +41,8 @@ type Shift struct {
 	Where
 	Name   string // of the place, as people call it: "decode DP1"
 	Metric ChangeMetric
-	Stage  string // of a duration: a stage, "ttft" or "tpot"
+	Stage  string          // of a duration: a stage, "ttft" or "tpot"
+	Means  request.Meaning // of the stage
 	// Time is when it changed, and First and Last bound it with a confidence of
 	// 95 %.
 	Time, First, Last trace.Time

@@ -26,7 +26,7 @@ func (f *Shift) cause() int {
 	case f.Scope == Everywhere:
 		return 9
 	}
-	switch request.StageOf(f.Stage).Phase {
+	switch f.Means.Phase() {
 	case request.PrefillPhase, request.DecodePhase:
 		return 4
 	case request.TransferPhase:

@@ -199,7 +199,7 @@ func (d *durations) search(w *observer, level float64) []Shift {
 }
 
 func (d *durations) shift(m ChangeMetric) Shift {
-	return Shift{Where: d.Where, Metric: m, Stage: d.stage}
+	return Shift{Where: d.Where, Metric: m, Stage: d.stage, Means: d.means}
 }
 
 // floats returns the durations [from, to).
@@ -273,7 +273,7 @@ func (d *durations) lasts(w *observer, from, to int) bool {
 }
 
 // perToken tells whether every token takes that long.
-func (d *durations) perToken() bool { return d.stage == "decode_loop" || d.stage == "tpot" }
+func (d *durations) perToken() bool { return d.means == request.Stepping || d.stage == "tpot" }
 
 // step tells whether two durations differ by a factor, and by a time that anyone
 // notices.

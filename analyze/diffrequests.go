@@ -132,7 +132,7 @@ func (c *diffSpans) addStages(stages []uint32, p spot, piece int) {
 
 // add counts the span at p, unless its times cannot be right.
 func (c *diffSpans) add(p spot, piece int) {
-	dur := c.set.Dump.Span(p.span).Dur()
+	dur := c.set.Row(p.span).Dur()
 	if c.set.Implausible(p.span) {
 		return
 	}
@@ -166,9 +166,9 @@ func (c *diffSpans) addOthers(pieces *diffPieces) {
 			c.requests.add("", piece, c.pieces, float64(last-first)/1e9/float64(c.pieces))
 		}
 	}
-	for i := range s.Dump.Len() {
+	for i := range s.Len() {
 		if k := s.Kind(i); k == request.Generic || k == request.Gateway && s.RequestOf(i) == request.None {
-			c.add(spot{span: i, proc: s.ProcOf(i), request: request.None}, pieces.at(s.Dump.Span(i).Start))
+			c.add(spot{span: i, proc: s.ProcOf(i), request: request.None}, pieces.at(s.Row(i).Start))
 		}
 	}
 	for _, name := range c.rank.text() {

@@ -74,7 +74,7 @@ type visit struct {
 func newGrouper(s *request.Set, by []Dimension) *grouper {
 	g := &grouper{
 		set: s, out: Stages{By: by}, codes: make([][]int32, len(by)),
-		durations: make([]int64, 0, s.Dump.Len()), groups: make([]int32, 0, s.Dump.Len()),
+		durations: make([]int64, 0, s.Len()), groups: make([]int32, 0, s.Len()),
 	}
 	for i, d := range by {
 		g.axes = append(g.axes, d.axis(s))
@@ -115,7 +115,7 @@ func (g *grouper) scope(code func(axis int) int32) int32 {
 
 // add counts the span at p, unless its times cannot be right.
 func (g *grouper) add(p spot) {
-	s := g.set.Dump.Span(p.span)
+	s := g.set.Row(p.span)
 	if g.set.Implausible(p.span) {
 		g.out.Implausible++
 		return
@@ -189,7 +189,7 @@ func gatewaySpans(s *request.Set, r *request.Request) iter.Seq2[int, int] {
 // addOthers adds the spans that belong to no request.
 func (g *grouper) addOthers() {
 	s := g.set
-	for i := range s.Dump.Len() {
+	for i := range s.Len() {
 		if k := s.Kind(i); k == request.Generic || k == request.Gateway && s.RequestOf(i) == request.None {
 			g.add(spot{span: i, proc: s.ProcOf(i), request: request.None})
 		}

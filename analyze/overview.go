@@ -85,7 +85,7 @@ func NewOverview(in OverviewInput) *Overview {
 	o := &Overview{OverviewInput: in, RequestRate: math.NaN(), PromptRate: math.NaN(), OutputRate: math.NaN()}
 	var wg sync.WaitGroup
 	if o.Requests != nil {
-		o.Spans = o.Requests.Dump.Len()
+		o.Spans = o.Requests.Len()
 		wg.Go(func() { o.Tail = NewTail(o.Requests, TailOptions{}) })
 		wg.Go(func() { o.Changes = FindChanges(o.Requests) })
 		wg.Go(func() { o.RankLoads = MeasureRanks(o.Requests) })
@@ -206,11 +206,11 @@ func (o *Overview) measureRequests() {
 // traced tells whether there are stages of requests, and steps of decoding, selected or
 // not.
 func traced(s *request.Set) (stages, steps bool) {
-	for i := range s.Dump.Len() {
+	for i := range s.Len() {
 		if kind := s.Kind(i); kind != request.Stage && kind != request.Unselected {
 			continue
 		}
-		if stages = true; s.Name(i) == "decode_loop" {
+		if stages = true; s.Row(i).Means == request.Stepping {
 			return true, true
 		}
 	}

@@ -75,7 +75,6 @@ func collectPaces(of *rankSet, all bulk) [len(rankSteps)][][]paced {
 		steps[kind] = make([][]paced, len(of.places))
 	}
 	s := of.set
-	loop, forward, chunk := lookup(s, "decode_loop"), lookup(s, "prefill_forward"), lookup(s, "chunked_prefill")
 	of.eachPart(func(p *request.Part) {
 		req := &s.Requests[p.Request]
 		thread, rank := of.lead(p)
@@ -85,14 +84,14 @@ func collectPaces(of *rankSet, all bulk) [len(rankSteps)][][]paced {
 		prefill := paced{tokens: promptTokens(&req.Metrics)}
 		until := trace.Time(0)
 		eachSelectedStage(s, s.Threads[thread].Stages, true, func(i int, _ bool) {
-			span := s.Dump.Span(i)
+			span := s.Row(i)
 			if span.End <= span.Start || !plausible(span.Start, span.End) {
 				return
 			}
-			switch span.Name {
-			case loop:
+			switch span.Means {
+			case request.Stepping:
 				steps[DecodeStep][rank] = append(steps[DecodeStep][rank], paced{at: span.Start, ns: int64(span.End - span.Start)})
-			case forward, chunk:
+			case request.Prefilling, request.PrefillingChunk:
 				if span.Start < until {
 					return // a chunk that is within
 				}

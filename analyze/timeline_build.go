@@ -13,7 +13,6 @@ type timelineBuilder struct {
 	ranks   *rankSet
 	bulk    bulk
 	buckets int
-	stages  []int8 // in Timeline.Stages, by symbol
 	all     *meter
 	roles   [request.Other + 1]*meter
 	meters  []*meter // by rank
@@ -49,13 +48,13 @@ const (
 	noState
 )
 
-// stateOf tells what a request does in a stage of a server. decode_waiting is
-// running on a unified one: the request has its place in the batch.
-func stateOf(stage string, role request.Role) state {
-	if stage == "decode_waiting" && role == request.Unified {
+// stateOf tells what a request does in a stage of a server. Who waits for the first
+// decode batch is running on a unified one: the request has its place in the batch.
+func stateOf(stage *request.Row, role request.Role) state {
+	if stage.Means == request.DecodeQueueing && role == request.Unified {
 		return stateRunning
 	}
-	switch request.StageOf(stage).Phase {
+	switch stage.Phase {
 	case request.QueuePhase, request.BootstrapPhase:
 		return stateQueued
 	case request.TransferPhase:
@@ -67,7 +66,7 @@ func stateOf(stage string, role request.Role) state {
 }
 
 func newTimelineBuilder(r *rankSet, t *Timeline, e bulk, buckets int) *timelineBuilder {
-	b := &timelineBuilder{Timeline: t, set: r.set, ranks: r, bulk: e, buckets: buckets, stages: timelineStage(r.set)}
+	b := &timelineBuilder{Timeline: t, set: r.set, ranks: r, bulk: e, buckets: buckets}
 	b.all = b.newMeter(Where{Scope: Everywhere})
 	for role := range b.roles {
 		b.roles[role] = b.newMeter(Where{Scope: WholeRole, Role: request.Role(role)})
@@ -162,18 +161,18 @@ func (b *timelineBuilder) arrive(m *meter, p *request.Part, lead bool) {
 func (b *timelineBuilder) addStages(p *request.Part, th *request.Thread, m *meter, onRank bool) {
 	var out outcome
 	eachSelectedStage(b.set, th.Stages, true, func(i int, outermost bool) {
-		span := b.set.Dump.Span(i)
+		span := b.set.Row(i)
 		if b.set.Implausible(i) {
 			return
 		}
-		if k := b.stages[span.Name]; k >= 0 {
+		if k := timelineStage(span); k >= 0 {
 			m.stages[k] = append(m.stages[k], timed{b.bucket(span.Start), span.Dur()})
 		}
 		if !onRank {
 			return
 		}
-		out.add(b.set.Name(i), span.Start, span.End)
-		state := stateOf(b.set.Name(i), p.Role)
+		out.add(span)
+		state := stateOf(span, p.Role)
 		if !outermost || state == noState {
 			return
 		}

@@ -3,7 +3,6 @@ package analyze
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -98,7 +97,7 @@ func newRankSet(s *request.Set) *rankSet {
 	r.eachPart(func(p *request.Part) {
 		for _, t := range p.Threads {
 			proc := s.Threads[t].Proc
-			if strings.Contains(s.Procs[proc].Label, "Scheduler") {
+			if s.Procs[proc].Schedules {
 				working[proc], r.bare[p.Role] = true, false
 			}
 		}
@@ -206,21 +205,25 @@ func serves(p *request.Part) bool {
 
 // Stages whose times the timeline and the search for changes look at: what a
 // request waits for, and the steps of its computation. The others last as long
-// as the answer is (decode_forward), are pieces of these, or take no time.
-var timelineStages = []string{
-	"tokenize", "mm_encode",
-	"prefill_bootstrap", "prefill_waiting", "prefill_forward", "prefill_transfer_kv_cache", "mooncake_worker_send",
-	"decode_bootstrap", "decode_transferred", "decode_waiting", "decode_loop",
+// as the answer is, are pieces of these, or take no time.
+var timelineStages = []request.Meaning{
+	request.Tokenizing, request.Encoding,
+	request.SendConnecting, request.Queueing, request.Prefilling, request.Sending, request.WorkerSending,
+	request.ReceiveConnecting, request.Receiving, request.DecodeQueueing, request.Stepping,
 }
 
-// timelineStage returns the place of every symbol in timelineStages, or -1.
-func timelineStage(s *request.Set) []int8 {
-	names := s.Dump.Syms.Names() // other reports may add some meanwhile
-	at := make([]int8, len(names))
-	for i, name := range names {
-		at[i] = int8(slices.Index(timelineStages, name))
+// timelineStage returns the place of a stage in timelineStages, or -1.
+func timelineStage(row *request.Row) int {
+	return slices.Index(timelineStages, row.Means)
+}
+
+// timelineNames returns the names of timelineStages.
+func timelineNames(s *request.Set) []string {
+	names := make([]string, len(timelineStages))
+	for k, means := range timelineStages {
+		names[k] = s.StageCalled(means)
 	}
-	return at
+	return names
 }
 
 // eachSelectedStage calls f for the selected stages among the given ones and all below,

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -45,7 +46,9 @@ func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in *inventory.
 	}
 	m.readOTLP(dumps, &opt)
 	if m.dump.Len() > 0 {
-		return request.Build(m.dump), nil
+		a := assembly.Build(m.dump)
+		a.Release()
+		return a.Set, nil
 	}
 	if used == 0 {
 		return nil, ErrNoEvents
