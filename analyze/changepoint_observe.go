@@ -143,7 +143,7 @@ func (w *observer) observePart(p *request.Part) {
 	}
 }
 
-func (w *observer) observeStages(th *request.Thread, of []*durations, place Where) {
+func (w *observer) observeStages(th *request.Thread, of []*durations, at Where) {
 	eachSelectedStage(w.set, th.Stages, true, func(i int, _ bool) {
 		span := w.set.Row(i)
 		k := timelineStage(span)
@@ -151,7 +151,7 @@ func (w *observer) observeStages(th *request.Thread, of []*durations, place Wher
 			return
 		}
 		if of[k] == nil {
-			of[k] = &durations{Where: place, metric: MedianChanged, stage: w.set.StageCalled(timelineStages[k]), means: timelineStages[k]}
+			of[k] = &durations{Where: at, metric: MedianChanged, stage: w.set.StageCalled(timelineStages[k]), means: timelineStages[k]}
 		}
 		of[k].add(span.Start, span.Dur())
 	})
