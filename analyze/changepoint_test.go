@@ -12,9 +12,15 @@ import (
 
 const second = trace.Time(1_000_000_000)
 
+// stageMeanings are of the stages that the tests below name.
+var stageMeanings = map[string]request.Meaning{
+	"prefill_waiting": request.Queueing, "decode_transferred": request.Receiving,
+	"decode_waiting": request.DecodeQueueing, "decode_loop": request.Stepping,
+}
+
 func duration(stage string, at trace.Time, before, after int64) Shift {
 	f := Shift{Where: Where{Scope: OneRank, Role: request.Decode, Host: "c94b1e02", Rank: trace.Rank{TP: 0, PP: -1, DP: 1, EP: -1, Global: -1}},
-		Name: "decode DP1", Metric: MedianChanged, Stage: stage, Time: at, First: at - second/2, Last: at + second/2, Searched: true, P: 1e-5,
+		Name: "decode DP1", Metric: MedianChanged, Stage: stage, Means: stageMeanings[stage], Time: at, First: at - second/2, Last: at + second/2, Searched: true, P: 1e-5,
 		Before: newLevel(100), After: newLevel(100)}
 	f.Before.P50, f.Before.P99, f.After.P50, f.After.P99 = before, before, after, after
 	return f
@@ -172,7 +178,7 @@ func TestNames(t *testing.T) {
 	place := func(role request.Role, host string, r trace.Rank) Where {
 		return Where{Scope: OneRank, Role: role, Host: host, Label: "Scheduler", Rank: r}
 	}
-	w := &observer{ranks: &ranks{places: []Where{
+	w := &observer{ranks: &rankSet{places: []Where{
 		place(request.Prefill, "aaaa", rank(0, -1)), place(request.Prefill, "aaaa", rank(1, -1)),
 		place(request.Decode, "bbbb", rank(0, 0)), place(request.Decode, "bbbb", rank(1, 0)),
 		place(request.Decode, "bbbb", rank(0, 1)), place(request.Decode, "cccc", rank(0, 1)),

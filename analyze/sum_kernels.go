@@ -82,7 +82,7 @@ func (s *NameSums) sum(set *profile.Set, opt *SumOptions, walk func(profile.Stre
 		s.Rows = append(s.Rows, row)
 	}
 	for i := range s.Rows {
-		s.Rows[i].Share = share(s.Rows[i].Total, all)
+		s.Rows[i].Share = fraction(s.Rows[i].Total, all)
 	}
 	slices.SortFunc(s.Rows, func(a, b NameSum) int { return a.compare(&b.sumRow, a.Total, b.Total) })
 }

@@ -29,13 +29,6 @@ type Summary struct {
 // in place.
 func Summarize(durations []int64) Summary { return new(summarizer).summarize(durations) }
 
-// NearestRank returns the value at rank ceil(percent/100 * n) of n sorted
-// values. It counts in integers: in floating point 0.07*100 is
-// 7.000000000000001, and its ceiling 8.
-func NearestRank(sorted []int64, percent int) int64 {
-	return sorted[max(1, (percent*len(sorted)+99)/100)-1]
-}
-
 // A summarizer keeps its scratch space from one group to the next.
 type summarizer struct {
 	keys   []int64
@@ -51,7 +44,7 @@ func (s *summarizer) summarize(v []int64) Summary {
 	return Summary{
 		N: len(v), Total: total, Mean: mean, StdDev: s.stdDev(v),
 		Min: v[0], Max: v[len(v)-1],
-		P50: NearestRank(v, 50), P90: NearestRank(v, 90), P95: NearestRank(v, 95), P99: NearestRank(v, 99),
+		P50: request.NearestRank(v, 50), P90: request.NearestRank(v, 90), P95: request.NearestRank(v, 95), P99: request.NearestRank(v, 99),
 	}
 }
 

@@ -175,8 +175,8 @@ func (t *Tail) meanBatch(a *attributor, g *tailGroup) float64 {
 			continue
 		}
 		for span := range threadSpans(t.set, lead) {
-			for e := range t.set.Dump.Events(span) {
-				if size, ok := a.batchOf(e, "decode"); ok {
+			for _, e := range t.set.InstantsOf(span) {
+				if size, ok := batchOf(&e, request.DecodeMode); ok {
 					batches, requests = batches+1, requests+size
 				}
 			}

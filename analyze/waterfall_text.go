@@ -190,7 +190,7 @@ func (p *waterfallPrinter) row(r Row) {
 // line prints one line of the chart.
 func (p *waterfallPrinter) line(from trace.Time, dur int64, name string, spans []Interval) {
 	if p.style.Width > 0 {
-		name = shorten(name, p.name, p.style)
+		name = cutMiddle(name, p.name, p.style)
 	}
 	pad := strings.Repeat(" ", max(0, p.name-twwidth.Width(name)))
 	line := fmt.Sprintf("%*s%*s  %s%s  %s", timeWidth, ms(int64(from-p.Request.Start)), timeWidth, ms(dur), name, pad, p.bars(spans))

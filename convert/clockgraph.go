@@ -150,6 +150,10 @@ func (m *Merge) Align(given []GivenClock, find bool) error {
 	}
 	m.leaveOutRanks()
 	m.shiftRequests()
+	if m.assembled != nil {
+		m.assembled.BreakTies()
+		m.assembled.Release()
+	}
 	return nil
 }
 
@@ -339,7 +343,8 @@ func (m *Merge) shiftRequests() {
 	if !moves {
 		return
 	}
-	m.Requests = m.Requests.Move(func(proc int) func(trace.Time) trace.Time { return m.clocks[m.clockOfProc(proc)].toReference() })
+	m.assembled.Move(func(proc int) func(trace.Time) trace.Time { return m.clocks[m.clockOfProc(proc)].toReference() })
+	m.Requests = m.assembled.Set
 	m.findProcs()
 }
 

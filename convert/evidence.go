@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -24,6 +25,8 @@ type Evidence struct {
 	First   trace.Time // when the first capture or request begins, as its host stamped it
 	exports []*nsysexport.Source
 	hosts   []string // as files call them, some repeatedly
+
+	assembled *assembly.Assembly // of Requests, until OnOneClock
 }
 
 // ReadEvidence reads inputs as Read does, but no rows of Nsight Systems exports
@@ -34,7 +37,7 @@ func ReadEvidence(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Evidenc
 	if err != nil {
 		return nil, errors.Join(err, closeAll(opt.outlines.exports))
 	}
-	p := &Evidence{Requests: m.Requests, Set: profile.Set{Syms: m.dump.Syms}, exports: opt.outlines.exports}
+	p := &Evidence{Requests: m.Requests, assembled: m.assembled, Set: profile.Set{Syms: m.dump.Syms}, exports: opt.outlines.exports}
 	if opt.Meetings {
 		m.readCollectives(&opt)
 		if err := m.relateClocks(nil, true); err != nil {
@@ -74,6 +77,16 @@ func ReadEvidence(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Evidenc
 		p.Streams = append(p.Streams, st)
 	}
 	return p, nil
+}
+
+// OnOneClock puts the requests on one clock where they prove that the clocks of hosts
+// differ, after it has reported what times cannot be right.
+func (p *Evidence) OnOneClock() {
+	p.assembled.Set.ReportTimes()
+	p.assembled.OnOneClock()
+	p.assembled.Release()
+	p.Requests = p.assembled.Set
+	p.assembled = nil
 }
 
 // unversioned calls calls as PyTorch does, without the version of CUDA in which their

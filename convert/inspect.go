@@ -8,27 +8,19 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An Inspector takes in what profilers recorded, one input after another. What it gets
-// is given up afterwards. size is that of the file, -1 is unknown.
-type Inspector interface {
-	// Trace takes a PyTorch trace without arguments. A merged one has several parts.
-	Trace(t *profile.Profile, syms *trace.Symbols, size int64, parts []profile.Identity)
-	// Export takes an Nsight Systems export of which no events were read, and the
-	// processes that it names.
-	Export(src *nsysexport.Source, size int64, processes []*profile.Profile, are []profile.Identity)
-}
-
 // Inspect reads inputs of any kind as far as it takes to tell what they hold: dumps in
-// full, traces without arguments, exports without events. The requests are nil without
-// dumps. An input that cannot be used is reported to diags and left out; the error is
+// full, traces without arguments, exports without events. What profilers recorded it adds
+// to in; the requests are nil without dumps. An input that cannot be used is reported to diags and left out; the error is
 // for when none is left.
-func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in Inspector) (*request.Set, error) {
+func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in *inventory.Inventory) (*request.Set, error) {
 	m := &Merge{dump: NewDump(diags, opt.KeepSecrets), diags: diags}
 	opt.Filter = profile.Filter{Args: profile.ArgsNone}
 	var dumps []candidate
@@ -54,7 +46,9 @@ func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in Inspector) 
 	}
 	m.readOTLP(dumps, &opt)
 	if m.dump.Len() > 0 {
-		return request.Build(m.dump), nil
+		a := assembly.Build(m.dump)
+		a.Release()
+		return a.Set, nil
 	}
 	if used == 0 {
 		return nil, ErrNoEvents
@@ -62,7 +56,7 @@ func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in Inspector) 
 	return nil, nil
 }
 
-func (m *Merge) inspectExport(s *candidate, in Inspector) error {
+func (m *Merge) inspectExport(s *candidate, in *inventory.Inventory) error {
 	src, err := nsysexport.Open(s.input.Name, nsysexport.Options{Syms: m.dump.Syms, Diags: m.diags, Brief: true})
 	if err != nil {
 		return err
@@ -73,11 +67,11 @@ func (m *Merge) inspectExport(s *candidate, in Inspector) error {
 	for _, p := range processes {
 		are = append(are, identify(&recording{Profile: p, source: s}, ""))
 	}
-	in.Export(src, sizeOf(s.input.Name), processes, are)
+	src.Inventory(in, sizeOf(s.input.Name), processes, are)
 	return src.Close()
 }
 
-func (m *Merge) inspectTrace(s *candidate, opt *ReadOptions, in Inspector) error {
+func (m *Merge) inspectTrace(s *candidate, opt *ReadOptions, in *inventory.Inventory) error {
 	stream, err := s.open(opt)
 	if err != nil {
 		return err
@@ -91,7 +85,7 @@ func (m *Merge) inspectTrace(s *candidate, opt *ReadOptions, in Inspector) error
 	for _, name := range f.parts() {
 		parts = append(parts, identify(f, name))
 	}
-	in.Trace(f.Profile, m.dump.Syms, sizeOf(s.input.Name), parts)
+	chrometrace.Inventory(in, f.Profile, m.dump.Syms, sizeOf(s.input.Name), parts)
 	return nil
 }
 

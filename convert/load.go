@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -57,7 +59,15 @@ func Load(names []string, opt ReadOptions, diags *trace.Diags) (*request.Set, er
 	if d.Len() == 0 {
 		return nil, ErrNoSpans
 	}
-	return request.Build(d), nil
+	a := assembly.Build(d)
+	if opt.OneClock {
+		a.Set.ReportTimes()
+		a.OnOneClock()
+	} else {
+		a.BreakTies()
+	}
+	a.Release()
+	return a.Set, nil
 }
 
 func read(d *otlpjson.Dump, name string, stdin io.Reader, meter Meter) error {
@@ -89,4 +99,33 @@ func (s *Stream) unusable() error {
 		return s.unknown
 	}
 	return nil
+}
+
+// A Growing is a dump that is still being written.
+type Growing struct {
+	name  string
+	diags *trace.Diags // about lines that cannot be used
+	dump  *otlpjson.Dump
+}
+
+// NewGrowing returns an empty dump that reports lines that cannot be used to diags. The
+// name is for messages.
+func NewGrowing(name string, diags *trace.Diags) *Growing {
+	return &Growing{name: name, diags: diags, dump: NewDump(diags, false)}
+}
+
+// Read adds whole lines.
+func (g *Growing) Read(lines []byte) error {
+	g.dump.Diags = g.diags
+	return g.dump.Read(g.name, bytes.NewReader(lines))
+}
+
+// Requests returns the requests of all that was read, nil without any spans. Nothing is
+// reported: whatever is missing may still come.
+func (g *Growing) Requests() *request.Set {
+	if g.dump.Len() == 0 {
+		return nil
+	}
+	g.dump.Diags = new(trace.Diags)
+	return assembly.Build(g.dump).Set
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -29,17 +30,19 @@ type Merge struct {
 	// Requests are those of the OTLP inputs; nil without any.
 	Requests *request.Set
 
-	dump   *otlpjson.Dump
-	diags  *trace.Diags
-	files  []*recording            // in the order of their names
-	pairs  []*pair                 // traces and exports of one process
-	paired bool                    // they were looked for
-	synced map[string]*exportClock // of exports whose clock was matched with that of a trace, by name
-	placed []*exportClock          // traces whose clock was matched with that of an export
-	ranks  []*rankTrack            // in the order of the timeline
-	first  *rankTrack              // whose clock is the reference where there are no requests
-	wants  func(*rankTrack) bool
-	clocks []*hostClock
+	dump *otlpjson.Dump
+	// assembled keeps the spans that Requests were made of, until clocks are related.
+	assembled *assembly.Assembly
+	diags     *trace.Diags
+	files     []*recording            // in the order of their names
+	pairs     []*pair                 // traces and exports of one process
+	paired    bool                    // they were looked for
+	synced    map[string]*exportClock // of exports whose clock was matched with that of a trace, by name
+	placed    []*exportClock          // traces whose clock was matched with that of an export
+	ranks     []*rankTrack            // in the order of the timeline
+	first     *rankTrack              // whose clock is the reference where there are no requests
+	wants     func(*rankTrack) bool
+	clocks    []*hostClock
 
 	hostClocks map[string]int // clock of each host of Requests
 	alignRanks []align.Rank   // the collectives of each rank that has any
@@ -65,6 +68,9 @@ type ReadOptions struct {
 	// credentials.
 	KeepSecrets bool
 
+	// OneClock tells Load to put all times on one clock, for reports. A timeline has the
+	// times as they were recorded.
+	OneClock bool
 	// Attribute tells ReadEvidence that work will be attributed to ranges: see untwin.
 	Attribute bool
 	// Meetings tells ReadEvidence to put the clocks of hosts on one and to find the
@@ -112,7 +118,8 @@ func Read(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
 	wg.Wait()
 	m.pairedBefore(traces, &opt)
 	if m.dump.Len() > 0 {
-		m.Requests = request.Build(m.dump)
+		m.assembled = assembly.Build(m.dump)
+		m.Requests = m.assembled.Set
 	}
 	if m.Requests == nil && len(m.files) == 0 {
 		return nil, ErrNoEvents

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -28,7 +29,7 @@ func readDump(t testing.TB, dump []byte) *request.Set {
 	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
-	return request.Build(d)
+	return assembly.Build(d).Set
 }
 
 // hostile are names that try to be more than text. Any of them that succeeds sets

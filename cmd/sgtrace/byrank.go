@@ -65,7 +65,15 @@ func (b *board) addRanks(e *convert.Evidence, opt analyze.GPUOptions) error {
 	if len(e.Ranks) > 0 {
 		gpus, collectives = analyze.MeasureGPUs(&e.Set, opt), analyze.MeasureCollectives(&e.Set, opt.From, opt.To)
 	}
-	b.tables = append(b.tables, analyze.FindStragglers(ranks, collectives, gpus).Report())
+	var suspects []analyze.Suspects
+	if collectives != nil {
+		found := collectives.Stragglers(gpus)
+		suspects = append(suspects, analyze.Suspects{Stragglers: found, Acquittal: collectives.Verdict(found)})
+	}
+	if ranks != nil {
+		suspects = append(suspects, analyze.Suspects{Stragglers: ranks.Stragglers(), Acquittal: []string{ranks.Verdict()}})
+	}
+	b.tables = append(b.tables, analyze.FindStragglers(suspects...).Report())
 	if gpus != nil {
 		b.main, b.most = gpus.KernelReport(), mostKernels
 		b.add(collectives.Reports()...)

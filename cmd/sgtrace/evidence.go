@@ -64,8 +64,7 @@ func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) err
 		}
 		return nil
 	}
-	e.Requests.ReportTimes()
-	e.Requests = e.Requests.OnOneClock()
+	e.OnOneClock()
 	there := offerOf(e.Requests, sel)
 	if err := e.Requests.Select(sel.Selection); err != nil {
 		return err

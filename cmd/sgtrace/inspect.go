@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
+	"github.com/sgtrace/sgtrace/inventory"
 )
 
 func (c *command) inspectCommand() *cli.Command {
@@ -56,7 +57,7 @@ func (c *command) inspect(ctx *cli.Context) error {
 		return err
 	}
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
-	var held analyze.Inventory
+	var held inventory.Inventory
 	requests, err := convert.Inspect(inputs, convert.ReadOptions{Stdin: c.in, Meter: meter}, &c.diags, &held)
 	meter.Done()
 	if err != nil {

@@ -50,14 +50,10 @@ func (c *command) readFiles(ctx *cli.Context, names []string, how loading) (*req
 		return nil, err
 	}
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(names))
-	set, err := convert.Load(names, convert.ReadOptions{Stdin: c.in, Meter: meter, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets")}, &c.diags)
+	set, err := convert.Load(names, convert.ReadOptions{Stdin: c.in, Meter: meter, Only: how.only, OneClock: how.oneClock, KeepSecrets: ctx.Bool("keep-secrets")}, &c.diags)
 	meter.Done()
 	if err != nil {
 		return nil, err
-	}
-	if how.oneClock {
-		set.ReportTimes()
-		set = set.OnOneClock()
 	}
 	first, _, _ := set.Bounds()
 	if err := sel.resolve(first); err != nil {

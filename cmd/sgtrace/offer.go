@@ -28,7 +28,7 @@ func offerOf(set *request.Set, sel *chosen) *offer {
 	o := &offer{requests: len(set.Requests), procs: set.Procs}
 	o.first, o.last, _ = set.Bounds()
 	seen := map[string]bool{}
-	for i := range set.Dump.Len() {
+	for i := range set.Len() {
 		if len(sel.Stages) > 0 && set.Kind(i) == request.Stage {
 			seen[set.Name(i)] = true
 		}

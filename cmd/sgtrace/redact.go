@@ -93,7 +93,7 @@ func (c *command) startRedaction(ctx *cli.Context) error {
 func (c *command) redactRequests(set *request.Set) {
 	if c.redact != nil {
 		set.Learn(c.redact)
-		set.Dump.Syms.Rename(c.redact.Scrub)
+		set.Syms.Rename(c.redact.Scrub)
 		set.Redact(c.redact)
 	}
 }

@@ -44,11 +44,12 @@ func (c *command) reportTimeline(ctx *cli.Context) error {
 		return commandline.AsUsage(err)
 	}
 	if f == analyze.FormatCSV { // which has no place for a second table
-		return c.print(f, timeline.Report())
+		return c.print(f, analyze.MarkedTimeline{Timeline: timeline}.Report())
 	}
 	changes := analyze.FindChanges(set)
+	marked := analyze.MarkedTimeline{Timeline: timeline, Changes: changes}
 	if f != analyze.FormatText {
-		return c.printAll(f, []*analyze.Report{changes.Report(), timeline.Report()})
+		return c.printAll(f, []*analyze.Report{changes.Report(), marked.Report()})
 	}
 	if err := changes.Write(c.out, c.style()); err != nil {
 		return err
@@ -56,6 +57,5 @@ func (c *command) reportTimeline(ctx *cli.Context) error {
 	if _, err := fmt.Fprintln(c.out); err != nil {
 		return err
 	}
-	timeline.Changes = changes
-	return timeline.Write(c.out, c.style())
+	return marked.Write(c.out, c.style())
 }

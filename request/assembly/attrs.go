@@ -1,12 +1,12 @@
-package request
+package assembly
 
 import (
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/bytedance/sonic"
 
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -19,6 +19,10 @@ type attrKeys struct {
 	inQueue, inPrefill, inDecode           trace.Sym
 	gatewayRequest, httpStatus, method     trace.Sym
 	hostName, processPID, vllmPID, podName trace.Sym
+	decodeCount, batchSize, forwardMode    trace.Sym
+	schedule, retract, sending             trace.Sym // names of events
+	dispatch, dcDispatch                   trace.Sym // stages that were called otherwise later: see stages
+	language, sdk, version                 trace.Sym
 }
 
 func newAttrKeys(t *trace.Symbols) attrKeys {
@@ -32,6 +36,10 @@ func newAttrKeys(t *trace.Symbols) attrKeys {
 		inQueue: k("gen_ai.latency.time_in_queue"), inPrefill: k("gen_ai.latency.time_in_model_prefill"), inDecode: k("gen_ai.latency.time_in_model_decode"),
 		gatewayRequest: k("request_id"), httpStatus: k("status_code"), method: k("method"),
 		hostName: k("host.name"), processPID: k("process.pid"), vllmPID: k("vllm.process_id"), podName: k("k8s.pod.name"),
+		decodeCount: k("decode_ct"), batchSize: k("batch_size"), forwardMode: k("forward_mode"),
+		schedule: k("schedule"), retract: k("retract"), sending: k("Sending concurrent requests"),
+		dispatch: k("dispatch"), dcDispatch: k("dc_dispatch"),
+		language: k("telemetry.sdk.language"), sdk: k("telemetry.sdk.name"), version: k("telemetry.sdk.version"),
 	}
 }
 
@@ -60,10 +68,10 @@ func argSeconds(a trace.Arg) int64 {
 	case trace.ArgInt: // the Collector prints whole doubles as integers
 		s = float64(a.Int())
 	default:
-		return Unknown
+		return request.Unknown
 	}
 	if !(s >= 0 && s < 1e9) {
-		return Unknown
+		return request.Unknown
 	}
 	return int64(math.Round(s * 1e9))
 }
@@ -72,24 +80,9 @@ func argSeconds(a trace.Arg) int64 {
 // None in v1a. "" is no room.
 func roomOf(a trace.Arg) string {
 	if a.Kind == trace.ArgInt {
-		return roomText(strconv.FormatUint(uint64(a.Int()), 10))
+		return request.RoomText(strconv.FormatUint(uint64(a.Int()), 10))
 	}
-	return roomText(string(a.Bytes()))
-}
-
-// IsRoom tells whether text is a bootstrap room.
-func IsRoom(text string) bool { return roomText(text) != "" }
-
-// roomText normalises a room to "0x" and hex digits; "" if it is none, or 0.
-func roomText(text string) string {
-	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
-		text = "0x" + strconv.FormatUint(n, 16)
-	}
-	text = strings.ToLower(text)
-	if !strings.HasPrefix(text, "0x") || strings.Trim(text[2:], "0") == "" {
-		return ""
-	}
-	return text
+	return request.RoomText(string(a.Bytes()))
 }
 
 // finishOf reads gen_ai.response.finish_reasons, a JSON list in a string (or a
@@ -112,5 +105,5 @@ func argRank(a trace.Arg) int16 {
 	if n, ok := argInt(a); ok && n >= 0 && n <= math.MaxInt16 {
 		return int16(n)
 	}
-	return Unknown
+	return request.Unknown
 }

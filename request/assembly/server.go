@@ -1,21 +1,12 @@
-package request
+package assembly
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// Server tells servers of one role on one host apart: it returns the number of the
-// one that a proc belongs to, from 1 on by their process ids, and 0 where there is
-// no other. A server that was started anew is the one that it was before.
-func (s *Set) Server(proc int) int {
-	if len(s.servers) == 0 {
-		return 0
-	}
-	return int(s.servers[proc])
-}
 
 // mostServers is how many servers of a role are told apart on a host. Process ids
 // that tell more than devices could serve do not tell servers.
@@ -24,7 +15,7 @@ const mostServers = 256
 // A serverKey is what servers may share.
 type serverKey struct {
 	host string
-	role Role
+	role request.Role
 }
 
 // A seat is what no two procs of a server are at one time.
@@ -61,13 +52,13 @@ func (b *builder) findServers() {
 }
 
 // roleOf returns the role of a component: the one that is known.
-func (b *builder) roleOf(c *component) Role {
+func (b *builder) roleOf(c *component) request.Role {
 	for _, p := range c.procs {
-		if role := b.Procs[p].Role; role != Other {
+		if role := b.Procs[p].Role; role != request.Other {
 			return role
 		}
 	}
-	return Other
+	return request.Other
 }
 
 // components returns the component of every proc.
@@ -107,37 +98,37 @@ func (b *builder) components() []*component {
 // joinStrays joins procs whose role is not known, as spans are missing, with those
 // that are the same but for that.
 func (b *builder) joinStrays(join func(x, y int)) {
-	known := map[Proc]int{}
-	nameless := func(p Proc) Proc {
-		p.Role = Other
+	known := map[request.Proc]int{}
+	nameless := func(p request.Proc) request.Proc {
+		p.Role = request.Other
 		return p
 	}
 	for i := range b.Procs {
-		if b.Procs[i].Role != Other {
+		if b.Procs[i].Role != request.Other {
 			known[nameless(b.Procs[i])] = i
 		}
 	}
 	for i := range b.Procs {
-		if twin, ok := known[b.Procs[i]]; ok && b.Procs[i].Role == Other {
+		if twin, ok := known[b.Procs[i]]; ok && b.Procs[i].Role == request.Other {
 			join(i, twin)
 		}
 	}
 }
 
 // joinWorkers joins the procs of each host that worked on a part.
-func (b *builder) joinWorkers(p *Part, join func(x, y int)) {
+func (b *builder) joinWorkers(p *request.Part, join func(x, y int)) {
 	firsts := make([]int, 0, 4) // of every host and role
 	add := func(proc int) {
 		of := &b.Procs[proc]
 		for _, first := range firsts {
-			if f := &b.Procs[first]; f.Host == of.Host && (f.Role == of.Role || of.Role == Other) {
+			if f := &b.Procs[first]; f.Host == of.Host && (f.Role == of.Role || of.Role == request.Other) {
 				join(first, proc)
 				return
 			}
 		}
 		firsts = append(firsts, proc)
 	}
-	if p.Proc != None {
+	if p.Proc != request.None {
 		add(p.Proc)
 	}
 	for _, t := range p.Threads {
@@ -150,14 +141,14 @@ func (b *builder) joinWorkers(p *Part, join func(x, y int)) {
 func (b *builder) timeComponents(of []*component) {
 	const rare = 20
 	starts := map[*component][]trace.Time{}
-	note := func(p *Part, proc int) {
+	note := func(p *request.Part, proc int) {
 		if list := starts[of[proc]]; len(list) == 0 || list[len(list)-1] != p.Start {
 			starts[of[proc]] = append(list, p.Start)
 		}
 	}
 	for i := range b.Parts {
 		p := &b.Parts[i]
-		if p.Proc != None {
+		if p.Proc != request.None {
 			note(p, p.Proc)
 		}
 		for _, t := range p.Threads {
@@ -222,8 +213,8 @@ func (b *builder) numberServers(servers []*serverMade) {
 	if len(servers) == 0 {
 		return
 	}
-	if b.servers == nil {
-		b.servers = make([]int32, len(b.Procs))
+	if b.Servers == nil {
+		b.Servers = make([]int32, len(b.Procs))
 	}
 	lowest := func(s *serverMade) (pid int64, proc int) {
 		proc = slices.MinFunc(s.procs, func(x, y int) int {
@@ -238,7 +229,7 @@ func (b *builder) numberServers(servers []*serverMade) {
 	})
 	for k, s := range servers {
 		for _, p := range s.procs {
-			b.servers[p] = int32(k + 1)
+			b.Servers[p] = int32(k + 1)
 		}
 	}
 }

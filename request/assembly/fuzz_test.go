@@ -1,4 +1,4 @@
-package request_test
+package assembly_test
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func checkSet(t *testing.T, s *request.Set) {
 	last := trace.Time(0)
 	for i := range s.Requests {
 		r := &s.Requests[i]
-		in("gateway", r.Gateway, s.Dump.Len(), true)
+		in("gateway", r.Gateway, s.Len(), true)
 		if len(r.Parts) == 0 || i > 0 && r.Start < last || r.RID == "" {
 			t.Fatalf("request %d, behind %d: %+v", i, last, r)
 		}
@@ -75,7 +75,7 @@ func checkSet(t *testing.T, s *request.Set) {
 		if parts[p] != 1 {
 			t.Fatalf("part %d is in %d requests", p, parts[p])
 		}
-		in("root", part.Root, s.Dump.Len(), true)
+		in("root", part.Root, s.Len(), true)
 		in("process", part.Proc, len(s.Procs), true)
 		for _, th := range part.Threads {
 			in("thread", th, len(s.Threads), false)
@@ -91,10 +91,10 @@ func checkSet(t *testing.T, s *request.Set) {
 		if threads[th] != 1 {
 			t.Fatalf("thread %d is in %d parts", th, threads[th])
 		}
-		in("span", thread.Span, s.Dump.Len(), true)
+		in("row", thread.Row, s.Len(), true)
 		in("process", thread.Proc, len(s.Procs), false)
 		for _, stage := range thread.Stages {
-			in("stage", int(stage), s.Dump.Len(), false)
+			in("stage", int(stage), s.Len(), false)
 			if stages[stage] {
 				t.Fatalf("stage %d is in two threads", stage)
 			}

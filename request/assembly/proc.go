@@ -1,4 +1,4 @@
-package request
+package assembly
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -13,20 +14,20 @@ import (
 type procKey struct {
 	attributes string
 	resource   *otlpjson.Resource
-	part       Role
+	part       request.Role
 }
 
 // procOf returns the proc that the attributes of span i name.
-func (b *builder) procOf(i int, label []byte, part Role) int {
-	s := b.Dump.Span(i)
-	res := b.Dump.Resource(s)
-	raw := b.Dump.Args.Raw(s.Args)
+func (b *builder) procOf(i int, label []byte, part request.Role) int {
+	s := b.dump.Span(i)
+	res := b.dump.Resource(s)
+	raw := b.dump.Args.Raw(s.Args)
 	if proc, ok := b.known[procKey{string(raw), res, part}]; ok {
 		return proc
 	}
-	p := Proc{Label: string(label), Role: roleOfLabel(string(label), part), Rank: trace.NoRank,
+	p := request.Proc{Label: string(label), Role: roleOfLabel(string(label), part), Rank: trace.NoRank,
 		Instance: b.symName(res.Instance), Service: b.symName(res.Service)}
-	for a := range b.Dump.Args.All(s.Args) {
+	for a := range b.dump.Args.All(s.Args) {
 		switch a.Key {
 		case b.keys.hostID:
 			p.Host = string(a.Bytes())
@@ -47,7 +48,7 @@ func (b *builder) procOf(i int, label []byte, part Role) int {
 	if other, ok := b.instances[p.Instance]; !ok {
 		b.instances[p.Instance] = proc
 	} else if other != proc {
-		b.instances[p.Instance] = None
+		b.instances[p.Instance] = request.None
 	}
 	b.known[procKey{string(raw), res, part}] = proc
 	return proc
@@ -56,14 +57,15 @@ func (b *builder) procOf(i int, label []byte, part Role) int {
 // resourceHost reads the host from a resource; "" is unknown.
 func (b *builder) resourceHost(res *otlpjson.Resource) string {
 	for _, key := range [...]trace.Sym{b.keys.hostName, b.keys.podName} {
-		if a, ok := b.Dump.Args.Find(res.Args, key); ok {
+		if a, ok := b.dump.Args.Find(res.Args, key); ok {
 			return string(a.Bytes())
 		}
 	}
 	return ""
 }
 
-func (b *builder) addProc(p Proc) int {
+func (b *builder) addProc(p request.Proc) int {
+	p.Schedules = isScheduler(p.Label)
 	id, ok := b.procIDs[p]
 	if !ok {
 		id = len(b.Procs)
@@ -75,15 +77,15 @@ func (b *builder) addProc(p Proc) int {
 
 // rootProc finds the proc that emitted the root of p: the tokenizer thread of
 // the same process, else the first thread, else one made up from the resource.
-func (b *builder) rootProc(p *Part) int {
-	best := None
+func (b *builder) rootProc(p *request.Part) int {
+	best := request.None
 	for _, t := range p.Threads {
 		proc := b.Threads[t].Proc
-		if best == None || labelRank(b.Procs[proc].Label) < labelRank(b.Procs[best].Label) {
+		if best == request.None || labelRank(b.Procs[proc].Label) < labelRank(b.Procs[best].Label) {
 			best = proc
 		}
 	}
-	if best != None {
+	if best != request.None {
 		return best
 	}
 	return b.serviceProc(p.Root, p.Role)
@@ -91,17 +93,17 @@ func (b *builder) rootProc(p *Part) int {
 
 // serviceProc returns the proc of a span that names no thread: the only one of
 // its instance, else one for the service instance.
-func (b *builder) serviceProc(i int, role Role) int {
-	s := b.Dump.Span(i)
-	res := b.Dump.Resource(s)
+func (b *builder) serviceProc(i int, role request.Role) int {
+	s := b.dump.Span(i)
+	res := b.dump.Resource(s)
 	instance := b.symName(res.Instance)
-	if known, ok := b.instances[instance]; ok && known != None && instance != "" {
+	if known, ok := b.instances[instance]; ok && known != request.None && instance != "" {
 		return known
 	}
 	service := b.symName(res.Service)
-	p := Proc{Label: service, Role: role, Rank: trace.NoRank, Instance: instance, Service: service, Host: b.resourceHost(res)}
+	p := request.Proc{Label: service, Role: role, Rank: trace.NoRank, Instance: instance, Service: service, Host: b.resourceHost(res)}
 	for _, key := range [...]trace.Sym{b.keys.processPID, b.keys.vllmPID} {
-		if a, ok := b.Dump.Args.Find(res.Args, key); ok {
+		if a, ok := b.dump.Args.Find(res.Args, key); ok {
 			p.PID, _ = argInt(a)
 		}
 	}
@@ -110,38 +112,37 @@ func (b *builder) serviceProc(i int, role Role) int {
 
 // assignProcs tells for every span which proc emitted it.
 func (b *builder) assignProcs() {
-	b.proc = make([]int32, b.Dump.Len())
-	for i := range b.proc {
-		switch b.kinds[i] {
-		case Duplicate:
-			b.proc[i] = None
-		case Stage, ThreadSpan:
-			b.proc[i] = int32(b.Threads[b.thread[i]].Proc)
-		case Root:
-			b.proc[i] = int32(b.Parts[b.part[i]].Proc)
-		case Envelope:
-			b.proc[i] = int32(b.envelopeProc(i))
-		case Gateway:
-			b.proc[i] = int32(b.serviceProc(i, Router))
+	for i := range b.Rows {
+		switch b.Rows[i].Kind {
+		case request.Duplicate:
+			b.Rows[i].Proc = request.None
+		case request.Stage, request.ThreadRow:
+			b.Rows[i].Proc = int32(b.Threads[b.Rows[i].Thread].Proc)
+		case request.Root:
+			b.Rows[i].Proc = int32(b.Parts[b.Rows[i].Part].Proc)
+		case request.Envelope:
+			b.Rows[i].Proc = int32(b.envelopeProc(i))
+		case request.Gateway:
+			b.Rows[i].Proc = int32(b.serviceProc(i, request.Router))
 		default:
-			b.proc[i] = int32(b.serviceProc(i, Other))
+			b.Rows[i].Proc = int32(b.serviceProc(i, request.Other))
 		}
 	}
 }
 
 // envelopeProc returns the proc of the first request in an envelope.
 func (b *builder) envelopeProc(i int) int {
-	for _, c := range b.Tree.Children(i) {
-		if p := b.part[c]; p != None && b.Parts[p].Proc != None {
+	for _, c := range b.tree.Children(i) {
+		if p := b.Rows[c].Part; p != request.None && b.Parts[p].Proc != request.None {
 			return b.Parts[p].Proc
 		}
 	}
-	return b.serviceProc(i, Other)
+	return b.serviceProc(i, request.Other)
 }
 
 // compareProcs orders procs for display: by role, host, the way of a request
 // through a server, rank.
-func compareProcs(x, y *Proc) int {
+func compareProcs(x, y *request.Proc) int {
 	return cmp.Or(
 		cmp.Compare(roleOrder[x.Role], roleOrder[y.Role]), strings.Compare(x.Host, y.Host),
 		cmp.Compare(labelRank(x.Label), labelRank(y.Label)), x.Rank.Compare(y.Rank),
@@ -151,7 +152,7 @@ func compareProcs(x, y *Proc) int {
 }
 
 // roleOrder is the way of a request through a deployment.
-var roleOrder = [...]int{Router: 0, Encoder: 1, Prefill: 2, Sender: 3, Unified: 4, Decode: 5, Other: 6}
+var roleOrder = [...]int{request.Router: 0, request.Encoder: 1, request.Prefill: 2, request.Sender: 3, request.Unified: 4, request.Decode: 5, request.Other: 6}
 
 // orderProcs sorts Procs and renames them everywhere.
 func (b *builder) orderProcs() {
@@ -160,7 +161,7 @@ func (b *builder) orderProcs() {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(x, y int) int { return compareProcs(&b.Procs[x], &b.Procs[y]) })
-	sorted := make([]Proc, len(order))
+	sorted := make([]request.Proc, len(order))
 	place := make([]int, len(order))
 	for i, old := range order {
 		sorted[i], place[old] = b.Procs[old], i
@@ -170,13 +171,13 @@ func (b *builder) orderProcs() {
 		b.Threads[i].Proc = place[b.Threads[i].Proc]
 	}
 	for i := range b.Parts {
-		if b.Parts[i].Proc != None {
+		if b.Parts[i].Proc != request.None {
 			b.Parts[i].Proc = place[b.Parts[i].Proc]
 		}
 	}
-	for i, p := range b.proc {
-		if p != None {
-			b.proc[i] = int32(place[p])
+	for i := range b.Rows {
+		if row := &b.Rows[i]; row.Proc != request.None {
+			row.Proc = int32(place[row.Proc])
 		}
 	}
 }

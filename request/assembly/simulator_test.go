@@ -1,4 +1,4 @@
-package request_test
+package assembly_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -20,7 +21,7 @@ func build(t testing.TB, name string, dump []byte) (*request.Set, []trace.Diag) 
 	if err := d.Read(name, bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
-	return request.Build(d), diags.All()
+	return assembly.Build(d).Set, diags.All()
 }
 
 // deployments are the shapes that the simulator can play.

@@ -1,12 +1,11 @@
-package request
+package assembly
 
 import (
 	"cmp"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -16,7 +15,7 @@ import (
 // not tell the halves apart joins nothing across traces.
 func (b *builder) join() {
 	g := newGroups(len(b.Parts))
-	flags := make([]Flags, len(b.Parts))
+	flags := make([]request.Flags, len(b.Parts))
 	b.joinEnvelopes(g)
 	b.joinRooms(g, flags)
 	b.joinTraces(g)
@@ -30,58 +29,25 @@ func (b *builder) join() {
 		}
 		members[root] = append(members[root], p)
 	}
-	b.Requests = make([]Request, 0, requests)
+	b.Requests = make([]request.Request, 0, requests)
 	for _, parts := range members {
 		if parts != nil {
 			b.addRequest(parts, flags)
 		}
 	}
 	b.sortRequests()
-	b.own()
+	b.Own()
 	b.flagCollisions()
-}
-
-// ownSpans notes that the parts of request r, its gateway's spans and its
-// envelope are its own.
-func (s *Set) ownSpans(r int) {
-	own := func(i int) {
-		if _, taken := s.gatewayOf[i]; !taken {
-			s.gatewayOf[i] = r
-		}
-	}
-	for _, p := range s.Requests[r].Parts {
-		s.Parts[p].Request = r
-		if root := s.Parts[p].Root; root != None {
-			if e := s.Tree.Parent(root); e != None && s.kinds[e] == Envelope {
-				own(e)
-			}
-		}
-	}
-	if g := s.Requests[r].Gateway; g != None {
-		if _, taken := s.gatewayOf[g]; !taken {
-			s.ownGateway(g, r)
-		}
-	}
-}
-
-// ownGateway notes that gateway span i, and those right below it, are of request r.
-func (s *Set) ownGateway(i, r int) {
-	s.gatewayOf[i] = r
-	for _, c := range s.Tree.Children(i) {
-		if s.kinds[c] == Gateway {
-			s.ownGateway(int(c), r)
-		}
-	}
 }
 
 func (b *builder) joinEnvelopes(g groups) {
 	first := map[int]int{}
 	for p := range b.Parts {
-		if b.Parts[p].Root == None {
+		if b.Parts[p].Root == request.None {
 			continue
 		}
-		e := b.Tree.Parent(b.Parts[p].Root)
-		if e == None || b.kinds[e] != Envelope {
+		e := b.tree.Parent(b.Parts[p].Root)
+		if e == request.None || b.Rows[e].Kind != request.Envelope {
 			continue
 		}
 		if other, ok := first[e]; ok {
@@ -93,7 +59,7 @@ func (b *builder) joinEnvelopes(g groups) {
 }
 
 // joinRooms joins the parts of every bootstrap room.
-func (b *builder) joinRooms(g groups, flags []Flags) {
+func (b *builder) joinRooms(g groups, flags []request.Flags) {
 	rooms := map[string][]int{}
 	var order []string
 	for p := range b.Parts {
@@ -106,28 +72,29 @@ func (b *builder) joinRooms(g groups, flags []Flags) {
 	}
 	for _, room := range order {
 		parts := rooms[room]
-		if b.count(parts, Prefill) <= 1 && b.count(parts, Decode) <= 1 && b.count(parts, Unified) <= 1 {
+		if b.count(parts, request.Prefill) <= 1 && b.count(parts, request.Decode) <= 1 && b.count(parts, request.Unified) <= 1 {
 			g.unionAll(parts)
 			continue
 		}
 		byTrace := map[[2]uint64][]int{}
 		for _, p := range parts {
-			byTrace[b.traceOf(p)] = append(byTrace[b.traceOf(p)], p)
+			id := b.Parts[p].Trace
+			byTrace[id] = append(byTrace[id], p)
 		}
 		for _, same := range byTrace {
-			if b.count(same, Prefill) <= 1 && b.count(same, Decode) <= 1 && b.count(same, Unified) <= 1 {
+			if b.count(same, request.Prefill) <= 1 && b.count(same, request.Decode) <= 1 && b.count(same, request.Unified) <= 1 {
 				g.unionAll(same)
 			}
 		}
 		for _, p := range parts {
-			flags[p] |= RoomCollision
+			flags[p] |= request.RoomCollision
 		}
 		b.report(trace.Notice, "room-collision", b.Parts[parts[0]].Root,
 			fmt.Sprintf("several requests have the bootstrap room %s; their halves are joined only within a trace", room))
 	}
 }
 
-func (b *builder) count(parts []int, role Role) int {
+func (b *builder) count(parts []int, role request.Role) int {
 	n := 0
 	for _, p := range parts {
 		if b.Parts[p].Role == role {
@@ -137,47 +104,16 @@ func (b *builder) count(parts []int, role Role) int {
 	return n
 }
 
-// TraceID returns the trace id of r's first part as 32 hex digits.
-func (s *Set) TraceID(r *Request) string {
-	id := traceText(s.traceOf(r.Parts[0]))
-	if s.redact != nil {
-		return s.redact.Request(id)
-	}
-	return id
-}
-
-func traceText(id [2]uint64) string {
-	var raw [16]byte
-	binary.BigEndian.PutUint64(raw[:], id[0])
-	binary.BigEndian.PutUint64(raw[8:], id[1])
-	return hex.EncodeToString(raw[:])
-}
-
-// traceOf returns the trace id of a part.
-func (s *Set) traceOf(p int) [2]uint64 {
-	i := s.Parts[p].Root
-	if threads := s.Parts[p].Threads; i == None && len(threads) > 0 {
-		if i = s.Threads[threads[0]].Span; i == None {
-			i = int(s.Threads[threads[0]].Stages[0])
-		}
-	}
-	if i == None {
-		return [2]uint64{}
-	}
-	span := s.Dump.Span(i)
-	return [2]uint64{span.TraceHi, span.TraceLo}
-}
-
 // joinTraces joins the halves that have no room to go by.
 func (b *builder) joinTraces(g groups) {
 	traces := map[[2]uint64][]int{}
 	for p := range b.Parts {
-		if r := b.Parts[p].Role; (r == Prefill || r == Decode) && b.traceOf(p) != [2]uint64{} {
-			traces[b.traceOf(p)] = append(traces[b.traceOf(p)], p)
+		if r := b.Parts[p].Role; (r == request.Prefill || r == request.Decode) && b.Parts[p].Trace != [2]uint64{} {
+			traces[b.Parts[p].Trace] = append(traces[b.Parts[p].Trace], p)
 		}
 	}
 	for _, parts := range traces {
-		if len(parts) != 2 || b.count(parts, Prefill) != 1 {
+		if len(parts) != 2 || b.count(parts, request.Prefill) != 1 {
 			continue
 		}
 		if x, y := b.Parts[parts[0]].Room, b.Parts[parts[1]].Room; x == "" || y == "" {
@@ -187,37 +123,40 @@ func (b *builder) joinTraces(g groups) {
 }
 
 // addRequest makes a request of the given parts.
-func (b *builder) addRequest(parts []int, flags []Flags) {
+func (b *builder) addRequest(parts []int, flags []request.Flags) {
 	slices.SortFunc(parts, func(x, y int) int {
 		p, q := &b.Parts[x], &b.Parts[y]
 		return cmp.Or(cmp.Compare(roleOrder[p.Role], roleOrder[q.Role]), cmp.Compare(p.Start, q.Start),
 			b.compareRoots(p.Root, q.Root), cmp.Compare(x, y))
 	})
-	r := Request{Parts: parts, Gateway: None}
+	r := request.Request{Parts: parts, Gateway: request.None}
 	for _, p := range parts {
 		part := &b.Parts[p]
 		r.Flags |= flags[p]
 		if r.Room == "" {
 			r.Room = part.Room
 		}
-		if part.Root == None {
-			r.Flags |= MissingRoot
+		if part.Root == request.None {
+			r.Flags |= request.MissingRoot
 		}
 		for _, t := range part.Threads {
-			if b.Threads[t].Span == None && b.Parts[p].Root == None {
-				r.Flags |= MissingThread
+			if b.Threads[t].Row == request.None && b.Parts[p].Root == request.None {
+				r.Flags |= request.MissingThread
 			}
 		}
-		if part.Gateway != None {
+		if part.Gateway != request.None {
 			r.Gateway = part.Gateway
 		}
 	}
-	alone := b.count(parts, Sender) == len(parts)
-	if alone || (b.count(parts, Prefill) > 0) != (b.count(parts, Decode) > 0) && b.count(parts, Unified) == 0 {
-		r.Flags |= Unjoined
+	alone := b.count(parts, request.Sender) == len(parts)
+	if alone || (b.count(parts, request.Prefill) > 0) != (b.count(parts, request.Decode) > 0) && b.count(parts, request.Unified) == 0 {
+		r.Flags |= request.Unjoined
 	}
 	r.Start, r.End = b.bounds(&r)
 	answer := &b.Parts[b.Answering(&r)]
+	if r.Gateway != request.None {
+		r.GatewayID = b.gatewayID(r.Gateway)
+	}
 	r.RID = cmp.Or(answer.FullID, answer.RID)
 	for _, p := range parts {
 		r.RID = cmp.Or(r.RID, b.Parts[p].FullID, b.Parts[p].RID)
@@ -226,29 +165,29 @@ func (b *builder) addRequest(parts []int, flags []Flags) {
 		r.RID = "trace:" + b.TraceID(&r)
 	}
 	r.Status, r.Reason = b.statusOf(&r, answer)
-	if alone && r.Status == Finished {
-		r.Status = Unfinished // a transfer whose request is not in the dump
+	if alone && r.Status == request.Finished {
+		r.Status = request.Unfinished // a transfer whose request is not in the dump
 	}
 	b.Requests = append(b.Requests, r)
 }
 
 func (b *builder) compareRoots(x, y int) int {
-	if x == None || y == None {
+	if x == request.None || y == request.None {
 		return cmp.Compare(x, y)
 	}
-	return b.Tree.Compare(x, y)
+	return b.tree.Compare(x, y)
 }
 
 // bounds returns the interval of the outermost span of r; without gateway or
 // router that is the union of its parts.
-func (b *builder) bounds(r *Request) (from, to trace.Time) {
-	if r.Gateway != None && !b.Implausible(r.Gateway) {
-		s := b.Dump.Span(r.Gateway)
+func (b *builder) bounds(r *request.Request) (from, to trace.Time) {
+	if r.Gateway != request.None && !b.Implausible(r.Gateway) {
+		s := b.Row(r.Gateway)
 		return s.Start, s.End
 	}
 	for k, p := range r.Parts {
 		part := &b.Parts[p]
-		if part.Role == Router {
+		if part.Role == request.Router {
 			return part.Start, part.End
 		}
 		if k == 0 || part.Start < from {
@@ -259,19 +198,6 @@ func (b *builder) bounds(r *Request) (from, to trace.Time) {
 		}
 	}
 	return from, to
-}
-
-// Answering returns the part whose server answered the user: decode, else
-// unified, else prefill, else the first.
-func (s *Set) Answering(r *Request) int {
-	for _, role := range [...]Role{Decode, Unified, Prefill} {
-		for _, p := range r.Parts {
-			if s.Parts[p].Role == role {
-				return p
-			}
-		}
-	}
-	return r.Parts[0]
 }
 
 // sortRequests sorts requests by start, with ties broken by what they are.
@@ -289,11 +215,11 @@ func (b *builder) sortRequests() {
 			return cmp.Compare(p.start, q.start)
 		}
 		x, y := &b.Requests[p.index], &b.Requests[q.index]
-		tx, ty := b.traceOf(x.Parts[0]), b.traceOf(y.Parts[0])
+		tx, ty := b.Parts[x.Parts[0]].Trace, b.Parts[y.Parts[0]].Trace
 		return cmp.Or(cmp.Compare(x.End, y.End), cmp.Compare(x.RID, y.RID), cmp.Compare(tx[0], ty[0]), cmp.Compare(tx[1], ty[1]),
 			b.compareRoots(b.Parts[x.Parts[0]].Root, b.Parts[y.Parts[0]].Root))
 	})
-	sorted := make([]Request, len(order))
+	sorted := make([]request.Request, len(order))
 	for i, p := range order {
 		sorted[i] = b.Requests[p.index]
 	}
@@ -307,12 +233,12 @@ func (b *builder) flagCollisions() {
 	for r := range b.Requests {
 		seen := map[string]bool{}
 		for _, p := range b.Requests[r].Parts {
-			if part := &b.Parts[p]; part.RID != "" && part.Role != Sender && part.Role != Router && !seen[part.RID] {
+			if part := &b.Parts[p]; part.RID != "" && part.Role != request.Sender && part.Role != request.Router && !seen[part.RID] {
 				seen[part.RID] = true
 				rids[part.RID] = append(rids[part.RID], r)
 			}
 		}
-		if g := b.Requests[r].Gateway; g != None {
+		if g := b.Requests[r].Gateway; g != request.None {
 			gateways[g] = append(gateways[g], r)
 		}
 	}
@@ -321,7 +247,7 @@ func (b *builder) flagCollisions() {
 			continue
 		}
 		for _, r := range rs {
-			b.Requests[r].Flags |= RIDCollision
+			b.Requests[r].Flags |= request.RIDCollision
 		}
 		b.report(trace.Notice, "rid-collision", b.Parts[b.Requests[rs[0]].Parts[0]].Root,
 			fmt.Sprintf("%d requests have the rid %q; they are told apart by their trace", len(rs), rid))
@@ -329,7 +255,7 @@ func (b *builder) flagCollisions() {
 	for _, rs := range gateways {
 		if len(rs) > 1 {
 			for _, r := range rs {
-				b.Requests[r].Flags |= SharedGateway
+				b.Requests[r].Flags |= request.SharedGateway
 			}
 		}
 	}
@@ -337,33 +263,33 @@ func (b *builder) flagCollisions() {
 
 // statusOf tells how r ended, by what the gateway, the answering server and the
 // threads say, in this order of trust.
-func (b *builder) statusOf(r *Request, answer *Part) (Status, string) {
-	reason := ""
+func (b *builder) statusOf(r *request.Request, answer *request.Part) (request.Status, string) {
+	status, reason := request.Finished, ""
 	for _, p := range r.Parts {
 		for _, t := range b.Parts[p].Threads {
-			if th := &b.Threads[t]; th.Failed && (reason == "" || StatusOfReason(reason) == Aborted && StatusOfReason(th.Reason) == Failed) {
-				reason = th.Reason
+			if th := &b.Threads[t]; th.Status != request.Finished && (reason == "" || status == request.Aborted && th.Status == request.Failed) {
+				status, reason = th.Status, th.Reason
 			}
 		}
 	}
 	switch {
 	case reason != "":
-		return StatusOfReason(reason), reason
+		return status, reason
 	case answer.FinishReason == "abort":
-		return Aborted, "aborted while running"
+		return request.Aborted, "aborted while running"
 	}
-	if r.Gateway != None {
+	if r.Gateway != request.None {
 		switch code := b.gatewayStatus(r.Gateway); {
 		case code == 499:
-			return Aborted, "client closed the connection (HTTP 499)"
+			return request.Aborted, "client closed the connection (HTTP 499)"
 		case code >= 400:
-			return Failed, fmt.Sprintf("HTTP %d", code)
+			return request.Failed, fmt.Sprintf("HTTP %d", code)
 		}
 	}
-	if answer.Root == None {
-		return Unfinished, ""
+	if answer.Root == request.None {
+		return request.Unfinished, ""
 	}
-	return Finished, ""
+	return request.Finished, ""
 }
 
 // groups is a union-find over parts.

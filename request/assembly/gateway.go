@@ -1,6 +1,10 @@
-package request
+package assembly
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
+)
 
 // gatewayServices are the services whose spans are a gateway's own: the model
 // gateway of SGLang (sgl-model-gateway 0.3) and its successors keep the name.
@@ -11,12 +15,18 @@ func isGateway(service string) bool { return slices.Contains(gatewayServices, se
 // gatewayStatus reads the HTTP status that a gateway answered with; 0 is
 // unknown.
 func (b *builder) gatewayStatus(i int) int64 {
-	a, ok := b.Dump.Args.Find(b.Dump.Span(i).Args, b.keys.httpStatus)
+	a, ok := b.dump.Args.Find(b.dump.Span(i).Args, b.keys.httpStatus)
 	if !ok {
 		return 0
 	}
 	n, _ := argInt(a)
 	return n
+}
+
+// gatewayID returns the id that a gateway gave a request, "" if its span tells none.
+func (b *builder) gatewayID(i int) string {
+	id, _ := b.dump.Args.Find(b.dump.Span(i).Args, b.keys.gatewayRequest)
+	return string(id.Bytes())
 }
 
 // addRejected makes parts of the outermost gateway spans that no server worked
@@ -28,22 +38,21 @@ func (b *builder) addRejected() {
 	for p := range b.Parts {
 		served[b.Parts[p].Gateway] = true
 	}
-	for i := range b.Dump.Len() {
-		if b.kinds[i] != Gateway || served[i] {
+	for i := range b.dump.Len() {
+		if b.Rows[i].Kind != request.Gateway || served[i] {
 			continue
 		}
-		if p := b.Tree.Parent(i); p != None && b.kinds[p] == Gateway {
+		if p := b.tree.Parent(i); p != request.None && b.Rows[p].Kind == request.Gateway {
 			continue
 		}
-		args := b.Dump.Span(i).Args
-		method, _ := b.Dump.Args.Find(args, b.keys.method)
+		args := b.dump.Span(i).Args
+		method, _ := b.dump.Args.Find(args, b.keys.method)
 		if string(method.Bytes()) != "POST" && b.gatewayStatus(i) < 400 {
 			continue
 		}
-		id, _ := b.Dump.Args.Find(args, b.keys.gatewayRequest)
-		b.addPart(i, Router)
-		b.kinds[i] = Gateway
+		b.addPart(i, request.Router)
+		b.Rows[i].Kind = request.Gateway
 		part := &b.Parts[len(b.Parts)-1]
-		part.Gateway, part.RID = i, string(id.Bytes())
+		part.Gateway, part.RID = i, b.gatewayID(i)
 	}
 }

@@ -1,4 +1,4 @@
-package request
+package assembly
 
 import (
 	"cmp"
@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -19,11 +21,14 @@ import (
 //  4. orphans: stages whose thread is missing, by what their names tell.
 //  5. join: parts become requests.
 type builder struct {
-	*Set
+	*request.Set
+	dump  *otlpjson.Dump
+	tree  *otlpjson.Tree
+	names []string // of all symbols of the dump
 	keys  attrKeys
 	class []nameClass // by symbol of the span's name
 
-	procIDs   map[Proc]int
+	procIDs   map[request.Proc]int
 	known     map[procKey]int
 	instances map[string]int // proc of an instance; None if it has several
 	headless  map[spanKey]int
@@ -47,7 +52,7 @@ const (
 
 // classOf returns the class of the name of span i.
 func (b *builder) classOf(i int) nameClass {
-	sym := b.Dump.Span(i).Name
+	sym := b.dump.Span(i).Name
 	if b.class[sym] == unclassified {
 		b.class[sym] = classify(b.symName(sym))
 	}
@@ -72,29 +77,38 @@ func classify(name string) nameClass {
 
 // Build makes requests of a finished dump. What it finds wrong goes to the
 // dump's diagnostics.
-func Build(d *otlpjson.Dump) *Set {
-	n := d.Len()
+func Build(d *otlpjson.Dump) *Assembly {
+	a := &Assembly{dump: d}
+	a.build(memory.Make[request.Row](d.Len()))
+	return a
+}
+
+// build fills the tables. The rows are room for as many as there are spans.
+func (a *Assembly) build(rows []request.Row) {
+	a.tree = otlpjson.NewTree(a.dump)
+	keys := newAttrKeys(a.dump.Syms)
 	b := &builder{
-		Set: &Set{
-			Dump: d, Tree: otlpjson.NewTree(d),
-			kinds: make([]SpanKind, n), thread: make([]int32, n), part: make([]int32, n),
-			gatewayOf: map[int]int{},
-		},
-		keys:      newAttrKeys(d.Syms),
-		procIDs:   map[Proc]int{},
+		Set:  request.NewSet(a.dump.Syms, a.dump.Args, a.dump.Diags),
+		dump: a.dump, tree: a.tree,
+		keys:      keys,
+		names:     a.dump.Syms.Names(),
+		procIDs:   map[request.Proc]int{},
 		known:     map[procKey]int{},
 		instances: map[string]int{},
 		headless:  map[spanKey]int{},
 	}
-	b.names = d.Syms.Names()
+	a.Set = b.Set
 	b.class = make([]nameClass, len(b.names))
-	for i := range n {
-		b.thread[i], b.part[i] = None, None
-	}
-	linked := make(chan struct{})
+	b.Stages = stageTable
+	b.Tree.Above, b.Tree.First, b.Tree.Below = b.tree.Lists()
+	b.addSources()
+	b.Rows = rows
+	b.fillRows()
+	filled := make(chan struct{})
 	go func() {
-		b.resolveLinks()
-		close(linked)
+		b.fillLinks()
+		b.fillInstants()
+		close(filled)
 	}()
 	b.findRoots()
 	b.findThreads()
@@ -103,13 +117,13 @@ func Build(d *otlpjson.Dump) *Set {
 	b.addRejected()
 	b.finishParts()
 	b.assignProcs()
-	<-linked
+	b.describe()
+	<-filled
 	b.reportGaps()
 	b.orderProcs()
 	b.findServers()
 	b.join()
 	b.measureAll()
-	return b.Set
 }
 
 // symName returns the string of a symbol that the dump came with.
@@ -117,27 +131,27 @@ func (b *builder) symName(sym trace.Sym) string { return b.names[sym] }
 
 func (b *builder) report(s trace.Severity, code string, span int, msg string) {
 	pos := trace.Pos{Offset: -1}
-	if span != None {
-		pos = b.Dump.Pos(span)
+	if span != request.None {
+		pos = b.dump.Pos(span)
 	}
-	b.Dump.Diags.Add(trace.Diag{Severity: s, Code: code, Pos: pos, Msg: msg})
+	b.dump.Diags.Add(trace.Diag{Severity: s, Code: code, Pos: pos, Msg: msg})
 }
 
 func (b *builder) findRoots() {
-	for i := range b.Dump.Len() {
+	for i := range b.dump.Len() {
 		switch class := b.classOf(i); {
-		case b.Tree.Duplicate(i):
-			b.kinds[i] = Duplicate
+		case b.tree.Duplicate(i):
+			b.Rows[i].Kind = request.Duplicate
 		case class == stageName:
 		case class == requestName && b.hasRID(i):
 			role, _ := roleOfRoot(b.Name(i))
 			b.addPart(i, role)
 		case class == envelopeName:
-			b.kinds[i] = Envelope
+			b.Rows[i].Kind = request.Envelope
 		case class == vllmName:
-			b.addPart(i, Unified)
-		case isGateway(b.symName(b.Dump.Resource(b.Dump.Span(i)).Service)):
-			b.kinds[i] = Gateway
+			b.addPart(i, request.Unified)
+		case isGateway(b.symName(b.dump.Resource(b.dump.Span(i)).Service)):
+			b.Rows[i].Kind = request.Gateway
 		}
 	}
 	for p := range b.Parts {
@@ -148,7 +162,7 @@ func (b *builder) findRoots() {
 // hasRID tells whether span i says that it is a request: by a rid, or by a
 // module of SGLang's, which some requests have alone.
 func (b *builder) hasRID(i int) bool {
-	for a := range b.Dump.Args.All(b.Dump.Span(i).Args) {
+	for a := range b.dump.Args.All(b.dump.Span(i).Args) {
 		if a.Key == b.keys.rid || a.Key == b.keys.module && strings.HasPrefix(string(a.Bytes()), "sglang::") {
 			return true
 		}
@@ -157,25 +171,25 @@ func (b *builder) hasRID(i int) bool {
 }
 
 // lookAbove finds the outermost gateway span and the envelope around the root of p.
-func (b *builder) lookAbove(p *Part) {
-	for i := b.Tree.Parent(p.Root); i != None; i = b.Tree.Parent(i) {
-		switch b.kinds[i] {
-		case Envelope:
-			if a, ok := b.Dump.Args.Find(b.Dump.Span(i).Args, b.keys.room); ok && p.Room == "" {
+func (b *builder) lookAbove(p *request.Part) {
+	for i := b.tree.Parent(p.Root); i != request.None; i = b.tree.Parent(i) {
+		switch b.Rows[i].Kind {
+		case request.Envelope:
+			if a, ok := b.dump.Args.Find(b.dump.Span(i).Args, b.keys.room); ok && p.Room == "" {
 				p.Room = roomOf(a)
 			}
-		case Gateway:
+		case request.Gateway:
 			p.Gateway = i // the topmost one counts
 		}
 	}
 }
 
 // addPart makes a part of the request span i and reads its attributes.
-func (b *builder) addPart(i int, role Role) {
-	s := b.Dump.Span(i)
-	p := Part{
-		Root: i, Role: role, Start: s.Start, End: s.End, Gateway: None, Proc: None,
-		TTFT: Unknown, E2E: Unknown, PromptTokens: Unknown, CompletionTokens: Unknown, CachedTokens: Unknown,
+func (b *builder) addPart(i int, role request.Role) {
+	s := b.dump.Span(i)
+	p := request.Part{
+		Root: i, Role: role, Start: s.Start, End: s.End, Gateway: request.None, Proc: request.None,
+		TTFT: request.Unknown, E2E: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown,
 	}
 	count := func(dst *int64, a trace.Arg) {
 		if n, ok := argInt(a); ok {
@@ -183,7 +197,7 @@ func (b *builder) addPart(i int, role Role) {
 		}
 	}
 	k := &b.keys
-	for a := range b.Dump.Args.All(s.Args) {
+	for a := range b.dump.Args.All(s.Args) {
 		switch a.Key {
 		case k.rid:
 			p.RID = string(a.Bytes())
@@ -207,17 +221,17 @@ func (b *builder) addPart(i int, role Role) {
 			p.FinishReason = finishOf(a)
 		}
 	}
-	if role == Sender && p.Room == "" && strings.HasPrefix(p.RID, "0x") {
+	if role == request.Sender && p.Room == "" && strings.HasPrefix(p.RID, "0x") {
 		p.Room = p.RID
 	}
-	b.kinds[i] = Root
-	b.part[i] = int32(len(b.Parts))
+	b.Rows[i].Kind = request.Root
+	b.Rows[i].Part = int32(len(b.Parts))
 	b.Parts = append(b.Parts, p)
 }
 
 func (b *builder) findThreads() {
-	for i := range b.Dump.Len() {
-		if b.kinds[i] != Generic || b.classOf(i) == stageName {
+	for i := range b.dump.Len() {
+		if b.Rows[i].Kind != request.Generic || b.classOf(i) == stageName {
 			continue
 		}
 		label, ok := b.threadLabel(i)
@@ -225,7 +239,7 @@ func (b *builder) findThreads() {
 			continue
 		}
 		part := b.partAbove(i)
-		if part == None {
+		if part == request.None {
 			part = b.headlessPart(i)
 		}
 		b.addThread(i, part, label)
@@ -235,7 +249,7 @@ func (b *builder) findThreads() {
 // threadLabel returns the label of span i if it is a thread. A span with a
 // module besides is a stage that carries its own identity (hicache).
 func (b *builder) threadLabel(i int) (label []byte, ok bool) {
-	for a := range b.Dump.Args.All(b.Dump.Span(i).Args) {
+	for a := range b.dump.Args.All(b.dump.Span(i).Args) {
 		switch a.Key {
 		case b.keys.label:
 			label, ok = a.Bytes(), true
@@ -248,17 +262,17 @@ func (b *builder) threadLabel(i int) (label []byte, ok bool) {
 
 // partAbove returns the part that span i lies in, or None.
 func (b *builder) partAbove(i int) int {
-	for j := b.Tree.Parent(i); j != None; j = b.Tree.Parent(j) {
-		if b.part[j] != None {
-			return int(b.part[j])
+	for j := b.tree.Parent(i); j != request.None; j = b.tree.Parent(j) {
+		if b.Rows[j].Part != request.None {
+			return int(b.Rows[j].Part)
 		}
 	}
-	return None
+	return request.None
 }
 
 // headlessPart returns the part of the missing request span above thread i.
 func (b *builder) headlessPart(i int) int {
-	s := b.Dump.Span(i)
+	s := b.dump.Span(i)
 	key := spanKey{s.TraceHi, s.TraceLo, s.Parent}
 	part, ok := b.headless[key]
 	if !ok {
@@ -271,32 +285,33 @@ func (b *builder) headlessPart(i int) int {
 }
 
 func (b *builder) newHeadless() int {
-	b.Parts = append(b.Parts, Part{
-		Root: None, Role: Other, Gateway: None, Proc: None,
-		TTFT: Unknown, E2E: Unknown, PromptTokens: Unknown, CompletionTokens: Unknown, CachedTokens: Unknown,
+	b.Parts = append(b.Parts, request.Part{
+		Root: request.None, Role: request.Other, Gateway: request.None, Proc: request.None,
+		TTFT: request.Unknown, E2E: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown,
 	})
 	return len(b.Parts) - 1
 }
 
 // addThread makes a thread of span i.
 func (b *builder) addThread(i, part int, label []byte) {
-	t := Thread{Span: i, Part: part, Proc: b.procOf(i, label, b.Parts[part].Role)}
-	if s := b.Dump.Span(i); s.Status == otlpjson.StatusError {
-		t.Failed, t.Reason = true, "error"
-		for a := range b.Dump.Args.All(s.Args) {
+	t := request.Thread{Row: i, Part: part, Proc: b.procOf(i, label, b.Parts[part].Role)}
+	if s := b.dump.Span(i); s.Status == otlpjson.StatusError {
+		t.Reason = "error"
+		for a := range b.dump.Args.All(s.Args) {
 			if a.Key == b.keys.reason || a.Key == b.keys.message {
 				t.Reason = string(a.Bytes())
 			}
 		}
+		t.Status = statusOfReason(t.Reason)
 	}
-	b.kinds[i] = ThreadSpan
-	b.thread[i], b.part[i] = int32(len(b.Threads)), int32(part)
+	b.Rows[i].Kind = request.ThreadRow
+	b.Rows[i].Thread, b.Rows[i].Part = int32(len(b.Threads)), int32(part)
 	b.Threads = append(b.Threads, t)
 }
 
 func (b *builder) findStages() {
 	for t := range b.Threads {
-		for _, c := range b.Tree.Children(b.Threads[t].Span) {
+		for _, c := range b.tree.Children(b.Threads[t].Row) {
 			if b.markStages(int(c), t) {
 				b.Threads[t].Stages = append(b.Threads[t].Stages, c)
 			}
@@ -306,12 +321,12 @@ func (b *builder) findStages() {
 
 // markStages marks span i and everything below as stages of thread t.
 func (b *builder) markStages(i, t int) bool {
-	if b.kinds[i] != Generic {
+	if b.Rows[i].Kind != request.Generic {
 		return false
 	}
-	b.kinds[i] = Stage
-	b.thread[i], b.part[i] = int32(t), int32(b.Threads[t].Part)
-	for _, c := range b.Tree.Children(i) {
+	b.Rows[i].Kind = request.Stage
+	b.Rows[i].Thread, b.Rows[i].Part = int32(t), int32(b.Threads[t].Part)
+	for _, c := range b.tree.Children(i) {
 		b.markStages(int(c), t)
 	}
 	return true
@@ -320,16 +335,18 @@ func (b *builder) markStages(i, t int) bool {
 // finishParts derives what the threads of a part tell about it.
 func (b *builder) finishParts() {
 	for t := range b.Threads {
+		b.boundThread(t)
 		p := &b.Parts[b.Threads[t].Part]
 		p.Threads = append(p.Threads, t)
 	}
 	for i := range b.Parts {
 		p := &b.Parts[i]
 		slices.SortFunc(p.Threads, b.compareThreads)
-		if p.Role == Unified {
+		p.Trace = b.traceOf(p)
+		if p.Role == request.Unified {
 			p.Role = b.roleOfThreads(p)
 		}
-		if p.Root == None {
+		if p.Root == request.None {
 			b.finishHeadless(p)
 			continue
 		}
@@ -340,11 +357,26 @@ func (b *builder) finishParts() {
 	}
 }
 
+// traceOf returns the trace id of a part.
+func (b *builder) traceOf(p *request.Part) [2]uint64 {
+	i := p.Root
+	if i == request.None && len(p.Threads) > 0 {
+		if i = b.Threads[p.Threads[0]].Row; i == request.None {
+			i = int(b.Threads[p.Threads[0]].Stages[0])
+		}
+	}
+	if i == request.None {
+		return [2]uint64{}
+	}
+	span := b.dump.Span(i)
+	return [2]uint64{span.TraceHi, span.TraceLo}
+}
+
 // roleOfThreads returns the role that the threads of a part tell, for roots that
 // do not: in the v1a layout all of them are called "Req".
-func (b *builder) roleOfThreads(p *Part) Role {
+func (b *builder) roleOfThreads(p *request.Part) request.Role {
 	for _, t := range p.Threads {
-		if role := b.Procs[b.Threads[t].Proc].Role; role == Prefill || role == Decode {
+		if role := b.Procs[b.Threads[t].Proc].Role; role == request.Prefill || role == request.Decode {
 			return role
 		}
 	}
@@ -353,35 +385,33 @@ func (b *builder) roleOfThreads(p *Part) Role {
 
 // compareThreads orders threads by start and proc.
 func (b *builder) compareThreads(x, y int) int {
-	fx, _ := b.threadBounds(x)
-	fy, _ := b.threadBounds(y)
-	return cmp.Or(cmp.Compare(fx, fy), compareProcs(&b.Procs[b.Threads[x].Proc], &b.Procs[b.Threads[y].Proc]), cmp.Compare(x, y))
+	return cmp.Or(cmp.Compare(b.Threads[x].Start, b.Threads[y].Start), compareProcs(&b.Procs[b.Threads[x].Proc], &b.Procs[b.Threads[y].Proc]), cmp.Compare(x, y))
 }
 
-// threadBounds returns the interval of a thread, by its stages if its own span
-// is missing, or says what cannot be.
-func (s *Set) threadBounds(t int) (from, to trace.Time) {
-	th := &s.Threads[t]
-	if th.Span != None && (!s.Implausible(th.Span) || len(th.Stages) == 0) {
-		span := s.Dump.Span(th.Span)
-		return span.Start, span.End
+// boundThread finds the bounds of a thread, by its stages if its own span is
+// missing, or says what cannot be.
+func (b *builder) boundThread(t int) {
+	th := &b.Threads[t]
+	if th.Row != request.None && (!b.Implausible(th.Row) || len(th.Stages) == 0) {
+		row := b.Row(th.Row)
+		th.Start, th.End = row.Start, row.End
+		return
 	}
 	for k, i := range th.Stages {
-		span := s.Dump.Span(int(i))
-		if k == 0 || span.Start < from {
-			from = span.Start
+		row := b.Row(int(i))
+		if k == 0 || row.Start < th.Start {
+			th.Start = row.Start
 		}
-		if k == 0 || span.End > to {
-			to = span.End
+		if k == 0 || row.End > th.End {
+			th.End = row.End
 		}
 	}
-	return from, to
 }
 
 // boundByThreads takes the bounds of a part from its threads.
-func (b *builder) boundByThreads(p *Part) {
+func (b *builder) boundByThreads(p *request.Part) {
 	for k, t := range p.Threads {
-		from, to := b.threadBounds(t)
+		from, to := b.Threads[t].Start, b.Threads[t].End
 		if k == 0 || from < p.Start {
 			p.Start = from
 		}
@@ -392,15 +422,15 @@ func (b *builder) boundByThreads(p *Part) {
 }
 
 // finishHeadless takes bounds and role of a part without root from its threads.
-func (b *builder) finishHeadless(p *Part) {
+func (b *builder) finishHeadless(p *request.Part) {
 	b.boundByThreads(p)
 	for _, t := range p.Threads {
-		if role := b.Procs[b.Threads[t].Proc].Role; role != Other {
+		if role := b.Procs[b.Threads[t].Proc].Role; role != request.Other {
 			p.Role = role
 		}
 	}
-	if p.Role == Other && slices.ContainsFunc(p.Threads, func(t int) bool { return isScheduler(b.Procs[b.Threads[t].Proc].Label) }) {
-		p.Role = Unified
+	if p.Role == request.Other && slices.ContainsFunc(p.Threads, func(t int) bool { return isScheduler(b.Procs[b.Threads[t].Proc].Label) }) {
+		p.Role = request.Unified
 	}
 	if len(p.Threads) > 0 {
 		p.Proc = b.Threads[p.Threads[0]].Proc
