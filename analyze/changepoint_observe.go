@@ -143,7 +143,7 @@ func (w *observer) observePart(p *request.Part) {
 	}
 }
 
-func (w *observer) observeStages(th *request.Thread, of []*durations, place Where) {
+func (w *observer) observeStages(th *request.Thread, of []*durations, at Where) {
 	w.set.EachSelectedStage(th.Stages, true, func(i int, _ bool) {
 		span := w.set.Row(i)
 		k := request.WatchedIndex(span)
@@ -151,7 +151,7 @@ func (w *observer) observeStages(th *request.Thread, of []*durations, place Wher
 			return
 		}
 		if of[k] == nil {
-			of[k] = &durations{Where: place, metric: MedianChanged, stage: w.set.StageCalled(request.Watched[k]), means: request.Watched[k]}
+			of[k] = &durations{Where: at, metric: MedianChanged, stage: w.set.StageCalled(request.Watched[k]), means: request.Watched[k]}
 		}
 		of[k].add(span.Start, span.Dur())
 	})

@@ -175,13 +175,13 @@ func TestThreeDigits(t *testing.T) {
 // Places are called as shortly as can be.
 func TestNames(t *testing.T) {
 	rank := func(tp, dp int16) trace.Rank { return trace.Rank{TP: tp, PP: 0, DP: dp, EP: -1, Global: -1} }
-	place := func(role request.Role, host string, r trace.Rank) Where {
+	at := func(role request.Role, host string, r trace.Rank) Where {
 		return Where{Scope: OneRank, Role: role, Host: host, Label: "Scheduler", Rank: r}
 	}
 	w := &observer{ranks: &rankSet{places: []Where{
-		place(request.Prefill, "aaaa", rank(0, -1)), place(request.Prefill, "aaaa", rank(1, -1)),
-		place(request.Decode, "bbbb", rank(0, 0)), place(request.Decode, "bbbb", rank(1, 0)),
-		place(request.Decode, "bbbb", rank(0, 1)), place(request.Decode, "cccc", rank(0, 1)),
+		at(request.Prefill, "aaaa", rank(0, -1)), at(request.Prefill, "aaaa", rank(1, -1)),
+		at(request.Decode, "bbbb", rank(0, 0)), at(request.Decode, "bbbb", rank(1, 0)),
+		at(request.Decode, "bbbb", rank(0, 1)), at(request.Decode, "cccc", rank(0, 1)),
 	}, leads: []bool{true, false, true, false, true, true}}}
 	for i, want := range []string{"prefill", "prefill", "decode DP0", "decode DP0", "decode bbbb DP1", "decode cccc DP1"} {
 		f := Shift{Where: w.ranks.places[i], Metric: MedianChanged}

@@ -33,13 +33,13 @@ func lateRank() *Collectives {
 func devices(extra map[string]int64, host, other int64) *GPUs {
 	g := &GPUs{}
 	for rank := range int32(4) {
-		gpu := GPU{rankIndex: rank}
-		gpu.Idle.Time = [numCauses]int64{HostWait: 2_000_000, OtherWait: 1_000_000}
+		device := GPU{rankIndex: rank}
+		device.Idle.Time = [numCauses]int64{HostWait: 2_000_000, OtherWait: 1_000_000}
 		if rank == 2 {
-			gpu.Idle.Time[HostWait] += host
-			gpu.Idle.Time[OtherWait] += other
+			device.Idle.Time[HostWait] += host
+			device.Idle.Time[OtherWait] += other
 		}
-		g.GPUs = append(g.GPUs, gpu)
+		g.GPUs = append(g.GPUs, device)
 		for i, name := range []string{"void fused_moe<float, 8>(int*)", "gemm", "norm"} {
 			k := RankKernel{Name: name, Class: profile.ClassCompute, rankIndex: rank, Summary: Summary{N: 400, Total: 100_000_000}}
 			k.sym = trace.Sym(i + 1)

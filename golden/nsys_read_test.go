@@ -133,7 +133,7 @@ func (f *nsysRead) process(want NsysProcess) NsysProcess {
 	got.Syncs = len(of(f.Syncs, want.PID, func(k *nsysexport.Sync) int32 { return k.PID }))
 	got.MemoryEvents = len(of(f.MemoryEvents, want.PID, func(k *nsysexport.MemoryEvent) int32 { return k.PID }))
 	for _, c := range of(f.Comms, want.PID, func(k *nsysexport.Comm) int32 { return k.PID }) {
-		got.Comm = &NsysComm{c.ID, int(c.Rank), int(c.Size)}
+		got.Comm = &NsysComm{ID: c.ID, Rank: int(c.Rank), Size: int(c.Size)}
 	}
 	for _, d := range f.Meta.Devices {
 		if int(d.PID) == want.PID {

@@ -272,7 +272,7 @@ func TestTorchConfigIsChecked(t *testing.T) {
 // BenchmarkWriteTorch writes a trace as large as real ones are.
 func BenchmarkWriteTorch(b *testing.B) {
 	config := DefaultConfig(1)
-	config.Mode, config.Unified = Unified, Parallel{8, 1, 1}
+	config.Mode, config.Unified = Unified, Parallel{TP: 8, PP: 1, DP: 1}
 	r, err := Simulate(config)
 	if err != nil {
 		b.Fatal(err)

@@ -274,11 +274,11 @@ func timesOf(s *request.Set, id string, sel *request.Selection) error {
 
 // shareID tells whether one whole id that begins with the given one leads to all
 // of the requests.
-func shareID(s *request.Set, requests []int, begin string) bool {
+func shareID(s *request.Set, these []int, begin string) bool {
 	ids := func(r int) []string { return analyze.RequestIDs(s, &s.Requests[r]) }
-	return slices.ContainsFunc(ids(requests[0]), func(id string) bool {
+	return slices.ContainsFunc(ids(these[0]), func(id string) bool {
 		return strings.HasPrefix(id, begin) &&
-			!slices.ContainsFunc(requests[1:], func(r int) bool { return !slices.Contains(ids(r), id) })
+			!slices.ContainsFunc(these[1:], func(r int) bool { return !slices.Contains(ids(r), id) })
 	})
 }
 
