@@ -344,11 +344,11 @@ func TestCausesDoNotDependOnClocks(t *testing.T) {
 }
 
 func TestCoverage(t *testing.T) {
-	c := newCoverage([]Interval{{30, 40}, {10, 20}, {15, 25}, {25, 26}, {50, 60}})
+	c := request.NewCoverage([]request.Interval{{From: 30, To: 40}, {From: 10, To: 20}, {From: 15, To: 25}, {From: 25, To: 26}, {From: 50, To: 60}})
 	for _, x := range []struct{ from, to, want int64 }{
 		{0, 100, 36}, {0, 10, 0}, {12, 13, 1}, {20, 35, 11}, {26, 30, 0}, {35, 55, 10}, {60, 70, 0}, {55, 54, 0},
 	} {
-		if got := c.overlap(trace.Time(x.from), trace.Time(x.to)); got != x.want {
+		if got := c.Overlap(trace.Time(x.from), trace.Time(x.to)); got != x.want {
 			t.Errorf("overlap(%d, %d) is %d, want %d", x.from, x.to, got, x.want)
 		}
 	}

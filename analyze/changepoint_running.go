@@ -24,13 +24,13 @@ func (w *observer) measureLoads(times []trace.Time) loads {
 		for _, p := range r.Parts {
 			part := &w.set.Parts[p]
 			thread, rank := w.ranks.lead(part)
-			if thread == request.None || rank == request.None || !serves(part) {
+			if thread == request.None || rank == request.None || !part.Serves() {
 				continue
 			}
 			if l.byRank[rank] == nil {
 				l.byRank[rank] = make([]int64, len(times)-1)
 			}
-			eachSelectedStage(w.set, w.set.Threads[thread].Stages, true, func(i int, outermost bool) {
+			w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, outermost bool) {
 				if span := w.set.Row(i); outermost && stateOf(span, part.Role) == stateRunning {
 					addStretch(l.byRank[rank], times, span.Start, span.End)
 				}

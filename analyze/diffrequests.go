@@ -110,7 +110,7 @@ func (c *diffSpans) addRequest(r, piece int) {
 			c.addStages(s.Threads[t].Stages, spot{proc: s.Threads[t].Proc, request: r}, piece)
 		}
 	}
-	for i := range gatewaySpans(s, &s.Requests[r]) {
+	for i := range s.GatewayRows(&s.Requests[r]) {
 		if s.RequestOf(i) == r { // several may share it
 			c.add(spot{span: i, proc: s.ProcOf(i), request: r}, piece)
 		}

@@ -30,7 +30,7 @@ var Dimensions = []Dimension{
 	{Name: "service", axis: procAxis(func(p *request.Proc, _ string) string { return p.Service }), Doc: "service.name"},
 	{Name: "request", axis: requestAxis, whole: true, Doc: "rid"},
 	{Name: "status", axis: requestTextAxis(statusName), whole: true, Doc: "how the request ended"},
-	{Name: "model", axis: requestTextAxis(modelName), whole: true, Doc: "model that answered"},
+	{Name: "model", axis: requestTextAxis((*request.Set).ModelOf), whole: true, Doc: "model that answered"},
 	{Name: "file", axis: fileAxis, Doc: "input file"},
 }
 
@@ -44,8 +44,6 @@ func processName(p *request.Proc, server string) string {
 }
 
 func statusName(_ *request.Set, r *request.Request) string { return r.Status.String() }
-
-func modelName(s *request.Set, r *request.Request) string { return s.Parts[s.Answering(r)].Model }
 
 // ParseDimensions reads a list such as "role,host". Durations of different
 // stages have nothing to do with each other, so that stage comes first when the
@@ -140,7 +138,7 @@ func rankAxis(name func(p *request.Proc, server string) string) func(*request.Se
 }
 
 func newProcAxis(s *request.Set, server func(proc int) int, name func(p *request.Proc, on string) string) *axis {
-	hosts := hostNames(s)
+	hosts := s.HostNames()
 	c := newCoder()
 	codes := make([]int32, len(s.Procs))
 	for i := range s.Procs {
@@ -153,29 +151,6 @@ func newProcAxis(s *request.Set, server func(proc int) int, name func(p *request
 		}
 		return codes[p.proc]
 	}}
-}
-
-// hostNames returns the short name of every host, or the full one where two
-// hosts would have the same.
-func hostNames(s *request.Set) map[string]string {
-	owner := map[string]string{}
-	shared := map[string]bool{}
-	for i := range s.Procs {
-		p := &s.Procs[i]
-		if other, ok := owner[p.ShortHost()]; ok && other != p.Host {
-			shared[p.ShortHost()] = true
-		}
-		owner[p.ShortHost()] = p.Host
-	}
-	names := map[string]string{}
-	for i := range s.Procs {
-		p := &s.Procs[i]
-		names[p.Host] = p.ShortHost()
-		if shared[p.ShortHost()] && p.Host != "" {
-			names[p.Host] = p.Host
-		}
-	}
-	return names
 }
 
 // requestAxis keeps requests apart that have the same rid.

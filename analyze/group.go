@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/request"
@@ -136,7 +135,7 @@ func (g *grouper) addRequest(r int) {
 			g.addStages(s.Threads[t].Stages, spot{proc: s.Threads[t].Proc, request: r})
 		}
 	}
-	for i := range gatewaySpans(s, req) {
+	for i := range s.GatewayRows(req) {
 		if s.RequestOf(i) == r { // several may share it
 			g.add(spot{span: i, proc: s.ProcOf(i), request: r})
 		}
@@ -157,31 +156,6 @@ func (g *grouper) addStages(stages []uint32, p spot) {
 		}
 		if below := g.set.Tree.Children(int(i)); len(below) > 0 {
 			g.addStages(below, p)
-		}
-	}
-}
-
-// gatewaySpans yields the gateway's spans around a request, with how many of
-// them each lies in.
-func gatewaySpans(s *request.Set, r *request.Request) iter.Seq2[int, int] {
-	return func(yield func(i, depth int) bool) {
-		var walk func(i, depth int) bool
-		walk = func(i, depth int) bool {
-			if s.Kind(i) != request.Gateway {
-				return true
-			}
-			if !yield(i, depth) {
-				return false
-			}
-			for _, c := range s.Tree.Children(i) {
-				if !walk(int(c), depth+1) {
-					return false
-				}
-			}
-			return true
-		}
-		if r.Gateway != request.None {
-			walk(r.Gateway, 0)
 		}
 	}
 }

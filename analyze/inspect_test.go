@@ -74,9 +74,7 @@ func TestDocumented(t *testing.T) {
 	for _, m := range requestMetrics {
 		words = append(words, m.name)
 	}
-	for _, w := range flagWords {
-		words = append(words, w.word)
-	}
+	words = append(words, request.AllFlags.Words()...)
 	for _, w := range words {
 		if !strings.Contains(string(b), "`"+w+"`") {
 			t.Errorf("docs/METRICS.md does not mention `%s`", w)

@@ -122,7 +122,7 @@ func (o *Overview) hostDoubts() []Doubt {
 	roles := map[request.Role]bool{}
 	several := false
 	for i := range s.Procs {
-		if p := &s.Procs[i]; p.Host == "" && slices.Contains(servingRoles, p.Role) {
+		if p := &s.Procs[i]; p.Host == "" && slices.Contains(request.ServingRoles, p.Role) {
 			roles[p.Role] = true
 			several = several || s.Server(i) > 0
 		}

@@ -41,7 +41,7 @@ const (
 // divisions judges the division of every role that has several lead ranks.
 func (r *Ranks) divisions() []Division {
 	var all []Division
-	for _, role := range servingRoles {
+	for _, role := range request.ServingRoles {
 		if leads := r.leads(role); len(leads) > 1 {
 			all = append(all, r.newDivision(leads))
 		}

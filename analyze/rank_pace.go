@@ -48,7 +48,7 @@ type paced struct {
 func (r *Ranks) measurePaces(of *rankSet, all bulk) {
 	steps := collectPaces(of, all)
 	total := float64(totalE2E(of.set))
-	for _, role := range servingRoles {
+	for _, role := range request.ServingRoles {
 		leads := r.leads(role)
 		for kind := range rankSteps {
 			p := paceOf(StepKind(kind), of, leads, steps)
@@ -81,11 +81,11 @@ func collectPaces(of *rankSet, all bulk) [len(rankSteps)][][]paced {
 		if thread == request.None || rank == request.None || !all.holds(req) {
 			return
 		}
-		prefill := paced{tokens: promptTokens(&req.Metrics)}
+		prefill := paced{tokens: req.Metrics.PrefillTokens()}
 		until := trace.Time(0)
-		eachSelectedStage(s, s.Threads[thread].Stages, true, func(i int, _ bool) {
+		s.EachSelectedStage(s.Threads[thread].Stages, true, func(i int, _ bool) {
 			span := s.Row(i)
-			if span.End <= span.Start || !plausible(span.Start, span.End) {
+			if span.End <= span.Start || !request.Plausible(span.Start, span.End) {
 				return
 			}
 			switch span.Means {

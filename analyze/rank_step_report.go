@@ -1,5 +1,7 @@
 package analyze
 
+import "github.com/sgtrace/sgtrace/request"
+
 // A lateRow is a rank in one kind of step.
 type lateRow struct {
 	*StepGroup
@@ -43,7 +45,7 @@ func (r *Ranks) stepReport() *Report {
 		nsColumn("others lost", "how long the others waited for it where it was last, together", func(l *R) int64 { return l.lateness().Lost }),
 	})...)
 	out := tabulate("sgtrace.report.ranks.steps/v1", r.Verdict(), rows, fields)
-	out.note("requests that end a step within %s of each other on a rank are one batch, and one step", nearly(sameBatch))
+	out.note("requests that end a step within %s of each other on a rank are one batch, and one step", nearly(request.SameBatch))
 	r.skipped.note(out)
 	return out
 }

@@ -152,7 +152,7 @@ func bruteLoad(s *request.Set, where *Where) brute {
 			continue
 		}
 		b.requests++
-		for i := range threadSpans(s, t) {
+		for i := range s.ThreadRows(t) {
 			span := s.Row(i)
 			for _, e := range s.InstantsOf(i) {
 				if s.Syms.Name(e.Name) == "retract" {

@@ -116,18 +116,18 @@ func TestCovered(t *testing.T) {
 				request int
 				stage   string
 			}
-			spans := map[key][]Interval{}
+			spans := map[key][]request.Interval{}
 			for i := range s.Len() {
 				if s.Kind(i) != request.Stage {
 					continue
 				}
 				r := s.Parts[s.PartOf(i)].Request
-				spans[key{r, s.Name(i)}] = append(spans[key{r, s.Name(i)}], Interval{s.Row(i).Start, s.Row(i).End})
+				spans[key{r, s.Name(i)}] = append(spans[key{r, s.Name(i)}], request.Interval{From: s.Row(i).Start, To: s.Row(i).End})
 			}
 			want, all := map[string]int64{}, int64(0)
 			for k, ivs := range spans {
 				r := &s.Requests[k.request]
-				want[k.stage] += coveredWithin(ivs, Interval{r.Start, r.End})
+				want[k.stage] += coveredWithin(ivs, request.Interval{From: r.Start, To: r.End})
 			}
 			for i := range s.Requests {
 				all += int64(s.Requests[i].End - s.Requests[i].Start)
@@ -144,7 +144,7 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-func coveredWithin(spans []Interval, bounds Interval) int64 {
+func coveredWithin(spans []request.Interval, bounds request.Interval) int64 {
 	cuts := []trace.Time{bounds.From, bounds.To}
 	for _, iv := range spans {
 		cuts = append(cuts, min(max(iv.From, bounds.From), bounds.To), min(max(iv.To, bounds.From), bounds.To))
@@ -152,7 +152,7 @@ func coveredWithin(spans []Interval, bounds Interval) int64 {
 	slices.Sort(cuts)
 	sum := int64(0)
 	for i := 1; i < len(cuts); i++ {
-		if slices.ContainsFunc(spans, func(iv Interval) bool { return iv.From <= cuts[i-1] && iv.To >= cuts[i] }) {
+		if slices.ContainsFunc(spans, func(iv request.Interval) bool { return iv.From <= cuts[i-1] && iv.To >= cuts[i] }) {
 			sum += int64(cuts[i] - cuts[i-1])
 		}
 	}
@@ -221,7 +221,7 @@ func TestHostsWithOneShortName(t *testing.T) {
 	s := &request.Set{Procs: []request.Proc{
 		{Host: "aaaaaaaa0000"}, {Host: "aaaaaaaa1111"}, {Host: "aaaaaaaa0000"}, {Host: "bbbbbbbb0000"}, {Host: ""},
 	}}
-	got := hostNames(s)
+	got := s.HostNames()
 	for host, want := range map[string]string{
 		"aaaaaaaa0000": "aaaaaaaa0000", "aaaaaaaa1111": "aaaaaaaa1111", "bbbbbbbb0000": "bbbbbbbb", "": "?",
 	} {

@@ -95,7 +95,7 @@ func NewTail(s *request.Set, o TailOptions) *Tail {
 		o.Slowest = 10
 	}
 	a := newAttributor(s)
-	t := &Tail{Options: o, ClocksMoved: a.clocks.Moved || s.ClocksMoved, set: s, hosts: hostNames(s), list: a.all()}
+	t := &Tail{Options: o, ClocksMoved: a.clocks.Moved || s.ClocksMoved, set: s, hosts: s.HostNames(), list: a.all()}
 	for i := range s.Requests {
 		if s.Requests[i].Status == request.Finished && !attributable(s, &s.Requests[i]) {
 			t.Implausible++
@@ -293,7 +293,7 @@ func (w *causeWalk) gapsOf(r int, f func(g *gapSplit)) {
 	}
 	w.readTokens(lead)
 	w.eachGap(lead, w.set.Requests[r].Metrics.Retractions > 0, func(g *gapSplit) {
-		if g.to-g.from <= longest {
+		if g.to-g.from <= request.LongestRequest {
 			f(g)
 		}
 	})

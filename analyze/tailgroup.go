@@ -174,7 +174,7 @@ func (t *Tail) meanBatch(a *attributor, g *tailGroup) float64 {
 		if !ok {
 			continue
 		}
-		for span := range threadSpans(t.set, lead) {
+		for span := range t.set.ThreadRows(lead) {
 			for _, e := range t.set.InstantsOf(span) {
 				if size, ok := batchOf(&e, request.DecodeMode); ok {
 					batches, running = batches+1, running+size

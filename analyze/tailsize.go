@@ -24,7 +24,7 @@ func (f *SizeFit) expected(tokens int64) int64 {
 	if tokens < 0 || f.N == 0 {
 		return 0
 	}
-	return int64(math.Round(min(max(0, f.Base+f.PerToken*float64(tokens)), longest)))
+	return int64(math.Round(min(max(0, f.Base+f.PerToken*float64(tokens)), request.LongestRequest)))
 }
 
 // A sized is a number of tokens and the time that they took.
@@ -61,33 +61,16 @@ func fitSize(v []sized) SizeFit {
 	return f
 }
 
-// promptTokens returns how many tokens the prefill of r computed; Unknown if it
-// is not known.
-func promptTokens(m *request.Metrics) int64 {
-	if m.PromptTokens < 0 {
-		return request.Unknown
-	}
-	return max(0, m.PromptTokens-max(0, m.CachedTokens))
-}
-
-// outputTokens returns how many tokens r generated after the first one.
-func outputTokens(m *request.Metrics) int64 {
-	if m.CompletionTokens < 1 {
-		return request.Unknown
-	}
-	return m.CompletionTokens - 1
-}
-
 // splitSizes takes the usual time for their tokens out of prefill and decode of
 // all attributions, for the E2E and the TTFT. It returns what is usual.
 func splitSizes(s *request.Set, list []Attribution) (prompt, output SizeFit) {
 	var prompts, outputs []sized
 	for i := range list {
 		m := &s.Requests[list[i].Request].Metrics
-		if n := promptTokens(m); n >= 0 {
+		if n := m.PrefillTokens(); n >= 0 {
 			prompts = append(prompts, sized{n, list[i].E2E[CausePrefill]})
 		}
-		if n := outputTokens(m); n >= 0 {
+		if n := m.DecodeTokens(); n >= 0 {
 			outputs = append(outputs, sized{n, list[i].E2E[CauseDecode]})
 		}
 	}
@@ -98,13 +81,13 @@ func splitSizes(s *request.Set, list []Attribution) (prompt, output SizeFit) {
 			if c[CausePrefill] == 0 {
 				continue
 			}
-			move(c, CausePrefill, CausePromptSize, prompt.expected(promptTokens(m)))
+			move(c, CausePrefill, CausePromptSize, prompt.expected(m.PrefillTokens()))
 			if list[i].Shared {
 				move(c, CausePrefill, CauseSharedBatch, max(0, c[CausePrefill]))
 			}
 		}
 		if e2e := &list[i].E2E; e2e[CauseDecode] != 0 {
-			move(e2e, CauseDecode, CauseOutputLength, output.expected(outputTokens(m)))
+			move(e2e, CauseDecode, CauseOutputLength, output.expected(m.DecodeTokens()))
 		}
 	}
 	return prompt, output

@@ -98,7 +98,7 @@ func chooseBucket(extent int64) int64 {
 // about 60 of a round length.
 func NewTimeline(s *request.Set, bucket time.Duration) (*Timeline, error) {
 	e := bulkOf(s)
-	t := &Timeline{From: e.from, To: e.to, Bucket: int64(bucket), Stages: timelineNames(s), Outside: e.outside}
+	t := &Timeline{From: e.from, To: e.to, Bucket: int64(bucket), Stages: s.WatchedNames(), Outside: e.outside}
 	for i := range s.Requests {
 		if r := &s.Requests[i]; r.Status == request.Unfinished && e.holds(r) {
 			t.Unfinished++

@@ -17,7 +17,7 @@ func (b *timelineBuilder) finish() {
 	all := b.series(b.all)
 	all.TTFT, all.TPOT = spreads(b.all.ttft, b.buckets), spreads(b.all.tpot, b.buckets)
 	b.Series = append(b.Series, all)
-	for _, role := range servingRoles {
+	for _, role := range request.ServingRoles {
 		var of, leads []*meter
 		for _, m := range b.meters {
 			if m.Role != role || m.parts == 0 {

@@ -69,10 +69,6 @@ func (p *Where) String() string {
 	return joinNonEmpty(" ", p.Role.String(), p.serverName(), rank)
 }
 
-// servingRoles are the roles whose servers compute, in the order of a request's
-// way through them.
-var servingRoles = []request.Role{request.Encoder, request.Prefill, request.Unified, request.Decode}
-
 // A rankSet has the scheduler ranks of a set, or of roles without any the servers. A
 // server that was started anew is the rank that it was before.
 type rankSet struct {
@@ -107,7 +103,7 @@ func newRankSet(s *request.Set) *rankSet {
 			working[p.Proc] = true
 		}
 	})
-	hosts := hostNames(s)
+	hosts := s.HostNames()
 	for _, i := range byServer(s) {
 		r.of[i] = request.None
 		if !working[i] {
@@ -169,7 +165,7 @@ func (r *rankSet) findLeads() {
 func (r *rankSet) eachPart(f func(p *request.Part)) {
 	for i := range r.set.Requests {
 		for _, p := range r.set.Requests[i].Parts {
-			if part := &r.set.Parts[p]; serves(part) {
+			if part := &r.set.Parts[p]; part.Serves() {
 				f(part)
 			}
 		}
@@ -191,49 +187,4 @@ func (r *rankSet) lead(p *request.Part) (thread, rank int) {
 		return thread, request.None
 	}
 	return thread, int(r.of[r.set.Threads[thread].Proc])
-}
-
-// serves tells whether a part is the work of a server that computes, and not a
-// router or the sending of a KV cache.
-func serves(p *request.Part) bool {
-	switch p.Role {
-	case request.Encoder, request.Prefill, request.Unified, request.Decode:
-		return true
-	}
-	return false
-}
-
-// Stages whose times the timeline and the search for changes look at: what a
-// request waits for, and the steps of its computation. The others last as long
-// as the answer is, are pieces of these, or take no time.
-var timelineStages = []request.Meaning{
-	request.Tokenizing, request.Encoding,
-	request.SendConnecting, request.Queueing, request.Prefilling, request.Sending, request.WorkerSending,
-	request.ReceiveConnecting, request.Receiving, request.DecodeQueueing, request.Stepping,
-}
-
-// timelineStage returns the place of a stage in timelineStages, or -1.
-func timelineStage(row *request.Row) int {
-	return slices.Index(timelineStages, row.Means)
-}
-
-// timelineNames returns the names of timelineStages.
-func timelineNames(s *request.Set) []string {
-	names := make([]string, len(timelineStages))
-	for k, means := range timelineStages {
-		names[k] = s.StageCalled(means)
-	}
-	return names
-}
-
-// eachSelectedStage calls f for the selected stages among the given ones and all below,
-// parents first; outermost tells which are in no other.
-func eachSelectedStage(s *request.Set, stages []uint32, outermost bool, f func(i int, outermost bool)) {
-	for _, i := range stages {
-		selected := s.Kind(int(i)) == request.Stage
-		if selected {
-			f(int(i), outermost)
-		}
-		eachSelectedStage(s, s.Tree.Children(int(i)), outermost && !selected, f)
-	}
 }

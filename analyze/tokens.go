@@ -57,7 +57,7 @@ type batch struct {
 func tokenTimes(s *request.Set, t int) (tokens []trace.Time, batches []batch) {
 	role := s.Parts[s.Threads[t].Part].Role
 	answers := role != request.Prefill && role != request.Sender
-	for i := range threadSpans(s, t) {
+	for i := range s.ThreadRows(t) {
 		if row := s.Row(i); answers && row.Means.GivesToken() {
 			tokens = append(tokens, row.End)
 		}
@@ -79,24 +79,4 @@ func batchBefore(batches []batch, t trace.Time) int64 {
 		return request.Unknown
 	}
 	return batches[i-1].size
-}
-
-// threadSpans yields thread t's own span and all of its stages.
-func threadSpans(s *request.Set, t int) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		th := &s.Threads[t]
-		if th.Row != request.None && !yield(th.Row) {
-			return
-		}
-		var walk func(stages []uint32) bool
-		walk = func(stages []uint32) bool {
-			for _, i := range stages {
-				if !yield(int(i)) || !walk(s.Tree.Children(int(i))) {
-					return false
-				}
-			}
-			return true
-		}
-		walk(th.Stages)
-	}
 }

@@ -13,16 +13,13 @@ import (
 // A Waterfall is one request, stage by stage on every rank.
 type Waterfall struct {
 	Request    *request.Request
-	Lanes      []Lane     // router, prefill, sender, decode; by start within
-	From, To   trace.Time // of everything shown
-	Holes      []Interval // of the request's time that no stage covers
-	ClockNotes []string   // why positions on different hosts may not be comparable
+	Lanes      []Lane             // router, prefill, sender, decode; by start within
+	From, To   trace.Time         // of everything shown
+	Holes      []request.Interval // of the request's time that no stage covers
+	ClockNotes []string           // why positions on different hosts may not be comparable
 
 	set *request.Set
 }
-
-// An Interval is half open.
-type Interval struct{ From, To trace.Time }
 
 // A Lane is what one thread did for the request.
 type Lane struct {
@@ -46,7 +43,7 @@ type EventCount struct {
 type Row struct {
 	Name  string
 	Depth int
-	Spans []Interval
+	Spans []request.Interval
 	Steps Summary // of the spans
 }
 
@@ -58,7 +55,7 @@ const foldFrom = 4
 func NewWaterfall(s *request.Set, r int) *Waterfall {
 	req := &s.Requests[r]
 	w := &Waterfall{Request: req, From: req.Start, To: req.End, set: s}
-	hosts := hostNames(s)
+	hosts := s.HostNames()
 	if lane, ok := gatewayLane(s, req, hosts); ok {
 		w.addLane(lane)
 	}
@@ -82,7 +79,7 @@ func NewWaterfall(s *request.Set, r int) *Waterfall {
 
 // gatewayLane makes the lane of the gateway's spans around r, outermost first.
 func gatewayLane(s *request.Set, r *request.Request, hosts map[string]string) (lane Lane, ok bool) {
-	for i, depth := range gatewaySpans(s, r) {
+	for i, depth := range s.GatewayRows(r) {
 		if !ok {
 			lane, ok = newLane(s, hosts, s.ProcOf(i)), true
 			lane.Part = request.None
@@ -103,7 +100,7 @@ func threadLane(s *request.Set, t int, hosts map[string]string) (lane Lane, ok b
 		return lane, false
 	}
 	lane.Tokens = measureTokens(s, t)
-	for i := range threadSpans(s, t) {
+	for i := range s.ThreadRows(t) {
 		lane.Events = countEvents(s, lane.Events, i)
 	}
 	return lane, true
@@ -173,7 +170,7 @@ func newRow(s *request.Set, depth int, spans []uint32) Row {
 	durations := make([]int64, len(spans))
 	for k, i := range spans {
 		span := s.Row(int(i))
-		row.Spans = append(row.Spans, Interval{span.Start, max(span.Start, span.End)})
+		row.Spans = append(row.Spans, request.Interval{From: span.Start, To: max(span.Start, span.End)})
 		durations[k] = max(0, span.Dur())
 	}
 	row.Steps = Summarize(durations)
@@ -194,24 +191,24 @@ func countEvents(s *request.Set, counts []EventCount, i int) []EventCount {
 }
 
 // holes returns where the time is that the metrics of r call unaccounted.
-func holes(s *request.Set, r *request.Request) []Interval {
+func holes(s *request.Set, r *request.Request) []request.Interval {
 	if r.Metrics.Unaccounted == request.Unknown {
 		return nil
 	}
-	var stages, holes []Interval
+	var stages, holes []request.Interval
 	for _, p := range r.Parts {
 		for _, t := range s.Parts[p].Threads {
 			for _, i := range s.Threads[t].Stages {
 				span := s.Row(int(i))
-				stages = append(stages, Interval{span.Start, span.End})
+				stages = append(stages, request.Interval{From: span.Start, To: span.End})
 			}
 		}
 	}
-	slices.SortFunc(stages, func(x, y Interval) int { return cmp.Compare(x.From, y.From) })
+	slices.SortFunc(stages, func(x, y request.Interval) int { return cmp.Compare(x.From, y.From) })
 	at := r.Start
-	for _, iv := range append(stages, Interval{r.End, r.End}) {
+	for _, iv := range append(stages, request.Interval{From: r.End, To: r.End}) {
 		if from := min(iv.From, r.End); from > at {
-			holes = append(holes, Interval{at, from})
+			holes = append(holes, request.Interval{From: at, To: from})
 		}
 		at = max(at, iv.To)
 	}

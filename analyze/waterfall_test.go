@@ -100,23 +100,23 @@ func TestTokens(t *testing.T) {
 func TestBars(t *testing.T) {
 	p := &waterfallPrinter{Waterfall: &Waterfall{From: 1000, To: 2000}, style: Style{ASCII: true}, bar: 10}
 	for _, c := range []struct {
-		spans []Interval
+		spans []request.Interval
 		want  string
 	}{
-		{[]Interval{{1000, 2000}}, "##########"},
-		{[]Interval{{1000, 1000}}, ".         "},
-		{[]Interval{{2000, 2000}}, "         ."},
-		{[]Interval{{1100, 1200}}, " #        "},
-		{[]Interval{{1150, 1250}}, " --       "},
-		{[]Interval{{1000, 1100}, {1900, 2000}}, "#        #"},
-		{[]Interval{{1000, 1100}, {1000, 1100}}, "#         "},
+		{[]request.Interval{{From: 1000, To: 2000}}, "##########"},
+		{[]request.Interval{{From: 1000, To: 1000}}, ".         "},
+		{[]request.Interval{{From: 2000, To: 2000}}, "         ."},
+		{[]request.Interval{{From: 1100, To: 1200}}, " #        "},
+		{[]request.Interval{{From: 1150, To: 1250}}, " --       "},
+		{[]request.Interval{{From: 1000, To: 1100}, {From: 1900, To: 2000}}, "#        #"},
+		{[]request.Interval{{From: 1000, To: 1100}, {From: 1000, To: 1100}}, "#         "},
 	} {
 		if got := p.bars(c.spans); got != c.want {
 			t.Errorf("%v: %q, want %q", c.spans, got, c.want)
 		}
 	}
 	p.style.ASCII = false
-	if got := p.bars([]Interval{{1000, 1150}, {1550, 1560}}); got != "█▌   ▏    " {
+	if got := p.bars([]request.Interval{{From: 1000, To: 1150}, {From: 1550, To: 1560}}); got != "█▌   ▏    " {
 		t.Errorf("blocks: %q", got)
 	}
 }

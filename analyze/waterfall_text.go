@@ -93,10 +93,10 @@ func (p *waterfallPrinter) header() {
 	}
 	fact("status", status)
 	fact("start", r.Start.String())
-	fact("roles", rolesOf(p.set, r))
+	fact("roles", p.set.RolesOf(r))
 	fact("room", r.Room)
-	fact("model", modelName(p.set, r))
-	fact("flags", flagNames(r.Flags))
+	fact("model", p.set.ModelOf(r))
+	fact("flags", r.Flags.String())
 	fact("tokens", tokenCounts(&r.Metrics))
 	p.printf("\n")
 	for _, m := range requestMetrics {
@@ -188,7 +188,7 @@ func (p *waterfallPrinter) row(r Row) {
 }
 
 // line prints one line of the chart.
-func (p *waterfallPrinter) line(from trace.Time, dur int64, name string, spans []Interval) {
+func (p *waterfallPrinter) line(from trace.Time, dur int64, name string, spans []request.Interval) {
 	if p.style.Width > 0 {
 		name = cutMiddle(name, p.name, p.style)
 	}
@@ -235,7 +235,7 @@ var (
 )
 
 // bars draws spans on the time axis. A span of no length still shows.
-func (p *waterfallPrinter) bars(spans []Interval) string {
+func (p *waterfallPrinter) bars(spans []request.Interval) string {
 	glyphs := blocks
 	if p.style.ASCII {
 		glyphs = ascii
