@@ -5,32 +5,24 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// sharedFile returns the path of a file of the development data, and skips the
-// test where that is not at hand.
+// sharedFile returns the path of a dump of the shared data, and skips the test where
+// that is not at hand.
 func sharedFile(t testing.TB, name string) string {
 	t.Helper()
-	dir := os.Getenv("SGTRACE_SHARED")
-	if dir == "" {
-		dir = "../../shared"
-	}
-	path := filepath.Join(dir, "data", "otel", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("development data is not here: %v", err)
-	}
-	return path
+	return testinput.Shared(t, "data", "otel", name)
 }
 
 var loaded sync.Map // *request.Set by file name: several tests read the same
