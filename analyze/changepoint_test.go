@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -71,10 +72,10 @@ func TestGoldenChanges(t *testing.T) {
 		if err := c.Write(&b, style); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name, b.String())
+		compareGolden(t, name, b.String())
 	}
 	for _, f := range []Format{FormatMarkdown, FormatCSV, FormatJSON} {
-		golden(t, "changes."+string(f), text(t, c.Report(), f, Style{}))
+		compareGolden(t, "changes."+string(f), text(t, c.Report(), f, Style{}))
 	}
 }
 
@@ -158,7 +159,7 @@ func TestWhen(t *testing.T) {
 		{0, "20:53:20.188 ± 0.001 s"}, {4_000_000, "20:53:20.188 ± 0.004 s"}, {42_000_000, "20:53:20.19 ± 0.05 s"},
 		{300_000_000, "20:53:20.2 ± 0.3 s"}, {310_000_000, "20:53:20.2 ± 0.4 s"}, {12 * second, "20:53:20 ± 12 s"},
 	} {
-		if got := when(at, at-c.within, at); got != c.want {
+		if got := words.When(at, at-c.within, at); got != c.want {
 			t.Errorf("within %d: %s, want %s", c.within, got, c.want)
 		}
 	}
@@ -166,7 +167,7 @@ func TestWhen(t *testing.T) {
 
 func TestThreeDigits(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.1234: "0.123", 1.236: "1.24", 12.34: "12.3", 123.4: "123", 35512: "35512", math.Inf(1): "-"} {
-		if got := threeDigits(v); got != want {
+		if got := words.ThreeDigits(v); got != want {
 			t.Errorf("%g: %s, want %s", v, got, want)
 		}
 	}

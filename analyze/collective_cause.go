@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -98,7 +99,7 @@ func (l *lateCause) explain(late float64) (cause, evidence string) {
 	compute, kernels := l.kernels()
 	host, other := l.idle()
 	evidence = fmt.Sprintf("per collective it comes %s later than the median of the others: it computes %s, is idle until something is launched %s, and for other reasons %s",
-		nearly(int64(late)), moreOrLess(compute.ns), moreOrLess(host.ns), moreOrLess(other.ns))
+		words.Nearly(int64(late)), moreOrLess(compute.ns), moreOrLess(host.ns), moreOrLess(other.ns))
 	switch most := max(compute.ns, host.ns, other.ns); {
 	case most < explains*late:
 		cause = "neither what it computes nor idle time explains it"
@@ -151,12 +152,12 @@ func (k *kernelExcess) short() string {
 }
 
 // longer is the excess in percent.
-func longer(x excess) string { return inPercent(x.factor-1) + " %" }
+func longer(x excess) string { return words.InPercent(x.factor-1) + " %" }
 
 // moreOrLess is a difference in words.
 func moreOrLess(ns float64) string {
 	if ns < 0 {
-		return nearly(int64(-ns)) + " less"
+		return words.Nearly(int64(-ns)) + " less"
 	}
-	return nearly(int64(ns)) + " longer"
+	return words.Nearly(int64(ns)) + " longer"
 }

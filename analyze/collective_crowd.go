@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -181,7 +182,7 @@ func (t *crowdTable) finish() []*crowd {
 	}
 	for _, c := range t.crowds {
 		c.gathering.floor = endSpread + c.bound
-		c.gathering.group = counted(len(c.ranks), "rank")
+		c.gathering.group = words.Counted(len(c.ranks), "rank")
 		c.whole = len(c.ranks) == len(seen)
 	}
 	return t.crowds

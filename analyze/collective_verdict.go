@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -100,7 +101,7 @@ func (c *Collectives) nobody() string {
 		}
 	}
 	if judged == 0 {
-		return fmt.Sprintf("no straggler can be told: only %s", counted(c.counts.sync, "collective"))
+		return fmt.Sprintf("no straggler can be told: only %s", words.Counted(c.counts.sync, "collective"))
 	}
 	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, nobody is late again and again by more than clocks leave open and %.0f %% of the time in between", judged, len(ranks), 100*matters)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -142,7 +143,7 @@ func (c *DiffChange) interval(open, end string) string {
 	return text + format(c.Low) + " to " + format(c.High) + end
 }
 
-func times(ratio float64) string { return "x" + threeDigits(ratio) }
+func times(ratio float64) string { return "x" + words.ThreeDigits(ratio) }
 
 // growth is a ratio as percent: "+16.1".
 func growth(ratio float64) string {

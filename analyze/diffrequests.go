@@ -3,6 +3,7 @@ package analyze
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -62,7 +63,9 @@ func (d *Collected) collectRequests(s *request.Set) {
 
 // diffRank names a rank without its host, which is another one tomorrow. Ranks of
 // several servers that have the same role are taken together.
-func diffRank(p *request.Proc, _ string) string { return joinNonEmpty(" ", p.Label, p.Rank.String()) }
+func diffRank(p *request.Proc, _ string) string {
+	return words.JoinNonEmpty(" ", p.Label, p.Rank.String())
+}
 
 // requestPieces cuts a capture into pieces that have the same number of requests. They
 // are longer than nine of ten requests, so that few lie in two of them, and what

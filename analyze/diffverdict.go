@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // leastWeight is the part of the time of a request, or of a step, that a stage or kernel must
@@ -23,7 +25,7 @@ func (d *Diff) words(rows *diffRows) string {
 	var says []string
 	for i := range d.Load {
 		if l := &d.Load[i]; l.Change.matters() {
-			says = append(says, fmt.Sprintf("%s %s -> %s%s", l.Name, threeDigits(l.Before), threeDigits(l.After), l.Change.inBrackets()))
+			says = append(says, fmt.Sprintf("%s %s -> %s%s", l.Name, words.ThreeDigits(l.Before), words.ThreeDigits(l.After), l.Change.inBrackets()))
 		}
 	}
 	told := d.main()
@@ -48,17 +50,17 @@ func (d *Diff) words(rows *diffRows) string {
 	case len(says)+small+fresh+gone == 0:
 		says = append(says, "No significant difference")
 	case len(says)+fresh+gone == 0:
-		says = append(says, fmt.Sprintf("No difference that matters: %s changed, by less than %.0f %% of the whole each", counted(small, "row"), 100*leastWeight))
+		says = append(says, fmt.Sprintf("No difference that matters: %s changed, by less than %.0f %% of the whole each", words.Counted(small, "row"), 100*leastWeight))
 	case others+small+fresh+gone == 0:
 		says = append(says, "no other significant difference")
 	case others+small > 0:
-		says = append(says, counted(others+small, "other row")+" changed")
+		says = append(says, words.Counted(others+small, "other row")+" changed")
 	}
 	if fresh+gone > 0 {
 		says = append(says, fmt.Sprintf("%d new and %d gone", fresh, gone))
 	}
 	if r, n := d.untested(); n > 0 {
-		says = append(says, fmt.Sprintf("too little to tell of %s, of which %s moved most", counted(n, "row"), d.plain(r)))
+		says = append(says, fmt.Sprintf("too little to tell of %s, of which %s moved most", words.Counted(n, "row"), d.plain(r)))
 	}
 	return strings.Join(says, "; ")
 }
@@ -216,7 +218,7 @@ func (d *Diff) addUp() {
 func (d *Diff) sentence(r *DiffRow, rows *diffRows) string {
 	text := d.plain(r)
 	if r.Like != "" {
-		text += ", perhaps what is " + cutMiddle(clean(r.Like), mostVerdictName, Style{ASCII: true}) + " on the other side"
+		text += ", perhaps what is " + cutMiddle(words.Clean(r.Like), mostVerdictName, Style{ASCII: true}) + " on the other side"
 	}
 	if !d.byRank {
 		text += rows.where(r)
@@ -226,7 +228,7 @@ func (d *Diff) sentence(r *DiffRow, rows *diffRows) string {
 
 // plain tells how a row changed.
 func (d *Diff) plain(r *DiffRow) string {
-	text := cutMiddle(clean(r.Name), mostVerdictName, Style{ASCII: true})
+	text := cutMiddle(words.Clean(r.Name), mostVerdictName, Style{ASCII: true})
 	if r.Kind == DiffStep {
 		text += " steps"
 	}

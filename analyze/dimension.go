@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -36,7 +37,7 @@ var Dimensions = []Dimension{
 
 // rankName names the place of a process in the deployment.
 func rankName(p *request.Proc, server string) string {
-	return joinNonEmpty(" ", server, p.Label, p.Rank.String())
+	return words.JoinNonEmpty(" ", server, p.Label, p.Rank.String())
 }
 
 func processName(p *request.Proc, server string) string {
@@ -69,10 +70,6 @@ func dimensionNames() string {
 		names[i] = d.Name
 	}
 	return strings.Join(names, ", ")
-}
-
-func joinNonEmpty(sep string, parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
 }
 
 // A spot is where a span was met: all that a dimension can go by. None is
@@ -142,7 +139,7 @@ func newProcAxis(s *request.Set, server func(proc int) int, name func(p *request
 	c := newCoder()
 	codes := make([]int32, len(s.Procs))
 	for i := range s.Procs {
-		codes[i] = c.code(name(&s.Procs[i], onServer(hosts[s.Procs[i].Host], server(i))))
+		codes[i] = c.code(name(&s.Procs[i], words.OnServer(hosts[s.Procs[i].Host], server(i))))
 	}
 	unknown := c.code("")
 	return &axis{text: c.text, code: func(p spot) int32 {

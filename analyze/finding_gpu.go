@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -44,7 +45,7 @@ func (g *GPUs) findings(waiting []string) []Finding {
 			Kind: FindingGPU, topic: "host", Weight: waits, Show: []string{"--by-rank"},
 			Text: fmt.Sprintf("%.0f %% of the time of %s is waiting for the host: what comes next has not been launched", 100*waits, g.devices()),
 			Evidence: []string{fmt.Sprintf("%d such gaps, %s each on average; launches of %s begin %s after their call in the median",
-				t.gaps, nearly(t.hostWait/max(1, t.gaps)), g.GPUs[0].Rank, nearly(g.GPUs[0].Delay.P50))},
+				t.gaps, words.Nearly(t.hostWait/max(1, t.gaps)), g.GPUs[0].Rank, words.Nearly(g.GPUs[0].Delay.P50))},
 		})
 	}
 	if exposed := fraction(t.exposed, t.length); exposed >= muchExposed {
@@ -132,5 +133,5 @@ func (c *Collectives) waiting() []string {
 	if took == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%.0f %% of the time in %s is waiting for the last rank, the rest moves data", 100*fraction(wait, took), counted(c.counts.sync, "collective"))}
+	return []string{fmt.Sprintf("%.0f %% of the time in %s is waiting for the last rank, the rest moves data", 100*fraction(wait, took), words.Counted(c.counts.sync, "collective"))}
 }

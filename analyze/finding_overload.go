@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -26,6 +27,6 @@ func overloadFindings(s *request.Set) []Finding {
 	return []Finding{{
 		Kind: FindingLoad, Show: []string{"--timeline"}, Weight: waited / all,
 		Text: fmt.Sprintf("requests spend %s %% of their time waiting to be scheduled: p50 %s, of an E2E of %s; more arrives than the servers take on",
-			inPercent(waited/all), nearly(Summarize(queue).P50), nearly(Summarize(e2e).P50)),
+			words.InPercent(waited/all), words.Nearly(Summarize(queue).P50), words.Nearly(Summarize(e2e).P50)),
 	}}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // fuzzUnits are the units in the order of fuzzed columns.
@@ -75,7 +77,7 @@ func FuzzRender(f *testing.F) {
 			if out[format] = a.String(); out[format] != b.String() {
 				t.Fatalf("%s is different the second time", format)
 			}
-			if i := strings.IndexFunc(out[format], func(c rune) bool { return c != '\n' && hidden(c) }); i >= 0 {
+			if i := strings.IndexFunc(out[format], func(c rune) bool { return c != '\n' && words.Hidden(c) }); i >= 0 {
 				t.Fatalf("%s holds %q", format, out[format][i:min(i+8, len(out[format]))])
 			}
 		}

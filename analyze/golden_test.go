@@ -11,8 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the files in testdata with what the code prints")
 
-// golden compares got with testdata/name.
-func golden(t *testing.T, name, got string) {
+// compareGolden compares got with testdata/name.
+func compareGolden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
@@ -53,7 +53,7 @@ func TestGoldenReports(t *testing.T) {
 	for name, make := range reports {
 		for _, f := range Formats {
 			t.Run(name+"."+string(f), func(t *testing.T) {
-				golden(t, name+"."+string(f), text(t, make(), f, Style{}))
+				compareGolden(t, name+"."+string(f), text(t, make(), f, Style{}))
 			})
 		}
 	}
@@ -66,7 +66,7 @@ func TestGoldenInspect(t *testing.T) {
 			for _, r := range inspectSet(fixture(t)) {
 				got += text(t, r, f, Style{}) + "\n"
 			}
-			golden(t, "inspect."+string(f), got)
+			compareGolden(t, "inspect."+string(f), got)
 		})
 	}
 }
@@ -84,7 +84,7 @@ func TestGoldenWaterfall(t *testing.T) {
 				}
 				b.WriteString("\n")
 			}
-			golden(t, name, b.String())
+			compareGolden(t, name, b.String())
 		})
 	}
 }

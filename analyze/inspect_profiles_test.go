@@ -130,7 +130,7 @@ func TestGoldenInspectProfiles(t *testing.T) {
 			if strings.Contains(got, secret) {
 				t.Errorf("shows what must stay secret:\n%s", got)
 			}
-			golden(t, "inspect_profiles."+string(f), got)
+			compareGolden(t, "inspect_profiles."+string(f), got)
 		})
 	}
 }

@@ -1,8 +1,6 @@
 package analyze
 
-import (
-	"github.com/sgtrace/sgtrace/request"
-)
+import "github.com/sgtrace/sgtrace/request"
 
 // A Latency is one duration that requests or servers have, over all of them.
 type Latency struct {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -79,7 +80,7 @@ func (o *Overview) requestDoubts() []Doubt {
 	var d []Doubt
 	add := func(n int, format string) {
 		if n > 0 {
-			d = append(d, Doubt{trace.Notice, fmt.Sprintf(format, counted(n, "request"))})
+			d = append(d, Doubt{trace.Notice, fmt.Sprintf(format, words.Counted(n, "request"))})
 		}
 	}
 	flagged := func(f request.Flags) int {
@@ -191,13 +192,13 @@ func (c *HostClock) String() string {
 	if c.Offset < 0 {
 		side = "behind"
 	}
-	text := fmt.Sprintf("%s %s %s", c.Host, nearly(max(c.Offset, -c.Offset)), side)
+	text := fmt.Sprintf("%s %s %s", c.Host, words.Nearly(max(c.Offset, -c.Offset)), side)
 	var how []string
 	if c.By != "" {
 		how = append(how, "by "+c.By)
 	}
 	if c.Bound > 0 {
-		how = append(how, "within "+nearly(c.Bound))
+		how = append(how, "within "+words.Nearly(c.Bound))
 	}
 	if len(how) > 0 {
 		text += " (" + strings.Join(how, ", ") + ")"

@@ -1,8 +1,6 @@
 package analyze
 
-import (
-	"github.com/sgtrace/sgtrace/request"
-)
+import "github.com/sgtrace/sgtrace/request"
 
 // Ranks are the scheduler ranks of a deployment side by side: how load is divided
 // among them, who keeps the others of a tensor parallel group waiting, how the stages

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -47,7 +48,7 @@ func (r *Ranks) pipelineReport() *Report {
 		out.note("stages on several hosts are not timed: clocks may differ by more than a stage takes")
 	}
 	if r.unequalBatches > 0 {
-		out.note("%s left out: some stages have more micro-batches than others", counted(r.unequalBatches, "request"))
+		out.note("%s left out: some stages have more micro-batches than others", words.Counted(r.unequalBatches, "request"))
 	}
 	return out
 }

@@ -1,6 +1,9 @@
 package analyze
 
-import "github.com/sgtrace/sgtrace/request"
+import (
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
 
 // A lateRow is a rank in one kind of step.
 type lateRow struct {
@@ -45,7 +48,7 @@ func (r *Ranks) stepReport() *Report {
 		nsColumn("others lost", "how long the others waited for it where it was last, together", func(l *R) int64 { return l.lateness().Lost }),
 	})...)
 	out := tabulate("sgtrace.report.ranks.steps/v1", r.Verdict(), rows, fields)
-	out.note("requests that end a step within %s of each other on a rank are one batch, and one step", nearly(request.SameBatch))
+	out.note("requests that end a step within %s of each other on a rank are one batch, and one step", words.Nearly(request.SameBatch))
 	r.skipped.note(out)
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -232,7 +233,7 @@ func (s *skippedSteps) note(r *Report) {
 		{s.unequal, "request", "left out: some ranks have more steps than others, and they are not numbered"},
 	} {
 		if n.count > 0 {
-			r.note("%s %s", counted(n.count, n.thing), n.text)
+			r.note("%s %s", words.Counted(n.count, n.thing), n.text)
 		}
 	}
 }

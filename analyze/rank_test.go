@@ -273,6 +273,6 @@ func TestGoldenRanks(t *testing.T) {
 			out.WriteString(text(t, r, f, Style{}))
 			out.WriteString("\n")
 		}
-		golden(t, "byrank."+string(f), out.String())
+		compareGolden(t, "byrank."+string(f), out.String())
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -120,7 +121,7 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("%s is not UTF-8", f)
 		}
 		for _, c := range got {
-			if c != '\n' && hidden(c) {
+			if c != '\n' && words.Hidden(c) {
 				t.Errorf("%s holds %U", f, c)
 			}
 		}
@@ -146,7 +147,7 @@ func TestHostileNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, name := range hostile {
-			want := clean(name)
+			want := words.Clean(name)
 			if strings.HasPrefix(name, "=") || strings.HasPrefix(name, "@") || name == "-2+3" || strings.HasPrefix(name, "+1+") {
 				want = "'" + want
 			}
@@ -188,7 +189,7 @@ func TestHostileWaterfall(t *testing.T) {
 		b.WriteString(text(t, r, FormatText, Style{}))
 	}
 	for _, c := range b.String() {
-		if c != '\n' && hidden(c) {
+		if c != '\n' && words.Hidden(c) {
 			t.Fatalf("%U is printed", c)
 		}
 	}
@@ -234,7 +235,7 @@ func TestClean(t *testing.T) {
 		"\ufffd":      "\ufffd",
 		`C:\path "q"`: `C:\path "q"`,
 	} {
-		if got := clean(in); got != want {
+		if got := words.Clean(in); got != want {
 			t.Errorf("clean(%q) = %q, want %q", in, got, want)
 		}
 	}

@@ -3,6 +3,7 @@ package analyze
 import (
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -53,7 +54,7 @@ func (s *Stages) Report() *Report {
 	}
 	noteFewSamples(r, s.Groups, func(g *Group) int64 { return int64(g.N) }, func(g *Group) string { return strings.Join(g.Key, " ") })
 	if s.Implausible > 0 {
-		r.note("%s left out: times that cannot be right", counted(s.Implausible, "span"))
+		r.note("%s left out: times that cannot be right", words.Counted(s.Implausible, "span"))
 	}
 	return r
 }

@@ -13,11 +13,11 @@ func TestGoldenSums(t *testing.T) {
 		name = "sum_" + strings.ReplaceAll(name, " ", "")
 		for _, f := range Formats {
 			t.Run(name+"."+string(f), func(t *testing.T) {
-				golden(t, name+"."+string(f), text(t, report(smallSet(), SumOptions{}), f, Style{}))
+				compareGolden(t, name+"."+string(f), text(t, report(smallSet(), SumOptions{}), f, Style{}))
 			})
 		}
 		t.Run(name+"_byrank", func(t *testing.T) {
-			golden(t, name+"_byrank.text", text(t, report(smallSet(), SumOptions{ByRank: true}), FormatText, Style{}))
+			compareGolden(t, name+"_byrank.text", text(t, report(smallSet(), SumOptions{ByRank: true}), FormatText, Style{}))
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -150,7 +151,7 @@ func noteSamples[T any](r *Report, rows []T, count func(*T) int64, name func(*T)
 	}
 	list := strings.Join(names, ", ")
 	if few > named {
-		list += " and " + counted(few-named, "more row")
+		list += " and " + words.Counted(few-named, "more row")
 	}
 	r.note("p99 of fewer than %d values is their maximum: %s", enough, list)
 }

@@ -52,7 +52,7 @@ func TestGoldenTail(t *testing.T) {
 			for _, r := range NewTail(s, TailOptions{Percent: 95, Slowest: 3, All: f == FormatCSV || f == FormatJSON}).Reports() {
 				got += text(t, r, f, Style{Width: 120}) + "\n"
 			}
-			golden(t, "tail."+string(f), got)
+			compareGolden(t, "tail."+string(f), got)
 		})
 	}
 	var d dumpWriter
@@ -63,7 +63,7 @@ func TestGoldenTail(t *testing.T) {
 		for _, r := range NewTail(one, TailOptions{}).Reports() {
 			got += text(t, r, FormatText, Style{Width: 120}) + "\n"
 		}
-		golden(t, "tail_disaggregated.text", got)
+		compareGolden(t, "tail_disaggregated.text", got)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -131,11 +132,11 @@ func (d *Delays) Verdict() string {
 			causes = append(causes, fmt.Sprintf("%d %s", len(row.Requests), phraseAt(row.Cause, row.Where)))
 		}
 	}
-	limit := nearly(d.Limit)
+	limit := words.Nearly(d.Limit)
 	if n == 0 {
 		return fmt.Sprintf("None of %d requests is delayed by one cause by %s (the median E2E) or more", d.N, limit)
 	}
-	return fmt.Sprintf("%d of %d requests %s delayed by one cause by %s (the median E2E) or more: %s", n, d.N, isOrAre(n), limit, strings.Join(causes, ", "))
+	return fmt.Sprintf("%d of %d requests %s delayed by one cause by %s (the median E2E) or more: %s", n, d.N, words.IsOrAre(n), limit, strings.Join(causes, ", "))
 }
 
 func (t *Tail) delaysReport() *Report {

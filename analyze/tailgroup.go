@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -239,5 +240,5 @@ func (t *Tail) rankName(proc int32) string {
 		return ""
 	}
 	p := &t.set.Procs[proc]
-	return joinNonEmpty(" ", onServer(t.hosts[p.Host], t.set.Server(int(proc))), p.Rank.String())
+	return words.JoinNonEmpty(" ", words.OnServer(t.hosts[p.Host], t.set.Server(int(proc))), p.Rank.String())
 }

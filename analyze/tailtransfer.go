@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -96,13 +97,13 @@ func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 // Verdict says in one sentence whether transfers are slow, and how much.
 func (x *Transfers) Verdict() string {
 	if len(x.Slow) == 0 {
-		return fmt.Sprintf("None of %d KV transfers is slow; the median is %s", x.N, nearly(x.Median))
+		return fmt.Sprintf("None of %d KV transfers is slow; the median is %s", x.N, words.Nearly(x.Median))
 	}
-	took := nearly(x.Longest)
-	if least := nearly(x.Least); least != took {
+	took := words.Nearly(x.Longest)
+	if least := words.Nearly(x.Least); least != took {
 		took = least + " to " + took
 	}
-	return fmt.Sprintf("%d of %d KV transfers %s slow: %s, where the median is %s", len(x.Slow), x.N, isOrAre(len(x.Slow)), took, nearly(x.Median))
+	return fmt.Sprintf("%d of %d KV transfers %s slow: %s, where the median is %s", len(x.Slow), x.N, words.IsOrAre(len(x.Slow)), took, words.Nearly(x.Median))
 }
 
 func (t *Tail) transfersReport() *Report {
@@ -120,8 +121,8 @@ func (t *Tail) transfersReport() *Report {
 		ns("p99", "99th percentile, nearest rank", func(p *P) int64 { return p.P99 }),
 		ns("max", "longest", func(p *P) int64 { return p.Max }),
 	})
-	r.note("slow: %s or more beyond what is usual for the prompt, %s + %s per token", nearly(x.Limit),
-		nearly(int64(x.Usual.Base)), nearly(int64(x.Usual.PerToken)))
+	r.note("slow: %s or more beyond what is usual for the prompt, %s + %s per token", words.Nearly(x.Limit),
+		words.Nearly(int64(x.Usual.Base)), words.Nearly(int64(x.Usual.PerToken)))
 	if len(x.Slow) > 0 {
 		r.note("slow ones: %s", someRequests(t.set, x.Slow))
 	}

@@ -2,8 +2,8 @@ package analyze
 
 import (
 	"slices"
-	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -27,20 +27,8 @@ func newWhere(s *request.Set, hosts map[string]string, proc int) Where {
 	return Where{OneRank, p.Role, hosts[p.Host], s.Server(proc), p.Label, p.Rank}
 }
 
-// onServer names a server by its host, with its number if others are there:
-// "c94b1e02 #2".
-func onServer(host string, server int) string {
-	if server == 0 {
-		return host
-	}
-	return host + serverMark + strconv.Itoa(server)
-}
-
-// serverMark stands before the number of a server.
-const serverMark = " #"
-
 // serverName names the server of a rank: "c94b1e02 #2".
-func (p *Where) serverName() string { return onServer(p.Host, p.Server) }
+func (p *Where) serverName() string { return words.OnServer(p.Host, p.Server) }
 
 // Scope is how much a Where covers.
 type Scope uint8
@@ -66,7 +54,7 @@ func (p *Where) String() string {
 	if rank == "" {
 		rank = p.Label
 	}
-	return joinNonEmpty(" ", p.Role.String(), p.serverName(), rank)
+	return words.JoinNonEmpty(" ", p.Role.String(), p.serverName(), rank)
 }
 
 // A rankSet has the scheduler ranks of a set, or of roles without any the servers. A

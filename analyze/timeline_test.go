@@ -11,10 +11,9 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	sim "github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/request"
-
-	sim "github.com/sgtrace/sgtrace/golden"
 )
 
 func newTimeline(t testing.TB, s *request.Set, bucket time.Duration) *Timeline {
@@ -289,11 +288,11 @@ func TestGoldenTimeline(t *testing.T) {
 		if err := (MarkedTimeline{Timeline: tl}).Write(&b, style); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name, b.String())
+		compareGolden(t, name, b.String())
 	}
 	coarse := newTimeline(t, fixture(t), 100*time.Millisecond)
 	for _, f := range []Format{FormatMarkdown, FormatCSV, FormatJSON} {
-		golden(t, "timeline."+string(f), text(t, MarkedTimeline{Timeline: coarse}.Report(), f, Style{}))
+		compareGolden(t, "timeline."+string(f), text(t, MarkedTimeline{Timeline: coarse}.Report(), f, Style{}))
 	}
 }
 

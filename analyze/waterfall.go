@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -112,7 +113,7 @@ func newLane(s *request.Set, hosts map[string]string, proc int) Lane {
 		return Lane{Proc: proc, Host: "?", Name: "?"}
 	}
 	p := &s.Procs[proc]
-	return Lane{Proc: proc, Host: onServer(hosts[p.Host], s.Server(proc)), Name: joinNonEmpty(" ", p.Label, p.Rank.String())}
+	return Lane{Proc: proc, Host: words.OnServer(hosts[p.Host], s.Server(proc)), Name: words.JoinNonEmpty(" ", p.Label, p.Rank.String())}
 }
 
 func (w *Waterfall) addLane(l Lane) {
@@ -238,10 +239,10 @@ func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []s
 		if p.Gateway != request.None {
 			g := s.Row(p.Gateway)
 			if d := int64(g.Start - p.Start); d > request.ClockSlack {
-				note("the %s part on host %s begins %s before the gateway's span around it", p.Role, host(p.Proc), nearly(d))
+				note("the %s part on host %s begins %s before the gateway's span around it", p.Role, host(p.Proc), words.Nearly(d))
 			}
 			if d := int64(p.End - g.End); d > request.ClockSlack {
-				note("the %s part on host %s ends %s after the gateway's span around it", p.Role, host(p.Proc), nearly(d))
+				note("the %s part on host %s ends %s after the gateway's span around it", p.Role, host(p.Proc), words.Nearly(d))
 			}
 		}
 		for _, t := range p.Threads {
@@ -250,7 +251,7 @@ func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []s
 				continue
 			}
 			if d := int64(p.Start - s.Row(th.Row).Start); d > request.ClockSlack {
-				note("%s on host %s begins %s before its request on host %s", s.Procs[th.Proc].Label, host(th.Proc), nearly(d), host(p.Proc))
+				note("%s on host %s begins %s before its request on host %s", s.Procs[th.Proc].Label, host(th.Proc), words.Nearly(d), host(p.Proc))
 			}
 		}
 	}
