@@ -164,7 +164,7 @@ type attributed struct {
 	set         *profile.Set
 	open        bool
 	projections []projection // by range
-	kernels     map[rangeKernel]*tally
+	kernels     map[rangeKernel]*values
 	ranges      map[rangeKernel]map[int]bool
 	seen        map[*profile.Call]bool
 }
@@ -176,7 +176,7 @@ type rangeKernel struct {
 }
 
 func attributeAll(set *profile.Set, s *rowStream, open bool) *attributed {
-	a := &attributed{s, set, open, make([]projection, len(s.ranges)), map[rangeKernel]*tally{}, map[rangeKernel]map[int]bool{}, map[*profile.Call]bool{}}
+	a := &attributed{s, set, open, make([]projection, len(s.ranges)), map[rangeKernel]*values{}, map[rangeKernel]map[int]bool{}, map[*profile.Call]bool{}}
 	for i := range s.kernels {
 		a.add(&s.kernels[i].Event, true)
 	}
@@ -204,7 +204,7 @@ func (a *attributed) add(e *profile.Event, kernel bool) {
 		g := &a.stream.ranges[i]
 		row := rangeKernel{rowName(a.set.Ranks[g.Rank], g.TID, g.Style, a.set.Syms.Name(g.Name)), a.set.Syms.Name(e.Name)}
 		if a.kernels[row] == nil {
-			a.kernels[row], a.ranges[row] = &tally{}, map[int]bool{}
+			a.kernels[row], a.ranges[row] = &values{}, map[int]bool{}
 		}
 		a.kernels[row].add(e.Dur())
 		a.ranges[row][i] = true
@@ -248,7 +248,7 @@ func TestRangesEqualDefinition(t *testing.T) {
 // definedRange computes what a row should be.
 func definedRange(s *rowStream, projections []projection, row *RangeSum, syms *trace.Symbols, open bool) RangeSum {
 	var want RangeSum
-	var times tally
+	var times values
 	is := func(i int) bool {
 		g := &s.ranges[i]
 		return int(g.Rank) == int(row.rankIndex) && g.Style == row.Style && syms.Name(g.Name) == row.Name
@@ -297,10 +297,13 @@ func after(s *rowStream, syms *trace.Symbols, k, i int) bool {
 	return cmp.Or(strings.Compare(syms.Name(a.Name), syms.Name(b.Name)), cmp.Compare(a.Style, b.Style), cmp.Compare(k, i)) > 0
 }
 
-func (t *tally) add(v int64) {
-	if v < 1<<32 {
-		t.small = append(t.small, uint32(v))
-	} else {
-		t.long = append(t.long, v)
-	}
+// values describes themselves as the sums of a report do.
+type values struct{ sample }
+
+func (v *values) add(x int64) { v.sample.add(x, noLimit) }
+
+func (v *values) distribution() Distribution {
+	var t tally
+	d, _ := t.of(&v.sample)
+	return d
 }
