@@ -3,6 +3,7 @@ package analyze
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -50,7 +51,7 @@ func (a *attributor) loadRanks() {
 		}
 	}
 	for p := range gaps {
-		a.ranks[p].usual = Summarize(gaps[p]).P50
+		a.ranks[p].usual = distribution.Summarize(gaps[p]).P50
 	}
 }
 

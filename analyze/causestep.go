@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -169,7 +170,7 @@ func (w *causeWalk) late(k int32) (iv request.Interval, last int) {
 			w.times = append(w.times, w.peers[i].ends[k])
 		}
 	}
-	return request.Interval{From: lowerMedian(w.times), To: w.peers[last].ends[k]}, last
+	return request.Interval{From: distribution.LowerMedian(w.times), To: w.peers[last].ends[k]}, last
 }
 
 // waited returns for how much of [from, to) a rank was late, with the step before

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -52,7 +53,7 @@ func addStretch(to []int64, times []trace.Time, from, end trace.Time) {
 // share.
 func (c *Change) addRunning(w *observer, l loads, times []trace.Time, i int) {
 	level := func(of []int64, k int) Level {
-		mean := ratio(float64(of[k]), float64(times[k+1]-times[k]))
+		mean := distribution.Ratio(float64(of[k]), float64(times[k+1]-times[k]))
 		l := newLevel(0)
 		l.Rate = mean
 		return l

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -166,10 +167,10 @@ func (t *crowdTable) add(e *encounter) {
 	end := e.Arrivals[0].End
 	took := int64(0)
 	if c.end != 0 && end > c.end {
-		took = min(between(c.end, end), e.took(0)+longestWork)
+		took = min(distribution.Between(c.end, end), e.took(0)+longestWork)
 	}
 	c.end = max(c.end, end)
-	c.length = addTimes(c.length, took*int64(len(c.ranks)))
+	c.length = distribution.AddTimes(c.length, took*int64(len(c.ranks)))
 	c.gathering.meet(end, t.arrivals, took)
 }
 

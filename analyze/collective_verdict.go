@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -118,7 +119,7 @@ func (c *Collectives) Findings(g *GPUs) []Finding {
 	for _, s := range c.Stragglers(g) {
 		out = append(out, Finding{
 			Kind: FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(),
-			Evidence: s.Evidence, Show: []string{"--by-rank"}, Weight: fraction(s.Lost, c.lengths),
+			Evidence: s.Evidence, Show: []string{"--by-rank"}, Weight: distribution.Fraction(s.Lost, c.lengths),
 		})
 	}
 	return out

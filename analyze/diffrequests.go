@@ -3,6 +3,7 @@ package analyze
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -81,7 +82,7 @@ func requestPieces(s *request.Set) *diffPieces {
 		lengths[i] = max(1, int64(s.Requests[i].End-s.Requests[i].Start))
 	}
 	slices.Sort(lengths)
-	span := between(s.Requests[0].Start, s.Requests[n-1].Start)
+	span := distribution.Between(s.Requests[0].Start, s.Requests[n-1].Start)
 	return cutRequests(s, span/request.NearestRank(lengths, 90))
 }
 

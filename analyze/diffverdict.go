@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -74,7 +75,7 @@ func (d *Diff) untested() (most *DiffRow, n int) {
 		if known || r.Changed() || d.part(r, r.Moved()) < leastWeight {
 			continue
 		}
-		if n++; most == nil || abs(r.Moved()) > abs(most.Moved()) {
+		if n++; most == nil || distribution.Abs(r.Moved()) > distribution.Abs(most.Moved()) {
 			most = r
 		}
 	}
@@ -147,7 +148,7 @@ func (d *Diff) cause(kind DiffKind) *DiffRow {
 	best := most
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		if r.Kind == kind && r.Changed() && 2*abs(r.Effect()) >= abs(most.Effect()) && r.size() > best.size() {
+		if r.Kind == kind && r.Changed() && 2*distribution.Abs(r.Effect()) >= distribution.Abs(most.Effect()) && r.size() > best.size() {
 			best = r
 		}
 	}
@@ -187,7 +188,7 @@ func (d *Diff) part(r *DiffRow, time int64) float64 {
 	if whole == 0 {
 		return 1
 	}
-	return fraction(abs(time), whole)
+	return distribution.Fraction(distribution.Abs(time), whole)
 }
 
 // wholeOf returns what a row is a part of.
@@ -207,8 +208,8 @@ func (d *Diff) addUp() {
 		r := &d.Rows[i]
 		if r.Kind == DiffKernel || r.Kind == DiffCopy || r.Kind == DiffRequest && r.Name == "e2e" {
 			key := d.wholeOf(r)
-			before[key] = addTimes(before[key], max(0, r.Before.PerUnit))
-			after[key] = addTimes(after[key], max(0, r.After.PerUnit))
+			before[key] = distribution.AddTimes(before[key], max(0, r.Before.PerUnit))
+			after[key] = distribution.AddTimes(after[key], max(0, r.After.PerUnit))
 			d.whole[key] = max(before[key], after[key])
 		}
 	}

@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -27,6 +28,6 @@ func overloadFindings(s *request.Set) []Finding {
 	return []Finding{{
 		Kind: FindingLoad, Show: []string{"--timeline"}, Weight: waited / all,
 		Text: fmt.Sprintf("requests spend %s %% of their time waiting to be scheduled: p50 %s, of an E2E of %s; more arrives than the servers take on",
-			words.InPercent(waited/all), words.Nearly(Summarize(queue).P50), words.Nearly(Summarize(e2e).P50)),
+			words.InPercent(waited/all), words.Nearly(distribution.Summarize(queue).P50), words.Nearly(distribution.Summarize(e2e).P50)),
 	}}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -199,9 +200,9 @@ func TestGPUsAsDefined(t *testing.T) {
 			rows := definedRows(s, syms, g.rankIndex, g.Device)
 			d := define(rows, syms)
 			n += len(rows)
-			if g.Running != d.running || g.Idle != d.idle || g.Delay != Summarize(d.delays) || g.GraphKernels != d.graphs || int(g.Rows) != len(rows) {
+			if g.Running != d.running || g.Idle != d.idle || g.Delay != distribution.Summarize(d.delays) || g.GraphKernels != d.graphs || int(g.Rows) != len(rows) {
 				t.Errorf("%s device %d:\n got %v %v %v %d graphs\nwant %v %v %v %d graphs", g.Rank, g.Device,
-					g.Running, g.Idle, g.Delay, g.GraphKernels, d.running, d.idle, Summarize(d.delays), d.graphs)
+					g.Running, g.Idle, g.Delay, g.GraphKernels, d.running, d.idle, distribution.Summarize(d.delays), d.graphs)
 			}
 		}
 		if n != len(s.kernels)+len(s.copies) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -143,7 +144,7 @@ func (g *grouper) addRequest(r int) {
 	scope := g.scope(func(axis int) int32 {
 		return g.axes[axis].code(spot{span: request.None, proc: request.None, request: r})
 	})
-	g.e2e[scope] = addTimes(g.e2e[scope], int64(max(0, req.End-req.Start)))
+	g.e2e[scope] = distribution.AddTimes(g.e2e[scope], int64(max(0, req.End-req.Start)))
 	g.cover(req)
 }
 
@@ -183,7 +184,7 @@ func (g *grouper) cover(r *request.Request) {
 		}
 		from, to := max(v.from, until), min(v.to, r.End)
 		if from < to {
-			g.covered[v.group] = addTimes(g.covered[v.group], int64(to-from))
+			g.covered[v.group] = distribution.AddTimes(g.covered[v.group], int64(to-from))
 			until = to
 		}
 	}
@@ -200,13 +201,13 @@ func (g *grouper) finish() *Stages {
 	}
 	g.out.Groups = make([]Group, len(order))
 	keys := make([]string, 0, len(order)*len(g.axes))
-	var s summarizer
+	var s distribution.Summarizer
 	for i, id := range order {
 		for k := range g.axes {
 			keys = append(keys, texts[k][g.codes[k][id]])
 		}
 		scope := g.scope(func(axis int) int32 { return g.codes[axis][id] })
-		g.out.Groups[i] = Group{Key: keys[len(keys)-len(g.axes):], Summary: s.summarize(durations[id]), Covered: g.covered[id], E2E: g.e2e[scope]}
+		g.out.Groups[i] = Group{Key: keys[len(keys)-len(g.axes):], Summary: s.Summarize(durations[id]), Covered: g.covered[id], E2E: g.e2e[scope]}
 	}
 	return &g.out
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -223,7 +224,7 @@ func sumKnown(s *request.Set, of func(*request.Metrics) int64) float64 {
 	sum, known := int64(0), false
 	for i := range s.Requests {
 		if r := &s.Requests[i]; r.Status == request.Finished && of(&r.Metrics) >= 0 {
-			sum, known = addTimes(sum, of(&r.Metrics)), true
+			sum, known = distribution.AddTimes(sum, of(&r.Metrics)), true
 		}
 	}
 	if !known {

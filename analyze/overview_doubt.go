@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -241,7 +242,7 @@ func deviceDoubts(g *GPUs) []Doubt {
 		d = append(d, Doubt{trace.Notice, "the profiles hold no kernels and copies of any device"})
 	}
 	if missing := rows - called; 10*missing >= rows && missing > 0 {
-		which, known := fmt.Sprintf("%.0f %% of", 100*fraction(missing, rows)), "known in part only"
+		which, known := fmt.Sprintf("%.0f %% of", 100*distribution.Fraction(missing, rows)), "known in part only"
 		if missing == rows {
 			which, known = "all of", "not known"
 		}

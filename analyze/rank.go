@@ -1,6 +1,9 @@
 package analyze
 
-import "github.com/sgtrace/sgtrace/request"
+import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/request"
+)
 
 // Ranks are the scheduler ranks of a deployment side by side: how load is divided
 // among them, who keeps the others of a tensor parallel group waiting, how the stages
@@ -44,5 +47,5 @@ func meanE2E(s *request.Set) int64 {
 	if len(e2e) == 0 {
 		return request.Unknown
 	}
-	return Summarize(e2e).Mean
+	return distribution.Summarize(e2e).Mean
 }

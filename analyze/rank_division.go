@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -86,7 +87,7 @@ func (d *Division) probability() float64 {
 	}
 	n := float64(len(d.Ranks))
 	mean, deviation := stat.MeanStdDev(shares, nil)
-	t := ratio(mean-1/n, stat.StdErr(deviation, float64(blocks)))
+	t := distribution.Ratio(mean-1/n, stat.StdErr(deviation, float64(blocks)))
 	if math.IsNaN(t) {
 		return 1 // a share that does not vary, and is even
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -135,7 +136,7 @@ func (p *Pipeline) evidence(s *Straggler) []string {
 // fast as the others.
 func (p *Pipeline) weight(s *Straggler) float64 {
 	slow := float64(p.Stages[s.Rank].Took.P50)
-	return max(0, 1-ratio(float64(p.others(s.Rank).took), slow)) * s.Part
+	return max(0, 1-distribution.Ratio(float64(p.others(s.Rank).took), slow)) * s.Part
 }
 
 // stageName names a stage in a sentence: "PP1 of unified e3b0c442 DP0".
@@ -163,5 +164,5 @@ func (p *Pipeline) others(stage int) otherStages {
 			bubbles = append(bubbles, p.Stages[s].Bubble)
 		}
 	}
-	return otherStages{lowerMedian(took), lowerMedian(bubbles)}
+	return otherStages{distribution.LowerMedian(took), distribution.LowerMedian(bubbles)}
 }

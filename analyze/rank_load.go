@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -152,9 +153,9 @@ func (r *Ranks) divideLoads() {
 			queued += l.queued
 		}
 		for _, l := range leads {
-			l.Share = ratio(float64(l.Requests), requests)
-			l.TokenShare = ratio(float64(l.tokens()), tokens)
-			l.QueueShare = ratio(l.queued, queued)
+			l.Share = distribution.Ratio(float64(l.Requests), requests)
+			l.TokenShare = distribution.Ratio(float64(l.tokens()), tokens)
+			l.QueueShare = distribution.Ratio(l.queued, queued)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -20,7 +21,7 @@ func (s *SlowServer) Text() string {
 		others = "the other rank"
 	}
 	text := fmt.Sprintf("%s takes %s %s, %s %s (+%s %%), with no more load", s.Where.String(),
-		words.Nearly(s.Own), what, others, words.Nearly(s.Others), words.InPercent(ratio(float64(s.Own-s.Others), float64(s.Others))))
+		words.Nearly(s.Own), what, others, words.Nearly(s.Others), words.InPercent(distribution.Ratio(float64(s.Own-s.Others), float64(s.Others))))
 	if s.Since != 0 {
 		text += ", since " + words.When(s.Since, s.Earliest, s.Latest)
 	}

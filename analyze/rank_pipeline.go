@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -27,12 +28,12 @@ type PipelineStage struct {
 	Where
 	// Launch is how long the host takes to launch a
 	// micro-batch.
-	Launch Summary
+	Launch distribution.Summary
 	// Took is how long the stage computes a micro-batch: from its launch, or from when
 	// the one before has left, until it is launched on the next stage. The last
 	// stage has it until its step ends. Where the next stage was still occupied the
 	// time is unknown, as it includes the wait.
-	Took Summary
+	Took distribution.Summary
 	// Busy is the part of the whole time in which the stage had a micro-batch, and
 	// Bubble the part in which it had none of the time in which any stage had one; NaN
 	// if unknown.
@@ -250,7 +251,7 @@ func (m *pipeMeter) add(launches []request.Interval, row pipeRow) {
 		m.left[s] = max(m.left[s], left)
 	}
 	if len(known) > 1 {
-		m.meet.meet(row.launch, m.arrivals, lowerMedian(known))
+		m.meet.meet(row.launch, m.arrivals, distribution.LowerMedian(known))
 	}
 }
 
@@ -263,15 +264,15 @@ func (m *pipeMeter) finish(p *Pipeline, length int64) {
 	any := request.NewCoverage(all)
 	for s := range p.Stages {
 		stage := &p.Stages[s]
-		stage.Launch, stage.Took = Summarize(m.launches[s]), Summarize(nil)
+		stage.Launch, stage.Took = distribution.Summarize(m.launches[s]), distribution.Summarize(nil)
 		stage.Busy, stage.Bubble = math.NaN(), math.NaN()
 		if p.Apart {
 			continue
 		}
 		held := request.NewCoverage(m.held[s])
-		stage.Took = Summarize(m.took[s])
-		stage.Busy = ratio(float64(held.Total()), float64(length))
-		stage.Bubble = 1 - ratio(float64(held.Total()), float64(any.Total()))
+		stage.Took = distribution.Summarize(m.took[s])
+		stage.Busy = distribution.Ratio(float64(held.Total()), float64(length))
+		stage.Bubble = 1 - distribution.Ratio(float64(held.Total()), float64(any.Total()))
 	}
 	if !p.Apart {
 		p.Slow = m.meet.stragglers()

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -27,7 +28,7 @@ func (r *Ranks) pipelineReport() *Report {
 			break
 		}
 	}
-	known := func(s *Summary, ns int64) int64 {
+	known := func(s *distribution.Summary, ns int64) int64 {
 		if s.N == 0 {
 			return request.Unknown
 		}

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -39,7 +40,9 @@ func (r *Ranks) stepReport() *Report {
 		late("late p50", "median of its end of the step minus the median of those of its TP peers; negative is early", func(l *Lateness) int64 { return l.P50 }),
 		late("late p99", "99th percentile of that", func(l *Lateness) int64 { return l.P99 }),
 		countColumn("last", "steps that it ended after all others", func(l *R) int64 { return int64(l.lateness().Last) }),
-		shareColumn("last share", "of its steps", func(l *R) float64 { return ratio(float64(l.lateness().Last), float64(l.lateness().Meetings)) }),
+		shareColumn("last share", "of its steps", func(l *R) float64 {
+			return distribution.Ratio(float64(l.lateness().Last), float64(l.lateness().Meetings))
+		}),
 		late("late if last", "mean of its lateness where it was last", func(l *Lateness) int64 { return l.LastMean }),
 		shareColumn("lost share", "how long the others waited for it where it was last, as part of their time in all steps", func(l *R) float64 { return l.lateness().LostShare }),
 	)

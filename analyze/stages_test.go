@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -17,7 +18,7 @@ var dumps = []string{
 }
 
 // compareTruth compares a summary with what independent code has computed.
-func compareTruth(t *testing.T, what string, got Summary, want truthRow) {
+func compareTruth(t *testing.T, what string, got distribution.Summary, want truthRow) {
 	t.Helper()
 	ns := func(ms float64) int64 { return int64(math.Round(ms * 1e6)) }
 	for _, c := range []struct {
@@ -88,7 +89,7 @@ func TestLatenciesEqualTruth(t *testing.T) {
 	for _, dump := range dumps {
 		t.Run(dump, func(t *testing.T) {
 			truth := readTruth(t, dump)
-			rows := map[string]Summary{}
+			rows := map[string]distribution.Summary{}
 			for _, l := range MeasureLatencies(load(t, dump)).Rows {
 				rows[l.Of+"/"+l.Metric] = l.Summary
 			}

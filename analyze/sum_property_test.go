@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -95,7 +96,7 @@ func TestRowsByRankAddUp(t *testing.T) {
 		set := setOf(syms, []string{"rank 0", "rank 1"}, randomStream(rand.New(rand.NewPCG(seed, 5)), syms))
 		collect := func(opt SumOptions) map[string]sum {
 			out := map[string]sum{}
-			add := func(key string, rank int, d *Distribution) {
+			add := func(key string, rank int, d *distribution.Distribution) {
 				s, ok := out[key]
 				if !ok {
 					s.min = d.Min
@@ -298,12 +299,12 @@ func after(s *rowStream, syms *trace.Symbols, k, i int) bool {
 }
 
 // values describes themselves as the sums of a report do.
-type values struct{ sample }
+type values struct{ distribution.Sample }
 
-func (v *values) add(x int64) { v.sample.add(x, noLimit) }
+func (v *values) add(x int64) { v.Sample.Add(x, distribution.NoLimit) }
 
-func (v *values) distribution() Distribution {
-	var t tally
-	d, _ := t.of(&v.sample)
+func (v *values) distribution() distribution.Distribution {
+	var t distribution.Tally
+	d, _ := t.Of(&v.Sample)
 	return d
 }

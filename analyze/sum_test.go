@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -64,12 +65,12 @@ func TestKernelsByHand(t *testing.T) {
 	if len(rows) != 2 {
 		t.Fatalf("rows %+v", rows)
 	}
-	gemm := Distribution{N: 5, Total: 600, Mean: 1200, Median: 1000, Min: 50, Max: 200, StdDev: 758, P90: 200, P95: 200, P99: 200}
+	gemm := distribution.Distribution{N: 5, Total: 600, Mean: 1200, Median: 1000, Min: 50, Max: 200, StdDev: 758, P90: 200, P95: 200, P99: 200}
 	if r := rows[0]; r.Name != "gemm" || r.Ranks != 2 || r.Distribution != gemm || r.Share != 600.0/650 {
 		t.Errorf("gemm: %+v", r)
 	}
 	// 10 10 30: mean 16.66..., deviations 6.66... 6.66... 13.33..., the root of 133.33...
-	add := Distribution{N: 3, Total: 50, Mean: 167, Median: 100, Min: 10, Max: 30, StdDev: 115, P90: 30, P95: 30, P99: 30}
+	add := distribution.Distribution{N: 3, Total: 50, Mean: 167, Median: 100, Min: 10, Max: 30, StdDev: 115, P90: 30, P95: 30, P99: 30}
 	if r := rows[1]; r.Name != "add" || r.Ranks != 1 || r.Distribution != add {
 		t.Errorf("add: %+v", r)
 	}
@@ -107,7 +108,7 @@ func TestWindowAndNames(t *testing.T) {
 func TestCallsByHand(t *testing.T) {
 	rows := SumCalls(smallSet(), SumOptions{}).Rows
 	// 10 20 10 20 20
-	launch := Distribution{N: 5, Total: 80, Mean: 160, Median: 200, Min: 10, Max: 20, StdDev: 55, P90: 20, P95: 20, P99: 20}
+	launch := distribution.Distribution{N: 5, Total: 80, Mean: 160, Median: 200, Min: 10, Max: 20, StdDev: 55, P90: 20, P95: 20, P99: 20}
 	if r := rows[0]; r.Name != "cudaLaunchKernel" || r.Distribution != launch || r.Ranks != 2 {
 		t.Errorf("%+v", r)
 	}

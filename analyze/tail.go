@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -67,7 +68,7 @@ type Tail struct {
 	Disaggregation *Disaggregation // nil without prefill/decode disaggregation
 	Transfers      *Transfers      // nil without enough KV transfers
 	// Prompt and Output are what prefill and decode usually take.
-	Prompt, Output SizeFit
+	Prompt, Output distribution.SizeFit
 	// ClocksMoved tells that requests prove the clocks of hosts to differ, so that
 	// they were put together.
 	ClocksMoved bool
@@ -254,7 +255,7 @@ func (t *Tail) compareGaps(a *attributor) *Comparison {
 		w.gapsOf(t.list[i].Request, func(g *gapSplit) { lengths[i] = append(lengths[i], int64(g.to-g.from)) })
 	})
 	sorted := slices.Concat(lengths...)
-	Summarize(sorted) // sorts them
+	distribution.Summarize(sorted) // sorts them
 	if _, _, _, ok := c.choose(sorted); !ok {
 		return c
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -83,13 +84,7 @@ func medianOver(list []Attribution, of func(a *Attribution) int64) int64 {
 	for i := range list {
 		values[i] = of(&list[i])
 	}
-	return lowerMedian(values)
-}
-
-// lowerMedian returns the median, by nearest rank; it sorts v.
-func lowerMedian[T cmp.Ordered](v []T) T {
-	slices.Sort(v)
-	return request.NearestRank(v, 50)
+	return distribution.LowerMedian(values)
 }
 
 // usualCauses are what is usual of the causes, in ns: the median over all
@@ -108,7 +103,7 @@ func usualOf(list []Attribution) *usualCauses {
 		for i := range list {
 			sum, gaps = sum+list[i].E2E[c], gaps+int64(list[i].Gaps)
 		}
-		u[c] = floorDiv(sum, max(1, gaps))
+		u[c] = distribution.FloorDiv(sum, max(1, gaps))
 	}
 	return &u
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -51,24 +52,15 @@ func (g *tailGroup) means() (means Causes, total int64) {
 	var lost Causes
 	for c := range causeCount {
 		order[c] = c
-		means[c] = floorDiv(g.sum[c], g.n)
+		means[c] = distribution.FloorDiv(g.sum[c], g.n)
 		lost[c] = g.sum[c] - means[c]*g.n
 	}
-	total = floorDiv(g.sum.Total()+g.n/2, g.n)
+	total = distribution.FloorDiv(g.sum.Total()+g.n/2, g.n)
 	slices.SortStableFunc(order, func(x, y Cause) int { return cmp.Compare(lost[y], lost[x]) })
 	for _, c := range order[:total-means.Total()] {
 		means[c]++
 	}
 	return means, total
-}
-
-// floorDiv divides and rounds down, also below zero.
-func floorDiv(x, n int64) int64 {
-	q := x / n
-	if x%n != 0 && x < 0 {
-		q--
-	}
-	return q
 }
 
 // compare fills in the rows of c.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -140,7 +141,7 @@ func (t *Tail) noteComparison(r *Report, c *Comparison) {
 // noteSizes tells what is usual for the size of a request.
 func (t *Tail) noteSizes(r *Report, c *Comparison) {
 	var fits []string
-	add := func(what string, f *SizeFit) {
+	add := func(what string, f *distribution.SizeFit) {
 		if f.N > 0 {
 			fits = append(fits, fmt.Sprintf("%s %s + %s per token", what,
 				words.Nearly(int64(f.Base)), words.Nearly(int64(f.PerToken))))

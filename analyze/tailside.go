@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -122,7 +123,7 @@ func (l *sideLoad) measure(proc int, during request.Interval) SideRank {
 			r.Most, r.At = now, e.at
 		}
 	}
-	w := Summarize(l.perRequest)
+	w := distribution.Summarize(l.perRequest)
 	r.Waiting, r.Waited, r.P50, r.P99 = float64(w.Total)/whole, w.Total, w.P50, w.P99
 	return r
 }

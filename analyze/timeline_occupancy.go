@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/request"
@@ -59,12 +58,4 @@ func (o *occupancy) union(intervals []request.Interval) {
 		}
 		o.add(from, to)
 	}
-}
-
-// ratio is NaN where there is nothing to divide by.
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return math.NaN()
-	}
-	return a / b
 }

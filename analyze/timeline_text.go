@@ -12,6 +12,7 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -374,7 +375,7 @@ func joint(values []float64, highest bool) float64 {
 	if highest {
 		return most
 	}
-	return ratio(sum, n)
+	return distribution.Ratio(sum, n)
 }
 
 // footer prints the notes.

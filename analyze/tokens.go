@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Tokens is how evenly one rank produced the tokens of a request.
 type Tokens struct {
-	Gaps Summary // between consecutive tokens
+	Gaps distribution.Summary // between consecutive tokens
 	// Outliers are the longest gaps, longest first: three at most, and only
 	// those of twice the median or more.
 	Outliers []Gap
@@ -35,7 +36,7 @@ func measureTokens(s *request.Set, t int) *Tokens {
 		gaps[i] = Gap{Start: times[i], Dur: int64(times[i+1] - times[i]), Batch: batchBefore(batches, times[i+1])}
 		durations[i] = gaps[i].Dur
 	}
-	out := &Tokens{Gaps: Summarize(durations)}
+	out := &Tokens{Gaps: distribution.Summarize(durations)}
 	slices.SortStableFunc(gaps, func(x, y Gap) int { return cmp.Compare(y.Dur, x.Dur) })
 	for _, g := range gaps[:min(3, len(gaps))] {
 		if g.Dur >= 2*out.Gaps.P50 {

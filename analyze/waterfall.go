@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -45,7 +46,7 @@ type Row struct {
 	Name  string
 	Depth int
 	Spans []request.Interval
-	Steps Summary // of the spans
+	Steps distribution.Summary // of the spans
 }
 
 // foldFrom is how many spans of one name make one row: fewer are easier to read
@@ -174,7 +175,7 @@ func newRow(s *request.Set, depth int, spans []uint32) Row {
 		row.Spans = append(row.Spans, request.Interval{From: span.Start, To: max(span.Start, span.End)})
 		durations[k] = max(0, span.Dur())
 	}
-	row.Steps = Summarize(durations)
+	row.Steps = distribution.Summarize(durations)
 	return row
 }
 
