@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
 // fuzzUnits are the units in the order of fuzzed columns.
@@ -59,7 +60,7 @@ func fuzzReport(title, note, cells string, limit int) *Report {
 // FuzzRender writes tables with whatever words and numbers: every format can be read
 // back, has as many cells as there are, and cannot do anything to a terminal.
 func FuzzRender(f *testing.F) {
-	for i, s := range hostile {
+	for i, s := range testset.Hostile {
 		f.Add("title", s, s+"\n12345678"+s+"\nabcdefgh", 10*i)
 		f.Add(s, "note", "=1+1\n\xff\xff\xff\xff\xff\xff\xff\x7f-\n\x00\x00\x00\x00\x00\x00\x00\x80", 0)
 	}

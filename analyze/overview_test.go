@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/words"
 	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -27,7 +28,7 @@ func (o *Overview) text(t *testing.T, f Format, style Style) string {
 // demoOverview is that of a run in which everything is planted, read from a file whose
 // name a shell would take for something else.
 func demoOverview(t *testing.T) (*Overview, *incident.Truth) {
-	s, truth := simulated(t, incident.DefaultConfig(1))
+	s, truth := testset.Simulated(t, incident.DefaultConfig(1))
 	var diags trace.Diags
 	diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "otlp-truncated", Pos: trace.Pos{File: "it's here.jsonl", Line: 16}, Msg: "the document ends inside a span"})
 	return NewOverview(OverviewInput{
@@ -41,13 +42,13 @@ func demoOverview(t *testing.T) (*Overview, *incident.Truth) {
 func TestGoldenOverview(t *testing.T) {
 	o, _ := demoOverview(t)
 	for _, f := range Formats {
-		t.Run(string(f), func(t *testing.T) { compareGolden(t, "summary."+string(f), o.text(t, f, Style{})) })
+		t.Run(string(f), func(t *testing.T) { testset.CompareGolden(t, "summary."+string(f), o.text(t, f, Style{})) })
 	}
 	t.Run("narrow", func(t *testing.T) {
-		compareGolden(t, "summary_60_ascii.text", o.text(t, FormatText, Style{Width: 60, ASCII: true}))
+		testset.CompareGolden(t, "summary_60_ascii.text", o.text(t, FormatText, Style{Width: 60, ASCII: true}))
 	})
-	few := NewOverview(OverviewInput{Requests: fixture(t), Inputs: []string{"dump.jsonl"}})
-	t.Run("few", func(t *testing.T) { compareGolden(t, "summary_few.text", few.text(t, FormatText, Style{})) })
+	few := NewOverview(OverviewInput{Requests: testset.Fixture(t), Inputs: []string{"dump.jsonl"}})
+	t.Run("few", func(t *testing.T) { testset.CompareGolden(t, "summary_few.text", few.text(t, FormatText, Style{})) })
 }
 
 // The text fits terminals, but for command lines, which have to be pasted whole; and 40
@@ -158,11 +159,11 @@ func TestManyInputs(t *testing.T) {
 
 // Dumps without requests, and sets without anything, are no reason to fail.
 func TestOverviewOfNothing(t *testing.T) {
-	var d dumpWriter
-	d.add(wireSpan{service: "billing", trace: "00000000000000000000000000000003", name: "charge", from: 300_000, to: 300_250})
+	var d testset.Dump
+	d.Add(testset.Span{Service: "billing", Trace: "00000000000000000000000000000003", Name: "charge", From: 300_000, To: 300_250})
 	for _, in := range []OverviewInput{
 		{},
-		{Requests: d.set(t)},
+		{Requests: d.Set(t)},
 		{Profiles: &profile.Set{Ranks: []string{"TP0"}, Syms: new(trace.Symbols)}},
 	} {
 		o := NewOverview(in)

@@ -70,7 +70,7 @@ func fileSize(n int64) string {
 	return words.ThreeDigits(float64(n)/1e6) + " MB"
 }
 
-// timeText says when it was.
+// TimeText says when it was.
 func (o *Overview) timeText() string {
 	if o.From == 0 || o.To < o.From {
 		return ""

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -14,23 +15,23 @@ import (
 // Small groups stay exact.
 func TestTooManyValues(t *testing.T) {
 	syms := trace.NewSymbols()
-	streams := []*rowStream{{}, {}}
+	streams := []*testset.RowStream{{}, {}}
 	r := rand.New(rand.NewPCG(7, 8))
 	add := func(name string, n int) {
 		for i := range n {
 			k := profile.Kernel{Event: profile.Event{Name: syms.Intern(name), End: trace.Time(1e5 * math.Exp(r.NormFloat64()*3)), Rank: int32(i % 3)}}
 			s := streams[r.IntN(2)]
-			s.kernels = append(s.kernels, k)
+			s.KernelRows = append(s.KernelRows, k)
 		}
 	}
 	add("large", 50_000)
 	add("small", 300)
 	ranks := []string{"0", "1", "2"}
-	set := setOf(syms, ranks, streams[0], streams[1])
+	set := testset.SetOf(syms, ranks, streams[0], streams[1])
 	for _, byRank := range []bool{false, true} {
 		exact := SumKernels(set, SumOptions{ByRank: byRank})
 		got := SumKernels(set, SumOptions{ByRank: byRank, held: 20_000})
-		shuffled := SumKernels(setOf(syms, ranks, streams[1].shuffled(r), streams[0].shuffled(r)), SumOptions{ByRank: byRank, held: 20_000})
+		shuffled := SumKernels(testset.SetOf(syms, ranks, streams[1].Shuffled(r), streams[0].Shuffled(r)), SumOptions{ByRank: byRank, held: 20_000})
 		if g, w := csvOf(t, shuffled.Report()), csvOf(t, got.Report()); g != w {
 			t.Errorf("the order matters:\n%s\nwant\n%s", g, w)
 		}
@@ -61,17 +62,17 @@ func TestTooManyValues(t *testing.T) {
 func TestTooManyValuesOfRanges(t *testing.T) {
 	syms := trace.NewSymbols()
 	r := rand.New(rand.NewPCG(1, 2))
-	s := &rowStream{ranges: []profile.Range{{Event: profile.Event{End: 1e9, Name: syms.Intern("step")}}}}
+	s := &testset.RowStream{RangeRows: []profile.Range{{Event: profile.Event{End: 1e9, Name: syms.Intern("step")}}}}
 	launch, kernel := syms.Intern("cudaLaunchKernel"), syms.Intern("kernel")
 	for i := range 5 * distribution.FewValues {
 		start := trace.Time(i * 1000)
 		e := profile.Event{Start: start, End: start + trace.Time(r.IntN(900)), Correlation: int64(i + 1), Name: launch}
-		s.calls = append(s.calls, profile.Call{Event: e})
+		s.CallRows = append(s.CallRows, profile.Call{Event: e})
 		e.Start, e.End, e.Name = e.Start+trace.Time(r.IntN(2000)), e.Start+trace.Time(2000+r.IntN(1e6)), kernel
-		s.kernels = append(s.kernels, profile.Kernel{Event: e})
-		s.ranges = append(s.ranges, profile.Range{Event: profile.Event{Start: start, End: start + 900, Name: kernel}})
+		s.KernelRows = append(s.KernelRows, profile.Kernel{Event: e})
+		s.RangeRows = append(s.RangeRows, profile.Range{Event: profile.Event{Start: start, End: start + 900, Name: kernel}})
 	}
-	set := setOf(syms, []string{"r"}, s)
+	set := testset.SetOf(syms, []string{"r"}, s)
 	for name, report := range map[string]func(*profile.Set, SumOptions) (d []distribution.Distribution, approximate int){
 		"ranges": func(s *profile.Set, o SumOptions) (d []distribution.Distribution, approximate int) {
 			sums := SumRanges(s, o)
@@ -115,12 +116,12 @@ func BenchmarkSumKernels(b *testing.B) {
 	for i := range names {
 		names[i] = syms.Intern(string(rune('0' + i)))
 	}
-	s := &rowStream{kernels: make([]profile.Kernel, n)}
+	s := &testset.RowStream{KernelRows: make([]profile.Kernel, n)}
 	r := rand.New(rand.NewPCG(1, 2))
-	for i := range s.kernels {
-		s.kernels[i] = profile.Kernel{Event: profile.Event{End: trace.Time(math.Exp(r.NormFloat64() + 9)), Name: names[r.IntN(len(names))], Rank: int32(i % 8)}}
+	for i := range s.KernelRows {
+		s.KernelRows[i] = profile.Kernel{Event: profile.Event{End: trace.Time(math.Exp(r.NormFloat64() + 9)), Name: names[r.IntN(len(names))], Rank: int32(i % 8)}}
 	}
-	set := setOf(syms, make([]string, 8), s)
+	set := testset.SetOf(syms, make([]string, 8), s)
 	b.ReportAllocs()
 	for b.Loop() {
 		SumKernels(set, SumOptions{})

@@ -1,12 +1,15 @@
 package analyze
 
 import (
+	"encoding/json"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -48,7 +51,7 @@ func TestStagesEqualTruth(t *testing.T) {
 	for _, dump := range dumps {
 		t.Run(dump, func(t *testing.T) {
 			truth := readTruth(t, dump)
-			s := load(t, dump)
+			s := testset.LoadDump(t, dump)
 			groups := GroupStages(s, mustParse(t, "stage")).Groups
 			for _, g := range groups {
 				compareTruth(t, g.Key[0], g.Summary, truth.Stage[g.Key[0]])
@@ -90,7 +93,7 @@ func TestLatenciesEqualTruth(t *testing.T) {
 		t.Run(dump, func(t *testing.T) {
 			truth := readTruth(t, dump)
 			rows := map[string]distribution.Summary{}
-			for _, l := range MeasureLatencies(load(t, dump)).Rows {
+			for _, l := range MeasureLatencies(testset.LoadDump(t, dump)).Rows {
 				rows[l.Of+"/"+l.Metric] = l.Summary
 			}
 			for role, want := range truth.Root {
@@ -112,7 +115,7 @@ func TestLatenciesEqualTruth(t *testing.T) {
 func TestCovered(t *testing.T) {
 	for _, dump := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "e_legacy_v1_pd_minilb.jsonl.zst"} {
 		t.Run(dump, func(t *testing.T) {
-			s := load(t, dump)
+			s := testset.LoadDump(t, dump)
 			type key struct {
 				request int
 				stage   string
@@ -162,7 +165,7 @@ func coveredWithin(spans []request.Interval, bounds request.Interval) int64 {
 
 // Whatever the spans are grouped by, every one of them is in one group.
 func TestGroupsPartition(t *testing.T) {
-	s := load(t, "b_pd_smg_tp2.jsonl.zst")
+	s := testset.LoadDump(t, "b_pd_smg_tp2.jsonl.zst")
 	whole := GroupStages(s, mustParse(t, "stage"))
 	n, total := 0, int64(0)
 	for _, g := range whole.Groups {
@@ -233,7 +236,7 @@ func TestHostsWithOneShortName(t *testing.T) {
 }
 
 func BenchmarkGroupStages(b *testing.B) {
-	s := load(b, "d_big_tp2.jsonl.zst")
+	s := testset.LoadDump(b, "d_big_tp2.jsonl.zst")
 	for _, list := range []string{"stage", "rank", "request,stage"} {
 		b.Run(list, func(b *testing.B) {
 			by := mustParse(b, list)
@@ -244,4 +247,34 @@ func BenchmarkGroupStages(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(s.Len()), "ns/span")
 		})
 	}
+}
+
+// readTruth reads what independent code has found in a dump.
+func readTruth(t testing.TB, dump string) (truth truthFile) {
+	t.Helper()
+	name, _, _ := strings.Cut(dump, ".jsonl")
+	b, err := os.ReadFile(testset.SharedFile(t, name+".truth.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &truth); err != nil {
+		t.Fatal(err)
+	}
+	return truth
+}
+
+type truthFile struct {
+	Stage       map[string]truthRow `json:"stage_ms"`
+	StageByRank map[string]truthRow `json:"stage_by_rank_ms"`
+	Root        map[string]truthRow `json:"root_duration_ms"`
+	TTFT        map[string]truthRow `json:"ttft_attr_ms"`
+}
+
+// A truthRow is in ms.
+type truthRow struct {
+	N                   int
+	Mean, Min, Max, Sum float64
+	P50                 float64 `json:"p50_nr"`
+	P90                 float64 `json:"p90_nr"`
+	P99                 float64 `json:"p99_nr"`
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -179,7 +180,7 @@ func TestSumsEqualNsysStats(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(path), ".sqlite")
 		dir := filepath.Join(filepath.Dir(filepath.Dir(path)), "stats", name)
 		t.Run(name, func(t *testing.T) {
-			set := nsysSet(t, path)
+			set := testset.NsysSet(t, path)
 			for _, o := range oracles {
 				data, err := os.ReadFile(filepath.Join(dir, o.report+".csv"))
 				if os.IsNotExist(err) {
