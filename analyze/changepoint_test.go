@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
@@ -68,15 +70,15 @@ func exampleChanges() *Changes {
 
 func TestGoldenChanges(t *testing.T) {
 	c := exampleChanges()
-	for name, style := range map[string]Style{"changes.text": {}, "changes_ascii.text": {ASCII: true}} {
+	for name, style := range map[string]table.Style{"changes.text": {}, "changes_ascii.text": {ASCII: true}} {
 		var b bytes.Buffer
 		if err := c.Write(&b, style); err != nil {
 			t.Fatal(err)
 		}
 		testset.CompareGolden(t, name, b.String())
 	}
-	for _, f := range []Format{FormatMarkdown, FormatCSV, FormatJSON} {
-		testset.CompareGolden(t, "changes."+string(f), text(t, c.Report(), f, Style{}))
+	for _, f := range []table.Format{table.FormatMarkdown, table.FormatCSV, table.FormatJSON} {
+		testset.CompareGolden(t, "changes."+string(f), tabletest.Text(t, c.Report(), f, table.Style{}))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -110,5 +111,5 @@ func betweenTimes(s *request.Set, list []int) string {
 func reasonGist(reason string) string {
 	const most = 100 // characters; what SGLang says first is what matters
 	reason, _, _ = strings.Cut(reason, " for request")
-	return cutMiddle(cmp.Or(reason, "no reason is told"), most, Style{ASCII: true})
+	return table.CutMiddle(cmp.Or(reason, "no reason is told"), most, table.Style{ASCII: true})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -173,14 +174,14 @@ func isRank(name string) bool {
 const trustText = "nothing is lost or missing"
 
 // latencyReport is the table of the latencies of whole requests.
-func (o *Overview) latencyReport() *Report {
+func (o *Overview) latencyReport() *table.Report {
 	const scale = "duration"
-	ns := func(name, doc string, of func(*Latency) int64) field[Latency] {
-		return field[Latency]{Column{Name: name, Unit: Duration, Doc: doc, Scale: scale}, func(l *Latency) Cell { return Cell{N: of(l)} }}
+	ns := func(name, doc string, of func(*Latency) int64) table.Field[Latency] {
+		return table.Field[Latency]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(l *Latency) table.Cell { return table.Cell{N: of(l)} }}
 	}
-	return tabulate(OverviewSchema, "", o.Latencies, []field[Latency]{
-		textColumn("latency", "e2e, ttft, itl of finished requests", func(l *Latency) string { return metricWords[Metric(l.Metric)] }),
-		countColumn("n", "how many", func(l *Latency) int64 { return int64(l.N) }),
+	return table.New(OverviewSchema, "", o.Latencies, []table.Field[Latency]{
+		table.TextColumn("latency", "e2e, ttft, itl of finished requests", func(l *Latency) string { return metricWords[Metric(l.Metric)] }),
+		table.CountColumn("n", "how many", func(l *Latency) int64 { return int64(l.N) }),
 		ns("p50", "median, nearest rank", func(l *Latency) int64 { return l.P50 }),
 		ns("p90", "90th percentile, nearest rank", func(l *Latency) int64 { return l.P90 }),
 		ns("p99", "99th percentile, nearest rank", func(l *Latency) int64 { return l.P99 }),

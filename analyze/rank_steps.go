@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -223,7 +224,7 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 }
 
 // note says what was not compared.
-func (s *skippedSteps) note(r *Report) {
+func (s *skippedSteps) note(r *table.Report) {
 	for _, n := range []struct {
 		count       int
 		thing, text string
@@ -233,7 +234,7 @@ func (s *skippedSteps) note(r *Report) {
 		{s.unequal, "request", "left out: some ranks have more steps than others, and they are not numbered"},
 	} {
 		if n.count > 0 {
-			r.note("%s %s", words.Counted(n.count, n.thing), n.text)
+			r.Note("%s %s", words.Counted(n.count, n.thing), n.text)
 		}
 	}
 }

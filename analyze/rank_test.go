@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	incident "github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
@@ -84,7 +86,7 @@ func TestLostStepsAreLeftOut(t *testing.T) {
 		t.Errorf("%d steps, %+v, %d left out", g.Steps, l, r.skipped.alone)
 	}
 	var out bytes.Buffer
-	if err := r.Reports()[1].Write(&out, FormatText, Style{}); err != nil {
+	if err := r.Reports()[1].Write(&out, table.FormatText, table.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "1 step left out"; !strings.Contains(out.String(), want) {
@@ -216,7 +218,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 			t.Errorf("%s compares %v", g.Name, g.Ranks)
 		}
 	}
-	out := text(t, r.Reports()[1], FormatText, Style{})
+	out := tabletest.Text(t, r.Reports()[1], table.FormatText, table.Style{})
 	if want := "2 groups of ranks on several hosts"; !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
@@ -268,10 +270,10 @@ func TestGoldenRanks(t *testing.T) {
 	c.Unified = incident.Parallel{TP: 2, PP: 2, DP: 2}
 	c.Straggler.TP, c.Straggler.PP = 1, 1
 	s, _ := testset.Simulated(t, c)
-	for _, f := range []Format{FormatText, FormatJSON} {
+	for _, f := range []table.Format{table.FormatText, table.FormatJSON} {
 		var out strings.Builder
 		for _, r := range MeasureRanks(s).Reports() {
-			out.WriteString(text(t, r, f, Style{}))
+			out.WriteString(tabletest.Text(t, r, f, table.Style{}))
 			out.WriteString("\n")
 		}
 		testset.CompareGolden(t, "byrank."+string(f), out.String())

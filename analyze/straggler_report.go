@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -66,7 +67,7 @@ func (r *Ranks) dataParallelAttention() bool {
 }
 
 // Report makes a table of the stragglers. Its title is the verdict.
-func (v StragglerVerdict) Report() *Report {
+func (v StragglerVerdict) Report() *table.Report {
 	title := "No straggler can be told: no ranks do the same things together"
 	if len(v.Sentences) > 0 {
 		title = strings.ToUpper(v.Sentences[0][:1]) + v.Sentences[0][1:]
@@ -75,41 +76,41 @@ func (v StragglerVerdict) Report() *Report {
 		}
 	}
 	type S = Straggler
-	since := Column{Name: "since", Unit: Instant, Doc: "when it became late; empty if it always was"}
-	fields := []field[S]{
-		textColumn("rank", "that others wait for", func(s *S) string { return s.Name }),
-		textColumn("of", "those that wait for it", func(s *S) string { return cmp.Or(s.Peers, s.Group) }),
-		textColumn("at", "what they do together", func(s *S) string { return s.What }),
-		countColumn("n", "how many of those it took part in while it was slow", func(s *S) int64 { return int64(s.Meetings) }),
-		countColumn("last", "in how many it came after all others", func(s *S) int64 { return int64(s.Last) }),
-		nsColumn("late", "mean of its arrival minus the median of the others, where it was last", func(s *S) int64 { return s.LastMean }),
-		nsColumn("late p50", "median of that over all of them, nearest rank", func(s *S) int64 { return s.P50 }),
-		nsColumn("late p99", "99th percentile of that, nearest rank", func(s *S) int64 { return s.P99 }),
-		nsColumn("lost", "what the others waited for it, together", func(s *S) int64 { return s.Lost }),
-		{Column{Name: "lost share", Unit: Share, Doc: "that, of their time"}, func(s *S) Cell { return Cell{Share: s.LostShare, Unknown: math.IsNaN(s.LostShare)} }},
-		{since, func(s *S) Cell { c := instantCell(s.Since); c.Unknown = s.Since == 0; return c }},
+	since := table.Column{Name: "since", Unit: table.Instant, Doc: "when it became late; empty if it always was"}
+	fields := []table.Field[S]{
+		table.TextColumn("rank", "that others wait for", func(s *S) string { return s.Name }),
+		table.TextColumn("of", "those that wait for it", func(s *S) string { return cmp.Or(s.Peers, s.Group) }),
+		table.TextColumn("at", "what they do together", func(s *S) string { return s.What }),
+		table.CountColumn("n", "how many of those it took part in while it was slow", func(s *S) int64 { return int64(s.Meetings) }),
+		table.CountColumn("last", "in how many it came after all others", func(s *S) int64 { return int64(s.Last) }),
+		table.NsColumn("late", "mean of its arrival minus the median of the others, where it was last", func(s *S) int64 { return s.LastMean }),
+		table.NsColumn("late p50", "median of that over all of them, nearest rank", func(s *S) int64 { return s.P50 }),
+		table.NsColumn("late p99", "99th percentile of that, nearest rank", func(s *S) int64 { return s.P99 }),
+		table.NsColumn("lost", "what the others waited for it, together", func(s *S) int64 { return s.Lost }),
+		{Column: table.Column{Name: "lost share", Unit: table.Share, Doc: "that, of their time"}, Cell: func(s *S) table.Cell { return table.Cell{Share: s.LostShare, Unknown: math.IsNaN(s.LostShare)} }},
+		{Column: since, Cell: func(s *S) table.Cell { c := table.InstantCell(s.Since); c.Unknown = s.Since == 0; return c }},
 	}
-	fields = append(fields, detail([]field[S]{
-		nsColumn("at least", "`at_least_share` of the mean time of one of them", func(s *S) int64 { return s.delayNs(s.DelayLow) }),
-		nsColumn("at most", "`at_most_share` of it", func(s *S) int64 { return s.delayNs(s.DelayHigh) }),
-		numberColumn("p", "bounds the chance that any rank looks so slow if all are alike; empty where that cannot be told and it was late in all pieces of the time", func(s *S) float64 { return s.P }),
-		textColumn("cause", "why, as far as devices show it", func(s *S) string { return s.Cause }),
-		shareColumn("late share", "how late it is on average, as part of the time", func(s *S) float64 { return s.Delay }),
-		shareColumn("at least share", "lower end of the 95 % confidence interval of that; empty where p is", func(s *S) float64 { return s.DelayLow }),
-		shareColumn("at most share", "upper end of it", func(s *S) float64 { return s.DelayHigh }),
-		countColumn("pieces", "of the time in which it was slow, that were judged", func(s *S) int64 { return int64(s.Blocks) }),
-		countColumn("late pieces", "in how many of them it was late by what matters", func(s *S) int64 { return int64(s.LateBlocks) }),
+	fields = append(fields, table.Detail([]table.Field[S]{
+		table.NsColumn("at least", "`at_least_share` of the mean time of one of them", func(s *S) int64 { return s.delayNs(s.DelayLow) }),
+		table.NsColumn("at most", "`at_most_share` of it", func(s *S) int64 { return s.delayNs(s.DelayHigh) }),
+		table.NumberColumn("p", "bounds the chance that any rank looks so slow if all are alike; empty where that cannot be told and it was late in all pieces of the time", func(s *S) float64 { return s.P }),
+		table.TextColumn("cause", "why, as far as devices show it", func(s *S) string { return s.Cause }),
+		table.ShareColumn("late share", "how late it is on average, as part of the time", func(s *S) float64 { return s.Delay }),
+		table.ShareColumn("at least share", "lower end of the 95 % confidence interval of that; empty where p is", func(s *S) float64 { return s.DelayLow }),
+		table.ShareColumn("at most share", "upper end of it", func(s *S) float64 { return s.DelayHigh }),
+		table.CountColumn("pieces", "of the time in which it was slow, that were judged", func(s *S) int64 { return int64(s.Blocks) }),
+		table.CountColumn("late pieces", "in how many of them it was late by what matters", func(s *S) int64 { return int64(s.LateBlocks) }),
 	})...)
-	r := tabulate("sgtrace.report.stragglers/v1", title, v.Stragglers, fields)
+	r := table.New("sgtrace.report.stragglers/v1", title, v.Stragglers, fields)
 	for _, sentence := range v.Sentences[min(1, len(v.Sentences)):] {
-		r.note("%s", sentence)
+		r.Note("%s", sentence)
 	}
 	if len(v.Stragglers) == 0 {
-		r.note("'sgtrace help metrics straggler' tells when a rank is one")
+		r.Note("'sgtrace help metrics straggler' tells when a rank is one")
 	}
 	for i := range v.Stragglers {
 		s := &v.Stragglers[i]
-		r.note("%s: %s", s.Name, strings.Join(s.Evidence, "; "))
+		r.Note("%s: %s", s.Name, strings.Join(s.Evidence, "; "))
 	}
 	return r
 }

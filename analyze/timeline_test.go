@@ -11,6 +11,8 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	sim "github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
@@ -212,7 +214,7 @@ func TestTimelineOfNothing(t *testing.T) {
 	s := testset.BuildSet(t, "empty", strings.NewReader(`{"resourceSpans":[]}`))
 	tl := newTimeline(t, s, 0)
 	var b bytes.Buffer
-	if err := (MarkedTimeline{Timeline: tl}).Write(&b, Style{}); err != nil || !strings.Contains(b.String(), "no requests") {
+	if err := (MarkedTimeline{Timeline: tl}).Write(&b, table.Style{}); err != nil || !strings.Contains(b.String(), "no requests") {
 		t.Errorf("%v: %q", err, b.String())
 	}
 	if n := (MarkedTimeline{Timeline: tl}).Report().Len(); n != 0 {
@@ -284,7 +286,7 @@ func TestTimelineOfLostThreads(t *testing.T) {
 
 func TestGoldenTimeline(t *testing.T) {
 	tl := newTimeline(t, testset.Fixture(t), 5*time.Millisecond)
-	for name, style := range map[string]Style{"timeline.text": {}, "timeline_80_ascii.text": {Width: 80, ASCII: true}} {
+	for name, style := range map[string]table.Style{"timeline.text": {}, "timeline_80_ascii.text": {Width: 80, ASCII: true}} {
 		var b bytes.Buffer
 		if err := (MarkedTimeline{Timeline: tl}).Write(&b, style); err != nil {
 			t.Fatal(err)
@@ -292,8 +294,8 @@ func TestGoldenTimeline(t *testing.T) {
 		testset.CompareGolden(t, name, b.String())
 	}
 	coarse := newTimeline(t, testset.Fixture(t), 100*time.Millisecond)
-	for _, f := range []Format{FormatMarkdown, FormatCSV, FormatJSON} {
-		testset.CompareGolden(t, "timeline."+string(f), text(t, MarkedTimeline{Timeline: coarse}.Report(), f, Style{}))
+	for _, f := range []table.Format{table.FormatMarkdown, table.FormatCSV, table.FormatJSON} {
+		testset.CompareGolden(t, "timeline."+string(f), tabletest.Text(t, MarkedTimeline{Timeline: coarse}.Report(), f, table.Style{}))
 	}
 }
 
@@ -302,7 +304,7 @@ func TestTimelineFits(t *testing.T) {
 	c := sim.DefaultConfig(2)
 	c.Decode.DP, c.Requests = 12, 400
 	s := played(t, c)
-	for _, style := range []Style{{Width: 120}, {Width: 100, ASCII: true}} {
+	for _, style := range []table.Style{{Width: 120}, {Width: 100, ASCII: true}} {
 		for _, bucket := range []time.Duration{0, 20 * time.Millisecond, 10 * time.Second} {
 			tl := MarkedTimeline{Timeline: newTimeline(t, s, bucket), Changes: FindChanges(s)}
 			var b bytes.Buffer
@@ -329,12 +331,12 @@ func TestTimelineFits(t *testing.T) {
 }
 
 func TestTimelineJSON(t *testing.T) {
-	for _, r := range []*Report{MarkedTimeline{Timeline: newTimeline(t, played(t, sim.DefaultConfig(1)), 0)}.Report(), FindChanges(played(t, sim.DefaultConfig(1))).Report()} {
+	for _, r := range []*table.Report{MarkedTimeline{Timeline: newTimeline(t, played(t, sim.DefaultConfig(1)), 0)}.Report(), FindChanges(played(t, sim.DefaultConfig(1))).Report()} {
 		var v struct {
 			Schema string           `json:"schema"`
 			Rows   []map[string]any `json:"rows"`
 		}
-		if err := json.Unmarshal([]byte(text(t, r, FormatJSON, Style{})), &v); err != nil || len(v.Rows) != r.Len() {
+		if err := json.Unmarshal([]byte(tabletest.Text(t, r, table.FormatJSON, table.Style{})), &v); err != nil || len(v.Rows) != r.Len() {
 			t.Errorf("%s: %v, %d of %d rows", v.Schema, err, len(v.Rows), r.Len())
 		}
 	}

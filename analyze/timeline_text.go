@@ -13,6 +13,7 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -20,7 +21,7 @@ import (
 // Write draws the timeline as text: a block per place and a line per metric, as a
 // curve over the buckets with its lowest and highest value. Ranks that do the
 // same work side by side are one block, as their lead rank has it.
-func (t MarkedTimeline) Write(out io.Writer, style Style) error {
+func (t MarkedTimeline) Write(out io.Writer, style table.Style) error {
 	p := &timelinePrinter{MarkedTimeline: t, out: bufio.NewWriter(out), style: style}
 	p.blocks()
 	p.measure()
@@ -35,7 +36,7 @@ func (t MarkedTimeline) Write(out io.Writer, style Style) error {
 type timelinePrinter struct {
 	MarkedTimeline
 	out   *bufio.Writer
-	style Style
+	style table.Style
 	found []curveBlock
 	notes []string
 	name  int // width of the names
@@ -222,9 +223,9 @@ func (p *timelinePrinter) measure() {
 	}
 	width := p.style.Width
 	if width <= 0 {
-		width = defaultWidth
+		width = table.DefaultWidth
 	}
-	p.plot = max(minBar, width-2-p.name-1-unitWidth-1-2*(valueWidth+1))
+	p.plot = max(table.MinBar, width-2-p.name-1-unitWidth-1-2*(valueWidth+1))
 	if n := p.Buckets(); n > 0 && n <= p.plot {
 		p.plot = p.plot / n * n
 	}

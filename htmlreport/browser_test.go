@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/golden"
 )
 
@@ -91,7 +92,7 @@ func TestHostileNamesInBrowser(t *testing.T) {
 	want(t, "scripts", eval[int](t, b, `document.scripts.length - document.querySelectorAll("script.hover").length`), 1)
 	text := eval[string](t, b, `document.body.innerText`)
 	for _, name := range hostile {
-		if !strings.Contains(text, analyze.Printable(name)) {
+		if !strings.Contains(text, table.Printable(name)) {
 			t.Errorf("the page does not show %q", name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -86,12 +87,12 @@ func roomNote(drawn, all int, what string) string {
 }
 
 // TableOf makes a figure of a report, with its first rows; 0 is all.
-func TableOf(r *analyze.Report, rows int, defined, command string) *Figure {
+func TableOf(r *table.Report, rows int, defined, command string) *Figure {
 	return &Figure{Title: r.Title, Defined: defined, Command: command, Body: &Table{Report: r, Rows: rows}}
 }
 
 // tableFlag chooses a report among those that one command prints.
-func tableFlag(r *analyze.Report) string {
+func tableFlag(r *table.Report) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.Schema, "sgtrace.report."), "/")
 	return "--table=" + name
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
@@ -98,7 +99,7 @@ func TestHoverDataHasNames(t *testing.T) {
 		}
 	}
 	for _, name := range hostile {
-		if want := analyze.Printable(name); !found[want] {
+		if want := table.Printable(name); !found[want] {
 			t.Errorf("no hover data has %q", want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -80,7 +81,7 @@ func (b *timelineBuilder) figure(title string, panels []Panel) *Figure {
 
 // wholePanels are about all requests.
 func (b *timelineBuilder) wholePanels(s *analyze.Series) []Panel {
-	const rate = analyze.Number
+	const rate = table.Number
 	var panels []Panel
 	panels = appendPanel(panels, Panel{"arrivals per second", rate, []Curve{{Name: "all", Values: b.rates(s, func(p *analyze.Point) int64 { return p.Arrivals })}}})
 	panels = appendPanel(panels, Panel{"requests under way", rate, []Curve{{Name: "all", Values: levels(s, func(p *analyze.Point) float64 { return p.Running })}}})
@@ -92,7 +93,7 @@ func (b *timelineBuilder) wholePanels(s *analyze.Series) []Panel {
 
 // spreadPanel has the median and the tail of a duration.
 func spreadPanel(name string, list []analyze.Spread) Panel {
-	return Panel{name, analyze.Duration, []Curve{
+	return Panel{name, table.Duration, []Curve{
 		{Name: "p50", Values: percentile(list, func(s *analyze.Spread) int64 { return s.P50 })},
 		{Name: "p99", Color: 1, Thin: true, Values: percentile(list, func(s *analyze.Spread) int64 { return s.P99 })},
 	}}
@@ -103,15 +104,15 @@ func spreadPanel(name string, list []analyze.Spread) Panel {
 func (b *timelineBuilder) roleFigure(role *analyze.Series, ranks []analyze.Series) *Figure {
 	leads, left := busiestLeads(ranks)
 	var panels []Panel
-	level := func(title string, unit analyze.Unit, of func(*analyze.Point) float64) {
+	level := func(title string, unit table.Unit, of func(*analyze.Point) float64) {
 		panels = appendPanel(panels, Panel{title, unit, placeCurves(leads, func(s *analyze.Series) []float64 { return levels(s, of) })})
 	}
-	level("requests running", analyze.Number, func(p *analyze.Point) float64 { return p.Running })
-	level("requests queued", analyze.Number, func(p *analyze.Point) float64 { return p.Queued })
-	level("requests whose KV cache is moved", analyze.Number, func(p *analyze.Point) float64 { return p.Transferring })
-	level("busy", analyze.Share, func(p *analyze.Point) float64 { return p.Busy })
-	level("share of arrivals", analyze.Share, func(p *analyze.Point) float64 { return p.Share })
-	panels = appendPanel(panels, Panel{"imbalance: most running requests of a rank / mean", analyze.Number,
+	level("requests running", table.Number, func(p *analyze.Point) float64 { return p.Running })
+	level("requests queued", table.Number, func(p *analyze.Point) float64 { return p.Queued })
+	level("requests whose KV cache is moved", table.Number, func(p *analyze.Point) float64 { return p.Transferring })
+	level("busy", table.Share, func(p *analyze.Point) float64 { return p.Busy })
+	level("share of arrivals", table.Share, func(p *analyze.Point) float64 { return p.Share })
+	panels = appendPanel(panels, Panel{"imbalance: most running requests of a rank / mean", table.Number,
 		[]Curve{{Name: role.Where.String(), Color: grey, Values: levels(role, func(p *analyze.Point) float64 { return p.Imbalance })}}})
 	for k, stage := range b.Stages {
 		if len(leads) == 1 {
@@ -121,7 +122,7 @@ func (b *timelineBuilder) roleFigure(role *analyze.Series, ranks []analyze.Serie
 		p50 := func(s *analyze.Series) []float64 {
 			return percentile(stageOf(s, k), func(s *analyze.Spread) int64 { return s.P50 })
 		}
-		panels = appendPanel(panels, Panel{stage + " p50", analyze.Duration, placeCurves(leads, p50)})
+		panels = appendPanel(panels, Panel{stage + " p50", table.Duration, placeCurves(leads, p50)})
 	}
 	title := fmt.Sprintf("Role %s, %d ranks", role.Where.String(), len(ranks))
 	if len(ranks) == 1 {

@@ -1,4 +1,4 @@
-package analyze
+package table
 
 import (
 	"cmp"
@@ -65,13 +65,13 @@ type Cell struct {
 	Unknown bool
 }
 
-// textCell is unknown when s is empty.
-func textCell(s string) Cell { return Cell{Text: s, Unknown: s == ""} }
+// TextCell is unknown when s is empty.
+func TextCell(s string) Cell { return Cell{Text: s, Unknown: s == ""} }
 
-// numberCell is unknown when n is request.Unknown.
-func numberCell(n int64) Cell { return Cell{N: n, Unknown: n == request.Unknown} }
+// NumberCell is unknown when n is request.Unknown.
+func NumberCell(n int64) Cell { return Cell{N: n, Unknown: n == request.Unknown} }
 
-func instantCell(t trace.Time) Cell { return Cell{N: int64(t)} }
+func InstantCell(t trace.Time) Cell { return Cell{N: int64(t)} }
 
 // A Report is a table of typed cells, in the order in which it is printed.
 type Report struct {
@@ -84,14 +84,14 @@ type Report struct {
 	cell  func(row, column int) Cell
 }
 
-// A field is a column with the place its values come from.
-type field[T any] struct {
+// A Field is a column with the place its values come from.
+type Field[T any] struct {
 	Column
-	of func(*T) Cell
+	Cell func(*T) Cell
 }
 
-// tabulate makes a report of rows, which must not change afterwards.
-func tabulate[T any](schema, title string, rows []T, fields []field[T]) *Report {
+// New makes a report of rows, which must not change afterwards.
+func New[T any](schema, title string, rows []T, fields []Field[T]) *Report {
 	r := &Report{Schema: schema, Title: title, order: make([]int32, len(rows))}
 	for _, f := range fields {
 		r.Columns = append(r.Columns, f.Column)
@@ -99,7 +99,7 @@ func tabulate[T any](schema, title string, rows []T, fields []field[T]) *Report 
 	for i := range r.order {
 		r.order[i] = int32(i)
 	}
-	r.cell = func(row, column int) Cell { return fields[column].of(&rows[row]) }
+	r.cell = func(row, column int) Cell { return fields[column].Cell(&rows[row]) }
 	return r
 }
 
@@ -161,7 +161,7 @@ func (r *Report) Limit(n int) {
 	r.order = r.order[:n]
 }
 
-// note adds a footnote.
-func (r *Report) note(format string, args ...any) {
+// Note adds a footnote.
+func (r *Report) Note(format string, args ...any) {
 	r.Footnotes = append(r.Footnotes, fmt.Sprintf(format, args...))
 }

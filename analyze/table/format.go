@@ -1,4 +1,4 @@
-package analyze
+package table
 
 import (
 	"fmt"
@@ -50,7 +50,7 @@ func (r *Report) Write(w io.Writer, f Format, s Style) error {
 // A scale is how the times or sizes of a column are printed: in which unit, with
 // how many decimals.
 type scale struct {
-	unit     string
+	Unit     string
 	size     float64 // ns or bytes in one unit
 	decimals int
 }
@@ -64,14 +64,14 @@ var scaleUnits = map[Unit]struct {
 	usual   int
 	percent int
 }{
-	Duration: {[]scale{{unit: "ns", size: 1}, {unit: "us", size: 1e3}, {unit: "ms", size: 1e6}, {unit: "s", size: 1e9}}, 2, 50},
-	Bytes:    {[]scale{{unit: "B", size: 1}, {unit: "kB", size: 1e3}, {unit: "MB", size: 1e6}}, 0, 100},
+	Duration: {[]scale{{Unit: "ns", size: 1}, {Unit: "us", size: 1e3}, {Unit: "ms", size: 1e6}, {Unit: "s", size: 1e9}}, 2, 50},
+	Bytes:    {[]scale{{Unit: "B", size: 1}, {Unit: "kB", size: 1e3}, {Unit: "MB", size: 1e6}}, 0, 100},
 }
 
-// scaleFor chooses the largest unit in which the median time is 1 or more,
+// ScaleFor chooses the largest unit in which the median time is 1 or more,
 // and as many decimals, three at most, as give the smallest value three
 // significant digits. It reorders values.
-func scaleFor(unit Unit, values []int64) scale {
+func ScaleFor(unit Unit, values []int64) scale {
 	of := scaleUnits[unit]
 	values = slices.DeleteFunc(values, func(v int64) bool { return v == 0 })
 	for i, v := range values {
@@ -93,9 +93,9 @@ func scaleFor(unit Unit, values []int64) scale {
 	return s
 }
 
-// format prints a time or size; in tenths of ns or bytes it is less than one, but
+// Format prints a time or size; in tenths of ns or bytes it is less than one, but
 // no unit is smaller.
-func (s scale) format(n int64, tenths bool) string {
+func (s scale) Format(n int64, tenths bool) string {
 	value := float64(n)
 	if tenths {
 		value /= 10
@@ -189,7 +189,7 @@ func (r *Report) scales() map[string]scale {
 	}
 	scales := map[string]scale{}
 	for key, v := range values {
-		scales[key] = scaleFor(units[key], v)
+		scales[key] = ScaleFor(units[key], v)
 	}
 	return scales
 }
@@ -225,10 +225,10 @@ type formatter struct {
 func (f *formatter) header() string {
 	switch f.column.Unit {
 	case Duration, Bytes:
-		if f.scale.unit == "" {
+		if f.scale.Unit == "" {
 			return f.column.Name
 		}
-		return f.column.Name + " [" + f.scale.unit + "]"
+		return f.column.Name + " [" + f.scale.Unit + "]"
 	case Share:
 		return f.column.Name + " [%]"
 	case Instant:
@@ -245,7 +245,7 @@ func (f *formatter) format(c Cell) string {
 	case Count:
 		return string(f.column.appendNumber(nil, c.N))
 	case Duration, Bytes:
-		return f.scale.format(c.N, f.column.Tenths)
+		return f.scale.Format(c.N, f.column.Tenths)
 	case Instant:
 		return time.Unix(0, c.N).UTC().Format(f.layout)
 	case Number:

@@ -1,4 +1,4 @@
-package analyze
+package table
 
 import (
 	"bufio"
@@ -42,8 +42,8 @@ func (r *Report) writeText(w io.Writer, style Style) error {
 	return out.Flush()
 }
 
-// writeBare writes the table alone: no title, no rule under the header, no notes.
-func (r *Report) writeBare(out *bufio.Writer, style Style) error {
+// WriteBare writes the table alone: no title, no rule under the header, no notes.
+func (r *Report) WriteBare(out *bufio.Writer, style Style) error {
 	s := r.textTable()
 	s.fit(style)
 	return s.writeAligned(out, false)
@@ -152,8 +152,8 @@ func (s *textTable) head(widths []int) (header, rule string, err error) {
 	return strings.TrimRight(header, " "), rule, nil
 }
 
-// minName is the width below which a name is not cut.
-const minName = 12
+// MinName is the width below which a name is not cut.
+const MinName = 12
 
 // fit cuts names that are wider than their column may be, and the longest ones
 // until the table is as wide as the terminal, or no name can be cut further. Numbers
@@ -170,7 +170,7 @@ func (s *textTable) fit(style Style) {
 	for ; style.Width > 0 && excess > 0; excess-- {
 		widest := -1
 		for c := range widths {
-			if !s.right[c] && widths[c] > max(minName, textWidth(s.header[c])) && (widest < 0 || widths[c] > widths[widest]) {
+			if !s.right[c] && widths[c] > max(MinName, textWidth(s.header[c])) && (widest < 0 || widths[c] > widths[widest]) {
 				widest = c
 			}
 		}
@@ -192,7 +192,7 @@ func (s *textTable) cut(c, width int, style Style) {
 	alike := make(map[string]*lookalikes, len(s.rows)) // by how they look
 	look := make([]string, len(s.rows))
 	for i, row := range s.rows {
-		if look[i] = cutMiddle(row[c], width, style); look[i] == row[c] {
+		if look[i] = CutMiddle(row[c], width, style); look[i] == row[c] {
 			continue
 		}
 		if names := alike[look[i]]; names != nil {
@@ -232,16 +232,16 @@ func (l *lookalikes) add(name string) {
 	}
 }
 
-// cutAround is cutMiddle, but leaves what is at a place in the middle, too.
+// cutAround is CutMiddle, but leaves what is at a place in the middle, too.
 func cutAround(s string, at, width int, style Style) string {
 	const context = 4 // characters before the place
 	runes := []rune(s)
 	side := width / 4
 	from, to := at-context, at-context+width-2*side-2*len([]rune(style.mark()))
 	if from <= side || to >= len(runes)-side || from >= to {
-		return cutMiddle(s, width, style)
+		return CutMiddle(s, width, style)
 	}
-	return cutMiddle(string(runes[:side])+style.mark()+string(runes[from:to])+style.mark()+string(runes[len(runes)-side:]), width, style)
+	return CutMiddle(string(runes[:side])+style.mark()+string(runes[from:to])+style.mark()+string(runes[len(runes)-side:]), width, style)
 }
 
 // mark stands for what was cut out.
@@ -252,9 +252,9 @@ func (s Style) mark() string {
 	return "…"
 }
 
-// cutMiddle cuts the middle out of s until it is as wide as width: the ends of
+// CutMiddle cuts the middle out of s until it is as wide as width: the ends of
 // a kernel's or a request's name tell more than its middle.
-func cutMiddle(s string, width int, style Style) string {
+func CutMiddle(s string, width int, style Style) string {
 	if textWidth(s) <= width {
 		return s
 	}
@@ -262,7 +262,7 @@ func cutMiddle(s string, width int, style Style) string {
 	runes := []rune(s)
 	// What is wider than a column by far is cut without measuring it again and
 	// again: a name may have a million characters.
-	half := min((len(runes)+1)/2, 2*max(width, minName))
+	half := min((len(runes)+1)/2, 2*max(width, MinName))
 	head, tail := half, len(runes)-min(half, len(runes)/2)
 	for head > 0 && twwidth.Width(string(runes[:head])+mark+string(runes[tail:])) > width {
 		if head > len(runes)-tail {

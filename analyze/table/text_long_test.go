@@ -1,4 +1,4 @@
-package analyze
+package table
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ import (
 func TestLongNamesAreCut(t *testing.T) {
 	for _, letter := range []string{"x", "e\u0301", "\u4e2d", "\u0301"} {
 		name := strings.Repeat(letter, 1<<18)
-		cut := cutMiddle(name, 40, Style{})
+		cut := CutMiddle(name, 40, Style{})
 		if twwidth.Width(name) > 40 && (twwidth.Width(cut) > 40 || !strings.Contains(cut, "…")) {
 			t.Errorf("%q becomes %d wide", letter, twwidth.Width(cut))
 		}

@@ -1,4 +1,4 @@
-package analyze
+package table
 
 import (
 	"encoding/csv"

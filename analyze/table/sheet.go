@@ -1,4 +1,4 @@
-package analyze
+package table
 
 import "github.com/sgtrace/sgtrace/analyze/words"
 

@@ -1,4 +1,4 @@
-package analyze
+package table_test
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
@@ -23,15 +25,15 @@ type pair struct {
 	ns   int64
 }
 
-func pairs(rows ...pair) *Report {
-	return tabulate("sgtrace.test/v1", "Test", rows, []field[pair]{
-		{Column{Name: "name"}, func(p *pair) Cell { return textCell(p.name) }},
-		{Column{Name: "time", Unit: Duration}, func(p *pair) Cell { return numberCell(p.ns) }},
+func pairs(rows ...pair) *table.Report {
+	return table.New("sgtrace.test/v1", "Test", rows, []table.Field[pair]{
+		{Column: table.Column{Name: "name"}, Cell: func(p *pair) table.Cell { return table.TextCell(p.name) }},
+		{Column: table.Column{Name: "time", Unit: table.Duration}, Cell: func(p *pair) table.Cell { return table.NumberCell(p.ns) }},
 	})
 }
 
 // names returns the first column as printed.
-func names(r *Report) string {
+func names(r *table.Report) string {
 	var out []string
 	for row := range r.Len() {
 		out = append(out, r.Cell(row, 0).Text)
@@ -88,12 +90,12 @@ func TestScale(t *testing.T) {
 		{[]int64{150_000_000, 160_000_000, 999_000_000}, "150 160 999 ms"},
 		{[]int64{1_500_000_000, 90_000_000_000}, "1.50 90.00 s"},
 	} {
-		s := scaleFor(Duration, slices.Clone(c.values))
+		s := table.ScaleFor(table.Duration, slices.Clone(c.values))
 		var got []string
 		for _, v := range c.values {
-			got = append(got, s.format(v, false))
+			got = append(got, s.Format(v, false))
 		}
-		if text := strings.Join(got, " ") + " " + s.unit; text != c.want {
+		if text := strings.Join(got, " ") + " " + s.Unit; text != c.want {
 			t.Errorf("%v: %s, want %s", c.values, text, c.want)
 		}
 	}
@@ -108,9 +110,9 @@ func TestHostileNames(t *testing.T) {
 	}
 	r := pairs(rows...)
 	r.Title = strings.Join(testset.Hostile, " ")
-	r.note("%s", r.Title)
-	for _, f := range Formats {
-		got := text(t, r, f, Style{})
+	r.Note("%s", r.Title)
+	for _, f := range table.Formats {
+		got := tabletest.Text(t, r, f, table.Style{})
 		if !utf8.ValidString(got) {
 			t.Errorf("%s is not UTF-8", f)
 		}
@@ -125,7 +127,7 @@ func TestHostileNames(t *testing.T) {
 		var doc struct {
 			Rows []struct{ Name *string }
 		}
-		if err := json.Unmarshal([]byte(text(t, r, FormatJSON, Style{})), &doc); err != nil {
+		if err := json.Unmarshal([]byte(tabletest.Text(t, r, table.FormatJSON, table.Style{})), &doc); err != nil {
 			t.Fatal(err)
 		}
 		for i, name := range testset.Hostile {
@@ -136,7 +138,7 @@ func TestHostileNames(t *testing.T) {
 		}
 	})
 	t.Run("csv", func(t *testing.T) {
-		records, err := csv.NewReader(strings.NewReader(text(t, r, FormatCSV, Style{}))).ReadAll()
+		records, err := csv.NewReader(strings.NewReader(tabletest.Text(t, r, table.FormatCSV, table.Style{}))).ReadAll()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +153,7 @@ func TestHostileNames(t *testing.T) {
 		}
 	})
 	t.Run("markdown", func(t *testing.T) {
-		for row := range strings.Lines(text(t, r, FormatMarkdown, Style{})) {
+		for row := range strings.Lines(tabletest.Text(t, r, table.FormatMarkdown, table.Style{})) {
 			if !strings.HasPrefix(row, "|") {
 				continue
 			}
@@ -163,59 +165,6 @@ func TestHostileNames(t *testing.T) {
 			}
 		}
 	})
-}
-
-// The waterfall of a request in which every name is hostile.
-func TestHostileWaterfall(t *testing.T) {
-	name := strings.ToValidUTF8(strings.Join(testset.Hostile, ""), "?")
-	var d testset.Dump
-	root := testset.Span{Trace: "00000000000000000000000000000001", Name: "Req 11111111", From: 0, To: 1000,
-		Attrs: testset.Attrs{"rid": name, "module": "sglang::request", "gen_ai.response.model": name, "gen_ai.response.finish_reasons": name}}
-	d.Thread(root, d.Add(root), name, name, 0, 1, testset.Span{Name: name, From: 0, To: 1000})
-	d.Add(testset.Span{Trace: root.Trace, Parent: fmt.Sprintf("%016x", 1), Name: "Scheduler", From: 0, To: 10, Failed: true,
-		Attrs: testset.Attrs{"host_id": name, "thread_label": "Scheduler", "reason": name}})
-	s := d.Set(t)
-	var b bytes.Buffer
-	if err := NewWaterfall(s, 0).Write(&b, Style{Width: 100}); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range inspectSet(s) {
-		b.WriteString(text(t, r, FormatText, Style{}))
-	}
-	for _, c := range b.String() {
-		if c != '\n' && words.Hidden(c) {
-			t.Fatalf("%U is printed", c)
-		}
-	}
-}
-
-// Nothing panics on inputs that are damaged, foreign or empty.
-func TestEveryReportOnEveryDump(t *testing.T) {
-	for _, name := range []string{
-		"", "i_vllm_llm_request.jsonl", "f_collector_variants/compression_zstd_legacy_framed.bin", "f_collector_variants/format_proto_framed.bin",
-		"damaged/array.json.zst", "damaged/empty_host_id.jsonl.zst", "damaged/missing_head.jsonl.zst", "damaged/truncated_last_line.jsonl.zst",
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := testset.BuildSet(t, "empty", strings.NewReader(""))
-			if name != "" {
-				s = testset.LoadDump(t, name)
-			}
-			reports := append(inspectSet(s), Requests(s), MeasureLatencies(s).Report(), GroupStages(s, Dimensions).Report())
-			var b bytes.Buffer
-			for r := range s.Requests {
-				w := NewWaterfall(s, r)
-				if err := w.Write(&b, Style{}); err != nil {
-					t.Error(err)
-				}
-				reports = append(reports, w.Report())
-			}
-			for _, r := range reports {
-				for _, f := range Formats {
-					text(t, r, f, Style{Width: 80})
-				}
-			}
-		})
-	}
 }
 
 func TestClean(t *testing.T) {
@@ -241,7 +190,7 @@ func TestWidth(t *testing.T) {
 	rows := []pair{{strings.Repeat("very_long_kernel_name_", 20), 123_456_789}, {"日本語の名前日本語の名前日本語の名前日本語の名前", 5}, {"short", 1000}}
 	for _, ascii := range []bool{false, true} {
 		for width := 1; width < 600; width++ {
-			got := text(t, pairs(rows...), FormatText, Style{Width: width, ASCII: ascii})
+			got := tabletest.Text(t, pairs(rows...), table.FormatText, table.Style{Width: width, ASCII: ascii})
 			if !strings.Contains(got, "123456.789") || !strings.Contains(got, "time [us]") {
 				t.Fatalf("width %d: a number or heading is cut:\n%s", width, got)
 			}
@@ -250,7 +199,7 @@ func TestWidth(t *testing.T) {
 			}
 			for l := range strings.Lines(got) {
 				l = strings.TrimSuffix(l, "\n")
-				if n := twwidth.Width(l); width >= minName+2+len("123456.789") && n > width {
+				if n := twwidth.Width(l); width >= table.MinName+2+len("123456.789") && n > width {
 					t.Fatalf("width %d: line of %d: %s", width, n, l)
 				}
 				if strings.HasSuffix(l, " ") {
@@ -265,11 +214,11 @@ func TestShorten(t *testing.T) {
 	for in, want := range map[string]string{
 		"abcdefghij": "abc…hij", "abcdefg": "abcdefg", "日本語名前": "日本…前",
 	} {
-		if got := cutMiddle(in, 7, Style{}); got != want {
+		if got := table.CutMiddle(in, 7, table.Style{}); got != want {
 			t.Errorf("shorten(%q, 7) = %q, want %q", in, got, want)
 		}
 	}
-	if got := cutMiddle("abcdefghij", 7, Style{ASCII: true}); got != "ab...ij" {
+	if got := table.CutMiddle("abcdefghij", 7, table.Style{ASCII: true}); got != "ab...ij" {
 		t.Errorf("in ASCII: %q", got)
 	}
 }
@@ -277,24 +226,24 @@ func TestShorten(t *testing.T) {
 // Columns without a value are left out for people and kept for programs.
 func TestEmptyColumns(t *testing.T) {
 	r := pairs(pair{"a", request.Unknown}, pair{"b", request.Unknown})
-	if got := text(t, r, FormatText, Style{}); strings.Contains(got, "[") || !strings.Contains(got, "left out, as no row has a value: time") {
+	if got := tabletest.Text(t, r, table.FormatText, table.Style{}); strings.Contains(got, "[") || !strings.Contains(got, "left out, as no row has a value: time") {
 		t.Errorf("text:\n%s", got)
 	}
-	if got := text(t, r, FormatCSV, Style{}); got != "name,time_ns\na,\nb,\n" {
+	if got := tabletest.Text(t, r, table.FormatCSV, table.Style{}); got != "name,time_ns\na,\nb,\n" {
 		t.Errorf("csv:\n%s", got)
 	}
-	if got := text(t, pairs(), FormatText, Style{}); !strings.Contains(got, "name  time\n") {
+	if got := tabletest.Text(t, pairs(), table.FormatText, table.Style{}); !strings.Contains(got, "name  time\n") {
 		t.Errorf("no rows:\n%s", got)
 	}
 }
 
 func TestWriteErrors(t *testing.T) {
-	if err := pairs().Write(new(bytes.Buffer), "yaml", Style{}); err == nil || !strings.Contains(err.Error(), "yaml") {
+	if err := pairs().Write(new(bytes.Buffer), "yaml", table.Style{}); err == nil || !strings.Contains(err.Error(), "yaml") {
 		t.Errorf("unknown format: %v", err)
 	}
 	full := fmt.Errorf("disk full")
-	for _, f := range Formats {
-		if err := pairs(pair{"a", 1}).Write(failingWriter{full}, f, Style{}); err != full {
+	for _, f := range table.Formats {
+		if err := pairs(pair{"a", 1}).Write(failingWriter{full}, f, table.Style{}); err != full {
 			t.Errorf("%s: %v, want the writer's error", f, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package analyze
+package table
 
 import (
 	"bufio"
@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// codec leaves < and & in strings as they are.
-var codec = sonic.Config{}.Froze()
+// Codec leaves < and & in strings as they are.
+var Codec = sonic.Config{}.Froze()
 
 // columnJSON describes a column to programs.
 type columnJSON struct {
@@ -42,15 +42,15 @@ func (r *Report) WriteJSON(w io.Writer, beside []*Report) error {
 	keys := make([]string, len(r.Columns))
 	for i, c := range r.Columns {
 		columns[i] = columnJSON{c.Key(), unitNames[c.Unit], c.Doc}
-		keys[i] = quoteJSON(c.Key())
+		keys[i] = QuoteJSON(c.Key())
 	}
-	described, err := codec.MarshalToString(columns)
+	described, err := Codec.MarshalToString(columns)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "{\"schema\":%s,\"title\":%s,\n\"columns\":%s,\n\"rows\":[",
-		quoteJSON(r.Schema), quoteJSON(r.Title), described)
+		QuoteJSON(r.Schema), QuoteJSON(r.Title), described)
 	var line []byte
 	for row := range r.Len() {
 		line = append(line[:0], ",\n{"...)
@@ -71,7 +71,7 @@ func (r *Report) WriteJSON(w io.Writer, beside []*Report) error {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		out.WriteString(quoteJSON(note))
+		out.WriteString(QuoteJSON(note))
 	}
 	out.WriteByte(']')
 	if err := writeBeside(out, beside); err != nil {
@@ -102,7 +102,7 @@ func appendJSON(line []byte, column Column, c Cell) []byte {
 	case c.Unknown:
 		return append(line, "null"...)
 	case column.Unit == Text:
-		return append(line, quoteJSON(c.Text)...)
+		return append(line, QuoteJSON(c.Text)...)
 	case column.Unit == Share:
 		return append(line, formatShare(c.Share)...)
 	case column.Unit == Number:
@@ -111,11 +111,11 @@ func appendJSON(line []byte, column Column, c Cell) []byte {
 	return column.appendNumber(line, c.N)
 }
 
-// quoteJSON returns s as a JSON string that is also safe to print: what sonic
+// QuoteJSON returns s as a JSON string that is also safe to print: what sonic
 // leaves raw and a terminal would obey (C1 controls, DEL, bidirectional
 // overrides) is written as \u009b.
-func quoteJSON(s string) string {
-	quoted, err := codec.MarshalToString(strings.ToValidUTF8(s, "\ufffd"))
+func QuoteJSON(s string) string {
+	quoted, err := Codec.MarshalToString(strings.ToValidUTF8(s, "\ufffd"))
 	if err != nil {
 		return `""` // a string cannot fail
 	}

@@ -1,4 +1,4 @@
-package analyze
+package table
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 	s.fit(Style{})
 	out := bufio.NewWriter(w)
 	if r.Title != "" {
-		fmt.Fprintf(out, "### %s\n", escapeMarkdown(words.Clean(r.Title)))
+		fmt.Fprintf(out, "### %s\n", EscapeMarkdown(words.Clean(r.Title)))
 	}
 	if len(s.rows) > 0 || len(s.notes) == 0 {
 		if r.Title != "" {
@@ -25,7 +25,7 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 		s.writeMarkdown(out)
 	}
 	for _, note := range s.notes {
-		fmt.Fprintf(out, "\n*%s*\n", escapeMarkdown(note))
+		fmt.Fprintf(out, "\n*%s*\n", EscapeMarkdown(note))
 	}
 	return out.Flush()
 }
@@ -47,14 +47,14 @@ func (s *textTable) writeMarkdown(out *bufio.Writer) {
 
 func writeMarkdownRow(out *bufio.Writer, cells []string) {
 	for _, c := range cells {
-		fmt.Fprintf(out, "| %s ", escapeMarkdown(c))
+		fmt.Fprintf(out, "| %s ", EscapeMarkdown(c))
 	}
 	out.WriteString("|\n")
 }
 
-// escapeMarkdown takes away the meaning of everything that ends a cell or
+// EscapeMarkdown takes away the meaning of everything that ends a cell or
 // begins markup; line breaks are gone already.
-func escapeMarkdown(s string) string { return markdownEscapes.Replace(s) }
+func EscapeMarkdown(s string) string { return markdownEscapes.Replace(s) }
 
 var markdownEscapes = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;",

@@ -1,4 +1,4 @@
-package analyze
+package table
 
 import (
 	"bytes"
@@ -35,24 +35,24 @@ func fuzzReport(title, note, cells string, limit int) *Report {
 		n := int64(binary.LittleEndian.Uint64(b[:]))
 		list = append(list, row{text, n, math.Float64frombits(uint64(n)), n%5 == 1})
 	}
-	var fields []field[row]
+	var fields []Field[row]
 	for i, u := range fuzzUnits {
 		c := Column{Name: string(rune('a' + i)), Unit: u, Doc: "a column", Tenths: i%2 == 0 && u != Instant, Most: limit}
-		fields = append(fields, field[row]{c, func(r *row) Cell {
+		fields = append(fields, Field[row]{c, func(r *row) Cell {
 			switch {
 			case r.blank:
 				return Cell{Unknown: true}
 			case u == Share || u == Number:
-				return realCell(r.x)
+				return RealCell(r.x)
 			case u == Text:
-				return textCell(r.text)
+				return TextCell(r.text)
 			}
-			return numberCell(r.n)
+			return NumberCell(r.n)
 		}})
 	}
-	r := tabulate("sgtrace.report.fuzz/v1", title, list, fields)
+	r := New("sgtrace.report.fuzz/v1", title, list, fields)
 	if note != "" {
-		r.note("%s", note)
+		r.Note("%s", note)
 	}
 	return r
 }

@@ -1,4 +1,4 @@
-package analyze
+package table
 
 import (
 	"slices"
@@ -12,9 +12,9 @@ func TestSheet(t *testing.T) {
 		ns   int64
 	}
 	rows := []row{{"a\x1b", 1_500_000}, {"b", 2_000_000}}
-	r := tabulate("sgtrace.report.test/v1", "Test", rows, []field[row]{
+	r := New("sgtrace.report.test/v1", "Test", rows, []Field[row]{
 		{Column{Name: "hidden", Doc: "for programs", Detail: true}, func(*row) Cell { return Cell{Text: "x"} }},
-		{Column{Name: "name", Doc: "what it is called"}, func(r *row) Cell { return textCell(r.name) }},
+		{Column{Name: "name", Doc: "what it is called"}, func(r *row) Cell { return TextCell(r.name) }},
 		{Column{Name: "empty", Doc: "of nobody"}, func(*row) Cell { return Cell{Unknown: true} }},
 		{Column{Name: "took", Unit: Duration, Doc: "how long"}, func(r *row) Cell { return Cell{N: r.ns} }},
 	})
