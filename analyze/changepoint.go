@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -38,7 +39,7 @@ type Change struct {
 
 // A Shift is a series that changed.
 type Shift struct {
-	Where
+	place.Where
 	Name   string // of the place, as people call it: "decode DP1"
 	Metric ChangeMetric
 	Stage  string          // of a duration: a stage, "ttft" or "tpot"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -107,7 +108,7 @@ func changeDetails() []table.Field[changeRow] {
 		table.TextColumn("metric", "share, arrivals, running, lateness, p50 or tail", func(r *changeRow) string { return r.Metric.String() }),
 		table.TextColumn("stage", "of durations: stage, ttft or tpot", func(r *changeRow) string { return r.Stage }),
 	}
-	fields = append(fields, whereColumns(func(r *changeRow) *Where { return &r.Where })...)
+	fields = append(fields, place.WhereColumns(func(r *changeRow) *place.Where { return &r.Where })...)
 	for _, side := range []struct {
 		name string
 		of   func(*changeRow) *Level
@@ -150,27 +151,3 @@ func (c *Changes) notes() []string {
 }
 
 // Columns of any report.
-
-// whereColumns are the columns that tell where.
-func whereColumns[T any](of func(*T) *Where) []table.Field[T] {
-	rank := func(name, doc string, text func(*Where) string) table.Field[T] {
-		return table.TextColumn(name, doc, func(row *T) string {
-			if p := of(row); p.Scope == OneRank {
-				return text(p)
-			}
-			return ""
-		})
-	}
-	return []table.Field[T]{
-		table.TextColumn("scope", "all, a role, or a rank", func(row *T) string { return of(row).Scope.String() }),
-		table.TextColumn("role", "of the server", func(row *T) string {
-			if p := of(row); p.Scope != Everywhere {
-				return p.Role.String()
-			}
-			return ""
-		}),
-		rank("host", "machine", (*Where).serverName),
-		rank("label", "thread label", func(p *Where) string { return p.Label }),
-		rank("rank", "parallel ranks", func(p *Where) string { return p.Rank.String() }),
-	}
-}

@@ -24,7 +24,7 @@ func (w *observer) measureLoads(times []trace.Time) loads {
 		addStretch(l.all, times, r.Start, r.End)
 		for _, p := range r.Parts {
 			part := &w.set.Parts[p]
-			thread, rank := w.ranks.lead(part)
+			thread, rank := w.ranks.Lead(part)
 			if thread == request.None || rank == request.None || !part.Serves() {
 				continue
 			}
@@ -64,7 +64,7 @@ func (c *Change) addRunning(w *observer, l loads, times []trace.Time, i int) {
 		case ArrivalsChanged:
 			of = l.all
 		case ShareChanged:
-			rank := slices.Index(w.ranks.places, f.Where)
+			rank := slices.Index(w.ranks.Places, f.Where)
 			of = l.byRank[rank]
 		}
 		if of == nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -126,13 +127,13 @@ func TestVerdictOnCollectives(t *testing.T) {
 }
 
 func TestWhereIs(t *testing.T) {
-	for name, want := range map[string]Where{
+	for name, want := range map[string]place.Where{
 		"decode TP1-DP0 (node7)": {Role: request.Decode},
 		"TP1-PP0-DP0-EP0":        {Role: request.Other},
 		"prefill TP1-DP0":        {Role: request.Prefill},
 	} {
 		got := whereIs(name)
-		if got.Scope != OneRank || got.Role != want.Role || got.Rank.TP != 1 || got.Rank.DP != 0 && got.Rank.DP != -1 || got.Host != "" {
+		if got.Scope != place.OneRank || got.Role != want.Role || got.Rank.TP != 1 || got.Rank.DP != 0 && got.Rank.DP != -1 || got.Host != "" {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

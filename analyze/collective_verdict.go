@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -58,8 +59,8 @@ func (c *Collectives) explain(s *Straggler, crowd *crowd, g *GPUs) {
 
 // whereIs tells what the name of a rank says: "decode TP1-DP0 (node7)". Hosts are
 // called differently elsewhere.
-func whereIs(name string) Where {
-	at := Where{Scope: OneRank, Role: request.Other, Rank: trace.NoRank}
+func whereIs(name string) place.Where {
+	at := place.Where{Scope: place.OneRank, Role: request.Other, Rank: trace.NoRank}
 	for word := range strings.FieldsSeq(name) {
 		if rank, err := trace.ParseRank(word); err == nil {
 			at.Rank = rank

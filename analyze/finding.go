@@ -1,6 +1,9 @@
 package analyze
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/trace"
+)
 
 // A Finding is something that an engineer should know about, and what shows it.
 // What is not beyond doubt is not a finding.
@@ -9,7 +12,7 @@ type Finding struct {
 	// At is where it is. The zero value is everywhere, or nobody knows; a part of a
 	// rank that is not known is -1, a host "". Findings of one kind about one place
 	// are told as one.
-	At Where
+	At place.Where
 	// Since is when it began; 0 is from the beginning on.
 	Since trace.Time
 	// Text is one sentence: what, where, since when, by how much.

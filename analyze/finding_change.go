@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -76,7 +77,7 @@ func (c *Change) finding(b *bill) Finding {
 	f := Finding{Kind: first.findingKind(), At: first.Where, Since: c.Time, Text: c.Sentence(), Show: []string{"--timeline"}}
 	switch f.Kind {
 	case FindingLoad:
-		f.At = Where{} // what there is to do comes from outside
+		f.At = place.Where{} // what there is to do comes from outside
 		if first.rises() || first.Metric == ShareChanged {
 			f.Weight = b.beyondUsual(c.Time, overloadCauses...)
 		}
@@ -97,7 +98,7 @@ func (f *Shift) findingKind() FindingKind {
 		return FindingLoad
 	case f.Metric == LatenessChanged:
 		return FindingStraggler
-	case f.Scope == Everywhere:
+	case f.Scope == place.Everywhere:
 		return FindingChange
 	case phase == request.TransferPhase:
 		return FindingTransfer

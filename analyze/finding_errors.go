@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -45,7 +46,7 @@ func errorFindings(s *request.Set, b *bill) []Finding {
 		out = append(out, Finding{
 			Kind: FindingMemory, Weight: b.beyondUsual(0, CauseRetraction), Show: []string{"--tail"},
 			Text: fmt.Sprintf("%d of %d requests were retracted: thrown out of their batch for want of KV cache; %s",
-				n, len(s.Requests), betweenTimes(s, retracted)),
+				n, len(s.Requests), place.BetweenTimes(s, retracted)),
 		})
 	}
 	return out
@@ -60,7 +61,7 @@ func failedFinding(s *request.Set, failed []int) Finding {
 	if f.Since != 0 {
 		f.Text += fmt.Sprintf(", the first at %s; the %s before did", words.Clock(f.Since).Format(words.TenthLayout), words.Counted(failed[0], "request"))
 	} else {
-		f.Text += "; " + betweenTimes(s, failed)
+		f.Text += "; " + place.BetweenTimes(s, failed)
 	}
 	type reason struct {
 		text string
@@ -78,7 +79,7 @@ func failedFinding(s *request.Set, failed []int) Finding {
 	for _, r := range reasons {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%d: %s", r.n, r.text))
 	}
-	f.Evidence = append(f.Evidence, "such as "+someRequests(s, failed))
+	f.Evidence = append(f.Evidence, "such as "+place.SomeRequests(s, failed))
 	return f
 }
 
@@ -92,18 +93,6 @@ func failingSince(s *request.Set, failed []int) trace.Time {
 		return 0
 	}
 	return s.Requests[failed[0]].Start
-}
-
-// betweenTimes tells when the first and the last of some requests started.
-func betweenTimes(s *request.Set, list []int) string {
-	first, last := words.Clock(s.Requests[list[0]].Start).Format(words.TenthLayout), words.Clock(s.Requests[list[len(list)-1]].Start).Format(words.TenthLayout)
-	switch {
-	case len(list) == 1:
-		return "it started at " + first
-	case first == last:
-		return "they started at " + first
-	}
-	return fmt.Sprintf("they started between %s and %s", first, last)
 }
 
 // reasonGist is what a reason says before it names the request: "Prefill transfer

@@ -5,22 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/analyze/place"
 )
-
-// meets tells whether two places may be one: of ranks, none of what is known of both
-// differs.
-func (p *Where) meets(o *Where) bool {
-	switch {
-	case p.Scope == Everywhere || o.Scope == Everywhere:
-		return true
-	case p.Role != o.Role && p.Role != request.Other && o.Role != request.Other:
-		return false
-	case p.Scope == WholeRole || o.Scope == WholeRole:
-		return true
-	}
-	return (p.Host == o.Host && p.Server == o.Server || p.Host == "" || o.Host == "") && !p.Rank.Contradicts(o.Rank)
-}
 
 // mergeFindings tells what says the same as one finding, and orders them by weight.
 // Of several the first one is told; the others become its evidence, and so do the
@@ -47,9 +33,9 @@ func mergeFindings(found []Finding, consequences []consequence) []Finding {
 func (f *Finding) sameAs(g *Finding) bool {
 	load := func(f *Finding) bool { return f.Kind == FindingLoad || f.Kind == FindingImbalance }
 	if load(f) && load(g) {
-		return f.At.meets(&g.At)
+		return f.At.Overlaps(&g.At)
 	}
-	return f.Kind == g.Kind && f.topic == g.topic && f.At.meets(&g.At)
+	return f.Kind == g.Kind && f.topic == g.topic && f.At.Overlaps(&g.At)
 }
 
 // take makes g evidence of f.
@@ -83,8 +69,8 @@ func takeConsequences(found []Finding, consequences []consequence) []Finding {
 		}
 		cause := found[k]
 		found = slices.DeleteFunc(found, func(f Finding) bool {
-			effect := f.Kind == c.effect && slices.Contains(c.topics, f.topic) && f.At.meets(&cause.At) &&
-				(c.cause != FindingSlower || f.At.Scope == OneRank) // it tells of no other server
+			effect := f.Kind == c.effect && slices.Contains(c.topics, f.topic) && f.At.Overlaps(&cause.At) &&
+				(c.cause != FindingSlower || f.At.Scope == place.OneRank) // it tells of no other server
 			if effect {
 				cause.take(&f)
 			}

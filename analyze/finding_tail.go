@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -82,7 +83,7 @@ func (p Place) nearlyAll() string {
 func (t *Tail) delayText(d *Delay) string {
 	n := len(d.Requests)
 	return fmt.Sprintf("%s delays %d of %d requests, by %s on average, where the median E2E is %s; %s",
-		phraseAt(d.Cause, d.Where), n, t.Delays.N, words.Nearly(d.Total/int64(n)), words.Nearly(t.Delays.Limit), betweenTimes(t.set, d.Requests))
+		phraseAt(d.Cause, d.Where), n, t.Delays.N, words.Nearly(d.Total/int64(n)), words.Nearly(t.Delays.Limit), place.BetweenTimes(t.set, d.Requests))
 }
 
 // causeText tells how much of a tail a cause makes.

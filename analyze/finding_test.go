@@ -5,15 +5,16 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-func rankAt(role request.Role, host string, tp, dp int16) Where {
+func rankAt(role request.Role, host string, tp, dp int16) place.Where {
 	rank := trace.NoRank
 	rank.TP, rank.DP = tp, dp
-	return Where{Scope: OneRank, Role: role, Host: host, Rank: rank}
+	return place.Where{Scope: place.OneRank, Role: role, Host: host, Rank: rank}
 }
 
 // One thing that several reports tell of is one finding.
@@ -55,25 +56,25 @@ func TestMergeFindings(t *testing.T) {
 }
 
 func TestPlacesThatMayBeOne(t *testing.T) {
-	everywhere, decode := Where{}, Where{Scope: WholeRole, Role: request.Decode}
+	everywhere, decode := place.Where{}, place.Where{Scope: place.WholeRole, Role: request.Decode}
 	rank := rankAt(request.Decode, "a", 1, -1)
 	for _, test := range []struct {
-		x, y Where
+		x, y place.Where
 		want bool
 	}{
 		{everywhere, rank, true},
 		{decode, rank, true},
-		{Where{Scope: WholeRole, Role: request.Prefill}, rank, false},
+		{place.Where{Scope: place.WholeRole, Role: request.Prefill}, rank, false},
 		{rank, rankAt(request.Decode, "a", 1, 3), true}, // DP is not known of one
 		{rank, rankAt(request.Decode, "a", 2, -1), false},
 		{rank, rankAt(request.Decode, "b", 1, -1), false},
 		{rank, rankAt(request.Other, "", 1, -1), true},
 		{rank, rankAt(request.Prefill, "", 1, -1), false},
 	} {
-		if got := test.x.meets(&test.y); got != test.want {
+		if got := test.x.Overlaps(&test.y); got != test.want {
 			t.Errorf("%v and %v: %v", test.x, test.y, got)
 		}
-		if got := test.y.meets(&test.x); got != test.want {
+		if got := test.y.Overlaps(&test.x); got != test.want {
 			t.Errorf("%v and %v: %v", test.y, test.x, got)
 		}
 	}

@@ -184,7 +184,7 @@ func (o *Overview) addRequests(v *overviewJSON) {
 }
 
 func (o *Overview) findingJSON(f *Finding) findingJSON {
-	role, host, rank := f.At.parts()
+	role, host, rank := f.At.Parts()
 	v := findingJSON{
 		Kind: textJSON(f.Kind), Scope: textJSON(f.At.Scope.String()), Role: textJSON(role), Host: textJSON(host), Rank: textJSON(rank),
 		Weight: math.Round(f.Weight*1e6) / 1e6, Text: textJSON(f.Text), Evidence: texts(f.Evidence),
@@ -196,25 +196,11 @@ func (o *Overview) findingJSON(f *Finding) findingJSON {
 	return v
 }
 
-// parts are the role, the host and the rank of a place, as far as it is about them.
-func (p *Where) parts() (role, host, rank string) {
-	if p.Scope == Everywhere {
-		return "", "", ""
-	}
-	if p.Role != request.Other {
-		role = p.Role.String()
-	}
-	if p.Scope == OneRank {
-		host, rank = p.serverName(), p.Rank.String()
-	}
-	return role, host, rank
-}
-
 // findingsReport makes a table of the findings.
 func (o *Overview) findingsReport() *table.Report {
 	part := func(k int) func(*Finding) string {
 		return func(f *Finding) string {
-			role, host, rank := f.At.parts()
+			role, host, rank := f.At.Parts()
 			return [...]string{role, host, rank}[k]
 		}
 	}

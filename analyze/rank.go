@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -27,7 +28,7 @@ func MeasureRanks(s *request.Set) *Ranks {
 	if len(s.Requests) == 0 {
 		return &Ranks{}
 	}
-	of, all := newRankSet(s), bulkOf(s)
+	of, all := place.NewRankSet(s), bulkOf(s)
 	out := &Ranks{Length: int64(all.to - all.from)}
 	out.e2e = meanE2E(s)
 	out.measureLoads(of, all)

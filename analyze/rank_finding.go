@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -89,7 +90,7 @@ func (r *Ranks) Findings() []Finding {
 	for _, p := range r.Pipes {
 		for i := range p.Slow {
 			out = append(out, Finding{
-				Kind: FindingPipeline, At: Where{Scope: WholeRole, Role: p.Stages[0].Role},
+				Kind: FindingPipeline, At: place.Where{Scope: place.WholeRole, Role: p.Stages[0].Role},
 				Text: p.text(&p.Slow[i]), Evidence: p.evidence(&p.Slow[i]), Show: show, Weight: p.weight(&p.Slow[i]),
 			})
 		}
@@ -101,7 +102,7 @@ func (r *Ranks) Findings() []Finding {
 // evidence.
 func (r *Ranks) stragglerRanks() []Straggler {
 	var all []Straggler
-	index := map[Where]int{}
+	index := map[place.Where]int{}
 	for _, s := range r.Stragglers() {
 		if i, ok := index[s.Where]; ok {
 			all[i].Evidence = append(all[i].Evidence[:len(all[i].Evidence):len(all[i].Evidence)], s.Text())
@@ -142,7 +143,7 @@ func (p *Pipeline) weight(s *Straggler) float64 {
 // stageName names a stage in a sentence: "PP1 of unified e3b0c442 DP0".
 func (p *Pipeline) stageName(stage int) string {
 	s := &p.Stages[stage]
-	name := fmt.Sprintf("PP%d of %s", s.Rank.PP, words.JoinNonEmpty(" ", s.Role.String(), s.serverName()))
+	name := fmt.Sprintf("PP%d of %s", s.Rank.PP, words.JoinNonEmpty(" ", s.Role.String(), s.ServerName()))
 	if s.Rank.DP >= 0 {
 		name += fmt.Sprintf(" DP%d", s.Rank.DP)
 	}

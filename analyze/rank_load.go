@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -12,7 +13,7 @@ import (
 // A RankLoad is what a rank had to do. Counts are request.Unknown and numbers NaN
 // where the dump does not tell.
 type RankLoad struct {
-	Where
+	place.Where
 	// Lead tells that the rank stands for those that do the same work beside it.
 	Lead     bool
 	Requests int64 // that it worked for
@@ -39,19 +40,19 @@ type RankLoad struct {
 
 // measureLoads takes from a timeline of one bucket what goes on in it, and counts
 // what a timeline does not.
-func (r *Ranks) measureLoads(of *rankSet, all bulk) {
-	whole := &Timeline{From: all.from, To: all.to, Start: all.from, Bucket: r.Length + 1, Stages: of.set.WatchedNames(), Outside: all.outside}
+func (r *Ranks) measureLoads(of *place.RankSet, all bulk) {
+	whole := &Timeline{From: all.from, To: all.to, Start: all.from, Bucket: r.Length + 1, Stages: of.Set.WatchedNames(), Outside: all.outside}
 	newTimelineBuilder(of, whole, all, 1).build()
-	index := map[Where]*RankLoad{}
+	index := map[place.Where]*RankLoad{}
 	r.Loads = make([]RankLoad, 0, len(whole.Series))
 	for i := range whole.Series {
-		if s := &whole.Series[i]; s.Scope == OneRank {
+		if s := &whole.Series[i]; s.Scope == place.OneRank {
 			r.Loads = append(r.Loads, newRankLoad(whole, s))
 			index[s.Where] = &r.Loads[len(r.Loads)-1]
 		}
 	}
-	loads := make([]*RankLoad, len(of.places))
-	for i, place := range of.places {
+	loads := make([]*RankLoad, len(of.Places))
+	for i, place := range of.Places {
 		loads[i] = index[place]
 	}
 	r.notes = whole.notes()
@@ -84,8 +85,8 @@ func newRankLoad(t *Timeline, s *Series) RankLoad {
 
 // countEnds counts on every rank how requests ended, and their retractions. It
 // returns for how many it could not, as a timeline has no such rank.
-func countEnds(of *rankSet, all bulk, loads []*RankLoad) (unknown int) {
-	s := of.set
+func countEnds(of *place.RankSet, all bulk, loads []*RankLoad) (unknown int) {
+	s := of.Set
 	for i := range s.Requests {
 		req := &s.Requests[i]
 		if !all.holds(req) {
@@ -96,11 +97,11 @@ func countEnds(of *rankSet, all bulk, loads []*RankLoad) (unknown int) {
 			if !part.Serves() {
 				continue
 			}
-			if thread, rank := of.lead(part); thread == request.None && rank != request.None && loads[rank] != nil {
+			if thread, rank := of.Lead(part); thread == request.None && rank != request.None && loads[rank] != nil {
 				loads[rank].count(part, req.Status)
 			}
 			for _, t := range part.Threads {
-				rank := of.of[s.Threads[t].Proc]
+				rank := of.Of[s.Threads[t].Proc]
 				if rank == request.None {
 					continue
 				}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -46,9 +47,9 @@ type paced struct {
 }
 
 // measurePaces compares how long the servers of every role take for their work.
-func (r *Ranks) measurePaces(of *rankSet, all bulk) {
+func (r *Ranks) measurePaces(of *place.RankSet, all bulk) {
 	steps := collectPaces(of, all)
-	total := float64(totalE2E(of.set))
+	total := float64(totalE2E(of.Set))
 	for _, role := range request.ServingRoles {
 		leads := r.leads(role)
 		for kind := range rankSteps {
@@ -70,15 +71,15 @@ func totalE2E(s *request.Set) int64 {
 }
 
 // collectPaces returns the steps of the lead threads, by kind and place.
-func collectPaces(of *rankSet, all bulk) [len(rankSteps)][][]paced {
+func collectPaces(of *place.RankSet, all bulk) [len(rankSteps)][][]paced {
 	var steps [len(rankSteps)][][]paced
 	for kind := range steps {
-		steps[kind] = make([][]paced, len(of.places))
+		steps[kind] = make([][]paced, len(of.Places))
 	}
-	s := of.set
-	of.eachPart(func(p *request.Part) {
+	s := of.Set
+	of.EachPart(func(p *request.Part) {
 		req := &s.Requests[p.Request]
-		thread, rank := of.lead(p)
+		thread, rank := of.Lead(p)
 		if thread == request.None || rank == request.None || !all.holds(req) {
 			return
 		}
@@ -119,10 +120,10 @@ type pace struct {
 }
 
 // paceOf collects the steps of the lead ranks that have any.
-func paceOf(kind StepKind, of *rankSet, leads []*RankLoad, steps [len(rankSteps)][][]paced) *pace {
+func paceOf(kind StepKind, of *place.RankSet, leads []*RankLoad, steps [len(rankSteps)][][]paced) *pace {
 	p := &pace{kind: kind}
 	for _, l := range leads {
-		list := steps[kind][of.at[l.Where]]
+		list := steps[kind][of.At[l.Where]]
 		if len(list) == 0 {
 			continue
 		}

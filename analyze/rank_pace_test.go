@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	incident "github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
@@ -63,7 +64,7 @@ func TestSlowServersOfSimulatedRuns(t *testing.T) {
 
 // What a rank keeps waiting is slow for it, and not once more.
 func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
-	at := Where{Scope: OneRank, Role: request.Decode, Host: "a"}
+	at := place.Where{Scope: place.OneRank, Role: request.Decode, Host: "a"}
 	r := &Ranks{Slow: []SlowServer{{RankLoad: &RankLoad{Where: at}, Cost: 0.5, Own: 3_000_000, Others: 2_000_000, Peer: 3}}}
 	if got := r.slowFindings(); len(got) != 1 || !strings.Contains(got[0].Text, "3.00 ms per decode step, the other 3 ranks 2.00 ms (+50 %)") {
 		t.Errorf("%+v", got)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -54,13 +55,13 @@ func (r *Ranks) slowFindings() []Finding {
 	slow := slices.Clone(r.Slow)
 	slices.SortStableFunc(slow, func(x, y SlowServer) int { return cmp.Compare(y.Cost, x.Cost) })
 	var out []Finding
-	var servers []Where
+	var servers []place.Where
 	for i := range slow {
 		s := &slow[i]
 		if s.Cost < leastCost || r.explained(&s.Where) {
 			continue
 		}
-		on := Where{Scope: OneRank, Role: s.Role, Host: s.Host, Server: s.Server}
+		on := place.Where{Scope: place.OneRank, Role: s.Role, Host: s.Host, Server: s.Server}
 		if k := slices.Index(servers, on); k >= 0 {
 			out[k].Evidence = append(out[k].Evidence, s.Text())
 			continue
@@ -75,8 +76,8 @@ func (r *Ranks) slowFindings() []Finding {
 }
 
 // explained tells whether a rank of the same server keeps others waiting.
-func (r *Ranks) explained(at *Where) bool {
-	same := func(o *Where) bool { return o.Role == at.Role && o.Host == at.Host && o.Server == at.Server }
+func (r *Ranks) explained(at *place.Where) bool {
+	same := func(o *place.Where) bool { return o.Role == at.Role && o.Host == at.Host && o.Server == at.Server }
 	for _, g := range r.Groups {
 		for i := range g.Stragglers {
 			if same(&g.Stragglers[i].Where) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,7 +26,7 @@ type Pipeline struct {
 
 // A PipelineStage is what one stage did with its micro-batches.
 type PipelineStage struct {
-	Where
+	place.Where
 	// Launch is how long the host takes to launch a
 	// micro-batch.
 	Launch distribution.Summary
@@ -46,7 +47,7 @@ const leastStageShare = 0.1
 
 // A pipeWalk collects the micro-batches of pipelines.
 type pipeWalk struct {
-	*rankSet
+	*place.RankSet
 	pipes      map[int32]*pipeRows // by place of the first stage
 	order      []int32
 	unequal    int
@@ -78,13 +79,13 @@ type pipeRow struct {
 }
 
 // measurePipelines measures the stages of pipelines, which trace level 4 shows.
-func (r *Ranks) measurePipelines(of *rankSet, all bulk) {
-	if !slices.ContainsFunc(of.places, func(p Where) bool { return p.Rank.PP > 0 }) {
+func (r *Ranks) measurePipelines(of *place.RankSet, all bulk) {
+	if !slices.ContainsFunc(of.Places, func(p place.Where) bool { return p.Rank.PP > 0 }) {
 		return
 	}
-	w := &pipeWalk{rankSet: of, pipes: map[int32]*pipeRows{}}
-	w.eachPart(func(p *request.Part) {
-		if all.holds(&of.set.Requests[p.Request]) {
+	w := &pipeWalk{RankSet: of, pipes: map[int32]*pipeRows{}}
+	w.EachPart(func(p *request.Part) {
+		if all.holds(&of.Set.Requests[p.Request]) {
 			w.addPart(p)
 		}
 	})
@@ -148,8 +149,8 @@ func (w *pipeWalk) addPart(p *request.Part) {
 func (w *pipeWalk) stages(p *request.Part) []stageThread {
 	w.part = w.part[:0]
 	for _, t := range p.Threads {
-		if place := w.of[w.set.Threads[t].Proc]; place != request.None && w.places[place].Rank.PP >= 0 {
-			w.part = append(w.part, stageThread{w.places[place].Rank, place, t})
+		if place := w.Of[w.Set.Threads[t].Proc]; place != request.None && w.Places[place].Rank.PP >= 0 {
+			w.part = append(w.part, stageThread{w.Places[place].Rank, place, t})
 		}
 	}
 	slices.SortStableFunc(w.part, func(x, y stageThread) int {
@@ -161,8 +162,8 @@ func (w *pipeWalk) stages(p *request.Part) []stageThread {
 
 // readBatches adds the launches of a thread, in order.
 func (w *pipeWalk) readBatches(list []request.Interval, thread int) []request.Interval {
-	w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, _ bool) {
-		if span := w.set.Row(i); span.Means == request.Launching && span.End >= span.Start && request.Plausible(span.Start, span.End) {
+	w.Set.EachSelectedStage(w.Set.Threads[thread].Stages, true, func(i int, _ bool) {
+		if span := w.Set.Row(i); span.Means == request.Launching && span.End >= span.Start && request.Plausible(span.Start, span.End) {
 			list = append(list, request.Interval{From: span.Start, To: span.End})
 		}
 	})
@@ -173,8 +174,8 @@ func (w *pipeWalk) readBatches(list []request.Interval, thread int) []request.In
 // readEnds fills w.ends with the ends of the steps of a thread, in order.
 func (w *pipeWalk) readEnds(thread int) {
 	w.ends = w.ends[:0]
-	w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, _ bool) {
-		switch span := w.set.Row(i); span.Means {
+	w.Set.EachSelectedStage(w.Set.Threads[thread].Stages, true, func(i int, _ bool) {
+		switch span := w.Set.Row(i); span.Means {
 		case request.Stepping, request.PrefillingChunk, request.Prefilling:
 			if request.Plausible(span.End) {
 				w.ends = append(w.ends, span.End)
@@ -186,11 +187,11 @@ func (w *pipeWalk) readEnds(thread int) {
 
 // measure finds the micro-batches, which several requests share, and sums up the
 // stages.
-func (rows *pipeRows) measure(of *rankSet, length int64) *Pipeline {
+func (rows *pipeRows) measure(of *place.RankSet, length int64) *Pipeline {
 	k := len(rows.places)
 	p := &Pipeline{Stages: make([]PipelineStage, k)}
 	for s, place := range rows.places {
-		p.Stages[s].Where = of.places[place]
+		p.Stages[s].Where = of.Places[place]
 		p.Apart = p.Apart || p.Stages[s].Host != p.Stages[0].Host
 	}
 	slices.SortFunc(rows.list, func(x, y pipeRow) int { return cmp.Or(cmp.Compare(x.launch, y.launch), cmp.Compare(x.row, y.row)) })

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -35,7 +36,7 @@ func (r *Ranks) pipelineReport() *table.Report {
 		}
 		return ns
 	}
-	fields := append(rankColumns(func(l *R) *Where { return &l.Where }),
+	fields := append(rankColumns(func(l *R) *place.Where { return &l.Where }),
 		table.CountColumn("batches", "micro-batches that went through the pipeline", func(l *R) int64 { return int64(l.Batches) }),
 		table.NsColumn("launch p50", "median of run_batch_cpu: what the host does to launch a micro-batch", func(l *R) int64 { return known(&l.Launch, l.Launch.P50) }),
 		table.NsColumn("launch p99", "99th percentile of that", func(l *R) int64 { return known(&l.Launch, l.Launch.P99) }),

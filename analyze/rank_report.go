@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -28,10 +29,10 @@ func (r *Ranks) Reports() []*table.Report {
 }
 
 // rankColumns are the columns that name a rank.
-func rankColumns[T any](of func(*T) *Where) []table.Field[T] {
+func rankColumns[T any](of func(*T) *place.Where) []table.Field[T] {
 	fields := []table.Field[T]{
 		table.TextColumn("role", "of the server", func(row *T) string { return of(row).Role.String() }),
-		table.TextColumn("host", "machine", func(row *T) string { return of(row).serverName() }),
+		table.TextColumn("host", "machine", func(row *T) string { return of(row).ServerName() }),
 		table.TextColumn("label", "thread label", func(row *T) string { return of(row).Label }),
 		table.TextColumn("rank", "parallel ranks", func(row *T) string { return of(row).Rank.String() }),
 	}
@@ -47,7 +48,7 @@ func (r *Ranks) loadReport() *table.Report {
 		}
 		return distribution.Ratio(float64(n), float64(r.Length)/1e9)
 	}
-	fields := append(rankColumns(func(l *R) *Where { return &l.Where }),
+	fields := append(rankColumns(func(l *R) *place.Where { return &l.Where }),
 		table.CountColumn("requests", "that the rank worked for", func(l *R) int64 { return l.Requests }),
 		table.CountColumn("prompt tokens", "of prompts that were computed; what was in the cache is not among them", func(l *R) int64 { return l.Prompt }),
 		table.CountColumn("output tokens", "that came out", func(l *R) int64 { return l.Output }),
@@ -90,7 +91,7 @@ func (r *Ranks) divisionReport(divisions []Division) *table.Report {
 			break
 		}
 	}
-	fields := append(rankColumns(func(l *R) *Where { return &(*l).Where }),
+	fields := append(rankColumns(func(l *R) *place.Where { return &(*l).Where }),
 		table.CountColumn("requests", "that were sent to the rank", func(l *R) int64 { return (*l).Requests }),
 		table.ShareColumn("share", "of the requests of the role", func(l *R) float64 { return (*l).Share }),
 		table.CountColumn("tokens", "prompt and output tokens that it computed", func(l *R) int64 { return (*l).tokens() }),

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -35,7 +36,7 @@ func (r *Ranks) stepReport() *table.Report {
 		return f
 	}
 	fields := append([]table.Field[R]{table.TextColumn("step", "what the ranks compute together", func(l *R) string { return l.Kind.String() })},
-		rankColumns(func(l *R) *Where { return &l.Ranks[l.rank] })...)
+		rankColumns(func(l *R) *place.Where { return &l.Ranks[l.rank] })...)
 	fields = append(fields,
 		table.CountColumn("steps", "that it took with others of its TP group", func(l *R) int64 { return int64(l.lateness().Meetings) }),
 		late("late p50", "median of its end of the step minus the median of those of its TP peers; negative is early", func(l *Lateness) int64 { return l.P50 }),

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -15,8 +16,8 @@ import (
 type StepGroup struct {
 	Name  string // "decode c94b1e02 DP1"
 	Kind  StepKind
-	Ranks []Where // by TP
-	Steps int     // that at least two of them have
+	Ranks []place.Where // by TP
+	Steps int           // that at least two of them have
 	Late  []Lateness
 	// Stragglers are ranks that the others wait for; usually there are none.
 	Stragglers []Straggler
@@ -70,11 +71,11 @@ type stepWalk struct {
 
 // measureSteps compares when the ranks of every team end their steps. Ranks give a
 // batch different ids, so that a step is the same by its request and number.
-func (r *Ranks) measureSteps(of *rankSet, all bulk) {
+func (r *Ranks) measureSteps(of *place.RankSet, all bulk) {
 	w := &stepWalk{teams: newTeams(of), apart: map[string]bool{}}
 	w.rows = make([][len(rankSteps)]stepRows, len(w.ranksOf))
-	w.eachPart(func(p *request.Part) {
-		if all.holds(&w.set.Requests[p.Request]) {
+	w.EachPart(func(p *request.Part) {
+		if all.holds(&w.Set.Requests[p.Request]) {
 			w.addPart(p)
 		}
 	})
@@ -148,8 +149,8 @@ func (w *stepWalk) addSteps(p *request.Part, members []teamRank, kind StepKind) 
 
 // readSpans adds the stages of a thread that mean the same, in order.
 func (w *stepWalk) readSpans(list []rankStep, thread int, means request.Meaning) []rankStep {
-	w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, _ bool) {
-		span := w.set.Row(i)
+	w.Set.EachSelectedStage(w.Set.Threads[thread].Stages, true, func(i int, _ bool) {
+		span := w.Set.Row(i)
 		if span.Means != means || span.End < span.Start || !request.Plausible(span.Start, span.End) {
 			return
 		}
@@ -202,8 +203,8 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 	g := &StepGroup{Name: w.instance(int32(team)), Kind: kind}
 	var names []string
 	for _, place := range w.ranksOf[team] {
-		g.Ranks = append(g.Ranks, w.places[place])
-		names = append(names, "TP"+strconv.Itoa(int(w.places[place].Rank.TP)))
+		g.Ranks = append(g.Ranks, w.Places[place])
+		names = append(names, "TP"+strconv.Itoa(int(w.Places[place].Rank.TP)))
 	}
 	meetings := newGathering(names, leastStepLateness)
 	meetings.group, meetings.verb, meetings.what = g.Name, "ends", rankSteps[kind].one+"s"

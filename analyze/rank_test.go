@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	incident "github.com/sgtrace/sgtrace/golden"
@@ -103,7 +104,7 @@ func TestStepsAreThoseThatWerePlayed(t *testing.T) {
 		s, truth := testset.Simulated(t, c)
 		want := truth.Straggler
 		for _, g := range MeasureRanks(s).Groups {
-			rank := slices.IndexFunc(g.Ranks, func(p Where) bool { return p.Rank.String() == want.Rank && p.Role.String() == want.Role })
+			rank := slices.IndexFunc(g.Ranks, func(p place.Where) bool { return p.Rank.String() == want.Rank && p.Role.String() == want.Role })
 			if g.Kind != DecodeStep || rank < 0 {
 				continue
 			}
@@ -141,7 +142,7 @@ type brute struct {
 
 // bruteLoad counts what a rank did, span by span; busy in steps of a thousandth of
 // the time.
-func bruteLoad(s *request.Set, where *Where) brute {
+func bruteLoad(s *request.Set, where *place.Where) brute {
 	var b brute
 	first, last := s.Requests[0].Start, s.Requests[0].End
 	for i := range s.Requests {

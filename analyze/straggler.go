@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -12,13 +13,13 @@ import (
 // A Straggler is a rank that the others of its group wait for, meeting after
 // meeting: at the end of steps, or in collectives.
 type Straggler struct {
-	Rank  int    // in the group
-	Name  string // of the rank: "TP2"
-	Group string // of the ranks that wait for it: "decode c94b1e02 DP1", "4 ranks"
-	Peers string // those ranks without it, if they are few and have no name together
-	What  string // what they do together: "decode steps"
-	Verb  string // what a rank does there: "ends", "arrives"
-	Where Where  // the rank; the zero value if it is none of a request.Set
+	Rank  int         // in the group
+	Name  string      // of the rank: "TP2"
+	Group string      // of the ranks that wait for it: "decode c94b1e02 DP1", "4 ranks"
+	Peers string      // those ranks without it, if they are few and have no name together
+	What  string      // what they do together: "decode steps"
+	Verb  string      // what a rank does there: "ends", "arrives"
+	Where place.Where // the rank; the zero value if it is none of a request.Set
 
 	// Lateness is of the time in which the rank is slow.
 	Lateness

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -49,8 +50,8 @@ func FindStragglers(suspects ...Suspects) StragglerVerdict {
 // dataParallelAttention tells whether there is a server whose DP ranks are different TP
 // ranks, one each: TP0-DP0, TP1-DP1 and so on.
 func (r *Ranks) dataParallelAttention() bool {
-	ranks := map[Where]int{} // of a server
-	taken := map[Where]bool{}
+	ranks := map[place.Where]int{} // of a server
+	taken := map[place.Where]bool{}
 	for i := range r.Loads {
 		server, of := r.Loads[i].Where, r.Loads[i].Rank
 		byTP, byDP := server, server

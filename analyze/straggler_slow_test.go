@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -104,7 +105,7 @@ func TestVerdictOnDPAttention(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Loads = append(r.Loads, RankLoad{Where: Where{Scope: OneRank, Role: request.Unified, Host: "a", Rank: rank}})
+			r.Loads = append(r.Loads, RankLoad{Where: place.Where{Scope: place.OneRank, Role: request.Unified, Host: "a", Rank: rank}})
 		}
 		return r
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/request"
 )
 
 // Transfers is how long requests waited for their KV cache after it was computed.
@@ -126,23 +126,7 @@ func (t *Tail) transfersReport() *table.Report {
 	r.Note("slow: %s or more beyond what is usual for the prompt, %s + %s per token", words.Nearly(x.Limit),
 		words.Nearly(int64(x.Usual.Base)), words.Nearly(int64(x.Usual.PerToken)))
 	if len(x.Slow) > 0 {
-		r.Note("slow ones: %s", someRequests(t.set, x.Slow))
+		r.Note("slow ones: %s", place.SomeRequests(t.set, x.Slow))
 	}
 	return r
-}
-
-// someRequests names a few requests.
-func someRequests(s *request.Set, list []int) string {
-	const few = 3
-	text := ""
-	for i, r := range list[:min(few, len(list))] {
-		if i > 0 {
-			text += ", "
-		}
-		text += s.Requests[r].RID
-	}
-	if n := len(list) - few; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return text
 }

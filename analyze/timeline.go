@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -30,7 +31,7 @@ type Timeline struct {
 // A Series is one place over time. What has an element per bucket is nil where
 // nothing is known of it.
 type Series struct {
-	Where
+	place.Where
 	// Lead tells that the rank stands for those that do the same work beside it.
 	// A role has the sum of its lead ranks.
 	Lead       bool
@@ -109,11 +110,11 @@ func NewTimeline(s *request.Set, bucket time.Duration) (*Timeline, error) {
 		t.Bucket = chooseBucket(int64(t.To - t.From))
 	}
 	t.Start = t.From - trace.Time(mod(int64(t.From), t.Bucket))
-	ranks := newRankSet(s)
+	ranks := place.NewRankSet(s)
 	n := int64(t.To-t.Start)/t.Bucket + 1
-	if n > mostBuckets || n*int64(len(ranks.places)) > mostPoints {
+	if n > mostBuckets || n*int64(len(ranks.Places)) > mostPoints {
 		return nil, fmt.Errorf("--bucket %v: that is too short for %s from the first to the last request, %s of %s; choose longer ones, or a part of the time",
-			time.Duration(t.Bucket), words.Nearly(int64(t.To-t.From)), words.Counted(int(n), "bucket"), words.Counted(len(ranks.places), "rank"))
+			time.Duration(t.Bucket), words.Nearly(int64(t.To-t.From)), words.Counted(int(n), "bucket"), words.Counted(len(ranks.Places), "rank"))
 	}
 	if len(s.Requests) > 0 {
 		newTimelineBuilder(ranks, t, e, int(n)).build()

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -10,7 +11,7 @@ import (
 type timelineBuilder struct {
 	*Timeline
 	set     *request.Set
-	ranks   *rankSet
+	ranks   *place.RankSet
 	bulk    bulk
 	buckets int
 	all     *meter
@@ -20,7 +21,7 @@ type timelineBuilder struct {
 
 // A meter measures one place.
 type meter struct {
-	Where
+	place.Where
 	lead       bool // of a rank: see ranks.leads
 	parts      int  // of requests that it worked on
 	prompts    bool // it is known how long the prompts were
@@ -65,21 +66,21 @@ func stateOf(stage *request.Row, role request.Role) state {
 	return noState
 }
 
-func newTimelineBuilder(r *rankSet, t *Timeline, e bulk, buckets int) *timelineBuilder {
-	b := &timelineBuilder{Timeline: t, set: r.set, ranks: r, bulk: e, buckets: buckets}
-	b.all = b.newMeter(Where{Scope: Everywhere})
+func newTimelineBuilder(r *place.RankSet, t *Timeline, e bulk, buckets int) *timelineBuilder {
+	b := &timelineBuilder{Timeline: t, set: r.Set, ranks: r, bulk: e, buckets: buckets}
+	b.all = b.newMeter(place.Where{Scope: place.Everywhere})
 	for role := range b.roles {
-		b.roles[role] = b.newMeter(Where{Scope: WholeRole, Role: request.Role(role)})
+		b.roles[role] = b.newMeter(place.Where{Scope: place.WholeRole, Role: request.Role(role)})
 	}
-	for i, place := range r.places {
+	for i, place := range r.Places {
 		m := b.newMeter(place)
-		m.lead = r.leads[i]
+		m.lead = r.Leads[i]
 		b.meters = append(b.meters, m)
 	}
 	return b
 }
 
-func (b *timelineBuilder) newMeter(p Where) *meter {
+func (b *timelineBuilder) newMeter(p place.Where) *meter {
 	m := &meter{Where: p, points: make([]Point, b.buckets), stages: make([][]timed, len(b.Stages))}
 	m.busy = newOccupancy(b.Start, b.Bucket, b.buckets)
 	for i := range m.loads {
@@ -124,10 +125,10 @@ func (b *timelineBuilder) build() {
 
 // addPart adds what the threads of a part did.
 func (b *timelineBuilder) addPart(p *request.Part) {
-	leadThread, leadRank := b.ranks.lead(p)
+	leadThread, leadRank := b.ranks.Lead(p)
 	for _, t := range p.Threads {
 		th := &b.set.Threads[t]
-		rank := b.ranks.of[th.Proc]
+		rank := b.ranks.Of[th.Proc]
 		if rank == request.None || !p.Serves() {
 			b.addStages(p, th, b.roles[b.set.Procs[th.Proc].Role], false)
 			continue

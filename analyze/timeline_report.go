@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -26,7 +27,7 @@ func (t MarkedTimeline) Report() *table.Report {
 	}
 	series := func(r *timelineRow) *Series { return &t.Series[r.series] }
 	point := func(r *timelineRow) *Point { return &t.Series[r.series].Points[r.bucket] }
-	fields := whereColumns(func(r *timelineRow) *Where { return &series(r).Where })
+	fields := place.WhereColumns(func(r *timelineRow) *place.Where { return &series(r).Where })
 	fields = append(fields,
 		table.TextColumn("lead", "yes: the rank stands for those that do the same work beside it, and the role is the sum of such", func(r *timelineRow) string {
 			if series(r).Lead {

@@ -13,6 +13,7 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
@@ -66,12 +67,12 @@ func (p *timelinePrinter) blocks() {
 	for i := 0; i < len(p.Series); {
 		s := &p.Series[i]
 		i++
-		if s.Scope == Everywhere {
+		if s.Scope == place.Everywhere {
 			p.add(s.String(), p.wholeCurves(s))
 			continue
 		}
 		from := i
-		for i < len(p.Series) && p.Series[i].Scope == OneRank {
+		for i < len(p.Series) && p.Series[i].Scope == place.OneRank {
 			i++
 		}
 		p.roleBlocks(s, p.Series[from:i])

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -22,12 +23,12 @@ func Timeline(t *analyze.Timeline, changes *analyze.Changes, src Source) Section
 	for i := 0; i < len(t.Series); {
 		of := &t.Series[i]
 		i++
-		if of.Scope == analyze.Everywhere {
+		if of.Scope == place.Everywhere {
 			s.Figures = append(s.Figures, b.figure("Everywhere", b.wholePanels(of)))
 			continue
 		}
 		from := i
-		for i < len(t.Series) && t.Series[i].Scope == analyze.OneRank {
+		for i < len(t.Series) && t.Series[i].Scope == place.OneRank {
 			i++
 		}
 		s.Figures = append(s.Figures, b.roleFigure(of, t.Series[from:i]))

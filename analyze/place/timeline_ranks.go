@@ -1,4 +1,4 @@
-package analyze
+package place
 
 import (
 	"slices"
@@ -21,14 +21,14 @@ type Where struct {
 	Rank   trace.Rank // of a rank
 }
 
-// newWhere returns the place of a proc, given the names of hosts.
-func newWhere(s *request.Set, hosts map[string]string, proc int) Where {
+// NewWhere returns the place of a proc, given the names of hosts.
+func NewWhere(s *request.Set, hosts map[string]string, proc int) Where {
 	p := &s.Procs[proc]
 	return Where{OneRank, p.Role, hosts[p.Host], s.Server(proc), p.Label, p.Rank}
 }
 
-// serverName names the server of a rank: "c94b1e02 #2".
-func (p *Where) serverName() string { return words.OnServer(p.Host, p.Server) }
+// ServerName names the server of a rank: "c94b1e02 #2".
+func (p *Where) ServerName() string { return words.OnServer(p.Host, p.Server) }
 
 // Scope is how much a Where covers.
 type Scope uint8
@@ -54,31 +54,31 @@ func (p *Where) String() string {
 	if rank == "" {
 		rank = p.Label
 	}
-	return words.JoinNonEmpty(" ", p.Role.String(), p.serverName(), rank)
+	return words.JoinNonEmpty(" ", p.Role.String(), p.ServerName(), rank)
 }
 
-// A rankSet has the scheduler ranks of a set, or of roles without any the servers. A
+// A RankSet has the scheduler ranks of a set, or of roles without any the servers. A
 // server that was started anew is the rank that it was before.
-type rankSet struct {
-	set    *request.Set
-	places []Where
-	at     map[Where]int32 // index of each place
-	of     []int32         // of every proc; None if it is none
+type RankSet struct {
+	Set    *request.Set
+	Places []Where
+	At     map[Where]int32 // index of each place
+	Of     []int32         // of every proc; None if it is none
 	bare   [request.Other + 1]bool
 	// leads tells of the ranks which stand for those that do the same work beside
 	// them: the lowest of them, and not one that does now and then as the thread of
 	// the lowest is missing.
-	leads []bool
+	Leads []bool
 }
 
-// newRankSet finds the ranks that work for the requests of s, in order of display.
-func newRankSet(s *request.Set) *rankSet {
-	r := &rankSet{set: s, at: map[Where]int32{}, of: make([]int32, len(s.Procs))}
+// NewRankSet finds the ranks that work for the requests of s, in order of display.
+func NewRankSet(s *request.Set) *RankSet {
+	r := &RankSet{Set: s, At: map[Where]int32{}, Of: make([]int32, len(s.Procs))}
 	for role := range r.bare {
 		r.bare[role] = true
 	}
 	working := make([]bool, len(s.Procs))
-	r.eachPart(func(p *request.Part) {
+	r.EachPart(func(p *request.Part) {
 		for _, t := range p.Threads {
 			proc := s.Threads[t].Proc
 			if s.Procs[proc].Schedules {
@@ -86,25 +86,25 @@ func newRankSet(s *request.Set) *rankSet {
 			}
 		}
 	})
-	r.eachPart(func(p *request.Part) {
+	r.EachPart(func(p *request.Part) {
 		if r.isBare(p) && p.Proc != request.None {
 			working[p.Proc] = true
 		}
 	})
 	hosts := s.HostNames()
 	for _, i := range byServer(s) {
-		r.of[i] = request.None
+		r.Of[i] = request.None
 		if !working[i] {
 			continue
 		}
-		place := newWhere(s, hosts, i)
-		id, ok := r.at[place]
+		place := NewWhere(s, hosts, i)
+		id, ok := r.At[place]
 		if !ok {
-			id = int32(len(r.places))
-			r.at[place] = id
-			r.places = append(r.places, place)
+			id = int32(len(r.Places))
+			r.At[place] = id
+			r.Places = append(r.Places, place)
 		}
-		r.of[i] = id
+		r.Of[i] = id
 	}
 	r.findLeads()
 	return r
@@ -127,15 +127,15 @@ func byServer(s *request.Set) []int {
 }
 
 // findLeads finds the ranks that lead most of the parts that they work on.
-func (r *rankSet) findLeads() {
-	parts, leads := make([]int, len(r.places)), make([]int, len(r.places))
-	r.eachPart(func(p *request.Part) {
-		thread, rank := r.lead(p)
+func (r *RankSet) findLeads() {
+	parts, leads := make([]int, len(r.Places)), make([]int, len(r.Places))
+	r.EachPart(func(p *request.Part) {
+		thread, rank := r.Lead(p)
 		if rank != request.None && thread == request.None {
 			parts[rank]++
 		}
 		for _, t := range p.Threads {
-			if of := r.of[r.set.Threads[t].Proc]; of != request.None {
+			if of := r.Of[r.Set.Threads[t].Proc]; of != request.None {
 				parts[of]++
 			}
 		}
@@ -143,17 +143,17 @@ func (r *rankSet) findLeads() {
 			leads[rank]++
 		}
 	})
-	r.leads = make([]bool, len(r.places))
-	for i := range r.leads {
-		r.leads[i] = 2*leads[i] > parts[i]
+	r.Leads = make([]bool, len(r.Places))
+	for i := range r.Leads {
+		r.Leads[i] = 2*leads[i] > parts[i]
 	}
 }
 
-// eachPart calls f for the parts of servers that compute.
-func (r *rankSet) eachPart(f func(p *request.Part)) {
-	for i := range r.set.Requests {
-		for _, p := range r.set.Requests[i].Parts {
-			if part := &r.set.Parts[p]; part.Serves() {
+// EachPart calls f for the parts of servers that compute.
+func (r *RankSet) EachPart(f func(p *request.Part)) {
+	for i := range r.Set.Requests {
+		for _, p := range r.Set.Requests[i].Parts {
+			if part := &r.Set.Parts[p]; part.Serves() {
 				f(part)
 			}
 		}
@@ -162,17 +162,17 @@ func (r *rankSet) eachPart(f func(p *request.Part)) {
 
 // isBare tells whether a part is all that its server tells, as vLLM's are. Where
 // other servers of its role tell of their ranks it has lost its threads.
-func (r *rankSet) isBare(p *request.Part) bool { return len(p.Threads) == 0 && r.bare[p.Role] }
+func (r *RankSet) isBare(p *request.Part) bool { return len(p.Threads) == 0 && r.bare[p.Role] }
 
-// lead returns the thread and the rank that stand for part p: the lowest of the
+// Lead returns the thread and the rank that stand for part p: the lowest of the
 // scheduler ranks that did its work side by side. Both may be None.
-func (r *rankSet) lead(p *request.Part) (thread, rank int) {
+func (r *RankSet) Lead(p *request.Part) (thread, rank int) {
 	if r.isBare(p) && p.Proc != request.None {
-		return request.None, int(r.of[p.Proc])
+		return request.None, int(r.Of[p.Proc])
 	}
-	thread = r.set.Lead(p)
+	thread = r.Set.Lead(p)
 	if thread == request.None {
 		return thread, request.None
 	}
-	return thread, int(r.of[r.set.Threads[thread].Proc])
+	return thread, int(r.Of[r.Set.Threads[thread].Proc])
 }
