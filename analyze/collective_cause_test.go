@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -107,7 +108,7 @@ func TestVerdictOnCollectives(t *testing.T) {
 		t.Errorf("verdict %q, want %q", v, text)
 	}
 	f := c.Findings(nil)
-	if len(f) != 1 || f[0].Kind != FindingStraggler || f[0].Text != text || f[0].At.Rank.TP != 2 || f[0].At.Role != request.Other {
+	if len(f) != 1 || f[0].Kind != finding.FindingStraggler || f[0].Text != text || f[0].At.Rank.TP != 2 || f[0].At.Role != request.Other {
 		t.Fatalf("findings %+v", f)
 	}
 	// Three of four ranks wait for a tenth of the time.

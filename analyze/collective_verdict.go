@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -115,11 +116,11 @@ const fewMeetings = 11 * leastInBlock
 
 // Findings returns the ranks that others wait for; nothing is what a healthy
 // deployment has.
-func (c *Collectives) Findings(g *GPUs) []Finding {
-	var out []Finding
+func (c *Collectives) Findings(g *GPUs) []finding.Finding {
+	var out []finding.Finding
 	for _, s := range c.Stragglers(g) {
-		out = append(out, Finding{
-			Kind: FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(),
+		out = append(out, finding.Finding{
+			Kind: finding.FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(),
 			Evidence: s.Evidence, Show: []string{"--by-rank"}, Weight: distribution.Fraction(s.Lost, c.lengths),
 		})
 	}

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -66,10 +67,10 @@ func (b *bill) waitsFor(at *place.Where) float64 {
 
 // price gives stragglers the weight of what requests wait for them; that of others
 // stays as it is.
-func (b *bill) price(found []Finding) []Finding {
+func (b *bill) price(found []finding.Finding) []finding.Finding {
 	for i := range found {
 		f := &found[i]
-		if f.Kind != FindingStraggler || f.At.Scope != place.OneRank {
+		if f.Kind != finding.FindingStraggler || f.At.Scope != place.OneRank {
 			continue
 		}
 		if w := b.waitsFor(&f.At); w > 0 {

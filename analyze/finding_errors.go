@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -27,7 +28,7 @@ const turnedAway = "The request queue is full"
 
 // errorFindings tells of requests that got no answer, through no fault of their
 // clients, and of those that were thrown out of their batch.
-func errorFindings(s *request.Set, b *bill) []Finding {
+func errorFindings(s *request.Set, b *bill) []finding.Finding {
 	var failed, retracted []int
 	for i := range s.Requests {
 		r := &s.Requests[i]
@@ -38,13 +39,13 @@ func errorFindings(s *request.Set, b *bill) []Finding {
 			retracted = append(retracted, i)
 		}
 	}
-	var out []Finding
+	var out []finding.Finding
 	if n := len(failed); n >= fewFailed && n*failedOneIn >= len(s.Requests) {
 		out = append(out, failedFinding(s, failed))
 	}
-	if n := len(retracted); n >= fewDelayed && n*delayedOneIn >= len(s.Requests) {
-		out = append(out, Finding{
-			Kind: FindingMemory, Weight: b.beyondUsual(0, CauseRetraction), Show: []string{"--tail"},
+	if n := len(retracted); n >= finding.FewDelayed && n*finding.DelayedOneIn >= len(s.Requests) {
+		out = append(out, finding.Finding{
+			Kind: finding.FindingMemory, Weight: b.beyondUsual(0, CauseRetraction), Show: []string{"--tail"},
 			Text: fmt.Sprintf("%d of %d requests were retracted: thrown out of their batch for want of KV cache; %s",
 				n, len(s.Requests), place.BetweenTimes(s, retracted)),
 		})
@@ -52,9 +53,9 @@ func errorFindings(s *request.Set, b *bill) []Finding {
 	return out
 }
 
-func failedFinding(s *request.Set, failed []int) Finding {
-	f := Finding{
-		Kind: FindingErrors, Since: failingSince(s, failed), Weight: float64(len(failed)) / float64(len(s.Requests)),
+func failedFinding(s *request.Set, failed []int) finding.Finding {
+	f := finding.Finding{
+		Kind: finding.FindingErrors, Since: failingSince(s, failed), Weight: float64(len(failed)) / float64(len(s.Requests)),
 		Show: []string{"--by", "status,stage"},
 		Text: fmt.Sprintf("%d of %d requests got no answer", len(failed), len(s.Requests)),
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -183,7 +184,7 @@ func (o *Overview) addRequests(v *overviewJSON) {
 	}
 }
 
-func (o *Overview) findingJSON(f *Finding) findingJSON {
+func (o *Overview) findingJSON(f *finding.Finding) findingJSON {
 	role, host, rank := f.At.Parts()
 	v := findingJSON{
 		Kind: textJSON(f.Kind), Scope: textJSON(f.At.Scope.String()), Role: textJSON(role), Host: textJSON(host), Rank: textJSON(rank),
@@ -198,22 +199,22 @@ func (o *Overview) findingJSON(f *Finding) findingJSON {
 
 // findingsReport makes a table of the findings.
 func (o *Overview) findingsReport() *table.Report {
-	part := func(k int) func(*Finding) string {
-		return func(f *Finding) string {
+	part := func(k int) func(*finding.Finding) string {
+		return func(f *finding.Finding) string {
 			role, host, rank := f.At.Parts()
 			return [...]string{role, host, rank}[k]
 		}
 	}
-	return table.New(OverviewSchema, o.findingsTitle(), o.Findings, []table.Field[Finding]{
-		table.TextColumn("kind", "straggler, slower, load, imbalance, transfer, memory, errors, pipeline, gpu, tail or change", func(f *Finding) string { return string(f.Kind) }),
-		table.TextColumn("scope", "all, a role, or a rank", func(f *Finding) string { return f.At.Scope.String() }),
+	return table.New(OverviewSchema, o.findingsTitle(), o.Findings, []table.Field[finding.Finding]{
+		table.TextColumn("kind", "straggler, slower, load, imbalance, transfer, memory, errors, pipeline, gpu, tail or change", func(f *finding.Finding) string { return string(f.Kind) }),
+		table.TextColumn("scope", "all, a role, or a rank", func(f *finding.Finding) string { return f.At.Scope.String() }),
 		table.TextColumn("role", "of the server", part(0)),
 		table.TextColumn("host", "machine", part(1)),
 		table.TextColumn("rank", "parallel ranks", part(2)),
 		{Column: table.Column{Name: "since", Unit: table.Instant, Doc: "when it began; unknown is from the beginning on"},
-			Cell: func(f *Finding) table.Cell { return table.Cell{N: int64(f.Since), Unknown: f.Since == 0} }},
-		table.ShareColumn("weight", "part of the time of requests, or of ranks, that it costs; of errors, part of the requests", func(f *Finding) float64 { return f.Weight }),
-		table.TextColumn("text", "what, where, since when, by how much", func(f *Finding) string { return f.Text }),
-		table.TextColumn("command", "what shows more", func(f *Finding) string { return o.Command(f) }),
+			Cell: func(f *finding.Finding) table.Cell { return table.Cell{N: int64(f.Since), Unknown: f.Since == 0} }},
+		table.ShareColumn("weight", "part of the time of requests, or of ranks, that it costs; of errors, part of the requests", func(f *finding.Finding) float64 { return f.Weight }),
+		table.TextColumn("text", "what, where, since when, by how much", func(f *finding.Finding) string { return f.Text }),
+		table.TextColumn("command", "what shows more", func(f *finding.Finding) string { return o.Command(f) }),
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	incident "github.com/sgtrace/sgtrace/golden"
@@ -134,7 +135,7 @@ func TestOverviewTellsTheTruth(t *testing.T) {
 // Markdown.
 func TestOverviewIsSafe(t *testing.T) {
 	o := &Overview{OverviewInput: OverviewInput{Inputs: []string{"a\x1b]0;x\a.jsonl"}, Files: []InputFile{{Name: "a\x1b]0;x\a.jsonl"}}}}
-	o.Findings = []Finding{{Kind: FindingErrors, Text: "bad \x1b[31m\n# heading", Evidence: []string{"<script> | \u202e"}}}
+	o.Findings = []finding.Finding{{Kind: finding.FindingErrors, Text: "bad \x1b[31m\n# heading", Evidence: []string{"<script> | \u202e"}}}
 	o.Doubts = []Doubt{{trace.Error, "\x1b[2J"}}
 	for _, f := range table.Formats {
 		for line := range strings.Lines(o.text(t, f, table.Style{})) {
@@ -150,7 +151,7 @@ func TestOverviewIsSafe(t *testing.T) {
 
 // Many inputs are told once, not with every command.
 func TestManyInputs(t *testing.T) {
-	o := &Overview{Findings: []Finding{{Text: "x", Show: []string{"--by-rank"}}, {Text: "y", Show: []string{"--by-rank"}}}}
+	o := &Overview{Findings: []finding.Finding{{Text: "x", Show: []string{"--by-rank"}}, {Text: "y", Show: []string{"--by-rank"}}}}
 	for _, name := range []string{"aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc", "dddddddddddd"} {
 		o.Inputs = append(o.Inputs, "traces/"+name+".json.gz")
 	}

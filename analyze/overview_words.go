@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -217,15 +218,15 @@ func (o *Overview) findingsTitle() string {
 const mostFindings = 3
 
 // costText says what a finding costs.
-func (o *Overview) costText(f *Finding) string {
+func (o *Overview) costText(f *finding.Finding) string {
 	part := fmt.Sprintf("%.0f %%", 100*f.Weight)
 	if f.Weight < 0.005 {
 		part = "less than 1 %"
 	}
 	switch {
-	case f.Kind == FindingErrors:
+	case f.Kind == finding.FindingErrors:
 		return part + " of the requests"
-	case f.Kind == FindingGPU || o.Requests == nil:
+	case f.Kind == finding.FindingGPU || o.Requests == nil:
 		return "costs " + part + " of the GPUs' time"
 	}
 	return "costs " + part + " of the requests' time"

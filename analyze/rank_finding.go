@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -69,19 +70,19 @@ func (g *StepGroup) acquit(rank int) string {
 // Findings returns what stands out: ranks that others wait for, load that is divided
 // unevenly, servers that are slow, and pipelines with a slow stage. A healthy
 // deployment has none.
-func (r *Ranks) Findings() []Finding {
-	var out []Finding
+func (r *Ranks) Findings() []finding.Finding {
+	var out []finding.Finding
 	show := []string{"--by-rank"}
 	for _, s := range r.stragglerRanks() {
-		out = append(out, Finding{
-			Kind: FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.Evidence,
+		out = append(out, finding.Finding{
+			Kind: finding.FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.Evidence,
 			Show: show, Weight: s.LostShare * s.Part,
 		})
 	}
 	for _, d := range r.divisions() {
 		if d.Uneven {
-			out = append(out, Finding{
-				Kind: FindingImbalance, At: d.Most.Where, Text: d.Text(), Evidence: d.evidence(),
+			out = append(out, finding.Finding{
+				Kind: finding.FindingImbalance, At: d.Most.Where, Text: d.Text(), Evidence: d.evidence(),
 				Show: show, Weight: min(1, d.Cost),
 			})
 		}
@@ -89,8 +90,8 @@ func (r *Ranks) Findings() []Finding {
 	out = append(out, r.slowFindings()...)
 	for _, p := range r.Pipes {
 		for i := range p.Slow {
-			out = append(out, Finding{
-				Kind: FindingPipeline, At: place.Where{Scope: place.WholeRole, Role: p.Stages[0].Role},
+			out = append(out, finding.Finding{
+				Kind: finding.FindingPipeline, At: place.Where{Scope: place.WholeRole, Role: p.Stages[0].Role},
 				Text: p.text(&p.Slow[i]), Evidence: p.evidence(&p.Slow[i]), Show: show, Weight: p.weight(&p.Slow[i]),
 			})
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	incident "github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testset"
@@ -31,7 +32,7 @@ func TestSlowServersOfSimulatedRuns(t *testing.T) {
 		c, slow := replicas(seed, factor)
 		s, _ := testset.Simulated(t, c)
 		r := MeasureRanks(s)
-		got := findingsOf(r.Findings(), FindingSlower)
+		got := findingsOf(r.Findings(), finding.FindingSlower)
 		if len(got) != 1 || int(got[0].At.Rank.DP) != slow {
 			t.Logf("seed %d: DP%d of %d is slow, found %+v", seed, slow, c.Unified.DP, got)
 			return false

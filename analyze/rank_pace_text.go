@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -51,10 +52,10 @@ func (s *SlowServer) doubt() string {
 
 // slowFindings returns the servers that are slow, each once. Where a rank keeps the
 // others of its server waiting, that is why, and told already.
-func (r *Ranks) slowFindings() []Finding {
+func (r *Ranks) slowFindings() []finding.Finding {
 	slow := slices.Clone(r.Slow)
 	slices.SortStableFunc(slow, func(x, y SlowServer) int { return cmp.Compare(y.Cost, x.Cost) })
-	var out []Finding
+	var out []finding.Finding
 	var servers []place.Where
 	for i := range slow {
 		s := &slow[i]
@@ -67,8 +68,8 @@ func (r *Ranks) slowFindings() []Finding {
 			continue
 		}
 		servers = append(servers, on)
-		out = append(out, Finding{
-			Kind: FindingSlower, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.evidence(),
+		out = append(out, finding.Finding{
+			Kind: finding.FindingSlower, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.evidence(),
 			Show: []string{"--by-rank"}, Weight: min(1, s.Cost),
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -31,17 +32,10 @@ type Delay struct {
 	StandsOut  bool // there are more than a few
 }
 
-// A cause stands out if it delays at least fewDelayed requests and one in
-// delayedOneIn.
-const (
-	fewDelayed   = 3
-	delayedOneIn = 100
-)
-
 // delays compares every cause of every request with what is usual.
 func (t *Tail) delays() *Delays {
 	d := &Delays{N: len(t.list)}
-	if d.N < fewCompared {
+	if d.N < finding.FewCompared {
 		return nil
 	}
 	d.Limit = medianOver(t.list, func(a *Attribution) int64 { return a.E2E.Total() })
@@ -71,7 +65,7 @@ func (t *Tail) delays() *Delays {
 		row := &rows[c]
 		if n := len(row.Requests); n > 0 {
 			row.Cause, row.Where = c, t.where(c, &groups[c])
-			row.StandsOut = n >= fewDelayed && n*delayedOneIn >= d.N
+			row.StandsOut = n >= finding.FewDelayed && n*finding.DelayedOneIn >= d.N
 			d.Rows = append(d.Rows, *row)
 		}
 	}

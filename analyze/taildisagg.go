@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -108,7 +109,7 @@ func (d *Disaggregation) judge(all *tailGroup) {
 	d.DecodeWait = float64(all.sum[CauseDecodeBootstrap]+all.sum[CauseDecodeQueue]) / total
 	d.Saturated = request.Other
 	switch {
-	case d.N < fewCompared:
+	case d.N < finding.FewCompared:
 	case d.PrefillWait >= saturates && d.PrefillWait >= otherSide*d.DecodeWait:
 		d.Saturated = request.Prefill
 	case d.DecodeWait >= saturates && d.DecodeWait >= otherSide*d.PrefillWait:

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -114,7 +115,7 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Report {
 // noteComparison says what was compared, and what is doubtful.
 func (t *Tail) noteComparison(r *table.Report, c *Comparison) {
 	if c.Slow.N == 0 {
-		r.Note("fewer than %d values, or nearly all of them equal, are not compared", fewCompared)
+		r.Note("fewer than %d values, or nearly all of them equal, are not compared", finding.FewCompared)
 		return
 	}
 	what := "finished requests"

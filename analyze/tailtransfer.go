@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -45,7 +46,7 @@ func (t *Tail) transfers() *Transfers {
 			first = append(first, a.First.Total())
 		}
 	}
-	if len(list) < fewCompared {
+	if len(list) < finding.FewCompared {
 		return nil
 	}
 	x := &Transfers{N: len(list), Usual: distribution.FitSize(slices.Clone(sizes))}

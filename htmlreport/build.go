@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -40,7 +41,7 @@ func title(inputs []string) string {
 
 // Summary makes the section about what stands out of all that was looked at, which is
 // told in words.
-func Summary(findings []analyze.Finding, looked []string, src Source) Section {
+func Summary(findings []finding.Finding, looked []string, src Source) Section {
 	s := Section{Title: "Summary"}
 	if len(findings) == 0 {
 		s.Lead = "Nothing stands out."

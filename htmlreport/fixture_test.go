@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
@@ -85,9 +86,9 @@ func samplePage(t testing.TB) Page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var findings []analyze.Finding
+	var findings []finding.Finding
 	for i := range hostile {
-		findings = append(findings, analyze.Finding{Kind: analyze.FindingTail, Text: hostileName(i), Evidence: []string{hostileName(i + 1)}, Show: []string{"--tail", hostile[i]}})
+		findings = append(findings, finding.Finding{Kind: finding.FindingTail, Text: hostileName(i), Evidence: []string{hostileName(i + 1)}, Show: []string{"--tail", hostile[i]}})
 	}
 	p := Page{Title: "Report " + hostile[0], Facts: []analyze.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile, Sections: []Section{Summary(findings, hostile, src)}}
 	p.Sections = append(p.Sections, Requests(set, timeline, analyze.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), src)...)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -30,7 +31,7 @@ func fuzzPage(names []string, numbers []int64) Page {
 	dots, lines := &Scatter{Value: "E2E"}, &Percentiles{}
 	bars := &Bars{Unit: table.Duration, Parts: []Part{{names[0], 1}, {"rest", 2}}}
 	panels := &Panels{From: 1000, To: trace.Time(1000 + duration()/2), Times: []trace.Time{1000, trace.Time(1000 + duration()/2)}}
-	var findings []analyze.Finding
+	var findings []finding.Finding
 	for i, name := range names {
 		for range names {
 			waits[i] = append(waits[i], duration())
@@ -43,7 +44,7 @@ func fuzzPage(names []string, numbers []int64) Page {
 		values2 := []float64{share(), math.NaN()}
 		panels.Panels = append(panels.Panels, Panel{name, []table.Unit{table.Duration, table.Share, table.Number}[i%3], []Curve{{Name: name, Color: i, Values: values2}}})
 		panels.Marks = append(panels.Marks, Mark{1000, trace.Time(1000 + duration()/2), 2000, "1", name})
-		findings = append(findings, analyze.Finding{Kind: analyze.FindingTail, Text: name, Evidence: []string{name}, Show: []string{name}})
+		findings = append(findings, finding.Finding{Kind: finding.FindingTail, Text: name, Evidence: []string{name}, Show: []string{name}})
 	}
 	gpus := sampleGPUs(2, len(names), func(i int) string { return names[i] })
 	for i := range gpus.Kernels {

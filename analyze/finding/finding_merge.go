@@ -1,4 +1,4 @@
-package analyze
+package finding
 
 import (
 	"cmp"
@@ -8,10 +8,10 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 )
 
-// mergeFindings tells what says the same as one finding, and orders them by weight.
+// Merge tells what says the same as one finding, and orders them by weight.
 // Of several the first one is told; the others become its evidence, and so do the
 // consequences of findings.
-func mergeFindings(found []Finding, consequences []consequence) []Finding {
+func Merge(found []Finding, consequences []Consequence) []Finding {
 	var out []Finding
 	for i := range found {
 		k := slices.IndexFunc(out, func(f Finding) bool { return f.sameAs(&found[i]) })
@@ -35,7 +35,7 @@ func (f *Finding) sameAs(g *Finding) bool {
 	if load(f) && load(g) {
 		return f.At.Overlaps(&g.At)
 	}
-	return f.Kind == g.Kind && f.topic == g.topic && f.At.Overlaps(&g.At)
+	return f.Kind == g.Kind && f.Topic == g.Topic && f.At.Overlaps(&g.At)
 }
 
 // take makes g evidence of f.
@@ -53,30 +53,30 @@ func (f *Finding) take(g *Finding) {
 	}
 }
 
-// A consequence is what findings of one kind bring about that findings of another tell
+// A Consequence is what findings of one kind bring about that findings of another tell
 // of.
-type consequence struct {
-	cause, effect FindingKind
-	topics        []string // of the effect
+type Consequence struct {
+	Cause, Effect FindingKind
+	Topics        []string // of the effect
 }
 
 // takeConsequences makes effects evidence of their causes, where they are at one place.
-func takeConsequences(found []Finding, consequences []consequence) []Finding {
+func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 	for _, c := range consequences {
-		k := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == c.cause })
+		k := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == c.Cause })
 		if k < 0 {
 			continue
 		}
 		cause := found[k]
 		found = slices.DeleteFunc(found, func(f Finding) bool {
-			effect := f.Kind == c.effect && slices.Contains(c.topics, f.topic) && f.At.Overlaps(&cause.At) &&
-				(c.cause != FindingSlower || f.At.Scope == place.OneRank) // it tells of no other server
+			effect := f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && f.At.Overlaps(&cause.At) &&
+				(c.Cause != FindingSlower || f.At.Scope == place.OneRank) // it tells of no other server
 			if effect {
 				cause.take(&f)
 			}
 			return effect
 		})
-		k = slices.IndexFunc(found, func(f Finding) bool { return f.Kind == c.cause })
+		k = slices.IndexFunc(found, func(f Finding) bool { return f.Kind == c.Cause })
 		found[k] = cause
 	}
 	return found

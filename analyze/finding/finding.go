@@ -1,4 +1,4 @@
-package analyze
+package finding
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -26,7 +26,7 @@ type Finding struct {
 	Weight float64
 
 	// topic tells findings of one kind apart that are about different things.
-	topic string
+	Topic string
 }
 
 // FindingKind is what a finding is about.
@@ -44,4 +44,13 @@ const (
 	FindingGPU       FindingKind = "gpu"       // devices that are idle, or wait for data
 	FindingTail      FindingKind = "tail"      // why the slow requests are slow, if it is none of the above
 	FindingChange    FindingKind = "change"    // something else that became different at some time
+)
+
+const FewCompared = 20
+
+// A cause stands out if it delays at least FewDelayed requests and one in
+// DelayedOneIn.
+const (
+	FewDelayed   = 3
+	DelayedOneIn = 100
 )
