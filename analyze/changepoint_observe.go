@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -13,7 +14,7 @@ import (
 // stage that is looked at.
 type observer struct {
 	set      *request.Set
-	bulk     bulk
+	bulk     load.Bulk
 	within   []*request.Request // of the bulk
 	ranks    *place.RankSet
 	from, to trace.Time
@@ -50,14 +51,14 @@ type observed struct {
 }
 
 func newObserver(s *request.Set) *observer {
-	return &observer{set: s, ranks: place.NewRankSet(s), bulk: bulkOf(s)}
+	return &observer{set: s, ranks: place.NewRankSet(s), bulk: load.BulkOf(s)}
 }
 
 // requests returns those that are looked at.
 func (w *observer) requests() []*request.Request {
 	if w.within == nil {
 		for i := range w.set.Requests {
-			if r := &w.set.Requests[i]; w.bulk.holds(r) {
+			if r := &w.set.Requests[i]; w.bulk.Holds(r) {
 				w.within = append(w.within, r)
 			}
 		}

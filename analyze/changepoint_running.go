@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -32,7 +33,7 @@ func (w *observer) measureLoads(times []trace.Time) loads {
 				l.byRank[rank] = make([]int64, len(times)-1)
 			}
 			w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, outermost bool) {
-				if span := w.set.Row(i); outermost && stateOf(span, part.Role) == stateRunning {
+				if span := w.set.Row(i); outermost && load.StateOf(span, part.Role) == load.StateRunning {
 					addStretch(l.byRank[rank], times, span.Start, span.End)
 				}
 			})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -185,8 +186,8 @@ func (o *Overview) lookedAtRequests() {
 // measureRequests counts the requests, where they were served, and how they did.
 func (o *Overview) measureRequests() {
 	s := o.Requests
-	e := bulkOf(s)
-	o.From, o.To = e.from, e.to
+	e := load.BulkOf(s)
+	o.From, o.To = e.From, e.To
 	for i := range s.Requests {
 		o.Statuses[s.Requests[i].Status]++
 	}
@@ -201,7 +202,7 @@ func (o *Overview) measureRequests() {
 	if seconds <= 0 {
 		return
 	}
-	o.RequestRate = float64(len(s.Requests)-e.outside) / seconds
+	o.RequestRate = float64(len(s.Requests)-e.Outside) / seconds
 	o.PromptRate = sumKnown(s, func(m *request.Metrics) int64 { return m.PromptTokens }) / seconds
 	o.OutputRate = sumKnown(s, func(m *request.Metrics) int64 { return m.CompletionTokens }) / seconds
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -40,9 +41,9 @@ type RankLoad struct {
 
 // measureLoads takes from a timeline of one bucket what goes on in it, and counts
 // what a timeline does not.
-func (r *Ranks) measureLoads(of *place.RankSet, all bulk) {
-	whole := &Timeline{From: all.from, To: all.to, Start: all.from, Bucket: r.Length + 1, Stages: of.Set.WatchedNames(), Outside: all.outside}
-	newTimelineBuilder(of, whole, all, 1).build()
+func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
+	whole := &load.Timeline{From: all.From, To: all.To, Start: all.From, Bucket: r.Length + 1, Stages: of.Set.WatchedNames(), Outside: all.Outside}
+	load.NewTimelineBuilder(of, whole, all, 1).BuildSet()
 	index := map[place.Where]*RankLoad{}
 	r.Loads = make([]RankLoad, 0, len(whole.Series))
 	for i := range whole.Series {
@@ -55,14 +56,14 @@ func (r *Ranks) measureLoads(of *place.RankSet, all bulk) {
 	for i, place := range of.Places {
 		loads[i] = index[place]
 	}
-	r.notes = whole.notes()
+	r.notes = whole.Notes()
 	if n := countEnds(of, all, loads); n > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("%d times, a rank that works for a request is left out: its role is unknown", n))
 	}
 	r.divideLoads()
 }
 
-func newRankLoad(t *Timeline, s *Series) RankLoad {
+func newRankLoad(t *load.Timeline, s *load.Series) RankLoad {
 	p := &s.Points[0]
 	l := RankLoad{
 		Where: s.Where, Lead: s.Lead, Requests: p.Arrivals, Prompt: p.Prefill, Output: p.Output,
@@ -85,11 +86,11 @@ func newRankLoad(t *Timeline, s *Series) RankLoad {
 
 // countEnds counts on every rank how requests ended, and their retractions. It
 // returns for how many it could not, as a timeline has no such rank.
-func countEnds(of *place.RankSet, all bulk, loads []*RankLoad) (unknown int) {
+func countEnds(of *place.RankSet, all load.Bulk, loads []*RankLoad) (unknown int) {
 	s := of.Set
 	for i := range s.Requests {
 		req := &s.Requests[i]
-		if !all.holds(req) {
+		if !all.Holds(req) {
 			continue
 		}
 		for _, p := range req.Parts {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -47,7 +48,7 @@ type paced struct {
 }
 
 // measurePaces compares how long the servers of every role take for their work.
-func (r *Ranks) measurePaces(of *place.RankSet, all bulk) {
+func (r *Ranks) measurePaces(of *place.RankSet, all load.Bulk) {
 	steps := collectPaces(of, all)
 	total := float64(totalE2E(of.Set))
 	for _, role := range request.ServingRoles {
@@ -71,7 +72,7 @@ func totalE2E(s *request.Set) int64 {
 }
 
 // collectPaces returns the steps of the lead threads, by kind and place.
-func collectPaces(of *place.RankSet, all bulk) [len(rankSteps)][][]paced {
+func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 	var steps [len(rankSteps)][][]paced
 	for kind := range steps {
 		steps[kind] = make([][]paced, len(of.Places))
@@ -80,7 +81,7 @@ func collectPaces(of *place.RankSet, all bulk) [len(rankSteps)][][]paced {
 	of.EachPart(func(p *request.Part) {
 		req := &s.Requests[p.Request]
 		thread, rank := of.Lead(p)
-		if thread == request.None || rank == request.None || !all.holds(req) {
+		if thread == request.None || rank == request.None || !all.Holds(req) {
 			return
 		}
 		prefill := paced{tokens: req.Metrics.PrefillTokens()}

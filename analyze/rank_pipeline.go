@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -79,13 +80,13 @@ type pipeRow struct {
 }
 
 // measurePipelines measures the stages of pipelines, which trace level 4 shows.
-func (r *Ranks) measurePipelines(of *place.RankSet, all bulk) {
+func (r *Ranks) measurePipelines(of *place.RankSet, all load.Bulk) {
 	if !slices.ContainsFunc(of.Places, func(p place.Where) bool { return p.Rank.PP > 0 }) {
 		return
 	}
 	w := &pipeWalk{RankSet: of, pipes: map[int32]*pipeRows{}}
 	w.EachPart(func(p *request.Part) {
-		if all.holds(&of.Set.Requests[p.Request]) {
+		if all.Holds(&of.Set.Requests[p.Request]) {
 			w.addPart(p)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -71,11 +72,11 @@ type stepWalk struct {
 
 // measureSteps compares when the ranks of every team end their steps. Ranks give a
 // batch different ids, so that a step is the same by its request and number.
-func (r *Ranks) measureSteps(of *place.RankSet, all bulk) {
+func (r *Ranks) measureSteps(of *place.RankSet, all load.Bulk) {
 	w := &stepWalk{teams: newTeams(of), apart: map[string]bool{}}
 	w.rows = make([][len(rankSteps)]stepRows, len(w.ranksOf))
 	w.EachPart(func(p *request.Part) {
-		if all.holds(&w.Set.Requests[p.Request]) {
+		if all.Holds(&w.Set.Requests[p.Request]) {
 			w.addPart(p)
 		}
 	})

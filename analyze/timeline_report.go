@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
@@ -9,7 +10,7 @@ import (
 
 // A MarkedTimeline is a timeline to show, with the changes that are marked on it.
 type MarkedTimeline struct {
-	*Timeline
+	*load.Timeline
 	Changes *Changes // in the text; nil are none
 }
 
@@ -25,8 +26,8 @@ func (t MarkedTimeline) Report() *table.Report {
 			rows = append(rows, timelineRow{int32(s), int32(b)})
 		}
 	}
-	series := func(r *timelineRow) *Series { return &t.Series[r.series] }
-	point := func(r *timelineRow) *Point { return &t.Series[r.series].Points[r.bucket] }
+	series := func(r *timelineRow) *load.Series { return &t.Series[r.series] }
+	point := func(r *timelineRow) *load.Point { return &t.Series[r.series].Points[r.bucket] }
 	fields := place.WhereColumns(func(r *timelineRow) *place.Where { return &series(r).Where })
 	fields = append(fields,
 		table.TextColumn("lead", "yes: the rank stands for those that do the same work beside it, and the role is the sum of such", func(r *timelineRow) string {
@@ -37,7 +38,7 @@ func (t MarkedTimeline) Report() *table.Report {
 		}),
 		table.TimeColumn("time", "start of the bucket", func(r *timelineRow) trace.Time { return t.Start + trace.Time(int64(r.bucket)*t.Bucket) }),
 		table.NsColumn("length", "of the part of the bucket between the first and the last request", func(r *timelineRow) int64 {
-			from, to := t.bounds(int(r.bucket))
+			from, to := t.Bounds(int(r.bucket))
 			return int64(to - from)
 		}),
 		table.CountColumn("arrivals", "requests that arrived", func(r *timelineRow) int64 { return point(r).Arrivals }),
@@ -51,26 +52,26 @@ func (t MarkedTimeline) Report() *table.Report {
 		table.NumberColumn("imbalance", "most running requests of a lead rank over the mean of all", func(r *timelineRow) float64 { return point(r).Imbalance }),
 	)
 	for k, stage := range t.Stages {
-		fields = append(fields, spreadColumns(stage, func(r *timelineRow) []Spread { return series(r).Stages[k] })...)
+		fields = append(fields, spreadColumns(stage, func(r *timelineRow) []load.Spread { return series(r).Stages[k] })...)
 	}
-	fields = append(fields, spreadColumns("ttft", func(r *timelineRow) []Spread { return series(r).TTFT })...)
-	fields = append(fields, spreadColumns("tpot", func(r *timelineRow) []Spread { return series(r).TPOT })...)
+	fields = append(fields, spreadColumns("ttft", func(r *timelineRow) []load.Spread { return series(r).TTFT })...)
+	fields = append(fields, spreadColumns("tpot", func(r *timelineRow) []load.Spread { return series(r).TPOT })...)
 	r := table.New("sgtrace.report.timeline/v1", "Timeline", rows, fields)
-	for _, note := range t.notes() {
+	for _, note := range t.Notes() {
 		r.Note("%s", note)
 	}
 	return r
 }
 
 // spreadColumns are the columns of how long something took.
-func spreadColumns(name string, of func(*timelineRow) []Spread) []table.Field[timelineRow] {
-	at := func(r *timelineRow) Spread {
+func spreadColumns(name string, of func(*timelineRow) []load.Spread) []table.Field[timelineRow] {
+	at := func(r *timelineRow) load.Spread {
 		if spreads := of(r); spreads != nil {
 			return spreads[r.bucket]
 		}
-		return Spread{}
+		return load.Spread{}
 	}
-	known := func(s Spread, ns int64) int64 {
+	known := func(s load.Spread, ns int64) int64 {
 		if s.N == 0 {
 			return request.Unknown
 		}

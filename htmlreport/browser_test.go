@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/golden"
 )
@@ -239,7 +240,7 @@ func layouts(t *testing.T) map[string]Page {
 	config := golden.DefaultConfig(1)
 	config.Mode, config.Unified = golden.Unified, golden.Parallel{TP: 2, PP: 2, DP: 4}
 	set := simulate(t, config)
-	timeline, err := analyze.NewTimeline(set, 0)
+	timeline, err := load.NewTimeline(set, 0)
 	must(t, err)
 	pages["16 ranks of a server"] = Page{Title: "requests", Sections: Requests(set, timeline, analyze.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), Source{})}
 	return pages

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -20,7 +21,7 @@ func Overview(o *analyze.Overview) (Page, error) {
 		p.Notes = append(p.Notes, d.Text)
 	}
 	if o.Requests != nil {
-		timeline, err := analyze.NewTimeline(o.Requests, 0)
+		timeline, err := load.NewTimeline(o.Requests, 0)
 		if err != nil {
 			return p, err
 		}
@@ -65,7 +66,7 @@ func Summary(findings []finding.Finding, looked []string, src Source) Section {
 }
 
 // Requests makes the sections about requests. changes, tail and ranks may be nil.
-func Requests(set *request.Set, timeline *analyze.Timeline, changes *analyze.Changes, tail *analyze.Tail, ranks *analyze.Ranks, src Source) []Section {
+func Requests(set *request.Set, timeline *load.Timeline, changes *analyze.Changes, tail *analyze.Tail, ranks *analyze.Ranks, src Source) []Section {
 	sections := []Section{Latencies(set, src), Timeline(timeline, changes, src)}
 	if tail != nil {
 		sections = append(sections, Tail(set, tail, src))

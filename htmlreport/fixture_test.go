@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
@@ -82,7 +83,7 @@ func samplePage(t testing.TB) Page {
 	dump = bytes.ReplaceAll(dump, []byte(`"name":"prefill_forward"`), []byte(`"name":"`+name+`"`))
 	set := readDump(t, dump)
 	src := Source{Inputs: []string{"it's here.jsonl", hostile[0]}}
-	timeline, err := analyze.NewTimeline(set, 0)
+	timeline, err := load.NewTimeline(set, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
@@ -40,7 +41,7 @@ func (c *command) reportTimeline(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	timeline, err := analyze.NewTimeline(set, ctx.Duration("bucket"))
+	timeline, err := load.NewTimeline(set, ctx.Duration("bucket"))
 	if err != nil {
 		return commandline.AsUsage(err)
 	}

@@ -1,4 +1,4 @@
-package analyze
+package load
 
 import (
 	"fmt"
@@ -99,10 +99,10 @@ func chooseBucket(extent int64) int64 {
 // NewTimeline divides the time of the requests of s into buckets; zero chooses
 // about 60 of a round length.
 func NewTimeline(s *request.Set, bucket time.Duration) (*Timeline, error) {
-	e := bulkOf(s)
-	t := &Timeline{From: e.from, To: e.to, Bucket: int64(bucket), Stages: s.WatchedNames(), Outside: e.outside}
+	e := BulkOf(s)
+	t := &Timeline{From: e.From, To: e.To, Bucket: int64(bucket), Stages: s.WatchedNames(), Outside: e.Outside}
 	for i := range s.Requests {
-		if r := &s.Requests[i]; r.Status == request.Unfinished && e.holds(r) {
+		if r := &s.Requests[i]; r.Status == request.Unfinished && e.Holds(r) {
 			t.Unfinished++
 		}
 	}
@@ -117,7 +117,7 @@ func NewTimeline(s *request.Set, bucket time.Duration) (*Timeline, error) {
 			time.Duration(t.Bucket), words.Nearly(int64(t.To-t.From)), words.Counted(int(n), "bucket"), words.Counted(len(ranks.Places), "rank"))
 	}
 	if len(s.Requests) > 0 {
-		newTimelineBuilder(ranks, t, e, int(n)).build()
+		NewTimelineBuilder(ranks, t, e, int(n)).BuildSet()
 	}
 	return t, nil
 }
@@ -133,24 +133,24 @@ func (t *Timeline) Buckets() int {
 	return len(t.Series[0].Points)
 }
 
-// bounds returns the part of bucket b that lies between the first and the last
+// Bounds returns the part of bucket b that lies between the first and the last
 // request: rates are about that.
-func (t *Timeline) bounds(b int) (from, to trace.Time) {
+func (t *Timeline) Bounds(b int) (from, to trace.Time) {
 	from = t.Start + trace.Time(int64(b)*t.Bucket)
 	return max(from, t.From), min(from+trace.Time(t.Bucket), t.To)
 }
 
 // PerSecond returns what n in bucket b is per second; NaN if n is unknown.
 func (t *Timeline) PerSecond(b int, n int64) float64 {
-	from, to := t.bounds(b)
+	from, to := t.Bounds(b)
 	if n == request.Unknown || to <= from {
 		return math.NaN()
 	}
 	return float64(n) / (float64(to-from) / 1e9)
 }
 
-// notes say what a reader might take for something else.
-func (t *Timeline) notes() []string {
+// Notes say what a reader might take for something else.
+func (t *Timeline) Notes() []string {
 	var notes []string
 	if t.Outside > 0 {
 		notes = append(notes, words.Counted(t.Outside, "request")+" left out: long before or after all others")

@@ -1,4 +1,4 @@
-package analyze
+package load
 
 import (
 	"math"
@@ -58,10 +58,10 @@ func (m *meter) level(t *Timeline) {
 	m.computing = nil
 	busy := m.busy.totals()
 	for i := range m.points {
-		from, to := t.bounds(i)
+		from, to := t.Bounds(i)
 		ns := float64(to - from)
 		p := &m.points[i]
-		p.Running = distribution.Ratio(float64(totals[stateRunning][i]), ns)
+		p.Running = distribution.Ratio(float64(totals[StateRunning][i]), ns)
 		p.Queued = distribution.Ratio(float64(totals[stateQueued][i]), ns)
 		p.Transferring = distribution.Ratio(float64(totals[stateTransferring][i]), ns)
 		p.Busy = distribution.Ratio(float64(busy[i]), ns)

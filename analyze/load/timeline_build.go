@@ -1,4 +1,4 @@
-package analyze
+package load
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -12,7 +12,7 @@ type timelineBuilder struct {
 	*Timeline
 	set     *request.Set
 	ranks   *place.RankSet
-	bulk    bulk
+	bulk    Bulk
 	buckets int
 	all     *meter
 	roles   [request.Other + 1]*meter
@@ -45,15 +45,15 @@ type state uint8
 const (
 	stateQueued state = iota
 	stateTransferring
-	stateRunning
+	StateRunning
 	noState
 )
 
-// stateOf tells what a request does in a stage of a server. Who waits for the first
+// StateOf tells what a request does in a stage of a server. Who waits for the first
 // decode batch is running on a unified one: the request has its place in the batch.
-func stateOf(stage *request.Row, role request.Role) state {
+func StateOf(stage *request.Row, role request.Role) state {
 	if stage.Means == request.DecodeQueueing && role == request.Unified {
-		return stateRunning
+		return StateRunning
 	}
 	switch stage.Phase {
 	case request.QueuePhase, request.BootstrapPhase:
@@ -61,12 +61,12 @@ func stateOf(stage *request.Row, role request.Role) state {
 	case request.TransferPhase:
 		return stateTransferring
 	case request.PrefillPhase, request.DecodePhase:
-		return stateRunning
+		return StateRunning
 	}
 	return noState
 }
 
-func newTimelineBuilder(r *place.RankSet, t *Timeline, e bulk, buckets int) *timelineBuilder {
+func NewTimelineBuilder(r *place.RankSet, t *Timeline, e Bulk, buckets int) *timelineBuilder {
 	b := &timelineBuilder{Timeline: t, set: r.Set, ranks: r, bulk: e, buckets: buckets}
 	b.all = b.newMeter(place.Where{Scope: place.Everywhere})
 	for role := range b.roles {
@@ -100,14 +100,14 @@ func (b *timelineBuilder) within(from, to trace.Time) request.Interval {
 	return request.Interval{From: max(from, b.From), To: min(to, b.To)}
 }
 
-func (b *timelineBuilder) build() {
+func (b *timelineBuilder) BuildSet() {
 	for i := range b.set.Requests {
 		r := &b.set.Requests[i]
-		if !b.bulk.holds(r) {
+		if !b.bulk.Holds(r) {
 			continue
 		}
 		b.all.parts++
-		b.all.loads[stateRunning].add(r.Start, r.End)
+		b.all.loads[StateRunning].add(r.Start, r.End)
 		at := b.bucket(r.Start)
 		b.all.points[at].Arrivals++
 		if r.Metrics.TTFT >= 0 {
@@ -140,7 +140,7 @@ func (b *timelineBuilder) addPart(p *request.Part) {
 		m := b.meters[leadRank]
 		b.arrive(m, p, true)
 		whole := b.within(p.Start, p.End)
-		m.loads[stateRunning].add(whole.From, whole.To)
+		m.loads[StateRunning].add(whole.From, whole.To)
 		m.computing = append(m.computing, whole)
 		b.addBareTokens(p, m)
 	}
@@ -173,13 +173,13 @@ func (b *timelineBuilder) addStages(p *request.Part, th *request.Thread, m *mete
 			return
 		}
 		out.add(span)
-		state := stateOf(span, p.Role)
+		state := StateOf(span, p.Role)
 		if !outermost || state == noState {
 			return
 		}
 		iv := b.within(span.Start, span.End)
 		m.loads[state].add(iv.From, iv.To)
-		if state == stateRunning {
+		if state == StateRunning {
 			m.computing = append(m.computing, iv)
 		}
 	})
