@@ -152,7 +152,7 @@ func TestStragglerOfTwoGroups(t *testing.T) {
 		s.meet(-1, 0, end-90_000, 90_000, end-20_000, 20_000, -1, 0)
 	}
 	c := MeasureCollectives(s.Set, 0, 0)
-	if len(c.crowds) != 2 || len(c.crowds[1].gathering.stragglers()) != 1 {
+	if len(c.crowds) != 2 || len(c.crowds[1].gathering.Stragglers()) != 1 {
 		t.Fatalf("%d crowds", len(c.crowds))
 	}
 	if found := c.Stragglers(nil); len(found) != 1 || found[0].Name != "TP2" || found[0].Group != "4 ranks" {

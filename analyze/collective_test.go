@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
@@ -269,7 +270,7 @@ func TestCrowds(t *testing.T) {
 	}
 	var got []string
 	for _, c := range MeasureCollectives(s.Set, 0, 0).crowds {
-		got = append(got, fmt.Sprint(c.ranks, len(c.gathering.meetings)))
+		got = append(got, fmt.Sprint(c.ranks, len(c.gathering.Meetings)))
 	}
 	if want := "[[0 1 2 3] 60 [0 1] 40]"; fmt.Sprint(got) != want {
 		t.Errorf("crowds %v, want %v", got, want)
@@ -301,5 +302,28 @@ func TestCollectiveReports(t *testing.T) {
 	}
 	if got := c.RankReport().Footnotes; !slices.Equal(got, notes) {
 		t.Errorf("footnotes\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(notes, "\n"))
+	}
+}
+
+// A few of many ranks are named, without the one that they wait for.
+func TestCrowdPeers(t *testing.T) {
+	for _, c := range []struct {
+		ranks int
+		whole bool
+		want  string
+	}{{2, false, "TP0"}, {3, false, "TP0 and TP2"}, {4, false, "TP0, TP2 and TP3"}, {2, true, ""}, {5, false, ""}} {
+		x := &crowd{ranks: make([]int32, c.ranks), gathering: &straggler.Gathering{}, whole: c.whole}
+		for i := range c.ranks {
+			x.gathering.Names = append(x.gathering.Names, fmt.Sprintf("TP%d", i))
+		}
+		if got := x.peers("TP1"); got != c.want {
+			t.Errorf("TP1 of %d meets %q, want %q", c.ranks, got, c.want)
+		}
+	}
+	s := straggler.Straggler{Name: "TP1", Group: "2 ranks", Peers: "TP0", What: "collectives", Verb: "arrives",
+		Lateness: straggler.Lateness{Meetings: 9, Last: 8, LastMean: 5000, LostShare: 0.5}}
+	const want = "TP1 arrives last in 8 of 9 collectives with TP0, 5.00 us late; the others lose 50 % of their time"
+	if got := s.Text(); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,7 +26,7 @@ type SlowServer struct {
 	// Cost is by how much longer requests take for it, as part of the E2E of all.
 	Cost float64
 
-	judged Straggler
+	judged straggler.Straggler
 }
 
 // leastSlower is the part of a step by which a server has to be slower before that is
@@ -171,14 +172,14 @@ func (p *pace) slow(total float64) []SlowServer {
 		return nil
 	}
 	var out []SlowServer
-	for _, found := range g.stragglers() {
+	for _, found := range g.Stragglers() {
 		s := SlowServer{RankLoad: p.ranks[found.Rank], Kind: p.kind, Peer: len(p.ranks) - 1, Prompt: p.prompt,
 			Since: found.Since, Earliest: found.Earliest, Latest: found.Latest, judged: found}
 		own, others := p.percentiles(&found, 50)
 		fast, usual := p.percentiles(&found, 10)
 		s.Own, s.Others = own, others
 		// The fastest steps are those of few requests: there load makes no difference.
-		if !s.evenLoad(len(p.ranks)) || float64(own-others) < g.share*float64(others) || float64(fast-usual) < g.share*float64(usual) {
+		if !s.evenLoad(len(p.ranks)) || float64(own-others) < g.Share*float64(others) || float64(fast-usual) < g.Share*float64(usual) {
 			continue
 		}
 		s.Cost = float64(p.cost[found.Rank]) * found.Part * float64(own-others) / float64(own) / total
@@ -189,8 +190,8 @@ func (p *pace) slow(total float64) []SlowServer {
 
 // gather makes meetings of the steps: the servers compare their medians wherever there
 // are several steps of each. It returns nil for too few.
-func (p *pace) gather() *gathering {
-	const inMeeting, mostMeetings = 4, 4 * mostBlocksJudged
+func (p *pace) gather() *straggler.Gathering {
+	const inMeeting, mostMeetings = 4, 4 * straggler.MostBlocksJudged
 	if len(p.ranks) < 2 || len(p.steps) == 0 {
 		return nil
 	}
@@ -198,14 +199,14 @@ func (p *pace) gather() *gathering {
 	for _, x := range p.steps {
 		counts[x.rank]++
 	}
-	n := min(mostMeetings, max(fewestMeetings, slices.Min(counts)/inMeeting))
-	if slices.Min(counts) < fewestMeetings {
+	n := min(mostMeetings, max(straggler.FewestMeetings, slices.Min(counts)/inMeeting))
+	if slices.Min(counts) < straggler.FewestMeetings {
 		return nil
 	}
-	g := newGathering(names, 0)
-	g.share = leastSlower
+	g := straggler.NewGathering(names, 0)
+	g.Share = leastSlower
 	if len(p.ranks) == 2 {
-		g.share = leastSlowerOfTwo
+		g.Share = leastSlowerOfTwo
 	}
 	arrivals, took := make([]int64, len(p.ranks)), make([][]int64, len(p.ranks))
 	for m := range n {
@@ -218,20 +219,20 @@ func (p *pace) gather() *gathering {
 		}
 		var there []int64
 		for r := range took {
-			arrivals[r] = noArrival
+			arrivals[r] = straggler.NoArrival
 			if len(took[r]) > 0 {
 				arrivals[r] = distribution.LowerMedian(took[r])
 				there = append(there, arrivals[r])
 			}
 		}
-		g.meet(steps[0].at, arrivals, distribution.LowerMedian(there))
+		g.Meet(steps[0].at, arrivals, distribution.LowerMedian(there))
 	}
 	return g
 }
 
 // percentiles returns a percentile of the steps of a slow server in the time in which
 // it is slow, and the median of those of the others.
-func (p *pace) percentiles(s *Straggler, percent int) (own, others int64) {
+func (p *pace) percentiles(s *straggler.Straggler, percent int) (own, others int64) {
 	lists := make([][]int64, len(p.ranks))
 	for _, x := range p.steps {
 		if x.at >= s.Since && (s.Until == 0 || x.at < s.Until) {

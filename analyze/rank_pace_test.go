@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	incident "github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
@@ -72,7 +73,7 @@ func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
 	}
 	late := at
 	late.Rank.TP = 2
-	r.Groups = []*StepGroup{{Stragglers: []Straggler{{Where: late}}}}
+	r.Groups = []*StepGroup{{Stragglers: []straggler.Straggler{{Where: late}}}}
 	if got := r.slowFindings(); len(got) != 0 {
 		t.Errorf("%+v, and its TP2 is a straggler", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -19,7 +20,7 @@ type Pipeline struct {
 	Stages  []PipelineStage // by PP
 	Batches int             // micro-batches that went through
 	// Slow are stages that take longer than the others; usually there are none.
-	Slow []Straggler
+	Slow []straggler.Straggler
 	// Apart tells that the stages are on several hosts. Their clocks may differ by
 	// more than a stage takes, so that only Launch is known.
 	Apart bool
@@ -211,7 +212,7 @@ type pipeMeter struct {
 	launches, took [][]int64            // by stage
 	held           [][]request.Interval // by stage: from the launch until it is left
 	left           []trace.Time         // by stage, the micro-batch before
-	meet           *gathering
+	meet           *straggler.Gathering
 	arrivals       []int64
 }
 
@@ -225,8 +226,8 @@ func newPipeMeter(stages int) *pipeMeter {
 		names[s] = "PP" + strconv.Itoa(s)
 		m.left[s] = -request.Farthest
 	}
-	m.meet = newGathering(names, leastStepLateness)
-	m.meet.share, m.meet.what = leastStageShare, "micro-batches"
+	m.meet = straggler.NewGathering(names, leastStepLateness)
+	m.meet.Share, m.meet.What = leastStageShare, "micro-batches"
 	return m
 }
 
@@ -241,7 +242,7 @@ func (m *pipeMeter) add(launches []request.Interval, row pipeRow) {
 			waited = left-m.left[s+1] < handover // on the next one
 		}
 		m.launches[s] = append(m.launches[s], int64(l.To-l.From))
-		m.arrivals[s] = noArrival
+		m.arrivals[s] = straggler.NoArrival
 		if from := max(l.From, m.left[s]); left > from {
 			m.held[s] = append(m.held[s], request.Interval{From: l.From, To: left})
 			if !waited {
@@ -253,7 +254,7 @@ func (m *pipeMeter) add(launches []request.Interval, row pipeRow) {
 		m.left[s] = max(m.left[s], left)
 	}
 	if len(known) > 1 {
-		m.meet.meet(row.launch, m.arrivals, distribution.LowerMedian(known))
+		m.meet.Meet(row.launch, m.arrivals, distribution.LowerMedian(known))
 	}
 }
 
@@ -277,6 +278,6 @@ func (m *pipeMeter) finish(p *Pipeline, length int64) {
 		stage.Bubble = 1 - distribution.Ratio(float64(held.Total()), float64(any.Total()))
 	}
 	if !p.Apart {
-		p.Slow = m.meet.stragglers()
+		p.Slow = m.meet.Stragglers()
 	}
 }

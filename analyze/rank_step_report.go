@@ -3,6 +3,7 @@ package analyze
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -14,7 +15,7 @@ type lateRow struct {
 	rank int
 }
 
-func (l *lateRow) lateness() *Lateness { return &l.Late[l.rank] }
+func (l *lateRow) lateness() *straggler.Lateness { return &l.Late[l.rank] }
 
 func (r *Ranks) stepReport() *table.Report {
 	type R = lateRow
@@ -24,7 +25,7 @@ func (r *Ranks) stepReport() *table.Report {
 			rows = append(rows, lateRow{g, rank})
 		}
 	}
-	late := func(name, doc string, of func(*Lateness) int64) table.Field[R] {
+	late := func(name, doc string, of func(*straggler.Lateness) int64) table.Field[R] {
 		f := table.NsColumn(name, doc, func(l *R) int64 { return of(l.lateness()) })
 		f.Scale = "late"
 		known := f.Cell
@@ -39,17 +40,17 @@ func (r *Ranks) stepReport() *table.Report {
 		rankColumns(func(l *R) *place.Where { return &l.Ranks[l.rank] })...)
 	fields = append(fields,
 		table.CountColumn("steps", "that it took with others of its TP group", func(l *R) int64 { return int64(l.lateness().Meetings) }),
-		late("late p50", "median of its end of the step minus the median of those of its TP peers; negative is early", func(l *Lateness) int64 { return l.P50 }),
-		late("late p99", "99th percentile of that", func(l *Lateness) int64 { return l.P99 }),
+		late("late p50", "median of its end of the step minus the median of those of its TP peers; negative is early", func(l *straggler.Lateness) int64 { return l.P50 }),
+		late("late p99", "99th percentile of that", func(l *straggler.Lateness) int64 { return l.P99 }),
 		table.CountColumn("last", "steps that it ended after all others", func(l *R) int64 { return int64(l.lateness().Last) }),
 		table.ShareColumn("last share", "of its steps", func(l *R) float64 {
 			return distribution.Ratio(float64(l.lateness().Last), float64(l.lateness().Meetings))
 		}),
-		late("late if last", "mean of its lateness where it was last", func(l *Lateness) int64 { return l.LastMean }),
+		late("late if last", "mean of its lateness where it was last", func(l *straggler.Lateness) int64 { return l.LastMean }),
 		table.ShareColumn("lost share", "how long the others waited for it where it was last, as part of their time in all steps", func(l *R) float64 { return l.lateness().LostShare }),
 	)
 	fields = append(fields, table.Detail([]table.Field[R]{
-		late("late mean", "mean of its lateness", func(l *Lateness) int64 { return l.Mean }),
+		late("late mean", "mean of its lateness", func(l *straggler.Lateness) int64 { return l.Mean }),
 		table.NsColumn("others lost", "how long the others waited for it where it was last, together", func(l *R) int64 { return l.lateness().Lost }),
 	})...)
 	out := table.New("sgtrace.report.ranks.steps/v1", r.Verdict(), rows, fields)

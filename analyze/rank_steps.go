@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -19,9 +20,9 @@ type StepGroup struct {
 	Kind  StepKind
 	Ranks []place.Where // by TP
 	Steps int           // that at least two of them have
-	Late  []Lateness
+	Late  []straggler.Lateness
 	// Stragglers are ranks that the others wait for; usually there are none.
-	Stragglers []Straggler
+	Stragglers []straggler.Straggler
 	// Took is how long all steps took together on the first rank, in ns.
 	Took int64
 
@@ -207,20 +208,20 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 		g.Ranks = append(g.Ranks, w.Places[place])
 		names = append(names, "TP"+strconv.Itoa(int(w.Places[place].Rank.TP)))
 	}
-	meetings := newGathering(names, leastStepLateness)
-	meetings.group, meetings.verb, meetings.what = g.Name, "ends", rankSteps[kind].one+"s"
+	meetings := straggler.NewGathering(names, leastStepLateness)
+	meetings.Group, meetings.Verb, meetings.What = g.Name, "ends", rankSteps[kind].one+"s"
 	rows.gather(meetings)
-	g.Steps, g.Late, g.Stragglers = len(meetings.meetings), meetings.measure(), meetings.stragglers()
-	for _, m := range meetings.meetings {
-		g.Took += m.took
+	g.Steps, g.Late, g.Stragglers = len(meetings.Meetings), meetings.Measure(), meetings.Stragglers()
+	for _, m := range meetings.Meetings {
+		g.Took += m.Took
 	}
 	for r := range g.Ranks {
-		g.enough = append(g.enough, meetings.matters(effectOn(r, meetings.blocks(0, g.Steps))))
+		g.enough = append(g.enough, meetings.Matters(straggler.EffectOn(r, meetings.Blocks(0, g.Steps))))
 	}
 	for i := range g.Stragglers {
 		s := &g.Stragglers[i]
 		s.Where = g.Ranks[s.Rank]
-		s.Evidence = append(s.Evidence, s.doubt())
+		s.Evidence = append(s.Evidence, s.Doubt())
 	}
 	return g
 }

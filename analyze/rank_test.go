@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	incident "github.com/sgtrace/sgtrace/golden"
@@ -57,7 +58,7 @@ func TestBatchIsOneStep(t *testing.T) {
 		t.Errorf("%d steps of kind %v and %d prefills, want 4 and 1", g.Steps, g.Kind, r.Groups[1].Steps)
 	}
 	const us = 1000
-	want := []Lateness{
+	want := []straggler.Lateness{
 		{Meetings: 4, Last: 1, P50: -2000 * us, P99: 500 * us, Mean: -875 * us, LastMean: 500 * us, Lost: 500 * us},
 		{Meetings: 4, Last: 2, P50: 0, P99: 2000 * us, Mean: 875 * us, LastMean: 2000 * us, Lost: 4000 * us},
 	}
@@ -255,7 +256,7 @@ func TestSharesByChance(t *testing.T) {
 				ranks[at].arrivals = append(ranks[at].arrivals, trace.Time(i))
 				ranks[at].Requests++
 			}
-			if d := (&Ranks{}).newDivision(ranks); d.P <= errorLevel {
+			if d := (&Ranks{}).newDivision(ranks); d.P <= straggler.ErrorLevel {
 				alarms++
 			}
 		}
@@ -278,5 +279,35 @@ func TestGoldenRanks(t *testing.T) {
 			out.WriteString("\n")
 		}
 		testset.CompareGolden(t, "byrank."+string(f), out.String())
+	}
+}
+
+// DP attention has one scheduler per DP rank: nothing to compare, and that is said.
+func TestVerdictOnDPAttention(t *testing.T) {
+	loads := func(ranks ...string) *Ranks {
+		r := &Ranks{}
+		for _, name := range ranks {
+			rank, err := trace.ParseRank(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Loads = append(r.Loads, RankLoad{Where: place.Where{Scope: place.OneRank, Role: request.Unified, Host: "a", Rank: rank}})
+		}
+		return r
+	}
+	for _, c := range []struct {
+		ranks *Ranks
+		want  bool
+	}{
+		{loads("TP0-PP0-DP0", "TP1-PP0-DP1", "TP2-PP0-DP2"), true},
+		{loads("TP0-PP0-DP0", "TP1-PP0-DP0"), false},
+		{loads("TP0-PP0-DP0", "TP0-PP0-DP1"), false},
+		{loads("TP0-PP0-DP0"), false},
+		{loads("TP0-PP0", "TP1-PP0"), false},
+		{loads(), false},
+	} {
+		if got := strings.Contains(c.ranks.Verdict(), "each DP rank has one scheduler"); got != c.want {
+			t.Errorf("%s of %d ranks", c.ranks.Verdict(), len(c.ranks.Loads))
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package analyze
+package straggler
 
 import (
 	"cmp"
@@ -29,11 +29,11 @@ import (
 // be a part of the time that matters. And the others have to lose time by it: next to
 // one that is later still, a rank may be late and cost nothing.
 const (
-	mostBlocksJudged = 40
-	leastInBlock     = 4     // meetings, so that a single long one does not make a block
-	fewestMeetings   = 40    // ten blocks: a start is no state
+	MostBlocksJudged = 40
+	LeastInBlock     = 4     // meetings, so that a single long one does not make a block
+	FewestMeetings   = 40    // ten blocks: a start is no state
 	leastWorth       = 5     // independent blocks; with fewer, one spell looks like a rule
-	errorLevel       = 0.001 // largest P of a straggler: a deployment has many groups
+	ErrorLevel       = 0.001 // largest P of a straggler: a deployment has many groups
 
 	fewestBlocks = 20 // of which all show a straggler: more than one spell
 )
@@ -43,43 +43,43 @@ const (
 // together share what is lost.
 const leastLost = 0.5
 
-// stragglers returns the ranks that the others wait for; what costs most comes
+// Stragglers returns the ranks that the others wait for; what costs most comes
 // first.
-func (g *gathering) stragglers() []Straggler {
+func (g *Gathering) Stragglers() []Straggler {
 	g.settle()
 	var found []Straggler
-	whole := g.blocks(0, len(g.meetings))
-	for r := range g.names {
+	whole := g.Blocks(0, len(g.Meetings))
+	for r := range g.Names {
 		if s, ok := g.judge(r, whole); ok {
 			found = append(found, s)
 		}
 	}
-	sortStragglers(found)
+	SortStragglers(found)
 	return found
 }
 
 // judge tells whether a rank is a straggler, all the time or in a part of it.
-func (g *gathering) judge(rank int, whole []block) (Straggler, bool) {
+func (g *Gathering) judge(rank int, whole []block) (Straggler, bool) {
 	if !g.suspect(rank, whole) {
 		return Straggler{}, false
 	}
 	run, ok := g.slowest(rank)
-	if !ok || run.to-run.from < fewestMeetings {
+	if !ok || run.to-run.from < FewestMeetings {
 		return Straggler{}, false
 	}
-	e := effectOn(rank, g.blocks(run.from, run.to))
+	e := EffectOn(rank, g.Blocks(run.from, run.to))
 	s := Straggler{
-		Rank: rank, Name: g.names[rank], Group: g.group, What: g.what, Verb: g.verb,
+		Rank: rank, Name: g.Names[rank], Group: g.Group, What: g.What, Verb: g.Verb,
 		Lateness: g.lateness(rank, run.from, run.to), P: min(1, g.probability(e)*float64(run.tried)),
 		Delay: stat.Mean(e.part, nil), Blocks: len(e.part), LateBlocks: g.lateBlocks(e),
-		Part: float64(run.to-run.from) / float64(len(g.meetings)),
+		Part: float64(run.to-run.from) / float64(len(g.Meetings)),
 	}
 	s.DelayLow, s.DelayHigh = e.interval()
 	s.took = g.meanTook(run.from, run.to)
 	switch {
 	case !g.costs(&s, run):
 		return Straggler{}, false
-	case s.P <= errorLevel:
+	case s.P <= ErrorLevel:
 	case g.always(&s):
 		s.P, s.DelayLow, s.DelayHigh = math.NaN(), math.NaN(), math.NaN()
 	default:
@@ -88,42 +88,42 @@ func (g *gathering) judge(rank int, whole []block) (Straggler, bool) {
 	if c := run.began; c != nil {
 		s.Since, s.Earliest, s.Latest = g.time(c.At), g.time(c.First), g.time(c.Last)
 	}
-	if run.to < len(g.meetings) {
+	if run.to < len(g.Meetings) {
 		s.Until = g.time(run.to)
 	}
 	return s, true
 }
 
 // meanTook returns how long the meetings [from, to) took on average, in ns.
-func (g *gathering) meanTook(from, to int) float64 {
+func (g *Gathering) meanTook(from, to int) float64 {
 	sum := 0.0
-	for _, m := range g.meetings[from:to] {
-		sum += float64(m.took)
+	for _, m := range g.Meetings[from:to] {
+		sum += float64(m.Took)
 	}
 	return sum / float64(to-from)
 }
 
 // costs tells whether the others lose time by a rank in a run.
-func (g *gathering) costs(s *Straggler, run slowRun) bool {
-	if s.LostShare < leastLost*g.share {
+func (g *Gathering) costs(s *Straggler, run slowRun) bool {
+	if s.LostShare < leastLost*g.Share {
 		return false
 	}
 	lost := int64(0)
-	for _, m := range g.meetings[run.from:run.to] {
+	for _, m := range g.Meetings[run.from:run.to] {
 		if m.last >= 0 {
 			lost += m.lost
 		}
 	}
-	return float64(s.Lost)*float64(len(g.names)) >= leastLost*float64(lost)
+	return float64(s.Lost)*float64(len(g.Names)) >= leastLost*float64(lost)
 }
 
 // always tells whether a rank was late in every block, and the others lost by it what
 // matters. Where a change was found before or after, the part between may have been
 // picked for being late: there it has to be last nearly every time, too, and the part
 // has to be half of all or more.
-func (g *gathering) always(s *Straggler) bool {
+func (g *Gathering) always(s *Straggler) bool {
 	const half, nearlyEvery = 0.5, 0.9
-	if s.Blocks < fewestBlocks || s.LateBlocks < s.Blocks || s.LostShare < g.share {
+	if s.Blocks < fewestBlocks || s.LateBlocks < s.Blocks || s.LostShare < g.Share {
 		return false
 	}
 	return s.Part == 1 || s.Part >= half && float64(s.Last) >= nearlyEvery*float64(s.Meetings)
@@ -131,11 +131,11 @@ func (g *gathering) always(s *Straggler) bool {
 
 // suspect tells whether a rank is late enough in some of the blocks; if not,
 // nothing is searched.
-func (g *gathering) suspect(rank int, blocks []block) bool {
+func (g *Gathering) suspect(rank int, blocks []block) bool {
 	const part, fewest = 8, 3
 	n := 0
 	for i := range blocks {
-		if blocks[i].excess(rank) >= max(float64(g.floor), g.share*blocks[i].took) {
+		if blocks[i].excess(rank) >= max(float64(g.Floor), g.Share*blocks[i].took) {
 			n++
 		}
 	}
@@ -152,19 +152,19 @@ type slowRun struct {
 
 // slowest divides the meetings where the lateness of a rank changed, and returns the
 // run of slow parts that costs most.
-func (g *gathering) slowest(rank int) (slowRun, bool) {
+func (g *Gathering) slowest(rank int) (slowRun, bool) {
 	changes := g.changes(rank)
 	var best, run slowRun
 	open := false
 	for i := 0; i <= len(changes); i++ {
-		part := slowRun{to: len(g.meetings)}
+		part := slowRun{to: len(g.Meetings)}
 		if i > 0 {
 			part.from, part.began = changes[i-1].At, &changes[i-1]
 		}
 		if i < len(changes) {
 			part.to = changes[i].At
 		}
-		if !g.matters(effectOn(rank, g.blocks(part.from, part.to))) {
+		if !g.Matters(EffectOn(rank, g.Blocks(part.from, part.to))) {
 			open = false
 			continue
 		}
@@ -181,24 +181,24 @@ func (g *gathering) slowest(rank int) (slowRun, bool) {
 }
 
 // changes finds where the lateness of a rank became another one.
-func (g *gathering) changes(rank int) []changepoint.Change {
+func (g *Gathering) changes(rank int) []changepoint.Change {
 	const most = 2000 // values that are searched; beyond, means of several are
-	n := len(g.meetings)
+	n := len(g.Meetings)
 	size := (n + most - 1) / most
 	var values, took []float64
 	for from := 0; from < n; from += size {
 		sum, count, time := 0.0, 0.0, 0.0
 		for i := from; i < min(n, from+size); i++ {
-			if d := g.late[i*len(g.names)+rank]; d != noArrival {
+			if d := g.late[i*len(g.Names)+rank]; d != NoArrival {
 				sum += float64(d)
 				count++
 			}
-			time += float64(g.meetings[i].took)
+			time += float64(g.Meetings[i].Took)
 		}
 		values, took = append(values, sum/max(1, count)), append(took, time/float64(size))
 	}
-	found := changepoint.Levels(values, changepoint.Options{Alpha: errorLevel, Keep: func(from, k, to int) bool {
-		least := max(float64(g.floor), g.share*stat.Mean(took[from:to], nil))
+	found := changepoint.Levels(values, changepoint.Options{Alpha: ErrorLevel, Keep: func(from, k, to int) bool {
+		least := max(float64(g.Floor), g.Share*stat.Mean(took[from:to], nil))
 		return math.Abs(distribution.LowerMedian(slices.Clone(values[k:to]))-distribution.LowerMedian(slices.Clone(values[from:k]))) >= least/2
 	}})
 	for i := range found {
@@ -209,11 +209,11 @@ func (g *gathering) changes(rank int) []changepoint.Change {
 }
 
 // time returns the time between the meetings k-1 and k.
-func (g *gathering) time(k int) trace.Time {
-	return distribution.Midway(g.meetings, k, g.meetings[0].at, g.meetings[len(g.meetings)-1].at, func(m meeting) trace.Time { return m.at })
+func (g *Gathering) time(k int) trace.Time {
+	return distribution.Midway(g.Meetings, k, g.Meetings[0].at, g.Meetings[len(g.Meetings)-1].at, func(m meeting) trace.Time { return m.at })
 }
 
-// sortStragglers puts what costs most first.
-func sortStragglers(found []Straggler) {
+// SortStragglers puts what costs most first.
+func SortStragglers(found []Straggler) {
 	slices.SortStableFunc(found, func(x, y Straggler) int { return cmp.Compare(y.Lost, x.Lost) })
 }

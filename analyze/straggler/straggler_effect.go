@@ -1,4 +1,4 @@
-package analyze
+package straggler
 
 import (
 	"math"
@@ -18,21 +18,21 @@ type block struct {
 	took   float64   // mean, ns
 }
 
-// blocks divides the meetings [from, to) into as many blocks as there can be.
-func (g *gathering) blocks(from, to int) []block {
-	k := len(g.names)
-	blocks := make([]block, min(mostBlocksJudged, (to-from)/leastInBlock))
+// Blocks divides the meetings [from, to) into as many Blocks as there can be.
+func (g *Gathering) Blocks(from, to int) []block {
+	k := len(g.Names)
+	blocks := make([]block, min(MostBlocksJudged, (to-from)/LeastInBlock))
 	for b := range blocks {
 		first, end := from+b*(to-from)/len(blocks), from+(b+1)*(to-from)/len(blocks)
 		sums, counts := make([]float64, k), make([]float64, k)
 		for i := first; i < end; i++ {
 			for r, d := range g.offset[i*k : (i+1)*k] {
-				if d != noArrival {
+				if d != NoArrival {
 					sums[r] += float64(d)
 					counts[r]++
 				}
 			}
-			blocks[b].took += float64(g.meetings[i].took) / float64(end-first)
+			blocks[b].took += float64(g.Meetings[i].Took) / float64(end-first)
 		}
 		for r := range sums {
 			sums[r] = distribution.Ratio(sums[r], counts[r])
@@ -66,7 +66,7 @@ func (b *block) excess(rank int) float64 {
 // their batches do, without any change in how slow the rank is.
 type effect struct{ ns, part []float64 }
 
-func effectOn(rank int, blocks []block) effect {
+func EffectOn(rank int, blocks []block) effect {
 	var e effect
 	for i := range blocks {
 		if ns := blocks[i].excess(rank); !math.IsNaN(ns) {
@@ -76,24 +76,24 @@ func effectOn(rank int, blocks []block) effect {
 	return e
 }
 
-// matters tells whether an effect is large enough: in most blocks, or on average where
+// Matters tells whether an effect is large enough: in most blocks, or on average where
 // that is no chance, as a rank may be slow in some steps only.
-func (g *gathering) matters(e effect) bool {
+func (g *Gathering) Matters(e effect) bool {
 	if len(e.ns) == 0 {
 		return false
 	}
 	return g.large(distribution.LowerMedian(slices.Clone(e.ns)), distribution.LowerMedian(slices.Clone(e.part))) ||
-		g.large(stat.Mean(e.ns, nil), stat.Mean(e.part, nil)) && g.probability(e) <= errorLevel
+		g.large(stat.Mean(e.ns, nil), stat.Mean(e.part, nil)) && g.probability(e) <= ErrorLevel
 }
 
 // large tells whether lateness, in ns and as part of the time, is not what clocks and
 // devices leave open.
-func (g *gathering) large(ns, part float64) bool {
-	return ns >= float64(g.floor) && part >= g.share
+func (g *Gathering) large(ns, part float64) bool {
+	return ns >= float64(g.Floor) && part >= g.Share
 }
 
 // lateBlocks counts the blocks in which an effect is large enough.
-func (g *gathering) lateBlocks(e effect) int {
+func (g *Gathering) lateBlocks(e effect) int {
 	n := 0
 	for i := range e.ns {
 		if g.large(e.ns[i], e.part[i]) {
@@ -105,7 +105,7 @@ func (g *gathering) lateBlocks(e effect) int {
 
 // probability bounds the probability of such an effect on any of the ranks if all
 // are alike.
-func (g *gathering) probability(e effect) float64 {
+func (g *Gathering) probability(e effect) float64 {
 	mean, variance, worth := changepoint.Mean(e.part)
 	switch {
 	case mean <= 0 || worth < leastWorth:
@@ -114,7 +114,7 @@ func (g *gathering) probability(e effect) float64 {
 		return 0
 	}
 	t := distuv.StudentsT{Sigma: 1, Nu: worth - 1}
-	return min(1, float64(len(g.names))*t.Survival(mean/math.Sqrt(variance)))
+	return min(1, float64(len(g.Names))*t.Survival(mean/math.Sqrt(variance)))
 }
 
 // interval returns the 95 % confidence interval of the mean of an effect, as part of

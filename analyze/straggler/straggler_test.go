@@ -1,4 +1,4 @@
-package analyze
+package straggler
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 )
 
 func TestLatenessByHand(t *testing.T) {
-	g := newGathering([]string{"TP0", "TP1", "TP2"}, 0)
-	g.meet(30, []int64{300, 310, 307}, 100)
-	g.meet(10, []int64{100, 108, 100}, 100)
-	g.meet(20, []int64{205, noArrival, 200}, 100)
-	g.meet(40, []int64{400, 400, 390}, 100)         // nobody is last
-	g.meet(50, []int64{noArrival, 1, noArrival}, 9) // no meeting
-	got := g.measure()
+	g := NewGathering([]string{"TP0", "TP1", "TP2"}, 0)
+	g.Meet(30, []int64{300, 310, 307}, 100)
+	g.Meet(10, []int64{100, 108, 100}, 100)
+	g.Meet(20, []int64{205, NoArrival, 200}, 100)
+	g.Meet(40, []int64{400, 400, 390}, 100)         // nobody is last
+	g.Meet(50, []int64{NoArrival, 1, NoArrival}, 9) // no meeting
+	got := g.Measure()
 	// The median of two others is the lower one.
 	want := []Lateness{
 		{Meetings: 4, Last: 1, P50: 0, P99: 10, Mean: (0 + 5 - 7 + 10) / 4, LastMean: 5, Lost: 5, LostShare: 5. / 700},
@@ -37,24 +37,24 @@ func TestLatenessByDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		k := 2 + rng.IntN(6)
-		g := newGathering(make([]string, k), 0)
+		g := NewGathering(make([]string, k), 0)
 		late, lost, last := make([][]int64, k), make([]int64, k), make([]int, k)
 		for m := range 1 + rng.IntN(30) {
 			arrivals := make([]int64, k)
 			for r := range arrivals {
 				if arrivals[r] = int64(rng.IntN(12)); rng.IntN(5) == 0 {
-					arrivals[r] = noArrival
+					arrivals[r] = NoArrival
 				}
 			}
-			g.meet(trace.Time(m), arrivals, 1)
+			g.Meet(trace.Time(m), arrivals, 1)
 			for r, own := range arrivals {
 				var others []int64
 				for q, a := range arrivals {
-					if q != r && a != noArrival {
+					if q != r && a != NoArrival {
 						others = append(others, a)
 					}
 				}
-				if own == noArrival || len(others) == 0 {
+				if own == NoArrival || len(others) == 0 {
 					continue
 				}
 				slices.Sort(others)
@@ -67,7 +67,7 @@ func TestLatenessByDefinition(t *testing.T) {
 				}
 			}
 		}
-		for r, got := range g.measure() {
+		for r, got := range g.Measure() {
 			slices.Sort(late[r])
 			if got.Meetings != len(late[r]) || got.Last != last[r] || got.Lost != lost[r] {
 				t.Fatalf("rank %d: %+v, want %d meetings, %d last, %d lost", r, got, len(late[r]), last[r], lost[r])
@@ -85,21 +85,21 @@ type noise func(rng *rand.Rand) func(m int) float64
 const stepLength = 10_000_000 // ns
 
 // gathered plays meetings of ranks with a noise, and what is added to it.
-func gathered(seed uint64, k, meetings int, n noise, extra func(rank, m int) float64) *gathering {
+func gathered(seed uint64, k, meetings int, n noise, extra func(rank, m int) float64) *Gathering {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	names, next := make([]string, k), make([]func(int) float64, k)
 	for r := range names {
 		names[r], next[r] = fmt.Sprintf("TP%d", r), n(rng)
 	}
-	g := newGathering(names, 100_000)
-	g.group, g.verb, g.what = "decode host", "ends", "decode steps"
+	g := NewGathering(names, 100_000)
+	g.Group, g.Verb, g.What = "decode host", "ends", "decode steps"
 	for m := range meetings {
 		at := int64(m+1) * stepLength
 		arrivals := make([]int64, k)
 		for r := range arrivals {
 			arrivals[r] = at + int64(stepLength*(next[r](m)+extra(r, m)))
 		}
-		g.meet(trace.Time(at), arrivals, stepLength)
+		g.Meet(trace.Time(at), arrivals, stepLength)
 	}
 	return g
 }
@@ -133,7 +133,7 @@ func TestNoStragglerByChance(t *testing.T) {
 		alarms := 0
 		for seed := range uint64(runs) {
 			k := 2 << (seed % 3)
-			if found := gathered(seed, k, 200+int(seed), n, nothing).stragglers(); len(found) > 0 {
+			if found := gathered(seed, k, 200+int(seed), n, nothing).Stragglers(); len(found) > 0 {
 				alarms++
 			}
 		}
@@ -154,7 +154,7 @@ func TestNoStragglerWhereItDoesNotMatter(t *testing.T) {
 			return 0
 		},
 	} {
-		if found := gathered(1, 4, 400, noises["uniform"], extra).stragglers(); len(found) > 0 {
+		if found := gathered(1, 4, 400, noises["uniform"], extra).Stragglers(); len(found) > 0 {
 			t.Errorf("%s: %s", name, found[0].Text())
 		}
 	}
@@ -162,10 +162,10 @@ func TestNoStragglerWhereItDoesNotMatter(t *testing.T) {
 
 func TestTooFewMeetings(t *testing.T) {
 	slow := func(rank, _ int) float64 { return float64(rank) }
-	if found := gathered(1, 2, fewestMeetings-1, noises["uniform"], slow).stragglers(); len(found) > 0 {
+	if found := gathered(1, 2, FewestMeetings-1, noises["uniform"], slow).Stragglers(); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
-	if found := gathered(1, 2, fewestMeetings, noises["uniform"], slow).stragglers(); len(found) != 1 {
+	if found := gathered(1, 2, FewestMeetings, noises["uniform"], slow).Stragglers(); len(found) != 1 {
 		t.Errorf("%+v", found)
 	}
 }
@@ -197,13 +197,13 @@ func TestFindsStragglers(t *testing.T) {
 			}
 			right := 0
 			for seed := range uint64(runs) {
-				found := gathered(seed, k, n, noise, func(r, m int) float64 { return c.by * planted[name] * b2f(c.slow(r, m)) }).stragglers()
+				found := gathered(seed, k, n, noise, func(r, m int) float64 { return c.by * planted[name] * b2f(c.slow(r, m)) }).Stragglers()
 				var ranks []int
 				dated := true
 				for i := range found {
 					s := &found[i]
 					ranks = append(ranks, s.Rank)
-					dated = dated && near(s.Since, c.since) && near(s.Until, c.until) && s.P <= errorLevel
+					dated = dated && near(s.Since, c.since) && near(s.Until, c.until) && s.P <= ErrorLevel
 				}
 				slices.Sort(ranks)
 				if dated && slices.Equal(ranks, c.want) {
@@ -238,8 +238,8 @@ func TestOrderOfMeetings(t *testing.T) {
 	slow := func(r, m int) float64 { return 0.2 * b2f(r == 1 && m > 100) }
 	g := gathered(3, 4, 300, noises["exponential"], slow)
 	h := gathered(3, 4, 300, noises["exponential"], slow)
-	rand.New(rand.NewPCG(4, 4)).Shuffle(len(h.meetings), func(i, j int) { h.meetings[i], h.meetings[j] = h.meetings[j], h.meetings[i] })
-	if a, b := g.stragglers(), h.stragglers(); len(a) != 1 || !reflect.DeepEqual(a, b) {
+	rand.New(rand.NewPCG(4, 4)).Shuffle(len(h.Meetings), func(i, j int) { h.Meetings[i], h.Meetings[j] = h.Meetings[j], h.Meetings[i] })
+	if a, b := g.Stragglers(), h.Stragglers(); len(a) != 1 || !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v\n%+v", a, b)
 	}
 }
@@ -249,7 +249,7 @@ func TestIntervalOfLateness(t *testing.T) {
 	const runs, planted = 200, 0.15
 	held := 0
 	for seed := range uint64(runs) {
-		found := gathered(seed, 4, 500, noises["uniform"], func(r, _ int) float64 { return planted * b2f(r == 2) }).stragglers()
+		found := gathered(seed, 4, 500, noises["uniform"], func(r, _ int) float64 { return planted * b2f(r == 2) }).Stragglers()
 		if len(found) == 1 && found[0].DelayLow <= planted && planted <= found[0].DelayHigh {
 			held++
 		}
