@@ -262,7 +262,7 @@ func (d *durations) lasts(w *observer, from, to int) bool {
 	return int64(d.time(to)-d.time(from)) >= crowds*crowd
 }
 
-// perToken tells whether every token takes that long.
+// PerToken tells whether every token takes that long.
 func (d *durations) perToken() bool { return d.means == request.Stepping || d.stage == "tpot" }
 
 // step tells whether two durations differ by a factor, and by a time that anyone

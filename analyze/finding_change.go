@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -10,16 +11,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// overloadCauses are what requests spend more time in when there is more to do than
-// can be done.
-var overloadCauses = []Cause{
-	CauseIntake, CauseDecodeBootstrap, CausePrefillBootstrap, CauseQueue, CauseSharedBatch, CauseChunkWait,
-	CauseDecodeQueue, CauseDecode, CauseInterference, CauseRetraction,
-}
-
 // findings tells what changed, and which ranks were late all the time. Durations that
 // changed at about the time at which load or lateness did are evidence of that.
-func (c *Changes) findings(b *bill) []finding.Finding {
+func (c *Changes) findings(b *cause.Costs) []finding.Finding {
 	var out, falls []finding.Finding
 	for i := range c.List {
 		switch change := &c.List[i]; {
@@ -47,7 +41,7 @@ func (c *Changes) findings(b *bill) []finding.Finding {
 	for i := range c.Late {
 		f := &c.Late[i]
 		out = append(out, finding.Finding{
-			Kind: finding.FindingStraggler, At: f.Where, Weight: b.waitsFor(&f.Where), Show: []string{"--timeline"},
+			Kind: finding.FindingStraggler, At: f.Where, Weight: b.WaitsFor(&f.Where), Show: []string{"--timeline"},
 			Text: fmt.Sprintf("%s ends %s late all the time, by %s in the median: its peers wait for it", f.Name, f.Stage, words.Nearly(f.After.P50)),
 		})
 	}
@@ -73,19 +67,19 @@ func (c *Changes) nearest(causes []finding.Finding, t trace.Time) int {
 }
 
 // finding is about what changed first.
-func (c *Change) finding(b *bill) finding.Finding {
+func (c *Change) finding(b *cause.Costs) finding.Finding {
 	first := &c.Shifts[0]
 	f := finding.Finding{Kind: first.findingKind(), At: first.Where, Since: c.Time, Text: c.Sentence(), Show: []string{"--timeline"}}
 	switch f.Kind {
 	case finding.FindingLoad:
 		f.At = place.Where{} // what there is to do comes from outside
 		if first.rises() || first.Metric == ShareChanged {
-			f.Weight = b.beyondUsual(c.Time, overloadCauses...)
+			f.Weight = b.BeyondUsual(c.Time, cause.OverloadCauses...)
 		}
 	case finding.FindingStraggler:
-		f.Weight = b.waitsFor(&f.At)
+		f.Weight = b.WaitsFor(&f.At)
 	case finding.FindingTransfer:
-		f.Weight = b.beyondUsual(c.Time, CauseTransfer)
+		f.Weight = b.BeyondUsual(c.Time, cause.CauseTransfer)
 	default:
 		f.Weight = first.cost(b)
 	}
@@ -112,9 +106,9 @@ func (f *Shift) findingKind() finding.FindingKind {
 
 // cost is about what longer stages cost: how many there were afterwards times by how
 // much the median rose. A median that fell costs nothing.
-func (f *Shift) cost(b *bill) float64 {
+func (f *Shift) cost(b *cause.Costs) float64 {
 	if f.Metric != MedianChanged || !f.rises() {
 		return 0
 	}
-	return min(1, b.part(float64(f.After.N)*float64(f.After.P50-f.Before.P50)))
+	return min(1, b.Part(float64(f.After.N)*float64(f.After.P50-f.Before.P50)))
 }

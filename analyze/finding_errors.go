@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -28,7 +29,7 @@ const turnedAway = "The request queue is full"
 
 // errorFindings tells of requests that got no answer, through no fault of their
 // clients, and of those that were thrown out of their batch.
-func errorFindings(s *request.Set, b *bill) []finding.Finding {
+func errorFindings(s *request.Set, b *cause.Costs) []finding.Finding {
 	var failed, retracted []int
 	for i := range s.Requests {
 		r := &s.Requests[i]
@@ -45,7 +46,7 @@ func errorFindings(s *request.Set, b *bill) []finding.Finding {
 	}
 	if n := len(retracted); n >= finding.FewDelayed && n*finding.DelayedOneIn >= len(s.Requests) {
 		out = append(out, finding.Finding{
-			Kind: finding.FindingMemory, Weight: b.beyondUsual(0, CauseRetraction), Show: []string{"--tail"},
+			Kind: finding.FindingMemory, Weight: b.BeyondUsual(0, cause.CauseRetraction), Show: []string{"--tail"},
 			Text: fmt.Sprintf("%d of %d requests were retracted: thrown out of their batch for want of KV cache; %s",
 				n, len(s.Requests), place.BetweenTimes(s, retracted)),
 		})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -12,41 +13,41 @@ import (
 
 // causeKinds are the kinds of findings that causes of time are about. What is not
 // here is told by itself.
-var causeKinds = map[Cause]finding.FindingKind{
-	CauseSlowRank:         finding.FindingStraggler,
-	CauseTransfer:         finding.FindingTransfer,
-	CauseRetraction:       finding.FindingMemory,
-	CauseIntake:           finding.FindingLoad,
-	CauseDecodeBootstrap:  finding.FindingLoad,
-	CausePrefillBootstrap: finding.FindingLoad,
-	CauseQueue:            finding.FindingLoad,
-	CauseSharedBatch:      finding.FindingLoad,
-	CauseChunkWait:        finding.FindingLoad,
-	CauseDecodeQueue:      finding.FindingLoad,
+var causeKinds = map[cause.Cause]finding.FindingKind{
+	cause.CauseSlowRank:         finding.FindingStraggler,
+	cause.CauseTransfer:         finding.FindingTransfer,
+	cause.CauseRetraction:       finding.FindingMemory,
+	cause.CauseIntake:           finding.FindingLoad,
+	cause.CauseDecodeBootstrap:  finding.FindingLoad,
+	cause.CausePrefillBootstrap: finding.FindingLoad,
+	cause.CauseQueue:            finding.FindingLoad,
+	cause.CauseSharedBatch:      finding.FindingLoad,
+	cause.CauseChunkWait:        finding.FindingLoad,
+	cause.CauseDecodeQueue:      finding.FindingLoad,
 }
 
 // findings tells what stands out of the slow requests: first what says most about
 // its cause.
-func (t *Tail) findings(b *bill) []finding.Finding {
+func (t *Tail) findings(b *cause.Costs) []finding.Finding {
 	var out []finding.Finding
 	if x := t.Transfers; x != nil && len(x.Slow) > 0 {
-		out = append(out, t.finding(CauseTransfer, x.Where, b.beyondUsual(0, CauseTransfer), x.Verdict()+x.Where.nearlyAll()))
+		out = append(out, t.finding(cause.CauseTransfer, x.Where, b.BeyondUsual(0, cause.CauseTransfer), x.Verdict()+x.Where.nearlyAll()))
 	}
 	if d := t.Disaggregation; d != nil && d.Saturated != request.Other {
 		text := strings.ToLower(d.Verdict()[:1]) + d.Verdict()[1:]
-		out = append(out, t.finding(CauseQueue, Place{Proc: request.None}, b.beyondUsual(0, overloadCauses...), text))
+		out = append(out, t.finding(cause.CauseQueue, Place{Proc: request.None}, b.BeyondUsual(0, cause.OverloadCauses...), text))
 	}
 	if t.Delays != nil {
 		for i := range t.Delays.Rows {
 			if row := &t.Delays.Rows[i]; row.StandsOut {
-				out = append(out, t.finding(row.Cause, row.Where, b.part(float64(row.Total)), t.delayText(row)))
+				out = append(out, t.finding(row.Cause, row.Where, b.Part(float64(row.Total)), t.delayText(row)))
 			}
 		}
 	}
 	for _, c := range t.Comparisons {
 		for i := range c.Rows {
 			if row := &c.Rows[i]; row.StandsOut && !c.isUsual(row) {
-				out = append(out, t.finding(row.Cause, row.Where, b.part(float64(row.More)*float64(c.Slow.N)), c.causeText(row)))
+				out = append(out, t.finding(row.Cause, row.Where, b.Part(float64(row.More)*float64(c.Slow.N)), c.causeText(row)))
 			}
 		}
 	}
@@ -56,11 +57,11 @@ func (t *Tail) findings(b *bill) []finding.Finding {
 // isUsual tells that a server which does all of its work in turn always has such a tail:
 // the longest gaps between tokens are those in which others were prefilled.
 func (c *Comparison) isUsual(d *Difference) bool {
-	return c.Metric == MetricITL && d.Cause == CauseInterference
+	return c.Metric == MetricITL && d.Cause == cause.CauseInterference
 }
 
 // finding is one about a cause.
-func (t *Tail) finding(cause Cause, at Place, weight float64, text string) finding.Finding {
+func (t *Tail) finding(cause cause.Cause, at Place, weight float64, text string) finding.Finding {
 	f := finding.Finding{Kind: finding.FindingTail, Text: text, Show: []string{"--tail"}, Weight: min(1, weight), Topic: cause.String()}
 	if kind, ok := causeKinds[cause]; ok {
 		f.Kind, f.Topic = kind, ""

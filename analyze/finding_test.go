@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -29,8 +30,8 @@ func TestMergeFindings(t *testing.T) {
 		{Kind: finding.FindingStraggler, At: slow, Since: 7, Text: "lateness rose", Evidence: []string{"of 100", "at seven"}, Weight: 0.2},                    // the same
 		{Kind: finding.FindingLoad, Since: 5, Text: "arrivals rose", Weight: 0.01},                                                                            // with
 		{Kind: finding.FindingImbalance, At: rankAt(request.Decode, "c94b1e02", 0, 1), Text: "DP1 gets most", Weight: 0.3},                                    // what it does
-		{Kind: finding.FindingTail, Topic: CauseInterference.String(), Text: "decode held up", Weight: 0.4},                                                   // and brings about
-		{Kind: finding.FindingTail, Topic: CauseRouter.String(), Text: "in the gateway", Weight: 0.001},                                                       // and what it does not
+		{Kind: finding.FindingTail, Topic: cause.CauseInterference.String(), Text: "decode held up", Weight: 0.4},                                             // and brings about
+		{Kind: finding.FindingTail, Topic: cause.CauseRouter.String(), Text: "in the gateway", Weight: 0.001},                                                 // and what it does not
 		{Kind: finding.FindingGPU, Topic: "communication", Text: "communication", Weight: 0.05}, {Kind: finding.FindingGPU, Topic: "host", Text: "host wait"}, // of a straggler, and not
 	}, consequences)
 	want := []struct {
@@ -94,7 +95,7 @@ func requestsThat(n int, failed ...int) *request.Set {
 }
 
 func TestErrorFindings(t *testing.T) {
-	b := newBill(new(request.Set), nil, nil)
+	b := cause.NewCosts(new(request.Set), nil, nil)
 	for _, test := range []struct {
 		name string
 		set  *request.Set

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -111,11 +112,11 @@ func NewOverview(in OverviewInput) *Overview {
 // consequences: load makes decoding slow, ranks wait for a slow one where they
 // communicate, and a server that is slow may have become so.
 var consequences = []finding.Consequence{
-	{Cause: finding.FindingLoad, Effect: finding.FindingTail, Topics: []string{CauseInterference.String(), CauseDecode.String()}},
-	{Cause: finding.FindingImbalance, Effect: finding.FindingTail, Topics: []string{CauseInterference.String(), CauseDecode.String()}},
+	{Cause: finding.FindingLoad, Effect: finding.FindingTail, Topics: []string{cause.CauseInterference.String(), cause.CauseDecode.String()}},
+	{Cause: finding.FindingImbalance, Effect: finding.FindingTail, Topics: []string{cause.CauseInterference.String(), cause.CauseDecode.String()}},
 	{Cause: finding.FindingStraggler, Effect: finding.FindingGPU, Topics: []string{"communication"}},
 	{Cause: finding.FindingSlower, Effect: finding.FindingChange, Topics: []string{""}},
-	{Cause: finding.FindingSlower, Effect: finding.FindingTail, Topics: []string{CauseDecode.String()}},
+	{Cause: finding.FindingSlower, Effect: finding.FindingTail, Topics: []string{cause.CauseDecode.String()}},
 }
 
 // found gathers what every report found. Of those that tell the same, the first one is
@@ -124,8 +125,8 @@ var consequences = []finding.Consequence{
 func (o *Overview) found() []finding.Finding {
 	var loads, ranks, collectives, others, gpus, relief []finding.Finding
 	if o.Requests != nil {
-		b := newBill(o.Requests, o.Tail.hosts, o.Tail.list)
-		ranks = b.price(o.RankLoads.Findings())
+		b := cause.NewCosts(o.Requests, o.Tail.hosts, o.Tail.list)
+		ranks = b.Price(o.RankLoads.Findings())
 		for _, f := range o.Changes.findings(b) {
 			switch {
 			case f.Kind == finding.FindingLoad && f.Weight == 0:

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/request"
@@ -79,9 +80,9 @@ type Tail struct {
 
 	set   *request.Set
 	hosts map[string]string
-	list  []Attribution
+	list  []cause.Attribution
 	// oneHome tells of every cause that all requests have it on the same rank.
-	oneHome [causeCount]bool
+	oneHome [cause.CauseCount]bool
 }
 
 // NewTail compares the slow requests of s with those around the median.
@@ -96,14 +97,14 @@ func NewTail(s *request.Set, o TailOptions) *Tail {
 	if o.Slowest == 0 {
 		o.Slowest = 10
 	}
-	a := newAttributor(s)
-	t := &Tail{Options: o, ClocksMoved: a.clocks.Moved || s.ClocksMoved, set: s, hosts: s.HostNames(), list: a.all()}
+	a := cause.NewAttributor(s)
+	t := &Tail{Options: o, ClocksMoved: a.Clocks.Moved || s.ClocksMoved, set: s, hosts: s.HostNames(), list: a.All()}
 	for i := range s.Requests {
-		if s.Requests[i].Status == request.Finished && !attributable(s, &s.Requests[i]) {
+		if s.Requests[i].Status == request.Finished && !cause.Attributable(s, &s.Requests[i]) {
 			t.Implausible++
 		}
 	}
-	t.Prompt, t.Output = splitSizes(s, t.list)
+	t.Prompt, t.Output = cause.SplitSizes(s, t.list)
 	t.oneHome = oneHomes(t.list)
 	for _, m := range o.Metrics {
 		if m == MetricITL {
@@ -145,7 +146,7 @@ type Side struct {
 
 // A Difference is what one cause contributes to it.
 type Difference struct {
-	Cause        Cause
+	Cause        cause.Cause
 	Slow, Around int64 // mean over the sides, ns
 	More         int64 // Slow - Around
 	Low, High    int64 // 95 % confidence interval of More, ns
@@ -170,7 +171,7 @@ const (
 )
 
 // timeOf returns the time of a that m is about.
-func timeOf(a *Attribution, m Metric) *Causes {
+func timeOf(a *cause.Attribution, m Metric) *cause.Causes {
 	if m == MetricTTFT {
 		return &a.TTFT
 	}
@@ -178,7 +179,7 @@ func timeOf(a *Attribution, m Metric) *Causes {
 }
 
 // valueOf returns metric m of request a; request.Unknown if it is not known.
-func (t *Tail) valueOf(a *Attribution, m Metric) int64 {
+func (t *Tail) valueOf(a *cause.Attribution, m Metric) int64 {
 	metrics := &t.set.Requests[a.Request].Metrics
 	if m == MetricTTFT {
 		return metrics.TTFT
@@ -187,7 +188,7 @@ func (t *Tail) valueOf(a *Attribution, m Metric) int64 {
 }
 
 // compareRequests compares a metric that every request has once.
-func (t *Tail) compareRequests(a *attributor, m Metric) *Comparison {
+func (t *Tail) compareRequests(a *cause.Attributor, m Metric) *Comparison {
 	c := &Comparison{Metric: m, Percent: t.Options.Percent}
 	var list []int32
 	for i := range t.list {
@@ -217,7 +218,7 @@ func (t *Tail) compareRequests(a *attributor, m Metric) *Comparison {
 	t.compare(c, g, around)
 	c.countMain(g)
 	c.judge()
-	if c.tells(CauseDecode) {
+	if c.tells(cause.CauseDecode) {
 		c.Batches = [2]float64{t.meanBatch(a, g), t.meanBatch(a, around)}
 	}
 	for i := range min(t.Options.Slowest, len(list)) {
@@ -248,11 +249,11 @@ func (c *Comparison) choose(sorted []int64) (slow, from, to int, ok bool) {
 // compareGaps compares the gaps between tokens. Which ones are slow takes all of
 // them to tell, and only those on a side are divided then: what is held is one
 // number per gap, and two sums per request.
-func (t *Tail) compareGaps(a *attributor) *Comparison {
+func (t *Tail) compareGaps(a *cause.Attributor) *Comparison {
 	c := &Comparison{Metric: MetricITL, Percent: t.Options.Percent}
 	lengths := make([][]int64, len(t.list))
-	a.parallel(len(t.list), func(w *causeWalk, i int) {
-		w.gapsOf(t.list[i].Request, func(g *gapSplit) { lengths[i] = append(lengths[i], int64(g.to-g.from)) })
+	a.Parallel(len(t.list), func(w *cause.CauseWalk, i int) {
+		w.GapsOf(t.list[i].Request, func(g *cause.GapSplit) { lengths[i] = append(lengths[i], int64(g.To-g.From)) })
 	})
 	sorted := slices.Concat(lengths...)
 	distribution.Summarize(sorted) // sorts them
@@ -260,10 +261,10 @@ func (t *Tail) compareGaps(a *attributor) *Comparison {
 		return c
 	}
 	slow, around := make([]tailUnit, len(t.list)), make([]tailUnit, len(t.list))
-	a.parallel(len(t.list), func(w *causeWalk, i int) {
+	a.Parallel(len(t.list), func(w *cause.CauseWalk, i int) {
 		slow[i].owner, around[i].owner = int32(i), int32(i)
-		w.gapsOf(t.list[i].Request, func(g *gapSplit) {
-			switch ns := int64(g.to - g.from); {
+		w.GapsOf(t.list[i].Request, func(g *cause.GapSplit) {
+			switch ns := int64(g.To - g.From); {
 			case ns >= c.Slow.From:
 				slow[i].addGap(g)
 			case ns >= c.Around.From && ns <= c.Around.To:
@@ -284,18 +285,4 @@ func (t *Tail) compareGaps(a *attributor) *Comparison {
 	t.compare(c, &sides[0], &sides[1])
 	c.judge()
 	return c
-}
-
-// gapsOf calls f for the gaps between the tokens of request r.
-func (w *causeWalk) gapsOf(r int, f func(g *gapSplit)) {
-	lead, ok := w.steppingRank(r)
-	if !ok {
-		return
-	}
-	w.readTokens(lead)
-	w.eachGap(lead, w.set.Requests[r].Metrics.Retractions > 0, func(g *gapSplit) {
-		if g.to-g.from <= request.LongestRequest {
-			f(g)
-		}
-	})
 }

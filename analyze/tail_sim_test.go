@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	incident "github.com/sgtrace/sgtrace/golden"
@@ -125,16 +126,16 @@ func TestTailIsSilentWhereNothingIsWrong(t *testing.T) {
 }
 
 // truthCauses are what the simulator calls the causes.
-var truthCauses = map[Cause]string{
-	CauseRetraction: "retraction", CauseTransfer: "kv_transfer", CauseDecodeBootstrap: "kv_memory", CausePrefillBootstrap: "kv_memory",
-	CauseQueue: "queue", CauseIntake: "queue", CauseDecodeQueue: "queue", CausePrefill: "long_prompt", CausePromptSize: "long_prompt",
-	CauseSharedBatch: "long_prompt", CauseChunkWait: "long_prompt", CauseSlowRank: "straggler", CauseDecode: "slow_decode", CauseInterference: "slow_decode",
+var truthCauses = map[cause.Cause]string{
+	cause.CauseRetraction: "retraction", cause.CauseTransfer: "kv_transfer", cause.CauseDecodeBootstrap: "kv_memory", cause.CausePrefillBootstrap: "kv_memory",
+	cause.CauseQueue: "queue", cause.CauseIntake: "queue", cause.CauseDecodeQueue: "queue", cause.CausePrefill: "long_prompt", cause.CausePromptSize: "long_prompt",
+	cause.CauseSharedBatch: "long_prompt", cause.CauseChunkWait: "long_prompt", cause.CauseSlowRank: "straggler", cause.CauseDecode: "slow_decode", cause.CauseInterference: "slow_decode",
 }
 
 // mainByTruth returns which of the simulator's causes each request has most more
 // of than the median, by rid.
 func (t *Tail) mainByTruth() map[string]string {
-	sum := func(a *Attribution, name string) int64 {
+	sum := func(a *cause.Attribution, name string) int64 {
 		ns := int64(0)
 		for c, n := range truthCauses {
 			if n == name {
@@ -145,7 +146,7 @@ func (t *Tail) mainByTruth() map[string]string {
 	}
 	main, most := map[string]string{}, map[string]int64{}
 	for _, name := range []string{"retraction", "kv_transfer", "kv_memory", "queue", "long_prompt", "straggler", "slow_decode"} {
-		median := medianOver(t.list, func(a *Attribution) int64 { return sum(a, name) })
+		median := cause.MedianOver(t.list, func(a *cause.Attribution) int64 { return sum(a, name) })
 		for i := range t.list {
 			rid := t.set.Requests[t.list[i].Request].RID
 			if more := sum(&t.list[i], name) - median; main[rid] == "" || more > most[rid] {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/internal/testset"
@@ -82,7 +83,7 @@ func TestTailByHand(t *testing.T) {
 	if c.Slow.N != 5 || c.Around.N != 9 {
 		t.Fatalf("%d against %d requests, want 5 against 9", c.Slow.N, c.Around.N)
 	}
-	rows := map[Cause]*Difference{}
+	rows := map[cause.Cause]*Difference{}
 	sum := int64(0)
 	for i := range c.Rows {
 		rows[c.Rows[i].Cause] = &c.Rows[i]
@@ -91,16 +92,16 @@ func TestTailByHand(t *testing.T) {
 	if sum != c.Slow.Mean-c.Around.Mean {
 		t.Errorf("the differences add up to %d ns, want %d", sum, c.Slow.Mean-c.Around.Mean)
 	}
-	queue := rows[CauseQueue]
+	queue := rows[cause.CauseQueue]
 	if queue.More != 90_000_000 || queue.Main != 3 || !queue.StandsOut || queue.Where.Name != "c94b1e02 TP0" || !queue.Where.Only {
 		t.Errorf("queue: %+v, want 90 ms more in 3 requests", queue)
 	}
 	// 386 tokens on average against those of requests 16 to 24 without number 22.
-	if size := rows[CausePromptSize]; size.Slow != 5_000_000+386*20_000 || size.StandsOut {
+	if size := rows[cause.CausePromptSize]; size.Slow != 5_000_000+386*20_000 || size.StandsOut {
 		t.Errorf("prompt size: %+v, want 12.72 ms", size)
 	}
 	d := tail.Delays
-	if d.Rows == nil || len(d.Rows) != 1 || d.Rows[0].Cause != CauseQueue || len(d.Rows[0].Requests) != 3 || d.Rows[0].Max != 150_000_000 {
+	if d.Rows == nil || len(d.Rows) != 1 || d.Rows[0].Cause != cause.CauseQueue || len(d.Rows[0].Requests) != 3 || d.Rows[0].Max != 150_000_000 {
 		t.Errorf("delays: %+v, want three requests by 150 ms", d.Rows)
 	}
 	if what, _ := outstanding(tail); !slices.Equal(what, []string{"e2e: prefill queue", "delays: prefill queue"}) {
@@ -115,7 +116,7 @@ func TestMeansAddUp(t *testing.T) {
 		var g tailGroup
 		for range 1 + rng.IntN(30) {
 			u := tailUnit{n: 1 + rng.Int64N(3)}
-			for c := range causeCount {
+			for c := range cause.CauseCount {
 				u.sum[c] = rng.Int64N(1000) - 100
 			}
 			g.add(u)
@@ -124,7 +125,7 @@ func TestMeansAddUp(t *testing.T) {
 		if means.Total() != total {
 			t.Fatalf("means add up to %d, want %d", means.Total(), total)
 		}
-		for c := range causeCount {
+		for c := range cause.CauseCount {
 			if exact := float64(g.sum[c]) / float64(g.n); math.Abs(float64(means[c])-exact) > 1 {
 				t.Fatalf("mean %d, want %f", means[c], exact)
 			}
@@ -141,16 +142,16 @@ func TestIntervals(t *testing.T) {
 			g := new(tailGroup)
 			for range n {
 				u := tailUnit{n: 1}
-				u.sum[CauseQueue] = int64(mean + rng.NormFloat64()*100)
+				u.sum[cause.CauseQueue] = int64(mean + rng.NormFloat64()*100)
 				g.add(u)
 			}
 			return g
 		}
 		low, high := intervals(side(40, 1500), side(100, 1000))
-		if low[CauseQueue] <= 500 && 500 <= high[CauseQueue] {
+		if low[cause.CauseQueue] <= 500 && 500 <= high[cause.CauseQueue] {
 			held++
 		}
-		if low[CausePrefill] != 0 || high[CausePrefill] != 0 {
+		if low[cause.CausePrefill] != 0 || high[cause.CausePrefill] != 0 {
 			t.Fatal("a cause without time has an interval")
 		}
 	}
@@ -191,22 +192,6 @@ func TestParseTail(t *testing.T) {
 	}
 	if _, err := ParseMetric("tpot"); err == nil {
 		t.Error("tpot has a tail")
-	}
-}
-
-// Every cause has words, and layers have causes that are not made up later.
-func TestCausesHaveWords(t *testing.T) {
-	for c := range causeCount {
-		if causeTexts[c].name == "" || causeTexts[c].phrase == "" {
-			t.Errorf("cause %d has no words", c)
-		}
-	}
-	for l, causes := range layerCauses {
-		for _, c := range [...]Cause{causes.before, causes.after} {
-			if c == CausePromptSize || c == CauseSharedBatch || c == CauseOutputLength {
-				t.Errorf("layer %d is %v", l, c)
-			}
-		}
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -25,7 +25,7 @@ type Delays struct {
 // A Delay is one cause, and the requests that it has delayed, each more than any
 // other cause did.
 type Delay struct {
-	Cause      Cause
+	Cause      cause.Cause
 	Requests   []int // indexes into Set.Requests, by start
 	Total, Max int64 // ns beyond what is usual, of all and of the worst
 	Where      Place
@@ -38,18 +38,18 @@ func (t *Tail) delays() *Delays {
 	if d.N < finding.FewCompared {
 		return nil
 	}
-	d.Limit = medianOver(t.list, func(a *Attribution) int64 { return a.E2E.Total() })
-	usual := usualOf(t.list)
-	rows := make([]Delay, causeCount)
-	groups := make([]tailGroup, causeCount)
+	d.Limit = cause.MedianOver(t.list, func(a *cause.Attribution) int64 { return a.E2E.Total() })
+	usual := cause.UsualOf(t.list)
+	rows := make([]Delay, cause.CauseCount)
+	groups := make([]tailGroup, cause.CauseCount)
 	for i := range t.list {
 		a := &t.list[i]
-		main, most := CauseRouter, int64(0)
-		for c := range causeCount {
-			if c.bySize() || c.perToken() && a.Gaps == 0 { // without steps nobody knows what held it up
+		main, most := cause.CauseRouter, int64(0)
+		for c := range cause.CauseCount {
+			if c.BySize() || c.PerToken() && a.Gaps == 0 { // without steps nobody knows what held it up
 				continue
 			}
-			if more := a.E2E[c] - usual.of(c, a); more > most {
+			if more := a.E2E[c] - usual.Of(c, a); more > most {
 				main, most = c, more
 			}
 		}
@@ -61,7 +61,7 @@ func (t *Tail) delays() *Delays {
 		row.Total, row.Max = row.Total+most, max(row.Max, most)
 		groups[main].add(tailUnit{owner: int32(i), n: 1, sum: a.E2E})
 	}
-	for c := range causeCount {
+	for c := range cause.CauseCount {
 		row := &rows[c]
 		if n := len(row.Requests); n > 0 {
 			row.Cause, row.Where = c, t.where(c, &groups[c])
@@ -71,44 +71,6 @@ func (t *Tail) delays() *Delays {
 	}
 	slices.SortStableFunc(d.Rows, func(x, y Delay) int { return cmp.Compare(y.Total, x.Total) })
 	return d
-}
-
-// medianOver returns the lower median of a value over attributed requests.
-func medianOver(list []Attribution, of func(a *Attribution) int64) int64 {
-	values := make([]int64, len(list))
-	for i := range list {
-		values[i] = of(&list[i])
-	}
-	return distribution.LowerMedian(values)
-}
-
-// usualCauses are what is usual of the causes, in ns: the median over all
-// attributed requests; of those that grow with the output, the mean per gap between tokens.
-type usualCauses Causes
-
-// usualOf returns what is usual of at least one request.
-func usualOf(list []Attribution) *usualCauses {
-	var u usualCauses
-	for c := range causeCount {
-		if !c.perToken() {
-			u[c] = medianOver(list, func(a *Attribution) int64 { return a.E2E[c] })
-			continue
-		}
-		sum, gaps := int64(0), int64(0)
-		for i := range list {
-			sum, gaps = sum+list[i].E2E[c], gaps+int64(list[i].Gaps)
-		}
-		u[c] = distribution.FloorDiv(sum, max(1, gaps))
-	}
-	return &u
-}
-
-// of returns what is usual of cause c for a request like a.
-func (u *usualCauses) of(c Cause, a *Attribution) int64 {
-	if c.perToken() {
-		return u[c] * int64(a.Gaps)
-	}
-	return u[c]
 }
 
 // Verdict says in one sentence what delays requests.

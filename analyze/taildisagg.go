@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -32,14 +33,14 @@ type Disaggregation struct {
 // A FirstTokenShare is the part of one cause. Means are over all requests, and
 // over those in the tail, in ns.
 type FirstTokenShare struct {
-	Cause            Cause
+	Cause            cause.Cause
 	Mean, SlowMean   int64
 	Share, SlowShare float64
 }
 
 // disaggregated tells whether a was prefilled on one server and decoded on
 // another, and when its first token came.
-func (t *Tail) disaggregated(a *Attribution) bool {
+func (t *Tail) disaggregated(a *cause.Attribution) bool {
 	prefill, decode := false, false
 	for _, p := range t.set.Requests[a.Request].Parts {
 		prefill = prefill || t.set.Parts[p].Role == request.Prefill
@@ -49,7 +50,7 @@ func (t *Tail) disaggregated(a *Attribution) bool {
 }
 
 func (t *Tail) disaggregation() *Disaggregation {
-	var list []*Attribution
+	var list []*cause.Attribution
 	for i := range t.list {
 		if t.disaggregated(&t.list[i]) {
 			list = append(list, &t.list[i])
@@ -58,7 +59,7 @@ func (t *Tail) disaggregation() *Disaggregation {
 	if len(list) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(list, func(x, y *Attribution) int { return cmp.Compare(x.First.Total(), y.First.Total()) })
+	slices.SortStableFunc(list, func(x, y *cause.Attribution) int { return cmp.Compare(x.First.Total(), y.First.Total()) })
 	d := &Disaggregation{N: len(list), Percent: t.Options.Percent}
 	rank := (d.Percent*d.N+99)/100 - 1
 	from := max(0, min(rank, d.N-fewSlow))
@@ -67,8 +68,8 @@ func (t *Tail) disaggregation() *Disaggregation {
 	for i, a := range list {
 		u := tailUnit{n: 1, sum: a.First}
 		// Sizes do not matter here: nothing is compared.
-		u.sum[CausePrefill] += u.sum[CausePromptSize] + u.sum[CauseSharedBatch]
-		u.sum[CausePromptSize], u.sum[CauseSharedBatch] = 0, 0
+		u.sum[cause.CausePrefill] += u.sum[cause.CausePromptSize] + u.sum[cause.CauseSharedBatch]
+		u.sum[cause.CausePromptSize], u.sum[cause.CauseSharedBatch] = 0, 0
 		all.add(u)
 		if i >= from {
 			slow.add(u)
@@ -84,7 +85,7 @@ func (t *Tail) disaggregation() *Disaggregation {
 func (d *Disaggregation) divide(all, slow *tailGroup) {
 	means, total := all.means()
 	slowMeans, slowTotal := slow.means()
-	for c := range causeCount {
+	for c := range cause.CauseCount {
 		if all.sum[c] == 0 {
 			continue
 		}
@@ -105,8 +106,8 @@ const (
 // judge finds the side that saturates.
 func (d *Disaggregation) judge(all *tailGroup) {
 	total := float64(max(1, all.sum.Total()))
-	d.PrefillWait = float64(all.sum[CauseIntake]+all.sum[CauseQueue]+all.sum[CausePrefillBootstrap]) / total
-	d.DecodeWait = float64(all.sum[CauseDecodeBootstrap]+all.sum[CauseDecodeQueue]) / total
+	d.PrefillWait = float64(all.sum[cause.CauseIntake]+all.sum[cause.CauseQueue]+all.sum[cause.CausePrefillBootstrap]) / total
+	d.DecodeWait = float64(all.sum[cause.CauseDecodeBootstrap]+all.sum[cause.CauseDecodeQueue]) / total
 	d.Saturated = request.Other
 	switch {
 	case d.N < finding.FewCompared:

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -16,21 +17,21 @@ import (
 type tailUnit struct {
 	owner int32 // index into Tail.list
 	n     int64
-	sum   Causes
+	sum   cause.Causes
 }
 
-func (u *tailUnit) addGap(g *gapSplit) {
+func (u *tailUnit) addGap(g *cause.GapSplit) {
 	u.n++
-	u.sum[CauseDecode] += g.decode
-	u.sum[CauseInterference] += g.interference
-	u.sum[CauseSlowRank] += g.slowRank
-	u.sum[CauseRetraction] += g.retraction
+	u.sum[cause.CauseDecode] += g.Decode
+	u.sum[cause.CauseInterference] += g.Interference
+	u.sum[cause.CauseSlowRank] += g.SlowRank
+	u.sum[cause.CauseRetraction] += g.Retraction
 }
 
 // A tailGroup is the values of one side.
 type tailGroup struct {
 	units []tailUnit
-	sum   Causes
+	sum   cause.Causes
 	n     int64
 }
 
@@ -47,16 +48,16 @@ func (g *tailGroup) add(u tailUnit) {
 
 // means returns the mean of the group, and that by cause, in whole ns. They add
 // up: what rounding down leaves goes to the causes that lost most by it.
-func (g *tailGroup) means() (means Causes, total int64) {
-	order := make([]Cause, causeCount)
-	var lost Causes
-	for c := range causeCount {
+func (g *tailGroup) means() (means cause.Causes, total int64) {
+	order := make([]cause.Cause, cause.CauseCount)
+	var lost cause.Causes
+	for c := range cause.CauseCount {
 		order[c] = c
 		means[c] = distribution.FloorDiv(g.sum[c], g.n)
 		lost[c] = g.sum[c] - means[c]*g.n
 	}
 	total = distribution.FloorDiv(g.sum.Total()+g.n/2, g.n)
-	slices.SortStableFunc(order, func(x, y Cause) int { return cmp.Compare(lost[y], lost[x]) })
+	slices.SortStableFunc(order, func(x, y cause.Cause) int { return cmp.Compare(lost[y], lost[x]) })
 	for _, c := range order[:total-means.Total()] {
 		means[c]++
 	}
@@ -65,12 +66,12 @@ func (g *tailGroup) means() (means Causes, total int64) {
 
 // compare fills in the rows of c.
 func (t *Tail) compare(c *Comparison, slow, around *tailGroup) {
-	var means [2]Causes
+	var means [2]cause.Causes
 	means[0], c.Slow.Mean = slow.means()
 	means[1], c.Around.Mean = around.means()
 	low, high := intervals(slow, around)
 	whole := float64(c.Slow.Mean - c.Around.Mean)
-	for k := range causeCount {
+	for k := range cause.CauseCount {
 		if slow.sum[k] == 0 && around.sum[k] == 0 {
 			continue
 		}
@@ -98,7 +99,7 @@ func (c *Comparison) countMain(slow *tailGroup) {
 
 // mainCause returns the row of which a request has most more than those around
 // the median, and how much that is in ns.
-func (c *Comparison) mainCause(times *Causes) (main *Difference, more int64) {
+func (c *Comparison) mainCause(times *cause.Causes) (main *Difference, more int64) {
 	for i := range c.Rows {
 		row := &c.Rows[i]
 		if m := times[row.Cause] - row.Around; main == nil || m > more {
@@ -120,9 +121,9 @@ const (
 // with replacement. The same input always gives the same numbers.
 //
 // B. Efron, Bootstrap methods: another look at the jackknife (1979).
-func intervals(slow, around *tailGroup) (low, high Causes) {
+func intervals(slow, around *tailGroup) (low, high cause.Causes) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	draws := make([][causeCount]float64, resamples)
+	draws := make([][cause.CauseCount]float64, resamples)
 	for i, g := range [...]*tailGroup{slow, around} {
 		sign := float64(1 - 2*i)
 		for d := range draws {
@@ -136,7 +137,7 @@ func intervals(slow, around *tailGroup) (low, high Causes) {
 		}
 	}
 	column := make([]float64, resamples)
-	for c := range causeCount {
+	for c := range cause.CauseCount {
 		for d := range draws {
 			column[d] = draws[d][c]
 		}
@@ -147,7 +148,7 @@ func intervals(slow, around *tailGroup) (low, high Causes) {
 }
 
 // resample draws as many units as there are.
-func (g *tailGroup) resample(rng *rand.Rand) (sum Causes, n int64) {
+func (g *tailGroup) resample(rng *rand.Rand) (sum cause.Causes, n int64) {
 	for range g.units {
 		u := &g.units[rng.IntN(len(g.units))]
 		n += u.n
@@ -160,16 +161,16 @@ func (g *tailGroup) resample(rng *rand.Rand) (sum Causes, n int64) {
 
 // meanBatch returns how many requests the decode batches of a group held on
 // average, by the schedule events of the lead ranks; 0 if there are none.
-func (t *Tail) meanBatch(a *attributor, g *tailGroup) float64 {
+func (t *Tail) meanBatch(a *cause.Attributor, g *tailGroup) float64 {
 	batches, running := 0, int64(0)
 	for i := range g.units {
-		lead, ok := a.steppingRank(t.list[g.units[i].owner].Request)
+		lead, ok := a.SteppingRank(t.list[g.units[i].owner].Request)
 		if !ok {
 			continue
 		}
 		for span := range t.set.ThreadRows(lead) {
 			for _, e := range t.set.InstantsOf(span) {
-				if size, ok := batchOf(&e, request.DecodeMode); ok {
+				if size, ok := cause.BatchOf(&e, request.DecodeMode); ok {
 					batches, running = batches+1, running+size
 				}
 			}
@@ -179,7 +180,7 @@ func (t *Tail) meanBatch(a *attributor, g *tailGroup) float64 {
 }
 
 // where returns the rank that has most of a cause in a group.
-func (t *Tail) where(c Cause, g *tailGroup) Place {
+func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 	byProc := map[int32]int64{}
 	whole := int64(0)
 	for i := range g.units {
@@ -202,13 +203,13 @@ func (t *Tail) where(c Cause, g *tailGroup) Place {
 }
 
 // homeOf returns the proc where a request has its time of a cause, or None.
-func homeOf(c Cause, a *Attribution) int32 {
+func homeOf(c cause.Cause, a *cause.Attribution) int32 {
 	switch c {
-	case CauseIntake, CausePrefillBootstrap, CauseQueue, CausePrefill, CausePromptSize, CauseSharedBatch, CauseChunkWait, CauseTransfer:
+	case cause.CauseIntake, cause.CausePrefillBootstrap, cause.CauseQueue, cause.CausePrefill, cause.CausePromptSize, cause.CauseSharedBatch, cause.CauseChunkWait, cause.CauseTransfer:
 		return a.Prefill
-	case CauseDecodeBootstrap, CauseDecodeQueue, CauseFirstStep, CauseDecode, CauseOutputLength, CauseInterference, CauseRetraction:
+	case cause.CauseDecodeBootstrap, cause.CauseDecodeQueue, cause.CauseFirstStep, cause.CauseDecode, cause.CauseOutputLength, cause.CauseInterference, cause.CauseRetraction:
 		return a.Answer
-	case CauseSlowRank:
+	case cause.CauseSlowRank:
 		return a.Slow
 	}
 	return request.None
@@ -216,9 +217,9 @@ func homeOf(c Cause, a *Attribution) int32 {
 
 // oneHomes finds the causes that all requests have on the same rank. A slow rank
 // is one among several by definition.
-func oneHomes(list []Attribution) (one [causeCount]bool) {
-	for c := range causeCount {
-		one[c] = c != CauseSlowRank
+func oneHomes(list []cause.Attribution) (one [cause.CauseCount]bool) {
+	for c := range cause.CauseCount {
+		one[c] = c != cause.CauseSlowRank
 		for i := 1; i < len(list) && one[c]; i++ {
 			one[c] = homeOf(c, &list[i]) == homeOf(c, &list[0])
 		}

@@ -1,12 +1,14 @@
 package analyze
 
+import "github.com/sgtrace/sgtrace/analyze/cause"
+
 // A TailPoint is what makes one request slower than the usual ones.
 type TailPoint struct {
 	Request int   // index into Set.Requests
 	Value   int64 // of the metric, ns
 	// Cause is what it has most more of than those around the median, as SlowRequest
 	// has it. Of a request that is not slower than those, it means nothing.
-	Cause Cause
+	Cause cause.Cause
 }
 
 // Points returns the requests that a comparison is of, in the order of Set.Requests.

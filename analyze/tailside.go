@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -112,15 +113,15 @@ func (l *sideLoad) measure(proc int, during request.Interval) SideRank {
 	whole := float64(max(1, during.To-during.From))
 	busy := request.NewCoverage(l.busy)
 	r.Busy = float64(busy.Overlap(during.From, during.To)) / whole
-	edges := make([]layerEdge, 0, 2*len(l.waits))
+	edges := make([]cause.LayerEdge, 0, 2*len(l.waits))
 	for _, iv := range l.waits {
-		edges = append(edges, layerEdge{at: iv.From, step: 1}, layerEdge{at: iv.To, step: -1})
+		edges = append(edges, cause.LayerEdge{At: iv.From, Step: 1}, cause.LayerEdge{At: iv.To, Step: -1})
 	}
-	slices.SortFunc(edges, func(x, y layerEdge) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.step, y.step)) })
+	slices.SortFunc(edges, func(x, y cause.LayerEdge) int { return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Step, y.Step)) })
 	now := 0
 	for _, e := range edges {
-		if now += int(e.step); now > r.Most {
-			r.Most, r.At = now, e.at
+		if now += int(e.Step); now > r.Most {
+			r.Most, r.At = now, e.At
 		}
 	}
 	w := distribution.Summarize(l.perRequest)

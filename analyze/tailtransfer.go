@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -42,7 +43,7 @@ func (t *Tail) transfers() *Transfers {
 	for i := range t.list {
 		if a := &t.list[i]; t.disaggregated(a) {
 			list = append(list, int32(i))
-			sizes = append(sizes, distribution.Sized{Tokens: max(0, t.set.Requests[a.Request].Metrics.PromptTokens), Ns: a.First[CauseTransfer]})
+			sizes = append(sizes, distribution.Sized{Tokens: max(0, t.set.Requests[a.Request].Metrics.PromptTokens), Ns: a.First[cause.CauseTransfer]})
 			first = append(first, a.First.Total())
 		}
 	}
@@ -74,7 +75,7 @@ func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 	var slow tailGroup
 	for i, owner := range list {
 		a := &t.list[owner]
-		key, ns := ranks{a.Prefill, a.Answer}, a.First[CauseTransfer]
+		key, ns := ranks{a.Prefill, a.Answer}, a.First[cause.CauseTransfer]
 		if pairs[key] == nil {
 			pairs[key] = &TransferPair{From: a.Prefill, To: a.Answer}
 		}
@@ -89,7 +90,7 @@ func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 		x.Slow = append(x.Slow, a.Request)
 		slow.add(tailUnit{owner: owner, n: 1, sum: a.First})
 	}
-	x.Where = t.where(CauseTransfer, &slow)
+	x.Where = t.where(cause.CauseTransfer, &slow)
 	for key, p := range pairs {
 		p.Summary = distribution.Summarize(took[key])
 		x.Pairs = append(x.Pairs, *p)

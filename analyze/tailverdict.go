@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -31,7 +32,7 @@ func (c *Comparison) judge() {
 	least := standsOut[c.Metric] * float64(c.Around.Mean)
 	for i := range c.Rows {
 		row := &c.Rows[i]
-		row.StandsOut = !row.Cause.bySize() && row.Share >= findingShare &&
+		row.StandsOut = !row.Cause.BySize() && row.Share >= findingShare &&
 			(row.Main == request.Unknown || row.Main >= findingMain) &&
 			float64(row.More) >= least && float64(row.Low) >= least/2
 	}
@@ -39,10 +40,10 @@ func (c *Comparison) judge() {
 
 // phraseAt names a cause in a sentence, with the rank if nearly all of it is there
 // and it could be elsewhere.
-func phraseAt(c Cause, at Place) string {
+func phraseAt(c cause.Cause, at Place) string {
 	const nearly = 0.8
-	text := c.phrase()
-	if at.Name != "" && at.Share >= nearly && !at.Only && !c.bySize() {
+	text := c.Phrase()
+	if at.Name != "" && at.Share >= nearly && !at.Only && !c.BySize() {
 		text += " (" + at.Name + ")"
 	}
 	return text
@@ -52,7 +53,7 @@ func phraseAt(c Cause, at Place) string {
 const toldShare = 0.1
 
 // tells tells whether a cause makes enough of the difference to be looked into.
-func (c *Comparison) tells(k Cause) bool {
+func (c *Comparison) tells(k cause.Cause) bool {
 	return slices.ContainsFunc(c.Rows, func(d Difference) bool { return d.Cause == k && d.Share >= toldShare })
 }
 
@@ -92,7 +93,7 @@ func (c *Comparison) Verdict() string {
 // A SlowRequest is one of the slowest, with what makes it slow.
 type SlowRequest struct {
 	Request int // index into Set.Requests
-	Cause   Cause
+	Cause   cause.Cause
 	Took    int64 // ns that went into the cause
 	Usual   int64 // ns that do around the median
 	// Share is Took - Usual, of what the request takes more than the mean around the
@@ -102,7 +103,7 @@ type SlowRequest struct {
 }
 
 // slowRequest finds what makes request a slow.
-func (t *Tail) slowRequest(c *Comparison, a *Attribution) SlowRequest {
+func (t *Tail) slowRequest(c *Comparison, a *cause.Attribution) SlowRequest {
 	times := timeOf(a, c.Metric)
 	main, more := c.mainCause(times)
 	out := SlowRequest{Request: a.Request, Cause: main.Cause, Took: times[main.Cause], Usual: main.Around}

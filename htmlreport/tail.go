@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -41,7 +42,7 @@ type tailBuilder struct {
 	tail   *analyze.Tail
 	set    *request.Set
 	src    Source
-	colors map[analyze.Cause]int
+	colors map[cause.Cause]int
 }
 
 // command prints the tails of some metrics; without any of all.
@@ -55,9 +56,9 @@ func (b *tailBuilder) command(metrics ...analyze.Metric) string {
 
 // causeColors gives the causes that matter most in any comparison a colour; those of
 // all others are grey.
-func causeColors(t *analyze.Tail) map[analyze.Cause]int {
-	matters := map[analyze.Cause]float64{}
-	var causes []analyze.Cause
+func causeColors(t *analyze.Tail) map[cause.Cause]int {
+	matters := map[cause.Cause]float64{}
+	var causes []cause.Cause
 	for _, c := range t.Comparisons {
 		for i := range c.Rows {
 			row := &c.Rows[i]
@@ -68,10 +69,10 @@ func causeColors(t *analyze.Tail) map[analyze.Cause]int {
 			matters[row.Cause] = max(matters[row.Cause], part)
 		}
 	}
-	slices.SortFunc(causes, func(a, b analyze.Cause) int {
+	slices.SortFunc(causes, func(a, b cause.Cause) int {
 		return cmp.Or(cmp.Compare(matters[b], matters[a]), cmp.Compare(a, b))
 	})
-	colors := map[analyze.Cause]int{}
+	colors := map[cause.Cause]int{}
 	for i, cause := range causes[:min(hues, len(causes))] {
 		colors[cause] = i
 	}
@@ -116,7 +117,7 @@ func (b *tailBuilder) breakdown(c *analyze.Comparison) *Figure {
 }
 
 // color orders and colours causes: grey ones last.
-func (b *tailBuilder) color(c analyze.Cause) int {
+func (b *tailBuilder) color(c cause.Cause) int {
 	if color, ok := b.colors[c]; ok {
 		return color
 	}
@@ -137,8 +138,8 @@ func (b *tailBuilder) scatter(c *analyze.Comparison) *Figure {
 		return nil
 	}
 	usual := Group{Name: "up to " + durationText(c.Around.To), Color: grey}
-	byCause := map[analyze.Cause]*Group{}
-	var causes []analyze.Cause
+	byCause := map[cause.Cause]*Group{}
+	var causes []cause.Cause
 	drawn := thin(points)
 	count := 0
 	for i, p := range points {
@@ -158,7 +159,7 @@ func (b *tailBuilder) scatter(c *analyze.Comparison) *Figure {
 		}
 	}
 	body := &Scatter{Value: "E2E", Groups: []Group{usual}}
-	slices.SortFunc(causes, func(x, y analyze.Cause) int {
+	slices.SortFunc(causes, func(x, y cause.Cause) int {
 		return cmp.Or(cmp.Compare(byCause[y].All, byCause[x].All), cmp.Compare(x, y))
 	})
 	for _, cause := range causes {

@@ -1,4 +1,4 @@
-package analyze
+package cause
 
 import (
 	"slices"
@@ -17,7 +17,7 @@ type rankLoad struct {
 
 // loadRanks finds out, from all requests, what every rank prefilled when, and
 // from the gaps between tokens what is usual on it.
-func (a *attributor) loadRanks() {
+func (a *Attributor) loadRanks() {
 	a.ranks = make([]rankLoad, len(a.set.Procs))
 	prefills := make([][]request.Interval, len(a.set.Procs))
 	for p := range a.set.Parts {
@@ -37,9 +37,9 @@ func (a *attributor) loadRanks() {
 		a.ranks[p].prefills = request.NewCoverage(list)
 	}
 	gaps := make([][]int64, len(a.set.Procs))
-	w := &causeWalk{attributor: a}
+	w := &CauseWalk{Attributor: a}
 	for r := range a.set.Requests {
-		lead, ok := a.steppingRank(r)
+		lead, ok := a.SteppingRank(r)
 		if !ok {
 			continue
 		}
@@ -55,18 +55,18 @@ func (a *attributor) loadRanks() {
 	}
 }
 
-// steppingRank returns the thread that shows the tokens of request r; ok is false
+// SteppingRank returns the thread that shows the tokens of request r; ok is false
 // if there is none, or r cannot be divided.
-func (a *attributor) steppingRank(r int) (lead int, ok bool) {
+func (a *Attributor) SteppingRank(r int) (lead int, ok bool) {
 	req := &a.set.Requests[r]
 	part := &a.set.Parts[a.set.Answering(req)]
 	lead = a.set.Lead(part)
-	return lead, lead != request.None && part.Role != request.Prefill && part.Role != request.Sender && attributable(a.set, req)
+	return lead, lead != request.None && part.Role != request.Prefill && part.Role != request.Sender && Attributable(a.set, req)
 }
 
 // addPrefills adds when thread t was being prefilled. In the v1 layout, which has
 // no stage for waiting, that includes the queue and says nothing of the rank.
-func (a *attributor) addPrefills(list []request.Interval, t int) []request.Interval {
+func (a *Attributor) addPrefills(list []request.Interval, t int) []request.Interval {
 	if a.set.LastStage(t, request.Queueing) == nil {
 		return list
 	}

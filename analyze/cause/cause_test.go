@@ -1,10 +1,8 @@
-package analyze
+package cause
 
 import (
 	"bytes"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	incident "github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
@@ -32,7 +28,7 @@ func inMicros(times map[Cause]int64) (c Causes) {
 
 func compareCauses(t *testing.T, what string, got, want *Causes) {
 	t.Helper()
-	for c := range causeCount {
+	for c := range CauseCount {
 		if got[c] != want[c] {
 			t.Errorf("%s: %v is %d ns, want %d", what, c, got[c], want[c])
 		}
@@ -43,7 +39,7 @@ func TestCausesByHand(t *testing.T) {
 	var d testset.Dump
 	testset.DisaggregatedRequest(&d)
 	s := d.Set(t)
-	list := newAttributor(s).all()
+	list := NewAttributor(s).All()
 	if len(list) != 1 {
 		t.Fatalf("%d requests, want 1", len(list))
 	}
@@ -78,7 +74,7 @@ func TestChunkWaitByHand(t *testing.T) {
 		testset.Span{Name: "chunked_prefill", Parent: "^", From: 10_000, To: 30_000}, testset.Span{Name: "chunked_prefill", Parent: "^", From: 30_000, To: 60_000})
 	d.AddEvent(4, "schedule", 10_100, testset.Attrs{"batch_size": 2, "forward_mode": "prefill"})
 	d.AddEvent(5, "schedule", 38_000, testset.Attrs{"batch_size": 1, "forward_mode": "prefill"})
-	a := newAttributor(d.Set(t)).all()[0]
+	a := NewAttributor(d.Set(t)).All()[0]
 	want := inMicros(map[Cause]int64{CauseQueue: 10_000, CausePrefill: 42_000, CauseChunkWait: 8000, CauseReturn: 40_000})
 	compareCauses(t, "e2e", &a.E2E, &want)
 	if !a.Shared {
@@ -115,7 +111,7 @@ func TestGapsByHand(t *testing.T) {
 	unified(2, 90_000, testset.Span{Name: "prefill_waiting", From: 40_000, To: 50_000}, testset.Span{Name: "prefill_forward", From: 50_000, To: 82_000})
 
 	s := d.Set(t)
-	list := newAttributor(s).all()
+	list := NewAttributor(s).All()
 	at1 := slices.IndexFunc(list, func(a Attribution) bool { return s.Requests[a.Request].RID == "33331" })
 	want := inMicros(map[Cause]int64{CauseUnaccounted: 1000, CauseQueue: 1000, CausePrefill: 18_000, CauseDecode: 75_000,
 		CauseInterference: 30_000, CauseRetraction: 55_000, CauseReturn: 1000})
@@ -126,7 +122,7 @@ func TestGapsByHand(t *testing.T) {
 // none is negative.
 func addUp(t *testing.T, s *request.Set) []Attribution {
 	t.Helper()
-	list := newAttributor(s).all()
+	list := NewAttributor(s).All()
 	finished := 0
 	for i := range s.Requests {
 		if s.Requests[i].Status == request.Finished {
@@ -142,7 +138,7 @@ func addUp(t *testing.T, s *request.Set) []Attribution {
 		if a.E2E.Total() != m.E2E || a.TTFT.Total() != max(0, m.TTFT) {
 			t.Fatalf("%s: e2e %d, ttft %d ns, want %d, %d", s.Requests[a.Request].RID, a.E2E.Total(), a.TTFT.Total(), m.E2E, m.TTFT)
 		}
-		for c := range causeCount {
+		for c := range CauseCount {
 			if a.E2E[c] < 0 || a.TTFT[c] < 0 || a.First[c] < 0 {
 				t.Fatalf("%s: %v is negative: %d, %d, %d ns", s.Requests[a.Request].RID, c, a.E2E[c], a.TTFT[c], a.First[c])
 			}
@@ -184,39 +180,13 @@ func TestCausesAddUpInSimulatedRuns(t *testing.T) {
 	}
 }
 
-// Forged times do no harm, and nothing that is divided is lost.
-func TestCausesOfForgedTimes(t *testing.T) {
-	for seed := range uint64(12) {
-		c := testset.Deployment(seed, incident.DefaultConfig(seed))
-		c.Requests, c.KVTokens = 30, 3200
-		dump, _ := testinput.Simulate(t, c)
-		rng := rand.New(rand.NewPCG(seed, 1))
-		forged := testset.TimeText.ReplaceAllFunc(dump, func(text []byte) []byte {
-			n := [...]int64{0, 1, math.MaxInt64, math.MaxInt64 - 5, rng.Int64(), testset.Epoch + rng.Int64N(20e9)}[rng.IntN(6)]
-			if rng.IntN(15) > 0 {
-				return text
-			}
-			return fmt.Appendf(nil, `imeUnixNano":"%d"`, n)
-		})
-		s := testset.BuildSet(t, "forged", bytes.NewReader(forged))
-		for _, a := range newAttributor(s).all() {
-			if m := &s.Requests[a.Request].Metrics; a.E2E.Total() != m.E2E || a.TTFT.Total() != max(0, m.TTFT) {
-				t.Fatalf("e2e %d, ttft %d ns, want %d, %d", a.E2E.Total(), a.TTFT.Total(), m.E2E, m.TTFT)
-			}
-		}
-		for _, r := range NewTail(s, TailOptions{}).Reports() {
-			tabletest.Text(t, r, table.FormatText, table.Style{})
-		}
-	}
-}
-
 // What the time of day is does not matter, to the ns.
 func TestCausesDoNotDependOnTheTimeOfDay(t *testing.T) {
 	for seed := range uint64(4) {
 		c := testset.Deployment(seed, incident.DefaultConfig(seed))
 		c.Requests = 100
 		dump, _ := testinput.Simulate(t, c)
-		want := newAttributor(testset.BuildSet(t, "sim", bytes.NewReader(dump))).all()
+		want := NewAttributor(testset.BuildSet(t, "sim", bytes.NewReader(dump))).All()
 		later := testset.TimeText.ReplaceAllFunc(dump, func(text []byte) []byte {
 			n, err := strconv.ParseInt(string(testset.TimeText.FindSubmatch(text)[1]), 10, 64)
 			if err != nil {
@@ -224,7 +194,7 @@ func TestCausesDoNotDependOnTheTimeOfDay(t *testing.T) {
 			}
 			return fmt.Appendf(nil, `imeUnixNano":"%d"`, n+987_654_321_012_345)
 		})
-		got := newAttributor(testset.BuildSet(t, "sim", bytes.NewReader(later))).all()
+		got := NewAttributor(testset.BuildSet(t, "sim", bytes.NewReader(later))).All()
 		if !slices.Equal(got, want) {
 			t.Errorf("seed %d: a shift of all times changes something", seed)
 		}
@@ -240,7 +210,7 @@ func TestCausesDoNotDependOnClocks(t *testing.T) {
 		c.PrefillSkew, c.DecodeSkew = 0, 0
 		exact, _ := testset.Simulated(t, c)
 		want := map[string]*Attribution{}
-		for _, a := range newAttributor(exact).all() {
+		for _, a := range NewAttributor(exact).All() {
 			want[exact.Requests[a.Request].RID] = &a
 		}
 		for _, skew := range []time.Duration{4 * time.Millisecond, -900 * time.Millisecond, 17 * time.Minute} {
@@ -249,7 +219,7 @@ func TestCausesDoNotDependOnClocks(t *testing.T) {
 			s, _ := testset.Simulated(t, c)
 			got := addUp(t, s)
 			for i := range got {
-				for k := range causeCount {
+				for k := range CauseCount {
 					rid := s.Requests[got[i].Request].RID
 					if is, was := got[i].E2E[k], want[rid].E2E[k]; is-was > tolerance || was-is > tolerance {
 						t.Fatalf("skew %v: %s: %v is %d ns, want %d", skew, rid, k, is, was)
@@ -267,6 +237,22 @@ func TestCoverage(t *testing.T) {
 	} {
 		if got := c.Overlap(trace.Time(x.from), trace.Time(x.to)); got != x.want {
 			t.Errorf("overlap(%d, %d) is %d, want %d", x.from, x.to, got, x.want)
+		}
+	}
+}
+
+// Every cause has words, and layers have causes that are not made up later.
+func TestCausesHaveWords(t *testing.T) {
+	for c := range CauseCount {
+		if causeTexts[c].name == "" || causeTexts[c].phrase == "" {
+			t.Errorf("cause %d has no words", c)
+		}
+	}
+	for l, causes := range layerCauses {
+		for _, c := range [...]Cause{causes.before, causes.after} {
+			if c == CausePromptSize || c == CauseSharedBatch || c == CauseOutputLength {
+				t.Errorf("layer %d is %v", l, c)
+			}
 		}
 	}
 }

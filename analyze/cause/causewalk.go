@@ -1,14 +1,14 @@
-package analyze
+package cause
 
 import (
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A causeWalk divides the time of one request after the other. All but the
+// A CauseWalk divides the time of one request after the other. All but the
 // attributor is of the request at hand, or scratch space.
-type causeWalk struct {
-	*attributor
+type CauseWalk struct {
+	*Attributor
 	out       Attribution
 	waitedFor int64 // for the rank out.Slow, ns
 
@@ -54,7 +54,7 @@ func outerSpan(s *request.Set, r *request.Request) int {
 //  2. The stages are painted from the start to the first token, and from the last
 //     one to the end; the highest layer has the time.
 //  3. Between the first and the last token, gaps are divided one by one.
-func (w *causeWalk) attribute(r int) Attribution {
+func (w *CauseWalk) attribute(r int) Attribution {
 	s := w.set
 	req := &s.Requests[r]
 	w.out = Attribution{Request: r, Prefill: request.None, Answer: request.None, Slow: request.None}
@@ -94,14 +94,14 @@ func (w *causeWalk) attribute(r int) Attribution {
 
 // shift returns what to add to the times of a proc to have them on the clock of
 // the outermost span.
-func (w *causeWalk) shift(proc int) trace.Time { return w.clocks.Shift(proc, w.reference, w.at) }
+func (w *CauseWalk) shift(proc int) trace.Time { return w.Clocks.Shift(proc, w.reference, w.at) }
 
-func (w *causeWalk) shiftOfThread(t int) trace.Time { return w.shift(w.set.Threads[t].Proc) }
+func (w *CauseWalk) shiftOfThread(t int) trace.Time { return w.shift(w.set.Threads[t].Proc) }
 
 // place finds the lead rank of a part, and puts its request span into the
 // outermost one: what the clocks leave of it outside is their error. A part that
 // does not answer may outlast the request.
-func (w *causeWalk) place(p *request.Part, answers bool) placed {
+func (w *CauseWalk) place(p *request.Part, answers bool) placed {
 	out := placed{Part: p, lead: w.set.Lead(p)}
 	if p.Root == request.None || p.Role == request.Router || p.Role == request.Sender {
 		return out
@@ -117,7 +117,7 @@ func (w *causeWalk) place(p *request.Part, answers bool) placed {
 
 // beforeArrival moves a prefill part back until its KV cache is computed before
 // the decode part has it.
-func (w *causeWalk) beforeArrival(p, decode *placed) {
+func (w *CauseWalk) beforeArrival(p, decode *placed) {
 	if p.Role != request.Prefill || p.lead == request.None || decode.lead == request.None {
 		return
 	}
@@ -132,7 +132,7 @@ func (w *causeWalk) beforeArrival(p, decode *placed) {
 
 // findTokens finds the first and the last token. Without any on the lead rank, the
 // first one is when the server says.
-func (w *causeWalk) findTokens(p *placed, ttft int64) {
+func (w *CauseWalk) findTokens(p *placed, ttft int64) {
 	w.tokens = w.tokens[:0]
 	if p.lead != request.None && p.Role != request.Prefill && p.Role != request.Sender {
 		w.readTokens(p.lead)
@@ -151,7 +151,7 @@ func (w *causeWalk) findTokens(p *placed, ttft int64) {
 // fill counts what is painted before the first token, and after the last one.
 // Whatever of TTFT is behind the first token is its way to the user. Where steps
 // are known, decoding is over with the last one, though closed later.
-func (w *causeWalk) fill() {
+func (w *CauseWalk) fill() {
 	out := &w.out
 	w.canvas.sweep(func(l layer, from, to trace.Time) {
 		c := layerCauses[l]
@@ -183,15 +183,15 @@ func within(from, to, lo, hi trace.Time) int64 {
 
 // fillGaps counts the time between the first and the last token of thread t, to
 // whose times shift is to be added.
-func (w *causeWalk) fillGaps(t int, shift trace.Time, retractions bool) {
+func (w *CauseWalk) fillGaps(t int, shift trace.Time, retractions bool) {
 	e2e := &w.out.E2E
-	w.eachGap(t, retractions, func(g *gapSplit) {
+	w.eachGap(t, retractions, func(g *GapSplit) {
 		w.out.Gaps++
-		left := within(g.from+shift, g.to+shift, w.start, w.end)
+		left := within(g.From+shift, g.To+shift, w.start, w.end)
 		for _, part := range [...]struct {
 			cause Cause
 			ns    int64
-		}{{CauseDecode, g.decode}, {CauseInterference, g.interference}, {CauseSlowRank, g.slowRank}, {CauseRetraction, g.retraction}} {
+		}{{CauseDecode, g.Decode}, {CauseInterference, g.Interference}, {CauseSlowRank, g.SlowRank}, {CauseRetraction, g.Retraction}} {
 			ns := min(part.ns, left) // less only if the span around ends too early
 			e2e[part.cause] += ns
 			left -= ns
@@ -202,7 +202,7 @@ func (w *causeWalk) fillGaps(t int, shift trace.Time, retractions bool) {
 
 // fromMetrics divides a request whose server writes one span with durations: they
 // follow each other, and the remainder is unaccounted.
-func (w *causeWalk) fromMetrics(r *request.Request, answer *request.Part) {
+func (w *CauseWalk) fromMetrics(r *request.Request, answer *request.Part) {
 	m := &r.Metrics
 	fill := func(c *Causes, left int64, causes ...Cause) {
 		for _, cause := range causes {

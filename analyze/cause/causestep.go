@@ -1,4 +1,4 @@
-package analyze
+package cause
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ type tokenTime struct {
 const noLoop = -1
 
 // readTokens fills w.tokens with those of thread t, in order.
-func (w *causeWalk) readTokens(t int) {
+func (w *CauseWalk) readTokens(t int) {
 	w.tokens = w.tokens[:0]
 	w.set.EachStage(w.set.Threads[t].Stages, func(i int) {
 		span := w.set.Row(i)
@@ -48,11 +48,11 @@ func (w *causeWalk) readTokens(t int) {
 	}
 }
 
-// A gapSplit is the time between two consecutive tokens, and what of it has which
+// A GapSplit is the time between two consecutive tokens, and what of it has which
 // cause, in ns.
-type gapSplit struct {
-	from, to                                   trace.Time
-	decode, interference, slowRank, retraction int64
+type GapSplit struct {
+	From, To                                   trace.Time
+	Decode, Interference, SlowRank, Retraction int64
 }
 
 // eachGap calls f for the gaps between the tokens in w.tokens, which are those of
@@ -67,7 +67,7 @@ type gapSplit struct {
 //     overlap scheduler, which launches a prefill while a step is running, would
 //     make interference of the gap before every prefill as well.
 //  4. The remainder is decode.
-func (w *causeWalk) eachGap(t int, retractions bool, f func(g *gapSplit)) {
+func (w *CauseWalk) eachGap(t int, retractions bool, f func(g *GapSplit)) {
 	load := &w.ranks[w.set.Threads[t].Proc]
 	w.readPeers(t, request.Stepping)
 	w.retracts = w.retracts[:0]
@@ -77,20 +77,20 @@ func (w *causeWalk) eachGap(t int, retractions bool, f func(g *gapSplit)) {
 	out, next := false, 0 // whether it is thrown out; the first retract event to come
 	for k := 1; k < len(w.tokens); k++ {
 		before, token := &w.tokens[k-1], &w.tokens[k]
-		g := gapSplit{from: before.end, to: token.end}
-		normal := g.to // where retraction begins
+		g := GapSplit{From: before.end, To: token.end}
+		normal := g.To // where retraction begins
 		if out {
-			normal = g.from
+			normal = g.From
 		}
-		for ; next < len(w.retracts) && w.retracts[next] < g.to; next++ {
-			normal = max(g.from, min(normal, w.retracts[next]))
+		for ; next < len(w.retracts) && w.retracts[next] < g.To; next++ {
+			normal = max(g.From, min(normal, w.retracts[next]))
 			out = true
 		}
-		g.retraction = int64(g.to - normal)
-		g.slowRank = w.waited(before.step, token.step, g.from, normal)
-		rest := int64(normal-g.from) - g.slowRank
-		g.interference = min(load.prefills.Overlap(g.from, normal), max(0, rest-load.usual))
-		g.decode = rest - g.interference
+		g.Retraction = int64(g.To - normal)
+		g.SlowRank = w.waited(before.step, token.step, g.From, normal)
+		rest := int64(normal-g.From) - g.SlowRank
+		g.Interference = min(load.prefills.Overlap(g.From, normal), max(0, rest-load.usual))
+		g.Decode = rest - g.Interference
 		out = out && token.handed
 		f(&g)
 	}
@@ -98,7 +98,7 @@ func (w *causeWalk) eachGap(t int, retractions bool, f func(g *gapSplit)) {
 
 // readRetracts fills w.retracts with when thread t was thrown out of the batch,
 // in order.
-func (w *causeWalk) readRetracts(t int) {
+func (w *CauseWalk) readRetracts(t int) {
 	for i := range w.set.ThreadRows(t) {
 		for _, e := range w.set.InstantsOf(i) {
 			if e.Kind == request.Retracted {
@@ -120,7 +120,7 @@ type tpPeer struct {
 // ranks that work beside thread t, t first. A step is the same by its number:
 // where a rank has more or fewer of them, spans are missing and nothing is
 // compared. Ranks of other hosts are left out; their clocks are not good enough.
-func (w *causeWalk) readPeers(t int, means ...request.Meaning) {
+func (w *CauseWalk) readPeers(t int, means ...request.Meaning) {
 	w.peers = w.peers[:0]
 	th := &w.set.Threads[t]
 	lead := &w.set.Procs[th.Proc]
@@ -140,7 +140,7 @@ func (w *causeWalk) readPeers(t int, means ...request.Meaning) {
 }
 
 // addPeer adds the steps of thread u to w.peers, in space that was used before.
-func (w *causeWalk) addPeer(u int, means []request.Meaning) {
+func (w *CauseWalk) addPeer(u int, means []request.Meaning) {
 	n := len(w.peers)
 	w.peers = slices.Grow(w.peers, 1)[:n+1]
 	p := &w.peers[n]
@@ -155,7 +155,7 @@ func (w *causeWalk) addPeer(u int, means []request.Meaning) {
 
 // late returns between which instants step k was over on half of the other ranks,
 // but not on the last one, and which of w.peers that is; None without others.
-func (w *causeWalk) late(k int32) (iv request.Interval, last int) {
+func (w *CauseWalk) late(k int32) (iv request.Interval, last int) {
 	if k < 0 || len(w.peers) < 2 || int(k) >= len(w.peers[0].ends) {
 		return request.Interval{}, request.None
 	}
@@ -175,7 +175,7 @@ func (w *causeWalk) late(k int32) (iv request.Interval, last int) {
 
 // waited returns for how much of [from, to) a rank was late, with the step before
 // or with this one, in ns.
-func (w *causeWalk) waited(before, step int32, from, to trace.Time) int64 {
+func (w *CauseWalk) waited(before, step int32, from, to trace.Time) int64 {
 	sum := int64(0)
 	for _, k := range [...]int32{before, step} {
 		iv, last := w.late(k)
@@ -192,7 +192,7 @@ func (w *causeWalk) waited(before, step int32, from, to trace.Time) int64 {
 }
 
 // noteSlowest notes in the result which rank the others waited for the longest.
-func (w *causeWalk) noteSlowest() {
+func (w *CauseWalk) noteSlowest() {
 	for i := range w.peers {
 		if p := &w.peers[i]; p.sum > w.waitedFor {
 			w.out.Slow, w.waitedFor = int32(p.proc), p.sum

@@ -1,4 +1,4 @@
-package analyze
+package cause
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 // paintPart paints the spans of a part: its request span, the stages of its lead
 // rank, and those of tokenizers, controllers and transfer workers. The other
 // ranks do the same beside the lead rank.
-func (w *causeWalk) paintPart(p *placed, answers bool) {
+func (w *CauseWalk) paintPart(p *placed, answers bool) {
 	s := w.set
 	prefills := p.Role == request.Prefill || p.Role == request.Unified
 	if p.lead != request.None && answers {
@@ -50,7 +50,7 @@ func (w *causeWalk) paintPart(p *placed, answers bool) {
 
 // paintLate paints the time in which a step of the prefill was over on half of
 // the TP ranks but not on the last one.
-func (w *causeWalk) paintLate(p *placed) {
+func (w *CauseWalk) paintLate(p *placed) {
 	w.readPeers(p.lead, request.PrefillingChunk, request.Prefilling)
 	shift := w.shiftOfThread(p.lead) + p.nudge
 	for k := range w.peers[0].ends {
@@ -70,7 +70,7 @@ func (w *causeWalk) paintLate(p *placed) {
 // the next one is scheduled, which the stage of the chunk includes, and notes whether
 // other requests were in the batches. The overlap scheduler schedules a batch
 // before the one before has ended; then no wait shows.
-func (w *causeWalk) paintChunkWaits(p *placed) {
+func (w *CauseWalk) paintChunkWaits(p *placed) {
 	s := w.set
 	w.chunks, w.times = w.chunks[:0], w.times[:0]
 	forward := request.None
@@ -100,17 +100,17 @@ func (w *causeWalk) paintChunkWaits(p *placed) {
 
 // readPrefillBatches reads the prefill batches that were scheduled in span i:
 // their times into w.times, and whether others were in them.
-func (w *causeWalk) readPrefillBatches(i int) {
+func (w *CauseWalk) readPrefillBatches(i int) {
 	for _, e := range w.set.InstantsOf(i) {
-		if size, ok := batchOf(&e, request.PrefillMode); ok {
+		if size, ok := BatchOf(&e, request.PrefillMode); ok {
 			w.times = append(w.times, e.Time)
 			w.out.Shared = w.out.Shared || size > 1
 		}
 	}
 }
 
-// batchOf returns how many requests the batch holds that event e schedules; ok is
+// BatchOf returns how many requests the batch holds that event e schedules; ok is
 // false if it is none of the given mode.
-func batchOf(e *request.Instant, mode request.Mode) (size int64, ok bool) {
+func BatchOf(e *request.Instant, mode request.Mode) (size int64, ok bool) {
 	return max(0, int64(e.Batch)), e.Kind == request.Scheduled && e.Mode == mode
 }
