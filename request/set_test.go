@@ -82,9 +82,6 @@ func TestStagesInOrder(t *testing.T) {
 	if want := []string{"wait", "answer", "step", "beside", "aaa", "zzz"}; !slices.Equal(names, want) {
 		t.Errorf("%v, want %v", names, want)
 	}
-	if got := s.StageOf("nobody"); got != (StageInfo{Name: "nobody"}) {
-		t.Errorf("%+v", got)
-	}
 	if s.StageCalled(Queueing) != "wait" || s.StageCalled(Sending) != "" {
 		t.Error("stages are called otherwise")
 	}
