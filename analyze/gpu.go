@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -114,7 +115,7 @@ func MeasureGPUs(set *profile.Set, opt GPUOptions) *GPUs {
 		opt.Classes = profile.DefaultClasses()
 	}
 	walks := make([]*gpuWalk, len(set.Streams))
-	eachStream(set, func(i int, s profile.Stream) {
+	walk.EachStream(set, func(i int, s profile.Stream) {
 		walks[i] = newGPUWalk(set, &opt)
 		walks[i].walk(s)
 	})
@@ -141,7 +142,7 @@ func MeasureGPUs(set *profile.Set, opt GPUOptions) *GPUs {
 // A rankWork is what the devices of a rank did.
 type rankWork struct {
 	gpus     []*gpuPart // by device
-	steps    []step
+	steps    []walk.Step
 	kernels  kernelTimes
 	recorded recordings
 }

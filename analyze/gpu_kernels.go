@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -33,7 +34,7 @@ type RankKernel struct {
 
 // kernelTimes collects durations of kernels by name.
 type kernelTimes struct {
-	index   paged[int32] // by symbol: into samples plus one
+	index   walk.Paged[int32] // by symbol: into samples plus one
 	names   []trace.Sym
 	classes []profile.Class
 	samples []distribution.Sample
@@ -41,7 +42,7 @@ type kernelTimes struct {
 }
 
 func (k *kernelTimes) add(r *gpuRow) {
-	at := k.index.at(int64(r.name))
+	at := k.index.At(int64(r.name))
 	if *at == 0 {
 		k.names, k.classes, k.samples = append(k.names, r.name), append(k.classes, r.class), append(k.samples, distribution.Sample{})
 		*at = int32(len(k.names))
@@ -58,7 +59,7 @@ func (k *kernelTimes) summarize() {
 		k.samples[i].Each(func(v int64) { values = append(values, v) })
 		k.sums = append(k.sums, s.Summarize(values))
 	}
-	k.samples, k.index = nil, paged[int32]{}
+	k.samples, k.index = nil, walk.Paged[int32]{}
 }
 
 // rows returns the sums of a rank, without comparison.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	sim "github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
@@ -85,7 +86,7 @@ func compareProcess(t *testing.T, gpus *GPUs, p *sim.NsysProcess) {
 	want, got := map[string]sum{}, map[string]sum{}
 	for _, s := range p.Steps {
 		kind, batch, _ := profile.ParseStep(s.Name)
-		from, to := batchBucket(batch)
+		from, to := walk.BatchBucket(batch)
 		key := fmt.Sprint(kind, from, to)
 		want[key] = sum{want[key].n + s.N, want[key].span + s.GPUSpanNs}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -111,7 +112,7 @@ func (g *GPUs) StepReport() *table.Report {
 	host := func(t *StepTime) *distribution.Summary { return &t.Host }
 	device := func(t *StepTime) *distribution.Summary { return &t.Device }
 	fields := []table.Field[StepTime]{
-		{Column: table.Column{Name: "kind", Doc: "prefill (EXTEND), decode, or other: mixtures, ProfilerStep"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(stepKinds[t.Kind]) }},
+		{Column: table.Column{Name: "kind", Doc: "prefill (EXTEND), decode, or other: mixtures, ProfilerStep"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(walk.StepKinds[t.Kind]) }},
 		{Column: table.Column{Name: "batch", Doc: "requests in the batch"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(t.batches()) }},
 		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(t.Rank) }},
 		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "steps"}, Cell: func(t *StepTime) table.Cell { return table.Cell{N: int64(t.Host.N)} }},
@@ -123,13 +124,13 @@ func (g *GPUs) StepReport() *table.Report {
 	r := table.New("sgtrace.report.steps/v1", "Steps by kind, batch size and rank", g.Steps, fields)
 	table.NoteSamples(r, g.Steps, func(t *StepTime) int64 { return int64(t.Host.N) },
 		func(t *StepTime) string {
-			return strings.Join(strings.Fields(stepKinds[t.Kind]+" "+t.batches()+" "+t.Rank), " ")
+			return strings.Join(strings.Fields(walk.StepKinds[t.Kind]+" "+t.batches()+" "+t.Rank), " ")
 		})
 	return r
 }
 
 // batches is the bucket as text: "17-32"; "" is unknown.
-func (t *StepTime) batches() string { return batchWords(t.MinBatch, t.MaxBatch) }
+func (t *StepTime) batches() string { return walk.BatchWords(t.MinBatch, t.MaxBatch) }
 
 // KernelReport makes a table of the kernels of every rank beside those of the others.
 func (g *GPUs) KernelReport() *table.Report {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -160,7 +161,7 @@ func TestBatchBucket(t *testing.T) {
 	for batch, want := range map[int32][2]int32{
 		-1: {-1, -1}, 0: {0, 0}, 1: {1, 1}, 2: {2, 2}, 3: {3, 4}, 4: {3, 4}, 5: {5, 8}, 32: {17, 32}, 33: {33, 64}, 1<<31 - 1: {1<<30 + 1, 1<<31 - 1},
 	} {
-		if from, to := batchBucket(batch); from != want[0] || to != want[1] {
+		if from, to := walk.BatchBucket(batch); from != want[0] || to != want[1] {
 			t.Errorf("%d is in %d-%d, want %v", batch, from, to, want)
 		}
 	}
@@ -245,7 +246,7 @@ func TestProjectionOfSteps(t *testing.T) {
 	for _, s := range MeasureGPUs(set, GPUOptions{}).Steps {
 		want := map[profile.StepKind]int64{profile.StepPrefill: 30, profile.StepDecode: 30, profile.StepOther: 10}[s.Kind]
 		if s.Device.Total != want || s.Device.N != 1 {
-			t.Errorf("%s: %+v, want %d", stepKinds[s.Kind], s.Device, want)
+			t.Errorf("%s: %+v, want %d", walk.StepKinds[s.Kind], s.Device, want)
 		}
 	}
 }
@@ -254,7 +255,7 @@ func TestProjectionOfSteps(t *testing.T) {
 func TestPartsOfSteps(t *testing.T) {
 	kinds := func(ranges ...testset.GPURow) (kinds []string) {
 		for _, s := range MeasureGPUs(testset.GPUSetOf(nil, nil, ranges), GPUOptions{}).Steps {
-			kinds = append(kinds, stepKinds[s.Kind]+s.batches())
+			kinds = append(kinds, walk.StepKinds[s.Kind]+s.batches())
 		}
 		return kinds
 	}
@@ -285,13 +286,13 @@ func TestStepsCountOnce(t *testing.T) {
 		set := testset.GPUSetOf(nil, nil, test.rows)
 		var got []string
 		for _, s := range MeasureGPUs(set, GPUOptions{}).Steps {
-			got = append(got, fmt.Sprintf("%s %s: %d of %d", stepKinds[s.Kind], s.batches(), s.Host.N, s.Host.Total))
+			got = append(got, fmt.Sprintf("%s %s: %d of %d", walk.StepKinds[s.Kind], s.batches(), s.Host.N, s.Host.Total))
 		}
 		if strings.Join(got, ", ") != test.want {
 			t.Errorf("%s: %v, want %s", test.what, got, test.want)
 		}
 		n, total := 0, int64(0)
-		for _, s := range readSteps(set, &SumOptions{}) {
+		for _, s := range readSteps(set, &walk.SumOptions{}) {
 			n, total = n+1, total+s.dur
 		}
 		if counted := fmt.Sprintf("%d of %d", n, total); !strings.HasSuffix(test.want, ": "+counted) {

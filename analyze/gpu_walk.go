@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -16,17 +17,17 @@ type gpuWalk struct {
 	syms    *trace.Symbols
 	classes *profile.ClassTable
 	ranks   []gpuWalkRank
-	steps   *stepNames
-	graphs  paged[graphName] // by symbol of a call
+	steps   *walk.StepNames
+	graphs  walk.Paged[graphName] // by symbol of a call
 }
 
 // A gpuWalkRank is what a stream has of a rank.
 type gpuWalkRank struct {
 	rankWork
 	devices  map[int32]*gpuPart
-	launches paged[launch]   // by correlation
-	long     map[int64]int64 // durations by correlation
-	threads  stepThreads
+	launches walk.Paged[launch] // by correlation
+	long     map[int64]int64    // durations by correlation
+	threads  walk.StepThreads
 }
 
 // A launch is a call that may have put work on a device. 16 bytes: there are as many
@@ -72,17 +73,17 @@ const (
 
 func newGPUWalk(set *profile.Set, opt *GPUOptions) *gpuWalk {
 	return &gpuWalk{opt: opt, syms: set.Syms, classes: profile.NewClassTable(opt.Classes, set.Syms),
-		ranks: make([]gpuWalkRank, len(set.Ranks)), steps: &stepNames{syms: set.Syms}}
+		ranks: make([]gpuWalkRank, len(set.Ranks)), steps: &walk.StepNames{Syms: set.Syms}}
 }
 
 func (w *gpuWalk) walk(s profile.Stream) {
 	s.Ranges(w.addRange)
 	for i := range w.ranks {
 		r := &w.ranks[i]
-		r.steps = r.threads.settle()
+		r.steps = r.threads.Settle()
 	}
-	join := joiner{call: w.addCall, work: w.addKernel, orphan: w.addOrphan}
-	join.run(s, &SumOptions{})
+	join := walk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: w.addOrphan}
+	join.Run(s, &walk.SumOptions{})
 	s.Copies(w.addCopy)
 	for i := range w.ranks {
 		r := &w.ranks[i]
@@ -90,7 +91,7 @@ func (w *gpuWalk) walk(s profile.Stream) {
 			part.close()
 			r.gpus = append(r.gpus, part)
 		}
-		r.devices, r.launches, r.long, r.threads = nil, paged[launch]{}, nil, stepThreads{}
+		r.devices, r.launches, r.long, r.threads = nil, walk.Paged[launch]{}, nil, walk.StepThreads{}
 	}
 }
 
@@ -112,8 +113,8 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 	}
 	rank := &w.ranks[r.Rank]
 	rank.recorded.widen(r.Start, r.Start+trace.Time(r.Dur()))
-	if kind := w.steps.of(r.Name); kind != nil && !r.Open {
-		rank.threads.add(r, kind)
+	if kind := w.steps.Of(r.Name); kind != nil && !r.Open {
+		rank.threads.Add(r, kind)
 	}
 	return true
 }
@@ -127,9 +128,9 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 		return
 	}
 	// Of two calls with one correlation, the outer one counts.
-	l := rank.launches.at(c.Correlation)
+	l := rank.launches.At(c.Correlation)
 	if dur := c.Dur(); !l.known() || c.Start < l.start || c.Start == l.start && dur > rank.duration(l, c.Correlation) {
-		*l = launch{start: c.Start, dur: uint32(min(dur, longLaunch)), marks: launchKnown + launchStep*uint32(rank.threads.at(c)+1)}
+		*l = launch{start: c.Start, dur: uint32(min(dur, longLaunch)), marks: launchKnown + launchStep*uint32(rank.threads.At(c)+1)}
 		if w.launchesGraphs(c.Name) {
 			l.marks |= launchGraph
 		}
@@ -157,7 +158,7 @@ func (r *gpuWalkRank) addLong(correlation, dur int64) {
 // launchesGraphs tells whether calls of a name launch CUDA graphs: cudaGraphLaunch,
 // cuGraphLaunch, hipGraphLaunch, and their variants.
 func (w *gpuWalk) launchesGraphs(name trace.Sym) bool {
-	of := w.graphs.at(int64(name))
+	of := w.graphs.At(int64(name))
 	if *of == graphUnknown {
 		*of = graphNo
 		if strings.Contains(w.syms.Name(name), "GraphLaunch") {
@@ -204,7 +205,7 @@ func (w *gpuWalk) launchOf(e *profile.Event) *launch {
 	if e.Correlation == 0 {
 		return nil
 	}
-	if l := w.ranks[e.Rank].launches.find(e.Correlation); l != nil && l.known() {
+	if l := w.ranks[e.Rank].launches.Find(e.Correlation); l != nil && l.known() {
 		return l
 	}
 	return nil

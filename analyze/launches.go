@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -10,8 +11,8 @@ import (
 type launcher struct {
 	threads threadIndex
 	classes []callClass
-	byName  []paged[int32] // by thread: index of classes by name, plus one
-	calls   []paged[call]  // by rank: by correlation
+	byName  []walk.Paged[int32] // by thread: index of classes by name, plus one
+	calls   []walk.Paged[call]  // by rank: by correlation
 	long    map[*call]int64
 	groups  []launchGroup
 	orphans int64 // kernels without a call
@@ -28,7 +29,7 @@ type call struct {
 type callClass struct {
 	thread int32
 	name   trace.Sym
-	groups paged[int32] // by kernel: the first one of its groups, plus one
+	groups walk.Paged[int32] // by kernel: the first one of its groups, plus one
 }
 
 // A launchKey says what a group of launches is of.
@@ -50,17 +51,17 @@ type launchGroup struct {
 }
 
 // joinLaunches collects the launches of a stream.
-func joinLaunches(set *profile.Set, stream profile.Stream, opt *SumOptions, in *distribution.Store) *launcher {
-	l := &launcher{threads: newThreadIndex(len(set.Ranks)), calls: make([]paged[call], len(set.Ranks)), long: map[*call]int64{}}
-	keep := byName[struct{}]{syms: set.Syms, names: opt.Names, ranks: make([]paged[int32], 1)}
-	j := joiner{call: l.addCall, orphan: func(*profile.Kernel) { l.orphans++ }}
-	j.work = func(k *profile.Kernel) bool {
-		if !opt.keeps(&k.Event) || opt.Names != nil && keep.of(0, k.Name, 0) == nil {
+func joinLaunches(set *profile.Set, stream profile.Stream, opt *walk.SumOptions, in *distribution.Store) *launcher {
+	l := &launcher{threads: newThreadIndex(len(set.Ranks)), calls: make([]walk.Paged[call], len(set.Ranks)), long: map[*call]int64{}}
+	keep := walk.ByName[struct{}]{Syms: set.Syms, Names: opt.Names, Ranks: make([]walk.Paged[int32], 1)}
+	j := walk.Joiner{Call: l.addCall, Orphan: func(*profile.Kernel) { l.orphans++ }}
+	j.Work = func(k *profile.Kernel) bool {
+		if !opt.Keeps(&k.Event) || opt.Names != nil && keep.Of(0, k.Name, 0) == nil {
 			return true
 		}
 		return l.addKernel(k, in)
 	}
-	j.run(stream, opt)
+	j.Run(stream, opt)
 	l.calls, l.long = nil, nil
 	return l
 }
@@ -69,7 +70,7 @@ func (l *launcher) addCall(c *profile.Call) {
 	if c.Correlation == 0 {
 		return
 	}
-	at := l.calls[c.Rank].at(c.Correlation)
+	at := l.calls[c.Rank].At(c.Correlation)
 	// A runtime call and the driver call within it may share a correlation; the outer
 	// one, which comes first, counts.
 	if at.class != 0 {
@@ -86,9 +87,9 @@ func (l *launcher) addCall(c *profile.Call) {
 func (l *launcher) class(c *profile.Call) int32 {
 	thread := l.threads.of(&c.Event, c.TID)
 	for int(thread) >= len(l.byName) {
-		l.byName = append(l.byName, paged[int32]{})
+		l.byName = append(l.byName, walk.Paged[int32]{})
 	}
-	at := l.byName[thread].at(int64(c.Name))
+	at := l.byName[thread].At(int64(c.Name))
 	if *at == 0 {
 		l.classes = append(l.classes, callClass{thread: thread, name: c.Name})
 		*at = int32(len(l.classes))
@@ -101,7 +102,7 @@ func (l *launcher) addKernel(k *profile.Kernel, in *distribution.Store) bool {
 	if k.Correlation == 0 {
 		return false
 	}
-	c := l.calls[k.Rank].find(k.Correlation)
+	c := l.calls[k.Rank].Find(k.Correlation)
 	if c == nil || c.class == 0 {
 		return false
 	}
@@ -125,7 +126,7 @@ func (l *launcher) addKernel(k *profile.Kernel, in *distribution.Store) bool {
 // group returns the group of a kernel that was launched by a call of a class. It is
 // valid until the next call.
 func (l *launcher) group(class int32, k *profile.Kernel) *launchGroup {
-	at := l.classes[class].groups.at(int64(k.Name))
+	at := l.classes[class].groups.At(int64(k.Name))
 	for *at != 0 {
 		if g := &l.groups[*at-1]; g.device == k.Device {
 			return g

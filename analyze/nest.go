@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -85,23 +86,23 @@ func (x *threadIndex) of(e *profile.Event, tid int64) int32 {
 // A nestBuilder collects the ranges of a stream.
 type nestBuilder struct {
 	nest    *nest
-	opt     *SumOptions
+	opt     *walk.SumOptions
 	threads []nestThread
 }
 
 type nestThread struct {
 	blocks  [][]span
-	classes paged[int32] // by name and style, plus one
+	classes walk.Paged[int32] // by name and style, plus one
 }
 
 // newNest reads the ranges of a stream that lie in the window. What is around one
 // of them lies there, too.
-func newNest(set *profile.Set, stream profile.Stream, opt *SumOptions) *nest {
+func newNest(set *profile.Set, stream profile.Stream, opt *walk.SumOptions) *nest {
 	b := &nestBuilder{nest: &nest{threads: newThreadIndex(len(set.Ranks))}, opt: opt}
 	for r := range stream.Ranges {
 		if r.Open && !opt.Open {
 			b.nest.open.add(1, r.Name)
-		} else if opt.keeps(&r.Event) {
+		} else if opt.Keeps(&r.Event) {
 			b.add(r)
 		}
 	}
@@ -116,7 +117,7 @@ func (b *nestBuilder) add(r *profile.Range) {
 		b.threads = append(b.threads, nestThread{})
 	}
 	t := &b.threads[thread]
-	class := t.classes.at(int64(r.Name)<<1 | int64(r.Style))
+	class := t.classes.At(int64(r.Name)<<1 | int64(r.Style))
 	if *class == 0 {
 		b.nest.classes = append(b.nest.classes, rangeClass{thread, r.Name, r.Style})
 		*class = int32(len(b.nest.classes))

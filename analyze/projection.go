@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -12,8 +13,8 @@ import (
 // rank and correlation. 4 bytes per call.
 type places struct {
 	nest   *nest
-	ranks  []paged[uint32]
-	graphs paged[uint8] // by name of a call: whether it launches graphs
+	ranks  []walk.Paged[uint32]
+	graphs walk.Paged[uint8] // by name of a call: whether it launches graphs
 	syms   *trace.Symbols
 }
 
@@ -27,7 +28,7 @@ const (
 )
 
 func newPlaces(set *profile.Set, n *nest) *places {
-	return &places{nest: n, ranks: make([]paged[uint32], len(set.Ranks)), syms: set.Syms}
+	return &places{nest: n, ranks: make([]walk.Paged[uint32], len(set.Ranks)), syms: set.Syms}
 }
 
 // add finds the place of a call.
@@ -37,7 +38,7 @@ func (p *places) add(c *profile.Call) {
 	}
 	// A runtime call and the driver call within it may share a correlation; the outer
 	// one, which comes first, counts.
-	at := p.ranks[c.Rank].at(c.Correlation)
+	at := p.ranks[c.Rank].At(c.Correlation)
 	if *at != 0 {
 		return
 	}
@@ -51,7 +52,7 @@ func (p *places) add(c *profile.Call) {
 // graph returns graphLaunch for the name of a call that launches graphs.
 func (p *places) graph(name trace.Sym) uint32 {
 	const no, yes = 1, 2
-	known := p.graphs.at(int64(name))
+	known := p.graphs.At(int64(name))
 	if *known == 0 {
 		*known = no
 		if strings.Contains(p.syms.Name(name), "GraphLaunch") {
@@ -70,7 +71,7 @@ func (p *places) of(e *profile.Event) *uint32 {
 	if e.Correlation == 0 {
 		return nil
 	}
-	if at := p.ranks[e.Rank].find(e.Correlation); at != nil && *at != 0 {
+	if at := p.ranks[e.Rank].Find(e.Correlation); at != nil && *at != 0 {
 		return at
 	}
 	return nil
@@ -92,11 +93,11 @@ func (p *projection) extend(first, last trace.Time, ops uint32) {
 }
 
 // project returns the projections of all spans.
-func (n *nest) project(set *profile.Set, stream profile.Stream, opt *SumOptions) []projection {
+func (n *nest) project(set *profile.Set, stream profile.Stream, opt *walk.SumOptions) []projection {
 	p := newPlaces(set, n)
 	out := make([]projection, len(n.spans))
-	j := joiner{copies: true, call: p.add, orphan: func(*profile.Kernel) {}}
-	j.work = func(k *profile.Kernel) bool {
+	j := walk.Joiner{Copies: true, Call: p.add, Orphan: func(*profile.Kernel) {}}
+	j.Work = func(k *profile.Kernel) bool {
 		at := p.of(&k.Event)
 		if at == nil {
 			return false
@@ -117,7 +118,7 @@ func (n *nest) project(set *profile.Set, stream profile.Stream, opt *SumOptions)
 		out[place].extend(k.Start, k.Start+trace.Time(k.Dur()), ops)
 		return true
 	}
-	j.run(stream, opt)
+	j.Run(stream, opt)
 	for i, c := range out[len(n.spans):] {
 		if c.ops == 0 {
 			continue

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -15,7 +16,7 @@ type rangeRow struct {
 	style  profile.RangeStyle
 }
 
-var pooledThread = threadKey{rank: noRank, pid: -1, tid: -1}
+var pooledThread = threadKey{rank: walk.NoRank, pid: -1, tid: -1}
 
 // An attribution has all kernels of a stream by their place among its ranges: 8 bytes
 // per kernel and range.
@@ -26,7 +27,7 @@ type attribution struct {
 	threads   []threadKey
 	open      openRanges
 
-	kernels paged[int32] // by name: index of names and runs, plus one
+	kernels walk.Paged[int32] // by name: index of names and runs, plus one
 	names   []trace.Sym
 	runs    []runs
 	// Kernels that lie in no range, and their time.
@@ -49,15 +50,15 @@ type run struct{ place, dur uint32 }
 const longRun = math.MaxUint32
 
 // attribute finds the places of all kernels of a stream.
-func attribute(set *profile.Set, stream profile.Stream, opt *SumOptions) *attribution {
+func attribute(set *profile.Set, stream profile.Stream, opt *walk.SumOptions) *attribution {
 	all := *opt
 	all.From, all.To = 0, 0 // a kernel may run long after the range it was launched in
 	n := newNest(set, stream, &all)
 	a := &attribution{}
 	p := newPlaces(set, n)
-	j := joiner{call: p.add, orphan: a.leaveOut}
-	j.work = func(k *profile.Kernel) bool {
-		if !opt.keeps(&k.Event) {
+	j := walk.Joiner{Call: p.add, Orphan: a.leaveOut}
+	j.Work = func(k *profile.Kernel) bool {
+		if !opt.Keeps(&k.Event) {
 			return true
 		}
 		at := p.of(&k.Event)
@@ -71,7 +72,7 @@ func attribute(set *profile.Set, stream profile.Stream, opt *SumOptions) *attrib
 		}
 		return true
 	}
-	j.run(stream, opt)
+	j.Run(stream, opt)
 	a.links = make([]link, len(n.spans))
 	for i := range n.spans {
 		a.links[i] = link{n.spans[i].parent, n.spans[i].class}
@@ -92,7 +93,7 @@ func (a *attribution) innermost(place int32, single *[1]int32) []int32 {
 
 // add counts a kernel at a place.
 func (a *attribution) add(k *profile.Kernel, place uint32) {
-	n := a.kernels.at(int64(k.Name))
+	n := a.kernels.At(int64(k.Name))
 	if *n == 0 {
 		a.names, a.runs = append(a.names, k.Name), append(a.runs, runs{})
 		*n = int32(len(a.runs))
@@ -145,7 +146,7 @@ type rangeRows struct {
 	words   int       // of bits, one for every rank
 }
 
-func newRangeRows(set *profile.Set, streams []*attribution, opt *SumOptions) *rangeRows {
+func newRangeRows(set *profile.Set, streams []*attribution, opt *walk.SumOptions) *rangeRows {
 	r := &rangeRows{streams: streams, words: (len(set.Ranks) + 63) / 64}
 	known := map[rangeRow]int32{}
 	for _, a := range streams {
@@ -191,8 +192,8 @@ type rangeSlot struct {
 	sample distribution.Sample
 }
 
-func newRangeSummer(rows *rangeRows, opt *SumOptions) *rangeSummer {
-	s := &rangeSummer{rangeRows: rows, slotOf: make([]int32, len(rows.rows)), in: opt.store()}
+func newRangeSummer(rows *rangeRows, opt *walk.SumOptions) *rangeSummer {
+	s := &rangeSummer{rangeRows: rows, slotOf: make([]int32, len(rows.rows)), in: opt.Store()}
 	for _, a := range rows.streams {
 		s.counted = append(s.counted, make([]int32, len(a.links)))
 	}
@@ -209,7 +210,7 @@ func (s *rangeSummer) kernel(name trace.Sym) []rangeSlot {
 	s.in.Held.Store(0)
 	s.current++
 	for i, a := range s.streams {
-		at := a.kernels.find(int64(name))
+		at := a.kernels.Find(int64(name))
 		if at == nil || *at == 0 {
 			continue
 		}

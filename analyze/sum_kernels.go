@@ -5,12 +5,13 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
 // A NameSum is the time of all kernels, or calls, of one name.
 type NameSum struct {
-	sumRow
+	walk.SumRow
 	Share float64 // of the total of all rows
 	Graph bool    // a CUDA graph of which only the whole was recorded
 	distribution.Distribution
@@ -28,16 +29,16 @@ type NameSums struct {
 
 // SumKernels sums up the time of kernels by name, like cuda_gpu_kern_sum of nsys
 // stats. It holds 4 bytes per kernel.
-func SumKernels(set *profile.Set, opt SumOptions) *NameSums {
+func SumKernels(set *profile.Set, opt walk.SumOptions) *NameSums {
 	s := &NameSums{schema: "sgtrace.report.kernels/v1", title: "Kernels", what: "kernel"}
-	s.sum(set, &opt, func(stream profile.Stream, b *byName[distribution.Sample], in *distribution.Store) {
+	s.sum(set, &opt, func(stream profile.Stream, b *walk.ByName[distribution.Sample], in *distribution.Store) {
 		for k := range stream.Kernels {
 			kind := uint8(0)
 			if k.Graph {
 				kind = 1
 			}
-			if opt.keeps(&k.Event) {
-				if g := b.of(k.Rank, k.Name, kind); g != nil {
+			if opt.Keeps(&k.Event) {
+				if g := b.Of(k.Rank, k.Name, kind); g != nil {
 					g.Add(k.Dur(), in)
 				}
 			}
@@ -48,12 +49,12 @@ func SumKernels(set *profile.Set, opt SumOptions) *NameSums {
 
 // SumCalls sums up the time of calls into the CUDA runtime and driver by name, like
 // cuda_api_sum of nsys stats. It holds 4 bytes per call.
-func SumCalls(set *profile.Set, opt SumOptions) *NameSums {
+func SumCalls(set *profile.Set, opt walk.SumOptions) *NameSums {
 	s := &NameSums{schema: "sgtrace.report.calls/v1", title: "Calls into the runtime and driver", what: "call"}
-	s.sum(set, &opt, func(stream profile.Stream, b *byName[distribution.Sample], in *distribution.Store) {
+	s.sum(set, &opt, func(stream profile.Stream, b *walk.ByName[distribution.Sample], in *distribution.Store) {
 		for c := range stream.Calls {
-			if opt.keeps(&c.Event) {
-				if g := b.of(c.Rank, c.Name, 0); g != nil {
+			if opt.Keeps(&c.Event) {
+				if g := b.Of(c.Rank, c.Name, 0); g != nil {
 					g.Add(c.Dur(), in)
 				}
 			}
@@ -63,20 +64,20 @@ func SumCalls(set *profile.Set, opt SumOptions) *NameSums {
 }
 
 // sum collects the rows that add adds of every stream.
-func (s *NameSums) sum(set *profile.Set, opt *SumOptions, add func(profile.Stream, *byName[distribution.Sample], *distribution.Store)) {
-	streams := make([]*byName[distribution.Sample], len(set.Streams))
-	in := opt.store()
-	eachStream(set, func(i int, stream profile.Stream) {
-		streams[i] = newByName[distribution.Sample](set, opt)
+func (s *NameSums) sum(set *profile.Set, opt *walk.SumOptions, add func(profile.Stream, *walk.ByName[distribution.Sample], *distribution.Store)) {
+	streams := make([]*walk.ByName[distribution.Sample], len(set.Streams))
+	in := opt.Store()
+	walk.EachStream(set, func(i int, stream profile.Stream) {
+		streams[i] = walk.NewByName[distribution.Sample](set, opt)
 		add(stream, streams[i], in)
 	})
 	s.ByRank, s.ranks = opt.ByRank, len(set.Ranks)
 	var t distribution.Tally
 	all := int64(0)
-	for _, p := range pools(members(opt, streams), sumKey.compare) {
-		row := NameSum{sumRow: newSumRow(set, p.key, p.ranks), Graph: p.key.kind == 1}
+	for _, p := range walk.Pools(walk.Members(opt, streams), walk.SumKey.Compare) {
+		row := NameSum{SumRow: walk.NewSumRow(set, p.Key, p.Ranks), Graph: p.Key.Kind == 1}
 		var approximate bool
-		row.Distribution, approximate = t.Of(samples(p.parts, func(s *distribution.Sample) *distribution.Sample { return s }, in)...)
+		row.Distribution, approximate = t.Of(walk.Samples(p.Parts, func(s *distribution.Sample) *distribution.Sample { return s }, in)...)
 		if approximate {
 			s.approximate++
 		}
@@ -86,20 +87,20 @@ func (s *NameSums) sum(set *profile.Set, opt *SumOptions, add func(profile.Strea
 	for i := range s.Rows {
 		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Total, all)
 	}
-	slices.SortFunc(s.Rows, func(a, b NameSum) int { return a.compare(&b.sumRow, a.Total, b.Total) })
+	slices.SortFunc(s.Rows, func(a, b NameSum) int { return a.Compare(&b.SumRow, a.Total, b.Total) })
 }
 
 // Report makes a table of the sums.
 func (s *NameSums) Report() *table.Report {
-	row := func(r *NameSum) *sumRow { return &r.sumRow }
-	fields := rankFields(s.ByRank, row)
-	fields = append(fields, shareField("part of the total of all rows", func(r *NameSum) float64 { return r.Share }))
+	row := func(r *NameSum) *walk.SumRow { return &r.SumRow }
+	fields := walk.RankFields(s.ByRank, row)
+	fields = append(fields, walk.ShareField("part of the total of all rows", func(r *NameSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[NameSum]{
 		Unit: table.Duration, What: s.what, Of: func(r *NameSum) *distribution.Distribution { return &r.Distribution },
 		Show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
 	})...)
-	fields = append(fields, ranksFields(s.ByRank, s.ranks, row)...)
-	fields = append(fields, nameField(s.what, row))
+	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
+	fields = append(fields, walk.NameField(s.what, row))
 	r := table.New(s.schema, s.title, s.Rows, fields)
 	s.noteGraphs(r)
 	table.NoteFewSamples(r, s.Rows, func(r *NameSum) int64 { return r.N }, func(r *NameSum) string { return r.Name })

@@ -7,13 +7,14 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
 // A LaunchSum is the time of all kernels of one name that calls of one name launched,
 // from the call to the end of the kernel.
 type LaunchSum struct {
-	sumRow
+	walk.SumRow
 	PID      int32 // -1 is unknown, or ranks are pooled
 	TID      int64 // as PID
 	Device   int32 // as PID; as the process counts
@@ -39,12 +40,12 @@ type LaunchSums struct {
 // stats; by rank, also by thread and device. The window bounds the kernels, not the
 // calls. It holds 16 bytes per kernel and, while it walks through a stream, 16 per
 // call.
-func SumLaunches(set *profile.Set, opt SumOptions) *LaunchSums {
+func SumLaunches(set *profile.Set, opt walk.SumOptions) *LaunchSums {
 	streams := make([]*launcher, len(set.Streams))
-	in := opt.store()
-	eachStream(set, func(i int, stream profile.Stream) { streams[i] = joinLaunches(set, stream, &opt, in) })
+	in := opt.Store()
+	walk.EachStream(set, func(i int, stream profile.Stream) { streams[i] = joinLaunches(set, stream, &opt, in) })
 	s := &LaunchSums{ByRank: opt.ByRank, ranks: len(set.Ranks)}
-	var all []member[launchKey, launchGroup]
+	var all []walk.Member[launchKey, launchGroup]
 	for _, l := range streams {
 		s.Orphans += l.orphans
 		for i := range l.groups {
@@ -55,15 +56,15 @@ func SumLaunches(set *profile.Set, opt SumOptions) *LaunchSums {
 			if !opt.ByRank {
 				key.thread, key.device = pooledThread, -1
 			}
-			all = append(all, member[launchKey, launchGroup]{key, rank, g})
+			all = append(all, walk.Member[launchKey, launchGroup]{Key: key, Rank: rank, Part: g})
 		}
 	}
 	var t distribution.Tally
-	for _, p := range pools(all, launchKey.compare) {
+	for _, p := range walk.Pools(all, launchKey.compare) {
 		s.add(set, &p, in, &t)
 	}
 	slices.SortFunc(s.Rows, func(a, b LaunchSum) int {
-		return cmp.Or(a.compare(&b.sumRow, a.Whole.Total, b.Whole.Total), strings.Compare(a.CallName, b.CallName),
+		return cmp.Or(a.Compare(&b.SumRow, a.Whole.Total, b.Whole.Total), strings.Compare(a.CallName, b.CallName),
 			cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Device, b.Device))
 	})
 	return s
@@ -75,10 +76,10 @@ func (k launchKey) compare(o launchKey) int {
 }
 
 // add makes a row.
-func (s *LaunchSums) add(set *profile.Set, p *pool[launchKey, launchGroup], in *distribution.Store, t *distribution.Tally) {
+func (s *LaunchSums) add(set *profile.Set, p *walk.Pool[launchKey, launchGroup], in *distribution.Store, t *distribution.Tally) {
 	row := LaunchSum{
-		sumRow: newSumRow(set, sumKey{rank: p.key.thread.rank, name: p.key.kernel}, p.ranks),
-		PID:    p.key.thread.pid, TID: p.key.thread.tid, Device: p.key.device, CallName: set.Syms.Name(p.key.call),
+		SumRow: walk.NewSumRow(set, walk.SumKey{Rank: p.Key.thread.rank, Name: p.Key.kernel}, p.Ranks),
+		PID:    p.Key.thread.pid, TID: p.Key.thread.tid, Device: p.Key.device, CallName: set.Syms.Name(p.Key.call),
 	}
 	approximate := false
 	for _, part := range []struct {
@@ -90,7 +91,7 @@ func (s *LaunchSums) add(set *profile.Set, p *pool[launchKey, launchGroup], in *
 		{func(g *launchGroup) *distribution.Sample { return &g.queue }, &row.Queue},
 		{func(g *launchGroup) *distribution.Sample { return &g.run }, &row.Run},
 	} {
-		d, a := t.Of(samples(p.parts, part.of, in)...)
+		d, a := t.Of(walk.Samples(p.Parts, part.of, in)...)
 		*part.result = d
 		approximate = approximate || a
 	}
@@ -102,10 +103,10 @@ func (s *LaunchSums) add(set *profile.Set, p *pool[launchKey, launchGroup], in *
 
 // Report makes a table of the sums.
 func (s *LaunchSums) Report() *table.Report {
-	row := func(r *LaunchSum) *sumRow { return &r.sumRow }
-	fields := rankFields(s.ByRank, row)
+	row := func(r *LaunchSum) *walk.SumRow { return &r.SumRow }
+	fields := walk.RankFields(s.ByRank, row)
 	if s.ByRank {
-		fields = append(fields, threadFields(func(r *LaunchSum) (int32, int64) { return r.PID, r.TID })...)
+		fields = append(fields, walk.ThreadFields(func(r *LaunchSum) (int32, int64) { return r.PID, r.TID })...)
 		fields = append(fields, table.Field[LaunchSum]{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process counts"},
 			Cell: func(r *LaunchSum) table.Cell { return table.NumberCell(int64(r.Device)) }})
 	}
@@ -118,10 +119,10 @@ func (s *LaunchSums) Report() *table.Report {
 		part.Unit = table.Duration
 		fields = append(fields, table.DistributionFields(part)...)
 	}
-	fields = append(fields, ranksFields(s.ByRank, s.ranks, row)...)
+	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields,
 		table.Field[LaunchSum]{Column: table.Column{Name: "call", Doc: "name of the call"}, Cell: func(r *LaunchSum) table.Cell { return table.TextCell(r.CallName) }},
-		nameField("kernel", row))
+		walk.NameField("kernel", row))
 	r := table.New("sgtrace.report.launches/v1", "Kernel launches", s.Rows, fields)
 	if s.Orphans > 0 {
 		r.Note("kernels left out, as the calls that launched them were not recorded: %d", s.Orphans)

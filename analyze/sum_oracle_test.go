@@ -13,6 +13,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
@@ -87,7 +88,7 @@ type oracle struct {
 var oracles = []oracle{
 	{
 		report:  "cuda_gpu_kern_sum",
-		make:    func(s *profile.Set) *table.Report { return SumKernels(s, SumOptions{}).Report() },
+		make:    func(s *profile.Set) *table.Report { return SumKernels(s, walk.SumOptions{}).Report() },
 		key:     []match{{"Name", "kernel", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Instances", "instances", nil}, match{"Time (%)", "time", percent}),
 		except: func(file, _, column, _, _ string) string {
@@ -105,32 +106,32 @@ var oracles = []oracle{
 	},
 	{
 		report:  "cuda_api_sum",
-		make:    func(s *profile.Set) *table.Report { return SumCalls(s, SumOptions{}).Report() },
+		make:    func(s *profile.Set) *table.Report { return SumCalls(s, walk.SumOptions{}).Report() },
 		key:     []match{{"Name", "call", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Num Calls", "instances", nil}, match{"Time (%)", "time", percent}),
 	},
 	{
 		report:  "cuda_gpu_mem_time_sum",
-		make:    func(s *profile.Set) *table.Report { return SumCopies(s, SumOptions{}).Report() },
+		make:    func(s *profile.Set) *table.Report { return SumCopies(s, walk.SumOptions{}).Report() },
 		key:     []match{{"Operation", "operation", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Count", "instances", nil}, match{"Time (%)", "time", percent}),
 	},
 	{
 		report:  "cuda_gpu_mem_size_sum",
-		make:    func(s *profile.Set) *table.Report { return SumCopies(s, SumOptions{}).Report() },
+		make:    func(s *profile.Set) *table.Report { return SumCopies(s, walk.SumOptions{}).Report() },
 		key:     []match{{"Operation", "operation", nil}},
 		columns: append(nsysDistribution("", "size_", " (MB)", "_bytes", megabytes), match{"Total (MB)", "size_total_bytes", megabytes}, match{"Count", "size_instances", nil}),
 	},
 	{
 		report:  "nvtx_sum",
-		make:    func(s *profile.Set) *table.Report { return SumRanges(s, SumOptions{Open: true}).Report() },
+		make:    func(s *profile.Set) *table.Report { return SumRanges(s, walk.SumOptions{Open: true}).Report() },
 		key:     []match{{"Style", "style", nil}, {"Range", "range", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Instances", "instances", nil}, match{"Time (%)", "time", percent}),
 	},
 	{
 		report: "nvtx_gpu_proj_sum",
 		make: func(s *profile.Set) *table.Report {
-			sums := SumRanges(s, SumOptions{Open: true})
+			sums := SumRanges(s, walk.SumOptions{Open: true})
 			sums.Rows = slices.DeleteFunc(sums.Rows, func(r RangeSum) bool { return r.Projected.N == 0 })
 			return sums.Report()
 		},
@@ -142,7 +143,7 @@ var oracles = []oracle{
 	{
 		report: "nvtx_kern_sum",
 		make: func(s *profile.Set) *table.Report {
-			return SumRangeKernels(s, SumOptions{Open: true, ByRank: true}).Report()
+			return SumRangeKernels(s, walk.SumOptions{Open: true, ByRank: true}).Report()
 		},
 		key:     []match{{"NVTX Range", "range", nil}, {"Style", "style", nil}, {"PID", "pid", nil}, {"TID", "tid", nil}, {"Kernel Name", "kernel", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Kern Inst", "instances", nil}, match{"NVTX Inst", "ranges", nil}),
@@ -155,7 +156,7 @@ var oracles = []oracle{
 	},
 	{
 		report: "cuda_kern_exec_sum",
-		make:   func(s *profile.Set) *table.Report { return SumLaunches(s, SumOptions{ByRank: true}).Report() },
+		make:   func(s *profile.Set) *table.Report { return SumLaunches(s, walk.SumOptions{ByRank: true}).Report() },
 		key:    []match{{"PID", "pid", nil}, {"TID", "tid", nil}, {"DevId", "device", nil}, {"API Name", "call", nil}, {"Kernel Name", "kernel", nil}},
 		columns: slices.Concat(nsysDistribution("T", "", " (ns)", "_ns", nil), nsysDistribution("A", "call_", " (ns)", "_ns", nil),
 			nsysDistribution("Q", "queue_", " (ns)", "_ns", nil), nsysDistribution("K", "kernel_", " (ns)", "_ns", nil),

@@ -11,19 +11,20 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // sumReports are all reports on sums of a set.
-var sumReports = map[string]func(*profile.Set, SumOptions) *table.Report{
-	"kernels":       func(s *profile.Set, o SumOptions) *table.Report { return SumKernels(s, o).Report() },
-	"calls":         func(s *profile.Set, o SumOptions) *table.Report { return SumCalls(s, o).Report() },
-	"copies":        func(s *profile.Set, o SumOptions) *table.Report { return SumCopies(s, o).Report() },
-	"ranges":        func(s *profile.Set, o SumOptions) *table.Report { return SumRanges(s, o).Report() },
-	"range kernels": func(s *profile.Set, o SumOptions) *table.Report { return SumRangeKernels(s, o).Report() },
-	"launches":      func(s *profile.Set, o SumOptions) *table.Report { return SumLaunches(s, o).Report() },
+var sumReports = map[string]func(*profile.Set, walk.SumOptions) *table.Report{
+	"kernels":       func(s *profile.Set, o walk.SumOptions) *table.Report { return SumKernels(s, o).Report() },
+	"calls":         func(s *profile.Set, o walk.SumOptions) *table.Report { return SumCalls(s, o).Report() },
+	"copies":        func(s *profile.Set, o walk.SumOptions) *table.Report { return SumCopies(s, o).Report() },
+	"ranges":        func(s *profile.Set, o walk.SumOptions) *table.Report { return SumRanges(s, o).Report() },
+	"range kernels": func(s *profile.Set, o walk.SumOptions) *table.Report { return SumRangeKernels(s, o).Report() },
+	"launches":      func(s *profile.Set, o walk.SumOptions) *table.Report { return SumLaunches(s, o).Report() },
 }
 
 // Neither the order of rows matters, nor which stream has which rank, nor the order
@@ -41,9 +42,9 @@ func TestSumsIgnoreOrder(t *testing.T) {
 			"renamed":  testset.Renumbered(stream, syms, ranks),
 		} {
 			for name, report := range sumReports {
-				for _, opt := range []SumOptions{{}, {ByRank: true}, {Open: true}, {From: 100, To: 300}} {
+				for _, opt := range []walk.SumOptions{{}, {ByRank: true}, {Open: true}, {From: 100, To: 300}} {
 					w := tabletest.CSV(t, report(want, opt))
-					opt.batch, opt.waiting = 1+r.IntN(4), r.IntN(20)
+					opt.Batch, opt.Waiting = 1+r.IntN(4), r.IntN(20)
 					if g := tabletest.CSV(t, report(got, opt)); g != w {
 						t.Fatalf("seed %d: %s of rows that were %s, %+v:\n%s\nwant\n%s", seed, name, what, opt, g, w)
 					}
@@ -60,8 +61,8 @@ func TestSumsIgnoreStreams(t *testing.T) {
 	stream := testset.RandomStream(r, syms)
 	ranks := []string{"rank 0", "rank 1"}
 	for _, name := range []string{"kernels", "calls", "copies"} {
-		want := tabletest.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream), SumOptions{}))
-		got := tabletest.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream.Split(func(*profile.Event) bool { return r.IntN(2) == 0 })...), SumOptions{}))
+		want := tabletest.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream), walk.SumOptions{}))
+		got := tabletest.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream.Split(func(*profile.Event) bool { return r.IntN(2) == 0 })...), walk.SumOptions{}))
 		if got != want {
 			t.Errorf("%s of two streams:\n%s\nwant\n%s", name, got, want)
 		}
@@ -74,7 +75,7 @@ func TestRowsByRankAddUp(t *testing.T) {
 	for seed := range uint64(20) {
 		syms := trace.NewSymbols()
 		set := testset.SetOf(syms, []string{"rank 0", "rank 1"}, testset.RandomStream(rand.New(rand.NewPCG(seed, 5)), syms))
-		collect := func(opt SumOptions) map[string]sum {
+		collect := func(opt walk.SumOptions) map[string]sum {
 			out := map[string]sum{}
 			add := func(key string, rank int, d *distribution.Distribution) {
 				s, ok := out[key]
@@ -104,7 +105,7 @@ func TestRowsByRankAddUp(t *testing.T) {
 			}
 			return out
 		}
-		pooled, byRank := collect(SumOptions{}), collect(SumOptions{ByRank: true})
+		pooled, byRank := collect(walk.SumOptions{}), collect(walk.SumOptions{ByRank: true})
 		if len(pooled) != len(byRank) {
 			t.Fatalf("%d names, by rank %d", len(pooled), len(byRank))
 		}
@@ -201,7 +202,7 @@ func TestRangesEqualDefinition(t *testing.T) {
 	for seed := range uint64(150) {
 		syms := trace.NewSymbols()
 		s := testset.RandomStream(rand.New(rand.NewPCG(seed, 6)), syms)
-		opt := SumOptions{ByRank: true, Open: seed%2 == 0, batch: 1 + int(seed%3)}
+		opt := walk.SumOptions{ByRank: true, Open: seed%2 == 0, Batch: 1 + int(seed%3)}
 		set := testset.SetOf(syms, []string{"rank 0", "rank 1"}, s)
 		want := attributeAll(set, s, opt.Open)
 		for _, row := range SumRanges(set, opt).Rows {
@@ -232,7 +233,7 @@ func definedRange(s *testset.RowStream, projections []projection, row *RangeSum,
 	var times values
 	is := func(i int) bool {
 		g := &s.RangeRows[i]
-		return int(g.Rank) == int(row.rankIndex) && g.Style == row.Style && syms.Name(g.Name) == row.Name
+		return int(g.Rank) == int(row.RankIndex) && g.Style == row.Style && syms.Name(g.Name) == row.Name
 	}
 	for i := range s.RangeRows {
 		g, p := &s.RangeRows[i], projections[i]

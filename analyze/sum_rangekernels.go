@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -17,7 +18,7 @@ import (
 // A RangeKernelSum is the time of all kernels of one name that were launched in
 // ranges of one name.
 type RangeKernelSum struct {
-	sumRow
+	walk.SumRow
 	PID    int32 // -1 is unknown, or ranks are pooled
 	TID    int64 // as PID
 	Style  profile.RangeStyle
@@ -49,9 +50,9 @@ type RangeKernelSums struct {
 // nvtx_kern_sum of nsys stats. The window bounds the kernels, not the ranges. It
 // holds 8 bytes per kernel and range, and 24 per range and 4 per call of a stream
 // while it walks through it.
-func SumRangeKernels(set *profile.Set, opt SumOptions) *RangeKernelSums {
+func SumRangeKernels(set *profile.Set, opt walk.SumOptions) *RangeKernelSums {
 	streams := make([]*attribution, len(set.Streams))
-	eachStream(set, func(i int, stream profile.Stream) { streams[i] = attribute(set, stream, &opt) })
+	walk.EachStream(set, func(i int, stream profile.Stream) { streams[i] = attribute(set, stream, &opt) })
 	s := &RangeKernelSums{ByRank: opt.ByRank, ranks: len(set.Ranks)}
 	open := make([]openRanges, len(streams))
 	kernels := map[trace.Sym]bool{}
@@ -71,13 +72,13 @@ func SumRangeKernels(set *profile.Set, opt SumOptions) *RangeKernelSums {
 }
 
 // sum makes the rows of all kernels, on all cores.
-func (s *RangeKernelSums) sum(set *profile.Set, rows *rangeRows, kernels map[trace.Sym]bool, opt *SumOptions) {
+func (s *RangeKernelSums) sum(set *profile.Set, rows *rangeRows, kernels map[trace.Sym]bool, opt *walk.SumOptions) {
 	next := make(chan trace.Sym, len(kernels))
 	for name := range kernels {
 		next <- name
 	}
 	close(next)
-	parts := make([][]RangeKernelSum, min(runtime.GOMAXPROCS(0), maxWalks))
+	parts := make([][]RangeKernelSum, min(runtime.GOMAXPROCS(0), walk.MaxWalks))
 	approximate := make([]int, len(parts))
 	var wg sync.WaitGroup
 	for i := range parts {
@@ -106,7 +107,7 @@ func (s *RangeKernelSums) sum(set *profile.Set, rows *rangeRows, kernels map[tra
 
 func newRangeKernelSum(set *profile.Set, in rangeRow, kernel trace.Sym, slot *rangeSlot) RangeKernelSum {
 	row := RangeKernelSum{
-		sumRow: newSumRow(set, sumKey{rank: in.thread.rank, name: kernel}, 0),
+		SumRow: walk.NewSumRow(set, walk.SumKey{Rank: in.thread.rank, Name: kernel}, 0),
 		PID:    in.thread.pid, TID: in.thread.tid, Style: in.style, Range: set.Syms.Name(in.name), Ranges: slot.ranges, group: slot.row,
 	}
 	for _, word := range slot.ranks {
@@ -137,30 +138,30 @@ func (s *RangeKernelSums) order(rows []rangeRow) {
 	slices.SortFunc(s.Rows, func(a, b RangeKernelSum) int {
 		return cmp.Or(
 			cmp.Compare(whole[b.group], whole[a.group]), strings.Compare(a.Range, b.Range), cmp.Compare(a.Style, b.Style),
-			cmp.Compare(a.rankIndex, b.rankIndex), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID),
-			a.compare(&b.sumRow, a.Total, b.Total))
+			cmp.Compare(a.RankIndex, b.RankIndex), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID),
+			a.Compare(&b.SumRow, a.Total, b.Total))
 	})
 }
 
 // Report makes a table of the sums.
 func (s *RangeKernelSums) Report() *table.Report {
-	row := func(r *RangeKernelSum) *sumRow { return &r.sumRow }
-	fields := rankFields(s.ByRank, row)
+	row := func(r *RangeKernelSum) *walk.SumRow { return &r.SumRow }
+	fields := walk.RankFields(s.ByRank, row)
 	if s.ByRank {
-		fields = append(fields, threadFields(func(r *RangeKernelSum) (int32, int64) { return r.PID, r.TID })...)
+		fields = append(fields, walk.ThreadFields(func(r *RangeKernelSum) (int32, int64) { return r.PID, r.TID })...)
 	}
-	fields = append(fields, shareField("part of the time of all kernels in the ranges", func(r *RangeKernelSum) float64 { return r.Share }))
+	fields = append(fields, walk.ShareField("part of the time of all kernels in the ranges", func(r *RangeKernelSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[RangeKernelSum]{
 		Unit: table.Duration, What: "kernel", Of: func(r *RangeKernelSum) *distribution.Distribution { return &r.Distribution },
 		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields,
 		table.Field[RangeKernelSum]{Column: table.Column{Name: "ranges", Unit: table.Count, Doc: "how many of the ranges launched the kernel"}, Cell: func(r *RangeKernelSum) table.Cell { return table.Cell{N: r.Ranges} }})
-	fields = append(fields, ranksFields(s.ByRank, s.ranks, row)...)
+	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields,
-		styleField(func(r *RangeKernelSum) profile.RangeStyle { return r.Style }),
+		walk.StyleField(func(r *RangeKernelSum) profile.RangeStyle { return r.Style }),
 		table.Field[RangeKernelSum]{Column: table.Column{Name: "range", Doc: "name of the ranges", Most: table.MostName}, Cell: func(r *RangeKernelSum) table.Cell { return table.TextCell(r.Range) }},
-		nameField("kernel", row))
+		walk.NameField("kernel", row))
 	r := table.New("sgtrace.report.rangekernels/v1", "Kernels by range", s.Rows, fields)
 	if s.Outside > 0 {
 		r.Note("kernels that were launched in no range: %d (%s)", s.Outside, table.InWords(s.OutsideTime))

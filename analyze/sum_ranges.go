@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -14,7 +15,7 @@ import (
 // A RangeSum is the time of all ranges of one name, on the threads that opened them
 // and on the devices that did what was asked for in them.
 type RangeSum struct {
-	sumRow
+	walk.SumRow
 	Share float64 // of the total time of all rows
 	Style profile.RangeStyle
 	Time  distribution.Distribution
@@ -51,11 +52,11 @@ type ranges struct {
 // SumRanges sums up ranges by name, like nvtx_sum and nvtx_gpu_proj_sum of nsys stats
 // together. It holds 48 bytes per range and 4 per call of a stream while it walks
 // through it, and 8 bytes per range of the others.
-func SumRanges(set *profile.Set, opt SumOptions) *RangeSums {
-	streams := make([]*byName[ranges], len(set.Streams))
+func SumRanges(set *profile.Set, opt walk.SumOptions) *RangeSums {
+	streams := make([]*walk.ByName[ranges], len(set.Streams))
 	open := make([]openRanges, len(set.Streams))
-	in := opt.store()
-	eachStream(set, func(i int, stream profile.Stream) {
+	in := opt.Store()
+	walk.EachStream(set, func(i int, stream profile.Stream) {
 		streams[i], open[i] = sumRanges(set, stream, &opt, in)
 	})
 	s := &RangeSums{ByRank: opt.ByRank, ranks: len(set.Ranks)}
@@ -65,13 +66,13 @@ func SumRanges(set *profile.Set, opt SumOptions) *RangeSums {
 }
 
 // sumRanges sums up the ranges of a stream.
-func sumRanges(set *profile.Set, stream profile.Stream, opt *SumOptions, in *distribution.Store) (*byName[ranges], openRanges) {
+func sumRanges(set *profile.Set, stream profile.Stream, opt *walk.SumOptions, in *distribution.Store) (*walk.ByName[ranges], openRanges) {
 	n := newNest(set, stream, opt)
 	projections := n.project(set, stream, opt)
-	sums := newByName[ranges](set, opt)
+	sums := walk.NewByName[ranges](set, opt)
 	group := func(class int32) *ranges {
 		c := &n.classes[class]
-		return sums.of(n.threads.keys[c.thread].rank, c.name, uint8(c.style))
+		return sums.Of(n.threads.keys[c.thread].rank, c.name, uint8(c.style))
 	}
 	n.levels(func(i, level, parent int32) {
 		s, p := &n.spans[i], &projections[i]
@@ -98,15 +99,15 @@ func sumRanges(set *profile.Set, stream profile.Stream, opt *SumOptions, in *dis
 }
 
 // sum makes the rows.
-func (s *RangeSums) sum(set *profile.Set, opt *SumOptions, streams []*byName[ranges], in *distribution.Store) {
+func (s *RangeSums) sum(set *profile.Set, opt *walk.SumOptions, streams []*walk.ByName[ranges], in *distribution.Store) {
 	var t distribution.Tally
 	all := int64(0)
-	for _, p := range pools(members(opt, streams), sumKey.compare) {
-		row := RangeSum{sumRow: newSumRow(set, p.key, p.ranks), Style: profile.RangeStyle(p.key.kind)}
+	for _, p := range walk.Pools(walk.Members(opt, streams), walk.SumKey.Compare) {
+		row := RangeSum{SumRow: walk.NewSumRow(set, p.Key, p.Ranks), Style: profile.RangeStyle(p.Key.Kind)}
 		var ofTime, ofProjected bool
-		row.Time, ofTime = t.Of(samples(p.parts, func(r *ranges) *distribution.Sample { return &r.time }, in)...)
-		row.Projected, ofProjected = t.Of(samples(p.parts, func(r *ranges) *distribution.Sample { return &r.projected }, in)...)
-		for _, r := range p.parts {
+		row.Time, ofTime = t.Of(walk.Samples(p.Parts, func(r *ranges) *distribution.Sample { return &r.time }, in)...)
+		row.Projected, ofProjected = t.Of(walk.Samples(p.Parts, func(r *ranges) *distribution.Sample { return &r.projected }, in)...)
+		for _, r := range p.Parts {
 			row.RangeTime = distribution.AddTimes(row.RangeTime, r.of)
 			row.Ops += r.ops
 			row.Levels += r.levels
@@ -122,7 +123,7 @@ func (s *RangeSums) sum(set *profile.Set, opt *SumOptions, streams []*byName[ran
 		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Time.Total, all)
 	}
 	slices.SortFunc(s.Rows, func(a, b RangeSum) int {
-		return cmp.Or(a.compare(&b.sumRow, a.Time.Total, b.Time.Total), cmp.Compare(a.Style, b.Style))
+		return cmp.Or(a.Compare(&b.SumRow, a.Time.Total, b.Time.Total), cmp.Compare(a.Style, b.Style))
 	})
 }
 
@@ -170,9 +171,9 @@ func noteOpen(r *table.Report, n int64, names []string) {
 
 // Report makes a table of the sums.
 func (s *RangeSums) Report() *table.Report {
-	row := func(r *RangeSum) *sumRow { return &r.sumRow }
-	fields := rankFields(s.ByRank, row)
-	fields = append(fields, shareField("part of the total of all rows; ranges overlap", func(r *RangeSum) float64 { return r.Share }))
+	row := func(r *RangeSum) *walk.SumRow { return &r.SumRow }
+	fields := walk.RankFields(s.ByRank, row)
+	fields = append(fields, walk.ShareField("part of the total of all rows; ranges overlap", func(r *RangeSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[RangeSum]{
 		Unit: table.Duration, What: "range", Of: func(r *RangeSum) *distribution.Distribution { return &r.Time },
 		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
@@ -182,10 +183,10 @@ func (s *RangeSums) Report() *table.Report {
 		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields, projectedFields()...)
-	fields = append(fields, ranksFields(s.ByRank, s.ranks, row)...)
+	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields,
-		styleField(func(r *RangeSum) profile.RangeStyle { return r.Style }),
-		nameField("range", row))
+		walk.StyleField(func(r *RangeSum) profile.RangeStyle { return r.Style }),
+		walk.NameField("range", row))
 	r := table.New("sgtrace.report.ranges/v1", "Ranges", s.Rows, fields)
 	noteOpen(r, s.Open, s.OpenNames)
 	table.NoteFewSamples(r, s.Rows, func(r *RangeSum) int64 { return r.Time.N }, func(r *RangeSum) string { return r.Name })

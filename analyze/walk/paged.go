@@ -1,9 +1,9 @@
-package analyze
+package walk
 
-// A paged table maps integers that are mostly dense (symbols, correlation ids) to
+// A Paged table maps integers that are mostly dense (symbols, correlation ids) to
 // values. It is an array of which only the pages in use take memory; what is far
 // from the others is in a map. Values begin as zero.
-type paged[T any] struct {
+type Paged[T any] struct {
 	first  int64 // number of the page that pages begins with
 	pages  []*[pageSize]T
 	inUse  int
@@ -25,8 +25,8 @@ const (
 	fill, alwaysDense = pageSize / 16, 64
 )
 
-// at returns the place of a value, which may be written to.
-func (p *paged[T]) at(i int64) *T {
+// At returns the place of a value, which may be written to.
+func (p *Paged[T]) At(i int64) *T {
 	p.asked++
 	if n := i>>pageBits - p.first; uint64(n) < uint64(len(p.pages)) && p.pages[n] != nil {
 		return &p.pages[n][i&(pageSize-1)]
@@ -34,8 +34,8 @@ func (p *paged[T]) at(i int64) *T {
 	return p.grow(i)
 }
 
-// find returns the place of a value, nil if nothing near it was ever asked for.
-func (p *paged[T]) find(i int64) *T {
+// Find returns the place of a value, nil if nothing near it was ever asked for.
+func (p *Paged[T]) Find(i int64) *T {
 	if n := i>>pageBits - p.first; uint64(n) < uint64(len(p.pages)) && p.pages[n] != nil {
 		return &p.pages[n][i&(pageSize-1)]
 	}
@@ -44,7 +44,7 @@ func (p *paged[T]) find(i int64) *T {
 
 // grow returns the place of a value that has no page. Once ids are sparse, no page
 // is added any more, so that no id is in two places.
-func (p *paged[T]) grow(i int64) *T {
+func (p *Paged[T]) grow(i int64) *T {
 	if p.pages == nil {
 		p.first = max(i>>pageBits-roomBelow, 0)
 	}
@@ -63,7 +63,7 @@ func (p *paged[T]) grow(i int64) *T {
 	return &p.pages[n][i&(pageSize-1)]
 }
 
-func (p *paged[T]) distant(i int64) *T {
+func (p *Paged[T]) distant(i int64) *T {
 	v := p.far[i]
 	if v == nil {
 		if p.far == nil {

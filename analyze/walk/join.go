@@ -1,4 +1,4 @@
-package analyze
+package walk
 
 import (
 	"cmp"
@@ -6,16 +6,16 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// A joiner brings work on devices together with the calls that asked for it. Both
+// A Joiner brings work on devices together with the calls that asked for it. Both
 // are read at once, since reading takes most of the time; what is done with them is
 // done on one goroutine.
-type joiner struct {
-	copies bool // copies are work, too: as kernels without a graph
-	call   func(*profile.Call)
+type Joiner struct {
+	Copies bool // copies are work, too: as kernels without a graph
+	Call   func(*profile.Call)
 	// work takes a kernel. It returns false if its call is not known.
-	work func(*profile.Kernel) bool
+	Work func(*profile.Kernel) bool
 	// orphan takes kernels whose call is not known even when all were read.
-	orphan func(*profile.Kernel)
+	Orphan func(*profile.Kernel)
 
 	batch   int // kernels
 	patient int // kernels that may wait
@@ -37,14 +37,14 @@ const (
 	maxWaiting = 1 << 16
 )
 
-// run reads a stream.
-func (j *joiner) run(stream profile.Stream, opt *SumOptions) {
-	j.batch, j.patient = cmp.Or(opt.batch, joinBatch), cmp.Or(opt.waiting, maxWaiting)
+// Run reads a stream.
+func (j *Joiner) Run(stream profile.Stream, opt *SumOptions) {
+	j.batch, j.patient = cmp.Or(opt.Batch, joinBatch), cmp.Or(opt.Waiting, maxWaiting)
 	j.next, j.free = make(chan []profile.Kernel, joinAhead), make(chan []profile.Kernel, joinAhead+2)
 	go j.read(stream)
 	n := 0
 	for c := range stream.Calls {
-		j.call(c)
+		j.Call(c)
 		if n++; n%j.batch == 0 {
 			j.catchUp(c)
 		}
@@ -64,7 +64,7 @@ func (j *joiner) run(stream profile.Stream, opt *SumOptions) {
 }
 
 // read passes the kernels of a stream on.
-func (j *joiner) read(stream profile.Stream) {
+func (j *Joiner) read(stream profile.Stream) {
 	defer close(j.next)
 	var batch []profile.Kernel
 	add := func(k *profile.Kernel) {
@@ -83,7 +83,7 @@ func (j *joiner) read(stream profile.Stream) {
 	for k := range stream.Kernels {
 		add(k)
 	}
-	if j.copies {
+	if j.Copies {
 		for c := range stream.Copies {
 			add(&profile.Kernel{Event: c.Event, Device: c.Device})
 		}
@@ -95,7 +95,7 @@ func (j *joiner) read(stream profile.Stream) {
 
 // catchUp takes the kernels that began before a call did, whose own calls are
 // therefore known.
-func (j *joiner) catchUp(c *profile.Call) {
+func (j *Joiner) catchUp(c *profile.Call) {
 	for len(j.waiting) < j.patient {
 		if j.at == nil {
 			select {
@@ -110,7 +110,7 @@ func (j *joiner) catchUp(c *profile.Call) {
 			return
 		}
 		for i := range j.at {
-			if !j.work(&j.at[i]) {
+			if !j.Work(&j.at[i]) {
 				j.waiting = append(j.waiting, j.at[i])
 			}
 		}
@@ -120,13 +120,13 @@ func (j *joiner) catchUp(c *profile.Call) {
 }
 
 // finish takes a kernel when all calls are known.
-func (j *joiner) finish(k *profile.Kernel) {
-	if !j.work(k) {
-		j.orphan(k)
+func (j *Joiner) finish(k *profile.Kernel) {
+	if !j.Work(k) {
+		j.Orphan(k)
 	}
 }
 
-func (j *joiner) recycle(batch []profile.Kernel) {
+func (j *Joiner) recycle(batch []profile.Kernel) {
 	select {
 	case j.free <- batch[:0]:
 	default:

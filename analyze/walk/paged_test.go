@@ -1,4 +1,4 @@
-package analyze
+package walk
 
 import (
 	"math"
@@ -17,19 +17,19 @@ func TestPagedTable(t *testing.T) {
 		"random":     func(int) int64 { return r.Int64() - r.Int64() },
 		"mixed":      func(i int) int64 { return []int64{int64(i), r.Int64N(1 << 34), -int64(i)}[r.IntN(3)] },
 	} {
-		var p paged[int32]
+		var p Paged[int32]
 		want := map[int64]int32{}
 		for i := range 200_000 {
 			k := key(i)
 			want[k]++
-			*p.at(k)++
+			*p.At(k)++
 		}
 		for k, v := range want {
-			if got := p.find(k); got == nil || *got != v {
+			if got := p.Find(k); got == nil || *got != v {
 				t.Fatalf("%s: %d is not found", name, k)
 			}
 		}
-		if got := p.find(math.MinInt64); got != nil && *got != 0 {
+		if got := p.Find(math.MinInt64); got != nil && *got != 0 {
 			t.Errorf("%s: found what was never there", name)
 		}
 		// 4 bytes of value: a page per value would be 200 MB.
