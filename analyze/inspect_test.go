@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -69,7 +70,7 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := testset.Fixture(t)
-	reports := slices.Concat(inspectSet(s), inspected(t), []*table.Report{Requests(s), MeasureLatencies(s).Report(), NewWaterfall(s, 0).Report(), GroupStages(s, Dimensions).Report()})
+	reports := slices.Concat(inspectSet(s), inspected(t), []*table.Report{requests.Requests(s), requests.MeasureLatencies(s).Report(), requests.NewWaterfall(s, 0).Report(), requests.GroupStages(s, requests.Dimensions).Report()})
 	var words []string
 	for _, r := range reports {
 		words = append(words, r.Schema)
@@ -77,8 +78,8 @@ func TestDocumented(t *testing.T) {
 			words = append(words, c.Key())
 		}
 	}
-	for _, m := range requestMetrics {
-		words = append(words, m.name)
+	for _, m := range requests.RequestMetrics {
+		words = append(words, m.Name)
 	}
 	words = append(words, request.AllFlags.Words()...)
 	for _, w := range words {
@@ -104,7 +105,7 @@ func TestHostileWaterfall(t *testing.T) {
 		Attrs: testset.Attrs{"host_id": name, "thread_label": "Scheduler", "reason": name}})
 	s := d.Set(t)
 	var b bytes.Buffer
-	if err := NewWaterfall(s, 0).Write(&b, table.Style{Width: 100}); err != nil {
+	if err := requests.NewWaterfall(s, 0).Write(&b, table.Style{Width: 100}); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range inspectSet(s) {
@@ -128,10 +129,10 @@ func TestEveryReportOnEveryDump(t *testing.T) {
 			if name != "" {
 				s = testset.LoadDump(t, name)
 			}
-			reports := append(inspectSet(s), Requests(s), MeasureLatencies(s).Report(), GroupStages(s, Dimensions).Report())
+			reports := append(inspectSet(s), requests.Requests(s), requests.MeasureLatencies(s).Report(), requests.GroupStages(s, requests.Dimensions).Report())
 			var b bytes.Buffer
 			for r := range s.Requests {
-				w := NewWaterfall(s, r)
+				w := requests.NewWaterfall(s, r)
 				if err := w.Write(&b, table.Style{}); err != nil {
 					t.Error(err)
 				}

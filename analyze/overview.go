@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -62,7 +63,7 @@ type Overview struct {
 	Statuses [request.Unfinished + 1]int
 	Servers  []Server
 	// Latencies are those of whole requests: e2e, ttft, itl.
-	Latencies []Latency
+	Latencies []requests.Latency
 	// Rates per second between From and To: of requests that started, and of tokens that
 	// finished requests took and gave. NaN is unknown.
 	RequestRate, PromptRate, OutputRate float64
@@ -137,7 +138,7 @@ func (o *Overview) found() []finding.Finding {
 				others = append(others, f)
 			}
 		}
-		others = slices.Concat(others, errorFindings(o.Requests, b), o.Tail.findings(b), overloadFindings(o.Requests))
+		others = slices.Concat(others, requests.ErrorFindings(o.Requests, b), o.Tail.findings(b), requests.OverloadFindings(o.Requests))
 		o.lookedAtRequests()
 	}
 	if o.GPUs != nil {
@@ -194,8 +195,8 @@ func (o *Overview) measureRequests() {
 	}
 	o.Servers = serversOf(s)
 	o.stages, o.steps = traced(s)
-	for _, l := range MeasureLatencies(s).Rows {
-		if l.Of == finishedRequests && slices.Contains(overviewMetrics, l.Metric) {
+	for _, l := range requests.MeasureLatencies(s).Rows {
+		if l.Of == requests.FinishedRequests && slices.Contains(overviewMetrics, l.Metric) {
 			o.Latencies = append(o.Latencies, l)
 		}
 	}

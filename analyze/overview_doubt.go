@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -136,14 +137,11 @@ func (o *Overview) hostDoubts() []Doubt {
 	return []Doubt{{trace.Notice, "servers do not tell their hosts (host_id): those with equal process ids look like one, and neither their times nor their ranks can be compared"}}
 }
 
-// NoRequests says of dumps why what is about requests is empty.
-const NoRequests = "the dumps hold no requests, but spans of other services only"
-
 // traceDoubts are about what the level of tracing does not show.
 func (o *Overview) traceDoubts() []Doubt {
 	s := o.Requests
 	if len(s.Requests) == 0 {
-		return []Doubt{{trace.Notice, NoRequests}}
+		return []Doubt{{trace.Notice, requests.NoRequests}}
 	}
 	switch {
 	case !o.stages:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -177,16 +178,16 @@ const trustText = "nothing is lost or missing"
 // latencyReport is the table of the latencies of whole requests.
 func (o *Overview) latencyReport() *table.Report {
 	const scale = "duration"
-	ns := func(name, doc string, of func(*Latency) int64) table.Field[Latency] {
-		return table.Field[Latency]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(l *Latency) table.Cell { return table.Cell{N: of(l)} }}
+	ns := func(name, doc string, of func(*requests.Latency) int64) table.Field[requests.Latency] {
+		return table.Field[requests.Latency]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(l *requests.Latency) table.Cell { return table.Cell{N: of(l)} }}
 	}
-	return table.New(OverviewSchema, "", o.Latencies, []table.Field[Latency]{
-		table.TextColumn("latency", "e2e, ttft, itl of finished requests", func(l *Latency) string { return metricWords[Metric(l.Metric)] }),
-		table.CountColumn("n", "how many", func(l *Latency) int64 { return int64(l.N) }),
-		ns("p50", "median, nearest rank", func(l *Latency) int64 { return l.P50 }),
-		ns("p90", "90th percentile, nearest rank", func(l *Latency) int64 { return l.P90 }),
-		ns("p99", "99th percentile, nearest rank", func(l *Latency) int64 { return l.P99 }),
-		ns("max", "longest", func(l *Latency) int64 { return l.Max }),
+	return table.New(OverviewSchema, "", o.Latencies, []table.Field[requests.Latency]{
+		table.TextColumn("latency", "e2e, ttft, itl of finished requests", func(l *requests.Latency) string { return metricWords[Metric(l.Metric)] }),
+		table.CountColumn("n", "how many", func(l *requests.Latency) int64 { return int64(l.N) }),
+		ns("p50", "median, nearest rank", func(l *requests.Latency) int64 { return l.P50 }),
+		ns("p90", "90th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P90 }),
+		ns("p99", "99th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P99 }),
+		ns("max", "longest", func(l *requests.Latency) int64 { return l.Max }),
 	})
 }
 

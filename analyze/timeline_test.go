@@ -12,6 +12,7 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	sim "github.com/sgtrace/sgtrace/golden"
@@ -96,7 +97,7 @@ func TestTimelineOfFixture(t *testing.T) {
 
 // Whatever the buckets, they add up to the same, and to what other reports say.
 func TestTimelineAddsUp(t *testing.T) {
-	stageAndRole, err := ParseDimensions("stage,role")
+	stageAndRole, err := requests.ParseDimensions("stage,role")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestTimelineAddsUp(t *testing.T) {
 				compareSums(t, fmt.Sprintf("%v, %v", mode, bucket), tl, whole, i)
 			}
 		}
-		for _, g := range GroupStages(s, stageAndRole).Groups {
+		for _, g := range requests.GroupStages(s, stageAndRole).Groups {
 			for k, stage := range whole.Stages {
 				if g.Key[0] != stage {
 					continue

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
@@ -81,12 +82,12 @@ func (b *board) addRanks(e *convert.Evidence, opt analyze.GPUOptions) error {
 		b.add(gpus.Report(), gpus.IdleReport(), gpus.OverlapReport(), gpus.StreamReport(), gpus.StepReport(), b.main)
 	}
 	if ranks != nil {
-		by, err := analyze.ParseDimensions("rank")
+		by, err := requests.ParseDimensions("rank")
 		if err != nil {
 			return err
 		}
 		b.add(ranks.Reports()...)
-		b.main, b.most = analyze.GroupStages(e.Requests, by).Report(), 0
+		b.main, b.most = requests.GroupStages(e.Requests, by).Report(), 0
 		b.add(b.main)
 	}
 	return nil

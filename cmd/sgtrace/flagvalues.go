@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -17,7 +18,7 @@ func flagValues(command, flag string) (values []string) {
 			values = append(values, string(f))
 		}
 	case "by":
-		for _, d := range analyze.Dimensions {
+		for _, d := range requests.Dimensions {
 			values = append(values, d.Name)
 		}
 	case "metric":

@@ -1,4 +1,4 @@
-package analyze
+package requests
 
 import (
 	"bufio"
@@ -100,9 +100,9 @@ func (p *waterfallPrinter) header() {
 	fact("flags", r.Flags.String())
 	fact("tokens", tokenCounts(&r.Metrics))
 	p.printf("\n")
-	for _, m := range requestMetrics {
-		if v := m.of(&r.Metrics); v != request.Unknown {
-			p.printf("  %-12s%*s ms  %s\n", m.name, timeWidth, ms(v), m.doc)
+	for _, m := range RequestMetrics {
+		if v := m.Of(&r.Metrics); v != request.Unknown {
+			p.printf("  %-12s%*s ms  %s\n", m.Name, timeWidth, ms(v), m.doc)
 		}
 	}
 	p.printf("\n")

@@ -1,4 +1,4 @@
-package analyze
+package requests
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ func GroupStages(s *request.Set, by []Dimension) *Stages {
 // A grouper collects durations by group.
 type grouper struct {
 	set     *request.Set
-	axes    []*axis
+	axes    []*Axis
 	whole   []int // axes that requests are divided by, not their spans
 	ids     numbering
 	codes   [][]int32 // of every group, by axis
@@ -87,14 +87,14 @@ func newGrouper(s *request.Set, by []Dimension) *grouper {
 }
 
 // group returns the group of a place, a new one if it is the first there.
-func (g *grouper) group(p spot) int32 {
+func (g *grouper) group(p Spot) int32 {
 	id := int32(0)
 	for i, a := range g.axes {
-		id = g.ids.step(i, id, a.code(p))
+		id = g.ids.step(i, id, a.Code(p))
 	}
 	if int(id) == len(g.covered) {
 		for i, a := range g.axes {
-			g.codes[i] = append(g.codes[i], a.code(p))
+			g.codes[i] = append(g.codes[i], a.Code(p))
 		}
 		g.covered = append(g.covered, request.Unknown)
 	}
@@ -114,15 +114,15 @@ func (g *grouper) scope(code func(axis int) int32) int32 {
 }
 
 // add counts the span at p, unless its times cannot be right.
-func (g *grouper) add(p spot) {
-	s := g.set.Row(p.span)
-	if g.set.Implausible(p.span) {
+func (g *grouper) add(p Spot) {
+	s := g.set.Row(p.Span)
+	if g.set.Implausible(p.Span) {
 		g.out.Implausible++
 		return
 	}
 	id := g.group(p)
 	g.durations, g.groups = append(g.durations, s.Dur()), append(g.groups, id)
-	if p.request != request.None {
+	if p.Request != request.None {
 		g.open = append(g.open, visit{id, s.Start, s.End})
 	}
 }
@@ -133,26 +133,26 @@ func (g *grouper) addRequest(r int) {
 	req := &s.Requests[r]
 	for _, part := range req.Parts {
 		for _, t := range s.Parts[part].Threads {
-			g.addStages(s.Threads[t].Stages, spot{proc: s.Threads[t].Proc, request: r})
+			g.addStages(s.Threads[t].Stages, Spot{Proc: s.Threads[t].Proc, Request: r})
 		}
 	}
 	for i := range s.GatewayRows(req) {
 		if s.RequestOf(i) == r { // several may share it
-			g.add(spot{span: i, proc: s.ProcOf(i), request: r})
+			g.add(Spot{Span: i, Proc: s.ProcOf(i), Request: r})
 		}
 	}
 	scope := g.scope(func(axis int) int32 {
-		return g.axes[axis].code(spot{span: request.None, proc: request.None, request: r})
+		return g.axes[axis].Code(Spot{Span: request.None, Proc: request.None, Request: r})
 	})
 	g.e2e[scope] = distribution.AddTimes(g.e2e[scope], int64(max(0, req.End-req.Start)))
 	g.cover(req)
 }
 
 // addStages adds the given stages and everything below.
-func (g *grouper) addStages(stages []uint32, p spot) {
+func (g *grouper) addStages(stages []uint32, p Spot) {
 	for _, i := range stages {
 		if g.set.Kind(int(i)) == request.Stage { // selected
-			p.span = int(i)
+			p.Span = int(i)
 			g.add(p)
 		}
 		if below := g.set.Tree.Children(int(i)); len(below) > 0 {
@@ -166,7 +166,7 @@ func (g *grouper) addOthers() {
 	s := g.set
 	for i := range s.Len() {
 		if k := s.Kind(i); k == request.Generic || k == request.Gateway && s.RequestOf(i) == request.None {
-			g.add(spot{span: i, proc: s.ProcOf(i), request: request.None})
+			g.add(Spot{Span: i, Proc: s.ProcOf(i), Request: request.None})
 		}
 	}
 }
@@ -197,7 +197,7 @@ func (g *grouper) finish() *Stages {
 	durations := g.byGroup()
 	texts := make([][]string, len(g.axes))
 	for i, a := range g.axes {
-		texts[i] = a.text()
+		texts[i] = a.Text()
 	}
 	g.out.Groups = make([]Group, len(order))
 	keys := make([]string, 0, len(order)*len(g.axes))

@@ -1,4 +1,4 @@
-package analyze
+package requests
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// overloadFindings tells if requests spend much of their time waiting to be scheduled.
+// OverloadFindings tells if requests spend much of their time waiting to be scheduled.
 // Where all of them wait, the slow ones do not differ by it from the usual ones, and
 // nothing changes if that was so from the beginning.
-func overloadFindings(s *request.Set) []finding.Finding {
+func OverloadFindings(s *request.Set) []finding.Finding {
 	const much = 0.4 // of the time of requests
 	var queue, e2e []int64
 	waited, all := 0.0, 0.0

@@ -1,4 +1,4 @@
-package analyze
+package requests
 
 import (
 	"cmp"
@@ -27,9 +27,9 @@ const (
 // want of room. All others that were aborted, their clients gave up.
 const turnedAway = "The request queue is full"
 
-// errorFindings tells of requests that got no answer, through no fault of their
+// ErrorFindings tells of requests that got no answer, through no fault of their
 // clients, and of those that were thrown out of their batch.
-func errorFindings(s *request.Set, b *cause.Costs) []finding.Finding {
+func ErrorFindings(s *request.Set, b *cause.Costs) []finding.Finding {
 	var failed, retracted []int
 	for i := range s.Requests {
 		r := &s.Requests[i]

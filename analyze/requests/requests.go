@@ -1,4 +1,4 @@
-package analyze
+package requests
 
 import (
 	"slices"
@@ -97,3 +97,6 @@ func FindRequests(s *request.Set, id string) []int {
 	}
 	return begin
 }
+
+// NoRequests says of dumps why what is about requests is empty.
+const NoRequests = "the dumps hold no requests, but spans of other services only"

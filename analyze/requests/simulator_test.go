@@ -1,11 +1,11 @@
-package analyze_test
+package requests_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -23,12 +23,12 @@ func TestReportRecoversWhatWasPlayed(t *testing.T) {
 		for _, h := range truth.Hosts {
 			hosts[h.Name] = h.HostID[:8]
 		}
-		got := map[string]analyze.Group{}
-		by, err := analyze.ParseDimensions("rank")
+		got := map[string]requests.Group{}
+		by, err := requests.ParseDimensions("rank")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, g := range analyze.GroupStages(set, by).Groups {
+		for _, g := range requests.GroupStages(set, by).Groups {
 			got[strings.Join(g.Key, " ")] = g
 		}
 		for _, want := range truth.StagesByRank {

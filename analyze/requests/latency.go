@@ -1,4 +1,4 @@
-package analyze
+package requests
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -13,8 +13,8 @@ type Latency struct {
 	distribution.Summary
 }
 
-// finishedRequests is what Latency.Of says of requests as users see them.
-const finishedRequests = "finished requests"
+// FinishedRequests is what Latency.Of says of requests as users see them.
+const FinishedRequests = "finished requests"
 
 // Latencies sums up the metrics of all requests, and how long every kind of
 // server worked on them.
@@ -24,10 +24,10 @@ type Latencies struct {
 	Unfinished map[request.Status]int
 }
 
-// requestMetrics are the durations of a request, in the order of reports.
-var requestMetrics = []struct {
-	name, doc string
-	of        func(*request.Metrics) int64
+// RequestMetrics are the durations of a request, in the order of reports.
+var RequestMetrics = []struct {
+	Name, doc string
+	Of        func(*request.Metrics) int64
 }{
 	{"e2e", "from the start to the end of the outermost span: gateway, else answering server", func(m *request.Metrics) int64 { return m.E2E }},
 	{"ttft", "time to the first token, as the answering server sees it", func(m *request.Metrics) int64 { return m.TTFT }},
@@ -48,7 +48,7 @@ func MeasureLatencies(s *request.Set) *Latencies {
 			l.Rows = append(l.Rows, Latency{of, metric, sum.Summarize(values)})
 		}
 	}
-	values := make([][]int64, len(requestMetrics))
+	values := make([][]int64, len(RequestMetrics))
 	var gaps []int64
 	for i := range s.Requests {
 		r := &s.Requests[i]
@@ -56,17 +56,17 @@ func MeasureLatencies(s *request.Set) *Latencies {
 			l.Unfinished[r.Status]++
 			continue
 		}
-		for k := range requestMetrics {
-			if v := requestMetrics[k].of(&r.Metrics); v >= 0 {
+		for k := range RequestMetrics {
+			if v := RequestMetrics[k].Of(&r.Metrics); v >= 0 {
 				values[k] = append(values[k], v)
 			}
 		}
 		gaps = append(gaps, s.Gaps(r)...)
 	}
-	for k := range requestMetrics {
-		add(finishedRequests, requestMetrics[k].name, values[k])
+	for k := range RequestMetrics {
+		add(FinishedRequests, RequestMetrics[k].Name, values[k])
 	}
-	add(finishedRequests, "itl", gaps)
+	add(FinishedRequests, "itl", gaps)
 	for role := request.Unified; role <= request.Other; role++ {
 		server, ttft := partTimes(s, role)
 		add(role.String()+" servers", "span", server)

@@ -1,4 +1,4 @@
-package analyze
+package requests
 
 import (
 	"fmt"
@@ -16,20 +16,20 @@ import (
 type Dimension struct {
 	Name string
 	Doc  string
-	axis func(*request.Set) *axis
+	axis func(*request.Set) *Axis
 	// whole dimensions never divide the spans of a request.
 	whole bool
 }
 
 // Dimensions lists the dimensions, as --by takes them.
 var Dimensions = []Dimension{
-	{Name: "stage", axis: stageAxis, Doc: "name of the stage; service:name for spans of services without stages"},
+	{Name: "stage", axis: StageAxis, Doc: "name of the stage; service:name for spans of services without stages"},
 	{Name: "rank", axis: rankAxis(place.RankName), Doc: "host, thread label and rank"},
 	{Name: "process", axis: rankAxis(processName), Doc: "rank and native thread id: one start of a server"},
-	{Name: "host", axis: procAxis(func(_ *request.Proc, host string) string { return host }), Doc: "machine"},
-	{Name: "label", axis: procAxis(func(p *request.Proc, _ string) string { return p.Label }), Doc: "thread label, the kind of process"},
-	{Name: "role", axis: procAxis(func(p *request.Proc, _ string) string { return p.Role.String() }), Doc: "unified, prefill, decode, router"},
-	{Name: "service", axis: procAxis(func(p *request.Proc, _ string) string { return p.Service }), Doc: "service.name"},
+	{Name: "host", axis: ProcAxis(func(_ *request.Proc, host string) string { return host }), Doc: "machine"},
+	{Name: "label", axis: ProcAxis(func(p *request.Proc, _ string) string { return p.Label }), Doc: "thread label, the kind of process"},
+	{Name: "role", axis: ProcAxis(func(p *request.Proc, _ string) string { return p.Role.String() }), Doc: "unified, prefill, decode, router"},
+	{Name: "service", axis: ProcAxis(func(p *request.Proc, _ string) string { return p.Service }), Doc: "service.name"},
 	{Name: "request", axis: requestAxis, whole: true, Doc: "rid"},
 	{Name: "status", axis: requestTextAxis(statusName), whole: true, Doc: "how the request ended"},
 	{Name: "model", axis: requestTextAxis((*request.Set).ModelOf), whole: true, Doc: "model that answered"},
@@ -68,22 +68,22 @@ func dimensionNames() string {
 	return strings.Join(names, ", ")
 }
 
-// A spot is where a span was met: all that a dimension can go by. None is
+// A Spot is where a span was met: all that a dimension can go by. None is
 // unknown.
-type spot struct{ span, proc, request int }
+type Spot struct{ Span, Proc, Request int }
 
-// An axis is a dimension of one set: it gives every place a small number, so
+// An Axis is a dimension of one set: it gives every place a small number, so
 // that grouping a span costs no string.
-type axis struct {
-	code func(spot) int32
-	text func() []string // by code, of all codes given so far; "" is unknown
+type Axis struct {
+	Code func(Spot) int32
+	Text func() []string // by code, of all codes given so far; "" is unknown
 	// compare orders the texts; nil is the order of the codes.
 	compare func(x, y string) int
 }
 
 // ranks returns the place of every code in the order of display.
-func (a *axis) ranks() []int32 {
-	text := a.text()
+func (a *Axis) ranks() []int32 {
+	text := a.Text()
 	order := make([]int32, len(text))
 	for i := range order {
 		order[i] = int32(i)
@@ -118,19 +118,19 @@ func (c *coder) code(s string) int32 {
 	return code
 }
 
-// procAxis is a dimension of the process, numbered in the order of display.
-func procAxis(name func(p *request.Proc, host string) string) func(*request.Set) *axis {
-	return func(s *request.Set) *axis {
+// ProcAxis is a dimension of the process, numbered in the order of display.
+func ProcAxis(name func(p *request.Proc, host string) string) func(*request.Set) *Axis {
+	return func(s *request.Set) *Axis {
 		return newProcAxis(s, func(int) int { return 0 }, name)
 	}
 }
 
 // rankAxis is a dimension of the process that keeps the servers of a host apart.
-func rankAxis(name func(p *request.Proc, server string) string) func(*request.Set) *axis {
-	return func(s *request.Set) *axis { return newProcAxis(s, s.Server, name) }
+func rankAxis(name func(p *request.Proc, server string) string) func(*request.Set) *Axis {
+	return func(s *request.Set) *Axis { return newProcAxis(s, s.Server, name) }
 }
 
-func newProcAxis(s *request.Set, server func(proc int) int, name func(p *request.Proc, on string) string) *axis {
+func newProcAxis(s *request.Set, server func(proc int) int, name func(p *request.Proc, on string) string) *Axis {
 	hosts := s.HostNames()
 	c := newCoder()
 	codes := make([]int32, len(s.Procs))
@@ -138,67 +138,67 @@ func newProcAxis(s *request.Set, server func(proc int) int, name func(p *request
 		codes[i] = c.code(name(&s.Procs[i], words.OnServer(hosts[s.Procs[i].Host], server(i))))
 	}
 	unknown := c.code("")
-	return &axis{text: c.text, code: func(p spot) int32 {
-		if p.proc == request.None {
+	return &Axis{Text: c.text, Code: func(p Spot) int32 {
+		if p.Proc == request.None {
 			return unknown
 		}
-		return codes[p.proc]
+		return codes[p.Proc]
 	}}
 }
 
 // requestAxis keeps requests apart that have the same rid.
-func requestAxis(s *request.Set) *axis {
+func requestAxis(s *request.Set) *Axis {
 	text := make([]string, len(s.Requests)+1)
 	for i := range s.Requests {
 		text[i] = s.Requests[i].RID
 	}
-	return &axis{text: func() []string { return text }, code: func(p spot) int32 {
-		if p.request == request.None {
+	return &Axis{Text: func() []string { return text }, Code: func(p Spot) int32 {
+		if p.Request == request.None {
 			return int32(len(text) - 1)
 		}
-		return int32(p.request)
+		return int32(p.Request)
 	}}
 }
 
 // requestTextAxis is a property of requests, in alphabetical order.
-func requestTextAxis(property func(*request.Set, *request.Request) string) func(*request.Set) *axis {
-	return func(s *request.Set) *axis {
+func requestTextAxis(property func(*request.Set, *request.Request) string) func(*request.Set) *Axis {
+	return func(s *request.Set) *Axis {
 		c := newCoder()
 		codes := make([]int32, len(s.Requests))
 		for i := range s.Requests {
 			codes[i] = c.code(property(s, &s.Requests[i]))
 		}
 		unknown := c.code("")
-		return &axis{text: c.text, compare: strings.Compare, code: func(p spot) int32 {
-			if p.request == request.None {
+		return &Axis{Text: c.text, compare: strings.Compare, Code: func(p Spot) int32 {
+			if p.Request == request.None {
 				return unknown
 			}
-			return codes[p.request]
+			return codes[p.Request]
 		}}
 	}
 }
 
 // fileAxis numbers files in the order in which they were read.
-func fileAxis(s *request.Set) *axis {
+func fileAxis(s *request.Set) *Axis {
 	text := make([]string, len(s.Files))
 	for i := range text {
 		text[i] = s.Files[i].Name
 	}
-	return &axis{text: func() []string { return text }, code: func(p spot) int32 {
-		return int32(s.Sources[s.Row(p.span).Source].File)
+	return &Axis{Text: func() []string { return text }, Code: func(p Spot) int32 {
+		return int32(s.Sources[s.Row(p.Span).Source].File)
 	}}
 }
 
-// stageAxis orders stages by the way of a request through the system, and
+// StageAxis orders stages by the way of a request through the system, and
 // those that no table knows behind them by name.
-func stageAxis(s *request.Set) *axis {
+func StageAxis(s *request.Set) *Axis {
 	c := newCoder()
 	names := s.Syms.Names()
 	known := make([]int32, len(names)) // by symbol; 0 is not met yet
 	foreign := map[[2]trace.Sym]int32{}
-	return &axis{text: c.text, compare: s.CompareStages, code: func(p spot) int32 {
-		span := s.Row(p.span)
-		if s.Kind(p.span) == request.Stage {
+	return &Axis{Text: c.text, compare: s.CompareStages, Code: func(p Spot) int32 {
+		span := s.Row(p.Span)
+		if s.Kind(p.Span) == request.Stage {
 			if known[span.Name] == 0 {
 				known[span.Name] = 1 + c.code(names[span.Name])
 			}
