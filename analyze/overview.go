@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -75,7 +76,7 @@ type Overview struct {
 	// What findings are made of, for whoever shows more of it; nil without requests, or
 	// without profiles.
 	Tail        *Tail
-	Changes     *Changes
+	Changes     *change.Changes
 	RankLoads   *Ranks
 	GPUs        *GPUs
 	Collectives *Collectives
@@ -93,7 +94,7 @@ func NewOverview(in OverviewInput) *Overview {
 	if o.Requests != nil {
 		o.Spans = o.Requests.Len()
 		wg.Go(func() { o.Tail = NewTail(o.Requests, TailOptions{}) })
-		wg.Go(func() { o.Changes = FindChanges(o.Requests) })
+		wg.Go(func() { o.Changes = change.FindChanges(o.Requests) })
 		wg.Go(func() { o.RankLoads = MeasureRanks(o.Requests) })
 		wg.Go(o.measureRequests)
 	}
@@ -128,7 +129,7 @@ func (o *Overview) found() []finding.Finding {
 	if o.Requests != nil {
 		b := cause.NewCosts(o.Requests, o.Tail.hosts, o.Tail.list)
 		ranks = b.Price(o.RankLoads.Findings())
-		for _, f := range o.Changes.findings(b) {
+		for _, f := range o.Changes.Findings(b) {
 			switch {
 			case f.Kind == finding.FindingLoad && f.Weight == 0:
 				relief = append(relief, f) // less to do

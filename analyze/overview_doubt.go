@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/requests"
@@ -99,10 +100,10 @@ func (o *Overview) requestDoubts() []Doubt {
 	add(flagged(request.MissingRoot|request.MissingThread), "%s with spans missing")
 	add(flagged(request.Unjoined|request.RoomCollision), "%s of which one half, prefill or decode, is missing or could not be told apart")
 	add(o.Tail.Implausible, "%s with times that cannot be right: left out")
-	if n := len(s.Requests); n > 0 && n < fewest {
-		text := fmt.Sprintf("too few requests to look for changes: %d are needed", fewest)
+	if n := len(s.Requests); n > 0 && n < change.Fewest {
+		text := fmt.Sprintf("too few requests to look for changes: %d are needed", change.Fewest)
 		if n < finding.FewCompared {
-			text = fmt.Sprintf("too few requests to look for causes (%d are needed) and changes (%d)", finding.FewCompared, fewest)
+			text = fmt.Sprintf("too few requests to look for causes (%d are needed) and changes (%d)", finding.FewCompared, change.Fewest)
 		}
 		d = append(d, Doubt{trace.Notice, text})
 	}

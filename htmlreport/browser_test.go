@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/golden"
@@ -242,7 +243,7 @@ func layouts(t *testing.T) map[string]Page {
 	set := simulate(t, config)
 	timeline, err := load.NewTimeline(set, 0)
 	must(t, err)
-	pages["16 ranks of a server"] = Page{Title: "requests", Sections: Requests(set, timeline, analyze.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), Source{})}
+	pages["16 ranks of a server"] = Page{Title: "requests", Sections: Requests(set, timeline, change.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), Source{})}
 	return pages
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -92,7 +93,7 @@ func samplePage(t testing.TB) Page {
 		findings = append(findings, finding.Finding{Kind: finding.FindingTail, Text: hostileName(i), Evidence: []string{hostileName(i + 1)}, Show: []string{"--tail", hostile[i]}})
 	}
 	p := Page{Title: "Report " + hostile[0], Facts: []analyze.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile, Sections: []Section{Summary(findings, hostile, src)}}
-	p.Sections = append(p.Sections, Requests(set, timeline, analyze.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), src)...)
+	p.Sections = append(p.Sections, Requests(set, timeline, change.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), src)...)
 	gpus := sampleGPUs(8, 30, hostileName)
 	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
 	waits := make([][]int64, len(hostile))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/golden"
@@ -149,7 +150,7 @@ func TestPageSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := render(t, Page{Sections: Requests(set, timeline, analyze.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), Source{})})
+	page := render(t, Page{Sections: Requests(set, timeline, change.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), Source{})})
 	if len(page) > most {
 		t.Errorf("%d requests make a page of %d bytes", len(set.Requests), len(page))
 	}
@@ -166,7 +167,7 @@ func TestNothingToDraw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := Requests(set, timeline, analyze.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), Source{})
+	sections := Requests(set, timeline, change.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), Source{})
 	page := render(t, Page{Sections: append(sections, Ranks(&analyze.GPUs{}, nil, Source{})...)})
 	for _, want := range []string{"No kernel or copy was recorded", "Changes were not searched"} {
 		if !strings.Contains(page, want) {

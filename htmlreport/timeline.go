@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -15,7 +15,7 @@ import (
 
 // Timeline makes the section about load and latency over time, with the moments at
 // which they changed. changes may be nil.
-func Timeline(t *load.Timeline, changes *analyze.Changes, src Source) Section {
+func Timeline(t *load.Timeline, changes *change.Changes, src Source) Section {
 	s := Section{Title: "Over time"}
 	b := timelineBuilder{Timeline: t, command: src.Command("--timeline")}
 	if changes != nil {
@@ -48,7 +48,7 @@ type timelineBuilder struct {
 }
 
 // addChanges tells what changed.
-func (b *timelineBuilder) addChanges(s *Section, c *analyze.Changes) {
+func (b *timelineBuilder) addChanges(s *Section, c *change.Changes) {
 	for i := range c.List {
 		change := &c.List[i]
 		text := change.Sentence()

@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -46,10 +46,10 @@ func (c *command) reportTimeline(ctx *cli.Context) error {
 		return commandline.AsUsage(err)
 	}
 	if f == table.FormatCSV { // which has no place for a second table
-		return c.print(f, analyze.MarkedTimeline{Timeline: timeline}.Report())
+		return c.print(f, change.MarkedTimeline{Timeline: timeline}.Report())
 	}
-	changes := analyze.FindChanges(set)
-	marked := analyze.MarkedTimeline{Timeline: timeline, Changes: changes}
+	changes := change.FindChanges(set)
+	marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}
 	if f != table.FormatText {
 		return c.printAll(f, []*table.Report{changes.Report(), marked.Report()})
 	}

@@ -1,11 +1,11 @@
-package analyze_test
+package change_test
 
 import (
 	"fmt"
 	"slices"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -18,7 +18,7 @@ type incident struct {
 	alter func(c *golden.Config)
 	// finds tells whether the planted change is among those found; nil for runs in
 	// which nothing must be.
-	finds func(c *analyze.Changes, onset trace.Time) bool
+	finds func(c *change.Changes, onset trace.Time) bool
 	// least is in how many of 100 runs it must find it, or nothing.
 	least int
 }
@@ -39,27 +39,27 @@ var incidents = []incident{
 		c.Unified, c.Decode, c.Rate = fourReplicas, fourReplicas, 24
 	}},
 	{name: "skewed routing and a burst", modes: testset.AllModes, alter: func(*golden.Config) {}, least: 95,
-		finds: func(c *analyze.Changes, onset trace.Time) bool {
-			return found(c, onset, func(f *analyze.Shift) bool {
-				return f.Metric == analyze.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
+		finds: func(c *change.Changes, onset trace.Time) bool {
+			return found(c, onset, func(f *change.Shift) bool {
+				return f.Metric == change.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
 			}) && found(c, onset, burst)
 		}},
 	{name: "skewed routing", modes: testset.AllModes, alter: func(c *golden.Config) { c.Incident.BurstLength = 0 }, least: 95,
-		finds: func(c *analyze.Changes, onset trace.Time) bool {
-			return found(c, onset, func(f *analyze.Shift) bool {
-				return f.Metric == analyze.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
+		finds: func(c *change.Changes, onset trace.Time) bool {
+			return found(c, onset, func(f *change.Shift) bool {
+				return f.Metric == change.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
 			})
 		}},
 	{name: "burst", modes: testset.AllModes, alter: func(c *golden.Config) { c.Incident.DPShare = 0 }, least: 95,
-		finds: func(c *analyze.Changes, onset trace.Time) bool { return found(c, onset, burst) }},
+		finds: func(c *change.Changes, onset trace.Time) bool { return found(c, onset, burst) }},
 	{name: "straggler from the onset on", modes: testset.AllModes, least: 95,
 		alter: func(c *golden.Config) {
 			testset.Quiet(c)
 			c.Straggler = golden.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
 		},
-		finds: func(c *analyze.Changes, onset trace.Time) bool {
-			return found(c, onset, func(f *analyze.Shift) bool {
-				return f.Metric == analyze.LatenessChanged && f.Rank.TP == 1 && f.Rank.DP == 0 && f.After.P50 > 3_000_000
+		finds: func(c *change.Changes, onset trace.Time) bool {
+			return found(c, onset, func(f *change.Shift) bool {
+				return f.Metric == change.LatenessChanged && f.Rank.TP == 1 && f.Rank.DP == 0 && f.After.P50 > 3_000_000
 			})
 		}},
 	{name: "slow transfers from the onset on", modes: testset.DisaggregatedModes, least: 95,
@@ -67,8 +67,8 @@ var incidents = []incident{
 			testset.Quiet(c)
 			c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
 		},
-		finds: func(c *analyze.Changes, onset trace.Time) bool {
-			return found(c, onset, func(f *analyze.Shift) bool {
+		finds: func(c *change.Changes, onset trace.Time) bool {
+			return found(c, onset, func(f *change.Shift) bool {
 				return (f.Stage == "prefill_transfer_kv_cache" || f.Stage == "decode_transferred") && f.After.P99 > 300_000_000
 			})
 		}},
@@ -77,20 +77,20 @@ var incidents = []incident{
 			testset.Quiet(c)
 			c.Straggler = golden.Straggler{TP: 1, Factor: 1.2}
 		},
-		finds: func(c *analyze.Changes, _ trace.Time) bool {
-			return len(c.List) == 0 && len(c.Late) > 0 && !slices.ContainsFunc(c.Late, func(f analyze.Shift) bool {
+		finds: func(c *change.Changes, _ trace.Time) bool {
+			return len(c.List) == 0 && len(c.Late) > 0 && !slices.ContainsFunc(c.Late, func(f change.Shift) bool {
 				return f.Rank.TP != 1 || f.Rank.DP != 0
 			})
 		}},
 }
 
-func burst(f *analyze.Shift) bool {
-	return f.Metric == analyze.ArrivalsChanged && f.After.Rate > 2*f.Before.Rate
+func burst(f *change.Shift) bool {
+	return f.Metric == change.ArrivalsChanged && f.After.Rate > 2*f.Before.Rate
 }
 
 // found tells whether a shift of some kind is dated at the onset: within the
 // bounds that it gives itself, or a second.
-func found(c *analyze.Changes, onset trace.Time, is func(*analyze.Shift) bool) bool {
+func found(c *change.Changes, onset trace.Time, is func(*change.Shift) bool) bool {
 	const second = 1_000_000_000
 	for i := range c.List {
 		for k := range c.List[i].Shifts {
@@ -132,7 +132,7 @@ func (in *incident) holds(t *testing.T, seed uint64) bool {
 	config.Mode = in.modes[int(seed)%len(in.modes)]
 	in.alter(&config)
 	set, truth := testset.Simulated(t, config)
-	changes := analyze.FindChanges(set)
+	changes := change.FindChanges(set)
 	if in.finds == nil {
 		return len(changes.List) == 0
 	}
@@ -143,7 +143,7 @@ func (in *incident) holds(t *testing.T, seed uint64) bool {
 func TestTimeOfChange(t *testing.T) {
 	for seed := range uint64(3) {
 		set, truth := testset.Simulated(t, golden.DefaultConfig(seed))
-		c := analyze.FindChanges(set)
+		c := change.FindChanges(set)
 		if len(c.List) == 0 {
 			t.Errorf("seed %d: no change", seed)
 			continue

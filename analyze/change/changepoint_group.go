@@ -1,4 +1,4 @@
-package analyze
+package change
 
 import (
 	"cmp"
@@ -169,7 +169,7 @@ func (w *observer) alwaysLate(c *Changes) []Shift {
 	var late []Shift
 	for rank := range w.late {
 		for k, d := range w.late[rank] {
-			if d == nil || len(d.values) < fewest {
+			if d == nil || len(d.values) < Fewest {
 				continue
 			}
 			f := d.shift(LatenessChanged)

@@ -1,4 +1,4 @@
-package analyze
+package change
 
 import (
 	"cmp"
@@ -25,19 +25,19 @@ const (
 	leastLateness     = 500_000   // ns
 )
 
-// fewest observations that are searched.
-const fewest = 40
+// Fewest observations that are searched.
+const Fewest = 40
 
 // tests returns how many searches of load and of latencies there are.
 func (w *observer) tests() (loads, latencies int) {
-	if len(w.arrivals) >= fewest {
+	if len(w.arrivals) >= Fewest {
 		loads++
 	}
 	for _, r := range w.routes {
 		loads += len(leadRanks(r))
 	}
 	for _, d := range w.series() {
-		if len(d.values) < fewest {
+		if len(d.values) < Fewest {
 			continue
 		}
 		latencies++
@@ -56,7 +56,7 @@ const mostShared = 256
 // leadRanks returns the ranks that requests are routed to, if there are several; of very
 // many, those that get most.
 func leadRanks(routes []route) []int32 {
-	if len(routes) < fewest {
+	if len(routes) < Fewest {
 		return nil
 	}
 	counts := map[int32]int{}
@@ -84,7 +84,7 @@ func (w *observer) search(load, latency float64) []Shift {
 		}
 	}
 	for _, d := range w.series() {
-		if len(d.values) >= fewest {
+		if len(d.values) >= Fewest {
 			found = append(found, d.search(w, latency)...)
 		}
 	}
@@ -95,7 +95,7 @@ func (w *observer) search(load, latency float64) []Shift {
 }
 
 func (w *observer) searchArrivals(level float64) []Shift {
-	if len(w.arrivals) < fewest {
+	if len(w.arrivals) < Fewest {
 		return nil
 	}
 	times := make([]float64, len(w.arrivals))

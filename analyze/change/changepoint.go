@@ -1,4 +1,4 @@
-package analyze
+package change
 
 import (
 	"math"
@@ -201,7 +201,7 @@ func (l *Level) value(m ChangeMetric) float64 {
 // the end of the dump cuts off. Either takes as long as nine of ten requests do,
 // but no more than a tenth of all the time.
 func (w *observer) steady() (from, to trace.Time) {
-	if len(w.requests()) < fewest {
+	if len(w.requests()) < Fewest {
 		return 0, 0
 	}
 	var e2e []int64

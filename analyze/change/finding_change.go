@@ -1,4 +1,4 @@
-package analyze
+package change
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// findings tells what changed, and which ranks were late all the time. Durations that
+// Findings tells what changed, and which ranks were late all the time. Durations that
 // changed at about the time at which load or lateness did are evidence of that.
-func (c *Changes) findings(b *cause.Costs) []finding.Finding {
+func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	var out, falls []finding.Finding
 	for i := range c.List {
 		switch change := &c.List[i]; {

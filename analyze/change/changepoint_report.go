@@ -1,4 +1,4 @@
-package analyze
+package change
 
 import (
 	"fmt"
@@ -139,7 +139,7 @@ func changeDetails() []table.Field[changeRow] {
 // notes say what was searched, and how.
 func (c *Changes) notes() []string {
 	if c.Series == 0 {
-		return []string{fmt.Sprintf("nothing was searched: %s, and %d are the least", words.Counted(c.Requests, "request"), fewest)}
+		return []string{fmt.Sprintf("nothing was searched: %s, and %d are the least", words.Counted(c.Requests, "request"), Fewest)}
 	}
 	return []string{
 		fmt.Sprintf("%d series were searched from %s to %s UTC; before, the deployment fills up, after, it empties or the dump ends",
