@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -75,7 +76,7 @@ type Overview struct {
 
 	// What findings are made of, for whoever shows more of it; nil without requests, or
 	// without profiles.
-	Tail        *Tail
+	Tail        *tail.Tail
 	Changes     *change.Changes
 	RankLoads   *Ranks
 	GPUs        *GPUs
@@ -93,7 +94,7 @@ func NewOverview(in OverviewInput) *Overview {
 	var wg sync.WaitGroup
 	if o.Requests != nil {
 		o.Spans = o.Requests.Len()
-		wg.Go(func() { o.Tail = NewTail(o.Requests, TailOptions{}) })
+		wg.Go(func() { o.Tail = tail.NewTail(o.Requests, tail.TailOptions{}) })
 		wg.Go(func() { o.Changes = change.FindChanges(o.Requests) })
 		wg.Go(func() { o.RankLoads = MeasureRanks(o.Requests) })
 		wg.Go(o.measureRequests)
@@ -127,7 +128,7 @@ var consequences = []finding.Consequence{
 func (o *Overview) found() []finding.Finding {
 	var loads, ranks, collectives, others, gpus, relief []finding.Finding
 	if o.Requests != nil {
-		b := cause.NewCosts(o.Requests, o.Tail.hosts, o.Tail.list)
+		b := cause.NewCosts(o.Requests, o.Tail.Hosts, o.Tail.List)
 		ranks = b.Price(o.RankLoads.Findings())
 		for _, f := range o.Changes.Findings(b) {
 			switch {
@@ -139,7 +140,7 @@ func (o *Overview) found() []finding.Finding {
 				others = append(others, f)
 			}
 		}
-		others = slices.Concat(others, requests.ErrorFindings(o.Requests, b), o.Tail.findings(b), requests.OverloadFindings(o.Requests))
+		others = slices.Concat(others, requests.ErrorFindings(o.Requests, b), o.Tail.Findings(b), requests.OverloadFindings(o.Requests))
 		o.lookedAtRequests()
 	}
 	if o.GPUs != nil {
@@ -164,7 +165,7 @@ func (o *Overview) look(format string, args ...any) {
 
 // lookedAtRequests tells what there was enough of.
 func (o *Overview) lookedAtRequests() {
-	n := len(o.Tail.list)
+	n := len(o.Tail.List)
 	if n >= finding.FewCompared && o.stages {
 		o.look("slow requests against usual ones, cause by cause (%s finished)", words.Thousands(int64(n)))
 	}

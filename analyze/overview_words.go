@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -182,7 +183,7 @@ func (o *Overview) latencyReport() *table.Report {
 		return table.Field[requests.Latency]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(l *requests.Latency) table.Cell { return table.Cell{N: of(l)} }}
 	}
 	return table.New(OverviewSchema, "", o.Latencies, []table.Field[requests.Latency]{
-		table.TextColumn("latency", "e2e, ttft, itl of finished requests", func(l *requests.Latency) string { return metricWords[Metric(l.Metric)] }),
+		table.TextColumn("latency", "e2e, ttft, itl of finished requests", func(l *requests.Latency) string { return tail.MetricWords[tail.Metric(l.Metric)] }),
 		table.CountColumn("n", "how many", func(l *requests.Latency) int64 { return int64(l.N) }),
 		ns("p50", "median, nearest rank", func(l *requests.Latency) int64 { return l.P50 }),
 		ns("p90", "90th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P90 }),

@@ -6,17 +6,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // Tail makes the section about what makes the slow requests slow.
-func Tail(set *request.Set, t *analyze.Tail, src Source) Section {
+func Tail(set *request.Set, t *tail.Tail, src Source) Section {
 	b := tailBuilder{tail: t, set: set, src: src, colors: causeColors(t)}
 	s := Section{Title: "Slow requests"}
-	verdicts := map[string]analyze.Metric{}
+	verdicts := map[string]tail.Metric{}
 	for _, c := range t.Comparisons {
 		if c.Slow.N > 0 {
 			s.Figures = append(s.Figures, b.breakdown(c))
@@ -24,7 +24,7 @@ func Tail(set *request.Set, t *analyze.Tail, src Source) Section {
 		}
 	}
 	for _, c := range t.Comparisons {
-		if f := b.scatter(c); f != nil && c.Metric == analyze.MetricE2E {
+		if f := b.scatter(c); f != nil && c.Metric == tail.MetricE2E {
 			s.Figures = append(s.Figures, f)
 		}
 	}
@@ -39,14 +39,14 @@ func Tail(set *request.Set, t *analyze.Tail, src Source) Section {
 }
 
 type tailBuilder struct {
-	tail   *analyze.Tail
+	tail   *tail.Tail
 	set    *request.Set
 	src    Source
 	colors map[cause.Cause]int
 }
 
 // command prints the tails of some metrics; without any of all.
-func (b *tailBuilder) command(metrics ...analyze.Metric) string {
+func (b *tailBuilder) command(metrics ...tail.Metric) string {
 	flags := []string{fmt.Sprintf("--tail=p%d", b.tail.Options.Percent)}
 	for _, m := range metrics {
 		flags = append(flags, "--metric="+string(m))
@@ -56,7 +56,7 @@ func (b *tailBuilder) command(metrics ...analyze.Metric) string {
 
 // causeColors gives the causes that matter most in any comparison a colour; those of
 // all others are grey.
-func causeColors(t *analyze.Tail) map[cause.Cause]int {
+func causeColors(t *tail.Tail) map[cause.Cause]int {
 	matters := map[cause.Cause]float64{}
 	var causes []cause.Cause
 	for _, c := range t.Comparisons {
@@ -81,14 +81,14 @@ func causeColors(t *analyze.Tail) map[cause.Cause]int {
 
 // breakdown shows the time of usual and of slow requests, by cause, and what is
 // between them.
-func (b *tailBuilder) breakdown(c *analyze.Comparison) *Figure {
+func (b *tailBuilder) breakdown(c *tail.Comparison) *Figure {
 	usual, slow, more := Bar{Name: "usual"}, Bar{Name: "slow"}, Bar{Name: "difference"}
 	bars := &Bars{Unit: table.Duration}
 	rows := slices.Clone(c.Rows)
-	slices.SortStableFunc(rows, func(x, y analyze.Difference) int { return cmp.Compare(b.color(x.Cause), b.color(y.Cause)) })
-	var others analyze.Difference
+	slices.SortStableFunc(rows, func(x, y tail.Difference) int { return cmp.Compare(b.color(x.Cause), b.color(y.Cause)) })
+	var others tail.Difference
 	var names []string
-	add := func(name string, color int, d *analyze.Difference, text string) {
+	add := func(name string, color int, d *tail.Difference, text string) {
 		bars.Parts = append(bars.Parts, Part{name, color})
 		usual.Values = append(usual.Values, float64(d.Around))
 		slow.Values = append(slow.Values, float64(d.Slow))
@@ -132,7 +132,7 @@ const otherCauses = hues + 2
 const mostDots = 6000
 
 // scatter shows every request; nil if there are too few to tell causes.
-func (b *tailBuilder) scatter(c *analyze.Comparison) *Figure {
+func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 	points := b.tail.Points(c)
 	if points == nil {
 		return nil
@@ -181,7 +181,7 @@ func (b *tailBuilder) scatter(c *analyze.Comparison) *Figure {
 
 // thin chooses the points that are drawn: all, or half of mostDots the slowest ones
 // and for the rest others, evenly.
-func thin(points []analyze.TailPoint) []bool {
+func thin(points []tail.TailPoint) []bool {
 	drawn := make([]bool, len(points))
 	if len(points) <= mostDots {
 		for i := range drawn {

@@ -6,6 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -22,7 +23,7 @@ func flagValues(command, flag string) (values []string) {
 			values = append(values, d.Name)
 		}
 	case "metric":
-		for _, m := range analyze.TailMetrics {
+		for _, m := range tail.TailMetrics {
 			values = append(values, string(m))
 		}
 	case "role":

@@ -1,4 +1,4 @@
-package analyze
+package tail
 
 import (
 	"cmp"
@@ -51,9 +51,9 @@ func (t *Tail) disaggregated(a *cause.Attribution) bool {
 
 func (t *Tail) disaggregation() *Disaggregation {
 	var list []*cause.Attribution
-	for i := range t.list {
-		if t.disaggregated(&t.list[i]) {
-			list = append(list, &t.list[i])
+	for i := range t.List {
+		if t.disaggregated(&t.List[i]) {
+			list = append(list, &t.List[i])
 		}
 	}
 	if len(list) == 0 {

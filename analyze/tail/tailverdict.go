@@ -1,4 +1,4 @@
-package analyze
+package tail
 
 import (
 	"fmt"
@@ -59,7 +59,7 @@ func (c *Comparison) tells(k cause.Cause) bool {
 
 // Verdict says in one sentence what makes the tail.
 func (c *Comparison) Verdict() string {
-	text := fmt.Sprintf("p%d of %s", c.Percent, metricWords[c.Metric])
+	text := fmt.Sprintf("p%d of %s", c.Percent, MetricWords[c.Metric])
 	if c.N == 0 {
 		return text + ": no request has it"
 	}

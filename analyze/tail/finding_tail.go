@@ -1,4 +1,4 @@
-package analyze
+package tail
 
 import (
 	"fmt"
@@ -26,9 +26,9 @@ var causeKinds = map[cause.Cause]finding.FindingKind{
 	cause.CauseDecodeQueue:      finding.FindingLoad,
 }
 
-// findings tells what stands out of the slow requests: first what says most about
+// Findings tells what stands out of the slow requests: first what says most about
 // its cause.
-func (t *Tail) findings(b *cause.Costs) []finding.Finding {
+func (t *Tail) Findings(b *cause.Costs) []finding.Finding {
 	var out []finding.Finding
 	if x := t.Transfers; x != nil && len(x.Slow) > 0 {
 		out = append(out, t.finding(cause.CauseTransfer, x.Where, b.BeyondUsual(0, cause.CauseTransfer), x.Verdict()+x.Where.nearlyAll()))
@@ -95,5 +95,5 @@ func (c *Comparison) causeText(d *Difference) string {
 		slow = "gaps between tokens"
 	}
 	return fmt.Sprintf("%s makes %.0f %% of what slow %s take longer than usual ones: %s p%d is %s, the median %s",
-		phraseAt(d.Cause, d.Where), 100*d.Share, slow, metricWords[c.Metric], c.Percent, words.Nearly(c.Value), words.Nearly(c.Median))
+		phraseAt(d.Cause, d.Where), 100*d.Share, slow, MetricWords[c.Metric], c.Percent, words.Nearly(c.Value), words.Nearly(c.Median))
 }

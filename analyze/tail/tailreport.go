@@ -1,4 +1,4 @@
-package analyze
+package tail
 
 import (
 	"fmt"
@@ -164,9 +164,9 @@ func (t *Tail) noteSizes(r *table.Report, c *Comparison) {
 // noteDoubts counts the requests that tell less than others.
 func (t *Tail) noteDoubts(r *table.Report, c *Comparison) {
 	var noSteps, noQueue, unjoined int
-	for i := range t.list {
-		req := &t.set.Requests[t.list[i].Request]
-		if t.list[i].Gaps == 0 && req.Metrics.CompletionTokens > 1 {
+	for i := range t.List {
+		req := &t.set.Requests[t.List[i].Request]
+		if t.List[i].Gaps == 0 && req.Metrics.CompletionTokens > 1 {
 			noSteps++
 		}
 		if req.Metrics.Queue == request.Unknown && req.Metrics.Prefill >= 0 {
@@ -177,13 +177,13 @@ func (t *Tail) noteDoubts(r *table.Report, c *Comparison) {
 		}
 	}
 	if noSteps > 0 && c.Metric == MetricE2E {
-		r.Note("%d of %d requests have no decode steps (trace level below 3): what held up their decoding counts as decode", noSteps, len(t.list))
+		r.Note("%d of %d requests have no decode steps (trace level below 3): what held up their decoding counts as decode", noSteps, len(t.List))
 	}
 	if noQueue > 0 {
-		r.Note("%d of %d requests have no queue (v1 layout): it counts as prefill", noQueue, len(t.list))
+		r.Note("%d of %d requests have no queue (v1 layout): it counts as prefill", noQueue, len(t.List))
 	}
 	if unjoined > 0 {
-		r.Note("%d of %d requests lack their other half: what happened there counts as kv transfer, or not at all", unjoined, len(t.list))
+		r.Note("%d of %d requests lack their other half: what happened there counts as kv transfer, or not at all", unjoined, len(t.List))
 	}
 }
 
@@ -196,7 +196,7 @@ func (t *Tail) slowestReport(c *Comparison) *table.Report {
 	count := func(name, doc string, of func(*R) int64) table.Field[R] {
 		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(x *R) table.Cell { return table.NumberCell(of(x)) }}
 	}
-	return table.New("sgtrace.report.slowest/v1", "Slowest requests by "+metricWords[c.Metric], c.Slowest, []table.Field[R]{
+	return table.New("sgtrace.report.slowest/v1", "Slowest requests by "+MetricWords[c.Metric], c.Slowest, []table.Field[R]{
 		{Column: table.Column{Name: "metric", Doc: "by which they are the slowest", Detail: true}, Cell: func(*R) table.Cell { return table.Cell{Text: string(c.Metric)} }},
 		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the outermost span, Unix time"}, Cell: func(x *R) table.Cell { return table.InstantCell(req(x).Start) }},
 		{Column: table.Column{Name: "rid", Doc: "the user's id where known, else the server's"}, Cell: func(x *R) table.Cell { return table.TextCell(req(x).RID) }},

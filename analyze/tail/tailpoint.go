@@ -1,4 +1,4 @@
-package analyze
+package tail
 
 import "github.com/sgtrace/sgtrace/analyze/cause"
 
@@ -18,8 +18,8 @@ func (t *Tail) Points(c *Comparison) []TailPoint {
 		return nil
 	}
 	var points []TailPoint
-	for i := range t.list {
-		a := &t.list[i]
+	for i := range t.List {
+		a := &t.List[i]
 		if value := t.valueOf(a, c.Metric); value >= 0 {
 			main, _ := c.mainCause(timeOf(a, c.Metric))
 			points = append(points, TailPoint{a.Request, value, main.Cause})

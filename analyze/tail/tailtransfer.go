@@ -1,4 +1,4 @@
-package analyze
+package tail
 
 import (
 	"fmt"
@@ -40,8 +40,8 @@ func (t *Tail) transfers() *Transfers {
 	var list []int32
 	var sizes []distribution.Sized
 	var first []int64
-	for i := range t.list {
-		if a := &t.list[i]; t.disaggregated(a) {
+	for i := range t.List {
+		if a := &t.List[i]; t.disaggregated(a) {
 			list = append(list, int32(i))
 			sizes = append(sizes, distribution.Sized{Tokens: max(0, t.set.Requests[a.Request].Metrics.PromptTokens), Ns: a.First[cause.CauseTransfer]})
 			first = append(first, a.First.Total())
@@ -74,7 +74,7 @@ func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 	took := map[ranks][]int64{}
 	var slow tailGroup
 	for i, owner := range list {
-		a := &t.list[owner]
+		a := &t.List[owner]
 		key, ns := ranks{a.Prefill, a.Answer}, a.First[cause.CauseTransfer]
 		if pairs[key] == nil {
 			pairs[key] = &TransferPair{From: a.Prefill, To: a.Answer}

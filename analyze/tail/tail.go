@@ -1,4 +1,4 @@
-package analyze
+package tail
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -25,8 +26,8 @@ const (
 // TailMetrics lists the metrics in the order of reports.
 var TailMetrics = []Metric{MetricE2E, MetricTTFT, MetricITL}
 
-// metricWords are how people write the metrics.
-var metricWords = map[Metric]string{MetricE2E: "E2E", MetricTTFT: "TTFT", MetricITL: "ITL"}
+// MetricWords are how people write the metrics.
+var MetricWords = map[Metric]string{MetricE2E: "E2E", MetricTTFT: "TTFT", MetricITL: "ITL"}
 
 // ParseMetric reads the name of a metric that has a tail.
 func ParseMetric(text string) (Metric, error) {
@@ -79,8 +80,8 @@ type Tail struct {
 	Implausible int
 
 	set   *request.Set
-	hosts map[string]string
-	list  []cause.Attribution
+	Hosts map[string]string
+	List  []cause.Attribution
 	// oneHome tells of every cause that all requests have it on the same rank.
 	oneHome [cause.CauseCount]bool
 }
@@ -98,14 +99,14 @@ func NewTail(s *request.Set, o TailOptions) *Tail {
 		o.Slowest = 10
 	}
 	a := cause.NewAttributor(s)
-	t := &Tail{Options: o, ClocksMoved: a.Clocks.Moved || s.ClocksMoved, set: s, hosts: s.HostNames(), list: a.All()}
+	t := &Tail{Options: o, ClocksMoved: a.Clocks.Moved || s.ClocksMoved, set: s, Hosts: s.HostNames(), List: a.All()}
 	for i := range s.Requests {
 		if s.Requests[i].Status == request.Finished && !cause.Attributable(s, &s.Requests[i]) {
 			t.Implausible++
 		}
 	}
-	t.Prompt, t.Output = cause.SplitSizes(s, t.list)
-	t.oneHome = oneHomes(t.list)
+	t.Prompt, t.Output = cause.SplitSizes(s, t.List)
+	t.oneHome = oneHomes(t.List)
 	for _, m := range o.Metrics {
 		if m == MetricITL {
 			t.Comparisons = append(t.Comparisons, t.compareGaps(a))
@@ -191,17 +192,17 @@ func (t *Tail) valueOf(a *cause.Attribution, m Metric) int64 {
 func (t *Tail) compareRequests(a *cause.Attributor, m Metric) *Comparison {
 	c := &Comparison{Metric: m, Percent: t.Options.Percent}
 	var list []int32
-	for i := range t.list {
-		if t.valueOf(&t.list[i], m) >= 0 {
+	for i := range t.List {
+		if t.valueOf(&t.List[i], m) >= 0 {
 			list = append(list, int32(i))
 		}
 	}
 	slices.SortStableFunc(list, func(x, y int32) int {
-		return cmp.Compare(t.valueOf(&t.list[x], m), t.valueOf(&t.list[y], m))
+		return cmp.Compare(t.valueOf(&t.List[x], m), t.valueOf(&t.List[y], m))
 	})
 	sorted := make([]int64, len(list))
 	for i, owner := range list {
-		sorted[i] = t.valueOf(&t.list[owner], m)
+		sorted[i] = t.valueOf(&t.List[owner], m)
 	}
 	slow, from, to, ok := c.choose(sorted)
 	if !ok {
@@ -210,7 +211,7 @@ func (t *Tail) compareRequests(a *cause.Attributor, m Metric) *Comparison {
 	side := func(list []int32) *tailGroup {
 		g := new(tailGroup)
 		for _, owner := range list {
-			g.add(tailUnit{owner: owner, n: 1, sum: *timeOf(&t.list[owner], m)})
+			g.add(tailUnit{owner: owner, n: 1, sum: *timeOf(&t.List[owner], m)})
 		}
 		return g
 	}
@@ -222,7 +223,7 @@ func (t *Tail) compareRequests(a *cause.Attributor, m Metric) *Comparison {
 		c.Batches = [2]float64{t.meanBatch(a, g), t.meanBatch(a, around)}
 	}
 	for i := range min(t.Options.Slowest, len(list)) {
-		c.Slowest = append(c.Slowest, t.slowRequest(c, &t.list[list[len(list)-1-i]]))
+		c.Slowest = append(c.Slowest, t.slowRequest(c, &t.List[list[len(list)-1-i]]))
 	}
 	return c
 }
@@ -251,19 +252,19 @@ func (c *Comparison) choose(sorted []int64) (slow, from, to int, ok bool) {
 // number per gap, and two sums per request.
 func (t *Tail) compareGaps(a *cause.Attributor) *Comparison {
 	c := &Comparison{Metric: MetricITL, Percent: t.Options.Percent}
-	lengths := make([][]int64, len(t.list))
-	a.Parallel(len(t.list), func(w *cause.CauseWalk, i int) {
-		w.GapsOf(t.list[i].Request, func(g *cause.GapSplit) { lengths[i] = append(lengths[i], int64(g.To-g.From)) })
+	lengths := make([][]int64, len(t.List))
+	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
+		w.GapsOf(t.List[i].Request, func(g *cause.GapSplit) { lengths[i] = append(lengths[i], int64(g.To-g.From)) })
 	})
 	sorted := slices.Concat(lengths...)
 	distribution.Summarize(sorted) // sorts them
 	if _, _, _, ok := c.choose(sorted); !ok {
 		return c
 	}
-	slow, around := make([]tailUnit, len(t.list)), make([]tailUnit, len(t.list))
-	a.Parallel(len(t.list), func(w *cause.CauseWalk, i int) {
+	slow, around := make([]tailUnit, len(t.List)), make([]tailUnit, len(t.List))
+	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
 		slow[i].owner, around[i].owner = int32(i), int32(i)
-		w.GapsOf(t.list[i].Request, func(g *cause.GapSplit) {
+		w.GapsOf(t.List[i].Request, func(g *cause.GapSplit) {
 			switch ns := int64(g.To - g.From); {
 			case ns >= c.Slow.From:
 				slow[i].addGap(g)
@@ -273,7 +274,7 @@ func (t *Tail) compareGaps(a *cause.Attributor) *Comparison {
 		})
 	})
 	var sides [2]tailGroup
-	for i := range t.list {
+	for i := range t.List {
 		sides[0].add(slow[i])
 		sides[1].add(around[i])
 	}
@@ -285,4 +286,9 @@ func (t *Tail) compareGaps(a *cause.Attributor) *Comparison {
 	t.compare(c, &sides[0], &sides[1])
 	c.judge()
 	return c
+}
+
+// placeOf returns where proc is.
+func (t *Tail) placeOf(proc int32) place.Where {
+	return place.NewWhere(t.set, t.Hosts, int(proc))
 }

@@ -1,4 +1,4 @@
-package analyze
+package tail
 
 import (
 	"cmp"
@@ -34,16 +34,16 @@ type Delay struct {
 
 // delays compares every cause of every request with what is usual.
 func (t *Tail) delays() *Delays {
-	d := &Delays{N: len(t.list)}
+	d := &Delays{N: len(t.List)}
 	if d.N < finding.FewCompared {
 		return nil
 	}
-	d.Limit = cause.MedianOver(t.list, func(a *cause.Attribution) int64 { return a.E2E.Total() })
-	usual := cause.UsualOf(t.list)
+	d.Limit = cause.MedianOver(t.List, func(a *cause.Attribution) int64 { return a.E2E.Total() })
+	usual := cause.UsualOf(t.List)
 	rows := make([]Delay, cause.CauseCount)
 	groups := make([]tailGroup, cause.CauseCount)
-	for i := range t.list {
-		a := &t.list[i]
+	for i := range t.List {
+		a := &t.List[i]
 		main, most := cause.CauseRouter, int64(0)
 		for c := range cause.CauseCount {
 			if c.BySize() || c.PerToken() && a.Gaps == 0 { // without steps nobody knows what held it up

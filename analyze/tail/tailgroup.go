@@ -1,4 +1,4 @@
-package analyze
+package tail
 
 import (
 	"cmp"
@@ -164,7 +164,7 @@ func (g *tailGroup) resample(rng *rand.Rand) (sum cause.Causes, n int64) {
 func (t *Tail) meanBatch(a *cause.Attributor, g *tailGroup) float64 {
 	batches, running := 0, int64(0)
 	for i := range g.units {
-		lead, ok := a.SteppingRank(t.list[g.units[i].owner].Request)
+		lead, ok := a.SteppingRank(t.List[g.units[i].owner].Request)
 		if !ok {
 			continue
 		}
@@ -185,7 +185,7 @@ func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 	whole := int64(0)
 	for i := range g.units {
 		u := &g.units[i]
-		if proc := homeOf(c, &t.list[u.owner]); proc != request.None && u.sum[c] > 0 {
+		if proc := homeOf(c, &t.List[u.owner]); proc != request.None && u.sum[c] > 0 {
 			byProc[proc] += u.sum[c]
 			whole += u.sum[c]
 		}
@@ -233,5 +233,5 @@ func (t *Tail) rankName(proc int32) string {
 		return ""
 	}
 	p := &t.set.Procs[proc]
-	return words.JoinNonEmpty(" ", words.OnServer(t.hosts[p.Host], t.set.Server(int(proc))), p.Rank.String())
+	return words.JoinNonEmpty(" ", words.OnServer(t.Hosts[p.Host], t.set.Server(int(proc))), p.Rank.String())
 }

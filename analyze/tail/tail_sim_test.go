@@ -1,4 +1,4 @@
-package analyze
+package tail
 
 import (
 	"fmt"
@@ -146,10 +146,10 @@ func (t *Tail) mainByTruth() map[string]string {
 	}
 	main, most := map[string]string{}, map[string]int64{}
 	for _, name := range []string{"retraction", "kv_transfer", "kv_memory", "queue", "long_prompt", "straggler", "slow_decode"} {
-		median := cause.MedianOver(t.list, func(a *cause.Attribution) int64 { return sum(a, name) })
-		for i := range t.list {
-			rid := t.set.Requests[t.list[i].Request].RID
-			if more := sum(&t.list[i], name) - median; main[rid] == "" || more > most[rid] {
+		median := cause.MedianOver(t.List, func(a *cause.Attribution) int64 { return sum(a, name) })
+		for i := range t.List {
+			rid := t.set.Requests[t.List[i].Request].RID
+			if more := sum(&t.List[i], name) - median; main[rid] == "" || more > most[rid] {
 				main[rid], most[rid] = name, more
 			}
 		}
