@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/kernel"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -33,17 +33,17 @@ var (
 
 var profileReports = []profileReport{
 	{"kernels", "GPU time of every kernel, as cuda_gpu_kern_sum of nsys", kernelCats, profile.ArgsNone, false, "kernels",
-		reporter(analyze.SumKernels)},
+		reporter(kernel.SumKernels)},
 	{"launches", "kernels with the calls that launched them: API time, queueing, kernel time, as cuda_kern_exec_sum", launchCats, profile.ArgsNone, false, "kernels",
-		reporter(analyze.SumLaunches)},
+		reporter(kernel.SumLaunches)},
 	{"api", "calls into the CUDA runtime and driver, as cuda_api_sum", profile.CallCategories, profile.ArgsNone, false, "calls into the runtime or driver of a device",
-		reporter(analyze.SumCalls)},
+		reporter(kernel.SumCalls)},
 	{"memcpy", "copies: time and bytes, as cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum", profile.CopyCategories, profile.ArgsMin, false, "copies or fills of memory",
-		reporter(analyze.SumCopies)},
+		reporter(kernel.SumCopies)},
 	{"nvtx", "NVTX ranges and PyTorch's annotations, and the GPU time of what was launched in them, as nvtx_sum and nvtx_gpu_proj_sum", rangeCats, profile.ArgsNone, true, "NVTX ranges or annotations",
-		reporter(analyze.SumRanges)},
+		reporter(kernel.SumRanges)},
 	{"nvtx-kernels", "the kernels that were launched in every range, as nvtx_kern_sum", rangeCats, profile.ArgsNone, true, "kernels",
-		reporter(analyze.SumRangeKernels)},
+		reporter(kernel.SumRangeKernels)},
 }
 
 // reporter makes reports of sums.
