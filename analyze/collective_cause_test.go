@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -33,29 +34,29 @@ func lateRank() *Collectives {
 }
 
 // devices are what the four ranks were busy with in 400 ms. extra adds to TP2.
-func devices(extra map[string]int64, host, other int64) *GPUs {
-	g := &GPUs{}
+func devices(extra map[string]int64, host, other int64) *gpu.GPUs {
+	g := &gpu.GPUs{}
 	for rank := range int32(4) {
-		device := GPU{rankIndex: rank}
-		device.Idle.Time = [numCauses]int64{HostWait: 2_000_000, OtherWait: 1_000_000}
+		device := gpu.GPU{RankIndex: rank}
+		device.Idle.Time = [gpu.NumCauses]int64{gpu.HostWait: 2_000_000, gpu.OtherWait: 1_000_000}
 		if rank == 2 {
-			device.Idle.Time[HostWait] += host
-			device.Idle.Time[OtherWait] += other
+			device.Idle.Time[gpu.HostWait] += host
+			device.Idle.Time[gpu.OtherWait] += other
 		}
 		g.GPUs = append(g.GPUs, device)
 		for i, name := range []string{"void fused_moe<float, 8>(int*)", "gemm", "norm"} {
-			k := RankKernel{Name: name, Class: profile.ClassCompute, rankIndex: rank, Summary: distribution.Summary{N: 400, Total: 100_000_000}}
-			k.sym = trace.Sym(i + 1)
+			k := gpu.RankKernel{Name: name, Class: profile.ClassCompute, RankIndex: rank, Summary: distribution.Summary{N: 400, Total: 100_000_000}}
+			k.Sym = trace.Sym(i + 1)
 			if rank == 2 {
 				k.Total += extra[name]
 			}
 			g.Kernels = append(g.Kernels, k)
 		}
-		all := RankKernel{Name: "all-reduce", Class: profile.ClassCommunication, rankIndex: rank, sym: 9, Summary: distribution.Summary{Total: 60_000_000}}
+		all := gpu.RankKernel{Name: "all-reduce", Class: profile.ClassCommunication, RankIndex: rank, Sym: 9, Summary: distribution.Summary{Total: 60_000_000}}
 		if rank == 2 {
 			all.Total = 20_000_000
 			if n := extra["extra"]; n > 0 {
-				g.Kernels = append(g.Kernels, RankKernel{Name: "extra", Class: profile.ClassCompute, rankIndex: 2, sym: 8, Summary: distribution.Summary{Total: n}})
+				g.Kernels = append(g.Kernels, gpu.RankKernel{Name: "extra", Class: profile.ClassCompute, RankIndex: 2, Sym: 8, Summary: distribution.Summary{Total: n}})
 			}
 		}
 		g.Kernels = append(g.Kernels, all)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/golden"
@@ -168,7 +169,7 @@ func isAt(s *straggler.Straggler, c *golden.Config) bool {
 }
 
 func (r *tracedRun) stragglers() []straggler.Straggler {
-	return analyze.MeasureCollectives(r.set, 0, 0).Stragglers(analyze.MeasureGPUs(r.set, analyze.GPUOptions{}))
+	return analyze.MeasureCollectives(r.set, 0, 0).Stragglers(gpu.MeasureGPUs(r.set, gpu.GPUOptions{}))
 }
 
 // How long the ranks of a simulated run waited for each other, and which one was last
@@ -243,7 +244,7 @@ func TestCollectivesOfTwoHosts(t *testing.T) {
 			t.Errorf("%s: last %d times, took %d ns, want %d, %d", r.Rank, r.Last, r.Took, truth.Last[strconv.Itoa(i)], truth.Took[i])
 		}
 	}
-	found := got.Stragglers(analyze.MeasureGPUs(set, analyze.GPUOptions{}))
+	found := got.Stragglers(gpu.MeasureGPUs(set, gpu.GPUOptions{}))
 	if len(found) != 1 || found[0].Where.Rank.TP != 5 || !strings.HasPrefix(found[0].Cause, "compute-bound: its kernels run 5.9 % longer") {
 		t.Errorf("found %+v", found)
 	}

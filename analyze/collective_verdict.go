@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -18,7 +19,7 @@ import (
 // Stragglers returns the ranks that others wait for in collectives, the one that
 // costs most first, with the cause as far as devices show it; g may be nil. A rank is
 // told once, of the group that loses most by it. Rank is an index into Ranks.
-func (c *Collectives) Stragglers(g *GPUs) []straggler.Straggler {
+func (c *Collectives) Stragglers(g *gpu.GPUs) []straggler.Straggler {
 	var found []straggler.Straggler
 	for _, crowd := range c.crowds {
 		for _, s := range crowd.gathering.Stragglers() {
@@ -38,7 +39,7 @@ func (c *Collectives) Stragglers(g *GPUs) []straggler.Straggler {
 }
 
 // explain completes what a gathering has found of one of its ranks.
-func (c *Collectives) explain(s *straggler.Straggler, crowd *crowd, g *GPUs) {
+func (c *Collectives) explain(s *straggler.Straggler, crowd *crowd, g *gpu.GPUs) {
 	rank := crowd.ranks[s.Rank]
 	s.Rank = slices.IndexFunc(c.Ranks, func(r CollectiveRank) bool { return r.rankIndex == rank })
 	s.Where = whereIs(s.Name)
@@ -117,7 +118,7 @@ const fewMeetings = 11 * straggler.LeastInBlock
 
 // Findings returns the ranks that others wait for; nothing is what a healthy
 // deployment has.
-func (c *Collectives) Findings(g *GPUs) []finding.Finding {
+func (c *Collectives) Findings(g *gpu.GPUs) []finding.Finding {
 	var out []finding.Finding
 	for _, s := range c.Stragglers(g) {
 		out = append(out, finding.Finding{

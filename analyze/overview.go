@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -29,9 +30,9 @@ type OverviewInput struct {
 	// is looked at, for the commands that show more.
 	Select, Inputs []string
 	Files          []InputFile
-	Requests       *request.Set // of OTLP dumps; nil without
-	Profiles       *profile.Set // of profilers; nil without
-	Devices        GPUOptions   // how the devices of Profiles are measured
+	Requests       *request.Set   // of OTLP dumps; nil without
+	Profiles       *profile.Set   // of profilers; nil without
+	Devices        gpu.GPUOptions // how the devices of Profiles are measured
 	// Clocks tell how the clocks of hosts relate; none if nobody looked.
 	Clocks []HostClock
 	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
@@ -79,7 +80,7 @@ type Overview struct {
 	Tail        *tail.Tail
 	Changes     *change.Changes
 	RankLoads   *Ranks
-	GPUs        *GPUs
+	GPUs        *gpu.GPUs
 	Collectives *Collectives
 
 	stages, steps bool // some were traced: of requests, and of decoding
@@ -100,12 +101,12 @@ func NewOverview(in OverviewInput) *Overview {
 		wg.Go(o.measureRequests)
 	}
 	if o.Profiles != nil && len(o.Profiles.Ranks) > 0 {
-		wg.Go(func() { o.GPUs = MeasureGPUs(o.Profiles, o.Devices) })
+		wg.Go(func() { o.GPUs = gpu.MeasureGPUs(o.Profiles, o.Devices) })
 		wg.Go(func() { o.Collectives = MeasureCollectives(o.Profiles, o.Devices.From, o.Devices.To) })
 	}
 	wg.Wait()
 	if o.From == 0 && o.GPUs != nil {
-		o.From, o.To = o.GPUs.bounds()
+		o.From, o.To = o.GPUs.Bounds()
 	}
 	o.Findings = finding.Merge(o.found(), consequences)
 	o.Doubts = o.doubts()
@@ -144,7 +145,7 @@ func (o *Overview) found() []finding.Finding {
 		o.lookedAtRequests()
 	}
 	if o.GPUs != nil {
-		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.findings(o.Collectives.waiting())
+		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.Findings(o.Collectives.waiting())
 		o.lookedAtDevices()
 	}
 	return slices.Concat(loads, ranks, collectives, others, gpus, relief)
@@ -155,7 +156,7 @@ func (o *Overview) lookedAtDevices() {
 		o.look("who is late in %s", words.Counted(n, "collective"))
 	}
 	if len(o.GPUs.GPUs) > 0 {
-		o.look("waits for the host and exposed communication of %s", o.GPUs.devices())
+		o.look("waits for the host and exposed communication of %s", o.GPUs.Devices())
 	}
 }
 
@@ -237,16 +238,4 @@ func sumKnown(s *request.Set, of func(*request.Metrics) int64) float64 {
 		return math.NaN()
 	}
 	return float64(sum)
-}
-
-// bounds returns when the first device began to work and the last one ended.
-func (g *GPUs) bounds() (from, to trace.Time) {
-	for i := range g.GPUs {
-		if gpu := &g.GPUs[i]; i == 0 {
-			from, to = gpu.First, gpu.Last
-		} else {
-			from, to = min(from, gpu.First), max(to, gpu.Last)
-		}
-	}
-	return from, to
 }

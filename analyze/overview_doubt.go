@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
@@ -232,7 +233,7 @@ func absenceDoubts(set *profile.Set) []Doubt {
 }
 
 // deviceDoubts are about what the captures of devices do not tell.
-func deviceDoubts(g *GPUs) []Doubt {
+func deviceDoubts(g *gpu.GPUs) []Doubt {
 	rows, called := int64(0), int64(0)
 	for i := range g.GPUs {
 		rows, called = rows+g.GPUs[i].Rows, called+g.GPUs[i].Called

@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 // Collectives makes the section about who comes late to collectives, and who waits. g
 // may be nil; it tells why.
-func Collectives(c *analyze.Collectives, g *analyze.GPUs, src Source) Section {
+func Collectives(c *analyze.Collectives, g *gpu.GPUs, src Source) Section {
 	s := Section{Title: "Collectives"}
 	verdict := c.Verdict(c.Stragglers(g))
 	if len(verdict) == 1 {

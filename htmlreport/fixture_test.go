@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -55,10 +56,10 @@ func hostileName(i int) string { return fmt.Sprintf("%s #%d", hostile[i%len(host
 
 // sampleGPUs are devices of n ranks that ran kernels with the names that name returns,
 // on the last rank 6 % longer.
-func sampleGPUs(n, kernels int, name func(int) string) *analyze.GPUs {
-	g := &analyze.GPUs{}
+func sampleGPUs(n, kernels int, name func(int) string) *gpu.GPUs {
+	g := &gpu.GPUs{}
 	for r := range n {
-		device := analyze.GPU{Rank: fmt.Sprintf("TP%d-PP0-DP0 (node%d)", r, r/8), First: 1000, Last: 1000 + 10_000_000}
+		device := gpu.GPU{Rank: fmt.Sprintf("TP%d-PP0-DP0 (node%d)", r, r/8), First: 1000, Last: 1000 + 10_000_000}
 		device.Running[1<<profile.ClassCompute] = 6_000_000
 		device.Running[1<<profile.ClassCompute|1<<profile.ClassCommunication] = 500_000
 		device.Running[1<<profile.ClassCommunication] = 1_000_000
@@ -70,7 +71,7 @@ func sampleGPUs(n, kernels int, name func(int) string) *analyze.GPUs {
 			if r == n-1 {
 				total, ratio = total*106/100, 1.06
 			}
-			g.Kernels = append(g.Kernels, analyze.RankKernel{Rank: device.Rank, Name: name(k), Class: profile.ClassCompute, Ranks: n,
+			g.Kernels = append(g.Kernels, gpu.RankKernel{Rank: device.Rank, Name: name(k), Class: profile.ClassCompute, Ranks: n,
 				Summary: distribution.Summary{N: 10, Total: total, P50: total / 10, P99: total / 9}, RelTotal: ratio, RelP50: ratio})
 		}
 	}

@@ -3,7 +3,7 @@ package htmlreport
 import (
 	"fmt"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -12,19 +12,19 @@ import (
 // They add up to its length.
 var gpuParts = []struct {
 	Part
-	of func(*analyze.GPU) int64
+	of func(*gpu.GPU) int64
 }{
-	{Part{"compute", 0}, func(g *analyze.GPU) int64 { return g.Exposed(profile.ClassCompute) }},
-	{Part{"exposed communication", 1}, func(g *analyze.GPU) int64 { return g.Exposed(profile.ClassCommunication) }},
-	{Part{"exposed copy", 5}, func(g *analyze.GPU) int64 { return g.Exposed(profile.ClassMemory) }},
-	{Part{"exposed other", 2}, func(g *analyze.GPU) int64 { return g.Exposed(profile.ClassOther) }},
-	{Part{"idle: host wait", hues + 2}, func(g *analyze.GPU) int64 { return g.Idle.Time[analyze.HostWait] }},
-	{Part{"idle: kernel wait", hues + 1}, func(g *analyze.GPU) int64 { return g.Idle.Time[analyze.KernelWait] }},
-	{Part{"idle: other", hues}, func(g *analyze.GPU) int64 { return g.Idle.Time[analyze.OtherWait] }},
+	{Part{"compute", 0}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCompute) }},
+	{Part{"exposed communication", 1}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCommunication) }},
+	{Part{"exposed copy", 5}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassMemory) }},
+	{Part{"exposed other", 2}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassOther) }},
+	{Part{"idle: host wait", hues + 2}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.HostWait] }},
+	{Part{"idle: kernel wait", hues + 1}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.KernelWait] }},
+	{Part{"idle: other", hues}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.OtherWait] }},
 }
 
 // GPUs makes the section about what devices were busy with.
-func GPUs(g *analyze.GPUs, src Source) Section {
+func GPUs(g *gpu.GPUs, src Source) Section {
 	s := Section{Title: "GPUs"}
 	if len(g.GPUs) == 0 {
 		s.Lead = "No kernel or copy was recorded."
@@ -68,7 +68,7 @@ func GPUs(g *analyze.GPUs, src Source) Section {
 }
 
 // gpuNames names devices by their ranks, with the device where ranks have several.
-func gpuNames(g *analyze.GPUs) []string {
+func gpuNames(g *gpu.GPUs) []string {
 	devices := map[string]int{}
 	several := false
 	for i := range g.GPUs {

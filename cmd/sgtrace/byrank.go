@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -31,7 +32,7 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opt := analyze.GPUOptions{}
+	opt := gpu.GPUOptions{}
 	if name := ctx.String("classes"); name != "" {
 		if opt.Classes, err = classes(name); err != nil {
 			return err
@@ -57,15 +58,15 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 
 // addRanks adds the verdict about stragglers first, then what requests tell about ranks,
 // then what profilers do.
-func (b *board) addRanks(e *convert.Evidence, opt analyze.GPUOptions) error {
+func (b *board) addRanks(e *convert.Evidence, opt gpu.GPUOptions) error {
 	var ranks *analyze.Ranks
-	var gpus *analyze.GPUs
+	var gpus *gpu.GPUs
 	var collectives *analyze.Collectives
 	if e.Requests != nil {
 		ranks = analyze.MeasureRanks(e.Requests)
 	}
 	if len(e.Ranks) > 0 {
-		gpus, collectives = analyze.MeasureGPUs(&e.Set, opt), analyze.MeasureCollectives(&e.Set, opt.From, opt.To)
+		gpus, collectives = gpu.MeasureGPUs(&e.Set, opt), analyze.MeasureCollectives(&e.Set, opt.From, opt.To)
 	}
 	var suspects []straggler.Suspects
 	if collectives != nil {

@@ -1,7 +1,6 @@
-package analyze
+package gpu
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -221,11 +220,11 @@ func TestLaunchesOfGPUs(t *testing.T) {
 	// launched before it tells the cause.
 	g = gpu([]testset.GPURow{{Name: "cudaLaunchKernel", Start: 50, End: 51, Correlation: 2}, {Name: "cudaLaunchKernel", Start: 5, End: 6, Correlation: 3}},
 		[]testset.GPURow{{Name: "a", Start: 0, End: 10, Correlation: 0}, {Name: "a", Start: 100, End: 110, Correlation: 0}, {Name: "b", Start: 100, End: 120, Correlation: 2}, {Name: "c", Start: 100, End: 130, Correlation: 3}})
-	if g.Idle.Time != [numCauses]int64{KernelWait: 90} {
+	if g.Idle.Time != [NumCauses]int64{KernelWait: 90} {
 		t.Errorf("idle %+v", g.Idle)
 	}
 	g = gpu([]testset.GPURow{{Name: "cudaLaunchKernel", Start: 50, End: 51, Correlation: 2}}, []testset.GPURow{{Name: "a", Start: 0, End: 10, Correlation: 0}, {Name: "a", Start: 100, End: 110, Correlation: 0}, {Name: "b", Start: 100, End: 120, Correlation: 2}})
-	if g.Idle.Time != [numCauses]int64{HostWait: 90} {
+	if g.Idle.Time != [NumCauses]int64{HostWait: 90} {
 		t.Errorf("idle %+v", g.Idle)
 	}
 	// A kernel that began before its call did not wait. Of the others, one waited for
@@ -255,7 +254,7 @@ func TestProjectionOfSteps(t *testing.T) {
 func TestPartsOfSteps(t *testing.T) {
 	kinds := func(ranges ...testset.GPURow) (kinds []string) {
 		for _, s := range MeasureGPUs(testset.GPUSetOf(nil, nil, ranges), GPUOptions{}).Steps {
-			kinds = append(kinds, walk.StepKinds[s.Kind]+s.batches())
+			kinds = append(kinds, walk.StepKinds[s.Kind]+s.Batches())
 		}
 		return kinds
 	}
@@ -266,37 +265,5 @@ func TestPartsOfSteps(t *testing.T) {
 	}
 	if got := strings.Join(kinds(part, profiler), " "); got != "other decode" {
 		t.Error(got)
-	}
-}
-
-// Of two annotations of one forward pass, the one that tells more counts.
-func TestStepsCountOnce(t *testing.T) {
-	const execute = "execute_15360_context_15(sq1sk1sqsq1sqsk1)_generation_0(sq0sk0sqsq0sqsk0)"
-	for _, test := range []struct {
-		what string
-		rows []testset.GPURow
-		want string // kind, batch, number and ns
-	}{
-		{"of equals the outer one", []testset.GPURow{{Name: execute, Start: 0, End: 100, Correlation: 0}, {Name: "step[EXTEND bs=15 toks=15360]", Start: 50, End: 90, Correlation: 0}}, "prefill 9-16: 1 of 100"},
-		{"the inner one tells the batch", []testset.GPURow{{Name: "step[DECODE]", Start: 0, End: 100, Correlation: 0}, {Name: "step[DECODE bs=2]", Start: 10, End: 40, Correlation: 0}, {Name: "step[DECODE bs=2]", Start: 50, End: 90, Correlation: 0}}, "decode 2: 2 of 70"},
-		{"three deep", []testset.GPURow{{Name: "step[MIXED bs=16]", Start: 0, End: 100, Correlation: 0}, {Name: execute, Start: 10, End: 95, Correlation: 0}, {Name: "step[EXTEND bs=15]", Start: 50, End: 90, Correlation: 0}}, "prefill 9-16: 1 of 85"},
-		{"they cross", []testset.GPURow{{Name: "step[EXTEND bs=1]", Start: 0, End: 100, Correlation: 0}, {Name: "step[EXTEND bs=1]", Start: 50, End: 150, Correlation: 0}}, "prefill 1: 2 of 200"},
-		{"one behind the other", []testset.GPURow{{Name: "step[EXTEND bs=1]", Start: 0, End: 100, Correlation: 0}, {Name: "step[EXTEND bs=1]", Start: 100, End: 150, Correlation: 0}}, "prefill 1: 2 of 150"},
-	} {
-		set := testset.GPUSetOf(nil, nil, test.rows)
-		var got []string
-		for _, s := range MeasureGPUs(set, GPUOptions{}).Steps {
-			got = append(got, fmt.Sprintf("%s %s: %d of %d", walk.StepKinds[s.Kind], s.batches(), s.Host.N, s.Host.Total))
-		}
-		if strings.Join(got, ", ") != test.want {
-			t.Errorf("%s: %v, want %s", test.what, got, test.want)
-		}
-		n, total := 0, int64(0)
-		for _, s := range readSteps(set, &walk.SumOptions{}) {
-			n, total = n+1, total+s.dur
-		}
-		if counted := fmt.Sprintf("%d of %d", n, total); !strings.HasSuffix(test.want, ": "+counted) {
-			t.Errorf("%s: a comparison counts %s, want %s", test.what, counted, test.want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package analyze
+package gpu
 
 import (
 	"fmt"
@@ -108,9 +108,9 @@ func (g *GPUs) noteGraphs(r *table.Report) {
 }
 
 // causeNames are the columns of idle time.
-var causeNames = [numCauses]string{HostWait: "host wait", KernelWait: "kernel wait", OtherWait: "other"}
+var causeNames = [NumCauses]string{HostWait: "host wait", KernelWait: "kernel wait", OtherWait: "other"}
 
-var causeDocs = [numCauses]string{
+var causeDocs = [NumCauses]string{
 	HostWait:   "idle until something was launched and began",
 	KernelWait: "idle for less than 30 us, though what came next had been launched",
 	OtherWait:  "idle for longer, though what came next had been launched, or nobody knows when",

@@ -1,4 +1,4 @@
-package analyze
+package gpu
 
 import (
 	"cmp"
@@ -28,8 +28,8 @@ type RankKernel struct {
 	// over those ranks; -1 if there is only one, or the median is 0.
 	RelTotal, RelP50 float64
 
-	sym       trace.Sym
-	rankIndex int32
+	Sym       trace.Sym
+	RankIndex int32
 }
 
 // kernelTimes collects durations of kernels by name.
@@ -66,7 +66,7 @@ func (k *kernelTimes) summarize() {
 func (k *kernelTimes) rows(set *profile.Set, rank int32) []RankKernel {
 	rows := make([]RankKernel, len(k.names))
 	for i, name := range k.names {
-		rows[i] = RankKernel{Rank: set.Ranks[rank], Name: set.Syms.Name(name), Class: k.classes[i], Summary: k.sums[i], sym: name, rankIndex: rank}
+		rows[i] = RankKernel{Rank: set.Ranks[rank], Name: set.Syms.Name(name), Class: k.classes[i], Summary: k.sums[i], Sym: name, RankIndex: rank}
 	}
 	return rows
 }
@@ -82,16 +82,16 @@ const sameCapture = 0.02
 func compareKernels(rows []RankKernel, captured []int64) (sorted []RankKernel, perSecond bool) {
 	least, most := int64(math.MaxInt64), int64(0)
 	for i := range rows {
-		c := captured[rows[i].rankIndex]
+		c := captured[rows[i].RankIndex]
 		least, most = min(least, c), max(most, c)
 	}
 	perSecond = least > 0 && float64(most) > (1+sameCapture)*float64(least)
 	slices.SortFunc(rows, func(a, b RankKernel) int {
-		return cmp.Or(cmp.Compare(a.sym, b.sym), cmp.Compare(a.rankIndex, b.rankIndex))
+		return cmp.Or(cmp.Compare(a.Sym, b.Sym), cmp.Compare(a.RankIndex, b.RankIndex))
 	})
 	for from := 0; from < len(rows); {
 		to := from + 1
-		for to < len(rows) && rows[to].sym == rows[from].sym {
+		for to < len(rows) && rows[to].Sym == rows[from].Sym {
 			to++
 		}
 		relate(rows[from:to])
@@ -101,7 +101,7 @@ func compareKernels(rows []RankKernel, captured []int64) (sorted []RankKernel, p
 		from = to
 	}
 	slices.SortFunc(rows, func(a, b RankKernel) int {
-		return cmp.Or(cmp.Compare(distribution.Abs(b.Excess), distribution.Abs(a.Excess)), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name), cmp.Compare(a.rankIndex, b.rankIndex))
+		return cmp.Or(cmp.Compare(distribution.Abs(b.Excess), distribution.Abs(a.Excess)), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name), cmp.Compare(a.RankIndex, b.RankIndex))
 	})
 	return rows, perSecond
 }
@@ -141,12 +141,12 @@ func relatePerSecond(rows []RankKernel, captured []int64) {
 	}
 	rates := make([]float64, len(rows))
 	for i := range rows {
-		rates[i] = float64(rows[i].Total) / float64(captured[rows[i].rankIndex])
+		rates[i] = float64(rows[i].Total) / float64(captured[rows[i].RankIndex])
 	}
 	median := distribution.LowerMedian(slices.Clone(rates))
 	for i := range rows {
 		r := &rows[i]
-		r.Excess = r.Total - int64(math.Round(median*float64(captured[r.rankIndex])))
+		r.Excess = r.Total - int64(math.Round(median*float64(captured[r.RankIndex])))
 		if r.RelTotal = unknownRatio; median > 0 {
 			r.RelTotal = rates[i] / median
 		}

@@ -1,4 +1,4 @@
-package analyze
+package gpu
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ const (
 	// OtherWait: it had been launched before and waited for something else, such as
 	// an event of another stream. Or nobody knows when it was launched.
 	OtherWait
-	numCauses
+	NumCauses
 )
 
 // kernelGap is the shortest gap that is not put down to starting a kernel, ns:
@@ -31,8 +31,8 @@ const kernelGap = 30_000
 
 // Idle is time in which nothing ran, between the first and the last that did.
 type Idle struct {
-	Time [numCauses]int64 // ns
-	Gaps [numCauses]int64 // on a stream, those of 0 ns between neighbours included
+	Time [NumCauses]int64 // ns
+	Gaps [NumCauses]int64 // on a stream, those of 0 ns between neighbours included
 }
 
 // Total returns the time of all gaps in ns.

@@ -1,4 +1,4 @@
-package analyze
+package gpu
 
 import (
 	"cmp"
@@ -200,7 +200,7 @@ func TestGPUsAsDefined(t *testing.T) {
 	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
 		n := 0
 		for _, g := range MeasureGPUs(testset.SetOf(syms, twoRanks, s), GPUOptions{}).GPUs {
-			rows := definedRows(s, syms, g.rankIndex, g.Device)
+			rows := definedRows(s, syms, g.RankIndex, g.Device)
 			d := define(rows, syms)
 			n += len(rows)
 			if g.Running != d.running || g.Idle != d.idle || g.Delay != distribution.Summarize(d.delays) || g.GraphKernels != d.graphs || int(g.Rows) != len(rows) {

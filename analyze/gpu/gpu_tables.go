@@ -1,4 +1,4 @@
-package analyze
+package gpu
 
 import (
 	"strings"
@@ -113,7 +113,7 @@ func (g *GPUs) StepReport() *table.Report {
 	device := func(t *StepTime) *distribution.Summary { return &t.Device }
 	fields := []table.Field[StepTime]{
 		{Column: table.Column{Name: "kind", Doc: "prefill (EXTEND), decode, or other: mixtures, ProfilerStep"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(walk.StepKinds[t.Kind]) }},
-		{Column: table.Column{Name: "batch", Doc: "requests in the batch"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(t.batches()) }},
+		{Column: table.Column{Name: "batch", Doc: "requests in the batch"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(t.Batches()) }},
 		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(t.Rank) }},
 		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "steps"}, Cell: func(t *StepTime) table.Cell { return table.Cell{N: int64(t.Host.N)} }},
 	}
@@ -124,13 +124,13 @@ func (g *GPUs) StepReport() *table.Report {
 	r := table.New("sgtrace.report.steps/v1", "Steps by kind, batch size and rank", g.Steps, fields)
 	table.NoteSamples(r, g.Steps, func(t *StepTime) int64 { return int64(t.Host.N) },
 		func(t *StepTime) string {
-			return strings.Join(strings.Fields(walk.StepKinds[t.Kind]+" "+t.batches()+" "+t.Rank), " ")
+			return strings.Join(strings.Fields(walk.StepKinds[t.Kind]+" "+t.Batches()+" "+t.Rank), " ")
 		})
 	return r
 }
 
-// batches is the bucket as text: "17-32"; "" is unknown.
-func (t *StepTime) batches() string { return walk.BatchWords(t.MinBatch, t.MaxBatch) }
+// Batches is the bucket as text: "17-32"; "" is unknown.
+func (t *StepTime) Batches() string { return walk.BatchWords(t.MinBatch, t.MaxBatch) }
 
 // KernelReport makes a table of the kernels of every rank beside those of the others.
 func (g *GPUs) KernelReport() *table.Report {

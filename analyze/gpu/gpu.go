@@ -1,4 +1,4 @@
-package analyze
+package gpu
 
 import (
 	"cmp"
@@ -63,7 +63,7 @@ type GPU struct {
 	KernelTime, GraphTime, GraphKernels int64
 	Streams                             []GPUStream // by number
 
-	rankIndex int32
+	RankIndex int32
 	// unrecorded is the time from the last row of a recording to the first one of the next.
 	unrecorded int64
 }
@@ -163,7 +163,7 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 	for i := range ranks {
 		ranks[i].recorded = ranks[i].recorded.union()
 		for _, part := range ranks[i].gpus {
-			part.gpu.Rank, part.gpu.rankIndex = set.Ranks[i], int32(i)
+			part.gpu.Rank, part.gpu.RankIndex = set.Ranks[i], int32(i)
 			part.gpu.Captured = ranks[i].recorded.length()
 		}
 	}
@@ -191,4 +191,16 @@ func (r *rankWork) measure() {
 		s.finish()
 	}
 	r.kernels.summarize()
+}
+
+// Bounds returns when the first device began to work and the last one ended.
+func (g *GPUs) Bounds() (from, to trace.Time) {
+	for i := range g.GPUs {
+		if gpu := &g.GPUs[i]; i == 0 {
+			from, to = gpu.First, gpu.Last
+		} else {
+			from, to = min(from, gpu.First), max(to, gpu.Last)
+		}
+	}
+	return from, to
 }

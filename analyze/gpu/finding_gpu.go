@@ -1,4 +1,4 @@
-package analyze
+package gpu
 
 import (
 	"fmt"
@@ -19,8 +19,8 @@ const (
 	// Where no steps are annotated, nobody knows when there was work: then more than
 	// half of the time has to be host wait.
 	muchUnknownWait = 1.0 / 2
-	// fewRows kernels and copies are a try, and no serving.
-	fewRows = 1000
+	// FewRows kernels and copies are a try, and no serving.
+	FewRows = 1000
 )
 
 // A gpuTime is what some devices did, in ns.
@@ -30,14 +30,14 @@ type gpuTime struct {
 	stepless int64
 }
 
-// findings tells what keeps devices from computing. waiting are sentences about how much
+// Findings tells what keeps devices from computing. waiting are sentences about how much
 // of communication is waiting for others.
-func (g *GPUs) findings(waiting []string) []finding.Finding {
+func (g *GPUs) Findings(waiting []string) []finding.Finding {
 	var t gpuTime
 	for i := range g.GPUs {
 		t.add(&g.GPUs[i])
 	}
-	if t.rows < fewRows {
+	if t.rows < FewRows {
 		return nil
 	}
 	t.stepless = g.stepless()
@@ -45,7 +45,7 @@ func (g *GPUs) findings(waiting []string) []finding.Finding {
 	if waits := t.waitsAtWork(); waits > 0 {
 		out = append(out, finding.Finding{
 			Kind: finding.FindingGPU, Topic: "host", Weight: waits, Show: []string{"--by-rank"},
-			Text: fmt.Sprintf("%.0f %% of the time of %s is waiting for the host: what comes next has not been launched", 100*waits, g.devices()),
+			Text: fmt.Sprintf("%.0f %% of the time of %s is waiting for the host: what comes next has not been launched", 100*waits, g.Devices()),
 			Evidence: []string{fmt.Sprintf("%d such gaps, %s each on average; launches of %s begin %s after their call in the median",
 				t.gaps, words.Nearly(t.hostWait/max(1, t.gaps)), g.GPUs[0].Rank, words.Nearly(g.GPUs[0].Delay.P50))},
 		})
@@ -53,7 +53,7 @@ func (g *GPUs) findings(waiting []string) []finding.Finding {
 	if exposed := distribution.Fraction(t.exposed, t.length); exposed >= muchExposed {
 		out = append(out, finding.Finding{
 			Kind: finding.FindingGPU, Topic: "communication", Weight: exposed, Show: []string{"--by-rank"},
-			Text:     fmt.Sprintf("%.0f %% of the time of %s is communication that no computation hides", 100*exposed, g.devices()),
+			Text:     fmt.Sprintf("%.0f %% of the time of %s is communication that no computation hides", 100*exposed, g.Devices()),
 			Evidence: slices.Concat(g.exposedRange(), waiting),
 		})
 	}
@@ -96,13 +96,13 @@ func (g *GPUs) stepless() int64 {
 	}
 	between := int64(0)
 	for i := range g.GPUs {
-		between = distribution.AddTimes(between, max(0, g.GPUs[i].Length()-steps[g.GPUs[i].rankIndex]))
+		between = distribution.AddTimes(between, max(0, g.GPUs[i].Length()-steps[g.GPUs[i].RankIndex]))
 	}
 	return between
 }
 
-// devices names the devices: "the GPU of TP0", "the 8 GPUs".
-func (g *GPUs) devices() string {
+// Devices names the Devices: "the GPU of TP0", "the 8 GPUs".
+func (g *GPUs) Devices() string {
 	if len(g.GPUs) == 1 {
 		return "the GPU"
 	}
@@ -124,16 +124,4 @@ func (g *GPUs) exposedRange() []string {
 		}
 	}
 	return []string{fmt.Sprintf("from %.0f %% on %s to %.0f %% on %s", 100*part(least), g.gpuLabel(least), 100*part(most), g.gpuLabel(most))}
-}
-
-// waiting tells how much of the time in collectives ranks wait for the last one of them.
-func (c *Collectives) waiting() []string {
-	took, wait := int64(0), int64(0)
-	for i := range c.Ranks {
-		took, wait = distribution.AddTimes(took, c.Ranks[i].Took), distribution.AddTimes(wait, c.Ranks[i].Wait)
-	}
-	if took == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%.0f %% of the time in %s is waiting for the last rank, the rest moves data", 100*distribution.Fraction(wait, took), words.Counted(c.counts.sync, "collective"))}
 }
