@@ -56,7 +56,7 @@ func traceRun(t *testing.T, config golden.Config, change func(*golden.TorchConfi
 // readTraces reads the traces of a folder, and what their ranks did together.
 func readTraces(t *testing.T, dir string) *profile.Set {
 	t.Helper()
-	inputs, err := convert.Inputs([]string{dir})
+	inputs, err := convert.Find([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestAbsences(t *testing.T) {
 			if test.ranks != "" {
 				opt.Ranks = []trace.Rank{parseRank(t, test.ranks)}
 			}
-			inputs, err := Inputs([]string{dir})
+			inputs, err := Find([]string{dir})
 			if err != nil {
 				t.Fatal(err)
 			}

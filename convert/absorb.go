@@ -11,7 +11,7 @@ import (
 
 // joinPairs puts what only an export has of a process into the trace of the same
 // process, so that it is one rank, and what both have is drawn once.
-func (m *Merge) joinPairs(captures []*capture) []*capture {
+func (m *Ranks) joinPairs(captures []*capture) []*capture {
 	at := map[place]*capture{}
 	for _, c := range captures {
 		at[c.place()] = c
@@ -37,8 +37,8 @@ func (m *Merge) joinPairs(captures []*capture) []*capture {
 		for _, p := range pairs {
 			a.traces = append(a.traces, at[p.trace].file)
 		}
-		into.file.absorbed, into.file.twins = append(into.file.absorbed, a), append(into.file.twins, n.file)
-		a.number = int64(len(into.file.absorbed))
+		m.absorbed[into.file], into.file.twins = append(m.absorbed[into.file], a), append(into.file.twins, n.file)
+		a.number = int64(len(m.absorbed[into.file]))
 		a.run(m)
 		m.reportPair(into, n, a)
 		into.learn(n)
@@ -89,7 +89,7 @@ func tieOutlines(captures []*capture) {
 	}
 }
 
-func (m *Merge) reportPair(t, n *capture, a *absorption) {
+func (m *Ranks) reportPair(t, n *capture, a *absorption) {
 	text := ""
 	switch {
 	case a.seen > 0:
@@ -134,7 +134,7 @@ const (
 const correlationStep = 1 << 40
 
 // run does it.
-func (a *absorption) run(m *Merge) {
+func (a *absorption) run(m *Ranks) {
 	f, n := a.into, a.from
 	a.held = func(t trace.Time) trace.Time { return t }
 	if tw := a.pairs[0].twins; tw != nil {
@@ -255,7 +255,7 @@ func (a *absorption) place(event int32) int32 {
 
 // addCollectives adds the collectives that are new. Where the trace has one of which
 // it knows nothing but the kernel, it learns the rest.
-func (a *absorption) addCollectives(m *Merge) {
+func (a *absorption) addCollectives(m *Ranks) {
 	f, n := a.into, a.from
 	names := profile.NewBareNames(m.dump.Syms)
 	var found []*profile.Search

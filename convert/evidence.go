@@ -40,7 +40,7 @@ func ReadEvidence(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Evidenc
 		if err := m.relateClocks(nil, true); err != nil {
 			return nil, errors.Join(err, p.Close())
 		}
-		p.Clocks = m.Clocks()
+		p.Clocks = m.ClockReport()
 	}
 	p.hosts = m.hosts()
 	if len(opt.Ranks) == 0 && len(opt.Hosts) == 0 {
@@ -51,7 +51,7 @@ func ReadEvidence(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Evidenc
 	if m.Requests != nil {
 		p.First, _, _ = m.Requests.Bounds()
 	}
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		p.Ranks = append(p.Ranks, r.name)
 		for _, c := range r.captures {
 			if p.First == 0 || c.first < p.First {
@@ -67,7 +67,7 @@ func ReadEvidence(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Evidenc
 		}
 	}
 	for _, src := range p.exports {
-		st := m.untwin(src, src.Stream(p.pids(m, src, open)), opt.Attribute)
+		st := m.untwin(src, src.Stream(p.pids(m.Ranks, src, open)), opt.Attribute)
 		if traces {
 			st = unversioned{st, m.dump.Syms}
 		}
@@ -115,7 +115,7 @@ type outlines struct {
 
 // leaveOutRepetitions returns the recordings without those of exports that repeat
 // another, and forgets these.
-func (o *outlines) leaveOutRepetitions(m *Merge, files []*recording) []*recording {
+func (o *outlines) leaveOutRepetitions(m *Inputs, files []*recording) []*recording {
 	var kept []*nsysexport.Source
 	for _, src := range o.exports {
 		same := slices.IndexFunc(kept, src.Repeats)
@@ -148,10 +148,10 @@ func (o *outlines) open(path string, opt nsysexport.Options) ([]*profile.Profile
 }
 
 // ranksOf tells which rank and process a part of f is.
-func (m *Merge) ranksOf(f *recording) func(part string) (rank, pid int32) {
+func (m *Ranks) ranksOf(f *recording) func(part string) (rank, pid int32) {
 	type place struct{ rank, pid int32 }
 	places := map[string]place{}
-	for i, r := range m.ranks {
+	for i, r := range m.tracks {
 		for _, c := range r.captures {
 			if c.file == f {
 				places[c.part] = place{int32(i), int32(c.pid())}
@@ -169,9 +169,9 @@ func (m *Merge) ranksOf(f *recording) func(part string) (rank, pid int32) {
 // pids tells which rank a process of an export is. Processes that the export does
 // not name, short-lived children, are one rank together if open says that they may
 // be what was asked for.
-func (p *Evidence) pids(m *Merge, src *nsysexport.Source, open bool) func(pid int32) int32 {
+func (p *Evidence) pids(m *Ranks, src *nsysexport.Source, open bool) func(pid int32) int32 {
 	ranks := map[int32]int32{}
-	for i, r := range m.ranks {
+	for i, r := range m.tracks {
 		for _, c := range r.captures {
 			if c.file.Name == src.Name {
 				ranks[int32(c.file.Rows[0].PID)] = int32(i)

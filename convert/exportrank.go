@@ -55,7 +55,7 @@ const (
 func rankExports(captures []*capture, given []GivenRank) error {
 	exports := processesOfExports(captures)
 	for i := range given {
-		if err := given[i].apply(exports); err != nil {
+		if err := applyGiven(&given[i], exports); err != nil {
 			return err
 		}
 	}
@@ -68,8 +68,8 @@ func processesOfExports(captures []*capture) []*capture {
 	return slices.DeleteFunc(slices.Clone(captures), func(c *capture) bool { return !c.isExport() || c.file.Meta.PID == 0 })
 }
 
-// apply gives processes the rank that the user says they have.
-func (g *GivenRank) apply(exports []*capture) error {
+// applyGiven gives processes the rank that the user says they have.
+func applyGiven(g *GivenRank, exports []*capture) error {
 	var hosts, pids []string
 	for _, c := range exports {
 		if c.file.Meta.PID != g.PID {
@@ -125,7 +125,7 @@ func (c *capture) usesGPU() bool { return c.file.Meta.OnGPU }
 // countRanks counts the processes of a host that communicate and of which nothing
 // tells the rank: by their GPUs, else by their pids, and says so. Of several hosts,
 // nobody knows which comes first.
-func (m *Merge) countRanks(captures []*capture) {
+func (m *Ranks) countRanks(captures []*capture) {
 	exports := processesOfExports(captures)
 	hosts := map[string][]*capture{}
 	var names []string
@@ -178,7 +178,7 @@ func pidsOf(captures []*capture) []int64 {
 }
 
 // count numbers the processes of a host.
-func (m *Merge) count(captures []*capture) {
+func (m *Ranks) count(captures []*capture) {
 	gpus := map[int64]int32{} // by process
 	taken := map[int32]int64{}
 	byGPU := true

@@ -44,9 +44,9 @@ func Expand(args []string) ([]string, error) {
 	return Names(Unique(inputs)), nil
 }
 
-// Inputs is like Expand for arguments that may have labels: "label=path". The
+// Find is like Expand for arguments that may have labels: "label=path". The
 // label holds for every file that the path leads to.
-func Inputs(args []string) ([]Input, error) {
+func Find(args []string) ([]Input, error) {
 	var inputs []Input
 	for _, arg := range args {
 		label, path := tracename.SplitLabel(arg, exists)

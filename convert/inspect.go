@@ -29,7 +29,7 @@ type Inspector interface {
 // dumps. An input that cannot be used is reported to diags and left out; the error is
 // for when none is left.
 func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in Inspector) (*request.Set, error) {
-	m := &Merge{dump: NewDump(diags, opt.KeepSecrets), diags: diags}
+	m := &Inputs{dump: NewDump(diags, opt.KeepSecrets), diags: diags}
 	opt.Filter = profile.Filter{Args: profile.ArgsNone}
 	var dumps []candidate
 	used := 0
@@ -42,9 +42,9 @@ func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in Inspector) 
 			dumps = append(dumps, s)
 			continue
 		case s.format == FormatSQLite:
-			err = m.inspectExport(&s, in)
+			err = inspectExport(m, &s, in)
 		default:
-			err = m.inspectTrace(&s, &opt, in)
+			err = inspectTrace(m, &s, &opt, in)
 		}
 		if err != nil {
 			m.unusable(s.input, err)
@@ -62,7 +62,7 @@ func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in Inspector) 
 	return nil, nil
 }
 
-func (m *Merge) inspectExport(s *candidate, in Inspector) error {
+func inspectExport(m *Inputs, s *candidate, in Inspector) error {
 	src, err := nsysexport.Open(s.input.Name, nsysexport.Options{Syms: m.dump.Syms, Diags: m.diags, Brief: true})
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (m *Merge) inspectExport(s *candidate, in Inspector) error {
 	return src.Close()
 }
 
-func (m *Merge) inspectTrace(s *candidate, opt *ReadOptions, in Inspector) error {
+func inspectTrace(m *Inputs, s *candidate, opt *ReadOptions, in Inspector) error {
 	stream, err := s.open(opt)
 	if err != nil {
 		return err

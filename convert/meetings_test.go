@@ -88,7 +88,7 @@ func readMeetings(t *testing.T, opt ReadOptions, globs ...string) ([]profile.Mee
 		}
 		paths = append(paths, found...)
 	}
-	inputs, err := Inputs(paths)
+	inputs, err := Find(paths)
 	if err != nil {
 		t.Fatal(err)
 	}

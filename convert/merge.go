@@ -23,25 +23,34 @@ import (
 // ErrNoEvents says that none of the inputs of a merge could be used.
 var ErrNoEvents = errors.New("no input has any spans or events")
 
-// A Merge is all that some inputs hold, on its way onto one timeline: read with
-// [Read], put on one clock with Align, then drawn with Layout.
-type Merge struct {
+// Inputs are what was read of some inputs: the ground of a [Merge].
+type Inputs struct {
 	// Requests are those of the OTLP inputs; nil without any.
 	Requests *request.Set
 
-	dump   *otlpjson.Dump
-	diags  *trace.Diags
-	files  []*recording            // in the order of their names
-	pairs  []*pair                 // traces and exports of one process
-	paired bool                    // they were looked for
-	synced map[string]*exportClock // of exports whose clock was matched with that of a trace, by name
-	placed []*exportClock          // traces whose clock was matched with that of an export
-	ranks  []*rankTrack            // in the order of the timeline
-	first  *rankTrack              // whose clock is the reference where there are no requests
-	wants  func(*rankTrack) bool
-	clocks []*hostClock
+	dump  *otlpjson.Dump
+	diags *trace.Diags
+	files []*recording // in the order of their names
+}
 
-	hostClocks map[string]int // clock of each host of Requests
+// Ranks tell which rank each of the recordings of some inputs is of.
+type Ranks struct {
+	*Inputs
+	pairs    []*pair                      // traces and exports of one process
+	paired   bool                         // they were looked for
+	absorbed map[*recording][]*absorption // what was put into a recording, in this order
+	synced   map[string]*exportClock      // of exports whose clock was matched with that of a trace, by name
+	placed   []*exportClock               // traces whose clock was matched with that of an export
+	tracks   []*rankTrack                 // in the order of the timeline
+	first    *rankTrack                   // whose clock is the reference where there are no requests
+	wants    func(*rankTrack) bool
+}
+
+// Clocks tell how the clocks of the hosts of some ranks and requests relate.
+type Clocks struct {
+	*Ranks
+	hostClocks []*hostClock
+	clockOf    map[string]int // of each host of Requests, an index into hostClocks
 	alignRanks []align.Rank   // the collectives of each rank that has any
 	alignNames *align.Names   // of their communicators and calls
 	alignOf    []*rankTrack   // which rank that is
@@ -49,6 +58,19 @@ type Merge struct {
 	matches    []align.Match  // the same collective on several ranks
 	bounds     []align.Bound  // what requests and messages between hosts say
 	solution   align.Solution
+}
+
+// A Merge is all that some inputs hold, on its way onto one timeline: read with
+// [Read], put on one clock with Align, then drawn with Layout.
+type Merge struct{ *Clocks }
+
+// newMerge returns one without inputs.
+func newMerge(dump *otlpjson.Dump, diags *trace.Diags) *Merge {
+	return &Merge{&Clocks{Ranks: newRanks(&Inputs{dump: dump, diags: diags})}}
+}
+
+func newRanks(in *Inputs) *Ranks {
+	return &Ranks{Inputs: in, absorbed: map[*recording][]*absorption{}, synced: map[string]*exportClock{}}
 }
 
 // ReadOptions say how the inputs of a merge are read.
@@ -79,7 +101,7 @@ type ReadOptions struct {
 // Read reads inputs of any kind, PyTorch traces in parallel. An input that cannot
 // be used is reported to diags and left out; the error is for when none is left.
 func Read(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
-	m := &Merge{dump: NewDump(diags, opt.KeepSecrets), diags: diags}
+	m := newMerge(NewDump(diags, opt.KeepSecrets), diags)
 	var dumps, traces []candidate
 	for _, in := range inputs {
 		s := candidate{input: in}
@@ -169,7 +191,7 @@ func (s *candidate) open(opt *ReadOptions) (*Stream, error) {
 }
 
 // readOTLP reads the dumps, one after another: each is parsed on all cores.
-func (m *Merge) readOTLP(dumps []candidate, opt *ReadOptions) {
+func (m *Inputs) readOTLP(dumps []candidate, opt *ReadOptions) {
 	for i := range dumps {
 		s, err := dumps[i].open(opt)
 		if err == nil {
@@ -184,7 +206,7 @@ func (m *Merge) readOTLP(dumps []candidate, opt *ReadOptions) {
 
 // readTorch reads the traces and orders their events, several files at once:
 // decompressing one takes a core.
-func (m *Merge) readTorch(traces []candidate, opt *ReadOptions) {
+func (m *Inputs) readTorch(traces []candidate, opt *ReadOptions) {
 	cores := runtime.GOMAXPROCS(0)
 	files := make([][]*recording, len(traces))
 	parallel.Each(len(traces), func(i int) {
@@ -211,7 +233,7 @@ const manyEvents = 1 << 20
 
 // readTrace reads one trace: a file for every process of an Nsight Systems export,
 // one for a PyTorch trace, none if it cannot be used.
-func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) []*profile.Profile {
+func (m *Inputs) readTrace(in *candidate, opt *ReadOptions, workers int) []*profile.Profile {
 	if in.isExport() {
 		if opt.outlines != nil {
 			files, err := opt.outlines.open(in.input.Name, nsysexport.Options{Syms: m.dump.Syms, Diags: m.diags})
@@ -267,7 +289,7 @@ func (m *Merge) ReadWindow(from, to trace.Time, opt ReadOptions) error {
 		}
 	}
 	// What is wrong with the files was reported when they were read first.
-	again := &Merge{dump: m.dump, diags: &trace.Diags{}}
+	again := &Inputs{dump: m.dump, diags: &trace.Diags{}}
 	windows := m.windows(from, to)
 	cores := max(1, runtime.GOMAXPROCS(0)/max(1, len(m.files)))
 	parallel.Each(len(m.files), func(i int) {
@@ -284,8 +306,8 @@ func (m *Merge) ReadWindow(from, to trace.Time, opt ReadOptions) error {
 	})
 	again.readExports(windows, opt)
 	for _, f := range m.files {
-		for _, a := range f.absorbed {
-			a.run(m)
+		for _, a := range m.absorbed[f] {
+			a.run(m.Ranks)
 		}
 	}
 	return nil
@@ -300,11 +322,11 @@ func (m *Merge) windows(from, to trace.Time) map[*recording]extent {
 		}
 		windows[f] = local
 	}
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		for _, c := range r.captures {
-			local := extent{m.clocks[c.clock].toLocal(from), m.clocks[c.clock].toLocal(to)}
+			local := extent{m.hostClocks[c.clock].toLocal(from), m.hostClocks[c.clock].toLocal(to)}
 			add(c.file, local)
-			for _, a := range c.file.absorbed {
+			for _, a := range m.absorbed[c.file] {
 				add(a.from, a.window(local))
 			}
 		}
@@ -314,7 +336,7 @@ func (m *Merge) windows(from, to trace.Time) map[*recording]extent {
 
 // readExports reads the exports of the given recordings once more, each once for all
 // of its processes.
-func (m *Merge) readExports(windows map[*recording]extent, opt ReadOptions) {
+func (m *Inputs) readExports(windows map[*recording]extent, opt ReadOptions) {
 	bySource := map[*candidate][]*recording{}
 	var sources []*candidate
 	for f := range windows {
@@ -347,10 +369,16 @@ func (m *Merge) readExports(windows map[*recording]extent, opt ReadOptions) {
 
 // unusable reports an input that is left out. What a directory or a glob happens
 // to hold besides traces is not worth more than a notice.
-func (m *Merge) unusable(in Input, err error) {
+func (m *Inputs) unusable(in Input, err error) {
 	d := trace.Diag{Severity: trace.Error, Code: "input-unusable", Pos: trace.Pos{File: in.Name, Offset: -1}, Msg: err.Error()}
 	if in.Found && errors.Is(err, errUnknownFormat) {
 		d.Severity, d.Code = trace.Notice, "input-skipped"
 	}
 	m.diags.Add(d)
+}
+
+// Layout draws everything and returns the finished trace. The events of PyTorch
+// traces are given up on the way: a Merge can be drawn once.
+func (m *Merge) Layout(view View, ranks RankLayout) *trace.Trace {
+	return drawMerge(m.Clocks, view, ranks)
 }

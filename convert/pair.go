@@ -44,7 +44,7 @@ const nearUnix = 1_000_000_000
 // findPairs finds out which traces and exports are of one process: what they know of
 // it must not differ, and what they recorded of its GPU has to be the same where both
 // recorded something.
-func (m *Merge) findPairs(captures []*capture) []*pair {
+func (m *Ranks) findPairs(captures []*capture) []*pair {
 	f := pairFinder{m: m, names: profile.NewBareNames(m.dump.Syms), held: map[*capture]profile.Moments{}}
 	traces := slices.DeleteFunc(slices.Clone(captures), (*capture).isExport)
 	var pairs []*pair
@@ -96,7 +96,7 @@ func (c *capture) isSurely(export *capture) bool {
 
 // pairFinder compares what captures hold.
 type pairFinder struct {
-	m     *Merge
+	m     *Ranks
 	names *profile.BareNames
 	held  map[*capture]profile.Moments
 }
@@ -182,14 +182,14 @@ func (f *pairFinder) choose(found []candidatePair) []*pair {
 
 // pairedBefore finds pairs where a filter leaves out what they are recognised by: what
 // the GPU did is read once more.
-func (m *Merge) pairedBefore(traces []candidate, opt *ReadOptions) {
+func (m *Ranks) pairedBefore(traces []candidate, opt *ReadOptions) {
 	if !opt.both || opt.Filter.KeepsWork() || opt.outlines != nil {
 		return
 	}
 	if slices.ContainsFunc(traces, func(c candidate) bool { return c.stream != nil }) {
 		return // can be read once only; ranks still tell what is of one process
 	}
-	again := &Merge{dump: m.dump, diags: &trace.Diags{}}
+	again := newRanks(&Inputs{dump: m.dump, diags: &trace.Diags{}})
 	own := *opt
 	own.Meter, own.Filter = nil, profile.Filter{Cats: profile.WorkCategories, Args: profile.ArgsNone}
 	again.readTorch(traces, &own)

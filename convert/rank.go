@@ -20,15 +20,9 @@ type recording struct {
 	lineOf []int32 // of each row
 	// tolerance is by how much an event may reach over the one around it.
 	tolerance trace.Time
-	slices    []trace.SliceID // of each event, in the group "By rank"; 0 is none
-	// joined are the slices of events that arrows between files may join,
-	// collectives and steps: those in the group "Side by side", else in "By rank".
-	joined  map[int32]trace.SliceID
-	pending int // captures that are not drawn yet
 	// twins are recordings of the same process by another profiler, whose events were
 	// put into this one.
-	twins    []*recording
-	absorbed []*absorption // how they were put in, in this order
+	twins []*recording
 }
 
 // newRecording brings the events of p in order.
@@ -40,19 +34,9 @@ func newRecording(p *profile.Profile, source *candidate) *recording {
 
 // replace puts f in the place of what was read before from the same file.
 func (t *recording) replace(f *profile.Profile) {
-	t.Profile, t.joined = f, map[int32]trace.SliceID{}
+	t.Profile = f
 	t.tolerance = toleranceOf(f)
 	t.lines, t.lineOf = sortLines(f, t.tolerance)
-	for i := range f.Collectives {
-		if c := &f.Collectives[i]; c.Event != profile.NoEvent && c.OnGPU {
-			t.joined[c.Event] = 0
-		}
-	}
-	for i := range f.Steps {
-		if s := &f.Steps[i]; s.Event != profile.NoEvent {
-			t.joined[s.Event] = 0
-		}
-	}
 }
 
 // giveUp forgets what a file holds, once it is known that nothing of it is drawn.
@@ -72,7 +56,7 @@ type capture struct {
 	first, last trace.Time
 	known       tracename.Resolved // about rank and host
 	held        *contents          // once it was asked for
-	clock       int                // index into merging.clocks
+	clock       int                // index into Clocks.hostClocks
 	process     *process           // that others are of, too; nil is unknown
 	time        func(trace.Time) trace.Time
 }

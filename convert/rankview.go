@@ -77,7 +77,7 @@ func (m *merging) drawRanks() {
 	if m.layout != LayoutRanks {
 		m.addCompareGroups()
 	}
-	for n, r := range m.ranks {
+	for n, r := range m.tracks {
 		if m.layout != LayoutCompare {
 			r.track = m.Track(trace.Track{Parent: group, Kind: trace.KindProcess, Name: m.Intern(r.name), Order: int32(n),
 				Host: m.Intern(r.host), PID: r.pid, Rank: r.rank, Clock: m.clockIDs[r.clock], Desc: m.Intern(r.source())})
@@ -87,7 +87,8 @@ func (m *merging) drawRanks() {
 			m.drawCompared(r, n)
 		}
 		for _, c := range r.captures {
-			if c.file.pending--; c.file.pending == 0 {
+			d := m.drawn[c.file]
+			if d.pending--; d.pending == 0 {
 				m.finish(c.file)
 			}
 		}
@@ -227,12 +228,12 @@ var trackKinds = [...]trace.TrackKind{
 
 // drawEvents draws events of a file on one track.
 func (m *merging) drawEvents(c *capture, events []uint32, track trace.TrackID) {
-	f := c.file
-	if len(f.slices) == 0 {
-		f.slices = make([]trace.SliceID, len(f.Events))
+	f, d := c.file, m.drawn[c.file]
+	if len(d.slices) == 0 {
+		d.slices = make([]trace.SliceID, len(f.Events))
 	}
 	for _, e := range events {
-		f.slices[e] = m.drawEvent(c, &f.Events[e], track)
+		d.slices[e] = m.drawEvent(c, &f.Events[e], track)
 	}
 }
 

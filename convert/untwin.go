@@ -14,10 +14,10 @@ import (
 //
 // With attribute, work is to be attributed to the ranges around its call, which only
 // the export may have: then kernels and calls stay, and ranges are counted once.
-func (m *Merge) untwin(src *nsysexport.Source, st profile.Stream, attribute bool) profile.Stream {
+func (m *Ranks) untwin(src *nsysexport.Source, st profile.Stream, attribute bool) profile.Stream {
 	u := &untwinned{Stream: st, syms: m.dump.Syms, of: map[int32]*twinRank{}}
 	names := profile.NewBareNames(m.dump.Syms)
-	for i, r := range m.ranks {
+	for i, r := range m.tracks {
 		if !slices.ContainsFunc(r.captures, func(c *capture) bool { return c.file.Name == src.Name }) {
 			continue
 		}

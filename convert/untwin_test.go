@@ -26,7 +26,7 @@ func TestUntwin(t *testing.T) {
 		t.Fatal(err)
 	}
 	sums := func(paths ...string) (n map[string]int, total map[string]int64, diags []trace.Diag) {
-		inputs, err := Inputs(paths)
+		inputs, err := Find(paths)
 		if err != nil {
 			t.Fatal(err)
 		}

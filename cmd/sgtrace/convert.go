@@ -50,7 +50,7 @@ Examples:
 			Flags:        append(c.timelineFlags(), windowFlags()...),
 			OnUsageError: onUsageError,
 			Action: func(ctx *cli.Context) error {
-				inputs, err := convert.Inputs(ctx.Args().Slice())
+				inputs, err := convert.Find(ctx.Args().Slice())
 				if err != nil {
 					return err
 				}

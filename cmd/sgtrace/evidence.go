@@ -27,7 +27,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, opt convert.ReadOp
 	if err != nil {
 		return nil, nil, err
 	}
-	inputs, err := convert.Inputs(args)
+	inputs, err := convert.Find(args)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -102,7 +102,7 @@ func (c *command) merge(ctx *cli.Context) error {
 
 // mergeInputsOf finds the inputs with what the flags that name them say they are.
 func mergeInputsOf(ctx *cli.Context) ([]convert.Input, error) {
-	inputs, err := convert.Inputs(ctx.Args().Slice())
+	inputs, err := convert.Find(ctx.Args().Slice())
 	for _, f := range []struct {
 		flag string
 		as   *convert.Format
@@ -111,7 +111,7 @@ func mergeInputsOf(ctx *cli.Context) ([]convert.Input, error) {
 			return nil, err
 		}
 		var more []convert.Input
-		more, err = convert.Inputs(ctx.StringSlice(f.flag))
+		more, err = convert.Find(ctx.StringSlice(f.flag))
 		for i := range more {
 			more[i].As = f.as
 		}
@@ -185,7 +185,7 @@ func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *m
 	if c.redact != nil {
 		m.Learn(c.redact)
 	}
-	clocks := m.Clocks()
+	clocks := m.ClockReport()
 	for i := range clocks.Clocks {
 		fmt.Fprintln(c.err, printable(clocks.Clocks[i].String()))
 	}
