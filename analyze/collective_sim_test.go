@@ -60,8 +60,12 @@ func readTraces(t *testing.T, dir string) *profile.Set {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := convert.ReadOptions{Filter: profile.Filter{Args: profile.ArgsNone}, Meetings: true}
-	e, err := convert.ReadEvidence(inputs, opt, &trace.Diags{})
+	opt := convert.ReadOptions{Filter: profile.Filter{Args: profile.ArgsNone}, Walk: true}
+	m, err := convert.Read(inputs, opt, &trace.Diags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := m.Evidence(convert.EvidenceOptions{Meetings: true})
 	if err != nil {
 		t.Fatal(err)
 	}

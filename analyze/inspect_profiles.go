@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -36,7 +35,7 @@ type sameProcesses struct {
 type exportRow struct {
 	file string
 	size int64
-	meta nsysexport.Meta
+	meta profile.Session
 }
 
 // A traceRow is a PyTorch trace, or another one in Chrome's format.
@@ -71,8 +70,7 @@ type deviceRow struct {
 // A tableRow is a table of an export.
 type tableRow struct {
 	file  string
-	table nsysexport.EventTable
-	read  bool
+	table profile.Table
 }
 
 // A categoryRow is how many events of one category a trace has.
@@ -85,24 +83,20 @@ type categoryRow struct {
 // A messageRow is what a profiler warned of.
 type messageRow struct {
 	file    string
-	message nsysexport.Message
+	message profile.Message
 	timed   bool
 }
 
-// Export adds an Nsight Systems export, and the processes that it names. Of its events
-// only messages of the profiler are read.
-func (v *Inventory) Export(src *nsysexport.Source, size int64, processes []*profile.Profile, are []profile.Identity) {
-	m := src.Meta
-	v.exports = append(v.exports, exportRow{src.Name, size, m})
+// Export adds a recording of a machine, such as an Nsight Systems export, and the
+// processes that it names.
+func (v *Inventory) Export(file string, held *profile.Inventory, size int64, processes []*profile.Profile, are []profile.Identity) {
+	v.exports = append(v.exports, exportRow{file, size, held.Session})
 	names, gpus := map[int64]string{}, map[int64][]int64{} // by pid
-	for _, x := range src.Processes {
-		names[int64(x.PID)] = x.Name
-	}
-	for _, d := range m.Devices {
-		gpus[int64(d.PID)] = append(gpus[int64(d.PID)], d.GPU)
+	for _, x := range held.Processes {
+		names[x.PID], gpus[x.PID] = x.Name, x.GPUs
 	}
 	for i, p := range processes {
-		row := processRow{file: src.Name, name: names[p.Meta.PID], is: are[i], n: 1, pid: p.Meta.PID, world: p.Meta.WorldSize,
+		row := processRow{file: file, name: names[p.Meta.PID], is: are[i], n: 1, pid: p.Meta.PID, world: p.Meta.WorldSize,
 			events: request.Unknown, steps: request.Unknown, collectives: request.Unknown, gpus: list(gpus[p.Meta.PID])}
 		if row.world < 0 && len(p.Meta.Hints) > 0 {
 			row.world = p.Meta.Hints[0].Size
@@ -111,18 +105,14 @@ func (v *Inventory) Export(src *nsysexport.Source, size int64, processes []*prof
 			v.addProcess(row)
 		}
 	}
-	for _, g := range m.GPUs {
-		v.addDevice(src.Name, g.Name, g.ID)
+	for _, g := range held.GPUs {
+		v.addDevice(file, g.Name, g.ID)
 	}
-	for _, t := range src.EventTables() {
-		t.Timed = t.Timed && m.Absolute
-		v.tables = append(v.tables, tableRow{src.Name, t, true})
+	for _, t := range held.Tables {
+		v.tables = append(v.tables, tableRow{file, t})
 	}
-	for _, t := range src.Unread {
-		v.tables = append(v.tables, tableRow{src.Name, nsysexport.EventTable{Table: t}, false})
-	}
-	for message := range src.Messages {
-		v.messages = append(v.messages, messageRow{src.Name, *message, m.Absolute})
+	for _, x := range held.Messages {
+		v.messages = append(v.messages, messageRow{file, x, held.Session.Absolute})
 	}
 }
 

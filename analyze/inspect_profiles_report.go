@@ -72,9 +72,9 @@ func reportExports(rows []exportRow) *Report {
 		textField("host", "that was profiled", func(e *E) string { return e.meta.Host }),
 		textField("clock", "recorded: times are absolute; unknown: they count from the start of the session, and the clock must be given or matched",
 			func(e *E) string { return clockWord(e.meta.Absolute) }),
-		timeField("start", "of the session, Unix time", func(e *E) (trace.Time, bool) { return e.meta.SessionStart, e.meta.Absolute }),
+		timeField("start", "of the session, Unix time", func(e *E) (trace.Time, bool) { return e.meta.Start, e.meta.Absolute }),
 		{Column{Name: "duration", Unit: Duration, Doc: "of the session"}, func(e *E) Cell { return numberCell(e.meta.Duration) }},
-		textField("graphs", "how CUDA graphs were traced: Node has their kernels, Graph only their runs", func(e *E) string { return e.meta.GraphMode }),
+		textField("graphs", "how CUDA graphs were traced: Node has their kernels, Graph only their runs", func(e *E) string { return e.meta.Graphs }),
 		textField("only tables", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.meta.PartialTables }),
 		textField("only times", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.meta.PartialTimes }),
 	})
@@ -144,7 +144,7 @@ func reportTables(rows []tableRow) *Report {
 		numberField("rows", "by the numbers of the first and the last row: exact as nsys writes them, too many where rows were deleted later",
 			func(t *T) int64 { return t.table.Rows }),
 		textField("read", "no: sgtrace does not draw or report what is in it", func(t *T) string {
-			if t.read {
+			if t.table.Read {
 				return "yes"
 			}
 			return "no"

@@ -79,7 +79,7 @@ func (m *Ranks) worlds() []*world {
 func (w *world) add(r *rankTrack) {
 	n := r.global()
 	for _, c := range r.captures {
-		if !c.isExport() {
+		if !c.isOfMachine() {
 			w.traced = true
 			w.size = max(w.size, int(c.file.Meta.WorldSize))
 		}

@@ -62,7 +62,7 @@ func TestAbsences(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := ReadEvidence(inputs, opt, &trace.Diags{})
+			e, err := readEvidence(inputs, opt, EvidenceOptions{}, &trace.Diags{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -79,7 +79,7 @@ func (m *Clocks) findClocks() {
 			synced := m.exportClock(c)
 			switch {
 			case synced != nil:
-				c.clock = add("export "+c.file.Name, synced.name, "unix", true)
+				c.clock = add("session "+c.file.Name, synced.name, "unix", true)
 			case c.file.Meta.Parts != nil: // its hosts were put on one clock when it was written
 				c.clock = add("file "+c.file.Name, stem(c.file.Name), "unix", true)
 			case c.file.Meta.Origin == profile.OriginUnknown:
@@ -88,7 +88,7 @@ func (m *Clocks) findClocks() {
 				c.clock = m.clockOfProc(r.proc)
 			case r.host != "":
 				c.clock = add("host "+r.host, r.host, "unix", true)
-			case c.isExport(): // all of its processes are of one host
+			case c.isOfMachine(): // all of its processes are of one host
 				c.clock = add("file "+c.file.Name, r.name, "unix", false)
 			default:
 				c.clock = add("rank "+r.name, r.name, "unix", false)

@@ -114,14 +114,14 @@ func (m *Ranks) jobs() []int {
 		if runs[r.run] > 1 {
 			keys[i] = "run " + r.run
 		}
-		if !r.captures[0].isExport() {
+		if !r.captures[0].isOfMachine() {
 			traced[keys[i]] = true
 		}
 	}
 	// Names of exports tell no run: they join the only one that there is.
 	for i, r := range m.tracks {
 		for key := range traced {
-			if len(traced) == 1 && r.run == "" && r.captures[0].isExport() {
+			if len(traced) == 1 && r.run == "" && r.captures[0].isOfMachine() {
 				keys[i] = key
 			}
 		}

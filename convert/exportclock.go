@@ -37,8 +37,8 @@ func (m *Ranks) noteExportClock(n, t *capture, p *pair) {
 		m.placed = append(m.placed, x)
 		return
 	}
-	if have := m.synced[n.file.Name]; have == nil || have.shift.Matches < p.shift.Matches {
-		m.synced[n.file.Name] = x
+	if have := m.synced[n.file.source]; have == nil || have.shift.Matches < p.shift.Matches {
+		m.synced[n.file.source] = x
 	}
 }
 
@@ -52,10 +52,7 @@ func isNone(s *profile.Shift) bool {
 // exportClock returns what is known of the clock of the export that a capture is from;
 // nil is nothing.
 func (m *Ranks) exportClock(c *capture) *exportClock {
-	if !c.isExport() {
-		return nil
-	}
-	return m.synced[c.file.Name]
+	return m.synced[c.file.source]
 }
 
 // exportsFixed returns how the clocks of exports and of traces are related, but for

@@ -65,7 +65,7 @@ func rankExports(captures []*capture, given []GivenRank) error {
 
 // processesOfExports returns those captures that are processes of exports.
 func processesOfExports(captures []*capture) []*capture {
-	return slices.DeleteFunc(slices.Clone(captures), func(c *capture) bool { return !c.isExport() || c.file.Meta.PID == 0 })
+	return slices.DeleteFunc(slices.Clone(captures), func(c *capture) bool { return !c.isOfMachine() || c.file.Meta.PID == 0 })
 }
 
 // applyGiven gives processes the rank that the user says they have.
@@ -145,7 +145,7 @@ func (m *Ranks) countRanks(captures []*capture) {
 		all := hosts[host]
 		communicates := slices.ContainsFunc(all, func(c *capture) bool { return len(c.file.Collectives) > 0 || c.file.Meta.Backend != "" })
 		// Where the ranks of some are known, the others are hardly the first ones.
-		known := slices.ContainsFunc(all, func(c *capture) bool { return c.known.Rank != trace.NoRank || m.synced[c.file.Name] != nil })
+		known := slices.ContainsFunc(all, func(c *capture) bool { return c.known.Rank != trace.NoRank || m.synced[c.file.source] != nil })
 		if communicates && !known && len(pidsOf(all)) > 1 {
 			uncounted = append(uncounted, all)
 		}

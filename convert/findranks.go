@@ -20,21 +20,21 @@ var errNothing = errors.New("the inputs hold no events")
 
 // findRanks groups what the files hold by rank, and orders the ranks. Those that opt
 // does not want stay until the clocks are aligned: they know about them, too.
-func (m *Ranks) findRanks(opt *ReadOptions) error {
+func (m *Ranks) findRanks() error {
+	opt := &m.opt
 	captures, conflicts := m.resolveCaptures(opt)
 	if err := rankExports(captures, opt.RankOf); err != nil {
 		return err
 	}
-	if opt.both { // a copy is as good a partner for an export, and none is clearly the best
+	if m.both { // a copy is as good a partner for an export, and none is clearly the best
 		captures = inOrder(captures, m.leaveOutCopies(captures))
+		m.pairs = m.findPairs(captures)
 	}
-	if opt.outlines == nil {
-		if !m.paired && opt.both {
-			m.pairs = m.findPairs(captures)
-		}
-		captures = m.joinPairs(captures)
+	if opt.Walk {
+		tiePairs(m.pairs)
+		learnPairs(m.pairs)
 	} else {
-		tieOutlines(captures)
+		captures = m.joinPairs(captures)
 	}
 	m.countRanks(captures)
 	captures = m.leaveOutRepetitions(captures)
@@ -62,14 +62,14 @@ func (m *Ranks) resolveCaptures(opt *ReadOptions) ([]*capture, []tracename.Confl
 	captures := m.findCaptures(opt)
 	processes := map[string]int{} // of each export that use a GPU
 	for _, c := range captures {
-		if c.isExport() && c.usesGPU() {
+		if c.isOfMachine() && c.usesGPU() {
 			processes[c.file.Name]++
 		}
 	}
 	inputs := make([]tracename.Input, len(captures))
 	for i, c := range captures {
 		inputs[i] = c.file.describe(c.part)
-		if c.isExport() {
+		if c.isOfMachine() {
 			describeProcess(&inputs[i], c, processes[c.file.Name])
 		}
 	}
@@ -149,20 +149,16 @@ func (m *Ranks) findCaptures(opt *ReadOptions) []*capture {
 	})
 }
 
-func (m *Inputs) notice(code, file, format string, args ...any) {
-	m.diags.Add(trace.Diag{Severity: trace.Notice, Code: code, Pos: trace.Pos{File: file, Offset: -1}, Msg: fmt.Sprintf(format, args...)})
-}
-
 // reportNames reports what the names of files contradict in. That names look like
 // those of one capture is not worth a message: the events have been compared.
 func (m *Ranks) reportNames(captures []*capture, conflicts []tracename.Conflict) {
-	used, export := map[string]bool{}, map[string]bool{}
+	used, machine := map[string]bool{}, map[string]bool{}
 	for _, c := range captures {
 		used[c.file.Name] = true
-		export[c.file.Name] = c.isExport()
+		machine[c.file.Name] = c.isOfMachine()
 	}
 	for _, c := range conflicts {
-		if c.Kind == "unknown" && export[c.Path] {
+		if c.Kind == "unknown" && machine[c.Path] {
 			continue // not every process of a machine is a rank
 		}
 		if c.Kind != "duplicate" && used[c.Path] {
@@ -192,6 +188,10 @@ func (m *Ranks) groupCaptures(captures []*capture) {
 		}
 	}
 }
+
+// isOfMachine tells whether a capture is a process of an input that has those of a whole
+// machine.
+func (c *capture) isOfMachine() bool { return c.file.source.format.Machine }
 
 // unwanted tells whether the name or label of an input says that it is of no rank
 // that is wanted: then its events need not be kept.
@@ -293,7 +293,7 @@ func (r *rankTrack) takes(c *capture) bool {
 // other, but for rows at their ends. Two parts of one session begin at one time, as
 // long as nothing is read of them.
 func (c *capture) continues(o *capture) bool {
-	if !c.isExport() || !o.isExport() || c.pid() == 0 || c.pid() != o.pid() || c.known.Host == "" || c.known.Host != o.known.Host {
+	if !c.file.source.format.Session || !o.file.source.format.Session || c.pid() == 0 || c.pid() != o.pid() || c.known.Host == "" || c.known.Host != o.known.Host {
 		return false
 	}
 	const most = 4 // one in so many

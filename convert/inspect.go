@@ -2,13 +2,10 @@ package convert
 
 import (
 	"cmp"
-	"errors"
 	"os"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/tracename"
-	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -17,11 +14,11 @@ import (
 // An Inspector takes in what profilers recorded, one input after another. What it gets
 // is given up afterwards. size is that of the file, -1 is unknown.
 type Inspector interface {
-	// Trace takes a PyTorch trace without arguments. A merged one has several parts.
+	// Trace takes a recording of one process, or of several parts, without arguments.
 	Trace(t *profile.Profile, syms *trace.Symbols, size int64, parts []profile.Identity)
-	// Export takes an Nsight Systems export of which no events were read, and the
+	// Export takes a recording of a machine of which no events were read, and the
 	// processes that it names.
-	Export(src *nsysexport.Source, size int64, processes []*profile.Profile, are []profile.Identity)
+	Export(name string, held *profile.Inventory, size int64, processes []*profile.Profile, are []profile.Identity)
 }
 
 // Inspect reads inputs of any kind as far as it takes to tell what they hold: dumps in
@@ -29,70 +26,36 @@ type Inspector interface {
 // dumps. An input that cannot be used is reported to diags and left out; the error is
 // for when none is left.
 func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in Inspector) (*request.Set, error) {
-	m := &Inputs{dump: NewDump(diags, opt.KeepSecrets), diags: diags}
-	opt.Filter = profile.Filter{Args: profile.ArgsNone}
-	var dumps []candidate
-	used := 0
-	for i := range inputs {
-		s := candidate{input: inputs[i]}
-		err := s.recognise(&opt)
-		switch {
-		case err != nil:
-		case s.format == FormatOTLP:
-			dumps = append(dumps, s)
-			continue
-		case s.format == FormatSQLite:
-			err = inspectExport(m, &s, in)
-		default:
-			err = inspectTrace(m, &s, &opt, in)
-		}
-		if err != nil {
-			m.unusable(s.input, err)
-			continue
-		}
-		used++
+	opt.Filter, opt.Walk = profile.Filter{Args: profile.ArgsNone}, true
+	opt.each = func(m *Inputs, x *indexed) { inspect(m, x, in) }
+	m, err := Index(inputs, opt, diags)
+	if err != nil {
+		return nil, err
 	}
-	m.readOTLP(dumps, &opt)
-	if m.dump.Len() > 0 {
-		return request.Build(m.dump), nil
-	}
-	if used == 0 {
-		return nil, ErrNoEvents
-	}
-	return nil, nil
+	return m.Requests, m.Close()
 }
 
-func inspectExport(m *Inputs, s *candidate, in Inspector) error {
-	src, err := nsysexport.Open(s.input.Name, nsysexport.Options{Syms: m.dump.Syms, Diags: m.diags, Brief: true})
-	if err != nil {
-		return err
+// inspect shows an input.
+func inspect(m *Inputs, x *indexed, in Inspector) {
+	size := sizeOf(x.input.Name)
+	if x.Inventory == nil {
+		for _, p := range x.Profiles {
+			f := newRecording(p, x)
+			var parts []profile.Identity
+			for _, name := range f.parts() {
+				parts = append(parts, identify(f, name))
+			}
+			in.Trace(f.Profile, m.dump.Syms, size, parts)
+		}
+		return
 	}
-	processes := src.Outline()
+	processes := x.Profiles
 	slices.SortFunc(processes, func(a, b *profile.Profile) int { return cmp.Compare(a.Meta.PID, b.Meta.PID) })
 	var are []profile.Identity
 	for _, p := range processes {
-		are = append(are, identify(&recording{Profile: p, source: s}, ""))
+		are = append(are, identify(&recording{Profile: p, source: x}, ""))
 	}
-	in.Export(src, sizeOf(s.input.Name), processes, are)
-	return src.Close()
-}
-
-func inspectTrace(m *Inputs, s *candidate, opt *ReadOptions, in Inspector) error {
-	stream, err := s.open(opt)
-	if err != nil {
-		return err
-	}
-	p, err := chrometrace.Read(stream.Name, stream, chrometrace.Options{Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags, Filter: opt.Filter})
-	if err := errors.Join(err, stream.Close()); err != nil {
-		return err
-	}
-	f := newRecording(p, s)
-	var parts []profile.Identity
-	for _, name := range f.parts() {
-		parts = append(parts, identify(f, name))
-	}
-	in.Trace(f.Profile, m.dump.Syms, sizeOf(s.input.Name), parts)
-	return nil
+	in.Export(x.input.Name, x.Inventory(), size, processes, are)
 }
 
 // identify finds out which rank a part of a file is, by itself: other files may tell

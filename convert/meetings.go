@@ -6,38 +6,43 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/internal/parallel"
-	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// readCollectives reads the collectives of Nsight Systems exports, of which outlines
-// know nothing. Those of a process that a PyTorch trace has too stay that trace's, which
+// readCollectives reads the collectives of inputs whose rows are walked, of which
+// nothing is known so far. Those of a process that a PyTorch trace has too stay that trace's, which
 // tells more about them.
-func (m *Clocks) readCollectives(opt *ReadOptions) {
+func (m *Clocks) readCollectives() {
 	if len(m.tracks) < 2 {
 		return // nobody to meet
 	}
-	byProcess := map[place]*recording{}
+	type process struct {
+		source *indexed
+		pid    int64
+	}
+	byProcess := map[process]*recording{}
 	for _, r := range m.tracks {
-		if slices.ContainsFunc(r.captures, func(c *capture) bool { return !c.isExport() }) {
+		if slices.ContainsFunc(r.captures, func(c *capture) bool { return !c.isBeside() }) {
 			continue
 		}
 		for _, c := range r.captures {
-			byProcess[c.place()] = c.file
+			byProcess[process{c.file.source, c.file.Meta.PID}] = c.file
 		}
 	}
-	sources := opt.outlines.exports
-	parallel.Each(len(sources), func(i int) {
-		name := sources[i].Name
-		// What is wrong with the file was reported when it was opened.
-		profiles, err := nsysexport.ReadProfiles(name, nsysexport.Options{Syms: m.dump.Syms, Diags: &trace.Diags{}},
-			&profile.Filter{IndexOnly: true})
+	parallel.Each(len(m.sources), func(i int) {
+		x := m.sources[i]
+		if x.Rows == nil {
+			return
+		}
+		opt := m.options(profile.Filter{IndexOnly: true}, 0)
+		opt.Diags, opt.Args = &trace.Diags{}, nil // what is wrong with the file was reported when it was opened
+		profiles, err := x.Stream(opt)
 		if err != nil {
 			return
 		}
 		for _, p := range profiles {
-			if f := byProcess[place{name: name, pid: p.Meta.PID}]; f != nil {
+			if f := byProcess[process{x, p.Meta.PID}]; f != nil {
 				f.Rows, f.Collectives = p.Rows, p.Collectives
 			}
 		}

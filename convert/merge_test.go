@@ -120,6 +120,16 @@ func readAll(t *testing.T, opt ReadOptions, args ...string) (*Merge, *trace.Diag
 	return m, &diags
 }
 
+// readEvidence reads inputs for reports.
+func readEvidence(inputs []Input, opt ReadOptions, what EvidenceOptions, diags *trace.Diags) (*Evidence, error) {
+	opt.Walk = true
+	m, err := Read(inputs, opt, diags)
+	if err != nil {
+		return nil, err
+	}
+	return m.Evidence(what)
+}
+
 func mergeAll(t *testing.T, args ...string) (*Merge, *trace.Trace) {
 	t.Helper()
 	m, diags := readAll(t, ReadOptions{}, args...)
@@ -293,7 +303,7 @@ func TestReadWindow(t *testing.T) {
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.ReadWindow(from, to, ReadOptions{}); err != nil {
+	if err := m.ReadWindow(from, to); err != nil {
 		t.Fatal(err)
 	}
 	tr := m.Layout(ViewBoth, LayoutBoth)

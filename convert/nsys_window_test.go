@@ -47,7 +47,7 @@ func TestNsysWindowOfSimulatedRuns(t *testing.T) {
 					t.Fatal(err)
 				}
 				if window {
-					if err := m.ReadWindow(from, to, ReadOptions{Filter: c.filter}); err != nil {
+					if err := m.ReadWindow(from, to); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -11,6 +11,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
+// manyEvents is from where on a table of events is large beside all else.
+const manyEvents = 1 << 20
+
 // finish draws the arrows within a file, once all of its events are drawn, and
 // gives up the events.
 func (m *merging) finish(f *recording) {

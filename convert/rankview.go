@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -97,16 +98,20 @@ func (m *merging) drawRanks() {
 
 // sources says what the ranks were recorded by.
 func (m *merging) sources() string {
-	is := func(f *Format) bool {
-		return slices.ContainsFunc(m.files, func(r *recording) bool { return slices.Contains(r.formats(), f) })
+	by := map[*format.Format]bool{}
+	for _, r := range m.files {
+		for _, f := range r.formats() {
+			by[f] = true
+		}
 	}
-	switch {
-	case !is(FormatSQLite):
-		return "PyTorch profiler traces"
-	case !slices.ContainsFunc(m.files, func(r *recording) bool { return r.source.format != FormatSQLite }):
-		return "Nsight Systems exports"
+	var names []string
+	for _, f := range recorders(by) {
+		names = append(names, f.Recorder+"s")
 	}
-	return "PyTorch profiler traces and Nsight Systems exports"
+	if last := len(names) - 1; last > 0 {
+		return strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+	return strings.Join(names, "")
 }
 
 // drawRank draws the rows of a rank below its track.

@@ -18,7 +18,7 @@ func (a *absorption) recognise(m *Ranks) {
 		if p.twins == nil {
 			continue
 		}
-		held, heldEvents := a.traces[k].MomentsOf(p.trace.part, profile.SharedCategories, names)
+		held, heldEvents := p.trace.file.MomentsOf(p.trace.part, profile.SharedCategories, names)
 		search := p.twins.For(held).Search()
 		for i, e := range ownEvents {
 			if a.twins[e] != isNew {

@@ -31,13 +31,22 @@ func inOrder(captures, kept []*capture) []*capture {
 	return slices.DeleteFunc(captures, func(c *capture) bool { return !stay[c] })
 }
 
+// processOfMachine tells captures of an input that has those of a whole machine apart;
+// it is 0 for all others.
+func (c *capture) processOfMachine() int64 {
+	if c.isOfMachine() {
+		return c.file.Meta.PID
+	}
+	return 0
+}
+
 // peers are captures by the process of an export that they are, 0 for all others: only
 // those of one number may have the same events. A node has more processes than anybody
 // could compare in pairs.
 type peers map[int64][]*capture
 
-func (p peers) add(c *capture)           { p[c.place().pid] = append(p[c.place().pid], c) }
-func (p peers) of(c *capture) []*capture { return p[c.place().pid] }
+func (p peers) add(c *capture)           { p[c.processOfMachine()] = append(p[c.processOfMachine()], c) }
+func (p peers) of(c *capture) []*capture { return p[c.processOfMachine()] }
 
 func peersOf(captures []*capture) peers {
 	p := peers{}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -381,7 +382,7 @@ func TestJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 			rank.Global = k.global
-			f := &recording{Profile: &profile.Profile{Name: filepath.Join(k.dir, "x.json"), Meta: profile.Meta{WorldSize: 4}}, source: &candidate{}}
+			f := &recording{Profile: &profile.Profile{Name: filepath.Join(k.dir, "x.json"), Meta: profile.Meta{WorldSize: 4}}, source: &indexed{format: chrometrace.Format}}
 			m.tracks = append(m.tracks, &rankTrack{rank: rank, host: k.host, run: k.run, role: k.role,
 				captures: []*capture{{file: f, first: k.from, last: k.from + 100}}})
 		}

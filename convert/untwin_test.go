@@ -31,7 +31,7 @@ func TestUntwin(t *testing.T) {
 			t.Fatal(err)
 		}
 		var d trace.Diags
-		p, err := ReadEvidence(inputs, ReadOptions{Filter: profile.Filter{Args: profile.ArgsNone}}, &d)
+		p, err := readEvidence(inputs, ReadOptions{Filter: profile.Filter{Args: profile.ArgsNone}}, EvidenceOptions{}, &d)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -209,21 +209,3 @@ func (s *Source) strangers(f func(pid int32)) {
 	st.Calls(func(*profile.Call) bool { return true })
 	st.Ranges(func(*profile.Range) bool { return true })
 }
-
-// Repeats tells whether an export has the same session as another and as many rows of
-// each kind: it is a copy, or was exported once more, with other options.
-func (s *Source) Repeats(o *Source) bool {
-	a, b := &s.Meta, &o.Meta
-	if a.Absolute != b.Absolute || a.SessionStart != b.SessionStart || a.Duration != b.Duration || a.Host != b.Host {
-		return false
-	}
-	rows := int64(0)
-	for _, spec := range []*tableSpec{&kernelTable, &apiTable, &memcpyTable, &memsetTable, &nvtxTable} {
-		n := s.count(spec)
-		if n != o.count(spec) {
-			return false
-		}
-		rows += n
-	}
-	return rows > 0
-}

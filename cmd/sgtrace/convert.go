@@ -7,6 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -54,7 +56,7 @@ Examples:
 				if err != nil {
 					return err
 				}
-				return c.draw(ctx, inputs, convert.FormatSQLite)
+				return c.draw(ctx, inputs, nsysexport.Format)
 			},
 		}},
 	}
@@ -90,7 +92,7 @@ func (c *command) otel2perfetto(ctx *cli.Context) error {
 // layout loads and draws the inputs. It is a function of its own so that the
 // spans can be given up before the long work of writing.
 func (c *command) layout(ctx *cli.Context, names []string, view convert.View) (t *trace.Trace, requests int, err error) {
-	set, err := c.loadFiles(ctx, names, loading{only: convert.FormatOTLP})
+	set, err := c.loadFiles(ctx, names, loading{only: otlpjson.Format})
 	if err != nil {
 		return nil, 0, err
 	}

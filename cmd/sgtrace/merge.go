@@ -16,8 +16,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
+	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -106,7 +109,7 @@ func mergeInputsOf(ctx *cli.Context) ([]convert.Input, error) {
 	for _, f := range []struct {
 		flag string
 		as   *convert.Format
-	}{{"torch", convert.FormatChrome}, {"nsys", convert.FormatSQLite}, {"otel", convert.FormatOTLP}} {
+	}{{"torch", chrometrace.Format}, {"nsys", nsysexport.Format}, {"otel", otlpjson.Format}} {
 		if err != nil {
 			return nil, err
 		}
@@ -248,7 +251,7 @@ func (c *command) window(m *convert.Merge, around string, flags *mergeFlags) err
 			return err
 		}
 	}
-	return m.ReadWindow(sel.From, sel.To, flags.read)
+	return m.ReadWindow(sel.From, sel.To)
 }
 
 // timesOf selects the time of the request with the given id. Ids collide: then it
