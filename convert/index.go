@@ -154,17 +154,18 @@ type indexed struct {
 	compression string
 }
 
-// mostOpen is how many files are kept open between a look at them and reading. There may
-// be more of them than a process may have open: the others are opened once more.
-const mostOpen = 64
+// fewOpen is how many files any system lets a process keep open, see mostOpen. There may
+// be more inputs than that: the others are opened once more after a look at them.
+const fewOpen = 8
 
 // recognise looks at the heads of inputs, and tells those that hold requests from what
 // profilers recorded. others counts the latter where they are not asked for.
 func (m *Inputs) recognise(inputs []Input) (dumps, recordings []*indexed, others int) {
 	var first string // of others
+	most := mostOpen()
 	for i, in := range inputs {
 		x := &indexed{input: in, stdin: m.opt.Stdin, meter: m.opt.Meter}
-		err := x.recognise(i < mostOpen)
+		err := x.recognise(i < most)
 		switch f := x.format; {
 		case err != nil:
 		case m.opt.Requests && !f.Requests && x.zeros:
