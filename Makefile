@@ -54,7 +54,7 @@ cross:
 # is what the skipped script compares.
 fallback:
 	$(GO) vet -tags go1.28 ./...
-	$(GO) test -tags go1.28 ./request
+	$(GO) test -tags go1.28 ./request/assembly
 	$(GO) test -tags go1.28 -run 'JSON|Sonic|Hostile|EveryReport|Overview' ./analyze
 	$(GO) test -tags go1.28 -run 'Scripts|Examples|Tutorial|Schema' -skip 'TestScripts/merge$$' ./cmd/sgtrace
 

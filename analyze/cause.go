@@ -72,6 +72,9 @@ var causeTexts = [causeCount]struct{ name, phrase string }{
 // String returns the name that reports print; docs/METRICS.md defines it.
 func (c Cause) String() string { return causeTexts[c].name }
 
+// phrase names c in a sentence.
+func (c Cause) phrase() string { return causeTexts[c].phrase }
+
 // bySize tells whether longer requests have more of c by nature, so that nobody
 // has to look for a reason.
 func (c Cause) bySize() bool { return c == CausePromptSize || c == CauseOutputLength }
@@ -144,27 +147,12 @@ func plausible(times ...trace.Time) bool {
 // called from outside; the work on one request is an [causeWalk]'s.
 type attributor struct {
 	set    *request.Set
-	layers []layer // by symbol of a stage's name
 	clocks *request.HostClocks
 	ranks  []rankLoad // by proc
-	names  stageSyms
-}
-
-// stageSyms are the names that are looked for by their symbol.
-type stageSyms struct {
-	decodeLoop, prefillForward, chunkedPrefill, fakeOutput trace.Sym
-	retract, schedule, forwardMode, batchSize              trace.Sym
 }
 
 func newAttributor(s *request.Set) *attributor {
-	intern := s.Dump.Syms.Intern
-	a := &attributor{set: s, clocks: s.HostClocks(), names: stageSyms{
-		decodeLoop: intern("decode_loop"), prefillForward: intern("prefill_forward"),
-		chunkedPrefill: intern("chunked_prefill"), fakeOutput: intern("fake_output"),
-		retract: intern("retract"), schedule: intern("schedule"),
-		forwardMode: intern("forward_mode"), batchSize: intern("batch_size"),
-	}}
-	a.layers = layersOf(s.Dump.Syms.Names())
+	a := &attributor{set: s, clocks: s.HostClocks()}
 	a.loadRanks()
 	return a
 }

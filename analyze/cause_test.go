@@ -239,8 +239,8 @@ func TestCausesAddUpInSimulatedRuns(t *testing.T) {
 		s := build(t, "sim", bytes.NewReader(dump))
 		addUp(t, s)
 		damaged := build(t, "damaged", bytes.NewReader(withoutSpans(dump, seed)))
-		if lost := s.Dump.Len() - damaged.Dump.Len(); lost < s.Dump.Len()/20 {
-			t.Errorf("only %d spans of %d were left out", lost, s.Dump.Len())
+		if lost := s.Len() - damaged.Len(); lost < s.Len()/20 {
+			t.Errorf("only %d spans of %d were left out", lost, s.Len())
 		}
 		addUp(t, damaged)
 	}

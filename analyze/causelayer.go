@@ -3,7 +3,6 @@ package analyze
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -19,7 +18,7 @@ const (
 	layerOutside       // the whole request: the gateway's span, if there is one
 	layerRoute         // stages of a router, which go on while it waits for servers
 	layerInside        // a server's request span
-	layerKVWait        // decode_transferred: the other half tells more, if it is there
+	layerKVWait        // the wait for the KV cache: the other half tells more, if it is there
 	layerOther         // stages that no table knows
 	layerIntake
 	layerDispatch
@@ -60,20 +59,7 @@ var layerCauses = [layerCount]struct{ before, after Cause }{
 	layerDecode:           {CauseFirstStep, CauseDecode},
 }
 
-// stageLayers are the layers of stages whose phase does not tell it.
-var stageLayers = map[string]layer{
-	"decode_transferred": layerKVWait,
-	"decode_waiting":     layerDecodeQueue,
-	"mm_encode":          layerEncode,
-	"prefill_prepare":    layerPrefillBootstrap,
-	"prefill_bootstrap":  layerPrefillBootstrap,
-	// What goes on beside the request and does not hold it up by itself:
-	"run_batch_cpu":     layerNone,
-	"hicache_l3_backup": layerNone, "hicache_l3_backup_enqueue": layerNone,
-	"hicache_l3_prefetch_enqueue": layerNone, "hicache_l3_prefetch_query": layerNone, "hicache_l3_prefetch_transfer": layerNone,
-}
-
-var phaseLayers = map[request.Phase]layer{
+var phaseLayers = [...]layer{
 	request.OtherPhase:     layerOther,
 	request.RoutePhase:     layerRoute,
 	request.DispatchPhase:  layerDispatch,
@@ -84,17 +70,21 @@ var phaseLayers = map[request.Phase]layer{
 	request.DecodePhase:    layerDecode,
 }
 
-// layersOf returns the layer of every name, were it a stage's.
-func layersOf(names []string) []layer {
-	layers := make([]layer, len(names))
-	for i, name := range names {
-		l, ok := stageLayers[name]
-		if !ok {
-			l = phaseLayers[request.StageOf(name).Phase]
-		}
-		layers[i] = l
+// layerOf returns the layer of a stage: by what it means where its phase does not tell.
+func layerOf(row *request.Row) layer {
+	switch row.Means {
+	case request.Receiving:
+		return layerKVWait
+	case request.DecodeQueueing:
+		return layerDecodeQueue
+	case request.Encoding:
+		return layerEncode
+	case request.SendPreparing, request.SendConnecting:
+		return layerPrefillBootstrap
+	case request.Launching, request.Caching: // beside the request, which they do not hold up by themselves
+		return layerNone
 	}
-	return layers
+	return phaseLayers[row.Phase]
 }
 
 // A canvas holds the stretches of a request within a window of time.
@@ -146,15 +136,5 @@ func (c *canvas) sweep(f func(l layer, from, to trace.Time)) {
 
 // isSchedulerThread tells whether thread t follows the batches of a rank.
 func isSchedulerThread(s *request.Set, t int) bool {
-	return strings.Contains(s.Procs[s.Threads[t].Proc].Label, "Scheduler")
-}
-
-// eachStage calls f for the given stages and everything below, parents first.
-func eachStage(s *request.Set, stages []uint32, f func(i int)) {
-	for _, i := range stages {
-		f(int(i))
-		if below := s.Tree.Children(int(i)); len(below) > 0 {
-			eachStage(s, below, f)
-		}
-	}
+	return s.Procs[s.Threads[t].Proc].Schedules
 }

@@ -3,7 +3,6 @@ package analyze
 import (
 	"slices"
 
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -29,10 +28,10 @@ func (w *causeWalk) paintPart(p *placed, answers bool) {
 		}
 		shift := w.shiftOfThread(t) + p.nudge
 		for _, i := range stages {
-			span := s.Dump.Span(int(i))
-			w.canvas.paint(w.layers[span.Name], span.Start+shift, span.End+shift)
+			span := s.Row(int(i))
+			w.canvas.paint(layerOf(span), span.Start+shift, span.End+shift)
 		}
-		if end := s.Dump.Span(int(stages[len(stages)-1])).End + shift; t != p.lead && p.Role != request.Sender && (sent == 0 || end < sent) {
+		if end := s.Row(int(stages[len(stages)-1])).End + shift; t != p.lead && p.Role != request.Sender && (sent == 0 || end < sent) {
 			sent = end
 		}
 	}
@@ -40,7 +39,7 @@ func (w *causeWalk) paintPart(p *placed, answers bool) {
 		return
 	}
 	if stages := s.Threads[p.lead].Stages; sent != 0 && len(stages) > 0 {
-		w.canvas.paint(layerIntake, sent, s.Dump.Span(int(stages[0])).Start+w.shiftOfThread(p.lead)+p.nudge)
+		w.canvas.paint(layerIntake, sent, s.Row(int(stages[0])).Start+w.shiftOfThread(p.lead)+p.nudge)
 	}
 	if prefills {
 		w.out.Prefill = int32(s.Threads[p.lead].Proc)
@@ -52,7 +51,7 @@ func (w *causeWalk) paintPart(p *placed, answers bool) {
 // paintLate paints the time in which a step of the prefill was over on half of
 // the TP ranks but not on the last one.
 func (w *causeWalk) paintLate(p *placed) {
-	w.readPeers(p.lead, w.names.chunkedPrefill, w.names.prefillForward)
+	w.readPeers(p.lead, request.PrefillingChunk, request.Prefilling)
 	shift := w.shiftOfThread(p.lead) + p.nudge
 	for k := range w.peers[0].ends {
 		iv, last := w.late(int32(k))
@@ -68,26 +67,26 @@ func (w *causeWalk) paintLate(p *placed) {
 }
 
 // paintChunkWaits paints the time from the end of a chunk until the batch with
-// the next one is scheduled, which chunked_prefill includes, and notes whether
+// the next one is scheduled, which the stage of the chunk includes, and notes whether
 // other requests were in the batches. The overlap scheduler schedules a batch
 // before the one before has ended; then no wait shows.
 func (w *causeWalk) paintChunkWaits(p *placed) {
 	s := w.set
 	w.chunks, w.times = w.chunks[:0], w.times[:0]
 	forward := request.None
-	eachStage(s, s.Threads[p.lead].Stages, func(i int) {
-		switch s.Dump.Span(i).Name {
-		case w.names.chunkedPrefill:
+	s.EachStage(s.Threads[p.lead].Stages, func(i int) {
+		switch s.Row(i).Means {
+		case request.PrefillingChunk:
 			w.chunks = append(w.chunks, i)
 			w.readPrefillBatches(i)
-		case w.names.prefillForward:
+		case request.Prefilling:
 			forward = i
 			w.readPrefillBatches(i)
 		}
 	})
 	if len(w.times) == 0 && forward != request.None { // the trace level shows no batches
 		load := &w.ranks[s.Threads[p.lead].Proc]
-		w.out.Shared = load.beganWithOthers(s.Dump.Span(forward).Start)
+		w.out.Shared = load.beganWithOthers(s.Row(forward).Start)
 	}
 	if len(w.chunks) < 2 || len(w.times) != len(w.chunks) {
 		return // or events are missing, or it was prefilled again
@@ -95,15 +94,15 @@ func (w *causeWalk) paintChunkWaits(p *placed) {
 	slices.Sort(w.times)
 	shift := w.shiftOfThread(p.lead) + p.nudge
 	for k, i := range w.chunks[1:] {
-		w.canvas.paint(layerChunkWait, s.Dump.Span(i).Start+shift, w.times[k+1]+shift)
+		w.canvas.paint(layerChunkWait, s.Row(i).Start+shift, w.times[k+1]+shift)
 	}
 }
 
 // readPrefillBatches reads the prefill batches that were scheduled in span i:
 // their times into w.times, and whether others were in them.
 func (w *causeWalk) readPrefillBatches(i int) {
-	for e := range w.set.Dump.Events(i) {
-		if size, ok := w.batchOf(e, "prefill"); ok {
+	for _, e := range w.set.InstantsOf(i) {
+		if size, ok := batchOf(&e, request.PrefillMode); ok {
 			w.times = append(w.times, e.Time)
 			w.out.Shared = w.out.Shared || size > 1
 		}
@@ -112,17 +111,6 @@ func (w *causeWalk) readPrefillBatches(i int) {
 
 // batchOf returns how many requests the batch holds that event e schedules; ok is
 // false if it is none of the given mode.
-func (a *attributor) batchOf(e *otlpjson.Event, mode string) (size int64, ok bool) {
-	if e.Name != a.names.schedule {
-		return 0, false
-	}
-	for arg := range a.set.Dump.Args.All(e.Args) {
-		switch {
-		case arg.Key == a.names.forwardMode:
-			ok = string(arg.Bytes()) == mode
-		case arg.Key == a.names.batchSize && arg.Kind == trace.ArgInt:
-			size = arg.Int()
-		}
-	}
-	return size, ok
+func batchOf(e *request.Instant, mode request.Mode) (size int64, ok bool) {
+	return max(0, int64(e.Batch)), e.Kind == request.Scheduled && e.Mode == mode
 }

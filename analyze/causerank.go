@@ -109,13 +109,13 @@ func (a *attributor) steppingRank(r int) (lead int, ok bool) {
 }
 
 // addPrefills adds when thread t was being prefilled. In the v1 layout, which has
-// no prefill_waiting, that includes the queue and says nothing of the rank.
+// no stage for waiting, that includes the queue and says nothing of the rank.
 func (a *attributor) addPrefills(list []Interval, t int) []Interval {
-	if a.set.LastStage(t, "prefill_waiting") == nil {
+	if a.set.LastStage(t, request.Queueing) == nil {
 		return list
 	}
-	eachStage(a.set, a.set.Threads[t].Stages, func(i int) {
-		if span := a.set.Dump.Span(i); span.Name == a.names.prefillForward && span.Start < span.End && plausible(span.Start, span.End) {
+	a.set.EachStage(a.set.Threads[t].Stages, func(i int) {
+		if span := a.set.Row(i); span.Means == request.Prefilling && span.Start < span.End && plausible(span.Start, span.End) {
 			list = append(list, Interval{span.Start, span.End})
 		}
 	})

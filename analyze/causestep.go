@@ -12,7 +12,7 @@ import (
 // the same stages as request.Set.TokenTimes.
 type tokenTime struct {
 	end  trace.Time
-	step int32 // how many decode_loop precede this one; noLoop of other stages
+	step int32 // how many decode steps precede this one; noLoop of other stages
 	// handed tells that nothing was computed: a batch takes over what the prefill
 	// server, or the time before a retraction, has left.
 	handed bool
@@ -23,17 +23,17 @@ const noLoop = -1
 // readTokens fills w.tokens with those of thread t, in order.
 func (w *causeWalk) readTokens(t int) {
 	w.tokens = w.tokens[:0]
-	eachStage(w.set, w.set.Threads[t].Stages, func(i int) {
-		span := w.set.Dump.Span(i)
+	w.set.EachStage(w.set.Threads[t].Stages, func(i int) {
+		span := w.set.Row(i)
 		if !plausible(span.End) {
 			return
 		}
-		switch span.Name {
-		case w.names.decodeLoop:
+		switch span.Means {
+		case request.Stepping:
 			w.tokens = append(w.tokens, tokenTime{end: span.End})
-		case w.names.prefillForward:
+		case request.Prefilling:
 			w.tokens = append(w.tokens, tokenTime{end: span.End, step: noLoop})
-		case w.names.fakeOutput:
+		case request.Prebuilt:
 			w.tokens = append(w.tokens, tokenTime{end: span.End, step: noLoop, handed: true})
 		}
 	})
@@ -68,7 +68,7 @@ type gapSplit struct {
 //  4. The remainder is decode.
 func (w *causeWalk) eachGap(t int, retractions bool, f func(g *gapSplit)) {
 	load := &w.ranks[w.set.Threads[t].Proc]
-	w.readPeers(t, w.names.decodeLoop)
+	w.readPeers(t, request.Stepping)
 	w.retracts = w.retracts[:0]
 	if retractions {
 		w.readRetracts(t)
@@ -99,8 +99,8 @@ func (w *causeWalk) eachGap(t int, retractions bool, f func(g *gapSplit)) {
 // in order.
 func (w *causeWalk) readRetracts(t int) {
 	for i := range threadSpans(w.set, t) {
-		for e := range w.set.Dump.Events(i) {
-			if e.Name == w.names.retract {
+		for _, e := range w.set.InstantsOf(i) {
+			if e.Kind == request.Retracted {
 				w.retracts = append(w.retracts, e.Time)
 			}
 		}
@@ -115,22 +115,22 @@ type tpPeer struct {
 	sum  int64        // for how long the others waited for it, ns
 }
 
-// readPeers fills w.peers with when the steps of the given names ended on the TP
+// readPeers fills w.peers with when the steps of the given meanings ended on the TP
 // ranks that work beside thread t, t first. A step is the same by its number:
 // where a rank has more or fewer of them, spans are missing and nothing is
 // compared. Ranks of other hosts are left out; their clocks are not good enough.
-func (w *causeWalk) readPeers(t int, names ...trace.Sym) {
+func (w *causeWalk) readPeers(t int, means ...request.Meaning) {
 	w.peers = w.peers[:0]
 	th := &w.set.Threads[t]
 	lead := &w.set.Procs[th.Proc]
-	w.addPeer(t, names)
+	w.addPeer(t, means)
 	for _, u := range w.set.Parts[th.Part].Threads {
 		p := &w.set.Procs[w.set.Threads[u].Proc]
 		beside := p.Host == lead.Host && p.Label == lead.Label && p.Rank.PP == lead.Rank.PP && p.Rank.DP == lead.Rank.DP
 		if u == t || !beside || lead.Rank.TP < 0 || p.Rank.TP < 0 || p.Rank.TP == lead.Rank.TP {
 			continue
 		}
-		w.addPeer(u, names)
+		w.addPeer(u, means)
 		if len(w.peers[len(w.peers)-1].ends) != len(w.peers[0].ends) {
 			w.peers = w.peers[:1]
 			return
@@ -139,13 +139,13 @@ func (w *causeWalk) readPeers(t int, names ...trace.Sym) {
 }
 
 // addPeer adds the steps of thread u to w.peers, in space that was used before.
-func (w *causeWalk) addPeer(u int, names []trace.Sym) {
+func (w *causeWalk) addPeer(u int, means []request.Meaning) {
 	n := len(w.peers)
 	w.peers = slices.Grow(w.peers, 1)[:n+1]
 	p := &w.peers[n]
 	*p = tpPeer{proc: w.set.Threads[u].Proc, ends: p.ends[:0]}
-	eachStage(w.set, w.set.Threads[u].Stages, func(i int) {
-		if span := w.set.Dump.Span(i); slices.Contains(names, span.Name) {
+	w.set.EachStage(w.set.Threads[u].Stages, func(i int) {
+		if span := w.set.Row(i); slices.Contains(means, span.Means) {
 			p.ends = append(p.ends, span.End)
 		}
 	})
@@ -169,8 +169,7 @@ func (w *causeWalk) late(k int32) (iv Interval, last int) {
 			w.times = append(w.times, w.peers[i].ends[k])
 		}
 	}
-	slices.Sort(w.times)
-	return Interval{w.times[(len(w.times)+1)/2-1], w.peers[last].ends[k]}, last
+	return Interval{lowerMedian(w.times), w.peers[last].ends[k]}, last
 }
 
 // waited returns for how much of [from, to) a rank was late, with the step before

@@ -64,7 +64,7 @@ func (w *causeWalk) attribute(r int) Attribution {
 	if outer == request.None {
 		outer = answer.Root
 	}
-	w.start, w.reference, w.at = s.Dump.Span(outer).Start, s.ProcOf(outer), req.Start
+	w.start, w.reference, w.at = s.Row(outer).Start, s.ProcOf(outer), req.Start
 	w.end = w.start + trace.Time(req.Metrics.E2E)
 	if len(answer.Threads) == 0 && req.Metrics.Decode >= 0 { // vLLM tells times without stages
 		w.fromMetrics(req, answer)
@@ -121,8 +121,8 @@ func (w *causeWalk) beforeArrival(p, decode *placed) {
 	if p.Role != request.Prefill || p.lead == request.None || decode.lead == request.None {
 		return
 	}
-	forward := w.set.LastStage(p.lead, "prefill_forward")
-	arrival := w.set.LastStage(decode.lead, "decode_transferred")
+	forward := w.set.LastStage(p.lead, request.Prefilling)
+	arrival := w.set.LastStage(decode.lead, request.Receiving)
 	if forward == nil || arrival == nil {
 		return
 	}
@@ -150,7 +150,7 @@ func (w *causeWalk) findTokens(p *placed, ttft int64) {
 
 // fill counts what is painted before the first token, and after the last one.
 // Whatever of TTFT is behind the first token is its way to the user. Where steps
-// are known, decode_forward is over with the last one, though closed later.
+// are known, decoding is over with the last one, though closed later.
 func (w *causeWalk) fill() {
 	out := &w.out
 	w.canvas.sweep(func(l layer, from, to trace.Time) {

@@ -41,7 +41,8 @@ type Shift struct {
 	Where
 	Name   string // of the place, as people call it: "decode DP1"
 	Metric ChangeMetric
-	Stage  string // of a duration: a stage, "ttft" or "tpot"
+	Stage  string          // of a duration: a stage, "ttft" or "tpot"
+	Means  request.Meaning // of the stage
 	// Time is when it changed, and First and Last bound it with a confidence of
 	// 95 %.
 	Time, First, Last trace.Time
@@ -214,7 +215,7 @@ func (w *observer) steady() (from, to trace.Time) {
 	margin := int64(end-from) / 10
 	if len(e2e) > 0 {
 		slices.Sort(e2e)
-		w.e2e = NearestRank(e2e, 90)
+		w.e2e = request.NearestRank(e2e, 90)
 		margin = min(margin, w.e2e)
 	}
 	w.lag = max(margin, int64(end-from)/50)

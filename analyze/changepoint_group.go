@@ -26,7 +26,7 @@ func (f *Shift) cause() int {
 	case f.Scope == Everywhere:
 		return 9
 	}
-	switch request.StageOf(f.Stage).Phase {
+	switch f.Means.Phase() {
 	case request.PrefillPhase, request.DecodePhase:
 		return 4
 	case request.TransferPhase:
@@ -196,6 +196,5 @@ func (w *observer) typical(stage int) int64 {
 	if len(ns) == 0 {
 		return 0
 	}
-	slices.Sort(ns)
-	return NearestRank(ns, 50)
+	return lowerMedian(ns)
 }

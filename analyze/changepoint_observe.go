@@ -14,8 +14,7 @@ type observer struct {
 	set      *request.Set
 	bulk     bulk
 	within   []*request.Request // of the bulk
-	ranks    *ranks
-	stages   []int8 // in timelineStages, by symbol
+	ranks    *rankSet
 	from, to trace.Time
 	e2e      int64 // ns that nine of ten requests take at most
 	lag      int64 // ns within which a change can have consequences
@@ -39,7 +38,8 @@ type durations struct {
 	Where
 	metric ChangeMetric // MedianChanged, or LatenessChanged
 	stage  string
-	values []observed // by start
+	means  request.Meaning // of the stage
+	values []observed      // by start
 }
 
 // observed is a duration with its start.
@@ -49,7 +49,7 @@ type observed struct {
 }
 
 func newObserver(s *request.Set) *observer {
-	return &observer{set: s, ranks: newRanks(s), stages: timelineStage(s), bulk: bulkOf(s)}
+	return &observer{set: s, ranks: newRankSet(s), bulk: bulkOf(s)}
 }
 
 // requests returns those that are looked at.
@@ -143,15 +143,15 @@ func (w *observer) observePart(p *request.Part) {
 	}
 }
 
-func (w *observer) observeStages(th *request.Thread, of []*durations, place Where) {
+func (w *observer) observeStages(th *request.Thread, of []*durations, at Where) {
 	eachSelectedStage(w.set, th.Stages, true, func(i int, _ bool) {
-		span := w.set.Dump.Span(i)
-		k := w.stages[span.Name]
+		span := w.set.Row(i)
+		k := timelineStage(span)
 		if k < 0 || !w.inside(span.Start) || w.set.Implausible(i) {
 			return
 		}
 		if of[k] == nil {
-			of[k] = &durations{Where: place, metric: MedianChanged, stage: timelineStages[k]}
+			of[k] = &durations{Where: at, metric: MedianChanged, stage: w.set.StageCalled(timelineStages[k]), means: timelineStages[k]}
 		}
 		of[k].add(span.Start, span.Dur())
 	})
@@ -159,7 +159,7 @@ func (w *observer) observeStages(th *request.Thread, of []*durations, place Wher
 
 // stepStages are computed by the ranks of a group side by side: one that ends
 // later than the others keeps them waiting.
-var stepStages = []string{"prefill_forward", "decode_loop"}
+var stepStages = []request.Meaning{request.Prefilling, request.Stepping}
 
 // observeLateness notes by how much every rank ended a step after the middle one
 // of its tensor parallel group, or not.
@@ -172,14 +172,15 @@ func (w *observer) observeLateness(p *request.Part) {
 		if rank == request.None {
 			continue
 		}
-		counts := map[int8]int{}
+		counts := map[int]int{}
 		eachSelectedStage(w.set, th.Stages, true, func(i int, _ bool) {
-			k := w.stages[w.set.Dump.Span(i).Name]
-			if k < 0 || !slices.Contains(stepStages, timelineStages[k]) {
+			row := w.set.Row(i)
+			if !slices.Contains(stepStages, row.Means) {
 				return
 			}
+			k := timelineStage(row)
 			place := &w.ranks.places[rank]
-			step := groupStep{k, counts[k], place.Rank.PP, place.server()}
+			step := groupStep{k, counts[k], place.Rank.PP, place.serverName()}
 			counts[k]++
 			if steps[step] == nil {
 				order = append(order, step)
@@ -195,31 +196,31 @@ func (w *observer) observeLateness(p *request.Part) {
 // A groupStep is a step of the ranks of one pipeline stage on one host: clocks of
 // several may differ by more than ranks do.
 type groupStep struct {
-	stage  int8
+	stage  int
 	number int
 	pp     int16
 	host   string
 }
 
-func (w *observer) addLateness(stage int8, spans []int) {
+func (w *observer) addLateness(stage int, spans []int) {
 	if len(spans) < 2 {
 		return
 	}
 	ends := make([]int64, len(spans))
 	for k, i := range spans {
-		ends[k] = int64(w.set.Dump.Span(i).End)
+		ends[k] = int64(w.set.Row(i).End)
 	}
 	slices.Sort(ends)
-	middle := NearestRank(ends, 50)
+	middle := request.NearestRank(ends, 50)
 	for _, i := range spans {
-		span := w.set.Dump.Span(i)
+		span := w.set.Row(i)
 		if !w.inside(span.Start) {
 			continue
 		}
 		rank := w.ranks.of[w.set.ProcOf(i)]
 		d := &w.late[rank][stage]
 		if *d == nil {
-			*d = &durations{Where: w.ranks.places[rank], metric: LatenessChanged, stage: timelineStages[stage]}
+			*d = &durations{Where: w.ranks.places[rank], metric: LatenessChanged, stage: w.set.StageCalled(timelineStages[stage]), means: timelineStages[stage]}
 		}
 		(*d).add(span.Start, max(0, int64(span.End)-middle))
 	}

@@ -191,7 +191,7 @@ func whereColumns[T any](of func(*T) *Where) []field[T] {
 			}
 			return ""
 		}),
-		rank("host", "machine", (*Where).server),
+		rank("host", "machine", (*Where).serverName),
 		rank("label", "thread label", func(p *Where) string { return p.Label }),
 		rank("rank", "parallel ranks", func(p *Where) string { return p.Rank.String() }),
 	}

@@ -31,8 +31,7 @@ func (w *observer) measureLoads(times []trace.Time) loads {
 				l.byRank[rank] = make([]int64, len(times)-1)
 			}
 			eachSelectedStage(w.set, w.set.Threads[thread].Stages, true, func(i int, outermost bool) {
-				if outermost && stateOf(w.set.Name(i), part.Role) == running {
-					span := w.set.Dump.Span(i)
+				if span := w.set.Row(i); outermost && stateOf(span, part.Role) == stateRunning {
 					addStretch(l.byRank[rank], times, span.Start, span.End)
 				}
 			})

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -198,7 +199,7 @@ func (d *durations) search(w *observer, level float64) []Shift {
 }
 
 func (d *durations) shift(m ChangeMetric) Shift {
-	return Shift{Where: d.Where, Metric: m, Stage: d.stage}
+	return Shift{Where: d.Where, Metric: m, Stage: d.stage, Means: d.means}
 }
 
 // floats returns the durations [from, to).
@@ -224,7 +225,7 @@ func (d *durations) level(from, to int) Level {
 	slices.Sort(ns)
 	l := newLevel(len(ns))
 	if len(ns) > 0 {
-		l.P50, l.P99 = NearestRank(ns, 50), NearestRank(ns, 99)
+		l.P50, l.P99 = request.NearestRank(ns, 50), request.NearestRank(ns, 99)
 	}
 	return l
 }
@@ -266,13 +267,13 @@ func (d *durations) lasts(w *observer, from, to int) bool {
 			ns = append(ns, v.ns)
 		}
 		slices.Sort(ns)
-		crowd = NearestRank(ns, 90)
+		crowd = request.NearestRank(ns, 90)
 	}
 	return int64(d.time(to)-d.time(from)) >= crowds*crowd
 }
 
 // perToken tells whether every token takes that long.
-func (d *durations) perToken() bool { return d.stage == "decode_loop" || d.stage == "tpot" }
+func (d *durations) perToken() bool { return d.means == request.Stepping || d.stage == "tpot" }
 
 // step tells whether two durations differ by a factor, and by a time that anyone
 // notices.

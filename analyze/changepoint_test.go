@@ -12,9 +12,15 @@ import (
 
 const second = trace.Time(1_000_000_000)
 
+// stageMeanings are of the stages that the tests below name.
+var stageMeanings = map[string]request.Meaning{
+	"prefill_waiting": request.Queueing, "decode_transferred": request.Receiving,
+	"decode_waiting": request.DecodeQueueing, "decode_loop": request.Stepping,
+}
+
 func duration(stage string, at trace.Time, before, after int64) Shift {
 	f := Shift{Where: Where{Scope: OneRank, Role: request.Decode, Host: "c94b1e02", Rank: trace.Rank{TP: 0, PP: -1, DP: 1, EP: -1, Global: -1}},
-		Name: "decode DP1", Metric: MedianChanged, Stage: stage, Time: at, First: at - second/2, Last: at + second/2, Searched: true, P: 1e-5,
+		Name: "decode DP1", Metric: MedianChanged, Stage: stage, Means: stageMeanings[stage], Time: at, First: at - second/2, Last: at + second/2, Searched: true, P: 1e-5,
 		Before: newLevel(100), After: newLevel(100)}
 	f.Before.P50, f.Before.P99, f.After.P50, f.After.P99 = before, before, after, after
 	return f
@@ -169,13 +175,13 @@ func TestThreeDigits(t *testing.T) {
 // Places are called as shortly as can be.
 func TestNames(t *testing.T) {
 	rank := func(tp, dp int16) trace.Rank { return trace.Rank{TP: tp, PP: 0, DP: dp, EP: -1, Global: -1} }
-	place := func(role request.Role, host string, r trace.Rank) Where {
+	at := func(role request.Role, host string, r trace.Rank) Where {
 		return Where{Scope: OneRank, Role: role, Host: host, Label: "Scheduler", Rank: r}
 	}
-	w := &observer{ranks: &ranks{places: []Where{
-		place(request.Prefill, "aaaa", rank(0, -1)), place(request.Prefill, "aaaa", rank(1, -1)),
-		place(request.Decode, "bbbb", rank(0, 0)), place(request.Decode, "bbbb", rank(1, 0)),
-		place(request.Decode, "bbbb", rank(0, 1)), place(request.Decode, "cccc", rank(0, 1)),
+	w := &observer{ranks: &rankSet{places: []Where{
+		at(request.Prefill, "aaaa", rank(0, -1)), at(request.Prefill, "aaaa", rank(1, -1)),
+		at(request.Decode, "bbbb", rank(0, 0)), at(request.Decode, "bbbb", rank(1, 0)),
+		at(request.Decode, "bbbb", rank(0, 1)), at(request.Decode, "cccc", rank(0, 1)),
 	}, leads: []bool{true, false, true, false, true, true}}}
 	for i, want := range []string{"prefill", "prefill", "decode DP0", "decode DP0", "decode bbbb DP1", "decode cccc DP1"} {
 		f := Shift{Where: w.ranks.places[i], Metric: MedianChanged}

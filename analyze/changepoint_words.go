@@ -35,7 +35,7 @@ func (w *observer) unambiguous(p Where, short func(*Where) string) string {
 		other := &w.ranks.places[rank]
 		same := other.Role == p.Role && *other != p && short(other) == short(&p)
 		if same && w.ranks.leads[rank] == w.ranks.leads[slices.Index(w.ranks.places, p)] {
-			return joinNonEmpty(" ", p.Role.String(), p.server(), short(&p))
+			return joinNonEmpty(" ", p.Role.String(), p.serverName(), short(&p))
 		}
 	}
 	return joinNonEmpty(" ", p.Role.String(), short(&p))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -46,8 +47,8 @@ type CollectiveRank struct {
 	Blame            int64 // that all others waited where it was last
 	Transfer         int64 // of Took, what the rank that had to wait least took
 
-	rank int32 // index into Set.Ranks
-	late []int64
+	rankIndex int32 // index into Set.Ranks
+	late      []int64
 }
 
 // MeasureCollectives sums up the meetings of a set that overlap [from, to]; 0 is open.
@@ -142,10 +143,10 @@ func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
 		if r.Meetings == 0 {
 			continue
 		}
-		r.rank, r.Rank = int32(i), set.Ranks[i]
+		r.rankIndex, r.Rank = int32(i), set.Ranks[i]
 		if len(r.late) > 0 {
 			slices.Sort(r.late)
-			r.LateP50, r.LateP99 = NearestRank(r.late, 50), NearestRank(r.late, 99)
+			r.LateP50, r.LateP99 = request.NearestRank(r.late, 50), request.NearestRank(r.late, 99)
 			r.late = nil
 		}
 		at[i] = len(out.Ranks)
@@ -169,7 +170,7 @@ func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
 // rankOf returns what is known of a rank of the set.
 func (c *Collectives) rankOf(rank int32) *CollectiveRank {
 	for i := range c.Ranks {
-		if c.Ranks[i].rank == rank {
+		if c.Ranks[i].rankIndex == rank {
 			return &c.Ranks[i]
 		}
 	}

@@ -42,8 +42,7 @@ func (l *lateCause) over(times map[int32]int64) excess {
 			others = append(others, float64(times[rank])/float64(n))
 		}
 	}
-	slices.Sort(others)
-	own, median := float64(times[l.rank])/float64(l.meetings[l.rank]), others[(len(others)-1)/2]
+	own, median := float64(times[l.rank])/float64(l.meetings[l.rank]), lowerMedian(others)
 	x := excess{ns: own - median, usual: median}
 	if median > 0 {
 		x.factor = own / median
@@ -65,14 +64,14 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 	names := map[trace.Sym]string{}
 	for i := range l.gpus.Kernels {
 		k := &l.gpus.Kernels[i]
-		if _, ok := l.meetings[k.rank]; !ok || k.Class != profile.ClassCompute {
+		if _, ok := l.meetings[k.rankIndex]; !ok || k.Class != profile.ClassCompute {
 			continue
 		}
-		total[k.rank] = addTimes(total[k.rank], k.Total)
-		if times[k.name] == nil {
-			times[k.name], names[k.name] = map[int32]int64{}, k.Name
+		total[k.rankIndex] = addTimes(total[k.rankIndex], k.Total)
+		if times[k.sym] == nil {
+			times[k.sym], names[k.sym] = map[int32]int64{}, k.Name
 		}
-		times[k.name][k.rank] = addTimes(times[k.name][k.rank], k.Total)
+		times[k.sym][k.rankIndex] = addTimes(times[k.sym][k.rankIndex], k.Total)
 	}
 	for name, t := range times {
 		by = append(by, kernelExcess{names[name], l.over(t)})
@@ -87,8 +86,8 @@ func (l *lateCause) idle() (host, other excess) {
 	launches, rest := map[int32]int64{}, map[int32]int64{}
 	for i := range l.gpus.GPUs {
 		g := &l.gpus.GPUs[i]
-		launches[g.rank] = addTimes(launches[g.rank], g.Idle.Time[HostWait])
-		rest[g.rank] = addTimes(rest[g.rank], g.Idle.Total()-g.Idle.Time[HostWait])
+		launches[g.rankIndex] = addTimes(launches[g.rankIndex], g.Idle.Time[HostWait])
+		rest[g.rankIndex] = addTimes(rest[g.rankIndex], g.Idle.Total()-g.Idle.Time[HostWait])
 	}
 	return l.over(launches), l.over(rest)
 }
@@ -148,7 +147,7 @@ func slower(all excess, kernels []kernelExcess) float64 {
 // is long.
 func (k *kernelExcess) short() string {
 	const width = 48 // columns
-	return shorten(profile.BareName(k.name), width, Style{ASCII: true})
+	return cutMiddle(profile.BareName(k.name), width, Style{ASCII: true})
 }
 
 // longer is the excess in percent.

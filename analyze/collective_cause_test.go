@@ -33,26 +33,26 @@ func lateRank() *Collectives {
 func devices(extra map[string]int64, host, other int64) *GPUs {
 	g := &GPUs{}
 	for rank := range int32(4) {
-		gpu := GPU{rank: rank}
-		gpu.Idle.Time = [numCauses]int64{HostWait: 2_000_000, OtherWait: 1_000_000}
+		device := GPU{rankIndex: rank}
+		device.Idle.Time = [numCauses]int64{HostWait: 2_000_000, OtherWait: 1_000_000}
 		if rank == 2 {
-			gpu.Idle.Time[HostWait] += host
-			gpu.Idle.Time[OtherWait] += other
+			device.Idle.Time[HostWait] += host
+			device.Idle.Time[OtherWait] += other
 		}
-		g.GPUs = append(g.GPUs, gpu)
+		g.GPUs = append(g.GPUs, device)
 		for i, name := range []string{"void fused_moe<float, 8>(int*)", "gemm", "norm"} {
-			k := RankKernel{Name: name, Class: profile.ClassCompute, rank: rank, Summary: Summary{N: 400, Total: 100_000_000}}
-			k.name = trace.Sym(i + 1)
+			k := RankKernel{Name: name, Class: profile.ClassCompute, rankIndex: rank, Summary: Summary{N: 400, Total: 100_000_000}}
+			k.sym = trace.Sym(i + 1)
 			if rank == 2 {
 				k.Total += extra[name]
 			}
 			g.Kernels = append(g.Kernels, k)
 		}
-		all := RankKernel{Name: "all-reduce", Class: profile.ClassCommunication, rank: rank, name: 9, Summary: Summary{Total: 60_000_000}}
+		all := RankKernel{Name: "all-reduce", Class: profile.ClassCommunication, rankIndex: rank, sym: 9, Summary: Summary{Total: 60_000_000}}
 		if rank == 2 {
 			all.Total = 20_000_000
 			if n := extra["extra"]; n > 0 {
-				g.Kernels = append(g.Kernels, RankKernel{Name: "extra", Class: profile.ClassCompute, rank: 2, name: 8, Summary: Summary{Total: n}})
+				g.Kernels = append(g.Kernels, RankKernel{Name: "extra", Class: profile.ClassCompute, rankIndex: 2, sym: 8, Summary: Summary{Total: n}})
 			}
 		}
 		g.Kernels = append(g.Kernels, all)

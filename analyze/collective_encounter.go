@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -75,4 +76,4 @@ func (e *encounter) took(i int) int64 {
 func (e *encounter) wait(i int) int64 { return e.latest - e.arrivals[i] }
 
 // median returns the median of the arrivals.
-func (e *encounter) median() int64 { return NearestRank(e.sorted, 50) }
+func (e *encounter) median() int64 { return request.NearestRank(e.sorted, 50) }

@@ -63,9 +63,9 @@ func TestCollectives(t *testing.T) {
 	}
 	want := []CollectiveRank{
 		// Medians are 110, 210, 320, 430.
-		{Rank: "a", Meetings: 5, Sync: 4, Last: 1, LateP50: -10, LateP99: 30, Took: 145, Wait: 70, Blame: 70, Transfer: 75, rank: 0},
-		{Rank: "b", Meetings: 5, Sync: 4, Last: 0, LateP50: 0, LateP99: 0, Took: 155, Wait: 80, Blame: 0, Transfer: 75, rank: 1},
-		{Rank: "c", Meetings: 5, Sync: 4, Last: 2, LateP50: -10, LateP99: 30, Took: 135, Wait: 60, Blame: 120, Transfer: 75, rank: 2},
+		{Rank: "a", Meetings: 5, Sync: 4, Last: 1, LateP50: -10, LateP99: 30, Took: 145, Wait: 70, Blame: 70, Transfer: 75, rankIndex: 0},
+		{Rank: "b", Meetings: 5, Sync: 4, Last: 0, LateP50: 0, LateP99: 0, Took: 155, Wait: 80, Blame: 0, Transfer: 75, rankIndex: 1},
+		{Rank: "c", Meetings: 5, Sync: 4, Last: 2, LateP50: -10, LateP99: 30, Took: 135, Wait: 60, Blame: 120, Transfer: 75, rankIndex: 2},
 	}
 	for i := range want {
 		if i >= len(got) || got[i] != fmt.Sprint(want[i]) {

@@ -35,7 +35,7 @@ func (c *Collectives) Stragglers(g *GPUs) []Straggler {
 // explain completes what a gathering has found of one of its ranks.
 func (c *Collectives) explain(s *Straggler, crowd *crowd, g *GPUs) {
 	rank := crowd.ranks[s.Rank]
-	s.Rank = slices.IndexFunc(c.Ranks, func(r CollectiveRank) bool { return r.rank == rank })
+	s.Rank = slices.IndexFunc(c.Ranks, func(r CollectiveRank) bool { return r.rankIndex == rank })
 	s.Where = whereIs(s.Name)
 	s.Peers = crowd.peers(s.Name)
 	s.Evidence = []string{s.doubt()}
@@ -117,7 +117,7 @@ func (c *Collectives) Findings(g *GPUs) []Finding {
 	for _, s := range c.Stragglers(g) {
 		out = append(out, Finding{
 			Kind: FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(),
-			Evidence: s.Evidence, Show: []string{"--by-rank"}, Weight: share(s.Lost, c.lengths),
+			Evidence: s.Evidence, Show: []string{"--by-rank"}, Weight: fraction(s.Lost, c.lengths),
 		})
 	}
 	return out

@@ -73,17 +73,17 @@ func TestDiffOfSimulatedCaptures(t *testing.T) {
 	}
 }
 
-func (d *difference) found(diff *analyze.Diff) bool {
+func (d *difference) found(got *analyze.Diff) bool {
 	if d.load == "" && d.rows == nil {
-		return significant(diff) == 0
+		return significant(got) == 0
 	}
 	within := func(c *analyze.DiffChange) bool { return c.Significant && c.Ratio > d.from && c.Ratio < d.to }
-	for i := range diff.Load {
-		if l := &diff.Load[i]; l.Name == d.load && !within(&l.Change) {
+	for i := range got.Load {
+		if l := &got.Load[i]; l.Name == d.load && !within(&l.Change) {
 			return false
 		}
 	}
-	return d.rows == nil || slices.ContainsFunc(diff.Rows, func(r analyze.DiffRow) bool {
+	return d.rows == nil || slices.ContainsFunc(got.Rows, func(r analyze.DiffRow) bool {
 		return slices.Contains(d.rows, r.Name) && strings.HasSuffix(r.Rank, d.rank) && (within(&r.Mean) || within(&r.Total) || within(&r.P50))
 	})
 }

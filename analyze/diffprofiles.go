@@ -23,8 +23,8 @@ func (p perStep) String() string {
 	return [...]string{"second", "forward pass", "step", "step"}[p]
 }
 
-// level returns which kind of step it is.
-func (k *stepKind) level() perStep {
+// levelOf returns which kind of step k is.
+func levelOf(k *stepLabel) perStep {
 	switch {
 	case k.part:
 		return perPart
@@ -39,7 +39,7 @@ type diffStep struct {
 	start trace.Time
 	dur   int64
 	rank  int32
-	kind  stepKind
+	kind  stepLabel
 }
 
 // commonStep returns the best kind of steps that both captures have.
@@ -65,7 +65,7 @@ func readSteps(set *profile.Set, window *SumOptions) []diffStep {
 		for rank := range ranks {
 			for _, step := range ranks[rank].settle() {
 				if !step.again {
-					streams[i] = append(streams[i], diffStep{step.start, between(step.start, step.end), int32(rank), step.stepKind})
+					streams[i] = append(streams[i], diffStep{step.start, between(step.start, step.end), int32(rank), step.stepLabel})
 				}
 			}
 		}
@@ -137,12 +137,12 @@ func (d *Collected) cutProfiles(set *profile.Set, window *SumOptions, steps []di
 	}
 	best := perSecond
 	for i := range steps {
-		best = max(best, steps[i].kind.level())
+		best = max(best, levelOf(&steps[i].kind))
 	}
 	var starts []trace.Time
 	ofRank := make([]int, len(set.Ranks))
 	for i := range steps {
-		if s := &steps[i]; s.kind.level() == best {
+		if s := &steps[i]; levelOf(&s.kind) == best {
 			starts = append(starts, s.start)
 			ofRank[s.rank]++
 			d.side.widen(s.start, s.start+trace.Time(s.dur))
@@ -189,7 +189,7 @@ func (d *Collected) addSeconds(pieces *diffPieces) {
 
 // addStep adds a step, as a row and as what totals are divided by.
 func (d *Collected) addStep(s *diffStep, rank string, pieces *diffPieces) {
-	per, piece := s.kind.level(), pieces.at(s.start)
+	per, piece := levelOf(&s.kind), pieces.at(s.start)
 	if d.work[per] == nil {
 		d.work[per], d.steps[per] = diffUnits{}, map[diffKey]*diffGroup{}
 	}
@@ -200,14 +200,4 @@ func (d *Collected) addStep(s *diffStep, rank string, pieces *diffPieces) {
 		d.steps[per][key] = &diffGroup{}
 	}
 	d.steps[per][key].add(piece, pieces.n(), s.dur, d.in)
-}
-
-// words names a kind of steps: "decode bs=17-32", by the requests in the batch.
-func (k *stepKind) words() string {
-	t := StepTime{Kind: k.kind}
-	t.MinBatch, t.MaxBatch = batchBucket(k.batch)
-	if batches := t.batches(); batches != "" {
-		return stepKinds[k.kind] + " bs=" + batches
-	}
-	return stepKinds[k.kind]
 }

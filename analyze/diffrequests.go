@@ -79,7 +79,7 @@ func requestPieces(s *request.Set) *diffPieces {
 	}
 	slices.Sort(lengths)
 	span := between(s.Requests[0].Start, s.Requests[n-1].Start)
-	return cutRequests(s, span/NearestRank(lengths, 90))
+	return cutRequests(s, span/request.NearestRank(lengths, 90))
 }
 
 // cutRequests makes at most so many pieces with the same number of requests.
@@ -107,18 +107,18 @@ func (c *diffSpans) addRequest(r, piece int) {
 	s := c.set
 	for _, part := range s.Requests[r].Parts {
 		for _, t := range s.Parts[part].Threads {
-			c.addStages(s.Threads[t].Stages, place{proc: s.Threads[t].Proc, request: r}, piece)
+			c.addStages(s.Threads[t].Stages, spot{proc: s.Threads[t].Proc, request: r}, piece)
 		}
 	}
 	for i := range gatewaySpans(s, &s.Requests[r]) {
 		if s.RequestOf(i) == r { // several may share it
-			c.add(place{span: i, proc: s.ProcOf(i), request: r}, piece)
+			c.add(spot{span: i, proc: s.ProcOf(i), request: r}, piece)
 		}
 	}
 }
 
 // addStages adds the given stages and everything below.
-func (c *diffSpans) addStages(stages []uint32, p place, piece int) {
+func (c *diffSpans) addStages(stages []uint32, p spot, piece int) {
 	for _, i := range stages {
 		if c.set.Kind(int(i)) == request.Stage { // selected
 			p.span = int(i)
@@ -131,8 +131,8 @@ func (c *diffSpans) addStages(stages []uint32, p place, piece int) {
 }
 
 // add counts the span at p, unless its times cannot be right.
-func (c *diffSpans) add(p place, piece int) {
-	dur := c.set.Dump.Span(p.span).Dur()
+func (c *diffSpans) add(p spot, piece int) {
+	dur := c.set.Row(p.span).Dur()
 	if c.set.Implausible(p.span) {
 		return
 	}
@@ -166,9 +166,9 @@ func (c *diffSpans) addOthers(pieces *diffPieces) {
 			c.requests.add("", piece, c.pieces, float64(last-first)/1e9/float64(c.pieces))
 		}
 	}
-	for i := range s.Dump.Len() {
+	for i := range s.Len() {
 		if k := s.Kind(i); k == request.Generic || k == request.Gateway && s.RequestOf(i) == request.None {
-			c.add(place{span: i, proc: s.ProcOf(i), request: request.None}, pieces.at(s.Dump.Span(i).Start))
+			c.add(spot{span: i, proc: s.ProcOf(i), request: request.None}, pieces.at(s.Row(i).Start))
 		}
 	}
 	for _, name := range c.rank.text() {

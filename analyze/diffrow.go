@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/request"
 )
 
 // A DiffRow is the durations of one name in both captures.
@@ -204,9 +205,9 @@ func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m di
 		return m, approximate
 	}
 	m.Mean, m.mean = d.Mean, significance.Mean(each)
-	m.P50, m.P99 = t.at((50*uint64(d.N)+99)/100-1), t.at((99*uint64(d.N)+99)/100-1)
-	m.p50 = t.quantile(0.50, m.P50, groups, pieces)
-	m.p99 = t.quantile(0.99, m.P99, groups, pieces)
+	m.P50, m.P99 = t.at(request.PercentileIndex(uint64(d.N), 50)), t.at(request.PercentileIndex(uint64(d.N), 99))
+	m.p50 = quantileOf(t, 0.50, m.P50, groups, pieces)
+	m.p99 = quantileOf(t, 0.99, m.P99, groups, pieces)
 	return m, approximate
 }
 
@@ -223,9 +224,9 @@ func piecesOf(groups []*diffGroup, n int, sum func(*sample) float64) []significa
 	return pieces
 }
 
-// quantile tells how far off a quantile of the values may be, by how many values of every
-// piece are at most that.
-func (t *tally) quantile(share float64, value int64, groups []*diffGroup, n int) significance.Quantity {
+// quantileOf tells how far off a quantile of the values of t may be, by how many values of
+// every piece are at most that.
+func quantileOf(t *tally, share float64, value int64, groups []*diffGroup, n int) significance.Quantity {
 	pieces := piecesOf(groups, n, func(s *sample) float64 { return float64(s.atMost(value)) })
 	all := 0.0
 	for _, p := range pieces {

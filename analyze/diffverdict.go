@@ -185,7 +185,7 @@ func (d *Diff) part(r *DiffRow, time int64) float64 {
 	if whole == 0 {
 		return 1
 	}
-	return share(abs(time), whole)
+	return fraction(abs(time), whole)
 }
 
 // wholeOf returns what a row is a part of.
@@ -216,7 +216,7 @@ func (d *Diff) addUp() {
 func (d *Diff) sentence(r *DiffRow, rows *diffRows) string {
 	text := d.plain(r)
 	if r.Like != "" {
-		text += ", perhaps what is " + shorten(clean(r.Like), mostVerdictName, Style{ASCII: true}) + " on the other side"
+		text += ", perhaps what is " + cutMiddle(clean(r.Like), mostVerdictName, Style{ASCII: true}) + " on the other side"
 	}
 	if !d.byRank {
 		text += rows.where(r)
@@ -226,7 +226,7 @@ func (d *Diff) sentence(r *DiffRow, rows *diffRows) string {
 
 // plain tells how a row changed.
 func (d *Diff) plain(r *DiffRow) string {
-	text := shorten(clean(r.Name), mostVerdictName, Style{ASCII: true})
+	text := cutMiddle(clean(r.Name), mostVerdictName, Style{ASCII: true})
 	if r.Kind == DiffStep {
 		text += " steps"
 	}

@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -78,14 +77,14 @@ func joinNonEmpty(sep string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
 }
 
-// A place is where a span was met: all that a dimension can go by. None is
+// A spot is where a span was met: all that a dimension can go by. None is
 // unknown.
-type place struct{ span, proc, request int }
+type spot struct{ span, proc, request int }
 
 // An axis is a dimension of one set: it gives every place a small number, so
 // that grouping a span costs no string.
 type axis struct {
-	code func(place) int32
+	code func(spot) int32
 	text func() []string // by code, of all codes given so far; "" is unknown
 	// compare orders the texts; nil is the order of the codes.
 	compare func(x, y string) int
@@ -148,7 +147,7 @@ func newProcAxis(s *request.Set, server func(proc int) int, name func(p *request
 		codes[i] = c.code(name(&s.Procs[i], onServer(hosts[s.Procs[i].Host], server(i))))
 	}
 	unknown := c.code("")
-	return &axis{text: c.text, code: func(p place) int32 {
+	return &axis{text: c.text, code: func(p spot) int32 {
 		if p.proc == request.None {
 			return unknown
 		}
@@ -185,7 +184,7 @@ func requestAxis(s *request.Set) *axis {
 	for i := range s.Requests {
 		text[i] = s.Requests[i].RID
 	}
-	return &axis{text: func() []string { return text }, code: func(p place) int32 {
+	return &axis{text: func() []string { return text }, code: func(p spot) int32 {
 		if p.request == request.None {
 			return int32(len(text) - 1)
 		}
@@ -202,7 +201,7 @@ func requestTextAxis(property func(*request.Set, *request.Request) string) func(
 			codes[i] = c.code(property(s, &s.Requests[i]))
 		}
 		unknown := c.code("")
-		return &axis{text: c.text, compare: strings.Compare, code: func(p place) int32 {
+		return &axis{text: c.text, compare: strings.Compare, code: func(p spot) int32 {
 			if p.request == request.None {
 				return unknown
 			}
@@ -213,12 +212,12 @@ func requestTextAxis(property func(*request.Set, *request.Request) string) func(
 
 // fileAxis numbers files in the order in which they were read.
 func fileAxis(s *request.Set) *axis {
-	text := make([]string, len(s.Dump.Files))
+	text := make([]string, len(s.Files))
 	for i := range text {
-		text[i] = s.Dump.Files[i].Name
+		text[i] = s.Files[i].Name
 	}
-	return &axis{text: func() []string { return text }, code: func(p place) int32 {
-		return int32(s.Dump.Origins[s.Dump.Span(p.span).Origin].File)
+	return &axis{text: func() []string { return text }, code: func(p spot) int32 {
+		return int32(s.Sources[s.Row(p.span).Source].File)
 	}}
 }
 
@@ -226,18 +225,18 @@ func fileAxis(s *request.Set) *axis {
 // those that no table knows behind them by name.
 func stageAxis(s *request.Set) *axis {
 	c := newCoder()
-	names := s.Dump.Syms.Names()
+	names := s.Syms.Names()
 	known := make([]int32, len(names)) // by symbol; 0 is not met yet
 	foreign := map[[2]trace.Sym]int32{}
-	return &axis{text: c.text, compare: compareStages, code: func(p place) int32 {
-		span := s.Dump.Span(p.span)
+	return &axis{text: c.text, compare: s.CompareStages, code: func(p spot) int32 {
+		span := s.Row(p.span)
 		if s.Kind(p.span) == request.Stage {
 			if known[span.Name] == 0 {
 				known[span.Name] = 1 + c.code(names[span.Name])
 			}
 			return known[span.Name] - 1
 		}
-		key := [2]trace.Sym{s.Dump.Resource(span).Service, span.Name}
+		key := [2]trace.Sym{s.Writers[s.Sources[span.Source].Writer].Service, span.Name}
 		code, ok := foreign[key]
 		if !ok {
 			code = c.code(names[key[0]] + ":" + names[key[1]])
@@ -245,23 +244,4 @@ func stageAxis(s *request.Set) *axis {
 		}
 		return code
 	}}
-}
-
-// compareStages orders the names of stages by phase, then as request.Stages
-// lists them; what it does not list goes last, by name.
-func compareStages(x, y string) int {
-	px, ix := stagePlace(x)
-	py, iy := stagePlace(y)
-	return cmp.Or(cmp.Compare(px, py), cmp.Compare(ix, iy), strings.Compare(x, y))
-}
-
-func stagePlace(name string) (phase, index int) {
-	index = slices.IndexFunc(request.Stages, func(s request.StageInfo) bool { return s.Name == name })
-	if index < 0 {
-		return int(request.DecodePhase) + 2, 0
-	}
-	if phase = int(request.Stages[index].Phase); request.Stages[index].Phase == request.OtherPhase {
-		phase = int(request.DecodePhase) + 1
-	}
-	return phase, index
 }

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/bits"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
 )
 
 // A Distribution describes values as nsys stats does, and adds percentiles. Values
@@ -93,7 +95,7 @@ func (h *histogram) distribution() Distribution {
 
 // distribution describes values by their moments and their order.
 func (m *moments) distribution(at func(i uint64) int64) Distribution {
-	rank := func(percent uint64) int64 { return at((percent*m.n+99)/100 - 1) }
+	rank := func(percent uint64) int64 { return at(request.PercentileIndex(m.n, percent)) }
 	low, high := at((m.n-1)/2), at(m.n/2)
 	median := tenths(low, 0)
 	if low != high {

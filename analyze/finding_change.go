@@ -91,7 +91,7 @@ func (c *Change) finding(b *bill) Finding {
 
 // findingKind tells what a shift, and what came with it, is about.
 func (f *Shift) findingKind() FindingKind {
-	switch phase := request.StageOf(f.Stage).Phase; {
+	switch phase := f.Means.Phase(); {
 	case f.Metric.isLoad():
 		return FindingLoad
 	case f.Metric == LatenessChanged:
@@ -100,8 +100,8 @@ func (f *Shift) findingKind() FindingKind {
 		return FindingChange
 	case phase == request.TransferPhase:
 		return FindingTransfer
-	case (phase == request.QueuePhase || phase == request.BootstrapPhase) && f.rises() && !(f.Role == request.Unified && f.Stage == "decode_waiting"):
-		// On a unified server decode_waiting is part of the running batch.
+	case (phase == request.QueuePhase || phase == request.BootstrapPhase) && f.rises() && !(f.Role == request.Unified && f.Means == request.DecodeQueueing):
+		// On a unified server that is part of the running batch.
 		return FindingLoad
 	}
 	return FindingChange

@@ -8,18 +8,21 @@ import (
 // A bill tells which part of the time of all requests something costs. It has one
 // scale for findings of different kinds: the sum of the E2E of the finished requests.
 type bill struct {
-	tail  *Tail
-	usual *usualCauses // nil of no requests
-	total float64      // ns
+	set   *request.Set
+	hosts map[string]string // names of the hosts of set
+	list  []Attribution     // of the finished requests
+	usual *usualCauses      // nil of no requests
+	total float64           // ns
 }
 
-func newBill(t *Tail) *bill {
-	b := &bill{tail: t}
-	if len(t.list) > 0 {
-		b.usual = t.usualCauses()
+// newBill makes a bill of the attributed requests of a set.
+func newBill(s *request.Set, hosts map[string]string, list []Attribution) *bill {
+	b := &bill{set: s, hosts: hosts, list: list}
+	if len(list) > 0 {
+		b.usual = usualOf(list)
 	}
-	for i := range t.list {
-		b.total += float64(t.list[i].E2E.Total())
+	for i := range list {
+		b.total += float64(list[i].E2E.Total())
 	}
 	return b
 }
@@ -36,9 +39,9 @@ func (b *bill) part(ns float64) float64 {
 // later: what is beyond the usual of each cause.
 func (b *bill) beyondUsual(since trace.Time, causes ...Cause) float64 {
 	sum := 0.0
-	for i := range b.tail.list {
-		a := &b.tail.list[i]
-		if b.tail.set.Requests[a.Request].Start < since {
+	for i := range b.list {
+		a := &b.list[i]
+		if b.set.Requests[a.Request].Start < since {
 			continue
 		}
 		for _, c := range causes {
@@ -51,9 +54,9 @@ func (b *bill) beyondUsual(since trace.Time, causes ...Cause) float64 {
 // waitsFor returns what waiting for the ranks at a place costs.
 func (b *bill) waitsFor(at *Where) float64 {
 	sum := 0.0
-	for i := range b.tail.list {
-		a := &b.tail.list[i]
-		if a.Slow != request.None && at.meets(new(b.tail.placeOf(a.Slow))) {
+	for i := range b.list {
+		a := &b.list[i]
+		if a.Slow != request.None && at.meets(new(newWhere(b.set, b.hosts, int(a.Slow)))) {
 			sum += float64(a.E2E[CauseSlowRank])
 		}
 	}

@@ -112,5 +112,5 @@ func betweenTimes(s *request.Set, list []int) string {
 func reasonGist(reason string) string {
 	const most = 100 // characters; what SGLang says first is what matters
 	reason, _, _ = strings.Cut(reason, " for request")
-	return shorten(cmp.Or(reason, "no reason is told"), most, Style{ASCII: true})
+	return cutMiddle(cmp.Or(reason, "no reason is told"), most, Style{ASCII: true})
 }

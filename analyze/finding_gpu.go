@@ -27,9 +27,9 @@ type gpuTime struct {
 	stepless int64
 }
 
-// findings tells what keeps devices from computing; of communication c tells how much is
-// waiting.
-func (g *GPUs) findings(c *Collectives) []Finding {
+// findings tells what keeps devices from computing. waiting are sentences about how much
+// of communication is waiting for others.
+func (g *GPUs) findings(waiting []string) []Finding {
 	var t gpuTime
 	for i := range g.GPUs {
 		t.add(&g.GPUs[i])
@@ -47,11 +47,11 @@ func (g *GPUs) findings(c *Collectives) []Finding {
 				t.gaps, nearly(t.hostWait/max(1, t.gaps)), g.GPUs[0].Rank, nearly(g.GPUs[0].Delay.P50))},
 		})
 	}
-	if exposed := share(t.exposed, t.length); exposed >= muchExposed {
+	if exposed := fraction(t.exposed, t.length); exposed >= muchExposed {
 		out = append(out, Finding{
 			Kind: FindingGPU, topic: "communication", Weight: exposed, Show: []string{"--by-rank"},
 			Text:     fmt.Sprintf("%.0f %% of the time of %s is communication that no computation hides", 100*exposed, g.devices()),
-			Evidence: slices.Concat(g.exposedRange(), c.waiting()),
+			Evidence: slices.Concat(g.exposedRange(), waiting),
 		})
 	}
 	return out
@@ -73,7 +73,7 @@ func (t *gpuTime) waitsAtWork() float64 {
 	if t.stepless >= 0 {
 		waits, much = max(0, waits-t.stepless), muchHostWait
 	}
-	if part := share(waits, t.length); part >= much {
+	if part := fraction(waits, t.length); part >= much {
 		return part
 	}
 	return 0
@@ -89,11 +89,11 @@ func (g *GPUs) stepless() int64 {
 	steps := map[int32]int64{}
 	for i := range g.Steps {
 		s := &g.Steps[i]
-		steps[s.rank] = addTimes(steps[s.rank], max(s.Host.Total, s.Device.Total))
+		steps[s.rankIndex] = addTimes(steps[s.rankIndex], max(s.Host.Total, s.Device.Total))
 	}
 	between := int64(0)
 	for i := range g.GPUs {
-		between = addTimes(between, max(0, g.GPUs[i].Length()-steps[g.GPUs[i].rank]))
+		between = addTimes(between, max(0, g.GPUs[i].Length()-steps[g.GPUs[i].rankIndex]))
 	}
 	return between
 }
@@ -111,7 +111,7 @@ func (g *GPUs) exposedRange() []string {
 	if len(g.GPUs) < 2 {
 		return nil
 	}
-	part := func(g *GPU) float64 { return share(g.Exposed(profile.ClassCommunication), g.Length()) }
+	part := func(g *GPU) float64 { return fraction(g.Exposed(profile.ClassCommunication), g.Length()) }
 	least, most := &g.GPUs[0], &g.GPUs[0]
 	for i := range g.GPUs {
 		if gpu := &g.GPUs[i]; part(gpu) < part(least) {
@@ -132,5 +132,5 @@ func (c *Collectives) waiting() []string {
 	if took == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%.0f %% of the time in %s is waiting for the last rank, the rest moves data", 100*share(wait, took), counted(c.counts.sync, "collective"))}
+	return []string{fmt.Sprintf("%.0f %% of the time in %s is waiting for the last rank, the rest moves data", 100*fraction(wait, took), counted(c.counts.sync, "collective"))}
 }

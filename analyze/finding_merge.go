@@ -23,8 +23,9 @@ func (p *Where) meets(o *Where) bool {
 }
 
 // mergeFindings tells what says the same as one finding, and orders them by weight.
-// Of several the first one is told; the others become its evidence.
-func mergeFindings(found []Finding) []Finding {
+// Of several the first one is told; the others become its evidence, and so do the
+// consequences of findings.
+func mergeFindings(found []Finding, consequences []consequence) []Finding {
 	var out []Finding
 	for i := range found {
 		k := slices.IndexFunc(out, func(f Finding) bool { return f.sameAs(&found[i]) })
@@ -34,7 +35,7 @@ func mergeFindings(found []Finding) []Finding {
 			out[k].take(&found[i])
 		}
 	}
-	out = takeConsequences(out)
+	out = takeConsequences(out, consequences)
 	slices.SortStableFunc(out, func(x, y Finding) int {
 		return cmp.Or(cmp.Compare(y.Weight, x.Weight), strings.Compare(x.Text, y.Text))
 	})
@@ -66,22 +67,15 @@ func (f *Finding) take(g *Finding) {
 	}
 }
 
-// consequences are what findings bring about that others tell of: load makes decoding
-// slow, ranks wait for a slow one where they communicate, and a server that is slow
-// may have become so.
-var consequences = []struct {
+// A consequence is what findings of one kind bring about that findings of another tell
+// of.
+type consequence struct {
 	cause, effect FindingKind
 	topics        []string // of the effect
-}{
-	{FindingLoad, FindingTail, []string{CauseInterference.String(), CauseDecode.String()}},
-	{FindingImbalance, FindingTail, []string{CauseInterference.String(), CauseDecode.String()}},
-	{FindingStraggler, FindingGPU, []string{"communication"}},
-	{FindingSlower, FindingChange, []string{""}},
-	{FindingSlower, FindingTail, []string{CauseDecode.String()}},
 }
 
 // takeConsequences makes effects evidence of their causes, where they are at one place.
-func takeConsequences(found []Finding) []Finding {
+func takeConsequences(found []Finding, consequences []consequence) []Finding {
 	for _, c := range consequences {
 		k := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == c.cause })
 		if k < 0 {

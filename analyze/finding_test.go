@@ -29,7 +29,7 @@ func TestMergeFindings(t *testing.T) {
 		{Kind: FindingTail, topic: CauseInterference.String(), Text: "decode held up", Weight: 0.4},                                           // and brings about
 		{Kind: FindingTail, topic: CauseRouter.String(), Text: "in the gateway", Weight: 0.001},                                               // and what it does not
 		{Kind: FindingGPU, topic: "communication", Text: "communication", Weight: 0.05}, {Kind: FindingGPU, topic: "host", Text: "host wait"}, // of a straggler, and not
-	})
+	}, consequences)
 	want := []struct {
 		text     string
 		evidence []string
@@ -91,7 +91,7 @@ func requestsThat(n int, failed ...int) *request.Set {
 }
 
 func TestErrorFindings(t *testing.T) {
-	b := &bill{tail: &Tail{}, usual: new(usualCauses)}
+	b := newBill(new(request.Set), nil, nil)
 	for _, test := range []struct {
 		name string
 		set  *request.Set
@@ -162,7 +162,7 @@ func TestGPUFindings(t *testing.T) {
 		{"no device", GPUs{}, nil},
 	} {
 		var got []float64
-		for _, f := range test.gpus.findings(&Collectives{}) {
+		for _, f := range test.gpus.findings(nil) {
 			got = append(got, f.Weight)
 		}
 		if !slices.Equal(got, test.want) {
@@ -176,7 +176,7 @@ func TestExposedEvidence(t *testing.T) {
 	g := GPUs{GPUs: []GPU{gpuThat(0, 30), gpuThat(0, 40)}}
 	g.GPUs[1].Rank = "TP1"
 	const shares = "from 30 % on TP0 to 40 % on TP1"
-	if got := g.findings(&Collectives{})[0].Evidence; !slices.Equal(got, []string{shares}) {
+	if got := g.findings(nil)[0].Evidence; !slices.Equal(got, []string{shares}) {
 		t.Errorf("no collectives: %q", got)
 	}
 	// Of 395 + 145 ns ranks wait for 290 + 40.
@@ -184,7 +184,7 @@ func TestExposedEvidence(t *testing.T) {
 	s.meet(0, 395, 290, 105)
 	s.meet(1040, 40, 1000, 80)
 	want := []string{shares, "53 % of the time in 2 collectives is waiting for the last rank, the rest moves data"}
-	if got := g.findings(MeasureCollectives(s.Set, 0, 0))[0].Evidence; !slices.Equal(got, want) {
+	if got := g.findings(MeasureCollectives(s.Set, 0, 0).waiting())[0].Evidence; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sgtrace/sgtrace/request"
 )
 
 // A Format is a way to write a report.
@@ -80,7 +82,7 @@ func scaleFor(unit Unit, values []int64) scale {
 	slices.Sort(values)
 	s := of.units[0]
 	for _, u := range of.units[1:] {
-		if float64(NearestRank(values, of.percent)) >= u.size {
+		if float64(request.NearestRank(values, of.percent)) >= u.size {
 			s = u
 		}
 	}
@@ -100,9 +102,9 @@ func (s scale) format(n int64, tenths bool) string {
 	return strconv.FormatFloat(value/s.size, 'f', s.decimals, 64)
 }
 
-// A sheet is a report made ready for people: strings, in the columns that have
+// A textTable is a report made ready for people: strings, in the columns that have
 // anything to show.
-type sheet struct {
+type textTable struct {
 	columns []int // of the report
 	header  []string
 	right   []bool // column is aligned to the right
@@ -111,10 +113,10 @@ type sheet struct {
 	notes   []string
 }
 
-// sheet formats the report for people. Columns without a single value are left
+// textTable formats the report for people. Columns without a single value are left
 // out, and a note says so.
-func (r *Report) sheet() *sheet {
-	s := &sheet{rows: make([][]string, r.Len()), notes: slices.Clone(r.Footnotes)}
+func (r *Report) textTable() *textTable {
+	s := &textTable{rows: make([][]string, r.Len()), notes: slices.Clone(r.Footnotes)}
 	var empty []string
 	scales := r.scales()
 	times := dateLayout

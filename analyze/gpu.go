@@ -61,7 +61,7 @@ type GPU struct {
 	KernelTime, GraphTime, GraphKernels int64
 	Streams                             []GPUStream // by number
 
-	rank int32
+	rankIndex int32
 	// unrecorded is the time from the last row of a recording to the first one of the next.
 	unrecorded int64
 }
@@ -161,7 +161,7 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 	for i := range ranks {
 		ranks[i].recorded = ranks[i].recorded.union()
 		for _, part := range ranks[i].gpus {
-			part.gpu.Rank, part.gpu.rank = set.Ranks[i], int32(i)
+			part.gpu.Rank, part.gpu.rankIndex = set.Ranks[i], int32(i)
 			part.gpu.Captured = ranks[i].recorded.length()
 		}
 	}

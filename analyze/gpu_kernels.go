@@ -26,8 +26,8 @@ type RankKernel struct {
 	// over those ranks; -1 if there is only one, or the median is 0.
 	RelTotal, RelP50 float64
 
-	name trace.Sym
-	rank int32
+	sym       trace.Sym
+	rankIndex int32
 }
 
 // kernelTimes collects durations of kernels by name.
@@ -64,7 +64,7 @@ func (k *kernelTimes) summarize() {
 func (k *kernelTimes) rows(set *profile.Set, rank int32) []RankKernel {
 	rows := make([]RankKernel, len(k.names))
 	for i, name := range k.names {
-		rows[i] = RankKernel{Rank: set.Ranks[rank], Name: set.Syms.Name(name), Class: k.classes[i], Summary: k.sums[i], name: name, rank: rank}
+		rows[i] = RankKernel{Rank: set.Ranks[rank], Name: set.Syms.Name(name), Class: k.classes[i], Summary: k.sums[i], sym: name, rankIndex: rank}
 	}
 	return rows
 }
@@ -80,16 +80,16 @@ const sameCapture = 0.02
 func compareKernels(rows []RankKernel, captured []int64) (sorted []RankKernel, perSecond bool) {
 	least, most := int64(math.MaxInt64), int64(0)
 	for i := range rows {
-		c := captured[rows[i].rank]
+		c := captured[rows[i].rankIndex]
 		least, most = min(least, c), max(most, c)
 	}
 	perSecond = least > 0 && float64(most) > (1+sameCapture)*float64(least)
 	slices.SortFunc(rows, func(a, b RankKernel) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.rank, b.rank))
+		return cmp.Or(cmp.Compare(a.sym, b.sym), cmp.Compare(a.rankIndex, b.rankIndex))
 	})
 	for from := 0; from < len(rows); {
 		to := from + 1
-		for to < len(rows) && rows[to].name == rows[from].name {
+		for to < len(rows) && rows[to].sym == rows[from].sym {
 			to++
 		}
 		relate(rows[from:to])
@@ -99,7 +99,7 @@ func compareKernels(rows []RankKernel, captured []int64) (sorted []RankKernel, p
 		from = to
 	}
 	slices.SortFunc(rows, func(a, b RankKernel) int {
-		return cmp.Or(cmp.Compare(abs(b.Excess), abs(a.Excess)), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name), cmp.Compare(a.rank, b.rank))
+		return cmp.Or(cmp.Compare(abs(b.Excess), abs(a.Excess)), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name), cmp.Compare(a.rankIndex, b.rankIndex))
 	})
 	return rows, perSecond
 }
@@ -113,8 +113,7 @@ func relate(rows []RankKernel) {
 		for i := range rows {
 			values[i] = of(&rows[i])
 		}
-		slices.Sort(values)
-		return NearestRank(values, 50)
+		return lowerMedian(values)
 	}
 	total := median(func(r *RankKernel) int64 { return r.Total })
 	p50 := median(func(r *RankKernel) int64 { return r.P50 })
@@ -126,10 +125,10 @@ func relate(rows []RankKernel) {
 			continue
 		}
 		if total > 0 {
-			r.RelTotal = share(r.Total, total)
+			r.RelTotal = fraction(r.Total, total)
 		}
 		if p50 > 0 {
-			r.RelP50 = share(r.P50, p50)
+			r.RelP50 = fraction(r.P50, p50)
 		}
 	}
 }
@@ -142,13 +141,12 @@ func relatePerSecond(rows []RankKernel, captured []int64) {
 	}
 	rates := make([]float64, len(rows))
 	for i := range rows {
-		rates[i] = float64(rows[i].Total) / float64(captured[rows[i].rank])
+		rates[i] = float64(rows[i].Total) / float64(captured[rows[i].rankIndex])
 	}
-	sorted := slices.Sorted(slices.Values(rates))
-	median := sorted[(len(sorted)-1)/2] // nearest rank
+	median := lowerMedian(slices.Clone(rates))
 	for i := range rows {
 		r := &rows[i]
-		r.Excess = r.Total - int64(math.Round(median*float64(captured[r.rank])))
+		r.Excess = r.Total - int64(math.Round(median*float64(captured[r.rankIndex])))
 		if r.RelTotal = unknownRatio; median > 0 {
 			r.RelTotal = rates[i] / median
 		}

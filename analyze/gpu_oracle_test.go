@@ -111,7 +111,7 @@ func (o *htaOracle) overlap(t *testing.T) {
 		got := ""
 		if comm > 0 {
 			hidden := comm - g.Exposed(profile.ClassCommunication)
-			got = strconv.FormatFloat(math.Round(10_000*share(hidden, comm))/100, 'f', -1, 64)
+			got = strconv.FormatFloat(math.Round(10_000*fraction(hidden, comm))/100, 'f', -1, 64)
 		}
 		if want := row["comp_comm_overlap_pctg"]; got != want {
 			t.Errorf("%s: %q %%, want %q %%", table, got, want)

@@ -196,7 +196,7 @@ func TestGPUsAsDefined(t *testing.T) {
 	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *rowStream) {
 		n := 0
 		for _, g := range MeasureGPUs(setOf(syms, twoRanks, s), GPUOptions{}).GPUs {
-			rows := definedRows(s, syms, g.rank, g.Device)
+			rows := definedRows(s, syms, g.rankIndex, g.Device)
 			d := define(rows, syms)
 			n += len(rows)
 			if g.Running != d.running || g.Idle != d.idle || g.Delay != Summarize(d.delays) || g.GraphKernels != d.graphs || int(g.Rows) != len(rows) {

@@ -43,7 +43,7 @@ func (c gpuColumns) part(name, doc string, whole, of func(*GPU) int64) []field[G
 
 // shareCell is unknown of nothing.
 func shareCell(part, whole int64) Cell {
-	return Cell{Share: share(part, whole), Unknown: whole == 0}
+	return Cell{Share: fraction(part, whole), Unknown: whole == 0}
 }
 
 func detail[T any](f []field[T]) []field[T] {
@@ -113,7 +113,7 @@ func (g *GPUs) noteGraphs(r *Report) {
 	}
 	if other > 0 {
 		r.note("%.1f %% of the busy time is of no known class: CUDA graphs whose kernels were not recorded "+
-			"(--cuda-graph-trace=node of nsys records them), or what rules call other", 100*share(other, busy))
+			"(--cuda-graph-trace=node of nsys records them), or what rules call other", 100*fraction(other, busy))
 	}
 }
 

@@ -2,9 +2,11 @@ package analyze
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
@@ -22,7 +24,7 @@ type StepTime struct {
 	// the step, on its thread, to the end of the last one. Steps that launched nothing do not count.
 	Device Summary
 
-	rank int32
+	rankIndex int32
 }
 
 var stepKinds = [...]string{profile.StepOther: "other", profile.StepPrefill: "prefill", profile.StepDecode: "decode"}
@@ -40,8 +42,19 @@ func batchBucket(batch int32) (from, to int32) {
 	return half + 1, 2 * half
 }
 
-// A stepKind is what the name of a step tells.
-type stepKind struct {
+// batchWords names a bucket of batch sizes by its bounds: "17-32"; "" is unknown.
+func batchWords(from, to int32) string {
+	switch {
+	case from < 0:
+		return ""
+	case from == to:
+		return strconv.Itoa(int(from))
+	}
+	return fmt.Sprintf("%d-%d", from, to)
+}
+
+// A stepLabel is what the name of a step tells.
+type stepLabel struct {
 	kind  profile.StepKind
 	batch int32
 	part  bool // see [profile.IsPartOfStep]
@@ -49,12 +62,20 @@ type stepKind struct {
 
 // ofServer tells whether it is a whole step of a server, and not one of a profiler
 // around several.
-func (k *stepKind) ofServer() bool {
+func (k *stepLabel) ofServer() bool {
 	return !k.part && (k.kind != profile.StepOther || k.batch >= 0)
 }
 
+// words names a kind of steps: "decode bs=17-32", by the requests in the batch.
+func (k *stepLabel) words() string {
+	if batches := batchWords(batchBucket(k.batch)); batches != "" {
+		return stepKinds[k.kind] + " bs=" + batches
+	}
+	return stepKinds[k.kind]
+}
+
 // tells counts what the name tells of kind and batch.
-func (k *stepKind) tells() int {
+func (k *stepLabel) tells() int {
 	n := 0
 	if k.kind != profile.StepOther {
 		n++
@@ -69,14 +90,14 @@ func (k *stepKind) tells() int {
 type stepNames struct {
 	syms  *trace.Symbols
 	index paged[int32] // by symbol: into kinds plus one, or notStep
-	kinds []stepKind
+	kinds []stepLabel
 }
 
 const notStep = -1
 
 // of returns what the name of a range tells of a step, nil if it is none. The name
 // may have an NVTX domain before it.
-func (n *stepNames) of(name trace.Sym) *stepKind {
+func (n *stepNames) of(name trace.Sym) *stepLabel {
 	at := n.index.at(int64(name))
 	if *at == 0 {
 		*at = notStep
@@ -87,7 +108,7 @@ func (n *stepNames) of(name trace.Sym) *stepKind {
 			kind, batch, ok = profile.ParseStep(text)
 		}
 		if ok {
-			n.kinds = append(n.kinds, stepKind{kind, batch, profile.IsPartOfStep(text)})
+			n.kinds = append(n.kinds, stepLabel{kind, batch, profile.IsPartOfStep(text)})
 			*at = int32(len(n.kinds))
 		}
 	}
@@ -99,7 +120,7 @@ func (n *stepNames) of(name trace.Sym) *stepKind {
 
 // A step is one that was annotated.
 type step struct {
-	stepKind
+	stepLabel
 	start, end  trace.Time
 	around      int32 // index of the step around its start, on the same thread; noStep is none
 	again       bool  // it is of a step that another annotation, around or in it, tells of
@@ -132,12 +153,12 @@ type stepThread struct {
 // A stepSpan is where the steps of a thread lie.
 type stepSpan struct{ from, to int }
 
-func (t *stepThreads) add(r *profile.Range, kind *stepKind) {
+func (t *stepThreads) add(r *profile.Range, kind *stepLabel) {
 	if t.threads == nil {
 		t.threads = map[stepThread][]step{}
 	}
 	key := stepThread{r.PID, r.TID}
-	t.threads[key] = append(t.threads[key], step{stepKind: *kind, start: r.Start, end: r.Start + trace.Time(r.Dur()), around: noStep})
+	t.threads[key] = append(t.threads[key], step{stepLabel: *kind, start: r.Start, end: r.Start + trace.Time(r.Dur()), around: noStep})
 }
 
 // settle puts the steps in order and returns them.
@@ -248,7 +269,7 @@ func groupSteps(set *profile.Set, rank int32, steps []step) []StepTime {
 	}
 	var out []StepTime
 	for k, durations := range host {
-		out = append(out, StepTime{Rank: set.Ranks[rank], rank: rank, Kind: k.kind, MinBatch: k.from, MaxBatch: k.to,
+		out = append(out, StepTime{Rank: set.Ranks[rank], rankIndex: rank, Kind: k.kind, MinBatch: k.from, MaxBatch: k.to,
 			Host: Summarize(durations), Device: Summarize(device[k])})
 	}
 	return out
@@ -257,6 +278,6 @@ func groupSteps(set *profile.Set, rank int32, steps []step) []StepTime {
 // sortSteps orders steps so that ranks that did the same follow each other.
 func sortSteps(steps []StepTime) {
 	slices.SortFunc(steps, func(a, b StepTime) int {
-		return cmp.Or(cmp.Compare(stepKinds[b.Kind], stepKinds[a.Kind]), cmp.Compare(a.MinBatch, b.MinBatch), cmp.Compare(a.rank, b.rank))
+		return cmp.Or(cmp.Compare(stepKinds[b.Kind], stepKinds[a.Kind]), cmp.Compare(a.MinBatch, b.MinBatch), cmp.Compare(a.rankIndex, b.rankIndex))
 	})
 }

@@ -243,5 +243,5 @@ func (q *queueTime) cut() {
 // waited, divided by the time from the first launch to the last start of each recording
 // (Little's law).
 func (q *queueTime) mean() int64 {
-	return int64(math.Round(10 * share(q.waited, addTimes(q.before, between(q.first, q.last)))))
+	return int64(math.Round(10 * fraction(q.waited, addTimes(q.before, between(q.first, q.last)))))
 }

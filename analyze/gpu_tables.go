@@ -1,8 +1,6 @@
 package analyze
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
@@ -129,15 +127,7 @@ func (g *GPUs) StepReport() *Report {
 }
 
 // batches is the bucket as text: "17-32"; "" is unknown.
-func (t *StepTime) batches() string {
-	switch {
-	case t.MinBatch < 0:
-		return ""
-	case t.MinBatch == t.MaxBatch:
-		return strconv.Itoa(int(t.MinBatch))
-	}
-	return fmt.Sprintf("%d-%d", t.MinBatch, t.MaxBatch)
-}
+func (t *StepTime) batches() string { return batchWords(t.MinBatch, t.MaxBatch) }
 
 // KernelReport makes a table of the kernels of every rank beside those of the others.
 func (g *GPUs) KernelReport() *Report {

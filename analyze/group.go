@@ -74,7 +74,7 @@ type visit struct {
 func newGrouper(s *request.Set, by []Dimension) *grouper {
 	g := &grouper{
 		set: s, out: Stages{By: by}, codes: make([][]int32, len(by)),
-		durations: make([]int64, 0, s.Dump.Len()), groups: make([]int32, 0, s.Dump.Len()),
+		durations: make([]int64, 0, s.Len()), groups: make([]int32, 0, s.Len()),
 	}
 	for i, d := range by {
 		g.axes = append(g.axes, d.axis(s))
@@ -87,7 +87,7 @@ func newGrouper(s *request.Set, by []Dimension) *grouper {
 }
 
 // group returns the group of a place, a new one if it is the first there.
-func (g *grouper) group(p place) int32 {
+func (g *grouper) group(p spot) int32 {
 	id := int32(0)
 	for i, a := range g.axes {
 		id = g.ids.step(i, id, a.code(p))
@@ -114,8 +114,8 @@ func (g *grouper) scope(code func(axis int) int32) int32 {
 }
 
 // add counts the span at p, unless its times cannot be right.
-func (g *grouper) add(p place) {
-	s := g.set.Dump.Span(p.span)
+func (g *grouper) add(p spot) {
+	s := g.set.Row(p.span)
 	if g.set.Implausible(p.span) {
 		g.out.Implausible++
 		return
@@ -133,23 +133,23 @@ func (g *grouper) addRequest(r int) {
 	req := &s.Requests[r]
 	for _, part := range req.Parts {
 		for _, t := range s.Parts[part].Threads {
-			g.addStages(s.Threads[t].Stages, place{proc: s.Threads[t].Proc, request: r})
+			g.addStages(s.Threads[t].Stages, spot{proc: s.Threads[t].Proc, request: r})
 		}
 	}
 	for i := range gatewaySpans(s, req) {
 		if s.RequestOf(i) == r { // several may share it
-			g.add(place{span: i, proc: s.ProcOf(i), request: r})
+			g.add(spot{span: i, proc: s.ProcOf(i), request: r})
 		}
 	}
 	scope := g.scope(func(axis int) int32 {
-		return g.axes[axis].code(place{span: request.None, proc: request.None, request: r})
+		return g.axes[axis].code(spot{span: request.None, proc: request.None, request: r})
 	})
 	g.e2e[scope] = addTimes(g.e2e[scope], int64(max(0, req.End-req.Start)))
 	g.cover(req)
 }
 
 // addStages adds the given stages and everything below.
-func (g *grouper) addStages(stages []uint32, p place) {
+func (g *grouper) addStages(stages []uint32, p spot) {
 	for _, i := range stages {
 		if g.set.Kind(int(i)) == request.Stage { // selected
 			p.span = int(i)
@@ -189,9 +189,9 @@ func gatewaySpans(s *request.Set, r *request.Request) iter.Seq2[int, int] {
 // addOthers adds the spans that belong to no request.
 func (g *grouper) addOthers() {
 	s := g.set
-	for i := range s.Dump.Len() {
+	for i := range s.Len() {
 		if k := s.Kind(i); k == request.Generic || k == request.Gateway && s.RequestOf(i) == request.None {
-			g.add(place{span: i, proc: s.ProcOf(i), request: request.None})
+			g.add(spot{span: i, proc: s.ProcOf(i), request: request.None})
 		}
 	}
 }

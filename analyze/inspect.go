@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -13,7 +12,7 @@ import (
 // inspectRequests says what dumps of requests hold.
 func inspectRequests(s *request.Set) []*Report {
 	v := survey(s)
-	return []*Report{reportFiles(s.Dump.Files), reportServices(v.services), reportRanks(v.ranks), reportCounts(v.counts)}
+	return []*Report{reportFiles(s.Files), reportServices(v.services), reportRanks(v.ranks), reportCounts(v.counts)}
 }
 
 // withRows leaves out tables without rows.
@@ -27,7 +26,7 @@ type extent struct {
 	first, last trace.Time
 }
 
-func (e *extent) add(span *otlpjson.Span) { e.cover(span.Start, span.End) }
+func (e *extent) add(span *request.Row) { e.cover(span.Start, span.End) }
 
 // cover adds what lasts from one time to another.
 func (e *extent) cover(from, to trace.Time) {
@@ -56,7 +55,7 @@ func (e *extent) merge(o extent) {
 type serviceRow struct {
 	service, language, sdk, version string
 	instances                       int // request.Unknown if they have no ids
-	layouts                         layouts
+	layouts                         request.Layouts
 	extent
 }
 
@@ -90,18 +89,18 @@ func survey(s *request.Set) *surveyed {
 	for t := range s.Threads {
 		v.ranks[s.Threads[t].Proc].threads++
 	}
-	resources := make([]serviceRow, len(s.Dump.Resources))
-	find := newLayoutFinder(s)
+	resources := make([]serviceRow, len(s.Writers))
+	for i := range resources {
+		resources[i].layouts = s.Writers[i].Layouts
+	}
 	quality := qualityCounter{set: s}
-	for i := range s.Dump.Len() {
+	for i := range s.Len() {
 		quality.add(i)
 		if s.Kind(i) == request.Duplicate {
 			continue
 		}
-		span := s.Dump.Span(i)
-		resource := s.Dump.Origins[span.Origin].Resource
-		resources[resource].add(span)
-		resources[resource].layouts |= find.of(i)
+		span := s.Row(i)
+		resources[s.Sources[span.Source].Writer].add(span)
 		if proc := s.ProcOf(i); proc != request.None {
 			v.ranks[proc].add(span)
 		}
@@ -120,9 +119,8 @@ func mergeServices(s *request.Set, resources []serviceRow) []serviceRow {
 		if resources[i].spans == 0 {
 			continue
 		}
-		r := &s.Dump.Resources[i]
-		k := key{s.Dump.Syms.Name(r.Service), textArg(s, r.Args, "telemetry.sdk.language"),
-			textArg(s, r.Args, "telemetry.sdk.name"), textArg(s, r.Args, "telemetry.sdk.version")}
+		r := &s.Writers[i]
+		k := key{s.Syms.Name(r.Service), r.Language, r.SDK, r.Version}
 		row := rows[k]
 		if row == nil {
 			row = &serviceRow{service: k.service, language: k.language, sdk: k.sdk, version: k.version}
@@ -130,7 +128,7 @@ func mergeServices(s *request.Set, resources []serviceRow) []serviceRow {
 		}
 		row.extent.merge(resources[i].extent)
 		row.layouts |= resources[i].layouts
-		if id := s.Dump.Syms.Name(r.Instance); id != "" {
+		if id := s.Syms.Name(r.Instance); id != "" {
 			instances[k][id] = true
 		}
 	}
@@ -146,16 +144,6 @@ func mergeServices(s *request.Set, resources []serviceRow) []serviceRow {
 			strings.Compare(x.sdk, y.sdk), strings.Compare(x.version, y.version))
 	})
 	return out
-}
-
-// textArg returns the text of an argument, "" if there is none.
-func textArg(s *request.Set, args trace.ArgsID, name string) string {
-	key, ok := s.Dump.Syms.Lookup(name)
-	if !ok {
-		return ""
-	}
-	arg, _ := s.Dump.Args.Find(args, key)
-	return string(arg.Bytes())
 }
 
 // requestCounts counts requests by the servers they met and how they ended, and
@@ -184,14 +172,14 @@ func requestCounts(s *request.Set) []countRow {
 
 // A qualityCounter counts spans by kind and by what is wrong with them.
 type qualityCounter struct {
-	set                           *request.Set
-	kinds                         [request.Unselected + 1]int
-	orphans, negative, zero, noID int
+	set            *request.Set
+	kinds          [request.Unselected + 1]int
+	negative, zero int
 }
 
 var kindWords = [...]string{
 	request.Generic: "of services without stages", request.Duplicate: "exported twice",
-	request.Root: "request", request.Envelope: "envelope", request.ThreadSpan: "thread",
+	request.Root: "request", request.Envelope: "envelope", request.ThreadRow: "thread",
 	request.Stage: "stage", request.Gateway: "gateway",
 	request.Unselected: "not selected",
 }
@@ -201,18 +189,12 @@ func (q *qualityCounter) add(i int) {
 	if q.set.Kind(i) == request.Duplicate {
 		return
 	}
-	span := q.set.Dump.Span(i)
-	if q.set.Tree.Orphan(i) {
-		q.orphans++
-	}
+	span := q.set.Row(i)
 	switch {
 	case span.Dur() < 0:
 		q.negative++
 	case span.Dur() == 0:
 		q.zero++
-	}
-	if span.ID == 0 {
-		q.noID++
 	}
 }
 
@@ -226,10 +208,10 @@ func (q *qualityCounter) rows() []countRow {
 	for kind, n := range q.kinds {
 		add("spans", kindWords[kind], n)
 	}
-	add("spans, doubtful", "parent is not in the files", q.orphans)
+	add("spans, doubtful", "parent is not in the files", q.set.Orphans)
 	add("spans, doubtful", "end before they start", q.negative)
 	add("spans, doubtful", "take no time", q.zero)
-	add("spans, doubtful", "have no id", q.noID)
-	add("events", "of all spans", q.set.Dump.EventCount())
+	add("spans, doubtful", "have no id", q.set.NoID)
+	add("events", "of all spans", len(q.set.Instants))
 	return out
 }

@@ -1,7 +1,12 @@
 package analyze
 
 import (
-	"github.com/sgtrace/sgtrace/profile"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -9,10 +14,10 @@ import (
 // InspectAll says what inputs of all kinds hold: the files of profilers, then those of
 // requests, which may be nil, then what was found wrong with any of them. Tables
 // without rows are left out.
-func InspectAll(v *Inventory, s *request.Set, diags []trace.Diag) []*Report {
+func InspectAll(v *inventory.Inventory, s *request.Set, diags []trace.Diag) []*Report {
 	all := []*Report{
-		reportExports(v.exports), reportTraces(v.traces), reportProcesses(v.processes), reportGPUs(v.gpus),
-		reportTables(v.tables), reportCategories(v.categories), reportMessages(v.messages),
+		reportExports(v.Exports), reportTraces(v.Traces), reportProcesses(v.Processes), reportGPUs(v.Devices),
+		reportTables(v.Tables), reportCategories(v.Categories), reportMessages(v.Messages),
 	}
 	if s != nil {
 		all = append(all, inspectRequests(s)...)
@@ -62,42 +67,42 @@ func clockWord(absolute bool) string {
 	return "unknown"
 }
 
-func reportExports(rows []exportRow) *Report {
-	type E = exportRow
+func reportExports(rows []inventory.Export) *Report {
+	type E = inventory.Export
 	return tabulate("sgtrace.inspect.exports/v1", "Nsight Systems exports", rows, []field[E]{
-		fileField(func(e *E) string { return e.file }),
-		{Column{Name: "size", Unit: Bytes, Doc: "of the file"}, func(e *E) Cell { return numberCell(e.size) }},
-		textField("product", "version of nsys that exported", func(e *E) string { return e.meta.Product }),
-		textField("schema", "version of the schema", func(e *E) string { return e.meta.Schema }),
-		textField("host", "that was profiled", func(e *E) string { return e.meta.Host }),
+		fileField(func(e *E) string { return e.File }),
+		{Column{Name: "size", Unit: Bytes, Doc: "of the file"}, func(e *E) Cell { return numberCell(e.Size) }},
+		textField("product", "version of nsys that exported", func(e *E) string { return e.Product }),
+		textField("schema", "version of the schema", func(e *E) string { return e.Schema }),
+		textField("host", "that was profiled", func(e *E) string { return e.Host }),
 		textField("clock", "recorded: times are absolute; unknown: they count from the start of the session, and the clock must be given or matched",
-			func(e *E) string { return clockWord(e.meta.Absolute) }),
-		timeField("start", "of the session, Unix time", func(e *E) (trace.Time, bool) { return e.meta.Start, e.meta.Absolute }),
-		{Column{Name: "duration", Unit: Duration, Doc: "of the session"}, func(e *E) Cell { return numberCell(e.meta.Duration) }},
-		textField("graphs", "how CUDA graphs were traced: Node has their kernels, Graph only their runs", func(e *E) string { return e.meta.Graphs }),
-		textField("only tables", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.meta.PartialTables }),
-		textField("only times", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.meta.PartialTimes }),
+			func(e *E) string { return clockWord(e.Absolute) }),
+		timeField("start", "of the session, Unix time", func(e *E) (trace.Time, bool) { return e.Start, e.Absolute }),
+		{Column{Name: "duration", Unit: Duration, Doc: "of the session"}, func(e *E) Cell { return numberCell(e.Duration) }},
+		textField("graphs", "how CUDA graphs were traced: Node has their kernels, Graph only their runs", func(e *E) string { return e.GraphMode }),
+		textField("only tables", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.PartialTables }),
+		textField("only times", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.PartialTimes }),
 	})
 }
 
-func reportTraces(rows []traceRow) *Report {
-	type T = traceRow
+func reportTraces(rows []inventory.Trace) *Report {
+	type T = inventory.Trace
 	return tabulate("sgtrace.inspect.traces/v1", "PyTorch traces", rows, []field[T]{
-		fileField(func(t *T) string { return t.file }),
-		{Column{Name: "size", Unit: Bytes, Doc: "of the file, compressed if it is"}, func(t *T) Cell { return numberCell(t.size) }},
-		textField("producer", "PyTorch profiler, or Chrome JSON of another one", (*T).producer),
-		textField("schema", "schemaVersion", func(t *T) string { return t.attribute("schemaVersion") }),
-		textField("runtime", "version of the CUDA or HIP runtime", (*T).runtime),
-		textField("recorded", "besides events", (*T).options),
-		textField("host", "host_name", func(t *T) string { return t.meta.Host }),
-		textField("backend", "of torch.distributed", func(t *T) string { return t.meta.Backend }),
+		fileField(func(t *T) string { return t.File }),
+		{Column{Name: "size", Unit: Bytes, Doc: "of the file, compressed if it is"}, func(t *T) Cell { return numberCell(t.Size) }},
+		textField("producer", "PyTorch profiler, or Chrome JSON of another one", func(t *T) string { return t.Producer }),
+		textField("schema", "schemaVersion", func(t *T) string { return t.Schema }),
+		textField("runtime", "version of the CUDA or HIP runtime", func(t *T) string { return t.Runtime }),
+		textField("recorded", "besides events", func(t *T) string { return t.Recorded }),
+		textField("host", "host_name", func(t *T) string { return t.Host }),
+		textField("backend", "of torch.distributed", func(t *T) string { return t.Backend }),
 		textField("clock", "recorded: times are absolute; unknown: they count from something that the file does not tell",
-			func(t *T) string { return clockWord(t.meta.Origin == profile.OriginUnix) }),
+			func(t *T) string { return clockWord(t.Absolute) }),
 	})
 }
 
-func reportProcesses(rows []processRow) *Report {
-	type P = processRow
+func reportProcesses(rows []inventory.Process) *Report {
+	type P = inventory.Process
 	known := func(n int64, none int64) int64 {
 		if n == none {
 			return request.Unknown
@@ -105,76 +110,93 @@ func reportProcesses(rows []processRow) *Report {
 		return n
 	}
 	timed := func(of func(p *P) trace.Time) func(*P) (trace.Time, bool) {
-		return func(p *P) (trace.Time, bool) { return of(p), p.timed }
+		return func(p *P) (trace.Time, bool) { return of(p), p.Timed }
 	}
 	return tabulate("sgtrace.inspect.processes/v1", "Processes", rows, []field[P]{
-		fileField(func(p *P) string { return p.file }),
-		textField("part", "of a merged file", func(p *P) string { return p.is.Part }),
-		numberField("n", "processes: those of one name that tell nothing else are one row", func(p *P) int64 { return p.n }),
-		numberField("pid", "of the process", func(p *P) int64 { return known(p.pid, 0) }),
-		textField("name", "of the process", func(p *P) string { return p.name }),
-		textField("host", "from a label, the file or its name", func(p *P) string { return p.is.Host }),
-		textField("rank", "place in the parallel groups, or in the world", func(p *P) string { return p.is.Rank.String() }),
-		textField("from", "what tells the rank", func(p *P) string { return p.is.RankFrom }),
-		numberField("world", "ranks in all", func(p *P) int64 { return known(int64(p.world), -1) }),
-		textField("gpus", "of the machine that it could use, by their ids", func(p *P) string { return p.gpus }),
-		numberField("events", "in the file; those of exports are in the table of tables", func(p *P) int64 { return p.events }),
-		timeField("first", "earliest start, Unix time", timed(func(p *P) trace.Time { return p.first })),
-		timeField("last", "latest end, Unix time", timed(func(p *P) trace.Time { return p.last })),
-		numberField("steps", "annotations of batches and iterations", func(p *P) int64 { return p.steps }),
-		numberField("collectives", "kernels of collectives, or their calls where there are none", func(p *P) int64 { return p.collectives }),
+		fileField(func(p *P) string { return p.File }),
+		textField("part", "of a merged file", func(p *P) string { return p.Is.Part }),
+		numberField("n", "processes: those of one name that tell nothing else are one row", func(p *P) int64 { return p.N }),
+		numberField("pid", "of the process", func(p *P) int64 { return known(p.PID, 0) }),
+		textField("name", "of the process", func(p *P) string { return p.Name }),
+		textField("host", "from a label, the file or its name", func(p *P) string { return p.Is.Host }),
+		textField("rank", "place in the parallel groups, or in the world", func(p *P) string { return p.Is.Rank.String() }),
+		textField("from", "what tells the rank", func(p *P) string { return p.Is.RankFrom }),
+		numberField("world", "ranks in all", func(p *P) int64 { return known(int64(p.World), -1) }),
+		textField("gpus", "of the machine that it could use, by their ids", func(p *P) string { return list(p.GPUs) }),
+		numberField("events", "in the file; those of exports are in the table of tables", func(p *P) int64 { return p.Events }),
+		timeField("first", "earliest start, Unix time", timed(func(p *P) trace.Time { return p.First })),
+		timeField("last", "latest end, Unix time", timed(func(p *P) trace.Time { return p.Last })),
+		numberField("steps", "annotations of batches and iterations", func(p *P) int64 { return p.Steps }),
+		numberField("collectives", "kernels of collectives, or their calls where there are none", func(p *P) int64 { return p.Collectives }),
 	})
 }
 
-func reportGPUs(rows []deviceRow) *Report {
-	type G = deviceRow
+func reportGPUs(rows []inventory.Devices) *Report {
+	type G = inventory.Devices
 	return tabulate("sgtrace.inspect.gpus/v1", "GPUs", rows, []field[G]{
-		fileField(func(g *G) string { return g.file }),
-		numberField("n", "how many", func(g *G) int64 { return int64(len(g.ids)) }),
-		textField("model", "name of the model", func(g *G) string { return g.name }),
-		textField("ids", "as the machine counts", func(g *G) string { return list(g.ids) }),
+		fileField(func(g *G) string { return g.File }),
+		numberField("n", "how many", func(g *G) int64 { return int64(len(g.IDs)) }),
+		textField("model", "name of the model", func(g *G) string { return g.Name }),
+		textField("ids", "as the machine counts", func(g *G) string { return list(g.IDs) }),
 	})
 }
 
-func reportTables(rows []tableRow) *Report {
-	type T = tableRow
+func reportTables(rows []inventory.Table) *Report {
+	type T = inventory.Table
 	return tabulate("sgtrace.inspect.tables/v1", "Tables", rows, []field[T]{
-		fileField(func(t *T) string { return t.file }),
-		textField("table", "that holds something", func(t *T) string { return t.table.Name }),
+		fileField(func(t *T) string { return t.File }),
+		textField("table", "that holds something", func(t *T) string { return t.Name }),
 		numberField("rows", "by the numbers of the first and the last row: exact as nsys writes them, too many where rows were deleted later",
-			func(t *T) int64 { return t.table.Rows }),
+			func(t *T) int64 { return t.Rows }),
 		textField("read", "no: sgtrace does not draw or report what is in it", func(t *T) string {
-			if t.table.Read {
+			if t.Read {
 				return "yes"
 			}
 			return "no"
 		}),
-		timeField("first", "start of the first row, Unix time", func(t *T) (trace.Time, bool) { return t.table.First, t.table.Timed }),
-		timeField("last", "end of the last row, Unix time", func(t *T) (trace.Time, bool) { return t.table.Last, t.table.Timed }),
+		timeField("first", "start of the first row, Unix time", func(t *T) (trace.Time, bool) { return t.First, t.Timed }),
+		timeField("last", "end of the last row, Unix time", func(t *T) (trace.Time, bool) { return t.Last, t.Timed }),
 	})
 }
 
-func reportCategories(rows []categoryRow) *Report {
-	type C = categoryRow
+func reportCategories(rows []inventory.Category) *Report {
+	type C = inventory.Category
 	return tabulate("sgtrace.inspect.categories/v1", "Events by category", rows, []field[C]{
-		fileField(func(c *C) string { return c.file }),
-		textField("category", "cat of the events; (instants) and (counters) have none", func(c *C) string { return c.category }),
-		numberField("events", "how many", func(c *C) int64 { return c.events }),
-		timeField("first", "earliest start, Unix time", func(c *C) (trace.Time, bool) { return c.first, c.spans > 0 }),
-		timeField("last", "latest end, Unix time", func(c *C) (trace.Time, bool) { return c.last, c.spans > 0 }),
+		fileField(func(c *C) string { return c.File }),
+		textField("category", "cat of the events; (instants) and (counters) have none", func(c *C) string { return c.Name }),
+		numberField("events", "how many", func(c *C) int64 { return c.Events }),
+		timeField("first", "earliest start, Unix time", func(c *C) (trace.Time, bool) { return c.First, c.Timed }),
+		timeField("last", "latest end, Unix time", func(c *C) (trace.Time, bool) { return c.Last, c.Timed }),
 	})
 }
 
-// severityWords are what nsys calls messages by their number.
-var severityWords = map[uint8]string{2: "warning", 3: "error"}
-
-func reportMessages(rows []messageRow) *Report {
-	type M = messageRow
+func reportMessages(rows []inventory.Message) *Report {
+	type M = inventory.Message
 	return tabulate("sgtrace.inspect.messages/v1", "Messages of the profiler", rows, []field[M]{
-		fileField(func(m *M) string { return m.file }),
-		timeField("time", "Unix time", func(m *M) (trace.Time, bool) { return m.message.Time, m.timed }),
-		textField("severity", "warning or error", func(m *M) string { return severityWords[m.message.Severity] }),
-		numberField("pid", "of the process", func(m *M) int64 { return int64(m.message.PID) }),
-		textField("message", "as nsys wrote it", func(m *M) string { return m.message.Text }),
+		fileField(func(m *M) string { return m.File }),
+		timeField("time", "Unix time", func(m *M) (trace.Time, bool) { return m.Time, m.Timed }),
+		textField("severity", "warning or error", func(m *M) string { return m.Severity }),
+		numberField("pid", "of the process", func(m *M) int64 { return m.PID }),
+		textField("message", "as nsys wrote it", func(m *M) string { return m.Text }),
 	})
+}
+
+// list returns numbers as text, with a dash for three and more in a row: "0-7, 9".
+func list(numbers []int64) string {
+	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
+	var words []string
+	for i := 0; i < len(numbers); {
+		end := i + 1
+		for end < len(numbers) && numbers[end] == numbers[end-1]+1 {
+			end++
+		}
+		if end-i >= 3 {
+			words = append(words, fmt.Sprintf("%d-%d", numbers[i], numbers[end-1]))
+			i = end
+			continue
+		}
+		words = append(words, strconv.FormatInt(numbers[i], 10))
+		i++
+	}
+	return strings.Join(words, ", ")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -104,7 +105,7 @@ func inspected(t *testing.T) []*Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var v Inventory
+	var v inventory.Inventory
 	diags := &trace.Diags{}
 	requests, err := convert.Inspect(inputs, convert.ReadOptions{}, diags, &v)
 	if err != nil || requests != nil {

@@ -1,12 +1,12 @@
 package analyze
 
 import (
-	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-func reportFiles(files []otlpjson.File) *Report {
-	type F = otlpjson.File
+func reportFiles(files []request.File) *Report {
+	type F = request.File
 	count := func(name, doc string, of func(*F) int64) field[F] {
 		return field[F]{Column{Name: name, Unit: Count, Doc: doc}, func(f *F) Cell { return numberCell(of(f)) }}
 	}
@@ -15,7 +15,7 @@ func reportFiles(files []otlpjson.File) *Report {
 		{Column{Name: "encoding", Doc: "after decompression"}, func(f *F) Cell { return textCell(f.Encoding) }},
 		count("bytes", "after decompression", func(f *F) int64 { return f.Bytes }),
 		count("documents", "export requests", func(f *F) int64 { return int64(f.Documents) }),
-		count("spans", "spans in them", func(f *F) int64 { return int64(f.Spans) }),
+		count("spans", "spans in them", func(f *F) int64 { return int64(f.Rows) }),
 		count("other", "documents of other signals (logs, metrics), skipped", func(f *F) int64 { return int64(f.Other) }),
 	})
 }

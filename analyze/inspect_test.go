@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -48,8 +49,8 @@ func TestInspectCountsEverySpan(t *testing.T) {
 			for _, r := range v.services {
 				services += r.spans
 			}
-			if kinds != s.Dump.Len() || services != s.Dump.Len()-duplicates || ranks != services {
-				t.Errorf("%d spans: %d by kind, %d by service, %d by rank, %d duplicates", s.Dump.Len(), kinds, services, ranks, duplicates)
+			if kinds != s.Len() || services != s.Len()-duplicates || ranks != services {
+				t.Errorf("%d spans: %d by kind, %d by service, %d by rank, %d duplicates", s.Len(), kinds, services, ranks, duplicates)
 			}
 		})
 	}
@@ -85,5 +86,5 @@ func TestDocumented(t *testing.T) {
 
 // inspectSet says what is in the files of s.
 func inspectSet(s *request.Set) []*Report {
-	return InspectAll(&Inventory{}, s, s.Dump.Diags.All())
+	return InspectAll(&inventory.Inventory{}, s, s.Diags.All())
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -67,7 +68,7 @@ func build(t testing.TB, name string, r io.Reader) *request.Set {
 	if err := d.Read(name, r); err != nil {
 		t.Fatal(err)
 	}
-	return request.Build(d)
+	return assembly.Build(d).Set
 }
 
 // text renders a report, failing the test on any error.

@@ -10,7 +10,7 @@ import (
 // writeMarkdown writes a GitHub table. tablewriter's own renderer leaves | and
 // < as they are, and C++ names are full of them.
 func (r *Report) writeMarkdown(w io.Writer) error {
-	s := r.sheet()
+	s := r.textTable()
 	s.fit(Style{})
 	out := bufio.NewWriter(w)
 	if r.Title != "" {
@@ -28,7 +28,7 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 	return out.Flush()
 }
 
-func (s *sheet) writeMarkdown(out *bufio.Writer) {
+func (s *textTable) writeMarkdown(out *bufio.Writer) {
 	writeMarkdownRow(out, s.header)
 	for _, right := range s.right {
 		rule := "|---"

@@ -19,7 +19,7 @@ func nsysSet(t testing.TB, path string) *profile.Set {
 	}
 	t.Cleanup(func() { src.Close() })
 	ranks := map[int32]int32{}
-	s := src.Stream(func(pid int32) int32 {
+	s := nsysexport.NewStream(src, func(pid int32) int32 {
 		rank, ok := ranks[pid]
 		if !ok {
 			rank = int32(len(ranks))

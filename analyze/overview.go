@@ -85,7 +85,7 @@ func NewOverview(in OverviewInput) *Overview {
 	o := &Overview{OverviewInput: in, RequestRate: math.NaN(), PromptRate: math.NaN(), OutputRate: math.NaN()}
 	var wg sync.WaitGroup
 	if o.Requests != nil {
-		o.Spans = o.Requests.Dump.Len()
+		o.Spans = o.Requests.Len()
 		wg.Go(func() { o.Tail = NewTail(o.Requests, TailOptions{}) })
 		wg.Go(func() { o.Changes = FindChanges(o.Requests) })
 		wg.Go(func() { o.RankLoads = MeasureRanks(o.Requests) })
@@ -99,9 +99,19 @@ func NewOverview(in OverviewInput) *Overview {
 	if o.From == 0 && o.GPUs != nil {
 		o.From, o.To = o.GPUs.bounds()
 	}
-	o.Findings = mergeFindings(o.found())
+	o.Findings = mergeFindings(o.found(), consequences)
 	o.Doubts = o.doubts()
 	return o
+}
+
+// consequences: load makes decoding slow, ranks wait for a slow one where they
+// communicate, and a server that is slow may have become so.
+var consequences = []consequence{
+	{cause: FindingLoad, effect: FindingTail, topics: []string{CauseInterference.String(), CauseDecode.String()}},
+	{cause: FindingImbalance, effect: FindingTail, topics: []string{CauseInterference.String(), CauseDecode.String()}},
+	{cause: FindingStraggler, effect: FindingGPU, topics: []string{"communication"}},
+	{cause: FindingSlower, effect: FindingChange, topics: []string{""}},
+	{cause: FindingSlower, effect: FindingTail, topics: []string{CauseDecode.String()}},
 }
 
 // found gathers what every report found. Of those that tell the same, the first one is
@@ -110,7 +120,7 @@ func NewOverview(in OverviewInput) *Overview {
 func (o *Overview) found() []Finding {
 	var loads, ranks, collectives, others, gpus, relief []Finding
 	if o.Requests != nil {
-		b := newBill(o.Tail)
+		b := newBill(o.Requests, o.Tail.hosts, o.Tail.list)
 		ranks = b.price(o.RankLoads.Findings())
 		for _, f := range o.Changes.findings(b) {
 			switch {
@@ -126,7 +136,7 @@ func (o *Overview) found() []Finding {
 		o.lookedAtRequests()
 	}
 	if o.GPUs != nil {
-		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.findings(o.Collectives)
+		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.findings(o.Collectives.waiting())
 		o.lookedAtDevices()
 	}
 	return slices.Concat(loads, ranks, collectives, others, gpus, relief)
@@ -196,11 +206,11 @@ func (o *Overview) measureRequests() {
 // traced tells whether there are stages of requests, and steps of decoding, selected or
 // not.
 func traced(s *request.Set) (stages, steps bool) {
-	for i := range s.Dump.Len() {
+	for i := range s.Len() {
 		if kind := s.Kind(i); kind != request.Stage && kind != request.Unselected {
 			continue
 		}
-		if stages = true; s.Name(i) == "decode_loop" {
+		if stages = true; s.Row(i).Means == request.Stepping {
 			return true, true
 		}
 	}

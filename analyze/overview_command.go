@@ -8,7 +8,7 @@ import (
 // Command is the command line that shows more of a finding of the overview, as one can
 // paste it into a shell.
 func (o *Overview) Command(f *Finding) string {
-	return quoteShell(slices.Concat([]string{"sgtrace", "report"}, f.Show, o.Select, o.Inputs))
+	return QuoteShell(slices.Concat([]string{"sgtrace", "report"}, f.Show, o.Select, o.Inputs))
 }
 
 // shortCommand is Command, with the word INPUT for inputs that would fill the screen.
@@ -16,18 +16,18 @@ func (o *Overview) shortCommand(f *Finding) string {
 	if !o.manyInputs() {
 		return o.Command(f)
 	}
-	return quoteShell(slices.Concat([]string{"sgtrace", "report"}, f.Show, o.Select, []string{"INPUT..."}))
+	return QuoteShell(slices.Concat([]string{"sgtrace", "report"}, f.Show, o.Select, []string{"INPUT..."}))
 }
 
 // manyInputs tells whether the inputs are too long to be repeated with every command.
 func (o *Overview) manyInputs() bool {
 	const most = 48 // characters: with the command they fit a line
-	return len(quoteShell(o.Inputs)) > most && len(o.Inputs) > 1
+	return len(QuoteShell(o.Inputs)) > most && len(o.Inputs) > 1
 }
 
-// quoteShell joins arguments to a line that a shell takes apart again. What does not
+// QuoteShell joins arguments to a line that a shell takes apart again. What does not
 // draw itself is written as an escape sequence, which bash, zsh and ksh know.
-func quoteShell(args []string) string {
+func QuoteShell(args []string) string {
 	quoted := make([]string, len(args))
 	for i, arg := range args {
 		switch {

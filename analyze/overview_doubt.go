@@ -31,7 +31,7 @@ func (o *Overview) doubts() []Doubt {
 		d = append(d, absenceDoubts(o.Profiles)...)
 	}
 	if o.GPUs != nil {
-		d = append(d, o.GPUs.doubts()...)
+		d = append(d, deviceDoubts(o.GPUs)...)
 	}
 	slices.SortStableFunc(d, func(x, y Doubt) int { return cmp.Compare(y.Severity, x.Severity) })
 	return d
@@ -229,8 +229,8 @@ func absenceDoubts(set *profile.Set) []Doubt {
 	return d
 }
 
-// doubts are about what the captures of devices do not tell.
-func (g *GPUs) doubts() []Doubt {
+// deviceDoubts are about what the captures of devices do not tell.
+func deviceDoubts(g *GPUs) []Doubt {
 	rows, called := int64(0), int64(0)
 	for i := range g.GPUs {
 		rows, called = rows+g.GPUs[i].Rows, called+g.GPUs[i].Called
@@ -240,7 +240,7 @@ func (g *GPUs) doubts() []Doubt {
 		d = append(d, Doubt{trace.Notice, "the profiles hold no kernels and copies of any device"})
 	}
 	if missing := rows - called; 10*missing >= rows && missing > 0 {
-		which, known := fmt.Sprintf("%.0f %% of", 100*share(missing, rows)), "known in part only"
+		which, known := fmt.Sprintf("%.0f %% of", 100*fraction(missing, rows)), "known in part only"
 		if missing == rows {
 			which, known = "all of", "not known"
 		}

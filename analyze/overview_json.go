@@ -204,7 +204,7 @@ func (p *Where) parts() (role, host, rank string) {
 		role = p.Role.String()
 	}
 	if p.Scope == OneRank {
-		host, rank = p.server(), p.Rank.String()
+		host, rank = p.serverName(), p.Rank.String()
 	}
 	return role, host, rank
 }

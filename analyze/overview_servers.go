@@ -22,7 +22,7 @@ type Server struct {
 // serversOf lists the roles that worked for the requests of s, in the order of display.
 func serversOf(s *request.Set) []Server {
 	var out []Server
-	r := newRanks(s)
+	r := newRankSet(s)
 	for i := 0; i < len(r.places); {
 		from := i
 		for i < len(r.places) && r.places[i].Role == r.places[from].Role {
@@ -43,7 +43,7 @@ func serverOf(ranks []Where) Server {
 	seen := map[string]bool{}
 	for i := range ranks {
 		p := &ranks[i]
-		if on := p.server(); !seen[on] {
+		if on := p.serverName(); !seen[on] {
 			seen[on] = true
 			server.Hosts = append(server.Hosts, on)
 		}

@@ -130,7 +130,7 @@ func TestOverviewTellsTheTruth(t *testing.T) {
 func TestQuoteShell(t *testing.T) {
 	args := []string{"plain-1.0_x/y@z", "", "two words", "it's", `"$HOME"`, "*.json", "~", "#no", "a;b|c&d", "`id`", "back\\slash", "umlaut ä", "雪",
 		"line\nbreak\ttab", "esc\x1b[31m'quote'\\", "bell\u0007\u202e", "{a,b}", "!x", "x=y", "-flag", "[a]"}
-	quoted := quoteShell(args)
+	quoted := QuoteShell(args)
 	if strings.ContainsFunc(quoted, hidden) {
 		t.Errorf("not safe to print: %q", quoted)
 	}

@@ -72,9 +72,8 @@ func (p *overviewPrinter) latencies() error {
 		return nil
 	}
 	p.printf("\n")
-	s := p.latencyReport().sheet()
-	s.fit(Style{Width: p.width, ASCII: p.style.ASCII})
-	return s.writeAligned(p.out, false) // the rows are few enough without a rule
+	// The rows are few enough without a rule.
+	return p.latencyReport().writeBare(p.out, Style{Width: p.width, ASCII: p.style.ASCII})
 }
 
 // mostEvidence is how much evidence of a finding people are shown at once.
@@ -98,7 +97,7 @@ func (p *overviewPrinter) findings() {
 		p.printf("   $ %s\n", p.shortCommand(f))
 	}
 	if p.manyInputs() {
-		p.filled("INPUT... ", 9, quoteShell(p.Inputs))
+		p.filled("INPUT... ", 9, QuoteShell(p.Inputs))
 	}
 }
 

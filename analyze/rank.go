@@ -26,7 +26,7 @@ func MeasureRanks(s *request.Set) *Ranks {
 	if len(s.Requests) == 0 {
 		return &Ranks{}
 	}
-	of, all := newRanks(s), bulkOf(s)
+	of, all := newRankSet(s), bulkOf(s)
 	out := &Ranks{Length: int64(all.to - all.from)}
 	out.e2e = meanE2E(s)
 	out.measureLoads(of, all)

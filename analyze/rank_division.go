@@ -163,7 +163,7 @@ func (d *Division) name() string {
 	if p.Rank.DP < 0 {
 		return p.String()
 	}
-	return fmt.Sprintf("DP%d of %s", p.Rank.DP, joinNonEmpty(" ", p.Role.String(), p.server()))
+	return fmt.Sprintf("DP%d of %s", p.Rank.DP, joinNonEmpty(" ", p.Role.String(), p.serverName()))
 }
 
 // evidence are further sentences.

@@ -139,7 +139,7 @@ func (p *Pipeline) weight(s *Straggler) float64 {
 // stageName names a stage in a sentence: "PP1 of unified e3b0c442 DP0".
 func (p *Pipeline) stageName(stage int) string {
 	s := &p.Stages[stage]
-	name := fmt.Sprintf("PP%d of %s", s.Rank.PP, joinNonEmpty(" ", s.Role.String(), s.server()))
+	name := fmt.Sprintf("PP%d of %s", s.Rank.PP, joinNonEmpty(" ", s.Role.String(), s.serverName()))
 	if s.Rank.DP >= 0 {
 		name += fmt.Sprintf(" DP%d", s.Rank.DP)
 	}
@@ -161,5 +161,5 @@ func (p *Pipeline) others(stage int) otherStages {
 			bubbles = append(bubbles, p.Stages[s].Bubble)
 		}
 	}
-	return otherStages{lowerMedian(took), floatMedian(bubbles)}
+	return otherStages{lowerMedian(took), lowerMedian(bubbles)}
 }

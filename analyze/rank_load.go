@@ -38,8 +38,8 @@ type RankLoad struct {
 
 // measureLoads takes from a timeline of one bucket what goes on in it, and counts
 // what a timeline does not.
-func (r *Ranks) measureLoads(of *ranks, all bulk) {
-	whole := &Timeline{From: all.from, To: all.to, Start: all.from, Bucket: r.Length + 1, Stages: timelineStages, Outside: all.outside}
+func (r *Ranks) measureLoads(of *rankSet, all bulk) {
+	whole := &Timeline{From: all.from, To: all.to, Start: all.from, Bucket: r.Length + 1, Stages: timelineNames(of.set), Outside: all.outside}
 	newTimelineBuilder(of, whole, all, 1).build()
 	index := map[Where]*RankLoad{}
 	r.Loads = make([]RankLoad, 0, len(whole.Series))
@@ -73,8 +73,8 @@ func newRankLoad(t *Timeline, s *Series) RankLoad {
 		l.queued = p.Queued * float64(length)
 		l.Queue = int64(math.Round(l.queued / float64(p.Arrivals)))
 	}
-	for k, stage := range t.Stages {
-		if of := s.Stages[k]; stage == "decode_loop" && of != nil && of[0].N > 0 {
+	for k, means := range timelineStages {
+		if of := s.Stages[k]; means == request.Stepping && of != nil && of[0].N > 0 {
 			l.Step = of[0].P50
 		}
 	}
@@ -83,9 +83,8 @@ func newRankLoad(t *Timeline, s *Series) RankLoad {
 
 // countEnds counts on every rank how requests ended, and their retractions. It
 // returns for how many it could not, as a timeline has no such rank.
-func countEnds(of *ranks, all bulk, loads []*RankLoad) (unknown int) {
+func countEnds(of *rankSet, all bulk, loads []*RankLoad) (unknown int) {
 	s := of.set
-	retract, retracts := s.Dump.Syms.Lookup("retract")
 	for i := range s.Requests {
 		req := &s.Requests[i]
 		if !all.holds(req) {
@@ -109,9 +108,7 @@ func countEnds(of *ranks, all bulk, loads []*RankLoad) (unknown int) {
 					continue
 				}
 				loads[rank].count(part, req.Status)
-				if retracts {
-					loads[rank].Retractions += eventsNamed(s, t, retract)
-				}
+				loads[rank].Retractions += retractions(s, t)
 			}
 		}
 	}
@@ -128,12 +125,12 @@ func (l *RankLoad) count(part *request.Part, status request.Status) {
 	}
 }
 
-// eventsNamed counts the events of a name in the spans of a thread.
-func eventsNamed(s *request.Set, thread int, name trace.Sym) int64 {
+// retractions counts how often a thread's share was thrown out of the batch.
+func retractions(s *request.Set, thread int) int64 {
 	n := int64(0)
 	for i := range threadSpans(s, thread) {
-		for e := range s.Dump.Events(i) {
-			if e.Name == name {
+		for _, e := range s.InstantsOf(i) {
+			if e.Kind == request.Retracted {
 				n++
 			}
 		}

@@ -45,7 +45,7 @@ type paced struct {
 }
 
 // measurePaces compares how long the servers of every role take for their work.
-func (r *Ranks) measurePaces(of *ranks, all bulk) {
+func (r *Ranks) measurePaces(of *rankSet, all bulk) {
 	steps := collectPaces(of, all)
 	total := float64(totalE2E(of.set))
 	for _, role := range servingRoles {
@@ -69,13 +69,12 @@ func totalE2E(s *request.Set) int64 {
 }
 
 // collectPaces returns the steps of the lead threads, by kind and place.
-func collectPaces(of *ranks, all bulk) [len(rankSteps)][][]paced {
+func collectPaces(of *rankSet, all bulk) [len(rankSteps)][][]paced {
 	var steps [len(rankSteps)][][]paced
 	for kind := range steps {
 		steps[kind] = make([][]paced, len(of.places))
 	}
 	s := of.set
-	loop, forward, chunk := lookup(s, "decode_loop"), lookup(s, "prefill_forward"), lookup(s, "chunked_prefill")
 	of.eachPart(func(p *request.Part) {
 		req := &s.Requests[p.Request]
 		thread, rank := of.lead(p)
@@ -85,14 +84,14 @@ func collectPaces(of *ranks, all bulk) [len(rankSteps)][][]paced {
 		prefill := paced{tokens: promptTokens(&req.Metrics)}
 		until := trace.Time(0)
 		eachSelectedStage(s, s.Threads[thread].Stages, true, func(i int, _ bool) {
-			span := s.Dump.Span(i)
+			span := s.Row(i)
 			if span.End <= span.Start || !plausible(span.Start, span.End) {
 				return
 			}
-			switch span.Name {
-			case loop:
+			switch span.Means {
+			case request.Stepping:
 				steps[DecodeStep][rank] = append(steps[DecodeStep][rank], paced{at: span.Start, ns: int64(span.End - span.Start)})
-			case forward, chunk:
+			case request.Prefilling, request.PrefillingChunk:
 				if span.Start < until {
 					return // a chunk that is within
 				}
@@ -119,7 +118,7 @@ type pace struct {
 }
 
 // paceOf collects the steps of the lead ranks that have any.
-func paceOf(kind StepKind, of *ranks, leads []*RankLoad, steps [len(rankSteps)][][]paced) *pace {
+func paceOf(kind StepKind, of *rankSet, leads []*RankLoad, steps [len(rankSteps)][][]paced) *pace {
 	p := &pace{kind: kind}
 	for _, l := range leads {
 		list := steps[kind][of.at[l.Where]]
@@ -242,9 +241,9 @@ func (p *pace) percentiles(s *Straggler, percent int) (own, others int64) {
 		switch {
 		case len(list) == 0:
 		case r == s.Rank:
-			own = NearestRank(list, percent)
+			own = request.NearestRank(list, percent)
 		default:
-			rest = append(rest, NearestRank(list, percent))
+			rest = append(rest, request.NearestRank(list, percent))
 		}
 	}
 	if len(rest) == 0 {

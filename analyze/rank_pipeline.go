@@ -25,7 +25,7 @@ type Pipeline struct {
 // A PipelineStage is what one stage did with its micro-batches.
 type PipelineStage struct {
 	Where
-	// Launch is how long run_batch_cpu takes: what the host does to launch a
+	// Launch is how long the host takes to launch a
 	// micro-batch.
 	Launch Summary
 	// Took is how long the stage computes a micro-batch: from its launch, or from when
@@ -45,13 +45,11 @@ const leastStageShare = 0.1
 
 // A pipeWalk collects the micro-batches of pipelines.
 type pipeWalk struct {
-	*ranks
-	batch      trace.Sym // run_batch_cpu
-	finals     []trace.Sym
+	*rankSet
 	pipes      map[int32]*pipeRows // by place of the first stage
 	order      []int32
 	unequal    int
-	unlaunched bool // pipelines without run_batch_cpu
+	unlaunched bool // pipelines without launches
 
 	spans [][]Interval
 	ends  []trace.Time
@@ -69,7 +67,7 @@ type stageThread struct {
 type pipeRows struct {
 	places []int32 // by stage
 	list   []pipeRow
-	spans  []Interval // run_batch_cpu of every row, by stage
+	spans  []Interval // launches of every row, by stage
 }
 
 type pipeRow struct {
@@ -79,14 +77,11 @@ type pipeRow struct {
 }
 
 // measurePipelines measures the stages of pipelines, which trace level 4 shows.
-func (r *Ranks) measurePipelines(of *ranks, all bulk) {
+func (r *Ranks) measurePipelines(of *rankSet, all bulk) {
 	if !slices.ContainsFunc(of.places, func(p Where) bool { return p.Rank.PP > 0 }) {
 		return
 	}
-	w := &pipeWalk{ranks: of, batch: lookup(of.set, "run_batch_cpu"), pipes: map[int32]*pipeRows{}}
-	for _, name := range []string{"decode_loop", "chunked_prefill", "prefill_forward"} {
-		w.finals = append(w.finals, lookup(of.set, name))
-	}
+	w := &pipeWalk{rankSet: of, pipes: map[int32]*pipeRows{}}
 	w.eachPart(func(p *request.Part) {
 		if all.holds(&of.set.Requests[p.Request]) {
 			w.addPart(p)
@@ -163,10 +158,10 @@ func (w *pipeWalk) stages(p *request.Part) []stageThread {
 	return w.part
 }
 
-// readBatches adds the run_batch_cpu of a thread, in order.
+// readBatches adds the launches of a thread, in order.
 func (w *pipeWalk) readBatches(list []Interval, thread int) []Interval {
 	eachSelectedStage(w.set, w.set.Threads[thread].Stages, true, func(i int, _ bool) {
-		if span := w.set.Dump.Span(i); span.Name == w.batch && span.End >= span.Start && plausible(span.Start, span.End) {
+		if span := w.set.Row(i); span.Means == request.Launching && span.End >= span.Start && plausible(span.Start, span.End) {
 			list = append(list, Interval{span.Start, span.End})
 		}
 	})
@@ -178,8 +173,11 @@ func (w *pipeWalk) readBatches(list []Interval, thread int) []Interval {
 func (w *pipeWalk) readEnds(thread int) {
 	w.ends = w.ends[:0]
 	eachSelectedStage(w.set, w.set.Threads[thread].Stages, true, func(i int, _ bool) {
-		if span := w.set.Dump.Span(i); slices.Contains(w.finals, span.Name) && plausible(span.End) {
-			w.ends = append(w.ends, span.End)
+		switch span := w.set.Row(i); span.Means {
+		case request.Stepping, request.PrefillingChunk, request.Prefilling:
+			if plausible(span.End) {
+				w.ends = append(w.ends, span.End)
+			}
 		}
 	})
 	slices.Sort(w.ends)
@@ -187,7 +185,7 @@ func (w *pipeWalk) readEnds(thread int) {
 
 // measure finds the micro-batches, which several requests share, and sums up the
 // stages.
-func (rows *pipeRows) measure(of *ranks, length int64) *Pipeline {
+func (rows *pipeRows) measure(of *rankSet, length int64) *Pipeline {
 	k := len(rows.places)
 	p := &Pipeline{Stages: make([]PipelineStage, k)}
 	for s, place := range rows.places {

@@ -29,7 +29,7 @@ func (r *Ranks) Reports() []*Report {
 func rankColumns[T any](of func(*T) *Where) []field[T] {
 	fields := []field[T]{
 		textColumn("role", "of the server", func(row *T) string { return of(row).Role.String() }),
-		textColumn("host", "machine", func(row *T) string { return of(row).server() }),
+		textColumn("host", "machine", func(row *T) string { return of(row).serverName() }),
 		textColumn("label", "thread label", func(row *T) string { return of(row).Label }),
 		textColumn("rank", "parallel ranks", func(row *T) string { return of(row).Rank.String() }),
 	}

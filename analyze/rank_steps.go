@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"math"
 	"slices"
 	"strconv"
 
@@ -36,11 +35,14 @@ const (
 // String returns the word that reports print.
 func (k StepKind) String() string { return rankSteps[k].word }
 
-// rankSteps tell which stage of a request ends with a step, and whether it is
-// numbered.
-var rankSteps = [...]struct{ word, stage, one string }{
-	DecodeStep:  {"decode", "decode_loop", "decode step"},
-	PrefillStep: {"prefill", "prefill_forward", "prefill"},
+// rankSteps tell which stage of a request ends with a step.
+var rankSteps = [...]struct {
+	word  string
+	stage request.Meaning
+	one   string
+}{
+	DecodeStep:  {"decode", request.Stepping, "decode step"},
+	PrefillStep: {"prefill", request.Prefilling, "prefill"},
 }
 
 // leastStepLateness is what is nothing, in ns: the scheduler of TP0 has the
@@ -57,8 +59,6 @@ type skippedSteps struct {
 // A stepWalk collects the steps of all teams.
 type stepWalk struct {
 	*teams
-	kinds   [len(rankSteps)]trace.Sym // stages
-	number  trace.Sym                 // decode_ct
 	rows    [][len(rankSteps)]stepRows
 	skipped skippedSteps
 	apart   map[string]bool
@@ -67,13 +67,10 @@ type stepWalk struct {
 }
 
 // measureSteps compares when the ranks of every team end their steps. Ranks give a
-// batch different ids, so that a step is the same by its request and decode_ct.
-func (r *Ranks) measureSteps(of *ranks, all bulk) {
-	w := &stepWalk{teams: newTeams(of), number: lookup(of.set, "decode_ct"), apart: map[string]bool{}}
+// batch different ids, so that a step is the same by its request and number.
+func (r *Ranks) measureSteps(of *rankSet, all bulk) {
+	w := &stepWalk{teams: newTeams(of), apart: map[string]bool{}}
 	w.rows = make([][len(rankSteps)]stepRows, len(w.ranksOf))
-	for k := range rankSteps {
-		w.kinds[k] = lookup(of.set, rankSteps[k].stage)
-	}
 	w.eachPart(func(p *request.Part) {
 		if all.holds(&w.set.Requests[p.Request]) {
 			w.addPart(p)
@@ -88,16 +85,6 @@ func (r *Ranks) measureSteps(of *ranks, all bulk) {
 	}
 	w.skipped.apart = len(w.apart)
 	r.skipped = w.skipped
-}
-
-// noSym is the symbol of a word that is not in a dump.
-const noSym = trace.Sym(math.MaxUint32)
-
-func lookup(s *request.Set, word string) trace.Sym {
-	if sym, ok := s.Dump.Syms.Lookup(word); ok {
-		return sym
-	}
-	return noSym
 }
 
 // addPart adds the steps of the teams that work on a part.
@@ -124,7 +111,7 @@ func (w *stepWalk) addPart(p *request.Part) {
 
 // A rankStep is a stage of a thread, with what makes it the same on other ranks.
 type rankStep struct {
-	number   int64 // decode_ct; request.Unknown
+	number   int64 // request.Unknown
 	again    int32 // how many with that number precede it
 	from, to trace.Time
 }
@@ -141,7 +128,7 @@ func (w *stepWalk) addSteps(p *request.Part, members []teamRank, kind StepKind) 
 	spans := w.spans[:len(members)]
 	numbered := true
 	for i, m := range members {
-		spans[i] = w.readSpans(spans[i][:0], m.thread, w.kinds[kind])
+		spans[i] = w.readSpans(spans[i][:0], m.thread, rankSteps[kind].stage)
 		numbered = numbered && (len(spans[i]) == 0 || spans[i][0].number != request.Unknown)
 	}
 	if !numbered || kind == PrefillStep {
@@ -157,21 +144,14 @@ func (w *stepWalk) addSteps(p *request.Part, members []teamRank, kind StepKind) 
 	w.join(p, members, spans, rows)
 }
 
-// readSpans adds the stages of a name in a thread, in order.
-func (w *stepWalk) readSpans(list []rankStep, thread int, name trace.Sym) []rankStep {
-	if name == noSym {
-		return list
-	}
+// readSpans adds the stages of a thread that mean the same, in order.
+func (w *stepWalk) readSpans(list []rankStep, thread int, means request.Meaning) []rankStep {
 	eachSelectedStage(w.set, w.set.Threads[thread].Stages, true, func(i int, _ bool) {
-		span := w.set.Dump.Span(i)
-		if span.Name != name || span.End < span.Start || !plausible(span.Start, span.End) {
+		span := w.set.Row(i)
+		if span.Means != means || span.End < span.Start || !plausible(span.Start, span.End) {
 			return
 		}
-		s := rankStep{number: request.Unknown, from: span.Start, to: span.End}
-		if arg, ok := w.set.Dump.Args.Find(span.Args, w.number); ok && arg.Kind == trace.ArgInt {
-			s.number = arg.Int()
-		}
-		list = append(list, s)
+		list = append(list, rankStep{number: int64(span.Step), from: span.Start, to: span.End})
 	})
 	slices.SortStableFunc(list, func(x, y rankStep) int {
 		if x.number != y.number {

@@ -11,7 +11,7 @@ import (
 // teams are the tensor parallel ranks that take the same steps: of one server and
 // DP rank, one stage of its pipeline, and one host.
 type teams struct {
-	*ranks
+	*rankSet
 	team    []int32   // of every place; request.None without a TP rank
 	slot    []int32   // of every place, in its team
 	ranksOf [][]int32 // places of every team, by TP
@@ -24,8 +24,8 @@ type teamRank struct {
 	thread     int
 }
 
-func newTeams(of *ranks) *teams {
-	t := &teams{ranks: of, team: make([]int32, len(of.places)), slot: make([]int32, len(of.places))}
+func newTeams(of *rankSet) *teams {
+	t := &teams{rankSet: of, team: make([]int32, len(of.places)), slot: make([]int32, len(of.places))}
 	knownOf := of.knownPlaces()
 	ids := map[Where]int32{}
 	for i, p := range of.places {
@@ -57,7 +57,7 @@ func newTeams(of *ranks) *teams {
 
 // knownPlaces returns the index of every place; of one whose role is unknown, as spans
 // are missing, that of the same rank with a role, if there is one.
-func (r *ranks) knownPlaces() []int32 {
+func (r *rankSet) knownPlaces() []int32 {
 	known := make([]int32, len(r.places))
 	withRole := map[Where]int32{} // the first, by the place without it
 	for i, p := range r.places {
@@ -110,7 +110,7 @@ func (t *teams) instance(team int32) string {
 			return o.Role == p.Role && o.Host == p.Host && o.Server == p.Server && of(&o) != of(&p)
 		})
 	}
-	name := joinNonEmpty(" ", p.Role.String(), p.server())
+	name := joinNonEmpty(" ", p.Role.String(), p.serverName())
 	if others(func(w *Where) int16 { return w.Rank.PP }) {
 		name += " PP" + strconv.Itoa(int(p.Rank.PP))
 	}

@@ -153,9 +153,9 @@ func bruteLoad(s *request.Set, where *Where) brute {
 		}
 		b.requests++
 		for i := range threadSpans(s, t) {
-			span := s.Dump.Span(i)
-			for e := range s.Dump.Events(i) {
-				if s.Dump.Syms.Name(e.Name) == "retract" {
+			span := s.Row(i)
+			for _, e := range s.InstantsOf(i) {
+				if s.Syms.Name(e.Name) == "retract" {
 					b.retractions++
 				}
 			}

@@ -270,11 +270,11 @@ func TestShorten(t *testing.T) {
 	for in, want := range map[string]string{
 		"abcdefghij": "abc…hij", "abcdefg": "abcdefg", "日本語名前": "日本…前",
 	} {
-		if got := shorten(in, 7, Style{}); got != want {
+		if got := cutMiddle(in, 7, Style{}); got != want {
 			t.Errorf("shorten(%q, 7) = %q, want %q", in, got, want)
 		}
 	}
-	if got := shorten("abcdefghij", 7, Style{ASCII: true}); got != "ab...ij" {
+	if got := cutMiddle("abcdefghij", 7, Style{ASCII: true}); got != "ab...ij" {
 		t.Errorf("in ASCII: %q", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -31,7 +32,7 @@ func defined(v []int64) Distribution {
 	}
 	d := Distribution{N: n, Total: math.MaxInt64, Min: v[0], Max: v[n-1], Mean: tenth(mean),
 		Median: tenth(new(big.Rat).SetFrac(new(big.Int).Add(big.NewInt(v[(n-1)/2]), big.NewInt(v[n/2])), big.NewInt(2))),
-		P90:    NearestRank(v, 90), P95: NearestRank(v, 95), P99: NearestRank(v, 99)}
+		P90:    request.NearestRank(v, 90), P95: request.NearestRank(v, 95), P99: request.NearestRank(v, 99)}
 	if sum.IsInt64() {
 		d.Total = sum.Int64()
 	}

@@ -17,7 +17,7 @@ type SheetColumn struct {
 
 // Sheet returns the report made ready for people.
 func (r *Report) Sheet() *Sheet {
-	from := r.sheet()
+	from := r.textTable()
 	s := &Sheet{Rows: from.rows, Notes: from.notes}
 	for i, c := range from.columns {
 		s.Columns = append(s.Columns, SheetColumn{Header: from.header[i], Doc: r.Columns[c].Doc, Right: from.right[i]})
@@ -29,7 +29,7 @@ func (r *Report) Sheet() *Sheet {
 // width characters: the ends of a kernel's or a request's name tell more. Different
 // names that would look the same show where they differ.
 func Shorten(names []string, width int) []string {
-	s := &sheet{}
+	s := &textTable{}
 	for _, name := range names {
 		s.rows = append(s.rows, []string{clean(name)})
 	}
@@ -45,6 +45,3 @@ func Shorten(names []string, width int) []string {
 // itself, such as control characters and bidirectional overrides, appears as \x1b or
 // \u202e.
 func Printable(s string) string { return clean(s) }
-
-// QuoteShell joins arguments to a line that a shell takes apart again.
-func QuoteShell(args []string) string { return quoteShell(args) }

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -21,7 +22,7 @@ func simulate(t *testing.T, config golden.Config) (*request.Set, *golden.Truth) 
 	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
-	return request.Build(d), truth
+	return assembly.Build(d).Set, truth
 }
 
 // The report by rank has what the simulator knows it played: every stage on
@@ -81,7 +82,7 @@ func TestReportShowsWhatWasPlanted(t *testing.T) {
 				for _, i := range set.Threads[th].Stages {
 					for _, c := range set.Tree.Children(int(i)) {
 						if set.Name(int(c)) == "decode_loop" {
-							ends[rank] = max(ends[rank], set.Dump.Span(int(c)).End)
+							ends[rank] = max(ends[rank], set.Row(int(c)).End)
 						}
 					}
 				}

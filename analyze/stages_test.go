@@ -117,12 +117,12 @@ func TestCovered(t *testing.T) {
 				stage   string
 			}
 			spans := map[key][]Interval{}
-			for i := range s.Dump.Len() {
+			for i := range s.Len() {
 				if s.Kind(i) != request.Stage {
 					continue
 				}
 				r := s.Parts[s.PartOf(i)].Request
-				spans[key{r, s.Name(i)}] = append(spans[key{r, s.Name(i)}], Interval{s.Dump.Span(i).Start, s.Dump.Span(i).End})
+				spans[key{r, s.Name(i)}] = append(spans[key{r, s.Name(i)}], Interval{s.Row(i).Start, s.Row(i).End})
 			}
 			want, all := map[string]int64{}, int64(0)
 			for k, ivs := range spans {
@@ -240,7 +240,7 @@ func BenchmarkGroupStages(b *testing.B) {
 			for b.Loop() {
 				GroupStages(s, by)
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(s.Dump.Len()), "ns/span")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(s.Len()), "ns/span")
 		})
 	}
 }

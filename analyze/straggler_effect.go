@@ -81,7 +81,7 @@ func (g *gathering) matters(e effect) bool {
 	if len(e.ns) == 0 {
 		return false
 	}
-	return g.large(floatMedian(e.ns), floatMedian(e.part)) ||
+	return g.large(lowerMedian(slices.Clone(e.ns)), lowerMedian(slices.Clone(e.part))) ||
 		g.large(stat.Mean(e.ns, nil), stat.Mean(e.part, nil)) && g.probability(e) <= errorLevel
 }
 
@@ -122,10 +122,4 @@ func (e effect) interval() (low, high float64) {
 	mean, variance, worth := changepoint.Mean(e.part)
 	margin := distuv.StudentsT{Sigma: 1, Nu: max(1, worth-1)}.Quantile(0.975) * math.Sqrt(variance)
 	return mean - margin, mean + margin
-}
-
-// floatMedian returns the median by nearest rank.
-func floatMedian(x []float64) float64 {
-	sorted := slices.Sorted(slices.Values(x))
-	return sorted[(len(sorted)+1)/2-1]
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -94,7 +95,7 @@ func (g *gathering) settle() {
 			g.late[i*k+r], g.offset[i*k+r] = noArrival, noArrival
 			if a != noArrival {
 				g.late[i*k+r] = a - medianOfOthers(sorted, a)
-				g.offset[i*k+r] = a - NearestRank(sorted, 50)
+				g.offset[i*k+r] = a - request.NearestRank(sorted, 50)
 			}
 		}
 	}
@@ -157,7 +158,7 @@ func (g *gathering) lateness(rank, from, to int) Lateness {
 		return l
 	}
 	slices.Sort(late)
-	l.P50, l.P99, l.Mean = NearestRank(late, 50), NearestRank(late, 99), sum/int64(l.Meetings)
+	l.P50, l.P99, l.Mean = request.NearestRank(late, 50), request.NearestRank(late, 99), sum/int64(l.Meetings)
 	l.LastMean = sumLast / int64(max(1, l.Last))
 	l.LostShare = ratio(float64(l.Lost), float64(time))
 	return l

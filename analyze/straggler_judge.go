@@ -198,7 +198,7 @@ func (g *gathering) changes(rank int) []changepoint.Change {
 	}
 	found := changepoint.Levels(values, changepoint.Options{Alpha: errorLevel, Keep: func(from, k, to int) bool {
 		least := max(float64(g.floor), g.share*stat.Mean(took[from:to], nil))
-		return math.Abs(floatMedian(values[k:to])-floatMedian(values[from:k])) >= least/2
+		return math.Abs(lowerMedian(slices.Clone(values[k:to]))-lowerMedian(slices.Clone(values[from:k]))) >= least/2
 	}})
 	for i := range found {
 		c := &found[i]

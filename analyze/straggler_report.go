@@ -19,25 +19,27 @@ type StragglerVerdict struct {
 	Sentences []string
 }
 
-// FindStragglers judges the ranks of requests and of profilers. Each of them may be nil.
-func FindStragglers(r *Ranks, c *Collectives, g *GPUs) StragglerVerdict {
+// Suspects are the stragglers that one kind of evidence shows, the one that costs most
+// first.
+type Suspects struct {
+	Stragglers []Straggler
+	// Acquittal says, where there are none, that there are none and what was looked at.
+	Acquittal []string
+}
+
+// FindStragglers gives the verdict on what several kinds of evidence show, the one to
+// tell first before the others.
+func FindStragglers(suspects ...Suspects) StragglerVerdict {
 	var v StragglerVerdict
 	var acquitted []string
-	add := func(found []Straggler, sentences ...string) {
-		if v.Stragglers = append(v.Stragglers, found...); len(found) == 0 {
-			acquitted = append(acquitted, sentences...)
-			return
+	for _, s := range suspects {
+		if v.Stragglers = append(v.Stragglers, s.Stragglers...); len(s.Stragglers) == 0 {
+			acquitted = append(acquitted, s.Acquittal...)
+			continue
 		}
-		for i := range found {
-			v.Sentences = append(v.Sentences, found[i].Text())
+		for i := range s.Stragglers {
+			v.Sentences = append(v.Sentences, s.Stragglers[i].Text())
 		}
-	}
-	if c != nil {
-		found := c.Stragglers(g)
-		add(found, c.Verdict(found)...)
-	}
-	if r != nil {
-		add(r.Stragglers(), r.Verdict())
 	}
 	v.Sentences = append(v.Sentences, acquitted...)
 	return v

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -57,7 +58,7 @@ func TestLatenessByDefinition(t *testing.T) {
 					continue
 				}
 				slices.Sort(others)
-				late[r] = append(late[r], own-NearestRank(others, 50))
+				late[r] = append(late[r], own-request.NearestRank(others, 50))
 				if own > others[len(others)-1] {
 					last[r]++
 					for _, a := range others {
@@ -71,7 +72,7 @@ func TestLatenessByDefinition(t *testing.T) {
 			if got.Meetings != len(late[r]) || got.Last != last[r] || got.Lost != lost[r] {
 				t.Fatalf("rank %d: %+v, want %d meetings, %d last, %d lost", r, got, len(late[r]), last[r], lost[r])
 			}
-			if len(late[r]) > 0 && (got.P50 != NearestRank(late[r], 50) || got.P99 != NearestRank(late[r], 99)) {
+			if len(late[r]) > 0 && (got.P50 != request.NearestRank(late[r], 50) || got.P99 != request.NearestRank(late[r], 99)) {
 				t.Fatalf("rank %d: %+v, want of %v", r, got, late[r])
 			}
 		}

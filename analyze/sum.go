@@ -183,20 +183,20 @@ type sumRow struct {
 	Ranks int    // how many have such events
 	Name  string
 
-	rank int32
+	rankIndex int32
 }
 
 func newSumRow(set *profile.Set, key sumKey, ranks int) sumRow {
-	return sumRow{Rank: nameOfRank(set, key.rank), Ranks: ranks, Name: set.Syms.Name(key.name), rank: key.rank}
+	return sumRow{Rank: nameOfRank(set, key.rank), Ranks: ranks, Name: set.Syms.Name(key.name), rankIndex: key.rank}
 }
 
 // compare orders rows by their total, the largest first.
 func (r *sumRow) compare(o *sumRow, total, other int64) int {
-	return cmp.Or(cmp.Compare(other, total), strings.Compare(r.Name, o.Name), cmp.Compare(r.rank, o.rank))
+	return cmp.Or(cmp.Compare(other, total), strings.Compare(r.Name, o.Name), cmp.Compare(r.rankIndex, o.rankIndex))
 }
 
-// share divides; of nothing there is no share.
-func share(part, whole int64) float64 {
+// fraction divides; of nothing there is none.
+func fraction(part, whole int64) float64 {
 	if whole == 0 {
 		return 0
 	}

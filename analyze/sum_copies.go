@@ -69,7 +69,7 @@ func (s *CopySums) sum(set *profile.Set, opt *SumOptions, streams []*byName[copi
 		s.Rows = append(s.Rows, row)
 	}
 	for i := range s.Rows {
-		s.Rows[i].Share = share(s.Rows[i].Time.Total, all)
+		s.Rows[i].Share = fraction(s.Rows[i].Time.Total, all)
 	}
 	slices.SortFunc(s.Rows, func(a, b CopySum) int { return a.compare(&b.sumRow, a.Time.Total, b.Time.Total) })
 }

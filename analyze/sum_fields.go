@@ -103,7 +103,7 @@ func inWords(ns int64) string {
 // noteFewSamples warns of rows with too few values for a p99.
 func noteFewSamples[T any](r *Report, rows []T, count func(*T) int64, name func(*T) string) {
 	const width = 60 // in a list
-	noteSamples(r, rows, count, func(row *T) string { return shorten(name(row), width, Style{}) })
+	noteSamples(r, rows, count, func(row *T) string { return cutMiddle(name(row), width, Style{}) })
 }
 
 // noteApproximate tells of rows with too many values to hold.

@@ -60,13 +60,13 @@ func SumCalls(set *profile.Set, opt SumOptions) *NameSums {
 	return s
 }
 
-// sum collects the rows that walk adds of every stream.
-func (s *NameSums) sum(set *profile.Set, opt *SumOptions, walk func(profile.Stream, *byName[sample], *store)) {
+// sum collects the rows that add adds of every stream.
+func (s *NameSums) sum(set *profile.Set, opt *SumOptions, add func(profile.Stream, *byName[sample], *store)) {
 	streams := make([]*byName[sample], len(set.Streams))
 	in := opt.store()
 	eachStream(set, func(i int, stream profile.Stream) {
 		streams[i] = newByName[sample](set, opt)
-		walk(stream, streams[i], in)
+		add(stream, streams[i], in)
 	})
 	s.ByRank, s.ranks = opt.ByRank, len(set.Ranks)
 	var t tally
@@ -82,7 +82,7 @@ func (s *NameSums) sum(set *profile.Set, opt *SumOptions, walk func(profile.Stre
 		s.Rows = append(s.Rows, row)
 	}
 	for i := range s.Rows {
-		s.Rows[i].Share = share(s.Rows[i].Total, all)
+		s.Rows[i].Share = fraction(s.Rows[i].Total, all)
 	}
 	slices.SortFunc(s.Rows, func(a, b NameSum) int { return a.compare(&b.sumRow, a.Total, b.Total) })
 }

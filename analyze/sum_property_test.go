@@ -251,7 +251,7 @@ func definedRange(s *rowStream, projections []projection, row *RangeSum, syms *t
 	var times tally
 	is := func(i int) bool {
 		g := &s.ranges[i]
-		return int(g.Rank) == int(row.rank) && g.Style == row.Style && syms.Name(g.Name) == row.Name
+		return int(g.Rank) == int(row.rankIndex) && g.Style == row.Style && syms.Name(g.Name) == row.Name
 	}
 	for i := range s.ranges {
 		g, p := &s.ranges[i], projections[i]

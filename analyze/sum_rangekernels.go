@@ -130,12 +130,12 @@ func (s *RangeKernelSums) order(rows []rangeRow) {
 		whole[i] = pooled[row]
 	}
 	for i := range s.Rows {
-		s.Rows[i].Share = share(s.Rows[i].Total, totals[s.Rows[i].group])
+		s.Rows[i].Share = fraction(s.Rows[i].Total, totals[s.Rows[i].group])
 	}
 	slices.SortFunc(s.Rows, func(a, b RangeKernelSum) int {
 		return cmp.Or(
 			cmp.Compare(whole[b.group], whole[a.group]), strings.Compare(a.Range, b.Range), cmp.Compare(a.Style, b.Style),
-			cmp.Compare(a.rank, b.rank), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID),
+			cmp.Compare(a.rankIndex, b.rankIndex), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID),
 			a.compare(&b.sumRow, a.Total, b.Total))
 	})
 }

@@ -117,7 +117,7 @@ func (s *RangeSums) sum(set *profile.Set, opt *SumOptions, streams []*byName[ran
 		s.Rows = append(s.Rows, row)
 	}
 	for i := range s.Rows {
-		s.Rows[i].Share = share(s.Rows[i].Time.Total, all)
+		s.Rows[i].Share = fraction(s.Rows[i].Time.Total, all)
 	}
 	slices.SortFunc(s.Rows, func(a, b RangeSum) int {
 		return cmp.Or(a.compare(&b.sumRow, a.Time.Total, b.Time.Total), cmp.Compare(a.Style, b.Style))

@@ -185,7 +185,7 @@ func TestRangeKernelsByHand(t *testing.T) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 	for _, r := range SumRangeKernels(smallSet(), SumOptions{ByRank: true, Names: regexp.MustCompile("layer")}).Rows {
-		if r.Range != "layer" || r.PID != 40+r.rank || r.TID != 5 || r.Total != 250 {
+		if r.Range != "layer" || r.PID != 40+r.rankIndex || r.TID != 5 || r.Total != 250 {
 			t.Errorf("by rank: %+v", r)
 		}
 	}

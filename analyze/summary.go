@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -28,13 +29,6 @@ type Summary struct {
 // in place.
 func Summarize(durations []int64) Summary { return new(summarizer).summarize(durations) }
 
-// NearestRank returns the value at rank ceil(percent/100 * n) of n sorted
-// values. It counts in integers: in floating point 0.07*100 is
-// 7.000000000000001, and its ceiling 8.
-func NearestRank(sorted []int64, percent int) int64 {
-	return sorted[max(1, (percent*len(sorted)+99)/100)-1]
-}
-
 // A summarizer keeps its scratch space from one group to the next.
 type summarizer struct {
 	keys   []int64
@@ -50,7 +44,7 @@ func (s *summarizer) summarize(v []int64) Summary {
 	return Summary{
 		N: len(v), Total: total, Mean: mean, StdDev: s.stdDev(v),
 		Min: v[0], Max: v[len(v)-1],
-		P50: NearestRank(v, 50), P90: NearestRank(v, 90), P95: NearestRank(v, 95), P99: NearestRank(v, 99),
+		P50: request.NearestRank(v, 50), P90: request.NearestRank(v, 90), P95: request.NearestRank(v, 95), P99: request.NearestRank(v, 99),
 	}
 }
 
@@ -92,45 +86,22 @@ func (s *summarizer) stdDev(v []int64) int64 {
 	return int64(math.Round(stat.StdDev(s.floats, nil)))
 }
 
-const (
-	digitBits = 11
-	digits    = 1 << digitBits
-	radixMin  = 512 // below, a comparison sort is as fast
-)
+// radixMin is how many values are sorted without comparing them: fewer are as fast so.
+const radixMin = 512
 
-// sortValues orders non-negative values in place: large slices by least
-// significant digit first, in as many passes as the largest value has digits.
-// Durations rarely need more than three or four (2^44 ns is five hours). It
-// returns scratch, which it replaces if it is too small.
+// sortValues orders non-negative values in place. It returns scratch, which it
+// replaces if it is too small.
 func sortValues[T int64 | uint32](v, scratch []T) []T {
 	if len(v) < radixMin {
 		slices.Sort(v)
 		return scratch
 	}
-	scratch = slices.Grow(scratch[:0], len(v))[:len(v)]
-	from, to := v, scratch
-	largest := slices.Max(v)
-	for shift := 0; largest>>shift > 0; shift += digitBits {
-		var at [digits]int
-		for _, d := range from {
-			at[d>>shift&(digits-1)]++
-		}
-		next := 0
-		for i, n := range at {
-			at[i] = next
-			next += n
-		}
-		for _, d := range from {
-			digit := d >> shift & (digits - 1)
-			to[at[digit]] = d
-			at[digit]++
-		}
-		from, to = to, from
+	sorted, other := order.Integers(v, scratch, 0)
+	if &sorted[0] == &v[0] {
+		return other
 	}
-	if &from[0] != &v[0] {
-		copy(v, from)
-	}
-	return scratch
+	copy(v, sorted)
+	return sorted
 }
 
 // summaryFields are the columns of a summary.

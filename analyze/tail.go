@@ -233,11 +233,11 @@ func (c *Comparison) choose(sorted []int64) (slow, from, to int, ok bool) {
 	if c.N = len(sorted); c.N == 0 {
 		return 0, 0, 0, false
 	}
-	c.Value, c.Median = NearestRank(sorted, c.Percent), NearestRank(sorted, 50)
+	c.Value, c.Median = request.NearestRank(sorted, c.Percent), request.NearestRank(sorted, 50)
 	if c.N < fewCompared {
 		return 0, 0, 0, false
 	}
-	rank := func(percent int) int { return (percent*c.N+99)/100 - 1 }
+	rank := func(percent int) int { return request.PercentileIndex(c.N, percent) }
 	slow, from, to = min(rank(c.Percent), c.N-fewSlow), rank(40), rank(60)+1
 	c.Slow = Side{N: c.N - slow, From: sorted[slow], To: sorted[c.N-1]}
 	c.Around = Side{N: to - from, From: sorted[from], To: sorted[to-1]}

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -38,45 +39,58 @@ var plants = []struct {
 	name  string
 	modes []incident.Mode
 	plant func(c *incident.Config)
-	found []func(f *TailFinding) bool // what has to be found
+	found []string // what has to stand out
 }{
 	{"slow transfers", disaggregatedModes, func(c *incident.Config) { c.SlowTransfers = 0.03 },
-		findings(delayBy(CauseTransfer), ofKind(TailTransfer))},
+		[]string{"delays: kv transfer", "transfers"}},
 	{"no room for the KV cache", disaggregatedModes, func(c *incident.Config) {
 		c.Rate, c.KVTokens, c.Incident = 12, 3200, incident.DefaultConfig(0).Incident
-	}, findings(tailOf(MetricTTFT, CauseDecodeBootstrap), ofKind(TailSide))},
+	}, []string{"ttft: decode bootstrap", "side"}},
 	{"most requests on one DP rank", []incident.Mode{incident.Unified}, func(c *incident.Config) {
 		c.Rate, c.KVTokens, c.Incident = 12, 4096, incident.DefaultConfig(0).Incident
-	}, findings(tailOf(MetricTTFT, CauseQueue))},
+	}, []string{"ttft: prefill queue"}},
 	{"burst of prompts", disaggregatedModes, func(c *incident.Config) {
 		c.KVTokens = 65536
 		c.Incident = incident.Incident{Onset: 0.7, BurstFactor: 12, BurstLength: 2 * time.Second}
-	}, findings(tailOf(MetricTTFT, CauseQueue), ofKind(TailSide))},
+	}, []string{"ttft: prefill queue", "side"}},
 	{"retractions", []incident.Mode{incident.Unified}, func(c *incident.Config) {
 		c.Prompt, c.Output = incident.Lengths{Median: 20, Sigma: 0.2, Max: 60}, incident.Lengths{Median: 120, Sigma: 0.1, Max: 300}
 		c.Rate, c.KVTokens, c.Requests = 9, 700, 150
-	}, findings(tailOf(MetricE2E, CauseRetraction))},
+	}, []string{"e2e: retraction"}},
 	{"straggler in the smaller DP rank", disaggregatedModes, func(c *incident.Config) {
 		c.Decode.TP = 2
 		c.Rate, c.Straggler = 3, incident.Straggler{TP: 1, DP: 1, Factor: 3}
 		c.Incident = incident.Incident{Onset: 0, DPRank: 0, DPShare: 0.9}
-	}, findings(delayBy(CauseSlowRank))},
+	}, []string{"delays: slow rank"}},
 }
 
 var disaggregatedModes = []incident.Mode{incident.PDGateway, incident.PDDirect}
 
-func findings(f ...func(f *TailFinding) bool) []func(f *TailFinding) bool { return f }
-
-func tailOf(m Metric, c Cause) func(f *TailFinding) bool {
-	return func(f *TailFinding) bool { return f.Kind == TailCause && f.Metric == m && f.Cause == c }
-}
-
-func delayBy(c Cause) func(f *TailFinding) bool {
-	return func(f *TailFinding) bool { return f.Kind == TailDelay && f.Cause == c }
-}
-
-func ofKind(k TailFindingKind) func(f *TailFinding) bool {
-	return func(f *TailFinding) bool { return f.Kind == k }
+// outstanding returns what stands out of a tail, with the verdict that tells it: causes
+// by metric, causes of delays, slow transfers, and that a side saturates.
+func outstanding(t *Tail) (what, verdicts []string) {
+	add := func(text, verdict string) { what, verdicts = append(what, text), append(verdicts, verdict) }
+	for _, c := range t.Comparisons {
+		for _, row := range c.Rows {
+			if row.StandsOut {
+				add(fmt.Sprintf("%s: %s", c.Metric, row.Cause), c.Verdict())
+			}
+		}
+	}
+	if t.Delays != nil {
+		for _, row := range t.Delays.Rows {
+			if row.StandsOut {
+				add(fmt.Sprintf("delays: %s", row.Cause), t.Delays.Verdict())
+			}
+		}
+	}
+	if x := t.Transfers; x != nil && len(x.Slow) > 0 {
+		add("transfers", x.Verdict())
+	}
+	if d := t.Disaggregation; d != nil && d.Saturated != request.Other {
+		add("side", d.Verdict())
+	}
+	return what, verdicts
 }
 
 // eachSeed calls f for all seeds, on two cores.
@@ -105,9 +119,9 @@ func TestTailFindsWhatWasPlanted(t *testing.T) {
 				p.plant(&c)
 				c.Mode = p.modes[seed%uint64(len(p.modes))]
 				s, _ := simulated(t, c)
-				got := NewTail(s, TailOptions{}).Findings()
+				got, _ := outstanding(NewTail(s, TailOptions{}))
 				for _, found := range p.found {
-					if !slices.ContainsFunc(got, func(f TailFinding) bool { return found(&f) }) {
+					if !slices.Contains(got, found) {
 						mu.Lock()
 						missed = append(missed, seed)
 						mu.Unlock()
@@ -130,12 +144,12 @@ func TestTailIsSilentWhereNothingIsWrong(t *testing.T) {
 	alarms := 0
 	eachSeed(seeds, func(seed uint64) {
 		s, _ := simulated(t, deployment(seed, calm(seed)))
-		if f := NewTail(s, TailOptions{}).Findings(); len(f) > 0 {
+		if what, verdicts := outstanding(NewTail(s, TailOptions{})); len(what) > 0 {
 			mu.Lock()
 			defer mu.Unlock()
 			alarms++
-			for i := range f {
-				t.Logf("seed %d: %s", seed, f[i].Text)
+			for _, text := range verdicts {
+				t.Logf("seed %d: %s", seed, text)
 			}
 		}
 	})
@@ -166,7 +180,7 @@ func (t *Tail) mainByTruth() map[string]string {
 	}
 	main, most := map[string]string{}, map[string]int64{}
 	for _, name := range []string{"retraction", "kv_transfer", "kv_memory", "queue", "long_prompt", "straggler", "slow_decode"} {
-		median := t.medianOver(func(a *Attribution) int64 { return sum(a, name) })
+		median := medianOver(t.list, func(a *Attribution) int64 { return sum(a, name) })
 		for i := range t.list {
 			rid := t.set.Requests[t.list[i].Request].RID
 			if more := sum(&t.list[i], name) - median; main[rid] == "" || more > most[rid] {
@@ -220,7 +234,8 @@ func TestTailOfFewRequests(t *testing.T) {
 	c.Requests = 12
 	s, _ := simulated(t, c)
 	tail := NewTail(s, TailOptions{Metrics: []Metric{MetricE2E}})
-	if tail.Delays != nil || tail.Transfers != nil || tail.Comparisons[0].Slow.N != 0 || len(tail.Findings()) != 0 {
+	what, _ := outstanding(tail)
+	if tail.Delays != nil || tail.Transfers != nil || tail.Comparisons[0].Slow.N != 0 || len(what) != 0 {
 		t.Errorf("%d requests are compared", tail.Comparisons[0].N)
 	}
 	if d := tail.Disaggregation; d == nil || d.Saturated != request.Other {

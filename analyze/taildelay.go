@@ -41,8 +41,8 @@ func (t *Tail) delays() *Delays {
 	if d.N < fewCompared {
 		return nil
 	}
-	d.Limit = t.medianOver(func(a *Attribution) int64 { return a.E2E.Total() })
-	usual := t.usualCauses()
+	d.Limit = medianOver(t.list, func(a *Attribution) int64 { return a.E2E.Total() })
+	usual := usualOf(t.list)
 	rows := make([]Delay, causeCount)
 	groups := make([]tailGroup, causeCount)
 	for i := range t.list {
@@ -76,35 +76,36 @@ func (t *Tail) delays() *Delays {
 	return d
 }
 
-// medianOver returns the lower median of a value over all attributed requests.
-func (t *Tail) medianOver(of func(a *Attribution) int64) int64 {
-	values := make([]int64, len(t.list))
-	for i := range t.list {
-		values[i] = of(&t.list[i])
+// medianOver returns the lower median of a value over attributed requests.
+func medianOver(list []Attribution, of func(a *Attribution) int64) int64 {
+	values := make([]int64, len(list))
+	for i := range list {
+		values[i] = of(&list[i])
 	}
 	return lowerMedian(values)
 }
 
 // lowerMedian returns the median, by nearest rank; it sorts v.
-func lowerMedian(v []int64) int64 {
+func lowerMedian[T cmp.Ordered](v []T) T {
 	slices.Sort(v)
-	return NearestRank(v, 50)
+	return request.NearestRank(v, 50)
 }
 
 // usualCauses are what is usual of the causes, in ns: the median over all
-// requests; of those that grow with the output, the mean per gap between tokens.
+// attributed requests; of those that grow with the output, the mean per gap between tokens.
 type usualCauses Causes
 
-func (t *Tail) usualCauses() *usualCauses {
+// usualOf returns what is usual of at least one request.
+func usualOf(list []Attribution) *usualCauses {
 	var u usualCauses
 	for c := range causeCount {
 		if !c.perToken() {
-			u[c] = t.medianOver(func(a *Attribution) int64 { return a.E2E[c] })
+			u[c] = medianOver(list, func(a *Attribution) int64 { return a.E2E[c] })
 			continue
 		}
 		sum, gaps := int64(0), int64(0)
-		for i := range t.list {
-			sum, gaps = sum+t.list[i].E2E[c], gaps+int64(t.list[i].Gaps)
+		for i := range list {
+			sum, gaps = sum+list[i].E2E[c], gaps+int64(list[i].Gaps)
 		}
 		u[c] = floorDiv(sum, max(1, gaps))
 	}
@@ -127,7 +128,7 @@ func (d *Delays) Verdict() string {
 		row := &d.Rows[i]
 		n += len(row.Requests)
 		if len(causes) < 3 {
-			causes = append(causes, fmt.Sprintf("%d %s", len(row.Requests), row.Cause.phrase(row.Where)))
+			causes = append(causes, fmt.Sprintf("%d %s", len(row.Requests), phraseAt(row.Cause, row.Where)))
 		}
 	}
 	limit := nearly(d.Limit)

@@ -168,21 +168,21 @@ func (g *tailGroup) resample(rng *rand.Rand) (sum Causes, n int64) {
 // meanBatch returns how many requests the decode batches of a group held on
 // average, by the schedule events of the lead ranks; 0 if there are none.
 func (t *Tail) meanBatch(a *attributor, g *tailGroup) float64 {
-	batches, requests := 0, int64(0)
+	batches, running := 0, int64(0)
 	for i := range g.units {
 		lead, ok := a.steppingRank(t.list[g.units[i].owner].Request)
 		if !ok {
 			continue
 		}
 		for span := range threadSpans(t.set, lead) {
-			for e := range t.set.Dump.Events(span) {
-				if size, ok := a.batchOf(e, "decode"); ok {
-					batches, requests = batches+1, requests+size
+			for _, e := range t.set.InstantsOf(span) {
+				if size, ok := batchOf(&e, request.DecodeMode); ok {
+					batches, running = batches+1, running+size
 				}
 			}
 		}
 	}
-	return float64(requests) / float64(max(1, batches))
+	return float64(running) / float64(max(1, batches))
 }
 
 // where returns the rank that has most of a cause in a group.

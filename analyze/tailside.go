@@ -15,7 +15,7 @@ type SideRank struct {
 	Proc     int // index into Set.Procs
 	Requests int
 	// Busy is the share of the time from the first request of the side to the last in
-	// which the rank had a prefill_forward, or a decode_forward.
+	// which the rank computed a prompt, or an answer.
 	Busy float64
 	// Waiting is how many requests waited for it at a time, on average over that
 	// time; Most how many at worst, first at the instant At.
@@ -73,14 +73,14 @@ func (l *sideLoad) add(s *request.Set, p *request.Part, lead int) {
 	}
 	stages := s.Threads[lead].Stages
 	if sent := dispatched(s, p); sent != 0 && len(stages) > 0 && p.Role == request.Prefill {
-		wait(sent, s.Dump.Span(int(stages[0])).Start)
+		wait(sent, s.Row(int(stages[0])).Start)
 	}
 	for _, i := range stages {
-		span := s.Dump.Span(int(i))
-		switch s.Name(int(i)) {
-		case "prefill_waiting", "decode_waiting", "decode_prepare", "decode_bootstrap":
+		span := s.Row(int(i))
+		switch span.Means {
+		case request.Queueing, request.DecodeQueueing, request.ReceivePreparing, request.ReceiveConnecting:
 			wait(span.Start, span.End)
-		case "prefill_forward", "chunked_prefill", "decode_forward", "decode_loop":
+		case request.Prefilling, request.PrefillingChunk, request.Answering, request.Stepping:
 			if span.Start < span.End && plausible(span.Start, span.End) {
 				l.busy = append(l.busy, Interval{span.Start, span.End})
 			}
@@ -98,7 +98,7 @@ func dispatched(s *request.Set, p *request.Part) trace.Time {
 		if len(stages) == 0 || isSchedulerThread(s, t) {
 			continue
 		}
-		if end := s.Dump.Span(int(stages[len(stages)-1])).End; sent == 0 || end < sent {
+		if end := s.Row(int(stages[len(stages)-1])).End; sent == 0 || end < sent {
 			sent = end
 		}
 	}

@@ -52,19 +52,13 @@ func fitSize(v []sized) SizeFit {
 	if len(slopes) == 0 {
 		return SizeFit{} // all are equally long: there is nothing to tell
 	}
-	f := SizeFit{PerToken: max(0, medianFloat(slopes)), N: len(v)}
+	f := SizeFit{PerToken: max(0, lowerMedian(slopes)), N: len(v)}
 	left := make([]float64, len(v))
 	for i, x := range v {
 		left[i] = float64(x.ns) - f.PerToken*float64(x.tokens)
 	}
-	f.Base = medianFloat(left)
+	f.Base = lowerMedian(left)
 	return f
-}
-
-// medianFloat returns the lower median; it sorts v.
-func medianFloat(v []float64) float64 {
-	slices.Sort(v)
-	return v[(len(v)+1)/2-1]
 }
 
 // promptTokens returns how many tokens the prefill of r computed; Unknown if it

@@ -35,11 +35,11 @@ func (c *Comparison) judge() {
 	}
 }
 
-// phrase names a cause in a sentence, with the rank if nearly all of it is there
+// phraseAt names a cause in a sentence, with the rank if nearly all of it is there
 // and it could be elsewhere.
-func (c Cause) phrase(at Place) string {
+func phraseAt(c Cause, at Place) string {
 	const nearly = 0.8
-	text := causeTexts[c].phrase
+	text := c.phrase()
 	if at.Name != "" && at.Share >= nearly && !at.Only && !c.bySize() {
 		text += " (" + at.Name + ")"
 	}
@@ -75,7 +75,7 @@ func (c *Comparison) Verdict() string {
 		found = found || row.StandsOut
 		if len(causes) < most && told < enough && row.Share >= toldShare {
 			told += row.Share
-			causes = append(causes, fmt.Sprintf("%.0f %% %s", 100*row.Share, row.Cause.phrase(row.Where)))
+			causes = append(causes, fmt.Sprintf("%.0f %% %s", 100*row.Share, phraseAt(row.Cause, row.Where)))
 		}
 	}
 	switch {
@@ -109,51 +109,5 @@ func (t *Tail) slowRequest(c *Comparison, a *Attribution) SlowRequest {
 	}
 	proc := homeOf(main.Cause, a)
 	out.Where = Place{int(proc), t.rankName(proc), 1, t.oneHome[main.Cause]}
-	return out
-}
-
-// A TailFinding is something that stands out of a set of requests.
-type TailFinding struct {
-	Kind     TailFindingKind
-	Metric   Metric // of a tail; "" of other kinds
-	Cause    Cause  // of a tail and of delays
-	Where    Place
-	Requests int    // how many it is the main cause of; request.Unknown of gaps
-	Text     string // the verdict that tells it
-}
-
-// TailFindingKind is what a finding is about.
-type TailFindingKind string
-
-const (
-	TailCause    TailFindingKind = "tail"     // a cause makes the tail of a metric
-	TailDelay    TailFindingKind = "delay"    // a cause delays single requests
-	TailTransfer TailFindingKind = "transfer" // KV transfers far slower than the others
-	TailSide     TailFindingKind = "side"     // the prefill or the decode side saturates
-)
-
-// Findings returns what stands out; nothing is what a healthy deployment has.
-func (t *Tail) Findings() []TailFinding {
-	var out []TailFinding
-	for _, c := range t.Comparisons {
-		for i := range c.Rows {
-			if row := &c.Rows[i]; row.StandsOut {
-				out = append(out, TailFinding{TailCause, c.Metric, row.Cause, row.Where, row.Main, c.Verdict()})
-			}
-		}
-	}
-	if d := t.Delays; d != nil {
-		for i := range d.Rows {
-			if row := &d.Rows[i]; row.StandsOut {
-				out = append(out, TailFinding{TailDelay, "", row.Cause, row.Where, len(row.Requests), d.Verdict()})
-			}
-		}
-	}
-	if x := t.Transfers; x != nil && len(x.Slow) > 0 {
-		out = append(out, TailFinding{TailTransfer, "", CauseTransfer, x.Where, len(x.Slow), x.Verdict()})
-	}
-	if d := t.Disaggregation; d != nil && d.Saturated != request.Other {
-		out = append(out, TailFinding{TailSide, "", CauseOther, Place{Proc: request.None}, d.N, d.Verdict()})
-	}
 	return out
 }

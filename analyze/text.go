@@ -17,7 +17,7 @@ import (
 // writeText writes title, aligned table and notes. A table without rows is left out
 // if the notes say why.
 func (r *Report) writeText(w io.Writer, style Style) error {
-	s := r.sheet()
+	s := r.textTable()
 	s.fit(style)
 	out := bufio.NewWriter(w)
 	if r.Title != "" {
@@ -40,8 +40,15 @@ func (r *Report) writeText(w io.Writer, style Style) error {
 	return out.Flush()
 }
 
+// writeBare writes the table alone: no title, no rule under the header, no notes.
+func (r *Report) writeBare(out *bufio.Writer, style Style) error {
+	s := r.textTable()
+	s.fit(style)
+	return s.writeAligned(out, false)
+}
+
 // writeAligned writes the table without borders, with or without a rule under the header.
-func (s *sheet) writeAligned(out *bufio.Writer, ruled bool) error {
+func (s *textTable) writeAligned(out *bufio.Writer, ruled bool) error {
 	widths := s.widths()
 	header, rule, err := s.head(widths)
 	if err != nil {
@@ -56,7 +63,7 @@ func (s *sheet) writeAligned(out *bufio.Writer, ruled bool) error {
 }
 
 // widths returns how wide the columns are.
-func (s *sheet) widths() []int {
+func (s *textTable) widths() []int {
 	widths := make([]int, len(s.header))
 	for c, text := range s.header {
 		widths[c] = textWidth(text)
@@ -81,7 +88,7 @@ func textWidth(text string) int {
 
 // writeRows writes the rows below the head. tablewriter would take ten times as long
 // for them as it took to find out what they say, and there may be a million.
-func (s *sheet) writeRows(out *bufio.Writer, widths []int) {
+func (s *textTable) writeRows(out *bufio.Writer, widths []int) {
 	const gap = "  "
 	var line []byte
 	for _, row := range s.rows {
@@ -103,7 +110,7 @@ func (s *sheet) writeRows(out *bufio.Writer, widths []int) {
 }
 
 // head returns the lines above the rows.
-func (s *sheet) head(widths []int) (header, rule string, err error) {
+func (s *textTable) head(widths []int) (header, rule string, err error) {
 	widest := make([]string, len(widths)) // a row to make columns as wide as they are
 	for c, width := range widths {
 		widest[c] = strings.Repeat("x", width)
@@ -149,7 +156,7 @@ const minName = 12
 // fit cuts names that are wider than their column may be, and the longest ones
 // until the table is as wide as the terminal, or no name can be cut further. Numbers
 // are never cut.
-func (s *sheet) fit(style Style) {
+func (s *textTable) fit(style Style) {
 	widths := s.widths()
 	excess := 2*(len(widths)-1) - style.Width
 	for c := range widths {
@@ -179,11 +186,11 @@ func (s *sheet) fit(style Style) {
 
 // cut shortens the texts of a column. Those that would look the same show where they
 // differ.
-func (s *sheet) cut(c, width int, style Style) {
+func (s *textTable) cut(c, width int, style Style) {
 	alike := make(map[string]*lookalikes, len(s.rows)) // by how they look
 	look := make([]string, len(s.rows))
 	for i, row := range s.rows {
-		if look[i] = shorten(row[c], width, style); look[i] == row[c] {
+		if look[i] = cutMiddle(row[c], width, style); look[i] == row[c] {
 			continue
 		}
 		if names := alike[look[i]]; names != nil {
@@ -194,7 +201,7 @@ func (s *sheet) cut(c, width int, style Style) {
 	}
 	for i, row := range s.rows {
 		if names := alike[look[i]]; names != nil && names.differ {
-			look[i] = shortenAround(row[c], names.prefix, width, style)
+			look[i] = cutAround(row[c], names.prefix, width, style)
 		}
 		row[c] = look[i]
 	}
@@ -223,16 +230,16 @@ func (l *lookalikes) add(name string) {
 	}
 }
 
-// shortenAround is shorten, but leaves what is at a place in the middle, too.
-func shortenAround(s string, at, width int, style Style) string {
+// cutAround is cutMiddle, but leaves what is at a place in the middle, too.
+func cutAround(s string, at, width int, style Style) string {
 	const context = 4 // characters before the place
 	runes := []rune(s)
 	side := width / 4
 	from, to := at-context, at-context+width-2*side-2*len([]rune(style.mark()))
 	if from <= side || to >= len(runes)-side || from >= to {
-		return shorten(s, width, style)
+		return cutMiddle(s, width, style)
 	}
-	return shorten(string(runes[:side])+style.mark()+string(runes[from:to])+style.mark()+string(runes[len(runes)-side:]), width, style)
+	return cutMiddle(string(runes[:side])+style.mark()+string(runes[from:to])+style.mark()+string(runes[len(runes)-side:]), width, style)
 }
 
 // mark stands for what was cut out.
@@ -243,9 +250,9 @@ func (s Style) mark() string {
 	return "…"
 }
 
-// shorten cuts the middle out of s until it is as wide as width: the ends of
+// cutMiddle cuts the middle out of s until it is as wide as width: the ends of
 // a kernel's or a request's name tell more than its middle.
-func shorten(s string, width int, style Style) string {
+func cutMiddle(s string, width int, style Style) string {
 	if textWidth(s) <= width {
 		return s
 	}

@@ -12,13 +12,13 @@ import (
 func TestLongNamesAreCut(t *testing.T) {
 	for _, letter := range []string{"x", "e\u0301", "\u4e2d", "\u0301"} {
 		name := strings.Repeat(letter, 1<<18)
-		cut := shorten(name, 40, Style{})
+		cut := cutMiddle(name, 40, Style{})
 		if twwidth.Width(name) > 40 && (twwidth.Width(cut) > 40 || !strings.Contains(cut, "…")) {
 			t.Errorf("%q becomes %d wide", letter, twwidth.Width(cut))
 		}
 	}
 	// Names that look the same show where they differ; equal ones stay equal.
-	s := &sheet{header: []string{"name"}, right: []bool{false}, most: []int{40}}
+	s := &textTable{header: []string{"name"}, right: []bool{false}, most: []int{40}}
 	middle := strings.Repeat("m", 100)
 	for i := range 14 {
 		s.rows = append(s.rows, []string{"begin" + middle + strings.Repeat("a", i%7) + middle + "end"})

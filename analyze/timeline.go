@@ -24,8 +24,6 @@ type Timeline struct {
 	// Outside are requests that are left out, as they were long before or after all
 	// others.
 	Outside int
-	// Changes are marked in the text, if they are given.
-	Changes *Changes
 }
 
 // A Series is one place over time. What has an element per bucket is nil where
@@ -100,7 +98,7 @@ func chooseBucket(extent int64) int64 {
 // about 60 of a round length.
 func NewTimeline(s *request.Set, bucket time.Duration) (*Timeline, error) {
 	e := bulkOf(s)
-	t := &Timeline{From: e.from, To: e.to, Bucket: int64(bucket), Stages: timelineStages, Outside: e.outside}
+	t := &Timeline{From: e.from, To: e.to, Bucket: int64(bucket), Stages: timelineNames(s), Outside: e.outside}
 	for i := range s.Requests {
 		if r := &s.Requests[i]; r.Status == request.Unfinished && e.holds(r) {
 			t.Unfinished++
@@ -110,7 +108,7 @@ func NewTimeline(s *request.Set, bucket time.Duration) (*Timeline, error) {
 		t.Bucket = chooseBucket(int64(t.To - t.From))
 	}
 	t.Start = t.From - trace.Time(mod(int64(t.From), t.Bucket))
-	ranks := newRanks(s)
+	ranks := newRankSet(s)
 	n := int64(t.To-t.Start)/t.Bucket + 1
 	if n > mostBuckets || n*int64(len(ranks.places)) > mostPoints {
 		return nil, fmt.Errorf("--bucket %v: that is too short for %s from the first to the last request, %s of %s; choose longer ones, or a part of the time",

@@ -10,10 +10,9 @@ import (
 type timelineBuilder struct {
 	*Timeline
 	set     *request.Set
-	ranks   *ranks
+	ranks   *rankSet
 	bulk    bulk
 	buckets int
-	stages  []int8 // in Timeline.Stages, by symbol
 	all     *meter
 	roles   [request.Other + 1]*meter
 	meters  []*meter // by rank
@@ -43,31 +42,31 @@ type timed struct {
 type state uint8
 
 const (
-	queued state = iota
-	transferring
-	running
+	stateQueued state = iota
+	stateTransferring
+	stateRunning
 	noState
 )
 
-// stateOf tells what a request does in a stage of a server. decode_waiting is
-// running on a unified one: the request has its place in the batch.
-func stateOf(stage string, role request.Role) state {
-	if stage == "decode_waiting" && role == request.Unified {
-		return running
+// stateOf tells what a request does in a stage of a server. Who waits for the first
+// decode batch is running on a unified one: the request has its place in the batch.
+func stateOf(stage *request.Row, role request.Role) state {
+	if stage.Means == request.DecodeQueueing && role == request.Unified {
+		return stateRunning
 	}
-	switch request.StageOf(stage).Phase {
+	switch stage.Phase {
 	case request.QueuePhase, request.BootstrapPhase:
-		return queued
+		return stateQueued
 	case request.TransferPhase:
-		return transferring
+		return stateTransferring
 	case request.PrefillPhase, request.DecodePhase:
-		return running
+		return stateRunning
 	}
 	return noState
 }
 
-func newTimelineBuilder(r *ranks, t *Timeline, e bulk, buckets int) *timelineBuilder {
-	b := &timelineBuilder{Timeline: t, set: r.set, ranks: r, bulk: e, buckets: buckets, stages: timelineStage(r.set)}
+func newTimelineBuilder(r *rankSet, t *Timeline, e bulk, buckets int) *timelineBuilder {
+	b := &timelineBuilder{Timeline: t, set: r.set, ranks: r, bulk: e, buckets: buckets}
 	b.all = b.newMeter(Where{Scope: Everywhere})
 	for role := range b.roles {
 		b.roles[role] = b.newMeter(Where{Scope: WholeRole, Role: request.Role(role)})
@@ -107,7 +106,7 @@ func (b *timelineBuilder) build() {
 			continue
 		}
 		b.all.parts++
-		b.all.loads[running].add(r.Start, r.End)
+		b.all.loads[stateRunning].add(r.Start, r.End)
 		at := b.bucket(r.Start)
 		b.all.points[at].Arrivals++
 		if r.Metrics.TTFT >= 0 {
@@ -140,7 +139,7 @@ func (b *timelineBuilder) addPart(p *request.Part) {
 		m := b.meters[leadRank]
 		b.arrive(m, p, true)
 		whole := b.within(p.Start, p.End)
-		m.loads[running].add(whole.From, whole.To)
+		m.loads[stateRunning].add(whole.From, whole.To)
 		m.computing = append(m.computing, whole)
 		b.addBareTokens(p, m)
 	}
@@ -162,24 +161,24 @@ func (b *timelineBuilder) arrive(m *meter, p *request.Part, lead bool) {
 func (b *timelineBuilder) addStages(p *request.Part, th *request.Thread, m *meter, onRank bool) {
 	var out outcome
 	eachSelectedStage(b.set, th.Stages, true, func(i int, outermost bool) {
-		span := b.set.Dump.Span(i)
+		span := b.set.Row(i)
 		if b.set.Implausible(i) {
 			return
 		}
-		if k := b.stages[span.Name]; k >= 0 {
+		if k := timelineStage(span); k >= 0 {
 			m.stages[k] = append(m.stages[k], timed{b.bucket(span.Start), span.Dur()})
 		}
 		if !onRank {
 			return
 		}
-		out.add(b.set.Name(i), span.Start, span.End)
-		state := stateOf(b.set.Name(i), p.Role)
+		out.add(span)
+		state := stateOf(span, p.Role)
 		if !outermost || state == noState {
 			return
 		}
 		iv := b.within(span.Start, span.End)
 		m.loads[state].add(iv.From, iv.To)
-		if state == running {
+		if state == stateRunning {
 			m.computing = append(m.computing, iv)
 		}
 	})

@@ -60,9 +60,9 @@ func (m *meter) level(t *Timeline) {
 		from, to := t.bounds(i)
 		ns := float64(to - from)
 		p := &m.points[i]
-		p.Running = ratio(float64(totals[running][i]), ns)
-		p.Queued = ratio(float64(totals[queued][i]), ns)
-		p.Transferring = ratio(float64(totals[transferring][i]), ns)
+		p.Running = ratio(float64(totals[stateRunning][i]), ns)
+		p.Queued = ratio(float64(totals[stateQueued][i]), ns)
+		p.Transferring = ratio(float64(totals[stateTransferring][i]), ns)
 		p.Busy = ratio(float64(busy[i]), ns)
 		p.Share, p.Imbalance = math.NaN(), math.NaN()
 		if !m.prompts {
@@ -146,7 +146,7 @@ func spreads(samples []timed, buckets int) []Spread {
 		from = next[i]
 		if len(of) > 0 {
 			slices.Sort(of)
-			out[i] = Spread{N: len(of), P50: NearestRank(of, 50), P99: NearestRank(of, 99)}
+			out[i] = Spread{N: len(of), P50: request.NearestRank(of, 50), P99: request.NearestRank(of, 99)}
 		}
 	}
 	return out

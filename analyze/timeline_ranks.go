@@ -3,7 +3,6 @@ package analyze
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -40,8 +39,8 @@ func onServer(host string, server int) string {
 // serverMark stands before the number of a server.
 const serverMark = " #"
 
-// server names the server of a rank: "c94b1e02 #2".
-func (p *Where) server() string { return onServer(p.Host, p.Server) }
+// serverName names the server of a rank: "c94b1e02 #2".
+func (p *Where) serverName() string { return onServer(p.Host, p.Server) }
 
 // Scope is how much a Where covers.
 type Scope uint8
@@ -67,16 +66,16 @@ func (p *Where) String() string {
 	if rank == "" {
 		rank = p.Label
 	}
-	return joinNonEmpty(" ", p.Role.String(), p.server(), rank)
+	return joinNonEmpty(" ", p.Role.String(), p.serverName(), rank)
 }
 
 // servingRoles are the roles whose servers compute, in the order of a request's
 // way through them.
 var servingRoles = []request.Role{request.Encoder, request.Prefill, request.Unified, request.Decode}
 
-// ranks are the scheduler ranks of a set, or of roles without any the servers. A
+// A rankSet has the scheduler ranks of a set, or of roles without any the servers. A
 // server that was started anew is the rank that it was before.
-type ranks struct {
+type rankSet struct {
 	set    *request.Set
 	places []Where
 	at     map[Where]int32 // index of each place
@@ -88,9 +87,9 @@ type ranks struct {
 	leads []bool
 }
 
-// newRanks finds the ranks that work for the requests of s, in order of display.
-func newRanks(s *request.Set) *ranks {
-	r := &ranks{set: s, at: map[Where]int32{}, of: make([]int32, len(s.Procs))}
+// newRankSet finds the ranks that work for the requests of s, in order of display.
+func newRankSet(s *request.Set) *rankSet {
+	r := &rankSet{set: s, at: map[Where]int32{}, of: make([]int32, len(s.Procs))}
 	for role := range r.bare {
 		r.bare[role] = true
 	}
@@ -98,7 +97,7 @@ func newRanks(s *request.Set) *ranks {
 	r.eachPart(func(p *request.Part) {
 		for _, t := range p.Threads {
 			proc := s.Threads[t].Proc
-			if strings.Contains(s.Procs[proc].Label, "Scheduler") {
+			if s.Procs[proc].Schedules {
 				working[proc], r.bare[p.Role] = true, false
 			}
 		}
@@ -144,7 +143,7 @@ func byServer(s *request.Set) []int {
 }
 
 // findLeads finds the ranks that lead most of the parts that they work on.
-func (r *ranks) findLeads() {
+func (r *rankSet) findLeads() {
 	parts, leads := make([]int, len(r.places)), make([]int, len(r.places))
 	r.eachPart(func(p *request.Part) {
 		thread, rank := r.lead(p)
@@ -167,7 +166,7 @@ func (r *ranks) findLeads() {
 }
 
 // eachPart calls f for the parts of servers that compute.
-func (r *ranks) eachPart(f func(p *request.Part)) {
+func (r *rankSet) eachPart(f func(p *request.Part)) {
 	for i := range r.set.Requests {
 		for _, p := range r.set.Requests[i].Parts {
 			if part := &r.set.Parts[p]; serves(part) {
@@ -179,11 +178,11 @@ func (r *ranks) eachPart(f func(p *request.Part)) {
 
 // isBare tells whether a part is all that its server tells, as vLLM's are. Where
 // other servers of its role tell of their ranks it has lost its threads.
-func (r *ranks) isBare(p *request.Part) bool { return len(p.Threads) == 0 && r.bare[p.Role] }
+func (r *rankSet) isBare(p *request.Part) bool { return len(p.Threads) == 0 && r.bare[p.Role] }
 
 // lead returns the thread and the rank that stand for part p: the lowest of the
 // scheduler ranks that did its work side by side. Both may be None.
-func (r *ranks) lead(p *request.Part) (thread, rank int) {
+func (r *rankSet) lead(p *request.Part) (thread, rank int) {
 	if r.isBare(p) && p.Proc != request.None {
 		return request.None, int(r.of[p.Proc])
 	}
@@ -206,21 +205,25 @@ func serves(p *request.Part) bool {
 
 // Stages whose times the timeline and the search for changes look at: what a
 // request waits for, and the steps of its computation. The others last as long
-// as the answer is (decode_forward), are pieces of these, or take no time.
-var timelineStages = []string{
-	"tokenize", "mm_encode",
-	"prefill_bootstrap", "prefill_waiting", "prefill_forward", "prefill_transfer_kv_cache", "mooncake_worker_send",
-	"decode_bootstrap", "decode_transferred", "decode_waiting", "decode_loop",
+// as the answer is, are pieces of these, or take no time.
+var timelineStages = []request.Meaning{
+	request.Tokenizing, request.Encoding,
+	request.SendConnecting, request.Queueing, request.Prefilling, request.Sending, request.WorkerSending,
+	request.ReceiveConnecting, request.Receiving, request.DecodeQueueing, request.Stepping,
 }
 
-// timelineStage returns the place of every symbol in timelineStages, or -1.
-func timelineStage(s *request.Set) []int8 {
-	names := s.Dump.Syms.Names() // other reports may add some meanwhile
-	at := make([]int8, len(names))
-	for i, name := range names {
-		at[i] = int8(slices.Index(timelineStages, name))
+// timelineStage returns the place of a stage in timelineStages, or -1.
+func timelineStage(row *request.Row) int {
+	return slices.Index(timelineStages, row.Means)
+}
+
+// timelineNames returns the names of timelineStages.
+func timelineNames(s *request.Set) []string {
+	names := make([]string, len(timelineStages))
+	for k, means := range timelineStages {
+		names[k] = s.StageCalled(means)
 	}
-	return at
+	return names
 }
 
 // eachSelectedStage calls f for the selected stages among the given ones and all below,

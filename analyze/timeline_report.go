@@ -5,12 +5,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
+// A MarkedTimeline is a timeline to show, with the changes that are marked on it.
+type MarkedTimeline struct {
+	*Timeline
+	Changes *Changes // in the text; nil are none
+}
+
 // A timelineRow is one series in one bucket.
 type timelineRow struct{ series, bucket int32 }
 
 // Report makes a table of the timeline: a row per place and bucket. What stages
 // take is in CSV and JSON only, as the table would be too wide otherwise.
-func (t *Timeline) Report() *Report {
+func (t MarkedTimeline) Report() *Report {
 	rows := make([]timelineRow, 0, len(t.Series)*t.Buckets())
 	for s := range t.Series {
 		for b := range t.Series[s].Points {

@@ -208,10 +208,10 @@ func TestTimelineOfNothing(t *testing.T) {
 	s := build(t, "empty", strings.NewReader(`{"resourceSpans":[]}`))
 	tl := newTimeline(t, s, 0)
 	var b bytes.Buffer
-	if err := tl.Write(&b, Style{}); err != nil || !strings.Contains(b.String(), "no requests") {
+	if err := (MarkedTimeline{Timeline: tl}).Write(&b, Style{}); err != nil || !strings.Contains(b.String(), "no requests") {
 		t.Errorf("%v: %q", err, b.String())
 	}
-	if n := tl.Report().Len(); n != 0 {
+	if n := (MarkedTimeline{Timeline: tl}).Report().Len(); n != 0 {
 		t.Errorf("%d rows", n)
 	}
 	if c := FindChanges(s); len(c.List) > 0 || c.Series != 0 {
@@ -282,14 +282,14 @@ func TestGoldenTimeline(t *testing.T) {
 	tl := newTimeline(t, fixture(t), 5*time.Millisecond)
 	for name, style := range map[string]Style{"timeline.text": {}, "timeline_80_ascii.text": {Width: 80, ASCII: true}} {
 		var b bytes.Buffer
-		if err := tl.Write(&b, style); err != nil {
+		if err := (MarkedTimeline{Timeline: tl}).Write(&b, style); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, b.String())
 	}
 	coarse := newTimeline(t, fixture(t), 100*time.Millisecond)
 	for _, f := range []Format{FormatMarkdown, FormatCSV, FormatJSON} {
-		golden(t, "timeline."+string(f), text(t, coarse.Report(), f, Style{}))
+		golden(t, "timeline."+string(f), text(t, MarkedTimeline{Timeline: coarse}.Report(), f, Style{}))
 	}
 }
 
@@ -300,8 +300,7 @@ func TestTimelineFits(t *testing.T) {
 	s := played(t, c)
 	for _, style := range []Style{{Width: 120}, {Width: 100, ASCII: true}} {
 		for _, bucket := range []time.Duration{0, 20 * time.Millisecond, 10 * time.Second} {
-			tl := newTimeline(t, s, bucket)
-			tl.Changes = FindChanges(s)
+			tl := MarkedTimeline{Timeline: newTimeline(t, s, bucket), Changes: FindChanges(s)}
 			var b bytes.Buffer
 			if err := tl.Write(&b, style); err != nil {
 				t.Fatal(err)
@@ -326,7 +325,7 @@ func TestTimelineFits(t *testing.T) {
 }
 
 func TestTimelineJSON(t *testing.T) {
-	for _, r := range []*Report{newTimeline(t, played(t, sim.DefaultConfig(1)), 0).Report(), FindChanges(played(t, sim.DefaultConfig(1))).Report()} {
+	for _, r := range []*Report{MarkedTimeline{Timeline: newTimeline(t, played(t, sim.DefaultConfig(1)), 0)}.Report(), FindChanges(played(t, sim.DefaultConfig(1))).Report()} {
 		var v struct {
 			Schema string           `json:"schema"`
 			Rows   []map[string]any `json:"rows"`

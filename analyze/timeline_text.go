@@ -18,8 +18,8 @@ import (
 // Write draws the timeline as text: a block per place and a line per metric, as a
 // curve over the buckets with its lowest and highest value. Ranks that do the
 // same work side by side are one block, as their lead rank has it.
-func (t *Timeline) Write(out io.Writer, style Style) error {
-	p := &timelinePrinter{Timeline: t, out: bufio.NewWriter(out), style: style}
+func (t MarkedTimeline) Write(out io.Writer, style Style) error {
+	p := &timelinePrinter{MarkedTimeline: t, out: bufio.NewWriter(out), style: style}
 	p.blocks()
 	p.measure()
 	p.header()
@@ -31,7 +31,7 @@ func (t *Timeline) Write(out io.Writer, style Style) error {
 }
 
 type timelinePrinter struct {
-	*Timeline
+	MarkedTimeline
 	out   *bufio.Writer
 	style Style
 	found []curveBlock

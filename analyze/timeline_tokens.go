@@ -7,23 +7,23 @@ import (
 
 // An outcome is what a thread computed for a part.
 type outcome struct {
-	prefills []trace.Time // ends of prefill_forward
+	prefills []trace.Time // ends of prefills
 	steps    []trace.Time // ends of the steps after each of which tokens came out
-	decode   Interval     // from the first decode_forward to the last
+	decode   Interval     // from the first decode step to the last
 }
 
 // add notes a stage.
-func (o *outcome) add(stage string, start, end trace.Time) {
-	switch stage {
-	case "prefill_forward":
-		o.prefills = append(o.prefills, end)
-	case "decode_loop", "fake_output":
-		o.steps = append(o.steps, end)
-	case "decode_forward":
+func (o *outcome) add(stage *request.Row) {
+	switch stage.Means {
+	case request.Prefilling:
+		o.prefills = append(o.prefills, stage.End)
+	case request.Stepping, request.Prebuilt:
+		o.steps = append(o.steps, stage.End)
+	case request.Answering:
 		if o.decode == (Interval{}) {
-			o.decode = Interval{start, end}
+			o.decode = Interval{stage.Start, stage.End}
 		}
-		o.decode.To = max(o.decode.To, end)
+		o.decode.To = max(o.decode.To, stage.End)
 	}
 }
 

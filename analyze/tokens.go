@@ -58,15 +58,12 @@ func tokenTimes(s *request.Set, t int) (tokens []trace.Time, batches []batch) {
 	role := s.Parts[s.Threads[t].Part].Role
 	answers := role != request.Prefill && role != request.Sender
 	for i := range threadSpans(s, t) {
-		switch s.Name(i) {
-		case "decode_loop", "prefill_forward", "fake_output":
-			if answers {
-				tokens = append(tokens, s.Dump.Span(i).End)
-			}
+		if row := s.Row(i); answers && row.Means.GivesToken() {
+			tokens = append(tokens, row.End)
 		}
-		for e := range s.Dump.Events(i) {
-			if size, ok := intArg(s, e.Args, "batch_size"); ok {
-				batches = append(batches, batch{e.Time, size})
+		for _, e := range s.InstantsOf(i) {
+			if e.Batch != request.Unknown {
+				batches = append(batches, batch{e.Time, int64(e.Batch)})
 			}
 		}
 	}
@@ -84,21 +81,11 @@ func batchBefore(batches []batch, t trace.Time) int64 {
 	return batches[i-1].size
 }
 
-// intArg returns a whole number of an argument list.
-func intArg(s *request.Set, args trace.ArgsID, name string) (int64, bool) {
-	key, ok := s.Dump.Syms.Lookup(name)
-	if !ok {
-		return 0, false
-	}
-	arg, ok := s.Dump.Args.Find(args, key)
-	return arg.Int(), ok && arg.Kind == trace.ArgInt
-}
-
 // threadSpans yields thread t's own span and all of its stages.
 func threadSpans(s *request.Set, t int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		th := &s.Threads[t]
-		if th.Span != request.None && !yield(th.Span) {
+		if th.Row != request.None && !yield(th.Row) {
 			return
 		}
 		var walk func(stages []uint32) bool

@@ -99,7 +99,7 @@ func threadLane(s *request.Set, t int, hosts map[string]string) (lane Lane, ok b
 	lane = newLane(s, hosts, th.Proc)
 	lane.Part, lane.Reason = th.Part, th.Reason
 	lane.Rows = appendRows(nil, s, th.Stages, 0)
-	if len(lane.Rows) == 0 && (th.Span == request.None || s.Kind(th.Span) != request.ThreadSpan) {
+	if len(lane.Rows) == 0 && (th.Row == request.None || s.Kind(th.Row) != request.ThreadRow) {
 		return lane, false
 	}
 	lane.Tokens = measureTokens(s, t)
@@ -134,11 +134,11 @@ func appendRows(out []Row, s *request.Set, siblings []uint32, depth int) []Row {
 	siblings = selected(s, nil, siblings)
 	byName := map[trace.Sym][]uint32{}
 	for _, i := range siblings {
-		name := s.Dump.Span(int(i)).Name
+		name := s.Row(int(i)).Name
 		byName[name] = append(byName[name], i)
 	}
 	for _, i := range siblings {
-		same := byName[s.Dump.Span(int(i)).Name]
+		same := byName[s.Row(int(i)).Name]
 		switch {
 		case len(same) < foldFrom:
 			same = []uint32{i}
@@ -172,7 +172,7 @@ func newRow(s *request.Set, depth int, spans []uint32) Row {
 	row := Row{Name: s.Name(int(spans[0])), Depth: depth}
 	durations := make([]int64, len(spans))
 	for k, i := range spans {
-		span := s.Dump.Span(int(i))
+		span := s.Row(int(i))
 		row.Spans = append(row.Spans, Interval{span.Start, max(span.Start, span.End)})
 		durations[k] = max(0, span.Dur())
 	}
@@ -182,8 +182,8 @@ func newRow(s *request.Set, depth int, spans []uint32) Row {
 
 // countEvents adds the events of span i.
 func countEvents(s *request.Set, counts []EventCount, i int) []EventCount {
-	for e := range s.Dump.Events(i) {
-		name := s.Dump.Syms.Name(e.Name)
+	for _, e := range s.InstantsOf(i) {
+		name := s.Syms.Name(e.Name)
 		at, ok := slices.BinarySearchFunc(counts, name, func(c EventCount, name string) int { return strings.Compare(c.Name, name) })
 		if !ok {
 			counts = slices.Insert(counts, at, EventCount{Name: name})
@@ -202,7 +202,7 @@ func holes(s *request.Set, r *request.Request) []Interval {
 	for _, p := range r.Parts {
 		for _, t := range s.Parts[p].Threads {
 			for _, i := range s.Threads[t].Stages {
-				span := s.Dump.Span(int(i))
+				span := s.Row(int(i))
 				stages = append(stages, Interval{span.Start, span.End})
 			}
 		}
@@ -239,7 +239,7 @@ func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []s
 			continue
 		}
 		if p.Gateway != request.None {
-			g := s.Dump.Span(p.Gateway)
+			g := s.Row(p.Gateway)
 			if d := int64(g.Start - p.Start); d > request.ClockSlack {
 				note("the %s part on host %s begins %s before the gateway's span around it", p.Role, host(p.Proc), nearly(d))
 			}
@@ -249,10 +249,10 @@ func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []s
 		}
 		for _, t := range p.Threads {
 			th := &s.Threads[t]
-			if th.Span == request.None || host(th.Proc) == host(p.Proc) {
+			if th.Row == request.None || host(th.Proc) == host(p.Proc) {
 				continue
 			}
-			if d := int64(p.Start - s.Dump.Span(th.Span).Start); d > request.ClockSlack {
+			if d := int64(p.Start - s.Row(th.Row).Start); d > request.ClockSlack {
 				note("%s on host %s begins %s before its request on host %s", s.Procs[th.Proc].Label, host(th.Proc), nearly(d), host(p.Proc))
 			}
 		}

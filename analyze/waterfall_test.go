@@ -19,7 +19,7 @@ func TestWaterfallIsComplete(t *testing.T) {
 		t.Run(dump, func(t *testing.T) {
 			s := load(t, dump)
 			stages := make([]int, len(s.Requests))
-			for i := range s.Dump.Len() {
+			for i := range s.Len() {
 				if s.Kind(i) == request.Stage {
 					stages[s.RequestOf(i)]++
 				}

@@ -138,22 +138,22 @@ func (p *waterfallPrinter) partHeader(l *Lane) {
 		return
 	}
 	part := &p.set.Parts[l.Part]
-	words := []string{part.Role.String()}
+	facts := []string{part.Role.String()}
 	if part.RID != "" {
-		words = append(words, "rid "+clean(part.RID))
+		facts = append(facts, "rid "+clean(part.RID))
 	}
 	if part.FullID != "" && part.FullID != part.RID && part.FullID != p.Request.RID {
-		words = append(words, "id "+clean(part.FullID))
+		facts = append(facts, "id "+clean(part.FullID))
 	}
 	if part.Root != request.None {
-		words = append(words, fmt.Sprintf("span %s ms at %s", ms(int64(part.End-part.Start)), ms(int64(part.Start-p.Request.Start))))
+		facts = append(facts, fmt.Sprintf("span %s ms at %s", ms(int64(part.End-part.Start)), ms(int64(part.Start-p.Request.Start))))
 	} else {
-		words = append(words, "request span missing")
+		facts = append(facts, "request span missing")
 	}
 	if part.FinishReason != "" {
-		words = append(words, "finish "+clean(part.FinishReason))
+		facts = append(facts, "finish "+clean(part.FinishReason))
 	}
-	p.printf("%s\n", strings.Join(words, ", "))
+	p.printf("%s\n", strings.Join(facts, ", "))
 }
 
 func (p *waterfallPrinter) lane(l *Lane) {
@@ -190,7 +190,7 @@ func (p *waterfallPrinter) row(r Row) {
 // line prints one line of the chart.
 func (p *waterfallPrinter) line(from trace.Time, dur int64, name string, spans []Interval) {
 	if p.style.Width > 0 {
-		name = shorten(name, p.name, p.style)
+		name = cutMiddle(name, p.name, p.style)
 	}
 	pad := strings.Repeat(" ", max(0, p.name-twwidth.Width(name)))
 	line := fmt.Sprintf("%*s%*s  %s%s  %s", timeWidth, ms(int64(from-p.Request.Start)), timeWidth, ms(dur), name, pad, p.bars(spans))

@@ -195,7 +195,7 @@ func (c *collector) joinParts(rows []profile.Row) {
 func (c *collector) namedRows(ids []*rowID) (rows []profile.Row) {
 	processes, threads := map[where]*profile.Row{}, map[where]*profile.Row{}
 	for _, n := range c.names {
-		table, key := processes, where{n.part, n.pid, ""}
+		table, key := processes, where{part: n.part, pid: n.pid}
 		if strings.HasPrefix(n.what, "thread_") {
 			table, key.tid = threads, n.tid
 		}
@@ -206,7 +206,7 @@ func (c *collector) namedRows(ids []*rowID) (rows []profile.Row) {
 	}
 	for _, id := range ids {
 		row := id.row()
-		if p := processes[where{id.part, id.pid, ""}]; p != nil {
+		if p := processes[where{part: id.part, pid: id.pid}]; p != nil {
 			row.Process, row.Labels, row.ProcessSort = p.Process, p.Labels, p.ProcessSort
 		}
 		if t := threads[id.where()]; t != nil && id.lane <= laneStream {

@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -29,10 +30,14 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 		return nil, err
 	}
 	base := p.Meta.Base // stands behind the events, as a rule
-	return &format.Source{Profiles: []*profile.Profile{p}, Stream: func(opt *format.Options) ([]*profile.Profile, error) {
+	stream := func(opt *format.Options) ([]*profile.Profile, error) {
 		p, err := open(in, opt, base)
 		return []*profile.Profile{p}, err
-	}}, nil
+	}
+	list := func(v *inventory.Inventory, size int64, are [][]profile.Identity) {
+		Inventory(v, p, opt.Syms, size, are[0])
+	}
+	return &format.Source{Profiles: []*profile.Profile{p}, Stream: stream, Inventory: list}, nil
 }
 
 // open opens a trace and reads it; base is that of its times, if it was read before.

@@ -30,6 +30,20 @@ func isTopKey(key []byte) bool { return topKeys[string(key)] }
 // maxAhead is how far a look at what might be an event goes.
 const maxAhead = 64 << 10
 
+// hasEvent reports whether there is anything that looks like an event.
+func hasEvent(text []byte) bool {
+	p := parser{b: text, final: true}
+	for i := range text {
+		if text[i] != '{' {
+			continue
+		}
+		if found, _ := p.eventAt(i); found {
+			return true
+		}
+	}
+	return false
+}
+
 // eventAt tells whether the object at b[i] is an event: its keys are those of
 // events, and one of them is "ph" with a string of one character.
 func (p *parser) eventAt(i int) (bool, error) {

@@ -10,17 +10,28 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
+
+// rewritten returns what is written of a trace.
+func rewritten(t *testing.T, tr *trace.Trace) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, tr); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
 
 // What this package writes it reads again: every slice, instant and value at its
 // absolute time.
 func TestOwnOutputComesBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 30 {
-		tr := model(randomBytes(rng, 400))
-		data := encode(t, tr)
+		tr := pftest.NumberedModel(pftest.RandomBytes(rng, 400))
+		data := rewritten(t, tr)
 		r := readWith(Options{Workers: 2}, small, same, data)
 		if r.err != nil {
 			if len(tr.Slices) == 1 && len(tr.Instants)+len(tr.Samples) == 0 {
@@ -50,8 +61,7 @@ func TestOwnOutputComesBack(t *testing.T) {
 		for _, x := range tr.Samples {
 			want = append(want, fmt.Sprintf("%d %v", x.Time, x.Value))
 		}
-		got = append(got, r.drawnArrows(t)...)
-		want = append(want, arrowsOf(tr)...)
+		r.checkArrows(t, tr)
 		slices.Sort(got)
 		slices.Sort(want)
 		if d := diff(got, want); d != "" {
@@ -86,28 +96,37 @@ func (r reading) drawnArrows(t *testing.T) (out []string) {
 	return out
 }
 
-// arrowsOf returns what drawnArrows should. Those that slices bear themselves have
-// no name.
-func arrowsOf(tr *trace.Trace) (out []string) {
-	named := map[uint32]bool{}
-	for _, end := range newArrows(tr).ends {
-		named[end.flow] = true
-	}
-	for i, f := range tr.Flows {
-		name := ""
-		if named[uint32(i)] {
-			name = strings.ToValidUTF8(cmp.Or(tr.Syms.Name(f.Name), "flow"), "\uFFFD")
-		}
+// checkArrows compares the arrows of a reading with the flows that were written. Those
+// that slices bear themselves have no name.
+func (r reading) checkArrows(t *testing.T, tr *trace.Trace) {
+	t.Helper()
+	named := map[string]int{}
+	var got, want []string
+	for _, f := range tr.Flows {
+		name := strings.ToValidUTF8(cmp.Or(tr.Syms.Name(f.Name), "flow"), "\uFFFD")
 		from, to := tr.Slices[f.From].Time, tr.Slices[f.To].Time
-		out = append(out, fmt.Sprintf("%s from %d to %d", name, min(from, to), max(from, to)))
+		times := fmt.Sprintf(" from %d to %d", min(from, to), max(from, to))
+		named[name+times]++
+		want = append(want, times)
 	}
-	return out
+	for _, a := range r.drawnArrows(t) {
+		name, times, _ := strings.Cut(a, " from ")
+		got = append(got, " from "+times)
+		if named[a]--; name != "" && named[a] < 0 {
+			t.Errorf("the arrow %q was not written so often", a)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if d := diff(got, want); d != "" {
+		t.Error(d)
+	}
 }
 
 // Two ranks, whose correlation ids are the same, and a collective between them:
 // all arrows come back, and no others. The first launch starts with a child.
 func TestOwnArrowsComeBack(t *testing.T) {
-	b := newBuilder()
+	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	slice := func(track trace.TrackID, cat, name string, from, dur, correlation int64) trace.SliceID {
 		return b.Slice(trace.Slice{Time: trace.Time(from), Dur: dur, Track: track, Name: b.Intern(name), Cat: b.Intern(cat),
 			Args: b.Args().Put(trace.ArgList{}.Int(b.Intern("correlation"), correlation))}, 0)
@@ -130,7 +149,7 @@ func TestOwnArrowsComeBack(t *testing.T) {
 		}
 	}
 	tr := b.Finish()
-	data := encode(t, tr)
+	data := rewritten(t, tr)
 	want := map[string]int{"": 1, "launch": 5, "collective": 1}
 	for _, l := range []limits{usual, tiny} {
 		r := readWith(Options{Workers: 2}, l, same, data)
@@ -142,12 +161,7 @@ func TestOwnArrowsComeBack(t *testing.T) {
 		if !maps.Equal(counts, want) || len(r.Launches)+len(r.Work) > 0 {
 			t.Errorf("arrows %v, want %v; %d launches", counts, want, len(r.Launches))
 		}
-		wanted := arrowsOf(tr)
-		slices.Sort(arrows)
-		slices.Sort(wanted)
-		if d := diff(arrows, wanted); d != "" {
-			t.Error(d)
-		}
+		r.checkArrows(t, tr)
 	}
 	// A filter does not bring wrong links back.
 	r := readWith(Options{Filter: profile.Filter{Cats: []string{"kernel", "cuda_runtime"}}}, usual, same, data)
@@ -169,7 +183,7 @@ func TestOwnArrowsComeBack(t *testing.T) {
 // What is drawn of ranks comes back as parts with their processes, threads and streams,
 // once; launches are told by correlations, not by the arrows that were drawn of them.
 func TestOwnRanksComeBack(t *testing.T) {
-	b := newBuilder()
+	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	group := b.Track(trace.Track{Kind: trace.KindGroup, Name: b.Intern(profile.ByRank)})
 	beside := b.Track(trace.Track{Kind: trace.KindGroup, Name: b.Intern(profile.SideBySide)})
 	compute := b.Track(trace.Track{Kind: trace.KindGroup, Parent: beside, Name: b.Intern("Compute")})
@@ -189,7 +203,7 @@ func TestOwnRanksComeBack(t *testing.T) {
 		b.Flow(trace.Flow{From: call, To: kernel, Name: b.Intern("launch")})
 		b.Flow(trace.Flow{From: call, To: copied, Name: b.Intern("collective")})
 	}
-	data := encode(t, b.Finish())
+	data := rewritten(t, b.Finish())
 	for _, l := range []limits{usual, tiny} {
 		r := readWith(Options{Workers: 2}, l, same, data)
 		want := map[string]string{"decode TP0 (node0)": "node0/TP0", "decode TP1 (node0)": "node0/TP1"}

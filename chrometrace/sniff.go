@@ -14,14 +14,5 @@ func Sniff(head []byte) bool {
 		return true
 	}
 	// A list of events, or a file whose beginning is missing.
-	p := parser{b: head, final: true}
-	for i := range head {
-		if head[i] != '{' {
-			continue
-		}
-		if found, _ := p.eventAt(i); found {
-			return true
-		}
-	}
-	return false
+	return hasEvent(head)
 }

@@ -35,25 +35,7 @@ func newBuilder() *trace.Builder {
 	return trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 }
 
-// model returns a random trace whose track number n is named "track n".
-func model(data []byte) *trace.Trace {
-	tr := pftest.Model(data)
-	for id := range tr.Tracks {
-		tr.Tracks[id].Name = tr.Syms.Intern(fmt.Sprint("track ", id))
-		tr.Tracks[id].PID = 0
-	}
-	return tr
-}
-
-func randomBytes(r *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(r.Uint32())
-	}
-	return b
-}
-
-// trackOf returns the number at the end of a name that model gave.
+// trackOf returns the number at the end of a name that [pftest.NumberedModel] gave.
 func trackOf(t testing.TB, name string) trace.TrackID {
 	t.Helper()
 	n, err := strconv.Atoi(name[strings.LastIndexByte(name, ' ')+1:])
@@ -143,17 +125,17 @@ func normal(v any) any {
 func TestRandomModelsComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
-		checkRoundTrip(t, model(randomBytes(r, r.IntN(1200))))
+		checkRoundTrip(t, pftest.NumberedModel(pftest.RandomBytes(r, r.IntN(1200))))
 	}
 }
 
 func FuzzWrite(f *testing.F) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for n := range 8 {
-		f.Add(randomBytes(r, n*100))
+		f.Add(pftest.RandomBytes(r, n*100))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		tr := model(data)
+		tr := pftest.NumberedModel(data)
 		checkRoundTrip(t, tr)
 		names := slices.Clone(tr.Syms.Names())
 		slices.Reverse(names)
@@ -381,7 +363,7 @@ func TestTraceProcessorAgrees(t *testing.T) {
 	processor := pftest.Processor(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 8 {
-		tr := model(randomBytes(r, 1500))
+		tr := pftest.NumberedModel(pftest.RandomBytes(r, 1500))
 		data := encode(t, tr)
 		pftest.CheckImport(t, processor, data)
 		f := decode(t, data)

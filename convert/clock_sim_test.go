@@ -85,7 +85,7 @@ func checkClocks(t *testing.T, config golden.Config, otlp, torch bool, changeTor
 		changeTorch(&tc)
 	}
 	dir := t.TempDir()
-	if err := golden.WriteProfiledDir(dir, run, tc); err != nil {
+	if err := golden.WriteRecordedDir(dir, run, &tc, nil); err != nil {
 		t.Fatal(err)
 	}
 	var args []string
@@ -149,7 +149,7 @@ func TestBatchesOfSimulatedRun(t *testing.T) {
 	torch := golden.DefaultTorchConfig(run)
 	torch.Stacks, torch.Layers = 0, 4
 	dir := t.TempDir()
-	if err := golden.WriteProfiledDir(dir, run, torch); err != nil {
+	if err := golden.WriteRecordedDir(dir, run, &torch, nil); err != nil {
 		t.Fatal(err)
 	}
 	m, tr := mergeAll(t, dir+"/otel.jsonl", dir+"/torch")
@@ -197,7 +197,7 @@ func TestAgreeingClockIsNotMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := golden.WriteDir(dir, run); err != nil {
+	if err := golden.WriteRecordedDir(dir, run, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	m, _ := readAll(t, ReadOptions{}, dir+"/otel.jsonl")

@@ -150,6 +150,7 @@ func (m *Clocks) Align(given []GivenClock, find bool) error {
 	}
 	m.leaveOutRanks()
 	m.shiftRequests()
+	m.AsRecorded()
 	return nil
 }
 
@@ -339,7 +340,8 @@ func (m *Clocks) shiftRequests() {
 	if !moves {
 		return
 	}
-	m.Requests = m.Requests.Move(func(proc int) func(trace.Time) trace.Time { return m.hostClocks[m.clockOfProc(proc)].toReference() })
+	m.assembled.Move(func(proc int) func(trace.Time) trace.Time { return m.hostClocks[m.clockOfProc(proc)].toReference() })
+	m.Requests = m.assembled.Set
 	m.findProcs()
 }
 

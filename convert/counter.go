@@ -21,18 +21,17 @@ type procCounters struct{ queued, running, batch []change }
 // collectCounters collects the counters of every proc.
 func (l *layout) collectCounters(b *trace.Builder) {
 	all := make([]procCounters, len(l.set.Procs))
-	batchSize, schedule := b.Intern("batch_size"), b.Intern("schedule")
 	for t := range l.set.Threads {
 		c := &all[l.set.Threads[t].Proc]
 		for _, i := range l.set.Threads[t].Stages {
 			if !l.drawn(int(i)) {
 				continue
 			}
-			s := l.set.Dump.Span(int(i))
+			s := l.set.Row(int(i))
 			if s.End <= s.Start {
 				continue
 			}
-			switch request.StageOf(l.set.Name(int(i))).Phase {
+			switch s.Phase {
 			case request.QueuePhase:
 				c.queued = append(c.queued, change{s.Start, 1}, change{s.End, -1})
 			case request.PrefillPhase, request.DecodePhase:
@@ -40,17 +39,14 @@ func (l *layout) collectCounters(b *trace.Builder) {
 			}
 		}
 	}
-	for i := range l.set.Dump.Len() {
+	for i := range l.set.Len() {
 		if t := l.set.ThreadOf(i); t == request.None || !l.drawn(i) {
 			continue
 		}
-		for e := range l.set.Dump.Events(i) {
-			if e.Name != schedule {
-				continue
-			}
-			if a, ok := l.set.Dump.Args.Find(e.Args, batchSize); ok && a.Kind == trace.ArgInt {
+		for _, e := range l.set.InstantsOf(i) {
+			if e.Kind == request.Scheduled && e.Batch != request.Unknown {
 				c := &all[l.set.ProcOf(i)]
-				c.batch = append(c.batch, change{e.Time, a.Int()})
+				c.batch = append(c.batch, change{e.Time, int64(e.Batch)})
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"sort"
 
 	"github.com/sgtrace/sgtrace/internal/align"
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -56,29 +55,25 @@ type batch struct {
 }
 
 // linkSteps draws an arrow from the stage of a request in which its scheduler
-// made a batch (the event "schedule") to the step that ran the batch, on the same
+// made a batch to the step that ran the batch, on the same
 // rank. Both come from one process and so from one clock.
 func (m *merging) linkSteps(d *drawing) {
-	schedule, ok := m.dump.Syms.Lookup("schedule")
-	if !ok {
-		return
-	}
 	batches := map[int][]batch{} // by proc
 	for _, r := range m.tracks {
 		if r.proc != request.None {
 			batches[r.proc] = m.batches(r)
 		}
 	}
-	keys := scheduleKeys{m.Intern("batch_size"), m.Intern("forward_mode"), m.Intern("run by")}
-	for i := range m.dump.Len() {
+	runBy := m.Intern("run by")
+	for i := range m.Requests.Len() {
 		proc := m.Requests.ProcOf(i)
 		if d.slice[i] == 0 || len(batches[proc]) == 0 {
 			continue
 		}
-		for e := range m.dump.Events(i) {
-			if e.Name == schedule {
-				if to := m.stepOf(e, batches[proc], &keys); to != 0 {
-					m.Flow(trace.Flow{From: d.slice[i], To: to, Name: keys.runBy})
+		for _, e := range m.Requests.InstantsOf(i) {
+			if e.Kind == request.Scheduled {
+				if to := stepOf(&e, batches[proc]); to != 0 {
+					m.Flow(trace.Flow{From: d.slice[i], To: to, Name: runBy})
 				}
 			}
 		}
@@ -103,8 +98,6 @@ func (m *merging) batches(r *rankTrack) (all []batch) {
 	return all
 }
 
-type scheduleKeys struct{ size, mode, runBy trace.Sym }
-
 const (
 	// scheduleSlack is how far a step may begin before the event that scheduled it:
 	// the event lies on a grid of 256 ns, its clock is recalibrated now and then.
@@ -115,17 +108,17 @@ const (
 
 // stepOf returns the slice of the step that ran the batch of a schedule event: the
 // next one to begin, if it is of the same kind and size. 0 is none.
-func (m *merging) stepOf(e *otlpjson.Event, batches []batch, keys *scheduleKeys) trace.SliceID {
+func stepOf(e *request.Instant, batches []batch) trace.SliceID {
 	i := sort.Search(len(batches), func(i int) bool { return batches[i].time >= e.Time-scheduleSlack })
 	if i == len(batches) || batches[i].time > e.Time+scheduleReach {
 		return 0
 	}
 	step := batches[i].step
-	if size, ok := m.dump.Args.Find(e.Args, keys.size); ok && step.Batch >= 0 && size.Int() != int64(step.Batch) {
+	if e.Batch != request.Unknown && step.Batch >= 0 && int64(e.Batch) != int64(step.Batch) {
 		return 0
 	}
-	if mode, ok := m.dump.Args.Find(e.Args, keys.mode); ok {
-		prefill := string(mode.Bytes()) == "prefill"
+	if e.Mode != request.UnknownMode {
+		prefill := e.Mode == request.PrefillMode
 		if step.Kind == profile.StepPrefill && !prefill || step.Kind == profile.StepDecode && prefill {
 			return 0
 		}

@@ -79,6 +79,13 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 	return p, nil
 }
 
+// OnOneClock puts the requests on one clock where they prove that the clocks of hosts
+// differ, after it has reported what times cannot be right.
+func (p *Evidence) OnOneClock() {
+	p.inputs.OnOneClock()
+	p.Requests = p.inputs.Requests
+}
+
 // unversioned calls calls as PyTorch does, without the version of CUDA in which their
 // signature changed: nsys stats leaves short ones out only.
 type unversioned struct {

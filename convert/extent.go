@@ -24,16 +24,16 @@ func (e extent) has(t trace.Time) bool { return t >= e.from && t <= e.to }
 // returns what that reach is.
 func leaveOutStrays(set *request.Set) extent {
 	const samples = 1001
-	n := set.Dump.Len()
+	n := set.Len()
 	var starts []trace.Time
 	for k := range min(n, samples) {
-		starts = append(starts, set.Dump.Span(k*n/min(n, samples)).Start)
+		starts = append(starts, set.Row(k*n/min(n, samples)).Start)
 	}
 	slices.Sort(starts)
 	median := starts[len(starts)/2]
 	e := extent{max(0, median-min(median, reach)), median + min(reach, math.MaxInt64-median)}
 	if count, first := set.LeaveOut(e.from, e.to); count > 0 {
-		set.Dump.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "time-out-of-reach", Pos: set.Dump.Pos(first), Count: count,
+		set.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "time-out-of-reach", Pos: set.Pos(first), Count: count,
 			Msg: fmt.Sprintf("span %q is more than 30 days off all others; left out of the timeline, not of reports", set.Name(first))})
 	}
 	return e

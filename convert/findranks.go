@@ -379,6 +379,6 @@ func (m *Ranks) findProcs() {
 // couldBe tells whether nothing speaks against r being proc.
 func (r *rankTrack) couldBe(proc *request.Proc) bool {
 	role := r.kinds.role()
-	return r.pid != 0 && proc.PID == r.pid && strings.Contains(proc.Label, "Scheduler") && !r.rank.Contradicts(proc.Rank) &&
+	return r.pid != 0 && proc.PID == r.pid && proc.Schedules && !r.rank.Contradicts(proc.Rank) &&
 		(role == "" || proc.Role == request.Unified || proc.Role.String() == role)
 }

@@ -15,12 +15,13 @@ func (l *layout) findEdges(b *trace.Builder) {
 		}
 	}
 	next, call, route := b.Intern("next"), b.Intern("call"), b.Intern("route")
-	for i := range l.set.Dump.Len() {
+	links := l.set.Links
+	for i := range l.set.Len() {
+		for ; len(links) > 0 && int(links[0].To) == i; links = links[1:] {
+			add(int(links[0].From), i, next)
+		}
 		if !l.drawn(i) {
 			continue
-		}
-		for _, target := range l.set.LinkTargets(i) {
-			add(int(target), i, next)
 		}
 		p := l.set.Tree.Parent(i)
 		switch {
@@ -47,7 +48,7 @@ func (l *layout) handovers(r *request.Request, transfer, send func(from, to int)
 		if part.Role == request.Sender {
 			for _, t := range part.Threads {
 				if prefill := byRole[request.Prefill]; prefill != nil {
-					send(l.stage(l.threadOn(prefill, l.set.Threads[t].Proc), "prefill_forward"), l.stage(t, "mooncake_send"))
+					send(l.stage(l.threadOn(prefill, l.set.Threads[t].Proc), request.Prefilling), l.stage(t, request.SendQueueing))
 				}
 			}
 			continue
@@ -64,12 +65,12 @@ func (l *layout) handovers(r *request.Request, transfer, send func(from, to int)
 			continue
 		}
 		from := l.threadOfTP(prefill, l.set.Procs[l.set.Threads[t].Proc].Rank.TP)
-		transfer(l.stage(from, "prefill_transfer_kv_cache"), to)
+		transfer(l.stage(from, request.Sending), to)
 	}
 }
 
 // afterTransfer returns the stage that begins on thread t when the KV cache has
-// arrived, or None. The wait for it, decode_transferred, begins before the
+// arrived, or None. The wait for it begins before the
 // transfer does, so that an arrow to it would point backwards.
 func (l *layout) afterTransfer(t int) int {
 	arrived := false
@@ -77,19 +78,19 @@ func (l *layout) afterTransfer(t int) int {
 		if arrived {
 			return int(i)
 		}
-		arrived = l.set.Name(int(i)) == "decode_transferred"
+		arrived = l.set.Row(int(i)).Means == request.Receiving
 	}
 	return request.None
 }
 
-// stage returns the last first-level stage of thread t with the given name.
-func (l *layout) stage(t int, name string) int {
+// stage returns the last first-level stage of thread t that means m.
+func (l *layout) stage(t int, m request.Meaning) int {
 	found := request.None
 	if t == request.None {
 		return found
 	}
 	for _, i := range l.set.Threads[t].Stages {
-		if l.set.Name(int(i)) == name {
+		if l.set.Row(int(i)).Means == m {
 			found = int(i)
 		}
 	}
@@ -108,7 +109,7 @@ func (l *layout) threadOn(p *request.Part, proc int) int {
 // threadOfTP returns the scheduler thread of the given TP rank, else the lead.
 func (l *layout) threadOfTP(p *request.Part, tp int16) int {
 	for _, t := range p.Threads {
-		if l.set.Procs[l.set.Threads[t].Proc].Rank.TP == tp && l.stage(t, "prefill_transfer_kv_cache") != request.None {
+		if l.set.Procs[l.set.Threads[t].Proc].Rank.TP == tp && l.stage(t, request.Sending) != request.None {
 			return t
 		}
 	}

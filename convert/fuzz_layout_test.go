@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -62,6 +63,6 @@ func drawn(t *testing.T, dump []byte) (*request.Set, *trace.Trace) {
 	if err := d.Read("fuzz", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
-	set := request.Build(d)
+	set := assembly.Build(d).Set
 	return set, Layout(set, ViewBoth)
 }

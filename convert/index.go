@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -52,7 +53,7 @@ type ReadOptions struct {
 
 	// each gets what profilers recorded, one input after another, and it is given up
 	// then; nil keeps all.
-	each func(m *Inputs, x *indexed)
+	each func(x *indexed)
 }
 
 // Inputs are what was read of some inputs: the ground of a [Merge].
@@ -60,12 +61,14 @@ type Inputs struct {
 	// Requests are those of the OTLP inputs; nil without any.
 	Requests *request.Set
 
-	dump    *otlpjson.Dump
-	diags   *trace.Diags
-	opt     ReadOptions
-	both    bool         // there are recordings of two profilers, which tell about each other
-	files   []*recording // in the order of their names
-	sources []*indexed   // of the files
+	dump *otlpjson.Dump
+	// assembled keeps the spans that Requests were made of, until clocks are decided.
+	assembled *assembly.Assembly
+	diags     *trace.Diags
+	opt       ReadOptions
+	both      bool         // there are recordings of two profilers, which tell about each other
+	files     []*recording // in the order of their names
+	sources   []*indexed   // of the files
 }
 
 // NewDump returns an empty Dump that reports to diags. Unless keepSecrets, attributes that
@@ -99,7 +102,8 @@ func Index(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Inputs, error)
 		wg.Wait()
 	}
 	if m.dump.Len() > 0 {
-		m.Requests = request.Build(m.dump)
+		m.assembled = assembly.Build(m.dump)
+		m.Requests = m.assembled.Set
 	}
 	switch {
 	case m.Requests != nil || len(m.sources) > 0:
@@ -114,6 +118,33 @@ func Index(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Inputs, error)
 
 func allOf(list []*indexed, is func(*indexed) bool) bool {
 	return !slices.ContainsFunc(list, func(x *indexed) bool { return !is(x) })
+}
+
+// OnOneClock puts the requests on one clock where they prove that the clocks of hosts
+// differ, after it has reported what times cannot be right. It is for reports, and gives
+// up the spans that requests were made of.
+func (m *Inputs) OnOneClock() {
+	if m.assembled == nil {
+		return
+	}
+	m.assembled.Set.ReportTimes()
+	m.assembled.OnOneClock()
+	m.release()
+}
+
+// AsRecorded leaves the times of requests as they are, as timelines have them, and gives
+// up the spans that requests were made of.
+func (m *Inputs) AsRecorded() {
+	if m.assembled == nil {
+		return
+	}
+	m.assembled.BreakTies()
+	m.release()
+}
+
+func (m *Inputs) release() {
+	m.assembled.Release()
+	m.Requests, m.assembled = m.assembled.Set, nil
 }
 
 // Close closes what rows are read from.
@@ -350,7 +381,7 @@ func (m *Inputs) indexRecordings(recordings []*indexed) {
 		} else {
 			parallel.Each(len(x.Profiles), some)
 		}
-		x.Profiles = nil // recordings give them up when they are drawn
+		x.Profiles, x.Inventory = nil, nil // recordings give them up when they are drawn
 	})
 	for i, x := range recordings {
 		if x.Source == nil {
@@ -373,7 +404,7 @@ func (m *Inputs) indexRecordings(recordings []*indexed) {
 func (m *Inputs) showEach(recordings []*indexed) {
 	for _, x := range recordings {
 		if m.indexRecording(x, 0) {
-			m.opt.each(m, x)
+			m.opt.each(x)
 			if err := x.close(); err != nil {
 				m.unusable(x.input, err)
 				continue

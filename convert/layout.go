@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -44,12 +43,12 @@ type layout struct {
 	set      *request.Set
 	extent   extent
 	edges    []edge
-	counters []procCounters                    // by proc
-	clocks   []trace.ClockID                   // by proc
-	subject  []trace.SubjectID                 // of each part
-	parts    []trace.Sym                       // names of the parts
-	cats     [request.Unselected + 1]trace.Sym // category of each kind of span
-	phases   []trace.Sym                       // category of stages, by the symbol of their name; 0 is not a known one
+	counters []procCounters                     // by proc
+	clocks   []trace.ClockID                    // by proc
+	subject  []trace.SubjectID                  // of each part
+	parts    []trace.Sym                        // names of the parts
+	cats     [request.Unselected + 1]trace.Sym  // category of each kind of span
+	phases   [request.DecodePhase + 1]trace.Sym // category of stages of each phase
 	names    layoutNames
 }
 
@@ -60,7 +59,7 @@ type layoutNames struct {
 // Layout draws set and returns the finished trace. Lanes, names and order
 // depend on the spans alone, not on how they were read.
 func Layout(set *request.Set, view View) *trace.Trace {
-	b := trace.NewBuilder(set.Dump.Syms, set.Dump.Args, set.Dump.Diags)
+	b := trace.NewBuilder(set.Syms, set.Args, set.Diags)
 	l := newLayout(set, b)
 	l.addClocks(b)
 	describe(b, set, nil)
@@ -98,7 +97,7 @@ func (l *layout) drawViews(b *trace.Builder, view View, room trace.Room, more fu
 // reportForeign counts the spans that the request view has no place for.
 func (l *layout) reportForeign() {
 	n, first := 0, request.None
-	for i := range l.set.Dump.Len() {
+	for i := range l.set.Len() {
 		if l.drawn(i) && l.set.RequestOf(i) == request.None {
 			if n++; first == request.None {
 				first = i
@@ -106,7 +105,7 @@ func (l *layout) reportForeign() {
 		}
 	}
 	if n > 0 {
-		l.set.Dump.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "no-request", Pos: l.set.Dump.Pos(first), Count: n,
+		l.set.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "no-request", Pos: l.set.Pos(first), Count: n,
 			Msg: fmt.Sprintf("span %q belongs to no request; the thread view has it", l.set.Name(first))})
 	}
 }
@@ -115,18 +114,14 @@ func (l *layout) reportForeign() {
 // are not read any more, since the views add to them.
 func newLayout(set *request.Set, b *trace.Builder) *layout {
 	l := &layout{set: set, extent: leaveOutStrays(set), parts: make([]trace.Sym, len(set.Parts))}
-	for kind, cat := range map[request.SpanKind]string{
+	for kind, cat := range map[request.Kind]string{
 		request.Generic: "service", request.Root: "request", request.Envelope: "request",
-		request.ThreadSpan: "thread", request.Gateway: "gateway", request.Stage: request.OtherPhase.String(),
+		request.ThreadRow: "thread", request.Gateway: "gateway",
 	} {
 		l.cats[kind] = b.Intern(cat)
 	}
-	for _, stage := range request.Stages {
-		b.Intern(stage.Name)
-	}
-	l.phases = make([]trace.Sym, set.Dump.Syms.Len())
-	for _, stage := range request.Stages {
-		l.phases[b.Intern(stage.Name)] = b.Intern(stage.Phase.String())
+	for phase := range l.phases {
+		l.phases[phase] = b.Intern(request.Phase(phase).String())
 	}
 	l.names = layoutNames{b.Intern("trace_id"), b.Intern("status"), b.Intern("reason"),
 		b.Intern(request.Aborted.String()), b.Intern(request.Failed.String())}
@@ -143,20 +138,20 @@ func newLayout(set *request.Set, b *trace.Builder) *layout {
 // rows for. The request view has about as many.
 func (l *layout) room() trace.Room {
 	r := trace.Room{Flows: len(l.edges)}
-	for i := range l.set.Dump.Len() {
+	for i := range l.set.Len() {
 		if !l.drawn(i) {
 			continue
 		}
 		r.Slices++
-		for e := range l.set.Dump.Events(i) {
+		for _, e := range l.set.InstantsOf(i) {
 			if l.extent.has(e.Time) {
 				r.Instants++
 				continue
 			}
-			l.set.Dump.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "event-out-of-reach", Pos: l.set.Dump.Pos(i),
-				Msg: fmt.Sprintf("event %q of span %q is more than 30 days off all spans; left out", l.set.Dump.Syms.Name(e.Name), l.set.Name(i))})
+			l.set.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "event-out-of-reach", Pos: l.set.Pos(i),
+				Msg: fmt.Sprintf("event %q of span %q is more than 30 days off all spans; left out", l.set.Syms.Name(e.Name), l.set.Name(i))})
 		}
-		if l.set.Kind(i) == request.ThreadSpan && l.set.Threads[l.set.ThreadOf(i)].Failed {
+		if l.set.Kind(i) == request.ThreadRow && l.set.Threads[l.set.ThreadOf(i)].Status != request.Finished {
 			r.Instants++
 		}
 	}
@@ -167,7 +162,7 @@ func (l *layout) room() trace.Room {
 func describe(b *trace.Builder, set *request.Set, files []*recording) {
 	var names []string
 	if set != nil {
-		for _, f := range set.Dump.Files {
+		for _, f := range set.Files {
 			names = append(names, f.Name)
 		}
 	}
@@ -181,7 +176,7 @@ func describe(b *trace.Builder, set *request.Set, files []*recording) {
 	b.Attribute("sgtrace.inputs", strings.Join(names, ", "))
 	if set != nil {
 		b.Attribute("sgtrace.requests", strconv.Itoa(len(set.Requests)))
-		b.Attribute("sgtrace.spans", strconv.Itoa(set.Dump.Len()))
+		b.Attribute("sgtrace.spans", strconv.Itoa(set.Len()))
 	}
 }
 
@@ -261,14 +256,14 @@ type drawing struct {
 	*layout
 	*trace.Builder
 	isTop   []bool
-	slice   []trace.SliceID                              // of each span
-	name    func(i int, kind request.SpanKind) trace.Sym // of request and thread spans
+	slice   []trace.SliceID                          // of each span
+	name    func(i int, kind request.Kind) trace.Sym // of request and thread spans
 	scratch trace.ArgList
 	text    []byte // scratch
 }
 
 func (l *layout) newDrawing(b *trace.Builder, isTop []bool) *drawing {
-	return &drawing{layout: l, Builder: b, isTop: isTop, slice: make([]trace.SliceID, l.set.Dump.Len())}
+	return &drawing{layout: l, Builder: b, isTop: isTop, slice: make([]trace.SliceID, l.set.Len())}
 }
 
 // draw draws units on the given track.
@@ -281,10 +276,10 @@ func (d *drawing) draw(units []unit, track trace.TrackID) {
 // drawSpan draws span i, which is about the given subject, inside of the slice
 // parent, and everything that nests in it.
 func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, about trace.SubjectID) {
-	s := d.set.Dump.Span(i)
+	s := d.set.Row(i)
 	kind := d.set.Kind(i)
-	slice := trace.Slice{Time: s.Start, Dur: s.Dur(), Track: track, Name: s.Name, Cat: d.category(s, kind), Args: s.Args}
-	if kind == request.Root || kind == request.ThreadSpan {
+	slice := trace.Slice{Time: s.Start, Dur: s.Dur(), Track: track, Name: s.Name, Cat: d.category(s), Args: s.Args}
+	if kind == request.Root || kind == request.ThreadRow {
 		slice.Name = d.name(i, kind)
 		about = d.about(i) // an envelope holds several parts
 	}
@@ -292,7 +287,7 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, abo
 		slice.Args = d.rootArgs(i)
 	}
 	if slice.Dur < 0 {
-		d.SetPos(d.set.Dump.Pos(i))
+		d.SetPos(d.set.Pos(i))
 	}
 	var id trace.SliceID
 	if parent == 0 {
@@ -301,13 +296,13 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, abo
 		id = d.Child(parent, slice, about)
 	}
 	d.slice[i] = id
-	for e := range d.set.Dump.Events(i) {
+	for _, e := range d.set.InstantsOf(i) {
 		if !d.extent.has(e.Time) {
 			continue
 		}
 		d.Instant(trace.Instant{Time: e.Time, Track: track, Name: e.Name, Args: e.Args})
 	}
-	if kind == request.ThreadSpan {
+	if kind == request.ThreadRow {
 		d.drawEnd(i, track)
 	}
 	proc := d.set.ProcOf(i)
@@ -320,7 +315,7 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, abo
 
 // rootArgs returns the attributes of a request span, and how the request ended.
 func (d *drawing) rootArgs(i int) trace.ArgsID {
-	args := d.set.Dump.Span(i).Args
+	args := d.set.Row(i).Args
 	r := d.set.RequestOf(i)
 	if r == request.None {
 		return args
@@ -333,23 +328,23 @@ func (d *drawing) rootArgs(i int) trace.ArgsID {
 // drawEnd marks the end of a thread span that was aborted or failed.
 func (d *drawing) drawEnd(i int, track trace.TrackID) {
 	t := &d.set.Threads[d.set.ThreadOf(i)]
-	if !t.Failed {
+	if t.Status == request.Finished {
 		return
 	}
 	name := d.names.failed
-	if request.StatusOfReason(t.Reason) == request.Aborted {
+	if t.Status == request.Aborted {
 		name = d.names.aborted
 	}
 	args := d.Args().Put(trace.ArgList(nil).String(d.names.reason, t.Reason))
-	d.Instant(trace.Instant{Time: d.set.Dump.Span(i).End, Track: track, Name: name, Args: args})
+	d.Instant(trace.Instant{Time: d.set.Row(i).End, Track: track, Name: name, Args: args})
 }
 
 // category of a stage is its phase, of other spans their kind.
-func (l *layout) category(s *otlpjson.Span, kind request.SpanKind) trace.Sym {
-	if kind == request.Stage && l.phases[s.Name] != 0 {
-		return l.phases[s.Name]
+func (l *layout) category(row *request.Row) trace.Sym {
+	if row.Kind == request.Stage {
+		return l.phases[row.Phase]
 	}
-	return l.cats[kind]
+	return l.cats[row.Kind]
 }
 
 // shorten returns the first eight characters of an id; of one that was made from

@@ -15,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -32,7 +33,7 @@ func eachDump(t *testing.T, f func(t *testing.T, load func() *request.Set)) {
 				if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
 					t.Fatal(err)
 				}
-				return request.Build(d)
+				return assembly.Build(d).Set
 			})
 		})
 	}
@@ -81,7 +82,7 @@ func checkEverySpanIsDrawn(t *testing.T, set *request.Set, model *trace.Trace) {
 	}
 	byProcess, byRequest := intervals(got, "By process"), intervals(got, "By request")
 	leftOut := 0
-	for i := range set.Dump.Len() {
+	for i := range set.Len() {
 		switch set.Kind(i) {
 		case request.Unselected:
 			leftOut++
@@ -89,7 +90,7 @@ func checkEverySpanIsDrawn(t *testing.T, set *request.Set, model *trace.Trace) {
 		case request.Duplicate:
 			continue
 		}
-		s := set.Dump.Span(i)
+		s := set.Row(i)
 		want := interval{int64(s.Start), int64(max(s.Start, s.End))}
 		if byProcess[want]--; byProcess[want] < 0 {
 			t.Errorf("span %d %q is not in the thread view", i, set.Name(i))
@@ -101,7 +102,7 @@ func checkEverySpanIsDrawn(t *testing.T, set *request.Set, model *trace.Trace) {
 			t.Errorf("span %d %q is not in the request view", i, set.Name(i))
 		}
 	}
-	for _, d := range set.Dump.Diags.All() {
+	for _, d := range set.Diags.All() {
 		if d.Code == "time-out-of-reach" && strings.HasPrefix(d.Msg, "span") {
 			leftOut -= d.Count
 		}
@@ -180,7 +181,7 @@ func TestArrowsFollowTheRequest(t *testing.T) {
 	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
-	model := Layout(request.Build(d), ViewThread)
+	model := Layout(assembly.Build(d).Set, ViewThread)
 	names := map[string]int{}
 	for _, f := range model.Flows {
 		from, to := model.Slices[f.From], model.Slices[f.To]
@@ -251,7 +252,7 @@ func TestCountersAgreeWithStages(t *testing.T) {
 	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
-	model := Layout(request.Build(d), ViewThread)
+	model := Layout(assembly.Build(d).Set, ViewThread)
 	last := map[trace.TrackID]float64{}
 	for _, s := range model.Samples {
 		if s.Value < 0 {

@@ -120,7 +120,7 @@ func (s *sorter) byTime(events []trace.Slice, by []uint32) {
 	for place, i := range by {
 		s.keys = append(s.keys, uint64(events[i].Time-low)<<places|uint64(place))
 	}
-	s.keys, s.scratch = order.Packed(s.keys, s.scratch, places)
+	s.keys, s.scratch = order.Integers(s.keys, s.scratch, places)
 	old := s.scratch[:len(by)] // free until the next line
 	for n, i := range by {
 		old[n] = uint64(i)

@@ -22,7 +22,7 @@ import (
 // recorded is a simulated run that was recorded by several profilers.
 type recorded struct {
 	dir   string
-	truth *golden.Truth
+	truth *golden.RecordedTruth
 	torch *golden.TorchTruth
 	nsys  *golden.NsysTruth
 }
@@ -43,13 +43,13 @@ func record(t *testing.T, seed uint64, change func(n *golden.NsysConfig)) record
 	if change != nil {
 		change(&n)
 	}
-	r := recorded{dir: t.TempDir(), truth: run.Truth()}
+	r := recorded{dir: t.TempDir(), truth: new(golden.RecordedTruth)}
 	if err := golden.WriteRecordedDir(r.dir, run, &n.Torch, &n); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(r.dir, "truth.json"))
 	if err == nil {
-		err = json.Unmarshal(data, &r.truth)
+		err = json.Unmarshal(data, r.truth)
 	}
 	if err != nil {
 		t.Fatal(err)

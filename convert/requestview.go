@@ -26,7 +26,7 @@ func (l *layout) drawRequests(b *trace.Builder) *drawing {
 	})
 	d := l.newDrawing(b, isTop)
 	labels := d.procLabels()
-	d.name = func(i int, kind request.SpanKind) trace.Sym {
+	d.name = func(i int, kind request.Kind) trace.Sym {
 		if kind == request.Root {
 			return l.parts[l.set.PartOf(i)]
 		}

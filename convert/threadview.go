@@ -15,7 +15,7 @@ func (l *layout) drawThreads(b *trace.Builder) *drawing {
 	d := l.newDrawing(b, isTop)
 	// A thread span says which request it serves, since its row already says
 	// which thread it is.
-	d.name = func(i int, _ request.SpanKind) trace.Sym { return l.parts[l.set.PartOf(i)] }
+	d.name = func(i int, _ request.Kind) trace.Sym { return l.parts[l.set.PartOf(i)] }
 	root := d.Track(trace.Track{Name: d.Intern("By process"), Order: 0, Rank: trace.NoRank,
 		Desc: d.Intern("every process with its requests on lanes: a request keeps its lane where it can")})
 	hosts := d.hostTracks(root)

@@ -25,7 +25,7 @@ type unit struct {
 // findUnits finds the units of a view, ordered by start, then longest first.
 // alone tells of a span that nothing nests in.
 func (l *layout) findUnits(alone func(i int) bool) (units []unit, isTop []bool) {
-	n := l.set.Dump.Len()
+	n := l.set.Len()
 	isTop = make([]bool, n)
 	for i := range n {
 		if !l.drawn(i) {
@@ -45,7 +45,7 @@ func (l *layout) findUnits(alone func(i int) bool) (units []unit, isTop []bool) 
 	units = make([]unit, 0, tops)
 	for i := range n {
 		if isTop[i] {
-			s := l.set.Dump.Span(i)
+			s := l.set.Row(i)
 			units = append(units, unit{s.Start, max(s.Start, s.End), int32(i), int32(l.set.ProcOf(i)), int32(l.set.RequestOf(i))})
 		}
 	}
@@ -56,17 +56,17 @@ func (l *layout) findUnits(alone func(i int) bool) (units []unit, isTop []bool) 
 		case x.to != y.to:
 			return cmp.Compare(y.to, x.to)
 		}
-		return l.set.Tree.Compare(int(x.span), int(y.span))
+		return l.set.Compare(int(x.span), int(y.span))
 	})
 	return units, isTop
 }
 
 // splitConcurrent makes units of those children of span i that do not nest.
 func (l *layout) splitConcurrent(i int, isTop []bool) {
-	s := l.set.Dump.Span(i)
+	s := l.set.Row(i)
 	at := s.Start
 	l.below(i, func(c int) {
-		child := l.set.Dump.Span(c)
+		child := l.set.Row(c)
 		if l.set.ProcOf(c) != l.set.ProcOf(i) {
 			return
 		}

@@ -15,6 +15,7 @@ package format
 import (
 	"io"
 
+	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -116,8 +117,9 @@ type Source struct {
 	// Rows walks over the rows of the processes to which rank gives a rank; processes
 	// with a negative one are left out. It is nil where rows are in Profiles.
 	Rows func(rank func(pid int32) int32) profile.Stream
-	// Inventory says what else the input holds; nil is nothing.
-	Inventory func() *profile.Inventory
+	// Inventory adds what the input, of size bytes, holds to an inventory; are says which
+	// rank each profile is, or each of its parts. nil adds nothing.
+	Inventory func(v *inventory.Inventory, size int64, are [][]profile.Identity)
 	// Close gives back what the methods read from; nil is nothing.
 	Close func() error
 }

@@ -12,7 +12,7 @@
 //     times of every rank, and for each request the steps it took part in. The
 //     stages of a request are derived from these on demand, in trail.go, so a
 //     hundred thousand requests fit into memory.
-//  4. [Run.WriteOTLP] writes the dump that SGLang's tracing and an
+//  4. [WriteOTLP] writes the dump that SGLang's tracing and an
 //     OpenTelemetry Collector would have left behind: each host on its own
 //     clock, slices on the grid that SGLang's float seconds leave, spans in the
 //     order in which they ended, in batches per process.

@@ -109,26 +109,26 @@ func (c *NsysConfig) check(r *Run) error {
 		}
 	}
 	for _, name := range c.Unclocked {
-		if !slices.Contains(r.NsysHosts(), name) {
+		if !slices.Contains(nsysHosts(r), name) {
 			return fmt.Errorf("golden: NsysConfig.Unclocked names %q, which is no host with GPUs", name)
 		}
 	}
 	return nil
 }
 
-// NsysHosts returns the names of the hosts with schedulers, each of which can be
+// nsysHosts returns the names of the hosts with schedulers, each of which can be
 // recorded.
-func (r *Run) NsysHosts() []string {
+func nsysHosts(r *Run) []string {
 	var names []string
 	for i := range r.hosts {
-		if r.hasSchedulers(i) {
+		if hasSchedulers(r, i) {
 			names = append(names, r.hosts[i].name)
 		}
 	}
 	return names
 }
 
-func (r *Run) hasSchedulers(host int) bool {
+func hasSchedulers(r *Run, host int) bool {
 	return slices.ContainsFunc(r.instances, func(in instance) bool {
 		return slices.ContainsFunc(in.schedulers, func(p int) bool { return r.processes[p].host == host })
 	})
@@ -145,8 +145,8 @@ func WriteNsys(path string, r *Run, c NsysConfig, name string) ([]NsysFile, erro
 		return nil, err
 	}
 	at := slices.IndexFunc(r.hosts, func(h host) bool { return h.name == name })
-	if at < 0 || !r.hasSchedulers(at) {
-		return nil, fmt.Errorf("golden: no host %q with schedulers, the run has %s", name, strings.Join(r.NsysHosts(), ", "))
+	if at < 0 || !hasSchedulers(r, at) {
+		return nil, fmt.Errorf("golden: no host %q with schedulers, the run has %s", name, strings.Join(nsysHosts(r), ", "))
 	}
 	p, err := newProfile(r, c.Torch)
 	if err != nil {
@@ -163,7 +163,7 @@ func WriteNsysDir(dir string, r *Run, c NsysConfig) (*NsysTruth, error) {
 		return nil, err
 	}
 	truth := &NsysTruth{Secret: c.Secret}
-	for _, host := range r.NsysHosts() {
+	for _, host := range nsysHosts(r) {
 		files, err := WriteNsys(filepath.Join(dir, host+".sqlite"), r, c, host)
 		if err != nil {
 			return nil, err

@@ -117,7 +117,7 @@ func (p *nsysProcess) device() int {
 func newNsysProcess(h *nsysHost, c *capture, passes []pass) *nsysProcess {
 	p := &nsysProcess{host: h, capture: c, pid: c.process().pid}
 	if c.group.size.TP > 1 {
-		p.comm = c.group.comm()
+		p.comm = communicator(c.group)
 	}
 	p.begin()
 	for i := range passes {
@@ -130,8 +130,8 @@ func newNsysProcess(h *nsysHost, c *capture, passes []pass) *nsysProcess {
 	return p
 }
 
-// comm returns the id of the group's communicator.
-func (g *torchGroup) comm() uint64 {
+// communicator returns the id of the communicator of a group.
+func communicator(g *torchGroup) uint64 {
 	hash := fnv.New64a()
 	hash.Write([]byte{byte(g.instance), byte(g.dp), byte(g.pp), 'n', 'c', 'c', 'l'})
 	return hash.Sum64()

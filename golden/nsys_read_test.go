@@ -12,9 +12,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// nsysRead is an export read back.
+// nsysRead is an export read back: a source with its rows.
 type nsysRead struct {
-	*nsysexport.Export
+	*nsysexport.Source
+	Comms        []nsysexport.Comm
+	Kernels      []nsysexport.Kernel
+	Memcpys      []nsysexport.Memcpy
+	Syncs        []nsysexport.Sync
+	GraphRuns    []nsysexport.GraphRun
+	GraphNodes   []nsysexport.GraphNode
+	API          []nsysexport.Call
+	OS           []nsysexport.Call
+	Ranges       []nsysexport.Range
+	Scheds       []nsysexport.Sched
+	Samples      []nsysexport.Sample
+	Metrics      []nsysexport.Metric
+	MemoryEvents []nsysexport.MemoryEvent
+	Messages     []nsysexport.Message
+
 	truth *NsysFile
 	syms  *trace.Symbols
 	args  *trace.Args
@@ -25,16 +40,38 @@ type nsysRead struct {
 func readNsys(t *testing.T, dir string, truth *NsysFile) *nsysRead {
 	t.Helper()
 	opt := nsysexport.Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}
-	e, err := nsysexport.Read(filepath.Join(dir, truth.Name), opt)
+	s, err := nsysexport.Open(filepath.Join(dir, truth.Name), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range opt.Diags.All() {
+	f := &nsysRead{Source: s, truth: truth, syms: opt.Syms, args: opt.Args,
+		Kernels: allOf(s.Kernels), Memcpys: allOf(s.Memcpys), Syncs: allOf(s.Syncs), GraphRuns: allOf(s.GraphRuns),
+		GraphNodes: allOf(s.GraphNodes),
+		API:        allOf(s.API), OS: allOf(s.OS), Ranges: allOf(s.Ranges), Scheds: allOf(s.Scheds),
+		MemoryEvents: allOf(s.MemoryEvents), Messages: allOf(s.Messages)}
+	s.Samples(func(x *nsysexport.Sample, known []nsysexport.Metric) bool {
+		f.Samples, f.Metrics = append(f.Samples, *x), known
+		return true
+	})
+	f.Comms = s.Comms()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.diags = opt.Diags.All()
+	for _, d := range f.diags {
 		if d.Severity >= trace.DataLoss {
 			t.Errorf("%s: %s", truth.Name, d.Msg)
 		}
 	}
-	return &nsysRead{e, truth, opt.Syms, opt.Args, opt.Diags.All()}
+	return f
+}
+
+// allOf returns all rows of a table.
+func allOf[T any](rows func(func(*T) bool)) (all []T) {
+	for row := range rows {
+		all = append(all, *row)
+	}
+	return all
 }
 
 // recordNsys writes the exports of a run and reads them back.
@@ -96,7 +133,7 @@ func (f *nsysRead) process(want NsysProcess) NsysProcess {
 	got.Syncs = len(of(f.Syncs, want.PID, func(k *nsysexport.Sync) int32 { return k.PID }))
 	got.MemoryEvents = len(of(f.MemoryEvents, want.PID, func(k *nsysexport.MemoryEvent) int32 { return k.PID }))
 	for _, c := range of(f.Comms, want.PID, func(k *nsysexport.Comm) int32 { return k.PID }) {
-		got.Comm = &NsysComm{c.ID, int(c.Rank), int(c.Size)}
+		got.Comm = &NsysComm{ID: c.ID, Rank: int(c.Rank), Size: int(c.Size)}
 	}
 	for _, d := range f.Meta.Devices {
 		if int(d.PID) == want.PID {

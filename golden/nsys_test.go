@@ -34,7 +34,7 @@ func checkNsys(t *testing.T, files []*nsysRead) {
 		same(t, f.truth.Name, f.metrics(), f.truth.Metrics)
 		var messages []NsysMessage
 		for _, m := range f.Messages {
-			messages = append(messages, NsysMessage{int(m.Severity), m.Text})
+			messages = append(messages, NsysMessage{Severity: int(m.Severity), Text: m.Text})
 		}
 		same(t, f.truth.Name, messages, f.truth.Messages)
 		checkMeta(t, f)

@@ -25,7 +25,7 @@ const (
 // ended, so children before parents and the spans of a request on many lines.
 //
 // Only the spans of requests that overlap in time are in memory at once.
-func (r *Run) WriteOTLP(w io.Writer) error {
+func WriteOTLP(w io.Writer, r *Run) error {
 	x := newExporter(r, w)
 	for i, q := range r.requests {
 		x.endUntil(q.arrival) // nothing of q, or of later requests, ends before

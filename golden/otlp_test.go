@@ -79,7 +79,7 @@ type dump struct {
 func readBack(t *testing.T, r *Run) *dump {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.WriteOTLP(&b); err != nil {
+	if err := WriteOTLP(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	d := &dump{run: r, byID: map[key]*wireSpan{}}

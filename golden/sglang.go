@@ -146,7 +146,7 @@ func (s *scribe) attachAll(t *thread, events []event, to *span, clock *clock) {
 			st := &run.steps[e.step]
 			rank := run.processes[t.process].rank
 			out.name = "schedule"
-			out.attributes.text("bid", run.batchID(e.step, rank.pp*run.instances[st.instance].size.TP+rank.tp))
+			out.attributes.text("bid", batchID(run, e.step, rank.pp*run.instances[st.instance].size.TP+rank.tp))
 			out.attributes.integer("batch_size", int64(st.requests))
 			out.attributes.text("forward_mode", string(st.mode))
 		}
@@ -155,7 +155,7 @@ func (s *scribe) attachAll(t *thread, events []event, to *span, clock *clock) {
 }
 
 // batchID returns the id that a rank gives to a step. Every rank makes its own.
-func (r *Run) batchID(step, rank int) string {
+func batchID(r *Run, step, rank int) string {
 	return fmt.Sprintf("%08x", r.rankRand(step, rank).Uint32())
 }
 

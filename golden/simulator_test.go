@@ -22,18 +22,18 @@ var configs = []struct {
 	{"gateway", func(c *Config) {}},
 	{"direct", func(c *Config) { c.Mode = PDDirect }},
 	{"unified", func(c *Config) { c.Mode = Unified }},
-	{"unified-tp2", func(c *Config) { c.Mode, c.Unified = Unified, Parallel{2, 1, 1} }},
+	{"unified-tp2", func(c *Config) { c.Mode, c.Unified = Unified, Parallel{TP: 2, PP: 1, DP: 1} }},
 	{"unified-pp2-dp2", func(c *Config) {
-		c.Mode, c.Unified, c.Level, c.Straggler.Factor = Unified, Parallel{1, 2, 2}, 4, 0
+		c.Mode, c.Unified, c.Level, c.Straggler.Factor = Unified, Parallel{TP: 1, PP: 2, DP: 2}, 4, 0
 	}},
 	{"tp2-pp2-dp3", func(c *Config) {
-		c.Prefill, c.Decode, c.Level, c.Straggler.PP = Parallel{4, 2, 2}, Parallel{2, 2, 3}, 4, 1
+		c.Prefill, c.Decode, c.Level, c.Straggler.PP = Parallel{TP: 4, PP: 2, DP: 2}, Parallel{TP: 2, PP: 2, DP: 3}, 4, 1
 	}},
 	{"two-hosts", func(c *Config) {
-		c.Mode, c.Unified, c.RanksPerHost, c.HostSkew = Unified, Parallel{4, 1, 2}, 4, 2500*time.Microsecond
+		c.Mode, c.Unified, c.RanksPerHost, c.HostSkew = Unified, Parallel{TP: 4, PP: 1, DP: 2}, 4, 2500*time.Microsecond
 	}},
 	{"three-hosts", func(c *Config) {
-		c.Decode, c.RanksPerHost, c.HostSkew = Parallel{6, 1, 1}, 2, 2500*time.Microsecond
+		c.Decode, c.RanksPerHost, c.HostSkew = Parallel{TP: 6, PP: 1, DP: 1}, 2, 2500*time.Microsecond
 	}},
 	{"level-0", func(c *Config) { c.Level = 0 }},
 	{"level-1", func(c *Config) { c.Level = 1 }},
@@ -48,7 +48,7 @@ var configs = []struct {
 	{"one-by-one", func(c *Config) { c.MaxRunning, c.ChunkTokens = 1, 100 }},
 	{"no-memory", func(c *Config) { c.KVTokens = c.Prompt.Max + c.Output.Max }},
 	{"no-memory-unified-pp2", func(c *Config) {
-		c.Mode, c.Unified, c.KVTokens = Unified, Parallel{2, 2, 1}, c.Prompt.Max+c.Output.Max
+		c.Mode, c.Unified, c.KVTokens = Unified, Parallel{TP: 2, PP: 2, DP: 1}, c.Prompt.Max+c.Output.Max
 		c.Prompt.Median, c.Output.Median = 100, 40
 	}},
 	{"short", func(c *Config) { c.Prompt.Max, c.Output.Max = 1, 1 }},
@@ -87,7 +87,7 @@ func play(t *testing.T, c Config, change func(*Config)) *Run {
 func output(t *testing.T, r *Run) (otlp, truth []byte) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.WriteOTLP(&b); err != nil {
+	if err := WriteOTLP(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	truth, err := json.Marshal(r.Truth())
@@ -293,7 +293,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{"DecodeDrift", func(c *Config) { c.DecodeDrift = math.NaN() }},
 		{"Patience", func(c *Config) { c.Patience = 0 }},
 		{"an instance of TP0", func(c *Config) { c.Decode.TP = 0 }},
-		{"an instance of TP64", func(c *Config) { c.Decode = Parallel{64, 64, 64} }},
+		{"an instance of TP64", func(c *Config) { c.Decode = Parallel{TP: 64, PP: 64, DP: 64} }},
 	} {
 		c := DefaultConfig(1)
 		test.change(&c)
@@ -307,7 +307,7 @@ func TestWriteDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	r := simulate(t, 1, func(c *Config) { c.Requests = 5 })
 	for range 2 { // the second time over the files of the first
-		if err := WriteDir(dir, r); err != nil {
+		if err := WriteRecordedDir(dir, r, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -316,19 +316,19 @@ func TestWriteDir(t *testing.T) {
 		t.Errorf("otel.jsonl is not what WriteOTLP writes (%v)", err)
 	}
 	readTruth(t, dir)
-	if err := WriteDir(filepath.Join(dir, "otel.jsonl"), r); err == nil {
+	if err := WriteRecordedDir(filepath.Join(dir, "otel.jsonl"), r, nil, nil); err == nil {
 		t.Error("a file was taken for a directory")
 	}
 }
 
 // readTruth reads truth.json.
-func readTruth(t *testing.T, dir string) *Truth {
+func readTruth(t *testing.T, dir string) *RecordedTruth {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "truth.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	truth := new(Truth)
+	truth := new(RecordedTruth)
 	if err := json.Unmarshal(text, truth); err != nil || truth.Schema != TruthSchema {
 		t.Fatalf("truth.json of schema %q (%v)", truth.Schema, err)
 	}
@@ -350,7 +350,7 @@ func (w *brokenWriter) Write(b []byte) (int, error) {
 func TestWriteErrorIsReported(t *testing.T) {
 	r := simulate(t, 1, func(c *Config) { c.Requests = 50 })
 	for _, left := range []int{0, 1000, 200_000} {
-		if err := r.WriteOTLP(&brokenWriter{left}); !errors.Is(err, errBroken) {
+		if err := WriteOTLP(&brokenWriter{left}, r); !errors.Is(err, errBroken) {
 			t.Errorf("after %d bytes: error %v", left, err)
 		}
 	}

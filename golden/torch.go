@@ -86,19 +86,9 @@ func (c *TorchConfig) check() error {
 	return nil
 }
 
-// TorchRanks returns how many schedulers the run has, each of which can be
-// recorded. They are in the order of [Truth].Processes.
-func (r *Run) TorchRanks() int {
-	n := 0
-	for i := range r.instances {
-		n += len(r.instances[i].schedulers)
-	}
-	return n
-}
-
 // WriteTorch writes the trace that the profiler of one scheduler would have left,
-// 0 <= rank < [Run.TorchRanks], and returns what is in it. It is JSON, compressed
-// only by [WriteTorchDir].
+// and returns what is in it. rank counts the schedulers of the run from 0, in the
+// order of [Truth].Processes. The trace is JSON, compressed only by [WriteTorchDir].
 //
 // The times are those of the run, on the clock of the scheduler's host, so that
 // they agree with its OTLP. What the run does not know, the inside of a step, is

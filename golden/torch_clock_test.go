@@ -107,7 +107,7 @@ func TestStepsAgreeWithSpans(t *testing.T) {
 	for _, change := range []func(*Config){
 		func(c *Config) { c.DecodeDrift = -30 },
 		twoHosts,
-		func(c *Config) { c.Mode, c.Unified, c.Straggler.Factor = Unified, Parallel{2, 2, 2}, 0 },
+		func(c *Config) { c.Mode, c.Unified, c.Straggler.Factor = Unified, Parallel{TP: 2, PP: 2, DP: 2}, 0 },
 	} {
 		r := simulateSmall(t, 4, change)
 		c := DefaultTorchConfig(r)

@@ -128,11 +128,20 @@ func readTorch(t *testing.T, r *Run, f *TorchFile, text []byte) *torchTrace {
 	return tr
 }
 
+// schedulers returns how many schedulers a run has, each of which can be recorded.
+func schedulers(r *Run) int {
+	n := 0
+	for i := range r.instances {
+		n += len(r.instances[i].schedulers)
+	}
+	return n
+}
+
 // record writes the traces of all schedulers of a run and reads them back.
 func record(t *testing.T, r *Run, c TorchConfig) []*torchTrace {
 	t.Helper()
 	var traces []*torchTrace
-	for i := range r.TorchRanks() {
+	for i := range schedulers(r) {
 		var b bytes.Buffer
 		f, err := WriteTorch(&b, r, c, i)
 		if err != nil {
@@ -157,13 +166,13 @@ var torchConfigs = []struct {
 	{"two-hosts", twoHosts, func(c *TorchConfig) { c.EndJitter = maxEndJitter }},
 	{"calm", func(c *Config) { c.Straggler.Factor = 0 }, func(c *TorchConfig) { c.Ragged, c.EndJitter = 2, 0 }},
 	{"pp2", func(c *Config) {
-		c.Mode, c.Unified, c.Straggler.PP = Unified, Parallel{2, 2, 1}, 1
+		c.Mode, c.Unified, c.Straggler.PP = Unified, Parallel{TP: 2, PP: 2, DP: 1}, 1
 	}, func(c *TorchConfig) { c.Layers = 5 }},
 	{"pp16", func(c *Config) {
-		c.Mode, c.Unified = Unified, Parallel{1, 16, 1}
+		c.Mode, c.Unified = Unified, Parallel{TP: 1, PP: 16, DP: 1}
 		c.Straggler.Factor = 0
 	}, func(c *TorchConfig) { c.Stacks, c.To = 64, c.From+40*time.Millisecond }},
-	{"pp64", func(c *Config) { c.Mode, c.Unified = Unified, Parallel{2, 64, 1} }, func(c *TorchConfig) {
+	{"pp64", func(c *Config) { c.Mode, c.Unified = Unified, Parallel{TP: 2, PP: 64, DP: 1} }, func(c *TorchConfig) {
 		c.Layers, c.To = 1000, c.From+30*time.Millisecond
 	}},
 	{"no-room", func(c *Config) { c.Straggler.Factor = 2.5 }, func(c *TorchConfig) {
@@ -175,7 +184,7 @@ var torchConfigs = []struct {
 
 // twoHosts is one instance on two hosts whose clocks drift apart.
 func twoHosts(c *Config) {
-	c.Mode, c.Unified, c.RanksPerHost = Unified, Parallel{4, 1, 1}, 2
+	c.Mode, c.Unified, c.RanksPerHost = Unified, Parallel{TP: 4, PP: 1, DP: 1}, 2
 	c.HostSkew, c.HostDrift = 1734500*time.Nanosecond, 12
 }
 

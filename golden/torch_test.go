@@ -189,14 +189,14 @@ func TestWriteTorchDir(t *testing.T) {
 	c := DefaultTorchConfig(r)
 	c.To = c.From + 100*time.Millisecond
 	dir := filepath.Join(t.TempDir(), "a")
-	if err := WriteProfiledDir(dir, r, c); err != nil {
+	if err := WriteRecordedDir(dir, r, &c, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteDir(filepath.Join(dir, "plain"), r); err != nil {
+	if err := WriteRecordedDir(filepath.Join(dir, "plain"), r, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	truth := readTruth(t, dir)
-	if readTruth(t, filepath.Join(dir, "plain")).Torch != nil || len(truth.Torch.Files) != r.TorchRanks() || len(truth.Torch.Groups) != 3 {
+	if readTruth(t, filepath.Join(dir, "plain")).Torch != nil || len(truth.Torch.Files) != schedulers(r) || len(truth.Torch.Groups) != 3 {
 		t.Errorf("truth has %d files and %d groups", len(truth.Torch.Files), len(truth.Torch.Groups))
 	}
 	for i, f := range truth.Torch.Files {
@@ -272,7 +272,7 @@ func TestTorchConfigIsChecked(t *testing.T) {
 // BenchmarkWriteTorch writes a trace as large as real ones are.
 func BenchmarkWriteTorch(b *testing.B) {
 	config := DefaultConfig(1)
-	config.Mode, config.Unified = Unified, Parallel{8, 1, 1}
+	config.Mode, config.Unified = Unified, Parallel{TP: 8, PP: 1, DP: 1}
 	r, err := Simulate(config)
 	if err != nil {
 		b.Fatal(err)

@@ -83,10 +83,10 @@ func (c *capture) truth(t *torchWriter, passes []pass) *TorchFile {
 		}
 	}
 	for _, m := range []mode{modePrefill, modePrebuilt, modeDecode} {
-		f.Steps = append(f.Steps, NameCount{string(m), steps[m]})
+		f.Steps = append(f.Steps, NameCount{Name: string(m), Count: steps[m]})
 	}
 	for i, name := range categoryNames {
-		f.Events = append(f.Events, NameCount{name, t.counts[i]})
+		f.Events = append(f.Events, NameCount{Name: name, Count: t.counts[i]})
 	}
 	return f
 }

@@ -38,9 +38,6 @@ type Truth struct {
 	ITL          *Summary       `json:"itl,omitempty"`  // of all gaps between tokens
 	Slow         []SlowTruth    `json:"slow"`
 	Requests     []RequestTruth `json:"requests"`
-	// Torch and Nsys are there if the run was recorded so; see [WriteRecordedDir].
-	Torch *TorchTruth `json:"torch,omitempty"`
-	Nsys  *NsysTruth  `json:"nsys,omitempty"`
 }
 
 // HostTruth is a host and its clock.

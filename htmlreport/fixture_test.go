@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -28,7 +29,7 @@ func readDump(t testing.TB, dump []byte) *request.Set {
 	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
-	return request.Build(d)
+	return assembly.Build(d).Set
 }
 
 // hostile are names that try to be more than text. Any of them that succeeds sets
@@ -51,19 +52,19 @@ func hostileName(i int) string { return fmt.Sprintf("%s #%d", hostile[i%len(host
 func sampleGPUs(n, kernels int, name func(int) string) *analyze.GPUs {
 	g := &analyze.GPUs{}
 	for r := range n {
-		gpu := analyze.GPU{Rank: fmt.Sprintf("TP%d-PP0-DP0 (node%d)", r, r/8), First: 1000, Last: 1000 + 10_000_000}
-		gpu.Running[1<<profile.ClassCompute] = 6_000_000
-		gpu.Running[1<<profile.ClassCompute|1<<profile.ClassCommunication] = 500_000
-		gpu.Running[1<<profile.ClassCommunication] = 1_000_000
-		gpu.Running[1<<profile.ClassMemory] = 250_000
-		gpu.Idle.Time = [...]int64{1_500_000, 50_000, 700_000}
-		g.GPUs = append(g.GPUs, gpu)
+		device := analyze.GPU{Rank: fmt.Sprintf("TP%d-PP0-DP0 (node%d)", r, r/8), First: 1000, Last: 1000 + 10_000_000}
+		device.Running[1<<profile.ClassCompute] = 6_000_000
+		device.Running[1<<profile.ClassCompute|1<<profile.ClassCommunication] = 500_000
+		device.Running[1<<profile.ClassCommunication] = 1_000_000
+		device.Running[1<<profile.ClassMemory] = 250_000
+		device.Idle.Time = [...]int64{1_500_000, 50_000, 700_000}
+		g.GPUs = append(g.GPUs, device)
 		for k := range kernels {
 			total, ratio := int64(1_000_000/(k+1)), 1.0
 			if r == n-1 {
 				total, ratio = total*106/100, 1.06
 			}
-			g.Kernels = append(g.Kernels, analyze.RankKernel{Rank: gpu.Rank, Name: name(k), Class: profile.ClassCompute, Ranks: n,
+			g.Kernels = append(g.Kernels, analyze.RankKernel{Rank: device.Rank, Name: name(k), Class: profile.ClassCompute, Ranks: n,
 				Summary: analyze.Summary{N: 10, Total: total, P50: total / 10, P99: total / 9}, RelTotal: ratio, RelP50: ratio})
 		}
 	}

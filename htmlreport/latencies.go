@@ -90,8 +90,8 @@ func stageLines(set *request.Set) [request.Other + 1][]Distribution {
 		name string
 	}
 	values := map[key][]int64{}
-	for i := range set.Dump.Len() {
-		span := set.Dump.Span(i)
+	for i := range set.Len() {
+		span := set.Row(i)
 		if set.Kind(i) != request.Stage || set.Implausible(i) {
 			continue
 		}

@@ -132,7 +132,7 @@ func stageCells(groups []*analyze.Group, ranks []string) []HeatCell {
 		means = append(means, g.Mean)
 	}
 	slices.Sort(means)
-	middle := analyze.NearestRank(means, 50)
+	middle := request.NearestRank(means, 50)
 	cells := make([]HeatCell, len(ranks))
 	for i, rank := range ranks {
 		cells[i] = HeatCell{Value: math.NaN(), Text: "no such stage"}

@@ -154,7 +154,7 @@ func busiestLeads(ranks []analyze.Series) (leads []*analyze.Series, left int) {
 	if len(leads) <= most {
 		return leads, 0
 	}
-	load := func(s *analyze.Series) float64 {
+	runningIn := func(s *analyze.Series) float64 {
 		sum := 0.0
 		for i := range s.Points {
 			if v := s.Points[i].Running; !math.IsNaN(v) {
@@ -164,7 +164,7 @@ func busiestLeads(ranks []analyze.Series) (leads []*analyze.Series, left int) {
 		return sum
 	}
 	busiest := slices.Clone(leads)
-	slices.SortStableFunc(busiest, func(x, y *analyze.Series) int { return cmp.Compare(load(y), load(x)) })
+	slices.SortStableFunc(busiest, func(x, y *analyze.Series) int { return cmp.Compare(runningIn(y), runningIn(x)) })
 	left = len(leads) - most
 	return slices.DeleteFunc(leads, func(s *analyze.Series) bool { return !slices.Contains(busiest[:most], s) }), left
 }

@@ -6,12 +6,13 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // large has n kernels and as many calls, of eight processes.
 func large(n int) string {
-	return fmt.Sprintf(schema2024+`
+	return fmt.Sprintf(nsystest.Schema2024+`
 		WITH RECURSIVE i(x) AS (SELECT 0 UNION ALL SELECT x+1 FROM i WHERE x<1999)
 			INSERT INTO StringIds SELECT x, 'void some_namespace::kernel_' || x || '<float, int>(float*, const float*, int)' FROM i;
 		WITH RECURSIVE i(x) AS (SELECT 0 UNION ALL SELECT x+1 FROM i WHERE x<%[1]d-1)
@@ -32,7 +33,7 @@ func large(n int) string {
 // them.
 func BenchmarkScan(b *testing.B) {
 	const n = 1_000_000
-	path := database(b, large(n))
+	path := nsystest.Database(b, large(n))
 	for _, columns := range []struct{ name, kernel, call string }{
 		{"bare", "*", "*"},
 		{"bare-brief", "start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, graphNodeId",
@@ -75,28 +76,24 @@ func BenchmarkScan(b *testing.B) {
 			rate(b, 2*n)
 		})
 	}
-	for _, workers := range []int{1, 2} {
-		b.Run(fmt.Sprintf("read-%d", workers), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				e, err := Read(path, Options{Only: KindKernels | KindAPI, Workers: workers})
-				if err != nil || len(e.Kernels)+len(e.API) != 2*n {
-					b.Fatal(err)
-				}
-			}
-			rate(b, 2*n)
-		})
-	}
 }
 
 // BenchmarkRanges reports rows a second of a quarter of a million ranges.
 func BenchmarkRanges(b *testing.B) {
 	const n = 1_000_000
-	path := database(b, large(n))
+	path := nsystest.Database(b, large(n))
 	b.ReportAllocs()
 	for b.Loop() {
-		if e, err := Read(path, Options{Only: KindRanges}); err != nil || len(e.Ranges) != n/4 {
+		s, err := Open(path, Options{})
+		if err != nil {
 			b.Fatal(err)
+		}
+		rows := 0
+		for range s.Ranges {
+			rows++
+		}
+		if s.Close(); rows != n/4 {
+			b.Fatalf("%d rows", rows)
 		}
 	}
 	rate(b, n/4)

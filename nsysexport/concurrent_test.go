@@ -7,12 +7,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Several goroutines may scan one Source, even the same table.
 func TestConcurrentScans(t *testing.T) {
-	s, err := Open(nvtxDatabase(t), Options{Args: trace.NewArgs()})
+	s, err := Open(nsystest.NVTXDatabase(t), Options{Args: trace.NewArgs()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestConcurrentScans(t *testing.T) {
 
 // Pages that lead back to pages of their own table neither hang nor crash.
 func TestPagesInCircles(t *testing.T) {
-	good := database(t, large(3000))
+	good := nsystest.Database(t, large(3000))
 	path := damaged(t, good, func(b []byte) []byte {
 		for at := 4096; at < len(b); at += 4096 {
 			const interior, cells, pointers = 5, 3, 12

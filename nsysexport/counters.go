@@ -15,7 +15,7 @@ type Metric struct {
 type Sample struct {
 	Time   trace.Time
 	Value  float64
-	Metric int32 // index of [Export.Metrics]
+	Metric int32 // index of the metrics that come with it
 }
 
 var metricNames = tableSpec{

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -30,7 +31,7 @@ func damaged(t testing.TB, path string, change func([]byte) []byte) string {
 
 // What cannot be opened is explained with what to do.
 func TestRefused(t *testing.T) {
-	good := database(t, large(2000))
+	good := nsystest.Database(t, large(2000))
 	beside := func(suffix string, data []byte) func(t *testing.T) string {
 		return func(t *testing.T) string {
 			path := damaged(t, good, func(b []byte) []byte { return b })
@@ -55,7 +56,7 @@ func TestRefused(t *testing.T) {
 		{"encoding", change(func(b []byte) []byte { b[59] = 9; return b }), "header"},
 		{"no tables left", change(func(b []byte) []byte { clear(b[100:4096]); return b }), ""},
 		{"text", change(func([]byte) []byte { return bytes.Repeat([]byte("hello "), 500) }), "not an Nsight Systems export"},
-		{"foreign", func(t *testing.T) string { return database(t, "CREATE TABLE t (x)") }, "not an Nsight Systems export"},
+		{"foreign", func(t *testing.T) string { return nsystest.Database(t, "CREATE TABLE t (x)") }, "not an Nsight Systems export"},
 		{"missing", func(t *testing.T) string { return filepath.Join(t.TempDir(), "none") }, "no such file"},
 		{"folder", func(t *testing.T) string { return t.TempDir() }, "no regular file"},
 		{"wal", beside("-wal", make([]byte, 4096)), "wal_checkpoint"},
@@ -77,7 +78,7 @@ func TestRefused(t *testing.T) {
 		{"finished journal", beside("-journal", make([]byte, 512)), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e, err := Read(c.path(t), Options{})
+			e, err := open(c.path(t), Options{})
 			switch {
 			case c.name == "no tables left":
 				if err == nil {
@@ -99,7 +100,7 @@ func TestRefused(t *testing.T) {
 
 // A damaged page costs the rows on it, which are counted, and nothing else.
 func TestDamagedPage(t *testing.T) {
-	good := database(t, large(5000))
+	good := nsystest.Database(t, large(5000))
 	whole, _, _ := read(t, good)
 	// The page is found by a value of the row in its middle.
 	var start [8]byte
@@ -135,7 +136,7 @@ func TestDamagedPage(t *testing.T) {
 
 // Of a file that is cut off everything before the cut is read.
 func TestTruncated(t *testing.T) {
-	good := database(t, large(5000))
+	good := nsystest.Database(t, large(5000))
 	whole, _, _ := read(t, good)
 	all := len(whole.Kernels) + len(whole.API) + len(whole.Ranges)
 	for _, percent := range []int{99, 60, 40} {
@@ -158,7 +159,7 @@ func TestTruncated(t *testing.T) {
 // Reading leaves nothing beside the file, and does not touch it. Its path may hold
 // anything.
 func TestNothingIsWritten(t *testing.T) {
-	data, err := os.ReadFile(database(t, large(100)+"PRAGMA journal_mode=wal;"))
+	data, err := os.ReadFile(nsystest.Database(t, large(100)+"PRAGMA journal_mode=wal;"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func TestNothingIsWritten(t *testing.T) {
 
 // A file that grows while it is read is not whole.
 func TestWrittenMeanwhile(t *testing.T) {
-	path := database(t, large(100))
+	path := nsystest.Database(t, large(100))
 	diags := &trace.Diags{}
 	s, err := Open(path, Options{Diags: diags})
 	if err != nil {
@@ -204,7 +205,7 @@ func TestWrittenMeanwhile(t *testing.T) {
 // What another tool made of an export is read, too: tables of versions, tables and
 // columns that nobody knows, rows that were deleted, a host without a name.
 func TestOtherTools(t *testing.T) {
-	e, _, diags := read(t, database(t, large(1000)+`
+	e, _, diags := read(t, nsystest.Database(t, large(1000)+`
 		INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES (0, '', 'Hostname', 619, 'UNKNOWN');
 		INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000, '', '');
 		DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start % 3 = 0;
@@ -239,7 +240,7 @@ func TestSniff(t *testing.T) {
 // FuzzRead changes bytes of a small export, and cuts it off: what is on pages that are whole
 // is read as it was, and of what is not something is said, or only values can be wrong.
 func FuzzRead(f *testing.F) {
-	path := database(f, everyTable(60))
+	path := nsystest.Database(f, nsystest.EveryTable(60))
 	s, whole := newSubject(f, path), readOutcome(path)
 	if whole.err != nil {
 		f.Fatal(whole.err)

@@ -1,37 +1,63 @@
 package nsysexport
 
 import (
-	"path/filepath"
 	"testing"
-
-	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// database writes a database from SQL text and returns its path.
-func database(t testing.TB, sql string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "test.sqlite")
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+// An export is a source with all of its rows.
+type export struct {
+	*Source
+	Comms        []Comm
+	Launches     []Launch
+	Kernels      []Kernel
+	Memcpys      []Memcpy
+	Memsets      []Memset
+	Syncs        []Sync
+	GraphRuns    []GraphRun
+	GraphNodes   []GraphNode
+	API          []Call
+	OS           []Call
+	Libraries    []Call
+	Ranges       []Range
+	Scheds       []Sched
+	Samples      []Sample
+	Metrics      []Metric
+	MemoryEvents []MemoryEvent
+	Messages     []Message
+}
+
+// open reads all rows of an export.
+func open(path string, opt Options) (*export, error) {
+	s, err := Open(path, opt)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	if err := sqlitex.ExecuteScript(conn, sql, nil); err != nil {
-		t.Fatal(err)
+	e := &export{Source: s, API: collect(s.API), Kernels: collect(s.Kernels), Ranges: collect(s.Ranges), OS: collect(s.OS)}
+	s.Samples(func(x *Sample, known []Metric) bool {
+		e.Samples, e.Metrics = append(e.Samples, *x), known
+		return true
+	})
+	e.Scheds, e.Memcpys, e.Memsets, e.Syncs = collect(s.Scheds), collect(s.Memcpys), collect(s.Memsets), collect(s.Syncs)
+	e.GraphRuns, e.GraphNodes, e.Libraries = collect(s.GraphRuns), collect(s.GraphNodes), collect(s.Libraries)
+	e.MemoryEvents, e.Messages = collect(s.MemoryEvents), collect(s.Messages)
+	e.Launches, e.Comms = s.Launches(), s.Comms()
+	return e, s.Close()
+}
+
+func collect[T any](all func(func(*T) bool)) (rows []T) {
+	for row := range all {
+		rows = append(rows, *row)
 	}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return rows
 }
 
 // read reads an export that must be readable.
-func read(t testing.TB, path string) (*Export, *dictionary, []trace.Diag) {
+func read(t testing.TB, path string) (*export, *dictionary, []trace.Diag) {
 	t.Helper()
 	opt := Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}
-	e, err := Read(path, opt)
+	e, err := open(path, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,28 +69,3 @@ type dictionary struct {
 	*trace.Symbols
 	args *trace.Args
 }
-
-// schema2024 has the tables that most tests want, as nsys 2024.5 makes them.
-const schema2024 = `
-	CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
-	CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);
-	CREATE TABLE META_DATA_CAPTURE (name TEXT, value TEXT);
-	CREATE TABLE TARGET_INFO_SYSTEM_ENV (globalVid INTEGER, devStateName TEXT, name TEXT, nameEnum INTEGER, value TEXT);
-	CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);
-	CREATE TABLE ANALYSIS_DETAILS (globalVid INTEGER, duration INTEGER, startTime INTEGER, stopTime INTEGER);
-	CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT);
-	CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
-	CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL,
-		contextId INTEGER NOT NULL, greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER,
-		demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL, mangledName INTEGER, launchType INTEGER, cacheConfig INTEGER,
-		registersPerThread INTEGER NOT NULL, gridX INTEGER NOT NULL, gridY INTEGER NOT NULL, gridZ INTEGER NOT NULL,
-		blockX INTEGER NOT NULL, blockY INTEGER NOT NULL, blockZ INTEGER NOT NULL, staticSharedMemory INTEGER NOT NULL,
-		dynamicSharedMemory INTEGER NOT NULL, localMemoryPerThread INTEGER NOT NULL, localMemoryTotal INTEGER NOT NULL,
-		gridId INTEGER NOT NULL, sharedMemoryExecuted INTEGER, graphNodeId INTEGER, sharedMemoryLimitConfig INTEGER);
-	CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL,
-		globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, callchainId INTEGER);
-	CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER, category INTEGER,
-		color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, uint64Value INTEGER,
-		int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue REAL, jsonTextId INTEGER,
-		jsonText TEXT, binaryData TEXT);
-`

@@ -2,9 +2,9 @@
 // form of a report of NVIDIA Nsight Systems. It does not run nsys, and does not
 // read .nsys-rep files.
 //
-// [Read] turns a file into an [Export] of typed tables. [Open] gives a [Source],
-// whose methods pass the rows of one table each to a function, for those who
-// need sums and not rows. Both do the same:
+// [Open] gives a [Source], whose methods pass the rows of one table each to a
+// function: what the file says. [ReadProfiles] and [NewStream] say what that means in
+// the words of package profile, held and walked. How rows are read:
 //
 //  1. The header of the file is checked before SQLite sees it (header.go): what an
 //     interrupted export, a copy that was cut short and a database in use look like

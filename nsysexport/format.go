@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -47,57 +47,21 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &format.Source{Profiles: src.Outline(), Print: src.print(), Stream: stream, Rows: src.Stream, Inventory: src.inventory, Close: src.Close}, nil
+	processes := Outline(src)
+	return &format.Source{Profiles: processes, Print: printOf(src), Stream: stream, Close: src.Close,
+		Rows: func(rank func(pid int32) int32) profile.Stream { return NewStream(src, rank) },
+		Inventory: func(v *inventory.Inventory, size int64, are [][]profile.Identity) {
+			src.Inventory(v, size, processes, slices.Concat(are...))
+		}}, nil
 }
 
-// print is equal for exports that have the same session and as many rows of each kind:
+// printOf is equal for exports that have the same session and as many rows of each kind:
 // one is a copy, or was exported once more, with other options.
-func (s *Source) print() string {
-	var counts []string
-	rows := int64(0)
-	for _, spec := range []*tableSpec{&kernelTable, &apiTable, &memcpyTable, &memsetTable, &nvtxTable} {
-		n := s.count(spec)
-		rows += n
-		counts = append(counts, fmt.Sprint(n))
-	}
-	if rows <= 0 {
+func printOf(src *Source) string {
+	rows := src.counts()
+	if rows == [len(rows)]int64{} {
 		return ""
 	}
-	m := &s.Meta
-	return fmt.Sprintf("%t %d %d %q %s", m.Absolute, m.SessionStart, m.Duration, m.Host, strings.Join(counts, " "))
-}
-
-// inventory says what the export holds. Of its events only messages of the profiler are
-// read.
-func (s *Source) inventory() *profile.Inventory {
-	m := &s.Meta
-	v := &profile.Inventory{Session: profile.Session{Product: m.Product, Schema: m.Schema, Host: m.Host, Absolute: m.Absolute, Start: m.SessionStart,
-		Duration: m.Duration, Graphs: m.GraphMode, PartialTables: m.PartialTables, PartialTimes: m.PartialTimes}}
-	gpus := map[int64][]int64{} // by pid
-	for _, d := range m.Devices {
-		gpus[int64(d.PID)] = append(gpus[int64(d.PID)], d.GPU)
-	}
-	for _, p := range s.Processes {
-		v.Processes = append(v.Processes, profile.Process{PID: int64(p.PID), Name: p.Name, GPUs: gpus[int64(p.PID)]})
-		delete(gpus, int64(p.PID))
-	}
-	for _, d := range m.Devices {
-		if own := gpus[int64(d.PID)]; own != nil { // a process without a name
-			v.Processes = append(v.Processes, profile.Process{PID: int64(d.PID), GPUs: own})
-			delete(gpus, int64(d.PID))
-		}
-	}
-	for _, g := range m.GPUs {
-		v.GPUs = append(v.GPUs, profile.Device{ID: g.ID, Name: g.Name})
-	}
-	for _, t := range s.EventTables() {
-		v.Tables = append(v.Tables, profile.Table{Name: t.Name, Rows: t.Rows, Read: true, First: t.First, Last: t.Last, Timed: t.Timed && m.Absolute})
-	}
-	for _, t := range s.Unread {
-		v.Tables = append(v.Tables, profile.Table{Name: t.Name, Rows: t.Rows})
-	}
-	for x := range s.Messages {
-		v.Messages = append(v.Messages, profile.Message{Time: x.Time, PID: x.PID, Severity: x.Severity, Text: x.Text})
-	}
-	return v
+	m := &src.Meta
+	return fmt.Sprintf("%t %d %d %q %d", m.Absolute, m.SessionStart, m.Duration, m.Host, rows)
 }

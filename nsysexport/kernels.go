@@ -26,11 +26,11 @@ type Kernel struct {
 	GreenContext uint32    // 0 is none
 	Name         trace.Sym // with namespaces, template and call parameters
 	Short        trace.Sym // bare name
-	Launch       LaunchID  // into [Export.Launches]; 0 is unknown
+	Launch       LaunchID  // into [Source.Launches]; 0 is unknown
 	Graph        uint32    // graph id, from schema 3.24 on; 0 is none
 }
 
-// LaunchID is an index of [Export.Launches].
+// LaunchID is an index of [Source.Launches].
 type LaunchID uint32
 
 // A Launch is how a kernel was launched. Kernels repeat them, so that they are

@@ -22,36 +22,31 @@ type known struct {
 	gpus      []profile.Device
 }
 
-// known gathers what is known. Names that NVTX gives are read for it.
-func (s *Source) known() *known {
+// newKnown gathers what an export says. Names that NVTX gives are read for it.
+func newKnown(src *Source) *known {
 	k := &known{processes: map[int32]string{}, threads: map[Thread]string{}, devices: map[int32][]Device{}, hasStream: map[int32]bool{},
-		usesNCCL: map[int32]bool{}, ranks: map[int32]int32{}, worldSize: -1}
-	for _, p := range s.Processes {
+		usesNCCL: src.ncclUsers(), ranks: map[int32]int32{}, worldSize: -1}
+	for _, p := range src.Processes {
 		k.processes[p.PID] = p.Name
 	}
-	for _, threads := range [][]Thread{s.Threads, s.NamedThreads()} {
+	for _, threads := range [][]Thread{src.Threads, src.NamedThreads()} {
 		for _, t := range threads {
 			if id := (Thread{PID: t.PID, TID: t.TID}); k.threads[id] == "" {
 				k.threads[id] = t.Name
 			}
 		}
 	}
-	for _, d := range s.Meta.Devices {
+	for _, d := range src.Meta.Devices {
 		k.devices[d.PID] = append(k.devices[d.PID], d)
 	}
-	for _, stream := range s.Streams {
+	for _, stream := range src.Streams {
 		k.hasStream[stream.PID] = true
 	}
-	if s.schema.find(nvtxTable.names[0]) != "" {
-		for at, name := range s.nvtxNames().domains {
-			k.usesNCCL[at.pid] = k.usesNCCL[at.pid] || s.isNCCL(name)
-		}
-	}
-	for _, rank := range s.Ranks {
+	for _, rank := range src.Ranks {
 		k.ranks[rank.PID] = rank.Rank
 		k.worldSize = max(k.worldSize, rank.Rank+1) // there may be other nodes
 	}
-	for _, gpu := range s.Meta.GPUs {
+	for _, gpu := range src.Meta.GPUs {
 		k.gpus = append(k.gpus, profile.Device{ID: gpu.ID, Name: gpu.Name})
 	}
 	return k
@@ -99,9 +94,9 @@ func (k *known) onlyGPU(pid int32) int32 {
 }
 
 // commsByProcess returns the communicators by pid.
-func (s *Source) commsByProcess() map[int32][]Comm {
+func commsByProcess(src *Source) map[int32][]Comm {
 	by := map[int32][]Comm{}
-	for _, c := range s.Comms() {
+	for _, c := range src.Comms() {
 		by[c.PID] = append(by[c.PID], c)
 	}
 	return by

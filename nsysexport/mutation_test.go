@@ -15,10 +15,11 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// feeds are the tables that fields of an [Export] come from.
+// feeds are the tables that fields of an export come from.
 var feeds = map[string][]string{
 	"Kernels": {"CUPTI_ACTIVITY_KIND_KERNEL"}, "API": {"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"},
 	"OS": {"OSRT_API"}, "Memcpys": {"CUPTI_ACTIVITY_KIND_MEMCPY"}, "Memsets": {"CUPTI_ACTIVITY_KIND_MEMSET"},
@@ -34,7 +35,7 @@ var feeds = map[string][]string{
 var aboutAll = []string{"sqlite_schema", "META_DATA_EXPORT", "EXPORT_META_DATA", "TARGET_INFO_SESSION_START_TIME", "ANALYSIS_DETAILS"}
 
 // rowsOf returns the rows of each field of an export as text.
-func rowsOf(e *Export, syms *trace.Symbols) map[string][]string {
+func rowsOf(e *export, syms *trace.Symbols) map[string][]string {
 	rows := map[string][]string{}
 	v := reflect.ValueOf(e).Elem()
 	for field := range feeds {
@@ -49,11 +50,11 @@ func rowsOf(e *Export, syms *trace.Symbols) map[string][]string {
 }
 
 // rowText returns a row with names and launches in place of their numbers.
-func rowText(row reflect.Value, e *Export, syms *trace.Symbols) string {
+func rowText(row reflect.Value, e *export, syms *trace.Symbols) string {
 	return string(appendFields(nil, row, e, syms))
 }
 
-func appendFields(b []byte, row reflect.Value, e *Export, syms *trace.Symbols) []byte {
+func appendFields(b []byte, row reflect.Value, e *export, syms *trace.Symbols) []byte {
 	for i := range row.NumField() {
 		x := row.Field(i)
 		switch t := x.Type(); {
@@ -79,14 +80,14 @@ func appendFields(b []byte, row reflect.Value, e *Export, syms *trace.Symbols) [
 // An outcome is what reading gave.
 type outcome struct {
 	err   error
-	all   *Export
+	all   *export
 	rows  map[string][]string
 	diags []trace.Diag
 }
 
 func readOutcome(path string) *outcome {
-	opt := Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}, Workers: 1}
-	e, err := Read(path, opt)
+	opt := Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}
+	e, err := open(path, opt)
 	if err != nil {
 		return &outcome{err: err}
 	}
@@ -191,7 +192,7 @@ func mutants(t *testing.T, path string, n int) {
 // Damage of any kind ends in an error that says what to do, or in the rows of tables
 // that are whole and a word about those that are not.
 func TestMutants(t *testing.T) {
-	mutants(t, database(t, everyTable(300)), mutantCount(t, 600))
+	mutants(t, nsystest.Database(t, nsystest.EveryTable(300)), mutantCount(t, 600))
 }
 
 // So it does with real exports.

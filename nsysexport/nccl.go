@@ -74,6 +74,17 @@ func (s *Source) hasNCCL() bool {
 	return len(s.nccl.calls) > 0
 }
 
+// ncclUsers returns the processes that name a domain of NCCL, even if they call nothing.
+func (s *Source) ncclUsers() map[int32]bool {
+	users := map[int32]bool{}
+	if s.schema.find(nvtxTable.names[0]) != "" {
+		for at, name := range s.nvtxNames().domains {
+			users[at.pid] = users[at.pid] || s.isNCCL(name)
+		}
+	}
+	return users
+}
+
 // readNCCL reads the ranges of NCCL.
 func (s *Source) readNCCL() {
 	s.nccl.once.Do(func() {

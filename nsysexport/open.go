@@ -25,10 +25,8 @@ type Options struct {
 	Brief bool
 	// KeepSecrets tells to keep payloads that may hold prompts or credentials.
 	KeepSecrets bool
-	// Only bounds what [Read] reads; 0 is everything.
-	Only Kinds
-	// Workers is how many tables [Read] reads at a time; 0 is one for every core,
-	// at most four.
+	// Workers is how many tables [ReadProfiles] reads at a time; 0 is one for every
+	// core, at most four.
 	Workers int
 }
 

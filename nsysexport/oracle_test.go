@@ -48,7 +48,7 @@ func TestRowsAreComplete(t *testing.T) {
 }
 
 // checkComplete compares the rows of an export with what SQLite counts.
-func checkComplete(t *testing.T, e *Export, path string) {
+func checkComplete(t *testing.T, e *export, path string) {
 	t.Helper()
 	for _, c := range []struct {
 		from string

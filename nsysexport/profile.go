@@ -45,7 +45,8 @@ type profiler struct {
 
 func newProfiler(src *Source) *profiler {
 	return &profiler{src: src, syms: src.opt.Syms, profiles: map[int32]*process{},
-		known: sync.OnceValue(src.known), comms: sync.OnceValue(src.commsByProcess)}
+		known: sync.OnceValue(func() *known { return newKnown(src) }),
+		comms: sync.OnceValue(func() map[int32][]Comm { return commsByProcess(src) })}
 }
 
 // process is the profile of one process under way.

@@ -188,9 +188,13 @@ func (r *reader) copies() {
 		d := direction{m.Kind, m.Src, m.Dst}
 		name, ok := names[d]
 		if !ok {
-			text := fmt.Sprintf("Memcpy %s (%s -> %s)", label(copyWords[:], uint8(d.kind)), d.src, d.dst)
+			word := copyWords[0]
+			if int(d.kind) < len(copyWords) {
+				word = copyWords[d.kind]
+			}
+			text := fmt.Sprintf("Memcpy %s (%s -> %s)", word, d.src, d.dst)
 			if d.src == UnknownMemory && d.dst == UnknownMemory {
-				text = "Memcpy " + label(copyWords[:], uint8(d.kind))
+				text = "Memcpy " + word
 			}
 			name = r.syms.Intern(text)
 			names[d] = name

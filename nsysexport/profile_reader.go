@@ -160,7 +160,7 @@ func (r *reader) keeps(c category, name trace.Sym, from, to trace.Time) bool {
 		r.impossible(from, to)
 		return false
 	case to < from:
-		r.src.backwards()
+		reportBackwards(r.src)
 		to = from
 	}
 	return int64(to-from) >= r.filter.MinDur && r.keepsAny(c, name, from, to)

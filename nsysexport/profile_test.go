@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -16,7 +17,7 @@ import (
 func profiles(t *testing.T, sql string, filter profile.Filter) ([]*profile.Profile, []string, []trace.Diag) {
 	t.Helper()
 	opt := Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}
-	all, err := ReadProfiles(database(t, schema2024+sql), opt, &filter)
+	all, err := ReadProfiles(nsystest.Database(t, nsystest.Schema2024+sql), opt, &filter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func expect(t *testing.T, lines []string, want ...string) {
 func TestRankEvidence(t *testing.T) {
 	kernel := fmt.Sprintf(`INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, globalPid, demangledName, shortName,
 		registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, staticSharedMemory, dynamicSharedMemory, localMemoryPerThread, localMemoryTotal, gridId)
-		VALUES (1, 2, 0, 1, 7, %d, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0); INSERT INTO StringIds VALUES (1, 'k');`, tid(5, 0))
+		VALUES (1, 2, 0, 1, 7, %d, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0); INSERT INTO StringIds VALUES (1, 'k');`, nsystest.TID(5, 0))
 	environment := func(pairs ...string) string {
 		sql := kernel
 		for _, p := range pairs {
@@ -71,9 +72,9 @@ func TestRankEvidence(t *testing.T) {
 	}
 	comm := func(size, rank int) string {
 		return fmt.Sprintf(`INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId, jsonText) VALUES
-			(1, 2, 59, 'ncclCommInitRank', %d, 1, '{"NCCL communicator ID": %d, "No. of ranks": %d, "Rank": %d}');`, tid(5, 5), size*100, size, rank)
+			(1, 2, 59, 'ncclCommInitRank', %d, 1, '{"NCCL communicator ID": %d, "No. of ranks": %d, "Rank": %d}');`, nsystest.TID(5, 5), size*100, size, rank)
 	}
-	domain := fmt.Sprintf("INSERT INTO NVTX_EVENTS (start, eventType, text, globalTid, domainId) VALUES (0, 75, 'NCCL', %d, 1);", tid(5, 5))
+	domain := fmt.Sprintf("INSERT INTO NVTX_EVENTS (start, eventType, text, globalTid, domainId) VALUES (0, 75, 'NCCL', %d, 1);", nsystest.TID(5, 5))
 	for name, c := range map[string]struct {
 		sql  string
 		want string
@@ -86,7 +87,7 @@ func TestRankEvidence(t *testing.T) {
 		"srun and Open MPI":    {environment(`SLURM_PROCID="1"`, `SLURM_NTASKS="2"`, `OMPI_COMM_WORLD_RANK="5"`, `OMPI_COMM_WORLD_SIZE="6"`), "rank -1 of -1, hints [{environment 5 6} {environment 1 2}]"},
 		"no number":            {environment(`RANK="$(id)"`, `WORLD_SIZE="8"`), "rank -1 of -1, hints []"},
 		"communicators":        {kernel + domain + comm(4, 2) + comm(8, 6), "rank -1 of -1, hints [{NCCL 6 8} {NCCL 2 4}]"},
-		"MPI": {kernel + fmt.Sprintf("CREATE TABLE MPI_RANKS (globalTid INTEGER, rank INTEGER); INSERT INTO MPI_RANKS VALUES (%d, 5), (%d, 4);", tid(5, 5), tid(6, 6)),
+		"MPI": {kernel + fmt.Sprintf("CREATE TABLE MPI_RANKS (globalTid INTEGER, rank INTEGER); INSERT INTO MPI_RANKS VALUES (%d, 5), (%d, 4);", nsystest.TID(5, 5), nsystest.TID(6, 6)),
 			"rank 5 of 6, hints []"},
 	} {
 		all, _, _ := profiles(t, c.sql, profile.Filter{})
@@ -104,7 +105,7 @@ func TestRankEvidence(t *testing.T) {
 // Kernels of collectives learn from the call that launched them: the one around the
 // launch, the only one of a bundle, the one during which a node of a graph was made.
 func TestCollectivesOfCalls(t *testing.T) {
-	thread, process := tid(5, 5), tid(5, 0)
+	thread, process := nsystest.TID(5, 5), nsystest.TID(5, 0)
 	nccl := func(start, end int, text, json string) string {
 		return fmt.Sprintf("INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId, jsonText) VALUES (%d, %d, 59, '%s', %d, 1, nullif('%s', ''));", start, end, text, thread, json)
 	}
@@ -143,7 +144,7 @@ func TestCollectivesOfCalls(t *testing.T) {
 // Everything else of an export has its place: ranges by domain, calls by library,
 // when threads ran, counters with their units; and what the profiler says is said.
 func TestRowsOfProfiles(t *testing.T) {
-	thread, process := tid(5, 6), tid(5, 0)
+	thread, process := nsystest.TID(5, 6), nsystest.TID(5, 0)
 	sql := fmt.Sprintf(`
 		INSERT INTO ANALYSIS_DETAILS VALUES (0, 1000, 0, 1000);
 		INSERT INTO StringIds VALUES (1, 'poll'), (2, 'worker'), (3, 'cudnnForward'), (4, 'Instrumentation');

@@ -143,3 +143,29 @@ func (s *Source) damaged(spec *tableSpec, table string, l *loss) {
 	s.diag(trace.DataLoss, "nsys-table-damaged", table, l.at+1, fmt.Sprintf(
 		"%s: %d rows were read, %v are lost; copy the file again, or run nsys export again (%v)", what, l.read, l, l.err))
 }
+
+// counts returns how many rows the largest tables have, each as far as that is
+// credible: what two exports of one session have alike.
+func (s *Source) counts() (rows [5]int64) {
+	for i, spec := range []*tableSpec{&kernelTable, &apiTable, &memcpyTable, &memsetTable, &nvtxTable} {
+		rows[i] = s.count(spec)
+	}
+	return rows
+}
+
+// count returns how many rows a table has, or less if that is not credible.
+func (s *Source) count(spec *tableSpec) int64 {
+	// Rows of all these tables take more than this in the file.
+	const rowSize = 20
+	c, err := s.connect()
+	if err != nil {
+		return 0
+	}
+	defer s.release(c)
+	for _, name := range spec.names {
+		if table := s.schema.find(name); table != "" {
+			return max(min(rows(c, table), s.header.size/rowSize), 0)
+		}
+	}
+	return 0
+}

@@ -2,6 +2,7 @@ package nsysexport
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -9,10 +10,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Stream returns the rows of an export as a [profile.Stream]. rank tells which rank
+// NewStream returns the rows of an export as a [profile.Stream]. rank tells which rank
 // a process is; with a negative one its rows are left out. It may be called from
 // several goroutines at once.
-func (s *Source) Stream(rank func(pid int32) int32) profile.Stream { return stream{s, rank} }
+func NewStream(src *Source, rank func(pid int32) int32) profile.Stream { return stream{src, rank} }
 
 type stream struct {
 	src  *Source
@@ -36,7 +37,7 @@ func (w *walk) event(pid int32, start, end trace.Time, correlation uint32, name 
 		w.ranks[pid] = rank
 	}
 	if end < start {
-		w.src.backwards()
+		reportBackwards(w.src)
 	}
 	e = profile.Event{Start: start, End: end, Name: name, Rank: rank, PID: pid}
 	if correlation != 0 {
@@ -46,9 +47,9 @@ func (w *walk) event(pid int32, start, end trace.Time, correlation uint32, name 
 	return e, rank >= 0
 }
 
-// backwards reports a row that ends before it starts.
-func (s *Source) backwards() {
-	s.diag(trace.Notice, "nsys-backwards", "", 0, "a row ends before it starts; it is taken to last 0 ns")
+// reportBackwards reports a row that ends before it starts.
+func reportBackwards(src *Source) {
+	src.diag(trace.Notice, "nsys-backwards", "", 0, "a row ends before it starts; it is taken to last 0 ns")
 }
 
 // Kernels yields kernels, and behind them the graphs that were traced as a whole.
@@ -89,15 +90,14 @@ func graphName(id uint32) string { return "CUDA graph " + strconv.FormatUint(uin
 // Copies yields copies between memories, and behind them what filled memory.
 func (st stream) Copies(yield func(*profile.Copy) bool) {
 	w := st.walk()
-	var names [len(copyKinds) + 1]trace.Sym // the last one is of all unknown kinds
+	var names [math.MaxUint8 + 1]trace.Sym // by kind
 	more := true
 	var out profile.Copy
 	st.src.Memcpys(func(c *Memcpy) bool {
-		kind := min(int(c.Kind), len(copyKinds))
-		if names[kind] == 0 {
-			names[kind] = st.src.opt.Syms.Intern("[CUDA memcpy " + c.Kind.String() + "]")
+		if names[c.Kind] == 0 {
+			names[c.Kind] = st.src.opt.Syms.Intern("[CUDA memcpy " + c.Kind.String() + "]")
 		}
-		e, ok := w.event(c.PID, c.Start, c.End, c.Correlation, names[kind])
+		e, ok := w.event(c.PID, c.Start, c.End, c.Correlation, names[c.Kind])
 		if ok {
 			out = profile.Copy{Event: e, Device: c.Device, Stream: c.Stream, Bytes: int64(c.Bytes)}
 			more = yield(&out)
@@ -171,27 +171,27 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 
 // Outline returns what is known of the processes of an export without reading
 // what they did: profiles without events, by process id, which last as long as the session.
-func (s *Source) Outline() []*profile.Profile {
-	r := newProfiler(s)
-	for _, p := range s.Processes {
+func Outline(src *Source) []*profile.Profile {
+	r := newProfiler(src)
+	for _, p := range src.Processes {
 		r.file(p.PID)
 	}
-	for _, t := range s.Threads {
+	for _, t := range src.Threads {
 		r.file(t.PID)
 	}
-	for _, st := range s.Streams {
+	for _, st := range src.Streams {
 		r.file(st.PID)
 	}
-	for _, rank := range s.Ranks {
+	for _, rank := range src.Ranks {
 		r.file(rank.PID)
 	}
 	if len(r.profiles) == 0 {
-		s.strangers(func(pid int32) { r.file(pid) })
+		strangers(src, func(pid int32) { r.file(pid) })
 	}
 	var outlines []*profile.Profile
 	for _, pid := range slices.Sorted(maps.Keys(r.profiles)) {
 		p := r.profiles[pid]
-		p.First, p.Last, p.Total = s.Meta.SessionStart, s.Meta.SessionStart+trace.Time(max(0, s.Meta.Duration)), 1
+		p.First, p.Last, p.Total = src.Meta.SessionStart, src.Meta.SessionStart+trace.Time(max(0, src.Meta.Duration)), 1
 		outlines = append(outlines, p.Profile)
 	}
 	return outlines
@@ -199,8 +199,8 @@ func (s *Source) Outline() []*profile.Profile {
 
 // strangers calls f for the processes of rows. It reads whole tables, which is for
 // exports that name no process at all.
-func (s *Source) strangers(f func(pid int32)) {
-	st := s.Stream(func(pid int32) int32 {
+func strangers(src *Source, f func(pid int32)) {
+	st := NewStream(src, func(pid int32) int32 {
 		f(pid)
 		return -1
 	})

@@ -5,14 +5,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A stream passes what Read returns, in the words of nsys stats, without processes
+// A stream passes what a source has, in the words of nsys stats, without processes
 // that have no rank.
 func TestStream(t *testing.T) {
-	path := database(t, schema2024+fmt.Sprintf(`
+	path := nsystest.Database(t, nsystest.Schema2024+fmt.Sprintf(`
 		INSERT INTO StringIds VALUES (0, ''), (1, 'cudaLaunchKernel_v7000'), (2, 'gemm(int)'), (3, 'gemm');
 		INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, shortName,
 			registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, staticSharedMemory, dynamicSharedMemory, localMemoryPerThread,
@@ -24,13 +25,13 @@ func TestStream(t *testing.T) {
 		INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 3, 0, 1, 7, 8, %[1]d, 64, 1), (3, 4, 0, 1, 7, 9, %[1]d, 32, 99);
 		CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, value);
 		INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (5, 6, 0, 1, 7, 10, %[1]d, 16, 0);
-		INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES (2, 9, 0, %[3]d, 90, 1, 0);`, tid(41, 0), tid(42, 0), tid(41, 43)))
+		INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES (2, 9, 0, %[3]d, 90, 1, 0);`, nsystest.TID(41, 0), nsystest.TID(42, 0), nsystest.TID(41, 43)))
 	src, err := Open(path, Options{Syms: trace.NewSymbols(), Brief: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	st := src.Stream(func(pid int32) int32 {
+	st := NewStream(src, func(pid int32) int32 {
 		if pid == 41 {
 			return 6
 		}
@@ -55,7 +56,7 @@ func TestStream(t *testing.T) {
 }
 
 func TestStreamOfRanges(t *testing.T) {
-	src, err := Open(nvtxDatabase(t), Options{Syms: trace.NewSymbols(), Brief: true})
+	src, err := Open(nsystest.NVTXDatabase(t), Options{Syms: trace.NewSymbols(), Brief: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestStreamOfRanges(t *testing.T) {
 			want = append(want, fmt.Sprint(r.Start, r.End, name, r.TID, r.Open, r.Kind == MarkStartEnd))
 		}
 	}
-	src.Stream(func(int32) int32 { return 0 }).Ranges(func(r *profile.Range) bool {
+	NewStream(src, func(int32) int32 { return 0 }).Ranges(func(r *profile.Range) bool {
 		got = append(got, fmt.Sprint(r.Start, r.End, src.opt.Syms.Name(r.Name), r.TID, r.Open, r.Style == profile.StartEnd))
 		return true
 	})
@@ -81,20 +82,20 @@ func TestStreamOfRanges(t *testing.T) {
 
 // Processes come by their ids, so that all that is made of them is the same in every run.
 func TestOutlineIsInOrder(t *testing.T) {
-	sql := schema2024 + "INSERT INTO StringIds VALUES (0, ''), (1, 'gemm');"
+	sql := nsystest.Schema2024 + "INSERT INTO StringIds VALUES (0, ''), (1, 'gemm');"
 	var want []int64
 	for pid := int64(10); pid < 30; pid++ {
 		sql += fmt.Sprintf(`
-			INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES (2, 9, 0, %d, 90, 1, 0);`, tid(pid, 1))
+			INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES (2, 9, 0, %d, 90, 1, 0);`, nsystest.TID(pid, 1))
 		want = append(want, pid)
 	}
-	src, err := Open(database(t, sql), Options{Brief: true})
+	src, err := Open(nsystest.Database(t, sql), Options{Brief: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
 	var got []int64
-	for _, p := range src.Outline() {
+	for _, p := range Outline(src) {
 		got = append(got, p.Meta.PID)
 	}
 	if !slices.Equal(got, want) {

@@ -6,19 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 )
 
 // tid packs ids as nsys does.
-func tid(pid, tid int64) int64 { return 1<<48 | pid<<24 | tid }
-
 func TestIDs(t *testing.T) {
 	for _, c := range []struct {
 		id       int64
 		pid, tid int32
 	}{
-		{tid(4100, 4101), 4100, 4101},
-		{tid(1<<24-1, 5), 1<<24 - 1, 5},
+		{nsystest.TID(4100, 4101), 4100, 4101},
+		{nsystest.TID(1<<24-1, 5), 1<<24 - 1, 5},
 		{-144115188075855872, -1, -1}, // 0xFE00...: no process
 		{-144115188075855872 | 7<<24 | 8, 7, 8},
 		{noID, -1, -1},
@@ -33,7 +31,7 @@ func TestIDs(t *testing.T) {
 // The oldest exports have no session start, no processes and few columns; some
 // derived ones have names instead of numbers.
 func TestOldSchema(t *testing.T) {
-	e, names, diags := read(t, database(t, fmt.Sprintf(`
+	e, names, diags := read(t, nsystest.Database(t, fmt.Sprintf(`
 		CREATE TABLE StringIds (id INTEGER, value TEXT);
 		INSERT INTO StringIds VALUES (900, 'kernel(int)'), (4000000000, 'cuLaunchKernel');
 		CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (shortName, extra BLOB, demangledName, end, start, "odd ""name""");
@@ -46,7 +44,7 @@ func TestOldSchema(t *testing.T) {
 		INSERT INTO OSRT_API VALUES (5, 6);
 		CREATE VIEW CUPTI_ACTIVITY_KIND_MEMCPY AS SELECT 1 AS start, 2 AS end;
 		CREATE TABLE _other_tool (x);
-		INSERT INTO _other_tool VALUES (1), (2);`, tid(5, 6))))
+		INSERT INTO _other_tool VALUES (1), (2);`, nsystest.TID(5, 6))))
 	if len(e.Kernels) != 2 || len(e.API) != 1 || len(e.Memsets) != 1 || len(e.Memcpys) != 0 || len(e.OS) != 0 {
 		t.Fatalf("%d kernels, %d calls, %d memsets", len(e.Kernels), len(e.API), len(e.Memsets))
 	}
@@ -81,7 +79,7 @@ func TestOldSchema(t *testing.T) {
 
 // Times are absolute, without the shift of the export; who ran where is known.
 func TestMeta(t *testing.T) {
-	e, names, diags := read(t, database(t, schema2024+fmt.Sprintf(`
+	e, names, diags := read(t, nsystest.Database(t, nsystest.Schema2024+fmt.Sprintf(`
 		INSERT INTO StringIds VALUES (1, 'k<T>()'), (2, 'k'), (3, 'sglang::scheduler_TP0');
 		INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PRODUCT_VERSION', '2024.5.1'), ('EXPORT_SCHEMA_VERSION', '3.13.2'),
 			('EXPORT_CONFIG_TIME_SHIFT', '-250'), ('EXPORT_PARAM_TABLES_TO_EXPORT', 'NVTX');
@@ -105,7 +103,7 @@ func TestMeta(t *testing.T) {
 			1, 256, 512, 16, 0, 1, 1024, 99, 0);
 		CREATE TABLE DIAGNOSTIC_EVENT (timestamp, timestampType, source, severity, text, globalPid);
 		INSERT INTO DIAGNOSTIC_EVENT VALUES (0, 1, 1, 1, 'Loaded /home/me/lib', NULL), (9, 1, 1, 2, 'events lost', %[1]d);`,
-		tid(40, 0), tid(30, 0), tid(40, 41))))
+		nsystest.TID(40, 0), nsystest.TID(30, 0), nsystest.TID(40, 41))))
 	want := Meta{
 		Product: "2024.5.1", Schema: "3.13.2", Host: "node7", Absolute: true, SessionStart: 1700000000000000000, Shift: -250,
 		Duration: 5000, GraphMode: "Node", PartialTables: "NVTX",
@@ -139,7 +137,7 @@ func TestMeta(t *testing.T) {
 
 // Environment variables, commands and contents of files stay in the file.
 func TestSecretsAreNotRead(t *testing.T) {
-	e, names, diags := read(t, database(t, schema2024+`
+	e, names, diags := read(t, nsystest.Database(t, nsystest.Schema2024+`
 		INSERT INTO StringIds VALUES (0, 'k'), (1, 'SECRET=1'), (2, '/home/SECRET');
 		INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE_0', 'SECRET'), ('PROCESS_0:COMMAND', 'SECRET'),
 			('SECRET', 'x');
@@ -164,7 +162,7 @@ func TestSecretsAreNotRead(t *testing.T) {
 
 // A whole graph may have no times; a wait may have no stream.
 func TestGraphsAndSyncs(t *testing.T) {
-	e, _, _ := read(t, database(t, schema2024+`
+	e, _, _ := read(t, nsystest.Database(t, nsystest.Schema2024+`
 		CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start, end, deviceId, contextId, streamId, correlationId, globalPid, graphId, graphExecId);
 		INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (0, 0, 0, 1, 7, 5, 0, 3, 4), (10, 20, 0, 1, 7, 6, 0, 3, 4);
 		CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start, end, deviceId, contextId, streamId, correlationId, globalPid, syncType, eventId);
@@ -193,18 +191,21 @@ func TestGraphsAndSyncs(t *testing.T) {
 	}
 }
 
-// Sources are read in parts and several times.
-func TestOnlyAndBrief(t *testing.T) {
-	path := database(t, large(100))
-	e, err := Read(path, Options{Only: KindKernels, Brief: true, Syms: trace.NewSymbols()})
-	if err != nil || len(e.Kernels) != 100 || e.API != nil || len(e.Launches) != 1 || e.Kernels[0].Short != 0 || e.Kernels[0].Name == 0 {
-		t.Errorf("%d kernels, %d calls, %d launches: %v", len(e.Kernels), len(e.API), len(e.Launches), err)
-	}
-	s, err := Open(path, Options{})
+// Sources are read in parts and several times, without what reports do not need.
+func TestBrief(t *testing.T) {
+	s, err := Open(nsystest.Database(t, large(100)), Options{Brief: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	for k := range s.Kernels {
+		if k.Short != 0 || k.Name == 0 || k.Launch != 0 {
+			t.Fatalf("kernel %+v", k)
+		}
+	}
+	if n := len(s.Launches()); n != 1 {
+		t.Errorf("%d launches", n)
+	}
 	for range 2 {
 		n := 0
 		for range s.Kernels {

@@ -162,6 +162,25 @@ func (d *Dump) Pos(i int) trace.Pos {
 	return pos
 }
 
+// Frames yields the spans that frames begin with, of files that have frames in place
+// of lines, and where those stand.
+func (d *Dump) Frames() iter.Seq2[int, int64] {
+	return func(yield func(span int, offset int64) bool) {
+		for _, f := range d.frames {
+			if !yield(f.span, f.offset) {
+				return
+			}
+		}
+	}
+}
+
+// Release gives up all spans, with their events and links. Symbols, arguments and the
+// descriptions of files stay.
+func (d *Dump) Release() {
+	d.spans, d.events, d.links, d.frames = column[Span]{}, column[Event]{}, column[Link]{}, nil
+	d.originIDs, d.resourceIDs = nil, nil
+}
+
 // Resource returns the resource of s.
 func (d *Dump) Resource(s *Span) *Resource { return &d.Resources[d.Origins[s.Origin].Resource] }
 

@@ -89,6 +89,11 @@ func (t *Tree) slot(hi, lo, id uint64) int {
 	}
 }
 
+// Lists returns the columns of the tree: the parent of each span, or None, and below,
+// which holds the children of span i from first[i] up to first[i+1]. They must not be
+// modified.
+func (t *Tree) Lists() (parent []int32, first, below []uint32) { return t.parent, t.first, t.child }
+
 // Find returns the index of a span, or None.
 func (t *Tree) Find(hi, lo, id uint64) int { return int(t.slots[t.slot(hi, lo, id)]) - 1 }
 

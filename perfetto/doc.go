@@ -17,7 +17,7 @@
 //  3. Workers on all cores encode windows (worker.go, encoder.go): arguments
 //     become debug annotations (args.go, composite.go), arrows become pairs of
 //     flow ids (flow.go). One stable sort by time makes the order of the tracks a
-//     global one (radix.go).
+//     global one (internal/order).
 //  4. Names and values of arguments are interned on first use (intern.go,
 //     values.go), and only reading the arguments tells where that is. So a worker
 //     leaves a gap for a packet with a new one; the goroutine that writes the

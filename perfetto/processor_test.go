@@ -14,7 +14,7 @@ func TestTraceProcessorAgrees(t *testing.T) {
 	processor := pftest.Processor(t)
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 8 {
-		tr := pftest.Model(randomBytes(r, 1500))
+		tr := pftest.Model(pftest.RandomBytes(r, 1500))
 		data := encode(t, tr)
 		pftest.CheckImport(t, processor, data)
 		askIntervals(t, processor, tr, data)

@@ -36,18 +36,10 @@ func roundTrip(t testing.TB, tr *trace.Trace) *pftest.Trace {
 	return got
 }
 
-func randomBytes(r *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(r.Uint32())
-	}
-	return b
-}
-
 func TestRandomModelsComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 1500 {
-		tr := pftest.Model(randomBytes(r, r.IntN(1200)))
+		tr := pftest.Model(pftest.RandomBytes(r, r.IntN(1200)))
 		data := encode(t, tr)
 		got, err := pftest.Decode(data)
 		if err != nil {
@@ -91,7 +83,7 @@ func TestCoresDoNotMatter(t *testing.T) {
 func FuzzWrite(f *testing.F) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for n := range 8 {
-		f.Add(randomBytes(r, n*100))
+		f.Add(pftest.RandomBytes(r, n*100))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tr := pftest.Model(data)
@@ -221,7 +213,7 @@ func TestUnrepeatedTextIsNotInterned(t *testing.T) {
 func TestSymbolNumbersDoNotMatter(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 50 {
-		data := randomBytes(r, 600)
+		data := pftest.RandomBytes(r, 600)
 		tr := pftest.Model(data)
 		first := slices.Clone(tr.Syms.Names())
 		r.Shuffle(len(first), func(i, j int) { first[i], first[j] = first[j], first[i] })

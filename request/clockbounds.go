@@ -1,10 +1,7 @@
 package request
 
 import (
-	"slices"
-
 	"github.com/sgtrace/sgtrace/internal/align"
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -14,7 +11,6 @@ import (
 // when somebody gives up.
 func (s *Set) ClockBounds(clockOf func(proc int) int) []align.Bound {
 	c := crossing{set: s, clockOf: clockOf}
-	sending, _ := s.Dump.Syms.Lookup("Sending concurrent requests")
 	for r := range s.Requests {
 		q := &s.Requests[r]
 		if q.Status != Finished {
@@ -39,9 +35,9 @@ func (s *Set) ClockBounds(clockOf func(proc int) int) []align.Bound {
 		}
 		switch {
 		case q.Gateway != None && q.Flags&SharedGateway == 0:
-			c.around(q, q.Gateway, sending)
+			c.around(q, q.Gateway)
 		case router != nil && router.Root != None:
-			c.around(q, router.Root, sending)
+			c.around(q, router.Root)
 		}
 		if prefill != nil && decode != nil {
 			c.handover(prefill, decode)
@@ -74,15 +70,15 @@ func (c *crossing) inside(p *Part) {
 	if p.Root == None {
 		return
 	}
-	root, server, lead := c.set.Dump.Span(p.Root), c.set.ProcOf(p.Root), c.set.Lead(p)
+	root, server, lead := c.set.Row(p.Root), c.set.ProcOf(p.Root), c.set.Lead(p)
 	for _, t := range p.Threads {
 		th := &c.set.Threads[t]
 		if c.clockOf(th.Proc) == c.clockOf(server) || len(th.Stages) == 0 {
 			continue
 		}
-		c.before(server, root.Start, th.Proc, c.set.Dump.Span(int(th.Stages[0])).Start)
+		c.before(server, root.Start, th.Proc, c.set.Row(int(th.Stages[0])).Start)
 		if t == lead {
-			c.before(th.Proc, c.set.Dump.Span(int(th.Stages[len(th.Stages)-1])).End, server, root.End)
+			c.before(th.Proc, c.set.Row(int(th.Stages[len(th.Stages)-1])).End, server, root.End)
 		}
 	}
 }
@@ -90,11 +86,11 @@ func (c *crossing) inside(p *Part) {
 // around notes that the request spans begin after the span of the gateway or
 // router that is around them, or after it says that it sends them, and that the
 // answering one ends before it.
-func (c *crossing) around(q *Request, outer int, sending trace.Sym) {
-	span := c.set.Dump.Span(outer)
+func (c *crossing) around(q *Request, outer int) {
+	span := c.set.Row(outer)
 	proc, sent := c.set.ProcOf(outer), span.Start
-	for e := range c.set.Dump.Events(outer) {
-		if sending != 0 && e.Name == sending && e.Time > sent && e.Time < span.End {
+	for _, e := range c.set.InstantsOf(outer) {
+		if e.Kind == HandedOn && e.Time > sent && e.Time < span.End {
 			sent = e.Time
 		}
 	}
@@ -104,7 +100,7 @@ func (c *crossing) around(q *Request, outer int, sending trace.Sym) {
 		if part.Root == None || part.Root == outer || part.Role != Prefill && part.Role != Decode && part.Role != Unified {
 			continue
 		}
-		root := c.set.Dump.Span(part.Root)
+		root := c.set.Row(part.Root)
 		own := c.set.ProcOf(part.Root)
 		c.before(proc, sent, own, root.Start)
 		if p == answering {
@@ -120,7 +116,7 @@ func (c *crossing) around(q *Request, outer int, sending trace.Sym) {
 func (c *crossing) handover(prefill, decode *Part) {
 	for _, t := range decode.Threads {
 		own := c.set.Threads[t].Proc
-		connect, arrival := c.set.LastStage(t, "decode_bootstrap"), c.set.LastStage(t, "decode_transferred")
+		connect, arrival := c.set.LastStage(t, ReceiveConnecting), c.set.LastStage(t, Receiving)
 		if arrival == nil {
 			continue
 		}
@@ -129,25 +125,14 @@ func (c *crossing) handover(prefill, decode *Part) {
 			if c.set.Procs[own].Rank.TP != c.set.Procs[other].Rank.TP {
 				continue
 			}
-			if send := c.set.LastStage(u, "prefill_transfer_kv_cache"); send != nil {
+			if send := c.set.LastStage(u, Sending); send != nil {
 				c.before(other, send.Start, own, arrival.End)
-			} else if forward := c.set.LastStage(u, "prefill_forward"); forward != nil {
+			} else if forward := c.set.LastStage(u, Prefilling); forward != nil {
 				c.before(other, forward.End, own, arrival.End)
 			}
-			if bootstrap := c.set.LastStage(u, "prefill_bootstrap"); connect != nil && bootstrap != nil {
+			if bootstrap := c.set.LastStage(u, SendConnecting); connect != nil && bootstrap != nil {
 				c.before(own, connect.Start, other, bootstrap.End)
 			}
 		}
 	}
-}
-
-// LastStage returns the last first-level stage of thread t with the given name, nil
-// if there is none.
-func (s *Set) LastStage(t int, name string) *otlpjson.Span {
-	for _, i := range slices.Backward(s.Threads[t].Stages) {
-		if s.Name(int(i)) == name {
-			return s.Dump.Span(int(i))
-		}
-	}
-	return nil
 }

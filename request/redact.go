@@ -15,7 +15,7 @@ func (s *Set) Learn(r *redact.Redactor) {
 	for i := range s.Requests {
 		r.LearnRequest(s.Requests[i].RID)
 	}
-	for _, f := range s.Dump.Files {
+	for _, f := range s.Files {
 		r.LearnFile(f.Name)
 	}
 }
@@ -38,8 +38,8 @@ func (s *Set) Redact(r *redact.Redactor) {
 	for i := range s.Threads {
 		s.Threads[i].Reason = r.Reason(s.Threads[i].Reason)
 	}
-	for i := range s.Dump.Files {
-		s.Dump.Files[i].Name = r.Path(s.Dump.Files[i].Name)
+	for i := range s.Files {
+		s.Files[i].Name = r.Path(s.Files[i].Name)
 	}
-	s.names = s.Dump.Syms.Names()
+	s.names = s.Syms.Names()
 }

@@ -1,15 +1,11 @@
 package request
 
 import (
-	"slices"
-
-	"github.com/sgtrace/sgtrace/internal/redact"
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // None is an index that refers to nothing.
-const None = otlpjson.None
+const None = -1
 
 // Unknown is a duration or a count that the dump does not tell.
 const Unknown = -1
@@ -42,20 +38,6 @@ func ParseRole(s string) (Role, bool) {
 	return 0, false
 }
 
-// SpanKind is what a span turned out to be.
-type SpanKind uint8
-
-const (
-	Generic   SpanKind = iota // of a service without rules here
-	Duplicate                 // exported twice; ignored
-	Root                      // SGLang's request span
-	Envelope                  // groups request spans: "Bootstrap Room", v1 layout
-	ThreadSpan
-	Stage
-	Gateway    // a gateway's or router's own span
-	Unselected // left out by a Selection
-)
-
 // A Proc is one thread of one server process, as a row of the timeline: a
 // scheduler rank, a tokenizer, a transfer worker.
 type Proc struct {
@@ -66,6 +48,8 @@ type Proc struct {
 	PID      int64  // native thread id, the process id for main threads; 0 is unknown
 	Instance string // service.instance.id, new at every start of a process; "" is unknown
 	Service  string
+	// Schedules tells that it is a scheduler: its stages follow the batches of a rank.
+	Schedules bool
 }
 
 // ShortHost returns the first eight characters of the host id, as SGLang prints
@@ -91,26 +75,31 @@ func isHex(s string) bool {
 
 // A Thread is the share that one Proc had in a part.
 type Thread struct {
-	Span int // index in the dump; None when the span is missing
+	Row  int // its own row; None when that is missing
 	Part int // index into Set.Parts
 	Proc int // index into Set.Procs
-	// Stages are the first-level stages, in order of their start.
+	// Stages are the rows of the first-level stages, in order of their start.
 	Stages []uint32
-	Failed bool   // the span has an error status
-	Reason string // why it was aborted; "" if it was not
+	// Start is when its own row begins, or its first stage if that is missing or its
+	// times cannot be right; End likewise.
+	Start, End trace.Time
+	// Status is Aborted or Failed if the thread says so, else Finished.
+	Status Status
+	Reason string // why it was aborted or failed; "" if it was not
 }
 
 // A Part is what one server did for a request.
 type Part struct {
-	Root    int // index of the request span in the dump; None when it is missing
+	Root    int // row of the whole part; None when it is missing
 	Role    Role
-	RID     string // as the server cut it
-	FullID  string // gen_ai.request.id
-	Room    string // bootstrap room as hex digits "0x..."; "" is none
-	Threads []int  // indexes into Set.Threads, by start
-	Request int    // index into Set.Requests
-	Proc    int    // whose row the root belongs to; None is unknown
-	Gateway int    // nearest gateway span around the root; None
+	RID     string    // as the server cut it
+	FullID  string    // gen_ai.request.id
+	Room    string    // bootstrap room as hex digits "0x..."; "" is none
+	Threads []int     // indexes into Set.Threads, by start
+	Request int       // index into Set.Requests
+	Proc    int       // whose row the root belongs to; None is unknown
+	Gateway int       // outermost row of a gateway around the root; None
+	Trace   [2]uint64 // id of its trace, as a number of 128 bits, the high ones first
 	Start   trace.Time
 	End     trace.Time // of the root; of the last thread when the root is missing
 
@@ -155,14 +144,16 @@ const (
 type Request struct {
 	RID     string // the user's id where known, else the first part's rid
 	Parts   []int  // indexes into Set.Parts: router, prefill, decode, sender
-	Gateway int    // span of the gateway, None if there is none
-	Room    string
-	Start   trace.Time
-	End     trace.Time
-	Status  Status
-	Reason  string
-	Flags   Flags
-	Metrics Metrics
+	Gateway int    // outermost row of the gateway, None if there is none
+	// GatewayID is the id that the gateway gave it; "" is none.
+	GatewayID string
+	Room      string
+	Start     trace.Time
+	End       trace.Time
+	Status    Status
+	Reason    string
+	Flags     Flags
+	Metrics   Metrics
 }
 
 // Metrics are the durations of a request in ns and its counts; Unknown (-1)
@@ -183,8 +174,6 @@ type Metrics struct {
 
 	TPOT int64 // (E2E - TTFT) / (tokens - 1)
 	ITL  ITL
-
-	sent int64 // sending the KV cache, on the prefill server
 }
 
 // ITL sums up the gaps between consecutive tokens of a request, in ns.
@@ -192,80 +181,3 @@ type ITL struct {
 	N                        int
 	Mean, P50, P90, P99, Max int64
 }
-
-// A Set is everything that was made of a dump.
-type Set struct {
-	Dump *otlpjson.Dump
-	Tree *otlpjson.Tree
-
-	Procs    []Proc // ordered for display: router, prefill, decode; host; rank
-	Parts    []Part
-	Threads  []Thread
-	Requests []Request // by start
-	// ClocksMoved tells that times are on one clock: see OnOneClock.
-	ClocksMoved bool
-
-	names     []string         // of all symbols of the dump
-	redact    *redact.Redactor // of what the dump itself tells; nil is none
-	gatewayOf map[int]int      // request of each gateway and envelope span
-
-	kinds  []SpanKind // of each span
-	thread []int32    // of each stage and thread span; None
-	part   []int32    // of each span of a part; None
-	proc   []int32    // of each span; None for duplicates
-
-	servers []int32 // of each proc: see Server; nil if every host has one of a role
-
-	firstTarget []uint32 // of each span in targets, and the end
-	targets     []int32
-}
-
-// Kind returns what span i is.
-func (s *Set) Kind(i int) SpanKind { return s.kinds[i] }
-
-// ThreadOf returns the index of the thread of a stage or thread span, or None.
-func (s *Set) ThreadOf(i int) int { return int(s.thread[i]) }
-
-// PartOf returns the index of the part that span i belongs to, or None.
-func (s *Set) PartOf(i int) int { return int(s.part[i]) }
-
-// Bounds returns the first and last instant of all spans; ok is false if there
-// are none.
-func (s *Set) Bounds() (from, to trace.Time, ok bool) {
-	for i := range s.Dump.Len() {
-		span := s.Dump.Span(i)
-		if !ok || span.Start < from {
-			from = span.Start
-		}
-		to = max(to, span.End)
-		ok = true
-	}
-	return from, to, ok
-}
-
-// ProcOf returns the index of the proc that emitted span i; None for duplicates.
-func (s *Set) ProcOf(i int) int { return int(s.proc[i]) }
-
-// LinkTargets returns, for each link of span i in order, the span that it names,
-// or None where that is not in the dump.
-func (s *Set) LinkTargets(i int) []int32 { return s.targets[s.firstTarget[i]:s.firstTarget[i+1]] }
-
-// RequestOf returns the index of the request that span i belongs to, or None.
-// A gateway's span belongs to the first of its requests.
-func (s *Set) RequestOf(i int) int {
-	if s.part[i] != None {
-		return s.Parts[s.part[i]].Request
-	}
-	if r, ok := s.gatewayOf[i]; ok {
-		return r
-	}
-	return None
-}
-
-// Any tells whether a selection has left anything.
-func (s *Set) Any() bool {
-	return slices.ContainsFunc(s.kinds, func(k SpanKind) bool { return k != Duplicate && k != Unselected })
-}
-
-// Name returns the name of span i.
-func (s *Set) Name(i int) string { return s.names[s.Dump.Span(i).Name] }

@@ -42,7 +42,7 @@ func (s *Set) Select(sel Selection) error {
 	if err := s.selectRequests(&sel); err != nil {
 		return err
 	}
-	s.own()
+	s.Own()
 	keep, err := s.spanFilter(&sel)
 	if err != nil {
 		return err
@@ -51,14 +51,14 @@ func (s *Set) Select(sel Selection) error {
 		s.keepRequestsWith(keep)
 	}
 	whole := sel.wholeRequests()
-	for i := range s.kinds {
+	for i := range s.Rows {
 		switch {
-		case s.kinds[i] == Duplicate || s.kinds[i] == Unselected:
-		case s.part[i] != None && s.RequestOf(i) == None,
-			(s.kinds[i] == Gateway || s.kinds[i] == Envelope) && s.RequestOf(i) == None,
-			s.kinds[i] == Generic && (whole || !sel.overlaps(s.Dump.Span(i).Start, s.Dump.Span(i).End)),
+		case s.Rows[i].Kind == Duplicate || s.Rows[i].Kind == Unselected:
+		case s.Rows[i].Part != None && s.RequestOf(i) == None,
+			(s.Rows[i].Kind == Gateway || s.Rows[i].Kind == Envelope) && s.RequestOf(i) == None,
+			s.Rows[i].Kind == Generic && (whole || !sel.overlaps(s.Row(i).Start, s.Row(i).End)),
 			!keep(i):
-			s.kinds[i] = Unselected
+			s.Rows[i].Kind = Unselected
 		}
 	}
 	return nil
@@ -73,13 +73,13 @@ func (sel *Selection) describesSpans() bool {
 // without stages no request span, for which keep holds.
 func (s *Set) keepRequestsWith(keep func(i int) bool) {
 	has := make([]bool, len(s.Requests))
-	for i := range s.kinds {
+	for i := range s.Rows {
 		r := s.RequestOf(i)
 		if r == None || has[r] {
 			continue
 		}
-		bare := s.kinds[i] == Root && len(s.Parts[s.part[i]].Threads) == 0
-		has[r] = (s.kinds[i] == Stage || s.kinds[i] == Gateway || bare) && keep(i)
+		bare := s.Rows[i].Kind == Root && len(s.Parts[s.Rows[i].Part].Threads) == 0
+		has[r] = (s.Rows[i].Kind == Stage || s.Rows[i].Kind == Gateway || bare) && keep(i)
 	}
 	var kept []Request
 	for r := range s.Requests {
@@ -88,18 +88,7 @@ func (s *Set) keepRequestsWith(keep func(i int) bool) {
 		}
 	}
 	s.Requests = kept
-	s.own()
-}
-
-// own notes anew which spans are of which request.
-func (s *Set) own() {
-	for p := range s.Parts {
-		s.Parts[p].Request = None
-	}
-	clear(s.gatewayOf)
-	for r := range s.Requests {
-		s.ownSpans(r)
-	}
+	s.Own()
 }
 
 // everything tells whether sel has no condition.
@@ -138,7 +127,7 @@ func (s *Set) selectRequests(sel *Selection) error {
 	if len(sel.Rooms) > 0 {
 		rooms := make([]string, len(sel.Rooms))
 		for i, room := range sel.Rooms {
-			rooms[i] = roomText(room)
+			rooms[i] = RoomText(room)
 		}
 		filter(func(r *Request) bool { return slices.Contains(rooms, r.Room) })
 	}
@@ -181,12 +170,12 @@ func slowness(by string) (func(r *Request) int64, error) {
 // many those were, and the first of them.
 func (s *Set) LeaveOut(from, to trace.Time) (n, first int) {
 	first = None
-	for i := range s.kinds {
-		span := s.Dump.Span(i)
-		if span.Start >= from && span.Start <= to && span.End <= to || s.kinds[i] == Duplicate || s.kinds[i] == Unselected {
+	for i := range s.Rows {
+		row := s.Row(i)
+		if row.Start >= from && row.Start <= to && row.End <= to || s.Rows[i].Kind == Duplicate || s.Rows[i].Kind == Unselected {
 			continue
 		}
-		s.kinds[i] = Unselected
+		s.Rows[i].Kind = Unselected
 		if n++; first == None {
 			first = i
 		}
@@ -243,17 +232,15 @@ func (s *Set) IDs(r *Request) []string {
 			}
 		}
 	}
-	if r.Gateway != None {
-		if a, ok := s.Dump.Args.Find(s.Dump.Span(r.Gateway).Args, s.Dump.Syms.Intern("request_id")); ok {
-			ids = append(ids, string(a.Bytes()))
-		}
+	if r.GatewayID != "" {
+		ids = append(ids, r.GatewayID)
 	}
 	return ids
 }
 
 func (s *Set) inTraces(r *Request, traces []string) bool {
 	for _, p := range r.Parts {
-		text := traceText(s.traceOf(p))
+		text := traceText(s.Parts[p].Trace)
 		for _, want := range traces {
 			want = strings.ToLower(want)
 			if len(want) < len(text) {
@@ -281,19 +268,18 @@ func (s *Set) spanFilter(sel *Selection) (func(i int) bool, error) {
 		procs[p] = s.Procs[p].matches(sel, ranks)
 	}
 	return func(i int) bool {
-		span := s.Dump.Span(i)
-		if p := s.proc[i]; p != None && !procs[p] {
+		row := s.Row(i)
+		if p := s.Rows[i].Proc; p != None && !procs[p] {
 			return false
 		}
-		if span.Dur() < sel.MinDur && s.kinds[i] != Root && s.kinds[i] != ThreadSpan {
+		if row.Dur() < sel.MinDur && s.Rows[i].Kind != Root && s.Rows[i].Kind != ThreadRow {
 			return false
 		}
-		if s.kinds[i] != Stage && s.kinds[i] != Gateway && s.kinds[i] != Generic {
+		if s.Rows[i].Kind != Stage && s.Rows[i].Kind != Gateway && s.Rows[i].Kind != Generic {
 			return true
 		}
-		name := s.Name(i)
-		return (sel.Level == 0 || StageOf(name).Level <= sel.Level) &&
-			(len(sel.Stages) == 0 || slices.Contains(sel.Stages, name))
+		return (sel.Level == 0 || int(row.Level) <= sel.Level) &&
+			(len(sel.Stages) == 0 || slices.Contains(sel.Stages, s.Name(i)))
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -23,15 +24,15 @@ type command struct {
 	env      func(name string) string
 	diags    trace.Diags
 	created  created
-	beside   []string         // files that are read beside inputs, and must not be overwritten either
-	pages    pageWriter       // to out, of help
-	verify   bool             // read outputs back
-	unwatch  func()           // ends the watch over memory; nil if there is none
-	redact   *redact.Redactor // of --redact; nil without
+	beside   []string               // files that are read beside inputs, and must not be overwritten either
+	pages    commandline.PageWriter // to out, of help
+	verify   bool                   // read outputs back
+	unwatch  func()                 // ends the watch over memory; nil if there is none
+	redact   *redact.Redactor       // of --redact; nil without
 }
 
 func (c *command) app() *cli.App {
-	c.pages.w = c.out
+	c.pages.W = c.out
 	app := &cli.App{
 		Name:                      "sgtrace",
 		Usage:                     "post-mortems of LLM serving: which stage, which rank, when and why",
@@ -43,12 +44,10 @@ func (c *command) app() *cli.App {
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true, // it is one of ours, and then the flag is, too
 		Flags:                     []cli.Flag{cli.HelpFlag},
-		CustomAppHelpTemplate:     appHelp,
 		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the status
-		OnUsageError:              onUsageError,
 		Action: func(ctx *cli.Context) error {
 			if ctx.Args().Present() {
-				return unknownCommand(ctx.App, ctx.Args().First())
+				return commandline.UnknownCommand(ctx.App, ctx.Args().First())
 			}
 			return cli.ShowAppHelp(ctx)
 		},
@@ -67,15 +66,14 @@ func (c *command) app() *cli.App {
 	}
 	c.limitMemory(app.Commands)
 	c.allowRedaction(app.Commands)
-	useHelp(app.Commands)
-	cli.HelpPrinter = printHelp
+	commandline.Prepare(app, topics())
 	return app
 }
 
 // exit prints diagnostics and err, and returns the status.
 func (c *command) exit(err error) int {
 	defer c.flushScrubbed()
-	var wrong usageError
+	var wrong commandline.UsageError
 	switch {
 	case errors.As(err, &wrong), errors.Is(err, filepath.ErrBadPattern):
 		fmt.Fprintf(c.err, "sgtrace: %s\n", printable(err.Error()))

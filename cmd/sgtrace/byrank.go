@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -36,7 +37,7 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 	}
 	for _, name := range slices.Concat(tailOnly, timelineOnly, []string{"latency", "by-stage", "by-request", "by"}) {
 		if ctx.IsSet(name) {
-			return usage("--%s has no meaning with --by-rank", name)
+			return commandline.Usage("--%s has no meaning with --by-rank", name)
 		}
 	}
 	e, sel, err := c.readEvidence(ctx, everything())
@@ -64,7 +65,15 @@ func (b *board) addRanks(e *convert.Evidence, opt analyze.GPUOptions) error {
 	if len(e.Ranks) > 0 {
 		gpus, collectives = analyze.MeasureGPUs(&e.Set, opt), analyze.MeasureCollectives(&e.Set, opt.From, opt.To)
 	}
-	b.tables = append(b.tables, analyze.FindStragglers(ranks, collectives, gpus).Report())
+	var suspects []analyze.Suspects
+	if collectives != nil {
+		found := collectives.Stragglers(gpus)
+		suspects = append(suspects, analyze.Suspects{Stragglers: found, Acquittal: collectives.Verdict(found)})
+	}
+	if ranks != nil {
+		suspects = append(suspects, analyze.Suspects{Stragglers: ranks.Stragglers(), Acquittal: []string{ranks.Verdict()}})
+	}
+	b.tables = append(b.tables, analyze.FindStragglers(suspects...).Report())
 	if gpus != nil {
 		b.main, b.most = gpus.KernelReport(), mostKernels
 		b.add(collectives.Reports()...)
@@ -90,12 +99,12 @@ func classes(name string) (*profile.Classes, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, usage("--classes: %v", err)
+		return nil, commandline.Usage("--classes: %v", err)
 	}
 	defer f.Close()
 	list, err := profile.ReadClasses(f, name)
 	if err != nil {
-		return nil, usage("--classes: %v", err)
+		return nil, commandline.Usage("--classes: %v", err)
 	}
 	return list, nil
 }

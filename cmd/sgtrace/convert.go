@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -14,10 +15,9 @@ import (
 
 func (c *command) convertCommand() *cli.Command {
 	return &cli.Command{
-		Name:         "convert",
-		Usage:        "turn one kind of input into a file for Perfetto",
-		OnUsageError: onUsageError,
-		Action:       func(*cli.Context) error { return c.help([]string{"convert"}) },
+		Name:   "convert",
+		Usage:  "turn one kind of input into a file for Perfetto",
+		Action: func(*cli.Context) error { return c.help([]string{"convert"}) },
 		Subcommands: []*cli.Command{{
 			Name:      "otel2perfetto",
 			Usage:     "OTLP dumps of SGLang requests to Perfetto or Chrome JSON",
@@ -35,8 +35,7 @@ Examples:
 				c.verifyFlag(),
 				keepSecretsFlag(),
 			}, selectionFlags()...),
-			OnUsageError: onUsageError,
-			Action:       c.otel2perfetto,
+			Action: c.otel2perfetto,
 		}, {
 			Name:      "nsys2perfetto",
 			Usage:     "Nsight Systems exports to Perfetto or Chrome JSON",
@@ -49,8 +48,7 @@ Examples:
   sgtrace convert nsys2perfetto node0.sqlite -o node0.pftrace
   sgtrace convert nsys2perfetto node0.sqlite --from +2s --to +3s -o part.pftrace
   sgtrace convert nsys2perfetto 'node*.sqlite' --cat kernel,nvtx -o out.json.gz`,
-			Flags:        append(c.timelineFlags(), windowFlags()...),
-			OnUsageError: onUsageError,
+			Flags: append(c.timelineFlags(), windowFlags()...),
 			Action: func(ctx *cli.Context) error {
 				inputs, err := convert.Find(ctx.Args().Slice())
 				if err != nil {
@@ -65,7 +63,7 @@ Examples:
 func (c *command) otel2perfetto(ctx *cli.Context) error {
 	view, err := convert.ParseView(ctx.String("view"))
 	if err != nil {
-		return usageError{err}
+		return commandline.AsUsage(err)
 	}
 	names, err := inputs(ctx.Args().Slice())
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,7 +26,7 @@ type created struct {
 // create prepares the output file of a trace.
 func (c *command) create(name string, inputs []string) (*convert.Output, error) {
 	if name == "" {
-		return nil, usage("no output; give -o FILE, with a name that ends in .pftrace or .json")
+		return nil, commandline.Usage("no output; give -o FILE, with a name that ends in .pftrace or .json")
 	}
 	return c.created.add(name, func() (*convert.Output, error) { return convert.Create(name, slices.Concat(inputs, c.beside)) })
 }
@@ -54,13 +55,13 @@ func (l *created) add(name string, create func() (*convert.Output, error)) (*con
 	defer l.mu.Unlock()
 	for _, o := range l.list {
 		if convert.SameFile(o.Name(), name) {
-			return nil, usage("%s is also another output", name)
+			return nil, commandline.Usage("%s is also another output", name)
 		}
 	}
 	out, err := create()
 	if err != nil {
 		if errors.Is(err, convert.ErrOutputName) {
-			return nil, usageError{err}
+			return nil, commandline.AsUsage(err)
 		}
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/golden"
 )
 
@@ -30,18 +31,17 @@ Examples:
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "same `SEED`, same files"},
 			&cli.IntFlag{Name: "requests", Usage: "how many `REQUESTS` arrive", Value: golden.DefaultConfig(0).Requests},
 		},
-		OnUsageError: onUsageError,
 		Action: func(ctx *cli.Context) error {
 			if ctx.NArg() != 1 {
-				return usage("demo takes one directory to write into; there are %d", ctx.NArg())
+				return commandline.Usage("demo takes one directory to write into; there are %d", ctx.NArg())
 			}
 			config := golden.DefaultConfig(ctx.Uint64("seed"))
 			if config.Requests = ctx.Int("requests"); config.Requests < 1 {
-				return usage("--requests %d: want 1 or more", config.Requests)
+				return commandline.Usage("--requests %d: want 1 or more", config.Requests)
 			}
 			run, err := golden.Simulate(config)
 			if err != nil {
-				return usageError{err}
+				return commandline.AsUsage(err)
 			}
 			dir := ctx.Args().First()
 			if err := freeForDemo(dir); err != nil {

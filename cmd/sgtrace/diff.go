@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/profile"
@@ -43,9 +44,8 @@ Examples:
   sgtrace diff healthy.jsonl incident.jsonl
   sgtrace diff v0.5=profiles/monday v0.6='profiles/tuesday/*.json.gz' --by-rank
   sgtrace diff --stage decode_loop --from +30s --format csv a.jsonl b.jsonl`,
-		Flags:        slices.Concat(flags, selectionFlags()),
-		OnUsageError: onUsageError,
-		Action:       c.diff,
+		Flags:  slices.Concat(flags, selectionFlags()),
+		Action: c.diff,
 	}
 }
 
@@ -56,10 +56,10 @@ func (c *command) diff(ctx *cli.Context) error {
 	}
 	args := ctx.Args().Slice()
 	if len(args) != 2 {
-		return usage("diff takes two inputs, BEFORE and AFTER: a file, a directory or a glob in quotes each; there are %d", len(args))
+		return commandline.Usage("diff takes two inputs, BEFORE and AFTER: a file, a directory or a glob in quotes each; there are %d", len(args))
 	}
 	if args[0] == convert.Stdin && args[1] == convert.Stdin {
-		return usage("standard input can be one of BEFORE and AFTER only")
+		return commandline.Usage("standard input can be one of BEFORE and AFTER only")
 	}
 	before, err := c.readCapture(ctx, args[0])
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/profile"
@@ -38,7 +39,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 		return nil, nil, err
 	}
 	if len(inputs) == 0 {
-		return nil, nil, usage("no input; give OTLP dumps, PyTorch traces and Nsight Systems exports: files, globs, directories or - for standard input")
+		return nil, nil, commandline.Usage("no input; give OTLP dumps, PyTorch traces and Nsight Systems exports: files, globs, directories or - for standard input")
 	}
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
 	opt := convert.ReadOptions{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.ranks, Hosts: sel.Hosts, Walk: true}
@@ -68,13 +69,12 @@ func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) err
 	if e.Requests == nil {
 		for _, name := range requestSelection() {
 			if ctx.IsSet(name) {
-				return usage("--%s is about requests; there is no OTLP dump among the inputs", name)
+				return commandline.Usage("--%s is about requests; there is no OTLP dump among the inputs", name)
 			}
 		}
 		return nil
 	}
-	e.Requests.ReportTimes()
-	e.Requests = e.Requests.OnOneClock()
+	e.OnOneClock()
 	there := offerOf(e.Requests, sel)
 	if err := e.Requests.Select(sel.Selection); err != nil {
 		return err

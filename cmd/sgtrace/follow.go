@@ -11,9 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/follow"
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,7 +25,7 @@ const settle = 300 * time.Millisecond
 // followRequests prints requests as they end, until interrupted.
 func (c *command) followRequests(ctx *cli.Context) error {
 	if ctx.NArg() != 1 || ctx.String("format") != "text" || ctx.IsSet("sort") || ctx.IsSet("limit") {
-		return usage("--follow takes one file and prints text in the order of ends, without --sort, --limit or --format")
+		return commandline.Usage("--follow takes one file and prints text in the order of ends, without --sort, --limit or --format")
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
@@ -41,7 +41,7 @@ func (c *command) followRequests(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	f := follower{out: c.out, sel: sel, diags: &c.diags, dump: convert.NewDump(&c.diags, false), name: ctx.Args().First(), printed: map[string]bool{}, redact: c.redactRequests}
+	f := follower{out: c.out, sel: sel, dump: convert.NewGrowing(ctx.Args().First(), &c.diags), printed: map[string]bool{}, redact: c.redactRequests}
 	fmt.Fprintf(c.out, followFormat, "time", "rid", "queue", "prefill", "decode", "tokens", "itl p50", "itl p99", "ttft", "e2e", "status")
 	pieces, ended := read(r)
 	if err := f.run(pieces); err != nil {
@@ -85,10 +85,8 @@ const followBlock = 16 << 20
 type follower struct {
 	out     io.Writer
 	sel     *chosen
-	diags   *trace.Diags // about lines that cannot be used
-	dump    *otlpjson.Dump
-	fresh   bool // the dump has lines that were not looked at
-	name    string
+	dump    *convert.Growing
+	fresh   bool            // the dump has lines that were not looked at
 	printed map[string]bool // by trace and id
 	redact  func(*request.Set)
 }
@@ -129,8 +127,8 @@ func (f *follower) take(lines []byte) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	f.dump.Diags, f.fresh = f.diags, true
-	return f.dump.Read(f.name, bytes.NewReader(lines))
+	f.fresh = true
+	return f.dump.Read(lines)
 }
 
 // show adds new lines to the dump and prints the requests that have ended; at
@@ -139,12 +137,14 @@ func (f *follower) show(lines []byte, last bool) error {
 	if err := f.take(lines); err != nil {
 		return err
 	}
-	if f.dump.Len() == 0 || !f.fresh && !last {
+	if !f.fresh && !last {
 		return nil
 	}
-	// Whatever is missing may still come.
-	f.dump.Diags, f.fresh = new(trace.Diags), false
-	set := request.Build(f.dump)
+	f.fresh = false
+	set := f.dump.Requests()
+	if set == nil {
+		return nil
+	}
 	first, _, _ := set.Bounds()
 	if err := f.sel.resolve(first); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -100,8 +101,8 @@ func FuzzArguments(f *testing.F) {
 	app := (&command{out: io.Discard, err: io.Discard}).app()
 	f.Fuzz(func(t *testing.T, line string) {
 		args := append([]string{"sgtrace", "report"}, strings.Split(line, " ")...)
-		got := reorder(app, slices.Clone(args))
-		if again := reorder(app, slices.Clone(got)); !slices.Equal(got, again) {
+		got := commandline.Reorder(app, slices.Clone(args))
+		if again := commandline.Reorder(app, slices.Clone(got)); !slices.Equal(got, again) {
 			t.Fatalf("%q becomes %q, and then %q", args, got, again)
 		}
 		missing := slices.Clone(args)

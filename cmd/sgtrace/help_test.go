@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // The help of every command fits a terminal and names every flag.
@@ -31,7 +33,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("help %s: status %d: %s", name, status, errOut.String())
 		}
 		for line := range strings.Lines(out.String()) {
-			if utf8.RuneCountInString(line) > helpWidth+1 {
+			if utf8.RuneCountInString(line) > commandline.Width+1 {
 				t.Errorf("help %s: wider than a terminal: %s", name, line)
 			}
 		}
@@ -41,22 +43,6 @@ func TestHelp(t *testing.T) {
 					t.Errorf("help %s does not name -%s", name, flag)
 				}
 			}
-		}
-	}
-}
-
-func TestFlagText(t *testing.T) {
-	for _, test := range []struct {
-		flag cli.DocGenerationFlag
-		want string
-	}{
-		{&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"}, "  -o, --output FILE     write to FILE\n"},
-		{&cli.StringFlag{Name: "view", Value: "both", Usage: "draw"}, "  --view VALUE          draw (default: both)\n"},
-		{&cli.BoolFlag{Name: "latency", Usage: "only", DisableDefaultText: true}, "  --latency             only\n"},
-		{&cli.StringSliceFlag{Name: "selection", Usage: "of `THIS:THAT`"}, "  --selection THIS:THAT\n                        of THIS:THAT (repeatable)\n"},
-	} {
-		if have := flagText(test.flag); have != test.want {
-			t.Errorf("%q, want %q", have, test.want)
 		}
 	}
 }

@@ -6,26 +6,45 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/internal/manual"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// A helpTopic is something that 'sgtrace help' tells about besides commands.
+// A helpTopic is a topic of the help, and how it is printed.
 type helpTopic struct {
-	Name, Usage string
-	print       func(c *command, args []string) error
+	commandline.Topic
+	print func(c *command, args []string) error
 }
 
 // helpTopics returns the topics in the order of the help.
 func helpTopics() []helpTopic {
 	return []helpTopic{
-		{"metrics", "what every number means; metrics WORD finds one", (*command).helpMetrics},
-		{"kernel-classes", "which kernels compute, communicate or move memory", (*command).helpKernelClasses},
-		{"formats", "what is read, its quirks, all messages; formats WORD", (*command).helpFormats},
-		{"man", "this help as a manual page: sgtrace help man >sgtrace.1", (*command).helpMan},
-		{"completion", "a script that completes command lines in bash, zsh or fish", (*command).helpCompletion},
+		{commandline.Topic{Name: "metrics", Usage: "what every number means; metrics WORD finds one", Words: definedIn(docs.Metrics)},
+			(*command).helpMetrics},
+		{commandline.Topic{Name: "kernel-classes", Usage: "which kernels compute, communicate or move memory"},
+			(*command).helpKernelClasses},
+		{commandline.Topic{Name: "formats", Usage: "what is read, its quirks, all messages; formats WORD", Words: definedIn(docs.Formats)},
+			(*command).helpFormats},
+		{commandline.Topic{Name: "man", Usage: "this help as a manual page: sgtrace help man >sgtrace.1"},
+			(*command).helpMan},
+		{commandline.Topic{Name: "completion", Usage: "a script that completes command lines in bash, zsh or fish", Words: commandline.Shells},
+			(*command).helpCompletion},
 	}
+}
+
+// definedIn returns what lists the words that a page of the documentation defines.
+func definedIn(text string) func() []string {
+	return func() []string { return manual.Parse(text).Words() }
+}
+
+// topics returns what package commandline has to know of the topics.
+func topics() (all []commandline.Topic) {
+	for _, t := range helpTopics() {
+		all = append(all, t.Topic)
+	}
+	return all
 }
 
 func findTopic(name string) *helpTopic {
@@ -53,8 +72,7 @@ Examples:
   sgtrace help metrics lateness
   sgtrace help formats otlp-truncated
   sgtrace help completion bash`,
-		OnUsageError: onUsageError,
-		Action:       func(ctx *cli.Context) error { return c.help(ctx.Args().Slice()) },
+		Action: func(ctx *cli.Context) error { return c.help(ctx.Args().Slice()) },
 	}
 }
 
@@ -67,12 +85,11 @@ func (c *command) help(words []string) error {
 	}
 	app := c.app()
 	app.Setup()
-	if err := unknownPage(app, words); err != nil {
+	if err := commandline.UnknownPage(app, words); err != nil {
 		return err
 	}
 	if len(words) == 1 && (words[0] == "help" || words[0] == "h") {
-		// The library takes this for the help of the program.
-		printHelp(&c.pages, commandHelp, find(app.Commands, "help"))
+		commandline.WriteHelp(&c.pages, app.Command("help"))
 		return nil
 	}
 	return app.Run(append(append([]string{app.Name}, words...), "--help"))
@@ -92,7 +109,7 @@ func (c *command) helpFormats(words []string) error {
 // printManual prints a page of the documentation, or what it says about a word.
 func (c *command) printManual(topic, text string, words []string) error {
 	page := manual.Parse(text)
-	width := helpWidth
+	width := commandline.Width
 	if w := c.style().Width; w > 0 && w < width {
 		width = w
 	}
@@ -106,15 +123,34 @@ func (c *command) printManual(topic, text string, words []string) error {
 		if similar := page.Similar(word); len(similar) > 0 {
 			hint = "; did you mean " + strings.Join(similar, ", ") + "?"
 		}
-		return usage("no word %q%s ('sgtrace help %s' prints all)", word, hint, topic)
+		return commandline.Usage("no word %q%s ('sgtrace help %s' prints all)", word, hint, topic)
 	}
 	return found.Write(c.out, width)
 }
 
 func (c *command) helpKernelClasses(args []string) error {
 	if len(args) > 0 {
-		return usage("help kernel-classes takes no arguments")
+		return commandline.Usage("help kernel-classes takes no arguments")
 	}
 	_, err := io.WriteString(c.out, profile.DefaultClasses().String())
 	return err
+}
+
+func (c *command) helpCompletion(args []string) error {
+	return commandline.WriteCompletion(c.out, args)
+}
+
+func (c *command) helpMan(args []string) error {
+	if len(args) > 0 {
+		return commandline.Usage("help man takes no arguments")
+	}
+	app := c.app()
+	app.Setup()
+	return commandline.WriteManPage(c.out, app, topics(), version(), versionDate())
+}
+
+// complete prints what may stand in the place of the last of some words.
+func (c *command) complete(app *cli.App, words []string) error {
+	completer := commandline.Completer{App: app, Topics: topics(), Values: flagValues}
+	return completer.Complete(c.out, words)
 }

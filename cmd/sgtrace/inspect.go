@@ -8,8 +8,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
+	"github.com/sgtrace/sgtrace/inventory"
 )
 
 func (c *command) inspectCommand() *cli.Command {
@@ -31,8 +33,7 @@ Examples:
 			formatFlag(),
 			&cli.StringFlag{Name: "table", Usage: "print only the table of this `NAME`: processes, tables, ...; CSV needs it"},
 		},
-		OnUsageError: onUsageError,
-		Action:       c.inspect,
+		Action: c.inspect,
 	}
 }
 
@@ -43,20 +44,20 @@ func (c *command) inspect(ctx *cli.Context) error {
 	}
 	name := ctx.String("table")
 	if name != "" && !slices.Contains(analyze.InspectTables, name) {
-		return usage("--table %q: want %s", name, strings.Join(analyze.InspectTables, ", "))
+		return commandline.Usage("--table %q: want %s", name, strings.Join(analyze.InspectTables, ", "))
 	}
 	if name == "" && f == analyze.FormatCSV {
-		return usage("inspect prints several tables, which CSV has no place for; choose one with --table, or text, markdown or json")
+		return commandline.Usage("inspect prints several tables, which CSV has no place for; choose one with --table, or text, markdown or json")
 	}
 	if !ctx.Args().Present() {
-		return usage("no input; give files, globs, directories or - for standard input")
+		return commandline.Usage("no input; give files, globs, directories or - for standard input")
 	}
 	inputs, err := convert.Find(ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
-	var held analyze.Inventory
+	var held inventory.Inventory
 	requests, err := convert.Inspect(inputs, convert.ReadOptions{Stdin: c.in, Meter: meter}, &c.diags, &held)
 	meter.Done()
 	if err != nil {
@@ -72,7 +73,7 @@ func (c *command) inspect(ctx *cli.Context) error {
 	}
 	i := slices.IndexFunc(reports, func(r *analyze.Report) bool { return r.Schema == analyze.InspectSchema(name) })
 	if i < 0 {
-		return usage("--table %s: the inputs have nothing to list there", name)
+		return commandline.Usage("--table %s: the inputs have nothing to list there", name)
 	}
 	return c.print(f, reports[i])
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/request"
@@ -22,7 +23,7 @@ func (c *command) load(ctx *cli.Context, args []string) (*request.Set, error) {
 // inputs returns the files that the arguments name.
 func inputs(args []string) ([]string, error) {
 	if len(args) == 0 {
-		return nil, usage("no input; give files, globs, directories or - for standard input")
+		return nil, commandline.Usage("no input; give files, globs, directories or - for standard input")
 	}
 	return convert.Expand(args)
 }
@@ -59,11 +60,12 @@ func (c *command) readFiles(ctx *cli.Context, names []string, how loading) (*req
 	if err != nil {
 		return nil, err
 	}
-	set := in.Requests
 	if how.oneClock {
-		set.ReportTimes()
-		set = set.OnOneClock()
+		in.OnOneClock()
+	} else {
+		in.AsRecorded()
 	}
+	set := in.Requests
 	first, _, _ := set.Bounds()
 	if err := sel.resolve(first); err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 func main() {
@@ -29,18 +31,18 @@ const (
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	c := &command{in: in, out: out, err: errOut, env: os.Getenv}
 	app := c.app()
-	if len(args) > 1 && args[1] == completeCommand {
+	if len(args) > 1 && args[1] == commandline.CompleteCommand {
 		app.Setup()
 		return c.exit(c.complete(app, args[2:]))
 	}
-	if err := misplacedCommand(app, args); err != nil {
+	if err := commandline.MisplacedCommand(app, args); err != nil {
 		return c.exit(err)
 	}
 	var err error
-	if words, ok := asksForHelp(app, args); ok {
+	if words, ok := commandline.AsksForHelp(app, args); ok {
 		err = c.help(words)
 	} else {
-		err = app.Run(reorder(app, args))
+		err = app.Run(commandline.Reorder(app, args))
 	}
-	return c.exit(cmp.Or(err, c.pages.err))
+	return c.exit(cmp.Or(err, c.pages.Err))
 }

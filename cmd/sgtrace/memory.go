@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -46,7 +47,7 @@ func (c *command) boundMemory(ctx *cli.Context) error {
 	if text := ctx.String("max-memory"); text != "" {
 		var err error
 		if budget, err = parseSize(text); err != nil {
-			return usage("--max-memory %q: %v", text, err)
+			return commandline.Usage("--max-memory %q: %v", text, err)
 		}
 		hint = "--max-memory " + text
 	}

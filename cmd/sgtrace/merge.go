@@ -17,6 +17,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/nsysexport"
@@ -59,8 +60,7 @@ Examples:
 			&cli.BoolFlag{Name: "no-align", Usage: "leave clocks as they are, but for --offset and --drift", Category: clock, DisableDefaultText: true},
 			&cli.StringFlag{Name: "clock-report", Usage: "write to `FILE`, as JSON, how clocks were aligned", Category: clock},
 		}, selectionFlags()),
-		OnUsageError: onUsageError,
-		Action:       c.merge,
+		Action: c.merge,
 	}
 }
 
@@ -131,7 +131,7 @@ func (c *command) draw(ctx *cli.Context, inputs []convert.Input, only *convert.F
 	}
 	flags.read.Only = only
 	if len(inputs) == 0 {
-		return usage("no input; give files, globs or directories")
+		return commandline.Usage("no input; give files, globs or directories")
 	}
 	names := convert.Names(inputs)
 	out, err := c.create(ctx.String("o"), names)
@@ -177,13 +177,13 @@ func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *m
 	m, err := convert.Read(inputs, opt, &c.diags)
 	meter.Done()
 	if errors.Is(err, convert.ErrNoProcess) {
-		return nil, usage("--rank-of: %v", err)
+		return nil, commandline.Usage("--rank-of: %v", err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if err := m.Align(flags.given, !ctx.Bool("no-align")); err != nil {
-		return nil, usage("--offset, --drift: %v", err)
+		return nil, commandline.Usage("--offset, --drift: %v", err)
 	}
 	if c.redact != nil {
 		m.Learn(c.redact)
@@ -258,14 +258,14 @@ func (c *command) window(m *convert.Merge, around string, flags *mergeFlags) err
 // is that of all requests with the id.
 func timesOf(s *request.Set, id string, sel *request.Selection) error {
 	if s == nil {
-		return usage("--around %s: there are no requests; give the OTLP dump too", id)
+		return commandline.Usage("--around %s: there are no requests; give the OTLP dump too", id)
 	}
 	found := analyze.FindRequests(s, id)
 	if len(found) == 0 {
 		return fmt.Errorf("--around %s: no such request%s ('sgtrace requests' lists them)", id, s.Similar(id))
 	}
 	if !shareID(s, found, id) {
-		return usage("--around %s: %d requests begin with %[1]s; give more of the id", id, len(found))
+		return commandline.Usage("--around %s: %d requests begin with %[1]s; give more of the id", id, len(found))
 	}
 	sel.From = s.Requests[found[0]].Start
 	for _, r := range found {
@@ -277,11 +277,11 @@ func timesOf(s *request.Set, id string, sel *request.Selection) error {
 
 // shareID tells whether one whole id that begins with the given one leads to all
 // of the requests.
-func shareID(s *request.Set, requests []int, begin string) bool {
+func shareID(s *request.Set, these []int, begin string) bool {
 	ids := func(r int) []string { return analyze.RequestIDs(s, &s.Requests[r]) }
-	return slices.ContainsFunc(ids(requests[0]), func(id string) bool {
+	return slices.ContainsFunc(ids(these[0]), func(id string) bool {
 		return strings.HasPrefix(id, begin) &&
-			!slices.ContainsFunc(requests[1:], func(r int) bool { return !slices.Contains(ids(r), id) })
+			!slices.ContainsFunc(these[1:], func(r int) bool { return !slices.Contains(ids(r), id) })
 	})
 }
 
@@ -289,26 +289,26 @@ func shareID(s *request.Set, requests []int, begin string) bool {
 func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	f = &mergeFlags{}
 	if f.view, err = convert.ParseView(cmp.Or(ctx.String("view"), "both")); err != nil {
-		return nil, usageError{err}
+		return nil, commandline.AsUsage(err)
 	}
 	if f.layout, err = convert.ParseRankLayout(ctx.String("layout")); err != nil {
-		return nil, usageError{err}
+		return nil, commandline.AsUsage(err)
 	}
 	if f.sel, err = selection(ctx); err != nil {
 		return nil, err
 	}
 	if d := ctx.Duration("split"); ctx.IsSet("split") && d <= 0 {
-		return nil, usage("--split %s: want a duration above 0, such as 60s", d)
+		return nil, commandline.Usage("--split %s: want a duration above 0, such as 60s", d)
 	}
 	if ctx.IsSet("around") && (f.sel.from != "" || f.sel.to != "") {
-		return nil, usage("--around is a window of time of its own; leave out --from and --to")
+		return nil, commandline.Usage("--around is a window of time of its own; leave out --from and --to")
 	}
 	f.read.KeepSecrets = ctx.Bool("keep-secrets")
 	f.read.Ranks, f.read.Hosts = f.sel.ranks, f.sel.Hosts
 	for _, text := range ctx.StringSlice("rank-of") {
 		given, err := convert.ParseGivenRank(text)
 		if err != nil {
-			return nil, usage("--rank-of %v", err)
+			return nil, commandline.Usage("--rank-of %v", err)
 		}
 		f.read.RankOf = append(f.read.RankOf, given)
 	}
@@ -319,13 +319,13 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	}
 	if text := ctx.String("name"); text != "" {
 		if filter.Names, err = regexp.Compile(text); err != nil {
-			return nil, usage("--name: %v", err)
+			return nil, commandline.Usage("--name: %v", err)
 		}
 	}
 	modes := map[string]profile.ArgsMode{"all": profile.ArgsAll, "min": profile.ArgsMin, "none": profile.ArgsNone}
 	mode, ok := modes[ctx.String("args")]
 	if !ok {
-		return nil, usage("--args %q: want none, min or all", ctx.String("args"))
+		return nil, commandline.Usage("--args %q: want none, min or all", ctx.String("args"))
 	}
 	filter.Args = mode
 	f.given, err = givenClocks(ctx.StringSlice("offset"), ctx.StringSlice("drift"))
@@ -346,7 +346,7 @@ func givenClocks(offsets, drifts []string) (given []convert.GivenClock, err erro
 		host, value, _ := strings.Cut(text, "=")
 		d, err := time.ParseDuration(value)
 		if host == "" || err != nil {
-			return nil, usage("--offset %q: want HOST=DURATION, such as node1=+1.2ms", text)
+			return nil, commandline.Usage("--offset %q: want HOST=DURATION, such as node1=+1.2ms", text)
 		}
 		g := of(host)
 		g.HasOffset, g.Offset = true, int64(d)
@@ -362,7 +362,7 @@ func givenClocks(offsets, drifts []string) (given []convert.GivenClock, err erro
 		}
 		v, err := strconv.ParseFloat(number, 64)
 		if host == "" || err != nil || !ok || !(math.Abs(v*unit) <= 1e8) { // false for NaN
-			return nil, usage("--drift %q: want HOST=DRIFT, such as node1=+12ppm", text)
+			return nil, commandline.Usage("--drift %q: want HOST=DRIFT, such as node1=+12ppm", text)
 		}
 		of(host).DriftPPB = int64(v * unit)
 	}
@@ -378,7 +378,7 @@ func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, inpu
 	from, to, _ := t.Bounds()
 	n := int64(to-from)/int64(d) + 1
 	if n > maxSeries {
-		return usage("--split %s: that makes %d files; want %d at most", d, n, maxSeries)
+		return commandline.Usage("--split %s: that makes %d files; want %d at most", d, n, maxSeries)
 	}
 	dir, base := filepath.Split(name)
 	stem, ext, _ := strings.Cut(base, ".")

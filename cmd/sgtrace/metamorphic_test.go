@@ -394,7 +394,7 @@ func TestFilteredInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := golden.WriteDir(dir, run); err != nil {
+	if err := golden.WriteRecordedDir(dir, run, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	kept := map[string]bool{}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -27,7 +28,7 @@ func offerOf(set *request.Set, sel *chosen) *offer {
 	o := &offer{requests: len(set.Requests), procs: set.Procs}
 	o.first, o.last, _ = set.Bounds()
 	seen := map[string]bool{}
-	for i := range set.Dump.Len() {
+	for i := range set.Len() {
 		if len(sel.Stages) > 0 && set.Kind(i) == request.Stage {
 			seen[set.Name(i)] = true
 		}
@@ -105,7 +106,7 @@ func (o *offer) noStage(sel *chosen) error {
 		return nil
 	}
 	word := sel.Stages[0]
-	return fmt.Errorf("--stage %s is not there%s (there are %s)", word, didYouMean(word, o.stages), fewOf(o.stages))
+	return fmt.Errorf("--stage %s is not there%s (there are %s)", word, commandline.DidYouMean(word, o.stages), fewOf(o.stages))
 }
 
 // fewOf lists some of many.

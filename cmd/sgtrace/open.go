@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/serve"
 )
@@ -26,10 +27,9 @@ Examples:
   sgtrace open out.pftrace
   sgtrace open demo/merged.pftrace.gz
   ssh -L 9001:127.0.0.1:9001 login-node sgtrace open out.pftrace`,
-		OnUsageError: onUsageError,
 		Action: func(ctx *cli.Context) error {
 			if ctx.NArg() != 1 {
-				return usage("open takes one file, as 'sgtrace merge' and 'sgtrace convert' write it; there are %d", ctx.NArg())
+				return commandline.Usage("open takes one file, as 'sgtrace merge' and 'sgtrace convert' write it; there are %d", ctx.NArg())
 			}
 			name := ctx.Args().First()
 			if _, err := convert.Expand([]string{name}); err != nil {

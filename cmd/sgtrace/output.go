@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // formatFlag is on every command that prints tables.
@@ -20,7 +21,7 @@ func formatFlag() cli.Flag {
 func format(ctx *cli.Context) (analyze.Format, error) {
 	f := analyze.Format(ctx.String("format"))
 	if !slices.Contains(analyze.Formats, f) {
-		return "", usage("--format %q: want text, markdown, csv or json", f)
+		return "", commandline.Usage("--format %q: want text, markdown, csv or json", f)
 	}
 	return f, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/htmlreport"
 )
 
@@ -22,11 +23,11 @@ func pageFlags() []cli.Flag {
 func (c *command) reportPage(ctx *cli.Context) error {
 	name := ctx.String("o")
 	if ext := strings.ToLower(filepath.Ext(name)); ext != ".html" && ext != ".htm" {
-		return usage("-o %s: want a name that ends in .html; tables go to standard output, with --format csv or json for programs", name)
+		return commandline.Usage("-o %s: want a name that ends in .html; tables go to standard output, with --format csv or json for programs", name)
 	}
 	for _, other := range append([]string{"format"}, otherReports...) {
 		if ctx.IsSet(other) {
-			return usage("--%s has no meaning with -o, which writes a page of everything", other)
+			return commandline.Usage("--%s has no meaning with -o, which writes a page of everything", other)
 		}
 	}
 	names, err := inputs(ctx.Args().Slice())

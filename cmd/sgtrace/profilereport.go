@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -73,21 +74,21 @@ func chosenProfileReport(ctx *cli.Context) (*profileReport, error) {
 		switch {
 		case !ctx.Bool(r.flag):
 		case chosen != nil:
-			return nil, usage("--%s and --%s exclude each other", chosen.flag, r.flag)
+			return nil, commandline.Usage("--%s and --%s exclude each other", chosen.flag, r.flag)
 		default:
 			chosen = r
 		}
 	}
 	if chosen == nil {
 		if ctx.Bool("open-ranges") {
-			return nil, usage("--open-ranges goes with --nvtx and --nvtx-kernels")
+			return nil, commandline.Usage("--open-ranges goes with --nvtx and --nvtx-kernels")
 		}
 		return nil, nil
 	}
 	requestOnly := slices.Concat(requestSelection(), tailOnly, timelineOnly, []string{"latency", "by-stage", "by-request", "by", "classes", "table"})
 	for _, name := range requestOnly {
 		if ctx.IsSet(name) {
-			return nil, usage("--%s has no meaning with --%s", name, chosen.flag)
+			return nil, commandline.Usage("--%s has no meaning with --%s", name, chosen.flag)
 		}
 	}
 	return chosen, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/request"
@@ -51,10 +52,10 @@ func (c *command) startRedaction(ctx *cli.Context) error {
 	if name := ctx.String("redact-key"); name != "" {
 		var err error
 		if key, err = os.ReadFile(name); err != nil {
-			return usage("--redact-key: %v; 'head -c 32 /dev/urandom > FILE' makes one", err)
+			return commandline.Usage("--redact-key: %v; 'head -c 32 /dev/urandom > FILE' makes one", err)
 		}
 		if len(key) < leastKey {
-			return usage("--redact-key %s: a key of %d bytes can be guessed; want %d or more", name, len(key), leastKey)
+			return commandline.Usage("--redact-key %s: a key of %d bytes can be guessed; want %d or more", name, len(key), leastKey)
 		}
 		c.beside = append(c.beside, name)
 	} else if !ctx.Bool("redact") {
@@ -92,7 +93,7 @@ func (c *command) startRedaction(ctx *cli.Context) error {
 func (c *command) redactRequests(set *request.Set) {
 	if c.redact != nil {
 		set.Learn(c.redact)
-		set.Dump.Syms.Rename(c.redact.Scrub)
+		set.Syms.Rename(c.redact.Scrub)
 		set.Redact(c.redact)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // groupings are the short names of what --by can say.
@@ -40,9 +41,8 @@ Examples:
   sgtrace report --by-rank otel_trace.json traces/ node0.sqlite
   sgtrace report -o report.html otel_trace.json traces/
   sgtrace report --by role,host --from +30s --to +60s --format csv 'dumps/*.zst'`,
-		Flags:        slices.Concat(flags, tailFlags(), timelineReportFlags(), profileFlags(), rankReportFlags(), selectionFlags()),
-		OnUsageError: onUsageError,
-		Action:       c.report,
+		Flags:  slices.Concat(flags, tailFlags(), timelineReportFlags(), profileFlags(), rankReportFlags(), selectionFlags()),
+		Action: c.report,
 	}
 }
 
@@ -75,15 +75,15 @@ func (c *command) report(ctx *cli.Context) error {
 	case ctx.Bool("timeline"):
 		return c.reportTimeline(ctx)
 	case ctx.IsSet("bucket"):
-		return usage("--bucket goes with --timeline")
+		return commandline.Usage("--bucket goes with --timeline")
 	case ctx.IsSet("tail"):
 		return c.reportTail(ctx)
 	case ctx.IsSet("metric"):
-		return usage("--metric goes with --tail")
+		return commandline.Usage("--metric goes with --tail")
 	case ctx.Bool("by-rank") && !ctx.Bool("by-stage") && !ctx.Bool("by-request") && !ctx.IsSet("by"):
 		return c.reportRanks(ctx)
 	case ctx.IsSet("classes") || ctx.IsSet("table"):
-		return usage("--classes and --table go with --by-rank")
+		return commandline.Usage("--classes and --table go with --by-rank")
 	}
 	f, err := format(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func grouping(ctx *cli.Context) ([]analyze.Dimension, error) {
 	list, said := "stage", ""
 	say := func(flag, by string) error {
 		if said != "" {
-			return usage("--%s and --%s exclude each other; --by takes a list", said, flag)
+			return commandline.Usage("--%s and --%s exclude each other; --by takes a list", said, flag)
 		}
 		said, list = flag, by
 		return nil
@@ -138,7 +138,7 @@ func grouping(ctx *cli.Context) ([]analyze.Dimension, error) {
 	}
 	by, err := analyze.ParseDimensions(list)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, commandline.AsUsage(err)
 	}
 	return by, nil
 }
@@ -152,12 +152,12 @@ func arrange(ctx *cli.Context, r *analyze.Report, limit int) error {
 			name, descending = column[1:], true
 		}
 		if err := r.Sort(name, descending); err != nil {
-			return usageError{err}
+			return commandline.AsUsage(err)
 		}
 	}
 	if ctx.IsSet("limit") {
 		if limit = ctx.Int("limit"); limit < 0 {
-			return usage("--limit %d: want 0 or more", limit)
+			return commandline.Usage("--limit %d: want 0 or more", limit)
 		}
 	}
 	if limit > 0 {

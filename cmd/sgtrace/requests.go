@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // textRows is how many requests are listed for people unless they ask for more.
@@ -29,7 +30,6 @@ Examples:
 			&cli.IntFlag{Name: "limit", Usage: "print the first `N` requests; 0 is all", DefaultText: "200 as text, else all"},
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep reading a dump that grows, and print requests as they end", DisableDefaultText: true},
 		}, selectionFlags()...),
-		OnUsageError: onUsageError,
 		Action: func(ctx *cli.Context) error {
 			f, err := format(ctx)
 			if err != nil {
@@ -66,9 +66,8 @@ Examples:
   sgtrace request 7ca07386 otel_trace.json
   sgtrace request 0x7c54428c6c5744bc 'dumps/*.zst'
   sgtrace request --format csv 7ca07386 otel_trace.json`,
-		Flags:        append([]cli.Flag{formatFlag()}, selectionFlags()...),
-		OnUsageError: onUsageError,
-		Action:       c.request,
+		Flags:  append([]cli.Flag{formatFlag()}, selectionFlags()...),
+		Action: c.request,
 	}
 }
 
@@ -78,11 +77,11 @@ func idAndInputs(id string, files []string) error {
 	_, err := os.Stat(id)
 	switch isFile := err == nil; {
 	case isFile && len(files) == 0:
-		return usage("the id of a request is missing: sgtrace request ID %s; 'sgtrace requests %[1]s' lists them", id)
+		return commandline.Usage("the id of a request is missing: sgtrace request ID %s; 'sgtrace requests %[1]s' lists them", id)
 	case isFile:
-		return usage("%s is a file, and the id comes first: sgtrace request ID %[1]s", id)
+		return commandline.Usage("%s is a file, and the id comes first: sgtrace request ID %[1]s", id)
 	case len(files) == 0:
-		return usage("want a request id and the inputs to look it up in: sgtrace request 7ca07386 otel_trace.json")
+		return commandline.Usage("want a request id and the inputs to look it up in: sgtrace request 7ca07386 otel_trace.json")
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
 		t.Fatal(err)
 	}
 	var dump bytes.Buffer
-	if err := r.WriteOTLP(&dump); err != nil {
+	if err := golden.WriteOTLP(&dump, r); err != nil {
 		t.Fatal(err)
 	}
 	pipeline = filepath.Join(t.TempDir(), "pipeline.jsonl")

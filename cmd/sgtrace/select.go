@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -63,39 +64,39 @@ func selection(ctx *cli.Context) (*chosen, error) {
 	s.Hosts, s.Ranks, s.Stages = ctx.StringSlice("host"), ctx.StringSlice("rank"), ctx.StringSlice("stage")
 	s.Sample, s.Level = ctx.Float64("sample"), ctx.Int("level")
 	if ctx.IsSet("sample") && !(s.Sample > 0 && s.Sample <= 1) {
-		return nil, usage("--sample %v: want a share above 0 and up to 1", s.Sample)
+		return nil, commandline.Usage("--sample %v: want a share above 0 and up to 1", s.Sample)
 	}
 	if s.Level < 0 {
-		return nil, usage("--level %d: want 1 or more", s.Level)
+		return nil, commandline.Usage("--level %d: want 1 or more", s.Level)
 	}
 	for _, id := range s.Traces {
 		if _, err := strconv.ParseUint(id[max(0, len(id)-16):], 16, 64); err != nil || len(id) > 32 {
-			return nil, usage("--trace %q: want up to 32 hex digits", id)
+			return nil, commandline.Usage("--trace %q: want up to 32 hex digits", id)
 		}
 	}
 	for _, room := range s.Rooms {
 		if !request.IsRoom(room) {
-			return nil, usage("--room %q: want a number, or 0x and hex digits", room)
+			return nil, commandline.Usage("--room %q: want a number, or 0x and hex digits", room)
 		}
 	}
 	for _, word := range ctx.StringSlice("role") {
 		role, ok := request.ParseRole(word)
 		if !ok {
-			return nil, usage("--role %q: want unified, prefill, decode, router, sender, encoder or other%s", word, onceForEach("role", word))
+			return nil, commandline.Usage("--role %q: want unified, prefill, decode, router, sender, encoder or other%s", word, onceForEach("role", word))
 		}
 		s.Roles = append(s.Roles, role)
 	}
 	for _, word := range s.Ranks {
 		rank, err := trace.ParseRank(word)
 		if err != nil {
-			return nil, usage("--%v%s", err, onceForEach("rank", word))
+			return nil, commandline.Usage("--%v%s", err, onceForEach("rank", word))
 		}
 		s.ranks = append(s.ranks, rank)
 	}
 	if text := ctx.String("min-dur"); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 {
-			return nil, usage("--min-dur %q: want a duration such as 1ms", text)
+			return nil, commandline.Usage("--min-dur %q: want a duration such as 1ms", text)
 		}
 		s.MinDur = int64(d)
 	}
@@ -103,7 +104,7 @@ func selection(ctx *cli.Context) (*chosen, error) {
 		n, by, _ := strings.Cut(text, ":")
 		count, err := strconv.Atoi(n)
 		if err != nil || count < 1 || by != "" && by != "ttft" && by != "e2e" && by != "itl" {
-			return nil, usage("--slowest %q: want N, N:ttft, N:e2e or N:itl", text)
+			return nil, commandline.Usage("--slowest %q: want N, N:ttft, N:e2e or N:itl", text)
 		}
 		s.Slowest, s.SlowestBy = count, by
 	}
@@ -142,7 +143,7 @@ func (s *chosen) resolve(first trace.Time) (err error) {
 		return err
 	}
 	if s.From != 0 && s.To != 0 && s.From > s.To {
-		return usage("--from %s is after --to %s", s.from, s.to)
+		return commandline.Usage("--from %s is after --to %s", s.from, s.to)
 	}
 	return nil
 }
@@ -167,7 +168,7 @@ func instant(flag, text string, first trace.Time) (trace.Time, error) {
 	if ns := at.UnixNano(); ok && time.Unix(0, ns).Equal(at) { // a Time reaches from 1678 to 2262
 		return trace.Time(ns), nil
 	}
-	return 0, usage("%s %q: want 2026-08-17T20:53:20Z, 20:53:20, Unix seconds or +10s", flag, text)
+	return 0, commandline.Usage("%s %q: want 2026-08-17T20:53:20Z, 20:53:20, Unix seconds or +10s", flag, text)
 }
 
 // unixSeconds reads seconds since 1970, with a fraction of up to nine digits.

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -37,7 +38,7 @@ func (c *command) reportSummary(ctx *cli.Context) error {
 	}
 	for _, name := range otherReports {
 		if ctx.IsSet(name) {
-			return usage("--%s has no meaning with --summary", name)
+			return commandline.Usage("--%s has no meaning with --summary", name)
 		}
 	}
 	e, sel, err := c.readEvidence(ctx, everything())

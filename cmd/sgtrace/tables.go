@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // A board is the tables of one report, in the order in which people read them.
@@ -44,7 +45,7 @@ func (b *board) choose(name string) error {
 		names = append(names, tableName(t))
 	}
 	slices.Sort(names)
-	return usage("--table %q: there are %s", name, strings.Join(slices.Compact(names), ", "))
+	return commandline.Usage("--table %q: there are %s", name, strings.Join(slices.Compact(names), ", "))
 }
 
 // printBoard prints the tables of a report as the flags say.

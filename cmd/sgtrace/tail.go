@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // tailFlags are the flags of report about slow requests.
@@ -28,25 +29,25 @@ func (c *command) reportTail(ctx *cli.Context) error {
 	}
 	opt := analyze.TailOptions{All: f == analyze.FormatCSV || f == analyze.FormatJSON}
 	if opt.Percent, err = analyze.ParsePercent(ctx.String("tail")); err != nil {
-		return usage("--tail: %v", err)
+		return commandline.Usage("--tail: %v", err)
 	}
 	for _, text := range ctx.StringSlice("metric") {
 		m, err := analyze.ParseMetric(text)
 		if err != nil {
-			return usage("--metric: %v", err)
+			return commandline.Usage("--metric: %v", err)
 		}
 		opt.Metrics = append(opt.Metrics, m)
 	}
 	if f == analyze.FormatCSV && len(opt.Metrics) != 1 {
-		return usage("--tail prints several tables, which CSV has no place for; choose one with --metric, or text, markdown or json")
+		return commandline.Usage("--tail prints several tables, which CSV has no place for; choose one with --metric, or text, markdown or json")
 	}
 	for _, name := range []string{"latency", "by-stage", "by-rank", "by-request", "by", "classes", "table", "sort"} {
 		if ctx.IsSet(name) {
-			return usage("--%s has no meaning with --tail", name)
+			return commandline.Usage("--%s has no meaning with --tail", name)
 		}
 	}
 	if opt.Slowest = ctx.Int("limit"); opt.Slowest < 0 {
-		return usage("--limit %d: want 0 or more", opt.Slowest)
+		return commandline.Usage("--limit %d: want 0 or more", opt.Slowest)
 	}
 	set, err := c.load(ctx, ctx.Args().Slice())
 	if err != nil {
@@ -56,7 +57,7 @@ func (c *command) reportTail(ctx *cli.Context) error {
 	if f == analyze.FormatCSV {
 		i := slices.IndexFunc(reports, func(r *analyze.Report) bool { return r.Schema == analyze.TailSchema })
 		if i < 0 {
-			return usage("--tail: too few requests are finished to compare")
+			return commandline.Usage("--tail: too few requests are finished to compare")
 		}
 		return c.print(f, reports[i])
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // timelineReportFlags are the flags of report about what changed when.
@@ -28,11 +29,11 @@ func (c *command) reportTimeline(ctx *cli.Context) error {
 	}
 	for _, name := range []string{"latency", "by-stage", "by-rank", "by-request", "by", "classes", "table", "sort", "limit", "tail", "metric"} {
 		if ctx.IsSet(name) {
-			return usage("--%s has no meaning with --timeline", name)
+			return commandline.Usage("--%s has no meaning with --timeline", name)
 		}
 	}
 	if d := ctx.Duration("bucket"); ctx.IsSet("bucket") && d <= 0 {
-		return usage("--bucket %s: want a duration above 0, such as 1s", d)
+		return commandline.Usage("--bucket %s: want a duration above 0, such as 1s", d)
 	}
 	set, err := c.load(ctx, ctx.Args().Slice())
 	if err != nil {
@@ -40,14 +41,15 @@ func (c *command) reportTimeline(ctx *cli.Context) error {
 	}
 	timeline, err := analyze.NewTimeline(set, ctx.Duration("bucket"))
 	if err != nil {
-		return usageError{err}
+		return commandline.AsUsage(err)
 	}
 	if f == analyze.FormatCSV { // which has no place for a second table
-		return c.print(f, timeline.Report())
+		return c.print(f, analyze.MarkedTimeline{Timeline: timeline}.Report())
 	}
 	changes := analyze.FindChanges(set)
+	marked := analyze.MarkedTimeline{Timeline: timeline, Changes: changes}
 	if f != analyze.FormatText {
-		return c.printAll(f, []*analyze.Report{changes.Report(), timeline.Report()})
+		return c.printAll(f, []*analyze.Report{changes.Report(), marked.Report()})
 	}
 	if err := changes.Write(c.out, c.style()); err != nil {
 		return err
@@ -55,6 +57,5 @@ func (c *command) reportTimeline(ctx *cli.Context) error {
 	if _, err := fmt.Fprintln(c.out); err != nil {
 		return err
 	}
-	timeline.Changes = changes
-	return timeline.Write(c.out, c.style())
+	return marked.Write(c.out, c.style())
 }

@@ -70,41 +70,42 @@ func ByTime(keys, scratch []Key) (sorted, other []Key) {
 	return keys, scratch
 }
 
-// Packed sorts keys by their bits from low up, equal ones as they were. It takes
-// half the memory of [ByTime]. scratch is as in ByTime.
-func Packed(keys, scratch []uint64, low int) (sorted, other []uint64) {
-	if cap(scratch) < len(keys) {
-		scratch = make([]uint64, cap(keys))
+// Integers sorts numbers that are not negative by their bits from low up, equal ones as
+// they were, in the way of [ByTime]: durations, and keys with a row in the bits below.
+// scratch and the results are as in ByTime.
+func Integers[T int64 | uint64 | uint32](values, scratch []T, low int) (sorted, other []T) {
+	if cap(scratch) < len(values) {
+		scratch = make([]T, cap(values))
 	}
-	scratch = scratch[:len(keys)]
-	if slices.IsSortedFunc(keys, func(a, b uint64) int { return cmp.Compare(a>>low, b>>low) }) {
-		return keys, scratch
+	scratch = scratch[:len(values)]
+	if slices.IsSortedFunc(values, func(a, b T) int { return cmp.Compare(a>>low, b>>low) }) {
+		return values, scratch
 	}
-	var differ uint64
-	for _, k := range keys {
-		differ |= k ^ keys[0]
+	var differ T
+	for _, v := range values {
+		differ |= v ^ values[0]
 	}
-	for shift := low; shift < 64 && differ>>shift != 0; shift += digitBits {
+	for shift := low; differ>>shift != 0; shift += digitBits {
 		if differ>>shift&(1<<digitBits-1) == 0 {
 			continue
 		}
 		var at [1 << digitBits]uint32
-		for _, k := range keys {
-			at[k>>shift&(1<<digitBits-1)]++
+		for _, v := range values {
+			at[v>>shift&(1<<digitBits-1)]++
 		}
 		var sum uint32
 		for d, n := range at {
 			at[d] = sum
 			sum += n
 		}
-		for _, k := range keys {
-			d := k >> shift & (1<<digitBits - 1)
-			scratch[at[d]] = k
+		for _, v := range values {
+			d := v >> shift & (1<<digitBits - 1)
+			scratch[at[d]] = v
 			at[d]++
 		}
-		keys, scratch = scratch, keys
+		values, scratch = scratch, values
 	}
-	return keys, scratch
+	return values, scratch
 }
 
 func byTime(a, b Key) int { return cmp.Compare(a.Time, b.Time) }

@@ -26,7 +26,7 @@ func TestByTimeIsStable(t *testing.T) {
 	}
 }
 
-func TestPackedIsStable(t *testing.T) {
+func TestIntegersAreStable(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, n := range []int{0, 1, 100, 5000} {
 		for _, low := range []int{0, 13, 40, 63} {
@@ -36,10 +36,24 @@ func TestPackedIsStable(t *testing.T) {
 			}
 			want := slices.Clone(keys)
 			slices.SortStableFunc(want, func(a, b uint64) int { return cmp.Compare(a>>low, b>>low) })
-			if got, _ := Packed(keys, nil, low); !slices.Equal(got, want) {
+			if got, _ := Integers(keys, nil, low); !slices.Equal(got, want) {
 				t.Errorf("%d keys are not in order of their bits from %d up", n, low)
 			}
 		}
+	}
+}
+
+func TestIntegersOfAnySize(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	long, short := make([]int64, 3000), make([]uint32, 3000)
+	for i := range long {
+		long[i], short[i] = r.Int64N(1<<r.IntN(63)+1), r.Uint32()
+	}
+	if sorted, _ := Integers(long, nil, 0); !slices.IsSorted(sorted) {
+		t.Error("int64 are not in order")
+	}
+	if sorted, _ := Integers(short, nil, 0); !slices.IsSorted(sorted) {
+		t.Error("uint32 are not in order")
 	}
 }
 
@@ -56,6 +70,21 @@ func TestApply(t *testing.T) {
 				t.Fatalf("%d rows: place %d holds %d, want %d", n, i, table[i], 1000+order[i])
 			}
 		}
+	}
+}
+
+// BenchmarkIntegers sorts durations of up to 100 ms.
+func BenchmarkIntegers(b *testing.B) {
+	const n = 1 << 19
+	r := rand.New(rand.NewPCG(5, 6))
+	from, values, scratch := make([]int64, n), make([]int64, n), make([]int64, n)
+	for i := range from {
+		from[i] = r.Int64N(1e8)
+	}
+	b.SetBytes(n)
+	for b.Loop() {
+		copy(values, from)
+		Integers(values, scratch, 0)
 	}
 }
 

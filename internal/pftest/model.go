@@ -3,6 +3,7 @@ package pftest
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"unicode/utf8"
 
@@ -187,3 +188,22 @@ func argValue(t *trace.Trace, a trace.Arg) any {
 
 // Valid returns s with each run of invalid bytes replaced by U+FFFD.
 func Valid(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }
+
+// NumberedModel is [Model] with a name for every track that tells its number: "track n".
+func NumberedModel(data []byte) *trace.Trace {
+	tr := Model(data)
+	for id := range tr.Tracks {
+		tr.Tracks[id].Name = tr.Syms.Intern(fmt.Sprint("track ", id))
+		tr.Tracks[id].PID = 0
+	}
+	return tr
+}
+
+// RandomBytes returns n bytes to make a model of.
+func RandomBytes(r *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}

@@ -74,7 +74,7 @@ func Simulate(t testing.TB, c golden.Config) ([]byte, *golden.Truth) {
 		t.Fatal(err)
 	}
 	var dump bytes.Buffer
-	if err := run.WriteOTLP(&dump); err != nil {
+	if err := golden.WriteOTLP(&dump, run); err != nil {
 		t.Fatal(err)
 	}
 	return dump.Bytes(), run.Truth()

@@ -24,9 +24,9 @@ var advice = map[string]advised{
 		says: "an attribute, argument or payload may hold a prompt or credentials; left out"},
 
 	// OTLP.
-	"otlp-truncated":      {do: "stop the server or the Collector before copying; the tail that is missing may be in the next rotated file"},
+	"otlp-truncated":      {says: "the input ends inside the head of a frame", do: "stop the server or the Collector before copying; the tail that is missing may be in the next rotated file"},
 	"otlp-syntax":         {severity: "data loss", says: "bytes between two records are skipped, or a value is read past its damage", do: copyAgain},
-	"otlp-frame":          {do: copyAgain},
+	"otlp-frame":          {says: "no frame begins here; skipped … bytes to the next one", do: copyAgain},
 	"otlp-protobuf":       {do: copyAgain},
 	"otlp-invalid-span":   {do: "look at what wrote the span: a time or an id is missing or impossible"},
 	"otlp-lost-value":     {do: nothing + ", unless the attribute is one that is needed"},
@@ -47,8 +47,8 @@ var advice = map[string]advised{
 	"no-request":              {do: "nothing; if these are requests of an engine, tell this project"},
 
 	// PyTorch traces and other Chrome JSON.
-	"trace-truncated":         {do: "let the profiler finish before the process ends; copy the file again"},
-	"trace-syntax":            {do: copyAgain},
+	"trace-truncated":         {says: "the file ends between two events; everything before is used", do: "let the profiler finish before the process ends; copy the file again"},
+	"trace-syntax":            {says: "an event is cut off by what comes behind it; skipped … bytes", do: copyAgain},
 	"trace-clock-zero":        {do: "nothing; newer drivers and versions of PyTorch do better"},
 	"trace-parts":             {severity: "notice", says: "pids are of more than … ranks in one file; taken as processes of one", do: "merge the files of the ranks instead, with `sgtrace merge`"},
 	"trace-no-base":           {do: "nothing where ranks share collectives, which place it; else `--offset HOST=...`; PyTorch says it since 2.4"},
@@ -77,7 +77,7 @@ var advice = map[string]advised{
 	"nsys-truncated":        {do: exportAgain},
 	"nsys-changed":          {do: "wait until what writes the file has ended, and run again"},
 	"nsys-tables-damaged":   {do: exportAgain},
-	"nsys-table-damaged":    {do: exportAgain},
+	"nsys-table-damaged":    {says: "…: … rows were read, … are lost; copy the file again, or run nsys export again (…)", do: exportAgain},
 	"nsys-table-unreadable": {do: exportAgain},
 	"nsys-column-missing":   {do: "run `nsys export` again with a newer nsys; if it is a new one, tell this project"},
 	"nsys-name-missing":     {do: exportAgain},
@@ -93,14 +93,14 @@ var advice = map[string]advised{
 	"nsys-warning":          {do: "the same as for `nsys-error`", severity: "notice", says: "the profiler says: …"},
 
 	// Ranks, captures and clocks of several inputs.
-	"capture-repeated":  {do: nothing + "; " + labelRanks},
+	"capture-repeated":  {says: "it has the same session and rows as …; left out", do: nothing + "; " + labelRanks},
 	"capture-contained": {do: nothing},
 	"input-other-kind":  {do: "nothing, if the file belongs there; else mend the glob: `--torch`, `--nsys` and `--otel` say what is expected"},
 	"rank-empty":        {do: "nothing; SGLang writes such files for ranks whose profiler failed"},
 	"rank-overlap":      {do: labelRanks},
 	"rank-unknown":      {do: "say it: `--rank-of PID=TP0`"},
 	"rank-clock-apart":  {do: labelRanks},
-	"recorded-twice":    {do: nothing},
+	"recorded-twice":    {says: "… is of the same process as …, and drawn with it…", do: nothing},
 	"clock-conflict":    {do: "see [CLOCKS.md](CLOCKS.md); leave out the `--offset` that contradicts, or a file that is of another run"},
 	"clock-stepped":     {do: "look at one side of the step at a time, with `--from` and `--to`"},
 
@@ -108,7 +108,7 @@ var advice = map[string]advised{
 	"negative-duration":  {do: nothing},
 	"time-impossible":    {severity: "data loss", says: "a span ends before it starts, or lasts more than a month; its duration is in no report", do: "look at the clock of the host that wrote it; where it is one span of many, a bit of the file has flipped: copy it again"},
 	"nested-too-deep":    {do: "leave Python stacks out: `--cat` without `python_function`"},
-	"flow-without-end":   {do: nothing + ": one end of the arrow is not among the events"},
+	"flow-without-end":   {says: "arrow … has no slice at one end; left out", do: nothing + ": one end of the arrow is not among the events"},
 	"event-out-of-reach": {do: "look at the clock of the host that wrote it"},
 	"time-out-of-reach":  {do: "look at the clock of the host that wrote it; `--from` and `--to` choose one of the times"},
 	"json-span":          {do: "write `.pftrace`, or less of it"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"maps"
@@ -9,13 +10,11 @@ import (
 	"strings"
 )
 
-// reporters are the packages that report diagnostics.
-var reporters = []string{"trace", "otlpjson", "request", "chrometrace", "nsysexport", "profile", "convert", "cmd/sgtrace"}
-
 // severities are the constants of package trace, and what messages call them.
 var severities = map[string]string{"Info": "info", "Notice": "notice", "DataLoss": "data loss", "Error": "error"}
 
-// severityOf are functions of the packages that report with one severity.
+// severityOf are functions of the packages that report with one severity, exported or
+// not.
 var severityOf = map[string]string{"lose": "data loss", "notice": "notice"}
 
 // isCode matches what looks like the code of a diagnostic.
@@ -29,58 +28,64 @@ type report struct{ severity, message string }
 
 // diagnostics prints all diagnostics: what they say, and what the user can do.
 func (s *source) diagnostics() (string, error) {
-	found := map[string]report{}
-	for _, folder := range reporters {
-		p, err := s.load(folder)
-		if err != nil {
-			return "", err
-		}
+	found := map[string][]report{}
+	packages, err := s.below(".")
+	if err != nil {
+		return "", err
+	}
+	for _, p := range packages {
 		for _, f := range p.files {
 			ast.Inspect(f, func(n ast.Node) bool {
 				if code, r, ok := p.reportAt(n); ok {
-					found[code] = merge(found[code], r)
+					found[code] = append(found[code], r)
 				}
 				return true
 			})
 		}
 	}
 	for code := range found {
-		if _, ok := advice[code]; !ok && found[code].severity != "" {
+		if _, ok := advice[code]; !ok && severity(found[code]) != "" {
 			return "", fmt.Errorf("diagnostic %s: say in scripts/formats/advice.go what the user can do about it", code)
 		}
 	}
 	out := grid{heads: []string{"code", "severity", "says", "what to do"}}
 	for _, code := range slices.Sorted(maps.Keys(advice)) {
-		r, ok := found[code]
-		if !ok {
+		reports := found[code]
+		if reports == nil {
 			return "", fmt.Errorf("diagnostic %s of scripts/formats/advice.go is reported nowhere", code)
 		}
 		a := advice[code]
-		if a.severity != "" {
-			r.severity = a.severity
-		}
-		if a.says != "" {
-			r.message = a.says
+		r := report{cmp.Or(a.severity, severity(reports)), a.says}
+		if messages := messagesOf(reports); r.message == "" && len(messages) == 1 {
+			r.message = messages[0]
 		}
 		if r.severity == "" || r.message == "" {
-			return "", fmt.Errorf("diagnostic %s: its severity (%s) or message (%s) cannot be told from the code; say it in scripts/formats/advice.go",
-				code, r.severity, r.message)
+			return "", fmt.Errorf("diagnostic %s: its severity (%s) cannot be told from the code, or it has not one message but %q; say it in scripts/formats/advice.go",
+				code, r.severity, messagesOf(reports))
 		}
 		out.rows = append(out.rows, []string{"`" + code + "`", r.severity, r.message, a.do})
 	}
 	return out.String(), nil
 }
 
-// merge keeps the first message and the higher severity of two reports of one code.
-func merge(a, b report) report {
+// severity returns the highest of some reports.
+func severity(reports []report) string {
 	order := []string{"", "info", "notice", "data loss", "error"}
-	if slices.Index(order, b.severity) > slices.Index(order, a.severity) {
-		a.severity = b.severity
+	at := 0
+	for _, r := range reports {
+		at = max(at, slices.Index(order, r.severity))
 	}
-	if a.message == "" {
-		a.message = b.message
+	return order[at]
+}
+
+// messagesOf returns the messages of some reports, each once.
+func messagesOf(reports []report) (messages []string) {
+	for _, r := range reports {
+		if r.message != "" && !slices.Contains(messages, r.message) {
+			messages = append(messages, r.message)
+		}
 	}
-	return a
+	return messages
 }
 
 // reportAt reads a call, a literal or an assignment that has the code of a diagnostic in it.
@@ -91,9 +96,9 @@ func (p *pkg) reportAt(n ast.Node) (code string, r report, ok bool) {
 		parts = n.Args
 		switch f := n.Fun.(type) {
 		case *ast.SelectorExpr:
-			r.severity = severityOf[f.Sel.Name]
+			r.severity = severityOf[strings.ToLower(f.Sel.Name)]
 		case *ast.Ident:
-			r.severity = severityOf[f.Name]
+			r.severity = severityOf[strings.ToLower(f.Name)]
 		}
 	case *ast.CompositeLit:
 		parts = n.Elts

@@ -116,3 +116,26 @@ var table = []entry{
 		t.Errorf("have\n%s\nwant\n%s", have, want)
 	}
 }
+
+// A table is found in any folder below, whether it is exported or not, and may be of
+// types and constants of another package.
+func TestTableBelow(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a/ground/types.go": "package ground\n\ntype Kind int\n\nconst FirstKind Kind = 1\n\ntype Entry struct{ Name string; Kind Kind }\n",
+		"a/b/table.go": "package b\n\nimport \"github.com/sgtrace/sgtrace/a/ground\"\n\n" +
+			"var Table = []ground.Entry{{\"x\", ground.FirstKind}}\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := newSource(dir).table("a", "table", "`name`: name; kind: kind")
+	if want := "| name | kind |\n|---|---|\n| `x` | first |"; err != nil || have != want {
+		t.Errorf("have\n%s (%v)\nwant\n%s", have, err, want)
+	}
+}

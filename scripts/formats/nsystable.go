@@ -8,11 +8,18 @@ import (
 
 // nsysTables prints which tables of Nsight Systems are read, and what they were called.
 func (s *source) nsysTables() (string, error) {
-	p, err := s.load("nsysexport")
+	packages, err := s.below("nsysexport")
 	if err != nil {
 		return "", err
 	}
 	out := grid{heads: []string{"table", "columns that it must have", "columns with two names", "about"}}
+	for _, p := range packages {
+		out.rows = append(out.rows, p.nsysTables()...)
+	}
+	return out.String(), nil
+}
+
+func (p *pkg) nsysTables() (rows [][]string) {
 	for _, f := range p.files {
 		for _, d := range f.Decls {
 			decl, ok := d.(*ast.GenDecl)
@@ -34,19 +41,19 @@ func (s *source) nsysTables() (string, error) {
 					return true
 				}
 				need, both := p.columns(field(lit, "columns"))
-				out.rows = append(out.rows, []string{strings.Replace(quoteAll(p.cell(names)), ", ", ", once ", 1), quoteAll(need), both, about})
+				rows = append(rows, []string{strings.Replace(quoteAll(p.cell(names)), ", ", ", once ", 1), quoteAll(need), both, about})
 				return false
 			})
 		}
 	}
-	return out.String(), nil
+	return rows
 }
 
 // field returns a field of a literal by its name.
 func field(lit *ast.CompositeLit, name string) ast.Expr {
 	for _, e := range lit.Elts {
 		if kv, ok := e.(*ast.KeyValueExpr); ok {
-			if id, ok := kv.Key.(*ast.Ident); ok && id.Name == name {
+			if id, ok := kv.Key.(*ast.Ident); ok && sameName(id.Name, name) {
 				return kv.Value
 			}
 		}
@@ -70,7 +77,7 @@ func (p *pkg) columns(e ast.Expr) (need, both string) {
 				}
 			}
 		case *ast.SelectorExpr: // the columns of another table
-			if id, ok := n.X.(*ast.Ident); ok && n.Sel.Name == "columns" {
+			if id, ok := n.X.(*ast.Ident); ok && sameName(n.Sel.Name, "columns") {
 				if other, _ := p.variable(id.Name); other != nil {
 					ast.Inspect(field(other, "columns"), visit)
 				}

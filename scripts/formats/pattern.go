@@ -9,14 +9,11 @@ import (
 
 // forms prints the ways in which producers name their files.
 func (s *source) forms() (string, error) {
-	p, err := s.load("internal/tracename")
+	p, err := s.withTable("internal/tracename", "forms")
 	if err != nil {
 		return "", err
 	}
-	rows, err := p.rows("forms")
-	if err != nil {
-		return "", err
-	}
+	rows := p.rows("forms")
 	out := grid{heads: []string{"producer", "name of the file", "ends in", "not a rank's trace, but", "about"}}
 	for _, r := range rows {
 		call, ok := r.cells["re"].(*ast.CallExpr)

@@ -6,7 +6,9 @@ import (
 	"go/doc/comment"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -21,6 +23,7 @@ type source struct {
 
 // A pkg is a package without its tests.
 type pkg struct {
+	src   *source
 	fset  *token.FileSet
 	files []*ast.File
 	lines map[*ast.File][]string
@@ -30,7 +33,30 @@ type pkg struct {
 
 func newSource(dir string) *source { return &source{dir: dir, packages: map[string]*pkg{}} }
 
-// load parses the package in a folder of the module.
+// below parses the packages in a folder of the module and the folders in it, so that
+// what is read may lie in any of them.
+func (s *source) below(folder string) (all []*pkg, err error) {
+	err = filepath.WalkDir(filepath.Join(s.dir, folder), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if name := d.Name(); path != s.dir && (name == "testdata" || strings.HasPrefix(name, ".")) {
+			return filepath.SkipDir
+		}
+		within, err := filepath.Rel(s.dir, path)
+		if err != nil {
+			return err
+		}
+		p, err := s.load(filepath.ToSlash(within))
+		if err == nil && len(p.files) > 0 {
+			all = append(all, p)
+		}
+		return err
+	})
+	return all, err
+}
+
+// load parses the package in a folder of the module; it has no files if there is none.
 func (s *source) load(folder string) (*pkg, error) {
 	if p := s.packages[folder]; p != nil {
 		return p, nil
@@ -39,7 +65,7 @@ func (s *source) load(folder string) (*pkg, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pkg{fset: token.NewFileSet(), lines: map[*ast.File][]string{}, names: map[string]string{}, types: map[string]string{}}
+	p := &pkg{src: s, fset: token.NewFileSet(), lines: map[*ast.File][]string{}, names: map[string]string{}, types: map[string]string{}}
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -55,9 +81,6 @@ func (s *source) load(folder string) (*pkg, error) {
 		p.files = append(p.files, f)
 		p.lines[f] = strings.Split(string(text), "\n")
 		p.readConstants(f)
-	}
-	if len(p.files) == 0 {
-		return nil, fmt.Errorf("no package in %s", folder)
 	}
 	s.packages[folder] = p
 	return p, nil
@@ -113,6 +136,7 @@ func (p *pkg) text(e ast.Expr) (string, bool) {
 }
 
 // variable returns the literal that a variable of the package is set to, and its file.
+// Names are the same whether they are exported or not.
 func (p *pkg) variable(name string) (*ast.CompositeLit, *ast.File) {
 	for _, f := range p.files {
 		for _, d := range f.Decls {
@@ -122,7 +146,7 @@ func (p *pkg) variable(name string) (*ast.CompositeLit, *ast.File) {
 			}
 			for _, spec := range decl.Specs {
 				v := spec.(*ast.ValueSpec)
-				if v.Names[0].Name == name && len(v.Values) == 1 {
+				if sameName(v.Names[0].Name, name) && len(v.Values) == 1 {
 					lit, _ := v.Values[0].(*ast.CompositeLit)
 					return lit, f
 				}
@@ -132,8 +156,37 @@ func (p *pkg) variable(name string) (*ast.CompositeLit, *ast.File) {
 	return nil, nil
 }
 
+// sameName reports whether two names differ at most in that one is exported.
+func sameName(a, b string) bool {
+	return len(a) == len(b) && len(a) > 0 && a[1:] == b[1:] && strings.EqualFold(a[:1], b[:1])
+}
+
+// imported returns the package of the module that a file knows by a name, nil if that
+// is none.
+func (p *pkg) imported(name string) *pkg {
+	for _, f := range p.files {
+		for _, spec := range f.Imports {
+			folder, ok := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), modulePath+"/")
+			if ok && (spec.Name != nil && spec.Name.Name == name || spec.Name == nil && path.Base(folder) == name) {
+				if other, err := p.src.load(folder); err == nil {
+					return other
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// modulePath is where the imports of the module's own packages begin.
+const modulePath = "github.com/sgtrace/sgtrace"
+
 // fields returns the names of the fields of a struct type.
 func (p *pkg) fields(t ast.Expr) []string {
+	if sel, ok := t.(*ast.SelectorExpr); ok {
+		if other := p.imported(sel.X.(*ast.Ident).Name); other != nil {
+			return other.fields(sel.Sel)
+		}
+	}
 	if id, ok := t.(*ast.Ident); ok {
 		for _, f := range p.files {
 			ast.Inspect(f, func(n ast.Node) bool {
@@ -158,13 +211,18 @@ func (p *pkg) fields(t ast.Expr) []string {
 // oddHeading is what package comments have above the list of what producers do.
 const oddHeading = "What is odd"
 
-// odd returns what the comment of a package says under its heading about producers.
+// odd returns what the comment of a package, or of one in its folder, says under its
+// heading about producers.
 func (s *source) odd(folder string) (string, error) {
-	p, err := s.load(folder)
+	packages, err := s.below(folder)
 	if err != nil {
 		return "", err
 	}
-	for _, f := range p.files {
+	var files []*ast.File
+	for _, p := range packages {
+		files = append(files, p.files...)
+	}
+	for _, f := range files {
 		if f.Doc == nil {
 			continue
 		}

@@ -11,18 +11,31 @@ import (
 
 // A row is one of a table in the code: its fields and the comments with it.
 type row struct {
-	cells  map[string]ast.Expr // by field; "key" and "value" of maps, "value" of plain lists
+	cells  map[string]ast.Expr // by field, in lower case; "key" and "value" of maps, "value" of plain lists
 	above  string              // the comment over it, or over the rows that it goes on from
 	beside string              // the comment on its line
 }
 
-// rows returns those of a variable of a package. Comments over a row hold for those
-// below it, too, up to a blank line or the next such comment.
-func (p *pkg) rows(name string) ([]row, error) {
-	lit, f := p.variable(name)
-	if lit == nil {
-		return nil, fmt.Errorf("no table %s", name)
+// withTable returns the package in a folder, or in the folders in it, that has a table.
+func (s *source) withTable(folder, name string) (*pkg, error) {
+	packages, err := s.below(folder)
+	if err != nil {
+		return nil, err
 	}
+	packages = slices.DeleteFunc(packages, func(p *pkg) bool {
+		lit, _ := p.variable(name)
+		return lit == nil
+	})
+	if len(packages) != 1 {
+		return nil, fmt.Errorf("%d packages in %s have a table %s", len(packages), folder, name)
+	}
+	return packages[0], nil
+}
+
+// rows returns those of a variable of the package. Comments over a row hold for those
+// below it, too, up to a blank line or the next such comment.
+func (p *pkg) rows(name string) []row {
+	lit, f := p.variable(name)
 	fields := p.elementFields(lit.Type)
 	comments := p.comments(f)
 	var rows []row
@@ -42,15 +55,15 @@ func (p *pkg) rows(name string) ([]row, error) {
 		if inner, ok := r.cells["value"].(*ast.CompositeLit); ok {
 			for i, cell := range inner.Elts {
 				if kv, ok := cell.(*ast.KeyValueExpr); ok {
-					r.cells[kv.Key.(*ast.Ident).Name] = kv.Value
+					r.cells[strings.ToLower(kv.Key.(*ast.Ident).Name)] = kv.Value
 				} else if i < len(fields) {
-					r.cells[fields[i]] = cell
+					r.cells[strings.ToLower(fields[i])] = cell
 				}
 			}
 		}
 		rows = append(rows, r)
 	}
-	return rows, nil
+	return rows
 }
 
 func (p *pkg) elementFields(t ast.Expr) []string {
@@ -97,14 +110,11 @@ func (p *pkg) commentAbove(comments map[int]lineComment, line int) string {
 //
 // Fields are those of the rows, "key" and "value", and "why": what comments say.
 func (s *source) table(folder, name, columns string) (string, error) {
-	p, err := s.load(folder)
+	p, err := s.withTable(folder, name)
 	if err != nil {
 		return "", err
 	}
-	rows, err := p.rows(name)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", folder, err)
-	}
+	rows := p.rows(name)
 	var out grid
 	var fields []string
 	var code []bool
@@ -119,7 +129,7 @@ func (s *source) table(folder, name, columns string) (string, error) {
 		var cells []string
 		for i, field := range fields {
 			cell := ""
-			switch e, ok := r.cells[field]; {
+			switch e, ok := r.cells[strings.ToLower(field)]; {
 			case field == "why":
 				cell = r.why()
 			case ok:
@@ -157,6 +167,13 @@ func (p *pkg) cell(e ast.Expr) string {
 			return text
 		}
 		return constantWords(id.Name, kind)
+	}
+	if sel, ok := e.(*ast.SelectorExpr); ok {
+		if id, ok := sel.X.(*ast.Ident); ok {
+			if other := p.imported(id.Name); other != nil {
+				return other.cell(sel.Sel)
+			}
+		}
 	}
 	if text, ok := p.text(e); ok {
 		return text

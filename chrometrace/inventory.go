@@ -1,0 +1,174 @@
+package chrometrace
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Inventory adds a trace that was read from a file of size bytes to an inventory; parts
+// are what the parts of a merged one are, one of others.
+func Inventory(v *inventory.Inventory, p *profile.Profile, syms *trace.Symbols, size int64, parts []profile.Identity) {
+	v.Traces = append(v.Traces, inventory.Trace{
+		File: p.Name, Size: size, Producer: producer(&p.Meta), Schema: attribute(&p.Meta, "schemaVersion"),
+		Runtime: runtimeOf(&p.Meta), Recorded: recorded(&p.Meta), Host: p.Meta.Host, Backend: p.Meta.Backend,
+		Absolute: p.Meta.Origin == profile.OriginUnix,
+	})
+	for _, is := range parts {
+		v.Processes = append(v.Processes, processOf(p, is))
+	}
+	for _, d := range p.Meta.Devices {
+		v.AddDevice(p.Name, d.Name, d.ID)
+	}
+	v.Categories = append(v.Categories, categoriesOf(p, syms)...)
+}
+
+// An extent is how many events there are, and when.
+type extent struct {
+	events      int64
+	first, last trace.Time
+}
+
+// cover adds what lasts from one time to another.
+func (e *extent) cover(from, to trace.Time) {
+	if e.events == 0 || from < e.first {
+		e.first = from
+	}
+	if e.events == 0 || to > e.last {
+		e.last = to
+	}
+	e.events++
+}
+
+// processOf sums up one part of a trace.
+func processOf(p *profile.Profile, is profile.Identity) inventory.Process {
+	row := inventory.Process{File: p.Name, Is: is, N: 1, PID: p.Meta.PID, World: p.Meta.WorldSize}
+	in := make([]bool, len(p.Rows))
+	for i := range p.Rows {
+		in[i] = p.Rows[i].Part == is.Part
+		if k := p.Rows[i].Kind; in[i] && k == profile.RowThread && row.Name == "" {
+			row.Name = p.Rows[i].Process
+		}
+	}
+	var e extent
+	for i := range p.Events {
+		if s := &p.Events[i]; in[s.Track] {
+			e.cover(s.Time, s.End())
+		}
+	}
+	for _, x := range p.Instants {
+		if in[x.Track] {
+			e.cover(x.Time, x.Time)
+		}
+	}
+	row.Events, row.First, row.Last = e.events, e.first, e.last
+	row.Timed = e.events > 0 && p.Meta.Origin == profile.OriginUnix
+	for _, s := range p.Steps {
+		if in[s.Row] && !s.OnGPU {
+			row.Steps++
+		}
+	}
+	row.Collectives = collectivesOf(p, in)
+	return row
+}
+
+// collectivesOf counts the kernels of collectives, or the calls where there are no
+// kernels.
+func collectivesOf(p *profile.Profile, in []bool) int64 {
+	var n [2]int64
+	for _, c := range p.Collectives {
+		if in[c.Row] && c.OnGPU {
+			n[1]++
+		} else if in[c.Row] {
+			n[0]++
+		}
+	}
+	if n[1] > 0 {
+		return n[1]
+	}
+	return n[0]
+}
+
+// categoriesOf counts the events of a trace by category, most first.
+func categoriesOf(p *profile.Profile, syms *trace.Symbols) []inventory.Category {
+	count := map[string]*extent{}
+	add := func(category string, from, to trace.Time) {
+		e := count[category]
+		if e == nil {
+			e = &extent{}
+			count[category] = e
+		}
+		e.cover(from, to)
+	}
+	for i := range p.Events {
+		e := &p.Events[i]
+		add(syms.Name(e.Cat), e.Time, e.End())
+	}
+	for _, x := range p.Instants {
+		add("(instants)", x.Time, x.Time)
+	}
+	for _, x := range p.Samples {
+		add("(counters)", x.Time, x.Time)
+	}
+	var rows []inventory.Category
+	for name, e := range count {
+		rows = append(rows, inventory.Category{File: p.Name, Name: name, Events: e.events,
+			First: e.first, Last: e.last, Timed: p.Meta.Origin == profile.OriginUnix})
+	}
+	slices.SortFunc(rows, func(a, b inventory.Category) int {
+		return cmp.Or(cmp.Compare(b.Events, a.Events), strings.Compare(a.Name, b.Name))
+	})
+	return rows
+}
+
+// recordOptions are what is recorded besides events, by the attributes that say so.
+var recordOptions = [...]struct{ key, word string }{
+	{"record_shapes", "shapes"}, {"with_stack", "stack"}, {"profile_memory", "memory"}, {"with_flops", "flops"}, {"with_modules", "modules"},
+}
+
+// attribute returns an attribute of a trace, "" if there is none. Only the keys that
+// are asked for are ever shown: users add what they like.
+func attribute(m *profile.Meta, key string) string {
+	for _, a := range m.Attributes {
+		if a.Key == key {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// recorded lists what was recorded besides events.
+func recorded(m *profile.Meta) string {
+	var words []string
+	for _, o := range recordOptions {
+		if v := attribute(m, o.key); v != "" && v != "0" && v != "false" {
+			words = append(words, o.word)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// runtimeOf returns the version of the library below PyTorch: "CUDA 12.9".
+func runtimeOf(m *profile.Meta) string {
+	if v, err := strconv.Atoi(attribute(m, "cuda_runtime_version")); err == nil && v > 0 {
+		return fmt.Sprintf("CUDA %d.%d", v/1000, v%1000/10)
+	}
+	if v := attribute(m, "hip_runtime_version"); v != "" {
+		return "HIP " + v
+	}
+	return ""
+}
+
+// producer tells what wrote the trace.
+func producer(m *profile.Meta) string {
+	if attribute(m, "schemaVersion") != "" {
+		return "PyTorch profiler"
+	}
+	return "Chrome JSON"
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// flagValues are the values that a flag of a command takes, as far as they are known
+// without an input.
+func flagValues(command, flag string) (values []string) {
+	switch flag {
+	case "format":
+		for _, f := range analyze.Formats {
+			values = append(values, string(f))
+		}
+	case "by":
+		for _, d := range analyze.Dimensions {
+			values = append(values, d.Name)
+		}
+	case "metric":
+		for _, m := range analyze.TailMetrics {
+			values = append(values, string(m))
+		}
+	case "role":
+		for role := request.Unified; role <= request.Other; role++ {
+			values = append(values, role.String())
+		}
+	case "cat":
+		values = slices.Concat(rangeCats, []string{"cpu_op", "python_function", "nvtx"})
+	case "table":
+		values = map[string][]string{"inspect": analyze.InspectTables, "diff": {"diff", "diff.load", "diff.captures"}}[command]
+	default:
+		values = map[string][]string{
+			"view": {"both", "thread", "request"}, "layout": {"both", "ranks", "compare"}, "args": {"all", "min", "none"},
+			"tail": {"p90", "p95", "p99"}, "slowest": {"20:e2e", "20:ttft", "20:itl"}, "level": {"1", "2", "3"}, "classes": {"hta"},
+		}[flag]
+	}
+	return values
+}

@@ -1,0 +1,186 @@
+package commandline
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// appHelp is the page of "sgtrace help". It fits a screen.
+const appHelp = `sgtrace - {{.Usage}}
+
+  Reads what is left after an incident (OTLP JSON dumps of SGLang's request
+  tracing, PyTorch profiler traces, Nsight Systems exports), offline, puts it on
+  one clock, and writes Perfetto files and percentile reports.
+
+Usage:
+  sgtrace COMMAND [FLAGS] INPUT...
+
+Commands:
+{{range .VisibleCommands}}  {{printf "%-12s" .Name}}{{.Usage}}
+{{end}}
+Other help:
+{{range topics}}  {{printf "%-16s" .Name}}{{.Usage}}
+{{end}}
+Inputs are files, globs, directories or - for standard input; .gz, .zst and
+framed dumps are recognised by content. 'sgtrace help COMMAND' has examples.
+A message about an input ends with its [code]: 'sgtrace help formats CODE' says
+what to do about it.
+
+Exit status: 0 complete, 1 no usable output, 2 wrong usage,
+             3 output written, but input was dropped or damaged.
+`
+
+// commandHelp is the page of "sgtrace help COMMAND".
+const commandHelp = `{{printf "%s - %s" .HelpName .Usage | fill}}
+
+Usage:
+  {{.HelpName}}{{if .VisibleCommands}} COMMAND{{end}}{{if .ArgsUsage}} [FLAGS] {{.ArgsUsage}}{{end}}
+{{with .Description}}
+{{.}}
+{{end}}{{with .VisibleCommands}}
+Commands:
+{{range .}}  {{printf "%-15s" .Name}}{{.Usage}}
+{{end}}{{end}}{{flags .VisibleFlags}}`
+
+// A Topic is something that 'sgtrace help' tells about besides commands.
+type Topic struct {
+	Name, Usage string
+	// Words are what the topic can be asked about; nil is only the topic itself.
+	Words func() []string
+}
+
+// Prepare makes an app and its commands use the pages and the messages of this package:
+// the pages of the library do not fit a terminal. The pages of all apps list the topics
+// of the last one.
+func Prepare(app *cli.App, topics []Topic) {
+	app.CustomAppHelpTemplate, app.OnUsageError = appHelp, onUsageError
+	prepare(app.Commands)
+	cli.HelpPrinter = func(w io.Writer, page string, data any) { printHelp(w, page, data, topics) }
+}
+
+func prepare(commands []*cli.Command) {
+	for _, c := range commands {
+		c.CustomHelpTemplate, c.OnUsageError = commandHelp, onUsageError
+		// "help" may be the name of an input.
+		c.HideHelpCommand = len(c.Subcommands) == 0
+		prepare(c.Subcommands)
+	}
+}
+
+// A PageWriter writes the pages of the library, which forgets errors.
+type PageWriter struct {
+	W   io.Writer
+	Err error // the first
+}
+
+func (p *PageWriter) Write(b []byte) (int, error) {
+	n, err := p.W.Write(b)
+	p.Err = cmp.Or(p.Err, err)
+	return n, err
+}
+
+// WriteHelp writes the page of a command. The library takes "help help" for the help of
+// the program.
+func WriteHelp(w io.Writer, c *cli.Command) { printHelp(w, commandHelp, c, nil) }
+
+func printHelp(w io.Writer, page string, data any, topics []Topic) {
+	cli.HelpPrinterCustom(w, page, data, map[string]any{
+		"fill":   func(text string) string { return fill(text, 0) },
+		"flags":  flagsText,
+		"topics": func() []Topic { return topics },
+	})
+}
+
+// Width is how many characters wide pages are.
+const Width = 80
+
+// helpIndent is that of what flags do.
+const helpIndent = 24
+
+// flagsText describes flags by category, in the order of their declaration.
+func flagsText(flags []cli.Flag) string {
+	names, byCategory := flagsByCategory(flags)
+	var b strings.Builder
+	for _, category := range names {
+		fmt.Fprintf(&b, "\n%s\n", category)
+		for _, f := range byCategory[category] {
+			b.WriteString(flagText(f))
+		}
+	}
+	return b.String()
+}
+
+// flagsByCategory returns the categories in the order in which flags name them first.
+func flagsByCategory(flags []cli.Flag) (names []string, byCategory map[string][]cli.DocGenerationFlag) {
+	byCategory = map[string][]cli.DocGenerationFlag{}
+	for _, f := range flags {
+		category := "Flags:"
+		if c, ok := f.(cli.CategorizableFlag); ok && c.GetCategory() != "" {
+			category = c.GetCategory()
+		}
+		if byCategory[category] == nil {
+			names = append(names, category)
+		}
+		byCategory[category] = append(byCategory[category], f.(cli.DocGenerationFlag))
+	}
+	return names, byCategory
+}
+
+// describeFlag returns the names of a flag with the value it takes, which stands in
+// backquotes in what it does, and what it does.
+func describeFlag(f cli.DocGenerationFlag) (head, what string) {
+	var names []string
+	for _, name := range f.Names() {
+		names = append(names, dashed(name))
+	}
+	slices.SortFunc(names, func(a, b string) int { return len(a) - len(b) })
+	head = strings.Join(names, ", ") // -o, --output
+	what = f.GetUsage()
+	if f.TakesValue() {
+		head += " " + strings.Split(what+"`VALUE`", "`")[1]
+	}
+	what = strings.ReplaceAll(what, "`", "")
+	if s, ok := f.(cli.DocGenerationSliceFlag); ok && s.IsSliceFlag() {
+		what += " (repeatable)"
+	}
+	if b, ok := f.(*cli.BoolFlag); !ok || !b.DisableDefaultText {
+		if value := strings.Trim(f.GetDefaultText(), `"`); value != "" {
+			what += " (default: " + value + ")"
+		}
+	}
+	return head, what
+}
+
+// flagText is what the help of a command says of a flag.
+func flagText(f cli.DocGenerationFlag) string {
+	head, what := describeFlag(f)
+	head = "  " + head
+	body := fill(what, helpIndent) + "\n"
+	if len(head) > helpIndent-2 {
+		return head + "\n" + body
+	}
+	return head + body[len(head):]
+}
+
+// fill breaks text into lines that are indented so far.
+func fill(text string, indent int) string {
+	margin := strings.Repeat(" ", indent)
+	line, lines := margin, ""
+	for word := range strings.FieldsSeq(text) {
+		if line != margin {
+			if len(line)+1+len(word) > Width {
+				lines += line + "\n"
+				line = margin
+			} else {
+				line += " "
+			}
+		}
+		line += word
+	}
+	return lines + line
+}

@@ -1,0 +1,211 @@
+package commandline
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/internal/similar"
+)
+
+// UsageError is an error of the command line.
+type UsageError struct{ error }
+
+// Usage returns a [UsageError] with a message.
+func Usage(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+// AsUsage makes an error one of the command line.
+func AsUsage(err error) error { return UsageError{err} }
+
+// DidYouMean asks about the choice that is nearest to word; it is empty if none is.
+func DidYouMean(word string, choices []string) string {
+	if best := similar.Best(word, choices); best != "" {
+		return "; did you mean " + best + "?"
+	}
+	return ""
+}
+
+// commandNames returns the names that people use for commands.
+func commandNames(commands []*cli.Command) []string {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.Names()...)
+	}
+	return names
+}
+
+// UnknownCommand says what to do about a word that is no command.
+func UnknownCommand(app *cli.App, name string) error {
+	if _, err := os.Stat(name); err == nil {
+		return Usage("%s is a file, and a command comes first: 'sgtrace report %[1]s' says what stands out in it", name)
+	}
+	hint := DidYouMean(name, append(commandNames(app.Commands), "--version"))
+	return Usage("unknown command %q%s ('sgtrace help' lists them)", name, hint)
+}
+
+// unknownBelow says what to do about a word that is no command below another one.
+func unknownBelow(above string, commands []*cli.Command, word string) error {
+	return Usage("'%s' has no command %q%s ('%[1]s --help' says what it has)", above, word, DidYouMean(word, commandNames(commands)))
+}
+
+// UnknownPage says which of the words of a command that help was asked for is unknown.
+func UnknownPage(app *cli.App, words []string) error {
+	commands, known := app.Commands, "sgtrace"
+	for _, word := range words {
+		c := find(commands, word)
+		switch {
+		case c != nil:
+			commands, known = c.Subcommands, c.HelpName
+		case known == "sgtrace":
+			return UnknownCommand(app, word)
+		default:
+			return unknownBelow(known, commands, word)
+		}
+	}
+	return nil
+}
+
+// MisplacedCommand finds mistakes about commands themselves, which the library takes for
+// mistakes about the flags behind them: a word in the place of a command that is none, and
+// a flag of a command in front of it.
+func MisplacedCommand(app *cli.App, args []string) error {
+	commands, above := app.Commands, app.Name
+	for _, arg := range args[min(1, len(args)):] {
+		name, isFlag := strings.CutPrefix(arg, "-")
+		name, _, _ = strings.Cut(strings.TrimPrefix(name, "-"), "=")
+		switch sub := find(commands, arg); {
+		case arg == "--":
+			return nil
+		case isFlag && flagNamed(app.Flags, name) == nil && anyHasFlag(commands, name):
+			return Usage("flags of a command come behind it: %s COMMAND %s", above, dashed(name))
+		case isFlag:
+		case sub == nil && above == app.Name:
+			return UnknownCommand(app, arg)
+		case sub == nil:
+			return unknownBelow(above, commands, arg)
+		case len(sub.Subcommands) == 0:
+			return nil
+		default:
+			commands, above = sub.Subcommands, above+" "+sub.Name
+		}
+	}
+	return nil
+}
+
+// anyHasFlag tells whether a command, or one below it, has the flag.
+func anyHasFlag(commands []*cli.Command, name string) bool {
+	return slices.ContainsFunc(commands, func(c *cli.Command) bool {
+		return flagNamed(c.Flags, name) != nil || anyHasFlag(c.Subcommands, name)
+	})
+}
+
+// AsksForHelp tells whether a command line is about the help of a command, and of which.
+func AsksForHelp(app *cli.App, args []string) (words []string, ok bool) {
+	commands := app.Commands
+	for _, arg := range args[min(1, len(args)):] {
+		switch sub := find(commands, arg); {
+		case arg == "--":
+			return nil, false
+		case arg == "--help" || arg == "-help" || arg == "-h":
+			return words, true
+		case sub != nil:
+			words, commands = append(words, sub.Name), sub.Subcommands
+		case !strings.HasPrefix(arg, "-"):
+			commands = nil
+		}
+	}
+	return nil, false
+}
+
+// What package flag says about values. Flags have one dash there.
+var (
+	unknownFlag = regexp.MustCompile(`^flag provided but not defined: -+(.*)$`)
+	noValue     = regexp.MustCompile(`^flag needs an argument: -+(.*)$`)
+	badValue    = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([^ ]*): `)
+)
+
+// onUsageError completes what package flag says about a wrong flag.
+func onUsageError(ctx *cli.Context, err error, _ bool) error {
+	text, flags := err.Error(), ctx.Command.Flags
+	help := fmt.Sprintf(" ('%s --help' lists all flags)", ctx.Command.HelpName)
+	if m := unknownFlag.FindStringSubmatch(text); m != nil {
+		return Usage("no flag %s%s%s", dashed(m[1]), unknownFlagHint(ctx, m[1]), help)
+	}
+	if m := noValue.FindStringSubmatch(text); m != nil {
+		return Usage("%s needs a value: %s%s", dashed(m[1]), purpose(flags, m[1]), help)
+	}
+	if m := badValue.FindStringSubmatch(text); m != nil {
+		return Usage("%s %s: want %s%s", dashed(m[2]), m[1], wanted(flags, m[2]), help)
+	}
+	return UsageError{err}
+}
+
+// dashed is a flag as people write it.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// unknownFlagHint says which other commands have the flag, else which flag may be meant.
+func unknownFlagHint(ctx *cli.Context, name string) string {
+	if with := commandsWith(ctx.App.Commands, ctx.App.Name, name); with != nil {
+		return " here; it is a flag of " + strings.Join(with, ", ")
+	}
+	names := []string{"help"}
+	for _, f := range slices.Concat(ctx.Command.Flags, ctx.App.Flags) {
+		names = append(names, f.Names()...)
+	}
+	if best := similar.Best(name, names); best != "" {
+		return "; did you mean " + dashed(best) + "?"
+	}
+	return ""
+}
+
+// commandsWith returns the commands that have a flag, with all words that call them.
+func commandsWith(commands []*cli.Command, above, flag string) (with []string) {
+	for _, c := range commands {
+		if flagNamed(c.Flags, flag) != nil {
+			with = append(with, "'"+above+" "+c.Name+"'")
+		}
+		with = append(with, commandsWith(c.Subcommands, above+" "+c.Name, flag)...)
+	}
+	return with
+}
+
+func flagNamed(flags []cli.Flag, name string) cli.Flag {
+	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	if i < 0 {
+		return nil
+	}
+	return flags[i]
+}
+
+// purpose is what the help says about a flag.
+func purpose(flags []cli.Flag, name string) string {
+	f, ok := flagNamed(flags, name).(cli.DocGenerationFlag)
+	if !ok {
+		return "see the help"
+	}
+	return strings.ReplaceAll(f.GetUsage(), "`", "")
+}
+
+// wanted describes the values that a flag takes.
+func wanted(flags []cli.Flag, name string) string {
+	switch flagNamed(flags, name).(type) {
+	case *cli.IntFlag, *cli.Uint64Flag:
+		return "a whole number"
+	case *cli.Float64Flag:
+		return "a number such as 0.1"
+	case *cli.DurationFlag:
+		return "a duration such as 500ms, 10s or 2m"
+	case *cli.BoolFlag:
+		return "no value, or true or false"
+	}
+	return purpose(flags, name)
+}

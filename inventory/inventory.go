@@ -1,0 +1,140 @@
+// Package inventory holds what files of profilers contain, as rows of tables: which
+// tool wrote them, which processes and devices they are about, how much they have of
+// what, and when. 'sgtrace inspect' prints it.
+//
+// The reader of each format adds the rows of a file; whoever prints them does not ask
+// which format they came from. What a file keeps secret (environment, command lines,
+// contents) is in no row. Times are Unix ns; where a row says that it is not timed,
+// they are not known.
+package inventory
+
+import (
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// An Inventory is what files hold, collected one after another. The zero value is empty.
+type Inventory struct {
+	Exports    []Export
+	Traces     []Trace
+	Processes  []Process
+	Devices    []Devices
+	Tables     []Table
+	Categories []Category
+	Messages   []Message
+
+	together map[sameProcesses]int // in Processes
+}
+
+// sameProcesses are processes of a file of which nothing but a name is known.
+type sameProcesses struct {
+	file, name string
+	is         profile.Identity
+}
+
+// An Export is an Nsight Systems export.
+type Export struct {
+	File     string
+	Size     int64      // bytes; -1 is unknown
+	Product  string     // version of nsys that exported
+	Schema   string     // its version
+	Host     string     // that was profiled; "" is unknown
+	Absolute bool       // times are Unix ns; else they count from the start of the session
+	Start    trace.Time // of the session, if Absolute
+	Duration int64      // of the session, ns; -1 is unknown
+	// GraphMode is how CUDA graphs were traced: "Node", "Graph"; "" is unknown.
+	GraphMode string
+	// PartialTables and PartialTimes are what the export was bounded to; "" is none.
+	PartialTables, PartialTimes string
+}
+
+// A Trace is a PyTorch trace, or another one in Chrome's format.
+type Trace struct {
+	File     string
+	Size     int64  // bytes; -1 is unknown
+	Producer string // "PyTorch profiler", or "Chrome JSON" of another one
+	Schema   string // version; "" is unknown
+	Runtime  string // "CUDA 12.9"; "" is unknown
+	Recorded string // besides events: "shapes, stack"
+	Host     string // "" is unknown
+	Backend  string // of torch.distributed; "" is unknown
+	Absolute bool   // times are Unix ns
+}
+
+// A Process is one that was recorded, or several of one name of which nothing else is
+// known.
+type Process struct {
+	File, Name  string
+	Is          profile.Identity
+	N           int64
+	PID         int64   // 0 is unknown, or there are several
+	World       int32   // ranks in all; -1 is unknown
+	GPUs        []int64 // that it could use, in any order
+	Events      int64   // -1 is not counted
+	First, Last trace.Time
+	Timed       bool
+	Steps       int64 // -1 is not counted
+	Collectives int64 // -1 is not counted
+}
+
+// Devices are the accelerators of one model that a file describes.
+type Devices struct {
+	File, Name string
+	IDs        []int64
+}
+
+// A Table is one of an export.
+type Table struct {
+	File, Name  string
+	Rows        int64 // at most; -1 is unknown
+	Read        bool  // by sgtrace
+	First, Last trace.Time
+	Timed       bool
+}
+
+// A Category is how many events of one category a trace has.
+type Category struct {
+	File, Name  string
+	Events      int64
+	First, Last trace.Time
+	Timed       bool
+}
+
+// A Message is what a profiler warned of.
+type Message struct {
+	File     string
+	Time     trace.Time
+	Timed    bool
+	Severity string // "warning", "error"
+	PID      int64  // -1 is unknown
+	Text     string
+}
+
+// AddProcess adds a process of an export. Everything that ran meanwhile is in some of
+// them, down to compilers: those that tell nothing are put together by name.
+func (v *Inventory) AddProcess(p Process) {
+	if p.Is.Rank == trace.NoRank && len(p.GPUs) == 0 {
+		key := sameProcesses{p.File, p.Name, p.Is}
+		if i, ok := v.together[key]; ok {
+			v.Processes[i].N++
+			v.Processes[i].PID = 0
+			return
+		}
+		if v.together == nil {
+			v.together = map[sameProcesses]int{}
+		}
+		v.together[key] = len(v.Processes)
+	}
+	v.Processes = append(v.Processes, p)
+}
+
+// AddDevice adds an accelerator.
+func (v *Inventory) AddDevice(file, name string, id int64) {
+	for i := range v.Devices {
+		if x := &v.Devices[i]; x.File == file && x.Name == name {
+			x.IDs = append(x.IDs, id)
+			return
+		}
+	}
+	v.Devices = append(v.Devices, Devices{file, name, []int64{id}})
+}

@@ -1,0 +1,88 @@
+package request
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+)
+
+// Own notes anew which rows and parts are of which request: the parts of a request,
+// its gateway's rows and its envelope are its own.
+func (s *Set) Own() {
+	for p := range s.Parts {
+		s.Parts[p].Request = None
+	}
+	clear(s.gatewayOf)
+	for r := range s.Requests {
+		s.ownRows(r)
+	}
+}
+
+func (s *Set) ownRows(r int) {
+	own := func(i int) {
+		if _, taken := s.gatewayOf[i]; !taken {
+			s.gatewayOf[i] = r
+		}
+	}
+	for _, p := range s.Requests[r].Parts {
+		s.Parts[p].Request = r
+		if root := s.Parts[p].Root; root != None {
+			if e := s.Tree.Parent(root); e != None && s.Rows[e].Kind == Envelope {
+				own(e)
+			}
+		}
+	}
+	if g := s.Requests[r].Gateway; g != None {
+		if _, taken := s.gatewayOf[g]; !taken {
+			s.ownGateway(g, r)
+		}
+	}
+}
+
+// ownGateway notes that the gateway's row i, and those right below it, are of request r.
+func (s *Set) ownGateway(i, r int) {
+	s.gatewayOf[i] = r
+	for _, c := range s.Tree.Children(i) {
+		if s.Rows[c].Kind == Gateway {
+			s.ownGateway(int(c), r)
+		}
+	}
+}
+
+// TraceID returns the trace id of r's first part as 32 hex digits.
+func (s *Set) TraceID(r *Request) string {
+	id := traceText(s.Parts[r.Parts[0]].Trace)
+	if s.redact != nil {
+		return s.redact.Request(id)
+	}
+	return id
+}
+
+func traceText(id [2]uint64) string {
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:], id[0])
+	binary.BigEndian.PutUint64(raw[8:], id[1])
+	return hex.EncodeToString(raw[:])
+}
+
+// Answering returns the part whose server answered the user: decode, else
+// unified, else prefill, else the first.
+func (s *Set) Answering(r *Request) int {
+	for _, role := range [...]Role{Decode, Unified, Prefill} {
+		for _, p := range r.Parts {
+			if s.Parts[p].Role == role {
+				return p
+			}
+		}
+	}
+	return r.Parts[0]
+}
+
+// Server tells servers of one role on one host apart: it returns the number of the
+// one that a proc belongs to, from 1 on by their process ids, and 0 where there is
+// no other. A server that was started anew is the one that it was before.
+func (s *Set) Server(proc int) int {
+	if len(s.Servers) == 0 {
+		return 0
+	}
+	return int(s.Servers[proc])
+}

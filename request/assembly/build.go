@@ -1,0 +1,438 @@
+package assembly
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A builder makes a Set. Its steps, in order:
+//
+//  1. roots: every span that is a request, an envelope or a gateway.
+//  2. threads: every span that names a thread; its part is the nearest root
+//     above it, or a part without a root when that is missing.
+//  3. stages: everything below a thread.
+//  4. orphans: stages whose thread is missing, by what their names tell.
+//  5. join: parts become requests.
+type builder struct {
+	*request.Set
+	dump  *otlpjson.Dump
+	tree  *otlpjson.Tree
+	names []string // of all symbols of the dump
+	keys  attrKeys
+	class []nameClass // by symbol of the span's name
+
+	procIDs   map[request.Proc]int
+	known     map[procKey]int
+	instances map[string]int // proc of an instance; None if it has several
+	headless  map[spanKey]int
+}
+
+// spanKey names a span that may be missing.
+type spanKey struct{ hi, lo, id uint64 }
+
+// nameClass tells by the name alone what a span can be, which saves looking at
+// the attributes of nearly every span of a dump.
+type nameClass uint8
+
+const (
+	unclassified nameClass = iota
+	stageName
+	requestName // "prefill Req e1cca7b0"
+	envelopeName
+	vllmName
+	otherName // threads, gateways, foreign spans
+)
+
+// classOf returns the class of the name of span i.
+func (b *builder) classOf(i int) nameClass {
+	sym := b.dump.Span(i).Name
+	if b.class[sym] == unclassified {
+		b.class[sym] = classify(b.symName(sym))
+	}
+	return b.class[sym]
+}
+
+func classify(name string) nameClass {
+	if _, ok := stageByName[name]; ok {
+		return stageName
+	}
+	if _, ok := roleOfRoot(name); ok {
+		return requestName
+	}
+	switch {
+	case strings.HasPrefix(name, envelopePrefix):
+		return envelopeName
+	case name == vllmRequest:
+		return vllmName
+	}
+	return otherName
+}
+
+// Build makes requests of a finished dump. What it finds wrong goes to the
+// dump's diagnostics.
+func Build(d *otlpjson.Dump) *Assembly {
+	a := &Assembly{dump: d}
+	a.build(memory.Make[request.Row](d.Len()))
+	return a
+}
+
+// build fills the tables. The rows are room for as many as there are spans.
+func (a *Assembly) build(rows []request.Row) {
+	a.tree = otlpjson.NewTree(a.dump)
+	keys := newAttrKeys(a.dump.Syms)
+	b := &builder{
+		Set:  request.NewSet(a.dump.Syms, a.dump.Args, a.dump.Diags),
+		dump: a.dump, tree: a.tree,
+		keys:      keys,
+		names:     a.dump.Syms.Names(),
+		procIDs:   map[request.Proc]int{},
+		known:     map[procKey]int{},
+		instances: map[string]int{},
+		headless:  map[spanKey]int{},
+	}
+	a.Set = b.Set
+	b.class = make([]nameClass, len(b.names))
+	b.Stages = stageTable
+	b.Tree.Above, b.Tree.First, b.Tree.Below = b.tree.Lists()
+	b.addSources()
+	b.Rows = rows
+	b.fillRows()
+	filled := make(chan struct{})
+	go func() {
+		b.fillLinks()
+		b.fillInstants()
+		close(filled)
+	}()
+	b.findRoots()
+	b.findThreads()
+	b.findStages()
+	b.adoptOrphans()
+	b.addRejected()
+	b.finishParts()
+	b.assignProcs()
+	b.describe()
+	<-filled
+	b.reportGaps()
+	b.orderProcs()
+	b.findServers()
+	b.join()
+	b.measureAll()
+}
+
+// symName returns the string of a symbol that the dump came with.
+func (b *builder) symName(sym trace.Sym) string { return b.names[sym] }
+
+func (b *builder) report(s trace.Severity, code string, span int, msg string) {
+	pos := trace.Pos{Offset: -1}
+	if span != request.None {
+		pos = b.dump.Pos(span)
+	}
+	b.dump.Diags.Add(trace.Diag{Severity: s, Code: code, Pos: pos, Msg: msg})
+}
+
+func (b *builder) findRoots() {
+	for i := range b.dump.Len() {
+		switch class := b.classOf(i); {
+		case b.tree.Duplicate(i):
+			b.Rows[i].Kind = request.Duplicate
+		case class == stageName:
+		case class == requestName && b.hasRID(i):
+			role, _ := roleOfRoot(b.Name(i))
+			b.addPart(i, role)
+		case class == envelopeName:
+			b.Rows[i].Kind = request.Envelope
+		case class == vllmName:
+			b.addPart(i, request.Unified)
+		case isGateway(b.symName(b.dump.Resource(b.dump.Span(i)).Service)):
+			b.Rows[i].Kind = request.Gateway
+		}
+	}
+	for p := range b.Parts {
+		b.lookAbove(&b.Parts[p])
+	}
+}
+
+// hasRID tells whether span i says that it is a request: by a rid, or by a
+// module of SGLang's, which some requests have alone.
+func (b *builder) hasRID(i int) bool {
+	for a := range b.dump.Args.All(b.dump.Span(i).Args) {
+		if a.Key == b.keys.rid || a.Key == b.keys.module && strings.HasPrefix(string(a.Bytes()), "sglang::") {
+			return true
+		}
+	}
+	return false
+}
+
+// lookAbove finds the outermost gateway span and the envelope around the root of p.
+func (b *builder) lookAbove(p *request.Part) {
+	for i := b.tree.Parent(p.Root); i != request.None; i = b.tree.Parent(i) {
+		switch b.Rows[i].Kind {
+		case request.Envelope:
+			if a, ok := b.dump.Args.Find(b.dump.Span(i).Args, b.keys.room); ok && p.Room == "" {
+				p.Room = roomOf(a)
+			}
+		case request.Gateway:
+			p.Gateway = i // the topmost one counts
+		}
+	}
+}
+
+// addPart makes a part of the request span i and reads its attributes.
+func (b *builder) addPart(i int, role request.Role) {
+	s := b.dump.Span(i)
+	p := request.Part{
+		Root: i, Role: role, Start: s.Start, End: s.End, Gateway: request.None, Proc: request.None,
+		TTFT: request.Unknown, E2E: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown,
+	}
+	count := func(dst *int64, a trace.Arg) {
+		if n, ok := argInt(a); ok {
+			*dst = n
+		}
+	}
+	k := &b.keys
+	for a := range b.dump.Args.All(s.Args) {
+		switch a.Key {
+		case k.rid:
+			p.RID = string(a.Bytes())
+		case k.room:
+			p.Room = roomOf(a)
+		case k.requestID:
+			p.FullID = string(a.Bytes())
+		case k.ttft:
+			p.TTFT = argSeconds(a)
+		case k.e2e:
+			p.E2E = argSeconds(a)
+		case k.prompt:
+			count(&p.PromptTokens, a)
+		case k.completion:
+			count(&p.CompletionTokens, a)
+		case k.cached:
+			count(&p.CachedTokens, a)
+		case k.model:
+			p.Model = string(a.Bytes())
+		case k.finish:
+			p.FinishReason = finishOf(a)
+		}
+	}
+	if role == request.Sender && p.Room == "" && strings.HasPrefix(p.RID, "0x") {
+		p.Room = p.RID
+	}
+	b.Rows[i].Kind = request.Root
+	b.Rows[i].Part = int32(len(b.Parts))
+	b.Parts = append(b.Parts, p)
+}
+
+func (b *builder) findThreads() {
+	for i := range b.dump.Len() {
+		if b.Rows[i].Kind != request.Generic || b.classOf(i) == stageName {
+			continue
+		}
+		label, ok := b.threadLabel(i)
+		if !ok {
+			continue
+		}
+		part := b.partAbove(i)
+		if part == request.None {
+			part = b.headlessPart(i)
+		}
+		b.addThread(i, part, label)
+	}
+}
+
+// threadLabel returns the label of span i if it is a thread. A span with a
+// module besides is a stage that carries its own identity (hicache).
+func (b *builder) threadLabel(i int) (label []byte, ok bool) {
+	for a := range b.dump.Args.All(b.dump.Span(i).Args) {
+		switch a.Key {
+		case b.keys.label:
+			label, ok = a.Bytes(), true
+		case b.keys.module:
+			return nil, false
+		}
+	}
+	return label, ok
+}
+
+// partAbove returns the part that span i lies in, or None.
+func (b *builder) partAbove(i int) int {
+	for j := b.tree.Parent(i); j != request.None; j = b.tree.Parent(j) {
+		if b.Rows[j].Part != request.None {
+			return int(b.Rows[j].Part)
+		}
+	}
+	return request.None
+}
+
+// headlessPart returns the part of the missing request span above thread i.
+func (b *builder) headlessPart(i int) int {
+	s := b.dump.Span(i)
+	key := spanKey{s.TraceHi, s.TraceLo, s.Parent}
+	part, ok := b.headless[key]
+	if !ok {
+		part = b.newHeadless()
+		b.headless[key] = part
+		b.report(trace.DataLoss, "request-root-missing", i,
+			fmt.Sprintf("thread span %q belongs to a request whose own span is not in the dump; shown without it", b.Name(i)))
+	}
+	return part
+}
+
+func (b *builder) newHeadless() int {
+	b.Parts = append(b.Parts, request.Part{
+		Root: request.None, Role: request.Other, Gateway: request.None, Proc: request.None,
+		TTFT: request.Unknown, E2E: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown,
+	})
+	return len(b.Parts) - 1
+}
+
+// addThread makes a thread of span i.
+func (b *builder) addThread(i, part int, label []byte) {
+	t := request.Thread{Row: i, Part: part, Proc: b.procOf(i, label, b.Parts[part].Role)}
+	if s := b.dump.Span(i); s.Status == otlpjson.StatusError {
+		t.Reason = "error"
+		for a := range b.dump.Args.All(s.Args) {
+			if a.Key == b.keys.reason || a.Key == b.keys.message {
+				t.Reason = string(a.Bytes())
+			}
+		}
+		t.Status = statusOfReason(t.Reason)
+	}
+	b.Rows[i].Kind = request.ThreadRow
+	b.Rows[i].Thread, b.Rows[i].Part = int32(len(b.Threads)), int32(part)
+	b.Threads = append(b.Threads, t)
+}
+
+func (b *builder) findStages() {
+	for t := range b.Threads {
+		for _, c := range b.tree.Children(b.Threads[t].Row) {
+			if b.markStages(int(c), t) {
+				b.Threads[t].Stages = append(b.Threads[t].Stages, c)
+			}
+		}
+	}
+}
+
+// markStages marks span i and everything below as stages of thread t.
+func (b *builder) markStages(i, t int) bool {
+	if b.Rows[i].Kind != request.Generic {
+		return false
+	}
+	b.Rows[i].Kind = request.Stage
+	b.Rows[i].Thread, b.Rows[i].Part = int32(t), int32(b.Threads[t].Part)
+	for _, c := range b.tree.Children(i) {
+		b.markStages(int(c), t)
+	}
+	return true
+}
+
+// finishParts derives what the threads of a part tell about it.
+func (b *builder) finishParts() {
+	for t := range b.Threads {
+		b.boundThread(t)
+		p := &b.Parts[b.Threads[t].Part]
+		p.Threads = append(p.Threads, t)
+	}
+	for i := range b.Parts {
+		p := &b.Parts[i]
+		slices.SortFunc(p.Threads, b.compareThreads)
+		p.Trace = b.traceOf(p)
+		if p.Role == request.Unified {
+			p.Role = b.roleOfThreads(p)
+		}
+		if p.Root == request.None {
+			b.finishHeadless(p)
+			continue
+		}
+		if b.Implausible(p.Root) && len(p.Threads) > 0 {
+			b.boundByThreads(p)
+		}
+		p.Proc = b.rootProc(p)
+	}
+}
+
+// traceOf returns the trace id of a part.
+func (b *builder) traceOf(p *request.Part) [2]uint64 {
+	i := p.Root
+	if i == request.None && len(p.Threads) > 0 {
+		if i = b.Threads[p.Threads[0]].Row; i == request.None {
+			i = int(b.Threads[p.Threads[0]].Stages[0])
+		}
+	}
+	if i == request.None {
+		return [2]uint64{}
+	}
+	span := b.dump.Span(i)
+	return [2]uint64{span.TraceHi, span.TraceLo}
+}
+
+// roleOfThreads returns the role that the threads of a part tell, for roots that
+// do not: in the v1a layout all of them are called "Req".
+func (b *builder) roleOfThreads(p *request.Part) request.Role {
+	for _, t := range p.Threads {
+		if role := b.Procs[b.Threads[t].Proc].Role; role == request.Prefill || role == request.Decode {
+			return role
+		}
+	}
+	return p.Role
+}
+
+// compareThreads orders threads by start and proc.
+func (b *builder) compareThreads(x, y int) int {
+	return cmp.Or(cmp.Compare(b.Threads[x].Start, b.Threads[y].Start), compareProcs(&b.Procs[b.Threads[x].Proc], &b.Procs[b.Threads[y].Proc]), cmp.Compare(x, y))
+}
+
+// boundThread finds the bounds of a thread, by its stages if its own span is
+// missing, or says what cannot be.
+func (b *builder) boundThread(t int) {
+	th := &b.Threads[t]
+	if th.Row != request.None && (!b.Implausible(th.Row) || len(th.Stages) == 0) {
+		row := b.Row(th.Row)
+		th.Start, th.End = row.Start, row.End
+		return
+	}
+	for k, i := range th.Stages {
+		row := b.Row(int(i))
+		if k == 0 || row.Start < th.Start {
+			th.Start = row.Start
+		}
+		if k == 0 || row.End > th.End {
+			th.End = row.End
+		}
+	}
+}
+
+// boundByThreads takes the bounds of a part from its threads.
+func (b *builder) boundByThreads(p *request.Part) {
+	for k, t := range p.Threads {
+		from, to := b.Threads[t].Start, b.Threads[t].End
+		if k == 0 || from < p.Start {
+			p.Start = from
+		}
+		if k == 0 || to > p.End {
+			p.End = to
+		}
+	}
+}
+
+// finishHeadless takes bounds and role of a part without root from its threads.
+func (b *builder) finishHeadless(p *request.Part) {
+	b.boundByThreads(p)
+	for _, t := range p.Threads {
+		if role := b.Procs[b.Threads[t].Proc].Role; role != request.Other {
+			p.Role = role
+		}
+	}
+	if p.Role == request.Other && slices.ContainsFunc(p.Threads, func(t int) bool { return isScheduler(b.Procs[b.Threads[t].Proc].Label) }) {
+		p.Role = request.Unified
+	}
+	if len(p.Threads) > 0 {
+		p.Proc = b.Threads[p.Threads[0]].Proc
+	}
+}

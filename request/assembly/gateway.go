@@ -1,0 +1,58 @@
+package assembly
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// gatewayServices are the services whose spans are a gateway's own: the model
+// gateway of SGLang (sgl-model-gateway 0.3) and its successors keep the name.
+var gatewayServices = []string{"smg"}
+
+func isGateway(service string) bool { return slices.Contains(gatewayServices, service) }
+
+// gatewayStatus reads the HTTP status that a gateway answered with; 0 is
+// unknown.
+func (b *builder) gatewayStatus(i int) int64 {
+	a, ok := b.dump.Args.Find(b.dump.Span(i).Args, b.keys.httpStatus)
+	if !ok {
+		return 0
+	}
+	n, _ := argInt(a)
+	return n
+}
+
+// gatewayID returns the id that a gateway gave a request, "" if its span tells none.
+func (b *builder) gatewayID(i int) string {
+	id, _ := b.dump.Args.Find(b.dump.Span(i).Args, b.keys.gatewayRequest)
+	return string(id.Bytes())
+}
+
+// addRejected makes parts of the outermost gateway spans that no server worked
+// for: what a gateway answers by itself while all servers are down is what one
+// wants to see of an outage. Calls that fetch something (health, models) are not
+// requests unless they failed.
+func (b *builder) addRejected() {
+	served := map[int]bool{}
+	for p := range b.Parts {
+		served[b.Parts[p].Gateway] = true
+	}
+	for i := range b.dump.Len() {
+		if b.Rows[i].Kind != request.Gateway || served[i] {
+			continue
+		}
+		if p := b.tree.Parent(i); p != request.None && b.Rows[p].Kind == request.Gateway {
+			continue
+		}
+		args := b.dump.Span(i).Args
+		method, _ := b.dump.Args.Find(args, b.keys.method)
+		if string(method.Bytes()) != "POST" && b.gatewayStatus(i) < 400 {
+			continue
+		}
+		b.addPart(i, request.Router)
+		b.Rows[i].Kind = request.Gateway
+		part := &b.Parts[len(b.Parts)-1]
+		part.Gateway, part.RID = i, b.gatewayID(i)
+	}
+}

@@ -1,0 +1,217 @@
+package assembly
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// measureAll measures the requests on all cores; they do not touch each other.
+func (b *builder) measureAll() {
+	const share = 256
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for {
+				from := int(next.Add(share)) - share
+				if from >= len(b.Requests) {
+					return
+				}
+				for i := from; i < min(from+share, len(b.Requests)); i++ {
+					b.measure(&b.Requests[i])
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// measure fills in the metrics of r. Durations of stages are those of the lead
+// rank of each part: the ranks of a part do the same work side by side.
+func (b *builder) measure(r *request.Request) {
+	m := request.Metrics{TTFT: request.Unknown, E2E: request.Unknown, Queue: request.Unknown, Prefill: request.Unknown, Decode: request.Unknown, Transfer: request.Unknown,
+		Unaccounted: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown, TPOT: request.Unknown}
+	sent := int64(request.Unknown) // sending the KV cache, on the prefill server
+	answer := &b.Parts[b.Answering(r)]
+	m.PromptTokens, m.CompletionTokens, m.CachedTokens = answer.PromptTokens, answer.CompletionTokens, answer.CachedTokens
+	for _, p := range r.Parts {
+		part := &b.Parts[p]
+		lead := b.Lead(part)
+		if lead == request.None {
+			continue
+		}
+		b.addStageTimes(&m, &sent, lead, part.Role)
+		for _, t := range part.Threads {
+			if b.Threads[t].Proc == b.Threads[lead].Proc {
+				m.Retractions += int64(b.retractions(t))
+			}
+		}
+	}
+	if m.Transfer == request.Unknown {
+		m.Transfer = sent
+	}
+	m.E2E = b.e2e(r, answer)
+	m.TTFT = b.ttft(r, answer)
+	if answer.Root != request.None && b.Name(answer.Root) == vllmRequest {
+		b.vllmDurations(answer.Root, &m)
+	}
+	if m.E2E != request.Unknown && m.TTFT != request.Unknown && m.CompletionTokens > 1 && m.E2E >= m.TTFT {
+		m.TPOT = (m.E2E - m.TTFT) / (m.CompletionTokens - 1)
+	}
+	m.ITL = summarizeITL(b.Gaps(r))
+	m.Unaccounted = b.unaccounted(r)
+	r.Metrics = m
+}
+
+// addStageTimes adds the stages of thread t, of a part with the given role, to m, and
+// what it sent to sent.
+func (b *builder) addStageTimes(m *request.Metrics, sent *int64, t int, role request.Role) {
+	add := func(dst *int64, d int64) { *dst = max(0, *dst) + d }
+	for _, c := range b.Threads[t].Stages {
+		if row := b.Row(int(c)); row.Means == request.PrefillingChunk && !b.Implausible(int(c)) { // v1 has the chunks beside prefill_forward, v2 inside
+			add(&m.Prefill, row.Dur())
+		}
+	}
+	b.EachStage(b.Threads[t].Stages, func(i int) { // after a retraction stages nest in decode_forward
+		if b.Implausible(i) {
+			return
+		}
+		row := b.Row(i)
+		d := row.Dur()
+		switch row.Means {
+		case request.Queueing:
+			add(&m.Queue, d)
+		case request.DecodeQueueing: // on a unified server it is part of the running batch already
+			if role == request.Decode {
+				add(&m.Queue, d)
+			}
+		case request.Prefilling:
+			add(&m.Prefill, d)
+		case request.Receiving:
+			add(&m.Transfer, d)
+		case request.Sending:
+			add(sent, d)
+		}
+	})
+	var from, to trace.Time
+	steps := 0
+	b.EachStage(b.Threads[t].Stages, func(i int) {
+		s := b.Row(i)
+		if s.Means != request.Stepping || b.Implausible(i) {
+			return
+		}
+		if steps == 0 || s.Start < from {
+			from = s.Start
+		}
+		to = max(to, s.End)
+		steps++
+	})
+	if steps > 0 {
+		add(&m.Decode, int64(to-from))
+	}
+}
+
+// retractions counts the retract events of thread t, on its span and its stages.
+func (b *builder) retractions(t int) int {
+	n := 0
+	count := func(i int) {
+		for _, e := range b.InstantsOf(i) {
+			if e.Kind == request.Retracted {
+				n++
+			}
+		}
+	}
+	if b.Threads[t].Row != request.None {
+		count(b.Threads[t].Row)
+	}
+	b.EachStage(b.Threads[t].Stages, count)
+	return n
+}
+
+// e2e is how long the outermost span took: the gateway's, the router's, else
+// the answering server's. Only when that is missing the server's own figure is
+// taken, or when its times cannot be right.
+func (b *builder) e2e(r *request.Request, answer *request.Part) int64 {
+	outermost := answer.Root
+	for _, p := range r.Parts {
+		if b.Parts[p].Role == request.Router && b.Parts[p].Root != request.None {
+			outermost = b.Parts[p].Root
+			break
+		}
+	}
+	if r.Gateway != request.None {
+		outermost = r.Gateway
+	}
+	if outermost != request.None && !b.Implausible(outermost) {
+		return b.Row(outermost).Dur()
+	}
+	return answer.E2E
+}
+
+// ttft is what the answering server reports, if that is possible: in the v1
+// layout the figure can exceed the whole request. Else it is derived from the
+// stages: the end of the prefill, or of the batch that takes it over.
+func (b *builder) ttft(r *request.Request, answer *request.Part) int64 {
+	const grace = 10_000_000 // ns; the server takes the time just after the span has ended
+	if answer.TTFT != request.Unknown && (answer.Root == request.None || b.Implausible(answer.Root) || answer.TTFT <= b.Row(answer.Root).Dur()+grace) {
+		return answer.TTFT
+	}
+	if tokens := b.TokenTimes(answer); len(tokens) > 0 && answer.Root != request.None {
+		r.Flags |= request.DerivedTTFT
+		return max(0, int64(tokens[0]-answer.Start))
+	}
+	return request.Unknown
+}
+
+// summarizeITL sorts gaps.
+func summarizeITL(gaps []int64) request.ITL {
+	if len(gaps) == 0 {
+		return request.ITL{Mean: request.Unknown, P50: request.Unknown, P90: request.Unknown, P99: request.Unknown, Max: request.Unknown}
+	}
+	slices.Sort(gaps)
+	sum := int64(0)
+	for _, g := range gaps {
+		sum += g
+	}
+	n := len(gaps)
+	return request.ITL{N: n, Mean: sum / int64(n), P50: request.NearestRank(gaps, 50), P90: request.NearestRank(gaps, 90), P99: request.NearestRank(gaps, 99), Max: gaps[n-1]}
+}
+
+// unaccounted is the time between Start and End of r that no stage of any of
+// its threads covers.
+func (b *builder) unaccounted(r *request.Request) int64 {
+	type interval struct{ from, to trace.Time }
+	var stages []interval
+	for _, p := range r.Parts {
+		for _, t := range b.Parts[p].Threads {
+			for _, c := range b.Threads[t].Stages {
+				s := b.Row(int(c))
+				if b.Implausible(int(c)) {
+					continue
+				}
+				if iv := (interval{max(s.Start, r.Start), min(s.End, r.End)}); iv.from < iv.to {
+					stages = append(stages, iv)
+				}
+			}
+		}
+	}
+	if len(stages) == 0 {
+		return request.Unknown
+	}
+	slices.SortFunc(stages, func(x, y interval) int { return cmp.Compare(x.from, y.from) })
+	left := int64(0)
+	at := r.Start
+	for _, iv := range stages {
+		if iv.from > at {
+			left += int64(iv.from - at)
+		}
+		at = max(at, iv.to)
+	}
+	return left + int64(max(0, r.End-at))
+}

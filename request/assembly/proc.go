@@ -1,0 +1,183 @@
+package assembly
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// procKey is what a thread span says about its proc, as it says it.
+type procKey struct {
+	attributes string
+	resource   *otlpjson.Resource
+	part       request.Role
+}
+
+// procOf returns the proc that the attributes of span i name.
+func (b *builder) procOf(i int, label []byte, part request.Role) int {
+	s := b.dump.Span(i)
+	res := b.dump.Resource(s)
+	raw := b.dump.Args.Raw(s.Args)
+	if proc, ok := b.known[procKey{string(raw), res, part}]; ok {
+		return proc
+	}
+	p := request.Proc{Label: string(label), Role: roleOfLabel(string(label), part), Rank: trace.NoRank,
+		Instance: b.symName(res.Instance), Service: b.symName(res.Service)}
+	for a := range b.dump.Args.All(s.Args) {
+		switch a.Key {
+		case b.keys.hostID:
+			p.Host = string(a.Bytes())
+		case b.keys.pid:
+			p.PID, _ = argInt(a)
+		case b.keys.tp:
+			p.Rank.TP = argRank(a)
+		case b.keys.pp:
+			p.Rank.PP = argRank(a)
+		case b.keys.dp:
+			p.Rank.DP = argRank(a)
+		}
+	}
+	if p.Host == "" {
+		p.Host = b.resourceHost(res)
+	}
+	proc := b.addProc(p)
+	if other, ok := b.instances[p.Instance]; !ok {
+		b.instances[p.Instance] = proc
+	} else if other != proc {
+		b.instances[p.Instance] = request.None
+	}
+	b.known[procKey{string(raw), res, part}] = proc
+	return proc
+}
+
+// resourceHost reads the host from a resource; "" is unknown.
+func (b *builder) resourceHost(res *otlpjson.Resource) string {
+	for _, key := range [...]trace.Sym{b.keys.hostName, b.keys.podName} {
+		if a, ok := b.dump.Args.Find(res.Args, key); ok {
+			return string(a.Bytes())
+		}
+	}
+	return ""
+}
+
+func (b *builder) addProc(p request.Proc) int {
+	p.Schedules = isScheduler(p.Label)
+	id, ok := b.procIDs[p]
+	if !ok {
+		id = len(b.Procs)
+		b.Procs = append(b.Procs, p)
+		b.procIDs[p] = id
+	}
+	return id
+}
+
+// rootProc finds the proc that emitted the root of p: the tokenizer thread of
+// the same process, else the first thread, else one made up from the resource.
+func (b *builder) rootProc(p *request.Part) int {
+	best := request.None
+	for _, t := range p.Threads {
+		proc := b.Threads[t].Proc
+		if best == request.None || labelRank(b.Procs[proc].Label) < labelRank(b.Procs[best].Label) {
+			best = proc
+		}
+	}
+	if best != request.None {
+		return best
+	}
+	return b.serviceProc(p.Root, p.Role)
+}
+
+// serviceProc returns the proc of a span that names no thread: the only one of
+// its instance, else one for the service instance.
+func (b *builder) serviceProc(i int, role request.Role) int {
+	s := b.dump.Span(i)
+	res := b.dump.Resource(s)
+	instance := b.symName(res.Instance)
+	if known, ok := b.instances[instance]; ok && known != request.None && instance != "" {
+		return known
+	}
+	service := b.symName(res.Service)
+	p := request.Proc{Label: service, Role: role, Rank: trace.NoRank, Instance: instance, Service: service, Host: b.resourceHost(res)}
+	for _, key := range [...]trace.Sym{b.keys.processPID, b.keys.vllmPID} {
+		if a, ok := b.dump.Args.Find(res.Args, key); ok {
+			p.PID, _ = argInt(a)
+		}
+	}
+	return b.addProc(p)
+}
+
+// assignProcs tells for every span which proc emitted it.
+func (b *builder) assignProcs() {
+	for i := range b.Rows {
+		switch b.Rows[i].Kind {
+		case request.Duplicate:
+			b.Rows[i].Proc = request.None
+		case request.Stage, request.ThreadRow:
+			b.Rows[i].Proc = int32(b.Threads[b.Rows[i].Thread].Proc)
+		case request.Root:
+			b.Rows[i].Proc = int32(b.Parts[b.Rows[i].Part].Proc)
+		case request.Envelope:
+			b.Rows[i].Proc = int32(b.envelopeProc(i))
+		case request.Gateway:
+			b.Rows[i].Proc = int32(b.serviceProc(i, request.Router))
+		default:
+			b.Rows[i].Proc = int32(b.serviceProc(i, request.Other))
+		}
+	}
+}
+
+// envelopeProc returns the proc of the first request in an envelope.
+func (b *builder) envelopeProc(i int) int {
+	for _, c := range b.tree.Children(i) {
+		if p := b.Rows[c].Part; p != request.None && b.Parts[p].Proc != request.None {
+			return b.Parts[p].Proc
+		}
+	}
+	return b.serviceProc(i, request.Other)
+}
+
+// compareProcs orders procs for display: by role, host, the way of a request
+// through a server, rank.
+func compareProcs(x, y *request.Proc) int {
+	return cmp.Or(
+		cmp.Compare(roleOrder[x.Role], roleOrder[y.Role]), strings.Compare(x.Host, y.Host),
+		cmp.Compare(labelRank(x.Label), labelRank(y.Label)), x.Rank.Compare(y.Rank),
+		strings.Compare(x.Label, y.Label), cmp.Compare(x.PID, y.PID),
+		strings.Compare(x.Service, y.Service), strings.Compare(x.Instance, y.Instance),
+	)
+}
+
+// roleOrder is the way of a request through a deployment.
+var roleOrder = [...]int{request.Router: 0, request.Encoder: 1, request.Prefill: 2, request.Sender: 3, request.Unified: 4, request.Decode: 5, request.Other: 6}
+
+// orderProcs sorts Procs and renames them everywhere.
+func (b *builder) orderProcs() {
+	order := make([]int, len(b.Procs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(x, y int) int { return compareProcs(&b.Procs[x], &b.Procs[y]) })
+	sorted := make([]request.Proc, len(order))
+	place := make([]int, len(order))
+	for i, old := range order {
+		sorted[i], place[old] = b.Procs[old], i
+	}
+	b.Procs = sorted
+	for i := range b.Threads {
+		b.Threads[i].Proc = place[b.Threads[i].Proc]
+	}
+	for i := range b.Parts {
+		if b.Parts[i].Proc != request.None {
+			b.Parts[i].Proc = place[b.Parts[i].Proc]
+		}
+	}
+	for i := range b.Rows {
+		if row := &b.Rows[i]; row.Proc != request.None {
+			row.Proc = int32(place[row.Proc])
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package assembly
+
+import (
+	"math"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// describe tells how writers arrange their spans, and counts those that are odd.
+func (b *builder) describe() {
+	for i := range b.Rows {
+		row := &b.Rows[i]
+		if row.Kind == request.Duplicate {
+			continue
+		}
+		b.Writers[b.Sources[row.Source].Writer].Layouts |= b.layoutOf(i)
+		span := b.dump.Span(i)
+		if span.ID == 0 {
+			b.NoID++
+		}
+		if span.Parent != 0 && b.tree.Orphan(i) {
+			b.Orphans++
+		}
+	}
+}
+
+// layoutOf returns the layout that span i is a sign of, if any.
+func (b *builder) layoutOf(i int) request.Layouts {
+	row := b.Row(i)
+	switch row.Kind {
+	case request.Gateway:
+		return request.LayoutGateway
+	case request.Envelope:
+		return request.LayoutV1b
+	case request.Stage:
+		if row.Name == b.keys.dispatch || row.Name == b.keys.dcDispatch {
+			return request.LayoutOldNames
+		}
+	case request.Root:
+		if b.Name(i) == vllmRequest {
+			return request.LayoutVLLM
+		}
+		if _, ok := b.dump.Args.Find(row.Args, b.keys.module); ok {
+			return request.LayoutV2
+		}
+		return request.LayoutV1a
+	}
+	return 0
+}
+
+// addSources makes the tables of files and of where rows come from.
+func (b *builder) addSources() {
+	b.Files = make([]request.File, len(b.dump.Files))
+	for i := range b.Files {
+		f := &b.dump.Files[i]
+		b.Files[i] = request.File{Name: f.Name, Encoding: f.Encoding, Bytes: f.Bytes, Documents: f.Documents, Rows: f.Spans, Other: f.Other}
+	}
+	b.Sources = make([]request.Source, len(b.dump.Origins))
+	for i, o := range b.dump.Origins {
+		b.Sources[i] = request.Source{File: int(o.File), Writer: int(o.Resource)}
+	}
+	b.Writers = make([]request.Writer, len(b.dump.Resources))
+	for i := range b.Writers {
+		r := &b.dump.Resources[i]
+		w := request.Writer{Service: r.Service, Instance: r.Instance}
+		for a := range b.dump.Args.All(r.Args) {
+			switch a.Key {
+			case b.keys.language:
+				w.Language = string(a.Bytes())
+			case b.keys.sdk:
+				w.SDK = string(a.Bytes())
+			case b.keys.version:
+				w.Version = string(a.Bytes())
+			}
+		}
+		b.Writers[i] = w
+	}
+	for first, offset := range b.dump.Frames() {
+		b.Offsets = append(b.Offsets, request.Offset{Row: first, Offset: offset})
+	}
+}
+
+// fillRows makes a row of every span.
+func (b *builder) fillRows() {
+	infos := make([]*request.StageInfo, len(b.names))
+	for i, name := range b.names {
+		infos[i] = stageByName[name]
+	}
+	for i := range b.Rows {
+		s := b.dump.Span(i)
+		row := request.Row{Start: s.Start, End: s.End, Name: s.Name, Args: s.Args, Source: uint32(s.Origin), Line: s.Line,
+			Thread: request.None, Part: request.None, Proc: request.None, Step: request.Unknown}
+		if info := infos[s.Name]; info != nil {
+			row.Phase, row.Means, row.Level = info.Phase, info.Means, uint8(info.Level)
+		}
+		b.Rows[i] = row
+	}
+}
+
+// fillLinks makes the table of links, and finds out which spans they name.
+func (b *builder) fillLinks() {
+	b.Links = make([]request.Link, 0, b.dump.LinkCount())
+	for i := range b.dump.Len() {
+		for l := range b.dump.Links(i) {
+			b.Links = append(b.Links, request.Link{From: int32(b.tree.Find(l.TraceHi, l.TraceLo, l.ID)), To: int32(i)})
+		}
+	}
+}
+
+// fillInstants makes the table of instants, and numbers steps.
+func (b *builder) fillInstants() {
+	b.Instants = memory.Make[request.Instant](b.dump.EventCount())
+	n := 0
+	for i := range b.Rows {
+		row := &b.Rows[i]
+		row.Instants = uint32(n)
+		for e := range b.dump.Events(i) {
+			at := request.Instant{Time: e.Time, Name: e.Name, Args: e.Args, Batch: request.Unknown, Kind: b.instantKind(e.Name)}
+			b.readBatch(&at)
+			b.Instants[n] = at
+			n++
+		}
+		if row.Means == request.Stepping || row.Means == request.Prefilling {
+			if a, ok := b.dump.Args.Find(row.Args, b.keys.decodeCount); ok {
+				row.Step = argCount(a)
+			}
+		}
+	}
+}
+
+// readBatch reads what an event tells about a batch.
+func (b *builder) readBatch(at *request.Instant) {
+	for list := b.dump.Args.Raw(at.Args); len(list) > 0; {
+		var a trace.Arg
+		a, list = b.dump.Args.Next(list)
+		switch a.Key {
+		case b.keys.batchSize:
+			at.Batch = argCount(a)
+		case b.keys.forwardMode:
+			at.Mode = modeOf(string(a.Bytes()))
+		}
+	}
+}
+
+// argCount reads a whole number; Unknown if it is none, or no count of anything.
+func argCount(a trace.Arg) int32 {
+	if a.Kind != trace.ArgInt || a.Int() < math.MinInt32 || a.Int() > math.MaxInt32 {
+		return request.Unknown
+	}
+	return int32(a.Int())
+}

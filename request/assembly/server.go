@@ -1,0 +1,235 @@
+package assembly
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// mostServers is how many servers of a role are told apart on a host. Process ids
+// that tell more than devices could serve do not tell servers.
+const mostServers = 256
+
+// A serverKey is what servers may share.
+type serverKey struct {
+	host string
+	role request.Role
+}
+
+// A seat is what no two procs of a server are at one time.
+type seat struct {
+	label string
+	rank  trace.Rank
+}
+
+// A component are procs that worked together on some part of a request, directly or
+// through others. It is a server, or a piece of one: the DP ranks of a server have
+// nothing in common where its tokenizer is not traced.
+type component struct {
+	procs       []int
+	first, last trace.Time // its parts began: the requests of an old server may well have no end
+}
+
+// findServers numbers the servers of every role and host that has several.
+func (b *builder) findServers() {
+	of := b.components()
+	byKey := map[serverKey][]*component{}
+	listed := map[*component]bool{}
+	for i := range b.Procs {
+		if c := of[i]; !listed[c] {
+			listed[c] = true
+			key := serverKey{b.Procs[i].Host, b.roleOf(c)}
+			byKey[key] = append(byKey[key], c)
+		}
+	}
+	for _, list := range byKey {
+		if len(list) > 1 {
+			b.numberServers(b.assemble(list))
+		}
+	}
+}
+
+// roleOf returns the role of a component: the one that is known.
+func (b *builder) roleOf(c *component) request.Role {
+	for _, p := range c.procs {
+		if role := b.Procs[p].Role; role != request.Other {
+			return role
+		}
+	}
+	return request.Other
+}
+
+// components returns the component of every proc.
+func (b *builder) components() []*component {
+	parent := make([]int, len(b.Procs))
+	for i := range parent {
+		parent[i] = i
+	}
+	root := func(i int) int {
+		for parent[i] != i {
+			parent[i] = parent[parent[i]]
+			i = parent[i]
+		}
+		return i
+	}
+	join := func(x, y int) {
+		x, y = root(x), root(y)
+		parent[max(x, y)] = min(x, y)
+	}
+	b.joinStrays(join)
+	for i := range b.Parts {
+		b.joinWorkers(&b.Parts[i], join)
+	}
+	of := make([]*component, len(b.Procs))
+	for i := range b.Procs {
+		r := root(i) // not above i
+		if r == i {
+			of[i] = &component{}
+		}
+		of[i] = of[r]
+		of[i].procs = append(of[i].procs, i)
+	}
+	b.timeComponents(of)
+	return of
+}
+
+// joinStrays joins procs whose role is not known, as spans are missing, with those
+// that are the same but for that.
+func (b *builder) joinStrays(join func(x, y int)) {
+	known := map[request.Proc]int{}
+	nameless := func(p request.Proc) request.Proc {
+		p.Role = request.Other
+		return p
+	}
+	for i := range b.Procs {
+		if b.Procs[i].Role != request.Other {
+			known[nameless(b.Procs[i])] = i
+		}
+	}
+	for i := range b.Procs {
+		if twin, ok := known[b.Procs[i]]; ok && b.Procs[i].Role == request.Other {
+			join(i, twin)
+		}
+	}
+}
+
+// joinWorkers joins the procs of each host that worked on a part.
+func (b *builder) joinWorkers(p *request.Part, join func(x, y int)) {
+	firsts := make([]int, 0, 4) // of every host and role
+	add := func(proc int) {
+		of := &b.Procs[proc]
+		for _, first := range firsts {
+			if f := &b.Procs[first]; f.Host == of.Host && (f.Role == of.Role || of.Role == request.Other) {
+				join(first, proc)
+				return
+			}
+		}
+		firsts = append(firsts, proc)
+	}
+	if p.Proc != request.None {
+		add(p.Proc)
+	}
+	for _, t := range p.Threads {
+		add(b.Threads[t].Proc)
+	}
+}
+
+// timeComponents tells components when their parts began: but for one in twenty at
+// either end, of which times may be wrong.
+func (b *builder) timeComponents(of []*component) {
+	const rare = 20
+	starts := map[*component][]trace.Time{}
+	note := func(p *request.Part, proc int) {
+		if list := starts[of[proc]]; len(list) == 0 || list[len(list)-1] != p.Start {
+			starts[of[proc]] = append(list, p.Start)
+		}
+	}
+	for i := range b.Parts {
+		p := &b.Parts[i]
+		if p.Proc != request.None {
+			note(p, p.Proc)
+		}
+		for _, t := range p.Threads {
+			note(p, b.Threads[t].Proc)
+		}
+	}
+	for c, list := range starts {
+		slices.Sort(list)
+		c.first, c.last = list[len(list)/rare], list[len(list)-1-len(list)/rare]
+	}
+}
+
+// A serverMade is a server that is being put together, with the seats that are taken
+// and until when.
+type serverMade struct {
+	procs []int
+	taken map[seat]trace.Time
+}
+
+// assemble makes servers of the components of one role and host: those that were at
+// different times, or in different seats, are one. It returns nil where there is
+// only one, or too many to be servers.
+func (b *builder) assemble(list []*component) []*serverMade {
+	slices.SortFunc(list, func(x, y *component) int {
+		return cmp.Or(cmp.Compare(x.first, y.first), cmp.Compare(x.procs[0], y.procs[0]))
+	})
+	var servers []*serverMade
+	for _, c := range list {
+		at := slices.IndexFunc(servers, func(s *serverMade) bool { return b.fits(s, c) })
+		if at < 0 {
+			if len(servers) == mostServers {
+				return nil
+			}
+			at = len(servers)
+			servers = append(servers, &serverMade{taken: map[seat]trace.Time{}})
+		}
+		s := servers[at]
+		s.procs = append(s.procs, c.procs...)
+		for _, p := range c.procs {
+			at := b.seatOf(p)
+			s.taken[at] = max(s.taken[at], c.last)
+		}
+	}
+	if len(servers) < 2 {
+		return nil
+	}
+	return servers
+}
+
+// fits tells whether the seats of a component were free when it began.
+func (b *builder) fits(s *serverMade, c *component) bool {
+	return !slices.ContainsFunc(c.procs, func(p int) bool {
+		until, taken := s.taken[b.seatOf(p)]
+		return taken && until >= c.first
+	})
+}
+
+func (b *builder) seatOf(proc int) seat { return seat{b.Procs[proc].Label, b.Procs[proc].Rank} }
+
+// numberServers numbers servers by their lowest process ids.
+func (b *builder) numberServers(servers []*serverMade) {
+	if len(servers) == 0 {
+		return
+	}
+	if b.Servers == nil {
+		b.Servers = make([]int32, len(b.Procs))
+	}
+	lowest := func(s *serverMade) (pid int64, proc int) {
+		proc = slices.MinFunc(s.procs, func(x, y int) int {
+			return cmp.Or(cmp.Compare(b.Procs[x].PID, b.Procs[y].PID), cmp.Compare(x, y))
+		})
+		return b.Procs[proc].PID, proc
+	}
+	slices.SortFunc(servers, func(x, y *serverMade) int {
+		xp, xi := lowest(x)
+		yp, yi := lowest(y)
+		return cmp.Or(cmp.Compare(xp, yp), cmp.Compare(xi, yi))
+	})
+	for k, s := range servers {
+		for _, p := range s.procs {
+			b.Servers[p] = int32(k + 1)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package assembly_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// build rebuilds the requests of a dump and returns what was found wrong.
+func build(t testing.TB, name string, dump []byte) (*request.Set, []trace.Diag) {
+	t.Helper()
+	var diags trace.Diags
+	d := otlpjson.NewDump(&diags)
+	if err := d.Read(name, bytes.NewReader(dump)); err != nil {
+		t.Fatal(err)
+	}
+	return assembly.Build(d).Set, diags.All()
+}
+
+// deployments are the shapes that the simulator can play.
+var deployments = []struct {
+	name   string
+	change func(c *golden.Config)
+}{
+	{"gateway", func(*golden.Config) {}},
+	{"no gateway", func(c *golden.Config) { c.Mode = golden.PDDirect }},
+	{"unified TP2 DP2", func(c *golden.Config) { c.Mode = golden.Unified }},
+	{"unified PP2 DP2", func(c *golden.Config) {
+		c.Mode, c.Unified, c.Level = golden.Unified, golden.Parallel{TP: 1, PP: 2, DP: 2}, 4
+		c.Straggler.Factor = 0
+	}},
+	{"no skew", func(c *golden.Config) { c.PrefillSkew, c.DecodeSkew = 0, 0 }},
+}
+
+// The requests that the simulator played come back, one for one, with the times
+// that it knows: exact where spans are, within the 256 ns grid (and its
+// recalibration) where they are rounded.
+func TestRequestsOfSimulator(t *testing.T) {
+	for _, dep := range deployments {
+		t.Run(dep.name, func(t *testing.T) {
+			for seed := range uint64(3) {
+				config := golden.DefaultConfig(seed)
+				dep.change(&config)
+				dump, truth := testinput.Simulate(t, config)
+				set, diags := build(t, "sim", dump)
+				for _, d := range diags {
+					if d.Severity >= trace.DataLoss {
+						t.Errorf("seed %d: %v", seed, d)
+					}
+				}
+				compareRequests(t, set, truth)
+			}
+		})
+	}
+}
+
+// tolerance covers SGLang's time grid at both ends of a few added-up stages.
+const tolerance = int64(2 * time.Microsecond)
+
+func compareRequests(t *testing.T, set *request.Set, truth *golden.Truth) {
+	t.Helper()
+	byID := map[string]*request.Request{}
+	for i := range set.Requests {
+		byID[set.Requests[i].RID] = &set.Requests[i]
+	}
+	if len(set.Requests) != len(truth.Requests) || len(byID) != len(truth.Requests) {
+		t.Errorf("%d requests (%d ids), want %d", len(set.Requests), len(byID), len(truth.Requests))
+	}
+	for i := range truth.Requests {
+		want := &truth.Requests[i]
+		got := byID[want.FullID]
+		if got == nil {
+			got = byID[want.RID] // aborted before the server says its full id
+		}
+		if got == nil {
+			t.Errorf("request %s (%s) is missing", want.FullID, want.Outcome)
+			continue
+		}
+		compareRequest(t, got, want)
+	}
+}
+
+// statuses are how the simulator's outcomes have to look.
+var statuses = map[string]request.Status{
+	"finished": request.Finished, "client_canceled": request.Aborted, "client_gone": request.Aborted,
+	"queue_full": request.Aborted, "transfer_failed": request.Failed,
+}
+
+func compareRequest(t *testing.T, got *request.Request, want *golden.RequestTruth) {
+	t.Helper()
+	if got.Status != statuses[want.Outcome] {
+		t.Errorf("%s: status %v (%s), want %v", want.RID, got.Status, got.Reason, statuses[want.Outcome])
+	}
+	if len(want.Halves) > 1 && (got.Flags&request.Unjoined != 0 || len(got.Parts) != len(want.Halves)) {
+		t.Errorf("%s: %d parts joined, want %d", want.RID, len(got.Parts), len(want.Halves))
+	}
+	if got.Room != want.BootstrapRoom {
+		t.Errorf("%s: room %q, want %q", want.RID, got.Room, want.BootstrapRoom)
+	}
+	near := func(what string, got, want int64) {
+		if got-want > tolerance || want-got > tolerance {
+			t.Errorf("%s is %d ns, want %d", what, got, want)
+		}
+	}
+	m := &got.Metrics
+	answer := want.Halves[len(want.Halves)-1]
+	if got.Gateway != request.None {
+		near(want.RID+" E2E", m.E2E, want.E2ENs)
+	} else {
+		near(want.RID+" E2E", m.E2E, answer.EndNs-answer.StartNs)
+	}
+	if want.Outcome != "finished" {
+		return
+	}
+	near(want.RID+" TTFT", m.TTFT, answer.TTFTNs)
+	near(want.RID+" queue", max(0, m.Queue), want.QueueNs)
+	if m.CompletionTokens != int64(want.CompletionTokens) || m.PromptTokens != int64(want.PromptTokens) {
+		t.Errorf("%s: %d+%d tokens, want %d+%d", want.RID, m.PromptTokens, m.CompletionTokens, want.PromptTokens, want.CompletionTokens)
+	}
+	if want.ITL != nil && want.Retractions == 0 {
+		if m.ITL.N != want.ITL.N {
+			t.Errorf("%s: %d token gaps, want %d", want.RID, m.ITL.N, want.ITL.N)
+		}
+		near(want.RID+" ITL p50", m.ITL.P50, want.ITL.P50)
+		near(want.RID+" ITL p99", m.ITL.P99, want.ITL.P99)
+	}
+}

@@ -1,0 +1,297 @@
+package request
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/redact"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Set is everything that is known of some requests: tables that refer to each
+// other by index. Whoever fills it begins with [NewSet] and ends with [Set.Own].
+type Set struct {
+	Syms  *trace.Symbols // of names, and of keys of arguments
+	Args  *trace.Args    // arguments of rows and instants
+	Diags *trace.Diags   // what is wrong with the input
+
+	Files   []File
+	Sources []Source
+	Writers []Writer
+	Offsets []Offset // by row
+
+	Rows     []Row     // as they were read
+	Instants []Instant // by row
+	Tree     Tree      // which row lies in which
+	Links    []Link    // by the row that they lead to
+	// Ties tell the order of rows that begin and end together, so that it does not
+	// depend on the order in which they were read; nil unless it was asked for.
+	Ties []uint32
+
+	Procs    []Proc // ordered for display: router, prefill, decode; host; rank
+	Parts    []Part
+	Threads  []Thread
+	Requests []Request // by start
+	// Servers tell the servers of a host and role apart, by proc: see [Set.Server]; nil
+	// if there is one of each.
+	Servers []int32
+	// Stages is what is known of stages by their names, in the order of a request's way.
+	Stages []StageInfo
+	// Orphans is how many rows lie in one that is not in the input, NoID how many cannot
+	// be told apart by an id.
+	Orphans, NoID int
+	// ClocksMoved tells that times were put on one clock.
+	ClocksMoved bool
+
+	names     []string         // of all symbols that rows have
+	redact    *redact.Redactor // of what the set itself tells; nil is none
+	gatewayOf map[int]int      // request of each row of a gateway or an envelope
+}
+
+// NewSet returns an empty Set, whose rows have names of syms. All of these are known
+// by now.
+func NewSet(syms *trace.Symbols, args *trace.Args, diags *trace.Diags) *Set {
+	return &Set{Syms: syms, Args: args, Diags: diags, names: syms.Names(), gatewayOf: map[int]int{}}
+}
+
+// A File is an input that rows come from.
+type File struct {
+	Name      string
+	Encoding  string // after decompression
+	Bytes     int64  // after decompression
+	Documents int    // messages
+	Rows      int
+	Other     int // messages about something else, skipped
+}
+
+// A Writer is what rows tell of the process that wrote them, as it says it.
+type Writer struct {
+	Service, Instance      trace.Sym // instance: new at every start of a process
+	Language, SDK, Version string    // of the software that it writes them with
+	Layouts                Layouts   // that its rows are a sign of
+}
+
+// A Source is where rows come from.
+type Source struct {
+	File   int // index into Set.Files
+	Writer int // index into Set.Writers
+}
+
+// An Offset is where rows stand in a file without lines, from the given row on.
+type Offset struct {
+	Row    int
+	Offset int64
+}
+
+// Pos returns where row i stands: its line, or its offset in a file without lines.
+func (s *Set) Pos(i int) trace.Pos {
+	row := &s.Rows[i]
+	pos := trace.Pos{File: s.Files[s.Sources[row.Source].File].Name, Line: int64(row.Line), Offset: -1}
+	if row.Line == 0 {
+		at, _ := slices.BinarySearchFunc(s.Offsets, i+1, func(o Offset, i int) int { return cmp.Compare(o.Row, i) })
+		pos.Offset = s.Offsets[at-1].Offset
+	}
+	return pos
+}
+
+// Kind is what a row stands for.
+type Kind uint8
+
+const (
+	Generic   Kind = iota // something of a service that is not known here
+	Duplicate             // was read twice; ignored
+	Root                  // all that a server did for a request
+	Envelope              // groups the parts of a request
+	ThreadRow             // all that a thread did for a part
+	Stage
+	Gateway    // a gateway's or router's own
+	Unselected // left out by a Selection
+)
+
+// A Row is something that took time: a stage of a request, all that a thread or a
+// server did for it, or what happened beside requests. Zero is none of Name, Args and
+// Means; of the indexes, [None] is.
+type Row struct {
+	Start, End trace.Time   // Unix ns, by the clock of the host until clocks are related
+	Name       trace.Sym    // as the producer calls it
+	Args       trace.ArgsID // all else that the producer says
+	Thread     int32        // of a stage, and of a thread's own row
+	Part       int32        // what it is a piece of
+	Proc       int32        // whose it is; None for duplicates
+	Source     uint32       // index into Set.Sources
+	Line       uint32       // in the file of its source; 0 where that has no lines: see [Set.Pos]
+	Step       int32        // number of the batch that a step or a prefill ran in; Unknown
+	// Instants is the first of the row's own in Set.Instants. They end where those of the
+	// next row begin.
+	Instants uint32
+	Kind     Kind
+	Phase    Phase   // of a stage
+	Means    Meaning // of a stage
+	Level    uint8   // lowest trace level that shows it; 0 is not known
+}
+
+// Dur returns the length of r in ns; it is negative when the producer's clock
+// stepped back.
+func (r *Row) Dur() int64 { return int64(r.End - r.Start) }
+
+// An Instant is a point in time that a row reports.
+type Instant struct {
+	Time  trace.Time
+	Name  trace.Sym
+	Args  trace.ArgsID
+	Batch int32 // how many requests the batch holds that is meant; Unknown
+	Kind  InstantKind
+	Mode  Mode // of the batch
+}
+
+// InstantKind is what happens at an instant.
+type InstantKind uint8
+
+const (
+	OtherInstant InstantKind = iota
+	Scheduled                // the request was put into a batch
+	Retracted                // it was thrown out of the batch, for want of memory
+	HandedOn                 // a gateway sends it to the servers
+)
+
+// Mode is what a batch is for.
+type Mode uint8
+
+const (
+	UnknownMode Mode = iota
+	PrefillMode
+	DecodeMode
+	OtherMode
+)
+
+// A Link says that one row follows from another.
+type Link struct {
+	From int32 // None where that is not in the input
+	To   int32
+}
+
+// A Tree says which row lies in which.
+type Tree struct {
+	Above []int32 // row around each; None
+	// Below holds the rows in row i from First[i] up to First[i+1], ordered by start,
+	// then longest first.
+	First, Below []uint32
+}
+
+// Parent returns the row that row i lies in, or None.
+func (t *Tree) Parent(i int) int { return int(t.Above[i]) }
+
+// Children returns the rows that lie in row i, ordered by start, then longest first. It
+// must not be modified.
+func (t *Tree) Children(i int) []uint32 { return t.Below[t.First[i]:t.First[i+1]] }
+
+// Compare orders rows by start, then longest first, then as Ties has them.
+func (s *Set) Compare(i, j int) int {
+	x, y := &s.Rows[i], &s.Rows[j]
+	if c := cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End)); c != 0 || s.Ties == nil {
+		return c
+	}
+	return cmp.Compare(s.Ties[i], s.Ties[j])
+}
+
+// Len returns the number of rows.
+func (s *Set) Len() int { return len(s.Rows) }
+
+// Row returns row i.
+func (s *Set) Row(i int) *Row { return &s.Rows[i] }
+
+// InstantsOf returns the instants that row i reports, in the order in which it does.
+func (s *Set) InstantsOf(i int) []Instant {
+	to := len(s.Instants)
+	if i+1 < len(s.Rows) {
+		to = int(s.Rows[i+1].Instants)
+	}
+	return s.Instants[s.Rows[i].Instants:to]
+}
+
+// Kind returns what row i stands for.
+func (s *Set) Kind(i int) Kind { return s.Rows[i].Kind }
+
+// ThreadOf returns the index of the thread that row i is of, or None.
+func (s *Set) ThreadOf(i int) int { return int(s.Rows[i].Thread) }
+
+// PartOf returns the index of the part that row i belongs to, or None.
+func (s *Set) PartOf(i int) int { return int(s.Rows[i].Part) }
+
+// ProcOf returns the index of the proc that row i is of; None for duplicates.
+func (s *Set) ProcOf(i int) int { return int(s.Rows[i].Proc) }
+
+// RequestOf returns the index of the request that row i belongs to, or None. A
+// gateway's row belongs to the first of its requests.
+func (s *Set) RequestOf(i int) int {
+	if p := s.Rows[i].Part; p != None {
+		return s.Parts[p].Request
+	}
+	if r, ok := s.gatewayOf[i]; ok {
+		return r
+	}
+	return None
+}
+
+// Name returns the name of row i.
+func (s *Set) Name(i int) string { return s.names[s.Rows[i].Name] }
+
+// Bounds returns the first and last instant of all rows; ok is false if there are
+// none.
+func (s *Set) Bounds() (from, to trace.Time, ok bool) {
+	for i := range s.Rows {
+		row := &s.Rows[i]
+		if !ok || row.Start < from {
+			from = row.Start
+		}
+		to = max(to, row.End)
+		ok = true
+	}
+	return from, to, ok
+}
+
+// Any tells whether a selection has left anything.
+func (s *Set) Any() bool {
+	return slices.ContainsFunc(s.Rows, func(r Row) bool { return r.Kind != Duplicate && r.Kind != Unselected })
+}
+
+// StageOf returns what is known of the stage with the given name. A stage that is not
+// in the table is exported at every level, as far as one can tell.
+func (s *Set) StageOf(name string) StageInfo {
+	if i := s.stageIndex(name); i != None {
+		return s.Stages[i]
+	}
+	return StageInfo{Name: name}
+}
+
+func (s *Set) stageIndex(name string) int {
+	return slices.IndexFunc(s.Stages, func(x StageInfo) bool { return x.Name == name })
+}
+
+// StageCalled returns the name of the stage that means m, "" if no table knows one.
+func (s *Set) StageCalled(m Meaning) string {
+	if i := slices.IndexFunc(s.Stages, func(x StageInfo) bool { return x.Means == m }); i != None {
+		return s.Stages[i].Name
+	}
+	return ""
+}
+
+// CompareStages orders the names of stages by phase, then as Stages lists them; what it
+// does not list goes last, by name.
+func (s *Set) CompareStages(x, y string) int {
+	px, ix := s.stagePlace(x)
+	py, iy := s.stagePlace(y)
+	return cmp.Or(cmp.Compare(px, py), cmp.Compare(ix, iy), strings.Compare(x, y))
+}
+
+func (s *Set) stagePlace(name string) (phase, index int) {
+	index = s.stageIndex(name)
+	if index == None {
+		return int(DecodePhase) + 2, 0
+	}
+	if phase = int(s.Stages[index].Phase); s.Stages[index].Phase == OtherPhase {
+		phase = int(DecodePhase) + 1
+	}
+	return phase, index
+}

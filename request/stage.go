@@ -1,0 +1,78 @@
+package request
+
+// Phase is what a stage means for a request, whatever version named it.
+type Phase uint8
+
+const (
+	OtherPhase     Phase = iota
+	RoutePhase           // choosing a server and talking to it
+	DispatchPhase        // tokenizing, handing over to the scheduler
+	QueuePhase           // waiting to be scheduled
+	BootstrapPhase       // prefill and decode side finding each other
+	PrefillPhase         // computing the prompt
+	TransferPhase        // moving the KV cache
+	DecodePhase          // generating
+)
+
+// String returns the word that reports print.
+func (p Phase) String() string {
+	return [...]string{"other", "route", "dispatch", "queue", "bootstrap", "prefill", "transfer", "decode"}[p]
+}
+
+// Meaning is what a stage is, beyond its phase, for those who ask for a certain one,
+// whatever a producer calls it.
+type Meaning uint8
+
+const (
+	NoMeaning         Meaning = iota // nobody asks for it, or it is no stage that is known
+	Tokenizing                       // making tokens of the prompt
+	Encoding                         // of images or audio
+	Queueing                         // until the first prefill batch
+	SendPreparing                    // of the transfer, on the prefill server
+	SendConnecting                   // the prefill server waits for the decode server
+	ReceivePreparing                 // of the transfer, on the decode server
+	ReceiveConnecting                // the decode server connects to the prefill server
+	Prefilling                       // the whole of it; a token is out at its end
+	PrefillingChunk                  // one piece of a prompt
+	Sending                          // the KV cache, from the prefill server
+	SendQueueing                     // of a piece of the KV cache, for a worker to send
+	WorkerSending                    // a worker sends a piece of the KV cache
+	Receiving                        // the decode server waits for the KV cache
+	DecodeQueueing                   // until the first decode batch
+	Answering                        // from the first decode step to the last
+	Stepping                         // one decode step; one token or several are out at its end
+	Prebuilt                         // a batch takes over a token that is computed; it is out at the end
+	Launching                        // the host's side of one micro-batch
+	Caching                          // pages move between memory and storage beside the request
+)
+
+// GivesToken tells whether a token is out when a stage ends.
+func (m Meaning) GivesToken() bool { return m == Stepping || m == Prefilling || m == Prebuilt }
+
+// Phase returns the phase that stages with a meaning are in.
+func (m Meaning) Phase() Phase {
+	switch m {
+	case Tokenizing:
+		return DispatchPhase
+	case Queueing, DecodeQueueing:
+		return QueuePhase
+	case SendPreparing, SendConnecting, ReceivePreparing, ReceiveConnecting:
+		return BootstrapPhase
+	case Encoding, Prefilling, PrefillingChunk:
+		return PrefillPhase
+	case Sending, SendQueueing, WorkerSending, Receiving:
+		return TransferPhase
+	case Answering, Stepping, Prebuilt:
+		return DecodePhase
+	}
+	return OtherPhase
+}
+
+// A StageInfo is what is known of a stage by its name.
+type StageInfo struct {
+	Name  string
+	Level int // lowest --trace-level that exports it
+	Phase Phase
+	Means Meaning
+	Doc   string
+}
