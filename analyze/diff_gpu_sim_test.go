@@ -7,6 +7,7 @@ import (
 	"time"
 
 	sim "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -30,7 +31,7 @@ func recordServer(t *testing.T, seed uint64, factor float64) *profile.Set {
 		t.Fatal(err)
 	}
 	paths, _ := filepath.Glob(filepath.Join(dir, "torch", "*TP-*"))
-	set, _ := torchSet(t, paths...)
+	set, _ := testset.TorchSet(t, paths...)
 	return set
 }
 

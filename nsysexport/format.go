@@ -51,7 +51,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	return &format.Source{Profiles: processes, Print: printOf(src), Stream: stream, Close: src.Close,
 		Rows: func(rank func(pid int32) int32) profile.Stream { return NewStream(src, rank) },
 		Inventory: func(v *inventory.Inventory, size int64, are [][]profile.Identity) {
-			src.Inventory(v, size, processes, slices.Concat(are...))
+			Inventory(v, src, size, processes, slices.Concat(are...))
 		}}, nil
 }
 
