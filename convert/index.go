@@ -176,9 +176,10 @@ type indexed struct {
 	*format.Source
 	input  Input
 	format *format.Format
-	once   bool    // what can be opened once only
-	stream *Stream // whose head was looked at; nil if it was closed or is read
-	meter  Meter   // of the first time that it is read; nil from then on
+	names  []string // of the files in it, if it is a folder
+	once   bool     // what can be opened once only
+	stream *Stream  // whose head was looked at; nil if it was closed or is read
+	meter  Meter    // of the first time that it is read; nil from then on
 	stdin  io.Reader
 	// What the head says: it is zeros, it was compressed.
 	zeros       bool
@@ -267,20 +268,15 @@ type silent struct{ Meter }
 func (silent) File(string) {}
 
 func (x *indexed) recogniseFolder() error {
-	names, err := x.folder()
+	entries, err := os.ReadDir(x.input.Name)
 	if err != nil {
 		return err
 	}
-	if x.format = sniffHead(format.Head{Files: names}); x.format == nil {
+	x.names = filesOf(x.input.Name, entries)
+	if x.format = sniffHead(format.Head{Files: x.names}); x.format == nil {
 		return errUnknownFormat
 	}
 	return nil
-}
-
-// folder names the files in the folder that the input is.
-func (x *indexed) folder() ([]string, error) {
-	entries, err := os.ReadDir(x.input.Name)
-	return filesOf(x.input.Name, entries), err
 }
 
 // onDisk tells why an input cannot be read by its path, if that is so.
@@ -328,10 +324,8 @@ func (x *indexed) name() string { return messageName(x.input.Name) }
 // index reads the input.
 func (x *indexed) index(opt *format.Options) error {
 	in := &format.Input{Name: x.name(), Path: x.input.Name, Open: x.open}
-	if names, err := x.folder(); err == nil {
-		for _, name := range names {
-			in.Files = append(in.Files, filepath.Join(x.input.Name, name))
-		}
+	for _, name := range x.names {
+		in.Files = append(in.Files, filepath.Join(x.input.Name, name))
 	}
 	var err error
 	x.Source, err = x.format.Index(in, opt)
