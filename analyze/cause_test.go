@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	incident "github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
@@ -203,7 +205,7 @@ func TestCausesOfForgedTimes(t *testing.T) {
 			}
 		}
 		for _, r := range NewTail(s, TailOptions{}).Reports() {
-			text(t, r, FormatText, Style{})
+			tabletest.Text(t, r, table.FormatText, table.Style{})
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -38,7 +39,7 @@ type Change struct {
 
 // A Shift is a series that changed.
 type Shift struct {
-	Where
+	place.Where
 	Name   string // of the place, as people call it: "decode DP1"
 	Metric ChangeMetric
 	Stage  string          // of a duration: a stage, "ttft" or "tpot"
@@ -107,7 +108,7 @@ const (
 // a rank. docs/METRICS.md says how.
 func FindChanges(s *request.Set) *Changes {
 	w := newObserver(s)
-	c := &Changes{Requests: len(s.Requests) - w.bulk.outside}
+	c := &Changes{Requests: len(s.Requests) - w.bulk.Outside}
 	c.From, c.To = w.steady()
 	if c.To <= c.From {
 		return c
@@ -204,14 +205,14 @@ func (w *observer) steady() (from, to trace.Time) {
 		return 0, 0
 	}
 	var e2e []int64
-	last, end := w.bulk.from, w.bulk.to
+	last, end := w.bulk.From, w.bulk.To
 	for _, r := range w.requests() {
 		last = max(last, r.Start)
 		if r.Metrics.E2E >= 0 {
 			e2e = append(e2e, r.Metrics.E2E)
 		}
 	}
-	from = w.bulk.from
+	from = w.bulk.From
 	margin := int64(end-from) / 10
 	if len(e2e) > 0 {
 		slices.Sort(e2e)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -24,7 +25,7 @@ func (f *Shift) cause() int {
 		return 2
 	case f.Metric == LatenessChanged:
 		return 3
-	case f.Scope == Everywhere:
+	case f.Scope == place.Everywhere:
 		return 9
 	}
 	switch f.Means.Phase() {
@@ -115,7 +116,7 @@ func (c *Change) sort() {
 		switch {
 		case f.Metric.isLoad():
 			return 0
-		case f.Scope == Everywhere:
+		case f.Scope == place.Everywhere:
 			return 1
 		}
 		return 2

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -12,9 +14,9 @@ import (
 // stage that is looked at.
 type observer struct {
 	set      *request.Set
-	bulk     bulk
+	bulk     load.Bulk
 	within   []*request.Request // of the bulk
-	ranks    *rankSet
+	ranks    *place.RankSet
 	from, to trace.Time
 	e2e      int64 // ns that nine of ten requests take at most
 	lag      int64 // ns within which a change can have consequences
@@ -35,7 +37,7 @@ type route struct {
 
 // durations are how long a stage took on one place.
 type durations struct {
-	Where
+	place.Where
 	metric ChangeMetric // MedianChanged, or LatenessChanged
 	stage  string
 	means  request.Meaning // of the stage
@@ -49,14 +51,14 @@ type observed struct {
 }
 
 func newObserver(s *request.Set) *observer {
-	return &observer{set: s, ranks: newRankSet(s), bulk: bulkOf(s)}
+	return &observer{set: s, ranks: place.NewRankSet(s), bulk: load.BulkOf(s)}
 }
 
 // requests returns those that are looked at.
 func (w *observer) requests() []*request.Request {
 	if w.within == nil {
 		for i := range w.set.Requests {
-			if r := &w.set.Requests[i]; w.bulk.holds(r) {
+			if r := &w.set.Requests[i]; w.bulk.Holds(r) {
 				w.within = append(w.within, r)
 			}
 		}
@@ -67,16 +69,16 @@ func (w *observer) requests() []*request.Request {
 // observe collects what began in [from, to].
 func (w *observer) observe(from, to trace.Time) {
 	w.from, w.to = from, to
-	w.byRank = make([][]*durations, len(w.ranks.places))
-	w.late = make([][]*durations, len(w.ranks.places))
+	w.byRank = make([][]*durations, len(w.ranks.Places))
+	w.late = make([][]*durations, len(w.ranks.Places))
 	for i := range w.byRank {
 		w.byRank[i], w.late[i] = make([]*durations, len(request.Watched)), make([]*durations, len(request.Watched))
 	}
 	for i := range w.byRole {
 		w.byRole[i] = make([]*durations, len(request.Watched))
 	}
-	ttft := &durations{Where: Where{Scope: Everywhere}, metric: MedianChanged, stage: "ttft"}
-	tpot := &durations{Where: Where{Scope: Everywhere}, metric: MedianChanged, stage: "tpot"}
+	ttft := &durations{Where: place.Where{Scope: place.Everywhere}, metric: MedianChanged, stage: "ttft"}
+	tpot := &durations{Where: place.Where{Scope: place.Everywhere}, metric: MedianChanged, stage: "tpot"}
 	w.all = []*durations{ttft, tpot}
 	for _, r := range w.requests() {
 		if w.inside(r.Start) {
@@ -124,18 +126,18 @@ func (w *observer) series() []*durations {
 // of the lead rank, as its peers do the same beside it, and by how much each rank
 // was later than these.
 func (w *observer) observePart(p *request.Part) {
-	lead, rank := w.ranks.lead(p)
-	if p.Serves() && rank != request.None && w.ranks.leads[rank] && w.inside(p.Start) {
+	lead, rank := w.ranks.Lead(p)
+	if p.Serves() && rank != request.None && w.ranks.Leads[rank] && w.inside(p.Start) {
 		w.routes[p.Role] = append(w.routes[p.Role], route{p.Start, int32(rank)})
 	}
 	for _, t := range p.Threads {
 		th := &w.set.Threads[t]
-		switch of := w.ranks.of[th.Proc]; {
+		switch of := w.ranks.Of[th.Proc]; {
 		case of == request.None || !p.Serves():
 			role := w.set.Procs[th.Proc].Role
-			w.observeStages(th, w.byRole[role], Where{Scope: WholeRole, Role: role})
-		case t == lead && w.ranks.leads[of]:
-			w.observeStages(th, w.byRank[of], w.ranks.places[of])
+			w.observeStages(th, w.byRole[role], place.Where{Scope: place.WholeRole, Role: role})
+		case t == lead && w.ranks.Leads[of]:
+			w.observeStages(th, w.byRank[of], w.ranks.Places[of])
 		}
 	}
 	if p.Serves() {
@@ -143,7 +145,7 @@ func (w *observer) observePart(p *request.Part) {
 	}
 }
 
-func (w *observer) observeStages(th *request.Thread, of []*durations, at Where) {
+func (w *observer) observeStages(th *request.Thread, of []*durations, at place.Where) {
 	w.set.EachSelectedStage(th.Stages, true, func(i int, _ bool) {
 		span := w.set.Row(i)
 		k := request.WatchedIndex(span)
@@ -168,7 +170,7 @@ func (w *observer) observeLateness(p *request.Part) {
 	var order []groupStep
 	for _, t := range p.Threads {
 		th := &w.set.Threads[t]
-		rank := w.ranks.of[th.Proc]
+		rank := w.ranks.Of[th.Proc]
 		if rank == request.None {
 			continue
 		}
@@ -179,8 +181,8 @@ func (w *observer) observeLateness(p *request.Part) {
 				return
 			}
 			k := request.WatchedIndex(row)
-			place := &w.ranks.places[rank]
-			step := groupStep{k, counts[k], place.Rank.PP, place.serverName()}
+			place := &w.ranks.Places[rank]
+			step := groupStep{k, counts[k], place.Rank.PP, place.ServerName()}
 			counts[k]++
 			if steps[step] == nil {
 				order = append(order, step)
@@ -217,10 +219,10 @@ func (w *observer) addLateness(stage int, spans []int) {
 		if !w.inside(span.Start) {
 			continue
 		}
-		rank := w.ranks.of[w.set.ProcOf(i)]
+		rank := w.ranks.Of[w.set.ProcOf(i)]
 		d := &w.late[rank][stage]
 		if *d == nil {
-			*d = &durations{Where: w.ranks.places[rank], metric: LatenessChanged, stage: w.set.StageCalled(request.Watched[stage]), means: request.Watched[stage]}
+			*d = &durations{Where: w.ranks.Places[rank], metric: LatenessChanged, stage: w.set.StageCalled(request.Watched[stage]), means: request.Watched[stage]}
 		}
 		(*d).add(span.Start, max(0, int64(span.End)-middle))
 	}

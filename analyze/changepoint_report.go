@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -58,55 +60,55 @@ func (f *Shift) edgeName() string {
 }
 
 // Report makes a table of the changes: a row per shift.
-func (c *Changes) Report() *Report {
-	fields := []field[changeRow]{
-		{Column{Name: "change", Unit: Count, Doc: "number of the change: what happened at one time is one"},
-			func(r *changeRow) Cell { return Cell{N: int64(r.number), Unknown: r.number == 0} }},
-		textColumn("part", "first: what may have caused the rest; with: load that changed, too; then: latency; ramp-up, drain, always: not a change",
+func (c *Changes) Report() *table.Report {
+	fields := []table.Field[changeRow]{
+		{Column: table.Column{Name: "change", Unit: table.Count, Doc: "number of the change: what happened at one time is one"},
+			Cell: func(r *changeRow) table.Cell { return table.Cell{N: int64(r.number), Unknown: r.number == 0} }},
+		table.TextColumn("part", "first: what may have caused the rest; with: load that changed, too; then: latency; ramp-up, drain, always: not a change",
 			func(r *changeRow) string { return r.part }),
-		timeColumn("time", "when it changed", func(r *changeRow) trace.Time { return r.Time }),
-		{Column{Name: "within", Unit: Duration, Doc: "how far off the time may be, with a confidence of 95 %; unknown where it is that of the first row of the change"},
-			func(r *changeRow) Cell {
-				return Cell{N: int64(max(r.Time-r.First, r.Last-r.Time)), Unknown: !r.Searched}
+		table.TimeColumn("time", "when it changed", func(r *changeRow) trace.Time { return r.Time }),
+		{Column: table.Column{Name: "within", Unit: table.Duration, Doc: "how far off the time may be, with a confidence of 95 %; unknown where it is that of the first row of the change"},
+			Cell: func(r *changeRow) table.Cell {
+				return table.Cell{N: int64(max(r.Time-r.First, r.Last-r.Time)), Unknown: !r.Searched}
 			}},
-		textColumn("what", "what changed", func(r *changeRow) string { return r.subject() }),
-		textColumn("before", "what it was before, in words", func(r *changeRow) string {
+		table.TextColumn("what", "what changed", func(r *changeRow) string { return r.subject() }),
+		table.TextColumn("before", "what it was before, in words", func(r *changeRow) string {
 			before, after := r.values()
 			if _, unit, ok := strings.Cut(after, " "); ok && !strings.Contains(before, " ") {
 				before += " " + unit
 			}
 			return before
 		}),
-		textColumn("after", "what it was after, in words", func(r *changeRow) string {
+		table.TextColumn("after", "what it was after, in words", func(r *changeRow) string {
 			_, after := r.values()
 			return after
 		}),
-		numberColumn("p", "probability that there is such a change in any of the series if nothing happens; unless found by itself, of such a difference",
+		table.NumberColumn("p", "probability that there is such a change in any of the series if nothing happens; unless found by itself, of such a difference",
 			func(r *changeRow) float64 { return r.P }),
 	}
-	r := tabulate("sgtrace.report.changes/v1", "Changes", c.rows(), append(fields, changeDetails()...))
+	r := table.New("sgtrace.report.changes/v1", "Changes", c.rows(), append(fields, changeDetails()...))
 	for _, note := range c.notes() {
-		r.note("%s", note)
+		r.Note("%s", note)
 	}
 	return r
 }
 
 // changeDetails are the columns for programs.
-func changeDetails() []field[changeRow] {
-	fields := []field[changeRow]{
-		timeColumn("first", "earliest time at which it can have changed", func(r *changeRow) trace.Time { return r.First }),
-		timeColumn("last", "latest time at which it can have changed", func(r *changeRow) trace.Time { return r.Last }),
-		textColumn("sentence", "on the first row of a change: what happened, in words", func(r *changeRow) string { return r.sentence }),
-		textColumn("found", "searched: by itself; compared: by looking at the time of the change", func(r *changeRow) string {
+func changeDetails() []table.Field[changeRow] {
+	fields := []table.Field[changeRow]{
+		table.TimeColumn("first", "earliest time at which it can have changed", func(r *changeRow) trace.Time { return r.First }),
+		table.TimeColumn("last", "latest time at which it can have changed", func(r *changeRow) trace.Time { return r.Last }),
+		table.TextColumn("sentence", "on the first row of a change: what happened, in words", func(r *changeRow) string { return r.sentence }),
+		table.TextColumn("found", "searched: by itself; compared: by looking at the time of the change", func(r *changeRow) string {
 			if r.Searched {
 				return "searched"
 			}
 			return "compared"
 		}),
-		textColumn("metric", "share, arrivals, running, lateness, p50 or tail", func(r *changeRow) string { return r.Metric.String() }),
-		textColumn("stage", "of durations: stage, ttft or tpot", func(r *changeRow) string { return r.Stage }),
+		table.TextColumn("metric", "share, arrivals, running, lateness, p50 or tail", func(r *changeRow) string { return r.Metric.String() }),
+		table.TextColumn("stage", "of durations: stage, ttft or tpot", func(r *changeRow) string { return r.Stage }),
 	}
-	fields = append(fields, whereColumns(func(r *changeRow) *Where { return &r.Where })...)
+	fields = append(fields, place.WhereColumns(func(r *changeRow) *place.Where { return &r.Where })...)
 	for _, side := range []struct {
 		name string
 		of   func(*changeRow) *Level
@@ -115,14 +117,14 @@ func changeDetails() []field[changeRow] {
 		{"after", func(r *changeRow) *Level { return &r.After }},
 	} {
 		fields = append(fields,
-			countColumn("n "+side.name, "observations "+side.name, func(r *changeRow) int64 { return int64(side.of(r).N) }),
-			numberColumn("rate "+side.name, "arrivals per s, or requests running", func(r *changeRow) float64 { return side.of(r).Rate }),
-			numberColumn("share "+side.name, "of the role's requests, or of the durations beyond the limit", func(r *changeRow) float64 { return side.of(r).Share }),
-			nsColumn("p50 "+side.name, "median of the durations", func(r *changeRow) int64 { return side.of(r).P50 }),
-			nsColumn("p99 "+side.name, "99th percentile of the durations", func(r *changeRow) int64 { return side.of(r).P99 }),
+			table.CountColumn("n "+side.name, "observations "+side.name, func(r *changeRow) int64 { return int64(side.of(r).N) }),
+			table.NumberColumn("rate "+side.name, "arrivals per s, or requests running", func(r *changeRow) float64 { return side.of(r).Rate }),
+			table.NumberColumn("share "+side.name, "of the role's requests, or of the durations beyond the limit", func(r *changeRow) float64 { return side.of(r).Share }),
+			table.NsColumn("p50 "+side.name, "median of the durations", func(r *changeRow) int64 { return side.of(r).P50 }),
+			table.NsColumn("p99 "+side.name, "99th percentile of the durations", func(r *changeRow) int64 { return side.of(r).P99 }),
 		)
 	}
-	fields = append(fields, nsColumn("limit", "durations beyond it are the tail", func(r *changeRow) int64 {
+	fields = append(fields, table.NsColumn("limit", "durations beyond it are the tail", func(r *changeRow) int64 {
 		if r.Metric != TailChanged {
 			return request.Unknown
 		}
@@ -149,51 +151,3 @@ func (c *Changes) notes() []string {
 }
 
 // Columns of any report.
-
-func textColumn[T any](name, doc string, of func(*T) string) field[T] {
-	return field[T]{Column{Name: name, Doc: doc}, func(row *T) Cell { return textCell(of(row)) }}
-}
-
-func countColumn[T any](name, doc string, of func(*T) int64) field[T] {
-	return field[T]{Column{Name: name, Unit: Count, Doc: doc}, func(row *T) Cell { return numberCell(of(row)) }}
-}
-
-func numberColumn[T any](name, doc string, of func(*T) float64) field[T] {
-	return field[T]{Column{Name: name, Unit: Number, Doc: doc}, func(row *T) Cell { return realCell(of(row)) }}
-}
-
-func shareColumn[T any](name, doc string, of func(*T) float64) field[T] {
-	return field[T]{Column{Name: name, Unit: Share, Doc: doc}, func(row *T) Cell { return realCell(of(row)) }}
-}
-
-func nsColumn[T any](name, doc string, of func(*T) int64) field[T] {
-	return field[T]{Column{Name: name, Unit: Duration, Doc: doc}, func(row *T) Cell { return numberCell(of(row)) }}
-}
-
-func timeColumn[T any](name, doc string, of func(*T) trace.Time) field[T] {
-	return field[T]{Column{Name: name, Unit: Instant, Doc: doc}, func(row *T) Cell { return instantCell(of(row)) }}
-}
-
-// whereColumns are the columns that tell where.
-func whereColumns[T any](of func(*T) *Where) []field[T] {
-	rank := func(name, doc string, text func(*Where) string) field[T] {
-		return textColumn(name, doc, func(row *T) string {
-			if p := of(row); p.Scope == OneRank {
-				return text(p)
-			}
-			return ""
-		})
-	}
-	return []field[T]{
-		textColumn("scope", "all, a role, or a rank", func(row *T) string { return of(row).Scope.String() }),
-		textColumn("role", "of the server", func(row *T) string {
-			if p := of(row); p.Scope != Everywhere {
-				return p.Role.String()
-			}
-			return ""
-		}),
-		rank("host", "machine", (*Where).serverName),
-		rank("label", "thread label", func(p *Where) string { return p.Label }),
-		rank("rank", "parallel ranks", func(p *Where) string { return p.Rank.String() }),
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -24,7 +25,7 @@ func (w *observer) measureLoads(times []trace.Time) loads {
 		addStretch(l.all, times, r.Start, r.End)
 		for _, p := range r.Parts {
 			part := &w.set.Parts[p]
-			thread, rank := w.ranks.lead(part)
+			thread, rank := w.ranks.Lead(part)
 			if thread == request.None || rank == request.None || !part.Serves() {
 				continue
 			}
@@ -32,7 +33,7 @@ func (w *observer) measureLoads(times []trace.Time) loads {
 				l.byRank[rank] = make([]int64, len(times)-1)
 			}
 			w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, outermost bool) {
-				if span := w.set.Row(i); outermost && stateOf(span, part.Role) == stateRunning {
+				if span := w.set.Row(i); outermost && load.StateOf(span, part.Role) == load.StateRunning {
 					addStretch(l.byRank[rank], times, span.Start, span.End)
 				}
 			})
@@ -64,7 +65,7 @@ func (c *Change) addRunning(w *observer, l loads, times []trace.Time, i int) {
 		case ArrivalsChanged:
 			of = l.all
 		case ShareChanged:
-			rank := slices.Index(w.ranks.places, f.Where)
+			rank := slices.Index(w.ranks.Places, f.Where)
 			of = l.byRank[rank]
 		}
 		if of == nil {

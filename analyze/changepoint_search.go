@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -113,7 +114,7 @@ func (w *observer) searchArrivals(level float64) []Shift {
 		Keep: func(from, k, to int) bool {
 			return factor(rate(from, k).Rate, rate(k, to).Rate) >= leastRateFactor
 		}})
-	return shifts(changes, len(times), at, rate, Shift{Where: Where{Scope: Everywhere}, Metric: ArrivalsChanged})
+	return shifts(changes, len(times), at, rate, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: ArrivalsChanged})
 }
 
 // shifts makes shifts of the changes of a series of n observations.
@@ -158,7 +159,7 @@ func (w *observer) searchShare(routes []route, rank int32, level float64) []Shif
 		b, a := share(from, k).Share, share(k, to).Share
 		return factor(odds(b), odds(a)) >= leastOddsFactor && math.Abs(a-b) >= leastShare
 	}})
-	return shifts(changes, len(is), at, share, Shift{Where: w.ranks.places[rank], Metric: ShareChanged})
+	return shifts(changes, len(is), at, share, Shift{Where: w.ranks.Places[rank], Metric: ShareChanged})
 }
 
 // search finds changes of the level of durations, and of their tail.

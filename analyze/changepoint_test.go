@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
@@ -21,7 +24,7 @@ var stageMeanings = map[string]request.Meaning{
 }
 
 func duration(stage string, at trace.Time, before, after int64) Shift {
-	f := Shift{Where: Where{Scope: OneRank, Role: request.Decode, Host: "c94b1e02", Rank: trace.Rank{TP: 0, PP: -1, DP: 1, EP: -1, Global: -1}},
+	f := Shift{Where: place.Where{Scope: place.OneRank, Role: request.Decode, Host: "c94b1e02", Rank: trace.Rank{TP: 0, PP: -1, DP: 1, EP: -1, Global: -1}},
 		Name: "decode DP1", Metric: MedianChanged, Stage: stage, Means: stageMeanings[stage], Time: at, First: at - second/2, Last: at + second/2, Searched: true, P: 1e-5,
 		Before: newLevel(100), After: newLevel(100)}
 	f.Before.P50, f.Before.P99, f.After.P50, f.After.P99 = before, before, after, after
@@ -36,7 +39,7 @@ func shareOf(at trace.Time, before, after float64) Shift {
 }
 
 func rate(at trace.Time, before, after float64) Shift {
-	f := Shift{Where: Where{Scope: Everywhere}, Name: "all", Metric: ArrivalsChanged, Time: at, First: at - second/5, Last: at + second/5,
+	f := Shift{Where: place.Where{Scope: place.Everywhere}, Name: "all", Metric: ArrivalsChanged, Time: at, First: at - second/5, Last: at + second/5,
 		Searched: true, P: 2e-8, Before: newLevel(200), After: newLevel(300)}
 	f.Before.Rate, f.After.Rate = before, after
 	return f
@@ -48,7 +51,7 @@ func exampleChanges() *Changes {
 	lead := shareOf(at, 0.25, 0.6)
 	lead.First, lead.Last, lead.P = at-second/4, at+second/10, 3e-14
 	ttft := duration("ttft", at, 90_000_000, 415_000_000)
-	ttft.Where, ttft.Name, ttft.Searched = Where{Scope: Everywhere}, "all", false
+	ttft.Where, ttft.Name, ttft.Searched = place.Where{Scope: place.Everywhere}, "all", false
 	tail := duration("decode_transferred", at+second, 0, 0)
 	tail.Metric, tail.Limit, tail.Before.Share, tail.After.Share = TailChanged, 300_000_000, 0.002, 0.17
 	late := duration("decode_loop", at, 4_250_000, 4_250_000)
@@ -68,15 +71,15 @@ func exampleChanges() *Changes {
 
 func TestGoldenChanges(t *testing.T) {
 	c := exampleChanges()
-	for name, style := range map[string]Style{"changes.text": {}, "changes_ascii.text": {ASCII: true}} {
+	for name, style := range map[string]table.Style{"changes.text": {}, "changes_ascii.text": {ASCII: true}} {
 		var b bytes.Buffer
 		if err := c.Write(&b, style); err != nil {
 			t.Fatal(err)
 		}
 		testset.CompareGolden(t, name, b.String())
 	}
-	for _, f := range []Format{FormatMarkdown, FormatCSV, FormatJSON} {
-		testset.CompareGolden(t, "changes."+string(f), text(t, c.Report(), f, Style{}))
+	for _, f := range []table.Format{table.FormatMarkdown, table.FormatCSV, table.FormatJSON} {
+		testset.CompareGolden(t, "changes."+string(f), tabletest.Text(t, c.Report(), f, table.Style{}))
 	}
 }
 
@@ -177,21 +180,21 @@ func TestThreeDigits(t *testing.T) {
 // Places are called as shortly as can be.
 func TestNames(t *testing.T) {
 	rank := func(tp, dp int16) trace.Rank { return trace.Rank{TP: tp, PP: 0, DP: dp, EP: -1, Global: -1} }
-	at := func(role request.Role, host string, r trace.Rank) Where {
-		return Where{Scope: OneRank, Role: role, Host: host, Label: "Scheduler", Rank: r}
+	at := func(role request.Role, host string, r trace.Rank) place.Where {
+		return place.Where{Scope: place.OneRank, Role: role, Host: host, Label: "Scheduler", Rank: r}
 	}
-	w := &observer{ranks: &rankSet{places: []Where{
+	w := &observer{ranks: &place.RankSet{Places: []place.Where{
 		at(request.Prefill, "aaaa", rank(0, -1)), at(request.Prefill, "aaaa", rank(1, -1)),
 		at(request.Decode, "bbbb", rank(0, 0)), at(request.Decode, "bbbb", rank(1, 0)),
 		at(request.Decode, "bbbb", rank(0, 1)), at(request.Decode, "cccc", rank(0, 1)),
-	}, leads: []bool{true, false, true, false, true, true}}}
+	}, Leads: []bool{true, false, true, false, true, true}}}
 	for i, want := range []string{"prefill", "prefill", "decode DP0", "decode DP0", "decode bbbb DP1", "decode cccc DP1"} {
-		f := Shift{Where: w.ranks.places[i], Metric: MedianChanged}
+		f := Shift{Where: w.ranks.Places[i], Metric: MedianChanged}
 		if got := w.name(&f); got != want {
 			t.Errorf("%s: %s, want %s", &f.Where, got, want)
 		}
 	}
-	late := Shift{Where: w.ranks.places[3], Metric: LatenessChanged}
+	late := Shift{Where: w.ranks.Places[3], Metric: LatenessChanged}
 	if got := w.name(&late); got != "decode TP1-PP0-DP0" {
 		t.Errorf("late: %s", got)
 	}

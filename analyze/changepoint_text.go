@@ -8,12 +8,13 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // Write lists the changes as text: what happened first, when, and below what
 // changed with it.
-func (c *Changes) Write(out io.Writer, style Style) error {
+func (c *Changes) Write(out io.Writer, style table.Style) error {
 	p := &changesPrinter{Changes: c, out: bufio.NewWriter(out), style: style}
 	p.header()
 	for i := range c.List {
@@ -38,7 +39,7 @@ func (c *Changes) Write(out io.Writer, style Style) error {
 type changesPrinter struct {
 	*Changes
 	out   *bufio.Writer
-	style Style
+	style table.Style
 }
 
 func (p *changesPrinter) printf(format string, args ...any) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -14,12 +15,12 @@ import (
 // other. Only a rank that is late is meant alone.
 func (w *observer) name(f *Shift) string {
 	switch {
-	case f.Scope != OneRank:
+	case f.Scope != place.OneRank:
 		return f.Where.String()
 	case f.Metric == LatenessChanged:
-		return w.unambiguous(f.Where, func(p *Where) string { return p.Rank.String() })
+		return w.unambiguous(f.Where, func(p *place.Where) string { return p.Rank.String() })
 	}
-	return w.unambiguous(f.Where, func(p *Where) string {
+	return w.unambiguous(f.Where, func(p *place.Where) string {
 		if p.Rank.DP >= 0 {
 			return "DP" + strconv.Itoa(int(p.Rank.DP))
 		}
@@ -29,12 +30,12 @@ func (w *observer) name(f *Shift) string {
 
 // unambiguous returns the role of a rank with a short name, and with the host
 // where others of the role have the same.
-func (w *observer) unambiguous(p Where, short func(*Where) string) string {
-	for rank := range w.ranks.places {
-		other := &w.ranks.places[rank]
+func (w *observer) unambiguous(p place.Where, short func(*place.Where) string) string {
+	for rank := range w.ranks.Places {
+		other := &w.ranks.Places[rank]
 		same := other.Role == p.Role && *other != p && short(other) == short(&p)
-		if same && w.ranks.leads[rank] == w.ranks.leads[slices.Index(w.ranks.places, p)] {
-			return words.JoinNonEmpty(" ", p.Role.String(), p.serverName(), short(&p))
+		if same && w.ranks.Leads[rank] == w.ranks.Leads[slices.Index(w.ranks.Places, p)] {
+			return words.JoinNonEmpty(" ", p.Role.String(), p.ServerName(), short(&p))
 		}
 	}
 	return words.JoinNonEmpty(" ", p.Role.String(), short(&p))
@@ -69,7 +70,7 @@ func (c *Change) Sentence() string {
 // subject says what changed.
 func (f *Shift) subject() string {
 	of := f.Name + "'s "
-	if f.Scope == Everywhere {
+	if f.Scope == place.Everywhere {
 		of = ""
 	}
 	switch f.Metric {
@@ -78,7 +79,7 @@ func (f *Shift) subject() string {
 	case ArrivalsChanged:
 		return "arrivals"
 	case RunningChanged:
-		if f.Scope == Everywhere {
+		if f.Scope == place.Everywhere {
 			return "requests under way"
 		}
 		return of + "running requests"

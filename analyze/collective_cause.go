@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -149,7 +150,7 @@ func slower(all excess, kernels []kernelExcess) float64 {
 // is long.
 func (k *kernelExcess) short() string {
 	const width = 48 // columns
-	return cutMiddle(profile.BareName(k.name), width, Style{ASCII: true})
+	return table.CutMiddle(profile.BareName(k.name), width, table.Style{ASCII: true})
 }
 
 // longer is the excess in percent.

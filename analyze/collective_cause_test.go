@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -106,7 +108,7 @@ func TestVerdictOnCollectives(t *testing.T) {
 		t.Errorf("verdict %q, want %q", v, text)
 	}
 	f := c.Findings(nil)
-	if len(f) != 1 || f[0].Kind != FindingStraggler || f[0].Text != text || f[0].At.Rank.TP != 2 || f[0].At.Role != request.Other {
+	if len(f) != 1 || f[0].Kind != finding.FindingStraggler || f[0].Text != text || f[0].At.Rank.TP != 2 || f[0].At.Role != request.Other {
 		t.Fatalf("findings %+v", f)
 	}
 	// Three of four ranks wait for a tenth of the time.
@@ -126,13 +128,13 @@ func TestVerdictOnCollectives(t *testing.T) {
 }
 
 func TestWhereIs(t *testing.T) {
-	for name, want := range map[string]Where{
+	for name, want := range map[string]place.Where{
 		"decode TP1-DP0 (node7)": {Role: request.Decode},
 		"TP1-PP0-DP0-EP0":        {Role: request.Other},
 		"prefill TP1-DP0":        {Role: request.Prefill},
 	} {
 		got := whereIs(name)
-		if got.Scope != OneRank || got.Role != want.Role || got.Rank.TP != 1 || got.Rank.DP != 0 && got.Rank.DP != -1 || got.Host != "" {
+		if got.Scope != place.OneRank || got.Role != want.Role || got.Rank.TP != 1 || got.Rank.DP != 0 && got.Rank.DP != -1 || got.Host != "" {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -150,7 +152,7 @@ func TestStragglerOfTwoGroups(t *testing.T) {
 		s.meet(-1, 0, end-90_000, 90_000, end-20_000, 20_000, -1, 0)
 	}
 	c := MeasureCollectives(s.Set, 0, 0)
-	if len(c.crowds) != 2 || len(c.crowds[1].gathering.stragglers()) != 1 {
+	if len(c.crowds) != 2 || len(c.crowds[1].gathering.Stragglers()) != 1 {
 		t.Fatalf("%d crowds", len(c.crowds))
 	}
 	if found := c.Stragglers(nil); len(found) != 1 || found[0].Name != "TP2" || found[0].Group != "4 ranks" {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
@@ -165,12 +166,12 @@ func TestStragglersOfSimulatedCollectives(t *testing.T) {
 }
 
 // isAt tells whether the rank that was found is the one that was planted.
-func isAt(s *analyze.Straggler, c *golden.Config) bool {
+func isAt(s *straggler.Straggler, c *golden.Config) bool {
 	at := s.Where
 	return at.Rank.TP == int16(c.Straggler.TP) && max(0, at.Rank.DP) == int16(c.Straggler.DP) && (at.Role == request.Decode) == (c.Mode != golden.Unified)
 }
 
-func (r *tracedRun) stragglers() []analyze.Straggler {
+func (r *tracedRun) stragglers() []straggler.Straggler {
 	return analyze.MeasureCollectives(r.set, 0, 0).Stragglers(analyze.MeasureGPUs(r.set, analyze.GPUOptions{}))
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -23,7 +24,7 @@ type Dimension struct {
 // Dimensions lists the dimensions, as --by takes them.
 var Dimensions = []Dimension{
 	{Name: "stage", axis: stageAxis, Doc: "name of the stage; service:name for spans of services without stages"},
-	{Name: "rank", axis: rankAxis(rankName), Doc: "host, thread label and rank"},
+	{Name: "rank", axis: rankAxis(place.RankName), Doc: "host, thread label and rank"},
 	{Name: "process", axis: rankAxis(processName), Doc: "rank and native thread id: one start of a server"},
 	{Name: "host", axis: procAxis(func(_ *request.Proc, host string) string { return host }), Doc: "machine"},
 	{Name: "label", axis: procAxis(func(p *request.Proc, _ string) string { return p.Label }), Doc: "thread label, the kind of process"},
@@ -35,13 +36,8 @@ var Dimensions = []Dimension{
 	{Name: "file", axis: fileAxis, Doc: "input file"},
 }
 
-// rankName names the place of a process in the deployment.
-func rankName(p *request.Proc, server string) string {
-	return words.JoinNonEmpty(" ", server, p.Label, p.Rank.String())
-}
-
 func processName(p *request.Proc, server string) string {
-	return rankName(p, server) + " pid " + strconv.FormatInt(p.PID, 10)
+	return place.RankName(p, server) + " pid " + strconv.FormatInt(p.PID, 10)
 }
 
 func statusName(_ *request.Set, r *request.Request) string { return r.Status.String() }

@@ -3,6 +3,8 @@ package analyze
 import (
 	"fmt"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -17,8 +19,8 @@ var overloadCauses = []Cause{
 
 // findings tells what changed, and which ranks were late all the time. Durations that
 // changed at about the time at which load or lateness did are evidence of that.
-func (c *Changes) findings(b *bill) []Finding {
-	var out, falls []Finding
+func (c *Changes) findings(b *bill) []finding.Finding {
+	var out, falls []finding.Finding
 	for i := range c.List {
 		switch change := &c.List[i]; {
 		case !change.isCause():
@@ -44,8 +46,8 @@ func (c *Changes) findings(b *bill) []Finding {
 	out = append(out, falls...)
 	for i := range c.Late {
 		f := &c.Late[i]
-		out = append(out, Finding{
-			Kind: FindingStraggler, At: f.Where, Weight: b.waitsFor(&f.Where), Show: []string{"--timeline"},
+		out = append(out, finding.Finding{
+			Kind: finding.FindingStraggler, At: f.Where, Weight: b.waitsFor(&f.Where), Show: []string{"--timeline"},
 			Text: fmt.Sprintf("%s ends %s late all the time, by %s in the median: its peers wait for it", f.Name, f.Stage, words.Nearly(f.After.P50)),
 		})
 	}
@@ -59,7 +61,7 @@ func (c *Change) isCause() bool {
 }
 
 // nearest returns the index of the cause that is next to a time, -1 if none is near.
-func (c *Changes) nearest(causes []Finding, t trace.Time) int {
+func (c *Changes) nearest(causes []finding.Finding, t trace.Time) int {
 	const part = 20 // of the time that was searched
 	nearest, away := -1, (c.To-c.From)/part
 	for k := range causes {
@@ -71,18 +73,18 @@ func (c *Changes) nearest(causes []Finding, t trace.Time) int {
 }
 
 // finding is about what changed first.
-func (c *Change) finding(b *bill) Finding {
+func (c *Change) finding(b *bill) finding.Finding {
 	first := &c.Shifts[0]
-	f := Finding{Kind: first.findingKind(), At: first.Where, Since: c.Time, Text: c.Sentence(), Show: []string{"--timeline"}}
+	f := finding.Finding{Kind: first.findingKind(), At: first.Where, Since: c.Time, Text: c.Sentence(), Show: []string{"--timeline"}}
 	switch f.Kind {
-	case FindingLoad:
-		f.At = Where{} // what there is to do comes from outside
+	case finding.FindingLoad:
+		f.At = place.Where{} // what there is to do comes from outside
 		if first.rises() || first.Metric == ShareChanged {
 			f.Weight = b.beyondUsual(c.Time, overloadCauses...)
 		}
-	case FindingStraggler:
+	case finding.FindingStraggler:
 		f.Weight = b.waitsFor(&f.At)
-	case FindingTransfer:
+	case finding.FindingTransfer:
 		f.Weight = b.beyondUsual(c.Time, CauseTransfer)
 	default:
 		f.Weight = first.cost(b)
@@ -91,21 +93,21 @@ func (c *Change) finding(b *bill) Finding {
 }
 
 // findingKind tells what a shift, and what came with it, is about.
-func (f *Shift) findingKind() FindingKind {
+func (f *Shift) findingKind() finding.FindingKind {
 	switch phase := f.Means.Phase(); {
 	case f.Metric.isLoad():
-		return FindingLoad
+		return finding.FindingLoad
 	case f.Metric == LatenessChanged:
-		return FindingStraggler
-	case f.Scope == Everywhere:
-		return FindingChange
+		return finding.FindingStraggler
+	case f.Scope == place.Everywhere:
+		return finding.FindingChange
 	case phase == request.TransferPhase:
-		return FindingTransfer
+		return finding.FindingTransfer
 	case (phase == request.QueuePhase || phase == request.BootstrapPhase) && f.rises() && !(f.Role == request.Unified && f.Means == request.DecodeQueueing):
 		// On a unified server that is part of the running batch.
-		return FindingLoad
+		return finding.FindingLoad
 	}
-	return FindingChange
+	return finding.FindingChange
 }
 
 // cost is about what longer stages cost: how many there were afterwards times by how

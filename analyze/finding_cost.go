@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -52,11 +54,11 @@ func (b *bill) beyondUsual(since trace.Time, causes ...Cause) float64 {
 }
 
 // waitsFor returns what waiting for the ranks at a place costs.
-func (b *bill) waitsFor(at *Where) float64 {
+func (b *bill) waitsFor(at *place.Where) float64 {
 	sum := 0.0
 	for i := range b.list {
 		a := &b.list[i]
-		if a.Slow != request.None && at.meets(new(newWhere(b.set, b.hosts, int(a.Slow)))) {
+		if a.Slow != request.None && at.Overlaps(new(place.NewWhere(b.set, b.hosts, int(a.Slow)))) {
 			sum += float64(a.E2E[CauseSlowRank])
 		}
 	}
@@ -65,10 +67,10 @@ func (b *bill) waitsFor(at *Where) float64 {
 
 // price gives stragglers the weight of what requests wait for them; that of others
 // stays as it is.
-func (b *bill) price(found []Finding) []Finding {
+func (b *bill) price(found []finding.Finding) []finding.Finding {
 	for i := range found {
 		f := &found[i]
-		if f.Kind != FindingStraggler || f.At.Scope != OneRank {
+		if f.Kind != finding.FindingStraggler || f.At.Scope != place.OneRank {
 			continue
 		}
 		if w := b.waitsFor(&f.At); w > 0 {
@@ -79,6 +81,6 @@ func (b *bill) price(found []Finding) []Finding {
 }
 
 // placeOf returns where proc is.
-func (t *Tail) placeOf(proc int32) Where {
-	return newWhere(t.set, t.hosts, int(proc))
+func (t *Tail) placeOf(proc int32) place.Where {
+	return place.NewWhere(t.set, t.hosts, int(proc))
 }

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -25,7 +28,7 @@ const turnedAway = "The request queue is full"
 
 // errorFindings tells of requests that got no answer, through no fault of their
 // clients, and of those that were thrown out of their batch.
-func errorFindings(s *request.Set, b *bill) []Finding {
+func errorFindings(s *request.Set, b *bill) []finding.Finding {
 	var failed, retracted []int
 	for i := range s.Requests {
 		r := &s.Requests[i]
@@ -36,30 +39,30 @@ func errorFindings(s *request.Set, b *bill) []Finding {
 			retracted = append(retracted, i)
 		}
 	}
-	var out []Finding
+	var out []finding.Finding
 	if n := len(failed); n >= fewFailed && n*failedOneIn >= len(s.Requests) {
 		out = append(out, failedFinding(s, failed))
 	}
-	if n := len(retracted); n >= fewDelayed && n*delayedOneIn >= len(s.Requests) {
-		out = append(out, Finding{
-			Kind: FindingMemory, Weight: b.beyondUsual(0, CauseRetraction), Show: []string{"--tail"},
+	if n := len(retracted); n >= finding.FewDelayed && n*finding.DelayedOneIn >= len(s.Requests) {
+		out = append(out, finding.Finding{
+			Kind: finding.FindingMemory, Weight: b.beyondUsual(0, CauseRetraction), Show: []string{"--tail"},
 			Text: fmt.Sprintf("%d of %d requests were retracted: thrown out of their batch for want of KV cache; %s",
-				n, len(s.Requests), betweenTimes(s, retracted)),
+				n, len(s.Requests), place.BetweenTimes(s, retracted)),
 		})
 	}
 	return out
 }
 
-func failedFinding(s *request.Set, failed []int) Finding {
-	f := Finding{
-		Kind: FindingErrors, Since: failingSince(s, failed), Weight: float64(len(failed)) / float64(len(s.Requests)),
+func failedFinding(s *request.Set, failed []int) finding.Finding {
+	f := finding.Finding{
+		Kind: finding.FindingErrors, Since: failingSince(s, failed), Weight: float64(len(failed)) / float64(len(s.Requests)),
 		Show: []string{"--by", "status,stage"},
 		Text: fmt.Sprintf("%d of %d requests got no answer", len(failed), len(s.Requests)),
 	}
 	if f.Since != 0 {
 		f.Text += fmt.Sprintf(", the first at %s; the %s before did", words.Clock(f.Since).Format(words.TenthLayout), words.Counted(failed[0], "request"))
 	} else {
-		f.Text += "; " + betweenTimes(s, failed)
+		f.Text += "; " + place.BetweenTimes(s, failed)
 	}
 	type reason struct {
 		text string
@@ -77,7 +80,7 @@ func failedFinding(s *request.Set, failed []int) Finding {
 	for _, r := range reasons {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%d: %s", r.n, r.text))
 	}
-	f.Evidence = append(f.Evidence, "such as "+someRequests(s, failed))
+	f.Evidence = append(f.Evidence, "such as "+place.SomeRequests(s, failed))
 	return f
 }
 
@@ -93,22 +96,10 @@ func failingSince(s *request.Set, failed []int) trace.Time {
 	return s.Requests[failed[0]].Start
 }
 
-// betweenTimes tells when the first and the last of some requests started.
-func betweenTimes(s *request.Set, list []int) string {
-	first, last := words.Clock(s.Requests[list[0]].Start).Format(words.TenthLayout), words.Clock(s.Requests[list[len(list)-1]].Start).Format(words.TenthLayout)
-	switch {
-	case len(list) == 1:
-		return "it started at " + first
-	case first == last:
-		return "they started at " + first
-	}
-	return fmt.Sprintf("they started between %s and %s", first, last)
-}
-
 // reasonGist is what a reason says before it names the request: "Prefill transfer
 // failed".
 func reasonGist(reason string) string {
 	const most = 100 // characters; what SGLang says first is what matters
 	reason, _, _ = strings.Cut(reason, " for request")
-	return cutMiddle(cmp.Or(reason, "no reason is told"), most, Style{ASCII: true})
+	return table.CutMiddle(cmp.Or(reason, "no reason is told"), most, table.Style{ASCII: true})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -31,7 +32,7 @@ type gpuTime struct {
 
 // findings tells what keeps devices from computing. waiting are sentences about how much
 // of communication is waiting for others.
-func (g *GPUs) findings(waiting []string) []Finding {
+func (g *GPUs) findings(waiting []string) []finding.Finding {
 	var t gpuTime
 	for i := range g.GPUs {
 		t.add(&g.GPUs[i])
@@ -40,18 +41,18 @@ func (g *GPUs) findings(waiting []string) []Finding {
 		return nil
 	}
 	t.stepless = g.stepless()
-	var out []Finding
+	var out []finding.Finding
 	if waits := t.waitsAtWork(); waits > 0 {
-		out = append(out, Finding{
-			Kind: FindingGPU, topic: "host", Weight: waits, Show: []string{"--by-rank"},
+		out = append(out, finding.Finding{
+			Kind: finding.FindingGPU, Topic: "host", Weight: waits, Show: []string{"--by-rank"},
 			Text: fmt.Sprintf("%.0f %% of the time of %s is waiting for the host: what comes next has not been launched", 100*waits, g.devices()),
 			Evidence: []string{fmt.Sprintf("%d such gaps, %s each on average; launches of %s begin %s after their call in the median",
 				t.gaps, words.Nearly(t.hostWait/max(1, t.gaps)), g.GPUs[0].Rank, words.Nearly(g.GPUs[0].Delay.P50))},
 		})
 	}
 	if exposed := distribution.Fraction(t.exposed, t.length); exposed >= muchExposed {
-		out = append(out, Finding{
-			Kind: FindingGPU, topic: "communication", Weight: exposed, Show: []string{"--by-rank"},
+		out = append(out, finding.Finding{
+			Kind: finding.FindingGPU, Topic: "communication", Weight: exposed, Show: []string{"--by-rank"},
 			Text:     fmt.Sprintf("%.0f %% of the time of %s is communication that no computation hides", 100*exposed, g.devices()),
 			Evidence: slices.Concat(g.exposedRange(), waiting),
 		})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -11,7 +12,7 @@ import (
 // overloadFindings tells if requests spend much of their time waiting to be scheduled.
 // Where all of them wait, the slow ones do not differ by it from the usual ones, and
 // nothing changes if that was so from the beginning.
-func overloadFindings(s *request.Set) []Finding {
+func overloadFindings(s *request.Set) []finding.Finding {
 	const much = 0.4 // of the time of requests
 	var queue, e2e []int64
 	waited, all := 0.0, 0.0
@@ -22,11 +23,11 @@ func overloadFindings(s *request.Set) []Finding {
 			waited, all = waited+float64(min(m.Queue, m.E2E)), all+float64(m.E2E)
 		}
 	}
-	if len(e2e) < fewCompared || waited < much*all {
+	if len(e2e) < finding.FewCompared || waited < much*all {
 		return nil
 	}
-	return []Finding{{
-		Kind: FindingLoad, Show: []string{"--timeline"}, Weight: waited / all,
+	return []finding.Finding{{
+		Kind: finding.FindingLoad, Show: []string{"--timeline"}, Weight: waited / all,
 		Text: fmt.Sprintf("requests spend %s %% of their time waiting to be scheduled: p50 %s, of an E2E of %s; more arrives than the servers take on",
 			words.InPercent(waited/all), words.Nearly(distribution.Summarize(queue).P50), words.Nearly(distribution.Summarize(e2e).P50)),
 	}}

@@ -4,29 +4,31 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // causeKinds are the kinds of findings that causes of time are about. What is not
 // here is told by itself.
-var causeKinds = map[Cause]FindingKind{
-	CauseSlowRank:         FindingStraggler,
-	CauseTransfer:         FindingTransfer,
-	CauseRetraction:       FindingMemory,
-	CauseIntake:           FindingLoad,
-	CauseDecodeBootstrap:  FindingLoad,
-	CausePrefillBootstrap: FindingLoad,
-	CauseQueue:            FindingLoad,
-	CauseSharedBatch:      FindingLoad,
-	CauseChunkWait:        FindingLoad,
-	CauseDecodeQueue:      FindingLoad,
+var causeKinds = map[Cause]finding.FindingKind{
+	CauseSlowRank:         finding.FindingStraggler,
+	CauseTransfer:         finding.FindingTransfer,
+	CauseRetraction:       finding.FindingMemory,
+	CauseIntake:           finding.FindingLoad,
+	CauseDecodeBootstrap:  finding.FindingLoad,
+	CausePrefillBootstrap: finding.FindingLoad,
+	CauseQueue:            finding.FindingLoad,
+	CauseSharedBatch:      finding.FindingLoad,
+	CauseChunkWait:        finding.FindingLoad,
+	CauseDecodeQueue:      finding.FindingLoad,
 }
 
 // findings tells what stands out of the slow requests: first what says most about
 // its cause.
-func (t *Tail) findings(b *bill) []Finding {
-	var out []Finding
+func (t *Tail) findings(b *bill) []finding.Finding {
+	var out []finding.Finding
 	if x := t.Transfers; x != nil && len(x.Slow) > 0 {
 		out = append(out, t.finding(CauseTransfer, x.Where, b.beyondUsual(0, CauseTransfer), x.Verdict()+x.Where.nearlyAll()))
 	}
@@ -58,12 +60,12 @@ func (c *Comparison) isUsual(d *Difference) bool {
 }
 
 // finding is one about a cause.
-func (t *Tail) finding(cause Cause, at Place, weight float64, text string) Finding {
-	f := Finding{Kind: FindingTail, Text: text, Show: []string{"--tail"}, Weight: min(1, weight), topic: cause.String()}
+func (t *Tail) finding(cause Cause, at Place, weight float64, text string) finding.Finding {
+	f := finding.Finding{Kind: finding.FindingTail, Text: text, Show: []string{"--tail"}, Weight: min(1, weight), Topic: cause.String()}
 	if kind, ok := causeKinds[cause]; ok {
-		f.Kind, f.topic = kind, ""
+		f.Kind, f.Topic = kind, ""
 	}
-	if at.Proc != request.None && (f.Kind == FindingStraggler || at.nearlyAll() != "") {
+	if at.Proc != request.None && (f.Kind == finding.FindingStraggler || at.nearlyAll() != "") {
 		f.At = t.placeOf(int32(at.Proc))
 	}
 	return f
@@ -82,7 +84,7 @@ func (p Place) nearlyAll() string {
 func (t *Tail) delayText(d *Delay) string {
 	n := len(d.Requests)
 	return fmt.Sprintf("%s delays %d of %d requests, by %s on average, where the median E2E is %s; %s",
-		phraseAt(d.Cause, d.Where), n, t.Delays.N, words.Nearly(d.Total/int64(n)), words.Nearly(t.Delays.Limit), betweenTimes(t.set, d.Requests))
+		phraseAt(d.Cause, d.Where), n, t.Delays.N, words.Nearly(d.Total/int64(n)), words.Nearly(t.Delays.Limit), place.BetweenTimes(t.set, d.Requests))
 }
 
 // causeText tells how much of a tail a cause makes.

@@ -4,33 +4,35 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
 func TestGoldenReports(t *testing.T) {
 	s := testset.Fixture(t)
-	reports := map[string]func() *Report{
-		"stages":   func() *Report { return GroupStages(s, mustParse(t, "stage")).Report() },
-		"ranks":    func() *Report { return GroupStages(s, mustParse(t, "rank")).Report() },
-		"latency":  func() *Report { return MeasureLatencies(s).Report() },
-		"requests": func() *Report { return Requests(s) },
-		"request":  func() *Report { return NewWaterfall(s, 0).Report() },
+	reports := map[string]func() *table.Report{
+		"stages":   func() *table.Report { return GroupStages(s, mustParse(t, "stage")).Report() },
+		"ranks":    func() *table.Report { return GroupStages(s, mustParse(t, "rank")).Report() },
+		"latency":  func() *table.Report { return MeasureLatencies(s).Report() },
+		"requests": func() *table.Report { return Requests(s) },
+		"request":  func() *table.Report { return NewWaterfall(s, 0).Report() },
 	}
 	for name, make := range reports {
-		for _, f := range Formats {
+		for _, f := range table.Formats {
 			t.Run(name+"."+string(f), func(t *testing.T) {
-				testset.CompareGolden(t, name+"."+string(f), text(t, make(), f, Style{}))
+				testset.CompareGolden(t, name+"."+string(f), tabletest.Text(t, make(), f, table.Style{}))
 			})
 		}
 	}
 }
 
 func TestGoldenInspect(t *testing.T) {
-	for _, f := range []Format{FormatText, FormatJSON} {
+	for _, f := range []table.Format{table.FormatText, table.FormatJSON} {
 		t.Run(string(f), func(t *testing.T) {
 			got := ""
 			for _, r := range inspectSet(testset.Fixture(t)) {
-				got += text(t, r, f, Style{}) + "\n"
+				got += tabletest.Text(t, r, f, table.Style{}) + "\n"
 			}
 			testset.CompareGolden(t, "inspect."+string(f), got)
 		})
@@ -39,7 +41,7 @@ func TestGoldenInspect(t *testing.T) {
 
 func TestGoldenWaterfall(t *testing.T) {
 	s := testset.Fixture(t)
-	for name, style := range map[string]Style{
+	for name, style := range map[string]table.Style{
 		"waterfall.text": {}, "waterfall_80_ascii.text": {Width: 80, ASCII: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,13 +8,15 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // gpuReports are all reports on devices.
-var gpuReports = map[string]func(*GPUs) *Report{
+var gpuReports = map[string]func(*GPUs) *table.Report{
 	"gpus": (*GPUs).Report, "idle": (*GPUs).IdleReport, "overlap": (*GPUs).OverlapReport,
 	"streams": (*GPUs).StreamReport, "steps": (*GPUs).StepReport, "kernels": (*GPUs).KernelReport,
 }
@@ -55,7 +57,7 @@ func TestGPUsIgnoreOrder(t *testing.T) {
 		same := func(what string, got, want *profile.Set) {
 			for name, report := range gpuReports {
 				for _, opt := range []GPUOptions{{}, {Classes: profile.HTAClasses()}, {From: 100, To: 300}} {
-					if g, w := csvOf(t, report(MeasureGPUs(got, opt))), csvOf(t, report(MeasureGPUs(want, opt))); g != w {
+					if g, w := tabletest.CSV(t, report(MeasureGPUs(got, opt))), tabletest.CSV(t, report(MeasureGPUs(want, opt))); g != w {
 						t.Fatalf("%s of rows that were %s:\n%s\nwant\n%s", name, what, g, w)
 					}
 				}

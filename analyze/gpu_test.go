@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -122,7 +124,7 @@ note: kernels that communicate wait for each other: they are short on the rank t
 func TestGPUReports(t *testing.T) {
 	gpus := MeasureGPUs(gpuFixture(), GPUOptions{})
 	for name, want := range gpuFixtureReports {
-		if got := text(t, gpuReports[name](gpus), FormatText, Style{Width: 120}); got != want[1:] {
+		if got := tabletest.Text(t, gpuReports[name](gpus), table.FormatText, table.Style{Width: 120}); got != want[1:] {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want[1:])
 		}
 	}
@@ -145,11 +147,11 @@ func TestGraphsOfGPUs(t *testing.T) {
 	if gpu.GraphKernels != 3 || gpu.GraphTime != 50 || gpu.KernelTime != 80 || gpu.Time(profile.ClassOther) != 30 || gpu.Time(profile.ClassCommunication) != 10 {
 		t.Errorf("%+v", gpu)
 	}
-	out := text(t, g.Report(), FormatText, Style{Width: 120})
+	out := tabletest.Text(t, g.Report(), table.FormatText, table.Style{Width: 120})
 	if !strings.Contains(out, "other [%]") || !strings.Contains(out, "37.5 % of the busy time is of no known class") {
 		t.Error(out)
 	}
-	if out = text(t, g.IdleReport(), FormatText, Style{Width: 120}); !strings.Contains(out, "6 of 6 kernels and copies are not in the files") {
+	if out = tabletest.Text(t, g.IdleReport(), table.FormatText, table.Style{Width: 120}); !strings.Contains(out, "6 of 6 kernels and copies are not in the files") {
 		t.Error(out)
 	}
 }
@@ -169,7 +171,7 @@ func TestSeveralDevices(t *testing.T) {
 	set := gpuFixture()
 	s := set.Streams[0].(*testset.RowStream)
 	s.KernelRows[0].Device = 1
-	out := text(t, MeasureGPUs(set, GPUOptions{}).Report(), FormatText, Style{})
+	out := tabletest.Text(t, MeasureGPUs(set, GPUOptions{}).Report(), table.FormatText, table.Style{})
 	for _, want := range []string{"\nTP0 GPU 0 ", "\nTP0 GPU 1 ", "\nTP1 GPU 0 "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
@@ -196,7 +198,7 @@ func TestGPUsOfForgedTimes(t *testing.T) {
 		t.Errorf("%+v", gpu)
 	}
 	for _, report := range gpuReports {
-		csvOf(t, report(g))
+		tabletest.CSV(t, report(g))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
@@ -145,7 +146,7 @@ func TestGPUsOfSharedData(t *testing.T) {
 				}
 			}
 			for _, report := range gpuReports {
-				csvOf(t, report(gpus))
+				tabletest.CSV(t, report(gpus))
 			}
 		})
 	}

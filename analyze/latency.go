@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -93,19 +94,19 @@ func partTimes(s *request.Set, role request.Role) (server, ttft []int64) {
 }
 
 // Report makes a table of the latencies.
-func (l *Latencies) Report() *Report {
+func (l *Latencies) Report() *table.Report {
 	summary := func(l *Latency) *distribution.Summary { return &l.Summary }
-	fields := append([]field[Latency]{
-		{Column{Name: "of", Doc: "whose time: finished requests as users see them, or the spans of one kind of server, whatever became of the request"},
-			func(l *Latency) Cell { return textCell(l.Of) }},
-		{Column{Name: "metric", Doc: "see docs/METRICS.md"}, func(l *Latency) Cell { return textCell(l.Metric) }},
-	}, summaryFields(summary)...)
-	r := tabulate("sgtrace.report.latency/v1", "Latency", l.Rows, fields)
+	fields := append([]table.Field[Latency]{
+		{Column: table.Column{Name: "of", Doc: "whose time: finished requests as users see them, or the spans of one kind of server, whatever became of the request"},
+			Cell: func(l *Latency) table.Cell { return table.TextCell(l.Of) }},
+		{Column: table.Column{Name: "metric", Doc: "see docs/METRICS.md"}, Cell: func(l *Latency) table.Cell { return table.TextCell(l.Metric) }},
+	}, table.SummaryFields(summary)...)
+	r := table.New("sgtrace.report.latency/v1", "Latency", l.Rows, fields)
 	for status := request.Aborted; status <= request.Unfinished; status++ {
 		if n := l.Unfinished[status]; n > 0 {
-			r.note("not among the finished requests: %d %s", n, status)
+			r.Note("not among the finished requests: %d %s", n, status)
 		}
 	}
-	noteSamples(r, l.Rows, func(l *Latency) int64 { return int64(l.N) }, func(l *Latency) string { return l.Of + " " + l.Metric })
+	table.NoteSamples(r, l.Rows, func(l *Latency) int64 { return int64(l.N) }, func(l *Latency) string { return l.Of + " " + l.Metric })
 	return r
 }

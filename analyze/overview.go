@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -63,8 +65,8 @@ type Overview struct {
 	// Rates per second between From and To: of requests that started, and of tokens that
 	// finished requests took and gave. NaN is unknown.
 	RequestRate, PromptRate, OutputRate float64
-	Doubts                              []Doubt   // worst first
-	Findings                            []Finding // those that cost most first
+	Doubts                              []Doubt           // worst first
+	Findings                            []finding.Finding // those that cost most first
 	// Looked tells what was looked at for findings, in words.
 	Looked []string
 
@@ -101,34 +103,34 @@ func NewOverview(in OverviewInput) *Overview {
 	if o.From == 0 && o.GPUs != nil {
 		o.From, o.To = o.GPUs.bounds()
 	}
-	o.Findings = mergeFindings(o.found(), consequences)
+	o.Findings = finding.Merge(o.found(), consequences)
 	o.Doubts = o.doubts()
 	return o
 }
 
 // consequences: load makes decoding slow, ranks wait for a slow one where they
 // communicate, and a server that is slow may have become so.
-var consequences = []consequence{
-	{cause: FindingLoad, effect: FindingTail, topics: []string{CauseInterference.String(), CauseDecode.String()}},
-	{cause: FindingImbalance, effect: FindingTail, topics: []string{CauseInterference.String(), CauseDecode.String()}},
-	{cause: FindingStraggler, effect: FindingGPU, topics: []string{"communication"}},
-	{cause: FindingSlower, effect: FindingChange, topics: []string{""}},
-	{cause: FindingSlower, effect: FindingTail, topics: []string{CauseDecode.String()}},
+var consequences = []finding.Consequence{
+	{Cause: finding.FindingLoad, Effect: finding.FindingTail, Topics: []string{CauseInterference.String(), CauseDecode.String()}},
+	{Cause: finding.FindingImbalance, Effect: finding.FindingTail, Topics: []string{CauseInterference.String(), CauseDecode.String()}},
+	{Cause: finding.FindingStraggler, Effect: finding.FindingGPU, Topics: []string{"communication"}},
+	{Cause: finding.FindingSlower, Effect: finding.FindingChange, Topics: []string{""}},
+	{Cause: finding.FindingSlower, Effect: finding.FindingTail, Topics: []string{CauseDecode.String()}},
 }
 
 // found gathers what every report found. Of those that tell the same, the first one is
 // told: of load the one that knows since when, of ranks the one that counted how often
 // they are late.
-func (o *Overview) found() []Finding {
-	var loads, ranks, collectives, others, gpus, relief []Finding
+func (o *Overview) found() []finding.Finding {
+	var loads, ranks, collectives, others, gpus, relief []finding.Finding
 	if o.Requests != nil {
 		b := newBill(o.Requests, o.Tail.hosts, o.Tail.list)
 		ranks = b.price(o.RankLoads.Findings())
 		for _, f := range o.Changes.findings(b) {
 			switch {
-			case f.Kind == FindingLoad && f.Weight == 0:
+			case f.Kind == finding.FindingLoad && f.Weight == 0:
 				relief = append(relief, f) // less to do
-			case f.Kind == FindingLoad:
+			case f.Kind == finding.FindingLoad:
 				loads = append(loads, f)
 			default:
 				others = append(others, f)
@@ -160,7 +162,7 @@ func (o *Overview) look(format string, args ...any) {
 // lookedAtRequests tells what there was enough of.
 func (o *Overview) lookedAtRequests() {
 	n := len(o.Tail.list)
-	if n >= fewCompared && o.stages {
+	if n >= finding.FewCompared && o.stages {
 		o.look("slow requests against usual ones, cause by cause (%s finished)", words.Thousands(int64(n)))
 	}
 	if o.Tail.Transfers != nil {
@@ -184,8 +186,8 @@ func (o *Overview) lookedAtRequests() {
 // measureRequests counts the requests, where they were served, and how they did.
 func (o *Overview) measureRequests() {
 	s := o.Requests
-	e := bulkOf(s)
-	o.From, o.To = e.from, e.to
+	e := load.BulkOf(s)
+	o.From, o.To = e.From, e.To
 	for i := range s.Requests {
 		o.Statuses[s.Requests[i].Status]++
 	}
@@ -200,7 +202,7 @@ func (o *Overview) measureRequests() {
 	if seconds <= 0 {
 		return
 	}
-	o.RequestRate = float64(len(s.Requests)-e.outside) / seconds
+	o.RequestRate = float64(len(s.Requests)-e.Outside) / seconds
 	o.PromptRate = sumKnown(s, func(m *request.Metrics) int64 { return m.PromptTokens }) / seconds
 	o.OutputRate = sumKnown(s, func(m *request.Metrics) int64 { return m.CompletionTokens }) / seconds
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -99,8 +100,8 @@ func (o *Overview) requestDoubts() []Doubt {
 	add(o.Tail.Implausible, "%s with times that cannot be right: left out")
 	if n := len(s.Requests); n > 0 && n < fewest {
 		text := fmt.Sprintf("too few requests to look for changes: %d are needed", fewest)
-		if n < fewCompared {
-			text = fmt.Sprintf("too few requests to look for causes (%d are needed) and changes (%d)", fewCompared, fewest)
+		if n < finding.FewCompared {
+			text = fmt.Sprintf("too few requests to look for causes (%d are needed) and changes (%d)", finding.FewCompared, fewest)
 		}
 		d = append(d, Doubt{trace.Notice, text})
 	}

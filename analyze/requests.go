@@ -4,14 +4,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // Requests makes a table of the requests of s, in order of their start.
-func Requests(s *request.Set) *Report {
-	r := tabulate("sgtrace.requests/v1", "Requests", s.Requests, requestFields(s))
+func Requests(s *request.Set) *table.Report {
+	r := table.New("sgtrace.requests/v1", "Requests", s.Requests, requestFields(s))
 	if len(s.Requests) == 0 {
-		r.note("%s", NoRequests)
+		r.Note("%s", NoRequests)
 	}
 	few := 0
 	for i := range s.Requests {
@@ -20,29 +21,29 @@ func Requests(s *request.Set) *Report {
 		}
 	}
 	if few > 0 {
-		r.note("itl p99 of fewer than 100 gaps is their maximum: %d of %d requests", few, len(s.Requests))
+		r.Note("itl p99 of fewer than 100 gaps is their maximum: %d of %d requests", few, len(s.Requests))
 	}
 	return r
 }
 
 // requestFields are the columns of the list, in the order of a request's life.
-func requestFields(s *request.Set) []field[request.Request] {
+func requestFields(s *request.Set) []table.Field[request.Request] {
 	type R = request.Request
-	text := func(name, doc string, of func(*R) string) field[R] {
-		return field[R]{Column{Name: name, Doc: doc}, func(r *R) Cell { return textCell(of(r)) }}
+	text := func(name, doc string, of func(*R) string) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Doc: doc}, Cell: func(r *R) table.Cell { return table.TextCell(of(r)) }}
 	}
-	count := func(name, doc string, of func(*R) int64) field[R] {
-		return field[R]{Column{Name: name, Unit: Count, Doc: doc}, func(r *R) Cell { return numberCell(of(r)) }}
+	count := func(name, doc string, of func(*R) int64) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(r *R) table.Cell { return table.NumberCell(of(r)) }}
 	}
-	ns := func(name, scale, doc string, of func(*R) int64) field[R] {
-		return field[R]{Column{Name: name, Unit: Duration, Scale: scale, Doc: doc}, func(r *R) Cell { return numberCell(of(r)) }}
+	ns := func(name, scale, doc string, of func(*R) int64) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: scale, Doc: doc}, Cell: func(r *R) table.Cell { return table.NumberCell(of(r)) }}
 	}
-	detail := func(f field[R]) field[R] {
+	detail := func(f table.Field[R]) table.Field[R] {
 		f.Detail = true
 		return f
 	}
-	return []field[R]{
-		{Column{Name: "time", Unit: Instant, Doc: "start of the outermost span, Unix time"}, func(r *R) Cell { return instantCell(r.Start) }},
+	return []table.Field[R]{
+		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the outermost span, Unix time"}, Cell: func(r *R) table.Cell { return table.InstantCell(r.Start) }},
 		text("rid", "the user's id where known, else the server's", func(r *R) string { return r.RID }),
 		text("roles", "what kinds of server worked on it", func(r *R) string { return s.RolesOf(r) }),
 		ns("queue", "request", "waiting to be scheduled, prefill and decode side together", func(r *R) int64 { return r.Metrics.Queue }),

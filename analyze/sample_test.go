@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -32,7 +33,7 @@ func TestTooManyValues(t *testing.T) {
 		exact := SumKernels(set, SumOptions{ByRank: byRank})
 		got := SumKernels(set, SumOptions{ByRank: byRank, held: 20_000})
 		shuffled := SumKernels(testset.SetOf(syms, ranks, streams[1].Shuffled(r), streams[0].Shuffled(r)), SumOptions{ByRank: byRank, held: 20_000})
-		if g, w := csvOf(t, shuffled.Report()), csvOf(t, got.Report()); g != w {
+		if g, w := tabletest.CSV(t, shuffled.Report()), tabletest.CSV(t, got.Report()); g != w {
 			t.Errorf("the order matters:\n%s\nwant\n%s", g, w)
 		}
 		if want := len(ranks); byRank && got.approximate != want || !byRank && got.approximate != 1 || exact.approximate != 0 {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -32,30 +33,30 @@ type Group struct {
 }
 
 // Report makes a table of the groups.
-func (s *Stages) Report() *Report {
-	var fields []field[Group]
+func (s *Stages) Report() *table.Report {
+	var fields []table.Field[Group]
 	title := "Stages"
 	for i, d := range s.By {
 		if d.Name != "stage" {
 			title += " by " + d.Name
 		}
-		fields = append(fields, field[Group]{Column{Name: d.Name, Doc: d.Doc, Most: mostName}, func(g *Group) Cell { return textCell(g.Key[i]) }})
+		fields = append(fields, table.Field[Group]{Column: table.Column{Name: d.Name, Doc: d.Doc, Most: table.MostName}, Cell: func(g *Group) table.Cell { return table.TextCell(g.Key[i]) }})
 	}
 	summary := func(g *Group) *distribution.Summary { return &g.Summary }
-	fields = append(fields, summaryFields(summary)...)
-	fields = append(fields, field[Group]{
-		Column{Name: "share", Unit: Share, Doc: "part of the requests' E2E time in which a span of the row was open; rows overlap"},
-		func(g *Group) Cell {
-			return Cell{Share: float64(g.Covered) / float64(g.E2E), Unknown: g.Covered == request.Unknown || g.E2E == 0}
+	fields = append(fields, table.SummaryFields(summary)...)
+	fields = append(fields, table.Field[Group]{
+		Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of the requests' E2E time in which a span of the row was open; rows overlap"},
+		Cell: func(g *Group) table.Cell {
+			return table.Cell{Share: float64(g.Covered) / float64(g.E2E), Unknown: g.Covered == request.Unknown || g.E2E == 0}
 		},
 	})
-	r := tabulate("sgtrace.report.stages/v1", title, s.Groups, fields)
+	r := table.New("sgtrace.report.stages/v1", title, s.Groups, fields)
 	if len(s.Groups) == 0 {
-		r.note("no stages were traced, only whole requests or spans of other services")
+		r.Note("no stages were traced, only whole requests or spans of other services")
 	}
-	noteFewSamples(r, s.Groups, func(g *Group) int64 { return int64(g.N) }, func(g *Group) string { return strings.Join(g.Key, " ") })
+	table.NoteFewSamples(r, s.Groups, func(g *Group) int64 { return int64(g.N) }, func(g *Group) string { return strings.Join(g.Key, " ") })
 	if s.Implausible > 0 {
-		r.note("%s left out: times that cannot be right", words.Counted(s.Implausible, "span"))
+		r.Note("%s left out: times that cannot be right", words.Counted(s.Implausible, "span"))
 	}
 	return r
 }

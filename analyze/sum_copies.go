@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -76,25 +77,25 @@ func (s *CopySums) sum(set *profile.Set, opt *SumOptions, streams []*byName[copi
 }
 
 // Report makes a table of the sums.
-func (s *CopySums) Report() *Report {
+func (s *CopySums) Report() *table.Report {
 	row := func(r *CopySum) *sumRow { return &r.sumRow }
 	fields := rankFields(s.ByRank, row)
 	fields = append(fields, shareField("part of the total time of all rows", func(r *CopySum) float64 { return r.Share }))
-	fields = append(fields, distributionFields(distributionColumns[CopySum]{
-		unit: Duration, what: "operation", of: func(r *CopySum) *distribution.Distribution { return &r.Time },
-		show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
+	fields = append(fields, table.DistributionFields(table.DistributionColumns[CopySum]{
+		Unit: table.Duration, What: "operation", Of: func(r *CopySum) *distribution.Distribution { return &r.Time },
+		Show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
 	})...)
-	fields = append(fields, distributionFields(distributionColumns[CopySum]{
-		prefix: "size ", unit: Bytes, what: "operation", of: func(r *CopySum) *distribution.Distribution { return &r.Size },
-		show: []string{"total", "avg", "med", "min", "max"},
+	fields = append(fields, table.DistributionFields(table.DistributionColumns[CopySum]{
+		Prefix: "size ", Unit: table.Bytes, What: "operation", Of: func(r *CopySum) *distribution.Distribution { return &r.Size },
+		Show: []string{"total", "avg", "med", "min", "max"},
 	})...)
 	fields = append(fields, ranksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields, nameField("operation", row))
-	r := tabulate("sgtrace.report.copies/v1", "Copies and fills of memory", s.Rows, fields)
+	r := table.New("sgtrace.report.copies/v1", "Copies and fills of memory", s.Rows, fields)
 	if s.unknown > 0 {
-		r.note("operations of unknown size: %d", s.unknown)
+		r.Note("operations of unknown size: %d", s.unknown)
 	}
-	noteFewSamples(r, s.Rows, func(r *CopySum) int64 { return r.Time.N }, func(r *CopySum) string { return r.Name })
-	noteApproximate(r, s.approximate)
+	table.NoteFewSamples(r, s.Rows, func(r *CopySum) int64 { return r.Time.N }, func(r *CopySum) string { return r.Name })
+	table.NoteApproximate(r, s.approximate)
 	return r
 }

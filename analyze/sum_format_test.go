@@ -7,19 +7,21 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
 func TestGoldenSums(t *testing.T) {
 	for name, report := range sumReports {
 		name = "sum_" + strings.ReplaceAll(name, " ", "")
-		for _, f := range Formats {
+		for _, f := range table.Formats {
 			t.Run(name+"."+string(f), func(t *testing.T) {
-				testset.CompareGolden(t, name+"."+string(f), text(t, report(smallSet(), SumOptions{}), f, Style{}))
+				testset.CompareGolden(t, name+"."+string(f), tabletest.Text(t, report(smallSet(), SumOptions{}), f, table.Style{}))
 			})
 		}
 		t.Run(name+"_byrank", func(t *testing.T) {
-			testset.CompareGolden(t, name+"_byrank.text", text(t, report(smallSet(), SumOptions{ByRank: true}), FormatText, Style{}))
+			testset.CompareGolden(t, name+"_byrank.text", tabletest.Text(t, report(smallSet(), SumOptions{ByRank: true}), table.FormatText, table.Style{}))
 		})
 	}
 }
@@ -27,19 +29,19 @@ func TestGoldenSums(t *testing.T) {
 // Averages have one decimal, and keep it whatever their size.
 func TestTenths(t *testing.T) {
 	type row struct{ n int64 }
-	column := func(u Unit, name string) field[row] {
-		return field[row]{Column{Name: name, Unit: u, Tenths: true}, func(r *row) Cell { return Cell{N: r.n} }}
+	column := func(u table.Unit, name string) table.Field[row] {
+		return table.Field[row]{Column: table.Column{Name: name, Unit: u, Tenths: true}, Cell: func(r *row) table.Cell { return table.Cell{N: r.n} }}
 	}
-	r := tabulate("s", "", []row{{18243}, {0}, {9_007_199_254_740_993_5}, {-5}}, []field[row]{column(Duration, "time"), column(Bytes, "size"), column(Count, "ops")})
+	r := table.New("s", "", []row{{18243}, {0}, {9_007_199_254_740_993_5}, {-5}}, []table.Field[row]{column(table.Duration, "time"), column(table.Bytes, "size"), column(table.Count, "ops")})
 	want := "time_ns,size_bytes,ops\n1824.3,1824.3,1824.3\n0.0,0.0,0.0\n9007199254740993.5,9007199254740993.5,9007199254740993.5\n-0.5,-0.5,-0.5\n"
-	if got := text(t, r, FormatCSV, Style{}); got != want {
+	if got := tabletest.Text(t, r, table.FormatCSV, table.Style{}); got != want {
 		t.Errorf("CSV:\n%s", got)
 	}
-	if got := text(t, r, FormatJSON, Style{}); !strings.Contains(got, `{"time_ns":1824.3,"size_bytes":1824.3,"ops":1824.3}`) || !strings.Contains(got, `"unit":"bytes"`) {
+	if got := tabletest.Text(t, r, table.FormatJSON, table.Style{}); !strings.Contains(got, `{"time_ns":1824.3,"size_bytes":1824.3,"ops":1824.3}`) || !strings.Contains(got, `"unit":"bytes"`) {
 		t.Errorf("JSON:\n%s", got)
 	}
-	small := tabulate("s", "", []row{{18243}}, []field[row]{column(Duration, "time"), column(Bytes, "size"), column(Count, "ops")})
-	if got := text(t, small, FormatText, Style{}); !strings.Contains(got, "time [us]  size [kB]     ops") || !strings.Contains(got, "1.82       1.82  1824.3") {
+	small := table.New("s", "", []row{{18243}}, []table.Field[row]{column(table.Duration, "time"), column(table.Bytes, "size"), column(table.Count, "ops")})
+	if got := tabletest.Text(t, small, table.FormatText, table.Style{}); !strings.Contains(got, "time [us]  size [kB]     ops") || !strings.Contains(got, "1.82       1.82  1824.3") {
 		t.Errorf("text:\n%s", got)
 	}
 }
@@ -55,22 +57,14 @@ func TestScaleOfBytes(t *testing.T) {
 		{[]int64{4, 1500}, "0.004 1.500 kB"},
 		{[]int64{65536, 4_200_595_456}, "0.066 4200.595 MB"},
 	} {
-		s := scaleFor(Bytes, slices.Clone(c.values))
+		s := table.ScaleFor(table.Bytes, slices.Clone(c.values))
 		var got []string
 		for _, v := range c.values {
-			got = append(got, s.format(v, false))
+			got = append(got, s.Format(v, false))
 		}
-		if text := strings.Join(got, " ") + " " + s.unit; text != c.want {
+		if text := strings.Join(got, " ") + " " + s.Unit; text != c.want {
 			t.Errorf("%v: %s, want %s", c.values, text, c.want)
 		}
-	}
-}
-
-// A share is rounded half away from zero, though 1.25 is a float.
-func TestShareIsRoundedUp(t *testing.T) {
-	f := formatter{column: Column{Unit: Share}}
-	if got := f.format(Cell{Share: 0.0125}); got != "1.3" {
-		t.Errorf("1.25 %% is printed as %s", got)
 	}
 }
 
@@ -79,9 +73,9 @@ func TestCutNames(t *testing.T) {
 	type row struct{ name string }
 	long := func(middle string) string { return strings.Repeat("head", 20) + middle + strings.Repeat("tail", 20) }
 	rows := []row{{long("64x128")}, {long("128x64")}, {"short"}, {long("64x128")}, {strings.Repeat("ö", 200)}}
-	r := tabulate("s", "", rows, []field[row]{{Column{Name: "kernel", Most: 50}, func(r *row) Cell { return textCell(r.name) }}})
-	for _, style := range []Style{{}, {ASCII: true}, {Width: 30}} {
-		lines := strings.Split(text(t, r, FormatText, style), "\n")[2:]
+	r := table.New("s", "", rows, []table.Field[row]{{Column: table.Column{Name: "kernel", Most: 50}, Cell: func(r *row) table.Cell { return table.TextCell(r.name) }}})
+	for _, style := range []table.Style{{}, {ASCII: true}, {Width: 30}} {
+		lines := strings.Split(tabletest.Text(t, r, table.FormatText, style), "\n")[2:]
 		if lines[0] == lines[1] || lines[0] != lines[3] || lines[2] != "short" {
 			t.Errorf("%+v: %q", style, lines)
 		}
@@ -94,10 +88,10 @@ func TestCutNames(t *testing.T) {
 			t.Errorf("%+v: %q", style, lines[0])
 		}
 	}
-	if got := text(t, r, FormatMarkdown, Style{}); strings.Contains(got, rows[0].name) {
+	if got := tabletest.Text(t, r, table.FormatMarkdown, table.Style{}); strings.Contains(got, rows[0].name) {
 		t.Errorf("Markdown has whole names:\n%s", got)
 	}
-	if got := text(t, r, FormatCSV, Style{}); !strings.Contains(got, rows[0].name) {
+	if got := tabletest.Text(t, r, table.FormatCSV, table.Style{}); !strings.Contains(got, rows[0].name) {
 		t.Errorf("CSV has no whole names:\n%s", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -89,25 +90,25 @@ func (s *NameSums) sum(set *profile.Set, opt *SumOptions, add func(profile.Strea
 }
 
 // Report makes a table of the sums.
-func (s *NameSums) Report() *Report {
+func (s *NameSums) Report() *table.Report {
 	row := func(r *NameSum) *sumRow { return &r.sumRow }
 	fields := rankFields(s.ByRank, row)
 	fields = append(fields, shareField("part of the total of all rows", func(r *NameSum) float64 { return r.Share }))
-	fields = append(fields, distributionFields(distributionColumns[NameSum]{
-		unit: Duration, what: s.what, of: func(r *NameSum) *distribution.Distribution { return &r.Distribution },
-		show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
+	fields = append(fields, table.DistributionFields(table.DistributionColumns[NameSum]{
+		Unit: table.Duration, What: s.what, Of: func(r *NameSum) *distribution.Distribution { return &r.Distribution },
+		Show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
 	})...)
 	fields = append(fields, ranksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields, nameField(s.what, row))
-	r := tabulate(s.schema, s.title, s.Rows, fields)
+	r := table.New(s.schema, s.title, s.Rows, fields)
 	s.noteGraphs(r)
-	noteFewSamples(r, s.Rows, func(r *NameSum) int64 { return r.N }, func(r *NameSum) string { return r.Name })
-	noteApproximate(r, s.approximate)
+	table.NoteFewSamples(r, s.Rows, func(r *NameSum) int64 { return r.N }, func(r *NameSum) string { return r.Name })
+	table.NoteApproximate(r, s.approximate)
 	return r
 }
 
 // noteGraphs tells what is not a kernel.
-func (s *NameSums) noteGraphs(r *Report) {
+func (s *NameSums) noteGraphs(r *table.Report) {
 	graphs, runs, time := 0, int64(0), int64(0)
 	for i := range s.Rows {
 		if row := &s.Rows[i]; row.Graph {
@@ -117,7 +118,7 @@ func (s *NameSums) noteGraphs(r *Report) {
 		}
 	}
 	if graphs > 0 {
-		r.note("CUDA graphs whose kernels were not recorded: %d, with %d runs and %s, which are part of the shares; "+
-			"nsys records their kernels with --cuda-graph-trace=node", graphs, runs, inWords(time))
+		r.Note("CUDA graphs whose kernels were not recorded: %d, with %d runs and %s, which are part of the shares; "+
+			"nsys records their kernels with --cuda-graph-trace=node", graphs, runs, table.InWords(time))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -100,32 +101,32 @@ func (s *LaunchSums) add(set *profile.Set, p *pool[launchKey, launchGroup], in *
 }
 
 // Report makes a table of the sums.
-func (s *LaunchSums) Report() *Report {
+func (s *LaunchSums) Report() *table.Report {
 	row := func(r *LaunchSum) *sumRow { return &r.sumRow }
 	fields := rankFields(s.ByRank, row)
 	if s.ByRank {
 		fields = append(fields, threadFields(func(r *LaunchSum) (int32, int64) { return r.PID, r.TID })...)
-		fields = append(fields, field[LaunchSum]{Column{Name: "device", Unit: Count, Doc: "device, as the process counts"},
-			func(r *LaunchSum) Cell { return numberCell(int64(r.Device)) }})
+		fields = append(fields, table.Field[LaunchSum]{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process counts"},
+			Cell: func(r *LaunchSum) table.Cell { return table.NumberCell(int64(r.Device)) }})
 	}
-	for _, part := range []distributionColumns[LaunchSum]{
-		{what: "launch", of: func(r *LaunchSum) *distribution.Distribution { return &r.Whole }, show: []string{"total", "instances", "avg", "med", "max", "p99"}},
-		{prefix: "call ", what: "call", of: func(r *LaunchSum) *distribution.Distribution { return &r.Call }, show: []string{"avg"}},
-		{prefix: "queue ", what: "kernel that waited", of: func(r *LaunchSum) *distribution.Distribution { return &r.Queue }, show: []string{"instances", "avg"}},
-		{prefix: "kernel ", what: "kernel", of: func(r *LaunchSum) *distribution.Distribution { return &r.Run }, show: []string{"avg"}},
+	for _, part := range []table.DistributionColumns[LaunchSum]{
+		{What: "launch", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Whole }, Show: []string{"total", "instances", "avg", "med", "max", "p99"}},
+		{Prefix: "call ", What: "call", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Call }, Show: []string{"avg"}},
+		{Prefix: "queue ", What: "kernel that waited", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Queue }, Show: []string{"instances", "avg"}},
+		{Prefix: "kernel ", What: "kernel", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Run }, Show: []string{"avg"}},
 	} {
-		part.unit = Duration
-		fields = append(fields, distributionFields(part)...)
+		part.Unit = table.Duration
+		fields = append(fields, table.DistributionFields(part)...)
 	}
 	fields = append(fields, ranksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields,
-		field[LaunchSum]{Column{Name: "call", Doc: "name of the call"}, func(r *LaunchSum) Cell { return textCell(r.CallName) }},
+		table.Field[LaunchSum]{Column: table.Column{Name: "call", Doc: "name of the call"}, Cell: func(r *LaunchSum) table.Cell { return table.TextCell(r.CallName) }},
 		nameField("kernel", row))
-	r := tabulate("sgtrace.report.launches/v1", "Kernel launches", s.Rows, fields)
+	r := table.New("sgtrace.report.launches/v1", "Kernel launches", s.Rows, fields)
 	if s.Orphans > 0 {
-		r.note("kernels left out, as the calls that launched them were not recorded: %d", s.Orphans)
+		r.Note("kernels left out, as the calls that launched them were not recorded: %d", s.Orphans)
 	}
-	noteFewSamples(r, s.Rows, func(r *LaunchSum) int64 { return r.Whole.N }, func(r *LaunchSum) string { return r.Name })
-	noteApproximate(r, s.approximate)
+	table.NoteFewSamples(r, s.Rows, func(r *LaunchSum) int64 { return r.Whole.N }, func(r *LaunchSum) string { return r.Name })
+	table.NoteApproximate(r, s.approximate)
 	return r
 }

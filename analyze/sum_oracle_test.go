@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
@@ -71,7 +73,7 @@ func nsysDistribution(theirs, ours, unit, suffix string, convert func(string) st
 // An oracle is a report of nsys stats and what it must equal.
 type oracle struct {
 	report  string
-	make    func(*profile.Set) *Report
+	make    func(*profile.Set) *table.Report
 	key     []match
 	columns []match
 	// except tells why a difference is nsys stats' own fault; "" is none.
@@ -85,7 +87,7 @@ type oracle struct {
 var oracles = []oracle{
 	{
 		report:  "cuda_gpu_kern_sum",
-		make:    func(s *profile.Set) *Report { return SumKernels(s, SumOptions{}).Report() },
+		make:    func(s *profile.Set) *table.Report { return SumKernels(s, SumOptions{}).Report() },
 		key:     []match{{"Name", "kernel", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Instances", "instances", nil}, match{"Time (%)", "time", percent}),
 		except: func(file, _, column, _, _ string) string {
@@ -103,31 +105,31 @@ var oracles = []oracle{
 	},
 	{
 		report:  "cuda_api_sum",
-		make:    func(s *profile.Set) *Report { return SumCalls(s, SumOptions{}).Report() },
+		make:    func(s *profile.Set) *table.Report { return SumCalls(s, SumOptions{}).Report() },
 		key:     []match{{"Name", "call", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Num Calls", "instances", nil}, match{"Time (%)", "time", percent}),
 	},
 	{
 		report:  "cuda_gpu_mem_time_sum",
-		make:    func(s *profile.Set) *Report { return SumCopies(s, SumOptions{}).Report() },
+		make:    func(s *profile.Set) *table.Report { return SumCopies(s, SumOptions{}).Report() },
 		key:     []match{{"Operation", "operation", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Count", "instances", nil}, match{"Time (%)", "time", percent}),
 	},
 	{
 		report:  "cuda_gpu_mem_size_sum",
-		make:    func(s *profile.Set) *Report { return SumCopies(s, SumOptions{}).Report() },
+		make:    func(s *profile.Set) *table.Report { return SumCopies(s, SumOptions{}).Report() },
 		key:     []match{{"Operation", "operation", nil}},
 		columns: append(nsysDistribution("", "size_", " (MB)", "_bytes", megabytes), match{"Total (MB)", "size_total_bytes", megabytes}, match{"Count", "size_instances", nil}),
 	},
 	{
 		report:  "nvtx_sum",
-		make:    func(s *profile.Set) *Report { return SumRanges(s, SumOptions{Open: true}).Report() },
+		make:    func(s *profile.Set) *table.Report { return SumRanges(s, SumOptions{Open: true}).Report() },
 		key:     []match{{"Style", "style", nil}, {"Range", "range", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Instances", "instances", nil}, match{"Time (%)", "time", percent}),
 	},
 	{
 		report: "nvtx_gpu_proj_sum",
-		make: func(s *profile.Set) *Report {
+		make: func(s *profile.Set) *table.Report {
 			sums := SumRanges(s, SumOptions{Open: true})
 			sums.Rows = slices.DeleteFunc(sums.Rows, func(r RangeSum) bool { return r.Projected.N == 0 })
 			return sums.Report()
@@ -138,8 +140,10 @@ var oracles = []oracle{
 			match{"Avg GPU Ops", "ops_avg", nil}, match{"Avg Range Lvl", "level_avg", nil}, match{"Avg Num Child", "children_avg", nil}),
 	},
 	{
-		report:  "nvtx_kern_sum",
-		make:    func(s *profile.Set) *Report { return SumRangeKernels(s, SumOptions{Open: true, ByRank: true}).Report() },
+		report: "nvtx_kern_sum",
+		make: func(s *profile.Set) *table.Report {
+			return SumRangeKernels(s, SumOptions{Open: true, ByRank: true}).Report()
+		},
 		key:     []match{{"NVTX Range", "range", nil}, {"Style", "style", nil}, {"PID", "pid", nil}, {"TID", "tid", nil}, {"Kernel Name", "kernel", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Kern Inst", "instances", nil}, match{"NVTX Inst", "ranges", nil}),
 		missing: func(key string) string {
@@ -151,7 +155,7 @@ var oracles = []oracle{
 	},
 	{
 		report: "cuda_kern_exec_sum",
-		make:   func(s *profile.Set) *Report { return SumLaunches(s, SumOptions{ByRank: true}).Report() },
+		make:   func(s *profile.Set) *table.Report { return SumLaunches(s, SumOptions{ByRank: true}).Report() },
 		key:    []match{{"PID", "pid", nil}, {"TID", "tid", nil}, {"DevId", "device", nil}, {"API Name", "call", nil}, {"Kernel Name", "kernel", nil}},
 		columns: slices.Concat(nsysDistribution("T", "", " (ns)", "_ns", nil), nsysDistribution("A", "call_", " (ns)", "_ns", nil),
 			nsysDistribution("Q", "queue_", " (ns)", "_ns", nil), nsysDistribution("K", "kernel_", " (ns)", "_ns", nil),
@@ -199,7 +203,7 @@ func TestSumsEqualNsysStats(t *testing.T) {
 
 // compare returns how many cells were compared.
 func (o *oracle) compare(t *testing.T, file string, set *profile.Set, want csvTable) (cells int) {
-	got := readTable(t, []byte(text(t, o.make(set), FormatCSV, Style{})))
+	got := readTable(t, []byte(tabletest.Text(t, o.make(set), table.FormatCSV, table.Style{})))
 	key := func(tab *csvTable, line []string, column func(match) string) string {
 		var parts []string
 		for _, k := range o.key {

@@ -9,19 +9,21 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // sumReports are all reports on sums of a set.
-var sumReports = map[string]func(*profile.Set, SumOptions) *Report{
-	"kernels":       func(s *profile.Set, o SumOptions) *Report { return SumKernels(s, o).Report() },
-	"calls":         func(s *profile.Set, o SumOptions) *Report { return SumCalls(s, o).Report() },
-	"copies":        func(s *profile.Set, o SumOptions) *Report { return SumCopies(s, o).Report() },
-	"ranges":        func(s *profile.Set, o SumOptions) *Report { return SumRanges(s, o).Report() },
-	"range kernels": func(s *profile.Set, o SumOptions) *Report { return SumRangeKernels(s, o).Report() },
-	"launches":      func(s *profile.Set, o SumOptions) *Report { return SumLaunches(s, o).Report() },
+var sumReports = map[string]func(*profile.Set, SumOptions) *table.Report{
+	"kernels":       func(s *profile.Set, o SumOptions) *table.Report { return SumKernels(s, o).Report() },
+	"calls":         func(s *profile.Set, o SumOptions) *table.Report { return SumCalls(s, o).Report() },
+	"copies":        func(s *profile.Set, o SumOptions) *table.Report { return SumCopies(s, o).Report() },
+	"ranges":        func(s *profile.Set, o SumOptions) *table.Report { return SumRanges(s, o).Report() },
+	"range kernels": func(s *profile.Set, o SumOptions) *table.Report { return SumRangeKernels(s, o).Report() },
+	"launches":      func(s *profile.Set, o SumOptions) *table.Report { return SumLaunches(s, o).Report() },
 }
 
 // Neither the order of rows matters, nor which stream has which rank, nor the order
@@ -40,9 +42,9 @@ func TestSumsIgnoreOrder(t *testing.T) {
 		} {
 			for name, report := range sumReports {
 				for _, opt := range []SumOptions{{}, {ByRank: true}, {Open: true}, {From: 100, To: 300}} {
-					w := csvOf(t, report(want, opt))
+					w := tabletest.CSV(t, report(want, opt))
 					opt.batch, opt.waiting = 1+r.IntN(4), r.IntN(20)
-					if g := csvOf(t, report(got, opt)); g != w {
+					if g := tabletest.CSV(t, report(got, opt)); g != w {
 						t.Fatalf("seed %d: %s of rows that were %s, %+v:\n%s\nwant\n%s", seed, name, what, opt, g, w)
 					}
 				}
@@ -58,8 +60,8 @@ func TestSumsIgnoreStreams(t *testing.T) {
 	stream := testset.RandomStream(r, syms)
 	ranks := []string{"rank 0", "rank 1"}
 	for _, name := range []string{"kernels", "calls", "copies"} {
-		want := csvOf(t, sumReports[name](testset.SetOf(syms, ranks, stream), SumOptions{}))
-		got := csvOf(t, sumReports[name](testset.SetOf(syms, ranks, stream.Split(func(*profile.Event) bool { return r.IntN(2) == 0 })...), SumOptions{}))
+		want := tabletest.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream), SumOptions{}))
+		got := tabletest.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream.Split(func(*profile.Event) bool { return r.IntN(2) == 0 })...), SumOptions{}))
 		if got != want {
 			t.Errorf("%s of two streams:\n%s\nwant\n%s", name, got, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -142,30 +143,30 @@ func (s *RangeKernelSums) order(rows []rangeRow) {
 }
 
 // Report makes a table of the sums.
-func (s *RangeKernelSums) Report() *Report {
+func (s *RangeKernelSums) Report() *table.Report {
 	row := func(r *RangeKernelSum) *sumRow { return &r.sumRow }
 	fields := rankFields(s.ByRank, row)
 	if s.ByRank {
 		fields = append(fields, threadFields(func(r *RangeKernelSum) (int32, int64) { return r.PID, r.TID })...)
 	}
 	fields = append(fields, shareField("part of the time of all kernels in the ranges", func(r *RangeKernelSum) float64 { return r.Share }))
-	fields = append(fields, distributionFields(distributionColumns[RangeKernelSum]{
-		unit: Duration, what: "kernel", of: func(r *RangeKernelSum) *distribution.Distribution { return &r.Distribution },
-		show: []string{"total", "instances", "avg", "med", "max", "p99"},
+	fields = append(fields, table.DistributionFields(table.DistributionColumns[RangeKernelSum]{
+		Unit: table.Duration, What: "kernel", Of: func(r *RangeKernelSum) *distribution.Distribution { return &r.Distribution },
+		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields,
-		field[RangeKernelSum]{Column{Name: "ranges", Unit: Count, Doc: "how many of the ranges launched the kernel"}, func(r *RangeKernelSum) Cell { return Cell{N: r.Ranges} }})
+		table.Field[RangeKernelSum]{Column: table.Column{Name: "ranges", Unit: table.Count, Doc: "how many of the ranges launched the kernel"}, Cell: func(r *RangeKernelSum) table.Cell { return table.Cell{N: r.Ranges} }})
 	fields = append(fields, ranksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields,
 		styleField(func(r *RangeKernelSum) profile.RangeStyle { return r.Style }),
-		field[RangeKernelSum]{Column{Name: "range", Doc: "name of the ranges", Most: mostName}, func(r *RangeKernelSum) Cell { return textCell(r.Range) }},
+		table.Field[RangeKernelSum]{Column: table.Column{Name: "range", Doc: "name of the ranges", Most: table.MostName}, Cell: func(r *RangeKernelSum) table.Cell { return table.TextCell(r.Range) }},
 		nameField("kernel", row))
-	r := tabulate("sgtrace.report.rangekernels/v1", "Kernels by range", s.Rows, fields)
+	r := table.New("sgtrace.report.rangekernels/v1", "Kernels by range", s.Rows, fields)
 	if s.Outside > 0 {
-		r.note("kernels that were launched in no range: %d (%s)", s.Outside, inWords(s.OutsideTime))
+		r.Note("kernels that were launched in no range: %d (%s)", s.Outside, table.InWords(s.OutsideTime))
 	}
 	noteOpen(r, s.Open, s.OpenNames)
-	noteApproximate(r, s.approximate)
-	noteFewSamples(r, s.Rows, func(r *RangeKernelSum) int64 { return r.N }, func(r *RangeKernelSum) string { return r.Range + " " + r.Name })
+	table.NoteApproximate(r, s.approximate)
+	table.NoteFewSamples(r, s.Rows, func(r *RangeKernelSum) int64 { return r.N }, func(r *RangeKernelSum) string { return r.Range + " " + r.Name })
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -156,7 +157,7 @@ func allOpen(set *profile.Set, streams []openRanges) (n int64, names []string) {
 }
 
 // noteOpen tells of ranges that were left out.
-func noteOpen(r *Report, n int64, names []string) {
+func noteOpen(r *table.Report, n int64, names []string) {
 	if n == 0 {
 		return
 	}
@@ -164,58 +165,58 @@ func noteOpen(r *Report, n int64, names []string) {
 	if n > int64(len(names)) {
 		list += ", ..."
 	}
-	r.note("ranges left out, as they were never closed and their length means nothing: %d (%s)", n, list)
+	r.Note("ranges left out, as they were never closed and their length means nothing: %d (%s)", n, list)
 }
 
 // Report makes a table of the sums.
-func (s *RangeSums) Report() *Report {
+func (s *RangeSums) Report() *table.Report {
 	row := func(r *RangeSum) *sumRow { return &r.sumRow }
 	fields := rankFields(s.ByRank, row)
 	fields = append(fields, shareField("part of the total of all rows; ranges overlap", func(r *RangeSum) float64 { return r.Share }))
-	fields = append(fields, distributionFields(distributionColumns[RangeSum]{
-		unit: Duration, what: "range", of: func(r *RangeSum) *distribution.Distribution { return &r.Time },
-		show: []string{"total", "instances", "avg", "med", "max", "p99"},
+	fields = append(fields, table.DistributionFields(table.DistributionColumns[RangeSum]{
+		Unit: table.Duration, What: "range", Of: func(r *RangeSum) *distribution.Distribution { return &r.Time },
+		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
-	fields = append(fields, distributionFields(distributionColumns[RangeSum]{
-		prefix: "proj ", unit: Duration, what: "range with work on a device", of: func(r *RangeSum) *distribution.Distribution { return &r.Projected },
-		show: []string{"total", "instances", "avg", "med", "max", "p99"},
+	fields = append(fields, table.DistributionFields(table.DistributionColumns[RangeSum]{
+		Prefix: "proj ", Unit: table.Duration, What: "range with work on a device", Of: func(r *RangeSum) *distribution.Distribution { return &r.Projected },
+		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields, projectedFields()...)
 	fields = append(fields, ranksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields,
 		styleField(func(r *RangeSum) profile.RangeStyle { return r.Style }),
 		nameField("range", row))
-	r := tabulate("sgtrace.report.ranges/v1", "Ranges", s.Rows, fields)
+	r := table.New("sgtrace.report.ranges/v1", "Ranges", s.Rows, fields)
 	noteOpen(r, s.Open, s.OpenNames)
-	noteFewSamples(r, s.Rows, func(r *RangeSum) int64 { return r.Time.N }, func(r *RangeSum) string { return r.Name })
-	noteApproximate(r, s.approximate)
+	table.NoteFewSamples(r, s.Rows, func(r *RangeSum) int64 { return r.Time.N }, func(r *RangeSum) string { return r.Name })
+	table.NoteApproximate(r, s.approximate)
 	return r
 }
 
 // projectedFields are what else is known of ranges that were projected.
-func projectedFields() []field[RangeSum] {
-	number := func(column Column, of func(*RangeSum) int64) field[RangeSum] {
-		return field[RangeSum]{column, func(r *RangeSum) Cell {
+func projectedFields() []table.Field[RangeSum] {
+	number := func(column table.Column, of func(*RangeSum) int64) table.Field[RangeSum] {
+		return table.Field[RangeSum]{Column: column, Cell: func(r *RangeSum) table.Cell {
 			n := r.Projected.N
 			if n == 0 {
-				return Cell{Unknown: true}
+				return table.Cell{Unknown: true}
 			}
 			v := of(r)
 			if column.Tenths {
 				v = distribution.Tenths(v/n, (20*(v%n)+n)/(2*n))
 			}
-			return Cell{N: v}
+			return table.Cell{N: v}
 		}}
 	}
-	mean := func(name, doc string, of func(*RangeSum) int64) field[RangeSum] {
-		return number(Column{Name: name, Unit: Count, Doc: doc, Tenths: true, Detail: true}, of)
+	mean := func(name, doc string, of func(*RangeSum) int64) table.Field[RangeSum] {
+		return number(table.Column{Name: name, Unit: table.Count, Doc: doc, Tenths: true, Detail: true}, of)
 	}
 	ops := mean("ops avg", "operations on devices per range", func(r *RangeSum) int64 { return r.Ops })
 	ops.Detail = false
-	return []field[RangeSum]{
-		number(Column{Name: "proj range total", Unit: Duration, Doc: "sum of the times, on threads, of the ranges that have work on a device", Detail: true},
+	return []table.Field[RangeSum]{
+		number(table.Column{Name: "proj range total", Unit: table.Duration, Doc: "sum of the times, on threads, of the ranges that have work on a device", Detail: true},
 			func(r *RangeSum) int64 { return r.RangeTime }),
-		number(Column{Name: "ops", Unit: Count, Doc: "operations on devices that were asked for in the ranges; a run of a graph is one", Detail: true},
+		number(table.Column{Name: "ops", Unit: table.Count, Doc: "operations on devices that were asked for in the ranges; a run of a graph is one", Detail: true},
 			func(r *RangeSum) int64 { return r.Ops }),
 		ops,
 		mean("level avg", "ranges around it", func(r *RangeSum) int64 { return r.Levels }),

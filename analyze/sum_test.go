@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -161,7 +163,7 @@ func TestRangesByHand(t *testing.T) {
 func TestRangesWithoutWorkHaveNoProjection(t *testing.T) {
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{RangeRows: []profile.Range{{Event: profile.Event{End: 7, Name: syms.Intern("idle")}}}}
-	got := csvOf(t, SumRanges(testset.SetOf(syms, []string{"r"}, s), SumOptions{}).Report())
+	got := tabletest.CSV(t, SumRanges(testset.SetOf(syms, []string{"r"}, s), SumOptions{}).Report())
 	if want := "1.000000,7,1,7.0,7.0,7,7,0.0,7,7,7,,0,,,,,,,,,,,,,,1,PushPop,idle\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
@@ -257,8 +259,8 @@ func TestSumsOfNothing(t *testing.T) {
 	for name, report := range sumReports {
 		for _, set := range []*profile.Set{{Syms: trace.NewSymbols()}, testset.SetOf(trace.NewSymbols(), []string{"r"}, &testset.RowStream{})} {
 			r := report(set, SumOptions{})
-			for _, f := range Formats {
-				if text(t, r, f, Style{Width: 80}) == "" {
+			for _, f := range table.Formats {
+				if tabletest.Text(t, r, f, table.Style{Width: 80}) == "" {
 					t.Errorf("%s as %s is empty", name, f)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -162,11 +163,10 @@ type Place struct {
 	Only  bool // there is no other where it could be
 }
 
-// Fewer values than fewCompared are not compared, and no side has fewer than
+// Fewer values than FewCompared are not compared, and no side has fewer than
 // fewSlow.
 const (
-	fewCompared = 20
-	fewSlow     = 5
+	fewSlow = 5
 )
 
 // timeOf returns the time of a that m is about.
@@ -235,7 +235,7 @@ func (c *Comparison) choose(sorted []int64) (slow, from, to int, ok bool) {
 		return 0, 0, 0, false
 	}
 	c.Value, c.Median = request.NearestRank(sorted, c.Percent), request.NearestRank(sorted, 50)
-	if c.N < fewCompared {
+	if c.N < finding.FewCompared {
 		return 0, 0, 0, false
 	}
 	rank := func(percent int) int { return request.PercentileIndex(c.N, percent) }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	incident "github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
@@ -205,8 +207,8 @@ func TestTailOfFewRequests(t *testing.T) {
 		t.Errorf("disaggregation: %+v", d)
 	}
 	for _, r := range tail.Reports() {
-		for _, f := range Formats {
-			text(t, r, f, Style{Width: 120})
+		for _, f := range table.Formats {
+			tabletest.Text(t, r, f, table.Style{Width: 120})
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -47,11 +49,11 @@ func tailFixture(t testing.TB) *request.Set {
 
 func TestGoldenTail(t *testing.T) {
 	s := tailFixture(t)
-	for _, f := range Formats {
+	for _, f := range table.Formats {
 		t.Run(string(f), func(t *testing.T) {
 			got := ""
-			for _, r := range NewTail(s, TailOptions{Percent: 95, Slowest: 3, All: f == FormatCSV || f == FormatJSON}).Reports() {
-				got += text(t, r, f, Style{Width: 120}) + "\n"
+			for _, r := range NewTail(s, TailOptions{Percent: 95, Slowest: 3, All: f == table.FormatCSV || f == table.FormatJSON}).Reports() {
+				got += tabletest.Text(t, r, f, table.Style{Width: 120}) + "\n"
 			}
 			testset.CompareGolden(t, "tail."+string(f), got)
 		})
@@ -62,7 +64,7 @@ func TestGoldenTail(t *testing.T) {
 	t.Run("disaggregated", func(t *testing.T) {
 		got := ""
 		for _, r := range NewTail(one, TailOptions{}).Reports() {
-			got += text(t, r, FormatText, Style{Width: 120}) + "\n"
+			got += tabletest.Text(t, r, table.FormatText, table.Style{Width: 120}) + "\n"
 		}
 		testset.CompareGolden(t, "tail_disaggregated.text", got)
 	})

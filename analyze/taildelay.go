@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -30,17 +32,10 @@ type Delay struct {
 	StandsOut  bool // there are more than a few
 }
 
-// A cause stands out if it delays at least fewDelayed requests and one in
-// delayedOneIn.
-const (
-	fewDelayed   = 3
-	delayedOneIn = 100
-)
-
 // delays compares every cause of every request with what is usual.
 func (t *Tail) delays() *Delays {
 	d := &Delays{N: len(t.list)}
-	if d.N < fewCompared {
+	if d.N < finding.FewCompared {
 		return nil
 	}
 	d.Limit = medianOver(t.list, func(a *Attribution) int64 { return a.E2E.Total() })
@@ -70,7 +65,7 @@ func (t *Tail) delays() *Delays {
 		row := &rows[c]
 		if n := len(row.Requests); n > 0 {
 			row.Cause, row.Where = c, t.where(c, &groups[c])
-			row.StandsOut = n >= fewDelayed && n*delayedOneIn >= d.N
+			row.StandsOut = n >= finding.FewDelayed && n*finding.DelayedOneIn >= d.N
 			d.Rows = append(d.Rows, *row)
 		}
 	}
@@ -134,37 +129,29 @@ func (d *Delays) Verdict() string {
 	return fmt.Sprintf("%d of %d requests %s delayed by one cause by %s (the median E2E) or more: %s", n, d.N, words.IsOrAre(n), limit, strings.Join(causes, ", "))
 }
 
-func (t *Tail) delaysReport() *Report {
+func (t *Tail) delaysReport() *table.Report {
 	d := t.Delays
-	ns := func(name, doc string, of func(*Delay) int64) field[Delay] {
-		return field[Delay]{Column{Name: name, Unit: Duration, Scale: "duration", Doc: doc}, func(x *Delay) Cell { return Cell{N: of(x)} }}
+	ns := func(name, doc string, of func(*Delay) int64) table.Field[Delay] {
+		return table.Field[Delay]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(x *Delay) table.Cell { return table.Cell{N: of(x)} }}
 	}
-	start := func(name, doc string, of func(*Delay) int) field[Delay] {
-		return field[Delay]{Column{Name: name, Unit: Instant, Doc: doc}, func(x *Delay) Cell { return instantCell(t.set.Requests[of(x)].Start) }}
+	start := func(name, doc string, of func(*Delay) int) table.Field[Delay] {
+		return table.Field[Delay]{Column: table.Column{Name: name, Unit: table.Instant, Doc: doc}, Cell: func(x *Delay) table.Cell { return table.InstantCell(t.set.Requests[of(x)].Start) }}
 	}
-	r := tabulate("sgtrace.report.delays/v1", d.Verdict(), d.Rows, []field[Delay]{
-		{Column{Name: "cause", Doc: "what delayed them; docs/METRICS.md defines it"}, func(x *Delay) Cell { return Cell{Text: x.Cause.String()} }},
-		{Column{Name: "requests", Unit: Count, Doc: "that it delayed more than any other cause did"}, func(x *Delay) Cell { return Cell{N: int64(len(x.Requests))} }},
-		{Column{Name: "of all", Unit: Share, Doc: "part of the finished requests"}, func(x *Delay) Cell { return Cell{Share: float64(len(x.Requests)) / float64(d.N)} }},
+	r := table.New("sgtrace.report.delays/v1", d.Verdict(), d.Rows, []table.Field[Delay]{
+		{Column: table.Column{Name: "cause", Doc: "what delayed them; docs/METRICS.md defines it"}, Cell: func(x *Delay) table.Cell { return table.Cell{Text: x.Cause.String()} }},
+		{Column: table.Column{Name: "requests", Unit: table.Count, Doc: "that it delayed more than any other cause did"}, Cell: func(x *Delay) table.Cell { return table.Cell{N: int64(len(x.Requests))} }},
+		{Column: table.Column{Name: "of all", Unit: table.Share, Doc: "part of the finished requests"}, Cell: func(x *Delay) table.Cell { return table.Cell{Share: float64(len(x.Requests)) / float64(d.N)} }},
 		ns("mean", "beyond what is usual", func(x *Delay) int64 { return x.Total / int64(len(x.Requests)) }),
 		ns("max", "beyond what is usual", func(x *Delay) int64 { return x.Max }),
-		{Column{Name: "where", Doc: "the rank that has most of it"}, func(x *Delay) Cell { return textCell(x.Where.Name) }},
-		{Column{Name: "there", Unit: Share, Doc: "how much of it that rank has"}, func(x *Delay) Cell { return x.Where.cell() }},
+		{Column: table.Column{Name: "where", Doc: "the rank that has most of it"}, Cell: func(x *Delay) table.Cell { return table.TextCell(x.Where.Name) }},
+		{Column: table.Column{Name: "there", Unit: table.Share, Doc: "how much of it that rank has"}, Cell: func(x *Delay) table.Cell { return x.Where.cell() }},
 		start("first", "start of the first of them, Unix time", func(x *Delay) int { return x.Requests[0] }),
 		start("last", "start of the last of them, Unix time", func(x *Delay) int { return x.Requests[len(x.Requests)-1] }),
-		{Column{Name: "stands out", Doc: "yes if it is a finding", Detail: true}, func(x *Delay) Cell { return yesCell(x.StandsOut) }},
+		{Column: table.Column{Name: "stands out", Doc: "yes if it is a finding", Detail: true}, Cell: func(x *Delay) table.Cell { return table.YesCell(x.StandsOut) }},
 	})
-	r.note("usual: the median over all finished requests; of decode, interference and slow ranks the mean per token")
+	r.Note("usual: the median over all finished requests; of decode, interference and slow ranks the mean per token")
 	return r
 }
 
 // cell is how much is at p.
-func (p Place) cell() Cell { return Cell{Share: p.Share, Unknown: p.Proc == request.None} }
-
-// yesCell is unknown for no.
-func yesCell(yes bool) Cell {
-	if yes {
-		return Cell{Text: "yes"}
-	}
-	return Cell{Unknown: true}
-}
+func (p Place) cell() table.Cell { return table.Cell{Share: p.Share, Unknown: p.Proc == request.None} }

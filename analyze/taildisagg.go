@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -107,7 +109,7 @@ func (d *Disaggregation) judge(all *tailGroup) {
 	d.DecodeWait = float64(all.sum[CauseDecodeBootstrap]+all.sum[CauseDecodeQueue]) / total
 	d.Saturated = request.Other
 	switch {
-	case d.N < fewCompared:
+	case d.N < finding.FewCompared:
 	case d.PrefillWait >= saturates && d.PrefillWait >= otherSide*d.DecodeWait:
 		d.Saturated = request.Prefill
 	case d.DecodeWait >= saturates && d.DecodeWait >= otherSide*d.PrefillWait:
@@ -125,40 +127,40 @@ func (d *Disaggregation) Verdict() string {
 		100*d.DecodeWait, 100*d.PrefillWait)
 }
 
-func (t *Tail) firstTokenReport(d *Disaggregation) *Report {
+func (t *Tail) firstTokenReport(d *Disaggregation) *table.Report {
 	type R = FirstTokenShare
-	ns := func(name, doc string, of func(*R) int64) field[R] {
-		return field[R]{Column{Name: name, Unit: Duration, Scale: "duration", Doc: doc}, func(x *R) Cell { return Cell{N: of(x)} }}
+	ns := func(name, doc string, of func(*R) int64) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(x *R) table.Cell { return table.Cell{N: of(x)} }}
 	}
-	part := func(name, doc string, of func(*R) float64) field[R] {
-		return field[R]{Column{Name: name, Unit: Share, Doc: doc}, func(x *R) Cell { return Cell{Share: of(x)} }}
+	part := func(name, doc string, of func(*R) float64) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Share, Doc: doc}, Cell: func(x *R) table.Cell { return table.Cell{Share: of(x)} }}
 	}
-	r := tabulate("sgtrace.report.firsttoken/v1", d.Verdict(), d.Rows, []field[R]{
-		{Column{Name: "cause", Doc: "in the order of a request's way; docs/METRICS.md defines it"}, func(x *R) Cell { return Cell{Text: x.Cause.String()} }},
+	r := table.New("sgtrace.report.firsttoken/v1", d.Verdict(), d.Rows, []table.Field[R]{
+		{Column: table.Column{Name: "cause", Doc: "in the order of a request's way; docs/METRICS.md defines it"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.Cause.String()} }},
 		ns("mean", "over all requests", func(x *R) int64 { return x.Mean }),
 		part("share", "of the time to the first token of all requests", func(x *R) float64 { return x.Share }),
 		ns("slow mean", "over the slowest", func(x *R) int64 { return x.SlowMean }),
 		part("slow share", "of the time to the first token of the slowest", func(x *R) float64 { return x.SlowShare }),
 	})
-	r.note("time to the first token: from the start of the outermost span; slow: the %d slowest of %d (p%d %s)",
+	r.Note("time to the first token: from the start of the outermost span; slow: the %d slowest of %d (p%d %s)",
 		d.Slow, d.N, d.Percent, words.Nearly(d.Value))
 	return r
 }
 
-func (t *Tail) sidesReport(d *Disaggregation) *Report {
+func (t *Tail) sidesReport(d *Disaggregation) *table.Report {
 	type R = SideRank
-	ns := func(name, doc string, of func(*R) int64) field[R] {
-		return field[R]{Column{Name: name, Unit: Duration, Doc: doc}, func(x *R) Cell { return Cell{N: of(x)} }}
+	ns := func(name, doc string, of func(*R) int64) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc}, Cell: func(x *R) table.Cell { return table.Cell{N: of(x)} }}
 	}
-	return tabulate("sgtrace.report.sides/v1", "Prefill and decode ranks", d.Ranks, []field[R]{
-		{Column{Name: "side", Doc: "what the server does"}, func(x *R) Cell { return Cell{Text: x.Role.String()} }},
-		{Column{Name: "rank", Doc: "host and lead rank"}, func(x *R) Cell { return textCell(t.rankName(int32(x.Proc))) }},
-		{Column{Name: "requests", Unit: Count, Doc: "that it worked on"}, func(x *R) Cell { return Cell{N: int64(x.Requests)} }},
-		{Column{Name: "busy", Unit: Share, Doc: "time in which it prefilled, or had requests to decode"}, func(x *R) Cell { return Cell{Share: x.Busy} }},
-		{Column{Name: "waiting", Unit: Count, Tenths: true, Doc: "requests that waited for it at a time, on average"}, func(x *R) Cell { return Cell{N: int64(math.Round(10 * x.Waiting))} }},
-		{Column{Name: "waited", Unit: Duration, Detail: true, Doc: "sum of the waits"}, func(x *R) Cell { return Cell{N: x.Waited} }},
-		{Column{Name: "most", Unit: Count, Doc: "requests that waited for it at worst"}, func(x *R) Cell { return Cell{N: int64(x.Most)} }},
-		{Column{Name: "at", Unit: Instant, Doc: "when that was first so, Unix time"}, func(x *R) Cell { return Cell{N: int64(x.At), Unknown: x.Most == 0} }},
+	return table.New("sgtrace.report.sides/v1", "Prefill and decode ranks", d.Ranks, []table.Field[R]{
+		{Column: table.Column{Name: "side", Doc: "what the server does"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.Role.String()} }},
+		{Column: table.Column{Name: "rank", Doc: "host and lead rank"}, Cell: func(x *R) table.Cell { return table.TextCell(t.rankName(int32(x.Proc))) }},
+		{Column: table.Column{Name: "requests", Unit: table.Count, Doc: "that it worked on"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(x.Requests)} }},
+		{Column: table.Column{Name: "busy", Unit: table.Share, Doc: "time in which it prefilled, or had requests to decode"}, Cell: func(x *R) table.Cell { return table.Cell{Share: x.Busy} }},
+		{Column: table.Column{Name: "waiting", Unit: table.Count, Tenths: true, Doc: "requests that waited for it at a time, on average"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(math.Round(10 * x.Waiting))} }},
+		{Column: table.Column{Name: "waited", Unit: table.Duration, Detail: true, Doc: "sum of the waits"}, Cell: func(x *R) table.Cell { return table.Cell{N: x.Waited} }},
+		{Column: table.Column{Name: "most", Unit: table.Count, Doc: "requests that waited for it at worst"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(x.Most)} }},
+		{Column: table.Column{Name: "at", Unit: table.Instant, Doc: "when that was first so, Unix time"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(x.At), Unknown: x.Most == 0} }},
 		ns("wait p50", "of the requests' waits for it: median, nearest rank", func(x *R) int64 { return x.P50 }),
 		ns("wait p99", "of the requests' waits for it: 99th percentile, nearest rank", func(x *R) int64 { return x.P99 }),
 	})

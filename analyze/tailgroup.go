@@ -226,7 +226,7 @@ func oneHomes(list []Attribution) (one [causeCount]bool) {
 	return one
 }
 
-// rankName names a proc briefly, by host and rank; "" for None.
+// RankName names a proc briefly, by host and rank; "" for None.
 func (t *Tail) rankName(proc int32) string {
 	if proc == request.None {
 		return ""

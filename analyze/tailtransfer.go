@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/request"
 )
 
 // Transfers is how long requests waited for their KV cache after it was computed.
@@ -44,7 +46,7 @@ func (t *Tail) transfers() *Transfers {
 			first = append(first, a.First.Total())
 		}
 	}
-	if len(list) < fewCompared {
+	if len(list) < finding.FewCompared {
 		return nil
 	}
 	x := &Transfers{N: len(list), Usual: distribution.FitSize(slices.Clone(sizes))}
@@ -107,41 +109,25 @@ func (x *Transfers) Verdict() string {
 	return fmt.Sprintf("%d of %d KV transfers %s slow: %s, where the median is %s", len(x.Slow), x.N, words.IsOrAre(len(x.Slow)), took, words.Nearly(x.Median))
 }
 
-func (t *Tail) transfersReport() *Report {
+func (t *Tail) transfersReport() *table.Report {
 	x := t.Transfers
 	type P = TransferPair
-	ns := func(name, doc string, of func(*P) int64) field[P] {
-		return field[P]{Column{Name: name, Unit: Duration, Scale: "duration", Doc: doc}, func(p *P) Cell { return Cell{N: of(p)} }}
+	ns := func(name, doc string, of func(*P) int64) table.Field[P] {
+		return table.Field[P]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(p *P) table.Cell { return table.Cell{N: of(p)} }}
 	}
-	r := tabulate("sgtrace.report.transfers/v1", x.Verdict(), x.Pairs, []field[P]{
-		{Column{Name: "from", Doc: "lead rank that prefilled"}, func(p *P) Cell { return textCell(t.rankName(p.From)) }},
-		{Column{Name: "to", Doc: "lead rank that decodes"}, func(p *P) Cell { return textCell(t.rankName(p.To)) }},
-		{Column{Name: "n", Unit: Count, Doc: "how many"}, func(p *P) Cell { return Cell{N: int64(p.N)} }},
-		{Column{Name: "slow", Unit: Count, Doc: "how many took far longer than their size explains"}, func(p *P) Cell { return Cell{N: int64(p.Slow)} }},
+	r := table.New("sgtrace.report.transfers/v1", x.Verdict(), x.Pairs, []table.Field[P]{
+		{Column: table.Column{Name: "from", Doc: "lead rank that prefilled"}, Cell: func(p *P) table.Cell { return table.TextCell(t.rankName(p.From)) }},
+		{Column: table.Column{Name: "to", Doc: "lead rank that decodes"}, Cell: func(p *P) table.Cell { return table.TextCell(t.rankName(p.To)) }},
+		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "how many"}, Cell: func(p *P) table.Cell { return table.Cell{N: int64(p.N)} }},
+		{Column: table.Column{Name: "slow", Unit: table.Count, Doc: "how many took far longer than their size explains"}, Cell: func(p *P) table.Cell { return table.Cell{N: int64(p.Slow)} }},
 		ns("p50", "median, nearest rank", func(p *P) int64 { return p.P50 }),
 		ns("p99", "99th percentile, nearest rank", func(p *P) int64 { return p.P99 }),
 		ns("max", "longest", func(p *P) int64 { return p.Max }),
 	})
-	r.note("slow: %s or more beyond what is usual for the prompt, %s + %s per token", words.Nearly(x.Limit),
+	r.Note("slow: %s or more beyond what is usual for the prompt, %s + %s per token", words.Nearly(x.Limit),
 		words.Nearly(int64(x.Usual.Base)), words.Nearly(int64(x.Usual.PerToken)))
 	if len(x.Slow) > 0 {
-		r.note("slow ones: %s", someRequests(t.set, x.Slow))
+		r.Note("slow ones: %s", place.SomeRequests(t.set, x.Slow))
 	}
 	return r
-}
-
-// someRequests names a few requests.
-func someRequests(s *request.Set, list []int) string {
-	const few = 3
-	text := ""
-	for i, r := range list[:min(few, len(list))] {
-		if i > 0 {
-			text += ", "
-		}
-		text += s.Requests[r].RID
-	}
-	if n := len(list) - few; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return text
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -63,7 +64,7 @@ func (c *Comparison) Verdict() string {
 	}
 	text += fmt.Sprintf(" (%s against %s at the median): ", words.Nearly(c.Value), words.Nearly(c.Median))
 	switch {
-	case c.N < fewCompared:
+	case c.N < finding.FewCompared:
 		return text + fmt.Sprintf("too few values to compare (%d)", c.N)
 	case c.Slow.N == 0:
 		return text + "nearly all are equal"

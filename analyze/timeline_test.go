@@ -11,15 +11,18 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	sim "github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 )
 
-func newTimeline(t testing.TB, s *request.Set, bucket time.Duration) *Timeline {
+func newTimeline(t testing.TB, s *request.Set, bucket time.Duration) *load.Timeline {
 	t.Helper()
-	tl, err := NewTimeline(s, bucket)
+	tl, err := load.NewTimeline(s, bucket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +36,7 @@ func played(t testing.TB, c sim.Config) *request.Set {
 	return testset.BuildSet(t, "sim", bytes.NewReader(dump))
 }
 
-func seriesOf(t testing.TB, tl *Timeline, name string) *Series {
+func seriesOf(t testing.TB, tl *load.Timeline, name string) *load.Series {
 	t.Helper()
 	var names []string
 	for i := range tl.Series {
@@ -47,7 +50,7 @@ func seriesOf(t testing.TB, tl *Timeline, name string) *Series {
 }
 
 // column formats one number of every point, without those that are 0 at the end.
-func column(s *Series, of func(*Point) float64) string {
+func column(s *load.Series, of func(*load.Point) float64) string {
 	var out []string
 	for i := range s.Points {
 		out = append(out, fmt.Sprintf("%.3g", of(&s.Points[i])))
@@ -67,19 +70,19 @@ func TestTimelineOfFixture(t *testing.T) {
 	}
 	for _, c := range []struct {
 		series, what string
-		of           func(*Point) float64
+		of           func(*load.Point) float64
 		want         string
 	}{
-		{"all", "arrivals", func(p *Point) float64 { return float64(p.Arrivals) }, "1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1"},
-		{"all", "running", func(p *Point) float64 { return p.Running }, "1 1 1 1 1 1 1 1 1 1 0 0 0 0 0 0 0 0 0 0 1"},
-		{"all", "output", func(p *Point) float64 { return float64(p.Output) }, "0 0 0 1 2 1 1 0 0 1 1"},
-		{"prefill", "running", func(p *Point) float64 { return p.Running }, "0.2 1 0.8"},
-		{"prefill", "queued", func(p *Point) float64 { return p.Queued }, "0.5"},
-		{"prefill", "prompt tokens", func(p *Point) float64 { return max(0, float64(p.Prefill)) }, "0 0 900"},
-		{"prefill 0a6c2f77 TP1", "queued", func(p *Point) float64 { return p.Queued }, "0.49"},
-		{"decode", "transferring", func(p *Point) float64 { return p.Transferring }, "0.5 1 1 0.2"},
-		{"decode", "busy", func(p *Point) float64 { return p.Busy }, "0 0 0 0.75 1 1 1 1 1 1 0.2"},
-		{"decode c94b1e02 TP0", "output", func(p *Point) float64 { return float64(p.Output) }, "0 0 0 1 2 1 1 0 0 1 1"},
+		{"all", "arrivals", func(p *load.Point) float64 { return float64(p.Arrivals) }, "1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1"},
+		{"all", "running", func(p *load.Point) float64 { return p.Running }, "1 1 1 1 1 1 1 1 1 1 0 0 0 0 0 0 0 0 0 0 1"},
+		{"all", "output", func(p *load.Point) float64 { return float64(p.Output) }, "0 0 0 1 2 1 1 0 0 1 1"},
+		{"prefill", "running", func(p *load.Point) float64 { return p.Running }, "0.2 1 0.8"},
+		{"prefill", "queued", func(p *load.Point) float64 { return p.Queued }, "0.5"},
+		{"prefill", "prompt tokens", func(p *load.Point) float64 { return max(0, float64(p.Prefill)) }, "0 0 900"},
+		{"prefill 0a6c2f77 TP1", "queued", func(p *load.Point) float64 { return p.Queued }, "0.49"},
+		{"decode", "transferring", func(p *load.Point) float64 { return p.Transferring }, "0.5 1 1 0.2"},
+		{"decode", "busy", func(p *load.Point) float64 { return p.Busy }, "0 0 0 0.75 1 1 1 1 1 1 0.2"},
+		{"decode c94b1e02 TP0", "output", func(p *load.Point) float64 { return float64(p.Output) }, "0 0 0 1 2 1 1 0 0 1 1"},
 	} {
 		if got := column(seriesOf(t, tl, c.series), c.of); got != c.want {
 			t.Errorf("%s of %s: %s, want %s", c.what, c.series, got, c.want)
@@ -117,7 +120,7 @@ func TestTimelineAddsUp(t *testing.T) {
 					continue
 				}
 				got := seriesOf(t, whole, g.Key[1]).Stages[k][0]
-				if want := (Spread{g.N, g.P50, g.P99}); got != want {
+				if want := (load.Spread{N: g.N, P50: g.P50, P99: g.P99}); got != want {
 					t.Errorf("%v: %v: %+v, want %+v", mode, g.Key, got, want)
 				}
 			}
@@ -126,13 +129,13 @@ func TestTimelineAddsUp(t *testing.T) {
 }
 
 // compareSums compares what the buckets of series i sum up to with one bucket.
-func compareSums(t *testing.T, name string, tl, whole *Timeline, i int) {
+func compareSums(t *testing.T, name string, tl, whole *load.Timeline, i int) {
 	t.Helper()
 	s, want := &tl.Series[i], whole.Series[i].Points[0]
-	var sum Point
+	var sum load.Point
 	for b := range s.Points {
 		p := &s.Points[b]
-		from, to := tl.bounds(b)
+		from, to := tl.Bounds(b)
 		part := float64(to-from) / float64(tl.To-tl.From)
 		sum.Arrivals += p.Arrivals
 		sum.Output += p.Output
@@ -190,20 +193,8 @@ func TestTimelineSharesAndImbalance(t *testing.T) {
 	}
 }
 
-func TestChooseBucket(t *testing.T) {
-	for _, c := range []struct{ extent, want time.Duration }{
-		{0, time.Millisecond}, {20 * time.Second, 500 * time.Millisecond}, {time.Minute, time.Second},
-		{time.Minute + 1, 2 * time.Second}, {time.Hour, time.Minute}, {60 * 24 * time.Hour, 24 * time.Hour},
-		{365 * 24 * time.Hour, 7 * 24 * time.Hour},
-	} {
-		if got := time.Duration(chooseBucket(int64(c.extent))); got != c.want {
-			t.Errorf("%v: buckets of %v, want %v", c.extent, got, c.want)
-		}
-	}
-}
-
 func TestTimelineRefusesTooManyBuckets(t *testing.T) {
-	if _, err := NewTimeline(testset.Fixture(t), time.Nanosecond); err == nil || !strings.Contains(err.Error(), "--bucket 1ns: that is too short") {
+	if _, err := load.NewTimeline(testset.Fixture(t), time.Nanosecond); err == nil || !strings.Contains(err.Error(), "--bucket 1ns: that is too short") {
 		t.Errorf("%v", err)
 	}
 }
@@ -212,7 +203,7 @@ func TestTimelineOfNothing(t *testing.T) {
 	s := testset.BuildSet(t, "empty", strings.NewReader(`{"resourceSpans":[]}`))
 	tl := newTimeline(t, s, 0)
 	var b bytes.Buffer
-	if err := (MarkedTimeline{Timeline: tl}).Write(&b, Style{}); err != nil || !strings.Contains(b.String(), "no requests") {
+	if err := (MarkedTimeline{Timeline: tl}).Write(&b, table.Style{}); err != nil || !strings.Contains(b.String(), "no requests") {
 		t.Errorf("%v: %q", err, b.String())
 	}
 	if n := (MarkedTimeline{Timeline: tl}).Report().Len(); n != 0 {
@@ -284,7 +275,7 @@ func TestTimelineOfLostThreads(t *testing.T) {
 
 func TestGoldenTimeline(t *testing.T) {
 	tl := newTimeline(t, testset.Fixture(t), 5*time.Millisecond)
-	for name, style := range map[string]Style{"timeline.text": {}, "timeline_80_ascii.text": {Width: 80, ASCII: true}} {
+	for name, style := range map[string]table.Style{"timeline.text": {}, "timeline_80_ascii.text": {Width: 80, ASCII: true}} {
 		var b bytes.Buffer
 		if err := (MarkedTimeline{Timeline: tl}).Write(&b, style); err != nil {
 			t.Fatal(err)
@@ -292,8 +283,8 @@ func TestGoldenTimeline(t *testing.T) {
 		testset.CompareGolden(t, name, b.String())
 	}
 	coarse := newTimeline(t, testset.Fixture(t), 100*time.Millisecond)
-	for _, f := range []Format{FormatMarkdown, FormatCSV, FormatJSON} {
-		testset.CompareGolden(t, "timeline."+string(f), text(t, MarkedTimeline{Timeline: coarse}.Report(), f, Style{}))
+	for _, f := range []table.Format{table.FormatMarkdown, table.FormatCSV, table.FormatJSON} {
+		testset.CompareGolden(t, "timeline."+string(f), tabletest.Text(t, MarkedTimeline{Timeline: coarse}.Report(), f, table.Style{}))
 	}
 }
 
@@ -302,7 +293,7 @@ func TestTimelineFits(t *testing.T) {
 	c := sim.DefaultConfig(2)
 	c.Decode.DP, c.Requests = 12, 400
 	s := played(t, c)
-	for _, style := range []Style{{Width: 120}, {Width: 100, ASCII: true}} {
+	for _, style := range []table.Style{{Width: 120}, {Width: 100, ASCII: true}} {
 		for _, bucket := range []time.Duration{0, 20 * time.Millisecond, 10 * time.Second} {
 			tl := MarkedTimeline{Timeline: newTimeline(t, s, bucket), Changes: FindChanges(s)}
 			var b bytes.Buffer
@@ -329,12 +320,12 @@ func TestTimelineFits(t *testing.T) {
 }
 
 func TestTimelineJSON(t *testing.T) {
-	for _, r := range []*Report{MarkedTimeline{Timeline: newTimeline(t, played(t, sim.DefaultConfig(1)), 0)}.Report(), FindChanges(played(t, sim.DefaultConfig(1))).Report()} {
+	for _, r := range []*table.Report{MarkedTimeline{Timeline: newTimeline(t, played(t, sim.DefaultConfig(1)), 0)}.Report(), FindChanges(played(t, sim.DefaultConfig(1))).Report()} {
 		var v struct {
 			Schema string           `json:"schema"`
 			Rows   []map[string]any `json:"rows"`
 		}
-		if err := json.Unmarshal([]byte(text(t, r, FormatJSON, Style{})), &v); err != nil || len(v.Rows) != r.Len() {
+		if err := json.Unmarshal([]byte(tabletest.Text(t, r, table.FormatJSON, table.Style{})), &v); err != nil || len(v.Rows) != r.Len() {
 			t.Errorf("%s: %v, %d of %d rows", v.Schema, err, len(v.Rows), r.Len())
 		}
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -20,7 +23,7 @@ import (
 // Write draws the timeline as text: a block per place and a line per metric, as a
 // curve over the buckets with its lowest and highest value. Ranks that do the
 // same work side by side are one block, as their lead rank has it.
-func (t MarkedTimeline) Write(out io.Writer, style Style) error {
+func (t MarkedTimeline) Write(out io.Writer, style table.Style) error {
 	p := &timelinePrinter{MarkedTimeline: t, out: bufio.NewWriter(out), style: style}
 	p.blocks()
 	p.measure()
@@ -35,7 +38,7 @@ func (t MarkedTimeline) Write(out io.Writer, style Style) error {
 type timelinePrinter struct {
 	MarkedTimeline
 	out   *bufio.Writer
-	style Style
+	style table.Style
 	found []curveBlock
 	notes []string
 	name  int // width of the names
@@ -65,12 +68,12 @@ func (p *timelinePrinter) blocks() {
 	for i := 0; i < len(p.Series); {
 		s := &p.Series[i]
 		i++
-		if s.Scope == Everywhere {
+		if s.Scope == place.Everywhere {
 			p.add(s.String(), p.wholeCurves(s))
 			continue
 		}
 		from := i
-		for i < len(p.Series) && p.Series[i].Scope == OneRank {
+		for i < len(p.Series) && p.Series[i].Scope == place.OneRank {
 			i++
 		}
 		p.roleBlocks(s, p.Series[from:i])
@@ -79,8 +82,8 @@ func (p *timelinePrinter) blocks() {
 
 // roleBlocks draws a role and its lead ranks, or both in one if there is only
 // one.
-func (p *timelinePrinter) roleBlocks(role *Series, ranks []Series) {
-	var leads []*Series
+func (p *timelinePrinter) roleBlocks(role *load.Series, ranks []load.Series) {
+	var leads []*load.Series
 	for i := range ranks {
 		if ranks[i].Lead {
 			leads = append(leads, &ranks[i])
@@ -93,10 +96,10 @@ func (p *timelinePrinter) roleBlocks(role *Series, ranks []Series) {
 	p.add(fmt.Sprintf("%s, %d lead ranks of %s", role, len(leads), words.Counted(len(ranks), "rank")), p.rankCurves(role, true))
 	if len(leads) > mostRanks {
 		busiest := slices.Clone(leads)
-		slices.SortStableFunc(busiest, func(x, y *Series) int { return cmp.Compare(sumOfRunning(y), sumOfRunning(x)) })
+		slices.SortStableFunc(busiest, func(x, y *load.Series) int { return cmp.Compare(sumOfRunning(y), sumOfRunning(x)) })
 		p.notes = append(p.notes, fmt.Sprintf("of the %d lead ranks of %s the %d with most running requests are drawn; CSV and JSON have all",
 			len(leads), role, mostRanks))
-		leads = slices.DeleteFunc(leads, func(s *Series) bool { return !slices.Contains(busiest[:mostRanks], s) })
+		leads = slices.DeleteFunc(leads, func(s *load.Series) bool { return !slices.Contains(busiest[:mostRanks], s) })
 	}
 	for _, s := range leads {
 		p.add(s.String(), p.rankCurves(s, false))
@@ -104,7 +107,7 @@ func (p *timelinePrinter) roleBlocks(role *Series, ranks []Series) {
 }
 
 // sumOfRunning says how busy a place was in all.
-func sumOfRunning(s *Series) float64 {
+func sumOfRunning(s *load.Series) float64 {
 	sum := 0.0
 	for i := range s.Points {
 		if v := s.Points[i].Running; !math.IsNaN(v) {
@@ -123,12 +126,12 @@ func (c *curve) any() bool {
 	return slices.ContainsFunc(c.values, func(v float64) bool { return v > 0 })
 }
 
-func (p *timelinePrinter) wholeCurves(s *Series) []curve {
+func (p *timelinePrinter) wholeCurves(s *load.Series) []curve {
 	curves := []curve{
-		p.rate(s, "arrivals", func(q *Point) int64 { return q.Arrivals }),
-		p.level(s, "under way", "", func(q *Point) float64 { return q.Running }),
-		p.rate(s, "output tokens", func(q *Point) int64 { return q.Output }),
-		p.rate(s, "prompt tokens", func(q *Point) int64 { return q.Prefill }),
+		p.rate(s, "arrivals", func(q *load.Point) int64 { return q.Arrivals }),
+		p.level(s, "under way", "", func(q *load.Point) float64 { return q.Running }),
+		p.rate(s, "output tokens", func(q *load.Point) int64 { return q.Output }),
+		p.rate(s, "prompt tokens", func(q *load.Point) int64 { return q.Prefill }),
 	}
 	curves = append(curves, p.spread("ttft", s.TTFT)...)
 	return append(curves, p.spread("tpot", s.TPOT)...)
@@ -136,14 +139,14 @@ func (p *timelinePrinter) wholeCurves(s *Series) []curve {
 
 // rankCurves are those of a role or a rank; full ones have the tails of the
 // stages, too.
-func (p *timelinePrinter) rankCurves(s *Series, full bool) []curve {
+func (p *timelinePrinter) rankCurves(s *load.Series, full bool) []curve {
 	curves := []curve{
-		p.level(s, "share of arrivals", "%", func(q *Point) float64 { return 100 * q.Share }),
-		p.level(s, "running", "", func(q *Point) float64 { return q.Running }),
-		p.level(s, "imbalance", "max/mean", func(q *Point) float64 { return q.Imbalance }),
-		p.level(s, "queued", "", func(q *Point) float64 { return q.Queued }),
-		p.level(s, "transferring", "", func(q *Point) float64 { return q.Transferring }),
-		p.level(s, "busy", "%", func(q *Point) float64 { return 100 * q.Busy }),
+		p.level(s, "share of arrivals", "%", func(q *load.Point) float64 { return 100 * q.Share }),
+		p.level(s, "running", "", func(q *load.Point) float64 { return q.Running }),
+		p.level(s, "imbalance", "max/mean", func(q *load.Point) float64 { return q.Imbalance }),
+		p.level(s, "queued", "", func(q *load.Point) float64 { return q.Queued }),
+		p.level(s, "transferring", "", func(q *load.Point) float64 { return q.Transferring }),
+		p.level(s, "busy", "%", func(q *load.Point) float64 { return 100 * q.Busy }),
 	}
 	var brief []string
 	for k, spreads := range s.Stages {
@@ -165,11 +168,11 @@ func (p *timelinePrinter) rankCurves(s *Series, full bool) []curve {
 }
 
 // negligible tells whether a stage never takes as long as 1 ms.
-func negligible(spreads []Spread) bool {
-	return !slices.ContainsFunc(spreads, func(s Spread) bool { return s.P99 >= 1_000_000 })
+func negligible(spreads []load.Spread) bool {
+	return !slices.ContainsFunc(spreads, func(s load.Spread) bool { return s.P99 >= 1_000_000 })
 }
 
-func (p *timelinePrinter) rate(s *Series, name string, of func(*Point) int64) curve {
+func (p *timelinePrinter) rate(s *load.Series, name string, of func(*load.Point) int64) curve {
 	c := curve{name: name, unit: "/s", size: 1}
 	for b := range s.Points {
 		c.values = append(c.values, p.PerSecond(b, of(&s.Points[b])))
@@ -177,7 +180,7 @@ func (p *timelinePrinter) rate(s *Series, name string, of func(*Point) int64) cu
 	return c
 }
 
-func (p *timelinePrinter) level(s *Series, name, unit string, of func(*Point) float64) curve {
+func (p *timelinePrinter) level(s *load.Series, name, unit string, of func(*load.Point) float64) curve {
 	c := curve{name: name, unit: unit, size: 1}
 	for b := range s.Points {
 		c.values = append(c.values, of(&s.Points[b]))
@@ -186,7 +189,7 @@ func (p *timelinePrinter) level(s *Series, name, unit string, of func(*Point) fl
 }
 
 // spread makes the curves of the median and of the tail.
-func (p *timelinePrinter) spread(name string, spreads []Spread) []curve {
+func (p *timelinePrinter) spread(name string, spreads []load.Spread) []curve {
 	if spreads == nil {
 		return nil
 	}
@@ -222,9 +225,9 @@ func (p *timelinePrinter) measure() {
 	}
 	width := p.style.Width
 	if width <= 0 {
-		width = defaultWidth
+		width = table.DefaultWidth
 	}
-	p.plot = max(minBar, width-2-p.name-1-unitWidth-1-2*(valueWidth+1))
+	p.plot = max(table.MinBar, width-2-p.name-1-unitWidth-1-2*(valueWidth+1))
 	if n := p.Buckets(); n > 0 && n <= p.plot {
 		p.plot = p.plot / n * n
 	}
@@ -380,7 +383,7 @@ func joint(values []float64, highest bool) float64 {
 
 // footer prints the notes.
 func (p *timelinePrinter) footer() {
-	for i, note := range append(p.notes, p.Timeline.notes()...) {
+	for i, note := range append(p.notes, p.Timeline.Notes()...) {
 		if i == 0 {
 			p.printf("\n")
 		}

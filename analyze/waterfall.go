@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -270,7 +271,7 @@ type shownSpan struct {
 
 // Report lists the stages of the waterfall, folded ones one by one, for
 // programs.
-func (w *Waterfall) Report() *Report {
+func (w *Waterfall) Report() *table.Report {
 	var spans []shownSpan
 	for i := range w.Lanes {
 		for k := range w.Lanes[i].Rows {
@@ -280,19 +281,19 @@ func (w *Waterfall) Report() *Report {
 			}
 		}
 	}
-	text := func(name, doc string, of func(*shownSpan) string) field[shownSpan] {
-		return field[shownSpan]{Column{Name: name, Doc: doc}, func(s *shownSpan) Cell { return textCell(of(s)) }}
+	text := func(name, doc string, of func(*shownSpan) string) table.Field[shownSpan] {
+		return table.Field[shownSpan]{Column: table.Column{Name: name, Doc: doc}, Cell: func(s *shownSpan) table.Cell { return table.TextCell(of(s)) }}
 	}
-	return tabulate("sgtrace.request/v1", "Request "+w.Request.RID, spans, []field[shownSpan]{
+	return table.New("sgtrace.request/v1", "Request "+w.Request.RID, spans, []table.Field[shownSpan]{
 		text("role", "what the server does", func(s *shownSpan) string { return w.role(s.lane) }),
 		text("host", "short name of the host", func(s *shownSpan) string { return s.lane.Host }),
 		text("rank", "thread label and rank", func(s *shownSpan) string { return s.lane.Name }),
 		text("stage", "name of the stage", func(s *shownSpan) string { return s.row.Name }),
-		{Column{Name: "depth", Unit: Count, Doc: "how many stages it lies in"}, func(s *shownSpan) Cell { return Cell{N: int64(s.row.Depth)} }},
-		{Column{Name: "time", Unit: Instant, Doc: "its start, Unix time"}, func(s *shownSpan) Cell { return instantCell(s.from) }},
-		{Column{Name: "offset", Unit: Duration, Doc: "its start from that of the request", Scale: "duration"},
-			func(s *shownSpan) Cell { return Cell{N: int64(s.from - s.start)} }},
-		{Column{Name: "duration", Unit: Duration, Doc: "how long it took", Scale: "duration"}, func(s *shownSpan) Cell { return Cell{N: s.dur} }},
+		{Column: table.Column{Name: "depth", Unit: table.Count, Doc: "how many stages it lies in"}, Cell: func(s *shownSpan) table.Cell { return table.Cell{N: int64(s.row.Depth)} }},
+		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "its start, Unix time"}, Cell: func(s *shownSpan) table.Cell { return table.InstantCell(s.from) }},
+		{Column: table.Column{Name: "offset", Unit: table.Duration, Doc: "its start from that of the request", Scale: "duration"},
+			Cell: func(s *shownSpan) table.Cell { return table.Cell{N: int64(s.from - s.start)} }},
+		{Column: table.Column{Name: "duration", Unit: table.Duration, Doc: "how long it took", Scale: "duration"}, Cell: func(s *shownSpan) table.Cell { return table.Cell{N: s.dur} }},
 	})
 }
 

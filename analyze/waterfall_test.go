@@ -8,6 +8,7 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -69,7 +70,7 @@ func TestWaterfallWidth(t *testing.T) {
 	for _, width := range []int{60, 80, 100, 132, 200} {
 		for r := range 20 {
 			var b bytes.Buffer
-			if err := NewWaterfall(s, r).Write(&b, Style{Width: width}); err != nil {
+			if err := NewWaterfall(s, r).Write(&b, table.Style{Width: width}); err != nil {
 				t.Fatal(err)
 			}
 			_, chart, _ := strings.Cut(b.String(), "start [ms]")
@@ -99,7 +100,7 @@ func TestTokens(t *testing.T) {
 
 // TestBars checks where bars begin and end on a time axis of ten cells.
 func TestBars(t *testing.T) {
-	p := &waterfallPrinter{Waterfall: &Waterfall{From: 1000, To: 2000}, style: Style{ASCII: true}, bar: 10}
+	p := &waterfallPrinter{Waterfall: &Waterfall{From: 1000, To: 2000}, style: table.Style{ASCII: true}, bar: 10}
 	for _, c := range []struct {
 		spans []request.Interval
 		want  string

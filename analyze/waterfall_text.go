@@ -8,6 +8,7 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -16,7 +17,7 @@ import (
 // Write draws the waterfall as text: what is known of the request, one line per
 // stage with a bar on a common time axis, the gaps between tokens, and what is
 // doubtful. Times are ms from the start of the request.
-func (w *Waterfall) Write(out io.Writer, style Style) error {
+func (w *Waterfall) Write(out io.Writer, style table.Style) error {
 	p := &waterfallPrinter{Waterfall: w, out: bufio.NewWriter(out), style: style}
 	p.measure()
 	p.header()
@@ -36,15 +37,14 @@ func (w *Waterfall) Write(out io.Writer, style Style) error {
 type waterfallPrinter struct {
 	*Waterfall
 	out   *bufio.Writer
-	style Style
+	style table.Style
 	name  int // width of the names
 	bar   int // width of the bars
 }
 
 const (
-	timeWidth    = 11 // of a time in ms
-	defaultWidth = 120
-	minBar       = 20
+	timeWidth = 11 // of a time in ms
+
 )
 
 // measure divides the width among names and bars. Names are cut on a terminal
@@ -58,11 +58,11 @@ func (p *waterfallPrinter) measure() {
 	}
 	width := p.style.Width
 	if width <= 0 {
-		width = defaultWidth
+		width = table.DefaultWidth
 	} else {
-		p.name = min(p.name, max(minName, width-2*timeWidth-minBar-4))
+		p.name = min(p.name, max(table.MinName, width-2*timeWidth-table.MinBar-4))
 	}
-	p.bar = max(minBar, width-2*timeWidth-p.name-4)
+	p.bar = max(table.MinBar, width-2*timeWidth-p.name-4)
 }
 
 // rowLabel is the name of a row, indented below its parent.
@@ -191,7 +191,7 @@ func (p *waterfallPrinter) row(r Row) {
 // line prints one line of the chart.
 func (p *waterfallPrinter) line(from trace.Time, dur int64, name string, spans []request.Interval) {
 	if p.style.Width > 0 {
-		name = cutMiddle(name, p.name, p.style)
+		name = table.CutMiddle(name, p.name, p.style)
 	}
 	pad := strings.Repeat(" ", max(0, p.name-twwidth.Width(name)))
 	line := fmt.Sprintf("%*s%*s  %s%s  %s", timeWidth, ms(int64(from-p.Request.Start)), timeWidth, ms(dur), name, pad, p.bars(spans))

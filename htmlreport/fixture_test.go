@@ -8,6 +8,9 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -80,13 +83,13 @@ func samplePage(t testing.TB) Page {
 	dump = bytes.ReplaceAll(dump, []byte(`"name":"prefill_forward"`), []byte(`"name":"`+name+`"`))
 	set := readDump(t, dump)
 	src := Source{Inputs: []string{"it's here.jsonl", hostile[0]}}
-	timeline, err := analyze.NewTimeline(set, 0)
+	timeline, err := load.NewTimeline(set, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var findings []analyze.Finding
+	var findings []finding.Finding
 	for i := range hostile {
-		findings = append(findings, analyze.Finding{Kind: analyze.FindingTail, Text: hostileName(i), Evidence: []string{hostileName(i + 1)}, Show: []string{"--tail", hostile[i]}})
+		findings = append(findings, finding.Finding{Kind: finding.FindingTail, Text: hostileName(i), Evidence: []string{hostileName(i + 1)}, Show: []string{"--tail", hostile[i]}})
 	}
 	p := Page{Title: "Report " + hostile[0], Facts: []analyze.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile, Sections: []Section{Summary(findings, hostile, src)}}
 	p.Sections = append(p.Sections, Requests(set, timeline, analyze.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), src)...)
@@ -103,7 +106,7 @@ func samplePage(t testing.TB) Page {
 	panels := &Panels{From: 0, To: 3_000_000_000, Times: []trace.Time{1_000_000_000, 2_000_000_000}}
 	for i, name := range hostile {
 		dots.Groups = append(dots.Groups, Group{Name: name, Color: i, All: 1, Dots: []Dot{{name, trace.Time(i * 1_000_000), int64(1000 + i*i*100_000)}}})
-		panels.Panels = append(panels.Panels, Panel{name, analyze.Number, []Curve{{Name: name, Color: i, Values: []float64{1, 2}}, {Name: name + "!", Color: i, Values: []float64{2, 1}}}})
+		panels.Panels = append(panels.Panels, Panel{name, table.Number, []Curve{{Name: name, Color: i, Values: []float64{1, 2}}, {Name: name + "!", Color: i, Values: []float64{2, 1}}}})
 	}
 	panels.Marks = []Mark{{1_200_000_000, 1_500_000_000, 1_800_000_000, "1", hostile[1]}}
 	p.Sections = append(p.Sections, Section{Title: hostile[2], Lead: hostile[3], Points: hostile, Figures: []*Figure{

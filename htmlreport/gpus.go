@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -29,7 +30,7 @@ func GPUs(g *analyze.GPUs, src Source) Section {
 		s.Lead = "No kernel or copy was recorded."
 		return s
 	}
-	bars := &Bars{Unit: analyze.Share}
+	bars := &Bars{Unit: table.Share}
 	for _, p := range gpuParts {
 		bars.Parts = append(bars.Parts, p.Part)
 	}
@@ -43,7 +44,7 @@ func GPUs(g *analyze.GPUs, src Source) Section {
 				part = float64(p.of(gpu)) / float64(gpu.Length())
 			}
 			bar.Values = append(bar.Values, part)
-			bar.Texts = append(bar.Texts, fmt.Sprintf("%s, %s", inUnit(analyze.Share, part), durationText(p.of(gpu))))
+			bar.Texts = append(bar.Texts, fmt.Sprintf("%s, %s", inUnit(table.Share, part), durationText(p.of(gpu))))
 		}
 		bars.Rows = append(bars.Rows, bar)
 	}
@@ -53,7 +54,7 @@ func GPUs(g *analyze.GPUs, src Source) Section {
 			"Exposed is what runs while nothing computes.",
 	})
 	for _, t := range []struct {
-		report  *analyze.Report
+		report  *table.Report
 		defined string
 	}{
 		{g.Report(), "Busy and idle"}, {g.IdleReport(), "Why devices are idle"}, {g.OverlapReport(), "Busy and idle"},

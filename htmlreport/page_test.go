@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
@@ -98,7 +100,7 @@ func TestHoverDataHasNames(t *testing.T) {
 		}
 	}
 	for _, name := range hostile {
-		if want := analyze.Printable(name); !found[want] {
+		if want := table.Printable(name); !found[want] {
 			t.Errorf("no hover data has %q", want)
 		}
 	}
@@ -143,7 +145,7 @@ func TestOverview(t *testing.T) {
 func TestPageSize(t *testing.T) {
 	const most = 3 << 20
 	set := readDump(t, testinput.ReadZstd(t, testinput.Shared(t, "data", "otel", "d_big_tp2.jsonl.zst")))
-	timeline, err := analyze.NewTimeline(set, 0)
+	timeline, err := load.NewTimeline(set, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +162,7 @@ func TestNothingToDraw(t *testing.T) {
 	config.Requests = 1
 	set := simulate(t, config)
 	set.Requests = nil
-	timeline, err := analyze.NewTimeline(set, 0)
+	timeline, err := load.NewTimeline(set, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -81,7 +82,7 @@ func causeColors(t *analyze.Tail) map[analyze.Cause]int {
 // between them.
 func (b *tailBuilder) breakdown(c *analyze.Comparison) *Figure {
 	usual, slow, more := Bar{Name: "usual"}, Bar{Name: "slow"}, Bar{Name: "difference"}
-	bars := &Bars{Unit: analyze.Duration}
+	bars := &Bars{Unit: table.Duration}
 	rows := slices.Clone(c.Rows)
 	slices.SortStableFunc(rows, func(x, y analyze.Difference) int { return cmp.Compare(b.color(x.Cause), b.color(y.Cause)) })
 	var others analyze.Difference

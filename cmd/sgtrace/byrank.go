@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/profile"
@@ -65,15 +66,15 @@ func (b *board) addRanks(e *convert.Evidence, opt analyze.GPUOptions) error {
 	if len(e.Ranks) > 0 {
 		gpus, collectives = analyze.MeasureGPUs(&e.Set, opt), analyze.MeasureCollectives(&e.Set, opt.From, opt.To)
 	}
-	var suspects []analyze.Suspects
+	var suspects []straggler.Suspects
 	if collectives != nil {
 		found := collectives.Stragglers(gpus)
-		suspects = append(suspects, analyze.Suspects{Stragglers: found, Acquittal: collectives.Verdict(found)})
+		suspects = append(suspects, straggler.Suspects{Stragglers: found, Acquittal: collectives.Verdict(found)})
 	}
 	if ranks != nil {
-		suspects = append(suspects, analyze.Suspects{Stragglers: ranks.Stragglers(), Acquittal: []string{ranks.Verdict()}})
+		suspects = append(suspects, straggler.Suspects{Stragglers: ranks.Stragglers(), Acquittal: []string{ranks.Verdict()}})
 	}
-	b.tables = append(b.tables, analyze.FindStragglers(suspects...).Report())
+	b.tables = append(b.tables, straggler.FindStragglers(suspects...).Report())
 	if gpus != nil {
 		b.main, b.most = gpus.KernelReport(), mostKernels
 		b.add(collectives.Reports()...)

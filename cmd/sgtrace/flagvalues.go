@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -12,7 +13,7 @@ import (
 func flagValues(command, flag string) (values []string) {
 	switch flag {
 	case "format":
-		for _, f := range analyze.Formats {
+		for _, f := range table.Formats {
 			values = append(values, string(f))
 		}
 	case "by":

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/profile"
@@ -19,7 +20,7 @@ type profileReport struct {
 	args        profile.ArgsMode
 	attribute   bool   // work is attributed to ranges
 	rows        string // what it lists, for inputs that have none
-	sum         func(*profile.Set, analyze.SumOptions) *analyze.Report
+	sum         func(*profile.Set, analyze.SumOptions) *table.Report
 }
 
 // Categories of events that reports are about.
@@ -45,8 +46,8 @@ var profileReports = []profileReport{
 }
 
 // reporter makes reports of sums.
-func reporter[S interface{ Report() *analyze.Report }](sum func(*profile.Set, analyze.SumOptions) S) func(*profile.Set, analyze.SumOptions) *analyze.Report {
-	return func(s *profile.Set, o analyze.SumOptions) *analyze.Report { return sum(s, o).Report() }
+func reporter[S interface{ Report() *table.Report }](sum func(*profile.Set, analyze.SumOptions) S) func(*profile.Set, analyze.SumOptions) *table.Report {
+	return func(s *profile.Set, o analyze.SumOptions) *table.Report { return sum(s, o).Report() }
 }
 
 // profileFlags are the flags of profileReports.
@@ -124,8 +125,8 @@ func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
 
 // peopleOnly returns the number of rows that are printed unless told otherwise: all
 // for programs.
-func peopleOnly(f analyze.Format, rows int) int {
-	if f == analyze.FormatText || f == analyze.FormatMarkdown {
+func peopleOnly(f table.Format, rows int) int {
+	if f == table.FormatText || f == table.FormatMarkdown {
 		return rows
 	}
 	return 0

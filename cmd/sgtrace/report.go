@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
@@ -145,7 +146,7 @@ func grouping(ctx *cli.Context) ([]analyze.Dimension, error) {
 
 // arrange applies --sort and --limit to the report; unless told otherwise at
 // most limit rows stay, 0 is all.
-func arrange(ctx *cli.Context, r *analyze.Report, limit int) error {
+func arrange(ctx *cli.Context, r *table.Report, limit int) error {
 	if column := ctx.String("sort"); column != "" {
 		name, descending := column, false
 		if column[0] == '-' {

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
@@ -43,7 +44,7 @@ Examples:
 				return err
 			}
 			list, limit := analyze.Requests(set), 0
-			if f == analyze.FormatText {
+			if f == table.FormatText {
 				limit = textRows
 			}
 			if err := arrange(ctx, list, limit); err != nil {
@@ -110,7 +111,7 @@ func (c *command) request(ctx *cli.Context) error {
 	c.redactRequests(set)
 	for _, r := range found {
 		w := analyze.NewWaterfall(set, r)
-		if f == analyze.FormatText {
+		if f == table.FormatText {
 			err = w.Write(c.out, c.style())
 		} else {
 			err = w.Report().Write(c.out, f, c.style())

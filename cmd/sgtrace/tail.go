@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
@@ -27,7 +28,7 @@ func (c *command) reportTail(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opt := analyze.TailOptions{All: f == analyze.FormatCSV || f == analyze.FormatJSON}
+	opt := analyze.TailOptions{All: f == table.FormatCSV || f == table.FormatJSON}
 	if opt.Percent, err = analyze.ParsePercent(ctx.String("tail")); err != nil {
 		return commandline.Usage("--tail: %v", err)
 	}
@@ -38,7 +39,7 @@ func (c *command) reportTail(ctx *cli.Context) error {
 		}
 		opt.Metrics = append(opt.Metrics, m)
 	}
-	if f == analyze.FormatCSV && len(opt.Metrics) != 1 {
+	if f == table.FormatCSV && len(opt.Metrics) != 1 {
 		return commandline.Usage("--tail prints several tables, which CSV has no place for; choose one with --metric, or text, markdown or json")
 	}
 	for _, name := range []string{"latency", "by-stage", "by-rank", "by-request", "by", "classes", "table", "sort"} {
@@ -54,8 +55,8 @@ func (c *command) reportTail(ctx *cli.Context) error {
 		return err
 	}
 	reports := analyze.NewTail(set, opt).Reports()
-	if f == analyze.FormatCSV {
-		i := slices.IndexFunc(reports, func(r *analyze.Report) bool { return r.Schema == analyze.TailSchema })
+	if f == table.FormatCSV {
+		i := slices.IndexFunc(reports, func(r *table.Report) bool { return r.Schema == analyze.TailSchema })
 		if i < 0 {
 			return commandline.Usage("--tail: too few requests are finished to compare")
 		}
