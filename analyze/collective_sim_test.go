@@ -58,12 +58,16 @@ func traceRun(t *testing.T, config golden.Config, change func(*golden.TorchConfi
 // readTraces reads the traces of a folder, and what their ranks did together.
 func readTraces(t *testing.T, dir string) *profile.Set {
 	t.Helper()
-	inputs, err := convert.Inputs([]string{dir})
+	inputs, err := convert.Find([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := convert.ReadOptions{Filter: profile.Filter{Args: profile.ArgsNone}, Meetings: true}
-	e, err := convert.ReadEvidence(inputs, opt, &trace.Diags{})
+	opt := convert.ReadOptions{Filter: profile.Filter{Args: profile.ArgsNone}, Walk: true}
+	m, err := convert.Read(inputs, opt, &trace.Diags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := m.Evidence(convert.EvidenceOptions{Meetings: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func inspected(t *testing.T) []*table.Report {
 	if err := os.WriteFile("rank3.json", []byte(chromeTrace), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	inputs, err := convert.Inputs([]string{"node7.sqlite", "old.sqlite", "rank3.json"})
+	inputs, err := convert.Find([]string{"node7.sqlite", "old.sqlite", "rank3.json"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,6 +40,7 @@ type tables struct {
 	work        []profile.Link
 	collectives []profile.Collective
 	steps       []profile.Step
+	prints      []trace.Slice // of the fingerprint
 }
 
 // A member is a key of a document with its value, as text.
@@ -87,6 +88,7 @@ func (b *batch) take() *batch {
 	out.work = slices.Clone(b.work)
 	out.collectives = slices.Clone(b.collectives)
 	out.steps = slices.Clone(b.steps)
+	out.prints = slices.Clone(b.prints)
 	out.rows = slices.Clone(b.rows)
 	out.open = slices.Clone(b.open)
 	*b = batch{
@@ -94,7 +96,7 @@ func (b *batch) take() *batch {
 		tables: tables{
 			events: b.events[:0], instants: b.instants[:0], samples: b.samples[:0], arrows: b.arrows[:0],
 			redundant: b.redundant[:0], launches: b.launches[:0], work: b.work[:0],
-			collectives: b.collectives[:0], steps: b.steps[:0],
+			collectives: b.collectives[:0], steps: b.steps[:0], prints: b.prints[:0],
 		},
 	}
 	return &out

@@ -50,6 +50,9 @@ func (c *collector) finish() *profile.Profile {
 		x.Event = j.event(x.Event, k)
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
+	f.Fingerprint = joined(j, func(t *tables) *[]trace.Slice { return &t.prints }, func(x *trace.Slice, k *kept) bool {
+		return j.track(&x.Track, k) && j.time(&x.Time, k)
+	})
 	for _, x := range c.diags {
 		c.parser.opt.Diags.Add(trace.Diag{Severity: x.severity, Code: x.code, Count: x.count, Msg: x.msg,
 			Pos: trace.Pos{File: c.name, Offset: x.offset}})

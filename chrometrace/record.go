@@ -170,6 +170,9 @@ func (p *parser) complete() {
 	case roleLaunch:
 		p.out.launches = p.link(p.out.launches, index, row)
 	case roleWork:
+		if p.opt.Filter.Fingerprint {
+			p.out.prints = append(p.out.prints, trace.Slice{Time: ev.ts, Dur: ev.dur, Track: trace.TrackID(row), Name: nm.sym, Cat: cat.sym})
+		}
 		p.out.work = p.link(p.out.work, index, row)
 		if p.found&collectiveArgs != 0 || nm.isComm() {
 			p.collective(index, row, true)

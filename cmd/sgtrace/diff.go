@@ -88,7 +88,7 @@ func (c *command) readCapture(ctx *cli.Context, arg string) (*analyze.Collected,
 		_, err := os.Stat(path)
 		return err == nil
 	})
-	e, sel, err := c.readInputs(ctx, []string{path}, convert.ReadOptions{Filter: profile.Filter{Cats: diffCats, Args: profile.ArgsNone}})
+	e, sel, err := c.readInputs(ctx, []string{path}, needed{events: profile.Filter{Cats: diffCats, Args: profile.ArgsNone}})
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if !ctx.Args().Present() {
 		return commandline.Usage("no input; give files, globs, directories or - for standard input")
 	}
-	inputs, err := convert.Inputs(ctx.Args().Slice())
+	inputs, err := convert.Find(ctx.Args().Slice())
 	if err != nil {
 		return err
 	}

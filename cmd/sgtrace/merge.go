@@ -16,9 +16,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
+	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -102,16 +105,16 @@ func (c *command) merge(ctx *cli.Context) error {
 
 // mergeInputsOf finds the inputs with what the flags that name them say they are.
 func mergeInputsOf(ctx *cli.Context) ([]convert.Input, error) {
-	inputs, err := convert.Inputs(ctx.Args().Slice())
+	inputs, err := convert.Find(ctx.Args().Slice())
 	for _, f := range []struct {
 		flag string
 		as   *convert.Format
-	}{{"torch", convert.FormatChrome}, {"nsys", convert.FormatSQLite}, {"otel", convert.FormatOTLP}} {
+	}{{"torch", chrometrace.Format}, {"nsys", nsysexport.Format}, {"otel", otlpjson.Format}} {
 		if err != nil {
 			return nil, err
 		}
 		var more []convert.Input
-		more, err = convert.Inputs(ctx.StringSlice(f.flag))
+		more, err = convert.Find(ctx.StringSlice(f.flag))
 		for i := range more {
 			more[i].As = f.as
 		}
@@ -185,7 +188,7 @@ func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *m
 	if c.redact != nil {
 		m.Learn(c.redact)
 	}
-	clocks := m.Clocks()
+	clocks := m.ClockReport()
 	for i := range clocks.Clocks {
 		fmt.Fprintln(c.err, printable(clocks.Clocks[i].String()))
 	}
@@ -248,7 +251,7 @@ func (c *command) window(m *convert.Merge, around string, flags *mergeFlags) err
 			return err
 		}
 	}
-	return m.ReadWindow(sel.From, sel.To, flags.read)
+	return m.ReadWindow(sel.From, sel.To)
 }
 
 // timesOf selects the time of the request with the given id. Ids collide: then it

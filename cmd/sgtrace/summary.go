@@ -57,7 +57,7 @@ func (c *command) reportSummary(ctx *cli.Context) error {
 // overview looks at everything that was read.
 func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (*analyze.Overview, error) {
 	args := ctx.Args().Slice()
-	inputs, err := convert.Inputs(args)
+	inputs, err := convert.Find(args)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package convert
+package envelope
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func gzipped(t *testing.T, text string) []byte {
 // Zeros behind the members of a gzip file are padding, and nothing else is.
 func TestGzipPadding(t *testing.T) {
 	one, two, none := gzipped(t, "one "), gzipped(t, "two "), gzipped(t, "")
-	zeros := make([]byte, 3*sniffBytes+1)
+	zeros := make([]byte, 3*HeadBytes+1)
 	for _, test := range []struct {
 		name  string
 		parts [][]byte
@@ -45,8 +45,8 @@ func TestGzipPadding(t *testing.T) {
 		{"half a member", [][]byte{one, two[:len(two)-6]}, "one two ", false},
 		{"zeros for the end", [][]byte{one[:len(one)-8], zeros[:8]}, "one ", false},
 	} {
-		s := &Stream{Name: test.name}
-		if err := s.decompress(bytes.NewReader(bytes.Join(test.parts, nil))); err != nil {
+		s, err := Open(test.name, bytes.NewReader(bytes.Join(test.parts, nil)))
+		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
