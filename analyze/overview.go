@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -81,7 +82,7 @@ type Overview struct {
 	Changes     *change.Changes
 	RankLoads   *Ranks
 	GPUs        *gpu.GPUs
-	Collectives *Collectives
+	Collectives *collective.Collectives
 
 	stages, steps bool // some were traced: of requests, and of decoding
 }
@@ -102,7 +103,7 @@ func NewOverview(in OverviewInput) *Overview {
 	}
 	if o.Profiles != nil && len(o.Profiles.Ranks) > 0 {
 		wg.Go(func() { o.GPUs = gpu.MeasureGPUs(o.Profiles, o.Devices) })
-		wg.Go(func() { o.Collectives = MeasureCollectives(o.Profiles, o.Devices.From, o.Devices.To) })
+		wg.Go(func() { o.Collectives = collective.MeasureCollectives(o.Profiles, o.Devices.From, o.Devices.To) })
 	}
 	wg.Wait()
 	if o.From == 0 && o.GPUs != nil {
@@ -145,14 +146,14 @@ func (o *Overview) found() []finding.Finding {
 		o.lookedAtRequests()
 	}
 	if o.GPUs != nil {
-		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.Findings(o.Collectives.waiting())
+		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.Findings(o.Collectives.Waiting())
 		o.lookedAtDevices()
 	}
 	return slices.Concat(loads, ranks, collectives, others, gpus, relief)
 }
 
 func (o *Overview) lookedAtDevices() {
-	if n := o.Collectives.counts.sync; n > 0 {
+	if n := o.Collectives.Counts.Sync; n > 0 {
 		o.look("who is late in %s", words.Counted(n, "collective"))
 	}
 	if len(o.GPUs.GPUs) > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -78,7 +79,7 @@ func Requests(set *request.Set, timeline *load.Timeline, changes *change.Changes
 }
 
 // Ranks makes the sections about what profilers recorded of ranks. c may be nil.
-func Ranks(g *gpu.GPUs, c *analyze.Collectives, src Source) []Section {
+func Ranks(g *gpu.GPUs, c *collective.Collectives, src Source) []Section {
 	sections := []Section{GPUs(g, src), Kernels(g, src)}
 	if c != nil && len(c.Ranks) > 0 {
 		sections = append(sections, Collectives(c, g, src))

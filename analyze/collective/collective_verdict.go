@@ -1,4 +1,4 @@
-package analyze
+package collective
 
 import (
 	"cmp"
@@ -82,10 +82,10 @@ func whereIs(name string) place.Where {
 func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 	switch {
 	case len(found) > 0:
-	case c.counts.sync > 0:
+	case c.Counts.Sync > 0:
 		return []string{c.nobody()}
-	case c.counts.all > 0:
-		return []string{fmt.Sprintf("no straggler can be told: at none of %d collectives is it known that ranks wait for all others (dispatches and combines do not), so that nobody is late there", c.counts.all)}
+	case c.Counts.all > 0:
+		return []string{fmt.Sprintf("no straggler can be told: at none of %d collectives is it known that ranks wait for all others (dispatches and combines do not), so that nobody is late there", c.Counts.all)}
 	}
 	var out []string
 	for i := range found {
@@ -106,7 +106,7 @@ func (c *Collectives) nobody() string {
 		}
 	}
 	if judged == 0 {
-		return fmt.Sprintf("no straggler can be told: only %s", words.Counted(c.counts.sync, "collective"))
+		return fmt.Sprintf("no straggler can be told: only %s", words.Counted(c.Counts.Sync, "collective"))
 	}
 	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, nobody is late again and again by more than clocks leave open and %.0f %% of the time in between", judged, len(ranks), 100*straggler.Matters)
 }

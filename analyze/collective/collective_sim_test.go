@@ -1,4 +1,4 @@
-package analyze_test
+package collective_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/convert"
@@ -173,7 +173,7 @@ func isAt(s *straggler.Straggler, c *golden.Config) bool {
 }
 
 func (r *tracedRun) stragglers() []straggler.Straggler {
-	return analyze.MeasureCollectives(r.set, 0, 0).Stragglers(gpu.MeasureGPUs(r.set, gpu.GPUOptions{}))
+	return collective.MeasureCollectives(r.set, 0, 0).Stragglers(gpu.MeasureGPUs(r.set, gpu.GPUOptions{}))
 }
 
 // How long the ranks of a simulated run waited for each other, and which one was last
@@ -195,7 +195,7 @@ func TestWaitsOfSimulatedCollectives(t *testing.T) {
 // nanosecond of each time. The clocks of several are matched, by ends that have jitter.
 func compareWaits(t *testing.T, run *tracedRun, severalHosts bool) {
 	t.Helper()
-	got := analyze.MeasureCollectives(run.set, 0, 0)
+	got := collective.MeasureCollectives(run.set, 0, 0)
 	if len(got.Ranks) != len(run.truth.Files) {
 		t.Errorf("%d ranks of %d", len(got.Ranks), len(run.truth.Files))
 	}
@@ -241,7 +241,7 @@ func TestCollectivesOfTwoHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := readTraces(t, testinput.Shared(t, "data", "torch", "tp8_skew_2host"))
-	got := analyze.MeasureCollectives(set, 0, 0)
+	got := collective.MeasureCollectives(set, 0, 0)
 	for i, r := range got.Ranks {
 		// The drift of the clock makes 4 us of the difference.
 		if off := r.Took - truth.Took[i]; r.Last != truth.Last[strconv.Itoa(i)] || max(off, -off) > 10_000 {

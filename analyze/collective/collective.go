@@ -1,9 +1,11 @@
-package analyze
+package collective
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -19,7 +21,7 @@ type Collectives struct {
 	Waits [][]int64
 
 	crowds []*crowd
-	counts collectiveCounts
+	Counts collectiveCounts
 	// lengths are how long the groups were at it, once for each of their ranks, ns.
 	lengths int64
 }
@@ -27,7 +29,7 @@ type Collectives struct {
 // collectiveCounts are numbers of collectives.
 type collectiveCounts struct {
 	all        int // that were measured
-	sync       int // at which ranks wait for the last one
+	Sync       int // at which ranks wait for the last one
 	byDuration int // of sync: those whose order is that of durations
 	partial    int // of sync: those of whose group not all ranks were seen
 	impossible int // left out: a rank was gone before the last one came
@@ -95,10 +97,10 @@ type collectiveWalk struct {
 func (w *collectiveWalk) add(x *profile.Meeting) {
 	e := &w.seen
 	if !e.look(x) {
-		w.out.counts.impossible++
+		w.out.Counts.impossible++
 		return
 	}
-	w.out.counts.all++
+	w.out.Counts.all++
 	for _, a := range x.Arrivals {
 		w.ranks[a.Rank].Meetings++
 	}
@@ -106,12 +108,12 @@ func (w *collectiveWalk) add(x *profile.Meeting) {
 	if !x.Sync {
 		return
 	}
-	w.out.counts.sync++
+	w.out.Counts.Sync++
 	if !e.byClock {
-		w.out.counts.byDuration++
+		w.out.Counts.byDuration++
 	}
 	if int(x.GroupSize) > len(x.Arrivals) {
-		w.out.counts.partial++
+		w.out.Counts.partial++
 	}
 	w.crowds.add(e)
 	median := e.median()
@@ -176,4 +178,16 @@ func (c *Collectives) rankOf(rank int32) *CollectiveRank {
 		}
 	}
 	return nil
+}
+
+// Waiting tells how much of the time in collectives ranks wait for the last one of them.
+func (c *Collectives) Waiting() []string {
+	took, wait := int64(0), int64(0)
+	for i := range c.Ranks {
+		took, wait = distribution.AddTimes(took, c.Ranks[i].Took), distribution.AddTimes(wait, c.Ranks[i].Wait)
+	}
+	if took == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%.0f %% of the time in %s is waiting for the last rank, the rest moves data", 100*distribution.Fraction(wait, took), words.Counted(c.Counts.Sync, "collective"))}
 }

@@ -1,4 +1,4 @@
-package analyze
+package collective
 
 import (
 	"cmp"
@@ -55,17 +55,17 @@ func (c *Collectives) RankReport() *table.Report {
 
 // noteClocks tells what the numbers rest on.
 func (c *Collectives) noteClocks(r *table.Report) {
-	if n := c.counts.byDuration; n > 0 {
-		r.Note("at %d of %d collectives the clocks of the ranks are known less well than that they leave together: who came when is told by how long its kernel ran", n, c.counts.sync)
+	if n := c.Counts.byDuration; n > 0 {
+		r.Note("at %d of %d collectives the clocks of the ranks are known less well than that they leave together: who came when is told by how long its kernel ran", n, c.Counts.Sync)
 	}
-	if n := c.counts.partial; n > 0 {
-		r.Note("at %d of %d collectives not all ranks of the group were seen: the last rank is the last of those that were", n, c.counts.sync)
+	if n := c.Counts.partial; n > 0 {
+		r.Note("at %d of %d collectives not all ranks of the group were seen: the last rank is the last of those that were", n, c.Counts.Sync)
 	}
-	if n := c.counts.all - c.counts.sync; n > 0 {
-		r.Note("at %d of %d collectives ranks need not wait for each other, or nobody knows whether they do, as in a broadcast or a dispatch: only their transfer counts, by kind", n, c.counts.all)
+	if n := c.Counts.all - c.Counts.Sync; n > 0 {
+		r.Note("at %d of %d collectives ranks need not wait for each other, or nobody knows whether they do, as in a broadcast or a dispatch: only their transfer counts, by kind", n, c.Counts.all)
 	}
-	if n := c.counts.impossible; n > 0 {
-		r.Note("left out: %d of %d collectives, which a rank left before the last one came, by their clocks", n, n+c.counts.all)
+	if n := c.Counts.impossible; n > 0 {
+		r.Note("left out: %d of %d collectives, which a rank left before the last one came, by their clocks", n, n+c.Counts.all)
 	}
 }
 

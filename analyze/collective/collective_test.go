@@ -1,4 +1,4 @@
-package analyze
+package collective
 
 import (
 	"fmt"
@@ -78,8 +78,8 @@ func TestCollectives(t *testing.T) {
 	if waits := [][]int64{{0, 0, 70}, {30, 0, 50}, {40, 0, 0}}; !reflect.DeepEqual(c.Waits, waits) {
 		t.Errorf("waits %v, want %v", c.Waits, waits)
 	}
-	if want := (collectiveCounts{all: 5, sync: 4, partial: 4, impossible: 1}); c.counts != want {
-		t.Errorf("%+v, want %+v", c.counts, want)
+	if want := (collectiveCounts{all: 5, Sync: 4, partial: 4, impossible: 1}); c.Counts != want {
+		t.Errorf("%+v, want %+v", c.Counts, want)
 	}
 	if len(c.Kinds) != 2 {
 		t.Fatalf("kinds %+v", c.Kinds)
@@ -108,7 +108,7 @@ func TestCollectivesInWindow(t *testing.T) {
 		from, to trace.Time
 		want     int
 	}{{0, 0, 5}, {151, 0, 4}, {150, 0, 5}, {0, 199, 1}, {0, 200, 2}, {260, 309, 0}} {
-		if got := MeasureCollectives(s.Set, c.from, c.to).counts.all; got != c.want {
+		if got := MeasureCollectives(s.Set, c.from, c.to).Counts.all; got != c.want {
 			t.Errorf("[%d, %d]: %d meetings, want %d", c.from, c.to, got, c.want)
 		}
 	}
@@ -138,8 +138,8 @@ func TestCollectivesWithoutClocks(t *testing.T) {
 	if !reflect.DeepEqual(want.Ranks, got.Ranks) || !reflect.DeepEqual(want.Waits, got.Waits) || !reflect.DeepEqual(want.Kinds, got.Kinds) {
 		t.Errorf("by clocks %+v\nwithout %+v", want.Ranks, got.Ranks)
 	}
-	if got.counts.byDuration != 200 || want.counts.byDuration != 0 {
-		t.Errorf("%d and %d are ordered by durations", got.counts.byDuration, want.counts.byDuration)
+	if got.Counts.byDuration != 200 || want.Counts.byDuration != 0 {
+		t.Errorf("%d and %d are ordered by durations", got.Counts.byDuration, want.Counts.byDuration)
 	}
 	if notes := got.RankReport().Footnotes; len(notes) != 1 || !strings.HasPrefix(notes[0], "at 200 of 200 collectives the clocks") {
 		t.Errorf("footnotes %q", notes)
