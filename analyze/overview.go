@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -80,7 +81,7 @@ type Overview struct {
 	// without profiles.
 	Tail        *tail.Tail
 	Changes     *change.Changes
-	RankLoads   *Ranks
+	RankLoads   *rank.Ranks
 	GPUs        *gpu.GPUs
 	Collectives *collective.Collectives
 
@@ -98,7 +99,7 @@ func NewOverview(in OverviewInput) *Overview {
 		o.Spans = o.Requests.Len()
 		wg.Go(func() { o.Tail = tail.NewTail(o.Requests, tail.TailOptions{}) })
 		wg.Go(func() { o.Changes = change.FindChanges(o.Requests) })
-		wg.Go(func() { o.RankLoads = MeasureRanks(o.Requests) })
+		wg.Go(func() { o.RankLoads = rank.MeasureRanks(o.Requests) })
 		wg.Go(o.measureRequests)
 	}
 	if o.Profiles != nil && len(o.Profiles.Ranks) > 0 {

@@ -179,3 +179,22 @@ func TestOverviewOfNothing(t *testing.T) {
 		}
 	}
 }
+
+// The summary says that servers do not tell their hosts, if there may be several.
+func TestHostsThatAreNotTold(t *testing.T) {
+	a, b := []testset.ServedThread{{Host: "", TP: 0, PID: 100}}, []testset.ServedThread{{Host: "", TP: 0, PID: 200}}
+	for _, test := range []struct {
+		list []testset.ServedBy
+		want bool
+	}{
+		{[]testset.ServedBy{{At: 0, Threads: a}, {At: 1, Threads: b}, {At: 2, Threads: a}, {At: 3, Threads: b}}, true},
+		{[]testset.ServedBy{{At: 0, Threads: a}, {At: 1, Threads: a}, {At: 2, Threads: b}}, false},
+		{[]testset.ServedBy{{At: 0, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}, {At: 1, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 200}}}, {At: 2, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}}, false},
+	} {
+		o := &Overview{OverviewInput: OverviewInput{Requests: testset.Served(t, test.list)}}
+		said := slices.ContainsFunc(o.hostDoubts(), func(d Doubt) bool { return strings.Contains(d.Text, "do not tell their hosts") })
+		if said != test.want {
+			t.Errorf("%v: said %v, want %v", test.list, said, test.want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/request"
@@ -70,7 +71,7 @@ func Summary(findings []finding.Finding, looked []string, src Source) Section {
 }
 
 // Requests makes the sections about requests. changes, tail and ranks may be nil.
-func Requests(set *request.Set, timeline *load.Timeline, changes *change.Changes, tail *tail.Tail, ranks *analyze.Ranks, src Source) []Section {
+func Requests(set *request.Set, timeline *load.Timeline, changes *change.Changes, tail *tail.Tail, ranks *rank.Ranks, src Source) []Section {
 	sections := []Section{Latencies(set, src), Timeline(timeline, changes, src)}
 	if tail != nil {
 		sections = append(sections, Tail(set, tail, src))

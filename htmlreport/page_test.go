@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden"
@@ -152,7 +153,7 @@ func TestPageSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := render(t, Page{Sections: Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), analyze.MeasureRanks(set), Source{})})
+	page := render(t, Page{Sections: Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), rank.MeasureRanks(set), Source{})})
 	if len(page) > most {
 		t.Errorf("%d requests make a page of %d bytes", len(set.Requests), len(page))
 	}
@@ -169,7 +170,7 @@ func TestNothingToDraw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), analyze.MeasureRanks(set), Source{})
+	sections := Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), rank.MeasureRanks(set), Source{})
 	page := render(t, Page{Sections: append(sections, Ranks(&gpu.GPUs{}, nil, Source{})...)})
 	for _, want := range []string{"No kernel or copy was recorded", "Changes were not searched"} {
 		if !strings.Contains(page, want) {
