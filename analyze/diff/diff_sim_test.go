@@ -1,4 +1,4 @@
-package analyze_test
+package diff_test
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/diff"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/internal/testset"
 )
@@ -60,7 +60,7 @@ func TestDiffOfSimulatedCaptures(t *testing.T) {
 				config.Seed += 1000
 				d.alter(&config)
 				after, _ := testset.Simulated(t, config)
-				diff := analyze.NewDiff(analyze.Collect(analyze.Capture{Requests: before}), analyze.Collect(analyze.Capture{Requests: after}), analyze.DiffOptions{ByRank: d.rank != ""})
+				diff := diff.NewDiff(diff.Collect(diff.Capture{Requests: before}), diff.Collect(diff.Capture{Requests: after}), diff.DiffOptions{ByRank: d.rank != ""})
 				if d.found(diff) {
 					right++
 				} else {
@@ -74,25 +74,25 @@ func TestDiffOfSimulatedCaptures(t *testing.T) {
 	}
 }
 
-func (d *difference) found(got *analyze.Diff) bool {
+func (d *difference) found(got *diff.Diff) bool {
 	if d.load == "" && d.rows == nil {
 		return significant(got) == 0
 	}
-	within := func(c *analyze.DiffChange) bool { return c.Significant && c.Ratio > d.from && c.Ratio < d.to }
+	within := func(c *diff.DiffChange) bool { return c.Significant && c.Ratio > d.from && c.Ratio < d.to }
 	for i := range got.Load {
 		if l := &got.Load[i]; l.Name == d.load && !within(&l.Change) {
 			return false
 		}
 	}
-	return d.rows == nil || slices.ContainsFunc(got.Rows, func(r analyze.DiffRow) bool {
+	return d.rows == nil || slices.ContainsFunc(got.Rows, func(r diff.DiffRow) bool {
 		return slices.Contains(d.rows, r.Name) && strings.HasSuffix(r.Rank, d.rank) && (within(&r.Mean) || within(&r.Total) || within(&r.P50))
 	})
 }
 
 // significant counts the numbers that are called changed.
-func significant(d *analyze.Diff) int {
+func significant(d *diff.Diff) int {
 	n := 0
-	count := func(c *analyze.DiffChange) {
+	count := func(c *diff.DiffChange) {
 		if c.Significant {
 			n++
 		}
@@ -102,7 +102,7 @@ func significant(d *analyze.Diff) int {
 	}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		for _, c := range []*analyze.DiffChange{&r.P50, &r.P99, &r.Mean, &r.Total} {
+		for _, c := range []*diff.DiffChange{&r.P50, &r.P99, &r.Mean, &r.Total} {
 			count(c)
 		}
 	}
@@ -115,7 +115,7 @@ func TestDiffOfOneCapture(t *testing.T) {
 	set, _ := testset.Simulated(t, config)
 	again, _ := testset.Simulated(t, config)
 	for _, byRank := range []bool{false, true} {
-		d := analyze.NewDiff(analyze.Collect(analyze.Capture{Requests: set}), analyze.Collect(analyze.Capture{Requests: again}), analyze.DiffOptions{ByRank: byRank})
+		d := diff.NewDiff(diff.Collect(diff.Capture{Requests: set}), diff.Collect(diff.Capture{Requests: again}), diff.DiffOptions{ByRank: byRank})
 		if len(d.Rows) < 20 || d.SideReport().Title != "No difference at all" {
 			t.Errorf("%d rows: %s", len(d.Rows), d.SideReport().Title)
 		}
