@@ -1,4 +1,4 @@
-package analyze
+package inspect
 
 import (
 	"bytes"
@@ -65,7 +65,7 @@ func TestInspectCountsEverySpan(t *testing.T) {
 
 // The reference documents every column and every dimension.
 func TestDocumented(t *testing.T) {
-	b, err := os.ReadFile("../docs/METRICS.md")
+	b, err := os.ReadFile("../../docs/METRICS.md")
 	if err != nil {
 		t.Fatal(err)
 	}

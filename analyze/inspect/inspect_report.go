@@ -1,4 +1,4 @@
-package analyze
+package inspect
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/table"
