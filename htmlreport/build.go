@@ -5,12 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -19,7 +19,7 @@ import (
 
 // Overview makes the page of an overview: what it says, and a section for everything
 // that it looked at.
-func Overview(o *analyze.Overview) (Page, error) {
+func Overview(o *overview.Overview) (Page, error) {
 	src := Source{o.Select, o.Inputs}
 	p := Page{Title: title(o.Inputs), Facts: o.Facts(), Sections: []Section{Summary(o.Findings, o.Looked, src)}}
 	for _, d := range o.Doubts {

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -112,7 +112,7 @@ func TestHoverDataHasNames(t *testing.T) {
 
 // The page of an overview says all that the overview does.
 func TestOverview(t *testing.T) {
-	o := analyze.NewOverview(analyze.OverviewInput{Inputs: []string{"dumps/otel.jsonl"}, Requests: simulate(t, golden.DefaultConfig(1))})
+	o := overview.NewOverview(overview.OverviewInput{Inputs: []string{"dumps/otel.jsonl"}, Requests: simulate(t, golden.DefaultConfig(1))})
 	p, err := Overview(o)
 	if err != nil {
 		t.Fatal(err)

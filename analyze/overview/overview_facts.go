@@ -1,4 +1,4 @@
-package analyze
+package overview
 
 // A Fact is a line of the head of an overview: what was read, how the load was.
 type Fact struct{ Name, Text string }
