@@ -23,10 +23,10 @@ func recordServer(t *testing.T, seed uint64, factor float64) *profile.Set {
 	if err != nil {
 		t.Fatal(err)
 	}
-	torch := sim.DefaultTorchConfig(run)
-	torch.To, torch.Layers, torch.Stacks, torch.Shapes = torch.From+2*time.Second, 4, 0, false
+	recording := sim.DefaultTorchConfig(run)
+	recording.To, recording.Layers, recording.Stacks, recording.Shapes = recording.From+2*time.Second, 4, 0, false
 	dir := t.TempDir()
-	if _, err := sim.WriteTorchDir(dir, run, torch); err != nil {
+	if _, err := sim.WriteTorchDir(dir, run, recording); err != nil {
 		t.Fatal(err)
 	}
 	paths, _ := filepath.Glob(filepath.Join(dir, "torch", "*TP-*"))

@@ -73,7 +73,7 @@ func TestClocksOfSimulatedRuns(t *testing.T) {
 
 // checkClocks merges a simulated run and returns how many clocks were matched, and
 // how many of them are outside of their bounds.
-func checkClocks(t *testing.T, config golden.Config, otlp, torch bool, changeTorch func(*golden.TorchConfig), widest float64) (n, missed int) {
+func checkClocks(t *testing.T, config golden.Config, otlp, traces bool, changeTorch func(*golden.TorchConfig), widest float64) (n, missed int) {
 	t.Helper()
 	run, err := golden.Simulate(config)
 	if err != nil {
@@ -92,7 +92,7 @@ func checkClocks(t *testing.T, config golden.Config, otlp, torch bool, changeTor
 	if otlp {
 		args = append(args, dir+"/otel.jsonl")
 	}
-	if torch {
+	if traces {
 		args = append(args, dir+"/torch")
 	}
 	m, _ := readAll(t, ReadOptions{}, args...)

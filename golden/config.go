@@ -199,8 +199,8 @@ func (c *Config) serving() Parallel {
 	return c.Decode
 }
 
-// ranksPerHost returns how many of the schedulers of an instance share a host.
-func (c *Config) ranksPerHost(ranks int) int {
+// schedulersPerHost returns how many of the schedulers of an instance share a host.
+func (c *Config) schedulersPerHost(ranks int) int {
 	if c.RanksPerHost == 0 {
 		return ranks
 	}

@@ -38,7 +38,7 @@ func (r *Run) deploy(rng *rand.Rand) {
 func (r *Run) addHosts(rng *rand.Rand, does role, c clock, size Parallel) int {
 	first := len(r.hosts)
 	ranks := size.TP * size.PP * size.DP
-	for i := range (ranks-1)/r.config.ranksPerHost(ranks) + 1 {
+	for i := range (ranks-1)/r.config.schedulersPerHost(ranks) + 1 {
 		r.hosts = append(r.hosts, host{
 			name:    fmt.Sprintf("%s-%d", does, i),
 			id:      hexDigits(rng, 32),
@@ -99,7 +99,7 @@ func (r *Run) addInstance(does role, at int, size Parallel) {
 // seat returns on which host of an instance a scheduler runs, counted as in
 // instance.schedulers, and which of the schedulers of that host it is.
 func (r *Run) seat(in *instance, scheduler int) (host, slot int) {
-	n := r.config.ranksPerHost(in.ranks())
+	n := r.config.schedulersPerHost(in.ranks())
 	return in.host + scheduler/n, scheduler % n
 }
 

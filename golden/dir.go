@@ -21,15 +21,15 @@ type RecordedTruth struct {
 // otel.jsonl and truth.json, and with a configuration of them PyTorch traces and
 // Nsight Systems exports into the folders torch and nsys, about which truth.json
 // then tells too. Files of these names are overwritten.
-func WriteRecordedDir(dir string, r *Run, torch *TorchConfig, nsys *NsysConfig) (err error) {
+func WriteRecordedDir(dir string, r *Run, traces *TorchConfig, exports *NsysConfig) (err error) {
 	truth := RecordedTruth{Truth: *r.Truth()}
-	if torch != nil {
-		if truth.Torch, err = WriteTorchDir(dir, r, *torch); err != nil {
+	if traces != nil {
+		if truth.Torch, err = WriteTorchDir(dir, r, *traces); err != nil {
 			return err
 		}
 	}
-	if nsys != nil {
-		if truth.Nsys, err = WriteNsysDir(dir, r, *nsys); err != nil {
+	if exports != nil {
+		if truth.Nsys, err = WriteNsysDir(dir, r, *exports); err != nil {
 			return err
 		}
 	}

@@ -2,11 +2,11 @@ package golden
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -445,33 +445,48 @@ func TestNsysConfigIsChecked(t *testing.T) {
 
 func TestWriteRecordedDir(t *testing.T) {
 	r := simulateSmall(t, 1, func(c *Config) {})
-	torch, nsys := DefaultTorchConfig(r), smallNsys(r)
-	torch.To = torch.From
+	traces, exports := DefaultTorchConfig(r), DefaultNsysConfig(r)
+	traces.To = traces.From
+	exports.Torch.To, exports.Torch.Layers = exports.Torch.From+150*time.Millisecond, 4
 	dir := t.TempDir()
-	if err := WriteRecordedDir(dir, r, &torch, &nsys); err != nil {
+	if err := WriteRecordedDir(dir, r, &traces, &exports); err != nil {
 		t.Fatal(err)
 	}
-	truth := readTruth(t, dir)
-	if truth.Torch == nil || truth.Nsys == nil || len(truth.Nsys.Files) != 2 {
+	truth, alone := readTruth(t, dir), t.TempDir()
+	want, err := WriteNsysDir(alone, r, exports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if truth.Torch == nil || truth.Nsys == nil || len(truth.Nsys.Files) != 2 || !reflect.DeepEqual(truth.Nsys, want) {
 		t.Fatalf("truth has %v and %v", truth.Torch, truth.Nsys)
 	}
-	slices.SortFunc(truth.Nsys.Files, func(a, b NsysFile) int { return cmp.Compare(a.Name, b.Name) })
-	for i := range truth.Nsys.Files {
-		checkNsys(t, []*nsysRead{readNsys(t, filepath.Join(dir, "nsys"), &truth.Nsys.Files[i])})
+	for _, f := range want.Files {
+		got, err := os.ReadFile(filepath.Join(dir, "nsys", f.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, err := os.ReadFile(filepath.Join(alone, "nsys", f.Name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what WriteNsysDir writes (%v)", f.Name, err)
+		}
 	}
 }
 
 // TestShortName has what kernels are called without their parameters.
 func TestShortName(t *testing.T) {
-	for demangled, want := range map[string]string{
-		opTable[opNorm].kernel:      "FusedAddRMSNormKernel",
-		opTable[opAttention].kernel: "device_kernel",
-		opTable[opOut].kernel:       "nvjet_tst_64x128_64x8_1x2_h_bz_splitK_TNT",
-		opTable[opSoftmax].kernel:   "cunn_SoftMaxForward",
-		opTable[opAllReduce].kernel: "ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
-	} {
-		if got := shortName(demangled); got != want {
-			t.Errorf("%s is called %s", demangled, got)
+	var got []string
+	for i := range opTable {
+		if name := shortName(opTable[i].kernel); opTable[i].gpu == catKernel && !slices.Contains(got, name) {
+			got = append(got, name)
 		}
+	}
+	want := []string{
+		"FusedAddRMSNormKernel", "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNT", "BatchQKApplyRotaryPosIdsCosSinCacheEnhancedKernel",
+		"device_kernel", "nvjet_tst_64x128_64x8_1x2_h_bz_splitK_TNT", "nvjet_tst_256x128_64x4_1x2_h_bz_coopA_TNT",
+		"act_and_mul_kernel", "nvjet_tst_128x64_64x8_2x1_v_bz_splitK_TNT", "nvjet_tst_192x128_64x5_1x2_h_bz_coopB_TNT",
+		"ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "ncclDevKernel_AllGather_RING_LL", "cunn_SoftMaxForward",
+		"TopKTopPSamplingFromProbKernel",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("kernels are called %q, want %q", got, want)
 	}
 }

@@ -112,8 +112,8 @@ func (d *dump) addLine(t *testing.T, line []byte) {
 		t.Fatalf("line does not parse: %v", err)
 	}
 	for _, rs := range export.ResourceSpans {
-		if len(rs.ScopeSpans) != 1 || len(rs.ScopeSpans[0].Spans) > clientSpans {
-			t.Fatalf("not one scope of up to %d spans in a resource", clientSpans)
+		if len(rs.ScopeSpans) != 1 || len(rs.ScopeSpans[0].Spans) > 64 {
+			t.Fatal("not one scope of up to 64 spans in a resource")
 		}
 		for _, s := range rs.ScopeSpans[0].Spans {
 			s.service, s.process = rs.Resource.Attributes.text("service.name"), rs.Resource.Attributes.text("service.instance.id")
@@ -166,7 +166,7 @@ func (s *wireSpan) thread() *wireSpan {
 
 // skew returns by how much the clock of a span's host is ahead, in a run whose
 // clocks do not drift.
-func (d *dump) skew(s *wireSpan) int64 { return d.clock(s).skew }
+func (d *dump) skew(s *wireSpan) int64 { return d.clock(s).at(s.Start) - s.Start }
 
 // clock returns the clock of a span's host.
 func (d *dump) clock(s *wireSpan) *clock {
@@ -195,7 +195,7 @@ func TestSpansFormTheDocumentedTree(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			d := readBack(t, simulateSmall(t, 11, test.change))
 			for _, s := range d.spans {
-				if err := d.checkSpan(s); err != nil {
+				if err := checkSpan(d, s); err != nil {
 					t.Fatalf("%s span %q: %v", s.layer(), s.Name, err)
 				}
 			}
@@ -209,8 +209,16 @@ var (
 		`((Prefill|Decode) )?Scheduler \[TP \d+\]  \[PP \d+\] ( \[DP \d+\] )?)\(host:[0-9a-f]{8} \| pid:\d+\)$`)
 )
 
+// Flags of OTLP (trace.proto, SpanFlags): whether the parent, or what a link leads to, is
+// in another process, and that a trace is sampled.
+const (
+	local   = 0x100
+	remote  = 0x300
+	sampled = 0x1
+)
+
 // checkSpan checks one span against the facts about SGLang's dumps.
-func (d *dump) checkSpan(s *wireSpan) error {
+func checkSpan(d *dump, s *wireSpan) error {
 	if s.Kind != 1 || s.End < s.Start {
 		return fmt.Errorf("kind %d, %d ns", s.Kind, s.End-s.Start)
 	}
@@ -219,11 +227,11 @@ func (d *dump) checkSpan(s *wireSpan) error {
 	}
 	switch s.layer() {
 	case layerGateway:
-		if s.parent != nil || s.Flags != flagSampled || len(s.Events) == 0 {
+		if s.parent != nil || s.Flags != sampled || len(s.Events) == 0 {
 			return fmt.Errorf("flags %d, %d events", s.Flags, len(s.Events))
 		}
 	case layerRoot:
-		return d.checkRoot(s)
+		return checkRoot(d, s)
 	case layerThread:
 		if s.parent == nil || s.parent.layer() != layerRoot || !threadPart.MatchString(s.Name) {
 			return fmt.Errorf("odd name or no root above")
@@ -232,17 +240,17 @@ func (d *dump) checkSpan(s *wireSpan) error {
 			return fmt.Errorf("status %d with reason %q", s.Status.Code, s.Attributes.text("reason"))
 		}
 	default:
-		return d.checkSlice(s)
+		return checkSlice(d, s)
 	}
 	return nil
 }
 
-func (d *dump) checkRoot(s *wireSpan) error {
+func checkRoot(d *dump, s *wireSpan) error {
 	gateway := d.run.config.Mode == PDGateway
 	wide := !strings.HasPrefix(s.TraceID, "0000000000000000")
-	flags := flagLocal
+	flags := local
 	if gateway {
-		flags = flagRemote
+		flags = remote
 	}
 	if s.Flags != flags || gateway != (s.parent != nil) || gateway != wide {
 		return fmt.Errorf("flags %d, trace %s, parent %v", s.Flags, s.TraceID, s.parent)
@@ -259,7 +267,7 @@ func (d *dump) checkRoot(s *wireSpan) error {
 	return onGrid(s.Start, s.End)
 }
 
-func (d *dump) checkSlice(s *wireSpan) error {
+func checkSlice(d *dump, s *wireSpan) error {
 	if s.parent == nil || s.parent.layer() == layerRoot || s.parent.layer() == layerGateway {
 		return fmt.Errorf("no thread above")
 	}
@@ -280,9 +288,9 @@ func (d *dump) checkSlice(s *wireSpan) error {
 		if to == nil || to.layer() != layerSlice || to.root() != s.root() {
 			return fmt.Errorf("link to %v", to)
 		}
-		flags := flagLocal
+		flags := local
 		if to.thread() != s.thread() {
-			flags = flagRemote
+			flags = remote
 		}
 		if l.Flags != flags {
 			return fmt.Errorf("link with flags %d to %s", l.Flags, to.Name)

@@ -91,16 +91,13 @@ func (s *scribe) slices(t *thread, clock *clock, thread uint64) []span {
 		out := &spans[i]
 		*out = span{
 			trace: s.trace, id: newSpanID(s.rng), parent: thread, flags: flagLocal,
-			name: stageTable[st.kind].name, start: grid(clock.at(st.start)), end: grid(clock.at(st.end)),
+			name: st.name(), start: grid(clock.at(st.start)), end: grid(clock.at(st.end)),
 		}
 		if st.open {
 			out.end = clock.at(st.end) // closed by the thread, by another clock
 		}
-		switch st.kind {
-		case decodeLoop:
-			out.attributes.integer("decode_ct", int64(st.number))
-		case runBatchCPU:
-			out.attributes.integer("pp_mb_id", int64(st.number))
+		if key := st.numbered(); key != "" {
+			out.attributes.integer(key, int64(st.number))
 		}
 		if st.parent >= 0 {
 			out.parent = spans[st.parent].id

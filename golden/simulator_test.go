@@ -130,15 +130,15 @@ func TestTruthIsTheSameAfterWriting(t *testing.T) {
 func TestDefaultShowsEverything(t *testing.T) {
 	for _, test := range []struct {
 		mode     Mode
-		outcomes []outcome
+		outcomes []string
 		events   []string
 	}{
-		{PDGateway, []outcome{finished, clientCanceled, clientGone, transferFailed}, []string{"schedule", "retract"}},
-		{Unified, []outcome{finished, clientCanceled, clientGone, queueFull}, []string{"schedule", "retract"}},
+		{PDGateway, []string{"finished", "client_canceled", "client_gone", "transfer_failed"}, []string{"schedule", "retract"}},
+		{Unified, []string{"finished", "client_canceled", "client_gone", "queue_full"}, []string{"schedule", "retract"}},
 	} {
 		truth := simulate(t, 1, func(c *Config) { c.Mode = test.mode }).Truth()
 		for _, o := range test.outcomes {
-			if countOf(t, truth.Counts.Outcomes, string(o)) == 0 {
+			if countOf(t, truth.Counts.Outcomes, o) == 0 {
 				t.Errorf("%v: nobody ended as %s", test.mode, o)
 			}
 		}
@@ -179,7 +179,7 @@ func TestEveryRequestEndsOnce(t *testing.T) {
 				t.Errorf("%d requests in, %d out", r.config.Requests, total)
 			}
 			for i, q := range r.requests {
-				if err := checkRequest(r, q); err != nil {
+				if err := CheckRequest(r, q); err != nil {
 					t.Errorf("request %d, %s: %v", i, q.outcome, err)
 				}
 			}
@@ -187,8 +187,8 @@ func TestEveryRequestEndsOnce(t *testing.T) {
 	}
 }
 
-// checkRequest checks that the times and counts of a request make sense.
-func checkRequest(r *Run, q *request) error {
+// CheckRequest checks that the times and counts of a request make sense.
+func CheckRequest(r *Run, q *request) error {
 	if q.end <= q.arrival {
 		return fmt.Errorf("ends %d ns after arrival", q.end-q.arrival)
 	}
@@ -217,7 +217,7 @@ func checkRequest(r *Run, q *request) error {
 func checkThread(th *thread) error {
 	last := map[int]int64{} // end of the last stage, by parent
 	for i, st := range th.stages {
-		name := stageTable[st.kind].name
+		name := st.name()
 		if st.start < th.start || st.end > th.end || st.end < st.start {
 			return fmt.Errorf("%s [%d, %d] is not in its thread [%d, %d]", name, st.start, st.end, th.start, th.end)
 		}
@@ -226,7 +226,7 @@ func checkThread(th *thread) error {
 		}
 		if st.parent >= 0 {
 			if p := th.stages[st.parent]; st.kind != decodeBootstrap && (st.start < p.start || st.end > p.end) {
-				return fmt.Errorf("%s [%d, %d] is not in %s [%d, %d]", name, st.start, st.end, stageTable[p.kind].name, p.start, p.end)
+				return fmt.Errorf("%s [%d, %d] is not in %s [%d, %d]", name, st.start, st.end, p.name(), p.start, p.end)
 			}
 		}
 		if st.kind == runBatchCPU || st.parent >= 0 && st.kind == decodeBootstrap {
@@ -240,34 +240,40 @@ func checkThread(th *thread) error {
 	return nil
 }
 
-// TestRanksRunInLockstep checks that no rank of a TP group starts a step before
-// all have finished the one before.
 func TestRanksRunInLockstep(t *testing.T) {
 	for _, test := range configs {
 		t.Run(test.name, func(t *testing.T) {
-			r := simulateSmall(t, 5, test.change)
-			free := map[[3]int]int64{} // by instance, DP rank and stage
-			for i := range r.steps {
-				st := &r.steps[i]
-				tp := r.instances[st.instance].size.TP
-				for stage := range len(st.ranks) / tp {
-					key := [3]int{st.instance, st.dp, stage}
-					group := st.ranks[stage*tp:][:tp]
-					end := int64(0)
-					for _, k := range group {
-						if k.formed > k.scheduled || k.scheduled > k.computed || k.computed > k.done {
-							t.Fatalf("step %d: times of a rank out of order: %+v", i, k)
-						}
-						if k.scheduled < free[key] {
-							t.Fatalf("step %d, stage %d: a rank starts %d ns before its peers are done", i, stage, free[key]-k.scheduled)
-						}
-						end = max(end, k.computed)
-					}
-					free[key] = end
-				}
+			if err := CheckLockstep(simulateSmall(t, 5, test.change)); err != nil {
+				t.Error(err)
 			}
 		})
 	}
+}
+
+// CheckLockstep checks that no rank of a TP group starts a step before all have
+// finished the one before.
+func CheckLockstep(r *Run) error {
+	free := map[[3]int]int64{} // by instance, DP rank and stage
+	for i := range r.steps {
+		st := &r.steps[i]
+		tp := r.instances[st.instance].size.TP
+		for stage := range len(st.ranks) / tp {
+			key := [3]int{st.instance, st.dp, stage}
+			group := st.ranks[stage*tp:][:tp]
+			end := int64(0)
+			for _, k := range group {
+				if k.formed > k.scheduled || k.scheduled > k.computed || k.computed > k.done {
+					return fmt.Errorf("step %d: times of a rank out of order: %+v", i, k)
+				}
+				if k.scheduled < free[key] {
+					return fmt.Errorf("step %d, stage %d: a rank starts %d ns before its peers are done", i, stage, free[key]-k.scheduled)
+				}
+				end = max(end, k.computed)
+			}
+			free[key] = end
+		}
+	}
+	return nil
 }
 
 func TestConfigIsChecked(t *testing.T) {
@@ -311,8 +317,11 @@ func TestWriteDir(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	otlp, _ := output(t, r)
-	if got, err := os.ReadFile(filepath.Join(dir, "otel.jsonl")); err != nil || !bytes.Equal(got, otlp) {
+	var want bytes.Buffer
+	if err := WriteOTLP(&want, r); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "otel.jsonl")); err != nil || !bytes.Equal(got, want.Bytes()) {
 		t.Errorf("otel.jsonl is not what WriteOTLP writes (%v)", err)
 	}
 	readTruth(t, dir)

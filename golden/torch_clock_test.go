@@ -24,7 +24,7 @@ type attendance struct {
 
 // meetings returns the collectives of a recording, and for each the ranks in it in
 // the order in which they came.
-func (rec *recording) meetings() map[meeting][]attendance {
+func meetings(rec *recording) map[meeting][]attendance {
 	met := map[meeting][]attendance{}
 	for _, tr := range rec.traces {
 		ordinal := 0
@@ -51,14 +51,14 @@ func (rec *recording) meetings() map[meeting][]attendance {
 // a group leave each collective together.
 func checkCollectives(t *testing.T, rec *recording) {
 	c := &rec.config
-	p, err := newProfile(rec.run, *c)
+	groups, err := Groups(rec.run, *c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts, lasts := make([]int, len(p.groups)), map[*torchTrace]int{}
-	for m, came := range rec.meetings() {
+	counts, lasts := make([]int, len(groups)), map[*torchTrace]int{}
+	for m, came := range meetings(rec) {
 		counts[m.group]++
-		if len(came) != p.groups[m.group].size.TP && c.Ragged == 0 {
+		if len(came) != groups[m.group].Size && c.Ragged == 0 {
 			t.Fatalf("%d ranks in %s", len(came), m.id)
 		}
 		last := came[len(came)-1]
@@ -72,9 +72,9 @@ func checkCollectives(t *testing.T, rec *recording) {
 			}
 		}
 	}
-	for i, g := range p.groups {
-		if counts[i] != g.collectives {
-			t.Errorf("%d collectives in group %d, truth %d", counts[i], i, g.collectives)
+	for i, g := range groups {
+		if counts[i] != g.Collectives {
+			t.Errorf("%d collectives in group %d, truth %d", counts[i], i, g.Collectives)
 		}
 	}
 	for _, tr := range rec.traces {
@@ -82,6 +82,19 @@ func checkCollectives(t *testing.T, rec *recording) {
 			t.Errorf("%s: last in %d collectives, truth %d", tr.truth.Name, lasts[tr], tr.truth.LastArrivals)
 		}
 	}
+}
+
+// Groups returns what truth says about the groups of a recording.
+func Groups(r *Run, c TorchConfig) ([]TorchGroup, error) {
+	p, err := newProfile(r, c)
+	if err != nil {
+		return nil, err
+	}
+	var groups []TorchGroup
+	for _, g := range p.groups {
+		groups = append(groups, g.truth())
+	}
+	return groups, nil
 }
 
 // TestStragglerComesLast looks for the straggler as a user would: who keeps the

@@ -14,7 +14,7 @@ func (c *capture) header(t *torchWriter) {
 	rng := rand.New(rand.NewPCG(c.config().Seed, streamTorch|uint64(c.process().pid)<<24|uint64(c.process().host)<<40|1<<23))
 	t.text("{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [")
 	in := c.instance()
-	for id := range min(c.run().config.ranksPerHost(in.ranks()), in.ranks()) {
+	for id := range min(c.run().config.schedulersPerHost(in.ranks()), in.ranks()) {
 		if id > 0 {
 			t.text(",")
 		}

@@ -163,7 +163,7 @@ var torchConfigs = []struct {
 	{"old-pytorch", func(c *Config) { c.Mode = Unified }, func(c *TorchConfig) {
 		c.WithSeq, c.RecordHost, c.Shapes, c.Stacks = false, false, false, 1
 	}},
-	{"two-hosts", twoHosts, func(c *TorchConfig) { c.EndJitter = maxEndJitter }},
+	{"two-hosts", twoHosts, func(c *TorchConfig) { c.EndJitter = 2 * time.Microsecond }},
 	{"calm", func(c *Config) { c.Straggler.Factor = 0 }, func(c *TorchConfig) { c.Ragged, c.EndJitter = 2, 0 }},
 	{"pp2", func(c *Config) {
 		c.Mode, c.Unified, c.Straggler.PP = Unified, Parallel{TP: 2, PP: 2, DP: 1}, 1
@@ -176,7 +176,7 @@ var torchConfigs = []struct {
 		c.Layers, c.To = 1000, c.From+30*time.Millisecond
 	}},
 	{"no-room", func(c *Config) { c.Straggler.Factor = 2.5 }, func(c *TorchConfig) {
-		c.Layers, c.Stacks, c.EndJitter, c.To = 1000, 6, maxEndJitter, c.From+60*time.Millisecond
+		c.Layers, c.Stacks, c.EndJitter, c.To = 1000, 6, 2*time.Microsecond, c.From+60*time.Millisecond
 	}},
 	{"no-time", func(c *Config) {}, func(c *TorchConfig) { c.From = c.To }},
 	{"nothing", func(c *Config) {}, func(c *TorchConfig) { c.From, c.To = time.Hour, time.Hour }},

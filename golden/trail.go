@@ -30,29 +30,31 @@ const (
 )
 
 // stageTable has the stages of SGLang (observability/req_time_stats.py): the name
-// of the slice and the trace level from which on it is written.
+// of the slice, the trace level from which on it is written, and the attribute with
+// its number, if any.
 var stageTable = [...]struct {
-	name  string
-	level int
+	name   string
+	level  int
+	number string
 }{
-	tokenize:          {"tokenize", 1},
-	apiServerDispatch: {"api_server_dispatch", 2},
-	dpcDispatch:       {"dpc_dispatch", 2},
-	requestProcess:    {"request_process", 2},
-	prefillPrepare:    {"prefill_prepare", 1},
-	prefillBootstrap:  {"prefill_bootstrap", 1},
-	prefillWaiting:    {"prefill_waiting", 1},
-	prefillForward:    {"prefill_forward", 1},
-	chunkedPrefill:    {"chunked_prefill", 3},
-	prefillTransfer:   {"prefill_transfer_kv_cache", 1},
-	decodePrepare:     {"decode_prepare", 1},
-	decodeBootstrap:   {"decode_bootstrap", 1},
-	decodeTransferred: {"decode_transferred", 1},
-	decodeWaiting:     {"decode_waiting", 1},
-	decodeForward:     {"decode_forward", 1},
-	fakeOutput:        {"fake_output", 3},
-	decodeLoop:        {"decode_loop", 3},
-	runBatchCPU:       {"run_batch_cpu", 4},
+	tokenize:          {"tokenize", 1, ""},
+	apiServerDispatch: {"api_server_dispatch", 2, ""},
+	dpcDispatch:       {"dpc_dispatch", 2, ""},
+	requestProcess:    {"request_process", 2, ""},
+	prefillPrepare:    {"prefill_prepare", 1, ""},
+	prefillBootstrap:  {"prefill_bootstrap", 1, ""},
+	prefillWaiting:    {"prefill_waiting", 1, ""},
+	prefillForward:    {"prefill_forward", 1, ""},
+	chunkedPrefill:    {"chunked_prefill", 3, ""},
+	prefillTransfer:   {"prefill_transfer_kv_cache", 1, ""},
+	decodePrepare:     {"decode_prepare", 1, ""},
+	decodeBootstrap:   {"decode_bootstrap", 1, ""},
+	decodeTransferred: {"decode_transferred", 1, ""},
+	decodeWaiting:     {"decode_waiting", 1, ""},
+	decodeForward:     {"decode_forward", 1, ""},
+	fakeOutput:        {"fake_output", 3, ""},
+	decodeLoop:        {"decode_loop", 3, "decode_ct"},
+	runBatchCPU:       {"run_batch_cpu", 4, "pp_mb_id"},
 }
 
 // Levels from which on events are written.
@@ -77,6 +79,13 @@ type stage struct {
 	open       bool // ended only because its thread did
 	number     int  // decode_loop: the count of tokens; run_batch_cpu: the microbatch
 }
+
+// name returns the name of the slice.
+func (s *stage) name() string { return stageTable[s.kind].name }
+
+// numbered returns the name of the attribute with the stage's number, empty if the
+// stage has none.
+func (s *stage) numbered() string { return stageTable[s.kind].number }
 
 // event happened at a moment inside a thread: a batch was scheduled, or the half
 // retracted if step is -1.

@@ -47,8 +47,8 @@ Examples:
 			if err := freeForDemo(dir); err != nil {
 				return err
 			}
-			torch, nsys := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
-			if err := golden.WriteRecordedDir(dir, run, &torch, &nsys); err != nil {
+			traces, exports := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
+			if err := golden.WriteRecordedDir(dir, run, &traces, &exports); err != nil {
 				return err
 			}
 			otel := filepath.Join(dir, "otel.jsonl")

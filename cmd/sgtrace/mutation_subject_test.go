@@ -101,14 +101,14 @@ func recordedOf(t testing.TB, seed uint64, requests int) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	torch, nsys := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
-	for _, c := range []*golden.TorchConfig{&torch, &nsys.Torch} {
+	traces, exports := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
+	for _, c := range []*golden.TorchConfig{&traces, &exports.Torch} {
 		c.To = c.From + time.Duration(min(requests, 20))*5*time.Millisecond
 		c.Layers, c.Stacks, c.Gzip = 2, 1, false
 	}
-	nsys.MetricHz = 100
+	exports.MetricHz = 100
 	dir = t.TempDir()
-	if err := golden.WriteRecordedDir(dir, run, &torch, &nsys); err != nil {
+	if err := golden.WriteRecordedDir(dir, run, &traces, &exports); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -26,14 +26,14 @@ func incident(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	torch, nsys := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
-	for _, c := range []*golden.TorchConfig{&torch, &nsys.Torch} {
+	traces, exports := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
+	for _, c := range []*golden.TorchConfig{&traces, &exports.Torch} {
 		c.To, c.Layers = c.From+150*time.Millisecond, 2
 	}
-	if err := golden.WriteRecordedDir(dir, run, &torch, &nsys); err != nil {
+	if err := golden.WriteRecordedDir(dir, run, &traces, &exports); err != nil {
 		t.Fatal(err)
 	}
-	return nsys.Secret
+	return exports.Secret
 }
 
 // identities are what inputs of an incident tell about whose it is: hosts, ids and

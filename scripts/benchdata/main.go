@@ -42,12 +42,12 @@ func write(dir string, mb, ranks int) error {
 	if err != nil {
 		return err
 	}
-	torch := golden.DefaultTorchConfig(run)
-	torch.From, torch.To, torch.Layers, torch.Stacks = 0, 0, 80, 6
+	recording := golden.DefaultTorchConfig(run)
+	recording.From, recording.To, recording.Layers, recording.Stacks = 0, 0, 80, 6
 	for size := 0; size < mb*1e6; {
-		torch.To += 200 * time.Millisecond
+		recording.To += 200 * time.Millisecond
 		var n counter
-		if _, err := golden.WriteTorch(&n, run, torch, 0); err != nil {
+		if _, err := golden.WriteTorch(&n, run, recording, 0); err != nil {
 			return err
 		}
 		if int(n) == size {
@@ -55,7 +55,7 @@ func write(dir string, mb, ranks int) error {
 		}
 		size = int(n)
 	}
-	_, err = golden.WriteTorchDir(dir, run, torch)
+	_, err = golden.WriteTorchDir(dir, run, recording)
 	return err
 }
 
