@@ -181,9 +181,9 @@ func (d *dump) clock(s *wireSpan) *clock {
 		}
 		panic("no host of " + s.Name)
 	}
-	role := role(strings.TrimSpace(strings.Split(s.root().Name, "Req ")[0]))
+	role := strings.TrimSpace(strings.Split(s.root().Name, "Req ")[0])
 	for _, in := range d.run.instances {
-		if in.role == role || role == "" {
+		if string(in.role) == role || role == "" {
 			return &d.run.hosts[in.host].clock
 		}
 	}
