@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -216,15 +216,15 @@ func TestCausesAddUpInSharedDumps(t *testing.T) {
 }
 
 // deployment makes the seed-th of all shapes of deployments.
-func deployment(seed uint64, c incident.Config) incident.Config {
-	switch c.Mode = incident.Mode(seed % 4); seed % 4 {
+func deployment(seed uint64, c simulator.Config) simulator.Config {
+	switch c.Mode = simulator.Mode(seed % 4); seed % 4 {
 	case 3:
-		c.Mode, c.Unified, c.Straggler.Factor = incident.Unified, incident.Parallel{TP: 1, PP: 2, DP: 2}, 0
+		c.Mode, c.Unified, c.Straggler.Factor = simulator.Unified, simulator.Parallel{TP: 1, PP: 2, DP: 2}, 0
 	}
 	return c
 }
 
-func simulated(t testing.TB, c incident.Config) (*request.Set, *incident.Truth) {
+func simulated(t testing.TB, c simulator.Config) (*request.Set, *simulator.Truth) {
 	t.Helper()
 	dump, truth := testinput.Simulate(t, c)
 	return build(t, "sim", bytes.NewReader(dump)), truth
@@ -232,7 +232,7 @@ func simulated(t testing.TB, c incident.Config) (*request.Set, *incident.Truth) 
 
 func TestCausesAddUpInSimulatedRuns(t *testing.T) {
 	for seed := range uint64(8) {
-		c := deployment(seed, incident.DefaultConfig(seed))
+		c := deployment(seed, simulator.DefaultConfig(seed))
 		c.Requests, c.Level = 60, int(1+seed/2)
 		c.KVTokens = 3200 // retractions
 		dump, _ := testinput.Simulate(t, c)
@@ -270,7 +270,7 @@ var timeText = regexp.MustCompile(`imeUnixNano":"(\d+)"`)
 // Forged times do no harm, and nothing that is divided is lost.
 func TestCausesOfForgedTimes(t *testing.T) {
 	for seed := range uint64(12) {
-		c := deployment(seed, incident.DefaultConfig(seed))
+		c := deployment(seed, simulator.DefaultConfig(seed))
 		c.Requests, c.KVTokens = 30, 3200
 		dump, _ := testinput.Simulate(t, c)
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -296,7 +296,7 @@ func TestCausesOfForgedTimes(t *testing.T) {
 // What the time of day is does not matter, to the ns.
 func TestCausesDoNotDependOnTheTimeOfDay(t *testing.T) {
 	for seed := range uint64(4) {
-		c := deployment(seed, incident.DefaultConfig(seed))
+		c := deployment(seed, simulator.DefaultConfig(seed))
 		c.Requests = 100
 		dump, _ := testinput.Simulate(t, c)
 		want := newAttributor(build(t, "sim", bytes.NewReader(dump))).all()
@@ -318,8 +318,8 @@ func TestCausesDoNotDependOnTheTimeOfDay(t *testing.T) {
 func TestCausesDoNotDependOnClocks(t *testing.T) {
 	const tolerance = 3_000_000 // ns: what requests leave open
 	for seed := range uint64(2) {
-		c := incident.DefaultConfig(seed)
-		c.Mode, c.Requests = incident.Mode(seed), 150
+		c := simulator.DefaultConfig(seed)
+		c.Mode, c.Requests = simulator.Mode(seed), 150
 		c.PrefillSkew, c.DecodeSkew = 0, 0
 		exact, _ := simulated(t, c)
 		want := map[string]*Attribution{}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -28,8 +28,8 @@ func seeds(t *testing.T) int {
 }
 
 // quiet takes everything out of a configuration that goes wrong.
-func quiet(c *golden.Config) {
-	c.Incident = golden.Incident{Onset: c.Incident.Onset}
+func quiet(c *simulator.Config) {
+	c.Incident = simulator.Incident{Onset: c.Incident.Onset}
 	c.Straggler.Factor = 1
 	c.SlowTransfers, c.FailedTransfers = 0, 0
 }
@@ -37,8 +37,8 @@ func quiet(c *golden.Config) {
 // An incident is a kind of simulated run, and what must be found in it.
 type incident struct {
 	name  string
-	modes []golden.Mode // by turns
-	alter func(c *golden.Config)
+	modes []simulator.Mode // by turns
+	alter func(c *simulator.Config)
 	// finds tells whether the planted change is among those found; nil for runs in
 	// which nothing must be.
 	finds func(c *analyze.Changes, onset trace.Time) bool
@@ -47,40 +47,40 @@ type incident struct {
 }
 
 var (
-	anyMode      = []golden.Mode{golden.PDGateway, golden.PDDirect, golden.Unified}
-	pdModes      = []golden.Mode{golden.PDGateway, golden.PDDirect}
-	pipelined    = golden.Parallel{TP: 2, PP: 2, DP: 2}
-	fourReplicas = golden.Parallel{TP: 2, PP: 1, DP: 4}
+	anyMode      = []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified}
+	pdModes      = []simulator.Mode{simulator.PDGateway, simulator.PDDirect}
+	pipelined    = simulator.Parallel{TP: 2, PP: 2, DP: 2}
+	fourReplicas = simulator.Parallel{TP: 2, PP: 1, DP: 4}
 )
 
 var incidents = []incident{
 	{name: "healthy", modes: anyMode, alter: quiet, least: 95},
-	{name: "healthy with pipelines", modes: anyMode, least: 95, alter: func(c *golden.Config) {
+	{name: "healthy with pipelines", modes: anyMode, least: 95, alter: func(c *simulator.Config) {
 		quiet(c)
 		c.Unified, c.Decode, c.Level = pipelined, pipelined, 4
 	}},
-	{name: "healthy with four replicas", modes: anyMode, least: 95, alter: func(c *golden.Config) {
+	{name: "healthy with four replicas", modes: anyMode, least: 95, alter: func(c *simulator.Config) {
 		quiet(c)
 		c.Unified, c.Decode, c.Rate = fourReplicas, fourReplicas, 24
 	}},
-	{name: "skewed routing and a burst", modes: anyMode, alter: func(*golden.Config) {}, least: 95,
+	{name: "skewed routing and a burst", modes: anyMode, alter: func(*simulator.Config) {}, least: 95,
 		finds: func(c *analyze.Changes, onset trace.Time) bool {
 			return found(c, onset, func(f *analyze.Shift) bool {
 				return f.Metric == analyze.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
 			}) && found(c, onset, burst)
 		}},
-	{name: "skewed routing", modes: anyMode, alter: func(c *golden.Config) { c.Incident.BurstLength = 0 }, least: 95,
+	{name: "skewed routing", modes: anyMode, alter: func(c *simulator.Config) { c.Incident.BurstLength = 0 }, least: 95,
 		finds: func(c *analyze.Changes, onset trace.Time) bool {
 			return found(c, onset, func(f *analyze.Shift) bool {
 				return f.Metric == analyze.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
 			})
 		}},
-	{name: "burst", modes: anyMode, alter: func(c *golden.Config) { c.Incident.DPShare = 0 }, least: 95,
+	{name: "burst", modes: anyMode, alter: func(c *simulator.Config) { c.Incident.DPShare = 0 }, least: 95,
 		finds: func(c *analyze.Changes, onset trace.Time) bool { return found(c, onset, burst) }},
 	{name: "straggler from the onset on", modes: anyMode, least: 95,
-		alter: func(c *golden.Config) {
+		alter: func(c *simulator.Config) {
 			quiet(c)
-			c.Straggler = golden.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
+			c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
 		},
 		finds: func(c *analyze.Changes, onset trace.Time) bool {
 			return found(c, onset, func(f *analyze.Shift) bool {
@@ -88,7 +88,7 @@ var incidents = []incident{
 			})
 		}},
 	{name: "slow transfers from the onset on", modes: pdModes, least: 95,
-		alter: func(c *golden.Config) {
+		alter: func(c *simulator.Config) {
 			quiet(c)
 			c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
 		},
@@ -98,9 +98,9 @@ var incidents = []incident{
 			})
 		}},
 	{name: "straggler all the time", modes: anyMode, least: 95,
-		alter: func(c *golden.Config) {
+		alter: func(c *simulator.Config) {
 			quiet(c)
-			c.Straggler = golden.Straggler{TP: 1, Factor: 1.2}
+			c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2}
 		},
 		finds: func(c *analyze.Changes, _ trace.Time) bool {
 			return len(c.List) == 0 && len(c.Late) > 0 && !slices.ContainsFunc(c.Late, func(f analyze.Shift) bool {
@@ -153,7 +153,7 @@ func TestChangesOfSimulatedIncidents(t *testing.T) {
 
 // holds plays the incident with a seed and tells whether what must be found is.
 func (in *incident) holds(t *testing.T, seed uint64) bool {
-	config := golden.DefaultConfig(seed)
+	config := simulator.DefaultConfig(seed)
 	config.Mode = in.modes[int(seed)%len(in.modes)]
 	in.alter(&config)
 	set, truth := simulate(t, config)
@@ -167,7 +167,7 @@ func (in *incident) holds(t *testing.T, seed uint64) bool {
 // The interval of the time of a change holds the onset that the simulator planted.
 func TestTimeOfChange(t *testing.T) {
 	for seed := range uint64(3) {
-		set, truth := simulate(t, golden.DefaultConfig(seed))
+		set, truth := simulate(t, simulator.DefaultConfig(seed))
 		c := analyze.FindChanges(set)
 		if len(c.List) == 0 {
 			t.Errorf("seed %d: no change", seed)

@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
 // A difference is what is planted into the second of two simulated captures, and where
 // it must be found.
 type difference struct {
 	name  string
-	modes []golden.Mode          // by turns
-	both  func(c *golden.Config) // of both captures; nil is none
-	alter func(c *golden.Config)
+	modes []simulator.Mode          // by turns
+	both  func(c *simulator.Config) // of both captures; nil is none
+	alter func(c *simulator.Config)
 	// load and rows must have changed, one row of each list by a factor between from and
 	// to; nil of both is that nothing must have.
 	load     string
@@ -27,18 +27,18 @@ type difference struct {
 }
 
 var differences = []difference{
-	{name: "none", modes: anyMode, alter: func(*golden.Config) {}, least: 95},
-	{name: "none, but half as long", modes: anyMode, alter: func(c *golden.Config) { c.Requests /= 2 }, least: 95},
-	{name: "none, and queues", modes: anyMode, both: func(c *golden.Config) { c.Rate *= 1.7 }, alter: func(*golden.Config) {}, least: 95},
-	{name: "straggler", modes: anyMode, alter: func(c *golden.Config) { c.Straggler = golden.Straggler{TP: 1, Factor: 1.2} },
+	{name: "none", modes: anyMode, alter: func(*simulator.Config) {}, least: 95},
+	{name: "none, but half as long", modes: anyMode, alter: func(c *simulator.Config) { c.Requests /= 2 }, least: 95},
+	{name: "none, and queues", modes: anyMode, both: func(c *simulator.Config) { c.Rate *= 1.7 }, alter: func(*simulator.Config) {}, least: 95},
+	{name: "straggler", modes: anyMode, alter: func(c *simulator.Config) { c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2} },
 		rows: []string{"decode_loop"}, rank: "DP0", from: 1.03, to: 1.3, least: 95},
-	{name: "straggler, ranks together", modes: anyMode, alter: func(c *golden.Config) { c.Straggler = golden.Straggler{TP: 1, Factor: 1.2} },
+	{name: "straggler, ranks together", modes: anyMode, alter: func(c *simulator.Config) { c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2} },
 		rows: []string{"decode_loop"}, from: 1.03, to: 1.3, least: 95},
-	{name: "slow transfers", modes: pdModes, alter: func(c *golden.Config) { c.SlowTransfers = 0.4 },
+	{name: "slow transfers", modes: pdModes, alter: func(c *simulator.Config) { c.SlowTransfers = 0.4 },
 		rows: []string{"prefill_transfer_kv_cache", "decode_transferred"}, from: 1.5, to: 200, least: 95},
-	{name: "twice the requests", modes: anyMode, alter: func(c *golden.Config) { c.Rate *= 2 },
+	{name: "twice the requests", modes: anyMode, alter: func(c *simulator.Config) { c.Rate *= 2 },
 		load: "requests per second", from: 1.4, to: 2.8, least: 95},
-	{name: "longer answers", modes: anyMode, alter: func(c *golden.Config) { c.Output.Median *= 2 },
+	{name: "longer answers", modes: anyMode, alter: func(c *simulator.Config) { c.Output.Median *= 2 },
 		load: "output tokens per request", rows: []string{"decode_forward"}, from: 1.3, to: 3, least: 95},
 }
 
@@ -49,7 +49,7 @@ func TestDiffOfSimulatedCaptures(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			n, right := seeds(t), 0
 			for seed := range uint64(n) {
-				config := golden.DefaultConfig(seed)
+				config := simulator.DefaultConfig(seed)
 				quiet(&config)
 				config.Mode = d.modes[seed%uint64(len(d.modes))]
 				if d.both != nil {
@@ -110,7 +110,7 @@ func significant(d *analyze.Diff) int {
 
 // A capture is no different from itself.
 func TestDiffOfOneCapture(t *testing.T) {
-	config := golden.DefaultConfig(5)
+	config := simulator.DefaultConfig(5)
 	set, _ := simulate(t, config)
 	again, _ := simulate(t, config)
 	for _, byRank := range []bool{false, true} {

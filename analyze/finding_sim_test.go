@@ -6,47 +6,47 @@ import (
 	"sync"
 	"testing"
 
-	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
 // summaries are incidents with one thing planted in a deployment that is well else,
 // and the kind of the finding that must come first.
 var summaries = []struct {
 	name  string
-	modes []incident.Mode
-	plant func(c *incident.Config)
+	modes []simulator.Mode
+	plant func(c *simulator.Config)
 	kind  FindingKind
 	is    func(f *Finding) bool
 }{
-	{"straggler", allModes, func(c *incident.Config) {
-		c.Straggler = incident.Straggler{TP: 1, Factor: 1.2}
+	{"straggler", allModes, func(c *simulator.Config) {
+		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2}
 	}, FindingStraggler, slowRank},
-	{"straggler from the onset on", allModes, func(c *incident.Config) {
+	{"straggler from the onset on", allModes, func(c *simulator.Config) {
 		c.Incident.Onset = 0.5
-		c.Straggler = incident.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
+		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
 	}, FindingStraggler, func(f *Finding) bool { return slowRank(f) && f.Since != 0 }},
-	{"burst on one DP rank", allModes, func(c *incident.Config) {
-		c.Incident = incident.DefaultConfig(0).Incident
+	{"burst on one DP rank", allModes, func(c *simulator.Config) {
+		c.Incident = simulator.DefaultConfig(0).Incident
 	}, FindingLoad, func(f *Finding) bool { return f.Since != 0 }},
-	{"slow transfers", disaggregatedModes, func(c *incident.Config) {
+	{"slow transfers", disaggregatedModes, func(c *simulator.Config) {
 		c.SlowTransfers = 0.03
 	}, FindingTransfer, nil},
-	{"slow transfers from the onset on", disaggregatedModes, func(c *incident.Config) {
+	{"slow transfers from the onset on", disaggregatedModes, func(c *simulator.Config) {
 		c.Incident.Onset = 0.5
 		c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
 	}, FindingTransfer, func(f *Finding) bool { return f.Since != 0 }},
-	{"failed transfers", disaggregatedModes, func(c *incident.Config) {
+	{"failed transfers", disaggregatedModes, func(c *simulator.Config) {
 		c.FailedTransfers = 0.03
 	}, FindingErrors, nil},
 }
 
-var allModes = []incident.Mode{incident.PDGateway, incident.PDDirect, incident.Unified}
+var allModes = []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified}
 
 // slowRank tells whether f is about the rank that is planted.
 func slowRank(f *Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.DP == 0 }
 
 // overviewFindings are the findings about the requests of a simulated run.
-func overviewFindings(t *testing.T, c incident.Config) []Finding {
+func overviewFindings(t *testing.T, c simulator.Config) []Finding {
 	s, _ := simulated(t, c)
 	return NewOverview(OverviewInput{Requests: s}).Findings
 }
@@ -93,7 +93,7 @@ func TestFindingsOfTheDemo(t *testing.T) {
 	var mu sync.Mutex
 	right := 0
 	eachSeed(seeds, func(seed uint64) {
-		c := incident.DefaultConfig(seed)
+		c := simulator.DefaultConfig(seed)
 		c.Mode = allModes[seed%uint64(len(allModes))]
 		found := overviewFindings(t, c)
 		found = found[:min(mostFindings, len(found))]

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-func simulate(t *testing.T, config golden.Config) (*request.Set, *golden.Truth) {
+func simulate(t *testing.T, config simulator.Config) (*request.Set, *simulator.Truth) {
 	t.Helper()
 	dump, truth := testinput.Simulate(t, config)
 	d := otlpjson.NewDump(new(trace.Diags))
@@ -29,8 +29,8 @@ func simulate(t *testing.T, config golden.Config) (*request.Set, *golden.Truth) 
 // every rank, as often and, within the grid of SGLang's clock, as long.
 func TestReportRecoversWhatWasPlayed(t *testing.T) {
 	const grid = 512 // ns: both ends of a slice lie on a grid of 256
-	for _, mode := range []golden.Mode{golden.PDGateway, golden.PDDirect, golden.Unified} {
-		config := golden.DefaultConfig(11)
+	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
+		config := simulator.DefaultConfig(11)
 		config.Mode = mode
 		set, truth := simulate(t, config)
 		hosts := map[string]string{}
@@ -71,7 +71,7 @@ func TestReportRecoversWhatWasPlayed(t *testing.T) {
 // most of the requests that arrive after the onset.
 func TestReportShowsWhatWasPlanted(t *testing.T) {
 	for seed := range uint64(3) {
-		set, truth := simulate(t, golden.DefaultConfig(seed))
+		set, truth := simulate(t, simulator.DefaultConfig(seed))
 		slow := truth.Straggler.Rank
 		last, total := map[string]int{}, 0
 		for r := range set.Requests {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
@@ -17,7 +17,7 @@ import (
 )
 
 // simulate returns the requests of a simulated incident.
-func simulate(t testing.TB, config golden.Config) *request.Set {
+func simulate(t testing.TB, config simulator.Config) *request.Set {
 	t.Helper()
 	dump, _ := testinput.Simulate(t, config)
 	return readDump(t, dump)
@@ -74,7 +74,7 @@ func sampleGPUs(n, kernels int, name func(int) string) *analyze.GPUs {
 // samplePage is a page with every kind of figure, about hostile names.
 func samplePage(t testing.TB) Page {
 	t.Helper()
-	dump, _ := testinput.Simulate(t, golden.DefaultConfig(3))
+	dump, _ := testinput.Simulate(t, simulator.DefaultConfig(3))
 	name := strings.ReplaceAll(hostile[1], `"`, `\"`) // as JSON has it
 	dump = bytes.ReplaceAll(dump, []byte(`"name":"prefill_forward"`), []byte(`"name":"`+name+`"`))
 	set := readDump(t, dump)

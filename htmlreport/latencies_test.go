@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // The curves pass through the percentiles that the tables print.
 func TestCurvesAgreeWithTables(t *testing.T) {
-	for _, mode := range []golden.Mode{golden.PDGateway, golden.Unified} {
-		config := golden.DefaultConfig(5)
+	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.Unified} {
+		config := simulator.DefaultConfig(5)
 		config.Mode = mode
 		set := simulate(t, config)
 		by, err := analyze.ParseDimensions("role,stage")
@@ -47,7 +47,7 @@ func TestCurvesAgreeWithTables(t *testing.T) {
 				}
 			}
 		}
-		if mode == golden.PDGateway && len(names) > 0 {
+		if mode == simulator.PDGateway && len(names) > 0 {
 			t.Errorf("no curves of %v", names)
 		}
 	}
