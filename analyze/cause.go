@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A Cause is what a stretch of a request's time went into. Every ns of a request
@@ -114,33 +113,14 @@ type Attribution struct {
 	Shared bool
 }
 
-const (
-	// longest is the longest time in ns that is believed of a request, a day: sums
-	// of forged ones would wrap around.
-	longest = 86_400_000_000_000
-	// farthest is how far from 1970 times are believed, in ns: 126 years.
-	farthest = 4_000_000_000_000_000_000
-)
-
 // attributable tells whether the time of r can be divided.
 func attributable(s *request.Set, r *request.Request) bool {
 	m := &r.Metrics
-	if r.Status != request.Finished || m.E2E < 0 || m.E2E > longest || m.TTFT > longest {
+	if r.Status != request.Finished || m.E2E < 0 || m.E2E > request.LongestRequest || m.TTFT > request.LongestRequest {
 		return false
 	}
 	answer := &s.Parts[s.Answering(r)]
-	return answer.Root != request.None && plausible(r.Start, r.End) && plausible(answer.Start, answer.End)
-}
-
-// plausible tells whether times can be computed with; forged ones would wrap
-// around.
-func plausible(times ...trace.Time) bool {
-	for _, t := range times {
-		if t < -farthest || t > farthest {
-			return false
-		}
-	}
-	return true
+	return answer.Root != request.None && request.Plausible(r.Start, r.End) && request.Plausible(answer.Start, answer.End)
 }
 
 // An attributor knows what the requests of a set have in common. Only all is

@@ -133,8 +133,3 @@ func (c *canvas) sweep(f func(l layer, from, to trace.Time)) {
 		at = until
 	}
 }
-
-// isSchedulerThread tells whether thread t follows the batches of a rank.
-func isSchedulerThread(s *request.Set, t int) bool {
-	return s.Procs[s.Threads[t].Proc].Schedules
-}

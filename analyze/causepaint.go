@@ -23,7 +23,7 @@ func (w *causeWalk) paintPart(p *placed, answers bool) {
 	var sent trace.Time // end of the first thread that hands the request on
 	for _, t := range p.Threads {
 		stages := s.Threads[t].Stages
-		if len(stages) == 0 || t != p.lead && isSchedulerThread(s, t) {
+		if len(stages) == 0 || t != p.lead && s.OnScheduler(t) {
 			continue
 		}
 		shift := w.shiftOfThread(t) + p.nudge

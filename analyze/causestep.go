@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,7 +26,7 @@ func (w *causeWalk) readTokens(t int) {
 	w.tokens = w.tokens[:0]
 	w.set.EachStage(w.set.Threads[t].Stages, func(i int) {
 		span := w.set.Row(i)
-		if !plausible(span.End) {
+		if !request.Plausible(span.End) {
 			return
 		}
 		switch span.Means {
@@ -88,7 +89,7 @@ func (w *causeWalk) eachGap(t int, retractions bool, f func(g *gapSplit)) {
 		g.retraction = int64(g.to - normal)
 		g.slowRank = w.waited(before.step, token.step, g.from, normal)
 		rest := int64(normal-g.from) - g.slowRank
-		g.interference = min(load.prefills.overlap(g.from, normal), max(0, rest-load.usual))
+		g.interference = min(load.prefills.Overlap(g.from, normal), max(0, rest-load.usual))
 		g.decode = rest - g.interference
 		out = out && token.handed
 		f(&g)
@@ -98,7 +99,7 @@ func (w *causeWalk) eachGap(t int, retractions bool, f func(g *gapSplit)) {
 // readRetracts fills w.retracts with when thread t was thrown out of the batch,
 // in order.
 func (w *causeWalk) readRetracts(t int) {
-	for i := range threadSpans(w.set, t) {
+	for i := range w.set.ThreadRows(t) {
 		for _, e := range w.set.InstantsOf(i) {
 			if e.Kind == request.Retracted {
 				w.retracts = append(w.retracts, e.Time)
@@ -154,9 +155,9 @@ func (w *causeWalk) addPeer(u int, means []request.Meaning) {
 
 // late returns between which instants step k was over on half of the other ranks,
 // but not on the last one, and which of w.peers that is; None without others.
-func (w *causeWalk) late(k int32) (iv Interval, last int) {
+func (w *causeWalk) late(k int32) (iv request.Interval, last int) {
 	if k < 0 || len(w.peers) < 2 || int(k) >= len(w.peers[0].ends) {
-		return Interval{}, request.None
+		return request.Interval{}, request.None
 	}
 	for i := range w.peers {
 		if w.peers[i].ends[k] > w.peers[last].ends[k] {
@@ -169,7 +170,7 @@ func (w *causeWalk) late(k int32) (iv Interval, last int) {
 			w.times = append(w.times, w.peers[i].ends[k])
 		}
 	}
-	return Interval{lowerMedian(w.times), w.peers[last].ends[k]}, last
+	return request.Interval{From: distribution.LowerMedian(w.times), To: w.peers[last].ends[k]}, last
 }
 
 // waited returns for how much of [from, to) a rank was late, with the step before

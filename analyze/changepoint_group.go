@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -196,5 +197,5 @@ func (w *observer) typical(stage int) int64 {
 	if len(ns) == 0 {
 		return 0
 	}
-	return lowerMedian(ns)
+	return distribution.LowerMedian(ns)
 }

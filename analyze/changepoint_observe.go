@@ -22,8 +22,8 @@ type observer struct {
 	arrivals []trace.Time
 	routes   [request.Other + 1][]route // by role
 	all      []*durations
-	byRank   [][]*durations                  // by rank and timelineStages
-	late     [][]*durations                  // by rank and timelineStages
+	byRank   [][]*durations                  // by rank and request.Watched
+	late     [][]*durations                  // by rank and request.Watched
 	byRole   [request.Other + 1][]*durations // of threads that are no rank
 }
 
@@ -70,10 +70,10 @@ func (w *observer) observe(from, to trace.Time) {
 	w.byRank = make([][]*durations, len(w.ranks.places))
 	w.late = make([][]*durations, len(w.ranks.places))
 	for i := range w.byRank {
-		w.byRank[i], w.late[i] = make([]*durations, len(timelineStages)), make([]*durations, len(timelineStages))
+		w.byRank[i], w.late[i] = make([]*durations, len(request.Watched)), make([]*durations, len(request.Watched))
 	}
 	for i := range w.byRole {
-		w.byRole[i] = make([]*durations, len(timelineStages))
+		w.byRole[i] = make([]*durations, len(request.Watched))
 	}
 	ttft := &durations{Where: Where{Scope: Everywhere}, metric: MedianChanged, stage: "ttft"}
 	tpot := &durations{Where: Where{Scope: Everywhere}, metric: MedianChanged, stage: "tpot"}
@@ -125,33 +125,33 @@ func (w *observer) series() []*durations {
 // was later than these.
 func (w *observer) observePart(p *request.Part) {
 	lead, rank := w.ranks.lead(p)
-	if serves(p) && rank != request.None && w.ranks.leads[rank] && w.inside(p.Start) {
+	if p.Serves() && rank != request.None && w.ranks.leads[rank] && w.inside(p.Start) {
 		w.routes[p.Role] = append(w.routes[p.Role], route{p.Start, int32(rank)})
 	}
 	for _, t := range p.Threads {
 		th := &w.set.Threads[t]
 		switch of := w.ranks.of[th.Proc]; {
-		case of == request.None || !serves(p):
+		case of == request.None || !p.Serves():
 			role := w.set.Procs[th.Proc].Role
 			w.observeStages(th, w.byRole[role], Where{Scope: WholeRole, Role: role})
 		case t == lead && w.ranks.leads[of]:
 			w.observeStages(th, w.byRank[of], w.ranks.places[of])
 		}
 	}
-	if serves(p) {
+	if p.Serves() {
 		w.observeLateness(p)
 	}
 }
 
 func (w *observer) observeStages(th *request.Thread, of []*durations, at Where) {
-	eachSelectedStage(w.set, th.Stages, true, func(i int, _ bool) {
+	w.set.EachSelectedStage(th.Stages, true, func(i int, _ bool) {
 		span := w.set.Row(i)
-		k := timelineStage(span)
+		k := request.WatchedIndex(span)
 		if k < 0 || !w.inside(span.Start) || w.set.Implausible(i) {
 			return
 		}
 		if of[k] == nil {
-			of[k] = &durations{Where: at, metric: MedianChanged, stage: w.set.StageCalled(timelineStages[k]), means: timelineStages[k]}
+			of[k] = &durations{Where: at, metric: MedianChanged, stage: w.set.StageCalled(request.Watched[k]), means: request.Watched[k]}
 		}
 		of[k].add(span.Start, span.Dur())
 	})
@@ -173,12 +173,12 @@ func (w *observer) observeLateness(p *request.Part) {
 			continue
 		}
 		counts := map[int]int{}
-		eachSelectedStage(w.set, th.Stages, true, func(i int, _ bool) {
+		w.set.EachSelectedStage(th.Stages, true, func(i int, _ bool) {
 			row := w.set.Row(i)
 			if !slices.Contains(stepStages, row.Means) {
 				return
 			}
-			k := timelineStage(row)
+			k := request.WatchedIndex(row)
 			place := &w.ranks.places[rank]
 			step := groupStep{k, counts[k], place.Rank.PP, place.serverName()}
 			counts[k]++
@@ -220,7 +220,7 @@ func (w *observer) addLateness(stage int, spans []int) {
 		rank := w.ranks.of[w.set.ProcOf(i)]
 		d := &w.late[rank][stage]
 		if *d == nil {
-			*d = &durations{Where: w.ranks.places[rank], metric: LatenessChanged, stage: w.set.StageCalled(timelineStages[stage]), means: timelineStages[stage]}
+			*d = &durations{Where: w.ranks.places[rank], metric: LatenessChanged, stage: w.set.StageCalled(request.Watched[stage]), means: request.Watched[stage]}
 		}
 		(*d).add(span.Start, max(0, int64(span.End)-middle))
 	}

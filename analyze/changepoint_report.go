@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -136,14 +137,14 @@ func changeDetails() []field[changeRow] {
 // notes say what was searched, and how.
 func (c *Changes) notes() []string {
 	if c.Series == 0 {
-		return []string{fmt.Sprintf("nothing was searched: %s, and %d are the least", counted(c.Requests, "request"), fewest)}
+		return []string{fmt.Sprintf("nothing was searched: %s, and %d are the least", words.Counted(c.Requests, "request"), fewest)}
 	}
 	return []string{
 		fmt.Sprintf("%d series were searched from %s to %s UTC; before, the deployment fills up, after, it empties or the dump ends",
-			c.Series, clock(c.From).Format(clockLayout), clock(c.To).Format(clockLayout)),
+			c.Series, words.Clock(c.From).Format(words.ClockLayout), words.Clock(c.To).Format(words.ClockLayout)),
 		fmt.Sprintf("p is the chance of such a change, anywhere in them, if nothing happens; it is %.2g at most", alpha),
 		fmt.Sprintf("smaller ones are left out: rates by less than a factor of %.2g, odds of shares %.2g, medians %.2g or %s (%s per token), tails %.2g",
-			leastRateFactor, leastOddsFactor, leastMedianFactor, nearly(leastStep), nearly(leastTokenStep), leastTailFactor),
+			leastRateFactor, leastOddsFactor, leastMedianFactor, words.Nearly(leastStep), words.Nearly(leastTokenStep), leastTailFactor),
 	}
 }
 

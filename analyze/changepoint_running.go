@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -24,13 +25,13 @@ func (w *observer) measureLoads(times []trace.Time) loads {
 		for _, p := range r.Parts {
 			part := &w.set.Parts[p]
 			thread, rank := w.ranks.lead(part)
-			if thread == request.None || rank == request.None || !serves(part) {
+			if thread == request.None || rank == request.None || !part.Serves() {
 				continue
 			}
 			if l.byRank[rank] == nil {
 				l.byRank[rank] = make([]int64, len(times)-1)
 			}
-			eachSelectedStage(w.set, w.set.Threads[thread].Stages, true, func(i int, outermost bool) {
+			w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, outermost bool) {
 				if span := w.set.Row(i); outermost && stateOf(span, part.Role) == stateRunning {
 					addStretch(l.byRank[rank], times, span.Start, span.End)
 				}
@@ -52,7 +53,7 @@ func addStretch(to []int64, times []trace.Time, from, end trace.Time) {
 // share.
 func (c *Change) addRunning(w *observer, l loads, times []trace.Time, i int) {
 	level := func(of []int64, k int) Level {
-		mean := ratio(float64(of[k]), float64(times[k+1]-times[k]))
+		mean := distribution.Ratio(float64(of[k]), float64(times[k+1]-times[k]))
 		l := newLevel(0)
 		l.Rate = mean
 		return l

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -101,11 +102,11 @@ func (w *observer) searchArrivals(level float64) []Shift {
 		times[i] = float64(t - w.from)
 	}
 	at := func(k int) trace.Time {
-		return midway(w.arrivals, k, w.from, w.to, func(t trace.Time) trace.Time { return t })
+		return distribution.Midway(w.arrivals, k, w.from, w.to, func(t trace.Time) trace.Time { return t })
 	}
 	rate := func(from, to int) Level {
 		l := newLevel(to - from)
-		l.Rate = ratio(float64(to-from), float64(at(to)-at(from))/1e9)
+		l.Rate = distribution.Ratio(float64(to-from), float64(at(to)-at(from))/1e9)
 		return l
 	}
 	changes := changepoint.Rates(times, 0, float64(w.to-w.from), changepoint.Options{Alpha: level,
@@ -113,18 +114,6 @@ func (w *observer) searchArrivals(level float64) []Shift {
 			return factor(rate(from, k).Rate, rate(k, to).Rate) >= leastRateFactor
 		}})
 	return shifts(changes, len(times), at, rate, Shift{Where: Where{Scope: Everywhere}, Metric: ArrivalsChanged})
-}
-
-// midway returns the time in the middle between the observations k-1 and k.
-func midway[T any](x []T, k int, from, to trace.Time, at func(T) trace.Time) trace.Time {
-	switch k {
-	case 0:
-		return from
-	case len(x):
-		return to
-	}
-	a, b := at(x[k-1]), at(x[k])
-	return a + (b-a)/2
 }
 
 // shifts makes shifts of the changes of a series of n observations.
@@ -159,11 +148,11 @@ func (w *observer) searchShare(routes []route, rank int32, level float64) []Shif
 	}
 	share := func(from, to int) Level {
 		l := newLevel(to - from)
-		l.Share = ratio(float64(count[to]-count[from]), float64(to-from))
+		l.Share = distribution.Ratio(float64(count[to]-count[from]), float64(to-from))
 		return l
 	}
 	at := func(k int) trace.Time {
-		return midway(routes, k, w.from, w.to, func(r route) trace.Time { return r.at })
+		return distribution.Midway(routes, k, w.from, w.to, func(r route) trace.Time { return r.at })
 	}
 	changes := changepoint.Shares(is, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
 		b, a := share(from, k).Share, share(k, to).Share
@@ -213,7 +202,7 @@ func (d *durations) floats(from, to int) []float64 {
 
 func (d *durations) time(k int) trace.Time {
 	first, last := d.values[0].at, d.values[len(d.values)-1].at
-	return midway(d.values, k, first, last, func(o observed) trace.Time { return o.at })
+	return distribution.Midway(d.values, k, first, last, func(o observed) trace.Time { return o.at })
 }
 
 // level describes the durations [from, to).
@@ -238,7 +227,7 @@ func (d *durations) beyond(from, to int, limit int64) float64 {
 			n++
 		}
 	}
-	return ratio(float64(n), float64(to-from))
+	return distribution.Ratio(float64(n), float64(to-from))
 }
 
 // differ tells whether the median changes by enough to matter.

@@ -2,37 +2,14 @@ package analyze_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// seeds returns how many runs of every incident are tried: a few, or as many as
-// $SGTRACE_SEEDS says.
-func seeds(t *testing.T) int {
-	const few, fewest = 10, 3
-	n, err := strconv.Atoi(os.Getenv("SGTRACE_SEEDS"))
-	switch {
-	case err == nil:
-		return n
-	case testing.Short():
-		t.Logf("-short: %d seeds instead of %d; set SGTRACE_SEEDS=100 for what docs/METRICS.md says", fewest, few)
-		return fewest
-	}
-	return few
-}
-
-// quiet takes everything out of a configuration that goes wrong.
-func quiet(c *simulator.Config) {
-	c.Incident = simulator.Incident{Onset: c.Incident.Onset}
-	c.Straggler.Factor = 1
-	c.SlowTransfers, c.FailedTransfers = 0, 0
-}
 
 // An incident is a kind of simulated run, and what must be found in it.
 type incident struct {
@@ -47,39 +24,37 @@ type incident struct {
 }
 
 var (
-	anyMode      = []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified}
-	pdModes      = []simulator.Mode{simulator.PDGateway, simulator.PDDirect}
 	pipelined    = simulator.Parallel{TP: 2, PP: 2, DP: 2}
 	fourReplicas = simulator.Parallel{TP: 2, PP: 1, DP: 4}
 )
 
 var incidents = []incident{
-	{name: "healthy", modes: anyMode, alter: quiet, least: 95},
-	{name: "healthy with pipelines", modes: anyMode, least: 95, alter: func(c *simulator.Config) {
-		quiet(c)
+	{name: "healthy", modes: testset.AllModes, alter: testset.Quiet, least: 95},
+	{name: "healthy with pipelines", modes: testset.AllModes, least: 95, alter: func(c *simulator.Config) {
+		testset.Quiet(c)
 		c.Unified, c.Decode, c.Level = pipelined, pipelined, 4
 	}},
-	{name: "healthy with four replicas", modes: anyMode, least: 95, alter: func(c *simulator.Config) {
-		quiet(c)
+	{name: "healthy with four replicas", modes: testset.AllModes, least: 95, alter: func(c *simulator.Config) {
+		testset.Quiet(c)
 		c.Unified, c.Decode, c.Rate = fourReplicas, fourReplicas, 24
 	}},
-	{name: "skewed routing and a burst", modes: anyMode, alter: func(*simulator.Config) {}, least: 95,
+	{name: "skewed routing and a burst", modes: testset.AllModes, alter: func(*simulator.Config) {}, least: 95,
 		finds: func(c *analyze.Changes, onset trace.Time) bool {
 			return found(c, onset, func(f *analyze.Shift) bool {
 				return f.Metric == analyze.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
 			}) && found(c, onset, burst)
 		}},
-	{name: "skewed routing", modes: anyMode, alter: func(c *simulator.Config) { c.Incident.BurstLength = 0 }, least: 95,
+	{name: "skewed routing", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Incident.BurstLength = 0 }, least: 95,
 		finds: func(c *analyze.Changes, onset trace.Time) bool {
 			return found(c, onset, func(f *analyze.Shift) bool {
 				return f.Metric == analyze.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
 			})
 		}},
-	{name: "burst", modes: anyMode, alter: func(c *simulator.Config) { c.Incident.DPShare = 0 }, least: 95,
+	{name: "burst", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Incident.DPShare = 0 }, least: 95,
 		finds: func(c *analyze.Changes, onset trace.Time) bool { return found(c, onset, burst) }},
-	{name: "straggler from the onset on", modes: anyMode, least: 95,
+	{name: "straggler from the onset on", modes: testset.AllModes, least: 95,
 		alter: func(c *simulator.Config) {
-			quiet(c)
+			testset.Quiet(c)
 			c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
 		},
 		finds: func(c *analyze.Changes, onset trace.Time) bool {
@@ -87,9 +62,9 @@ var incidents = []incident{
 				return f.Metric == analyze.LatenessChanged && f.Rank.TP == 1 && f.Rank.DP == 0 && f.After.P50 > 3_000_000
 			})
 		}},
-	{name: "slow transfers from the onset on", modes: pdModes, least: 95,
+	{name: "slow transfers from the onset on", modes: testset.DisaggregatedModes, least: 95,
 		alter: func(c *simulator.Config) {
-			quiet(c)
+			testset.Quiet(c)
 			c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
 		},
 		finds: func(c *analyze.Changes, onset trace.Time) bool {
@@ -97,9 +72,9 @@ var incidents = []incident{
 				return (f.Stage == "prefill_transfer_kv_cache" || f.Stage == "decode_transferred") && f.After.P99 > 300_000_000
 			})
 		}},
-	{name: "straggler all the time", modes: anyMode, least: 95,
+	{name: "straggler all the time", modes: testset.AllModes, least: 95,
 		alter: func(c *simulator.Config) {
-			quiet(c)
+			testset.Quiet(c)
 			c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2}
 		},
 		finds: func(c *analyze.Changes, _ trace.Time) bool {
@@ -132,7 +107,7 @@ func found(c *analyze.Changes, onset trace.Time, is func(*analyze.Shift) bool) b
 // Planted changes are found in 95 of 100 runs at least, with their time, and none
 // in 95 of 100 healthy ones. With fewer seeds, one in ten may fail.
 func TestChangesOfSimulatedIncidents(t *testing.T) {
-	n := seeds(t)
+	n := int(testset.Seeds(t))
 	for _, in := range incidents {
 		t.Run(in.name, func(t *testing.T) {
 			t.Parallel()
@@ -156,7 +131,7 @@ func (in *incident) holds(t *testing.T, seed uint64) bool {
 	config := simulator.DefaultConfig(seed)
 	config.Mode = in.modes[int(seed)%len(in.modes)]
 	in.alter(&config)
-	set, truth := simulate(t, config)
+	set, truth := testset.Simulated(t, config)
 	changes := analyze.FindChanges(set)
 	if in.finds == nil {
 		return len(changes.List) == 0
@@ -167,7 +142,7 @@ func (in *incident) holds(t *testing.T, seed uint64) bool {
 // The interval of the time of a change holds the onset that the simulator planted.
 func TestTimeOfChange(t *testing.T) {
 	for seed := range uint64(3) {
-		set, truth := simulate(t, simulator.DefaultConfig(seed))
+		set, truth := testset.Simulated(t, simulator.DefaultConfig(seed))
 		c := analyze.FindChanges(set)
 		if len(c.List) == 0 {
 			t.Errorf("seed %d: no change", seed)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -42,7 +44,7 @@ func rate(at trace.Time, before, after float64) Shift {
 
 // An example in docs/METRICS.md.
 func exampleChanges() *Changes {
-	at := trace.Time(epoch) + 50_187*second + second/5
+	at := trace.Time(testset.Epoch) + 50_187*second + second/5
 	lead := shareOf(at, 0.25, 0.6)
 	lead.First, lead.Last, lead.P = at-second/4, at+second/10, 3e-14
 	ttft := duration("ttft", at, 90_000_000, 415_000_000)
@@ -71,10 +73,10 @@ func TestGoldenChanges(t *testing.T) {
 		if err := c.Write(&b, style); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name, b.String())
+		testset.CompareGolden(t, name, b.String())
 	}
 	for _, f := range []Format{FormatMarkdown, FormatCSV, FormatJSON} {
-		golden(t, "changes."+string(f), text(t, c.Report(), f, Style{}))
+		testset.CompareGolden(t, "changes."+string(f), text(t, c.Report(), f, Style{}))
 	}
 }
 
@@ -89,7 +91,7 @@ func TestSentence(t *testing.T) {
 // What happens at one time is one change, the load before the latency; a latency
 // that does something else than the load, or later, is another one.
 func TestGroupFindings(t *testing.T) {
-	at := trace.Time(epoch)
+	at := trace.Time(testset.Epoch)
 	for _, c := range []struct {
 		name  string
 		found []Shift
@@ -123,7 +125,7 @@ func TestGroupFindings(t *testing.T) {
 // Load that rises at the beginning and falls at the end is no change, and neither
 // is the end of what began with it; a share is at any time.
 func TestEdges(t *testing.T) {
-	c := &Changes{From: trace.Time(epoch), To: trace.Time(epoch) + 100*second}
+	c := &Changes{From: trace.Time(testset.Epoch), To: trace.Time(testset.Epoch) + 100*second}
 	at := func(s float64) trace.Time { return c.From + trace.Time(s*float64(second)) }
 	rise := duration("ttft", at(8), 10, 30)
 	fall := duration("ttft", at(40), 30, 12)
@@ -150,7 +152,7 @@ func TestEdges(t *testing.T) {
 }
 
 func TestWhen(t *testing.T) {
-	at := trace.Time(epoch) + 187_654_321 // 20:53:20.187654321
+	at := trace.Time(testset.Epoch) + 187_654_321 // 20:53:20.187654321
 	for _, c := range []struct {
 		within trace.Time
 		want   string
@@ -158,7 +160,7 @@ func TestWhen(t *testing.T) {
 		{0, "20:53:20.188 ± 0.001 s"}, {4_000_000, "20:53:20.188 ± 0.004 s"}, {42_000_000, "20:53:20.19 ± 0.05 s"},
 		{300_000_000, "20:53:20.2 ± 0.3 s"}, {310_000_000, "20:53:20.2 ± 0.4 s"}, {12 * second, "20:53:20 ± 12 s"},
 	} {
-		if got := when(at, at-c.within, at); got != c.want {
+		if got := words.When(at, at-c.within, at); got != c.want {
 			t.Errorf("within %d: %s, want %s", c.within, got, c.want)
 		}
 	}
@@ -166,7 +168,7 @@ func TestWhen(t *testing.T) {
 
 func TestThreeDigits(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.1234: "0.123", 1.236: "1.24", 12.34: "12.3", 123.4: "123", 35512: "35512", math.Inf(1): "-"} {
-		if got := threeDigits(v); got != want {
+		if got := words.ThreeDigits(v); got != want {
 			t.Errorf("%g: %s, want %s", v, got, want)
 		}
 	}
@@ -199,7 +201,7 @@ func TestNames(t *testing.T) {
 func TestNoChangesInSteadyDumps(t *testing.T) {
 	for _, name := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "c_pp2_dp2.jsonl.zst", "d_big_tp2.jsonl.zst", "i_vllm_llm_request.jsonl"} {
 		t.Run(name, func(t *testing.T) {
-			if c := FindChanges(load(t, name)); c.Series == 0 || len(c.List) > 0 {
+			if c := FindChanges(testset.LoadDump(t, name)); c.Series == 0 || len(c.List) > 0 {
 				t.Errorf("%d series, %d changes", c.Series, len(c.List))
 			}
 		})

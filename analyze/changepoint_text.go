@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // Write lists the changes as text: what happened first, when, and below what
@@ -22,13 +24,13 @@ func (c *Changes) Write(out io.Writer, style Style) error {
 		return "p50 " + after
 	})
 	p.list("not changes, but the ramp-up or the drain", c.Edges, func(f *Shift) string {
-		return fmt.Sprintf("%s at %s", f.change(), when(f.Time, f.First, f.Last))
+		return fmt.Sprintf("%s at %s", f.change(), words.When(f.Time, f.First, f.Last))
 	})
 	for i, note := range c.notes() {
 		if i == 0 {
 			p.printf("\n")
 		}
-		p.printf("note: %s\n", clean(note))
+		p.printf("note: %s\n", words.Clean(note))
 	}
 	return p.out.Flush()
 }
@@ -54,7 +56,7 @@ func (p *changesPrinter) header() {
 	case len(p.List) == 0:
 		p.printf("Changes: none\n")
 	default:
-		p.printf("Changes: %d on %s, times in UTC\n", len(p.List), clock(p.List[0].Time).Format("2006-01-02"))
+		p.printf("Changes: %d on %s, times in UTC\n", len(p.List), words.Clock(p.List[0].Time).Format("2006-01-02"))
 	}
 }
 
@@ -65,13 +67,13 @@ const mostFollowing = 8
 func (p *changesPrinter) change(number int) {
 	c := &p.List[number-1]
 	f := &c.Shifts[0]
-	p.printf("\n%d  %s  %s %s  (%s)\n", number, c.when(), clean(f.subject()), f.change(), chance(c.P))
+	p.printf("\n%d  %s  %s %s  (%s)\n", number, c.when(), words.Clean(f.subject()), f.change(), words.Chance(c.P))
 	rest := c.Shifts[1:]
 	left := max(0, len(rest)-mostFollowing)
 	rest = rest[:len(rest)-left]
 	width := 0
 	for i := range rest {
-		width = max(width, twwidth.Width(clean(rest[i].subject())))
+		width = max(width, twwidth.Width(words.Clean(rest[i].subject())))
 	}
 	for i := range rest {
 		f := &rest[i]
@@ -80,8 +82,8 @@ func (p *changesPrinter) change(number int) {
 			part = ""
 		}
 		before, after := f.values()
-		pad := strings.Repeat(" ", width-twwidth.Width(clean(f.subject())))
-		p.printf("   %-5s %s%s  %7s → %s\n", part, clean(f.subject()), pad, before, after)
+		pad := strings.Repeat(" ", width-twwidth.Width(words.Clean(f.subject())))
+		p.printf("   %-5s %s%s  %7s → %s\n", part, words.Clean(f.subject()), pad, before, after)
 	}
 	if left > 0 {
 		p.printf("         and %d more\n", left)
@@ -94,6 +96,6 @@ func (p *changesPrinter) list(title string, found []Shift, say func(*Shift) stri
 		if i == 0 {
 			p.printf("\n%s:\n", title)
 		}
-		p.printf("   %s %s\n", clean(found[i].subject()), say(&found[i]))
+		p.printf("   %s %s\n", words.Clean(found[i].subject()), say(&found[i]))
 	}
 }

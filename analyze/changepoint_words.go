@@ -2,12 +2,11 @@ package analyze
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // name returns what people call the place of a shift: a lead rank by its DP
@@ -35,10 +34,10 @@ func (w *observer) unambiguous(p Where, short func(*Where) string) string {
 		other := &w.ranks.places[rank]
 		same := other.Role == p.Role && *other != p && short(other) == short(&p)
 		if same && w.ranks.leads[rank] == w.ranks.leads[slices.Index(w.ranks.places, p)] {
-			return joinNonEmpty(" ", p.Role.String(), p.serverName(), short(&p))
+			return words.JoinNonEmpty(" ", p.Role.String(), p.serverName(), short(&p))
 		}
 	}
-	return joinNonEmpty(" ", p.Role.String(), short(&p))
+	return words.JoinNonEmpty(" ", p.Role.String(), short(&p))
 }
 
 // Sentence says in plain words what happened: the first shift with its time, how
@@ -86,7 +85,7 @@ func (f *Shift) subject() string {
 	case LatenessChanged:
 		return of + "lateness in " + f.Stage
 	case TailChanged:
-		return fmt.Sprintf("%s%s beyond %s", of, f.Stage, nearly(f.Limit))
+		return fmt.Sprintf("%s%s beyond %s", of, f.Stage, words.Nearly(f.Limit))
 	}
 	return of + f.Stage + " p50"
 }
@@ -110,64 +109,18 @@ func (f *Shift) values() (before, after string) {
 	x, y := f.Before.value(f.Metric), f.After.value(f.Metric)
 	switch f.Metric {
 	case ShareChanged, TailChanged:
-		return inPercent(x), inPercent(y) + " %"
+		return words.InPercent(x), words.InPercent(y) + " %"
 	case ArrivalsChanged:
-		return threeDigits(x), threeDigits(y) + " /s"
+		return words.ThreeDigits(x), words.ThreeDigits(y) + " /s"
 	case RunningChanged:
-		return threeDigits(x), threeDigits(y)
+		return words.ThreeDigits(x), words.ThreeDigits(y)
 	}
-	unit, size := unitFor(int64(max(x, y)))
+	unit, size := words.UnitFor(int64(max(x, y)))
 	if least := min(x, y) / size; least > 0 && least < 0.1 {
-		return nearly(int64(x)), nearly(int64(y))
+		return words.Nearly(int64(x)), words.Nearly(int64(y))
 	}
-	return threeDigits(x / size), threeDigits(y/size) + " " + unit
-}
-
-// inPercent prints a share in percent, with a decimal where there are few.
-func inPercent(share float64) string {
-	if share > 0 && share < 0.1 {
-		return strconv.FormatFloat(100*share, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(100*share, 'f', 0, 64)
-}
-
-// nearly prints a duration to three digits.
-func nearly(ns int64) string {
-	unit, size := unitFor(max(ns, -ns))
-	return threeDigits(float64(ns)/size) + " " + unit
+	return words.ThreeDigits(x / size), words.ThreeDigits(y/size) + " " + unit
 }
 
 // when prints the time of a change, as precisely as it is known.
-func (c *Change) when() string { return when(c.Time, c.First, c.Last) }
-
-func when(t, first, last trace.Time) string {
-	within := max(t-first, last-t)
-	decimals := 0
-	for unit := trace.Time(1_000_000_000); decimals < 3 && within < unit; unit /= 10 {
-		decimals++
-	}
-	layout := "15:04:05.000"[:len("15:04:05")+min(1, decimals)+decimals]
-	step := math.Pow10(-decimals)
-	bound := math.Max(step, math.Ceil(float64(within)/1e9/step)*step)
-	return fmt.Sprintf("%s ± %s s", clock(t+rounding(decimals)).Format(layout), strconv.FormatFloat(bound, 'f', decimals, 64))
-}
-
-// rounding is half of the last decimal of a second, in ns: formatting cuts off.
-func rounding(decimals int) trace.Time {
-	half := trace.Time(500_000_000)
-	for range decimals {
-		half /= 10
-	}
-	return half
-}
-
-// chance prints a probability.
-func chance(p float64) string {
-	switch {
-	case math.IsNaN(p):
-		return ""
-	case p < 1e-12:
-		return "p < 1e-12"
-	}
-	return "p = " + strconv.FormatFloat(p, 'g', 1, 64)
-}
+func (c *Change) when() string { return words.When(c.Time, c.First, c.Last) }

@@ -3,6 +3,7 @@ package analyze
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -118,9 +119,9 @@ func (w *collectiveWalk) add(x *profile.Meeting) {
 		r := &w.ranks[a.Rank]
 		r.Sync++
 		r.late = append(r.late, e.arrivals[i]-median)
-		r.Took = addTimes(r.Took, e.took(i))
-		r.Wait = addTimes(r.Wait, e.wait(i))
-		r.Transfer = addTimes(r.Transfer, e.transfer)
+		r.Took = distribution.AddTimes(r.Took, e.took(i))
+		r.Wait = distribution.AddTimes(r.Wait, e.wait(i))
+		r.Transfer = distribution.AddTimes(r.Transfer, e.transfer)
 		if e.last == nobody {
 			continue
 		}
@@ -129,9 +130,9 @@ func (w *collectiveWalk) add(x *profile.Meeting) {
 			r.Last++
 			continue
 		}
-		w.ranks[last].Blame = addTimes(w.ranks[last].Blame, e.wait(i))
+		w.ranks[last].Blame = distribution.AddTimes(w.ranks[last].Blame, e.wait(i))
 		key := [2]int32{a.Rank, last}
-		w.waits[key] = addTimes(w.waits[key], e.wait(i))
+		w.waits[key] = distribution.AddTimes(w.waits[key], e.wait(i))
 	}
 }
 
@@ -162,7 +163,7 @@ func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
 	out.Kinds = w.kinds.finish()
 	out.crowds = w.crowds.finish()
 	for _, c := range out.crowds {
-		out.lengths = addTimes(out.lengths, c.length)
+		out.lengths = distribution.AddTimes(out.lengths, c.length)
 	}
 	return out
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -42,7 +44,7 @@ func (l *lateCause) over(times map[int32]int64) excess {
 			others = append(others, float64(times[rank])/float64(n))
 		}
 	}
-	own, median := float64(times[l.rank])/float64(l.meetings[l.rank]), lowerMedian(others)
+	own, median := float64(times[l.rank])/float64(l.meetings[l.rank]), distribution.LowerMedian(others)
 	x := excess{ns: own - median, usual: median}
 	if median > 0 {
 		x.factor = own / median
@@ -67,11 +69,11 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 		if _, ok := l.meetings[k.rankIndex]; !ok || k.Class != profile.ClassCompute {
 			continue
 		}
-		total[k.rankIndex] = addTimes(total[k.rankIndex], k.Total)
+		total[k.rankIndex] = distribution.AddTimes(total[k.rankIndex], k.Total)
 		if times[k.sym] == nil {
 			times[k.sym], names[k.sym] = map[int32]int64{}, k.Name
 		}
-		times[k.sym][k.rankIndex] = addTimes(times[k.sym][k.rankIndex], k.Total)
+		times[k.sym][k.rankIndex] = distribution.AddTimes(times[k.sym][k.rankIndex], k.Total)
 	}
 	for name, t := range times {
 		by = append(by, kernelExcess{names[name], l.over(t)})
@@ -86,8 +88,8 @@ func (l *lateCause) idle() (host, other excess) {
 	launches, rest := map[int32]int64{}, map[int32]int64{}
 	for i := range l.gpus.GPUs {
 		g := &l.gpus.GPUs[i]
-		launches[g.rankIndex] = addTimes(launches[g.rankIndex], g.Idle.Time[HostWait])
-		rest[g.rankIndex] = addTimes(rest[g.rankIndex], g.Idle.Total()-g.Idle.Time[HostWait])
+		launches[g.rankIndex] = distribution.AddTimes(launches[g.rankIndex], g.Idle.Time[HostWait])
+		rest[g.rankIndex] = distribution.AddTimes(rest[g.rankIndex], g.Idle.Total()-g.Idle.Time[HostWait])
 	}
 	return l.over(launches), l.over(rest)
 }
@@ -98,7 +100,7 @@ func (l *lateCause) explain(late float64) (cause, evidence string) {
 	compute, kernels := l.kernels()
 	host, other := l.idle()
 	evidence = fmt.Sprintf("per collective it comes %s later than the median of the others: it computes %s, is idle until something is launched %s, and for other reasons %s",
-		nearly(int64(late)), moreOrLess(compute.ns), moreOrLess(host.ns), moreOrLess(other.ns))
+		words.Nearly(int64(late)), moreOrLess(compute.ns), moreOrLess(host.ns), moreOrLess(other.ns))
 	switch most := max(compute.ns, host.ns, other.ns); {
 	case most < explains*late:
 		cause = "neither what it computes nor idle time explains it"
@@ -140,7 +142,7 @@ func slower(all excess, kernels []kernelExcess) float64 {
 			sum += k.usual
 		}
 	}
-	return ratio(sum, whole)
+	return distribution.Ratio(sum, whole)
 }
 
 // short is the name for a sentence: without types, and without its middle if that
@@ -151,12 +153,12 @@ func (k *kernelExcess) short() string {
 }
 
 // longer is the excess in percent.
-func longer(x excess) string { return inPercent(x.factor-1) + " %" }
+func longer(x excess) string { return words.InPercent(x.factor-1) + " %" }
 
 // moreOrLess is a difference in words.
 func moreOrLess(ns float64) string {
 	if ns < 0 {
-		return nearly(int64(-ns)) + " less"
+		return words.Nearly(int64(-ns)) + " less"
 	}
-	return nearly(int64(ns)) + " longer"
+	return words.Nearly(int64(ns)) + " longer"
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -41,18 +42,18 @@ func devices(extra map[string]int64, host, other int64) *GPUs {
 		}
 		g.GPUs = append(g.GPUs, device)
 		for i, name := range []string{"void fused_moe<float, 8>(int*)", "gemm", "norm"} {
-			k := RankKernel{Name: name, Class: profile.ClassCompute, rankIndex: rank, Summary: Summary{N: 400, Total: 100_000_000}}
+			k := RankKernel{Name: name, Class: profile.ClassCompute, rankIndex: rank, Summary: distribution.Summary{N: 400, Total: 100_000_000}}
 			k.sym = trace.Sym(i + 1)
 			if rank == 2 {
 				k.Total += extra[name]
 			}
 			g.Kernels = append(g.Kernels, k)
 		}
-		all := RankKernel{Name: "all-reduce", Class: profile.ClassCommunication, rankIndex: rank, sym: 9, Summary: Summary{Total: 60_000_000}}
+		all := RankKernel{Name: "all-reduce", Class: profile.ClassCommunication, rankIndex: rank, sym: 9, Summary: distribution.Summary{Total: 60_000_000}}
 		if rank == 2 {
 			all.Total = 20_000_000
 			if n := extra["extra"]; n > 0 {
-				g.Kernels = append(g.Kernels, RankKernel{Name: "extra", Class: profile.ClassCompute, rankIndex: 2, sym: 8, Summary: Summary{Total: n}})
+				g.Kernels = append(g.Kernels, RankKernel{Name: "extra", Class: profile.ClassCompute, rankIndex: 2, sym: 8, Summary: distribution.Summary{Total: n}})
 			}
 		}
 		g.Kernels = append(g.Kernels, all)

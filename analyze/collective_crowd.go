@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -165,10 +167,10 @@ func (t *crowdTable) add(e *encounter) {
 	end := e.Arrivals[0].End
 	took := int64(0)
 	if c.end != 0 && end > c.end {
-		took = min(between(c.end, end), e.took(0)+longestWork)
+		took = min(distribution.Between(c.end, end), e.took(0)+longestWork)
 	}
 	c.end = max(c.end, end)
-	c.length = addTimes(c.length, took*int64(len(c.ranks)))
+	c.length = distribution.AddTimes(c.length, took*int64(len(c.ranks)))
 	c.gathering.meet(end, t.arrivals, took)
 }
 
@@ -181,7 +183,7 @@ func (t *crowdTable) finish() []*crowd {
 	}
 	for _, c := range t.crowds {
 		c.gathering.floor = endSpread + c.bound
-		c.gathering.group = counted(len(c.ranks), "rank")
+		c.gathering.group = words.Counted(len(c.ranks), "rank")
 		c.whole = len(c.ranks) == len(seen)
 	}
 	return t.crowds

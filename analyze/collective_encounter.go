@@ -3,6 +3,7 @@ package analyze
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -69,7 +70,7 @@ func (e *encounter) took(i int) int64 {
 	if a.End < a.Start {
 		return 0
 	}
-	return between(a.Start, a.End)
+	return distribution.Between(a.Start, a.End)
 }
 
 // wait returns how long a rank waited for the last one, in ns.

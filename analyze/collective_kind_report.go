@@ -1,6 +1,10 @@
 package analyze
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+)
 
 // KindReport makes a table of collectives by operation, type, size and group.
 func (c *Collectives) KindReport() *Report {
@@ -72,7 +76,7 @@ func (c kindColumns) what(kinds []CollectiveKind) []field[CollectiveKind] {
 
 // times says how long they took, moved data, and waited.
 func (kindColumns) times() []field[CollectiveKind] {
-	time := func(name, doc string, of func(*CollectiveKind) (s *Summary, ns int64)) field[CollectiveKind] {
+	time := func(name, doc string, of func(*CollectiveKind) (s *distribution.Summary, ns int64)) field[CollectiveKind] {
 		return field[CollectiveKind]{Column{Name: name, Unit: Duration, Doc: doc, Scale: "time"}, func(k *CollectiveKind) Cell {
 			s, ns := of(k)
 			return Cell{N: ns, Unknown: s.N == 0}
@@ -81,12 +85,12 @@ func (kindColumns) times() []field[CollectiveKind] {
 	return []field[CollectiveKind]{
 		{Column{Name: "took", Unit: Duration, Doc: "sum of the durations on all ranks"}, func(k *CollectiveKind) Cell { return Cell{N: k.Took} }},
 		time("transfer p50", "shortest duration of all ranks, that of the rank that waited least: median, nearest rank",
-			func(k *CollectiveKind) (*Summary, int64) { return &k.Transfer, k.Transfer.P50 }),
+			func(k *CollectiveKind) (*distribution.Summary, int64) { return &k.Transfer, k.Transfer.P50 }),
 		time("transfer p99", "shortest duration of all ranks: 99th percentile, nearest rank",
-			func(k *CollectiveKind) (*Summary, int64) { return &k.Transfer, k.Transfer.P99 }),
+			func(k *CollectiveKind) (*distribution.Summary, int64) { return &k.Transfer, k.Transfer.P99 }),
 		time("wait p50", "until the last rank came, over all other ranks: median, nearest rank",
-			func(k *CollectiveKind) (*Summary, int64) { return &k.Wait, k.Wait.P50 }),
+			func(k *CollectiveKind) (*distribution.Summary, int64) { return &k.Wait, k.Wait.P50 }),
 		time("wait p99", "until the last rank came, over all other ranks: 99th percentile, nearest rank",
-			func(k *CollectiveKind) (*Summary, int64) { return &k.Wait, k.Wait.P99 }),
+			func(k *CollectiveKind) (*distribution.Summary, int64) { return &k.Wait, k.Wait.P99 }),
 	}
 }

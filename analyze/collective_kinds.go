@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -27,14 +28,14 @@ type CollectiveKind struct {
 	Took int64 // sum over all ranks
 	// Transfer is the shortest duration of each: that of the rank that waited least, of
 	// those that were seen. One that was not may have come later.
-	Transfer Summary
+	Transfer distribution.Summary
 	// Whole is how many of N were seen on all ranks of the group, as far as its size is
 	// known, and WholeP50 the median of their Transfer; 0 of none.
 	Whole    int
 	WholeP50 int64
 
-	Sync int     // of N: those at which ranks wait for the last one
-	Wait Summary // of all ranks but the last one of each
+	Sync int                  // of N: those at which ranks wait for the last one
+	Wait distribution.Summary // of all ranks but the last one of each
 	// Last is the rank that came last most often, LastN times; "" and 0 if none did
 	// alone.
 	Last  string
@@ -117,7 +118,7 @@ func (t *kindTable) add(e *encounter, first int32) {
 		k.whole = append(k.whole, e.transfer)
 	}
 	for i := range e.Arrivals {
-		k.Took = addTimes(k.Took, e.took(i))
+		k.Took = distribution.AddTimes(k.Took, e.took(i))
 	}
 	if !e.Sync {
 		return
@@ -137,8 +138,8 @@ func (t *kindTable) add(e *encounter, first int32) {
 func (t *kindTable) finish() []CollectiveKind {
 	kinds := make([]CollectiveKind, len(t.kinds))
 	for i, k := range t.kinds {
-		k.Transfer, k.Wait = Summarize(k.transfers), Summarize(k.waits)
-		k.Whole, k.WholeP50 = len(k.whole), Summarize(k.whole).P50
+		k.Transfer, k.Wait = distribution.Summarize(k.transfers), distribution.Summarize(k.waits)
+		k.Whole, k.WholeP50 = len(k.whole), distribution.Summarize(k.whole).P50
 		for rank, n := range k.last {
 			if name := t.set.Ranks[rank]; n > k.LastN || n == k.LastN && name < k.Last {
 				k.Last, k.LastN = name, n

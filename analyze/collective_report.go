@@ -3,6 +3,8 @@ package analyze
 import (
 	"cmp"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 )
 
 // Reports returns the tables of collectives, in the order in which they are read;
@@ -80,7 +82,7 @@ func (c *Collectives) WaitReport() *Report {
 		for k, ns := range waits {
 			if ns > 0 {
 				rows = append(rows, waitRow{rank: c.Ranks[i].Rank, last: c.Ranks[k].Rank, wait: ns})
-				all = addTimes(all, ns)
+				all = distribution.AddTimes(all, ns)
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -100,7 +102,7 @@ func (c *Collectives) nobody() string {
 		}
 	}
 	if judged == 0 {
-		return fmt.Sprintf("no straggler can be told: only %s", counted(c.counts.sync, "collective"))
+		return fmt.Sprintf("no straggler can be told: only %s", words.Counted(c.counts.sync, "collective"))
 	}
 	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, nobody is late again and again by more than clocks leave open and %.0f %% of the time in between", judged, len(ranks), 100*matters)
 }
@@ -117,7 +119,7 @@ func (c *Collectives) Findings(g *GPUs) []Finding {
 	for _, s := range c.Stragglers(g) {
 		out = append(out, Finding{
 			Kind: FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(),
-			Evidence: s.Evidence, Show: []string{"--by-rank"}, Weight: fraction(s.Lost, c.lengths),
+			Evidence: s.Evidence, Show: []string{"--by-rank"}, Weight: distribution.Fraction(s.Lost, c.lengths),
 		})
 	}
 	return out

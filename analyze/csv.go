@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // writeCSV writes all columns, unscaled, with an empty cell for unknown. Names
@@ -37,11 +39,11 @@ func (r *Report) writeCSV(w io.Writer) error {
 func csvCell(column Column, c Cell) string {
 	switch column.Unit {
 	case Text:
-		return defuse(clean(c.Text))
+		return defuse(words.Clean(c.Text))
 	case Share:
 		return formatShare(c.Share)
 	case Number:
-		return formatNumber(c.Share)
+		return words.FormatNumber(c.Share)
 	}
 	return string(column.appendNumber(nil, c.N))
 }

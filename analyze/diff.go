@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -21,7 +22,7 @@ type Capture struct {
 	// is open.
 	From, To trace.Time
 
-	held int64 // for tests; 0 is half of maxHeld
+	held int64 // for tests; 0 is half of MaxHeld
 }
 
 // DiffOptions say how captures are compared.
@@ -72,13 +73,13 @@ func (k diffKey) compare(o diffKey) int {
 }
 
 // A diffGroup is the durations of one key in one input, by piece of the capture.
-type diffGroup struct{ pieces []sample }
+type diffGroup struct{ pieces []distribution.Sample }
 
-func (g *diffGroup) add(piece, pieces int, dur int64, in *store) {
+func (g *diffGroup) add(piece, pieces int, dur int64, in *distribution.Store) {
 	if g.pieces == nil {
-		g.pieces = make([]sample, pieces)
+		g.pieces = make([]distribution.Sample, pieces)
 	}
-	g.pieces[piece].add(dur, in)
+	g.pieces[piece].Add(dur, in)
 }
 
 // diffUnits are how many requests or steps every piece of a capture has, by rank; "" is
@@ -180,6 +181,6 @@ func (d *Diff) sort() {
 			return 0
 		}
 		return cmp.Or(cmp.Compare(device(&a), device(&b)), cmp.Compare(changed(&a), changed(&b)),
-			cmp.Compare(abs(b.Effect()), abs(a.Effect())), cmp.Compare(abs(b.Moved()), abs(a.Moved())), a.diffKey.compare(b.diffKey))
+			cmp.Compare(distribution.Abs(b.Effect()), distribution.Abs(a.Effect())), cmp.Compare(distribution.Abs(b.Moved()), distribution.Abs(a.Moved())), a.diffKey.compare(b.diffKey))
 	})
 }

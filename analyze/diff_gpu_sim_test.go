@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -31,7 +32,7 @@ func recordServer(t *testing.T, seed uint64, factor float64) *profile.Set {
 		t.Fatal(err)
 	}
 	paths, _ := filepath.Glob(filepath.Join(dir, "torch", "*TP-*"))
-	set, _ := torchSet(t, paths...)
+	set, _ := testset.TorchSet(t, paths...)
 	return set
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
 // A difference is what is planted into the second of two simulated captures, and where
@@ -27,18 +28,18 @@ type difference struct {
 }
 
 var differences = []difference{
-	{name: "none", modes: anyMode, alter: func(*simulator.Config) {}, least: 95},
-	{name: "none, but half as long", modes: anyMode, alter: func(c *simulator.Config) { c.Requests /= 2 }, least: 95},
-	{name: "none, and queues", modes: anyMode, both: func(c *simulator.Config) { c.Rate *= 1.7 }, alter: func(*simulator.Config) {}, least: 95},
-	{name: "straggler", modes: anyMode, alter: func(c *simulator.Config) { c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2} },
+	{name: "none", modes: testset.AllModes, alter: func(*simulator.Config) {}, least: 95},
+	{name: "none, but half as long", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Requests /= 2 }, least: 95},
+	{name: "none, and queues", modes: testset.AllModes, both: func(c *simulator.Config) { c.Rate *= 1.7 }, alter: func(*simulator.Config) {}, least: 95},
+	{name: "straggler", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2} },
 		rows: []string{"decode_loop"}, rank: "DP0", from: 1.03, to: 1.3, least: 95},
-	{name: "straggler, ranks together", modes: anyMode, alter: func(c *simulator.Config) { c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2} },
+	{name: "straggler, ranks together", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2} },
 		rows: []string{"decode_loop"}, from: 1.03, to: 1.3, least: 95},
-	{name: "slow transfers", modes: pdModes, alter: func(c *simulator.Config) { c.SlowTransfers = 0.4 },
+	{name: "slow transfers", modes: testset.DisaggregatedModes, alter: func(c *simulator.Config) { c.SlowTransfers = 0.4 },
 		rows: []string{"prefill_transfer_kv_cache", "decode_transferred"}, from: 1.5, to: 200, least: 95},
-	{name: "twice the requests", modes: anyMode, alter: func(c *simulator.Config) { c.Rate *= 2 },
+	{name: "twice the requests", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Rate *= 2 },
 		load: "requests per second", from: 1.4, to: 2.8, least: 95},
-	{name: "longer answers", modes: anyMode, alter: func(c *simulator.Config) { c.Output.Median *= 2 },
+	{name: "longer answers", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Output.Median *= 2 },
 		load: "output tokens per request", rows: []string{"decode_forward"}, from: 1.3, to: 3, least: 95},
 }
 
@@ -47,18 +48,18 @@ var differences = []difference{
 func TestDiffOfSimulatedCaptures(t *testing.T) {
 	for _, d := range differences {
 		t.Run(d.name, func(t *testing.T) {
-			n, right := seeds(t), 0
+			n, right := int(testset.Seeds(t)), 0
 			for seed := range uint64(n) {
 				config := simulator.DefaultConfig(seed)
-				quiet(&config)
+				testset.Quiet(&config)
 				config.Mode = d.modes[seed%uint64(len(d.modes))]
 				if d.both != nil {
 					d.both(&config)
 				}
-				before, _ := simulate(t, config)
+				before, _ := testset.Simulated(t, config)
 				config.Seed += 1000
 				d.alter(&config)
-				after, _ := simulate(t, config)
+				after, _ := testset.Simulated(t, config)
 				diff := analyze.NewDiff(analyze.Collect(analyze.Capture{Requests: before}), analyze.Collect(analyze.Capture{Requests: after}), analyze.DiffOptions{ByRank: d.rank != ""})
 				if d.found(diff) {
 					right++
@@ -111,8 +112,8 @@ func significant(d *analyze.Diff) int {
 // A capture is no different from itself.
 func TestDiffOfOneCapture(t *testing.T) {
 	config := simulator.DefaultConfig(5)
-	set, _ := simulate(t, config)
-	again, _ := simulate(t, config)
+	set, _ := testset.Simulated(t, config)
+	again, _ := testset.Simulated(t, config)
 	for _, byRank := range []bool{false, true} {
 		d := analyze.NewDiff(analyze.Collect(analyze.Capture{Requests: set}), analyze.Collect(analyze.Capture{Requests: again}), analyze.DiffOptions{ByRank: byRank})
 		if len(d.Rows) < 20 || d.SideReport().Title != "No difference at all" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -22,21 +23,21 @@ type recorded struct {
 
 func (c *recorded) capture() *Collected {
 	syms := trace.NewSymbols()
-	s := &rowStream{}
+	s := &testset.RowStream{}
 	event := func(start, dur int64, name string) profile.Event {
 		return profile.Event{Start: trace.Time(start), End: trace.Time(start + dur), Name: syms.Intern(name), PID: 1}
 	}
 	for i := range c.steps {
 		at := int64(1000 + 1000*i)
 		if !c.bare {
-			s.ranges = append(s.ranges, profile.Range{Event: event(at, 900, fmt.Sprintf("step[DECODE bs=%d]", 1+i%2)), TID: 5})
+			s.RangeRows = append(s.RangeRows, profile.Range{Event: event(at, 900, fmt.Sprintf("step[DECODE bs=%d]", 1+i%2)), TID: 5})
 		}
 		for name, dur := range c.runs {
-			s.kernels = append(s.kernels, profile.Kernel{Event: event(at+10, dur(i), name)})
+			s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event(at+10, dur(i), name)})
 		}
-		s.copies = append(s.copies, profile.Copy{Event: event(at+500, 40, "[CUDA memset]")})
+		s.CopyRows = append(s.CopyRows, profile.Copy{Event: event(at+500, 40, "[CUDA memset]")})
 	}
-	return Collect(Capture{Profiles: setOf(syms, []string{c.rank}, s), held: c.held})
+	return Collect(Capture{Profiles: testset.SetOf(syms, []string{c.rank}, s), held: c.held})
 }
 
 // about is a duration that changes a little from step to step.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -34,7 +35,7 @@ func (s *DiffSide) widen(first, last trace.Time) {
 
 // A Collected is what a comparison needs of a capture.
 type Collected struct {
-	in   *store
+	in   *distribution.Store
 	side DiffSide
 
 	groups map[diffKey][]*diffGroup // by rank; those of steps when it is known which count
@@ -53,7 +54,7 @@ type Collected struct {
 // bytes a duration, of at most 32 million of them; beyond, percentiles of rows with many
 // are off by 0.4 % at most.
 func Collect(c Capture) *Collected {
-	d := &Collected{in: &store{limit: cmp.Or(c.held, maxHeld/2)}, groups: map[diffKey][]*diffGroup{},
+	d := &Collected{in: &distribution.Store{Limit: cmp.Or(c.held, distribution.MaxHeld/2)}, groups: map[diffKey][]*diffGroup{},
 		requests: diffUnits{}, finished: diffUnits{}}
 	d.side = DiffSide{Label: c.Label, Requests: request.Unknown, Finished: request.Unknown, Ranks: request.Unknown, Steps: request.Unknown}
 	if c.Requests != nil {

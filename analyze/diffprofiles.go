@@ -3,6 +3,7 @@ package analyze
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -65,7 +66,7 @@ func readSteps(set *profile.Set, window *SumOptions) []diffStep {
 		for rank := range ranks {
 			for _, step := range ranks[rank].settle() {
 				if !step.again {
-					streams[i] = append(streams[i], diffStep{step.start, between(step.start, step.end), int32(rank), step.stepLabel})
+					streams[i] = append(streams[i], diffStep{step.start, distribution.Between(step.start, step.end), int32(rank), step.stepLabel})
 				}
 			}
 		}

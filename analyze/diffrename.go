@@ -1,6 +1,9 @@
 package analyze
 
-import "github.com/sgtrace/sgtrace/profile"
+import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/profile"
+)
 
 // matchRenamed finds kernels that one capture lacks, and that may be what the other one calls
 // otherwise: the same function with other parameters of templates, or as another profiler
@@ -21,7 +24,7 @@ func (d *Diff) matchRenamed() {
 		if r.Before.N == 0 {
 			of = &s.after
 		}
-		if *of == nil || abs((*of).Moved()) < abs(r.Moved()) {
+		if *of == nil || distribution.Abs((*of).Moved()) < distribution.Abs(r.Moved()) {
 			*of = r
 		}
 		by[key] = s

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -142,7 +144,7 @@ func (c *DiffChange) interval(open, end string) string {
 	return text + format(c.Low) + " to " + format(c.High) + end
 }
 
-func times(ratio float64) string { return "x" + threeDigits(ratio) }
+func times(ratio float64) string { return "x" + words.ThreeDigits(ratio) }
 
 // growth is a ratio as percent: "+16.1".
 func growth(ratio float64) string {
@@ -222,7 +224,7 @@ func (d *Diff) SideReport() *Report {
 			return Cell{N: int64(s.First), Unknown: s.First == 0}
 		}},
 		{Column{Name: "length", Unit: Duration, Doc: "from then to the end of the last"}, func(s *DiffSide) Cell {
-			return Cell{N: between(s.First, s.Last), Unknown: s.First == 0}
+			return Cell{N: distribution.Between(s.First, s.Last), Unknown: s.First == 0}
 		}},
 		count("requests", "how many", func(s *DiffSide) int64 { return s.Requests }),
 		count("finished", "requests that did", func(s *DiffSide) int64 { return s.Finished }),

@@ -3,6 +3,8 @@ package analyze
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -62,7 +64,9 @@ func (d *Collected) collectRequests(s *request.Set) {
 
 // diffRank names a rank without its host, which is another one tomorrow. Ranks of
 // several servers that have the same role are taken together.
-func diffRank(p *request.Proc, _ string) string { return joinNonEmpty(" ", p.Label, p.Rank.String()) }
+func diffRank(p *request.Proc, _ string) string {
+	return words.JoinNonEmpty(" ", p.Label, p.Rank.String())
+}
 
 // requestPieces cuts a capture into pieces that have the same number of requests. They
 // are longer than nine of ten requests, so that few lie in two of them, and what
@@ -78,7 +82,7 @@ func requestPieces(s *request.Set) *diffPieces {
 		lengths[i] = max(1, int64(s.Requests[i].End-s.Requests[i].Start))
 	}
 	slices.Sort(lengths)
-	span := between(s.Requests[0].Start, s.Requests[n-1].Start)
+	span := distribution.Between(s.Requests[0].Start, s.Requests[n-1].Start)
 	return cutRequests(s, span/request.NearestRank(lengths, 90))
 }
 
@@ -110,7 +114,7 @@ func (c *diffSpans) addRequest(r, piece int) {
 			c.addStages(s.Threads[t].Stages, spot{proc: s.Threads[t].Proc, request: r}, piece)
 		}
 	}
-	for i := range gatewaySpans(s, &s.Requests[r]) {
+	for i := range s.GatewayRows(&s.Requests[r]) {
 		if s.RequestOf(i) == r { // several may share it
 			c.add(spot{span: i, proc: s.ProcOf(i), request: r}, piece)
 		}

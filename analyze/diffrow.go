@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -82,7 +83,7 @@ func (r *DiffRow) Moved() int64 {
 type diffRows struct {
 	sides       [2]*Collected
 	pooled      [2]map[diffKey][]diffKey // keys of the ranks of every key without a rank
-	tallies     [2]tally
+	tallies     [2]distribution.Tally
 	approximate *int
 }
 
@@ -176,18 +177,18 @@ func (r *diffRows) row(key diffKey, keys func(side int) []diffKey) DiffRow {
 // pieces have of requests or steps, nil if nobody knows.
 func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m diffMeasure, approximate bool) {
 	m.PerUnit = -1
-	var list []*sample
+	var list []*distribution.Sample
 	pieces := len(units)
 	for _, g := range groups {
 		pieces = max(pieces, len(g.pieces))
 		for i := range g.pieces {
-			g.pieces[i].settle(r.sides[side].in)
+			g.pieces[i].Settle(r.sides[side].in)
 			list = append(list, &g.pieces[i])
 		}
 	}
 	t := &r.tallies[side]
-	d, approximate := t.of(list...)
-	each := piecesOf(groups, pieces, func(s *sample) float64 { return float64(s.total()) })
+	d, approximate := t.Of(list...)
+	each := piecesOf(groups, pieces, func(s *distribution.Sample) float64 { return float64(s.Total()) })
 	m.work = slices.Clone(each)
 	all := 0.0
 	for i := range m.work {
@@ -205,7 +206,7 @@ func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m di
 		return m, approximate
 	}
 	m.Mean, m.mean = d.Mean, significance.Mean(each)
-	m.P50, m.P99 = t.at(request.PercentileIndex(uint64(d.N), 50)), t.at(request.PercentileIndex(uint64(d.N), 99))
+	m.P50, m.P99 = t.At(request.PercentileIndex(uint64(d.N), 50)), t.At(request.PercentileIndex(uint64(d.N), 99))
 	m.p50 = quantileOf(t, 0.50, m.P50, groups, pieces)
 	m.p99 = quantileOf(t, 0.99, m.P99, groups, pieces)
 	return m, approximate
@@ -213,12 +214,12 @@ func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m di
 
 // pieces adds up what the pieces of a capture have of some groups, and how many values that
 // is.
-func piecesOf(groups []*diffGroup, n int, sum func(*sample) float64) []significance.Piece {
+func piecesOf(groups []*diffGroup, n int, sum func(*distribution.Sample) float64) []significance.Piece {
 	pieces := make([]significance.Piece, n)
 	for _, g := range groups {
 		for i := range g.pieces {
 			pieces[i].Sum += sum(&g.pieces[i])
-			pieces[i].Of += float64(g.pieces[i].len())
+			pieces[i].Of += float64(g.pieces[i].Len())
 		}
 	}
 	return pieces
@@ -226,59 +227,13 @@ func piecesOf(groups []*diffGroup, n int, sum func(*sample) float64) []significa
 
 // quantileOf tells how far off a quantile of the values of t may be, by how many values of
 // every piece are at most that.
-func quantileOf(t *tally, share float64, value int64, groups []*diffGroup, n int) significance.Quantity {
-	pieces := piecesOf(groups, n, func(s *sample) float64 { return float64(s.atMost(value)) })
+func quantileOf(t *distribution.Tally, share float64, value int64, groups []*diffGroup, n int) significance.Quantity {
+	pieces := piecesOf(groups, n, func(s *distribution.Sample) float64 { return float64(s.AtMost(value)) })
 	all := 0.0
 	for _, p := range pieces {
 		all += p.Of
 	}
 	return significance.Quantile(share, pieces, int(all), func(i int) float64 {
-		return float64(max(1, t.at(uint64(i)))) // 0 ns has no logarithm
+		return float64(max(1, t.At(uint64(i)))) // 0 ns has no logarithm
 	})
-}
-
-// at returns the i-th smallest of the values that were described last.
-func (t *tally) at(i uint64) int64 {
-	switch {
-	case t.hist != nil:
-		return t.hist.at(i)
-	case i < uint64(len(t.small)):
-		return int64(t.small[i])
-	}
-	return t.long[i-uint64(len(t.small))]
-}
-
-// total returns the sum of the values.
-func (s *sample) total() int64 {
-	sum := int64(0)
-	s.each(func(v int64) { sum = addTimes(sum, v) })
-	if s.more != nil && s.more.hist != nil {
-		sum = addTimes(sum, s.more.hist.total())
-	}
-	return sum
-}
-
-// atMost returns how many values are not above v; of values that are counted in buckets, those
-// whose bucket is not.
-func (s *sample) atMost(v int64) int {
-	n := 0
-	s.each(func(of int64) {
-		if of <= v {
-			n++
-		}
-	})
-	if s.more == nil || s.more.hist == nil {
-		return n
-	}
-	for octave, counts := range s.more.hist.octaves {
-		if counts == nil {
-			continue
-		}
-		for sub, count := range counts {
-			if middle(octave, sub) <= v {
-				n += int(count)
-			}
-		}
-	}
-	return n
 }

@@ -5,6 +5,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // leastWeight is the part of the time of a request, or of a step, that a stage or kernel must
@@ -23,7 +26,7 @@ func (d *Diff) words(rows *diffRows) string {
 	var says []string
 	for i := range d.Load {
 		if l := &d.Load[i]; l.Change.matters() {
-			says = append(says, fmt.Sprintf("%s %s -> %s%s", l.Name, threeDigits(l.Before), threeDigits(l.After), l.Change.inBrackets()))
+			says = append(says, fmt.Sprintf("%s %s -> %s%s", l.Name, words.ThreeDigits(l.Before), words.ThreeDigits(l.After), l.Change.inBrackets()))
 		}
 	}
 	told := d.main()
@@ -48,17 +51,17 @@ func (d *Diff) words(rows *diffRows) string {
 	case len(says)+small+fresh+gone == 0:
 		says = append(says, "No significant difference")
 	case len(says)+fresh+gone == 0:
-		says = append(says, fmt.Sprintf("No difference that matters: %s changed, by less than %.0f %% of the whole each", counted(small, "row"), 100*leastWeight))
+		says = append(says, fmt.Sprintf("No difference that matters: %s changed, by less than %.0f %% of the whole each", words.Counted(small, "row"), 100*leastWeight))
 	case others+small+fresh+gone == 0:
 		says = append(says, "no other significant difference")
 	case others+small > 0:
-		says = append(says, counted(others+small, "other row")+" changed")
+		says = append(says, words.Counted(others+small, "other row")+" changed")
 	}
 	if fresh+gone > 0 {
 		says = append(says, fmt.Sprintf("%d new and %d gone", fresh, gone))
 	}
 	if r, n := d.untested(); n > 0 {
-		says = append(says, fmt.Sprintf("too little to tell of %s, of which %s moved most", counted(n, "row"), d.plain(r)))
+		says = append(says, fmt.Sprintf("too little to tell of %s, of which %s moved most", words.Counted(n, "row"), d.plain(r)))
 	}
 	return strings.Join(says, "; ")
 }
@@ -72,7 +75,7 @@ func (d *Diff) untested() (most *DiffRow, n int) {
 		if known || r.Changed() || d.part(r, r.Moved()) < leastWeight {
 			continue
 		}
-		if n++; most == nil || abs(r.Moved()) > abs(most.Moved()) {
+		if n++; most == nil || distribution.Abs(r.Moved()) > distribution.Abs(most.Moved()) {
 			most = r
 		}
 	}
@@ -145,7 +148,7 @@ func (d *Diff) cause(kind DiffKind) *DiffRow {
 	best := most
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		if r.Kind == kind && r.Changed() && 2*abs(r.Effect()) >= abs(most.Effect()) && r.size() > best.size() {
+		if r.Kind == kind && r.Changed() && 2*distribution.Abs(r.Effect()) >= distribution.Abs(most.Effect()) && r.size() > best.size() {
 			best = r
 		}
 	}
@@ -185,7 +188,7 @@ func (d *Diff) part(r *DiffRow, time int64) float64 {
 	if whole == 0 {
 		return 1
 	}
-	return fraction(abs(time), whole)
+	return distribution.Fraction(distribution.Abs(time), whole)
 }
 
 // wholeOf returns what a row is a part of.
@@ -205,8 +208,8 @@ func (d *Diff) addUp() {
 		r := &d.Rows[i]
 		if r.Kind == DiffKernel || r.Kind == DiffCopy || r.Kind == DiffRequest && r.Name == "e2e" {
 			key := d.wholeOf(r)
-			before[key] = addTimes(before[key], max(0, r.Before.PerUnit))
-			after[key] = addTimes(after[key], max(0, r.After.PerUnit))
+			before[key] = distribution.AddTimes(before[key], max(0, r.Before.PerUnit))
+			after[key] = distribution.AddTimes(after[key], max(0, r.After.PerUnit))
 			d.whole[key] = max(before[key], after[key])
 		}
 	}
@@ -216,7 +219,7 @@ func (d *Diff) addUp() {
 func (d *Diff) sentence(r *DiffRow, rows *diffRows) string {
 	text := d.plain(r)
 	if r.Like != "" {
-		text += ", perhaps what is " + cutMiddle(clean(r.Like), mostVerdictName, Style{ASCII: true}) + " on the other side"
+		text += ", perhaps what is " + cutMiddle(words.Clean(r.Like), mostVerdictName, Style{ASCII: true}) + " on the other side"
 	}
 	if !d.byRank {
 		text += rows.where(r)
@@ -226,7 +229,7 @@ func (d *Diff) sentence(r *DiffRow, rows *diffRows) string {
 
 // plain tells how a row changed.
 func (d *Diff) plain(r *DiffRow) string {
-	text := cutMiddle(clean(r.Name), mostVerdictName, Style{ASCII: true})
+	text := cutMiddle(words.Clean(r.Name), mostVerdictName, Style{ASCII: true})
 	if r.Kind == DiffStep {
 		text += " steps"
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -30,13 +31,13 @@ var Dimensions = []Dimension{
 	{Name: "service", axis: procAxis(func(p *request.Proc, _ string) string { return p.Service }), Doc: "service.name"},
 	{Name: "request", axis: requestAxis, whole: true, Doc: "rid"},
 	{Name: "status", axis: requestTextAxis(statusName), whole: true, Doc: "how the request ended"},
-	{Name: "model", axis: requestTextAxis(modelName), whole: true, Doc: "model that answered"},
+	{Name: "model", axis: requestTextAxis((*request.Set).ModelOf), whole: true, Doc: "model that answered"},
 	{Name: "file", axis: fileAxis, Doc: "input file"},
 }
 
 // rankName names the place of a process in the deployment.
 func rankName(p *request.Proc, server string) string {
-	return joinNonEmpty(" ", server, p.Label, p.Rank.String())
+	return words.JoinNonEmpty(" ", server, p.Label, p.Rank.String())
 }
 
 func processName(p *request.Proc, server string) string {
@@ -44,8 +45,6 @@ func processName(p *request.Proc, server string) string {
 }
 
 func statusName(_ *request.Set, r *request.Request) string { return r.Status.String() }
-
-func modelName(s *request.Set, r *request.Request) string { return s.Parts[s.Answering(r)].Model }
 
 // ParseDimensions reads a list such as "role,host". Durations of different
 // stages have nothing to do with each other, so that stage comes first when the
@@ -71,10 +70,6 @@ func dimensionNames() string {
 		names[i] = d.Name
 	}
 	return strings.Join(names, ", ")
-}
-
-func joinNonEmpty(sep string, parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
 }
 
 // A spot is where a span was met: all that a dimension can go by. None is
@@ -140,11 +135,11 @@ func rankAxis(name func(p *request.Proc, server string) string) func(*request.Se
 }
 
 func newProcAxis(s *request.Set, server func(proc int) int, name func(p *request.Proc, on string) string) *axis {
-	hosts := hostNames(s)
+	hosts := s.HostNames()
 	c := newCoder()
 	codes := make([]int32, len(s.Procs))
 	for i := range s.Procs {
-		codes[i] = c.code(name(&s.Procs[i], onServer(hosts[s.Procs[i].Host], server(i))))
+		codes[i] = c.code(name(&s.Procs[i], words.OnServer(hosts[s.Procs[i].Host], server(i))))
 	}
 	unknown := c.code("")
 	return &axis{text: c.text, code: func(p spot) int32 {
@@ -153,29 +148,6 @@ func newProcAxis(s *request.Set, server func(proc int) int, name func(p *request
 		}
 		return codes[p.proc]
 	}}
-}
-
-// hostNames returns the short name of every host, or the full one where two
-// hosts would have the same.
-func hostNames(s *request.Set) map[string]string {
-	owner := map[string]string{}
-	shared := map[string]bool{}
-	for i := range s.Procs {
-		p := &s.Procs[i]
-		if other, ok := owner[p.ShortHost()]; ok && other != p.Host {
-			shared[p.ShortHost()] = true
-		}
-		owner[p.ShortHost()] = p.Host
-	}
-	names := map[string]string{}
-	for i := range s.Procs {
-		p := &s.Procs[i]
-		names[p.Host] = p.ShortHost()
-		if shared[p.ShortHost()] && p.Host != "" {
-			names[p.Host] = p.Host
-		}
-	}
-	return names
 }
 
 // requestAxis keeps requests apart that have the same rid.

@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -45,7 +46,7 @@ func (c *Changes) findings(b *bill) []Finding {
 		f := &c.Late[i]
 		out = append(out, Finding{
 			Kind: FindingStraggler, At: f.Where, Weight: b.waitsFor(&f.Where), Show: []string{"--timeline"},
-			Text: fmt.Sprintf("%s ends %s late all the time, by %s in the median: its peers wait for it", f.Name, f.Stage, nearly(f.After.P50)),
+			Text: fmt.Sprintf("%s ends %s late all the time, by %s in the median: its peers wait for it", f.Name, f.Stage, words.Nearly(f.After.P50)),
 		})
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -56,7 +57,7 @@ func failedFinding(s *request.Set, failed []int) Finding {
 		Text: fmt.Sprintf("%d of %d requests got no answer", len(failed), len(s.Requests)),
 	}
 	if f.Since != 0 {
-		f.Text += fmt.Sprintf(", the first at %s; the %s before did", clock(f.Since).Format(tenthLayout), counted(failed[0], "request"))
+		f.Text += fmt.Sprintf(", the first at %s; the %s before did", words.Clock(f.Since).Format(words.TenthLayout), words.Counted(failed[0], "request"))
 	} else {
 		f.Text += "; " + betweenTimes(s, failed)
 	}
@@ -92,12 +93,9 @@ func failingSince(s *request.Set, failed []int) trace.Time {
 	return s.Requests[failed[0]].Start
 }
 
-// tenthLayout is for times at which something began, of which nobody needs more.
-const tenthLayout = "15:04:05.0"
-
 // betweenTimes tells when the first and the last of some requests started.
 func betweenTimes(s *request.Set, list []int) string {
-	first, last := clock(s.Requests[list[0]].Start).Format(tenthLayout), clock(s.Requests[list[len(list)-1]].Start).Format(tenthLayout)
+	first, last := words.Clock(s.Requests[list[0]].Start).Format(words.TenthLayout), words.Clock(s.Requests[list[len(list)-1]].Start).Format(words.TenthLayout)
 	switch {
 	case len(list) == 1:
 		return "it started at " + first

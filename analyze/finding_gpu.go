@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -44,10 +46,10 @@ func (g *GPUs) findings(waiting []string) []Finding {
 			Kind: FindingGPU, topic: "host", Weight: waits, Show: []string{"--by-rank"},
 			Text: fmt.Sprintf("%.0f %% of the time of %s is waiting for the host: what comes next has not been launched", 100*waits, g.devices()),
 			Evidence: []string{fmt.Sprintf("%d such gaps, %s each on average; launches of %s begin %s after their call in the median",
-				t.gaps, nearly(t.hostWait/max(1, t.gaps)), g.GPUs[0].Rank, nearly(g.GPUs[0].Delay.P50))},
+				t.gaps, words.Nearly(t.hostWait/max(1, t.gaps)), g.GPUs[0].Rank, words.Nearly(g.GPUs[0].Delay.P50))},
 		})
 	}
-	if exposed := fraction(t.exposed, t.length); exposed >= muchExposed {
+	if exposed := distribution.Fraction(t.exposed, t.length); exposed >= muchExposed {
 		out = append(out, Finding{
 			Kind: FindingGPU, topic: "communication", Weight: exposed, Show: []string{"--by-rank"},
 			Text:     fmt.Sprintf("%.0f %% of the time of %s is communication that no computation hides", 100*exposed, g.devices()),
@@ -58,9 +60,9 @@ func (g *GPUs) findings(waiting []string) []Finding {
 }
 
 func (t *gpuTime) add(g *GPU) {
-	t.length = addTimes(t.length, g.Length())
-	t.exposed = addTimes(t.exposed, g.Exposed(profile.ClassCommunication))
-	t.hostWait = addTimes(t.hostWait, g.Idle.Time[HostWait])
+	t.length = distribution.AddTimes(t.length, g.Length())
+	t.exposed = distribution.AddTimes(t.exposed, g.Exposed(profile.ClassCommunication))
+	t.hostWait = distribution.AddTimes(t.hostWait, g.Idle.Time[HostWait])
 	t.gaps += g.Idle.Gaps[HostWait]
 	t.rows += g.Rows
 }
@@ -73,7 +75,7 @@ func (t *gpuTime) waitsAtWork() float64 {
 	if t.stepless >= 0 {
 		waits, much = max(0, waits-t.stepless), muchHostWait
 	}
-	if part := fraction(waits, t.length); part >= much {
+	if part := distribution.Fraction(waits, t.length); part >= much {
 		return part
 	}
 	return 0
@@ -89,11 +91,11 @@ func (g *GPUs) stepless() int64 {
 	steps := map[int32]int64{}
 	for i := range g.Steps {
 		s := &g.Steps[i]
-		steps[s.rankIndex] = addTimes(steps[s.rankIndex], max(s.Host.Total, s.Device.Total))
+		steps[s.rankIndex] = distribution.AddTimes(steps[s.rankIndex], max(s.Host.Total, s.Device.Total))
 	}
 	between := int64(0)
 	for i := range g.GPUs {
-		between = addTimes(between, max(0, g.GPUs[i].Length()-steps[g.GPUs[i].rankIndex]))
+		between = distribution.AddTimes(between, max(0, g.GPUs[i].Length()-steps[g.GPUs[i].rankIndex]))
 	}
 	return between
 }
@@ -111,7 +113,7 @@ func (g *GPUs) exposedRange() []string {
 	if len(g.GPUs) < 2 {
 		return nil
 	}
-	part := func(g *GPU) float64 { return fraction(g.Exposed(profile.ClassCommunication), g.Length()) }
+	part := func(g *GPU) float64 { return distribution.Fraction(g.Exposed(profile.ClassCommunication), g.Length()) }
 	least, most := &g.GPUs[0], &g.GPUs[0]
 	for i := range g.GPUs {
 		if gpu := &g.GPUs[i]; part(gpu) < part(least) {
@@ -127,10 +129,10 @@ func (g *GPUs) exposedRange() []string {
 func (c *Collectives) waiting() []string {
 	took, wait := int64(0), int64(0)
 	for i := range c.Ranks {
-		took, wait = addTimes(took, c.Ranks[i].Took), addTimes(wait, c.Ranks[i].Wait)
+		took, wait = distribution.AddTimes(took, c.Ranks[i].Took), distribution.AddTimes(wait, c.Ranks[i].Wait)
 	}
 	if took == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%.0f %% of the time in %s is waiting for the last rank, the rest moves data", 100*fraction(wait, took), counted(c.counts.sync, "collective"))}
+	return []string{fmt.Sprintf("%.0f %% of the time in %s is waiting for the last rank, the rest moves data", 100*distribution.Fraction(wait, took), words.Counted(c.counts.sync, "collective"))}
 }

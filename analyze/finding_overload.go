@@ -3,6 +3,8 @@ package analyze
 import (
 	"fmt"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -15,7 +17,7 @@ func overloadFindings(s *request.Set) []Finding {
 	waited, all := 0.0, 0.0
 	for i := range s.Requests {
 		r := &s.Requests[i]
-		if m := &r.Metrics; r.Status == request.Finished && m.E2E > 0 && m.E2E <= longest && m.Queue >= 0 {
+		if m := &r.Metrics; r.Status == request.Finished && m.E2E > 0 && m.E2E <= request.LongestRequest && m.Queue >= 0 {
 			queue, e2e = append(queue, m.Queue), append(e2e, m.E2E)
 			waited, all = waited+float64(min(m.Queue, m.E2E)), all+float64(m.E2E)
 		}
@@ -26,6 +28,6 @@ func overloadFindings(s *request.Set) []Finding {
 	return []Finding{{
 		Kind: FindingLoad, Show: []string{"--timeline"}, Weight: waited / all,
 		Text: fmt.Sprintf("requests spend %s %% of their time waiting to be scheduled: p50 %s, of an E2E of %s; more arrives than the servers take on",
-			inPercent(waited/all), nearly(Summarize(queue).P50), nearly(Summarize(e2e).P50)),
+			words.InPercent(waited/all), words.Nearly(distribution.Summarize(queue).P50), words.Nearly(distribution.Summarize(e2e).P50)),
 	}}
 }

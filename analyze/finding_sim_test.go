@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
 // summaries are incidents with one thing planted in a deployment that is well else,
@@ -18,48 +19,46 @@ var summaries = []struct {
 	kind  FindingKind
 	is    func(f *Finding) bool
 }{
-	{"straggler", allModes, func(c *simulator.Config) {
+	{"straggler", testset.AllModes, func(c *simulator.Config) {
 		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2}
 	}, FindingStraggler, slowRank},
-	{"straggler from the onset on", allModes, func(c *simulator.Config) {
+	{"straggler from the onset on", testset.AllModes, func(c *simulator.Config) {
 		c.Incident.Onset = 0.5
 		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
 	}, FindingStraggler, func(f *Finding) bool { return slowRank(f) && f.Since != 0 }},
-	{"burst on one DP rank", allModes, func(c *simulator.Config) {
+	{"burst on one DP rank", testset.AllModes, func(c *simulator.Config) {
 		c.Incident = simulator.DefaultConfig(0).Incident
 	}, FindingLoad, func(f *Finding) bool { return f.Since != 0 }},
-	{"slow transfers", disaggregatedModes, func(c *simulator.Config) {
+	{"slow transfers", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.SlowTransfers = 0.03
 	}, FindingTransfer, nil},
-	{"slow transfers from the onset on", disaggregatedModes, func(c *simulator.Config) {
+	{"slow transfers from the onset on", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.Incident.Onset = 0.5
 		c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
 	}, FindingTransfer, func(f *Finding) bool { return f.Since != 0 }},
-	{"failed transfers", disaggregatedModes, func(c *simulator.Config) {
+	{"failed transfers", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.FailedTransfers = 0.03
 	}, FindingErrors, nil},
 }
-
-var allModes = []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified}
 
 // slowRank tells whether f is about the rank that is planted.
 func slowRank(f *Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.DP == 0 }
 
 // overviewFindings are the findings about the requests of a simulated run.
 func overviewFindings(t *testing.T, c simulator.Config) []Finding {
-	s, _ := simulated(t, c)
+	s, _ := testset.Simulated(t, c)
 	return NewOverview(OverviewInput{Requests: s}).Findings
 }
 
 // What is planted is the first finding in at least 95 of 100 runs.
 func TestFirstFindingIsWhatWasPlanted(t *testing.T) {
-	seeds := tailSeeds(t)
+	seeds := testset.Seeds(t)
 	for _, p := range summaries {
 		t.Run(p.name, func(t *testing.T) {
 			var mu sync.Mutex
 			var missed []string
-			eachSeed(seeds, func(seed uint64) {
-				c := calm(seed)
+			testset.EachSeed(seeds, func(seed uint64) {
+				c := testset.Calm(seed)
 				p.plant(&c)
 				c.Mode = p.modes[seed%uint64(len(p.modes))]
 				found := overviewFindings(t, c)
@@ -89,12 +88,12 @@ func kindsOf(found []Finding) (kinds []string) {
 // All that is planted in the demo is among the three findings that people see: a slow
 // rank, a burst that one DP rank gets, and transfers that are slow or fail.
 func TestFindingsOfTheDemo(t *testing.T) {
-	seeds := tailSeeds(t)
+	seeds := testset.Seeds(t)
 	var mu sync.Mutex
 	right := 0
-	eachSeed(seeds, func(seed uint64) {
+	testset.EachSeed(seeds, func(seed uint64) {
 		c := simulator.DefaultConfig(seed)
-		c.Mode = allModes[seed%uint64(len(allModes))]
+		c.Mode = testset.AllModes[seed%uint64(len(testset.AllModes))]
 		found := overviewFindings(t, c)
 		found = found[:min(mostFindings, len(found))]
 		has := func(kind FindingKind) bool {
@@ -116,11 +115,11 @@ func TestFindingsOfTheDemo(t *testing.T) {
 
 // Nothing stands out in at least 95 of 100 runs in which nothing was planted.
 func TestNothingStandsOutWhereNothingIsWrong(t *testing.T) {
-	seeds := tailSeeds(t)
+	seeds := testset.Seeds(t)
 	var mu sync.Mutex
 	alarms := 0
-	eachSeed(seeds, func(seed uint64) {
-		found := overviewFindings(t, deployment(seed, calm(seed)))
+	testset.EachSeed(seeds, func(seed uint64) {
+		found := overviewFindings(t, testset.Deployment(seed, testset.Calm(seed)))
 		if len(found) == 0 {
 			return
 		}

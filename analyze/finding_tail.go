@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -81,7 +82,7 @@ func (p Place) nearlyAll() string {
 func (t *Tail) delayText(d *Delay) string {
 	n := len(d.Requests)
 	return fmt.Sprintf("%s delays %d of %d requests, by %s on average, where the median E2E is %s; %s",
-		phraseAt(d.Cause, d.Where), n, t.Delays.N, nearly(d.Total/int64(n)), nearly(t.Delays.Limit), betweenTimes(t.set, d.Requests))
+		phraseAt(d.Cause, d.Where), n, t.Delays.N, words.Nearly(d.Total/int64(n)), words.Nearly(t.Delays.Limit), betweenTimes(t.set, d.Requests))
 }
 
 // causeText tells how much of a tail a cause makes.
@@ -91,5 +92,5 @@ func (c *Comparison) causeText(d *Difference) string {
 		slow = "gaps between tokens"
 	}
 	return fmt.Sprintf("%s makes %.0f %% of what slow %s take longer than usual ones: %s p%d is %s, the median %s",
-		phraseAt(d.Cause, d.Where), 100*d.Share, slow, metricWords[c.Metric], c.Percent, nearly(c.Value), nearly(c.Median))
+		phraseAt(d.Cause, d.Where), 100*d.Share, slow, metricWords[c.Metric], c.Percent, words.Nearly(c.Value), words.Nearly(c.Median))
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -143,7 +144,7 @@ func gpuThat(hostWait, exposed int64) GPU {
 
 func TestGPUFindings(t *testing.T) {
 	const ms = 1_000_000
-	steps := func(total int64) []StepTime { return []StepTime{{Host: Summary{Total: total * ms}}} }
+	steps := func(total int64) []StepTime { return []StepTime{{Host: distribution.Summary{Total: total * ms}}} }
 	few := gpuThat(90, 0)
 	few.Rows--
 	for _, test := range []struct {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -119,9 +120,9 @@ func (r *Report) textTable() *textTable {
 	s := &textTable{rows: make([][]string, r.Len()), notes: slices.Clone(r.Footnotes)}
 	var empty []string
 	scales := r.scales()
-	times := dateLayout
+	times := words.DateLayout
 	if day, ok := r.day(); ok {
-		times = clockLayout
+		times = words.ClockLayout
 		s.notes = append(s.notes, "all times are on "+day)
 	}
 	for c, column := range r.Columns {
@@ -145,7 +146,7 @@ func (r *Report) textTable() *textTable {
 		s.notes = append(s.notes, "left out, as no row has a value: "+strings.Join(empty, ", "))
 	}
 	for i := range s.notes {
-		s.notes[i] = clean(s.notes[i])
+		s.notes[i] = words.Clean(s.notes[i])
 	}
 	return s
 }
@@ -192,11 +193,6 @@ func (r *Report) scales() map[string]scale {
 	}
 	return scales
 }
-
-const (
-	clockLayout = "15:04:05.000"
-	dateLayout  = "2006-01-02 15:04:05.000"
-)
 
 // day returns the day that all times of the report are of, if there is one.
 func (r *Report) day() (day string, ok bool) {
@@ -253,10 +249,10 @@ func (f *formatter) format(c Cell) string {
 	case Instant:
 		return time.Unix(0, c.N).UTC().Format(f.layout)
 	case Number:
-		return shortNumber(c.Share)
+		return words.ShortNumber(c.Share)
 	case Share:
 		// Half away from zero, as nsys stats rounds.
 		return strconv.FormatFloat(math.Round(1000*c.Share)/10, 'f', 1, 64)
 	}
-	return clean(c.Text)
+	return words.Clean(c.Text)
 }

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
 // fuzzUnits are the units in the order of fuzzed columns.
@@ -57,7 +60,7 @@ func fuzzReport(title, note, cells string, limit int) *Report {
 // FuzzRender writes tables with whatever words and numbers: every format can be read
 // back, has as many cells as there are, and cannot do anything to a terminal.
 func FuzzRender(f *testing.F) {
-	for i, s := range hostile {
+	for i, s := range testset.Hostile {
 		f.Add("title", s, s+"\n12345678"+s+"\nabcdefgh", 10*i)
 		f.Add(s, "note", "=1+1\n\xff\xff\xff\xff\xff\xff\xff\x7f-\n\x00\x00\x00\x00\x00\x00\x00\x80", 0)
 	}
@@ -75,7 +78,7 @@ func FuzzRender(f *testing.F) {
 			if out[format] = a.String(); out[format] != b.String() {
 				t.Fatalf("%s is different the second time", format)
 			}
-			if i := strings.IndexFunc(out[format], func(c rune) bool { return c != '\n' && hidden(c) }); i >= 0 {
+			if i := strings.IndexFunc(out[format], func(c rune) bool { return c != '\n' && words.Hidden(c) }); i >= 0 {
 				t.Fatalf("%s holds %q", format, out[format][i:min(i+8, len(out[format]))])
 			}
 		}

@@ -2,47 +2,13 @@ package analyze
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
-var update = flag.Bool("update", false, "rewrite the files in testdata with what the code prints")
-
-// golden compares got with testdata/name.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gotLines, wantLines := strings.SplitAfter(got, "\n"), strings.SplitAfter(string(want), "\n")
-	for i := range max(len(gotLines), len(wantLines)) {
-		g, w := line(gotLines, i), line(wantLines, i)
-		if g != w {
-			t.Fatalf("%s:%d differs (go test -update rewrites it):\n got %q\nwant %q", path, i+1, g, w)
-		}
-	}
-}
-
-func line(lines []string, i int) string {
-	if i < len(lines) {
-		return lines[i]
-	}
-	return ""
-}
-
 func TestGoldenReports(t *testing.T) {
-	s := fixture(t)
+	s := testset.Fixture(t)
 	reports := map[string]func() *Report{
 		"stages":   func() *Report { return GroupStages(s, mustParse(t, "stage")).Report() },
 		"ranks":    func() *Report { return GroupStages(s, mustParse(t, "rank")).Report() },
@@ -53,7 +19,7 @@ func TestGoldenReports(t *testing.T) {
 	for name, make := range reports {
 		for _, f := range Formats {
 			t.Run(name+"."+string(f), func(t *testing.T) {
-				golden(t, name+"."+string(f), text(t, make(), f, Style{}))
+				testset.CompareGolden(t, name+"."+string(f), text(t, make(), f, Style{}))
 			})
 		}
 	}
@@ -63,16 +29,16 @@ func TestGoldenInspect(t *testing.T) {
 	for _, f := range []Format{FormatText, FormatJSON} {
 		t.Run(string(f), func(t *testing.T) {
 			got := ""
-			for _, r := range inspectSet(fixture(t)) {
+			for _, r := range inspectSet(testset.Fixture(t)) {
 				got += text(t, r, f, Style{}) + "\n"
 			}
-			golden(t, "inspect."+string(f), got)
+			testset.CompareGolden(t, "inspect."+string(f), got)
 		})
 	}
 }
 
 func TestGoldenWaterfall(t *testing.T) {
-	s := fixture(t)
+	s := testset.Fixture(t)
 	for name, style := range map[string]Style{
 		"waterfall.text": {}, "waterfall_80_ascii.text": {Width: 80, ASCII: true},
 	} {
@@ -84,7 +50,7 @@ func TestGoldenWaterfall(t *testing.T) {
 				}
 				b.WriteString("\n")
 			}
-			golden(t, name, b.String())
+			testset.CompareGolden(t, name, b.String())
 		})
 	}
 }

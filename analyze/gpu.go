@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -52,7 +53,7 @@ type GPU struct {
 	Called        int64 // rows of which the call is known
 	// Delay is from the end of the call to the start of the row; 0 if the row began
 	// before.
-	Delay Summary
+	Delay distribution.Summary
 	// Queue is how many rows had been launched and had not started, on average over
 	// time, in tenths.
 	Queue int64
@@ -68,7 +69,7 @@ type GPU struct {
 
 // Length returns the time from the first start to the last end of each recording:
 // kernel_time of Holistic Trace Analysis.
-func (g *GPU) Length() int64 { return max(0, between(g.First, g.Last)-g.unrecorded) }
+func (g *GPU) Length() int64 { return max(0, distribution.Between(g.First, g.Last)-g.unrecorded) }
 
 // Busy returns how long anything ran.
 func (g *GPU) Busy() int64 { return g.sum(func(r Running) bool { return r != 0 }) }
@@ -99,7 +100,7 @@ func (g *GPU) sum(of func(Running) bool) int64 {
 	total := int64(0)
 	for r, t := range g.Running {
 		if of(Running(r)) {
-			total = addTimes(total, t)
+			total = distribution.AddTimes(total, t)
 		}
 	}
 	return total
@@ -177,7 +178,7 @@ func (r *rankWork) join(part *gpuPart) {
 	to := r.gpus[at]
 	to.rows.join(&part.rows)
 	to.gpu.GraphKernels += part.gpu.GraphKernels
-	to.gpu.GraphTime = addTimes(to.gpu.GraphTime, part.gpu.GraphTime)
+	to.gpu.GraphTime = distribution.AddTimes(to.gpu.GraphTime, part.gpu.GraphTime)
 }
 
 // measure sweeps over the rows of all devices of the rank.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -15,7 +16,7 @@ import (
 type RankKernel struct {
 	Rank, Name string
 	Class      profile.Class
-	Summary
+	distribution.Summary
 	Ranks int // how many ran such kernels
 	// Excess is Total minus the median of the totals of the ranks that ran such
 	// kernels, in ns; all of Total if there is no other rank that did. Of ranks that were
@@ -35,27 +36,27 @@ type kernelTimes struct {
 	index   paged[int32] // by symbol: into samples plus one
 	names   []trace.Sym
 	classes []profile.Class
-	samples []sample
-	sums    []Summary
+	samples []distribution.Sample
+	sums    []distribution.Summary
 }
 
 func (k *kernelTimes) add(r *gpuRow) {
 	at := k.index.at(int64(r.name))
 	if *at == 0 {
-		k.names, k.classes, k.samples = append(k.names, r.name), append(k.classes, r.class), append(k.samples, sample{})
+		k.names, k.classes, k.samples = append(k.names, r.name), append(k.classes, r.class), append(k.samples, distribution.Sample{})
 		*at = int32(len(k.names))
 	}
-	k.samples[*at-1].add(r.dur, noLimit)
+	k.samples[*at-1].Add(r.dur, distribution.NoLimit)
 }
 
 // summarize turns durations into sums.
 func (k *kernelTimes) summarize() {
-	var s summarizer
+	var s distribution.Summarizer
 	var values []int64
 	for i := range k.samples {
 		values = values[:0]
-		k.samples[i].each(func(v int64) { values = append(values, v) })
-		k.sums = append(k.sums, s.summarize(values))
+		k.samples[i].Each(func(v int64) { values = append(values, v) })
+		k.sums = append(k.sums, s.Summarize(values))
 	}
 	k.samples, k.index = nil, paged[int32]{}
 }
@@ -99,12 +100,10 @@ func compareKernels(rows []RankKernel, captured []int64) (sorted []RankKernel, p
 		from = to
 	}
 	slices.SortFunc(rows, func(a, b RankKernel) int {
-		return cmp.Or(cmp.Compare(abs(b.Excess), abs(a.Excess)), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name), cmp.Compare(a.rankIndex, b.rankIndex))
+		return cmp.Or(cmp.Compare(distribution.Abs(b.Excess), distribution.Abs(a.Excess)), cmp.Compare(b.Total, a.Total), strings.Compare(a.Name, b.Name), cmp.Compare(a.rankIndex, b.rankIndex))
 	})
 	return rows, perSecond
 }
-
-func abs(v int64) int64 { return max(v, -v) }
 
 // relate compares the ranks that ran one kernel.
 func relate(rows []RankKernel) {
@@ -113,7 +112,7 @@ func relate(rows []RankKernel) {
 		for i := range rows {
 			values[i] = of(&rows[i])
 		}
-		return lowerMedian(values)
+		return distribution.LowerMedian(values)
 	}
 	total := median(func(r *RankKernel) int64 { return r.Total })
 	p50 := median(func(r *RankKernel) int64 { return r.P50 })
@@ -125,10 +124,10 @@ func relate(rows []RankKernel) {
 			continue
 		}
 		if total > 0 {
-			r.RelTotal = fraction(r.Total, total)
+			r.RelTotal = distribution.Fraction(r.Total, total)
 		}
 		if p50 > 0 {
-			r.RelP50 = fraction(r.P50, p50)
+			r.RelP50 = distribution.Fraction(r.P50, p50)
 		}
 	}
 }
@@ -143,7 +142,7 @@ func relatePerSecond(rows []RankKernel, captured []int64) {
 	for i := range rows {
 		rates[i] = float64(rows[i].Total) / float64(captured[rows[i].rankIndex])
 	}
-	median := lowerMedian(slices.Clone(rates))
+	median := distribution.LowerMedian(slices.Clone(rates))
 	for i := range rows {
 		r := &rows[i]
 		r.Excess = r.Total - int64(math.Round(median*float64(captured[r.rankIndex])))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -111,7 +112,7 @@ func (o *htaOracle) overlap(t *testing.T) {
 		got := ""
 		if comm > 0 {
 			hidden := comm - g.Exposed(profile.ClassCommunication)
-			got = strconv.FormatFloat(math.Round(10_000*fraction(hidden, comm))/100, 'f', -1, 64)
+			got = strconv.FormatFloat(math.Round(10_000*distribution.Fraction(hidden, comm))/100, 'f', -1, 64)
 		}
 		if want := row["comp_comm_overlap_pctg"]; got != want {
 			t.Errorf("%s: %q %%, want %q %%", table, got, want)
@@ -248,7 +249,7 @@ func (o *htaOracle) launches(t *testing.T) {
 	const table = "launch_stats_summary"
 	gpus := MeasureGPUs(htaSet(o.ranks, htaLaunches, false), GPUOptions{})
 	for _, row := range htaTable(t, o.dir, table+".csv") {
-		var d Summary
+		var d distribution.Summary
 		for i := range gpus.GPUs {
 			if g := &gpus.GPUs[i]; g.Rank == row["rank"] {
 				d = g.Delay

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -19,22 +21,22 @@ var gpuReports = map[string]func(*GPUs) *Report{
 
 // randomGPUs are random rows of kernels of all classes, on several streams and
 // devices, in steps.
-func randomGPUs(r *rand.Rand, syms *trace.Symbols) *rowStream {
-	s := randomStream(r, syms)
+func randomGPUs(r *rand.Rand, syms *trace.Symbols) *testset.RowStream {
+	s := testset.RandomStream(r, syms)
 	name := func(names ...string) trace.Sym { return syms.Intern(names[r.IntN(len(names))]) }
-	for i := range s.kernels {
-		k := &s.kernels[i]
+	for i := range s.KernelRows {
+		k := &s.KernelRows[i]
 		k.Name = name("gemm", "norm", "ncclDevKernel_AllReduce", "Memset (Device)")
 		k.Stream = uint32(r.IntN(3))
 	}
-	for i := range s.ranges {
-		s.ranges[i].Name = name("step[DECODE bs=3]", "step[DECODE bs=4]", "step[EXTEND bs=9 toks=3]", "ProfilerStep#1", "other", "sglang:step[IDLE bs=0]")
+	for i := range s.RangeRows {
+		s.RangeRows[i].Name = name("step[DECODE bs=3]", "step[DECODE bs=4]", "step[EXTEND bs=9 toks=3]", "ProfilerStep#1", "other", "sglang:step[IDLE bs=0]")
 	}
 	return s
 }
 
 // eachGPUs calls f for some random sets.
-func eachGPUs(t *testing.T, f func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *rowStream)) {
+func eachGPUs(t *testing.T, f func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream)) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 7))
@@ -49,7 +51,7 @@ var twoRanks = []string{"rank 0", "rank 1"}
 // Neither the order of rows matters, nor which stream has what belongs together, nor
 // the order in which symbols were numbered.
 func TestGPUsIgnoreOrder(t *testing.T) {
-	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *rowStream) {
+	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
 		same := func(what string, got, want *profile.Set) {
 			for name, report := range gpuReports {
 				for _, opt := range []GPUOptions{{}, {Classes: profile.HTAClasses()}, {From: 100, To: 300}} {
@@ -59,19 +61,19 @@ func TestGPUsIgnoreOrder(t *testing.T) {
 				}
 			}
 		}
-		want := setOf(syms, twoRanks, s)
-		same("shuffled", setOf(syms, twoRanks, s.shuffled(r)), want)
-		same("renamed", renumbered(s, syms, twoRanks), want)
-		same("split by rank", setOf(syms, twoRanks, s.split(func(e *profile.Event) bool { return e.Rank == 0 })...), want)
-		s.ranges = nil // else calls are parted from their steps
-		same("split by launch", setOf(syms, twoRanks, s.split(func(e *profile.Event) bool { return e.Correlation%2 == 0 })...), setOf(syms, twoRanks, s))
+		want := testset.SetOf(syms, twoRanks, s)
+		same("shuffled", testset.SetOf(syms, twoRanks, s.Shuffled(r)), want)
+		same("renamed", testset.Renumbered(s, syms, twoRanks), want)
+		same("split by rank", testset.SetOf(syms, twoRanks, s.Split(func(e *profile.Event) bool { return e.Rank == 0 })...), want)
+		s.RangeRows = nil // else calls are parted from their steps
+		same("split by launch", testset.SetOf(syms, twoRanks, s.Split(func(e *profile.Event) bool { return e.Correlation%2 == 0 })...), testset.SetOf(syms, twoRanks, s))
 	})
 }
 
 // The parts of a device's time add up to the whole.
 func TestGPUTimeAddsUp(t *testing.T) {
-	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *rowStream) {
-		for _, g := range MeasureGPUs(setOf(syms, twoRanks, s), GPUOptions{}).GPUs {
+	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
+		for _, g := range MeasureGPUs(testset.SetOf(syms, twoRanks, s), GPUOptions{}).GPUs {
 			sum := g.Idle.Total()
 			for _, c := range exposure {
 				sum += g.Exposed(c)
@@ -107,19 +109,19 @@ type definedRow struct {
 	call          *profile.Call
 }
 
-func definedRows(s *rowStream, syms *trace.Symbols, rank, device int32) []definedRow {
+func definedRows(s *testset.RowStream, syms *trace.Symbols, rank, device int32) []definedRow {
 	var rows []definedRow
 	callOf := func(e *profile.Event) *profile.Call {
 		var found *profile.Call
-		for i := range s.calls {
-			if c := &s.calls[i]; e.Correlation != 0 && c.Correlation == e.Correlation && c.Rank == e.Rank && (found == nil || c.Start < found.Start) {
+		for i := range s.CallRows {
+			if c := &s.CallRows[i]; e.Correlation != 0 && c.Correlation == e.Correlation && c.Rank == e.Rank && (found == nil || c.Start < found.Start) {
 				found = c
 			}
 		}
 		return found
 	}
 	classes := profile.DefaultClasses()
-	for _, k := range s.kernels {
+	for _, k := range s.KernelRows {
 		if k.Rank == rank && k.Device == device {
 			class := profile.ClassOther
 			if !k.Graph {
@@ -128,7 +130,7 @@ func definedRows(s *rowStream, syms *trace.Symbols, rank, device int32) []define
 			rows = append(rows, definedRow{k.Event, class, true, k.Graph, callOf(&k.Event)})
 		}
 	}
-	for _, c := range s.copies {
+	for _, c := range s.CopyRows {
 		if c.Rank == rank && c.Device == device {
 			rows = append(rows, definedRow{c.Event, profile.ClassMemory, false, false, callOf(&c.Event)})
 		}
@@ -193,19 +195,19 @@ func define(rows []definedRow, syms *trace.Symbols) *definedGPU {
 
 // Every device is what brute force over its definition finds.
 func TestGPUsAsDefined(t *testing.T) {
-	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *rowStream) {
+	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
 		n := 0
-		for _, g := range MeasureGPUs(setOf(syms, twoRanks, s), GPUOptions{}).GPUs {
+		for _, g := range MeasureGPUs(testset.SetOf(syms, twoRanks, s), GPUOptions{}).GPUs {
 			rows := definedRows(s, syms, g.rankIndex, g.Device)
 			d := define(rows, syms)
 			n += len(rows)
-			if g.Running != d.running || g.Idle != d.idle || g.Delay != Summarize(d.delays) || g.GraphKernels != d.graphs || int(g.Rows) != len(rows) {
+			if g.Running != d.running || g.Idle != d.idle || g.Delay != distribution.Summarize(d.delays) || g.GraphKernels != d.graphs || int(g.Rows) != len(rows) {
 				t.Errorf("%s device %d:\n got %v %v %v %d graphs\nwant %v %v %v %d graphs", g.Rank, g.Device,
-					g.Running, g.Idle, g.Delay, g.GraphKernels, d.running, d.idle, Summarize(d.delays), d.graphs)
+					g.Running, g.Idle, g.Delay, g.GraphKernels, d.running, d.idle, distribution.Summarize(d.delays), d.graphs)
 			}
 		}
-		if n != len(s.kernels)+len(s.copies) {
-			t.Errorf("%d rows of %d", n, len(s.kernels)+len(s.copies))
+		if n != len(s.KernelRows)+len(s.CopyRows) {
+			t.Errorf("%d rows of %d", n, len(s.KernelRows)+len(s.CopyRows))
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -43,7 +44,7 @@ func (r recordings) union() recordings {
 func (r recordings) length() int64 {
 	total := int64(0)
 	for _, span := range r {
-		total = addTimes(total, between(span.from, span.to))
+		total = distribution.AddTimes(total, distribution.Between(span.from, span.to))
 	}
 	return total
 }

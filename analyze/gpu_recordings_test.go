@@ -6,35 +6,10 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// later returns the rows some time later.
-func (s *rowStream) later(by trace.Time) *rowStream {
-	out := &rowStream{}
-	shift := func(e profile.Event) profile.Event {
-		e.Start, e.End = e.Start+by, e.End+by
-		return e
-	}
-	for _, k := range s.kernels {
-		k.Event = shift(k.Event)
-		out.kernels = append(out.kernels, k)
-	}
-	for _, c := range s.copies {
-		c.Event = shift(c.Event)
-		out.copies = append(out.copies, c)
-	}
-	for _, c := range s.calls {
-		c.Event = shift(c.Event)
-		out.calls = append(out.calls, c)
-	}
-	for _, r := range s.ranges {
-		r.Event = shift(r.Event)
-		out.ranges = append(out.ranges, r)
-	}
-	return out
-}
 
 // gpuSums are the measures of a device that add up over recordings.
 func gpuSums(g *GPU) map[string]int64 {
@@ -63,10 +38,10 @@ func TestRecordingsAddUp(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		syms := trace.NewSymbols()
 		ranks := []string{"TP0", "TP1"}
-		first, second := randomStream(r, syms), randomStream(r, syms)
+		first, second := testset.RandomStream(r, syms), testset.RandomStream(r, syms)
 		measure := func(streams ...profile.Stream) map[string]map[string]int64 {
 			of := map[string]map[string]int64{}
-			g := MeasureGPUs(setOf(syms, ranks, streams...), GPUOptions{})
+			g := MeasureGPUs(testset.SetOf(syms, ranks, streams...), GPUOptions{})
 			for i := range g.GPUs {
 				of[fmt.Sprint(g.GPUs[i].Rank, g.GPUs[i].Device)] = gpuSums(&g.GPUs[i])
 			}
@@ -76,7 +51,7 @@ func TestRecordingsAddUp(t *testing.T) {
 		if len(a) != 4 || len(b) != 4 {
 			continue // a device that was idle in all of a recording is in the other one only
 		}
-		got := measure(second.later(between), first)
+		got := measure(second.Later(between), first)
 		for gpu, sums := range a {
 			for key, ns := range b[gpu] {
 				sums[key] += ns
@@ -114,11 +89,11 @@ func TestQueueOfRecordings(t *testing.T) {
 	event := func(from, to trace.Time, correlation int64) profile.Event {
 		return profile.Event{Start: from, End: to, Correlation: correlation, Name: syms.Intern("k")}
 	}
-	s := &rowStream{
-		calls:   []profile.Call{{Event: event(0, 1, 1)}, {Event: event(100, 101, 2)}},
-		kernels: []profile.Kernel{{Event: event(50, 60, 1)}, {Event: event(100, 120, 2)}},
+	s := &testset.RowStream{
+		CallRows:   []profile.Call{{Event: event(0, 1, 1)}, {Event: event(100, 101, 2)}},
+		KernelRows: []profile.Kernel{{Event: event(50, 60, 1)}, {Event: event(100, 120, 2)}},
 	}
-	for _, set := range []*profile.Set{setOf(syms, []string{"TP0"}, s), setOf(syms, []string{"TP0"}, s, s.later(1e9))} {
+	for _, set := range []*profile.Set{testset.SetOf(syms, []string{"TP0"}, s), testset.SetOf(syms, []string{"TP0"}, s, s.Later(1e9))} {
 		if g := MeasureGPUs(set, GPUOptions{}).GPUs[0]; g.Queue != 5 {
 			t.Errorf("%d streams: %d tenths of a row wait, want 5", len(set.Streams), g.Queue)
 		}
@@ -129,17 +104,17 @@ func TestQueueOfRecordings(t *testing.T) {
 // ranks with kernels of 10 ns in every 100, only the one whose kernels take 12 has an excess.
 func TestKernelsOfDifferentCaptures(t *testing.T) {
 	syms := trace.NewSymbols()
-	stream := func(rank int32, n, dur int) *rowStream {
-		s := &rowStream{}
+	stream := func(rank int32, n, dur int) *testset.RowStream {
+		s := &testset.RowStream{}
 		for i := range n {
 			at := trace.Time(100 * i)
-			s.kernels = append(s.kernels, profile.Kernel{Event: profile.Event{Start: at, End: at + trace.Time(dur), Rank: rank, Name: syms.Intern("gemm")}})
+			s.KernelRows = append(s.KernelRows, profile.Kernel{Event: profile.Event{Start: at, End: at + trace.Time(dur), Rank: rank, Name: syms.Intern("gemm")}})
 		}
-		s.ranges = []profile.Range{{Event: profile.Event{Start: 0, End: trace.Time(100 * n), Rank: rank, Name: syms.Intern("all")}}}
+		s.RangeRows = []profile.Range{{Event: profile.Event{Start: 0, End: trace.Time(100 * n), Rank: rank, Name: syms.Intern("all")}}}
 		return s
 	}
 	ranks := []string{"TP0", "TP1", "TP2"}
-	g := MeasureGPUs(setOf(syms, ranks, stream(0, 100, 10), stream(1, 50, 12), stream(2, 80, 10)), GPUOptions{})
+	g := MeasureGPUs(testset.SetOf(syms, ranks, stream(0, 100, 10), stream(1, 50, 12), stream(2, 80, 10)), GPUOptions{})
 	if !g.perSecond || len(g.Kernels) != 3 {
 		t.Fatalf("%+v", g)
 	}
@@ -148,7 +123,7 @@ func TestKernelsOfDifferentCaptures(t *testing.T) {
 			t.Errorf("%+v, want %+v", k, want)
 		}
 	}
-	g = MeasureGPUs(setOf(syms, ranks, stream(0, 100, 10), stream(1, 99, 10), stream(2, 99, 10)), GPUOptions{})
+	g = MeasureGPUs(testset.SetOf(syms, ranks, stream(0, 100, 10), stream(1, 99, 10), stream(2, 99, 10)), GPUOptions{})
 	if g.perSecond || g.Kernels[0].Excess != 10 {
 		t.Errorf("captures of about one length: %+v", g.Kernels[0])
 	}

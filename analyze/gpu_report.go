@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -43,7 +44,7 @@ func (c gpuColumns) part(name, doc string, whole, of func(*GPU) int64) []field[G
 
 // shareCell is unknown of nothing.
 func shareCell(part, whole int64) Cell {
-	return Cell{Share: fraction(part, whole), Unknown: whole == 0}
+	return Cell{Share: distribution.Fraction(part, whole), Unknown: whole == 0}
 }
 
 func detail[T any](f []field[T]) []field[T] {
@@ -108,12 +109,12 @@ func (g *GPUs) any(is func(*GPU) bool) bool {
 func (g *GPUs) noteGraphs(r *Report) {
 	busy, other := int64(0), int64(0)
 	for i := range g.GPUs {
-		busy = addTimes(busy, g.GPUs[i].Busy())
-		other = addTimes(other, g.GPUs[i].Time(profile.ClassOther))
+		busy = distribution.AddTimes(busy, g.GPUs[i].Busy())
+		other = distribution.AddTimes(other, g.GPUs[i].Time(profile.ClassOther))
 	}
 	if other > 0 {
 		r.note("%.1f %% of the busy time is of no known class: CUDA graphs whose kernels were not recorded "+
-			"(--cuda-graph-trace=node of nsys records them), or what rules call other", 100*fraction(other, busy))
+			"(--cuda-graph-trace=node of nsys records them), or what rules call other", 100*distribution.Fraction(other, busy))
 	}
 }
 
@@ -135,16 +136,16 @@ func (g *GPUs) IdleReport() *Report {
 		fields = append(fields, field[GPU]{Column{Name: name + " gaps", Unit: Count, Doc: "how many gaps of this cause", Detail: true},
 			func(g *GPU) Cell { return Cell{N: g.Idle.Gaps[cause]} }})
 	}
-	delay := func(name, doc string, detail bool, of func(*Summary) int64) field[GPU] {
+	delay := func(name, doc string, detail bool, of func(*distribution.Summary) int64) field[GPU] {
 		return field[GPU]{Column{Name: name, Unit: Duration, Doc: doc, Scale: "delay", Detail: detail},
 			func(g *GPU) Cell { return Cell{N: of(&g.Delay), Unknown: g.Delay.N == 0} }}
 	}
 	const from = "from the end of the call that launched a kernel or copy to its start, 0 if it began before: "
 	fields = append(fields,
-		delay("delay p50", from+"median, nearest rank", false, func(s *Summary) int64 { return s.P50 }),
-		delay("delay p99", from+"99th percentile, nearest rank", false, func(s *Summary) int64 { return s.P99 }),
-		delay("delay mean", from+"arithmetic mean", true, func(s *Summary) int64 { return s.Mean }),
-		delay("delay max", from+"longest", true, func(s *Summary) int64 { return s.Max }),
+		delay("delay p50", from+"median, nearest rank", false, func(s *distribution.Summary) int64 { return s.P50 }),
+		delay("delay p99", from+"99th percentile, nearest rank", false, func(s *distribution.Summary) int64 { return s.P99 }),
+		delay("delay mean", from+"arithmetic mean", true, func(s *distribution.Summary) int64 { return s.Mean }),
+		delay("delay max", from+"longest", true, func(s *distribution.Summary) int64 { return s.Max }),
 		field[GPU]{Column{Name: "launches", Unit: Count, Doc: "kernels and copies whose call is known", Detail: true}, func(g *GPU) Cell { return Cell{N: g.Called} }},
 		field[GPU]{Column{Name: "graphs", Unit: Share, Doc: "part of the time of kernels that is of launches of CUDA graphs"},
 			func(g *GPU) Cell { return shareCell(g.GraphTime, g.KernelTime) }},

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -42,7 +43,7 @@ func TestGPUsOfSimulatedExports(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range truth.Files {
-			set := nsysSet(t, filepath.Join(dir, "nsys", file.Name))
+			set := testset.NsysSet(t, filepath.Join(dir, "nsys", file.Name))
 			gpus := MeasureGPUs(set, GPUOptions{})
 			for _, p := range file.Processes {
 				compareProcess(t, gpus, &p)
@@ -114,7 +115,7 @@ func TestKernelsOfStraggler(t *testing.T) {
 	if len(paths) != 4 {
 		t.Fatalf("traces: %v", paths)
 	}
-	set, _ := torchSet(t, paths...)
+	set, _ := testset.TorchSet(t, paths...)
 	gpus := MeasureGPUs(set, GPUOptions{})
 	slow, short := 0, 0
 	for _, k := range gpus.Kernels[:6] {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -19,10 +20,10 @@ type StepTime struct {
 	Kind profile.StepKind
 	// MinBatch and MaxBatch bound the requests in a batch; -1 is unknown.
 	MinBatch, MaxBatch int32
-	Host               Summary // from begin to end of the annotation
+	Host               distribution.Summary // from begin to end of the annotation
 	// Device is from the start of the first kernel or copy that was launched by a call in
 	// the step, on its thread, to the end of the last one. Steps that launched nothing do not count.
-	Device Summary
+	Device distribution.Summary
 
 	rankIndex int32
 }
@@ -262,15 +263,15 @@ func groupSteps(set *profile.Set, rank int32, steps []step) []StepTime {
 		}
 		k := key{kind: s.kind}
 		k.from, k.to = batchBucket(s.batch)
-		host[k] = append(host[k], between(s.start, s.end))
+		host[k] = append(host[k], distribution.Between(s.start, s.end))
 		if s.projected {
-			device[k] = append(device[k], between(s.first, s.last))
+			device[k] = append(device[k], distribution.Between(s.first, s.last))
 		}
 	}
 	var out []StepTime
 	for k, durations := range host {
 		out = append(out, StepTime{Rank: set.Ranks[rank], rankIndex: rank, Kind: k.kind, MinBatch: k.from, MaxBatch: k.to,
-			Host: Summarize(durations), Device: Summarize(device[k])})
+			Host: distribution.Summarize(durations), Device: distribution.Summarize(device[k])})
 	}
 	return out
 }

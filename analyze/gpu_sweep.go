@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -36,29 +37,20 @@ type Idle struct {
 
 // Total returns the time of all gaps in ns.
 func (i *Idle) Total() int64 {
-	return addTimes(addTimes(i.Time[HostWait], i.Time[KernelWait]), i.Time[OtherWait])
+	return distribution.AddTimes(distribution.AddTimes(i.Time[HostWait], i.Time[KernelWait]), i.Time[OtherWait])
 }
 
 // add counts the gap from the end of what ran last to the start of r.
 func (i *Idle) add(r *gpuRow, end trace.Time) {
-	gap, cause := between(end, r.start), OtherWait
+	gap, cause := distribution.Between(end, r.start), OtherWait
 	switch {
 	case r.called() && r.launch > end:
 		cause = HostWait
 	case gap < kernelGap:
 		cause = KernelWait
 	}
-	i.Time[cause] = addTimes(i.Time[cause], gap)
+	i.Time[cause] = distribution.AddTimes(i.Time[cause], gap)
 	i.Gaps[cause]++
-}
-
-// between returns the time from one moment to another, which is not before it. Only
-// forged ones are further apart than an int64 holds.
-func between(from, to trace.Time) int64 {
-	if d := int64(to - from); d >= 0 {
-		return d
-	}
-	return math.MaxInt64
 }
 
 // Running is a set of classes that run at the same time: bit 1<<c is class c.
@@ -80,7 +72,7 @@ type GPUStream struct {
 }
 
 // Length returns the time from the first start to the last end of each recording, in ns.
-func (s *GPUStream) Length() int64 { return max(0, between(s.first, s.end)-s.unrecorded) }
+func (s *GPUStream) Length() int64 { return max(0, distribution.Between(s.first, s.end)-s.unrecorded) }
 
 func (s *GPUStream) add(r *gpuRow, recorded recordings) {
 	end := r.end()
@@ -90,13 +82,13 @@ func (s *GPUStream) add(r *gpuRow, recorded recordings) {
 		return
 	case r.start >= s.end:
 		if recorded.end(s.end, r.start) {
-			s.unrecorded = addTimes(s.unrecorded, between(s.end, r.start))
+			s.unrecorded = distribution.AddTimes(s.unrecorded, distribution.Between(s.end, r.start))
 		} else {
 			s.Idle.add(r, s.end)
 		}
-		s.Busy = addTimes(s.Busy, r.dur)
+		s.Busy = distribution.AddTimes(s.Busy, r.dur)
 	case end > s.end:
-		s.Busy = addTimes(s.Busy, between(s.end, end))
+		s.Busy = distribution.AddTimes(s.Busy, distribution.Between(s.end, end))
 	}
 	s.end = max(s.end, end)
 }
@@ -108,7 +100,7 @@ type gpuSweep struct {
 	recorded recordings
 	now      trace.Time                     // up to here all is counted
 	until    [profile.NumClasses]trace.Time // ends of what has started
-	delays   sample
+	delays   distribution.Sample
 	queue    queueTime
 	streams  []GPUStream
 	stream   map[int64]int // index into streams
@@ -118,9 +110,6 @@ type gpuSweep struct {
 func newGPUSweep(g *GPU, kernels *kernelTimes, recorded recordings) *gpuSweep {
 	return &gpuSweep{gpu: g, recorded: recorded, stream: map[int64]int{}, kernels: kernels}
 }
-
-// noLimit is for samples of one device, which are gone when it is measured.
-var noLimit = &store{limit: math.MaxInt64}
 
 func (s *gpuSweep) add(r *gpuRow) {
 	g := s.gpu
@@ -138,17 +127,17 @@ func (s *gpuSweep) add(r *gpuRow) {
 	s.ofStream(r.stream).add(r, s.recorded)
 	if r.flags&rowKernel != 0 {
 		g.Kernels++
-		g.KernelTime = addTimes(g.KernelTime, r.dur)
+		g.KernelTime = distribution.AddTimes(g.KernelTime, r.dur)
 		if r.flags&rowGraph != 0 {
 			g.GraphKernels++
-			g.GraphTime = addTimes(g.GraphTime, r.dur)
+			g.GraphTime = distribution.AddTimes(g.GraphTime, r.dur)
 		}
 		s.kernels.add(r)
 	}
 	if r.called() {
 		s.queue.add(r)
 		g.Called++
-		s.delays.add(max(0, int64(r.start-r.launch)-r.launched), noLimit)
+		s.delays.Add(max(0, int64(r.start-r.launch)-r.launched), distribution.NoLimit)
 	}
 }
 
@@ -158,7 +147,7 @@ func (s *gpuSweep) advance(r *gpuRow) {
 	for s.now < r.start {
 		running, to := s.running(r.start)
 		if running == 0 && s.recorded.end(s.now, to) {
-			s.gpu.unrecorded = addTimes(s.gpu.unrecorded, between(s.now, to))
+			s.gpu.unrecorded = distribution.AddTimes(s.gpu.unrecorded, distribution.Between(s.now, to))
 			s.now = to
 			s.queue.cut()
 			continue
@@ -183,7 +172,7 @@ func (s *gpuSweep) running(limit trace.Time) (running Running, to trace.Time) {
 }
 
 func (s *gpuSweep) count(running Running, to trace.Time) {
-	s.gpu.Running[running] = addTimes(s.gpu.Running[running], between(s.now, to))
+	s.gpu.Running[running] = distribution.AddTimes(s.gpu.Running[running], distribution.Between(s.now, to))
 	s.now = to
 }
 
@@ -208,8 +197,8 @@ func (s *gpuSweep) finish() {
 	g := s.gpu
 	g.Last = s.now
 	delays := make([]int64, 0, g.Called)
-	s.delays.each(func(v int64) { delays = append(delays, v) })
-	g.Delay = Summarize(delays)
+	s.delays.Each(func(v int64) { delays = append(delays, v) })
+	g.Delay = distribution.Summarize(delays)
 	g.Queue = s.queue.mean()
 	g.Streams = s.streams
 	slices.SortFunc(g.Streams, func(a, b GPUStream) int { return cmp.Compare(a.Stream, b.Stream) })
@@ -230,12 +219,12 @@ func (q *queueTime) add(r *gpuRow) {
 	}
 	q.first, q.last = min(q.first, launch), r.start
 	q.rows++
-	q.waited = addTimes(q.waited, between(launch, r.start))
+	q.waited = distribution.AddTimes(q.waited, distribution.Between(launch, r.start))
 }
 
 // cut ends a recording.
 func (q *queueTime) cut() {
-	q.before = addTimes(q.before, between(q.first, q.last))
+	q.before = distribution.AddTimes(q.before, distribution.Between(q.first, q.last))
 	q.rows, q.first, q.last = 0, 0, 0
 }
 
@@ -243,5 +232,5 @@ func (q *queueTime) cut() {
 // waited, divided by the time from the first launch to the last start of each recording
 // (Little's law).
 func (q *queueTime) mean() int64 {
-	return int64(math.Round(10 * fraction(q.waited, addTimes(q.before, between(q.first, q.last)))))
+	return int64(math.Round(10 * distribution.Fraction(q.waited, distribution.AddTimes(q.before, distribution.Between(q.first, q.last)))))
 }

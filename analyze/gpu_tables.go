@@ -3,6 +3,7 @@ package analyze
 import (
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -21,11 +22,11 @@ func (g *GPUs) OverlapReport() *Report {
 	for running := Running(1); running < numRunning; running++ {
 		row := runningRow{what: running.String()}
 		for i := range g.GPUs {
-			row.time = addTimes(row.time, g.GPUs[i].Running[running])
+			row.time = distribution.AddTimes(row.time, g.GPUs[i].Running[running])
 		}
 		if row.time > 0 {
 			rows = append(rows, row)
-			all = addTimes(all, row.time)
+			all = distribution.AddTimes(all, row.time)
 		}
 	}
 	for i := range rows {
@@ -91,7 +92,7 @@ func (g *GPUs) StreamReport() *Report {
 
 // StepReport makes a table of how long steps took.
 func (g *GPUs) StepReport() *Report {
-	ns := func(prefix, name, doc string, of func(*StepTime) *Summary, v func(*Summary) int64) field[StepTime] {
+	ns := func(prefix, name, doc string, of func(*StepTime) *distribution.Summary, v func(*distribution.Summary) int64) field[StepTime] {
 		scale := prefix + "step"
 		if name == "total" {
 			scale = prefix + "total"
@@ -99,15 +100,15 @@ func (g *GPUs) StepReport() *Report {
 		return field[StepTime]{Column{Name: prefix + name, Unit: Duration, Doc: doc, Scale: scale},
 			func(t *StepTime) Cell { return Cell{N: v(of(t)), Unknown: of(t).N == 0} }}
 	}
-	sums := func(prefix, what string, of func(*StepTime) *Summary) []field[StepTime] {
+	sums := func(prefix, what string, of func(*StepTime) *distribution.Summary) []field[StepTime] {
 		return []field[StepTime]{
-			ns(prefix, "total", "sum of "+what, of, func(s *Summary) int64 { return s.Total }),
-			ns(prefix, "p50", "median of "+what+", nearest rank", of, func(s *Summary) int64 { return s.P50 }),
-			ns(prefix, "p99", "99th percentile of "+what+", nearest rank", of, func(s *Summary) int64 { return s.P99 }),
+			ns(prefix, "total", "sum of "+what, of, func(s *distribution.Summary) int64 { return s.Total }),
+			ns(prefix, "p50", "median of "+what+", nearest rank", of, func(s *distribution.Summary) int64 { return s.P50 }),
+			ns(prefix, "p99", "99th percentile of "+what+", nearest rank", of, func(s *distribution.Summary) int64 { return s.P99 }),
 		}
 	}
-	host := func(t *StepTime) *Summary { return &t.Host }
-	device := func(t *StepTime) *Summary { return &t.Device }
+	host := func(t *StepTime) *distribution.Summary { return &t.Host }
+	device := func(t *StepTime) *distribution.Summary { return &t.Device }
 	fields := []field[StepTime]{
 		{Column{Name: "kind", Doc: "prefill (EXTEND), decode, or other: mixtures, ProfilerStep"}, func(t *StepTime) Cell { return textCell(stepKinds[t.Kind]) }},
 		{Column{Name: "batch", Doc: "requests in the batch"}, func(t *StepTime) Cell { return textCell(t.batches()) }},

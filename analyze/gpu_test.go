@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -19,14 +20,14 @@ import (
 //	copy                            copy-
 func gpuFixture() *profile.Set {
 	syms := trace.NewSymbols()
-	s := &rowStream{}
+	s := &testset.RowStream{}
 	const us = 1000
 	event := func(rank int32, name string, from, to, correlation int64) profile.Event {
 		return profile.Event{Start: trace.Time(from * us), End: trace.Time(to * us), Correlation: correlation, Name: syms.Intern(name), Rank: rank, PID: 7}
 	}
 	for rank := range int32(2) {
 		slow := int64(rank) * 2
-		s.ranges = append(s.ranges,
+		s.RangeRows = append(s.RangeRows,
 			profile.Range{Event: event(rank, "step[DECODE bs=20]", 0, 40, 0), TID: 1},
 			profile.Range{Event: event(rank, "sglang:step[EXTEND bs=1 toks=9]", 40, 100, 0), TID: 1},
 			profile.Range{Event: event(rank, "ProfilerStep#3", 0, 100, 0), TID: 1},
@@ -36,16 +37,16 @@ func gpuFixture() *profile.Set {
 			if i == 3 {
 				name = "cudaGraphLaunch"
 			}
-			s.calls = append(s.calls, profile.Call{Event: event(rank, name, at, at+1, int64(i+1)), TID: 1})
+			s.CallRows = append(s.CallRows, profile.Call{Event: event(rank, name, at, at+1, int64(i+1)), TID: 1})
 		}
-		s.kernels = append(s.kernels,
+		s.KernelRows = append(s.KernelRows,
 			profile.Kernel{Event: event(rank, "gemm", 5, 15+slow, 1), Stream: 7},
 			profile.Kernel{Event: event(rank, "ncclDevKernel_AllReduce", 10+slow, 25, 2), Stream: 9},
 			profile.Kernel{Event: event(rank, "gemm", 26, 36+slow, 4), Stream: 7},
 			profile.Kernel{Event: event(rank, "gemm", 85, 95+slow, 5), Stream: 7})
-		s.copies = append(s.copies, profile.Copy{Event: event(rank, "[CUDA memcpy Host-to-Device]", 40, 50, 3)})
+		s.CopyRows = append(s.CopyRows, profile.Copy{Event: event(rank, "[CUDA memcpy Host-to-Device]", 40, 50, 3)})
 	}
-	return setOf(syms, []string{"TP0", "TP1"}, s)
+	return testset.SetOf(syms, []string{"TP0", "TP1"}, s)
 }
 
 // gpuFixtureReports are the reports on gpuFixture, in a terminal of 120 columns.
@@ -134,7 +135,7 @@ func TestGraphsOfGPUs(t *testing.T) {
 	event := func(name string, from, to trace.Time, correlation int64) profile.Event {
 		return profile.Event{Start: from, End: to, Correlation: correlation, Name: syms.Intern(name)}
 	}
-	set := setOf(syms, []string{"TP0"}, &rowStream{kernels: []profile.Kernel{
+	set := testset.SetOf(syms, []string{"TP0"}, &testset.RowStream{KernelRows: []profile.Kernel{
 		{Event: event("a", 0, 10, 5)}, {Event: event("ncclDevKernel_b", 10, 20, 5)}, // a graph
 		{Event: event("a", 20, 30, 6)}, {Event: event("a", 30, 40, 0)}, {Event: event("a", 40, 50, 0)},
 		{Event: event("CUDA graph 3", 60, 90, 7), Graph: true},
@@ -166,8 +167,8 @@ func TestBatchBucket(t *testing.T) {
 // Of devices that a rank has several of, each is a row.
 func TestSeveralDevices(t *testing.T) {
 	set := gpuFixture()
-	s := set.Streams[0].(*rowStream)
-	s.kernels[0].Device = 1
+	s := set.Streams[0].(*testset.RowStream)
+	s.KernelRows[0].Device = 1
 	out := text(t, MeasureGPUs(set, GPUOptions{}).Report(), FormatText, Style{})
 	for _, want := range []string{"\nTP0 GPU 0 ", "\nTP0 GPU 1 ", "\nTP1 GPU 0 "} {
 		if !strings.Contains(out, want) {
@@ -181,9 +182,9 @@ func TestGPUsOfForgedTimes(t *testing.T) {
 	const far = 1<<63 - 1
 	syms := trace.NewSymbols()
 	name := syms.Intern("a")
-	set := setOf(syms, []string{"TP0"}, &rowStream{
-		calls: []profile.Call{{Event: profile.Event{Start: far - 5, End: far, Correlation: 1, Name: name}}},
-		kernels: []profile.Kernel{
+	set := testset.SetOf(syms, []string{"TP0"}, &testset.RowStream{
+		CallRows: []profile.Call{{Event: profile.Event{Start: far - 5, End: far, Correlation: 1, Name: name}}},
+		KernelRows: []profile.Kernel{
 			{Event: profile.Event{Start: -far, End: -far + 5, Correlation: 1, Name: name}},
 			{Event: profile.Event{Start: -far, End: far, Correlation: 2, Name: name}, Stream: 1},
 			{Event: profile.Event{Start: far - 9, End: far - 20, Correlation: 3, Name: name}},
@@ -199,58 +200,34 @@ func TestGPUsOfForgedTimes(t *testing.T) {
 	}
 }
 
-// A gpuTestRow is a row of one rank.
-type gpuTestRow struct {
-	name                    string
-	start, end, correlation int64
-}
-
-func gpuSetOf(calls, kernels, ranges []gpuTestRow) *profile.Set {
-	syms := trace.NewSymbols()
-	s := &rowStream{}
-	event := func(r gpuTestRow) profile.Event {
-		return profile.Event{Start: trace.Time(r.start), End: trace.Time(r.end), Correlation: r.correlation, Name: syms.Intern(r.name)}
-	}
-	for _, r := range calls {
-		s.calls = append(s.calls, profile.Call{Event: event(r)})
-	}
-	for _, r := range kernels {
-		s.kernels = append(s.kernels, profile.Kernel{Event: event(r)})
-	}
-	for _, r := range ranges {
-		s.ranges = append(s.ranges, profile.Range{Event: event(r)})
-	}
-	return setOf(syms, []string{"TP0"}, s)
-}
-
 func TestLaunchesOfGPUs(t *testing.T) {
-	gpu := func(calls, kernels []gpuTestRow) *GPU {
-		return &MeasureGPUs(gpuSetOf(calls, kernels, nil), GPUOptions{}).GPUs[0]
+	gpu := func(calls, kernels []testset.GPURow) *GPU {
+		return &MeasureGPUs(testset.GPUSetOf(calls, kernels, nil), GPUOptions{}).GPUs[0]
 	}
 	// Of two calls with one correlation, the one that is around the other counts.
-	g := gpu([]gpuTestRow{{"cuLaunchKernel", 10, 20, 1}, {"cudaLaunchKernel", 10, 30, 1}, {"cudaLaunchKernel", 12, 90, 1}}, []gpuTestRow{{"a", 100, 110, 1}})
+	g := gpu([]testset.GPURow{{Name: "cuLaunchKernel", Start: 10, End: 20, Correlation: 1}, {Name: "cudaLaunchKernel", Start: 10, End: 30, Correlation: 1}, {Name: "cudaLaunchKernel", Start: 12, End: 90, Correlation: 1}}, []testset.GPURow{{Name: "a", Start: 100, End: 110, Correlation: 1}})
 	if g.Delay.Max != 70 || g.Called != 1 {
 		t.Errorf("delay %+v", g.Delay)
 	}
 	// Calls may take longer than 32 bits hold.
-	g = gpu([]gpuTestRow{{"cudaLaunchKernel", 10, 6e9, 1}}, []gpuTestRow{{"a", 6e9 + 5, 7e9, 1}})
+	g = gpu([]testset.GPURow{{Name: "cudaLaunchKernel", Start: 10, End: 6e9, Correlation: 1}}, []testset.GPURow{{Name: "a", Start: 6e9 + 5, End: 7e9, Correlation: 1}})
 	if g.Delay.Max != 5 {
 		t.Errorf("delay %+v", g.Delay)
 	}
 	// Of two kernels that end a gap together, the one that is known to have been
 	// launched before it tells the cause.
-	g = gpu([]gpuTestRow{{"cudaLaunchKernel", 50, 51, 2}, {"cudaLaunchKernel", 5, 6, 3}},
-		[]gpuTestRow{{"a", 0, 10, 0}, {"a", 100, 110, 0}, {"b", 100, 120, 2}, {"c", 100, 130, 3}})
+	g = gpu([]testset.GPURow{{Name: "cudaLaunchKernel", Start: 50, End: 51, Correlation: 2}, {Name: "cudaLaunchKernel", Start: 5, End: 6, Correlation: 3}},
+		[]testset.GPURow{{Name: "a", Start: 0, End: 10, Correlation: 0}, {Name: "a", Start: 100, End: 110, Correlation: 0}, {Name: "b", Start: 100, End: 120, Correlation: 2}, {Name: "c", Start: 100, End: 130, Correlation: 3}})
 	if g.Idle.Time != [numCauses]int64{KernelWait: 90} {
 		t.Errorf("idle %+v", g.Idle)
 	}
-	g = gpu([]gpuTestRow{{"cudaLaunchKernel", 50, 51, 2}}, []gpuTestRow{{"a", 0, 10, 0}, {"a", 100, 110, 0}, {"b", 100, 120, 2}})
+	g = gpu([]testset.GPURow{{Name: "cudaLaunchKernel", Start: 50, End: 51, Correlation: 2}}, []testset.GPURow{{Name: "a", Start: 0, End: 10, Correlation: 0}, {Name: "a", Start: 100, End: 110, Correlation: 0}, {Name: "b", Start: 100, End: 120, Correlation: 2}})
 	if g.Idle.Time != [numCauses]int64{HostWait: 90} {
 		t.Errorf("idle %+v", g.Idle)
 	}
 	// A kernel that began before its call did not wait. Of the others, one waited for
 	// 100 ns and one for 200, in 400 ns.
-	g = gpu([]gpuTestRow{{"l", 0, 10, 1}, {"l", 200, 210, 2}, {"l", 350, 360, 3}}, []gpuTestRow{{"a", 100, 110, 1}, {"a", 400, 410, 2}, {"a", 340, 350, 3}})
+	g = gpu([]testset.GPURow{{Name: "l", Start: 0, End: 10, Correlation: 1}, {Name: "l", Start: 200, End: 210, Correlation: 2}, {Name: "l", Start: 350, End: 360, Correlation: 3}}, []testset.GPURow{{Name: "a", Start: 100, End: 110, Correlation: 1}, {Name: "a", Start: 400, End: 410, Correlation: 2}, {Name: "a", Start: 340, End: 350, Correlation: 3}})
 	if g.Queue != 8 || g.Delay.P50 != 90 || g.Delay.Min != 0 {
 		t.Errorf("queue %d, delay %+v", g.Queue, g.Delay)
 	}
@@ -259,10 +236,10 @@ func TestLaunchesOfGPUs(t *testing.T) {
 // A call is in every step around it, also where steps cross each other; its kernels are
 // where it is, whenever they run.
 func TestProjectionOfSteps(t *testing.T) {
-	set := gpuSetOf(
-		[]gpuTestRow{{"l", 0, 1, 1}, {"l", 60, 61, 2}, {"l", 98, 130, 3}, {"l", 150, 151, 4}, {"l", 500, 501, 5}},
-		[]gpuTestRow{{"a", 1000, 1010, 1}, {"a", 1020, 1030, 2}, {"a", 1040, 1050, 3}, {"a", 1060, 1070, 4}, {"a", 1080, 1090, 5}},
-		[]gpuTestRow{{"step[EXTEND bs=1]", 0, 100, 0}, {"step[DECODE bs=1]", 50, 150, 0}, {"ProfilerStep#1", 150, 400, 0}, {"other", 0, 1000, 0}})
+	set := testset.GPUSetOf(
+		[]testset.GPURow{{Name: "l", Start: 0, End: 1, Correlation: 1}, {Name: "l", Start: 60, End: 61, Correlation: 2}, {Name: "l", Start: 98, End: 130, Correlation: 3}, {Name: "l", Start: 150, End: 151, Correlation: 4}, {Name: "l", Start: 500, End: 501, Correlation: 5}},
+		[]testset.GPURow{{Name: "a", Start: 1000, End: 1010, Correlation: 1}, {Name: "a", Start: 1020, End: 1030, Correlation: 2}, {Name: "a", Start: 1040, End: 1050, Correlation: 3}, {Name: "a", Start: 1060, End: 1070, Correlation: 4}, {Name: "a", Start: 1080, End: 1090, Correlation: 5}},
+		[]testset.GPURow{{Name: "step[EXTEND bs=1]", Start: 0, End: 100, Correlation: 0}, {Name: "step[DECODE bs=1]", Start: 50, End: 150, Correlation: 0}, {Name: "ProfilerStep#1", Start: 150, End: 400, Correlation: 0}, {Name: "other", Start: 0, End: 1000, Correlation: 0}})
 	for _, s := range MeasureGPUs(set, GPUOptions{}).Steps {
 		want := map[profile.StepKind]int64{profile.StepPrefill: 30, profile.StepDecode: 30, profile.StepOther: 10}[s.Kind]
 		if s.Device.Total != want || s.Device.N != 1 {
@@ -273,14 +250,14 @@ func TestProjectionOfSteps(t *testing.T) {
 
 // Parts of steps count where no annotation is around all of one.
 func TestPartsOfSteps(t *testing.T) {
-	kinds := func(ranges ...gpuTestRow) (kinds []string) {
-		for _, s := range MeasureGPUs(gpuSetOf(nil, nil, ranges), GPUOptions{}).Steps {
+	kinds := func(ranges ...testset.GPURow) (kinds []string) {
+		for _, s := range MeasureGPUs(testset.GPUSetOf(nil, nil, ranges), GPUOptions{}).Steps {
 			kinds = append(kinds, stepKinds[s.Kind]+s.batches())
 		}
 		return kinds
 	}
-	part, whole := gpuTestRow{"sglang:forward.decode", 5, 9, 0}, gpuTestRow{"scheduler.step 7 extend bs=3", 0, 10, 0}
-	profiler := gpuTestRow{"ProfilerStep#1", 0, 20, 0}
+	part, whole := testset.GPURow{Name: "sglang:forward.decode", Start: 5, End: 9, Correlation: 0}, testset.GPURow{Name: "scheduler.step 7 extend bs=3", Start: 0, End: 10, Correlation: 0}
+	profiler := testset.GPURow{Name: "ProfilerStep#1", Start: 0, End: 20, Correlation: 0}
 	if got := strings.Join(kinds(part, whole, profiler), " "); got != "prefill3-4 other" {
 		t.Error(got)
 	}
@@ -294,16 +271,16 @@ func TestStepsCountOnce(t *testing.T) {
 	const execute = "execute_15360_context_15(sq1sk1sqsq1sqsk1)_generation_0(sq0sk0sqsq0sqsk0)"
 	for _, test := range []struct {
 		what string
-		rows []gpuTestRow
+		rows []testset.GPURow
 		want string // kind, batch, number and ns
 	}{
-		{"of equals the outer one", []gpuTestRow{{execute, 0, 100, 0}, {"step[EXTEND bs=15 toks=15360]", 50, 90, 0}}, "prefill 9-16: 1 of 100"},
-		{"the inner one tells the batch", []gpuTestRow{{"step[DECODE]", 0, 100, 0}, {"step[DECODE bs=2]", 10, 40, 0}, {"step[DECODE bs=2]", 50, 90, 0}}, "decode 2: 2 of 70"},
-		{"three deep", []gpuTestRow{{"step[MIXED bs=16]", 0, 100, 0}, {execute, 10, 95, 0}, {"step[EXTEND bs=15]", 50, 90, 0}}, "prefill 9-16: 1 of 85"},
-		{"they cross", []gpuTestRow{{"step[EXTEND bs=1]", 0, 100, 0}, {"step[EXTEND bs=1]", 50, 150, 0}}, "prefill 1: 2 of 200"},
-		{"one behind the other", []gpuTestRow{{"step[EXTEND bs=1]", 0, 100, 0}, {"step[EXTEND bs=1]", 100, 150, 0}}, "prefill 1: 2 of 150"},
+		{"of equals the outer one", []testset.GPURow{{Name: execute, Start: 0, End: 100, Correlation: 0}, {Name: "step[EXTEND bs=15 toks=15360]", Start: 50, End: 90, Correlation: 0}}, "prefill 9-16: 1 of 100"},
+		{"the inner one tells the batch", []testset.GPURow{{Name: "step[DECODE]", Start: 0, End: 100, Correlation: 0}, {Name: "step[DECODE bs=2]", Start: 10, End: 40, Correlation: 0}, {Name: "step[DECODE bs=2]", Start: 50, End: 90, Correlation: 0}}, "decode 2: 2 of 70"},
+		{"three deep", []testset.GPURow{{Name: "step[MIXED bs=16]", Start: 0, End: 100, Correlation: 0}, {Name: execute, Start: 10, End: 95, Correlation: 0}, {Name: "step[EXTEND bs=15]", Start: 50, End: 90, Correlation: 0}}, "prefill 9-16: 1 of 85"},
+		{"they cross", []testset.GPURow{{Name: "step[EXTEND bs=1]", Start: 0, End: 100, Correlation: 0}, {Name: "step[EXTEND bs=1]", Start: 50, End: 150, Correlation: 0}}, "prefill 1: 2 of 200"},
+		{"one behind the other", []testset.GPURow{{Name: "step[EXTEND bs=1]", Start: 0, End: 100, Correlation: 0}, {Name: "step[EXTEND bs=1]", Start: 100, End: 150, Correlation: 0}}, "prefill 1: 2 of 150"},
 	} {
-		set := gpuSetOf(nil, nil, test.rows)
+		set := testset.GPUSetOf(nil, nil, test.rows)
 		var got []string
 		for _, s := range MeasureGPUs(set, GPUOptions{}).Steps {
 			got = append(got, fmt.Sprintf("%s %s: %d of %d", stepKinds[s.Kind], s.batches(), s.Host.N, s.Host.Total))

@@ -1,47 +1,18 @@
 package analyze
 
 import (
-	"compress/gzip"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// torchSet reads PyTorch traces, the ranks of a set.
-func torchSet(t testing.TB, paths ...string) (*profile.Set, []*profile.Profile) {
-	t.Helper()
-	set := &profile.Set{Syms: trace.NewSymbols()}
-	args := trace.NewArgs()
-	var profiles []*profile.Profile
-	for i, path := range paths {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := chrometrace.Read(path, z, chrometrace.Options{Syms: set.Syms, Args: args})
-		if err != nil {
-			t.Fatal(err)
-		}
-		profiles = append(profiles, p)
-		set.Ranks = append(set.Ranks, strconv.Itoa(i))
-		set.Streams = append(set.Streams, p.Stream(set.Syms, args, func(string) (int32, int32) { return int32(i), -1 }))
-	}
-	return set, profiles
-}
 
 // An htaView passes the rows of a trace that Holistic Trace Analysis looks at, at the
 // times that it sees.
@@ -132,7 +103,7 @@ func TestGPUsOfTracesAsHTA(t *testing.T) {
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			o := openHTAOracle(t, dir)
-			set, profiles := torchSet(t, o.run.inputs(t)...)
+			set, profiles := testset.TorchSet(t, o.run.inputs(t)...)
 			for i := range set.Streams {
 				set.Streams[i] = newHTAView(set.Streams[i], set.Syms, profiles[i], &o.run)
 			}
@@ -179,11 +150,11 @@ func TestGPUsOfSharedData(t *testing.T) {
 		})
 	}
 	torch := func(t testing.TB, path string) *profile.Set {
-		set, _ := torchSet(t, path)
+		set, _ := testset.TorchSet(t, path)
 		return set
 	}
 	for pattern, open := range map[string]func(testing.TB, string) *profile.Set{
-		"torch/real/*.gz": torch, "torch/tp8_skew_2host/*-TP-5-*.gz": torch, "nsys/real/*.sqlite": nsysSet,
+		"torch/real/*.gz": torch, "torch/tp8_skew_2host/*-TP-5-*.gz": torch, "nsys/real/*.sqlite": testset.NsysSet,
 	} {
 		paths, _ := filepath.Glob(testinput.Shared(t, "data", pattern))
 		for _, path := range paths {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -99,7 +100,7 @@ func (p *gpuPart) close() {
 	for _, o := range p.orphans {
 		if o.kernels > 1 {
 			p.gpu.GraphKernels += o.kernels
-			p.gpu.GraphTime = addTimes(p.gpu.GraphTime, o.time)
+			p.gpu.GraphTime = distribution.AddTimes(p.gpu.GraphTime, o.time)
 		}
 	}
 	p.orphans = nil
@@ -236,7 +237,7 @@ func (p *gpuPart) addOrphan(correlation, dur int64) {
 		p.orphans = map[int64]orphan{}
 	}
 	o := p.orphans[correlation]
-	p.orphans[correlation] = orphan{o.kernels + 1, addTimes(o.time, dur)}
+	p.orphans[correlation] = orphan{o.kernels + 1, distribution.AddTimes(o.time, dur)}
 }
 
 // part returns what there is of a device.

@@ -2,9 +2,9 @@ package analyze
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -136,7 +136,7 @@ func (g *grouper) addRequest(r int) {
 			g.addStages(s.Threads[t].Stages, spot{proc: s.Threads[t].Proc, request: r})
 		}
 	}
-	for i := range gatewaySpans(s, req) {
+	for i := range s.GatewayRows(req) {
 		if s.RequestOf(i) == r { // several may share it
 			g.add(spot{span: i, proc: s.ProcOf(i), request: r})
 		}
@@ -144,7 +144,7 @@ func (g *grouper) addRequest(r int) {
 	scope := g.scope(func(axis int) int32 {
 		return g.axes[axis].code(spot{span: request.None, proc: request.None, request: r})
 	})
-	g.e2e[scope] = addTimes(g.e2e[scope], int64(max(0, req.End-req.Start)))
+	g.e2e[scope] = distribution.AddTimes(g.e2e[scope], int64(max(0, req.End-req.Start)))
 	g.cover(req)
 }
 
@@ -157,31 +157,6 @@ func (g *grouper) addStages(stages []uint32, p spot) {
 		}
 		if below := g.set.Tree.Children(int(i)); len(below) > 0 {
 			g.addStages(below, p)
-		}
-	}
-}
-
-// gatewaySpans yields the gateway's spans around a request, with how many of
-// them each lies in.
-func gatewaySpans(s *request.Set, r *request.Request) iter.Seq2[int, int] {
-	return func(yield func(i, depth int) bool) {
-		var walk func(i, depth int) bool
-		walk = func(i, depth int) bool {
-			if s.Kind(i) != request.Gateway {
-				return true
-			}
-			if !yield(i, depth) {
-				return false
-			}
-			for _, c := range s.Tree.Children(i) {
-				if !walk(int(c), depth+1) {
-					return false
-				}
-			}
-			return true
-		}
-		if r.Gateway != request.None {
-			walk(r.Gateway, 0)
 		}
 	}
 }
@@ -209,7 +184,7 @@ func (g *grouper) cover(r *request.Request) {
 		}
 		from, to := max(v.from, until), min(v.to, r.End)
 		if from < to {
-			g.covered[v.group] = addTimes(g.covered[v.group], int64(to-from))
+			g.covered[v.group] = distribution.AddTimes(g.covered[v.group], int64(to-from))
 			until = to
 		}
 	}
@@ -226,13 +201,13 @@ func (g *grouper) finish() *Stages {
 	}
 	g.out.Groups = make([]Group, len(order))
 	keys := make([]string, 0, len(order)*len(g.axes))
-	var s summarizer
+	var s distribution.Summarizer
 	for i, id := range order {
 		for k := range g.axes {
 			keys = append(keys, texts[k][g.codes[k][id]])
 		}
 		scope := g.scope(func(axis int) int32 { return g.codes[axis][id] })
-		g.out.Groups[i] = Group{Key: keys[len(keys)-len(g.axes):], Summary: s.summarize(durations[id]), Covered: g.covered[id], E2E: g.e2e[scope]}
+		g.out.Groups[i] = Group{Key: keys[len(keys)-len(g.axes):], Summary: s.Summarize(durations[id]), Covered: g.covered[id], E2E: g.e2e[scope]}
 	}
 	return &g.out
 }

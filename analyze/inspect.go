@@ -82,7 +82,7 @@ type surveyed struct {
 // survey looks at every span once.
 func survey(s *request.Set) *surveyed {
 	v := &surveyed{ranks: make([]rankRow, len(s.Procs))}
-	hosts := hostNames(s)
+	hosts := s.HostNames()
 	for i := range s.Procs {
 		v.ranks[i] = rankRow{Proc: s.Procs[i], host: hosts[s.Procs[i].Host]}
 	}
@@ -153,11 +153,9 @@ func requestCounts(s *request.Set) []countRow {
 	counts := map[key]int{}
 	for i := range s.Requests {
 		r := &s.Requests[i]
-		counts[key{"requests", rolesOf(s, r) + " " + r.Status.String()}]++
-		for _, w := range flagWords {
-			if r.Flags&w.flag != 0 {
-				counts[key{"requests, doubtful", w.word}]++
-			}
+		counts[key{"requests", s.RolesOf(r) + " " + r.Status.String()}]++
+		for _, word := range r.Flags.Words() {
+			counts[key{"requests, doubtful", word}]++
 		}
 	}
 	var out []countRow

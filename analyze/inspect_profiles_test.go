@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -130,14 +131,14 @@ func TestGoldenInspectProfiles(t *testing.T) {
 			if strings.Contains(got, secret) {
 				t.Errorf("shows what must stay secret:\n%s", got)
 			}
-			golden(t, "inspect_profiles."+string(f), got)
+			testset.CompareGolden(t, "inspect_profiles."+string(f), got)
 		})
 	}
 }
 
 // Every table has a name that the command knows.
 func TestInspectTables(t *testing.T) {
-	for _, r := range append(inspected(t), inspectSet(fixture(t))...) {
+	for _, r := range append(inspected(t), inspectSet(testset.Fixture(t))...) {
 		if !slices.ContainsFunc(InspectTables, func(name string) bool { return InspectSchema(name) == r.Schema }) {
 			t.Errorf("no name for %s", r.Schema)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -17,7 +18,7 @@ func TestLayouts(t *testing.T) {
 	} {
 		t.Run(dump, func(t *testing.T) {
 			var got []string
-			for _, row := range survey(load(t, dump)).services {
+			for _, row := range survey(testset.LoadDump(t, dump)).services {
 				got = append(got, row.service+" "+row.layouts.String())
 			}
 			if list := strings.Join(got, "; "); list != want {
@@ -32,7 +33,7 @@ func TestLayouts(t *testing.T) {
 func TestInspectCountsEverySpan(t *testing.T) {
 	for _, dump := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "i_vllm_llm_request.jsonl", "damaged/duplicated_line.jsonl.zst", "damaged/missing_head.jsonl.zst"} {
 		t.Run(dump, func(t *testing.T) {
-			s := load(t, dump)
+			s := testset.LoadDump(t, dump)
 			v := survey(s)
 			kinds, duplicates, ranks, services := 0, 0, 0, 0
 			for _, c := range v.counts {
@@ -62,7 +63,7 @@ func TestDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := fixture(t)
+	s := testset.Fixture(t)
 	reports := slices.Concat(inspectSet(s), inspected(t), []*Report{Requests(s), MeasureLatencies(s).Report(), NewWaterfall(s, 0).Report(), GroupStages(s, Dimensions).Report()})
 	var words []string
 	for _, r := range reports {
@@ -74,9 +75,7 @@ func TestDocumented(t *testing.T) {
 	for _, m := range requestMetrics {
 		words = append(words, m.name)
 	}
-	for _, w := range flagWords {
-		words = append(words, w.word)
-	}
+	words = append(words, request.AllFlags.Words()...)
 	for _, w := range words {
 		if !strings.Contains(string(b), "`"+w+"`") {
 			t.Errorf("docs/METRICS.md does not mention `%s`", w)

@@ -8,6 +8,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/bytedance/sonic"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // codec leaves < and & in strings as they are.
@@ -104,7 +106,7 @@ func appendJSON(line []byte, column Column, c Cell) []byte {
 	case column.Unit == Share:
 		return append(line, formatShare(c.Share)...)
 	case column.Unit == Number:
-		return append(line, formatNumber(c.Share)...)
+		return append(line, words.FormatNumber(c.Share)...)
 	}
 	return column.appendNumber(line, c.N)
 }
@@ -117,13 +119,13 @@ func quoteJSON(s string) string {
 	if err != nil {
 		return `""` // a string cannot fail
 	}
-	if strings.IndexFunc(quoted, hidden) < 0 {
+	if strings.IndexFunc(quoted, words.Hidden) < 0 {
 		return quoted
 	}
 	var b strings.Builder
 	for _, r := range quoted {
 		switch {
-		case !hidden(r):
+		case !words.Hidden(r):
 			b.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)

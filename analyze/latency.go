@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -8,7 +9,7 @@ import (
 type Latency struct {
 	Of     string // "finished requests", or "decode servers" for parts of requests
 	Metric string // "e2e", "ttft", ...
-	Summary
+	distribution.Summary
 }
 
 // finishedRequests is what Latency.Of says of requests as users see them.
@@ -40,10 +41,10 @@ var requestMetrics = []struct {
 // MeasureLatencies sums up the metrics of all requests of s.
 func MeasureLatencies(s *request.Set) *Latencies {
 	l := &Latencies{Unfinished: map[request.Status]int{}}
-	var sum summarizer
+	var sum distribution.Summarizer
 	add := func(of, metric string, values []int64) {
 		if len(values) > 0 {
-			l.Rows = append(l.Rows, Latency{of, metric, sum.summarize(values)})
+			l.Rows = append(l.Rows, Latency{of, metric, sum.Summarize(values)})
 		}
 	}
 	values := make([][]int64, len(requestMetrics))
@@ -93,7 +94,7 @@ func partTimes(s *request.Set, role request.Role) (server, ttft []int64) {
 
 // Report makes a table of the latencies.
 func (l *Latencies) Report() *Report {
-	summary := func(l *Latency) *Summary { return &l.Summary }
+	summary := func(l *Latency) *distribution.Summary { return &l.Summary }
 	fields := append([]field[Latency]{
 		{Column{Name: "of", Doc: "whose time: finished requests as users see them, or the spans of one kind of server, whatever became of the request"},
 			func(l *Latency) Cell { return textCell(l.Of) }},

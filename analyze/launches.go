@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -45,11 +46,11 @@ type launchGroup struct {
 	kernel trace.Sym
 	next   int32 // group of the same class and kernel on another device, plus one
 
-	whole, call, queue, run sample
+	whole, call, queue, run distribution.Sample
 }
 
 // joinLaunches collects the launches of a stream.
-func joinLaunches(set *profile.Set, stream profile.Stream, opt *SumOptions, in *store) *launcher {
+func joinLaunches(set *profile.Set, stream profile.Stream, opt *SumOptions, in *distribution.Store) *launcher {
 	l := &launcher{threads: newThreadIndex(len(set.Ranks)), calls: make([]paged[call], len(set.Ranks)), long: map[*call]int64{}}
 	keep := byName[struct{}]{syms: set.Syms, names: opt.Names, ranks: make([]paged[int32], 1)}
 	j := joiner{call: l.addCall, orphan: func(*profile.Kernel) { l.orphans++ }}
@@ -96,7 +97,7 @@ func (l *launcher) class(c *profile.Call) int32 {
 }
 
 // addKernel counts a launch. It returns false if the call is not known.
-func (l *launcher) addKernel(k *profile.Kernel, in *store) bool {
+func (l *launcher) addKernel(k *profile.Kernel, in *distribution.Store) bool {
 	if k.Correlation == 0 {
 		return false
 	}
@@ -110,13 +111,13 @@ func (l *launcher) addKernel(k *profile.Kernel, in *store) bool {
 	}
 	run := k.Dur()
 	g := l.group(c.class-1, k)
-	g.call.add(dur, in)
-	g.run.add(run, in)
+	g.call.Add(dur, in)
+	g.run.Add(run, in)
 	// A kernel may end before the call that launched it: the last of a graph often
 	// begin when the first ones are long over.
-	g.whole.add(dur+max(0, int64(k.Start-c.end)+run), in)
+	g.whole.Add(dur+max(0, int64(k.Start-c.end)+run), in)
 	if k.Start > c.end {
-		g.queue.add(int64(k.Start-c.end), in)
+		g.queue.Add(int64(k.Start-c.end), in)
 	}
 	return true
 }

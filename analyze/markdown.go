@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // writeMarkdown writes a GitHub table. tablewriter's own renderer leaves | and
@@ -14,7 +16,7 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 	s.fit(Style{})
 	out := bufio.NewWriter(w)
 	if r.Title != "" {
-		fmt.Fprintf(out, "### %s\n", escapeMarkdown(clean(r.Title)))
+		fmt.Fprintf(out, "### %s\n", escapeMarkdown(words.Clean(r.Title)))
 	}
 	if len(s.rows) > 0 || len(s.notes) == 0 {
 		if r.Title != "" {

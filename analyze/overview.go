@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -144,7 +146,7 @@ func (o *Overview) found() []Finding {
 
 func (o *Overview) lookedAtDevices() {
 	if n := o.Collectives.counts.sync; n > 0 {
-		o.look("who is late in %s", counted(n, "collective"))
+		o.look("who is late in %s", words.Counted(n, "collective"))
 	}
 	if len(o.GPUs.GPUs) > 0 {
 		o.look("waits for the host and exposed communication of %s", o.GPUs.devices())
@@ -159,23 +161,23 @@ func (o *Overview) look(format string, args ...any) {
 func (o *Overview) lookedAtRequests() {
 	n := len(o.Tail.list)
 	if n >= fewCompared && o.stages {
-		o.look("slow requests against usual ones, cause by cause (%s finished)", thousands(int64(n)))
+		o.look("slow requests against usual ones, cause by cause (%s finished)", words.Thousands(int64(n)))
 	}
 	if o.Tail.Transfers != nil {
-		o.look("%s", counted(o.Tail.Transfers.N, "KV transfer"))
+		o.look("%s", words.Counted(o.Tail.Transfers.N, "KV transfer"))
 	}
 	steps := 0
 	for _, g := range o.RankLoads.Groups {
 		steps += g.Steps
 	}
 	if steps > 0 {
-		o.look("who is late in %s of TP ranks", counted(steps, "step"))
+		o.look("who is late in %s of TP ranks", words.Counted(steps, "step"))
 	}
 	if o.Changes.Series > 0 {
 		o.look("changes of load and latency over time (%d series)", o.Changes.Series)
 	}
 	if n := len(o.Requests.Requests); n > 0 {
-		o.look("failures and retractions (%s)", counted(n, "request"))
+		o.look("failures and retractions (%s)", words.Counted(n, "request"))
 	}
 }
 
@@ -222,7 +224,7 @@ func sumKnown(s *request.Set, of func(*request.Metrics) int64) float64 {
 	sum, known := int64(0), false
 	for i := range s.Requests {
 		if r := &s.Requests[i]; r.Status == request.Finished && of(&r.Metrics) >= 0 {
-			sum, known = addTimes(sum, of(&r.Metrics)), true
+			sum, known = distribution.AddTimes(sum, of(&r.Metrics)), true
 		}
 	}
 	if !known {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -79,7 +81,7 @@ func (o *Overview) requestDoubts() []Doubt {
 	var d []Doubt
 	add := func(n int, format string) {
 		if n > 0 {
-			d = append(d, Doubt{trace.Notice, fmt.Sprintf(format, counted(n, "request"))})
+			d = append(d, Doubt{trace.Notice, fmt.Sprintf(format, words.Counted(n, "request"))})
 		}
 	}
 	flagged := func(f request.Flags) int {
@@ -122,7 +124,7 @@ func (o *Overview) hostDoubts() []Doubt {
 	roles := map[request.Role]bool{}
 	several := false
 	for i := range s.Procs {
-		if p := &s.Procs[i]; p.Host == "" && slices.Contains(servingRoles, p.Role) {
+		if p := &s.Procs[i]; p.Host == "" && slices.Contains(request.ServingRoles, p.Role) {
 			roles[p.Role] = true
 			several = several || s.Server(i) > 0
 		}
@@ -191,13 +193,13 @@ func (c *HostClock) String() string {
 	if c.Offset < 0 {
 		side = "behind"
 	}
-	text := fmt.Sprintf("%s %s %s", c.Host, nearly(max(c.Offset, -c.Offset)), side)
+	text := fmt.Sprintf("%s %s %s", c.Host, words.Nearly(max(c.Offset, -c.Offset)), side)
 	var how []string
 	if c.By != "" {
 		how = append(how, "by "+c.By)
 	}
 	if c.Bound > 0 {
-		how = append(how, "within "+nearly(c.Bound))
+		how = append(how, "within "+words.Nearly(c.Bound))
 	}
 	if len(how) > 0 {
 		text += " (" + strings.Join(how, ", ") + ")"
@@ -240,7 +242,7 @@ func deviceDoubts(g *GPUs) []Doubt {
 		d = append(d, Doubt{trace.Notice, "the profiles hold no kernels and copies of any device"})
 	}
 	if missing := rows - called; 10*missing >= rows && missing > 0 {
-		which, known := fmt.Sprintf("%.0f %% of", 100*fraction(missing, rows)), "known in part only"
+		which, known := fmt.Sprintf("%.0f %% of", 100*distribution.Fraction(missing, rows)), "known in part only"
 		if missing == rows {
 			which, known = "all of", "not known"
 		}

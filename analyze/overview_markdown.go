@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // writeMarkdown writes the overview as a section of a post-mortem.
@@ -12,13 +14,13 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	out.WriteString("### Summary\n\n")
 	for _, f := range o.facts() {
-		fmt.Fprintf(out, "- **%s**: %s\n", f.name, escapeMarkdown(clean(f.text)))
+		fmt.Fprintf(out, "- **%s**: %s\n", f.name, escapeMarkdown(words.Clean(f.text)))
 	}
 	if len(o.Doubts) == 0 {
 		fmt.Fprintf(out, "- **trust**: %s\n", trustText)
 	}
 	for i := range o.Doubts {
-		fmt.Fprintf(out, "- **trust**: %s\n", escapeMarkdown(clean(o.Doubts[i].doubtMark()+o.Doubts[i].Text)))
+		fmt.Fprintf(out, "- **trust**: %s\n", escapeMarkdown(words.Clean(o.Doubts[i].doubtMark()+o.Doubts[i].Text)))
 	}
 	out.WriteByte('\n')
 	if len(o.Latencies) > 0 {
@@ -39,9 +41,9 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 
 func (o *Overview) markdownFinding(out *bufio.Writer, i int) {
 	f := &o.Findings[i]
-	fmt.Fprintf(out, "%d. **%s** (%s)\n", i+1, escapeMarkdown(clean(f.Text)), o.costText(f))
+	fmt.Fprintf(out, "%d. **%s** (%s)\n", i+1, escapeMarkdown(words.Clean(f.Text)), o.costText(f))
 	for _, text := range f.Evidence {
-		fmt.Fprintf(out, "   - %s\n", escapeMarkdown(clean(text)))
+		fmt.Fprintf(out, "   - %s\n", escapeMarkdown(words.Clean(text)))
 	}
 	fmt.Fprintf(out, "\n   %s\n\n", codeMarkdown(o.Command(f)))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -82,7 +83,7 @@ func (s *Server) String() string {
 	if n := len(s.Hosts); n > few {
 		hosts = fmt.Sprintf("%d hosts", n)
 	}
-	text := joinNonEmpty(" ", s.Role.String(), s.Size)
+	text := words.JoinNonEmpty(" ", s.Role.String(), s.Size)
 	if hosts != "" && hosts != "?" {
 		text += " on " + hosts
 	}

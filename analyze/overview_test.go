@@ -3,13 +3,14 @@ package analyze
 import (
 	"bytes"
 	"encoding/json"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -27,7 +28,7 @@ func (o *Overview) text(t *testing.T, f Format, style Style) string {
 // demoOverview is that of a run in which everything is planted, read from a file whose
 // name a shell would take for something else.
 func demoOverview(t *testing.T) (*Overview, *simulator.Truth) {
-	s, truth := simulated(t, simulator.DefaultConfig(1))
+	s, truth := testset.Simulated(t, simulator.DefaultConfig(1))
 	var diags trace.Diags
 	diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "otlp-truncated", Pos: trace.Pos{File: "it's here.jsonl", Line: 16}, Msg: "the document ends inside a span"})
 	return NewOverview(OverviewInput{
@@ -41,13 +42,13 @@ func demoOverview(t *testing.T) (*Overview, *simulator.Truth) {
 func TestGoldenOverview(t *testing.T) {
 	o, _ := demoOverview(t)
 	for _, f := range Formats {
-		t.Run(string(f), func(t *testing.T) { golden(t, "summary."+string(f), o.text(t, f, Style{})) })
+		t.Run(string(f), func(t *testing.T) { testset.CompareGolden(t, "summary."+string(f), o.text(t, f, Style{})) })
 	}
 	t.Run("narrow", func(t *testing.T) {
-		golden(t, "summary_60_ascii.text", o.text(t, FormatText, Style{Width: 60, ASCII: true}))
+		testset.CompareGolden(t, "summary_60_ascii.text", o.text(t, FormatText, Style{Width: 60, ASCII: true}))
 	})
-	few := NewOverview(OverviewInput{Requests: fixture(t), Inputs: []string{"dump.jsonl"}})
-	t.Run("few", func(t *testing.T) { golden(t, "summary_few.text", few.text(t, FormatText, Style{})) })
+	few := NewOverview(OverviewInput{Requests: testset.Fixture(t), Inputs: []string{"dump.jsonl"}})
+	t.Run("few", func(t *testing.T) { testset.CompareGolden(t, "summary_few.text", few.text(t, FormatText, Style{})) })
 }
 
 // The text fits terminals, but for command lines, which have to be pasted whole; and 40
@@ -126,29 +127,6 @@ func TestOverviewTellsTheTruth(t *testing.T) {
 	}
 }
 
-// A shell takes command lines apart into the arguments that they were made of.
-func TestQuoteShell(t *testing.T) {
-	args := []string{"plain-1.0_x/y@z", "", "two words", "it's", `"$HOME"`, "*.json", "~", "#no", "a;b|c&d", "`id`", "back\\slash", "umlaut ä", "雪",
-		"line\nbreak\ttab", "esc\x1b[31m'quote'\\", "bell\u0007\u202e", "{a,b}", "!x", "x=y", "-flag", "[a]"}
-	quoted := QuoteShell(args)
-	if strings.ContainsFunc(quoted, hidden) {
-		t.Errorf("not safe to print: %q", quoted)
-	}
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("no bash to ask")
-	}
-	cmd := exec.Command(bash, "-c", `printf '%s\0' `+quoted)
-	cmd.Env = []string{"LC_ALL=C.UTF-8"}
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); !slices.Equal(got, args) {
-		t.Errorf("got  %q\nwant %q", got, args)
-	}
-}
-
 // Nothing that stands in a file reaches the terminal as it is, or ends a line of
 // Markdown.
 func TestOverviewIsSafe(t *testing.T) {
@@ -157,7 +135,7 @@ func TestOverviewIsSafe(t *testing.T) {
 	o.Doubts = []Doubt{{trace.Error, "\x1b[2J"}}
 	for _, f := range Formats {
 		for line := range strings.Lines(o.text(t, f, Style{})) {
-			if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), hidden) {
+			if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), words.Hidden) {
 				t.Errorf("%s: %q", f, line)
 			}
 			if f == FormatMarkdown && (strings.HasPrefix(line, "# ") || strings.Contains(line, "<script>")) {
@@ -181,11 +159,11 @@ func TestManyInputs(t *testing.T) {
 
 // Dumps without requests, and sets without anything, are no reason to fail.
 func TestOverviewOfNothing(t *testing.T) {
-	var d dumpWriter
-	d.add(wireSpan{service: "billing", trace: "00000000000000000000000000000003", name: "charge", from: 300_000, to: 300_250})
+	var d testset.Dump
+	d.Add(testset.Span{Service: "billing", Trace: "00000000000000000000000000000003", Name: "charge", From: 300_000, To: 300_250})
 	for _, in := range []OverviewInput{
 		{},
-		{Requests: d.set(t)},
+		{Requests: d.Set(t)},
 		{Profiles: &profile.Set{Ranks: []string{"TP0"}, Syms: new(trace.Symbols)}},
 	} {
 		o := NewOverview(in)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // Write writes the overview in the given format: on one screen for people, as one
@@ -97,7 +99,7 @@ func (p *overviewPrinter) findings() {
 		p.printf("   $ %s\n", p.shortCommand(f))
 	}
 	if p.manyInputs() {
-		p.filled("INPUT... ", 9, QuoteShell(p.Inputs))
+		p.filled("INPUT... ", 9, words.QuoteShell(p.Inputs))
 	}
 }
 
@@ -108,7 +110,7 @@ var numberWithUnit = regexp.MustCompile(`(\d) (%|[num]?s\b|/s\b|[kM]?B\b)`)
 func (p *overviewPrinter) filled(head string, indent int, text string) {
 	line, used := head, twwidth.Width(head)
 	first := true
-	for word := range strings.SplitSeq(numberWithUnit.ReplaceAllString(clean(text), "$1\u00a0$2"), " ") {
+	for word := range strings.SplitSeq(numberWithUnit.ReplaceAllString(words.Clean(text), "$1\u00a0$2"), " ") {
 		width := twwidth.Width(word)
 		if !first && used+1+width > p.width {
 			p.printf("%s\n", strings.TrimRight(line, " "))

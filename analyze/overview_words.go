@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -44,7 +45,7 @@ func (o *Overview) readText() string {
 		size += o.Files[i].Bytes
 		known = known && o.Files[i].Bytes != request.Unknown
 	}
-	text := counted(len(o.Files), "file")
+	text := words.Counted(len(o.Files), "file")
 	if len(o.Files) == 1 {
 		if text = filepath.Base(o.Files[0].Name); text == "-" {
 			text = "standard input"
@@ -54,7 +55,7 @@ func (o *Overview) readText() string {
 		text += ", " + fileSize(size)
 	}
 	if o.Requests != nil {
-		text += ", " + counted(o.Spans, "span")
+		text += ", " + words.Counted(o.Spans, "span")
 	}
 	return text
 }
@@ -64,38 +65,29 @@ func fileSize(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	}
 	if n < 1_000_000 {
-		return threeDigits(float64(n)/1e3) + " kB"
+		return words.ThreeDigits(float64(n)/1e3) + " kB"
 	}
-	return threeDigits(float64(n)/1e6) + " MB"
+	return words.ThreeDigits(float64(n)/1e6) + " MB"
 }
 
-// thousands prints a count with commas.
-func thousands(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// timeText says when it was.
+// TimeText says when it was.
 func (o *Overview) timeText() string {
 	if o.From == 0 || o.To < o.From {
 		return ""
 	}
-	from, to := clock(o.From), clock(o.To)
+	from, to := words.Clock(o.From), words.Clock(o.To)
 	if to.Year() < 2000 {
-		return nearly(int64(o.To-o.From)) + "; the files do not say when: times count from some beginning"
+		return words.Nearly(int64(o.To-o.From)) + "; the files do not say when: times count from some beginning"
 	}
-	end := to.Format(clockLayout)
+	end := to.Format(words.ClockLayout)
 	if from.Format(time.DateOnly) != to.Format(time.DateOnly) {
-		end = to.Format(dateLayout)
+		end = to.Format(words.DateLayout)
 	}
-	return fmt.Sprintf("%s to %s UTC (%s)", from.Format(dateLayout), end, nearly(int64(o.To-o.From)))
+	return fmt.Sprintf("%s to %s UTC (%s)", from.Format(words.DateLayout), end, words.Nearly(int64(o.To-o.From)))
 }
 
 func (o *Overview) requestsText() string {
-	text := thousands(int64(len(o.Requests.Requests)))
+	text := words.Thousands(int64(len(o.Requests.Requests)))
 	for status, n := range o.Statuses {
 		if n == 0 {
 			continue
@@ -104,7 +96,7 @@ func (o *Overview) requestsText() string {
 		if !strings.Contains(text, ":") {
 			sep = ": "
 		}
-		text += fmt.Sprintf("%s%s %s", sep, thousands(int64(n)), request.Status(status))
+		text += fmt.Sprintf("%s%s %s", sep, words.Thousands(int64(n)), request.Status(status))
 	}
 	return text
 }
@@ -124,9 +116,9 @@ func (o *Overview) loadText() string {
 
 func rateText(v float64) string {
 	if v >= 1000 {
-		return thousands(int64(math.Round(v)))
+		return words.Thousands(int64(math.Round(v)))
 	}
-	return threeDigits(v)
+	return words.ThreeDigits(v)
 }
 
 // profilesText says whose devices were captured, and how long.
@@ -146,8 +138,8 @@ func (o *Overview) profilesText() string {
 			names = append(names, gpu.Rank)
 		}
 	}
-	captured := nearly(most)
-	if x := nearly(least); x != captured {
+	captured := words.Nearly(most)
+	if x := words.Nearly(least); x != captured {
 		captured = x + " to " + captured
 	}
 	return fmt.Sprintf("%s, %s captured", abbreviated(names), captured)
@@ -236,22 +228,6 @@ func (o *Overview) costText(f *Finding) string {
 		return "costs " + part + " of the GPUs' time"
 	}
 	return "costs " + part + " of the requests' time"
-}
-
-// counted prints a number of things: "1 request", "2 requests".
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return thousands(int64(n)) + " " + thing + "s"
-}
-
-// isOrAre is the verb behind a number of things.
-func isOrAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
 }
 
 // doubtMark tells how bad a doubt is.

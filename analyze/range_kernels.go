@@ -3,6 +3,7 @@ package analyze
 import (
 	"math"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -102,7 +103,7 @@ func (a *attribution) add(k *profile.Kernel, place uint32) {
 // leaveOut counts a kernel that lies in no range.
 func (a *attribution) leaveOut(k *profile.Kernel) {
 	a.outside++
-	a.outsideTime = addTimes(a.outsideTime, k.Dur())
+	a.outsideTime = distribution.AddTimes(a.outsideTime, k.Dur())
 }
 
 func (r *runs) add(place uint32, dur int64) {
@@ -112,9 +113,9 @@ func (r *runs) add(place uint32, dur int64) {
 	}
 	last := len(r.blocks) - 1
 	if last < 0 || len(r.blocks[last]) == cap(r.blocks[last]) {
-		size := minBlock
+		size := distribution.MinBlock
 		if last >= 0 {
-			size = min(2*cap(r.blocks[last]), maxBlock)
+			size = min(2*cap(r.blocks[last]), distribution.MaxBlock)
 		}
 		r.blocks = append(r.blocks, make([]run, 0, size))
 		last++
@@ -179,7 +180,7 @@ type rangeSummer struct {
 	current int32     // number of the kernel at hand
 	slotOf  []int32   // by row: index of slots, plus one
 	slots   []rangeSlot
-	in      *store // of the slots
+	in      *distribution.Store // of the slots
 }
 
 // A rangeSlot collects the kernels of one name in one row.
@@ -187,7 +188,7 @@ type rangeSlot struct {
 	row    int32
 	ranges int64
 	ranks  []uint64 // a bit for each
-	sample sample
+	sample distribution.Sample
 }
 
 func newRangeSummer(rows *rangeRows, opt *SumOptions) *rangeSummer {
@@ -205,7 +206,7 @@ func (s *rangeSummer) kernel(name trace.Sym) []rangeSlot {
 		s.slotOf[s.slots[i].row] = 0
 	}
 	s.slots = s.slots[:0]
-	s.in.held.Store(0)
+	s.in.Held.Store(0)
 	s.current++
 	for i, a := range s.streams {
 		at := a.kernels.find(int64(name))
@@ -233,7 +234,7 @@ func (s *rangeSummer) add(stream int, span int32, dur int64) {
 			continue
 		}
 		slot := s.slot(row)
-		slot.sample.add(dur, s.in)
+		slot.sample.Add(dur, s.in)
 		if counted[span] != s.current {
 			counted[span] = s.current
 			slot.ranges++

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -46,5 +47,5 @@ func meanE2E(s *request.Set) int64 {
 	if len(e2e) == 0 {
 		return request.Unknown
 	}
-	return Summarize(e2e).Mean
+	return distribution.Summarize(e2e).Mean
 }

@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -41,7 +43,7 @@ const (
 // divisions judges the division of every role that has several lead ranks.
 func (r *Ranks) divisions() []Division {
 	var all []Division
-	for _, role := range servingRoles {
+	for _, role := range request.ServingRoles {
 		if leads := r.leads(role); len(leads) > 1 {
 			all = append(all, r.newDivision(leads))
 		}
@@ -85,7 +87,7 @@ func (d *Division) probability() float64 {
 	}
 	n := float64(len(d.Ranks))
 	mean, deviation := stat.MeanStdDev(shares, nil)
-	t := ratio(mean-1/n, stat.StdErr(deviation, float64(blocks)))
+	t := distribution.Ratio(mean-1/n, stat.StdErr(deviation, float64(blocks)))
 	if math.IsNaN(t) {
 		return 1 // a share that does not vary, and is even
 	}
@@ -146,12 +148,12 @@ func (d *Division) usual(of func(*RankLoad) int64) (own, others float64) {
 
 // Text says in a sentence who has most, and what that does.
 func (d *Division) Text() string {
-	text := fmt.Sprintf("%s gets %s %% of the requests of %d ranks", d.name(), inPercent(d.Most.Share), len(d.Ranks))
+	text := fmt.Sprintf("%s gets %s %% of the requests of %d ranks", d.name(), words.InPercent(d.Most.Share), len(d.Ranks))
 	if !math.IsNaN(d.Most.TokenShare) {
-		text += fmt.Sprintf(" and %s %% of the tokens", inPercent(d.Most.TokenShare))
+		text += fmt.Sprintf(" and %s %% of the tokens", words.InPercent(d.Most.TokenShare))
 	}
 	if own, others := d.usual(func(l *RankLoad) int64 { return l.Queue }); others >= 0 && own > others {
-		text += fmt.Sprintf("; its requests wait %s on average, those of the others %s", nearly(int64(own)), nearly(int64(others)))
+		text += fmt.Sprintf("; its requests wait %s on average, those of the others %s", words.Nearly(int64(own)), words.Nearly(int64(others)))
 	}
 	return text
 }
@@ -163,17 +165,17 @@ func (d *Division) name() string {
 	if p.Rank.DP < 0 {
 		return p.String()
 	}
-	return fmt.Sprintf("DP%d of %s", p.Rank.DP, joinNonEmpty(" ", p.Role.String(), p.serverName()))
+	return fmt.Sprintf("DP%d of %s", p.Rank.DP, words.JoinNonEmpty(" ", p.Role.String(), p.serverName()))
 }
 
 // evidence are further sentences.
 func (d *Division) evidence() []string {
-	list := []string{fmt.Sprintf("with even routing, a rank would have that share with %s", chance(d.P))}
+	list := []string{fmt.Sprintf("with even routing, a rank would have that share with %s", words.Chance(d.P))}
 	if own, others := d.usual(func(l *RankLoad) int64 { return l.Step }); others >= 0 && own > others {
-		list = append(list, fmt.Sprintf("its decode steps take %s (p50), those of the others %s", nearly(int64(own)), nearly(int64(others))))
+		list = append(list, fmt.Sprintf("its decode steps take %s (p50), those of the others %s", words.Nearly(int64(own)), words.Nearly(int64(others))))
 	}
 	return append(list, fmt.Sprintf("it computes for %s requests at once, on average; all %d ranks for %s",
-		threeDigits(d.Most.Running), len(d.Ranks), threeDigits(d.running())))
+		words.ThreeDigits(d.Most.Running), len(d.Ranks), words.ThreeDigits(d.running())))
 }
 
 // running is for how many requests all ranks compute at once.

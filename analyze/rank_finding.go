@@ -3,6 +3,9 @@ package analyze
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // Stragglers returns the ranks that others wait for at the end of steps; what costs
@@ -38,7 +41,7 @@ func (r *Ranks) Verdict() string {
 	var looked []string
 	for kind, n := range steps {
 		if n > 0 {
-			looked = append(looked, counted(n, rankSteps[kind].one))
+			looked = append(looked, words.Counted(n, rankSteps[kind].one))
 		}
 	}
 	switch {
@@ -57,7 +60,7 @@ func (g *StepGroup) acquit(rank int) string {
 	l := &g.Late[rank]
 	why := "but that may be chance"
 	if !g.enough[rank] {
-		why = fmt.Sprintf("but by too little to matter (%s on average)", nearly(max(0, l.Mean)))
+		why = fmt.Sprintf("but by too little to matter (%s on average)", words.Nearly(max(0, l.Mean)))
 	}
 	return fmt.Sprintf("TP%d of %s ends last in %d of %d %s, %s", g.Ranks[rank].Rank.TP, g.Name, l.Last, l.Meetings, rankSteps[g.Kind].one+"s", why)
 }
@@ -115,7 +118,7 @@ func (p *Pipeline) text(s *Straggler) string {
 	slow := &p.Stages[s.Rank]
 	others := p.others(s.Rank)
 	return fmt.Sprintf("%s is the slow stage of its pipeline: %s per micro-batch, the other %s (p50); it is idle %s %% of the time, the other %s %%",
-		p.stageName(s.Rank), nearly(slow.Took.P50), nearly(others.took), inPercent(slow.Bubble), inPercent(others.bubble))
+		p.stageName(s.Rank), words.Nearly(slow.Took.P50), words.Nearly(others.took), words.InPercent(slow.Bubble), words.InPercent(others.bubble))
 }
 
 func (p *Pipeline) evidence(s *Straggler) []string {
@@ -124,7 +127,7 @@ func (p *Pipeline) evidence(s *Straggler) []string {
 			s.Meetings, s.Last, s.sure("longer")),
 	}
 	if s.Since != 0 {
-		list = append(list, "since "+when(s.Since, s.Earliest, s.Latest))
+		list = append(list, "since "+words.When(s.Since, s.Earliest, s.Latest))
 	}
 	return list
 }
@@ -133,13 +136,13 @@ func (p *Pipeline) evidence(s *Straggler) []string {
 // fast as the others.
 func (p *Pipeline) weight(s *Straggler) float64 {
 	slow := float64(p.Stages[s.Rank].Took.P50)
-	return max(0, 1-ratio(float64(p.others(s.Rank).took), slow)) * s.Part
+	return max(0, 1-distribution.Ratio(float64(p.others(s.Rank).took), slow)) * s.Part
 }
 
 // stageName names a stage in a sentence: "PP1 of unified e3b0c442 DP0".
 func (p *Pipeline) stageName(stage int) string {
 	s := &p.Stages[stage]
-	name := fmt.Sprintf("PP%d of %s", s.Rank.PP, joinNonEmpty(" ", s.Role.String(), s.serverName()))
+	name := fmt.Sprintf("PP%d of %s", s.Rank.PP, words.JoinNonEmpty(" ", s.Role.String(), s.serverName()))
 	if s.Rank.DP >= 0 {
 		name += fmt.Sprintf(" DP%d", s.Rank.DP)
 	}
@@ -161,5 +164,5 @@ func (p *Pipeline) others(stage int) otherStages {
 			bubbles = append(bubbles, p.Stages[s].Bubble)
 		}
 	}
-	return otherStages{lowerMedian(took), lowerMedian(bubbles)}
+	return otherStages{distribution.LowerMedian(took), distribution.LowerMedian(bubbles)}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -39,7 +40,7 @@ type RankLoad struct {
 // measureLoads takes from a timeline of one bucket what goes on in it, and counts
 // what a timeline does not.
 func (r *Ranks) measureLoads(of *rankSet, all bulk) {
-	whole := &Timeline{From: all.from, To: all.to, Start: all.from, Bucket: r.Length + 1, Stages: timelineNames(of.set), Outside: all.outside}
+	whole := &Timeline{From: all.from, To: all.to, Start: all.from, Bucket: r.Length + 1, Stages: of.set.WatchedNames(), Outside: all.outside}
 	newTimelineBuilder(of, whole, all, 1).build()
 	index := map[Where]*RankLoad{}
 	r.Loads = make([]RankLoad, 0, len(whole.Series))
@@ -73,7 +74,7 @@ func newRankLoad(t *Timeline, s *Series) RankLoad {
 		l.queued = p.Queued * float64(length)
 		l.Queue = int64(math.Round(l.queued / float64(p.Arrivals)))
 	}
-	for k, means := range timelineStages {
+	for k, means := range request.Watched {
 		if of := s.Stages[k]; means == request.Stepping && of != nil && of[0].N > 0 {
 			l.Step = of[0].P50
 		}
@@ -92,7 +93,7 @@ func countEnds(of *rankSet, all bulk, loads []*RankLoad) (unknown int) {
 		}
 		for _, p := range req.Parts {
 			part := &s.Parts[p]
-			if !serves(part) {
+			if !part.Serves() {
 				continue
 			}
 			if thread, rank := of.lead(part); thread == request.None && rank != request.None && loads[rank] != nil {
@@ -128,7 +129,7 @@ func (l *RankLoad) count(part *request.Part, status request.Status) {
 // retractions counts how often a thread's share was thrown out of the batch.
 func retractions(s *request.Set, thread int) int64 {
 	n := int64(0)
-	for i := range threadSpans(s, thread) {
+	for i := range s.ThreadRows(thread) {
 		for _, e := range s.InstantsOf(i) {
 			if e.Kind == request.Retracted {
 				n++
@@ -140,7 +141,7 @@ func retractions(s *request.Set, thread int) int64 {
 
 // divideLoads tells the lead ranks of every role their shares.
 func (r *Ranks) divideLoads() {
-	for _, role := range servingRoles {
+	for _, role := range request.ServingRoles {
 		leads := r.leads(role)
 		if len(leads) < 2 {
 			continue
@@ -152,9 +153,9 @@ func (r *Ranks) divideLoads() {
 			queued += l.queued
 		}
 		for _, l := range leads {
-			l.Share = ratio(float64(l.Requests), requests)
-			l.TokenShare = ratio(float64(l.tokens()), tokens)
-			l.QueueShare = ratio(l.queued, queued)
+			l.Share = distribution.Ratio(float64(l.Requests), requests)
+			l.TokenShare = distribution.Ratio(float64(l.tokens()), tokens)
+			l.QueueShare = distribution.Ratio(l.queued, queued)
 		}
 	}
 }

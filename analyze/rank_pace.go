@@ -3,6 +3,7 @@ package analyze
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -48,7 +49,7 @@ type paced struct {
 func (r *Ranks) measurePaces(of *rankSet, all bulk) {
 	steps := collectPaces(of, all)
 	total := float64(totalE2E(of.set))
-	for _, role := range servingRoles {
+	for _, role := range request.ServingRoles {
 		leads := r.leads(role)
 		for kind := range rankSteps {
 			p := paceOf(StepKind(kind), of, leads, steps)
@@ -81,11 +82,11 @@ func collectPaces(of *rankSet, all bulk) [len(rankSteps)][][]paced {
 		if thread == request.None || rank == request.None || !all.holds(req) {
 			return
 		}
-		prefill := paced{tokens: promptTokens(&req.Metrics)}
+		prefill := paced{tokens: req.Metrics.PrefillTokens()}
 		until := trace.Time(0)
-		eachSelectedStage(s, s.Threads[thread].Stages, true, func(i int, _ bool) {
+		s.EachSelectedStage(s.Threads[thread].Stages, true, func(i int, _ bool) {
 			span := s.Row(i)
-			if span.End <= span.Start || !plausible(span.Start, span.End) {
+			if span.End <= span.Start || !request.Plausible(span.Start, span.End) {
 				return
 			}
 			switch span.Means {
@@ -143,21 +144,21 @@ func paceOf(kind StepKind, of *rankSet, leads []*RankLoad, steps [len(rankSteps)
 // equalPrompts makes of every prefill how long it would have taken for a prompt of
 // median size, going by what sizes usually take. Without a fit nothing is compared.
 func (p *pace) equalPrompts() {
-	var sizes []sized
+	var sizes []distribution.Sized
 	var tokens []int64
 	for _, x := range p.steps {
-		sizes, tokens = append(sizes, sized{x.tokens, x.ns}), append(tokens, x.tokens)
+		sizes, tokens = append(sizes, distribution.Sized{Tokens: x.tokens, Ns: x.ns}), append(tokens, x.tokens)
 	}
-	fit := fitSize(sizes)
+	fit := distribution.FitSize(sizes)
 	if fit.N == 0 {
 		p.steps = nil
 		return
 	}
-	p.prompt = lowerMedian(tokens)
-	usual := float64(fit.expected(p.prompt))
+	p.prompt = distribution.LowerMedian(tokens)
+	usual := float64(fit.Expected(p.prompt))
 	for i := range p.steps {
 		x := &p.steps[i]
-		x.ns = int64(float64(x.ns) * usual / float64(max(1, fit.expected(x.tokens))))
+		x.ns = int64(float64(x.ns) * usual / float64(max(1, fit.Expected(x.tokens))))
 	}
 }
 
@@ -217,11 +218,11 @@ func (p *pace) gather() *gathering {
 		for r := range took {
 			arrivals[r] = noArrival
 			if len(took[r]) > 0 {
-				arrivals[r] = lowerMedian(took[r])
+				arrivals[r] = distribution.LowerMedian(took[r])
 				there = append(there, arrivals[r])
 			}
 		}
-		g.meet(steps[0].at, arrivals, lowerMedian(there))
+		g.meet(steps[0].at, arrivals, distribution.LowerMedian(there))
 	}
 	return g
 }
@@ -249,7 +250,7 @@ func (p *pace) percentiles(s *Straggler, percent int) (own, others int64) {
 	if len(rest) == 0 {
 		return own, own
 	}
-	return own, lowerMedian(rest)
+	return own, distribution.LowerMedian(rest)
 }
 
 // evenLoad tells whether a server has no more than its share, give or take, of the

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -12,7 +13,7 @@ import (
 // replicas is a deployment of ranks that have nothing to do with each other; with a
 // factor above 1, one of them is slow.
 func replicas(seed uint64, factor float64) (c simulator.Config, slow int) {
-	c = calm(seed)
+	c = testset.Calm(seed)
 	c.Mode = simulator.Unified
 	c.Unified = simulator.Parallel{TP: 1, PP: 1, DP: 3 + int(seed%3)}
 	slow = int(seed/3) % c.Unified.DP
@@ -24,10 +25,10 @@ func replicas(seed uint64, factor float64) (c simulator.Config, slow int) {
 // there is none.
 func TestSlowServersOfSimulatedRuns(t *testing.T) {
 	const factor = 1.5
-	seeds := tailSeeds(t)
-	found := countSeeds(seeds, func(seed uint64) bool {
+	seeds := testset.Seeds(t)
+	found := testset.CountSeeds(seeds, func(seed uint64) bool {
 		c, slow := replicas(seed, factor)
-		s, _ := simulated(t, c)
+		s, _ := testset.Simulated(t, c)
 		r := MeasureRanks(s)
 		got := findingsOf(r.Findings(), FindingSlower)
 		if len(got) != 1 || int(got[0].At.Rank.DP) != slow {
@@ -45,9 +46,9 @@ func TestSlowServersOfSimulatedRuns(t *testing.T) {
 	if found < seeds-max(1, seeds/20) {
 		t.Errorf("right in %d of %d runs", found, seeds)
 	}
-	silent := countSeeds(seeds, func(seed uint64) bool {
+	silent := testset.CountSeeds(seeds, func(seed uint64) bool {
 		c, _ := replicas(seed, 1)
-		s, _ := simulated(t, c)
+		s, _ := testset.Simulated(t, c)
 		got := MeasureRanks(s).Slow
 		for i := range got {
 			t.Logf("seed %d: %s", seed, got[i].Text())

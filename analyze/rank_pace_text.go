@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // Text says in a sentence which server is slow, at what, and by how much.
@@ -18,18 +21,18 @@ func (s *SlowServer) Text() string {
 		others = "the other rank"
 	}
 	text := fmt.Sprintf("%s takes %s %s, %s %s (+%s %%), with no more load", s.Where.String(),
-		nearly(s.Own), what, others, nearly(s.Others), inPercent(ratio(float64(s.Own-s.Others), float64(s.Others))))
+		words.Nearly(s.Own), what, others, words.Nearly(s.Others), words.InPercent(distribution.Ratio(float64(s.Own-s.Others), float64(s.Others))))
 	if s.Since != 0 {
-		text += ", since " + when(s.Since, s.Earliest, s.Latest)
+		text += ", since " + words.When(s.Since, s.Earliest, s.Latest)
 	}
 	return text
 }
 
 // evidence are further sentences.
 func (s *SlowServer) evidence() []string {
-	load := fmt.Sprintf("it has %s %% of the requests of %d ranks", inPercent(s.Share), s.Peer+1)
+	load := fmt.Sprintf("it has %s %% of the requests of %d ranks", words.InPercent(s.Share), s.Peer+1)
 	if !math.IsNaN(s.TokenShare) {
-		load += fmt.Sprintf(" and %s %% of the tokens", inPercent(s.TokenShare))
+		load += fmt.Sprintf(" and %s %% of the tokens", words.InPercent(s.TokenShare))
 	}
 	return []string{s.doubt(), load}
 }
@@ -37,12 +40,12 @@ func (s *SlowServer) evidence() []string {
 // doubt is the sentence about how certain it is.
 func (s *SlowServer) doubt() string {
 	j := &s.judged
-	text := fmt.Sprintf("it takes %s %% longer than the others at the same time, on average", inPercent(j.Delay))
+	text := fmt.Sprintf("it takes %s %% longer than the others at the same time, on average", words.InPercent(j.Delay))
 	if math.IsNaN(j.P) {
 		return fmt.Sprintf("%s, and clearly so in %d of %d pieces of the time", text, j.LateBlocks, j.Blocks)
 	}
 	return fmt.Sprintf("%s (95 %% confidence: %s to %s %%); if all were alike, one would look so with %s",
-		text, inPercent(j.DelayLow), inPercent(j.DelayHigh), chance(j.P))
+		text, words.InPercent(j.DelayLow), words.InPercent(j.DelayHigh), words.Chance(j.P))
 }
 
 // slowFindings returns the servers that are slow, each once. Where a rank keeps the

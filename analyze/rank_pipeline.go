@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -27,12 +28,12 @@ type PipelineStage struct {
 	Where
 	// Launch is how long the host takes to launch a
 	// micro-batch.
-	Launch Summary
+	Launch distribution.Summary
 	// Took is how long the stage computes a micro-batch: from its launch, or from when
 	// the one before has left, until it is launched on the next stage. The last
 	// stage has it until its step ends. Where the next stage was still occupied the
 	// time is unknown, as it includes the wait.
-	Took Summary
+	Took distribution.Summary
 	// Busy is the part of the whole time in which the stage had a micro-batch, and
 	// Bubble the part in which it had none of the time in which any stage had one; NaN
 	// if unknown.
@@ -51,7 +52,7 @@ type pipeWalk struct {
 	unequal    int
 	unlaunched bool // pipelines without launches
 
-	spans [][]Interval
+	spans [][]request.Interval
 	ends  []trace.Time
 	part  []stageThread
 }
@@ -67,7 +68,7 @@ type stageThread struct {
 type pipeRows struct {
 	places []int32 // by stage
 	list   []pipeRow
-	spans  []Interval // launches of every row, by stage
+	spans  []request.Interval // launches of every row, by stage
 }
 
 type pipeRow struct {
@@ -159,23 +160,23 @@ func (w *pipeWalk) stages(p *request.Part) []stageThread {
 }
 
 // readBatches adds the launches of a thread, in order.
-func (w *pipeWalk) readBatches(list []Interval, thread int) []Interval {
-	eachSelectedStage(w.set, w.set.Threads[thread].Stages, true, func(i int, _ bool) {
-		if span := w.set.Row(i); span.Means == request.Launching && span.End >= span.Start && plausible(span.Start, span.End) {
-			list = append(list, Interval{span.Start, span.End})
+func (w *pipeWalk) readBatches(list []request.Interval, thread int) []request.Interval {
+	w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, _ bool) {
+		if span := w.set.Row(i); span.Means == request.Launching && span.End >= span.Start && request.Plausible(span.Start, span.End) {
+			list = append(list, request.Interval{From: span.Start, To: span.End})
 		}
 	})
-	slices.SortFunc(list, func(x, y Interval) int { return cmp.Compare(x.From, y.From) })
+	slices.SortFunc(list, func(x, y request.Interval) int { return cmp.Compare(x.From, y.From) })
 	return list
 }
 
 // readEnds fills w.ends with the ends of the steps of a thread, in order.
 func (w *pipeWalk) readEnds(thread int) {
 	w.ends = w.ends[:0]
-	eachSelectedStage(w.set, w.set.Threads[thread].Stages, true, func(i int, _ bool) {
+	w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, _ bool) {
 		switch span := w.set.Row(i); span.Means {
 		case request.Stepping, request.PrefillingChunk, request.Prefilling:
-			if plausible(span.End) {
+			if request.Plausible(span.End) {
 				w.ends = append(w.ends, span.End)
 			}
 		}
@@ -193,7 +194,7 @@ func (rows *pipeRows) measure(of *rankSet, length int64) *Pipeline {
 		p.Apart = p.Apart || p.Stages[s].Host != p.Stages[0].Host
 	}
 	slices.SortFunc(rows.list, func(x, y pipeRow) int { return cmp.Or(cmp.Compare(x.launch, y.launch), cmp.Compare(x.row, y.row)) })
-	rows.list = slices.CompactFunc(rows.list, func(x, y pipeRow) bool { return max(x.launch-y.launch, y.launch-x.launch) <= sameBatch })
+	rows.list = slices.CompactFunc(rows.list, func(x, y pipeRow) bool { return max(x.launch-y.launch, y.launch-x.launch) <= request.SameBatch })
 	p.Batches = len(rows.list)
 	m := newPipeMeter(k)
 	for _, row := range rows.list {
@@ -205,22 +206,22 @@ func (rows *pipeRows) measure(of *rankSet, length int64) *Pipeline {
 
 // A pipeMeter follows the micro-batches of a pipeline.
 type pipeMeter struct {
-	launches, took [][]int64    // by stage
-	held           [][]Interval // by stage: from the launch until it is left
-	left           []trace.Time // by stage, the micro-batch before
+	launches, took [][]int64            // by stage
+	held           [][]request.Interval // by stage: from the launch until it is left
+	left           []trace.Time         // by stage, the micro-batch before
 	meet           *gathering
 	arrivals       []int64
 }
 
 func newPipeMeter(stages int) *pipeMeter {
 	m := &pipeMeter{
-		launches: make([][]int64, stages), took: make([][]int64, stages), held: make([][]Interval, stages),
+		launches: make([][]int64, stages), took: make([][]int64, stages), held: make([][]request.Interval, stages),
 		left: make([]trace.Time, stages), arrivals: make([]int64, stages),
 	}
 	names := make([]string, stages)
 	for s := range names {
 		names[s] = "PP" + strconv.Itoa(s)
-		m.left[s] = -farthest
+		m.left[s] = -request.Farthest
 	}
 	m.meet = newGathering(names, leastStepLateness)
 	m.meet.share, m.meet.what = leastStageShare, "micro-batches"
@@ -228,7 +229,7 @@ func newPipeMeter(stages int) *pipeMeter {
 }
 
 // add adds a micro-batch, given by its launches.
-func (m *pipeMeter) add(launches []Interval, row pipeRow) {
+func (m *pipeMeter) add(launches []request.Interval, row pipeRow) {
 	const handover = 500_000 // ns that it takes a stage that is free to launch what it gets, at most
 	var known []int64
 	for s, l := range launches {
@@ -240,7 +241,7 @@ func (m *pipeMeter) add(launches []Interval, row pipeRow) {
 		m.launches[s] = append(m.launches[s], int64(l.To-l.From))
 		m.arrivals[s] = noArrival
 		if from := max(l.From, m.left[s]); left > from {
-			m.held[s] = append(m.held[s], Interval{l.From, left})
+			m.held[s] = append(m.held[s], request.Interval{From: l.From, To: left})
 			if !waited {
 				m.arrivals[s] = int64(left - from)
 				m.took[s] = append(m.took[s], int64(left-from))
@@ -250,38 +251,30 @@ func (m *pipeMeter) add(launches []Interval, row pipeRow) {
 		m.left[s] = max(m.left[s], left)
 	}
 	if len(known) > 1 {
-		m.meet.meet(row.launch, m.arrivals, lowerMedian(known))
+		m.meet.meet(row.launch, m.arrivals, distribution.LowerMedian(known))
 	}
 }
 
 // finish fills in the stages of p.
 func (m *pipeMeter) finish(p *Pipeline, length int64) {
-	var all []Interval
+	var all []request.Interval
 	for _, held := range m.held {
 		all = append(all, held...)
 	}
-	any := newCoverage(all)
+	any := request.NewCoverage(all)
 	for s := range p.Stages {
 		stage := &p.Stages[s]
-		stage.Launch, stage.Took = Summarize(m.launches[s]), Summarize(nil)
+		stage.Launch, stage.Took = distribution.Summarize(m.launches[s]), distribution.Summarize(nil)
 		stage.Busy, stage.Bubble = math.NaN(), math.NaN()
 		if p.Apart {
 			continue
 		}
-		held := newCoverage(m.held[s])
-		stage.Took = Summarize(m.took[s])
-		stage.Busy = ratio(float64(held.total()), float64(length))
-		stage.Bubble = 1 - ratio(float64(held.total()), float64(any.total()))
+		held := request.NewCoverage(m.held[s])
+		stage.Took = distribution.Summarize(m.took[s])
+		stage.Busy = distribution.Ratio(float64(held.Total()), float64(length))
+		stage.Bubble = 1 - distribution.Ratio(float64(held.Total()), float64(any.Total()))
 	}
 	if !p.Apart {
 		p.Slow = m.meet.stragglers()
 	}
-}
-
-// total returns how much is covered, in ns.
-func (c *coverage) total() int64 {
-	if len(c.to) == 0 {
-		return 0
-	}
-	return c.until(c.to[len(c.to)-1])
 }

@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -26,7 +28,7 @@ func (r *Ranks) pipelineReport() *Report {
 			break
 		}
 	}
-	known := func(s *Summary, ns int64) int64 {
+	known := func(s *distribution.Summary, ns int64) int64 {
 		if s.N == 0 {
 			return request.Unknown
 		}
@@ -47,7 +49,7 @@ func (r *Ranks) pipelineReport() *Report {
 		out.note("stages on several hosts are not timed: clocks may differ by more than a stage takes")
 	}
 	if r.unequalBatches > 0 {
-		out.note("%s left out: some stages have more micro-batches than others", counted(r.unequalBatches, "request"))
+		out.note("%s left out: some stages have more micro-batches than others", words.Counted(r.unequalBatches, "request"))
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package analyze
 import (
 	"math"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -43,7 +44,7 @@ func (r *Ranks) loadReport() *Report {
 		if n == request.Unknown {
 			return math.NaN()
 		}
-		return ratio(float64(n), float64(r.Length)/1e9)
+		return distribution.Ratio(float64(n), float64(r.Length)/1e9)
 	}
 	fields := append(rankColumns(func(l *R) *Where { return &l.Where }),
 		countColumn("requests", "that the rank worked for", func(l *R) int64 { return l.Requests }),

@@ -6,39 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 )
-
-// A servedBy is a request: when it began, in ms, and the threads that worked on it.
-type servedBy struct {
-	at      int
-	threads []servedThread
-}
-
-type servedThread struct {
-	host string
-	tp   int // -1 is the tokenizer
-	pid  int
-}
-
-// served makes a set of requests.
-func served(t *testing.T, list []servedBy) *request.Set {
-	var d dumpWriter
-	for i, r := range list {
-		from := float64(1000 * r.at)
-		root := wireSpan{trace: fmt.Sprintf("%032x", i+1), name: fmt.Sprintf(" Req %08x", i), from: from, to: from + 900,
-			attrs: attrs{"rid": fmt.Sprintf("%012x", i), "module": "sglang::request", "gen_ai.usage.completion_tokens": 1, "gen_ai.usage.prompt_tokens": 10}}
-		id := d.add(root)
-		for _, th := range r.threads {
-			label, stage := "Scheduler", "prefill_forward"
-			if th.tp < 0 {
-				label, stage = "Tokenizer", "tokenize"
-			}
-			d.thread(root, id, th.host, label, th.tp, th.pid, wireSpan{name: stage, from: from, to: from + 800})
-		}
-	}
-	return d.set(t)
-}
 
 // loadsOf prints the ranks of a set with their requests.
 func loadsOf(s *request.Set) string {
@@ -53,37 +23,37 @@ func loadsOf(s *request.Set) string {
 // Servers of one role on one host are told apart by who works with whom, and by the
 // times at which they were.
 func TestServersOnOneHost(t *testing.T) {
-	server := func(host string, pid, ranks int) []servedThread {
-		threads := []servedThread{{host, -1, pid}}
+	server := func(host string, pid, ranks int) []testset.ServedThread {
+		threads := []testset.ServedThread{{Host: host, TP: -1, PID: pid}}
 		for tp := range ranks {
-			threads = append(threads, servedThread{host, tp, pid + 1 + tp})
+			threads = append(threads, testset.ServedThread{Host: host, TP: tp, PID: pid + 1 + tp})
 		}
 		return threads
 	}
-	a, b, c := server(decodeHost, 300, 2), server(decodeHost, 100, 2), server(prefillHost, 100, 2)
+	a, b, c := server(testset.DecodeHost, 300, 2), server(testset.DecodeHost, 100, 2), server(testset.PrefillHost, 100, 2)
 	const host, other = "unified c94b1e02", "unified 0a6c2f77"
 	for _, test := range []struct {
 		name string
-		list []servedBy
+		list []testset.ServedBy
 		want string
 	}{
 		{"in turn: numbered by process id, ranks with their servers",
-			[]servedBy{{0, a}, {1, b}, {2, a}, {3, b}, {4, a}},
+			[]testset.ServedBy{{At: 0, Threads: a}, {At: 1, Threads: b}, {At: 2, Threads: a}, {At: 3, Threads: b}, {At: 4, Threads: a}},
 			host + " #1 TP0: 2, " + host + " #1 TP1: 2, " + host + " #2 TP0: 3, " + host + " #2 TP1: 3"},
 		{"one after the other: a restart",
-			[]servedBy{{0, a}, {1, a}, {2, b}, {3, b}},
+			[]testset.ServedBy{{At: 0, Threads: a}, {At: 1, Threads: a}, {At: 2, Threads: b}, {At: 3, Threads: b}},
 			host + " TP0: 4, " + host + " TP1: 4"},
 		{"on two hosts: equal process ids are no matter",
-			[]servedBy{{0, a}, {1, c}, {2, a}, {3, c}},
+			[]testset.ServedBy{{At: 0, Threads: a}, {At: 1, Threads: c}, {At: 2, Threads: a}, {At: 3, Threads: c}},
 			other + " TP0: 2, " + other + " TP1: 2, " + host + " TP0: 2, " + host + " TP1: 2"},
 		{"ranks that have no request together are of one server",
-			[]servedBy{{0, a[1:2]}, {1, a[2:]}, {2, a[1:2]}, {3, a[2:]}},
+			[]testset.ServedBy{{At: 0, Threads: a[1:2]}, {At: 1, Threads: a[2:]}, {At: 2, Threads: a[1:2]}, {At: 3, Threads: a[2:]}},
 			host + " TP0: 2, " + host + " TP1: 2"},
 		{"one of two started anew",
-			[]servedBy{{0, a}, {1, b}, {2, a}, {3, b}, {4, server(decodeHost, 500, 2)}, {5, b}, {6, server(decodeHost, 500, 2)}},
+			[]testset.ServedBy{{At: 0, Threads: a}, {At: 1, Threads: b}, {At: 2, Threads: a}, {At: 3, Threads: b}, {At: 4, Threads: server(testset.DecodeHost, 500, 2)}, {At: 5, Threads: b}, {At: 6, Threads: server(testset.DecodeHost, 500, 2)}},
 			host + " #1 TP0: 3, " + host + " #1 TP1: 3, " + host + " #2 TP0: 4, " + host + " #2 TP1: 4"},
 	} {
-		if got := loadsOf(served(t, test.list)); strings.ReplaceAll(got, "-PP0-DP0-EP0", "") != test.want {
+		if got := loadsOf(testset.Served(t, test.list)); strings.ReplaceAll(got, "-PP0-DP0-EP0", "") != test.want {
 			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
 		}
 	}
@@ -91,13 +61,13 @@ func TestServersOnOneHost(t *testing.T) {
 
 // Process ids that change with every request tell no servers.
 func TestTooManyServersAreNone(t *testing.T) {
-	var list []servedBy
+	var list []testset.ServedBy
 	for turn := range 2 {
 		for i := range 300 {
-			list = append(list, servedBy{300*turn + i, []servedThread{{decodeHost, 0, 1000 + i}}})
+			list = append(list, testset.ServedBy{At: 300*turn + i, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 1000 + i}}})
 		}
 	}
-	s := served(t, list)
+	s := testset.Served(t, list)
 	for i := range s.Procs {
 		if n := s.Server(i); n != 0 {
 			t.Fatalf("proc %d is of server %d", i, n)
@@ -107,16 +77,16 @@ func TestTooManyServersAreNone(t *testing.T) {
 
 // The summary says that servers do not tell their hosts, if there may be several.
 func TestHostsThatAreNotTold(t *testing.T) {
-	a, b := []servedThread{{"", 0, 100}}, []servedThread{{"", 0, 200}}
+	a, b := []testset.ServedThread{{Host: "", TP: 0, PID: 100}}, []testset.ServedThread{{Host: "", TP: 0, PID: 200}}
 	for _, test := range []struct {
-		list []servedBy
+		list []testset.ServedBy
 		want bool
 	}{
-		{[]servedBy{{0, a}, {1, b}, {2, a}, {3, b}}, true},
-		{[]servedBy{{0, a}, {1, a}, {2, b}}, false},
-		{[]servedBy{{0, []servedThread{{decodeHost, 0, 100}}}, {1, []servedThread{{decodeHost, 0, 200}}}, {2, []servedThread{{decodeHost, 0, 100}}}}, false},
+		{[]testset.ServedBy{{At: 0, Threads: a}, {At: 1, Threads: b}, {At: 2, Threads: a}, {At: 3, Threads: b}}, true},
+		{[]testset.ServedBy{{At: 0, Threads: a}, {At: 1, Threads: a}, {At: 2, Threads: b}}, false},
+		{[]testset.ServedBy{{At: 0, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}, {At: 1, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 200}}}, {At: 2, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}}, false},
 	} {
-		o := &Overview{OverviewInput: OverviewInput{Requests: served(t, test.list)}}
+		o := &Overview{OverviewInput: OverviewInput{Requests: testset.Served(t, test.list)}}
 		said := slices.ContainsFunc(o.hostDoubts(), func(d Doubt) bool { return strings.Contains(d.Text, "do not tell their hosts") })
 		if said != test.want {
 			t.Errorf("%v: said %v, want %v", test.list, said, test.want)

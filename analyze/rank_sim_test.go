@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
 func findingsOf(s []Finding, kind FindingKind) []Finding {
@@ -14,12 +15,12 @@ func findingsOf(s []Finding, kind FindingKind) []Finding {
 // A DP rank that gets most of the requests, from the middle on, is found; a
 // deployment that is healthy has no findings of any kind.
 func TestDivisionOfSimulatedRuns(t *testing.T) {
-	seeds := tailSeeds(t)
-	found := countSeeds(seeds, func(seed uint64) bool {
-		c := calm(seed)
+	seeds := testset.Seeds(t)
+	found := testset.CountSeeds(seeds, func(seed uint64) bool {
+		c := testset.Calm(seed)
 		c.Mode = simulator.Mode(seed % 3)
 		c.Rate, c.Incident = 12, simulator.DefaultConfig(seed).Incident
-		s, truth := simulated(t, c)
+		s, truth := testset.Simulated(t, c)
 		got := findingsOf(MeasureRanks(s).Findings(), FindingImbalance)
 		ok := len(got) == 1 && int(got[0].At.Rank.DP) == truth.Imbalance.DPRank
 		if !ok {
@@ -34,11 +35,11 @@ func TestDivisionOfSimulatedRuns(t *testing.T) {
 	if found < seeds-max(1, seeds/20) {
 		t.Errorf("right in %d of %d runs", found, seeds)
 	}
-	silent := countSeeds(seeds, func(seed uint64) bool {
-		c := calm(seed)
+	silent := testset.CountSeeds(seeds, func(seed uint64) bool {
+		c := testset.Calm(seed)
 		c.Mode, c.Level = simulator.Mode(seed%3), 4
 		c.Unified = simulator.Parallel{TP: 1, PP: 1 + int(seed/3)%3, DP: 2 + int(seed/9)%3}
-		s, _ := simulated(t, c)
+		s, _ := testset.Simulated(t, c)
 		got := MeasureRanks(s).Findings()
 		for _, f := range got {
 			t.Logf("seed %d: %s", seed, f.Text)
@@ -54,13 +55,13 @@ func TestDivisionOfSimulatedRuns(t *testing.T) {
 // A stage of a pipeline that is slow is found, however many there are, and nothing
 // before run_batch_cpu is traced.
 func TestSlowStageOfSimulatedRuns(t *testing.T) {
-	seeds := tailSeeds(t)
-	found := countSeeds(seeds, func(seed uint64) bool {
-		c := calm(seed)
+	seeds := testset.Seeds(t)
+	found := testset.CountSeeds(seeds, func(seed uint64) bool {
+		c := testset.Calm(seed)
 		c.Mode, c.Level = simulator.Unified, 4
 		c.Unified = simulator.Parallel{TP: 1, PP: 2 + int(seed%3), DP: 1}
 		c.Straggler = simulator.Straggler{PP: int(seed/3) % c.Unified.PP, Factor: 1.2}
-		s, _ := simulated(t, c)
+		s, _ := testset.Simulated(t, c)
 		p := MeasureRanks(s).Pipes
 		if len(p) != 1 || len(p[0].Slow) != 1 || p[0].Slow[0].Rank != c.Straggler.PP {
 			t.Logf("seed %d: PP%d of %d is not found", seed, c.Straggler.PP, c.Unified.PP)
@@ -76,10 +77,10 @@ func TestSlowStageOfSimulatedRuns(t *testing.T) {
 	if found < seeds-max(1, seeds/20) {
 		t.Errorf("right in %d of %d runs", found, seeds)
 	}
-	c := calm(1)
+	c := testset.Calm(1)
 	c.Mode, c.Level, c.Requests = simulator.Unified, 3, 30
 	c.Unified = simulator.Parallel{TP: 1, PP: 2, DP: 1}
-	s, _ := simulated(t, c)
+	s, _ := testset.Simulated(t, c)
 	if r := MeasureRanks(s); len(r.Pipes) > 0 || !r.unlaunched {
 		t.Errorf("%d pipelines at level 3", len(r.Pipes))
 	}
@@ -88,7 +89,7 @@ func TestSlowStageOfSimulatedRuns(t *testing.T) {
 // The dump with two replicas and two stages has most of the requests on DP0, and a
 // PP1 that is 22 % slower.
 func TestRanksOfRealPipelines(t *testing.T) {
-	r := MeasureRanks(load(t, "c_pp2_dp2.jsonl.zst"))
+	r := MeasureRanks(testset.LoadDump(t, "c_pp2_dp2.jsonl.zst"))
 	got := findingsOf(r.Findings(), FindingImbalance)
 	if len(got) != 1 || got[0].At.Rank.DP != 0 {
 		t.Errorf("%+v", got)
@@ -110,7 +111,7 @@ func TestRanksOfRealPipelines(t *testing.T) {
 // Healthy dumps have nothing that stands out, although TP1 is last nearly always.
 func TestNothingStandsOutOfRealRanks(t *testing.T) {
 	for _, name := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "b2_pd_nosmg_tp2.jsonl.zst", "d_big_tp2.jsonl.zst", "e_legacy_v1_pd_minilb.jsonl.zst", "i_vllm_llm_request.jsonl"} {
-		for _, f := range MeasureRanks(load(t, name)).Findings() {
+		for _, f := range MeasureRanks(testset.LoadDump(t, name)).Findings() {
 			t.Errorf("%s: %s", name, f.Text)
 		}
 	}

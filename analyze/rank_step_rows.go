@@ -40,7 +40,7 @@ func (s *stepRows) drop() {
 }
 
 // gather puts the requests of a batch together, which are one step, and notes the
-// steps as meetings. The requests of a batch end within sameBatch of each other on a
+// steps as meetings. The requests of a batch end within request.SameBatch of each other on a
 // rank; no request is twice in one. A rank arrives with its last request. The
 // shortest time is that of the step: others include what was computed before they
 // joined.
@@ -56,7 +56,7 @@ func (s *stepRows) gather(g *gathering) {
 		took, to := first.took, from
 		for ; to < len(s.list); to++ {
 			row := s.list[to]
-			if to > from && row.end-s.list[to-1].end > sameBatch || batch[row.request] == id {
+			if to > from && row.end-s.list[to-1].end > request.SameBatch || batch[row.request] == id {
 				break
 			}
 			batch[row.request] = id

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -146,9 +147,9 @@ func (w *stepWalk) addSteps(p *request.Part, members []teamRank, kind StepKind) 
 
 // readSpans adds the stages of a thread that mean the same, in order.
 func (w *stepWalk) readSpans(list []rankStep, thread int, means request.Meaning) []rankStep {
-	eachSelectedStage(w.set, w.set.Threads[thread].Stages, true, func(i int, _ bool) {
+	w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, _ bool) {
 		span := w.set.Row(i)
-		if span.Means != means || span.End < span.Start || !plausible(span.Start, span.End) {
+		if span.Means != means || span.End < span.Start || !request.Plausible(span.Start, span.End) {
 			return
 		}
 		list = append(list, rankStep{number: int64(span.Step), from: span.Start, to: span.End})
@@ -232,7 +233,7 @@ func (s *skippedSteps) note(r *Report) {
 		{s.unequal, "request", "left out: some ranks have more steps than others, and they are not numbered"},
 	} {
 		if n.count > 0 {
-			r.note("%s %s", counted(n.count, n.thing), n.text)
+			r.note("%s %s", words.Counted(n.count, n.thing), n.text)
 		}
 	}
 }

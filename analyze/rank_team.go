@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -110,7 +111,7 @@ func (t *teams) instance(team int32) string {
 			return o.Role == p.Role && o.Host == p.Host && o.Server == p.Server && of(&o) != of(&p)
 		})
 	}
-	name := joinNonEmpty(" ", p.Role.String(), p.serverName())
+	name := words.JoinNonEmpty(" ", p.Role.String(), p.serverName())
 	if others(func(w *Where) int16 { return w.Rank.PP }) {
 		name += " PP" + strconv.Itoa(int(p.Rank.PP))
 	}

@@ -10,41 +10,42 @@ import (
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // tpBatch adds, for two ranks, the decode steps of requests that are in one batch.
 // The second rank ends each late by so many us.
-func tpBatch(d *dumpWriter, requests int, late []float64) {
+func tpBatch(d *testset.Dump, requests int, late []float64) {
 	for r := range requests {
 		id := string(rune('a' + r))
-		root := wireSpan{trace: "0000000000000000000000000000000" + id, name: " Req " + strings.Repeat(id, 8), from: 0, to: 1_000_000,
-			attrs: attrs{"rid": strings.Repeat(id, 12), "module": "sglang::request", "gen_ai.usage.completion_tokens": len(late) + 1, "gen_ai.usage.prompt_tokens": 10}}
-		rootID := d.add(root)
+		root := testset.Span{Trace: "0000000000000000000000000000000" + id, Name: " Req " + strings.Repeat(id, 8), From: 0, To: 1_000_000,
+			Attrs: testset.Attrs{"rid": strings.Repeat(id, 12), "module": "sglang::request", "gen_ai.usage.completion_tokens": len(late) + 1, "gen_ai.usage.prompt_tokens": 10}}
+		rootID := d.Add(root)
 		for tp := range 2 {
 			stamp := float64(3 * r) // the requests of a batch are stamped one after the other
-			stages := []wireSpan{
-				{name: "prefill_waiting", from: 0, to: 1000},
-				{name: "prefill_forward", from: 1000, to: 5000 + stamp},
-				{name: "decode_forward", from: 5000 + stamp, to: 900_000},
+			stages := []testset.Span{
+				{Name: "prefill_waiting", From: 0, To: 1000},
+				{Name: "prefill_forward", From: 1000, To: 5000 + stamp},
+				{Name: "decode_forward", From: 5000 + stamp, To: 900_000},
 			}
 			from := 5000 + stamp
 			for k, by := range late {
 				to := 10_000*float64(k+2) + stamp + by*float64(tp)
-				stages = append(stages, wireSpan{name: "decode_loop", parent: "^", from: from, to: to, attrs: attrs{"decode_ct": k}})
+				stages = append(stages, testset.Span{Name: "decode_loop", Parent: "^", From: from, To: to, Attrs: testset.Attrs{"decode_ct": k}})
 				from = to
 			}
-			d.thread(root, rootID, decodeHost, "Scheduler", tp, 100+tp, stages...)
+			d.Thread(root, rootID, testset.DecodeHost, "Scheduler", tp, 100+tp, stages...)
 		}
 	}
 }
 
 // A batch of several requests is one step.
 func TestBatchIsOneStep(t *testing.T) {
-	var d dumpWriter
+	var d testset.Dump
 	tpBatch(&d, 5, []float64{2000, 0, -500, 2000})
-	r := MeasureRanks(d.set(t))
+	r := MeasureRanks(d.Set(t))
 	if len(r.Groups) != 2 {
 		t.Fatalf("%d groups, want decode steps and prefills", len(r.Groups))
 	}
@@ -72,12 +73,12 @@ func TestBatchIsOneStep(t *testing.T) {
 // Steps whose spans are lost on one rank are left out and counted; the others are
 // still those of the same number.
 func TestLostStepsAreLeftOut(t *testing.T) {
-	var d dumpWriter
+	var d testset.Dump
 	tpBatch(&d, 1, []float64{100, 200, 300, 400})
-	d.lines = slices.DeleteFunc(d.lines, func(line string) bool {
+	d.Lines = slices.DeleteFunc(d.Lines, func(line string) bool {
 		return strings.Contains(line, `"decode_ct","value":{"intValue":"1"}`) && strings.Contains(line, "30200000") // on TP1
 	})
-	r := MeasureRanks(d.set(t))
+	r := MeasureRanks(d.Set(t))
 	g := r.Groups[0]
 	if l := g.Late[1]; g.Steps != 3 || l.P50 != 300_000 || l.Last != 3 || r.skipped.alone != 1 {
 		t.Errorf("%d steps, %+v, %d left out", g.Steps, l, r.skipped.alone)
@@ -97,7 +98,7 @@ func TestStepsAreThoseThatWerePlayed(t *testing.T) {
 	for seed := range uint64(6) {
 		c := withStraggler(seed, 1.2, false)
 		c.Cancels, c.Impatient, c.Requests = 0, 0, 100
-		s, truth := simulated(t, c)
+		s, truth := testset.Simulated(t, c)
 		want := truth.Straggler
 		for _, g := range MeasureRanks(s).Groups {
 			rank := slices.IndexFunc(g.Ranks, func(p Where) bool { return p.Rank.String() == want.Rank && p.Role.String() == want.Role })
@@ -116,9 +117,9 @@ func TestStepsAreThoseThatWerePlayed(t *testing.T) {
 // The load of every rank is that of the dump, counted another way.
 func TestLoadOfRanks(t *testing.T) {
 	for seed := range uint64(3) {
-		c := calm(seed)
+		c := testset.Calm(seed)
 		c.Requests, c.Mode, c.KVTokens = 80, simulator.Mode(seed), 3200
-		s, _ := simulated(t, c)
+		s, _ := testset.Simulated(t, c)
 		for _, l := range MeasureRanks(s).Loads {
 			want := bruteLoad(s, &l.Where)
 			if l.Requests != want.requests || l.Output >= 0 && l.Output != want.output || l.Retractions != want.retractions {
@@ -152,7 +153,7 @@ func bruteLoad(s *request.Set, where *Where) brute {
 			continue
 		}
 		b.requests++
-		for i := range threadSpans(s, t) {
+		for i := range s.ThreadRows(t) {
 			span := s.Row(i)
 			for _, e := range s.InstantsOf(i) {
 				if s.Syms.Name(e.Name) == "retract" {
@@ -191,7 +192,7 @@ func TestRanksOfDamagedDumps(t *testing.T) {
 	for seed := range uint64(3) {
 		c := withStraggler(seed, 1.3, false)
 		dump, truth := testinput.Simulate(t, c)
-		s := build(t, "damaged", bytes.NewReader(withoutSpans(dump, seed)))
+		s := testset.BuildSet(t, "damaged", bytes.NewReader(testset.WithoutSpans(dump, seed)))
 		if !foundPlanted(t, seed, MeasureRanks(s).Stragglers(), truth, false) {
 			t.Errorf("seed %d: the straggler is not found", seed)
 		}
@@ -204,7 +205,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 	c.Mode, c.Requests = simulator.Unified, 100
 	c.Unified, c.RanksPerHost, c.HostSkew = simulator.Parallel{TP: 4, PP: 2, DP: 1}, 2, 20_000_000
 	c.Straggler = simulator.Straggler{TP: 3, PP: 1, Factor: 1.3}
-	s, _ := simulated(t, c)
+	s, _ := testset.Simulated(t, c)
 	r := MeasureRanks(s)
 	found := r.Stragglers()
 	if len(found) == 0 || found[0].Where.Rank.String() != "TP3-PP1" {
@@ -223,7 +224,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 
 // Nothing to compare is no straggler, and said so.
 func TestVerdictWithoutRanks(t *testing.T) {
-	if got := MeasureRanks(fixture(t)).Verdict(); got != "No straggler found: 1 prefill, too few to tell" {
+	if got := MeasureRanks(testset.Fixture(t)).Verdict(); got != "No straggler found: 1 prefill, too few to tell" {
 		t.Errorf("%q", got)
 	}
 	if got := new(Ranks).Verdict(); got != "No straggler found: there are no TP ranks on one host to compare" {
@@ -266,13 +267,13 @@ func TestGoldenRanks(t *testing.T) {
 	c.Requests, c.Level = 120, 4
 	c.Unified = simulator.Parallel{TP: 2, PP: 2, DP: 2}
 	c.Straggler.TP, c.Straggler.PP = 1, 1
-	s, _ := simulated(t, c)
+	s, _ := testset.Simulated(t, c)
 	for _, f := range []Format{FormatText, FormatJSON} {
 		var out strings.Builder
 		for _, r := range MeasureRanks(s).Reports() {
 			out.WriteString(text(t, r, f, Style{}))
 			out.WriteString("\n")
 		}
-		golden(t, "byrank."+string(f), out.String())
+		testset.CompareGolden(t, "byrank."+string(f), out.String())
 	}
 }

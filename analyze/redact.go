@@ -3,6 +3,7 @@ package analyze
 import (
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/redact"
 )
 
@@ -12,7 +13,7 @@ func (r *Report) Redact(by *redact.Redactor) {
 	for _, c := range r.Columns {
 		if c.Name == "host" {
 			r.eachText(c.Name, func(text string) {
-				host, _, _ := strings.Cut(text, serverMark)
+				host, _, _ := strings.Cut(text, words.ServerMark)
 				by.LearnHost(host)
 			})
 		}
@@ -27,9 +28,9 @@ func (r *Report) Redact(by *redact.Redactor) {
 		switch {
 		case r.Columns[column].Unit != Text || c.Unknown:
 		case r.Columns[column].Name == "host":
-			host, server, numbered := strings.Cut(c.Text, serverMark)
+			host, server, numbered := strings.Cut(c.Text, words.ServerMark)
 			if c.Text = by.Host(host); numbered {
-				c.Text += serverMark + server
+				c.Text += words.ServerMark + server
 			}
 		default:
 			c.Text = by.Scrub(c.Text)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -156,7 +157,7 @@ func (r *Report) Limit(n int) {
 	if n < 0 || n >= len(r.order) {
 		return
 	}
-	r.Footnotes = append(r.Footnotes, fmt.Sprintf("%d of %d rows %s shown", n, len(r.order), isOrAre(n)))
+	r.Footnotes = append(r.Footnotes, fmt.Sprintf("%d of %d rows %s shown", n, len(r.order), words.IsOrAre(n)))
 	r.order = r.order[:n]
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -97,22 +99,15 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// hostile are names that files can hold.
-var hostile = []string{
-	"\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\x00b\x7f", "\u009b31m", "bad\xff\xfeutf8", "line\nbreak\r\tcell",
-	"\u202eevil\u2066", "\U000e0001tag", "=HYPERLINK(\"http://x\")", "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "-5.25", "+7",
-	"a|b", "<script>alert(1)</script>", "void f<T*>(T&, [3])", "`code` *bold* ~~gone~~", `back\slash\|`, "日本語の名前", "e\u0301\u0301", "",
-}
-
 // Whatever a file names its spans, nothing but printable text and line ends
 // reaches the terminal, and programs get the name back.
 func TestHostileNames(t *testing.T) {
 	var rows []pair
-	for i, name := range hostile {
+	for i, name := range testset.Hostile {
 		rows = append(rows, pair{name, int64(i)})
 	}
 	r := pairs(rows...)
-	r.Title = strings.Join(hostile, " ")
+	r.Title = strings.Join(testset.Hostile, " ")
 	r.note("%s", r.Title)
 	for _, f := range Formats {
 		got := text(t, r, f, Style{})
@@ -120,7 +115,7 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("%s is not UTF-8", f)
 		}
 		for _, c := range got {
-			if c != '\n' && hidden(c) {
+			if c != '\n' && words.Hidden(c) {
 				t.Errorf("%s holds %U", f, c)
 			}
 		}
@@ -133,7 +128,7 @@ func TestHostileNames(t *testing.T) {
 		if err := json.Unmarshal([]byte(text(t, r, FormatJSON, Style{})), &doc); err != nil {
 			t.Fatal(err)
 		}
-		for i, name := range hostile {
+		for i, name := range testset.Hostile {
 			switch got := doc.Rows[i].Name; {
 			case name == "" && got != nil, name != "" && (got == nil || *got != strings.ToValidUTF8(name, "\ufffd")):
 				t.Errorf("%q comes back as %v", name, got)
@@ -145,8 +140,8 @@ func TestHostileNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, name := range hostile {
-			want := clean(name)
+		for i, name := range testset.Hostile {
+			want := words.Clean(name)
 			if strings.HasPrefix(name, "=") || strings.HasPrefix(name, "@") || name == "-2+3" || strings.HasPrefix(name, "+1+") {
 				want = "'" + want
 			}
@@ -172,14 +167,14 @@ func TestHostileNames(t *testing.T) {
 
 // The waterfall of a request in which every name is hostile.
 func TestHostileWaterfall(t *testing.T) {
-	name := strings.ToValidUTF8(strings.Join(hostile, ""), "?")
-	var d dumpWriter
-	root := wireSpan{trace: "00000000000000000000000000000001", name: "Req 11111111", from: 0, to: 1000,
-		attrs: attrs{"rid": name, "module": "sglang::request", "gen_ai.response.model": name, "gen_ai.response.finish_reasons": name}}
-	d.thread(root, d.add(root), name, name, 0, 1, wireSpan{name: name, from: 0, to: 1000})
-	d.add(wireSpan{trace: root.trace, parent: fmt.Sprintf("%016x", 1), name: "Scheduler", from: 0, to: 10, failed: true,
-		attrs: attrs{"host_id": name, "thread_label": "Scheduler", "reason": name}})
-	s := d.set(t)
+	name := strings.ToValidUTF8(strings.Join(testset.Hostile, ""), "?")
+	var d testset.Dump
+	root := testset.Span{Trace: "00000000000000000000000000000001", Name: "Req 11111111", From: 0, To: 1000,
+		Attrs: testset.Attrs{"rid": name, "module": "sglang::request", "gen_ai.response.model": name, "gen_ai.response.finish_reasons": name}}
+	d.Thread(root, d.Add(root), name, name, 0, 1, testset.Span{Name: name, From: 0, To: 1000})
+	d.Add(testset.Span{Trace: root.Trace, Parent: fmt.Sprintf("%016x", 1), Name: "Scheduler", From: 0, To: 10, Failed: true,
+		Attrs: testset.Attrs{"host_id": name, "thread_label": "Scheduler", "reason": name}})
+	s := d.Set(t)
 	var b bytes.Buffer
 	if err := NewWaterfall(s, 0).Write(&b, Style{Width: 100}); err != nil {
 		t.Fatal(err)
@@ -188,7 +183,7 @@ func TestHostileWaterfall(t *testing.T) {
 		b.WriteString(text(t, r, FormatText, Style{}))
 	}
 	for _, c := range b.String() {
-		if c != '\n' && hidden(c) {
+		if c != '\n' && words.Hidden(c) {
 			t.Fatalf("%U is printed", c)
 		}
 	}
@@ -201,9 +196,9 @@ func TestEveryReportOnEveryDump(t *testing.T) {
 		"damaged/array.json.zst", "damaged/empty_host_id.jsonl.zst", "damaged/missing_head.jsonl.zst", "damaged/truncated_last_line.jsonl.zst",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := build(t, "empty", strings.NewReader(""))
+			s := testset.BuildSet(t, "empty", strings.NewReader(""))
 			if name != "" {
-				s = load(t, name)
+				s = testset.LoadDump(t, name)
 			}
 			reports := append(inspectSet(s), Requests(s), MeasureLatencies(s).Report(), GroupStages(s, Dimensions).Report())
 			var b bytes.Buffer
@@ -234,7 +229,7 @@ func TestClean(t *testing.T) {
 		"\ufffd":      "\ufffd",
 		`C:\path "q"`: `C:\path "q"`,
 	} {
-		if got := clean(in); got != want {
+		if got := words.Clean(in); got != want {
 			t.Errorf("clean(%q) = %q, want %q", in, got, want)
 		}
 	}

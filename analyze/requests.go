@@ -44,7 +44,7 @@ func requestFields(s *request.Set) []field[request.Request] {
 	return []field[R]{
 		{Column{Name: "time", Unit: Instant, Doc: "start of the outermost span, Unix time"}, func(r *R) Cell { return instantCell(r.Start) }},
 		text("rid", "the user's id where known, else the server's", func(r *R) string { return r.RID }),
-		text("roles", "what kinds of server worked on it", func(r *R) string { return rolesOf(s, r) }),
+		text("roles", "what kinds of server worked on it", func(r *R) string { return s.RolesOf(r) }),
 		ns("queue", "request", "waiting to be scheduled, prefill and decode side together", func(r *R) int64 { return r.Metrics.Queue }),
 		ns("prefill", "request", "computing the prompt", func(r *R) int64 { return r.Metrics.Prefill }),
 		ns("transfer", "request", "decode side waits for the KV cache", func(r *R) int64 { return r.Metrics.Transfer }),
@@ -60,50 +60,13 @@ func requestFields(s *request.Set) []field[request.Request] {
 		detail(ns("unaccounted", "request", "part of E2E that no stage covers", func(r *R) int64 { return r.Metrics.Unaccounted })),
 		text("status", "how it ended", func(r *R) string { return r.Status.String() }),
 		detail(text("reason", "why it did not finish", func(r *R) string { return r.Reason })),
-		text("flags", "what is doubtful about the row", func(r *R) string { return flagNames(r.Flags) }),
+		text("flags", "what is doubtful about the row", func(r *R) string { return r.Flags.String() }),
 		detail(count("prompt tokens", "tokens of the prompt", func(r *R) int64 { return r.Metrics.PromptTokens })),
 		detail(count("cached tokens", "tokens of the prompt found in the cache", func(r *R) int64 { return r.Metrics.CachedTokens })),
 		detail(count("retractions", "how often it was thrown out of the batch", func(r *R) int64 { return r.Metrics.Retractions })),
-		detail(text("model", "model that answered", func(r *R) string { return modelName(s, r) })),
+		detail(text("model", "model that answered", func(r *R) string { return s.ModelOf(r) })),
 		detail(text("room", "bootstrap room, hex", func(r *R) string { return r.Room })),
 	}
-}
-
-// rolesOf lists the roles of a request's parts, each once: "prefill+decode".
-func rolesOf(s *request.Set, r *request.Request) string {
-	var roles []string
-	var seen [request.Other + 1]bool
-	for _, p := range r.Parts {
-		role := s.Parts[p].Role
-		if !seen[role] && role != request.Sender {
-			seen[role] = true
-			roles = append(roles, role.String())
-		}
-	}
-	return strings.Join(roles, "+")
-}
-
-var flagWords = []struct {
-	flag request.Flags
-	word string
-}{
-	{request.RIDCollision, "rid-collision"},
-	{request.RoomCollision, "room-collision"},
-	{request.Unjoined, "unjoined"},
-	{request.MissingRoot, "missing-root"},
-	{request.MissingThread, "missing-thread"},
-	{request.DerivedTTFT, "derived-ttft"},
-	{request.SharedGateway, "shared-gateway"},
-}
-
-func flagNames(f request.Flags) string {
-	var words []string
-	for _, w := range flagWords {
-		if f&w.flag != 0 {
-			words = append(words, w.word)
-		}
-	}
-	return strings.Join(words, ",")
 }
 
 // RequestIDs returns all that r can be asked for by.

@@ -4,11 +4,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 func TestFindRequests(t *testing.T) {
-	s := fixture(t)
+	s := testset.Fixture(t)
 	for id, want := range map[string][]int{
 		"chat-1":                           {0}, // the user's id
 		"22222222bbbb":                     {0}, // a server's rid
@@ -28,7 +29,7 @@ func TestFindRequests(t *testing.T) {
 
 // The list can be sorted by every one of its columns.
 func TestRequestsSortable(t *testing.T) {
-	r := Requests(load(t, "b_pd_smg_tp2.jsonl.zst"))
+	r := Requests(testset.LoadDump(t, "b_pd_smg_tp2.jsonl.zst"))
 	for c, column := range r.Columns {
 		if err := r.Sort(column.Key(), true); err != nil {
 			t.Fatal(err)
@@ -45,7 +46,7 @@ func TestRequestsSortable(t *testing.T) {
 
 // A selection narrows all reports, and leaves the metrics of requests whole.
 func TestSelection(t *testing.T) {
-	s := fixture(t)
+	s := testset.Fixture(t)
 	if err := s.Select(request.Selection{RIDs: []string{"chat-1"}, Ranks: []string{"TP1"}, Stages: []string{"prefill_forward"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,7 @@
 package analyze
 
+import "github.com/sgtrace/sgtrace/analyze/words"
+
 // A Sheet is a report made ready for people, as text and Markdown have it: strings,
 // in the columns that have anything to show. Names are whole.
 type Sheet struct {
@@ -31,7 +33,7 @@ func (r *Report) Sheet() *Sheet {
 func Shorten(names []string, width int) []string {
 	s := &textTable{}
 	for _, name := range names {
-		s.rows = append(s.rows, []string{clean(name)})
+		s.rows = append(s.rows, []string{words.Clean(name)})
 	}
 	s.cut(0, width, Style{})
 	short := make([]string, len(names))
@@ -44,4 +46,4 @@ func Shorten(names []string, width int) []string {
 // Printable makes a string from a file safe to show: what does not simply draw
 // itself, such as control characters and bidirectional overrides, appears as \x1b or
 // \u202e.
-func Printable(s string) string { return clean(s) }
+func Printable(s string) string { return words.Clean(s) }

@@ -1,29 +1,15 @@
 package analyze_test
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/internal/testinput"
-	"github.com/sgtrace/sgtrace/otlpjson"
-	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-func simulate(t *testing.T, config simulator.Config) (*request.Set, *simulator.Truth) {
-	t.Helper()
-	dump, truth := testinput.Simulate(t, config)
-	d := otlpjson.NewDump(new(trace.Diags))
-	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
-		t.Fatal(err)
-	}
-	return assembly.Build(d).Set, truth
-}
 
 // The report by rank has what the simulator knows it played: every stage on
 // every rank, as often and, within the grid of SGLang's clock, as long.
@@ -32,7 +18,7 @@ func TestReportRecoversWhatWasPlayed(t *testing.T) {
 	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
 		config := simulator.DefaultConfig(11)
 		config.Mode = mode
-		set, truth := simulate(t, config)
+		set, truth := testset.Simulated(t, config)
 		hosts := map[string]string{}
 		for _, h := range truth.Hosts {
 			hosts[h.Name] = h.HostID[:8]
@@ -71,7 +57,7 @@ func TestReportRecoversWhatWasPlayed(t *testing.T) {
 // most of the requests that arrive after the onset.
 func TestReportShowsWhatWasPlanted(t *testing.T) {
 	for seed := range uint64(3) {
-		set, truth := simulate(t, simulator.DefaultConfig(seed))
+		set, truth := testset.Simulated(t, simulator.DefaultConfig(seed))
 		slow := truth.Straggler.Rank
 		last, total := map[string]int{}, 0
 		for r := range set.Requests {

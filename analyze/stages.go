@@ -3,6 +3,8 @@ package analyze
 import (
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -18,7 +20,7 @@ type Stages struct {
 // A Group is the spans with the same place in every dimension.
 type Group struct {
 	Key []string // one per dimension; "" is unknown
-	Summary
+	distribution.Summary
 	// Covered is the time, in ns, in which at least one span of the group was
 	// open, summed over the requests and within their bounds. Ranks that do the
 	// same side by side count once. request.Unknown if no span is of a request.
@@ -39,7 +41,7 @@ func (s *Stages) Report() *Report {
 		}
 		fields = append(fields, field[Group]{Column{Name: d.Name, Doc: d.Doc, Most: mostName}, func(g *Group) Cell { return textCell(g.Key[i]) }})
 	}
-	summary := func(g *Group) *Summary { return &g.Summary }
+	summary := func(g *Group) *distribution.Summary { return &g.Summary }
 	fields = append(fields, summaryFields(summary)...)
 	fields = append(fields, field[Group]{
 		Column{Name: "share", Unit: Share, Doc: "part of the requests' E2E time in which a span of the row was open; rows overlap"},
@@ -53,7 +55,7 @@ func (s *Stages) Report() *Report {
 	}
 	noteFewSamples(r, s.Groups, func(g *Group) int64 { return int64(g.N) }, func(g *Group) string { return strings.Join(g.Key, " ") })
 	if s.Implausible > 0 {
-		r.note("%s left out: times that cannot be right", counted(s.Implausible, "span"))
+		r.note("%s left out: times that cannot be right", words.Counted(s.Implausible, "span"))
 	}
 	return r
 }

@@ -1,11 +1,15 @@
 package analyze
 
 import (
+	"encoding/json"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -17,7 +21,7 @@ var dumps = []string{
 }
 
 // compareTruth compares a summary with what independent code has computed.
-func compareTruth(t *testing.T, what string, got Summary, want truthRow) {
+func compareTruth(t *testing.T, what string, got distribution.Summary, want truthRow) {
 	t.Helper()
 	ns := func(ms float64) int64 { return int64(math.Round(ms * 1e6)) }
 	for _, c := range []struct {
@@ -47,7 +51,7 @@ func TestStagesEqualTruth(t *testing.T) {
 	for _, dump := range dumps {
 		t.Run(dump, func(t *testing.T) {
 			truth := readTruth(t, dump)
-			s := load(t, dump)
+			s := testset.LoadDump(t, dump)
 			groups := GroupStages(s, mustParse(t, "stage")).Groups
 			for _, g := range groups {
 				compareTruth(t, g.Key[0], g.Summary, truth.Stage[g.Key[0]])
@@ -88,8 +92,8 @@ func TestLatenciesEqualTruth(t *testing.T) {
 	for _, dump := range dumps {
 		t.Run(dump, func(t *testing.T) {
 			truth := readTruth(t, dump)
-			rows := map[string]Summary{}
-			for _, l := range MeasureLatencies(load(t, dump)).Rows {
+			rows := map[string]distribution.Summary{}
+			for _, l := range MeasureLatencies(testset.LoadDump(t, dump)).Rows {
 				rows[l.Of+"/"+l.Metric] = l.Summary
 			}
 			for role, want := range truth.Root {
@@ -111,23 +115,23 @@ func TestLatenciesEqualTruth(t *testing.T) {
 func TestCovered(t *testing.T) {
 	for _, dump := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "e_legacy_v1_pd_minilb.jsonl.zst"} {
 		t.Run(dump, func(t *testing.T) {
-			s := load(t, dump)
+			s := testset.LoadDump(t, dump)
 			type key struct {
 				request int
 				stage   string
 			}
-			spans := map[key][]Interval{}
+			spans := map[key][]request.Interval{}
 			for i := range s.Len() {
 				if s.Kind(i) != request.Stage {
 					continue
 				}
 				r := s.Parts[s.PartOf(i)].Request
-				spans[key{r, s.Name(i)}] = append(spans[key{r, s.Name(i)}], Interval{s.Row(i).Start, s.Row(i).End})
+				spans[key{r, s.Name(i)}] = append(spans[key{r, s.Name(i)}], request.Interval{From: s.Row(i).Start, To: s.Row(i).End})
 			}
 			want, all := map[string]int64{}, int64(0)
 			for k, ivs := range spans {
 				r := &s.Requests[k.request]
-				want[k.stage] += coveredWithin(ivs, Interval{r.Start, r.End})
+				want[k.stage] += coveredWithin(ivs, request.Interval{From: r.Start, To: r.End})
 			}
 			for i := range s.Requests {
 				all += int64(s.Requests[i].End - s.Requests[i].Start)
@@ -144,7 +148,7 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-func coveredWithin(spans []Interval, bounds Interval) int64 {
+func coveredWithin(spans []request.Interval, bounds request.Interval) int64 {
 	cuts := []trace.Time{bounds.From, bounds.To}
 	for _, iv := range spans {
 		cuts = append(cuts, min(max(iv.From, bounds.From), bounds.To), min(max(iv.To, bounds.From), bounds.To))
@@ -152,7 +156,7 @@ func coveredWithin(spans []Interval, bounds Interval) int64 {
 	slices.Sort(cuts)
 	sum := int64(0)
 	for i := 1; i < len(cuts); i++ {
-		if slices.ContainsFunc(spans, func(iv Interval) bool { return iv.From <= cuts[i-1] && iv.To >= cuts[i] }) {
+		if slices.ContainsFunc(spans, func(iv request.Interval) bool { return iv.From <= cuts[i-1] && iv.To >= cuts[i] }) {
 			sum += int64(cuts[i] - cuts[i-1])
 		}
 	}
@@ -161,7 +165,7 @@ func coveredWithin(spans []Interval, bounds Interval) int64 {
 
 // Whatever the spans are grouped by, every one of them is in one group.
 func TestGroupsPartition(t *testing.T) {
-	s := load(t, "b_pd_smg_tp2.jsonl.zst")
+	s := testset.LoadDump(t, "b_pd_smg_tp2.jsonl.zst")
 	whole := GroupStages(s, mustParse(t, "stage"))
 	n, total := 0, int64(0)
 	for _, g := range whole.Groups {
@@ -221,7 +225,7 @@ func TestHostsWithOneShortName(t *testing.T) {
 	s := &request.Set{Procs: []request.Proc{
 		{Host: "aaaaaaaa0000"}, {Host: "aaaaaaaa1111"}, {Host: "aaaaaaaa0000"}, {Host: "bbbbbbbb0000"}, {Host: ""},
 	}}
-	got := hostNames(s)
+	got := s.HostNames()
 	for host, want := range map[string]string{
 		"aaaaaaaa0000": "aaaaaaaa0000", "aaaaaaaa1111": "aaaaaaaa1111", "bbbbbbbb0000": "bbbbbbbb", "": "?",
 	} {
@@ -232,7 +236,7 @@ func TestHostsWithOneShortName(t *testing.T) {
 }
 
 func BenchmarkGroupStages(b *testing.B) {
-	s := load(b, "d_big_tp2.jsonl.zst")
+	s := testset.LoadDump(b, "d_big_tp2.jsonl.zst")
 	for _, list := range []string{"stage", "rank", "request,stage"} {
 		b.Run(list, func(b *testing.B) {
 			by := mustParse(b, list)
@@ -243,4 +247,34 @@ func BenchmarkGroupStages(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(s.Len()), "ns/span")
 		})
 	}
+}
+
+// readTruth reads what independent code has found in a dump.
+func readTruth(t testing.TB, dump string) (truth truthFile) {
+	t.Helper()
+	name, _, _ := strings.Cut(dump, ".jsonl")
+	b, err := os.ReadFile(testset.SharedFile(t, name+".truth.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &truth); err != nil {
+		t.Fatal(err)
+	}
+	return truth
+}
+
+type truthFile struct {
+	Stage       map[string]truthRow `json:"stage_ms"`
+	StageByRank map[string]truthRow `json:"stage_by_rank_ms"`
+	Root        map[string]truthRow `json:"root_duration_ms"`
+	TTFT        map[string]truthRow `json:"ttft_attr_ms"`
+}
+
+// A truthRow is in ms.
+type truthRow struct {
+	N                   int
+	Mean, Min, Max, Sum float64
+	P50                 float64 `json:"p50_nr"`
+	P90                 float64 `json:"p90_nr"`
+	P99                 float64 `json:"p99_nr"`
 }

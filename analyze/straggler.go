@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -67,14 +68,14 @@ func (s *Straggler) Text() string {
 		text = fmt.Sprintf("%s %s last in %d of %d %s with %s", s.Name, s.Verb, s.Last, s.Meetings, s.What, s.Peers)
 	}
 	if s.Since != 0 {
-		text += " since " + when(s.Since, s.Earliest, s.Latest)
+		text += " since " + words.When(s.Since, s.Earliest, s.Latest)
 	}
 	if s.Until != 0 {
-		text += " until " + clock(s.Until).Format("15:04:05")
+		text += " until " + words.Clock(s.Until).Format("15:04:05")
 	}
-	text += fmt.Sprintf(", %s late", nearly(s.LastMean))
+	text += fmt.Sprintf(", %s late", words.Nearly(s.LastMean))
 	if !math.IsNaN(s.LostShare) {
-		text += fmt.Sprintf("; the others lose %s %% of their time", inPercent(s.LostShare))
+		text += fmt.Sprintf("; the others lose %s %% of their time", words.InPercent(s.LostShare))
 	}
 	if s.Cause != "" {
 		text += "; " + s.Cause
@@ -93,7 +94,7 @@ func (s *Straggler) sure(word string) string {
 		return fmt.Sprintf("%s, and in each of them by what matters", text)
 	}
 	return fmt.Sprintf("%s (95 %% confidence: %.1f to %.1f %%); if all ranks were alike, one would look so with %s",
-		text, 100*s.DelayLow, 100*s.DelayHigh, chance(s.P))
+		text, 100*s.DelayLow, 100*s.DelayHigh, words.Chance(s.P))
 }
 
 // delayNs is a part of the time of a meeting in ns; unknown stays so.

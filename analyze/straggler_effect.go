@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 )
 
@@ -34,7 +35,7 @@ func (g *gathering) blocks(from, to int) []block {
 			blocks[b].took += float64(g.meetings[i].took) / float64(end-first)
 		}
 		for r := range sums {
-			sums[r] = ratio(sums[r], counts[r])
+			sums[r] = distribution.Ratio(sums[r], counts[r])
 		}
 		blocks[b].offset = sums
 		blocks[b].sorted = slices.DeleteFunc(slices.Sorted(slices.Values(sums)), math.IsNaN)
@@ -81,7 +82,7 @@ func (g *gathering) matters(e effect) bool {
 	if len(e.ns) == 0 {
 		return false
 	}
-	return g.large(lowerMedian(slices.Clone(e.ns)), lowerMedian(slices.Clone(e.part))) ||
+	return g.large(distribution.LowerMedian(slices.Clone(e.ns)), distribution.LowerMedian(slices.Clone(e.part))) ||
 		g.large(stat.Mean(e.ns, nil), stat.Mean(e.part, nil)) && g.probability(e) <= errorLevel
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -160,6 +161,6 @@ func (g *gathering) lateness(rank, from, to int) Lateness {
 	slices.Sort(late)
 	l.P50, l.P99, l.Mean = request.NearestRank(late, 50), request.NearestRank(late, 99), sum/int64(l.Meetings)
 	l.LastMean = sumLast / int64(max(1, l.Last))
-	l.LostShare = ratio(float64(l.Lost), float64(time))
+	l.LostShare = distribution.Ratio(float64(l.Lost), float64(time))
 	return l
 }

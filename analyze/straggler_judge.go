@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -198,7 +199,7 @@ func (g *gathering) changes(rank int) []changepoint.Change {
 	}
 	found := changepoint.Levels(values, changepoint.Options{Alpha: errorLevel, Keep: func(from, k, to int) bool {
 		least := max(float64(g.floor), g.share*stat.Mean(took[from:to], nil))
-		return math.Abs(lowerMedian(slices.Clone(values[k:to]))-lowerMedian(slices.Clone(values[from:k]))) >= least/2
+		return math.Abs(distribution.LowerMedian(slices.Clone(values[k:to]))-distribution.LowerMedian(slices.Clone(values[from:k]))) >= least/2
 	}})
 	for i := range found {
 		c := &found[i]
@@ -209,7 +210,7 @@ func (g *gathering) changes(rank int) []changepoint.Change {
 
 // time returns the time between the meetings k-1 and k.
 func (g *gathering) time(k int) trace.Time {
-	return midway(g.meetings, k, g.meetings[0].at, g.meetings[len(g.meetings)-1].at, func(m meeting) trace.Time { return m.at })
+	return distribution.Midway(g.meetings, k, g.meetings[0].at, g.meetings[len(g.meetings)-1].at, func(m meeting) trace.Time { return m.at })
 }
 
 // sortStragglers puts what costs most first.

@@ -3,16 +3,16 @@ package analyze
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // withStraggler is calm, but for a rank of 2, 4 or 8 that is slow by a factor.
 func withStraggler(seed uint64, factor float64, atOnset bool) simulator.Config {
-	c := calm(seed)
+	c := testset.Calm(seed)
 	c.Mode = simulator.Mode(seed % 3)
 	tp := 2 << (seed / 3 % 3)
 	c.Decode.TP, c.Unified.TP = tp, tp
@@ -26,14 +26,14 @@ func withStraggler(seed uint64, factor float64, atOnset bool) simulator.Config {
 // A planted straggler is found, with the right rank, and with the time at which it
 // became slow.
 func TestStragglersOfSimulatedRuns(t *testing.T) {
-	seeds := tailSeeds(t)
+	seeds := testset.Seeds(t)
 	for _, c := range []struct {
 		factor  float64
 		atOnset bool
 	}{{1.06, false}, {1.1, true}, {1.5, false}, {1.5, true}} {
 		t.Run(fmt.Sprintf("factor %v, at onset %v", c.factor, c.atOnset), func(t *testing.T) {
-			found := countSeeds(seeds, func(seed uint64) bool {
-				s, truth := simulated(t, withStraggler(seed, c.factor, c.atOnset))
+			found := testset.CountSeeds(seeds, func(seed uint64) bool {
+				s, truth := testset.Simulated(t, withStraggler(seed, c.factor, c.atOnset))
 				return foundPlanted(t, seed, MeasureRanks(s).Stragglers(), truth, c.atOnset)
 			})
 			t.Logf("right in %d of %d runs", found, seeds)
@@ -64,37 +64,19 @@ func foundPlanted(t *testing.T, seed uint64, found []Straggler, truth *simulator
 	return ok
 }
 
-// countSeeds returns for how many seeds f holds.
-func countSeeds(seeds uint64, f func(seed uint64) bool) uint64 {
-	var mu sync.Mutex
-	n := uint64(0)
-	eachSeed(seeds, func(seed uint64) {
-		if f(seed) {
-			mu.Lock()
-			n++
-			mu.Unlock()
-		}
-	})
-	return n
-}
-
 // No rank is a straggler where none was planted, whatever else happens.
 func TestNoStragglersInHealthyRuns(t *testing.T) {
-	seeds := tailSeeds(t)
+	seeds := testset.Seeds(t)
 	for name, base := range map[string]func(seed uint64) simulator.Config{
-		"calm": calm,
-		"incident": func(seed uint64) simulator.Config {
-			c := simulator.DefaultConfig(seed)
-			c.Straggler.Factor = 0
-			return c
-		},
+		"calm":     testset.Calm,
+		"incident": func(seed uint64) simulator.Config { c := simulator.DefaultConfig(seed); c.Straggler.Factor = 0; return c },
 	} {
 		t.Run(name, func(t *testing.T) {
-			silent := countSeeds(seeds, func(seed uint64) bool {
-				c := deployment(seed, base(seed))
+			silent := testset.CountSeeds(seeds, func(seed uint64) bool {
+				c := testset.Deployment(seed, base(seed))
 				tp := 2 << (seed / 4 % 3)
 				c.Decode.TP, c.Unified.TP = tp, tp
-				s, _ := simulated(t, c)
+				s, _ := testset.Simulated(t, c)
 				found := MeasureRanks(s).Stragglers()
 				for i := range found {
 					t.Logf("seed %d: %s", seed, found[i].Text())

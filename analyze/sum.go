@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,7 +26,7 @@ type SumOptions struct {
 	// From and To bound what is kept to events that overlap [From, To]; 0 is open.
 	From, To trace.Time
 
-	// For tests; 0 is maxHeld, joinBatch, maxWaiting.
+	// For tests; 0 is MaxHeld, joinBatch, maxWaiting.
 	held           int64
 	batch, waiting int
 }
@@ -35,7 +36,9 @@ func (o *SumOptions) keeps(e *profile.Event) bool {
 	return (o.From == 0 || e.End >= o.From) && (o.To == 0 || e.Start <= o.To)
 }
 
-func (o *SumOptions) store() *store { return &store{limit: cmp.Or(o.held, maxHeld)} }
+func (o *SumOptions) store() *distribution.Store {
+	return &distribution.Store{Limit: cmp.Or(o.held, distribution.MaxHeld)}
+}
 
 // A sumKey says what a group of events is of.
 type sumKey struct {
@@ -138,11 +141,11 @@ func pools[K comparable, G any](all []member[K, G], compare func(a, b K) int) []
 }
 
 // samples returns one sample of every part.
-func samples[G any](parts []*G, of func(*G) *sample, in *store) []*sample {
-	out := make([]*sample, len(parts))
+func samples[G any](parts []*G, of func(*G) *distribution.Sample, in *distribution.Store) []*distribution.Sample {
+	out := make([]*distribution.Sample, len(parts))
 	for i, p := range parts {
 		out[i] = of(p)
-		out[i].settle(in)
+		out[i].Settle(in)
 	}
 	return out
 }
@@ -193,12 +196,4 @@ func newSumRow(set *profile.Set, key sumKey, ranks int) sumRow {
 // compare orders rows by their total, the largest first.
 func (r *sumRow) compare(o *sumRow, total, other int64) int {
 	return cmp.Or(cmp.Compare(other, total), strings.Compare(r.Name, o.Name), cmp.Compare(r.rankIndex, o.rankIndex))
-}
-
-// fraction divides; of nothing there is none.
-func fraction(part, whole int64) float64 {
-	if whole == 0 {
-		return 0
-	}
-	return float64(part) / float64(whole)
 }

@@ -3,6 +3,7 @@ package analyze
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -15,7 +16,7 @@ type distributionColumns[T any] struct {
 	prefix string // of the names: "proj "
 	unit   Unit
 	what   string // has been counted: "kernel"
-	of     func(*T) *Distribution
+	of     func(*T) *distribution.Distribution
 	show   []string // names, without prefix, of the columns for people
 }
 
@@ -23,24 +24,24 @@ type distributionColumns[T any] struct {
 // and percentiles. Where nothing was counted, they are unknown.
 func distributionFields[T any](c distributionColumns[T]) []field[T] {
 	fields := []field[T]{
-		c.number("total", "sum", false, func(d *Distribution) int64 { return d.Total }),
+		c.number("total", "sum", false, func(d *distribution.Distribution) int64 { return d.Total }),
 		{Column{Name: c.prefix + "instances", Unit: Count, Doc: "how many " + c.what + "s", Detail: !slices.Contains(c.show, "instances")},
 			func(row *T) Cell { return Cell{N: c.of(row).N} }},
-		c.number("avg", "arithmetic mean", true, func(d *Distribution) int64 { return d.Mean }),
-		c.number("med", "median; the mean of the two middle values if there are two", true, func(d *Distribution) int64 { return d.Median }),
-		c.number("min", "least", false, func(d *Distribution) int64 { return d.Min }),
-		c.number("max", "most", false, func(d *Distribution) int64 { return d.Max }),
-		c.number("stddev", "standard deviation of the sample; 0 of one value", true, func(d *Distribution) int64 { return d.StdDev }),
-		c.number("p90", "90th percentile, nearest rank", false, func(d *Distribution) int64 { return d.P90 }),
-		c.number("p95", "95th percentile, nearest rank", false, func(d *Distribution) int64 { return d.P95 }),
-		c.number("p99", "99th percentile, nearest rank", false, func(d *Distribution) int64 { return d.P99 }),
+		c.number("avg", "arithmetic mean", true, func(d *distribution.Distribution) int64 { return d.Mean }),
+		c.number("med", "median; the mean of the two middle values if there are two", true, func(d *distribution.Distribution) int64 { return d.Median }),
+		c.number("min", "least", false, func(d *distribution.Distribution) int64 { return d.Min }),
+		c.number("max", "most", false, func(d *distribution.Distribution) int64 { return d.Max }),
+		c.number("stddev", "standard deviation of the sample; 0 of one value", true, func(d *distribution.Distribution) int64 { return d.StdDev }),
+		c.number("p90", "90th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P90 }),
+		c.number("p95", "95th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P95 }),
+		c.number("p99", "99th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P99 }),
 	}
 	fields[0].Scale = "" // people compare the others with each other
 	return fields
 }
 
 // number is one of the columns.
-func (c *distributionColumns[T]) number(name, doc string, tenths bool, v func(*Distribution) int64) field[T] {
+func (c *distributionColumns[T]) number(name, doc string, tenths bool, v func(*distribution.Distribution) int64) field[T] {
 	return field[T]{
 		Column{Name: c.prefix + name, Unit: c.unit, Doc: doc, Scale: c.prefix + "scale", Tenths: tenths, Detail: !slices.Contains(c.show, name)},
 		func(row *T) Cell {

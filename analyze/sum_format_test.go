@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
+
+	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
 func TestGoldenSums(t *testing.T) {
@@ -13,11 +15,11 @@ func TestGoldenSums(t *testing.T) {
 		name = "sum_" + strings.ReplaceAll(name, " ", "")
 		for _, f := range Formats {
 			t.Run(name+"."+string(f), func(t *testing.T) {
-				golden(t, name+"."+string(f), text(t, report(smallSet(), SumOptions{}), f, Style{}))
+				testset.CompareGolden(t, name+"."+string(f), text(t, report(smallSet(), SumOptions{}), f, Style{}))
 			})
 		}
 		t.Run(name+"_byrank", func(t *testing.T) {
-			golden(t, name+"_byrank.text", text(t, report(smallSet(), SumOptions{ByRank: true}), FormatText, Style{}))
+			testset.CompareGolden(t, name+"_byrank.text", text(t, report(smallSet(), SumOptions{ByRank: true}), FormatText, Style{}))
 		})
 	}
 }

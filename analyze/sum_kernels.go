@@ -3,6 +3,7 @@ package analyze
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -11,7 +12,7 @@ type NameSum struct {
 	sumRow
 	Share float64 // of the total of all rows
 	Graph bool    // a CUDA graph of which only the whole was recorded
-	Distribution
+	distribution.Distribution
 }
 
 // NameSums are the times of kernels or calls by name, the longest total first.
@@ -28,7 +29,7 @@ type NameSums struct {
 // stats. It holds 4 bytes per kernel.
 func SumKernels(set *profile.Set, opt SumOptions) *NameSums {
 	s := &NameSums{schema: "sgtrace.report.kernels/v1", title: "Kernels", what: "kernel"}
-	s.sum(set, &opt, func(stream profile.Stream, b *byName[sample], in *store) {
+	s.sum(set, &opt, func(stream profile.Stream, b *byName[distribution.Sample], in *distribution.Store) {
 		for k := range stream.Kernels {
 			kind := uint8(0)
 			if k.Graph {
@@ -36,7 +37,7 @@ func SumKernels(set *profile.Set, opt SumOptions) *NameSums {
 			}
 			if opt.keeps(&k.Event) {
 				if g := b.of(k.Rank, k.Name, kind); g != nil {
-					g.add(k.Dur(), in)
+					g.Add(k.Dur(), in)
 				}
 			}
 		}
@@ -48,11 +49,11 @@ func SumKernels(set *profile.Set, opt SumOptions) *NameSums {
 // cuda_api_sum of nsys stats. It holds 4 bytes per call.
 func SumCalls(set *profile.Set, opt SumOptions) *NameSums {
 	s := &NameSums{schema: "sgtrace.report.calls/v1", title: "Calls into the runtime and driver", what: "call"}
-	s.sum(set, &opt, func(stream profile.Stream, b *byName[sample], in *store) {
+	s.sum(set, &opt, func(stream profile.Stream, b *byName[distribution.Sample], in *distribution.Store) {
 		for c := range stream.Calls {
 			if opt.keeps(&c.Event) {
 				if g := b.of(c.Rank, c.Name, 0); g != nil {
-					g.add(c.Dur(), in)
+					g.Add(c.Dur(), in)
 				}
 			}
 		}
@@ -61,28 +62,28 @@ func SumCalls(set *profile.Set, opt SumOptions) *NameSums {
 }
 
 // sum collects the rows that add adds of every stream.
-func (s *NameSums) sum(set *profile.Set, opt *SumOptions, add func(profile.Stream, *byName[sample], *store)) {
-	streams := make([]*byName[sample], len(set.Streams))
+func (s *NameSums) sum(set *profile.Set, opt *SumOptions, add func(profile.Stream, *byName[distribution.Sample], *distribution.Store)) {
+	streams := make([]*byName[distribution.Sample], len(set.Streams))
 	in := opt.store()
 	eachStream(set, func(i int, stream profile.Stream) {
-		streams[i] = newByName[sample](set, opt)
+		streams[i] = newByName[distribution.Sample](set, opt)
 		add(stream, streams[i], in)
 	})
 	s.ByRank, s.ranks = opt.ByRank, len(set.Ranks)
-	var t tally
+	var t distribution.Tally
 	all := int64(0)
 	for _, p := range pools(members(opt, streams), sumKey.compare) {
 		row := NameSum{sumRow: newSumRow(set, p.key, p.ranks), Graph: p.key.kind == 1}
 		var approximate bool
-		row.Distribution, approximate = t.of(samples(p.parts, func(s *sample) *sample { return s }, in)...)
+		row.Distribution, approximate = t.Of(samples(p.parts, func(s *distribution.Sample) *distribution.Sample { return s }, in)...)
 		if approximate {
 			s.approximate++
 		}
-		all = addTimes(all, row.Total)
+		all = distribution.AddTimes(all, row.Total)
 		s.Rows = append(s.Rows, row)
 	}
 	for i := range s.Rows {
-		s.Rows[i].Share = fraction(s.Rows[i].Total, all)
+		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Total, all)
 	}
 	slices.SortFunc(s.Rows, func(a, b NameSum) int { return a.compare(&b.sumRow, a.Total, b.Total) })
 }
@@ -93,7 +94,7 @@ func (s *NameSums) Report() *Report {
 	fields := rankFields(s.ByRank, row)
 	fields = append(fields, shareField("part of the total of all rows", func(r *NameSum) float64 { return r.Share }))
 	fields = append(fields, distributionFields(distributionColumns[NameSum]{
-		unit: Duration, what: s.what, of: func(r *NameSum) *Distribution { return &r.Distribution },
+		unit: Duration, what: s.what, of: func(r *NameSum) *distribution.Distribution { return &r.Distribution },
 		show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
 	})...)
 	fields = append(fields, ranksFields(s.ByRank, s.ranks, row)...)
@@ -112,7 +113,7 @@ func (s *NameSums) noteGraphs(r *Report) {
 		if row := &s.Rows[i]; row.Graph {
 			graphs++
 			runs += row.N
-			time = addTimes(time, row.Total)
+			time = distribution.AddTimes(time, row.Total)
 		}
 	}
 	if graphs > 0 {

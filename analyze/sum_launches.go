@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -19,7 +20,7 @@ type LaunchSum struct {
 	// Whole lasts from the start of the call to the end of the kernel. Queue is what
 	// lies between the end of the call and the start of the kernel, of those kernels
 	// that began later.
-	Whole, Call, Queue, Run Distribution
+	Whole, Call, Queue, Run distribution.Distribution
 }
 
 // LaunchSums are the times of launches by call and kernel, the longest total first.
@@ -56,7 +57,7 @@ func SumLaunches(set *profile.Set, opt SumOptions) *LaunchSums {
 			all = append(all, member[launchKey, launchGroup]{key, rank, g})
 		}
 	}
-	var t tally
+	var t distribution.Tally
 	for _, p := range pools(all, launchKey.compare) {
 		s.add(set, &p, in, &t)
 	}
@@ -73,22 +74,22 @@ func (k launchKey) compare(o launchKey) int {
 }
 
 // add makes a row.
-func (s *LaunchSums) add(set *profile.Set, p *pool[launchKey, launchGroup], in *store, t *tally) {
+func (s *LaunchSums) add(set *profile.Set, p *pool[launchKey, launchGroup], in *distribution.Store, t *distribution.Tally) {
 	row := LaunchSum{
 		sumRow: newSumRow(set, sumKey{rank: p.key.thread.rank, name: p.key.kernel}, p.ranks),
 		PID:    p.key.thread.pid, TID: p.key.thread.tid, Device: p.key.device, CallName: set.Syms.Name(p.key.call),
 	}
 	approximate := false
 	for _, part := range []struct {
-		of     func(*launchGroup) *sample
-		result *Distribution
+		of     func(*launchGroup) *distribution.Sample
+		result *distribution.Distribution
 	}{
-		{func(g *launchGroup) *sample { return &g.whole }, &row.Whole},
-		{func(g *launchGroup) *sample { return &g.call }, &row.Call},
-		{func(g *launchGroup) *sample { return &g.queue }, &row.Queue},
-		{func(g *launchGroup) *sample { return &g.run }, &row.Run},
+		{func(g *launchGroup) *distribution.Sample { return &g.whole }, &row.Whole},
+		{func(g *launchGroup) *distribution.Sample { return &g.call }, &row.Call},
+		{func(g *launchGroup) *distribution.Sample { return &g.queue }, &row.Queue},
+		{func(g *launchGroup) *distribution.Sample { return &g.run }, &row.Run},
 	} {
-		d, a := t.of(samples(p.parts, part.of, in)...)
+		d, a := t.Of(samples(p.parts, part.of, in)...)
 		*part.result = d
 		approximate = approximate || a
 	}
@@ -108,10 +109,10 @@ func (s *LaunchSums) Report() *Report {
 			func(r *LaunchSum) Cell { return numberCell(int64(r.Device)) }})
 	}
 	for _, part := range []distributionColumns[LaunchSum]{
-		{what: "launch", of: func(r *LaunchSum) *Distribution { return &r.Whole }, show: []string{"total", "instances", "avg", "med", "max", "p99"}},
-		{prefix: "call ", what: "call", of: func(r *LaunchSum) *Distribution { return &r.Call }, show: []string{"avg"}},
-		{prefix: "queue ", what: "kernel that waited", of: func(r *LaunchSum) *Distribution { return &r.Queue }, show: []string{"instances", "avg"}},
-		{prefix: "kernel ", what: "kernel", of: func(r *LaunchSum) *Distribution { return &r.Run }, show: []string{"avg"}},
+		{what: "launch", of: func(r *LaunchSum) *distribution.Distribution { return &r.Whole }, show: []string{"total", "instances", "avg", "med", "max", "p99"}},
+		{prefix: "call ", what: "call", of: func(r *LaunchSum) *distribution.Distribution { return &r.Call }, show: []string{"avg"}},
+		{prefix: "queue ", what: "kernel that waited", of: func(r *LaunchSum) *distribution.Distribution { return &r.Queue }, show: []string{"instances", "avg"}},
+		{prefix: "kernel ", what: "kernel", of: func(r *LaunchSum) *distribution.Distribution { return &r.Run }, show: []string{"avg"}},
 	} {
 		part.unit = Duration
 		fields = append(fields, distributionFields(part)...)

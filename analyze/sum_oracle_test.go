@@ -12,25 +12,26 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// A table is a CSV file: its lines by columns.
-type table struct {
+// A csvTable is a CSV file: its lines by columns.
+type csvTable struct {
 	header []string
 	lines  [][]string
 }
 
-func readTable(t *testing.T, data []byte) table {
+func readTable(t *testing.T, data []byte) csvTable {
 	t.Helper()
 	all, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
 	if err != nil || len(all) == 0 {
 		t.Fatalf("no CSV: %v", err)
 	}
-	return table{all[0], all[1:]}
+	return csvTable{all[0], all[1:]}
 }
 
-func (tab *table) column(t *testing.T, name string) int {
+func (tab *csvTable) column(t *testing.T, name string) int {
 	t.Helper()
 	i := slices.Index(tab.header, name)
 	if i < 0 {
@@ -179,7 +180,7 @@ func TestSumsEqualNsysStats(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(path), ".sqlite")
 		dir := filepath.Join(filepath.Dir(filepath.Dir(path)), "stats", name)
 		t.Run(name, func(t *testing.T) {
-			set := nsysSet(t, path)
+			set := testset.NsysSet(t, path)
 			for _, o := range oracles {
 				data, err := os.ReadFile(filepath.Join(dir, o.report+".csv"))
 				if os.IsNotExist(err) {
@@ -197,9 +198,9 @@ func TestSumsEqualNsysStats(t *testing.T) {
 }
 
 // compare returns how many cells were compared.
-func (o *oracle) compare(t *testing.T, file string, set *profile.Set, want table) (cells int) {
+func (o *oracle) compare(t *testing.T, file string, set *profile.Set, want csvTable) (cells int) {
 	got := readTable(t, []byte(text(t, o.make(set), FormatCSV, Style{})))
-	key := func(tab *table, line []string, column func(match) string) string {
+	key := func(tab *csvTable, line []string, column func(match) string) string {
 		var parts []string
 		for _, k := range o.key {
 			parts = append(parts, line[tab.column(t, column(k))])

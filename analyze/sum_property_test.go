@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -28,13 +30,13 @@ func TestSumsIgnoreOrder(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		syms := trace.NewSymbols()
-		stream := randomStream(r, syms)
+		stream := testset.RandomStream(r, syms)
 		ranks := []string{"rank 0", "rank 1"}
-		want := setOf(syms, ranks, stream)
+		want := testset.SetOf(syms, ranks, stream)
 		for what, got := range map[string]*profile.Set{
-			"shuffled": setOf(syms, ranks, stream.shuffled(r)),
-			"split":    setOf(syms, ranks, stream.split(func(e *profile.Event) bool { return e.Rank == 0 })...),
-			"renamed":  renumbered(stream, syms, ranks),
+			"shuffled": testset.SetOf(syms, ranks, stream.Shuffled(r)),
+			"split":    testset.SetOf(syms, ranks, stream.Split(func(e *profile.Event) bool { return e.Rank == 0 })...),
+			"renamed":  testset.Renumbered(stream, syms, ranks),
 		} {
 			for name, report := range sumReports {
 				for _, opt := range []SumOptions{{}, {ByRank: true}, {Open: true}, {From: 100, To: 300}} {
@@ -49,38 +51,15 @@ func TestSumsIgnoreOrder(t *testing.T) {
 	}
 }
 
-// renumbered has the names of a stream as other symbols.
-func renumbered(s *rowStream, syms *trace.Symbols, ranks []string) *profile.Set {
-	other := trace.NewSymbols()
-	for _, name := range slices.Backward(syms.Names()) {
-		other.Intern(name)
-	}
-	out := &rowStream{slices.Clone(s.kernels), slices.Clone(s.copies), slices.Clone(s.calls), slices.Clone(s.ranges)}
-	change := func(e *profile.Event) { e.Name = other.Intern(syms.Name(e.Name)) }
-	for i := range out.kernels {
-		change(&out.kernels[i].Event)
-	}
-	for i := range out.copies {
-		change(&out.copies[i].Event)
-	}
-	for i := range out.calls {
-		change(&out.calls[i].Event)
-	}
-	for i := range out.ranges {
-		change(&out.ranges[i].Event)
-	}
-	return setOf(other, ranks, out)
-}
-
 // Rows of which only the sums matter may be spread over streams at will.
 func TestSumsIgnoreStreams(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	syms := trace.NewSymbols()
-	stream := randomStream(r, syms)
+	stream := testset.RandomStream(r, syms)
 	ranks := []string{"rank 0", "rank 1"}
 	for _, name := range []string{"kernels", "calls", "copies"} {
-		want := csvOf(t, sumReports[name](setOf(syms, ranks, stream), SumOptions{}))
-		got := csvOf(t, sumReports[name](setOf(syms, ranks, stream.split(func(*profile.Event) bool { return r.IntN(2) == 0 })...), SumOptions{}))
+		want := csvOf(t, sumReports[name](testset.SetOf(syms, ranks, stream), SumOptions{}))
+		got := csvOf(t, sumReports[name](testset.SetOf(syms, ranks, stream.Split(func(*profile.Event) bool { return r.IntN(2) == 0 })...), SumOptions{}))
 		if got != want {
 			t.Errorf("%s of two streams:\n%s\nwant\n%s", name, got, want)
 		}
@@ -92,10 +71,10 @@ func TestRowsByRankAddUp(t *testing.T) {
 	type sum struct{ n, total, min, max, ranks int64 }
 	for seed := range uint64(20) {
 		syms := trace.NewSymbols()
-		set := setOf(syms, []string{"rank 0", "rank 1"}, randomStream(rand.New(rand.NewPCG(seed, 5)), syms))
+		set := testset.SetOf(syms, []string{"rank 0", "rank 1"}, testset.RandomStream(rand.New(rand.NewPCG(seed, 5)), syms))
 		collect := func(opt SumOptions) map[string]sum {
 			out := map[string]sum{}
-			add := func(key string, rank int, d *Distribution) {
+			add := func(key string, rank int, d *distribution.Distribution) {
 				s, ok := out[key]
 				if !ok {
 					s.min = d.Min
@@ -136,10 +115,10 @@ func TestRowsByRankAddUp(t *testing.T) {
 }
 
 // containing returns the ranges around a call, in no certain order.
-func containing(s *rowStream, e *profile.Event, tid int64, open bool) []int {
+func containing(s *testset.RowStream, e *profile.Event, tid int64, open bool) []int {
 	var out []int
-	for i := range s.ranges {
-		g := &s.ranges[i]
+	for i := range s.RangeRows {
+		g := &s.RangeRows[i]
 		if g.Rank == e.Rank && g.TID == tid && g.Start <= e.Start && e.End <= g.End && (open || !g.Open) {
 			out = append(out, i)
 		}
@@ -148,9 +127,9 @@ func containing(s *rowStream, e *profile.Event, tid int64, open bool) []int {
 }
 
 // callOf returns the call that asked for some work, nil if there is none.
-func callOf(s *rowStream, e *profile.Event) *profile.Call {
-	for i := range s.calls {
-		if c := &s.calls[i]; c.Rank == e.Rank && c.Correlation == e.Correlation {
+func callOf(s *testset.RowStream, e *profile.Event) *profile.Call {
+	for i := range s.CallRows {
+		if c := &s.CallRows[i]; c.Rank == e.Rank && c.Correlation == e.Correlation {
 			return c
 		}
 	}
@@ -160,11 +139,11 @@ func callOf(s *rowStream, e *profile.Event) *profile.Call {
 // attributed is what of a set must be attributed to which ranges, found by comparing
 // every call with every range.
 type attributed struct {
-	stream      *rowStream
+	stream      *testset.RowStream
 	set         *profile.Set
 	open        bool
 	projections []projection // by range
-	kernels     map[rangeKernel]*tally
+	kernels     map[rangeKernel]*values
 	ranges      map[rangeKernel]map[int]bool
 	seen        map[*profile.Call]bool
 }
@@ -175,13 +154,13 @@ type rangeKernel struct {
 	kernel string
 }
 
-func attributeAll(set *profile.Set, s *rowStream, open bool) *attributed {
-	a := &attributed{s, set, open, make([]projection, len(s.ranges)), map[rangeKernel]*tally{}, map[rangeKernel]map[int]bool{}, map[*profile.Call]bool{}}
-	for i := range s.kernels {
-		a.add(&s.kernels[i].Event, true)
+func attributeAll(set *profile.Set, s *testset.RowStream, open bool) *attributed {
+	a := &attributed{s, set, open, make([]projection, len(s.RangeRows)), map[rangeKernel]*values{}, map[rangeKernel]map[int]bool{}, map[*profile.Call]bool{}}
+	for i := range s.KernelRows {
+		a.add(&s.KernelRows[i].Event, true)
 	}
-	for i := range s.copies {
-		a.add(&s.copies[i].Event, false)
+	for i := range s.CopyRows {
+		a.add(&s.CopyRows[i].Event, false)
 	}
 	return a
 }
@@ -201,10 +180,10 @@ func (a *attributed) add(e *profile.Event, kernel bool) {
 		if !kernel {
 			continue
 		}
-		g := &a.stream.ranges[i]
+		g := &a.stream.RangeRows[i]
 		row := rangeKernel{rowName(a.set.Ranks[g.Rank], g.TID, g.Style, a.set.Syms.Name(g.Name)), a.set.Syms.Name(e.Name)}
 		if a.kernels[row] == nil {
-			a.kernels[row], a.ranges[row] = &tally{}, map[int]bool{}
+			a.kernels[row], a.ranges[row] = &values{}, map[int]bool{}
 		}
 		a.kernels[row].add(e.Dur())
 		a.ranges[row][i] = true
@@ -219,9 +198,9 @@ func rowName(rank string, tid int64, style profile.RangeStyle, name string) stri
 func TestRangesEqualDefinition(t *testing.T) {
 	for seed := range uint64(150) {
 		syms := trace.NewSymbols()
-		s := randomStream(rand.New(rand.NewPCG(seed, 6)), syms)
+		s := testset.RandomStream(rand.New(rand.NewPCG(seed, 6)), syms)
 		opt := SumOptions{ByRank: true, Open: seed%2 == 0, batch: 1 + int(seed%3)}
-		set := setOf(syms, []string{"rank 0", "rank 1"}, s)
+		set := testset.SetOf(syms, []string{"rank 0", "rank 1"}, s)
 		want := attributeAll(set, s, opt.Open)
 		for _, row := range SumRanges(set, opt).Rows {
 			w := definedRange(s, want.projections, &row, syms, opt.Open)
@@ -246,15 +225,15 @@ func TestRangesEqualDefinition(t *testing.T) {
 }
 
 // definedRange computes what a row should be.
-func definedRange(s *rowStream, projections []projection, row *RangeSum, syms *trace.Symbols, open bool) RangeSum {
+func definedRange(s *testset.RowStream, projections []projection, row *RangeSum, syms *trace.Symbols, open bool) RangeSum {
 	var want RangeSum
-	var times tally
+	var times values
 	is := func(i int) bool {
-		g := &s.ranges[i]
+		g := &s.RangeRows[i]
 		return int(g.Rank) == int(row.rankIndex) && g.Style == row.Style && syms.Name(g.Name) == row.Name
 	}
-	for i := range s.ranges {
-		g, p := &s.ranges[i], projections[i]
+	for i := range s.RangeRows {
+		g, p := &s.RangeRows[i], projections[i]
 		if p.ops == 0 {
 			continue
 		}
@@ -269,7 +248,7 @@ func definedRange(s *rowStream, projections []projection, row *RangeSum, syms *t
 			continue
 		}
 		parent := slices.MinFunc(around, func(a, b int) int {
-			x, y := &s.ranges[a], &s.ranges[b]
+			x, y := &s.RangeRows[a], &s.RangeRows[b]
 			return cmp.Or(cmp.Compare(x.Dur(), y.Dur()), cmp.Compare(y.Start, x.Start), sign(after(s, syms, b, a)))
 		})
 		if is(parent) {
@@ -289,18 +268,21 @@ func sign(before bool) int {
 
 // after tells whether, of two ranges with the same bounds, range k counts as the one
 // within range i.
-func after(s *rowStream, syms *trace.Symbols, k, i int) bool {
-	a, b := &s.ranges[k], &s.ranges[i]
+func after(s *testset.RowStream, syms *trace.Symbols, k, i int) bool {
+	a, b := &s.RangeRows[k], &s.RangeRows[i]
 	if a.Start != b.Start || a.End != b.End {
 		return false
 	}
 	return cmp.Or(strings.Compare(syms.Name(a.Name), syms.Name(b.Name)), cmp.Compare(a.Style, b.Style), cmp.Compare(k, i)) > 0
 }
 
-func (t *tally) add(v int64) {
-	if v < 1<<32 {
-		t.small = append(t.small, uint32(v))
-	} else {
-		t.long = append(t.long, v)
-	}
+// values describes themselves as the sums of a report do.
+type values struct{ distribution.Sample }
+
+func (v *values) add(x int64) { v.Sample.Add(x, distribution.NoLimit) }
+
+func (v *values) distribution() distribution.Distribution {
+	var t distribution.Tally
+	d, _ := t.Of(&v.Sample)
+	return d
 }

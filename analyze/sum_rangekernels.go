@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -22,7 +23,7 @@ type RangeKernelSum struct {
 	Range  string
 	Ranges int64   // how many of the ranges launched the kernel
 	Share  float64 // of the kernels in the ranges
-	Distribution
+	distribution.Distribution
 
 	group int32 // rows of the same ranges
 }
@@ -56,7 +57,7 @@ func SumRangeKernels(set *profile.Set, opt SumOptions) *RangeKernelSums {
 	for i, a := range streams {
 		open[i] = a.open
 		s.Outside += a.outside
-		s.OutsideTime = addTimes(s.OutsideTime, a.outsideTime)
+		s.OutsideTime = distribution.AddTimes(s.OutsideTime, a.outsideTime)
 		for _, name := range a.names {
 			kernels[name] = true
 		}
@@ -81,13 +82,13 @@ func (s *RangeKernelSums) sum(set *profile.Set, rows *rangeRows, kernels map[tra
 	for i := range parts {
 		wg.Go(func() {
 			summer := newRangeSummer(rows, opt)
-			var t tally
+			var t distribution.Tally
 			for name := range next {
 				for _, slot := range summer.kernel(name) {
-					slot.sample.settle(summer.in)
+					slot.sample.Settle(summer.in)
 					row := newRangeKernelSum(set, rows.rows[slot.row], name, &slot)
 					var rough bool
-					if row.Distribution, rough = t.of(&slot.sample); rough {
+					if row.Distribution, rough = t.Of(&slot.sample); rough {
 						approximate[i]++
 					}
 					parts[i] = append(parts[i], row)
@@ -119,18 +120,18 @@ func (s *RangeKernelSums) order(rows []rangeRow) {
 	whole := make([]int64, len(rows)) // of the range, on all threads
 	for i := range s.Rows {
 		row := &s.Rows[i]
-		totals[row.group] = addTimes(totals[row.group], row.Total)
+		totals[row.group] = distribution.AddTimes(totals[row.group], row.Total)
 	}
 	for i, row := range rows {
 		row.thread = pooledThread
-		pooled[row] = addTimes(pooled[row], totals[i])
+		pooled[row] = distribution.AddTimes(pooled[row], totals[i])
 	}
 	for i, row := range rows {
 		row.thread = pooledThread
 		whole[i] = pooled[row]
 	}
 	for i := range s.Rows {
-		s.Rows[i].Share = fraction(s.Rows[i].Total, totals[s.Rows[i].group])
+		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Total, totals[s.Rows[i].group])
 	}
 	slices.SortFunc(s.Rows, func(a, b RangeKernelSum) int {
 		return cmp.Or(
@@ -149,7 +150,7 @@ func (s *RangeKernelSums) Report() *Report {
 	}
 	fields = append(fields, shareField("part of the time of all kernels in the ranges", func(r *RangeKernelSum) float64 { return r.Share }))
 	fields = append(fields, distributionFields(distributionColumns[RangeKernelSum]{
-		unit: Duration, what: "kernel", of: func(r *RangeKernelSum) *Distribution { return &r.Distribution },
+		unit: Duration, what: "kernel", of: func(r *RangeKernelSum) *distribution.Distribution { return &r.Distribution },
 		show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -15,11 +16,11 @@ type RangeSum struct {
 	sumRow
 	Share float64 // of the total time of all rows
 	Style profile.RangeStyle
-	Time  Distribution
+	Time  distribution.Distribution
 	// Projected is the time of the ranges as devices saw them: from the start of the
 	// first operation that was asked for in the range, to the end of the last one.
 	// Ranges that asked for none are not among them; what follows is of those that are.
-	Projected Distribution
+	Projected distribution.Distribution
 	RangeTime int64 // Time of the ranges
 	Ops       int64 // operations; a run of a graph is one
 	Levels    int64 // ranges around them
@@ -41,7 +42,7 @@ type RangeSums struct {
 
 // ranges is a group of ranges.
 type ranges struct {
-	time, projected        sample
+	time, projected        distribution.Sample
 	of                     int64 // time of those that were projected
 	ops, levels, contained int64
 }
@@ -63,7 +64,7 @@ func SumRanges(set *profile.Set, opt SumOptions) *RangeSums {
 }
 
 // sumRanges sums up the ranges of a stream.
-func sumRanges(set *profile.Set, stream profile.Stream, opt *SumOptions, in *store) (*byName[ranges], openRanges) {
+func sumRanges(set *profile.Set, stream profile.Stream, opt *SumOptions, in *distribution.Store) (*byName[ranges], openRanges) {
 	n := newNest(set, stream, opt)
 	projections := n.project(set, stream, opt)
 	sums := newByName[ranges](set, opt)
@@ -75,14 +76,14 @@ func sumRanges(set *profile.Set, stream profile.Stream, opt *SumOptions, in *sto
 		s, p := &n.spans[i], &projections[i]
 		g := group(s.class)
 		if g != nil {
-			g.time.add(int64(s.end-s.start), in)
+			g.time.Add(int64(s.end-s.start), in)
 		}
 		if p.ops == 0 {
 			return
 		}
 		if g != nil {
-			g.projected.add(int64(p.last-p.first), in)
-			g.of = addTimes(g.of, int64(s.end-s.start))
+			g.projected.Add(int64(p.last-p.first), in)
+			g.of = distribution.AddTimes(g.of, int64(s.end-s.start))
 			g.ops += int64(p.ops)
 			g.levels += int64(level)
 		}
@@ -96,16 +97,16 @@ func sumRanges(set *profile.Set, stream profile.Stream, opt *SumOptions, in *sto
 }
 
 // sum makes the rows.
-func (s *RangeSums) sum(set *profile.Set, opt *SumOptions, streams []*byName[ranges], in *store) {
-	var t tally
+func (s *RangeSums) sum(set *profile.Set, opt *SumOptions, streams []*byName[ranges], in *distribution.Store) {
+	var t distribution.Tally
 	all := int64(0)
 	for _, p := range pools(members(opt, streams), sumKey.compare) {
 		row := RangeSum{sumRow: newSumRow(set, p.key, p.ranks), Style: profile.RangeStyle(p.key.kind)}
 		var ofTime, ofProjected bool
-		row.Time, ofTime = t.of(samples(p.parts, func(r *ranges) *sample { return &r.time }, in)...)
-		row.Projected, ofProjected = t.of(samples(p.parts, func(r *ranges) *sample { return &r.projected }, in)...)
+		row.Time, ofTime = t.Of(samples(p.parts, func(r *ranges) *distribution.Sample { return &r.time }, in)...)
+		row.Projected, ofProjected = t.Of(samples(p.parts, func(r *ranges) *distribution.Sample { return &r.projected }, in)...)
 		for _, r := range p.parts {
-			row.RangeTime = addTimes(row.RangeTime, r.of)
+			row.RangeTime = distribution.AddTimes(row.RangeTime, r.of)
 			row.Ops += r.ops
 			row.Levels += r.levels
 			row.Children += r.contained
@@ -113,11 +114,11 @@ func (s *RangeSums) sum(set *profile.Set, opt *SumOptions, streams []*byName[ran
 		if ofTime || ofProjected {
 			s.approximate++
 		}
-		all = addTimes(all, row.Time.Total)
+		all = distribution.AddTimes(all, row.Time.Total)
 		s.Rows = append(s.Rows, row)
 	}
 	for i := range s.Rows {
-		s.Rows[i].Share = fraction(s.Rows[i].Time.Total, all)
+		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Time.Total, all)
 	}
 	slices.SortFunc(s.Rows, func(a, b RangeSum) int {
 		return cmp.Or(a.compare(&b.sumRow, a.Time.Total, b.Time.Total), cmp.Compare(a.Style, b.Style))
@@ -172,11 +173,11 @@ func (s *RangeSums) Report() *Report {
 	fields := rankFields(s.ByRank, row)
 	fields = append(fields, shareField("part of the total of all rows; ranges overlap", func(r *RangeSum) float64 { return r.Share }))
 	fields = append(fields, distributionFields(distributionColumns[RangeSum]{
-		unit: Duration, what: "range", of: func(r *RangeSum) *Distribution { return &r.Time },
+		unit: Duration, what: "range", of: func(r *RangeSum) *distribution.Distribution { return &r.Time },
 		show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields, distributionFields(distributionColumns[RangeSum]{
-		prefix: "proj ", unit: Duration, what: "range with work on a device", of: func(r *RangeSum) *Distribution { return &r.Projected },
+		prefix: "proj ", unit: Duration, what: "range with work on a device", of: func(r *RangeSum) *distribution.Distribution { return &r.Projected },
 		show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields, projectedFields()...)
@@ -201,7 +202,7 @@ func projectedFields() []field[RangeSum] {
 			}
 			v := of(r)
 			if column.Tenths {
-				v = tenths(v/n, (20*(v%n)+n)/(2*n))
+				v = distribution.Tenths(v/n, (20*(v%n)+n)/(2*n))
 			}
 			return Cell{N: v}
 		}}

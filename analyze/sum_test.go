@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -23,18 +25,18 @@ import (
 //	           unknown                                           kernel [800, 900]
 func smallSet() *profile.Set {
 	syms := trace.NewSymbols()
-	s := &rowStream{}
+	s := &testset.RowStream{}
 	event := func(rank int32, start, end trace.Time, corr int64, name string) profile.Event {
 		return profile.Event{Start: start, End: end, Correlation: corr, Name: syms.Intern(name), Rank: rank, PID: 40 + rank}
 	}
 	call := func(rank int32, start, end trace.Time, corr int64, name string) {
-		s.calls = append(s.calls, profile.Call{Event: event(rank, start, end, corr, name), TID: 5})
+		s.CallRows = append(s.CallRows, profile.Call{Event: event(rank, start, end, corr, name), TID: 5})
 	}
 	kernel := func(rank int32, start, end trace.Time, corr int64, name string) {
-		s.kernels = append(s.kernels, profile.Kernel{Event: event(rank, start, end, corr, name), Device: rank})
+		s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event(rank, start, end, corr, name), Device: rank})
 	}
 	span := func(rank int32, start, end trace.Time, name string, open bool) {
-		s.ranges = append(s.ranges, profile.Range{Event: event(rank, start, end, 0, name), TID: 5, Open: open})
+		s.RangeRows = append(s.RangeRows, profile.Range{Event: event(rank, start, end, 0, name), TID: 5, Open: open})
 	}
 	for rank := range int32(2) {
 		span(rank, 0, 1000, "step", false)
@@ -47,7 +49,7 @@ func smallSet() *profile.Set {
 	span(0, 200, 400, "layer", false)
 	span(0, 0, 9999, "forgotten", true)
 	call(0, 200, 210, 3, "cudaMemcpyAsync")
-	s.copies = append(s.copies,
+	s.CopyRows = append(s.CopyRows,
 		profile.Copy{Event: event(0, 500, 530, 3, "[CUDA memcpy Host-to-Device]"), Bytes: 1000},
 		profile.Copy{Event: event(0, 500, 540, 0, "[CUDA memcpy Host-to-Device]"), Bytes: -1})
 	call(0, 390, 410, 4, "cudaLaunchKernel")
@@ -56,7 +58,7 @@ func smallSet() *profile.Set {
 	kernel(0, 700, 710, 5, "add")
 	kernel(0, 720, 750, 5, "add")
 	kernel(0, 800, 900, 77, "gemm")
-	return setOf(syms, []string{"TP0", "TP1"}, s)
+	return testset.SetOf(syms, []string{"TP0", "TP1"}, s)
 }
 
 func TestKernelsByHand(t *testing.T) {
@@ -64,12 +66,12 @@ func TestKernelsByHand(t *testing.T) {
 	if len(rows) != 2 {
 		t.Fatalf("rows %+v", rows)
 	}
-	gemm := Distribution{N: 5, Total: 600, Mean: 1200, Median: 1000, Min: 50, Max: 200, StdDev: 758, P90: 200, P95: 200, P99: 200}
+	gemm := distribution.Distribution{N: 5, Total: 600, Mean: 1200, Median: 1000, Min: 50, Max: 200, StdDev: 758, P90: 200, P95: 200, P99: 200}
 	if r := rows[0]; r.Name != "gemm" || r.Ranks != 2 || r.Distribution != gemm || r.Share != 600.0/650 {
 		t.Errorf("gemm: %+v", r)
 	}
 	// 10 10 30: mean 16.66..., deviations 6.66... 6.66... 13.33..., the root of 133.33...
-	add := Distribution{N: 3, Total: 50, Mean: 167, Median: 100, Min: 10, Max: 30, StdDev: 115, P90: 30, P95: 30, P99: 30}
+	add := distribution.Distribution{N: 3, Total: 50, Mean: 167, Median: 100, Min: 10, Max: 30, StdDev: 115, P90: 30, P95: 30, P99: 30}
 	if r := rows[1]; r.Name != "add" || r.Ranks != 1 || r.Distribution != add {
 		t.Errorf("add: %+v", r)
 	}
@@ -107,7 +109,7 @@ func TestWindowAndNames(t *testing.T) {
 func TestCallsByHand(t *testing.T) {
 	rows := SumCalls(smallSet(), SumOptions{}).Rows
 	// 10 20 10 20 20
-	launch := Distribution{N: 5, Total: 80, Mean: 160, Median: 200, Min: 10, Max: 20, StdDev: 55, P90: 20, P95: 20, P99: 20}
+	launch := distribution.Distribution{N: 5, Total: 80, Mean: 160, Median: 200, Min: 10, Max: 20, StdDev: 55, P90: 20, P95: 20, P99: 20}
 	if r := rows[0]; r.Name != "cudaLaunchKernel" || r.Distribution != launch || r.Ranks != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -158,8 +160,8 @@ func TestRangesByHand(t *testing.T) {
 
 func TestRangesWithoutWorkHaveNoProjection(t *testing.T) {
 	syms := trace.NewSymbols()
-	s := &rowStream{ranges: []profile.Range{{Event: profile.Event{End: 7, Name: syms.Intern("idle")}}}}
-	got := csvOf(t, SumRanges(setOf(syms, []string{"r"}, s), SumOptions{}).Report())
+	s := &testset.RowStream{RangeRows: []profile.Range{{Event: profile.Event{End: 7, Name: syms.Intern("idle")}}}}
+	got := csvOf(t, SumRanges(testset.SetOf(syms, []string{"r"}, s), SumOptions{}).Report())
 	if want := "1.000000,7,1,7.0,7.0,7,7,0.0,7,7,7,,0,,,,,,,,,,,,,,1,PushPop,idle\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
@@ -225,11 +227,11 @@ func TestLaunchesByHand(t *testing.T) {
 // A kernel may end before the call that launched it does.
 func TestLaunchThatOutlastsItsKernel(t *testing.T) {
 	syms := trace.NewSymbols()
-	s := &rowStream{
-		calls:   []profile.Call{{Event: profile.Event{Start: 100, End: 200, Correlation: 1}}},
-		kernels: []profile.Kernel{{Event: profile.Event{Start: 110, End: 120, Correlation: 1}}},
+	s := &testset.RowStream{
+		CallRows:   []profile.Call{{Event: profile.Event{Start: 100, End: 200, Correlation: 1}}},
+		KernelRows: []profile.Kernel{{Event: profile.Event{Start: 110, End: 120, Correlation: 1}}},
 	}
-	r := SumLaunches(setOf(syms, []string{"r"}, s), SumOptions{}).Rows[0]
+	r := SumLaunches(testset.SetOf(syms, []string{"r"}, s), SumOptions{}).Rows[0]
 	if r.Whole.Total != 100 || r.Queue.N != 0 || r.Run.Total != 10 {
 		t.Errorf("%+v", r)
 	}
@@ -240,8 +242,8 @@ func TestGraphsAreInTheShares(t *testing.T) {
 	kernel := func(name string, dur trace.Time, graph bool) profile.Kernel {
 		return profile.Kernel{Event: profile.Event{End: dur, Name: syms.Intern(name)}, Graph: graph}
 	}
-	s := &rowStream{kernels: []profile.Kernel{kernel("gemm", 1e6, false), kernel("CUDA graph 3", 3e6, true), kernel("CUDA graph 3", 4e6, true)}}
-	sums := SumKernels(setOf(syms, []string{"r"}, s), SumOptions{})
+	s := &testset.RowStream{KernelRows: []profile.Kernel{kernel("gemm", 1e6, false), kernel("CUDA graph 3", 3e6, true), kernel("CUDA graph 3", 4e6, true)}}
+	sums := SumKernels(testset.SetOf(syms, []string{"r"}, s), SumOptions{})
 	if r := sums.Rows[0]; !r.Graph || r.Share != 7.0/8 || sums.Rows[1].Share != 1.0/8 {
 		t.Errorf("%+v", sums.Rows)
 	}
@@ -253,7 +255,7 @@ func TestGraphsAreInTheShares(t *testing.T) {
 // No rows are no reason to fail.
 func TestSumsOfNothing(t *testing.T) {
 	for name, report := range sumReports {
-		for _, set := range []*profile.Set{{Syms: trace.NewSymbols()}, setOf(trace.NewSymbols(), []string{"r"}, &rowStream{})} {
+		for _, set := range []*profile.Set{{Syms: trace.NewSymbols()}, testset.SetOf(trace.NewSymbols(), []string{"r"}, &testset.RowStream{})} {
 			r := report(set, SumOptions{})
 			for _, f := range Formats {
 				if text(t, r, f, Style{Width: 80}) == "" {

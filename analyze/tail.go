@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -67,7 +68,7 @@ type Tail struct {
 	Disaggregation *Disaggregation // nil without prefill/decode disaggregation
 	Transfers      *Transfers      // nil without enough KV transfers
 	// Prompt and Output are what prefill and decode usually take.
-	Prompt, Output SizeFit
+	Prompt, Output distribution.SizeFit
 	// ClocksMoved tells that requests prove the clocks of hosts to differ, so that
 	// they were put together.
 	ClocksMoved bool
@@ -95,7 +96,7 @@ func NewTail(s *request.Set, o TailOptions) *Tail {
 		o.Slowest = 10
 	}
 	a := newAttributor(s)
-	t := &Tail{Options: o, ClocksMoved: a.clocks.Moved || s.ClocksMoved, set: s, hosts: hostNames(s), list: a.all()}
+	t := &Tail{Options: o, ClocksMoved: a.clocks.Moved || s.ClocksMoved, set: s, hosts: s.HostNames(), list: a.all()}
 	for i := range s.Requests {
 		if s.Requests[i].Status == request.Finished && !attributable(s, &s.Requests[i]) {
 			t.Implausible++
@@ -254,7 +255,7 @@ func (t *Tail) compareGaps(a *attributor) *Comparison {
 		w.gapsOf(t.list[i].Request, func(g *gapSplit) { lengths[i] = append(lengths[i], int64(g.to-g.from)) })
 	})
 	sorted := slices.Concat(lengths...)
-	Summarize(sorted) // sorts them
+	distribution.Summarize(sorted) // sorts them
 	if _, _, _, ok := c.choose(sorted); !ok {
 		return c
 	}
@@ -293,7 +294,7 @@ func (w *causeWalk) gapsOf(r int, f func(g *gapSplit)) {
 	}
 	w.readTokens(lead)
 	w.eachGap(lead, w.set.Requests[r].Metrics.Retractions > 0, func(g *gapSplit) {
-		if g.to-g.from <= longest {
+		if g.to-g.from <= request.LongestRequest {
 			f(g)
 		}
 	})

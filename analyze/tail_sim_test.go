@@ -2,37 +2,15 @@ package analyze
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 )
-
-// tailSeeds is how many runs of each kind are simulated: $SGTRACE_SEEDS, or few
-// enough for every test run.
-func tailSeeds(t *testing.T) uint64 {
-	if n, err := strconv.ParseUint(os.Getenv("SGTRACE_SEEDS"), 10, 32); err == nil {
-		return n
-	}
-	const few = 10
-	t.Logf("%d runs of each kind; SGTRACE_SEEDS=100 simulates more", few)
-	return few
-}
-
-// calm is a deployment in which nothing is planted, at a load that it can carry:
-// at the rate of DefaultConfig it has queues of its own, as truth.json says.
-func calm(seed uint64) simulator.Config {
-	c := simulator.DefaultConfig(seed)
-	c.Rate, c.KVTokens = 6, 16384
-	c.Incident, c.Straggler = simulator.Incident{Onset: 1}, simulator.Straggler{}
-	c.SlowTransfers, c.FailedTransfers = 0, 0
-	return c
-}
 
 // plants are incidents with one cause each.
 var plants = []struct {
@@ -41,15 +19,15 @@ var plants = []struct {
 	plant func(c *simulator.Config)
 	found []string // what has to stand out
 }{
-	{"slow transfers", disaggregatedModes, func(c *simulator.Config) { c.SlowTransfers = 0.03 },
+	{"slow transfers", testset.DisaggregatedModes, func(c *simulator.Config) { c.SlowTransfers = 0.03 },
 		[]string{"delays: kv transfer", "transfers"}},
-	{"no room for the KV cache", disaggregatedModes, func(c *simulator.Config) {
+	{"no room for the KV cache", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.Rate, c.KVTokens, c.Incident = 12, 3200, simulator.DefaultConfig(0).Incident
 	}, []string{"ttft: decode bootstrap", "side"}},
 	{"most requests on one DP rank", []simulator.Mode{simulator.Unified}, func(c *simulator.Config) {
 		c.Rate, c.KVTokens, c.Incident = 12, 4096, simulator.DefaultConfig(0).Incident
 	}, []string{"ttft: prefill queue"}},
-	{"burst of prompts", disaggregatedModes, func(c *simulator.Config) {
+	{"burst of prompts", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.KVTokens = 65536
 		c.Incident = simulator.Incident{Onset: 0.7, BurstFactor: 12, BurstLength: 2 * time.Second}
 	}, []string{"ttft: prefill queue", "side"}},
@@ -57,14 +35,12 @@ var plants = []struct {
 		c.Prompt, c.Output = simulator.Lengths{Median: 20, Sigma: 0.2, Max: 60}, simulator.Lengths{Median: 120, Sigma: 0.1, Max: 300}
 		c.Rate, c.KVTokens, c.Requests = 9, 700, 150
 	}, []string{"e2e: retraction"}},
-	{"straggler in the smaller DP rank", disaggregatedModes, func(c *simulator.Config) {
+	{"straggler in the smaller DP rank", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.Decode.TP = 2
 		c.Rate, c.Straggler = 3, simulator.Straggler{TP: 1, DP: 1, Factor: 3}
 		c.Incident = simulator.Incident{Onset: 0, DPRank: 0, DPShare: 0.9}
 	}, []string{"delays: slow rank"}},
 }
-
-var disaggregatedModes = []simulator.Mode{simulator.PDGateway, simulator.PDDirect}
 
 // outstanding returns what stands out of a tail, with the verdict that tells it: causes
 // by metric, causes of delays, slow transfers, and that a side saturates.
@@ -93,32 +69,19 @@ func outstanding(t *Tail) (what, verdicts []string) {
 	return what, verdicts
 }
 
-// eachSeed calls f for all seeds, on two cores.
-func eachSeed(seeds uint64, f func(seed uint64)) {
-	var wg sync.WaitGroup
-	for half := range uint64(2) {
-		wg.Go(func() {
-			for seed := half; seed < seeds; seed += 2 {
-				f(seed)
-			}
-		})
-	}
-	wg.Wait()
-}
-
 // Planted causes are found in at least 95 of 100 runs.
 func TestTailFindsWhatWasPlanted(t *testing.T) {
-	seeds := tailSeeds(t)
+	seeds := testset.Seeds(t)
 	for _, p := range plants {
 		t.Run(p.name, func(t *testing.T) {
 			var mu sync.Mutex
 			var missed []uint64
-			eachSeed(seeds, func(seed uint64) {
-				c := calm(seed)
+			testset.EachSeed(seeds, func(seed uint64) {
+				c := testset.Calm(seed)
 				c.Prefill.TP, c.Decode.TP, c.Unified.TP = 1, 1, 1
 				p.plant(&c)
 				c.Mode = p.modes[seed%uint64(len(p.modes))]
-				s, _ := simulated(t, c)
+				s, _ := testset.Simulated(t, c)
 				got, _ := outstanding(NewTail(s, TailOptions{}))
 				for _, found := range p.found {
 					if !slices.Contains(got, found) {
@@ -139,11 +102,11 @@ func TestTailFindsWhatWasPlanted(t *testing.T) {
 
 // Nothing is found in at least 95 of 100 runs in which nothing was planted.
 func TestTailIsSilentWhereNothingIsWrong(t *testing.T) {
-	seeds := tailSeeds(t)
+	seeds := testset.Seeds(t)
 	var mu sync.Mutex
 	alarms := 0
-	eachSeed(seeds, func(seed uint64) {
-		s, _ := simulated(t, deployment(seed, calm(seed)))
+	testset.EachSeed(seeds, func(seed uint64) {
+		s, _ := testset.Simulated(t, testset.Deployment(seed, testset.Calm(seed)))
 		if what, verdicts := outstanding(NewTail(s, TailOptions{})); len(what) > 0 {
 			mu.Lock()
 			defer mu.Unlock()
@@ -194,11 +157,11 @@ func (t *Tail) mainByTruth() map[string]string {
 // The main cause of every request that the simulator made slow is found, and the
 // slow transfers of the demo are exactly those that it played.
 func TestMainCausesAreTheSimulators(t *testing.T) {
-	seeds := tailSeeds(t)
+	seeds := testset.Seeds(t)
 	var mu sync.Mutex
 	slow, right, runs := 0, 0, 0
-	eachSeed(seeds, func(seed uint64) {
-		s, truth := simulated(t, deployment(seed, simulator.DefaultConfig(seed)))
+	testset.EachSeed(seeds, func(seed uint64) {
+		s, truth := testset.Simulated(t, testset.Deployment(seed, simulator.DefaultConfig(seed)))
 		tail := NewTail(s, TailOptions{})
 		main := tail.mainByTruth()
 		transfers := map[string]bool{}
@@ -232,7 +195,7 @@ func TestMainCausesAreTheSimulators(t *testing.T) {
 func TestTailOfFewRequests(t *testing.T) {
 	c := simulator.DefaultConfig(1)
 	c.Requests = 12
-	s, _ := simulated(t, c)
+	s, _ := testset.Simulated(t, c)
 	tail := NewTail(s, TailOptions{Metrics: []Metric{MetricE2E}})
 	what, _ := outstanding(tail)
 	if tail.Delays != nil || tail.Transfers != nil || tail.Comparisons[0].Slow.N != 0 || len(what) != 0 {

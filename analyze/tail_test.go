@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -14,7 +15,7 @@ import (
 // that take 5 ms and 20 us per token, ten tokens of 8 ms each; three of the
 // requests wait for 150 ms.
 func tailFixture(t testing.TB) *request.Set {
-	var d dumpWriter
+	var d testset.Dump
 	for i := range 40 {
 		start := float64(i) * 400_000
 		prompt := 100 + 10*i
@@ -23,25 +24,25 @@ func tailFixture(t testing.TB) *request.Set {
 			queued += 150_000
 		}
 		at := queued + 5000 + 20*float64(prompt)
-		stages := []wireSpan{
-			{name: "request_process", from: start + 1500, to: start + 2000},
-			{name: "prefill_waiting", from: start + 2000, to: queued},
-			{name: "prefill_forward", from: queued, to: at},
-			{name: "decode_forward", from: at, to: at + 80_000},
+		stages := []testset.Span{
+			{Name: "request_process", From: start + 1500, To: start + 2000},
+			{Name: "prefill_waiting", From: start + 2000, To: queued},
+			{Name: "prefill_forward", From: queued, To: at},
+			{Name: "decode_forward", From: at, To: at + 80_000},
 		}
 		first := at + 500 - start
 		for range 10 {
-			stages = append(stages, wireSpan{name: "decode_loop", parent: "^", from: at, to: at + 8000})
+			stages = append(stages, testset.Span{Name: "decode_loop", Parent: "^", From: at, To: at + 8000})
 			at += 8000
 		}
-		root := wireSpan{trace: fmt.Sprintf("%032x", i+1), name: " Req 7777", from: start, to: at + 1000,
-			attrs: attrs{"rid": fmt.Sprintf("request%02d", i), "module": "sglang::request", "gen_ai.usage.prompt_tokens": prompt,
+		root := testset.Span{Trace: fmt.Sprintf("%032x", i+1), Name: " Req 7777", From: start, To: at + 1000,
+			Attrs: testset.Attrs{"rid": fmt.Sprintf("request%02d", i), "module": "sglang::request", "gen_ai.usage.prompt_tokens": prompt,
 				"gen_ai.usage.completion_tokens": 11, "gen_ai.latency.time_to_first_token": first / 1e6}}
-		id := d.add(root)
-		d.thread(root, id, decodeHost, "Tokenizer", -1, 88, wireSpan{name: "tokenize", from: start, to: start + 1000})
-		d.thread(root, id, decodeHost, "Scheduler", 0, 245, stages...)
+		id := d.Add(root)
+		d.Thread(root, id, testset.DecodeHost, "Tokenizer", -1, 88, testset.Span{Name: "tokenize", From: start, To: start + 1000})
+		d.Thread(root, id, testset.DecodeHost, "Scheduler", 0, 245, stages...)
 	}
-	return d.set(t)
+	return d.Set(t)
 }
 
 func TestGoldenTail(t *testing.T) {
@@ -52,18 +53,18 @@ func TestGoldenTail(t *testing.T) {
 			for _, r := range NewTail(s, TailOptions{Percent: 95, Slowest: 3, All: f == FormatCSV || f == FormatJSON}).Reports() {
 				got += text(t, r, f, Style{Width: 120}) + "\n"
 			}
-			golden(t, "tail."+string(f), got)
+			testset.CompareGolden(t, "tail."+string(f), got)
 		})
 	}
-	var d dumpWriter
-	disaggregatedRequest(&d)
-	one := d.set(t)
+	var d testset.Dump
+	testset.DisaggregatedRequest(&d)
+	one := d.Set(t)
 	t.Run("disaggregated", func(t *testing.T) {
 		got := ""
 		for _, r := range NewTail(one, TailOptions{}).Reports() {
 			got += text(t, r, FormatText, Style{Width: 120}) + "\n"
 		}
-		golden(t, "tail_disaggregated.text", got)
+		testset.CompareGolden(t, "tail_disaggregated.text", got)
 	})
 }
 
@@ -102,29 +103,6 @@ func TestTailByHand(t *testing.T) {
 	}
 	if what, _ := outstanding(tail); !slices.Equal(what, []string{"e2e: prefill queue", "delays: prefill queue"}) {
 		t.Errorf("%q stand out", what)
-	}
-}
-
-// A line that four of ten requests are far above is fitted all the same.
-func TestFitSize(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	var v []sized
-	for range 200 {
-		n := 1 + rng.Int64N(4000)
-		ns := 6_000_000 + 70_000*n + rng.Int64N(100_000)
-		if rng.IntN(10) < 4 {
-			ns += 10_000_000 + rng.Int64N(400_000_000)
-		}
-		v = append(v, sized{n, ns})
-	}
-	f := fitSize(v)
-	if f.N != 200 || math.Abs(f.PerToken-70_000) > 4000 || f.Base < 5_000_000 || f.Base > 20_000_000 {
-		t.Errorf("fit %+v, want 6 ms + 70 us per token", f)
-	}
-	for name, v := range map[string][]sized{"few": v[:fewFitted-1], "none": nil, "equal": make([]sized, 50)} {
-		if f := fitSize(v); f.N != 0 || f.expected(100) != 0 {
-			t.Errorf("%s: fit %+v, want none", name, f)
-		}
 	}
 }
 
@@ -231,7 +209,7 @@ func TestCausesHaveWords(t *testing.T) {
 }
 
 func BenchmarkTail(b *testing.B) {
-	s := load(b, "d_big_tp2.jsonl.zst")
+	s := testset.LoadDump(b, "d_big_tp2.jsonl.zst")
 	b.ReportAllocs()
 	for b.Loop() {
 		NewTail(s, TailOptions{})

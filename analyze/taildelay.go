@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -82,13 +84,7 @@ func medianOver(list []Attribution, of func(a *Attribution) int64) int64 {
 	for i := range list {
 		values[i] = of(&list[i])
 	}
-	return lowerMedian(values)
-}
-
-// lowerMedian returns the median, by nearest rank; it sorts v.
-func lowerMedian[T cmp.Ordered](v []T) T {
-	slices.Sort(v)
-	return request.NearestRank(v, 50)
+	return distribution.LowerMedian(values)
 }
 
 // usualCauses are what is usual of the causes, in ns: the median over all
@@ -107,7 +103,7 @@ func usualOf(list []Attribution) *usualCauses {
 		for i := range list {
 			sum, gaps = sum+list[i].E2E[c], gaps+int64(list[i].Gaps)
 		}
-		u[c] = floorDiv(sum, max(1, gaps))
+		u[c] = distribution.FloorDiv(sum, max(1, gaps))
 	}
 	return &u
 }
@@ -131,11 +127,11 @@ func (d *Delays) Verdict() string {
 			causes = append(causes, fmt.Sprintf("%d %s", len(row.Requests), phraseAt(row.Cause, row.Where)))
 		}
 	}
-	limit := nearly(d.Limit)
+	limit := words.Nearly(d.Limit)
 	if n == 0 {
 		return fmt.Sprintf("None of %d requests is delayed by one cause by %s (the median E2E) or more", d.N, limit)
 	}
-	return fmt.Sprintf("%d of %d requests %s delayed by one cause by %s (the median E2E) or more: %s", n, d.N, isOrAre(n), limit, strings.Join(causes, ", "))
+	return fmt.Sprintf("%d of %d requests %s delayed by one cause by %s (the median E2E) or more: %s", n, d.N, words.IsOrAre(n), limit, strings.Join(causes, ", "))
 }
 
 func (t *Tail) delaysReport() *Report {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -140,7 +141,7 @@ func (t *Tail) firstTokenReport(d *Disaggregation) *Report {
 		part("slow share", "of the time to the first token of the slowest", func(x *R) float64 { return x.SlowShare }),
 	})
 	r.note("time to the first token: from the start of the outermost span; slow: the %d slowest of %d (p%d %s)",
-		d.Slow, d.N, d.Percent, nearly(d.Value))
+		d.Slow, d.N, d.Percent, words.Nearly(d.Value))
 	return r
 }
 

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -50,24 +52,15 @@ func (g *tailGroup) means() (means Causes, total int64) {
 	var lost Causes
 	for c := range causeCount {
 		order[c] = c
-		means[c] = floorDiv(g.sum[c], g.n)
+		means[c] = distribution.FloorDiv(g.sum[c], g.n)
 		lost[c] = g.sum[c] - means[c]*g.n
 	}
-	total = floorDiv(g.sum.Total()+g.n/2, g.n)
+	total = distribution.FloorDiv(g.sum.Total()+g.n/2, g.n)
 	slices.SortStableFunc(order, func(x, y Cause) int { return cmp.Compare(lost[y], lost[x]) })
 	for _, c := range order[:total-means.Total()] {
 		means[c]++
 	}
 	return means, total
-}
-
-// floorDiv divides and rounds down, also below zero.
-func floorDiv(x, n int64) int64 {
-	q := x / n
-	if x%n != 0 && x < 0 {
-		q--
-	}
-	return q
 }
 
 // compare fills in the rows of c.
@@ -174,7 +167,7 @@ func (t *Tail) meanBatch(a *attributor, g *tailGroup) float64 {
 		if !ok {
 			continue
 		}
-		for span := range threadSpans(t.set, lead) {
+		for span := range t.set.ThreadRows(lead) {
 			for _, e := range t.set.InstantsOf(span) {
 				if size, ok := batchOf(&e, request.DecodeMode); ok {
 					batches, running = batches+1, running+size
@@ -239,5 +232,5 @@ func (t *Tail) rankName(proc int32) string {
 		return ""
 	}
 	p := &t.set.Procs[proc]
-	return joinNonEmpty(" ", onServer(t.hosts[p.Host], t.set.Server(int(proc))), p.Rank.String())
+	return words.JoinNonEmpty(" ", words.OnServer(t.hosts[p.Host], t.set.Server(int(proc))), p.Rank.String())
 }

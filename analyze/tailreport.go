@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -119,7 +121,7 @@ func (t *Tail) noteComparison(r *Report, c *Comparison) {
 		what = "gaps between tokens"
 	}
 	r.note("slow: the %d slowest of %d %s, from %s on; usual: %d around the median, %s to %s", c.Slow.N, c.N, what,
-		nearly(c.Slow.From), c.Around.N, nearly(c.Around.From), nearly(c.Around.To))
+		words.Nearly(c.Slow.From), c.Around.N, words.Nearly(c.Around.From), words.Nearly(c.Around.To))
 	if c.Slow.From < c.Value {
 		r.note("fewer than %d are at or above the p%d; the slowest %d are taken", fewSlow, c.Percent, fewSlow)
 	}
@@ -132,17 +134,17 @@ func (t *Tail) noteComparison(r *Report, c *Comparison) {
 		r.note("requests prove that the clocks of hosts differ; they are put together as requests allow")
 	}
 	if t.Implausible > 0 {
-		r.note("%s left out: times that cannot be right", counted(t.Implausible, "finished request"))
+		r.note("%s left out: times that cannot be right", words.Counted(t.Implausible, "finished request"))
 	}
 }
 
 // noteSizes tells what is usual for the size of a request.
 func (t *Tail) noteSizes(r *Report, c *Comparison) {
 	var fits []string
-	add := func(what string, f *SizeFit) {
+	add := func(what string, f *distribution.SizeFit) {
 		if f.N > 0 {
 			fits = append(fits, fmt.Sprintf("%s %s + %s per token", what,
-				nearly(int64(f.Base)), nearly(int64(f.PerToken))))
+				words.Nearly(int64(f.Base)), words.Nearly(int64(f.PerToken))))
 		}
 	}
 	add("prefill", &t.Prompt)

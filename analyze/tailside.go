@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -29,7 +30,7 @@ type SideRank struct {
 // A sideLoad collects what a lead rank had to do.
 type sideLoad struct {
 	role        request.Role
-	busy, waits []Interval
+	busy, waits []request.Interval
 	perRequest  []int64 // sum of the waits of each, ns
 }
 
@@ -37,16 +38,16 @@ type sideLoad struct {
 func (t *Tail) sideRanks() []SideRank {
 	s := t.set
 	loads := make([]sideLoad, len(s.Procs))
-	var during [request.Other + 1]Interval
+	var during [request.Other + 1]request.Interval
 	for p := range s.Parts {
 		part := &s.Parts[p]
 		lead := s.Lead(part)
 		if part.Role != request.Prefill && part.Role != request.Decode || lead == request.None || part.Request == request.None ||
-			!plausible(part.Start, part.End) {
+			!request.Plausible(part.Start, part.End) {
 			continue
 		}
 		if d := &during[part.Role]; d.To == 0 {
-			*d = Interval{part.Start, part.End}
+			*d = request.Interval{From: part.Start, To: part.End}
 		} else {
 			d.From, d.To = min(d.From, part.Start), max(d.To, part.End)
 		}
@@ -66,8 +67,8 @@ func (l *sideLoad) add(s *request.Set, p *request.Part, lead int) {
 	l.role = p.Role
 	waited := int64(0)
 	wait := func(from, to trace.Time) {
-		if from < to && plausible(from, to) {
-			l.waits = append(l.waits, Interval{from, to})
+		if from < to && request.Plausible(from, to) {
+			l.waits = append(l.waits, request.Interval{From: from, To: to})
 			waited += int64(to - from)
 		}
 	}
@@ -81,8 +82,8 @@ func (l *sideLoad) add(s *request.Set, p *request.Part, lead int) {
 		case request.Queueing, request.DecodeQueueing, request.ReceivePreparing, request.ReceiveConnecting:
 			wait(span.Start, span.End)
 		case request.Prefilling, request.PrefillingChunk, request.Answering, request.Stepping:
-			if span.Start < span.End && plausible(span.Start, span.End) {
-				l.busy = append(l.busy, Interval{span.Start, span.End})
+			if span.Start < span.End && request.Plausible(span.Start, span.End) {
+				l.busy = append(l.busy, request.Interval{From: span.Start, To: span.End})
 			}
 		}
 	}
@@ -95,7 +96,7 @@ func dispatched(s *request.Set, p *request.Part) trace.Time {
 	var sent trace.Time
 	for _, t := range p.Threads {
 		stages := s.Threads[t].Stages
-		if len(stages) == 0 || isSchedulerThread(s, t) {
+		if len(stages) == 0 || s.OnScheduler(t) {
 			continue
 		}
 		if end := s.Row(int(stages[len(stages)-1])).End; sent == 0 || end < sent {
@@ -106,11 +107,11 @@ func dispatched(s *request.Set, p *request.Part) trace.Time {
 }
 
 // measure sums up the load of a rank over a time.
-func (l *sideLoad) measure(proc int, during Interval) SideRank {
+func (l *sideLoad) measure(proc int, during request.Interval) SideRank {
 	r := SideRank{Role: l.role, Proc: proc, Requests: len(l.perRequest)}
 	whole := float64(max(1, during.To-during.From))
-	busy := newCoverage(l.busy)
-	r.Busy = float64(busy.overlap(during.From, during.To)) / whole
+	busy := request.NewCoverage(l.busy)
+	r.Busy = float64(busy.Overlap(during.From, during.To)) / whole
 	edges := make([]layerEdge, 0, 2*len(l.waits))
 	for _, iv := range l.waits {
 		edges = append(edges, layerEdge{at: iv.From, step: 1}, layerEdge{at: iv.To, step: -1})
@@ -122,7 +123,7 @@ func (l *sideLoad) measure(proc int, during Interval) SideRank {
 			r.Most, r.At = now, e.at
 		}
 	}
-	w := Summarize(l.perRequest)
+	w := distribution.Summarize(l.perRequest)
 	r.Waiting, r.Waited, r.P50, r.P99 = float64(w.Total)/whole, w.Total, w.P50, w.P99
 	return r
 }

@@ -4,26 +4,28 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // Transfers is how long requests waited for their KV cache after it was computed.
 type Transfers struct {
 	N       int
-	Median  int64   // ns
-	Usual   SizeFit // by the tokens of the prompt
-	Limit   int64   // ns beyond Usual from which on a transfer is slow
-	Slow    []int   // indexes into Set.Requests, by start
-	Least   int64   // ns that the fastest slow one took
-	Longest int64   // ns that the slowest one took
-	Where   Place   // the rank that has most time of slow ones
+	Median  int64                // ns
+	Usual   distribution.SizeFit // by the tokens of the prompt
+	Limit   int64                // ns beyond Usual from which on a transfer is slow
+	Slow    []int                // indexes into Set.Requests, by start
+	Least   int64                // ns that the fastest slow one took
+	Longest int64                // ns that the slowest one took
+	Where   Place                // the rank that has most time of slow ones
 	Pairs   []TransferPair
 }
 
 // A TransferPair is the transfers between two lead ranks, indexes into Set.Procs.
 type TransferPair struct {
 	From, To int32
-	Summary
+	distribution.Summary
 	Slow int
 }
 
@@ -33,30 +35,30 @@ type TransferPair struct {
 func (t *Tail) transfers() *Transfers {
 	const deviations = 10
 	var list []int32
-	var sizes []sized
+	var sizes []distribution.Sized
 	var first []int64
 	for i := range t.list {
 		if a := &t.list[i]; t.disaggregated(a) {
 			list = append(list, int32(i))
-			sizes = append(sizes, sized{max(0, t.set.Requests[a.Request].Metrics.PromptTokens), a.First[CauseTransfer]})
+			sizes = append(sizes, distribution.Sized{Tokens: max(0, t.set.Requests[a.Request].Metrics.PromptTokens), Ns: a.First[CauseTransfer]})
 			first = append(first, a.First.Total())
 		}
 	}
 	if len(list) < fewCompared {
 		return nil
 	}
-	x := &Transfers{N: len(list), Usual: fitSize(slices.Clone(sizes))}
+	x := &Transfers{N: len(list), Usual: distribution.FitSize(slices.Clone(sizes))}
 	beyond, took := make([]int64, len(sizes)), make([]int64, len(sizes))
 	for i, s := range sizes {
-		took[i], beyond[i] = s.ns, s.ns-x.Usual.expected(s.tokens)
+		took[i], beyond[i] = s.Ns, s.Ns-x.Usual.Expected(s.Tokens)
 	}
-	x.Median = lowerMedian(took)
-	middle := lowerMedian(slices.Clone(beyond))
+	x.Median = distribution.LowerMedian(took)
+	middle := distribution.LowerMedian(slices.Clone(beyond))
 	deviation := make([]int64, len(beyond))
 	for i, ns := range beyond {
 		deviation[i] = max(ns-middle, middle-ns)
 	}
-	x.Limit = max(deviations*lowerMedian(deviation), lowerMedian(first))
+	x.Limit = max(deviations*distribution.LowerMedian(deviation), distribution.LowerMedian(first))
 	t.collectTransfers(x, list, beyond)
 	return x
 }
@@ -87,7 +89,7 @@ func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 	}
 	x.Where = t.where(CauseTransfer, &slow)
 	for key, p := range pairs {
-		p.Summary = Summarize(took[key])
+		p.Summary = distribution.Summarize(took[key])
 		x.Pairs = append(x.Pairs, *p)
 	}
 	slices.SortFunc(x.Pairs, func(p, q TransferPair) int { return slices.Compare([]int32{p.From, p.To}, []int32{q.From, q.To}) })
@@ -96,13 +98,13 @@ func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 // Verdict says in one sentence whether transfers are slow, and how much.
 func (x *Transfers) Verdict() string {
 	if len(x.Slow) == 0 {
-		return fmt.Sprintf("None of %d KV transfers is slow; the median is %s", x.N, nearly(x.Median))
+		return fmt.Sprintf("None of %d KV transfers is slow; the median is %s", x.N, words.Nearly(x.Median))
 	}
-	took := nearly(x.Longest)
-	if least := nearly(x.Least); least != took {
+	took := words.Nearly(x.Longest)
+	if least := words.Nearly(x.Least); least != took {
 		took = least + " to " + took
 	}
-	return fmt.Sprintf("%d of %d KV transfers %s slow: %s, where the median is %s", len(x.Slow), x.N, isOrAre(len(x.Slow)), took, nearly(x.Median))
+	return fmt.Sprintf("%d of %d KV transfers %s slow: %s, where the median is %s", len(x.Slow), x.N, words.IsOrAre(len(x.Slow)), took, words.Nearly(x.Median))
 }
 
 func (t *Tail) transfersReport() *Report {
@@ -120,8 +122,8 @@ func (t *Tail) transfersReport() *Report {
 		ns("p99", "99th percentile, nearest rank", func(p *P) int64 { return p.P99 }),
 		ns("max", "longest", func(p *P) int64 { return p.Max }),
 	})
-	r.note("slow: %s or more beyond what is usual for the prompt, %s + %s per token", nearly(x.Limit),
-		nearly(int64(x.Usual.Base)), nearly(int64(x.Usual.PerToken)))
+	r.note("slow: %s or more beyond what is usual for the prompt, %s + %s per token", words.Nearly(x.Limit),
+		words.Nearly(int64(x.Usual.Base)), words.Nearly(int64(x.Usual.PerToken)))
 	if len(x.Slow) > 0 {
 		r.note("slow ones: %s", someRequests(t.set, x.Slow))
 	}

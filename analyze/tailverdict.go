@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -60,7 +61,7 @@ func (c *Comparison) Verdict() string {
 	if c.N == 0 {
 		return text + ": no request has it"
 	}
-	text += fmt.Sprintf(" (%s against %s at the median): ", nearly(c.Value), nearly(c.Median))
+	text += fmt.Sprintf(" (%s against %s at the median): ", words.Nearly(c.Value), words.Nearly(c.Median))
 	switch {
 	case c.N < fewCompared:
 		return text + fmt.Sprintf("too few values to compare (%d)", c.N)

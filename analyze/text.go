@@ -12,6 +12,8 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // writeText writes title, aligned table and notes. A table without rows is left out
@@ -21,7 +23,7 @@ func (r *Report) writeText(w io.Writer, style Style) error {
 	s.fit(style)
 	out := bufio.NewWriter(w)
 	if r.Title != "" {
-		fmt.Fprintln(out, clean(r.Title))
+		fmt.Fprintln(out, words.Clean(r.Title))
 	}
 	if len(s.header) > 0 && (len(s.rows) > 0 || len(s.notes) == 0) {
 		if r.Title != "" {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -98,7 +99,7 @@ func chooseBucket(extent int64) int64 {
 // about 60 of a round length.
 func NewTimeline(s *request.Set, bucket time.Duration) (*Timeline, error) {
 	e := bulkOf(s)
-	t := &Timeline{From: e.from, To: e.to, Bucket: int64(bucket), Stages: timelineNames(s), Outside: e.outside}
+	t := &Timeline{From: e.from, To: e.to, Bucket: int64(bucket), Stages: s.WatchedNames(), Outside: e.outside}
 	for i := range s.Requests {
 		if r := &s.Requests[i]; r.Status == request.Unfinished && e.holds(r) {
 			t.Unfinished++
@@ -112,7 +113,7 @@ func NewTimeline(s *request.Set, bucket time.Duration) (*Timeline, error) {
 	n := int64(t.To-t.Start)/t.Bucket + 1
 	if n > mostBuckets || n*int64(len(ranks.places)) > mostPoints {
 		return nil, fmt.Errorf("--bucket %v: that is too short for %s from the first to the last request, %s of %s; choose longer ones, or a part of the time",
-			time.Duration(t.Bucket), nearly(int64(t.To-t.From)), counted(int(n), "bucket"), counted(len(ranks.places), "rank"))
+			time.Duration(t.Bucket), words.Nearly(int64(t.To-t.From)), words.Counted(int(n), "bucket"), words.Counted(len(ranks.places), "rank"))
 	}
 	if len(s.Requests) > 0 {
 		newTimelineBuilder(ranks, t, e, int(n)).build()
@@ -151,10 +152,10 @@ func (t *Timeline) PerSecond(b int, n int64) float64 {
 func (t *Timeline) notes() []string {
 	var notes []string
 	if t.Outside > 0 {
-		notes = append(notes, counted(t.Outside, "request")+" left out: long before or after all others")
+		notes = append(notes, words.Counted(t.Outside, "request")+" left out: long before or after all others")
 	}
 	if t.Unfinished > 0 {
-		notes = append(notes, counted(t.Unfinished, "request")+" without an end: what was being done where the dump ends is missing")
+		notes = append(notes, words.Counted(t.Unfinished, "request")+" without an end: what was being done where the dump ends is missing")
 	}
 	return notes
 }

@@ -27,7 +27,7 @@ type meter struct {
 	points     []Point
 	loads      [noState]*occupancy
 	busy       *occupancy
-	computing  []Interval
+	computing  []request.Interval
 	stages     [][]timed // by Timeline.Stages
 	ttft, tpot []timed
 }
@@ -95,8 +95,8 @@ func (b *timelineBuilder) bucket(at trace.Time) int {
 }
 
 // within cuts an interval to the timeline.
-func (b *timelineBuilder) within(from, to trace.Time) Interval {
-	return Interval{max(from, b.From), min(to, b.To)}
+func (b *timelineBuilder) within(from, to trace.Time) request.Interval {
+	return request.Interval{From: max(from, b.From), To: min(to, b.To)}
 }
 
 func (b *timelineBuilder) build() {
@@ -128,14 +128,14 @@ func (b *timelineBuilder) addPart(p *request.Part) {
 	for _, t := range p.Threads {
 		th := &b.set.Threads[t]
 		rank := b.ranks.of[th.Proc]
-		if rank == request.None || !serves(p) {
+		if rank == request.None || !p.Serves() {
 			b.addStages(p, th, b.roles[b.set.Procs[th.Proc].Role], false)
 			continue
 		}
 		b.arrive(b.meters[rank], p, t == leadThread)
 		b.addStages(p, th, b.meters[rank], true)
 	}
-	if len(p.Threads) == 0 && leadRank != request.None && serves(p) {
+	if len(p.Threads) == 0 && leadRank != request.None && p.Serves() {
 		m := b.meters[leadRank]
 		b.arrive(m, p, true)
 		whole := b.within(p.Start, p.End)
@@ -160,12 +160,12 @@ func (b *timelineBuilder) arrive(m *meter, p *request.Part, lead bool) {
 // tokens, too.
 func (b *timelineBuilder) addStages(p *request.Part, th *request.Thread, m *meter, onRank bool) {
 	var out outcome
-	eachSelectedStage(b.set, th.Stages, true, func(i int, outermost bool) {
+	b.set.EachSelectedStage(th.Stages, true, func(i int, outermost bool) {
 		span := b.set.Row(i)
 		if b.set.Implausible(i) {
 			return
 		}
-		if k := timelineStage(span); k >= 0 {
+		if k := request.WatchedIndex(span); k >= 0 {
 			m.stages[k] = append(m.stages[k], timed{b.bucket(span.Start), span.Dur()})
 		}
 		if !onRank {

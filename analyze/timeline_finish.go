@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -17,7 +18,7 @@ func (b *timelineBuilder) finish() {
 	all := b.series(b.all)
 	all.TTFT, all.TPOT = spreads(b.all.ttft, b.buckets), spreads(b.all.tpot, b.buckets)
 	b.Series = append(b.Series, all)
-	for _, role := range servingRoles {
+	for _, role := range request.ServingRoles {
 		var of, leads []*meter
 		for _, m := range b.meters {
 			if m.Role != role || m.parts == 0 {
@@ -60,10 +61,10 @@ func (m *meter) level(t *Timeline) {
 		from, to := t.bounds(i)
 		ns := float64(to - from)
 		p := &m.points[i]
-		p.Running = ratio(float64(totals[stateRunning][i]), ns)
-		p.Queued = ratio(float64(totals[stateQueued][i]), ns)
-		p.Transferring = ratio(float64(totals[stateTransferring][i]), ns)
-		p.Busy = ratio(float64(busy[i]), ns)
+		p.Running = distribution.Ratio(float64(totals[stateRunning][i]), ns)
+		p.Queued = distribution.Ratio(float64(totals[stateQueued][i]), ns)
+		p.Transferring = distribution.Ratio(float64(totals[stateTransferring][i]), ns)
+		p.Busy = distribution.Ratio(float64(busy[i]), ns)
 		p.Share, p.Imbalance = math.NaN(), math.NaN()
 		if !m.prompts {
 			p.Prefill = request.Unknown
@@ -93,9 +94,9 @@ func (b *timelineBuilder) sumUp(role *meter, leads []*meter) {
 		if len(leads) < 2 {
 			continue
 		}
-		p.Imbalance = ratio(most*float64(len(leads)), p.Running)
+		p.Imbalance = distribution.Ratio(most*float64(len(leads)), p.Running)
 		for _, m := range leads {
-			m.points[i].Share = ratio(float64(m.points[i].Arrivals), float64(p.Arrivals))
+			m.points[i].Share = distribution.Ratio(float64(m.points[i].Arrivals), float64(p.Arrivals))
 		}
 	}
 }

@@ -2,9 +2,9 @@ package analyze
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -49,8 +49,8 @@ func (o *occupancy) totals() []int64 {
 }
 
 // union adds the time that at least one of the intervals covers. It sorts them.
-func (o *occupancy) union(intervals []Interval) {
-	slices.SortFunc(intervals, func(x, y Interval) int { return cmp.Compare(x.From, y.From) })
+func (o *occupancy) union(intervals []request.Interval) {
+	slices.SortFunc(intervals, func(x, y request.Interval) int { return cmp.Compare(x.From, y.From) })
 	for i := 0; i < len(intervals); {
 		from, to := intervals[i].From, intervals[i].To
 		for i++; i < len(intervals) && intervals[i].From <= to; i++ {
@@ -58,12 +58,4 @@ func (o *occupancy) union(intervals []Interval) {
 		}
 		o.add(from, to)
 	}
-}
-
-// ratio is NaN where there is nothing to divide by.
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return math.NaN()
-	}
-	return a / b
 }

@@ -2,8 +2,8 @@ package analyze
 
 import (
 	"slices"
-	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -27,20 +27,8 @@ func newWhere(s *request.Set, hosts map[string]string, proc int) Where {
 	return Where{OneRank, p.Role, hosts[p.Host], s.Server(proc), p.Label, p.Rank}
 }
 
-// onServer names a server by its host, with its number if others are there:
-// "c94b1e02 #2".
-func onServer(host string, server int) string {
-	if server == 0 {
-		return host
-	}
-	return host + serverMark + strconv.Itoa(server)
-}
-
-// serverMark stands before the number of a server.
-const serverMark = " #"
-
 // serverName names the server of a rank: "c94b1e02 #2".
-func (p *Where) serverName() string { return onServer(p.Host, p.Server) }
+func (p *Where) serverName() string { return words.OnServer(p.Host, p.Server) }
 
 // Scope is how much a Where covers.
 type Scope uint8
@@ -66,12 +54,8 @@ func (p *Where) String() string {
 	if rank == "" {
 		rank = p.Label
 	}
-	return joinNonEmpty(" ", p.Role.String(), p.serverName(), rank)
+	return words.JoinNonEmpty(" ", p.Role.String(), p.serverName(), rank)
 }
-
-// servingRoles are the roles whose servers compute, in the order of a request's
-// way through them.
-var servingRoles = []request.Role{request.Encoder, request.Prefill, request.Unified, request.Decode}
 
 // A rankSet has the scheduler ranks of a set, or of roles without any the servers. A
 // server that was started anew is the rank that it was before.
@@ -107,7 +91,7 @@ func newRankSet(s *request.Set) *rankSet {
 			working[p.Proc] = true
 		}
 	})
-	hosts := hostNames(s)
+	hosts := s.HostNames()
 	for _, i := range byServer(s) {
 		r.of[i] = request.None
 		if !working[i] {
@@ -169,7 +153,7 @@ func (r *rankSet) findLeads() {
 func (r *rankSet) eachPart(f func(p *request.Part)) {
 	for i := range r.set.Requests {
 		for _, p := range r.set.Requests[i].Parts {
-			if part := &r.set.Parts[p]; serves(part) {
+			if part := &r.set.Parts[p]; part.Serves() {
 				f(part)
 			}
 		}
@@ -191,49 +175,4 @@ func (r *rankSet) lead(p *request.Part) (thread, rank int) {
 		return thread, request.None
 	}
 	return thread, int(r.of[r.set.Threads[thread].Proc])
-}
-
-// serves tells whether a part is the work of a server that computes, and not a
-// router or the sending of a KV cache.
-func serves(p *request.Part) bool {
-	switch p.Role {
-	case request.Encoder, request.Prefill, request.Unified, request.Decode:
-		return true
-	}
-	return false
-}
-
-// Stages whose times the timeline and the search for changes look at: what a
-// request waits for, and the steps of its computation. The others last as long
-// as the answer is, are pieces of these, or take no time.
-var timelineStages = []request.Meaning{
-	request.Tokenizing, request.Encoding,
-	request.SendConnecting, request.Queueing, request.Prefilling, request.Sending, request.WorkerSending,
-	request.ReceiveConnecting, request.Receiving, request.DecodeQueueing, request.Stepping,
-}
-
-// timelineStage returns the place of a stage in timelineStages, or -1.
-func timelineStage(row *request.Row) int {
-	return slices.Index(timelineStages, row.Means)
-}
-
-// timelineNames returns the names of timelineStages.
-func timelineNames(s *request.Set) []string {
-	names := make([]string, len(timelineStages))
-	for k, means := range timelineStages {
-		names[k] = s.StageCalled(means)
-	}
-	return names
-}
-
-// eachSelectedStage calls f for the selected stages among the given ones and all below,
-// parents first; outermost tells which are in no other.
-func eachSelectedStage(s *request.Set, stages []uint32, outermost bool, f func(i int, outermost bool)) {
-	for _, i := range stages {
-		selected := s.Kind(int(i)) == request.Stage
-		if selected {
-			f(int(i), outermost)
-		}
-		eachSelectedStage(s, s.Tree.Children(int(i)), outermost && !selected, f)
-	}
 }

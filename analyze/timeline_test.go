@@ -13,6 +13,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -29,7 +30,7 @@ func newTimeline(t testing.TB, s *request.Set, bucket time.Duration) *Timeline {
 func played(t testing.TB, c simulator.Config) *request.Set {
 	t.Helper()
 	dump, _ := testinput.Simulate(t, c)
-	return build(t, "sim", bytes.NewReader(dump))
+	return testset.BuildSet(t, "sim", bytes.NewReader(dump))
 }
 
 func seriesOf(t testing.TB, tl *Timeline, name string) *Series {
@@ -60,8 +61,8 @@ func column(s *Series, of func(*Point) float64) string {
 // The fixture can be checked by eye: buckets are of 10 ms, the numbers are those
 // of fixture_test.go.
 func TestTimelineOfFixture(t *testing.T) {
-	tl := newTimeline(t, fixture(t), 10*time.Millisecond)
-	if tl.Buckets() != 21 || int64(tl.Start) != epoch {
+	tl := newTimeline(t, testset.Fixture(t), 10*time.Millisecond)
+	if tl.Buckets() != 21 || int64(tl.Start) != testset.Epoch {
 		t.Fatalf("%d buckets from %v", tl.Buckets(), tl.Start)
 	}
 	for _, c := range []struct {
@@ -92,6 +93,10 @@ func TestTimelineOfFixture(t *testing.T) {
 
 // Whatever the buckets, they add up to the same, and to what other reports say.
 func TestTimelineAddsUp(t *testing.T) {
+	stageAndRole, err := ParseDimensions("stage,role")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
 		c := simulator.DefaultConfig(5)
 		c.Mode = mode
@@ -106,7 +111,7 @@ func TestTimelineAddsUp(t *testing.T) {
 				compareSums(t, fmt.Sprintf("%v, %v", mode, bucket), tl, whole, i)
 			}
 		}
-		for _, g := range GroupStages(s, mustParse(t, "stage,role")).Groups {
+		for _, g := range GroupStages(s, stageAndRole).Groups {
 			for k, stage := range whole.Stages {
 				if g.Key[0] != stage {
 					continue
@@ -198,13 +203,13 @@ func TestChooseBucket(t *testing.T) {
 }
 
 func TestTimelineRefusesTooManyBuckets(t *testing.T) {
-	if _, err := NewTimeline(fixture(t), time.Nanosecond); err == nil || !strings.Contains(err.Error(), "--bucket 1ns: that is too short") {
+	if _, err := NewTimeline(testset.Fixture(t), time.Nanosecond); err == nil || !strings.Contains(err.Error(), "--bucket 1ns: that is too short") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestTimelineOfNothing(t *testing.T) {
-	s := build(t, "empty", strings.NewReader(`{"resourceSpans":[]}`))
+	s := testset.BuildSet(t, "empty", strings.NewReader(`{"resourceSpans":[]}`))
 	tl := newTimeline(t, s, 0)
 	var b bytes.Buffer
 	if err := (MarkedTimeline{Timeline: tl}).Write(&b, Style{}); err != nil || !strings.Contains(b.String(), "no requests") {
@@ -221,16 +226,16 @@ func TestTimelineOfNothing(t *testing.T) {
 // A request with a forged time does not make a year of the second in which all
 // others were.
 func TestTimelineLeavesOutStrays(t *testing.T) {
-	var d dumpWriter
+	var d testset.Dump
 	for i := range 60 {
 		from := float64(i) * 10_000
 		if i == 30 {
 			from = -1e12 // 11 days before
 		}
-		d.add(wireSpan{trace: fmt.Sprintf("%032x", i+1), name: "llm_request", service: "vllm", from: from, to: from + 5000,
-			attrs: attrs{"gen_ai.request.id": fmt.Sprint("r", i), "gen_ai.usage.completion_tokens": 4, "gen_ai.latency.time_to_first_token": 0.001}})
+		d.Add(testset.Span{Trace: fmt.Sprintf("%032x", i+1), Name: "llm_request", Service: "vllm", From: from, To: from + 5000,
+			Attrs: testset.Attrs{"gen_ai.request.id": fmt.Sprint("r", i), "gen_ai.usage.completion_tokens": 4, "gen_ai.latency.time_to_first_token": 0.001}})
 	}
-	s := d.set(t)
+	s := d.Set(t)
 	tl := newTimeline(t, s, 0)
 	if tl.Outside != 1 || tl.To-tl.From > 2_000_000_000 {
 		t.Errorf("%d left out, from %v to %v", tl.Outside, tl.From, tl.To)
@@ -253,21 +258,21 @@ func TestTimelineLeavesOutStrays(t *testing.T) {
 // A request whose threads are lost is no server of its own, and one whose lead
 // rank is lost does not make another rank a lead.
 func TestTimelineOfLostThreads(t *testing.T) {
-	var d dumpWriter
+	var d testset.Dump
 	for i := range 6 {
 		from := float64(i) * 10_000
-		root := wireSpan{trace: fmt.Sprintf("%032x", i+1), name: " Req 1234567" + fmt.Sprint(i), from: from, to: from + 8000,
-			attrs: attrs{"rid": fmt.Sprint("1234567", i), "module": "sglang::request"}}
-		id := d.add(root)
+		root := testset.Span{Trace: fmt.Sprintf("%032x", i+1), Name: " Req 1234567" + fmt.Sprint(i), From: from, To: from + 8000,
+			Attrs: testset.Attrs{"rid": fmt.Sprint("1234567", i), "module": "sglang::request"}}
+		id := d.Add(root)
 		for tp := range 2 {
 			if i == 0 || i == 1 && tp == 0 {
 				continue // lost
 			}
-			d.thread(root, id, decodeHost, "Scheduler", tp, 245+tp, wireSpan{name: "prefill_forward", from: from + 1000, to: from + 7000})
+			d.Thread(root, id, testset.DecodeHost, "Scheduler", tp, 245+tp, testset.Span{Name: "prefill_forward", From: from + 1000, To: from + 7000})
 		}
 	}
 	var got []string
-	tl := newTimeline(t, d.set(t), 0)
+	tl := newTimeline(t, d.Set(t), 0)
 	for i := range tl.Series {
 		got = append(got, fmt.Sprintf("%s %v", &tl.Series[i], tl.Series[i].Lead))
 	}
@@ -278,17 +283,17 @@ func TestTimelineOfLostThreads(t *testing.T) {
 }
 
 func TestGoldenTimeline(t *testing.T) {
-	tl := newTimeline(t, fixture(t), 5*time.Millisecond)
+	tl := newTimeline(t, testset.Fixture(t), 5*time.Millisecond)
 	for name, style := range map[string]Style{"timeline.text": {}, "timeline_80_ascii.text": {Width: 80, ASCII: true}} {
 		var b bytes.Buffer
 		if err := (MarkedTimeline{Timeline: tl}).Write(&b, style); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name, b.String())
+		testset.CompareGolden(t, name, b.String())
 	}
-	coarse := newTimeline(t, fixture(t), 100*time.Millisecond)
+	coarse := newTimeline(t, testset.Fixture(t), 100*time.Millisecond)
 	for _, f := range []Format{FormatMarkdown, FormatCSV, FormatJSON} {
-		golden(t, "timeline."+string(f), text(t, MarkedTimeline{Timeline: coarse}.Report(), f, Style{}))
+		testset.CompareGolden(t, "timeline."+string(f), text(t, MarkedTimeline{Timeline: coarse}.Report(), f, Style{}))
 	}
 }
 
@@ -336,7 +341,7 @@ func TestTimelineJSON(t *testing.T) {
 }
 
 func BenchmarkTimeline(b *testing.B) {
-	s := load(b, "d_big_tp2.jsonl.zst")
+	s := testset.LoadDump(b, "d_big_tp2.jsonl.zst")
 	b.ReportAllocs()
 	for b.Loop() {
 		newTimeline(b, s, 0)
@@ -344,7 +349,7 @@ func BenchmarkTimeline(b *testing.B) {
 }
 
 func BenchmarkFindChanges(b *testing.B) {
-	s := load(b, "d_big_tp2.jsonl.zst")
+	s := testset.LoadDump(b, "d_big_tp2.jsonl.zst")
 	b.ReportAllocs()
 	for b.Loop() {
 		FindChanges(s)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -85,10 +87,10 @@ func (p *timelinePrinter) roleBlocks(role *Series, ranks []Series) {
 		}
 	}
 	if len(leads) == 1 {
-		p.add(fmt.Sprintf("%s, %s", leads[0], counted(len(ranks), "rank")), p.rankCurves(role, true))
+		p.add(fmt.Sprintf("%s, %s", leads[0], words.Counted(len(ranks), "rank")), p.rankCurves(role, true))
 		return
 	}
-	p.add(fmt.Sprintf("%s, %d lead ranks of %s", role, len(leads), counted(len(ranks), "rank")), p.rankCurves(role, true))
+	p.add(fmt.Sprintf("%s, %d lead ranks of %s", role, len(leads), words.Counted(len(ranks), "rank")), p.rankCurves(role, true))
 	if len(leads) > mostRanks {
 		busiest := slices.Clone(leads)
 		slices.SortStableFunc(busiest, func(x, y *Series) int { return cmp.Compare(sumOfRunning(y), sumOfRunning(x)) })
@@ -198,20 +200,9 @@ func (p *timelinePrinter) spread(name string, spreads []Spread) []curve {
 		medians, tails = append(medians, s.P50), append(tails, s.P99)
 		median.values, tail.values = append(median.values, float64(s.P50)), append(tail.values, float64(s.P99))
 	}
-	median.unit, median.size = unitFor(slices.Max(medians))
-	tail.unit, tail.size = unitFor(slices.Max(tails))
+	median.unit, median.size = words.UnitFor(slices.Max(medians))
+	tail.unit, tail.size = words.UnitFor(slices.Max(tails))
 	return []curve{median, tail}
-}
-
-// unitFor returns the largest unit of which ns has one or more.
-func unitFor(ns int64) (string, float64) {
-	switch {
-	case ns < 1e6:
-		return "us", 1e3
-	case ns < 1e9:
-		return "ms", 1e6
-	}
-	return "s", 1e9
 }
 
 // Widths of the columns beside the curves.
@@ -261,8 +252,8 @@ func (p *timelinePrinter) header() {
 	for i := range p.Series[0].Points {
 		requests += p.Series[0].Points[i].Arrivals
 	}
-	p.printf("Timeline: %s from %s to %s UTC, %s of %s\n\n", counted(int(requests), "request"),
-		clock(p.From).Format(dateLayout), clock(p.To).Format(clockLayout), counted(n, "bucket"), nearly(p.Bucket))
+	p.printf("Timeline: %s from %s to %s UTC, %s of %s\n\n", words.Counted(int(requests), "request"),
+		words.Clock(p.From).Format(words.DateLayout), words.Clock(p.To).Format(words.ClockLayout), words.Counted(n, "bucket"), words.Nearly(p.Bucket))
 	p.row("", "", p.axis(), "least", "most")
 	if p.Changes != nil {
 		if marks := p.marks(); marks != "" {
@@ -276,9 +267,9 @@ func (p *timelinePrinter) header() {
 func (p *timelinePrinter) axis() string {
 	layout := "15:04:05"
 	if p.Bucket%int64(time.Second) != 0 {
-		layout = clockLayout
+		layout = words.ClockLayout
 	}
-	at := func(b int) string { return clock(p.Start + trace.Time(int64(b)*p.Bucket)).Format(layout) }
+	at := func(b int) string { return words.Clock(p.Start + trace.Time(int64(b)*p.Bucket)).Format(layout) }
 	ruler := []byte(strings.Repeat(" ", p.plot))
 	write := func(column int, text string) {
 		for i := range len(text) {
@@ -324,11 +315,11 @@ func (p *timelinePrinter) marks() string {
 }
 
 func (p *timelinePrinter) block(b *curveBlock) {
-	p.printf("%s\n", clean(b.title))
+	p.printf("%s\n", words.Clean(b.title))
 	for i := range b.curves {
 		c := &b.curves[i]
 		least, most := c.extremes()
-		p.row(c.name, c.unit, p.draw(c, most), threeDigits(least/c.size), threeDigits(most/c.size))
+		p.row(c.name, c.unit, p.draw(c, most), words.ThreeDigits(least/c.size), words.ThreeDigits(most/c.size))
 	}
 }
 
@@ -384,7 +375,7 @@ func joint(values []float64, highest bool) float64 {
 	if highest {
 		return most
 	}
-	return ratio(sum, n)
+	return distribution.Ratio(sum, n)
 }
 
 // footer prints the notes.
@@ -393,9 +384,6 @@ func (p *timelinePrinter) footer() {
 		if i == 0 {
 			p.printf("\n")
 		}
-		p.printf("note: %s\n", clean(note))
+		p.printf("note: %s\n", words.Clean(note))
 	}
 }
-
-// clock returns t as the time of day.
-func clock(t trace.Time) time.Time { return time.Unix(0, int64(t)).UTC() }

@@ -7,9 +7,9 @@ import (
 
 // An outcome is what a thread computed for a part.
 type outcome struct {
-	prefills []trace.Time // ends of prefills
-	steps    []trace.Time // ends of the steps after each of which tokens came out
-	decode   Interval     // from the first decode step to the last
+	prefills []trace.Time     // ends of prefills
+	steps    []trace.Time     // ends of the steps after each of which tokens came out
+	decode   request.Interval // from the first decode step to the last
 }
 
 // add notes a stage.
@@ -20,8 +20,8 @@ func (o *outcome) add(stage *request.Row) {
 	case request.Stepping, request.Prebuilt:
 		o.steps = append(o.steps, stage.End)
 	case request.Answering:
-		if o.decode == (Interval{}) {
-			o.decode = Interval{stage.Start, stage.End}
+		if o.decode == (request.Interval{}) {
+			o.decode = request.Interval{From: stage.Start, To: stage.End}
 		}
 		o.decode.To = max(o.decode.To, stage.End)
 	}
@@ -63,12 +63,12 @@ func (b *timelineBuilder) addBareTokens(p *request.Part, m *meter) {
 		return
 	}
 	o := outcome{prefills: []trace.Time{p.Start + trace.Time(p.TTFT)}}
-	o.decode = Interval{o.prefills[0], p.End}
+	o.decode = request.Interval{From: o.prefills[0], To: p.End}
 	b.addTokens(p, m, &o)
 }
 
 // spreadTokens counts tokens that came out evenly over an interval.
-func (b *timelineBuilder) spreadTokens(m *meter, over Interval, tokens int64) {
+func (b *timelineBuilder) spreadTokens(m *meter, over request.Interval, tokens int64) {
 	ns := float64(over.To - over.From)
 	until := func(t trace.Time) int64 { return int64(float64(tokens) * float64(t-over.From) / ns) }
 	cut := b.within(over.From, over.To)

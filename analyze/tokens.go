@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Tokens is how evenly one rank produced the tokens of a request.
 type Tokens struct {
-	Gaps Summary // between consecutive tokens
+	Gaps distribution.Summary // between consecutive tokens
 	// Outliers are the longest gaps, longest first: three at most, and only
 	// those of twice the median or more.
 	Outliers []Gap
@@ -35,7 +36,7 @@ func measureTokens(s *request.Set, t int) *Tokens {
 		gaps[i] = Gap{Start: times[i], Dur: int64(times[i+1] - times[i]), Batch: batchBefore(batches, times[i+1])}
 		durations[i] = gaps[i].Dur
 	}
-	out := &Tokens{Gaps: Summarize(durations)}
+	out := &Tokens{Gaps: distribution.Summarize(durations)}
 	slices.SortStableFunc(gaps, func(x, y Gap) int { return cmp.Compare(y.Dur, x.Dur) })
 	for _, g := range gaps[:min(3, len(gaps))] {
 		if g.Dur >= 2*out.Gaps.P50 {
@@ -57,7 +58,7 @@ type batch struct {
 func tokenTimes(s *request.Set, t int) (tokens []trace.Time, batches []batch) {
 	role := s.Parts[s.Threads[t].Part].Role
 	answers := role != request.Prefill && role != request.Sender
-	for i := range threadSpans(s, t) {
+	for i := range s.ThreadRows(t) {
 		if row := s.Row(i); answers && row.Means.GivesToken() {
 			tokens = append(tokens, row.End)
 		}
@@ -79,24 +80,4 @@ func batchBefore(batches []batch, t trace.Time) int64 {
 		return request.Unknown
 	}
 	return batches[i-1].size
-}
-
-// threadSpans yields thread t's own span and all of its stages.
-func threadSpans(s *request.Set, t int) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		th := &s.Threads[t]
-		if th.Row != request.None && !yield(th.Row) {
-			return
-		}
-		var walk func(stages []uint32) bool
-		walk = func(stages []uint32) bool {
-			for _, i := range stages {
-				if !yield(int(i)) || !walk(s.Tree.Children(int(i))) {
-					return false
-				}
-			}
-			return true
-		}
-		walk(th.Stages)
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -13,16 +15,13 @@ import (
 // A Waterfall is one request, stage by stage on every rank.
 type Waterfall struct {
 	Request    *request.Request
-	Lanes      []Lane     // router, prefill, sender, decode; by start within
-	From, To   trace.Time // of everything shown
-	Holes      []Interval // of the request's time that no stage covers
-	ClockNotes []string   // why positions on different hosts may not be comparable
+	Lanes      []Lane             // router, prefill, sender, decode; by start within
+	From, To   trace.Time         // of everything shown
+	Holes      []request.Interval // of the request's time that no stage covers
+	ClockNotes []string           // why positions on different hosts may not be comparable
 
 	set *request.Set
 }
-
-// An Interval is half open.
-type Interval struct{ From, To trace.Time }
 
 // A Lane is what one thread did for the request.
 type Lane struct {
@@ -46,8 +45,8 @@ type EventCount struct {
 type Row struct {
 	Name  string
 	Depth int
-	Spans []Interval
-	Steps Summary // of the spans
+	Spans []request.Interval
+	Steps distribution.Summary // of the spans
 }
 
 // foldFrom is how many spans of one name make one row: fewer are easier to read
@@ -58,7 +57,7 @@ const foldFrom = 4
 func NewWaterfall(s *request.Set, r int) *Waterfall {
 	req := &s.Requests[r]
 	w := &Waterfall{Request: req, From: req.Start, To: req.End, set: s}
-	hosts := hostNames(s)
+	hosts := s.HostNames()
 	if lane, ok := gatewayLane(s, req, hosts); ok {
 		w.addLane(lane)
 	}
@@ -82,7 +81,7 @@ func NewWaterfall(s *request.Set, r int) *Waterfall {
 
 // gatewayLane makes the lane of the gateway's spans around r, outermost first.
 func gatewayLane(s *request.Set, r *request.Request, hosts map[string]string) (lane Lane, ok bool) {
-	for i, depth := range gatewaySpans(s, r) {
+	for i, depth := range s.GatewayRows(r) {
 		if !ok {
 			lane, ok = newLane(s, hosts, s.ProcOf(i)), true
 			lane.Part = request.None
@@ -103,7 +102,7 @@ func threadLane(s *request.Set, t int, hosts map[string]string) (lane Lane, ok b
 		return lane, false
 	}
 	lane.Tokens = measureTokens(s, t)
-	for i := range threadSpans(s, t) {
+	for i := range s.ThreadRows(t) {
 		lane.Events = countEvents(s, lane.Events, i)
 	}
 	return lane, true
@@ -115,7 +114,7 @@ func newLane(s *request.Set, hosts map[string]string, proc int) Lane {
 		return Lane{Proc: proc, Host: "?", Name: "?"}
 	}
 	p := &s.Procs[proc]
-	return Lane{Proc: proc, Host: onServer(hosts[p.Host], s.Server(proc)), Name: joinNonEmpty(" ", p.Label, p.Rank.String())}
+	return Lane{Proc: proc, Host: words.OnServer(hosts[p.Host], s.Server(proc)), Name: words.JoinNonEmpty(" ", p.Label, p.Rank.String())}
 }
 
 func (w *Waterfall) addLane(l Lane) {
@@ -173,10 +172,10 @@ func newRow(s *request.Set, depth int, spans []uint32) Row {
 	durations := make([]int64, len(spans))
 	for k, i := range spans {
 		span := s.Row(int(i))
-		row.Spans = append(row.Spans, Interval{span.Start, max(span.Start, span.End)})
+		row.Spans = append(row.Spans, request.Interval{From: span.Start, To: max(span.Start, span.End)})
 		durations[k] = max(0, span.Dur())
 	}
-	row.Steps = Summarize(durations)
+	row.Steps = distribution.Summarize(durations)
 	return row
 }
 
@@ -194,24 +193,24 @@ func countEvents(s *request.Set, counts []EventCount, i int) []EventCount {
 }
 
 // holes returns where the time is that the metrics of r call unaccounted.
-func holes(s *request.Set, r *request.Request) []Interval {
+func holes(s *request.Set, r *request.Request) []request.Interval {
 	if r.Metrics.Unaccounted == request.Unknown {
 		return nil
 	}
-	var stages, holes []Interval
+	var stages, holes []request.Interval
 	for _, p := range r.Parts {
 		for _, t := range s.Parts[p].Threads {
 			for _, i := range s.Threads[t].Stages {
 				span := s.Row(int(i))
-				stages = append(stages, Interval{span.Start, span.End})
+				stages = append(stages, request.Interval{From: span.Start, To: span.End})
 			}
 		}
 	}
-	slices.SortFunc(stages, func(x, y Interval) int { return cmp.Compare(x.From, y.From) })
+	slices.SortFunc(stages, func(x, y request.Interval) int { return cmp.Compare(x.From, y.From) })
 	at := r.Start
-	for _, iv := range append(stages, Interval{r.End, r.End}) {
+	for _, iv := range append(stages, request.Interval{From: r.End, To: r.End}) {
 		if from := min(iv.From, r.End); from > at {
-			holes = append(holes, Interval{at, from})
+			holes = append(holes, request.Interval{From: at, To: from})
 		}
 		at = max(at, iv.To)
 	}
@@ -241,10 +240,10 @@ func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []s
 		if p.Gateway != request.None {
 			g := s.Row(p.Gateway)
 			if d := int64(g.Start - p.Start); d > request.ClockSlack {
-				note("the %s part on host %s begins %s before the gateway's span around it", p.Role, host(p.Proc), nearly(d))
+				note("the %s part on host %s begins %s before the gateway's span around it", p.Role, host(p.Proc), words.Nearly(d))
 			}
 			if d := int64(p.End - g.End); d > request.ClockSlack {
-				note("the %s part on host %s ends %s after the gateway's span around it", p.Role, host(p.Proc), nearly(d))
+				note("the %s part on host %s ends %s after the gateway's span around it", p.Role, host(p.Proc), words.Nearly(d))
 			}
 		}
 		for _, t := range p.Threads {
@@ -253,7 +252,7 @@ func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []s
 				continue
 			}
 			if d := int64(p.Start - s.Row(th.Row).Start); d > request.ClockSlack {
-				note("%s on host %s begins %s before its request on host %s", s.Procs[th.Proc].Label, host(th.Proc), nearly(d), host(p.Proc))
+				note("%s on host %s begins %s before its request on host %s", s.Procs[th.Proc].Label, host(th.Proc), words.Nearly(d), host(p.Proc))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestWaterfallIsComplete(t *testing.T) {
 	for _, dump := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "b2_pd_nosmg_tp2.jsonl.zst", "c_pp2_dp2.jsonl.zst", "e_legacy_v1_pd_minilb.jsonl.zst"} {
 		t.Run(dump, func(t *testing.T) {
-			s := load(t, dump)
+			s := testset.LoadDump(t, dump)
 			stages := make([]int, len(s.Requests))
 			for i := range s.Len() {
 				if s.Kind(i) == request.Stage {
@@ -64,7 +65,7 @@ func checkComplete(t *testing.T, s *request.Set, w *Waterfall, stages int) {
 }
 
 func TestWaterfallWidth(t *testing.T) {
-	s := load(t, "a_unified_tp2.jsonl")
+	s := testset.LoadDump(t, "a_unified_tp2.jsonl")
 	for _, width := range []int{60, 80, 100, 132, 200} {
 		for r := range 20 {
 			var b bytes.Buffer
@@ -84,7 +85,7 @@ func TestWaterfallWidth(t *testing.T) {
 
 // TestTokens checks the outliers and the batch that ran in them.
 func TestTokens(t *testing.T) {
-	s := fixture(t)
+	s := testset.Fixture(t)
 	lead := s.Lead(&s.Parts[s.Answering(&s.Requests[0])])
 	tokens := measureTokens(s, lead)
 	if tokens.Gaps.N != 6 || tokens.Gaps.P50 != 8_000_000 || tokens.Gaps.Max != 29_000_000 {
@@ -100,30 +101,30 @@ func TestTokens(t *testing.T) {
 func TestBars(t *testing.T) {
 	p := &waterfallPrinter{Waterfall: &Waterfall{From: 1000, To: 2000}, style: Style{ASCII: true}, bar: 10}
 	for _, c := range []struct {
-		spans []Interval
+		spans []request.Interval
 		want  string
 	}{
-		{[]Interval{{1000, 2000}}, "##########"},
-		{[]Interval{{1000, 1000}}, ".         "},
-		{[]Interval{{2000, 2000}}, "         ."},
-		{[]Interval{{1100, 1200}}, " #        "},
-		{[]Interval{{1150, 1250}}, " --       "},
-		{[]Interval{{1000, 1100}, {1900, 2000}}, "#        #"},
-		{[]Interval{{1000, 1100}, {1000, 1100}}, "#         "},
+		{[]request.Interval{{From: 1000, To: 2000}}, "##########"},
+		{[]request.Interval{{From: 1000, To: 1000}}, ".         "},
+		{[]request.Interval{{From: 2000, To: 2000}}, "         ."},
+		{[]request.Interval{{From: 1100, To: 1200}}, " #        "},
+		{[]request.Interval{{From: 1150, To: 1250}}, " --       "},
+		{[]request.Interval{{From: 1000, To: 1100}, {From: 1900, To: 2000}}, "#        #"},
+		{[]request.Interval{{From: 1000, To: 1100}, {From: 1000, To: 1100}}, "#         "},
 	} {
 		if got := p.bars(c.spans); got != c.want {
 			t.Errorf("%v: %q, want %q", c.spans, got, c.want)
 		}
 	}
 	p.style.ASCII = false
-	if got := p.bars([]Interval{{1000, 1150}, {1550, 1560}}); got != "█▌   ▏    " {
+	if got := p.bars([]request.Interval{{From: 1000, To: 1150}, {From: 1550, To: 1560}}); got != "█▌   ▏    " {
 		t.Errorf("blocks: %q", got)
 	}
 }
 
 // A clock that is wrong shows where the other host's spans reach over.
 func TestClockNotes(t *testing.T) {
-	s := fixture(t)
+	s := testset.Fixture(t)
 	w := NewWaterfall(s, 0)
 	if want := []string{"the decode part on host c94b1e02 ends 2.00 ms after the gateway's span around it"}; !slices.Equal(w.ClockNotes, want) {
 		t.Errorf("%q, want %q", w.ClockNotes, want)

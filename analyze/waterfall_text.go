@@ -8,6 +8,7 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -67,7 +68,7 @@ func (p *waterfallPrinter) measure() {
 // rowLabel is the name of a row, indented below its parent.
 func rowLabel(r Row) string {
 	const deepest = 20 // nobody follows more levels, and forged ones are endless
-	label := strings.Repeat("  ", 1+min(r.Depth, deepest)) + clean(r.Name)
+	label := strings.Repeat("  ", 1+min(r.Depth, deepest)) + words.Clean(r.Name)
 	if r.Steps.N > 1 {
 		label += fmt.Sprintf(" x%d", r.Steps.N)
 	}
@@ -81,10 +82,10 @@ func ms(ns int64) string { return fmt.Sprintf("%.3f", float64(ns)/1e6) }
 
 func (p *waterfallPrinter) header() {
 	r := p.Request
-	p.printf("request %s\n", clean(r.RID))
+	p.printf("request %s\n", words.Clean(r.RID))
 	fact := func(name, value string) {
 		if value != "" {
-			p.printf("  %-12s%s\n", name, clean(value))
+			p.printf("  %-12s%s\n", name, words.Clean(value))
 		}
 	}
 	status := r.Status.String()
@@ -93,10 +94,10 @@ func (p *waterfallPrinter) header() {
 	}
 	fact("status", status)
 	fact("start", r.Start.String())
-	fact("roles", rolesOf(p.set, r))
+	fact("roles", p.set.RolesOf(r))
 	fact("room", r.Room)
-	fact("model", modelName(p.set, r))
-	fact("flags", flagNames(r.Flags))
+	fact("model", p.set.ModelOf(r))
+	fact("flags", r.Flags.String())
 	fact("tokens", tokenCounts(&r.Metrics))
 	p.printf("\n")
 	for _, m := range requestMetrics {
@@ -140,10 +141,10 @@ func (p *waterfallPrinter) partHeader(l *Lane) {
 	part := &p.set.Parts[l.Part]
 	facts := []string{part.Role.String()}
 	if part.RID != "" {
-		facts = append(facts, "rid "+clean(part.RID))
+		facts = append(facts, "rid "+words.Clean(part.RID))
 	}
 	if part.FullID != "" && part.FullID != part.RID && part.FullID != p.Request.RID {
-		facts = append(facts, "id "+clean(part.FullID))
+		facts = append(facts, "id "+words.Clean(part.FullID))
 	}
 	if part.Root != request.None {
 		facts = append(facts, fmt.Sprintf("span %s ms at %s", ms(int64(part.End-part.Start)), ms(int64(part.Start-p.Request.Start))))
@@ -151,22 +152,22 @@ func (p *waterfallPrinter) partHeader(l *Lane) {
 		facts = append(facts, "request span missing")
 	}
 	if part.FinishReason != "" {
-		facts = append(facts, "finish "+clean(part.FinishReason))
+		facts = append(facts, "finish "+words.Clean(part.FinishReason))
 	}
 	p.printf("%s\n", strings.Join(facts, ", "))
 }
 
 func (p *waterfallPrinter) lane(l *Lane) {
-	title := clean(l.Host + " " + l.Name)
+	title := words.Clean(l.Host + " " + l.Name)
 	if l.Proc != request.None && p.set.Procs[l.Proc].PID != 0 {
 		title += fmt.Sprintf(" pid %d", p.set.Procs[l.Proc].PID)
 	}
 	for _, e := range l.Events {
-		title += fmt.Sprintf(", %d %s", e.N, clean(e.Name))
+		title += fmt.Sprintf(", %d %s", e.N, words.Clean(e.Name))
 	}
 	p.printf("  %s\n", title)
 	if l.Reason != "" {
-		p.printf("%*s  ended with: %s\n", 2*timeWidth, "", clean(l.Reason))
+		p.printf("%*s  ended with: %s\n", 2*timeWidth, "", words.Clean(l.Reason))
 	}
 	for _, row := range l.Rows {
 		p.row(row)
@@ -188,7 +189,7 @@ func (p *waterfallPrinter) row(r Row) {
 }
 
 // line prints one line of the chart.
-func (p *waterfallPrinter) line(from trace.Time, dur int64, name string, spans []Interval) {
+func (p *waterfallPrinter) line(from trace.Time, dur int64, name string, spans []request.Interval) {
 	if p.style.Width > 0 {
 		name = cutMiddle(name, p.name, p.style)
 	}
@@ -224,7 +225,7 @@ func (p *waterfallPrinter) footer() {
 	}
 	p.printf("\nthe clocks of the hosts differ; places on different hosts are shifted against each other:\n")
 	for _, n := range p.ClockNotes {
-		p.printf("  %s\n", clean(n))
+		p.printf("  %s\n", words.Clean(n))
 	}
 }
 
@@ -235,7 +236,7 @@ var (
 )
 
 // bars draws spans on the time axis. A span of no length still shows.
-func (p *waterfallPrinter) bars(spans []Interval) string {
+func (p *waterfallPrinter) bars(spans []request.Interval) string {
 	glyphs := blocks
 	if p.style.ASCII {
 		glyphs = ascii

@@ -67,7 +67,7 @@ func (m *Merge) inspectExport(s *candidate, in *inventory.Inventory) error {
 	for _, p := range processes {
 		are = append(are, identify(&recording{Profile: p, source: s}, ""))
 	}
-	src.Inventory(in, sizeOf(s.input.Name), processes, are)
+	nsysexport.Inventory(in, src, sizeOf(s.input.Name), processes, are)
 	return src.Close()
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -65,7 +66,7 @@ func sampleGPUs(n, kernels int, name func(int) string) *analyze.GPUs {
 				total, ratio = total*106/100, 1.06
 			}
 			g.Kernels = append(g.Kernels, analyze.RankKernel{Rank: device.Rank, Name: name(k), Class: profile.ClassCompute, Ranks: n,
-				Summary: analyze.Summary{N: 10, Total: total, P50: total / 10, P99: total / 9}, RelTotal: ratio, RelP50: ratio})
+				Summary: distribution.Summary{N: 10, Total: total, P50: total / 10, P99: total / 9}, RelTotal: ratio, RelP50: ratio})
 		}
 	}
 	return g

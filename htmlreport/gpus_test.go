@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 )
 
 // The parts of a device's bar are what GPUs.Report prints, and add up to all of it.
@@ -45,7 +46,7 @@ func TestNamesOfDevices(t *testing.T) {
 func TestKernelsOfRanks(t *testing.T) {
 	gpus := sampleGPUs(3, 4, func(i int) string { return string(rune('a' + i)) })
 	gpus.Kernels = gpus.Kernels[:len(gpus.Kernels)-1] // the last rank runs no d
-	gpus.Kernels = append(gpus.Kernels, analyze.RankKernel{Rank: gpus.GPUs[0].Rank, Name: "alone", Ranks: 1, RelTotal: -1, Summary: analyze.Summary{Total: 1e12}})
+	gpus.Kernels = append(gpus.Kernels, analyze.RankKernel{Rank: gpus.GPUs[0].Rank, Name: "alone", Ranks: 1, RelTotal: -1, Summary: distribution.Summary{Total: 1e12}})
 	heat := kernelFigure(gpus, Source{}).Body.(*Heatmap)
 	if len(heat.Rows) != 4 || heat.Rows[0] != "a" || heat.Rows[3] != "d" {
 		t.Fatalf("rows are %q", heat.Rows)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -53,7 +54,7 @@ func TestCurvesAgreeWithTables(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, line Distribution, s *analyze.Summary) {
+func compare(t *testing.T, line Distribution, s *distribution.Summary) {
 	t.Helper()
 	if len(line.Values) != s.N {
 		t.Errorf("%s has %d values, want %d", line.Name, len(line.Values), s.N)

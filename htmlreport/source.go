@@ -3,7 +3,7 @@ package htmlreport
 import (
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // A Source is what a report is of, as arguments of 'sgtrace report'.
@@ -15,5 +15,5 @@ type Source struct {
 // Command is the command line of a report about the source, to be pasted into a
 // shell.
 func (s Source) Command(flags ...string) string {
-	return analyze.QuoteShell(slices.Concat([]string{"sgtrace", "report"}, flags, s.Select, s.Inputs))
+	return words.QuoteShell(slices.Concat([]string{"sgtrace", "report"}, flags, s.Select, s.Inputs))
 }

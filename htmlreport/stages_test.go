@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 )
 
 func TestStagesOfRanks(t *testing.T) {
 	group := func(rank, stage string, n int, mean int64) analyze.Group {
-		return analyze.Group{Key: []string{"decode", "Scheduler", rank, stage}, Summary: analyze.Summary{N: n, Mean: mean, Total: int64(n) * mean}}
+		return analyze.Group{Key: []string{"decode", "Scheduler", rank, stage}, Summary: distribution.Summary{N: n, Mean: mean, Total: int64(n) * mean}}
 	}
 	f := stageFigure([]analyze.Group{
 		group("h1 Scheduler TP0", "forward", 10, 1000), group("h1 Scheduler TP0", "loop", 10, 5000), group("h1 Scheduler TP0", "tiny", 10, 1),

@@ -6,28 +6,28 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Inventory adds the export, of size bytes, to an inventory, and the processes that it
+// Inventory adds an export, of size bytes, to an inventory, and the processes that it
 // names with what they are. Of its events only messages of the profiler are read.
-func (s *Source) Inventory(v *inventory.Inventory, size int64, processes []*profile.Profile, are []profile.Identity) {
-	m := &s.Meta
+func Inventory(v *inventory.Inventory, src *Source, size int64, processes []*profile.Profile, are []profile.Identity) {
+	m := &src.Meta
 	v.Exports = append(v.Exports, inventory.Export{
-		File: s.Name, Size: size, Product: m.Product, Schema: m.Schema, Host: m.Host, Absolute: m.Absolute,
+		File: src.Name, Size: size, Product: m.Product, Schema: m.Schema, Host: m.Host, Absolute: m.Absolute,
 		Start: m.SessionStart, Duration: m.Duration, GraphMode: m.GraphMode,
 		PartialTables: m.PartialTables, PartialTimes: m.PartialTimes,
 	})
-	s.listProcesses(v, processes, are)
+	listProcesses(v, src, processes, are)
 	for _, g := range m.GPUs {
-		v.AddDevice(s.Name, g.Name, g.ID)
+		v.AddDevice(src.Name, g.Name, g.ID)
 	}
-	for _, t := range s.EventTables() {
-		v.Tables = append(v.Tables, inventory.Table{File: s.Name, Name: t.Name, Rows: t.Rows, Read: true,
+	for _, t := range src.EventTables() {
+		v.Tables = append(v.Tables, inventory.Table{File: src.Name, Name: t.Name, Rows: t.Rows, Read: true,
 			First: t.First, Last: t.Last, Timed: t.Timed && m.Absolute})
 	}
-	for _, t := range s.Unread {
-		v.Tables = append(v.Tables, inventory.Table{File: s.Name, Name: t.Name, Rows: t.Rows})
+	for _, t := range src.Unread {
+		v.Tables = append(v.Tables, inventory.Table{File: src.Name, Name: t.Name, Rows: t.Rows})
 	}
-	for x := range s.Messages {
-		v.Messages = append(v.Messages, inventory.Message{File: s.Name, Time: x.Time, Timed: m.Absolute,
+	for x := range src.Messages {
+		v.Messages = append(v.Messages, inventory.Message{File: src.Name, Time: x.Time, Timed: m.Absolute,
 			Severity: severityWords[x.Severity], PID: int64(x.PID), Text: x.Text})
 	}
 }
@@ -36,16 +36,16 @@ func (s *Source) Inventory(v *inventory.Inventory, size int64, processes []*prof
 var severityWords = map[uint8]string{2: "warning", 3: "error"}
 
 // listProcesses adds the processes of which a pid or a rank is known.
-func (s *Source) listProcesses(v *inventory.Inventory, processes []*profile.Profile, are []profile.Identity) {
+func listProcesses(v *inventory.Inventory, src *Source, processes []*profile.Profile, are []profile.Identity) {
 	names, gpus := map[int64]string{}, map[int64][]int64{} // by pid
-	for _, x := range s.Processes {
+	for _, x := range src.Processes {
 		names[int64(x.PID)] = x.Name
 	}
-	for _, d := range s.Meta.Devices {
+	for _, d := range src.Meta.Devices {
 		gpus[int64(d.PID)] = append(gpus[int64(d.PID)], d.GPU)
 	}
 	for i, p := range processes {
-		row := inventory.Process{File: s.Name, Name: names[p.Meta.PID], Is: are[i], N: 1, PID: p.Meta.PID,
+		row := inventory.Process{File: src.Name, Name: names[p.Meta.PID], Is: are[i], N: 1, PID: p.Meta.PID,
 			World: p.Meta.WorldSize, GPUs: gpus[p.Meta.PID], Events: -1, Steps: -1, Collectives: -1}
 		if row.World < 0 && len(p.Meta.Hints) > 0 {
 			row.World = p.Meta.Hints[0].Size

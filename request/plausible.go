@@ -34,3 +34,22 @@ func (s *Set) ReportTimes() {
 		s.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "time-impossible", Pos: s.Pos(i), Msg: msg})
 	}
 }
+
+const (
+	// LongestRequest is the longest time in ns that is believed of a request, a day: sums
+	// of forged ones would wrap around.
+	LongestRequest = 86_400_000_000_000
+	// Farthest is how far from 1970 times are believed, in ns: 126 years.
+	Farthest = 4_000_000_000_000_000_000
+)
+
+// Plausible tells whether times can be computed with; forged ones would wrap
+// around.
+func Plausible(times ...trace.Time) bool {
+	for _, t := range times {
+		if t < -Farthest || t > Farthest {
+			return false
+		}
+	}
+	return true
+}

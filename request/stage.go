@@ -1,5 +1,7 @@
 package request
 
+import "slices"
+
 // Phase is what a stage means for a request, whatever version named it.
 type Phase uint8
 
@@ -75,4 +77,27 @@ type StageInfo struct {
 	Phase Phase
 	Means Meaning
 	Doc   string
+}
+
+// Watched are the stages whose times the timeline and the search for changes look at: what a
+// request waits for, and the steps of its computation. The others last as long
+// as the answer is, are pieces of these, or take no time.
+var Watched = []Meaning{
+	Tokenizing, Encoding,
+	SendConnecting, Queueing, Prefilling, Sending, WorkerSending,
+	ReceiveConnecting, Receiving, DecodeQueueing, Stepping,
+}
+
+// WatchedIndex returns the place of a stage in Watched, or -1.
+func WatchedIndex(row *Row) int {
+	return slices.Index(Watched, row.Means)
+}
+
+// WatchedNames returns what the stages in Watched are called.
+func (s *Set) WatchedNames() []string {
+	names := make([]string, len(Watched))
+	for k, means := range Watched {
+		names[k] = s.StageCalled(means)
+	}
+	return names
 }

@@ -46,7 +46,15 @@ func baseProgram(ctx context.Context, opt options, work string) (string, error) 
 	if err := checkOut(ctx, commit, source); err != nil {
 		return "", err
 	}
-	return path, build(ctx, source, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return "", err
+	}
+	// Another run that looks for it is not to find half of it.
+	unfinished := fmt.Sprintf("%s.%d", path, os.Getpid())
+	if err := build(ctx, source, unfinished); err != nil {
+		return "", err
+	}
+	return path, os.Rename(unfinished, path)
 }
 
 // checkOut writes the files of a commit into dir. It does not touch the repository.

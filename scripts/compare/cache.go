@@ -29,17 +29,22 @@ func openCache(dir, program string, in inputs) (*cache, error) {
 	}
 	key := sha256.Sum256(fmt.Appendln(nil, sum, in.print, environment, madeFiles))
 	c := &cache{path: filepath.Join(dir, fmt.Sprintf("%x.json", key[:12])), results: map[string]result{}}
+	return c, c.read()
+}
+
+// read adds what the file has.
+func (c *cache) read() error {
 	data, err := os.ReadFile(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := json.Unmarshal(data, &c.results); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.path, err)
+		return fmt.Errorf("%s: %w", c.path, err)
 	}
-	return c, nil
+	return nil
 }
 
 func (c *cache) get(line string) (result, bool) {
@@ -55,23 +60,33 @@ func (c *cache) put(line string, r result) {
 	c.results[line], c.changed = r, true
 }
 
-// save writes the file anew, if there is something new.
+// save writes the file anew, if there is something new. What another run has written
+// meanwhile stays.
 func (c *cache) save() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.changed {
 		return nil
 	}
+	if err := c.read(); err != nil {
+		return err
+	}
 	data, err := json.Marshal(c.results)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(c.path), 0o777); err != nil {
+	dir := filepath.Dir(c.path)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	unfinished := c.path + ".new"
-	if err := os.WriteFile(unfinished, data, 0o666); err != nil {
+	f, err := os.CreateTemp(dir, "unfinished-*")
+	if err != nil {
 		return err
 	}
-	return os.Rename(unfinished, c.path)
+	defer os.Remove(f.Name()) // fails once it has its name
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), c.path)
 }

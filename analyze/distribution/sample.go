@@ -1,4 +1,4 @@
-package analyze
+package distribution
 
 import (
 	"math"
@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// A sample collects values that are not negative: durations in ns, or bytes. Most
+// A Sample collects values that are not negative: durations in ns, or bytes. Most
 // fit into 32 bits. They lie in blocks, so that nothing is copied as the sample
 // grows.
-type sample struct {
+type Sample struct {
 	last []uint32
 	more *rest // nil while last is all
 }
@@ -22,26 +22,26 @@ type rest struct {
 }
 
 const (
-	minBlock, maxBlock = 4, 4096 // values
-	// fewValues is the size up to which a sample keeps its values in any case.
-	fewValues = 1024
+	MinBlock, MaxBlock = 4, 4096 // values
+	// FewValues is the size up to which a sample keeps its values in any case.
+	FewValues = 1024
 )
 
-// A store bounds how many values all samples of a report hold. Beyond, large samples
+// A Store bounds how many values all samples of a report hold. Beyond, large samples
 // turn into histograms.
-type store struct {
-	limit int64
-	held  atomic.Int64
+type Store struct {
+	Limit int64
+	Held  atomic.Int64
 }
 
-// maxHeld is how many values a report holds: 256 MB.
-const maxHeld = 64 << 20
+// MaxHeld is how many values a report holds: 256 MB.
+const MaxHeld = 64 << 20
 
 // overflowed tells whether there were more values than the store holds. In the end
 // it does not depend on the order in which they came.
-func (s *store) overflowed() bool { return s.held.Load() > s.limit }
+func (s *Store) overflowed() bool { return s.Held.Load() > s.Limit }
 
-func (s *sample) add(v int64, in *store) {
+func (s *Sample) Add(v int64, in *Store) {
 	if v < 1<<32 && len(s.last) < cap(s.last) {
 		s.last = append(s.last, uint32(v))
 		return
@@ -49,7 +49,7 @@ func (s *sample) add(v int64, in *store) {
 	s.addSlow(v, in)
 }
 
-func (s *sample) addSlow(v int64, in *store) {
+func (s *Sample) addSlow(v int64, in *Store) {
 	switch {
 	case s.more != nil && s.more.hist != nil:
 		s.more.hist.add(v)
@@ -60,17 +60,17 @@ func (s *sample) addSlow(v int64, in *store) {
 		s.more.long = append(s.more.long, v)
 	default:
 		s.grow(in)
-		s.add(v, in)
+		s.Add(v, in)
 	}
 }
 
 // grow adds a block, or turns the sample into a histogram.
-func (s *sample) grow(in *store) {
-	if in.overflowed() && s.len() > fewValues {
+func (s *Sample) grow(in *Store) {
+	if in.overflowed() && s.Len() > FewValues {
 		s.fold()
 		return
 	}
-	size := min(max(minBlock, 2*cap(s.last)), maxBlock)
+	size := min(max(MinBlock, 2*cap(s.last)), MaxBlock)
 	if len(s.last) > 0 {
 		if s.more == nil {
 			s.more = &rest{}
@@ -78,11 +78,11 @@ func (s *sample) grow(in *store) {
 		s.more.full = append(s.more.full, s.last)
 	}
 	s.last = make([]uint32, 0, size)
-	in.held.Add(int64(size))
+	in.Held.Add(int64(size))
 }
 
-// len returns how many values the sample has.
-func (s *sample) len() int {
+// Len returns how many values the sample has.
+func (s *Sample) Len() int {
 	n := len(s.last)
 	if s.more != nil {
 		n += len(s.more.long)
@@ -96,8 +96,8 @@ func (s *sample) len() int {
 	return n
 }
 
-// each passes all values that are held.
-func (s *sample) each(f func(v int64)) {
+// Each passes all values that are held.
+func (s *Sample) Each(f func(v int64)) {
 	for _, v := range s.last {
 		f(int64(v))
 	}
@@ -115,15 +115,15 @@ func (s *sample) each(f func(v int64)) {
 }
 
 // fold turns the sample into a histogram.
-func (s *sample) fold() {
+func (s *Sample) fold() {
 	h := &histogram{}
-	s.each(h.add)
+	s.Each(h.add)
 	s.last, s.more = nil, &rest{hist: h}
 }
 
-// settle folds a sample that would have been folded if its values had come last.
-func (s *sample) settle(in *store) {
-	if in.overflowed() && s.len() > fewValues && (s.more == nil || s.more.hist == nil) {
+// Settle folds a sample that would have been folded if its values had come last.
+func (s *Sample) Settle(in *Store) {
+	if in.overflowed() && s.Len() > FewValues && (s.more == nil || s.more.hist == nil) {
 		s.fold()
 	}
 }
@@ -171,11 +171,11 @@ func (m *moments) mean() int64 {
 		return 0
 	}
 	whole, rest := bits.Div64(m.sum[1], m.sum[0], m.n) // no value is beyond 63 bits
-	return tenths(int64(whole), int64((20*rest+m.n)/(2*m.n)))
+	return Tenths(int64(whole), int64((20*rest+m.n)/(2*m.n)))
 }
 
-// tenths adds, without wrapping around.
-func tenths(whole, tenth int64) int64 {
+// Tenths adds, without wrapping around.
+func Tenths(whole, tenth int64) int64 {
 	if whole > (math.MaxInt64-tenth)/10 {
 		return math.MaxInt64
 	}

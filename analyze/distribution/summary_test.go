@@ -1,4 +1,4 @@
-package analyze
+package distribution
 
 import (
 	"math"
@@ -45,7 +45,7 @@ func TestSummarizeEqualsDefinition(t *testing.T) {
 	for range 50 {
 		sizes = append(sizes, 1+r.IntN(3000))
 	}
-	var s summarizer
+	var s Summarizer
 	for _, n := range sizes {
 		for _, limit := range []int64{1, 5, 1e3, 1e9, 1 << 44} {
 			v := make([]int64, n)
@@ -53,7 +53,7 @@ func TestSummarizeEqualsDefinition(t *testing.T) {
 				v[i] = r.Int64N(limit + 1)
 			}
 			want := naive(v)
-			got := s.summarize(v)
+			got := s.Summarize(v)
 			if d := got.StdDev - want.StdDev; d < -1 || d > 1 {
 				t.Errorf("n=%d: stddev %d, want %d", n, got.StdDev, want.StdDev)
 			}
@@ -90,10 +90,10 @@ func BenchmarkSummarize(b *testing.B) {
 	for i := range from {
 		from[i] = int64(math.Exp(r.NormFloat64() + 16)) // around 9 ms
 	}
-	var s summarizer
+	var s Summarizer
 	for b.Loop() {
 		copy(v, from)
-		s.summarize(v)
+		s.Summarize(v)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/value")
 }

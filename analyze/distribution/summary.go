@@ -1,11 +1,9 @@
-package analyze
+package distribution
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -27,15 +25,15 @@ type Summary struct {
 
 // Summarize describes durations, none of which may be negative. It sorts them
 // in place.
-func Summarize(durations []int64) Summary { return new(summarizer).summarize(durations) }
+func Summarize(durations []int64) Summary { return new(Summarizer).Summarize(durations) }
 
-// A summarizer keeps its scratch space from one group to the next.
-type summarizer struct {
+// A Summarizer keeps its scratch space from one group to the next.
+type Summarizer struct {
 	keys   []int64
 	floats []float64
 }
 
-func (s *summarizer) summarize(v []int64) Summary {
+func (s *Summarizer) Summarize(v []int64) Summary {
 	if len(v) == 0 {
 		return Summary{StdDev: request.Unknown}
 	}
@@ -65,8 +63,8 @@ func sum(v []int64) (total, mean int64) {
 	return total, int64(q)
 }
 
-// addTimes adds two durations; forged ones would wrap around.
-func addTimes(x, y int64) int64 {
+// AddTimes adds two durations; forged ones would wrap around.
+func AddTimes(x, y int64) int64 {
 	if x > math.MaxInt64-y {
 		return math.MaxInt64
 	}
@@ -75,7 +73,7 @@ func addTimes(x, y int64) int64 {
 
 // stdDev leaves the moments to gonum, which works on float64: exact to the ns
 // for durations below 2^53 ns (104 days).
-func (s *summarizer) stdDev(v []int64) int64 {
+func (s *Summarizer) stdDev(v []int64) int64 {
 	if len(v) < 2 {
 		return request.Unknown
 	}
@@ -102,55 +100,4 @@ func sortValues[T int64 | uint32](v, scratch []T) []T {
 	}
 	copy(v, sorted)
 	return sorted
-}
-
-// summaryFields are the columns of a summary.
-func summaryFields[T any](of func(*T) *Summary) []field[T] {
-	const scale = "duration" // people compare these with each other
-	ns := func(name, doc string, v func(*Summary) int64) field[T] {
-		return field[T]{Column{Name: name, Unit: Duration, Doc: doc, Scale: scale},
-			func(row *T) Cell { return numberCell(v(of(row))) }}
-	}
-	detail := func(f field[T]) field[T] {
-		f.Detail = true
-		return f
-	}
-	total := ns("total", "sum", func(s *Summary) int64 { return s.Total })
-	total.Scale = ""
-	return []field[T]{
-		{Column{Name: "n", Unit: Count, Doc: "how many"}, func(row *T) Cell { return Cell{N: int64(of(row).N)} }},
-		total,
-		ns("mean", "arithmetic mean", func(s *Summary) int64 { return s.Mean }),
-		detail(ns("stddev", "standard deviation of the sample", func(s *Summary) int64 { return s.StdDev })),
-		detail(ns("min", "shortest", func(s *Summary) int64 { return s.Min })),
-		ns("p50", "median, nearest rank", func(s *Summary) int64 { return s.P50 }),
-		ns("p90", "90th percentile, nearest rank", func(s *Summary) int64 { return s.P90 }),
-		ns("p95", "95th percentile, nearest rank", func(s *Summary) int64 { return s.P95 }),
-		ns("p99", "99th percentile, nearest rank", func(s *Summary) int64 { return s.P99 }),
-		ns("max", "longest", func(s *Summary) int64 { return s.Max }),
-	}
-}
-
-// noteSamples warns of rows with too few values for a p99.
-func noteSamples[T any](r *Report, rows []T, count func(*T) int64, name func(*T) string) {
-	const enough, named = 100, 3
-	var names []string
-	few := 0
-	for i := range rows {
-		n := count(&rows[i])
-		if n >= enough {
-			continue
-		}
-		if few++; few <= named {
-			names = append(names, fmt.Sprintf("%s (n=%d)", name(&rows[i]), n))
-		}
-	}
-	if few == 0 {
-		return
-	}
-	list := strings.Join(names, ", ")
-	if few > named {
-		list += " and " + counted(few-named, "more row")
-	}
-	r.note("p99 of fewer than %d values is their maximum: %s", enough, list)
 }

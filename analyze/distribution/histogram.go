@@ -1,4 +1,4 @@
-package analyze
+package distribution
 
 import "math/bits"
 

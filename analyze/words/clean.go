@@ -1,4 +1,4 @@
-package analyze
+package words
 
 import (
 	"strconv"
@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// clean makes a string from a file safe to print: control characters, escape
+// Clean makes a string from a file safe to print: control characters, escape
 // sequences, bidirectional overrides and invalid UTF-8 appear as \x1b or
 // \u202e. A name must not be able to move the cursor, retitle the window or
 // change the order in which a line reads.
-func clean(s string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, hidden) < 0 {
+func Clean(s string) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, Hidden) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
-		if hidden(r) || r == utf8.RuneError && size == 1 {
+		if Hidden(r) || r == utf8.RuneError && size == 1 {
 			quoted := strconv.Quote(s[:size])
 			b.WriteString(quoted[1 : len(quoted)-1])
 		} else {
@@ -28,5 +28,5 @@ func clean(s string) string {
 	return b.String()
 }
 
-// hidden tells whether r does not simply draw itself.
-func hidden(r rune) bool { return !strconv.IsPrint(r) }
+// Hidden tells whether r does not simply draw itself.
+func Hidden(r rune) bool { return !strconv.IsPrint(r) }

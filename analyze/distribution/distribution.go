@@ -1,0 +1,298 @@
+package distribution
+
+import (
+	"cmp"
+	"math"
+	"math/big"
+	"math/bits"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Distribution describes values as nsys stats does, and adds percentiles. Values
+// are ns or bytes.
+type Distribution struct {
+	N        int64
+	Total    int64 // math.MaxInt64 if the sum is beyond it
+	Min, Max int64
+	// Mean, Median and StdDev are in tenths, rounded half away from zero. The median
+	// of an even number is the mean of the two middle values; StdDev is that of the
+	// sample, and 0 of a single value.
+	Mean, Median, StdDev int64
+	P90, P95, P99        int64 // nearest rank
+}
+
+// A Tally puts samples together and describes them. It keeps its scratch space from
+// one row to the next.
+type Tally struct {
+	small, scratch []uint32
+	long           []int64
+	hist           *histogram // nil unless one of the samples is one
+}
+
+// Of describes the values Of some samples. approximate tells that median and
+// percentiles may be off by 0.4 %.
+func (t *Tally) Of(samples ...*Sample) (d Distribution, approximate bool) {
+	t.reset()
+	n := 0
+	for _, s := range samples {
+		if n += s.Len(); s.more != nil && s.more.hist != nil {
+			t.hist = &histogram{}
+		}
+	}
+	if t.hist != nil {
+		for _, s := range samples {
+			s.Each(t.hist.add)
+			if s.more != nil && s.more.hist != nil {
+				t.hist.merge(s.more.hist)
+			}
+		}
+		return t.hist.distribution(), true
+	}
+	t.small = slices.Grow(t.small, n)
+	for _, s := range samples {
+		t.small = append(t.small, s.last...)
+		if s.more != nil {
+			for _, b := range s.more.full {
+				t.small = append(t.small, b...)
+			}
+			t.long = append(t.long, s.more.long...)
+		}
+	}
+	return t.distribution(), false
+}
+
+func (t *Tally) reset() { t.small, t.long, t.hist = t.small[:0], t.long[:0], nil }
+
+// distribution describes the values that were added.
+func (t *Tally) distribution() Distribution {
+	n := len(t.small) + len(t.long)
+	if n == 0 {
+		return Distribution{}
+	}
+	t.scratch = sortValues(t.small, t.scratch)
+	slices.Sort(t.long)
+	var m moments
+	for _, v := range t.small {
+		m.add(int64(v))
+	}
+	for _, v := range t.long {
+		m.add(v)
+	}
+	return m.distribution(func(i uint64) int64 {
+		if i < uint64(len(t.small)) {
+			return int64(t.small[i])
+		}
+		return t.long[i-uint64(len(t.small))]
+	})
+}
+
+func (h *histogram) distribution() Distribution {
+	d := h.moments.distribution(h.at)
+	d.Min, d.Max = h.min, h.max
+	return d
+}
+
+// distribution describes values by their moments and their order.
+func (m *moments) distribution(at func(i uint64) int64) Distribution {
+	rank := func(percent uint64) int64 { return at(request.PercentileIndex(m.n, percent)) }
+	low, high := at((m.n-1)/2), at(m.n/2)
+	median := Tenths(low, 0)
+	if low != high {
+		between := high - low
+		median = Tenths(low+between/2, between%2*5)
+	}
+	return Distribution{
+		N: int64(m.n), Total: m.total(), Min: at(0), Max: at(m.n - 1),
+		Mean: m.mean(), Median: median, StdDev: m.stdDev(),
+		P90: rank(90), P95: rank(95), P99: rank(99),
+	}
+}
+
+// spread returns n times the sum of the squared distances from the mean. The
+// difference of two large numbers, it is computed in integers.
+func (m *moments) spread() float64 {
+	if m.sum[1] == 0 && m.squares[2] == 0 {
+		top, middle := bits.Mul64(m.squares[1], m.n)
+		carried, lo := bits.Mul64(m.squares[0], m.n)
+		hi, carry := bits.Add64(middle, carried, 0)
+		if top+carry == 0 {
+			squareHi, squareLo := bits.Mul64(m.sum[0], m.sum[0])
+			lo, borrow := bits.Sub64(lo, squareLo, 0)
+			hi, _ := bits.Sub64(hi, squareHi, borrow)
+			return math.Ldexp(float64(hi), 64) + float64(lo)
+		}
+	}
+	squares := integer(m.squares[:])
+	sum := integer(m.sum[:])
+	squares.Mul(squares, new(big.Int).SetUint64(m.n))
+	spread, _ := new(big.Float).SetInt(squares.Sub(squares, sum.Mul(sum, sum))).Float64()
+	return spread
+}
+
+// integer returns the number of some words, the lowest first.
+func integer(words []uint64) *big.Int {
+	n := new(big.Int)
+	for _, w := range slices.Backward(words) {
+		n.Or(n.Lsh(n, 64), new(big.Int).SetUint64(w))
+	}
+	return n
+}
+
+// Midway returns the time in the middle between the observations k-1 and k.
+func Midway[T any](x []T, k int, from, to trace.Time, at func(T) trace.Time) trace.Time {
+	switch k {
+	case 0:
+		return from
+	case len(x):
+		return to
+	}
+	a, b := at(x[k-1]), at(x[k])
+	return a + (b-a)/2
+}
+
+// At returns the i-th smallest of the values that were described last.
+func (t *Tally) At(i uint64) int64 {
+	switch {
+	case t.hist != nil:
+		return t.hist.at(i)
+	case i < uint64(len(t.small)):
+		return int64(t.small[i])
+	}
+	return t.long[i-uint64(len(t.small))]
+}
+
+// Total returns the sum of the values.
+func (s *Sample) Total() int64 {
+	sum := int64(0)
+	s.Each(func(v int64) { sum = AddTimes(sum, v) })
+	if s.more != nil && s.more.hist != nil {
+		sum = AddTimes(sum, s.more.hist.total())
+	}
+	return sum
+}
+
+// AtMost returns how many values are not above v; of values that are counted in buckets, those
+// whose bucket is not.
+func (s *Sample) AtMost(v int64) int {
+	n := 0
+	s.Each(func(of int64) {
+		if of <= v {
+			n++
+		}
+	})
+	if s.more == nil || s.more.hist == nil {
+		return n
+	}
+	for octave, counts := range s.more.hist.octaves {
+		if counts == nil {
+			continue
+		}
+		for sub, count := range counts {
+			if middle(octave, sub) <= v {
+				n += int(count)
+			}
+		}
+	}
+	return n
+}
+
+func Abs(v int64) int64 { return max(v, -v) }
+
+// Between returns the time from one moment to another, which is not before it. Only
+// forged ones are further apart than an int64 holds.
+func Between(from, to trace.Time) int64 {
+	if d := int64(to - from); d >= 0 {
+		return d
+	}
+	return math.MaxInt64
+}
+
+// NoLimit is for samples of one device, which are gone when it is measured.
+var NoLimit = &Store{Limit: math.MaxInt64}
+
+// Fraction divides; of nothing there is none.
+func Fraction(part, whole int64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+// LowerMedian returns the median, by nearest rank; it sorts v.
+func LowerMedian[T cmp.Ordered](v []T) T {
+	slices.Sort(v)
+	return request.NearestRank(v, 50)
+}
+
+// FloorDiv divides and rounds down, also below zero.
+func FloorDiv(x, n int64) int64 {
+	q := x / n
+	if x%n != 0 && x < 0 {
+		q--
+	}
+	return q
+}
+
+// A SizeFit is what a number of tokens usually takes: Base + PerToken * tokens.
+type SizeFit struct {
+	Base     float64 // ns
+	PerToken float64 // ns
+	N        int     // requests it is fitted to; 0 is no fit
+}
+
+// fewFitted is how many requests a SizeFit needs.
+const fewFitted = 20
+
+// Expected returns what a number of tokens usually takes, in ns; 0 if that is not
+// known.
+func (f *SizeFit) Expected(tokens int64) int64 {
+	if tokens < 0 || f.N == 0 {
+		return 0
+	}
+	return int64(math.Round(min(max(0, f.Base+f.PerToken*float64(tokens)), request.LongestRequest)))
+}
+
+// A Sized is a number of tokens and the time that they took.
+type Sized struct{ Tokens, Ns int64 }
+
+// FitSize fits a line that half of the requests can be far from: Theil's
+// incomplete method. In order of their tokens, every request in the lower half is
+// paired with the one half of the requests further; PerToken is the median slope
+// of the pairs, and Base the median of what it leaves.
+//
+// H. Theil, A rank-invariant method of linear and polynomial regression analysis
+// (1950); the pairing is that of his section 1.2.
+func FitSize(v []Sized) SizeFit {
+	slices.SortFunc(v, func(x, y Sized) int { return cmp.Or(cmp.Compare(x.Tokens, y.Tokens), cmp.Compare(x.Ns, y.Ns)) })
+	if len(v) < fewFitted {
+		return SizeFit{}
+	}
+	var slopes []float64
+	half := len(v) / 2
+	for i, low := range v[:half] {
+		if high := v[i+len(v)-half]; high.Tokens > low.Tokens {
+			slopes = append(slopes, float64(high.Ns-low.Ns)/float64(high.Tokens-low.Tokens))
+		}
+	}
+	if len(slopes) == 0 {
+		return SizeFit{} // all are equally long: there is nothing to tell
+	}
+	f := SizeFit{PerToken: max(0, LowerMedian(slopes)), N: len(v)}
+	left := make([]float64, len(v))
+	for i, x := range v {
+		left[i] = float64(x.Ns) - f.PerToken*float64(x.Tokens)
+	}
+	f.Base = LowerMedian(left)
+	return f
+}
+
+// Ratio is NaN where there is nothing to divide by.
+func Ratio(a, b float64) float64 {
+	if b == 0 {
+		return math.NaN()
+	}
+	return a / b
+}

@@ -1,0 +1,144 @@
+package words
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// InPercent prints a share in percent, with a decimal where there are few.
+func InPercent(share float64) string {
+	if share > 0 && share < 0.1 {
+		return strconv.FormatFloat(100*share, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(100*share, 'f', 0, 64)
+}
+
+// Nearly prints a duration to three digits.
+func Nearly(ns int64) string {
+	unit, size := UnitFor(max(ns, -ns))
+	return ThreeDigits(float64(ns)/size) + " " + unit
+}
+
+func When(t, first, last trace.Time) string {
+	within := max(t-first, last-t)
+	decimals := 0
+	for unit := trace.Time(1_000_000_000); decimals < 3 && within < unit; unit /= 10 {
+		decimals++
+	}
+	layout := "15:04:05.000"[:len("15:04:05")+min(1, decimals)+decimals]
+	step := math.Pow10(-decimals)
+	bound := math.Max(step, math.Ceil(float64(within)/1e9/step)*step)
+	return fmt.Sprintf("%s ± %s s", Clock(t+rounding(decimals)).Format(layout), strconv.FormatFloat(bound, 'f', decimals, 64))
+}
+
+// rounding is half of the last decimal of a second, in ns: formatting cuts off.
+func rounding(decimals int) trace.Time {
+	half := trace.Time(500_000_000)
+	for range decimals {
+		half /= 10
+	}
+	return half
+}
+
+// Chance prints a probability.
+func Chance(p float64) string {
+	switch {
+	case math.IsNaN(p):
+		return ""
+	case p < 1e-12:
+		return "p < 1e-12"
+	}
+	return "p = " + strconv.FormatFloat(p, 'g', 1, 64)
+}
+
+func JoinNonEmpty(sep string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
+}
+
+// TenthLayout is for times at which something began, of which nobody needs more.
+const TenthLayout = "15:04:05.0"
+
+const (
+	ClockLayout = "15:04:05.000"
+	DateLayout  = "2006-01-02 15:04:05.000"
+)
+
+// QuoteShell joins arguments to a line that a shell takes apart again. What does not
+// draw itself is written as an escape sequence, which bash, zsh and ksh know.
+func QuoteShell(args []string) string {
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		switch {
+		case strings.ContainsFunc(arg, Hidden) || Clean(arg) != arg:
+			quoted[i] = "$'" + strings.ReplaceAll(Clean(strings.ReplaceAll(arg, `\`, `\\`)), "'", `\'`) + "'"
+		case arg == "" || strings.ContainsFunc(arg, special):
+			quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		default:
+			quoted[i] = arg
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// special tells whether r may mean something to a shell.
+func special(r rune) bool {
+	plain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r > '~' || strings.ContainsRune("_-+=:,./@%", r)
+	return !plain
+}
+
+// Thousands prints a count with commas.
+func Thousands(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Counted prints a number of things: "1 request", "2 requests".
+func Counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return Thousands(int64(n)) + " " + thing + "s"
+}
+
+// IsOrAre is the verb behind a number of things.
+func IsOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// OnServer names a server by its host, with its number if others are there:
+// "c94b1e02 #2".
+func OnServer(host string, server int) string {
+	if server == 0 {
+		return host
+	}
+	return host + ServerMark + strconv.Itoa(server)
+}
+
+// ServerMark stands before the number of a server.
+const ServerMark = " #"
+
+// UnitFor returns the largest unit of which ns has one or more.
+func UnitFor(ns int64) (string, float64) {
+	switch {
+	case ns < 1e6:
+		return "us", 1e3
+	case ns < 1e9:
+		return "ms", 1e6
+	}
+	return "s", 1e9
+}
+
+// Clock returns t as the time of day.
+func Clock(t trace.Time) time.Time { return time.Unix(0, int64(t)).UTC() }

@@ -1,0 +1,31 @@
+package words
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A shell takes command lines apart into the arguments that they were made of.
+func TestQuoteShell(t *testing.T) {
+	args := []string{"plain-1.0_x/y@z", "", "two words", "it's", `"$HOME"`, "*.json", "~", "#no", "a;b|c&d", "`id`", "back\\slash", "umlaut ä", "雪",
+		"line\nbreak\ttab", "esc\x1b[31m'quote'\\", "bell\u0007\u202e", "{a,b}", "!x", "x=y", "-flag", "[a]"}
+	quoted := QuoteShell(args)
+	if strings.ContainsFunc(quoted, Hidden) {
+		t.Errorf("not safe to print: %q", quoted)
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash to ask")
+	}
+	cmd := exec.Command(bash, "-c", `printf '%s\0' `+quoted)
+	cmd.Env = []string{"LC_ALL=C.UTF-8"}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); !slices.Equal(got, args) {
+		t.Errorf("got  %q\nwant %q", got, args)
+	}
+}

@@ -1,0 +1,169 @@
+package testset
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A Dump writes an OTLP dump by hand. Times are us from the epoch below.
+type Dump struct {
+	Lines []string
+	next  int
+}
+
+const Epoch = 1787000000 * int64(1e9) // 2026-08-17T20:53:20Z
+
+type Attrs map[string]any
+
+// A Span is one span; ID is set by add.
+type Span struct {
+	Service, Trace, Parent, Name string
+	id                           string
+	From, To                     float64 // us
+	Attrs                        Attrs
+	Failed                       bool
+	schedule                     int64 // size of the batch in a schedule event at from; 0 is none
+}
+
+// Add writes s and returns its id.
+func (d *Dump) Add(s Span) string {
+	d.next++
+	if s.id == "" {
+		s.id = fmt.Sprintf("%016x", d.next)
+	}
+	at := func(us float64) string { return fmt.Sprint(Epoch + int64(us*1000)) }
+	span := map[string]any{"traceId": s.Trace, "spanId": s.id, "parentSpanId": s.Parent, "name": s.Name, "kind": 1,
+		"startTimeUnixNano": at(s.From), "endTimeUnixNano": at(s.To), "attributes": keyValues(s.Attrs), "status": map[string]any{}}
+	if s.Failed {
+		span["status"] = map[string]any{"code": 2}
+	}
+	if s.schedule > 0 {
+		span["events"] = []any{map[string]any{"timeUnixNano": at(s.From), "name": "schedule", "attributes": keyValues(Attrs{"batch_size": s.schedule})}}
+	}
+	service := s.Service
+	if service == "" {
+		service = "sglang"
+	}
+	resource := Attrs{"service.name": service, "telemetry.sdk.language": "python", "telemetry.sdk.name": "opentelemetry", "telemetry.sdk.version": "1.44.0"}
+	line, err := json.Marshal(map[string]any{"resourceSpans": []any{map[string]any{
+		"resource":   map[string]any{"attributes": keyValues(resource)},
+		"scopeSpans": []any{map[string]any{"scope": map[string]any{"name": "sglang server"}, "spans": []any{span}}},
+	}}})
+	if err != nil {
+		panic(err)
+	}
+	d.Lines = append(d.Lines, string(line))
+	return s.id
+}
+
+func keyValues(a Attrs) []any {
+	var out []any
+	for k, v := range a {
+		kind := "stringValue"
+		switch v.(type) {
+		case int, int64:
+			kind, v = "intValue", fmt.Sprint(v)
+		case float64:
+			kind = "doubleValue"
+		}
+		out = append(out, map[string]any{"key": k, "value": map[string]any{kind: v}})
+	}
+	return out
+}
+
+// Thread adds a Thread span with stages, given as name, start and end.
+func (d *Dump) Thread(root Span, rootID, host, label string, tp, pid int, stages ...Span) {
+	a := Attrs{"host_id": host, "thread_label": label, "pid": pid}
+	if tp >= 0 {
+		a["tp_rank"] = tp
+	}
+	from, to := stages[0].From, stages[len(stages)-1].To
+	id := d.Add(Span{Trace: root.Trace, Parent: rootID, Name: label, From: from, To: to, Attrs: a})
+	last := ""
+	for _, s := range stages {
+		s.Trace = root.Trace
+		if s.Parent == "^" { // below the stage before that is not below another
+			s.Parent = last
+			d.Add(s)
+			continue
+		}
+		s.Parent = id
+		last = d.Add(s)
+	}
+}
+
+func (d *Dump) Set(t testing.TB) *request.Set {
+	return BuildSet(t, "dump.jsonl", strings.NewReader(strings.Join(d.Lines, "\n")+"\n"))
+}
+
+const (
+	PrefillHost = "0a6c2f7700000000000000000000aaaa"
+	DecodeHost  = "c94b1e0200000000000000000000bbbb"
+)
+
+// Fixture is a small deployment on which everything can be checked by eye: a
+// gateway, prefill and decode on two hosts whose clocks differ by 2 ms, one
+// request that goes well with a pause before its sixth token, and one that fails
+// in the queue.
+func Fixture(t testing.TB) *request.Set {
+	var d Dump
+	const good = "00000000000000000000000000000001"
+	gateway := d.Add(Span{Service: "smg", Trace: good, Name: "http_request", From: 0, To: 100_000,
+		Attrs: Attrs{"module": "smg", "request_id": "gnt-1", "status_code": "200"}})
+
+	prefill := Span{Trace: good, Parent: gateway, Name: "prefill Req 11111111", From: 1000, To: 31_000,
+		Attrs: Attrs{"rid": "11111111aaaa", "module": "sglang::request", "bootstrap_room": "0x7c54", "gen_ai.usage.prompt_tokens": 900}}
+	id := d.Add(prefill)
+	d.Thread(prefill, id, PrefillHost, "PrefillTokenizer", -1, 88, Span{Name: "tokenize", From: 1000, To: 2000})
+	for tp := range 2 {
+		late := float64(tp * 100)
+		d.Thread(prefill, id, PrefillHost, "Prefill Scheduler", tp, 245+tp,
+			Span{Name: "prefill_waiting", From: 3000 + late, To: 8000},
+			Span{Name: "prefill_forward", From: 8000, To: 28_000 + late})
+	}
+
+	decode := Span{Trace: good, Parent: gateway, Name: "decode Req 22222222", From: 3500, To: 102_000,
+		Attrs: Attrs{"rid": "22222222bbbb", "module": "sglang::request", "bootstrap_room": "0x7c54", "gen_ai.request.id": "chat-1",
+			"gen_ai.usage.completion_tokens": 7, "gen_ai.usage.prompt_tokens": 900, "gen_ai.latency.time_to_first_token": 0.0295,
+			"gen_ai.response.model": "Qwen3", "gen_ai.response.finish_reasons": `["stop"]`}}
+	id = d.Add(decode)
+	d.Thread(decode, id, DecodeHost, "DecodeTokenizer", -1, 88, Span{Name: "tokenize", From: 3500, To: 4500})
+	stages := []Span{
+		{Name: "decode_transferred", From: 5000, To: 32_000},
+		{Name: "decode_waiting", From: 32_000, To: 32_500},
+		{Name: "decode_forward", From: 32_500, To: 102_000},
+		{Name: "fake_output", Parent: "^", From: 32_500, To: 33_000},
+	}
+	for step, from := range []float64{33_000, 41_000, 49_000, 57_000, 65_000, 94_000} {
+		to := from + 8000
+		if step == 4 {
+			to = 94_000 // a long prefill of others goes first
+		}
+		stages = append(stages, Span{Name: "decode_loop", Parent: "^", From: from, To: to, schedule: int64(3 + step)})
+	}
+	d.Thread(decode, id, DecodeHost, "Decode Scheduler", 0, 245, stages...)
+
+	const bad = "00000000000000000000000000000002"
+	failed := Span{Trace: bad, Name: "prefill Req 33333333", From: 200_000, To: 201_000,
+		Attrs: Attrs{"rid": "33333333cccc", "module": "sglang::request"}}
+	id = d.Add(failed)
+	d.Add(Span{Trace: bad, Parent: id, Name: "Prefill Scheduler", From: 200_100, To: 201_000, Failed: true,
+		Attrs: Attrs{"host_id": PrefillHost, "thread_label": "Prefill Scheduler", "pid": 245, "tp_rank": 0, "reason": "Prefill bootstrap failed for request"}})
+
+	// A service without rules, a span that ends before it starts, one exported twice.
+	d.Add(Span{Service: "billing", Trace: "00000000000000000000000000000003", Name: "charge", From: 300_000, To: 300_250})
+	d.Add(Span{Service: "billing", Trace: "00000000000000000000000000000003", Name: "charge", From: 300_000, To: 299_999})
+	d.Lines = append(d.Lines, d.Lines[len(d.Lines)-2])
+	return d.Set(t)
+}
+
+// Hostile are names that files can hold.
+var Hostile = []string{
+	"\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\x00b\x7f", "\u009b31m", "bad\xff\xfeutf8", "line\nbreak\r\tcell",
+	"\u202eevil\u2066", "\U000e0001tag", "=HYPERLINK(\"http://x\")", "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "-5.25", "+7",
+	"a|b", "<script>alert(1)</script>", "void f<T*>(T&, [3])", "`code` *bold* ~~gone~~", `back\slash\|`, "日本語の名前", "e\u0301\u0301", "",
+}

@@ -1,0 +1,194 @@
+package testset
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A RowStream passes rows that a test made. As documented, what it passes is
+// overwritten by the next row.
+type RowStream struct {
+	KernelRows []profile.Kernel
+	CopyRows   []profile.Copy
+	CallRows   []profile.Call
+	RangeRows  []profile.Range
+}
+
+func (s *RowStream) Kernels(yield func(*profile.Kernel) bool) { passRows(s.KernelRows, yield) }
+func (s *RowStream) Copies(yield func(*profile.Copy) bool)    { passRows(s.CopyRows, yield) }
+func (s *RowStream) Calls(yield func(*profile.Call) bool)     { passRows(s.CallRows, yield) }
+func (s *RowStream) Ranges(yield func(*profile.Range) bool)   { passRows(s.RangeRows, yield) }
+
+func passRows[T any](rows []T, yield func(*T) bool) {
+	var row T
+	for _, row = range rows {
+		if !yield(&row) {
+			return
+		}
+	}
+}
+
+// Shuffled returns the rows in another order.
+func (s *RowStream) Shuffled(r *rand.Rand) *RowStream {
+	return &RowStream{shuffle(r, s.KernelRows), shuffle(r, s.CopyRows), shuffle(r, s.CallRows), shuffle(r, s.RangeRows)}
+}
+
+func shuffle[T any](r *rand.Rand, rows []T) []T {
+	rows = slices.Clone(rows)
+	r.Shuffle(len(rows), func(i, k int) { rows[i], rows[k] = rows[k], rows[i] })
+	return rows
+}
+
+// Split returns two streams, with the rows of which first is true in one of them.
+func (s *RowStream) Split(first func(e *profile.Event) bool) []profile.Stream {
+	var out [2]RowStream
+	at := func(e *profile.Event) *RowStream {
+		if first(e) {
+			return &out[0]
+		}
+		return &out[1]
+	}
+	for _, k := range s.KernelRows {
+		to := at(&k.Event)
+		to.KernelRows = append(to.KernelRows, k)
+	}
+	for _, c := range s.CopyRows {
+		to := at(&c.Event)
+		to.CopyRows = append(to.CopyRows, c)
+	}
+	for _, c := range s.CallRows {
+		to := at(&c.Event)
+		to.CallRows = append(to.CallRows, c)
+	}
+	for _, r := range s.RangeRows {
+		to := at(&r.Event)
+		to.RangeRows = append(to.RangeRows, r)
+	}
+	return []profile.Stream{&out[0], &out[1]}
+}
+
+// SetOf makes a set of streams.
+func SetOf(syms *trace.Symbols, ranks []string, streams ...profile.Stream) *profile.Set {
+	return &profile.Set{Syms: syms, Ranks: ranks, Streams: streams}
+}
+
+// RandomStream has two ranks with two threads each, ranges that nest and cross,
+// calls within and across them, graphs, orphans, and times from 0 ns to minutes. Many
+// times are equal.
+func RandomStream(r *rand.Rand, syms *trace.Symbols) *RowStream {
+	s := &RowStream{}
+	name := func(names ...string) trace.Sym { return syms.Intern(names[r.IntN(len(names))]) }
+	event := func(rank int32, start, dur int64, corr int, n trace.Sym) profile.Event {
+		return profile.Event{Start: trace.Time(start), End: trace.Time(start + dur), Correlation: int64(corr), Name: n, Rank: rank, PID: 10 + rank}
+	}
+	length := func() int64 {
+		switch r.IntN(20) {
+		case 0:
+			return 0
+		case 1:
+			return 5e9 + r.Int64N(1e9) // beyond 32 bits
+		}
+		return r.Int64N(100)
+	}
+	for rank := range int32(2) {
+		for tid := range int64(2) {
+			for range r.IntN(40) {
+				s.RangeRows = append(s.RangeRows, profile.Range{Event: event(rank, r.Int64N(400), r.Int64N(200), 0, name("a", "b", "c")),
+					TID: tid, Style: profile.RangeStyle(r.IntN(2)), Open: r.IntN(10) == 0})
+			}
+		}
+		corr := 1
+		for i := range 60 {
+			call := profile.Call{Event: event(rank, int64(i)*8, 1+r.Int64N(7), corr, name("cudaLaunchKernel", "cudaGraphLaunch_v10000")), TID: r.Int64N(2)}
+			if r.IntN(8) > 0 { // else its kernels are orphans
+				s.CallRows = append(s.CallRows, call)
+			}
+			for range r.IntN(4) {
+				start := int64(call.Start) + r.Int64N(300)
+				if r.IntN(4) == 0 {
+					s.CopyRows = append(s.CopyRows, profile.Copy{Event: event(rank, start, length(), corr, name("[copy]", "[set]")), Bytes: r.Int64N(1000) - 1})
+				} else {
+					s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event(rank, start, length(), corr, name("k1", "k2")), Device: int32(r.IntN(2)), Graph: r.IntN(9) == 0})
+				}
+			}
+			corr += 1 + r.IntN(3)
+		}
+	}
+	return s
+}
+
+// Later returns the rows some time Later.
+func (s *RowStream) Later(by trace.Time) *RowStream {
+	out := &RowStream{}
+	shift := func(e profile.Event) profile.Event {
+		e.Start, e.End = e.Start+by, e.End+by
+		return e
+	}
+	for _, k := range s.KernelRows {
+		k.Event = shift(k.Event)
+		out.KernelRows = append(out.KernelRows, k)
+	}
+	for _, c := range s.CopyRows {
+		c.Event = shift(c.Event)
+		out.CopyRows = append(out.CopyRows, c)
+	}
+	for _, c := range s.CallRows {
+		c.Event = shift(c.Event)
+		out.CallRows = append(out.CallRows, c)
+	}
+	for _, r := range s.RangeRows {
+		r.Event = shift(r.Event)
+		out.RangeRows = append(out.RangeRows, r)
+	}
+	return out
+}
+
+// A GPURow is a row of one rank.
+type GPURow struct {
+	Name                    string
+	Start, End, Correlation int64
+}
+
+func GPUSetOf(calls, kernels, ranges []GPURow) *profile.Set {
+	syms := trace.NewSymbols()
+	s := &RowStream{}
+	event := func(r GPURow) profile.Event {
+		return profile.Event{Start: trace.Time(r.Start), End: trace.Time(r.End), Correlation: r.Correlation, Name: syms.Intern(r.Name)}
+	}
+	for _, r := range calls {
+		s.CallRows = append(s.CallRows, profile.Call{Event: event(r)})
+	}
+	for _, r := range kernels {
+		s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event(r)})
+	}
+	for _, r := range ranges {
+		s.RangeRows = append(s.RangeRows, profile.Range{Event: event(r)})
+	}
+	return SetOf(syms, []string{"TP0"}, s)
+}
+
+// Renumbered has the names of a stream as other symbols.
+func Renumbered(s *RowStream, syms *trace.Symbols, ranks []string) *profile.Set {
+	other := trace.NewSymbols()
+	for _, name := range slices.Backward(syms.Names()) {
+		other.Intern(name)
+	}
+	out := &RowStream{slices.Clone(s.KernelRows), slices.Clone(s.CopyRows), slices.Clone(s.CallRows), slices.Clone(s.RangeRows)}
+	change := func(e *profile.Event) { e.Name = other.Intern(syms.Name(e.Name)) }
+	for i := range out.KernelRows {
+		change(&out.KernelRows[i].Event)
+	}
+	for i := range out.CopyRows {
+		change(&out.CopyRows[i].Event)
+	}
+	for i := range out.CallRows {
+		change(&out.CallRows[i].Event)
+	}
+	for i := range out.RangeRows {
+		change(&out.RangeRows[i].Event)
+	}
+	return SetOf(other, ranks, out)
+}

@@ -1,0 +1,87 @@
+package testset
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"regexp"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// DisaggregatedRequest is one request through gateway, prefill and decode server,
+// in us. The second TP rank of the decode server is 500 us late with step 3.
+func DisaggregatedRequest(d *Dump) {
+	const id = "00000000000000000000000000000001"
+	gateway := d.Add(Span{Service: "smg", Trace: id, Name: "http_request", From: 0, To: 200_000, Attrs: Attrs{"module": "smg", "status_code": "200"}})
+
+	prefill := Span{Trace: id, Parent: gateway, Name: "prefill Req 11111111", From: 1000, To: 60_000,
+		Attrs: Attrs{"rid": "11111111aaaa", "module": "sglang::request", "bootstrap_room": "0x7c54"}}
+	root := d.Add(prefill)
+	d.Thread(prefill, root, PrefillHost, "PrefillTokenizer", -1, 88,
+		Span{Name: "tokenize", From: 1000, To: 2000}, Span{Name: "api_server_dispatch", From: 2000, To: 2500})
+	d.Thread(prefill, root, PrefillHost, "Prefill Scheduler", 0, 245,
+		Span{Name: "prefill_prepare", From: 4000, To: 4100}, Span{Name: "prefill_bootstrap", From: 4100, To: 9000},
+		Span{Name: "prefill_waiting", From: 9000, To: 19_000}, Span{Name: "prefill_forward", From: 19_000, To: 39_000},
+		Span{Name: "prefill_transfer_kv_cache", From: 39_100, To: 59_000})
+
+	decode := Span{Trace: id, Parent: gateway, Name: "decode Req 22222222", From: 3000, To: 199_000,
+		Attrs: Attrs{"rid": "22222222bbbb", "module": "sglang::request", "bootstrap_room": "0x7c54",
+			"gen_ai.usage.completion_tokens": 18, "gen_ai.latency.time_to_first_token": 0.0593}}
+	root = d.Add(decode)
+	d.Thread(decode, root, DecodeHost, "DecodeTokenizer", -1, 88, Span{Name: "tokenize", From: 3000, To: 4000})
+	for tp := range 2 {
+		stages := []Span{
+			{Name: "decode_prepare", From: 5000, To: 5100}, {Name: "decode_bootstrap", From: 5100, To: 8800},
+			{Name: "decode_transferred", From: 8800, To: 60_000}, {Name: "decode_waiting", From: 60_000, To: 60_500},
+			{Name: "decode_forward", From: 60_500, To: 198_000}, {Name: "fake_output", Parent: "^", From: 60_500, To: 61_000},
+		}
+		for step := range 17 {
+			from := float64(61_000 + 8000*step)
+			to := from + 8000
+			if tp == 1 && step == 3 {
+				to += 500
+			}
+			stages = append(stages, Span{Name: "decode_loop", Parent: "^", From: from, To: to})
+		}
+		d.Thread(decode, root, DecodeHost, "Decode Scheduler", tp, 245+tp, stages...)
+	}
+}
+
+// Deployment makes the seed-th of all shapes of deployments.
+func Deployment(seed uint64, c simulator.Config) simulator.Config {
+	switch c.Mode = simulator.Mode(seed % 4); seed % 4 {
+	case 3:
+		c.Mode, c.Unified, c.Straggler.Factor = simulator.Unified, simulator.Parallel{TP: 1, PP: 2, DP: 2}, 0
+	}
+	return c
+}
+
+func Simulated(t testing.TB, c simulator.Config) (*request.Set, *simulator.Truth) {
+	t.Helper()
+	dump, truth := testinput.Simulate(t, c)
+	return BuildSet(t, "sim", bytes.NewReader(dump)), truth
+}
+
+var spanText = regexp.MustCompile(`\{"traceId":"[^\n]*?"status":\{[^}]*\}\}`)
+
+// WithoutSpans leaves out every tenth span of a dump.
+func WithoutSpans(dump []byte, seed uint64) []byte {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	dump = spanText.ReplaceAllFunc(dump, func(span []byte) []byte {
+		if rng.IntN(10) == 0 {
+			return nil
+		}
+		return span
+	})
+	for _, list := range [...]struct{ from, to string }{{",,", ","}, {"[,", "["}, {",]", "]"}} {
+		for bytes.Contains(dump, []byte(list.from)) {
+			dump = bytes.ReplaceAll(dump, []byte(list.from), []byte(list.to))
+		}
+	}
+	return dump
+}
+
+var TimeText = regexp.MustCompile(`imeUnixNano":"(\d+)"`)

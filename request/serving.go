@@ -1,0 +1,55 @@
+package request
+
+import "strings"
+
+// ServingRoles are the roles whose servers compute, in the order of a request's
+// way through them.
+var ServingRoles = []Role{Encoder, Prefill, Unified, Decode}
+
+// Serves tells whether a part is the work of a server that computes, and not a
+// router or the sending of a KV cache.
+func (p *Part) Serves() bool {
+	switch p.Role {
+	case Encoder, Prefill, Unified, Decode:
+		return true
+	}
+	return false
+}
+
+// RolesOf lists the roles of a request's parts, each once: "prefill+decode".
+func (s *Set) RolesOf(r *Request) string {
+	var roles []string
+	var seen [Other + 1]bool
+	for _, p := range r.Parts {
+		role := s.Parts[p].Role
+		if !seen[role] && role != Sender {
+			seen[role] = true
+			roles = append(roles, role.String())
+		}
+	}
+	return strings.Join(roles, "+")
+}
+
+// ModelOf returns the name of the model that answered r, "" if it is unknown.
+func (s *Set) ModelOf(r *Request) string { return s.Parts[s.Answering(r)].Model }
+
+// PrefillTokens returns how many tokens of the prompt were computed; Unknown if that is
+// not known.
+func (m *Metrics) PrefillTokens() int64 {
+	if m.PromptTokens < 0 {
+		return Unknown
+	}
+	return max(0, m.PromptTokens-max(0, m.CachedTokens))
+}
+
+// DecodeTokens returns how many tokens were generated after the first one.
+func (m *Metrics) DecodeTokens() int64 {
+	if m.CompletionTokens < 1 {
+		return Unknown
+	}
+	return m.CompletionTokens - 1
+}
+
+// SameBatch is how far the prefills of one batch begin apart at most, in ns: a
+// scheduler stamps one request after the other.
+const SameBatch = 100_000
