@@ -68,8 +68,12 @@ func foundPlanted(t *testing.T, seed uint64, found []Straggler, truth *simulator
 func TestNoStragglersInHealthyRuns(t *testing.T) {
 	seeds := testset.Seeds(t)
 	for name, base := range map[string]func(seed uint64) simulator.Config{
-		"calm":     testset.Calm,
-		"incident": func(seed uint64) simulator.Config { c := simulator.DefaultConfig(seed); c.Straggler.Factor = 0; return c },
+		"calm": testset.Calm,
+		"incident": func(seed uint64) simulator.Config {
+			c := simulator.DefaultConfig(seed)
+			c.Straggler.Factor = 0
+			return c
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			silent := testset.CountSeeds(seeds, func(seed uint64) bool {
