@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
@@ -23,7 +24,7 @@ type Evidence struct {
 	// it; else nil. All times but those of Meetings stay on the clocks of their hosts.
 	Clocks  *ClockReport
 	First   trace.Time // when the first capture or request begins, as its host stamped it
-	exports []*nsysexport.Source
+	exports []*rows.Source
 	hosts   []string // as files call them, some repeatedly
 
 	assembled *assembly.Assembly // of Requests, until OnOneClock
@@ -112,7 +113,7 @@ func (u unversioned) Calls(yield func(*profile.Call) bool) {
 // Close closes what is read from.
 func (p *Evidence) Close() error { return closeAll(p.exports) }
 
-func closeAll(exports []*nsysexport.Source) error {
+func closeAll(exports []*rows.Source) error {
 	var errs []error
 	for _, src := range exports {
 		errs = append(errs, src.Close())
@@ -123,15 +124,15 @@ func closeAll(exports []*nsysexport.Source) error {
 // outlines are the exports that were opened, and are not read yet.
 type outlines struct {
 	mu      sync.Mutex
-	exports []*nsysexport.Source // by name
+	exports []*rows.Source // by name
 }
 
 // leaveOutRepetitions returns the recordings without those of exports that repeat
 // another, and forgets these.
 func (o *outlines) leaveOutRepetitions(m *Merge, files []*recording) []*recording {
-	var kept []*nsysexport.Source
+	var kept []*rows.Source
 	for _, src := range o.exports {
-		same := slices.IndexFunc(kept, func(k *nsysexport.Source) bool { return nsysexport.Repeats(src, k) })
+		same := slices.IndexFunc(kept, func(k *rows.Source) bool { return nsysexport.Repeats(src, k) })
 		if same < 0 {
 			kept = append(kept, src)
 			continue
@@ -145,15 +146,15 @@ func (o *outlines) leaveOutRepetitions(m *Merge, files []*recording) []*recordin
 }
 
 // open opens an export and returns what it tells of its processes.
-func (o *outlines) open(path string, opt nsysexport.Options) ([]*profile.Profile, error) {
+func (o *outlines) open(path string, opt rows.Options) ([]*profile.Profile, error) {
 	opt.Brief = true
-	src, err := nsysexport.Open(path, opt)
+	src, err := rows.Open(path, opt)
 	if err != nil {
 		return nil, err
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(o.exports, path, func(s *nsysexport.Source, name string) int {
+	at, _ := slices.BinarySearchFunc(o.exports, path, func(s *rows.Source, name string) int {
 		return strings.Compare(s.Name, name)
 	})
 	o.exports = slices.Insert(o.exports, at, src)
@@ -182,7 +183,7 @@ func (m *Merge) ranksOf(f *recording) func(part string) (rank, pid int32) {
 // pids tells which rank a process of an export is. Processes that the export does
 // not name, short-lived children, are one rank together if open says that they may
 // be what was asked for.
-func (p *Evidence) pids(m *Merge, src *nsysexport.Source, open bool) func(pid int32) int32 {
+func (p *Evidence) pids(m *Merge, src *rows.Source, open bool) func(pid int32) int32 {
 	ranks := map[int32]int32{}
 	for i, r := range m.ranks {
 		for _, c := range r.captures {

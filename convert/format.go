@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
-	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/otlpjson"
 )
 
@@ -28,7 +28,7 @@ var errElsewhere = errors.New("looks like")
 
 // The formats that inputs can have.
 var (
-	FormatSQLite = &Format{Name: "SQLite (Nsight Systems export)", Sniff: nsysexport.Sniff, For: "'sgtrace merge', 'sgtrace convert nsys2perfetto' and 'sgtrace report --kernels' (--api, --nvtx, ...)"}
+	FormatSQLite = &Format{Name: "SQLite (Nsight Systems export)", Sniff: rows.Sniff, For: "'sgtrace merge', 'sgtrace convert nsys2perfetto' and 'sgtrace report --kernels' (--api, --nvtx, ...)"}
 	FormatOTLP   = &Format{Name: "OTLP", Sniff: otlpjson.Sniff, For: "'sgtrace merge', 'sgtrace convert otel2perfetto' and 'sgtrace report'"}
 	FormatChrome = &Format{Name: "Chrome JSON (PyTorch profiler)", Sniff: chrometrace.Sniff, For: "'sgtrace merge' and 'sgtrace report --kernels' (--api, --nvtx, ...)"}
 )

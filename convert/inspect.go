@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
@@ -57,7 +58,7 @@ func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in *inventory.
 }
 
 func (m *Merge) inspectExport(s *candidate, in *inventory.Inventory) error {
-	src, err := nsysexport.Open(s.input.Name, nsysexport.Options{Syms: m.dump.Syms, Diags: m.diags, Brief: true})
+	src, err := rows.Open(s.input.Name, rows.Options{Syms: m.dump.Syms, Diags: m.diags, Brief: true})
 	if err != nil {
 		return err
 	}

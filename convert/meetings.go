@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -31,7 +32,7 @@ func (m *Merge) readCollectives(opt *ReadOptions) {
 	parallel.Each(len(sources), func(i int) {
 		name := sources[i].Name
 		// What is wrong with the file was reported when it was opened.
-		profiles, err := nsysexport.ReadProfiles(name, nsysexport.Options{Syms: m.dump.Syms, Diags: &trace.Diags{}},
+		profiles, err := nsysexport.ReadProfiles(name, rows.Options{Syms: m.dump.Syms, Diags: &trace.Diags{}},
 			&profile.Filter{IndexOnly: true})
 		if err != nil {
 			return

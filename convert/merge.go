@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -221,13 +222,13 @@ const manyEvents = 1 << 20
 func (m *Merge) readTrace(in *candidate, opt *ReadOptions, workers int) []*profile.Profile {
 	if in.isExport() {
 		if opt.outlines != nil {
-			files, err := opt.outlines.open(in.input.Name, nsysexport.Options{Syms: m.dump.Syms, Diags: m.diags})
+			files, err := opt.outlines.open(in.input.Name, rows.Options{Syms: m.dump.Syms, Diags: m.diags})
 			if err != nil {
 				m.unusable(in.input, err)
 			}
 			return files
 		}
-		files, err := nsysexport.ReadProfiles(in.input.Name, nsysexport.Options{
+		files, err := nsysexport.ReadProfiles(in.input.Name, rows.Options{
 			Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags, Workers: workers, KeepSecrets: opt.KeepSecrets}, &opt.Filter)
 		if err != nil {
 			m.unusable(in.input, err)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -14,7 +14,7 @@ import (
 //
 // With attribute, work is to be attributed to the ranges around its call, which only
 // the export may have: then kernels and calls stay, and ranges are counted once.
-func (m *Merge) untwin(src *nsysexport.Source, st profile.Stream, attribute bool) profile.Stream {
+func (m *Merge) untwin(src *rows.Source, st profile.Stream, attribute bool) profile.Stream {
 	u := &untwinned{Stream: st, syms: m.dump.Syms, of: map[int32]*twinRank{}}
 	names := profile.NewBareNames(m.dump.Syms)
 	for i, r := range m.ranks {

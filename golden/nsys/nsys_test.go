@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
-	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -133,7 +133,7 @@ func TestShapes(t *testing.T) {
 // checkRanges checks that the closed ranges of a thread nest.
 func checkRanges(t *testing.T, f *export) {
 	t.Helper()
-	open := map[int32][]*nsysexport.Range{}
+	open := map[int32][]*rows.Range{}
 	for i := range f.Ranges {
 		r := &f.Ranges[i]
 		if r.Open {
@@ -191,7 +191,7 @@ func checkDetails(t *testing.T, f *export) {
 	t.Helper()
 	for i := range f.API {
 		k := &f.API[i]
-		if driver := strings.HasPrefix(f.syms.Name(k.Name), "cuL"); driver != (k.Class == nsysexport.ClassDriver) {
+		if driver := strings.HasPrefix(f.syms.Name(k.Name), "cuL"); driver != (k.Class == rows.ClassDriver) {
 			t.Fatalf("%s: %s is of the %s", f.truth.Name, f.syms.Name(k.Name), k.Class)
 		}
 	}
@@ -227,8 +227,8 @@ func TestGraphs(t *testing.T) {
 	r := goldentest.SimulateSmall(t, 3, func(c *simulator.Config) { c.DecodeDrift = 300 })
 	c := smallConfig(r)
 	c.Torch.Graphs = true
-	launch := func(p *nsysexport.Place) string { return fmt.Sprint(p.PID, p.Correlation) }
-	nodes := map[string]*nsysexport.GraphRun{}
+	launch := func(p *rows.Place) string { return fmt.Sprint(p.PID, p.Correlation) }
+	nodes := map[string]*rows.GraphRun{}
 	for _, f := range record(t, r, c) {
 		made := map[string]bool{}
 		for _, n := range f.GraphNodes {
@@ -244,7 +244,7 @@ func TestGraphs(t *testing.T) {
 			}
 			run := nodes[launch(&k.Place)]
 			if run == nil {
-				run = &nsysexport.GraphRun{Start: k.Start}
+				run = &rows.GraphRun{Start: k.Start}
 				nodes[launch(&k.Place)] = run
 			}
 			run.End = max(run.End, k.End)

@@ -9,27 +9,27 @@ import (
 
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // export is an export read back: a source with its rows.
 type export struct {
-	*nsysexport.Source
-	Comms        []nsysexport.Comm
-	Kernels      []nsysexport.Kernel
-	Memcpys      []nsysexport.Memcpy
-	Syncs        []nsysexport.Sync
-	GraphRuns    []nsysexport.GraphRun
-	GraphNodes   []nsysexport.GraphNode
-	API          []nsysexport.Call
-	OS           []nsysexport.Call
-	Ranges       []nsysexport.Range
-	Scheds       []nsysexport.Sched
-	Samples      []nsysexport.Sample
-	Metrics      []nsysexport.Metric
-	MemoryEvents []nsysexport.MemoryEvent
-	Messages     []nsysexport.Message
+	*rows.Source
+	Comms        []rows.Comm
+	Kernels      []rows.Kernel
+	Memcpys      []rows.Memcpy
+	Syncs        []rows.Sync
+	GraphRuns    []rows.GraphRun
+	GraphNodes   []rows.GraphNode
+	API          []rows.Call
+	OS           []rows.Call
+	Ranges       []rows.Range
+	Scheds       []rows.Sched
+	Samples      []rows.Sample
+	Metrics      []rows.Metric
+	MemoryEvents []rows.MemoryEvent
+	Messages     []rows.Message
 
 	truth *FileTruth
 	syms  *trace.Symbols
@@ -40,8 +40,8 @@ type export struct {
 // readExport reads a file, which must be undamaged.
 func readExport(t *testing.T, dir string, truth *FileTruth) *export {
 	t.Helper()
-	opt := nsysexport.Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}
-	s, err := nsysexport.Open(filepath.Join(dir, truth.Name), opt)
+	opt := rows.Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}
+	s, err := rows.Open(filepath.Join(dir, truth.Name), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func readExport(t *testing.T, dir string, truth *FileTruth) *export {
 		GraphNodes: allOf(s.GraphNodes),
 		API:        allOf(s.API), OS: allOf(s.OS), Ranges: allOf(s.Ranges), Scheds: allOf(s.Scheds),
 		MemoryEvents: allOf(s.MemoryEvents), Messages: allOf(s.Messages)}
-	s.Samples(func(x *nsysexport.Sample, known []nsysexport.Metric) bool {
+	s.Samples(func(x *rows.Sample, known []rows.Metric) bool {
 		f.Samples, f.Metrics = append(f.Samples, *x), known
 		return true
 	})
@@ -106,14 +106,14 @@ func of[T any](events []T, pid int, pidOf func(*T) int32) []*T {
 // before 2022, and the device of a process that ran nothing.
 func (f *export) process(want ProcessTruth) ProcessTruth {
 	got := ProcessTruth{PID: want.PID, Rank: want.Rank, GPU: want.GPU, Open: want.Open, Device: want.Device}
-	calls := map[uint32]*nsysexport.Call{}
+	calls := map[uint32]*rows.Call{}
 	callNs, rangeNs := sums{}, sums{}
-	for _, k := range of(f.API, want.PID, func(k *nsysexport.Call) int32 { return k.PID }) {
+	for _, k := range of(f.API, want.PID, func(k *rows.Call) int32 { return k.PID }) {
 		calls[k.Correlation] = k
 		callNs.add(f.syms.Name(k.Name), int64(k.End-k.Start))
 		got.Calls++
 	}
-	ranges := of(f.Ranges, want.PID, func(k *nsysexport.Range) int32 { return k.PID })
+	ranges := of(f.Ranges, want.PID, func(k *rows.Range) int32 { return k.PID })
 	got.Ranges = len(ranges)
 	if f.truth.Schema >= int(nsysdb.Schema2022) {
 		got.Open = 0
@@ -129,11 +129,11 @@ func (f *export) process(want ProcessTruth) ProcessTruth {
 			rangeNs.add(f.syms.Name(r.Text), int64(r.End-r.Start))
 		}
 	}
-	got.OSCalls = len(of(f.OS, want.PID, func(k *nsysexport.Call) int32 { return k.PID }))
-	got.Scheds = len(of(f.Scheds, want.PID, func(k *nsysexport.Sched) int32 { return k.PID }))
-	got.Syncs = len(of(f.Syncs, want.PID, func(k *nsysexport.Sync) int32 { return k.PID }))
-	got.MemoryEvents = len(of(f.MemoryEvents, want.PID, func(k *nsysexport.MemoryEvent) int32 { return k.PID }))
-	for _, c := range of(f.Comms, want.PID, func(k *nsysexport.Comm) int32 { return k.PID }) {
+	got.OSCalls = len(of(f.OS, want.PID, func(k *rows.Call) int32 { return k.PID }))
+	got.Scheds = len(of(f.Scheds, want.PID, func(k *rows.Sched) int32 { return k.PID }))
+	got.Syncs = len(of(f.Syncs, want.PID, func(k *rows.Sync) int32 { return k.PID }))
+	got.MemoryEvents = len(of(f.MemoryEvents, want.PID, func(k *rows.MemoryEvent) int32 { return k.PID }))
+	for _, c := range of(f.Comms, want.PID, func(k *rows.Comm) int32 { return k.PID }) {
 		got.Comm = &CommTruth{ID: c.ID, Rank: int(c.Rank), Size: int(c.Size)}
 	}
 	for _, d := range f.Meta.Devices {
@@ -148,16 +148,16 @@ func (f *export) process(want ProcessTruth) ProcessTruth {
 
 // operation is what a range may have launched.
 type operation struct {
-	nsysexport.Place
+	rows.Place
 	start, end trace.Time
 	kernel     bool
 }
 
 // work counts what a process ran on its GPU.
-func (f *export) work(got *ProcessTruth, ranges []*nsysexport.Range, calls map[uint32]*nsysexport.Call) {
+func (f *export) work(got *ProcessTruth, ranges []*rows.Range, calls map[uint32]*rows.Call) {
 	var operations []operation
 	kernelNs := sums{}
-	for _, k := range of(f.Kernels, got.PID, func(k *nsysexport.Kernel) int32 { return k.PID }) {
+	for _, k := range of(f.Kernels, got.PID, func(k *rows.Kernel) int32 { return k.PID }) {
 		kernelNs.add(f.syms.Name(k.Name), int64(k.End-k.Start))
 		got.Kernels++
 		got.Device = int(k.Device)
@@ -169,13 +169,13 @@ func (f *export) work(got *ProcessTruth, ranges []*nsysexport.Range, calls map[u
 		}
 		operations = append(operations, operation{k.Place, k.Start, k.End, true})
 	}
-	for _, k := range of(f.Memcpys, got.PID, func(k *nsysexport.Memcpy) int32 { return k.PID }) {
+	for _, k := range of(f.Memcpys, got.PID, func(k *rows.Memcpy) int32 { return k.PID }) {
 		got.Memcpys++
 		got.CopiedBytes += int64(k.Bytes)
 		got.Device = int(k.Device)
 		operations = append(operations, operation{k.Place, k.Start, k.End, false})
 	}
-	for _, k := range of(f.GraphRuns, got.PID, func(k *nsysexport.GraphRun) int32 { return k.PID }) {
+	for _, k := range of(f.GraphRuns, got.PID, func(k *rows.GraphRun) int32 { return k.PID }) {
 		got.GraphRuns++
 		got.GraphRunNs += int64(k.End - k.Start)
 		operations = append(operations, operation{k.Place, k.Start, k.End, false})
@@ -185,7 +185,7 @@ func (f *export) work(got *ProcessTruth, ranges []*nsysexport.Range, calls map[u
 }
 
 // steps projects the step ranges, one by one and without any cleverness.
-func (f *export) steps(ranges []*nsysexport.Range, operations []operation, calls map[uint32]*nsysexport.Call) []StepTruth {
+func (f *export) steps(ranges []*rows.Range, operations []operation, calls map[uint32]*rows.Call) []StepTruth {
 	steps := []StepTruth{}
 	for _, r := range ranges {
 		name := f.syms.Name(r.Text)
