@@ -1,8 +1,6 @@
 package chrometrace
 
-import (
-	"github.com/sgtrace/sgtrace/trace"
-)
+import "github.com/sgtrace/sgtrace/trace"
 
 // A collector puts the batches of a file together, in order.
 type collector struct {
@@ -43,7 +41,7 @@ type document struct {
 	known                    bool  // base is known
 	dropZero                 bool  // events at time 0 have lost their time
 	drawn                    bool  // see batch
-	own                      bool  // written by this package
+	own                      bool  // written by package writer
 	unlinked                 bool  // and drawn, and not of ranks: correlations are of no use
 }
 

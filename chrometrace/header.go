@@ -130,7 +130,7 @@ func readHeader(m *profile.Meta, key string, value []byte) error {
 	return nil
 }
 
-// ownBase returns the base time in a metadata object of this package's writer.
+// ownBase returns the base time in a metadata object of our writer.
 func ownBase(value []byte) (ns int64, ok bool) {
 	var metadata struct {
 		Base string `json:"base_time_ns"`

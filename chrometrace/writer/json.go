@@ -1,4 +1,4 @@
-package chrometrace
+package writer
 
 import (
 	"bytes"
