@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -23,7 +25,7 @@ const explains = 0.5
 // later as it computes longer in between, or is longer idle: the others do not idle
 // instead, but wait in the collective, which is busy.
 type lateCause struct {
-	gpus     *GPUs
+	gpus     *gpu.GPUs
 	meetings map[int32]int // of each rank of the crowd
 	rank     int32
 }
@@ -66,14 +68,14 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 	names := map[trace.Sym]string{}
 	for i := range l.gpus.Kernels {
 		k := &l.gpus.Kernels[i]
-		if _, ok := l.meetings[k.rankIndex]; !ok || k.Class != profile.ClassCompute {
+		if _, ok := l.meetings[k.RankIndex]; !ok || k.Class != profile.ClassCompute {
 			continue
 		}
-		total[k.rankIndex] = distribution.AddTimes(total[k.rankIndex], k.Total)
-		if times[k.sym] == nil {
-			times[k.sym], names[k.sym] = map[int32]int64{}, k.Name
+		total[k.RankIndex] = distribution.AddTimes(total[k.RankIndex], k.Total)
+		if times[k.Sym] == nil {
+			times[k.Sym], names[k.Sym] = map[int32]int64{}, k.Name
 		}
-		times[k.sym][k.rankIndex] = distribution.AddTimes(times[k.sym][k.rankIndex], k.Total)
+		times[k.Sym][k.RankIndex] = distribution.AddTimes(times[k.Sym][k.RankIndex], k.Total)
 	}
 	for name, t := range times {
 		by = append(by, kernelExcess{names[name], l.over(t)})
@@ -88,8 +90,8 @@ func (l *lateCause) idle() (host, other excess) {
 	launches, rest := map[int32]int64{}, map[int32]int64{}
 	for i := range l.gpus.GPUs {
 		g := &l.gpus.GPUs[i]
-		launches[g.rankIndex] = distribution.AddTimes(launches[g.rankIndex], g.Idle.Time[HostWait])
-		rest[g.rankIndex] = distribution.AddTimes(rest[g.rankIndex], g.Idle.Total()-g.Idle.Time[HostWait])
+		launches[g.RankIndex] = distribution.AddTimes(launches[g.RankIndex], g.Idle.Time[gpu.HostWait])
+		rest[g.RankIndex] = distribution.AddTimes(rest[g.RankIndex], g.Idle.Total()-g.Idle.Time[gpu.HostWait])
 	}
 	return l.over(launches), l.over(rest)
 }
@@ -149,7 +151,7 @@ func slower(all excess, kernels []kernelExcess) float64 {
 // is long.
 func (k *kernelExcess) short() string {
 	const width = 48 // columns
-	return cutMiddle(profile.BareName(k.name), width, Style{ASCII: true})
+	return table.CutMiddle(profile.BareName(k.name), width, table.Style{ASCII: true})
 }
 
 // longer is the excess in percent.

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -31,29 +34,29 @@ func lateRank() *Collectives {
 }
 
 // devices are what the four ranks were busy with in 400 ms. extra adds to TP2.
-func devices(extra map[string]int64, host, other int64) *GPUs {
-	g := &GPUs{}
+func devices(extra map[string]int64, host, other int64) *gpu.GPUs {
+	g := &gpu.GPUs{}
 	for rank := range int32(4) {
-		device := GPU{rankIndex: rank}
-		device.Idle.Time = [numCauses]int64{HostWait: 2_000_000, OtherWait: 1_000_000}
+		device := gpu.GPU{RankIndex: rank}
+		device.Idle.Time = [gpu.NumCauses]int64{gpu.HostWait: 2_000_000, gpu.OtherWait: 1_000_000}
 		if rank == 2 {
-			device.Idle.Time[HostWait] += host
-			device.Idle.Time[OtherWait] += other
+			device.Idle.Time[gpu.HostWait] += host
+			device.Idle.Time[gpu.OtherWait] += other
 		}
 		g.GPUs = append(g.GPUs, device)
 		for i, name := range []string{"void fused_moe<float, 8>(int*)", "gemm", "norm"} {
-			k := RankKernel{Name: name, Class: profile.ClassCompute, rankIndex: rank, Summary: distribution.Summary{N: 400, Total: 100_000_000}}
-			k.sym = trace.Sym(i + 1)
+			k := gpu.RankKernel{Name: name, Class: profile.ClassCompute, RankIndex: rank, Summary: distribution.Summary{N: 400, Total: 100_000_000}}
+			k.Sym = trace.Sym(i + 1)
 			if rank == 2 {
 				k.Total += extra[name]
 			}
 			g.Kernels = append(g.Kernels, k)
 		}
-		all := RankKernel{Name: "all-reduce", Class: profile.ClassCommunication, rankIndex: rank, sym: 9, Summary: distribution.Summary{Total: 60_000_000}}
+		all := gpu.RankKernel{Name: "all-reduce", Class: profile.ClassCommunication, RankIndex: rank, Sym: 9, Summary: distribution.Summary{Total: 60_000_000}}
 		if rank == 2 {
 			all.Total = 20_000_000
 			if n := extra["extra"]; n > 0 {
-				g.Kernels = append(g.Kernels, RankKernel{Name: "extra", Class: profile.ClassCompute, rankIndex: 2, sym: 8, Summary: distribution.Summary{Total: n}})
+				g.Kernels = append(g.Kernels, gpu.RankKernel{Name: "extra", Class: profile.ClassCompute, RankIndex: 2, Sym: 8, Summary: distribution.Summary{Total: n}})
 			}
 		}
 		g.Kernels = append(g.Kernels, all)
@@ -106,7 +109,7 @@ func TestVerdictOnCollectives(t *testing.T) {
 		t.Errorf("verdict %q, want %q", v, text)
 	}
 	f := c.Findings(nil)
-	if len(f) != 1 || f[0].Kind != FindingStraggler || f[0].Text != text || f[0].At.Rank.TP != 2 || f[0].At.Role != request.Other {
+	if len(f) != 1 || f[0].Kind != finding.FindingStraggler || f[0].Text != text || f[0].At.Rank.TP != 2 || f[0].At.Role != request.Other {
 		t.Fatalf("findings %+v", f)
 	}
 	// Three of four ranks wait for a tenth of the time.
@@ -126,13 +129,13 @@ func TestVerdictOnCollectives(t *testing.T) {
 }
 
 func TestWhereIs(t *testing.T) {
-	for name, want := range map[string]Where{
+	for name, want := range map[string]place.Where{
 		"decode TP1-DP0 (node7)": {Role: request.Decode},
 		"TP1-PP0-DP0-EP0":        {Role: request.Other},
 		"prefill TP1-DP0":        {Role: request.Prefill},
 	} {
 		got := whereIs(name)
-		if got.Scope != OneRank || got.Role != want.Role || got.Rank.TP != 1 || got.Rank.DP != 0 && got.Rank.DP != -1 || got.Host != "" {
+		if got.Scope != place.OneRank || got.Role != want.Role || got.Rank.TP != 1 || got.Rank.DP != 0 && got.Rank.DP != -1 || got.Host != "" {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -150,7 +153,7 @@ func TestStragglerOfTwoGroups(t *testing.T) {
 		s.meet(-1, 0, end-90_000, 90_000, end-20_000, 20_000, -1, 0)
 	}
 	c := MeasureCollectives(s.Set, 0, 0)
-	if len(c.crowds) != 2 || len(c.crowds[1].gathering.stragglers()) != 1 {
+	if len(c.crowds) != 2 || len(c.crowds[1].gathering.Stragglers()) != 1 {
 		t.Fatalf("%d crowds", len(c.crowds))
 	}
 	if found := c.Stragglers(nil); len(found) != 1 || found[0].Name != "TP2" || found[0].Group != "4 ranks" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -16,7 +17,7 @@ import (
 // communicators are called: kernels of CUDA graphs do not tell.
 type crowd struct {
 	ranks     []int32 // indexes into Set.Ranks, ascending
-	gathering *gathering
+	gathering *straggler.Gathering
 	end       trace.Time // of the meeting before; 0 is none
 	length    int64      // how long the group was at it, once for each rank, ns
 	bound     int64      // the largest of its meetings' that were ordered by clock
@@ -109,8 +110,8 @@ func newCrowd(set *profile.Set, ranks []int32) *crowd {
 	for i, r := range ranks {
 		names[i] = set.Ranks[r]
 	}
-	c := &crowd{ranks: ranks, gathering: newGathering(names, endSpread)}
-	c.gathering.what, c.gathering.verb = "collectives", "arrives"
+	c := &crowd{ranks: ranks, gathering: straggler.NewGathering(names, endSpread)}
+	c.gathering.What, c.gathering.Verb = "collectives", "arrives"
 	return c
 }
 
@@ -123,7 +124,7 @@ func (c *crowd) peers(name string) string {
 	if c.whole || len(c.ranks) > fewNamed {
 		return ""
 	}
-	others := slices.DeleteFunc(slices.Clone(c.gathering.names), func(other string) bool { return other == name })
+	others := slices.DeleteFunc(slices.Clone(c.gathering.Names), func(other string) bool { return other == name })
 	return inList(others)
 }
 
@@ -152,7 +153,7 @@ func (t *crowdTable) add(e *encounter) {
 	t.arrivals = t.arrivals[:0]
 	there := 0
 	for _, rank := range c.ranks {
-		arrival := int64(noArrival)
+		arrival := int64(straggler.NoArrival)
 		if there < len(e.Arrivals) && e.Arrivals[there].Rank == rank {
 			arrival = e.arrivals[there]
 			there++
@@ -171,7 +172,7 @@ func (t *crowdTable) add(e *encounter) {
 	}
 	c.end = max(c.end, end)
 	c.length = distribution.AddTimes(c.length, took*int64(len(c.ranks)))
-	c.gathering.meet(end, t.arrivals, took)
+	c.gathering.Meet(end, t.arrivals, took)
 }
 
 func (t *crowdTable) finish() []*crowd {
@@ -182,8 +183,8 @@ func (t *crowdTable) finish() []*crowd {
 		}
 	}
 	for _, c := range t.crowds {
-		c.gathering.floor = endSpread + c.bound
-		c.gathering.group = words.Counted(len(c.ranks), "rank")
+		c.gathering.Floor = endSpread + c.bound
+		c.gathering.Group = words.Counted(len(c.ranks), "rank")
 		c.whole = len(c.ranks) == len(seen)
 	}
 	return t.crowds

@@ -4,52 +4,55 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 // KindReport makes a table of collectives by operation, type, size and group.
-func (c *Collectives) KindReport() *Report {
+func (c *Collectives) KindReport() *table.Report {
 	var columns kindColumns
 	fields := append(columns.what(c.Kinds), columns.times()...)
 	fields = append(fields,
 		columns.text("last", "rank that came last most often", func(k *CollectiveKind) string { return k.Last }),
-		field[CollectiveKind]{Column{Name: "last share", Unit: Share, Doc: "at how many of those where ranks wait it did"},
-			func(k *CollectiveKind) Cell { return shareCell(int64(k.LastN), int64(k.Sync)) }},
-		field[CollectiveKind]{Column{Name: "busbw", Unit: Number, Doc: "bus bandwidth at the median transfer of those that were seen on all ranks, GB/s as nccl-tests define it"},
-			func(k *CollectiveKind) Cell { return Cell{Share: k.BusBandwidth(), Unknown: k.BusBandwidth() == 0} }},
+		table.Field[CollectiveKind]{Column: table.Column{Name: "last share", Unit: table.Share, Doc: "at how many of those where ranks wait it did"},
+			Cell: func(k *CollectiveKind) table.Cell { return table.ShareCell(int64(k.LastN), int64(k.Sync)) }},
+		table.Field[CollectiveKind]{Column: table.Column{Name: "busbw", Unit: table.Number, Doc: "bus bandwidth at the median transfer of those that were seen on all ranks, GB/s as nccl-tests define it"},
+			Cell: func(k *CollectiveKind) table.Cell {
+				return table.Cell{Share: k.BusBandwidth(), Unknown: k.BusBandwidth() == 0}
+			}},
 	)
-	r := tabulate("sgtrace.report.collectives.kinds/v1", "Collectives by kind", c.Kinds, fields)
+	r := table.New("sgtrace.report.collectives.kinds/v1", "Collectives by kind", c.Kinds, fields)
 	if slices.ContainsFunc(c.Kinds, func(k CollectiveKind) bool { return k.BusBandwidth() > 0 }) {
-		r.note("busbw is the bus bandwidth in GB/s, as nccl-tests define it, of the median transfer")
+		r.Note("busbw is the bus bandwidth in GB/s, as nccl-tests define it, of the median transfer")
 	}
 	c.notePartial(r)
 	return r
 }
 
 // notePartial tells where transfer is no more than a bound.
-func (c *Collectives) notePartial(r *Report) {
+func (c *Collectives) notePartial(r *table.Report) {
 	all, partial := 0, 0
 	for i := range c.Kinds {
 		all += c.Kinds[i].N
 		partial += c.Kinds[i].N - c.Kinds[i].Whole
 	}
 	if partial > 0 {
-		r.note("at %d of %d collectives not all ranks of the group were seen: one that was not may have come last, so that the transfer took that long at most; no busbw is told of these", partial, all)
+		r.Note("at %d of %d collectives not all ranks of the group were seen: one that was not may have come last, so that the transfer took that long at most; no busbw is told of these", partial, all)
 	}
 }
 
 // kindColumns makes columns of kinds of collectives.
 type kindColumns struct{}
 
-func (kindColumns) text(name, doc string, of func(*CollectiveKind) string) field[CollectiveKind] {
-	return field[CollectiveKind]{Column{Name: name, Doc: doc}, func(k *CollectiveKind) Cell { return textCell(of(k)) }}
+func (kindColumns) text(name, doc string, of func(*CollectiveKind) string) table.Field[CollectiveKind] {
+	return table.Field[CollectiveKind]{Column: table.Column{Name: name, Doc: doc}, Cell: func(k *CollectiveKind) table.Cell { return table.TextCell(of(k)) }}
 }
 
-func (kindColumns) count(name, doc string, of func(*CollectiveKind) int64) field[CollectiveKind] {
-	return field[CollectiveKind]{Column{Name: name, Unit: Count, Doc: doc}, func(k *CollectiveKind) Cell { return numberCell(of(k)) }}
+func (kindColumns) count(name, doc string, of func(*CollectiveKind) int64) table.Field[CollectiveKind] {
+	return table.Field[CollectiveKind]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(k *CollectiveKind) table.Cell { return table.NumberCell(of(k)) }}
 }
 
 // what says which collectives, of whom, and how many.
-func (c kindColumns) what(kinds []CollectiveKind) []field[CollectiveKind] {
+func (c kindColumns) what(kinds []CollectiveKind) []table.Field[CollectiveKind] {
 	name := c.text("collective", "operation as the producer calls it; where it tells none, as in CUDA graphs, the name of the kernel without ncclDevKernel_", (*CollectiveKind).Name)
 	name.Most = 40
 	kernel := c.text("kernel", "name of the kernel without types", func(k *CollectiveKind) string { return k.Kernel })
@@ -61,11 +64,11 @@ func (c kindColumns) what(kinds []CollectiveKind) []field[CollectiveKind] {
 	// People need one of them to tell groups apart.
 	group.Detail = slices.ContainsFunc(kinds, func(k CollectiveKind) bool { return k.First != kinds[0].First })
 	first.Detail = !group.Detail
-	return []field[CollectiveKind]{
+	return []table.Field[CollectiveKind]{
 		name, kernel,
 		c.text("dtype", "type of the elements", func(k *CollectiveKind) string { return k.Dtype }),
-		{Column{Name: "size", Unit: Bytes, Doc: "what a rank has where each has all, all parts together where each has one; as in nccl-tests"},
-			func(k *CollectiveKind) Cell { return numberCell(k.Bytes) }},
+		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "what a rank has where each has all, all parts together where each has one; as in nccl-tests"},
+			Cell: func(k *CollectiveKind) table.Cell { return table.NumberCell(k.Bytes) }},
 		group, first,
 		c.count("ranks", "ranks of the group", func(k *CollectiveKind) int64 { return int64(k.GroupSize) }),
 		seen,
@@ -75,15 +78,15 @@ func (c kindColumns) what(kinds []CollectiveKind) []field[CollectiveKind] {
 }
 
 // times says how long they took, moved data, and waited.
-func (kindColumns) times() []field[CollectiveKind] {
-	time := func(name, doc string, of func(*CollectiveKind) (s *distribution.Summary, ns int64)) field[CollectiveKind] {
-		return field[CollectiveKind]{Column{Name: name, Unit: Duration, Doc: doc, Scale: "time"}, func(k *CollectiveKind) Cell {
+func (kindColumns) times() []table.Field[CollectiveKind] {
+	time := func(name, doc string, of func(*CollectiveKind) (s *distribution.Summary, ns int64)) table.Field[CollectiveKind] {
+		return table.Field[CollectiveKind]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: "time"}, Cell: func(k *CollectiveKind) table.Cell {
 			s, ns := of(k)
-			return Cell{N: ns, Unknown: s.N == 0}
+			return table.Cell{N: ns, Unknown: s.N == 0}
 		}}
 	}
-	return []field[CollectiveKind]{
-		{Column{Name: "took", Unit: Duration, Doc: "sum of the durations on all ranks"}, func(k *CollectiveKind) Cell { return Cell{N: k.Took} }},
+	return []table.Field[CollectiveKind]{
+		{Column: table.Column{Name: "took", Unit: table.Duration, Doc: "sum of the durations on all ranks"}, Cell: func(k *CollectiveKind) table.Cell { return table.Cell{N: k.Took} }},
 		time("transfer p50", "shortest duration of all ranks, that of the rank that waited least: median, nearest rank",
 			func(k *CollectiveKind) (*distribution.Summary, int64) { return &k.Transfer, k.Transfer.P50 }),
 		time("transfer p99", "shortest duration of all ranks: 99th percentile, nearest rank",

@@ -5,28 +5,29 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 // Reports returns the tables of collectives, in the order in which they are read;
 // none if no two ranks were seen in one.
-func (c *Collectives) Reports() []*Report {
+func (c *Collectives) Reports() []*table.Report {
 	if len(c.Ranks) == 0 {
 		return nil
 	}
-	return []*Report{c.RankReport(), c.WaitReport(), c.KindReport()}
+	return []*table.Report{c.RankReport(), c.WaitReport(), c.KindReport()}
 }
 
 // RankReport makes a table of who comes late to collectives, and who waits.
-func (c *Collectives) RankReport() *Report {
+func (c *Collectives) RankReport() *table.Report {
 	type row = CollectiveRank
-	count := func(name, doc string, of func(*row) int) field[row] {
-		return field[row]{Column{Name: name, Unit: Count, Doc: doc}, func(r *row) Cell { return Cell{N: int64(of(r))} }}
+	count := func(name, doc string, of func(*row) int) table.Field[row] {
+		return table.Field[row]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(r *row) table.Cell { return table.Cell{N: int64(of(r))} }}
 	}
-	time := func(name, scale, doc string, of func(*row) int64) field[row] {
-		return field[row]{Column{Name: name, Unit: Duration, Doc: doc, Scale: scale}, func(r *row) Cell { return Cell{N: of(r), Unknown: r.Sync == 0} }}
+	time := func(name, scale, doc string, of func(*row) int64) table.Field[row] {
+		return table.Field[row]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(r *row) table.Cell { return table.Cell{N: of(r), Unknown: r.Sync == 0} }}
 	}
-	part := func(name, doc string, part, whole func(*row) int64) field[row] {
-		return field[row]{Column{Name: name, Unit: Share, Doc: doc}, func(r *row) Cell { return shareCell(part(r), whole(r)) }}
+	part := func(name, doc string, part, whole func(*row) int64) table.Field[row] {
+		return table.Field[row]{Column: table.Column{Name: name, Unit: table.Share, Doc: doc}, Cell: func(r *row) table.Cell { return table.ShareCell(part(r), whole(r)) }}
 	}
 	last := func(r *row) int64 { return int64(r.Last) }
 	sync := func(r *row) int64 { return int64(r.Sync) }
@@ -34,8 +35,8 @@ func (c *Collectives) RankReport() *Report {
 	wait := func(r *row) int64 { return r.Wait }
 	all := count("all", "collectives in which other ranks were seen, too", func(r *row) int { return r.Meetings })
 	all.Detail = true
-	r := tabulate("sgtrace.report.collectives.ranks/v1", "Collectives by rank", c.Ranks, []field[row]{
-		{Column{Name: "rank", Doc: "rank"}, func(r *row) Cell { return textCell(r.Rank) }},
+	r := table.New("sgtrace.report.collectives.ranks/v1", "Collectives by rank", c.Ranks, []table.Field[row]{
+		{Column: table.Column{Name: "rank", Doc: "rank"}, Cell: func(r *row) table.Cell { return table.TextCell(r.Rank) }},
 		all,
 		count("n", "collectives at which ranks wait for the last one, and other ranks were seen, too", func(r *row) int { return r.Sync }),
 		count("last", "to how many the rank came after all others", func(r *row) int { return r.Last }),
@@ -53,18 +54,18 @@ func (c *Collectives) RankReport() *Report {
 }
 
 // noteClocks tells what the numbers rest on.
-func (c *Collectives) noteClocks(r *Report) {
+func (c *Collectives) noteClocks(r *table.Report) {
 	if n := c.counts.byDuration; n > 0 {
-		r.note("at %d of %d collectives the clocks of the ranks are known less well than that they leave together: who came when is told by how long its kernel ran", n, c.counts.sync)
+		r.Note("at %d of %d collectives the clocks of the ranks are known less well than that they leave together: who came when is told by how long its kernel ran", n, c.counts.sync)
 	}
 	if n := c.counts.partial; n > 0 {
-		r.note("at %d of %d collectives not all ranks of the group were seen: the last rank is the last of those that were", n, c.counts.sync)
+		r.Note("at %d of %d collectives not all ranks of the group were seen: the last rank is the last of those that were", n, c.counts.sync)
 	}
 	if n := c.counts.all - c.counts.sync; n > 0 {
-		r.note("at %d of %d collectives ranks need not wait for each other, or nobody knows whether they do, as in a broadcast or a dispatch: only their transfer counts, by kind", n, c.counts.all)
+		r.Note("at %d of %d collectives ranks need not wait for each other, or nobody knows whether they do, as in a broadcast or a dispatch: only their transfer counts, by kind", n, c.counts.all)
 	}
 	if n := c.counts.impossible; n > 0 {
-		r.note("left out: %d of %d collectives, which a rank left before the last one came, by their clocks", n, n+c.counts.all)
+		r.Note("left out: %d of %d collectives, which a rank left before the last one came, by their clocks", n, n+c.counts.all)
 	}
 }
 
@@ -75,7 +76,7 @@ type waitRow struct {
 }
 
 // WaitReport makes a table of who waited for whom, the longest wait first.
-func (c *Collectives) WaitReport() *Report {
+func (c *Collectives) WaitReport() *table.Report {
 	var rows []waitRow
 	all := int64(0)
 	for i, waits := range c.Waits {
@@ -90,10 +91,10 @@ func (c *Collectives) WaitReport() *Report {
 		rows[i].all = all
 	}
 	slices.SortStableFunc(rows, func(a, b waitRow) int { return cmp.Compare(b.wait, a.wait) })
-	return tabulate("sgtrace.report.collectives.waits/v1", "Who waits for whom in collectives", rows, []field[waitRow]{
-		{Column{Name: "rank", Doc: "rank that waits"}, func(r *waitRow) Cell { return textCell(r.rank) }},
-		{Column{Name: "for", Doc: "rank that came last"}, func(r *waitRow) Cell { return textCell(r.last) }},
-		{Column{Name: "wait", Unit: Duration, Doc: "sum over the collectives to which that rank came after all others"}, func(r *waitRow) Cell { return Cell{N: r.wait} }},
-		{Column{Name: "share", Unit: Share, Doc: "part of all such waits"}, func(r *waitRow) Cell { return shareCell(r.wait, r.all) }},
+	return table.New("sgtrace.report.collectives.waits/v1", "Who waits for whom in collectives", rows, []table.Field[waitRow]{
+		{Column: table.Column{Name: "rank", Doc: "rank that waits"}, Cell: func(r *waitRow) table.Cell { return table.TextCell(r.rank) }},
+		{Column: table.Column{Name: "for", Doc: "rank that came last"}, Cell: func(r *waitRow) table.Cell { return table.TextCell(r.last) }},
+		{Column: table.Column{Name: "wait", Unit: table.Duration, Doc: "sum over the collectives to which that rank came after all others"}, Cell: func(r *waitRow) table.Cell { return table.Cell{N: r.wait} }},
+		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of all such waits"}, Cell: func(r *waitRow) table.Cell { return table.ShareCell(r.wait, r.all) }},
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
@@ -162,13 +164,13 @@ func TestStragglersOfSimulatedCollectives(t *testing.T) {
 }
 
 // isAt tells whether the rank that was found is the one that was planted.
-func isAt(s *analyze.Straggler, c *simulator.Config) bool {
+func isAt(s *straggler.Straggler, c *simulator.Config) bool {
 	at := s.Where
 	return at.Rank.TP == int16(c.Straggler.TP) && max(0, at.Rank.DP) == int16(c.Straggler.DP) && (at.Role == request.Decode) == (c.Mode != simulator.Unified)
 }
 
-func (r *tracedRun) stragglers() []analyze.Straggler {
-	return analyze.MeasureCollectives(r.set, 0, 0).Stragglers(analyze.MeasureGPUs(r.set, analyze.GPUOptions{}))
+func (r *tracedRun) stragglers() []straggler.Straggler {
+	return analyze.MeasureCollectives(r.set, 0, 0).Stragglers(gpu.MeasureGPUs(r.set, gpu.GPUOptions{}))
 }
 
 // How long the ranks of a simulated run waited for each other, and which one was last
@@ -243,7 +245,7 @@ func TestCollectivesOfTwoHosts(t *testing.T) {
 			t.Errorf("%s: last %d times, took %d ns, want %d, %d", r.Rank, r.Last, r.Took, truth.Last[strconv.Itoa(i)], truth.Took[i])
 		}
 	}
-	found := got.Stragglers(analyze.MeasureGPUs(set, analyze.GPUOptions{}))
+	found := got.Stragglers(gpu.MeasureGPUs(set, gpu.GPUOptions{}))
 	if len(found) != 1 || found[0].Where.Rank.TP != 5 || !strings.HasPrefix(found[0].Cause, "compute-bound: its kernels run 5.9 % longer") {
 		t.Errorf("found %+v", found)
 	}

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -245,7 +248,7 @@ func TestBusBandwidthOfWholeGroups(t *testing.T) {
 	if k := c.Kinds[0]; len(c.Kinds) != 1 || k.Whole != 3 || k.Transfer.P50 != 60 || math.Abs(k.BusBandwidth()-400.0/3) > 1e-9 {
 		t.Errorf("%+v, %v GB/s", c.Kinds, k.BusBandwidth())
 	}
-	if out := text(t, c.KindReport(), FormatText, Style{Width: 200}); !strings.Contains(out, "at 4 of 7 collectives not all ranks of the group were seen") {
+	if out := tabletest.Text(t, c.KindReport(), table.FormatText, table.Style{Width: 200}); !strings.Contains(out, "at 4 of 7 collectives not all ranks of the group were seen") {
 		t.Error(out)
 	}
 }
@@ -267,7 +270,7 @@ func TestCrowds(t *testing.T) {
 	}
 	var got []string
 	for _, c := range MeasureCollectives(s.Set, 0, 0).crowds {
-		got = append(got, fmt.Sprint(c.ranks, len(c.gathering.meetings)))
+		got = append(got, fmt.Sprint(c.ranks, len(c.gathering.Meetings)))
 	}
 	if want := "[[0 1 2 3] 60 [0 1] 40]"; fmt.Sprint(got) != want {
 		t.Errorf("crowds %v, want %v", got, want)
@@ -287,7 +290,7 @@ func TestCollectiveReports(t *testing.T) {
 	var got []string
 	c := MeasureCollectives(threeRanks().Set, 0, 0)
 	for _, r := range c.Reports() {
-		got = append(got, strings.SplitN(csvOf(t, r), "\n", 3)[:2]...)
+		got = append(got, strings.SplitN(tabletest.CSV(t, r), "\n", 3)[:2]...)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("reports\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -299,5 +302,28 @@ func TestCollectiveReports(t *testing.T) {
 	}
 	if got := c.RankReport().Footnotes; !slices.Equal(got, notes) {
 		t.Errorf("footnotes\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(notes, "\n"))
+	}
+}
+
+// A few of many ranks are named, without the one that they wait for.
+func TestCrowdPeers(t *testing.T) {
+	for _, c := range []struct {
+		ranks int
+		whole bool
+		want  string
+	}{{2, false, "TP0"}, {3, false, "TP0 and TP2"}, {4, false, "TP0, TP2 and TP3"}, {2, true, ""}, {5, false, ""}} {
+		x := &crowd{ranks: make([]int32, c.ranks), gathering: &straggler.Gathering{}, whole: c.whole}
+		for i := range c.ranks {
+			x.gathering.Names = append(x.gathering.Names, fmt.Sprintf("TP%d", i))
+		}
+		if got := x.peers("TP1"); got != c.want {
+			t.Errorf("TP1 of %d meets %q, want %q", c.ranks, got, c.want)
+		}
+	}
+	s := straggler.Straggler{Name: "TP1", Group: "2 ranks", Peers: "TP0", What: "collectives", Verb: "arrives",
+		Lateness: straggler.Lateness{Meetings: 9, Last: 8, LastMean: 5000, LostShare: 0.5}}
+	const want = "TP1 arrives last in 8 of 9 collectives with TP0, 5.00 us late; the others lose 50 % of their time"
+	if got := s.Text(); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -7,6 +7,10 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -15,19 +19,19 @@ import (
 // Stragglers returns the ranks that others wait for in collectives, the one that
 // costs most first, with the cause as far as devices show it; g may be nil. A rank is
 // told once, of the group that loses most by it. Rank is an index into Ranks.
-func (c *Collectives) Stragglers(g *GPUs) []Straggler {
-	var found []Straggler
+func (c *Collectives) Stragglers(g *gpu.GPUs) []straggler.Straggler {
+	var found []straggler.Straggler
 	for _, crowd := range c.crowds {
-		for _, s := range crowd.gathering.stragglers() {
+		for _, s := range crowd.gathering.Stragglers() {
 			c.explain(&s, crowd, g)
 			found = append(found, s)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Straggler) int {
+	slices.SortStableFunc(found, func(a, b straggler.Straggler) int {
 		return cmp.Or(cmp.Compare(b.Lost, a.Lost), strings.Compare(a.Name, b.Name))
 	})
 	told := map[int]bool{}
-	return slices.DeleteFunc(found, func(s Straggler) bool {
+	return slices.DeleteFunc(found, func(s straggler.Straggler) bool {
 		again := told[s.Rank]
 		told[s.Rank] = true
 		return again
@@ -35,12 +39,12 @@ func (c *Collectives) Stragglers(g *GPUs) []Straggler {
 }
 
 // explain completes what a gathering has found of one of its ranks.
-func (c *Collectives) explain(s *Straggler, crowd *crowd, g *GPUs) {
+func (c *Collectives) explain(s *straggler.Straggler, crowd *crowd, g *gpu.GPUs) {
 	rank := crowd.ranks[s.Rank]
 	s.Rank = slices.IndexFunc(c.Ranks, func(r CollectiveRank) bool { return r.rankIndex == rank })
 	s.Where = whereIs(s.Name)
 	s.Peers = crowd.peers(s.Name)
-	s.Evidence = []string{s.doubt()}
+	s.Evidence = []string{s.Doubt()}
 	if g == nil || len(g.GPUs) == 0 {
 		return
 	}
@@ -58,8 +62,8 @@ func (c *Collectives) explain(s *Straggler, crowd *crowd, g *GPUs) {
 
 // whereIs tells what the name of a rank says: "decode TP1-DP0 (node7)". Hosts are
 // called differently elsewhere.
-func whereIs(name string) Where {
-	at := Where{Scope: OneRank, Role: request.Other, Rank: trace.NoRank}
+func whereIs(name string) place.Where {
+	at := place.Where{Scope: place.OneRank, Role: request.Other, Rank: trace.NoRank}
 	for word := range strings.FieldsSeq(name) {
 		if rank, err := trace.ParseRank(word); err == nil {
 			at.Rank = rank
@@ -75,7 +79,7 @@ func whereIs(name string) Where {
 
 // Verdict says in a sentence each which ranks the others wait for, or that there is
 // none, and what was looked at; nothing if no ranks wait for each other.
-func (c *Collectives) Verdict(found []Straggler) []string {
+func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 	switch {
 	case len(found) > 0:
 	case c.counts.sync > 0:
@@ -94,7 +98,7 @@ func (c *Collectives) Verdict(found []Straggler) []string {
 func (c *Collectives) nobody() string {
 	ranks, judged := map[int32]bool{}, 0 // a rank can be in several crowds
 	for _, crowd := range c.crowds {
-		if n := len(crowd.gathering.meetings); n >= fewMeetings {
+		if n := len(crowd.gathering.Meetings); n >= fewMeetings {
 			judged += n
 			for _, r := range crowd.ranks {
 				ranks[r] = true
@@ -104,21 +108,21 @@ func (c *Collectives) nobody() string {
 	if judged == 0 {
 		return fmt.Sprintf("no straggler can be told: only %s", words.Counted(c.counts.sync, "collective"))
 	}
-	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, nobody is late again and again by more than clocks leave open and %.0f %% of the time in between", judged, len(ranks), 100*matters)
+	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, nobody is late again and again by more than clocks leave open and %.0f %% of the time in between", judged, len(ranks), 100*straggler.Matters)
 }
 
 // fewMeetings is how many of a crowd are the least that can show a straggler: of two
 // ranks that are alike, one is behind in eleven blocks in a row as rarely as
-// [errorLevel] asks for.
-const fewMeetings = 11 * leastInBlock
+// [straggler.ErrorLevel] asks for.
+const fewMeetings = 11 * straggler.LeastInBlock
 
 // Findings returns the ranks that others wait for; nothing is what a healthy
 // deployment has.
-func (c *Collectives) Findings(g *GPUs) []Finding {
-	var out []Finding
+func (c *Collectives) Findings(g *gpu.GPUs) []finding.Finding {
+	var out []finding.Finding
 	for _, s := range c.Stragglers(g) {
-		out = append(out, Finding{
-			Kind: FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(),
+		out = append(out, finding.Finding{
+			Kind: finding.FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(),
 			Evidence: s.Evidence, Show: []string{"--by-rank"}, Weight: distribution.Fraction(s.Lost, c.lengths),
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -179,6 +181,38 @@ func TestDiffWords(t *testing.T) {
 	} {
 		if got := c.change.words(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// Of two annotations of one forward pass, the one that tells more counts.
+func TestStepsCountOnce(t *testing.T) {
+	const execute = "execute_15360_context_15(sq1sk1sqsq1sqsk1)_generation_0(sq0sk0sqsq0sqsk0)"
+	for _, test := range []struct {
+		what string
+		rows []testset.GPURow
+		want string // kind, batch, number and ns
+	}{
+		{"of equals the outer one", []testset.GPURow{{Name: execute, Start: 0, End: 100, Correlation: 0}, {Name: "step[EXTEND bs=15 toks=15360]", Start: 50, End: 90, Correlation: 0}}, "prefill 9-16: 1 of 100"},
+		{"the inner one tells the batch", []testset.GPURow{{Name: "step[DECODE]", Start: 0, End: 100, Correlation: 0}, {Name: "step[DECODE bs=2]", Start: 10, End: 40, Correlation: 0}, {Name: "step[DECODE bs=2]", Start: 50, End: 90, Correlation: 0}}, "decode 2: 2 of 70"},
+		{"three deep", []testset.GPURow{{Name: "step[MIXED bs=16]", Start: 0, End: 100, Correlation: 0}, {Name: execute, Start: 10, End: 95, Correlation: 0}, {Name: "step[EXTEND bs=15]", Start: 50, End: 90, Correlation: 0}}, "prefill 9-16: 1 of 85"},
+		{"they cross", []testset.GPURow{{Name: "step[EXTEND bs=1]", Start: 0, End: 100, Correlation: 0}, {Name: "step[EXTEND bs=1]", Start: 50, End: 150, Correlation: 0}}, "prefill 1: 2 of 200"},
+		{"one behind the other", []testset.GPURow{{Name: "step[EXTEND bs=1]", Start: 0, End: 100, Correlation: 0}, {Name: "step[EXTEND bs=1]", Start: 100, End: 150, Correlation: 0}}, "prefill 1: 2 of 150"},
+	} {
+		set := testset.GPUSetOf(nil, nil, test.rows)
+		var got []string
+		for _, s := range gpu.MeasureGPUs(set, gpu.GPUOptions{}).Steps {
+			got = append(got, fmt.Sprintf("%s %s: %d of %d", walk.StepKinds[s.Kind], s.Batches(), s.Host.N, s.Host.Total))
+		}
+		if strings.Join(got, ", ") != test.want {
+			t.Errorf("%s: %v, want %s", test.what, got, test.want)
+		}
+		n, total := 0, int64(0)
+		for _, s := range readSteps(set, &walk.SumOptions{}) {
+			n, total = n+1, total+s.dur
+		}
+		if counted := fmt.Sprintf("%d of %d", n, total); !strings.HasSuffix(test.want, ": "+counted) {
+			t.Errorf("%s: a comparison counts %s, want %s", test.what, counted, test.want)
 		}
 	}
 }

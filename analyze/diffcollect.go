@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -61,7 +62,7 @@ func Collect(c Capture) *Collected {
 		d.collectRequests(c.Requests)
 	}
 	if c.Profiles != nil && len(c.Profiles.Ranks) > 0 {
-		d.collectProfiles(c.Profiles, &SumOptions{From: c.From, To: c.To})
+		d.collectProfiles(c.Profiles, &walk.SumOptions{From: c.From, To: c.To})
 	}
 	return d
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,11 +26,11 @@ func (p perStep) String() string {
 }
 
 // levelOf returns which kind of step k is.
-func levelOf(k *stepLabel) perStep {
+func levelOf(k *walk.StepLabel) perStep {
 	switch {
-	case k.part:
+	case k.Part:
 		return perPart
-	case k.ofServer():
+	case k.OfServer():
 		return perServerStep
 	}
 	return perProfilerStep
@@ -40,7 +41,7 @@ type diffStep struct {
 	start trace.Time
 	dur   int64
 	rank  int32
-	kind  stepLabel
+	kind  walk.StepLabel
 }
 
 // commonStep returns the best kind of steps that both captures have.
@@ -54,19 +55,19 @@ func commonStep(before, after *Collected) perStep {
 }
 
 // readSteps finds the steps of all ranks, each once.
-func readSteps(set *profile.Set, window *SumOptions) []diffStep {
+func readSteps(set *profile.Set, window *walk.SumOptions) []diffStep {
 	streams := make([][]diffStep, len(set.Streams))
-	eachStream(set, func(i int, s profile.Stream) {
-		names, ranks := &stepNames{syms: set.Syms}, make([]stepThreads, len(set.Ranks))
+	walk.EachStream(set, func(i int, s profile.Stream) {
+		names, ranks := &walk.StepNames{Syms: set.Syms}, make([]walk.StepThreads, len(set.Ranks))
 		for r := range s.Ranges {
-			if kind := names.of(r.Name); kind != nil && !r.Open && window.keeps(&r.Event) {
-				ranks[r.Rank].add(r, kind)
+			if kind := names.Of(r.Name); kind != nil && !r.Open && window.Keeps(&r.Event) {
+				ranks[r.Rank].Add(r, kind)
 			}
 		}
 		for rank := range ranks {
-			for _, step := range ranks[rank].settle() {
-				if !step.again {
-					streams[i] = append(streams[i], diffStep{step.start, distribution.Between(step.start, step.end), int32(rank), step.stepLabel})
+			for _, step := range ranks[rank].Settle() {
+				if !step.Again {
+					streams[i] = append(streams[i], diffStep{step.Start, distribution.Between(step.Start, step.End), int32(rank), step.StepLabel})
 				}
 			}
 		}
@@ -74,28 +75,28 @@ func readSteps(set *profile.Set, window *SumOptions) []diffStep {
 	return slices.Concat(streams...)
 }
 
-// Kinds of a byName of work.
+// Kinds of a ByName of work.
 const (
 	workKernel = iota
 	workCopy
 )
 
 // collectProfiles reads the steps, kernels and copies of all ranks.
-func (d *Collected) collectProfiles(set *profile.Set, window *SumOptions) {
+func (d *Collected) collectProfiles(set *profile.Set, window *walk.SumOptions) {
 	steps := readSteps(set, window)
 	pieces := d.cutProfiles(set, window, steps)
 	d.side.StepPieces = pieces.n()
-	streams := make([]*byName[diffGroup], len(set.Streams))
-	eachStream(set, func(i int, s profile.Stream) { streams[i] = d.readWork(set, s, window, pieces) })
+	streams := make([]*walk.ByName[diffGroup], len(set.Streams))
+	walk.EachStream(set, func(i int, s profile.Stream) { streams[i] = d.readWork(set, s, window, pieces) })
 	names, seen := withoutHosts(set.Ranks), make([]bool, len(set.Ranks))
 	for _, by := range streams {
-		for i, key := range by.keys {
+		for i, key := range by.Keys {
 			kind := DiffKernel
-			if key.kind == workCopy {
+			if key.Kind == workCopy {
 				kind = DiffCopy
 			}
-			seen[key.rank] = true
-			d.put(diffKey{kind, set.Syms.Name(key.name), names[key.rank]}, &by.groups[i])
+			seen[key.Rank] = true
+			d.put(diffKey{kind, set.Syms.Name(key.Name), names[key.Rank]}, &by.Groups[i])
 		}
 	}
 	for rank, any := range seen {
@@ -111,11 +112,11 @@ func (d *Collected) collectProfiles(set *profile.Set, window *SumOptions) {
 }
 
 // readWork reads the kernels and copies of one stream.
-func (d *Collected) readWork(set *profile.Set, s profile.Stream, window *SumOptions, pieces *diffPieces) *byName[diffGroup] {
-	by := newByName[diffGroup](set, window)
+func (d *Collected) readWork(set *profile.Set, s profile.Stream, window *walk.SumOptions, pieces *diffPieces) *walk.ByName[diffGroup] {
+	by := walk.NewByName[diffGroup](set, window)
 	add := func(e *profile.Event, kind uint8) {
-		if window.keeps(e) {
-			by.of(e.Rank, e.Name, kind).add(pieces.at(e.Start), pieces.n(), e.Dur(), d.in)
+		if window.Keeps(e) {
+			by.Of(e.Rank, e.Name, kind).add(pieces.at(e.Start), pieces.n(), e.Dur(), d.in)
 		}
 	}
 	for k := range s.Kernels {
@@ -130,7 +131,7 @@ func (d *Collected) readWork(set *profile.Set, s profile.Stream, window *SumOpti
 // cutProfiles cuts a capture into pieces with about the same number of steps of the best
 // kind, or of the same length if there are none. Kernels belong to the piece in which they
 // begin: they may run a little after the step that launched them.
-func (d *Collected) cutProfiles(set *profile.Set, window *SumOptions, steps []diffStep) *diffPieces {
+func (d *Collected) cutProfiles(set *profile.Set, window *walk.SumOptions, steps []diffStep) *diffPieces {
 	if len(steps) == 0 {
 		first, last := boundsOfKernels(set, window)
 		d.side.widen(first, last)
@@ -153,12 +154,12 @@ func (d *Collected) cutProfiles(set *profile.Set, window *SumOptions, steps []di
 }
 
 // boundsOfKernels returns when the first kernel began, and the last one.
-func boundsOfKernels(set *profile.Set, window *SumOptions) (first, last trace.Time) {
+func boundsOfKernels(set *profile.Set, window *walk.SumOptions) (first, last trace.Time) {
 	type span struct{ first, last trace.Time }
 	spans := make([]span, len(set.Streams))
-	eachStream(set, func(i int, s profile.Stream) {
+	walk.EachStream(set, func(i int, s profile.Stream) {
 		for k := range s.Kernels {
-			if window.keeps(&k.Event) {
+			if window.Keeps(&k.Event) {
 				if spans[i].first == 0 || k.Start < spans[i].first {
 					spans[i].first = k.Start
 				}
@@ -196,7 +197,7 @@ func (d *Collected) addStep(s *diffStep, rank string, pieces *diffPieces) {
 	}
 	d.work[per].add("", piece, pieces.n(), 1)
 	d.work[per].add(rank, piece, pieces.n(), 1)
-	key := diffKey{DiffStep, s.kind.words(), rank}
+	key := diffKey{DiffStep, s.kind.Words(), rank}
 	if d.steps[per][key] == nil {
 		d.steps[per][key] = &diffGroup{}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -15,30 +16,30 @@ import (
 const DiffSchema = "sgtrace.report.diff/v1"
 
 // Report makes a table of all names.
-func (d *Diff) Report() *Report {
-	fields := []field[DiffRow]{
-		{Column{Name: "of", Doc: "request: a metric of finished requests; stage; step: an annotated step of the host; kernel; copy"},
-			func(r *DiffRow) Cell { return textCell(r.Kind.String()) }},
-		{Column{Name: "name", Doc: "metric, stage, kind of step and batch size, kernel, or operation", Most: mostName},
-			func(r *DiffRow) Cell { return textCell(r.Name) }},
+func (d *Diff) Report() *table.Report {
+	fields := []table.Field[DiffRow]{
+		{Column: table.Column{Name: "of", Doc: "request: a metric of finished requests; stage; step: an annotated step of the host; kernel; copy"},
+			Cell: func(r *DiffRow) table.Cell { return table.TextCell(r.Kind.String()) }},
+		{Column: table.Column{Name: "name", Doc: "metric, stage, kind of step and batch size, kernel, or operation", Most: table.MostName},
+			Cell: func(r *DiffRow) table.Cell { return table.TextCell(r.Name) }},
 	}
 	if d.byRank {
-		fields = append(fields, field[DiffRow]{Column{Name: "rank", Doc: "thread and rank, or rank, without its host"}, func(r *DiffRow) Cell { return textCell(r.Rank) }})
+		fields = append(fields, table.Field[DiffRow]{Column: table.Column{Name: "rank", Doc: "thread and rank, or rank, without its host"}, Cell: func(r *DiffRow) table.Cell { return table.TextCell(r.Rank) }})
 	}
-	fields = append(fields, []field[DiffRow]{
-		{Column{Name: "n before", Unit: Count, Doc: "how many"}, func(r *DiffRow) Cell { return Cell{N: r.Before.N} }},
-		{Column{Name: "n after", Unit: Count, Doc: "how many"}, func(r *DiffRow) Cell { return Cell{N: r.After.N} }},
+	fields = append(fields, []table.Field[DiffRow]{
+		{Column: table.Column{Name: "n before", Unit: table.Count, Doc: "how many"}, Cell: func(r *DiffRow) table.Cell { return table.Cell{N: r.Before.N} }},
+		{Column: table.Column{Name: "n after", Unit: table.Count, Doc: "how many"}, Cell: func(r *DiffRow) table.Cell { return table.Cell{N: r.After.N} }},
 	}...)
 	for _, n := range diffNumbers {
 		fields = append(fields, n.fields()...)
 	}
 	renamed := slices.ContainsFunc(d.Rows, func(r DiffRow) bool { return r.Like != "" })
 	fields = append(fields,
-		field[DiffRow]{Column{Name: "effect", Unit: Duration, Tenths: true, Scale: "total", Doc: "by how much a request or step got longer because of what changed; rows are sorted by it", Detail: true},
-			func(r *DiffRow) Cell { return Cell{N: r.Effect()} }},
-		field[DiffRow]{Column{Name: "like", Doc: "kernel that only the other capture has, and that may be the same: its function has the same name", Most: mostName, Detail: !renamed},
-			func(r *DiffRow) Cell { return textCell(r.Like) }})
-	r := tabulate(DiffSchema, "What changed", d.Rows, fields)
+		table.Field[DiffRow]{Column: table.Column{Name: "effect", Unit: table.Duration, Tenths: true, Scale: "total", Doc: "by how much a request or step got longer because of what changed; rows are sorted by it", Detail: true},
+			Cell: func(r *DiffRow) table.Cell { return table.Cell{N: r.Effect()} }},
+		table.Field[DiffRow]{Column: table.Column{Name: "like", Doc: "kernel that only the other capture has, and that may be the same: its function has the same name", Most: table.MostName, Detail: !renamed},
+			Cell: func(r *DiffRow) table.Cell { return table.TextCell(r.Like) }})
+	r := table.New(DiffSchema, "What changed", d.Rows, fields)
 	d.note(r)
 	return r
 }
@@ -64,23 +65,23 @@ var diffNumbers = []diffNumber{
 }
 
 // fields are the columns of a number before and after.
-func (n *diffNumber) fields() []field[DiffRow] {
+func (n *diffNumber) fields() []table.Field[DiffRow] {
 	name := n.name
-	side := func(when string, stat func(*DiffRow) *DiffStat) field[DiffRow] {
-		return field[DiffRow]{Column{Name: name + " " + when, Unit: Duration, Doc: n.doc, Scale: n.scale, Tenths: n.tenths, Detail: n.detail}, func(r *DiffRow) Cell {
+	side := func(when string, stat func(*DiffRow) *DiffStat) table.Field[DiffRow] {
+		return table.Field[DiffRow]{Column: table.Column{Name: name + " " + when, Unit: table.Duration, Doc: n.doc, Scale: n.scale, Tenths: n.tenths, Detail: n.detail}, Cell: func(r *DiffRow) table.Cell {
 			s := stat(r)
-			return Cell{N: n.of(s), Unknown: n.of(s) < 0 || s.N == 0}
+			return table.Cell{N: n.of(s), Unknown: n.of(s) < 0 || s.N == 0}
 		}}
 	}
-	real := func(what, doc string, of func(*DiffChange) float64) field[DiffRow] {
-		return field[DiffRow]{Column{Name: name + " " + what, Unit: Number, Doc: doc, Detail: true},
-			func(r *DiffRow) Cell { return realCell(of(n.change(r))) }}
+	real := func(what, doc string, of func(*DiffChange) float64) table.Field[DiffRow] {
+		return table.Field[DiffRow]{Column: table.Column{Name: name + " " + what, Unit: table.Number, Doc: doc, Detail: true},
+			Cell: func(r *DiffRow) table.Cell { return table.RealCell(of(n.change(r))) }}
 	}
-	return []field[DiffRow]{
+	return []table.Field[DiffRow]{
 		side("before", func(r *DiffRow) *DiffStat { return &r.Before }),
 		side("after", func(r *DiffRow) *DiffStat { return &r.After }),
-		{Column{Name: name + " change", Doc: "by how much it grew, with the 95 % confidence interval; ~ if that may be chance, ? if the captures are too short to tell, new and gone if only one of them has it"},
-			func(r *DiffRow) Cell { return Cell{Text: r.words(n.change(r))} }},
+		{Column: table.Column{Name: name + " change", Doc: "by how much it grew, with the 95 % confidence interval; ~ if that may be chance, ? if the captures are too short to tell, new and gone if only one of them has it"},
+			Cell: func(r *DiffRow) table.Cell { return table.Cell{Text: r.words(n.change(r))} }},
 		real("ratio", "after / before", func(c *DiffChange) float64 { return c.Ratio }),
 		real("ratio low", "lower end of the 95 % confidence interval of the ratio", func(c *DiffChange) float64 { return c.Low }),
 		real("ratio high", "upper end of the 95 % confidence interval of the ratio", func(c *DiffChange) float64 { return c.High }),
@@ -164,17 +165,17 @@ func signed(number string) string {
 }
 
 // note tells how to read the table, and what it does not tell.
-func (d *Diff) note(r *Report) {
+func (d *Diff) note(r *table.Report) {
 	requests, devices := d.Before.Requests >= 0 && d.After.Requests >= 0, d.Before.Ranks >= 0 && d.After.Ranks >= 0
 	switch {
 	case requests && devices:
-		r.note("total is by request; of steps, kernels and copies by %s and rank", d.per)
+		r.Note("total is by request; of steps, kernels and copies by %s and rank", d.per)
 	case requests && d.Before.Requests+d.After.Requests > 0:
-		r.note("total is by request")
+		r.Note("total is by request")
 	case requests:
-		r.note("total is by second")
+		r.Note("total is by second")
 	case devices:
-		r.note("total is by %s and rank", d.per)
+		r.Note("total is by %s and rank", d.per)
 	}
 	const chance = "changes are tested on pieces of the captures, since what follows each other is alike: "
 	var pieces string
@@ -192,39 +193,39 @@ func (d *Diff) note(r *Report) {
 		pieces += fmt.Sprintf("%d and %d %s", d.Before.StepPieces, d.After.StepPieces, like)
 	}
 	if pieces != "" {
-		r.note("%s%s. ~ may be chance; how much captures of the same thing differ from day to day, one of each cannot tell", chance, pieces)
+		r.Note("%s%s. ~ may be chance; how much captures of the same thing differ from day to day, one of each cannot tell", chance, pieces)
 	}
 	doubtful := func(r DiffRow) bool {
 		return !r.only() && slices.ContainsFunc(r.changes(), func(c *DiffChange) bool { return !c.tested() && !math.IsNaN(c.Ratio) })
 	}
 	if slices.ContainsFunc(d.Rows, doubtful) {
-		r.note("? is in too few pieces to tell noise from change")
+		r.Note("? is in too few pieces to tell noise from change")
 	}
-	noteApproximate(r, d.approximate)
+	table.NoteApproximate(r, d.approximate)
 }
 
 // SideReport makes a table of what the captures are, with the verdict above it.
-func (d *Diff) SideReport() *Report {
-	count := func(name, doc string, of func(*DiffSide) int64) field[DiffSide] {
-		return field[DiffSide]{Column{Name: name, Unit: Count, Doc: doc}, func(s *DiffSide) Cell {
-			return Cell{N: of(s), Unknown: of(s) == request.Unknown}
+func (d *Diff) SideReport() *table.Report {
+	count := func(name, doc string, of func(*DiffSide) int64) table.Field[DiffSide] {
+		return table.Field[DiffSide]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(s *DiffSide) table.Cell {
+			return table.Cell{N: of(s), Unknown: of(s) == request.Unknown}
 		}}
 	}
 	sides := []DiffSide{d.Before, d.After}
 	names := [...]string{"before", "after"}
-	return tabulate("sgtrace.report.diff.captures/v1", d.verdict, sides, []field[DiffSide]{
-		{Column{Name: "capture", Doc: "before or after"}, func(s *DiffSide) Cell {
+	return table.New("sgtrace.report.diff.captures/v1", d.verdict, sides, []table.Field[DiffSide]{
+		{Column: table.Column{Name: "capture", Doc: "before or after"}, Cell: func(s *DiffSide) table.Cell {
 			if s == &sides[0] {
-				return textCell(names[0])
+				return table.TextCell(names[0])
 			}
-			return textCell(names[1])
+			return table.TextCell(names[1])
 		}},
-		{Column{Name: "label", Doc: "what the user calls it, or its path", Most: mostName}, func(s *DiffSide) Cell { return textCell(s.Label) }},
-		{Column{Name: "from", Unit: Instant, Doc: "when the first request or step began"}, func(s *DiffSide) Cell {
-			return Cell{N: int64(s.First), Unknown: s.First == 0}
+		{Column: table.Column{Name: "label", Doc: "what the user calls it, or its path", Most: table.MostName}, Cell: func(s *DiffSide) table.Cell { return table.TextCell(s.Label) }},
+		{Column: table.Column{Name: "from", Unit: table.Instant, Doc: "when the first request or step began"}, Cell: func(s *DiffSide) table.Cell {
+			return table.Cell{N: int64(s.First), Unknown: s.First == 0}
 		}},
-		{Column{Name: "length", Unit: Duration, Doc: "from then to the end of the last"}, func(s *DiffSide) Cell {
-			return Cell{N: distribution.Between(s.First, s.Last), Unknown: s.First == 0}
+		{Column: table.Column{Name: "length", Unit: table.Duration, Doc: "from then to the end of the last"}, Cell: func(s *DiffSide) table.Cell {
+			return table.Cell{N: distribution.Between(s.First, s.Last), Unknown: s.First == 0}
 		}},
 		count("requests", "how many", func(s *DiffSide) int64 { return s.Requests }),
 		count("finished", "requests that did", func(s *DiffSide) int64 { return s.Finished }),
@@ -234,19 +235,19 @@ func (d *Diff) SideReport() *Report {
 }
 
 // LoadReport makes a table of how many requests there are, and how long.
-func (d *Diff) LoadReport() *Report {
-	number := func(name, doc string, of func(*DiffLoad) float64) field[DiffLoad] {
-		return field[DiffLoad]{Column{Name: name, Unit: Number, Doc: doc}, func(l *DiffLoad) Cell { return realCell(of(l)) }}
+func (d *Diff) LoadReport() *table.Report {
+	number := func(name, doc string, of func(*DiffLoad) float64) table.Field[DiffLoad] {
+		return table.Field[DiffLoad]{Column: table.Column{Name: name, Unit: table.Number, Doc: doc}, Cell: func(l *DiffLoad) table.Cell { return table.RealCell(of(l)) }}
 	}
-	detailed := func(name, doc string, of func(*DiffLoad) float64) field[DiffLoad] {
-		return detail([]field[DiffLoad]{number(name, doc, of)})[0]
+	detailed := func(name, doc string, of func(*DiffLoad) float64) table.Field[DiffLoad] {
+		return table.Detail([]table.Field[DiffLoad]{number(name, doc, of)})[0]
 	}
-	return tabulate("sgtrace.report.diff.load/v1", "Load", d.Load, []field[DiffLoad]{
-		{Column{Name: "of", Doc: "what is compared"}, func(l *DiffLoad) Cell { return textCell(l.Name) }},
+	return table.New("sgtrace.report.diff.load/v1", "Load", d.Load, []table.Field[DiffLoad]{
+		{Column: table.Column{Name: "of", Doc: "what is compared"}, Cell: func(l *DiffLoad) table.Cell { return table.TextCell(l.Name) }},
 		number("before", "mean", func(l *DiffLoad) float64 { return l.Before }),
 		number("after", "mean", func(l *DiffLoad) float64 { return l.After }),
-		{Column{Name: "change", Doc: "by how much it grew, with the 95 % confidence interval; ~ if that may be chance"},
-			func(l *DiffLoad) Cell { return Cell{Text: l.Change.words()} }},
+		{Column: table.Column{Name: "change", Doc: "by how much it grew, with the 95 % confidence interval; ~ if that may be chance"},
+			Cell: func(l *DiffLoad) table.Cell { return table.Cell{Text: l.Change.words()} }},
 		detailed("ratio", "after / before", func(l *DiffLoad) float64 { return l.Change.Ratio }),
 		detailed("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *DiffLoad) float64 { return l.Change.Low }),
 		detailed("ratio high", "upper end of the 95 % confidence interval of the ratio", func(l *DiffLoad) float64 { return l.Change.High }),

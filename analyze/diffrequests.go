@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -16,7 +17,7 @@ const leastRequests = 10
 type diffSpans struct {
 	*Collected
 	set         *request.Set
-	stage, rank *axis
+	stage, rank *requests.Axis
 	pieces      int
 	groups      map[uint64]*diffGroup // by codes of stage and rank
 	last        map[int32]int         // request that a rank was counted for last
@@ -28,8 +29,8 @@ func (d *Collected) collectRequests(s *request.Set) {
 	pieces := requestPieces(s)
 	d.side.Requests, d.side.Finished, d.side.RequestPieces = int64(len(s.Requests)), 0, pieces.n()
 	c := &diffSpans{Collected: d, set: s, pieces: pieces.n(), groups: map[uint64]*diffGroup{}, last: map[int32]int{},
-		stage: stageAxis(s), rank: procAxis(diffRank)(s)}
-	metrics := make([]diffGroup, len(requestMetrics)+1)
+		stage: requests.StageAxis(s), rank: requests.ProcAxis(diffRank)(s)}
+	metrics := make([]diffGroup, len(requests.RequestMetrics)+1)
 	for i := range s.Requests {
 		r := &s.Requests[i]
 		piece := pieces.at(r.Start)
@@ -45,8 +46,8 @@ func (d *Collected) collectRequests(s *request.Set) {
 	c.addOthers(pieces)
 	for i := range metrics {
 		name := "itl"
-		if i < len(requestMetrics) {
-			name = requestMetrics[i].name
+		if i < len(requests.RequestMetrics) {
+			name = requests.RequestMetrics[i].Name
 		}
 		if name == "unaccounted" && s.ClocksMoved {
 			continue // a millisecond that hosts are still apart would be news
@@ -55,7 +56,7 @@ func (d *Collected) collectRequests(s *request.Set) {
 			d.put(diffKey{Kind: DiffRequest, Name: name}, &metrics[i])
 		}
 	}
-	stages, ranks := c.stage.text(), c.rank.text()
+	stages, ranks := c.stage.Text(), c.rank.Text()
 	for codes, g := range c.groups {
 		d.put(diffKey{DiffStage, stages[codes>>32], ranks[uint32(codes)]}, g)
 	}
@@ -96,13 +97,13 @@ func cutRequests(s *request.Set, most int64) *diffPieces {
 }
 
 func (c *diffSpans) addMetrics(metrics []diffGroup, r *request.Request, piece int) {
-	for k := range requestMetrics {
-		if v := requestMetrics[k].of(&r.Metrics); v >= 0 {
+	for k := range requests.RequestMetrics {
+		if v := requests.RequestMetrics[k].Of(&r.Metrics); v >= 0 {
 			metrics[k].add(piece, c.pieces, v, c.in)
 		}
 	}
 	for _, gap := range c.set.Gaps(r) {
-		metrics[len(requestMetrics)].add(piece, c.pieces, max(0, gap), c.in)
+		metrics[len(requests.RequestMetrics)].add(piece, c.pieces, max(0, gap), c.in)
 	}
 }
 
@@ -111,21 +112,21 @@ func (c *diffSpans) addRequest(r, piece int) {
 	s := c.set
 	for _, part := range s.Requests[r].Parts {
 		for _, t := range s.Parts[part].Threads {
-			c.addStages(s.Threads[t].Stages, spot{proc: s.Threads[t].Proc, request: r}, piece)
+			c.addStages(s.Threads[t].Stages, requests.Spot{Proc: s.Threads[t].Proc, Request: r}, piece)
 		}
 	}
 	for i := range s.GatewayRows(&s.Requests[r]) {
 		if s.RequestOf(i) == r { // several may share it
-			c.add(spot{span: i, proc: s.ProcOf(i), request: r}, piece)
+			c.add(requests.Spot{Span: i, Proc: s.ProcOf(i), Request: r}, piece)
 		}
 	}
 }
 
 // addStages adds the given stages and everything below.
-func (c *diffSpans) addStages(stages []uint32, p spot, piece int) {
+func (c *diffSpans) addStages(stages []uint32, p requests.Spot, piece int) {
 	for _, i := range stages {
 		if c.set.Kind(int(i)) == request.Stage { // selected
-			p.span = int(i)
+			p.Span = int(i)
 			c.add(p, piece)
 		}
 		if below := c.set.Tree.Children(int(i)); len(below) > 0 {
@@ -135,25 +136,25 @@ func (c *diffSpans) addStages(stages []uint32, p spot, piece int) {
 }
 
 // add counts the span at p, unless its times cannot be right.
-func (c *diffSpans) add(p spot, piece int) {
-	dur := c.set.Row(p.span).Dur()
-	if c.set.Implausible(p.span) {
+func (c *diffSpans) add(p requests.Spot, piece int) {
+	dur := c.set.Row(p.Span).Dur()
+	if c.set.Implausible(p.Span) {
 		return
 	}
-	rank := c.rank.code(p)
-	key := uint64(c.stage.code(p))<<32 | uint64(uint32(rank))
+	rank := c.rank.Code(p)
+	key := uint64(c.stage.Code(p))<<32 | uint64(uint32(rank))
 	g := c.groups[key]
 	if g == nil {
 		g = &diffGroup{}
 		c.groups[key] = g
 	}
 	g.add(piece, c.pieces, dur, c.in)
-	if p.request == request.None {
+	if p.Request == request.None {
 		return
 	}
-	if last, known := c.last[rank]; !known || last != p.request {
-		c.last[rank] = p.request
-		if name := c.rank.text()[rank]; name != "" {
+	if last, known := c.last[rank]; !known || last != p.Request {
+		c.last[rank] = p.Request
+		if name := c.rank.Text()[rank]; name != "" {
 			c.requests.add(name, piece, c.pieces, 1)
 		}
 	}
@@ -172,10 +173,10 @@ func (c *diffSpans) addOthers(pieces *diffPieces) {
 	}
 	for i := range s.Len() {
 		if k := s.Kind(i); k == request.Generic || k == request.Gateway && s.RequestOf(i) == request.None {
-			c.add(spot{span: i, proc: s.ProcOf(i), request: request.None}, pieces.at(s.Row(i).Start))
+			c.add(requests.Spot{Span: i, Proc: s.ProcOf(i), Request: request.None}, pieces.at(s.Row(i).Start))
 		}
 	}
-	for _, name := range c.rank.text() {
+	for _, name := range c.rank.Text() {
 		if c.requests[name] == nil { // it has spans of no request only
 			c.requests[name] = c.requests[""]
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -219,7 +220,7 @@ func (d *Diff) addUp() {
 func (d *Diff) sentence(r *DiffRow, rows *diffRows) string {
 	text := d.plain(r)
 	if r.Like != "" {
-		text += ", perhaps what is " + cutMiddle(words.Clean(r.Like), mostVerdictName, Style{ASCII: true}) + " on the other side"
+		text += ", perhaps what is " + table.CutMiddle(words.Clean(r.Like), mostVerdictName, table.Style{ASCII: true}) + " on the other side"
 	}
 	if !d.byRank {
 		text += rows.where(r)
@@ -229,7 +230,7 @@ func (d *Diff) sentence(r *DiffRow, rows *diffRows) string {
 
 // plain tells how a row changed.
 func (d *Diff) plain(r *DiffRow) string {
-	text := cutMiddle(words.Clean(r.Name), mostVerdictName, Style{ASCII: true})
+	text := table.CutMiddle(words.Clean(r.Name), mostVerdictName, table.Style{ASCII: true})
 	if r.Kind == DiffStep {
 		text += " steps"
 	}
@@ -238,9 +239,9 @@ func (d *Diff) plain(r *DiffRow) string {
 	}
 	switch {
 	case r.Before.N == 0:
-		text += fmt.Sprintf(" is new: %s by %s", inWords(r.After.PerUnit/10), d.unit(r))
+		text += fmt.Sprintf(" is new: %s by %s", table.InWords(r.After.PerUnit/10), d.unit(r))
 	case r.After.N == 0:
-		text += fmt.Sprintf(" is gone: it took %s by %s", inWords(r.Before.PerUnit/10), d.unit(r))
+		text += fmt.Sprintf(" is gone: it took %s by %s", table.InWords(r.Before.PerUnit/10), d.unit(r))
 	default:
 		what, change, before, after := r.telling()
 		if what == "total" {
@@ -296,6 +297,6 @@ func (c *DiffChange) inBrackets() string {
 
 // pairInWords writes two durations in one unit: "8.10 -> 9.40 ms".
 func pairInWords(before, after int64) string {
-	s := scaleFor(Duration, []int64{before, after})
-	return s.format(before, false) + " -> " + s.format(after, false) + " " + s.unit
+	s := table.ScaleFor(table.Duration, []int64{before, after})
+	return s.Format(before, false) + " -> " + s.Format(after, false) + " " + s.Unit
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 )
@@ -16,36 +17,36 @@ var summaries = []struct {
 	name  string
 	modes []simulator.Mode
 	plant func(c *simulator.Config)
-	kind  FindingKind
-	is    func(f *Finding) bool
+	kind  finding.FindingKind
+	is    func(f *finding.Finding) bool
 }{
 	{"straggler", testset.AllModes, func(c *simulator.Config) {
 		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2}
-	}, FindingStraggler, slowRank},
+	}, finding.FindingStraggler, slowRank},
 	{"straggler from the onset on", testset.AllModes, func(c *simulator.Config) {
 		c.Incident.Onset = 0.5
 		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
-	}, FindingStraggler, func(f *Finding) bool { return slowRank(f) && f.Since != 0 }},
+	}, finding.FindingStraggler, func(f *finding.Finding) bool { return slowRank(f) && f.Since != 0 }},
 	{"burst on one DP rank", testset.AllModes, func(c *simulator.Config) {
 		c.Incident = simulator.DefaultConfig(0).Incident
-	}, FindingLoad, func(f *Finding) bool { return f.Since != 0 }},
+	}, finding.FindingLoad, func(f *finding.Finding) bool { return f.Since != 0 }},
 	{"slow transfers", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.SlowTransfers = 0.03
-	}, FindingTransfer, nil},
+	}, finding.FindingTransfer, nil},
 	{"slow transfers from the onset on", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.Incident.Onset = 0.5
 		c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
-	}, FindingTransfer, func(f *Finding) bool { return f.Since != 0 }},
+	}, finding.FindingTransfer, func(f *finding.Finding) bool { return f.Since != 0 }},
 	{"failed transfers", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.FailedTransfers = 0.03
-	}, FindingErrors, nil},
+	}, finding.FindingErrors, nil},
 }
 
-// slowRank tells whether f is about the rank that is planted.
-func slowRank(f *Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.DP == 0 }
+// SlowRank tells whether f is about the rank that is planted.
+func slowRank(f *finding.Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.DP == 0 }
 
 // overviewFindings are the findings about the requests of a simulated run.
-func overviewFindings(t *testing.T, c simulator.Config) []Finding {
+func overviewFindings(t *testing.T, c simulator.Config) []finding.Finding {
 	s, _ := testset.Simulated(t, c)
 	return NewOverview(OverviewInput{Requests: s}).Findings
 }
@@ -78,7 +79,7 @@ func TestFirstFindingIsWhatWasPlanted(t *testing.T) {
 	}
 }
 
-func kindsOf(found []Finding) (kinds []string) {
+func kindsOf(found []finding.Finding) (kinds []string) {
 	for i := range found {
 		kinds = append(kinds, string(found[i].Kind)+" "+found[i].At.String())
 	}
@@ -96,12 +97,12 @@ func TestFindingsOfTheDemo(t *testing.T) {
 		c.Mode = testset.AllModes[seed%uint64(len(testset.AllModes))]
 		found := overviewFindings(t, c)
 		found = found[:min(mostFindings, len(found))]
-		has := func(kind FindingKind) bool {
-			return slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == kind })
+		has := func(kind finding.FindingKind) bool {
+			return slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Kind == kind })
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if has(FindingStraggler) && has(FindingLoad) {
+		if has(finding.FindingStraggler) && has(finding.FindingLoad) {
 			right++
 		} else {
 			t.Logf("seed %d: %v", seed, kindsOf(found))

@@ -5,19 +5,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // inspectRequests says what dumps of requests hold.
-func inspectRequests(s *request.Set) []*Report {
+func inspectRequests(s *request.Set) []*table.Report {
 	v := survey(s)
-	return []*Report{reportFiles(s.Files), reportServices(v.services), reportRanks(v.ranks), reportCounts(v.counts)}
+	return []*table.Report{reportFiles(s.Files), reportServices(v.services), reportRanks(v.ranks), reportCounts(v.counts)}
 }
 
 // withRows leaves out tables without rows.
-func withRows(reports []*Report) []*Report {
-	return slices.DeleteFunc(reports, func(r *Report) bool { return r.Len() == 0 })
+func withRows(reports []*table.Report) []*table.Report {
+	return slices.DeleteFunc(reports, func(r *table.Report) bool { return r.Len() == 0 })
 }
 
 // extent is how many spans there are of something, and when.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/internal/testset"
@@ -94,7 +96,7 @@ const chromeTrace = `{"schemaVersion": 1, "cuda_runtime_version": 12090, "with_s
 ]}`
 
 // inspected returns the tables of inputs of all kinds.
-func inspected(t *testing.T) []*Report {
+func inspected(t *testing.T) []*table.Report {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	writeExport(t, "node7.sqlite", nsysdb.Schema2026)
@@ -122,11 +124,11 @@ func TestGoldenInspectProfiles(t *testing.T) {
 	}
 	reports := inspected(t)
 	t.Chdir(dir)
-	for _, f := range Formats {
+	for _, f := range table.Formats {
 		t.Run(string(f), func(t *testing.T) {
 			got := ""
 			for _, r := range reports {
-				got += text(t, r, f, Style{}) + "\n"
+				got += tabletest.Text(t, r, f, table.Style{}) + "\n"
 			}
 			if strings.Contains(got, secret) {
 				t.Errorf("shows what must stay secret:\n%s", got)
@@ -142,7 +144,7 @@ func TestInspectTables(t *testing.T) {
 		if !slices.ContainsFunc(InspectTables, func(name string) bool { return InspectSchema(name) == r.Schema }) {
 			t.Errorf("no name for %s", r.Schema)
 		}
-		if b := text(t, r, FormatJSON, Style{}); !json.Valid([]byte(b)) {
+		if b := tabletest.Text(t, r, table.FormatJSON, table.Style{}); !json.Valid([]byte(b)) {
 			t.Errorf("%s is no JSON", r.Schema)
 		}
 	}

@@ -1,11 +1,17 @@
 package analyze
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/request"
@@ -64,7 +70,7 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := testset.Fixture(t)
-	reports := slices.Concat(inspectSet(s), inspected(t), []*Report{Requests(s), MeasureLatencies(s).Report(), NewWaterfall(s, 0).Report(), GroupStages(s, Dimensions).Report()})
+	reports := slices.Concat(inspectSet(s), inspected(t), []*table.Report{requests.Requests(s), requests.MeasureLatencies(s).Report(), requests.NewWaterfall(s, 0).Report(), requests.GroupStages(s, requests.Dimensions).Report()})
 	var words []string
 	for _, r := range reports {
 		words = append(words, r.Schema)
@@ -72,8 +78,8 @@ func TestDocumented(t *testing.T) {
 			words = append(words, c.Key())
 		}
 	}
-	for _, m := range requestMetrics {
-		words = append(words, m.name)
+	for _, m := range requests.RequestMetrics {
+		words = append(words, m.Name)
 	}
 	words = append(words, request.AllFlags.Words()...)
 	for _, w := range words {
@@ -84,6 +90,59 @@ func TestDocumented(t *testing.T) {
 }
 
 // inspectSet says what is in the files of s.
-func inspectSet(s *request.Set) []*Report {
+func inspectSet(s *request.Set) []*table.Report {
 	return InspectAll(&inventory.Inventory{}, s, s.Diags.All())
+}
+
+// The waterfall of a request in which every name is hostile.
+func TestHostileWaterfall(t *testing.T) {
+	name := strings.ToValidUTF8(strings.Join(testset.Hostile, ""), "?")
+	var d testset.Dump
+	root := testset.Span{Trace: "00000000000000000000000000000001", Name: "Req 11111111", From: 0, To: 1000,
+		Attrs: testset.Attrs{"rid": name, "module": "sglang::request", "gen_ai.response.model": name, "gen_ai.response.finish_reasons": name}}
+	d.Thread(root, d.Add(root), name, name, 0, 1, testset.Span{Name: name, From: 0, To: 1000})
+	d.Add(testset.Span{Trace: root.Trace, Parent: fmt.Sprintf("%016x", 1), Name: "Scheduler", From: 0, To: 10, Failed: true,
+		Attrs: testset.Attrs{"host_id": name, "thread_label": "Scheduler", "reason": name}})
+	s := d.Set(t)
+	var b bytes.Buffer
+	if err := requests.NewWaterfall(s, 0).Write(&b, table.Style{Width: 100}); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range inspectSet(s) {
+		b.WriteString(tabletest.Text(t, r, table.FormatText, table.Style{}))
+	}
+	for _, c := range b.String() {
+		if c != '\n' && words.Hidden(c) {
+			t.Fatalf("%U is printed", c)
+		}
+	}
+}
+
+// Nothing panics on inputs that are damaged, foreign or empty.
+func TestEveryReportOnEveryDump(t *testing.T) {
+	for _, name := range []string{
+		"", "i_vllm_llm_request.jsonl", "f_collector_variants/compression_zstd_legacy_framed.bin", "f_collector_variants/format_proto_framed.bin",
+		"damaged/array.json.zst", "damaged/empty_host_id.jsonl.zst", "damaged/missing_head.jsonl.zst", "damaged/truncated_last_line.jsonl.zst",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := testset.BuildSet(t, "empty", strings.NewReader(""))
+			if name != "" {
+				s = testset.LoadDump(t, name)
+			}
+			reports := append(inspectSet(s), requests.Requests(s), requests.MeasureLatencies(s).Report(), requests.GroupStages(s, requests.Dimensions).Report())
+			var b bytes.Buffer
+			for r := range s.Requests {
+				w := requests.NewWaterfall(s, r)
+				if err := w.Write(&b, table.Style{}); err != nil {
+					t.Error(err)
+				}
+				reports = append(reports, w.Report())
+			}
+			for _, r := range reports {
+				for _, f := range table.Formats {
+					tabletest.Text(t, r, f, table.Style{Width: 80})
+				}
+			}
+		})
+	}
 }

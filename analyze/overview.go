@@ -6,7 +6,14 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -23,9 +30,9 @@ type OverviewInput struct {
 	// is looked at, for the commands that show more.
 	Select, Inputs []string
 	Files          []InputFile
-	Requests       *request.Set // of OTLP dumps; nil without
-	Profiles       *profile.Set // of profilers; nil without
-	Devices        GPUOptions   // how the devices of Profiles are measured
+	Requests       *request.Set   // of OTLP dumps; nil without
+	Profiles       *profile.Set   // of profilers; nil without
+	Devices        gpu.GPUOptions // how the devices of Profiles are measured
 	// Clocks tell how the clocks of hosts relate; none if nobody looked.
 	Clocks []HostClock
 	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
@@ -59,21 +66,21 @@ type Overview struct {
 	Statuses [request.Unfinished + 1]int
 	Servers  []Server
 	// Latencies are those of whole requests: e2e, ttft, itl.
-	Latencies []Latency
+	Latencies []requests.Latency
 	// Rates per second between From and To: of requests that started, and of tokens that
 	// finished requests took and gave. NaN is unknown.
 	RequestRate, PromptRate, OutputRate float64
-	Doubts                              []Doubt   // worst first
-	Findings                            []Finding // those that cost most first
+	Doubts                              []Doubt           // worst first
+	Findings                            []finding.Finding // those that cost most first
 	// Looked tells what was looked at for findings, in words.
 	Looked []string
 
 	// What findings are made of, for whoever shows more of it; nil without requests, or
 	// without profiles.
-	Tail        *Tail
-	Changes     *Changes
+	Tail        *tail.Tail
+	Changes     *change.Changes
 	RankLoads   *Ranks
-	GPUs        *GPUs
+	GPUs        *gpu.GPUs
 	Collectives *Collectives
 
 	stages, steps bool // some were traced: of requests, and of decoding
@@ -88,57 +95,57 @@ func NewOverview(in OverviewInput) *Overview {
 	var wg sync.WaitGroup
 	if o.Requests != nil {
 		o.Spans = o.Requests.Len()
-		wg.Go(func() { o.Tail = NewTail(o.Requests, TailOptions{}) })
-		wg.Go(func() { o.Changes = FindChanges(o.Requests) })
+		wg.Go(func() { o.Tail = tail.NewTail(o.Requests, tail.TailOptions{}) })
+		wg.Go(func() { o.Changes = change.FindChanges(o.Requests) })
 		wg.Go(func() { o.RankLoads = MeasureRanks(o.Requests) })
 		wg.Go(o.measureRequests)
 	}
 	if o.Profiles != nil && len(o.Profiles.Ranks) > 0 {
-		wg.Go(func() { o.GPUs = MeasureGPUs(o.Profiles, o.Devices) })
+		wg.Go(func() { o.GPUs = gpu.MeasureGPUs(o.Profiles, o.Devices) })
 		wg.Go(func() { o.Collectives = MeasureCollectives(o.Profiles, o.Devices.From, o.Devices.To) })
 	}
 	wg.Wait()
 	if o.From == 0 && o.GPUs != nil {
-		o.From, o.To = o.GPUs.bounds()
+		o.From, o.To = o.GPUs.Bounds()
 	}
-	o.Findings = mergeFindings(o.found(), consequences)
+	o.Findings = finding.Merge(o.found(), consequences)
 	o.Doubts = o.doubts()
 	return o
 }
 
 // consequences: load makes decoding slow, ranks wait for a slow one where they
 // communicate, and a server that is slow may have become so.
-var consequences = []consequence{
-	{cause: FindingLoad, effect: FindingTail, topics: []string{CauseInterference.String(), CauseDecode.String()}},
-	{cause: FindingImbalance, effect: FindingTail, topics: []string{CauseInterference.String(), CauseDecode.String()}},
-	{cause: FindingStraggler, effect: FindingGPU, topics: []string{"communication"}},
-	{cause: FindingSlower, effect: FindingChange, topics: []string{""}},
-	{cause: FindingSlower, effect: FindingTail, topics: []string{CauseDecode.String()}},
+var consequences = []finding.Consequence{
+	{Cause: finding.FindingLoad, Effect: finding.FindingTail, Topics: []string{cause.CauseInterference.String(), cause.CauseDecode.String()}},
+	{Cause: finding.FindingImbalance, Effect: finding.FindingTail, Topics: []string{cause.CauseInterference.String(), cause.CauseDecode.String()}},
+	{Cause: finding.FindingStraggler, Effect: finding.FindingGPU, Topics: []string{"communication"}},
+	{Cause: finding.FindingSlower, Effect: finding.FindingChange, Topics: []string{""}},
+	{Cause: finding.FindingSlower, Effect: finding.FindingTail, Topics: []string{cause.CauseDecode.String()}},
 }
 
 // found gathers what every report found. Of those that tell the same, the first one is
 // told: of load the one that knows since when, of ranks the one that counted how often
 // they are late.
-func (o *Overview) found() []Finding {
-	var loads, ranks, collectives, others, gpus, relief []Finding
+func (o *Overview) found() []finding.Finding {
+	var loads, ranks, collectives, others, gpus, relief []finding.Finding
 	if o.Requests != nil {
-		b := newBill(o.Requests, o.Tail.hosts, o.Tail.list)
-		ranks = b.price(o.RankLoads.Findings())
-		for _, f := range o.Changes.findings(b) {
+		b := cause.NewCosts(o.Requests, o.Tail.Hosts, o.Tail.List)
+		ranks = b.Price(o.RankLoads.Findings())
+		for _, f := range o.Changes.Findings(b) {
 			switch {
-			case f.Kind == FindingLoad && f.Weight == 0:
+			case f.Kind == finding.FindingLoad && f.Weight == 0:
 				relief = append(relief, f) // less to do
-			case f.Kind == FindingLoad:
+			case f.Kind == finding.FindingLoad:
 				loads = append(loads, f)
 			default:
 				others = append(others, f)
 			}
 		}
-		others = slices.Concat(others, errorFindings(o.Requests, b), o.Tail.findings(b), overloadFindings(o.Requests))
+		others = slices.Concat(others, requests.ErrorFindings(o.Requests, b), o.Tail.Findings(b), requests.OverloadFindings(o.Requests))
 		o.lookedAtRequests()
 	}
 	if o.GPUs != nil {
-		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.findings(o.Collectives.waiting())
+		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.Findings(o.Collectives.waiting())
 		o.lookedAtDevices()
 	}
 	return slices.Concat(loads, ranks, collectives, others, gpus, relief)
@@ -149,7 +156,7 @@ func (o *Overview) lookedAtDevices() {
 		o.look("who is late in %s", words.Counted(n, "collective"))
 	}
 	if len(o.GPUs.GPUs) > 0 {
-		o.look("waits for the host and exposed communication of %s", o.GPUs.devices())
+		o.look("waits for the host and exposed communication of %s", o.GPUs.Devices())
 	}
 }
 
@@ -159,8 +166,8 @@ func (o *Overview) look(format string, args ...any) {
 
 // lookedAtRequests tells what there was enough of.
 func (o *Overview) lookedAtRequests() {
-	n := len(o.Tail.list)
-	if n >= fewCompared && o.stages {
+	n := len(o.Tail.List)
+	if n >= finding.FewCompared && o.stages {
 		o.look("slow requests against usual ones, cause by cause (%s finished)", words.Thousands(int64(n)))
 	}
 	if o.Tail.Transfers != nil {
@@ -184,15 +191,15 @@ func (o *Overview) lookedAtRequests() {
 // measureRequests counts the requests, where they were served, and how they did.
 func (o *Overview) measureRequests() {
 	s := o.Requests
-	e := bulkOf(s)
-	o.From, o.To = e.from, e.to
+	e := load.BulkOf(s)
+	o.From, o.To = e.From, e.To
 	for i := range s.Requests {
 		o.Statuses[s.Requests[i].Status]++
 	}
 	o.Servers = serversOf(s)
 	o.stages, o.steps = traced(s)
-	for _, l := range MeasureLatencies(s).Rows {
-		if l.Of == finishedRequests && slices.Contains(overviewMetrics, l.Metric) {
+	for _, l := range requests.MeasureLatencies(s).Rows {
+		if l.Of == requests.FinishedRequests && slices.Contains(overviewMetrics, l.Metric) {
 			o.Latencies = append(o.Latencies, l)
 		}
 	}
@@ -200,7 +207,7 @@ func (o *Overview) measureRequests() {
 	if seconds <= 0 {
 		return
 	}
-	o.RequestRate = float64(len(s.Requests)-e.outside) / seconds
+	o.RequestRate = float64(len(s.Requests)-e.Outside) / seconds
 	o.PromptRate = sumKnown(s, func(m *request.Metrics) int64 { return m.PromptTokens }) / seconds
 	o.OutputRate = sumKnown(s, func(m *request.Metrics) int64 { return m.CompletionTokens }) / seconds
 }
@@ -231,16 +238,4 @@ func sumKnown(s *request.Set, of func(*request.Metrics) int64) float64 {
 		return math.NaN()
 	}
 	return float64(sum)
-}
-
-// bounds returns when the first device began to work and the last one ended.
-func (g *GPUs) bounds() (from, to trace.Time) {
-	for i := range g.GPUs {
-		if gpu := &g.GPUs[i]; i == 0 {
-			from, to = gpu.First, gpu.Last
-		} else {
-			from, to = min(from, gpu.First), max(to, gpu.Last)
-		}
-	}
-	return from, to
 }

@@ -3,17 +3,18 @@ package analyze
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // Command is the command line that shows more of a finding of the overview, as one can
 // paste it into a shell.
-func (o *Overview) Command(f *Finding) string {
+func (o *Overview) Command(f *finding.Finding) string {
 	return words.QuoteShell(slices.Concat([]string{"sgtrace", "report"}, f.Show, o.Select, o.Inputs))
 }
 
 // shortCommand is Command, with the word INPUT for inputs that would fill the screen.
-func (o *Overview) shortCommand(f *Finding) string {
+func (o *Overview) shortCommand(f *finding.Finding) string {
 	if !o.manyInputs() {
 		return o.Command(f)
 	}

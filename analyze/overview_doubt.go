@@ -6,7 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -97,10 +101,10 @@ func (o *Overview) requestDoubts() []Doubt {
 	add(flagged(request.MissingRoot|request.MissingThread), "%s with spans missing")
 	add(flagged(request.Unjoined|request.RoomCollision), "%s of which one half, prefill or decode, is missing or could not be told apart")
 	add(o.Tail.Implausible, "%s with times that cannot be right: left out")
-	if n := len(s.Requests); n > 0 && n < fewest {
-		text := fmt.Sprintf("too few requests to look for changes: %d are needed", fewest)
-		if n < fewCompared {
-			text = fmt.Sprintf("too few requests to look for causes (%d are needed) and changes (%d)", fewCompared, fewest)
+	if n := len(s.Requests); n > 0 && n < change.Fewest {
+		text := fmt.Sprintf("too few requests to look for changes: %d are needed", change.Fewest)
+		if n < finding.FewCompared {
+			text = fmt.Sprintf("too few requests to look for causes (%d are needed) and changes (%d)", finding.FewCompared, change.Fewest)
 		}
 		d = append(d, Doubt{trace.Notice, text})
 	}
@@ -135,14 +139,11 @@ func (o *Overview) hostDoubts() []Doubt {
 	return []Doubt{{trace.Notice, "servers do not tell their hosts (host_id): those with equal process ids look like one, and neither their times nor their ranks can be compared"}}
 }
 
-// NoRequests says of dumps why what is about requests is empty.
-const NoRequests = "the dumps hold no requests, but spans of other services only"
-
 // traceDoubts are about what the level of tracing does not show.
 func (o *Overview) traceDoubts() []Doubt {
 	s := o.Requests
 	if len(s.Requests) == 0 {
-		return []Doubt{{trace.Notice, NoRequests}}
+		return []Doubt{{trace.Notice, requests.NoRequests}}
 	}
 	switch {
 	case !o.stages:
@@ -232,7 +233,7 @@ func absenceDoubts(set *profile.Set) []Doubt {
 }
 
 // deviceDoubts are about what the captures of devices do not tell.
-func deviceDoubts(g *GPUs) []Doubt {
+func deviceDoubts(g *gpu.GPUs) []Doubt {
 	rows, called := int64(0), int64(0)
 	for i := range g.GPUs {
 		rows, called = rows+g.GPUs[i].Rows, called+g.GPUs[i].Called

@@ -4,6 +4,8 @@ import (
 	"io"
 	"math"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -95,7 +97,7 @@ func (t textJSON) MarshalJSON() ([]byte, error) {
 	if t == "" {
 		return []byte("null"), nil
 	}
-	return []byte(quoteJSON(string(t))), nil
+	return []byte(table.QuoteJSON(string(t))), nil
 }
 
 // texts is never null.
@@ -123,7 +125,7 @@ func rateJSON(v float64) *float64 {
 }
 
 func (o *Overview) writeJSON(w io.Writer) error {
-	text, err := codec.MarshalIndent(o.object(), "", " ")
+	text, err := table.Codec.MarshalIndent(o.object(), "", " ")
 	if err != nil {
 		return err
 	}
@@ -182,8 +184,8 @@ func (o *Overview) addRequests(v *overviewJSON) {
 	}
 }
 
-func (o *Overview) findingJSON(f *Finding) findingJSON {
-	role, host, rank := f.At.parts()
+func (o *Overview) findingJSON(f *finding.Finding) findingJSON {
+	role, host, rank := f.At.Parts()
 	v := findingJSON{
 		Kind: textJSON(f.Kind), Scope: textJSON(f.At.Scope.String()), Role: textJSON(role), Host: textJSON(host), Rank: textJSON(rank),
 		Weight: math.Round(f.Weight*1e6) / 1e6, Text: textJSON(f.Text), Evidence: texts(f.Evidence),
@@ -195,38 +197,24 @@ func (o *Overview) findingJSON(f *Finding) findingJSON {
 	return v
 }
 
-// parts are the role, the host and the rank of a place, as far as it is about them.
-func (p *Where) parts() (role, host, rank string) {
-	if p.Scope == Everywhere {
-		return "", "", ""
-	}
-	if p.Role != request.Other {
-		role = p.Role.String()
-	}
-	if p.Scope == OneRank {
-		host, rank = p.serverName(), p.Rank.String()
-	}
-	return role, host, rank
-}
-
 // findingsReport makes a table of the findings.
-func (o *Overview) findingsReport() *Report {
-	part := func(k int) func(*Finding) string {
-		return func(f *Finding) string {
-			role, host, rank := f.At.parts()
+func (o *Overview) findingsReport() *table.Report {
+	part := func(k int) func(*finding.Finding) string {
+		return func(f *finding.Finding) string {
+			role, host, rank := f.At.Parts()
 			return [...]string{role, host, rank}[k]
 		}
 	}
-	return tabulate(OverviewSchema, o.findingsTitle(), o.Findings, []field[Finding]{
-		textColumn("kind", "straggler, slower, load, imbalance, transfer, memory, errors, pipeline, gpu, tail or change", func(f *Finding) string { return string(f.Kind) }),
-		textColumn("scope", "all, a role, or a rank", func(f *Finding) string { return f.At.Scope.String() }),
-		textColumn("role", "of the server", part(0)),
-		textColumn("host", "machine", part(1)),
-		textColumn("rank", "parallel ranks", part(2)),
-		{Column{Name: "since", Unit: Instant, Doc: "when it began; unknown is from the beginning on"},
-			func(f *Finding) Cell { return Cell{N: int64(f.Since), Unknown: f.Since == 0} }},
-		shareColumn("weight", "part of the time of requests, or of ranks, that it costs; of errors, part of the requests", func(f *Finding) float64 { return f.Weight }),
-		textColumn("text", "what, where, since when, by how much", func(f *Finding) string { return f.Text }),
-		textColumn("command", "what shows more", func(f *Finding) string { return o.Command(f) }),
+	return table.New(OverviewSchema, o.findingsTitle(), o.Findings, []table.Field[finding.Finding]{
+		table.TextColumn("kind", "straggler, slower, load, imbalance, transfer, memory, errors, pipeline, gpu, tail or change", func(f *finding.Finding) string { return string(f.Kind) }),
+		table.TextColumn("scope", "all, a role, or a rank", func(f *finding.Finding) string { return f.At.Scope.String() }),
+		table.TextColumn("role", "of the server", part(0)),
+		table.TextColumn("host", "machine", part(1)),
+		table.TextColumn("rank", "parallel ranks", part(2)),
+		{Column: table.Column{Name: "since", Unit: table.Instant, Doc: "when it began; unknown is from the beginning on"},
+			Cell: func(f *finding.Finding) table.Cell { return table.Cell{N: int64(f.Since), Unknown: f.Since == 0} }},
+		table.ShareColumn("weight", "part of the time of requests, or of ranks, that it costs; of errors, part of the requests", func(f *finding.Finding) float64 { return f.Weight }),
+		table.TextColumn("text", "what, where, since when, by how much", func(f *finding.Finding) string { return f.Text }),
+		table.TextColumn("command", "what shows more", func(f *finding.Finding) string { return o.Command(f) }),
 	})
 }

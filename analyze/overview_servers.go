@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -23,13 +24,13 @@ type Server struct {
 // serversOf lists the roles that worked for the requests of s, in the order of display.
 func serversOf(s *request.Set) []Server {
 	var out []Server
-	r := newRankSet(s)
-	for i := 0; i < len(r.places); {
+	r := place.NewRankSet(s)
+	for i := 0; i < len(r.Places); {
 		from := i
-		for i < len(r.places) && r.places[i].Role == r.places[from].Role {
+		for i < len(r.Places) && r.Places[i].Role == r.Places[from].Role {
 			i++
 		}
-		out = append(out, serverOf(r.places[from:i]))
+		out = append(out, serverOf(r.Places[from:i]))
 	}
 	if slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Gateway != request.None }) {
 		out = slices.Insert(out, 0, Server{Role: request.Router, Ranks: request.Unknown})
@@ -38,13 +39,13 @@ func serversOf(s *request.Set) []Server {
 }
 
 // serverOf sums up the ranks of one role.
-func serverOf(ranks []Where) Server {
+func serverOf(ranks []place.Where) Server {
 	server := Server{Role: ranks[0].Role, Ranks: len(ranks)}
 	var parts [4][]int16
 	seen := map[string]bool{}
 	for i := range ranks {
 		p := &ranks[i]
-		if on := p.serverName(); !seen[on] {
+		if on := p.ServerName(); !seen[on] {
 			seen[on] = true
 			server.Hosts = append(server.Hosts, on)
 		}

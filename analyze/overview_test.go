@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
@@ -16,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-func (o *Overview) text(t *testing.T, f Format, style Style) string {
+func (o *Overview) text(t *testing.T, f table.Format, style table.Style) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := o.Write(&b, f, style); err != nil {
@@ -41,14 +43,16 @@ func demoOverview(t *testing.T) (*Overview, *simulator.Truth) {
 
 func TestGoldenOverview(t *testing.T) {
 	o, _ := demoOverview(t)
-	for _, f := range Formats {
-		t.Run(string(f), func(t *testing.T) { testset.CompareGolden(t, "summary."+string(f), o.text(t, f, Style{})) })
+	for _, f := range table.Formats {
+		t.Run(string(f), func(t *testing.T) { testset.CompareGolden(t, "summary."+string(f), o.text(t, f, table.Style{})) })
 	}
 	t.Run("narrow", func(t *testing.T) {
-		testset.CompareGolden(t, "summary_60_ascii.text", o.text(t, FormatText, Style{Width: 60, ASCII: true}))
+		testset.CompareGolden(t, "summary_60_ascii.text", o.text(t, table.FormatText, table.Style{Width: 60, ASCII: true}))
 	})
 	few := NewOverview(OverviewInput{Requests: testset.Fixture(t), Inputs: []string{"dump.jsonl"}})
-	t.Run("few", func(t *testing.T) { testset.CompareGolden(t, "summary_few.text", few.text(t, FormatText, Style{})) })
+	t.Run("few", func(t *testing.T) {
+		testset.CompareGolden(t, "summary_few.text", few.text(t, table.FormatText, table.Style{}))
+	})
 }
 
 // The text fits terminals, but for command lines, which have to be pasted whole; and 40
@@ -56,7 +60,7 @@ func TestGoldenOverview(t *testing.T) {
 func TestOverviewFits(t *testing.T) {
 	o, _ := demoOverview(t)
 	for _, width := range []int{60, 80, 100, 300} {
-		text := o.text(t, FormatText, Style{Width: width})
+		text := o.text(t, table.FormatText, table.Style{Width: width})
 		for line := range strings.Lines(text) {
 			if n := utf8.RuneCountInString(line) - 1; n > min(width, mostWidth) && !strings.HasPrefix(line, "   $ ") {
 				t.Errorf("%d columns on a terminal of %d: %s", n, width, line)
@@ -87,7 +91,7 @@ func TestOverviewTellsTheTruth(t *testing.T) {
 			Since               int64 `json:"since_unix_ns"`
 		}
 	}
-	if err := json.Unmarshal([]byte(o.text(t, FormatJSON, Style{})), &v); err != nil {
+	if err := json.Unmarshal([]byte(o.text(t, table.FormatJSON, table.Style{})), &v); err != nil {
 		t.Fatal(err)
 	}
 	finished, tokens := 0, 0
@@ -131,14 +135,14 @@ func TestOverviewTellsTheTruth(t *testing.T) {
 // Markdown.
 func TestOverviewIsSafe(t *testing.T) {
 	o := &Overview{OverviewInput: OverviewInput{Inputs: []string{"a\x1b]0;x\a.jsonl"}, Files: []InputFile{{Name: "a\x1b]0;x\a.jsonl"}}}}
-	o.Findings = []Finding{{Kind: FindingErrors, Text: "bad \x1b[31m\n# heading", Evidence: []string{"<script> | \u202e"}}}
+	o.Findings = []finding.Finding{{Kind: finding.FindingErrors, Text: "bad \x1b[31m\n# heading", Evidence: []string{"<script> | \u202e"}}}
 	o.Doubts = []Doubt{{trace.Error, "\x1b[2J"}}
-	for _, f := range Formats {
-		for line := range strings.Lines(o.text(t, f, Style{})) {
+	for _, f := range table.Formats {
+		for line := range strings.Lines(o.text(t, f, table.Style{})) {
 			if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), words.Hidden) {
 				t.Errorf("%s: %q", f, line)
 			}
-			if f == FormatMarkdown && (strings.HasPrefix(line, "# ") || strings.Contains(line, "<script>")) {
+			if f == table.FormatMarkdown && (strings.HasPrefix(line, "# ") || strings.Contains(line, "<script>")) {
 				t.Errorf("markup: %s", line)
 			}
 		}
@@ -147,11 +151,11 @@ func TestOverviewIsSafe(t *testing.T) {
 
 // Many inputs are told once, not with every command.
 func TestManyInputs(t *testing.T) {
-	o := &Overview{Findings: []Finding{{Text: "x", Show: []string{"--by-rank"}}, {Text: "y", Show: []string{"--by-rank"}}}}
+	o := &Overview{Findings: []finding.Finding{{Text: "x", Show: []string{"--by-rank"}}, {Text: "y", Show: []string{"--by-rank"}}}}
 	for _, name := range []string{"aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc", "dddddddddddd"} {
 		o.Inputs = append(o.Inputs, "traces/"+name+".json.gz")
 	}
-	text := o.text(t, FormatText, Style{Width: 80})
+	text := o.text(t, table.FormatText, table.Style{Width: 80})
 	if strings.Count(text, "aaaaaaaaaaaa") != 1 || strings.Count(text, "$ sgtrace report --by-rank INPUT...") != 2 {
 		t.Error(text)
 	}
@@ -170,8 +174,8 @@ func TestOverviewOfNothing(t *testing.T) {
 		if len(o.Findings) > 0 {
 			t.Errorf("%+v", o.Findings)
 		}
-		for _, f := range Formats {
-			o.text(t, f, Style{})
+		for _, f := range table.Formats {
+			o.text(t, f, table.Style{})
 		}
 	}
 }

@@ -9,23 +9,24 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // Write writes the overview in the given format: on one screen for people, as one
 // object, or its findings as a table.
-func (o *Overview) Write(w io.Writer, f Format, s Style) error {
+func (o *Overview) Write(w io.Writer, f table.Format, s table.Style) error {
 	switch f {
-	case FormatText:
+	case table.FormatText:
 		return o.writeText(w, s)
-	case FormatMarkdown:
+	case table.FormatMarkdown:
 		return o.writeMarkdown(w)
-	case FormatJSON:
+	case table.FormatJSON:
 		return o.writeJSON(w)
-	case FormatCSV:
+	case table.FormatCSV:
 		return o.findingsReport().Write(w, f, s)
 	}
-	return fmt.Errorf("no format %q; there are %v", f, Formats)
+	return fmt.Errorf("no format %q; there are %v", f, table.Formats)
 }
 
 // Text is filled to the width of the terminal, or to one that most have, and no further
@@ -39,11 +40,11 @@ const (
 type overviewPrinter struct {
 	*Overview
 	out   *bufio.Writer
-	style Style
+	style table.Style
 	width int
 }
 
-func (o *Overview) writeText(w io.Writer, style Style) error {
+func (o *Overview) writeText(w io.Writer, style table.Style) error {
 	p := &overviewPrinter{Overview: o, out: bufio.NewWriter(w), style: style, width: usualWidth}
 	if style.Width > 0 {
 		p.width = min(max(style.Width, 40), mostWidth)
@@ -75,7 +76,7 @@ func (p *overviewPrinter) latencies() error {
 	}
 	p.printf("\n")
 	// The rows are few enough without a rule.
-	return p.latencyReport().writeBare(p.out, Style{Width: p.width, ASCII: p.style.ASCII})
+	return p.latencyReport().WriteBare(p.out, table.Style{Width: p.width, ASCII: p.style.ASCII})
 }
 
 // mostEvidence is how much evidence of a finding people are shown at once.

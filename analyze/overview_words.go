@@ -8,6 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -173,18 +177,18 @@ func isRank(name string) bool {
 const trustText = "nothing is lost or missing"
 
 // latencyReport is the table of the latencies of whole requests.
-func (o *Overview) latencyReport() *Report {
+func (o *Overview) latencyReport() *table.Report {
 	const scale = "duration"
-	ns := func(name, doc string, of func(*Latency) int64) field[Latency] {
-		return field[Latency]{Column{Name: name, Unit: Duration, Doc: doc, Scale: scale}, func(l *Latency) Cell { return Cell{N: of(l)} }}
+	ns := func(name, doc string, of func(*requests.Latency) int64) table.Field[requests.Latency] {
+		return table.Field[requests.Latency]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(l *requests.Latency) table.Cell { return table.Cell{N: of(l)} }}
 	}
-	return tabulate(OverviewSchema, "", o.Latencies, []field[Latency]{
-		textColumn("latency", "e2e, ttft, itl of finished requests", func(l *Latency) string { return metricWords[Metric(l.Metric)] }),
-		countColumn("n", "how many", func(l *Latency) int64 { return int64(l.N) }),
-		ns("p50", "median, nearest rank", func(l *Latency) int64 { return l.P50 }),
-		ns("p90", "90th percentile, nearest rank", func(l *Latency) int64 { return l.P90 }),
-		ns("p99", "99th percentile, nearest rank", func(l *Latency) int64 { return l.P99 }),
-		ns("max", "longest", func(l *Latency) int64 { return l.Max }),
+	return table.New(OverviewSchema, "", o.Latencies, []table.Field[requests.Latency]{
+		table.TextColumn("latency", "e2e, ttft, itl of finished requests", func(l *requests.Latency) string { return tail.MetricWords[tail.Metric(l.Metric)] }),
+		table.CountColumn("n", "how many", func(l *requests.Latency) int64 { return int64(l.N) }),
+		ns("p50", "median, nearest rank", func(l *requests.Latency) int64 { return l.P50 }),
+		ns("p90", "90th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P90 }),
+		ns("p99", "99th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P99 }),
+		ns("max", "longest", func(l *requests.Latency) int64 { return l.Max }),
 	})
 }
 
@@ -216,15 +220,15 @@ func (o *Overview) findingsTitle() string {
 const mostFindings = 3
 
 // costText says what a finding costs.
-func (o *Overview) costText(f *Finding) string {
+func (o *Overview) costText(f *finding.Finding) string {
 	part := fmt.Sprintf("%.0f %%", 100*f.Weight)
 	if f.Weight < 0.005 {
 		part = "less than 1 %"
 	}
 	switch {
-	case f.Kind == FindingErrors:
+	case f.Kind == finding.FindingErrors:
 		return part + " of the requests"
-	case f.Kind == FindingGPU || o.Requests == nil:
+	case f.Kind == finding.FindingGPU || o.Requests == nil:
 		return "costs " + part + " of the GPUs' time"
 	}
 	return "costs " + part + " of the requests' time"

@@ -2,6 +2,8 @@ package analyze
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -27,8 +29,8 @@ func MeasureRanks(s *request.Set) *Ranks {
 	if len(s.Requests) == 0 {
 		return &Ranks{}
 	}
-	of, all := newRankSet(s), bulkOf(s)
-	out := &Ranks{Length: int64(all.to - all.from)}
+	of, all := place.NewRankSet(s), load.BulkOf(s)
+	out := &Ranks{Length: int64(all.To - all.From)}
 	out.e2e = meanE2E(s)
 	out.measureLoads(of, all)
 	out.measureSteps(of, all)

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -61,7 +62,7 @@ func (r *Ranks) newDivision(leads []*RankLoad) Division {
 	n := float64(len(leads))
 	d.P = d.probability()
 	d.Cost = d.cost(float64(r.e2e))
-	d.Uneven = d.P <= errorLevel && d.Cost >= leastCost &&
+	d.Uneven = d.P <= straggler.ErrorLevel && d.Cost >= leastCost &&
 		d.Most.Share*n >= leastOverload && (math.IsNaN(d.Most.TokenShare) || d.Most.TokenShare*n >= leastTokens)
 	return d
 }
@@ -72,7 +73,7 @@ func (r *Ranks) newDivision(leads []*RankLoad) Division {
 func (d *Division) probability() float64 {
 	const inBlock, fewest = 8, 8
 	is := d.routes()
-	blocks := min(mostBlocksJudged, len(is)/inBlock)
+	blocks := min(straggler.MostBlocksJudged, len(is)/inBlock)
 	if blocks < fewest {
 		return 1
 	}
@@ -165,7 +166,7 @@ func (d *Division) name() string {
 	if p.Rank.DP < 0 {
 		return p.String()
 	}
-	return fmt.Sprintf("DP%d of %s", p.Rank.DP, words.JoinNonEmpty(" ", p.Role.String(), p.serverName()))
+	return fmt.Sprintf("DP%d of %s", p.Rank.DP, words.JoinNonEmpty(" ", p.Role.String(), p.ServerName()))
 }
 
 // evidence are further sentences.

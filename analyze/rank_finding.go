@@ -5,17 +5,20 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // Stragglers returns the ranks that others wait for at the end of steps; what costs
 // most comes first.
-func (r *Ranks) Stragglers() []Straggler {
-	var all []Straggler
+func (r *Ranks) Stragglers() []straggler.Straggler {
+	var all []straggler.Straggler
 	for _, g := range r.Groups {
 		all = append(all, g.Stragglers...)
 	}
-	sortStragglers(all)
+	straggler.SortStragglers(all)
 	return all
 }
 
@@ -49,7 +52,7 @@ func (r *Ranks) Verdict() string {
 		return "No straggler found: each DP rank has one scheduler, as with DP attention, and requests do not show when those wait for each other"
 	case costs == nil:
 		return "No straggler found: there are no TP ranks on one host to compare"
-	case most < fewestMeetings:
+	case most < straggler.FewestMeetings:
 		return fmt.Sprintf("No straggler found: %s, too few to tell", strings.Join(looked, " and "))
 	}
 	return fmt.Sprintf("No straggler in %s: %s", strings.Join(looked, " and "), costs.acquit(rank))
@@ -68,19 +71,19 @@ func (g *StepGroup) acquit(rank int) string {
 // Findings returns what stands out: ranks that others wait for, load that is divided
 // unevenly, servers that are slow, and pipelines with a slow stage. A healthy
 // deployment has none.
-func (r *Ranks) Findings() []Finding {
-	var out []Finding
+func (r *Ranks) Findings() []finding.Finding {
+	var out []finding.Finding
 	show := []string{"--by-rank"}
 	for _, s := range r.stragglerRanks() {
-		out = append(out, Finding{
-			Kind: FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.Evidence,
+		out = append(out, finding.Finding{
+			Kind: finding.FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.Evidence,
 			Show: show, Weight: s.LostShare * s.Part,
 		})
 	}
 	for _, d := range r.divisions() {
 		if d.Uneven {
-			out = append(out, Finding{
-				Kind: FindingImbalance, At: d.Most.Where, Text: d.Text(), Evidence: d.evidence(),
+			out = append(out, finding.Finding{
+				Kind: finding.FindingImbalance, At: d.Most.Where, Text: d.Text(), Evidence: d.evidence(),
 				Show: show, Weight: min(1, d.Cost),
 			})
 		}
@@ -88,8 +91,8 @@ func (r *Ranks) Findings() []Finding {
 	out = append(out, r.slowFindings()...)
 	for _, p := range r.Pipes {
 		for i := range p.Slow {
-			out = append(out, Finding{
-				Kind: FindingPipeline, At: Where{Scope: WholeRole, Role: p.Stages[0].Role},
+			out = append(out, finding.Finding{
+				Kind: finding.FindingPipeline, At: place.Where{Scope: place.WholeRole, Role: p.Stages[0].Role},
 				Text: p.text(&p.Slow[i]), Evidence: p.evidence(&p.Slow[i]), Show: show, Weight: p.weight(&p.Slow[i]),
 			})
 		}
@@ -99,9 +102,9 @@ func (r *Ranks) Findings() []Finding {
 
 // stragglerRanks returns the stragglers, each rank once: what else it is late at is
 // evidence.
-func (r *Ranks) stragglerRanks() []Straggler {
-	var all []Straggler
-	index := map[Where]int{}
+func (r *Ranks) stragglerRanks() []straggler.Straggler {
+	var all []straggler.Straggler
+	index := map[place.Where]int{}
 	for _, s := range r.Stragglers() {
 		if i, ok := index[s.Where]; ok {
 			all[i].Evidence = append(all[i].Evidence[:len(all[i].Evidence):len(all[i].Evidence)], s.Text())
@@ -114,17 +117,17 @@ func (r *Ranks) stragglerRanks() []Straggler {
 }
 
 // text says in a sentence which stage is slow.
-func (p *Pipeline) text(s *Straggler) string {
+func (p *Pipeline) text(s *straggler.Straggler) string {
 	slow := &p.Stages[s.Rank]
 	others := p.others(s.Rank)
 	return fmt.Sprintf("%s is the slow stage of its pipeline: %s per micro-batch, the other %s (p50); it is idle %s %% of the time, the other %s %%",
 		p.stageName(s.Rank), words.Nearly(slow.Took.P50), words.Nearly(others.took), words.InPercent(slow.Bubble), words.InPercent(others.bubble))
 }
 
-func (p *Pipeline) evidence(s *Straggler) []string {
+func (p *Pipeline) evidence(s *straggler.Straggler) []string {
 	list := []string{
 		fmt.Sprintf("of %d micro-batches of which the times of other stages are known it took longest for %d: it takes %s",
-			s.Meetings, s.Last, s.sure("longer")),
+			s.Meetings, s.Last, s.Sure("longer")),
 	}
 	if s.Since != 0 {
 		list = append(list, "since "+words.When(s.Since, s.Earliest, s.Latest))
@@ -134,7 +137,7 @@ func (p *Pipeline) evidence(s *Straggler) []string {
 
 // weight is the part of the time that the pipeline would save if the stage were as
 // fast as the others.
-func (p *Pipeline) weight(s *Straggler) float64 {
+func (p *Pipeline) weight(s *straggler.Straggler) float64 {
 	slow := float64(p.Stages[s.Rank].Took.P50)
 	return max(0, 1-distribution.Ratio(float64(p.others(s.Rank).took), slow)) * s.Part
 }
@@ -142,7 +145,7 @@ func (p *Pipeline) weight(s *Straggler) float64 {
 // stageName names a stage in a sentence: "PP1 of unified e3b0c442 DP0".
 func (p *Pipeline) stageName(stage int) string {
 	s := &p.Stages[stage]
-	name := fmt.Sprintf("PP%d of %s", s.Rank.PP, words.JoinNonEmpty(" ", s.Role.String(), s.serverName()))
+	name := fmt.Sprintf("PP%d of %s", s.Rank.PP, words.JoinNonEmpty(" ", s.Role.String(), s.ServerName()))
 	if s.Rank.DP >= 0 {
 		name += fmt.Sprintf(" DP%d", s.Rank.DP)
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -12,7 +14,7 @@ import (
 // A RankLoad is what a rank had to do. Counts are request.Unknown and numbers NaN
 // where the dump does not tell.
 type RankLoad struct {
-	Where
+	place.Where
 	// Lead tells that the rank stands for those that do the same work beside it.
 	Lead     bool
 	Requests int64 // that it worked for
@@ -39,29 +41,29 @@ type RankLoad struct {
 
 // measureLoads takes from a timeline of one bucket what goes on in it, and counts
 // what a timeline does not.
-func (r *Ranks) measureLoads(of *rankSet, all bulk) {
-	whole := &Timeline{From: all.from, To: all.to, Start: all.from, Bucket: r.Length + 1, Stages: of.set.WatchedNames(), Outside: all.outside}
-	newTimelineBuilder(of, whole, all, 1).build()
-	index := map[Where]*RankLoad{}
+func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
+	whole := &load.Timeline{From: all.From, To: all.To, Start: all.From, Bucket: r.Length + 1, Stages: of.Set.WatchedNames(), Outside: all.Outside}
+	load.NewTimelineBuilder(of, whole, all, 1).BuildSet()
+	index := map[place.Where]*RankLoad{}
 	r.Loads = make([]RankLoad, 0, len(whole.Series))
 	for i := range whole.Series {
-		if s := &whole.Series[i]; s.Scope == OneRank {
+		if s := &whole.Series[i]; s.Scope == place.OneRank {
 			r.Loads = append(r.Loads, newRankLoad(whole, s))
 			index[s.Where] = &r.Loads[len(r.Loads)-1]
 		}
 	}
-	loads := make([]*RankLoad, len(of.places))
-	for i, place := range of.places {
+	loads := make([]*RankLoad, len(of.Places))
+	for i, place := range of.Places {
 		loads[i] = index[place]
 	}
-	r.notes = whole.notes()
+	r.notes = whole.Notes()
 	if n := countEnds(of, all, loads); n > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("%d times, a rank that works for a request is left out: its role is unknown", n))
 	}
 	r.divideLoads()
 }
 
-func newRankLoad(t *Timeline, s *Series) RankLoad {
+func newRankLoad(t *load.Timeline, s *load.Series) RankLoad {
 	p := &s.Points[0]
 	l := RankLoad{
 		Where: s.Where, Lead: s.Lead, Requests: p.Arrivals, Prompt: p.Prefill, Output: p.Output,
@@ -84,11 +86,11 @@ func newRankLoad(t *Timeline, s *Series) RankLoad {
 
 // countEnds counts on every rank how requests ended, and their retractions. It
 // returns for how many it could not, as a timeline has no such rank.
-func countEnds(of *rankSet, all bulk, loads []*RankLoad) (unknown int) {
-	s := of.set
+func countEnds(of *place.RankSet, all load.Bulk, loads []*RankLoad) (unknown int) {
+	s := of.Set
 	for i := range s.Requests {
 		req := &s.Requests[i]
-		if !all.holds(req) {
+		if !all.Holds(req) {
 			continue
 		}
 		for _, p := range req.Parts {
@@ -96,11 +98,11 @@ func countEnds(of *rankSet, all bulk, loads []*RankLoad) (unknown int) {
 			if !part.Serves() {
 				continue
 			}
-			if thread, rank := of.lead(part); thread == request.None && rank != request.None && loads[rank] != nil {
+			if thread, rank := of.Lead(part); thread == request.None && rank != request.None && loads[rank] != nil {
 				loads[rank].count(part, req.Status)
 			}
 			for _, t := range part.Threads {
-				rank := of.of[s.Threads[t].Proc]
+				rank := of.Of[s.Threads[t].Proc]
 				if rank == request.None {
 					continue
 				}

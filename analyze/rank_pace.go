@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -23,7 +26,7 @@ type SlowServer struct {
 	// Cost is by how much longer requests take for it, as part of the E2E of all.
 	Cost float64
 
-	judged Straggler
+	judged straggler.Straggler
 }
 
 // leastSlower is the part of a step by which a server has to be slower before that is
@@ -46,9 +49,9 @@ type paced struct {
 }
 
 // measurePaces compares how long the servers of every role take for their work.
-func (r *Ranks) measurePaces(of *rankSet, all bulk) {
+func (r *Ranks) measurePaces(of *place.RankSet, all load.Bulk) {
 	steps := collectPaces(of, all)
-	total := float64(totalE2E(of.set))
+	total := float64(totalE2E(of.Set))
 	for _, role := range request.ServingRoles {
 		leads := r.leads(role)
 		for kind := range rankSteps {
@@ -70,16 +73,16 @@ func totalE2E(s *request.Set) int64 {
 }
 
 // collectPaces returns the steps of the lead threads, by kind and place.
-func collectPaces(of *rankSet, all bulk) [len(rankSteps)][][]paced {
+func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 	var steps [len(rankSteps)][][]paced
 	for kind := range steps {
-		steps[kind] = make([][]paced, len(of.places))
+		steps[kind] = make([][]paced, len(of.Places))
 	}
-	s := of.set
-	of.eachPart(func(p *request.Part) {
+	s := of.Set
+	of.EachPart(func(p *request.Part) {
 		req := &s.Requests[p.Request]
-		thread, rank := of.lead(p)
-		if thread == request.None || rank == request.None || !all.holds(req) {
+		thread, rank := of.Lead(p)
+		if thread == request.None || rank == request.None || !all.Holds(req) {
 			return
 		}
 		prefill := paced{tokens: req.Metrics.PrefillTokens()}
@@ -119,10 +122,10 @@ type pace struct {
 }
 
 // paceOf collects the steps of the lead ranks that have any.
-func paceOf(kind StepKind, of *rankSet, leads []*RankLoad, steps [len(rankSteps)][][]paced) *pace {
+func paceOf(kind StepKind, of *place.RankSet, leads []*RankLoad, steps [len(rankSteps)][][]paced) *pace {
 	p := &pace{kind: kind}
 	for _, l := range leads {
-		list := steps[kind][of.at[l.Where]]
+		list := steps[kind][of.At[l.Where]]
 		if len(list) == 0 {
 			continue
 		}
@@ -169,14 +172,14 @@ func (p *pace) slow(total float64) []SlowServer {
 		return nil
 	}
 	var out []SlowServer
-	for _, found := range g.stragglers() {
+	for _, found := range g.Stragglers() {
 		s := SlowServer{RankLoad: p.ranks[found.Rank], Kind: p.kind, Peer: len(p.ranks) - 1, Prompt: p.prompt,
 			Since: found.Since, Earliest: found.Earliest, Latest: found.Latest, judged: found}
 		own, others := p.percentiles(&found, 50)
 		fast, usual := p.percentiles(&found, 10)
 		s.Own, s.Others = own, others
 		// The fastest steps are those of few requests: there load makes no difference.
-		if !s.evenLoad(len(p.ranks)) || float64(own-others) < g.share*float64(others) || float64(fast-usual) < g.share*float64(usual) {
+		if !s.evenLoad(len(p.ranks)) || float64(own-others) < g.Share*float64(others) || float64(fast-usual) < g.Share*float64(usual) {
 			continue
 		}
 		s.Cost = float64(p.cost[found.Rank]) * found.Part * float64(own-others) / float64(own) / total
@@ -187,8 +190,8 @@ func (p *pace) slow(total float64) []SlowServer {
 
 // gather makes meetings of the steps: the servers compare their medians wherever there
 // are several steps of each. It returns nil for too few.
-func (p *pace) gather() *gathering {
-	const inMeeting, mostMeetings = 4, 4 * mostBlocksJudged
+func (p *pace) gather() *straggler.Gathering {
+	const inMeeting, mostMeetings = 4, 4 * straggler.MostBlocksJudged
 	if len(p.ranks) < 2 || len(p.steps) == 0 {
 		return nil
 	}
@@ -196,14 +199,14 @@ func (p *pace) gather() *gathering {
 	for _, x := range p.steps {
 		counts[x.rank]++
 	}
-	n := min(mostMeetings, max(fewestMeetings, slices.Min(counts)/inMeeting))
-	if slices.Min(counts) < fewestMeetings {
+	n := min(mostMeetings, max(straggler.FewestMeetings, slices.Min(counts)/inMeeting))
+	if slices.Min(counts) < straggler.FewestMeetings {
 		return nil
 	}
-	g := newGathering(names, 0)
-	g.share = leastSlower
+	g := straggler.NewGathering(names, 0)
+	g.Share = leastSlower
 	if len(p.ranks) == 2 {
-		g.share = leastSlowerOfTwo
+		g.Share = leastSlowerOfTwo
 	}
 	arrivals, took := make([]int64, len(p.ranks)), make([][]int64, len(p.ranks))
 	for m := range n {
@@ -216,20 +219,20 @@ func (p *pace) gather() *gathering {
 		}
 		var there []int64
 		for r := range took {
-			arrivals[r] = noArrival
+			arrivals[r] = straggler.NoArrival
 			if len(took[r]) > 0 {
 				arrivals[r] = distribution.LowerMedian(took[r])
 				there = append(there, arrivals[r])
 			}
 		}
-		g.meet(steps[0].at, arrivals, distribution.LowerMedian(there))
+		g.Meet(steps[0].at, arrivals, distribution.LowerMedian(there))
 	}
 	return g
 }
 
 // percentiles returns a percentile of the steps of a slow server in the time in which
 // it is slow, and the median of those of the others.
-func (p *pace) percentiles(s *Straggler, percent int) (own, others int64) {
+func (p *pace) percentiles(s *straggler.Straggler, percent int) (own, others int64) {
 	lists := make([][]int64, len(p.ranks))
 	for _, x := range p.steps {
 		if x.at >= s.Since && (s.Until == 0 || x.at < s.Until) {

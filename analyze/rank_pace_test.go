@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
@@ -30,7 +33,7 @@ func TestSlowServersOfSimulatedRuns(t *testing.T) {
 		c, slow := replicas(seed, factor)
 		s, _ := testset.Simulated(t, c)
 		r := MeasureRanks(s)
-		got := findingsOf(r.Findings(), FindingSlower)
+		got := findingsOf(r.Findings(), finding.FindingSlower)
 		if len(got) != 1 || int(got[0].At.Rank.DP) != slow {
 			t.Logf("seed %d: DP%d of %d is slow, found %+v", seed, slow, c.Unified.DP, got)
 			return false
@@ -63,14 +66,14 @@ func TestSlowServersOfSimulatedRuns(t *testing.T) {
 
 // What a rank keeps waiting is slow for it, and not once more.
 func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
-	at := Where{Scope: OneRank, Role: request.Decode, Host: "a"}
+	at := place.Where{Scope: place.OneRank, Role: request.Decode, Host: "a"}
 	r := &Ranks{Slow: []SlowServer{{RankLoad: &RankLoad{Where: at}, Cost: 0.5, Own: 3_000_000, Others: 2_000_000, Peer: 3}}}
 	if got := r.slowFindings(); len(got) != 1 || !strings.Contains(got[0].Text, "3.00 ms per decode step, the other 3 ranks 2.00 ms (+50 %)") {
 		t.Errorf("%+v", got)
 	}
 	late := at
 	late.Rank.TP = 2
-	r.Groups = []*StepGroup{{Stragglers: []Straggler{{Where: late}}}}
+	r.Groups = []*StepGroup{{Stragglers: []straggler.Straggler{{Where: late}}}}
 	if got := r.slowFindings(); len(got) != 0 {
 		t.Errorf("%+v, and its TP2 is a straggler", got)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -50,24 +52,24 @@ func (s *SlowServer) doubt() string {
 
 // slowFindings returns the servers that are slow, each once. Where a rank keeps the
 // others of its server waiting, that is why, and told already.
-func (r *Ranks) slowFindings() []Finding {
+func (r *Ranks) slowFindings() []finding.Finding {
 	slow := slices.Clone(r.Slow)
 	slices.SortStableFunc(slow, func(x, y SlowServer) int { return cmp.Compare(y.Cost, x.Cost) })
-	var out []Finding
-	var servers []Where
+	var out []finding.Finding
+	var servers []place.Where
 	for i := range slow {
 		s := &slow[i]
 		if s.Cost < leastCost || r.explained(&s.Where) {
 			continue
 		}
-		on := Where{Scope: OneRank, Role: s.Role, Host: s.Host, Server: s.Server}
+		on := place.Where{Scope: place.OneRank, Role: s.Role, Host: s.Host, Server: s.Server}
 		if k := slices.Index(servers, on); k >= 0 {
 			out[k].Evidence = append(out[k].Evidence, s.Text())
 			continue
 		}
 		servers = append(servers, on)
-		out = append(out, Finding{
-			Kind: FindingSlower, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.evidence(),
+		out = append(out, finding.Finding{
+			Kind: finding.FindingSlower, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.evidence(),
 			Show: []string{"--by-rank"}, Weight: min(1, s.Cost),
 		})
 	}
@@ -75,8 +77,8 @@ func (r *Ranks) slowFindings() []Finding {
 }
 
 // explained tells whether a rank of the same server keeps others waiting.
-func (r *Ranks) explained(at *Where) bool {
-	same := func(o *Where) bool { return o.Role == at.Role && o.Host == at.Host && o.Server == at.Server }
+func (r *Ranks) explained(at *place.Where) bool {
+	same := func(o *place.Where) bool { return o.Role == at.Role && o.Host == at.Host && o.Server == at.Server }
 	for _, g := range r.Groups {
 		for i := range g.Stragglers {
 			if same(&g.Stragglers[i].Where) {

@@ -7,6 +7,9 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -17,7 +20,7 @@ type Pipeline struct {
 	Stages  []PipelineStage // by PP
 	Batches int             // micro-batches that went through
 	// Slow are stages that take longer than the others; usually there are none.
-	Slow []Straggler
+	Slow []straggler.Straggler
 	// Apart tells that the stages are on several hosts. Their clocks may differ by
 	// more than a stage takes, so that only Launch is known.
 	Apart bool
@@ -25,7 +28,7 @@ type Pipeline struct {
 
 // A PipelineStage is what one stage did with its micro-batches.
 type PipelineStage struct {
-	Where
+	place.Where
 	// Launch is how long the host takes to launch a
 	// micro-batch.
 	Launch distribution.Summary
@@ -46,7 +49,7 @@ const leastStageShare = 0.1
 
 // A pipeWalk collects the micro-batches of pipelines.
 type pipeWalk struct {
-	*rankSet
+	*place.RankSet
 	pipes      map[int32]*pipeRows // by place of the first stage
 	order      []int32
 	unequal    int
@@ -78,13 +81,13 @@ type pipeRow struct {
 }
 
 // measurePipelines measures the stages of pipelines, which trace level 4 shows.
-func (r *Ranks) measurePipelines(of *rankSet, all bulk) {
-	if !slices.ContainsFunc(of.places, func(p Where) bool { return p.Rank.PP > 0 }) {
+func (r *Ranks) measurePipelines(of *place.RankSet, all load.Bulk) {
+	if !slices.ContainsFunc(of.Places, func(p place.Where) bool { return p.Rank.PP > 0 }) {
 		return
 	}
-	w := &pipeWalk{rankSet: of, pipes: map[int32]*pipeRows{}}
-	w.eachPart(func(p *request.Part) {
-		if all.holds(&of.set.Requests[p.Request]) {
+	w := &pipeWalk{RankSet: of, pipes: map[int32]*pipeRows{}}
+	w.EachPart(func(p *request.Part) {
+		if all.Holds(&of.Set.Requests[p.Request]) {
 			w.addPart(p)
 		}
 	})
@@ -148,8 +151,8 @@ func (w *pipeWalk) addPart(p *request.Part) {
 func (w *pipeWalk) stages(p *request.Part) []stageThread {
 	w.part = w.part[:0]
 	for _, t := range p.Threads {
-		if place := w.of[w.set.Threads[t].Proc]; place != request.None && w.places[place].Rank.PP >= 0 {
-			w.part = append(w.part, stageThread{w.places[place].Rank, place, t})
+		if place := w.Of[w.Set.Threads[t].Proc]; place != request.None && w.Places[place].Rank.PP >= 0 {
+			w.part = append(w.part, stageThread{w.Places[place].Rank, place, t})
 		}
 	}
 	slices.SortStableFunc(w.part, func(x, y stageThread) int {
@@ -161,8 +164,8 @@ func (w *pipeWalk) stages(p *request.Part) []stageThread {
 
 // readBatches adds the launches of a thread, in order.
 func (w *pipeWalk) readBatches(list []request.Interval, thread int) []request.Interval {
-	w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, _ bool) {
-		if span := w.set.Row(i); span.Means == request.Launching && span.End >= span.Start && request.Plausible(span.Start, span.End) {
+	w.Set.EachSelectedStage(w.Set.Threads[thread].Stages, true, func(i int, _ bool) {
+		if span := w.Set.Row(i); span.Means == request.Launching && span.End >= span.Start && request.Plausible(span.Start, span.End) {
 			list = append(list, request.Interval{From: span.Start, To: span.End})
 		}
 	})
@@ -173,8 +176,8 @@ func (w *pipeWalk) readBatches(list []request.Interval, thread int) []request.In
 // readEnds fills w.ends with the ends of the steps of a thread, in order.
 func (w *pipeWalk) readEnds(thread int) {
 	w.ends = w.ends[:0]
-	w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, _ bool) {
-		switch span := w.set.Row(i); span.Means {
+	w.Set.EachSelectedStage(w.Set.Threads[thread].Stages, true, func(i int, _ bool) {
+		switch span := w.Set.Row(i); span.Means {
 		case request.Stepping, request.PrefillingChunk, request.Prefilling:
 			if request.Plausible(span.End) {
 				w.ends = append(w.ends, span.End)
@@ -186,11 +189,11 @@ func (w *pipeWalk) readEnds(thread int) {
 
 // measure finds the micro-batches, which several requests share, and sums up the
 // stages.
-func (rows *pipeRows) measure(of *rankSet, length int64) *Pipeline {
+func (rows *pipeRows) measure(of *place.RankSet, length int64) *Pipeline {
 	k := len(rows.places)
 	p := &Pipeline{Stages: make([]PipelineStage, k)}
 	for s, place := range rows.places {
-		p.Stages[s].Where = of.places[place]
+		p.Stages[s].Where = of.Places[place]
 		p.Apart = p.Apart || p.Stages[s].Host != p.Stages[0].Host
 	}
 	slices.SortFunc(rows.list, func(x, y pipeRow) int { return cmp.Or(cmp.Compare(x.launch, y.launch), cmp.Compare(x.row, y.row)) })
@@ -209,7 +212,7 @@ type pipeMeter struct {
 	launches, took [][]int64            // by stage
 	held           [][]request.Interval // by stage: from the launch until it is left
 	left           []trace.Time         // by stage, the micro-batch before
-	meet           *gathering
+	meet           *straggler.Gathering
 	arrivals       []int64
 }
 
@@ -223,8 +226,8 @@ func newPipeMeter(stages int) *pipeMeter {
 		names[s] = "PP" + strconv.Itoa(s)
 		m.left[s] = -request.Farthest
 	}
-	m.meet = newGathering(names, leastStepLateness)
-	m.meet.share, m.meet.what = leastStageShare, "micro-batches"
+	m.meet = straggler.NewGathering(names, leastStepLateness)
+	m.meet.Share, m.meet.What = leastStageShare, "micro-batches"
 	return m
 }
 
@@ -239,7 +242,7 @@ func (m *pipeMeter) add(launches []request.Interval, row pipeRow) {
 			waited = left-m.left[s+1] < handover // on the next one
 		}
 		m.launches[s] = append(m.launches[s], int64(l.To-l.From))
-		m.arrivals[s] = noArrival
+		m.arrivals[s] = straggler.NoArrival
 		if from := max(l.From, m.left[s]); left > from {
 			m.held[s] = append(m.held[s], request.Interval{From: l.From, To: left})
 			if !waited {
@@ -251,7 +254,7 @@ func (m *pipeMeter) add(launches []request.Interval, row pipeRow) {
 		m.left[s] = max(m.left[s], left)
 	}
 	if len(known) > 1 {
-		m.meet.meet(row.launch, m.arrivals, distribution.LowerMedian(known))
+		m.meet.Meet(row.launch, m.arrivals, distribution.LowerMedian(known))
 	}
 }
 
@@ -275,6 +278,6 @@ func (m *pipeMeter) finish(p *Pipeline, length int64) {
 		stage.Bubble = 1 - distribution.Ratio(float64(held.Total()), float64(any.Total()))
 	}
 	if !p.Apart {
-		p.Slow = m.meet.stragglers()
+		p.Slow = m.meet.Stragglers()
 	}
 }

@@ -2,6 +2,8 @@ package analyze
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -12,7 +14,7 @@ type pipelineRow struct {
 	*PipelineStage
 }
 
-func (r *Ranks) pipelineReport() *Report {
+func (r *Ranks) pipelineReport() *table.Report {
 	type R = pipelineRow
 	var rows []pipelineRow
 	title, apart := "Pipelines: no stage is slow", false
@@ -34,22 +36,22 @@ func (r *Ranks) pipelineReport() *Report {
 		}
 		return ns
 	}
-	fields := append(rankColumns(func(l *R) *Where { return &l.Where }),
-		countColumn("batches", "micro-batches that went through the pipeline", func(l *R) int64 { return int64(l.Batches) }),
-		nsColumn("launch p50", "median of run_batch_cpu: what the host does to launch a micro-batch", func(l *R) int64 { return known(&l.Launch, l.Launch.P50) }),
-		nsColumn("launch p99", "99th percentile of that", func(l *R) int64 { return known(&l.Launch, l.Launch.P99) }),
-		countColumn("timed", "micro-batches that left the stage at once, so that it is known how long it took", func(l *R) int64 { return int64(l.Took.N) }),
-		nsColumn("took p50", "median of the time from the launch of a micro-batch to that on the next stage; on the last one to the end of its step", func(l *R) int64 { return known(&l.Took, l.Took.P50) }),
-		nsColumn("took p99", "99th percentile of that", func(l *R) int64 { return known(&l.Took, l.Took.P99) }),
-		shareColumn("busy", "part of the whole time in which the stage had a micro-batch", func(l *R) float64 { return l.Busy }),
-		shareColumn("bubble", "1 - (time in which the stage had a micro-batch) / (time in which any stage of the pipeline had one)", func(l *R) float64 { return l.Bubble }),
+	fields := append(rankColumns(func(l *R) *place.Where { return &l.Where }),
+		table.CountColumn("batches", "micro-batches that went through the pipeline", func(l *R) int64 { return int64(l.Batches) }),
+		table.NsColumn("launch p50", "median of run_batch_cpu: what the host does to launch a micro-batch", func(l *R) int64 { return known(&l.Launch, l.Launch.P50) }),
+		table.NsColumn("launch p99", "99th percentile of that", func(l *R) int64 { return known(&l.Launch, l.Launch.P99) }),
+		table.CountColumn("timed", "micro-batches that left the stage at once, so that it is known how long it took", func(l *R) int64 { return int64(l.Took.N) }),
+		table.NsColumn("took p50", "median of the time from the launch of a micro-batch to that on the next stage; on the last one to the end of its step", func(l *R) int64 { return known(&l.Took, l.Took.P50) }),
+		table.NsColumn("took p99", "99th percentile of that", func(l *R) int64 { return known(&l.Took, l.Took.P99) }),
+		table.ShareColumn("busy", "part of the whole time in which the stage had a micro-batch", func(l *R) float64 { return l.Busy }),
+		table.ShareColumn("bubble", "1 - (time in which the stage had a micro-batch) / (time in which any stage of the pipeline had one)", func(l *R) float64 { return l.Bubble }),
 	)
-	out := tabulate("sgtrace.report.ranks.pipeline/v1", title, rows, fields)
+	out := table.New("sgtrace.report.ranks.pipeline/v1", title, rows, fields)
 	if apart {
-		out.note("stages on several hosts are not timed: clocks may differ by more than a stage takes")
+		out.Note("stages on several hosts are not timed: clocks may differ by more than a stage takes")
 	}
 	if r.unequalBatches > 0 {
-		out.note("%s left out: some stages have more micro-batches than others", words.Counted(r.unequalBatches, "request"))
+		out.Note("%s left out: some stages have more micro-batches than others", words.Counted(r.unequalBatches, "request"))
 	}
 	return out
 }

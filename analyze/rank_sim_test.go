@@ -4,12 +4,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
-func findingsOf(s []Finding, kind FindingKind) []Finding {
-	return slices.DeleteFunc(slices.Clone(s), func(f Finding) bool { return f.Kind != kind })
+func findingsOf(s []finding.Finding, kind finding.FindingKind) []finding.Finding {
+	return slices.DeleteFunc(slices.Clone(s), func(f finding.Finding) bool { return f.Kind != kind })
 }
 
 // A DP rank that gets most of the requests, from the middle on, is found; a
@@ -21,7 +22,7 @@ func TestDivisionOfSimulatedRuns(t *testing.T) {
 		c.Mode = simulator.Mode(seed % 3)
 		c.Rate, c.Incident = 12, simulator.DefaultConfig(seed).Incident
 		s, truth := testset.Simulated(t, c)
-		got := findingsOf(MeasureRanks(s).Findings(), FindingImbalance)
+		got := findingsOf(MeasureRanks(s).Findings(), finding.FindingImbalance)
 		ok := len(got) == 1 && int(got[0].At.Rank.DP) == truth.Imbalance.DPRank
 		if !ok {
 			d := MeasureRanks(s).divisions()
@@ -90,7 +91,7 @@ func TestSlowStageOfSimulatedRuns(t *testing.T) {
 // PP1 that is 22 % slower.
 func TestRanksOfRealPipelines(t *testing.T) {
 	r := MeasureRanks(testset.LoadDump(t, "c_pp2_dp2.jsonl.zst"))
-	got := findingsOf(r.Findings(), FindingImbalance)
+	got := findingsOf(r.Findings(), finding.FindingImbalance)
 	if len(got) != 1 || got[0].At.Rank.DP != 0 {
 		t.Errorf("%+v", got)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -12,7 +13,7 @@ import (
 type stepRows struct {
 	width int // ranks
 	list  []stepRow
-	ends  []int64 // of every row, one per rank; noArrival
+	ends  []int64 // of every row, one per rank; NoArrival
 }
 
 // A stepRow is a step of a request, as one rank has it.
@@ -28,7 +29,7 @@ func (s *stepRows) add(p *request.Part, step rankStep) []int64 {
 	row := len(s.list)
 	s.list = append(s.list, stepRow{step.to, int64(step.to - step.from), int32(p.Request), int32(row)})
 	for range s.width {
-		s.ends = append(s.ends, noArrival)
+		s.ends = append(s.ends, straggler.NoArrival)
 	}
 	return s.ends[row*s.width:]
 }
@@ -44,13 +45,13 @@ func (s *stepRows) drop() {
 // rank; no request is twice in one. A rank arrives with its last request. The
 // shortest time is that of the step: others include what was computed before they
 // joined.
-func (s *stepRows) gather(g *gathering) {
+func (s *stepRows) gather(g *straggler.Gathering) {
 	slices.SortFunc(s.list, func(x, y stepRow) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(x.row, y.row)) })
 	batch := map[int32]int{} // of every request, the last one
 	arrivals := make([]int64, s.width)
 	for from, id := 0, 1; from < len(s.list); id++ {
 		for r := range arrivals {
-			arrivals[r] = noArrival
+			arrivals[r] = straggler.NoArrival
 		}
 		first := s.list[from]
 		took, to := first.took, from
@@ -65,7 +66,7 @@ func (s *stepRows) gather(g *gathering) {
 				arrivals[r] = max(arrivals[r], end)
 			}
 		}
-		g.meet(first.end, arrivals, took)
+		g.Meet(first.end, arrivals, took)
 		from = to
 	}
 }

@@ -4,6 +4,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -14,11 +18,11 @@ import (
 type StepGroup struct {
 	Name  string // "decode c94b1e02 DP1"
 	Kind  StepKind
-	Ranks []Where // by TP
-	Steps int     // that at least two of them have
-	Late  []Lateness
+	Ranks []place.Where // by TP
+	Steps int           // that at least two of them have
+	Late  []straggler.Lateness
 	// Stragglers are ranks that the others wait for; usually there are none.
-	Stragglers []Straggler
+	Stragglers []straggler.Straggler
 	// Took is how long all steps took together on the first rank, in ns.
 	Took int64
 
@@ -69,11 +73,11 @@ type stepWalk struct {
 
 // measureSteps compares when the ranks of every team end their steps. Ranks give a
 // batch different ids, so that a step is the same by its request and number.
-func (r *Ranks) measureSteps(of *rankSet, all bulk) {
+func (r *Ranks) measureSteps(of *place.RankSet, all load.Bulk) {
 	w := &stepWalk{teams: newTeams(of), apart: map[string]bool{}}
 	w.rows = make([][len(rankSteps)]stepRows, len(w.ranksOf))
-	w.eachPart(func(p *request.Part) {
-		if all.holds(&w.set.Requests[p.Request]) {
+	w.EachPart(func(p *request.Part) {
+		if all.Holds(&w.Set.Requests[p.Request]) {
 			w.addPart(p)
 		}
 	})
@@ -147,8 +151,8 @@ func (w *stepWalk) addSteps(p *request.Part, members []teamRank, kind StepKind) 
 
 // readSpans adds the stages of a thread that mean the same, in order.
 func (w *stepWalk) readSpans(list []rankStep, thread int, means request.Meaning) []rankStep {
-	w.set.EachSelectedStage(w.set.Threads[thread].Stages, true, func(i int, _ bool) {
-		span := w.set.Row(i)
+	w.Set.EachSelectedStage(w.Set.Threads[thread].Stages, true, func(i int, _ bool) {
+		span := w.Set.Row(i)
 		if span.Means != means || span.End < span.Start || !request.Plausible(span.Start, span.End) {
 			return
 		}
@@ -201,29 +205,29 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 	g := &StepGroup{Name: w.instance(int32(team)), Kind: kind}
 	var names []string
 	for _, place := range w.ranksOf[team] {
-		g.Ranks = append(g.Ranks, w.places[place])
-		names = append(names, "TP"+strconv.Itoa(int(w.places[place].Rank.TP)))
+		g.Ranks = append(g.Ranks, w.Places[place])
+		names = append(names, "TP"+strconv.Itoa(int(w.Places[place].Rank.TP)))
 	}
-	meetings := newGathering(names, leastStepLateness)
-	meetings.group, meetings.verb, meetings.what = g.Name, "ends", rankSteps[kind].one+"s"
+	meetings := straggler.NewGathering(names, leastStepLateness)
+	meetings.Group, meetings.Verb, meetings.What = g.Name, "ends", rankSteps[kind].one+"s"
 	rows.gather(meetings)
-	g.Steps, g.Late, g.Stragglers = len(meetings.meetings), meetings.measure(), meetings.stragglers()
-	for _, m := range meetings.meetings {
-		g.Took += m.took
+	g.Steps, g.Late, g.Stragglers = len(meetings.Meetings), meetings.Measure(), meetings.Stragglers()
+	for _, m := range meetings.Meetings {
+		g.Took += m.Took
 	}
 	for r := range g.Ranks {
-		g.enough = append(g.enough, meetings.matters(effectOn(r, meetings.blocks(0, g.Steps))))
+		g.enough = append(g.enough, meetings.Matters(straggler.EffectOn(r, meetings.Blocks(0, g.Steps))))
 	}
 	for i := range g.Stragglers {
 		s := &g.Stragglers[i]
 		s.Where = g.Ranks[s.Rank]
-		s.Evidence = append(s.Evidence, s.doubt())
+		s.Evidence = append(s.Evidence, s.Doubt())
 	}
 	return g
 }
 
 // note says what was not compared.
-func (s *skippedSteps) note(r *Report) {
+func (s *skippedSteps) note(r *table.Report) {
 	for _, n := range []struct {
 		count       int
 		thing, text string
@@ -233,7 +237,7 @@ func (s *skippedSteps) note(r *Report) {
 		{s.unequal, "request", "left out: some ranks have more steps than others, and they are not numbered"},
 	} {
 		if n.count > 0 {
-			r.note("%s %s", words.Counted(n.count, n.thing), n.text)
+			r.Note("%s %s", words.Counted(n.count, n.thing), n.text)
 		}
 	}
 }

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
@@ -54,7 +58,7 @@ func TestBatchIsOneStep(t *testing.T) {
 		t.Errorf("%d steps of kind %v and %d prefills, want 4 and 1", g.Steps, g.Kind, r.Groups[1].Steps)
 	}
 	const us = 1000
-	want := []Lateness{
+	want := []straggler.Lateness{
 		{Meetings: 4, Last: 1, P50: -2000 * us, P99: 500 * us, Mean: -875 * us, LastMean: 500 * us, Lost: 500 * us},
 		{Meetings: 4, Last: 2, P50: 0, P99: 2000 * us, Mean: 875 * us, LastMean: 2000 * us, Lost: 4000 * us},
 	}
@@ -84,7 +88,7 @@ func TestLostStepsAreLeftOut(t *testing.T) {
 		t.Errorf("%d steps, %+v, %d left out", g.Steps, l, r.skipped.alone)
 	}
 	var out bytes.Buffer
-	if err := r.Reports()[1].Write(&out, FormatText, Style{}); err != nil {
+	if err := r.Reports()[1].Write(&out, table.FormatText, table.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "1 step left out"; !strings.Contains(out.String(), want) {
@@ -101,7 +105,7 @@ func TestStepsAreThoseThatWerePlayed(t *testing.T) {
 		s, truth := testset.Simulated(t, c)
 		want := truth.Straggler
 		for _, g := range MeasureRanks(s).Groups {
-			rank := slices.IndexFunc(g.Ranks, func(p Where) bool { return p.Rank.String() == want.Rank && p.Role.String() == want.Role })
+			rank := slices.IndexFunc(g.Ranks, func(p place.Where) bool { return p.Rank.String() == want.Rank && p.Role.String() == want.Role })
 			if g.Kind != DecodeStep || rank < 0 {
 				continue
 			}
@@ -139,7 +143,7 @@ type brute struct {
 
 // bruteLoad counts what a rank did, span by span; busy in steps of a thousandth of
 // the time.
-func bruteLoad(s *request.Set, where *Where) brute {
+func bruteLoad(s *request.Set, where *place.Where) brute {
 	var b brute
 	first, last := s.Requests[0].Start, s.Requests[0].End
 	for i := range s.Requests {
@@ -216,7 +220,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 			t.Errorf("%s compares %v", g.Name, g.Ranks)
 		}
 	}
-	out := text(t, r.Reports()[1], FormatText, Style{})
+	out := tabletest.Text(t, r.Reports()[1], table.FormatText, table.Style{})
 	if want := "2 groups of ranks on several hosts"; !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
@@ -252,7 +256,7 @@ func TestSharesByChance(t *testing.T) {
 				ranks[at].arrivals = append(ranks[at].arrivals, trace.Time(i))
 				ranks[at].Requests++
 			}
-			if d := (&Ranks{}).newDivision(ranks); d.P <= errorLevel {
+			if d := (&Ranks{}).newDivision(ranks); d.P <= straggler.ErrorLevel {
 				alarms++
 			}
 		}
@@ -268,12 +272,42 @@ func TestGoldenRanks(t *testing.T) {
 	c.Unified = simulator.Parallel{TP: 2, PP: 2, DP: 2}
 	c.Straggler.TP, c.Straggler.PP = 1, 1
 	s, _ := testset.Simulated(t, c)
-	for _, f := range []Format{FormatText, FormatJSON} {
+	for _, f := range []table.Format{table.FormatText, table.FormatJSON} {
 		var out strings.Builder
 		for _, r := range MeasureRanks(s).Reports() {
-			out.WriteString(text(t, r, f, Style{}))
+			out.WriteString(tabletest.Text(t, r, f, table.Style{}))
 			out.WriteString("\n")
 		}
 		testset.CompareGolden(t, "byrank."+string(f), out.String())
+	}
+}
+
+// DP attention has one scheduler per DP rank: nothing to compare, and that is said.
+func TestVerdictOnDPAttention(t *testing.T) {
+	loads := func(ranks ...string) *Ranks {
+		r := &Ranks{}
+		for _, name := range ranks {
+			rank, err := trace.ParseRank(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Loads = append(r.Loads, RankLoad{Where: place.Where{Scope: place.OneRank, Role: request.Unified, Host: "a", Rank: rank}})
+		}
+		return r
+	}
+	for _, c := range []struct {
+		ranks *Ranks
+		want  bool
+	}{
+		{loads("TP0-PP0-DP0", "TP1-PP0-DP1", "TP2-PP0-DP2"), true},
+		{loads("TP0-PP0-DP0", "TP1-PP0-DP0"), false},
+		{loads("TP0-PP0-DP0", "TP0-PP0-DP1"), false},
+		{loads("TP0-PP0-DP0"), false},
+		{loads("TP0-PP0", "TP1-PP0"), false},
+		{loads(), false},
+	} {
+		if got := strings.Contains(c.ranks.Verdict(), "each DP rank has one scheduler"); got != c.want {
+			t.Errorf("%s of %d ranks", c.ranks.Verdict(), len(c.ranks.Loads))
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -45,9 +46,9 @@ func TestStragglersOfSimulatedRuns(t *testing.T) {
 }
 
 // foundPlanted tells whether what was found is what was planted, and nothing else.
-func foundPlanted(t *testing.T, seed uint64, found []Straggler, truth *simulator.Truth, atOnset bool) bool {
+func foundPlanted(t *testing.T, seed uint64, found []straggler.Straggler, truth *simulator.Truth, atOnset bool) bool {
 	want := truth.Straggler
-	ok := len(found) > 0 && !slices.ContainsFunc(found, func(s Straggler) bool {
+	ok := len(found) > 0 && !slices.ContainsFunc(found, func(s straggler.Straggler) bool {
 		return s.Where.Rank.String() != want.Rank || s.Where.Role.String() != want.Role
 	})
 	if ok && atOnset {

@@ -22,7 +22,7 @@ import (
 // to in; the requests are nil without dumps. An input that cannot be used is reported to diags and left out; the error is
 // for when none is left.
 func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in *inventory.Inventory) (*request.Set, error) {
-	m := &Merge{dump: NewDump(diags, opt.KeepSecrets), diags: diags}
+	m := &Merge{dump: newDump(diags, opt.KeepSecrets), diags: diags}
 	opt.Filter = profile.Filter{Args: profile.ArgsNone}
 	var dumps []candidate
 	used := 0

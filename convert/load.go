@@ -22,10 +22,10 @@ type Meter interface {
 	Add(n int)        // bytes read, as they lie in the file
 }
 
-// NewDump returns an empty Dump that reports to diags. Unless keepSecrets, attributes that
+// newDump returns an empty Dump that reports to diags. Unless keepSecrets, attributes that
 // may hold secrets are left out of it, and credentials are masked in all names that are
 // interned in its table of symbols, by readers of any format.
-func NewDump(diags *trace.Diags, keepSecrets bool) *otlpjson.Dump {
+func newDump(diags *trace.Diags, keepSecrets bool) *otlpjson.Dump {
 	d := otlpjson.NewDump(diags)
 	if d.KeepSecrets = keepSecrets; !keepSecrets {
 		d.Syms.Rename(secret.Mask)
@@ -38,7 +38,7 @@ func NewDump(diags *trace.Diags, keepSecrets bool) *otlpjson.Dump {
 // which opt.Only makes an error; the error is for when none is left. Of opt, the
 // filter and what is about ranks do not matter.
 func Load(names []string, opt ReadOptions, diags *trace.Diags) (*request.Set, error) {
-	d := NewDump(diags, opt.KeepSecrets)
+	d := newDump(diags, opt.KeepSecrets)
 	var others []string
 	for _, name := range names {
 		switch err := read(d, name, opt.Stdin, opt.Meter); {
@@ -111,7 +111,7 @@ type Growing struct {
 // NewGrowing returns an empty dump that reports lines that cannot be used to diags. The
 // name is for messages.
 func NewGrowing(name string, diags *trace.Diags) *Growing {
-	return &Growing{name: name, diags: diags, dump: NewDump(diags, false)}
+	return &Growing{name: name, diags: diags, dump: newDump(diags, false)}
 }
 
 // Read adds whole lines.

@@ -86,7 +86,7 @@ type ReadOptions struct {
 // Read reads inputs of any kind, PyTorch traces in parallel. An input that cannot
 // be used is reported to diags and left out; the error is for when none is left.
 func Read(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
-	m := &Merge{dump: NewDump(diags, opt.KeepSecrets), diags: diags}
+	m := &Merge{dump: newDump(diags, opt.KeepSecrets), diags: diags}
 	var dumps, traces []candidate
 	for _, in := range inputs {
 		s := candidate{input: in}

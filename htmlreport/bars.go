@@ -3,7 +3,7 @@ package htmlreport
 import (
 	"strconv"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 // Bars are horizontal bars made of parts, such as a time divided by cause.
@@ -11,7 +11,7 @@ type Bars struct {
 	Parts []Part
 	Rows  []Bar
 	// Unit of the values: Duration, or Share, whose axis ends at all of it.
-	Unit analyze.Unit
+	Unit table.Unit
 }
 
 // A Part is what a piece of all bars stands for.
@@ -40,11 +40,11 @@ func (b *Bars) draw() (drawing, error) {
 		below, above := r.extent()
 		least, most = min(least, below), max(most, above)
 	}
-	names = analyze.Shorten(names, mostLabel)
+	names = table.Shorten(names, mostLabel)
 	f := frame{left: float64(longestName(names))*letter + 18, top: 6, height: float64(len(b.Rows))*(high+gap) + gap}
 	f.width = drawingWidth - f.left - float64(totals)*digit - 24
-	var x scale = linear{0, 1, analyze.Share, 5}
-	if b.Unit != analyze.Share {
+	var x scale = linear{0, 1, table.Share, 5}
+	if b.Unit != table.Share {
 		x = linear{least, max(most, least+1), b.Unit, 6}
 	}
 	s := newSVG(drawingWidth, f.bottom()+24, "Stacked bars")
@@ -58,7 +58,7 @@ func (b *Bars) draw() (drawing, error) {
 	s.line("axis", f.x(x.at(0)), f.top, f.x(x.at(0)), f.bottom())
 	d := drawing{Markup: s.finish()}
 	for i, p := range b.Parts {
-		d.Legend = append(d.Legend, legendEntry{colorClass(p.Color), analyze.Printable(p.Name), i})
+		d.Legend = append(d.Legend, legendEntry{colorClass(p.Color), table.Printable(p.Name), i})
 	}
 	return d, nil
 }

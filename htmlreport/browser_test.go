@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
@@ -91,7 +95,7 @@ func TestHostileNamesInBrowser(t *testing.T) {
 	want(t, "scripts", eval[int](t, b, `document.scripts.length - document.querySelectorAll("script.hover").length`), 1)
 	text := eval[string](t, b, `document.body.innerText`)
 	for _, name := range hostile {
-		if !strings.Contains(text, analyze.Printable(name)) {
+		if !strings.Contains(text, table.Printable(name)) {
 			t.Errorf("the page does not show %q", name)
 		}
 	}
@@ -238,9 +242,9 @@ func layouts(t *testing.T) map[string]Page {
 	config := simulator.DefaultConfig(1)
 	config.Mode, config.Unified = simulator.Unified, simulator.Parallel{TP: 2, PP: 2, DP: 4}
 	set := simulate(t, config)
-	timeline, err := analyze.NewTimeline(set, 0)
+	timeline, err := load.NewTimeline(set, 0)
 	must(t, err)
-	pages["16 ranks of a server"] = Page{Title: "requests", Sections: Requests(set, timeline, analyze.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), Source{})}
+	pages["16 ranks of a server"] = Page{Title: "requests", Sections: Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), analyze.MeasureRanks(set), Source{})}
 	return pages
 }
 

@@ -6,6 +6,12 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -18,7 +24,7 @@ func Overview(o *analyze.Overview) (Page, error) {
 		p.Notes = append(p.Notes, d.Text)
 	}
 	if o.Requests != nil {
-		timeline, err := analyze.NewTimeline(o.Requests, 0)
+		timeline, err := load.NewTimeline(o.Requests, 0)
 		if err != nil {
 			return p, err
 		}
@@ -39,7 +45,7 @@ func title(inputs []string) string {
 
 // Summary makes the section about what stands out of all that was looked at, which is
 // told in words.
-func Summary(findings []analyze.Finding, looked []string, src Source) Section {
+func Summary(findings []finding.Finding, looked []string, src Source) Section {
 	s := Section{Title: "Summary"}
 	if len(findings) == 0 {
 		s.Lead = "Nothing stands out."
@@ -63,7 +69,7 @@ func Summary(findings []analyze.Finding, looked []string, src Source) Section {
 }
 
 // Requests makes the sections about requests. changes, tail and ranks may be nil.
-func Requests(set *request.Set, timeline *analyze.Timeline, changes *analyze.Changes, tail *analyze.Tail, ranks *analyze.Ranks, src Source) []Section {
+func Requests(set *request.Set, timeline *load.Timeline, changes *change.Changes, tail *tail.Tail, ranks *analyze.Ranks, src Source) []Section {
 	sections := []Section{Latencies(set, src), Timeline(timeline, changes, src)}
 	if tail != nil {
 		sections = append(sections, Tail(set, tail, src))
@@ -72,7 +78,7 @@ func Requests(set *request.Set, timeline *analyze.Timeline, changes *analyze.Cha
 }
 
 // Ranks makes the sections about what profilers recorded of ranks. c may be nil.
-func Ranks(g *analyze.GPUs, c *analyze.Collectives, src Source) []Section {
+func Ranks(g *gpu.GPUs, c *analyze.Collectives, src Source) []Section {
 	sections := []Section{GPUs(g, src), Kernels(g, src)}
 	if c != nil && len(c.Ranks) > 0 {
 		sections = append(sections, Collectives(c, g, src))
@@ -86,12 +92,12 @@ func roomNote(drawn, all int, what string) string {
 }
 
 // TableOf makes a figure of a report, with its first rows; 0 is all.
-func TableOf(r *analyze.Report, rows int, defined, command string) *Figure {
+func TableOf(r *table.Report, rows int, defined, command string) *Figure {
 	return &Figure{Title: r.Title, Defined: defined, Command: command, Body: &Table{Report: r, Rows: rows}}
 }
 
 // tableFlag chooses a report among those that one command prints.
-func tableFlag(r *analyze.Report) string {
+func tableFlag(r *table.Report) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.Schema, "sgtrace.report."), "/")
 	return "--table=" + name
 }

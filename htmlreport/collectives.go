@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 // Collectives makes the section about who comes late to collectives, and who waits. g
 // may be nil; it tells why.
-func Collectives(c *analyze.Collectives, g *analyze.GPUs, src Source) Section {
+func Collectives(c *analyze.Collectives, g *gpu.GPUs, src Source) Section {
 	s := Section{Title: "Collectives"}
 	verdict := c.Verdict(c.Stragglers(g))
 	if len(verdict) == 1 {
@@ -34,7 +36,7 @@ func Collectives(c *analyze.Collectives, g *analyze.GPUs, src Source) Section {
 // WaitMatrix makes a figure of how long ranks waited for each other: waits[r][s] is how
 // long names[r] waited for names[s], in ns. Nobody waits for itself.
 func WaitMatrix(names []string, waits [][]int64, src Source) *Figure {
-	heat := &Heatmap{Rows: names, Columns: names, Sequential: true, Unit: analyze.Duration}
+	heat := &Heatmap{Rows: names, Columns: names, Sequential: true, Unit: table.Duration}
 	for r := range names {
 		cells := make([]HeatCell, len(names))
 		for s := range names {

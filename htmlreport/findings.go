@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"html/template"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 // Findings are what an engineer should know about, the heaviest first.
@@ -23,7 +23,7 @@ type Finding struct {
 func (f *Findings) draw() (drawing, error) {
 	list := make([]Finding, len(f.List))
 	for i, one := range f.List {
-		list[i] = Finding{one.Kind, analyze.Printable(one.Text), printable(one.Evidence), analyze.Printable(one.Command)}
+		list[i] = Finding{one.Kind, table.Printable(one.Text), printable(one.Evidence), table.Printable(one.Command)}
 	}
 	var b bytes.Buffer
 	if err := findingsTemplate.Execute(&b, list); err != nil {

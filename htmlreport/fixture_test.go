@@ -7,7 +7,13 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -50,10 +56,10 @@ func hostileName(i int) string { return fmt.Sprintf("%s #%d", hostile[i%len(host
 
 // sampleGPUs are devices of n ranks that ran kernels with the names that name returns,
 // on the last rank 6 % longer.
-func sampleGPUs(n, kernels int, name func(int) string) *analyze.GPUs {
-	g := &analyze.GPUs{}
+func sampleGPUs(n, kernels int, name func(int) string) *gpu.GPUs {
+	g := &gpu.GPUs{}
 	for r := range n {
-		device := analyze.GPU{Rank: fmt.Sprintf("TP%d-PP0-DP0 (node%d)", r, r/8), First: 1000, Last: 1000 + 10_000_000}
+		device := gpu.GPU{Rank: fmt.Sprintf("TP%d-PP0-DP0 (node%d)", r, r/8), First: 1000, Last: 1000 + 10_000_000}
 		device.Running[1<<profile.ClassCompute] = 6_000_000
 		device.Running[1<<profile.ClassCompute|1<<profile.ClassCommunication] = 500_000
 		device.Running[1<<profile.ClassCommunication] = 1_000_000
@@ -65,7 +71,7 @@ func sampleGPUs(n, kernels int, name func(int) string) *analyze.GPUs {
 			if r == n-1 {
 				total, ratio = total*106/100, 1.06
 			}
-			g.Kernels = append(g.Kernels, analyze.RankKernel{Rank: device.Rank, Name: name(k), Class: profile.ClassCompute, Ranks: n,
+			g.Kernels = append(g.Kernels, gpu.RankKernel{Rank: device.Rank, Name: name(k), Class: profile.ClassCompute, Ranks: n,
 				Summary: distribution.Summary{N: 10, Total: total, P50: total / 10, P99: total / 9}, RelTotal: ratio, RelP50: ratio})
 		}
 	}
@@ -80,16 +86,16 @@ func samplePage(t testing.TB) Page {
 	dump = bytes.ReplaceAll(dump, []byte(`"name":"prefill_forward"`), []byte(`"name":"`+name+`"`))
 	set := readDump(t, dump)
 	src := Source{Inputs: []string{"it's here.jsonl", hostile[0]}}
-	timeline, err := analyze.NewTimeline(set, 0)
+	timeline, err := load.NewTimeline(set, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var findings []analyze.Finding
+	var findings []finding.Finding
 	for i := range hostile {
-		findings = append(findings, analyze.Finding{Kind: analyze.FindingTail, Text: hostileName(i), Evidence: []string{hostileName(i + 1)}, Show: []string{"--tail", hostile[i]}})
+		findings = append(findings, finding.Finding{Kind: finding.FindingTail, Text: hostileName(i), Evidence: []string{hostileName(i + 1)}, Show: []string{"--tail", hostile[i]}})
 	}
 	p := Page{Title: "Report " + hostile[0], Facts: []analyze.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile, Sections: []Section{Summary(findings, hostile, src)}}
-	p.Sections = append(p.Sections, Requests(set, timeline, analyze.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), src)...)
+	p.Sections = append(p.Sections, Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), analyze.MeasureRanks(set), src)...)
 	gpus := sampleGPUs(8, 30, hostileName)
 	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
 	waits := make([][]int64, len(hostile))
@@ -103,7 +109,7 @@ func samplePage(t testing.TB) Page {
 	panels := &Panels{From: 0, To: 3_000_000_000, Times: []trace.Time{1_000_000_000, 2_000_000_000}}
 	for i, name := range hostile {
 		dots.Groups = append(dots.Groups, Group{Name: name, Color: i, All: 1, Dots: []Dot{{name, trace.Time(i * 1_000_000), int64(1000 + i*i*100_000)}}})
-		panels.Panels = append(panels.Panels, Panel{name, analyze.Number, []Curve{{Name: name, Color: i, Values: []float64{1, 2}}, {Name: name + "!", Color: i, Values: []float64{2, 1}}}})
+		panels.Panels = append(panels.Panels, Panel{name, table.Number, []Curve{{Name: name, Color: i, Values: []float64{1, 2}}, {Name: name + "!", Color: i, Values: []float64{2, 1}}}})
 	}
 	panels.Marks = []Mark{{1_200_000_000, 1_500_000_000, 1_800_000_000, "1", hostile[1]}}
 	p.Sections = append(p.Sections, Section{Title: hostile[2], Lead: hostile[3], Points: hostile, Figures: []*Figure{

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -27,9 +29,9 @@ func fuzzPage(names []string, numbers []int64) Page {
 	src := Source{Inputs: names}
 	waits := make([][]int64, len(names))
 	dots, lines := &Scatter{Value: "E2E"}, &Percentiles{}
-	bars := &Bars{Unit: analyze.Duration, Parts: []Part{{names[0], 1}, {"rest", 2}}}
+	bars := &Bars{Unit: table.Duration, Parts: []Part{{names[0], 1}, {"rest", 2}}}
 	panels := &Panels{From: 1000, To: trace.Time(1000 + duration()/2), Times: []trace.Time{1000, trace.Time(1000 + duration()/2)}}
-	var findings []analyze.Finding
+	var findings []finding.Finding
 	for i, name := range names {
 		for range names {
 			waits[i] = append(waits[i], duration())
@@ -40,9 +42,9 @@ func fuzzPage(names []string, numbers []int64) Page {
 		dots.Groups = append(dots.Groups, Group{Name: name, Color: i, All: 1, Dots: []Dot{{name, trace.Time(duration()), duration()}}})
 		bars.Rows = append(bars.Rows, Bar{Name: name, Values: []float64{float64(number()), float64(number())}, Texts: []string{name, ""}, Total: name[:min(len(name), 30)]})
 		values2 := []float64{share(), math.NaN()}
-		panels.Panels = append(panels.Panels, Panel{name, []analyze.Unit{analyze.Duration, analyze.Share, analyze.Number}[i%3], []Curve{{Name: name, Color: i, Values: values2}}})
+		panels.Panels = append(panels.Panels, Panel{name, []table.Unit{table.Duration, table.Share, table.Number}[i%3], []Curve{{Name: name, Color: i, Values: values2}}})
 		panels.Marks = append(panels.Marks, Mark{1000, trace.Time(1000 + duration()/2), 2000, "1", name})
-		findings = append(findings, analyze.Finding{Kind: analyze.FindingTail, Text: name, Evidence: []string{name}, Show: []string{name}})
+		findings = append(findings, finding.Finding{Kind: finding.FindingTail, Text: name, Evidence: []string{name}, Show: []string{name}})
 	}
 	gpus := sampleGPUs(2, len(names), func(i int) string { return names[i] })
 	for i := range gpus.Kernels {
@@ -87,7 +89,7 @@ func FuzzPage(f *testing.F) {
 		}
 		all := html.UnescapeString(page)
 		for _, name := range names {
-			if !strings.Contains(all, analyze.Printable(name)) {
+			if !strings.Contains(all, table.Printable(name)) {
 				t.Errorf("the page does not have %q", name)
 			}
 		}

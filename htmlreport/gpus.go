@@ -3,7 +3,8 @@ package htmlreport
 import (
 	"fmt"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -11,25 +12,25 @@ import (
 // They add up to its length.
 var gpuParts = []struct {
 	Part
-	of func(*analyze.GPU) int64
+	of func(*gpu.GPU) int64
 }{
-	{Part{"compute", 0}, func(g *analyze.GPU) int64 { return g.Exposed(profile.ClassCompute) }},
-	{Part{"exposed communication", 1}, func(g *analyze.GPU) int64 { return g.Exposed(profile.ClassCommunication) }},
-	{Part{"exposed copy", 5}, func(g *analyze.GPU) int64 { return g.Exposed(profile.ClassMemory) }},
-	{Part{"exposed other", 2}, func(g *analyze.GPU) int64 { return g.Exposed(profile.ClassOther) }},
-	{Part{"idle: host wait", hues + 2}, func(g *analyze.GPU) int64 { return g.Idle.Time[analyze.HostWait] }},
-	{Part{"idle: kernel wait", hues + 1}, func(g *analyze.GPU) int64 { return g.Idle.Time[analyze.KernelWait] }},
-	{Part{"idle: other", hues}, func(g *analyze.GPU) int64 { return g.Idle.Time[analyze.OtherWait] }},
+	{Part{"compute", 0}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCompute) }},
+	{Part{"exposed communication", 1}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCommunication) }},
+	{Part{"exposed copy", 5}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassMemory) }},
+	{Part{"exposed other", 2}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassOther) }},
+	{Part{"idle: host wait", hues + 2}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.HostWait] }},
+	{Part{"idle: kernel wait", hues + 1}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.KernelWait] }},
+	{Part{"idle: other", hues}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.OtherWait] }},
 }
 
 // GPUs makes the section about what devices were busy with.
-func GPUs(g *analyze.GPUs, src Source) Section {
+func GPUs(g *gpu.GPUs, src Source) Section {
 	s := Section{Title: "GPUs"}
 	if len(g.GPUs) == 0 {
 		s.Lead = "No kernel or copy was recorded."
 		return s
 	}
-	bars := &Bars{Unit: analyze.Share}
+	bars := &Bars{Unit: table.Share}
 	for _, p := range gpuParts {
 		bars.Parts = append(bars.Parts, p.Part)
 	}
@@ -43,7 +44,7 @@ func GPUs(g *analyze.GPUs, src Source) Section {
 				part = float64(p.of(gpu)) / float64(gpu.Length())
 			}
 			bar.Values = append(bar.Values, part)
-			bar.Texts = append(bar.Texts, fmt.Sprintf("%s, %s", inUnit(analyze.Share, part), durationText(p.of(gpu))))
+			bar.Texts = append(bar.Texts, fmt.Sprintf("%s, %s", inUnit(table.Share, part), durationText(p.of(gpu))))
 		}
 		bars.Rows = append(bars.Rows, bar)
 	}
@@ -53,7 +54,7 @@ func GPUs(g *analyze.GPUs, src Source) Section {
 			"Exposed is what runs while nothing computes.",
 	})
 	for _, t := range []struct {
-		report  *analyze.Report
+		report  *table.Report
 		defined string
 	}{
 		{g.Report(), "Busy and idle"}, {g.IdleReport(), "Why devices are idle"}, {g.OverlapReport(), "Busy and idle"},
@@ -67,7 +68,7 @@ func GPUs(g *analyze.GPUs, src Source) Section {
 }
 
 // gpuNames names devices by their ranks, with the device where ranks have several.
-func gpuNames(g *analyze.GPUs) []string {
+func gpuNames(g *gpu.GPUs) []string {
 	devices := map[string]int{}
 	several := false
 	for i := range g.GPUs {

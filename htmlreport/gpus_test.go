@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 )
 
 // The parts of a device's bar are what GPUs.Report prints, and add up to all of it.
@@ -31,11 +31,11 @@ func TestBarsOfGPUs(t *testing.T) {
 }
 
 func TestNamesOfDevices(t *testing.T) {
-	gpus := &analyze.GPUs{GPUs: []analyze.GPU{{Rank: "TP0"}, {Rank: "TP1"}}}
+	gpus := &gpu.GPUs{GPUs: []gpu.GPU{{Rank: "TP0"}, {Rank: "TP1"}}}
 	if got := gpuNames(gpus); got[0] != "TP0" || got[1] != "TP1" {
 		t.Errorf("one device each: %q", got)
 	}
-	gpus.GPUs = append(gpus.GPUs, analyze.GPU{Rank: "TP1", Device: 1})
+	gpus.GPUs = append(gpus.GPUs, gpu.GPU{Rank: "TP1", Device: 1})
 	if got := gpuNames(gpus); got[0] != "TP0 GPU 0" || got[2] != "TP1 GPU 1" {
 		t.Errorf("several devices: %q", got)
 	}
@@ -46,7 +46,7 @@ func TestNamesOfDevices(t *testing.T) {
 func TestKernelsOfRanks(t *testing.T) {
 	gpus := sampleGPUs(3, 4, func(i int) string { return string(rune('a' + i)) })
 	gpus.Kernels = gpus.Kernels[:len(gpus.Kernels)-1] // the last rank runs no d
-	gpus.Kernels = append(gpus.Kernels, analyze.RankKernel{Rank: gpus.GPUs[0].Rank, Name: "alone", Ranks: 1, RelTotal: -1, Summary: distribution.Summary{Total: 1e12}})
+	gpus.Kernels = append(gpus.Kernels, gpu.RankKernel{Rank: gpus.GPUs[0].Rank, Name: "alone", Ranks: 1, RelTotal: -1, Summary: distribution.Summary{Total: 1e12}})
 	heat := kernelFigure(gpus, Source{}).Body.(*Heatmap)
 	if len(heat.Rows) != 4 || heat.Rows[0] != "a" || heat.Rows[3] != "d" {
 		t.Fatalf("rows are %q", heat.Rows)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 // A Heatmap is a table of colours.
@@ -14,7 +14,7 @@ type Heatmap struct {
 	// Sequential colours go from nothing to the largest value; otherwise Value is a
 	// ratio, and colours tell how far it is from 1 in either direction.
 	Sequential bool
-	Unit       analyze.Unit // of the values of sequential ones
+	Unit       table.Unit // of the values of sequential ones
 }
 
 // A HeatCell is a cell; with a value of NaN it is empty.
@@ -62,10 +62,10 @@ const (
 )
 
 func (h *Heatmap) draw() (drawing, error) {
-	rows := analyze.Shorten(h.Rows, mostLabel)
+	rows := table.Shorten(h.Rows, mostLabel)
 	left := float64(longestName(rows))*letter + 16
 	wide := min(cellMost, (drawingWidth-left-8)/float64(max(1, len(h.Columns))))
-	columns := analyze.Shorten(shortNames(h.Columns), mostLabel)
+	columns := table.Shorten(shortNames(h.Columns), mostLabel)
 	top, upright := 26.0, float64(longestName(columns))*letter > wide-1
 	if upright {
 		top = float64(longestName(columns))*letter + 14

@@ -6,14 +6,14 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 )
 
 // mostKernels is how many kernels are compared in colour.
 const mostKernels = 24
 
 // Kernels makes the section that compares ranks kernel by kernel.
-func Kernels(g *analyze.GPUs, src Source) Section {
+func Kernels(g *gpu.GPUs, src Source) Section {
 	s := Section{Title: "Kernels"}
 	if f := kernelFigure(g, src); f != nil {
 		s.Figures = append(s.Figures, f)
@@ -27,11 +27,11 @@ func Kernels(g *analyze.GPUs, src Source) Section {
 type kernelRow struct {
 	name  string
 	total float64 // ns
-	ranks map[string]*analyze.RankKernel
+	ranks map[string]*gpu.RankKernel
 }
 
 // kernelFigure compares ranks; nil if there is nothing to compare.
-func kernelFigure(g *analyze.GPUs, src Source) *Figure {
+func kernelFigure(g *gpu.GPUs, src Source) *Figure {
 	var ranks []string
 	for i := range g.GPUs {
 		if rank := g.GPUs[i].Rank; !slices.Contains(ranks, rank) {
@@ -69,13 +69,13 @@ func kernelFigure(g *analyze.GPUs, src Source) *Figure {
 
 // kernelRows returns the kernels that several ranks ran, those that took most time
 // first, and how many took too little to be compared.
-func kernelRows(g *analyze.GPUs) (rows []*kernelRow, small int) {
+func kernelRows(g *gpu.GPUs) (rows []*kernelRow, small int) {
 	byName := map[string]*kernelRow{}
 	for i := range g.Kernels {
 		k := &g.Kernels[i]
 		r := byName[k.Name]
 		if r == nil {
-			r = &kernelRow{name: k.Name, ranks: map[string]*analyze.RankKernel{}}
+			r = &kernelRow{name: k.Name, ranks: map[string]*gpu.RankKernel{}}
 			byName[k.Name] = r
 			rows = append(rows, r)
 		}
@@ -94,7 +94,7 @@ func kernelRows(g *analyze.GPUs) (rows []*kernelRow, small int) {
 	return rows, several - len(rows)
 }
 
-func kernelCell(k *analyze.RankKernel) HeatCell {
+func kernelCell(k *gpu.RankKernel) HeatCell {
 	if k == nil {
 		return HeatCell{Value: math.NaN(), Text: "did not run"}
 	}

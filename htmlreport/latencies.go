@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -38,7 +38,7 @@ func Latencies(set *request.Set, src Source) Section {
 		f.Body = &Percentiles{Lines: colored(lines)}
 		s.Figures = append(s.Figures, f)
 	}
-	s.Figures = append(s.Figures, TableOf(analyze.MeasureLatencies(set).Report(), 0, "Latency", src.Command("--latency")))
+	s.Figures = append(s.Figures, TableOf(requests.MeasureLatencies(set).Report(), 0, "Latency", src.Command("--latency")))
 	return s
 }
 

@@ -3,8 +3,8 @@ package htmlreport
 import (
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -15,13 +15,13 @@ func TestCurvesAgreeWithTables(t *testing.T) {
 		config := simulator.DefaultConfig(5)
 		config.Mode = mode
 		set := simulate(t, config)
-		by, err := analyze.ParseDimensions("role,stage")
+		by, err := requests.ParseDimensions("role,stage")
 		if err != nil {
 			t.Fatal(err)
 		}
 		curves := stageLines(set)
 		compared := 0
-		for _, g := range analyze.GroupStages(set, by).Groups {
+		for _, g := range requests.GroupStages(set, by).Groups {
 			role, ok := request.ParseRole(g.Key[0])
 			if !ok {
 				t.Fatalf("role %q", g.Key[0])
@@ -41,7 +41,7 @@ func TestCurvesAgreeWithTables(t *testing.T) {
 		}
 		names := map[string]string{"E2E": "e2e", "TTFT": "ttft", "TPOT": "tpot", "queue": "queue", "transfer": "transfer", "ITL": "itl"}
 		for _, line := range requestLines(set) {
-			for _, l := range analyze.MeasureLatencies(set).Rows {
+			for _, l := range requests.MeasureLatencies(set).Rows {
 				if l.Of == "finished requests" && l.Metric == names[line.Name] {
 					compare(t, line, &l.Summary)
 					delete(names, line.Name)

@@ -8,6 +8,11 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
@@ -98,7 +103,7 @@ func TestHoverDataHasNames(t *testing.T) {
 		}
 	}
 	for _, name := range hostile {
-		if want := analyze.Printable(name); !found[want] {
+		if want := table.Printable(name); !found[want] {
 			t.Errorf("no hover data has %q", want)
 		}
 	}
@@ -143,11 +148,11 @@ func TestOverview(t *testing.T) {
 func TestPageSize(t *testing.T) {
 	const most = 3 << 20
 	set := readDump(t, testinput.ReadZstd(t, testinput.Shared(t, "data", "otel", "d_big_tp2.jsonl.zst")))
-	timeline, err := analyze.NewTimeline(set, 0)
+	timeline, err := load.NewTimeline(set, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := render(t, Page{Sections: Requests(set, timeline, analyze.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), Source{})})
+	page := render(t, Page{Sections: Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), analyze.MeasureRanks(set), Source{})})
 	if len(page) > most {
 		t.Errorf("%d requests make a page of %d bytes", len(set.Requests), len(page))
 	}
@@ -160,12 +165,12 @@ func TestNothingToDraw(t *testing.T) {
 	config.Requests = 1
 	set := simulate(t, config)
 	set.Requests = nil
-	timeline, err := analyze.NewTimeline(set, 0)
+	timeline, err := load.NewTimeline(set, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := Requests(set, timeline, analyze.FindChanges(set), analyze.NewTail(set, analyze.TailOptions{}), analyze.MeasureRanks(set), Source{})
-	page := render(t, Page{Sections: append(sections, Ranks(&analyze.GPUs{}, nil, Source{})...)})
+	sections := Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), analyze.MeasureRanks(set), Source{})
+	page := render(t, Page{Sections: append(sections, Ranks(&gpu.GPUs{}, nil, Source{})...)})
 	for _, want := range []string{"No kernel or copy was recorded", "Changes were not searched"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)

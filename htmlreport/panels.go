@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -21,7 +21,7 @@ type Panels struct {
 // A Panel is curves that share an axis of values.
 type Panel struct {
 	Title  string
-	Unit   analyze.Unit // Duration, Share or Number
+	Unit   table.Unit // Duration, Share or Number
 	Curves []Curve
 }
 
@@ -66,7 +66,7 @@ func (p *Panels) draw() (drawing, error) {
 	several := p.several()
 	for i := range p.Panels {
 		f := frames[i]
-		hover.Panels = append(hover.Panels, hoverPanel{analyze.Printable(p.Panels[i].Title), round1(f.top), round1(f.bottom()), f.left, f.right()})
+		hover.Panels = append(hover.Panels, hoverPanel{table.Printable(p.Panels[i].Title), round1(f.top), round1(f.bottom()), f.left, f.right()})
 		f.vertical(s, x, i == len(p.Panels)-1)
 		for _, c := range p.Panels[i].Curves {
 			series, known := names[c.Name]
@@ -74,10 +74,10 @@ func (p *Panels) draw() (drawing, error) {
 				series = len(names)
 				names[c.Name] = series
 				if several[c.Name] {
-					d.Legend = append(d.Legend, legendEntry{colorClass(c.Color), analyze.Printable(c.Name), series})
+					d.Legend = append(d.Legend, legendEntry{colorClass(c.Color), table.Printable(c.Name), series})
 				}
 			}
-			hover.Lines = append(hover.Lines, hoverLine{Panel: i, Series: series, Name: analyze.Printable(c.Name), Class: colorClass(c.Color)})
+			hover.Lines = append(hover.Lines, hoverLine{Panel: i, Series: series, Name: table.Printable(c.Name), Class: colorClass(c.Color)})
 		}
 		p.Panels[i].draw(s, f, hover.At, hover.Lines[len(hover.Lines)-len(p.Panels[i].Curves):])
 	}
@@ -162,7 +162,7 @@ func (p *Panel) axis() scale {
 			}
 		}
 	}
-	if p.Unit == analyze.Duration && most > far*positive && least > 0 {
+	if p.Unit == table.Duration && most > far*positive && least > 0 {
 		return newLogarithmic(positive, most, p.Unit, 4)
 	}
 	return newLinear(min(least, 0), most, p.Unit, 3)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -56,7 +56,7 @@ func (p *Percentiles) draw() (drawing, error) {
 	}
 	d := drawing{}
 	for i, line := range lines {
-		c := hoverLine{Name: analyze.Printable(line.Name), Series: i, Class: colorClass(line.Color)}
+		c := hoverLine{Name: table.Printable(line.Name), Series: i, Class: colorClass(line.Color)}
 		var path curvePath
 		for k, percent := range percentGrid {
 			ns := nearestRank(line.Values, percent)
@@ -89,5 +89,5 @@ func (p *Percentiles) axis(lines []Distribution) scale {
 		}
 		most = max(most, nearestRank(line.Values, percentGrid[len(percentGrid)-1]))
 	}
-	return newLogarithmic(float64(least), float64(most), analyze.Duration, 12)
+	return newLogarithmic(float64(least), float64(most), table.Duration, 12)
 }

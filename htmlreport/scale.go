@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -26,13 +26,13 @@ type tick struct {
 // A linear scale has even steps.
 type linear struct {
 	low, high float64
-	unit      analyze.Unit
+	unit      table.Unit
 	count     int // about how many ticks
 }
 
 // newLinear returns a scale from 0, or from the least value if that is below, to a
 // round number above all values.
-func newLinear(least, most float64, unit analyze.Unit, count int) linear {
+func newLinear(least, most float64, unit table.Unit, count int) linear {
 	low, high := min(0, least), max(0, most)
 	if high == low {
 		high = low + 1
@@ -68,12 +68,12 @@ func roundStep(v float64) float64 {
 // at it.
 type logarithmic struct {
 	low, high float64
-	unit      analyze.Unit
+	unit      table.Unit
 	count     int // at most how many labels
 }
 
 // newLogarithmic returns a scale over values above 0, from one round number to another.
-func newLogarithmic(least, most float64, unit analyze.Unit, count int) logarithmic {
+func newLogarithmic(least, most float64, unit table.Unit, count int) logarithmic {
 	if !(least > 0) {
 		least, most = 1, max(most, 1)
 	}
@@ -222,15 +222,15 @@ func dayNote(t trace.Time) string {
 }
 
 // inUnit prints a value with its unit; unknown is "-".
-func inUnit(unit analyze.Unit, v float64) string {
+func inUnit(unit table.Unit, v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return "-"
 	case v == 0:
 		return "0"
-	case unit == analyze.Duration:
+	case unit == table.Duration:
 		return trace.FormatDuration(int64(math.Round(v)))
-	case unit == analyze.Share:
+	case unit == table.Share:
 		return strconv.FormatFloat(math.Round(1000*v)/10, 'f', -1, 64) + " %"
 	}
 	return threeDigits(v)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -16,12 +16,12 @@ func TestScales(t *testing.T) {
 		scale     scale
 		low, high float64
 	}{
-		"linear":          {newLinear(0, 37, analyze.Number, 4), 0, 40},
-		"linear below 0":  {newLinear(-3, 37, analyze.Number, 4), -10, 40},
-		"linear of 0":     {newLinear(0, 0, analyze.Number, 4), 0, 1},
-		"log of a decade": {newLogarithmic(1200, 9000, analyze.Duration, 8), 1000, 10_000},
-		"log of many":     {newLogarithmic(3, 4e10, analyze.Duration, 8), 2, 5e10},
-		"log of one":      {newLogarithmic(1000, 1000, analyze.Duration, 8), 1000, 2000},
+		"linear":          {newLinear(0, 37, table.Number, 4), 0, 40},
+		"linear below 0":  {newLinear(-3, 37, table.Number, 4), -10, 40},
+		"linear of 0":     {newLinear(0, 0, table.Number, 4), 0, 1},
+		"log of a decade": {newLogarithmic(1200, 9000, table.Duration, 8), 1000, 10_000},
+		"log of many":     {newLogarithmic(3, 4e10, table.Duration, 8), 2, 5e10},
+		"log of one":      {newLogarithmic(1000, 1000, table.Duration, 8), 1000, 2000},
 		"percentiles":     {percentileScale{}, 1, 99.9},
 		"clock":           {clock{7 * minute, 19 * minute, 9}, float64(7 * minute), float64(19 * minute)},
 		"clock of 2 us":   {clock{7 * minute, 7*minute + 2000, 9}, float64(7 * minute), float64(7*minute + 2000)},
@@ -53,14 +53,14 @@ func TestTickLabels(t *testing.T) {
 	for _, c := range []struct {
 		got, want string
 	}{
-		{inUnit(analyze.Duration, 0), "0"},
-		{inUnit(analyze.Duration, 1_500_000), "1.5ms"},
-		{inUnit(analyze.Share, 0.125), "12.5 %"},
-		{inUnit(analyze.Number, 61085.4), "61085"},
-		{inUnit(analyze.Number, 1.2345), "1.23"},
-		{inUnit(analyze.Number, 0.0123), "0.012"},
-		{inUnit(analyze.Number, 20), "20"},
-		{inUnit(analyze.Number, math.NaN()), "-"},
+		{inUnit(table.Duration, 0), "0"},
+		{inUnit(table.Duration, 1_500_000), "1.5ms"},
+		{inUnit(table.Share, 0.125), "12.5 %"},
+		{inUnit(table.Number, 61085.4), "61085"},
+		{inUnit(table.Number, 1.2345), "1.23"},
+		{inUnit(table.Number, 0.0123), "0.012"},
+		{inUnit(table.Number, 20), "20"},
+		{inUnit(table.Number, math.NaN()), "-"},
 		{timeOfDay(1_787_000_000_123_456_789, 1_000_000_000), "20:53:20"},
 		{timeOfDay(1_787_000_000_123_456_789, 100_000_000), "20:53:20.123"},
 	} {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -42,13 +42,13 @@ func (c *Scatter) draw() (drawing, error) {
 	hover := hoverDots{Value: c.Value, From: int64(from) / 1e6}
 	for i, g := range c.Groups {
 		class := colorClass(g.Color)
-		list := hoverGroup{Name: analyze.Printable(g.Name), Class: class, Series: i}
+		list := hoverGroup{Name: table.Printable(g.Name), Class: class, Series: i}
 		var path strings.Builder
 		for _, dot := range g.Dots {
 			at := [2]float64{round1(f.x(x.of(dot.Time))), round1(f.y(y.at(float64(dot.Dur))))}
 			path.WriteString("M" + px(at[0]) + " " + px(at[1]) + "h0")
 			list.X, list.Y = append(list.X, at[0]), append(list.Y, at[1])
-			list.Names = append(list.Names, analyze.Printable(dot.Name))
+			list.Names = append(list.Names, table.Printable(dot.Name))
 			list.Times = append(list.Times, int64(dot.Time)/1e6-hover.From)
 			list.Texts = append(list.Texts, trace.FormatDuration(dot.Dur))
 		}
@@ -78,7 +78,7 @@ func (c *Scatter) axes() (from, to trace.Time, y scale) {
 			}
 		}
 	}
-	return from, to, newLogarithmic(float64(least), float64(most), analyze.Duration, 10)
+	return from, to, newLogarithmic(float64(least), float64(most), table.Duration, 10)
 }
 
 // hoverDots is what the script shows of dots. Times are ms: From since 1970, those of

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -22,11 +23,11 @@ func Stages(set *request.Set, ranks *analyze.Ranks, src Source) Section {
 	if ranks != nil {
 		s.Lead = ranks.Verdict()
 	}
-	by, err := analyze.ParseDimensions("role,label,rank,stage")
+	by, err := requests.ParseDimensions("role,label,rank,stage")
 	if err != nil {
 		panic(err) // there are such dimensions
 	}
-	groups := analyze.GroupStages(set, by).Groups
+	groups := requests.GroupStages(set, by).Groups
 	for len(groups) > 0 {
 		n := 1
 		for n < len(groups) && slices.Equal(groups[n].Key[:2], groups[0].Key[:2]) {
@@ -46,11 +47,11 @@ func Stages(set *request.Set, ranks *analyze.Ranks, src Source) Section {
 			s.Figures = append(s.Figures, f)
 		}
 	}
-	byRank, err := analyze.ParseDimensions("rank")
+	byRank, err := requests.ParseDimensions("rank")
 	if err != nil {
 		panic(err) // there is such a dimension
 	}
-	r := analyze.GroupStages(set, byRank).Report()
+	r := requests.GroupStages(set, byRank).Report()
 	s.Figures = append(s.Figures, TableOf(r, mostRows, "Stages", src.Command("--by-rank", tableFlag(r))))
 	return s
 }
@@ -64,12 +65,12 @@ const leastPart = 0.005
 type stageRow struct {
 	stage  string
 	total  float64 // ns
-	groups []*analyze.Group
+	groups []*requests.Group
 }
 
 // stageFigure compares the ranks of one kind of server; nil if there is nothing to
 // compare. Groups have the keys role, label, rank and stage.
-func stageFigure(groups []analyze.Group, src Source) *Figure {
+func stageFigure(groups []requests.Group, src Source) *Figure {
 	role, label := groups[0].Key[0], groups[0].Key[1]
 	var ranks []string
 	for i := range groups {
@@ -102,7 +103,7 @@ func stageFigure(groups []analyze.Group, src Source) *Figure {
 
 // stageRows returns the stages that several ranks have, those that took most time
 // first, and how many took too little to be compared.
-func stageRows(groups []analyze.Group) (rows []stageRow, small int) {
+func stageRows(groups []requests.Group) (rows []stageRow, small int) {
 	whole := 0.0
 	for i := range groups {
 		g := &groups[i]
@@ -126,7 +127,7 @@ func stageRows(groups []analyze.Group) (rows []stageRow, small int) {
 
 // stageCells compares the groups of one stage, a cell for each rank. Means are
 // compared, as the median of a wait is often 0, and a factor of that means nothing.
-func stageCells(groups []*analyze.Group, ranks []string) []HeatCell {
+func stageCells(groups []*requests.Group, ranks []string) []HeatCell {
 	var means []int64
 	for _, g := range groups {
 		means = append(means, g.Mean)
@@ -136,7 +137,7 @@ func stageCells(groups []*analyze.Group, ranks []string) []HeatCell {
 	cells := make([]HeatCell, len(ranks))
 	for i, rank := range ranks {
 		cells[i] = HeatCell{Value: math.NaN(), Text: "no such stage"}
-		at := slices.IndexFunc(groups, func(g *analyze.Group) bool { return g.Key[2] == rank })
+		at := slices.IndexFunc(groups, func(g *requests.Group) bool { return g.Key[2] == rank })
 		if at < 0 {
 			continue
 		}

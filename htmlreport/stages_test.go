@@ -4,15 +4,15 @@ import (
 	"math"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 )
 
 func TestStagesOfRanks(t *testing.T) {
-	group := func(rank, stage string, n int, mean int64) analyze.Group {
-		return analyze.Group{Key: []string{"decode", "Scheduler", rank, stage}, Summary: distribution.Summary{N: n, Mean: mean, Total: int64(n) * mean}}
+	group := func(rank, stage string, n int, mean int64) requests.Group {
+		return requests.Group{Key: []string{"decode", "Scheduler", rank, stage}, Summary: distribution.Summary{N: n, Mean: mean, Total: int64(n) * mean}}
 	}
-	f := stageFigure([]analyze.Group{
+	f := stageFigure([]requests.Group{
 		group("h1 Scheduler TP0", "forward", 10, 1000), group("h1 Scheduler TP0", "loop", 10, 5000), group("h1 Scheduler TP0", "tiny", 10, 1),
 		group("h1 Scheduler TP1", "forward", 20, 1200), group("h1 Scheduler TP1", "tiny", 10, 5), group("h1 Scheduler TP1", "alone", 10, 90_000),
 		group("h1 Scheduler TP2", "forward", 10, 900), group("h1 Scheduler TP2", "loop", 10, 10_000),
@@ -35,7 +35,7 @@ func TestStagesOfRanks(t *testing.T) {
 			}
 		}
 	}
-	if f := stageFigure([]analyze.Group{group("h1 Scheduler TP0", "forward", 10, 1000)}, Source{}); f != nil {
+	if f := stageFigure([]requests.Group{group("h1 Scheduler TP0", "forward", 10, 1000)}, Source{}); f != nil {
 		t.Error("one rank is compared")
 	}
 }

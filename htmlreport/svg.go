@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 // An svg is a drawing in the making, in units that are about pixels. Whatever is
@@ -49,14 +49,14 @@ func (s *svg) content(text string) { s.b.WriteString(html.EscapeString(text)) }
 // title says what the element around it is, when the pointer is on it.
 func (s *svg) title(text string) {
 	s.open("title")
-	s.content(analyze.Printable(text))
+	s.content(table.Printable(text))
 	s.close("title")
 }
 
 // label writes text at a place. class is how it is aligned and looks.
 func (s *svg) label(x, y float64, class, text string) {
 	s.open("text", "x", px(x), "y", px(y), "class", class)
-	s.content(analyze.Printable(text))
+	s.content(table.Printable(text))
 	s.close("text")
 }
 

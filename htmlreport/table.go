@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"html/template"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 // A Table is a report as a table, which can be sorted and filtered.
 type Table struct {
-	Report *analyze.Report
+	Report *table.Report
 	Rows   int // the first ones are shown; 0 is all
 }
 
@@ -35,7 +35,7 @@ func (t *Table) draw() (drawing, error) {
 		for i, row := range rows {
 			texts[i] = row[c]
 		}
-		for i, short := range analyze.Shorten(texts, mostName) {
+		for i, short := range table.Shorten(texts, mostName) {
 			cell := cellView{Text: short, Right: column.Right}
 			if short != texts[i] {
 				cell.Whole = texts[i]
@@ -53,7 +53,7 @@ func (t *Table) draw() (drawing, error) {
 }
 
 type tableView struct {
-	Columns []analyze.SheetColumn
+	Columns []table.SheetColumn
 	Rows    [][]cellView
 	Filter  bool
 }

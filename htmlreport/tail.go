@@ -6,15 +6,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // Tail makes the section about what makes the slow requests slow.
-func Tail(set *request.Set, t *analyze.Tail, src Source) Section {
+func Tail(set *request.Set, t *tail.Tail, src Source) Section {
 	b := tailBuilder{tail: t, set: set, src: src, colors: causeColors(t)}
 	s := Section{Title: "Slow requests"}
-	verdicts := map[string]analyze.Metric{}
+	verdicts := map[string]tail.Metric{}
 	for _, c := range t.Comparisons {
 		if c.Slow.N > 0 {
 			s.Figures = append(s.Figures, b.breakdown(c))
@@ -22,7 +24,7 @@ func Tail(set *request.Set, t *analyze.Tail, src Source) Section {
 		}
 	}
 	for _, c := range t.Comparisons {
-		if f := b.scatter(c); f != nil && c.Metric == analyze.MetricE2E {
+		if f := b.scatter(c); f != nil && c.Metric == tail.MetricE2E {
 			s.Figures = append(s.Figures, f)
 		}
 	}
@@ -37,14 +39,14 @@ func Tail(set *request.Set, t *analyze.Tail, src Source) Section {
 }
 
 type tailBuilder struct {
-	tail   *analyze.Tail
+	tail   *tail.Tail
 	set    *request.Set
 	src    Source
-	colors map[analyze.Cause]int
+	colors map[cause.Cause]int
 }
 
 // command prints the tails of some metrics; without any of all.
-func (b *tailBuilder) command(metrics ...analyze.Metric) string {
+func (b *tailBuilder) command(metrics ...tail.Metric) string {
 	flags := []string{fmt.Sprintf("--tail=p%d", b.tail.Options.Percent)}
 	for _, m := range metrics {
 		flags = append(flags, "--metric="+string(m))
@@ -54,9 +56,9 @@ func (b *tailBuilder) command(metrics ...analyze.Metric) string {
 
 // causeColors gives the causes that matter most in any comparison a colour; those of
 // all others are grey.
-func causeColors(t *analyze.Tail) map[analyze.Cause]int {
-	matters := map[analyze.Cause]float64{}
-	var causes []analyze.Cause
+func causeColors(t *tail.Tail) map[cause.Cause]int {
+	matters := map[cause.Cause]float64{}
+	var causes []cause.Cause
 	for _, c := range t.Comparisons {
 		for i := range c.Rows {
 			row := &c.Rows[i]
@@ -67,10 +69,10 @@ func causeColors(t *analyze.Tail) map[analyze.Cause]int {
 			matters[row.Cause] = max(matters[row.Cause], part)
 		}
 	}
-	slices.SortFunc(causes, func(a, b analyze.Cause) int {
+	slices.SortFunc(causes, func(a, b cause.Cause) int {
 		return cmp.Or(cmp.Compare(matters[b], matters[a]), cmp.Compare(a, b))
 	})
-	colors := map[analyze.Cause]int{}
+	colors := map[cause.Cause]int{}
 	for i, cause := range causes[:min(hues, len(causes))] {
 		colors[cause] = i
 	}
@@ -79,14 +81,14 @@ func causeColors(t *analyze.Tail) map[analyze.Cause]int {
 
 // breakdown shows the time of usual and of slow requests, by cause, and what is
 // between them.
-func (b *tailBuilder) breakdown(c *analyze.Comparison) *Figure {
+func (b *tailBuilder) breakdown(c *tail.Comparison) *Figure {
 	usual, slow, more := Bar{Name: "usual"}, Bar{Name: "slow"}, Bar{Name: "difference"}
-	bars := &Bars{Unit: analyze.Duration}
+	bars := &Bars{Unit: table.Duration}
 	rows := slices.Clone(c.Rows)
-	slices.SortStableFunc(rows, func(x, y analyze.Difference) int { return cmp.Compare(b.color(x.Cause), b.color(y.Cause)) })
-	var others analyze.Difference
+	slices.SortStableFunc(rows, func(x, y tail.Difference) int { return cmp.Compare(b.color(x.Cause), b.color(y.Cause)) })
+	var others tail.Difference
 	var names []string
-	add := func(name string, color int, d *analyze.Difference, text string) {
+	add := func(name string, color int, d *tail.Difference, text string) {
 		bars.Parts = append(bars.Parts, Part{name, color})
 		usual.Values = append(usual.Values, float64(d.Around))
 		slow.Values = append(slow.Values, float64(d.Slow))
@@ -115,7 +117,7 @@ func (b *tailBuilder) breakdown(c *analyze.Comparison) *Figure {
 }
 
 // color orders and colours causes: grey ones last.
-func (b *tailBuilder) color(c analyze.Cause) int {
+func (b *tailBuilder) color(c cause.Cause) int {
 	if color, ok := b.colors[c]; ok {
 		return color
 	}
@@ -130,14 +132,14 @@ const otherCauses = hues + 2
 const mostDots = 6000
 
 // scatter shows every request; nil if there are too few to tell causes.
-func (b *tailBuilder) scatter(c *analyze.Comparison) *Figure {
+func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 	points := b.tail.Points(c)
 	if points == nil {
 		return nil
 	}
 	usual := Group{Name: "up to " + durationText(c.Around.To), Color: grey}
-	byCause := map[analyze.Cause]*Group{}
-	var causes []analyze.Cause
+	byCause := map[cause.Cause]*Group{}
+	var causes []cause.Cause
 	drawn := thin(points)
 	count := 0
 	for i, p := range points {
@@ -157,7 +159,7 @@ func (b *tailBuilder) scatter(c *analyze.Comparison) *Figure {
 		}
 	}
 	body := &Scatter{Value: "E2E", Groups: []Group{usual}}
-	slices.SortFunc(causes, func(x, y analyze.Cause) int {
+	slices.SortFunc(causes, func(x, y cause.Cause) int {
 		return cmp.Or(cmp.Compare(byCause[y].All, byCause[x].All), cmp.Compare(x, y))
 	})
 	for _, cause := range causes {
@@ -179,7 +181,7 @@ func (b *tailBuilder) scatter(c *analyze.Comparison) *Figure {
 
 // thin chooses the points that are drawn: all, or half of mostDots the slowest ones
 // and for the rest others, evenly.
-func thin(points []analyze.TailPoint) []bool {
+func thin(points []tail.TailPoint) []bool {
 	drawn := make([]bool, len(points))
 	if len(points) <= mostDots {
 		for i := range drawn {

@@ -6,13 +6,16 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Timeline makes the section about load and latency over time, with the moments at
 // which they changed. changes may be nil.
-func Timeline(t *analyze.Timeline, changes *analyze.Changes, src Source) Section {
+func Timeline(t *load.Timeline, changes *change.Changes, src Source) Section {
 	s := Section{Title: "Over time"}
 	b := timelineBuilder{Timeline: t, command: src.Command("--timeline")}
 	if changes != nil {
@@ -21,12 +24,12 @@ func Timeline(t *analyze.Timeline, changes *analyze.Changes, src Source) Section
 	for i := 0; i < len(t.Series); {
 		of := &t.Series[i]
 		i++
-		if of.Scope == analyze.Everywhere {
+		if of.Scope == place.Everywhere {
 			s.Figures = append(s.Figures, b.figure("Everywhere", b.wholePanels(of)))
 			continue
 		}
 		from := i
-		for i < len(t.Series) && t.Series[i].Scope == analyze.OneRank {
+		for i < len(t.Series) && t.Series[i].Scope == place.OneRank {
 			i++
 		}
 		s.Figures = append(s.Figures, b.roleFigure(of, t.Series[from:i]))
@@ -39,13 +42,13 @@ func Timeline(t *analyze.Timeline, changes *analyze.Changes, src Source) Section
 }
 
 type timelineBuilder struct {
-	*analyze.Timeline
+	*load.Timeline
 	command string
 	marks   []Mark
 }
 
 // addChanges tells what changed.
-func (b *timelineBuilder) addChanges(s *Section, c *analyze.Changes) {
+func (b *timelineBuilder) addChanges(s *Section, c *change.Changes) {
 	for i := range c.List {
 		change := &c.List[i]
 		text := change.Sentence()
@@ -79,49 +82,49 @@ func (b *timelineBuilder) figure(title string, panels []Panel) *Figure {
 }
 
 // wholePanels are about all requests.
-func (b *timelineBuilder) wholePanels(s *analyze.Series) []Panel {
-	const rate = analyze.Number
+func (b *timelineBuilder) wholePanels(s *load.Series) []Panel {
+	const rate = table.Number
 	var panels []Panel
-	panels = appendPanel(panels, Panel{"arrivals per second", rate, []Curve{{Name: "all", Values: b.rates(s, func(p *analyze.Point) int64 { return p.Arrivals })}}})
-	panels = appendPanel(panels, Panel{"requests under way", rate, []Curve{{Name: "all", Values: levels(s, func(p *analyze.Point) float64 { return p.Running })}}})
-	panels = appendPanel(panels, Panel{"output tokens per second", rate, []Curve{{Name: "all", Values: b.rates(s, func(p *analyze.Point) int64 { return p.Output })}}})
-	panels = appendPanel(panels, Panel{"prompt tokens per second", rate, []Curve{{Name: "all", Values: b.rates(s, func(p *analyze.Point) int64 { return p.Prefill })}}})
+	panels = appendPanel(panels, Panel{"arrivals per second", rate, []Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Arrivals })}}})
+	panels = appendPanel(panels, Panel{"requests under way", rate, []Curve{{Name: "all", Values: levels(s, func(p *load.Point) float64 { return p.Running })}}})
+	panels = appendPanel(panels, Panel{"output tokens per second", rate, []Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Output })}}})
+	panels = appendPanel(panels, Panel{"prompt tokens per second", rate, []Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Prefill })}}})
 	panels = appendPanel(panels, spreadPanel("TTFT", s.TTFT))
 	return appendPanel(panels, spreadPanel("TPOT", s.TPOT))
 }
 
 // spreadPanel has the median and the tail of a duration.
-func spreadPanel(name string, list []analyze.Spread) Panel {
-	return Panel{name, analyze.Duration, []Curve{
-		{Name: "p50", Values: percentile(list, func(s *analyze.Spread) int64 { return s.P50 })},
-		{Name: "p99", Color: 1, Thin: true, Values: percentile(list, func(s *analyze.Spread) int64 { return s.P99 })},
+func spreadPanel(name string, list []load.Spread) Panel {
+	return Panel{name, table.Duration, []Curve{
+		{Name: "p50", Values: percentile(list, func(s *load.Spread) int64 { return s.P50 })},
+		{Name: "p99", Color: 1, Thin: true, Values: percentile(list, func(s *load.Spread) int64 { return s.P99 })},
 	}}
 }
 
 // roleFigure is about the servers of a role, with a curve for each lead rank if there
 // are several.
-func (b *timelineBuilder) roleFigure(role *analyze.Series, ranks []analyze.Series) *Figure {
+func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Figure {
 	leads, left := busiestLeads(ranks)
 	var panels []Panel
-	level := func(title string, unit analyze.Unit, of func(*analyze.Point) float64) {
-		panels = appendPanel(panels, Panel{title, unit, placeCurves(leads, func(s *analyze.Series) []float64 { return levels(s, of) })})
+	level := func(title string, unit table.Unit, of func(*load.Point) float64) {
+		panels = appendPanel(panels, Panel{title, unit, placeCurves(leads, func(s *load.Series) []float64 { return levels(s, of) })})
 	}
-	level("requests running", analyze.Number, func(p *analyze.Point) float64 { return p.Running })
-	level("requests queued", analyze.Number, func(p *analyze.Point) float64 { return p.Queued })
-	level("requests whose KV cache is moved", analyze.Number, func(p *analyze.Point) float64 { return p.Transferring })
-	level("busy", analyze.Share, func(p *analyze.Point) float64 { return p.Busy })
-	level("share of arrivals", analyze.Share, func(p *analyze.Point) float64 { return p.Share })
-	panels = appendPanel(panels, Panel{"imbalance: most running requests of a rank / mean", analyze.Number,
-		[]Curve{{Name: role.Where.String(), Color: grey, Values: levels(role, func(p *analyze.Point) float64 { return p.Imbalance })}}})
+	level("requests running", table.Number, func(p *load.Point) float64 { return p.Running })
+	level("requests queued", table.Number, func(p *load.Point) float64 { return p.Queued })
+	level("requests whose KV cache is moved", table.Number, func(p *load.Point) float64 { return p.Transferring })
+	level("busy", table.Share, func(p *load.Point) float64 { return p.Busy })
+	level("share of arrivals", table.Share, func(p *load.Point) float64 { return p.Share })
+	panels = appendPanel(panels, Panel{"imbalance: most running requests of a rank / mean", table.Number,
+		[]Curve{{Name: role.Where.String(), Color: grey, Values: levels(role, func(p *load.Point) float64 { return p.Imbalance })}}})
 	for k, stage := range b.Stages {
 		if len(leads) == 1 {
 			panels = appendPanel(panels, spreadPanel(stage, stageOf(role, k)))
 			continue
 		}
-		p50 := func(s *analyze.Series) []float64 {
-			return percentile(stageOf(s, k), func(s *analyze.Spread) int64 { return s.P50 })
+		p50 := func(s *load.Series) []float64 {
+			return percentile(stageOf(s, k), func(s *load.Spread) int64 { return s.P50 })
 		}
-		panels = appendPanel(panels, Panel{stage + " p50", analyze.Duration, placeCurves(leads, p50)})
+		panels = appendPanel(panels, Panel{stage + " p50", table.Duration, placeCurves(leads, p50)})
 	}
 	title := fmt.Sprintf("Role %s, %d ranks", role.Where.String(), len(ranks))
 	if len(ranks) == 1 {
@@ -135,7 +138,7 @@ func (b *timelineBuilder) roleFigure(role *analyze.Series, ranks []analyze.Serie
 }
 
 // stageOf returns a stage over time; nil if the place has none.
-func stageOf(s *analyze.Series, stage int) []analyze.Spread {
+func stageOf(s *load.Series, stage int) []load.Spread {
 	if stage >= len(s.Stages) {
 		return nil
 	}
@@ -144,7 +147,7 @@ func stageOf(s *analyze.Series, stage int) []analyze.Spread {
 
 // busiestLeads returns the lead ranks, or as many of the busiest ones as a figure has
 // curves for, and how many are left.
-func busiestLeads(ranks []analyze.Series) (leads []*analyze.Series, left int) {
+func busiestLeads(ranks []load.Series) (leads []*load.Series, left int) {
 	const most = 8
 	for i := range ranks {
 		if ranks[i].Lead {
@@ -154,7 +157,7 @@ func busiestLeads(ranks []analyze.Series) (leads []*analyze.Series, left int) {
 	if len(leads) <= most {
 		return leads, 0
 	}
-	runningIn := func(s *analyze.Series) float64 {
+	runningIn := func(s *load.Series) float64 {
 		sum := 0.0
 		for i := range s.Points {
 			if v := s.Points[i].Running; !math.IsNaN(v) {
@@ -164,13 +167,13 @@ func busiestLeads(ranks []analyze.Series) (leads []*analyze.Series, left int) {
 		return sum
 	}
 	busiest := slices.Clone(leads)
-	slices.SortStableFunc(busiest, func(x, y *analyze.Series) int { return cmp.Compare(runningIn(y), runningIn(x)) })
+	slices.SortStableFunc(busiest, func(x, y *load.Series) int { return cmp.Compare(runningIn(y), runningIn(x)) })
 	left = len(leads) - most
-	return slices.DeleteFunc(leads, func(s *analyze.Series) bool { return !slices.Contains(busiest[:most], s) }), left
+	return slices.DeleteFunc(leads, func(s *load.Series) bool { return !slices.Contains(busiest[:most], s) }), left
 }
 
 // placeCurves makes a curve for each place.
-func placeCurves(places []*analyze.Series, of func(*analyze.Series) []float64) []Curve {
+func placeCurves(places []*load.Series, of func(*load.Series) []float64) []Curve {
 	var names []string
 	for _, s := range places {
 		names = append(names, s.Where.String())
@@ -193,7 +196,7 @@ func appendPanel(list []Panel, p Panel) []Panel {
 	return append(list, p)
 }
 
-func (b *timelineBuilder) rates(s *analyze.Series, of func(*analyze.Point) int64) []float64 {
+func (b *timelineBuilder) rates(s *load.Series, of func(*load.Point) int64) []float64 {
 	values := make([]float64, len(s.Points))
 	for i := range s.Points {
 		values[i] = b.PerSecond(i, of(&s.Points[i]))
@@ -201,7 +204,7 @@ func (b *timelineBuilder) rates(s *analyze.Series, of func(*analyze.Point) int64
 	return values
 }
 
-func levels(s *analyze.Series, of func(*analyze.Point) float64) []float64 {
+func levels(s *load.Series, of func(*load.Point) float64) []float64 {
 	values := make([]float64, len(s.Points))
 	for i := range s.Points {
 		values[i] = of(&s.Points[i])
@@ -210,7 +213,7 @@ func levels(s *analyze.Series, of func(*analyze.Point) float64) []float64 {
 }
 
 // percentile returns a percentile over time; NaN where nothing began.
-func percentile(list []analyze.Spread, of func(*analyze.Spread) int64) []float64 {
+func percentile(list []load.Spread, of func(*load.Spread) int64) []float64 {
 	values := make([]float64, len(list))
 	for i := range list {
 		values[i] = math.NaN()

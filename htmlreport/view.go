@@ -2,13 +2,14 @@ package htmlreport
 
 import (
 	"crypto/sha256"
-	_ "embed" // for the assets
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 var (
@@ -62,23 +63,23 @@ type figureView struct {
 
 func newPageView(p *Page) (*pageView, error) {
 	v := &pageView{
-		Policy: policy(), Title: analyze.Printable(p.Title), Notes: printable(p.Notes),
+		Policy: policy(), Title: table.Printable(p.Title), Notes: printable(p.Notes),
 		Style: template.CSS(style), Script: template.JS(script),
 	}
 	for _, f := range p.Facts {
-		v.Facts = append(v.Facts, analyze.Fact{Name: f.Name, Text: analyze.Printable(f.Text)})
+		v.Facts = append(v.Facts, analyze.Fact{Name: f.Name, Text: table.Printable(f.Text)})
 	}
 	for i := range p.Sections {
 		s := &p.Sections[i]
-		section := sectionView{ID: fmt.Sprintf("s%d", i+1), Title: analyze.Printable(s.Title), Lead: analyze.Printable(s.Lead), Points: printable(s.Points), Note: analyze.Printable(s.Note)}
+		section := sectionView{ID: fmt.Sprintf("s%d", i+1), Title: table.Printable(s.Title), Lead: table.Printable(s.Lead), Points: printable(s.Points), Note: table.Printable(s.Note)}
 		for k, f := range s.Figures {
 			d, err := f.Body.draw()
 			if err != nil {
 				return nil, fmt.Errorf("drawing %s: %w", f.Title, err)
 			}
 			section.Figures = append(section.Figures, figureView{
-				ID: fmt.Sprintf("f%d-%d", i+1, k+1), Title: analyze.Printable(f.Title), Caption: f.Caption,
-				Defined: f.Defined, Command: analyze.Printable(f.Command), Notes: printable(slices.Concat(f.Notes, d.Notes)),
+				ID: fmt.Sprintf("f%d-%d", i+1, k+1), Title: table.Printable(f.Title), Caption: f.Caption,
+				Defined: f.Defined, Command: table.Printable(f.Command), Notes: printable(slices.Concat(f.Notes, d.Notes)),
 				Markup: d.Markup, Legend: d.Legend, Hover: d.Hover, Wide: d.Wide,
 			})
 		}
@@ -100,7 +101,7 @@ func hash(text string) string {
 func printable(lines []string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
-		out[i] = analyze.Printable(line)
+		out[i] = table.Printable(line)
 	}
 	return out
 }

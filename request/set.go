@@ -256,15 +256,6 @@ func (s *Set) Any() bool {
 	return slices.ContainsFunc(s.Rows, func(r Row) bool { return r.Kind != Duplicate && r.Kind != Unselected })
 }
 
-// StageOf returns what is known of the stage with the given name. A stage that is not
-// in the table is exported at every level, as far as one can tell.
-func (s *Set) StageOf(name string) StageInfo {
-	if i := s.stageIndex(name); i != None {
-		return s.Stages[i]
-	}
-	return StageInfo{Name: name}
-}
-
 func (s *Set) stageIndex(name string) int {
 	return slices.IndexFunc(s.Stages, func(x StageInfo) bool { return x.Name == name })
 }

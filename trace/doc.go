@@ -1,16 +1,20 @@
-// Package trace is the event model that every reader fills and every writer
-// and report reads.
+// Package trace has the ground of the event model, which every reader, report and writer
+// stands on: time, symbols, arguments, places of ranks and messages; and the timeline that
+// is drawn.
 //
-// A [Trace] is a set of flat, typed tables that refer to each other by index:
-// tracks, slices, instants, samples and flows. Strings are interned ([Sym]),
-// time is int64 nanoseconds ([Time]), arguments live encoded in one arena
-// ([Args]). Zero always means none: index 0 of every table is reserved.
+// Strings are interned ([Sym]), time is int64 nanoseconds ([Time]), arguments live encoded
+// in one arena ([Args]), what is wrong with an input is a counted [Diag] at a position.
+// The tables of requests and of what profilers recorded, in packages request and profile,
+// are made of these.
 //
-// The only way in is a [Builder]. Its methods do not return errors: what cannot
-// be represented becomes a counted [Diag] at the position that the reader set.
-// [Builder.Finish] sorts each track and makes its slices nest, so that writers
-// need no repair of their own; [Validate] states the resulting invariants and
-// runs on every model in tests.
+// A [Trace] is a timeline: a drawing of such tables for writers, not the model itself, and
+// no report reads it. It is a set of flat, typed tables that refer to each other by index:
+// tracks, slices, instants, samples and flows. Zero always means none: index 0 of every
+// table is reserved. The only way in is a [Builder]. Its methods do not return errors:
+// what cannot be represented becomes a [Diag] at the position that the caller set.
+// [Builder.Finish] sorts each track and makes its slices nest, so that writers need no
+// repair of their own; [Validate] states the resulting invariants and runs on every
+// timeline in tests.
 //
-// The package imports nothing of this module.
+// Of this module the package imports small helpers below internal only.
 package trace

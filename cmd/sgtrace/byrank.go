@@ -7,6 +7,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/profile"
@@ -29,7 +32,7 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opt := analyze.GPUOptions{}
+	opt := gpu.GPUOptions{}
 	if name := ctx.String("classes"); name != "" {
 		if opt.Classes, err = classes(name); err != nil {
 			return err
@@ -55,37 +58,37 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 
 // addRanks adds the verdict about stragglers first, then what requests tell about ranks,
 // then what profilers do.
-func (b *board) addRanks(e *convert.Evidence, opt analyze.GPUOptions) error {
+func (b *board) addRanks(e *convert.Evidence, opt gpu.GPUOptions) error {
 	var ranks *analyze.Ranks
-	var gpus *analyze.GPUs
+	var gpus *gpu.GPUs
 	var collectives *analyze.Collectives
 	if e.Requests != nil {
 		ranks = analyze.MeasureRanks(e.Requests)
 	}
 	if len(e.Ranks) > 0 {
-		gpus, collectives = analyze.MeasureGPUs(&e.Set, opt), analyze.MeasureCollectives(&e.Set, opt.From, opt.To)
+		gpus, collectives = gpu.MeasureGPUs(&e.Set, opt), analyze.MeasureCollectives(&e.Set, opt.From, opt.To)
 	}
-	var suspects []analyze.Suspects
+	var suspects []straggler.Suspects
 	if collectives != nil {
 		found := collectives.Stragglers(gpus)
-		suspects = append(suspects, analyze.Suspects{Stragglers: found, Acquittal: collectives.Verdict(found)})
+		suspects = append(suspects, straggler.Suspects{Stragglers: found, Acquittal: collectives.Verdict(found)})
 	}
 	if ranks != nil {
-		suspects = append(suspects, analyze.Suspects{Stragglers: ranks.Stragglers(), Acquittal: []string{ranks.Verdict()}})
+		suspects = append(suspects, straggler.Suspects{Stragglers: ranks.Stragglers(), Acquittal: []string{ranks.Verdict()}})
 	}
-	b.tables = append(b.tables, analyze.FindStragglers(suspects...).Report())
+	b.tables = append(b.tables, straggler.FindStragglers(suspects...).Report())
 	if gpus != nil {
 		b.main, b.most = gpus.KernelReport(), mostKernels
 		b.add(collectives.Reports()...)
 		b.add(gpus.Report(), gpus.IdleReport(), gpus.OverlapReport(), gpus.StreamReport(), gpus.StepReport(), b.main)
 	}
 	if ranks != nil {
-		by, err := analyze.ParseDimensions("rank")
+		by, err := requests.ParseDimensions("rank")
 		if err != nil {
 			return err
 		}
 		b.add(ranks.Reports()...)
-		b.main, b.most = analyze.GroupStages(e.Requests, by).Report(), 0
+		b.main, b.most = requests.GroupStages(e.Requests, by).Report(), 0
 		b.add(b.main)
 	}
 	return nil

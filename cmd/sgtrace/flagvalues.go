@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -12,15 +15,15 @@ import (
 func flagValues(command, flag string) (values []string) {
 	switch flag {
 	case "format":
-		for _, f := range analyze.Formats {
+		for _, f := range table.Formats {
 			values = append(values, string(f))
 		}
 	case "by":
-		for _, d := range analyze.Dimensions {
+		for _, d := range requests.Dimensions {
 			values = append(values, d.Name)
 		}
 	case "metric":
-		for _, m := range analyze.TailMetrics {
+		for _, m := range tail.TailMetrics {
 			values = append(values, string(m))
 		}
 	case "role":

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
@@ -46,7 +47,7 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if name != "" && !slices.Contains(analyze.InspectTables, name) {
 		return commandline.Usage("--table %q: want %s", name, strings.Join(analyze.InspectTables, ", "))
 	}
-	if name == "" && f == analyze.FormatCSV {
+	if name == "" && f == table.FormatCSV {
 		return commandline.Usage("inspect prints several tables, which CSV has no place for; choose one with --table, or text, markdown or json")
 	}
 	if !ctx.Args().Present() {
@@ -71,7 +72,7 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if name == "" {
 		return c.printAll(f, reports)
 	}
-	i := slices.IndexFunc(reports, func(r *analyze.Report) bool { return r.Schema == analyze.InspectSchema(name) })
+	i := slices.IndexFunc(reports, func(r *table.Report) bool { return r.Schema == analyze.InspectSchema(name) })
 	if i < 0 {
 		return commandline.Usage("--table %s: the inputs have nothing to list there", name)
 	}
@@ -79,9 +80,9 @@ func (c *command) inspect(ctx *cli.Context) error {
 }
 
 // printAll writes several reports of equal weight; as JSON they make an array.
-func (c *command) printAll(f analyze.Format, reports []*analyze.Report) error {
+func (c *command) printAll(f table.Format, reports []*table.Report) error {
 	between, end := "\n", ""
-	if f == analyze.FormatJSON {
+	if f == table.FormatJSON {
 		between, end = ",", "]\n"
 		if _, err := io.WriteString(c.out, "["); err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
@@ -257,7 +257,7 @@ func timesOf(s *request.Set, id string, sel *request.Selection) error {
 	if s == nil {
 		return commandline.Usage("--around %s: there are no requests; give the OTLP dump too", id)
 	}
-	found := analyze.FindRequests(s, id)
+	found := requests.FindRequests(s, id)
 	if len(found) == 0 {
 		return fmt.Errorf("--around %s: no such request%s ('sgtrace requests' lists them)", id, s.Similar(id))
 	}
@@ -275,7 +275,7 @@ func timesOf(s *request.Set, id string, sel *request.Selection) error {
 // shareID tells whether one whole id that begins with the given one leads to all
 // of the requests.
 func shareID(s *request.Set, these []int, begin string) bool {
-	ids := func(r int) []string { return analyze.RequestIDs(s, &s.Requests[r]) }
+	ids := func(r int) []string { return requests.RequestIDs(s, &s.Requests[r]) }
 	return slices.ContainsFunc(ids(these[0]), func(id string) bool {
 		return strings.HasPrefix(id, begin) &&
 			!slices.ContainsFunc(these[1:], func(r int) bool { return !slices.Contains(ids(r), id) })

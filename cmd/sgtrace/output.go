@@ -8,27 +8,27 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // formatFlag is on every command that prints tables.
 func formatFlag() cli.Flag {
-	return &cli.StringFlag{Name: "format", Value: string(analyze.FormatText), Usage: "print as `FORMAT`: text, markdown, csv or json"}
+	return &cli.StringFlag{Name: "format", Value: string(table.FormatText), Usage: "print as `FORMAT`: text, markdown, csv or json"}
 }
 
 // format reads --format.
-func format(ctx *cli.Context) (analyze.Format, error) {
-	f := analyze.Format(ctx.String("format"))
-	if !slices.Contains(analyze.Formats, f) {
+func format(ctx *cli.Context) (table.Format, error) {
+	f := table.Format(ctx.String("format"))
+	if !slices.Contains(table.Formats, f) {
 		return "", commandline.Usage("--format %q: want text, markdown, csv or json", f)
 	}
 	return f, nil
 }
 
 // style fits text to the terminal, if the output is one.
-func (c *command) style() analyze.Style {
-	s := analyze.Style{ASCII: !utf8Locale(c.env)}
+func (c *command) style() table.Style {
+	s := table.Style{ASCII: !utf8Locale(c.env)}
 	if f, ok := c.out.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(f.Fd())) {
 		s.Width, _, _ = term.GetSize(int(f.Fd()))
 	}
@@ -48,9 +48,9 @@ func utf8Locale(env func(string) string) bool {
 
 // print writes reports. The first one is the result; the others are context
 // that only people want.
-func (c *command) print(f analyze.Format, main *analyze.Report, before ...*analyze.Report) error {
+func (c *command) print(f table.Format, main *table.Report, before ...*table.Report) error {
 	c.redactReports(append(before, main)...)
-	if f == analyze.FormatText || f == analyze.FormatMarkdown {
+	if f == table.FormatText || f == table.FormatMarkdown {
 		for _, r := range before {
 			if r.Len() == 0 && len(r.Footnotes) == 0 {
 				continue

@@ -6,7 +6,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/kernel"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/profile"
@@ -19,7 +21,7 @@ type profileReport struct {
 	args        profile.ArgsMode
 	attribute   bool   // work is attributed to ranges
 	rows        string // what it lists, for inputs that have none
-	sum         func(*profile.Set, analyze.SumOptions) *analyze.Report
+	sum         func(*profile.Set, walk.SumOptions) *table.Report
 }
 
 // Categories of events that reports are about.
@@ -31,22 +33,22 @@ var (
 
 var profileReports = []profileReport{
 	{"kernels", "GPU time of every kernel, as cuda_gpu_kern_sum of nsys", kernelCats, profile.ArgsNone, false, "kernels",
-		reporter(analyze.SumKernels)},
+		reporter(kernel.SumKernels)},
 	{"launches", "kernels with the calls that launched them: API time, queueing, kernel time, as cuda_kern_exec_sum", launchCats, profile.ArgsNone, false, "kernels",
-		reporter(analyze.SumLaunches)},
+		reporter(kernel.SumLaunches)},
 	{"api", "calls into the CUDA runtime and driver, as cuda_api_sum", profile.CallCategories, profile.ArgsNone, false, "calls into the runtime or driver of a device",
-		reporter(analyze.SumCalls)},
+		reporter(kernel.SumCalls)},
 	{"memcpy", "copies: time and bytes, as cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum", profile.CopyCategories, profile.ArgsMin, false, "copies or fills of memory",
-		reporter(analyze.SumCopies)},
+		reporter(kernel.SumCopies)},
 	{"nvtx", "NVTX ranges and PyTorch's annotations, and the GPU time of what was launched in them, as nvtx_sum and nvtx_gpu_proj_sum", rangeCats, profile.ArgsNone, true, "NVTX ranges or annotations",
-		reporter(analyze.SumRanges)},
+		reporter(kernel.SumRanges)},
 	{"nvtx-kernels", "the kernels that were launched in every range, as nvtx_kern_sum", rangeCats, profile.ArgsNone, true, "kernels",
-		reporter(analyze.SumRangeKernels)},
+		reporter(kernel.SumRangeKernels)},
 }
 
 // reporter makes reports of sums.
-func reporter[S interface{ Report() *analyze.Report }](sum func(*profile.Set, analyze.SumOptions) S) func(*profile.Set, analyze.SumOptions) *analyze.Report {
-	return func(s *profile.Set, o analyze.SumOptions) *analyze.Report { return sum(s, o).Report() }
+func reporter[S interface{ Report() *table.Report }](sum func(*profile.Set, walk.SumOptions) S) func(*profile.Set, walk.SumOptions) *table.Report {
+	return func(s *profile.Set, o walk.SumOptions) *table.Report { return sum(s, o).Report() }
 }
 
 // profileFlags are the flags of profileReports.
@@ -109,7 +111,7 @@ func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
 	if len(e.Ranks) == 0 {
 		return errors.New("no input is a PyTorch trace or an Nsight Systems export")
 	}
-	report := r.sum(&e.Set, analyze.SumOptions{ByRank: ctx.Bool("by-rank"), Open: ctx.Bool("open-ranges"), From: sel.From, To: sel.To})
+	report := r.sum(&e.Set, walk.SumOptions{ByRank: ctx.Bool("by-rank"), Open: ctx.Bool("open-ranges"), From: sel.From, To: sel.To})
 	if report.Len() == 0 && (sel.From != 0 || sel.To != 0 || len(sel.Ranks) > 0 || len(sel.Hosts) > 0) {
 		return errNothingSelected
 	}
@@ -124,8 +126,8 @@ func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
 
 // peopleOnly returns the number of rows that are printed unless told otherwise: all
 // for programs.
-func peopleOnly(f analyze.Format, rows int) int {
-	if f == analyze.FormatText || f == analyze.FormatMarkdown {
+func peopleOnly(f table.Format, rows int) int {
+	if f == table.FormatText || f == table.FormatMarkdown {
 		return rows
 	}
 	return 0

@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/redact"
@@ -113,7 +113,7 @@ func (c *command) redactTrace(t *trace.Trace) {
 }
 
 // redactReports redacts tables.
-func (c *command) redactReports(reports ...*analyze.Report) {
+func (c *command) redactReports(reports ...*table.Report) {
 	if c.redact != nil {
 		for _, r := range reports {
 			r.Redact(c.redact)

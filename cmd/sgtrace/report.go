@@ -5,7 +5,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
@@ -48,7 +49,7 @@ Examples:
 
 func dimensions() string {
 	text := ""
-	for i, d := range analyze.Dimensions {
+	for i, d := range requests.Dimensions {
 		if i > 0 {
 			text += ", "
 		}
@@ -98,24 +99,24 @@ func (c *command) report(ctx *cli.Context) error {
 		return err
 	}
 	if ctx.Bool("latency") {
-		latencies := analyze.MeasureLatencies(set).Report()
+		latencies := requests.MeasureLatencies(set).Report()
 		if latencies.Len() == 0 && len(latencies.Footnotes) == 0 {
-			latencies.Footnotes = []string{analyze.NoRequests}
+			latencies.Footnotes = []string{requests.NoRequests}
 		}
 		return c.print(f, latencies)
 	}
-	stages := analyze.GroupStages(set, by).Report()
+	stages := requests.GroupStages(set, by).Report()
 	if err := arrange(ctx, stages, 0); err != nil {
 		return err
 	}
 	if len(by) > 1 {
 		return c.print(f, stages)
 	}
-	return c.print(f, stages, analyze.MeasureLatencies(set).Report())
+	return c.print(f, stages, requests.MeasureLatencies(set).Report())
 }
 
 // grouping reads --by and its short names.
-func grouping(ctx *cli.Context) ([]analyze.Dimension, error) {
+func grouping(ctx *cli.Context) ([]requests.Dimension, error) {
 	list, said := "stage", ""
 	say := func(flag, by string) error {
 		if said != "" {
@@ -136,7 +137,7 @@ func grouping(ctx *cli.Context) ([]analyze.Dimension, error) {
 			return nil, err
 		}
 	}
-	by, err := analyze.ParseDimensions(list)
+	by, err := requests.ParseDimensions(list)
 	if err != nil {
 		return nil, commandline.AsUsage(err)
 	}
@@ -145,7 +146,7 @@ func grouping(ctx *cli.Context) ([]analyze.Dimension, error) {
 
 // arrange applies --sort and --limit to the report; unless told otherwise at
 // most limit rows stay, 0 is all.
-func arrange(ctx *cli.Context, r *analyze.Report, limit int) error {
+func arrange(ctx *cli.Context, r *table.Report, limit int) error {
 	if column := ctx.String("sort"); column != "" {
 		name, descending := column, false
 		if column[0] == '-' {

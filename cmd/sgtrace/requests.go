@@ -6,7 +6,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
@@ -42,8 +43,8 @@ Examples:
 			if err != nil {
 				return err
 			}
-			list, limit := analyze.Requests(set), 0
-			if f == analyze.FormatText {
+			list, limit := requests.Requests(set), 0
+			if f == table.FormatText {
 				limit = textRows
 			}
 			if err := arrange(ctx, list, limit); err != nil {
@@ -103,14 +104,14 @@ func (c *command) request(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	found := analyze.FindRequests(set, id)
+	found := requests.FindRequests(set, id)
 	if len(found) == 0 {
 		return fmt.Errorf("no request has the id %q%s ('sgtrace requests' lists them)", id, set.Similar(id))
 	}
 	c.redactRequests(set)
 	for _, r := range found {
-		w := analyze.NewWaterfall(set, r)
-		if f == analyze.FormatText {
+		w := requests.NewWaterfall(set, r)
+		if f == table.FormatText {
 			err = w.Write(c.out, c.style())
 		} else {
 			err = w.Report().Write(c.out, f, c.style())

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/request"
@@ -69,7 +70,7 @@ func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (
 		Clocks: clocks(e.Clocks), Diags: &c.diags,
 	}
 	if len(e.Ranks) > 0 {
-		in.Profiles, in.Devices = &e.Set, analyze.GPUOptions{From: sel.From, To: sel.To}
+		in.Profiles, in.Devices = &e.Set, gpu.GPUOptions{From: sel.From, To: sel.To}
 	}
 	return analyze.NewOverview(in), nil
 }

@@ -6,21 +6,21 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // A board is the tables of one report, in the order in which people read them.
 type board struct {
-	tables []*analyze.Report
+	tables []*table.Report
 	// main is the one that --sort and --limit are about, that CSV has, and that JSON
 	// begins with.
-	main *analyze.Report
+	main *table.Report
 	most int // rows of main that people get to see unless told otherwise; 0 is all
 }
 
 // add puts a table that has rows, or says why it has none, behind the others.
-func (b *board) add(tables ...*analyze.Report) {
+func (b *board) add(tables ...*table.Report) {
 	for _, t := range tables {
 		if t.Len() > 0 || len(t.Footnotes) > 0 {
 			b.tables = append(b.tables, t)
@@ -29,7 +29,7 @@ func (b *board) add(tables ...*analyze.Report) {
 }
 
 // tableName is what --table calls a table: its schema without what all have.
-func tableName(r *analyze.Report) string {
+func tableName(r *table.Report) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.Schema, "sgtrace.report."), "/")
 	return name
 }
@@ -39,7 +39,7 @@ func (b *board) choose(name string) error {
 	var names []string
 	for _, t := range b.tables {
 		if tableName(t) == name {
-			b.tables, b.main = []*analyze.Report{t}, t
+			b.tables, b.main = []*table.Report{t}, t
 			return nil
 		}
 		names = append(names, tableName(t))
@@ -49,7 +49,7 @@ func (b *board) choose(name string) error {
 }
 
 // printBoard prints the tables of a report as the flags say.
-func (c *command) printBoard(ctx *cli.Context, f analyze.Format, b *board) error {
+func (c *command) printBoard(ctx *cli.Context, f table.Format, b *board) error {
 	if name := ctx.String("table"); name != "" {
 		if err := b.choose(name); err != nil {
 			return err
@@ -59,10 +59,10 @@ func (c *command) printBoard(ctx *cli.Context, f analyze.Format, b *board) error
 		return err
 	}
 	switch f {
-	case analyze.FormatCSV:
+	case table.FormatCSV:
 		return c.print(f, b.main)
-	case analyze.FormatJSON:
-		beside := slices.DeleteFunc(slices.Clone(b.tables), func(t *analyze.Report) bool { return t == b.main })
+	case table.FormatJSON:
+		beside := slices.DeleteFunc(slices.Clone(b.tables), func(t *table.Report) bool { return t == b.main })
 		return b.main.WriteJSON(c.out, beside)
 	}
 	return c.printAll(f, b.tables)

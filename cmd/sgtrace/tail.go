@@ -5,7 +5,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
@@ -27,18 +28,18 @@ func (c *command) reportTail(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opt := analyze.TailOptions{All: f == analyze.FormatCSV || f == analyze.FormatJSON}
-	if opt.Percent, err = analyze.ParsePercent(ctx.String("tail")); err != nil {
+	opt := tail.TailOptions{All: f == table.FormatCSV || f == table.FormatJSON}
+	if opt.Percent, err = tail.ParsePercent(ctx.String("tail")); err != nil {
 		return commandline.Usage("--tail: %v", err)
 	}
 	for _, text := range ctx.StringSlice("metric") {
-		m, err := analyze.ParseMetric(text)
+		m, err := tail.ParseMetric(text)
 		if err != nil {
 			return commandline.Usage("--metric: %v", err)
 		}
 		opt.Metrics = append(opt.Metrics, m)
 	}
-	if f == analyze.FormatCSV && len(opt.Metrics) != 1 {
+	if f == table.FormatCSV && len(opt.Metrics) != 1 {
 		return commandline.Usage("--tail prints several tables, which CSV has no place for; choose one with --metric, or text, markdown or json")
 	}
 	for _, name := range []string{"latency", "by-stage", "by-rank", "by-request", "by", "classes", "table", "sort"} {
@@ -53,9 +54,9 @@ func (c *command) reportTail(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	reports := analyze.NewTail(set, opt).Reports()
-	if f == analyze.FormatCSV {
-		i := slices.IndexFunc(reports, func(r *analyze.Report) bool { return r.Schema == analyze.TailSchema })
+	reports := tail.NewTail(set, opt).Reports()
+	if f == table.FormatCSV {
+		i := slices.IndexFunc(reports, func(r *table.Report) bool { return r.Schema == tail.TailSchema })
 		if i < 0 {
 			return commandline.Usage("--tail: too few requests are finished to compare")
 		}

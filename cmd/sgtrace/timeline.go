@@ -5,7 +5,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
@@ -39,17 +41,17 @@ func (c *command) reportTimeline(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	timeline, err := analyze.NewTimeline(set, ctx.Duration("bucket"))
+	timeline, err := load.NewTimeline(set, ctx.Duration("bucket"))
 	if err != nil {
 		return commandline.AsUsage(err)
 	}
-	if f == analyze.FormatCSV { // which has no place for a second table
-		return c.print(f, analyze.MarkedTimeline{Timeline: timeline}.Report())
+	if f == table.FormatCSV { // which has no place for a second table
+		return c.print(f, change.MarkedTimeline{Timeline: timeline}.Report())
 	}
-	changes := analyze.FindChanges(set)
-	marked := analyze.MarkedTimeline{Timeline: timeline, Changes: changes}
-	if f != analyze.FormatText {
-		return c.printAll(f, []*analyze.Report{changes.Report(), marked.Report()})
+	changes := change.FindChanges(set)
+	marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}
+	if f != table.FormatText {
+		return c.printAll(f, []*table.Report{changes.Report(), marked.Report()})
 	}
 	if err := changes.Write(c.out, c.style()); err != nil {
 		return err

@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -65,27 +66,81 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 
 // Release gives up the spans: the tables stay as they are.
 func (a *Assembly) Release() {
+	const many = 1 << 17 // spans
+	collect := a.dump.Len() >= many
 	a.dump.Release()
 	a.tree = nil
+	if collect {
+		// Else what comes next takes more memory before this is given back. A cycle takes
+		// milliseconds, since the tables of spans and rows hold no pointers.
+		runtime.GC()
+	}
 }
 
-// BreakTies fills the column Ties, which a timeline needs.
+// BreakTies fills the column Ties, which a timeline needs: by the ids of traces, then
+// those of spans. Spans with equal ids stay tied.
 func (a *Assembly) BreakTies() {
-	order := make([]uint32, a.dump.Len())
-	for i := range order {
-		order[i] = uint32(i)
+	n := a.dump.Len()
+	of, traces := a.traces()
+	order := make([]uint32, len(traces))
+	for t := range order {
+		order[t] = uint32(t)
 	}
-	compare := func(x, y uint32) int {
-		s, t := a.dump.Span(int(x)), a.dump.Span(int(y))
-		return cmp.Or(cmp.Compare(s.TraceHi, t.TraceHi), cmp.Compare(s.TraceLo, t.TraceLo), cmp.Compare(s.ID, t.ID))
+	slices.SortFunc(order, func(x, y uint32) int {
+		return cmp.Or(cmp.Compare(traces[x][0], traces[y][0]), cmp.Compare(traces[x][1], traces[y][1]))
+	})
+	// The spans of one trace after those of the other.
+	ends := make([]uint32, len(traces))
+	for _, t := range of {
+		ends[t]++
 	}
-	slices.SortFunc(order, compare)
-	ties := make([]uint32, len(order))
-	for k := 1; k < len(order); k++ {
-		ties[order[k]] = ties[order[k-1]]
-		if compare(order[k-1], order[k]) != 0 {
-			ties[order[k]]++
+	sum := uint32(0)
+	for _, t := range order {
+		sum += ends[t]
+		ends[t] = sum
+	}
+	spans := make([]uint32, n)
+	for i := n - 1; i >= 0; i-- {
+		ends[of[i]]--
+		spans[ends[of[i]]] = uint32(i)
+	}
+	id := func(i uint32) uint64 { return a.dump.Span(int(i)).ID }
+	ties := make([]uint32, n)
+	for from := 0; from < n; {
+		to := from + 1
+		for to < n && of[spans[to]] == of[spans[from]] {
+			to++
 		}
+		same := spans[from:to]
+		slices.SortFunc(same, func(x, y uint32) int { return cmp.Compare(id(x), id(y)) })
+		for k, i := range same {
+			ties[i] = uint32(from + k)
+			if k > 0 && id(same[k-1]) == id(i) {
+				ties[i] = ties[same[k-1]]
+			}
+		}
+		from = to
 	}
 	a.Set.Ties = ties
+}
+
+// traces numbers the traces, and returns that of each span.
+func (a *Assembly) traces() (of []uint32, traces [][2]uint64) {
+	of = make([]uint32, a.dump.Len())
+	numbers := map[[2]uint64]uint32{}
+	last, number := [2]uint64{}, uint32(0)
+	for i := range of {
+		s := a.dump.Span(i)
+		if key := [2]uint64{s.TraceHi, s.TraceLo}; i == 0 || key != last {
+			known := false
+			if number, known = numbers[key]; !known {
+				number = uint32(len(traces))
+				numbers[key] = number
+				traces = append(traces, key)
+			}
+			last = key
+		}
+		of[i] = number
+	}
+	return of, traces
 }

@@ -138,21 +138,29 @@ func (b *builder) report(s trace.Severity, code string, span int, msg string) {
 }
 
 func (b *builder) findRoots() {
+	var roots []int32 // collected first: parts are large
 	for i := range b.dump.Len() {
 		switch class := b.classOf(i); {
 		case b.tree.Duplicate(i):
 			b.Rows[i].Kind = request.Duplicate
 		case class == stageName:
 		case class == requestName && b.hasRID(i):
-			role, _ := roleOfRoot(b.Name(i))
-			b.addPart(i, role)
+			roots = append(roots, int32(i))
 		case class == envelopeName:
 			b.Rows[i].Kind = request.Envelope
 		case class == vllmName:
-			b.addPart(i, request.Unified)
+			roots = append(roots, int32(i))
 		case isGateway(b.symName(b.dump.Resource(b.dump.Span(i)).Service)):
 			b.Rows[i].Kind = request.Gateway
 		}
+	}
+	b.Parts = make([]request.Part, 0, len(roots))
+	for _, i := range roots {
+		role := request.Unified
+		if b.classOf(int(i)) == requestName {
+			role, _ = roleOfRoot(b.Name(int(i)))
+		}
+		b.addPart(int(i), role)
 	}
 	for p := range b.Parts {
 		b.lookAbove(&b.Parts[p])
@@ -230,6 +238,8 @@ func (b *builder) addPart(i int, role request.Role) {
 }
 
 func (b *builder) findThreads() {
+	type found struct{ span, part, proc int32 }
+	var threads []found // collected first: threads are large
 	for i := range b.dump.Len() {
 		if b.Rows[i].Kind != request.Generic || b.classOf(i) == stageName {
 			continue
@@ -242,7 +252,12 @@ func (b *builder) findThreads() {
 		if part == request.None {
 			part = b.headlessPart(i)
 		}
-		b.addThread(i, part, label)
+		threads = append(threads, found{int32(i), int32(part), int32(b.procOf(i, label, b.Parts[part].Role))})
+		b.Rows[i].Kind, b.Rows[i].Part = request.ThreadRow, int32(part)
+	}
+	b.Threads = make([]request.Thread, 0, len(threads))
+	for _, t := range threads {
+		b.addThread(int(t.span), int(t.part), int(t.proc))
 	}
 }
 
@@ -293,8 +308,8 @@ func (b *builder) newHeadless() int {
 }
 
 // addThread makes a thread of span i.
-func (b *builder) addThread(i, part int, label []byte) {
-	t := request.Thread{Row: i, Part: part, Proc: b.procOf(i, label, b.Parts[part].Role)}
+func (b *builder) addThread(i, part, proc int) {
+	t := request.Thread{Row: i, Part: part, Proc: proc}
 	if s := b.dump.Span(i); s.Status == otlpjson.StatusError {
 		t.Reason = "error"
 		for a := range b.dump.Args.All(s.Args) {
@@ -304,18 +319,23 @@ func (b *builder) addThread(i, part int, label []byte) {
 		}
 		t.Status = statusOfReason(t.Reason)
 	}
-	b.Rows[i].Kind = request.ThreadRow
-	b.Rows[i].Thread, b.Rows[i].Part = int32(len(b.Threads)), int32(part)
+	b.Rows[i].Thread = int32(len(b.Threads))
 	b.Threads = append(b.Threads, t)
 }
 
 func (b *builder) findStages() {
 	for t := range b.Threads {
-		for _, c := range b.tree.Children(b.Threads[t].Row) {
-			if b.markStages(int(c), t) {
-				b.Threads[t].Stages = append(b.Threads[t].Stages, c)
+		below := b.tree.Children(b.Threads[t].Row)
+		stages := below[:0:0]
+		for k, c := range below {
+			switch marked := b.markStages(int(c), t); {
+			case marked && len(stages) == k:
+				stages = below[: k+1 : k+1] // all so far, which need no room of their own
+			case marked:
+				stages = append(stages, c)
 			}
 		}
+		b.Threads[t].Stages = stages
 	}
 }
 

@@ -18,13 +18,14 @@ func (b *builder) measureAll() {
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
+			m := measurer{builder: b}
 			for {
 				from := int(next.Add(share)) - share
 				if from >= len(b.Requests) {
 					return
 				}
 				for i := from; i < min(from+share, len(b.Requests)); i++ {
-					b.measure(&b.Requests[i])
+					m.measure(&b.Requests[i])
 				}
 			}
 		})
@@ -32,9 +33,15 @@ func (b *builder) measureAll() {
 	wg.Wait()
 }
 
+// A measurer measures one request after another.
+type measurer struct {
+	*builder
+	covered []request.Interval // scratch space
+}
+
 // measure fills in the metrics of r. Durations of stages are those of the lead
 // rank of each part: the ranks of a part do the same work side by side.
-func (b *builder) measure(r *request.Request) {
+func (b *measurer) measure(r *request.Request) {
 	m := request.Metrics{TTFT: request.Unknown, E2E: request.Unknown, Queue: request.Unknown, Prefill: request.Unknown, Decode: request.Unknown, Transfer: request.Unknown,
 		Unaccounted: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown, TPOT: request.Unknown}
 	sent := int64(request.Unknown) // sending the KV cache, on the prefill server
@@ -185,9 +192,8 @@ func summarizeITL(gaps []int64) request.ITL {
 
 // unaccounted is the time between Start and End of r that no stage of any of
 // its threads covers.
-func (b *builder) unaccounted(r *request.Request) int64 {
-	type interval struct{ from, to trace.Time }
-	var stages []interval
+func (b *measurer) unaccounted(r *request.Request) int64 {
+	stages := b.covered[:0]
 	for _, p := range r.Parts {
 		for _, t := range b.Parts[p].Threads {
 			for _, c := range b.Threads[t].Stages {
@@ -195,23 +201,24 @@ func (b *builder) unaccounted(r *request.Request) int64 {
 				if b.Implausible(int(c)) {
 					continue
 				}
-				if iv := (interval{max(s.Start, r.Start), min(s.End, r.End)}); iv.from < iv.to {
+				if iv := (request.Interval{From: max(s.Start, r.Start), To: min(s.End, r.End)}); iv.From < iv.To {
 					stages = append(stages, iv)
 				}
 			}
 		}
 	}
+	b.covered = stages
 	if len(stages) == 0 {
 		return request.Unknown
 	}
-	slices.SortFunc(stages, func(x, y interval) int { return cmp.Compare(x.from, y.from) })
+	slices.SortFunc(stages, func(x, y request.Interval) int { return cmp.Compare(x.From, y.From) })
 	left := int64(0)
 	at := r.Start
 	for _, iv := range stages {
-		if iv.from > at {
-			left += int64(iv.from - at)
+		if iv.From > at {
+			left += int64(iv.From - at)
 		}
-		at = max(at, iv.to)
+		at = max(at, iv.To)
 	}
 	return left + int64(max(0, r.End-at))
 }

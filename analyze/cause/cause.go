@@ -1,0 +1,272 @@
+package cause
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A Cause is what a stretch of a request's time went into. Every ns of a request
+// has exactly one.
+type Cause uint8
+
+// The causes, in the order of a request's way through a deployment.
+const (
+	CauseRouter Cause = iota
+	CauseDispatch
+	CauseEncode
+	CauseIntake
+	CauseDecodeBootstrap
+	CausePrefillBootstrap
+	CauseQueue
+	CausePrefill
+	// CausePromptSize and CauseSharedBatch are parts of CausePrefill, and
+	// CauseOutputLength is one of CauseDecode. It takes all requests to tell them, so
+	// that an [Attribution] of one request leaves them zero; a [analyze.Tail] knows them.
+	CausePromptSize
+	CauseSharedBatch
+	CauseChunkWait
+	CauseTransfer
+	CauseDecodeQueue
+	CauseFirstStep
+	CauseDecode
+	CauseOutputLength
+	CauseInterference
+	CauseSlowRank
+	CauseRetraction
+	CauseReturn
+	CauseOther
+	CauseUnaccounted
+	CauseCount
+)
+
+// causeTexts are how reports call the causes, and how a verdict does.
+var causeTexts = [CauseCount]struct{ name, phrase string }{
+	CauseRouter:           {"router", "in the gateway"},
+	CauseDispatch:         {"dispatch", "tokenizing and dispatch"},
+	CauseEncode:           {"encode", "multimodal encoder"},
+	CauseIntake:           {"intake", "waiting to be taken in by the scheduler"},
+	CauseDecodeBootstrap:  {"decode bootstrap", "waiting for room on the decode side"},
+	CausePrefillBootstrap: {"prefill bootstrap", "bootstrap on the prefill side"},
+	CauseQueue:            {"prefill queue", "waiting in the prefill queue"},
+	CausePrefill:          {"prefill", "prefill slower than its size explains"},
+	CausePromptSize:       {"prompt size", "longer prompts"},
+	CauseSharedBatch:      {"shared batch", "prefilled in one batch with others"},
+	CauseChunkWait:        {"chunk wait", "waiting between chunks"},
+	CauseTransfer:         {"kv transfer", "waiting for the KV transfer"},
+	CauseDecodeQueue:      {"decode queue", "waiting in the decode queue"},
+	CauseFirstStep:        {"first step", "first step of decode"},
+	CauseDecode:           {"decode", "decode slower per token"},
+	CauseOutputLength:     {"output length", "longer outputs"},
+	CauseInterference:     {"prefill interference", "decode held up by prefills of others"},
+	CauseSlowRank:         {"slow rank", "waiting for a slow rank"},
+	CauseRetraction:       {"retraction", "retraction"},
+	CauseReturn:           {"return", "answering after the last step"},
+	CauseOther:            {"other stages", "other stages"},
+	CauseUnaccounted:      {"unaccounted", "unaccounted"},
+}
+
+// String returns the name that reports print; docs/METRICS.md defines it.
+func (c Cause) String() string { return causeTexts[c].name }
+
+// Phrase names c in a sentence.
+func (c Cause) Phrase() string { return causeTexts[c].phrase }
+
+// BySize tells whether longer requests have more of c by nature, so that nobody
+// has to look for a reason.
+func (c Cause) BySize() bool { return c == CausePromptSize || c == CauseOutputLength }
+
+// PerToken tells whether c grows with every token that is decoded.
+func (c Cause) PerToken() bool {
+	return c == CauseDecode || c == CauseInterference || c == CauseSlowRank
+}
+
+// Causes is a time in ns, divided by cause.
+type Causes [CauseCount]int64
+
+// Total returns the whole time.
+func (c *Causes) Total() int64 {
+	sum := int64(0)
+	for _, ns := range c {
+		sum += ns
+	}
+	return sum
+}
+
+// An Attribution tells where the time of one finished request went.
+type Attribution struct {
+	Request int // index into Set.Requests
+	// E2E and TTFT add up to the metrics of these names, to the ns; TTFT is zero if
+	// that is unknown. First adds up to the time from the start of the outermost span
+	// to the first token: TTFT, and what precedes the answering server.
+	E2E, TTFT, First Causes
+	// Gaps are the gaps between tokens that E2E takes one by one; 0 if the trace
+	// level shows no steps.
+	Gaps int32
+	// Where it was, as indexes into Set.Procs, None if unknown: the lead ranks of the
+	// prefill (or unified) part and of the answering part, and the TP rank that the
+	// others waited for the longest.
+	Prefill, Answer, Slow int32
+	// Shared tells that other requests were in a batch that it was prefilled in.
+	Shared bool
+}
+
+// Attributable tells whether the time of r can be divided.
+func Attributable(s *request.Set, r *request.Request) bool {
+	m := &r.Metrics
+	if r.Status != request.Finished || m.E2E < 0 || m.E2E > request.LongestRequest || m.TTFT > request.LongestRequest {
+		return false
+	}
+	answer := &s.Parts[s.Answering(r)]
+	return answer.Root != request.None && request.Plausible(r.Start, r.End) && request.Plausible(answer.Start, answer.End)
+}
+
+// An Attributor knows what the requests of a set have in common. Only all is
+// called from outside; the work on one request is an [CauseWalk]'s.
+type Attributor struct {
+	set    *request.Set
+	Clocks *request.HostClocks
+	ranks  []rankLoad // by proc
+}
+
+func NewAttributor(s *request.Set) *Attributor {
+	a := &Attributor{set: s, Clocks: s.HostClocks()}
+	a.loadRanks()
+	return a
+}
+
+// All attributes the finished requests; they do not touch each other.
+func (a *Attributor) All() []Attribution {
+	var requests []int
+	for i := range a.set.Requests {
+		if Attributable(a.set, &a.set.Requests[i]) {
+			requests = append(requests, i)
+		}
+	}
+	out := make([]Attribution, len(requests))
+	a.Parallel(len(out), func(w *CauseWalk, i int) { out[i] = w.attribute(requests[i]) })
+	return out
+}
+
+// Parallel calls f for 0..n-1 on all cores, on each with scratch space of its own.
+func (a *Attributor) Parallel(n int, f func(w *CauseWalk, i int)) {
+	const share = 64
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			w := &CauseWalk{Attributor: a}
+			for {
+				from := int(next.Add(share)) - share
+				if from >= n {
+					return
+				}
+				for i := from; i < min(from+share, n); i++ {
+					f(w, i)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// OverloadCauses are what requests spend more time in when there is more to do than
+// can be done.
+var OverloadCauses = []Cause{
+	CauseIntake, CauseDecodeBootstrap, CausePrefillBootstrap, CauseQueue, CauseSharedBatch, CauseChunkWait,
+	CauseDecodeQueue, CauseDecode, CauseInterference, CauseRetraction,
+}
+
+// GapsOf calls f for the gaps between the tokens of request r.
+func (w *CauseWalk) GapsOf(r int, f func(g *GapSplit)) {
+	lead, ok := w.SteppingRank(r)
+	if !ok {
+		return
+	}
+	w.readTokens(lead)
+	w.eachGap(lead, w.set.Requests[r].Metrics.Retractions > 0, func(g *GapSplit) {
+		if g.To-g.From <= request.LongestRequest {
+			f(g)
+		}
+	})
+}
+
+// MedianOver returns the lower median of a value over attributed requests.
+func MedianOver(list []Attribution, of func(a *Attribution) int64) int64 {
+	values := make([]int64, len(list))
+	for i := range list {
+		values[i] = of(&list[i])
+	}
+	return distribution.LowerMedian(values)
+}
+
+// usualCauses are what is usual of the causes, in ns: the median over all
+// attributed requests; of those that grow with the output, the mean per gap between tokens.
+type usualCauses Causes
+
+// UsualOf returns what is usual of at least one request.
+func UsualOf(list []Attribution) *usualCauses {
+	var u usualCauses
+	for c := range CauseCount {
+		if !c.PerToken() {
+			u[c] = MedianOver(list, func(a *Attribution) int64 { return a.E2E[c] })
+			continue
+		}
+		sum, gaps := int64(0), int64(0)
+		for i := range list {
+			sum, gaps = sum+list[i].E2E[c], gaps+int64(list[i].Gaps)
+		}
+		u[c] = distribution.FloorDiv(sum, max(1, gaps))
+	}
+	return &u
+}
+
+// Of returns what is usual Of cause c for a request like a.
+func (u *usualCauses) Of(c Cause, a *Attribution) int64 {
+	if c.PerToken() {
+		return u[c] * int64(a.Gaps)
+	}
+	return u[c]
+}
+
+// SplitSizes takes the usual time for their tokens out of prefill and decode of
+// all attributions, for the E2E and the TTFT. It returns what is usual.
+func SplitSizes(s *request.Set, list []Attribution) (prompt, output distribution.SizeFit) {
+	var prompts, outputs []distribution.Sized
+	for i := range list {
+		m := &s.Requests[list[i].Request].Metrics
+		if n := m.PrefillTokens(); n >= 0 {
+			prompts = append(prompts, distribution.Sized{Tokens: n, Ns: list[i].E2E[CausePrefill]})
+		}
+		if n := m.DecodeTokens(); n >= 0 {
+			outputs = append(outputs, distribution.Sized{Tokens: n, Ns: list[i].E2E[CauseDecode]})
+		}
+	}
+	prompt, output = distribution.FitSize(prompts), distribution.FitSize(outputs)
+	for i := range list {
+		m := &s.Requests[list[i].Request].Metrics
+		for _, c := range [...]*Causes{&list[i].E2E, &list[i].TTFT, &list[i].First} {
+			if c[CausePrefill] == 0 {
+				continue
+			}
+			move(c, CausePrefill, CausePromptSize, prompt.Expected(m.PrefillTokens()))
+			if list[i].Shared {
+				move(c, CausePrefill, CauseSharedBatch, max(0, c[CausePrefill]))
+			}
+		}
+		if e2e := &list[i].E2E; e2e[CauseDecode] != 0 {
+			move(e2e, CauseDecode, CauseOutputLength, output.Expected(m.DecodeTokens()))
+		}
+	}
+	return prompt, output
+}
+
+// move gives ns of one cause to another. What is left may be negative: faster
+// than usual.
+func move(c *Causes, from, to Cause, ns int64) {
+	c[from] -= ns
+	c[to] += ns
+}

@@ -1,0 +1,258 @@
+package cause
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// inMicros fills in causes by hand, in us.
+func inMicros(times map[Cause]int64) (c Causes) {
+	for cause, t := range times {
+		c[cause] = t * 1000
+	}
+	return c
+}
+
+func compareCauses(t *testing.T, what string, got, want *Causes) {
+	t.Helper()
+	for c := range CauseCount {
+		if got[c] != want[c] {
+			t.Errorf("%s: %v is %d ns, want %d", what, c, got[c], want[c])
+		}
+	}
+}
+
+func TestCausesByHand(t *testing.T) {
+	var d testset.Dump
+	testset.DisaggregatedRequest(&d)
+	s := d.Set(t)
+	list := NewAttributor(s).All()
+	if len(list) != 1 {
+		t.Fatalf("%d requests, want 1", len(list))
+	}
+	a := &list[0]
+	before := map[Cause]int64{
+		CauseDispatch: 1000, CausePrefillBootstrap: 1200, CauseDecodeBootstrap: 3800, CauseQueue: 10_000,
+		CausePrefill: 20_000, CauseTransfer: 21_000, CauseDecodeQueue: 500, CauseFirstStep: 500, CauseReturn: 1300,
+	}
+	ttft := inMicros(before)
+	compareCauses(t, "ttft", &a.TTFT, &ttft)
+	before[CauseRouter], before[CauseIntake], before[CauseDispatch] = 1000, 500, 2500
+	first := inMicros(before)
+	compareCauses(t, "first", &a.First, &first)
+	before[CauseRouter], before[CauseReturn], before[CauseDecode], before[CauseSlowRank] = 2000, 2000, 135_500, 500
+	e2e := inMicros(before)
+	compareCauses(t, "e2e", &a.E2E, &e2e)
+	if got := s.Procs[a.Slow].Rank.TP; got != 1 || a.Gaps != 17 {
+		t.Errorf("slow TP rank %d of %d gaps, want 1 of 17", got, a.Gaps)
+	}
+	if s.Procs[a.Prefill].Host != testset.PrefillHost || s.Procs[a.Answer].Host != testset.DecodeHost {
+		t.Errorf("prefilled on %s, answered on %s", s.Procs[a.Prefill].Host, s.Procs[a.Answer].Host)
+	}
+}
+
+// A chunk waits until its batch is scheduled.
+func TestChunkWaitByHand(t *testing.T) {
+	var d testset.Dump
+	root := testset.Span{Trace: "00000000000000000000000000000004", Name: " Req 4444", From: 0, To: 100_000, Attrs: testset.Attrs{"rid": "4444", "module": "sglang::request"}}
+	id := d.Add(root)
+	d.Thread(root, id, testset.DecodeHost, "Scheduler", 0, 245,
+		testset.Span{Name: "prefill_waiting", From: 0, To: 10_000}, testset.Span{Name: "prefill_forward", From: 10_000, To: 60_000},
+		testset.Span{Name: "chunked_prefill", Parent: "^", From: 10_000, To: 30_000}, testset.Span{Name: "chunked_prefill", Parent: "^", From: 30_000, To: 60_000})
+	d.AddEvent(4, "schedule", 10_100, testset.Attrs{"batch_size": 2, "forward_mode": "prefill"})
+	d.AddEvent(5, "schedule", 38_000, testset.Attrs{"batch_size": 1, "forward_mode": "prefill"})
+	a := NewAttributor(d.Set(t)).All()[0]
+	want := inMicros(map[Cause]int64{CauseQueue: 10_000, CausePrefill: 42_000, CauseChunkWait: 8000, CauseReturn: 40_000})
+	compareCauses(t, "e2e", &a.E2E, &want)
+	if !a.Shared {
+		t.Error("the first chunk was not alone in its batch")
+	}
+}
+
+// On a unified server a step waits for the prefill of another request, and a
+// retraction lasts until the next token that is computed.
+func TestGapsByHand(t *testing.T) {
+	var d testset.Dump
+	unified := func(n int, to float64, stages ...testset.Span) {
+		root := testset.Span{Trace: fmt.Sprintf("%032x", n), Name: " Req 3333", From: 0, To: to,
+			Attrs: testset.Attrs{"rid": fmt.Sprintf("3333%d", n), "module": "sglang::request", "gen_ai.usage.completion_tokens": len(stages) - 2}}
+		id := d.Add(root)
+		d.Thread(root, id, testset.DecodeHost, "Scheduler", 0, 245, stages...)
+	}
+	stages := []testset.Span{{Name: "prefill_waiting", From: 1000, To: 2000}, {Name: "prefill_forward", From: 2000, To: 20_000}}
+	at := 20_000.0
+	for step := range 10 {
+		to := at + 8000
+		switch step {
+		case 4:
+			to += 30_000 // another prefill goes first
+		case 7:
+			to += 50_000 // thrown out after 3 ms
+		}
+		stages = append(stages, testset.Span{Name: "decode_loop", From: at, To: to})
+		at = to
+	}
+	unified(1, at+1000, stages...)
+	d.AddEvent(1, "retract", stages[9].From+3000, nil) // on the thread span
+	// With the overlap scheduler, it begins while step 3 still runs.
+	unified(2, 90_000, testset.Span{Name: "prefill_waiting", From: 40_000, To: 50_000}, testset.Span{Name: "prefill_forward", From: 50_000, To: 82_000})
+
+	s := d.Set(t)
+	list := NewAttributor(s).All()
+	at1 := slices.IndexFunc(list, func(a Attribution) bool { return s.Requests[a.Request].RID == "33331" })
+	want := inMicros(map[Cause]int64{CauseUnaccounted: 1000, CauseQueue: 1000, CausePrefill: 18_000, CauseDecode: 75_000,
+		CauseInterference: 30_000, CauseRetraction: 55_000, CauseReturn: 1000})
+	compareCauses(t, "e2e", &list[at1].E2E, &want)
+}
+
+// addUp checks that the causes of every request are its time, to the ns, and that
+// none is negative.
+func addUp(t *testing.T, s *request.Set) []Attribution {
+	t.Helper()
+	list := NewAttributor(s).All()
+	finished := 0
+	for i := range s.Requests {
+		if s.Requests[i].Status == request.Finished {
+			finished++
+		}
+	}
+	if len(list) != finished {
+		t.Errorf("%d of %d finished requests are divided", len(list), finished)
+	}
+	for i := range list {
+		a := &list[i]
+		m := &s.Requests[a.Request].Metrics
+		if a.E2E.Total() != m.E2E || a.TTFT.Total() != max(0, m.TTFT) {
+			t.Fatalf("%s: e2e %d, ttft %d ns, want %d, %d", s.Requests[a.Request].RID, a.E2E.Total(), a.TTFT.Total(), m.E2E, m.TTFT)
+		}
+		for c := range CauseCount {
+			if a.E2E[c] < 0 || a.TTFT[c] < 0 || a.First[c] < 0 {
+				t.Fatalf("%s: %v is negative: %d, %d, %d ns", s.Requests[a.Request].RID, c, a.E2E[c], a.TTFT[c], a.First[c])
+			}
+		}
+	}
+	return list
+}
+
+func TestCausesAddUpInSharedDumps(t *testing.T) {
+	root := filepath.Dir(testset.SharedFile(t, "a_unified_tp2.jsonl"))
+	n := 0
+	err := filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		name, _ := filepath.Rel(root, path)
+		if err != nil || e.IsDir() || strings.HasSuffix(name, ".truth.json") || strings.HasSuffix(name, ".yaml") {
+			return err
+		}
+		n++
+		t.Run(name, func(t *testing.T) { addUp(t, testset.LoadDump(t, name)) })
+		return nil
+	})
+	if err != nil || n < 10 {
+		t.Errorf("%d dumps: %v", n, err)
+	}
+}
+
+func TestCausesAddUpInSimulatedRuns(t *testing.T) {
+	for seed := range uint64(8) {
+		c := testset.Deployment(seed, simulator.DefaultConfig(seed))
+		c.Requests, c.Level = 60, int(1+seed/2)
+		c.KVTokens = 3200 // retractions
+		dump, _ := testinput.Simulate(t, c)
+		s := testset.BuildSet(t, "sim", bytes.NewReader(dump))
+		addUp(t, s)
+		damaged := testset.BuildSet(t, "damaged", bytes.NewReader(testset.WithoutSpans(dump, seed)))
+		if lost := s.Len() - damaged.Len(); lost < s.Len()/20 {
+			t.Errorf("only %d spans of %d were left out", lost, s.Len())
+		}
+		addUp(t, damaged)
+	}
+}
+
+// What the time of day is does not matter, to the ns.
+func TestCausesDoNotDependOnTheTimeOfDay(t *testing.T) {
+	for seed := range uint64(4) {
+		c := testset.Deployment(seed, simulator.DefaultConfig(seed))
+		c.Requests = 100
+		dump, _ := testinput.Simulate(t, c)
+		want := NewAttributor(testset.BuildSet(t, "sim", bytes.NewReader(dump))).All()
+		later := testset.TimeText.ReplaceAllFunc(dump, func(text []byte) []byte {
+			n, err := strconv.ParseInt(string(testset.TimeText.FindSubmatch(text)[1]), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Appendf(nil, `imeUnixNano":"%d"`, n+987_654_321_012_345)
+		})
+		got := NewAttributor(testset.BuildSet(t, "sim", bytes.NewReader(later))).All()
+		if !slices.Equal(got, want) {
+			t.Errorf("seed %d: a shift of all times changes something", seed)
+		}
+	}
+}
+
+// How far the clocks of hosts are apart hardly matters: requests tell.
+func TestCausesDoNotDependOnClocks(t *testing.T) {
+	const tolerance = 3_000_000 // ns: what requests leave open
+	for seed := range uint64(2) {
+		c := simulator.DefaultConfig(seed)
+		c.Mode, c.Requests = simulator.Mode(seed), 150
+		c.PrefillSkew, c.DecodeSkew = 0, 0
+		exact, _ := testset.Simulated(t, c)
+		want := map[string]*Attribution{}
+		for _, a := range NewAttributor(exact).All() {
+			want[exact.Requests[a.Request].RID] = &a
+		}
+		for _, skew := range []time.Duration{4 * time.Millisecond, -900 * time.Millisecond, 17 * time.Minute} {
+			c.PrefillSkew, c.DecodeSkew = skew, -2*skew
+			c.PrefillDrift, c.DecodeDrift = 20, -30
+			s, _ := testset.Simulated(t, c)
+			got := addUp(t, s)
+			for i := range got {
+				for k := range CauseCount {
+					rid := s.Requests[got[i].Request].RID
+					if is, was := got[i].E2E[k], want[rid].E2E[k]; is-was > tolerance || was-is > tolerance {
+						t.Fatalf("skew %v: %s: %v is %d ns, want %d", skew, rid, k, is, was)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestCoverage(t *testing.T) {
+	c := request.NewCoverage([]request.Interval{{From: 30, To: 40}, {From: 10, To: 20}, {From: 15, To: 25}, {From: 25, To: 26}, {From: 50, To: 60}})
+	for _, x := range []struct{ from, to, want int64 }{
+		{0, 100, 36}, {0, 10, 0}, {12, 13, 1}, {20, 35, 11}, {26, 30, 0}, {35, 55, 10}, {60, 70, 0}, {55, 54, 0},
+	} {
+		if got := c.Overlap(trace.Time(x.from), trace.Time(x.to)); got != x.want {
+			t.Errorf("overlap(%d, %d) is %d, want %d", x.from, x.to, got, x.want)
+		}
+	}
+}
+
+// Every cause has words, and layers have causes that are not made up later.
+func TestCausesHaveWords(t *testing.T) {
+	for c := range CauseCount {
+		if causeTexts[c].name == "" || causeTexts[c].phrase == "" {
+			t.Errorf("cause %d has no words", c)
+		}
+	}
+	for l, causes := range layerCauses {
+		for _, c := range [...]Cause{causes.before, causes.after} {
+			if c == CausePromptSize || c == CauseSharedBatch || c == CauseOutputLength {
+				t.Errorf("layer %d is %v", l, c)
+			}
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package cause
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A layer is a kind of stretch of a request's time. Stretches overlap: the halves
+// of a request on the prefill and on the decode server do. Then the highest layer
+// has the time: what is nearer to the first token is what holds it up.
+type layer uint8
+
+const (
+	layerNone    layer = iota
+	layerOutside       // the whole request: the gateway's span, if there is one
+	layerRoute         // stages of a router, which go on while it waits for servers
+	layerInside        // a server's request span
+	layerKVWait        // the wait for the KV cache: the other half tells more, if it is there
+	layerOther         // stages that no table knows
+	layerIntake
+	layerDispatch
+	layerEncode
+	layerPrefillBootstrap
+	layerDecodeBootstrap
+	layerTransfer
+	layerQueue
+	layerPrefill
+	layerChunkWait
+	layerSlowRank
+	layerDecodeQueue
+	layerDecode
+	layerCount
+)
+
+// layerCauses are the causes of the layers before the first token is out; and
+// after it where single steps are not known, or after the last one. Then the
+// server is answering, whatever else is still open.
+var layerCauses = [layerCount]struct{ before, after Cause }{
+	layerNone:             {CauseUnaccounted, CauseReturn},
+	layerOutside:          {CauseRouter, CauseRouter},
+	layerRoute:            {CauseRouter, CauseRouter},
+	layerInside:           {CauseUnaccounted, CauseReturn},
+	layerKVWait:           {CauseTransfer, CauseReturn},
+	layerOther:            {CauseOther, CauseReturn},
+	layerIntake:           {CauseIntake, CauseReturn},
+	layerDispatch:         {CauseDispatch, CauseReturn},
+	layerEncode:           {CauseEncode, CauseReturn},
+	layerPrefillBootstrap: {CausePrefillBootstrap, CauseReturn},
+	layerDecodeBootstrap:  {CauseDecodeBootstrap, CauseReturn},
+	layerTransfer:         {CauseTransfer, CauseReturn},
+	layerQueue:            {CauseQueue, CauseReturn},
+	layerPrefill:          {CausePrefill, CauseReturn},
+	layerChunkWait:        {CauseChunkWait, CauseReturn},
+	layerSlowRank:         {CauseSlowRank, CauseReturn},
+	layerDecodeQueue:      {CauseDecodeQueue, CauseDecodeQueue},
+	layerDecode:           {CauseFirstStep, CauseDecode},
+}
+
+var phaseLayers = [...]layer{
+	request.OtherPhase:     layerOther,
+	request.RoutePhase:     layerRoute,
+	request.DispatchPhase:  layerDispatch,
+	request.QueuePhase:     layerQueue,
+	request.BootstrapPhase: layerDecodeBootstrap,
+	request.PrefillPhase:   layerPrefill,
+	request.TransferPhase:  layerTransfer,
+	request.DecodePhase:    layerDecode,
+}
+
+// layerOf returns the layer of a stage: by what it means where its phase does not tell.
+func layerOf(row *request.Row) layer {
+	switch row.Means {
+	case request.Receiving:
+		return layerKVWait
+	case request.DecodeQueueing:
+		return layerDecodeQueue
+	case request.Encoding:
+		return layerEncode
+	case request.SendPreparing, request.SendConnecting:
+		return layerPrefillBootstrap
+	case request.Launching, request.Caching: // beside the request, which they do not hold up by themselves
+		return layerNone
+	}
+	return phaseLayers[row.Phase]
+}
+
+// A canvas holds the stretches of a request within a window of time.
+type canvas struct {
+	from, to trace.Time
+	edges    []LayerEdge
+}
+
+// A LayerEdge is where a stretch begins (step 1) or ends (-1).
+type LayerEdge struct {
+	At    trace.Time
+	layer layer
+	Step  int8
+}
+
+// reset empties the canvas.
+func (c *canvas) reset(from, to trace.Time) { c.from, c.to, c.edges = from, to, c.edges[:0] }
+
+// paint adds a stretch, cut to the window.
+func (c *canvas) paint(l layer, from, to trace.Time) {
+	from, to = max(from, c.from), min(to, c.to)
+	if from < to && l != layerNone {
+		c.edges = append(c.edges, LayerEdge{from, l, 1}, LayerEdge{to, l, -1})
+	}
+}
+
+// sweep calls f for the pieces of the window in order, each with the highest
+// layer over it.
+func (c *canvas) sweep(f func(l layer, from, to trace.Time)) {
+	slices.SortFunc(c.edges, func(x, y LayerEdge) int { return cmp.Compare(x.At, y.At) })
+	var open [layerCount]int32
+	at, next := c.from, 0
+	for at < c.to {
+		for ; next < len(c.edges) && c.edges[next].At <= at; next++ {
+			open[c.edges[next].layer] += int32(c.edges[next].Step)
+		}
+		until := c.to
+		if next < len(c.edges) {
+			until = c.edges[next].At
+		}
+		top := layerCount - 1
+		for top > layerNone && open[top] == 0 {
+			top--
+		}
+		f(top, at, until)
+		at = until
+	}
+}

@@ -1,0 +1,224 @@
+package cause
+
+import (
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A CauseWalk divides the time of one request after the other. All but the
+// attributor is of the request at hand, or scratch space.
+type CauseWalk struct {
+	*Attributor
+	out       Attribution
+	waitedFor int64 // for the rank out.Slow, ns
+
+	canvas   canvas
+	tokens   []tokenTime
+	peers    []tpPeer
+	retracts []trace.Time
+	chunks   []int
+	times    []trace.Time
+
+	reference int        // proc by whose clock all times below are
+	at        trace.Time // when the clocks are compared
+
+	start, end  trace.Time // of E2E
+	asked, told trace.Time // start and end of TTFT; equal if that is unknown
+	first, last trace.Time // first and last token; equal if no steps are known
+}
+
+// A placed part has its lead rank, and what is to be added to its times beyond
+// what the clocks say.
+type placed struct {
+	*request.Part
+	lead  int
+	nudge trace.Time
+}
+
+// outerSpan returns the gateway's or router's span around r, or None.
+func outerSpan(s *request.Set, r *request.Request) int {
+	if r.Gateway != request.None {
+		return r.Gateway
+	}
+	for _, p := range r.Parts {
+		if s.Parts[p].Role == request.Router && s.Parts[p].Root != request.None {
+			return s.Parts[p].Root
+		}
+	}
+	return request.None
+}
+
+// attribute divides the time of request r, an index:
+//
+//  1. Everything is put on the clock of the outermost span.
+//  2. The stages are painted from the start to the first token, and from the last
+//     one to the end; the highest layer has the time.
+//  3. Between the first and the last token, gaps are divided one by one.
+func (w *CauseWalk) attribute(r int) Attribution {
+	s := w.set
+	req := &s.Requests[r]
+	w.out = Attribution{Request: r, Prefill: request.None, Answer: request.None, Slow: request.None}
+	w.waitedFor = 0
+	answer := &s.Parts[s.Answering(req)]
+	outer := outerSpan(s, req)
+	if outer == request.None {
+		outer = answer.Root
+	}
+	w.start, w.reference, w.at = s.Row(outer).Start, s.ProcOf(outer), req.Start
+	w.end = w.start + trace.Time(req.Metrics.E2E)
+	if len(answer.Threads) == 0 && req.Metrics.Decode >= 0 { // vLLM tells times without stages
+		w.fromMetrics(req, answer)
+		return w.out
+	}
+
+	first := w.place(answer, true)
+	w.asked = answer.Start + w.shift(s.ProcOf(answer.Root)) + first.nudge
+	w.told = w.asked + trace.Time(max(0, req.Metrics.TTFT))
+	w.findTokens(&first, req.Metrics.TTFT)
+	w.canvas.reset(min(w.start, w.asked), max(w.end, w.told))
+	w.canvas.paint(layerOutside, w.start, w.end)
+	w.paintPart(&first, true)
+	for _, p := range req.Parts {
+		if part := &s.Parts[p]; part != answer {
+			beside := w.place(part, false)
+			w.beforeArrival(&beside, &first)
+			w.paintPart(&beside, false)
+		}
+	}
+	w.fill()
+	if len(w.tokens) > 1 {
+		w.fillGaps(first.lead, w.shiftOfThread(first.lead)+first.nudge, req.Metrics.Retractions > 0)
+	}
+	return w.out
+}
+
+// shift returns what to add to the times of a proc to have them on the clock of
+// the outermost span.
+func (w *CauseWalk) shift(proc int) trace.Time { return w.Clocks.Shift(proc, w.reference, w.at) }
+
+func (w *CauseWalk) shiftOfThread(t int) trace.Time { return w.shift(w.set.Threads[t].Proc) }
+
+// place finds the lead rank of a part, and puts its request span into the
+// outermost one: what the clocks leave of it outside is their error. A part that
+// does not answer may outlast the request.
+func (w *CauseWalk) place(p *request.Part, answers bool) placed {
+	out := placed{Part: p, lead: w.set.Lead(p)}
+	if p.Root == request.None || p.Role == request.Router || p.Role == request.Sender {
+		return out
+	}
+	shift := w.shift(w.set.ProcOf(p.Root))
+	lo, hi := w.start-p.Start-shift, w.end-p.End-shift
+	out.nudge = max(0, lo)
+	if answers && lo <= hi {
+		out.nudge = min(out.nudge, hi)
+	}
+	return out
+}
+
+// beforeArrival moves a prefill part back until its KV cache is computed before
+// the decode part has it.
+func (w *CauseWalk) beforeArrival(p, decode *placed) {
+	if p.Role != request.Prefill || p.lead == request.None || decode.lead == request.None {
+		return
+	}
+	forward := w.set.LastStage(p.lead, request.Prefilling)
+	arrival := w.set.LastStage(decode.lead, request.Receiving)
+	if forward == nil || arrival == nil {
+		return
+	}
+	computed := forward.End + w.shiftOfThread(p.lead) + p.nudge
+	p.nudge -= max(0, computed-arrival.End-w.shiftOfThread(decode.lead)-decode.nudge)
+}
+
+// findTokens finds the first and the last token. Without any on the lead rank, the
+// first one is when the server says.
+func (w *CauseWalk) findTokens(p *placed, ttft int64) {
+	w.tokens = w.tokens[:0]
+	if p.lead != request.None && p.Role != request.Prefill && p.Role != request.Sender {
+		w.readTokens(p.lead)
+	}
+	switch n := len(w.tokens); {
+	case n > 0:
+		shift := w.shiftOfThread(p.lead) + p.nudge
+		w.first, w.last = w.tokens[0].end+shift, w.tokens[n-1].end+shift
+	case ttft >= 0:
+		w.first, w.last = w.told, w.told
+	default:
+		w.first, w.last = w.end, w.end
+	}
+}
+
+// fill counts what is painted before the first token, and after the last one.
+// Whatever of TTFT is behind the first token is its way to the user. Where steps
+// are known, decoding is over with the last one, though closed later.
+func (w *CauseWalk) fill() {
+	out := &w.out
+	w.canvas.sweep(func(l layer, from, to trace.Time) {
+		c := layerCauses[l]
+		if l == layerDecode && len(w.tokens) > 1 {
+			c.after = CauseReturn
+		}
+		cut := min(to, w.first)
+		out.E2E[c.before] += within(from, cut, w.start, w.end)
+		out.TTFT[c.before] += within(from, cut, w.asked, w.told)
+		out.First[c.before] += within(from, cut, w.canvas.from, w.told)
+		cut = max(from, w.first)
+		out.TTFT[CauseReturn] += within(cut, to, w.asked, w.told)
+		out.First[CauseReturn] += within(cut, to, w.canvas.from, w.told)
+		out.E2E[c.after] += within(max(cut, w.last), to, w.start, w.end)
+	})
+	if w.told == w.asked {
+		out.First = Causes{}
+	}
+}
+
+// within returns how much of [from, to) lies in [lo, hi), in ns.
+func within(from, to, lo, hi trace.Time) int64 {
+	from, to = max(from, lo), min(to, hi)
+	if from >= to {
+		return 0
+	}
+	return int64(to - from)
+}
+
+// fillGaps counts the time between the first and the last token of thread t, to
+// whose times shift is to be added.
+func (w *CauseWalk) fillGaps(t int, shift trace.Time, retractions bool) {
+	e2e := &w.out.E2E
+	w.eachGap(t, retractions, func(g *GapSplit) {
+		w.out.Gaps++
+		left := within(g.From+shift, g.To+shift, w.start, w.end)
+		for _, part := range [...]struct {
+			cause Cause
+			ns    int64
+		}{{CauseDecode, g.Decode}, {CauseInterference, g.Interference}, {CauseSlowRank, g.SlowRank}, {CauseRetraction, g.Retraction}} {
+			ns := min(part.ns, left) // less only if the span around ends too early
+			e2e[part.cause] += ns
+			left -= ns
+		}
+	})
+	w.noteSlowest()
+}
+
+// fromMetrics divides a request whose server writes one span with durations: they
+// follow each other, and the remainder is unaccounted.
+func (w *CauseWalk) fromMetrics(r *request.Request, answer *request.Part) {
+	m := &r.Metrics
+	fill := func(c *Causes, left int64, causes ...Cause) {
+		for _, cause := range causes {
+			ns := map[Cause]int64{CauseQueue: m.Queue, CausePrefill: m.Prefill, CauseDecode: m.Decode}[cause]
+			ns = min(max(0, ns), left)
+			c[cause] += ns
+			left -= ns
+		}
+		c[CauseUnaccounted] += left
+	}
+	own := min(max(0, int64(answer.End-answer.Start)), m.E2E)
+	w.out.E2E[CauseRouter] = m.E2E - own
+	fill(&w.out.E2E, own, CauseQueue, CausePrefill, CauseDecode)
+	if m.TTFT >= 0 {
+		fill(&w.out.TTFT, m.TTFT, CauseQueue, CausePrefill)
+		w.out.First = w.out.TTFT
+		w.out.First[CauseRouter] = max(0, min(int64(answer.Start-w.start), m.E2E-own))
+	}
+}

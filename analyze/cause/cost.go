@@ -1,0 +1,81 @@
+package cause
+
+import (
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Costs tells which part of the time of all requests something costs. It has one
+// scale for findings of different kinds: the sum of the E2E of the finished requests.
+type Costs struct {
+	set   *request.Set
+	hosts map[string]string // names of the hosts of set
+	list  []Attribution     // of the finished requests
+	usual *usualCauses      // nil of no requests
+	total float64           // ns
+}
+
+// NewCosts makes a bill of the attributed requests of a set.
+func NewCosts(s *request.Set, hosts map[string]string, list []Attribution) *Costs {
+	b := &Costs{set: s, hosts: hosts, list: list}
+	if len(list) > 0 {
+		b.usual = UsualOf(list)
+	}
+	for i := range list {
+		b.total += float64(list[i].E2E.Total())
+	}
+	return b
+}
+
+// Part returns which Part of all time ns is.
+func (b *Costs) Part(ns float64) float64 {
+	if b.total == 0 {
+		return 0
+	}
+	return ns / b.total
+}
+
+// BeyondUsual returns what the causes cost the requests that started at since or
+// later: what is beyond the usual of each cause.
+func (b *Costs) BeyondUsual(since trace.Time, causes ...Cause) float64 {
+	sum := 0.0
+	for i := range b.list {
+		a := &b.list[i]
+		if b.set.Requests[a.Request].Start < since {
+			continue
+		}
+		for _, c := range causes {
+			sum += float64(max(0, a.E2E[c]-b.usual.Of(c, a)))
+		}
+	}
+	return b.Part(sum)
+}
+
+// WaitsFor returns what waiting for the ranks at a place costs.
+func (b *Costs) WaitsFor(at *place.Where) float64 {
+	sum := 0.0
+	for i := range b.list {
+		a := &b.list[i]
+		if a.Slow != request.None && at.Overlaps(new(place.NewWhere(b.set, b.hosts, int(a.Slow)))) {
+			sum += float64(a.E2E[CauseSlowRank])
+		}
+	}
+	return b.Part(sum)
+}
+
+// Price gives stragglers the weight of what requests wait for them; that of others
+// stays as it is.
+func (b *Costs) Price(found []finding.Finding) []finding.Finding {
+	for i := range found {
+		f := &found[i]
+		if f.Kind != finding.FindingStraggler || f.At.Scope != place.OneRank {
+			continue
+		}
+		if w := b.WaitsFor(&f.At); w > 0 {
+			f.Weight = w
+		}
+	}
+	return found
+}

@@ -1,0 +1,202 @@
+package change
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// cause orders what changed at one time, so that what comes first may be why the
+// rest did: the load of a rank, how much there is to do, a rank that is late, then
+// computing, moving data, waiting for either, and last what users see of it.
+func (f *Shift) cause() int {
+	switch {
+	case f.Metric == ShareChanged && f.rises():
+		return 0
+	case f.Metric == ShareChanged: // as that of another one rises
+		return 1
+	case f.Metric.isLoad():
+		return 2
+	case f.Metric == LatenessChanged:
+		return 3
+	case f.Scope == place.Everywhere:
+		return 9
+	}
+	switch f.Means.Phase() {
+	case request.PrefillPhase, request.DecodePhase:
+		return 4
+	case request.TransferPhase:
+		return 5
+	case request.QueuePhase:
+		return 6
+	case request.BootstrapPhase:
+		return 7
+	}
+	return 8
+}
+
+// groupShifts puts together what happened at one time. What changes within lag
+// ns after its cause did is its consequence.
+func groupShifts(found []Shift, lag int64) []Change {
+	slices.SortStableFunc(found, func(x, y Shift) int {
+		return cmp.Or(cmp.Compare(x.cause(), y.cause()), cmp.Compare(x.P, y.P), cmp.Compare(x.Time, y.Time))
+	})
+	var changes []Change
+	for _, f := range found {
+		nearest, away := -1, trace.Time(0)
+		for i := range changes {
+			lead := &changes[i].Shifts[0]
+			if changes[i].has(&f) || !follows(lead, &f, trace.Time(lag)) {
+				continue
+			}
+			if d := max(f.Time-lead.Time, lead.Time-f.Time); nearest < 0 || d < away {
+				nearest, away = i, d
+			}
+		}
+		if nearest < 0 {
+			changes = append(changes, Change{Time: f.Time, First: f.First, Last: f.Last, P: f.P, Shifts: []Shift{f}})
+		} else {
+			changes[nearest].Shifts = append(changes[nearest].Shifts, f)
+		}
+	}
+	slices.SortStableFunc(changes, func(x, y Change) int { return cmp.Compare(x.Time, y.Time) })
+	return changes
+}
+
+// follows tells whether f may have changed when lead did, or because of it.
+func follows(lead, f *Shift, lag trace.Time) bool {
+	early := lag / 4 // clocks of hosts differ, and places are not that certain
+	switch {
+	case f.Metric.isLoad():
+		return lead.Metric.isLoad() && f.First <= lead.Last+early && f.Last >= lead.First-early
+	case lead.Metric == ArrivalsChanged && lead.rises() != f.rises():
+		return false // more load makes nothing faster
+	}
+	return f.First <= lead.Last+lag && f.Last >= lead.First-early
+}
+
+// has tells whether a change knows of a series already.
+func (c *Change) has(f *Shift) bool {
+	return slices.ContainsFunc(c.Shifts, func(g Shift) bool { return g.sameSeries(f) })
+}
+
+// explain adds to every change what differs before and after it, although it may
+// not have been found by itself: until the change before, and from there to the
+// next one.
+func (w *observer) explain(c *Changes) {
+	times := []trace.Time{c.From}
+	for i := range c.List {
+		times = append(times, c.List[i].Time)
+	}
+	times = append(times, c.To)
+	loads := w.measureLoads(times)
+	for i := range c.List {
+		change := &c.List[i]
+		change.addRunning(w, loads, times, i)
+		for _, d := range w.series() {
+			if f, ok := d.compare(times[i], times[i+1], times[i+2]); ok && !change.has(&f) {
+				f.Name = w.name(&f)
+				change.Shifts = append(change.Shifts, f)
+			}
+		}
+		change.sort()
+	}
+}
+
+// sort orders what follows the first shift: load, what users see, then stages
+// by how much more or less time they take.
+func (c *Change) sort() {
+	kind := func(f *Shift) int {
+		switch {
+		case f.Metric.isLoad():
+			return 0
+		case f.Scope == place.Everywhere:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(c.Shifts[1:], func(x, y Shift) int {
+		return cmp.Or(cmp.Compare(kind(&x), kind(&y)), -cmp.Compare(x.size(), y.size()))
+	})
+}
+
+// size is by how many ns a duration changed.
+func (f *Shift) size() int64 {
+	d := f.After.P50 - f.Before.P50
+	if f.Metric == TailChanged {
+		d = f.After.P99 - f.Before.P99
+	}
+	return max(d, -d)
+}
+
+// compare compares the durations that began in [from, at) and in [at, to).
+func (d *durations) compare(from, at, to trace.Time) (Shift, bool) {
+	const (
+		few    = 10   // are too few to compare
+		surely = 0.01 // probability of error
+		medium = 0.33 // effect by Cliff's delta, as Romano et al. (2006) call it
+	)
+	place := func(t trace.Time) int {
+		k, _ := slices.BinarySearchFunc(d.values, t, func(o observed, t trace.Time) int { return cmp.Compare(o.at, t) })
+		return k
+	}
+	i, k, j := place(from), place(at), place(to)
+	if k-i < few || j-k < few || !d.differ(i, k, j) {
+		return Shift{}, false
+	}
+	values := d.floats(i, j)
+	p, delta := changepoint.Compare(values[:k-i], values[k-i:])
+	if p > surely || math.Abs(delta) < medium {
+		return Shift{}, false
+	}
+	f := d.shift(d.metric)
+	f.Time, f.First, f.Last, f.P = at, at, at, p
+	f.Before, f.After = d.level(i, k), d.level(k, j)
+	return f, true
+}
+
+// alwaysLate returns the ranks that are late all the time: in the middle by half a
+// millisecond and by a fiftieth of the step, or more. Those that are part of a
+// change are not among them.
+func (w *observer) alwaysLate(c *Changes) []Shift {
+	const part = 50
+	var late []Shift
+	for rank := range w.late {
+		for k, d := range w.late[rank] {
+			if d == nil || len(d.values) < Fewest {
+				continue
+			}
+			f := d.shift(LatenessChanged)
+			f.After = d.level(0, len(d.values))
+			known := slices.ContainsFunc(c.List, func(change Change) bool { return change.has(&f) })
+			if known || f.After.P50 < leastLateness || f.After.P50 < w.typical(k)/part {
+				continue
+			}
+			f.Before, f.Time, f.First, f.Last, f.P, f.Name = f.After, c.From, c.From, c.From, math.NaN(), w.name(&f)
+			late = append(late, f)
+		}
+	}
+	return late
+}
+
+// typical returns the median of a stage on all lead ranks, in ns.
+func (w *observer) typical(stage int) int64 {
+	var ns []int64
+	for rank := range w.byRank {
+		if d := w.byRank[rank][stage]; d != nil {
+			for _, v := range d.values {
+				ns = append(ns, v.ns)
+			}
+		}
+	}
+	if len(ns) == 0 {
+		return 0
+	}
+	return distribution.LowerMedian(ns)
+}

@@ -1,0 +1,229 @@
+package change
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// An observer collects what is searched for changes. It holds 16 B for every
+// stage that is looked at.
+type observer struct {
+	set      *request.Set
+	bulk     load.Bulk
+	within   []*request.Request // of the bulk
+	ranks    *place.RankSet
+	from, to trace.Time
+	e2e      int64 // ns that nine of ten requests take at most
+	lag      int64 // ns within which a change can have consequences
+
+	arrivals []trace.Time
+	routes   [request.Other + 1][]route // by role
+	all      []*durations
+	byRank   [][]*durations                  // by rank and request.Watched
+	late     [][]*durations                  // by rank and request.Watched
+	byRole   [request.Other + 1][]*durations // of threads that are no rank
+}
+
+// A route is a request that arrives at a rank.
+type route struct {
+	at   trace.Time
+	rank int32
+}
+
+// durations are how long a stage took on one place.
+type durations struct {
+	place.Where
+	metric ChangeMetric // MedianChanged, or LatenessChanged
+	stage  string
+	means  request.Meaning // of the stage
+	values []observed      // by start
+}
+
+// observed is a duration with its start.
+type observed struct {
+	at trace.Time
+	ns int64
+}
+
+func newObserver(s *request.Set) *observer {
+	return &observer{set: s, ranks: place.NewRankSet(s), bulk: load.BulkOf(s)}
+}
+
+// requests returns those that are looked at.
+func (w *observer) requests() []*request.Request {
+	if w.within == nil {
+		for i := range w.set.Requests {
+			if r := &w.set.Requests[i]; w.bulk.Holds(r) {
+				w.within = append(w.within, r)
+			}
+		}
+	}
+	return w.within
+}
+
+// observe collects what began in [from, to].
+func (w *observer) observe(from, to trace.Time) {
+	w.from, w.to = from, to
+	w.byRank = make([][]*durations, len(w.ranks.Places))
+	w.late = make([][]*durations, len(w.ranks.Places))
+	for i := range w.byRank {
+		w.byRank[i], w.late[i] = make([]*durations, len(request.Watched)), make([]*durations, len(request.Watched))
+	}
+	for i := range w.byRole {
+		w.byRole[i] = make([]*durations, len(request.Watched))
+	}
+	ttft := &durations{Where: place.Where{Scope: place.Everywhere}, metric: MedianChanged, stage: "ttft"}
+	tpot := &durations{Where: place.Where{Scope: place.Everywhere}, metric: MedianChanged, stage: "tpot"}
+	w.all = []*durations{ttft, tpot}
+	for _, r := range w.requests() {
+		if w.inside(r.Start) {
+			w.arrivals = append(w.arrivals, r.Start)
+			ttft.add(r.Start, r.Metrics.TTFT)
+			tpot.add(r.Start, r.Metrics.TPOT)
+		}
+		for _, p := range r.Parts {
+			w.observePart(&w.set.Parts[p])
+		}
+	}
+	for role := range w.routes {
+		slices.SortStableFunc(w.routes[role], func(x, y route) int { return cmp.Compare(x.at, y.at) })
+	}
+	for _, d := range w.series() {
+		slices.SortStableFunc(d.values, func(x, y observed) int { return cmp.Compare(x.at, y.at) })
+	}
+}
+
+func (w *observer) inside(t trace.Time) bool { return t >= w.from && t <= w.to }
+
+// add adds a duration, unless it is unknown.
+func (d *durations) add(at trace.Time, ns int64) {
+	if ns >= 0 {
+		d.values = append(d.values, observed{at, ns})
+	}
+}
+
+// series returns all durations that there are, in a fixed order.
+func (w *observer) series() []*durations {
+	all := slices.Clone(w.all)
+	for role := range w.byRole {
+		all = append(all, w.byRole[role]...)
+	}
+	for rank := range w.byRank {
+		all = append(all, w.byRank[rank]...)
+	}
+	for rank := range w.late {
+		all = append(all, w.late[rank]...)
+	}
+	return slices.DeleteFunc(all, func(d *durations) bool { return d == nil })
+}
+
+// observePart looks at where a part was routed to and what its stages took: those
+// of the lead rank, as its peers do the same beside it, and by how much each rank
+// was later than these.
+func (w *observer) observePart(p *request.Part) {
+	lead, rank := w.ranks.Lead(p)
+	if p.Serves() && rank != request.None && w.ranks.Leads[rank] && w.inside(p.Start) {
+		w.routes[p.Role] = append(w.routes[p.Role], route{p.Start, int32(rank)})
+	}
+	for _, t := range p.Threads {
+		th := &w.set.Threads[t]
+		switch of := w.ranks.Of[th.Proc]; {
+		case of == request.None || !p.Serves():
+			role := w.set.Procs[th.Proc].Role
+			w.observeStages(th, w.byRole[role], place.Where{Scope: place.WholeRole, Role: role})
+		case t == lead && w.ranks.Leads[of]:
+			w.observeStages(th, w.byRank[of], w.ranks.Places[of])
+		}
+	}
+	if p.Serves() {
+		w.observeLateness(p)
+	}
+}
+
+func (w *observer) observeStages(th *request.Thread, of []*durations, at place.Where) {
+	w.set.EachSelectedStage(th.Stages, true, func(i int, _ bool) {
+		span := w.set.Row(i)
+		k := request.WatchedIndex(span)
+		if k < 0 || !w.inside(span.Start) || w.set.Implausible(i) {
+			return
+		}
+		if of[k] == nil {
+			of[k] = &durations{Where: at, metric: MedianChanged, stage: w.set.StageCalled(request.Watched[k]), means: request.Watched[k]}
+		}
+		of[k].add(span.Start, span.Dur())
+	})
+}
+
+// stepStages are computed by the ranks of a group side by side: one that ends
+// later than the others keeps them waiting.
+var stepStages = []request.Meaning{request.Prefilling, request.Stepping}
+
+// observeLateness notes by how much every rank ended a step after the middle one
+// of its tensor parallel group, or not.
+func (w *observer) observeLateness(p *request.Part) {
+	steps := map[groupStep][]int{}
+	var order []groupStep
+	for _, t := range p.Threads {
+		th := &w.set.Threads[t]
+		rank := w.ranks.Of[th.Proc]
+		if rank == request.None {
+			continue
+		}
+		counts := map[int]int{}
+		w.set.EachSelectedStage(th.Stages, true, func(i int, _ bool) {
+			row := w.set.Row(i)
+			if !slices.Contains(stepStages, row.Means) {
+				return
+			}
+			k := request.WatchedIndex(row)
+			place := &w.ranks.Places[rank]
+			step := groupStep{k, counts[k], place.Rank.PP, place.ServerName()}
+			counts[k]++
+			if steps[step] == nil {
+				order = append(order, step)
+			}
+			steps[step] = append(steps[step], i)
+		})
+	}
+	for _, step := range order {
+		w.addLateness(step.stage, steps[step])
+	}
+}
+
+// A groupStep is a step of the ranks of one pipeline stage on one host: clocks of
+// several may differ by more than ranks do.
+type groupStep struct {
+	stage  int
+	number int
+	pp     int16
+	host   string
+}
+
+func (w *observer) addLateness(stage int, spans []int) {
+	if len(spans) < 2 {
+		return
+	}
+	ends := make([]int64, len(spans))
+	for k, i := range spans {
+		ends[k] = int64(w.set.Row(i).End)
+	}
+	slices.Sort(ends)
+	middle := request.NearestRank(ends, 50)
+	for _, i := range spans {
+		span := w.set.Row(i)
+		if !w.inside(span.Start) {
+			continue
+		}
+		rank := w.ranks.Of[w.set.ProcOf(i)]
+		d := &w.late[rank][stage]
+		if *d == nil {
+			*d = &durations{Where: w.ranks.Places[rank], metric: LatenessChanged, stage: w.set.StageCalled(request.Watched[stage]), means: request.Watched[stage]}
+		}
+		(*d).add(span.Start, max(0, int64(span.End)-middle))
+	}
+}

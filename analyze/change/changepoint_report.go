@@ -1,0 +1,153 @@
+package change
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A changeRow is a shift, with the change that it is part of.
+type changeRow struct {
+	number int // of the change, from 1 on; 0 is none
+	part   string
+	*Shift
+	sentence string // of the change, with its first shift
+}
+
+// rows lists all shifts.
+func (c *Changes) rows() []changeRow {
+	var rows []changeRow
+	for i := range c.List {
+		for k := range c.List[i].Shifts {
+			row := changeRow{number: i + 1, part: c.List[i].part(k), Shift: &c.List[i].Shifts[k]}
+			if k == 0 {
+				row.sentence = c.List[i].Sentence()
+			}
+			rows = append(rows, row)
+		}
+	}
+	for i := range c.Edges {
+		rows = append(rows, changeRow{part: c.Edges[i].edgeName(), Shift: &c.Edges[i]})
+	}
+	for i := range c.Late {
+		rows = append(rows, changeRow{part: "always", Shift: &c.Late[i]})
+	}
+	return rows
+}
+
+// part says what the k-th shift is for a change.
+func (c *Change) part(k int) string {
+	switch {
+	case k == 0:
+		return "first"
+	case c.Shifts[k].Metric.isLoad():
+		return "with"
+	}
+	return "then"
+}
+
+// edgeName says which edge of the time that is searched a shift lies at.
+func (f *Shift) edgeName() string {
+	if f.rises() {
+		return "ramp-up"
+	}
+	return "drain"
+}
+
+// Report makes a table of the changes: a row per shift.
+func (c *Changes) Report() *table.Report {
+	fields := []table.Field[changeRow]{
+		{Column: table.Column{Name: "change", Unit: table.Count, Doc: "number of the change: what happened at one time is one"},
+			Cell: func(r *changeRow) table.Cell { return table.Cell{N: int64(r.number), Unknown: r.number == 0} }},
+		table.TextColumn("part", "first: what may have caused the rest; with: load that changed, too; then: latency; ramp-up, drain, always: not a change",
+			func(r *changeRow) string { return r.part }),
+		table.TimeColumn("time", "when it changed", func(r *changeRow) trace.Time { return r.Time }),
+		{Column: table.Column{Name: "within", Unit: table.Duration, Doc: "how far off the time may be, with a confidence of 95 %; unknown where it is that of the first row of the change"},
+			Cell: func(r *changeRow) table.Cell {
+				return table.Cell{N: int64(max(r.Time-r.First, r.Last-r.Time)), Unknown: !r.Searched}
+			}},
+		table.TextColumn("what", "what changed", func(r *changeRow) string { return r.subject() }),
+		table.TextColumn("before", "what it was before, in words", func(r *changeRow) string {
+			before, after := r.values()
+			if _, unit, ok := strings.Cut(after, " "); ok && !strings.Contains(before, " ") {
+				before += " " + unit
+			}
+			return before
+		}),
+		table.TextColumn("after", "what it was after, in words", func(r *changeRow) string {
+			_, after := r.values()
+			return after
+		}),
+		table.NumberColumn("p", "probability that there is such a change in any of the series if nothing happens; unless found by itself, of such a difference",
+			func(r *changeRow) float64 { return r.P }),
+	}
+	r := table.New("sgtrace.report.changes/v1", "Changes", c.rows(), append(fields, changeDetails()...))
+	for _, note := range c.notes() {
+		r.Note("%s", note)
+	}
+	return r
+}
+
+// changeDetails are the columns for programs.
+func changeDetails() []table.Field[changeRow] {
+	fields := []table.Field[changeRow]{
+		table.TimeColumn("first", "earliest time at which it can have changed", func(r *changeRow) trace.Time { return r.First }),
+		table.TimeColumn("last", "latest time at which it can have changed", func(r *changeRow) trace.Time { return r.Last }),
+		table.TextColumn("sentence", "on the first row of a change: what happened, in words", func(r *changeRow) string { return r.sentence }),
+		table.TextColumn("found", "searched: by itself; compared: by looking at the time of the change", func(r *changeRow) string {
+			if r.Searched {
+				return "searched"
+			}
+			return "compared"
+		}),
+		table.TextColumn("metric", "share, arrivals, running, lateness, p50 or tail", func(r *changeRow) string { return r.Metric.String() }),
+		table.TextColumn("stage", "of durations: stage, ttft or tpot", func(r *changeRow) string { return r.Stage }),
+	}
+	fields = append(fields, place.WhereColumns(func(r *changeRow) *place.Where { return &r.Where })...)
+	for _, side := range []struct {
+		name string
+		of   func(*changeRow) *Level
+	}{
+		{"before", func(r *changeRow) *Level { return &r.Before }},
+		{"after", func(r *changeRow) *Level { return &r.After }},
+	} {
+		fields = append(fields,
+			table.CountColumn("n "+side.name, "observations "+side.name, func(r *changeRow) int64 { return int64(side.of(r).N) }),
+			table.NumberColumn("rate "+side.name, "arrivals per s, or requests running", func(r *changeRow) float64 { return side.of(r).Rate }),
+			table.NumberColumn("share "+side.name, "of the role's requests, or of the durations beyond the limit", func(r *changeRow) float64 { return side.of(r).Share }),
+			table.NsColumn("p50 "+side.name, "median of the durations", func(r *changeRow) int64 { return side.of(r).P50 }),
+			table.NsColumn("p99 "+side.name, "99th percentile of the durations", func(r *changeRow) int64 { return side.of(r).P99 }),
+		)
+	}
+	fields = append(fields, table.NsColumn("limit", "durations beyond it are the tail", func(r *changeRow) int64 {
+		if r.Metric != TailChanged {
+			return request.Unknown
+		}
+		return r.Limit
+	}))
+	for i := range fields {
+		fields[i].Detail = true
+	}
+	return fields
+}
+
+// notes say what was searched, and how.
+func (c *Changes) notes() []string {
+	if c.Series == 0 {
+		return []string{fmt.Sprintf("nothing was searched: %s, and %d are the least", words.Counted(c.Requests, "request"), Fewest)}
+	}
+	return []string{
+		fmt.Sprintf("%d series were searched from %s to %s UTC; before, the deployment fills up, after, it empties or the dump ends",
+			c.Series, words.Clock(c.From).Format(words.ClockLayout), words.Clock(c.To).Format(words.ClockLayout)),
+		fmt.Sprintf("p is the chance of such a change, anywhere in them, if nothing happens; it is %.2g at most", alpha),
+		fmt.Sprintf("smaller ones are left out: rates by less than a factor of %.2g, odds of shares %.2g, medians %.2g or %s (%s per token), tails %.2g",
+			leastRateFactor, leastOddsFactor, leastMedianFactor, words.Nearly(leastStep), words.Nearly(leastTokenStep), leastTailFactor),
+	}
+}
+
+// Columns of any report.

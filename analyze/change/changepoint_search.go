@@ -1,0 +1,276 @@
+package change
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// What a change must be at least, however significant it is.
+const (
+	leastRateFactor   = 1.3
+	leastOddsFactor   = 1.5 // of a share
+	leastShare        = 0.02
+	leastMedianFactor = 1.2
+	leastTailFactor   = 1.5       // of the p99, and of the odds of being beyond the limit
+	leastStep         = 1_000_000 // ns
+	leastTokenStep    = 200_000   // ns, of what every token takes
+	leastLateness     = 500_000   // ns
+)
+
+// Fewest observations that are searched.
+const Fewest = 40
+
+// tests returns how many searches of load and of latencies there are.
+func (w *observer) tests() (loads, latencies int) {
+	if len(w.arrivals) >= Fewest {
+		loads++
+	}
+	for _, r := range w.routes {
+		loads += len(leadRanks(r))
+	}
+	for _, d := range w.series() {
+		if len(d.values) < Fewest {
+			continue
+		}
+		latencies++
+		if d.metric == MedianChanged {
+			latencies++ // the tail
+		}
+	}
+	return loads, latencies
+}
+
+// mostShared is of how many ranks of a role the share of the load is searched: every
+// search looks at all requests of the role, and what one of more ranks gets is too small
+// a share to matter.
+const mostShared = 256
+
+// leadRanks returns the ranks that requests are routed to, if there are several; of very
+// many, those that get most.
+func leadRanks(routes []route) []int32 {
+	if len(routes) < Fewest {
+		return nil
+	}
+	counts := map[int32]int{}
+	for _, r := range routes {
+		counts[r.rank]++
+	}
+	if len(counts) < 2 {
+		return nil
+	}
+	ranks := slices.SortedFunc(maps.Keys(counts), func(x, y int32) int {
+		return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y))
+	})
+	ranks = ranks[:min(len(ranks), mostShared)]
+	slices.Sort(ranks)
+	return ranks
+}
+
+// search returns all changes of single series, with a probability of error in
+// each of at most load or latency.
+func (w *observer) search(load, latency float64) []Shift {
+	found := w.searchArrivals(load)
+	for role := range w.routes {
+		for _, rank := range leadRanks(w.routes[role]) {
+			found = append(found, w.searchShare(w.routes[role], rank, load)...)
+		}
+	}
+	for _, d := range w.series() {
+		if len(d.values) >= Fewest {
+			found = append(found, d.search(w, latency)...)
+		}
+	}
+	for i := range found {
+		found[i].Name = w.name(&found[i])
+	}
+	return found
+}
+
+func (w *observer) searchArrivals(level float64) []Shift {
+	if len(w.arrivals) < Fewest {
+		return nil
+	}
+	times := make([]float64, len(w.arrivals))
+	for i, t := range w.arrivals {
+		times[i] = float64(t - w.from)
+	}
+	at := func(k int) trace.Time {
+		return distribution.Midway(w.arrivals, k, w.from, w.to, func(t trace.Time) trace.Time { return t })
+	}
+	rate := func(from, to int) Level {
+		l := newLevel(to - from)
+		l.Rate = distribution.Ratio(float64(to-from), float64(at(to)-at(from))/1e9)
+		return l
+	}
+	changes := changepoint.Rates(times, 0, float64(w.to-w.from), changepoint.Options{Alpha: level,
+		Keep: func(from, k, to int) bool {
+			return factor(rate(from, k).Rate, rate(k, to).Rate) >= leastRateFactor
+		}})
+	return shifts(changes, len(times), at, rate, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: ArrivalsChanged})
+}
+
+// shifts makes shifts of the changes of a series of n observations.
+func shifts(changes []changepoint.Change, n int, at func(k int) trace.Time, level func(from, to int) Level, like Shift) []Shift {
+	var out []Shift
+	for i, c := range changes {
+		from, to := 0, n
+		if i > 0 {
+			from = changes[i-1].At
+		}
+		if i+1 < len(changes) {
+			to = changes[i+1].At
+		}
+		f := like
+		f.Time, f.First, f.Last = at(c.At), at(c.First), at(c.Last)
+		f.P, f.Searched = c.P, true
+		f.Before, f.After = level(from, c.At), level(c.At, to)
+		out = append(out, f)
+	}
+	return out
+}
+
+func (w *observer) searchShare(routes []route, rank int32, level float64) []Shift {
+	is := make([]bool, len(routes))
+	count := make([]int, len(routes)+1) // of the rank's among those before
+	for i, r := range routes {
+		count[i+1] = count[i]
+		if r.rank == rank {
+			is[i] = true
+			count[i+1]++
+		}
+	}
+	share := func(from, to int) Level {
+		l := newLevel(to - from)
+		l.Share = distribution.Ratio(float64(count[to]-count[from]), float64(to-from))
+		return l
+	}
+	at := func(k int) trace.Time {
+		return distribution.Midway(routes, k, w.from, w.to, func(r route) trace.Time { return r.at })
+	}
+	changes := changepoint.Shares(is, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
+		b, a := share(from, k).Share, share(k, to).Share
+		return factor(odds(b), odds(a)) >= leastOddsFactor && math.Abs(a-b) >= leastShare
+	}})
+	return shifts(changes, len(is), at, share, Shift{Where: w.ranks.Places[rank], Metric: ShareChanged})
+}
+
+// search finds changes of the level of durations, and of their tail.
+func (d *durations) search(w *observer, level float64) []Shift {
+	values := d.floats(0, len(d.values))
+	changes := changepoint.Levels(values, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
+		return d.differ(from, k, to) && d.lasts(w, from, k) && d.lasts(w, k, to)
+	}})
+	found := shifts(changes, len(values), d.time, d.level, d.shift(d.metric))
+	if d.metric == LatenessChanged {
+		return found
+	}
+	limit := int64(changepoint.Limit(values))
+	beyond := func(from, to int) Level {
+		l := d.level(from, to)
+		l.Share = d.beyond(from, to, limit)
+		return l
+	}
+	like := d.shift(TailChanged)
+	like.Limit = limit
+	changes = changepoint.Excesses(values, float64(limit), changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
+		b, a := beyond(from, k), beyond(k, to)
+		return factor(odds(b.Share), odds(a.Share)) >= leastTailFactor && d.step(b.P99, a.P99, leastTailFactor) &&
+			d.lasts(w, from, k) && d.lasts(w, k, to)
+	}})
+	return append(found, shifts(changes, len(values), d.time, beyond, like)...)
+}
+
+func (d *durations) shift(m ChangeMetric) Shift {
+	return Shift{Where: d.Where, Metric: m, Stage: d.stage, Means: d.means}
+}
+
+// floats returns the durations [from, to).
+func (d *durations) floats(from, to int) []float64 {
+	values := make([]float64, 0, to-from)
+	for _, v := range d.values[from:to] {
+		values = append(values, float64(v.ns))
+	}
+	return values
+}
+
+func (d *durations) time(k int) trace.Time {
+	first, last := d.values[0].at, d.values[len(d.values)-1].at
+	return distribution.Midway(d.values, k, first, last, func(o observed) trace.Time { return o.at })
+}
+
+// level describes the durations [from, to).
+func (d *durations) level(from, to int) Level {
+	ns := make([]int64, 0, to-from)
+	for _, v := range d.values[from:to] {
+		ns = append(ns, v.ns)
+	}
+	slices.Sort(ns)
+	l := newLevel(len(ns))
+	if len(ns) > 0 {
+		l.P50, l.P99 = request.NearestRank(ns, 50), request.NearestRank(ns, 99)
+	}
+	return l
+}
+
+// beyond returns the part of the durations [from, to) that exceed a limit.
+func (d *durations) beyond(from, to int, limit int64) float64 {
+	n := 0
+	for _, v := range d.values[from:to] {
+		if v.ns >= limit {
+			n++
+		}
+	}
+	return distribution.Ratio(float64(n), float64(to-from))
+}
+
+// differ tells whether the median changes by enough to matter.
+func (d *durations) differ(from, k, to int) bool {
+	b, a := d.level(from, k).P50, d.level(k, to).P50
+	if d.metric == LatenessChanged {
+		return max(a-b, b-a) >= leastLateness
+	}
+	return d.step(b, a, leastMedianFactor)
+}
+
+// lasts tells whether the durations [from, to) are spread over a time in which at
+// least eight crowds of requests could have waited one after the other: those that
+// wait at one time wait because of each other, and are a busy spell and not a new
+// state of things. What steps take depends on the requests that run together. A
+// rank is late by itself.
+func (d *durations) lasts(w *observer, from, to int) bool {
+	const crowds = 8
+	if d.metric == LatenessChanged {
+		return true
+	}
+	crowd := w.e2e
+	if !d.perToken() {
+		ns := make([]int64, 0, to-from)
+		for _, v := range d.values[from:to] {
+			ns = append(ns, v.ns)
+		}
+		slices.Sort(ns)
+		crowd = request.NearestRank(ns, 90)
+	}
+	return int64(d.time(to)-d.time(from)) >= crowds*crowd
+}
+
+// PerToken tells whether every token takes that long.
+func (d *durations) perToken() bool { return d.means == request.Stepping || d.stage == "tpot" }
+
+// step tells whether two durations differ by a factor, and by a time that anyone
+// notices.
+func (d *durations) step(x, y int64, by float64) bool {
+	least := int64(leastStep)
+	if d.perToken() {
+		least = leastTokenStep
+	}
+	return max(x-y, y-x) >= least && factor(float64(max(1, x)), float64(max(1, y))) >= by
+}

@@ -1,0 +1,167 @@
+package change_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// An incident is a kind of simulated run, and what must be found in it.
+type incident struct {
+	name  string
+	modes []simulator.Mode // by turns
+	alter func(c *simulator.Config)
+	// finds tells whether the planted change is among those found; nil for runs in
+	// which nothing must be.
+	finds func(c *change.Changes, onset trace.Time) bool
+	// least is in how many of 100 runs it must find it, or nothing.
+	least int
+}
+
+var (
+	pipelined    = simulator.Parallel{TP: 2, PP: 2, DP: 2}
+	fourReplicas = simulator.Parallel{TP: 2, PP: 1, DP: 4}
+)
+
+var incidents = []incident{
+	{name: "healthy", modes: testset.AllModes, alter: testset.Quiet, least: 95},
+	{name: "healthy with pipelines", modes: testset.AllModes, least: 95, alter: func(c *simulator.Config) {
+		testset.Quiet(c)
+		c.Unified, c.Decode, c.Level = pipelined, pipelined, 4
+	}},
+	{name: "healthy with four replicas", modes: testset.AllModes, least: 95, alter: func(c *simulator.Config) {
+		testset.Quiet(c)
+		c.Unified, c.Decode, c.Rate = fourReplicas, fourReplicas, 24
+	}},
+	{name: "skewed routing and a burst", modes: testset.AllModes, alter: func(*simulator.Config) {}, least: 95,
+		finds: func(c *change.Changes, onset trace.Time) bool {
+			return found(c, onset, func(f *change.Shift) bool {
+				return f.Metric == change.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
+			}) && found(c, onset, burst)
+		}},
+	{name: "skewed routing", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Incident.BurstLength = 0 }, least: 95,
+		finds: func(c *change.Changes, onset trace.Time) bool {
+			return found(c, onset, func(f *change.Shift) bool {
+				return f.Metric == change.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
+			})
+		}},
+	{name: "burst", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Incident.DPShare = 0 }, least: 95,
+		finds: func(c *change.Changes, onset trace.Time) bool { return found(c, onset, burst) }},
+	{name: "straggler from the onset on", modes: testset.AllModes, least: 95,
+		alter: func(c *simulator.Config) {
+			testset.Quiet(c)
+			c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
+		},
+		finds: func(c *change.Changes, onset trace.Time) bool {
+			return found(c, onset, func(f *change.Shift) bool {
+				return f.Metric == change.LatenessChanged && f.Rank.TP == 1 && f.Rank.DP == 0 && f.After.P50 > 3_000_000
+			})
+		}},
+	{name: "slow transfers from the onset on", modes: testset.DisaggregatedModes, least: 95,
+		alter: func(c *simulator.Config) {
+			testset.Quiet(c)
+			c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
+		},
+		finds: func(c *change.Changes, onset trace.Time) bool {
+			return found(c, onset, func(f *change.Shift) bool {
+				return (f.Stage == "prefill_transfer_kv_cache" || f.Stage == "decode_transferred") && f.After.P99 > 300_000_000
+			})
+		}},
+	{name: "straggler all the time", modes: testset.AllModes, least: 95,
+		alter: func(c *simulator.Config) {
+			testset.Quiet(c)
+			c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2}
+		},
+		finds: func(c *change.Changes, _ trace.Time) bool {
+			return len(c.List) == 0 && len(c.Late) > 0 && !slices.ContainsFunc(c.Late, func(f change.Shift) bool {
+				return f.Rank.TP != 1 || f.Rank.DP != 0
+			})
+		}},
+}
+
+func burst(f *change.Shift) bool {
+	return f.Metric == change.ArrivalsChanged && f.After.Rate > 2*f.Before.Rate
+}
+
+// found tells whether a shift of some kind is dated at the onset: within the
+// bounds that it gives itself, or a second.
+func found(c *change.Changes, onset trace.Time, is func(*change.Shift) bool) bool {
+	const second = 1_000_000_000
+	for i := range c.List {
+		for k := range c.List[i].Shifts {
+			f := &c.List[i].Shifts[k]
+			near := f.First-second <= onset && onset <= f.Last+second && max(f.Time-onset, onset-f.Time) < 2*second
+			if f.Searched && near && is(f) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Planted changes are found in 95 of 100 runs at least, with their time, and none
+// in 95 of 100 healthy ones. With fewer seeds, one in ten may fail.
+func TestChangesOfSimulatedIncidents(t *testing.T) {
+	n := int(testset.Seeds(t))
+	for _, in := range incidents {
+		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
+			var failed []string
+			for seed := range n {
+				if !in.holds(t, uint64(seed)) {
+					failed = append(failed, fmt.Sprintf("%d (%v)", seed, in.modes[seed%len(in.modes)]))
+				}
+			}
+			most := max(1, n*(100-in.least)/100)
+			t.Logf("%s: right in %d of %d runs", in.name, n-len(failed), n)
+			if len(failed) > most {
+				t.Errorf("%d of %d runs, %d may: seeds %v", len(failed), n, most, failed)
+			}
+		})
+	}
+}
+
+// holds plays the incident with a seed and tells whether what must be found is.
+func (in *incident) holds(t *testing.T, seed uint64) bool {
+	config := simulator.DefaultConfig(seed)
+	config.Mode = in.modes[int(seed)%len(in.modes)]
+	in.alter(&config)
+	set, truth := testset.Simulated(t, config)
+	changes := change.FindChanges(set)
+	if in.finds == nil {
+		return len(changes.List) == 0
+	}
+	return in.finds(changes, trace.Time(truth.Requests[int(config.Incident.Onset*float64(config.Requests))].ArrivalNs))
+}
+
+// The interval of the time of a change holds the onset that the simulator planted.
+func TestTimeOfChange(t *testing.T) {
+	for seed := range uint64(3) {
+		set, truth := testset.Simulated(t, simulator.DefaultConfig(seed))
+		c := change.FindChanges(set)
+		if len(c.List) == 0 {
+			t.Errorf("seed %d: no change", seed)
+			continue
+		}
+		const skew = 8_000_000 // ns between the clocks of the hosts
+		onset, first := trace.Time(truth.Imbalance.OnsetNs), &c.List[0]
+		if first.First-skew > onset || onset > first.Last+skew {
+			t.Errorf("seed %d: %v in [%v, %v], the onset is %v", seed, first.Time, first.First, first.Last, onset)
+		}
+		if d := first.Time - onset; d < -500_000_000 || d > 500_000_000 {
+			t.Errorf("seed %d: off by %d ns", seed, d)
+		}
+		share := first.Shifts[0]
+		if want := truth.Imbalance; share.After.Share < want.ShareAfter-0.05 || share.After.Share > want.ShareAfter+0.05 {
+			t.Errorf("seed %d: share after %.3f, want %.3f", seed, share.After.Share, want.ShareAfter)
+		}
+		if len(c.Late) != 1 || c.Late[0].Rank.String() != truth.Straggler.Rank {
+			t.Errorf("seed %d: late are %+v, want %s", seed, c.Late, truth.Straggler.Rank)
+		}
+	}
+}

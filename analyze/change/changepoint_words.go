@@ -1,0 +1,127 @@
+package change
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// name returns what people call the place of a shift: a lead rank by its DP
+// rank, as it stands for all that work beside it, or by its role if there is no
+// other. Only a rank that is late is meant alone.
+func (w *observer) name(f *Shift) string {
+	switch {
+	case f.Scope != place.OneRank:
+		return f.Where.String()
+	case f.Metric == LatenessChanged:
+		return w.unambiguous(f.Where, func(p *place.Where) string { return p.Rank.String() })
+	}
+	return w.unambiguous(f.Where, func(p *place.Where) string {
+		if p.Rank.DP >= 0 {
+			return "DP" + strconv.Itoa(int(p.Rank.DP))
+		}
+		return ""
+	})
+}
+
+// unambiguous returns the role of a rank with a short name, and with the host
+// where others of the role have the same.
+func (w *observer) unambiguous(p place.Where, short func(*place.Where) string) string {
+	for rank := range w.ranks.Places {
+		other := &w.ranks.Places[rank]
+		same := other.Role == p.Role && *other != p && short(other) == short(&p)
+		if same && w.ranks.Leads[rank] == w.ranks.Leads[slices.Index(w.ranks.Places, p)] {
+			return words.JoinNonEmpty(" ", p.Role.String(), p.ServerName(), short(&p))
+		}
+	}
+	return words.JoinNonEmpty(" ", p.Role.String(), short(&p))
+}
+
+// Sentence says in plain words what happened: the first shift with its time, how
+// arrivals changed with it, and what it did to what users see and to the stages.
+func (c *Change) Sentence() string {
+	first := &c.Shifts[0]
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s at %s", first.subject(), first.change(), c.when())
+	loads, latencies := 1, 2
+	for i := range c.Shifts[1:] {
+		f := &c.Shifts[1+i]
+		left := &latencies
+		if f.Metric.isLoad() {
+			left = &loads
+		}
+		if *left == 0 || f.Metric.isLoad() && f.Metric != ArrivalsChanged {
+			continue
+		}
+		*left--
+		subject := f.subject()
+		if rest, ok := strings.CutPrefix(subject, first.Name+"'s "); ok {
+			subject = "its " + rest
+		}
+		fmt.Fprintf(&b, "; %s %s", subject, f.change())
+	}
+	return b.String()
+}
+
+// subject says what changed.
+func (f *Shift) subject() string {
+	of := f.Name + "'s "
+	if f.Scope == place.Everywhere {
+		of = ""
+	}
+	switch f.Metric {
+	case ShareChanged:
+		return of + "share of requests"
+	case ArrivalsChanged:
+		return "arrivals"
+	case RunningChanged:
+		if f.Scope == place.Everywhere {
+			return "requests under way"
+		}
+		return of + "running requests"
+	case LatenessChanged:
+		return of + "lateness in " + f.Stage
+	case TailChanged:
+		return fmt.Sprintf("%s%s beyond %s", of, f.Stage, words.Nearly(f.Limit))
+	}
+	return of + f.Stage + " p50"
+}
+
+// change says from what to what it did.
+func (f *Shift) change() string {
+	verb := "fell"
+	if f.rises() {
+		verb = "rose"
+	}
+	if f.Back {
+		verb += " back"
+	}
+	before, after := f.values()
+	return fmt.Sprintf("%s from %s to %s", verb, before, after)
+}
+
+// values prints what a shift is about before and after: the unit once, unless they
+// are so different that each has its own.
+func (f *Shift) values() (before, after string) {
+	x, y := f.Before.value(f.Metric), f.After.value(f.Metric)
+	switch f.Metric {
+	case ShareChanged, TailChanged:
+		return words.InPercent(x), words.InPercent(y) + " %"
+	case ArrivalsChanged:
+		return words.ThreeDigits(x), words.ThreeDigits(y) + " /s"
+	case RunningChanged:
+		return words.ThreeDigits(x), words.ThreeDigits(y)
+	}
+	unit, size := words.UnitFor(int64(max(x, y)))
+	if least := min(x, y) / size; least > 0 && least < 0.1 {
+		return words.Nearly(int64(x)), words.Nearly(int64(y))
+	}
+	return words.ThreeDigits(x / size), words.ThreeDigits(y/size) + " " + unit
+}
+
+// when prints the time of a change, as precisely as it is known.
+func (c *Change) when() string { return words.When(c.Time, c.First, c.Last) }

@@ -1,0 +1,127 @@
+package gpu
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// Devices are a finding if this part of their time, over all ranks, goes into waiting
+// for the host while there is work, or into communication that nothing hides. Some of
+// either is normal: tensor parallel decoding communicates in every layer.
+const (
+	muchHostWait = 1.0 / 4
+	muchExposed  = 1.0 / 4
+	// Where no steps are annotated, nobody knows when there was work: then more than
+	// half of the time has to be host wait.
+	muchUnknownWait = 1.0 / 2
+	// FewRows kernels and copies are a try, and no serving.
+	FewRows = 1000
+)
+
+// A gpuTime is what some devices did, in ns.
+type gpuTime struct {
+	length, exposed, hostWait, gaps, rows int64
+	// stepless is the time that no step covers, if steps are annotated; else -1.
+	stepless int64
+}
+
+// Findings tells what keeps devices from computing. waiting are sentences about how much
+// of communication is waiting for others.
+func (g *GPUs) Findings(waiting []string) []finding.Finding {
+	var t gpuTime
+	for i := range g.GPUs {
+		t.add(&g.GPUs[i])
+	}
+	if t.rows < FewRows {
+		return nil
+	}
+	t.stepless = g.stepless()
+	var out []finding.Finding
+	if waits := t.waitsAtWork(); waits > 0 {
+		out = append(out, finding.Finding{
+			Kind: finding.FindingGPU, Topic: "host", Weight: waits, Show: []string{"--by-rank"},
+			Text: fmt.Sprintf("%.0f %% of the time of %s is waiting for the host: what comes next has not been launched", 100*waits, g.Devices()),
+			Evidence: []string{fmt.Sprintf("%d such gaps, %s each on average; launches of %s begin %s after their call in the median",
+				t.gaps, words.Nearly(t.hostWait/max(1, t.gaps)), g.GPUs[0].Rank, words.Nearly(g.GPUs[0].Delay.P50))},
+		})
+	}
+	if exposed := distribution.Fraction(t.exposed, t.length); exposed >= muchExposed {
+		out = append(out, finding.Finding{
+			Kind: finding.FindingGPU, Topic: "communication", Weight: exposed, Show: []string{"--by-rank"},
+			Text:     fmt.Sprintf("%.0f %% of the time of %s is communication that no computation hides", 100*exposed, g.Devices()),
+			Evidence: slices.Concat(g.exposedRange(), waiting),
+		})
+	}
+	return out
+}
+
+func (t *gpuTime) add(g *GPU) {
+	t.length = distribution.AddTimes(t.length, g.Length())
+	t.exposed = distribution.AddTimes(t.exposed, g.Exposed(profile.ClassCommunication))
+	t.hostWait = distribution.AddTimes(t.hostWait, g.Idle.Time[HostWait])
+	t.gaps += g.Idle.Gaps[HostWait]
+	t.rows += g.Rows
+}
+
+// waitsAtWork returns the part of the time in which devices wait for the host though
+// there is work, 0 if that is not much. What lies between steps may be for want of
+// requests, so that all of it is taken off.
+func (t *gpuTime) waitsAtWork() float64 {
+	waits, much := t.hostWait, muchUnknownWait
+	if t.stepless >= 0 {
+		waits, much = max(0, waits-t.stepless), muchHostWait
+	}
+	if part := distribution.Fraction(waits, t.length); part >= much {
+		return part
+	}
+	return 0
+}
+
+// stepless returns how much of the time of the devices lies between the steps of their
+// ranks; -1 if there are no steps. Steps of threads side by side count twice, so that
+// it may be less.
+func (g *GPUs) stepless() int64 {
+	if len(g.Steps) == 0 {
+		return -1
+	}
+	steps := map[int32]int64{}
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		steps[s.rankIndex] = distribution.AddTimes(steps[s.rankIndex], max(s.Host.Total, s.Device.Total))
+	}
+	between := int64(0)
+	for i := range g.GPUs {
+		between = distribution.AddTimes(between, max(0, g.GPUs[i].Length()-steps[g.GPUs[i].RankIndex]))
+	}
+	return between
+}
+
+// Devices names the Devices: "the GPU of TP0", "the 8 GPUs".
+func (g *GPUs) Devices() string {
+	if len(g.GPUs) == 1 {
+		return "the GPU"
+	}
+	return fmt.Sprintf("the %d GPUs", len(g.GPUs))
+}
+
+// exposedRange tells on which device communication costs least and on which most.
+func (g *GPUs) exposedRange() []string {
+	if len(g.GPUs) < 2 {
+		return nil
+	}
+	part := func(g *GPU) float64 { return distribution.Fraction(g.Exposed(profile.ClassCommunication), g.Length()) }
+	least, most := &g.GPUs[0], &g.GPUs[0]
+	for i := range g.GPUs {
+		if gpu := &g.GPUs[i]; part(gpu) < part(least) {
+			least = gpu
+		} else if part(gpu) > part(most) {
+			most = gpu
+		}
+	}
+	return []string{fmt.Sprintf("from %.0f %% on %s to %.0f %% on %s", 100*part(least), g.gpuLabel(least), 100*part(most), g.gpuLabel(most))}
+}

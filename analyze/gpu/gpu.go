@@ -1,0 +1,206 @@
+package gpu
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// GPUOptions say how devices are measured.
+type GPUOptions struct {
+	Classes *profile.Classes // of kernels; nil is [profile.DefaultClasses]
+	// From and To bound what is measured to kernels, copies and steps that overlap
+	// [From, To]; 0 is open.
+	From, To trace.Time
+}
+
+// keeps tells whether an event lies in the window.
+func (o *GPUOptions) keeps(e *profile.Event) bool {
+	return (o.From == 0 || e.End >= o.From) && (o.To == 0 || e.Start <= o.To)
+}
+
+// GPUs are the devices of some ranks, and what they were busy with.
+type GPUs struct {
+	GPUs    []GPU // by rank and device
+	Steps   []StepTime
+	Kernels []RankKernel // the largest excess first
+
+	classes string // what the classes are called
+	several bool   // a rank has several devices
+	// perSecond tells that Kernels compares totals by the time that ranks were captured for.
+	perSecond bool
+}
+
+// A GPU is a device as one rank used it. Times are ns. What ran is kernels and
+// copies; several of one class at once count once.
+type GPU struct {
+	Rank   string
+	Device int32 // as the process counts
+	// Captured is how long the recordings of the rank lasted: each from its first call,
+	// range, kernel or copy to the end of the last. What lies between them is not known.
+	Captured    int64
+	First, Last trace.Time // bounds of what ran
+	// Running is how long exactly these classes ran at once. It adds up to Length;
+	// what is under no class at all is idle.
+	Running [numRunning]int64
+	Idle    Idle
+
+	Rows, Kernels int64 // kernels and copies; kernels
+	Called        int64 // rows of which the call is known
+	// Delay is from the end of the call to the start of the row; 0 if the row began
+	// before.
+	Delay distribution.Summary
+	// Queue is how many rows had been launched and had not started, on average over
+	// time, in tenths.
+	Queue int64
+	// KernelTime is the sum of the durations of Kernels, GraphTime that of the
+	// GraphKernels, which launches of CUDA graphs started.
+	KernelTime, GraphTime, GraphKernels int64
+	Streams                             []GPUStream // by number
+
+	RankIndex int32
+	// unrecorded is the time from the last row of a recording to the first one of the next.
+	unrecorded int64
+}
+
+// Length returns the time from the first start to the last end of each recording:
+// kernel_time of Holistic Trace Analysis.
+func (g *GPU) Length() int64 { return max(0, distribution.Between(g.First, g.Last)-g.unrecorded) }
+
+// Busy returns how long anything ran.
+func (g *GPU) Busy() int64 { return g.sum(func(r Running) bool { return r != 0 }) }
+
+// Time returns how long anything of class c ran.
+func (g *GPU) Time(c profile.Class) int64 {
+	return g.sum(func(r Running) bool { return r.Has(c) })
+}
+
+// exposure are classes in the order in which they hide each other: work that is
+// done first, what nobody knows last.
+var exposure = [...]profile.Class{profile.ClassCompute, profile.ClassCommunication, profile.ClassMemory, profile.ClassOther}
+
+// Exposed returns how long class c ran and no class before it in the order compute,
+// communication, memory, other. Those four and the idle time add up to Length.
+func (g *GPU) Exposed(c profile.Class) int64 {
+	var hiding Running
+	for _, before := range exposure {
+		if before == c {
+			break
+		}
+		hiding |= 1 << before
+	}
+	return g.sum(func(r Running) bool { return r.Has(c) && r&hiding == 0 })
+}
+
+func (g *GPU) sum(of func(Running) bool) int64 {
+	total := int64(0)
+	for r, t := range g.Running {
+		if of(Running(r)) {
+			total = distribution.AddTimes(total, t)
+		}
+	}
+	return total
+}
+
+// MeasureGPUs measures what the devices of all ranks were busy with. It reads every
+// stream of the set once for each kind of rows, and holds about ten bytes for a
+// kernel or copy, and 16 for a call while its stream is read.
+func MeasureGPUs(set *profile.Set, opt GPUOptions) *GPUs {
+	if opt.Classes == nil {
+		opt.Classes = profile.DefaultClasses()
+	}
+	walks := make([]*gpuWalk, len(set.Streams))
+	walk.EachStream(set, func(i int, s profile.Stream) {
+		walks[i] = newGPUWalk(set, &opt)
+		walks[i].walk(s)
+	})
+	ranks := joinWalks(set, walks)
+	parallel.Each(len(ranks), func(i int) { ranks[i].measure() })
+	g := &GPUs{classes: opt.Classes.Name}
+	captured := make([]int64, len(ranks))
+	var kernels []RankKernel
+	for i := range ranks {
+		r := &ranks[i]
+		for k := range r.gpus {
+			g.GPUs = append(g.GPUs, *r.gpus[k].gpu)
+		}
+		g.several = g.several || len(r.gpus) > 1
+		captured[i] = r.recorded.length()
+		kernels = append(kernels, r.kernels.rows(set, int32(i))...)
+		g.Steps = append(g.Steps, groupSteps(set, int32(i), r.steps)...)
+	}
+	sortSteps(g.Steps)
+	g.Kernels, g.perSecond = compareKernels(kernels, captured)
+	return g
+}
+
+// A rankWork is what the devices of a rank did.
+type rankWork struct {
+	gpus     []*gpuPart // by device
+	steps    []walk.Step
+	kernels  kernelTimes
+	recorded recordings
+}
+
+// joinWalks brings together what was read of each rank.
+func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
+	ranks := make([]rankWork, len(set.Ranks))
+	for _, w := range walks {
+		for i := range w.ranks {
+			from, to := &w.ranks[i], &ranks[i]
+			to.steps = append(to.steps, from.steps...)
+			to.recorded = append(to.recorded, from.recorded...)
+			for _, part := range from.gpus {
+				to.join(part)
+			}
+		}
+	}
+	for i := range ranks {
+		ranks[i].recorded = ranks[i].recorded.union()
+		for _, part := range ranks[i].gpus {
+			part.gpu.Rank, part.gpu.RankIndex = set.Ranks[i], int32(i)
+			part.gpu.Captured = ranks[i].recorded.length()
+		}
+	}
+	return ranks
+}
+
+func (r *rankWork) join(part *gpuPart) {
+	at, found := slices.BinarySearchFunc(r.gpus, part.gpu.Device, func(p *gpuPart, d int32) int { return cmp.Compare(p.gpu.Device, d) })
+	if !found {
+		r.gpus = slices.Insert(r.gpus, at, part)
+		return
+	}
+	to := r.gpus[at]
+	to.rows.join(&part.rows)
+	to.gpu.GraphKernels += part.gpu.GraphKernels
+	to.gpu.GraphTime = distribution.AddTimes(to.gpu.GraphTime, part.gpu.GraphTime)
+}
+
+// measure sweeps over the rows of all devices of the rank.
+func (r *rankWork) measure() {
+	for _, part := range r.gpus {
+		s := newGPUSweep(part.gpu, &r.kernels, r.recorded)
+		part.rows.each(s.add)
+		part.rows = gpuRows{}
+		s.finish()
+	}
+	r.kernels.summarize()
+}
+
+// Bounds returns when the first device began to work and the last one ended.
+func (g *GPUs) Bounds() (from, to trace.Time) {
+	for i := range g.GPUs {
+		if gpu := &g.GPUs[i]; i == 0 {
+			from, to = gpu.First, gpu.Last
+		} else {
+			from, to = min(from, gpu.First), max(to, gpu.Last)
+		}
+	}
+	return from, to
+}

@@ -1,0 +1,278 @@
+package gpu
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// An htaEvent is an event as Holistic Trace Analysis loads it, by a reader that shares
+// nothing with ours. Times are ns since the earliest event of all ranks.
+type htaEvent struct {
+	cat, name   string
+	start, end  int64
+	stream      int64 // -1 is none: an event of the host
+	correlation int64 // 0 is none
+	tid         int64
+}
+
+func (e *htaEvent) onGPU() bool { return e.stream >= 0 }
+
+// htaRun is what an oracle was computed from: run.json.
+type htaRun struct {
+	Files map[string]string // by rank
+	Env   map[string]string
+}
+
+// rounds tells that times were rounded to us: the start up, the end down.
+func (r *htaRun) rounds() bool { return r.Env["HTA_DISABLE_NS_ROUNDING"] != "1" }
+
+// htaInputs are where the files of an oracle are; the name of the folder that it had
+// then is part of the name that it has now.
+func (r *htaRun) inputs(t *testing.T) []string {
+	var paths []string
+	for i := range len(r.Files) {
+		name := r.Files[strconv.Itoa(i)]
+		if name == "trace_filter/sampled_rank-0.json.gz" {
+			name = "timeline_analysis/sampled_rank-0.json.gz" // the same bytes
+		}
+		all := filepath.Dir(testinput.Shared(t, "data/torch/real", "hta+*triton*"))
+		found, err := filepath.Glob(filepath.Join(all, "*"+strings.ReplaceAll(strings.TrimPrefix(name, "tracelens/"), "/", "__")))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s: %v, %v", name, found, err)
+		}
+		paths = append(paths, found[0])
+	}
+	return paths
+}
+
+// htaLoad loads the ranks of an oracle by the rules of Holistic Trace Analysis.
+func htaLoad(t *testing.T, run *htaRun) [][]htaEvent {
+	t.Helper()
+	var ranks [][]htaEvent
+	var all [][]rawEvent
+	earliest := math.Inf(1)
+	for _, path := range run.inputs(t) {
+		raw := htaRead(t, path)
+		for _, e := range raw {
+			earliest = min(earliest, *e.TS)
+		}
+		all = append(all, raw)
+	}
+	for _, raw := range all {
+		ranks = append(ranks, withoutLastStep(run.events(raw, earliest)))
+	}
+	return ranks
+}
+
+// A rawEvent is an event of a Chrome trace. Times are us, in the floating point that
+// Holistic Trace Analysis computes with: at the present time since 1970, a step of it is 0.25
+// us.
+type rawEvent struct {
+	Cat, Name string
+	TS, Dur   *float64
+	TID       any
+	Args      map[string]any
+}
+
+// htaRead returns the complete events that Holistic Trace Analysis looks at.
+func htaRead(t *testing.T, path string) []rawEvent {
+	t.Helper()
+	var file struct{ TraceEvents []rawEvent }
+	if err := json.Unmarshal(testinput.Gunzip(t, path), &file); err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(file.TraceEvents, func(e rawEvent) bool {
+		return e.TS == nil || e.Dur == nil || e.Cat == "" || e.Cat == "Trace"
+	})
+}
+
+// events returns events with times since the earliest one.
+func (r *htaRun) events(raw []rawEvent, earliest float64) []htaEvent {
+	// A column of numbers is rounded if one of them is not whole.
+	whole := !slices.ContainsFunc(raw, func(e rawEvent) bool { return *e.TS != math.Trunc(*e.TS) })
+	events := make([]htaEvent, len(raw))
+	for i, e := range raw {
+		// The difference is exact, the product of the whole would not be.
+		start, dur := int64(math.Round((*e.TS-earliest)*1000)), int64(math.Round(*e.Dur*1000))
+		if r.rounds() && !whole {
+			start = int64(math.Ceil(*e.TS)-math.Ceil(earliest)) * 1000
+			dur = int64(math.Floor(*e.TS+*e.Dur)-math.Ceil(*e.TS)) * 1000
+		}
+		number := func(name string, unknown int64) int64 {
+			if v, ok := e.Args[name].(float64); ok {
+				return int64(v)
+			}
+			return unknown
+		}
+		tid, _ := e.TID.(float64)
+		events[i] = htaEvent{cat: e.Cat, name: e.Name, start: start, end: start + dur, tid: int64(tid),
+			stream: number("stream", -1), correlation: number("correlation", 0)}
+		if events[i].stream == math.MaxUint32 {
+			events[i].stream = -1 // of the whole device
+		}
+	}
+	return events
+}
+
+// withoutLastStep leaves out the last ProfilerStep if there are several: what the
+// host did since it began, and what was launched by that.
+func withoutLastStep(events []htaEvent) []htaEvent {
+	names, last := map[string]bool{}, int64(math.MinInt64)
+	for _, e := range events {
+		if strings.HasPrefix(e.name, "ProfilerStep") && !e.onGPU() && e.cat != "gpu_user_annotation" {
+			names[e.name] = true
+			last = max(last, e.start)
+		}
+	}
+	if len(names) < 2 {
+		return events
+	}
+	launched := map[int64]bool{}
+	for _, e := range events {
+		if !e.onGPU() && e.start < last {
+			launched[e.correlation] = true
+		}
+	}
+	return slices.DeleteFunc(events, func(e htaEvent) bool {
+		if e.onGPU() {
+			return e.correlation == 0 || !launched[e.correlation]
+		}
+		return e.start >= last
+	})
+}
+
+// An htaStream passes loaded events. All that a device did are kernels: the rules of Holistic Trace
+// Analysis tell copies by their names.
+type htaStream struct {
+	ranks [][]htaEvent
+	syms  *trace.Symbols
+	calls func(name string) bool // which calls there are; nil is all
+	// adopt gives kernels without a call the first event of the file for one. Holistic
+	// Trace Analysis does when it looks for the causes of gaps: 0 is the index of what it did not
+	// find, and of that event.
+	adopt bool
+}
+
+func htaSet(ranks [][]htaEvent, calls func(string) bool, adopt bool) *profile.Set {
+	set := &profile.Set{Syms: trace.NewSymbols()}
+	for i := range ranks {
+		set.Ranks = append(set.Ranks, strconv.Itoa(i))
+	}
+	set.Streams = []profile.Stream{&htaStream{ranks, set.Syms, calls, adopt}}
+	return set
+}
+
+func (s *htaStream) each(f func(*htaEvent, profile.Event) bool) {
+	for rank := range s.ranks {
+		for i := range s.ranks[rank] {
+			e := &s.ranks[rank][i]
+			if !f(e, profile.Event{Start: trace.Time(e.start), End: trace.Time(e.end), Correlation: e.correlation,
+				Name: s.syms.Intern(e.name), Rank: int32(rank), PID: -1}) {
+				return
+			}
+		}
+	}
+}
+
+func (s *htaStream) Kernels(yield func(*profile.Kernel) bool) {
+	s.each(func(e *htaEvent, out profile.Event) bool {
+		k := profile.Kernel{Event: out, Stream: uint32(e.stream)}
+		if !e.runs() {
+			k.Stream |= notOfStream
+		}
+		return !e.onGPU() || yield(&k)
+	})
+}
+
+// notOfStream marks streams of events that Holistic Trace Analysis counts as busy time
+// of the device and not of their stream.
+const notOfStream = 1 << 31
+
+// runs tells whether an event is work and not a wait, or an operator with a stream.
+func (e *htaEvent) runs() bool {
+	return e.cat == "kernel" || e.cat == "gpu_memcpy" || e.cat == "gpu_memset" || e.cat == "mtia_ccp_events"
+}
+
+func (s *htaStream) Calls(yield func(*profile.Call) bool) {
+	for rank, events := range s.ranks {
+		if !s.adopt || len(events) == 0 {
+			break
+		}
+		called := map[int64]bool{}
+		for _, e := range events {
+			called[e.correlation] = called[e.correlation] || !e.onGPU()
+		}
+		for _, e := range events {
+			if e.onGPU() && e.correlation != 0 && !called[e.correlation] {
+				at := trace.Time(events[0].start)
+				yield(&profile.Call{Event: profile.Event{Start: at, End: at, Correlation: e.correlation, Rank: int32(rank)}})
+			}
+		}
+	}
+	s.each(func(e *htaEvent, out profile.Event) bool {
+		return e.onGPU() || e.correlation == 0 || s.calls != nil && !s.calls(e.name) || yield(&profile.Call{Event: out, TID: e.tid})
+	})
+}
+
+func (s *htaStream) Ranges(yield func(*profile.Range) bool) {
+	s.each(func(e *htaEvent, out profile.Event) bool {
+		return e.cat != "user_annotation" || yield(&profile.Range{Event: out, TID: e.tid})
+	})
+}
+
+func (s *htaStream) Copies(func(*profile.Copy) bool) {}
+
+// htaTable reads a table of an oracle; nil if there is none.
+func htaTable(t *testing.T, dir, name string) []map[string]string {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, name))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	in := csv.NewReader(f)
+	header, err := in.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []map[string]string
+	for {
+		record, err := in.Read()
+		if err == io.EOF {
+			return rows
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := map[string]string{}
+		for i, v := range record {
+			row[header[i]] = v
+		}
+		rows = append(rows, row)
+	}
+}
+
+// us returns a time of an oracle in ns.
+func us(t *testing.T, v string) int64 {
+	t.Helper()
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int64(math.Round(f * 1000))
+}

@@ -1,0 +1,246 @@
+package gpu
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// gpuReports are all reports on devices.
+var gpuReports = map[string]func(*GPUs) *table.Report{
+	"gpus": (*GPUs).Report, "idle": (*GPUs).IdleReport, "overlap": (*GPUs).OverlapReport,
+	"streams": (*GPUs).StreamReport, "steps": (*GPUs).StepReport, "kernels": (*GPUs).KernelReport,
+}
+
+// randomGPUs are random rows of kernels of all classes, on several streams and
+// devices, in steps.
+func randomGPUs(r *rand.Rand, syms *trace.Symbols) *testset.RowStream {
+	s := testset.RandomStream(r, syms)
+	name := func(names ...string) trace.Sym { return syms.Intern(names[r.IntN(len(names))]) }
+	for i := range s.KernelRows {
+		k := &s.KernelRows[i]
+		k.Name = name("gemm", "norm", "ncclDevKernel_AllReduce", "Memset (Device)")
+		k.Stream = uint32(r.IntN(3))
+	}
+	for i := range s.RangeRows {
+		s.RangeRows[i].Name = name("step[DECODE bs=3]", "step[DECODE bs=4]", "step[EXTEND bs=9 toks=3]", "ProfilerStep#1", "other", "sglang:step[IDLE bs=0]")
+	}
+	return s
+}
+
+// eachGPUs calls f for some random sets.
+func eachGPUs(t *testing.T, f func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream)) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 7))
+			syms := trace.NewSymbols()
+			f(t, r, syms, randomGPUs(r, syms))
+		})
+	}
+}
+
+var twoRanks = []string{"rank 0", "rank 1"}
+
+// Neither the order of rows matters, nor which stream has what belongs together, nor
+// the order in which symbols were numbered.
+func TestGPUsIgnoreOrder(t *testing.T) {
+	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
+		same := func(what string, got, want *profile.Set) {
+			for name, report := range gpuReports {
+				for _, opt := range []GPUOptions{{}, {Classes: profile.HTAClasses()}, {From: 100, To: 300}} {
+					if g, w := tabletest.CSV(t, report(MeasureGPUs(got, opt))), tabletest.CSV(t, report(MeasureGPUs(want, opt))); g != w {
+						t.Fatalf("%s of rows that were %s:\n%s\nwant\n%s", name, what, g, w)
+					}
+				}
+			}
+		}
+		want := testset.SetOf(syms, twoRanks, s)
+		same("shuffled", testset.SetOf(syms, twoRanks, s.Shuffled(r)), want)
+		same("renamed", testset.Renumbered(s, syms, twoRanks), want)
+		same("split by rank", testset.SetOf(syms, twoRanks, s.Split(func(e *profile.Event) bool { return e.Rank == 0 })...), want)
+		s.RangeRows = nil // else calls are parted from their steps
+		same("split by launch", testset.SetOf(syms, twoRanks, s.Split(func(e *profile.Event) bool { return e.Correlation%2 == 0 })...), testset.SetOf(syms, twoRanks, s))
+	})
+}
+
+// The parts of a device's time add up to the whole.
+func TestGPUTimeAddsUp(t *testing.T) {
+	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
+		for _, g := range MeasureGPUs(testset.SetOf(syms, twoRanks, s), GPUOptions{}).GPUs {
+			sum := g.Idle.Total()
+			for _, c := range exposure {
+				sum += g.Exposed(c)
+				if g.Exposed(c) > g.Time(c) || g.Time(c) > g.Busy() {
+					t.Errorf("%s: %v is exposed for %d ns of %d ns, busy for %d ns", g.Rank, c, g.Exposed(c), g.Time(c), g.Busy())
+				}
+			}
+			if sum != g.Length() || g.Busy()+g.Idle.Total() != g.Length() || g.Length() > g.Captured {
+				t.Errorf("%s: length %d, parts %d, busy %d, idle %d, captured %d", g.Rank, g.Length(), sum, g.Busy(), g.Idle.Total(), g.Captured)
+			}
+			for _, st := range g.Streams {
+				if st.Busy+st.Idle.Total() != st.Length() {
+					t.Errorf("%s stream %d: length %d, busy %d, idle %d", g.Rank, st.Stream, st.Length(), st.Busy, st.Idle.Total())
+				}
+			}
+		}
+	})
+}
+
+// A definedGPU is a device as docs/METRICS.md defines it, moment by moment.
+type definedGPU struct {
+	running [numRunning]int64
+	idle    Idle
+	delays  []int64
+	graphs  int64
+}
+
+// definedRow is a kernel or copy with its call.
+type definedRow struct {
+	profile.Event
+	class         profile.Class
+	kernel, whole bool // whole: a graph
+	call          *profile.Call
+}
+
+func definedRows(s *testset.RowStream, syms *trace.Symbols, rank, device int32) []definedRow {
+	var rows []definedRow
+	callOf := func(e *profile.Event) *profile.Call {
+		var found *profile.Call
+		for i := range s.CallRows {
+			if c := &s.CallRows[i]; e.Correlation != 0 && c.Correlation == e.Correlation && c.Rank == e.Rank && (found == nil || c.Start < found.Start) {
+				found = c
+			}
+		}
+		return found
+	}
+	classes := profile.DefaultClasses()
+	for _, k := range s.KernelRows {
+		if k.Rank == rank && k.Device == device {
+			class := profile.ClassOther
+			if !k.Graph {
+				class = classes.Of(syms.Name(k.Name))
+			}
+			rows = append(rows, definedRow{k.Event, class, true, k.Graph, callOf(&k.Event)})
+		}
+	}
+	for _, c := range s.CopyRows {
+		if c.Rank == rank && c.Device == device {
+			rows = append(rows, definedRow{c.Event, profile.ClassMemory, false, false, callOf(&c.Event)})
+		}
+	}
+	return rows
+}
+
+func define(rows []definedRow, syms *trace.Symbols) *definedGPU {
+	d := &definedGPU{}
+	var moments []trace.Time
+	alone := map[int64]int64{} // kernels by correlation whose call is not known
+	for _, r := range rows {
+		moments = append(moments, r.Start, r.End)
+		if r.kernel && !r.whole && r.call == nil && r.Correlation != 0 {
+			alone[r.Correlation]++
+		}
+	}
+	slices.Sort(moments)
+	moments = slices.Compact(moments)
+	for i := 1; i < len(moments); i++ {
+		from, to := moments[i-1], moments[i]
+		var running Running
+		for _, r := range rows {
+			if r.Start <= from && r.End >= to {
+				running |= 1 << r.class
+			}
+		}
+		d.running[running] += int64(to - from)
+		if running != 0 {
+			continue
+		}
+		cause, launched := OtherWait, false
+		if to-from < kernelGap {
+			cause = KernelWait
+		}
+		for _, r := range rows {
+			if r.Start == to && r.call != nil {
+				launched = launched || r.call.Start <= from
+				if cause = HostWait; launched {
+					cause = OtherWait
+				}
+			}
+		}
+		if cause == OtherWait && to-from < kernelGap {
+			cause = KernelWait
+		}
+		d.idle.Time[cause] += int64(to - from)
+		d.idle.Gaps[cause]++
+	}
+	for _, r := range rows {
+		graph := r.whole || alone[r.Correlation] > 1
+		if r.call != nil {
+			d.delays = append(d.delays, max(0, int64(r.Start-r.call.End)))
+			graph = r.whole || syms.Name(r.call.Name) == "cudaGraphLaunch_v10000"
+		}
+		if r.kernel && graph {
+			d.graphs++
+		}
+	}
+	return d
+}
+
+// Every device is what brute force over its definition finds.
+func TestGPUsAsDefined(t *testing.T) {
+	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
+		n := 0
+		for _, g := range MeasureGPUs(testset.SetOf(syms, twoRanks, s), GPUOptions{}).GPUs {
+			rows := definedRows(s, syms, g.RankIndex, g.Device)
+			d := define(rows, syms)
+			n += len(rows)
+			if g.Running != d.running || g.Idle != d.idle || g.Delay != distribution.Summarize(d.delays) || g.GraphKernels != d.graphs || int(g.Rows) != len(rows) {
+				t.Errorf("%s device %d:\n got %v %v %v %d graphs\nwant %v %v %v %d graphs", g.Rank, g.Device,
+					g.Running, g.Idle, g.Delay, g.GraphKernels, d.running, d.idle, distribution.Summarize(d.delays), d.graphs)
+			}
+		}
+		if n != len(s.KernelRows)+len(s.CopyRows) {
+			t.Errorf("%d rows of %d", n, len(s.KernelRows)+len(s.CopyRows))
+		}
+	})
+}
+
+// What comes out of packed rows is what went in, in order.
+func TestGPURows(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var rows gpuRows
+	var want []gpuRow
+	for i := range 5 * bufferedRows / 2 {
+		row := gpuRow{start: trace.Time(int64(i)*10 + r.Int64N(1e5)), dur: r.Int64N(1000), stream: r.Int64N(3) - 1,
+			name: trace.Sym(r.IntN(1000)), class: profile.Class(r.IntN(4)), flags: rowFlags(r.IntN(8))}
+		if row.called() {
+			row.launch, row.launched = row.start+trace.Time(r.Int64N(200)-100), r.Int64N(50)
+		}
+		rows.add(&row)
+		want = append(want, row)
+	}
+	rows.close()
+	var got []gpuRow
+	rows.each(func(r *gpuRow) { got = append(got, *r) })
+	if !slices.IsSortedFunc(got, func(a, b gpuRow) int { return compareRows(&a, &b) }) {
+		t.Error("not in order")
+	}
+	all := func(a, b gpuRow) int {
+		return cmp.Or(compareRows(&a, &b), cmp.Compare(a.dur, b.dur), cmp.Compare(a.name, b.name), cmp.Compare(a.stream, b.stream),
+			cmp.Compare(a.class, b.class), cmp.Compare(a.flags, b.flags), cmp.Compare(a.launched, b.launched))
+	}
+	slices.SortFunc(got, all)
+	slices.SortFunc(want, all)
+	if !slices.Equal(got, want) || rows.n != len(want) {
+		t.Errorf("%d rows of %d, or others", len(got), len(want))
+	}
+}

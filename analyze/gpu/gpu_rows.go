@@ -1,0 +1,211 @@
+package gpu
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A gpuRow is a kernel or copy as far as a report on devices needs it.
+type gpuRow struct {
+	start    trace.Time
+	dur      int64
+	launch   trace.Time // when the call that launched it began; see called
+	launched int64      // how long that call took, ns
+	stream   int64
+	name     trace.Sym
+	class    profile.Class
+	flags    rowFlags
+}
+
+type rowFlags uint8
+
+const (
+	rowCalled rowFlags = 1 << iota // launch and launched are known
+	rowKernel                      // and not a copy
+	rowGraph                       // from the launch of a CUDA graph, or a whole one
+)
+
+func (r *gpuRow) called() bool    { return r.flags&rowCalled != 0 }
+func (r *gpuRow) end() trace.Time { return r.start + trace.Time(r.dur) }
+
+// compareRows orders rows by their start. Of those that start together, the one
+// that was launched first comes first: of it a gap before them is told the cause.
+// Beyond that, the order decides nothing.
+func compareRows(a, b *gpuRow) int {
+	if c := cmp.Compare(a.start, b.start); c != 0 {
+		return c
+	}
+	if a.called() != b.called() {
+		if a.called() {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(a.launch, b.launch)
+}
+
+// gpuRows holds rows that come in about their order, and gives them back in it. They
+// are put in order by the thousand, packed into some ten bytes each, and
+// merged when they are read: so that what lies behind by any amount comes out where it
+// belongs.
+type gpuRows struct {
+	buffer []gpuRow
+	packed []byte // scratch space of flush
+	runs   []packedRows
+	n      int
+}
+
+// A packedRows is a series of rows in order, each as its differences from the one
+// before it.
+type packedRows struct {
+	blocks [][]byte
+	last   gpuRow
+}
+
+// bufferedRows is how many rows are put in order at once.
+const bufferedRows = 4096
+
+func (g *gpuRows) add(r *gpuRow) {
+	if g.buffer = append(g.buffer, *r); len(g.buffer) == bufferedRows {
+		g.flush()
+	}
+}
+
+// flush packs the buffered rows, behind those of the run that they continue.
+func (g *gpuRows) flush() {
+	if len(g.buffer) == 0 {
+		return
+	}
+	byStart := func(a, b gpuRow) int { return compareRows(&a, &b) }
+	if !slices.IsSortedFunc(g.buffer, byStart) {
+		slices.SortFunc(g.buffer, byStart)
+	}
+	last := len(g.runs) - 1
+	if last < 0 || compareRows(&g.runs[last].last, &g.buffer[0]) > 0 {
+		g.runs = append(g.runs, packedRows{})
+		last++
+	}
+	run := &g.runs[last]
+	g.packed = g.packed[:0]
+	for i := range g.buffer {
+		g.packed = run.append(g.packed, &g.buffer[i])
+	}
+	run.blocks = append(run.blocks, bytes.Clone(g.packed))
+	g.n += len(g.buffer)
+	g.buffer = g.buffer[:0]
+}
+
+// close packs what is left.
+func (g *gpuRows) close() {
+	g.flush()
+	g.buffer, g.packed = nil, nil
+}
+
+// join adds the rows of o.
+func (g *gpuRows) join(o *gpuRows) {
+	g.runs = append(g.runs, o.runs...)
+	g.n += o.n
+}
+
+// append packs a row that follows the last one.
+func (p *packedRows) append(to []byte, r *gpuRow) []byte {
+	to = binary.AppendUvarint(to, uint64(r.start)-uint64(p.last.start))
+	to = binary.AppendUvarint(to, uint64(r.dur))
+	to = binary.AppendUvarint(to, uint64(r.class)<<3|uint64(r.flags))
+	to = binary.AppendVarint(to, r.stream)
+	to = binary.AppendUvarint(to, uint64(r.name))
+	if r.called() {
+		to = binary.AppendVarint(to, int64(uint64(r.start)-uint64(r.launch)))
+		to = binary.AppendUvarint(to, uint64(r.launched))
+	}
+	p.last = *r
+	return to
+}
+
+// A rowReader unpacks the rows of a run.
+type rowReader struct {
+	rest   []byte
+	blocks [][]byte // behind rest
+	row    gpuRow
+}
+
+// next moves to the next row, false behind the last one.
+func (r *rowReader) next() bool {
+	if len(r.rest) == 0 {
+		if len(r.blocks) == 0 {
+			return false
+		}
+		r.rest, r.blocks = r.blocks[0], r.blocks[1:]
+	}
+	row := &r.row
+	row.start = trace.Time(uint64(row.start) + r.unsigned())
+	row.dur = int64(r.unsigned())
+	kind := r.unsigned()
+	row.class, row.flags = profile.Class(kind>>3), rowFlags(kind&7)
+	row.stream = r.signed()
+	row.name = trace.Sym(r.unsigned())
+	row.launch, row.launched = 0, 0
+	if row.called() {
+		row.launch = trace.Time(uint64(row.start) - uint64(r.signed()))
+		row.launched = int64(r.unsigned())
+	}
+	return true
+}
+
+func (r *rowReader) unsigned() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	r.rest = r.rest[n:]
+	return v
+}
+
+func (r *rowReader) signed() int64 {
+	v, n := binary.Varint(r.rest)
+	r.rest = r.rest[n:]
+	return v
+}
+
+// each passes all rows in order. Of several runs, the readers are a heap by the row
+// that each one is at.
+func (g *gpuRows) each(f func(*gpuRow)) {
+	var heap []*rowReader
+	for i := range g.runs {
+		r := &rowReader{blocks: g.runs[i].blocks}
+		if r.next() {
+			heap = append(heap, r)
+		}
+	}
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		sink(heap, i)
+	}
+	for len(heap) > 0 {
+		top := heap[0]
+		f(&top.row)
+		if !top.next() {
+			last := len(heap) - 1
+			heap[0], heap = heap[last], heap[:last]
+		}
+		sink(heap, 0)
+	}
+}
+
+// sink restores the heap below i.
+func sink(heap []*rowReader, i int) {
+	for {
+		least := i
+		for _, child := range [2]int{2*i + 1, 2*i + 2} {
+			if child < len(heap) && compareRows(&heap[child].row, &heap[least].row) < 0 {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		heap[i], heap[least] = heap[least], heap[i]
+		i = least
+	}
+}

@@ -1,0 +1,75 @@
+package gpu
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A StepTime is how long steps of one kind and about one batch size took on a rank.
+type StepTime struct {
+	Rank string
+	Kind profile.StepKind
+	// MinBatch and MaxBatch bound the requests in a batch; -1 is unknown.
+	MinBatch, MaxBatch int32
+	Host               distribution.Summary // from begin to end of the annotation
+	// Device is from the start of the first kernel or copy that was launched by a call in
+	// the step, on its thread, to the end of the last one. Steps that launched nothing do not count.
+	Device distribution.Summary
+
+	rankIndex int32
+}
+
+// project adds what call l launched to the steps that it lies in.
+func (r *rankWork) project(l *launch, row *gpuRow) {
+	for i := l.step(); i != walk.NoStep; i = r.steps[i].Around {
+		s := &r.steps[i]
+		if row.launch+trace.Time(row.launched) > s.End {
+			continue // the steps cross each other
+		}
+		if !s.Projected {
+			s.Projected, s.First, s.Last = true, row.start, row.end()
+		}
+		s.First, s.Last = min(s.First, row.start), max(s.Last, row.end())
+	}
+}
+
+// groupSteps sums up the steps of a rank, each once. Parts of steps count where there is
+// nothing better.
+func groupSteps(set *profile.Set, rank int32, steps []walk.Step) []StepTime {
+	type key struct {
+		kind     profile.StepKind
+		from, to int32
+	}
+	host, device := map[key][]int64{}, map[key][]int64{}
+	whole := slices.ContainsFunc(steps, func(s walk.Step) bool { return s.OfServer() })
+	for i := range steps {
+		s := &steps[i]
+		if s.Again || s.Part && whole {
+			continue
+		}
+		k := key{kind: s.Kind}
+		k.from, k.to = walk.BatchBucket(s.Batch)
+		host[k] = append(host[k], distribution.Between(s.Start, s.End))
+		if s.Projected {
+			device[k] = append(device[k], distribution.Between(s.First, s.Last))
+		}
+	}
+	var out []StepTime
+	for k, durations := range host {
+		out = append(out, StepTime{Rank: set.Ranks[rank], rankIndex: rank, Kind: k.kind, MinBatch: k.from, MaxBatch: k.to,
+			Host: distribution.Summarize(durations), Device: distribution.Summarize(device[k])})
+	}
+	return out
+}
+
+// sortSteps orders steps so that ranks that did the same follow each other.
+func sortSteps(steps []StepTime) {
+	slices.SortFunc(steps, func(a, b StepTime) int {
+		return cmp.Or(cmp.Compare(walk.StepKinds[b.Kind], walk.StepKinds[a.Kind]), cmp.Compare(a.MinBatch, b.MinBatch), cmp.Compare(a.rankIndex, b.rankIndex))
+	})
+}

@@ -1,0 +1,255 @@
+package gpu
+
+import (
+	"math"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A gpuWalk reads one stream: its ranges first, since calls belong to steps, then its
+// calls and kernels, then its copies, since both belong to calls.
+type gpuWalk struct {
+	opt     *GPUOptions
+	syms    *trace.Symbols
+	classes *profile.ClassTable
+	ranks   []gpuWalkRank
+	steps   *walk.StepNames
+	graphs  walk.Paged[graphName] // by symbol of a call
+}
+
+// A gpuWalkRank is what a stream has of a rank.
+type gpuWalkRank struct {
+	rankWork
+	devices  map[int32]*gpuPart
+	launches walk.Paged[launch] // by correlation
+	long     map[int64]int64    // durations by correlation
+	threads  walk.StepThreads
+}
+
+// A launch is a call that may have put work on a device. 16 bytes: there are as many
+// as kernels.
+type launch struct {
+	start trace.Time
+	dur   uint32 // ns; longLaunch: in long
+	marks uint32 // 0 is no call
+}
+
+// longLaunch says that a call took 4.3 s or longer.
+const longLaunch = math.MaxUint32
+
+const (
+	launchKnown = 1 << iota
+	launchGraph // of a CUDA graph
+	launchStep  // times the index of its step plus one
+)
+
+func (l *launch) known() bool { return l.marks != 0 }
+func (l *launch) graph() bool { return l.marks&launchGraph != 0 }
+func (l *launch) step() int32 { return int32(l.marks/launchStep) - 1 }
+
+// An orphan is work of which the call was not recorded. If several kernels share its
+// correlation, a graph was launched: no other call launches more than one.
+type orphan struct{ kernels, time int64 }
+
+// A gpuPart is what one stream has of a device.
+type gpuPart struct {
+	gpu     *GPU
+	rows    gpuRows
+	orphans map[int64]orphan // by correlation
+}
+
+// graphName says whether calls of a name launch CUDA graphs.
+type graphName uint8
+
+const (
+	graphUnknown graphName = iota
+	graphNo
+	graphYes
+)
+
+func newGPUWalk(set *profile.Set, opt *GPUOptions) *gpuWalk {
+	return &gpuWalk{opt: opt, syms: set.Syms, classes: profile.NewClassTable(opt.Classes, set.Syms),
+		ranks: make([]gpuWalkRank, len(set.Ranks)), steps: &walk.StepNames{Syms: set.Syms}}
+}
+
+func (w *gpuWalk) walk(s profile.Stream) {
+	s.Ranges(w.addRange)
+	for i := range w.ranks {
+		r := &w.ranks[i]
+		r.steps = r.threads.Settle()
+	}
+	join := walk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: w.addOrphan}
+	join.Run(s, &walk.SumOptions{})
+	s.Copies(w.addCopy)
+	for i := range w.ranks {
+		r := &w.ranks[i]
+		for _, part := range r.devices {
+			part.close()
+			r.gpus = append(r.gpus, part)
+		}
+		r.devices, r.launches, r.long, r.threads = nil, walk.Paged[launch]{}, nil, walk.StepThreads{}
+	}
+}
+
+// close counts the graphs that were launched by nobody knows which call.
+func (p *gpuPart) close() {
+	p.rows.close()
+	for _, o := range p.orphans {
+		if o.kernels > 1 {
+			p.gpu.GraphKernels += o.kernels
+			p.gpu.GraphTime = distribution.AddTimes(p.gpu.GraphTime, o.time)
+		}
+	}
+	p.orphans = nil
+}
+
+func (w *gpuWalk) addRange(r *profile.Range) bool {
+	if !w.opt.keeps(&r.Event) {
+		return true
+	}
+	rank := &w.ranks[r.Rank]
+	rank.recorded.widen(r.Start, r.Start+trace.Time(r.Dur()))
+	if kind := w.steps.Of(r.Name); kind != nil && !r.Open {
+		rank.threads.Add(r, kind)
+	}
+	return true
+}
+
+func (w *gpuWalk) addCall(c *profile.Call) {
+	rank := &w.ranks[c.Rank]
+	if w.opt.keeps(&c.Event) {
+		rank.recorded.widen(c.Start, c.Start+trace.Time(c.Dur()))
+	}
+	if c.Correlation == 0 {
+		return
+	}
+	// Of two calls with one correlation, the outer one counts.
+	l := rank.launches.At(c.Correlation)
+	if dur := c.Dur(); !l.known() || c.Start < l.start || c.Start == l.start && dur > rank.duration(l, c.Correlation) {
+		*l = launch{start: c.Start, dur: uint32(min(dur, longLaunch)), marks: launchKnown + launchStep*uint32(rank.threads.At(c)+1)}
+		if w.launchesGraphs(c.Name) {
+			l.marks |= launchGraph
+		}
+		if l.dur == longLaunch {
+			rank.addLong(c.Correlation, dur)
+		}
+	}
+}
+
+// duration returns how long a call took, in ns.
+func (r *gpuWalkRank) duration(l *launch, correlation int64) int64 {
+	if l.dur == longLaunch {
+		return r.long[correlation]
+	}
+	return int64(l.dur)
+}
+
+func (r *gpuWalkRank) addLong(correlation, dur int64) {
+	if r.long == nil {
+		r.long = map[int64]int64{}
+	}
+	r.long[correlation] = dur
+}
+
+// launchesGraphs tells whether calls of a name launch CUDA graphs: cudaGraphLaunch,
+// cuGraphLaunch, hipGraphLaunch, and their variants.
+func (w *gpuWalk) launchesGraphs(name trace.Sym) bool {
+	of := w.graphs.At(int64(name))
+	if *of == graphUnknown {
+		*of = graphNo
+		if strings.Contains(w.syms.Name(name), "GraphLaunch") {
+			*of = graphYes
+		}
+	}
+	return *of == graphYes
+}
+
+// addKernel adds a kernel, unless its call is not known yet.
+func (w *gpuWalk) addKernel(k *profile.Kernel) bool {
+	l := w.launchOf(&k.Event)
+	if l == nil && k.Correlation != 0 {
+		return false
+	}
+	row := w.kernelRow(k)
+	w.add(&k.Event, k.Device, &row, l)
+	return true
+}
+
+// addOrphan adds a kernel whose call was not recorded.
+func (w *gpuWalk) addOrphan(k *profile.Kernel) {
+	row := w.kernelRow(k)
+	if part := w.add(&k.Event, k.Device, &row, nil); part != nil && !k.Graph {
+		part.addOrphan(k.Correlation, row.dur)
+	}
+}
+
+// kernelRow returns what is particular of a kernel.
+func (w *gpuWalk) kernelRow(k *profile.Kernel) gpuRow {
+	if k.Graph {
+		return gpuRow{stream: int64(k.Stream), class: profile.ClassOther, flags: rowKernel | rowGraph}
+	}
+	return gpuRow{stream: int64(k.Stream), class: w.classes.Of(k.Name), flags: rowKernel}
+}
+
+func (w *gpuWalk) addCopy(c *profile.Copy) bool {
+	w.add(&c.Event, c.Device, &gpuRow{stream: int64(c.Stream), class: profile.ClassMemory}, w.launchOf(&c.Event))
+	return true
+}
+
+// launchOf returns the call that launched a kernel or copy, nil if it is not known.
+func (w *gpuWalk) launchOf(e *profile.Event) *launch {
+	if e.Correlation == 0 {
+		return nil
+	}
+	if l := w.ranks[e.Rank].launches.Find(e.Correlation); l != nil && l.known() {
+		return l
+	}
+	return nil
+}
+
+// add adds a kernel or copy that r has the particulars of, and its call if that is
+// known. It returns its device, nil if it does not lie in the window.
+func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *launch) *gpuPart {
+	if !w.opt.keeps(e) {
+		return nil
+	}
+	rank := &w.ranks[e.Rank]
+	r.start, r.dur, r.name = e.Start, e.Dur(), e.Name
+	rank.recorded.widen(r.start, r.end())
+	if l != nil {
+		r.flags |= rowCalled
+		if l.graph() {
+			r.flags |= rowGraph
+		}
+		r.launch, r.launched = l.start, rank.duration(l, e.Correlation)
+		rank.project(l, r)
+	}
+	part := rank.part(device)
+	part.rows.add(r)
+	return part
+}
+
+func (p *gpuPart) addOrphan(correlation, dur int64) {
+	if p.orphans == nil {
+		p.orphans = map[int64]orphan{}
+	}
+	o := p.orphans[correlation]
+	p.orphans[correlation] = orphan{o.kernels + 1, distribution.AddTimes(o.time, dur)}
+}
+
+// part returns what there is of a device.
+func (r *gpuWalkRank) part(device int32) *gpuPart {
+	p := r.devices[device]
+	if p == nil {
+		p = &gpuPart{gpu: &GPU{Device: device}}
+		if r.devices == nil {
+			r.devices = map[int32]*gpuPart{}
+		}
+		r.devices[device] = p
+	}
+	return p
+}

@@ -1,0 +1,177 @@
+package kernel
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// places are where calls lie among ranges, by what joins them to work on devices:
+// rank and correlation. 4 bytes per call.
+type places struct {
+	nest   *nest
+	ranks  []walk.Paged[uint32]
+	graphs walk.Paged[uint8] // by name of a call: whether it launches graphs
+	syms   *trace.Symbols
+}
+
+// What is kept of a call is its place plus one, 0 outside of all ranges, and some
+// flags. 0 is no call.
+const (
+	isCall = 1 << iota
+	graphLaunch
+	hasRun    // work of the call was met
+	placeBits = iota
+)
+
+func newPlaces(set *profile.Set, n *nest) *places {
+	return &places{nest: n, ranks: make([]walk.Paged[uint32], len(set.Ranks)), syms: set.Syms}
+}
+
+// add finds the place of a call.
+func (p *places) add(c *profile.Call) {
+	if c.Correlation == 0 {
+		return
+	}
+	// A runtime call and the driver call within it may share a correlation; the outer
+	// one, which comes first, counts.
+	at := p.ranks[c.Rank].At(c.Correlation)
+	if *at != 0 {
+		return
+	}
+	place := p.nest.place(p.nest.threads.of(&c.Event, c.TID), c.Start, c.Start+trace.Time(c.Dur()))
+	*at = uint32(place+1)<<placeBits | isCall
+	if place != none {
+		*at |= p.graph(c.Name)
+	}
+}
+
+// graph returns graphLaunch for the name of a call that launches graphs.
+func (p *places) graph(name trace.Sym) uint32 {
+	const no, yes = 1, 2
+	known := p.graphs.At(int64(name))
+	if *known == 0 {
+		*known = no
+		if strings.Contains(p.syms.Name(name), "GraphLaunch") {
+			*known = yes
+		}
+	}
+	if *known == yes {
+		return graphLaunch
+	}
+	return 0
+}
+
+// of returns what is kept of the call that asked for some work, nil if that is not
+// known.
+func (p *places) of(e *profile.Event) *uint32 {
+	if e.Correlation == 0 {
+		return nil
+	}
+	if at := p.ranks[e.Rank].Find(e.Correlation); at != nil && *at != 0 {
+		return at
+	}
+	return nil
+}
+
+// A projection is a range as devices saw it: from the start of the first operation
+// that calls within the range asked for to the end of the last one.
+type projection struct {
+	first, last trace.Time
+	ops         uint32
+}
+
+func (p *projection) extend(first, last trace.Time, ops uint32) {
+	if p.ops == 0 {
+		*p = projection{first, last, ops}
+		return
+	}
+	p.first, p.last, p.ops = min(p.first, first), max(p.last, last), p.ops+ops
+}
+
+// project returns the projections of all spans.
+func (n *nest) project(set *profile.Set, stream profile.Stream, opt *walk.SumOptions) []projection {
+	p := newPlaces(set, n)
+	out := make([]projection, len(n.spans))
+	j := walk.Joiner{Copies: true, Call: p.add, Orphan: func(*profile.Kernel) {}}
+	j.Work = func(k *profile.Kernel) bool {
+		at := p.of(&k.Event)
+		if at == nil {
+			return false
+		}
+		place := int(*at>>placeBits) - 1
+		if place == none {
+			return true
+		}
+		// All kernels of a graph are one operation, as nsys stats counts.
+		ops := uint32(1)
+		if *at&(graphLaunch|hasRun) == graphLaunch|hasRun {
+			ops = 0
+		}
+		*at |= hasRun
+		if place >= len(out) { // a crossing that was met since
+			out = append(out, make([]projection, len(n.spans)+len(n.crossings)-len(out))...)
+		}
+		out[place].extend(k.Start, k.Start+trace.Time(k.Dur()), ops)
+		return true
+	}
+	j.Run(stream, opt)
+	for i, c := range out[len(n.spans):] {
+		if c.ops == 0 {
+			continue
+		}
+		for _, s := range n.crossings[i] {
+			out[s].extend(c.first, c.last, c.ops)
+		}
+	}
+	out = out[:len(n.spans)]
+	// Children come behind their parents.
+	for i := len(out) - 1; i >= 0; i-- {
+		if parent := n.spans[i].parent; parent != none && out[i].ops > 0 {
+			out[parent].extend(out[i].first, out[i].last, out[i].ops)
+		}
+	}
+	return out
+}
+
+// levels calls f for every span with how many are around it, and with the shortest
+// of these, none if there is none.
+func (n *nest) levels(f func(i, level, parent int32)) {
+	for _, lanes := range n.lanes {
+		for own := range lanes {
+			for i := lanes[own].from; i < lanes[own].to; i++ {
+				level, parent := n.depth(n.spans[i].parent), n.spans[i].parent
+				for other := range lanes {
+					if other == own {
+						continue
+					}
+					s := n.around(&lanes[other], n.spans[i].start, n.spans[i].end)
+					level += n.depth(s)
+					if parent == none || s != none && n.within(s, parent) {
+						parent = s
+					}
+				}
+				f(i, level, parent)
+			}
+		}
+	}
+}
+
+// depth counts a span and those around it in its lane.
+func (n *nest) depth(i int32) int32 {
+	depth := int32(0)
+	for ; i != none; i = n.spans[i].parent {
+		depth++
+	}
+	return depth
+}
+
+// within tells whether span a counts as further in than b: it is shorter, or began
+// later.
+func (n *nest) within(a, b int32) bool {
+	x, y := &n.spans[a], &n.spans[b]
+	return cmp.Or(cmp.Compare(x.end-x.start, y.end-y.start), cmp.Compare(y.start, x.start)) < 0
+}

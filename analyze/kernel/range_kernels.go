@@ -1,0 +1,254 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A rangeRow says what ranges a row is of.
+type rangeRow struct {
+	thread threadKey // pooledThread where ranks are pooled
+	name   trace.Sym
+	style  profile.RangeStyle
+}
+
+var pooledThread = threadKey{rank: walk.NoRank, pid: -1, tid: -1}
+
+// An attribution has all kernels of a stream by their place among its ranges: 8 bytes
+// per kernel and range.
+type attribution struct {
+	links     []link
+	classes   []rangeClass
+	crossings [][]int32
+	threads   []threadKey
+	open      openRanges
+
+	kernels walk.Paged[int32] // by name: index of names and runs, plus one
+	names   []trace.Sym
+	runs    []runs
+	// Kernels that lie in no range, and their time.
+	outside     int64
+	outsideTime int64
+}
+
+// A link is what is needed of a span when all kernels have their places.
+type link struct{ parent, class int32 }
+
+// runs are the kernels of one name.
+type runs struct {
+	blocks [][]run
+	long   []int64 // times of the runs that have longRun, in their order
+}
+
+// A run is a kernel: the place of its call, and how long it took in ns.
+type run struct{ place, dur uint32 }
+
+const longRun = math.MaxUint32
+
+// attribute finds the places of all kernels of a stream.
+func attribute(set *profile.Set, stream profile.Stream, opt *walk.SumOptions) *attribution {
+	all := *opt
+	all.From, all.To = 0, 0 // a kernel may run long after the range it was launched in
+	n := newNest(set, stream, &all)
+	a := &attribution{}
+	p := newPlaces(set, n)
+	j := walk.Joiner{Call: p.add, Orphan: a.leaveOut}
+	j.Work = func(k *profile.Kernel) bool {
+		if !opt.Keeps(&k.Event) {
+			return true
+		}
+		at := p.of(&k.Event)
+		if at == nil {
+			return false
+		}
+		if place := *at >> placeBits; place > 0 {
+			a.add(k, place-1)
+		} else {
+			a.leaveOut(k)
+		}
+		return true
+	}
+	j.Run(stream, opt)
+	a.links = make([]link, len(n.spans))
+	for i := range n.spans {
+		a.links[i] = link{n.spans[i].parent, n.spans[i].class}
+	}
+	a.classes, a.crossings, a.threads, a.open = n.classes, n.crossings, n.threads.keys, n.open
+	return a
+}
+
+// innermost returns the innermost spans of a place, one per lane. Where there is one,
+// it is put into single.
+func (a *attribution) innermost(place int32, single *[1]int32) []int32 {
+	if int(place) < len(a.links) {
+		single[0] = place
+		return single[:]
+	}
+	return a.crossings[int(place)-len(a.links)]
+}
+
+// add counts a kernel at a place.
+func (a *attribution) add(k *profile.Kernel, place uint32) {
+	n := a.kernels.At(int64(k.Name))
+	if *n == 0 {
+		a.names, a.runs = append(a.names, k.Name), append(a.runs, runs{})
+		*n = int32(len(a.runs))
+	}
+	a.runs[*n-1].add(place, k.Dur())
+}
+
+// leaveOut counts a kernel that lies in no range.
+func (a *attribution) leaveOut(k *profile.Kernel) {
+	a.outside++
+	a.outsideTime = distribution.AddTimes(a.outsideTime, k.Dur())
+}
+
+func (r *runs) add(place uint32, dur int64) {
+	if dur >= longRun {
+		r.long = append(r.long, dur)
+		dur = longRun
+	}
+	last := len(r.blocks) - 1
+	if last < 0 || len(r.blocks[last]) == cap(r.blocks[last]) {
+		size := distribution.MinBlock
+		if last >= 0 {
+			size = min(2*cap(r.blocks[last]), distribution.MaxBlock)
+		}
+		r.blocks = append(r.blocks, make([]run, 0, size))
+		last++
+	}
+	r.blocks[last] = append(r.blocks[last], run{place, uint32(dur)})
+}
+
+// each passes the places and times of all runs.
+func (r *runs) each(f func(place int32, dur int64)) {
+	long := r.long
+	for _, b := range r.blocks {
+		for _, run := range b {
+			dur := int64(run.dur)
+			if run.dur == longRun {
+				dur, long = long[0], long[1:]
+			}
+			f(int32(run.place), dur)
+		}
+	}
+}
+
+// rangeRows are the rows of a report on ranges.
+type rangeRows struct {
+	streams []*attribution
+	rows    []rangeRow
+	of      [][]int32 // by stream and class: index of rows, none if it is left out
+	words   int       // of bits, one for every rank
+}
+
+func newRangeRows(set *profile.Set, streams []*attribution, opt *walk.SumOptions) *rangeRows {
+	r := &rangeRows{streams: streams, words: (len(set.Ranks) + 63) / 64}
+	known := map[rangeRow]int32{}
+	for _, a := range streams {
+		of := make([]int32, len(a.classes))
+		for i, c := range a.classes {
+			of[i] = none
+			if opt.Names != nil && !opt.Names.MatchString(set.Syms.Name(c.name)) {
+				continue
+			}
+			row := rangeRow{pooledThread, c.name, c.style}
+			if opt.ByRank {
+				row.thread = a.threads[c.thread]
+			}
+			at, ok := known[row]
+			if !ok {
+				at = int32(len(r.rows))
+				known[row] = at
+				r.rows = append(r.rows, row)
+			}
+			of[i] = at
+		}
+		r.of = append(r.of, of)
+	}
+	return r
+}
+
+// A rangeSummer sums up the kernels of one name after the other by the rows that
+// they lie in.
+type rangeSummer struct {
+	*rangeRows
+	counted [][]int32 // by stream and span: number of the kernel last counted for it
+	current int32     // number of the kernel at hand
+	slotOf  []int32   // by row: index of slots, plus one
+	slots   []rangeSlot
+	in      *distribution.Store // of the slots
+}
+
+// A rangeSlot collects the kernels of one name in one row.
+type rangeSlot struct {
+	row    int32
+	ranges int64
+	ranks  []uint64 // a bit for each
+	sample distribution.Sample
+}
+
+func newRangeSummer(rows *rangeRows, opt *walk.SumOptions) *rangeSummer {
+	s := &rangeSummer{rangeRows: rows, slotOf: make([]int32, len(rows.rows)), in: opt.Store()}
+	for _, a := range rows.streams {
+		s.counted = append(s.counted, make([]int32, len(a.links)))
+	}
+	return s
+}
+
+// kernel collects the kernels of a name, which are gone then. Slots are valid until
+// the next call.
+func (s *rangeSummer) kernel(name trace.Sym) []rangeSlot {
+	for i := range s.slots {
+		s.slotOf[s.slots[i].row] = 0
+	}
+	s.slots = s.slots[:0]
+	s.in.Held.Store(0)
+	s.current++
+	for i, a := range s.streams {
+		at := a.kernels.Find(int64(name))
+		if at == nil || *at == 0 {
+			continue
+		}
+		var single [1]int32
+		a.runs[*at-1].each(func(place int32, dur int64) {
+			for _, span := range a.innermost(place, &single) {
+				s.add(i, span, dur)
+			}
+		})
+		a.runs[*at-1] = runs{}
+	}
+	return s.slots
+}
+
+// add counts a kernel for a span of a stream and all around it.
+func (s *rangeSummer) add(stream int, span int32, dur int64) {
+	a, of, counted := s.streams[stream], s.of[stream], s.counted[stream]
+	for ; span != none; span = a.links[span].parent {
+		class := a.links[span].class
+		row := of[class]
+		if row == none {
+			continue
+		}
+		slot := s.slot(row)
+		slot.sample.Add(dur, s.in)
+		if counted[span] != s.current {
+			counted[span] = s.current
+			slot.ranges++
+			rank := a.threads[a.classes[class].thread].rank
+			slot.ranks[rank/64] |= 1 << (rank % 64)
+		}
+	}
+}
+
+func (s *rangeSummer) slot(row int32) *rangeSlot {
+	if s.slotOf[row] == 0 {
+		s.slots = append(s.slots, rangeSlot{row: row, ranks: make([]uint64, s.words)})
+		s.slotOf[row] = int32(len(s.slots))
+	}
+	return &s.slots[s.slotOf[row]-1]
+}

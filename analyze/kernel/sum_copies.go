@@ -1,0 +1,102 @@
+package kernel
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// A CopySum is the time and size of all copies of one kind, or of all fills.
+type CopySum struct {
+	walk.SumRow
+	Share      float64                   // of the total time of all rows
+	Time, Size distribution.Distribution // Size is of the copies whose size is known
+}
+
+// CopySums are the times and sizes of copies by operation, the longest total first.
+type CopySums struct {
+	Rows   []CopySum
+	ByRank bool
+
+	ranks       int // in the set
+	unknown     int64
+	approximate int // rows
+}
+
+// copies is a group of copies.
+type copies struct{ time, size distribution.Sample }
+
+// SumCopies sums up copies between memories, and fills, by operation, like
+// cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum of nsys stats together. It holds 8
+// bytes per copy.
+func SumCopies(set *profile.Set, opt walk.SumOptions) *CopySums {
+	streams := make([]*walk.ByName[copies], len(set.Streams))
+	in := opt.Store()
+	walk.EachStream(set, func(i int, stream profile.Stream) {
+		b := walk.NewByName[copies](set, &opt)
+		for c := range stream.Copies {
+			if !opt.Keeps(&c.Event) {
+				continue
+			}
+			if g := b.Of(c.Rank, c.Name, 0); g != nil {
+				g.time.Add(c.Dur(), in)
+				if c.Bytes >= 0 {
+					g.size.Add(c.Bytes, in)
+				}
+			}
+		}
+		streams[i] = b
+	})
+	s := &CopySums{ByRank: opt.ByRank, ranks: len(set.Ranks)}
+	s.sum(set, &opt, streams, in)
+	return s
+}
+
+// sum makes the rows.
+func (s *CopySums) sum(set *profile.Set, opt *walk.SumOptions, streams []*walk.ByName[copies], in *distribution.Store) {
+	var t distribution.Tally
+	all := int64(0)
+	for _, p := range walk.Pools(walk.Members(opt, streams), walk.SumKey.Compare) {
+		row := CopySum{SumRow: walk.NewSumRow(set, p.Key, p.Ranks)}
+		var ofTime, ofSize bool
+		row.Time, ofTime = t.Of(walk.Samples(p.Parts, func(c *copies) *distribution.Sample { return &c.time }, in)...)
+		row.Size, ofSize = t.Of(walk.Samples(p.Parts, func(c *copies) *distribution.Sample { return &c.size }, in)...)
+		if ofTime || ofSize {
+			s.approximate++
+		}
+		s.unknown += row.Time.N - row.Size.N
+		all = distribution.AddTimes(all, row.Time.Total)
+		s.Rows = append(s.Rows, row)
+	}
+	for i := range s.Rows {
+		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Time.Total, all)
+	}
+	slices.SortFunc(s.Rows, func(a, b CopySum) int { return a.Compare(&b.SumRow, a.Time.Total, b.Time.Total) })
+}
+
+// Report makes a table of the sums.
+func (s *CopySums) Report() *table.Report {
+	row := func(r *CopySum) *walk.SumRow { return &r.SumRow }
+	fields := walk.RankFields(s.ByRank, row)
+	fields = append(fields, walk.ShareField("part of the total time of all rows", func(r *CopySum) float64 { return r.Share }))
+	fields = append(fields, table.DistributionFields(table.DistributionColumns[CopySum]{
+		Unit: table.Duration, What: "operation", Of: func(r *CopySum) *distribution.Distribution { return &r.Time },
+		Show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
+	})...)
+	fields = append(fields, table.DistributionFields(table.DistributionColumns[CopySum]{
+		Prefix: "size ", Unit: table.Bytes, What: "operation", Of: func(r *CopySum) *distribution.Distribution { return &r.Size },
+		Show: []string{"total", "avg", "med", "min", "max"},
+	})...)
+	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
+	fields = append(fields, walk.NameField("operation", row))
+	r := table.New("sgtrace.report.copies/v1", "Copies and fills of memory", s.Rows, fields)
+	if s.unknown > 0 {
+		r.Note("operations of unknown size: %d", s.unknown)
+	}
+	table.NoteFewSamples(r, s.Rows, func(r *CopySum) int64 { return r.Time.N }, func(r *CopySum) string { return r.Name })
+	table.NoteApproximate(r, s.approximate)
+	return r
+}

@@ -1,0 +1,125 @@
+package kernel
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// A NameSum is the time of all kernels, or calls, of one name.
+type NameSum struct {
+	walk.SumRow
+	Share float64 // of the total of all rows
+	Graph bool    // a CUDA graph of which only the whole was recorded
+	distribution.Distribution
+}
+
+// NameSums are the times of kernels or calls by name, the longest total first.
+type NameSums struct {
+	Rows   []NameSum
+	ByRank bool
+
+	schema, title, what string
+	ranks               int // in the set
+	approximate         int // rows
+}
+
+// SumKernels sums up the time of kernels by name, like cuda_gpu_kern_sum of nsys
+// stats. It holds 4 bytes per kernel.
+func SumKernels(set *profile.Set, opt walk.SumOptions) *NameSums {
+	s := &NameSums{schema: "sgtrace.report.kernels/v1", title: "Kernels", what: "kernel"}
+	s.sum(set, &opt, func(stream profile.Stream, b *walk.ByName[distribution.Sample], in *distribution.Store) {
+		for k := range stream.Kernels {
+			kind := uint8(0)
+			if k.Graph {
+				kind = 1
+			}
+			if opt.Keeps(&k.Event) {
+				if g := b.Of(k.Rank, k.Name, kind); g != nil {
+					g.Add(k.Dur(), in)
+				}
+			}
+		}
+	})
+	return s
+}
+
+// SumCalls sums up the time of calls into the CUDA runtime and driver by name, like
+// cuda_api_sum of nsys stats. It holds 4 bytes per call.
+func SumCalls(set *profile.Set, opt walk.SumOptions) *NameSums {
+	s := &NameSums{schema: "sgtrace.report.calls/v1", title: "Calls into the runtime and driver", what: "call"}
+	s.sum(set, &opt, func(stream profile.Stream, b *walk.ByName[distribution.Sample], in *distribution.Store) {
+		for c := range stream.Calls {
+			if opt.Keeps(&c.Event) {
+				if g := b.Of(c.Rank, c.Name, 0); g != nil {
+					g.Add(c.Dur(), in)
+				}
+			}
+		}
+	})
+	return s
+}
+
+// sum collects the rows that add adds of every stream.
+func (s *NameSums) sum(set *profile.Set, opt *walk.SumOptions, add func(profile.Stream, *walk.ByName[distribution.Sample], *distribution.Store)) {
+	streams := make([]*walk.ByName[distribution.Sample], len(set.Streams))
+	in := opt.Store()
+	walk.EachStream(set, func(i int, stream profile.Stream) {
+		streams[i] = walk.NewByName[distribution.Sample](set, opt)
+		add(stream, streams[i], in)
+	})
+	s.ByRank, s.ranks = opt.ByRank, len(set.Ranks)
+	var t distribution.Tally
+	all := int64(0)
+	for _, p := range walk.Pools(walk.Members(opt, streams), walk.SumKey.Compare) {
+		row := NameSum{SumRow: walk.NewSumRow(set, p.Key, p.Ranks), Graph: p.Key.Kind == 1}
+		var approximate bool
+		row.Distribution, approximate = t.Of(walk.Samples(p.Parts, func(s *distribution.Sample) *distribution.Sample { return s }, in)...)
+		if approximate {
+			s.approximate++
+		}
+		all = distribution.AddTimes(all, row.Total)
+		s.Rows = append(s.Rows, row)
+	}
+	for i := range s.Rows {
+		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Total, all)
+	}
+	slices.SortFunc(s.Rows, func(a, b NameSum) int { return a.Compare(&b.SumRow, a.Total, b.Total) })
+}
+
+// Report makes a table of the sums.
+func (s *NameSums) Report() *table.Report {
+	row := func(r *NameSum) *walk.SumRow { return &r.SumRow }
+	fields := walk.RankFields(s.ByRank, row)
+	fields = append(fields, walk.ShareField("part of the total of all rows", func(r *NameSum) float64 { return r.Share }))
+	fields = append(fields, table.DistributionFields(table.DistributionColumns[NameSum]{
+		Unit: table.Duration, What: s.what, Of: func(r *NameSum) *distribution.Distribution { return &r.Distribution },
+		Show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
+	})...)
+	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
+	fields = append(fields, walk.NameField(s.what, row))
+	r := table.New(s.schema, s.title, s.Rows, fields)
+	s.noteGraphs(r)
+	table.NoteFewSamples(r, s.Rows, func(r *NameSum) int64 { return r.N }, func(r *NameSum) string { return r.Name })
+	table.NoteApproximate(r, s.approximate)
+	return r
+}
+
+// noteGraphs tells what is not a kernel.
+func (s *NameSums) noteGraphs(r *table.Report) {
+	graphs, runs, time := 0, int64(0), int64(0)
+	for i := range s.Rows {
+		if row := &s.Rows[i]; row.Graph {
+			graphs++
+			runs += row.N
+			time = distribution.AddTimes(time, row.Total)
+		}
+	}
+	if graphs > 0 {
+		r.Note("CUDA graphs whose kernels were not recorded: %d, with %d runs and %s, which are part of the shares; "+
+			"nsys records their kernels with --cuda-graph-trace=node", graphs, runs, table.InWords(time))
+	}
+}

@@ -1,0 +1,285 @@
+package kernel
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// smallSet has two ranks of which all sums can be computed by hand. Rank 1 does the
+// same as rank 0, but only its first two calls and kernels.
+//
+//	rank 0, thread 5   step [0, 1000]
+//	                     layer [10, 200]   launch 1 [20, 30]     kernel [100, 150]
+//	                                       launch 2 [40, 60]     kernel [50, 250]: before the call returns
+//	                     layer [200, 400]  copy 3 [200, 210]     copy [500, 530], 1000 bytes
+//	                     launch 4 [390, 410], across the end     kernel [600, 610]
+//	                     graph 5 [500, 520]                      kernels [700, 710], [720, 750]
+//	                   never closed [0, 9999]
+//	           unknown                                           kernel [800, 900]
+func smallSet() *profile.Set {
+	syms := trace.NewSymbols()
+	s := &testset.RowStream{}
+	event := func(rank int32, start, end trace.Time, corr int64, name string) profile.Event {
+		return profile.Event{Start: start, End: end, Correlation: corr, Name: syms.Intern(name), Rank: rank, PID: 40 + rank}
+	}
+	call := func(rank int32, start, end trace.Time, corr int64, name string) {
+		s.CallRows = append(s.CallRows, profile.Call{Event: event(rank, start, end, corr, name), TID: 5})
+	}
+	kernel := func(rank int32, start, end trace.Time, corr int64, name string) {
+		s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event(rank, start, end, corr, name), Device: rank})
+	}
+	span := func(rank int32, start, end trace.Time, name string, open bool) {
+		s.RangeRows = append(s.RangeRows, profile.Range{Event: event(rank, start, end, 0, name), TID: 5, Open: open})
+	}
+	for rank := range int32(2) {
+		span(rank, 0, 1000, "step", false)
+		span(rank, 10, 200, "layer", false)
+		call(rank, 20, 30, 1, "cudaLaunchKernel")
+		call(rank, 40, 60, 2, "cudaLaunchKernel")
+		kernel(rank, 100, 150, 1, "gemm")
+		kernel(rank, 50, 250, 2, "gemm")
+	}
+	span(0, 200, 400, "layer", false)
+	span(0, 0, 9999, "forgotten", true)
+	call(0, 200, 210, 3, "cudaMemcpyAsync")
+	s.CopyRows = append(s.CopyRows,
+		profile.Copy{Event: event(0, 500, 530, 3, "[CUDA memcpy Host-to-Device]"), Bytes: 1000},
+		profile.Copy{Event: event(0, 500, 540, 0, "[CUDA memcpy Host-to-Device]"), Bytes: -1})
+	call(0, 390, 410, 4, "cudaLaunchKernel")
+	kernel(0, 600, 610, 4, "add")
+	call(0, 500, 520, 5, "cudaGraphLaunch")
+	kernel(0, 700, 710, 5, "add")
+	kernel(0, 720, 750, 5, "add")
+	kernel(0, 800, 900, 77, "gemm")
+	return testset.SetOf(syms, []string{"TP0", "TP1"}, s)
+}
+
+func TestKernelsByHand(t *testing.T) {
+	rows := SumKernels(smallSet(), walk.SumOptions{}).Rows
+	if len(rows) != 2 {
+		t.Fatalf("rows %+v", rows)
+	}
+	gemm := distribution.Distribution{N: 5, Total: 600, Mean: 1200, Median: 1000, Min: 50, Max: 200, StdDev: 758, P90: 200, P95: 200, P99: 200}
+	if r := rows[0]; r.Name != "gemm" || r.Ranks != 2 || r.Distribution != gemm || r.Share != 600.0/650 {
+		t.Errorf("gemm: %+v", r)
+	}
+	// 10 10 30: mean 16.66..., deviations 6.66... 6.66... 13.33..., the root of 133.33...
+	add := distribution.Distribution{N: 3, Total: 50, Mean: 167, Median: 100, Min: 10, Max: 30, StdDev: 115, P90: 30, P95: 30, P99: 30}
+	if r := rows[1]; r.Name != "add" || r.Ranks != 1 || r.Distribution != add {
+		t.Errorf("add: %+v", r)
+	}
+	byRank := SumKernels(smallSet(), walk.SumOptions{ByRank: true}).Rows
+	if len(byRank) != 3 || byRank[0].Rank != "TP0" || byRank[0].Total != 350 || byRank[1].Rank != "TP1" || byRank[1].Total != 250 || byRank[2].Name != "add" {
+		t.Errorf("by rank: %+v", byRank)
+	}
+}
+
+func TestWindowAndNames(t *testing.T) {
+	names := func(opt walk.SumOptions) (out []string) {
+		for _, r := range SumKernels(smallSet(), opt).Rows {
+			out = append(out, r.Name)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		opt  walk.SumOptions
+		want []string
+	}{
+		{walk.SumOptions{From: 610, To: 710}, []string{"add"}}, // both ends belong to it
+		{walk.SumOptions{From: 901}, nil},
+		{walk.SumOptions{To: 99}, []string{"gemm"}},
+		{walk.SumOptions{Names: regexp.MustCompile("^a")}, []string{"add"}},
+	} {
+		if got := names(c.opt); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.opt, got, c.want)
+		}
+	}
+	if r := SumKernels(smallSet(), walk.SumOptions{Names: regexp.MustCompile("^a")}).Rows[0]; r.Share != 1 {
+		t.Errorf("share of what is kept is %v", r.Share)
+	}
+}
+
+func TestCallsByHand(t *testing.T) {
+	rows := SumCalls(smallSet(), walk.SumOptions{}).Rows
+	// 10 20 10 20 20
+	launch := distribution.Distribution{N: 5, Total: 80, Mean: 160, Median: 200, Min: 10, Max: 20, StdDev: 55, P90: 20, P95: 20, P99: 20}
+	if r := rows[0]; r.Name != "cudaLaunchKernel" || r.Distribution != launch || r.Ranks != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestCopiesByHand(t *testing.T) {
+	sums := SumCopies(smallSet(), walk.SumOptions{})
+	if len(sums.Rows) != 1 {
+		t.Fatalf("%+v", sums.Rows)
+	}
+	r := sums.Rows[0]
+	if r.Time.Total != 70 || r.Time.Mean != 350 || r.Size.N != 1 || r.Size.Total != 1000 || r.Size.Mean != 10000 || r.Size.StdDev != 0 {
+		t.Errorf("%+v", r)
+	}
+	if notes := sums.Report().Footnotes; !slices.Contains(notes, "operations of unknown size: 1") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+func TestRangesByHand(t *testing.T) {
+	sums := SumRanges(smallSet(), walk.SumOptions{})
+	if sums.Open != 1 || !slices.Equal(sums.OpenNames, []string{"forgotten"}) {
+		t.Errorf("%d ranges are open: %q", sums.Open, sums.OpenNames)
+	}
+	if len(sums.Rows) != 2 {
+		t.Fatalf("%+v", sums.Rows)
+	}
+	// Rank 0: from 50 to 750, rank 1: from 50 to 250. Calls 1 to 5, the graph is one.
+	step := sums.Rows[0]
+	if step.Name != "step" || step.Time.Total != 2000 || step.Projected.Total != 900 || step.Projected.N != 2 || step.Ops != 7 || step.Levels != 0 || step.Children != 3 {
+		t.Errorf("%+v", step)
+	}
+	// 50 to 250 twice, and the copy from 500 to 530. Launch 4 reaches beyond its range.
+	layer := sums.Rows[1]
+	if layer.Name != "layer" || layer.Time.N != 3 || layer.Time.Total != 580 || layer.Projected.Total != 430 || layer.Projected.Median != 2000 ||
+		layer.Ops != 5 || layer.Levels != 3 || layer.Children != 0 || layer.RangeTime != 580 {
+		t.Errorf("%+v", layer)
+	}
+	open := SumRanges(smallSet(), walk.SumOptions{Open: true})
+	if r := open.Rows[0]; r.Name != "forgotten" || r.Time.Total != 9999 || open.Open != 0 || r.Children != 1 {
+		t.Errorf("with open ranges: %+v", r)
+	}
+	quiet := SumRanges(smallSet(), walk.SumOptions{From: 1500, Open: true})
+	if len(quiet.Rows) != 1 || quiet.Rows[0].Name != "forgotten" {
+		t.Errorf("in a window: %+v", quiet.Rows)
+	}
+}
+
+func TestRangesWithoutWorkHaveNoProjection(t *testing.T) {
+	syms := trace.NewSymbols()
+	s := &testset.RowStream{RangeRows: []profile.Range{{Event: profile.Event{End: 7, Name: syms.Intern("idle")}}}}
+	got := tabletest.CSV(t, SumRanges(testset.SetOf(syms, []string{"r"}, s), walk.SumOptions{}).Report())
+	if want := "1.000000,7,1,7.0,7.0,7,7,0.0,7,7,7,,0,,,,,,,,,,,,,,1,PushPop,idle\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+func TestRangeKernelsByHand(t *testing.T) {
+	sums := SumRangeKernels(smallSet(), walk.SumOptions{})
+	if sums.Outside != 1 || sums.OutsideTime != 100 {
+		t.Errorf("%d kernels, %d ns are in no range", sums.Outside, sums.OutsideTime)
+	}
+	type row struct {
+		in, kernel       string
+		ranges, n, total int64
+		ranks            int
+		share            float64
+	}
+	var got []row
+	for _, r := range sums.Rows {
+		got = append(got, row{r.Range, r.Name, r.Ranges, r.N, r.Total, r.Ranks, r.Share})
+	}
+	want := []row{{"step", "gemm", 2, 4, 500, 2, 500.0 / 550}, {"step", "add", 1, 3, 50, 1, 50.0 / 550}, {"layer", "gemm", 2, 4, 500, 2, 1}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	for _, r := range SumRangeKernels(smallSet(), walk.SumOptions{ByRank: true, Names: regexp.MustCompile("layer")}).Rows {
+		if r.Range != "layer" || r.PID != 40+r.RankIndex || r.TID != 5 || r.Total != 250 {
+			t.Errorf("by rank: %+v", r)
+		}
+	}
+}
+
+func TestLaunchesByHand(t *testing.T) {
+	sums := SumLaunches(smallSet(), walk.SumOptions{ByRank: true})
+	if sums.Orphans != 1 {
+		t.Errorf("%d kernels without a call", sums.Orphans)
+	}
+	type row struct {
+		call, kernel              string
+		whole, calls, queue, runs int64
+		queued                    int64
+	}
+	got := map[row]bool{}
+	for _, r := range sums.Rows {
+		if r.Rank == "TP0" && r.PID == 40 && r.TID == 5 && r.Device == 0 {
+			got[row{r.CallName, r.Name, r.Whole.Total, r.Call.Total, r.Queue.Total, r.Run.Total, r.Queue.N}] = true
+		}
+	}
+	for _, want := range []row{
+		{"cudaLaunchKernel", "gemm", 130 + 210, 10 + 20, 70, 50 + 200, 1}, // the second began before its call returned
+		{"cudaLaunchKernel", "add", 220, 20, 190, 10, 1},
+		{"cudaGraphLaunch", "add", 210 + 250, 20 + 20, 180 + 200, 10 + 30, 2},
+	} {
+		if !got[want] {
+			t.Errorf("no row %+v among %+v", want, got)
+		}
+	}
+	pooled := SumLaunches(smallSet(), walk.SumOptions{}).Rows
+	if len(pooled) != 3 || pooled[0].Name != "gemm" || pooled[0].Whole.N != 4 || pooled[0].Ranks != 2 || pooled[0].PID != -1 {
+		t.Errorf("pooled: %+v", pooled)
+	}
+}
+
+// A kernel may end before the call that launched it does.
+func TestLaunchThatOutlastsItsKernel(t *testing.T) {
+	syms := trace.NewSymbols()
+	s := &testset.RowStream{
+		CallRows:   []profile.Call{{Event: profile.Event{Start: 100, End: 200, Correlation: 1}}},
+		KernelRows: []profile.Kernel{{Event: profile.Event{Start: 110, End: 120, Correlation: 1}}},
+	}
+	r := SumLaunches(testset.SetOf(syms, []string{"r"}, s), walk.SumOptions{}).Rows[0]
+	if r.Whole.Total != 100 || r.Queue.N != 0 || r.Run.Total != 10 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestGraphsAreInTheShares(t *testing.T) {
+	syms := trace.NewSymbols()
+	kernel := func(name string, dur trace.Time, graph bool) profile.Kernel {
+		return profile.Kernel{Event: profile.Event{End: dur, Name: syms.Intern(name)}, Graph: graph}
+	}
+	s := &testset.RowStream{KernelRows: []profile.Kernel{kernel("gemm", 1e6, false), kernel("CUDA graph 3", 3e6, true), kernel("CUDA graph 3", 4e6, true)}}
+	sums := SumKernels(testset.SetOf(syms, []string{"r"}, s), walk.SumOptions{})
+	if r := sums.Rows[0]; !r.Graph || r.Share != 7.0/8 || sums.Rows[1].Share != 1.0/8 {
+		t.Errorf("%+v", sums.Rows)
+	}
+	if notes := sums.Report().Footnotes; !strings.Contains(notes[0], "2 runs and 7.00 ms") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+// No rows are no reason to fail.
+func TestSumsOfNothing(t *testing.T) {
+	for name, report := range sumReports {
+		for _, set := range []*profile.Set{{Syms: trace.NewSymbols()}, testset.SetOf(trace.NewSymbols(), []string{"r"}, &testset.RowStream{})} {
+			r := report(set, walk.SumOptions{})
+			for _, f := range table.Formats {
+				if tabletest.Text(t, r, f, table.Style{Width: 80}) == "" {
+					t.Errorf("%s as %s is empty", name, f)
+				}
+			}
+		}
+	}
+}
+
+// Every column says what it is, and columns are told apart by their keys.
+func TestSumColumns(t *testing.T) {
+	for name, report := range sumReports {
+		for _, opt := range []walk.SumOptions{{}, {ByRank: true}} {
+			seen := map[string]bool{}
+			for _, c := range report(smallSet(), opt).Columns {
+				if c.Doc == "" || seen[c.Key()] {
+					t.Errorf("%s: column %q: doc %q", name, c.Key(), c.Doc)
+				}
+				seen[c.Key()] = true
+			}
+		}
+	}
+}

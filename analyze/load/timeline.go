@@ -1,0 +1,162 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Timeline is how load, throughput and latency went on over time: everywhere,
+// in every role, on every rank. docs/METRICS.md defines the numbers.
+type Timeline struct {
+	From, To trace.Time // of the requests
+	Start    trace.Time // of the first bucket: a multiple of Bucket
+	Bucket   int64      // ns
+	Stages   []string   // that Series.Stages are about
+	// Series are in the order of display: everywhere first, then role by role,
+	// each followed by its ranks.
+	Series []Series
+	// Unfinished requests lack what they were doing when the dump ends.
+	Unfinished int
+	// Outside are requests that are left out, as they were long before or after all
+	// others.
+	Outside int
+}
+
+// A Series is one place over time. What has an element per bucket is nil where
+// nothing is known of it.
+type Series struct {
+	place.Where
+	// Lead tells that the rank stands for those that do the same work beside it.
+	// A role has the sum of its lead ranks.
+	Lead       bool
+	Points     []Point
+	Stages     [][]Spread // by Timeline.Stages
+	TTFT, TPOT []Spread   // of the requests that arrived; everywhere only
+}
+
+// A Point is a place in one bucket. A number that is not known is NaN, a count
+// request.Unknown.
+type Point struct {
+	// Arrivals are requests, for a role or rank the parts of requests that began
+	// there.
+	Arrivals int64
+	// Running, Queued and Transferring are how many requests were so, on average
+	// over the bucket. Everywhere, Running is how many were under way.
+	Running, Queued, Transferring float64
+	// Output are the tokens that came out, Prefill those of prompts that were
+	// computed.
+	Output, Prefill int64
+	// Busy is the part of the bucket in which something was running; of a role the
+	// mean of its lead ranks.
+	Busy float64
+	// Share is the part of the role's arrivals that a lead rank got.
+	Share float64
+	// Imbalance is the most running requests that a lead rank of a role had, over
+	// the mean of all.
+	Imbalance float64
+}
+
+// A Spread is how long something took that began in a bucket: nearest rank
+// percentiles in ns.
+type Spread struct {
+	N        int
+	P50, P99 int64
+}
+
+// A timeline has so many buckets and points at most: beyond, nobody looks and
+// memory runs out.
+const (
+	mostBuckets = 20_000
+	mostPoints  = 2_000_000
+)
+
+// bucketSteps are the lengths of buckets that are chosen, in s: round ones, so
+// that their limits are.
+var bucketSteps = []float64{
+	0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30,
+	60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400,
+}
+
+// chooseBucket returns the shortest step of which at most 60 cover an extent; of
+// many days, as many as it takes.
+func chooseBucket(extent int64) int64 {
+	const buckets = 60
+	for _, step := range bucketSteps {
+		if ns := int64(step * 1e9); extent <= buckets*ns {
+			return ns
+		}
+	}
+	const day = int64(24 * time.Hour)
+	return (extent/buckets/day + 1) * day
+}
+
+// NewTimeline divides the time of the requests of s into buckets; zero chooses
+// about 60 of a round length.
+func NewTimeline(s *request.Set, bucket time.Duration) (*Timeline, error) {
+	e := BulkOf(s)
+	t := &Timeline{From: e.From, To: e.To, Bucket: int64(bucket), Stages: s.WatchedNames(), Outside: e.Outside}
+	for i := range s.Requests {
+		if r := &s.Requests[i]; r.Status == request.Unfinished && e.Holds(r) {
+			t.Unfinished++
+		}
+	}
+	if t.Bucket <= 0 {
+		t.Bucket = chooseBucket(int64(t.To - t.From))
+	}
+	t.Start = t.From - trace.Time(mod(int64(t.From), t.Bucket))
+	ranks := place.NewRankSet(s)
+	n := int64(t.To-t.Start)/t.Bucket + 1
+	if n > mostBuckets || n*int64(len(ranks.Places)) > mostPoints {
+		return nil, fmt.Errorf("--bucket %v: that is too short for %s from the first to the last request, %s of %s; choose longer ones, or a part of the time",
+			time.Duration(t.Bucket), words.Nearly(int64(t.To-t.From)), words.Counted(int(n), "bucket"), words.Counted(len(ranks.Places), "rank"))
+	}
+	if len(s.Requests) > 0 {
+		NewTimelineBuilder(ranks, t, e, int(n)).BuildSet()
+	}
+	return t, nil
+}
+
+// mod is the remainder that is never negative.
+func mod(x, m int64) int64 { return (x%m + m) % m }
+
+// Buckets returns how many buckets there are.
+func (t *Timeline) Buckets() int {
+	if len(t.Series) == 0 {
+		return 0
+	}
+	return len(t.Series[0].Points)
+}
+
+// Bounds returns the part of bucket b that lies between the first and the last
+// request: rates are about that.
+func (t *Timeline) Bounds(b int) (from, to trace.Time) {
+	from = t.Start + trace.Time(int64(b)*t.Bucket)
+	return max(from, t.From), min(from+trace.Time(t.Bucket), t.To)
+}
+
+// PerSecond returns what n in bucket b is per second; NaN if n is unknown.
+func (t *Timeline) PerSecond(b int, n int64) float64 {
+	from, to := t.Bounds(b)
+	if n == request.Unknown || to <= from {
+		return math.NaN()
+	}
+	return float64(n) / (float64(to-from) / 1e9)
+}
+
+// Notes say what a reader might take for something else.
+func (t *Timeline) Notes() []string {
+	var notes []string
+	if t.Outside > 0 {
+		notes = append(notes, words.Counted(t.Outside, "request")+" left out: long before or after all others")
+	}
+	if t.Unfinished > 0 {
+		notes = append(notes, words.Counted(t.Unfinished, "request")+" without an end: what was being done where the dump ends is missing")
+	}
+	return notes
+}

@@ -1,0 +1,189 @@
+package load
+
+import (
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A timelineBuilder makes one pass over the requests. Beside the buckets it holds
+// 16 B for every stage that is looked at and for every outermost one.
+type timelineBuilder struct {
+	*Timeline
+	set     *request.Set
+	ranks   *place.RankSet
+	bulk    Bulk
+	buckets int
+	all     *meter
+	roles   [request.Other + 1]*meter
+	meters  []*meter // by rank
+}
+
+// A meter measures one place.
+type meter struct {
+	place.Where
+	lead       bool // of a rank: see ranks.leads
+	parts      int  // of requests that it worked on
+	prompts    bool // it is known how long the prompts were
+	points     []Point
+	loads      [noState]*occupancy
+	busy       *occupancy
+	computing  []request.Interval
+	stages     [][]timed // by Timeline.Stages
+	ttft, tpot []timed
+}
+
+// A timed value is how long something took that began in a bucket.
+type timed struct {
+	bucket int
+	ns     int64
+}
+
+// state is what a request does while a stage lasts.
+type state uint8
+
+const (
+	stateQueued state = iota
+	stateTransferring
+	StateRunning
+	noState
+)
+
+// StateOf tells what a request does in a stage of a server. Who waits for the first
+// decode batch is running on a unified one: the request has its place in the batch.
+func StateOf(stage *request.Row, role request.Role) state {
+	if stage.Means == request.DecodeQueueing && role == request.Unified {
+		return StateRunning
+	}
+	switch stage.Phase {
+	case request.QueuePhase, request.BootstrapPhase:
+		return stateQueued
+	case request.TransferPhase:
+		return stateTransferring
+	case request.PrefillPhase, request.DecodePhase:
+		return StateRunning
+	}
+	return noState
+}
+
+func NewTimelineBuilder(r *place.RankSet, t *Timeline, e Bulk, buckets int) *timelineBuilder {
+	b := &timelineBuilder{Timeline: t, set: r.Set, ranks: r, bulk: e, buckets: buckets}
+	b.all = b.newMeter(place.Where{Scope: place.Everywhere})
+	for role := range b.roles {
+		b.roles[role] = b.newMeter(place.Where{Scope: place.WholeRole, Role: request.Role(role)})
+	}
+	for i, place := range r.Places {
+		m := b.newMeter(place)
+		m.lead = r.Leads[i]
+		b.meters = append(b.meters, m)
+	}
+	return b
+}
+
+func (b *timelineBuilder) newMeter(p place.Where) *meter {
+	m := &meter{Where: p, points: make([]Point, b.buckets), stages: make([][]timed, len(b.Stages))}
+	m.busy = newOccupancy(b.Start, b.Bucket, b.buckets)
+	for i := range m.loads {
+		m.loads[i] = newOccupancy(b.Start, b.Bucket, b.buckets)
+	}
+	return m
+}
+
+// bucket returns the bucket of a time. What lies before the first request or after
+// the last, as clocks of hosts differ, is in the first or the last one.
+func (b *timelineBuilder) bucket(at trace.Time) int {
+	return int(int64(min(max(at, b.From), b.To)-b.Start) / b.Bucket)
+}
+
+// within cuts an interval to the timeline.
+func (b *timelineBuilder) within(from, to trace.Time) request.Interval {
+	return request.Interval{From: max(from, b.From), To: min(to, b.To)}
+}
+
+func (b *timelineBuilder) BuildSet() {
+	for i := range b.set.Requests {
+		r := &b.set.Requests[i]
+		if !b.bulk.Holds(r) {
+			continue
+		}
+		b.all.parts++
+		b.all.loads[StateRunning].add(r.Start, r.End)
+		at := b.bucket(r.Start)
+		b.all.points[at].Arrivals++
+		if r.Metrics.TTFT >= 0 {
+			b.all.ttft = append(b.all.ttft, timed{at, r.Metrics.TTFT})
+		}
+		if r.Metrics.TPOT >= 0 {
+			b.all.tpot = append(b.all.tpot, timed{at, r.Metrics.TPOT})
+		}
+		for _, p := range r.Parts {
+			b.addPart(&b.set.Parts[p])
+		}
+	}
+	b.finish()
+}
+
+// addPart adds what the threads of a part did.
+func (b *timelineBuilder) addPart(p *request.Part) {
+	leadThread, leadRank := b.ranks.Lead(p)
+	for _, t := range p.Threads {
+		th := &b.set.Threads[t]
+		rank := b.ranks.Of[th.Proc]
+		if rank == request.None || !p.Serves() {
+			b.addStages(p, th, b.roles[b.set.Procs[th.Proc].Role], false)
+			continue
+		}
+		b.arrive(b.meters[rank], p, t == leadThread)
+		b.addStages(p, th, b.meters[rank], true)
+	}
+	if len(p.Threads) == 0 && leadRank != request.None && p.Serves() {
+		m := b.meters[leadRank]
+		b.arrive(m, p, true)
+		whole := b.within(p.Start, p.End)
+		m.loads[StateRunning].add(whole.From, whole.To)
+		m.computing = append(m.computing, whole)
+		b.addBareTokens(p, m)
+	}
+}
+
+// arrive counts a part that begins on a rank; for the role its lead rank counts.
+func (b *timelineBuilder) arrive(m *meter, p *request.Part, lead bool) {
+	m.parts++
+	at := b.bucket(p.Start)
+	m.points[at].Arrivals++
+	if lead {
+		b.roles[m.Role].parts++
+		b.roles[m.Role].points[at].Arrivals++
+	}
+}
+
+// addStages adds the stages of a thread to a place; on a rank they are load and
+// tokens, too.
+func (b *timelineBuilder) addStages(p *request.Part, th *request.Thread, m *meter, onRank bool) {
+	var out outcome
+	b.set.EachSelectedStage(th.Stages, true, func(i int, outermost bool) {
+		span := b.set.Row(i)
+		if b.set.Implausible(i) {
+			return
+		}
+		if k := request.WatchedIndex(span); k >= 0 {
+			m.stages[k] = append(m.stages[k], timed{b.bucket(span.Start), span.Dur()})
+		}
+		if !onRank {
+			return
+		}
+		out.add(span)
+		state := StateOf(span, p.Role)
+		if !outermost || state == noState {
+			return
+		}
+		iv := b.within(span.Start, span.End)
+		m.loads[state].add(iv.From, iv.To)
+		if state == StateRunning {
+			m.computing = append(m.computing, iv)
+		}
+	})
+	if onRank {
+		b.addTokens(p, m, &out)
+	}
+}

@@ -1,0 +1,116 @@
+package place
+
+import (
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// WhereColumns are the columns that tell where.
+func WhereColumns[T any](of func(*T) *Where) []table.Field[T] {
+	rank := func(name, doc string, text func(*Where) string) table.Field[T] {
+		return table.TextColumn(name, doc, func(row *T) string {
+			if p := of(row); p.Scope == OneRank {
+				return text(p)
+			}
+			return ""
+		})
+	}
+	return []table.Field[T]{
+		table.TextColumn("scope", "all, a role, or a rank", func(row *T) string { return of(row).Scope.String() }),
+		table.TextColumn("role", "of the server", func(row *T) string {
+			if p := of(row); p.Scope != Everywhere {
+				return p.Role.String()
+			}
+			return ""
+		}),
+		rank("host", "machine", (*Where).ServerName),
+		rank("label", "thread label", func(p *Where) string { return p.Label }),
+		rank("rank", "parallel ranks", func(p *Where) string { return p.Rank.String() }),
+	}
+}
+
+// RankName names the place of a process in the deployment.
+func RankName(p *request.Proc, server string) string {
+	return words.JoinNonEmpty(" ", server, p.Label, p.Rank.String())
+}
+
+// BetweenTimes tells when the first and the last of some requests started.
+func BetweenTimes(s *request.Set, list []int) string {
+	first, last := words.Clock(s.Requests[list[0]].Start).Format(words.TenthLayout), words.Clock(s.Requests[list[len(list)-1]].Start).Format(words.TenthLayout)
+	switch {
+	case len(list) == 1:
+		return "it started at " + first
+	case first == last:
+		return "they started at " + first
+	}
+	return fmt.Sprintf("they started between %s and %s", first, last)
+}
+
+// Overlaps tells whether two places may be one: of ranks, none of what is known of both
+// differs.
+func (p *Where) Overlaps(o *Where) bool {
+	switch {
+	case p.Scope == Everywhere || o.Scope == Everywhere:
+		return true
+	case p.Role != o.Role && p.Role != request.Other && o.Role != request.Other:
+		return false
+	case p.Scope == WholeRole || o.Scope == WholeRole:
+		return true
+	}
+	return (p.Host == o.Host && p.Server == o.Server || p.Host == "" || o.Host == "") && !p.Rank.Contradicts(o.Rank)
+}
+
+// Parts are the role, the host and the rank of a place, as far as it is about them.
+func (p *Where) Parts() (role, host, rank string) {
+	if p.Scope == Everywhere {
+		return "", "", ""
+	}
+	if p.Role != request.Other {
+		role = p.Role.String()
+	}
+	if p.Scope == OneRank {
+		host, rank = p.ServerName(), p.Rank.String()
+	}
+	return role, host, rank
+}
+
+// KnownPlaces returns the index of every place; of one whose role is unknown, as spans
+// are missing, that of the same rank with a role, if there is one.
+func (r *RankSet) KnownPlaces() []int32 {
+	known := make([]int32, len(r.Places))
+	withRole := map[Where]int32{} // the first, by the place without it
+	for i, p := range r.Places {
+		known[i] = int32(i)
+		if p.Role != request.Other {
+			p.Role = request.Other
+			if _, ok := withRole[p]; !ok {
+				withRole[p] = int32(i)
+			}
+		}
+	}
+	for i, p := range r.Places {
+		if at, ok := withRole[p]; ok {
+			known[i] = at
+		}
+	}
+	return known
+}
+
+// SomeRequests names a few requests.
+func SomeRequests(s *request.Set, list []int) string {
+	const few = 3
+	text := ""
+	for i, r := range list[:min(few, len(list))] {
+		if i > 0 {
+			text += ", "
+		}
+		text += s.Requests[r].RID
+	}
+	if n := len(list) - few; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}

@@ -1,0 +1,178 @@
+package place
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Where is where a series was measured: everywhere, in all servers of a role,
+// or on one rank.
+type Where struct {
+	Scope Scope
+	Role  request.Role // unless everywhere
+	Host  string       // of a rank, as reports print it; "?" is unknown
+	// Server is the number of a rank's server among those of its role and host; 0 is
+	// the only one.
+	Server int
+	Label  string     // of a rank
+	Rank   trace.Rank // of a rank
+}
+
+// NewWhere returns the place of a proc, given the names of hosts.
+func NewWhere(s *request.Set, hosts map[string]string, proc int) Where {
+	p := &s.Procs[proc]
+	return Where{OneRank, p.Role, hosts[p.Host], s.Server(proc), p.Label, p.Rank}
+}
+
+// ServerName names the server of a rank: "c94b1e02 #2".
+func (p *Where) ServerName() string { return words.OnServer(p.Host, p.Server) }
+
+// Scope is how much a Where covers.
+type Scope uint8
+
+const (
+	Everywhere Scope = iota
+	WholeRole
+	OneRank
+)
+
+// String returns the word that reports print.
+func (s Scope) String() string { return [...]string{"all", "role", "rank"}[s] }
+
+// String names the place for people: "all", "decode", "decode c94b1e02 TP0-PP0-DP1".
+func (p *Where) String() string {
+	switch p.Scope {
+	case Everywhere:
+		return "all"
+	case WholeRole:
+		return p.Role.String()
+	}
+	rank := p.Rank.String()
+	if rank == "" {
+		rank = p.Label
+	}
+	return words.JoinNonEmpty(" ", p.Role.String(), p.ServerName(), rank)
+}
+
+// A RankSet has the scheduler ranks of a set, or of roles without any the servers. A
+// server that was started anew is the rank that it was before.
+type RankSet struct {
+	Set    *request.Set
+	Places []Where
+	At     map[Where]int32 // index of each place
+	Of     []int32         // of every proc; None if it is none
+	bare   [request.Other + 1]bool
+	// leads tells of the ranks which stand for those that do the same work beside
+	// them: the lowest of them, and not one that does now and then as the thread of
+	// the lowest is missing.
+	Leads []bool
+}
+
+// NewRankSet finds the ranks that work for the requests of s, in order of display.
+func NewRankSet(s *request.Set) *RankSet {
+	r := &RankSet{Set: s, At: map[Where]int32{}, Of: make([]int32, len(s.Procs))}
+	for role := range r.bare {
+		r.bare[role] = true
+	}
+	working := make([]bool, len(s.Procs))
+	r.EachPart(func(p *request.Part) {
+		for _, t := range p.Threads {
+			proc := s.Threads[t].Proc
+			if s.Procs[proc].Schedules {
+				working[proc], r.bare[p.Role] = true, false
+			}
+		}
+	})
+	r.EachPart(func(p *request.Part) {
+		if r.isBare(p) && p.Proc != request.None {
+			working[p.Proc] = true
+		}
+	})
+	hosts := s.HostNames()
+	for _, i := range byServer(s) {
+		r.Of[i] = request.None
+		if !working[i] {
+			continue
+		}
+		place := NewWhere(s, hosts, i)
+		id, ok := r.At[place]
+		if !ok {
+			id = int32(len(r.Places))
+			r.At[place] = id
+			r.Places = append(r.Places, place)
+		}
+		r.Of[i] = id
+	}
+	r.findLeads()
+	return r
+}
+
+// byServer returns the procs of s in the order of display, those of each server of a
+// host together.
+func byServer(s *request.Set) []int {
+	order := make([]int, len(s.Procs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		if p, o := &s.Procs[x], &s.Procs[y]; p.Role != o.Role || p.Host != o.Host {
+			return x - y
+		}
+		return s.Server(x) - s.Server(y)
+	})
+	return order
+}
+
+// findLeads finds the ranks that lead most of the parts that they work on.
+func (r *RankSet) findLeads() {
+	parts, leads := make([]int, len(r.Places)), make([]int, len(r.Places))
+	r.EachPart(func(p *request.Part) {
+		thread, rank := r.Lead(p)
+		if rank != request.None && thread == request.None {
+			parts[rank]++
+		}
+		for _, t := range p.Threads {
+			if of := r.Of[r.Set.Threads[t].Proc]; of != request.None {
+				parts[of]++
+			}
+		}
+		if rank != request.None {
+			leads[rank]++
+		}
+	})
+	r.Leads = make([]bool, len(r.Places))
+	for i := range r.Leads {
+		r.Leads[i] = 2*leads[i] > parts[i]
+	}
+}
+
+// EachPart calls f for the parts of servers that compute.
+func (r *RankSet) EachPart(f func(p *request.Part)) {
+	for i := range r.Set.Requests {
+		for _, p := range r.Set.Requests[i].Parts {
+			if part := &r.Set.Parts[p]; part.Serves() {
+				f(part)
+			}
+		}
+	}
+}
+
+// isBare tells whether a part is all that its server tells, as vLLM's are. Where
+// other servers of its role tell of their ranks it has lost its threads.
+func (r *RankSet) isBare(p *request.Part) bool { return len(p.Threads) == 0 && r.bare[p.Role] }
+
+// Lead returns the thread and the rank that stand for part p: the lowest of the
+// scheduler ranks that did its work side by side. Both may be None.
+func (r *RankSet) Lead(p *request.Part) (thread, rank int) {
+	if r.isBare(p) && p.Proc != request.None {
+		return request.None, int(r.Of[p.Proc])
+	}
+	thread = r.Set.Lead(p)
+	if thread == request.None {
+		return thread, request.None
+	}
+	return thread, int(r.Of[r.Set.Threads[thread].Proc])
+}

@@ -1,0 +1,215 @@
+package requests
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Dimension is something that spans can be grouped by.
+type Dimension struct {
+	Name string
+	Doc  string
+	axis func(*request.Set) *Axis
+	// whole dimensions never divide the spans of a request.
+	whole bool
+}
+
+// Dimensions lists the dimensions, as --by takes them.
+var Dimensions = []Dimension{
+	{Name: "stage", axis: StageAxis, Doc: "name of the stage; service:name for spans of services without stages"},
+	{Name: "rank", axis: rankAxis(place.RankName), Doc: "host, thread label and rank"},
+	{Name: "process", axis: rankAxis(processName), Doc: "rank and native thread id: one start of a server"},
+	{Name: "host", axis: ProcAxis(func(_ *request.Proc, host string) string { return host }), Doc: "machine"},
+	{Name: "label", axis: ProcAxis(func(p *request.Proc, _ string) string { return p.Label }), Doc: "thread label, the kind of process"},
+	{Name: "role", axis: ProcAxis(func(p *request.Proc, _ string) string { return p.Role.String() }), Doc: "unified, prefill, decode, router"},
+	{Name: "service", axis: ProcAxis(func(p *request.Proc, _ string) string { return p.Service }), Doc: "service.name"},
+	{Name: "request", axis: requestAxis, whole: true, Doc: "rid"},
+	{Name: "status", axis: requestTextAxis(statusName), whole: true, Doc: "how the request ended"},
+	{Name: "model", axis: requestTextAxis((*request.Set).ModelOf), whole: true, Doc: "model that answered"},
+	{Name: "file", axis: fileAxis, Doc: "input file"},
+}
+
+func processName(p *request.Proc, server string) string {
+	return place.RankName(p, server) + " pid " + strconv.FormatInt(p.PID, 10)
+}
+
+func statusName(_ *request.Set, r *request.Request) string { return r.Status.String() }
+
+// ParseDimensions reads a list such as "role,host". Durations of different
+// stages have nothing to do with each other, so that stage comes first when the
+// list does not place it elsewhere.
+func ParseDimensions(list string) ([]Dimension, error) {
+	var by []Dimension
+	for name := range strings.SplitSeq(list, ",") {
+		i := slices.IndexFunc(Dimensions, func(d Dimension) bool { return d.Name == strings.TrimSpace(name) })
+		if i < 0 {
+			return nil, fmt.Errorf("cannot group by %q; there are %s", name, dimensionNames())
+		}
+		by = append(by, Dimensions[i])
+	}
+	if !slices.ContainsFunc(by, func(d Dimension) bool { return d.Name == "stage" }) {
+		by = slices.Insert(by, 0, Dimensions[0])
+	}
+	return by, nil
+}
+
+func dimensionNames() string {
+	names := make([]string, len(Dimensions))
+	for i, d := range Dimensions {
+		names[i] = d.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// A Spot is where a span was met: all that a dimension can go by. None is
+// unknown.
+type Spot struct{ Span, Proc, Request int }
+
+// An Axis is a dimension of one set: it gives every place a small number, so
+// that grouping a span costs no string.
+type Axis struct {
+	Code func(Spot) int32
+	Text func() []string // by code, of all codes given so far; "" is unknown
+	// compare orders the texts; nil is the order of the codes.
+	compare func(x, y string) int
+}
+
+// ranks returns the place of every code in the order of display.
+func (a *Axis) ranks() []int32 {
+	text := a.Text()
+	order := make([]int32, len(text))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	if a.compare != nil {
+		slices.SortStableFunc(order, func(x, y int32) int { return a.compare(text[x], text[y]) })
+	}
+	ranks := make([]int32, len(text))
+	for rank, code := range order {
+		ranks[code] = int32(rank)
+	}
+	return ranks
+}
+
+// A coder numbers strings in the order in which it meets them.
+type coder struct {
+	texts []string
+	codes map[string]int32
+}
+
+func (c *coder) text() []string { return c.texts }
+
+func newCoder() *coder { return &coder{codes: map[string]int32{}} }
+
+func (c *coder) code(s string) int32 {
+	code, ok := c.codes[s]
+	if !ok {
+		code = int32(len(c.texts))
+		c.texts = append(c.texts, s)
+		c.codes[s] = code
+	}
+	return code
+}
+
+// ProcAxis is a dimension of the process, numbered in the order of display.
+func ProcAxis(name func(p *request.Proc, host string) string) func(*request.Set) *Axis {
+	return func(s *request.Set) *Axis {
+		return newProcAxis(s, func(int) int { return 0 }, name)
+	}
+}
+
+// rankAxis is a dimension of the process that keeps the servers of a host apart.
+func rankAxis(name func(p *request.Proc, server string) string) func(*request.Set) *Axis {
+	return func(s *request.Set) *Axis { return newProcAxis(s, s.Server, name) }
+}
+
+func newProcAxis(s *request.Set, server func(proc int) int, name func(p *request.Proc, on string) string) *Axis {
+	hosts := s.HostNames()
+	c := newCoder()
+	codes := make([]int32, len(s.Procs))
+	for i := range s.Procs {
+		codes[i] = c.code(name(&s.Procs[i], words.OnServer(hosts[s.Procs[i].Host], server(i))))
+	}
+	unknown := c.code("")
+	return &Axis{Text: c.text, Code: func(p Spot) int32 {
+		if p.Proc == request.None {
+			return unknown
+		}
+		return codes[p.Proc]
+	}}
+}
+
+// requestAxis keeps requests apart that have the same rid.
+func requestAxis(s *request.Set) *Axis {
+	text := make([]string, len(s.Requests)+1)
+	for i := range s.Requests {
+		text[i] = s.Requests[i].RID
+	}
+	return &Axis{Text: func() []string { return text }, Code: func(p Spot) int32 {
+		if p.Request == request.None {
+			return int32(len(text) - 1)
+		}
+		return int32(p.Request)
+	}}
+}
+
+// requestTextAxis is a property of requests, in alphabetical order.
+func requestTextAxis(property func(*request.Set, *request.Request) string) func(*request.Set) *Axis {
+	return func(s *request.Set) *Axis {
+		c := newCoder()
+		codes := make([]int32, len(s.Requests))
+		for i := range s.Requests {
+			codes[i] = c.code(property(s, &s.Requests[i]))
+		}
+		unknown := c.code("")
+		return &Axis{Text: c.text, compare: strings.Compare, Code: func(p Spot) int32 {
+			if p.Request == request.None {
+				return unknown
+			}
+			return codes[p.Request]
+		}}
+	}
+}
+
+// fileAxis numbers files in the order in which they were read.
+func fileAxis(s *request.Set) *Axis {
+	text := make([]string, len(s.Files))
+	for i := range text {
+		text[i] = s.Files[i].Name
+	}
+	return &Axis{Text: func() []string { return text }, Code: func(p Spot) int32 {
+		return int32(s.Sources[s.Row(p.Span).Source].File)
+	}}
+}
+
+// StageAxis orders stages by the way of a request through the system, and
+// those that no table knows behind them by name.
+func StageAxis(s *request.Set) *Axis {
+	c := newCoder()
+	names := s.Syms.Names()
+	known := make([]int32, len(names)) // by symbol; 0 is not met yet
+	foreign := map[[2]trace.Sym]int32{}
+	return &Axis{Text: c.text, compare: s.CompareStages, Code: func(p Spot) int32 {
+		span := s.Row(p.Span)
+		if s.Kind(p.Span) == request.Stage {
+			if known[span.Name] == 0 {
+				known[span.Name] = 1 + c.code(names[span.Name])
+			}
+			return known[span.Name] - 1
+		}
+		key := [2]trace.Sym{s.Writers[s.Sources[span.Source].Writer].Service, span.Name}
+		code, ok := foreign[key]
+		if !ok {
+			code = c.code(names[key[0]] + ":" + names[key[1]])
+			foreign[key] = code
+		}
+		return code
+	}}
+}

@@ -1,0 +1,46 @@
+package requests
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/internal/testset"
+)
+
+func TestGoldenReports(t *testing.T) {
+	s := testset.Fixture(t)
+	reports := map[string]func() *table.Report{
+		"stages":   func() *table.Report { return GroupStages(s, mustParse(t, "stage")).Report() },
+		"ranks":    func() *table.Report { return GroupStages(s, mustParse(t, "rank")).Report() },
+		"latency":  func() *table.Report { return MeasureLatencies(s).Report() },
+		"requests": func() *table.Report { return Requests(s) },
+		"request":  func() *table.Report { return NewWaterfall(s, 0).Report() },
+	}
+	for name, make := range reports {
+		for _, f := range table.Formats {
+			t.Run(name+"."+string(f), func(t *testing.T) {
+				testset.CompareGolden(t, name+"."+string(f), tabletest.Text(t, make(), f, table.Style{}))
+			})
+		}
+	}
+}
+
+func TestGoldenWaterfall(t *testing.T) {
+	s := testset.Fixture(t)
+	for name, style := range map[string]table.Style{
+		"waterfall.text": {}, "waterfall_80_ascii.text": {Width: 80, ASCII: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			for r := range s.Requests {
+				if err := NewWaterfall(s, r).Write(&b, style); err != nil {
+					t.Fatal(err)
+				}
+				b.WriteString("\n")
+			}
+			testset.CompareGolden(t, name, b.String())
+		})
+	}
+}

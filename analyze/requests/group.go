@@ -1,0 +1,253 @@
+package requests
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// GroupStages groups the stages of all requests, the spans of gateways and
+// those of services without rules. It holds 20 B per span while it works.
+func GroupStages(s *request.Set, by []Dimension) *Stages {
+	g := newGrouper(s, by)
+	for r := range s.Requests {
+		g.addRequest(r)
+	}
+	g.addOthers()
+	return g.finish()
+}
+
+// A grouper collects durations by group.
+type grouper struct {
+	set     *request.Set
+	axes    []*Axis
+	whole   []int // axes that requests are divided by, not their spans
+	ids     numbering
+	codes   [][]int32 // of every group, by axis
+	covered []int64   // of every group
+	scopes  numbering // of the codes on the whole axes
+	e2e     []int64   // by scope
+	open    []visit   // spans of the request at hand
+	out     Stages
+
+	// The durations that were added, with the group of each.
+	durations []int64
+	groups    []int32
+}
+
+// A numbering gives every sequence of codes a number, in the order in which it
+// meets them. It takes one step per code: the number so far and the code make
+// a key, and the key has a new number. No strings are involved.
+type numbering struct {
+	next []map[uint64]int32 // one per code
+}
+
+func newNumbering(codes int) numbering {
+	n := numbering{make([]map[uint64]int32, codes)}
+	for i := range n.next {
+		n.next[i] = map[uint64]int32{}
+	}
+	return n
+}
+
+// step returns the number for the i-th code of a sequence, given the number of
+// what precedes it.
+func (n numbering) step(i int, before, code int32) int32 {
+	key := uint64(before)<<32 | uint64(code)
+	id, ok := n.next[i][key]
+	if !ok {
+		id = int32(len(n.next[i]))
+		n.next[i][key] = id
+	}
+	return id
+}
+
+// A visit is a span's time in a group.
+type visit struct {
+	group    int32
+	from, to trace.Time
+}
+
+func newGrouper(s *request.Set, by []Dimension) *grouper {
+	g := &grouper{
+		set: s, out: Stages{By: by}, codes: make([][]int32, len(by)),
+		durations: make([]int64, 0, s.Len()), groups: make([]int32, 0, s.Len()),
+	}
+	for i, d := range by {
+		g.axes = append(g.axes, d.axis(s))
+		if d.whole {
+			g.whole = append(g.whole, i)
+		}
+	}
+	g.ids, g.scopes = newNumbering(len(by)), newNumbering(len(g.whole))
+	return g
+}
+
+// group returns the group of a place, a new one if it is the first there.
+func (g *grouper) group(p Spot) int32 {
+	id := int32(0)
+	for i, a := range g.axes {
+		id = g.ids.step(i, id, a.Code(p))
+	}
+	if int(id) == len(g.covered) {
+		for i, a := range g.axes {
+			g.codes[i] = append(g.codes[i], a.Code(p))
+		}
+		g.covered = append(g.covered, request.Unknown)
+	}
+	return id
+}
+
+// scope returns the number of the requests that code places on the whole axes.
+func (g *grouper) scope(code func(axis int) int32) int32 {
+	id := int32(0)
+	for i, axis := range g.whole {
+		id = g.scopes.step(i, id, code(axis))
+	}
+	for int(id) >= len(g.e2e) {
+		g.e2e = append(g.e2e, 0)
+	}
+	return id
+}
+
+// add counts the span at p, unless its times cannot be right.
+func (g *grouper) add(p Spot) {
+	s := g.set.Row(p.Span)
+	if g.set.Implausible(p.Span) {
+		g.out.Implausible++
+		return
+	}
+	id := g.group(p)
+	g.durations, g.groups = append(g.durations, s.Dur()), append(g.groups, id)
+	if p.Request != request.None {
+		g.open = append(g.open, visit{id, s.Start, s.End})
+	}
+}
+
+// addRequest adds the stages of request r, and its gateway's span.
+func (g *grouper) addRequest(r int) {
+	s := g.set
+	req := &s.Requests[r]
+	for _, part := range req.Parts {
+		for _, t := range s.Parts[part].Threads {
+			g.addStages(s.Threads[t].Stages, Spot{Proc: s.Threads[t].Proc, Request: r})
+		}
+	}
+	for i := range s.GatewayRows(req) {
+		if s.RequestOf(i) == r { // several may share it
+			g.add(Spot{Span: i, Proc: s.ProcOf(i), Request: r})
+		}
+	}
+	scope := g.scope(func(axis int) int32 {
+		return g.axes[axis].Code(Spot{Span: request.None, Proc: request.None, Request: r})
+	})
+	g.e2e[scope] = distribution.AddTimes(g.e2e[scope], int64(max(0, req.End-req.Start)))
+	g.cover(req)
+}
+
+// addStages adds the given stages and everything below.
+func (g *grouper) addStages(stages []uint32, p Spot) {
+	for _, i := range stages {
+		if g.set.Kind(int(i)) == request.Stage { // selected
+			p.Span = int(i)
+			g.add(p)
+		}
+		if below := g.set.Tree.Children(int(i)); len(below) > 0 {
+			g.addStages(below, p)
+		}
+	}
+}
+
+// addOthers adds the spans that belong to no request.
+func (g *grouper) addOthers() {
+	s := g.set
+	for i := range s.Len() {
+		if k := s.Kind(i); k == request.Generic || k == request.Gateway && s.RequestOf(i) == request.None {
+			g.add(Spot{Span: i, Proc: s.ProcOf(i), Request: request.None})
+		}
+	}
+}
+
+// cover adds to every group the time that its spans cover of the request.
+func (g *grouper) cover(r *request.Request) {
+	slices.SortFunc(g.open, func(x, y visit) int {
+		return cmp.Or(cmp.Compare(x.group, y.group), cmp.Compare(x.from, y.from))
+	})
+	var until trace.Time // end of what is counted of the group
+	for i, v := range g.open {
+		if i == 0 || g.open[i-1].group != v.group {
+			until = r.Start
+			g.covered[v.group] = max(0, g.covered[v.group])
+		}
+		from, to := max(v.from, until), min(v.to, r.End)
+		if from < to {
+			g.covered[v.group] = distribution.AddTimes(g.covered[v.group], int64(to-from))
+			until = to
+		}
+	}
+	g.open = g.open[:0]
+}
+
+// finish orders the groups and summarizes them.
+func (g *grouper) finish() *Stages {
+	order := g.order()
+	durations := g.byGroup()
+	texts := make([][]string, len(g.axes))
+	for i, a := range g.axes {
+		texts[i] = a.Text()
+	}
+	g.out.Groups = make([]Group, len(order))
+	keys := make([]string, 0, len(order)*len(g.axes))
+	var s distribution.Summarizer
+	for i, id := range order {
+		for k := range g.axes {
+			keys = append(keys, texts[k][g.codes[k][id]])
+		}
+		scope := g.scope(func(axis int) int32 { return g.codes[axis][id] })
+		g.out.Groups[i] = Group{Key: keys[len(keys)-len(g.axes):], Summary: s.Summarize(durations[id]), Covered: g.covered[id], E2E: g.e2e[scope]}
+	}
+	return &g.out
+}
+
+// order returns the groups in the order of display.
+func (g *grouper) order() []int32 {
+	ranks := make([][]int32, len(g.axes))
+	for i, a := range g.axes {
+		ranks[i] = a.ranks()
+	}
+	order := make([]int32, len(g.covered))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(x, y int32) int {
+		for i, rank := range ranks {
+			if c := cmp.Compare(rank[g.codes[i][x]], rank[g.codes[i][y]]); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	return order
+}
+
+// byGroup brings the durations of every group together.
+func (g *grouper) byGroup() [][]int64 {
+	counts := make([]int, len(g.covered))
+	for _, id := range g.groups {
+		counts[id]++
+	}
+	all := make([]int64, len(g.durations))
+	out := make([][]int64, len(counts))
+	next := 0
+	for id, n := range counts {
+		out[id] = all[next : next : next+n]
+		next += n
+	}
+	for i, id := range g.groups {
+		out[id] = append(out[id], g.durations[i])
+	}
+	return out
+}

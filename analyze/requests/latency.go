@@ -1,0 +1,112 @@
+package requests
+
+import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A Latency is one duration that requests or servers have, over all of them.
+type Latency struct {
+	Of     string // "finished requests", or "decode servers" for parts of requests
+	Metric string // "e2e", "ttft", ...
+	distribution.Summary
+}
+
+// FinishedRequests is what Latency.Of says of requests as users see them.
+const FinishedRequests = "finished requests"
+
+// Latencies sums up the metrics of all requests, and how long every kind of
+// server worked on them.
+type Latencies struct {
+	Rows []Latency
+	// Left out of the rows of finished requests, by status.
+	Unfinished map[request.Status]int
+}
+
+// RequestMetrics are the durations of a request, in the order of reports.
+var RequestMetrics = []struct {
+	Name, doc string
+	Of        func(*request.Metrics) int64
+}{
+	{"e2e", "from the start to the end of the outermost span: gateway, else answering server", func(m *request.Metrics) int64 { return m.E2E }},
+	{"ttft", "time to the first token, as the answering server sees it", func(m *request.Metrics) int64 { return m.TTFT }},
+	{"tpot", "time per output token: (E2E - TTFT) / (tokens - 1)", func(m *request.Metrics) int64 { return m.TPOT }},
+	{"queue", "waiting to be scheduled, prefill and decode side together", func(m *request.Metrics) int64 { return m.Queue }},
+	{"prefill", "computing the prompt", func(m *request.Metrics) int64 { return m.Prefill }},
+	{"transfer", "decode side waits for the KV cache", func(m *request.Metrics) int64 { return m.Transfer }},
+	{"decode", "from the first decode step to the last", func(m *request.Metrics) int64 { return m.Decode }},
+	{"unaccounted", "part of E2E that no stage covers", func(m *request.Metrics) int64 { return m.Unaccounted }},
+}
+
+// MeasureLatencies sums up the metrics of all requests of s.
+func MeasureLatencies(s *request.Set) *Latencies {
+	l := &Latencies{Unfinished: map[request.Status]int{}}
+	var sum distribution.Summarizer
+	add := func(of, metric string, values []int64) {
+		if len(values) > 0 {
+			l.Rows = append(l.Rows, Latency{of, metric, sum.Summarize(values)})
+		}
+	}
+	values := make([][]int64, len(RequestMetrics))
+	var gaps []int64
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		if r.Status != request.Finished {
+			l.Unfinished[r.Status]++
+			continue
+		}
+		for k := range RequestMetrics {
+			if v := RequestMetrics[k].Of(&r.Metrics); v >= 0 {
+				values[k] = append(values[k], v)
+			}
+		}
+		gaps = append(gaps, s.Gaps(r)...)
+	}
+	for k := range RequestMetrics {
+		add(FinishedRequests, RequestMetrics[k].Name, values[k])
+	}
+	add(FinishedRequests, "itl", gaps)
+	for role := request.Unified; role <= request.Other; role++ {
+		server, ttft := partTimes(s, role)
+		add(role.String()+" servers", "span", server)
+		add(role.String()+" servers", "ttft", ttft)
+	}
+	return l
+}
+
+// partTimes returns how long the request spans of a role took, and what TTFT
+// they report.
+func partTimes(s *request.Set, role request.Role) (server, ttft []int64) {
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		if p.Role != role || p.Root == request.None || s.Kind(p.Root) != request.Root {
+			continue
+		}
+		if p.End >= p.Start {
+			server = append(server, int64(p.End-p.Start))
+		}
+		if p.TTFT >= 0 {
+			ttft = append(ttft, p.TTFT)
+		}
+	}
+	return server, ttft
+}
+
+// Report makes a table of the latencies.
+func (l *Latencies) Report() *table.Report {
+	summary := func(l *Latency) *distribution.Summary { return &l.Summary }
+	fields := append([]table.Field[Latency]{
+		{Column: table.Column{Name: "of", Doc: "whose time: finished requests as users see them, or the spans of one kind of server, whatever became of the request"},
+			Cell: func(l *Latency) table.Cell { return table.TextCell(l.Of) }},
+		{Column: table.Column{Name: "metric", Doc: "see docs/METRICS.md"}, Cell: func(l *Latency) table.Cell { return table.TextCell(l.Metric) }},
+	}, table.SummaryFields(summary)...)
+	r := table.New("sgtrace.report.latency/v1", "Latency", l.Rows, fields)
+	for status := request.Aborted; status <= request.Unfinished; status++ {
+		if n := l.Unfinished[status]; n > 0 {
+			r.Note("not among the finished requests: %d %s", n, status)
+		}
+	}
+	table.NoteSamples(r, l.Rows, func(l *Latency) int64 { return int64(l.N) }, func(l *Latency) string { return l.Of + " " + l.Metric })
+	return r
+}

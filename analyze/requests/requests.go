@@ -1,0 +1,102 @@
+package requests
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// Requests makes a table of the requests of s, in order of their start.
+func Requests(s *request.Set) *table.Report {
+	r := table.New("sgtrace.requests/v1", "Requests", s.Requests, requestFields(s))
+	if len(s.Requests) == 0 {
+		r.Note("%s", NoRequests)
+	}
+	few := 0
+	for i := range s.Requests {
+		if n := s.Requests[i].Metrics.ITL.N; n > 0 && n < 100 {
+			few++
+		}
+	}
+	if few > 0 {
+		r.Note("itl p99 of fewer than 100 gaps is their maximum: %d of %d requests", few, len(s.Requests))
+	}
+	return r
+}
+
+// requestFields are the columns of the list, in the order of a request's life.
+func requestFields(s *request.Set) []table.Field[request.Request] {
+	type R = request.Request
+	text := func(name, doc string, of func(*R) string) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Doc: doc}, Cell: func(r *R) table.Cell { return table.TextCell(of(r)) }}
+	}
+	count := func(name, doc string, of func(*R) int64) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(r *R) table.Cell { return table.NumberCell(of(r)) }}
+	}
+	ns := func(name, scale, doc string, of func(*R) int64) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: scale, Doc: doc}, Cell: func(r *R) table.Cell { return table.NumberCell(of(r)) }}
+	}
+	detail := func(f table.Field[R]) table.Field[R] {
+		f.Detail = true
+		return f
+	}
+	return []table.Field[R]{
+		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the outermost span, Unix time"}, Cell: func(r *R) table.Cell { return table.InstantCell(r.Start) }},
+		text("rid", "the user's id where known, else the server's", func(r *R) string { return r.RID }),
+		text("roles", "what kinds of server worked on it", func(r *R) string { return s.RolesOf(r) }),
+		ns("queue", "request", "waiting to be scheduled, prefill and decode side together", func(r *R) int64 { return r.Metrics.Queue }),
+		ns("prefill", "request", "computing the prompt", func(r *R) int64 { return r.Metrics.Prefill }),
+		ns("transfer", "request", "decode side waits for the KV cache", func(r *R) int64 { return r.Metrics.Transfer }),
+		ns("decode", "request", "from the first decode step to the last", func(r *R) int64 { return r.Metrics.Decode }),
+		count("tokens", "tokens generated", func(r *R) int64 { return r.Metrics.CompletionTokens }),
+		ns("itl p50", "token", "gap between consecutive tokens: median, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P50 }),
+		ns("itl p90", "token", "gap between consecutive tokens: 90th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P90 }),
+		ns("itl p99", "token", "gap between consecutive tokens: 99th percentile, nearest rank", func(r *R) int64 { return r.Metrics.ITL.P99 }),
+		detail(ns("itl max", "token", "longest gap between consecutive tokens", func(r *R) int64 { return r.Metrics.ITL.Max })),
+		detail(ns("tpot", "token", "time per output token: (E2E - TTFT) / (tokens - 1)", func(r *R) int64 { return r.Metrics.TPOT })),
+		ns("ttft", "request", "time to the first token, as the answering server sees it", func(r *R) int64 { return r.Metrics.TTFT }),
+		ns("e2e", "request", "outermost span: gateway, else answering server", func(r *R) int64 { return r.Metrics.E2E }),
+		detail(ns("unaccounted", "request", "part of E2E that no stage covers", func(r *R) int64 { return r.Metrics.Unaccounted })),
+		text("status", "how it ended", func(r *R) string { return r.Status.String() }),
+		detail(text("reason", "why it did not finish", func(r *R) string { return r.Reason })),
+		text("flags", "what is doubtful about the row", func(r *R) string { return r.Flags.String() }),
+		detail(count("prompt tokens", "tokens of the prompt", func(r *R) int64 { return r.Metrics.PromptTokens })),
+		detail(count("cached tokens", "tokens of the prompt found in the cache", func(r *R) int64 { return r.Metrics.CachedTokens })),
+		detail(count("retractions", "how often it was thrown out of the batch", func(r *R) int64 { return r.Metrics.Retractions })),
+		detail(text("model", "model that answered", func(r *R) string { return s.ModelOf(r) })),
+		detail(text("room", "bootstrap room, hex", func(r *R) string { return r.Room })),
+	}
+}
+
+// RequestIDs returns all that r can be asked for by.
+func RequestIDs(s *request.Set, r *request.Request) []string {
+	return append(s.IDs(r), r.Room, s.TraceID(r))
+}
+
+// FindRequests returns the requests that id names: by one of their ids, their
+// bootstrap room or trace id, else by how one of these begins.
+func FindRequests(s *request.Set, id string) []int {
+	if id == "" {
+		return nil
+	}
+	var exact, begin []int
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		names := RequestIDs(s, r)
+		switch {
+		case slices.Contains(names, id):
+			exact = append(exact, i)
+		case slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, id) }):
+			begin = append(begin, i)
+		}
+	}
+	if exact != nil {
+		return exact
+	}
+	return begin
+}
+
+// NoRequests says of dumps why what is about requests is empty.
+const NoRequests = "the dumps hold no requests, but spans of other services only"

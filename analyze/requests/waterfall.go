@@ -1,0 +1,306 @@
+package requests
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Waterfall is one request, stage by stage on every rank.
+type Waterfall struct {
+	Request    *request.Request
+	Lanes      []Lane             // router, prefill, sender, decode; by start within
+	From, To   trace.Time         // of everything shown
+	Holes      []request.Interval // of the request's time that no stage covers
+	ClockNotes []string           // why positions on different hosts may not be comparable
+
+	set *request.Set
+}
+
+// A Lane is what one thread did for the request.
+type Lane struct {
+	Part   int // index into Set.Parts; None for the gateway
+	Proc   int // index into Set.Procs; None is unknown
+	Host   string
+	Name   string // label and rank
+	Reason string // why it was aborted; "" if it was not
+	Rows   []Row
+	Events []EventCount // by name
+	Tokens *Tokens      // nil if it produced fewer than two
+}
+
+// An EventCount is how often an event of one name was met.
+type EventCount struct {
+	Name string
+	N    int
+}
+
+// A Row is one stage, or several of one name under one parent.
+type Row struct {
+	Name  string
+	Depth int
+	Spans []request.Interval
+	Steps distribution.Summary // of the spans
+}
+
+// foldFrom is how many spans of one name make one row: fewer are easier to read
+// one by one.
+const foldFrom = 4
+
+// NewWaterfall makes the waterfall of request r, an index into s.Requests.
+func NewWaterfall(s *request.Set, r int) *Waterfall {
+	req := &s.Requests[r]
+	w := &Waterfall{Request: req, From: req.Start, To: req.End, set: s}
+	hosts := s.HostNames()
+	if lane, ok := gatewayLane(s, req, hosts); ok {
+		w.addLane(lane)
+	}
+	for _, p := range req.Parts {
+		part := &s.Parts[p]
+		for _, t := range part.Threads {
+			if lane, ok := threadLane(s, t, hosts); ok {
+				w.addLane(lane)
+			}
+		}
+		if len(part.Threads) == 0 && part.Root != request.None && s.Kind(part.Root) == request.Root {
+			lane := newLane(s, hosts, part.Proc)
+			lane.Part, lane.Rows = p, []Row{newRow(s, 0, []uint32{uint32(part.Root)})}
+			w.addLane(lane)
+		}
+	}
+	w.Holes = holes(s, req)
+	w.ClockNotes = clockNotes(s, req, hosts)
+	return w
+}
+
+// gatewayLane makes the lane of the gateway's spans around r, outermost first.
+func gatewayLane(s *request.Set, r *request.Request, hosts map[string]string) (lane Lane, ok bool) {
+	for i, depth := range s.GatewayRows(r) {
+		if !ok {
+			lane, ok = newLane(s, hosts, s.ProcOf(i)), true
+			lane.Part = request.None
+		}
+		lane.Rows = append(lane.Rows, newRow(s, depth, []uint32{uint32(i)}))
+		lane.Events = countEvents(s, lane.Events, i)
+	}
+	return lane, ok
+}
+
+// threadLane makes the lane of thread t, unless nothing of it is selected.
+func threadLane(s *request.Set, t int, hosts map[string]string) (lane Lane, ok bool) {
+	th := &s.Threads[t]
+	lane = newLane(s, hosts, th.Proc)
+	lane.Part, lane.Reason = th.Part, th.Reason
+	lane.Rows = appendRows(nil, s, th.Stages, 0)
+	if len(lane.Rows) == 0 && (th.Row == request.None || s.Kind(th.Row) != request.ThreadRow) {
+		return lane, false
+	}
+	lane.Tokens = measureTokens(s, t)
+	for i := range s.ThreadRows(t) {
+		lane.Events = countEvents(s, lane.Events, i)
+	}
+	return lane, true
+}
+
+// newLane names a lane after its proc.
+func newLane(s *request.Set, hosts map[string]string, proc int) Lane {
+	if proc == request.None {
+		return Lane{Proc: proc, Host: "?", Name: "?"}
+	}
+	p := &s.Procs[proc]
+	return Lane{Proc: proc, Host: words.OnServer(hosts[p.Host], s.Server(proc)), Name: words.JoinNonEmpty(" ", p.Label, p.Rank.String())}
+}
+
+func (w *Waterfall) addLane(l Lane) {
+	for _, row := range l.Rows {
+		for _, iv := range row.Spans {
+			w.From, w.To = min(w.From, iv.From), max(w.To, iv.To)
+		}
+	}
+	w.Lanes = append(w.Lanes, l)
+}
+
+// appendRows appends rows of siblings, given in order of their start, and of what is
+// below them. Those of one name are folded where they are many, and so is
+// everything below them.
+func appendRows(out []Row, s *request.Set, siblings []uint32, depth int) []Row {
+	siblings = selected(s, nil, siblings)
+	byName := map[trace.Sym][]uint32{}
+	for _, i := range siblings {
+		name := s.Row(int(i)).Name
+		byName[name] = append(byName[name], i)
+	}
+	for _, i := range siblings {
+		same := byName[s.Row(int(i)).Name]
+		switch {
+		case len(same) < foldFrom:
+			same = []uint32{i}
+		case same[0] != i:
+			continue // shown with the first
+		}
+		var below []uint32
+		for _, i := range same {
+			below = append(below, s.Tree.Children(int(i))...)
+		}
+		out = append(out, newRow(s, depth, same))
+		out = appendRows(out, s, below, depth+1)
+	}
+	return out
+}
+
+// selected appends the stages among siblings to out; one that is not selected
+// leaves its place to those below it.
+func selected(s *request.Set, out, siblings []uint32) []uint32 {
+	for _, i := range siblings {
+		if s.Kind(int(i)) == request.Stage {
+			out = append(out, i)
+		} else {
+			out = selected(s, out, s.Tree.Children(int(i)))
+		}
+	}
+	return out
+}
+
+func newRow(s *request.Set, depth int, spans []uint32) Row {
+	row := Row{Name: s.Name(int(spans[0])), Depth: depth}
+	durations := make([]int64, len(spans))
+	for k, i := range spans {
+		span := s.Row(int(i))
+		row.Spans = append(row.Spans, request.Interval{From: span.Start, To: max(span.Start, span.End)})
+		durations[k] = max(0, span.Dur())
+	}
+	row.Steps = distribution.Summarize(durations)
+	return row
+}
+
+// countEvents adds the events of span i.
+func countEvents(s *request.Set, counts []EventCount, i int) []EventCount {
+	for _, e := range s.InstantsOf(i) {
+		name := s.Syms.Name(e.Name)
+		at, ok := slices.BinarySearchFunc(counts, name, func(c EventCount, name string) int { return strings.Compare(c.Name, name) })
+		if !ok {
+			counts = slices.Insert(counts, at, EventCount{Name: name})
+		}
+		counts[at].N++
+	}
+	return counts
+}
+
+// holes returns where the time is that the metrics of r call unaccounted.
+func holes(s *request.Set, r *request.Request) []request.Interval {
+	if r.Metrics.Unaccounted == request.Unknown {
+		return nil
+	}
+	var stages, holes []request.Interval
+	for _, p := range r.Parts {
+		for _, t := range s.Parts[p].Threads {
+			for _, i := range s.Threads[t].Stages {
+				span := s.Row(int(i))
+				stages = append(stages, request.Interval{From: span.Start, To: span.End})
+			}
+		}
+	}
+	slices.SortFunc(stages, func(x, y request.Interval) int { return cmp.Compare(x.From, y.From) })
+	at := r.Start
+	for _, iv := range append(stages, request.Interval{From: r.End, To: r.End}) {
+		if from := min(iv.From, r.End); from > at {
+			holes = append(holes, request.Interval{From: at, To: from})
+		}
+		at = max(at, iv.To)
+	}
+	return holes
+}
+
+// clockNotes says where a span reaches over the one that caused it on another
+// host: that is impossible, so the clocks of the two differ.
+func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []string {
+	var notes []string
+	note := func(format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); !slices.Contains(notes, text) {
+			notes = append(notes, text)
+		}
+	}
+	host := func(proc int) string {
+		if proc == request.None {
+			return "?"
+		}
+		return hosts[s.Procs[proc].Host]
+	}
+	for _, i := range r.Parts {
+		p := &s.Parts[i]
+		if p.Root == request.None {
+			continue
+		}
+		if p.Gateway != request.None {
+			g := s.Row(p.Gateway)
+			if d := int64(g.Start - p.Start); d > request.ClockSlack {
+				note("the %s part on host %s begins %s before the gateway's span around it", p.Role, host(p.Proc), words.Nearly(d))
+			}
+			if d := int64(p.End - g.End); d > request.ClockSlack {
+				note("the %s part on host %s ends %s after the gateway's span around it", p.Role, host(p.Proc), words.Nearly(d))
+			}
+		}
+		for _, t := range p.Threads {
+			th := &s.Threads[t]
+			if th.Row == request.None || host(th.Proc) == host(p.Proc) {
+				continue
+			}
+			if d := int64(p.Start - s.Row(th.Row).Start); d > request.ClockSlack {
+				note("%s on host %s begins %s before its request on host %s", s.Procs[th.Proc].Label, host(th.Proc), words.Nearly(d), host(p.Proc))
+			}
+		}
+	}
+	return notes
+}
+
+// A shownSpan is a stage with the lane it is in.
+type shownSpan struct {
+	lane  *Lane
+	row   *Row
+	from  trace.Time
+	dur   int64
+	start trace.Time // of the request
+}
+
+// Report lists the stages of the waterfall, folded ones one by one, for
+// programs.
+func (w *Waterfall) Report() *table.Report {
+	var spans []shownSpan
+	for i := range w.Lanes {
+		for k := range w.Lanes[i].Rows {
+			row := &w.Lanes[i].Rows[k]
+			for _, iv := range row.Spans {
+				spans = append(spans, shownSpan{&w.Lanes[i], row, iv.From, int64(iv.To - iv.From), w.Request.Start})
+			}
+		}
+	}
+	text := func(name, doc string, of func(*shownSpan) string) table.Field[shownSpan] {
+		return table.Field[shownSpan]{Column: table.Column{Name: name, Doc: doc}, Cell: func(s *shownSpan) table.Cell { return table.TextCell(of(s)) }}
+	}
+	return table.New("sgtrace.request/v1", "Request "+w.Request.RID, spans, []table.Field[shownSpan]{
+		text("role", "what the server does", func(s *shownSpan) string { return w.role(s.lane) }),
+		text("host", "short name of the host", func(s *shownSpan) string { return s.lane.Host }),
+		text("rank", "thread label and rank", func(s *shownSpan) string { return s.lane.Name }),
+		text("stage", "name of the stage", func(s *shownSpan) string { return s.row.Name }),
+		{Column: table.Column{Name: "depth", Unit: table.Count, Doc: "how many stages it lies in"}, Cell: func(s *shownSpan) table.Cell { return table.Cell{N: int64(s.row.Depth)} }},
+		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "its start, Unix time"}, Cell: func(s *shownSpan) table.Cell { return table.InstantCell(s.from) }},
+		{Column: table.Column{Name: "offset", Unit: table.Duration, Doc: "its start from that of the request", Scale: "duration"},
+			Cell: func(s *shownSpan) table.Cell { return table.Cell{N: int64(s.from - s.start)} }},
+		{Column: table.Column{Name: "duration", Unit: table.Duration, Doc: "how long it took", Scale: "duration"}, Cell: func(s *shownSpan) table.Cell { return table.Cell{N: s.dur} }},
+	})
+}
+
+// role names the role of a lane.
+func (w *Waterfall) role(l *Lane) string {
+	if l.Part == request.None {
+		return request.Router.String()
+	}
+	return w.set.Parts[l.Part].Role.String()
+}

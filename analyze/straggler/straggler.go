@@ -1,0 +1,194 @@
+package straggler
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Straggler is a rank that the others of its group wait for, meeting after
+// meeting: at the end of steps, or in collectives.
+type Straggler struct {
+	Rank  int         // in the group
+	Name  string      // of the rank: "TP2"
+	Group string      // of the ranks that wait for it: "decode c94b1e02 DP1", "4 ranks"
+	Peers string      // those ranks without it, if they are few and have no name together
+	What  string      // what they do together: "decode steps"
+	Verb  string      // what a rank does there: "ends", "arrives"
+	Where place.Where // the rank; the zero value if it is none of a request.Set
+
+	// Lateness is of the time in which the rank is slow.
+	Lateness
+	// Since is when it became slow, and Earliest and Latest bound that with a
+	// confidence of 95 %; zero if it always was. Until is when it was over; zero if it
+	// is not.
+	Since, Earliest, Latest, Until trace.Time
+	// Delay is how late it is on average, as part of the time of the meetings: the mean
+	// over Blocks pieces of the time, compared with the median of the others in each.
+	// DelayLow and DelayHigh are its 95 % confidence interval, NaN where P is.
+	Delay, DelayLow, DelayHigh float64
+	// LateBlocks is in how many of the Blocks it was late by what matters.
+	Blocks, LateBlocks int
+	took               float64 // by a meeting, mean, ns
+	// P bounds the probability that any of the ranks looks that slow if all are
+	// alike. It is NaN where lateness goes up and down so slowly that nothing can be
+	// computed; then it was late in all blocks.
+	P float64
+	// Part is the part of the meetings that is in the time in which it is slow.
+	Part float64
+	// Cause says why, as far as that is known.
+	Cause    string
+	Evidence []string // sentences
+}
+
+// Lateness sums up when a rank arrived where it meets others.
+type Lateness struct {
+	Meetings int // at which the rank was
+	Last     int // at which it arrived after all others
+	// P50, P99 and Mean are of its arrival minus the median (nearest rank) of those
+	// of the others, in ns; negative where it was early.
+	P50, P99, Mean int64
+	// LastMean is the mean where it was last, in ns; 0 if it never was.
+	LastMean int64
+	// Lost is how long the others waited for it together, in ns: summed up over them
+	// and the meetings at which it was last.
+	Lost int64
+	// LostShare is Lost as part of the time of the others; NaN if that is unknown.
+	LostShare float64
+}
+
+// Text says in a sentence which rank is late, how often, by how much and what that
+// costs.
+func (s *Straggler) Text() string {
+	text := fmt.Sprintf("%s of %s %s last in %d of %d %s", s.Name, s.Group, s.Verb, s.Last, s.Meetings, s.What)
+	if s.Peers != "" {
+		text = fmt.Sprintf("%s %s last in %d of %d %s with %s", s.Name, s.Verb, s.Last, s.Meetings, s.What, s.Peers)
+	}
+	if s.Since != 0 {
+		text += " since " + words.When(s.Since, s.Earliest, s.Latest)
+	}
+	if s.Until != 0 {
+		text += " until " + words.Clock(s.Until).Format("15:04:05")
+	}
+	text += fmt.Sprintf(", %s late", words.Nearly(s.LastMean))
+	if !math.IsNaN(s.LostShare) {
+		text += fmt.Sprintf("; the others lose %s %% of their time", words.InPercent(s.LostShare))
+	}
+	if s.Cause != "" {
+		text += "; " + s.Cause
+	}
+	return text
+}
+
+// Doubt is the sentence about how certain a straggler is.
+func (s *Straggler) Doubt() string { return "it is " + s.Sure("late") }
+
+// Sure says by which part of the time a straggler is late, or longer, as word has it,
+// and how certain that is.
+func (s *Straggler) Sure(word string) string {
+	text := fmt.Sprintf("%s by %.1f %% of the time, the mean of %d pieces", word, 100*s.Delay, s.Blocks)
+	if math.IsNaN(s.P) {
+		return fmt.Sprintf("%s, and in each of them by what matters", text)
+	}
+	return fmt.Sprintf("%s (95 %% confidence: %.1f to %.1f %%); if all ranks were alike, one would look so with %s",
+		text, 100*s.DelayLow, 100*s.DelayHigh, words.Chance(s.P))
+}
+
+// delayNs is a part of the time of a meeting in ns; unknown stays so.
+func (s *Straggler) delayNs(part float64) int64 {
+	if math.IsNaN(part) {
+		return request.Unknown
+	}
+	return int64(math.Round(part * s.took))
+}
+
+// A StragglerVerdict says which ranks keep others waiting, by all that is known: the
+// ends of steps that requests show, and collectives that profilers do.
+type StragglerVerdict struct {
+	Stragglers []Straggler
+	// Sentences are one for each straggler; or for each kind of evidence that there is
+	// none, and what was looked at.
+	Sentences []string
+}
+
+// Suspects are the stragglers that one kind of evidence shows, the one that costs most
+// first.
+type Suspects struct {
+	Stragglers []Straggler
+	// Acquittal says, where there are none, that there are none and what was looked at.
+	Acquittal []string
+}
+
+// FindStragglers gives the verdict on what several kinds of evidence show, the one to
+// tell first before the others.
+func FindStragglers(suspects ...Suspects) StragglerVerdict {
+	var v StragglerVerdict
+	var acquitted []string
+	for _, s := range suspects {
+		if v.Stragglers = append(v.Stragglers, s.Stragglers...); len(s.Stragglers) == 0 {
+			acquitted = append(acquitted, s.Acquittal...)
+			continue
+		}
+		for i := range s.Stragglers {
+			v.Sentences = append(v.Sentences, s.Stragglers[i].Text())
+		}
+	}
+	v.Sentences = append(v.Sentences, acquitted...)
+	return v
+}
+
+// Report makes a table of the stragglers. Its title is the verdict.
+func (v StragglerVerdict) Report() *table.Report {
+	title := "No straggler can be told: no ranks do the same things together"
+	if len(v.Sentences) > 0 {
+		title = strings.ToUpper(v.Sentences[0][:1]) + v.Sentences[0][1:]
+		if len(v.Stragglers) > 0 {
+			title = "Straggler: " + v.Sentences[0]
+		}
+	}
+	type S = Straggler
+	since := table.Column{Name: "since", Unit: table.Instant, Doc: "when it became late; empty if it always was"}
+	fields := []table.Field[S]{
+		table.TextColumn("rank", "that others wait for", func(s *S) string { return s.Name }),
+		table.TextColumn("of", "those that wait for it", func(s *S) string { return cmp.Or(s.Peers, s.Group) }),
+		table.TextColumn("at", "what they do together", func(s *S) string { return s.What }),
+		table.CountColumn("n", "how many of those it took part in while it was slow", func(s *S) int64 { return int64(s.Meetings) }),
+		table.CountColumn("last", "in how many it came after all others", func(s *S) int64 { return int64(s.Last) }),
+		table.NsColumn("late", "mean of its arrival minus the median of the others, where it was last", func(s *S) int64 { return s.LastMean }),
+		table.NsColumn("late p50", "median of that over all of them, nearest rank", func(s *S) int64 { return s.P50 }),
+		table.NsColumn("late p99", "99th percentile of that, nearest rank", func(s *S) int64 { return s.P99 }),
+		table.NsColumn("lost", "what the others waited for it, together", func(s *S) int64 { return s.Lost }),
+		{Column: table.Column{Name: "lost share", Unit: table.Share, Doc: "that, of their time"}, Cell: func(s *S) table.Cell { return table.Cell{Share: s.LostShare, Unknown: math.IsNaN(s.LostShare)} }},
+		{Column: since, Cell: func(s *S) table.Cell { c := table.InstantCell(s.Since); c.Unknown = s.Since == 0; return c }},
+	}
+	fields = append(fields, table.Detail([]table.Field[S]{
+		table.NsColumn("at least", "`at_least_share` of the mean time of one of them", func(s *S) int64 { return s.delayNs(s.DelayLow) }),
+		table.NsColumn("at most", "`at_most_share` of it", func(s *S) int64 { return s.delayNs(s.DelayHigh) }),
+		table.NumberColumn("p", "bounds the chance that any rank looks so slow if all are alike; empty where that cannot be told and it was late in all pieces of the time", func(s *S) float64 { return s.P }),
+		table.TextColumn("cause", "why, as far as devices show it", func(s *S) string { return s.Cause }),
+		table.ShareColumn("late share", "how late it is on average, as part of the time", func(s *S) float64 { return s.Delay }),
+		table.ShareColumn("at least share", "lower end of the 95 % confidence interval of that; empty where p is", func(s *S) float64 { return s.DelayLow }),
+		table.ShareColumn("at most share", "upper end of it", func(s *S) float64 { return s.DelayHigh }),
+		table.CountColumn("pieces", "of the time in which it was slow, that were judged", func(s *S) int64 { return int64(s.Blocks) }),
+		table.CountColumn("late pieces", "in how many of them it was late by what matters", func(s *S) int64 { return int64(s.LateBlocks) }),
+	})...)
+	r := table.New("sgtrace.report.stragglers/v1", title, v.Stragglers, fields)
+	for _, sentence := range v.Sentences[min(1, len(v.Sentences)):] {
+		r.Note("%s", sentence)
+	}
+	if len(v.Stragglers) == 0 {
+		r.Note("'sgtrace help metrics straggler' tells when a rank is one")
+	}
+	for i := range v.Stragglers {
+		s := &v.Stragglers[i]
+		r.Note("%s: %s", s.Name, strings.Join(s.Evidence, "; "))
+	}
+	return r
+}

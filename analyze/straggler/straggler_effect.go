@@ -1,0 +1,126 @@
+package straggler
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+)
+
+// A block sums up some meetings that follow each other.
+type block struct {
+	offset []float64 // of every rank, mean; NaN if it was not there
+	sorted []float64 // of those that were
+	took   float64   // mean, ns
+}
+
+// Blocks divides the meetings [from, to) into as many Blocks as there can be.
+func (g *Gathering) Blocks(from, to int) []block {
+	k := len(g.Names)
+	blocks := make([]block, min(MostBlocksJudged, (to-from)/LeastInBlock))
+	for b := range blocks {
+		first, end := from+b*(to-from)/len(blocks), from+(b+1)*(to-from)/len(blocks)
+		sums, counts := make([]float64, k), make([]float64, k)
+		for i := first; i < end; i++ {
+			for r, d := range g.offset[i*k : (i+1)*k] {
+				if d != NoArrival {
+					sums[r] += float64(d)
+					counts[r]++
+				}
+			}
+			blocks[b].took += float64(g.Meetings[i].Took) / float64(end-first)
+		}
+		for r := range sums {
+			sums[r] = distribution.Ratio(sums[r], counts[r])
+		}
+		blocks[b].offset = sums
+		blocks[b].sorted = slices.DeleteFunc(slices.Sorted(slices.Values(sums)), math.IsNaN)
+	}
+	return blocks
+}
+
+// excess returns by how much a rank was later than the median of the others, in ns;
+// NaN if there are no others. It is the mean of the two in the middle, where there
+// are two: by nearest rank, every one of three ranks would be late on average.
+func (b *block) excess(rank int) float64 {
+	own, n := b.offset[rank], len(b.sorted)-1
+	if math.IsNaN(own) || n < 1 {
+		return math.NaN()
+	}
+	at, _ := slices.BinarySearch(b.sorted, own)
+	other := func(i int) float64 {
+		if i >= at {
+			i++
+		}
+		return b.sorted[i]
+	}
+	return own - (other((n-1)/2)+other(n/2))/2
+}
+
+// An effect is by how much a rank is late, block by block: in ns, and as part of the
+// time. It is tested and bounded as the latter: steps may become longer and shorter, as
+// their batches do, without any change in how slow the rank is.
+type effect struct{ ns, part []float64 }
+
+func EffectOn(rank int, blocks []block) effect {
+	var e effect
+	for i := range blocks {
+		if ns := blocks[i].excess(rank); !math.IsNaN(ns) {
+			e.ns, e.part = append(e.ns, ns), append(e.part, ns/max(1, blocks[i].took))
+		}
+	}
+	return e
+}
+
+// Matters tells whether an effect is large enough: in most blocks, or on average where
+// that is no chance, as a rank may be slow in some steps only.
+func (g *Gathering) Matters(e effect) bool {
+	if len(e.ns) == 0 {
+		return false
+	}
+	return g.large(distribution.LowerMedian(slices.Clone(e.ns)), distribution.LowerMedian(slices.Clone(e.part))) ||
+		g.large(stat.Mean(e.ns, nil), stat.Mean(e.part, nil)) && g.probability(e) <= ErrorLevel
+}
+
+// large tells whether lateness, in ns and as part of the time, is not what clocks and
+// devices leave open.
+func (g *Gathering) large(ns, part float64) bool {
+	return ns >= float64(g.Floor) && part >= g.Share
+}
+
+// lateBlocks counts the blocks in which an effect is large enough.
+func (g *Gathering) lateBlocks(e effect) int {
+	n := 0
+	for i := range e.ns {
+		if g.large(e.ns[i], e.part[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// probability bounds the probability of such an effect on any of the ranks if all
+// are alike.
+func (g *Gathering) probability(e effect) float64 {
+	mean, variance, worth := changepoint.Mean(e.part)
+	switch {
+	case mean <= 0 || worth < leastWorth:
+		return 1
+	case variance == 0:
+		return 0
+	}
+	t := distuv.StudentsT{Sigma: 1, Nu: worth - 1}
+	return min(1, float64(len(g.Names))*t.Survival(mean/math.Sqrt(variance)))
+}
+
+// interval returns the 95 % confidence interval of the mean of an effect, as part of
+// the time.
+func (e effect) interval() (low, high float64) {
+	mean, variance, worth := changepoint.Mean(e.part)
+	margin := distuv.StudentsT{Sigma: 1, Nu: max(1, worth-1)}.Quantile(0.975) * math.Sqrt(variance)
+	return mean - margin, mean + margin
+}

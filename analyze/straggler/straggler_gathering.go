@@ -1,0 +1,166 @@
+package straggler
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// NoArrival is the arrival of a rank that was not there.
+const NoArrival = math.MinInt64
+
+// A Gathering collects when the ranks of a group arrived where they meet: at the
+// end of a step, in a collective. It holds 16 B per meeting and rank.
+type Gathering struct {
+	Names             []string // of the ranks
+	Group, What, Verb string   // see Straggler
+	// floor is the lateness, in ns, that may come from clocks, or from what a rank does
+	// besides, and share the part of the time of a meeting that does not matter.
+	Floor int64
+	Share float64
+
+	Meetings []meeting
+	arrivals []int64 // of every meeting, one per rank; NoArrival
+
+	// From here on: see settle. Both are of every meeting and rank.
+	settled bool
+	late    []int64 // arrival minus the median of those of the others
+	offset  []int64 // arrival minus the median of all
+}
+
+// A meeting is one step, or collective, of a group.
+type meeting struct {
+	at   trace.Time
+	Took int64 // ns; what the others lose is a part of it
+	row  int   // in arrivals
+	last int   // rank that arrived after all others; -1 if several did
+	lost int64 // ns that the others waited for it, together
+	here int   // ranks that were there
+}
+
+// Matters is the part of their time that the others have to lose before that is worth
+// telling: devices of one kind differ by a percent or so in how fast they clock.
+const Matters = 0.02
+
+// NewGathering is for ranks of these names. Lateness of less than floor ns is
+// nothing.
+func NewGathering(names []string, floor int64) *Gathering {
+	return &Gathering{Names: names, Floor: floor, Share: Matters}
+}
+
+// Meet notes a meeting at a time, which the order goes by and the time since which
+// a rank is slow. Arrivals are one per rank, in ns from any instant; they are copied.
+// took is how long the group was at it, in ns; 0 is unknown, and any part of it
+// matters.
+func (g *Gathering) Meet(at trace.Time, arrivals []int64, took int64) {
+	here := 0
+	for _, a := range arrivals {
+		if a != NoArrival {
+			here++
+		}
+	}
+	if here < 2 {
+		return
+	}
+	g.Meetings = append(g.Meetings, meeting{at: at, Took: max(0, took), row: len(g.arrivals), here: here})
+	g.arrivals = append(g.arrivals, arrivals...)
+	g.settled = false
+}
+
+// settle puts the meetings in order, and finds out who was late at each.
+func (g *Gathering) settle() {
+	if g.settled {
+		return
+	}
+	g.settled = true
+	slices.SortStableFunc(g.Meetings, func(x, y meeting) int { return cmp.Compare(x.at, y.at) })
+	k := len(g.Names)
+	g.late, g.offset = make([]int64, len(g.arrivals)), make([]int64, len(g.arrivals))
+	sorted := make([]int64, 0, k)
+	for i := range g.Meetings {
+		m := &g.Meetings[i]
+		arrivals := g.arrivals[m.row : m.row+k]
+		sorted = sorted[:0]
+		for _, a := range arrivals {
+			if a != NoArrival {
+				sorted = append(sorted, a)
+			}
+		}
+		slices.Sort(sorted)
+		m.judge(arrivals, sorted)
+		for r, a := range arrivals {
+			g.late[i*k+r], g.offset[i*k+r] = NoArrival, NoArrival
+			if a != NoArrival {
+				g.late[i*k+r] = a - medianOfOthers(sorted, a)
+				g.offset[i*k+r] = a - request.NearestRank(sorted, 50)
+			}
+		}
+	}
+}
+
+// judge finds the last one of the arrivals, which are there sorted, too.
+func (m *meeting) judge(arrivals, sorted []int64) {
+	latest := sorted[len(sorted)-1]
+	m.last, m.lost = slices.Index(arrivals, latest), 0
+	if sorted[len(sorted)-2] == latest {
+		m.last = -1
+		return
+	}
+	for _, a := range sorted {
+		m.lost += latest - a
+	}
+}
+
+// medianOfOthers returns the median (nearest rank) of sorted values without one of
+// value own.
+func medianOfOthers[T cmp.Ordered](sorted []T, own T) T {
+	middle := len(sorted)/2 - 1 // of the others: ceil((n-1)/2), from 0
+	if at, _ := slices.BinarySearch(sorted, own); at <= middle {
+		middle++
+	}
+	return sorted[middle]
+}
+
+// Measure sums up every rank.
+func (g *Gathering) Measure() []Lateness {
+	g.settle()
+	all := make([]Lateness, len(g.Names))
+	for r := range all {
+		all[r] = g.lateness(r, 0, len(g.Meetings))
+	}
+	return all
+}
+
+// lateness sums up a rank over the meetings [from, to).
+func (g *Gathering) lateness(rank, from, to int) Lateness {
+	var l Lateness
+	var late []int64
+	var sum, sumLast, time int64
+	for i, m := range g.Meetings[from:to] {
+		d := g.late[(from+i)*len(g.Names)+rank]
+		if d == NoArrival {
+			continue
+		}
+		late = append(late, d)
+		sum += d
+		time += int64(m.here-1) * m.Took
+		if m.last == rank {
+			l.Last++
+			l.Lost += m.lost
+			sumLast += d
+		}
+	}
+	if l.Meetings = len(late); l.Meetings == 0 {
+		l.LostShare = math.NaN()
+		return l
+	}
+	slices.Sort(late)
+	l.P50, l.P99, l.Mean = request.NearestRank(late, 50), request.NearestRank(late, 99), sum/int64(l.Meetings)
+	l.LastMean = sumLast / int64(max(1, l.Last))
+	l.LostShare = distribution.Ratio(float64(l.Lost), float64(time))
+	return l
+}

@@ -1,0 +1,219 @@
+package straggler
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// How a straggler is told from chance. Someone is last at every meeting, and who was
+// last at one is likelier to be last at the next. So meetings are not counted, but
+// put into blocks: by which part of its time a rank arrives later, on average over a
+// block, than the median of the others. Among ranks that are alike that is zero in
+// the mean, but for what is left of rare and long delays. Student's t tells how
+// probable a larger mean is, times the number of ranks; it is given as many
+// observations as the blocks are worth, as neighbours resemble each other.
+//
+// Lateness that rises and falls slowly is worth few observations, so that t proves
+// nothing, however late the rank is: one that gets hot, or whose host drifts. Such a
+// rank is a straggler if it was late in every single block, which no spell is.
+//
+// Ranks are never quite alike: one of them talks to the tokenizer, too. So, however
+// certain it is, the mean over the blocks has to be beyond what that can cost, and to
+// be a part of the time that matters. And the others have to lose time by it: next to
+// one that is later still, a rank may be late and cost nothing.
+const (
+	MostBlocksJudged = 40
+	LeastInBlock     = 4     // meetings, so that a single long one does not make a block
+	FewestMeetings   = 40    // ten blocks: a start is no state
+	leastWorth       = 5     // independent blocks; with fewer, one spell looks like a rule
+	ErrorLevel       = 0.001 // largest P of a straggler: a deployment has many groups
+
+	fewestBlocks = 20 // of which all show a straggler: more than one spell
+)
+
+// leastLost is the part of the time that matters, and of its even share of what is
+// lost by all ranks, that the others have to lose by a straggler. Ranks that are slow
+// together share what is lost.
+const leastLost = 0.5
+
+// Stragglers returns the ranks that the others wait for; what costs most comes
+// first.
+func (g *Gathering) Stragglers() []Straggler {
+	g.settle()
+	var found []Straggler
+	whole := g.Blocks(0, len(g.Meetings))
+	for r := range g.Names {
+		if s, ok := g.judge(r, whole); ok {
+			found = append(found, s)
+		}
+	}
+	SortStragglers(found)
+	return found
+}
+
+// judge tells whether a rank is a straggler, all the time or in a part of it.
+func (g *Gathering) judge(rank int, whole []block) (Straggler, bool) {
+	if !g.suspect(rank, whole) {
+		return Straggler{}, false
+	}
+	run, ok := g.slowest(rank)
+	if !ok || run.to-run.from < FewestMeetings {
+		return Straggler{}, false
+	}
+	e := EffectOn(rank, g.Blocks(run.from, run.to))
+	s := Straggler{
+		Rank: rank, Name: g.Names[rank], Group: g.Group, What: g.What, Verb: g.Verb,
+		Lateness: g.lateness(rank, run.from, run.to), P: min(1, g.probability(e)*float64(run.tried)),
+		Delay: stat.Mean(e.part, nil), Blocks: len(e.part), LateBlocks: g.lateBlocks(e),
+		Part: float64(run.to-run.from) / float64(len(g.Meetings)),
+	}
+	s.DelayLow, s.DelayHigh = e.interval()
+	s.took = g.meanTook(run.from, run.to)
+	switch {
+	case !g.costs(&s, run):
+		return Straggler{}, false
+	case s.P <= ErrorLevel:
+	case g.always(&s):
+		s.P, s.DelayLow, s.DelayHigh = math.NaN(), math.NaN(), math.NaN()
+	default:
+		return Straggler{}, false
+	}
+	if c := run.began; c != nil {
+		s.Since, s.Earliest, s.Latest = g.time(c.At), g.time(c.First), g.time(c.Last)
+	}
+	if run.to < len(g.Meetings) {
+		s.Until = g.time(run.to)
+	}
+	return s, true
+}
+
+// meanTook returns how long the meetings [from, to) took on average, in ns.
+func (g *Gathering) meanTook(from, to int) float64 {
+	sum := 0.0
+	for _, m := range g.Meetings[from:to] {
+		sum += float64(m.Took)
+	}
+	return sum / float64(to-from)
+}
+
+// costs tells whether the others lose time by a rank in a run.
+func (g *Gathering) costs(s *Straggler, run slowRun) bool {
+	if s.LostShare < leastLost*g.Share {
+		return false
+	}
+	lost := int64(0)
+	for _, m := range g.Meetings[run.from:run.to] {
+		if m.last >= 0 {
+			lost += m.lost
+		}
+	}
+	return float64(s.Lost)*float64(len(g.Names)) >= leastLost*float64(lost)
+}
+
+// always tells whether a rank was late in every block, and the others lost by it what
+// matters. Where a change was found before or after, the part between may have been
+// picked for being late: there it has to be last nearly every time, too, and the part
+// has to be half of all or more.
+func (g *Gathering) always(s *Straggler) bool {
+	const half, nearlyEvery = 0.5, 0.9
+	if s.Blocks < fewestBlocks || s.LateBlocks < s.Blocks || s.LostShare < g.Share {
+		return false
+	}
+	return s.Part == 1 || s.Part >= half && float64(s.Last) >= nearlyEvery*float64(s.Meetings)
+}
+
+// suspect tells whether a rank is late enough in some of the blocks; if not,
+// nothing is searched.
+func (g *Gathering) suspect(rank int, blocks []block) bool {
+	const part, fewest = 8, 3
+	n := 0
+	for i := range blocks {
+		if blocks[i].excess(rank) >= max(float64(g.Floor), g.Share*blocks[i].took) {
+			n++
+		}
+	}
+	return n >= max(fewest, len(blocks)/part)
+}
+
+// A slowRun is a part of the meetings in which a rank is slow.
+type slowRun struct {
+	from, to int
+	began    *changepoint.Change // nil if it always was
+	lost     int64
+	tried    int // parts that were looked at
+}
+
+// slowest divides the meetings where the lateness of a rank changed, and returns the
+// run of slow parts that costs most.
+func (g *Gathering) slowest(rank int) (slowRun, bool) {
+	changes := g.changes(rank)
+	var best, run slowRun
+	open := false
+	for i := 0; i <= len(changes); i++ {
+		part := slowRun{to: len(g.Meetings)}
+		if i > 0 {
+			part.from, part.began = changes[i-1].At, &changes[i-1]
+		}
+		if i < len(changes) {
+			part.to = changes[i].At
+		}
+		if !g.Matters(EffectOn(rank, g.Blocks(part.from, part.to))) {
+			open = false
+			continue
+		}
+		if !open {
+			run, open = part, true
+		}
+		run.to = part.to
+		if run.lost = g.lateness(rank, run.from, run.to).Lost; run.lost > best.lost {
+			best = run
+		}
+	}
+	best.tried = len(changes) + 1
+	return best, best.lost > 0
+}
+
+// changes finds where the lateness of a rank became another one.
+func (g *Gathering) changes(rank int) []changepoint.Change {
+	const most = 2000 // values that are searched; beyond, means of several are
+	n := len(g.Meetings)
+	size := (n + most - 1) / most
+	var values, took []float64
+	for from := 0; from < n; from += size {
+		sum, count, time := 0.0, 0.0, 0.0
+		for i := from; i < min(n, from+size); i++ {
+			if d := g.late[i*len(g.Names)+rank]; d != NoArrival {
+				sum += float64(d)
+				count++
+			}
+			time += float64(g.Meetings[i].Took)
+		}
+		values, took = append(values, sum/max(1, count)), append(took, time/float64(size))
+	}
+	found := changepoint.Levels(values, changepoint.Options{Alpha: ErrorLevel, Keep: func(from, k, to int) bool {
+		least := max(float64(g.Floor), g.Share*stat.Mean(took[from:to], nil))
+		return math.Abs(distribution.LowerMedian(slices.Clone(values[k:to]))-distribution.LowerMedian(slices.Clone(values[from:k]))) >= least/2
+	}})
+	for i := range found {
+		c := &found[i]
+		c.At, c.First, c.Last = c.At*size, c.First*size, min(n-1, c.Last*size)
+	}
+	return found
+}
+
+// time returns the time between the meetings k-1 and k.
+func (g *Gathering) time(k int) trace.Time {
+	return distribution.Midway(g.Meetings, k, g.Meetings[0].at, g.Meetings[len(g.Meetings)-1].at, func(m meeting) trace.Time { return m.at })
+}
+
+// SortStragglers puts what costs most first.
+func SortStragglers(found []Straggler) {
+	slices.SortStableFunc(found, func(x, y Straggler) int { return cmp.Compare(y.Lost, x.Lost) })
+}

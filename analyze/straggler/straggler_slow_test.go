@@ -1,0 +1,95 @@
+package straggler
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// fourRanks meet; how late they are, in parts of a step, is given.
+func fourRanks(meetings int, late func(rank, m int) float64) *Gathering {
+	return gathered(7, 4, meetings, noises["uniform"], late)
+}
+
+// A rank that is last at every meeting is a straggler, however slowly its lateness
+// rises and falls, as that of a device that heats up.
+func TestStragglerThatDrifts(t *testing.T) {
+	found := fourRanks(800, func(r, m int) float64 {
+		return b2f(r == 2) * (0.5 + 0.3*math.Sin(float64(m)/250))
+	}).Stragglers()
+	if len(found) != 1 || found[0].Rank != 2 || found[0].Last < 790 || found[0].Part != 1 {
+		t.Fatalf("%+v", found)
+	}
+	s := &found[0]
+	if !math.IsNaN(s.P) || !math.IsNaN(s.DelayLow) || s.delayNs(s.DelayHigh) != request.Unknown || s.LateBlocks != 40 {
+		t.Errorf("the test of a drift says p = %v, %v to %v, late in %d", s.P, s.DelayLow, s.DelayHigh, s.LateBlocks)
+	}
+	if text := s.Doubt(); !strings.HasSuffix(text, "the mean of 40 pieces, and in each of them by what matters") {
+		t.Error(text)
+	}
+}
+
+// Lateness that is below nothing for a while is no state, however long it was there
+// before.
+func TestNoStragglerWhereItDriftsAway(t *testing.T) {
+	found := fourRanks(800, func(r, m int) float64 { return b2f(r == 2) * 0.3 * math.Sin(float64(m)/100) }).Stragglers()
+	for i := range found {
+		if found[i].Part == 1 {
+			t.Error(found[i].Text())
+		}
+	}
+}
+
+// Of two ranks that are late, the others wait for the later one only: the other may
+// be later than most, and costs nothing.
+func TestNoStragglerNextToALaterOne(t *testing.T) {
+	found := fourRanks(800, func(r, _ int) float64 { return []float64{0, 0, 0.15, 0.5}[r] }).Stragglers()
+	if len(found) != 1 || found[0].Rank != 3 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// A rank that is slow in one step of five, for many meetings each, is found, though
+// in most blocks it is not late at all.
+func TestStragglerInSomeSteps(t *testing.T) {
+	found := fourRanks(1600, func(r, m int) float64 { return b2f(r == 1 && m/20%5 == 3) }).Stragglers()
+	if len(found) != 1 || found[0].Rank != 1 || found[0].LateBlocks > 20 {
+		t.Fatalf("%+v", found)
+	}
+	if s := &found[0]; s.Delay < 0.19 || s.Delay > 0.21 {
+		t.Errorf("late by %v, want a fifth of the time", s.Delay)
+	}
+}
+
+// A rank that takes a tenth longer is a tenth late, and the interval says so, also
+// where steps become three times as long meanwhile.
+func TestIntervalWhereStepsGrow(t *testing.T) {
+	const k, n, slow, factor = 4, 1200, 2, 0.1
+	g := NewGathering([]string{"TP0", "TP1", "TP2", "TP3"}, 100_000)
+	at := int64(0)
+	for m := range n {
+		took := int64(stepLength * (1 + 2*float64(m)/n))
+		at += took
+		arrivals := make([]int64, k)
+		for r := range arrivals {
+			arrivals[r] = at + int64(r*m%7)*took/1000
+		}
+		arrivals[slow] += int64(factor * float64(took))
+		g.Meet(trace.Time(at), arrivals, took)
+	}
+	found := g.Stragglers()
+	if len(found) != 1 || found[0].Rank != slow {
+		t.Fatalf("%+v", found)
+	}
+	s := &found[0]
+	if !(s.DelayLow > 0.095 && s.DelayLow <= s.Delay && s.Delay <= s.DelayHigh && s.DelayHigh < 0.105) {
+		t.Errorf("%v, %v to %v", s.Delay, s.DelayLow, s.DelayHigh)
+	}
+	// Steps take 20 ms on average.
+	if low, high := s.delayNs(s.DelayLow), s.delayNs(s.DelayHigh); low < 1_900_000 || high > 2_100_000 {
+		t.Errorf("%d to %d ns", low, high)
+	}
+}

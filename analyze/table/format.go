@@ -1,0 +1,258 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A Format is a way to write a report.
+type Format string
+
+const (
+	FormatText     Format = "text"     // aligned, for a terminal
+	FormatMarkdown Format = "markdown" // a table as GitHub renders it
+	FormatCSV      Format = "csv"      // one table, unscaled
+	FormatJSON     Format = "json"     // one object, unscaled
+)
+
+// Formats lists the formats, the default first.
+var Formats = []Format{FormatText, FormatMarkdown, FormatCSV, FormatJSON}
+
+// A Style adapts text to where it is shown; other formats ignore it.
+type Style struct {
+	Width int  // columns of the terminal; 0 is as many as it takes
+	ASCII bool // nothing but ASCII in what the tool itself draws
+}
+
+// Write writes the report in the given format.
+func (r *Report) Write(w io.Writer, f Format, s Style) error {
+	switch f {
+	case FormatText:
+		return r.writeText(w, s)
+	case FormatMarkdown:
+		return r.writeMarkdown(w)
+	case FormatCSV:
+		return r.writeCSV(w)
+	case FormatJSON:
+		return r.WriteJSON(w, nil)
+	}
+	return fmt.Errorf("no format %q; there are %v", f, Formats)
+}
+
+// A scale is how the times or sizes of a column are printed: in which unit, with
+// how many decimals.
+type scale struct {
+	Unit     string
+	size     float64 // ns or bytes in one unit
+	decimals int
+}
+
+// scaleUnits are the units of what is scaled, smallest first, the place among them
+// of the one for columns that have no value above 0, and the percentile of the values
+// that decides. Sizes of copies reach from one byte to gigabytes, so that the largest
+// one does, but up to MB only, which nsys stats prints.
+var scaleUnits = map[Unit]struct {
+	units   []scale
+	usual   int
+	percent int
+}{
+	Duration: {[]scale{{Unit: "ns", size: 1}, {Unit: "us", size: 1e3}, {Unit: "ms", size: 1e6}, {Unit: "s", size: 1e9}}, 2, 50},
+	Bytes:    {[]scale{{Unit: "B", size: 1}, {Unit: "kB", size: 1e3}, {Unit: "MB", size: 1e6}}, 0, 100},
+}
+
+// ScaleFor chooses the largest unit in which the median time is 1 or more,
+// and as many decimals, three at most, as give the smallest value three
+// significant digits. It reorders values.
+func ScaleFor(unit Unit, values []int64) scale {
+	of := scaleUnits[unit]
+	values = slices.DeleteFunc(values, func(v int64) bool { return v == 0 })
+	for i, v := range values {
+		values[i] = max(v, -v)
+	}
+	if len(values) == 0 {
+		return of.units[of.usual]
+	}
+	slices.Sort(values)
+	s := of.units[0]
+	for _, u := range of.units[1:] {
+		if float64(request.NearestRank(values, of.percent)) >= u.size {
+			s = u
+		}
+	}
+	for s.size > 1 && s.decimals < 3 && float64(values[0])*math.Pow10(s.decimals) < 100*s.size {
+		s.decimals++
+	}
+	return s
+}
+
+// Format prints a time or size; in tenths of ns or bytes it is less than one, but
+// no unit is smaller.
+func (s scale) Format(n int64, tenths bool) string {
+	value := float64(n)
+	if tenths {
+		value /= 10
+	}
+	return strconv.FormatFloat(value/s.size, 'f', s.decimals, 64)
+}
+
+// A textTable is a report made ready for people: strings, in the columns that have
+// anything to show.
+type textTable struct {
+	columns []int // of the report
+	header  []string
+	right   []bool // column is aligned to the right
+	most    []int  // how wide texts of a column may be; 0 is no bound
+	rows    [][]string
+	notes   []string
+}
+
+// textTable formats the report for people. Columns without a single value are left
+// out, and a note says so.
+func (r *Report) textTable() *textTable {
+	s := &textTable{rows: make([][]string, r.Len()), notes: slices.Clone(r.Footnotes)}
+	var empty []string
+	scales := r.scales()
+	times := words.DateLayout
+	if day, ok := r.day(); ok {
+		times = words.ClockLayout
+		s.notes = append(s.notes, "all times are on "+day)
+	}
+	for c, column := range r.Columns {
+		if column.Detail {
+			continue
+		}
+		if r.Len() > 0 && r.unknown(c) {
+			empty = append(empty, column.Name)
+			continue
+		}
+		f := formatter{column: column, scale: scales[column.scaleKey(c)], layout: times}
+		s.columns = append(s.columns, c)
+		s.header = append(s.header, f.header())
+		s.right = append(s.right, column.Unit != Text)
+		s.most = append(s.most, column.Most)
+		for row := range s.rows {
+			s.rows[row] = append(s.rows[row], f.format(r.Cell(row, c)))
+		}
+	}
+	if len(empty) > 0 {
+		s.notes = append(s.notes, "left out, as no row has a value: "+strings.Join(empty, ", "))
+	}
+	for i := range s.notes {
+		s.notes[i] = words.Clean(s.notes[i])
+	}
+	return s
+}
+
+// unknown tells whether column c has no value at all.
+func (r *Report) unknown(c int) bool {
+	for row := range r.Len() {
+		if !r.Cell(row, c).Unknown {
+			return false
+		}
+	}
+	return true
+}
+
+// scaleKey names the columns that share the scale of c.
+func (c Column) scaleKey(index int) string {
+	if c.Scale != "" {
+		return c.Scale
+	}
+	return strconv.Itoa(index)
+}
+
+// scales chooses the scale of every set of columns that share one.
+func (r *Report) scales() map[string]scale {
+	values := map[string][]int64{}
+	units := map[string]Unit{}
+	for c, column := range r.Columns {
+		if _, scaled := scaleUnits[column.Unit]; !scaled || column.Detail {
+			continue
+		}
+		key := column.scaleKey(c)
+		units[key] = column.Unit
+		for row := range r.Len() {
+			if v := r.Cell(row, c); !v.Unknown && column.Tenths {
+				values[key] = append(values[key], v.N/10)
+			} else if !v.Unknown {
+				values[key] = append(values[key], v.N)
+			}
+		}
+	}
+	scales := map[string]scale{}
+	for key, v := range values {
+		scales[key] = ScaleFor(units[key], v)
+	}
+	return scales
+}
+
+// day returns the day that all times of the report are of, if there is one.
+func (r *Report) day() (day string, ok bool) {
+	for c, column := range r.Columns {
+		if column.Unit != Instant || column.Detail {
+			continue
+		}
+		for row := range r.Len() {
+			cell := r.Cell(row, c)
+			if cell.Unknown {
+				continue
+			}
+			of := time.Unix(0, cell.N).UTC().Format(time.DateOnly)
+			if day != "" && of != day {
+				return "", false
+			}
+			day = of
+		}
+	}
+	return day, day != ""
+}
+
+// A formatter prints the cells of one column.
+type formatter struct {
+	column Column
+	scale  scale
+	layout string // of times
+}
+
+func (f *formatter) header() string {
+	switch f.column.Unit {
+	case Duration, Bytes:
+		if f.scale.Unit == "" {
+			return f.column.Name
+		}
+		return f.column.Name + " [" + f.scale.Unit + "]"
+	case Share:
+		return f.column.Name + " [%]"
+	case Instant:
+		return f.column.Name + " [UTC]"
+	}
+	return f.column.Name
+}
+
+func (f *formatter) format(c Cell) string {
+	if c.Unknown {
+		return "-"
+	}
+	switch f.column.Unit {
+	case Count:
+		return string(f.column.appendNumber(nil, c.N))
+	case Duration, Bytes:
+		return f.scale.Format(c.N, f.column.Tenths)
+	case Instant:
+		return time.Unix(0, c.N).UTC().Format(f.layout)
+	case Number:
+		return words.ShortNumber(c.Share)
+	case Share:
+		// Half away from zero, as nsys stats rounds.
+		return strconv.FormatFloat(math.Round(1000*c.Share)/10, 'f', 1, 64)
+	}
+	return words.Clean(c.Text)
+}

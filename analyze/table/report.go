@@ -1,0 +1,167 @@
+package table
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Unit is what the cells of a column are.
+type Unit uint8
+
+const (
+	Text     Unit = iota // Cell.Text
+	Count                // Cell.N
+	Duration             // Cell.N, ns
+	Instant              // Cell.N, Unix ns
+	Bytes                // Cell.N
+	Share                // Cell.Share, 1 is all of it
+	Number               // Cell.Share, any number
+)
+
+// A Column describes one column of a report.
+type Column struct {
+	Name string // for people; programs get the unit with it, see Key
+	Unit Unit
+	Doc  string
+	// Scale names columns that people compare with each other: they are
+	// printed in one unit. Alone, a column has its own.
+	Scale string
+	// Detail columns are in CSV and JSON only.
+	Detail bool
+	// Tenths tells that Cell.N counts tenths of the unit: averages, exact where a
+	// float would not be, and rounded only once.
+	Tenths bool
+	// Most is how wide a text may be for people, who have its middle cut out
+	// beyond; 0 is as wide as it is.
+	Most int
+}
+
+// Key is the name of c in CSV and JSON: with the unit, in snake case.
+func (c Column) Key() string {
+	key := strings.ReplaceAll(c.Name, " ", "_")
+	switch c.Unit {
+	case Duration:
+		return key + "_ns"
+	case Instant:
+		return key + "_unix_ns"
+	case Bytes:
+		return key + "_bytes"
+	}
+	return key
+}
+
+// A Cell is one value; the column's unit says which field counts.
+type Cell struct {
+	Text    string
+	N       int64
+	Share   float64
+	Unknown bool
+}
+
+// TextCell is unknown when s is empty.
+func TextCell(s string) Cell { return Cell{Text: s, Unknown: s == ""} }
+
+// NumberCell is unknown when n is request.Unknown.
+func NumberCell(n int64) Cell { return Cell{N: n, Unknown: n == request.Unknown} }
+
+func InstantCell(t trace.Time) Cell { return Cell{N: int64(t)} }
+
+// A Report is a table of typed cells, in the order in which it is printed.
+type Report struct {
+	Schema    string // "sgtrace.report.stages/v1"; columns are only ever added to it
+	Title     string
+	Columns   []Column
+	Footnotes []string
+
+	order []int32 // rows of the source, as printed
+	cell  func(row, column int) Cell
+}
+
+// A Field is a column with the place its values come from.
+type Field[T any] struct {
+	Column
+	Cell func(*T) Cell
+}
+
+// New makes a report of rows, which must not change afterwards.
+func New[T any](schema, title string, rows []T, fields []Field[T]) *Report {
+	r := &Report{Schema: schema, Title: title, order: make([]int32, len(rows))}
+	for _, f := range fields {
+		r.Columns = append(r.Columns, f.Column)
+	}
+	for i := range r.order {
+		r.order[i] = int32(i)
+	}
+	r.cell = func(row, column int) Cell { return fields[column].Cell(&rows[row]) }
+	return r
+}
+
+// Len returns the number of rows.
+func (r *Report) Len() int { return len(r.order) }
+
+// Cell returns a cell by its place in the printed table.
+func (r *Report) Cell(row, column int) Cell { return r.cell(int(r.order[row]), column) }
+
+// Column returns the index of the column with the given name or key.
+func (r *Report) Column(name string) (int, error) {
+	names := make([]string, len(r.Columns))
+	for i, c := range r.Columns {
+		if name == c.Name || name == c.Key() {
+			return i, nil
+		}
+		names[i] = c.Key()
+	}
+	return 0, fmt.Errorf("no column %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// Sort orders the rows by a column; equal rows stay in their order, unknown
+// values go last in either direction.
+func (r *Report) Sort(column string, descending bool) error {
+	c, err := r.Column(column)
+	if err != nil {
+		return err
+	}
+	type keyed struct {
+		key Cell
+		row int32
+	}
+	rows := make([]keyed, len(r.order))
+	for i, row := range r.order {
+		rows[i] = keyed{r.cell(int(row), c), row}
+	}
+	slices.SortStableFunc(rows, func(x, y keyed) int {
+		a, b := x.key, y.key
+		switch {
+		case a.Unknown || b.Unknown:
+			return order.Bool(a.Unknown, b.Unknown)
+		case descending:
+			a, b = b, a
+		}
+		return cmp.Or(cmp.Compare(a.N, b.N), cmp.Compare(a.Share, b.Share), strings.Compare(a.Text, b.Text))
+	})
+	for i := range rows {
+		r.order[i] = rows[i].row
+	}
+	return nil
+}
+
+// Limit leaves the first n rows and says so in a footnote.
+func (r *Report) Limit(n int) {
+	if n < 0 || n >= len(r.order) {
+		return
+	}
+	r.Footnotes = append(r.Footnotes, fmt.Sprintf("%d of %d rows %s shown", n, len(r.order), words.IsOrAre(n)))
+	r.order = r.order[:n]
+}
+
+// Note adds a footnote.
+func (r *Report) Note(format string, args ...any) {
+	r.Footnotes = append(r.Footnotes, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,254 @@
+package table_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A pair is the row of reports made for tests.
+type pair struct {
+	name string
+	ns   int64
+}
+
+func pairs(rows ...pair) *table.Report {
+	return table.New("sgtrace.test/v1", "Test", rows, []table.Field[pair]{
+		{Column: table.Column{Name: "name"}, Cell: func(p *pair) table.Cell { return table.TextCell(p.name) }},
+		{Column: table.Column{Name: "time", Unit: table.Duration}, Cell: func(p *pair) table.Cell { return table.NumberCell(p.ns) }},
+	})
+}
+
+// names returns the first column as printed.
+func names(r *table.Report) string {
+	var out []string
+	for row := range r.Len() {
+		out = append(out, r.Cell(row, 0).Text)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestSort(t *testing.T) {
+	rows := []pair{{"c", 5}, {"x", request.Unknown}, {"a", 7}, {"b", 5}, {"y", request.Unknown}}
+	for _, c := range []struct {
+		column     string
+		descending bool
+		want       string
+	}{
+		{"time", false, "c b a x y"},
+		{"time_ns", true, "a c b x y"}, // equal rows stay, unknown ones stay last
+		{"name", false, "a b c x y"},
+		{"name", true, "y x c b a"},
+	} {
+		r := pairs(rows...)
+		if err := r.Sort(c.column, c.descending); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(r); got != c.want {
+			t.Errorf("by %s, descending %t: %s, want %s", c.column, c.descending, got, c.want)
+		}
+	}
+	if err := pairs().Sort("color", false); err == nil || !strings.Contains(err.Error(), "name, time_ns") {
+		t.Errorf("unknown column: %v, want the columns that there are", err)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	r := pairs(pair{"a", 1}, pair{"b", 2}, pair{"c", 3})
+	r.Limit(3)
+	if r.Len() != 3 || r.Footnotes != nil {
+		t.Errorf("a limit that cuts nothing: %d rows, notes %q", r.Len(), r.Footnotes)
+	}
+	r.Limit(2)
+	if names(r) != "a b" || !slices.Equal(r.Footnotes, []string{"2 of 3 rows are shown"}) {
+		t.Errorf("limit 2: rows %s, notes %q", names(r), r.Footnotes)
+	}
+}
+
+func TestScale(t *testing.T) {
+	for _, c := range []struct {
+		values []int64
+		want   string // of the values, as printed
+	}{
+		{[]int64{0}, "0 ms"},
+		{[]int64{1, 22, 333}, "1 22 333 ns"},
+		{[]int64{1500, 22_000, 333_000}, "1.50 22.00 333.00 us"},
+		{[]int64{256, 5_000_000, 2_000_000_000}, "0.000 5.000 2000.000 ms"},
+		{[]int64{150_000_000, 160_000_000, 999_000_000}, "150 160 999 ms"},
+		{[]int64{1_500_000_000, 90_000_000_000}, "1.50 90.00 s"},
+	} {
+		s := table.ScaleFor(table.Duration, slices.Clone(c.values))
+		var got []string
+		for _, v := range c.values {
+			got = append(got, s.Format(v, false))
+		}
+		if text := strings.Join(got, " ") + " " + s.Unit; text != c.want {
+			t.Errorf("%v: %s, want %s", c.values, text, c.want)
+		}
+	}
+}
+
+// Whatever a file names its spans, nothing but printable text and line ends
+// reaches the terminal, and programs get the name back.
+func TestHostileNames(t *testing.T) {
+	var rows []pair
+	for i, name := range testset.Hostile {
+		rows = append(rows, pair{name, int64(i)})
+	}
+	r := pairs(rows...)
+	r.Title = strings.Join(testset.Hostile, " ")
+	r.Note("%s", r.Title)
+	for _, f := range table.Formats {
+		got := tabletest.Text(t, r, f, table.Style{})
+		if !utf8.ValidString(got) {
+			t.Errorf("%s is not UTF-8", f)
+		}
+		for _, c := range got {
+			if c != '\n' && words.Hidden(c) {
+				t.Errorf("%s holds %U", f, c)
+			}
+		}
+	}
+
+	t.Run("json", func(t *testing.T) {
+		var doc struct {
+			Rows []struct{ Name *string }
+		}
+		if err := json.Unmarshal([]byte(tabletest.Text(t, r, table.FormatJSON, table.Style{})), &doc); err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range testset.Hostile {
+			switch got := doc.Rows[i].Name; {
+			case name == "" && got != nil, name != "" && (got == nil || *got != strings.ToValidUTF8(name, "\ufffd")):
+				t.Errorf("%q comes back as %v", name, got)
+			}
+		}
+	})
+	t.Run("csv", func(t *testing.T) {
+		records, err := csv.NewReader(strings.NewReader(tabletest.Text(t, r, table.FormatCSV, table.Style{}))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range testset.Hostile {
+			want := words.Clean(name)
+			if strings.HasPrefix(name, "=") || strings.HasPrefix(name, "@") || name == "-2+3" || strings.HasPrefix(name, "+1+") {
+				want = "'" + want
+			}
+			if got := records[i+1][0]; got != want {
+				t.Errorf("%q: cell %q, want %q", name, got, want)
+			}
+		}
+	})
+	t.Run("markdown", func(t *testing.T) {
+		for row := range strings.Lines(tabletest.Text(t, r, table.FormatMarkdown, table.Style{})) {
+			if !strings.HasPrefix(row, "|") {
+				continue
+			}
+			if n := strings.Count(strings.NewReplacer(`\\`, "", `\|`, "").Replace(row), "|"); n != 3 {
+				t.Errorf("%d cell borders, want 3: %s", n, row)
+			}
+			if strings.ContainsAny(row, "<>") {
+				t.Errorf("markup: %s", row)
+			}
+		}
+	})
+}
+
+func TestClean(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain name":  "plain name",
+		"\x1b[31mred": `\x1b[31mred`,
+		"a\nb\tc":     `a\nb\tc`,
+		"\u009bx":     `\u009bx`,
+		"\u202ex":     `\u202ex`,
+		"\xffx":       `\xffx`,
+		"\ufffd":      "\ufffd",
+		`C:\path "q"`: `C:\path "q"`,
+	} {
+		if got := words.Clean(in); got != want {
+			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// A table fits the terminal as long as its names can be cut, and numbers and
+// headings stay whole.
+func TestWidth(t *testing.T) {
+	rows := []pair{{strings.Repeat("very_long_kernel_name_", 20), 123_456_789}, {"日本語の名前日本語の名前日本語の名前日本語の名前", 5}, {"short", 1000}}
+	for _, ascii := range []bool{false, true} {
+		for width := 1; width < 600; width++ {
+			got := tabletest.Text(t, pairs(rows...), table.FormatText, table.Style{Width: width, ASCII: ascii})
+			if !strings.Contains(got, "123456.789") || !strings.Contains(got, "time [us]") {
+				t.Fatalf("width %d: a number or heading is cut:\n%s", width, got)
+			}
+			if ascii && strings.Contains(got, "…") {
+				t.Fatalf("width %d: … in ASCII", width)
+			}
+			for l := range strings.Lines(got) {
+				l = strings.TrimSuffix(l, "\n")
+				if n := twwidth.Width(l); width >= table.MinName+2+len("123456.789") && n > width {
+					t.Fatalf("width %d: line of %d: %s", width, n, l)
+				}
+				if strings.HasSuffix(l, " ") {
+					t.Fatalf("width %d: blanks at the end of %q", width, l)
+				}
+			}
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for in, want := range map[string]string{
+		"abcdefghij": "abc…hij", "abcdefg": "abcdefg", "日本語名前": "日本…前",
+	} {
+		if got := table.CutMiddle(in, 7, table.Style{}); got != want {
+			t.Errorf("shorten(%q, 7) = %q, want %q", in, got, want)
+		}
+	}
+	if got := table.CutMiddle("abcdefghij", 7, table.Style{ASCII: true}); got != "ab...ij" {
+		t.Errorf("in ASCII: %q", got)
+	}
+}
+
+// Columns without a value are left out for people and kept for programs.
+func TestEmptyColumns(t *testing.T) {
+	r := pairs(pair{"a", request.Unknown}, pair{"b", request.Unknown})
+	if got := tabletest.Text(t, r, table.FormatText, table.Style{}); strings.Contains(got, "[") || !strings.Contains(got, "left out, as no row has a value: time") {
+		t.Errorf("text:\n%s", got)
+	}
+	if got := tabletest.Text(t, r, table.FormatCSV, table.Style{}); got != "name,time_ns\na,\nb,\n" {
+		t.Errorf("csv:\n%s", got)
+	}
+	if got := tabletest.Text(t, pairs(), table.FormatText, table.Style{}); !strings.Contains(got, "name  time\n") {
+		t.Errorf("no rows:\n%s", got)
+	}
+}
+
+func TestWriteErrors(t *testing.T) {
+	if err := pairs().Write(new(bytes.Buffer), "yaml", table.Style{}); err == nil || !strings.Contains(err.Error(), "yaml") {
+		t.Errorf("unknown format: %v", err)
+	}
+	full := fmt.Errorf("disk full")
+	for _, f := range table.Formats {
+		if err := pairs(pair{"a", 1}).Write(failingWriter{full}, f, table.Style{}); err != full {
+			t.Errorf("%s: %v, want the writer's error", f, err)
+		}
+	}
+}
+
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }

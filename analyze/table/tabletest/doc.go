@@ -1,0 +1,2 @@
+// Package tabletest renders tables for tests.
+package tabletest

@@ -1,0 +1,294 @@
+package tail
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A Metric is a time of requests that has a tail.
+type Metric string
+
+const (
+	MetricE2E  Metric = "e2e"
+	MetricTTFT Metric = "ttft"
+	MetricITL  Metric = "itl" // gaps between tokens, of all requests together
+)
+
+// TailMetrics lists the metrics in the order of reports.
+var TailMetrics = []Metric{MetricE2E, MetricTTFT, MetricITL}
+
+// MetricWords are how people write the metrics.
+var MetricWords = map[Metric]string{MetricE2E: "E2E", MetricTTFT: "TTFT", MetricITL: "ITL"}
+
+// ParseMetric reads the name of a metric that has a tail.
+func ParseMetric(text string) (Metric, error) {
+	if m := Metric(strings.ToLower(text)); slices.Contains(TailMetrics, m) {
+		return m, nil
+	}
+	return "", fmt.Errorf("no tail of %q; there are e2e, ttft, itl", text)
+}
+
+// ParsePercent reads where a tail begins: "p99", "p90", or the number alone.
+func ParsePercent(text string) (int, error) {
+	n, err := strconv.Atoi(strings.TrimPrefix(strings.ToLower(text), "p"))
+	if err != nil || n < leastPercent || n > 99 {
+		return 0, fmt.Errorf("no tail at %q: want p%d to p99", text, leastPercent)
+	}
+	return n, nil
+}
+
+// TailSchema is the schema of the table that compares slow and usual requests.
+const TailSchema = "sgtrace.report.tail/v1"
+
+// leastPercent is where a tail may begin: behind what it is compared with.
+const leastPercent = 61
+
+// TailOptions say what is compared. The zero value compares the p99 of all
+// metrics.
+type TailOptions struct {
+	Percent int      // where the tail begins, 61 to 99; 0 is 99
+	Metrics []Metric // nil is TailMetrics
+	Slowest int      // how many requests are listed per metric; 0 is 10
+	All     bool     // every cause has a row; else those that hardly matter share one
+}
+
+// A Tail tells why the slow requests of a set are slow: how they differ from
+// those around the median, cause by cause, and which of them something has
+// delayed.
+type Tail struct {
+	Options        TailOptions
+	Comparisons    []*Comparison   // one per metric
+	Delays         *Delays         // nil for too few requests
+	Disaggregation *Disaggregation // nil without prefill/decode disaggregation
+	Transfers      *Transfers      // nil without enough KV transfers
+	// Prompt and Output are what prefill and decode usually take.
+	Prompt, Output distribution.SizeFit
+	// ClocksMoved tells that requests prove the clocks of hosts to differ, so that
+	// they were put together.
+	ClocksMoved bool
+	// Implausible counts the finished requests that are left out, as their times
+	// cannot be right.
+	Implausible int
+
+	set   *request.Set
+	Hosts map[string]string
+	List  []cause.Attribution
+	// oneHome tells of every cause that all requests have it on the same rank.
+	oneHome [cause.CauseCount]bool
+}
+
+// NewTail compares the slow requests of s with those around the median.
+func NewTail(s *request.Set, o TailOptions) *Tail {
+	if o.Percent == 0 {
+		o.Percent = 99
+	}
+	o.Percent = min(max(o.Percent, leastPercent), 99)
+	if o.Metrics == nil {
+		o.Metrics = TailMetrics
+	}
+	if o.Slowest == 0 {
+		o.Slowest = 10
+	}
+	a := cause.NewAttributor(s)
+	t := &Tail{Options: o, ClocksMoved: a.Clocks.Moved || s.ClocksMoved, set: s, Hosts: s.HostNames(), List: a.All()}
+	for i := range s.Requests {
+		if s.Requests[i].Status == request.Finished && !cause.Attributable(s, &s.Requests[i]) {
+			t.Implausible++
+		}
+	}
+	t.Prompt, t.Output = cause.SplitSizes(s, t.List)
+	t.oneHome = oneHomes(t.List)
+	for _, m := range o.Metrics {
+		if m == MetricITL {
+			t.Comparisons = append(t.Comparisons, t.compareGaps(a))
+		} else {
+			t.Comparisons = append(t.Comparisons, t.compareRequests(a, m))
+		}
+	}
+	t.Delays = t.delays()
+	t.Disaggregation = t.disaggregation()
+	t.Transfers = t.transfers()
+	return t
+}
+
+// A Comparison sets the slow values of a metric against those around its median.
+type Comparison struct {
+	Metric        Metric
+	Percent       int
+	N             int   // values: requests, or gaps between tokens
+	Value, Median int64 // ns: the percentile, and the p50; nearest rank
+	Slow, Around  Side  // Slow.N is 0 where there are too few to compare
+	// Rows are the causes that either side has time of, those that make most of the
+	// difference first. Their means add up to those of the sides, to the ns.
+	Rows []Difference
+	// Slowest are requests, slowest first; nil for gaps.
+	Slowest []SlowRequest
+	// Batches is how many requests the decode batches of the slow ones held on
+	// average, and those of the others. 0 is unknown, or not asked for: it is looked
+	// up where decoding was slower per token.
+	Batches [2]float64
+}
+
+// A Side is one of the two sets of values that are compared.
+type Side struct {
+	N        int
+	From, To int64 // smallest and largest, ns
+	Mean     int64 // rounded to the nearest ns
+}
+
+// A Difference is what one cause contributes to it.
+type Difference struct {
+	Cause        cause.Cause
+	Slow, Around int64 // mean over the sides, ns
+	More         int64 // Slow - Around
+	Low, High    int64 // 95 % confidence interval of More, ns
+	Share        float64
+	Main         int // slow requests to which it adds most; request.Unknown of gaps
+	Where        Place
+	StandsOut    bool // it is a finding
+}
+
+// A Place is the rank that has most of something, and its share of that.
+type Place struct {
+	Proc  int // index into Set.Procs; None is unknown
+	Name  string
+	Share float64
+	Only  bool // there is no other where it could be
+}
+
+// Fewer values than FewCompared are not compared, and no side has fewer than
+// fewSlow.
+const (
+	fewSlow = 5
+)
+
+// timeOf returns the time of a that m is about.
+func timeOf(a *cause.Attribution, m Metric) *cause.Causes {
+	if m == MetricTTFT {
+		return &a.TTFT
+	}
+	return &a.E2E
+}
+
+// valueOf returns metric m of request a; request.Unknown if it is not known.
+func (t *Tail) valueOf(a *cause.Attribution, m Metric) int64 {
+	metrics := &t.set.Requests[a.Request].Metrics
+	if m == MetricTTFT {
+		return metrics.TTFT
+	}
+	return metrics.E2E
+}
+
+// compareRequests compares a metric that every request has once.
+func (t *Tail) compareRequests(a *cause.Attributor, m Metric) *Comparison {
+	c := &Comparison{Metric: m, Percent: t.Options.Percent}
+	var list []int32
+	for i := range t.List {
+		if t.valueOf(&t.List[i], m) >= 0 {
+			list = append(list, int32(i))
+		}
+	}
+	slices.SortStableFunc(list, func(x, y int32) int {
+		return cmp.Compare(t.valueOf(&t.List[x], m), t.valueOf(&t.List[y], m))
+	})
+	sorted := make([]int64, len(list))
+	for i, owner := range list {
+		sorted[i] = t.valueOf(&t.List[owner], m)
+	}
+	slow, from, to, ok := c.choose(sorted)
+	if !ok {
+		return c
+	}
+	side := func(list []int32) *tailGroup {
+		g := new(tailGroup)
+		for _, owner := range list {
+			g.add(tailUnit{owner: owner, n: 1, sum: *timeOf(&t.List[owner], m)})
+		}
+		return g
+	}
+	g, around := side(list[slow:]), side(list[from:to])
+	t.compare(c, g, around)
+	c.countMain(g)
+	c.judge()
+	if c.tells(cause.CauseDecode) {
+		c.Batches = [2]float64{t.meanBatch(a, g), t.meanBatch(a, around)}
+	}
+	for i := range min(t.Options.Slowest, len(list)) {
+		c.Slowest = append(c.Slowest, t.slowRequest(c, &t.List[list[len(list)-1-i]]))
+	}
+	return c
+}
+
+// choose sets what c says about its sorted values, and chooses the sides: the
+// values from index slow on, which is the percentile's unless fewer than five
+// would be left, and those from the p40 to the p60, in [from, to). ok is false for
+// too few values.
+func (c *Comparison) choose(sorted []int64) (slow, from, to int, ok bool) {
+	if c.N = len(sorted); c.N == 0 {
+		return 0, 0, 0, false
+	}
+	c.Value, c.Median = request.NearestRank(sorted, c.Percent), request.NearestRank(sorted, 50)
+	if c.N < finding.FewCompared {
+		return 0, 0, 0, false
+	}
+	rank := func(percent int) int { return request.PercentileIndex(c.N, percent) }
+	slow, from, to = min(rank(c.Percent), c.N-fewSlow), rank(40), rank(60)+1
+	c.Slow = Side{N: c.N - slow, From: sorted[slow], To: sorted[c.N-1]}
+	c.Around = Side{N: to - from, From: sorted[from], To: sorted[to-1]}
+	return slow, from, to, true
+}
+
+// compareGaps compares the gaps between tokens. Which ones are slow takes all of
+// them to tell, and only those on a side are divided then: what is held is one
+// number per gap, and two sums per request.
+func (t *Tail) compareGaps(a *cause.Attributor) *Comparison {
+	c := &Comparison{Metric: MetricITL, Percent: t.Options.Percent}
+	lengths := make([][]int64, len(t.List))
+	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
+		w.GapsOf(t.List[i].Request, func(g *cause.GapSplit) { lengths[i] = append(lengths[i], int64(g.To-g.From)) })
+	})
+	sorted := slices.Concat(lengths...)
+	distribution.Summarize(sorted) // sorts them
+	if _, _, _, ok := c.choose(sorted); !ok {
+		return c
+	}
+	slow, around := make([]tailUnit, len(t.List)), make([]tailUnit, len(t.List))
+	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
+		slow[i].owner, around[i].owner = int32(i), int32(i)
+		w.GapsOf(t.List[i].Request, func(g *cause.GapSplit) {
+			switch ns := int64(g.To - g.From); {
+			case ns >= c.Slow.From:
+				slow[i].addGap(g)
+			case ns >= c.Around.From && ns <= c.Around.To:
+				around[i].addGap(g)
+			}
+		})
+	})
+	var sides [2]tailGroup
+	for i := range t.List {
+		sides[0].add(slow[i])
+		sides[1].add(around[i])
+	}
+	if sides[1].n == 0 { // nearly all gaps are equally long
+		c.Slow, c.Around = Side{}, Side{}
+		return c
+	}
+	c.Slow.N, c.Around.N = int(sides[0].n), int(sides[1].n) // equal gaps are on one side
+	t.compare(c, &sides[0], &sides[1])
+	c.judge()
+	return c
+}
+
+// placeOf returns where proc is.
+func (t *Tail) placeOf(proc int32) place.Where {
+	return place.NewWhere(t.set, t.Hosts, int(proc))
+}

@@ -1,0 +1,215 @@
+package tail
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// plants are incidents with one cause each.
+var plants = []struct {
+	name  string
+	modes []simulator.Mode
+	plant func(c *simulator.Config)
+	found []string // what has to stand out
+}{
+	{"slow transfers", testset.DisaggregatedModes, func(c *simulator.Config) { c.SlowTransfers = 0.03 },
+		[]string{"delays: kv transfer", "transfers"}},
+	{"no room for the KV cache", testset.DisaggregatedModes, func(c *simulator.Config) {
+		c.Rate, c.KVTokens, c.Incident = 12, 3200, simulator.DefaultConfig(0).Incident
+	}, []string{"ttft: decode bootstrap", "side"}},
+	{"most requests on one DP rank", []simulator.Mode{simulator.Unified}, func(c *simulator.Config) {
+		c.Rate, c.KVTokens, c.Incident = 12, 4096, simulator.DefaultConfig(0).Incident
+	}, []string{"ttft: prefill queue"}},
+	{"burst of prompts", testset.DisaggregatedModes, func(c *simulator.Config) {
+		c.KVTokens = 65536
+		c.Incident = simulator.Incident{Onset: 0.7, BurstFactor: 12, BurstLength: 2 * time.Second}
+	}, []string{"ttft: prefill queue", "side"}},
+	{"retractions", []simulator.Mode{simulator.Unified}, func(c *simulator.Config) {
+		c.Prompt, c.Output = simulator.Lengths{Median: 20, Sigma: 0.2, Max: 60}, simulator.Lengths{Median: 120, Sigma: 0.1, Max: 300}
+		c.Rate, c.KVTokens, c.Requests = 9, 700, 150
+	}, []string{"e2e: retraction"}},
+	{"straggler in the smaller DP rank", testset.DisaggregatedModes, func(c *simulator.Config) {
+		c.Decode.TP = 2
+		c.Rate, c.Straggler = 3, simulator.Straggler{TP: 1, DP: 1, Factor: 3}
+		c.Incident = simulator.Incident{Onset: 0, DPRank: 0, DPShare: 0.9}
+	}, []string{"delays: slow rank"}},
+}
+
+// outstanding returns what stands out of a tail, with the verdict that tells it: causes
+// by metric, causes of delays, slow transfers, and that a side saturates.
+func outstanding(t *Tail) (what, verdicts []string) {
+	add := func(text, verdict string) { what, verdicts = append(what, text), append(verdicts, verdict) }
+	for _, c := range t.Comparisons {
+		for _, row := range c.Rows {
+			if row.StandsOut {
+				add(fmt.Sprintf("%s: %s", c.Metric, row.Cause), c.Verdict())
+			}
+		}
+	}
+	if t.Delays != nil {
+		for _, row := range t.Delays.Rows {
+			if row.StandsOut {
+				add(fmt.Sprintf("delays: %s", row.Cause), t.Delays.Verdict())
+			}
+		}
+	}
+	if x := t.Transfers; x != nil && len(x.Slow) > 0 {
+		add("transfers", x.Verdict())
+	}
+	if d := t.Disaggregation; d != nil && d.Saturated != request.Other {
+		add("side", d.Verdict())
+	}
+	return what, verdicts
+}
+
+// Planted causes are found in at least 95 of 100 runs.
+func TestTailFindsWhatWasPlanted(t *testing.T) {
+	seeds := testset.Seeds(t)
+	for _, p := range plants {
+		t.Run(p.name, func(t *testing.T) {
+			var mu sync.Mutex
+			var missed []uint64
+			testset.EachSeed(seeds, func(seed uint64) {
+				c := testset.Calm(seed)
+				c.Prefill.TP, c.Decode.TP, c.Unified.TP = 1, 1, 1
+				p.plant(&c)
+				c.Mode = p.modes[seed%uint64(len(p.modes))]
+				s, _ := testset.Simulated(t, c)
+				got, _ := outstanding(NewTail(s, TailOptions{}))
+				for _, found := range p.found {
+					if !slices.Contains(got, found) {
+						mu.Lock()
+						missed = append(missed, seed)
+						mu.Unlock()
+						break
+					}
+				}
+			})
+			t.Logf("found in %d of %d runs", int(seeds)-len(missed), seeds)
+			if len(missed) > max(1, int(seeds)/20) {
+				t.Errorf("missed in seeds %v", missed)
+			}
+		})
+	}
+}
+
+// Nothing is found in at least 95 of 100 runs in which nothing was planted.
+func TestTailIsSilentWhereNothingIsWrong(t *testing.T) {
+	seeds := testset.Seeds(t)
+	var mu sync.Mutex
+	alarms := 0
+	testset.EachSeed(seeds, func(seed uint64) {
+		s, _ := testset.Simulated(t, testset.Deployment(seed, testset.Calm(seed)))
+		if what, verdicts := outstanding(NewTail(s, TailOptions{})); len(what) > 0 {
+			mu.Lock()
+			defer mu.Unlock()
+			alarms++
+			for _, text := range verdicts {
+				t.Logf("seed %d: %s", seed, text)
+			}
+		}
+	})
+	t.Logf("false alarms in %d of %d runs", alarms, seeds)
+	if alarms > max(1, int(seeds)/20) {
+		t.Errorf("%d runs with false alarms", alarms)
+	}
+}
+
+// truthCauses are what the simulator calls the causes.
+var truthCauses = map[cause.Cause]string{
+	cause.CauseRetraction: "retraction", cause.CauseTransfer: "kv_transfer", cause.CauseDecodeBootstrap: "kv_memory", cause.CausePrefillBootstrap: "kv_memory",
+	cause.CauseQueue: "queue", cause.CauseIntake: "queue", cause.CauseDecodeQueue: "queue", cause.CausePrefill: "long_prompt", cause.CausePromptSize: "long_prompt",
+	cause.CauseSharedBatch: "long_prompt", cause.CauseChunkWait: "long_prompt", cause.CauseSlowRank: "straggler", cause.CauseDecode: "slow_decode", cause.CauseInterference: "slow_decode",
+}
+
+// mainByTruth returns which of the simulator's causes each request has most more
+// of than the median, by rid.
+func (t *Tail) mainByTruth() map[string]string {
+	sum := func(a *cause.Attribution, name string) int64 {
+		ns := int64(0)
+		for c, n := range truthCauses {
+			if n == name {
+				ns += a.E2E[c]
+			}
+		}
+		return ns
+	}
+	main, most := map[string]string{}, map[string]int64{}
+	for _, name := range []string{"retraction", "kv_transfer", "kv_memory", "queue", "long_prompt", "straggler", "slow_decode"} {
+		median := cause.MedianOver(t.List, func(a *cause.Attribution) int64 { return sum(a, name) })
+		for i := range t.List {
+			rid := t.set.Requests[t.List[i].Request].RID
+			if more := sum(&t.List[i], name) - median; main[rid] == "" || more > most[rid] {
+				main[rid], most[rid] = name, more
+			}
+		}
+	}
+	return main
+}
+
+// The main cause of every request that the simulator made slow is found, and the
+// slow transfers of the demo are exactly those that it played.
+func TestMainCausesAreTheSimulators(t *testing.T) {
+	seeds := testset.Seeds(t)
+	var mu sync.Mutex
+	slow, right, runs := 0, 0, 0
+	testset.EachSeed(seeds, func(seed uint64) {
+		s, truth := testset.Simulated(t, testset.Deployment(seed, simulator.DefaultConfig(seed)))
+		tail := NewTail(s, TailOptions{})
+		main := tail.mainByTruth()
+		transfers := map[string]bool{}
+		if tail.Transfers != nil {
+			for _, r := range tail.Transfers.Slow {
+				transfers[s.Requests[r].RID] = true
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		exact := true
+		for _, x := range truth.Slow {
+			rid := truth.Requests[x.Request].FullID
+			slow++
+			if main[rid] == x.Cause {
+				right++
+			}
+			exact = exact && (x.Cause != "kv_transfer" || transfers[rid])
+		}
+		if exact {
+			runs++
+		}
+	})
+	t.Logf("%d of %d slow requests have the right cause; all slow transfers in %d of %d runs", right, slow, runs, seeds)
+	if 100*right < 99*slow || 20*(int(seeds)-runs) > int(seeds) {
+		t.Errorf("only %d of %d slow requests, %d of %d runs", right, slow, runs, seeds)
+	}
+}
+
+// A run of few requests is not compared.
+func TestTailOfFewRequests(t *testing.T) {
+	c := simulator.DefaultConfig(1)
+	c.Requests = 12
+	s, _ := testset.Simulated(t, c)
+	tail := NewTail(s, TailOptions{Metrics: []Metric{MetricE2E}})
+	what, _ := outstanding(tail)
+	if tail.Delays != nil || tail.Transfers != nil || tail.Comparisons[0].Slow.N != 0 || len(what) != 0 {
+		t.Errorf("%d requests are compared", tail.Comparisons[0].N)
+	}
+	if d := tail.Disaggregation; d == nil || d.Saturated != request.Other {
+		t.Errorf("disaggregation: %+v", d)
+	}
+	for _, r := range tail.Reports() {
+		for _, f := range table.Formats {
+			tabletest.Text(t, r, f, table.Style{Width: 120})
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package tail
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// Delays are the requests that one cause alone has delayed by as much as a median
+// request takes altogether, whether or not they are among the slowest: a short
+// answer that is late hides there behind long ones.
+type Delays struct {
+	N     int   // finished requests
+	Limit int64 // ns: the median of E2E
+	Rows  []Delay
+}
+
+// A Delay is one cause, and the requests that it has delayed, each more than any
+// other cause did.
+type Delay struct {
+	Cause      cause.Cause
+	Requests   []int // indexes into Set.Requests, by start
+	Total, Max int64 // ns beyond what is usual, of all and of the worst
+	Where      Place
+	StandsOut  bool // there are more than a few
+}
+
+// delays compares every cause of every request with what is usual.
+func (t *Tail) delays() *Delays {
+	d := &Delays{N: len(t.List)}
+	if d.N < finding.FewCompared {
+		return nil
+	}
+	d.Limit = cause.MedianOver(t.List, func(a *cause.Attribution) int64 { return a.E2E.Total() })
+	usual := cause.UsualOf(t.List)
+	rows := make([]Delay, cause.CauseCount)
+	groups := make([]tailGroup, cause.CauseCount)
+	for i := range t.List {
+		a := &t.List[i]
+		main, most := cause.CauseRouter, int64(0)
+		for c := range cause.CauseCount {
+			if c.BySize() || c.PerToken() && a.Gaps == 0 { // without steps nobody knows what held it up
+				continue
+			}
+			if more := a.E2E[c] - usual.Of(c, a); more > most {
+				main, most = c, more
+			}
+		}
+		if most == 0 || most < d.Limit {
+			continue
+		}
+		row := &rows[main]
+		row.Requests = append(row.Requests, a.Request)
+		row.Total, row.Max = row.Total+most, max(row.Max, most)
+		groups[main].add(tailUnit{owner: int32(i), n: 1, sum: a.E2E})
+	}
+	for c := range cause.CauseCount {
+		row := &rows[c]
+		if n := len(row.Requests); n > 0 {
+			row.Cause, row.Where = c, t.where(c, &groups[c])
+			row.StandsOut = n >= finding.FewDelayed && n*finding.DelayedOneIn >= d.N
+			d.Rows = append(d.Rows, *row)
+		}
+	}
+	slices.SortStableFunc(d.Rows, func(x, y Delay) int { return cmp.Compare(y.Total, x.Total) })
+	return d
+}
+
+// Verdict says in one sentence what delays requests.
+func (d *Delays) Verdict() string {
+	n := 0
+	var causes []string
+	for i := range d.Rows {
+		row := &d.Rows[i]
+		n += len(row.Requests)
+		if len(causes) < 3 {
+			causes = append(causes, fmt.Sprintf("%d %s", len(row.Requests), phraseAt(row.Cause, row.Where)))
+		}
+	}
+	limit := words.Nearly(d.Limit)
+	if n == 0 {
+		return fmt.Sprintf("None of %d requests is delayed by one cause by %s (the median E2E) or more", d.N, limit)
+	}
+	return fmt.Sprintf("%d of %d requests %s delayed by one cause by %s (the median E2E) or more: %s", n, d.N, words.IsOrAre(n), limit, strings.Join(causes, ", "))
+}
+
+func (t *Tail) delaysReport() *table.Report {
+	d := t.Delays
+	ns := func(name, doc string, of func(*Delay) int64) table.Field[Delay] {
+		return table.Field[Delay]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(x *Delay) table.Cell { return table.Cell{N: of(x)} }}
+	}
+	start := func(name, doc string, of func(*Delay) int) table.Field[Delay] {
+		return table.Field[Delay]{Column: table.Column{Name: name, Unit: table.Instant, Doc: doc}, Cell: func(x *Delay) table.Cell { return table.InstantCell(t.set.Requests[of(x)].Start) }}
+	}
+	r := table.New("sgtrace.report.delays/v1", d.Verdict(), d.Rows, []table.Field[Delay]{
+		{Column: table.Column{Name: "cause", Doc: "what delayed them; docs/METRICS.md defines it"}, Cell: func(x *Delay) table.Cell { return table.Cell{Text: x.Cause.String()} }},
+		{Column: table.Column{Name: "requests", Unit: table.Count, Doc: "that it delayed more than any other cause did"}, Cell: func(x *Delay) table.Cell { return table.Cell{N: int64(len(x.Requests))} }},
+		{Column: table.Column{Name: "of all", Unit: table.Share, Doc: "part of the finished requests"}, Cell: func(x *Delay) table.Cell { return table.Cell{Share: float64(len(x.Requests)) / float64(d.N)} }},
+		ns("mean", "beyond what is usual", func(x *Delay) int64 { return x.Total / int64(len(x.Requests)) }),
+		ns("max", "beyond what is usual", func(x *Delay) int64 { return x.Max }),
+		{Column: table.Column{Name: "where", Doc: "the rank that has most of it"}, Cell: func(x *Delay) table.Cell { return table.TextCell(x.Where.Name) }},
+		{Column: table.Column{Name: "there", Unit: table.Share, Doc: "how much of it that rank has"}, Cell: func(x *Delay) table.Cell { return x.Where.cell() }},
+		start("first", "start of the first of them, Unix time", func(x *Delay) int { return x.Requests[0] }),
+		start("last", "start of the last of them, Unix time", func(x *Delay) int { return x.Requests[len(x.Requests)-1] }),
+		{Column: table.Column{Name: "stands out", Doc: "yes if it is a finding", Detail: true}, Cell: func(x *Delay) table.Cell { return table.YesCell(x.StandsOut) }},
+	})
+	r.Note("usual: the median over all finished requests; of decode, interference and slow ranks the mean per token")
+	return r
+}
+
+// cell is how much is at p.
+func (p Place) cell() table.Cell { return table.Cell{Share: p.Share, Unknown: p.Proc == request.None} }

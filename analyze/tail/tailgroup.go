@@ -1,0 +1,237 @@
+package tail
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A tailUnit is what one request has of the values of a side: one, or as many
+// gaps between tokens as are on it. When it comes to noise, requests are drawn as
+// a whole: the gaps of one are anything but independent.
+type tailUnit struct {
+	owner int32 // index into Tail.list
+	n     int64
+	sum   cause.Causes
+}
+
+func (u *tailUnit) addGap(g *cause.GapSplit) {
+	u.n++
+	u.sum[cause.CauseDecode] += g.Decode
+	u.sum[cause.CauseInterference] += g.Interference
+	u.sum[cause.CauseSlowRank] += g.SlowRank
+	u.sum[cause.CauseRetraction] += g.Retraction
+}
+
+// A tailGroup is the values of one side.
+type tailGroup struct {
+	units []tailUnit
+	sum   cause.Causes
+	n     int64
+}
+
+func (g *tailGroup) add(u tailUnit) {
+	if u.n == 0 {
+		return
+	}
+	g.units = append(g.units, u)
+	g.n += u.n
+	for c, ns := range u.sum {
+		g.sum[c] += ns
+	}
+}
+
+// means returns the mean of the group, and that by cause, in whole ns. They add
+// up: what rounding down leaves goes to the causes that lost most by it.
+func (g *tailGroup) means() (means cause.Causes, total int64) {
+	order := make([]cause.Cause, cause.CauseCount)
+	var lost cause.Causes
+	for c := range cause.CauseCount {
+		order[c] = c
+		means[c] = distribution.FloorDiv(g.sum[c], g.n)
+		lost[c] = g.sum[c] - means[c]*g.n
+	}
+	total = distribution.FloorDiv(g.sum.Total()+g.n/2, g.n)
+	slices.SortStableFunc(order, func(x, y cause.Cause) int { return cmp.Compare(lost[y], lost[x]) })
+	for _, c := range order[:total-means.Total()] {
+		means[c]++
+	}
+	return means, total
+}
+
+// compare fills in the rows of c.
+func (t *Tail) compare(c *Comparison, slow, around *tailGroup) {
+	var means [2]cause.Causes
+	means[0], c.Slow.Mean = slow.means()
+	means[1], c.Around.Mean = around.means()
+	low, high := intervals(slow, around)
+	whole := float64(c.Slow.Mean - c.Around.Mean)
+	for k := range cause.CauseCount {
+		if slow.sum[k] == 0 && around.sum[k] == 0 {
+			continue
+		}
+		d := Difference{Cause: k, Slow: means[0][k], Around: means[1][k], Low: low[k], High: high[k], Main: request.Unknown}
+		d.More = d.Slow - d.Around
+		if whole > 0 {
+			d.Share = float64(d.More) / whole
+		}
+		d.Where = t.where(k, slow)
+		c.Rows = append(c.Rows, d)
+	}
+	slices.SortStableFunc(c.Rows, func(x, y Difference) int { return cmp.Compare(y.More, x.More) })
+}
+
+// countMain counts of how many slow requests each cause is the main one.
+func (c *Comparison) countMain(slow *tailGroup) {
+	for i := range c.Rows {
+		c.Rows[i].Main = 0
+	}
+	for i := range slow.units {
+		main, _ := c.mainCause(&slow.units[i].sum)
+		main.Main++
+	}
+}
+
+// mainCause returns the row of which a request has most more than those around
+// the median, and how much that is in ns.
+func (c *Comparison) mainCause(times *cause.Causes) (main *Difference, more int64) {
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		if m := times[row.Cause] - row.Around; main == nil || m > more {
+			main, more = row, m
+		}
+	}
+	return main, more
+}
+
+// Of resampling: how often, and up to how many requests of a side. The mean of
+// more than that moves too little to matter beside the slow side's.
+const (
+	resamples   = 500
+	fewResample = 2000
+)
+
+// intervals returns the 95 % confidence intervals of the differences of the means,
+// in ns, by the percentile bootstrap: both sides are drawn anew from themselves,
+// with replacement. The same input always gives the same numbers.
+//
+// B. Efron, Bootstrap methods: another look at the jackknife (1979).
+func intervals(slow, around *tailGroup) (low, high cause.Causes) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	draws := make([][cause.CauseCount]float64, resamples)
+	for i, g := range [...]*tailGroup{slow, around} {
+		sign := float64(1 - 2*i)
+		for d := range draws {
+			sum, n := g.sum, g.n
+			if len(g.units) <= fewResample {
+				sum, n = g.resample(rng)
+			}
+			for c, ns := range sum {
+				draws[d][c] += sign * float64(ns) / float64(n)
+			}
+		}
+	}
+	column := make([]float64, resamples)
+	for c := range cause.CauseCount {
+		for d := range draws {
+			column[d] = draws[d][c]
+		}
+		slices.Sort(column)
+		low[c], high[c] = int64(column[resamples*25/1000]), int64(column[resamples*975/1000])
+	}
+	return low, high
+}
+
+// resample draws as many units as there are.
+func (g *tailGroup) resample(rng *rand.Rand) (sum cause.Causes, n int64) {
+	for range g.units {
+		u := &g.units[rng.IntN(len(g.units))]
+		n += u.n
+		for c, ns := range u.sum {
+			sum[c] += ns
+		}
+	}
+	return sum, n
+}
+
+// meanBatch returns how many requests the decode batches of a group held on
+// average, by the schedule events of the lead ranks; 0 if there are none.
+func (t *Tail) meanBatch(a *cause.Attributor, g *tailGroup) float64 {
+	batches, running := 0, int64(0)
+	for i := range g.units {
+		lead, ok := a.SteppingRank(t.List[g.units[i].owner].Request)
+		if !ok {
+			continue
+		}
+		for span := range t.set.ThreadRows(lead) {
+			for _, e := range t.set.InstantsOf(span) {
+				if size, ok := cause.BatchOf(&e, request.DecodeMode); ok {
+					batches, running = batches+1, running+size
+				}
+			}
+		}
+	}
+	return float64(running) / float64(max(1, batches))
+}
+
+// where returns the rank that has most of a cause in a group.
+func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
+	byProc := map[int32]int64{}
+	whole := int64(0)
+	for i := range g.units {
+		u := &g.units[i]
+		if proc := homeOf(c, &t.List[u.owner]); proc != request.None && u.sum[c] > 0 {
+			byProc[proc] += u.sum[c]
+			whole += u.sum[c]
+		}
+	}
+	best := int32(request.None)
+	for proc, ns := range byProc {
+		if best == request.None || ns > byProc[best] || ns == byProc[best] && proc < best {
+			best = proc
+		}
+	}
+	if best == request.None {
+		return Place{Proc: request.None}
+	}
+	return Place{int(best), t.rankName(best), float64(byProc[best]) / float64(whole), t.oneHome[c]}
+}
+
+// homeOf returns the proc where a request has its time of a cause, or None.
+func homeOf(c cause.Cause, a *cause.Attribution) int32 {
+	switch c {
+	case cause.CauseIntake, cause.CausePrefillBootstrap, cause.CauseQueue, cause.CausePrefill, cause.CausePromptSize, cause.CauseSharedBatch, cause.CauseChunkWait, cause.CauseTransfer:
+		return a.Prefill
+	case cause.CauseDecodeBootstrap, cause.CauseDecodeQueue, cause.CauseFirstStep, cause.CauseDecode, cause.CauseOutputLength, cause.CauseInterference, cause.CauseRetraction:
+		return a.Answer
+	case cause.CauseSlowRank:
+		return a.Slow
+	}
+	return request.None
+}
+
+// oneHomes finds the causes that all requests have on the same rank. A slow rank
+// is one among several by definition.
+func oneHomes(list []cause.Attribution) (one [cause.CauseCount]bool) {
+	for c := range cause.CauseCount {
+		one[c] = c != cause.CauseSlowRank
+		for i := 1; i < len(list) && one[c]; i++ {
+			one[c] = homeOf(c, &list[i]) == homeOf(c, &list[0])
+		}
+	}
+	return one
+}
+
+// RankName names a proc briefly, by host and rank; "" for None.
+func (t *Tail) rankName(proc int32) string {
+	if proc == request.None {
+		return ""
+	}
+	p := &t.set.Procs[proc]
+	return words.JoinNonEmpty(" ", words.OnServer(t.Hosts[p.Host], t.set.Server(int(proc))), p.Rank.String())
+}

@@ -1,0 +1,29 @@
+package tail
+
+import "github.com/sgtrace/sgtrace/analyze/cause"
+
+// A TailPoint is what makes one request slower than the usual ones.
+type TailPoint struct {
+	Request int   // index into Set.Requests
+	Value   int64 // of the metric, ns
+	// Cause is what it has most more of than those around the median, as SlowRequest
+	// has it. Of a request that is not slower than those, it means nothing.
+	Cause cause.Cause
+}
+
+// Points returns the requests that a comparison is of, in the order of Set.Requests.
+// It is nil for gaps, which are not requests, and for too few values to compare.
+func (t *Tail) Points(c *Comparison) []TailPoint {
+	if c.Metric == MetricITL || c.Slow.N == 0 {
+		return nil
+	}
+	var points []TailPoint
+	for i := range t.List {
+		a := &t.List[i]
+		if value := t.valueOf(a, c.Metric); value >= 0 {
+			main, _ := c.mainCause(timeOf(a, c.Metric))
+			points = append(points, TailPoint{a.Request, value, main.Cause})
+		}
+	}
+	return points
+}

@@ -1,0 +1,213 @@
+package tail
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// Reports returns the tables, each with its verdict as the title: what delays
+// requests; for each metric what makes the slow ones slow, and which those are;
+// with prefill/decode disaggregation where the time to the first token goes, how
+// the ranks of both sides were used, and the KV transfers.
+func (t *Tail) Reports() []*table.Report {
+	var out []*table.Report
+	if t.Delays != nil {
+		out = append(out, t.delaysReport())
+	}
+	for _, c := range t.Comparisons {
+		out = append(out, t.comparisonReport(c))
+		if len(c.Slowest) > 0 {
+			out = append(out, t.slowestReport(c))
+		}
+	}
+	if d := t.Disaggregation; d != nil {
+		out = append(out, t.firstTokenReport(d), t.sidesReport(d))
+	}
+	if t.Transfers != nil {
+		out = append(out, t.transfersReport())
+	}
+	return out
+}
+
+// A tailRow is a row of the table of a comparison: a cause, several that hardly
+// matter, or the whole.
+type tailRow struct {
+	Difference
+	name  string
+	whole bool // no cause: no interval, no place
+}
+
+// rows returns the rows of the table: causes, and the sum of all. Unless all are
+// asked for, those that make less than a hundredth of the difference and have
+// less than a hundredth of the time are put together.
+func (c *Comparison) rows(all bool) []tailRow {
+	if c.Slow.N == 0 {
+		return nil
+	}
+	const matters = 0.01
+	var rows, minor []tailRow
+	for _, d := range c.Rows {
+		row := tailRow{Difference: d, name: d.Cause.String()}
+		if all || max(d.Share, -d.Share) >= matters || float64(max(d.Slow, d.Around)) >= matters*float64(c.Slow.Mean) {
+			rows = append(rows, row)
+		} else {
+			minor = append(minor, row)
+		}
+	}
+	if len(minor) > 1 {
+		minor = []tailRow{together(minor)}
+	}
+	rows = append(rows, minor...)
+	whole := Difference{Slow: c.Slow.Mean, Around: c.Around.Mean, More: c.Slow.Mean - c.Around.Mean, Share: 1, Main: c.Slow.N}
+	if c.Metric == MetricITL {
+		whole.Main = request.Unknown
+	}
+	return append(rows, tailRow{whole, "all", true})
+}
+
+// together sums up rows.
+func together(rows []tailRow) tailRow {
+	sum := tailRow{name: fmt.Sprintf("%d others", len(rows)), whole: true}
+	for _, r := range rows {
+		sum.Slow, sum.Around, sum.More = sum.Slow+r.Slow, sum.Around+r.Around, sum.More+r.More
+		sum.Share += r.Share
+		if sum.Main += r.Main; r.Main == request.Unknown {
+			sum.Main = request.Unknown
+		}
+	}
+	return sum
+}
+
+func (t *Tail) comparisonReport(c *Comparison) *table.Report {
+	type R = tailRow
+	ns := func(name, doc string, of func(*R) int64) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(x *R) table.Cell { return table.Cell{N: of(x)} }}
+	}
+	bound := func(name, doc string, detail bool, of func(*R) int64) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc, Detail: detail},
+			Cell: func(x *R) table.Cell { return table.Cell{N: of(x), Unknown: x.whole} }}
+	}
+	r := table.New(TailSchema, c.Verdict(), c.rows(t.Options.All), []table.Field[R]{
+		{Column: table.Column{Name: "metric", Doc: "what the tail is of", Detail: true}, Cell: func(*R) table.Cell { return table.Cell{Text: string(c.Metric)} }},
+		{Column: table.Column{Name: "cause", Doc: "what the time went into; docs/METRICS.md defines it"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.name} }},
+		ns("slow", "mean over the slow ones", func(x *R) int64 { return x.Slow }),
+		ns("usual", "mean over those from the p40 to the p60", func(x *R) int64 { return x.Around }),
+		ns("more", "slow less usual", func(x *R) int64 { return x.More }),
+		bound("at least", "lower end of the 95 % confidence interval of more", false, func(x *R) int64 { return x.Low }),
+		bound("at most", "upper end of it", true, func(x *R) int64 { return x.High }),
+		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "of the whole difference"}, Cell: func(x *R) table.Cell { return table.Cell{Share: x.Share} }},
+		{Column: table.Column{Name: "main", Unit: table.Count, Doc: "slow requests to which it adds most", Detail: c.Metric == MetricITL}, Cell: func(x *R) table.Cell { return table.NumberCell(int64(x.Main)) }},
+		{Column: table.Column{Name: "where", Doc: "the rank that has most of it among the slow ones"}, Cell: func(x *R) table.Cell { return table.TextCell(x.Where.Name) }},
+		{Column: table.Column{Name: "there", Unit: table.Share, Doc: "how much of it that rank has"},
+			Cell: func(x *R) table.Cell { return table.Cell{Share: x.Where.Share, Unknown: x.Where.Name == ""} }},
+		{Column: table.Column{Name: "stands out", Doc: "yes if the cause is a finding", Detail: true}, Cell: func(x *R) table.Cell { return table.YesCell(x.StandsOut) }},
+	})
+	t.noteComparison(r, c)
+	return r
+}
+
+// noteComparison says what was compared, and what is doubtful.
+func (t *Tail) noteComparison(r *table.Report, c *Comparison) {
+	if c.Slow.N == 0 {
+		r.Note("fewer than %d values, or nearly all of them equal, are not compared", finding.FewCompared)
+		return
+	}
+	what := "finished requests"
+	if c.Metric == MetricITL {
+		what = "gaps between tokens"
+	}
+	r.Note("slow: the %d slowest of %d %s, from %s on; usual: %d around the median, %s to %s", c.Slow.N, c.N, what,
+		words.Nearly(c.Slow.From), c.Around.N, words.Nearly(c.Around.From), words.Nearly(c.Around.To))
+	if c.Slow.From < c.Value {
+		r.Note("fewer than %d are at or above the p%d; the slowest %d are taken", fewSlow, c.Percent, fewSlow)
+	}
+	if c.Metric == MetricITL {
+		return // gaps are on one rank: neither clocks nor halves matter
+	}
+	t.noteSizes(r, c)
+	t.noteDoubts(r, c)
+	if t.ClocksMoved {
+		r.Note("requests prove that the clocks of hosts differ; they are put together as requests allow")
+	}
+	if t.Implausible > 0 {
+		r.Note("%s left out: times that cannot be right", words.Counted(t.Implausible, "finished request"))
+	}
+}
+
+// noteSizes tells what is usual for the size of a request.
+func (t *Tail) noteSizes(r *table.Report, c *Comparison) {
+	var fits []string
+	add := func(what string, f *distribution.SizeFit) {
+		if f.N > 0 {
+			fits = append(fits, fmt.Sprintf("%s %s + %s per token", what,
+				words.Nearly(int64(f.Base)), words.Nearly(int64(f.PerToken))))
+		}
+	}
+	add("prefill", &t.Prompt)
+	if c.Metric == MetricE2E {
+		add("decode", &t.Output)
+	}
+	if len(fits) > 0 {
+		r.Note("usual for its size: %s", strings.Join(fits, ", "))
+	}
+	if c.Batches[0] > 0 && c.Batches[1] > 0 {
+		r.Note("decode batches hold %.1f requests on average in the slow ones, %.1f in the usual ones", c.Batches[0], c.Batches[1])
+	}
+}
+
+// noteDoubts counts the requests that tell less than others.
+func (t *Tail) noteDoubts(r *table.Report, c *Comparison) {
+	var noSteps, noQueue, unjoined int
+	for i := range t.List {
+		req := &t.set.Requests[t.List[i].Request]
+		if t.List[i].Gaps == 0 && req.Metrics.CompletionTokens > 1 {
+			noSteps++
+		}
+		if req.Metrics.Queue == request.Unknown && req.Metrics.Prefill >= 0 {
+			noQueue++
+		}
+		if req.Flags&request.Unjoined != 0 {
+			unjoined++
+		}
+	}
+	if noSteps > 0 && c.Metric == MetricE2E {
+		r.Note("%d of %d requests have no decode steps (trace level below 3): what held up their decoding counts as decode", noSteps, len(t.List))
+	}
+	if noQueue > 0 {
+		r.Note("%d of %d requests have no queue (v1 layout): it counts as prefill", noQueue, len(t.List))
+	}
+	if unjoined > 0 {
+		r.Note("%d of %d requests lack their other half: what happened there counts as kv transfer, or not at all", unjoined, len(t.List))
+	}
+}
+
+func (t *Tail) slowestReport(c *Comparison) *table.Report {
+	type R = SlowRequest
+	req := func(x *R) *request.Request { return &t.set.Requests[x.Request] }
+	ns := func(name, doc string, detail bool, of func(*R) int64) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc, Detail: detail}, Cell: func(x *R) table.Cell { return table.NumberCell(of(x)) }}
+	}
+	count := func(name, doc string, of func(*R) int64) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(x *R) table.Cell { return table.NumberCell(of(x)) }}
+	}
+	return table.New("sgtrace.report.slowest/v1", "Slowest requests by "+MetricWords[c.Metric], c.Slowest, []table.Field[R]{
+		{Column: table.Column{Name: "metric", Doc: "by which they are the slowest", Detail: true}, Cell: func(*R) table.Cell { return table.Cell{Text: string(c.Metric)} }},
+		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the outermost span, Unix time"}, Cell: func(x *R) table.Cell { return table.InstantCell(req(x).Start) }},
+		{Column: table.Column{Name: "rid", Doc: "the user's id where known, else the server's"}, Cell: func(x *R) table.Cell { return table.TextCell(req(x).RID) }},
+		ns("ttft", "time to the first token, as the answering server sees it", c.Metric != MetricTTFT, func(x *R) int64 { return req(x).Metrics.TTFT }),
+		ns("e2e", "outermost span: gateway, else answering server", c.Metric != MetricE2E, func(x *R) int64 { return req(x).Metrics.E2E }),
+		{Column: table.Column{Name: "cause", Doc: "of which it has most more than those around the median"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.Cause.String()} }},
+		ns("took", "time that went into the cause", false, func(x *R) int64 { return x.Took }),
+		ns("usual", "mean of that around the median", true, func(x *R) int64 { return x.Usual }),
+		{Column: table.Column{Name: "share", Unit: table.Share, Doc: "took less usual, of what the request takes more than the mean around the median"}, Cell: func(x *R) table.Cell { return table.Cell{Share: x.Share} }},
+		{Column: table.Column{Name: "where", Doc: "host and rank"}, Cell: func(x *R) table.Cell { return table.TextCell(x.Where.Name) }},
+		count("prompt", "tokens of the prompt", func(x *R) int64 { return req(x).Metrics.PromptTokens }),
+		count("tokens", "tokens generated", func(x *R) int64 { return req(x).Metrics.CompletionTokens }),
+	})
+}

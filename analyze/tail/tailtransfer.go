@@ -1,0 +1,134 @@
+package tail
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// Transfers is how long requests waited for their KV cache after it was computed.
+type Transfers struct {
+	N       int
+	Median  int64                // ns
+	Usual   distribution.SizeFit // by the tokens of the prompt
+	Limit   int64                // ns beyond Usual from which on a transfer is slow
+	Slow    []int                // indexes into Set.Requests, by start
+	Least   int64                // ns that the fastest slow one took
+	Longest int64                // ns that the slowest one took
+	Where   Place                // the rank that has most time of slow ones
+	Pairs   []TransferPair
+}
+
+// A TransferPair is the transfers between two lead ranks, indexes into Set.Procs.
+type TransferPair struct {
+	From, To int32
+	distribution.Summary
+	Slow int
+}
+
+// transfers finds the KV transfers that took far longer than their size explains:
+// beyond it by ten times the median deviation, and by as much as a median request
+// takes to its first token altogether.
+func (t *Tail) transfers() *Transfers {
+	const deviations = 10
+	var list []int32
+	var sizes []distribution.Sized
+	var first []int64
+	for i := range t.List {
+		if a := &t.List[i]; t.disaggregated(a) {
+			list = append(list, int32(i))
+			sizes = append(sizes, distribution.Sized{Tokens: max(0, t.set.Requests[a.Request].Metrics.PromptTokens), Ns: a.First[cause.CauseTransfer]})
+			first = append(first, a.First.Total())
+		}
+	}
+	if len(list) < finding.FewCompared {
+		return nil
+	}
+	x := &Transfers{N: len(list), Usual: distribution.FitSize(slices.Clone(sizes))}
+	beyond, took := make([]int64, len(sizes)), make([]int64, len(sizes))
+	for i, s := range sizes {
+		took[i], beyond[i] = s.Ns, s.Ns-x.Usual.Expected(s.Tokens)
+	}
+	x.Median = distribution.LowerMedian(took)
+	middle := distribution.LowerMedian(slices.Clone(beyond))
+	deviation := make([]int64, len(beyond))
+	for i, ns := range beyond {
+		deviation[i] = max(ns-middle, middle-ns)
+	}
+	x.Limit = max(deviations*distribution.LowerMedian(deviation), distribution.LowerMedian(first))
+	t.collectTransfers(x, list, beyond)
+	return x
+}
+
+// collectTransfers sorts the transfers by where they went from and to, given what
+// each took beyond the usual.
+func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
+	type ranks struct{ from, to int32 }
+	pairs := map[ranks]*TransferPair{}
+	took := map[ranks][]int64{}
+	var slow tailGroup
+	for i, owner := range list {
+		a := &t.List[owner]
+		key, ns := ranks{a.Prefill, a.Answer}, a.First[cause.CauseTransfer]
+		if pairs[key] == nil {
+			pairs[key] = &TransferPair{From: a.Prefill, To: a.Answer}
+		}
+		took[key] = append(took[key], ns)
+		if beyond[i] < x.Limit {
+			continue
+		}
+		if pairs[key].Slow++; len(x.Slow) == 0 || ns < x.Least {
+			x.Least = ns
+		}
+		x.Longest = max(x.Longest, ns)
+		x.Slow = append(x.Slow, a.Request)
+		slow.add(tailUnit{owner: owner, n: 1, sum: a.First})
+	}
+	x.Where = t.where(cause.CauseTransfer, &slow)
+	for key, p := range pairs {
+		p.Summary = distribution.Summarize(took[key])
+		x.Pairs = append(x.Pairs, *p)
+	}
+	slices.SortFunc(x.Pairs, func(p, q TransferPair) int { return slices.Compare([]int32{p.From, p.To}, []int32{q.From, q.To}) })
+}
+
+// Verdict says in one sentence whether transfers are slow, and how much.
+func (x *Transfers) Verdict() string {
+	if len(x.Slow) == 0 {
+		return fmt.Sprintf("None of %d KV transfers is slow; the median is %s", x.N, words.Nearly(x.Median))
+	}
+	took := words.Nearly(x.Longest)
+	if least := words.Nearly(x.Least); least != took {
+		took = least + " to " + took
+	}
+	return fmt.Sprintf("%d of %d KV transfers %s slow: %s, where the median is %s", len(x.Slow), x.N, words.IsOrAre(len(x.Slow)), took, words.Nearly(x.Median))
+}
+
+func (t *Tail) transfersReport() *table.Report {
+	x := t.Transfers
+	type P = TransferPair
+	ns := func(name, doc string, of func(*P) int64) table.Field[P] {
+		return table.Field[P]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(p *P) table.Cell { return table.Cell{N: of(p)} }}
+	}
+	r := table.New("sgtrace.report.transfers/v1", x.Verdict(), x.Pairs, []table.Field[P]{
+		{Column: table.Column{Name: "from", Doc: "lead rank that prefilled"}, Cell: func(p *P) table.Cell { return table.TextCell(t.rankName(p.From)) }},
+		{Column: table.Column{Name: "to", Doc: "lead rank that decodes"}, Cell: func(p *P) table.Cell { return table.TextCell(t.rankName(p.To)) }},
+		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "how many"}, Cell: func(p *P) table.Cell { return table.Cell{N: int64(p.N)} }},
+		{Column: table.Column{Name: "slow", Unit: table.Count, Doc: "how many took far longer than their size explains"}, Cell: func(p *P) table.Cell { return table.Cell{N: int64(p.Slow)} }},
+		ns("p50", "median, nearest rank", func(p *P) int64 { return p.P50 }),
+		ns("p99", "99th percentile, nearest rank", func(p *P) int64 { return p.P99 }),
+		ns("max", "longest", func(p *P) int64 { return p.Max }),
+	})
+	r.Note("slow: %s or more beyond what is usual for the prompt, %s + %s per token", words.Nearly(x.Limit),
+		words.Nearly(int64(x.Usual.Base)), words.Nearly(int64(x.Usual.PerToken)))
+	if len(x.Slow) > 0 {
+		r.Note("slow ones: %s", place.SomeRequests(t.set, x.Slow))
+	}
+	return r
+}

@@ -1,0 +1,116 @@
+package tail
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// standsOut is how much a cause has to add before it is a finding, as a multiple
+// of the mean around the median. Prompts, and with them the TTFT of a healthy
+// deployment, differ more in size than whole requests do; and every unified
+// server interrupts decoding for a prefill now and then.
+var standsOut = map[Metric]float64{MetricE2E: 1.0 / 3, MetricTTFT: 3, MetricITL: 8}
+
+// findingShare is the least share of the difference that is a finding, and
+// findingMain of how many requests the cause has to be the main one.
+const (
+	findingShare = 1.0 / 3
+	findingMain  = 2
+)
+
+// judge finds the causes that stand out: they make a third of the difference or
+// more, add much compared with the median, and half of that with 95 % confidence,
+// and are the main cause of several requests. A false alarm is worse than
+// silence.
+func (c *Comparison) judge() {
+	least := standsOut[c.Metric] * float64(c.Around.Mean)
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		row.StandsOut = !row.Cause.BySize() && row.Share >= findingShare &&
+			(row.Main == request.Unknown || row.Main >= findingMain) &&
+			float64(row.More) >= least && float64(row.Low) >= least/2
+	}
+}
+
+// phraseAt names a cause in a sentence, with the rank if nearly all of it is there
+// and it could be elsewhere.
+func phraseAt(c cause.Cause, at Place) string {
+	const nearly = 0.8
+	text := c.Phrase()
+	if at.Name != "" && at.Share >= nearly && !at.Only && !c.BySize() {
+		text += " (" + at.Name + ")"
+	}
+	return text
+}
+
+// toldShare is the least share of the difference that a verdict tells.
+const toldShare = 0.1
+
+// tells tells whether a cause makes enough of the difference to be looked into.
+func (c *Comparison) tells(k cause.Cause) bool {
+	return slices.ContainsFunc(c.Rows, func(d Difference) bool { return d.Cause == k && d.Share >= toldShare })
+}
+
+// Verdict says in one sentence what makes the tail.
+func (c *Comparison) Verdict() string {
+	text := fmt.Sprintf("p%d of %s", c.Percent, MetricWords[c.Metric])
+	if c.N == 0 {
+		return text + ": no request has it"
+	}
+	text += fmt.Sprintf(" (%s against %s at the median): ", words.Nearly(c.Value), words.Nearly(c.Median))
+	switch {
+	case c.N < finding.FewCompared:
+		return text + fmt.Sprintf("too few values to compare (%d)", c.N)
+	case c.Slow.N == 0:
+		return text + "nearly all are equal"
+	}
+	const enough, most = 0.8, 3 // until so much of the difference is told
+	var causes []string
+	told, found := 0.0, false
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		found = found || row.StandsOut
+		if len(causes) < most && told < enough && row.Share >= toldShare {
+			told += row.Share
+			causes = append(causes, fmt.Sprintf("%.0f %% %s", 100*row.Share, phraseAt(row.Cause, row.Where)))
+		}
+	}
+	switch {
+	case len(causes) == 0:
+		text += "nothing stands out"
+	case !found:
+		text += "nothing stands out; "
+	}
+	return text + strings.Join(causes, ", ")
+}
+
+// A SlowRequest is one of the slowest, with what makes it slow.
+type SlowRequest struct {
+	Request int // index into Set.Requests
+	Cause   cause.Cause
+	Took    int64 // ns that went into the cause
+	Usual   int64 // ns that do around the median
+	// Share is Took - Usual, of what the request takes more than the mean around the
+	// median.
+	Share float64
+	Where Place
+}
+
+// slowRequest finds what makes request a slow.
+func (t *Tail) slowRequest(c *Comparison, a *cause.Attribution) SlowRequest {
+	times := timeOf(a, c.Metric)
+	main, more := c.mainCause(times)
+	out := SlowRequest{Request: a.Request, Cause: main.Cause, Took: times[main.Cause], Usual: main.Around}
+	if whole := times.Total() - c.Around.Mean; whole > 0 {
+		out.Share = float64(more) / float64(whole)
+	}
+	proc := homeOf(main.Cause, a)
+	out.Where = Place{int(proc), t.rankName(proc), 1, t.oneHome[main.Cause]}
+	return out
+}

@@ -1,0 +1,134 @@
+package walk
+
+import (
+	"cmp"
+
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// A Joiner brings work on devices together with the calls that asked for it. Both
+// are read at once, since reading takes most of the time; what is done with them is
+// done on one goroutine.
+type Joiner struct {
+	Copies bool // copies are work, too: as kernels without a graph
+	Call   func(*profile.Call)
+	// work takes a kernel. It returns false if its call is not known.
+	Work func(*profile.Kernel) bool
+	// orphan takes kernels whose call is not known even when all were read.
+	Orphan func(*profile.Kernel)
+
+	batch   int // kernels
+	patient int // kernels that may wait
+
+	next chan []profile.Kernel
+	free chan []profile.Kernel
+	// at is what is being waited with, as its calls are not read yet: those with a later
+	// start.
+	at []profile.Kernel
+	// waiting are kernels whose call was not known.
+	waiting []profile.Kernel
+}
+
+const (
+	joinBatch = 512 // kernels
+	joinAhead = 32  // batches that are read before they are needed
+	// maxWaiting is how many kernels may wait. Beyond, calls seem to be missing, and all
+	// are read first.
+	maxWaiting = 1 << 16
+)
+
+// Run reads a stream.
+func (j *Joiner) Run(stream profile.Stream, opt *SumOptions) {
+	j.batch, j.patient = cmp.Or(opt.Batch, joinBatch), cmp.Or(opt.Waiting, maxWaiting)
+	j.next, j.free = make(chan []profile.Kernel, joinAhead), make(chan []profile.Kernel, joinAhead+2)
+	go j.read(stream)
+	n := 0
+	for c := range stream.Calls {
+		j.Call(c)
+		if n++; n%j.batch == 0 {
+			j.catchUp(c)
+		}
+	}
+	for i := range j.waiting {
+		j.finish(&j.waiting[i])
+	}
+	for i := range j.at {
+		j.finish(&j.at[i])
+	}
+	for batch := range j.next {
+		for i := range batch {
+			j.finish(&batch[i])
+		}
+		j.recycle(batch)
+	}
+}
+
+// read passes the kernels of a stream on.
+func (j *Joiner) read(stream profile.Stream) {
+	defer close(j.next)
+	var batch []profile.Kernel
+	add := func(k *profile.Kernel) {
+		if batch == nil {
+			select {
+			case batch = <-j.free:
+			default:
+				batch = make([]profile.Kernel, 0, j.batch)
+			}
+		}
+		if batch = append(batch, *k); len(batch) == j.batch {
+			j.next <- batch
+			batch = nil
+		}
+	}
+	for k := range stream.Kernels {
+		add(k)
+	}
+	if j.Copies {
+		for c := range stream.Copies {
+			add(&profile.Kernel{Event: c.Event, Device: c.Device})
+		}
+	}
+	if batch != nil {
+		j.next <- batch
+	}
+}
+
+// catchUp takes the kernels that began before a call did, whose own calls are
+// therefore known.
+func (j *Joiner) catchUp(c *profile.Call) {
+	for len(j.waiting) < j.patient {
+		if j.at == nil {
+			select {
+			case j.at = <-j.next:
+			default:
+			}
+			if j.at == nil {
+				return // nothing was read yet, or there is no more
+			}
+		}
+		if j.at[len(j.at)-1].Start > c.Start {
+			return
+		}
+		for i := range j.at {
+			if !j.Work(&j.at[i]) {
+				j.waiting = append(j.waiting, j.at[i])
+			}
+		}
+		j.recycle(j.at)
+		j.at = nil
+	}
+}
+
+// finish takes a kernel when all calls are known.
+func (j *Joiner) finish(k *profile.Kernel) {
+	if !j.Work(k) {
+		j.Orphan(k)
+	}
+}
+
+func (j *Joiner) recycle(batch []profile.Kernel) {
+	select {
+	case j.free <- batch[:0]:
+	default:
+	}
+}

@@ -1,0 +1,199 @@
+package walk
+
+import (
+	"cmp"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// SumOptions say what of a [profile.Set] is summed up, and how.
+type SumOptions struct {
+	// ByRank makes one row for every rank and name. Otherwise the events of all
+	// ranks are pooled: percentiles are those of all values, not means of means.
+	ByRank bool
+	// Names are the names to keep: of kernels, calls, operations or ranges. nil is
+	// all. Shares are of what is kept.
+	Names *regexp.Regexp
+	// Open keeps ranges that were never closed.
+	Open bool
+	// From and To bound what is kept to events that overlap [From, To]; 0 is open.
+	From, To trace.Time
+
+	// For tests; 0 is MaxHeld, joinBatch, maxWaiting.
+	Held           int64
+	Batch, Waiting int
+}
+
+// Keeps tells whether an event lies in the window.
+func (o *SumOptions) Keeps(e *profile.Event) bool {
+	return (o.From == 0 || e.End >= o.From) && (o.To == 0 || e.Start <= o.To)
+}
+
+func (o *SumOptions) Store() *distribution.Store {
+	return &distribution.Store{Limit: cmp.Or(o.Held, distribution.MaxHeld)}
+}
+
+// A SumKey says what a group of events is of.
+type SumKey struct {
+	Rank int32 // NoRank where ranks are pooled
+	Name trace.Sym
+	Kind uint8 // style of ranges, 1 for graphs among kernels
+}
+
+const NoRank = -1
+
+// A ByName has a group of events for every rank, name and kind of one stream.
+type ByName[G any] struct {
+	Syms   *trace.Symbols
+	Names  *regexp.Regexp
+	Ranks  []Paged[int32] // by rank: index of the group by name and kind, plus one
+	Keys   []SumKey
+	Groups []G
+}
+
+func NewByName[G any](set *profile.Set, opt *SumOptions) *ByName[G] {
+	return &ByName[G]{Syms: set.Syms, Names: opt.Names, Ranks: make([]Paged[int32], len(set.Ranks))}
+}
+
+// leftOut stands for the group of a name that is not kept.
+const leftOut = -1
+
+// Of returns the group Of a name, nil if the name is not kept. It is valid until the
+// next call.
+func (b *ByName[G]) Of(rank int32, name trace.Sym, kind uint8) *G {
+	at := b.Ranks[rank].At(int64(name)<<1 | int64(kind))
+	if *at == 0 {
+		*at = b.add(SumKey{rank, name, kind})
+	}
+	if *at == leftOut {
+		return nil
+	}
+	return &b.Groups[*at-1]
+}
+
+func (b *ByName[G]) add(key SumKey) int32 {
+	if b.Names != nil && !b.Names.MatchString(b.Syms.Name(key.Name)) {
+		return leftOut
+	}
+	var group G
+	b.Keys, b.Groups = append(b.Keys, key), append(b.Groups, group)
+	return int32(len(b.Groups))
+}
+
+// A Member is a group of one stream, under the key of the row that it goes into.
+type Member[K comparable, G any] struct {
+	Key  K
+	Rank int32
+	Part *G
+}
+
+// Members returns the groups of all streams.
+func Members[G any](opt *SumOptions, streams []*ByName[G]) []Member[SumKey, G] {
+	var all []Member[SumKey, G]
+	for _, s := range streams {
+		for i, k := range s.Keys {
+			m := Member[SumKey, G]{k, k.Rank, &s.Groups[i]}
+			if !opt.ByRank {
+				m.Key.Rank = NoRank
+			}
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func (k SumKey) Compare(o SumKey) int {
+	return cmp.Or(cmp.Compare(k.Name, o.Name), cmp.Compare(k.Kind, o.Kind), cmp.Compare(k.Rank, o.Rank))
+}
+
+// A Pool is what becomes a row: all groups of one key.
+type Pool[K comparable, G any] struct {
+	Key   K
+	Ranks int // how many there are
+	Parts []*G
+}
+
+// Pools brings groups of one key together. Their order is that of compare, which may
+// go by the numbers of symbols.
+func Pools[K comparable, G any](all []Member[K, G], compare func(a, b K) int) []Pool[K, G] {
+	slices.SortStableFunc(all, func(a, b Member[K, G]) int {
+		return cmp.Or(compare(a.Key, b.Key), cmp.Compare(a.Rank, b.Rank))
+	})
+	var out []Pool[K, G]
+	for i, m := range all {
+		if i == 0 || all[i-1].Key != m.Key {
+			out = append(out, Pool[K, G]{Key: m.Key})
+		}
+		p := &out[len(out)-1]
+		if len(p.Parts) == 0 || all[i-1].Rank != m.Rank {
+			p.Ranks++
+		}
+		p.Parts = append(p.Parts, m.Part)
+	}
+	return out
+}
+
+// Samples returns one sample of every part.
+func Samples[G any](parts []*G, of func(*G) *distribution.Sample, in *distribution.Store) []*distribution.Sample {
+	out := make([]*distribution.Sample, len(parts))
+	for i, p := range parts {
+		out[i] = of(p)
+		out[i].Settle(in)
+	}
+	return out
+}
+
+// MaxWalks is how many streams are walked at once: what is held while one is walked
+// may be much more than what remains of it.
+const MaxWalks = 4
+
+// EachStream calls walk for all streams of a set, several at once.
+func EachStream(set *profile.Set, walk func(i int, s profile.Stream)) {
+	next := make(chan int, len(set.Streams))
+	for i := range set.Streams {
+		next <- i
+	}
+	close(next)
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), MaxWalks, len(set.Streams)) {
+		wg.Go(func() {
+			for i := range next {
+				walk(i, set.Streams[i])
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// nameOfRank returns the name of a rank, "" where ranks are pooled.
+func nameOfRank(set *profile.Set, rank int32) string {
+	if rank == NoRank {
+		return ""
+	}
+	return set.Ranks[rank]
+}
+
+// A SumRow is what rows of sums begin with.
+type SumRow struct {
+	Rank  string // "" where ranks are pooled
+	Ranks int    // how many have such events
+	Name  string
+
+	RankIndex int32
+}
+
+func NewSumRow(set *profile.Set, key SumKey, ranks int) SumRow {
+	return SumRow{Rank: nameOfRank(set, key.Rank), Ranks: ranks, Name: set.Syms.Name(key.Name), RankIndex: key.Rank}
+}
+
+// Compare orders rows by their total, the largest first.
+func (r *SumRow) Compare(o *SumRow, total, other int64) int {
+	return cmp.Or(cmp.Compare(other, total), strings.Compare(r.Name, o.Name), cmp.Compare(r.RankIndex, o.RankIndex))
+}

@@ -1,0 +1,219 @@
+package walk
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+var StepKinds = [...]string{profile.StepOther: "other", profile.StepPrefill: "prefill", profile.StepDecode: "decode"}
+
+// BatchBucket returns the bounds of the batch sizes that are put together: up to a
+// power of two, beyond the one before it.
+func BatchBucket(batch int32) (from, to int32) {
+	if batch < 2 {
+		return batch, batch
+	}
+	half := int32(1) << (bits.Len32(uint32(batch-1)) - 1)
+	if half > 1<<29 {
+		return half + 1, 1<<31 - 1
+	}
+	return half + 1, 2 * half
+}
+
+// BatchWords names a bucket of batch sizes by its bounds: "17-32"; "" is unknown.
+func BatchWords(from, to int32) string {
+	switch {
+	case from < 0:
+		return ""
+	case from == to:
+		return strconv.Itoa(int(from))
+	}
+	return fmt.Sprintf("%d-%d", from, to)
+}
+
+// A StepLabel is what the name of a step tells.
+type StepLabel struct {
+	Kind  profile.StepKind
+	Batch int32
+	Part  bool // see [profile.IsPartOfStep]
+}
+
+// OfServer tells whether it is a whole step of a server, and not one of a profiler
+// around several.
+func (k *StepLabel) OfServer() bool {
+	return !k.Part && (k.Kind != profile.StepOther || k.Batch >= 0)
+}
+
+// Words names a kind of steps: "decode bs=17-32", by the requests in the batch.
+func (k *StepLabel) Words() string {
+	if batches := BatchWords(BatchBucket(k.Batch)); batches != "" {
+		return StepKinds[k.Kind] + " bs=" + batches
+	}
+	return StepKinds[k.Kind]
+}
+
+// tells counts what the name tells of kind and batch.
+func (k *StepLabel) tells() int {
+	n := 0
+	if k.Kind != profile.StepOther {
+		n++
+	}
+	if k.Batch >= 0 {
+		n++
+	}
+	return n
+}
+
+// StepNames know the names of steps. Each name is looked at once.
+type StepNames struct {
+	Syms  *trace.Symbols
+	index Paged[int32] // by symbol: into kinds plus one, or notStep
+	kinds []StepLabel
+}
+
+const notStep = -1
+
+// Of returns what the name Of a range tells Of a step, nil if it is none. The name
+// may have an NVTX domain before it.
+func (n *StepNames) Of(name trace.Sym) *StepLabel {
+	at := n.index.At(int64(name))
+	if *at == 0 {
+		*at = notStep
+		text := n.Syms.Name(name)
+		kind, batch, ok := profile.ParseStep(text)
+		if _, rest, found := strings.Cut(text, ":"); !ok && found {
+			text = rest
+			kind, batch, ok = profile.ParseStep(text)
+		}
+		if ok {
+			n.kinds = append(n.kinds, StepLabel{kind, batch, profile.IsPartOfStep(text)})
+			*at = int32(len(n.kinds))
+		}
+	}
+	if *at == notStep {
+		return nil
+	}
+	return &n.kinds[*at-1]
+}
+
+// A Step is one that was annotated.
+type Step struct {
+	StepLabel
+	Start, End  trace.Time
+	Around      int32 // index of the step around its start, on the same thread; NoStep is none
+	Again       bool  // it is of a step that another annotation, around or in it, tells of
+	Projected   bool
+	First, Last trace.Time // of what it launched
+}
+
+const (
+	NoStep = -1
+	// maxNested bounds how many steps lie in each other. Real ones are two deep: a step
+	// of a server in one of torch.profiler.
+	maxNested = 8
+)
+
+// StepThreads are the steps of a rank by thread.
+type StepThreads struct {
+	threads map[stepThread][]Step
+	bounds  map[stepThread]stepSpan
+	steps   []Step // of all threads, each in order; of what settle is called on
+
+	last     stepThread // that at was asked for
+	lastSpan stepSpan
+}
+
+type stepThread struct {
+	pid int32
+	tid int64
+}
+
+// A stepSpan is where the steps of a thread lie.
+type stepSpan struct{ from, to int }
+
+func (t *StepThreads) Add(r *profile.Range, kind *StepLabel) {
+	if t.threads == nil {
+		t.threads = map[stepThread][]Step{}
+	}
+	key := stepThread{r.PID, r.TID}
+	t.threads[key] = append(t.threads[key], Step{StepLabel: *kind, Start: r.Start, End: r.Start + trace.Time(r.Dur()), Around: NoStep})
+}
+
+// Settle puts the steps in order and returns them.
+func (t *StepThreads) Settle() []Step {
+	t.bounds = map[stepThread]stepSpan{}
+	threads := slices.SortedFunc(maps.Keys(t.threads), func(a, b stepThread) int {
+		return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid))
+	})
+	for _, key := range threads {
+		steps := t.threads[key]
+		slices.SortFunc(steps, func(a, b Step) int {
+			return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
+		})
+		from := len(t.steps)
+		t.steps = append(t.steps, steps...)
+		t.bounds[key] = stepSpan{from, len(t.steps)}
+		var open []int32
+		for i := from; i < len(t.steps); i++ {
+			s := &t.steps[i]
+			for len(open) > 0 && (t.steps[open[len(open)-1]].End <= s.Start || len(open) == maxNested) {
+				open = open[:len(open)-1]
+			}
+			if len(open) > 0 {
+				s.Around = open[len(open)-1]
+			}
+			open = append(open, int32(i))
+			t.countOnce(s)
+		}
+	}
+	t.threads = nil
+	return t.steps
+}
+
+// countOnce tells of a whole step in another which of the two counts: the one whose name
+// tells more, of equals the outer one. SGLang's step[EXTEND bs=15] lies in an
+// execute_..._context_15 in some versions: both are one forward pass.
+func (t *StepThreads) countOnce(s *Step) {
+	if !s.OfServer() {
+		return
+	}
+	for i := s.Around; i != NoStep; i = t.steps[i].Around {
+		outer := &t.steps[i]
+		switch {
+		case !outer.OfServer() || outer.Again || outer.End < s.End:
+		case s.tells() > outer.tells():
+			outer.Again = true
+		default:
+			s.Again = true
+			return
+		}
+	}
+}
+
+// At returns the innermost step that a call lies in, NoStep if there is none.
+func (t *StepThreads) At(c *profile.Call) int32 {
+	if len(t.steps) == 0 {
+		return NoStep
+	}
+	if key := (stepThread{c.PID, c.TID}); key != t.last || t.lastSpan.to == 0 {
+		t.last, t.lastSpan = key, t.bounds[key]
+	}
+	steps := t.steps[t.lastSpan.from:t.lastSpan.to]
+	n, _ := slices.BinarySearchFunc(steps, c.Start+1, func(s Step, at trace.Time) int { return cmp.Compare(s.Start, at) })
+	i := int32(t.lastSpan.from+n) - 1
+	if n == 0 {
+		return NoStep
+	}
+	for i != NoStep && t.steps[i].End < c.End {
+		i = t.steps[i].Around
+	}
+	return i
+}

@@ -1,0 +1,104 @@
+package assembly
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A stage is in the phase of its meaning, and what reports look at has one name.
+func TestStagesMeanWhatTheirPhasesSay(t *testing.T) {
+	for _, s := range stages {
+		if s.means != request.NoMeaning && s.means != request.Launching && s.means != request.Caching && s.phase != s.means.Phase() {
+			t.Errorf("stage %s is in the phase %v, and means what is in %v", s.name, s.phase, s.means.Phase())
+		}
+	}
+	for _, m := range request.Watched {
+		n := 0
+		for _, s := range stages {
+			if s.means == m {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d stages mean %d", n, m)
+		}
+	}
+}
+
+// simulated returns the assembly of a simulated dump, its lines in the given order.
+func simulated(t *testing.T, reversed bool) *Assembly {
+	t.Helper()
+	dump, _ := testinput.Simulate(t, simulator.DefaultConfig(2))
+	lines := bytes.SplitAfter(dump, []byte("\n"))
+	if reversed {
+		slices.Reverse(lines)
+	}
+	d := otlpjson.NewDump(&trace.Diags{})
+	if err := d.Read("sim", bytes.NewReader(slices.Concat(lines...))); err != nil {
+		t.Fatal(err)
+	}
+	return Build(d)
+}
+
+// However a dump is read, its rows have one order.
+func TestTiesDoNotDependOnTheOrderOfReading(t *testing.T) {
+	order := func(a *Assembly) (list []uint64) {
+		a.BreakTies()
+		rows := make([]int, a.Set.Len())
+		for i := range rows {
+			rows[i] = i
+		}
+		slices.SortFunc(rows, a.Set.Compare)
+		for k, i := range rows {
+			list = append(list, a.dump.Span(i).ID)
+			if k > 0 && a.tree.Compare(rows[k-1], i) >= 0 {
+				t.Fatalf("row %d is not behind %d", i, rows[k-1])
+			}
+		}
+		return list
+	}
+	if !slices.Equal(order(simulated(t, false)), order(simulated(t, true))) {
+		t.Error("rows have another order when they are read in another")
+	}
+}
+
+// Tables stay when the spans are given up.
+func TestReleaseKeepsTables(t *testing.T) {
+	a := simulated(t, false)
+	rows, gaps := slices.Clone(a.Set.Rows), a.Set.Gaps(&a.Set.Requests[0])
+	a.Release()
+	if a.dump.Len() != 0 || !slices.Equal(rows, a.Set.Rows) || !slices.Equal(gaps, a.Set.Gaps(&a.Set.Requests[0])) {
+		t.Error("tables changed when the spans were given up")
+	}
+	for i := range a.Set.Len() {
+		if a.Set.Pos(i).File != "sim" || a.Set.Pos(i).Line == 0 {
+			t.Fatalf("row %d is at %v", i, a.Set.Pos(i))
+		}
+	}
+}
+
+// Times that are moved move rows and instants, and what was made of them; the tables are
+// the same when they are moved back.
+func TestMoveThereAndBack(t *testing.T) {
+	a := simulated(t, false)
+	rows, requests := slices.Clone(a.Set.Rows), len(a.Set.Requests)
+	instants := slices.Clone(a.Set.Instants)
+	by := func(d trace.Time) func(int) func(trace.Time) trace.Time {
+		return func(int) func(trace.Time) trace.Time { return func(at trace.Time) trace.Time { return at + d } }
+	}
+	a.Move(by(5000))
+	if a.Set.Rows[3].Start != rows[3].Start+5000 || a.Set.Instants[3].Time != instants[3].Time+5000 {
+		t.Error("times were not moved")
+	}
+	a.Move(by(-5000))
+	if !slices.Equal(rows, a.Set.Rows) || !slices.Equal(instants, a.Set.Instants) || len(a.Set.Requests) != requests {
+		t.Error("tables are not what they were")
+	}
+}
