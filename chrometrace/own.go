@@ -98,7 +98,7 @@ func (c *collector) redrawn(f *profile.Profile) func(*profile.Arrow) bool {
 		if a.Event != profile.NoEvent {
 			return linked[a.Event]
 		}
-		name := c.parser.opt.Syms.Name(a.Name)
+		name := c.opt.Syms.Name(a.Name)
 		return name == "launch" || name == "collective"
 	}
 }
