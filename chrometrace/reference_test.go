@@ -187,7 +187,7 @@ func refOne(raw []byte) (*refEvent, error) {
 		if m.value[0] != '{' && m.value[0] != '[' {
 			continue
 		}
-		for key := range topKeys {
+		for _, key := range outerKeys {
 			if bytes.Contains(m.value, []byte(`"ph"`)) || bytes.Contains(m.value, []byte(`"`+key+`"`)) {
 				return nil, errOutside // something else inside
 			}
@@ -291,6 +291,12 @@ func refLast(members []refMember) (out []refMember, err error) {
 		}
 	}
 	return out, nil
+}
+
+// outerKeys are the keys of a document, of which none is one of arguments.
+var outerKeys = []string{
+	"schemaVersion", "traceEvents", "deviceProperties", "computeProperties", "distributedInfo",
+	"displayTimeUnit", "baseTimeNanoseconds", "traceName", "systemTraceEvents",
 }
 
 // refPart splits what SGLang merges into the pid of a rank.

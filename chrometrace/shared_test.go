@@ -113,7 +113,7 @@ func TestSharedMalformed(t *testing.T) {
 		"31_gzip_multimember.json.gz":  {600, ""},
 		"33_gzip_named_json.json":      {600, ""},
 	} {
-		r := parse(t, string(shared(t, filepath.Join(dir, name))))
+		r := parsed(t, string(shared(t, filepath.Join(dir, name))))
 		var codes []string
 		for _, d := range r.diags {
 			codes = append(codes, d.Code)
