@@ -121,7 +121,7 @@ func (c *collector) end(o openSlice, s *span) {
 	}
 	o.slice.Dur = dur
 	if len(s.args) > 0 {
-		o.slice.Args = c.parser.args.Put(s.args.Extend(o.slice.Args))
+		o.slice.Args = c.opt.Args.Put(s.args.Extend(o.slice.Args))
 	}
 }
 

@@ -22,7 +22,7 @@ type batch struct {
 	open []span // begin and end events, in order
 	diags
 	total int
-	drawn bool // there are arrows from launches, if this package wrote the document
+	drawn bool // there are arrows from launches, if our writer wrote the document
 	// Bounds of events whose time is absolute, relative, and exactly 0, which in
 	// a file of Kineto is no time.
 	absolute, relative, zero bounds

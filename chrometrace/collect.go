@@ -1,19 +1,11 @@
 package chrometrace
 
-import (
-	"github.com/sgtrace/sgtrace/trace"
-)
+import "github.com/sgtrace/sgtrace/trace"
 
 // A collector puts the batches of a file together, in order.
 type collector struct {
-	name   string
-	parser *parser // for what no piece has whole
-	clock  chan<- int64
-
-	state   state  // behind all that was collected
-	pending []byte // input behind that, which needs more behind it
-	offset  int64  // of pending
-	need    int    // how long pending should be before it is tried again
+	name string
+	opt  Options
 
 	diags
 	docs   []document
@@ -43,7 +35,7 @@ type document struct {
 	known                    bool  // base is known
 	dropZero                 bool  // events at time 0 have lost their time
 	drawn                    bool  // see batch
-	own                      bool  // written by this package
+	own                      bool  // written by package writer
 	unlinked                 bool  // and drawn, and not of ranks: correlations are of no use
 }
 
@@ -71,51 +63,8 @@ type kept struct {
 	events0 int // how many events come before
 }
 
-func newCollector(name string, s *settings) *collector {
-	return &collector{name: name, parser: newParser(s), rows: map[rowID]int32{}, open: map[int32][]openSlice{}}
-}
-
-// collect takes what was made of a piece, if the piece began where the one before
-// ended. Otherwise, and where a piece ended inside of something, it reads on by
-// itself.
-func (c *collector) collect(p *piece, r result) {
-	if p.guess && len(c.pending) == 0 && c.state == p.begin {
-		c.offset = p.offset + int64(r.used)
-		c.state = r.end
-		c.pending = append(c.pending, p.data[r.used:]...)
-		c.keep(r.batch)
-		if r.again || p.last {
-			c.readPending(p)
-		}
-	} else {
-		c.pending = append(c.pending, p.data...)
-		if p.last || len(c.pending) >= c.need {
-			c.readPending(p)
-		}
-	}
-	if p.last {
-		c.truncated(p.failed)
-	}
-	if c.clock != nil {
-		c.clock <- c.state.clock
-		c.clock = nil
-	}
-}
-
-// readPending reads what is pending. If that needs more behind it, the next try
-// waits for twice as much, so that a long event is not scanned too often.
-func (c *collector) readPending(p *piece) {
-	c.parser.failed = p.failed
-	pending := c.pending
-	for again := true; again; {
-		var used int
-		used, c.state, again = c.parser.run(pending, c.offset, p.last, c.state)
-		c.keep(c.parser.out.take())
-		c.offset += int64(used)
-		pending = pending[used:]
-	}
-	c.pending = append(c.pending[:0], pending...)
-	c.need = 2 * len(c.pending)
+func newCollector(name string, opt Options) *collector {
+	return &collector{name: name, opt: opt, rows: map[rowID]int32{}, open: map[int32][]openSlice{}}
 }
 
 // keep takes a batch.
@@ -196,11 +145,11 @@ func (c *collector) row(id *rowID) int32 {
 }
 
 // truncated reports what is missing at the end of the input.
-func (c *collector) truncated(failed bool) {
-	if failed || len(c.docs) == 0 || !c.docs[len(c.docs)-1].object {
+func (c *collector) truncated(end ending) {
+	if end.err != nil || len(c.docs) == 0 || !c.docs[len(c.docs)-1].object {
 		return // a bare list may lack its bracket
 	}
-	if c.state.level == inEvents || c.state.level == inObject || c.state.level == behindList {
-		c.report(trace.DataLoss, "trace-truncated", c.offset, 1, "the file ends between two events; everything before is used")
+	if end.between {
+		c.report(trace.DataLoss, "trace-truncated", end.offset, 1, "the file ends between two events; everything before is used")
 	}
 }

@@ -36,7 +36,7 @@ func readWith(opt Options, l limits, wrap func(io.Reader) io.Reader, data []byte
 }
 
 // parse reads data with one worker and pieces of the usual size.
-func parse(t testing.TB, data string) reading {
+func parsed(t testing.TB, data string) reading {
 	t.Helper()
 	r := readWith(Options{Workers: 1}, usual, same, []byte(data))
 	if r.err != nil {

@@ -79,7 +79,7 @@ var dialects = []struct {
 func TestDialects(t *testing.T) {
 	for _, c := range dialects {
 		t.Run(c.name, func(t *testing.T) {
-			r := parse(t, c.data)
+			r := parsed(t, c.data)
 			var got []string
 			for _, e := range r.Events {
 				row := r.Rows[e.Track]
@@ -99,7 +99,7 @@ func TestDialects(t *testing.T) {
 const abs = `"ts":1694039968933321` // an absolute time
 
 func TestMeta(t *testing.T) {
-	r := parse(t, `{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "H100", "numSms": 132}, {"id": 1, "name": ""}], "cuda_runtime_version": 12090,
+	r := parsed(t, `{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "H100", "numSms": 132}, {"id": 1, "name": ""}], "cuda_runtime_version": 12090,
 		"distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8, "pg_count": 2, "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "pg_size": 2, "ranks": [0, 1]},
 		{"pg_name": "1", "pg_desc": "tp", "ranks": "[2, 3]"}], "nccl_version": "2.17"}, "host_name": "node0", "trace_id": "AB", "with_stack": true,
 		"baseTimeNanoseconds": 5000, "traceEvents": [], "vllm_version": "0.1\n", "x": null}`)
@@ -110,21 +110,21 @@ func TestMeta(t *testing.T) {
 		t.Error(d)
 	}
 	for _, odd := range []string{`{"rank": 3, "pg_config": {}}`, `{"pg_config": null, "rank": 3}`, `{"rank":3,"pg_config":[{"ranks":null}]}`} {
-		if r := parse(t, `{"traceEvents":[], "distributedInfo": `+odd+`}`); r.Meta.Rank != 3 || r.Meta.WorldSize != -1 || len(r.diags) > 0 {
+		if r := parsed(t, `{"traceEvents":[], "distributedInfo": `+odd+`}`); r.Meta.Rank != 3 || r.Meta.WorldSize != -1 || len(r.diags) > 0 {
 			t.Errorf("%s: %+v %v", odd, r.Meta, r.diags)
 		}
 	}
-	r = parse(t, `{"distributedInfo": {"rank": "three", "world_size": 8}, "traceEvents":[]}`)
+	r = parsed(t, `{"distributedInfo": {"rank": "three", "world_size": 8}, "traceEvents":[]}`)
 	if r.Meta.Rank != -1 || r.Meta.WorldSize != 8 || r.codes() != "trace-header@20" {
 		t.Errorf("%+v %v", r.Meta, r.diags)
 	}
-	if r := parse(t, dialects[14].data); r.Meta.Rank != -1 {
+	if r := parsed(t, dialects[14].data); r.Meta.Rank != -1 {
 		t.Errorf("a merged file is of rank %d", r.Meta.Rank)
 	}
 }
 
 func TestRowNames(t *testing.T) {
-	r := parse(t, `[{"ph":"i","name":"x","pid":0,"tid":7,`+abs+`},{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,`+abs+`,"dur":1},
+	r := parsed(t, `[{"ph":"i","name":"x","pid":0,"tid":7,`+abs+`},{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,`+abs+`,"dur":1},
 		{"name":"process_name","ph":"M","ts":0,"pid":0,"tid":0,"args":{"name":"python3"}},{"name":"process_labels","ph":"M","pid":0,"tid":0,"args":{"labels":"GPU 0"}},
 		{"name":"process_sort_index","ph":"M","pid":0,"tid":0,"args":{"sort_index":5000000}},{"name":"thread_name","ph":"M","pid":0,"tid":7,"args":{"name":"stream 7 "}},
 		{"name":"thread_sort_index","ph":"M","pid":0,"tid":7,"args":{"sort_index":7}},{"name":"thread_name","ph":"M","pid":0,"tid":9,"args":{"name":"stream 9 "}},
@@ -144,7 +144,7 @@ func TestRowNames(t *testing.T) {
 
 // A thread without a name is called by its tid if that is text.
 func TestRowNamesFromText(t *testing.T) {
-	r := parse(t, `[{"ph":"X","cat":"Kernel","name":"a","pid":0,"tid":"stream 7",`+abs+`},{"ph":"X","name":"b","pid":1,"tid":"main thread",`+abs+`},
+	r := parsed(t, `[{"ph":"X","cat":"Kernel","name":"a","pid":0,"tid":"stream 7",`+abs+`},{"ph":"X","name":"b","pid":1,"tid":"main thread",`+abs+`},
 		{"ph":"X","name":"c","pid":1,"tid":"24572",`+abs+`},{"ph":"X","name":"d","pid":1,"tid":-3,`+abs+`},{"ph":"X","name":"e","pid":1,"tid":"io",`+abs+`},
 		{"ph":"X","name":"f","pid":"Spans","tid":"PyTorch Profiler",`+abs+`},{"ph":"X","name":"g","pid":2,"tid":"",`+abs+`},{"ph":"b","cat":"c","name":"h","id":1,"pid":"x","tid":"y",`+abs+`},
 		{"ph":"M","name":"thread_name","pid":1,"tid":"io","args":{"name":"disk"}}]`)
@@ -181,7 +181,7 @@ func TestPairs(t *testing.T) {
 			"a@1+4{} 1 rows, 1 instants", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := parse(t, c.data)
+			r := parsed(t, c.data)
 			var got []string
 			for _, e := range r.Events {
 				got = append(got, fmt.Sprintf("%s@%d+%d%s", r.name(e.Name), (int64(e.Time)-1694039968933000000)/1000, e.Dur/1000, r.plainArgs(e.Args)))
@@ -200,7 +200,7 @@ func TestPairs(t *testing.T) {
 }
 
 func TestCounters(t *testing.T) {
-	r := parse(t, `[{"ph":"C","name":"mem","pid":1,`+abs+`,"args":{"used":5,"free":"7.5","junk":"x","no":null}},{"ph":"C","name":"mem","pid":1,`+abs+`,"args":{"used":6}},
+	r := parsed(t, `[{"ph":"C","name":"mem","pid":1,`+abs+`,"args":{"used":5,"free":"7.5","junk":"x","no":null}},{"ph":"C","name":"mem","pid":1,`+abs+`,"args":{"used":6}},
 		{"ph":"C","name":"mem","id":"1","pid":1,`+abs+`,"args":{"used":8}},{"args":{"":2.5},"ph":"C","name":"SM Active","pid":"GPU 0 Counters",`+abs+`},
 		{"ph":"C","name":"mem","id2":{"local":"0x2"},"pid":1,`+abs+`,"args":{"value":9}}]`)
 	var got []string
@@ -217,7 +217,7 @@ func TestCounters(t *testing.T) {
 
 func TestArrows(t *testing.T) {
 	flows := `{"ph":"s","id":1,"pid":1,"tid":1,` + abs + `,"cat":"fwdbwd","name":"fwdbwd"},{"ph":"f","id":"1","pid":1,"tid":2,` + abs + `,"cat":"fwdbwd","name":"fwdbwd","bp":"e"},{"ph":"s","id":9,"pid":1,"tid":1,` + abs + `,"cat":"ac2g","name":"ac2g"}`
-	r := parse(t, `[`+flows+`]`)
+	r := parsed(t, `[`+flows+`]`)
 	want := []string{`s ["" "1" "1"] "fwdbwd" "fwdbwd" "1" 1694039968933321000 false -1`, `f ["" "1" "2"] "fwdbwd" "fwdbwd" "1" 1694039968933321000 true -1`,
 		`s ["" "1" "1"] "ac2g" "ac2g" "9" 1694039968933321000 false -1`}
 	if d := diff(r.records(), want); d != "" {
@@ -225,7 +225,7 @@ func TestArrows(t *testing.T) {
 	}
 	launch := `{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,` + abs + `,"dur":1,"args":{"correlation":9}}`
 	for _, data := range []string{`[` + launch + `,` + flows + `]`, `[` + flows + `,` + launch + `]`} {
-		if r := parse(t, data); len(r.Arrows) != 2 || len(r.Launches) != 1 {
+		if r := parsed(t, data); len(r.Arrows) != 2 || len(r.Launches) != 1 {
 			t.Errorf("%q", r.records())
 		}
 	}
@@ -281,7 +281,7 @@ func TestArguments(t *testing.T) {
 		` { "a" : [ 1 , 2 ] , "b" : { "c" : 3 } } `: `{"a":[1,2],"b":{"c":3}}`,
 		`{"a":"` + strings.Repeat("x", 300) + `","l":[` + strings.Repeat("1,", 200) + `[` + strings.Repeat("2,", 20000) + `2]]}`: `{"a":"` + strings.Repeat("x", 300) + `","l":[` + strings.Repeat("1,", 200) + `[` + strings.Repeat("2,", 20000) + `2]]}`,
 	} {
-		r := parse(t, `[{"ph":"X","name":"a",`+abs+`,"args":`+in+`},{"args":`+in+`,"ph":"X",`+abs+`,"name":"b"}]`)
+		r := parsed(t, `[{"ph":"X","name":"a",`+abs+`,"args":`+in+`},{"args":`+in+`,"ph":"X",`+abs+`,"name":"b"}]`)
 		if len(r.Events) != 2 || len(r.diags) > 0 {
 			t.Errorf("%.80s: %v", in, r.diags)
 			continue

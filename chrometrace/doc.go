@@ -1,8 +1,6 @@
-// Package chrometrace reads and writes Chrome JSON ("Trace Event Format"): what
-// the PyTorch profiler (libkineto) and many other tools write, and what
-// chrome://tracing, Perfetto and scripts read.
-//
-// # Reading
+// Package chrometrace reads Chrome JSON ("Trace Event Format"): what the PyTorch
+// profiler (libkineto) and many other tools write, and what chrome://tracing,
+// Perfetto and scripts read. Package writer writes it.
 //
 // [Read] turns a trace of any size, dialect and state of repair into a [profile.Profile]:
 //
@@ -71,26 +69,4 @@
 //   - Ascend writes an array, and times as text.
 //   - Functions of Python on pid 0, thread 0 share their row with stream 0 of
 //     device 0, unless categories are looked at.
-//
-// # Writing
-//
-// [Write] writes a [trace.Trace]. The format has less than the model. There are no
-// nested tracks, so the tree becomes processes and threads (layout.go); an event
-// has no wall-clock time, so times count from a base that the header tells;
-// nothing holds the colour of a subject or the description of a track. The native
-// format keeps all of that. Names of rows of a rank tell what is true beside the numbers that
-// were made up, so that [Read] makes the same rank of them (own.go).
-//
-// Three things make importers lose or distort data, and are avoided here:
-//
-//   - Slices that overlap in part are dropped or moved by Perfetto. Those of a
-//     finished trace nest.
-//   - An escaped surrogate pair (\ud83d\ude00) aborts Perfetto's import, so
-//     text is raw UTF-8.
-//   - Times are read into a float64, which at the scale of the epoch has a step
-//     of 250 ns. Relative to the base, three decimals of a microsecond are exact
-//     for a hundred days.
-//
-// The format is described in "Trace Event Format" (Chromium); statements about
-// Perfetto were checked against trace_processor v58.2.
 package chrometrace

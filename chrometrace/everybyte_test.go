@@ -11,7 +11,7 @@ import (
 // before is there, and the loss is reported once.
 func TestCutOffAtEveryByte(t *testing.T) {
 	data := kinetoDoc(6)
-	whole := parse(t, data)
+	whole := parsed(t, data)
 	begins, ends := 0, []int{} // of the list, of events
 	begins = strings.Index(data, `"traceEvents": [`) + len(`"traceEvents": [`)
 	for at := 0; ; {
@@ -70,7 +70,7 @@ func TestHeadCutOffAtEveryByte(t *testing.T) {
 func TestEveryByteDamaged(t *testing.T) {
 	const n = 5
 	data := []byte(kinetoDoc(n))
-	whole := parse(t, string(data))
+	whole := parsed(t, string(data))
 	want := whole.events()
 	begins := make([]int, n)
 	for i := range begins {
@@ -117,7 +117,7 @@ func TestEveryByteDamaged(t *testing.T) {
 // byte. It is whole, and of the other one an event or two are lost at most.
 func TestInterleavedWriters(t *testing.T) {
 	outer, inner := kinetoDoc(5), strings.ReplaceAll(kinetoDoc(3), `"name": "e`, `"name": "i`)
-	wantInner := parse(t, inner).events()
+	wantInner := parsed(t, inner).events()
 	for i := 1; i < len(outer)-1; i++ {
 		r := readFuzzed(Options{Workers: 1}, small, same, []byte(outer[:i]+inner+outer[i:]))
 		if r.err != nil {

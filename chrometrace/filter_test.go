@@ -91,7 +91,7 @@ func TestArgsModes(t *testing.T) {
 // file tells it behind its events.
 func TestFilterWithBaseBehind(t *testing.T) {
 	data := `{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":10,"dur":1},{"ph":"X","name":"b","pid":1,"tid":1,"ts":20,"dur":1}],"baseTimeNanoseconds":1775078550000000000}`
-	first := parse(t, data)
+	first := parsed(t, data)
 	f := profile.Filter{From: first.Events[1].Time}
 	if r := readWith(Options{Filter: f, Base: first.Meta.Base}, usual, same, []byte(data)); r.names() != "b" || r.Events[0].Time != first.Events[1].Time {
 		t.Errorf("%s", r.events())

@@ -54,7 +54,7 @@ func (c *collector) finish() *profile.Profile {
 		return j.track(&x.Track, k) && j.time(&x.Time, k)
 	})
 	for _, x := range c.diags {
-		c.parser.opt.Diags.Add(trace.Diag{Severity: x.severity, Code: x.code, Count: x.count, Msg: x.msg,
+		c.opt.Diags.Add(trace.Diag{Severity: x.severity, Code: x.code, Count: x.count, Msg: x.msg,
 			Pos: trace.Pos{File: c.name, Offset: x.offset}})
 	}
 	return f
@@ -79,7 +79,7 @@ func (c *collector) readHeaders(m *profile.Meta) {
 				c.report(trace.Notice, "trace-header", x.offset, 1, x.key+" is not as it should be; used in part: "+err.Error())
 			}
 		}
-		if base := c.parser.opt.Base; !d.known && base != 0 {
+		if base := c.opt.Base; !d.known && base != 0 {
 			d.base, d.known = base, true
 		}
 		d.own, d.unlinked = own, own && d.drawn
@@ -308,8 +308,8 @@ func (j joiner) time(t *trace.Time, k *kept) bool {
 // events returns the slices. Those that the filter leaves out once their end is
 // known are left out now.
 func (j *joiner) events() []trace.Slice {
-	f := &j.parser.opt.Filter
-	late := j.paired && (f.MinDur > 0 || j.parser.timed)
+	f := &j.opt.Filter
+	late := j.paired && (f.MinDur > 0 || f.From != 0 || f.To != 0)
 	drops := late
 	for i := range j.docs {
 		drops = drops || j.docs[i].dropZero

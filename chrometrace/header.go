@@ -20,7 +20,7 @@ var headerKeys = map[string]bool{
 // baseOf returns the base time that a member of a document tells.
 func baseOf(key string, value []byte) (ns int64, ok bool) {
 	if key == "baseTimeNanoseconds" {
-		ns, ok = jsonscan.Int(argValue{raw: value}.text())
+		ns, ok = jsonscan.Int(unquoted(value))
 	}
 	return ns, ok && isTime(trace.Time(ns))
 }
@@ -40,7 +40,7 @@ type number struct {
 }
 
 func (n *number) UnmarshalJSON(text []byte) error {
-	v, ok := jsonscan.Int(argValue{raw: text}.text())
+	v, ok := jsonscan.Int(unquoted(text))
 	n.known = ok && v >= 0 && v <= math.MaxInt32
 	n.value, n.odd = int32(v), !n.known && string(text) != "null"
 	return nil
@@ -112,7 +112,7 @@ func readHeader(m *profile.Meta, key string, value []byte) error {
 		return err
 	case "host_name":
 		if m.Host == "" {
-			m.Host = string(jsonscan.Unescape(nil, argValue{raw: value}.text()))
+			m.Host = string(jsonscan.Unescape(nil, unquoted(value)))
 		}
 		return nil
 	case "baseTimeNanoseconds":
@@ -122,7 +122,7 @@ func readHeader(m *profile.Meta, key string, value []byte) error {
 	if value[0] == '{' || value[0] == '[' || slices.ContainsFunc(m.Attributes, isKey) {
 		return nil
 	}
-	text := argValue{raw: value}.text()
+	text := unquoted(value)
 	if value[0] == '"' {
 		text = jsonscan.Unescape(nil, text)
 	}
@@ -130,7 +130,7 @@ func readHeader(m *profile.Meta, key string, value []byte) error {
 	return nil
 }
 
-// ownBase returns the base time in a metadata object of this package's writer.
+// ownBase returns the base time in a metadata object of our writer.
 func ownBase(value []byte) (ns int64, ok bool) {
 	var metadata struct {
 		Base string `json:"base_time_ns"`

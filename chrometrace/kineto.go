@@ -33,7 +33,7 @@ const (
 	roleComm        // Collectives, always
 	roleStep        // Steps, if it is named like one
 	roleArrow       // of no use where correlations tell the same
-	roleFlow        // of this package's writer
+	roleFlow        // of our writer
 )
 
 // A category is what is known about a value of "cat".

@@ -9,44 +9,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What this package writes of ranks, it reads as what it was made of. Numbers of
-// processes and threads are made up by the writer, so that the events that name them
-// tell the true ones, too, and which rank they are of.
-
-// rankOf returns the track of the rank that track id is of; nil if it is of none.
-func rankOf(tracks []trace.Track, id trace.TrackID, names []string) *trace.Track {
-	for ; id != 0; id = tracks[id].Parent {
-		group := &tracks[tracks[id].Parent]
-		if tracks[id].Parent != 0 && group.Parent == 0 && names[group.Name] == profile.ByRank {
-			return &tracks[id]
-		}
-	}
-	return nil
-}
-
-// rankMembers returns what is told of a rank behind the name of a process.
-func rankMembers(rank *trace.Track, names []string) string {
-	if rank == nil {
-		return ""
-	}
-	members := `,"part":` + quote(names[rank.Name])
-	if host := names[rank.Host]; host != "" {
-		members += `,"host":` + quote(host)
-	}
-	if text := rank.Rank.String(); text != "" {
-		members += `,"rank":` + quote(text)
-	}
-	return members
-}
-
-// rowMembers returns what is told of a row of a rank behind its name. Those that are
-// about the profiler have no numbers.
-func rowMembers(t *trace.Track) string {
-	if t.Kind != trace.KindStream && t.TID == 0 {
-		return ""
-	}
-	return fmt.Sprintf(`,"pid":%d,"tid":%d`, t.PID, t.TID)
-}
+// What package writer writes of ranks is read as what it was made of. Numbers of
+// processes and threads are made up there, so that the events that name them tell the
+// true ones, too, and which rank they are of.
 
 // An identity is what the writer tells of a process or a thread.
 type identity struct {
@@ -64,7 +29,7 @@ func (p *parser) identity() identity {
 	return identity{part: p.masked(p.textArg(argPart)), label: host + between + rank, pid: p.textArg(argPID), tid: p.textArg(argTID)}
 }
 
-// ownRows makes parts of the rows of ranks, if this package wrote the file, and leaves
+// ownRows makes parts of the rows of ranks, if our writer wrote the file, and leaves
 // out, in rows, those that repeat theirs.
 func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 	processes, threads := map[string]identity{}, map[string]identity{}
@@ -115,7 +80,7 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 	}
 }
 
-// redrawn tells which arrows a merge draws anew, if this package wrote the file: those
+// redrawn tells which arrows a merge draws anew, if our writer wrote the file: those
 // of launches and of collectives.
 func (c *collector) redrawn(f *profile.Profile) func(*profile.Arrow) bool {
 	if f.Meta.Parts == nil {
@@ -133,7 +98,7 @@ func (c *collector) redrawn(f *profile.Profile) func(*profile.Arrow) bool {
 		if a.Event != profile.NoEvent {
 			return linked[a.Event]
 		}
-		name := c.parser.opt.Syms.Name(a.Name)
+		name := c.opt.Syms.Name(a.Name)
 		return name == "launch" || name == "collective"
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -22,63 +21,19 @@ func Read(name string, r io.Reader, opt Options) (*profile.Profile, error) {
 }
 
 func read(name string, r io.Reader, opt Options, l limits) (*profile.Profile, error) {
-	if opt.Workers <= 0 {
-		opt.Workers = runtime.GOMAXPROCS(0)
-	}
-	set := newSettings(opt, l)
-	src := &source{r: r}
-	work := make(chan *piece, opt.Workers)
-	order := make(chan *piece, opt.Workers)
-	c := newCollector(name, set)
-	cut := cutter{in: src, blocks: &blocks{size: l.block}, work: work, order: order}
-	if set.timed {
-		c.state.clock = opt.Base
-		clock := make(chan int64, 1)
-		cut.clock, c.clock = clock, clock
-	}
-	start := c.state
-	go func() {
-		cut.run(start)
-		close(work)
-		close(order)
-	}()
-	for range opt.Workers {
-		go func() {
-			p := newParser(set)
-			appender := opt.Args.Appender()
-			for piece := range work {
-				if !piece.last || piece.offset > 0 { // a small file needs no block of its own
-					p.args = appender
-				}
-				p.parse(piece)
-			}
-		}()
-	}
-	for p := range order {
-		c.collect(p, <-p.done)
-		cut.blocks.put(p.data)
-	}
+	c := newCollector(name, opt)
+	end := parseAll(r, opt, l, c.keep)
 	if !c.chrome {
-		if src.failed() {
-			return nil, fmt.Errorf("reading %s: %w", name, src.err)
+		if end.err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, end.err)
 		}
 		return nil, fmt.Errorf("reading %s: %w", name, errNoTrace)
 	}
+	c.truncated(end)
 	f := c.finish()
-	if src.failed() {
-		opt.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "trace-truncated", Pos: trace.Pos{File: name, Offset: src.n},
-			Msg: fmt.Sprintf("reading stopped here: %v; everything before is used", src.err)})
+	if end.err != nil {
+		opt.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "trace-truncated", Pos: trace.Pos{File: name, Offset: end.size},
+			Msg: fmt.Sprintf("reading stopped here: %v; everything before is used", end.err)})
 	}
 	return f, nil
-}
-
-// parse reads a piece, if its beginning is not known to be none.
-func (p *parser) parse(piece *piece) {
-	var r result
-	if piece.guess {
-		p.failed = piece.failed
-		r.used, r.end, r.again = p.run(piece.data, piece.offset, piece.last, piece.begin)
-		r.batch = p.out.take()
-	}
-	piece.done <- r
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/bytedance/sonic"
-
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )

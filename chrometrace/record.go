@@ -332,11 +332,14 @@ func (p *parser) metadata() {
 }
 
 // text returns a value without its quotes.
-func (v argValue) text() []byte {
-	if len(v.raw) >= 2 && v.raw[0] == '"' {
-		return v.raw[1 : len(v.raw)-1]
+func (v argValue) text() []byte { return unquoted(v.raw) }
+
+// unquoted returns a value of JSON without its quotes, if it has any.
+func unquoted(raw []byte) []byte {
+	if len(raw) >= 2 && raw[0] == '"' {
+		return raw[1 : len(raw)-1]
 	}
-	return v.raw
+	return raw
 }
 
 // textArg returns the text of the argument with a role; "" if there is none.

@@ -80,7 +80,7 @@ func (e *refEvent) row() string { return fmt.Sprintf("%q", []string{e.part, e.pi
 
 // reference returns what records() should return for data.
 func reference(data []byte) ([]string, error) {
-	data = bytes.TrimPrefix(data, bom)
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	dec := json.NewDecoder(bytes.NewReader(data))
 	var docs []*refDoc
 	for {
@@ -187,7 +187,7 @@ func refOne(raw []byte) (*refEvent, error) {
 		if m.value[0] != '{' && m.value[0] != '[' {
 			continue
 		}
-		for key := range topKeys {
+		for _, key := range outerKeys {
 			if bytes.Contains(m.value, []byte(`"ph"`)) || bytes.Contains(m.value, []byte(`"`+key+`"`)) {
 				return nil, errOutside // something else inside
 			}
@@ -215,7 +215,7 @@ func refOne(raw []byte) (*refEvent, error) {
 		case "cat":
 			e.cat = text
 		case "pid":
-			e.part, e.pid = splitPart(refIdentity(m.value))
+			e.part, e.pid = refPart(refIdentity(m.value))
 		case "tid":
 			if string(m.value) != "null" {
 				e.tid, hasTid = refIdentity(m.value), true
@@ -263,7 +263,7 @@ func refOne(raw []byte) (*refEvent, error) {
 	if e.args, err = refLast(e.args); err != nil {
 		return nil, err
 	}
-	e.timed = e.timed && isTime(trace.Time(e.ts)) && e.dur <= maxDur
+	e.timed = e.timed && isTime(trace.Time(e.ts)) && e.dur <= 4e18
 	if e.dur < 0 || e.ph != "X" {
 		e.dur = 0
 	}
@@ -292,6 +292,22 @@ func refLast(members []refMember) (out []refMember, err error) {
 	}
 	return out, nil
 }
+
+// outerKeys are the keys of a document, of which none is one of arguments.
+var outerKeys = []string{
+	"schemaVersion", "traceEvents", "deviceProperties", "computeProperties", "distributedInfo",
+	"displayTimeUnit", "baseTimeNanoseconds", "traceName", "systemTraceEvents",
+}
+
+// refPart splits what SGLang merges into the pid of a rank.
+func refPart(pid string) (part, rest string) {
+	if m := refMerged.FindStringSubmatch(pid); m != nil {
+		return m[1], m[2]
+	}
+	return "", pid
+}
+
+var refMerged = regexp.MustCompile(`(?s)^\[(.*?)\] (.*)$`)
 
 func roleOf(cat string) role {
 	if c := categoryByName[cat]; c != nil {

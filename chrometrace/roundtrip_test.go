@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/chrometrace/writer"
 	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -19,13 +20,13 @@ import (
 func rewritten(t *testing.T, tr *trace.Trace) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, tr); err != nil {
+	if err := writer.Write(&b, tr); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
-// What this package writes it reads again: every slice, instant and value at its
+// What package writer writes is read again: every slice, instant and value at its
 // absolute time.
 func TestOwnOutputComesBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -232,7 +233,7 @@ func TestOwnRanksComeBack(t *testing.T) {
 			t.Errorf("diagnostics %s", codes)
 		}
 	}
-	// Without the header of this package's writer, the rows are those of any program.
+	// Without the header of our writer, the rows are those of any program.
 	r := readWith(Options{}, usual, same, bytes.ReplaceAll(data, []byte(`"base_time_ns"`), []byte(`"base_time_xx"`)))
 	if len(r.Events) != 8 || r.Meta.Parts != nil {
 		t.Errorf("of another program: %d events, parts %v", len(r.Events), r.Meta.Parts)

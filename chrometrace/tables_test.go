@@ -10,7 +10,7 @@ func TestCollectives(t *testing.T) {
 	comm := func(args string) string {
 		return `{"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce","pid":0,"tid":7,` + abs + `,"dur":5,"args":{` + args + `}}`
 	}
-	r := parse(t, `[`+comm(`"device": 0, "correlation": 12, "Collective name": "allreduce", "In msg nelems": 8, "Out msg nelems": 9, "Group size": 8, "dtype": "BFloat16", "Process Group Name": "3", "Process Group Ranks": "[0, 1, 2]", "Seq": 42, "Comms Id": 17446744073709551557`)+`,`+
+	r := parsed(t, `[`+comm(`"device": 0, "correlation": 12, "Collective name": "allreduce", "In msg nelems": 8, "Out msg nelems": 9, "Group size": 8, "dtype": "BFloat16", "Process Group Name": "3", "Process Group Ranks": "[0, 1, 2]", "Seq": 42, "Comms Id": 17446744073709551557`)+`,`+
 		comm(`"correlation": 13`)+`,`+comm(`"Comms Id": -5, "Seq": 0`)+`,
 		{"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":1,"tid":1,`+abs+`,"dur":1,"args":{"Collective name":"broadcast","Process Group Name":"default_pg"}},
 		{"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":1,"tid":1,`+abs+`,"dur":1,"args":{"External id":5}},

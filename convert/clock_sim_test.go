@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -26,27 +28,27 @@ func TestClocksOfSimulatedRuns(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		otlp, torch  bool
-		change       func(c *golden.Config, r *rand.Rand)
-		changeTorch  func(c *golden.TorchConfig)
+		change       func(c *simulator.Config, r *rand.Rand)
+		changeTorch  func(c *torch.Config)
 		offset, ppms float64 // bounds that would be too wide to help, in ns and ppm
 	}{
 		{name: "requests through a gateway", otlp: true, offset: 3e6,
-			change: func(c *golden.Config, _ *rand.Rand) { c.Mode = golden.PDGateway }},
+			change: func(c *simulator.Config, _ *rand.Rand) { c.Mode = simulator.PDGateway }},
 		{name: "requests without a gateway", otlp: true, offset: 20e6,
-			change: func(c *golden.Config, _ *rand.Rand) { c.Mode = golden.PDDirect }},
+			change: func(c *simulator.Config, _ *rand.Rand) { c.Mode = simulator.PDDirect }},
 		{name: "collectives", torch: true, offset: 3e3,
-			change: func(c *golden.Config, _ *rand.Rand) {
-				c.Mode, c.Unified, c.RanksPerHost = golden.Unified, golden.Parallel{TP: 4, PP: 1, DP: 1}, 2
+			change: func(c *simulator.Config, _ *rand.Rand) {
+				c.Mode, c.Unified, c.RanksPerHost = simulator.Unified, simulator.Parallel{TP: 4, PP: 1, DP: 1}, 2
 			}},
 		{name: "collectives without ids", torch: true, offset: 3e3,
-			change: func(c *golden.Config, _ *rand.Rand) {
-				c.Mode, c.Unified, c.RanksPerHost = golden.Unified, golden.Parallel{TP: 4, PP: 1, DP: 1}, 2
+			change: func(c *simulator.Config, _ *rand.Rand) {
+				c.Mode, c.Unified, c.RanksPerHost = simulator.Unified, simulator.Parallel{TP: 4, PP: 1, DP: 1}, 2
 			},
-			changeTorch: func(c *golden.TorchConfig) { c.WithSeq, c.Graphs, c.Ragged = false, true, 2 }},
+			changeTorch: func(c *torch.Config) { c.WithSeq, c.Graphs, c.Ragged = false, true, 2 }},
 		{name: "both", otlp: true, torch: true, offset: 3e6,
-			change: func(c *golden.Config, _ *rand.Rand) {
-				c.Mode, c.RanksPerHost = golden.PDGateway, 1
-				c.Decode = golden.Parallel{TP: 2, PP: 1, DP: 1}
+			change: func(c *simulator.Config, _ *rand.Rand) {
+				c.Mode, c.RanksPerHost = simulator.PDGateway, 1
+				c.Decode = simulator.Parallel{TP: 2, PP: 1, DP: 1}
 			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -54,7 +56,7 @@ func TestClocksOfSimulatedRuns(t *testing.T) {
 			clocks, missed := 0, 0
 			for seed := range simSeeds() {
 				r := rand.New(rand.NewPCG(seed, 77))
-				config := golden.DefaultConfig(seed + 1)
+				config := simulator.DefaultConfig(seed + 1)
 				config.Requests = 100
 				skew := func() time.Duration { return time.Duration(r.NormFloat64() * 5e6) }
 				config.PrefillSkew, config.DecodeSkew, config.HostSkew = skew(), skew(), skew()
@@ -73,26 +75,26 @@ func TestClocksOfSimulatedRuns(t *testing.T) {
 
 // checkClocks merges a simulated run and returns how many clocks were matched, and
 // how many of them are outside of their bounds.
-func checkClocks(t *testing.T, config golden.Config, otlp, torch bool, changeTorch func(*golden.TorchConfig), widest float64) (n, missed int) {
+func checkClocks(t *testing.T, config simulator.Config, otlp, traces bool, changeTorch func(*torch.Config), widest float64) (n, missed int) {
 	t.Helper()
-	run, err := golden.Simulate(config)
+	run, err := simulator.Play(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tc := golden.DefaultTorchConfig(run)
+	tc := torch.DefaultConfig(run)
 	tc.Seed, tc.Stacks, tc.Gzip, tc.Shapes = config.Seed, 0, false, false
 	if changeTorch != nil {
 		changeTorch(&tc)
 	}
 	dir := t.TempDir()
-	if err := golden.WriteRecordedDir(dir, run, &tc, nil); err != nil {
+	if err := golden.WriteDir(dir, run, &tc, nil); err != nil {
 		t.Fatal(err)
 	}
 	var args []string
 	if otlp {
 		args = append(args, dir+"/otel.jsonl")
 	}
-	if torch {
+	if traces {
 		args = append(args, dir+"/torch")
 	}
 	m, _ := readAll(t, ReadOptions{}, args...)
@@ -100,7 +102,7 @@ func checkClocks(t *testing.T, config golden.Config, otlp, torch bool, changeTor
 		t.Fatal(err)
 	}
 	truth := run.Truth()
-	of := func(c *hostClock) *golden.HostTruth {
+	of := func(c *hostClock) *simulator.HostTruth {
 		for i := range truth.Hosts {
 			h := &truth.Hosts[i]
 			for _, name := range c.names {
@@ -140,16 +142,16 @@ func checkClocks(t *testing.T, config golden.Config, otlp, torch bool, changeTor
 // The stage of a request in which its scheduler made a batch leads to the step that
 // ran it, on the same rank, of the same size.
 func TestBatchesOfSimulatedRun(t *testing.T) {
-	config := golden.DefaultConfig(3)
+	config := simulator.DefaultConfig(3)
 	config.Requests = 100
-	run, err := golden.Simulate(config)
+	run, err := simulator.Play(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	torch := golden.DefaultTorchConfig(run)
+	torch := torch.DefaultConfig(run)
 	torch.Stacks, torch.Layers = 0, 4
 	dir := t.TempDir()
-	if err := golden.WriteRecordedDir(dir, run, &torch, nil); err != nil {
+	if err := golden.WriteDir(dir, run, &torch, nil); err != nil {
 		t.Fatal(err)
 	}
 	m, tr := mergeAll(t, dir+"/otel.jsonl", dir+"/torch")
@@ -190,14 +192,14 @@ func TestBatchesOfSimulatedRun(t *testing.T) {
 
 // A clock that requests do not contradict stays where it is.
 func TestAgreeingClockIsNotMoved(t *testing.T) {
-	config := golden.DefaultConfig(5)
+	config := simulator.DefaultConfig(5)
 	config.Requests, config.PrefillSkew, config.DecodeSkew = 100, 0, 6*time.Millisecond
-	run, err := golden.Simulate(config)
+	run, err := simulator.Play(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := golden.WriteRecordedDir(dir, run, nil, nil); err != nil {
+	if err := golden.WriteDir(dir, run, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	m, _ := readAll(t, ReadOptions{}, dir+"/otel.jsonl")

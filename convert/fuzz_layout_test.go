@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/chrometrace/writer"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/verify"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -36,7 +36,7 @@ func FuzzLayout(f *testing.F) {
 		_, alone := drawn(t, dump)
 		for name, write := range map[string]func(*bytes.Buffer, *trace.Trace) error{
 			"perfetto": func(b *bytes.Buffer, m *trace.Trace) error { return perfetto.Write(b, m) },
-			"chrome":   func(b *bytes.Buffer, m *trace.Trace) error { return chrometrace.Write(b, m) },
+			"chrome":   func(b *bytes.Buffer, m *trace.Trace) error { return writer.Write(b, m) },
 		} {
 			var a, b bytes.Buffer
 			if err := write(&a, model); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/damage"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
@@ -37,7 +37,7 @@ func opened(in io.Reader) string {
 // FuzzOpen opens anything: in whatever pieces it comes, it is the same, and it is the
 // same when it is packed once more.
 func FuzzOpen(f *testing.F) {
-	config := golden.DefaultConfig(1)
+	config := simulator.DefaultConfig(1)
 	config.Requests = 1
 	dump, _ := testinput.Simulate(f, config)
 	dump = dump[:2000]
@@ -112,7 +112,7 @@ func checkCut(t *testing.T, data, packed []byte) {
 // What a gzip file has before damage is used, wherever that is: not only as many blocks
 // of a decoder's window as are whole.
 func TestCutGzip(t *testing.T) {
-	config := golden.DefaultConfig(1)
+	config := simulator.DefaultConfig(1)
 	config.Requests = 8
 	dump, _ := testinput.Simulate(t, config)
 	for _, members := range []int{1, 3} {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -22,9 +22,9 @@ import (
 // eachDump runs f on simulated dumps of every deployment and on all shared ones
 // that are small enough for a test.
 func eachDump(t *testing.T, f func(t *testing.T, load func() *request.Set)) {
-	for _, mode := range []golden.Mode{golden.PDGateway, golden.PDDirect, golden.Unified} {
+	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
 		t.Run(mode.String(), func(t *testing.T) {
-			config := golden.DefaultConfig(7)
+			config := simulator.DefaultConfig(7)
 			config.Mode, config.Requests = mode, 120
 			dump, _ := testinput.Simulate(t, config)
 			f(t, func() *request.Set {
@@ -173,7 +173,7 @@ func TestPack(t *testing.T) {
 // The arrows of a request lead from the gateway over the prefill server to the
 // decode server, forward in time once the hosts' clocks are equal.
 func TestArrowsFollowTheRequest(t *testing.T) {
-	config := golden.DefaultConfig(3)
+	config := simulator.DefaultConfig(3)
 	config.Requests, config.PrefillSkew, config.DecodeSkew = 60, 0, 0
 	dump, truth := testinput.Simulate(t, config)
 	var diags trace.Diags
@@ -204,7 +204,7 @@ func TestArrowsFollowTheRequest(t *testing.T) {
 
 // The same input gives the same bytes, whatever order the files come in.
 func TestOrderOfInputsDoesNotMatter(t *testing.T) {
-	config := golden.DefaultConfig(5)
+	config := simulator.DefaultConfig(5)
 	config.Requests = 80
 	dump, _ := testinput.Simulate(t, config)
 	lines := bytes.SplitAfter(dump, []byte("\n"))
@@ -245,7 +245,7 @@ func TestOrderOfInputsDoesNotMatter(t *testing.T) {
 
 // What the counters show is what the stages say.
 func TestCountersAgreeWithStages(t *testing.T) {
-	config := golden.DefaultConfig(2)
+	config := simulator.DefaultConfig(2)
 	dump, _ := testinput.Simulate(t, config)
 	var diags trace.Diags
 	d := otlpjson.NewDump(&diags)

@@ -13,7 +13,10 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -22,29 +25,29 @@ import (
 // recorded is a simulated run that was recorded by several profilers.
 type recorded struct {
 	dir   string
-	truth *golden.RecordedTruth
-	torch *golden.TorchTruth
-	nsys  *golden.NsysTruth
+	truth *golden.Truth
+	torch *torch.Truth
+	nsys  *nsys.Truth
 }
 
 // record simulates a unified server of four ranks on two hosts, whose second clock is
 // ahead.
-func record(t *testing.T, seed uint64, change func(n *golden.NsysConfig)) recorded {
+func record(t *testing.T, seed uint64, change func(n *nsys.Config)) recorded {
 	t.Helper()
-	config := golden.DefaultConfig(seed)
-	config.Mode, config.Unified, config.RanksPerHost = golden.Unified, golden.Parallel{TP: 4, PP: 1, DP: 1}, 2
+	config := simulator.DefaultConfig(seed)
+	config.Mode, config.Unified, config.RanksPerHost = simulator.Unified, simulator.Parallel{TP: 4, PP: 1, DP: 1}, 2
 	config.Requests, config.HostSkew, config.HostDrift = 60, 3*time.Millisecond, 11
-	run, err := golden.Simulate(config)
+	run, err := simulator.Play(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := golden.DefaultNsysConfig(run)
+	n := nsys.DefaultConfig(run)
 	n.Torch.Seed, n.Torch.Stacks, n.Torch.Gzip, n.Torch.Shapes, n.Torch.Layers = seed, 0, false, false, 4
 	if change != nil {
 		change(&n)
 	}
-	r := recorded{dir: t.TempDir(), truth: new(golden.RecordedTruth)}
-	if err := golden.WriteRecordedDir(r.dir, run, &n.Torch, &n); err != nil {
+	r := recorded{dir: t.TempDir(), truth: new(golden.Truth)}
+	if err := golden.WriteDir(r.dir, run, &n.Torch, &n); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(r.dir, "truth.json"))
@@ -63,10 +66,10 @@ func (r *recorded) traces() string  { return filepath.Join(r.dir, "torch", "*.js
 
 // offset returns how far the clock of a host is ahead of the first host's.
 func (r *recorded) offset(host string, at int64) float64 {
-	show := func(h *golden.HostTruth) float64 {
+	show := func(h *simulator.HostTruth) float64 {
 		return float64(h.SkewNs) + h.DriftPPM*float64(at-r.truth.StartNs)/1e6
 	}
-	var first, other *golden.HostTruth
+	var first, other *simulator.HostTruth
 	for i := range r.truth.Hosts {
 		h := &r.truth.Hosts[i]
 		if h.Name == r.nsys.Files[0].Host {
@@ -111,20 +114,20 @@ func rankOfProcess(t *testing.T, m *Merge, host string, pid int) *rankTrack {
 // Ranks are recovered from whatever an export has, in all generations of the schema.
 func TestNsysRanksOfSimulatedRuns(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(n *golden.NsysConfig)
+		change func(n *nsys.Config)
 		notice string // that says how ranks were counted; "" is none
 		hosts  int    // whose exports are merged
 		names  string // of the ranks
 	}{
-		"names of processes":           {func(*golden.NsysConfig) {}, "", 2, "TP0 TP1 TP2 TP3"},
-		"names of processes of 2021":   {func(n *golden.NsysConfig) { n.Schema = nsysdb.Schema2021 }, "", 2, "TP0 TP1 TP2 TP3"},
-		"payloads":                     {func(n *golden.NsysConfig) { n.ShortNames = true }, "", 2, "rank 0 rank 1 rank 2 rank 3"},
-		"payloads as JSON":             {func(n *golden.NsysConfig) { n.ShortNames, n.Schema = true, nsysdb.Schema2022 }, "", 2, "rank 0 rank 1 rank 2 rank 3"},
-		"payloads in the first piece":  {func(n *golden.NsysConfig) { n.ShortNames, n.Pieces = true, 3 }, "", 2, "rank 0 rank 1 rank 2 rank 3"},
-		"devices":                      {func(n *golden.NsysConfig) { n.ShortNames, n.Payloads = true, false }, "rank-by-gpu", 1, "rank 0 rank 1"},
-		"devices that each calls 0":    {func(n *golden.NsysConfig) { n.ShortNames, n.Payloads, n.VisibleDevices = true, false, true }, "rank-by-gpu", 1, "rank 0 rank 1"},
-		"nothing but pids":             {func(n *golden.NsysConfig) { n.ShortNames, n.Payloads, n.Schema = true, false, nsysdb.Schema2024 }, "rank-by-pid", 1, "rank 0 rank 1"},
-		"nothing of two hosts at once": {func(n *golden.NsysConfig) { n.ShortNames, n.Payloads = true, false }, "rank-unknown", 2, ""},
+		"names of processes":           {func(*nsys.Config) {}, "", 2, "TP0 TP1 TP2 TP3"},
+		"names of processes of 2021":   {func(n *nsys.Config) { n.Schema = nsysdb.Schema2021 }, "", 2, "TP0 TP1 TP2 TP3"},
+		"payloads":                     {func(n *nsys.Config) { n.ShortNames = true }, "", 2, "rank 0 rank 1 rank 2 rank 3"},
+		"payloads as JSON":             {func(n *nsys.Config) { n.ShortNames, n.Schema = true, nsysdb.Schema2022 }, "", 2, "rank 0 rank 1 rank 2 rank 3"},
+		"payloads in the first piece":  {func(n *nsys.Config) { n.ShortNames, n.Pieces = true, 3 }, "", 2, "rank 0 rank 1 rank 2 rank 3"},
+		"devices":                      {func(n *nsys.Config) { n.ShortNames, n.Payloads = true, false }, "rank-by-gpu", 1, "rank 0 rank 1"},
+		"devices that each calls 0":    {func(n *nsys.Config) { n.ShortNames, n.Payloads, n.VisibleDevices = true, false, true }, "rank-by-gpu", 1, "rank 0 rank 1"},
+		"nothing but pids":             {func(n *nsys.Config) { n.ShortNames, n.Payloads, n.Schema = true, false, nsysdb.Schema2024 }, "rank-by-pid", 1, "rank 0 rank 1"},
+		"nothing of two hosts at once": {func(n *nsys.Config) { n.ShortNames, n.Payloads = true, false }, "rank-unknown", 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -209,21 +212,21 @@ func TestGivenRanksOfProcesses(t *testing.T) {
 // beside them.
 func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(n *golden.NsysConfig)
+		change func(n *nsys.Config)
 		with   string
 		widest int64
 	}{
-		"payloads":                    {func(*golden.NsysConfig) {}, "", 5000},
-		"the first steps of few":      {func(n *golden.NsysConfig) { n.Torch.Ragged = 2 }, "", 5000},
-		"no payloads":                 {func(n *golden.NsysConfig) { n.Payloads = false }, "", 5000},
-		"graphs":                      {func(n *golden.NsysConfig) { n.Torch.Graphs, n.Torch.Ragged = true, 2 }, "", 5000},
-		"2022":                        {func(n *golden.NsysConfig) { n.Schema = nsysdb.Schema2022 }, "", 5000},
-		"no start of the session":     {func(n *golden.NsysConfig) { n.Unclocked = []string{"unified-1"} }, "", 5000},
-		"no start, but PyTorch's too": {func(n *golden.NsysConfig) { n.Unclocked = []string{"unified-0", "unified-1"} }, "torch", 5000},
-		"with requests":               {func(*golden.NsysConfig) {}, "otel", 5000},
-		"no names, payloads":          {func(n *golden.NsysConfig) { n.ShortNames = true }, "", 5000},
-		"no names, no payloads":       {func(n *golden.NsysConfig) { n.ShortNames, n.Payloads = true, false }, "", 5000},
-		"nothing at all": {func(n *golden.NsysConfig) {
+		"payloads":                    {func(*nsys.Config) {}, "", 5000},
+		"the first steps of few":      {func(n *nsys.Config) { n.Torch.Ragged = 2 }, "", 5000},
+		"no payloads":                 {func(n *nsys.Config) { n.Payloads = false }, "", 5000},
+		"graphs":                      {func(n *nsys.Config) { n.Torch.Graphs, n.Torch.Ragged = true, 2 }, "", 5000},
+		"2022":                        {func(n *nsys.Config) { n.Schema = nsysdb.Schema2022 }, "", 5000},
+		"no start of the session":     {func(n *nsys.Config) { n.Unclocked = []string{"unified-1"} }, "", 5000},
+		"no start, but PyTorch's too": {func(n *nsys.Config) { n.Unclocked = []string{"unified-0", "unified-1"} }, "torch", 5000},
+		"with requests":               {func(*nsys.Config) {}, "otel", 5000},
+		"no names, payloads":          {func(n *nsys.Config) { n.ShortNames = true }, "", 5000},
+		"no names, no payloads":       {func(n *nsys.Config) { n.ShortNames, n.Payloads = true, false }, "", 5000},
+		"nothing at all": {func(n *nsys.Config) {
 			n.ShortNames, n.Payloads, n.Torch.Graphs, n.Schema = true, false, true, nsysdb.Schema2022
 		}, "", 5000},
 	} {
@@ -272,14 +275,14 @@ func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 // What PyTorch's profiler and Nsight Systems both recorded of a process is one rank,
 // in which everything is drawn once.
 func TestTwinsOfSimulatedRuns(t *testing.T) {
-	for name, change := range map[string]func(n *golden.NsysConfig){
-		"one clock":             func(*golden.NsysConfig) {},
-		"no start":              func(n *golden.NsysConfig) { n.Unclocked = []string{"unified-0", "unified-1"} },
-		"no names":              func(n *golden.NsysConfig) { n.ShortNames, n.Payloads = true, false },
-		"graphs, by node":       func(n *golden.NsysConfig) { n.Torch.Graphs = true },
-		"graphs, as a whole":    func(n *golden.NsysConfig) { n.Torch.Graphs, n.GraphTrace = true, golden.GraphsWhole },
-		"three sessions":        func(n *golden.NsysConfig) { n.Pieces = 3 },
-		"three without a start": func(n *golden.NsysConfig) { n.Pieces, n.Unclocked = 3, []string{"unified-0", "unified-1"} },
+	for name, change := range map[string]func(n *nsys.Config){
+		"one clock":             func(*nsys.Config) {},
+		"no start":              func(n *nsys.Config) { n.Unclocked = []string{"unified-0", "unified-1"} },
+		"no names":              func(n *nsys.Config) { n.ShortNames, n.Payloads = true, false },
+		"graphs, by node":       func(n *nsys.Config) { n.Torch.Graphs = true },
+		"graphs, as a whole":    func(n *nsys.Config) { n.Torch.Graphs, n.GraphTrace = true, nsys.GraphsWhole },
+		"three sessions":        func(n *nsys.Config) { n.Pieces = 3 },
+		"three without a start": func(n *nsys.Config) { n.Pieces, n.Unclocked = 3, []string{"unified-0", "unified-1"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -305,7 +308,7 @@ func TestTwinsOfSimulatedRuns(t *testing.T) {
 
 // streamEvents returns how many kernels, copies and annotations of the GPU a process
 // has, recorded by whomever.
-func (r *recorded) streamEvents(f *golden.TorchFile) (n int) {
+func (r *recorded) streamEvents(f *torch.FileTruth) (n int) {
 	for _, e := range f.Events {
 		if slices.Contains(profile.WorkCategories, e.Name) || e.Name == "gpu_user_annotation" {
 			n += e.Count
@@ -316,7 +319,7 @@ func (r *recorded) streamEvents(f *golden.TorchFile) (n int) {
 
 // The same inputs give the same bytes, whatever their order and the number of cores.
 func TestNsysSameBytes(t *testing.T) {
-	r := record(t, 11, func(n *golden.NsysConfig) { n.Pieces, n.Torch.Graphs = 2, true })
+	r := record(t, 11, func(n *nsys.Config) { n.Pieces, n.Torch.Graphs = 2, true })
 	draw := func(args ...string) []byte {
 		m, _ := readAll(t, ReadOptions{}, args...)
 		if err := m.Align(nil, true); err != nil {
@@ -343,7 +346,7 @@ func TestNsysSameBytes(t *testing.T) {
 // lines or outputs of programs.
 func TestNsysSecretsStayInside(t *testing.T) {
 	for _, schema := range nsysdb.Schemas {
-		r := record(t, 13, func(n *golden.NsysConfig) { n.Schema = schema })
+		r := record(t, 13, func(n *nsys.Config) { n.Schema = schema })
 		m, diags := readAll(t, ReadOptions{}, r.exports(), r.traces())
 		if err := m.Align(nil, true); err != nil {
 			t.Fatal(err)
@@ -366,16 +369,16 @@ func TestNsysSecretsStayInside(t *testing.T) {
 // Two servers on one host are told apart by their communicators, where nothing else
 // tells them.
 func TestCommunicatorsOfTwoServers(t *testing.T) {
-	config := golden.DefaultConfig(17)
-	config.Mode, config.Unified, config.Requests = golden.Unified, golden.Parallel{TP: 2, PP: 1, DP: 2}, 60
-	run, err := golden.Simulate(config)
+	config := simulator.DefaultConfig(17)
+	config.Mode, config.Unified, config.Requests = simulator.Unified, simulator.Parallel{TP: 2, PP: 1, DP: 2}, 60
+	run, err := simulator.Play(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := golden.DefaultNsysConfig(run)
+	n := nsys.DefaultConfig(run)
 	n.ShortNames = true
 	dir := t.TempDir()
-	if _, err := golden.WriteNsysDir(dir, run, n); err != nil {
+	if _, err := nsys.WriteDir(dir, run, n); err != nil {
 		t.Fatal(err)
 	}
 	m, _ := readAll(t, ReadOptions{}, filepath.Join(dir, "nsys", "*.sqlite"))

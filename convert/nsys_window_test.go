@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -20,17 +22,17 @@ import (
 // A window of exports, alone and beside traces, shows what the whole does.
 func TestNsysWindowOfSimulatedRuns(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(n *golden.NsysConfig)
+		change func(n *nsys.Config)
 		torch  bool
 		filter profile.Filter
 	}{
-		"export":            {func(*golden.NsysConfig) {}, false, profile.Filter{}},
-		"both":              {func(*golden.NsysConfig) {}, true, profile.Filter{}},
-		"both, no start":    {func(n *golden.NsysConfig) { n.Unclocked = []string{"unified-0", "unified-1"} }, true, profile.Filter{}},
-		"three sessions":    {func(n *golden.NsysConfig) { n.Pieces = 3 }, true, profile.Filter{}},
-		"kernels of both":   {func(*golden.NsysConfig) {}, true, profile.Filter{Cats: []string{"kernel"}}},
-		"ranges of both":    {func(*golden.NsysConfig) {}, true, profile.Filter{Cats: []string{"NVTX", "user_annotation"}}},
-		"long ones of both": {func(*golden.NsysConfig) {}, true, profile.Filter{MinDur: 40_000}},
+		"export":            {func(*nsys.Config) {}, false, profile.Filter{}},
+		"both":              {func(*nsys.Config) {}, true, profile.Filter{}},
+		"both, no start":    {func(n *nsys.Config) { n.Unclocked = []string{"unified-0", "unified-1"} }, true, profile.Filter{}},
+		"three sessions":    {func(n *nsys.Config) { n.Pieces = 3 }, true, profile.Filter{}},
+		"kernels of both":   {func(*nsys.Config) {}, true, profile.Filter{Cats: []string{"kernel"}}},
+		"ranges of both":    {func(*nsys.Config) {}, true, profile.Filter{Cats: []string{"NVTX", "user_annotation"}}},
+		"long ones of both": {func(*nsys.Config) {}, true, profile.Filter{MinDur: 40_000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,11 +106,11 @@ func drawnSlices(tr *trace.Trace, from, to trace.Time) map[string]int {
 // what the simulator planted.
 func TestNsysStepsAndCollectives(t *testing.T) {
 	for _, schema := range nsysdb.Schemas {
-		for _, graphs := range []golden.GraphTrace{"", golden.GraphsByNode, golden.GraphsWhole} {
-			if graphs == golden.GraphsWhole && schema < nsysdb.Schema2022 {
+		for _, graphs := range []nsys.GraphTrace{"", nsys.GraphsByNode, nsys.GraphsWhole} {
+			if graphs == nsys.GraphsWhole && schema < nsysdb.Schema2022 {
 				continue
 			}
-			r := record(t, 19, func(n *golden.NsysConfig) {
+			r := record(t, 19, func(n *nsys.Config) {
 				n.Schema, n.Orphans = schema, 0
 				if n.Torch.Graphs = graphs != ""; graphs != "" {
 					n.GraphTrace = graphs
@@ -130,7 +132,7 @@ func TestNsysStepsAndCollectives(t *testing.T) {
 	}
 }
 
-func checkSteps(t *testing.T, m *Merge, f *recording, p *golden.NsysProcess) {
+func checkSteps(t *testing.T, m *Merge, f *recording, p *nsys.ProcessTruth) {
 	t.Helper()
 	type sum struct {
 		n    int
@@ -157,7 +159,7 @@ func checkSteps(t *testing.T, m *Merge, f *recording, p *golden.NsysProcess) {
 	}
 }
 
-func checkMessages(t *testing.T, m *Merge, f *recording, p *golden.NsysProcess) {
+func checkMessages(t *testing.T, m *Merge, f *recording, p *nsys.ProcessTruth) {
 	t.Helper()
 	var bytes uint64
 	seqs := map[int64]bool{}
@@ -187,16 +189,16 @@ func checkMessages(t *testing.T, m *Merge, f *recording, p *golden.NsysProcess) 
 // Two traces of a process, one after the other, lie within one session of Nsight
 // Systems, which also recorded what was in between.
 func TestTwinsOfTwoTraces(t *testing.T) {
-	config := golden.DefaultConfig(23)
-	config.Mode, config.Unified, config.Requests = golden.Unified, golden.Parallel{TP: 2, PP: 1, DP: 1}, 60
-	run, err := golden.Simulate(config)
+	config := simulator.DefaultConfig(23)
+	config.Mode, config.Unified, config.Requests = simulator.Unified, simulator.Parallel{TP: 2, PP: 1, DP: 1}, 60
+	run, err := simulator.Play(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	n := golden.DefaultNsysConfig(run)
+	n := nsys.DefaultConfig(run)
 	n.Torch.Stacks, n.Torch.Gzip, n.Torch.Layers, n.Torch.RecordHost = 0, false, 4, true
-	nsys, err := golden.WriteNsysDir(dir, run, n)
+	nsys, err := nsys.WriteDir(dir, run, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +207,7 @@ func TestTwinsOfTwoTraces(t *testing.T) {
 		c, third := n.Torch, (n.Torch.To-n.Torch.From)/3
 		c.From, c.To = n.Torch.From+share*third, n.Torch.From+(share+1)*third
 		part := filepath.Join(dir, fmt.Sprint(i))
-		truth, err := golden.WriteTorchDir(part, run, c)
+		truth, err := torch.WriteDir(part, run, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +267,7 @@ func TestExportPlacesTrace(t *testing.T) {
 // Of one server, some ranks were recorded by PyTorch's profiler and others by Nsight
 // Systems: kernels inside of graphs relate their clocks by their order.
 func TestRanksOfBothKinds(t *testing.T) {
-	r := record(t, 31, func(n *golden.NsysConfig) { n.Torch.Graphs, n.Payloads = true, false })
+	r := record(t, 31, func(n *nsys.Config) { n.Torch.Graphs, n.Payloads = true, false })
 	args := []string{filepath.Join(r.dir, "nsys", r.nsys.Files[1].Name)}
 	for i := range r.torch.Files {
 		if f := &r.torch.Files[i]; f.Host == r.nsys.Files[0].Host {

@@ -13,8 +13,7 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
-
-	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/chrometrace/writer"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -29,8 +28,8 @@ var outputs = []struct {
 	{".pftrace", perfetto.Write, false},
 	{".pftrace.gz", perfetto.Write, true},
 	{".perfetto-trace", perfetto.Write, false},
-	{".json", chrometrace.Write, false},
-	{".json.gz", chrometrace.Write, true},
+	{".json", writer.Write, false},
+	{".json.gz", writer.Write, true},
 }
 
 // ErrOutputName says that the output cannot have this name.

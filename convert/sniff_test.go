@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -14,7 +14,7 @@ import (
 
 // The first blocks of a file may never have reached the disk: it is still what it is.
 func TestZerosInFront(t *testing.T) {
-	dump, _ := testinput.Simulate(t, golden.DefaultConfig(1))
+	dump, _ := testinput.Simulate(t, simulator.DefaultConfig(1))
 	kineto := []byte(`{"schemaVersion": 1, "traceEvents": [` + kinetoEvents(200) + `]}`)
 	page := make([]byte, 3*4096)
 	page[4096] = 0x0d // a leaf of a table

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/nsys"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -13,16 +15,16 @@ import (
 // A PyTorch trace that begins later and ends earlier than the export of the same
 // process adds nothing to what the export has, of no kind.
 func TestUntwin(t *testing.T) {
-	run, err := golden.Simulate(golden.DefaultConfig(3))
+	run, err := simulator.Play(simulator.DefaultConfig(3))
 	if err != nil {
 		t.Fatal(err)
 	}
-	nsys := golden.DefaultNsysConfig(run)
+	nsys := nsys.DefaultConfig(run)
 	nsys.Orphans = 0 // else the traces have calls that the exports lack
 	torch := nsys.Torch
 	torch.From, torch.To = torch.From+100*time.Millisecond, torch.To-150*time.Millisecond
 	dir := t.TempDir()
-	if err := golden.WriteRecordedDir(dir, run, &torch, &nsys); err != nil {
+	if err := golden.WriteDir(dir, run, &torch, &nsys); err != nil {
 		t.Fatal(err)
 	}
 	sums := func(paths ...string) (n map[string]int, total map[string]int64, diags []trace.Diag) {

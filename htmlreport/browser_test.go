@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
 // browser is the one that all tests share; nil until the first one needs it.
@@ -239,8 +239,8 @@ func layouts(t *testing.T) map[string]Page {
 		sections := append(Ranks(gpus, nil, Source{}), Section{Title: "waits", Figures: []*Figure{WaitMatrix(ranks, waits, Source{})}})
 		pages[fmt.Sprintf("%d ranks", n)] = Page{Title: "ranks", Sections: sections}
 	}
-	config := golden.DefaultConfig(1)
-	config.Mode, config.Unified = golden.Unified, golden.Parallel{TP: 2, PP: 2, DP: 4}
+	config := simulator.DefaultConfig(1)
+	config.Mode, config.Unified = simulator.Unified, simulator.Parallel{TP: 2, PP: 2, DP: 4}
 	set := simulate(t, config)
 	timeline, err := load.NewTimeline(set, 0)
 	must(t, err)

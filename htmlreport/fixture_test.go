@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
@@ -25,7 +25,7 @@ import (
 )
 
 // simulate returns the requests of a simulated incident.
-func simulate(t testing.TB, config golden.Config) *request.Set {
+func simulate(t testing.TB, config simulator.Config) *request.Set {
 	t.Helper()
 	dump, _ := testinput.Simulate(t, config)
 	return readDump(t, dump)
@@ -82,7 +82,7 @@ func sampleGPUs(n, kernels int, name func(int) string) *gpu.GPUs {
 // samplePage is a page with every kind of figure, about hostile names.
 func samplePage(t testing.TB) Page {
 	t.Helper()
-	dump, _ := testinput.Simulate(t, golden.DefaultConfig(3))
+	dump, _ := testinput.Simulate(t, simulator.DefaultConfig(3))
 	name := strings.ReplaceAll(hostile[1], `"`, `\"`) // as JSON has it
 	dump = bytes.ReplaceAll(dump, []byte(`"name":"prefill_forward"`), []byte(`"name":"`+name+`"`))
 	set := readDump(t, dump)

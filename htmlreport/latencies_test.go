@@ -5,14 +5,14 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/requests"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // The curves pass through the percentiles that the tables print.
 func TestCurvesAgreeWithTables(t *testing.T) {
-	for _, mode := range []golden.Mode{golden.PDGateway, golden.Unified} {
-		config := golden.DefaultConfig(5)
+	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.Unified} {
+		config := simulator.DefaultConfig(5)
 		config.Mode = mode
 		set := simulate(t, config)
 		by, err := requests.ParseDimensions("role,stage")
@@ -48,7 +48,7 @@ func TestCurvesAgreeWithTables(t *testing.T) {
 				}
 			}
 		}
-		if mode == golden.PDGateway && len(names) > 0 {
+		if mode == simulator.PDGateway && len(names) > 0 {
 			t.Errorf("no curves of %v", names)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
 
@@ -112,7 +112,7 @@ func TestHoverDataHasNames(t *testing.T) {
 
 // The page of an overview says all that the overview does.
 func TestOverview(t *testing.T) {
-	o := overview.NewOverview(overview.OverviewInput{Inputs: []string{"dumps/otel.jsonl"}, Requests: simulate(t, golden.DefaultConfig(1))})
+	o := overview.NewOverview(overview.OverviewInput{Inputs: []string{"dumps/otel.jsonl"}, Requests: simulate(t, simulator.DefaultConfig(1))})
 	p, err := Overview(o)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestPageSize(t *testing.T) {
 // A dump without a single finished request, and ranks without kernels, make a page that
 // says so.
 func TestNothingToDraw(t *testing.T) {
-	config := golden.DefaultConfig(1)
+	config := simulator.DefaultConfig(1)
 	config.Requests = 1
 	set := simulate(t, config)
 	set.Requests = nil

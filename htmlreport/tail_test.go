@@ -4,12 +4,12 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/tail"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
 // Bars add up to what they are of, to the ns.
 func TestBarsOfTheTailAddUp(t *testing.T) {
-	set := simulate(t, golden.DefaultConfig(2))
+	set := simulate(t, simulator.DefaultConfig(2))
 	tail := tail.NewTail(set, tail.TailOptions{})
 	b := tailBuilder{tail: tail, set: set, colors: causeColors(tail)}
 	for _, c := range tail.Comparisons {
@@ -29,7 +29,7 @@ func TestBarsOfTheTailAddUp(t *testing.T) {
 // Every finished request is counted in one group, and those of a cause are as slow as
 // they are said to be.
 func TestScatterHasAllRequests(t *testing.T) {
-	set := simulate(t, golden.DefaultConfig(2))
+	set := simulate(t, simulator.DefaultConfig(2))
 	tail := tail.NewTail(set, tail.TailOptions{})
 	b := tailBuilder{tail: tail, set: set, colors: causeColors(tail)}
 	c := tail.Comparisons[0]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -16,7 +17,7 @@ var Format = &format.Format{
 	Doc:      "exports of Nsight Systems, as 'nsys export --type sqlite' writes them",
 	For:      "'sgtrace merge', 'sgtrace convert nsys2perfetto' and 'sgtrace report --kernels' (--api, --nvtx, ...)",
 	Convert:  "nsys2perfetto",
-	Sniff:    func(h format.Head) bool { return Sniff(h.Bytes) },
+	Sniff:    func(h format.Head) bool { return rows.Sniff(h.Bytes) },
 	Index:    index,
 	OnDisk:   true,
 	Recorder: "Nsight Systems export",
@@ -33,7 +34,7 @@ const manyEvents = 1 << 20
 // filter keeps. SQLite opens it by its path, for every table anew.
 func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	stream := func(opt *format.Options) ([]*profile.Profile, error) {
-		files, err := ReadProfiles(in.Path, Options{Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Workers: opt.Workers, KeepSecrets: opt.KeepSecrets}, &opt.Filter)
+		files, err := ReadProfiles(in.Path, rows.Options{Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Workers: opt.Workers, KeepSecrets: opt.KeepSecrets}, &opt.Filter)
 		if slices.ContainsFunc(files, func(f *profile.Profile) bool { return len(f.Events) > manyEvents }) {
 			debug.FreeOSMemory() // of the pieces that tables were put together from
 		}
@@ -43,7 +44,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 		files, err := stream(opt)
 		return &format.Source{Profiles: files, Stream: stream}, err
 	}
-	src, err := Open(in.Path, Options{Syms: opt.Syms, Diags: opt.Diags, Brief: true})
+	src, err := rows.Open(in.Path, rows.Options{Syms: opt.Syms, Diags: opt.Diags, Brief: true})
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +58,11 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 
 // printOf is equal for exports that have the same session and as many rows of each kind:
 // one is a copy, or was exported once more, with other options.
-func printOf(src *Source) string {
-	rows := src.counts()
-	if rows == [len(rows)]int64{} {
+func printOf(src *rows.Source) string {
+	counts := src.Counts()
+	if counts == [len(counts)]int64{} {
 		return ""
 	}
 	m := &src.Meta
-	return fmt.Sprintf("%t %d %d %q %d", m.Absolute, m.SessionStart, m.Duration, m.Host, rows)
+	return fmt.Sprintf("%t %d %d %q %d", m.Absolute, m.SessionStart, m.Duration, m.Host, counts)
 }

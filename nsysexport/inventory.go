@@ -2,13 +2,14 @@ package nsysexport
 
 import (
 	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Inventory adds an export, of size bytes, to an inventory, and the processes that it
 // names with what they are. Of its events only messages of the profiler are read.
-func Inventory(v *inventory.Inventory, src *Source, size int64, processes []*profile.Profile, are []profile.Identity) {
+func Inventory(v *inventory.Inventory, src *rows.Source, size int64, processes []*profile.Profile, are []profile.Identity) {
 	m := &src.Meta
 	v.Exports = append(v.Exports, inventory.Export{
 		File: src.Name, Size: size, Product: m.Product, Schema: m.Schema, Host: m.Host, Absolute: m.Absolute,
@@ -36,7 +37,7 @@ func Inventory(v *inventory.Inventory, src *Source, size int64, processes []*pro
 var severityWords = map[uint8]string{2: "warning", 3: "error"}
 
 // listProcesses adds the processes of which a pid or a rank is known.
-func listProcesses(v *inventory.Inventory, src *Source, processes []*profile.Profile, are []profile.Identity) {
+func listProcesses(v *inventory.Inventory, src *rows.Source, processes []*profile.Profile, are []profile.Identity) {
 	names, gpus := map[int64]string{}, map[int64][]int64{} // by pid
 	for _, x := range src.Processes {
 		names[int64(x.PID)] = x.Name

@@ -6,15 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
 // known is what an export says about its processes and threads, by their numbers.
 // There may be very many: what is asked about each is not looked for among all.
 type known struct {
-	processes map[int32]string   // names
-	threads   map[Thread]string  // names, by a Thread without one
-	devices   map[int32][]Device // of CUDA
+	processes map[int32]string        // names
+	threads   map[rows.Thread]string  // names, by a Thread without one
+	devices   map[int32][]rows.Device // of CUDA
 	hasStream map[int32]bool
 	usesNCCL  map[int32]bool  // has annotations of NCCL
 	ranks     map[int32]int32 // of MPI
@@ -23,15 +24,15 @@ type known struct {
 }
 
 // newKnown gathers what an export says. Names that NVTX gives are read for it.
-func newKnown(src *Source) *known {
-	k := &known{processes: map[int32]string{}, threads: map[Thread]string{}, devices: map[int32][]Device{}, hasStream: map[int32]bool{},
-		usesNCCL: src.ncclUsers(), ranks: map[int32]int32{}, worldSize: -1}
+func newKnown(src *rows.Source) *known {
+	k := &known{processes: map[int32]string{}, threads: map[rows.Thread]string{}, devices: map[int32][]rows.Device{}, hasStream: map[int32]bool{},
+		usesNCCL: src.NCCLUsers(), ranks: map[int32]int32{}, worldSize: -1}
 	for _, p := range src.Processes {
 		k.processes[p.PID] = p.Name
 	}
-	for _, threads := range [][]Thread{src.Threads, src.NamedThreads()} {
+	for _, threads := range [][]rows.Thread{src.Threads, src.NamedThreads()} {
 		for _, t := range threads {
-			if id := (Thread{PID: t.PID, TID: t.TID}); k.threads[id] == "" {
+			if id := (rows.Thread{PID: t.PID, TID: t.TID}); k.threads[id] == "" {
 				k.threads[id] = t.Name
 			}
 		}
@@ -60,7 +61,7 @@ func (k *known) processName(pid int32) string {
 	if strings.Contains(name, "/") {
 		name = path.Base(name)
 	}
-	thread := k.threads[Thread{PID: pid, TID: pid}]
+	thread := k.threads[rows.Thread{PID: pid, TID: pid}]
 	if name == launcher || strings.Contains(thread, "::") {
 		return cmp.Or(thread, name)
 	}
@@ -94,8 +95,8 @@ func (k *known) onlyGPU(pid int32) int32 {
 }
 
 // commsByProcess returns the communicators by pid.
-func commsByProcess(src *Source) map[int32][]Comm {
-	by := map[int32][]Comm{}
+func commsByProcess(src *rows.Source) map[int32][]rows.Comm {
+	by := map[int32][]rows.Comm{}
 	for _, c := range src.Comms() {
 		by[c.PID] = append(by[c.PID], c)
 	}
@@ -112,5 +113,5 @@ func (r *profiler) hints(pid int32) []profile.Hint {
 		}
 	}
 	slices.SortStableFunc(hints, func(a, b profile.Hint) int { return cmp.Compare(b.Size, a.Size) })
-	return append(hints, r.src.env...)
+	return append(hints, r.src.Environment...)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -15,9 +16,9 @@ import (
 // called an API that was traced, or was annotated, and one for what was sampled of
 // the machine. The options bound what is read as those of a reader of traces do;
 // filter says which events are kept.
-func ReadProfiles(path string, opt Options, filter *profile.Filter) ([]*profile.Profile, error) {
+func ReadProfiles(path string, opt rows.Options, filter *profile.Filter) ([]*profile.Profile, error) {
 	opt.Brief = filter.Args == profile.ArgsNone || filter.IndexOnly
-	src, err := Open(path, opt)
+	src, err := rows.Open(path, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func ReadProfiles(path string, opt Options, filter *profile.Filter) ([]*profile.
 // pieces of its own, one for each process, which are put together at the end. It is
 // the order of the tables that decides the order of events, not which is read first.
 type profiler struct {
-	src      *Source
+	src      *rows.Source
 	filter   *profile.Filter
 	sparse   bool // the filter may leave events out
 	syms     *trace.Symbols
@@ -40,13 +41,13 @@ type profiler struct {
 	profiles map[int32]*process // by pid
 	readers  []*reader          // in the order of tables
 	known    func() *known
-	comms    func() map[int32][]Comm // by pid
+	comms    func() map[int32][]rows.Comm // by pid
 }
 
-func newProfiler(src *Source) *profiler {
-	return &profiler{src: src, syms: src.opt.Syms, profiles: map[int32]*process{},
+func newProfiler(src *rows.Source) *profiler {
+	return &profiler{src: src, syms: src.Options.Syms, profiles: map[int32]*process{},
 		known: sync.OnceValue(func() *known { return newKnown(src) }),
-		comms: sync.OnceValue(func() map[int32][]Comm { return commsByProcess(src) })}
+		comms: sync.OnceValue(func() map[int32][]rows.Comm { return commsByProcess(src) })}
 }
 
 // process is the profile of one process under way.
@@ -71,7 +72,7 @@ func (r *profiler) read() []*profile.Profile {
 		next <- i
 	}
 	close(next)
-	workers := r.src.opt.Workers
+	workers := r.src.Options.Workers
 	if workers <= 0 {
 		workers = min(runtime.GOMAXPROCS(0), 4)
 	}
@@ -124,7 +125,7 @@ func (r *profiler) file(pid int32) *process {
 		return f
 	}
 	known := r.known()
-	meta := profile.Meta{Rank: -1, WorldSize: known.worldSize, Host: r.src.Meta.host(), PID: int64(max(pid, 0)), GPU: known.onlyGPU(pid),
+	meta := profile.Meta{Rank: -1, WorldSize: known.worldSize, Host: r.src.Meta.HostName(), PID: int64(max(pid, 0)), GPU: known.onlyGPU(pid),
 		Hints: r.hints(pid), Devices: known.gpus}
 	meta.OnGPU = meta.GPU >= 0 || known.hasStream[pid]
 	if known.usesNCCL[pid] {
@@ -161,7 +162,7 @@ const launcher = "nsys-launcher"
 // threadName is what the rows of a thread are gathered under.
 func (r *profiler) threadName(pid, tid int32) string {
 	text := "thread " + strconv.Itoa(int(tid))
-	if name := r.known().threads[Thread{PID: pid, TID: tid}]; name != "" {
+	if name := r.known().threads[rows.Thread{PID: pid, TID: tid}]; name != "" {
 		text += " (" + name + ")"
 	}
 	return text
@@ -191,7 +192,7 @@ func (r *profiler) messages() {
 	}
 	for _, code := range []string{"nsys-error", "nsys-warning"} {
 		if list := texts[code]; len(list) > 0 {
-			r.src.diag(trace.Notice, code, "", 0, "the profiler says: "+strings.Join(list, " | "))
+			r.src.Diag(trace.Notice, code, "", 0, "the profiler says: "+strings.Join(list, " | "))
 		}
 	}
 }

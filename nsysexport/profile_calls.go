@@ -1,6 +1,7 @@
 package nsysexport
 
 import (
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -41,10 +42,10 @@ func (r *reader) api() {
 	names := apiNames{syms: r.syms}
 	runtime, driver := r.category("cuda_runtime"), r.category("cuda_driver")
 	// Without events, launches only tell what NCCL launched.
-	links := !r.filter.IndexOnly || r.src.hasNCCL()
+	links := !r.filter.IndexOnly || r.src.HasNCCL()
 	for call := range r.src.API {
 		c := runtime
-		if call.Class == ClassDriver {
+		if call.Class == rows.ClassDriver {
 			c = driver
 		}
 		p := r.piece(call.PID)
@@ -85,7 +86,7 @@ func (r *reader) osCalls() {
 }
 
 // libraryCats are the categories of calls into other libraries.
-var libraryCats = map[Class]string{ClassCUDNN: "cudnn", ClassCUBLAS: "cublas", ClassMPI: "mpi", ClassOverhead: "overhead"}
+var libraryCats = map[rows.Class]string{rows.ClassCUDNN: "cudnn", rows.ClassCUBLAS: "cublas", rows.ClassMPI: "mpi", rows.ClassOverhead: "overhead"}
 
 // libraries reads the calls into other libraries, and the profiler's own overhead.
 func (r *reader) libraries() {
@@ -97,7 +98,7 @@ func (r *reader) libraries() {
 }
 
 // call adds a call that launches nothing.
-func (r *reader) call(call *Call, c category, name trace.Sym, of layer, row string, order int64) {
+func (r *reader) call(call *rows.Call, c category, name trace.Sym, of layer, row string, order int64) {
 	p := r.piece(call.PID)
 	p.saw(call.Start, call.End)
 	if !r.keeps(c, name, call.Start, call.End) {

@@ -3,6 +3,7 @@ package nsysexport
 import (
 	"strings"
 
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -70,7 +71,7 @@ func nameAndUnit(metric string) (name, unit string) {
 func (r *reader) memoryUse() {
 	type memory struct {
 		pid, device int32
-		kind        MemoryKind
+		kind        rows.MemoryKind
 	}
 	inUse, c := map[memory]int64{}, r.category("counter")
 	for m := range r.src.MemoryEvents {

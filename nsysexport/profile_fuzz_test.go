@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -24,7 +25,7 @@ func FuzzProfiles(f *testing.F) {
 		path := nsystest.Fuzzed(t, good, data)
 		clock := time.AfterFunc(20*time.Second, func() { panic("hangs") })
 		defer clock.Stop()
-		profiles, err := ReadProfiles(path, Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}, &profile.Filter{})
+		profiles, err := ReadProfiles(path, rows.Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}, &profile.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,7 @@ func FuzzProfiles(f *testing.F) {
 // walked counts what a walk over an export passes.
 func walked(t *testing.T, path string) string {
 	t.Helper()
-	src, err := Open(path, Options{})
+	src, err := rows.Open(path, rows.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

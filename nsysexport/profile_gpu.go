@@ -3,6 +3,7 @@ package nsysexport
 import (
 	"fmt"
 
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -26,7 +27,7 @@ func (r *reader) gpuFolder(pid, device int32) string {
 }
 
 // stream returns the row of a stream.
-func (r *reader) stream(p *piece, at *Place) int32 {
+func (r *reader) stream(p *piece, at *rows.Place) int32 {
 	key := rowKey{layerStream, uint32(at.Device), at.Stream}
 	if p.lastKey == key {
 		return p.lastRow
@@ -38,12 +39,12 @@ func (r *reader) stream(p *piece, at *Place) int32 {
 }
 
 // place adds the arguments that say where something ran.
-func (r *reader) place(at *Place) {
+func (r *reader) place(at *rows.Place) {
 	r.list = r.list.Int(r.keys.device, int64(at.Device)).Int(r.keys.context, int64(at.Context)).Int(r.keys.stream, int64(at.Stream))
 }
 
 // link ties what a device did to the call that asked for it.
-func (r *reader) link(p *piece, row, event int32, at *Place, from, to trace.Time) {
+func (r *reader) link(p *piece, row, event int32, at *rows.Place, from, to trace.Time) {
 	if at.Correlation == 0 || r.filter.IndexOnly {
 		return
 	}
@@ -55,7 +56,7 @@ func (r *reader) link(p *piece, row, event int32, at *Place, from, to trace.Time
 
 // kernelKey is what many kernels have in common: how they were launched, and where.
 type kernelKey struct {
-	launch          LaunchID
+	launch          rows.LaunchID
 	device          int32
 	context, stream uint32
 }
@@ -107,7 +108,7 @@ func (r *reader) kernels() {
 }
 
 // launched returns the arguments that say how a kernel was launched, and where.
-func (r *reader) launched(k *Kernel) trace.ArgList {
+func (r *reader) launched(k *rows.Kernel) trace.ArgList {
 	r.list = r.list[:0]
 	r.place(&k.Place)
 	if launches := r.src.Launches(); k.Launch != 0 && int(k.Launch) < len(launches) {
@@ -131,7 +132,7 @@ func (r *reader) dims(key trace.Sym, v [3]uint32) {
 
 // collective notes a kernel that communicates, of which more may become known when
 // the calls have been read.
-func (p *piece) collective(k *Kernel, row, event int32) {
+func (p *piece) collective(k *rows.Kernel, row, event int32) {
 	p.collectives = append(p.collectives, profile.Collective{Event: event, Row: row, Time: k.Start, Dur: int64(k.End - k.Start), Name: k.Name,
 		OnGPU: true, Seq: -1, In: -1, Out: -1, GroupSize: -1})
 	p.correlations = append(p.correlations, k.Correlation)
@@ -167,7 +168,7 @@ func (r *reader) graphRuns() {
 		r.link(p, row, event, &g.Place, g.Start, g.End)
 	}
 	if untimed > 0 {
-		r.src.diag(trace.Notice, "nsys-graph-untimed", graphTable.names[0], 0, fmt.Sprintf(
+		r.src.Diag(trace.Notice, "nsys-graph-untimed", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", 0, fmt.Sprintf(
 			"of %d runs of CUDA graphs the GPU told no times; they are not drawn", untimed))
 	}
 }
@@ -180,8 +181,8 @@ var copyWords = [...]string{"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "
 func (r *reader) copies() {
 	c := r.category("gpu_memcpy")
 	type direction struct {
-		kind     CopyKind
-		src, dst MemoryKind
+		kind     rows.CopyKind
+		src, dst rows.MemoryKind
 	}
 	names := map[direction]trace.Sym{}
 	for m := range r.src.Memcpys {
@@ -193,7 +194,7 @@ func (r *reader) copies() {
 				word = copyWords[d.kind]
 			}
 			text := fmt.Sprintf("Memcpy %s (%s -> %s)", word, d.src, d.dst)
-			if d.src == UnknownMemory && d.dst == UnknownMemory {
+			if d.src == rows.UnknownMemory && d.dst == rows.UnknownMemory {
 				text = "Memcpy " + word
 			}
 			name = r.syms.Intern(text)
@@ -207,7 +208,7 @@ func (r *reader) copies() {
 	}
 }
 
-func (r *reader) copy(c category, at *Place, name trace.Sym, from, to trace.Time, bytes uint64) {
+func (r *reader) copy(c category, at *rows.Place, name trace.Sym, from, to trace.Time, bytes uint64) {
 	p := r.piece(at.PID)
 	p.saw(from, to)
 	row, event := r.stream(p, at), int32(profile.NoEvent)

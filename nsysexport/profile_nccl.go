@@ -5,23 +5,24 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // nccl reads the calls into NCCL, beside other tables.
-func (r *reader) nccl() { r.src.readNCCL() }
+func (r *reader) nccl() { r.src.ReadNCCL() }
 
 // findCollectives tells of kernels that communicate what NCCL said about the calls
 // that launched them. Those of CUDA graphs were launched by the call that was
 // captured, if that was recorded; all replays are of the same one.
 func (r *profiler) findCollectives(f *process, times *callTimes) {
-	calls := r.src.ncclCalls(int32(f.Rows[0].PID))
+	calls := r.src.NCCLCalls(int32(f.Rows[0].PID))
 	if len(calls) == 0 || len(f.Collectives) == 0 {
 		return
 	}
-	wanted := map[int64]*ncclCall{}
-	nodes := map[uint64]*ncclCall{}
+	wanted := map[int64]*rows.NCCLCall{}
+	nodes := map[uint64]*rows.NCCLCall{}
 	for i := range f.Collectives {
 		if node := times.nodes[i]; node != 0 {
 			nodes[node] = nil
@@ -32,7 +33,7 @@ func (r *profiler) findCollectives(f *process, times *callTimes) {
 	for i := range f.Launches {
 		l := &f.Launches[i]
 		if _, ok := wanted[l.Correlation]; ok && l.Correlation != 0 {
-			if call := r.src.ncclAt(calls, int32(f.Rows[l.Row].TID), times.at(int32(i))); call != nil {
+			if call := r.src.NCCLAt(calls, int32(f.Rows[l.Row].TID), times.at(int32(i))); call != nil {
 				wanted[l.Correlation] = call
 			}
 		}
@@ -40,7 +41,7 @@ func (r *profiler) findCollectives(f *process, times *callTimes) {
 	r.findCaptured(int32(f.Rows[0].PID), calls, nodes)
 	t := ncclTeller{r: r, f: f, groups: map[uint64]trace.Sym{}, ops: map[trace.Sym]trace.Sym{}}
 	t.dtype = r.syms.Intern("bytes")
-	if args := r.src.opt.Args; args != nil && r.filter.Args != profile.ArgsNone {
+	if args := r.src.Options.Args; args != nil && r.filter.Args != profile.ArgsNone {
 		t.put = args.Appender()
 	}
 	for i := range f.Collectives {
@@ -54,16 +55,16 @@ func (r *profiler) findCollectives(f *process, times *callTimes) {
 
 // findCaptured finds the calls during which the nodes of graphs were made. A node
 // of what was instantiated is a copy of one that was captured.
-func (r *profiler) findCaptured(pid int32, calls []ncclCall, nodes map[uint64]*ncclCall) {
+func (r *profiler) findCaptured(pid int32, calls []rows.NCCLCall, nodes map[uint64]*rows.NCCLCall) {
 	if len(nodes) == 0 {
 		return
 	}
-	made, original := map[uint64]*ncclCall{}, map[uint64]uint64{}
+	made, original := map[uint64]*rows.NCCLCall{}, map[uint64]uint64{}
 	for g := range r.src.GraphNodes {
 		if g.PID != pid {
 			continue
 		}
-		if call := r.src.ncclAt(calls, g.TID, g.Start); call != nil {
+		if call := r.src.NCCLAt(calls, g.TID, g.Start); call != nil {
 			made[g.Node] = call
 		}
 		if g.Original != 0 && g.Original != g.Node {
@@ -96,32 +97,32 @@ type ncclTeller struct {
 
 // tell tells a collective of its call. seq says that the call is the collective's
 // own, whose number counts.
-func (t *ncclTeller) tell(c *profile.Collective, call *ncclCall, seq bool) {
+func (t *ncclTeller) tell(c *profile.Collective, call *rows.NCCLCall, seq bool) {
 	syms := t.r.syms
-	op, ok := t.ops[call.name]
+	op, ok := t.ops[call.Name]
 	if !ok {
-		op = syms.Intern(strings.ToLower(strings.TrimPrefix(syms.Name(call.name), "nccl")))
-		t.ops[call.name] = op
+		op = syms.Intern(strings.ToLower(strings.TrimPrefix(syms.Name(call.Name), "nccl")))
+		t.ops[call.Name] = op
 	}
 	c.Op = op
-	if call.comm != 0 {
-		group, ok := t.groups[call.comm]
+	if call.Comm != 0 {
+		group, ok := t.groups[call.Comm]
 		if !ok {
-			group = syms.Intern(profile.CommunicatorPrefix + strconv.FormatUint(call.comm, 16))
-			t.groups[call.comm] = group
+			group = syms.Intern(profile.CommunicatorPrefix + strconv.FormatUint(call.Comm, 16))
+			t.groups[call.Comm] = group
 		}
 		c.Group = group
 		pid := int32(t.f.Rows[0].PID)
 		comms := t.r.comms()[pid]
-		if i := slices.IndexFunc(comms, func(x Comm) bool { return x.ID == call.comm }); i >= 0 {
+		if i := slices.IndexFunc(comms, func(x rows.Comm) bool { return x.ID == call.Comm }); i >= 0 {
 			c.GroupSize = comms[i].Size
 		}
 	}
-	if call.bytes >= 0 {
-		c.Dtype, c.In = t.dtype, call.bytes
+	if call.Bytes >= 0 {
+		c.Dtype, c.In = t.dtype, call.Bytes
 	}
 	if seq {
-		c.Seq = call.seq
+		c.Seq = call.Seq
 	}
 	if t.put == nil || c.Event == profile.NoEvent {
 		return

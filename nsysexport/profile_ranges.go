@@ -3,6 +3,7 @@ package nsysexport
 import (
 	"cmp"
 
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -21,7 +22,7 @@ func (r *reader) ranges() {
 		}
 		p := r.piece(n.PID)
 		p.saw(n.Start, n.End)
-		if n.Kind == MarkInstant {
+		if n.Kind == rows.MarkInstant {
 			if r.keepsAny(c, n.Text, n.Start, n.Start) {
 				p.instants = append(p.instants, trace.Instant{Time: n.Start, Track: trace.TrackID(r.rangeRow(p, n)), Name: n.Text, Args: r.rangeArgs(n)})
 			}
@@ -50,8 +51,8 @@ func (r *reader) ranges() {
 }
 
 // rangeRow returns the row of an annotation.
-func (r *reader) rangeRow(p *piece, n *Range) int32 {
-	if n.Kind == MarkStartEnd {
+func (r *reader) rangeRow(p *piece, n *rows.Range) int32 {
+	if n.Kind == rows.MarkStartEnd {
 		return p.row(rowKey{layerAsync, 0, uint32(n.Domain)}, func() profile.Row {
 			name := cmp.Or(r.syms.Name(n.Domain), "NVTX") + " start/end ranges"
 			return profile.Row{Kind: profile.RowAsync, PID: int64(p.pid), PIDText: numberText(p.pid), Process: r.known().processName(p.pid), Name: name}
@@ -71,7 +72,7 @@ func (r *reader) rangeRow(p *piece, n *Range) int32 {
 }
 
 // rangeArgs returns the arguments of an annotation.
-func (r *reader) rangeArgs(n *Range) trace.ArgsID {
+func (r *reader) rangeArgs(n *rows.Range) trace.ArgsID {
 	if r.put == nil || n.Category == 0 && !n.Open {
 		return n.Args
 	}

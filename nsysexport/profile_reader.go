@@ -92,7 +92,7 @@ const (
 
 func newReader(r *profiler) *reader {
 	rd := &reader{profiler: r, pieces: map[int32]*piece{}}
-	if args := r.src.opt.Args; args != nil && r.filter.Args != profile.ArgsNone {
+	if args := r.src.Options.Args; args != nil && r.filter.Args != profile.ArgsNone {
 		rd.put = args.Appender()
 	}
 	return rd
@@ -168,7 +168,7 @@ func (r *reader) keeps(c category, name trace.Sym, from, to trace.Time) bool {
 
 // impossible reports a row whose times cannot be right.
 func (r *reader) impossible(from, to trace.Time) {
-	r.src.diag(trace.DataLoss, "nsys-time", "", 0, fmt.Sprintf("a row from %d to %d ns cannot be right and is left out: the file may be damaged", from, to))
+	r.src.Diag(trace.DataLoss, "nsys-time", "", 0, fmt.Sprintf("a row from %d to %d ns cannot be right and is left out: the file may be damaged", from, to))
 }
 
 // keepsAny is keeps for events of any duration.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -16,7 +17,7 @@ import (
 // what lies on each.
 func profiles(t *testing.T, sql string, filter profile.Filter) ([]*profile.Profile, []string, []trace.Diag) {
 	t.Helper()
-	opt := Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}
+	opt := rows.Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}
 	all, err := ReadProfiles(nsystest.Database(t, nsystest.Schema2024+sql), opt, &filter)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -13,10 +14,10 @@ import (
 // NewStream returns the rows of an export as a [profile.Stream]. rank tells which rank
 // a process is; with a negative one its rows are left out. It may be called from
 // several goroutines at once.
-func NewStream(src *Source, rank func(pid int32) int32) profile.Stream { return stream{src, rank} }
+func NewStream(src *rows.Source, rank func(pid int32) int32) profile.Stream { return stream{src, rank} }
 
 type stream struct {
-	src  *Source
+	src  *rows.Source
 	rank func(pid int32) int32
 }
 
@@ -48,8 +49,8 @@ func (w *walk) event(pid int32, start, end trace.Time, correlation uint32, name 
 }
 
 // reportBackwards reports a row that ends before it starts.
-func reportBackwards(src *Source) {
-	src.diag(trace.Notice, "nsys-backwards", "", 0, "a row ends before it starts; it is taken to last 0 ns")
+func reportBackwards(src *rows.Source) {
+	src.Diag(trace.Notice, "nsys-backwards", "", 0, "a row ends before it starts; it is taken to last 0 ns")
 }
 
 // Kernels yields kernels, and behind them the graphs that were traced as a whole.
@@ -57,7 +58,7 @@ func (st stream) Kernels(yield func(*profile.Kernel) bool) {
 	w := st.walk()
 	more := true
 	var out profile.Kernel
-	st.src.Kernels(func(k *Kernel) bool {
+	st.src.Kernels(func(k *rows.Kernel) bool {
 		e, ok := w.event(k.PID, k.Start, k.End, k.Correlation, k.Name)
 		if ok {
 			out = profile.Kernel{Event: e, Device: k.Device, Stream: k.Stream}
@@ -69,10 +70,10 @@ func (st stream) Kernels(yield func(*profile.Kernel) bool) {
 		return
 	}
 	names := map[uint32]trace.Sym{}
-	st.src.GraphRuns(func(g *GraphRun) bool {
+	st.src.GraphRuns(func(g *rows.GraphRun) bool {
 		name, ok := names[g.Graph]
 		if !ok {
-			name = st.src.opt.Syms.Intern(graphName(g.Graph))
+			name = st.src.Options.Syms.Intern(graphName(g.Graph))
 			names[g.Graph] = name
 		}
 		e, ok := w.event(g.PID, g.Start, g.End, g.Correlation, name)
@@ -93,9 +94,9 @@ func (st stream) Copies(yield func(*profile.Copy) bool) {
 	var names [math.MaxUint8 + 1]trace.Sym // by kind
 	more := true
 	var out profile.Copy
-	st.src.Memcpys(func(c *Memcpy) bool {
+	st.src.Memcpys(func(c *rows.Memcpy) bool {
 		if names[c.Kind] == 0 {
-			names[c.Kind] = st.src.opt.Syms.Intern("[CUDA memcpy " + c.Kind.String() + "]")
+			names[c.Kind] = st.src.Options.Syms.Intern("[CUDA memcpy " + c.Kind.String() + "]")
 		}
 		e, ok := w.event(c.PID, c.Start, c.End, c.Correlation, names[c.Kind])
 		if ok {
@@ -107,8 +108,8 @@ func (st stream) Copies(yield func(*profile.Copy) bool) {
 	if !more {
 		return
 	}
-	name := st.src.opt.Syms.Intern(profile.MemsetName)
-	st.src.Memsets(func(m *Memset) bool {
+	name := st.src.Options.Syms.Intern(profile.MemsetName)
+	st.src.Memsets(func(m *rows.Memset) bool {
 		e, ok := w.event(m.PID, m.Start, m.End, m.Correlation, name)
 		if !ok {
 			return true
@@ -123,12 +124,12 @@ func (st stream) Calls(yield func(*profile.Call) bool) {
 	w := st.walk()
 	var names []trace.Sym // without versions, by symbol; 0 is not looked up yet
 	var out profile.Call
-	st.src.API(func(c *Call) bool {
+	st.src.API(func(c *rows.Call) bool {
 		for int(c.Name) >= len(names) {
 			names = append(names, make([]trace.Sym, len(names)+64)...)
 		}
 		if names[c.Name] == 0 {
-			names[c.Name] = st.src.opt.Syms.Intern(APIName(st.src.opt.Syms.Name(c.Name)))
+			names[c.Name] = st.src.Options.Syms.Intern(rows.APIName(st.src.Options.Syms.Name(c.Name)))
 		}
 		e, ok := w.event(c.PID, c.Start, c.End, c.Correlation, names[c.Name])
 		if !ok {
@@ -145,15 +146,15 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 	type key struct{ domain, text trace.Sym }
 	names := map[key]trace.Sym{}
 	var out profile.Range
-	st.src.Ranges(func(r *Range) bool {
-		if r.Kind == MarkInstant {
+	st.src.Ranges(func(r *rows.Range) bool {
+		if r.Kind == rows.MarkInstant {
 			return true
 		}
 		name := r.Text
 		if r.Domain != 0 {
 			k := key{r.Domain, r.Text}
 			if name = names[k]; name == 0 {
-				name = st.src.opt.Syms.Intern(st.src.opt.Syms.Name(r.Domain) + ":" + st.src.opt.Syms.Name(r.Text))
+				name = st.src.Options.Syms.Intern(st.src.Options.Syms.Name(r.Domain) + ":" + st.src.Options.Syms.Name(r.Text))
 				names[k] = name
 			}
 		}
@@ -162,7 +163,7 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 			return true
 		}
 		out = profile.Range{Event: e, TID: int64(r.TID), Open: r.Open}
-		if r.Kind == MarkStartEnd {
+		if r.Kind == rows.MarkStartEnd {
 			out.Style = profile.StartEnd
 		}
 		return yield(&out)
@@ -171,7 +172,7 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 
 // Outline returns what is known of the processes of an export without reading
 // what they did: profiles without events, by process id, which last as long as the session.
-func Outline(src *Source) []*profile.Profile {
+func Outline(src *rows.Source) []*profile.Profile {
 	r := newProfiler(src)
 	for _, p := range src.Processes {
 		r.file(p.PID)
@@ -199,7 +200,7 @@ func Outline(src *Source) []*profile.Profile {
 
 // strangers calls f for the processes of rows. It reads whole tables, which is for
 // exports that name no process at all.
-func strangers(src *Source, f func(pid int32)) {
+func strangers(src *rows.Source, f func(pid int32)) {
 	st := NewStream(src, func(pid int32) int32 {
 		f(pid)
 		return -1

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -26,7 +27,7 @@ func TestStream(t *testing.T) {
 		CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, value);
 		INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (5, 6, 0, 1, 7, 10, %[1]d, 16, 0);
 		INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES (2, 9, 0, %[3]d, 90, 1, 0);`, nsystest.TID(41, 0), nsystest.TID(42, 0), nsystest.TID(41, 43)))
-	src, err := Open(path, Options{Syms: trace.NewSymbols(), Brief: true})
+	src, err := rows.Open(path, rows.Options{Syms: trace.NewSymbols(), Brief: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestStream(t *testing.T) {
 	})
 	var got []string
 	event := func(e *profile.Event, more ...any) bool {
-		got = append(got, fmt.Sprintf("%d %d %s %d %d %d %v", e.Start, e.Dur(), src.opt.Syms.Name(e.Name), e.Correlation-int64(e.PID)<<32, e.Rank, e.PID, more))
+		got = append(got, fmt.Sprintf("%d %d %s %d %d %d %v", e.Start, e.Dur(), src.Options.Syms.Name(e.Name), e.Correlation-int64(e.PID)<<32, e.Rank, e.PID, more))
 		return true
 	}
 	st.Kernels(func(k *profile.Kernel) bool { return event(&k.Event, k.Device, k.Stream, k.Graph) })
@@ -56,23 +57,23 @@ func TestStream(t *testing.T) {
 }
 
 func TestStreamOfRanges(t *testing.T) {
-	src, err := Open(nsystest.NVTXDatabase(t), Options{Syms: trace.NewSymbols(), Brief: true})
+	src, err := rows.Open(nsystest.NVTXDatabase(t), rows.Options{Syms: trace.NewSymbols(), Brief: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
 	var want, got []string
 	for r := range src.Ranges {
-		if r.Kind != MarkInstant {
-			name := src.opt.Syms.Name(r.Text)
+		if r.Kind != rows.MarkInstant {
+			name := src.Options.Syms.Name(r.Text)
 			if r.Domain != 0 {
-				name = src.opt.Syms.Name(r.Domain) + ":" + name
+				name = src.Options.Syms.Name(r.Domain) + ":" + name
 			}
-			want = append(want, fmt.Sprint(r.Start, r.End, name, r.TID, r.Open, r.Kind == MarkStartEnd))
+			want = append(want, fmt.Sprint(r.Start, r.End, name, r.TID, r.Open, r.Kind == rows.MarkStartEnd))
 		}
 	}
 	NewStream(src, func(int32) int32 { return 0 }).Ranges(func(r *profile.Range) bool {
-		got = append(got, fmt.Sprint(r.Start, r.End, src.opt.Syms.Name(r.Name), r.TID, r.Open, r.Style == profile.StartEnd))
+		got = append(got, fmt.Sprint(r.Start, r.End, src.Options.Syms.Name(r.Name), r.TID, r.Open, r.Style == profile.StartEnd))
 		return true
 	})
 	if len(want) == 0 || !slices.Equal(got, want) {
@@ -89,7 +90,7 @@ func TestOutlineIsInOrder(t *testing.T) {
 			INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES (2, 9, 0, %d, 90, 1, 0);`, nsystest.TID(pid, 1))
 		want = append(want, pid)
 	}
-	src, err := Open(nsystest.Database(t, sql), Options{Brief: true})
+	src, err := rows.Open(nsystest.Database(t, sql), rows.Options{Brief: true})
 	if err != nil {
 		t.Fatal(err)
 	}

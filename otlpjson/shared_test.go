@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
 
@@ -160,7 +160,7 @@ func TestSharedCollectorVariants(t *testing.T) {
 // emit: about 20 kB for each of the given number of requests.
 func simulated(t testing.TB, requests int) string {
 	t.Helper()
-	config := golden.DefaultConfig(7)
+	config := simulator.DefaultConfig(7)
 	config.Requests = requests
 	data, _ := testinput.Simulate(t, config)
 	return string(data)

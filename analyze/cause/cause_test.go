@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
@@ -166,7 +166,7 @@ func TestCausesAddUpInSharedDumps(t *testing.T) {
 
 func TestCausesAddUpInSimulatedRuns(t *testing.T) {
 	for seed := range uint64(8) {
-		c := testset.Deployment(seed, incident.DefaultConfig(seed))
+		c := testset.Deployment(seed, simulator.DefaultConfig(seed))
 		c.Requests, c.Level = 60, int(1+seed/2)
 		c.KVTokens = 3200 // retractions
 		dump, _ := testinput.Simulate(t, c)
@@ -183,7 +183,7 @@ func TestCausesAddUpInSimulatedRuns(t *testing.T) {
 // What the time of day is does not matter, to the ns.
 func TestCausesDoNotDependOnTheTimeOfDay(t *testing.T) {
 	for seed := range uint64(4) {
-		c := testset.Deployment(seed, incident.DefaultConfig(seed))
+		c := testset.Deployment(seed, simulator.DefaultConfig(seed))
 		c.Requests = 100
 		dump, _ := testinput.Simulate(t, c)
 		want := NewAttributor(testset.BuildSet(t, "sim", bytes.NewReader(dump))).All()
@@ -205,8 +205,8 @@ func TestCausesDoNotDependOnTheTimeOfDay(t *testing.T) {
 func TestCausesDoNotDependOnClocks(t *testing.T) {
 	const tolerance = 3_000_000 // ns: what requests leave open
 	for seed := range uint64(2) {
-		c := incident.DefaultConfig(seed)
-		c.Mode, c.Requests = incident.Mode(seed), 150
+		c := simulator.DefaultConfig(seed)
+		c.Mode, c.Requests = simulator.Mode(seed), 150
 		c.PrefillSkew, c.DecodeSkew = 0, 0
 		exact, _ := testset.Simulated(t, c)
 		want := map[string]*Attribution{}

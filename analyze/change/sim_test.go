@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -14,8 +14,8 @@ import (
 // An incident is a kind of simulated run, and what must be found in it.
 type incident struct {
 	name  string
-	modes []golden.Mode // by turns
-	alter func(c *golden.Config)
+	modes []simulator.Mode // by turns
+	alter func(c *simulator.Config)
 	// finds tells whether the planted change is among those found; nil for runs in
 	// which nothing must be.
 	finds func(c *change.Changes, onset trace.Time) bool
@@ -24,38 +24,38 @@ type incident struct {
 }
 
 var (
-	pipelined    = golden.Parallel{TP: 2, PP: 2, DP: 2}
-	fourReplicas = golden.Parallel{TP: 2, PP: 1, DP: 4}
+	pipelined    = simulator.Parallel{TP: 2, PP: 2, DP: 2}
+	fourReplicas = simulator.Parallel{TP: 2, PP: 1, DP: 4}
 )
 
 var incidents = []incident{
 	{name: "healthy", modes: testset.AllModes, alter: testset.Quiet, least: 95},
-	{name: "healthy with pipelines", modes: testset.AllModes, least: 95, alter: func(c *golden.Config) {
+	{name: "healthy with pipelines", modes: testset.AllModes, least: 95, alter: func(c *simulator.Config) {
 		testset.Quiet(c)
 		c.Unified, c.Decode, c.Level = pipelined, pipelined, 4
 	}},
-	{name: "healthy with four replicas", modes: testset.AllModes, least: 95, alter: func(c *golden.Config) {
+	{name: "healthy with four replicas", modes: testset.AllModes, least: 95, alter: func(c *simulator.Config) {
 		testset.Quiet(c)
 		c.Unified, c.Decode, c.Rate = fourReplicas, fourReplicas, 24
 	}},
-	{name: "skewed routing and a burst", modes: testset.AllModes, alter: func(*golden.Config) {}, least: 95,
+	{name: "skewed routing and a burst", modes: testset.AllModes, alter: func(*simulator.Config) {}, least: 95,
 		finds: func(c *change.Changes, onset trace.Time) bool {
 			return found(c, onset, func(f *change.Shift) bool {
 				return f.Metric == change.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
 			}) && found(c, onset, burst)
 		}},
-	{name: "skewed routing", modes: testset.AllModes, alter: func(c *golden.Config) { c.Incident.BurstLength = 0 }, least: 95,
+	{name: "skewed routing", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Incident.BurstLength = 0 }, least: 95,
 		finds: func(c *change.Changes, onset trace.Time) bool {
 			return found(c, onset, func(f *change.Shift) bool {
 				return f.Metric == change.ShareChanged && f.Rank.DP == 1 && f.After.Share > 0.75
 			})
 		}},
-	{name: "burst", modes: testset.AllModes, alter: func(c *golden.Config) { c.Incident.DPShare = 0 }, least: 95,
+	{name: "burst", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Incident.DPShare = 0 }, least: 95,
 		finds: func(c *change.Changes, onset trace.Time) bool { return found(c, onset, burst) }},
 	{name: "straggler from the onset on", modes: testset.AllModes, least: 95,
-		alter: func(c *golden.Config) {
+		alter: func(c *simulator.Config) {
 			testset.Quiet(c)
-			c.Straggler = golden.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
+			c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
 		},
 		finds: func(c *change.Changes, onset trace.Time) bool {
 			return found(c, onset, func(f *change.Shift) bool {
@@ -63,7 +63,7 @@ var incidents = []incident{
 			})
 		}},
 	{name: "slow transfers from the onset on", modes: testset.DisaggregatedModes, least: 95,
-		alter: func(c *golden.Config) {
+		alter: func(c *simulator.Config) {
 			testset.Quiet(c)
 			c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
 		},
@@ -73,9 +73,9 @@ var incidents = []incident{
 			})
 		}},
 	{name: "straggler all the time", modes: testset.AllModes, least: 95,
-		alter: func(c *golden.Config) {
+		alter: func(c *simulator.Config) {
 			testset.Quiet(c)
-			c.Straggler = golden.Straggler{TP: 1, Factor: 1.2}
+			c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2}
 		},
 		finds: func(c *change.Changes, _ trace.Time) bool {
 			return len(c.List) == 0 && len(c.Late) > 0 && !slices.ContainsFunc(c.Late, func(f change.Shift) bool {
@@ -128,7 +128,7 @@ func TestChangesOfSimulatedIncidents(t *testing.T) {
 
 // holds plays the incident with a seed and tells whether what must be found is.
 func (in *incident) holds(t *testing.T, seed uint64) bool {
-	config := golden.DefaultConfig(seed)
+	config := simulator.DefaultConfig(seed)
 	config.Mode = in.modes[int(seed)%len(in.modes)]
 	in.alter(&config)
 	set, truth := testset.Simulated(t, config)
@@ -142,7 +142,7 @@ func (in *incident) holds(t *testing.T, seed uint64) bool {
 // The interval of the time of a change holds the onset that the simulator planted.
 func TestTimeOfChange(t *testing.T) {
 	for seed := range uint64(3) {
-		set, truth := testset.Simulated(t, golden.DefaultConfig(seed))
+		set, truth := testset.Simulated(t, simulator.DefaultConfig(seed))
 		c := change.FindChanges(set)
 		if len(c.List) == 0 {
 			t.Errorf("seed %d: no change", seed)

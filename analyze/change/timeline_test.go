@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	sim "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
@@ -31,7 +31,7 @@ func newTimeline(t testing.TB, s *request.Set, bucket time.Duration) *load.Timel
 }
 
 // played returns the requests of a simulated run.
-func played(t testing.TB, c sim.Config) *request.Set {
+func played(t testing.TB, c simulator.Config) *request.Set {
 	t.Helper()
 	dump, _ := testinput.Simulate(t, c)
 	return testset.BuildSet(t, "sim", bytes.NewReader(dump))
@@ -101,8 +101,8 @@ func TestTimelineAddsUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, mode := range []sim.Mode{sim.PDGateway, sim.PDDirect, sim.Unified} {
-		c := sim.DefaultConfig(5)
+	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
+		c := simulator.DefaultConfig(5)
 		c.Mode = mode
 		s := played(t, c)
 		whole := newTimeline(t, s, 24*time.Hour)
@@ -174,7 +174,7 @@ func compareSums(t *testing.T, name string, tl, whole *load.Timeline, i int) {
 // The lead ranks of a role have all of its arrivals, and one of them the most
 // running requests.
 func TestTimelineSharesAndImbalance(t *testing.T) {
-	tl := newTimeline(t, played(t, sim.DefaultConfig(3)), 0)
+	tl := newTimeline(t, played(t, simulator.DefaultConfig(3)), 0)
 	for b := range tl.Buckets() {
 		sum, most, mean := 0.0, 0.0, 0.0
 		for i := range tl.Series {
@@ -291,7 +291,7 @@ func TestGoldenTimeline(t *testing.T) {
 
 // The drawing keeps to the width and, if asked to, to ASCII.
 func TestTimelineFits(t *testing.T) {
-	c := sim.DefaultConfig(2)
+	c := simulator.DefaultConfig(2)
 	c.Decode.DP, c.Requests = 12, 400
 	s := played(t, c)
 	for _, style := range []table.Style{{Width: 120}, {Width: 100, ASCII: true}} {
@@ -321,7 +321,7 @@ func TestTimelineFits(t *testing.T) {
 }
 
 func TestTimelineJSON(t *testing.T) {
-	for _, r := range []*table.Report{MarkedTimeline{Timeline: newTimeline(t, played(t, sim.DefaultConfig(1)), 0)}.Report(), FindChanges(played(t, sim.DefaultConfig(1))).Report()} {
+	for _, r := range []*table.Report{MarkedTimeline{Timeline: newTimeline(t, played(t, simulator.DefaultConfig(1)), 0)}.Report(), FindChanges(played(t, simulator.DefaultConfig(1))).Report()} {
 		var v struct {
 			Schema string           `json:"schema"`
 			Rows   []map[string]any `json:"rows"`

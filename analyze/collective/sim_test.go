@@ -15,7 +15,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/convert"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -34,21 +35,21 @@ func collectiveSeeds() uint64 {
 // A tracedRun is a simulated run whose ranks were recorded.
 type tracedRun struct {
 	set   *profile.Set
-	truth *golden.TorchTruth
+	truth *torch.Truth
 }
 
 // traceRun records a simulated run with PyTorch's profiler, and reads the traces.
-func traceRun(t *testing.T, config golden.Config, change func(*golden.TorchConfig)) *tracedRun {
+func traceRun(t *testing.T, config simulator.Config, change func(*torch.Config)) *tracedRun {
 	t.Helper()
-	run, err := golden.Simulate(config)
+	run, err := simulator.Play(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := golden.DefaultTorchConfig(run)
+	c := torch.DefaultConfig(run)
 	c.Stacks, c.Shapes, c.Layers, c.Gzip = 0, false, 6, false
 	change(&c)
 	dir := t.TempDir()
-	truth, err := golden.WriteTorchDir(dir, run, c)
+	truth, err := torch.WriteDir(dir, run, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func readTraces(t *testing.T, dir string) *profile.Set {
 
 // of returns the truth about a rank, by its name: "decode TP0-DP1 (host)", with the
 // parts that there are several of.
-func (r *tracedRun) of(t *testing.T, name string) *golden.TorchFile {
+func (r *tracedRun) of(t *testing.T, name string) *torch.FileTruth {
 	t.Helper()
 	name, host, _ := strings.Cut(name, " (")
 	role, text, found := strings.Cut(name, " ")
@@ -102,22 +103,22 @@ func (r *tracedRun) of(t *testing.T, name string) *golden.TorchFile {
 // collectiveRuns are kinds of runs, of seeds that have a straggler or none.
 var collectiveRuns = []struct {
 	name  string
-	seed  func(c *golden.Config, r *rand.Rand)
-	torch func(c *golden.TorchConfig)
+	seed  func(c *simulator.Config, r *rand.Rand)
+	torch func(c *torch.Config)
 }{
-	{"four ranks", func(c *golden.Config, _ *rand.Rand) {
-		c.Unified = golden.Parallel{TP: 4, PP: 1, DP: 1}
-	}, func(*golden.TorchConfig) {}},
-	{"two ranks, graphs, no ids", func(c *golden.Config, _ *rand.Rand) {
-		c.Unified = golden.Parallel{TP: 2, PP: 1, DP: 1}
-	}, func(c *golden.TorchConfig) { c.Graphs, c.WithSeq = true, false }},
-	{"eight ranks on two hosts", func(c *golden.Config, r *rand.Rand) {
-		c.Unified, c.RanksPerHost = golden.Parallel{TP: 8, PP: 1, DP: 1}, 4
+	{"four ranks", func(c *simulator.Config, _ *rand.Rand) {
+		c.Unified = simulator.Parallel{TP: 4, PP: 1, DP: 1}
+	}, func(*torch.Config) {}},
+	{"two ranks, graphs, no ids", func(c *simulator.Config, _ *rand.Rand) {
+		c.Unified = simulator.Parallel{TP: 2, PP: 1, DP: 1}
+	}, func(c *torch.Config) { c.Graphs, c.WithSeq = true, false }},
+	{"eight ranks on two hosts", func(c *simulator.Config, r *rand.Rand) {
+		c.Unified, c.RanksPerHost = simulator.Parallel{TP: 8, PP: 1, DP: 1}, 4
 		c.HostSkew, c.HostDrift = time.Duration(r.NormFloat64()*5e6), r.NormFloat64()*10
-	}, func(*golden.TorchConfig) {}},
-	{"prefill and two replicas of decode", func(c *golden.Config, _ *rand.Rand) {
-		c.Mode, c.Decode = golden.PDGateway, golden.Parallel{TP: 2, PP: 1, DP: 2}
-	}, func(*golden.TorchConfig) {}},
+	}, func(*torch.Config) {}},
+	{"prefill and two replicas of decode", func(c *simulator.Config, _ *rand.Rand) {
+		c.Mode, c.Decode = simulator.PDGateway, simulator.Parallel{TP: 2, PP: 1, DP: 2}
+	}, func(*torch.Config) {}},
 }
 
 // A rank that is slow is found in the collectives of simulated runs, with the reason,
@@ -130,15 +131,15 @@ func TestStragglersOfSimulatedCollectives(t *testing.T) {
 			right, quiet, compute := uint64(0), uint64(0), uint64(0)
 			for seed := range seeds {
 				r := rand.New(rand.NewPCG(seed, 5))
-				config := golden.DefaultConfig(seed + 1)
-				config.Mode, config.Requests = golden.Unified, 100
+				config := simulator.DefaultConfig(seed + 1)
+				config.Mode, config.Requests = simulator.Unified, 100
 				c.seed(&config, r)
 				ranks := config.Unified
-				if config.Mode != golden.Unified {
+				if config.Mode != simulator.Unified {
 					ranks = config.Decode
 				}
-				slow := golden.Straggler{TP: r.IntN(ranks.TP), DP: r.IntN(ranks.DP), Factor: 1.06 + 0.4*r.Float64()}
-				for _, config.Straggler = range []golden.Straggler{slow, {}} {
+				slow := simulator.Straggler{TP: r.IntN(ranks.TP), DP: r.IntN(ranks.DP), Factor: 1.06 + 0.4*r.Float64()}
+				for _, config.Straggler = range []simulator.Straggler{slow, {}} {
 					run := traceRun(t, config, c.torch)
 					found := run.stragglers()
 					switch {
@@ -167,9 +168,9 @@ func TestStragglersOfSimulatedCollectives(t *testing.T) {
 }
 
 // isAt tells whether the rank that was found is the one that was planted.
-func isAt(s *straggler.Straggler, c *golden.Config) bool {
+func isAt(s *straggler.Straggler, c *simulator.Config) bool {
 	at := s.Where
-	return at.Rank.TP == int16(c.Straggler.TP) && max(0, at.Rank.DP) == int16(c.Straggler.DP) && (at.Role == request.Decode) == (c.Mode != golden.Unified)
+	return at.Rank.TP == int16(c.Straggler.TP) && max(0, at.Rank.DP) == int16(c.Straggler.DP) && (at.Role == request.Decode) == (c.Mode != simulator.Unified)
 }
 
 func (r *tracedRun) stragglers() []straggler.Straggler {
@@ -181,8 +182,8 @@ func (r *tracedRun) stragglers() []straggler.Straggler {
 func TestWaitsOfSimulatedCollectives(t *testing.T) {
 	for _, c := range collectiveRuns {
 		for _, factor := range []float64{1, 1.3} {
-			config := golden.DefaultConfig(9)
-			config.Mode, config.Requests, config.Straggler.Factor = golden.Unified, 100, factor
+			config := simulator.DefaultConfig(9)
+			config.Mode, config.Requests, config.Straggler.Factor = simulator.Unified, 100, factor
 			c.seed(&config, rand.New(rand.NewPCG(9, 9)))
 			t.Run(fmt.Sprintf("%s, slower by %v", c.name, factor), func(t *testing.T) {
 				compareWaits(t, traceRun(t, config, c.torch), config.RanksPerHost > 0)

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	sim "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -15,19 +16,19 @@ import (
 // seconds of it. TP3 is slower by a factor.
 func recordServer(t *testing.T, seed uint64, factor float64) *profile.Set {
 	t.Helper()
-	config := sim.DefaultConfig(seed)
-	config.Mode, config.Unified, config.RanksPerHost = sim.Unified, sim.Parallel{TP: 4, PP: 1, DP: 1}, 4
-	config.Incident = sim.Incident{Onset: config.Incident.Onset}
-	config.Straggler = sim.Straggler{TP: 3, Factor: factor}
+	config := simulator.DefaultConfig(seed)
+	config.Mode, config.Unified, config.RanksPerHost = simulator.Unified, simulator.Parallel{TP: 4, PP: 1, DP: 1}, 4
+	config.Incident = simulator.Incident{Onset: config.Incident.Onset}
+	config.Straggler = simulator.Straggler{TP: 3, Factor: factor}
 	config.Rate = 6
-	run, err := sim.Simulate(config)
+	run, err := simulator.Play(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	torch := sim.DefaultTorchConfig(run)
-	torch.To, torch.Layers, torch.Stacks, torch.Shapes = torch.From+2*time.Second, 4, 0, false
+	recording := torch.DefaultConfig(run)
+	recording.To, recording.Layers, recording.Stacks, recording.Shapes = recording.From+2*time.Second, 4, 0, false
 	dir := t.TempDir()
-	if _, err := sim.WriteTorchDir(dir, run, torch); err != nil {
+	if _, err := torch.WriteDir(dir, run, recording); err != nil {
 		t.Fatal(err)
 	}
 	paths, _ := filepath.Glob(filepath.Join(dir, "torch", "*TP-*"))

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/diff"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
@@ -15,9 +15,9 @@ import (
 // it must be found.
 type difference struct {
 	name  string
-	modes []golden.Mode          // by turns
-	both  func(c *golden.Config) // of both captures; nil is none
-	alter func(c *golden.Config)
+	modes []simulator.Mode          // by turns
+	both  func(c *simulator.Config) // of both captures; nil is none
+	alter func(c *simulator.Config)
 	// load and rows must have changed, one row of each list by a factor between from and
 	// to; nil of both is that nothing must have.
 	load     string
@@ -28,18 +28,18 @@ type difference struct {
 }
 
 var differences = []difference{
-	{name: "none", modes: testset.AllModes, alter: func(*golden.Config) {}, least: 95},
-	{name: "none, but half as long", modes: testset.AllModes, alter: func(c *golden.Config) { c.Requests /= 2 }, least: 95},
-	{name: "none, and queues", modes: testset.AllModes, both: func(c *golden.Config) { c.Rate *= 1.7 }, alter: func(*golden.Config) {}, least: 95},
-	{name: "straggler", modes: testset.AllModes, alter: func(c *golden.Config) { c.Straggler = golden.Straggler{TP: 1, Factor: 1.2} },
+	{name: "none", modes: testset.AllModes, alter: func(*simulator.Config) {}, least: 95},
+	{name: "none, but half as long", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Requests /= 2 }, least: 95},
+	{name: "none, and queues", modes: testset.AllModes, both: func(c *simulator.Config) { c.Rate *= 1.7 }, alter: func(*simulator.Config) {}, least: 95},
+	{name: "straggler", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2} },
 		rows: []string{"decode_loop"}, rank: "DP0", from: 1.03, to: 1.3, least: 95},
-	{name: "straggler, ranks together", modes: testset.AllModes, alter: func(c *golden.Config) { c.Straggler = golden.Straggler{TP: 1, Factor: 1.2} },
+	{name: "straggler, ranks together", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2} },
 		rows: []string{"decode_loop"}, from: 1.03, to: 1.3, least: 95},
-	{name: "slow transfers", modes: testset.DisaggregatedModes, alter: func(c *golden.Config) { c.SlowTransfers = 0.4 },
+	{name: "slow transfers", modes: testset.DisaggregatedModes, alter: func(c *simulator.Config) { c.SlowTransfers = 0.4 },
 		rows: []string{"prefill_transfer_kv_cache", "decode_transferred"}, from: 1.5, to: 200, least: 95},
-	{name: "twice the requests", modes: testset.AllModes, alter: func(c *golden.Config) { c.Rate *= 2 },
+	{name: "twice the requests", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Rate *= 2 },
 		load: "requests per second", from: 1.4, to: 2.8, least: 95},
-	{name: "longer answers", modes: testset.AllModes, alter: func(c *golden.Config) { c.Output.Median *= 2 },
+	{name: "longer answers", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Output.Median *= 2 },
 		load: "output tokens per request", rows: []string{"decode_forward"}, from: 1.3, to: 3, least: 95},
 }
 
@@ -50,7 +50,7 @@ func TestDiffOfSimulatedCaptures(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			n, right := int(testset.Seeds(t)), 0
 			for seed := range uint64(n) {
-				config := golden.DefaultConfig(seed)
+				config := simulator.DefaultConfig(seed)
 				testset.Quiet(&config)
 				config.Mode = d.modes[seed%uint64(len(d.modes))]
 				if d.both != nil {
@@ -111,7 +111,7 @@ func significant(d *diff.Diff) int {
 
 // A capture is no different from itself.
 func TestDiffOfOneCapture(t *testing.T) {
-	config := golden.DefaultConfig(5)
+	config := simulator.DefaultConfig(5)
 	set, _ := testset.Simulated(t, config)
 	again, _ := testset.Simulated(t, config)
 	for _, byRank := range []bool{false, true} {

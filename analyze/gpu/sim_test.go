@@ -8,20 +8,22 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/walk"
-	sim "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/nsys"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
 // simulateServer runs a server of four ranks, the last of which computes slower.
-func simulateServer(t testing.TB) *sim.Run {
+func simulateServer(t testing.TB) *simulator.Run {
 	t.Helper()
-	config := sim.DefaultConfig(3)
-	config.Mode = sim.Unified
-	config.Unified = sim.Parallel{TP: 4, PP: 1, DP: 1}
+	config := simulator.DefaultConfig(3)
+	config.Mode = simulator.Unified
+	config.Unified = simulator.Parallel{TP: 4, PP: 1, DP: 1}
 	config.RanksPerHost = 4
-	config.Straggler = sim.Straggler{TP: 3, Factor: 1.1}
-	run, err := sim.Simulate(config)
+	config.Straggler = simulator.Straggler{TP: 3, Factor: 1.1}
+	run, err := simulator.Play(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,12 +34,12 @@ func simulateServer(t testing.TB) *sim.Run {
 // lost, and what steps launched.
 func TestGPUsOfSimulatedExports(t *testing.T) {
 	run := simulateServer(t)
-	config := sim.DefaultNsysConfig(run)
+	config := nsys.DefaultConfig(run)
 	config.Torch.To, config.Torch.Layers = config.Torch.From+400*time.Millisecond, 6
-	for _, graphs := range []sim.GraphTrace{sim.GraphsByNode, sim.GraphsWhole} {
+	for _, graphs := range []nsys.GraphTrace{nsys.GraphsByNode, nsys.GraphsWhole} {
 		config.Torch.Graphs, config.GraphTrace = true, graphs
 		dir := t.TempDir()
-		truth, err := sim.WriteNsysDir(dir, run, config)
+		truth, err := nsys.WriteDir(dir, run, config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +54,7 @@ func TestGPUsOfSimulatedExports(t *testing.T) {
 }
 
 // compareProcess compares what was found of a process with the truth.
-func compareProcess(t *testing.T, gpus *GPUs, p *sim.NsysProcess) {
+func compareProcess(t *testing.T, gpus *GPUs, p *nsys.ProcessTruth) {
 	t.Helper()
 	rank := strconv.Itoa(p.PID)
 	for i := range gpus.GPUs {
@@ -104,10 +106,10 @@ func compareProcess(t *testing.T, gpus *GPUs, p *sim.NsysProcess) {
 // the others, and whose collectives are short.
 func TestKernelsOfStraggler(t *testing.T) {
 	run := simulateServer(t)
-	config := sim.DefaultTorchConfig(run)
+	config := torch.DefaultConfig(run)
 	config.To, config.Layers, config.Stacks = config.From+300*time.Millisecond, 6, 0
 	dir := t.TempDir()
-	if _, err := sim.WriteTorchDir(dir, run, config); err != nil {
+	if _, err := torch.WriteDir(dir, run, config); err != nil {
 		t.Fatal(err)
 	}
 	paths, _ := filepath.Glob(filepath.Join(dir, "torch", "*TP-*"))

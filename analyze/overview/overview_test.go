@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -29,8 +29,8 @@ func (o *Overview) text(t *testing.T, f table.Format, style table.Style) string 
 
 // demoOverview is that of a run in which everything is planted, read from a file whose
 // name a shell would take for something else.
-func demoOverview(t *testing.T) (*Overview, *incident.Truth) {
-	s, truth := testset.Simulated(t, incident.DefaultConfig(1))
+func demoOverview(t *testing.T) (*Overview, *simulator.Truth) {
+	s, truth := testset.Simulated(t, simulator.DefaultConfig(1))
 	var diags trace.Diags
 	diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "otlp-truncated", Pos: trace.Pos{File: "it's here.jsonl", Line: 16}, Msg: "the document ends inside a span"})
 	return NewOverview(OverviewInput{
@@ -116,7 +116,7 @@ func TestOverviewTellsTheTruth(t *testing.T) {
 	for _, s := range v.Servers {
 		ranks += max(0, s.Ranks)
 	}
-	if schedulers := slices.DeleteFunc(slices.Clone(truth.Processes), func(p incident.ProcessTruth) bool { return p.Rank == "" }); ranks != len(schedulers) {
+	if schedulers := slices.DeleteFunc(slices.Clone(truth.Processes), func(p simulator.ProcessTruth) bool { return p.Rank == "" }); ranks != len(schedulers) {
 		t.Errorf("%d ranks, want %d", ranks, len(schedulers))
 	}
 	for _, f := range v.Findings {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
@@ -15,29 +15,29 @@ import (
 // and the kind of the finding that must come first.
 var summaries = []struct {
 	name  string
-	modes []incident.Mode
-	plant func(c *incident.Config)
+	modes []simulator.Mode
+	plant func(c *simulator.Config)
 	kind  finding.FindingKind
 	is    func(f *finding.Finding) bool
 }{
-	{"straggler", testset.AllModes, func(c *incident.Config) {
-		c.Straggler = incident.Straggler{TP: 1, Factor: 1.2}
+	{"straggler", testset.AllModes, func(c *simulator.Config) {
+		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2}
 	}, finding.FindingStraggler, slowRank},
-	{"straggler from the onset on", testset.AllModes, func(c *incident.Config) {
+	{"straggler from the onset on", testset.AllModes, func(c *simulator.Config) {
 		c.Incident.Onset = 0.5
-		c.Straggler = incident.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
+		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
 	}, finding.FindingStraggler, func(f *finding.Finding) bool { return slowRank(f) && f.Since != 0 }},
-	{"burst on one DP rank", testset.AllModes, func(c *incident.Config) {
-		c.Incident = incident.DefaultConfig(0).Incident
+	{"burst on one DP rank", testset.AllModes, func(c *simulator.Config) {
+		c.Incident = simulator.DefaultConfig(0).Incident
 	}, finding.FindingLoad, func(f *finding.Finding) bool { return f.Since != 0 }},
-	{"slow transfers", testset.DisaggregatedModes, func(c *incident.Config) {
+	{"slow transfers", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.SlowTransfers = 0.03
 	}, finding.FindingTransfer, nil},
-	{"slow transfers from the onset on", testset.DisaggregatedModes, func(c *incident.Config) {
+	{"slow transfers from the onset on", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.Incident.Onset = 0.5
 		c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
 	}, finding.FindingTransfer, func(f *finding.Finding) bool { return f.Since != 0 }},
-	{"failed transfers", testset.DisaggregatedModes, func(c *incident.Config) {
+	{"failed transfers", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.FailedTransfers = 0.03
 	}, finding.FindingErrors, nil},
 }
@@ -46,7 +46,7 @@ var summaries = []struct {
 func slowRank(f *finding.Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.DP == 0 }
 
 // overviewFindings are the findings about the requests of a simulated run.
-func overviewFindings(t *testing.T, c incident.Config) []finding.Finding {
+func overviewFindings(t *testing.T, c simulator.Config) []finding.Finding {
 	s, _ := testset.Simulated(t, c)
 	return NewOverview(OverviewInput{Requests: s}).Findings
 }
@@ -93,7 +93,7 @@ func TestFindingsOfTheDemo(t *testing.T) {
 	var mu sync.Mutex
 	right := 0
 	testset.EachSeed(seeds, func(seed uint64) {
-		c := incident.DefaultConfig(seed)
+		c := simulator.DefaultConfig(seed)
 		c.Mode = testset.AllModes[seed%uint64(len(testset.AllModes))]
 		found := overviewFindings(t, c)
 		found = found[:min(mostFindings, len(found))]

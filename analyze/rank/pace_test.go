@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
-	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -15,12 +15,12 @@ import (
 
 // replicas is a deployment of ranks that have nothing to do with each other; with a
 // factor above 1, one of them is slow.
-func replicas(seed uint64, factor float64) (c incident.Config, slow int) {
+func replicas(seed uint64, factor float64) (c simulator.Config, slow int) {
 	c = testset.Calm(seed)
-	c.Mode = incident.Unified
-	c.Unified = incident.Parallel{TP: 1, PP: 1, DP: 3 + int(seed%3)}
+	c.Mode = simulator.Unified
+	c.Unified = simulator.Parallel{TP: 1, PP: 1, DP: 3 + int(seed%3)}
 	slow = int(seed/3) % c.Unified.DP
-	c.Straggler = incident.Straggler{DP: slow, Factor: factor}
+	c.Straggler = simulator.Straggler{DP: slow, Factor: factor}
 	return c, slow
 }
 

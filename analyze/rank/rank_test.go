@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
@@ -122,7 +122,7 @@ func TestStepsAreThoseThatWerePlayed(t *testing.T) {
 func TestLoadOfRanks(t *testing.T) {
 	for seed := range uint64(3) {
 		c := testset.Calm(seed)
-		c.Requests, c.Mode, c.KVTokens = 80, incident.Mode(seed), 3200
+		c.Requests, c.Mode, c.KVTokens = 80, simulator.Mode(seed), 3200
 		s, _ := testset.Simulated(t, c)
 		for _, l := range MeasureRanks(s).Loads {
 			want := bruteLoad(s, &l.Where)
@@ -206,9 +206,9 @@ func TestRanksOfDamagedDumps(t *testing.T) {
 // Ranks are compared with those of their own host only, and the report says so.
 func TestRanksOfSeveralHosts(t *testing.T) {
 	c := withStraggler(0, 1.2, false)
-	c.Mode, c.Requests = incident.Unified, 100
-	c.Unified, c.RanksPerHost, c.HostSkew = incident.Parallel{TP: 4, PP: 2, DP: 1}, 2, 20_000_000
-	c.Straggler = incident.Straggler{TP: 3, PP: 1, Factor: 1.3}
+	c.Mode, c.Requests = simulator.Unified, 100
+	c.Unified, c.RanksPerHost, c.HostSkew = simulator.Parallel{TP: 4, PP: 2, DP: 1}, 2, 20_000_000
+	c.Straggler = simulator.Straggler{TP: 3, PP: 1, Factor: 1.3}
 	s, _ := testset.Simulated(t, c)
 	r := MeasureRanks(s)
 	found := r.Stragglers()
@@ -269,7 +269,7 @@ func TestSharesByChance(t *testing.T) {
 func TestGoldenRanks(t *testing.T) {
 	c := withStraggler(2, 1.15, true)
 	c.Requests, c.Level = 120, 4
-	c.Unified = incident.Parallel{TP: 2, PP: 2, DP: 2}
+	c.Unified = simulator.Parallel{TP: 2, PP: 2, DP: 2}
 	c.Straggler.TP, c.Straggler.PP = 1, 1
 	s, _ := testset.Simulated(t, c)
 	for _, f := range []table.Format{table.FormatText, table.FormatJSON} {

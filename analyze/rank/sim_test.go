@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
@@ -19,8 +19,8 @@ func TestDivisionOfSimulatedRuns(t *testing.T) {
 	seeds := testset.Seeds(t)
 	found := testset.CountSeeds(seeds, func(seed uint64) bool {
 		c := testset.Calm(seed)
-		c.Mode = incident.Mode(seed % 3)
-		c.Rate, c.Incident = 12, incident.DefaultConfig(seed).Incident
+		c.Mode = simulator.Mode(seed % 3)
+		c.Rate, c.Incident = 12, simulator.DefaultConfig(seed).Incident
 		s, truth := testset.Simulated(t, c)
 		got := findingsOf(MeasureRanks(s).Findings(), finding.FindingImbalance)
 		ok := len(got) == 1 && int(got[0].At.Rank.DP) == truth.Imbalance.DPRank
@@ -38,8 +38,8 @@ func TestDivisionOfSimulatedRuns(t *testing.T) {
 	}
 	silent := testset.CountSeeds(seeds, func(seed uint64) bool {
 		c := testset.Calm(seed)
-		c.Mode, c.Level = incident.Mode(seed%3), 4
-		c.Unified = incident.Parallel{TP: 1, PP: 1 + int(seed/3)%3, DP: 2 + int(seed/9)%3}
+		c.Mode, c.Level = simulator.Mode(seed%3), 4
+		c.Unified = simulator.Parallel{TP: 1, PP: 1 + int(seed/3)%3, DP: 2 + int(seed/9)%3}
 		s, _ := testset.Simulated(t, c)
 		got := MeasureRanks(s).Findings()
 		for _, f := range got {
@@ -59,9 +59,9 @@ func TestSlowStageOfSimulatedRuns(t *testing.T) {
 	seeds := testset.Seeds(t)
 	found := testset.CountSeeds(seeds, func(seed uint64) bool {
 		c := testset.Calm(seed)
-		c.Mode, c.Level = incident.Unified, 4
-		c.Unified = incident.Parallel{TP: 1, PP: 2 + int(seed%3), DP: 1}
-		c.Straggler = incident.Straggler{PP: int(seed/3) % c.Unified.PP, Factor: 1.2}
+		c.Mode, c.Level = simulator.Unified, 4
+		c.Unified = simulator.Parallel{TP: 1, PP: 2 + int(seed%3), DP: 1}
+		c.Straggler = simulator.Straggler{PP: int(seed/3) % c.Unified.PP, Factor: 1.2}
 		s, _ := testset.Simulated(t, c)
 		p := MeasureRanks(s).Pipes
 		if len(p) != 1 || len(p[0].Slow) != 1 || p[0].Slow[0].Rank != c.Straggler.PP {
@@ -79,8 +79,8 @@ func TestSlowStageOfSimulatedRuns(t *testing.T) {
 		t.Errorf("right in %d of %d runs", found, seeds)
 	}
 	c := testset.Calm(1)
-	c.Mode, c.Level, c.Requests = incident.Unified, 3, 30
-	c.Unified = incident.Parallel{TP: 1, PP: 2, DP: 1}
+	c.Mode, c.Level, c.Requests = simulator.Unified, 3, 30
+	c.Unified = simulator.Parallel{TP: 1, PP: 2, DP: 1}
 	s, _ := testset.Simulated(t, c)
 	if r := MeasureRanks(s); len(r.Pipes) > 0 || !r.unlaunched {
 		t.Errorf("%d pipelines at level 3", len(r.Pipes))

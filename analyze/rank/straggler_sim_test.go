@@ -6,18 +6,18 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/straggler"
-	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // withStraggler is calm, but for a rank of 2, 4 or 8 that is slow by a factor.
-func withStraggler(seed uint64, factor float64, atOnset bool) incident.Config {
+func withStraggler(seed uint64, factor float64, atOnset bool) simulator.Config {
 	c := testset.Calm(seed)
-	c.Mode = incident.Mode(seed % 3)
+	c.Mode = simulator.Mode(seed % 3)
 	tp := 2 << (seed / 3 % 3)
 	c.Decode.TP, c.Unified.TP = tp, tp
-	c.Straggler = incident.Straggler{TP: int(seed) % tp, DP: int(seed/7) % 2, Factor: factor, AtOnset: atOnset}
+	c.Straggler = simulator.Straggler{TP: int(seed) % tp, DP: int(seed/7) % 2, Factor: factor, AtOnset: atOnset}
 	if atOnset {
 		c.Incident.Onset = 0.5
 	}
@@ -46,7 +46,7 @@ func TestStragglersOfSimulatedRuns(t *testing.T) {
 }
 
 // foundPlanted tells whether what was found is what was planted, and nothing else.
-func foundPlanted(t *testing.T, seed uint64, found []straggler.Straggler, truth *incident.Truth, atOnset bool) bool {
+func foundPlanted(t *testing.T, seed uint64, found []straggler.Straggler, truth *simulator.Truth, atOnset bool) bool {
 	want := truth.Straggler
 	ok := len(found) > 0 && !slices.ContainsFunc(found, func(s straggler.Straggler) bool {
 		return s.Where.Rank.String() != want.Rank || s.Where.Role.String() != want.Role
@@ -68,9 +68,13 @@ func foundPlanted(t *testing.T, seed uint64, found []straggler.Straggler, truth 
 // No rank is a straggler where none was planted, whatever else happens.
 func TestNoStragglersInHealthyRuns(t *testing.T) {
 	seeds := testset.Seeds(t)
-	for name, base := range map[string]func(seed uint64) incident.Config{
-		"calm":     testset.Calm,
-		"incident": func(seed uint64) incident.Config { c := incident.DefaultConfig(seed); c.Straggler.Factor = 0; return c },
+	for name, base := range map[string]func(seed uint64) simulator.Config{
+		"calm": testset.Calm,
+		"incident": func(seed uint64) simulator.Config {
+			c := simulator.DefaultConfig(seed)
+			c.Straggler.Factor = 0
+			return c
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			silent := testset.CountSeeds(seeds, func(seed uint64) bool {

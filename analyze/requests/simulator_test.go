@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/requests"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -15,8 +15,8 @@ import (
 // every rank, as often and, within the grid of SGLang's clock, as long.
 func TestReportRecoversWhatWasPlayed(t *testing.T) {
 	const grid = 512 // ns: both ends of a slice lie on a grid of 256
-	for _, mode := range []golden.Mode{golden.PDGateway, golden.PDDirect, golden.Unified} {
-		config := golden.DefaultConfig(11)
+	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
+		config := simulator.DefaultConfig(11)
 		config.Mode = mode
 		set, truth := testset.Simulated(t, config)
 		hosts := map[string]string{}
@@ -57,7 +57,7 @@ func TestReportRecoversWhatWasPlayed(t *testing.T) {
 // most of the requests that arrive after the onset.
 func TestReportShowsWhatWasPlanted(t *testing.T) {
 	for seed := range uint64(3) {
-		set, truth := testset.Simulated(t, golden.DefaultConfig(seed))
+		set, truth := testset.Simulated(t, simulator.DefaultConfig(seed))
 		slow := truth.Straggler.Rank
 		last, total := map[string]int{}, 0
 		for r := range set.Requests {

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -18,30 +18,30 @@ import (
 // plants are incidents with one cause each.
 var plants = []struct {
 	name  string
-	modes []incident.Mode
-	plant func(c *incident.Config)
+	modes []simulator.Mode
+	plant func(c *simulator.Config)
 	found []string // what has to stand out
 }{
-	{"slow transfers", testset.DisaggregatedModes, func(c *incident.Config) { c.SlowTransfers = 0.03 },
+	{"slow transfers", testset.DisaggregatedModes, func(c *simulator.Config) { c.SlowTransfers = 0.03 },
 		[]string{"delays: kv transfer", "transfers"}},
-	{"no room for the KV cache", testset.DisaggregatedModes, func(c *incident.Config) {
-		c.Rate, c.KVTokens, c.Incident = 12, 3200, incident.DefaultConfig(0).Incident
+	{"no room for the KV cache", testset.DisaggregatedModes, func(c *simulator.Config) {
+		c.Rate, c.KVTokens, c.Incident = 12, 3200, simulator.DefaultConfig(0).Incident
 	}, []string{"ttft: decode bootstrap", "side"}},
-	{"most requests on one DP rank", []incident.Mode{incident.Unified}, func(c *incident.Config) {
-		c.Rate, c.KVTokens, c.Incident = 12, 4096, incident.DefaultConfig(0).Incident
+	{"most requests on one DP rank", []simulator.Mode{simulator.Unified}, func(c *simulator.Config) {
+		c.Rate, c.KVTokens, c.Incident = 12, 4096, simulator.DefaultConfig(0).Incident
 	}, []string{"ttft: prefill queue"}},
-	{"burst of prompts", testset.DisaggregatedModes, func(c *incident.Config) {
+	{"burst of prompts", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.KVTokens = 65536
-		c.Incident = incident.Incident{Onset: 0.7, BurstFactor: 12, BurstLength: 2 * time.Second}
+		c.Incident = simulator.Incident{Onset: 0.7, BurstFactor: 12, BurstLength: 2 * time.Second}
 	}, []string{"ttft: prefill queue", "side"}},
-	{"retractions", []incident.Mode{incident.Unified}, func(c *incident.Config) {
-		c.Prompt, c.Output = incident.Lengths{Median: 20, Sigma: 0.2, Max: 60}, incident.Lengths{Median: 120, Sigma: 0.1, Max: 300}
+	{"retractions", []simulator.Mode{simulator.Unified}, func(c *simulator.Config) {
+		c.Prompt, c.Output = simulator.Lengths{Median: 20, Sigma: 0.2, Max: 60}, simulator.Lengths{Median: 120, Sigma: 0.1, Max: 300}
 		c.Rate, c.KVTokens, c.Requests = 9, 700, 150
 	}, []string{"e2e: retraction"}},
-	{"straggler in the smaller DP rank", testset.DisaggregatedModes, func(c *incident.Config) {
+	{"straggler in the smaller DP rank", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.Decode.TP = 2
-		c.Rate, c.Straggler = 3, incident.Straggler{TP: 1, DP: 1, Factor: 3}
-		c.Incident = incident.Incident{Onset: 0, DPRank: 0, DPShare: 0.9}
+		c.Rate, c.Straggler = 3, simulator.Straggler{TP: 1, DP: 1, Factor: 3}
+		c.Incident = simulator.Incident{Onset: 0, DPRank: 0, DPShare: 0.9}
 	}, []string{"delays: slow rank"}},
 }
 
@@ -164,7 +164,7 @@ func TestMainCausesAreTheSimulators(t *testing.T) {
 	var mu sync.Mutex
 	slow, right, runs := 0, 0, 0
 	testset.EachSeed(seeds, func(seed uint64) {
-		s, truth := testset.Simulated(t, testset.Deployment(seed, incident.DefaultConfig(seed)))
+		s, truth := testset.Simulated(t, testset.Deployment(seed, simulator.DefaultConfig(seed)))
 		tail := NewTail(s, TailOptions{})
 		main := tail.mainByTruth()
 		transfers := map[string]bool{}
@@ -196,7 +196,7 @@ func TestMainCausesAreTheSimulators(t *testing.T) {
 
 // A run of few requests is not compared.
 func TestTailOfFewRequests(t *testing.T) {
-	c := incident.DefaultConfig(1)
+	c := simulator.DefaultConfig(1)
 	c.Requests = 12
 	s, _ := testset.Simulated(t, c)
 	tail := NewTail(s, TailOptions{Metrics: []Metric{MetricE2E}})

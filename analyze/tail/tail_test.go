@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
@@ -209,7 +209,7 @@ func BenchmarkTail(b *testing.B) {
 // Forged times do no harm, and nothing that is divided is lost.
 func TestCausesOfForgedTimes(t *testing.T) {
 	for seed := range uint64(12) {
-		c := testset.Deployment(seed, incident.DefaultConfig(seed))
+		c := testset.Deployment(seed, simulator.DefaultConfig(seed))
 		c.Requests, c.KVTokens = 30, 3200
 		dump, _ := testinput.Simulate(t, c)
 		rng := rand.New(rand.NewPCG(seed, 1))

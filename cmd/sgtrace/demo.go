@@ -12,6 +12,9 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/nsys"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
 func (c *command) demoCommand() *cli.Command {
@@ -29,17 +32,17 @@ Examples:
   sgtrace demo --requests 5000 demo-big`,
 		Flags: []cli.Flag{
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "same `SEED`, same files"},
-			&cli.IntFlag{Name: "requests", Usage: "how many `REQUESTS` arrive", Value: golden.DefaultConfig(0).Requests},
+			&cli.IntFlag{Name: "requests", Usage: "how many `REQUESTS` arrive", Value: simulator.DefaultConfig(0).Requests},
 		},
 		Action: func(ctx *cli.Context) error {
 			if ctx.NArg() != 1 {
 				return commandline.Usage("demo takes one directory to write into; there are %d", ctx.NArg())
 			}
-			config := golden.DefaultConfig(ctx.Uint64("seed"))
+			config := simulator.DefaultConfig(ctx.Uint64("seed"))
 			if config.Requests = ctx.Int("requests"); config.Requests < 1 {
 				return commandline.Usage("--requests %d: want 1 or more", config.Requests)
 			}
-			run, err := golden.Simulate(config)
+			run, err := simulator.Play(config)
 			if err != nil {
 				return commandline.AsUsage(err)
 			}
@@ -47,8 +50,8 @@ Examples:
 			if err := freeForDemo(dir); err != nil {
 				return err
 			}
-			torch, nsys := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
-			if err := golden.WriteRecordedDir(dir, run, &torch, &nsys); err != nil {
+			traces, exports := torch.DefaultConfig(run), nsys.DefaultConfig(run)
+			if err := golden.WriteDir(dir, run, &traces, &exports); err != nil {
 				return err
 			}
 			otel := filepath.Join(dir, "otel.jsonl")

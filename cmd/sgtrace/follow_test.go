@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/convert"
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -16,7 +16,7 @@ import (
 
 // However a dump arrives, every request is printed once, when it has ended.
 func TestFollowPrintsRequestsOnce(t *testing.T) {
-	config := golden.DefaultConfig(4)
+	config := simulator.DefaultConfig(4)
 	config.Requests = 30
 	dump, truth := testinput.Simulate(t, config)
 	lines := bytes.SplitAfter(dump, []byte("\n"))

@@ -22,6 +22,9 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/nsys"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
 // A child is one run of the real program.
@@ -114,14 +117,14 @@ var simulatedEvidence = sync.OnceValues(func() (map[string][]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	config := golden.DefaultConfig(1)
+	config := simulator.DefaultConfig(1)
 	config.Requests = 60
-	run, err := golden.Simulate(config)
+	run, err := simulator.Play(config)
 	if err != nil {
 		return nil, err
 	}
-	torch, nsys := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
-	if err := golden.WriteRecordedDir(dir, run, &torch, &nsys); err != nil {
+	torch, nsys := torch.DefaultConfig(run), nsys.DefaultConfig(run)
+	if err := golden.WriteDir(dir, run, &torch, &nsys); err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{}

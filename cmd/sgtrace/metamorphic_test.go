@@ -16,6 +16,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/damage"
 	"github.com/sgtrace/sgtrace/internal/pftest"
 )
@@ -388,13 +389,13 @@ func TestFilteredInputs(t *testing.T) {
 
 	// Requests lie in traces of their own. How far clocks are apart is told by all of
 	// them; here they are not.
-	config := golden.DefaultConfig(8)
+	config := simulator.DefaultConfig(8)
 	config.PrefillSkew, config.DecodeSkew = 0, 0
-	run, err := golden.Simulate(config)
+	run, err := simulator.Play(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := golden.WriteRecordedDir(dir, run, nil, nil); err != nil {
+	if err := golden.WriteDir(dir, run, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	kept := map[string]bool{}

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/nsys"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/damage"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
@@ -95,20 +98,20 @@ func recorded(t testing.TB, seed uint64) (dir string) {
 // recordedOf does so with so many requests.
 func recordedOf(t testing.TB, seed uint64, requests int) (dir string) {
 	t.Helper()
-	config := golden.DefaultConfig(seed)
+	config := simulator.DefaultConfig(seed)
 	config.Requests = requests
-	run, err := golden.Simulate(config)
+	run, err := simulator.Play(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	torch, nsys := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
-	for _, c := range []*golden.TorchConfig{&torch, &nsys.Torch} {
+	traces, exports := torch.DefaultConfig(run), nsys.DefaultConfig(run)
+	for _, c := range []*torch.Config{&traces, &exports.Torch} {
 		c.To = c.From + time.Duration(min(requests, 20))*5*time.Millisecond
 		c.Layers, c.Stacks, c.Gzip = 2, 1, false
 	}
-	nsys.MetricHz = 100
+	exports.MetricHz = 100
 	dir = t.TempDir()
-	if err := golden.WriteRecordedDir(dir, run, &torch, &nsys); err != nil {
+	if err := golden.WriteDir(dir, run, &traces, &exports); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -14,26 +14,29 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/nsys"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
 // incident writes a small simulated incident, with all that was recorded of it. It
 // returns the secret that is in all exports.
 func incident(t *testing.T, dir string) string {
 	t.Helper()
-	config := golden.DefaultConfig(5)
+	config := simulator.DefaultConfig(5)
 	config.Requests = 20
-	run, err := golden.Simulate(config)
+	run, err := simulator.Play(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	torch, nsys := golden.DefaultTorchConfig(run), golden.DefaultNsysConfig(run)
-	for _, c := range []*golden.TorchConfig{&torch, &nsys.Torch} {
+	traces, exports := torch.DefaultConfig(run), nsys.DefaultConfig(run)
+	for _, c := range []*torch.Config{&traces, &exports.Torch} {
 		c.To, c.Layers = c.From+150*time.Millisecond, 2
 	}
-	if err := golden.WriteRecordedDir(dir, run, &torch, &nsys); err != nil {
+	if err := golden.WriteDir(dir, run, &traces, &exports); err != nil {
 		t.Fatal(err)
 	}
-	return nsys.Secret
+	return exports.Secret
 }
 
 // identities are what inputs of an incident tell about whose it is: hosts, ids and

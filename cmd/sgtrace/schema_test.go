@@ -19,6 +19,10 @@ import (
 
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/nsys"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/spans"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/manual"
 )
 
@@ -61,22 +65,22 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
 	t.Helper()
 	dir = t.TempDir()
-	r, err := golden.Simulate(golden.DefaultConfig(1))
+	r, err := simulator.Play(simulator.DefaultConfig(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	torch, nsys := golden.DefaultTorchConfig(r), golden.DefaultNsysConfig(r)
-	if err := golden.WriteRecordedDir(dir, r, &torch, &nsys); err != nil {
+	torch, nsys := torch.DefaultConfig(r), nsys.DefaultConfig(r)
+	if err := golden.WriteDir(dir, r, &torch, &nsys); err != nil {
 		t.Fatal(err)
 	}
 	rid = r.Truth().Requests[0].RID
-	config := golden.DefaultConfig(2)
-	config.Decode, config.Level = golden.Parallel{TP: 2, PP: 2, DP: 2}, 4
-	if r, err = golden.Simulate(config); err != nil {
+	config := simulator.DefaultConfig(2)
+	config.Decode, config.Level = simulator.Parallel{TP: 2, PP: 2, DP: 2}, 4
+	if r, err = simulator.Play(config); err != nil {
 		t.Fatal(err)
 	}
 	var dump bytes.Buffer
-	if err := golden.WriteOTLP(&dump, r); err != nil {
+	if err := spans.Write(&dump, r); err != nil {
 		t.Fatal(err)
 	}
 	pipeline = filepath.Join(t.TempDir(), "pipeline.jsonl")
@@ -212,7 +216,7 @@ func onlyGain(t *testing.T, printed map[string][]schemaField) {
 // docs/METRICS.md has it; every column is defined there, or says itself what it is.
 func areDocumented(t *testing.T, printed map[string][]schemaField) {
 	elsewhere := map[string]string{
-		golden.TruthSchema:                "what the simulator has planted: no report",
+		simulator.TruthSchema:             "what the simulator has planted: no report",
 		"sgtrace.inspect.diagnostics/v1":  "only of damaged inputs",
 		"sgtrace.inspect.messages/v1":     "only of exports with messages",
 		"sgtrace.report.diff.captures/v1": "in the text of diff",
@@ -221,7 +225,7 @@ func areDocumented(t *testing.T, printed map[string][]schemaField) {
 		if len(printed[schema]) == 0 && elsewhere[schema] == "" {
 			t.Errorf("%s is in the source and not printed here: add a command that prints it", schema)
 		}
-		if !strings.Contains(docs.Metrics, schema) && schema != golden.TruthSchema {
+		if !strings.Contains(docs.Metrics, schema) && schema != simulator.TruthSchema {
 			t.Errorf("%s is not in docs/METRICS.md", schema)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/spans"
 )
 
 // Shared returns the path of a file among the shared data, which lies outside of
@@ -67,14 +68,14 @@ func ReadZstd(t testing.TB, path string) []byte {
 }
 
 // Simulate runs the simulator and returns its OTLP dump and the truth about it.
-func Simulate(t testing.TB, c golden.Config) ([]byte, *golden.Truth) {
+func Simulate(t testing.TB, c simulator.Config) ([]byte, *simulator.Truth) {
 	t.Helper()
-	run, err := golden.Simulate(c)
+	run, err := simulator.Play(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var dump bytes.Buffer
-	if err := golden.WriteOTLP(&dump, run); err != nil {
+	if err := spans.Write(&dump, run); err != nil {
 		t.Fatal(err)
 	}
 	return dump.Bytes(), run.Truth()
@@ -84,8 +85,8 @@ func Simulate(t testing.TB, c golden.Config) ([]byte, *golden.Truth) {
 // outputs, for fuzz tests to edit.
 func EveryMode(t testing.TB, requests int) (dumps [][]byte) {
 	t.Helper()
-	for _, mode := range []golden.Mode{golden.PDGateway, golden.PDDirect, golden.Unified} {
-		config := golden.DefaultConfig(uint64(mode) + 1)
+	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
+		config := simulator.DefaultConfig(uint64(mode) + 1)
 		config.Mode, config.Requests = mode, requests
 		config.Output.Max = 3
 		dump, _ := Simulate(t, config)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -16,7 +17,7 @@ import (
 func NsysSet(t testing.TB, path string) *profile.Set {
 	t.Helper()
 	set := &profile.Set{Syms: trace.NewSymbols()}
-	src, err := nsysexport.Open(path, nsysexport.Options{Syms: set.Syms, Brief: true})
+	src, err := rows.Open(path, rows.Options{Syms: set.Syms, Brief: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,11 +6,11 @@ import (
 	"sync"
 	"testing"
 
-	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
 // AllModes and DisaggregatedModes are the ways in which a deployment can be set up.
-var AllModes = []incident.Mode{incident.PDGateway, incident.PDDirect, incident.Unified}
+var AllModes = []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified}
 
 // CountSeeds returns for how many seeds f holds.
 func CountSeeds(seeds uint64, f func(seed uint64) bool) uint64 {
@@ -43,19 +43,19 @@ func Seeds(t *testing.T) uint64 {
 
 // Calm is a deployment in which nothing is planted, at a load that it can carry:
 // at the rate of DefaultConfig it has queues of its own, as truth.json says.
-func Calm(seed uint64) incident.Config {
-	c := incident.DefaultConfig(seed)
+func Calm(seed uint64) simulator.Config {
+	c := simulator.DefaultConfig(seed)
 	c.Rate, c.KVTokens = 6, 16384
-	c.Incident, c.Straggler = incident.Incident{Onset: 1}, incident.Straggler{}
+	c.Incident, c.Straggler = simulator.Incident{Onset: 1}, simulator.Straggler{}
 	c.SlowTransfers, c.FailedTransfers = 0, 0
 	return c
 }
 
-var DisaggregatedModes = []incident.Mode{incident.PDGateway, incident.PDDirect}
+var DisaggregatedModes = []simulator.Mode{simulator.PDGateway, simulator.PDDirect}
 
 // Quiet takes everything out of a configuration that goes wrong.
-func Quiet(c *incident.Config) {
-	c.Incident = incident.Incident{Onset: c.Incident.Onset}
+func Quiet(c *simulator.Config) {
+	c.Incident = simulator.Incident{Onset: c.Incident.Onset}
 	c.Straggler.Factor = 1
 	c.SlowTransfers, c.FailedTransfers = 0, 0
 }

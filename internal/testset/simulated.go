@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"testing"
 
-	incident "github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -51,15 +51,15 @@ func DisaggregatedRequest(d *Dump) {
 }
 
 // Deployment makes the seed-th of all shapes of deployments.
-func Deployment(seed uint64, c incident.Config) incident.Config {
-	switch c.Mode = incident.Mode(seed % 4); seed % 4 {
+func Deployment(seed uint64, c simulator.Config) simulator.Config {
+	switch c.Mode = simulator.Mode(seed % 4); seed % 4 {
 	case 3:
-		c.Mode, c.Unified, c.Straggler.Factor = incident.Unified, incident.Parallel{TP: 1, PP: 2, DP: 2}, 0
+		c.Mode, c.Unified, c.Straggler.Factor = simulator.Unified, simulator.Parallel{TP: 1, PP: 2, DP: 2}, 0
 	}
 	return c
 }
 
-func Simulated(t testing.TB, c incident.Config) (*request.Set, *incident.Truth) {
+func Simulated(t testing.TB, c simulator.Config) (*request.Set, *simulator.Truth) {
 	t.Helper()
 	dump, truth := testinput.Simulate(t, c)
 	return BuildSet(t, "sim", bytes.NewReader(dump)), truth

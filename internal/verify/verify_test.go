@@ -8,12 +8,11 @@ import (
 	"reflect"
 	"testing"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
-	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/chrometrace/writer"
 	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/trace"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 var formats = []struct {
@@ -24,7 +23,7 @@ var formats = []struct {
 	meaning func(*testing.T, []byte) any
 }{
 	{"perfetto", perfetto.Write, Perfetto, decoded},
-	{"chrome", chrometrace.Write, ChromeJSON, unmarshalled},
+	{"chrome", writer.Write, ChromeJSON, unmarshalled},
 }
 
 func randomModel(r *rand.Rand, size int) *trace.Trace {

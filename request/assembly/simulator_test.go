@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
@@ -27,16 +27,16 @@ func build(t testing.TB, name string, dump []byte) (*request.Set, []trace.Diag) 
 // deployments are the shapes that the simulator can play.
 var deployments = []struct {
 	name   string
-	change func(c *golden.Config)
+	change func(c *simulator.Config)
 }{
-	{"gateway", func(*golden.Config) {}},
-	{"no gateway", func(c *golden.Config) { c.Mode = golden.PDDirect }},
-	{"unified TP2 DP2", func(c *golden.Config) { c.Mode = golden.Unified }},
-	{"unified PP2 DP2", func(c *golden.Config) {
-		c.Mode, c.Unified, c.Level = golden.Unified, golden.Parallel{TP: 1, PP: 2, DP: 2}, 4
+	{"gateway", func(*simulator.Config) {}},
+	{"no gateway", func(c *simulator.Config) { c.Mode = simulator.PDDirect }},
+	{"unified TP2 DP2", func(c *simulator.Config) { c.Mode = simulator.Unified }},
+	{"unified PP2 DP2", func(c *simulator.Config) {
+		c.Mode, c.Unified, c.Level = simulator.Unified, simulator.Parallel{TP: 1, PP: 2, DP: 2}, 4
 		c.Straggler.Factor = 0
 	}},
-	{"no skew", func(c *golden.Config) { c.PrefillSkew, c.DecodeSkew = 0, 0 }},
+	{"no skew", func(c *simulator.Config) { c.PrefillSkew, c.DecodeSkew = 0, 0 }},
 }
 
 // The requests that the simulator played come back, one for one, with the times
@@ -46,7 +46,7 @@ func TestRequestsOfSimulator(t *testing.T) {
 	for _, dep := range deployments {
 		t.Run(dep.name, func(t *testing.T) {
 			for seed := range uint64(3) {
-				config := golden.DefaultConfig(seed)
+				config := simulator.DefaultConfig(seed)
 				dep.change(&config)
 				dump, truth := testinput.Simulate(t, config)
 				set, diags := build(t, "sim", dump)
@@ -64,7 +64,7 @@ func TestRequestsOfSimulator(t *testing.T) {
 // tolerance covers SGLang's time grid at both ends of a few added-up stages.
 const tolerance = int64(2 * time.Microsecond)
 
-func compareRequests(t *testing.T, set *request.Set, truth *golden.Truth) {
+func compareRequests(t *testing.T, set *request.Set, truth *simulator.Truth) {
 	t.Helper()
 	byID := map[string]*request.Request{}
 	for i := range set.Requests {
@@ -93,7 +93,7 @@ var statuses = map[string]request.Status{
 	"queue_full": request.Aborted, "transfer_failed": request.Failed,
 }
 
-func compareRequest(t *testing.T, got *request.Request, want *golden.RequestTruth) {
+func compareRequest(t *testing.T, got *request.Request, want *simulator.RequestTruth) {
 	t.Helper()
 	if got.Status != statuses[want.Outcome] {
 		t.Errorf("%s: status %v (%s), want %v", want.RID, got.Status, got.Reason, statuses[want.Outcome])

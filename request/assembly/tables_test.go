@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
@@ -35,7 +35,7 @@ func TestStagesMeanWhatTheirPhasesSay(t *testing.T) {
 // simulated returns the assembly of a simulated dump, its lines in the given order.
 func simulated(t *testing.T, reversed bool) *Assembly {
 	t.Helper()
-	dump, _ := testinput.Simulate(t, golden.DefaultConfig(2))
+	dump, _ := testinput.Simulate(t, simulator.DefaultConfig(2))
 	lines := bytes.SplitAfter(dump, []byte("\n"))
 	if reversed {
 		slices.Reverse(lines)

@@ -12,7 +12,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
 func main() {
@@ -33,21 +34,21 @@ func main() {
 }
 
 func write(dir string, mb, ranks int) error {
-	config := golden.DefaultConfig(1)
-	config.Mode = golden.Unified
-	config.Unified = golden.Parallel{TP: ranks, PP: 1, DP: 1}
+	config := simulator.DefaultConfig(1)
+	config.Mode = simulator.Unified
+	config.Unified = simulator.Parallel{TP: ranks, PP: 1, DP: 1}
 	config.RanksPerHost, config.HostSkew, config.HostDrift = max(1, ranks/2), 1734500*time.Nanosecond, 12
-	config.Straggler = golden.Straggler{TP: ranks - 1, Factor: 1.06}
-	run, err := golden.Simulate(config)
+	config.Straggler = simulator.Straggler{TP: ranks - 1, Factor: 1.06}
+	run, err := simulator.Play(config)
 	if err != nil {
 		return err
 	}
-	torch := golden.DefaultTorchConfig(run)
-	torch.From, torch.To, torch.Layers, torch.Stacks = 0, 0, 80, 6
+	recording := torch.DefaultConfig(run)
+	recording.From, recording.To, recording.Layers, recording.Stacks = 0, 0, 80, 6
 	for size := 0; size < mb*1e6; {
-		torch.To += 200 * time.Millisecond
+		recording.To += 200 * time.Millisecond
 		var n counter
-		if _, err := golden.WriteTorch(&n, run, torch, 0); err != nil {
+		if _, err := torch.Write(&n, run, recording, 0); err != nil {
 			return err
 		}
 		if int(n) == size {
@@ -55,7 +56,7 @@ func write(dir string, mb, ranks int) error {
 		}
 		size = int(n)
 	}
-	_, err = golden.WriteTorchDir(dir, run, torch)
+	_, err = torch.WriteDir(dir, run, recording)
 	return err
 }
 

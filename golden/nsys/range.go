@@ -1,0 +1,135 @@
+package nsys
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/sgtrace/sgtrace/golden/torch"
+)
+
+// nvtxRange is an NVTX range of the main thread.
+type nvtxRange struct {
+	interval   // never closed if it ends at the end of time
+	text       string
+	registered bool  // the text is in StringIds
+	domain     int64 // 0 is the default one
+	id         int64 // of a range that is started and ended, 0 of one that is pushed and popped
+	step       bool
+	payload    payload
+}
+
+const neverClosed = math.MaxInt64
+
+// payload is what NCCL says about a call; its layout is 0 if nothing.
+type payload struct {
+	layout              int
+	comm, bytes         uint64
+	ranks, rank, device int
+}
+
+// begin writes what happens before the first step: communicators are set up, and
+// ranges opened that nobody closes.
+func (p *process) begin() {
+	h := p.host
+	if p.comm != 0 {
+		at := h.from + 5*ms + int64(p.capture.TP)*30*us
+		p.ranges = append(p.ranges, nvtxRange{
+			interval: interval{at, at + 30*ms}, text: "ncclCommInitRank", registered: true, domain: ncclDomainID,
+			payload: payload{ncclInitID, p.comm, 0, p.capture.Group.Size.TP, p.capture.TP, p.device()},
+		})
+	}
+	for i := range h.config.OpenRanges {
+		r := nvtxRange{interval: interval{h.from + 40*ms + int64(i)*us, neverClosed}}
+		// A range that is pushed and not popped is open around all that follows.
+		if r.text = "warmup"; i%2 == 0 {
+			r.text, r.id = "kv_cache.offload", int64(i/2+1)
+		}
+		p.ranges = append(p.ranges, r)
+	}
+}
+
+// annotate adds the ranges of a step, and returns the index of the one around its
+// calls, -1 if there is none.
+func (p *process) annotate(s *torch.Pass) int {
+	if s.Picked != 0 {
+		p.push("scheduler.get_next_batch_to_run", s.Picking, s.Picked)
+	}
+	p.push("scheduler.run_batch", s.Rank.Scheduled+100, s.Rank.Computed)
+	step := -1
+	if s.End != 0 {
+		step = len(p.ranges)
+		p.push(s.StepName(), s.Begin, s.End)
+		p.ranges[step].step = true
+		p.layers(s.Calls)
+		p.collectives(s)
+	}
+	if s.Settled != 0 {
+		p.push("scheduler.process_batch_result", s.Rank.Computed+100, s.Settled)
+	}
+	return step
+}
+
+func (p *process) push(text string, start, end int64) {
+	p.ranges = append(p.ranges, nvtxRange{interval: p.interval(start, end), text: text})
+}
+
+// layers puts a range around the calls of each layer.
+func (p *process) layers(calls []torch.Call) {
+	for i := 0; i < len(calls); {
+		n := 1
+		for i+n < len(calls) && calls[i+n].Layer == calls[i].Layer {
+			n++
+		}
+		if calls[i].Layer >= 0 {
+			p.push(fmt.Sprintf("model.layers.%d", calls[i].Layer), calls[i].Start, calls[i+n-1].End)
+		}
+		i += n
+	}
+}
+
+// collectives adds the ranges of NCCL, which are around launches only. A graph was
+// captured before.
+func (p *process) collectives(s *torch.Pass) {
+	for i := range s.Calls {
+		k := &s.Calls[i]
+		if k.Seq == 0 {
+			continue
+		}
+		r := nvtxRange{
+			interval: p.interval(k.At(torch.PartLaunch), k.At(torch.PartNCCLEnd)), text: "ncclAllReduce", registered: true, domain: ncclDomainID,
+			payload: payload{layout: ncclSizeID, comm: p.comm, bytes: uint64(s.Step.Tokens * torch.HiddenSize * 2)},
+		}
+		if k.Op == torch.OpAllGather {
+			r.text, r.payload.bytes = "ncclAllGather", uint64(s.Step.Requests*torch.Vocabulary/p.capture.Group.Size.TP*4)
+		}
+		p.ranges = append(p.ranges, r)
+	}
+}
+
+// json returns the payload as nsys export writes it with --include-json.
+func (p *payload) json() string {
+	if p.layout == ncclInitID {
+		return fmt.Sprintf(`{"NCCL communicator ID": %d, "No. of ranks": %d, "Rank": %d, "CUDA device": %d}`, p.comm, p.ranks, p.rank, p.device)
+	}
+	return fmt.Sprintf(`{"NCCL communicator ID": %d, "Message size [bytes]": %d}`, p.comm, p.bytes)
+}
+
+// binary returns the payload as nsys export writes it with --include-blobs.
+func (p *payload) binary() []byte {
+	var body []byte
+	word := binary.LittleEndian
+	body = word.AppendUint64(body, p.comm)
+	if p.layout == ncclInitID {
+		body = word.AppendUint32(body, uint32(p.ranks))
+		body = word.AppendUint32(body, uint32(p.rank))
+		body = word.AppendUint64(body, uint64(p.device)) // padded
+	} else {
+		body = word.AppendUint64(body, p.bytes)
+	}
+	var b []byte
+	for _, n := range []int{ncclDomainID, p.layout, len(body), payloadHeading} {
+		b = word.AppendUint64(b, uint64(n))
+	}
+	return append(b, body...)
+}

@@ -1,0 +1,123 @@
+package nsys
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
+)
+
+// Threads of a scheduler, counted from its pid, which is the main one.
+const (
+	ioThread       = 21 // of ZeroMQ
+	watchdogThread = 30 // of NCCL in PyTorch
+)
+
+// osCall is a call of the operating system.
+type osCall struct {
+	interval
+	name   string
+	thread int // tid minus pid
+}
+
+// sched is a moment at which the main thread got a core, or lost it.
+type sched struct {
+	interval // of no length
+	in       bool
+	cpu      int
+}
+
+// memory is an allocation of GPU memory, or its end.
+type memory struct {
+	interval // of no length
+	address  int64
+	bytes    int64
+	free     bool
+}
+
+// coresPerRank is how many cores the scheduler moves about on.
+const coresPerRank = 12
+
+// system adds what else is going on: a thread that waits for requests and one that
+// looks at its watch, the main thread asleep while the GPU works, and the memory
+// for the activations of prefill steps.
+func (p *process) system(passes []torch.Pass) {
+	for at := p.host.from + ms; at+100*ms < p.host.to; at += 100 * ms {
+		p.os = append(p.os, osCall{interval{at, at + 99*ms}, "pthread_cond_timedwait", watchdogThread})
+	}
+	for i := range passes {
+		s := &passes[i]
+		if i > 0 {
+			wait := p.interval(passes[i-1].Rank.Scheduled+5*us, s.Rank.Formed)
+			if wait.end-wait.start > us {
+				p.os = append(p.os, osCall{wait, "epoll_wait", ioThread})
+			}
+		}
+		for j := range s.Calls {
+			if k := &s.Calls[j]; k.Op == torch.OpSync && k.End-k.Start > 30*us {
+				p.sched(k.Start+3*us, false)
+				p.sched(k.End-2*us, true)
+			}
+		}
+		if s.Step.Mode == simulator.ModePrefill && s.End != 0 {
+			bytes, address := int64(s.Step.Tokens)*torch.HiddenSize*8, 0x7f0000000000+int64(s.At)<<21
+			p.memory = append(p.memory,
+				memory{p.interval(s.Begin+us, s.Begin+us), address, bytes, false},
+				memory{p.interval(s.End-us, s.End-us), address, bytes, true})
+		}
+	}
+}
+
+func (p *process) sched(at int64, in bool) {
+	cpu := p.capture.Device()*coresPerRank + len(p.scheds)/2%coresPerRank
+	p.scheds = append(p.scheds, sched{p.interval(at, at), in, cpu})
+}
+
+// metricTable are the metrics that are sampled, with their part of the time in
+// which something runs.
+var metricTable = []struct {
+	name    string
+	percent int64
+}{
+	{"GR Active [Throughput %]", 100},
+	{"SMs Active [Throughput %]", 92},
+	{"DRAM Read Bandwidth [Throughput %]", 61},
+}
+
+// sample is the value of a metric.
+type sample struct {
+	interval
+	gpu, metric int
+	value       int64
+}
+
+// sample samples the metrics of all GPUs: how much of the time since the last
+// sample something ran.
+func (h *host) sample() {
+	every := 1_000_000_000 / int64(h.config.MetricHz)
+	for _, p := range h.processes {
+		busy := make([]int64, (h.to-h.from)/every+1)
+		last := h.from
+		ran := slices.Clone(p.work)
+		slices.SortStableFunc(ran, func(a, b work) int { return cmp.Compare(a.start, b.start) })
+		for i := range ran {
+			// What runs at the same time on another stream counts once.
+			for at := max(ran[i].start, last); at < ran[i].end; {
+				n := (at - h.from) / every
+				next := min(h.from+(n+1)*every, ran[i].end)
+				busy[n] += next - at
+				at = next
+			}
+			last = max(last, ran[i].end)
+		}
+		for i := range busy[:len(busy)-1] {
+			at := h.from + int64(i+1)*every
+			for m := range metricTable {
+				value := busy[i] * metricTable[m].percent / every
+				h.samples = append(h.samples, sample{interval{at, at}, p.capture.Device(), m, value})
+			}
+		}
+	}
+	slices.SortStableFunc(h.samples, func(a, b sample) int { return cmp.Compare(a.start, b.start) })
+}

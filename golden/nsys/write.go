@@ -1,0 +1,200 @@
+package nsys
+
+import (
+	"path/filepath"
+
+	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/golden/torch"
+)
+
+// writer writes the file of one piece.
+type writer struct {
+	*piece
+	db *nsysdb.DB
+}
+
+// write writes the files of a host.
+func (h *host) write(path string) ([]FileTruth, error) {
+	var files []FileTruth
+	for _, s := range h.pieces() {
+		name := s.path(path)
+		db, err := nsysdb.Create(name, h.config.Schema)
+		if err != nil {
+			return nil, err
+		}
+		w := writer{&s, db}
+		w.about()
+		w.target()
+		w.calls()
+		w.kernels()
+		w.copies()
+		w.graphs()
+		w.ranges()
+		w.system()
+		w.metrics()
+		if err := db.Close(); err != nil {
+			return nil, err
+		}
+		files = append(files, s.truth(filepath.Base(name)))
+	}
+	return files, nil
+}
+
+// times sets the start and the end of a row.
+func (w *writer) times(t *nsysdb.Table, s interval) {
+	t.Int("start", w.time(s.start))
+	t.Int("end", w.time(s.end))
+}
+
+// place sets where an operation ran.
+func (w *writer) place(t *nsysdb.Table, p *process, stream int64, correlation int) {
+	t.Int("deviceId", int64(p.device()))
+	t.Int("contextId", cudaContext)
+	t.Int("greenContextId", 0)
+	t.Int("streamId", stream)
+	t.Int("correlationId", int64(correlation))
+	t.Int("globalPid", nsysdb.GlobalPID(p.pid))
+}
+
+// cudaContext is the primary context of every process.
+const cudaContext = 1
+
+// syncs reports whether a call waits for something, or makes a stream wait.
+func (k *call) syncs() bool { return k.api == torch.APIStreamSync || k.api == torch.APIStreamWait }
+
+// calls writes the calls of CUDA, and those that wait once more as what they wait
+// for.
+func (w *writer) calls() {
+	t := w.db.Table("CUPTI_ACTIVITY_KIND_RUNTIME")
+	sync := w.db.Table("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION")
+	for _, o := range inOrder(w.piece, func(p *process) []call { return p.calls }, w.hasCall) {
+		k := o.event
+		class := int64(classRuntime)
+		if torch.APITable[k.api].In == torch.CatDriver {
+			class = classDriver
+		}
+		w.times(t, k.interval)
+		t.Int("eventClass", class)
+		t.Int("globalTid", nsysdb.GlobalTID(o.process.pid, o.process.pid))
+		t.Int("correlationId", int64(k.correlation))
+		t.ID("nameId", callNames[k.api])
+		t.Insert()
+		if !k.syncs() {
+			continue
+		}
+		kind, stream, event := int64(syncStream), int64(torch.ComputeStream), int64(0)
+		if k.api == torch.APIStreamWait {
+			kind, stream, event = syncStreamWait, torch.CommStream, 1
+		}
+		w.times(sync, k.interval)
+		w.place(sync, o.process, stream, k.correlation)
+		sync.Int("syncType", kind)
+		sync.Int("eventId", event)
+		sync.Int("eventSyncId", event)
+		sync.Insert()
+	}
+}
+
+// kernels writes the kernels.
+func (w *writer) kernels() {
+	t := w.db.Table("CUPTI_ACTIVITY_KIND_KERNEL")
+	for column, v := range map[string]int64{
+		"launchType": 1, "cacheConfig": 1, "gridY": 1, "gridZ": 1, "blockY": 1, "blockZ": 1, "localMemoryTotal": 250_871_808,
+		"sharedMemoryLimitConfig": 0, "clusterSchedulingPolicy": 1, "maxPotentialClusterSize": 0, "maxActiveClusters": 0,
+	} {
+		t.Int(column, v)
+	}
+	t.Text("tensorSizeMinusOneElements", "[]")
+	works := inOrder(w.piece, func(p *process) []work { return p.work }, w.isKernel)
+	for i, o := range works {
+		k := o.event
+		row := &torch.OpTable[k.op]
+		shape, short := launchShapes[row.Details], shortName(row.Kernel)
+		w.times(t, k.interval)
+		w.place(t, o.process, int64(row.Stream), k.correlation)
+		t.ID("demangledName", row.Kernel)
+		t.ID("shortName", short)
+		t.ID("mangledName", "_Z"+short)
+		t.Int("registersPerThread", shape.registers)
+		t.Int("gridX", shape.grid)
+		t.Int("blockX", shape.block)
+		t.Int("dynamicSharedMemory", shape.shared)
+		t.Int("sharedMemoryExecuted", max(shape.shared, 16_384))
+		t.Int("gridId", int64(i+1))
+		t.Int("clusterX", shape.cluster)
+		t.Int("clusterY", min(shape.cluster, 1))
+		t.Int("clusterZ", min(shape.cluster, 1))
+		if t.Null("graphNodeId"); k.node != 0 {
+			t.Int("graphNodeId", o.process.graphNode(k.node))
+		}
+		if t.Null("graphId"); k.node != 0 {
+			t.Int("graphId", graphID)
+		}
+		t.Insert()
+	}
+}
+
+func (w *writer) isKernel(p *process, k *work) bool {
+	return k.op != torch.OpGraph && torch.OpTable[k.op].GPU == torch.CatKernel && w.hasWork(p, k)
+}
+
+// copies writes the copies between host and GPU.
+func (w *writer) copies() {
+	t := w.db.Table("CUPTI_ACTIVITY_KIND_MEMCPY")
+	works := inOrder(w.piece, func(p *process) []work { return p.work }, func(p *process, k *work) bool {
+		return torch.OpTable[k.op].GPU == torch.CatMemcpy && w.hasWork(p, k)
+	})
+	for _, o := range works {
+		k := o.event
+		kind, from, to := int64(copyToDevice), int64(pinnedMemory), int64(deviceMemory)
+		if k.op == torch.OpCopyOut {
+			kind, from, to = copyToHost, to, from
+		}
+		w.times(t, k.interval)
+		w.place(t, o.process, int64(torch.OpTable[k.op].Stream), k.correlation)
+		t.Int("bytes", int64(k.bytes))
+		t.Int("copyKind", kind)
+		t.Int("srcKind", from)
+		t.Int("dstKind", to)
+		t.Int("copyCount", 1)
+		t.Insert()
+	}
+}
+
+// graphs writes the runs of whole graphs, and otherwise how their nodes were made.
+func (w *writer) graphs() {
+	t := w.db.Table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
+	runs := inOrder(w.piece, func(p *process) []work { return p.work }, func(p *process, k *work) bool {
+		return k.op == torch.OpGraph && w.hasWork(p, k)
+	})
+	for _, o := range runs {
+		w.times(t, o.event.interval)
+		w.place(t, o.process, torch.ComputeStream, o.event.correlation)
+		t.Int("graphId", graphID)
+		t.Int("graphExecId", graphExecID)
+		t.Insert()
+	}
+	nodes := w.db.Table("CUDA_GRAPH_NODE_EVENTS")
+	for _, p := range w.host.processes {
+		most := 0
+		for i := range p.work {
+			most = max(most, p.work[i].node)
+		}
+		for n := range most { // before the first step
+			at := w.host.from + 38*ms + int64(n)*us
+			made := interval{at, at + 900}
+			if !w.has(made) {
+				continue
+			}
+			w.times(nodes, made)
+			nodes.Int("eventClass", classGraphNode)
+			nodes.Int("globalTid", nsysdb.GlobalTID(p.pid, p.pid))
+			nodes.ID("nameId", "Graph Node Creation")
+			nodes.Int("graphNodeId", p.graphNode(n+1))
+			nodes.Insert()
+		}
+	}
+}
+
+// graphNode returns the id of a node of the graph.
+func (p *process) graphNode(n int) int64 { return int64(p.capture.Device()+1)<<32 | int64(n) }

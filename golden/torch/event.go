@@ -1,0 +1,266 @@
+package torch
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/golden/internal/writing"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+)
+
+// Category is a row of categoryNames.
+type Category uint8
+
+const (
+	catUserAnnotation Category = iota
+	catCPUOp
+	catPython
+	catRuntime
+	CatDriver
+	CatKernel
+	CatMemcpy
+	catGPUAnnotation
+	catFlow
+	catTrace
+	catInstant
+	catMetadata
+	categories
+)
+
+// categoryNames has the "cat" of events, and for those without the name by which
+// truth counts them.
+var categoryNames = [categories]string{
+	catUserAnnotation: "user_annotation",
+	catCPUOp:          "cpu_op",
+	catPython:         "python_function",
+	catRuntime:        "cuda_runtime",
+	CatDriver:         "cuda_driver",
+	CatKernel:         "kernel",
+	CatMemcpy:         "gpu_memcpy",
+	catGPUAnnotation:  "gpu_user_annotation",
+	catFlow:           "ac2g",
+	catTrace:          "Trace",
+	catInstant:        "instant",
+	catMetadata:       "metadata",
+}
+
+// writer writes the events of one trace the way libkineto does
+// (output_json.cpp), which appends text and sorts nothing.
+type writer struct {
+	w     io.Writer
+	buf   []byte
+	err   error // of the first failed write
+	clock *simulator.Clock
+	base  int64 // what the times of the file are relative to, by the clock
+	pid   int
+	gpu   int // ordinal of the device
+
+	counts      [categories]int
+	first, last int64 // true time of the slices
+	index       int   // Ev Idx of the next event that has one
+}
+
+const bufferSize = 1 << 17
+
+// flush writes what has gathered, if it is enough or must be now.
+func (t *writer) flush(now bool) {
+	if !now && len(t.buf) < bufferSize {
+		return
+	}
+	if t.err == nil {
+		_, t.err = t.w.Write(t.buf)
+	}
+	t.buf = t.buf[:0]
+}
+
+func (t *writer) text(s string) { t.buf = append(t.buf, s...) }
+
+func (t *writer) integer(n int64) { t.buf = strconv.AppendInt(t.buf, n, 10) }
+
+// time writes a true time as the clock shows it.
+func (t *writer) time(at int64) { t.micros(t.clock.At(at) - t.base) }
+
+// micros writes ns as µs, always with three digits after the point.
+func (t *writer) micros(ns int64) {
+	rest := ns % 1000
+	t.buf = strconv.AppendInt(t.buf, ns/1000, 10)
+	t.buf = append(t.buf, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
+}
+
+// slice begins a slice; its arguments and end follow. The name must need no
+// escapes in JSON.
+func (t *writer) slice(cat Category, name string, pid, tid int, start, end int64) {
+	t.counts[cat]++
+	if t.first == 0 || start < t.first {
+		t.first = start
+	}
+	t.last = max(t.last, end)
+	t.text("  {\n    \"ph\": \"X\", \"cat\": \"")
+	t.text(categoryNames[cat])
+	t.text("\", \"name\": \"")
+	t.text(name)
+	t.text("\", \"pid\": ")
+	t.integer(int64(pid))
+	t.text(", \"tid\": ")
+	t.integer(int64(tid))
+	t.text(",\n    \"ts\": ")
+	t.time(start)
+	t.text(", \"dur\": ")
+	t.micros(t.clock.Length(start, end))
+	t.text(",\n    \"args\": {\n      ")
+}
+
+// end ends an event with arguments.
+func (t *writer) end() {
+	t.text("\n    }\n  },\n")
+	t.flush(false)
+}
+
+// annotation writes a record_function of the scheduler.
+func (t *writer) annotation(name string, external int, start, end int64) {
+	t.slice(catUserAnnotation, name, t.pid, t.pid, start, end)
+	t.text("\"External id\": ")
+	t.integer(int64(external))
+	t.text(", \"Record function id\": 0, ")
+	t.eventIndex()
+}
+
+// operator writes an operator of PyTorch; args is empty or ends in a comma.
+func (t *writer) operator(name string, external int, args string, start, end int64) {
+	t.openOperator(name, external, start, end)
+	t.text(args)
+	t.eventIndex()
+}
+
+// openOperator begins an operator, of which more arguments follow.
+func (t *writer) openOperator(name string, external int, start, end int64) {
+	t.slice(catCPUOp, name, t.pid, t.pid, start, end)
+	t.text("\"External id\": ")
+	t.integer(int64(external))
+	t.text(", \"Record function id\": 0, ")
+}
+
+// eventIndex writes the last argument of what PyTorch itself has recorded, and
+// ends the event.
+func (t *writer) eventIndex() {
+	t.text("\"Ev Idx\": ")
+	t.integer(int64(t.index))
+	t.index++
+	t.end()
+}
+
+// runtime writes a call of CUDA with its flow: the start of one if the call
+// launches something, and else, as libkineto does, the end of one without start.
+func (t *writer) runtime(api APIKind, external, correlation int, start, end int64) {
+	row := &APITable[api]
+	t.slice(row.In, row.name, t.pid, t.pid, start, end)
+	t.externalID(external)
+	t.text("\"cbid\": ")
+	t.integer(int64(row.cbid))
+	t.text(", \"correlation\": ")
+	t.integer(int64(correlation))
+	t.end()
+	t.flow(row.launches, correlation, t.pid, t.pid, start)
+}
+
+// externalID writes the id of the operator that an event belongs to, if any. What
+// follows is set off as by the line breaks that libkineto replaces.
+func (t *writer) externalID(external int) {
+	if external != 0 {
+		t.text("\"External id\": ")
+		t.integer(int64(external))
+		t.text(",      ")
+	}
+}
+
+// flow writes one end of an arrow from a call to what it launched.
+func (t *writer) flow(start bool, id, pid, tid int, at int64) {
+	t.counts[catFlow]++
+	phase, end := "f", ", \"bp\": \"e\"\n  },\n"
+	if start {
+		phase, end = "s", "\n  },\n"
+	}
+	t.text("  {\n    \"ph\": \"")
+	t.text(phase)
+	t.text("\", \"id\": ")
+	t.integer(int64(id))
+	t.text(", \"pid\": ")
+	t.integer(int64(pid))
+	t.text(", \"tid\": ")
+	t.integer(int64(tid))
+	t.text(", \"ts\": ")
+	t.time(at)
+	t.text(",\n    \"cat\": \"ac2g\", \"name\": \"ac2g\"")
+	t.text(end)
+}
+
+// python writes a frame of the Python stack, 0 being no parent, and returns its id.
+func (t *writer) python(name string, parent int, start, end int64) int {
+	t.slice(catPython, name, t.pid, t.pid, start, end)
+	t.text("\"Python parent id\": ")
+	if parent == 0 {
+		t.text("null")
+	} else {
+		t.integer(int64(parent))
+	}
+	id := t.counts[catPython]
+	t.text(", \"Python id\": ")
+	t.integer(int64(id))
+	t.text(", ")
+	t.eventIndex()
+	return id
+}
+
+// kernel writes the arguments of a kernel; details come from CUPTI.
+func (t *writer) kernel(stream, correlation int, details string) {
+	t.onDevice("\"queued\": 0, ", stream, correlation)
+	t.text(details)
+}
+
+// copied writes the arguments of a copy that took a time.
+func (t *writer) copied(stream, correlation, bytes int, took int64) {
+	t.onDevice("", stream, correlation)
+	t.text("      \"bytes\": ")
+	t.integer(int64(bytes))
+	t.text(", \"memory bandwidth (GB/s)\": ")
+	t.buf = strconv.AppendFloat(t.buf, float64(bytes)/float64(took), 'g', -1, 64)
+}
+
+// onDevice writes the arguments that say where something ran, and a comma.
+func (t *writer) onDevice(queued string, stream, correlation int) {
+	t.text(queued)
+	t.text("\"device\": ")
+	t.integer(int64(t.gpu))
+	t.text(", \"context\": 1,      \"stream\": ")
+	t.integer(int64(stream))
+	t.text(", \"correlation\": ")
+	t.integer(int64(correlation))
+	t.text(",")
+}
+
+// gpuAnnotation writes an annotation of the CPU as a stream of the GPU has it.
+func (t *writer) gpuAnnotation(name string, external, stream int, start, end int64) {
+	t.slice(catGPUAnnotation, name, t.gpu, stream, start, end)
+	t.text("\"External id\": ")
+	t.integer(int64(external))
+	t.end()
+}
+
+// metadata writes an event of phase M about a row of a process, or a process.
+func (t *writer) metadata(name, key string, value any, pid, tid int, at int64) {
+	t.counts[catMetadata]++
+	t.text("  {\n    \"name\": \"" + name + "\", \"ph\": \"M\", \"ts\": ")
+	t.time(at)
+	t.text(", \"pid\": ")
+	t.integer(int64(pid))
+	t.text(", \"tid\": ")
+	t.integer(int64(tid))
+	t.text(",\n    \"args\": {\n      \"" + key + "\": ")
+	switch v := value.(type) {
+	case string:
+		t.buf = writing.AppendText(t.buf, v)
+	case int:
+		t.integer(int64(v))
+	}
+	t.end()
+}

@@ -1,0 +1,154 @@
+package rows
+
+import "github.com/sgtrace/sgtrace/trace"
+
+// Class says which library a call is of.
+type Class uint8
+
+const (
+	ClassRuntime  Class = iota // CUDA runtime
+	ClassDriver                // CUDA driver
+	ClassOS                    // operating system runtime
+	ClassCUDNN                 // cuDNN
+	ClassCUBLAS                // cuBLAS
+	ClassMPI                   // MPI
+	ClassOverhead              // of the profiler itself
+)
+
+// String returns the name of the library.
+func (c Class) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return "unknown"
+}
+
+var classNames = [...]string{"CUDA runtime", "CUDA driver", "OS runtime", "cuDNN", "cuBLAS", "MPI", "profiler overhead"}
+
+// A Call is one of a thread into a library. 40 bytes.
+type Call struct {
+	Start, End trace.Time
+	PID, TID   int32     // -1 is unknown
+	Name       trace.Sym // as in the file: "cudaLaunchKernel_v7000"
+	// Correlation joins the call to the operations of the same process that it asked
+	// for ([Place]); 0 is none.
+	Correlation uint32
+	Return      int32 // 0 is success for CUDA
+	Class       Class
+	Nesting     uint8 // calls of ClassOS within another
+}
+
+const (
+	callStart = iota
+	callEnd
+	callTID
+	callName
+	callCorrelation
+	callReturn
+	callClass
+	callNesting
+)
+
+func callColumns(name column) []column {
+	return []column{
+		callStart:       {name: "start", need: true},
+		callEnd:         {name: "end", need: true},
+		callTID:         {name: "globalTid", none: noID},
+		callName:        name,
+		callCorrelation: {name: "correlationId"},
+		callReturn:      {name: "returnValue", detail: true},
+		callClass:       {name: "eventClass"},
+		callNesting:     {name: "nestingLevel", detail: true},
+	}
+}
+
+var apiTable = tableSpec{
+	names:   []string{"CUPTI_ACTIVITY_KIND_RUNTIME"},
+	columns: callColumns(column{name: "nameId", need: true}),
+}
+
+// driverTable exists only in exports that keep driver calls apart.
+var driverTable = tableSpec{
+	names:   []string{"CUPTI_ACTIVITY_KIND_DRIVER"},
+	columns: apiTable.columns,
+}
+
+var osTable = tableSpec{names: []string{"OSRT_API"}, columns: apiTable.columns}
+
+// libraryTables are the calls of other libraries, which few exports have.
+var libraryTables = []struct {
+	spec  tableSpec
+	class Class
+}{
+	{tableSpec{names: []string{"CUDNN_EVENTS"}, columns: callColumns(column{name: "nameId", or: "textId", need: true})}, ClassCUDNN},
+	{tableSpec{names: []string{"CUBLAS_EVENTS"}, columns: callColumns(column{name: "nameId", or: "textId", need: true})}, ClassCUBLAS},
+	{tableSpec{names: []string{"MPI_P2P_EVENTS"}, columns: callColumns(column{name: "textId", or: "nameId", need: true})}, ClassMPI},
+	{tableSpec{names: []string{"MPI_COLLECTIVES_EVENTS"}, columns: callColumns(column{name: "textId", or: "nameId", need: true})}, ClassMPI},
+	{tableSpec{names: []string{"MPI_START_WAIT_EVENTS"}, columns: callColumns(column{name: "textId", or: "nameId", need: true})}, ClassMPI},
+	{tableSpec{names: []string{"MPI_OTHER_EVENTS"}, columns: callColumns(column{name: "textId", or: "nameId", need: true})}, ClassMPI},
+	{tableSpec{names: []string{"PROFILER_OVERHEAD"}, columns: callColumns(column{name: "nameId", need: true})}, ClassOverhead},
+	{tableSpec{names: []string{"CUPTI_ACTIVITY_KIND_OVERHEAD"}, columns: callColumns(column{name: "nameId", need: true})}, ClassOverhead},
+}
+
+// API yields the calls of the CUDA runtime and driver.
+func (s *Source) API(yield func(*Call) bool) {
+	more := true
+	s.calls(&apiTable, ClassRuntime, func(c *Call) bool {
+		more = yield(c)
+		return more
+	})
+	if more {
+		s.calls(&driverTable, ClassDriver, yield)
+	}
+}
+
+// OS yields the calls of the operating system's runtime.
+func (s *Source) OS(yield func(*Call) bool) { s.calls(&osTable, ClassOS, yield) }
+
+// Libraries yields the calls of other libraries, and the profiler's overhead.
+func (s *Source) Libraries(yield func(*Call) bool) {
+	more := true
+	for i := range libraryTables {
+		if t := &libraryTables[i]; more {
+			s.calls(&t.spec, t.class, func(c *Call) bool {
+				more = yield(c)
+				return more
+			})
+		}
+	}
+}
+
+// calls yields the calls of one table. Runtime and driver share a table, and its
+// column tells which is which; elsewhere that column has other numbers.
+func (s *Source) calls(spec *tableSpec, class Class, yield func(*Call) bool) {
+	var call Call
+	s.scan(spec, func(c *cursor) bool {
+		id := c.int(callTID)
+		call.Start, call.End, call.PID, call.TID = c.time(callStart), c.time(callEnd), pidOf(id), tidOf(id)
+		call.Name, call.Correlation, call.Class = c.name(callName), uint32(c.int(callCorrelation)), class
+		if !s.Options.Brief {
+			call.Return, call.Nesting = int32(c.int(callReturn)), uint8(c.int(callNesting))
+		}
+		if class == ClassRuntime && c.int(callClass) == 1 {
+			call.Class = ClassDriver
+		}
+		return yield(&call)
+	})
+}
+
+// APIName returns the name of a call without the version of CUDA in which its
+// signature changed, as nsys stats prints it: "_v7000" is left out, "_v11060" is
+// not, because nsys looks at the last six characters only.
+func APIName(name string) string {
+	const suffix = len("_v7000")
+	i := len(name) - suffix
+	if i <= 0 || name[i:i+2] != "_v" {
+		return name
+	}
+	for _, c := range []byte(name[i+2:]) {
+		if c < '0' || c > '9' {
+			return name
+		}
+	}
+	return name[:i]
+}

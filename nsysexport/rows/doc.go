@@ -1,0 +1,75 @@
+// Package rows reads what `nsys export --type sqlite` writes: the SQLite form of a
+// report of NVIDIA Nsight Systems. It does not run nsys, and does not read .nsys-rep
+// files. It tells what the file says and no more; what that means in the words of
+// package profile, says package nsysexport.
+//
+// [Open] gives a [Source], whose methods pass the rows of one table each to a
+// function. How rows are read:
+//
+//  1. The header of the file is checked before SQLite sees it (header.go): what an
+//     interrupted export, a copy that was cut short and a database in use look like
+//     is known, and is explained better here than by "file is not a database".
+//  2. The file is opened read-only and immutable (open.go), so that nothing is
+//     written into it or beside it.
+//  3. The schema is what the file has, never what a version number promises
+//     (schema.go). Tables exist only where something was recorded, and columns
+//     come and go, in the middle too. A column that is missing has the value that
+//     its row of the column table tells (kernels.go, calls.go, ...).
+//  4. Tables are scanned in the order of the file (scan.go), each by a connection
+//     of its own, so that several are read at once. Names are numbers in the file
+//     and looked up when they are first met (strings.go), never joined by SQL,
+//     which would take twice the time.
+//
+// Damage costs the rows on the pages that it hits, which are counted (pass.go,
+// shape.go), and is a data loss. Other tables are read as if nothing had happened. Of
+// a file that is cut off, all rows before the cut are read. Values have no checksums:
+// one that was changed is read as it is.
+//
+// Exports hold environment variables, command lines and the content of files.
+// What is read is an allow-list of tables, columns and keys, and strings are
+// looked up only by the columns in it; so nothing else can reach a result.
+//
+// Times are nanoseconds. In the file they count from the start of the session;
+// here they are absolute, see [Meta.Absolute].
+//
+// # What is odd
+//
+//   - A table that is missing means that nothing was recorded. Columns come and
+//     go, in the midst of others too (greenContextId): they are chosen by name,
+//     and a version number promises nothing.
+//   - Times count from the start of the session. utcEpochNs says when that was,
+//     and does not move with --ts-shift and --ts-normalize, which move
+//     everything else; the sum of both moves is in EXPORT_CONFIG_TIME_SHIFT.
+//     Exports from before 2022 may not tell the start at all.
+//   - An interrupted export has a first page of zeros, since nsys writes that
+//     last; SQLite only says that the file is no database.
+//   - A journal, or a -wal file with rows, beside the file means that it was not
+//     closed: opened as it is it would read as something else, so it is refused.
+//   - Correlation ids count within a process. One launch of a CUDA graph has all
+//     of its kernels (--cuda-graph-trace=node), or none (graph, the default):
+//     then only CUPTI_ACTIVITY_KIND_GRAPH_TRACE says when it ran, and zeros
+//     there mean that nobody knows.
+//   - CUDA_GRAPH_EVENTS was the table of nodes until schema 3.7; later a table
+//     of graphs has that name.
+//   - A range that was never closed is exported with the end of the session. It
+//     is marked, and left out of statistics.
+//   - Text of NVTX is in the row, or, where the program registered it, in
+//     StringIds. Ids of domains and categories count within a process. Large
+//     unsigned payloads come as negative numbers.
+//   - Payloads of NCCL, which tell ranks, are exported only with
+//     --include-json=true or --include-blobs=true; some versions write binary
+//     ones as hexadecimal text.
+//   - deviceId counts as the process does: CUDA_VISIBLE_DEVICES renumbers GPUs.
+//     TARGET_INFO_CUDA_DEVICE says which is which, from schema 3.17 on.
+//   - Ids of threads are packed: 8 bits of hardware, 8 of a virtual machine, 24
+//     of the pid, 24 of the tid; stored as signed numbers.
+//   - PROCESSES names a process twice: first nsys-launcher, then the program.
+//   - Calls carry the version of their signature, cudaLaunchKernel_v7000. It is
+//     left out as nsys stats leaves it out: only where it is the last six
+//     characters.
+//   - UNKNOWN stands in metadata for what nsys could not find out.
+//   - Warnings and errors of the profiler itself (lost data, missing rights) are
+//     rows of DIAGNOSTIC_EVENT. They are passed on.
+//   - Tools add tables and columns of their own. They are not read, and inspect
+//     lists them.
+package rows

@@ -1,0 +1,134 @@
+package rows
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// ErrForeign is wrapped by errors about files that are no Nsight Systems export
+// at all, damaged or not.
+var ErrForeign = errors.New("not an Nsight Systems export")
+
+// errReport is the error of a report that was not exported.
+var errReport = errors.New("is a report of Nsight Systems (.nsys-rep), which only nsys can read: " +
+	"run nsys export --type sqlite on it, and give the file that this makes")
+
+const (
+	magic = "SQLite format 3\x00"
+	// reportMagic is how .nsys-rep and .qdrep begin.
+	reportMagic = "NVIDIA Tegra Profiler Report"
+	headerSize  = 100
+	// sniffSize is how many bytes have to be zero before they are taken for an
+	// interrupted export: the smallest page that SQLite has.
+	sniffSize = 512
+)
+
+// Sniff tells whether head, the first bytes of a file, may be an export: a SQLite
+// database, or one whose first page is still missing. Which database it is shows
+// when it is opened. So does that a report was given that has to be exported first.
+func Sniff(head []byte) bool {
+	return bytes.HasPrefix(head, []byte(magic)) || unwritten(head) || bytes.HasPrefix(head, []byte(reportMagic))
+}
+
+// unwritten tells whether head is the first page of an export that was
+// interrupted: nsys writes that page last.
+func unwritten(head []byte) bool {
+	return len(head) >= sniffSize && len(bytes.TrimLeft(head[:sniffSize], "\x00")) == 0
+}
+
+// A header is what the first 100 bytes of a database say.
+// See https://www.sqlite.org/fileformat.html#the_database_header.
+type header struct {
+	size int64 // of the file
+	page int64 // size of a page
+	// changed is when the file was last written to.
+	changed time.Time
+	want    int64 // what size should be at least; 0 is unknown
+}
+
+// cut tells whether the end of the file is missing.
+func (h header) cut() bool { return h.size < h.want }
+
+// checkFile reads the header of the file and looks at what lies beside it. Its
+// errors tell what to do.
+func checkFile(f *os.File, path string) (header, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return header{}, err
+	}
+	h := header{size: info.Size(), changed: info.ModTime()}
+	head := make([]byte, sniffSize)
+	n, err := io.ReadFull(f, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return h, err
+	}
+	if err := h.read(head[:n]); err != nil {
+		return h, err
+	}
+	return h, checkBeside(path)
+}
+
+// read reads the first bytes of the file.
+func (h *header) read(head []byte) error {
+	switch {
+	case len(head) == 0:
+		return errors.New("the file is empty (0 bytes): copy it again, or run nsys export again")
+	case unwritten(head):
+		return errors.New("begins with zeros: what wrote it was interrupted before it wrote the first page, or is still at work: " +
+			"if it is an export, run nsys export again (the .nsys-rep is still good), else copy the file again")
+	case bytes.HasPrefix(head, []byte(reportMagic)):
+		return errReport
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return errors.New("is compressed: run gunzip -k on it, and give the file that this makes")
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return errors.New("is compressed: run unzstd on it, and give the file that this makes")
+	case !bytes.HasPrefix(head, []byte(magic)):
+		return fmt.Errorf("no SQLite database: %w", ErrForeign)
+	case len(head) < headerSize:
+		return fmt.Errorf("the file is cut off after %d bytes: copy it again, or run nsys export again", len(head))
+	}
+	if h.page = int64(binary.BigEndian.Uint16(head[16:])); h.page == 1 {
+		h.page = 1 << 16
+	}
+	encoding, format := binary.BigEndian.Uint32(head[56:]), binary.BigEndian.Uint32(head[44:])
+	if h.page < 512 || h.page&(h.page-1) != 0 || encoding > 3 || format > 4 {
+		return errors.New("the header of the file is damaged: copy it again, or run nsys export again")
+	}
+	// The number of pages counts only if who wrote last knew this field.
+	if bytes.Equal(head[24:28], head[92:96]) {
+		h.want = int64(binary.BigEndian.Uint32(head[28:])) * h.page
+	}
+	return nil
+}
+
+// checkBeside refuses a database that was not closed: opened as immutable it would
+// read as if what is in its journal had never been written, or as garbage.
+func checkBeside(path string) error {
+	const walHeader = 32 // no frames follow
+	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > walHeader {
+		return fmt.Errorf("rows of it are still in %s-wal: close the program that has it open, or run "+
+			"sqlite3 %s 'pragma wal_checkpoint(truncate)'", path, shellQuote(path))
+	}
+	journal, err := os.Open(path + "-journal")
+	if err != nil {
+		return nil
+	}
+	defer journal.Close()
+	// A finished transaction leaves a journal that is empty, or has a header of
+	// zeros.
+	var head [28]byte
+	if n, _ := io.ReadFull(journal, head[:]); n == 0 || head == [28]byte{} {
+		return nil
+	}
+	return fmt.Errorf("a program is writing to it, or was interrupted while it wrote, and left %s-journal: "+
+		"run nsys export again, or sqlite3 %s 'pragma quick_check', which rolls it back", path, shellQuote(path))
+}
+
+// shellQuote makes one word of a path in a shell.
+func shellQuote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }

@@ -1,0 +1,191 @@
+package rows
+
+import (
+	"sync"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Place is where on the GPUs an operation ran.
+type Place struct {
+	PID     int32  // -1 is unknown
+	Device  int32  // as the process counts; see [Meta.Devices]; -1 is unknown
+	Context uint32 // CUDA context
+	Stream  uint32
+	// Correlation joins the operation to the calls of the same process that asked
+	// for it ([Call]); 0 is none. All kernels of a CUDA graph have that of its
+	// launch.
+	Correlation uint32
+}
+
+// A Kernel is one that ran. 64 bytes.
+type Kernel struct {
+	Start, End trace.Time
+	Node       uint64 // graph node; 0 is none, or the kernel was not in a graph
+	Place
+	GreenContext uint32    // 0 is none
+	Name         trace.Sym // with namespaces, template and call parameters
+	Short        trace.Sym // bare name
+	Launch       LaunchID  // into [Source.Launches]; 0 is unknown
+	Graph        uint32    // graph id, from schema 3.24 on; 0 is none
+}
+
+// LaunchID is an index of [Source.Launches].
+type LaunchID uint32
+
+// A Launch is how a kernel was launched. Kernels repeat them, so that they are
+// kept once each.
+type Launch struct {
+	Grid, Block, Cluster [3]uint32 // Cluster is 0 where unknown or not used
+	Registers            uint32    // per thread
+	StaticShared         uint32    // bytes
+	DynamicShared        uint32    // bytes
+	SharedExecuted       uint32    // bytes; 0 is unknown
+	LocalPerThread       uint32    // bytes
+	Type                 uint32    // 0 unknown, 1 regular, 2 and 3 cooperative
+	Mangled              trace.Sym // mangled name; 0 is unknown
+}
+
+// Numbers of the columns that say where an operation ran. They are the first ones
+// of all tables of operations.
+const (
+	opStart = iota
+	opEnd
+	opPID
+	opDevice
+	opContext
+	opStream
+	opCorrelation
+	opColumns
+)
+
+// operation returns the columns of a table of operations.
+func operation(more ...column) []column {
+	return append([]column{
+		opStart:       {name: "start", need: true},
+		opEnd:         {name: "end", need: true},
+		opPID:         {name: "globalPid", or: "globalTid", none: noID},
+		opDevice:      {name: "deviceId", none: -1},
+		opContext:     {name: "contextId"},
+		opStream:      {name: "streamId"},
+		opCorrelation: {name: "correlationId"},
+	}, more...)
+}
+
+// place sets p to where the operation ran.
+func (c *cursor) place(p *Place) {
+	p.PID, p.Device, p.Context = pidOf(c.int(opPID)), int32(c.int(opDevice)), uint32(c.int(opContext))
+	p.Stream, p.Correlation = uint32(c.int(opStream)), uint32(c.int(opCorrelation))
+}
+
+const (
+	kerName = opColumns + iota
+	kerShort
+	kerGreen
+	kerNode
+	kerGraph
+	kerMangled
+	kerGridX
+	kerGridY
+	kerGridZ
+	kerBlockX
+	kerBlockY
+	kerBlockZ
+	kerClusterX
+	kerClusterY
+	kerClusterZ
+	kerRegisters
+	kerStatic
+	kerDynamic
+	kerExecuted
+	kerLocal
+	kerType
+)
+
+var kernelTable = tableSpec{
+	names: []string{"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"},
+	columns: operation(
+		column{name: "demangledName", or: "shortName"},
+		column{name: "shortName", or: "demangledName", detail: true},
+		column{name: "greenContextId", detail: true},
+		column{name: "graphNodeId"},
+		column{name: "graphId", detail: true},
+		column{name: "mangledName", detail: true},
+		column{name: "gridX", detail: true}, column{name: "gridY", detail: true}, column{name: "gridZ", detail: true},
+		column{name: "blockX", detail: true}, column{name: "blockY", detail: true}, column{name: "blockZ", detail: true},
+		column{name: "clusterX", detail: true}, column{name: "clusterY", detail: true}, column{name: "clusterZ", detail: true},
+		column{name: "registersPerThread", detail: true},
+		column{name: "staticSharedMemory", detail: true},
+		column{name: "dynamicSharedMemory", detail: true},
+		column{name: "sharedMemoryExecuted", detail: true},
+		column{name: "localMemoryPerThread", detail: true},
+		column{name: "launchType", detail: true},
+	),
+}
+
+// Kernels yields the kernels.
+func (s *Source) Kernels(yield func(*Kernel) bool) {
+	var k Kernel
+	known := map[Launch]LaunchID{}
+	last, lastID := Launch{}, LaunchID(0)
+	s.scan(&kernelTable, func(c *cursor) bool {
+		k.Start, k.End, k.Node = c.time(opStart), c.time(opEnd), uint64(c.int(kerNode))
+		c.place(&k.Place)
+		k.Name = c.name(kerName)
+		if !s.Options.Brief {
+			k.Short, k.GreenContext, k.Graph = c.name(kerShort), uint32(c.int(kerGreen)), uint32(c.int(kerGraph))
+			if l := c.launch(); l != last {
+				id, ok := known[l]
+				if !ok {
+					id = s.launches.id(l)
+					known[l] = id
+				}
+				last, lastID = l, id
+			}
+			k.Launch = lastID
+		}
+		return yield(&k)
+	})
+}
+
+func (c *cursor) launch() Launch {
+	u := func(column int) uint32 { return uint32(c.int(column)) }
+	return Launch{
+		Grid:      [3]uint32{u(kerGridX), u(kerGridY), u(kerGridZ)},
+		Block:     [3]uint32{u(kerBlockX), u(kerBlockY), u(kerBlockZ)},
+		Cluster:   [3]uint32{u(kerClusterX), u(kerClusterY), u(kerClusterZ)},
+		Registers: u(kerRegisters), StaticShared: u(kerStatic), DynamicShared: u(kerDynamic),
+		SharedExecuted: u(kerExecuted), LocalPerThread: u(kerLocal), Type: u(kerType),
+		Mangled: c.name(kerMangled),
+	}
+}
+
+// launches numbers launches.
+type launches struct {
+	mu    sync.Mutex
+	list  []Launch // the first one is unknown
+	index map[Launch]LaunchID
+}
+
+func newLaunches() launches {
+	return launches{list: []Launch{{}}, index: map[Launch]LaunchID{{}: 0}}
+}
+
+func (l *launches) id(launch Launch) LaunchID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id, ok := l.index[launch]
+	if !ok {
+		id = LaunchID(len(l.list))
+		l.list = append(l.list, launch)
+		l.index[launch] = id
+	}
+	return id
+}
+
+// Launches returns the launches of the kernels that were yielded so far.
+func (s *Source) Launches() []Launch {
+	s.launches.mu.Lock()
+	defer s.launches.mu.Unlock()
+	return s.launches.list[:len(s.launches.list):len(s.launches.list)]
+}

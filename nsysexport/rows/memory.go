@@ -1,0 +1,178 @@
+package rows
+
+import "github.com/sgtrace/sgtrace/trace"
+
+// CopyKind is the direction of a copy. Numbers are those of CUPTI.
+type CopyKind uint8
+
+// String returns the direction in NVIDIA's words: "Host-to-Device".
+func (k CopyKind) String() string { return label(copyKinds[:], uint8(k)) }
+
+var copyKinds = [...]string{
+	"Unknown", "Host-to-Device", "Device-to-Host", "Host-to-Array", "Array-to-Host", "Array-to-Array",
+	"Array-to-Device", "Device-to-Array", "Device-to-Device", "Host-to-Host", "Peer-to-Peer",
+	"Unified Host-to-Device", "Unified Device-to-Host", "Unified Device-to-Device",
+}
+
+// MemoryKind is what kind of memory something is in. Numbers are those of CUPTI.
+type MemoryKind uint8
+
+// String returns the kind in NVIDIA's words: "Pinned".
+func (k MemoryKind) String() string { return label(memoryKinds[:], uint8(k)) }
+
+var memoryKinds = [...]string{
+	"Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static", "Unknown",
+}
+
+// UnknownMemory is the kind of memory of which nothing is known.
+const UnknownMemory MemoryKind = 7
+
+func label(of []string, n uint8) string {
+	if int(n) < len(of) {
+		return of[n]
+	}
+	return "Unknown"
+}
+
+// A Memcpy is a copy. 64 bytes.
+type Memcpy struct {
+	Start, End trace.Time
+	Bytes      uint64
+	Node       uint64 // graph node; 0 is none
+	Place
+	Copies               uint32 // how many copies a row stands for; 0 is unknown
+	SrcDevice, DstDevice int16  // -1 is unknown
+	Kind                 CopyKind
+	Src, Dst             MemoryKind
+}
+
+const (
+	memBytes = opColumns + iota
+	memNode
+	memKind
+	memSrc
+	memDst
+	memSrcDevice
+	memDstDevice
+	memCopies
+)
+
+var memcpyTable = tableSpec{
+	names: []string{"CUPTI_ACTIVITY_KIND_MEMCPY"},
+	columns: operation(
+		column{name: "bytes"},
+		column{name: "graphNodeId", detail: true},
+		column{name: "copyKind"},
+		column{name: "srcKind", none: int64(UnknownMemory), detail: true},
+		column{name: "dstKind", none: int64(UnknownMemory), detail: true},
+		column{name: "srcDeviceId", none: -1, detail: true},
+		column{name: "dstDeviceId", none: -1, detail: true},
+		column{name: "copyCount", detail: true},
+	),
+}
+
+// Memcpys yields the copies.
+func (s *Source) Memcpys(yield func(*Memcpy) bool) {
+	var m Memcpy
+	s.scan(&memcpyTable, func(c *cursor) bool {
+		m = Memcpy{
+			Start: c.time(opStart), End: c.time(opEnd),
+			Bytes: uint64(c.int(memBytes)), Node: uint64(c.int(memNode)), Kind: CopyKind(c.int(memKind)),
+			Src: MemoryKind(c.int(memSrc)), Dst: MemoryKind(c.int(memDst)),
+			SrcDevice: int16(c.int(memSrcDevice)), DstDevice: int16(c.int(memDstDevice)),
+			Copies: uint32(c.int(memCopies)),
+		}
+		c.place(&m.Place)
+		return yield(&m)
+	})
+}
+
+// A Memset fills memory with a value. 64 bytes.
+type Memset struct {
+	Start, End trace.Time
+	Bytes      uint64
+	Node       uint64 // graph node; 0 is none
+	Place
+	Value uint32
+	Kind  MemoryKind
+}
+
+const (
+	setBytes = opColumns + iota
+	setNode
+	setValue
+	setKind
+)
+
+var memsetTable = tableSpec{
+	names: []string{"CUPTI_ACTIVITY_KIND_MEMSET"},
+	columns: operation(
+		column{name: "bytes"},
+		column{name: "graphNodeId", detail: true},
+		column{name: "value", detail: true},
+		column{name: "memKind", none: int64(UnknownMemory), detail: true},
+	),
+}
+
+// Memsets yields the fills.
+func (s *Source) Memsets(yield func(*Memset) bool) {
+	var m Memset
+	s.scan(&memsetTable, func(c *cursor) bool {
+		m = Memset{
+			Start: c.time(opStart), End: c.time(opEnd),
+			Bytes: uint64(c.int(setBytes)), Node: uint64(c.int(setNode)),
+			Value: uint32(c.int(setValue)), Kind: MemoryKind(c.int(setKind)),
+		}
+		c.place(&m.Place)
+		return yield(&m)
+	})
+}
+
+// A MemoryEvent is an allocation of GPU memory, or its end. 40 bytes.
+type MemoryEvent struct {
+	Time    trace.Time
+	Bytes   int64 // what it adds to the memory in use; negative where memory is freed
+	Address uint64
+	PID     int32 // -1 is unknown
+	Device  int32 // as the process counts; -1 is unknown
+	Kind    MemoryKind
+}
+
+const (
+	useTime = iota
+	usePID
+	useDevice
+	useBytes
+	useAddress
+	useKind
+	useOperation
+)
+
+var memoryTable = tableSpec{
+	names: []string{"CUDA_GPU_MEMORY_USAGE_EVENTS"},
+	columns: []column{
+		useTime:      {name: "start", or: "timestamp", need: true},
+		usePID:       {name: "globalPid", or: "globalTid", none: noID},
+		useDevice:    {name: "deviceId", none: -1},
+		useBytes:     {name: "bytes", need: true},
+		useAddress:   {name: "address"},
+		useKind:      {name: "memKind", none: int64(UnknownMemory)},
+		useOperation: {name: "memoryOperationType", need: true},
+	},
+}
+
+// MemoryEvents yields allocations and what ends them.
+func (s *Source) MemoryEvents(yield func(*MemoryEvent) bool) {
+	const freed = 1
+	var m MemoryEvent
+	s.scan(&memoryTable, func(c *cursor) bool {
+		m = MemoryEvent{
+			Time: c.time(useTime), Bytes: c.int(useBytes), Address: uint64(c.int(useAddress)),
+			PID: pidOf(c.int(usePID)), Device: int32(c.int(useDevice)), Kind: MemoryKind(c.int(useKind)),
+		}
+		if c.int(useOperation) == freed {
+			m.Bytes = -m.Bytes
+		}
+		return yield(&m)
+	})
+}

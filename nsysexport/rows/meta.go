@@ -1,0 +1,149 @@
+package rows
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Meta is what an export says about itself.
+type Meta struct {
+	Product string // version of nsys that exported: "2026.2.1.210"; "" before 2022
+	Schema  string // version of the schema: "3.25.0"; "" before 2022
+	Host    string // name of the machine that was profiled; "" is unknown
+
+	// Absolute tells whether times are nanoseconds since 1970 (UTC). If it is false
+	// the export has no start of the session, and times count from there.
+	Absolute bool
+	// SessionStart is when the session started, in Unix ns; 0 is unknown.
+	SessionStart trace.Time
+	// Shift is what nsys export added to the times in the file (--ts-shift,
+	// --ts-normalize), in ns. Times of this package are without it.
+	Shift int64
+	// Duration is the length of the session in ns; -1 is unknown.
+	Duration int64
+
+	// GraphMode is how CUDA graphs were traced: "Graph" means that their kernels
+	// are not in the file, "Node" that they are; "" is unknown.
+	GraphMode string
+	// Partial are the tables and times that the export was bounded to; "" is none.
+	PartialTables, PartialTimes string
+
+	GPUs    []GPU
+	Devices []Device
+}
+
+// A GPU is one of the machine.
+type GPU struct {
+	ID   int64
+	Name string
+	UUID string
+	Bus  string // PCI address
+}
+
+// A Device is what a process calls a GPU: CUDA_VISIBLE_DEVICES renumbers them.
+type Device struct {
+	PID    int32
+	Device int32 // as in rows of kernels
+	GPU    int64 // GPU.ID; -1 is unknown
+	UUID   string
+}
+
+// metaTables hold pairs of a name and a text; the second name is that before 2023.
+var metaExport = tableSpec{
+	names:   []string{"META_DATA_EXPORT", "EXPORT_META_DATA"},
+	columns: []column{{name: "name", need: true}, {name: "value", need: true}},
+}
+
+var metaCapture = tableSpec{
+	names:   []string{"META_DATA_CAPTURE"},
+	columns: metaExport.columns,
+}
+
+// systemEnv has the name of the host, and environment variables.
+var systemEnv = tableSpec{
+	names:   []string{"TARGET_INFO_SYSTEM_ENV"},
+	columns: metaExport.columns,
+}
+
+// metaKeys is the allow-list of what is read from those tables. All others may hold
+// commands, paths or environment variables.
+var metaKeys = []struct {
+	spec  *tableSpec
+	key   string
+	store func(*Meta, string)
+}{
+	{&metaExport, "EXPORT_PRODUCT_VERSION", func(m *Meta, v string) { m.Product = v }},
+	{&metaExport, "EXPORT_SCHEMA_VERSION", func(m *Meta, v string) { m.Schema = v }},
+	{&metaExport, "EXPORT_CONFIG_TIME_SHIFT", func(m *Meta, v string) { m.Shift, _ = strconv.ParseInt(v, 10, 64) }},
+	{&metaExport, "EXPORT_PARAM_TABLES_TO_EXPORT", func(m *Meta, v string) { m.PartialTables = v }},
+	{&metaExport, "EXPORT_PARAM_TIMES_TO_EXPORT", func(m *Meta, v string) { m.PartialTimes = v }},
+	{&metaCapture, "CUDA_GRAPH_TRACE_OPTIONS:MODE", func(m *Meta, v string) { m.GraphMode = v }},
+	{&systemEnv, "Hostname", func(m *Meta, v string) {
+		if v != "UNKNOWN" { // what nsys writes where it could not find out
+			m.Host = v
+		}
+	}},
+}
+
+var sessionStart = tableSpec{
+	names:   []string{"TARGET_INFO_SESSION_START_TIME"},
+	columns: []column{{name: "utcEpochNs", need: true}},
+}
+
+var analysisDetails = tableSpec{
+	names:   []string{"ANALYSIS_DETAILS"},
+	columns: []column{{name: "duration", none: -1, need: true}},
+}
+
+// plausible tells whether a session can have started at a time: Nsight Systems is from
+// this century.
+func plausible(t trace.Time) bool {
+	year := time.Unix(0, int64(t)).UTC().Year()
+	return t > 0 && year >= 2010 && year < 2100
+}
+
+// describe reads everything but events.
+func (s *Source) describe(c *connection) {
+	m := &s.Meta
+	for _, spec := range []*tableSpec{&metaExport, &metaCapture, &systemEnv} {
+		s.scanOn(c, spec, func(cur *cursor) bool {
+			key := cur.text(0)
+			for _, k := range metaKeys {
+				if k.spec == spec && k.key == key {
+					k.store(m, cur.text(1))
+				}
+			}
+			return true
+		})
+	}
+	m.Duration = -1
+	s.scanOn(c, &analysisDetails, func(cur *cursor) bool {
+		m.Duration = cur.int(0)
+		return false
+	})
+	s.scanOn(c, &sessionStart, func(cur *cursor) bool {
+		m.SessionStart = trace.Time(cur.int(0))
+		if m.Absolute = plausible(m.SessionStart); !m.Absolute {
+			s.Diag(trace.DataLoss, "nsys-session-start", cur.sel.table, 0, fmt.Sprintf(
+				"the session is said to have started %d ns after 1970, which cannot be: run nsys export again", m.SessionStart))
+			m.SessionStart = 0
+		}
+		return false
+	})
+	// The start of the session is not shifted with the times.
+	s.base = int64(m.SessionStart) - m.Shift
+	if !m.Absolute {
+		s.Diag(trace.Notice, "nsys-no-session-start", "", 0,
+			"the export does not tell when its session started: times count from there, and its clock must be given or matched")
+	}
+	if m.PartialTables != "" || m.PartialTimes != "" {
+		s.Diag(trace.Notice, "nsys-partial-export", "", 0,
+			"nsys export was told to leave tables or times out (--tables, --times): what is missing here may be in the report")
+	}
+	s.readTarget(c)
+	s.Environment = s.environment(c)
+	s.listUnread(c)
+}

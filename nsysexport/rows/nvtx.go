@@ -1,0 +1,267 @@
+package rows
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// MarkKind says what an annotation is.
+type MarkKind uint8
+
+const (
+	MarkInstant  MarkKind = iota // a point in time
+	MarkPushPop                  // a range that nests with others of its thread
+	MarkStartEnd                 // a range that may overlap others and end on another thread
+)
+
+// PayloadKind is the type of [Range.Payload].
+type PayloadKind uint8
+
+const (
+	PayloadNone  PayloadKind = iota
+	PayloadUint              // as it is
+	PayloadInt               // convert to int64
+	PayloadFloat             // [math.Float64frombits]
+)
+
+// A Range is an NVTX annotation: a range, or a mark. 64 bytes.
+type Range struct {
+	Start, End trace.Time // equal for a mark
+	Payload    uint64     // see PayloadKind
+	PID, TID   int32      // where it began; -1 is unknown
+	EndTID     int32      // the thread where it ended; -1 is TID
+	Text       trace.Sym
+	Domain     trace.Sym // name of the domain; 0 is the default one
+	Category   trace.Sym // name of the category; 0 is none, or one without a name
+	CategoryID uint32    // 0 is none
+	Color      uint32    // ARGB; 0 is none
+	// Args are values that NCCL and others attach, from JSON or binary payloads.
+	Args        trace.ArgsID
+	Kind        MarkKind
+	PayloadKind PayloadKind
+	// Open means that the range was never closed: its End is that of the session,
+	// and its duration means nothing.
+	Open bool
+}
+
+const (
+	nvtxStart = iota
+	nvtxEnd
+	nvtxType
+	nvtxTID
+	nvtxText
+	nvtxTextID
+	nvtxDomain
+	nvtxCategory
+	nvtxEndTID
+	nvtxColor
+	nvtxUint64
+	nvtxInt64
+	nvtxDouble
+	nvtxUint32
+	nvtxInt32
+	nvtxFloat
+	nvtxJSON
+	nvtxJSONID
+	nvtxBinary
+)
+
+var nvtxTable = tableSpec{
+	names: []string{"NVTX_EVENTS"},
+	columns: []column{
+		nvtxStart:    {name: "start", need: true},
+		nvtxEnd:      {name: "end"},
+		nvtxType:     {name: "eventType", need: true},
+		nvtxTID:      {name: "globalTid", none: noID},
+		nvtxText:     {name: "text"},
+		nvtxTextID:   {name: "textId"},
+		nvtxDomain:   {name: "domainId"},
+		nvtxCategory: {name: "category"},
+		nvtxEndTID:   {name: "endGlobalTid", none: noID},
+		nvtxColor:    {name: "color", detail: true},
+		nvtxUint64:   {name: "uint64Value", detail: true},
+		nvtxInt64:    {name: "int64Value", detail: true},
+		nvtxDouble:   {name: "doubleValue", detail: true},
+		nvtxUint32:   {name: "uint32Value", detail: true},
+		nvtxInt32:    {name: "int32Value", detail: true},
+		nvtxFloat:    {name: "floatValue", detail: true},
+		nvtxJSON:     {name: "jsonText", detail: true},
+		nvtxJSONID:   {name: "jsonTextId", detail: true},
+		nvtxBinary:   {name: "binaryData", detail: true},
+	},
+}
+
+// What an event is. Numbers are the same in all versions.
+const (
+	eventCategory     = 33
+	eventMark         = 34
+	eventThread       = 39
+	eventPushPop      = 59
+	eventStartEnd     = 60
+	eventTextPushPop  = 70 // imported from a text file
+	eventTextStartEnd = 71
+	eventDomain       = 75
+	eventDomainEnd    = 76
+)
+
+// A scope is a domain or a category of a process: ids count within it.
+type scope struct {
+	pid        int32
+	domain, id int64
+}
+
+// nvtxNames are names that events give to others, wherever they are in the file.
+type nvtxNames struct {
+	domains    map[scope]trace.Sym
+	categories map[scope]trace.Sym
+	threads    []Thread
+	payloads   map[payloadKey][]payloadEntry
+}
+
+// nvtxOnce reads the names once.
+type nvtxOnce struct {
+	once  sync.Once
+	names nvtxNames
+}
+
+// nvtxNames reads the events that name domains, categories and threads, which may be
+// anywhere in the table. SQLite could pick them, but a damaged file may lead it in
+// circles while it looks for one; here every row is counted.
+func (s *Source) nvtxNames() *nvtxNames {
+	s.nvtx.once.Do(func() {
+		n := &s.nvtx.names
+		n.domains, n.categories = map[scope]trace.Sym{}, map[scope]trace.Sym{}
+		spec := nvtxTable
+		spec.quiet = true
+		spec.columns = spec.columns[:nvtxCategory+1]
+		s.scan(&spec, func(c *cursor) bool {
+			kind := c.int(nvtxType)
+			if kind != eventDomain && kind != eventCategory && kind != eventThread {
+				return true
+			}
+			id := c.int(nvtxTID)
+			text := c.nvtxText()
+			key := scope{pidOf(id), c.int(nvtxDomain), 0}
+			switch kind {
+			case eventDomain:
+				n.domains[key] = text
+			case eventCategory:
+				key.id = c.int(nvtxCategory)
+				n.categories[key] = text
+			case eventThread:
+				n.threads = append(n.threads, Thread{key.pid, tidOf(id), s.Options.Syms.Name(text)})
+			}
+			return true
+		})
+		n.payloads = s.readPayloads()
+	})
+	return &s.nvtx.names
+}
+
+// nvtxText returns the text of an event. Registered strings are in StringIds; an
+// empty text is nowhere.
+func (c *cursor) nvtxText() trace.Sym {
+	if c.null(nvtxText) {
+		return c.name(nvtxTextID)
+	}
+	return c.textSym(nvtxText)
+}
+
+// Ranges yields NVTX ranges and marks.
+func (s *Source) Ranges(yield func(*Range) bool) {
+	if s.schema.find(nvtxTable.names[0]) == "" {
+		return
+	}
+	n := s.nvtxNames()
+	end := s.Meta.SessionStart + trace.Time(s.Meta.Duration)
+	var p payloads
+	p.init(s, n)
+	numbered := map[int64]trace.Sym{}
+	var r Range
+	s.scan(&nvtxTable, func(c *cursor) bool {
+		kind, ok := s.markKind(c.int(nvtxType), c.sel.table)
+		if !ok {
+			return true
+		}
+		id := c.int(nvtxTID)
+		r = Range{
+			Start: c.time(nvtxStart), Kind: kind, PID: pidOf(id), TID: tidOf(id), EndTID: tidOf(c.int(nvtxEndTID)),
+			Text: c.nvtxText(), CategoryID: uint32(c.int(nvtxCategory)),
+		}
+		domain := c.int(nvtxDomain)
+		r.Domain = s.domain(n, numbered, scope{r.PID, domain, 0})
+		if r.CategoryID != 0 {
+			r.Category = n.categories[scope{r.PID, domain, int64(r.CategoryID)}]
+		}
+		r.end(c, end, s.Meta.Duration >= 0)
+		if !s.Options.Brief {
+			r.Color = uint32(c.int(nvtxColor))
+			r.Payload, r.PayloadKind = c.payload()
+			r.Args = p.args(c, domain)
+		}
+		return yield(&r)
+	})
+}
+
+// end finds out when the range ends. Those that were never closed are exported
+// with the end of the session.
+func (r *Range) end(c *cursor, session trace.Time, known bool) {
+	if r.Kind == MarkInstant {
+		r.End = r.Start
+		return
+	}
+	r.End = c.time(nvtxEnd)
+	if c.null(nvtxEnd) {
+		r.End, r.Open = r.Start, true
+		if known {
+			r.End = max(r.Start, session)
+		}
+		return
+	}
+	r.Open = known && r.End == session
+}
+
+// markKind translates the kind of an event; false is one that is no annotation.
+func (s *Source) markKind(kind int64, table string) (MarkKind, bool) {
+	switch kind {
+	case eventPushPop, eventTextPushPop:
+		return MarkPushPop, true
+	case eventStartEnd, eventTextStartEnd:
+		return MarkStartEnd, true
+	case eventMark:
+		return MarkInstant, true
+	case eventCategory, eventThread, eventDomain, eventDomainEnd:
+		return 0, false // names
+	}
+	s.Diag(trace.DataLoss, "nsys-nvtx-kind", table, 0, fmt.Sprintf(
+		"NVTX events of the unknown kind %d are left out: please report this file's version", kind))
+	return 0, false
+}
+
+// domain returns the name of a domain. One whose creation was not recorded is
+// called by its number, and remembered in numbered.
+func (s *Source) domain(n *nvtxNames, numbered map[int64]trace.Sym, key scope) trace.Sym {
+	if key.domain == 0 {
+		return 0
+	}
+	if name, ok := n.domains[key]; ok {
+		return name
+	}
+	name, ok := numbered[key.domain]
+	if !ok {
+		name = s.Options.Syms.Intern("domain " + strconv.FormatInt(key.domain, 10))
+		numbered[key.domain] = name
+	}
+	return name
+}
+
+// NamedThreads returns the threads that name themselves through NVTX.
+func (s *Source) NamedThreads() []Thread {
+	if s.schema.find(nvtxTable.names[0]) == "" {
+		return nil
+	}
+	return s.nvtxNames().threads
+}

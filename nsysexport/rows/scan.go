@@ -1,0 +1,171 @@
+package rows
+
+import (
+	"fmt"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A cursor is at a row of a table.
+type cursor struct {
+	stmt  *sqlite.Stmt
+	sel   *selection
+	names *names
+	base  int64 // what is added to times
+}
+
+// int returns the value of a column.
+func (c *cursor) int(column int) int64 {
+	p := &c.sel.result[column]
+	if p.at < 0 {
+		return p.none
+	}
+	v := c.stmt.ColumnInt64(int(p.at))
+	if v == 0 && !p.sure && c.stmt.ColumnIsNull(int(p.at)) {
+		return p.none
+	}
+	return v
+}
+
+// time returns the value of a column that holds a time.
+func (c *cursor) time(column int) trace.Time { return trace.Time(c.int(column) + c.base) }
+
+// null tells whether a column has no value.
+func (c *cursor) null(column int) bool {
+	at := c.sel.result[column].at
+	return at < 0 || c.stmt.ColumnIsNull(int(at))
+}
+
+// float returns the value of a column, 0 if it has none.
+func (c *cursor) float(column int) float64 {
+	if at := c.sel.result[column].at; at >= 0 {
+		return c.stmt.ColumnFloat(int(at))
+	}
+	return 0
+}
+
+// bytes returns the text or blob of a column, valid until the next call.
+func (c *cursor) bytes(column int) []byte {
+	at := c.sel.result[column].at
+	if at < 0 {
+		return nil
+	}
+	return c.names.bytes(c.stmt, int(at))
+}
+
+// text returns the text of a column.
+func (c *cursor) text(column int) string { return string(c.bytes(column)) }
+
+// textSym returns the symbol of a column's text.
+func (c *cursor) textSym(column int) trace.Sym { return c.names.cache.Intern(c.bytes(column)) }
+
+// name returns the symbol of a column that refers to StringIds. Tools that
+// rewrite exports put the text itself there.
+func (c *cursor) name(column int) trace.Sym {
+	at := int(c.sel.result[column].at)
+	if at < 0 {
+		return 0
+	}
+	// No name begins with a digit, so that text is 0 as a number.
+	if id := c.stmt.ColumnInt64(at); id != 0 {
+		return c.names.sym(id)
+	}
+	switch c.stmt.ColumnType(at) {
+	case sqlite.TypeInteger:
+		return c.names.sym(0)
+	case sqlite.TypeText:
+		return c.textSym(column)
+	}
+	return 0
+}
+
+// scan passes the rows of a table to each, in the order of the file, until that
+// returns false. A table that does not exist has no rows; one that is damaged
+// those before the damage.
+func (s *Source) scan(spec *tableSpec, each func(*cursor) bool) {
+	c, err := s.connect()
+	if err != nil {
+		s.Diag(trace.DataLoss, "nsys-table-unreadable", spec.names[0], 0, err.Error())
+		return
+	}
+	defer s.release(c)
+	s.scanOn(c, spec, each)
+}
+
+func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool) {
+	sel, err := s.choose(c.conn, spec)
+	if err != nil {
+		s.Diag(trace.DataLoss, "nsys-table-unreadable", spec.names[0], 0, "the columns cannot be read: "+err.Error())
+		return
+	}
+	if sel == nil {
+		return
+	}
+	if sel.missing != "" {
+		s.Diag(trace.DataLoss, "nsys-column-missing", sel.table, 0, fmt.Sprintf(
+			"the table has no column %q and is left out: run nsys export again", sel.missing))
+		return
+	}
+	own, err := s.ownRows(c.conn, sel.table, sel.columns)
+	var w *pass
+	if err == nil {
+		w, err = newPass(c, sel, own)
+	}
+	if err != nil {
+		s.damaged(spec, sel.table, &loss{err: err, behind: true})
+		return
+	}
+	defer w.stmt.Finalize()
+	cur := cursor{stmt: w.stmt, sel: sel, names: c.names, base: s.base}
+	c.names.begin(sel.table, func() int64 { return w.lost.read })
+	for w.next() {
+		if !each(&cur) {
+			return
+		}
+	}
+	w.checkHoles()
+	if w.lost.err != nil {
+		s.damaged(spec, sel.table, &w.lost)
+	}
+}
+
+// damaged reports what damage cost of a table.
+func (s *Source) damaged(spec *tableSpec, table string, l *loss) {
+	if spec.quiet {
+		return
+	}
+	what := "the file is damaged"
+	if s.header.cut() {
+		what = "the file is cut off"
+	}
+	s.Diag(trace.DataLoss, "nsys-table-damaged", table, l.at+1, fmt.Sprintf(
+		"%s: %d rows were read, %v are lost; copy the file again, or run nsys export again (%v)", what, l.read, l, l.err))
+}
+
+// Counts returns how many rows the largest tables have, each as far as that is
+// credible: what two exports of one session have alike.
+func (s *Source) Counts() (rows [5]int64) {
+	for i, spec := range []*tableSpec{&kernelTable, &apiTable, &memcpyTable, &memsetTable, &nvtxTable} {
+		rows[i] = s.count(spec)
+	}
+	return rows
+}
+
+// count returns how many rows a table has, or less if that is not credible.
+func (s *Source) count(spec *tableSpec) int64 {
+	// Rows of all these tables take more than this in the file.
+	const rowSize = 20
+	c, err := s.connect()
+	if err != nil {
+		return 0
+	}
+	defer s.release(c)
+	for _, name := range spec.names {
+		if table := s.schema.find(name); table != "" {
+			return max(min(rows(c, table), s.header.size/rowSize), 0)
+		}
+	}
+	return 0
+}

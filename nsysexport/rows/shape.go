@@ -1,0 +1,160 @@
+package rows
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// errShape is the error of pages that hold rows of another table.
+var errShape = errors.New("its pages hold rows of another table")
+
+// bounds are the numbers of the rows of a table that can be its own: those in
+// ]from, to].
+type bounds struct {
+	from, to int64
+	err      error // errShape if there are others
+}
+
+// ownRows finds out whether the rows on the first and the last page of a table have
+// the columns of the table. SQLite does not look: where a page of another table lies in
+// place of one, its numbers come under the wrong names. Pages in between show by the
+// numbers of their rows, which grow.
+func (s *Source) ownRows(conn *sqlite.Conn, table string, columns []tableColumn) (b bounds, err error) {
+	b = bounds{from: noRow, to: math.MaxInt64}
+	stmt, _, err := conn.PrepareTransient("SELECT rootpage FROM sqlite_master WHERE type='table' AND name=?1")
+	if err != nil {
+		return b, err
+	}
+	defer stmt.Finalize()
+	stmt.BindText(1, table)
+	if row, err := stmt.Step(); err != nil || !row {
+		return b, err
+	}
+	root := stmt.ColumnInt64(0)
+	first, last := s.edge(root, true), s.edge(root, false)
+	firstFits, lastFits := first.fits(columns), last.fits(columns)
+	switch {
+	case firstFits && lastFits:
+		return b, nil
+	case !firstFits && !lastFits || first.isRoot || last.isRoot:
+		return b, errShape
+	case !firstFits:
+		b.from = first.bound
+	default:
+		b.to = last.bound
+	}
+	b.err = errShape
+	return b, nil
+}
+
+// An edge is the first or the last page with rows of a table.
+type edge struct {
+	page   []byte // nil if there is none, or none that can be read; reading shows why
+	isRoot bool
+	bound  int64 // the last row of the first page, or that before the last page
+}
+
+// edge finds a page. See https://www.sqlite.org/fileformat.html#b_tree_pages.
+func (s *Source) edge(root int64, first bool) (e edge) {
+	const interior, leaf, deepest = 5, 13, 20
+	page := make([]byte, s.header.page)
+	for depth := range deepest {
+		if _, err := s.file.ReadAt(page, (root-1)*s.header.page); err != nil {
+			return edge{}
+		}
+		cells := int(binary.BigEndian.Uint16(page[3:]))
+		switch kind := page[0]; {
+		case kind == leaf && cells > 0:
+			e.page, e.isRoot = page, depth == 0
+			return e
+		case kind != interior || cells == 0 || 12+2*cells > len(page):
+			return edge{}
+		}
+		place := 12
+		if !first {
+			place += 2 * (cells - 1)
+		}
+		at := int(binary.BigEndian.Uint16(page[place:]))
+		if at > len(page)-5 {
+			return edge{}
+		}
+		bound, _ := varint(page[at+4:])
+		e.bound = int64(bound)
+		root = int64(binary.BigEndian.Uint32(page[at:]))
+		if !first {
+			root = int64(binary.BigEndian.Uint32(page[8:]))
+		}
+	}
+	return edge{}
+}
+
+// fits tells whether most rows of a page have the given columns. A single one that does
+// not is damaged itself.
+func (e *edge) fits(columns []tableColumn) bool {
+	if e.page == nil {
+		return true
+	}
+	cells, fit := int(binary.BigEndian.Uint16(e.page[3:])), 0
+	if 8+2*cells > len(e.page) {
+		return true // as reading will show
+	}
+	for i := range cells {
+		at := min(int(binary.BigEndian.Uint16(e.page[8+2*i:])), len(e.page))
+		if kinds, ok := kindsOf(e.page[at:]); ok && alike(kinds, columns) {
+			fit++
+		}
+	}
+	return 2*fit >= cells
+}
+
+// alike tells whether values of these types can be those of columns.
+func alike(kinds []uint64, columns []tableColumn) bool {
+	if len(kinds) > len(columns) {
+		return false
+	}
+	kinds = append(kinds, make([]uint64, len(columns)-len(kinds))...) // of columns that were added later
+	for i, c := range columns {
+		isNull, isNumber, isText := kinds[i] == 0, kinds[i] > 0 && kinds[i] < 10, kinds[i] >= 13 && kinds[i]%2 == 1
+		if c.notNull && !c.key && (isNull || isText && c.kind == "INTEGER") || isNumber && c.kind == "TEXT" {
+			return false
+		}
+	}
+	return true
+}
+
+// kindsOf reads the head of a row: the types of its columns.
+func kindsOf(cell []byte) (kinds []uint64, ok bool) {
+	for range 2 { // the size of the row, its number
+		_, n := varint(cell)
+		cell = cell[n:]
+	}
+	size, n := varint(cell)
+	if n == 0 || size < uint64(n) || size > uint64(len(cell)) {
+		return nil, false
+	}
+	for head := cell[n:size]; len(head) > 0; {
+		kind, n := varint(head)
+		if n == 0 {
+			return nil, false
+		}
+		kinds, head = append(kinds, kind), head[n:]
+	}
+	return kinds, true
+}
+
+// varint reads a number of up to nine bytes; n is 0 if it does not end.
+func varint(b []byte) (v uint64, n int) {
+	for i := range min(len(b), 9) {
+		if i == 8 {
+			return v<<8 | uint64(b[i]), 9
+		}
+		v = v<<7 | uint64(b[i]&0x7f)
+		if b[i] < 0x80 {
+			return v, i + 1
+		}
+	}
+	return 0, 0
+}

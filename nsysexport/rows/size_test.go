@@ -1,0 +1,30 @@
+package rows
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// Rows are small: there are millions of them.
+func TestSizes(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		size, want uintptr
+	}{
+		{"Kernel", unsafe.Sizeof(Kernel{}), 64},
+		{"Call", unsafe.Sizeof(Call{}), 40},
+		{"Memcpy", unsafe.Sizeof(Memcpy{}), 64},
+		{"Memset", unsafe.Sizeof(Memset{}), 64},
+		{"Sync", unsafe.Sizeof(Sync{}), 48},
+		{"GraphRun", unsafe.Sizeof(GraphRun{}), 56},
+		{"GraphNode", unsafe.Sizeof(GraphNode{}), 48},
+		{"Range", unsafe.Sizeof(Range{}), 64},
+		{"Sched", unsafe.Sizeof(Sched{}), 24},
+		{"Sample", unsafe.Sizeof(Sample{}), 24},
+		{"MemoryEvent", unsafe.Sizeof(MemoryEvent{}), 40},
+	} {
+		if c.size != c.want {
+			t.Errorf("%s has %d bytes, want %d", c.name, c.size, c.want)
+		}
+	}
+}
