@@ -132,11 +132,11 @@ func (m *Ranks) ranksOf(f *recording) func(part string) (rank, pid int32) {
 // not name, short-lived children, are one rank together if open says that they may
 // be what was asked for.
 func (p *Evidence) pids(m *Ranks, x *indexed, open bool) func(pid int32) int32 {
-	ranks := map[int32]int32{}
+	rankOf := map[int32]int32{}
 	for i, r := range m.tracks {
 		for _, c := range r.captures {
 			if c.file.source == x {
-				ranks[int32(c.file.Rows[0].PID)] = int32(i)
+				rankOf[int32(c.file.Rows[0].PID)] = int32(i)
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func (p *Evidence) pids(m *Ranks, x *indexed, open bool) func(pid int32) int32 {
 		p.Ranks = append(p.Ranks, stem(x.input.Name)+" other processes")
 	}
 	return func(pid int32) int32 {
-		if rank, ok := ranks[pid]; ok {
+		if rank, ok := rankOf[pid]; ok {
 			return rank
 		}
 		return others

@@ -14,14 +14,14 @@ import (
 // full, traces without arguments, exports without events. What profilers recorded it adds
 // to in; the requests are nil without dumps. An input that cannot be used is reported to
 // diags and left out; the error is for when none is left.
-func Inspect(inputs []Input, opt ReadOptions, diags *trace.Diags, in *inventory.Inventory) (*request.Set, error) {
+func Inspect(files []Input, opt ReadOptions, diags *trace.Diags, in *inventory.Inventory) (*request.Set, error) {
 	opt.Filter, opt.Walk = profile.Filter{Args: profile.ArgsNone}, true
 	opt.each = func(x *indexed) {
 		if x.Inventory != nil {
 			x.Inventory(in, sizeOf(x.input.Name), identities(x))
 		}
 	}
-	m, err := Index(inputs, opt, diags)
+	m, err := Index(files, opt, diags)
 	if err != nil {
 		return nil, err
 	}

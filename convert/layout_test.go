@@ -290,11 +290,11 @@ func TestTraceProcessor(t *testing.T) {
 
 // requestsOf reads the requests of dumps.
 func requestsOf(diags *trace.Diags, names ...string) (*request.Set, error) {
-	var inputs []Input
+	var files []Input
 	for _, name := range names {
-		inputs = append(inputs, Input{Name: name})
+		files = append(files, Input{Name: name})
 	}
-	in, err := Index(inputs, ReadOptions{Requests: true}, diags)
+	in, err := Index(files, ReadOptions{Requests: true}, diags)
 	if err != nil {
 		return nil, err
 	}

@@ -46,8 +46,8 @@ func newRanks(in *Inputs) *Ranks {
 
 // Read reads inputs and finds out which rank each recording is of. An input that cannot
 // be used is reported to diags and left out; the error is for when none is left.
-func Read(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
-	in, err := Index(inputs, opt, diags)
+func Read(files []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
+	in, err := Index(files, opt, diags)
 	if err != nil {
 		return nil, err
 	}

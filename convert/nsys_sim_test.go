@@ -187,9 +187,9 @@ func TestGivenRanksOfProcesses(t *testing.T) {
 	if got := rankNames(m); !slices.Contains(got, "TP7 ("+first.Host+")") || !slices.Contains(got, "TP5 ("+second.Host+")") {
 		t.Errorf("ranks are %v", got)
 	}
-	inputs, _ := Find([]string{r.exports()})
+	files, _ := Find([]string{r.exports()})
 	for _, bad := range []GivenRank{given("", 1, "TP0"), given("elsewhere", first.Processes[0].PID, "TP0")} {
-		if _, err := Read(inputs, ReadOptions{RankOf: []GivenRank{bad}}, &trace.Diags{}); err == nil {
+		if _, err := Read(files, ReadOptions{RankOf: []GivenRank{bad}}, &trace.Diags{}); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}

@@ -308,8 +308,8 @@ func TestEmptyCaptureIsNoRank(t *testing.T) {
 				t.Errorf("clocks %+v", c)
 			}
 		}
-		inputs, _ := Find([]string{empty})
-		if _, err := Read(inputs, ReadOptions{}, &trace.Diags{}); !errors.Is(err, errNothing) {
+		files, _ := Find([]string{empty})
+		if _, err := Read(files, ReadOptions{}, &trace.Diags{}); !errors.Is(err, errNothing) {
 			t.Errorf("alone: %v", err)
 		}
 	}

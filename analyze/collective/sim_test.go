@@ -59,12 +59,12 @@ func traceRun(t *testing.T, config simulator.Config, change func(*torch.Config))
 // readTraces reads the traces of a folder, and what their ranks did together.
 func readTraces(t *testing.T, dir string) *profile.Set {
 	t.Helper()
-	inputs, err := convert.Find([]string{dir})
+	files, err := convert.Find([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	opt := convert.ReadOptions{Filter: profile.Filter{Args: profile.ArgsNone}, Walk: true}
-	m, err := convert.Read(inputs, opt, &trace.Diags{})
+	m, err := convert.Read(files, opt, &trace.Diags{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,13 +104,13 @@ func inspected(t *testing.T) []*table.Report {
 	if err := os.WriteFile("rank3.json", []byte(chromeTrace), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	inputs, err := convert.Find([]string{"node7.sqlite", "old.sqlite", "rank3.json"})
+	files, err := convert.Find([]string{"node7.sqlite", "old.sqlite", "rank3.json"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var v inventory.Inventory
 	diags := &trace.Diags{}
-	requests, err := convert.Inspect(inputs, convert.ReadOptions{}, diags, &v)
+	requests, err := convert.Inspect(files, convert.ReadOptions{}, diags, &v)
 	if err != nil || requests != nil {
 		t.Fatalf("%v, %v", requests, err)
 	}

@@ -34,17 +34,17 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	if err != nil {
 		return nil, nil, err
 	}
-	inputs, err := convert.Find(args)
+	files, err := convert.Find(args)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(inputs) == 0 {
+	if len(files) == 0 {
 		return nil, nil, commandline.Usage("no input; give OTLP dumps, PyTorch traces and Nsight Systems exports: files, globs, directories or - for standard input")
 	}
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(files)))
 	opt := convert.ReadOptions{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.ranks, Hosts: sel.Hosts, Walk: true}
 	c.collectEarly()
-	m, err := convert.Read(inputs, opt, &c.diags)
+	m, err := convert.Read(files, opt, &c.diags)
 	meter.Done()
 	if err != nil {
 		return nil, nil, err

@@ -53,13 +53,13 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if !ctx.Args().Present() {
 		return commandline.Usage("no input; give files, globs, directories or - for standard input")
 	}
-	inputs, err := convert.Find(ctx.Args().Slice())
+	files, err := convert.Find(ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(files)))
 	var held inventory.Inventory
-	requests, err := convert.Inspect(inputs, convert.ReadOptions{Stdin: c.in, Meter: meter}, &c.diags, &held)
+	requests, err := convert.Inspect(files, convert.ReadOptions{Stdin: c.in, Meter: meter}, &c.diags, &held)
 	meter.Done()
 	if err != nil {
 		return err

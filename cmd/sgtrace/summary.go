@@ -57,7 +57,7 @@ func (c *command) reportSummary(ctx *cli.Context) error {
 // overview looks at everything that was read.
 func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (*overview.Overview, error) {
 	args := ctx.Args().Slice()
-	inputs, err := convert.Find(args)
+	files, err := convert.Find(args)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (
 		given = append(given, c.redactedInput(arg))
 	}
 	in := overview.OverviewInput{
-		Select: selectionArgs(ctx), Inputs: given, Files: c.filesRead(convert.Names(inputs)), Requests: e.Requests,
+		Select: selectionArgs(ctx), Inputs: given, Files: c.filesRead(convert.Names(files)), Requests: e.Requests,
 		Clocks: clocks(e.Clocks), Diags: &c.diags,
 	}
 	if len(e.Ranks) > 0 {
