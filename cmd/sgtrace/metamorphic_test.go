@@ -146,7 +146,7 @@ func TestShiftedClocks(t *testing.T) {
 			day := regexp.MustCompile(`"base_time":"[^"]*"`)
 			x.file, y.file = day.ReplaceAllString(x.file, ""), day.ReplaceAllString(y.file, "")
 		case x.file != "":
-			x.file, y.file = drawingOf(t, x.file, 0), string(within([]byte(drawing(t, y.file, -shift))))
+			x.file, y.file = drawingOf(t, x.file, 0), string(within([]byte(drawingOf(t, y.file, -shift))))
 		}
 		same(t, command, x, y)
 	}
