@@ -11,7 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace/writer"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/output"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -20,20 +20,20 @@ import (
 type created struct {
 	watch sync.Once
 	mu    sync.Mutex
-	list  []*convert.Output
+	list  []*output.Output
 }
 
 // create prepares the output file of a trace.
-func (c *command) create(name string, inputs []string) (*convert.Output, error) {
+func (c *command) create(name string, inputs []string) (*output.Output, error) {
 	if name == "" {
 		return nil, commandline.Usage("no output; give -o FILE, with a name that ends in .pftrace or .json")
 	}
-	return c.created.add(name, func() (*convert.Output, error) { return convert.Create(name, slices.Concat(inputs, c.beside)) })
+	return c.created.add(name, func() (*output.Output, error) { return output.Create(name, slices.Concat(inputs, c.beside)) })
 }
 
 // A textFile is an output of text. Whoever writes it, it is redacted if all is.
 type textFile struct {
-	*convert.Output
+	*output.Output
 	redacted func(write func(w io.Writer) error) func(w io.Writer) error
 }
 
@@ -44,23 +44,23 @@ func (f *textFile) WriteFunc(write func(w io.Writer) error) (int64, error) {
 
 // createFile prepares an output file of text.
 func (c *command) createFile(name string, inputs []string) (*textFile, error) {
-	out, err := c.created.add(name, func() (*convert.Output, error) { return convert.CreateFile(name, slices.Concat(inputs, c.beside)) })
+	out, err := c.created.add(name, func() (*output.Output, error) { return output.CreateFile(name, slices.Concat(inputs, c.beside)) })
 	return &textFile{out, c.redacted}, err
 }
 
-func (l *created) add(name string, create func() (*convert.Output, error)) (*convert.Output, error) {
+func (l *created) add(name string, create func() (*output.Output, error)) (*output.Output, error) {
 	l.watch.Do(l.removeOnInterrupt)
 	// The lock keeps an interrupt waiting until there is something to remove.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, o := range l.list {
-		if convert.SameFile(o.Name(), name) {
+		if output.SameFile(o.Name(), name) {
 			return nil, commandline.Usage("%s is also another output", name)
 		}
 	}
 	out, err := create()
 	if err != nil {
-		if errors.Is(err, convert.ErrOutputName) {
+		if errors.Is(err, output.ErrOutputName) {
 			return nil, commandline.AsUsage(err)
 		}
 		return nil, err
@@ -71,7 +71,7 @@ func (l *created) add(name string, create func() (*convert.Output, error)) (*con
 
 // release gives outputs that were held their names. An interrupt waits until all have
 // theirs.
-func (l *created) release(outputs []*convert.Output) error {
+func (l *created) release(outputs []*output.Output) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, out := range outputs {
@@ -108,7 +108,7 @@ func (l *created) abandon() {
 
 // writeTrace writes t and gives the file its name. It returns the size in bytes. All
 // traces are written here, so that none can miss what --redact and --verify say.
-func (c *command) writeTrace(out *convert.Output, t *trace.Trace) (int64, error) {
+func (c *command) writeTrace(out *output.Output, t *trace.Trace) (int64, error) {
 	c.redactTrace(t)
 	from, to, _ := t.Bounds()
 	if span := to - from; out.IsJSON() && (span > writer.MaxExact || span < 0) { // < 0: over 292 years

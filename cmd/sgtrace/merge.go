@@ -20,6 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/output"
 	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -383,7 +384,7 @@ func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, inpu
 	}
 	dir, base := filepath.Split(name)
 	stem, ext, _ := strings.Cut(base, ".")
-	var parts []*convert.Output
+	var parts []*output.Output
 	for i := range n {
 		part := filepath.Join(dir, fmt.Sprintf("%s-%03d.%s", stem, i+1, ext))
 		if c.redact != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/output"
 	"github.com/sgtrace/sgtrace/internal/serve"
 )
 
@@ -36,7 +36,7 @@ Examples:
 			if _, err := inputs.Expand([]string{name}); err != nil {
 				return err
 			}
-			if !convert.IsOutputName(name) {
+			if !output.IsOutputName(name) {
 				return fmt.Errorf("%s: not a file for the viewer; 'sgtrace merge %[1]s -o out.pftrace' makes one", name)
 			}
 			listener, err := serve.Listen()

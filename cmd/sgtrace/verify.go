@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/output"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -22,7 +22,7 @@ func keepSecretsFlag() cli.Flag {
 }
 
 // writeVerified is like Write of out, and says that the file is equal to t.
-func (c *command) writeVerified(out *convert.Output, t *trace.Trace) (int64, error) {
+func (c *command) writeVerified(out *output.Output, t *trace.Trace) (int64, error) {
 	size, equal, err := out.WriteVerified(t)
 	if err == nil {
 		fmt.Fprintf(c.err, "%s verified: %s are equal to the model\n", printable(out.Name()), equal)
