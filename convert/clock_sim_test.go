@@ -156,9 +156,9 @@ func TestBatchesOfSimulatedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, tr := mergeAll(t, dir+"/otel.jsonl", dir+"/torch")
-	for _, r := range m.tracks {
-		if r.proc < 0 {
-			t.Fatalf("%s was not found among the processes of the requests", r.name)
+	for _, r := range m.Tracks {
+		if r.Proc < 0 {
+			t.Fatalf("%s was not found among the processes of the requests", r.Name)
 		}
 	}
 	n, early := 0, 0
@@ -177,9 +177,9 @@ func TestBatchesOfSimulatedRun(t *testing.T) {
 		}
 	}
 	steps := 0
-	for _, r := range m.tracks {
-		for _, c := range r.captures {
-			for _, s := range c.file.Steps {
+	for _, r := range m.Tracks {
+		for _, c := range r.Captures {
+			for _, s := range c.File.Steps {
 				if !s.OnGPU {
 					steps++
 				}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -65,39 +66,39 @@ func (m *Clocks) findClocks() {
 		}
 	}
 	// A rank that is a process of the dump ties the names of their hosts together.
-	for _, r := range m.tracks {
-		if r.proc != request.None && r.host != "" && m.Requests.Procs[r.proc].Host != "" {
-			i := m.clockOfProc(r.proc)
-			if _, ok := index["host "+r.host]; !ok {
-				index["host "+r.host] = i
-				m.hostClocks[i].names = append([]string{r.host}, m.hostClocks[i].names...)
+	for _, r := range m.Tracks {
+		if r.Proc != request.None && r.Host != "" && m.Requests.Procs[r.Proc].Host != "" {
+			i := m.clockOfProc(r.Proc)
+			if _, ok := index["host "+r.Host]; !ok {
+				index["host "+r.Host] = i
+				m.hostClocks[i].names = append([]string{r.Host}, m.hostClocks[i].names...)
 			}
 		}
 	}
-	for _, r := range m.tracks {
-		for _, c := range r.captures {
-			synced := m.exportClock(c)
+	for _, r := range m.Tracks {
+		for _, c := range r.Captures {
+			synced := m.ExportClock(c)
 			switch {
 			case synced != nil:
-				c.clock = add("session "+c.file.Name, synced.name, "unix", true)
-			case c.file.Meta.Parts != nil: // its hosts were put on one clock when it was written
-				c.clock = add("file "+c.file.Name, stem(c.file.Name), "unix", true)
-			case c.file.Meta.Origin == profile.OriginUnknown:
-				c.clock = add("file "+c.file.Name, r.name, "unknown", false)
-			case r.proc != request.None && m.Requests.Procs[r.proc].Host != "":
-				c.clock = m.clockOfProc(r.proc)
-			case r.host != "":
-				c.clock = add("host "+r.host, r.host, "unix", true)
-			case c.isOfMachine(): // all of its processes are of one host
-				c.clock = add("file "+c.file.Name, r.name, "unix", false)
+				c.Clock = add("session "+c.File.Name, synced.Name, "unix", true)
+			case c.File.Meta.Parts != nil: // its hosts were put on one clock when it was written
+				c.Clock = add("file "+c.File.Name, ranks.Stem(c.File.Name), "unix", true)
+			case c.File.Meta.Origin == profile.OriginUnknown:
+				c.Clock = add("file "+c.File.Name, r.Name, "unknown", false)
+			case r.Proc != request.None && m.Requests.Procs[r.Proc].Host != "":
+				c.Clock = m.clockOfProc(r.Proc)
+			case r.Host != "":
+				c.Clock = add("host "+r.Host, r.Host, "unix", true)
+			case c.IsOfMachine(): // all of its processes are of one host
+				c.Clock = add("file "+c.File.Name, r.Name, "unix", false)
 			default:
-				c.clock = add("rank "+r.name, r.name, "unix", false)
+				c.Clock = add("rank "+r.Name, r.Name, "unix", false)
 			}
 		}
-		r.clock = r.captures[0].clock
+		r.Clock = r.Captures[0].Clock
 	}
-	for _, x := range m.placed {
-		x.clock = add("host "+x.host, x.host, "unix", true)
+	for _, x := range m.Placed {
+		x.Clock = add("host "+x.Host, x.Host, "unix", true)
 	}
 	m.noteTimes()
 }
@@ -129,9 +130,9 @@ func (m *Clocks) noteTimes() {
 			}
 		}
 	}
-	for _, r := range m.tracks {
-		for _, c := range r.captures {
-			extend(m.hostClocks[c.clock], c.first, c.last)
+	for _, r := range m.Tracks {
+		for _, c := range r.Captures {
+			extend(m.hostClocks[c.Clock], c.First, c.Last)
 		}
 	}
 }
@@ -143,12 +144,12 @@ func (m *Clocks) Align(given []GivenClock, find bool) error {
 	if err := m.relateClocks(given, find); err != nil {
 		return err
 	}
-	for _, r := range m.tracks {
-		for _, c := range r.captures {
-			c.time = m.hostClocks[c.clock].toReference()
+	for _, r := range m.Tracks {
+		for _, c := range r.Captures {
+			c.Time = m.hostClocks[c.Clock].toReference()
 		}
 	}
-	m.leaveOutRanks()
+	m.LeaveOutRanks()
 	m.shiftRequests()
 	m.AsRecorded()
 	return nil
@@ -189,12 +190,12 @@ func (m *Clocks) reference() int {
 		return m.clockOfProc(0)
 	}
 	// A clock that shows Unix time is better than one that counts from something.
-	for _, x := range m.placed {
-		if x.trace.clock == m.first.clock {
-			return x.clock
+	for _, x := range m.Placed {
+		if x.Trace.Clock == m.First.Clock {
+			return x.Clock
 		}
 	}
-	return m.first.clock
+	return m.First.Clock
 }
 
 // solve relates the clocks.
@@ -324,7 +325,7 @@ func (m *Clocks) reportConflicts() {
 	}
 	for i, f := range m.solution.Ranks {
 		if f.Apart {
-			m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "rank-clock-apart", Pos: trace.Pos{File: m.alignOf[i].name, Offset: -1},
+			m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "rank-clock-apart", Pos: trace.Pos{File: m.alignOf[i].Name, Offset: -1},
 				Msg: fmt.Sprintf("its collectives end %s off those of its peers, in the median of %d; it was not moved", trace.FormatDuration(f.Offset), f.Matches)})
 		}
 	}
@@ -342,7 +343,7 @@ func (m *Clocks) shiftRequests() {
 	}
 	m.Assembled.Move(func(proc int) func(trace.Time) trace.Time { return m.hostClocks[m.clockOfProc(proc)].toReference() })
 	m.Requests = m.Assembled.Set
-	m.findProcs()
+	m.FindProcs()
 }
 
 // toReference returns the mapping from a clock to the reference clock.

@@ -53,10 +53,10 @@ type ClockLine struct {
 func (m *Clocks) ClockReport() *ClockReport {
 	r := &ClockReport{Schema: ClockSchema, Reference: m.hostClocks[m.reference()].label()}
 	ranks := make([][]string, len(m.hostClocks))
-	for _, rank := range m.tracks {
-		ranks[rank.clock] = append(ranks[rank.clock], strings.TrimSuffix(rank.name, " ("+rank.host+")"))
+	for _, rank := range m.Tracks {
+		ranks[rank.Clock] = append(ranks[rank.Clock], strings.TrimSuffix(rank.Name, " ("+rank.Host+")"))
 	}
-	communities := sync.OnceValue(m.communities)
+	communities := sync.OnceValue(m.Communities)
 	for i, c := range m.hostClocks {
 		l := ClockLine{Host: c.label(), Names: c.names, Ranks: append([]string{}, ranks[i]...), Domain: c.domain, Why: c.fit.Why.String(), By: c.fit.By.String(),
 			T0: c.fit.T0, Offset: c.fit.Offset, DriftPPB: c.fit.DriftPPB, DriftGiven: c.drifts, Bound: c.fit.Bound, Matches: c.fit.Matches,

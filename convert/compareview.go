@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -68,13 +69,13 @@ func (c *classifier) role(s *trace.Slice) role {
 
 // streamRole returns what a stream spends most of its time with, "" if nothing
 // is known.
-func (m *merging) streamRole(r *rankTrack, row *row) string {
+func (m *merging) streamRole(r *ranks.RankTrack, row *row) string {
 	var busy [roles]int64
 	for c, l := range row.lines {
 		if l == nil {
 			continue
 		}
-		events := r.captures[c].file.Events
+		events := r.Captures[c].File.Events
 		for _, lane := range l.Lanes {
 			for _, e := range lane {
 				busy[m.classes.role(&events[e])] += events[e].Dur
@@ -95,8 +96,8 @@ func (m *merging) streamRole(r *rankTrack, row *row) string {
 // any rank has.
 func (m *merging) addCompareGroups() {
 	var used [roles]bool
-	for _, r := range m.tracks {
-		for _, c := range r.captures {
+	for _, r := range m.Tracks {
+		for _, c := range r.Captures {
 			m.usedRoles(c, &used)
 		}
 	}
@@ -111,11 +112,11 @@ func (m *merging) addCompareGroups() {
 }
 
 // usedRoles notes which roles a capture has events of.
-func (m *merging) usedRoles(c *capture, used *[roles]bool) {
+func (m *merging) usedRoles(c *ranks.Capture, used *[roles]bool) {
 	for l := range streamsOf(c) {
 		for _, lane := range l.Lanes {
 			for _, e := range lane {
-				used[m.classes.role(&c.file.Events[e])] = true
+				used[m.classes.role(&c.File.Events[e])] = true
 			}
 		}
 	}
@@ -125,11 +126,11 @@ func (m *merging) usedRoles(c *capture, used *[roles]bool) {
 }
 
 // streamsOf yields the lines of a capture that are streams of a device.
-func streamsOf(c *capture) iter.Seq[*inputs.Line] {
+func streamsOf(c *ranks.Capture) iter.Seq[*inputs.Line] {
 	return func(yield func(*inputs.Line) bool) {
-		for i := range c.file.Lines {
-			l := &c.file.Lines[i]
-			if l.Key.Part == c.part && l.Key.Kind == profile.RowStream && !yield(l) {
+		for i := range c.File.Lines {
+			l := &c.File.Lines[i]
+			if l.Key.Part == c.Part && l.Key.Kind == profile.RowStream && !yield(l) {
 				return
 			}
 		}
@@ -137,10 +138,10 @@ func streamsOf(c *capture) iter.Seq[*inputs.Line] {
 }
 
 // stepsOf yields the role and the event of each step of a capture.
-func stepsOf(c *capture) iter.Seq2[role, uint32] {
+func stepsOf(c *ranks.Capture) iter.Seq2[role, uint32] {
 	return func(yield func(role, uint32) bool) {
-		for _, s := range c.file.Steps {
-			if s.Event == profile.NoEvent || c.file.Rows[s.Row].Part != c.part {
+		for _, s := range c.File.Steps {
+			if s.Event == profile.NoEvent || c.File.Rows[s.Row].Part != c.Part {
 				continue
 			}
 			k := stepRole
@@ -155,8 +156,8 @@ func stepsOf(c *capture) iter.Seq2[role, uint32] {
 }
 
 // comparedEvents returns, for each role, the events of a capture in order of time.
-func (m *merging) comparedEvents(c *capture) (events [roles][]uint32) {
-	f := c.file
+func (m *merging) comparedEvents(c *ranks.Capture) (events [roles][]uint32) {
+	f := c.File
 	for l := range streamsOf(c) {
 		for _, lane := range l.Lanes {
 			for _, e := range lane {
@@ -176,9 +177,9 @@ func (m *merging) comparedEvents(c *capture) (events [roles][]uint32) {
 }
 
 // drawCompared draws the rows of rank number n in the group "Side by side".
-func (m *merging) drawCompared(r *rankTrack, n int) {
-	all := make([][roles][]uint32, len(r.captures))
-	for c, capture := range r.captures {
+func (m *merging) drawCompared(r *ranks.RankTrack, n int) {
+	all := make([][roles][]uint32, len(r.Captures))
+	for c, capture := range r.Captures {
 		all[c] = m.comparedEvents(capture)
 	}
 	for k := stepRole; k < roles; k++ {
@@ -187,15 +188,15 @@ func (m *merging) drawCompared(r *rankTrack, n int) {
 		}
 		lanes, most := make([][][]uint32, len(all)), 0
 		for c := range all {
-			lanes[c] = inputs.SplitLanes(r.captures[c].file.Events, all[c][k], r.captures[c].file.Tolerance)
+			lanes[c] = inputs.SplitLanes(r.Captures[c].File.Events, all[c][k], r.Captures[c].File.Tolerance)
 			most = max(most, len(lanes[c]))
 		}
 		for lane := range most {
-			track := m.Track(trace.Track{Parent: m.compare[k], Kind: trace.KindStream, Name: m.laneName(r.name, lane), Order: int32(n*inputs.MaxLanes + lane),
-				PID: r.pid, Rank: r.rank, Host: m.Intern(r.host), Clock: m.clockIDs[r.clock], Desc: m.Intern(r.source())})
+			track := m.Track(trace.Track{Parent: m.compare[k], Kind: trace.KindStream, Name: m.laneName(r.Name, lane), Order: int32(n*inputs.MaxLanes + lane),
+				PID: r.PID, Rank: r.Rank, Host: m.Intern(r.Host), Clock: m.clockIDs[r.Clock], Desc: m.Intern(r.Source())})
 			for c := range all {
 				if lane < len(lanes[c]) {
-					m.drawAgain(r.captures[c], lanes[c][lane], track)
+					m.drawAgain(r.Captures[c], lanes[c][lane], track)
 				}
 			}
 		}
@@ -204,10 +205,10 @@ func (m *merging) drawCompared(r *rankTrack, n int) {
 
 // drawAgain draws the given events of a capture on a track, and remembers what
 // became of those that arrows may join.
-func (m *merging) drawAgain(c *capture, events []uint32, track trace.TrackID) {
+func (m *merging) drawAgain(c *ranks.Capture, events []uint32, track trace.TrackID) {
 	for _, e := range events {
-		id := m.drawEvent(c, &c.file.Events[e], track)
-		if joined := m.drawn[c.file].joined; joined.has(int32(e)) {
+		id := m.drawEvent(c, &c.File.Events[e], track)
+		if joined := m.drawn[c.File].joined; joined.has(int32(e)) {
 			joined[int32(e)] = id
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -23,14 +24,14 @@ func (m *merging) linkRanks() {
 				continue // ids hold whatever the clocks say, the order of calls does not
 			}
 		}
-		members := slices.DeleteFunc(slices.Clone(m.matches[i].Members), func(x align.Member) bool { return m.alignOf[x.Rank].isOut })
+		members := slices.DeleteFunc(slices.Clone(m.matches[i].Members), func(x align.Member) bool { return m.alignOf[x.Rank].IsOut })
 		slices.SortFunc(members, func(a, b align.Member) int {
 			return cmp.Or(cmp.Compare(m.arrival(a), m.arrival(b)), cmp.Compare(m.nameOf(a), m.nameOf(b)))
 		})
 		prev := trace.SliceID(0)
 		for _, member := range members {
 			c := m.calls[member.Rank][member.Index]
-			at := m.drawn[c.capture.file].joined[c.collective().Event]
+			at := m.drawn[c.capture.File].joined[c.collective().Event]
 			if prev != 0 && at != 0 {
 				m.Flow(trace.Flow{From: prev, To: at, Name: name})
 			}
@@ -42,10 +43,10 @@ func (m *merging) linkRanks() {
 // arrival returns when a rank began a collective, on the common clock.
 func (m *merging) arrival(x align.Member) trace.Time {
 	c := m.calls[x.Rank][x.Index]
-	return c.capture.time(c.collective().Time)
+	return c.capture.Time(c.collective().Time)
 }
 
-func (m *merging) nameOf(x align.Member) string { return m.alignOf[x.Rank].name }
+func (m *merging) nameOf(x align.Member) string { return m.alignOf[x.Rank].Name }
 
 // A batch is one step of a scheduler, for finding it by time.
 type batch struct {
@@ -59,9 +60,9 @@ type batch struct {
 // rank. Both come from one process and so from one clock.
 func (m *merging) linkSteps(d *drawing) {
 	batches := map[int][]batch{} // by proc
-	for _, r := range m.tracks {
-		if r.proc != request.None {
-			batches[r.proc] = m.batches(r)
+	for _, r := range m.Tracks {
+		if r.Proc != request.None {
+			batches[r.Proc] = m.batches(r)
 		}
 	}
 	runBy := m.Intern("run by")
@@ -82,15 +83,15 @@ func (m *merging) linkSteps(d *drawing) {
 
 // batches returns the steps of a rank that are drawn, as its CPU thread ran
 // them, by time.
-func (m *merging) batches(r *rankTrack) (all []batch) {
-	for _, c := range r.captures {
-		for i := range c.file.Steps {
-			s := &c.file.Steps[i]
-			if s.OnGPU || c.file.Rows[s.Row].Part != c.part {
+func (m *merging) batches(r *ranks.RankTrack) (all []batch) {
+	for _, c := range r.Captures {
+		for i := range c.File.Steps {
+			s := &c.File.Steps[i]
+			if s.OnGPU || c.File.Rows[s.Row].Part != c.Part {
 				continue
 			}
-			if at := m.drawn[c.file].joined[s.Event]; at != 0 {
-				all = append(all, batch{c.time(s.Time), s, at})
+			if at := m.drawn[c.File].joined[s.Event]; at != 0 {
+				all = append(all, batch{c.Time(s.Time), s, at})
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -43,27 +44,27 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		}
 		p.Clocks = m.ClockReport()
 	}
-	p.hosts = m.hosts()
+	p.hosts = m.Hosts()
 	everything := len(m.Opt.Ranks) == 0 && len(m.Opt.Hosts) == 0
 	if everything {
-		p.Absences = m.absences()
+		p.Absences = m.Absences()
 	}
-	m.leaveOutRanks()
+	m.LeaveOutRanks()
 	p.Meetings = m.meetings()
 	if m.Requests != nil {
 		p.First, _, _ = m.Requests.Bounds()
 	}
-	for _, r := range m.tracks {
-		p.Ranks = append(p.Ranks, r.name)
-		for _, c := range r.captures {
-			if p.First == 0 || c.first < p.First {
-				p.First = c.first
+	for _, r := range m.Tracks {
+		p.Ranks = append(p.Ranks, r.Name)
+		for _, c := range r.Captures {
+			if p.First == 0 || c.First < p.First {
+				p.First = c.First
 			}
 		}
 	}
 	for _, f := range m.Files {
 		if f.Source.Rows == nil {
-			p.Streams = append(p.Streams, f.Stream(m.Dump.Syms, m.Dump.Args, m.ranksOf(f)))
+			p.Streams = append(p.Streams, f.Stream(m.Dump.Syms, m.Dump.Args, m.RanksOf(f)))
 		}
 	}
 	held := len(p.Streams) > 0
@@ -71,7 +72,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		if x.Rows == nil {
 			continue
 		}
-		st := m.untwin(x, x.Rows(p.pids(m.Ranks, x, everything)), opt.Attribute)
+		st := m.WithoutDuplicates(x, x.Rows(p.pids(m.Ranks, x, everything)), opt.Attribute)
 		if held {
 			st = unversioned{st, m.Dump.Syms}
 		}
@@ -110,41 +111,22 @@ func (u unversioned) Calls(yield func(*profile.Call) bool) {
 // Close closes what is read from.
 func (p *Evidence) Close() error { return p.inputs.Close() }
 
-// ranksOf tells which rank and process a part of f is.
-func (m *Ranks) ranksOf(f *inputs.Recording) func(part string) (rank, pid int32) {
-	type place struct{ rank, pid int32 }
-	places := map[string]place{}
-	for i, r := range m.tracks {
-		for _, c := range r.captures {
-			if c.file == f {
-				places[c.part] = place{int32(i), int32(c.pid())}
-			}
-		}
-	}
-	return func(part string) (rank, pid int32) {
-		if p, ok := places[part]; ok {
-			return p.rank, p.pid
-		}
-		return -1, -1
-	}
-}
-
 // pids tells which rank a process of a machine is. Processes that the input does
 // not name, short-lived children, are one rank together if open says that they may
 // be what was asked for.
-func (p *Evidence) pids(m *Ranks, x *inputs.Indexed, open bool) func(pid int32) int32 {
+func (p *Evidence) pids(m *ranks.Ranks, x *inputs.Indexed, open bool) func(pid int32) int32 {
 	rankOf := map[int32]int32{}
-	for i, r := range m.tracks {
-		for _, c := range r.captures {
-			if c.file.Source == x {
-				rankOf[int32(c.file.Rows[0].PID)] = int32(i)
+	for i, r := range m.Tracks {
+		for _, c := range r.Captures {
+			if c.File.Source == x {
+				rankOf[int32(c.File.Rows[0].PID)] = int32(i)
 			}
 		}
 	}
 	others := int32(-1)
 	if open {
 		others = int32(len(p.Ranks))
-		p.Ranks = append(p.Ranks, stem(x.Input.Name)+" other processes")
+		p.Ranks = append(p.Ranks, ranks.Stem(x.Input.Name)+" other processes")
 	}
 	return func(pid int32) int32 {
 		if rank, ok := rankOf[pid]; ok {

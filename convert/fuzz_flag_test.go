@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/convert/ranks"
 )
 
 // FuzzGivenRank reads what users say about processes of exports: what is printed of it is
@@ -13,7 +15,7 @@ func FuzzGivenRank(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		g, err := ParseGivenRank(text)
+		g, err := ranks.ParseGivenRank(text)
 		if err != nil {
 			if !strings.Contains(err.Error(), fmt.Sprintf("%q", text)) {
 				t.Fatalf("%q: %v", text, err)
@@ -23,7 +25,7 @@ func FuzzGivenRank(f *testing.F) {
 		if g.PID <= 0 || g.Rank.Known() == 0 || !strings.Contains(text, fmt.Sprint(g.PID)) {
 			t.Fatalf("%q is %+v", text, g)
 		}
-		again, err := ParseGivenRank(fmt.Sprintf("%s:%d=%v", g.Host, g.PID, g.Rank))
+		again, err := ranks.ParseGivenRank(fmt.Sprintf("%s:%d=%v", g.Host, g.PID, g.Rank))
 		if err != nil || again != g {
 			t.Fatalf("%q is %+v, and then %+v, %v", text, g, again, err)
 		}

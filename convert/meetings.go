@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
@@ -15,7 +16,7 @@ import (
 // nothing is known so far. Those of a process that a PyTorch trace has too stay that trace's, which
 // tells more about them.
 func (m *Clocks) readCollectives() {
-	if len(m.tracks) < 2 {
+	if len(m.Tracks) < 2 {
 		return // nobody to meet
 	}
 	type process struct {
@@ -23,12 +24,12 @@ func (m *Clocks) readCollectives() {
 		pid    int64
 	}
 	byProcess := map[process]*inputs.Recording{}
-	for _, r := range m.tracks {
-		if slices.ContainsFunc(r.captures, func(c *capture) bool { return !c.isBeside() }) {
+	for _, r := range m.Tracks {
+		if slices.ContainsFunc(r.Captures, func(c *ranks.Capture) bool { return !c.IsBeside() }) {
 			continue
 		}
-		for _, c := range r.captures {
-			byProcess[process{c.file.Source, c.file.Meta.PID}] = c.file
+		for _, c := range r.Captures {
+			byProcess[process{c.File.Source, c.File.Meta.PID}] = c.File
 		}
 	}
 	parallel.Each(len(m.Sources), func(i int) {
@@ -54,8 +55,8 @@ func (m *Clocks) readCollectives() {
 // wanted, on the reference clock, by their first arrival. Those that the clocks
 // contradict are left out.
 func (m *Clocks) meetings() []profile.Meeting {
-	index := map[*rankTrack]int32{}
-	for i, r := range m.tracks {
+	index := map[*ranks.RankTrack]int32{}
+	for i, r := range m.Tracks {
 		index[r] = int32(i)
 	}
 	rejected := map[int]bool{}
@@ -67,7 +68,7 @@ func (m *Clocks) meetings() []profile.Meeting {
 		size += len(match.Members)
 	}
 	arrivals := make([]profile.Arrival, 0, size)
-	clocks := make([]int, 0, len(m.tracks)) // of the members at hand
+	clocks := make([]int, 0, len(m.Tracks)) // of the members at hand
 	var out []profile.Meeting
 	for i, match := range m.matches {
 		if rejected[i] || match.Kind == align.KindSend {
@@ -82,14 +83,14 @@ func (m *Clocks) meetings() []profile.Meeting {
 				continue
 			}
 			c := m.calls[member.Rank][member.Index]
-			clock := m.hostClocks[c.capture.clock]
+			clock := m.hostClocks[c.capture.Clock]
 			p := c.collective()
 			arrivals = append(arrivals, profile.Arrival{Rank: rank,
 				Start: trace.Time(clock.fit.ToReference(int64(p.Time))), End: trace.Time(clock.fit.ToReference(int64(p.Time) + p.Dur))})
 			x.In, x.Out, x.GroupSize = max(x.In, p.In), max(x.Out, p.Out), max(x.GroupSize, p.GroupSize)
 			x.Op, x.Dtype, x.Group = cmp.Or(x.Op, p.Op), cmp.Or(x.Dtype, p.Dtype), cmp.Or(x.Group, p.Group)
 			x.Name = cmp.Or(x.Name, p.Name)
-			clocks = append(clocks, c.capture.clock)
+			clocks = append(clocks, c.capture.Clock)
 		}
 		if x.Arrivals = arrivals[from:len(arrivals):len(arrivals)]; len(x.Arrivals) < 2 {
 			arrivals = arrivals[:from]

@@ -6,44 +6,29 @@ import (
 	"runtime"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Ranks tell which rank each of the recordings of some inputs is of.
-type Ranks struct {
-	*inputs.Inputs
-	pairs    []*pair                             // recordings of one process by two profilers
-	absorbed map[*inputs.Recording][]*absorption // what was put into a recording, in this order
-	synced   map[*inputs.Indexed]*exportClock    // of inputs whose clock was matched with that of a recording beside
-	placed   []*exportClock                      // recordings whose clock was matched with that of one beside
-	tracks   []*rankTrack                        // in the order of the timeline
-	first    *rankTrack                          // whose clock is the reference where there are no requests
-	wants    func(*rankTrack) bool
-}
-
 // Clocks tell how the clocks of the hosts of some ranks and requests relate.
 type Clocks struct {
-	*Ranks
+	*ranks.Ranks
 	hostClocks []*hostClock
-	clockOf    map[string]int // of each host of Requests, an index into hostClocks
-	alignRanks []align.Rank   // the collectives of each rank that has any
-	alignNames *align.Names   // of their communicators and calls
-	alignOf    []*rankTrack   // which rank that is
-	calls      [][]call       // where each of their collectives comes from
-	matches    []align.Match  // the same collective on several ranks
-	bounds     []align.Bound  // what requests and messages between hosts say
+	clockOf    map[string]int     // of each host of Requests, an index into hostClocks
+	alignRanks []align.Rank       // the collectives of each rank that has any
+	alignNames *align.Names       // of their communicators and calls
+	alignOf    []*ranks.RankTrack // which rank that is
+	calls      [][]call           // where each of their collectives comes from
+	matches    []align.Match      // the same collective on several ranks
+	bounds     []align.Bound      // what requests and messages between hosts say
 	solution   align.Solution
 }
 
 // A Merge is all that some inputs hold: read with [Read], put on one clock with Align,
 // then drawn with Layout; or walked over as [Evidence].
 type Merge struct{ *Clocks }
-
-func newRanks(in *inputs.Inputs) *Ranks {
-	return &Ranks{Inputs: in, absorbed: map[*inputs.Recording][]*absorption{}, synced: map[*inputs.Indexed]*exportClock{}}
-}
 
 // Read reads inputs and finds out which rank each recording is of. An input that cannot
 // be used is reported to diags and left out; the error is for when none is left.
@@ -52,11 +37,11 @@ func Read(files []inputs.Input, opt inputs.Options, diags *trace.Diags) (*Merge,
 	if err != nil {
 		return nil, err
 	}
-	m := &Merge{&Clocks{Ranks: newRanks(in)}}
+	m := &Merge{&Clocks{Ranks: ranks.New(in)}}
 	if in.Requests == nil && len(in.Files) == 0 {
 		err = inputs.ErrNoEvents
 	} else {
-		err = m.findRanks()
+		err = m.FindRanks()
 	}
 	if err != nil {
 		return nil, errors.Join(err, in.Close())
@@ -91,8 +76,8 @@ func (m *Merge) ReadWindow(from, to trace.Time) error {
 		m.Window(m.Sources[i], files, all, max(1, runtime.GOMAXPROCS(0)/len(m.Sources)))
 	})
 	for _, f := range m.Files {
-		for _, a := range m.absorbed[f] {
-			a.run(m.Ranks)
+		for _, a := range m.Absorbed[f] {
+			a.Run(m.Ranks)
 		}
 	}
 	return nil
@@ -107,12 +92,12 @@ func (m *Merge) windows(from, to trace.Time) map[*inputs.Recording]inputs.Extent
 		}
 		windows[f] = local
 	}
-	for _, r := range m.tracks {
-		for _, c := range r.captures {
-			local := inputs.Extent{From: m.hostClocks[c.clock].toLocal(from), To: m.hostClocks[c.clock].toLocal(to)}
-			add(c.file, local)
-			for _, a := range m.absorbed[c.file] {
-				add(a.from, a.window(local))
+	for _, r := range m.Tracks {
+		for _, c := range r.Captures {
+			local := inputs.Extent{From: m.hostClocks[c.Clock].toLocal(from), To: m.hostClocks[c.Clock].toLocal(to)}
+			add(c.File, local)
+			for _, a := range m.Absorbed[c.File] {
+				add(a.From, a.Window(local))
 			}
 		}
 	}

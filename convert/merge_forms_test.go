@@ -24,8 +24,8 @@ func writeFiles(t *testing.T, files map[string]string) (dir string) {
 }
 
 func rankNames(m *Merge) (names []string) {
-	for _, r := range m.tracks {
-		names = append(names, r.name)
+	for _, r := range m.Tracks {
+		names = append(names, r.Name)
 	}
 	return names
 }

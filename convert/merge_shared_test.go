@@ -33,8 +33,8 @@ func TestSharedRanksAlign(t *testing.T) {
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.hostClocks) != 2 || len(m.tracks) != 8 {
-		t.Fatalf("%d clocks, %d ranks", len(m.hostClocks), len(m.tracks))
+	if len(m.hostClocks) != 2 || len(m.Tracks) != 8 {
+		t.Fatalf("%d clocks, %d ranks", len(m.hostClocks), len(m.Tracks))
 	}
 	fit, base := m.hostClocks[1].fit, m.Files[0].Meta.Base
 	middle := (fit.From + fit.To) / 2
@@ -48,9 +48,9 @@ func TestSharedRanksAlign(t *testing.T) {
 	if math.Abs(float64(fit.DriftPPB)/1e3-drift) > 0.5 {
 		t.Errorf("the drift is %.2f ppm, want %.2f", float64(fit.DriftPPB)/1e3, drift)
 	}
-	for _, r := range m.tracks[:4] {
-		if at := trace.Time(truth.T0) + 12345; r.captures[0].time(at) != at {
-			t.Errorf("%s, on the reference host, was moved", r.name)
+	for _, r := range m.Tracks[:4] {
+		if at := trace.Time(truth.T0) + 12345; r.Captures[0].Time(at) != at {
+			t.Errorf("%s, on the reference host, was moved", r.Name)
 		}
 	}
 }

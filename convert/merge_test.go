@@ -338,8 +338,8 @@ func TestRepeatedInputIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, diags := readAll(t, inputs.Options{}, dir)
-	if len(m.tracks) != 4 || !slices.ContainsFunc(diags.All(), func(d trace.Diag) bool { return d.Code == "capture-repeated" }) {
-		t.Errorf("%d ranks; %v", len(m.tracks), diags.All())
+	if len(m.Tracks) != 4 || !slices.ContainsFunc(diags.All(), func(d trace.Diag) bool { return d.Code == "capture-repeated" }) {
+		t.Errorf("%d ranks; %v", len(m.Tracks), diags.All())
 	}
 }
 

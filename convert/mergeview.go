@@ -90,7 +90,7 @@ func joinable(f *profile.Profile) joinedSlices {
 func drawMerge(m *Clocks, view View, ranks RankLayout) *trace.Trace {
 	b := trace.NewBuilder(m.Dump.Syms, m.Dump.Args, m.Diags)
 	d := &merging{Clocks: m, Builder: b, layout: ranks, classes: newClassifier(m.Dump.Syms), drawn: map[*inputs.Recording]*drawnFile{}}
-	used := m.capturesByFile()
+	used := m.CapturesByFile()
 	for _, f := range m.Files {
 		d.drawn[f] = &drawnFile{joined: joinable(f.Profile), pending: used[f]}
 	}
@@ -109,7 +109,7 @@ func drawMerge(m *Clocks, view View, ranks RankLayout) *trace.Trace {
 		l.clocks[p] = d.clockIDs[m.clockOfProc(p)]
 	}
 	return l.drawViews(b, view, d.room(), func(requests *drawing) {
-		if len(m.tracks) > 0 {
+		if len(m.Tracks) > 0 {
 			d.drawRanks()
 			d.linkRanks()
 			d.linkSteps(requests)

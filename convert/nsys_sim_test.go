@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
@@ -94,15 +95,15 @@ func drawnOn(tr *trace.Trace, rank, text string) (n int) {
 }
 
 // rankOfProcess finds the rank of a process.
-func rankOfProcess(t *testing.T, m *Merge, host string, pid int) *rankTrack {
+func rankOfProcess(t *testing.T, m *Merge, host string, pid int) *ranks.RankTrack {
 	t.Helper()
-	var found *rankTrack
-	for _, r := range m.tracks {
-		if r.pid != int64(pid) || r.host != host && r.host != "" {
+	var found *ranks.RankTrack
+	for _, r := range m.Tracks {
+		if r.PID != int64(pid) || r.Host != host && r.Host != "" {
 			continue
 		}
 		if found != nil {
-			t.Fatalf("process %d of %s is both %s and %s", pid, host, found.name, r.name)
+			t.Fatalf("process %d of %s is both %s and %s", pid, host, found.Name, r.Name)
 		}
 		found = r
 	}
@@ -139,9 +140,9 @@ func TestNsysRanksOfSimulatedRuns(t *testing.T) {
 			}
 			m, diags := readAll(t, inputs.Options{}, path)
 			var names []string
-			for _, rank := range m.tracks {
-				if rank.rank != trace.NoRank {
-					names = append(names, rank.rank.String())
+			for _, rank := range m.Tracks {
+				if rank.Rank != trace.NoRank {
+					names = append(names, rank.Rank.String())
 				}
 			}
 			if got := strings.Join(names, " "); got != c.names {
@@ -165,7 +166,7 @@ func TestNsysRanksOfSimulatedRuns(t *testing.T) {
 					rank := rankOfProcess(t, m, f.Host, p.PID)
 					var tp int
 					fmt.Sscanf(p.Rank, "TP%d", &tp)
-					if got := rank.global(); c.names != "" && got != int32(tp) {
+					if got := rank.Global(); c.names != "" && got != int32(tp) {
 						t.Errorf("process %d of %s is rank %d, want %d", p.PID, f.Host, got, tp)
 					}
 				}
@@ -197,7 +198,7 @@ func TestGivenRanksOfProcesses(t *testing.T) {
 	for text, want := range map[string]string{
 		"4100=TP3": "4100 TP3", "pid3=7": "3 rank 7", "node-a:4100=TP1-DP2": "node-a:4100 TP1-DP2", "4100": "", "x=TP1": "", "4100=node": "", "0=TP1": "",
 	} {
-		g, err := ParseGivenRank(text)
+		g, err := ranks.ParseGivenRank(text)
 		got := ""
 		if err == nil {
 			got = strings.TrimPrefix(fmt.Sprintf("%s:%d %s", g.Host, g.PID, g.Rank), ":")
@@ -251,21 +252,21 @@ func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 			for _, f := range r.nsys.Files {
 				for i := range f.Processes {
 					rank := rankOfProcess(t, m, f.Host, f.Processes[i].PID)
-					fit := &m.hostClocks[rank.clock].fit
-					local := (m.hostClocks[rank.clock].first + m.hostClocks[rank.clock].last) / 2
-					if m.reference() == rank.clock {
+					fit := &m.hostClocks[rank.Clock].fit
+					local := (m.hostClocks[rank.Clock].first + m.hostClocks[rank.Clock].last) / 2
+					if m.reference() == rank.Clock {
 						continue
 					}
 					host := int64(local) // what the host's clock showed then
-					if m.hostClocks[rank.clock].domain != "unix" {
+					if m.hostClocks[rank.Clock].domain != "unix" {
 						host += f.StartNs
 					}
 					if fit.Why != trace.SyncMatched || fit.Bound > c.widest {
-						t.Fatalf("the clock of %s is %s within %d", rank.name, fit.Why, fit.Bound)
+						t.Fatalf("the clock of %s is %s within %d", rank.Name, fit.Why, fit.Bound)
 					}
 					want := host - int64(r.offset(f.Host, host))
 					if by := fit.ToReference(int64(local)) - want; max(by, -by) > fit.BoundAt(int64(local))+2 {
-						t.Errorf("the clock of %s is %d ns off, more than %d", rank.name, by, fit.BoundAt(int64(local)))
+						t.Errorf("the clock of %s is %d ns off, more than %d", rank.Name, by, fit.BoundAt(int64(local)))
 					}
 				}
 			}
@@ -293,14 +294,14 @@ func TestTwinsOfSimulatedRuns(t *testing.T) {
 				f := &r.torch.Files[i]
 				rank := rankOfProcess(t, m, f.Host, f.PID)
 				want := r.streamEvents(f)
-				if got := drawnOn(tr, rank.name, "stream "); got != want {
-					t.Errorf("%s has %d slices on streams, want %d", rank.name, got, want)
+				if got := drawnOn(tr, rank.Name, "stream "); got != want {
+					t.Errorf("%s has %d slices on streams, want %d", rank.Name, got, want)
 				}
-				if drawnOn(tr, rank.name, "NVTX") == 0 {
-					t.Errorf("%s has no ranges of NVTX", rank.name)
+				if drawnOn(tr, rank.Name, "NVTX") == 0 {
+					t.Errorf("%s has no ranges of NVTX", rank.Name)
 				}
 			}
-			if n := len(m.tracks); n > len(r.torch.Files)+len(r.nsys.Files) { // and a machine for each export
+			if n := len(m.Tracks); n > len(r.torch.Files)+len(r.nsys.Files) { // and a machine for each export
 				t.Errorf("there are ranks %v", rankNames(m))
 			}
 		})
@@ -387,9 +388,9 @@ func TestCommunicatorsOfTwoServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	jobs := map[int][]int32{}
-	for i, job := range m.jobs() {
-		if r := m.tracks[i]; r.rank != trace.NoRank {
-			jobs[job] = append(jobs[job], r.global())
+	for i, job := range m.Jobs() {
+		if r := m.Tracks[i]; r.Rank != trace.NoRank {
+			jobs[job] = append(jobs[job], r.Global())
 		}
 	}
 	if len(jobs) != 2 {

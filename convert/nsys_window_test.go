@@ -221,8 +221,8 @@ func TestTwinsOfTwoTraces(t *testing.T) {
 	}
 	m, tr := mergeAll(t, args...)
 	p := &nsys.Files[0].Processes[0]
-	if rank := rankOfProcess(t, m, nsys.Files[0].Host, p.PID); len(rank.captures) != 2 {
-		t.Errorf("%s has %d captures", rank.name, len(rank.captures))
+	if rank := rankOfProcess(t, m, nsys.Files[0].Host, p.PID); len(rank.Captures) != 2 {
+		t.Errorf("%s has %d captures", rank.Name, len(rank.Captures))
 	}
 	kernels := 0
 	for path, n := range paths(tr) {
@@ -258,9 +258,9 @@ func TestExportPlacesTrace(t *testing.T) {
 	if at := r.nsys.Files[0].StartNs; int64(first) < at-1e9 || int64(first) > at+1e9 {
 		t.Errorf("the timeline begins at %d, and the recording at %d", first, at)
 	}
-	for _, rank := range m.tracks {
-		if fit := m.hostClocks[rank.clock].fit; fit.Why == trace.SyncAssumed {
-			t.Errorf("the clock of %s is assumed", rank.name)
+	for _, rank := range m.Tracks {
+		if fit := m.hostClocks[rank.Clock].fit; fit.Why == trace.SyncAssumed {
+			t.Errorf("the clock of %s is assumed", rank.Name)
 		}
 	}
 }
@@ -280,7 +280,7 @@ func TestRanksOfBothKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	rank := rankOfProcess(t, m, r.nsys.Files[1].Host, r.nsys.Files[1].Processes[0].PID)
-	c := m.hostClocks[rank.clock]
+	c := m.hostClocks[rank.Clock]
 	if c.fit.Why != trace.SyncMatched || c.fit.By != align.ByCollectives {
 		t.Fatalf("ranks %v: the clock is %s", rankNames(m), c.fit.Why)
 	}

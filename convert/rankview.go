@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
@@ -24,18 +25,18 @@ type row struct {
 // rowsOf returns the rows of a rank in the order in which they are drawn: the
 // threads of each process, the main one first, then streams by device, what is
 // asynchronous, counters, and last what only the profiler cares for.
-func rowsOf(r *rankTrack) []*row {
+func rowsOf(r *ranks.RankTrack) []*row {
 	index := map[inputs.LineKey]*row{}
 	var rows []*row
-	for c, capture := range r.captures {
-		for i := range capture.file.Lines {
-			l := &capture.file.Lines[i]
-			if l.Key.Part != capture.part || l.Empty() {
+	for c, capture := range r.Captures {
+		for i := range capture.File.Lines {
+			l := &capture.File.Lines[i]
+			if l.Key.Part != capture.Part || l.Empty() {
 				continue
 			}
 			have, ok := index[l.Key]
 			if !ok {
-				have = &row{key: l.Key, first: l.Row, lines: make([]*inputs.Line, len(r.captures))}
+				have = &row{key: l.Key, first: l.Row, lines: make([]*inputs.Line, len(r.Captures))}
 				index[l.Key] = have
 				rows = append(rows, have)
 			}
@@ -77,19 +78,19 @@ func (m *merging) drawRanks() {
 	if m.layout != LayoutRanks {
 		m.addCompareGroups()
 	}
-	for n, r := range m.tracks {
+	for n, r := range m.Tracks {
 		if m.layout != LayoutCompare {
-			r.track = m.Track(trace.Track{Parent: group, Kind: trace.KindProcess, Name: m.Intern(r.name), Order: int32(n),
-				Host: m.Intern(r.host), PID: r.pid, Rank: r.rank, Clock: m.clockIDs[r.clock], Desc: m.Intern(r.source())})
+			r.Track = m.Track(trace.Track{Parent: group, Kind: trace.KindProcess, Name: m.Intern(r.Name), Order: int32(n),
+				Host: m.Intern(r.Host), PID: r.PID, Rank: r.Rank, Clock: m.clockIDs[r.Clock], Desc: m.Intern(r.Source())})
 			m.drawRank(r)
 		}
 		if m.layout != LayoutRanks {
 			m.drawCompared(r, n)
 		}
-		for _, c := range r.captures {
-			d := m.drawn[c.file]
+		for _, c := range r.Captures {
+			d := m.drawn[c.File]
 			if d.pending--; d.pending == 0 {
-				m.finish(c.file)
+				m.finish(c.File)
 			}
 		}
 	}
@@ -104,7 +105,7 @@ func (m *merging) sources() string {
 		}
 	}
 	var names []string
-	for _, f := range recorders(by) {
+	for _, f := range ranks.Recorders(by) {
 		names = append(names, f.Recorder+"s")
 	}
 	if last := len(names) - 1; last > 0 {
@@ -114,12 +115,12 @@ func (m *merging) sources() string {
 }
 
 // drawRank draws the rows of a rank below its track.
-func (m *merging) drawRank(r *rankTrack) {
+func (m *merging) drawRank(r *ranks.RankTrack) {
 	rows := rowsOf(r)
 	processes := processesOf(rows)
 	groups := rankGroups{m: m, rank: r, tracks: map[groupKey]trace.TrackID{}}
 	for n, row := range rows {
-		parent := r.track
+		parent := r.Track
 		if row.isOfProcess() && len(processes) > 1 {
 			parent = groups.track(parent, processes[row.key.PID], trace.KindProcess, row.first.PID, n)
 		}
@@ -136,7 +137,7 @@ func (m *merging) drawRank(r *rankTrack) {
 // are several, and the folders that rows say they are in.
 type rankGroups struct {
 	m      *merging
-	rank   *rankTrack
+	rank   *ranks.RankTrack
 	tracks map[groupKey]trace.TrackID
 }
 
@@ -150,8 +151,8 @@ func (g *rankGroups) track(parent trace.TrackID, name string, kind trace.TrackKi
 	key := groupKey{parent, name}
 	id, ok := g.tracks[key]
 	if !ok {
-		id = g.m.Track(trace.Track{Parent: parent, Kind: kind, Name: g.m.Intern(name), Order: int32(place), PID: pid, Rank: g.rank.rank,
-			Clock: g.m.clockIDs[g.rank.clock]})
+		id = g.m.Track(trace.Track{Parent: parent, Kind: kind, Name: g.m.Intern(name), Order: int32(place), PID: pid, Rank: g.rank.Rank,
+			Clock: g.m.clockIDs[g.rank.Clock]})
 		g.tracks[key] = id
 	}
 	return id
@@ -190,7 +191,7 @@ func processesOf(rows []*row) map[string]string {
 }
 
 // drawRow draws one row of a rank, with a track for every lane.
-func (m *merging) drawRow(r *rankTrack, row *row, parent trace.TrackID, place int32) {
+func (m *merging) drawRow(r *ranks.RankTrack, row *row, parent trace.TrackID, place int32) {
 	lanes, counter := 1, row.key.Kind == profile.RowCounter
 	for _, l := range row.lines {
 		if l != nil {
@@ -198,7 +199,7 @@ func (m *merging) drawRow(r *rankTrack, row *row, parent trace.TrackID, place in
 		}
 	}
 	track := trace.Track{Parent: parent, Kind: trackKinds[row.key.Kind], Order: place, TID: row.first.TID, PID: row.first.PID,
-		Rank: r.rank, Host: m.Intern(r.host), Clock: m.clockIDs[r.clock], Unit: m.Intern(row.first.Unit)}
+		Rank: r.Rank, Host: m.Intern(r.Host), Clock: m.clockIDs[r.Clock], Unit: m.Intern(row.first.Unit)}
 	name := m.rowName(r, row)
 	for k := range lanes {
 		track.Name = m.laneName(name, k)
@@ -208,10 +209,10 @@ func (m *merging) drawRow(r *rankTrack, row *row, parent trace.TrackID, place in
 				continue
 			}
 			if k < len(l.Lanes) {
-				m.drawEvents(r.captures[c], l.Lanes[k], id)
+				m.drawEvents(r.Captures[c], l.Lanes[k], id)
 			}
 			if k == 0 {
-				m.drawPoints(r.captures[c], l, id, counter)
+				m.drawPoints(r.Captures[c], l, id, counter)
 			}
 		}
 	}
@@ -231,8 +232,8 @@ var trackKinds = [...]trace.TrackKind{
 }
 
 // drawEvents draws events of a file on one track.
-func (m *merging) drawEvents(c *capture, events []uint32, track trace.TrackID) {
-	f, d := c.file, m.drawn[c.file]
+func (m *merging) drawEvents(c *ranks.Capture, events []uint32, track trace.TrackID) {
+	f, d := c.File, m.drawn[c.File]
 	if len(d.slices) == 0 {
 		d.slices = make([]trace.SliceID, len(f.Events))
 	}
@@ -242,40 +243,40 @@ func (m *merging) drawEvents(c *capture, events []uint32, track trace.TrackID) {
 }
 
 // drawEvent draws one event on a track, on the common clock.
-func (m *merging) drawEvent(c *capture, event *trace.Slice, track trace.TrackID) trace.SliceID {
+func (m *merging) drawEvent(c *ranks.Capture, event *trace.Slice, track trace.TrackID) trace.SliceID {
 	s := *event
-	s.Time, s.Track = c.time(s.Time), track
-	s.Dur = int64(c.time(event.End()) - s.Time)
+	s.Time, s.Track = c.Time(s.Time), track
+	s.Dur = int64(c.Time(event.End()) - s.Time)
 	return m.Slice(s, 0)
 }
 
 // drawPoints draws the instants and samples of a line.
-func (m *merging) drawPoints(c *capture, l *inputs.Line, track trace.TrackID, counter bool) {
+func (m *merging) drawPoints(c *ranks.Capture, l *inputs.Line, track trace.TrackID, counter bool) {
 	for _, i := range l.Instants {
-		at := c.file.Instants[i]
-		at.Time, at.Track = c.time(at.Time), track
+		at := c.File.Instants[i]
+		at.Time, at.Track = c.Time(at.Time), track
 		m.Instant(at)
 	}
 	if !counter {
 		return
 	}
 	for _, i := range l.Samples {
-		at := c.file.Samples[i]
-		at.Time, at.Track = c.time(at.Time), track
+		at := c.File.Samples[i]
+		at.Time, at.Track = c.Time(at.Time), track
 		m.Sample(at)
 	}
 }
 
 // rowName is how a row is called: the producer's name for threads; device,
 // stream and what the stream is mostly used for.
-func (m *merging) rowName(r *rankTrack, row *row) string {
+func (m *merging) rowName(r *ranks.RankTrack, row *row) string {
 	name := strings.TrimSpace(row.first.Name)
 	switch row.key.Kind {
 	case profile.RowStream:
 		if name == "" {
 			name = "stream " + row.first.TIDText
 		}
-		if r.devices > 1 && row.first.Folder == "" {
+		if r.Devices > 1 && row.first.Folder == "" {
 			name = fmt.Sprintf("GPU %s %s", row.first.PIDText, name)
 		}
 		if role := m.streamRole(r, row); role != "" { // what this program wrote has it already

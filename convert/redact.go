@@ -12,7 +12,7 @@ func (m *Merge) Learn(r *redact.Redactor) {
 	if m.Requests != nil {
 		m.Requests.Learn(r)
 	}
-	for _, host := range m.hosts() {
+	for _, host := range m.Hosts() {
 		r.LearnHost(host)
 	}
 	for _, f := range m.Files {
@@ -20,20 +20,6 @@ func (m *Merge) Learn(r *redact.Redactor) {
 			r.LearnFile(x.Name)
 		}
 	}
-}
-
-// hosts returns the names of all hosts, some of them repeatedly.
-func (m *Ranks) hosts() (names []string) {
-	for _, x := range m.tracks {
-		names = append(names, x.host)
-		for _, c := range x.captures {
-			names = append(names, c.known.Host)
-		}
-	}
-	for _, f := range m.Files {
-		names = append(names, f.Meta.Host)
-	}
-	return names
 }
 
 // Redact gives all that will be drawn the names of r, but for arguments: see

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -169,13 +170,13 @@ func TestMergedFileAlone(t *testing.T) {
 	if list := diags.All(); len(list) > 0 {
 		t.Errorf("diagnostics: %v", list)
 	}
-	a, b := m.tracks[0].captures[0], m.tracks[1].captures[0]
-	if d := b.first - a.first; d != 700_000_000 || a.last >= b.first {
-		t.Errorf("parts from %d to %d, and from %d to %d", a.first, a.last, b.first, b.last)
+	a, b := m.Tracks[0].Captures[0], m.Tracks[1].Captures[0]
+	if d := b.First - a.First; d != 700_000_000 || a.Last >= b.First {
+		t.Errorf("parts from %d to %d, and from %d to %d", a.First, a.Last, b.First, b.Last)
 	}
 	m, _ = readAll(t, inputs.Options{Filter: profile.Filter{IndexOnly: true}}, dir)
-	if c := m.tracks[1].captures[0]; c.first != c.file.First || c.last != c.file.Last {
-		t.Errorf("without its events, a part is from %d to %d", c.first, c.last)
+	if c := m.Tracks[1].Captures[0]; c.First != c.File.First || c.Last != c.File.Last {
+		t.Errorf("without its events, a part is from %d to %d", c.First, c.Last)
 	}
 }
 
@@ -202,7 +203,7 @@ func TestDifferentEventsAreKept(t *testing.T) {
 			}
 		}
 		m, diags := readAll(t, inputs.Options{Filter: profile.Filter{IndexOnly: index}}, dir)
-		if n := codes(diags); len(m.tracks) != 5 || n["capture-repeated"]+n["capture-contained"] > 0 {
+		if n := codes(diags); len(m.Tracks) != 5 || n["capture-repeated"]+n["capture-contained"] > 0 {
 			t.Fatalf("index %v: ranks %v, %v", index, rankNames(m), n)
 		}
 		if n := codes(diags)["rank-overlap"]; n != 1 && !index {
@@ -231,7 +232,7 @@ func TestCutOffCopyIsLeftOut(t *testing.T) {
 		}
 	}
 	m, diags := readAll(t, inputs.Options{}, dir)
-	if n := codes(diags); len(m.tracks) != 4 || n["capture-contained"] != 2 || diags.Worst() != trace.DataLoss {
+	if n := codes(diags); len(m.Tracks) != 4 || n["capture-contained"] != 2 || diags.Worst() != trace.DataLoss {
 		t.Errorf("ranks %v, %v", rankNames(m), n)
 	}
 	for _, f := range m.Files {
@@ -253,10 +254,10 @@ func TestCopiesWithLabels(t *testing.T) {
 	r := fakeRank{rank: 0, steps: 5}
 	dir := writeFiles(t, map[string]string{"a-TP-0.json": r.write(), "b-TP-0.json": r.write()})
 	a, b := filepath.Join(dir, "a-TP-0.json"), filepath.Join(dir, "b-TP-0.json")
-	if m, _ := readAll(t, inputs.Options{}, a, "east="+b); len(m.tracks) != 1 || m.tracks[0].host != "east" {
+	if m, _ := readAll(t, inputs.Options{}, a, "east="+b); len(m.Tracks) != 1 || m.Tracks[0].Host != "east" {
 		t.Errorf("ranks %v", rankNames(m))
 	}
-	if m, _ := readAll(t, inputs.Options{}, "west="+a, "east="+b); len(m.tracks) != 2 {
+	if m, _ := readAll(t, inputs.Options{}, "west="+a, "east="+b); len(m.Tracks) != 2 {
 		t.Errorf("ranks %v", rankNames(m))
 	}
 }
@@ -278,12 +279,12 @@ func TestUnknownBase(t *testing.T) {
 	files["b-TP-0.json"] = late(&r)
 	files["a-TP-0.json"] = files["b-TP-0.json"][:len(files["b-TP-0.json"])/2]
 	m, diags := readAll(t, inputs.Options{}, writeFiles(t, files))
-	if n := codes(diags); len(m.tracks) != 1 || m.tracks[0].captures[0].file.Meta.Base != fakeBase || n["capture-contained"] != 1 {
+	if n := codes(diags); len(m.Tracks) != 1 || m.Tracks[0].Captures[0].File.Meta.Base != fakeBase || n["capture-contained"] != 1 {
 		t.Errorf("ranks %v, %v", rankNames(m), n)
 	}
 	// Without the whole file, it is not known to be one of another process.
 	files["b-TP-0.json"] = late(&other)
-	if m, _ = readAll(t, inputs.Options{}, writeFiles(t, files)); len(m.tracks) != 2 {
+	if m, _ = readAll(t, inputs.Options{}, writeFiles(t, files)); len(m.Tracks) != 2 {
 		t.Errorf("ranks %v", rankNames(m))
 	}
 }
@@ -302,7 +303,7 @@ func TestEmptyCaptureIsNoRank(t *testing.T) {
 			if err := m.Align(nil, true); err != nil {
 				t.Fatal(err)
 			}
-			if n := codes(diags); len(m.tracks) != 3 || n["rank-empty"] != 1 {
+			if n := codes(diags); len(m.Tracks) != 3 || n["rank-empty"] != 1 {
 				t.Errorf("ranks %v, %v", rankNames(m), n)
 			}
 			if c := m.ClockReport(); c.Reference != "node0" || len(c.Clocks) != 2 || c.Clocks[1].Why != "matched" {
@@ -310,7 +311,7 @@ func TestEmptyCaptureIsNoRank(t *testing.T) {
 			}
 		}
 		files, _ := inputs.Find([]string{empty})
-		if _, err := Read(files, inputs.Options{}, &trace.Diags{}); !errors.Is(err, errNothing) {
+		if _, err := Read(files, inputs.Options{}, &trace.Diags{}); !errors.Is(err, ranks.ErrNothing) {
 			t.Errorf("alone: %v", err)
 		}
 	}
@@ -376,7 +377,7 @@ func TestJobs(t *testing.T) {
 		{"DP ranks of one world", []known{{rank: "TP0-DP0"}, {rank: "TP1-DP1", global: 1}}, []int{0, 0}, nil},
 	}
 	for _, c := range cases {
-		m := newRanks(&inputs.Inputs{})
+		m := ranks.New(&inputs.Inputs{})
 		for _, k := range c.ranks {
 			rank, err := trace.ParseRank(k.rank)
 			if err != nil && k.rank != "" {
@@ -384,10 +385,10 @@ func TestJobs(t *testing.T) {
 			}
 			rank.Global = k.global
 			f := &inputs.Recording{Profile: &profile.Profile{Name: filepath.Join(k.dir, "x.json"), Meta: profile.Meta{WorldSize: 4}}, Source: &inputs.Indexed{Format: chrometrace.Format}}
-			m.tracks = append(m.tracks, &rankTrack{rank: rank, host: k.host, run: k.run, role: k.role,
-				captures: []*capture{{file: f, first: k.from, last: k.from + 100}}})
+			m.Tracks = append(m.Tracks, &ranks.RankTrack{Rank: rank, Host: k.host, Run: k.run, Role: k.role,
+				Captures: []*ranks.Capture{{File: f, First: k.from, Last: k.from + 100}}})
 		}
-		jobs := m.jobs()
+		jobs := m.Jobs()
 		if !slices.Equal(jobs, c.jobs) {
 			t.Errorf("%s: jobs %v, want %v", c.name, jobs, c.jobs)
 		}
@@ -395,7 +396,7 @@ func TestJobs(t *testing.T) {
 		if want == nil {
 			want = make([]bool, len(c.ranks))
 		}
-		if rivals := m.rivals(jobs); !slices.Equal(rivals, want) {
+		if rivals := m.Rivals(jobs); !slices.Equal(rivals, want) {
 			t.Errorf("%s: rivals %v, want %v", c.name, rivals, want)
 		}
 	}

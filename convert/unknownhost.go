@@ -82,13 +82,13 @@ func (m *Clocks) renumberClocks(to []int) bool {
 	for host, i := range m.clockOf {
 		m.clockOf[host] = place[i]
 	}
-	for _, x := range m.placed {
-		x.clock = place[x.clock]
+	for _, x := range m.Placed {
+		x.Clock = place[x.Clock]
 	}
-	for _, r := range m.tracks {
-		r.clock = place[r.clock]
-		for _, c := range r.captures {
-			c.clock = place[c.clock]
+	for _, r := range m.Tracks {
+		r.Clock = place[r.Clock]
+		for _, c := range r.Captures {
+			c.Clock = place[c.Clock]
 		}
 	}
 	return true
@@ -111,9 +111,9 @@ func (m *Clocks) placeUnknown() {
 
 // nameUnknown calls the clocks of unknown hosts by the first of their ranks.
 func (m *Clocks) nameUnknown() {
-	for _, r := range slices.Backward(m.tracks) {
-		if c := m.hostClocks[r.clock]; !c.isKnown {
-			c.names = append([]string{r.name}, slices.DeleteFunc(c.names, func(n string) bool { return n == r.name })...)
+	for _, r := range slices.Backward(m.Tracks) {
+		if c := m.hostClocks[r.Clock]; !c.isKnown {
+			c.names = append([]string{r.Name}, slices.DeleteFunc(c.names, func(n string) bool { return n == r.Name })...)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/output"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -178,7 +179,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	opt.Meter = meter
 	m, err := convert.Read(files, opt, &c.diags)
 	meter.Done()
-	if errors.Is(err, convert.ErrNoProcess) {
+	if errors.Is(err, ranks.ErrNoProcess) {
 		return nil, commandline.Usage("--rank-of: %v", err)
 	}
 	if err != nil {
@@ -308,7 +309,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	f.read.KeepSecrets = ctx.Bool("keep-secrets")
 	f.read.Ranks, f.read.Hosts = f.sel.ranks, f.sel.Hosts
 	for _, text := range ctx.StringSlice("rank-of") {
-		given, err := convert.ParseGivenRank(text)
+		given, err := ranks.ParseGivenRank(text)
 		if err != nil {
 			return nil, commandline.Usage("--rank-of %v", err)
 		}

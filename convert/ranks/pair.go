@@ -1,4 +1,4 @@
-package convert
+package ranks
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 // saw the same is decided here, once; a timeline draws what both have once, see
 // absorption, and reports count it once, see untwin.
 type pair struct {
-	trace, export *capture // export is the one beside
+	trace, export *Capture // export is the one beside
 	// twins recognises what both recorded, and relates their clocks; nil where the
 	// export has nothing of a GPU, and its times are taken as they are.
 	twins *profile.Twins
@@ -23,15 +23,15 @@ type pair struct {
 	hits  int           // what a device did that both have
 }
 
-// isBeside tells whether a capture was recorded beside another profiler.
-func (c *capture) isBeside() bool { return c.file.Source.Format.Beside }
+// IsBeside tells whether a capture was recorded beside another profiler.
+func (c *Capture) IsBeside() bool { return c.File.Source.Format.Beside }
 
 // nearUnix is how far apart clocks may be that both claim to show Unix time, in ns.
 const nearUnix = 1_000_000_000
 
 // near is how far apart the clocks of two captures may be, in ns; 0 is any distance.
-func (c *capture) near(o *capture) int64 {
-	if c.file.Meta.Origin == profile.OriginUnix && o.file.Meta.Origin == profile.OriginUnix {
+func (c *Capture) near(o *Capture) int64 {
+	if c.File.Meta.Origin == profile.OriginUnix && o.File.Meta.Origin == profile.OriginUnix {
 		return nearUnix
 	}
 	return 0
@@ -43,26 +43,26 @@ func (c *capture) near(o *capture) int64 {
 //
 // Rows that are walked need less: what names and headers tell is enough there to take two
 // recordings for one process.
-func (m *Ranks) findPairs(captures []*capture) []*pair {
-	f := pairFinder{m: m, names: profile.NewBareNames(m.Dump.Syms), held: map[*capture]profile.Moments{}}
-	traces := slices.DeleteFunc(slices.Clone(captures), (*capture).isBeside)
+func (m *Ranks) findPairs(captures []*Capture) []*pair {
+	f := pairFinder{m: m, names: profile.NewBareNames(m.Dump.Syms), held: map[*Capture]profile.Moments{}}
+	traces := slices.DeleteFunc(slices.Clone(captures), (*Capture).IsBeside)
 	if m.Opt.Walk {
 		m.walkFingerprints(captures, traces)
 	}
 	var pairs []*pair
 	for _, n := range captures {
-		if !n.isBeside() || n.file.Meta.PID == 0 && !m.Opt.Walk {
+		if !n.IsBeside() || n.File.Meta.PID == 0 && !m.Opt.Walk {
 			continue
 		}
 		var own profile.Moments
 		var found []candidatePair
-		var sure []*capture
+		var sure []*Capture
 		for _, t := range traces {
 			if !t.mayBe(n) {
 				continue
 			}
 			if own.Start == nil {
-				own = n.file.WorkOf(n.part, f.names)
+				own = n.File.WorkOf(n.Part, f.names)
 			}
 			if p, ok := f.try(t, n, own); ok {
 				found = append(found, p)
@@ -92,11 +92,11 @@ func (m *Ranks) findPairs(captures []*capture) []*pair {
 
 // walkFingerprints finds out what devices did in the recordings beside of which rows are
 // walked, and which may be of the same process as one of the traces.
-func (m *Ranks) walkFingerprints(captures, traces []*capture) {
+func (m *Ranks) walkFingerprints(captures, traces []*Capture) {
 	wanted := map[*inputs.Indexed]bool{}
 	for _, n := range captures {
-		if x := n.file.Source; n.isBeside() && x.Rows != nil && !wanted[x] {
-			wanted[x] = slices.ContainsFunc(traces, func(t *capture) bool { return t.mayBe(n) })
+		if x := n.File.Source; n.IsBeside() && x.Rows != nil && !wanted[x] {
+			wanted[x] = slices.ContainsFunc(traces, func(t *Capture) bool { return t.mayBe(n) })
 		}
 	}
 	kernel := m.Dump.Syms.Intern(profile.KernelCategory)
@@ -130,20 +130,20 @@ func (m *Ranks) walkFingerprints(captures, traces []*capture) {
 }
 
 // mayBe tells whether a trace may be of the same process as an export.
-func (c *capture) mayBe(export *capture) bool {
+func (c *Capture) mayBe(export *Capture) bool {
 	const apart = 10_000_000_000 // ns, of clocks that both claim to show Unix time
 	if !c.agrees(export) || c.known.NotRank {
 		return false
 	}
-	if c.file.Meta.Origin != export.file.Meta.Origin || c.file.Meta.Origin == profile.OriginUnknown {
+	if c.File.Meta.Origin != export.File.Meta.Origin || c.File.Meta.Origin == profile.OriginUnknown {
 		return true
 	}
-	return c.first <= export.last+apart && export.first <= c.last+apart
+	return c.First <= export.Last+apart && export.First <= c.Last+apart
 }
 
 // isSurely tells whether what is known of the process of a trace and of an export is
 // reason enough to take them for one.
-func (c *capture) isSurely(export *capture) bool {
+func (c *Capture) isSurely(export *Capture) bool {
 	if c.pid() != 0 && c.pid() == export.pid() {
 		return true
 	}
@@ -155,7 +155,7 @@ func (c *capture) isSurely(export *capture) bool {
 type pairFinder struct {
 	m     *Ranks
 	names *profile.BareNames
-	held  map[*capture]profile.Moments
+	held  map[*Capture]profile.Moments
 }
 
 // candidatePair is a pair that is possible.
@@ -165,16 +165,16 @@ type candidatePair struct {
 }
 
 // try compares a trace with what the GPU did in an export.
-func (f *pairFinder) try(t, n *capture, own profile.Moments) (candidatePair, bool) {
+func (f *pairFinder) try(t, n *Capture, own profile.Moments) (candidatePair, bool) {
 	c := candidatePair{pair: pair{trace: t, export: n}}
 	if own.Len() == 0 {
 		// Nothing can be compared; in time they have to meet.
-		both := t.file.Meta.Origin == profile.OriginUnix && n.file.Meta.Origin == profile.OriginUnix
+		both := t.File.Meta.Origin == profile.OriginUnix && n.File.Meta.Origin == profile.OriginUnix
 		return c, both && t.isSurely(n) && t.overlaps(n)
 	}
 	held, ok := f.held[t]
 	if !ok {
-		held = t.file.WorkOf(t.part, f.names)
+		held = t.File.WorkOf(t.Part, f.names)
 		f.held[t] = held
 	}
 	twins := profile.NewTwins(held, t.near(n))

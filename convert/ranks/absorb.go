@@ -1,4 +1,4 @@
-package convert
+package ranks
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 
 // joinPairs puts what only an export has of a process into the trace of the same
 // process, so that it is one rank, and what both have is drawn once.
-func (m *Ranks) joinPairs(captures []*capture) []*capture {
-	byExport := map[*capture][]*pair{}
-	var exports []*capture
+func (m *Ranks) joinPairs(captures []*Capture) []*Capture {
+	byExport := map[*Capture][]*pair{}
+	var exports []*Capture
 	for _, p := range m.pairs {
 		if byExport[p.export] == nil {
 			exports = append(exports, p.export)
@@ -25,22 +25,22 @@ func (m *Ranks) joinPairs(captures []*capture) []*capture {
 		pairs := byExport[n]
 		slices.SortStableFunc(pairs, func(a, b *pair) int { return cmp.Compare(b.hits, a.hits) })
 		into := pairs[0].trace
-		a := &absorption{into: into.file, part: into.part, from: n.file, pairs: pairs}
-		m.absorbed[into.file], into.file.Duplicates = append(m.absorbed[into.file], a), append(into.file.Duplicates, n.file)
-		a.number = int64(len(m.absorbed[into.file]))
-		a.run(m)
+		a := &absorption{into: into.File, part: into.Part, From: n.File, pairs: pairs}
+		m.Absorbed[into.File], into.File.Duplicates = append(m.Absorbed[into.File], a), append(into.File.Duplicates, n.File)
+		a.number = int64(len(m.Absorbed[into.File]))
+		a.Run(m)
 		m.reportPair(into, n, a)
 		into.learn(n)
 		into.held = nil
-		into.first, into.last = min(into.first, into.file.First), max(into.last, into.file.Last)
+		into.First, into.Last = min(into.First, into.File.First), max(into.Last, into.File.Last)
 		if len(pairs) > 1 {
 			tiePairs(pairs)
 		}
 		m.noteExportClock(n, into, pairs[0])
 	}
-	gone := func(c *capture) bool { return byExport[c] != nil }
+	gone := func(c *Capture) bool { return byExport[c] != nil }
 	m.Files = slices.DeleteFunc(m.Files, func(f *inputs.Recording) bool {
-		return slices.ContainsFunc(exports, func(c *capture) bool { return c.file == f })
+		return slices.ContainsFunc(exports, func(c *Capture) bool { return c.File == f })
 	})
 	return slices.DeleteFunc(captures, gone)
 }
@@ -61,7 +61,7 @@ func learnPairs(pairs []*pair) {
 	}
 }
 
-func (m *Ranks) reportPair(t, n *capture, a *absorption) {
+func (m *Ranks) reportPair(t, n *Capture, a *absorption) {
 	text := ""
 	switch {
 	case a.seen > 0:
@@ -69,19 +69,19 @@ func (m *Ranks) reportPair(t, n *capture, a *absorption) {
 	case a.pairs[0].twins != nil: // the events are read later
 		text = fmt.Sprintf(": %d kernels and copies are in both, and drawn once", a.pairs[0].hits)
 	}
-	m.Notice("recorded-twice", n.file.Name, "%s is of the same process as %s, and drawn with it%s", n.processText(), t.file.Name, text)
+	m.Notice("recorded-twice", n.File.Name, "%s is of the same process as %s, and drawn with it%s", n.processText(), t.File.Name, text)
 }
 
 // processText is what messages call a process of an export.
-func (c *capture) processText() string {
-	return fmt.Sprintf("its process %d", c.file.Meta.PID)
+func (c *Capture) processText() string {
+	return fmt.Sprintf("its process %d", c.File.Meta.PID)
 }
 
 // An absorption puts what an export has of a process into a trace of it.
 type absorption struct {
 	into   *inputs.Recording
 	part   string
-	from   *inputs.Recording
+	From   *inputs.Recording
 	pairs  []*pair // the first one is that of into
 	number int64   // among those into the same trace, from 1
 	// seen and same count what both kinds of profilers record: what the export has of
@@ -104,9 +104,9 @@ const (
 // trace: profilers count for themselves.
 const correlationStep = 1 << 40
 
-// run does it.
-func (a *absorption) run(m *Ranks) {
-	f, n := a.into, a.from
+// Run does it.
+func (a *absorption) Run(m *Ranks) {
+	f, n := a.into, a.From
 	a.held = func(t trace.Time) trace.Time { return t }
 	if tw := a.pairs[0].twins; tw != nil {
 		a.held = tw.Search().Held
@@ -145,8 +145,8 @@ func (a *absorption) mapRows() {
 		}
 	}
 	folders := map[string]string{} // of devices, threads
-	a.rows = make([]int32, len(a.from.Rows))
-	for i, row := range a.from.Rows {
+	a.rows = make([]int32, len(a.From.Rows))
+	for i, row := range a.From.Rows {
 		row.Part = a.part
 		switch {
 		case row.Kind == profile.RowStream:
@@ -183,7 +183,7 @@ func (a *absorption) mapRows() {
 // addEvents adds the events that are new, and ties them to their calls, which may be
 // those of the trace.
 func (a *absorption) addEvents() {
-	f, n := a.into, a.from
+	f, n := a.into, a.From
 	f.Events = slices.Grow(f.Events, len(n.Events)-a.same)
 	a.shifted = make([]int32, len(n.Events))
 	for i := range n.Events {
@@ -227,7 +227,7 @@ func (a *absorption) place(event int32) int32 {
 // addCollectives adds the collectives that are new. Where the trace has one of which
 // it knows nothing but the kernel, it learns the rest.
 func (a *absorption) addCollectives(m *Ranks) {
-	f, n := a.into, a.from
+	f, n := a.into, a.From
 	names := profile.NewBareNames(m.Dump.Syms)
 	var found []*profile.Search
 	var known [][]int32
@@ -236,8 +236,8 @@ func (a *absorption) addCollectives(m *Ranks) {
 		if p.twins == nil {
 			continue
 		}
-		held, which := collectiveMoments(p.trace.file.Profile, p.trace.part, names)
-		found, known, traces = append(found, p.twins.For(held).Search()), append(known, which), append(traces, p.trace.file)
+		held, which := collectiveMoments(p.trace.File.Profile, p.trace.Part, names)
+		found, known, traces = append(found, p.twins.For(held).Search()), append(known, which), append(traces, p.trace.File)
 	}
 	count := len(f.Collectives)
 	for i := range n.Collectives {
@@ -296,9 +296,9 @@ func (a *absorption) newSteps() (fresh []profile.Step) {
 		return 0
 	}
 	for _, p := range a.pairs {
-		t := p.trace.file
+		t := p.trace.File
 		for i := range t.Steps {
-			if s := &t.Steps[i]; t.Rows[s.Row].Part == p.trace.part {
+			if s := &t.Steps[i]; t.Rows[s.Row].Part == p.trace.Part {
 				known[side(s)] = append(known[side(s)], window{s.Time, s.Time + trace.Time(s.Dur)})
 			}
 		}
@@ -306,7 +306,7 @@ func (a *absorption) newSteps() (fresh []profile.Step) {
 	for k := range known {
 		slices.SortFunc(known[k], func(x, y window) int { return cmp.Compare(x.from, y.from) })
 	}
-	for _, s := range a.from.Steps {
+	for _, s := range a.From.Steps {
 		from, to := a.held(s.Time), a.held(s.Time+trace.Time(s.Dur))
 		list := known[side(&s)]
 		i, _ := slices.BinarySearchFunc(list, to, func(w window, t trace.Time) int { return cmp.Compare(w.from, t) })
@@ -329,8 +329,8 @@ func (a *absorption) addSteps(steps []profile.Step) {
 	}
 }
 
-// window returns when times of the trace's clock are on that of the export; 0 is open.
-func (a *absorption) window(held inputs.Extent) inputs.Extent {
+// Window returns when times of the trace's clock are on that of the export; 0 is open.
+func (a *absorption) Window(held inputs.Extent) inputs.Extent {
 	local := func(t trace.Time) trace.Time {
 		if t == 0 {
 			return 0

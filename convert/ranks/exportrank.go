@@ -1,4 +1,4 @@
-package convert
+package ranks
 
 import (
 	"cmp"
@@ -46,7 +46,7 @@ const (
 
 // rankExports takes over what the user says about processes of exports, and what one
 // capture of a process knows for the others.
-func rankExports(captures []*capture, given []inputs.GivenRank) error {
+func rankExports(captures []*Capture, given []inputs.GivenRank) error {
 	exports := processesOfExports(captures)
 	for i := range given {
 		if err := applyGiven(&given[i], exports); err != nil {
@@ -58,16 +58,16 @@ func rankExports(captures []*capture, given []inputs.GivenRank) error {
 }
 
 // processesOfExports returns those captures that are processes of exports.
-func processesOfExports(captures []*capture) []*capture {
-	return slices.DeleteFunc(slices.Clone(captures), func(c *capture) bool { return !c.isOfMachine() || c.file.Meta.PID == 0 })
+func processesOfExports(captures []*Capture) []*Capture {
+	return slices.DeleteFunc(slices.Clone(captures), func(c *Capture) bool { return !c.IsOfMachine() || c.File.Meta.PID == 0 })
 }
 
 // applyGiven gives processes the rank that the user says they have.
-func applyGiven(g *inputs.GivenRank, exports []*capture) error {
+func applyGiven(g *inputs.GivenRank, exports []*Capture) error {
 	var hosts, pids []string
 	for _, c := range exports {
-		if c.file.Meta.PID != g.PID {
-			pids = append(pids, strconv.FormatInt(c.file.Meta.PID, 10))
+		if c.File.Meta.PID != g.PID {
+			pids = append(pids, strconv.FormatInt(c.File.Meta.PID, 10))
 			continue
 		}
 		if !strings.HasPrefix(c.known.Host, g.Host) {
@@ -90,15 +90,15 @@ func applyGiven(g *inputs.GivenRank, exports []*capture) error {
 
 // shareRanks tells all captures of a process what one of them knows: communicators
 // are created once, and sessions that begin later do not see that.
-func shareRanks(exports []*capture) {
+func shareRanks(exports []*Capture) {
 	type process struct {
 		host string
 		pid  int64
 	}
-	by := map[process][]*capture{}
+	by := map[process][]*Capture{}
 	for _, c := range exports {
 		if c.known.Host != "" {
-			p := process{c.known.Host, c.file.Meta.PID}
+			p := process{c.known.Host, c.File.Meta.PID}
 			by[p] = append(by[p], c)
 		}
 	}
@@ -114,32 +114,32 @@ func shareRanks(exports []*capture) {
 }
 
 // usesGPU tells whether a process of an export used a GPU.
-func (c *capture) usesGPU() bool { return c.file.Meta.OnGPU }
+func (c *Capture) usesGPU() bool { return c.File.Meta.OnGPU }
 
 // countRanks counts the processes of a host that communicate and of which nothing
 // tells the rank: by their GPUs, else by their pids, and says so. Of several hosts,
 // nobody knows which comes first.
-func (m *Ranks) countRanks(captures []*capture) {
+func (m *Ranks) countRanks(captures []*Capture) {
 	exports := processesOfExports(captures)
-	hosts := map[string][]*capture{}
+	hosts := map[string][]*Capture{}
 	var names []string
 	for _, c := range exports {
 		if !c.usesGPU() {
 			continue
 		}
-		host := cmp.Or(c.known.Host, "file "+c.file.Name)
+		host := cmp.Or(c.known.Host, "file "+c.File.Name)
 		if hosts[host] == nil {
 			names = append(names, host)
 		}
 		hosts[host] = append(hosts[host], c)
 	}
 	slices.Sort(names)
-	var uncounted [][]*capture
+	var uncounted [][]*Capture
 	for _, host := range names {
 		all := hosts[host]
-		communicates := slices.ContainsFunc(all, func(c *capture) bool { return len(c.file.Collectives) > 0 || c.file.Meta.Backend != "" })
+		communicates := slices.ContainsFunc(all, func(c *Capture) bool { return len(c.File.Collectives) > 0 || c.File.Meta.Backend != "" })
 		// Where the ranks of some are known, the others are hardly the first ones.
-		known := slices.ContainsFunc(all, func(c *capture) bool { return c.known.Rank != trace.NoRank || m.synced[c.file.Source] != nil })
+		known := slices.ContainsFunc(all, func(c *Capture) bool { return c.known.Rank != trace.NoRank || m.synced[c.File.Source] != nil })
 		if communicates && !known && len(pidsOf(all)) > 1 {
 			uncounted = append(uncounted, all)
 		}
@@ -147,14 +147,14 @@ func (m *Ranks) countRanks(captures []*capture) {
 	for _, all := range uncounted {
 		if len(uncounted) > 1 {
 			pid := pidsOf(all)[0]
-			m.Notice("rank-unknown", all[0].file.Name, "nothing tells the ranks of its processes: --rank-of %s%d=TP0 can", hostPrefix(all[0]), pid)
+			m.Notice("rank-unknown", all[0].File.Name, "nothing tells the ranks of its processes: --rank-of %s%d=TP0 can", hostPrefix(all[0]), pid)
 			continue
 		}
 		m.count(all)
 	}
 }
 
-func hostPrefix(c *capture) string {
+func hostPrefix(c *Capture) string {
 	if c.known.Host == "" {
 		return ""
 	}
@@ -162,22 +162,22 @@ func hostPrefix(c *capture) string {
 }
 
 // pidsOf returns the processes of captures, in order.
-func pidsOf(captures []*capture) []int64 {
+func pidsOf(captures []*Capture) []int64 {
 	var pids []int64
 	for _, c := range captures {
-		pids = append(pids, c.file.Meta.PID)
+		pids = append(pids, c.File.Meta.PID)
 	}
 	slices.Sort(pids)
 	return slices.Compact(pids)
 }
 
 // count numbers the processes of a host.
-func (m *Ranks) count(captures []*capture) {
+func (m *Ranks) count(captures []*Capture) {
 	gpus := map[int64]int32{} // by process
 	taken := map[int32]int64{}
 	byGPU := true
 	for _, c := range captures {
-		gpu, pid := c.file.Meta.GPU, c.file.Meta.PID
+		gpu, pid := c.File.Meta.GPU, c.File.Meta.PID
 		if owner, ok := taken[gpu]; gpu < 0 || ok && owner != pid {
 			byGPU = false
 		}
@@ -190,8 +190,8 @@ func (m *Ranks) count(captures []*capture) {
 		slices.SortFunc(order, func(a, b int64) int { return cmp.Compare(gpus[a], gpus[b]) })
 	}
 	for _, c := range captures {
-		c.known.Rank.Global, c.known.From = int32(slices.Index(order, c.file.Meta.PID)), from
+		c.known.Rank.Global, c.known.From = int32(slices.Index(order, c.File.Meta.PID)), from
 	}
-	m.Notice("rank-by-"+strings.ToLower(from), captures[0].file.Name,
+	m.Notice("rank-by-"+strings.ToLower(from), captures[0].File.Name,
 		"nothing tells the ranks of its %d processes; they are counted %s: --rank-of %d=TP0 says otherwise", len(order), by, order[0])
 }

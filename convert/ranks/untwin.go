@@ -1,4 +1,4 @@
-package convert
+package ranks
 
 import (
 	"slices"
@@ -9,22 +9,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// untwin returns the rows of an input recorded beside others without what these have too,
+// WithoutDuplicates returns the rows of an input recorded beside others without what these have too,
 // so that nothing is counted twice. Which are of one process was decided before: see
 // pair.
 //
 // With attribute, work is to be attributed to the ranges around its call, which only
 // the export may have: then kernels and calls stay, and ranges are counted once.
-func (m *Ranks) untwin(x *inputs.Indexed, st profile.Stream, attribute bool) profile.Stream {
+func (m *Ranks) WithoutDuplicates(x *inputs.Indexed, st profile.Stream, attribute bool) profile.Stream {
 	u := &untwinned{Stream: st, syms: m.Dump.Syms, of: map[int32]*twinRank{}}
 	names := profile.NewBareNames(m.Dump.Syms)
-	for i, r := range m.tracks {
+	for i, r := range m.Tracks {
 		t := &twinRank{correlations: map[int64]bool{}}
 		for _, p := range m.pairs {
-			if p.export.file.Source != x || p.twins == nil || !slices.Contains(r.captures, p.trace) {
+			if p.export.File.Source != x || p.twins == nil || !slices.Contains(r.Captures, p.trace) {
 				continue
 			}
-			f, part := p.trace.file, p.trace.part
+			f, part := p.trace.File, p.trace.Part
 			work, _ := f.MomentsOf(part, profile.WorkCategories, names)
 			all, _ := f.MomentsOf(part, profile.SharedCategories, names)
 			ranges, _ := f.MomentsOf(part, []string{profile.AnnotationCategory}, names)

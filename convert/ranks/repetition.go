@@ -1,4 +1,4 @@
-package convert
+package ranks
 
 import (
 	"cmp"
@@ -13,29 +13,29 @@ import (
 // too: copies, cut-off copies, and the parts of a merged file beside the files that
 // it was made of. Drawn twice, a rank would say that there are two, and collectives
 // that have two ranks of one number would join nothing.
-func (m *Ranks) leaveOutRepetitions(captures []*capture) []*capture {
+func (m *Ranks) leaveOutRepetitions(captures []*Capture) []*Capture {
 	kept := m.leaveOutCopies(captures)
 	// Files that are whole before parts, which are sums of whole files.
 	kept = m.leaveOutContained(kept, false)
 	all := peersOf(kept)
-	kept = slices.DeleteFunc(kept, func(c *capture) bool { return m.isSum(c, all.of(c)) })
+	kept = slices.DeleteFunc(kept, func(c *Capture) bool { return m.isSum(c, all.of(c)) })
 	return inOrder(captures, m.leaveOutContained(kept, true))
 }
 
 // inOrder returns the captures that are kept, in their order.
-func inOrder(captures, kept []*capture) []*capture {
-	stay := make(map[*capture]bool, len(kept))
+func inOrder(captures, kept []*Capture) []*Capture {
+	stay := make(map[*Capture]bool, len(kept))
 	for _, c := range kept {
 		stay[c] = true
 	}
-	return slices.DeleteFunc(captures, func(c *capture) bool { return !stay[c] })
+	return slices.DeleteFunc(captures, func(c *Capture) bool { return !stay[c] })
 }
 
 // processOfMachine tells captures of an input that has those of a whole machine apart;
 // it is 0 for all others.
-func (c *capture) processOfMachine() int64 {
-	if c.isOfMachine() {
-		return c.file.Meta.PID
+func (c *Capture) processOfMachine() int64 {
+	if c.IsOfMachine() {
+		return c.File.Meta.PID
 	}
 	return 0
 }
@@ -43,12 +43,12 @@ func (c *capture) processOfMachine() int64 {
 // peers are captures by the process of an export that they are, 0 for all others: only
 // those of one number may have the same events. A node has more processes than anybody
 // could compare in pairs.
-type peers map[int64][]*capture
+type peers map[int64][]*Capture
 
-func (p peers) add(c *capture)           { p[c.processOfMachine()] = append(p[c.processOfMachine()], c) }
-func (p peers) of(c *capture) []*capture { return p[c.processOfMachine()] }
+func (p peers) add(c *Capture)           { p[c.processOfMachine()] = append(p[c.processOfMachine()], c) }
+func (p peers) of(c *Capture) []*Capture { return p[c.processOfMachine()] }
 
-func peersOf(captures []*capture) peers {
+func peersOf(captures []*Capture) peers {
 	p := peers{}
 	for _, c := range captures {
 		p.add(c)
@@ -58,42 +58,42 @@ func peersOf(captures []*capture) peers {
 
 // leaveOutCopies returns the captures without those whose events are the same as
 // another's, the ones that tell most first.
-func (m *Ranks) leaveOutCopies(captures []*capture) []*capture {
+func (m *Ranks) leaveOutCopies(captures []*Capture) []*Capture {
 	// What tells more about its rank is kept.
 	best := slices.Clone(captures)
-	slices.SortStableFunc(best, func(a, b *capture) int {
-		return cmp.Or(order.Bool(a.part != "", b.part != ""), order.Bool(a.known.Host == "", b.known.Host == ""),
-			cmp.Compare(b.known.Rank.Known(), a.known.Rank.Known()), strings.Compare(a.file.Name, b.file.Name), strings.Compare(a.part, b.part))
+	slices.SortStableFunc(best, func(a, b *Capture) int {
+		return cmp.Or(order.Bool(a.Part != "", b.Part != ""), order.Bool(a.known.Host == "", b.known.Host == ""),
+			cmp.Compare(b.known.Rank.Known(), a.known.Rank.Known()), strings.Compare(a.File.Name, b.File.Name), strings.Compare(a.Part, b.Part))
 	})
-	var doubtful, kept []*capture
+	var doubtful, kept []*Capture
 	all, others := peersOf(best), peers{}
 	for _, c := range best {
-		if slices.ContainsFunc(all.of(c), func(o *capture) bool { return o != c && c.mayRepeat(o) }) {
+		if slices.ContainsFunc(all.of(c), func(o *Capture) bool { return o != c && c.mayRepeat(o) }) {
 			doubtful = append(doubtful, c)
 		}
 	}
 	parallel.Each(len(doubtful), func(i int) { doubtful[i].contents() })
 	for _, c := range best {
 		before := others.of(c)
-		same := slices.IndexFunc(before, func(o *capture) bool { return c.mayRepeat(o) && c.contents().equal(o.contents()) })
+		same := slices.IndexFunc(before, func(o *Capture) bool { return c.mayRepeat(o) && c.contents().equal(o.contents()) })
 		if same < 0 {
 			kept = append(kept, c)
 			others.add(c)
 			continue
 		}
 		before[same].learn(c)
-		m.Notice("capture-repeated", c.file.Name, "%s has the same events as %s; left out", c.label(), before[same].file.Name)
+		m.Notice("capture-repeated", c.File.Name, "%s has the same events as %s; left out", c.label(), before[same].File.Name)
 	}
 	return kept
 }
 
 // mayRepeat tells whether nothing but events can tell c and o apart.
-func (c *capture) mayRepeat(o *capture) bool {
-	return c.agrees(o) && c.file.Meta.Origin == o.file.Meta.Origin && c.overlaps(o)
+func (c *Capture) mayRepeat(o *Capture) bool {
+	return c.agrees(o) && c.File.Meta.Origin == o.File.Meta.Origin && c.overlaps(o)
 }
 
 // agrees tells whether nothing that is known of rank and host differs.
-func (c *capture) agrees(o *capture) bool {
+func (c *Capture) agrees(o *Capture) bool {
 	if c.known.Rank.Contradicts(o.known.Rank) {
 		return false
 	}
@@ -104,7 +104,7 @@ func (c *capture) agrees(o *capture) bool {
 
 // learn takes over what only c tells about rank and host: the header of a merged
 // file is lost, a copy may have a label.
-func (o *capture) learn(c *capture) {
+func (o *Capture) learn(c *Capture) {
 	o.known.Rank = o.known.Rank.Fill(c.known.Rank)
 	o.known.Host, o.known.Name.Run = cmp.Or(o.known.Host, c.known.Host), cmp.Or(o.known.Name.Run, c.known.Name.Run)
 	o.known.NotRank = o.known.NotRank && c.known.NotRank
@@ -112,35 +112,35 @@ func (o *capture) learn(c *capture) {
 
 // isSum reports and tells whether a capture is of several others put together, as
 // SGLang's merger does with what it captured by stages.
-func (m *Ranks) isSum(c *capture, others []*capture) bool {
+func (m *Ranks) isSum(c *Capture, others []*Capture) bool {
 	var sum contents
 	var names []string
 	for _, o := range others {
 		switch {
 		case o == c || !c.mayRepeat(o) || o.contents().first < c.contents().first || o.contents().last > c.contents().last:
 		case len(names) == 0:
-			sum, names = *o.contents(), []string{o.file.Name}
+			sum, names = *o.contents(), []string{o.File.Name}
 		default:
 			sum.add(o.contents())
-			names = append(names, o.file.Name)
+			names = append(names, o.File.Name)
 		}
 	}
 	if len(names) < 2 || !sum.equal(c.contents()) {
 		return false
 	}
 	slices.Sort(names)
-	m.Notice("capture-repeated", c.file.Name, "%s has the same events as %s; left out", c.label(), strings.Join(names, " and "))
+	m.Notice("capture-repeated", c.File.Name, "%s has the same events as %s; left out", c.label(), strings.Join(names, " and "))
 	return true
 }
 
 // leaveOutContained leaves out captures whose events a longer one of the same
 // process has too: copies that were cut off, and with parts, files of one stage
 // beside the part of a merged file whose other stage is missing.
-func (m *Ranks) leaveOutContained(kept []*capture, parts bool) []*capture {
-	gone, before := map[*capture]bool{}, peers{}
+func (m *Ranks) leaveOutContained(kept []*Capture, parts bool) []*Capture {
+	gone, before := map[*Capture]bool{}, peers{}
 	for _, c := range kept {
 		for _, o := range before.of(c) {
-			if gone[c] || gone[o] || !parts && (c.part != "" || o.part != "") || !c.agrees(o) {
+			if gone[c] || gone[o] || !parts && (c.Part != "" || o.Part != "") || !c.agrees(o) {
 				continue
 			}
 			short, long := c, o
@@ -150,10 +150,10 @@ func (m *Ranks) leaveOutContained(kept []*capture, parts bool) []*capture {
 			if short.isOf(long) {
 				gone[short] = true
 				long.learn(short)
-				m.Notice("capture-contained", short.file.Name, "%s is left out: its events are in %s", short.label(), long.file.Name)
+				m.Notice("capture-contained", short.File.Name, "%s is left out: its events are in %s", short.label(), long.File.Name)
 			}
 		}
 		before.add(c)
 	}
-	return slices.DeleteFunc(kept, func(c *capture) bool { return gone[c] })
+	return slices.DeleteFunc(kept, func(c *Capture) bool { return gone[c] })
 }

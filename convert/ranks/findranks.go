@@ -1,4 +1,4 @@
-package convert
+package ranks
 
 import (
 	"cmp"
@@ -15,12 +15,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// errNothing says that all inputs are empty.
-var errNothing = errors.New("the inputs hold no events")
+// ErrNothing says that all inputs are empty.
+var ErrNothing = errors.New("the inputs hold no events")
 
-// findRanks groups what the files hold by rank, and orders the ranks. Those that opt
+// FindRanks groups what the files hold by rank, and orders the ranks. Those that opt
 // does not want stay until the clocks are aligned: they know about them, too.
-func (m *Ranks) findRanks() error {
+func (m *Ranks) FindRanks() error {
 	opt := &m.Opt
 	captures, conflicts := m.resolveCaptures(opt)
 	if err := rankExports(captures, opt.RankOf); err != nil {
@@ -40,17 +40,17 @@ func (m *Ranks) findRanks() error {
 	captures = m.leaveOutRepetitions(captures)
 	m.reportNames(captures, conflicts)
 	m.groupCaptures(captures)
-	if m.Requests == nil && len(m.tracks) == 0 {
-		return errNothing
+	if m.Requests == nil && len(m.Tracks) == 0 {
+		return ErrNothing
 	}
-	m.findProcs()
+	m.FindProcs()
 	m.nameRanks()
-	m.wants = func(r *rankTrack) bool { return wants(opt, r) }
-	if m.Requests == nil && !slices.ContainsFunc(m.tracks, m.wants) {
+	m.wants = func(r *RankTrack) bool { return wants(opt, r) }
+	if m.Requests == nil && !slices.ContainsFunc(m.Tracks, m.wants) {
 		return fmt.Errorf("no trace is of that rank and host; there are %s", m.rankList())
 	}
-	if len(m.tracks) > 0 {
-		m.first = m.tracks[0]
+	if len(m.Tracks) > 0 {
+		m.First = m.Tracks[0]
 	}
 	m.giveUpFiles()
 	return nil
@@ -58,19 +58,19 @@ func (m *Ranks) findRanks() error {
 
 // resolveCaptures returns the captures with what names and headers tell about them,
 // and what these contradict in.
-func (m *Ranks) resolveCaptures(opt *inputs.Options) ([]*capture, []tracename.Conflict) {
+func (m *Ranks) resolveCaptures(opt *inputs.Options) ([]*Capture, []tracename.Conflict) {
 	captures := m.findCaptures(opt)
 	processes := map[string]int{} // of each export that use a GPU
 	for _, c := range captures {
-		if c.isOfMachine() && c.usesGPU() {
-			processes[c.file.Name]++
+		if c.IsOfMachine() && c.usesGPU() {
+			processes[c.File.Name]++
 		}
 	}
 	inputs := make([]tracename.Input, len(captures))
 	for i, c := range captures {
-		inputs[i] = c.file.Describe(c.part)
-		if c.isOfMachine() {
-			describeProcess(&inputs[i], c, processes[c.file.Name])
+		inputs[i] = c.File.Describe(c.Part)
+		if c.IsOfMachine() {
+			describeProcess(&inputs[i], c, processes[c.File.Name])
 		}
 	}
 	resolved, conflicts := tracename.Resolve(inputs)
@@ -83,9 +83,9 @@ func (m *Ranks) resolveCaptures(opt *inputs.Options) ([]*capture, []tracename.Co
 // describeProcess adds what an export says about a process. The name of the file, and
 // the environment of the program that the profiler started, are about a rank only if
 // there is one; and a process that uses no GPU is none.
-func describeProcess(in *tracename.Input, c *capture, processes int) {
-	in.PID, in.Shared = cmp.Or(c.file.Meta.PID, machinePID), processes > 1 || !c.usesGPU()
-	for _, h := range c.file.Meta.Hints {
+func describeProcess(in *tracename.Input, c *Capture, processes int) {
+	in.PID, in.Shared = cmp.Or(c.File.Meta.PID, machinePID), processes > 1 || !c.usesGPU()
+	for _, h := range c.File.Meta.Hints {
 		if h.From != "environment" || !in.Shared {
 			in.Hints = append(in.Hints, tracename.Hint(h))
 		}
@@ -96,18 +96,18 @@ func describeProcess(in *tracename.Input, c *capture, processes int) {
 // have it on one track.
 const machinePID = -1
 
-// leaveOutRanks leaves out the ranks that are not wanted.
-func (m *Ranks) leaveOutRanks() {
-	m.tracks = slices.DeleteFunc(m.tracks, func(r *rankTrack) bool {
-		r.isOut = !m.wants(r)
-		return r.isOut
+// LeaveOutRanks leaves out the ranks that are not wanted.
+func (m *Ranks) LeaveOutRanks() {
+	m.Tracks = slices.DeleteFunc(m.Tracks, func(r *RankTrack) bool {
+		r.IsOut = !m.wants(r)
+		return r.IsOut
 	})
 	m.giveUpFiles()
 }
 
 // giveUpFiles gives up the files that no rank has a capture of.
 func (m *Ranks) giveUpFiles() {
-	used := m.capturesByFile()
+	used := m.CapturesByFile()
 	for _, f := range m.Files {
 		if used[f] == 0 {
 			f.GiveUp()
@@ -115,12 +115,12 @@ func (m *Ranks) giveUpFiles() {
 	}
 }
 
-// capturesByFile counts the captures that ranks have of each file.
-func (m *Ranks) capturesByFile() map[*inputs.Recording]int {
+// CapturesByFile counts the captures that ranks have of each file.
+func (m *Ranks) CapturesByFile() map[*inputs.Recording]int {
 	used := map[*inputs.Recording]int{}
-	for _, r := range m.tracks {
-		for _, c := range r.captures {
-			used[c.file]++
+	for _, r := range m.Tracks {
+		for _, c := range r.Captures {
+			used[c.File]++
 		}
 	}
 	return used
@@ -129,21 +129,21 @@ func (m *Ranks) capturesByFile() map[*inputs.Recording]int {
 // findCaptures returns what the files hold, a capture for each part, but for what
 // is empty: SGLang writes a file without events for a rank whose profiler failed.
 // It must not be drawn, and not be what clocks are related to.
-func (m *Ranks) findCaptures(opt *inputs.Options) []*capture {
+func (m *Ranks) findCaptures(opt *inputs.Options) []*Capture {
 	filter := &opt.Filter
 	complete := filter.Cats == nil && filter.Names == nil && filter.MinDur == 0 && filter.From == 0 && filter.To == 0 && !filter.IndexOnly
-	var captures []*capture
+	var captures []*Capture
 	for _, f := range m.Files {
 		parts := f.Parts()
 		for _, part := range parts {
-			captures = append(captures, &capture{file: f, part: part, whole: len(parts) == 1})
+			captures = append(captures, &Capture{File: f, Part: part, whole: len(parts) == 1})
 		}
 	}
 	parallel.Each(len(captures), func(i int) { captures[i].findBounds(complete) })
-	return slices.DeleteFunc(captures, func(c *capture) bool {
+	return slices.DeleteFunc(captures, func(c *Capture) bool {
 		empty := c.isEmpty(complete)
 		if empty {
-			m.Notice("rank-empty", c.file.Name, "%s has no events; left out", c.label())
+			m.Notice("rank-empty", c.File.Name, "%s has no events; left out", c.label())
 		}
 		return empty
 	})
@@ -151,11 +151,11 @@ func (m *Ranks) findCaptures(opt *inputs.Options) []*capture {
 
 // reportNames reports what the names of files contradict in. That names look like
 // those of one capture is not worth a message: the events have been compared.
-func (m *Ranks) reportNames(captures []*capture, conflicts []tracename.Conflict) {
+func (m *Ranks) reportNames(captures []*Capture, conflicts []tracename.Conflict) {
 	used, machine := map[string]bool{}, map[string]bool{}
 	for _, c := range captures {
-		used[c.file.Name] = true
-		machine[c.file.Name] = c.isOfMachine()
+		used[c.File.Name] = true
+		machine[c.File.Name] = c.IsOfMachine()
 	}
 	for _, c := range conflicts {
 		if c.Kind == "unknown" && machine[c.Path] {
@@ -168,14 +168,14 @@ func (m *Ranks) reportNames(captures []*capture, conflicts []tracename.Conflict)
 }
 
 // groupCaptures makes ranks of captures.
-func (m *Ranks) groupCaptures(captures []*capture) {
+func (m *Ranks) groupCaptures(captures []*Capture) {
 	resolved := make([]tracename.Resolved, len(captures))
 	for i, c := range captures {
 		resolved[i] = c.known
 	}
 	grouped := make([]bool, len(captures))
 	for _, g := range tracename.Captures(resolved) {
-		var files []*capture
+		var files []*Capture
 		for _, i := range g.Files {
 			grouped[i] = true
 			files = append(files, captures[i])
@@ -184,53 +184,53 @@ func (m *Ranks) groupCaptures(captures []*capture) {
 	}
 	for i, c := range captures {
 		if !grouped[i] {
-			m.tracks = append(m.tracks, newRankTrack(c))
+			m.Tracks = append(m.Tracks, newRankTrack(c))
 		}
 	}
 }
 
-// isOfMachine tells whether a capture is a process of an input that has those of a whole
+// IsOfMachine tells whether a capture is a process of an input that has those of a whole
 // machine.
-func (c *capture) isOfMachine() bool { return c.file.Source.Format.Machine }
+func (c *Capture) IsOfMachine() bool { return c.File.Source.Format.Machine }
 
 // wants tells whether a rank is to be kept.
-func wants(opt *inputs.Options, r *rankTrack) bool {
-	isRank := func(w trace.Rank) bool { return w.Matches(r.rank) }
-	isHost := func(h string) bool { return h != "" && strings.HasPrefix(r.host, h) }
+func wants(opt *inputs.Options, r *RankTrack) bool {
+	isRank := func(w trace.Rank) bool { return w.Matches(r.Rank) }
+	isHost := func(h string) bool { return h != "" && strings.HasPrefix(r.Host, h) }
 	return (len(opt.Ranks) == 0 || slices.ContainsFunc(opt.Ranks, isRank)) && (len(opt.Hosts) == 0 || slices.ContainsFunc(opt.Hosts, isHost))
 }
 
 // addRanks adds the captures of one rank. Captures that overlap in time cannot
 // be of one process: each then begins a rank of its own.
-func (m *Ranks) addRanks(captures []*capture) {
-	slices.SortStableFunc(captures, func(a, b *capture) int { return cmp.Compare(a.first, b.first) })
-	var open []*rankTrack
+func (m *Ranks) addRanks(captures []*Capture) {
+	slices.SortStableFunc(captures, func(a, b *Capture) int { return cmp.Compare(a.First, b.First) })
+	var open []*RankTrack
 	for _, c := range captures {
-		at := slices.IndexFunc(open, func(r *rankTrack) bool {
+		at := slices.IndexFunc(open, func(r *RankTrack) bool {
 			return r.takes(c)
 		})
 		if at >= 0 {
-			open[at].captures = append(open[at].captures, c)
-			open[at].rank = open[at].rank.Fill(c.known.Rank)
+			open[at].Captures = append(open[at].Captures, c)
+			open[at].Rank = open[at].Rank.Fill(c.known.Rank)
 			open[at].kinds = open[at].kinds.and(c.stepKinds())
 			continue
 		}
 		next := newRankTrack(c)
 		// Of several servers, whose hosts are not known? Their runs or roles may tell.
-		if twin := slices.IndexFunc(open, func(r *rankTrack) bool { return r.run == next.run && r.kinds.role() == next.kinds.role() }); twin >= 0 {
-			m.Notice("rank-overlap", c.file.Name, "%s and %s look like one capture of %s, but have different events; if they are of two hosts, labels can tell: node1=%s",
-				c.label(), open[twin].captures[0].file.Name, cmp.Or(next.rank.String(), "one rank"), c.file.Name)
+		if twin := slices.IndexFunc(open, func(r *RankTrack) bool { return r.Run == next.Run && r.kinds.role() == next.kinds.role() }); twin >= 0 {
+			m.Notice("rank-overlap", c.File.Name, "%s and %s look like one capture of %s, but have different events; if they are of two hosts, labels can tell: node1=%s",
+				c.label(), open[twin].Captures[0].File.Name, cmp.Or(next.Rank.String(), "one rank"), c.File.Name)
 		}
 		open = append(open, next)
 	}
-	m.tracks = append(m.tracks, open...)
+	m.Tracks = append(m.Tracks, open...)
 }
 
 // takes tells whether a capture that begins after all of r may be of the same
 // process: they do not overlap, unless two profilers recorded it.
-func (r *rankTrack) takes(c *capture) bool {
-	for _, o := range r.captures {
-		after := o.file.Meta.Origin == c.file.Meta.Origin && o.last <= c.first
+func (r *RankTrack) takes(c *Capture) bool {
+	for _, o := range r.Captures {
+		after := o.File.Meta.Origin == c.File.Meta.Origin && o.Last <= c.First
 		if !after && !c.continues(o) && !c.recordedBeside(o) {
 			return false
 		}
@@ -241,36 +241,36 @@ func (r *rankTrack) takes(c *capture) bool {
 // continues tells whether c and o are exports of the same process and follow each
 // other, but for rows at their ends. Two parts of one session begin at one time, as
 // long as nothing is read of them.
-func (c *capture) continues(o *capture) bool {
-	if !c.file.Source.Format.Session || !o.file.Source.Format.Session || c.pid() == 0 || c.pid() != o.pid() || c.known.Host == "" || c.known.Host != o.known.Host {
+func (c *Capture) continues(o *Capture) bool {
+	if !c.File.Source.Format.Session || !o.File.Source.Format.Session || c.pid() == 0 || c.pid() != o.pid() || c.known.Host == "" || c.known.Host != o.known.Host {
 		return false
 	}
 	const most = 4 // one in so many
-	shorter := min(c.last-c.first, o.last-o.first)
-	return c.file.Meta.Origin == o.file.Meta.Origin && (c.first == o.first || o.last-c.first <= shorter/most)
+	shorter := min(c.Last-c.First, o.Last-o.First)
+	return c.File.Meta.Origin == o.File.Meta.Origin && (c.First == o.First || o.Last-c.First <= shorter/most)
 }
 
 // recordedBeside tells whether c and o are of one process, recorded by two profilers
 // at one time.
-func (c *capture) recordedBeside(o *capture) bool { return c.process != nil && c.process == o.process }
+func (c *Capture) recordedBeside(o *Capture) bool { return c.process != nil && c.process == o.process }
 
-func newRankTrack(c *capture) *rankTrack {
-	t := &rankTrack{rank: c.known.Rank, host: c.known.Host, run: c.known.Name.Run, pid: c.pid(), proc: request.None, captures: []*capture{c}}
+func newRankTrack(c *Capture) *RankTrack {
+	t := &RankTrack{Rank: c.known.Rank, Host: c.known.Host, Run: c.known.Name.Run, PID: c.pid(), Proc: request.None, Captures: []*Capture{c}}
 	devices := map[string]bool{}
-	for i := range c.file.Lines {
-		if l := &c.file.Lines[i]; l.Key.Part == c.part && l.Key.Kind == profile.RowStream {
+	for i := range c.File.Lines {
+		if l := &c.File.Lines[i]; l.Key.Part == c.Part && l.Key.Kind == profile.RowStream {
 			devices[l.Key.PID] = true
 		}
 	}
-	t.devices = len(devices)
+	t.Devices = len(devices)
 	t.kinds = c.stepKinds()
 	return t
 }
 
 // stepKinds tells which kinds of steps a capture has.
-func (c *capture) stepKinds() (kinds stepKinds) {
-	for _, s := range c.file.Steps {
-		if c.file.Rows[s.Row].Part != c.part {
+func (c *Capture) stepKinds() (kinds stepKinds) {
+	for _, s := range c.File.Steps {
+		if c.File.Rows[s.Row].Part != c.Part {
 			continue
 		}
 		switch s.Kind {
@@ -302,32 +302,32 @@ func (k stepKinds) role() string {
 	return ""
 }
 
-// findProcs finds out which scheduler of the OTLP dump each rank is: that with
+// FindProcs finds out which scheduler of the OTLP dump each rank is: that with
 // the same pid, since both see the same process, and with no other rank. Two
 // containers may have equal pids; then the rank and what the server does must
 // tell.
-func (m *Ranks) findProcs() {
+func (m *Ranks) FindProcs() {
 	if m.Requests == nil {
 		return
 	}
-	for _, r := range m.tracks {
-		r.proc = request.None
+	for _, r := range m.Tracks {
+		r.Proc = request.None
 		for p := range m.Requests.Procs {
 			if !r.couldBe(&m.Requests.Procs[p]) {
 				continue
 			}
-			if r.proc != request.None {
-				r.proc = request.None
+			if r.Proc != request.None {
+				r.Proc = request.None
 				break
 			}
-			r.proc = p
+			r.Proc = p
 		}
 	}
 }
 
 // couldBe tells whether nothing speaks against r being proc.
-func (r *rankTrack) couldBe(proc *request.Proc) bool {
+func (r *RankTrack) couldBe(proc *request.Proc) bool {
 	role := r.kinds.role()
-	return r.pid != 0 && proc.PID == r.pid && proc.Schedules && !r.rank.Contradicts(proc.Rank) &&
+	return r.PID != 0 && proc.PID == r.PID && proc.Schedules && !r.Rank.Contradicts(proc.Rank) &&
 		(role == "" || proc.Role == request.Unified || proc.Role.String() == role)
 }

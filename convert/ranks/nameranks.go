@@ -1,4 +1,4 @@
-package convert
+package ranks
 
 import (
 	"cmp"
@@ -16,48 +16,48 @@ import (
 // nameRanks orders the ranks and gives them names that tell them apart.
 func (m *Ranks) nameRanks() {
 	hosts, roles := map[string]bool{}, map[string]bool{}
-	for _, r := range m.tracks {
-		r.role = r.kinds.role()
-		if r.proc != request.None {
-			r.role = m.Requests.Procs[r.proc].Role.String()
+	for _, r := range m.Tracks {
+		r.Role = r.kinds.role()
+		if r.Proc != request.None {
+			r.Role = m.Requests.Procs[r.Proc].Role.String()
 		}
-		hosts[r.host], roles[r.role] = true, true
+		hosts[r.Host], roles[r.Role] = true, true
 	}
 	// Where all ranks do the same, that is no part of their names.
 	several := roles[request.Prefill.String()] && roles[request.Decode.String()]
 	taken := map[string]int{}
 	place := map[string]int{request.Prefill.String(): 1, request.Decode.String(): 2}
-	slices.SortStableFunc(m.tracks, func(a, b *rankTrack) int {
+	slices.SortStableFunc(m.Tracks, func(a, b *RankTrack) int {
 		x, y := 0, 0
 		if several {
-			x, y = place[a.role], place[b.role]
+			x, y = place[a.Role], place[b.Role]
 		}
 		// The first rank is what others are put on the clock of: of several, the one
 		// of which most is known.
-		return cmp.Or(order.Bool(a.rank == trace.NoRank, b.rank == trace.NoRank), cmp.Compare(x, y), a.rank.Compare(b.rank),
-			cmp.Compare(b.captures[0].file.Meta.Origin, a.captures[0].file.Meta.Origin), order.Bool(a.host == "", b.host == ""),
-			strings.Compare(a.host, b.host), strings.Compare(a.captures[0].file.Name, b.captures[0].file.Name))
+		return cmp.Or(order.Bool(a.Rank == trace.NoRank, b.Rank == trace.NoRank), cmp.Compare(x, y), a.Rank.Compare(b.Rank),
+			cmp.Compare(b.Captures[0].File.Meta.Origin, a.Captures[0].File.Meta.Origin), order.Bool(a.Host == "", b.Host == ""),
+			strings.Compare(a.Host, b.Host), strings.Compare(a.Captures[0].File.Name, b.Captures[0].File.Name))
 	})
-	for _, r := range m.tracks {
-		r.name = r.rank.String()
-		if r.name == "" {
-			f := r.captures[0].file
-			r.name = stem(f.Name)
+	for _, r := range m.Tracks {
+		r.Name = r.Rank.String()
+		if r.Name == "" {
+			f := r.Captures[0].File
+			r.Name = Stem(f.Name)
 			if f.Source.Format.Machine { // has more than one process
-				if f.Meta.PID == 0 && r.host != "" {
-					r.name = r.host
+				if f.Meta.PID == 0 && r.Host != "" {
+					r.Name = r.Host
 				}
-				r.name += " " + processName(f.Profile)
+				r.Name += " " + processName(f.Profile)
 			}
 		}
-		if several && r.role != "" {
-			r.name = r.role + " " + r.name
+		if several && r.Role != "" {
+			r.Name = r.Role + " " + r.Name
 		}
-		if len(hosts) > 1 && r.host != "" && !strings.HasPrefix(r.name, r.host) {
-			r.name += " (" + r.host + ")"
+		if len(hosts) > 1 && r.Host != "" && !strings.HasPrefix(r.Name, r.Host) {
+			r.Name += " (" + r.Host + ")"
 		}
-		if taken[r.name]++; taken[r.name] > 1 {
-			r.name += fmt.Sprintf(" #%d", taken[r.name])
+		if taken[r.Name]++; taken[r.Name] > 1 {
+			r.Name += fmt.Sprintf(" #%d", taken[r.Name])
 		}
 	}
 }
@@ -70,8 +70,8 @@ func processName(p *profile.Profile) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %d", cmp.Or(p.Rows[0].Process, "pid"), p.Meta.PID))
 }
 
-// stem returns the name of a file without folders and what all traces end in.
-func stem(path string) string {
+// Stem returns the name of a file without folders and what all traces end in.
+func Stem(path string) string {
 	name := filepath.Base(path)
 	for _, suffix := range []string{".gz", ".zst", ".json", ".trace", ".pt", ".sqlite"} {
 		name = strings.TrimSuffix(name, suffix)
@@ -84,15 +84,15 @@ func stem(path string) string {
 func (m *Ranks) rankList() string {
 	const most = 8
 	var names []string
-	for _, r := range m.tracks[:min(most, len(m.tracks))] {
-		name := r.name
-		if r.host != "" && !strings.Contains(name, "("+r.host+")") {
-			name += " (" + r.host + ")"
+	for _, r := range m.Tracks[:min(most, len(m.Tracks))] {
+		name := r.Name
+		if r.Host != "" && !strings.Contains(name, "("+r.Host+")") {
+			name += " (" + r.Host + ")"
 		}
 		names = append(names, name)
 	}
 	text := strings.Join(names, ", ")
-	if more := len(m.tracks) - most; more > 0 {
+	if more := len(m.Tracks) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

@@ -1,4 +1,4 @@
-package convert
+package ranks
 
 import (
 	"cmp"
@@ -17,21 +17,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// capture is what one file says about one rank.
-type capture struct {
-	file *inputs.Recording
-	part string // of a merged file
+// Capture is what one file says about one rank.
+type Capture struct {
+	File *inputs.Recording
+	Part string // of a merged file
 	// whole tells that the file has no other parts.
 	whole bool
 	// first and last bound the events of the part. Where a Filter left out events
 	// of a file of several parts, they are those of the file: the same whatever the
 	// filter.
-	first, last trace.Time
+	First, Last trace.Time
 	known       tracename.Resolved // about rank and host
 	held        *contents          // once it was asked for
-	clock       int                // index into Clocks.hostClocks
+	Clock       int                // index into Clocks.hostClocks
 	process     *process           // that others are of, too; nil is unknown
-	time        func(trace.Time) trace.Time
+	Time        func(trace.Time) trace.Time
 }
 
 // A process is what several captures are of, although they overlap.
@@ -39,30 +39,30 @@ type process struct{ _ byte }
 
 // findBounds finds the first and the last instant of a capture; complete tells that
 // no Filter left out events of it.
-func (c *capture) findBounds(complete bool) {
-	c.first, c.last = c.file.First, c.file.Last
+func (c *Capture) findBounds(complete bool) {
+	c.First, c.Last = c.File.First, c.File.Last
 	if !c.whole && complete && c.contents().n > 0 {
-		c.first, c.last = c.contents().first, c.contents().last
+		c.First, c.Last = c.contents().first, c.contents().last
 	}
 }
 
 // isEmpty tells whether a capture has no events, as far as that can be known:
 // the number of events of a file is, whatever a Filter left out, that of a part
 // is not.
-func (c *capture) isEmpty(complete bool) bool {
+func (c *Capture) isEmpty(complete bool) bool {
 	if c.whole {
-		return c.file.Total == 0
+		return c.File.Total == 0
 	}
 	return complete && c.contents().n == 0
 }
 
 // pid returns the process that a capture is of, 0 if that is unknown.
-func (c *capture) pid() int64 {
-	if c.whole && c.file.Meta.PID != 0 {
-		return c.file.Meta.PID
+func (c *Capture) pid() int64 {
+	if c.whole && c.File.Meta.PID != 0 {
+		return c.File.Meta.PID
 	}
-	for i := range c.file.Lines {
-		if l := &c.file.Lines[i]; l.Key.Part == c.part && l.Key.Kind == profile.RowThread && l.Row.PID != 0 {
+	for i := range c.File.Lines {
+		if l := &c.File.Lines[i]; l.Key.Part == c.Part && l.Key.Kind == profile.RowThread && l.Row.PID != 0 {
 			return l.Row.PID
 		}
 	}
@@ -70,11 +70,11 @@ func (c *capture) pid() int64 {
 }
 
 // label is what messages call the capture inside of its file.
-func (c *capture) label() string {
-	if c.part == "" {
+func (c *Capture) label() string {
+	if c.Part == "" {
 		return "it"
 	}
-	return "its part " + c.part
+	return "its part " + c.Part
 }
 
 // contents sum up what a capture holds, so that captures can be compared. They do
@@ -97,14 +97,14 @@ type contents struct {
 }
 
 // contents sums up a capture.
-func (c *capture) contents() *contents {
+func (c *Capture) contents() *contents {
 	if c.held != nil {
 		return c.held
 	}
 	held := &contents{}
 	held.file.total = -1
 	if c.whole {
-		held.file.total, held.file.first, held.file.last = c.file.Total, c.file.First, c.file.Last
+		held.file.total, held.file.first, held.file.last = c.File.Total, c.File.First, c.File.Last
 	}
 	c.eachKey(0, func(from, to trace.Time, key uint64) {
 		if held.n == 0 || from < held.first {
@@ -150,16 +150,16 @@ func (a *contents) equal(b *contents) bool {
 // bounds and a number that is equal for equal things, and for no others. shift is
 // added to all times. Names enter by their symbols, which all files of a merge
 // share.
-func (c *capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uint64)) {
+func (c *Capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uint64)) {
 	const event, instant, sample, collective, step = 1, 2, 3, 4, 5
 	one := func(kind uint64, t trace.Time, dur int64, name trace.Sym, value uint64) {
 		t += shift
 		do(t, t+trace.Time(dur), hash.Mix(hash.Mix(hash.Mix(hash.Mix(uint64(t))+uint64(dur))+value)+uint64(name)<<3+kind))
 	}
-	f := c.file
+	f := c.File
 	for i := range f.Lines {
 		l := &f.Lines[i]
-		if l.Key.Part != c.part {
+		if l.Key.Part != c.Part {
 			continue
 		}
 		for _, lane := range l.Lanes {
@@ -176,12 +176,12 @@ func (c *capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uin
 		}
 	}
 	for i := range f.Collectives {
-		if x := &f.Collectives[i]; f.Rows[x.Row].Part == c.part {
+		if x := &f.Collectives[i]; f.Rows[x.Row].Part == c.Part {
 			one(collective, x.Time, x.Dur, x.Name, 0)
 		}
 	}
 	for i := range f.Steps {
-		if x := &f.Steps[i]; f.Rows[x.Row].Part == c.part {
+		if x := &f.Steps[i]; f.Rows[x.Row].Part == c.Part {
 			one(step, x.Time, x.Dur, x.Name, 0)
 		}
 	}
@@ -189,10 +189,10 @@ func (c *capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uin
 
 // isOf tells whether c is of the same process as a longer capture that has its
 // events too.
-func (c *capture) isOf(longer *capture) bool {
+func (c *Capture) isOf(longer *Capture) bool {
 	const unknown = profile.OriginUnknown
 	var shift trace.Time
-	mine, others := &c.file.Meta, &longer.file.Meta
+	mine, others := &c.File.Meta, &longer.File.Meta
 	switch p, q := c.pid(), longer.pid(); {
 	case mine.Origin != unknown && others.Origin != unknown:
 		if p != q && p != 0 && q != 0 || !c.overlaps(longer) {
@@ -211,7 +211,7 @@ func (c *capture) isOf(longer *capture) bool {
 // within tells whether a longer capture has the events of c too, with shift added
 // to their times. A few may differ: what the cut left without an end. Events of two
 // processes have next to nothing in common, since times are nanoseconds.
-func (c *capture) within(longer *capture, shift trace.Time) bool {
+func (c *Capture) within(longer *Capture, shift trace.Time) bool {
 	const samples, most, of = 4096, 19, 20
 	// A sample is chosen by time, and so the same in both captures.
 	every := uint64(c.contents().n/samples + 1)
@@ -234,79 +234,79 @@ func (c *capture) within(longer *capture, shift trace.Time) bool {
 
 // overlaps tells whether two captures share some time. Where one does not tell
 // what its times count from, they may.
-func (c *capture) overlaps(o *capture) bool {
-	return c.file.Meta.Origin != o.file.Meta.Origin || c.first <= o.last && o.first <= c.last
+func (c *Capture) overlaps(o *Capture) bool {
+	return c.File.Meta.Origin != o.File.Meta.Origin || c.First <= o.Last && o.First <= c.Last
 }
 
-// rankTrack is a rank of the timeline: all captures of one process.
-type rankTrack struct {
-	name     string
-	rank     trace.Rank
-	role     string // "prefill", "decode", "unified"; "" is unknown
-	host     string // "" is unknown
-	pid      int64
-	run      string // what the names of the files of one capture share; "" is unknown
+// RankTrack is a rank of the timeline: all captures of one process.
+type RankTrack struct {
+	Name     string
+	Rank     trace.Rank
+	Role     string // "prefill", "decode", "unified"; "" is unknown
+	Host     string // "" is unknown
+	PID      int64
+	Run      string // what the names of the files of one capture share; "" is unknown
 	kinds    stepKinds
-	proc     int // of Requests that it is, or request.None
-	clock    int
-	devices  int  // how many devices its streams are on
-	isOut    bool // not wanted: it only helps to align clocks
-	captures []*capture
-	track    trace.TrackID
+	Proc     int // of Requests that it is, or request.None
+	Clock    int
+	Devices  int  // how many devices its streams are on
+	IsOut    bool // not wanted: it only helps to align clocks
+	Captures []*Capture
+	Track    trace.TrackID
 }
 
-// global returns the number of a rank in its world, -1 if that is unknown.
-func (r *rankTrack) global() int32 {
-	if r.rank.Global < 0 && r.rank.TP >= 0 && r.rank.PP <= 0 && r.rank.DP <= 0 {
-		return int32(r.rank.TP)
+// Global returns the number of a rank in its world, -1 if that is unknown.
+func (r *RankTrack) Global() int32 {
+	if r.Rank.Global < 0 && r.Rank.TP >= 0 && r.Rank.PP <= 0 && r.Rank.DP <= 0 {
+		return int32(r.Rank.TP)
 	}
-	return r.rank.Global
+	return r.Rank.Global
 }
 
-// seat returns what no two ranks of one server share: the number, else all that is
+// RankKey returns what no two ranks of one server share: the number, else all that is
 // known of the rank.
-func (r *rankTrack) seat() trace.Rank {
-	if g := r.global(); g >= 0 {
+func (r *RankTrack) RankKey() trace.Rank {
+	if g := r.Global(); g >= 0 {
 		return trace.Rank{TP: -1, PP: -1, DP: -1, EP: -1, Global: g}
 	}
-	return r.rank
+	return r.Rank
 }
 
 // overlaps tells whether both ranks were captured at one time.
-func (r *rankTrack) overlaps(o *rankTrack) bool {
-	for _, c := range r.captures {
-		if slices.ContainsFunc(o.captures, c.overlaps) {
+func (r *RankTrack) overlaps(o *RankTrack) bool {
+	for _, c := range r.Captures {
+		if slices.ContainsFunc(o.Captures, c.overlaps) {
 			return true
 		}
 	}
 	return false
 }
 
-// recorders orders the formats of recordings: first those that others were recorded
+// Recorders orders the formats of recordings: first those that others were recorded
 // beside of, then by name.
-func recorders[T any](by map[*format.Format]T) []*format.Format {
+func Recorders[T any](by map[*format.Format]T) []*format.Format {
 	return slices.SortedFunc(maps.Keys(by), func(a, b *format.Format) int {
 		return cmp.Or(order.Bool(a.Beside, b.Beside), strings.Compare(a.Recorder, b.Recorder))
 	})
 }
 
-// source says where the events of r come from, for the viewer's help popup.
-func (r *rankTrack) source() string {
+// Source says where the events of r come from, for the viewer's help popup.
+func (r *RankTrack) Source() string {
 	by := map[*format.Format][]string{}
-	for _, c := range r.captures {
-		for _, f := range append([]*inputs.Recording{c.file}, c.file.Duplicates...) {
+	for _, c := range r.Captures {
+		for _, f := range append([]*inputs.Recording{c.File}, c.File.Duplicates...) {
 			by[f.Source.Format] = append(by[f.Source.Format], f.Name)
 		}
 	}
 	var parts []string
-	for _, f := range recorders(by) {
+	for _, f := range Recorders(by) {
 		parts = append(parts, f.Recorder+" "+strings.Join(by[f], ", "))
 	}
-	if r.host != "" {
-		parts = append(parts, "host "+r.host)
+	if r.Host != "" {
+		parts = append(parts, "host "+r.Host)
 	}
-	if r.pid > 0 {
-		parts = append(parts, fmt.Sprintf("pid %d", r.pid))
+	if r.PID > 0 {
+		parts = append(parts, fmt.Sprintf("pid %d", r.PID))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -1,10 +1,10 @@
-package convert
+package ranks
 
 import "github.com/sgtrace/sgtrace/profile"
 
 // recognise finds out which events of the export the traces have, too.
 func (a *absorption) recognise(m *Ranks) {
-	n := a.from
+	n := a.From
 	a.twins = make([]int32, len(n.Events))
 	for i := range a.twins {
 		a.twins[i] = isNew
@@ -16,7 +16,7 @@ func (a *absorption) recognise(m *Ranks) {
 		if p.twins == nil {
 			continue
 		}
-		held, heldEvents := p.trace.file.MomentsOf(p.trace.part, profile.SharedCategories, names)
+		held, heldEvents := p.trace.File.MomentsOf(p.trace.Part, profile.SharedCategories, names)
 		search := p.twins.For(held).Search()
 		for i, e := range ownEvents {
 			if a.twins[e] != isNew {
@@ -42,7 +42,7 @@ func (a *absorption) recognise(m *Ranks) {
 // recogniseLaunches recognises calls by what they launched: profilers do not agree
 // as well about how long a call took.
 func (a *absorption) recogniseLaunches(m *Ranks, names *profile.BareNames) {
-	f, n := a.into, a.from
+	f, n := a.into, a.From
 	hasEvent := func(l *profile.Link) bool { return l.Event != profile.NoEvent }
 	own := profile.NewJoin(n.Launches, hasEvent)
 	theirs := profile.NewJoin(f.Launches, func(l *profile.Link) bool { return hasEvent(l) && f.Rows[l.Row].Part == a.part })
@@ -72,7 +72,7 @@ func (a *absorption) recogniseLaunches(m *Ranks, names *profile.BareNames) {
 // leaveOutWhole leaves out runs of whole graphs of which the trace has the kernels:
 // those that it has of the same call.
 func (a *absorption) leaveOutWhole(m *Ranks, own, theirs *profile.Join) {
-	f, n := a.into, a.from
+	f, n := a.into, a.From
 	launched := make([]bool, len(f.Events)) // calls of the trace
 	for i := range f.Work {
 		if w := &f.Work[i]; w.Event != profile.NoEvent && f.Rows[w.Row].Part == a.part {

@@ -1,4 +1,4 @@
-package convert
+package ranks
 
 import (
 	"fmt"
@@ -15,10 +15,10 @@ type world struct {
 	byTP    bool           // all of them are called by their TP rank
 }
 
-// absences tells which ranks of the worlds that headers tell of, or of those whose numbers
+// Absences tells which ranks of the worlds that headers tell of, or of those whose numbers
 // have gaps, are missing. Exports alone tell too little: numbers in them are those of some
 // communicator.
-func (m *Ranks) absences() []profile.Absence {
+func (m *Ranks) Absences() []profile.Absence {
 	var out []profile.Absence
 	for _, w := range m.worlds() {
 		if w.unsure || !w.traced {
@@ -55,11 +55,11 @@ func (w *world) nameOf(n int32) string {
 // may be parts of one world, as replicas of vLLM are: they count as that.
 func (m *Ranks) worlds() []*world {
 	var jobs, out []*world
-	for i, job := range m.jobs() {
+	for i, job := range m.Jobs() {
 		for len(jobs) <= job {
 			jobs = append(jobs, &world{numbers: map[int32]bool{}, byTP: true})
 		}
-		jobs[job].add(m.tracks[i])
+		jobs[job].add(m.Tracks[i])
 	}
 	for _, job := range jobs {
 		joined := false
@@ -76,15 +76,15 @@ func (m *Ranks) worlds() []*world {
 }
 
 // add adds a rank.
-func (w *world) add(r *rankTrack) {
-	n := r.global()
-	for _, c := range r.captures {
-		if !c.isOfMachine() {
+func (w *world) add(r *RankTrack) {
+	n := r.Global()
+	for _, c := range r.Captures {
+		if !c.IsOfMachine() {
 			w.traced = true
-			w.size = max(w.size, int(c.file.Meta.WorldSize))
+			w.size = max(w.size, int(c.File.Meta.WorldSize))
 		}
 	}
-	w.byTP = w.byTP && int32(r.rank.TP) == n
+	w.byTP = w.byTP && int32(r.Rank.TP) == n
 	if n < 0 {
 		w.unsure = true
 		return

@@ -1,0 +1,178 @@
+package ranks
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Jobs numbers the sets of ranks that communicate with each other: those whose
+// files belong to one capture, or of which no such thing is known. Where ranks
+// have equal numbers, they are of several servers, or of replicas of one: then
+// what they do and their DP rank tell them apart; else their hosts or folders, if
+// each has the whole server.
+func (m *Ranks) Jobs() []int {
+	runs := map[string]int{}
+	for _, r := range m.Tracks {
+		runs[r.Run]++
+	}
+	keys := make([]string, len(m.Tracks))
+	traced := map[string]bool{} // the runs of traces
+	for i, r := range m.Tracks {
+		keys[i] = "world of " + strconv.Itoa(int(r.Captures[0].File.Meta.WorldSize))
+		if runs[r.Run] > 1 {
+			keys[i] = "run " + r.Run
+		}
+		if !r.Captures[0].IsOfMachine() {
+			traced[keys[i]] = true
+		}
+	}
+	// Names of exports tell no run: they join the only one that there is.
+	for i, r := range m.Tracks {
+		for key := range traced {
+			if len(traced) == 1 && r.Run == "" && r.Captures[0].IsOfMachine() {
+				keys[i] = key
+			}
+		}
+	}
+	communities := m.Communities()
+	m.divide(keys, false, func(r *RankTrack) string { return communities[r] })
+	m.divide(keys, false, func(r *RankTrack) string { return fmt.Sprintf("%s DP%d", r.Role, r.Rank.DP) })
+	m.divide(keys, true, func(r *RankTrack) string { return r.Host })
+	m.divide(keys, true, func(r *RankTrack) string { return filepath.Dir(r.Captures[0].File.Name) })
+	// Ranks of one communicator are of one job, whatever they are called.
+	first := map[string]string{}
+	for i, r := range m.Tracks {
+		if c := communities[r]; c != "" {
+			keys[i] = cmp.Or(first[c], keys[i])
+			first[c] = keys[i]
+		}
+	}
+	numbers := map[string]int{}
+	jobs := make([]int, len(m.Tracks))
+	for i, key := range keys {
+		if _, ok := numbers[key]; !ok {
+			numbers[key] = len(numbers)
+		}
+		jobs[i] = numbers[key]
+	}
+	return jobs
+}
+
+// Communities names the sets of ranks that share communicators, as far as these are
+// known by ids that no other server has; "" is unknown.
+func (m *Ranks) Communities() map[*RankTrack]string {
+	of := map[*RankTrack]string{}
+	owner := map[trace.Sym]*RankTrack{} // the first rank of each communicator
+	rename := func(from, to string) {
+		for r, name := range of {
+			if name == from {
+				of[r] = to
+			}
+		}
+	}
+	for _, r := range m.Tracks {
+		for _, group := range r.communicators() {
+			name := m.Dump.Syms.Name(group)
+			if !strings.HasPrefix(name, profile.CommunicatorPrefix) {
+				continue
+			}
+			o := owner[group]
+			switch {
+			case o == nil:
+				owner[group] = r
+				of[r] = cmp.Or(of[r], name)
+			case of[r] == "":
+				of[r] = of[o]
+			case of[r] != of[o]:
+				rename(of[r], of[o])
+			}
+		}
+	}
+	return of
+}
+
+// communicators returns the groups of the collectives of a rank, by first appearance.
+func (r *RankTrack) communicators() (groups []trace.Sym) {
+	for _, c := range r.Captures {
+		for i := range c.File.Collectives {
+			x := &c.File.Collectives[i]
+			if x.Group != 0 && c.File.Rows[x.Row].Part == c.Part && !slices.Contains(groups, x.Group) {
+				groups = append(groups, x.Group)
+			}
+		}
+	}
+	return groups
+}
+
+// divide divides the sets of ranks, named by keys, in which a rank is there
+// several times, by a property of ranks. With whole, only those are divided whose
+// ranks are all there for each value of the property: the ranks of one server may
+// be spread over hosts, and then a second copy of one rank is no second server.
+func (m *Ranks) divide(keys []string, whole bool, by func(*RankTrack) string) {
+	type part struct{ set, value string }
+	seats, repeated := map[string]map[trace.Rank]bool{}, map[string]bool{}
+	parts := map[part]map[trace.Rank]bool{}
+	for i, r := range m.Tracks {
+		set, in := keys[i], part{keys[i], by(r)}
+		if seats[set] == nil {
+			seats[set] = map[trace.Rank]bool{}
+		}
+		if parts[in] == nil {
+			parts[in] = map[trace.Rank]bool{}
+		}
+		if seat := r.RankKey(); seat != trace.NoRank {
+			repeated[set] = repeated[set] || seats[set][seat]
+			seats[set][seat], parts[in][seat] = true, true
+		}
+	}
+	for in, own := range parts {
+		if whole && (in.value == "" || len(own) < len(seats[in.set])) {
+			repeated[in.set] = false
+		}
+	}
+	for i, r := range m.Tracks {
+		if repeated[keys[i]] {
+			keys[i] += " " + by(r)
+		}
+	}
+}
+
+// Rivals tells which ranks have the place of another one in their job: captures
+// of one rank at one time, or on different hosts, of which one cannot be of this
+// server. They are not matched: a collective that has a rank twice says nothing about
+// any.
+func (m *Ranks) Rivals(jobs []int) []bool {
+	type place struct {
+		job  int
+		seat trace.Rank
+	}
+	holders := map[place][]*RankTrack{}
+	rivals := make([]bool, len(m.Tracks))
+	for k, r := range m.Tracks {
+		at := place{jobs[k], r.RankKey()}
+		if at.seat == trace.NoRank {
+			continue
+		}
+		rivals[k] = slices.ContainsFunc(holders[at], func(o *RankTrack) bool {
+			return r.overlaps(o) || r.Host != "" && o.Host != "" && r.Host != o.Host
+		})
+		if !rivals[k] {
+			holders[at] = append(holders[at], r)
+		}
+	}
+	return rivals
+}
+
+// isNone tells whether a shift is no more than what nsys may be wrong about the start
+// of a session.
+func isNone(s *profile.Shift) bool {
+	const accuracy = 2000 // ns
+	return max(s.Offset, -s.Offset) <= accuracy && s.DriftPPB == 0
+}

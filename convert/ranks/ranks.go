@@ -1,0 +1,52 @@
+package ranks
+
+import "github.com/sgtrace/sgtrace/convert/inputs"
+
+// RanksOf tells which rank and process a part of f is.
+func (m *Ranks) RanksOf(f *inputs.Recording) func(part string) (rank, pid int32) {
+	type place struct{ rank, pid int32 }
+	places := map[string]place{}
+	for i, r := range m.Tracks {
+		for _, c := range r.Captures {
+			if c.File == f {
+				places[c.Part] = place{int32(i), int32(c.pid())}
+			}
+		}
+	}
+	return func(part string) (rank, pid int32) {
+		if p, ok := places[part]; ok {
+			return p.rank, p.pid
+		}
+		return -1, -1
+	}
+}
+
+// Ranks tell which rank each of the recordings of some inputs is of.
+type Ranks struct {
+	*inputs.Inputs
+	pairs    []*pair                             // recordings of one process by two profilers
+	Absorbed map[*inputs.Recording][]*absorption // what was put into a recording, in this order
+	synced   map[*inputs.Indexed]*exportClock    // of inputs whose clock was matched with that of a recording beside
+	Placed   []*exportClock                      // recordings whose clock was matched with that of one beside
+	Tracks   []*RankTrack                        // in the order of the timeline
+	First    *RankTrack                          // whose clock is the reference where there are no requests
+	wants    func(*RankTrack) bool
+}
+
+func New(in *inputs.Inputs) *Ranks {
+	return &Ranks{Inputs: in, Absorbed: map[*inputs.Recording][]*absorption{}, synced: map[*inputs.Indexed]*exportClock{}}
+}
+
+// Hosts returns the names of all Hosts, some of them repeatedly.
+func (m *Ranks) Hosts() (names []string) {
+	for _, x := range m.Tracks {
+		names = append(names, x.Host)
+		for _, c := range x.Captures {
+			names = append(names, c.known.Host)
+		}
+	}
+	for _, f := range m.Files {
+		names = append(names, f.Meta.Host)
+	}
+	return names
+}
