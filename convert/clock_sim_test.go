@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -103,34 +104,34 @@ func checkClocks(t *testing.T, config simulator.Config, otlp, traces bool, chang
 		t.Fatal(err)
 	}
 	truth := run.Truth()
-	of := func(c *hostClock) *simulator.HostTruth {
+	of := func(c *clocks.HostClock) *simulator.HostTruth {
 		for i := range truth.Hosts {
 			h := &truth.Hosts[i]
-			for _, name := range c.names {
+			for _, name := range c.Names {
 				if name == h.Name || name == h.HostID[:8] || name == "smg" && h.Name == truth.ReferenceHost {
 					return h
 				}
 			}
 		}
-		t.Fatalf("no host has the clock of %v", c.names)
+		t.Fatalf("no host has the clock of %v", c.Names)
 		return nil
 	}
-	reference := of(m.hostClocks[m.reference()])
-	for i, c := range m.hostClocks {
-		if i == m.reference() || c.fit.Why != trace.SyncMatched {
+	reference := of(m.HostClocks[m.Reference()])
+	for i, c := range m.HostClocks {
+		if i == m.Reference() || c.Fit.Why != trace.SyncMatched {
 			continue
 		}
 		host := of(c)
 		n++
 		out := false
-		for _, at := range []int64{c.fit.From, c.fit.T0, c.fit.To} {
+		for _, at := range []int64{c.Fit.From, c.Fit.T0, c.Fit.To} {
 			since := float64(at - truth.StartNs)
 			want := float64(host.SkewNs-reference.SkewNs) + (host.DriftPPM-reference.DriftPPM)*since/1e6
-			have := float64(c.fit.Offset) + float64(c.fit.DriftPPB)*float64(at-c.fit.T0)/1e9
-			bound := float64(c.fit.BoundAt(at))
+			have := float64(c.Fit.Offset) + float64(c.Fit.DriftPPB)*float64(at-c.Fit.T0)/1e9
+			bound := float64(c.Fit.BoundAt(at))
 			out = out || have-want > bound+2 || want-have > bound+2
 			if bound > widest {
-				t.Errorf("seed %d: the bound of %s is %.0f ns, which helps nobody", config.Seed, c.label(), bound)
+				t.Errorf("seed %d: the bound of %s is %.0f ns, which helps nobody", config.Seed, c.Label(), bound)
 			}
 		}
 		if out {
@@ -208,11 +209,11 @@ func TestAgreeingClockIsNotMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	moved := 0
-	for i, c := range m.hostClocks {
-		if i != m.reference() && c.fit.Offset != 0 {
+	for i, c := range m.HostClocks {
+		if i != m.Reference() && c.Fit.Offset != 0 {
 			moved++
-			if off := c.fit.Offset - 6e6; max(off, -off) > c.fit.Bound {
-				t.Errorf("%s is %d ns ahead within %d, want 6 ms", c.label(), c.fit.Offset, c.fit.Bound)
+			if off := c.Fit.Offset - 6e6; max(off, -off) > c.Fit.Bound {
+				t.Errorf("%s is %d ns ahead within %d, want 6 ms", c.Label(), c.Fit.Offset, c.Fit.Bound)
 			}
 		}
 	}

@@ -16,22 +16,22 @@ import (
 // which they arrived: the last arrow ends at the rank that the others waited for.
 func (m *merging) linkRanks() {
 	name := m.Intern("collective")
-	rejected := m.solution.Rejected
-	for i := range m.matches {
+	rejected := m.Solution.Rejected
+	for i := range m.Matches {
 		if len(rejected) > 0 && rejected[0] == i {
 			rejected = rejected[1:]
-			if m.matches[i].Level > align.BySeq {
+			if m.Matches[i].Level > align.BySeq {
 				continue // ids hold whatever the clocks say, the order of calls does not
 			}
 		}
-		members := slices.DeleteFunc(slices.Clone(m.matches[i].Members), func(x align.Member) bool { return m.alignOf[x.Rank].IsOut })
+		members := slices.DeleteFunc(slices.Clone(m.Matches[i].Members), func(x align.Member) bool { return m.AlignOf[x.Rank].IsOut })
 		slices.SortFunc(members, func(a, b align.Member) int {
 			return cmp.Or(cmp.Compare(m.arrival(a), m.arrival(b)), cmp.Compare(m.nameOf(a), m.nameOf(b)))
 		})
 		prev := trace.SliceID(0)
 		for _, member := range members {
-			c := m.calls[member.Rank][member.Index]
-			at := m.drawn[c.capture.File].joined[c.collective().Event]
+			c := m.Calls[member.Rank][member.Index]
+			at := m.drawn[c.Capture.File].joined[c.Collective().Event]
 			if prev != 0 && at != 0 {
 				m.Flow(trace.Flow{From: prev, To: at, Name: name})
 			}
@@ -42,11 +42,11 @@ func (m *merging) linkRanks() {
 
 // arrival returns when a rank began a collective, on the common clock.
 func (m *merging) arrival(x align.Member) trace.Time {
-	c := m.calls[x.Rank][x.Index]
-	return c.capture.Time(c.collective().Time)
+	c := m.Calls[x.Rank][x.Index]
+	return c.Capture.Time(c.Collective().Time)
 }
 
-func (m *merging) nameOf(x align.Member) string { return m.alignOf[x.Rank].Name }
+func (m *merging) nameOf(x align.Member) string { return m.AlignOf[x.Rank].Name }
 
 // A batch is one step of a scheduler, for finding it by time.
 type batch struct {

@@ -3,6 +3,7 @@ package convert
 import (
 	"errors"
 
+	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
@@ -18,7 +19,7 @@ type Evidence struct {
 	profile.Set              // of what profilers recorded; no Ranks without any
 	// Clocks tell how the clocks of hosts relate, if EvidenceOptions.Meetings asked for
 	// it; else nil. All times but those of Meetings stay on the clocks of their hosts.
-	Clocks *ClockReport
+	Clocks *clocks.ClockReport
 	First  trace.Time // when the first capture or request begins, as its host stamped it
 	inputs *inputs.Inputs
 	hosts  []string // as files call them, some repeatedly
@@ -38,8 +39,8 @@ type EvidenceOptions struct {
 func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 	p := &Evidence{Requests: m.Requests, Set: profile.Set{Syms: m.Dump.Syms}, inputs: m.Inputs}
 	if opt.Meetings {
-		m.readCollectives()
-		if err := m.relateClocks(nil, true); err != nil {
+		m.ReadCollectives()
+		if err := m.RelateClocks(nil, true); err != nil {
 			return nil, errors.Join(err, m.Close())
 		}
 		p.Clocks = m.ClockReport()
@@ -50,7 +51,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		p.Absences = m.Absences()
 	}
 	m.LeaveOutRanks()
-	p.Meetings = m.meetings()
+	p.Meetings = m.Meetings()
 	if m.Requests != nil {
 		p.First, _, _ = m.Requests.Bounds()
 	}

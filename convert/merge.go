@@ -5,30 +5,16 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
-	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Clocks tell how the clocks of the hosts of some ranks and requests relate.
-type Clocks struct {
-	*ranks.Ranks
-	hostClocks []*hostClock
-	clockOf    map[string]int     // of each host of Requests, an index into hostClocks
-	alignRanks []align.Rank       // the collectives of each rank that has any
-	alignNames *align.Names       // of their communicators and calls
-	alignOf    []*ranks.RankTrack // which rank that is
-	calls      [][]call           // where each of their collectives comes from
-	matches    []align.Match      // the same collective on several ranks
-	bounds     []align.Bound      // what requests and messages between hosts say
-	solution   align.Solution
-}
-
 // A Merge is all that some inputs hold: read with [Read], put on one clock with Align,
 // then drawn with Layout; or walked over as [Evidence].
-type Merge struct{ *Clocks }
+type Merge struct{ *clocks.Clocks }
 
 // Read reads inputs and finds out which rank each recording is of. An input that cannot
 // be used is reported to diags and left out; the error is for when none is left.
@@ -37,7 +23,7 @@ func Read(files []inputs.Input, opt inputs.Options, diags *trace.Diags) (*Merge,
 	if err != nil {
 		return nil, err
 	}
-	m := &Merge{&Clocks{Ranks: ranks.New(in)}}
+	m := &Merge{&clocks.Clocks{Ranks: ranks.New(in)}}
 	if in.Requests == nil && len(in.Files) == 0 {
 		err = inputs.ErrNoEvents
 	} else {
@@ -94,7 +80,7 @@ func (m *Merge) windows(from, to trace.Time) map[*inputs.Recording]inputs.Extent
 	}
 	for _, r := range m.Tracks {
 		for _, c := range r.Captures {
-			local := inputs.Extent{From: m.hostClocks[c.Clock].toLocal(from), To: m.hostClocks[c.Clock].toLocal(to)}
+			local := inputs.Extent{From: m.HostClocks[c.Clock].ToLocal(from), To: m.HostClocks[c.Clock].ToLocal(to)}
 			add(c.File, local)
 			for _, a := range m.Absorbed[c.File] {
 				add(a.From, a.Window(local))

@@ -33,10 +33,10 @@ func TestSharedRanksAlign(t *testing.T) {
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.hostClocks) != 2 || len(m.Tracks) != 8 {
-		t.Fatalf("%d clocks, %d ranks", len(m.hostClocks), len(m.Tracks))
+	if len(m.HostClocks) != 2 || len(m.Tracks) != 8 {
+		t.Fatalf("%d clocks, %d ranks", len(m.HostClocks), len(m.Tracks))
 	}
-	fit, base := m.hostClocks[1].fit, m.Files[0].Meta.Base
+	fit, base := m.HostClocks[1].Fit, m.Files[0].Meta.Base
 	middle := (fit.From + fit.To) / 2
 	have := float64(fit.Offset) + float64(fit.DriftPPB)*float64(middle-fit.T0)/1e9
 	want := mean(truth.Offsets[4:]) - mean(truth.Offsets) + mean(truth.Drifts[4:])*float64(middle-base-truth.T0)/1e6
@@ -62,15 +62,15 @@ func TestSharedRequestsAlign(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := false
-	for i, c := range m.hostClocks {
-		if i == m.reference() || c.fit.Offset < 1e6 {
+	for i, c := range m.HostClocks {
+		if i == m.Reference() || c.Fit.Offset < 1e6 {
 			continue
 		}
 		found = true
 		const truth, low, high = 3.0e6, 2.70e6, 3.55e6
-		at := float64(c.fit.Offset)
-		if at < low || at > high || math.Abs(at-truth) > float64(c.fit.Bound) || float64(c.fit.Bound) > (high-low)/2 {
-			t.Errorf("the decode host is %.0f ns ahead within %d; the truth is %.0f, the gateway's spans say %.0f to %.0f", at, c.fit.Bound, truth, low, high)
+		at := float64(c.Fit.Offset)
+		if at < low || at > high || math.Abs(at-truth) > float64(c.Fit.Bound) || float64(c.Fit.Bound) > (high-low)/2 {
+			t.Errorf("the decode host is %.0f ns ahead within %d; the truth is %.0f, the gateway's spans say %.0f to %.0f", at, c.Fit.Bound, truth, low, high)
 		}
 	}
 	if !found {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/perfetto"
@@ -259,13 +260,13 @@ func TestMergeFindsHosts(t *testing.T) {
 
 func TestNoAlignLeavesClocks(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
-	if err := m.Align([]GivenClock{{Host: "node1", HasOffset: true, Offset: 1000}}, false); err != nil {
+	if err := m.Align([]clocks.GivenClock{{Host: "node1", HasOffset: true, Offset: 1000}}, false); err != nil {
 		t.Fatal(err)
 	}
 	if c := m.ClockReport().Clocks[1]; c.Why != "given" || c.Offset != 1000 || c.DriftPPB != 0 {
 		t.Errorf("clock: %+v", c)
 	}
-	if err := m.Align([]GivenClock{{Host: "nodeX"}}, false); err == nil {
+	if err := m.Align([]clocks.GivenClock{{Host: "nodeX"}}, false); err == nil {
 		t.Error("an unknown host is accepted")
 	}
 }
@@ -346,7 +347,7 @@ func TestRepeatedInputIsLeftOut(t *testing.T) {
 // A drift that is given leaves the offset to be found out.
 func TestGivenDrift(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
-	if err := m.Align([]GivenClock{{Host: "node1", DriftPPB: 12_000}}, true); err != nil {
+	if err := m.Align([]clocks.GivenClock{{Host: "node1", DriftPPB: 12_000}}, true); err != nil {
 		t.Fatal(err)
 	}
 	c := m.ClockReport().Clocks[1]
@@ -359,7 +360,7 @@ func TestGivenDrift(t *testing.T) {
 // What has ids is joined even where a given clock says that it cannot be.
 func TestGivenOffsetKeepsCollectives(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
-	if err := m.Align([]GivenClock{{Host: "node1", HasOffset: true, Offset: 9_000_000}}, true); err != nil {
+	if err := m.Align([]clocks.GivenClock{{Host: "node1", HasOffset: true, Offset: 9_000_000}}, true); err != nil {
 		t.Fatal(err)
 	}
 	tr, n := m.Layout(ViewBoth, LayoutBoth), 0

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -36,10 +38,10 @@ func ParseRankLayout(s string) (RankLayout, error) {
 
 // merging is a Merge being drawn.
 type merging struct {
-	*Clocks
+	*clocks.Clocks
 	*trace.Builder
 	layout   RankLayout
-	clockIDs []trace.ClockID // of each of Clocks.hostClocks
+	clockIDs []trace.ClockID // of each of Clocks.HostClocks
 	classes  *classifier
 	compare  [roles]trace.TrackID // the groups of "Side by side"; 0 is none
 	drawn    map[*inputs.Recording]*drawnFile
@@ -87,7 +89,7 @@ func joinable(f *profile.Profile) joinedSlices {
 
 // drawMerge draws everything and returns the finished trace. The events of PyTorch
 // traces are given up on the way: a Merge can be drawn once.
-func drawMerge(m *Clocks, view View, ranks RankLayout) *trace.Trace {
+func drawMerge(m *clocks.Clocks, view View, ranks RankLayout) *trace.Trace {
 	b := trace.NewBuilder(m.Dump.Syms, m.Dump.Args, m.Diags)
 	d := &merging{Clocks: m, Builder: b, layout: ranks, classes: newClassifier(m.Dump.Syms), drawn: map[*inputs.Recording]*drawnFile{}}
 	used := m.CapturesByFile()
@@ -106,7 +108,7 @@ func drawMerge(m *Clocks, view View, ranks RankLayout) *trace.Trace {
 	l := newLayout(m.Requests, b)
 	l.clocks = make([]trace.ClockID, len(m.Requests.Procs))
 	for p := range m.Requests.Procs {
-		l.clocks[p] = d.clockIDs[m.clockOfProc(p)]
+		l.clocks[p] = d.clockIDs[m.ClockOfProc(p)]
 	}
 	return l.drawViews(b, view, d.room(), func(requests *drawing) {
 		if len(m.Tracks) > 0 {
@@ -157,4 +159,18 @@ func leaveOutStrays(set *request.Set) inputs.Extent {
 			Msg: fmt.Sprintf("span %q is more than 30 days off all others; left out of the timeline, not of reports", set.Name(first))})
 	}
 	return e
+}
+
+// addClocks adds the clocks and how they relate to the trace.
+func (m *merging) addClocks() {
+	m.clockIDs = make([]trace.ClockID, len(m.HostClocks))
+	for i, c := range m.HostClocks {
+		m.clockIDs[i] = m.Clock(trace.Clock{Domain: m.Intern(c.Domain), Host: m.Intern(c.Label())})
+	}
+	reference := m.clockIDs[m.Reference()]
+	report := m.ClockReport()
+	for i, c := range m.HostClocks {
+		m.Sync(c.Fit.Sync(reference, m.clockIDs[i]))
+		m.Attribute("sgtrace.clock."+c.Label(), strings.TrimPrefix(report.Clocks[i].String(), "clock of "))
+	}
 }

@@ -252,13 +252,13 @@ func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 			for _, f := range r.nsys.Files {
 				for i := range f.Processes {
 					rank := rankOfProcess(t, m, f.Host, f.Processes[i].PID)
-					fit := &m.hostClocks[rank.Clock].fit
-					local := (m.hostClocks[rank.Clock].first + m.hostClocks[rank.Clock].last) / 2
-					if m.reference() == rank.Clock {
+					fit := &m.HostClocks[rank.Clock].Fit
+					local := (m.HostClocks[rank.Clock].First + m.HostClocks[rank.Clock].Last) / 2
+					if m.Reference() == rank.Clock {
 						continue
 					}
 					host := int64(local) // what the host's clock showed then
-					if m.hostClocks[rank.Clock].domain != "unix" {
+					if m.HostClocks[rank.Clock].Domain != "unix" {
 						host += f.StartNs
 					}
 					if fit.Why != trace.SyncMatched || fit.Bound > c.widest {
@@ -401,7 +401,7 @@ func TestCommunicatorsOfTwoServers(t *testing.T) {
 			t.Errorf("the ranks are of jobs %v", jobs)
 		}
 	}
-	if len(m.matches) == 0 {
+	if len(m.Matches) == 0 {
 		t.Error("no collectives are matched")
 	}
 }

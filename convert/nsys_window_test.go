@@ -259,7 +259,7 @@ func TestExportPlacesTrace(t *testing.T) {
 		t.Errorf("the timeline begins at %d, and the recording at %d", first, at)
 	}
 	for _, rank := range m.Tracks {
-		if fit := m.hostClocks[rank.Clock].fit; fit.Why == trace.SyncAssumed {
+		if fit := m.HostClocks[rank.Clock].Fit; fit.Why == trace.SyncAssumed {
 			t.Errorf("the clock of %s is assumed", rank.Name)
 		}
 	}
@@ -280,12 +280,12 @@ func TestRanksOfBothKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	rank := rankOfProcess(t, m, r.nsys.Files[1].Host, r.nsys.Files[1].Processes[0].PID)
-	c := m.hostClocks[rank.Clock]
-	if c.fit.Why != trace.SyncMatched || c.fit.By != align.ByCollectives {
-		t.Fatalf("ranks %v: the clock is %s", rankNames(m), c.fit.Why)
+	c := m.HostClocks[rank.Clock]
+	if c.Fit.Why != trace.SyncMatched || c.Fit.By != align.ByCollectives {
+		t.Fatalf("ranks %v: the clock is %s", rankNames(m), c.Fit.Why)
 	}
-	at := int64(c.first+c.last) / 2
-	if by := float64(at-c.fit.ToReference(at)) - r.offset(r.nsys.Files[1].Host, at); math.Abs(by) > float64(c.fit.BoundAt(at))+2 {
-		t.Errorf("it is %.0f ns off, more than %d", by, c.fit.BoundAt(at))
+	at := int64(c.First+c.Last) / 2
+	if by := float64(at-c.Fit.ToReference(at)) - r.offset(r.nsys.Files[1].Host, at); math.Abs(by) > float64(c.Fit.BoundAt(at))+2 {
+		t.Errorf("it is %.0f ns off, more than %d", by, c.Fit.BoundAt(at))
 	}
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
@@ -30,11 +31,11 @@ func (m *Merge) Redact(r *redact.Redactor) {
 	if m.Requests == nil {
 		return
 	}
-	clocks := make(map[string]int, len(m.clockOf))
-	for host, clock := range m.clockOf {
+	clocks := make(map[string]int, len(m.ClockOf))
+	for host, clock := range m.ClockOf {
 		clocks[r.Host(host)] = clock
 	}
-	m.clockOf = clocks
+	m.ClockOf = clocks
 	m.Requests.Redact(r)
 }
 
@@ -68,7 +69,7 @@ func (p *Evidence) Redact(r *redact.Redactor) {
 	}
 }
 
-func redactClocks(c *ClockReport, r *redact.Redactor) {
+func redactClocks(c *clocks.ClockReport, r *redact.Redactor) {
 	c.Reference = r.Scrub(c.Reference)
 	for i := range c.Clocks {
 		l := &c.Clocks[i]

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
@@ -54,8 +55,8 @@ func codes(diags *trace.Diags) map[string]int {
 	return n
 }
 
-// clockOf returns the line of the clock that a rank is on.
-func clockOf(t *testing.T, m *Merge, rank string) ClockLine {
+// ClockOf returns the line of the clock that a rank is on.
+func clockOf(t *testing.T, m *Merge, rank string) clocks.ClockLine {
 	t.Helper()
 	for _, l := range m.ClockReport().Clocks {
 		if slices.Contains(l.Ranks, rank) {
@@ -63,7 +64,7 @@ func clockOf(t *testing.T, m *Merge, rank string) ClockLine {
 		}
 	}
 	t.Fatalf("%s is on no clock: %+v", rank, m.ClockReport().Clocks)
-	return ClockLine{}
+	return clocks.ClockLine{}
 }
 
 // SGLang's output directory has the files of the ranks and all of them merged into

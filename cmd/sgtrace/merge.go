@@ -19,6 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/output"
 	"github.com/sgtrace/sgtrace/convert/ranks"
@@ -94,7 +95,7 @@ type mergeFlags struct {
 	layout convert.RankLayout
 	read   inputs.Options
 	sel    *chosen
-	given  []convert.GivenClock
+	given  []clocks.GivenClock
 	clocks *textFile // of --clock-report; nil without
 }
 
@@ -336,12 +337,12 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 }
 
 // givenClocks reads --offset and --drift.
-func givenClocks(offsets, drifts []string) (given []convert.GivenClock, err error) {
-	of := func(host string) *convert.GivenClock {
-		i := slices.IndexFunc(given, func(g convert.GivenClock) bool { return g.Host == host })
+func givenClocks(offsets, drifts []string) (given []clocks.GivenClock, err error) {
+	of := func(host string) *clocks.GivenClock {
+		i := slices.IndexFunc(given, func(g clocks.GivenClock) bool { return g.Host == host })
 		if i < 0 {
 			i = len(given)
-			given = append(given, convert.GivenClock{Host: host})
+			given = append(given, clocks.GivenClock{Host: host})
 		}
 		return &given[i]
 	}

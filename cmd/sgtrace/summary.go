@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -99,7 +100,7 @@ func (c *command) filesRead(names []string) []overview.InputFile {
 	return list
 }
 
-func hostClocks(report *convert.ClockReport) []overview.HostClock {
+func hostClocks(report *clocks.ClockReport) []overview.HostClock {
 	if report == nil {
 		return nil
 	}

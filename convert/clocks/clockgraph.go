@@ -1,4 +1,4 @@
-package convert
+package clocks
 
 import (
 	"cmp"
@@ -14,20 +14,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A hostClock is the clock of one host, by which all of its processes stamp
+// A HostClock is the clock of one host, by which all of its processes stamp
 // their events; or that of inputs that do not tell their host.
-type hostClock struct {
-	names   []string // host as traces and dumps call it; the first is printed
+type HostClock struct {
+	Names   []string // host as traces and dumps call it; the first is printed
 	drifts  bool     // the user says how fast
-	domain  string   // "unix", or "unknown" where times count from something unknown
-	fit     align.ClockFit
-	first   trace.Time // bounds of its events, as stamped
-	last    trace.Time
+	Domain  string   // "unix", or "unknown" where times count from something unknown
+	Fit     align.ClockFit
+	First   trace.Time // bounds of its events, as stamped
+	Last    trace.Time
 	isKnown bool // names a host, not a file
 }
 
-// label is what people call the clock by.
-func (c *hostClock) label() string { return c.names[0] }
+// Label is what people call the clock by.
+func (c *HostClock) Label() string { return c.Names[0] }
 
 // A GivenClock is what the user says about the clock of a host. With an offset, that
 // is all there is to it; a drift alone leaves the offset to be found out.
@@ -44,34 +44,34 @@ var ErrNoHost = errors.New("no such host")
 // findClocks gives every host one clock. Files that do not tell their host get
 // one for each rank, until their offsets tell which of them are of one host.
 func (m *Clocks) findClocks() {
-	m.hostClocks, m.clockOf = nil, map[string]int{}
+	m.HostClocks, m.ClockOf = nil, map[string]int{}
 	index := map[string]int{}
 	add := func(key, name, domain string, known bool) int {
 		i, ok := index[key]
 		if !ok {
-			i = len(m.hostClocks)
+			i = len(m.HostClocks)
 			index[key] = i
-			c := &hostClock{names: []string{name}, domain: domain, isKnown: known}
+			c := &HostClock{Names: []string{name}, Domain: domain, isKnown: known}
 			if host, ok := strings.CutPrefix(key, "host "); ok && host != "" && host != name {
-				c.names = append(c.names, host)
+				c.Names = append(c.Names, host)
 			}
-			m.hostClocks = append(m.hostClocks, c)
+			m.HostClocks = append(m.HostClocks, c)
 		}
 		return i
 	}
 	if m.Requests != nil {
 		for p := range m.Requests.Procs {
 			proc := &m.Requests.Procs[p]
-			m.clockOf[proc.Host] = add("host "+proc.Host, hostName(proc), "unix", true)
+			m.ClockOf[proc.Host] = add("host "+proc.Host, hostName(proc), "unix", true)
 		}
 	}
 	// A rank that is a process of the dump ties the names of their hosts together.
 	for _, r := range m.Tracks {
 		if r.Proc != request.None && r.Host != "" && m.Requests.Procs[r.Proc].Host != "" {
-			i := m.clockOfProc(r.Proc)
+			i := m.ClockOfProc(r.Proc)
 			if _, ok := index["host "+r.Host]; !ok {
 				index["host "+r.Host] = i
-				m.hostClocks[i].names = append([]string{r.Host}, m.hostClocks[i].names...)
+				m.HostClocks[i].Names = append([]string{r.Host}, m.HostClocks[i].Names...)
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func (m *Clocks) findClocks() {
 			case c.File.Meta.Origin == profile.OriginUnknown:
 				c.Clock = add("file "+c.File.Name, r.Name, "unknown", false)
 			case r.Proc != request.None && m.Requests.Procs[r.Proc].Host != "":
-				c.Clock = m.clockOfProc(r.Proc)
+				c.Clock = m.ClockOfProc(r.Proc)
 			case r.Host != "":
 				c.Clock = add("host "+r.Host, r.Host, "unix", true)
 			case c.IsOfMachine(): // all of its processes are of one host
@@ -112,27 +112,27 @@ func hostName(proc *request.Proc) string {
 	return proc.ShortHost()
 }
 
-// clockOfProc returns the index of the clock of a proc of Requests.
-func (m *Clocks) clockOfProc(p int) int { return m.clockOf[m.Requests.Procs[p].Host] }
+// ClockOfProc returns the index of the clock of a proc of Requests.
+func (m *Clocks) ClockOfProc(p int) int { return m.ClockOf[m.Requests.Procs[p].Host] }
 
 // noteTimes notes which times each clock was read at.
 func (m *Clocks) noteTimes() {
-	extend := func(c *hostClock, from, to trace.Time) {
-		if c.first == 0 || from < c.first {
-			c.first = from
+	extend := func(c *HostClock, from, to trace.Time) {
+		if c.First == 0 || from < c.First {
+			c.First = from
 		}
-		c.last = max(c.last, to)
+		c.Last = max(c.Last, to)
 	}
 	if m.Requests != nil {
 		for i := range m.Dump.Len() {
 			if p := m.Requests.ProcOf(i); p != request.None {
-				extend(m.hostClocks[m.clockOfProc(p)], m.Dump.Span(i).Start, m.Dump.Span(i).End)
+				extend(m.HostClocks[m.ClockOfProc(p)], m.Dump.Span(i).Start, m.Dump.Span(i).End)
 			}
 		}
 	}
 	for _, r := range m.Tracks {
 		for _, c := range r.Captures {
-			extend(m.hostClocks[c.Clock], c.First, c.Last)
+			extend(m.HostClocks[c.Clock], c.First, c.Last)
 		}
 	}
 }
@@ -141,12 +141,12 @@ func (m *Clocks) noteTimes() {
 // first rank. What is given goes before what can be found out. With find false
 // nothing is found out, and only what is given moves.
 func (m *Clocks) Align(given []GivenClock, find bool) error {
-	if err := m.relateClocks(given, find); err != nil {
+	if err := m.RelateClocks(given, find); err != nil {
 		return err
 	}
 	for _, r := range m.Tracks {
 		for _, c := range r.Captures {
-			c.Time = m.hostClocks[c.Clock].toReference()
+			c.Time = m.HostClocks[c.Clock].toReference()
 		}
 	}
 	m.LeaveOutRanks()
@@ -155,8 +155,8 @@ func (m *Clocks) Align(given []GivenClock, find bool) error {
 	return nil
 }
 
-// relateClocks finds out how the clocks relate, and moves nothing.
-func (m *Clocks) relateClocks(given []GivenClock, find bool) error {
+// RelateClocks finds out how the clocks relate, and moves nothing.
+func (m *Clocks) RelateClocks(given []GivenClock, find bool) error {
 	m.findClocks()
 	m.matchCollectives()
 	if unknown := m.unknownHosts(); find && len(unknown) > 1 && m.joinHosts(unknown, m.solve(nil, find)) {
@@ -169,13 +169,13 @@ func (m *Clocks) relateClocks(given []GivenClock, find bool) error {
 	if find {
 		fixed = append(fixed, m.exportsFixed(fixed)...)
 	}
-	m.solution = m.solve(fixed, find)
-	for i, c := range m.hostClocks {
-		c.fit = m.solution.Clocks[i]
+	m.Solution = m.solve(fixed, find)
+	for i, c := range m.HostClocks {
+		c.Fit = m.Solution.Clocks[i]
 	}
 	for _, g := range given {
 		i, _ := m.clockNamed(g.Host) // fixed has looked it up
-		m.hostClocks[i].takeDrift(g)
+		m.HostClocks[i].takeDrift(g)
 	}
 	m.keepAgreeing()
 	m.placeUnknown()
@@ -184,10 +184,10 @@ func (m *Clocks) relateClocks(given []GivenClock, find bool) error {
 	return nil
 }
 
-// reference returns the clock that all others are put on.
-func (m *Clocks) reference() int {
+// Reference returns the clock that all others are put on.
+func (m *Clocks) Reference() int {
 	if m.Requests != nil {
-		return m.clockOfProc(0)
+		return m.ClockOfProc(0)
 	}
 	// A clock that shows Unix time is better than one that counts from something.
 	for _, x := range m.Placed {
@@ -200,9 +200,9 @@ func (m *Clocks) reference() int {
 
 // solve relates the clocks.
 func (m *Clocks) solve(fixed []align.Fixed, find bool) align.Solution {
-	p := align.Problem{Clocks: len(m.hostClocks), Reference: m.reference(), Fixed: fixed}
+	p := align.Problem{Clocks: len(m.HostClocks), Reference: m.Reference(), Fixed: fixed}
 	if find {
-		p.Ranks, p.Matches = m.alignRanks, m.matches
+		p.Ranks, p.Matches = m.alignRanks, m.Matches
 		m.bounds = m.crossingBounds()
 		p.Bounds = m.bounds
 	}
@@ -211,9 +211,9 @@ func (m *Clocks) solve(fixed []align.Fixed, find bool) align.Solution {
 
 // crossingBounds returns what requests and messages that crossed hosts say.
 func (m *Clocks) crossingBounds() []align.Bound {
-	bounds := align.TransferBounds(m.alignRanks, m.alignNames, m.matches)
+	bounds := align.TransferBounds(m.alignRanks, m.alignNames, m.Matches)
 	if m.Requests != nil {
-		bounds = append(bounds, m.Requests.ClockBounds(m.clockOfProc)...)
+		bounds = append(bounds, m.Requests.ClockBounds(m.ClockOfProc)...)
 	}
 	return bounds
 }
@@ -222,9 +222,9 @@ func (m *Clocks) crossingBounds() []align.Bound {
 // the Unix time that it claims to show: the middle of an interval of milliseconds
 // is no better than a clock that NTP keeps.
 func (m *Clocks) keepAgreeing() {
-	for i, c := range m.hostClocks {
-		f := &c.fit
-		if f.By != align.ByRequests || f.Why != trace.SyncMatched || c.domain != "unix" || f.DriftPPB != 0 || max(f.Offset, -f.Offset) > f.Bound ||
+	for i, c := range m.HostClocks {
+		f := &c.Fit
+		if f.By != align.ByRequests || f.Why != trace.SyncMatched || c.Domain != "unix" || f.DriftPPB != 0 || max(f.Offset, -f.Offset) > f.Bound ||
 			slices.ContainsFunc(m.alignRanks, func(r align.Rank) bool { return r.Clock == i }) {
 			continue
 		}
@@ -241,8 +241,8 @@ func (m *Clocks) keepAgreeing() {
 func (m *Clocks) violated(bounds []align.Bound) (n int) {
 	for _, b := range bounds {
 		// At the reference time of the instant, B minus A.
-		at := m.hostClocks[b.B].fit.ToReference(b.At)
-		shown := func(i int) int64 { return int64(m.hostClocks[i].toLocal(trace.Time(at))) }
+		at := m.HostClocks[b.B].Fit.ToReference(b.At)
+		shown := func(i int) int64 { return int64(m.HostClocks[i].ToLocal(trace.Time(at))) }
 		if offset := shown(b.B) - shown(b.A); b.Lo != align.NoLo && offset < b.Lo || b.Hi != align.NoHi && offset > b.Hi {
 			n++
 		}
@@ -258,13 +258,13 @@ func (m *Clocks) fixed(given []GivenClock) ([]align.Fixed, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i == m.reference() {
+		if i == m.Reference() {
 			return nil, fmt.Errorf("%w: %s is the reference, which all others are put on", ErrNoHost, g.Host)
 		}
 		if !g.HasOffset {
 			continue
 		}
-		fixed = append(fixed, align.Fixed{A: m.reference(), B: i, At: int64(m.hostClocks[i].first), Offset: g.Offset, DriftPPB: g.DriftPPB, Why: trace.SyncGiven})
+		fixed = append(fixed, align.Fixed{A: m.Reference(), B: i, At: int64(m.HostClocks[i].First), Offset: g.Offset, DriftPPB: g.DriftPPB, Why: trace.SyncGiven})
 	}
 	return fixed, nil
 }
@@ -272,16 +272,16 @@ func (m *Clocks) fixed(given []GivenClock) ([]align.Fixed, error) {
 // takeDrift puts a given drift in the place of the one found. The offset holds at
 // T0, the middle of what it was found from, and is nearly independent of the drift
 // there.
-func (c *hostClock) takeDrift(g GivenClock) {
+func (c *HostClock) takeDrift(g GivenClock) {
 	if g.HasOffset {
 		return
 	}
-	if c.fit.Matches == 0 {
-		c.fit.T0 = int64(c.first)
+	if c.Fit.Matches == 0 {
+		c.Fit.T0 = int64(c.First)
 	}
-	c.drifts, c.fit.DriftPPB, c.fit.DriftBoundPPB = true, g.DriftPPB, 0
-	if c.fit.Bound != align.Unknown {
-		c.fit.Bound = c.fit.BoundAtT0
+	c.drifts, c.Fit.DriftPPB, c.Fit.DriftBoundPPB = true, g.DriftPPB, 0
+	if c.Fit.Bound != align.Unknown {
+		c.Fit.Bound = c.Fit.BoundAtT0
 	}
 }
 
@@ -289,12 +289,12 @@ func (c *hostClock) takeDrift(g GivenClock) {
 func (m *Clocks) clockNamed(host string) (int, error) {
 	found := -1
 	var all []string
-	for i, c := range m.hostClocks {
-		all = append(all, c.label())
-		if slices.Contains(c.names, host) {
+	for i, c := range m.HostClocks {
+		all = append(all, c.Label())
+		if slices.Contains(c.Names, host) {
 			return i, nil
 		}
-		if slices.ContainsFunc(c.names, func(n string) bool { return strings.HasPrefix(n, host) }) {
+		if slices.ContainsFunc(c.Names, func(n string) bool { return strings.HasPrefix(n, host) }) {
 			if found >= 0 {
 				return 0, fmt.Errorf("%w: %s is ambiguous; there are %s", ErrNoHost, host, strings.Join(all, ", "))
 			}
@@ -313,19 +313,19 @@ const steppedShare = 20
 
 // reportConflicts reports evidence about clocks that was not followed.
 func (m *Clocks) reportConflicts() {
-	for _, c := range m.solution.Conflicts {
-		m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-conflict", Pos: trace.Pos{File: m.hostClocks[c.B].label(), Offset: -1},
-			Msg: fmt.Sprintf("against the clock of %s, %s", m.hostClocks[c.A].label(), c)})
+	for _, c := range m.Solution.Conflicts {
+		m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-conflict", Pos: trace.Pos{File: m.HostClocks[c.B].Label(), Offset: -1},
+			Msg: fmt.Sprintf("against the clock of %s, %s", m.HostClocks[c.A].Label(), c)})
 	}
-	for _, c := range m.hostClocks {
-		if f := &c.fit; f.By == align.ByCollectives && f.Trimmed*steppedShare > f.Matches {
-			m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-stepped", Pos: trace.Pos{File: c.label(), Offset: -1},
+	for _, c := range m.HostClocks {
+		if f := &c.Fit; f.By == align.ByCollectives && f.Trimmed*steppedShare > f.Matches {
+			m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-stepped", Pos: trace.Pos{File: c.Label(), Offset: -1},
 				Msg: fmt.Sprintf("%d of %d collectives end elsewhere than this clock says; it may have been set during the capture", f.Trimmed, f.Matches)})
 		}
 	}
-	for i, f := range m.solution.Ranks {
+	for i, f := range m.Solution.Ranks {
 		if f.Apart {
-			m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "rank-clock-apart", Pos: trace.Pos{File: m.alignOf[i].Name, Offset: -1},
+			m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "rank-clock-apart", Pos: trace.Pos{File: m.AlignOf[i].Name, Offset: -1},
 				Msg: fmt.Sprintf("its collectives end %s off those of its peers, in the median of %d; it was not moved", trace.FormatDuration(f.Offset), f.Matches)})
 		}
 	}
@@ -335,20 +335,20 @@ func (m *Clocks) reportConflicts() {
 // if that changes anything.
 func (m *Clocks) shiftRequests() {
 	moves := false
-	for _, i := range m.clockOf {
-		moves = moves || m.hostClocks[i].fit.Offset != 0 || m.hostClocks[i].fit.DriftPPB != 0
+	for _, i := range m.ClockOf {
+		moves = moves || m.HostClocks[i].Fit.Offset != 0 || m.HostClocks[i].Fit.DriftPPB != 0
 	}
 	if !moves {
 		return
 	}
-	m.Assembled.Move(func(proc int) func(trace.Time) trace.Time { return m.hostClocks[m.clockOfProc(proc)].toReference() })
+	m.Assembled.Move(func(proc int) func(trace.Time) trace.Time { return m.HostClocks[m.ClockOfProc(proc)].toReference() })
 	m.Requests = m.Assembled.Set
 	m.FindProcs()
 }
 
 // toReference returns the mapping from a clock to the reference clock.
-func (c *hostClock) toReference() func(trace.Time) trace.Time {
-	fit := c.fit
+func (c *HostClock) toReference() func(trace.Time) trace.Time {
+	fit := c.Fit
 	switch {
 	case fit.Offset == 0 && fit.DriftPPB == 0:
 		return func(t trace.Time) trace.Time { return t }
@@ -358,26 +358,26 @@ func (c *hostClock) toReference() func(trace.Time) trace.Time {
 	return func(t trace.Time) trace.Time { return trace.Time(fit.ToReference(int64(t))) }
 }
 
-// toLocal returns what the clock showed when the reference showed t, or 0 for 0.
-func (c *hostClock) toLocal(t trace.Time) trace.Time {
+// ToLocal returns what the clock showed when the reference showed t, or 0 for 0.
+func (c *HostClock) ToLocal(t trace.Time) trace.Time {
 	if t == 0 {
 		return 0
 	}
 	// The inverse of a line that is nearly the identity: one step of correction
 	// leaves the square of the drift.
-	local := t + trace.Time(c.fit.Offset)
-	return local + t - trace.Time(c.fit.ToReference(int64(local)))
+	local := t + trace.Time(c.Fit.Offset)
+	return local + t - trace.Time(c.Fit.ToReference(int64(local)))
 }
 
 // Bounds returns the first and the last instant of all inputs on the common
 // clock.
 func (m *Clocks) Bounds() (first, last trace.Time) {
-	for i, c := range m.hostClocks {
+	for i, c := range m.HostClocks {
 		at := c.toReference()
-		if from := at(c.first); i == 0 || from < first {
+		if from := at(c.First); i == 0 || from < first {
 			first = from
 		}
-		last = max(last, at(c.last))
+		last = max(last, at(c.Last))
 	}
 	return first, last
 }

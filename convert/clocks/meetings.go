@@ -1,4 +1,4 @@
-package convert
+package clocks
 
 import (
 	"cmp"
@@ -12,10 +12,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// readCollectives reads the collectives of inputs whose rows are walked, of which
+// ReadCollectives reads the collectives of inputs whose rows are walked, of which
 // nothing is known so far. Those of a process that a PyTorch trace has too stay that trace's, which
 // tells more about them.
-func (m *Clocks) readCollectives() {
+func (m *Clocks) ReadCollectives() {
 	if len(m.Tracks) < 2 {
 		return // nobody to meet
 	}
@@ -51,26 +51,26 @@ func (m *Clocks) readCollectives() {
 	})
 }
 
-// meetings returns the collectives that were matched, as far as their ranks are
+// Meetings returns the collectives that were matched, as far as their ranks are
 // wanted, on the reference clock, by their first arrival. Those that the clocks
 // contradict are left out.
-func (m *Clocks) meetings() []profile.Meeting {
+func (m *Clocks) Meetings() []profile.Meeting {
 	index := map[*ranks.RankTrack]int32{}
 	for i, r := range m.Tracks {
 		index[r] = int32(i)
 	}
 	rejected := map[int]bool{}
-	for _, i := range m.solution.Rejected {
+	for _, i := range m.Solution.Rejected {
 		rejected[i] = true
 	}
 	size := 0
-	for _, match := range m.matches {
+	for _, match := range m.Matches {
 		size += len(match.Members)
 	}
 	arrivals := make([]profile.Arrival, 0, size)
 	clocks := make([]int, 0, len(m.Tracks)) // of the members at hand
 	var out []profile.Meeting
-	for i, match := range m.matches {
+	for i, match := range m.Matches {
 		if rejected[i] || match.Kind == align.KindSend {
 			continue
 		}
@@ -78,19 +78,19 @@ func (m *Clocks) meetings() []profile.Meeting {
 		x := profile.Meeting{Sync: match.Kind == align.KindSync, In: -1, Out: -1, GroupSize: -1}
 		clocks = clocks[:0]
 		for _, member := range match.Members {
-			rank, wanted := index[m.alignOf[member.Rank]]
+			rank, wanted := index[m.AlignOf[member.Rank]]
 			if !wanted {
 				continue
 			}
-			c := m.calls[member.Rank][member.Index]
-			clock := m.hostClocks[c.capture.Clock]
-			p := c.collective()
+			c := m.Calls[member.Rank][member.Index]
+			clock := m.HostClocks[c.Capture.Clock]
+			p := c.Collective()
 			arrivals = append(arrivals, profile.Arrival{Rank: rank,
-				Start: trace.Time(clock.fit.ToReference(int64(p.Time))), End: trace.Time(clock.fit.ToReference(int64(p.Time) + p.Dur))})
+				Start: trace.Time(clock.Fit.ToReference(int64(p.Time))), End: trace.Time(clock.Fit.ToReference(int64(p.Time) + p.Dur))})
 			x.In, x.Out, x.GroupSize = max(x.In, p.In), max(x.Out, p.Out), max(x.GroupSize, p.GroupSize)
 			x.Op, x.Dtype, x.Group = cmp.Or(x.Op, p.Op), cmp.Or(x.Dtype, p.Dtype), cmp.Or(x.Group, p.Group)
 			x.Name = cmp.Or(x.Name, p.Name)
-			clocks = append(clocks, c.capture.Clock)
+			clocks = append(clocks, c.Capture.Clock)
 		}
 		if x.Arrivals = arrivals[from:len(arrivals):len(arrivals)]; len(x.Arrivals) < 2 {
 			arrivals = arrivals[:from]
@@ -121,9 +121,9 @@ func (m *Clocks) apart(clocks []int, t int64) int64 {
 		return 0
 	}
 	first, second := int64(0), int64(0)
-	component := m.hostClocks[clocks[0]].fit.Component
+	component := m.HostClocks[clocks[0]].Fit.Component
 	for _, i := range clocks {
-		fit := &m.hostClocks[i].fit
+		fit := &m.HostClocks[i].Fit
 		b := fit.BoundAt(t)
 		if b == align.Unknown || fit.Component != component {
 			return align.Unknown

@@ -1,4 +1,4 @@
-package convert
+package clocks
 
 import (
 	"cmp"
@@ -17,12 +17,12 @@ const sameHostOffset = 20_000 // ns
 // unknownHosts returns the clocks that show Unix time, but of an unknown host, and
 // the reference first if its host is unknown.
 func (m *Clocks) unknownHosts() (unknown []int) {
-	for i, c := range m.hostClocks {
-		if !c.isKnown && c.domain == "unix" && i != m.reference() {
+	for i, c := range m.HostClocks {
+		if !c.isKnown && c.Domain == "unix" && i != m.Reference() {
 			unknown = append(unknown, i)
 		}
 	}
-	if i := m.reference(); !m.hostClocks[i].isKnown {
+	if i := m.Reference(); !m.HostClocks[i].isKnown {
 		unknown = append([]int{i}, unknown...)
 	}
 	return unknown
@@ -36,7 +36,7 @@ func (m *Clocks) joinHosts(unknown []int, s align.Solution) bool {
 	slices.SortStableFunc(unknown, func(a, b int) int {
 		return cmp.Or(cmp.Compare(s.Clocks[a].Component, s.Clocks[b].Component), cmp.Compare(offset(a), offset(b)))
 	})
-	to := make([]int, len(m.hostClocks))
+	to := make([]int, len(m.HostClocks))
 	for i := range to {
 		to[i] = i
 	}
@@ -44,7 +44,7 @@ func (m *Clocks) joinHosts(unknown []int, s align.Solution) bool {
 	for k, i := range unknown {
 		prev := -1
 		switch {
-		case s.Clocks[i].Matches == 0 && i != m.reference() && lone >= 0:
+		case s.Clocks[i].Matches == 0 && i != m.Reference() && lone >= 0:
 			prev = lone
 		case k > 0 && s.Clocks[i].Component == s.Clocks[unknown[k-1]].Component && offset(i)-offset(unknown[k-1]) <= sameHostOffset:
 			prev = unknown[k-1]
@@ -52,7 +52,7 @@ func (m *Clocks) joinHosts(unknown []int, s align.Solution) bool {
 		if prev >= 0 {
 			to[i] = to[prev]
 		}
-		if s.Clocks[i].Matches == 0 && i != m.reference() && lone < 0 {
+		if s.Clocks[i].Matches == 0 && i != m.Reference() && lone < 0 {
 			lone = i
 		}
 	}
@@ -61,11 +61,11 @@ func (m *Clocks) joinHosts(unknown []int, s align.Solution) bool {
 
 // renumberClocks makes clock to[i] of clock i and tells whether that joined any.
 func (m *Clocks) renumberClocks(to []int) bool {
-	place, kept := make([]int, len(to)), []*hostClock{}
+	place, kept := make([]int, len(to)), []*HostClock{}
 	for i, t := range to {
 		if t == i {
 			place[i] = len(kept)
-			kept = append(kept, m.hostClocks[i])
+			kept = append(kept, m.HostClocks[i])
 		}
 	}
 	if len(kept) == len(to) {
@@ -74,13 +74,13 @@ func (m *Clocks) renumberClocks(to []int) bool {
 	for i, t := range to {
 		if t != i {
 			place[i] = place[t]
-			m.hostClocks[t].names = append(m.hostClocks[t].names, m.hostClocks[i].names...)
-			m.hostClocks[t].first, m.hostClocks[t].last = min(m.hostClocks[t].first, m.hostClocks[i].first), max(m.hostClocks[t].last, m.hostClocks[i].last)
+			m.HostClocks[t].Names = append(m.HostClocks[t].Names, m.HostClocks[i].Names...)
+			m.HostClocks[t].First, m.HostClocks[t].Last = min(m.HostClocks[t].First, m.HostClocks[i].First), max(m.HostClocks[t].Last, m.HostClocks[i].Last)
 		}
 	}
-	m.hostClocks = kept
-	for host, i := range m.clockOf {
-		m.clockOf[host] = place[i]
+	m.HostClocks = kept
+	for host, i := range m.ClockOf {
+		m.ClockOf[host] = place[i]
 	}
 	for _, x := range m.Placed {
 		x.Clock = place[x.Clock]
@@ -97,14 +97,14 @@ func (m *Clocks) renumberClocks(to []int) bool {
 // placeUnknown puts inputs whose times count from something unknown, and that
 // nothing was matched to, at the beginning of all others.
 func (m *Clocks) placeUnknown() {
-	reference := m.hostClocks[m.reference()]
-	for i, c := range m.hostClocks {
-		if c.domain != "unix" && c.fit.Why == trace.SyncAssumed && i != m.reference() {
-			c.fit.Offset = int64(c.first - reference.first)
+	reference := m.HostClocks[m.Reference()]
+	for i, c := range m.HostClocks {
+		if c.Domain != "unix" && c.Fit.Why == trace.SyncAssumed && i != m.Reference() {
+			c.Fit.Offset = int64(c.First - reference.First)
 		}
 		// Times before the start of a recording would be before 1970.
-		if c.domain != "unix" && (i == m.reference() || c.fit.Why == trace.SyncAssumed) && int64(c.first) < c.fit.Offset {
-			c.fit.Offset = int64(c.first)
+		if c.Domain != "unix" && (i == m.Reference() || c.Fit.Why == trace.SyncAssumed) && int64(c.First) < c.Fit.Offset {
+			c.Fit.Offset = int64(c.First)
 		}
 	}
 }
@@ -112,8 +112,8 @@ func (m *Clocks) placeUnknown() {
 // nameUnknown calls the clocks of unknown hosts by the first of their ranks.
 func (m *Clocks) nameUnknown() {
 	for _, r := range slices.Backward(m.Tracks) {
-		if c := m.hostClocks[r.Clock]; !c.isKnown {
-			c.names = append([]string{r.Name}, slices.DeleteFunc(c.names, func(n string) bool { return n == r.Name })...)
+		if c := m.HostClocks[r.Clock]; !c.isKnown {
+			c.Names = append([]string{r.Name}, slices.DeleteFunc(c.Names, func(n string) bool { return n == r.Name })...)
 		}
 	}
 }

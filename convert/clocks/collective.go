@@ -1,4 +1,4 @@
-package convert
+package clocks
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 
 // call is a collective of a capture.
 type call struct {
-	capture *ranks.Capture
+	Capture *ranks.Capture
 	index   int32 // into File.Collectives
 }
 
@@ -23,7 +23,7 @@ func (m *Clocks) matchCollectives() {
 	n := namer{syms: m.Dump.Syms, comms: map[profile.Collective]align.CommID{}, calls: map[profile.Collective]align.CallID{}}
 	jobs := m.Jobs()
 	rivals := m.Rivals(jobs)
-	m.alignRanks, m.alignOf, m.calls = nil, nil, nil
+	m.alignRanks, m.AlignOf, m.Calls = nil, nil, nil
 	for k, r := range m.Tracks {
 		if rivals[k] {
 			continue
@@ -37,19 +37,19 @@ func (m *Clocks) matchCollectives() {
 				}
 			}
 		}
-		slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.collective().Time, b.collective().Time) })
+		slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.Collective().Time, b.Collective().Time) })
 		for _, c := range calls {
 			rank.Calls = append(rank.Calls, n.collective(r, c))
 		}
 		if len(calls) > 0 {
-			m.alignRanks, m.alignOf, m.calls = append(m.alignRanks, rank), append(m.alignOf, r), append(m.calls, calls)
+			m.alignRanks, m.AlignOf, m.Calls = append(m.alignRanks, rank), append(m.AlignOf, r), append(m.Calls, calls)
 		}
 	}
 	m.alignNames = &n.names
-	m.matches, _ = align.MatchCollectives(m.alignRanks, m.alignNames, align.MatchOptions{})
+	m.Matches, _ = align.MatchCollectives(m.alignRanks, m.alignNames, align.MatchOptions{})
 }
 
-func (c call) collective() *profile.Collective { return &c.capture.File.Collectives[c.index] }
+func (c call) Collective() *profile.Collective { return &c.Capture.File.Collectives[c.index] }
 
 // namer numbers communicators and calls. Strings are looked at once for each
 // combination of symbols.
@@ -62,7 +62,7 @@ type namer struct {
 
 // collective returns c in the form in which collectives are compared.
 func (n *namer) collective(r *ranks.RankTrack, c call) align.Collective {
-	x := c.collective()
+	x := c.Collective()
 	out := align.Collective{Start: int64(x.Time), End: int64(x.Time) + x.Dur, CommsID: x.CommsID, Seq: x.Seq, Step: -1}
 	if strings.HasPrefix(n.syms.Name(x.Group), profile.CommunicatorPrefix) {
 		out.Seq = -1 // counted by us: where one range was lost, all numbers behind it are wrong, but not the order

@@ -1,4 +1,4 @@
-package convert
+package clocks
 
 import (
 	"encoding/json"
@@ -51,20 +51,20 @@ type ClockLine struct {
 
 // Clocks reports how the clocks were aligned.
 func (m *Clocks) ClockReport() *ClockReport {
-	r := &ClockReport{Schema: ClockSchema, Reference: m.hostClocks[m.reference()].label()}
-	ranks := make([][]string, len(m.hostClocks))
+	r := &ClockReport{Schema: ClockSchema, Reference: m.HostClocks[m.Reference()].Label()}
+	ranks := make([][]string, len(m.HostClocks))
 	for _, rank := range m.Tracks {
 		ranks[rank.Clock] = append(ranks[rank.Clock], strings.TrimSuffix(rank.Name, " ("+rank.Host+")"))
 	}
 	communities := sync.OnceValue(m.Communities)
-	for i, c := range m.hostClocks {
-		l := ClockLine{Host: c.label(), Names: c.names, Ranks: append([]string{}, ranks[i]...), Domain: c.domain, Why: c.fit.Why.String(), By: c.fit.By.String(),
-			T0: c.fit.T0, Offset: c.fit.Offset, DriftPPB: c.fit.DriftPPB, DriftGiven: c.drifts, Bound: c.fit.Bound, Matches: c.fit.Matches,
-			Trimmed: c.fit.Trimmed, ResidualP95: c.fit.ResidualP95, FirstNs: int64(c.first), LastNs: int64(c.last)}
+	for i, c := range m.HostClocks {
+		l := ClockLine{Host: c.Label(), Names: c.Names, Ranks: append([]string{}, ranks[i]...), Domain: c.Domain, Why: c.Fit.Why.String(), By: c.Fit.By.String(),
+			T0: c.Fit.T0, Offset: c.Fit.Offset, DriftPPB: c.Fit.DriftPPB, DriftGiven: c.drifts, Bound: c.Fit.Bound, Matches: c.Fit.Matches,
+			Trimmed: c.Fit.Trimmed, ResidualP95: c.Fit.ResidualP95, FirstNs: int64(c.First), LastNs: int64(c.Last)}
 		switch {
-		case i == m.reference():
+		case i == m.Reference():
 			l.Why = "reference"
-		case c.fit.Why == trace.SyncAssumed && c.fit.By == align.ByNothing:
+		case c.Fit.Why == trace.SyncAssumed && c.Fit.By == align.ByNothing:
 			l.Reason = m.whyAssumed(i, communities)
 		}
 		r.Clocks = append(r.Clocks, l)
@@ -153,18 +153,4 @@ func abbreviate(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s, ... %s, %d ranks", strings.Join(names[:2], ", "), names[len(names)-1], len(names))
-}
-
-// addClocks adds the clocks and how they relate to the trace.
-func (m *merging) addClocks() {
-	m.clockIDs = make([]trace.ClockID, len(m.hostClocks))
-	for i, c := range m.hostClocks {
-		m.clockIDs[i] = m.Clock(trace.Clock{Domain: m.Intern(c.domain), Host: m.Intern(c.label())})
-	}
-	reference := m.clockIDs[m.reference()]
-	report := m.ClockReport()
-	for i, c := range m.hostClocks {
-		m.Sync(c.fit.Sync(reference, m.clockIDs[i]))
-		m.Attribute("sgtrace.clock."+c.label(), strings.TrimPrefix(report.Clocks[i].String(), "clock of "))
-	}
 }

@@ -1,4 +1,4 @@
-package convert
+package clocks
 
 import (
 	"slices"
@@ -44,7 +44,7 @@ func (m *Clocks) whyAssumed(clock int, communities func() map[*ranks.RankTrack]s
 		switch {
 		case r.Clock == clock:
 			mine = append(mine, r)
-		case m.solution.Clocks[r.Clock].Component == m.solution.Clocks[m.reference()].Component:
+		case m.Solution.Clocks[r.Clock].Component == m.Solution.Clocks[m.Reference()].Component:
 			others = append(others, r)
 		}
 	}
