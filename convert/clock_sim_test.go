@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/convert/clocks"
+	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -173,7 +174,7 @@ func TestBatchesOfSimulatedRun(t *testing.T) {
 		if a.PID != b.PID || a.Rank.TP != b.Rank.TP || b.Rank.DP >= 0 && a.Rank.DP != b.Rank.DP {
 			t.Fatalf("a stage of pid %d, %s leads to a step of pid %d, %s", a.PID, a.Rank, b.PID, b.Rank)
 		}
-		if to.Time < from.Time-scheduleSlack {
+		if to.Time < from.Time-drawing.ScheduleSlack {
 			early++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/sgtrace/sgtrace/convert/clocks"
+	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/parallel"
@@ -92,6 +93,6 @@ func (m *Merge) windows(from, to trace.Time) map[*inputs.Recording]inputs.Extent
 
 // Layout draws everything and returns the finished trace. The events of recordings
 // are given up on the way: a Merge can be drawn once.
-func (m *Merge) Layout(view View, ranks RankLayout) *trace.Trace {
-	return drawMerge(m.Clocks, view, ranks)
+func (m *Merge) Layout(view drawing.View, ranks drawing.RankLayout) *trace.Trace {
+	return drawing.Draw(m.Clocks, view, ranks)
 }

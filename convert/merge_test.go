@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/convert/clocks"
+	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/perfetto"
@@ -138,7 +139,7 @@ func mergeAll(t *testing.T, args ...string) (*Merge, *trace.Trace) {
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	tr := m.Layout(ViewBoth, LayoutBoth)
+	tr := m.Layout(drawing.ViewBoth, drawing.LayoutBoth)
 	if err := trace.Validate(tr); err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +309,7 @@ func TestReadWindow(t *testing.T) {
 	if err := m.ReadWindow(from, to); err != nil {
 		t.Fatal(err)
 	}
-	tr := m.Layout(ViewBoth, LayoutBoth)
+	tr := m.Layout(drawing.ViewBoth, drawing.LayoutBoth)
 	if err := trace.Validate(tr); err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +364,7 @@ func TestGivenOffsetKeepsCollectives(t *testing.T) {
 	if err := m.Align([]clocks.GivenClock{{Host: "node1", HasOffset: true, Offset: 9_000_000}}, true); err != nil {
 		t.Fatal(err)
 	}
-	tr, n := m.Layout(ViewBoth, LayoutBoth), 0
+	tr, n := m.Layout(drawing.ViewBoth, drawing.LayoutBoth), 0
 	for _, f := range tr.Flows {
 		if tr.Syms.Name(f.Name) == "collective" {
 			n++
@@ -382,7 +383,7 @@ func TestWantedRankStaysInPlace(t *testing.T) {
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	one := m.Layout(ViewBoth, LayoutBoth)
+	one := m.Layout(drawing.ViewBoth, drawing.LayoutBoth)
 	if err := trace.Validate(one); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/golden"
@@ -328,7 +329,7 @@ func TestNsysSameBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := perfetto.Write(&out, m.Layout(ViewBoth, LayoutBoth)); err != nil {
+		if err := perfetto.Write(&out, m.Layout(drawing.ViewBoth, drawing.LayoutBoth)); err != nil {
 			t.Fatal(err)
 		}
 		return out.Bytes()
@@ -354,7 +355,7 @@ func TestNsysSecretsStayInside(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := perfetto.Write(&out, m.Layout(ViewBoth, LayoutBoth)); err != nil {
+		if err := perfetto.Write(&out, m.Layout(drawing.ViewBoth, drawing.LayoutBoth)); err != nil {
 			t.Fatal(err)
 		}
 		if r.nsys.Secret == "" || bytes.Contains(out.Bytes(), []byte(r.nsys.Secret)) {

@@ -9,6 +9,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/trace"
@@ -111,7 +112,7 @@ func TestNsysWindow(t *testing.T) {
 	if err := m.ReadWindow(from, from+1_999_999); err != nil {
 		t.Fatal(err)
 	}
-	tr := m.Layout(ViewBoth, LayoutRanks)
+	tr := m.Layout(drawing.ViewBoth, drawing.LayoutRanks)
 	if err := trace.Validate(tr); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
@@ -54,7 +55,7 @@ func TestNsysWindowOfSimulatedRuns(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				tr := m.Layout(ViewBoth, LayoutBoth)
+				tr := m.Layout(drawing.ViewBoth, drawing.LayoutBoth)
 				if err := trace.Validate(tr); err != nil {
 					t.Fatal(err)
 				}

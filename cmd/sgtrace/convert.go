@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -80,7 +80,7 @@ func (c *command) converter(f *inputs.Format) *cli.Command {
 
 // convertRequests draws the requests of inputs of one format.
 func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
-	view, err := convert.ParseView(ctx.String("view"))
+	view, err := drawing.ParseView(ctx.String("view"))
 	if err != nil {
 		return commandline.AsUsage(err)
 	}
@@ -108,12 +108,12 @@ func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 
 // layout loads and draws the inputs. It is a function of its own so that the
 // spans can be given up before the long work of writing.
-func (c *command) layout(ctx *cli.Context, names []string, view convert.View, f *inputs.Format) (t *trace.Trace, requests int, err error) {
+func (c *command) layout(ctx *cli.Context, names []string, view drawing.View, f *inputs.Format) (t *trace.Trace, requests int, err error) {
 	set, err := c.loadFiles(ctx, names, loading{only: f})
 	if err != nil {
 		return nil, 0, err
 	}
-	t = convert.Layout(set, view)
+	t = drawing.Layout(set, view)
 	return t, len(set.Requests), nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/clocks"
+	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/output"
 	"github.com/sgtrace/sgtrace/convert/ranks"
@@ -91,8 +92,8 @@ func (c *command) timelineFlags() []cli.Flag {
 
 // mergeFlags are the flags of merge, parsed.
 type mergeFlags struct {
-	view   convert.View
-	layout convert.RankLayout
+	view   drawing.View
+	layout drawing.RankLayout
 	read   inputs.Options
 	sel    *chosen
 	given  []clocks.GivenClock
@@ -292,10 +293,10 @@ func shareID(s *request.Set, these []int, begin string) bool {
 // mergeFlags reads the flags that need more than looking up.
 func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	f = &mergeFlags{}
-	if f.view, err = convert.ParseView(cmp.Or(ctx.String("view"), "both")); err != nil {
+	if f.view, err = drawing.ParseView(cmp.Or(ctx.String("view"), "both")); err != nil {
 		return nil, commandline.AsUsage(err)
 	}
-	if f.layout, err = convert.ParseRankLayout(ctx.String("layout")); err != nil {
+	if f.layout, err = drawing.ParseRankLayout(ctx.String("layout")); err != nil {
 		return nil, commandline.AsUsage(err)
 	}
 	if f.sel, err = selection(ctx); err != nil {

@@ -1,4 +1,4 @@
-package convert
+package drawing
 
 import (
 	"cmp"
@@ -100,9 +100,9 @@ func (m *merging) batches(r *ranks.RankTrack) (all []batch) {
 }
 
 const (
-	// scheduleSlack is how far a step may begin before the event that scheduled it:
+	// ScheduleSlack is how far a step may begin before the event that scheduled it:
 	// the event lies on a grid of 256 ns, its clock is recalibrated now and then.
-	scheduleSlack = 5_000 // ns
+	ScheduleSlack = 5_000 // ns
 	// scheduleReach is how long after the event the step must have begun.
 	scheduleReach = 50_000_000 // ns
 )
@@ -110,7 +110,7 @@ const (
 // stepOf returns the slice of the step that ran the batch of a schedule event: the
 // next one to begin, if it is of the same kind and size. 0 is none.
 func stepOf(e *request.Instant, batches []batch) trace.SliceID {
-	i := sort.Search(len(batches), func(i int) bool { return batches[i].time >= e.Time-scheduleSlack })
+	i := sort.Search(len(batches), func(i int) bool { return batches[i].time >= e.Time-ScheduleSlack })
 	if i == len(batches) || batches[i].time > e.Time+scheduleReach {
 		return 0
 	}

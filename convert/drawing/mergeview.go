@@ -1,4 +1,4 @@
-package convert
+package drawing
 
 import (
 	"fmt"
@@ -87,9 +87,9 @@ func joinable(f *profile.Profile) joinedSlices {
 	return joined
 }
 
-// drawMerge draws everything and returns the finished trace. The events of PyTorch
+// Draw draws everything and returns the finished trace. The events of PyTorch
 // traces are given up on the way: a Merge can be drawn once.
-func drawMerge(m *clocks.Clocks, view View, ranks RankLayout) *trace.Trace {
+func Draw(m *clocks.Clocks, view View, ranks RankLayout) *trace.Trace {
 	b := trace.NewBuilder(m.Dump.Syms, m.Dump.Args, m.Diags)
 	d := &merging{Clocks: m, Builder: b, layout: ranks, classes: newClassifier(m.Dump.Syms), drawn: map[*inputs.Recording]*drawnFile{}}
 	used := m.CapturesByFile()

@@ -1,4 +1,4 @@
-package convert
+package drawing
 
 import (
 	"cmp"
