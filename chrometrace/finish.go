@@ -51,6 +51,9 @@ func (c *collector) finish() *profile.Profile {
 		x.Event = j.event(x.Event, k)
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
+	f.Fingerprint = joined(j, func(t *parse.Tables) *[]trace.Slice { return &t.Prints }, func(x *trace.Slice, k *kept) bool {
+		return j.track(&x.Track, k) && j.time(&x.Time, k)
+	})
 	for _, x := range c.Diags {
 		c.opt.Diags.Add(trace.Diag{Severity: x.Severity, Code: x.Code, Count: x.Count, Msg: x.Msg,
 			Pos: trace.Pos{File: c.name, Offset: x.Offset}})

@@ -18,7 +18,7 @@ type world struct {
 // absences tells which ranks of the worlds that headers tell of, or of those whose numbers
 // have gaps, are missing. Exports alone tell too little: numbers in them are those of some
 // communicator.
-func (m *Merge) absences() []profile.Absence {
+func (m *Ranks) absences() []profile.Absence {
 	var out []profile.Absence
 	for _, w := range m.worlds() {
 		if w.unsure || !w.traced {
@@ -53,13 +53,13 @@ func (w *world) nameOf(n int32) string {
 
 // worlds returns the worlds of all jobs. Jobs of one size that have no number in common
 // may be parts of one world, as replicas of vLLM are: they count as that.
-func (m *Merge) worlds() []*world {
+func (m *Ranks) worlds() []*world {
 	var jobs, out []*world
 	for i, job := range m.jobs() {
 		for len(jobs) <= job {
 			jobs = append(jobs, &world{numbers: map[int32]bool{}, byTP: true})
 		}
-		jobs[job].add(m.ranks[i])
+		jobs[job].add(m.tracks[i])
 	}
 	for _, job := range jobs {
 		joined := false
@@ -79,7 +79,7 @@ func (m *Merge) worlds() []*world {
 func (w *world) add(r *rankTrack) {
 	n := r.global()
 	for _, c := range r.captures {
-		if !c.isExport() {
+		if !c.isOfMachine() {
 			w.traced = true
 			w.size = max(w.size, int(c.file.Meta.WorldSize))
 		}

@@ -58,11 +58,11 @@ func TestAbsences(t *testing.T) {
 			if test.ranks != "" {
 				opt.Ranks = []trace.Rank{parseRank(t, test.ranks)}
 			}
-			inputs, err := Inputs([]string{dir})
+			inputs, err := Find([]string{dir})
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := ReadEvidence(inputs, opt, &trace.Diags{})
+			e, err := readEvidence(inputs, opt, EvidenceOptions{}, &trace.Diags{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,85 +11,56 @@ import (
 
 // joinPairs puts what only an export has of a process into the trace of the same
 // process, so that it is one rank, and what both have is drawn once.
-func (m *Merge) joinPairs(captures []*capture) []*capture {
-	at := map[place]*capture{}
-	for _, c := range captures {
-		at[c.place()] = c
-	}
+func (m *Ranks) joinPairs(captures []*capture) []*capture {
 	byExport := map[*capture][]*pair{}
 	var exports []*capture
 	for _, p := range m.pairs {
-		t, n := at[p.trace], at[p.export]
-		if t == nil || n == nil {
-			continue
+		if byExport[p.export] == nil {
+			exports = append(exports, p.export)
 		}
-		if byExport[n] == nil {
-			exports = append(exports, n)
-		}
-		byExport[n] = append(byExport[n], p)
+		byExport[p.export] = append(byExport[p.export], p)
 	}
-	gone := map[*capture]bool{}
 	for _, n := range exports {
 		pairs := byExport[n]
 		slices.SortStableFunc(pairs, func(a, b *pair) int { return cmp.Compare(b.hits, a.hits) })
-		into := at[pairs[0].trace]
+		into := pairs[0].trace
 		a := &absorption{into: into.file, part: into.part, from: n.file, pairs: pairs}
-		for _, p := range pairs {
-			a.traces = append(a.traces, at[p.trace].file)
-		}
-		into.file.absorbed, into.file.twins = append(into.file.absorbed, a), append(into.file.twins, n.file)
-		a.number = int64(len(into.file.absorbed))
+		m.absorbed[into.file], into.file.twins = append(m.absorbed[into.file], a), append(into.file.twins, n.file)
+		a.number = int64(len(m.absorbed[into.file]))
 		a.run(m)
 		m.reportPair(into, n, a)
 		into.learn(n)
 		into.held = nil
 		into.first, into.last = min(into.first, into.file.First), max(into.last, into.file.Last)
-		gone[n] = true
-		tie(into, pairs, at)
+		if len(pairs) > 1 {
+			tiePairs(pairs)
+		}
 		m.noteExportClock(n, into, pairs[0])
 	}
+	gone := func(c *capture) bool { return byExport[c] != nil }
 	m.files = slices.DeleteFunc(m.files, func(f *recording) bool {
 		return slices.ContainsFunc(exports, func(c *capture) bool { return c.file == f })
 	})
-	return slices.DeleteFunc(captures, func(c *capture) bool { return gone[c] })
+	return slices.DeleteFunc(captures, gone)
 }
 
-// tie notes that all traces of some pairs are of one process.
-func tie(into *capture, pairs []*pair, at map[place]*capture) {
-	if len(pairs) < 2 {
-		return
-	}
-	if into.process == nil {
-		into.process = &process{}
-	}
+// tiePairs notes that the traces and exports of pairs are of one process.
+func tiePairs(pairs []*pair) {
 	for _, p := range pairs {
-		at[p.trace].process = into.process
+		p.trace.process = cmp.Or(p.trace.process, p.export.process, &process{})
+		p.export.process = p.trace.process
 	}
 }
 
-// tieOutlines notes which traces and exports are of one process, as far as can be told
-// before anything of the exports is read.
-func tieOutlines(captures []*capture) {
-	traces := slices.DeleteFunc(slices.Clone(captures), (*capture).isExport)
-	for _, n := range captures {
-		if !n.isExport() {
-			continue
-		}
-		for _, t := range traces {
-			if !t.mayBe(n) || !t.isSurely(n) {
-				continue
-			}
-			if t.process == nil {
-				t.process = &process{}
-			}
-			n.process = t.process
-			n.learn(t)
-			t.learn(n)
-		}
+// learnPairs tells both captures of each pair what the other knows of rank and host.
+func learnPairs(pairs []*pair) {
+	for _, p := range pairs {
+		p.export.learn(p.trace)
+		p.trace.learn(p.export)
 	}
 }
 
-func (m *Merge) reportPair(t, n *capture, a *absorption) {
+func (m *Ranks) reportPair(t, n *capture, a *absorption) {
 	text := ""
 	switch {
 	case a.seen > 0:
@@ -110,9 +81,8 @@ type absorption struct {
 	into   *recording
 	part   string
 	from   *recording
-	pairs  []*pair      // the first one is that of into
-	traces []*recording // of each pair
-	number int64        // among those into the same trace, from 1
+	pairs  []*pair // the first one is that of into
+	number int64   // among those into the same trace, from 1
 	// seen and same count what both kinds of profilers record: what the export has of
 	// it, and what of that the traces have, too.
 	seen, same int
@@ -134,7 +104,7 @@ const (
 const correlationStep = 1 << 40
 
 // run does it.
-func (a *absorption) run(m *Merge) {
+func (a *absorption) run(m *Ranks) {
 	f, n := a.into, a.from
 	a.held = func(t trace.Time) trace.Time { return t }
 	if tw := a.pairs[0].twins; tw != nil {
@@ -255,17 +225,18 @@ func (a *absorption) place(event int32) int32 {
 
 // addCollectives adds the collectives that are new. Where the trace has one of which
 // it knows nothing but the kernel, it learns the rest.
-func (a *absorption) addCollectives(m *Merge) {
+func (a *absorption) addCollectives(m *Ranks) {
 	f, n := a.into, a.from
 	names := profile.NewBareNames(m.dump.Syms)
 	var found []*profile.Search
 	var known [][]int32
-	for k, p := range a.pairs {
+	var traces []*recording
+	for _, p := range a.pairs {
 		if p.twins == nil {
 			continue
 		}
-		held, which := collectiveMoments(a.traces[k].Profile, p.trace.part, names)
-		found, known = append(found, p.twins.For(held).Search()), append(known, which)
+		held, which := collectiveMoments(p.trace.file.Profile, p.trace.part, names)
+		found, known, traces = append(found, p.twins.For(held).Search()), append(known, which), append(traces, p.trace.file)
 	}
 	count := len(f.Collectives)
 	for i := range n.Collectives {
@@ -273,7 +244,7 @@ func (a *absorption) addCollectives(m *Merge) {
 		isTwin := false
 		for k, search := range found {
 			at, ok := search.Find(names.Of(c.Name), c.Time, c.Dur)
-			if ok && a.traces[k] == f && int(known[k][at]) < count {
+			if ok && traces[k] == f && int(known[k][at]) < count {
 				learnCollective(&f.Collectives[known[k][at]], &c)
 			}
 			isTwin = isTwin || ok
@@ -323,9 +294,10 @@ func (a *absorption) newSteps() (fresh []profile.Step) {
 		}
 		return 0
 	}
-	for k, t := range a.traces {
+	for _, p := range a.pairs {
+		t := p.trace.file
 		for i := range t.Steps {
-			if s := &t.Steps[i]; t.Rows[s.Row].Part == a.pairs[k].trace.part {
+			if s := &t.Steps[i]; t.Rows[s.Row].Part == p.trace.part {
 				known[side(s)] = append(known[side(s)], window{s.Time, s.Time + trace.Time(s.Dur)})
 			}
 		}

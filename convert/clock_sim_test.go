@@ -114,8 +114,8 @@ func checkClocks(t *testing.T, config simulator.Config, otlp, traces bool, chang
 		t.Fatalf("no host has the clock of %v", c.names)
 		return nil
 	}
-	reference := of(m.clocks[m.reference()])
-	for i, c := range m.clocks {
+	reference := of(m.hostClocks[m.reference()])
+	for i, c := range m.hostClocks {
 		if i == m.reference() || c.fit.Why != trace.SyncMatched {
 			continue
 		}
@@ -155,7 +155,7 @@ func TestBatchesOfSimulatedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, tr := mergeAll(t, dir+"/otel.jsonl", dir+"/torch")
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		if r.proc < 0 {
 			t.Fatalf("%s was not found among the processes of the requests", r.name)
 		}
@@ -176,7 +176,7 @@ func TestBatchesOfSimulatedRun(t *testing.T) {
 		}
 	}
 	steps := 0
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		for _, c := range r.captures {
 			for _, s := range c.file.Steps {
 				if !s.OnGPU {
@@ -207,7 +207,7 @@ func TestAgreeingClockIsNotMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	moved := 0
-	for i, c := range m.clocks {
+	for i, c := range m.hostClocks {
 		if i != m.reference() && c.fit.Offset != 0 {
 			moved++
 			if off := c.fit.Offset - 6e6; max(off, -off) > c.fit.Bound {

@@ -42,44 +42,44 @@ var ErrNoHost = errors.New("no such host")
 
 // findClocks gives every host one clock. Files that do not tell their host get
 // one for each rank, until their offsets tell which of them are of one host.
-func (m *Merge) findClocks() {
-	m.clocks, m.hostClocks = nil, map[string]int{}
+func (m *Clocks) findClocks() {
+	m.hostClocks, m.clockOf = nil, map[string]int{}
 	index := map[string]int{}
 	add := func(key, name, domain string, known bool) int {
 		i, ok := index[key]
 		if !ok {
-			i = len(m.clocks)
+			i = len(m.hostClocks)
 			index[key] = i
 			c := &hostClock{names: []string{name}, domain: domain, isKnown: known}
 			if host, ok := strings.CutPrefix(key, "host "); ok && host != "" && host != name {
 				c.names = append(c.names, host)
 			}
-			m.clocks = append(m.clocks, c)
+			m.hostClocks = append(m.hostClocks, c)
 		}
 		return i
 	}
 	if m.Requests != nil {
 		for p := range m.Requests.Procs {
 			proc := &m.Requests.Procs[p]
-			m.hostClocks[proc.Host] = add("host "+proc.Host, hostName(proc), "unix", true)
+			m.clockOf[proc.Host] = add("host "+proc.Host, hostName(proc), "unix", true)
 		}
 	}
 	// A rank that is a process of the dump ties the names of their hosts together.
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		if r.proc != request.None && r.host != "" && m.Requests.Procs[r.proc].Host != "" {
 			i := m.clockOfProc(r.proc)
 			if _, ok := index["host "+r.host]; !ok {
 				index["host "+r.host] = i
-				m.clocks[i].names = append([]string{r.host}, m.clocks[i].names...)
+				m.hostClocks[i].names = append([]string{r.host}, m.hostClocks[i].names...)
 			}
 		}
 	}
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		for _, c := range r.captures {
 			synced := m.exportClock(c)
 			switch {
 			case synced != nil:
-				c.clock = add("export "+c.file.Name, synced.name, "unix", true)
+				c.clock = add("session "+c.file.Name, synced.name, "unix", true)
 			case c.file.Meta.Parts != nil: // its hosts were put on one clock when it was written
 				c.clock = add("file "+c.file.Name, stem(c.file.Name), "unix", true)
 			case c.file.Meta.Origin == profile.OriginUnknown:
@@ -88,7 +88,7 @@ func (m *Merge) findClocks() {
 				c.clock = m.clockOfProc(r.proc)
 			case r.host != "":
 				c.clock = add("host "+r.host, r.host, "unix", true)
-			case c.isExport(): // all of its processes are of one host
+			case c.isOfMachine(): // all of its processes are of one host
 				c.clock = add("file "+c.file.Name, r.name, "unix", false)
 			default:
 				c.clock = add("rank "+r.name, r.name, "unix", false)
@@ -112,10 +112,10 @@ func hostName(proc *request.Proc) string {
 }
 
 // clockOfProc returns the index of the clock of a proc of Requests.
-func (m *Merge) clockOfProc(p int) int { return m.hostClocks[m.Requests.Procs[p].Host] }
+func (m *Clocks) clockOfProc(p int) int { return m.clockOf[m.Requests.Procs[p].Host] }
 
 // noteTimes notes which times each clock was read at.
-func (m *Merge) noteTimes() {
+func (m *Clocks) noteTimes() {
 	extend := func(c *hostClock, from, to trace.Time) {
 		if c.first == 0 || from < c.first {
 			c.first = from
@@ -125,13 +125,13 @@ func (m *Merge) noteTimes() {
 	if m.Requests != nil {
 		for i := range m.dump.Len() {
 			if p := m.Requests.ProcOf(i); p != request.None {
-				extend(m.clocks[m.clockOfProc(p)], m.dump.Span(i).Start, m.dump.Span(i).End)
+				extend(m.hostClocks[m.clockOfProc(p)], m.dump.Span(i).Start, m.dump.Span(i).End)
 			}
 		}
 	}
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		for _, c := range r.captures {
-			extend(m.clocks[c.clock], c.first, c.last)
+			extend(m.hostClocks[c.clock], c.first, c.last)
 		}
 	}
 }
@@ -139,26 +139,23 @@ func (m *Merge) noteTimes() {
 // Align puts all clocks on that of the first host: that of the router, else of the
 // first rank. What is given goes before what can be found out. With find false
 // nothing is found out, and only what is given moves.
-func (m *Merge) Align(given []GivenClock, find bool) error {
+func (m *Clocks) Align(given []GivenClock, find bool) error {
 	if err := m.relateClocks(given, find); err != nil {
 		return err
 	}
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		for _, c := range r.captures {
-			c.time = m.clocks[c.clock].toReference()
+			c.time = m.hostClocks[c.clock].toReference()
 		}
 	}
 	m.leaveOutRanks()
 	m.shiftRequests()
-	if m.assembled != nil {
-		m.assembled.BreakTies()
-		m.assembled.Release()
-	}
+	m.AsRecorded()
 	return nil
 }
 
 // relateClocks finds out how the clocks relate, and moves nothing.
-func (m *Merge) relateClocks(given []GivenClock, find bool) error {
+func (m *Clocks) relateClocks(given []GivenClock, find bool) error {
 	m.findClocks()
 	m.matchCollectives()
 	if unknown := m.unknownHosts(); find && len(unknown) > 1 && m.joinHosts(unknown, m.solve(nil, find)) {
@@ -172,12 +169,12 @@ func (m *Merge) relateClocks(given []GivenClock, find bool) error {
 		fixed = append(fixed, m.exportsFixed(fixed)...)
 	}
 	m.solution = m.solve(fixed, find)
-	for i, c := range m.clocks {
+	for i, c := range m.hostClocks {
 		c.fit = m.solution.Clocks[i]
 	}
 	for _, g := range given {
 		i, _ := m.clockNamed(g.Host) // fixed has looked it up
-		m.clocks[i].takeDrift(g)
+		m.hostClocks[i].takeDrift(g)
 	}
 	m.keepAgreeing()
 	m.placeUnknown()
@@ -187,7 +184,7 @@ func (m *Merge) relateClocks(given []GivenClock, find bool) error {
 }
 
 // reference returns the clock that all others are put on.
-func (m *Merge) reference() int {
+func (m *Clocks) reference() int {
 	if m.Requests != nil {
 		return m.clockOfProc(0)
 	}
@@ -201,8 +198,8 @@ func (m *Merge) reference() int {
 }
 
 // solve relates the clocks.
-func (m *Merge) solve(fixed []align.Fixed, find bool) align.Solution {
-	p := align.Problem{Clocks: len(m.clocks), Reference: m.reference(), Fixed: fixed}
+func (m *Clocks) solve(fixed []align.Fixed, find bool) align.Solution {
+	p := align.Problem{Clocks: len(m.hostClocks), Reference: m.reference(), Fixed: fixed}
 	if find {
 		p.Ranks, p.Matches = m.alignRanks, m.matches
 		m.bounds = m.crossingBounds()
@@ -212,7 +209,7 @@ func (m *Merge) solve(fixed []align.Fixed, find bool) align.Solution {
 }
 
 // crossingBounds returns what requests and messages that crossed hosts say.
-func (m *Merge) crossingBounds() []align.Bound {
+func (m *Clocks) crossingBounds() []align.Bound {
 	bounds := align.TransferBounds(m.alignRanks, m.alignNames, m.matches)
 	if m.Requests != nil {
 		bounds = append(bounds, m.Requests.ClockBounds(m.clockOfProc)...)
@@ -223,8 +220,8 @@ func (m *Merge) crossingBounds() []align.Bound {
 // keepAgreeing leaves a clock where it is if what requests say about it agrees with
 // the Unix time that it claims to show: the middle of an interval of milliseconds
 // is no better than a clock that NTP keeps.
-func (m *Merge) keepAgreeing() {
-	for i, c := range m.clocks {
+func (m *Clocks) keepAgreeing() {
+	for i, c := range m.hostClocks {
 		f := &c.fit
 		if f.By != align.ByRequests || f.Why != trace.SyncMatched || c.domain != "unix" || f.DriftPPB != 0 || max(f.Offset, -f.Offset) > f.Bound ||
 			slices.ContainsFunc(m.alignRanks, func(r align.Rank) bool { return r.Clock == i }) {
@@ -240,11 +237,11 @@ func (m *Merge) keepAgreeing() {
 }
 
 // violated counts the bounds that the clocks contradict as they are.
-func (m *Merge) violated(bounds []align.Bound) (n int) {
+func (m *Clocks) violated(bounds []align.Bound) (n int) {
 	for _, b := range bounds {
 		// At the reference time of the instant, B minus A.
-		at := m.clocks[b.B].fit.ToReference(b.At)
-		shown := func(i int) int64 { return int64(m.clocks[i].toLocal(trace.Time(at))) }
+		at := m.hostClocks[b.B].fit.ToReference(b.At)
+		shown := func(i int) int64 { return int64(m.hostClocks[i].toLocal(trace.Time(at))) }
 		if offset := shown(b.B) - shown(b.A); b.Lo != align.NoLo && offset < b.Lo || b.Hi != align.NoHi && offset > b.Hi {
 			n++
 		}
@@ -253,7 +250,7 @@ func (m *Merge) violated(bounds []align.Bound) (n int) {
 }
 
 // fixed turns what the user says about clocks into relations to the reference.
-func (m *Merge) fixed(given []GivenClock) ([]align.Fixed, error) {
+func (m *Clocks) fixed(given []GivenClock) ([]align.Fixed, error) {
 	var fixed []align.Fixed
 	for _, g := range given {
 		i, err := m.clockNamed(g.Host)
@@ -266,7 +263,7 @@ func (m *Merge) fixed(given []GivenClock) ([]align.Fixed, error) {
 		if !g.HasOffset {
 			continue
 		}
-		fixed = append(fixed, align.Fixed{A: m.reference(), B: i, At: int64(m.clocks[i].first), Offset: g.Offset, DriftPPB: g.DriftPPB, Why: trace.SyncGiven})
+		fixed = append(fixed, align.Fixed{A: m.reference(), B: i, At: int64(m.hostClocks[i].first), Offset: g.Offset, DriftPPB: g.DriftPPB, Why: trace.SyncGiven})
 	}
 	return fixed, nil
 }
@@ -288,10 +285,10 @@ func (c *hostClock) takeDrift(g GivenClock) {
 }
 
 // clockNamed finds a clock by the name of its host, or the beginning of one.
-func (m *Merge) clockNamed(host string) (int, error) {
+func (m *Clocks) clockNamed(host string) (int, error) {
 	found := -1
 	var all []string
-	for i, c := range m.clocks {
+	for i, c := range m.hostClocks {
 		all = append(all, c.label())
 		if slices.Contains(c.names, host) {
 			return i, nil
@@ -314,12 +311,12 @@ func (m *Merge) clockNamed(host string) (int, error) {
 const steppedShare = 20
 
 // reportConflicts reports evidence about clocks that was not followed.
-func (m *Merge) reportConflicts() {
+func (m *Clocks) reportConflicts() {
 	for _, c := range m.solution.Conflicts {
-		m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-conflict", Pos: trace.Pos{File: m.clocks[c.B].label(), Offset: -1},
-			Msg: fmt.Sprintf("against the clock of %s, %s", m.clocks[c.A].label(), c)})
+		m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-conflict", Pos: trace.Pos{File: m.hostClocks[c.B].label(), Offset: -1},
+			Msg: fmt.Sprintf("against the clock of %s, %s", m.hostClocks[c.A].label(), c)})
 	}
-	for _, c := range m.clocks {
+	for _, c := range m.hostClocks {
 		if f := &c.fit; f.By == align.ByCollectives && f.Trimmed*steppedShare > f.Matches {
 			m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-stepped", Pos: trace.Pos{File: c.label(), Offset: -1},
 				Msg: fmt.Sprintf("%d of %d collectives end elsewhere than this clock says; it may have been set during the capture", f.Trimmed, f.Matches)})
@@ -335,15 +332,15 @@ func (m *Merge) reportConflicts() {
 
 // shiftRequests moves the spans to the reference clock and rebuilds the requests
 // if that changes anything.
-func (m *Merge) shiftRequests() {
+func (m *Clocks) shiftRequests() {
 	moves := false
-	for _, i := range m.hostClocks {
-		moves = moves || m.clocks[i].fit.Offset != 0 || m.clocks[i].fit.DriftPPB != 0
+	for _, i := range m.clockOf {
+		moves = moves || m.hostClocks[i].fit.Offset != 0 || m.hostClocks[i].fit.DriftPPB != 0
 	}
 	if !moves {
 		return
 	}
-	m.assembled.Move(func(proc int) func(trace.Time) trace.Time { return m.clocks[m.clockOfProc(proc)].toReference() })
+	m.assembled.Move(func(proc int) func(trace.Time) trace.Time { return m.hostClocks[m.clockOfProc(proc)].toReference() })
 	m.Requests = m.assembled.Set
 	m.findProcs()
 }
@@ -373,8 +370,8 @@ func (c *hostClock) toLocal(t trace.Time) trace.Time {
 
 // Bounds returns the first and the last instant of all inputs on the common
 // clock.
-func (m *Merge) Bounds() (first, last trace.Time) {
-	for i, c := range m.clocks {
+func (m *Clocks) Bounds() (first, last trace.Time) {
+	for i, c := range m.hostClocks {
 		at := c.toReference()
 		if from := at(c.first); i == 0 || from < first {
 			first = from

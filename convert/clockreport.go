@@ -50,14 +50,14 @@ type ClockLine struct {
 }
 
 // Clocks reports how the clocks were aligned.
-func (m *Merge) Clocks() *ClockReport {
-	r := &ClockReport{Schema: ClockSchema, Reference: m.clocks[m.reference()].label()}
-	ranks := make([][]string, len(m.clocks))
-	for _, rank := range m.ranks {
+func (m *Clocks) ClockReport() *ClockReport {
+	r := &ClockReport{Schema: ClockSchema, Reference: m.hostClocks[m.reference()].label()}
+	ranks := make([][]string, len(m.hostClocks))
+	for _, rank := range m.tracks {
 		ranks[rank.clock] = append(ranks[rank.clock], strings.TrimSuffix(rank.name, " ("+rank.host+")"))
 	}
 	communities := sync.OnceValue(m.communities)
-	for i, c := range m.clocks {
+	for i, c := range m.hostClocks {
 		l := ClockLine{Host: c.label(), Names: c.names, Ranks: append([]string{}, ranks[i]...), Domain: c.domain, Why: c.fit.Why.String(), By: c.fit.By.String(),
 			T0: c.fit.T0, Offset: c.fit.Offset, DriftPPB: c.fit.DriftPPB, DriftGiven: c.drifts, Bound: c.fit.Bound, Matches: c.fit.Matches,
 			Trimmed: c.fit.Trimmed, ResidualP95: c.fit.ResidualP95, FirstNs: int64(c.first), LastNs: int64(c.last)}
@@ -157,13 +157,13 @@ func abbreviate(names []string) string {
 
 // addClocks adds the clocks and how they relate to the trace.
 func (m *merging) addClocks() {
-	m.clockIDs = make([]trace.ClockID, len(m.clocks))
-	for i, c := range m.clocks {
+	m.clockIDs = make([]trace.ClockID, len(m.hostClocks))
+	for i, c := range m.hostClocks {
 		m.clockIDs[i] = m.Clock(trace.Clock{Domain: m.Intern(c.domain), Host: m.Intern(c.label())})
 	}
 	reference := m.clockIDs[m.reference()]
-	report := m.Clocks()
-	for i, c := range m.clocks {
+	report := m.ClockReport()
+	for i, c := range m.hostClocks {
 		m.Sync(c.fit.Sync(reference, m.clockIDs[i]))
 		m.Attribute("sgtrace.clock."+c.label(), strings.TrimPrefix(report.Clocks[i].String(), "clock of "))
 	}

@@ -20,12 +20,12 @@ type call struct {
 }
 
 // matchCollectives finds the same collective on several ranks, by its kernels.
-func (m *Merge) matchCollectives() {
+func (m *Clocks) matchCollectives() {
 	n := namer{syms: m.dump.Syms, comms: map[profile.Collective]align.CommID{}, calls: map[profile.Collective]align.CallID{}}
 	jobs := m.jobs()
 	rivals := m.rivals(jobs)
 	m.alignRanks, m.alignOf, m.calls = nil, nil, nil
-	for k, r := range m.ranks {
+	for k, r := range m.tracks {
 		if rivals[k] {
 			continue
 		}
@@ -102,26 +102,26 @@ func family(kernel string) string {
 // have equal numbers, they are of several servers, or of replicas of one: then
 // what they do and their DP rank tell them apart; else their hosts or folders, if
 // each has the whole server.
-func (m *Merge) jobs() []int {
+func (m *Ranks) jobs() []int {
 	runs := map[string]int{}
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		runs[r.run]++
 	}
-	keys := make([]string, len(m.ranks))
+	keys := make([]string, len(m.tracks))
 	traced := map[string]bool{} // the runs of traces
-	for i, r := range m.ranks {
+	for i, r := range m.tracks {
 		keys[i] = "world of " + strconv.Itoa(int(r.captures[0].file.Meta.WorldSize))
 		if runs[r.run] > 1 {
 			keys[i] = "run " + r.run
 		}
-		if !r.captures[0].isExport() {
+		if !r.captures[0].isOfMachine() {
 			traced[keys[i]] = true
 		}
 	}
 	// Names of exports tell no run: they join the only one that there is.
-	for i, r := range m.ranks {
+	for i, r := range m.tracks {
 		for key := range traced {
-			if len(traced) == 1 && r.run == "" && r.captures[0].isExport() {
+			if len(traced) == 1 && r.run == "" && r.captures[0].isOfMachine() {
 				keys[i] = key
 			}
 		}
@@ -133,14 +133,14 @@ func (m *Merge) jobs() []int {
 	m.divide(keys, true, func(r *rankTrack) string { return filepath.Dir(r.captures[0].file.Name) })
 	// Ranks of one communicator are of one job, whatever they are called.
 	first := map[string]string{}
-	for i, r := range m.ranks {
+	for i, r := range m.tracks {
 		if c := communities[r]; c != "" {
 			keys[i] = cmp.Or(first[c], keys[i])
 			first[c] = keys[i]
 		}
 	}
 	numbers := map[string]int{}
-	jobs := make([]int, len(m.ranks))
+	jobs := make([]int, len(m.tracks))
 	for i, key := range keys {
 		if _, ok := numbers[key]; !ok {
 			numbers[key] = len(numbers)
@@ -152,7 +152,7 @@ func (m *Merge) jobs() []int {
 
 // communities names the sets of ranks that share communicators, as far as these are
 // known by ids that no other server has; "" is unknown.
-func (m *Merge) communities() map[*rankTrack]string {
+func (m *Ranks) communities() map[*rankTrack]string {
 	of := map[*rankTrack]string{}
 	owner := map[trace.Sym]*rankTrack{} // the first rank of each communicator
 	rename := func(from, to string) {
@@ -162,7 +162,7 @@ func (m *Merge) communities() map[*rankTrack]string {
 			}
 		}
 	}
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		for _, group := range r.communicators() {
 			name := m.dump.Syms.Name(group)
 			if !strings.HasPrefix(name, profile.CommunicatorPrefix) {
@@ -200,11 +200,11 @@ func (r *rankTrack) communicators() (groups []trace.Sym) {
 // several times, by a property of ranks. With whole, only those are divided whose
 // ranks are all there for each value of the property: the ranks of one server may
 // be spread over hosts, and then a second copy of one rank is no second server.
-func (m *Merge) divide(keys []string, whole bool, by func(*rankTrack) string) {
+func (m *Ranks) divide(keys []string, whole bool, by func(*rankTrack) string) {
 	type part struct{ set, value string }
 	seats, repeated := map[string]map[trace.Rank]bool{}, map[string]bool{}
 	parts := map[part]map[trace.Rank]bool{}
-	for i, r := range m.ranks {
+	for i, r := range m.tracks {
 		set, in := keys[i], part{keys[i], by(r)}
 		if seats[set] == nil {
 			seats[set] = map[trace.Rank]bool{}
@@ -222,7 +222,7 @@ func (m *Merge) divide(keys []string, whole bool, by func(*rankTrack) string) {
 			repeated[in.set] = false
 		}
 	}
-	for i, r := range m.ranks {
+	for i, r := range m.tracks {
 		if repeated[keys[i]] {
 			keys[i] += " " + by(r)
 		}
@@ -233,14 +233,14 @@ func (m *Merge) divide(keys []string, whole bool, by func(*rankTrack) string) {
 // of one rank at one time, or on different hosts, of which one cannot be of this
 // server. They are not matched: a collective that has a rank twice says nothing about
 // any.
-func (m *Merge) rivals(jobs []int) []bool {
+func (m *Ranks) rivals(jobs []int) []bool {
 	type place struct {
 		job  int
 		seat trace.Rank
 	}
 	holders := map[place][]*rankTrack{}
-	rivals := make([]bool, len(m.ranks))
-	for k, r := range m.ranks {
+	rivals := make([]bool, len(m.tracks))
+	for k, r := range m.tracks {
 		at := place{jobs[k], r.seat()}
 		if at.seat == trace.NoRank {
 			continue

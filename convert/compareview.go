@@ -95,7 +95,7 @@ func (m *merging) streamRole(r *rankTrack, row *row) string {
 // any rank has.
 func (m *merging) addCompareGroups() {
 	var used [roles]bool
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		for _, c := range r.captures {
 			m.usedRoles(c, &used)
 		}
@@ -112,20 +112,20 @@ func (m *merging) addCompareGroups() {
 
 // usedRoles notes which roles a capture has events of.
 func (m *merging) usedRoles(c *capture, used *[roles]bool) {
-	for l := range c.streams() {
+	for l := range streamsOf(c) {
 		for _, lane := range l.lanes {
 			for _, e := range lane {
 				used[m.classes.role(&c.file.Events[e])] = true
 			}
 		}
 	}
-	for k := range c.steps() {
+	for k := range stepsOf(c) {
 		used[k] = true
 	}
 }
 
-// streams yields the lines of a capture that are streams of a device.
-func (c *capture) streams() iter.Seq[*line] {
+// streamsOf yields the lines of a capture that are streams of a device.
+func streamsOf(c *capture) iter.Seq[*line] {
 	return func(yield func(*line) bool) {
 		for i := range c.file.lines {
 			l := &c.file.lines[i]
@@ -136,8 +136,8 @@ func (c *capture) streams() iter.Seq[*line] {
 	}
 }
 
-// steps yields the role and the event of each step of a capture.
-func (c *capture) steps() iter.Seq2[role, uint32] {
+// stepsOf yields the role and the event of each step of a capture.
+func stepsOf(c *capture) iter.Seq2[role, uint32] {
 	return func(yield func(role, uint32) bool) {
 		for _, s := range c.file.Steps {
 			if s.Event == profile.NoEvent || c.file.Rows[s.Row].Part != c.part {
@@ -157,7 +157,7 @@ func (c *capture) steps() iter.Seq2[role, uint32] {
 // comparedEvents returns, for each role, the events of a capture in order of time.
 func (m *merging) comparedEvents(c *capture) (events [roles][]uint32) {
 	f := c.file
-	for l := range c.streams() {
+	for l := range streamsOf(c) {
 		for _, lane := range l.lanes {
 			for _, e := range lane {
 				k := m.classes.role(&f.Events[e])
@@ -166,7 +166,7 @@ func (m *merging) comparedEvents(c *capture) (events [roles][]uint32) {
 		}
 	}
 	events[noRole] = nil
-	for k, e := range c.steps() {
+	for k, e := range stepsOf(c) {
 		events[k] = append(events[k], e)
 	}
 	for k := range events {
@@ -212,8 +212,8 @@ func (m *merging) drawCompared(r *rankTrack, n int) {
 func (m *merging) drawAgain(c *capture, events []uint32, track trace.TrackID) {
 	for _, e := range events {
 		id := m.drawEvent(c, &c.file.Events[e], track)
-		if _, ok := c.file.joined[int32(e)]; ok {
-			c.file.joined[int32(e)] = id
+		if joined := m.drawn[c.file].joined; joined.has(int32(e)) {
+			joined[int32(e)] = id
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (m *merging) linkRanks() {
 		prev := trace.SliceID(0)
 		for _, member := range members {
 			c := m.calls[member.Rank][member.Index]
-			at := c.capture.file.joined[c.collective().Event]
+			at := m.drawn[c.capture.file].joined[c.collective().Event]
 			if prev != 0 && at != 0 {
 				m.Flow(trace.Flow{From: prev, To: at, Name: name})
 			}
@@ -59,7 +59,7 @@ type batch struct {
 // rank. Both come from one process and so from one clock.
 func (m *merging) linkSteps(d *drawing) {
 	batches := map[int][]batch{} // by proc
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		if r.proc != request.None {
 			batches[r.proc] = m.batches(r)
 		}
@@ -89,7 +89,7 @@ func (m *merging) batches(r *rankTrack) (all []batch) {
 			if s.OnGPU || c.file.Rows[s.Row].Part != c.part {
 				continue
 			}
-			if at := c.file.joined[s.Event]; at != 0 {
+			if at := m.drawn[c.file].joined[s.Event]; at != 0 {
 				all = append(all, batch{c.time(s.Time), s, at})
 			}
 		}

@@ -2,52 +2,49 @@ package convert
 
 import (
 	"errors"
-	"slices"
-	"strings"
-	"sync"
 
-	"github.com/sgtrace/sgtrace/nsysexport"
-	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Evidence is what some inputs hold, for reports: requests, and ranks with what
-// their profilers recorded. PyTorch traces are held, Nsight Systems exports are read
-// whenever a report walks over them. The caller closes it.
+// their profilers recorded. What can be walked again is read whenever a report walks over
+// it, all else is held. The caller closes it.
 type Evidence struct {
 	Requests    *request.Set // of OTLP dumps; nil without any
-	profile.Set              // of PyTorch traces and exports; no Ranks without any
-	// Clocks tell how the clocks of hosts relate, if ReadOptions.Meetings asked for
+	profile.Set              // of what profilers recorded; no Ranks without any
+	// Clocks tell how the clocks of hosts relate, if EvidenceOptions.Meetings asked for
 	// it; else nil. All times but those of Meetings stay on the clocks of their hosts.
-	Clocks  *ClockReport
-	First   trace.Time // when the first capture or request begins, as its host stamped it
-	exports []*rows.Source
-	hosts   []string // as files call them, some repeatedly
-
-	assembled *assembly.Assembly // of Requests, until OnOneClock
+	Clocks *ClockReport
+	First  trace.Time // when the first capture or request begins, as its host stamped it
+	inputs *Inputs
+	hosts  []string // as files call them, some repeatedly
 }
 
-// ReadEvidence reads inputs as Read does, but no rows of Nsight Systems exports
-// yet.
-func ReadEvidence(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Evidence, error) {
-	opt.outlines = &outlines{}
-	m, err := Read(inputs, opt, diags)
-	if err != nil {
-		return nil, errors.Join(err, closeAll(opt.outlines.exports))
-	}
-	p := &Evidence{Requests: m.Requests, assembled: m.assembled, Set: profile.Set{Syms: m.dump.Syms}, exports: opt.outlines.exports}
+// EvidenceOptions say what reports will look for.
+type EvidenceOptions struct {
+	// Attribute tells that work will be attributed to ranges: see untwin.
+	Attribute bool
+	// Meetings tells to put the clocks of hosts on one and to find the same collective on
+	// several ranks.
+	Meetings bool
+}
+
+// Evidence prepares what was read, with [ReadOptions.Walk], for reports. It closes m if
+// that fails.
+func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
+	p := &Evidence{Requests: m.Requests, Set: profile.Set{Syms: m.dump.Syms}, inputs: m.Inputs}
 	if opt.Meetings {
-		m.readCollectives(&opt)
+		m.readCollectives()
 		if err := m.relateClocks(nil, true); err != nil {
-			return nil, errors.Join(err, p.Close())
+			return nil, errors.Join(err, m.Close())
 		}
-		p.Clocks = m.Clocks()
+		p.Clocks = m.ClockReport()
 	}
 	p.hosts = m.hosts()
-	if len(opt.Ranks) == 0 && len(opt.Hosts) == 0 {
+	everything := len(m.opt.Ranks) == 0 && len(m.opt.Hosts) == 0
+	if everything {
 		p.Absences = m.absences()
 	}
 	m.leaveOutRanks()
@@ -55,7 +52,7 @@ func ReadEvidence(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Evidenc
 	if m.Requests != nil {
 		p.First, _, _ = m.Requests.Bounds()
 	}
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		p.Ranks = append(p.Ranks, r.name)
 		for _, c := range r.captures {
 			if p.First == 0 || c.first < p.First {
@@ -63,16 +60,18 @@ func ReadEvidence(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Evidenc
 			}
 		}
 	}
-	open, traces := len(opt.Ranks) == 0 && len(opt.Hosts) == 0, false
 	for _, f := range m.files {
-		if !f.isExport() {
-			traces = true
+		if f.source.Rows == nil {
 			p.Streams = append(p.Streams, f.Stream(m.dump.Syms, m.dump.Args, m.ranksOf(f)))
 		}
 	}
-	for _, src := range p.exports {
-		st := m.untwin(src, nsysexport.NewStream(src, p.pids(m, src, open)), opt.Attribute)
-		if traces {
+	held := len(p.Streams) > 0
+	for _, x := range m.sources {
+		if x.Rows == nil {
+			continue
+		}
+		st := m.untwin(x, x.Rows(p.pids(m.Ranks, x, everything)), opt.Attribute)
+		if held {
 			st = unversioned{st, m.dump.Syms}
 		}
 		p.Streams = append(p.Streams, st)
@@ -83,11 +82,8 @@ func ReadEvidence(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Evidenc
 // OnOneClock puts the requests on one clock where they prove that the clocks of hosts
 // differ, after it has reported what times cannot be right.
 func (p *Evidence) OnOneClock() {
-	p.assembled.Set.ReportTimes()
-	p.assembled.OnOneClock()
-	p.assembled.Release()
-	p.Requests = p.assembled.Set
-	p.assembled = nil
+	p.inputs.OnOneClock()
+	p.Requests = p.inputs.Requests
 }
 
 // unversioned calls calls as PyTorch does, without the version of CUDA in which their
@@ -111,61 +107,13 @@ func (u unversioned) Calls(yield func(*profile.Call) bool) {
 }
 
 // Close closes what is read from.
-func (p *Evidence) Close() error { return closeAll(p.exports) }
-
-func closeAll(exports []*rows.Source) error {
-	var errs []error
-	for _, src := range exports {
-		errs = append(errs, src.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// outlines are the exports that were opened, and are not read yet.
-type outlines struct {
-	mu      sync.Mutex
-	exports []*rows.Source // by name
-}
-
-// leaveOutRepetitions returns the recordings without those of exports that repeat
-// another, and forgets these.
-func (o *outlines) leaveOutRepetitions(m *Merge, files []*recording) []*recording {
-	var kept []*rows.Source
-	for _, src := range o.exports {
-		same := slices.IndexFunc(kept, func(k *rows.Source) bool { return nsysexport.Repeats(src, k) })
-		if same < 0 {
-			kept = append(kept, src)
-			continue
-		}
-		m.notice("capture-repeated", src.Name, "it has the same session and rows as %s; left out", kept[same].Name)
-		files = slices.DeleteFunc(files, func(f *recording) bool { return f.Name == src.Name })
-		src.Close()
-	}
-	o.exports = kept
-	return files
-}
-
-// open opens an export and returns what it tells of its processes.
-func (o *outlines) open(path string, opt rows.Options) ([]*profile.Profile, error) {
-	opt.Brief = true
-	src, err := rows.Open(path, opt)
-	if err != nil {
-		return nil, err
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(o.exports, path, func(s *rows.Source, name string) int {
-		return strings.Compare(s.Name, name)
-	})
-	o.exports = slices.Insert(o.exports, at, src)
-	return nsysexport.Outline(src), nil
-}
+func (p *Evidence) Close() error { return p.inputs.Close() }
 
 // ranksOf tells which rank and process a part of f is.
-func (m *Merge) ranksOf(f *recording) func(part string) (rank, pid int32) {
+func (m *Ranks) ranksOf(f *recording) func(part string) (rank, pid int32) {
 	type place struct{ rank, pid int32 }
 	places := map[string]place{}
-	for i, r := range m.ranks {
+	for i, r := range m.tracks {
 		for _, c := range r.captures {
 			if c.file == f {
 				places[c.part] = place{int32(i), int32(c.pid())}
@@ -180,25 +128,25 @@ func (m *Merge) ranksOf(f *recording) func(part string) (rank, pid int32) {
 	}
 }
 
-// pids tells which rank a process of an export is. Processes that the export does
+// pids tells which rank a process of a machine is. Processes that the input does
 // not name, short-lived children, are one rank together if open says that they may
 // be what was asked for.
-func (p *Evidence) pids(m *Merge, src *rows.Source, open bool) func(pid int32) int32 {
-	ranks := map[int32]int32{}
-	for i, r := range m.ranks {
+func (p *Evidence) pids(m *Ranks, x *indexed, open bool) func(pid int32) int32 {
+	rankOf := map[int32]int32{}
+	for i, r := range m.tracks {
 		for _, c := range r.captures {
-			if c.file.Name == src.Name {
-				ranks[int32(c.file.Rows[0].PID)] = int32(i)
+			if c.file.source == x {
+				rankOf[int32(c.file.Rows[0].PID)] = int32(i)
 			}
 		}
 	}
 	others := int32(-1)
 	if open {
 		others = int32(len(p.Ranks))
-		p.Ranks = append(p.Ranks, stem(src.Name)+" other processes")
+		p.Ranks = append(p.Ranks, stem(x.input.Name)+" other processes")
 	}
 	return func(pid int32) int32 {
-		if rank, ok := ranks[pid]; ok {
+		if rank, ok := rankOf[pid]; ok {
 			return rank
 		}
 		return others

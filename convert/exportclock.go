@@ -27,7 +27,7 @@ type exportClock struct {
 
 // noteExportClock notes what a pair says about the clock of an export, if no other
 // says more.
-func (m *Merge) noteExportClock(n, t *capture, p *pair) {
+func (m *Ranks) noteExportClock(n, t *capture, p *pair) {
 	if p.twins == nil || isNone(&p.shift) && n.file.Meta.Origin == t.file.Meta.Origin && t.known.Host != "" {
 		return
 	}
@@ -37,11 +37,8 @@ func (m *Merge) noteExportClock(n, t *capture, p *pair) {
 		m.placed = append(m.placed, x)
 		return
 	}
-	if m.synced == nil {
-		m.synced = map[string]*exportClock{}
-	}
-	if have := m.synced[n.file.Name]; have == nil || have.shift.Matches < p.shift.Matches {
-		m.synced[n.file.Name] = x
+	if have := m.synced[n.file.source]; have == nil || have.shift.Matches < p.shift.Matches {
+		m.synced[n.file.source] = x
 	}
 }
 
@@ -54,16 +51,13 @@ func isNone(s *profile.Shift) bool {
 
 // exportClock returns what is known of the clock of the export that a capture is from;
 // nil is nothing.
-func (m *Merge) exportClock(c *capture) *exportClock {
-	if !c.isExport() {
-		return nil
-	}
-	return m.synced[c.file.Name]
+func (m *Ranks) exportClock(c *capture) *exportClock {
+	return m.synced[c.file.source]
 }
 
 // exportsFixed returns how the clocks of exports and of traces are related, but for
 // those of which the user has said it.
-func (m *Merge) exportsFixed(given []align.Fixed) []align.Fixed {
+func (m *Clocks) exportsFixed(given []align.Fixed) []align.Fixed {
 	var fixed []align.Fixed
 	known := map[int]bool{}
 	for _, g := range given {
@@ -76,7 +70,7 @@ func (m *Merge) exportsFixed(given []align.Fixed) []align.Fixed {
 				Why: trace.SyncMatched, By: align.ByKernels, Matches: s.Matches})
 		}
 	}
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		for _, c := range r.captures {
 			if x := m.exportClock(c); x != nil {
 				relate(x.trace.clock, c.clock, x.shift.At+trace.Time(x.shift.Offset), x.shift.Offset, &x.shift, x.shift.DriftPPB)
@@ -90,9 +84,9 @@ func (m *Merge) exportsFixed(given []align.Fixed) []align.Fixed {
 }
 
 // whyAssumed says why nothing is known of a clock, "" where that is plain.
-func (m *Merge) whyAssumed(clock int, communities func() map[*rankTrack]string) string {
+func (m *Clocks) whyAssumed(clock int, communities func() map[*rankTrack]string) string {
 	var mine, others []*rankTrack
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		switch {
 		case r.clock == clock:
 			mine = append(mine, r)

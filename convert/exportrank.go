@@ -55,7 +55,7 @@ const (
 func rankExports(captures []*capture, given []GivenRank) error {
 	exports := processesOfExports(captures)
 	for i := range given {
-		if err := given[i].apply(exports); err != nil {
+		if err := applyGiven(&given[i], exports); err != nil {
 			return err
 		}
 	}
@@ -65,11 +65,11 @@ func rankExports(captures []*capture, given []GivenRank) error {
 
 // processesOfExports returns those captures that are processes of exports.
 func processesOfExports(captures []*capture) []*capture {
-	return slices.DeleteFunc(slices.Clone(captures), func(c *capture) bool { return !c.isExport() || c.file.Meta.PID == 0 })
+	return slices.DeleteFunc(slices.Clone(captures), func(c *capture) bool { return !c.isOfMachine() || c.file.Meta.PID == 0 })
 }
 
-// apply gives processes the rank that the user says they have.
-func (g *GivenRank) apply(exports []*capture) error {
+// applyGiven gives processes the rank that the user says they have.
+func applyGiven(g *GivenRank, exports []*capture) error {
 	var hosts, pids []string
 	for _, c := range exports {
 		if c.file.Meta.PID != g.PID {
@@ -125,7 +125,7 @@ func (c *capture) usesGPU() bool { return c.file.Meta.OnGPU }
 // countRanks counts the processes of a host that communicate and of which nothing
 // tells the rank: by their GPUs, else by their pids, and says so. Of several hosts,
 // nobody knows which comes first.
-func (m *Merge) countRanks(captures []*capture) {
+func (m *Ranks) countRanks(captures []*capture) {
 	exports := processesOfExports(captures)
 	hosts := map[string][]*capture{}
 	var names []string
@@ -145,7 +145,7 @@ func (m *Merge) countRanks(captures []*capture) {
 		all := hosts[host]
 		communicates := slices.ContainsFunc(all, func(c *capture) bool { return len(c.file.Collectives) > 0 || c.file.Meta.Backend != "" })
 		// Where the ranks of some are known, the others are hardly the first ones.
-		known := slices.ContainsFunc(all, func(c *capture) bool { return c.known.Rank != trace.NoRank || m.synced[c.file.Name] != nil })
+		known := slices.ContainsFunc(all, func(c *capture) bool { return c.known.Rank != trace.NoRank || m.synced[c.file.source] != nil })
 		if communicates && !known && len(pidsOf(all)) > 1 {
 			uncounted = append(uncounted, all)
 		}
@@ -178,7 +178,7 @@ func pidsOf(captures []*capture) []int64 {
 }
 
 // count numbers the processes of a host.
-func (m *Merge) count(captures []*capture) {
+func (m *Ranks) count(captures []*capture) {
 	gpus := map[int64]int32{} // by process
 	taken := map[int32]int64{}
 	byGPU := true

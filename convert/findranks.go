@@ -20,56 +20,56 @@ var errNothing = errors.New("the inputs hold no events")
 
 // findRanks groups what the files hold by rank, and orders the ranks. Those that opt
 // does not want stay until the clocks are aligned: they know about them, too.
-func (m *Merge) findRanks(opt *ReadOptions) error {
+func (m *Ranks) findRanks() error {
+	opt := &m.opt
 	captures, conflicts := m.resolveCaptures(opt)
 	if err := rankExports(captures, opt.RankOf); err != nil {
 		return err
 	}
-	if opt.both { // a copy is as good a partner for an export, and none is clearly the best
+	if m.both { // a copy is as good a partner for an export, and none is clearly the best
 		captures = inOrder(captures, m.leaveOutCopies(captures))
+		m.pairs = m.findPairs(captures)
 	}
-	if opt.outlines == nil {
-		if !m.paired && opt.both {
-			m.pairs = m.findPairs(captures)
-		}
-		captures = m.joinPairs(captures)
+	if opt.Walk {
+		tiePairs(m.pairs)
+		learnPairs(m.pairs)
 	} else {
-		tieOutlines(captures)
+		captures = m.joinPairs(captures)
 	}
 	m.countRanks(captures)
 	captures = m.leaveOutRepetitions(captures)
 	m.reportNames(captures, conflicts)
 	m.groupCaptures(captures)
-	if m.Requests == nil && len(m.ranks) == 0 {
+	if m.Requests == nil && len(m.tracks) == 0 {
 		return errNothing
 	}
 	m.findProcs()
 	m.nameRanks()
-	if m.Requests == nil && !slices.ContainsFunc(m.ranks, opt.wants) {
+	m.wants = func(r *rankTrack) bool { return wants(opt, r) }
+	if m.Requests == nil && !slices.ContainsFunc(m.tracks, m.wants) {
 		return fmt.Errorf("no trace is of that rank and host; there are %s", m.rankList())
 	}
-	if len(m.ranks) > 0 {
-		m.first = m.ranks[0]
+	if len(m.tracks) > 0 {
+		m.first = m.tracks[0]
 	}
-	m.wants = opt.wants
 	m.giveUpFiles()
 	return nil
 }
 
 // resolveCaptures returns the captures with what names and headers tell about them,
 // and what these contradict in.
-func (m *Merge) resolveCaptures(opt *ReadOptions) ([]*capture, []tracename.Conflict) {
+func (m *Ranks) resolveCaptures(opt *ReadOptions) ([]*capture, []tracename.Conflict) {
 	captures := m.findCaptures(opt)
 	processes := map[string]int{} // of each export that use a GPU
 	for _, c := range captures {
-		if c.isExport() && c.usesGPU() {
+		if c.isOfMachine() && c.usesGPU() {
 			processes[c.file.Name]++
 		}
 	}
 	inputs := make([]tracename.Input, len(captures))
 	for i, c := range captures {
 		inputs[i] = c.file.describe(c.part)
-		if c.isExport() {
+		if c.isOfMachine() {
 			describeProcess(&inputs[i], c, processes[c.file.Name])
 		}
 	}
@@ -97,36 +97,39 @@ func describeProcess(in *tracename.Input, c *capture, processes int) {
 const machinePID = -1
 
 // leaveOutRanks leaves out the ranks that are not wanted.
-func (m *Merge) leaveOutRanks() {
-	m.ranks = slices.DeleteFunc(m.ranks, func(r *rankTrack) bool {
+func (m *Ranks) leaveOutRanks() {
+	m.tracks = slices.DeleteFunc(m.tracks, func(r *rankTrack) bool {
 		r.isOut = !m.wants(r)
 		return r.isOut
 	})
 	m.giveUpFiles()
 }
 
-// giveUpFiles counts the captures of each file that will be drawn, and gives up
-// those that have none.
-func (m *Merge) giveUpFiles() {
+// giveUpFiles gives up the files that no rank has a capture of.
+func (m *Ranks) giveUpFiles() {
+	used := m.capturesByFile()
 	for _, f := range m.files {
-		f.pending = 0
-	}
-	for _, r := range m.ranks {
-		for _, c := range r.captures {
-			c.file.pending++
-		}
-	}
-	for _, f := range m.files {
-		if f.pending == 0 {
+		if used[f] == 0 {
 			f.giveUp()
 		}
 	}
 }
 
+// capturesByFile counts the captures that ranks have of each file.
+func (m *Ranks) capturesByFile() map[*recording]int {
+	used := map[*recording]int{}
+	for _, r := range m.tracks {
+		for _, c := range r.captures {
+			used[c.file]++
+		}
+	}
+	return used
+}
+
 // findCaptures returns what the files hold, a capture for each part, but for what
 // is empty: SGLang writes a file without events for a rank whose profiler failed.
 // It must not be drawn, and not be what clocks are related to.
-func (m *Merge) findCaptures(opt *ReadOptions) []*capture {
+func (m *Ranks) findCaptures(opt *ReadOptions) []*capture {
 	filter := &opt.Filter
 	complete := filter.Cats == nil && filter.Names == nil && filter.MinDur == 0 && filter.From == 0 && filter.To == 0 && !filter.IndexOnly
 	var captures []*capture
@@ -146,20 +149,16 @@ func (m *Merge) findCaptures(opt *ReadOptions) []*capture {
 	})
 }
 
-func (m *Merge) notice(code, file, format string, args ...any) {
-	m.diags.Add(trace.Diag{Severity: trace.Notice, Code: code, Pos: trace.Pos{File: file, Offset: -1}, Msg: fmt.Sprintf(format, args...)})
-}
-
 // reportNames reports what the names of files contradict in. That names look like
 // those of one capture is not worth a message: the events have been compared.
-func (m *Merge) reportNames(captures []*capture, conflicts []tracename.Conflict) {
-	used, export := map[string]bool{}, map[string]bool{}
+func (m *Ranks) reportNames(captures []*capture, conflicts []tracename.Conflict) {
+	used, machine := map[string]bool{}, map[string]bool{}
 	for _, c := range captures {
 		used[c.file.Name] = true
-		export[c.file.Name] = c.isExport()
+		machine[c.file.Name] = c.isOfMachine()
 	}
 	for _, c := range conflicts {
-		if c.Kind == "unknown" && export[c.Path] {
+		if c.Kind == "unknown" && machine[c.Path] {
 			continue // not every process of a machine is a rank
 		}
 		if c.Kind != "duplicate" && used[c.Path] {
@@ -169,7 +168,7 @@ func (m *Merge) reportNames(captures []*capture, conflicts []tracename.Conflict)
 }
 
 // groupCaptures makes ranks of captures.
-func (m *Merge) groupCaptures(captures []*capture) {
+func (m *Ranks) groupCaptures(captures []*capture) {
 	resolved := make([]tracename.Resolved, len(captures))
 	for i, c := range captures {
 		resolved[i] = c.known
@@ -185,10 +184,14 @@ func (m *Merge) groupCaptures(captures []*capture) {
 	}
 	for i, c := range captures {
 		if !grouped[i] {
-			m.ranks = append(m.ranks, newRankTrack(c))
+			m.tracks = append(m.tracks, newRankTrack(c))
 		}
 	}
 }
+
+// isOfMachine tells whether a capture is a process of an input that has those of a whole
+// machine.
+func (c *capture) isOfMachine() bool { return c.file.source.format.Machine }
 
 // unwanted tells whether the name or label of an input says that it is of no rank
 // that is wanted: then its events need not be kept.
@@ -201,7 +204,7 @@ func (opt *ReadOptions) unwanted(in Input) bool {
 }
 
 // wants tells whether a rank is to be kept.
-func (opt *ReadOptions) wants(r *rankTrack) bool {
+func wants(opt *ReadOptions, r *rankTrack) bool {
 	isRank := func(w trace.Rank) bool { return w.Matches(r.rank) }
 	isHost := func(h string) bool { return h != "" && strings.HasPrefix(r.host, h) }
 	return (len(opt.Ranks) == 0 || slices.ContainsFunc(opt.Ranks, isRank)) && (len(opt.Hosts) == 0 || slices.ContainsFunc(opt.Hosts, isHost))
@@ -250,7 +253,7 @@ func (f *recording) describe(part string) tracename.Input {
 
 // addRanks adds the captures of one rank. Captures that overlap in time cannot
 // be of one process: each then begins a rank of its own.
-func (m *Merge) addRanks(captures []*capture) {
+func (m *Ranks) addRanks(captures []*capture) {
 	slices.SortStableFunc(captures, func(a, b *capture) int { return cmp.Compare(a.first, b.first) })
 	var open []*rankTrack
 	for _, c := range captures {
@@ -271,7 +274,7 @@ func (m *Merge) addRanks(captures []*capture) {
 		}
 		open = append(open, next)
 	}
-	m.ranks = append(m.ranks, open...)
+	m.tracks = append(m.tracks, open...)
 }
 
 // takes tells whether a capture that begins after all of r may be of the same
@@ -290,7 +293,7 @@ func (r *rankTrack) takes(c *capture) bool {
 // other, but for rows at their ends. Two parts of one session begin at one time, as
 // long as nothing is read of them.
 func (c *capture) continues(o *capture) bool {
-	if !c.isExport() || !o.isExport() || c.pid() == 0 || c.pid() != o.pid() || c.known.Host == "" || c.known.Host != o.known.Host {
+	if !c.file.source.format.Session || !o.file.source.format.Session || c.pid() == 0 || c.pid() != o.pid() || c.known.Host == "" || c.known.Host != o.known.Host {
 		return false
 	}
 	const most = 4 // one in so many
@@ -354,11 +357,11 @@ func (k stepKinds) role() string {
 // the same pid, since both see the same process, and with no other rank. Two
 // containers may have equal pids; then the rank and what the server does must
 // tell.
-func (m *Merge) findProcs() {
+func (m *Ranks) findProcs() {
 	if m.Requests == nil {
 		return
 	}
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		r.proc = request.None
 		for p := range m.Requests.Procs {
 			if !r.couldBe(&m.Requests.Procs[p]) {

@@ -30,7 +30,7 @@ func TestForeignInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var forRequests, forAll trace.Diags
-		if _, err := Load([]string{name}, ReadOptions{}, &forRequests); err == nil {
+		if _, err := requestsOf(&forRequests, name); err == nil {
 			t.Errorf("%s has requests", test.name)
 		}
 		if _, err := Read([]Input{{Name: name}}, ReadOptions{}, &forAll); err == nil {

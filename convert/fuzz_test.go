@@ -17,7 +17,7 @@ import (
 const mostUnpacked = 4 << 20
 
 // mostOpened is how many bytes a dozen readers of an input may allocate: a window each.
-const mostOpened = 12 * maxWindow
+const mostOpened = 12 * 128 << 20
 
 // opened is all that opening and reading an input tells.
 func opened(in io.Reader) string {

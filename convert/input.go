@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/internal/tracename"
@@ -18,12 +19,12 @@ import (
 // Stdin is the name that stands for standard input.
 const Stdin = "-"
 
-// An Input is a file to read.
+// An Input is a file to read, or a folder whose files are one input of a format.
 type Input struct {
 	Name  string
 	Label string // what the user says about it, from "label=path"
 	// As is the format that the user takes it for, by the flag that names it; nil is any.
-	As *Format
+	As *format.Format
 	// Found says that a directory or a glob led to the file: that it is something
 	// else altogether is no mistake then.
 	Found bool
@@ -44,9 +45,9 @@ func Expand(args []string) ([]string, error) {
 	return Names(Unique(inputs)), nil
 }
 
-// Inputs is like Expand for arguments that may have labels: "label=path". The
+// Find is like Expand for arguments that may have labels: "label=path". The
 // label holds for every file that the path leads to.
-func Inputs(args []string) ([]Input, error) {
+func Find(args []string) ([]Input, error) {
 	var inputs []Input
 	for _, arg := range args {
 		label, path := tracename.SplitLabel(arg, exists)
@@ -121,6 +122,16 @@ func withoutSpellings(inputs []Input) []Input {
 	return kept
 }
 
+// filesOf names the files among the entries of a folder, but for hidden ones.
+func filesOf(dir string, entries []fs.DirEntry) (names []string) {
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") && leadsToFile(filepath.Join(dir, e.Name()), e) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
 // leadsToFile tells whether an entry of a directory is a file, or a link to one. A link
 // that leads nowhere is taken for one, so that reading it says so.
 func leadsToFile(name string, e fs.DirEntry) bool {
@@ -143,10 +154,12 @@ func expand(arg string) (inputs []Input, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range entries {
-			if name := filepath.Join(arg, e.Name()); !strings.HasPrefix(e.Name(), ".") && leadsToFile(name, e) {
-				inputs = append(inputs, Input{Name: name, Found: true})
-			}
+		names := filesOf(arg, entries)
+		if sniffHead(format.Head{Files: names}) != nil {
+			return []Input{{Name: arg}}, nil // one input of several files
+		}
+		for _, name := range names {
+			inputs = append(inputs, Input{Name: filepath.Join(arg, name), Found: true})
 		}
 		if len(inputs) == 0 {
 			return nil, fmt.Errorf("%s: the directory has no files; those in directories below it are not taken", arg)

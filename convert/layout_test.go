@@ -45,7 +45,7 @@ func eachDump(t *testing.T, f func(t *testing.T, load func() *request.Set)) {
 				t.Run(filepath.Base(name), func(t *testing.T) {
 					f(t, func() *request.Set {
 						var diags trace.Diags
-						set, err := Load([]string{name}, ReadOptions{}, &diags)
+						set, err := requestsOf(&diags, name)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -223,7 +223,7 @@ func TestOrderOfInputsDoesNotMatter(t *testing.T) {
 			t.Fatal(err)
 		}
 		var diags trace.Diags
-		set, err := Load(names, ReadOptions{}, &diags)
+		set, err := requestsOf(&diags, names...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,4 +286,17 @@ func TestTraceProcessor(t *testing.T) {
 			pftest.CheckImport(t, processor, file.Bytes())
 		}
 	})
+}
+
+// requestsOf reads the requests of dumps.
+func requestsOf(diags *trace.Diags, names ...string) (*request.Set, error) {
+	var files []Input
+	for _, name := range names {
+		files = append(files, Input{Name: name})
+	}
+	in, err := Index(files, ReadOptions{Requests: true}, diags)
+	if err != nil {
+		return nil, err
+	}
+	return in.Requests, nil
 }

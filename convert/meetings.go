@@ -6,39 +6,43 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/internal/parallel"
-	"github.com/sgtrace/sgtrace/nsysexport"
-	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// readCollectives reads the collectives of Nsight Systems exports, of which outlines
-// know nothing. Those of a process that a PyTorch trace has too stay that trace's, which
+// readCollectives reads the collectives of inputs whose rows are walked, of which
+// nothing is known so far. Those of a process that a PyTorch trace has too stay that trace's, which
 // tells more about them.
-func (m *Merge) readCollectives(opt *ReadOptions) {
-	if len(m.ranks) < 2 {
+func (m *Clocks) readCollectives() {
+	if len(m.tracks) < 2 {
 		return // nobody to meet
 	}
-	byProcess := map[place]*recording{}
-	for _, r := range m.ranks {
-		if slices.ContainsFunc(r.captures, func(c *capture) bool { return !c.isExport() }) {
+	type process struct {
+		source *indexed
+		pid    int64
+	}
+	byProcess := map[process]*recording{}
+	for _, r := range m.tracks {
+		if slices.ContainsFunc(r.captures, func(c *capture) bool { return !c.isBeside() }) {
 			continue
 		}
 		for _, c := range r.captures {
-			byProcess[c.place()] = c.file
+			byProcess[process{c.file.source, c.file.Meta.PID}] = c.file
 		}
 	}
-	sources := opt.outlines.exports
-	parallel.Each(len(sources), func(i int) {
-		name := sources[i].Name
-		// What is wrong with the file was reported when it was opened.
-		profiles, err := nsysexport.ReadProfiles(name, rows.Options{Syms: m.dump.Syms, Diags: &trace.Diags{}},
-			&profile.Filter{IndexOnly: true})
+	parallel.Each(len(m.sources), func(i int) {
+		x := m.sources[i]
+		if x.Rows == nil {
+			return
+		}
+		opt := m.options(profile.Filter{IndexOnly: true}, 0)
+		opt.Diags, opt.Args = &trace.Diags{}, nil // what is wrong with the file was reported when it was opened
+		profiles, err := x.Stream(opt)
 		if err != nil {
 			return
 		}
 		for _, p := range profiles {
-			if f := byProcess[place{name: name, pid: p.Meta.PID}]; f != nil {
+			if f := byProcess[process{x, p.Meta.PID}]; f != nil {
 				f.Rows, f.Collectives = p.Rows, p.Collectives
 			}
 		}
@@ -48,9 +52,9 @@ func (m *Merge) readCollectives(opt *ReadOptions) {
 // meetings returns the collectives that were matched, as far as their ranks are
 // wanted, on the reference clock, by their first arrival. Those that the clocks
 // contradict are left out.
-func (m *Merge) meetings() []profile.Meeting {
+func (m *Clocks) meetings() []profile.Meeting {
 	index := map[*rankTrack]int32{}
-	for i, r := range m.ranks {
+	for i, r := range m.tracks {
 		index[r] = int32(i)
 	}
 	rejected := map[int]bool{}
@@ -62,7 +66,7 @@ func (m *Merge) meetings() []profile.Meeting {
 		size += len(match.Members)
 	}
 	arrivals := make([]profile.Arrival, 0, size)
-	clocks := make([]int, 0, len(m.ranks)) // of the members at hand
+	clocks := make([]int, 0, len(m.tracks)) // of the members at hand
 	var out []profile.Meeting
 	for i, match := range m.matches {
 		if rejected[i] || match.Kind == align.KindSend {
@@ -77,7 +81,7 @@ func (m *Merge) meetings() []profile.Meeting {
 				continue
 			}
 			c := m.calls[member.Rank][member.Index]
-			clock := m.clocks[c.capture.clock]
+			clock := m.hostClocks[c.capture.clock]
 			p := c.collective()
 			arrivals = append(arrivals, profile.Arrival{Rank: rank,
 				Start: trace.Time(clock.fit.ToReference(int64(p.Time))), End: trace.Time(clock.fit.ToReference(int64(p.Time) + p.Dur))})
@@ -108,16 +112,16 @@ func firstArrival(x *profile.Meeting) trace.Time {
 
 // apart returns how far some clocks may be off each other about the time t of the
 // reference: the sum of the two largest bounds, align.Unknown if one is not known.
-func (m *Merge) apart(clocks []int, t int64) int64 {
+func (m *Clocks) apart(clocks []int, t int64) int64 {
 	slices.Sort(clocks)
 	clocks = slices.Compact(clocks)
 	if len(clocks) < 2 {
 		return 0
 	}
 	first, second := int64(0), int64(0)
-	component := m.clocks[clocks[0]].fit.Component
+	component := m.hostClocks[clocks[0]].fit.Component
 	for _, i := range clocks {
-		fit := &m.clocks[i].fit
+		fit := &m.hostClocks[i].fit
 		b := fit.BoundAt(t)
 		if b == align.Unknown || fit.Component != component {
 			return align.Unknown

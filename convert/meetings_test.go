@@ -88,13 +88,13 @@ func readMeetings(t *testing.T, opt ReadOptions, globs ...string) ([]profile.Mee
 		}
 		paths = append(paths, found...)
 	}
-	inputs, err := Inputs(paths)
+	inputs, err := Find(paths)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt.Meetings, opt.Filter.Args = true, profile.ArgsNone
+	opt.Filter.Args = profile.ArgsNone
 	var diags trace.Diags
-	e, err := ReadEvidence(inputs, opt, &diags)
+	e, err := readEvidence(inputs, opt, EvidenceOptions{Meetings: true}, &diags)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func writeFiles(t *testing.T, files map[string]string) (dir string) {
 }
 
 func rankNames(m *Merge) (names []string) {
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		names = append(names, r.name)
 	}
 	return names

@@ -32,10 +32,10 @@ func TestSharedRanksAlign(t *testing.T) {
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.clocks) != 2 || len(m.ranks) != 8 {
-		t.Fatalf("%d clocks, %d ranks", len(m.clocks), len(m.ranks))
+	if len(m.hostClocks) != 2 || len(m.tracks) != 8 {
+		t.Fatalf("%d clocks, %d ranks", len(m.hostClocks), len(m.tracks))
 	}
-	fit, base := m.clocks[1].fit, m.files[0].Meta.Base
+	fit, base := m.hostClocks[1].fit, m.files[0].Meta.Base
 	middle := (fit.From + fit.To) / 2
 	have := float64(fit.Offset) + float64(fit.DriftPPB)*float64(middle-fit.T0)/1e9
 	want := mean(truth.Offsets[4:]) - mean(truth.Offsets) + mean(truth.Drifts[4:])*float64(middle-base-truth.T0)/1e6
@@ -47,7 +47,7 @@ func TestSharedRanksAlign(t *testing.T) {
 	if math.Abs(float64(fit.DriftPPB)/1e3-drift) > 0.5 {
 		t.Errorf("the drift is %.2f ppm, want %.2f", float64(fit.DriftPPB)/1e3, drift)
 	}
-	for _, r := range m.ranks[:4] {
+	for _, r := range m.tracks[:4] {
 		if at := trace.Time(truth.T0) + 12345; r.captures[0].time(at) != at {
 			t.Errorf("%s, on the reference host, was moved", r.name)
 		}
@@ -61,7 +61,7 @@ func TestSharedRequestsAlign(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := false
-	for i, c := range m.clocks {
+	for i, c := range m.hostClocks {
 		if i == m.reference() || c.fit.Offset < 1e6 {
 			continue
 		}

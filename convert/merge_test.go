@@ -108,7 +108,7 @@ func fakeRanks(t *testing.T, change func(r *fakeRank)) (dir string) {
 
 func readAll(t *testing.T, opt ReadOptions, args ...string) (*Merge, *trace.Diags) {
 	t.Helper()
-	inputs, err := Inputs(args)
+	inputs, err := Find(args)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +118,16 @@ func readAll(t *testing.T, opt ReadOptions, args ...string) (*Merge, *trace.Diag
 		t.Fatal(err)
 	}
 	return m, &diags
+}
+
+// readEvidence reads inputs for reports.
+func readEvidence(inputs []Input, opt ReadOptions, what EvidenceOptions, diags *trace.Diags) (*Evidence, error) {
+	opt.Walk = true
+	m, err := Read(inputs, opt, diags)
+	if err != nil {
+		return nil, err
+	}
+	return m.Evidence(what)
 }
 
 func mergeAll(t *testing.T, args ...string) (*Merge, *trace.Trace) {
@@ -204,7 +214,7 @@ func TestCollectivesEndAtTheLastToArrive(t *testing.T) {
 
 func TestMergeAlignsHosts(t *testing.T) {
 	m, tr := mergeAll(t, fakeRanks(t, nil))
-	clocks := m.Clocks().Clocks
+	clocks := m.ClockReport().Clocks
 	if len(clocks) != 2 || clocks[0].Why != "reference" || clocks[1].Why != "matched" {
 		t.Fatalf("clocks: %+v", clocks)
 	}
@@ -240,7 +250,7 @@ func TestMergeAlignsHosts(t *testing.T) {
 // Without host names, the offsets tell which ranks are of one host.
 func TestMergeFindsHosts(t *testing.T) {
 	m, _ := mergeAll(t, fakeRanks(t, func(r *fakeRank) { r.host = "" }))
-	clocks := m.Clocks().Clocks
+	clocks := m.ClockReport().Clocks
 	if len(clocks) != 2 || !slices.Equal(clocks[0].Ranks, []string{"TP0", "TP1"}) || !slices.Equal(clocks[1].Ranks, []string{"TP2", "TP3"}) {
 		t.Errorf("clocks: %+v", clocks)
 	}
@@ -251,7 +261,7 @@ func TestNoAlignLeavesClocks(t *testing.T) {
 	if err := m.Align([]GivenClock{{Host: "node1", HasOffset: true, Offset: 1000}}, false); err != nil {
 		t.Fatal(err)
 	}
-	if c := m.Clocks().Clocks[1]; c.Why != "given" || c.Offset != 1000 || c.DriftPPB != 0 {
+	if c := m.ClockReport().Clocks[1]; c.Why != "given" || c.Offset != 1000 || c.DriftPPB != 0 {
 		t.Errorf("clock: %+v", c)
 	}
 	if err := m.Align([]GivenClock{{Host: "nodeX"}}, false); err == nil {
@@ -293,7 +303,7 @@ func TestReadWindow(t *testing.T) {
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.ReadWindow(from, to, ReadOptions{}); err != nil {
+	if err := m.ReadWindow(from, to); err != nil {
 		t.Fatal(err)
 	}
 	tr := m.Layout(ViewBoth, LayoutBoth)
@@ -327,8 +337,8 @@ func TestRepeatedInputIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, diags := readAll(t, ReadOptions{}, dir)
-	if len(m.ranks) != 4 || !slices.ContainsFunc(diags.All(), func(d trace.Diag) bool { return d.Code == "capture-repeated" }) {
-		t.Errorf("%d ranks; %v", len(m.ranks), diags.All())
+	if len(m.tracks) != 4 || !slices.ContainsFunc(diags.All(), func(d trace.Diag) bool { return d.Code == "capture-repeated" }) {
+		t.Errorf("%d ranks; %v", len(m.tracks), diags.All())
 	}
 }
 
@@ -338,7 +348,7 @@ func TestGivenDrift(t *testing.T) {
 	if err := m.Align([]GivenClock{{Host: "node1", DriftPPB: 12_000}}, true); err != nil {
 		t.Fatal(err)
 	}
-	c := m.Clocks().Clocks[1]
+	c := m.ClockReport().Clocks[1]
 	want := 1_734_500 + 12e-6*float64(c.T0-fakeBase)
 	if off := float64(c.Offset) - want; c.DriftPPB != 12_000 || off > 500 || off < -500 {
 		t.Errorf("drift %d ppb, offset %.0f ns off", c.DriftPPB, off)

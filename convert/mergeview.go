@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -30,19 +31,64 @@ func ParseRankLayout(s string) (RankLayout, error) {
 
 // merging is a Merge being drawn.
 type merging struct {
-	*Merge
+	*Clocks
 	*trace.Builder
 	layout   RankLayout
-	clockIDs []trace.ClockID // of each of Merge.clocks
+	clockIDs []trace.ClockID // of each of Clocks.hostClocks
 	classes  *classifier
 	compare  [roles]trace.TrackID // the groups of "Side by side"; 0 is none
+	drawn    map[*recording]*drawnFile
 }
 
-// Layout draws everything and returns the finished trace. The events of PyTorch
+// drawnFile is what was drawn of a recording.
+type drawnFile struct {
+	slices  []trace.SliceID // of each event, in the group "By rank"; 0 is none
+	joined  joinedSlices
+	pending int // captures that are not drawn yet
+}
+
+// slice returns the slice that event i became in the group "By rank", 0 if none.
+func (d *drawnFile) slice(i int32) trace.SliceID {
+	if i == profile.NoEvent || len(d.slices) == 0 {
+		return 0
+	}
+	return d.slices[i]
+}
+
+// joinedSlices are the slices of events that arrows between files may join,
+// collectives and steps: those in the group "Side by side", else in "By rank".
+type joinedSlices map[int32]trace.SliceID
+
+func (j joinedSlices) has(event int32) bool {
+	_, ok := j[event]
+	return ok
+}
+
+// joinable returns the events of a recording that arrows between files may join.
+func joinable(f *profile.Profile) joinedSlices {
+	joined := joinedSlices{}
+	for i := range f.Collectives {
+		if c := &f.Collectives[i]; c.Event != profile.NoEvent && c.OnGPU {
+			joined[c.Event] = 0
+		}
+	}
+	for i := range f.Steps {
+		if s := &f.Steps[i]; s.Event != profile.NoEvent {
+			joined[s.Event] = 0
+		}
+	}
+	return joined
+}
+
+// drawMerge draws everything and returns the finished trace. The events of PyTorch
 // traces are given up on the way: a Merge can be drawn once.
-func (m *Merge) Layout(view View, ranks RankLayout) *trace.Trace {
+func drawMerge(m *Clocks, view View, ranks RankLayout) *trace.Trace {
 	b := trace.NewBuilder(m.dump.Syms, m.dump.Args, m.diags)
-	d := &merging{Merge: m, Builder: b, layout: ranks, classes: newClassifier(m.dump.Syms)}
+	d := &merging{Clocks: m, Builder: b, layout: ranks, classes: newClassifier(m.dump.Syms), drawn: map[*recording]*drawnFile{}}
+	used := m.capturesByFile()
+	for _, f := range m.files {
+		d.drawn[f] = &drawnFile{joined: joinable(f.Profile), pending: used[f]}
+	}
 	d.addClocks()
 	describe(b, m.Requests, m.files)
 	if m.Requests == nil {
@@ -58,7 +104,7 @@ func (m *Merge) Layout(view View, ranks RankLayout) *trace.Trace {
 		l.clocks[p] = d.clockIDs[m.clockOfProc(p)]
 	}
 	return l.drawViews(b, view, d.room(), func(requests *drawing) {
-		if len(m.ranks) > 0 {
+		if len(m.tracks) > 0 {
 			d.drawRanks()
 			d.linkRanks()
 			d.linkSteps(requests)

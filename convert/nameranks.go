@@ -14,9 +14,9 @@ import (
 )
 
 // nameRanks orders the ranks and gives them names that tell them apart.
-func (m *Merge) nameRanks() {
+func (m *Ranks) nameRanks() {
 	hosts, roles := map[string]bool{}, map[string]bool{}
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		r.role = r.kinds.role()
 		if r.proc != request.None {
 			r.role = m.Requests.Procs[r.proc].Role.String()
@@ -27,7 +27,7 @@ func (m *Merge) nameRanks() {
 	several := roles[request.Prefill.String()] && roles[request.Decode.String()]
 	taken := map[string]int{}
 	place := map[string]int{request.Prefill.String(): 1, request.Decode.String(): 2}
-	slices.SortStableFunc(m.ranks, func(a, b *rankTrack) int {
+	slices.SortStableFunc(m.tracks, func(a, b *rankTrack) int {
 		x, y := 0, 0
 		if several {
 			x, y = place[a.role], place[b.role]
@@ -38,12 +38,12 @@ func (m *Merge) nameRanks() {
 			cmp.Compare(b.captures[0].file.Meta.Origin, a.captures[0].file.Meta.Origin), order.Bool(a.host == "", b.host == ""),
 			strings.Compare(a.host, b.host), strings.Compare(a.captures[0].file.Name, b.captures[0].file.Name))
 	})
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		r.name = r.rank.String()
 		if r.name == "" {
 			f := r.captures[0].file
 			r.name = stem(f.Name)
-			if f.isExport() { // has more than one process
+			if f.source.format.Machine { // has more than one process
 				if f.Meta.PID == 0 && r.host != "" {
 					r.name = r.host
 				}
@@ -81,10 +81,10 @@ func stem(path string) string {
 
 // rankList names the ranks that there are: a few of many, and their hosts if they have
 // several.
-func (m *Merge) rankList() string {
+func (m *Ranks) rankList() string {
 	const most = 8
 	var names []string
-	for _, r := range m.ranks[:min(most, len(m.ranks))] {
+	for _, r := range m.tracks[:min(most, len(m.tracks))] {
 		name := r.name
 		if r.host != "" && !strings.Contains(name, "("+r.host+")") {
 			name += " (" + r.host + ")"
@@ -92,7 +92,7 @@ func (m *Merge) rankList() string {
 		names = append(names, name)
 	}
 	text := strings.Join(names, ", ")
-	if more := len(m.ranks) - most; more > 0 {
+	if more := len(m.tracks) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

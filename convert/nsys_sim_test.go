@@ -96,7 +96,7 @@ func drawnOn(tr *trace.Trace, rank, text string) (n int) {
 func rankOfProcess(t *testing.T, m *Merge, host string, pid int) *rankTrack {
 	t.Helper()
 	var found *rankTrack
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		if r.pid != int64(pid) || r.host != host && r.host != "" {
 			continue
 		}
@@ -138,7 +138,7 @@ func TestNsysRanksOfSimulatedRuns(t *testing.T) {
 			}
 			m, diags := readAll(t, ReadOptions{}, path)
 			var names []string
-			for _, rank := range m.ranks {
+			for _, rank := range m.tracks {
 				if rank.rank != trace.NoRank {
 					names = append(names, rank.rank.String())
 				}
@@ -187,9 +187,9 @@ func TestGivenRanksOfProcesses(t *testing.T) {
 	if got := rankNames(m); !slices.Contains(got, "TP7 ("+first.Host+")") || !slices.Contains(got, "TP5 ("+second.Host+")") {
 		t.Errorf("ranks are %v", got)
 	}
-	inputs, _ := Inputs([]string{r.exports()})
+	files, _ := Find([]string{r.exports()})
 	for _, bad := range []GivenRank{given("", 1, "TP0"), given("elsewhere", first.Processes[0].PID, "TP0")} {
-		if _, err := Read(inputs, ReadOptions{RankOf: []GivenRank{bad}}, &trace.Diags{}); err == nil {
+		if _, err := Read(files, ReadOptions{RankOf: []GivenRank{bad}}, &trace.Diags{}); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}
@@ -244,19 +244,19 @@ func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 			if err := m.Align(nil, true); err != nil {
 				t.Fatal(err)
 			}
-			for _, l := range m.Clocks().Clocks {
+			for _, l := range m.ClockReport().Clocks {
 				t.Log(l.String())
 			}
 			for _, f := range r.nsys.Files {
 				for i := range f.Processes {
 					rank := rankOfProcess(t, m, f.Host, f.Processes[i].PID)
-					fit := &m.clocks[rank.clock].fit
-					local := (m.clocks[rank.clock].first + m.clocks[rank.clock].last) / 2
+					fit := &m.hostClocks[rank.clock].fit
+					local := (m.hostClocks[rank.clock].first + m.hostClocks[rank.clock].last) / 2
 					if m.reference() == rank.clock {
 						continue
 					}
 					host := int64(local) // what the host's clock showed then
-					if m.clocks[rank.clock].domain != "unix" {
+					if m.hostClocks[rank.clock].domain != "unix" {
 						host += f.StartNs
 					}
 					if fit.Why != trace.SyncMatched || fit.Bound > c.widest {
@@ -299,7 +299,7 @@ func TestTwinsOfSimulatedRuns(t *testing.T) {
 					t.Errorf("%s has no ranges of NVTX", rank.name)
 				}
 			}
-			if n := len(m.ranks); n > len(r.torch.Files)+len(r.nsys.Files) { // and a machine for each export
+			if n := len(m.tracks); n > len(r.torch.Files)+len(r.nsys.Files) { // and a machine for each export
 				t.Errorf("there are ranks %v", rankNames(m))
 			}
 		})
@@ -387,7 +387,7 @@ func TestCommunicatorsOfTwoServers(t *testing.T) {
 	}
 	jobs := map[int][]int32{}
 	for i, job := range m.jobs() {
-		if r := m.ranks[i]; r.rank != trace.NoRank {
+		if r := m.tracks[i]; r.rank != trace.NoRank {
 			jobs[job] = append(jobs[job], r.global())
 		}
 	}

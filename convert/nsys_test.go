@@ -107,7 +107,7 @@ func TestNsysWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := trace.Time(1787000000_003000000)
-	if err := m.ReadWindow(from, from+1_999_999, ReadOptions{}); err != nil {
+	if err := m.ReadWindow(from, from+1_999_999); err != nil {
 		t.Fatal(err)
 	}
 	tr := m.Layout(ViewBoth, LayoutRanks)

@@ -49,7 +49,7 @@ func TestNsysWindowOfSimulatedRuns(t *testing.T) {
 					t.Fatal(err)
 				}
 				if window {
-					if err := m.ReadWindow(from, to, ReadOptions{Filter: c.filter}); err != nil {
+					if err := m.ReadWindow(from, to); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -250,15 +250,15 @@ func TestExportPlacesTrace(t *testing.T) {
 		}
 	}
 	m, tr := mergeAll(t, r.exports(), r.traces())
-	for _, l := range m.Clocks().Clocks {
+	for _, l := range m.ClockReport().Clocks {
 		t.Log(l.String())
 	}
 	first, _, _ := tr.Bounds()
 	if at := r.nsys.Files[0].StartNs; int64(first) < at-1e9 || int64(first) > at+1e9 {
 		t.Errorf("the timeline begins at %d, and the recording at %d", first, at)
 	}
-	for _, rank := range m.ranks {
-		if fit := m.clocks[rank.clock].fit; fit.Why == trace.SyncAssumed {
+	for _, rank := range m.tracks {
+		if fit := m.hostClocks[rank.clock].fit; fit.Why == trace.SyncAssumed {
 			t.Errorf("the clock of %s is assumed", rank.name)
 		}
 	}
@@ -279,7 +279,7 @@ func TestRanksOfBothKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	rank := rankOfProcess(t, m, r.nsys.Files[1].Host, r.nsys.Files[1].Processes[0].PID)
-	c := m.clocks[rank.clock]
+	c := m.hostClocks[rank.clock]
 	if c.fit.Why != trace.SyncMatched || c.fit.By != align.ByCollectives {
 		t.Fatalf("ranks %v: the clock is %s", rankNames(m), c.fit.Why)
 	}

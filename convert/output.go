@@ -56,12 +56,12 @@ type Output struct {
 
 // Create prepares the output of the given name, before the long work, so that
 // what cannot be written is known at once. inputs must not be overwritten.
-func Create(name string, inputs []string) (*Output, error) {
+func Create(name string, files []string) (*Output, error) {
 	for _, f := range outputs {
 		if !hasSuffix(name, f.suffix) {
 			continue
 		}
-		o, err := CreateFile(name, inputs)
+		o, err := CreateFile(name, files)
 		if err == nil {
 			o.write, o.gzip = f.write, f.gzip
 		}

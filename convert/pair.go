@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A pair is a PyTorch trace and an Nsight Systems export of the same process.
+// A pair is two recordings of one process by two profilers, one of which was recorded
+// beside the other: an Nsight Systems export beside a PyTorch trace. That two profilers
+// saw the same is decided here, once; a timeline draws what both have once, see
+// absorption, and reports count it once, see untwin.
 type pair struct {
-	trace, export place
+	trace, export *capture // export is the one beside
 	// twins recognises what both recorded, and relates their clocks; nil where the
 	// export has nothing of a GPU, and its times are taken as they are.
 	twins *profile.Twins
@@ -18,58 +22,110 @@ type pair struct {
 	hits  int           // what a device did that both have
 }
 
-// place says which capture is meant, in whatever way the files are read.
-type place struct {
-	name, part string
-	pid        int64
-}
-
-func (c *capture) place() place {
-	p := place{name: c.file.Name, part: c.part}
-	if c.isExport() {
-		p.pid = c.file.Meta.PID
-	}
-	return p
-}
-
-// isExport tells whether a capture is a process of an Nsight Systems export.
-func (c *capture) isExport() bool { return c.file.isExport() }
-
-// isExport tells whether a recording is from an Nsight Systems export.
-func (f *recording) isExport() bool { return f.source.isExport() }
+// isBeside tells whether a capture was recorded beside another profiler.
+func (c *capture) isBeside() bool { return c.file.source.format.Beside }
 
 // nearUnix is how far apart clocks may be that both claim to show Unix time, in ns.
 const nearUnix = 1_000_000_000
 
+// near is how far apart the clocks of two captures may be, in ns; 0 is any distance.
+func (c *capture) near(o *capture) int64 {
+	if c.file.Meta.Origin == profile.OriginUnix && o.file.Meta.Origin == profile.OriginUnix {
+		return nearUnix
+	}
+	return 0
+}
+
 // findPairs finds out which traces and exports are of one process: what they know of
 // it must not differ, and what they recorded of its GPU has to be the same where both
 // recorded something.
-func (m *Merge) findPairs(captures []*capture) []*pair {
+//
+// Rows that are walked need less: what names and headers tell is enough there to take two
+// recordings for one process.
+func (m *Ranks) findPairs(captures []*capture) []*pair {
 	f := pairFinder{m: m, names: profile.NewBareNames(m.dump.Syms), held: map[*capture]profile.Moments{}}
-	traces := slices.DeleteFunc(slices.Clone(captures), (*capture).isExport)
+	traces := slices.DeleteFunc(slices.Clone(captures), (*capture).isBeside)
+	if m.opt.Walk {
+		m.walkFingerprints(captures, traces)
+	}
 	var pairs []*pair
 	for _, n := range captures {
-		if !n.isExport() || n.file.Meta.PID == 0 {
+		if !n.isBeside() || n.file.Meta.PID == 0 && !m.opt.Walk {
 			continue
 		}
-		own, _ := n.file.MomentsOf(n.part, profile.WorkCategories, f.names)
+		var own profile.Moments
 		var found []candidatePair
+		var sure []*capture
 		for _, t := range traces {
 			if !t.mayBe(n) {
 				continue
 			}
+			if own.Start == nil {
+				own = n.file.WorkOf(n.part, f.names)
+			}
 			if p, ok := f.try(t, n, own); ok {
 				found = append(found, p)
 			}
+			if m.opt.Walk && t.isSurely(n) {
+				sure = append(sure, t)
+			}
 		}
-		pairs = append(pairs, f.choose(found)...)
+		chosen := f.choose(found)
+		for _, t := range sure {
+			if !slices.ContainsFunc(chosen, func(p *pair) bool { return p.trace == t }) {
+				chosen = append(chosen, &pair{trace: t, export: n})
+			}
+		}
+		pairs = append(pairs, chosen...)
 	}
 	for _, p := range pairs {
 		if p.twins != nil {
 			p.twins = p.twins.For(profile.Moments{}) // the shift is all that is needed
 		}
 	}
+	for _, f := range m.files {
+		f.Fingerprint = nil
+	}
 	return pairs
+}
+
+// walkFingerprints finds out what devices did in the recordings beside of which rows are
+// walked, and which may be of the same process as one of the traces.
+func (m *Ranks) walkFingerprints(captures, traces []*capture) {
+	wanted := map[*indexed]bool{}
+	for _, n := range captures {
+		if x := n.file.source; n.isBeside() && x.Rows != nil && !wanted[x] {
+			wanted[x] = slices.ContainsFunc(traces, func(t *capture) bool { return t.mayBe(n) })
+		}
+	}
+	kernel := m.dump.Syms.Intern(profile.KernelCategory)
+	parallel.Each(len(m.sources), func(i int) {
+		x := m.sources[i]
+		if !wanted[x] {
+			return
+		}
+		var files []*recording
+		index := map[int32]int32{} // of processes in files
+		for _, f := range m.files {
+			if f.source == x {
+				index[int32(f.Meta.PID)] = int32(len(files))
+				files = append(files, f)
+			}
+		}
+		rows := x.Rows(func(pid int32) int32 {
+			if at, ok := index[pid]; ok {
+				return at
+			}
+			return -1
+		})
+		add := func(e *profile.Event) bool {
+			f := files[e.Rank]
+			f.Fingerprint = append(f.Fingerprint, trace.Slice{Time: e.Start, Dur: e.Dur(), Name: e.Name, Cat: kernel})
+			return true
+		}
+		rows.Kernels(func(k *profile.Kernel) bool { return add(&k.Event) })
+		rows.Copies(func(c *profile.Copy) bool { return add(&c.Event) })
+	})
 }
 
 // mayBe tells whether a trace may be of the same process as an export.
@@ -96,7 +152,7 @@ func (c *capture) isSurely(export *capture) bool {
 
 // pairFinder compares what captures hold.
 type pairFinder struct {
-	m     *Merge
+	m     *Ranks
 	names *profile.BareNames
 	held  map[*capture]profile.Moments
 }
@@ -104,13 +160,12 @@ type pairFinder struct {
 // candidatePair is a pair that is possible.
 type candidatePair struct {
 	pair
-	t     *capture
 	share float64 // of what both could have recorded, what both did
 }
 
 // try compares a trace with what the GPU did in an export.
 func (f *pairFinder) try(t, n *capture, own profile.Moments) (candidatePair, bool) {
-	c := candidatePair{pair: pair{trace: t.place(), export: n.place()}, t: t}
+	c := candidatePair{pair: pair{trace: t, export: n}}
 	if own.Len() == 0 {
 		// Nothing can be compared; in time they have to meet.
 		both := t.file.Meta.Origin == profile.OriginUnix && n.file.Meta.Origin == profile.OriginUnix
@@ -118,14 +173,10 @@ func (f *pairFinder) try(t, n *capture, own profile.Moments) (candidatePair, boo
 	}
 	held, ok := f.held[t]
 	if !ok {
-		held, _ = t.file.MomentsOf(t.part, profile.WorkCategories, f.names)
+		held = t.file.WorkOf(t.part, f.names)
 		f.held[t] = held
 	}
-	near := int64(0)
-	if t.file.Meta.Origin == profile.OriginUnix && n.file.Meta.Origin == profile.OriginUnix {
-		near = nearUnix
-	}
-	twins := profile.NewTwins(held, near)
+	twins := profile.NewTwins(held, t.near(n))
 	for i := range own.Start {
 		twins.Observe(own.Name[i], own.Start[i], own.Dur[i])
 	}
@@ -170,29 +221,12 @@ func (f *pairFinder) choose(found []candidatePair) []*pair {
 	var pairs []*pair
 	for i := range found {
 		c := &found[i]
-		switch same := c.t.pid() == best.t.pid() && c.t.agrees(best.t); {
-		case i == 0 || same && !c.t.overlaps(best.t):
+		switch same := c.trace.pid() == best.trace.pid() && c.trace.agrees(best.trace); {
+		case i == 0 || same && !c.trace.overlaps(best.trace):
 			pairs = append(pairs, &c.pair)
-		case best.share < clearly*c.share && !best.t.agrees(c.t) && best.twins != nil:
+		case best.share < clearly*c.share && !best.trace.agrees(c.trace) && best.twins != nil:
 			return nil
 		}
 	}
 	return pairs
-}
-
-// pairedBefore finds pairs where a filter leaves out what they are recognised by: what
-// the GPU did is read once more.
-func (m *Merge) pairedBefore(traces []candidate, opt *ReadOptions) {
-	if !opt.both || opt.Filter.KeepsWork() || opt.outlines != nil {
-		return
-	}
-	if slices.ContainsFunc(traces, func(c candidate) bool { return c.stream != nil }) {
-		return // can be read once only; ranks still tell what is of one process
-	}
-	again := &Merge{dump: m.dump, diags: &trace.Diags{}}
-	own := *opt
-	own.Meter, own.Filter = nil, profile.Filter{Cats: profile.WorkCategories, Args: profile.ArgsNone}
-	again.readTorch(traces, &own)
-	captures, _ := again.resolveCaptures(&own)
-	m.pairs, m.paired = again.findPairs(inOrder(captures, again.leaveOutCopies(captures))), true
 }

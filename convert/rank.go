@@ -1,12 +1,16 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -15,24 +19,18 @@ import (
 // recording is a profile under way to the timeline.
 type recording struct {
 	*profile.Profile
-	source *candidate
+	source *indexed
 	lines  []line
 	lineOf []int32 // of each row
 	// tolerance is by how much an event may reach over the one around it.
 	tolerance trace.Time
-	slices    []trace.SliceID // of each event, in the group "By rank"; 0 is none
-	// joined are the slices of events that arrows between files may join,
-	// collectives and steps: those in the group "Side by side", else in "By rank".
-	joined  map[int32]trace.SliceID
-	pending int // captures that are not drawn yet
 	// twins are recordings of the same process by another profiler, whose events were
 	// put into this one.
-	twins    []*recording
-	absorbed []*absorption // how they were put in, in this order
+	twins []*recording
 }
 
 // newRecording brings the events of p in order.
-func newRecording(p *profile.Profile, source *candidate) *recording {
+func newRecording(p *profile.Profile, source *indexed) *recording {
 	t := &recording{source: source}
 	t.replace(p)
 	return t
@@ -40,19 +38,9 @@ func newRecording(p *profile.Profile, source *candidate) *recording {
 
 // replace puts f in the place of what was read before from the same file.
 func (t *recording) replace(f *profile.Profile) {
-	t.Profile, t.joined = f, map[int32]trace.SliceID{}
+	t.Profile = f
 	t.tolerance = toleranceOf(f)
 	t.lines, t.lineOf = sortLines(f, t.tolerance)
-	for i := range f.Collectives {
-		if c := &f.Collectives[i]; c.Event != profile.NoEvent && c.OnGPU {
-			t.joined[c.Event] = 0
-		}
-	}
-	for i := range f.Steps {
-		if s := &f.Steps[i]; s.Event != profile.NoEvent {
-			t.joined[s.Event] = 0
-		}
-	}
 }
 
 // giveUp forgets what a file holds, once it is known that nothing of it is drawn.
@@ -72,7 +60,7 @@ type capture struct {
 	first, last trace.Time
 	known       tracename.Resolved // about rank and host
 	held        *contents          // once it was asked for
-	clock       int                // index into merging.clocks
+	clock       int                // index into Clocks.hostClocks
 	process     *process           // that others are of, too; nil is unknown
 	time        func(trace.Time) trace.Time
 }
@@ -326,32 +314,33 @@ func (r *rankTrack) overlaps(o *rankTrack) bool {
 }
 
 // formats are those of the files that the events of a recording are from.
-func (f *recording) formats() []*Format {
-	all := []*Format{f.source.format}
+func (f *recording) formats() []*format.Format {
+	all := []*format.Format{f.source.format}
 	for _, t := range f.twins {
 		all = append(all, t.source.format)
 	}
 	return all
 }
 
+// recorders orders the formats of recordings: first those that others were recorded
+// beside of, then by name.
+func recorders[T any](by map[*format.Format]T) []*format.Format {
+	return slices.SortedFunc(maps.Keys(by), func(a, b *format.Format) int {
+		return cmp.Or(order.Bool(a.Beside, b.Beside), strings.Compare(a.Recorder, b.Recorder))
+	})
+}
+
 // source says where the events of r come from, for the viewer's help popup.
 func (r *rankTrack) source() string {
-	var traces, exports []string
+	by := map[*format.Format][]string{}
 	for _, c := range r.captures {
 		for _, f := range append([]*recording{c.file}, c.file.twins...) {
-			if f.isExport() {
-				exports = append(exports, f.Name)
-			} else {
-				traces = append(traces, f.Name)
-			}
+			by[f.source.format] = append(by[f.source.format], f.Name)
 		}
 	}
 	var parts []string
-	if len(traces) > 0 {
-		parts = append(parts, "PyTorch profiler trace "+strings.Join(traces, ", "))
-	}
-	if len(exports) > 0 {
-		parts = append(parts, "Nsight Systems export "+strings.Join(exports, ", "))
+	for _, f := range recorders(by) {
+		parts = append(parts, f.Recorder+" "+strings.Join(by[f], ", "))
 	}
 	if r.host != "" {
 		parts = append(parts, "host "+r.host)

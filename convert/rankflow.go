@@ -11,24 +11,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// slice returns the slice that event i became in the group "By rank", 0 if none.
-func (f *recording) slice(i int32) trace.SliceID {
-	if i == profile.NoEvent || len(f.slices) == 0 {
-		return 0
-	}
-	return f.slices[i]
-}
+// manyEvents is from where on a table of events is large beside all else.
+const manyEvents = 1 << 20
 
 // finish draws the arrows within a file, once all of its events are drawn, and
 // gives up the events.
 func (m *merging) finish(f *recording) {
 	m.linkLaunches(f)
 	m.linkArrows(f)
-	for e, s := range f.joined {
-		f.joined[e] = cmp.Or(s, f.slice(e))
+	d := m.drawn[f]
+	for e, s := range d.joined {
+		d.joined[e] = cmp.Or(s, d.slice(e))
 	}
 	many := len(f.Events) > manyEvents
-	f.Events, f.Launches, f.Work, f.Samples, f.Instants, f.slices, f.lines = nil, nil, nil, nil, nil, nil, nil
+	f.Events, f.Launches, f.Work, f.Samples, f.Instants, d.slices, f.lines = nil, nil, nil, nil, nil, nil, nil
 	if many {
 		// What the timeline grows by, these tables shrink by; but only memory that is
 		// given back at once counts for that.
@@ -39,7 +35,7 @@ func (m *merging) finish(f *recording) {
 // linkLaunches joins launches and work by correlation id. One launch may start
 // hundreds of kernels (CUDA graphs), each with an arrow of its own.
 func (m *merging) linkLaunches(f *recording) {
-	parts := f.parts()
+	parts, d := f.parts(), m.drawn[f]
 	name := m.Intern("launch")
 	for _, part := range parts {
 		launches := profile.NewJoin(f.Launches, func(l *profile.Link) bool {
@@ -51,7 +47,7 @@ func (m *merging) linkLaunches(f *recording) {
 				continue
 			}
 			if l := launches.Of(w.Correlation); l >= 0 {
-				if a, b := f.slice(f.Launches[l].Event), f.slice(w.Event); a != 0 && b != 0 {
+				if a, b := d.slice(f.Launches[l].Event), d.slice(w.Event); a != 0 && b != 0 {
 					m.Flow(trace.Flow{From: a, To: b, Name: name})
 				}
 			}
@@ -81,14 +77,14 @@ func (m *merging) linkArrows(f *recording) {
 	slices.SortStableFunc(f.Arrows, func(a, b profile.Arrow) int {
 		return cmp.Or(m.arrowKey(f, &a).compare(m.arrowKey(f, &b)), cmp.Compare(a.Time, b.Time), cmp.Compare(phaseOrder(a.Phase), phaseOrder(b.Phase)))
 	})
-	bound := f.bindArrows()
+	bound, d := bindArrows(f), m.drawn[f]
 	lost, prev := 0, trace.SliceID(0)
 	for i := range f.Arrows {
 		a := &f.Arrows[i]
 		if i == 0 || m.arrowKey(f, a) != m.arrowKey(f, &f.Arrows[i-1]) {
 			prev = 0
 		}
-		at := f.slice(bound[i])
+		at := d.slice(bound[i])
 		if at == 0 || a.Phase != profile.FlowStart && prev == 0 {
 			lost++
 		} else if a.Phase != profile.FlowStart && prev != at {
@@ -114,7 +110,7 @@ func phaseOrder(p profile.FlowPhase) int {
 // bindArrows returns the event that each flow event belongs to: the innermost one
 // around its time on its row, or for an end without bp:"e" the next one to start;
 // NoEvent if there is none.
-func (f *recording) bindArrows() []int32 {
+func bindArrows(f *recording) []int32 {
 	bound := make([]int32, len(f.Arrows))
 	byLine := map[int32][]int32{}
 	for i := range f.Arrows {
@@ -127,7 +123,7 @@ func (f *recording) bindArrows() []int32 {
 	for line, arrows := range byLine {
 		slices.SortStableFunc(arrows, func(a, b int32) int { return cmp.Compare(f.Arrows[a].Time, f.Arrows[b].Time) })
 		for _, lane := range f.lines[line].lanes {
-			f.bindToLane(arrows, lane, bound)
+			bindToLane(f, arrows, lane, bound)
 		}
 	}
 	return bound
@@ -135,14 +131,14 @@ func (f *recording) bindArrows() []int32 {
 
 // bindToLane sweeps over a lane and the flow events of its line, both by time. Of
 // events of several lanes, the one that starts last wins.
-func (f *recording) bindToLane(arrows []int32, lane []uint32, bound []int32) {
+func bindToLane(f *recording, arrows []int32, lane []uint32, bound []int32) {
 	var open []uint32 // events under way, innermost last
 	next := 0
 	for _, i := range arrows {
 		a := &f.Arrows[i]
 		forward := a.Phase == profile.FlowEnd && !a.Enclosing
 		for next < len(lane) && (f.Events[lane[next]].Time < a.Time || !forward && f.Events[lane[next]].Time == a.Time) {
-			open = append(f.over(open, f.Events[lane[next]].Time), lane[next])
+			open = append(over(f, open, f.Events[lane[next]].Time), lane[next])
 			next++
 		}
 		found := int32(profile.NoEvent)
@@ -150,7 +146,7 @@ func (f *recording) bindToLane(arrows []int32, lane []uint32, bound []int32) {
 		case forward && next < len(lane):
 			found = int32(lane[next])
 		case !forward:
-			if open = f.over(open, a.Time); len(open) > 0 {
+			if open = over(f, open, a.Time); len(open) > 0 {
 				found = int32(open[len(open)-1])
 			}
 		}
@@ -161,7 +157,7 @@ func (f *recording) bindToLane(arrows []int32, lane []uint32, bound []int32) {
 }
 
 // over takes off what has ended before t.
-func (f *recording) over(open []uint32, t trace.Time) []uint32 {
+func over(f *recording, open []uint32, t trace.Time) []uint32 {
 	for len(open) > 0 && f.Events[open[len(open)-1]].End() < t {
 		open = open[:len(open)-1]
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -77,7 +78,7 @@ func (m *merging) drawRanks() {
 	if m.layout != LayoutRanks {
 		m.addCompareGroups()
 	}
-	for n, r := range m.ranks {
+	for n, r := range m.tracks {
 		if m.layout != LayoutCompare {
 			r.track = m.Track(trace.Track{Parent: group, Kind: trace.KindProcess, Name: m.Intern(r.name), Order: int32(n),
 				Host: m.Intern(r.host), PID: r.pid, Rank: r.rank, Clock: m.clockIDs[r.clock], Desc: m.Intern(r.source())})
@@ -87,7 +88,8 @@ func (m *merging) drawRanks() {
 			m.drawCompared(r, n)
 		}
 		for _, c := range r.captures {
-			if c.file.pending--; c.file.pending == 0 {
+			d := m.drawn[c.file]
+			if d.pending--; d.pending == 0 {
 				m.finish(c.file)
 			}
 		}
@@ -96,16 +98,20 @@ func (m *merging) drawRanks() {
 
 // sources says what the ranks were recorded by.
 func (m *merging) sources() string {
-	is := func(f *Format) bool {
-		return slices.ContainsFunc(m.files, func(r *recording) bool { return slices.Contains(r.formats(), f) })
+	by := map[*format.Format]bool{}
+	for _, r := range m.files {
+		for _, f := range r.formats() {
+			by[f] = true
+		}
 	}
-	switch {
-	case !is(FormatSQLite):
-		return "PyTorch profiler traces"
-	case !slices.ContainsFunc(m.files, func(r *recording) bool { return r.source.format != FormatSQLite }):
-		return "Nsight Systems exports"
+	var names []string
+	for _, f := range recorders(by) {
+		names = append(names, f.Recorder+"s")
 	}
-	return "PyTorch profiler traces and Nsight Systems exports"
+	if last := len(names) - 1; last > 0 {
+		return strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+	return strings.Join(names, "")
 }
 
 // drawRank draws the rows of a rank below its track.
@@ -227,12 +233,12 @@ var trackKinds = [...]trace.TrackKind{
 
 // drawEvents draws events of a file on one track.
 func (m *merging) drawEvents(c *capture, events []uint32, track trace.TrackID) {
-	f := c.file
-	if len(f.slices) == 0 {
-		f.slices = make([]trace.SliceID, len(f.Events))
+	f, d := c.file, m.drawn[c.file]
+	if len(d.slices) == 0 {
+		d.slices = make([]trace.SliceID, len(f.Events))
 	}
 	for _, e := range events {
-		f.slices[e] = m.drawEvent(c, &f.Events[e], track)
+		d.slices[e] = m.drawEvent(c, &f.Events[e], track)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 )
 
 // recognise finds out which events of the export the traces have, too.
-func (a *absorption) recognise(m *Merge) {
+func (a *absorption) recognise(m *Ranks) {
 	n := a.from
 	a.twins = make([]int32, len(n.Events))
 	for i := range a.twins {
@@ -18,7 +18,7 @@ func (a *absorption) recognise(m *Merge) {
 		if p.twins == nil {
 			continue
 		}
-		held, heldEvents := a.traces[k].MomentsOf(p.trace.part, profile.SharedCategories, names)
+		held, heldEvents := p.trace.file.MomentsOf(p.trace.part, profile.SharedCategories, names)
 		search := p.twins.For(held).Search()
 		for i, e := range ownEvents {
 			if a.twins[e] != isNew {
@@ -43,7 +43,7 @@ func (a *absorption) recognise(m *Merge) {
 
 // recogniseLaunches recognises calls by what they launched: profilers do not agree
 // as well about how long a call took.
-func (a *absorption) recogniseLaunches(m *Merge, names *profile.BareNames) {
+func (a *absorption) recogniseLaunches(m *Ranks, names *profile.BareNames) {
 	f, n := a.into, a.from
 	hasEvent := func(l *profile.Link) bool { return l.Event != profile.NoEvent }
 	own := profile.NewJoin(n.Launches, hasEvent)
@@ -73,7 +73,7 @@ func (a *absorption) recogniseLaunches(m *Merge, names *profile.BareNames) {
 
 // leaveOutWhole leaves out runs of whole graphs of which the trace has the kernels:
 // those that it has of the same call.
-func (a *absorption) leaveOutWhole(m *Merge, own, theirs *profile.Join) {
+func (a *absorption) leaveOutWhole(m *Ranks, own, theirs *profile.Join) {
 	f, n := a.into, a.from
 	launched := make([]bool, len(f.Events)) // calls of the trace
 	for i := range f.Work {

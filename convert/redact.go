@@ -22,8 +22,8 @@ func (m *Merge) Learn(r *redact.Redactor) {
 }
 
 // hosts returns the names of all hosts, some of them repeatedly.
-func (m *Merge) hosts() (names []string) {
-	for _, x := range m.ranks {
+func (m *Ranks) hosts() (names []string) {
+	for _, x := range m.tracks {
 		names = append(names, x.host)
 		for _, c := range x.captures {
 			names = append(names, c.known.Host)
@@ -43,11 +43,11 @@ func (m *Merge) Redact(r *redact.Redactor) {
 	if m.Requests == nil {
 		return
 	}
-	clocks := make(map[string]int, len(m.hostClocks))
-	for host, clock := range m.hostClocks {
+	clocks := make(map[string]int, len(m.clockOf))
+	for host, clock := range m.clockOf {
 		clocks[r.Host(host)] = clock
 	}
-	m.hostClocks = clocks
+	m.clockOf = clocks
 	m.Requests.Redact(r)
 }
 
@@ -77,11 +77,11 @@ func (p *Evidence) Redact(r *redact.Redactor) {
 		p.Ranks[i] = r.Scrub(name)
 	}
 	if p.Clocks != nil {
-		p.Clocks.redact(r)
+		redactClocks(p.Clocks, r)
 	}
 }
 
-func (c *ClockReport) redact(r *redact.Redactor) {
+func redactClocks(c *ClockReport, r *redact.Redactor) {
 	c.Reference = r.Scrub(c.Reference)
 	for i := range c.Clocks {
 		l := &c.Clocks[i]

@@ -13,7 +13,7 @@ import (
 // too: copies, cut-off copies, and the parts of a merged file beside the files that
 // it was made of. Drawn twice, a rank would say that there are two, and collectives
 // that have two ranks of one number would join nothing.
-func (m *Merge) leaveOutRepetitions(captures []*capture) []*capture {
+func (m *Ranks) leaveOutRepetitions(captures []*capture) []*capture {
 	kept := m.leaveOutCopies(captures)
 	// Files that are whole before parts, which are sums of whole files.
 	kept = m.leaveOutContained(kept, false)
@@ -31,13 +31,22 @@ func inOrder(captures, kept []*capture) []*capture {
 	return slices.DeleteFunc(captures, func(c *capture) bool { return !stay[c] })
 }
 
+// processOfMachine tells captures of an input that has those of a whole machine apart;
+// it is 0 for all others.
+func (c *capture) processOfMachine() int64 {
+	if c.isOfMachine() {
+		return c.file.Meta.PID
+	}
+	return 0
+}
+
 // peers are captures by the process of an export that they are, 0 for all others: only
 // those of one number may have the same events. A node has more processes than anybody
 // could compare in pairs.
 type peers map[int64][]*capture
 
-func (p peers) add(c *capture)           { p[c.place().pid] = append(p[c.place().pid], c) }
-func (p peers) of(c *capture) []*capture { return p[c.place().pid] }
+func (p peers) add(c *capture)           { p[c.processOfMachine()] = append(p[c.processOfMachine()], c) }
+func (p peers) of(c *capture) []*capture { return p[c.processOfMachine()] }
 
 func peersOf(captures []*capture) peers {
 	p := peers{}
@@ -49,7 +58,7 @@ func peersOf(captures []*capture) peers {
 
 // leaveOutCopies returns the captures without those whose events are the same as
 // another's, the ones that tell most first.
-func (m *Merge) leaveOutCopies(captures []*capture) []*capture {
+func (m *Ranks) leaveOutCopies(captures []*capture) []*capture {
 	// What tells more about its rank is kept.
 	best := slices.Clone(captures)
 	slices.SortStableFunc(best, func(a, b *capture) int {
@@ -103,7 +112,7 @@ func (o *capture) learn(c *capture) {
 
 // isSum reports and tells whether a capture is of several others put together, as
 // SGLang's merger does with what it captured by stages.
-func (m *Merge) isSum(c *capture, others []*capture) bool {
+func (m *Ranks) isSum(c *capture, others []*capture) bool {
 	var sum contents
 	var names []string
 	for _, o := range others {
@@ -127,7 +136,7 @@ func (m *Merge) isSum(c *capture, others []*capture) bool {
 // leaveOutContained leaves out captures whose events a longer one of the same
 // process has too: copies that were cut off, and with parts, files of one stage
 // beside the part of a merged file whose other stage is missing.
-func (m *Merge) leaveOutContained(kept []*capture, parts bool) []*capture {
+func (m *Ranks) leaveOutContained(kept []*capture, parts bool) []*capture {
 	gone, before := map[*capture]bool{}, peers{}
 	for _, c := range kept {
 		for _, o := range before.of(c) {

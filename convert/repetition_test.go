@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -54,12 +55,12 @@ func codes(diags *trace.Diags) map[string]int {
 // clockOf returns the line of the clock that a rank is on.
 func clockOf(t *testing.T, m *Merge, rank string) ClockLine {
 	t.Helper()
-	for _, l := range m.Clocks().Clocks {
+	for _, l := range m.ClockReport().Clocks {
 		if slices.Contains(l.Ranks, rank) {
 			return l
 		}
 	}
-	t.Fatalf("%s is on no clock: %+v", rank, m.Clocks().Clocks)
+	t.Fatalf("%s is on no clock: %+v", rank, m.ClockReport().Clocks)
 	return ClockLine{}
 }
 
@@ -167,12 +168,12 @@ func TestMergedFileAlone(t *testing.T) {
 	if list := diags.All(); len(list) > 0 {
 		t.Errorf("diagnostics: %v", list)
 	}
-	a, b := m.ranks[0].captures[0], m.ranks[1].captures[0]
+	a, b := m.tracks[0].captures[0], m.tracks[1].captures[0]
 	if d := b.first - a.first; d != 700_000_000 || a.last >= b.first {
 		t.Errorf("parts from %d to %d, and from %d to %d", a.first, a.last, b.first, b.last)
 	}
 	m, _ = readAll(t, ReadOptions{Filter: profile.Filter{IndexOnly: true}}, dir)
-	if c := m.ranks[1].captures[0]; c.first != c.file.First || c.last != c.file.Last {
+	if c := m.tracks[1].captures[0]; c.first != c.file.First || c.last != c.file.Last {
 		t.Errorf("without its events, a part is from %d to %d", c.first, c.last)
 	}
 }
@@ -200,7 +201,7 @@ func TestDifferentEventsAreKept(t *testing.T) {
 			}
 		}
 		m, diags := readAll(t, ReadOptions{Filter: profile.Filter{IndexOnly: index}}, dir)
-		if n := codes(diags); len(m.ranks) != 5 || n["capture-repeated"]+n["capture-contained"] > 0 {
+		if n := codes(diags); len(m.tracks) != 5 || n["capture-repeated"]+n["capture-contained"] > 0 {
 			t.Fatalf("index %v: ranks %v, %v", index, rankNames(m), n)
 		}
 		if n := codes(diags)["rank-overlap"]; n != 1 && !index {
@@ -229,7 +230,7 @@ func TestCutOffCopyIsLeftOut(t *testing.T) {
 		}
 	}
 	m, diags := readAll(t, ReadOptions{}, dir)
-	if n := codes(diags); len(m.ranks) != 4 || n["capture-contained"] != 2 || diags.Worst() != trace.DataLoss {
+	if n := codes(diags); len(m.tracks) != 4 || n["capture-contained"] != 2 || diags.Worst() != trace.DataLoss {
 		t.Errorf("ranks %v, %v", rankNames(m), n)
 	}
 	for _, f := range m.files {
@@ -251,10 +252,10 @@ func TestCopiesWithLabels(t *testing.T) {
 	r := fakeRank{rank: 0, steps: 5}
 	dir := writeFiles(t, map[string]string{"a-TP-0.json": r.write(), "b-TP-0.json": r.write()})
 	a, b := filepath.Join(dir, "a-TP-0.json"), filepath.Join(dir, "b-TP-0.json")
-	if m, _ := readAll(t, ReadOptions{}, a, "east="+b); len(m.ranks) != 1 || m.ranks[0].host != "east" {
+	if m, _ := readAll(t, ReadOptions{}, a, "east="+b); len(m.tracks) != 1 || m.tracks[0].host != "east" {
 		t.Errorf("ranks %v", rankNames(m))
 	}
-	if m, _ := readAll(t, ReadOptions{}, "west="+a, "east="+b); len(m.ranks) != 2 {
+	if m, _ := readAll(t, ReadOptions{}, "west="+a, "east="+b); len(m.tracks) != 2 {
 		t.Errorf("ranks %v", rankNames(m))
 	}
 }
@@ -276,12 +277,12 @@ func TestUnknownBase(t *testing.T) {
 	files["b-TP-0.json"] = late(&r)
 	files["a-TP-0.json"] = files["b-TP-0.json"][:len(files["b-TP-0.json"])/2]
 	m, diags := readAll(t, ReadOptions{}, writeFiles(t, files))
-	if n := codes(diags); len(m.ranks) != 1 || m.ranks[0].captures[0].file.Meta.Base != fakeBase || n["capture-contained"] != 1 {
+	if n := codes(diags); len(m.tracks) != 1 || m.tracks[0].captures[0].file.Meta.Base != fakeBase || n["capture-contained"] != 1 {
 		t.Errorf("ranks %v, %v", rankNames(m), n)
 	}
 	// Without the whole file, it is not known to be one of another process.
 	files["b-TP-0.json"] = late(&other)
-	if m, _ = readAll(t, ReadOptions{}, writeFiles(t, files)); len(m.ranks) != 2 {
+	if m, _ = readAll(t, ReadOptions{}, writeFiles(t, files)); len(m.tracks) != 2 {
 		t.Errorf("ranks %v", rankNames(m))
 	}
 }
@@ -300,15 +301,15 @@ func TestEmptyCaptureIsNoRank(t *testing.T) {
 			if err := m.Align(nil, true); err != nil {
 				t.Fatal(err)
 			}
-			if n := codes(diags); len(m.ranks) != 3 || n["rank-empty"] != 1 {
+			if n := codes(diags); len(m.tracks) != 3 || n["rank-empty"] != 1 {
 				t.Errorf("ranks %v, %v", rankNames(m), n)
 			}
-			if c := m.Clocks(); c.Reference != "node0" || len(c.Clocks) != 2 || c.Clocks[1].Why != "matched" {
+			if c := m.ClockReport(); c.Reference != "node0" || len(c.Clocks) != 2 || c.Clocks[1].Why != "matched" {
 				t.Errorf("clocks %+v", c)
 			}
 		}
-		inputs, _ := Inputs([]string{empty})
-		if _, err := Read(inputs, ReadOptions{}, &trace.Diags{}); !errors.Is(err, errNothing) {
+		files, _ := Find([]string{empty})
+		if _, err := Read(files, ReadOptions{}, &trace.Diags{}); !errors.Is(err, errNothing) {
 			t.Errorf("alone: %v", err)
 		}
 	}
@@ -374,15 +375,15 @@ func TestJobs(t *testing.T) {
 		{"DP ranks of one world", []known{{rank: "TP0-DP0"}, {rank: "TP1-DP1", global: 1}}, []int{0, 0}, nil},
 	}
 	for _, c := range cases {
-		m := &Merge{}
+		m := newRanks(&Inputs{})
 		for _, k := range c.ranks {
 			rank, err := trace.ParseRank(k.rank)
 			if err != nil && k.rank != "" {
 				t.Fatal(err)
 			}
 			rank.Global = k.global
-			f := &recording{Profile: &profile.Profile{Name: filepath.Join(k.dir, "x.json"), Meta: profile.Meta{WorldSize: 4}}, source: &candidate{}}
-			m.ranks = append(m.ranks, &rankTrack{rank: rank, host: k.host, run: k.run, role: k.role,
+			f := &recording{Profile: &profile.Profile{Name: filepath.Join(k.dir, "x.json"), Meta: profile.Meta{WorldSize: 4}}, source: &indexed{format: chrometrace.Format}}
+			m.tracks = append(m.tracks, &rankTrack{rank: rank, host: k.host, run: k.run, role: k.role,
 				captures: []*capture{{file: f, first: k.from, last: k.from + 100}}})
 		}
 		jobs := m.jobs()

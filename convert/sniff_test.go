@@ -5,8 +5,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/otlpjson"
 )
 
 // The first blocks of a file may never have reached the disk: it is still what it is.
@@ -20,7 +23,7 @@ func TestZerosInFront(t *testing.T) {
 		name string
 		data []byte
 		want *Format
-	}{{"otlp", dump, FormatOTLP}, {"kineto", kineto, FormatChrome}, {"an interrupted export", page, FormatSQLite}} {
+	}{{"otlp", dump, otlpjson.Format}, {"kineto", kineto, chrometrace.Format}, {"an interrupted export", page, nsysexport.Format}} {
 		for _, zeros := range []int{1, 511, 512, 4096} {
 			data := append(make([]byte, zeros), c.data[zeros:]...)
 			path := filepath.Join(t.TempDir(), "in")

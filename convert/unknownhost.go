@@ -16,13 +16,13 @@ const sameHostOffset = 20_000 // ns
 
 // unknownHosts returns the clocks that show Unix time, but of an unknown host, and
 // the reference first if its host is unknown.
-func (m *Merge) unknownHosts() (unknown []int) {
-	for i, c := range m.clocks {
+func (m *Clocks) unknownHosts() (unknown []int) {
+	for i, c := range m.hostClocks {
 		if !c.isKnown && c.domain == "unix" && i != m.reference() {
 			unknown = append(unknown, i)
 		}
 	}
-	if i := m.reference(); !m.clocks[i].isKnown {
+	if i := m.reference(); !m.hostClocks[i].isKnown {
 		unknown = append([]int{i}, unknown...)
 	}
 	return unknown
@@ -31,12 +31,12 @@ func (m *Merge) unknownHosts() (unknown []int) {
 // joinHosts makes one clock of the clocks of unknown hosts that agree, or of
 // which nothing is known, and tells whether there were any. One clock for all
 // ranks of a host means that they are not moved against each other by noise.
-func (m *Merge) joinHosts(unknown []int, s align.Solution) bool {
+func (m *Clocks) joinHosts(unknown []int, s align.Solution) bool {
 	offset := func(i int) int64 { return s.Clocks[i].Offset }
 	slices.SortStableFunc(unknown, func(a, b int) int {
 		return cmp.Or(cmp.Compare(s.Clocks[a].Component, s.Clocks[b].Component), cmp.Compare(offset(a), offset(b)))
 	})
-	to := make([]int, len(m.clocks))
+	to := make([]int, len(m.hostClocks))
 	for i := range to {
 		to[i] = i
 	}
@@ -60,12 +60,12 @@ func (m *Merge) joinHosts(unknown []int, s align.Solution) bool {
 }
 
 // renumberClocks makes clock to[i] of clock i and tells whether that joined any.
-func (m *Merge) renumberClocks(to []int) bool {
+func (m *Clocks) renumberClocks(to []int) bool {
 	place, kept := make([]int, len(to)), []*hostClock{}
 	for i, t := range to {
 		if t == i {
 			place[i] = len(kept)
-			kept = append(kept, m.clocks[i])
+			kept = append(kept, m.hostClocks[i])
 		}
 	}
 	if len(kept) == len(to) {
@@ -74,18 +74,18 @@ func (m *Merge) renumberClocks(to []int) bool {
 	for i, t := range to {
 		if t != i {
 			place[i] = place[t]
-			m.clocks[t].names = append(m.clocks[t].names, m.clocks[i].names...)
-			m.clocks[t].first, m.clocks[t].last = min(m.clocks[t].first, m.clocks[i].first), max(m.clocks[t].last, m.clocks[i].last)
+			m.hostClocks[t].names = append(m.hostClocks[t].names, m.hostClocks[i].names...)
+			m.hostClocks[t].first, m.hostClocks[t].last = min(m.hostClocks[t].first, m.hostClocks[i].first), max(m.hostClocks[t].last, m.hostClocks[i].last)
 		}
 	}
-	m.clocks = kept
-	for host, i := range m.hostClocks {
-		m.hostClocks[host] = place[i]
+	m.hostClocks = kept
+	for host, i := range m.clockOf {
+		m.clockOf[host] = place[i]
 	}
 	for _, x := range m.placed {
 		x.clock = place[x.clock]
 	}
-	for _, r := range m.ranks {
+	for _, r := range m.tracks {
 		r.clock = place[r.clock]
 		for _, c := range r.captures {
 			c.clock = place[c.clock]
@@ -96,9 +96,9 @@ func (m *Merge) renumberClocks(to []int) bool {
 
 // placeUnknown puts inputs whose times count from something unknown, and that
 // nothing was matched to, at the beginning of all others.
-func (m *Merge) placeUnknown() {
-	reference := m.clocks[m.reference()]
-	for i, c := range m.clocks {
+func (m *Clocks) placeUnknown() {
+	reference := m.hostClocks[m.reference()]
+	for i, c := range m.hostClocks {
 		if c.domain != "unix" && c.fit.Why == trace.SyncAssumed && i != m.reference() {
 			c.fit.Offset = int64(c.first - reference.first)
 		}
@@ -110,9 +110,9 @@ func (m *Merge) placeUnknown() {
 }
 
 // nameUnknown calls the clocks of unknown hosts by the first of their ranks.
-func (m *Merge) nameUnknown() {
-	for _, r := range slices.Backward(m.ranks) {
-		if c := m.clocks[r.clock]; !c.isKnown {
+func (m *Clocks) nameUnknown() {
+	for _, r := range slices.Backward(m.tracks) {
+		if c := m.hostClocks[r.clock]; !c.isKnown {
 			c.names = append([]string{r.name}, slices.DeleteFunc(c.names, func(n string) bool { return n == r.name })...)
 		}
 	}

@@ -4,39 +4,30 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// untwin returns the stream of an export without what the PyTorch traces of the same
-// processes have too, so that nothing is counted twice.
+// untwin returns the rows of an input recorded beside others without what these have too,
+// so that nothing is counted twice. Which are of one process was decided before: see
+// pair.
 //
 // With attribute, work is to be attributed to the ranges around its call, which only
 // the export may have: then kernels and calls stay, and ranges are counted once.
-func (m *Merge) untwin(src *rows.Source, st profile.Stream, attribute bool) profile.Stream {
+func (m *Ranks) untwin(x *indexed, st profile.Stream, attribute bool) profile.Stream {
 	u := &untwinned{Stream: st, syms: m.dump.Syms, of: map[int32]*twinRank{}}
 	names := profile.NewBareNames(m.dump.Syms)
-	for i, r := range m.ranks {
-		if !slices.ContainsFunc(r.captures, func(c *capture) bool { return c.file.Name == src.Name }) {
-			continue
-		}
+	for i, r := range m.tracks {
 		t := &twinRank{correlations: map[int64]bool{}}
-		for _, c := range r.captures {
-			if c.isExport() {
+		for _, p := range m.pairs {
+			if p.export.file.source != x || p.twins == nil || !slices.Contains(r.captures, p.trace) {
 				continue
 			}
-			near := int64(0)
-			if c.file.Meta.Origin == profile.OriginUnix && src.Meta.Absolute {
-				near = nearUnix
-			}
-			work, _ := c.file.MomentsOf(c.part, profile.WorkCategories, names)
-			if work.Len() == 0 {
-				continue
-			}
-			all, _ := c.file.MomentsOf(c.part, profile.SharedCategories, names)
-			ranges, _ := c.file.MomentsOf(c.part, []string{profile.AnnotationCategory}, names)
-			t.traces = append(t.traces, twinTrace{profile.NewTwins(work, near), work, all, ranges})
+			f, part := p.trace.file, p.trace.part
+			work, _ := f.MomentsOf(part, profile.WorkCategories, names)
+			all, _ := f.MomentsOf(part, profile.SharedCategories, names)
+			ranges, _ := f.MomentsOf(part, []string{profile.AnnotationCategory}, names)
+			t.traces = append(t.traces, twinTrace{p.twins, work, all, ranges})
 		}
 		if len(t.traces) > 0 {
 			u.of[int32(i)] = t
@@ -47,7 +38,7 @@ func (m *Merge) untwin(src *rows.Source, st profile.Stream, attribute bool) prof
 	}
 	u.report = func(same, seen int) {
 		if same > 0 {
-			m.notice("recorded-twice", src.Name, "%d of %d kernels and copies are in PyTorch traces of the same processes, too: what both recorded is counted once", same, seen)
+			m.notice("recorded-twice", x.input.Name, "%d of %d kernels and copies are in PyTorch traces of the same processes, too: what both recorded is counted once", same, seen)
 		}
 	}
 	if attribute {
@@ -98,21 +89,8 @@ func (u *untwinned) work(f func(t *twinRank, e *profile.Event)) {
 	u.Stream.Copies(func(c *profile.Copy) bool { return visit(&c.Event) })
 }
 
-// compare finds out how the clocks of traces and export relate, and which work is in
-// both.
+// compare finds out which work is in both.
 func (u *untwinned) compare() {
-	names := profile.NewBareNames(u.syms)
-	u.work(func(t *twinRank, e *profile.Event) {
-		for i := range t.traces {
-			t.traces[i].twins.Observe(names.Of(e.Name), e.Start, e.Dur())
-		}
-	})
-	for _, t := range u.of {
-		t.traces = slices.DeleteFunc(t.traces, func(x twinTrace) bool {
-			_, ok := x.twins.Settle()
-			return !ok
-		})
-	}
 	search := u.search(func(t *twinTrace) profile.Moments { return t.work })
 	same, seen := 0, 0
 	u.work(func(t *twinRank, e *profile.Event) {

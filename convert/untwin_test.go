@@ -28,12 +28,12 @@ func TestUntwin(t *testing.T) {
 		t.Fatal(err)
 	}
 	sums := func(paths ...string) (n map[string]int, total map[string]int64, diags []trace.Diag) {
-		inputs, err := Inputs(paths)
+		files, err := Find(paths)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var d trace.Diags
-		p, err := ReadEvidence(inputs, ReadOptions{Filter: profile.Filter{Args: profile.ArgsNone}}, &d)
+		p, err := readEvidence(files, ReadOptions{Filter: profile.Filter{Args: profile.ArgsNone}}, EvidenceOptions{}, &d)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/sgtrace/sgtrace/envelope"
 	"github.com/sgtrace/sgtrace/internal/verify"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -31,7 +32,7 @@ func (o *Output) verify(t *trace.Trace) (equal verify.Counts, err error) {
 	}
 	var in io.Reader = o.file
 	if o.gzip {
-		if in, err = newGzipReader(bufio.NewReaderSize(o.file, 1<<16)); err != nil {
+		if in, err = envelope.NewGzip(bufio.NewReaderSize(o.file, 1<<16)); err != nil {
 			return equal, fmt.Errorf("%w: %w", ErrDiffers, err)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -244,7 +244,7 @@ func layouts(t *testing.T) map[string]Page {
 	set := simulate(t, config)
 	timeline, err := load.NewTimeline(set, 0)
 	must(t, err)
-	pages["16 ranks of a server"] = Page{Title: "requests", Sections: Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), analyze.MeasureRanks(set), Source{})}
+	pages["16 ranks of a server"] = Page{Title: "requests", Sections: Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), rank.MeasureRanks(set), Source{})}
 	return pages
 }
 

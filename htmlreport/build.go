@@ -5,11 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/request"
@@ -17,7 +19,7 @@ import (
 
 // Overview makes the page of an overview: what it says, and a section for everything
 // that it looked at.
-func Overview(o *analyze.Overview) (Page, error) {
+func Overview(o *overview.Overview) (Page, error) {
 	src := Source{o.Select, o.Inputs}
 	p := Page{Title: title(o.Inputs), Facts: o.Facts(), Sections: []Section{Summary(o.Findings, o.Looked, src)}}
 	for _, d := range o.Doubts {
@@ -69,7 +71,7 @@ func Summary(findings []finding.Finding, looked []string, src Source) Section {
 }
 
 // Requests makes the sections about requests. changes, tail and ranks may be nil.
-func Requests(set *request.Set, timeline *load.Timeline, changes *change.Changes, tail *tail.Tail, ranks *analyze.Ranks, src Source) []Section {
+func Requests(set *request.Set, timeline *load.Timeline, changes *change.Changes, tail *tail.Tail, ranks *rank.Ranks, src Source) []Section {
 	sections := []Section{Latencies(set, src), Timeline(timeline, changes, src)}
 	if tail != nil {
 		sections = append(sections, Tail(set, tail, src))
@@ -78,7 +80,7 @@ func Requests(set *request.Set, timeline *load.Timeline, changes *change.Changes
 }
 
 // Ranks makes the sections about what profilers recorded of ranks. c may be nil.
-func Ranks(g *gpu.GPUs, c *analyze.Collectives, src Source) []Section {
+func Ranks(g *gpu.GPUs, c *collective.Collectives, src Source) []Section {
 	sections := []Section{GPUs(g, src), Kernels(g, src)}
 	if c != nil && len(c.Ranks) > 0 {
 		sections = append(sections, Collectives(c, g, src))

@@ -5,14 +5,14 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
 // Collectives makes the section about who comes late to collectives, and who waits. g
 // may be nil; it tells why.
-func Collectives(c *analyze.Collectives, g *gpu.GPUs, src Source) Section {
+func Collectives(c *collective.Collectives, g *gpu.GPUs, src Source) Section {
 	s := Section{Title: "Collectives"}
 	verdict := c.Verdict(c.Stragglers(g))
 	if len(verdict) == 1 {

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -94,8 +95,8 @@ func samplePage(t testing.TB) Page {
 	for i := range hostile {
 		findings = append(findings, finding.Finding{Kind: finding.FindingTail, Text: hostileName(i), Evidence: []string{hostileName(i + 1)}, Show: []string{"--tail", hostile[i]}})
 	}
-	p := Page{Title: "Report " + hostile[0], Facts: []analyze.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile, Sections: []Section{Summary(findings, hostile, src)}}
-	p.Sections = append(p.Sections, Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), analyze.MeasureRanks(set), src)...)
+	p := Page{Title: "Report " + hostile[0], Facts: []overview.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile, Sections: []Section{Summary(findings, hostile, src)}}
+	p.Sections = append(p.Sections, Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), rank.MeasureRanks(set), src)...)
 	gpus := sampleGPUs(8, 30, hostileName)
 	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
 	waits := make([][]int64, len(hostile))

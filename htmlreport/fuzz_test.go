@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -51,7 +51,7 @@ func fuzzPage(names []string, numbers []int64) Page {
 		k := &gpus.Kernels[i]
 		k.Total, k.P50, k.RelTotal = duration(), duration(), share()*10
 	}
-	p := Page{Title: names[0], Facts: []analyze.Fact{{Name: "read", Text: names[0]}}, Notes: names, Sections: []Section{Summary(findings, names, src)}}
+	p := Page{Title: names[0], Facts: []overview.Fact{{Name: "read", Text: names[0]}}, Notes: names, Sections: []Section{Summary(findings, names, src)}}
 	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
 	p.Sections = append(p.Sections, Section{Title: names[0], Lead: names[0], Points: names, Note: names[0], Figures: []*Figure{
 		WaitMatrix(names, waits, src),

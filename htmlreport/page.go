@@ -4,14 +4,14 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/overview"
 )
 
 // A Page is a report.
 type Page struct {
 	Title    string
-	Facts    []analyze.Fact // what was read
-	Notes    []string       // what is doubtful about it
+	Facts    []overview.Fact // what was read
+	Notes    []string        // what is doubtful about it
 	Sections []Section
 }
 

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -111,7 +112,7 @@ func TestHoverDataHasNames(t *testing.T) {
 
 // The page of an overview says all that the overview does.
 func TestOverview(t *testing.T) {
-	o := analyze.NewOverview(analyze.OverviewInput{Inputs: []string{"dumps/otel.jsonl"}, Requests: simulate(t, simulator.DefaultConfig(1))})
+	o := overview.NewOverview(overview.OverviewInput{Inputs: []string{"dumps/otel.jsonl"}, Requests: simulate(t, simulator.DefaultConfig(1))})
 	p, err := Overview(o)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +153,7 @@ func TestPageSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := render(t, Page{Sections: Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), analyze.MeasureRanks(set), Source{})})
+	page := render(t, Page{Sections: Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), rank.MeasureRanks(set), Source{})})
 	if len(page) > most {
 		t.Errorf("%d requests make a page of %d bytes", len(set.Requests), len(page))
 	}
@@ -169,7 +170,7 @@ func TestNothingToDraw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), analyze.MeasureRanks(set), Source{})
+	sections := Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), rank.MeasureRanks(set), Source{})
 	page := render(t, Page{Sections: append(sections, Ranks(&gpu.GPUs{}, nil, Source{})...)})
 	for _, want := range []string{"No kernel or copy was recorded", "Changes were not searched"} {
 		if !strings.Contains(page, want) {

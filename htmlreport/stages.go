@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -18,7 +18,7 @@ const mostRows = 200
 
 // Stages makes the section that compares the ranks of servers, stage by stage, with
 // what is known of their load; ranks may be nil.
-func Stages(set *request.Set, ranks *analyze.Ranks, src Source) Section {
+func Stages(set *request.Set, ranks *rank.Ranks, src Source) Section {
 	s := Section{Title: "Ranks of servers"}
 	if ranks != nil {
 		s.Lead = ranks.Verdict()

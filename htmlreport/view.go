@@ -8,7 +8,7 @@ import (
 	"html/template"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
@@ -35,7 +35,7 @@ var style = lightCSS +
 type pageView struct {
 	Policy   string
 	Title    string
-	Facts    []analyze.Fact
+	Facts    []overview.Fact
 	Notes    []string
 	Sections []sectionView
 	Style    template.CSS
@@ -67,7 +67,7 @@ func newPageView(p *Page) (*pageView, error) {
 		Style: template.CSS(style), Script: template.JS(script),
 	}
 	for _, f := range p.Facts {
-		v.Facts = append(v.Facts, analyze.Fact{Name: f.Name, Text: table.Printable(f.Text)})
+		v.Facts = append(v.Facts, overview.Fact{Name: f.Name, Text: table.Printable(f.Text)})
 	}
 	for i := range p.Sections {
 		s := &p.Sections[i]

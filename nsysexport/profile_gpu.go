@@ -72,6 +72,7 @@ func (r *reader) kernels() {
 		p := r.piece(k.PID)
 		p.saw(k.Start, k.End)
 		row, event := r.stream(p, &k.Place), int32(profile.NoEvent)
+		r.mark(p, row, c, k.Name, k.Start, k.End)
 		if r.keeps(c, k.Name, k.Start, k.End) {
 			if r.put != nil {
 				key := kernelKey{k.Launch, k.Device, k.Context, k.Stream}
@@ -157,6 +158,7 @@ func (r *reader) graphRuns() {
 			names[g.Graph] = name
 		}
 		row, event := r.stream(p, &g.Place), int32(profile.NoEvent)
+		r.mark(p, row, c, name, g.Start, g.End)
 		if r.keeps(c, name, g.Start, g.End) {
 			r.list = r.list[:0].Int(r.keys.correlation, int64(g.Correlation))
 			r.place(&g.Place)
@@ -210,6 +212,7 @@ func (r *reader) copy(c category, at *rows.Place, name trace.Sym, from, to trace
 	p := r.piece(at.PID)
 	p.saw(from, to)
 	row, event := r.stream(p, at), int32(profile.NoEvent)
+	r.mark(p, row, c, name, from, to)
 	if r.keeps(c, name, from, to) {
 		r.list = r.list[:0].Int(r.keys.correlation, int64(at.Correlation)).Uint(r.keys.bytes, bytes)
 		r.place(at)

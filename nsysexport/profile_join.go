@@ -91,6 +91,11 @@ func (f *process) addPiece(p *piece, times *callTimes) {
 	for i := samples; i < len(f.Samples); i++ {
 		f.Samples[i].Track = trace.TrackID(rows[f.Samples[i].Track])
 	}
+	prints := len(f.Fingerprint)
+	f.Fingerprint = p.prints.appendTo(f.Fingerprint)
+	for i := prints; i < len(f.Fingerprint); i++ {
+		f.Fingerprint[i].Track = trace.TrackID(rows[f.Fingerprint[i].Track])
+	}
 	for _, x := range p.instants {
 		x.Track = trace.TrackID(rows[x.Track])
 		f.Instants = append(f.Instants, x)

@@ -57,8 +57,9 @@ type piece struct {
 	times        list[trace.Time] // of launches; empty if the events have them
 	work         list[profile.Link]
 	collectives  []profile.Collective
-	nodes        []uint64 // of collectives; 0 is not of a graph
-	correlations []uint32 // of collectives
+	prints       list[trace.Slice] // of the fingerprint
+	nodes        []uint64          // of collectives; 0 is not of a graph
+	correlations []uint32          // of collectives
 	steps        []profile.Step
 	forwards     []profile.Step // parts of steps that run the model
 	spans        list[span]     // of work; empty if the events have them
@@ -189,6 +190,13 @@ func (r *reader) keepsAny(c category, name trace.Sym, from, to trace.Time) bool 
 		}
 	}
 	return r.isWanted[name] > 0
+}
+
+// mark adds what a device did to the fingerprint, if that is asked for.
+func (r *reader) mark(p *piece, row int32, c category, name trace.Sym, from, to trace.Time) {
+	if r.filter.Fingerprint && isTime(from) && isTime(to) {
+		p.prints.add(trace.Slice{Time: from, Dur: max(0, int64(to-from)), Track: trace.TrackID(row), Name: name, Cat: c.sym})
+	}
 }
 
 // nameless is what is drawn where the file has no name, or an empty one.

@@ -210,14 +210,3 @@ func strangers(src *rows.Source, f func(pid int32)) {
 	st.Calls(func(*profile.Call) bool { return true })
 	st.Ranges(func(*profile.Range) bool { return true })
 }
-
-// Repeats reports whether two exports are of the same session and have as many rows of
-// each kind: one is a copy, or was exported once more, with other options.
-func Repeats(x, y *rows.Source) bool {
-	a, b := &x.Meta, &y.Meta
-	if a.Absolute != b.Absolute || a.SessionStart != b.SessionStart || a.Duration != b.Duration || a.Host != b.Host {
-		return false
-	}
-	rows, others := x.Counts(), y.Counts()
-	return rows == others && rows != [len(rows)]int64{}
-}

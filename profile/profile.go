@@ -34,6 +34,10 @@ type Profile struct {
 	Collectives []Collective
 	Steps       []Step
 
+	// Fingerprint is what devices did, by which two profilers that recorded one process
+	// are recognised: as Events, without arguments, where Filter.Fingerprint asks for it.
+	Fingerprint []trace.Slice
+
 	// First and Last are the bounds of all events, those that a Filter left out
 	// included; Total is how many there were: every record of the file that has a
 	// time, so that a begin and its end are two, but not names of threads and the
@@ -238,6 +242,8 @@ type Filter struct {
 	Args     ArgsMode
 	// IndexOnly leaves all events out: what remains are the other tables.
 	IndexOnly bool
+	// Fingerprint fills Profile.Fingerprint, whatever the filter leaves out.
+	Fingerprint bool
 }
 
 // KeepsWork tells whether the filter keeps all that devices did.

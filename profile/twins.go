@@ -208,9 +208,24 @@ var (
 	SharedCategories = append(WorkCategories[:len(WorkCategories):len(WorkCategories)], CallCategories...)
 )
 
+// WorkOf returns what devices did in one part of a profile: by its fingerprint, or by its
+// events if it has none.
+func (p *Profile) WorkOf(part string, names *BareNames) Moments {
+	events := p.Events
+	if p.Fingerprint != nil {
+		events = p.Fingerprint
+	}
+	m, _ := p.momentsOf(events, part, WorkCategories, names)
+	return m
+}
+
 // MomentsOf returns the events of one part of a profile, of the given categories, as
 // Moments, and which event each one is.
 func (p *Profile) MomentsOf(part string, cats []string, names *BareNames) (Moments, []int32) {
+	return p.momentsOf(p.Events, part, cats, names)
+}
+
+func (p *Profile) momentsOf(all []trace.Slice, part string, cats []string, names *BareNames) (Moments, []int32) {
 	wanted := map[trace.Sym]bool{}
 	for _, cat := range cats {
 		if sym, ok := names.syms.Lookup(cat); ok {
@@ -222,15 +237,15 @@ func (p *Profile) MomentsOf(part string, cats []string, names *BareNames) (Momen
 		rows[i] = p.Rows[i].Part == part
 	}
 	var events []int32
-	for i := range p.Events {
-		if e := &p.Events[i]; rows[e.Track] && wanted[e.Cat] {
+	for i := range all {
+		if e := &all[i]; rows[e.Track] && wanted[e.Cat] {
 			events = append(events, int32(i))
 		}
 	}
-	slices.SortStableFunc(events, func(a, b int32) int { return cmp.Compare(p.Events[a].Time, p.Events[b].Time) })
+	slices.SortStableFunc(events, func(a, b int32) int { return cmp.Compare(all[a].Time, all[b].Time) })
 	m := Moments{make([]trace.Time, len(events)), make([]int64, len(events)), make([]trace.Sym, len(events))}
 	for k, i := range events {
-		e := &p.Events[i]
+		e := &all[i]
 		m.Start[k], m.Dur[k], m.Name[k] = e.Time, e.Dur, names.Of(e.Name)
 	}
 	return m, events

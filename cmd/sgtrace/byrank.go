@@ -6,8 +6,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -59,14 +60,14 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 // addRanks adds the verdict about stragglers first, then what requests tell about ranks,
 // then what profilers do.
 func (b *board) addRanks(e *convert.Evidence, opt gpu.GPUOptions) error {
-	var ranks *analyze.Ranks
+	var ranks *rank.Ranks
 	var gpus *gpu.GPUs
-	var collectives *analyze.Collectives
+	var collectives *collective.Collectives
 	if e.Requests != nil {
-		ranks = analyze.MeasureRanks(e.Requests)
+		ranks = rank.MeasureRanks(e.Requests)
 	}
 	if len(e.Ranks) > 0 {
-		gpus, collectives = gpu.MeasureGPUs(&e.Set, opt), analyze.MeasureCollectives(&e.Set, opt.From, opt.To)
+		gpus, collectives = gpu.MeasureGPUs(&e.Set, opt), collective.MeasureCollectives(&e.Set, opt.From, opt.To)
 	}
 	var suspects []straggler.Suspects
 	if collectives != nil {

@@ -3,62 +3,82 @@ package main
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-func (c *command) convertCommand() *cli.Command {
-	return &cli.Command{
-		Name:   "convert",
-		Usage:  "turn one kind of input into a file for Perfetto",
-		Action: func(*cli.Context) error { return c.help([]string{"convert"}) },
-		Subcommands: []*cli.Command{{
-			Name:      "otel2perfetto",
-			Usage:     "OTLP dumps of SGLang requests to Perfetto or Chrome JSON",
-			ArgsUsage: "INPUT... -o OUT",
-			Description: `OUT decides the format: .pftrace and .pftrace.gz are Perfetto's own, .json and
+// converters say more about commands of convert than their formats do.
+var converters = map[string]struct{ usage, description string }{
+	otlpjson.Format.Convert: {"OTLP dumps of SGLang requests to Perfetto or Chrome JSON",
+		`OUT decides the format: .pftrace and .pftrace.gz are Perfetto's own, .json and
 .json.gz are Chrome JSON.
 
 Examples:
   sgtrace convert otel2perfetto otel_trace.json -o out.pftrace
   sgtrace convert otel2perfetto 'dumps/*.zst' --slowest 20:ttft -o slow.pftrace
-  sgtrace convert otel2perfetto otel.jsonl --rid 7ca07386 -o one.json.gz`,
-			Flags: append([]cli.Flag{
-				&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
-				&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` to draw: thread, request or both"},
-				c.verifyFlag(),
-				keepSecretsFlag(),
-			}, selectionFlags()...),
-			Action: c.otel2perfetto,
-		}, {
-			Name:      "nsys2perfetto",
-			Usage:     "Nsight Systems exports to Perfetto or Chrome JSON",
-			ArgsUsage: "INPUT... -o OUT",
-			Description: `An export is what 'nsys export --type sqlite' writes. Each process in it that is
+  sgtrace convert otel2perfetto otel.jsonl --rid 7ca07386 -o one.json.gz`},
+	nsysexport.Format.Convert: {"Nsight Systems exports to Perfetto or Chrome JSON",
+		`An export is what 'nsys export --type sqlite' writes. Each process in it that is
 a rank has its streams, threads, NVTX ranges and counters; 'sgtrace merge' puts
 them beside PyTorch traces and requests.
 
 Examples:
   sgtrace convert nsys2perfetto node0.sqlite -o node0.pftrace
   sgtrace convert nsys2perfetto node0.sqlite --from +2s --to +3s -o part.pftrace
-  sgtrace convert nsys2perfetto 'node*.sqlite' --cat kernel,nvtx -o out.json.gz`,
-			Flags: append(c.timelineFlags(), windowFlags()...),
-			Action: func(ctx *cli.Context) error {
-				inputs, err := convert.Inputs(ctx.Args().Slice())
-				if err != nil {
-					return err
-				}
-				return c.draw(ctx, inputs, convert.FormatSQLite)
-			},
-		}},
-	}
+  sgtrace convert nsys2perfetto 'node*.sqlite' --cat kernel,nvtx -o out.json.gz`},
 }
 
-func (c *command) otel2perfetto(ctx *cli.Context) error {
+// convertCommand has a command for every format that has one.
+func (c *command) convertCommand() *cli.Command {
+	all := &cli.Command{
+		Name:   "convert",
+		Usage:  "turn one kind of input into a file for Perfetto",
+		Action: func(*cli.Context) error { return c.help([]string{"convert"}) },
+	}
+	for _, f := range slices.Backward(convert.Formats) {
+		if f.Convert != "" {
+			all.Subcommands = append(all.Subcommands, c.converter(f))
+		}
+	}
+	return all
+}
+
+// converter is the command that reads inputs of one format.
+func (c *command) converter(f *convert.Format) *cli.Command {
+	cmd := &cli.Command{Name: f.Convert, Usage: f.Doc + ", to Perfetto or Chrome JSON", ArgsUsage: "INPUT... -o OUT"}
+	if text, ok := converters[f.Convert]; ok {
+		cmd.Usage, cmd.Description = text.usage, text.description
+	}
+	if f.Requests {
+		cmd.Flags = append([]cli.Flag{
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
+			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` to draw: thread, request or both"},
+			c.verifyFlag(),
+			keepSecretsFlag(),
+		}, selectionFlags()...)
+		cmd.Action = func(ctx *cli.Context) error { return c.convertRequests(ctx, f) }
+		return cmd
+	}
+	cmd.Flags = append(c.timelineFlags(), windowFlags()...)
+	cmd.Action = func(ctx *cli.Context) error {
+		inputs, err := convert.Find(ctx.Args().Slice())
+		if err != nil {
+			return err
+		}
+		return c.draw(ctx, inputs, f)
+	}
+	return cmd
+}
+
+// convertRequests draws the requests of inputs of one format.
+func (c *command) convertRequests(ctx *cli.Context, f *convert.Format) error {
 	view, err := convert.ParseView(ctx.String("view"))
 	if err != nil {
 		return commandline.AsUsage(err)
@@ -73,7 +93,7 @@ func (c *command) otel2perfetto(ctx *cli.Context) error {
 	}
 	defer out.Abandon()
 	c.collectEarly()
-	t, requests, err := c.layout(ctx, names, view)
+	t, requests, err := c.layout(ctx, names, view, f)
 	if err != nil {
 		return err
 	}
@@ -87,8 +107,8 @@ func (c *command) otel2perfetto(ctx *cli.Context) error {
 
 // layout loads and draws the inputs. It is a function of its own so that the
 // spans can be given up before the long work of writing.
-func (c *command) layout(ctx *cli.Context, names []string, view convert.View) (t *trace.Trace, requests int, err error) {
-	set, err := c.loadFiles(ctx, names, loading{only: convert.FormatOTLP})
+func (c *command) layout(ctx *cli.Context, names []string, view convert.View, f *convert.Format) (t *trace.Trace, requests int, err error) {
+	set, err := c.loadFiles(ctx, names, loading{only: f})
 	if err != nil {
 		return nil, 0, err
 	}

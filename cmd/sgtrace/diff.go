@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/diff"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/tracename"
@@ -72,7 +72,7 @@ func (c *command) diff(ctx *cli.Context) error {
 	if !before.Shares(after) {
 		return fmt.Errorf("%s and %s have nothing in common: one has requests only, and the other what profilers recorded", args[0], args[1])
 	}
-	d := analyze.NewDiff(before, after, analyze.DiffOptions{ByRank: ctx.Bool("by-rank")})
+	d := diff.NewDiff(before, after, diff.DiffOptions{ByRank: ctx.Bool("by-rank")})
 	if len(d.Rows) == 0 {
 		return fmt.Errorf("%s and %s have nothing to compare: neither requests nor steps, kernels or copies", args[0], args[1])
 	}
@@ -83,15 +83,15 @@ func (c *command) diff(ctx *cli.Context) error {
 
 // readCapture collects one side of a comparison, of what the selection flags leave of it.
 // Only then the other one is read, so that it takes no more memory than a report.
-func (c *command) readCapture(ctx *cli.Context, arg string) (*analyze.Collected, error) {
+func (c *command) readCapture(ctx *cli.Context, arg string) (*diff.Collected, error) {
 	label, path := tracename.SplitLabel(arg, func(path string) bool {
 		_, err := os.Stat(path)
 		return err == nil
 	})
-	e, sel, err := c.readInputs(ctx, []string{path}, convert.ReadOptions{Filter: profile.Filter{Cats: diffCats, Args: profile.ArgsNone}})
+	e, sel, err := c.readInputs(ctx, []string{path}, needed{events: profile.Filter{Cats: diffCats, Args: profile.ArgsNone}})
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
-	return analyze.Collect(analyze.Capture{Label: cmp.Or(label, c.redactedInput(path)), Requests: e.Requests, Profiles: &e.Set, From: sel.From, To: sel.To}), nil
+	return diff.Collect(diff.Capture{Label: cmp.Or(label, c.redactedInput(path)), Requests: e.Requests, Profiles: &e.Set, From: sel.From, To: sel.To}), nil
 }

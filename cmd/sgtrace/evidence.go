@@ -11,35 +11,45 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
+// needed is what a report needs of what profilers recorded.
+type needed struct {
+	events profile.Filter
+	convert.EvidenceOptions
+}
+
 // everything says what reports about all that is known need of inputs.
-func everything() convert.ReadOptions {
-	return convert.ReadOptions{Filter: profile.Filter{Cats: rangeCats, Args: profile.ArgsNone}, Meetings: true}
+func everything() needed {
+	return needed{profile.Filter{Cats: rangeCats, Args: profile.ArgsNone}, convert.EvidenceOptions{Meetings: true}}
 }
 
 // readEvidence reads inputs of any kind, and the requests and the window of time
 // that the selection flags choose.
-func (c *command) readEvidence(ctx *cli.Context, opt convert.ReadOptions) (*convert.Evidence, *chosen, error) {
-	return c.readInputs(ctx, ctx.Args().Slice(), opt)
+func (c *command) readEvidence(ctx *cli.Context, what needed) (*convert.Evidence, *chosen, error) {
+	return c.readInputs(ctx, ctx.Args().Slice(), what)
 }
 
 // readInputs is readEvidence for some of the arguments.
-func (c *command) readInputs(ctx *cli.Context, args []string, opt convert.ReadOptions) (*convert.Evidence, *chosen, error) {
+func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*convert.Evidence, *chosen, error) {
 	sel, err := selection(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	inputs, err := convert.Inputs(args)
+	files, err := convert.Find(args)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(inputs) == 0 {
+	if len(files) == 0 {
 		return nil, nil, commandline.Usage("no input; give OTLP dumps, PyTorch traces and Nsight Systems exports: files, globs, directories or - for standard input")
 	}
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
-	opt.Stdin, opt.Meter, opt.Ranks, opt.Hosts = c.in, meter, sel.ranks, sel.Hosts
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(files)))
+	opt := convert.ReadOptions{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.ranks, Hosts: sel.Hosts, Walk: true}
 	c.collectEarly()
-	e, err := convert.ReadEvidence(inputs, opt, &c.diags)
+	m, err := convert.Read(files, opt, &c.diags)
 	meter.Done()
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := m.Evidence(what.EvidenceOptions)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/inspect"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -33,7 +33,7 @@ func flagValues(command, flag string) (values []string) {
 	case "cat":
 		values = slices.Concat(rangeCats, []string{"cpu_op", "python_function", "nvtx"})
 	case "table":
-		values = map[string][]string{"inspect": analyze.InspectTables, "diff": {"diff", "diff.load", "diff.captures"}}[command]
+		values = map[string][]string{"inspect": inspect.InspectTables, "diff": {"diff", "diff.load", "diff.captures"}}[command]
 	default:
 		values = map[string][]string{
 			"view": {"both", "thread", "request"}, "layout": {"both", "ranks", "compare"}, "args": {"all", "min", "none"},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
+	"github.com/sgtrace/sgtrace/analyze/inspect"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
@@ -44,8 +44,8 @@ func (c *command) inspect(ctx *cli.Context) error {
 		return err
 	}
 	name := ctx.String("table")
-	if name != "" && !slices.Contains(analyze.InspectTables, name) {
-		return commandline.Usage("--table %q: want %s", name, strings.Join(analyze.InspectTables, ", "))
+	if name != "" && !slices.Contains(inspect.InspectTables, name) {
+		return commandline.Usage("--table %q: want %s", name, strings.Join(inspect.InspectTables, ", "))
 	}
 	if name == "" && f == table.FormatCSV {
 		return commandline.Usage("inspect prints several tables, which CSV has no place for; choose one with --table, or text, markdown or json")
@@ -53,13 +53,13 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if !ctx.Args().Present() {
 		return commandline.Usage("no input; give files, globs, directories or - for standard input")
 	}
-	inputs, err := convert.Inputs(ctx.Args().Slice())
+	files, err := convert.Find(ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(files)))
 	var held inventory.Inventory
-	requests, err := convert.Inspect(inputs, convert.ReadOptions{Stdin: c.in, Meter: meter}, &c.diags, &held)
+	requests, err := convert.Inspect(files, convert.ReadOptions{Stdin: c.in, Meter: meter}, &c.diags, &held)
 	meter.Done()
 	if err != nil {
 		return err
@@ -67,12 +67,12 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if requests != nil {
 		c.redactRequests(requests)
 	}
-	reports := analyze.InspectAll(&held, requests, c.diags.All())
+	reports := inspect.InspectAll(&held, requests, c.diags.All())
 	c.redactReports(reports...)
 	if name == "" {
 		return c.printAll(f, reports)
 	}
-	i := slices.IndexFunc(reports, func(r *table.Report) bool { return r.Schema == analyze.InspectSchema(name) })
+	i := slices.IndexFunc(reports, func(r *table.Report) bool { return r.Schema == inspect.InspectSchema(name) })
 	if i < 0 {
 		return commandline.Usage("--table %s: the inputs have nothing to list there", name)
 	}

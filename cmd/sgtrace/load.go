@@ -50,11 +50,22 @@ func (c *command) readFiles(ctx *cli.Context, names []string, how loading) (*req
 		return nil, err
 	}
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(names))
-	set, err := convert.Load(names, convert.ReadOptions{Stdin: c.in, Meter: meter, Only: how.only, OneClock: how.oneClock, KeepSecrets: ctx.Bool("keep-secrets")}, &c.diags)
+	var files []convert.Input
+	for _, name := range names {
+		files = append(files, convert.Input{Name: name})
+	}
+	opt := convert.ReadOptions{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets")}
+	in, err := convert.Index(files, opt, &c.diags)
 	meter.Done()
 	if err != nil {
 		return nil, err
 	}
+	if how.oneClock {
+		in.OnOneClock()
+	} else {
+		in.AsRecorded()
+	}
+	set := in.Requests
 	first, _, _ := set.Bounds()
 	if err := sel.resolve(first); err != nil {
 		return nil, err

@@ -16,9 +16,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/internal/progress"
+	"github.com/sgtrace/sgtrace/nsysexport"
+	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -102,35 +105,35 @@ func (c *command) merge(ctx *cli.Context) error {
 
 // mergeInputsOf finds the inputs with what the flags that name them say they are.
 func mergeInputsOf(ctx *cli.Context) ([]convert.Input, error) {
-	inputs, err := convert.Inputs(ctx.Args().Slice())
+	files, err := convert.Find(ctx.Args().Slice())
 	for _, f := range []struct {
 		flag string
 		as   *convert.Format
-	}{{"torch", convert.FormatChrome}, {"nsys", convert.FormatSQLite}, {"otel", convert.FormatOTLP}} {
+	}{{"torch", chrometrace.Format}, {"nsys", nsysexport.Format}, {"otel", otlpjson.Format}} {
 		if err != nil {
 			return nil, err
 		}
 		var more []convert.Input
-		more, err = convert.Inputs(ctx.StringSlice(f.flag))
+		more, err = convert.Find(ctx.StringSlice(f.flag))
 		for i := range more {
 			more[i].As = f.as
 		}
-		inputs = append(inputs, more...)
+		files = append(files, more...)
 	}
-	return convert.Unique(inputs), err
+	return convert.Unique(files), err
 }
 
 // draw puts inputs on one timeline: those of one format only, unless that is nil.
-func (c *command) draw(ctx *cli.Context, inputs []convert.Input, only *convert.Format) error {
+func (c *command) draw(ctx *cli.Context, files []convert.Input, only *convert.Format) error {
 	flags, err := c.mergeFlags(ctx)
 	if err != nil {
 		return err
 	}
 	flags.read.Only = only
-	if len(inputs) == 0 {
+	if len(files) == 0 {
 		return commandline.Usage("no input; give files, globs or directories")
 	}
-	names := convert.Names(inputs)
+	names := convert.Names(files)
 	out, err := c.create(ctx.String("o"), names)
 	if err != nil {
 		return err
@@ -143,7 +146,7 @@ func (c *command) draw(ctx *cli.Context, inputs []convert.Input, only *convert.F
 		defer flags.clocks.Abandon()
 	}
 	c.collectEarly()
-	t, err := c.mergeInputs(ctx, inputs, flags)
+	t, err := c.mergeInputs(ctx, files, flags)
 	if err != nil {
 		return err
 	}
@@ -164,14 +167,14 @@ func (c *command) draw(ctx *cli.Context, inputs []convert.Input, only *convert.F
 
 // mergeInputs reads, aligns, selects and draws. It is a function of its own so
 // that all but the result can be given up before the long work of writing.
-func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *mergeFlags) (*trace.Trace, error) {
+func (c *command) mergeInputs(ctx *cli.Context, files []convert.Input, flags *mergeFlags) (*trace.Trace, error) {
 	windowed := flags.sel.from != "" || flags.sel.to != "" || ctx.IsSet("around")
 	opt := flags.read
 	opt.Stdin = c.in
 	opt.Filter.IndexOnly = windowed
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(inputs)))
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(files)))
 	opt.Meter = meter
-	m, err := convert.Read(inputs, opt, &c.diags)
+	m, err := convert.Read(files, opt, &c.diags)
 	meter.Done()
 	if errors.Is(err, convert.ErrNoProcess) {
 		return nil, commandline.Usage("--rank-of: %v", err)
@@ -185,7 +188,7 @@ func (c *command) mergeInputs(ctx *cli.Context, inputs []convert.Input, flags *m
 	if c.redact != nil {
 		m.Learn(c.redact)
 	}
-	clocks := m.Clocks()
+	clocks := m.ClockReport()
 	for i := range clocks.Clocks {
 		fmt.Fprintln(c.err, printable(clocks.Clocks[i].String()))
 	}
@@ -248,7 +251,7 @@ func (c *command) window(m *convert.Merge, around string, flags *mergeFlags) err
 			return err
 		}
 	}
-	return m.ReadWindow(sel.From, sel.To, flags.read)
+	return m.ReadWindow(sel.From, sel.To)
 }
 
 // timesOf selects the time of the request with the given id. Ids collide: then it

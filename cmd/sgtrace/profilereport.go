@@ -102,8 +102,8 @@ func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
 	if err != nil {
 		return err
 	}
-	opt := convert.ReadOptions{Filter: profile.Filter{Cats: r.cats, Args: r.args}, Attribute: r.attribute}
-	e, sel, err := c.readEvidence(ctx, opt)
+	what := needed{profile.Filter{Cats: r.cats, Args: r.args}, convert.EvidenceOptions{Attribute: r.attribute}}
+	e, sel, err := c.readEvidence(ctx, what)
 	if err != nil {
 		return err
 	}

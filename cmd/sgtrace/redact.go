@@ -72,7 +72,7 @@ func (c *command) startRedaction(ctx *cli.Context) error {
 		args = append(args, ctx.StringSlice(flag)...)
 	}
 	for _, arg := range args {
-		inputs, err := convert.Inputs([]string{arg})
+		inputs, err := convert.Find([]string{arg})
 		if err != nil {
 			continue // the command will say so
 		}

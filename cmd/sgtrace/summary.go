@@ -9,8 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/request"
@@ -55,9 +55,9 @@ func (c *command) reportSummary(ctx *cli.Context) error {
 }
 
 // overview looks at everything that was read.
-func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (*analyze.Overview, error) {
+func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (*overview.Overview, error) {
 	args := ctx.Args().Slice()
-	inputs, err := convert.Inputs(args)
+	files, err := convert.Find(args)
 	if err != nil {
 		return nil, err
 	}
@@ -65,31 +65,31 @@ func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (
 	for _, arg := range shortInputs(args) {
 		given = append(given, c.redactedInput(arg))
 	}
-	in := analyze.OverviewInput{
-		Select: selectionArgs(ctx), Inputs: given, Files: c.filesRead(convert.Names(inputs)), Requests: e.Requests,
+	in := overview.OverviewInput{
+		Select: selectionArgs(ctx), Inputs: given, Files: c.filesRead(convert.Names(files)), Requests: e.Requests,
 		Clocks: clocks(e.Clocks), Diags: &c.diags,
 	}
 	if len(e.Ranks) > 0 {
 		in.Profiles, in.Devices = &e.Set, gpu.GPUOptions{From: sel.From, To: sel.To}
 	}
-	return analyze.NewOverview(in), nil
+	return overview.NewOverview(in), nil
 }
 
 // filesRead are the named files with their sizes, without those that nothing could be
 // read of.
-func (c *command) filesRead(names []string) []analyze.InputFile {
+func (c *command) filesRead(names []string) []overview.InputFile {
 	unread := map[string]bool{}
 	for _, d := range c.diags.All() {
 		if d.Code == "input-skipped" || d.Code == "input-unusable" {
 			unread[d.Pos.File] = true
 		}
 	}
-	var list []analyze.InputFile
+	var list []overview.InputFile
 	for _, name := range names {
 		if unread[name] {
 			continue
 		}
-		file := analyze.InputFile{Name: name, Bytes: request.Unknown}
+		file := overview.InputFile{Name: name, Bytes: request.Unknown}
 		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 			file.Bytes = info.Size()
 		}
@@ -98,13 +98,13 @@ func (c *command) filesRead(names []string) []analyze.InputFile {
 	return list
 }
 
-func clocks(report *convert.ClockReport) []analyze.HostClock {
+func clocks(report *convert.ClockReport) []overview.HostClock {
 	if report == nil {
 		return nil
 	}
-	list := make([]analyze.HostClock, len(report.Clocks))
+	list := make([]overview.HostClock, len(report.Clocks))
 	for i, l := range report.Clocks {
-		list[i] = analyze.HostClock{Host: l.Host, Why: l.Why, By: l.By, Offset: l.Offset, Bound: l.Bound}
+		list[i] = overview.HostClock{Host: l.Host, Why: l.Why, By: l.By, Offset: l.Offset, Bound: l.Bound}
 	}
 	return list
 }

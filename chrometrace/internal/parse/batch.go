@@ -40,6 +40,7 @@ type Tables struct {
 	Work        []profile.Link
 	Collectives []profile.Collective
 	Steps       []profile.Step
+	Prints      []trace.Slice // of the fingerprint
 }
 
 // A Member is a key of a document with its value, as text.
@@ -87,6 +88,7 @@ func (b *Batch) take() *Batch {
 	out.Work = slices.Clone(b.Work)
 	out.Collectives = slices.Clone(b.Collectives)
 	out.Steps = slices.Clone(b.Steps)
+	out.Prints = slices.Clone(b.Prints)
 	out.Rows = slices.Clone(b.Rows)
 	out.Open = slices.Clone(b.Open)
 	*b = Batch{
@@ -94,7 +96,7 @@ func (b *Batch) take() *Batch {
 		Tables: Tables{
 			Events: b.Events[:0], Instants: b.Instants[:0], Samples: b.Samples[:0], Arrows: b.Arrows[:0],
 			Redundant: b.Redundant[:0], Launches: b.Launches[:0], Work: b.Work[:0],
-			Collectives: b.Collectives[:0], Steps: b.Steps[:0],
+			Collectives: b.Collectives[:0], Steps: b.Steps[:0], Prints: b.Prints[:0],
 		},
 	}
 	return &out

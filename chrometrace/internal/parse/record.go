@@ -170,6 +170,9 @@ func (p *parser) complete() {
 	case RoleLaunch:
 		p.out.Launches = p.link(p.out.Launches, index, row)
 	case RoleWork:
+		if p.opt.Filter.Fingerprint {
+			p.out.Prints = append(p.out.Prints, trace.Slice{Time: ev.ts, Dur: ev.dur, Track: trace.TrackID(row), Name: nm.sym, Cat: cat.sym})
+		}
 		p.out.Work = p.link(p.out.Work, index, row)
 		if p.found&collectiveArgs != 0 || nm.isComm() {
 			p.collective(index, row, true)

@@ -1,0 +1,166 @@
+package collective
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// explains is the part of a lateness that something has to make up to be called its
+// cause.
+const explains = 0.5
+
+// A lateCause looks for what a rank does longer than the others of its crowd. What
+// ranks do is counted per collective: recordings need not be equally long.
+//
+// All ranks leave a collective together. So a rank comes to the next one as much
+// later as it computes longer in between, or is longer idle: the others do not idle
+// instead, but wait in the collective, which is busy.
+type lateCause struct {
+	gpus     *gpu.GPUs
+	meetings map[int32]int // of each rank of the crowd
+	rank     int32
+}
+
+// An excess is how much longer the rank was at something than the median (nearest
+// rank) of the others, per collective.
+type excess struct {
+	ns     float64
+	usual  float64 // what the others take, ns
+	factor float64 // own time over usual; 0 if that is 0
+}
+
+// over compares the rank with the others, of times by rank.
+func (l *lateCause) over(times map[int32]int64) excess {
+	var others []float64
+	for rank, n := range l.meetings {
+		if rank != l.rank {
+			others = append(others, float64(times[rank])/float64(n))
+		}
+	}
+	own, median := float64(times[l.rank])/float64(l.meetings[l.rank]), distribution.LowerMedian(others)
+	x := excess{ns: own - median, usual: median}
+	if median > 0 {
+		x.factor = own / median
+	}
+	return x
+}
+
+// kernelExcess is by how much kernels of one name run longer.
+type kernelExcess struct {
+	name string
+	excess
+}
+
+// kernels compares what the ranks compute: all of it, and by name the largest
+// difference first.
+func (l *lateCause) kernels() (all excess, by []kernelExcess) {
+	total := map[int32]int64{}
+	times := map[trace.Sym]map[int32]int64{}
+	names := map[trace.Sym]string{}
+	for i := range l.gpus.Kernels {
+		k := &l.gpus.Kernels[i]
+		if _, ok := l.meetings[k.RankIndex]; !ok || k.Class != profile.ClassCompute {
+			continue
+		}
+		total[k.RankIndex] = distribution.AddTimes(total[k.RankIndex], k.Total)
+		if times[k.Sym] == nil {
+			times[k.Sym], names[k.Sym] = map[int32]int64{}, k.Name
+		}
+		times[k.Sym][k.RankIndex] = distribution.AddTimes(times[k.Sym][k.RankIndex], k.Total)
+	}
+	for name, t := range times {
+		by = append(by, kernelExcess{names[name], l.over(t)})
+	}
+	slices.SortFunc(by, func(a, b kernelExcess) int { return cmp.Or(cmp.Compare(b.ns, a.ns), strings.Compare(a.name, b.name)) })
+	return l.over(total), by
+}
+
+// idle compares how long the devices of the ranks were idle: until something was
+// launched, and for other reasons.
+func (l *lateCause) idle() (host, other excess) {
+	launches, rest := map[int32]int64{}, map[int32]int64{}
+	for i := range l.gpus.GPUs {
+		g := &l.gpus.GPUs[i]
+		launches[g.RankIndex] = distribution.AddTimes(launches[g.RankIndex], g.Idle.Time[gpu.HostWait])
+		rest[g.RankIndex] = distribution.AddTimes(rest[g.RankIndex], g.Idle.Total()-g.Idle.Time[gpu.HostWait])
+	}
+	return l.over(launches), l.over(rest)
+}
+
+// explain says why the rank comes late ns after the others per collective, and which
+// numbers show it.
+func (l *lateCause) explain(late float64) (cause, evidence string) {
+	compute, kernels := l.kernels()
+	host, other := l.idle()
+	evidence = fmt.Sprintf("per collective it comes %s later than the median of the others: it computes %s, is idle until something is launched %s, and for other reasons %s",
+		words.Nearly(int64(late)), moreOrLess(compute.ns), moreOrLess(host.ns), moreOrLess(other.ns))
+	switch most := max(compute.ns, host.ns, other.ns); {
+	case most < explains*late:
+		cause = "neither what it computes nor idle time explains it"
+	case most == compute.ns:
+		cause = "compute-bound: " + kernelCause(compute, kernels)
+	case most == host.ns:
+		cause = "host-bound: its GPU is idle longer because work is launched later"
+	default:
+		cause = "its GPU is idle longer, though work has been launched, or nobody knows when"
+	}
+	return cause, evidence
+}
+
+// kernelCause says which kernels run longer: one if it makes most of the difference,
+// or all of them.
+func kernelCause(all excess, kernels []kernelExcess) string {
+	const most, nearlyAll = 0.5, 0.8
+	top := &kernels[0]
+	switch {
+	case top.factor == 0 && top.ns >= most*all.ns:
+		return fmt.Sprintf("it runs `%s`, which the others do not", top.short())
+	case top.ns >= nearlyAll*all.ns:
+		return fmt.Sprintf("its `%s` kernels run %s longer", top.short(), longer(top.excess))
+	case len(kernels) > 1 && slower(all, kernels) >= nearlyAll:
+		return fmt.Sprintf("its kernels run %s longer, nearly all of them, as with a lower clock", longer(all))
+	case top.ns >= most*all.ns:
+		return fmt.Sprintf("its `%s` kernels run %s longer, and others do, too", top.short(), longer(top.excess))
+	}
+	return fmt.Sprintf("its kernels run %s longer, `%s` before all", longer(all), top.short())
+}
+
+// slower returns the part of the time of kernels, as the others take it, that is of
+// kernels which take at least half as much longer as all do together.
+func slower(all excess, kernels []kernelExcess) float64 {
+	sum, whole := 0.0, 0.0
+	for _, k := range kernels {
+		whole += k.usual
+		if k.factor-1 >= (all.factor-1)/2 {
+			sum += k.usual
+		}
+	}
+	return distribution.Ratio(sum, whole)
+}
+
+// short is the name for a sentence: without types, and without its middle if that
+// is long.
+func (k *kernelExcess) short() string {
+	const width = 48 // columns
+	return table.CutMiddle(profile.BareName(k.name), width, table.Style{ASCII: true})
+}
+
+// longer is the excess in percent.
+func longer(x excess) string { return words.InPercent(x.factor-1) + " %" }
+
+// moreOrLess is a difference in words.
+func moreOrLess(ns float64) string {
+	if ns < 0 {
+		return words.Nearly(int64(-ns)) + " less"
+	}
+	return words.Nearly(int64(ns)) + " longer"
+}

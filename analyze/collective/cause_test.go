@@ -1,0 +1,162 @@
+package collective
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// lateRank are four ranks that meet every millisecond, of which TP2 comes 100 us late.
+func lateRank() *Collectives {
+	r := rand.New(rand.NewPCG(7, 7))
+	s := newMeetings("TP0", "TP1", "TP2", "TP3", "TP9")
+	for i := range int64(400) {
+		end := (i + 1) * 1_000_000
+		var x []int64
+		for rank := range 4 {
+			dur := 150_000 + r.Int64N(20_000)
+			if rank == 2 {
+				dur -= 100_000
+			}
+			x = append(x, end-dur, dur)
+		}
+		s.meet(x...)
+	}
+	return MeasureCollectives(s.Set, 0, 0)
+}
+
+// devices are what the four ranks were busy with in 400 ms. extra adds to TP2.
+func devices(extra map[string]int64, host, other int64) *gpu.GPUs {
+	g := &gpu.GPUs{}
+	for rank := range int32(4) {
+		device := gpu.GPU{RankIndex: rank}
+		device.Idle.Time = [gpu.NumCauses]int64{gpu.HostWait: 2_000_000, gpu.OtherWait: 1_000_000}
+		if rank == 2 {
+			device.Idle.Time[gpu.HostWait] += host
+			device.Idle.Time[gpu.OtherWait] += other
+		}
+		g.GPUs = append(g.GPUs, device)
+		for i, name := range []string{"void fused_moe<float, 8>(int*)", "gemm", "norm"} {
+			k := gpu.RankKernel{Name: name, Class: profile.ClassCompute, RankIndex: rank, Summary: distribution.Summary{N: 400, Total: 100_000_000}}
+			k.Sym = trace.Sym(i + 1)
+			if rank == 2 {
+				k.Total += extra[name]
+			}
+			g.Kernels = append(g.Kernels, k)
+		}
+		all := gpu.RankKernel{Name: "all-reduce", Class: profile.ClassCommunication, RankIndex: rank, Sym: 9, Summary: distribution.Summary{Total: 60_000_000}}
+		if rank == 2 {
+			all.Total = 20_000_000
+			if n := extra["extra"]; n > 0 {
+				g.Kernels = append(g.Kernels, gpu.RankKernel{Name: "extra", Class: profile.ClassCompute, RankIndex: 2, Sym: 8, Summary: distribution.Summary{Total: n}})
+			}
+		}
+		g.Kernels = append(g.Kernels, all)
+	}
+	return g
+}
+
+// The cause of a lateness is what makes most of it.
+func TestCauseOfStraggler(t *testing.T) {
+	const moe = "void fused_moe<float, 8>(int*)"
+	for _, c := range []struct {
+		name        string
+		extra       map[string]int64
+		host, other int64
+		want        string
+	}{
+		{"one kernel", map[string]int64{moe: 40_000_000}, 0, 0, "compute-bound: its `fused_moe` kernels run 40 % longer"},
+		{"one kernel and more", map[string]int64{moe: 27_000_000, "gemm": 13_000_000}, 0, 0, "compute-bound: its `fused_moe` kernels run 27 % longer, and others do, too"},
+		{"two kernels", map[string]int64{moe: 20_000_000, "gemm": 19_000_000, "norm": 2_000_000}, 0, 0, "compute-bound: its kernels run 14 % longer, `fused_moe` before all"},
+		{"all kernels", map[string]int64{moe: 14_000_000, "gemm": 13_000_000, "norm": 13_000_000}, 0, 0,
+			"compute-bound: its kernels run 13 % longer, nearly all of them, as with a lower clock"},
+		{"a kernel of its own", map[string]int64{"extra": 40_000_000}, 0, 0, "compute-bound: it runs `extra`, which the others do not"},
+		{"launches", nil, 40_000_000, 0, "host-bound: its GPU is idle longer because work is launched later"},
+		{"mostly launches", map[string]int64{moe: 10_000_000}, 30_000_000, 0, "host-bound: its GPU is idle longer because work is launched later"},
+		{"idle", nil, 0, 40_000_000, "its GPU is idle longer, though work has been launched, or nobody knows when"},
+		{"nothing", nil, 0, 0, "neither what it computes nor idle time explains it"},
+		{"too little", map[string]int64{moe: 10_000_000}, 5_000_000, 0, "neither what it computes nor idle time explains it"},
+	} {
+		found := lateRank().Stragglers(devices(c.extra, c.host, c.other))
+		if len(found) != 1 || found[0].Rank != 2 || found[0].Name != "TP2" || found[0].Last != 400 {
+			t.Fatalf("%s: found %+v", c.name, found)
+		}
+		if found[0].Cause != c.want {
+			t.Errorf("%s: %s, want %s", c.name, found[0].Cause, c.want)
+		}
+	}
+	found := lateRank().Stragglers(devices(map[string]int64{moe: 36_000_000}, 8_000_000, -400_000))
+	want := "per collective it comes 100 us later than the median of the others: it computes 90.0 us longer, is idle until something is launched 20.0 us longer, and for other reasons 1.00 us less"
+	if got := found[0].Evidence[len(found[0].Evidence)-1]; got != want {
+		t.Errorf("evidence %s, want %s", got, want)
+	}
+}
+
+// What a straggler costs, in words and as a finding.
+func TestVerdictOnCollectives(t *testing.T) {
+	c := lateRank()
+	found := c.Stragglers(nil)
+	text := "TP2 of 4 ranks arrives last in 400 of 400 collectives, 100 us late; the others lose 10 % of their time"
+	if v := c.Verdict(found); len(v) != 1 || v[0] != text {
+		t.Errorf("verdict %q, want %q", v, text)
+	}
+	f := c.Findings(nil)
+	if len(f) != 1 || f[0].Kind != finding.FindingStraggler || f[0].Text != text || f[0].At.Rank.TP != 2 || f[0].At.Role != request.Other {
+		t.Fatalf("findings %+v", f)
+	}
+	// Three of four ranks wait for a tenth of the time.
+	if w := f[0].Weight; w < 0.07 || w > 0.08 {
+		t.Errorf("weight %v", w)
+	}
+	if v := c.Verdict(nil); len(v) != 1 || !strings.HasPrefix(v[0], "no straggler: in 400 collectives of 4 ranks, nobody is late") {
+		t.Errorf("verdict on nothing %q", v)
+	}
+	few := threeRanks()
+	if v := MeasureCollectives(few.Set, 0, 0).Verdict(nil); len(v) != 1 || v[0] != "no straggler can be told: only 4 collectives" {
+		t.Errorf("verdict on few %q", v)
+	}
+	if v := MeasureCollectives(newMeetings("TP0").Set, 0, 0); v.Verdict(nil) != nil || v.Reports() != nil {
+		t.Errorf("verdict on one rank %q", v.Verdict(nil))
+	}
+}
+
+func TestWhereIs(t *testing.T) {
+	for name, want := range map[string]place.Where{
+		"decode TP1-DP0 (node7)": {Role: request.Decode},
+		"TP1-PP0-DP0-EP0":        {Role: request.Other},
+		"prefill TP1-DP0":        {Role: request.Prefill},
+	} {
+		got := whereIs(name)
+		if got.Scope != place.OneRank || got.Role != want.Role || got.Rank.TP != 1 || got.Rank.DP != 0 && got.Rank.DP != -1 || got.Host != "" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if at := whereIs("python 4711").Rank; at.TP != -1 || at.DP != -1 {
+		t.Errorf("a process is at %+v", at)
+	}
+}
+
+// A rank that several groups wait for is told once, of the one that loses most.
+func TestStragglerOfTwoGroups(t *testing.T) {
+	s := newMeetings("TP0", "TP1", "TP2", "TP3")
+	for end := int64(1_000_000); end < 400_000_000; end += 1_000_000 {
+		s.meet(end-90_000, 90_000, end-90_000, 90_000, end-20_000, 20_000, end-90_000, 90_000)
+		end += 1_000_000
+		s.meet(-1, 0, end-90_000, 90_000, end-20_000, 20_000, -1, 0)
+	}
+	c := MeasureCollectives(s.Set, 0, 0)
+	if len(c.crowds) != 2 || len(c.crowds[1].gathering.Stragglers()) != 1 {
+		t.Fatalf("%d crowds", len(c.crowds))
+	}
+	if found := c.Stragglers(nil); len(found) != 1 || found[0].Name != "TP2" || found[0].Group != "4 ranks" {
+		t.Errorf("found %+v", found)
+	}
+}

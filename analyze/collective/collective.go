@@ -1,0 +1,193 @@
+package collective
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Collectives are the collectives that several ranks were seen in: who came last, how
+// long the others waited for it, and how long the data took.
+type Collectives struct {
+	Ranks []CollectiveRank // those that met others, in the order of the set
+	Kinds []CollectiveKind // the one that took most time first
+	// Waits[r][s] is how long rank r waited for rank s, in ns: the sum over the
+	// collectives to which s came last. Both are indexes into Ranks.
+	Waits [][]int64
+
+	crowds []*crowd
+	Counts collectiveCounts
+	// lengths are how long the groups were at it, once for each of their ranks, ns.
+	lengths int64
+}
+
+// collectiveCounts are numbers of collectives.
+type collectiveCounts struct {
+	all        int // that were measured
+	Sync       int // at which ranks wait for the last one
+	byDuration int // of sync: those whose order is that of durations
+	partial    int // of sync: those of whose group not all ranks were seen
+	impossible int // left out: a rank was gone before the last one came
+}
+
+// A CollectiveRank is what collectives were like on a rank. Times are ns.
+type CollectiveRank struct {
+	Rank     string
+	Meetings int // collectives in which others were seen, too
+	// The rest is about those at which ranks wait for the last one.
+	Sync int
+	Last int // to which it came after all others
+	// LateP50 and LateP99 are of its arrival minus the median (nearest rank) of all
+	// arrivals; negative is early.
+	LateP50, LateP99 int64
+	Took             int64 // from the start of its kernels to their end
+	Wait             int64 // of Took, before the last rank came
+	Blame            int64 // that all others waited where it was last
+	Transfer         int64 // of Took, what the rank that had to wait least took
+
+	rankIndex int32 // index into Set.Ranks
+	late      []int64
+}
+
+// MeasureCollectives sums up the meetings of a set that overlap [from, to]; 0 is open.
+// It holds about 40 bytes for each rank of a meeting.
+func MeasureCollectives(set *profile.Set, from, to trace.Time) *Collectives {
+	var meetings []*profile.Meeting
+	for i := range set.Meetings {
+		x := &set.Meetings[i]
+		start, end := bounds(x)
+		if (from == 0 || end >= from) && (to == 0 || start <= to) {
+			meetings = append(meetings, x)
+		}
+	}
+	w := &collectiveWalk{
+		out: &Collectives{}, ranks: make([]CollectiveRank, len(set.Ranks)),
+		waits: map[[2]int32]int64{}, kinds: newKindTable(set), crowds: newCrowdTable(set, meetings),
+	}
+	for _, x := range meetings {
+		w.add(x)
+	}
+	return w.finish(set)
+}
+
+// bounds returns when a meeting began and ended.
+func bounds(x *profile.Meeting) (start, end trace.Time) {
+	start, end = x.Arrivals[0].Start, x.Arrivals[0].End
+	for _, a := range x.Arrivals[1:] {
+		start, end = min(start, a.Start), max(end, a.End)
+	}
+	return start, end
+}
+
+// A collectiveWalk goes over the meetings of a set.
+type collectiveWalk struct {
+	out    *Collectives
+	ranks  []CollectiveRank // of the whole set
+	waits  map[[2]int32]int64
+	kinds  *kindTable
+	crowds *crowdTable
+	seen   encounter // of the meeting at hand
+}
+
+func (w *collectiveWalk) add(x *profile.Meeting) {
+	e := &w.seen
+	if !e.look(x) {
+		w.out.Counts.impossible++
+		return
+	}
+	w.out.Counts.all++
+	for _, a := range x.Arrivals {
+		w.ranks[a.Rank].Meetings++
+	}
+	w.kinds.add(e, w.crowds.first(x))
+	if !x.Sync {
+		return
+	}
+	w.out.Counts.Sync++
+	if !e.byClock {
+		w.out.Counts.byDuration++
+	}
+	if int(x.GroupSize) > len(x.Arrivals) {
+		w.out.Counts.partial++
+	}
+	w.crowds.add(e)
+	median := e.median()
+	for i, a := range x.Arrivals {
+		r := &w.ranks[a.Rank]
+		r.Sync++
+		r.late = append(r.late, e.arrivals[i]-median)
+		r.Took = distribution.AddTimes(r.Took, e.took(i))
+		r.Wait = distribution.AddTimes(r.Wait, e.wait(i))
+		r.Transfer = distribution.AddTimes(r.Transfer, e.transfer)
+		if e.last == nobody {
+			continue
+		}
+		last := x.Arrivals[e.last].Rank
+		if i == e.last {
+			r.Last++
+			continue
+		}
+		w.ranks[last].Blame = distribution.AddTimes(w.ranks[last].Blame, e.wait(i))
+		key := [2]int32{a.Rank, last}
+		w.waits[key] = distribution.AddTimes(w.waits[key], e.wait(i))
+	}
+}
+
+func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
+	out := w.out
+	at := make([]int, len(w.ranks)) // index into out.Ranks
+	for i := range w.ranks {
+		r := &w.ranks[i]
+		if r.Meetings == 0 {
+			continue
+		}
+		r.rankIndex, r.Rank = int32(i), set.Ranks[i]
+		if len(r.late) > 0 {
+			slices.Sort(r.late)
+			r.LateP50, r.LateP99 = request.NearestRank(r.late, 50), request.NearestRank(r.late, 99)
+			r.late = nil
+		}
+		at[i] = len(out.Ranks)
+		out.Ranks = append(out.Ranks, *r)
+	}
+	out.Waits = make([][]int64, len(out.Ranks))
+	for i := range out.Waits {
+		out.Waits[i] = make([]int64, len(out.Ranks))
+	}
+	for key, ns := range w.waits {
+		out.Waits[at[key[0]]][at[key[1]]] = ns
+	}
+	out.Kinds = w.kinds.finish()
+	out.crowds = w.crowds.finish()
+	for _, c := range out.crowds {
+		out.lengths = distribution.AddTimes(out.lengths, c.length)
+	}
+	return out
+}
+
+// rankOf returns what is known of a rank of the set.
+func (c *Collectives) rankOf(rank int32) *CollectiveRank {
+	for i := range c.Ranks {
+		if c.Ranks[i].rankIndex == rank {
+			return &c.Ranks[i]
+		}
+	}
+	return nil
+}
+
+// Waiting tells how much of the time in collectives ranks wait for the last one of them.
+func (c *Collectives) Waiting() []string {
+	took, wait := int64(0), int64(0)
+	for i := range c.Ranks {
+		took, wait = distribution.AddTimes(took, c.Ranks[i].Took), distribution.AddTimes(wait, c.Ranks[i].Wait)
+	}
+	if took == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%.0f %% of the time in %s is waiting for the last rank, the rest moves data", 100*distribution.Fraction(wait, took), words.Counted(c.Counts.Sync, "collective"))}
+}

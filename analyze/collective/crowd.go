@@ -1,0 +1,191 @@
+package collective
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A crowd is a set of ranks that wait for each other in collectives, whatever the
+// communicators are called: kernels of CUDA graphs do not tell.
+type crowd struct {
+	ranks     []int32 // indexes into Set.Ranks, ascending
+	gathering *straggler.Gathering
+	end       trace.Time // of the meeting before; 0 is none
+	length    int64      // how long the group was at it, once for each rank, ns
+	bound     int64      // the largest of its meetings' that were ordered by clock
+	whole     bool       // all ranks that meet anybody are of it
+}
+
+// longestWork is how long ranks work from one collective to the next at most, in ns.
+// Beyond, nobody had anything to do.
+const longestWork = 100_000_000
+
+// A subset of ranks is seen together where the recording of one of the others begins
+// later, or ends earlier. That is rare: a set that is seen a tenth as often as one
+// around it, or more, is a group of its own.
+const rareSubset = 10
+
+// crowdTable finds the crowd of a meeting.
+type crowdTable struct {
+	of       map[string]*crowd // by key
+	crowds   []*crowd
+	key      []byte
+	arrivals []int64
+}
+
+// keyOf returns the ranks of a meeting as bytes, which hold until the next call.
+func (t *crowdTable) keyOf(x *profile.Meeting) []byte {
+	t.key = t.key[:0]
+	for i := range x.Arrivals {
+		t.key = binary.BigEndian.AppendUint32(t.key, uint32(x.Arrivals[i].Rank))
+	}
+	return t.key
+}
+
+// newCrowdTable finds the crowds of all meetings.
+func newCrowdTable(set *profile.Set, meetings []*profile.Meeting) *crowdTable {
+	type subset struct {
+		ranks []int32
+		key   string
+		n     int
+	}
+	t := &crowdTable{of: map[string]*crowd{}}
+	index := map[string]int{}
+	var subsets []subset
+	for _, x := range meetings {
+		if !x.Sync {
+			continue
+		}
+		key := t.keyOf(x)
+		i, ok := index[string(key)]
+		if !ok {
+			s := subset{key: string(key)}
+			for _, a := range x.Arrivals {
+				s.ranks = append(s.ranks, a.Rank)
+			}
+			i = len(subsets)
+			index[s.key], subsets = i, append(subsets, s)
+		}
+		subsets[i].n++
+	}
+	// The larger ones come first, so that a rare subset finds the crowd around it; of
+	// several the last one found, the smallest.
+	slices.SortFunc(subsets, func(a, b subset) int {
+		return cmp.Or(cmp.Compare(len(b.ranks), len(a.ranks)), slices.Compare(a.ranks, b.ranks))
+	})
+	for i, s := range subsets {
+		for _, around := range subsets[:i] {
+			if around.n >= rareSubset*s.n && containsAll(around.ranks, s.ranks) {
+				t.of[s.key] = t.of[around.key]
+			}
+		}
+		if t.of[s.key] == nil {
+			c := newCrowd(set, s.ranks)
+			t.of[s.key], t.crowds = c, append(t.crowds, c)
+		}
+	}
+	return t
+}
+
+// containsAll tells whether all of b, which is ascending as a is, are in a.
+func containsAll(a, b []int32) bool {
+	for _, v := range a {
+		if len(b) > 0 && b[0] == v {
+			b = b[1:]
+		}
+	}
+	return len(b) == 0
+}
+
+func newCrowd(set *profile.Set, ranks []int32) *crowd {
+	names := make([]string, len(ranks))
+	for i, r := range ranks {
+		names[i] = set.Ranks[r]
+	}
+	c := &crowd{ranks: ranks, gathering: straggler.NewGathering(names, endSpread)}
+	c.gathering.What, c.gathering.Verb = "collectives", "arrives"
+	return c
+}
+
+// fewNamed is how many ranks are named one by one.
+const fewNamed = 4
+
+// peers names the ranks of the crowd besides the named one, if they are few and not all
+// that there are.
+func (c *crowd) peers(name string) string {
+	if c.whole || len(c.ranks) > fewNamed {
+		return ""
+	}
+	others := slices.DeleteFunc(slices.Clone(c.gathering.Names), func(other string) bool { return other == name })
+	return inList(others)
+}
+
+// inList joins names as a sentence does: "a, b and c".
+func inList(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// first returns the first rank of the crowd that meets, or of those that were seen
+// where ranks do not wait.
+func (t *crowdTable) first(x *profile.Meeting) int32 {
+	if c := t.of[string(t.keyOf(x))]; c != nil {
+		return c.ranks[0]
+	}
+	return x.Arrivals[0].Rank
+}
+
+// add hands a meeting at which ranks wait to its crowd. The time that the crowd was
+// at it goes back to the meeting before, unless there was a pause in between.
+func (t *crowdTable) add(e *encounter) {
+	c := t.of[string(t.keyOf(e.Meeting))]
+	t.arrivals = t.arrivals[:0]
+	there := 0
+	for _, rank := range c.ranks {
+		arrival := int64(straggler.NoArrival)
+		if there < len(e.Arrivals) && e.Arrivals[there].Rank == rank {
+			arrival = e.arrivals[there]
+			there++
+		}
+		t.arrivals = append(t.arrivals, arrival)
+	}
+	if e.byClock {
+		c.bound = max(c.bound, e.Bound)
+	}
+	// Ends are nearly the same; by the rank that is nearly always there, times
+	// between them do not depend on clocks.
+	end := e.Arrivals[0].End
+	took := int64(0)
+	if c.end != 0 && end > c.end {
+		took = min(distribution.Between(c.end, end), e.took(0)+longestWork)
+	}
+	c.end = max(c.end, end)
+	c.length = distribution.AddTimes(c.length, took*int64(len(c.ranks)))
+	c.gathering.Meet(end, t.arrivals, took)
+}
+
+func (t *crowdTable) finish() []*crowd {
+	seen := map[int32]bool{}
+	for _, c := range t.crowds {
+		for _, r := range c.ranks {
+			seen[r] = true
+		}
+	}
+	for _, c := range t.crowds {
+		c.gathering.Floor = endSpread + c.bound
+		c.gathering.Group = words.Counted(len(c.ranks), "rank")
+		c.whole = len(c.ranks) == len(seen)
+	}
+	return t.crowds
+}

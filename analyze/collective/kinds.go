@@ -1,0 +1,155 @@
+package collective
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A CollectiveKind is what collectives of one operation, type and size were like in a
+// group. Times are ns.
+type CollectiveKind struct {
+	Op        string // as the producer calls it; "" is unknown
+	Kernel    string // without types
+	Dtype     string // "" is unknown
+	Bytes     int64  // see [CollectiveKind.BusBandwidth]; -1 is unknown
+	Group     string // "" is unknown
+	GroupSize int32  // -1 is unknown
+	// First is the first of the ranks, in the order of the set: replicas call their
+	// groups the same.
+	First string
+	Ranks int // the most that were seen at one of them
+
+	N    int
+	Took int64 // sum over all ranks
+	// Transfer is the shortest duration of each: that of the rank that waited least, of
+	// those that were seen. One that was not may have come later.
+	Transfer distribution.Summary
+	// Whole is how many of N were seen on all ranks of the group, as far as its size is
+	// known, and WholeP50 the median of their Transfer; 0 of none.
+	Whole    int
+	WholeP50 int64
+
+	Sync int                  // of N: those at which ranks wait for the last one
+	Wait distribution.Summary // of all ranks but the last one of each
+	// Last is the rank that came last most often, LastN times; "" and 0 if none did
+	// alone.
+	Last  string
+	LastN int
+}
+
+// Name returns what the collective is called: the operation, or else its kernel,
+// without what all kernels of NCCL begin with.
+func (k *CollectiveKind) Name() string {
+	if k.Op != "" {
+		return k.Op
+	}
+	_, name, found := strings.Cut(k.Kernel, "Kernel_")
+	if !found || !strings.HasPrefix(k.Kernel, "nccl") {
+		return k.Kernel
+	}
+	return name
+}
+
+// BusBandwidth returns the bus bandwidth at the median transfer of those that were seen on
+// all ranks, as nccl-tests define it, in GB/s, 0 if it is not known. Bytes is the size by the same definition: what a
+// rank has where each has all, and all parts together where each has one.
+func (k *CollectiveKind) BusBandwidth() float64 {
+	return busBandwidth(k.Op, k.Bytes, k.GroupSize, k.WholeP50)
+}
+
+// kindKey is what collectives of one kind have in common.
+type kindKey struct {
+	op, kernel, dtype, group trace.Sym
+	bytes                    int64
+	size, first              int32
+}
+
+// kindTimes collects the collectives of one kind.
+type kindTimes struct {
+	CollectiveKind
+	transfers, waits []int64
+	whole            []int64       // of transfers
+	last             map[int32]int // by rank
+}
+
+// kindTable tells kinds apart.
+type kindTable struct {
+	set   *profile.Set
+	bare  *profile.BareNames
+	index map[kindKey]int
+	kinds []*kindTimes
+}
+
+func newKindTable(set *profile.Set) *kindTable {
+	return &kindTable{set: set, bare: profile.NewBareNames(set.Syms), index: map[kindKey]int{}}
+}
+
+// of returns the kind of a meeting of a group with a certain first rank.
+func (t *kindTable) of(x *profile.Meeting, first int32) *kindTimes {
+	name := t.set.Syms.Name
+	op, dtype := name(x.Op), name(x.Dtype)
+	key := kindKey{x.Op, t.bare.Of(x.Name), x.Dtype, x.Group, sizeOf(x, op, dtype), max(-1, x.GroupSize), first}
+	if key.size == 0 {
+		key.size = -1
+	}
+	i, ok := t.index[key]
+	if !ok {
+		i = len(t.kinds)
+		t.index[key] = i
+		t.kinds = append(t.kinds, &kindTimes{last: map[int32]int{}, CollectiveKind: CollectiveKind{
+			Op: op, Kernel: name(key.kernel), Dtype: dtype, Bytes: key.bytes, Group: name(x.Group), GroupSize: key.size,
+			First: t.set.Ranks[first],
+		}})
+	}
+	return t.kinds[i]
+}
+
+func (t *kindTable) add(e *encounter, first int32) {
+	k := t.of(e.Meeting, first)
+	k.N++
+	k.Ranks = max(k.Ranks, len(e.Arrivals))
+	k.transfers = append(k.transfers, e.transfer)
+	if int(e.GroupSize) <= len(e.Arrivals) {
+		k.whole = append(k.whole, e.transfer)
+	}
+	for i := range e.Arrivals {
+		k.Took = distribution.AddTimes(k.Took, e.took(i))
+	}
+	if !e.Sync {
+		return
+	}
+	k.Sync++
+	latest := slices.Index(e.arrivals, e.latest)
+	for i := range e.Arrivals {
+		if i != latest {
+			k.waits = append(k.waits, e.wait(i))
+		}
+	}
+	if e.last != nobody {
+		k.last[e.Arrivals[e.last].Rank]++
+	}
+}
+
+func (t *kindTable) finish() []CollectiveKind {
+	kinds := make([]CollectiveKind, len(t.kinds))
+	for i, k := range t.kinds {
+		k.Transfer, k.Wait = distribution.Summarize(k.transfers), distribution.Summarize(k.waits)
+		k.Whole, k.WholeP50 = len(k.whole), distribution.Summarize(k.whole).P50
+		for rank, n := range k.last {
+			if name := t.set.Ranks[rank]; n > k.LastN || n == k.LastN && name < k.Last {
+				k.Last, k.LastN = name, n
+			}
+		}
+		kinds[i] = k.CollectiveKind
+	}
+	slices.SortFunc(kinds, func(a, b CollectiveKind) int {
+		return cmp.Or(cmp.Compare(b.Took, a.Took), strings.Compare(a.Op, b.Op), strings.Compare(a.Kernel, b.Kernel),
+			strings.Compare(a.Dtype, b.Dtype), cmp.Compare(a.Bytes, b.Bytes), strings.Compare(a.Group, b.Group), cmp.Compare(a.GroupSize, b.GroupSize), strings.Compare(a.First, b.First))
+	})
+	return kinds
+}

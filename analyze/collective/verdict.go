@@ -1,0 +1,130 @@
+package collective
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Stragglers returns the ranks that others wait for in collectives, the one that
+// costs most first, with the cause as far as devices show it; g may be nil. A rank is
+// told once, of the group that loses most by it. Rank is an index into Ranks.
+func (c *Collectives) Stragglers(g *gpu.GPUs) []straggler.Straggler {
+	var found []straggler.Straggler
+	for _, crowd := range c.crowds {
+		for _, s := range crowd.gathering.Stragglers() {
+			c.explain(&s, crowd, g)
+			found = append(found, s)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b straggler.Straggler) int {
+		return cmp.Or(cmp.Compare(b.Lost, a.Lost), strings.Compare(a.Name, b.Name))
+	})
+	told := map[int]bool{}
+	return slices.DeleteFunc(found, func(s straggler.Straggler) bool {
+		again := told[s.Rank]
+		told[s.Rank] = true
+		return again
+	})
+}
+
+// explain completes what a gathering has found of one of its ranks.
+func (c *Collectives) explain(s *straggler.Straggler, crowd *crowd, g *gpu.GPUs) {
+	rank := crowd.ranks[s.Rank]
+	s.Rank = slices.IndexFunc(c.Ranks, func(r CollectiveRank) bool { return r.rankIndex == rank })
+	s.Where = whereIs(s.Name)
+	s.Peers = crowd.peers(s.Name)
+	s.Evidence = []string{s.Doubt()}
+	if g == nil || len(g.GPUs) == 0 {
+		return
+	}
+	l := lateCause{gpus: g, meetings: map[int32]int{}, rank: rank}
+	for _, r := range crowd.ranks {
+		l.meetings[r] = c.rankOf(r).Meetings
+	}
+	cause, evidence := l.explain(float64(s.Mean) * s.Part)
+	if s.Part < 1 {
+		// What devices did is known for all of the time only.
+		cause, evidence = cause+" (over the whole capture, also while it was not late)", "over the whole capture, "+evidence
+	}
+	s.Cause, s.Evidence = cause, append(s.Evidence, evidence)
+}
+
+// whereIs tells what the name of a rank says: "decode TP1-DP0 (node7)". Hosts are
+// called differently elsewhere.
+func whereIs(name string) place.Where {
+	at := place.Where{Scope: place.OneRank, Role: request.Other, Rank: trace.NoRank}
+	for word := range strings.FieldsSeq(name) {
+		if rank, err := trace.ParseRank(word); err == nil {
+			at.Rank = rank
+		}
+		for _, role := range []request.Role{request.Prefill, request.Decode, request.Unified} {
+			if word == role.String() {
+				at.Role = role
+			}
+		}
+	}
+	return at
+}
+
+// Verdict says in a sentence each which ranks the others wait for, or that there is
+// none, and what was looked at; nothing if no ranks wait for each other.
+func (c *Collectives) Verdict(found []straggler.Straggler) []string {
+	switch {
+	case len(found) > 0:
+	case c.Counts.Sync > 0:
+		return []string{c.nobody()}
+	case c.Counts.all > 0:
+		return []string{fmt.Sprintf("no straggler can be told: at none of %d collectives is it known that ranks wait for all others (dispatches and combines do not), so that nobody is late there", c.Counts.all)}
+	}
+	var out []string
+	for i := range found {
+		out = append(out, found[i].Text())
+	}
+	return out
+}
+
+// nobody says that there is no straggler.
+func (c *Collectives) nobody() string {
+	ranks, judged := map[int32]bool{}, 0 // a rank can be in several crowds
+	for _, crowd := range c.crowds {
+		if n := len(crowd.gathering.Meetings); n >= fewMeetings {
+			judged += n
+			for _, r := range crowd.ranks {
+				ranks[r] = true
+			}
+		}
+	}
+	if judged == 0 {
+		return fmt.Sprintf("no straggler can be told: only %s", words.Counted(c.Counts.Sync, "collective"))
+	}
+	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, nobody is late again and again by more than clocks leave open and %.0f %% of the time in between", judged, len(ranks), 100*straggler.Matters)
+}
+
+// fewMeetings is how many of a crowd are the least that can show a straggler: of two
+// ranks that are alike, one is behind in eleven blocks in a row as rarely as
+// [straggler.ErrorLevel] asks for.
+const fewMeetings = 11 * straggler.LeastInBlock
+
+// Findings returns the ranks that others wait for; nothing is what a healthy
+// deployment has.
+func (c *Collectives) Findings(g *gpu.GPUs) []finding.Finding {
+	var out []finding.Finding
+	for _, s := range c.Stragglers(g) {
+		out = append(out, finding.Finding{
+			Kind: finding.FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(),
+			Evidence: s.Evidence, Show: []string{"--by-rank"}, Weight: distribution.Fraction(s.Lost, c.lengths),
+		})
+	}
+	return out
+}

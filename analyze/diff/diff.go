@@ -1,0 +1,186 @@
+package diff
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Capture is one side of a comparison.
+type Capture struct {
+	Label    string       // what the user calls it
+	Requests *request.Set // nil without any
+	Profiles *profile.Set // no Ranks without any
+	// From and To bound what is compared of Profiles to events that overlap [From, To]; 0
+	// is open.
+	From, To trace.Time
+
+	held int64 // for tests; 0 is half of MaxHeld
+}
+
+// DiffOptions say how captures are compared.
+type DiffOptions struct {
+	ByRank bool // a row for every rank and name
+}
+
+// A Diff is what differs between two captures.
+type Diff struct {
+	Before, After DiffSide
+	Load          []DiffLoad
+	Rows          []DiffRow // of requests first; of those what changed, what moved the total most
+
+	per         perStep // what totals of Profiles are divided by
+	byRank      bool
+	whole       map[diffKey]int64 // see addUp
+	approximate int               // rows
+	verdict     string
+}
+
+// DiffKind says what a row of a Diff is of.
+type DiffKind uint8
+
+const (
+	DiffRequest DiffKind = iota // a metric of finished requests
+	DiffStage
+	DiffStep
+	DiffKernel
+	DiffCopy
+)
+
+func (k DiffKind) String() string {
+	return [...]string{"request", "stage", "step", "kernel", "copy"}[k]
+}
+
+// profiled tells whether rows of the kind are about what profilers recorded.
+func (k DiffKind) profiled() bool { return k >= DiffStep }
+
+// A diffKey says what a group of durations is of.
+type diffKey struct {
+	Kind DiffKind
+	Name string
+	Rank string // "" where nobody knows, or ranks are pooled
+}
+
+func (k diffKey) compare(o diffKey) int {
+	return cmp.Or(cmp.Compare(k.Kind, o.Kind), strings.Compare(k.Name, o.Name), strings.Compare(k.Rank, o.Rank))
+}
+
+// A diffGroup is the durations of one key in one input, by piece of the capture.
+type diffGroup struct{ pieces []distribution.Sample }
+
+func (g *diffGroup) add(piece, pieces int, dur int64, in *distribution.Store) {
+	if g.pieces == nil {
+		g.pieces = make([]distribution.Sample, pieces)
+	}
+	g.pieces[piece].Add(dur, in)
+}
+
+// diffUnits are how many requests or steps every piece of a capture has, by rank; "" is
+// all ranks together.
+type diffUnits map[string][]float64
+
+func (u diffUnits) add(rank string, piece, pieces int, n float64) {
+	if u[rank] == nil {
+		u[rank] = make([]float64, pieces)
+	}
+	u[rank][piece] += n
+}
+
+// NewDiff compares two captures.
+func NewDiff(before, after *Collected, opt DiffOptions) *Diff {
+	sides := [2]*Collected{before, after}
+	d := &Diff{per: commonStep(before, after), byRank: opt.ByRank}
+	for _, side := range sides {
+		side.settle(d.per)
+	}
+	matchOnlyRanks(sides)
+	d.Before, d.After = before.side, after.side
+	d.Load = compareLoads(before, after)
+	locate := newDiffRows(sides, &d.approximate)
+	d.Rows = locate.rows(opt.ByRank)
+	d.correct()
+	d.matchRenamed()
+	d.sort()
+	d.addUp()
+	d.verdict = d.words(locate)
+	return d
+}
+
+// matchOnlyRanks takes the only rank of one capture for the only one of the other, whatever
+// they are called: files of other names.
+func matchOnlyRanks(sides [2]*Collected) {
+	before, after := sides[0].profileRanks, sides[1].profileRanks
+	if len(before) == 1 && len(after) == 1 && before[0] != after[0] {
+		sides[1].renameRank(after[0], before[0])
+	}
+}
+
+// correct pays for all the questions that were asked at once.
+func (d *Diff) correct() {
+	var changes []*DiffChange
+	for i := range d.Load {
+		changes = append(changes, &d.Load[i].Change)
+	}
+	for i := range d.Rows {
+		r := &d.Rows[i]
+		changes = append(changes, r.changes()...)
+	}
+	p := make([]float64, len(changes))
+	for i, c := range changes {
+		p[i] = c.P
+	}
+	for i, v := range significance.Holm(p) {
+		changes[i].P, changes[i].Significant = v, v <= diffAlpha
+	}
+}
+
+const (
+	// diffAlpha is the probability of finding any change at all where there is none.
+	diffAlpha = 0.05
+	// leastChange is what a change must be to matter: less than that, captures of the same
+	// thing differ from day to day.
+	leastChange = 0.03
+)
+
+// A DiffChange is how a number of a row changed, and whether that is more than chance. P is
+// corrected for all numbers of the Diff.
+type DiffChange struct {
+	significance.Change
+	Significant bool
+}
+
+// matters tells whether the change is significant, and large enough to be told.
+func (c *DiffChange) matters() bool {
+	return c.Significant && !(math.Abs(c.Ratio-1) < leastChange) // a ratio to nothing is NaN
+}
+
+// tested tells whether the captures are long enough to say anything.
+func (c *DiffChange) tested() bool { return !math.IsNaN(c.P) }
+
+// sort puts requests before devices, what changed before what did not, and of the former what
+// costs or saves most, of the latter what moved the total most.
+func (d *Diff) sort() {
+	slices.SortStableFunc(d.Rows, func(a, b DiffRow) int {
+		changed := func(r *DiffRow) int {
+			if r.Changed() {
+				return 0
+			}
+			return 1
+		}
+		device := func(r *DiffRow) int {
+			if r.Kind.profiled() {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(device(&a), device(&b)), cmp.Compare(changed(&a), changed(&b)),
+			cmp.Compare(distribution.Abs(b.Effect()), distribution.Abs(a.Effect())), cmp.Compare(distribution.Abs(b.Moved()), distribution.Abs(a.Moved())), a.diffKey.compare(b.diffKey))
+	})
+}

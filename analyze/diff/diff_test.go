@@ -1,0 +1,218 @@
+package diff
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A recorded makes captures of one rank by hand: a step every us, and what runs in it.
+type recorded struct {
+	steps int
+	rank  string
+	held  int64 // see Capture
+	// bare captures have no annotations of steps.
+	bare bool
+	runs map[string]func(step int) int64 // kernels by name, one a step, with their durations
+}
+
+func (c *recorded) capture() *Collected {
+	syms := trace.NewSymbols()
+	s := &testset.RowStream{}
+	event := func(start, dur int64, name string) profile.Event {
+		return profile.Event{Start: trace.Time(start), End: trace.Time(start + dur), Name: syms.Intern(name), PID: 1}
+	}
+	for i := range c.steps {
+		at := int64(1000 + 1000*i)
+		if !c.bare {
+			s.RangeRows = append(s.RangeRows, profile.Range{Event: event(at, 900, fmt.Sprintf("step[DECODE bs=%d]", 1+i%2)), TID: 5})
+		}
+		for name, dur := range c.runs {
+			s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event(at+10, dur(i), name)})
+		}
+		s.CopyRows = append(s.CopyRows, profile.Copy{Event: event(at+500, 40, "[CUDA memset]")})
+	}
+	return Collect(Capture{Profiles: testset.SetOf(syms, []string{c.rank}, s), held: c.held})
+}
+
+// about is a duration that changes a little from step to step.
+func about(ns int64) func(int) int64 { return func(step int) int64 { return ns + int64(step*7%5) } }
+
+// find returns the row of a name.
+func find(t *testing.T, d *Diff, name string) *DiffRow {
+	t.Helper()
+	for i := range d.Rows {
+		if d.Rows[i].Name == name {
+			return &d.Rows[i]
+		}
+	}
+	t.Fatalf("no row %q", name)
+	return nil
+}
+
+// Captures of different length are compared by step; what only one has is told, and what
+// it may be called on the other side.
+func TestDiffByHand(t *testing.T) {
+	before := recorded{rank: "monday", steps: 10, runs: map[string]func(int) int64{
+		"gemm": about(100), "norm": about(50), "void moe<(int)64>(float *)": about(30), "old": about(20),
+	}}
+	after := recorded{rank: "tuesday", steps: 20, runs: map[string]func(int) int64{
+		"gemm": about(150), "norm": about(50), "void moe<128>(float *)": about(31),
+	}}
+	for _, byRank := range []bool{false, true} {
+		d := NewDiff(before.capture(), after.capture(), DiffOptions{ByRank: byRank})
+		// The durations are 100 to 104 ns, each as often as the others.
+		gemm := find(t, d, "gemm")
+		if want := (DiffStat{N: 10, P50: 102, P99: 104, Mean: 1020, PerUnit: 1020}); gemm.Before != want {
+			t.Errorf("gemm before: %+v", gemm.Before)
+		}
+		if want := (DiffStat{N: 20, P50: 152, P99: 154, Mean: 1520, PerUnit: 1520}); gemm.After != want {
+			t.Errorf("gemm after: %+v", gemm.After)
+		}
+		if c := gemm.Total; !c.Significant || math.Abs(c.Ratio-152.0/102) > 1e-9 || c.Low < 1.47 || c.High > 1.51 {
+			t.Errorf("gemm: %+v", c)
+		}
+		if gemm.Effect() != 500 || &d.Rows[0] != gemm {
+			t.Errorf("gemm costs %d tenths, and %s comes first", gemm.Effect(), d.Rows[0].Name)
+		}
+		for _, name := range []string{"norm", "[CUDA memset]"} {
+			if r := find(t, d, name); r.Changed() || r.Moved() != 0 || r.Before.N*2 != r.After.N {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+		if r := find(t, d, "void moe<(int)64>(float *)"); !r.Changed() || r.Like != "void moe<128>(float *)" || r.words(&r.P50) != "gone" {
+			t.Errorf("moe: %+v", r)
+		}
+		if r := find(t, d, "old"); !r.Changed() || r.Like != "" {
+			t.Errorf("old: %+v", r)
+		}
+		if r := find(t, d, "decode bs=2"); r.Changed() || r.Before.N != 5 || r.After.N != 10 {
+			t.Errorf("steps: %+v", r)
+		}
+		want := "gemm "
+		if byRank {
+			want = "gemm on monday " // the only rank of either, whatever it is called
+		}
+		if v := d.verdict; !strings.HasPrefix(v, want+"mean 102 -> 152 ns (+49.0 %, CI ") || !strings.HasSuffix(v, "; 1 new and 2 gone") {
+			t.Errorf("verdict: %s", v)
+		}
+	}
+}
+
+// Without steps, totals are by second, and a capture of half the length shows the same.
+func TestDiffBySecond(t *testing.T) {
+	runs := map[string]func(int) int64{"gemm": about(100)}
+	long, short := recorded{rank: "r", steps: 201, bare: true, runs: runs}, recorded{rank: "r", steps: 101, bare: true, runs: runs}
+	d := NewDiff(long.capture(), short.capture(), DiffOptions{})
+	r := find(t, d, "gemm")
+	// Kernels of 102 ns begin every us, and one more at the end: 20,500 ns in 200 us, and
+	// 10,300 ns in 100 us.
+	if r.Before.PerUnit/10 != 102_500_000 || r.After.PerUnit/10 != 103_000_000 || r.Changed() || d.per != perSecond {
+		t.Errorf("%+v", r)
+	}
+}
+
+// One step tells nothing about the next one.
+func TestDiffOfTooLittle(t *testing.T) {
+	before := recorded{rank: "r", steps: 4, runs: map[string]func(int) int64{"gemm": about(100)}}
+	after := recorded{rank: "r", steps: 100, runs: map[string]func(int) int64{"gemm": about(900)}}
+	d := NewDiff(before.capture(), after.capture(), DiffOptions{})
+	if r := find(t, d, "gemm"); r.Changed() || r.words(&r.P50) != "? x8.93" {
+		t.Errorf("%+v: %s", r, r.words(&r.P50))
+	}
+	if !strings.HasPrefix(d.verdict, "The captures are too short") {
+		t.Error(d.verdict)
+	}
+}
+
+// With less memory than values, means and totals stay exact, percentiles are off by 0.4 % at
+// most, and what changed is the same.
+func TestDiffInLittleMemory(t *testing.T) {
+	wide := func(scale int64) func(int) int64 {
+		return func(step int) int64 { return scale * (1000 + int64(step*7919%5003)) }
+	}
+	before := recorded{rank: "r", steps: 30000, runs: map[string]func(int) int64{"gemm": wide(10), "norm": wide(3)}}
+	after := recorded{rank: "r", steps: 40000, runs: map[string]func(int) int64{"gemm": wide(11), "norm": wide(3)}}
+	exact := NewDiff(before.capture(), after.capture(), DiffOptions{})
+	before.held, after.held = 1, 1
+	rough := NewDiff(before.capture(), after.capture(), DiffOptions{})
+	if exact.approximate != 0 || rough.approximate < 2 {
+		t.Errorf("%d and %d rows are approximate", exact.approximate, rough.approximate)
+	}
+	for _, name := range []string{"gemm", "norm"} {
+		e, r := find(t, exact, name), find(t, rough, name)
+		if e.Changed() != r.Changed() || e.Changed() != (name == "gemm") || e.After.Mean != r.After.Mean || e.After.PerUnit != r.After.PerUnit {
+			t.Errorf("%s: %+v, in little memory %+v", name, e, r)
+		}
+		for _, p := range [][2]int64{{e.After.P50, r.After.P50}, {e.After.P99, r.After.P99}} {
+			if off := math.Abs(float64(p[1]-p[0])) / float64(p[0]); off > 0.004 {
+				t.Errorf("%s: %d instead of %d", name, p[1], p[0])
+			}
+		}
+	}
+}
+
+func TestDiffWords(t *testing.T) {
+	change := func(ratio, low, high, p float64) *DiffChange {
+		c := &DiffChange{Significant: p <= diffAlpha}
+		c.Ratio, c.Low, c.High, c.P = ratio, low, high, p
+		return c
+	}
+	nan := math.NaN()
+	for _, c := range []struct {
+		change *DiffChange
+		want   string
+	}{
+		{change(1.161, 1.142, 1.18, 0.001), "+16.1 % (+14.2 to +18.0)"},
+		{change(0.5, 0.25, 0.75, 0.001), "-50.0 % (-75.0 to -25.0)"},
+		{change(2.5, 1.9, 3.1, 0.001), "x2.50 (x1.90 to x3.10)"},
+		{change(1.161, 0.9, 1.5, 0.3), "~"},
+		{change(1.5, 1.2, math.Inf(1), 0.01), "+50.0 % (+20.0 or more)"},
+		{change(0.5, 0, 0.7, 0.01), "-50.0 % (-30.0 or less)"},
+		{change(1.161, nan, nan, nan), "? +16.1 %"},
+		{change(nan, nan, nan, nan), "-"},
+	} {
+		if got := c.change.words(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// Of two annotations of one forward pass, the one that tells more counts.
+func TestStepsCountOnce(t *testing.T) {
+	const execute = "execute_15360_context_15(sq1sk1sqsq1sqsk1)_generation_0(sq0sk0sqsq0sqsk0)"
+	for _, test := range []struct {
+		what string
+		rows []testset.GPURow
+		want string // kind, batch, number and ns
+	}{
+		{"of equals the outer one", []testset.GPURow{{Name: execute, Start: 0, End: 100, Correlation: 0}, {Name: "step[EXTEND bs=15 toks=15360]", Start: 50, End: 90, Correlation: 0}}, "prefill 9-16: 1 of 100"},
+		{"the inner one tells the batch", []testset.GPURow{{Name: "step[DECODE]", Start: 0, End: 100, Correlation: 0}, {Name: "step[DECODE bs=2]", Start: 10, End: 40, Correlation: 0}, {Name: "step[DECODE bs=2]", Start: 50, End: 90, Correlation: 0}}, "decode 2: 2 of 70"},
+		{"three deep", []testset.GPURow{{Name: "step[MIXED bs=16]", Start: 0, End: 100, Correlation: 0}, {Name: execute, Start: 10, End: 95, Correlation: 0}, {Name: "step[EXTEND bs=15]", Start: 50, End: 90, Correlation: 0}}, "prefill 9-16: 1 of 85"},
+		{"they cross", []testset.GPURow{{Name: "step[EXTEND bs=1]", Start: 0, End: 100, Correlation: 0}, {Name: "step[EXTEND bs=1]", Start: 50, End: 150, Correlation: 0}}, "prefill 1: 2 of 200"},
+		{"one behind the other", []testset.GPURow{{Name: "step[EXTEND bs=1]", Start: 0, End: 100, Correlation: 0}, {Name: "step[EXTEND bs=1]", Start: 100, End: 150, Correlation: 0}}, "prefill 1: 2 of 150"},
+	} {
+		set := testset.GPUSetOf(nil, nil, test.rows)
+		var got []string
+		for _, s := range gpu.MeasureGPUs(set, gpu.GPUOptions{}).Steps {
+			got = append(got, fmt.Sprintf("%s %s: %d of %d", walk.StepKinds[s.Kind], s.Batches(), s.Host.N, s.Host.Total))
+		}
+		if strings.Join(got, ", ") != test.want {
+			t.Errorf("%s: %v, want %s", test.what, got, test.want)
+		}
+		n, total := 0, int64(0)
+		for _, s := range readSteps(set, &walk.SumOptions{}) {
+			n, total = n+1, total+s.dur
+		}
+		if counted := fmt.Sprintf("%d of %d", n, total); !strings.HasSuffix(test.want, ": "+counted) {
+			t.Errorf("%s: a comparison counts %s, want %s", test.what, counted, test.want)
+		}
+	}
+}

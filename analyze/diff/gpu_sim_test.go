@@ -1,0 +1,66 @@
+package diff
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// recordServer simulates a server of four ranks and what PyTorch's profiler records of two
+// seconds of it. TP3 is slower by a factor.
+func recordServer(t *testing.T, seed uint64, factor float64) *profile.Set {
+	t.Helper()
+	config := simulator.DefaultConfig(seed)
+	config.Mode, config.Unified, config.RanksPerHost = simulator.Unified, simulator.Parallel{TP: 4, PP: 1, DP: 1}, 4
+	config.Incident = simulator.Incident{Onset: config.Incident.Onset}
+	config.Straggler = simulator.Straggler{TP: 3, Factor: factor}
+	config.Rate = 6
+	run, err := simulator.Play(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording := torch.DefaultConfig(run)
+	recording.To, recording.Layers, recording.Stacks, recording.Shapes = recording.From+2*time.Second, 4, 0, false
+	dir := t.TempDir()
+	if _, err := torch.WriteDir(dir, run, recording); err != nil {
+		t.Fatal(err)
+	}
+	paths, _ := filepath.Glob(filepath.Join(dir, "torch", "*TP-*"))
+	set, _ := testset.TorchSet(t, paths...)
+	return set
+}
+
+// Between two recordings of one server nothing differs; a rank that computes slower is found
+// by its own kernels, and by the others' collectives, which wait for it.
+func TestDiffOfSimulatedProfiles(t *testing.T) {
+	const pairs = 3
+	for seed := range uint64(pairs) {
+		before := recordServer(t, seed, 1)
+		for _, byRank := range []bool{false, true} {
+			d := NewDiff(Collect(Capture{Profiles: before}), Collect(Capture{Profiles: recordServer(t, seed+100, 1)}), DiffOptions{ByRank: byRank})
+			if d.per != perServerStep || d.Before.StepPieces != maxPieces || len(d.Rows) < 10 {
+				t.Fatalf("%d rows by %v, %d pieces", len(d.Rows), d.per, d.Before.StepPieces)
+			}
+			for i := range d.Rows {
+				if r := &d.Rows[i]; r.Changed() {
+					t.Errorf("seed %d: %v %s %s changed: %+v %+v", seed, r.Kind, r.Name, r.Rank, r.Before, r.After)
+				}
+			}
+		}
+		d := NewDiff(Collect(Capture{Profiles: before}), Collect(Capture{Profiles: recordServer(t, seed+200, 1.2)}), DiffOptions{ByRank: true})
+		waits := func(rank string, longer bool) bool {
+			return slices.ContainsFunc(d.Rows, func(r DiffRow) bool {
+				return r.Rank == rank && r.Mean.matters() && r.Mean.Ratio > 1 == longer && profile.IsCommunication(r.Name)
+			})
+		}
+		if !waits("0", true) || waits("3", true) || !d.Rows[0].Changed() {
+			t.Errorf("seed %d: %s", seed, d.verdict)
+		}
+	}
+}

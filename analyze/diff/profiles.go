@@ -1,0 +1,205 @@
+package diff
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// perStep says what totals of kernels are divided by: the steps of the best kind that both
+// captures have.
+type perStep uint8
+
+const (
+	perSecond       perStep = iota // of the capture, where there are no steps
+	perPart                        // parts of steps: forward.decode
+	perProfilerStep                // ProfilerStep#7
+	perServerStep                  // of a server
+	numPer
+)
+
+func (p perStep) String() string {
+	return [...]string{"second", "forward pass", "step", "step"}[p]
+}
+
+// levelOf returns which kind of step k is.
+func levelOf(k *walk.StepLabel) perStep {
+	switch {
+	case k.Part:
+		return perPart
+	case k.OfServer():
+		return perServerStep
+	}
+	return perProfilerStep
+}
+
+// A diffStep is a step that was annotated.
+type diffStep struct {
+	start trace.Time
+	dur   int64
+	rank  int32
+	kind  walk.StepLabel
+}
+
+// commonStep returns the best kind of steps that both captures have.
+func commonStep(before, after *Collected) perStep {
+	for per := perServerStep; per > perSecond; per-- {
+		if before.work[per] != nil && after.work[per] != nil {
+			return per
+		}
+	}
+	return perSecond
+}
+
+// readSteps finds the steps of all ranks, each once.
+func readSteps(set *profile.Set, window *walk.SumOptions) []diffStep {
+	streams := make([][]diffStep, len(set.Streams))
+	walk.EachStream(set, func(i int, s profile.Stream) {
+		names, ranks := &walk.StepNames{Syms: set.Syms}, make([]walk.StepThreads, len(set.Ranks))
+		for r := range s.Ranges {
+			if kind := names.Of(r.Name); kind != nil && !r.Open && window.Keeps(&r.Event) {
+				ranks[r.Rank].Add(r, kind)
+			}
+		}
+		for rank := range ranks {
+			for _, step := range ranks[rank].Settle() {
+				if !step.Again {
+					streams[i] = append(streams[i], diffStep{step.Start, distribution.Between(step.Start, step.End), int32(rank), step.StepLabel})
+				}
+			}
+		}
+	})
+	return slices.Concat(streams...)
+}
+
+// Kinds of a ByName of work.
+const (
+	workKernel = iota
+	workCopy
+)
+
+// collectProfiles reads the steps, kernels and copies of all ranks.
+func (d *Collected) collectProfiles(set *profile.Set, window *walk.SumOptions) {
+	steps := readSteps(set, window)
+	pieces := d.cutProfiles(set, window, steps)
+	d.side.StepPieces = pieces.n()
+	streams := make([]*walk.ByName[diffGroup], len(set.Streams))
+	walk.EachStream(set, func(i int, s profile.Stream) { streams[i] = d.readWork(set, s, window, pieces) })
+	names, seen := withoutHosts(set.Ranks), make([]bool, len(set.Ranks))
+	for _, by := range streams {
+		for i, key := range by.Keys {
+			kind := DiffKernel
+			if key.Kind == workCopy {
+				kind = DiffCopy
+			}
+			seen[key.Rank] = true
+			d.put(diffKey{kind, set.Syms.Name(key.Name), names[key.Rank]}, &by.Groups[i])
+		}
+	}
+	for rank, any := range seen {
+		if any {
+			d.profileRanks = append(d.profileRanks, names[rank])
+		}
+	}
+	d.side.Ranks = int64(len(d.profileRanks))
+	d.addSeconds(pieces)
+	for i := range steps {
+		d.addStep(&steps[i], names[steps[i].rank], pieces)
+	}
+}
+
+// readWork reads the kernels and copies of one stream.
+func (d *Collected) readWork(set *profile.Set, s profile.Stream, window *walk.SumOptions, pieces *diffPieces) *walk.ByName[diffGroup] {
+	by := walk.NewByName[diffGroup](set, window)
+	add := func(e *profile.Event, kind uint8) {
+		if window.Keeps(e) {
+			by.Of(e.Rank, e.Name, kind).add(pieces.at(e.Start), pieces.n(), e.Dur(), d.in)
+		}
+	}
+	for k := range s.Kernels {
+		add(&k.Event, workKernel)
+	}
+	for c := range s.Copies {
+		add(&c.Event, workCopy)
+	}
+	return by
+}
+
+// cutProfiles cuts a capture into pieces with about the same number of steps of the best
+// kind, or of the same length if there are none. Kernels belong to the piece in which they
+// begin: they may run a little after the step that launched them.
+func (d *Collected) cutProfiles(set *profile.Set, window *walk.SumOptions, steps []diffStep) *diffPieces {
+	if len(steps) == 0 {
+		first, last := boundsOfKernels(set, window)
+		d.side.widen(first, last)
+		return cutTime(first, last, maxPieces)
+	}
+	best := perSecond
+	for i := range steps {
+		best = max(best, levelOf(&steps[i].kind))
+	}
+	var starts []trace.Time
+	ofRank := make([]int, len(set.Ranks))
+	for i := range steps {
+		if s := &steps[i]; levelOf(&s.kind) == best {
+			starts = append(starts, s.start)
+			ofRank[s.rank]++
+			d.side.widen(s.start, s.start+trace.Time(s.dur))
+		}
+	}
+	return cutEvenly(starts, min(maxPieces, slices.Max(ofRank)))
+}
+
+// boundsOfKernels returns when the first kernel began, and the last one.
+func boundsOfKernels(set *profile.Set, window *walk.SumOptions) (first, last trace.Time) {
+	type span struct{ first, last trace.Time }
+	spans := make([]span, len(set.Streams))
+	walk.EachStream(set, func(i int, s profile.Stream) {
+		for k := range s.Kernels {
+			if window.Keeps(&k.Event) {
+				if spans[i].first == 0 || k.Start < spans[i].first {
+					spans[i].first = k.Start
+				}
+				spans[i].last = max(spans[i].last, k.Start)
+			}
+		}
+	})
+	for _, s := range spans {
+		if s.last != 0 && (first == 0 || s.first < first) {
+			first = s.first
+		}
+		last = max(last, s.last)
+	}
+	return first, last
+}
+
+// addSeconds adds the length of every piece: of all ranks together, and of each.
+func (d *Collected) addSeconds(pieces *diffPieces) {
+	d.work[perSecond] = diffUnits{}
+	bounds := slices.Concat([]trace.Time{d.side.First}, pieces.starts, []trace.Time{d.side.Last})
+	for piece := range pieces.n() {
+		length := float64(bounds[piece+1]-bounds[piece]) / 1e9
+		for _, rank := range d.profileRanks {
+			d.work[perSecond].add(rank, piece, pieces.n(), length)
+			d.work[perSecond].add("", piece, pieces.n(), length)
+		}
+	}
+}
+
+// addStep adds a step, as a row and as what totals are divided by.
+func (d *Collected) addStep(s *diffStep, rank string, pieces *diffPieces) {
+	per, piece := levelOf(&s.kind), pieces.at(s.start)
+	if d.work[per] == nil {
+		d.work[per], d.steps[per] = diffUnits{}, map[diffKey]*diffGroup{}
+	}
+	d.work[per].add("", piece, pieces.n(), 1)
+	d.work[per].add(rank, piece, pieces.n(), 1)
+	key := diffKey{DiffStep, s.kind.Words(), rank}
+	if d.steps[per][key] == nil {
+		d.steps[per][key] = &diffGroup{}
+	}
+	d.steps[per][key].add(piece, pieces.n(), s.dur, d.in)
+}

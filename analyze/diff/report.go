@@ -1,0 +1,256 @@
+package diff
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// DiffSchema is that of the table of what changed.
+const DiffSchema = "sgtrace.report.diff/v1"
+
+// Report makes a table of all names.
+func (d *Diff) Report() *table.Report {
+	fields := []table.Field[DiffRow]{
+		{Column: table.Column{Name: "of", Doc: "request: a metric of finished requests; stage; step: an annotated step of the host; kernel; copy"},
+			Cell: func(r *DiffRow) table.Cell { return table.TextCell(r.Kind.String()) }},
+		{Column: table.Column{Name: "name", Doc: "metric, stage, kind of step and batch size, kernel, or operation", Most: table.MostName},
+			Cell: func(r *DiffRow) table.Cell { return table.TextCell(r.Name) }},
+	}
+	if d.byRank {
+		fields = append(fields, table.Field[DiffRow]{Column: table.Column{Name: "rank", Doc: "thread and rank, or rank, without its host"}, Cell: func(r *DiffRow) table.Cell { return table.TextCell(r.Rank) }})
+	}
+	fields = append(fields, []table.Field[DiffRow]{
+		{Column: table.Column{Name: "n before", Unit: table.Count, Doc: "how many"}, Cell: func(r *DiffRow) table.Cell { return table.Cell{N: r.Before.N} }},
+		{Column: table.Column{Name: "n after", Unit: table.Count, Doc: "how many"}, Cell: func(r *DiffRow) table.Cell { return table.Cell{N: r.After.N} }},
+	}...)
+	for _, n := range diffNumbers {
+		fields = append(fields, n.fields()...)
+	}
+	renamed := slices.ContainsFunc(d.Rows, func(r DiffRow) bool { return r.Like != "" })
+	fields = append(fields,
+		table.Field[DiffRow]{Column: table.Column{Name: "effect", Unit: table.Duration, Tenths: true, Scale: "total", Doc: "by how much a request or step got longer because of what changed; rows are sorted by it", Detail: true},
+			Cell: func(r *DiffRow) table.Cell { return table.Cell{N: r.Effect()} }},
+		table.Field[DiffRow]{Column: table.Column{Name: "like", Doc: "kernel that only the other capture has, and that may be the same: its function has the same name", Most: table.MostName, Detail: !renamed},
+			Cell: func(r *DiffRow) table.Cell { return table.TextCell(r.Like) }})
+	r := table.New(DiffSchema, "What changed", d.Rows, fields)
+	d.note(r)
+	return r
+}
+
+// A diffNumber is a number of a row that is compared.
+type diffNumber struct {
+	name, doc, scale string
+	tenths           bool
+	detail           bool // people see only how it changed
+	of               func(*DiffStat) int64
+	change           func(*DiffRow) *DiffChange
+}
+
+var diffNumbers = []diffNumber{
+	{"p50", "median, nearest rank", "duration", false, false,
+		func(s *DiffStat) int64 { return s.P50 }, func(r *DiffRow) *DiffChange { return &r.P50 }},
+	{"p99", "99th percentile, nearest rank", "duration", false, false,
+		func(s *DiffStat) int64 { return s.P99 }, func(r *DiffRow) *DiffChange { return &r.P99 }},
+	{"mean", "arithmetic mean", "duration", true, true,
+		func(s *DiffStat) int64 { return s.Mean }, func(r *DiffRow) *DiffChange { return &r.Mean }},
+	{"total", "sum by request; of steps, kernels and copies by step", "total", true, false,
+		func(s *DiffStat) int64 { return s.PerUnit }, func(r *DiffRow) *DiffChange { return &r.Total }},
+}
+
+// fields are the columns of a number before and after.
+func (n *diffNumber) fields() []table.Field[DiffRow] {
+	name := n.name
+	side := func(when string, stat func(*DiffRow) *DiffStat) table.Field[DiffRow] {
+		return table.Field[DiffRow]{Column: table.Column{Name: name + " " + when, Unit: table.Duration, Doc: n.doc, Scale: n.scale, Tenths: n.tenths, Detail: n.detail}, Cell: func(r *DiffRow) table.Cell {
+			s := stat(r)
+			return table.Cell{N: n.of(s), Unknown: n.of(s) < 0 || s.N == 0}
+		}}
+	}
+	real := func(what, doc string, of func(*DiffChange) float64) table.Field[DiffRow] {
+		return table.Field[DiffRow]{Column: table.Column{Name: name + " " + what, Unit: table.Number, Doc: doc, Detail: true},
+			Cell: func(r *DiffRow) table.Cell { return table.RealCell(of(n.change(r))) }}
+	}
+	return []table.Field[DiffRow]{
+		side("before", func(r *DiffRow) *DiffStat { return &r.Before }),
+		side("after", func(r *DiffRow) *DiffStat { return &r.After }),
+		{Column: table.Column{Name: name + " change", Doc: "by how much it grew, with the 95 % confidence interval; ~ if that may be chance, ? if the captures are too short to tell, new and gone if only one of them has it"},
+			Cell: func(r *DiffRow) table.Cell { return table.Cell{Text: r.words(n.change(r))} }},
+		real("ratio", "after / before", func(c *DiffChange) float64 { return c.Ratio }),
+		real("ratio low", "lower end of the 95 % confidence interval of the ratio", func(c *DiffChange) float64 { return c.Low }),
+		real("ratio high", "upper end of the 95 % confidence interval of the ratio", func(c *DiffChange) float64 { return c.High }),
+		real("p", "how likely such a difference is if there is none, corrected for all numbers of the table (Holm)", func(c *DiffChange) float64 { return c.P }),
+	}
+}
+
+// words says how a number of a row changed.
+func (r *DiffRow) words(c *DiffChange) string {
+	switch {
+	case r.Before.N == 0:
+		return "new"
+	case r.After.N == 0:
+		return "gone"
+	}
+	return c.words()
+}
+
+// words says how a number changed: "+16.1 % (+14.2 to +18.0)".
+func (c *DiffChange) words() string {
+	switch {
+	case !c.tested() && math.IsNaN(c.Ratio):
+		return "-"
+	case !c.tested():
+		return "? " + c.bare()
+	case !c.Significant:
+		return "~"
+	case math.IsNaN(c.Ratio):
+		return "from or to nothing"
+	}
+	return c.interval(" (", ")")
+}
+
+// scale returns how ratios are written: as percent, or, where it more than doubled, as a
+// factor.
+func (c *DiffChange) scale() (format func(ratio float64) string, unit string) {
+	if c.Ratio >= 2 {
+		return times, ""
+	}
+	return growth, " %"
+}
+
+// bare gives the change without its bounds.
+func (c *DiffChange) bare() string {
+	format, unit := c.scale()
+	return format(c.Ratio) + unit
+}
+
+// interval gives the change with its bounds.
+func (c *DiffChange) interval(open, end string) string {
+	format, _ := c.scale()
+	text := c.bare() + open
+	switch {
+	case math.IsNaN(c.Low) || math.IsNaN(c.High):
+		return c.bare()
+	case math.IsInf(c.High, 1):
+		return text + format(c.Low) + " or more" + end
+	case c.Low == 0:
+		return text + format(c.High) + " or less" + end
+	}
+	return text + format(c.Low) + " to " + format(c.High) + end
+}
+
+func times(ratio float64) string { return "x" + words.ThreeDigits(ratio) }
+
+// growth is a ratio as percent: "+16.1".
+func growth(ratio float64) string {
+	percent := 100 * (ratio - 1)
+	digits := 1
+	if math.Abs(percent) >= 99.95 {
+		digits = 0
+	}
+	return signed(strconv.FormatFloat(percent, 'f', digits, 64))
+}
+
+func signed(number string) string {
+	if number[0] == '-' {
+		return number
+	}
+	return "+" + number
+}
+
+// note tells how to read the table, and what it does not tell.
+func (d *Diff) note(r *table.Report) {
+	requests, devices := d.Before.Requests >= 0 && d.After.Requests >= 0, d.Before.Ranks >= 0 && d.After.Ranks >= 0
+	switch {
+	case requests && devices:
+		r.Note("total is by request; of steps, kernels and copies by %s and rank", d.per)
+	case requests && d.Before.Requests+d.After.Requests > 0:
+		r.Note("total is by request")
+	case requests:
+		r.Note("total is by second")
+	case devices:
+		r.Note("total is by %s and rank", d.per)
+	}
+	const chance = "changes are tested on pieces of the captures, since what follows each other is alike: "
+	var pieces string
+	if requests {
+		pieces = fmt.Sprintf("%d and %d with the same number of requests", d.Before.RequestPieces, d.After.RequestPieces)
+	}
+	if devices {
+		if pieces != "" {
+			pieces += ", "
+		}
+		like := "with the same number of " + d.per.String() + "s"
+		if d.per == perSecond {
+			like = "of the same length"
+		}
+		pieces += fmt.Sprintf("%d and %d %s", d.Before.StepPieces, d.After.StepPieces, like)
+	}
+	if pieces != "" {
+		r.Note("%s%s. ~ may be chance; how much captures of the same thing differ from day to day, one of each cannot tell", chance, pieces)
+	}
+	doubtful := func(r DiffRow) bool {
+		return !r.only() && slices.ContainsFunc(r.changes(), func(c *DiffChange) bool { return !c.tested() && !math.IsNaN(c.Ratio) })
+	}
+	if slices.ContainsFunc(d.Rows, doubtful) {
+		r.Note("? is in too few pieces to tell noise from change")
+	}
+	table.NoteApproximate(r, d.approximate)
+}
+
+// SideReport makes a table of what the captures are, with the verdict above it.
+func (d *Diff) SideReport() *table.Report {
+	count := func(name, doc string, of func(*DiffSide) int64) table.Field[DiffSide] {
+		return table.Field[DiffSide]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(s *DiffSide) table.Cell {
+			return table.Cell{N: of(s), Unknown: of(s) == request.Unknown}
+		}}
+	}
+	sides := []DiffSide{d.Before, d.After}
+	names := [...]string{"before", "after"}
+	return table.New("sgtrace.report.diff.captures/v1", d.verdict, sides, []table.Field[DiffSide]{
+		{Column: table.Column{Name: "capture", Doc: "before or after"}, Cell: func(s *DiffSide) table.Cell {
+			if s == &sides[0] {
+				return table.TextCell(names[0])
+			}
+			return table.TextCell(names[1])
+		}},
+		{Column: table.Column{Name: "label", Doc: "what the user calls it, or its path", Most: table.MostName}, Cell: func(s *DiffSide) table.Cell { return table.TextCell(s.Label) }},
+		{Column: table.Column{Name: "from", Unit: table.Instant, Doc: "when the first request or step began"}, Cell: func(s *DiffSide) table.Cell {
+			return table.Cell{N: int64(s.First), Unknown: s.First == 0}
+		}},
+		{Column: table.Column{Name: "length", Unit: table.Duration, Doc: "from then to the end of the last"}, Cell: func(s *DiffSide) table.Cell {
+			return table.Cell{N: distribution.Between(s.First, s.Last), Unknown: s.First == 0}
+		}},
+		count("requests", "how many", func(s *DiffSide) int64 { return s.Requests }),
+		count("finished", "requests that did", func(s *DiffSide) int64 { return s.Finished }),
+		count("ranks", "that profilers recorded work of", func(s *DiffSide) int64 { return s.Ranks }),
+		count("steps", "of all ranks", func(s *DiffSide) int64 { return s.Steps }),
+	})
+}
+
+// LoadReport makes a table of how many requests there are, and how long.
+func (d *Diff) LoadReport() *table.Report {
+	number := func(name, doc string, of func(*DiffLoad) float64) table.Field[DiffLoad] {
+		return table.Field[DiffLoad]{Column: table.Column{Name: name, Unit: table.Number, Doc: doc}, Cell: func(l *DiffLoad) table.Cell { return table.RealCell(of(l)) }}
+	}
+	detailed := func(name, doc string, of func(*DiffLoad) float64) table.Field[DiffLoad] {
+		return table.Detail([]table.Field[DiffLoad]{number(name, doc, of)})[0]
+	}
+	return table.New("sgtrace.report.diff.load/v1", "Load", d.Load, []table.Field[DiffLoad]{
+		{Column: table.Column{Name: "of", Doc: "what is compared"}, Cell: func(l *DiffLoad) table.Cell { return table.TextCell(l.Name) }},
+		number("before", "mean", func(l *DiffLoad) float64 { return l.Before }),
+		number("after", "mean", func(l *DiffLoad) float64 { return l.After }),
+		{Column: table.Column{Name: "change", Doc: "by how much it grew, with the 95 % confidence interval; ~ if that may be chance"},
+			Cell: func(l *DiffLoad) table.Cell { return table.Cell{Text: l.Change.words()} }},
+		detailed("ratio", "after / before", func(l *DiffLoad) float64 { return l.Change.Ratio }),
+		detailed("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *DiffLoad) float64 { return l.Change.Low }),
+		detailed("ratio high", "upper end of the 95 % confidence interval of the ratio", func(l *DiffLoad) float64 { return l.Change.High }),
+		detailed("p", "how likely such a difference is if there is none, corrected for all numbers of the comparison (Holm)", func(l *DiffLoad) float64 { return l.Change.P }),
+	})
+}

@@ -1,0 +1,184 @@
+package diff
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// leastRequests is how many requests a piece of a capture has at least.
+const leastRequests = 10
+
+// A diffSpans collects the durations of spans.
+type diffSpans struct {
+	*Collected
+	set         *request.Set
+	stage, rank *requests.Axis
+	pieces      int
+	groups      map[uint64]*diffGroup // by codes of stage and rank
+	last        map[int32]int         // request that a rank was counted for last
+}
+
+// collectRequests reads the metrics and stages of all requests. What a request did
+// belongs to one piece, that of its start.
+func (d *Collected) collectRequests(s *request.Set) {
+	pieces := requestPieces(s)
+	d.side.Requests, d.side.Finished, d.side.RequestPieces = int64(len(s.Requests)), 0, pieces.n()
+	c := &diffSpans{Collected: d, set: s, pieces: pieces.n(), groups: map[uint64]*diffGroup{}, last: map[int32]int{},
+		stage: requests.StageAxis(s), rank: requests.ProcAxis(diffRank)(s)}
+	metrics := make([]diffGroup, len(requests.RequestMetrics)+1)
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		piece := pieces.at(r.Start)
+		d.side.widen(r.Start, r.End)
+		d.requests.add("", piece, pieces.n(), 1)
+		c.addRequest(i, piece)
+		if r.Status == request.Finished {
+			d.side.Finished++
+			d.finished.add("", piece, pieces.n(), 1)
+			c.addMetrics(metrics, r, piece)
+		}
+	}
+	c.addOthers(pieces)
+	for i := range metrics {
+		name := "itl"
+		if i < len(requests.RequestMetrics) {
+			name = requests.RequestMetrics[i].Name
+		}
+		if name == "unaccounted" && s.ClocksMoved {
+			continue // a millisecond that hosts are still apart would be news
+		}
+		if metrics[i].pieces != nil {
+			d.put(diffKey{Kind: DiffRequest, Name: name}, &metrics[i])
+		}
+	}
+	stages, ranks := c.stage.Text(), c.rank.Text()
+	for codes, g := range c.groups {
+		d.put(diffKey{DiffStage, stages[codes>>32], ranks[uint32(codes)]}, g)
+	}
+	d.loads = measureLoads(s, pieces)
+}
+
+// diffRank names a rank without its host, which is another one tomorrow. Ranks of
+// several servers that have the same role are taken together.
+func diffRank(p *request.Proc, _ string) string {
+	return words.JoinNonEmpty(" ", p.Label, p.Rank.String())
+}
+
+// requestPieces cuts a capture into pieces that have the same number of requests. They
+// are longer than nine of ten requests, so that few lie in two of them, and what
+// a crowd of requests waited for is one observation.
+func requestPieces(s *request.Set) *diffPieces {
+	n := len(s.Requests)
+	if n == 0 {
+		first, last, _ := s.Bounds()
+		return cutTime(first, last, maxPieces)
+	}
+	lengths := make([]int64, n)
+	for i := range s.Requests {
+		lengths[i] = max(1, int64(s.Requests[i].End-s.Requests[i].Start))
+	}
+	slices.Sort(lengths)
+	span := distribution.Between(s.Requests[0].Start, s.Requests[n-1].Start)
+	return cutRequests(s, span/request.NearestRank(lengths, 90))
+}
+
+// cutRequests makes at most so many pieces with the same number of requests.
+func cutRequests(s *request.Set, most int64) *diffPieces {
+	starts := make([]trace.Time, len(s.Requests))
+	for i := range s.Requests {
+		starts[i] = s.Requests[i].Start
+	}
+	return cutEvenly(starts, int(max(1, min(maxPieces, int64(len(starts)/leastRequests), most))))
+}
+
+func (c *diffSpans) addMetrics(metrics []diffGroup, r *request.Request, piece int) {
+	for k := range requests.RequestMetrics {
+		if v := requests.RequestMetrics[k].Of(&r.Metrics); v >= 0 {
+			metrics[k].add(piece, c.pieces, v, c.in)
+		}
+	}
+	for _, gap := range c.set.Gaps(r) {
+		metrics[len(requests.RequestMetrics)].add(piece, c.pieces, max(0, gap), c.in)
+	}
+}
+
+// addRequest adds the stages of request r, and its gateway's span.
+func (c *diffSpans) addRequest(r, piece int) {
+	s := c.set
+	for _, part := range s.Requests[r].Parts {
+		for _, t := range s.Parts[part].Threads {
+			c.addStages(s.Threads[t].Stages, requests.Spot{Proc: s.Threads[t].Proc, Request: r}, piece)
+		}
+	}
+	for i := range s.GatewayRows(&s.Requests[r]) {
+		if s.RequestOf(i) == r { // several may share it
+			c.add(requests.Spot{Span: i, Proc: s.ProcOf(i), Request: r}, piece)
+		}
+	}
+}
+
+// addStages adds the given stages and everything below.
+func (c *diffSpans) addStages(stages []uint32, p requests.Spot, piece int) {
+	for _, i := range stages {
+		if c.set.Kind(int(i)) == request.Stage { // selected
+			p.Span = int(i)
+			c.add(p, piece)
+		}
+		if below := c.set.Tree.Children(int(i)); len(below) > 0 {
+			c.addStages(below, p, piece)
+		}
+	}
+}
+
+// add counts the span at p, unless its times cannot be right.
+func (c *diffSpans) add(p requests.Spot, piece int) {
+	dur := c.set.Row(p.Span).Dur()
+	if c.set.Implausible(p.Span) {
+		return
+	}
+	rank := c.rank.Code(p)
+	key := uint64(c.stage.Code(p))<<32 | uint64(uint32(rank))
+	g := c.groups[key]
+	if g == nil {
+		g = &diffGroup{}
+		c.groups[key] = g
+	}
+	g.add(piece, c.pieces, dur, c.in)
+	if p.Request == request.None {
+		return
+	}
+	if last, known := c.last[rank]; !known || last != p.Request {
+		c.last[rank] = p.Request
+		if name := c.rank.Text()[rank]; name != "" {
+			c.requests.add(name, piece, c.pieces, 1)
+		}
+	}
+}
+
+// addOthers adds the spans that belong to no request. Without any requests, totals are
+// per second.
+func (c *diffSpans) addOthers(pieces *diffPieces) {
+	s := c.set
+	if len(s.Requests) == 0 {
+		first, last, _ := s.Bounds()
+		c.side.widen(first, last)
+		for piece := range c.pieces {
+			c.requests.add("", piece, c.pieces, float64(last-first)/1e9/float64(c.pieces))
+		}
+	}
+	for i := range s.Len() {
+		if k := s.Kind(i); k == request.Generic || k == request.Gateway && s.RequestOf(i) == request.None {
+			c.add(requests.Spot{Span: i, Proc: s.ProcOf(i), Request: request.None}, pieces.at(s.Row(i).Start))
+		}
+	}
+	for _, name := range c.rank.Text() {
+		if c.requests[name] == nil { // it has spans of no request only
+			c.requests[name] = c.requests[""]
+		}
+	}
+}

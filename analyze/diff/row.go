@@ -1,0 +1,239 @@
+package diff
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A DiffRow is the durations of one name in both captures.
+type DiffRow struct {
+	diffKey
+	Before, After         DiffStat
+	P50, P99, Mean, Total DiffChange // Total is by request or step
+	// Like is the name of a kernel that the other capture lacks in turn, and that may be the
+	// same; "" is none.
+	Like string
+}
+
+// A DiffStat is the durations of one name in one capture, in ns. Without any, N is 0.
+type DiffStat struct {
+	N        int64
+	P50, P99 int64 // nearest rank
+	Mean     int64 // in tenths of ns
+	// PerUnit is the total by request or step, in tenths of ns; -1 is unknown: the rank has no
+	// steps.
+	PerUnit int64
+}
+
+// rate returns how many there are by request or step.
+func (s *DiffStat) rate() float64 {
+	if s.PerUnit < 0 || s.Mean == 0 {
+		return 0
+	}
+	return float64(s.PerUnit) / float64(s.Mean)
+}
+
+// only tells whether one of the captures lacks it.
+func (r *DiffRow) only() bool { return r.Before.N == 0 || r.After.N == 0 }
+
+// Changed tells whether something about the row is other than before beyond doubt, and by
+// enough to matter.
+func (r *DiffRow) Changed() bool {
+	return slices.ContainsFunc(r.changes(), (*DiffChange).matters)
+}
+
+// changes returns the numbers that are compared.
+func (r *DiffRow) changes() []*DiffChange { return []*DiffChange{&r.P50, &r.P99, &r.Mean, &r.Total} }
+
+// Effect returns by how much a request or step got longer because of what changed, in tenths
+// of ns: the most that one of the numbers that changed makes. It leaves out how much of the
+// total moved since requests happen to be longer; 0 if nothing changed.
+func (r *DiffRow) Effect() int64 {
+	if r.only() && r.Total.matters() {
+		return r.Moved()
+	}
+	most := 0.0
+	consider := func(c *DiffChange, effect float64) {
+		if c.matters() && math.Abs(effect) > math.Abs(most) {
+			most = effect
+		}
+	}
+	rate := r.After.rate()
+	consider(&r.Mean, float64(r.After.Mean-r.Before.Mean)*rate)
+	consider(&r.Total, float64(r.Moved()))
+	consider(&r.P50, 10*float64(r.After.P50-r.Before.P50)*rate)
+	consider(&r.P99, 10*float64(r.After.P99-r.Before.P99)*rate/100) // of one in a hundred
+	return int64(most)
+}
+
+// Moved returns by how much the total of a request or step grew, in tenths of ns; 0 if it is
+// unknown.
+func (r *DiffRow) Moved() int64 {
+	if min(r.Before.PerUnit, r.After.PerUnit) < 0 {
+		return 0
+	}
+	return r.After.PerUnit - r.Before.PerUnit
+}
+
+// diffRows makes rows of what was collected.
+type diffRows struct {
+	sides       [2]*Collected
+	pooled      [2]map[diffKey][]diffKey // keys of the ranks of every key without a rank
+	tallies     [2]distribution.Tally
+	approximate *int
+}
+
+func newDiffRows(sides [2]*Collected, approximate *int) *diffRows {
+	r := &diffRows{sides: sides, approximate: approximate}
+	for i, side := range sides {
+		r.pooled[i] = map[diffKey][]diffKey{}
+		for _, key := range side.keys() {
+			all := diffKey{Kind: key.Kind, Name: key.Name}
+			r.pooled[i][all] = append(r.pooled[i][all], key)
+		}
+	}
+	return r
+}
+
+// rows returns a row for every name, or for every name and rank.
+func (r *diffRows) rows(byRank bool) []DiffRow {
+	var keys []diffKey
+	for i, side := range r.sides {
+		if byRank {
+			keys = append(keys, side.keys()...)
+			continue
+		}
+		for key := range r.pooled[i] {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, diffKey.compare)
+	keys = slices.Compact(keys)
+	rows := make([]DiffRow, len(keys))
+	for i, key := range keys {
+		rows[i] = r.row(key, func(side int) []diffKey {
+			if byRank {
+				return []diffKey{key}
+			}
+			return r.pooled[side][key]
+		})
+	}
+	return rows
+}
+
+// ranks returns a row for every rank of a name that is told apart by rank.
+func (r *diffRows) ranks(of *DiffRow) []DiffRow {
+	all := diffKey{Kind: of.Kind, Name: of.Name}
+	keys := slices.Concat(r.pooled[0][all], r.pooled[1][all])
+	slices.SortFunc(keys, diffKey.compare)
+	var rows []DiffRow
+	for _, key := range slices.Compact(keys) {
+		if key.Rank != "" {
+			rows = append(rows, r.row(key, func(int) []diffKey { return []diffKey{key} }))
+		}
+	}
+	return rows
+}
+
+// A diffMeasure is a group of durations with how far off its numbers may be.
+type diffMeasure struct {
+	DiffStat
+	p50, p99, mean, total significance.Quantity
+	work                  []significance.Piece // ns and units
+}
+
+// row compares what both captures have under some keys.
+func (r *diffRows) row(key diffKey, keys func(side int) []diffKey) DiffRow {
+	var m [2]diffMeasure
+	approximate := false
+	for i, side := range r.sides {
+		var groups []*diffGroup
+		for _, k := range keys(i) {
+			groups = append(groups, side.groups[k]...)
+		}
+		var rough bool
+		m[i], rough = r.measure(i, groups, side.units(key))
+		approximate = approximate || rough
+	}
+	if approximate {
+		*r.approximate++
+	}
+	row := DiffRow{diffKey: key, Before: m[0].DiffStat, After: m[1].DiffStat}
+	row.P50.Change = significance.Compare(m[0].p50, m[1].p50)
+	row.P99.Change = significance.Compare(m[0].p99, m[1].p99)
+	row.Mean.Change = significance.Compare(m[0].mean, m[1].mean)
+	row.Total.Change = significance.Compare(m[0].total, m[1].total)
+	if (m[0].total.Value == 0) != (m[1].total.Value == 0) {
+		row.Total.P = appeared(m[0].work, m[1].work)
+	}
+	return row
+}
+
+// measure describes the durations of some groups of one capture. units are what its
+// pieces have of requests or steps, nil if nobody knows.
+func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m diffMeasure, approximate bool) {
+	m.PerUnit = -1
+	var list []*distribution.Sample
+	pieces := len(units)
+	for _, g := range groups {
+		pieces = max(pieces, len(g.pieces))
+		for i := range g.pieces {
+			g.pieces[i].Settle(r.sides[side].in)
+			list = append(list, &g.pieces[i])
+		}
+	}
+	t := &r.tallies[side]
+	d, approximate := t.Of(list...)
+	each := piecesOf(groups, pieces, func(s *distribution.Sample) float64 { return float64(s.Total()) })
+	m.work = slices.Clone(each)
+	all := 0.0
+	for i := range m.work {
+		m.work[i].Of = 0
+		if i < len(units) {
+			m.work[i].Of = units[i]
+			all += units[i]
+		}
+	}
+	if all > 0 {
+		m.PerUnit = int64(math.Round(10 * float64(d.Total) / all))
+		m.total = significance.Mean(m.work)
+	}
+	if m.N = d.N; d.N == 0 {
+		return m, approximate
+	}
+	m.Mean, m.mean = d.Mean, significance.Mean(each)
+	m.P50, m.P99 = t.At(request.PercentileIndex(uint64(d.N), 50)), t.At(request.PercentileIndex(uint64(d.N), 99))
+	m.p50 = quantileOf(t, 0.50, m.P50, groups, pieces)
+	m.p99 = quantileOf(t, 0.99, m.P99, groups, pieces)
+	return m, approximate
+}
+
+// pieces adds up what the pieces of a capture have of some groups, and how many values that
+// is.
+func piecesOf(groups []*diffGroup, n int, sum func(*distribution.Sample) float64) []significance.Piece {
+	pieces := make([]significance.Piece, n)
+	for _, g := range groups {
+		for i := range g.pieces {
+			pieces[i].Sum += sum(&g.pieces[i])
+			pieces[i].Of += float64(g.pieces[i].Len())
+		}
+	}
+	return pieces
+}
+
+// quantileOf tells how far off a quantile of the values of t may be, by how many values of
+// every piece are at most that.
+func quantileOf(t *distribution.Tally, share float64, value int64, groups []*diffGroup, n int) significance.Quantity {
+	pieces := piecesOf(groups, n, func(s *distribution.Sample) float64 { return float64(s.AtMost(value)) })
+	all := 0.0
+	for _, p := range pieces {
+		all += p.Of
+	}
+	return significance.Quantile(share, pieces, int(all), func(i int) float64 {
+		return float64(max(1, t.At(uint64(i)))) // 0 ns has no logarithm
+	})
+}

@@ -1,0 +1,129 @@
+package diff_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/diff"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
+)
+
+// A difference is what is planted into the second of two simulated captures, and where
+// it must be found.
+type difference struct {
+	name  string
+	modes []simulator.Mode          // by turns
+	both  func(c *simulator.Config) // of both captures; nil is none
+	alter func(c *simulator.Config)
+	// load and rows must have changed, one row of each list by a factor between from and
+	// to; nil of both is that nothing must have.
+	load     string
+	rows     []string
+	rank     string // what the rank of a row ends in, with a row for every rank
+	from, to float64
+	least    int // in how many of 100 pairs
+}
+
+var differences = []difference{
+	{name: "none", modes: testset.AllModes, alter: func(*simulator.Config) {}, least: 95},
+	{name: "none, but half as long", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Requests /= 2 }, least: 95},
+	{name: "none, and queues", modes: testset.AllModes, both: func(c *simulator.Config) { c.Rate *= 1.7 }, alter: func(*simulator.Config) {}, least: 95},
+	{name: "straggler", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2} },
+		rows: []string{"decode_loop"}, rank: "DP0", from: 1.03, to: 1.3, least: 95},
+	{name: "straggler, ranks together", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2} },
+		rows: []string{"decode_loop"}, from: 1.03, to: 1.3, least: 95},
+	{name: "slow transfers", modes: testset.DisaggregatedModes, alter: func(c *simulator.Config) { c.SlowTransfers = 0.4 },
+		rows: []string{"prefill_transfer_kv_cache", "decode_transferred"}, from: 1.5, to: 200, least: 95},
+	{name: "twice the requests", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Rate *= 2 },
+		load: "requests per second", from: 1.4, to: 2.8, least: 95},
+	{name: "longer answers", modes: testset.AllModes, alter: func(c *simulator.Config) { c.Output.Median *= 2 },
+		load: "output tokens per request", rows: []string{"decode_forward"}, from: 1.3, to: 3, least: 95},
+}
+
+// What is planted into one of two captures is found, in the right rows; between two captures
+// of the same deployment, under other requests, nothing is.
+func TestDiffOfSimulatedCaptures(t *testing.T) {
+	for _, d := range differences {
+		t.Run(d.name, func(t *testing.T) {
+			n, right := int(testset.Seeds(t)), 0
+			for seed := range uint64(n) {
+				config := simulator.DefaultConfig(seed)
+				testset.Quiet(&config)
+				config.Mode = d.modes[seed%uint64(len(d.modes))]
+				if d.both != nil {
+					d.both(&config)
+				}
+				before, _ := testset.Simulated(t, config)
+				config.Seed += 1000
+				d.alter(&config)
+				after, _ := testset.Simulated(t, config)
+				diff := diff.NewDiff(diff.Collect(diff.Capture{Requests: before}), diff.Collect(diff.Capture{Requests: after}), diff.DiffOptions{ByRank: d.rank != ""})
+				if d.found(diff) {
+					right++
+				} else {
+					t.Logf("seed %d, %v: %s", seed, config.Mode, diff.SideReport().Title)
+				}
+			}
+			if right*100 < d.least*n {
+				t.Errorf("right in %d of %d pairs", right, n)
+			}
+		})
+	}
+}
+
+func (d *difference) found(got *diff.Diff) bool {
+	if d.load == "" && d.rows == nil {
+		return significant(got) == 0
+	}
+	within := func(c *diff.DiffChange) bool { return c.Significant && c.Ratio > d.from && c.Ratio < d.to }
+	for i := range got.Load {
+		if l := &got.Load[i]; l.Name == d.load && !within(&l.Change) {
+			return false
+		}
+	}
+	return d.rows == nil || slices.ContainsFunc(got.Rows, func(r diff.DiffRow) bool {
+		return slices.Contains(d.rows, r.Name) && strings.HasSuffix(r.Rank, d.rank) && (within(&r.Mean) || within(&r.Total) || within(&r.P50))
+	})
+}
+
+// significant counts the numbers that are called changed.
+func significant(d *diff.Diff) int {
+	n := 0
+	count := func(c *diff.DiffChange) {
+		if c.Significant {
+			n++
+		}
+	}
+	for i := range d.Load {
+		count(&d.Load[i].Change)
+	}
+	for i := range d.Rows {
+		r := &d.Rows[i]
+		for _, c := range []*diff.DiffChange{&r.P50, &r.P99, &r.Mean, &r.Total} {
+			count(c)
+		}
+	}
+	return n
+}
+
+// A capture is no different from itself.
+func TestDiffOfOneCapture(t *testing.T) {
+	config := simulator.DefaultConfig(5)
+	set, _ := testset.Simulated(t, config)
+	again, _ := testset.Simulated(t, config)
+	for _, byRank := range []bool{false, true} {
+		d := diff.NewDiff(diff.Collect(diff.Capture{Requests: set}), diff.Collect(diff.Capture{Requests: again}), diff.DiffOptions{ByRank: byRank})
+		if len(d.Rows) < 20 || d.SideReport().Title != "No difference at all" {
+			t.Errorf("%d rows: %s", len(d.Rows), d.SideReport().Title)
+		}
+		for i := range d.Rows {
+			r := &d.Rows[i]
+			if r.Before != r.After || r.Moved() != 0 || !(r.P50.P == 1 || math.IsNaN(r.P50.P)) {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+}

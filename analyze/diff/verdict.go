@@ -1,0 +1,302 @@
+package diff
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// leastWeight is the part of the time of a request, or of a step, that a stage or kernel must
+// have gained or lost to be told of.
+const leastWeight = 0.01
+
+// words makes the verdict: what is different about the load, what users notice, and
+// which stage and kernel it comes from.
+func (d *Diff) words(rows *diffRows) string {
+	if d.same() {
+		return "No difference at all"
+	}
+	if !d.tested() {
+		return "The captures are too short to tell noise from change; rows are sorted by what moved the total most"
+	}
+	var says []string
+	for i := range d.Load {
+		if l := &d.Load[i]; l.Change.matters() {
+			says = append(says, fmt.Sprintf("%s %s -> %s%s", l.Name, words.ThreeDigits(l.Before), words.ThreeDigits(l.After), l.Change.inBrackets()))
+		}
+	}
+	told := d.main()
+	for _, r := range told {
+		says = append(says, d.sentence(r, rows))
+	}
+	others, small, fresh, gone := 0, 0, 0, 0
+	for i := range d.Rows {
+		switch r := &d.Rows[i]; {
+		case !r.Changed() || slices.Contains(told, r):
+		case r.Before.N == 0:
+			fresh++
+		case r.After.N == 0:
+			gone++
+		case d.weight(r) < leastWeight:
+			small++
+		default:
+			others++
+		}
+	}
+	switch {
+	case len(says)+small+fresh+gone == 0:
+		says = append(says, "No significant difference")
+	case len(says)+fresh+gone == 0:
+		says = append(says, fmt.Sprintf("No difference that matters: %s changed, by less than %.0f %% of the whole each", words.Counted(small, "row"), 100*leastWeight))
+	case others+small+fresh+gone == 0:
+		says = append(says, "no other significant difference")
+	case others+small > 0:
+		says = append(says, words.Counted(others+small, "other row")+" changed")
+	}
+	if fresh+gone > 0 {
+		says = append(says, fmt.Sprintf("%d new and %d gone", fresh, gone))
+	}
+	if r, n := d.untested(); n > 0 {
+		says = append(says, fmt.Sprintf("too little to tell of %s, of which %s moved most", words.Counted(n, "row"), d.plain(r)))
+	}
+	return strings.Join(says, "; ")
+}
+
+// untested returns how many rows that may matter nobody can tell anything about, and the one
+// that moved the total most.
+func (d *Diff) untested() (most *DiffRow, n int) {
+	for i := range d.Rows {
+		r := &d.Rows[i]
+		known := r.Mean.tested() || r.only() && r.Total.tested()
+		if known || r.Changed() || d.part(r, r.Moved()) < leastWeight {
+			continue
+		}
+		if n++; most == nil || distribution.Abs(r.Moved()) > distribution.Abs(most.Moved()) {
+			most = r
+		}
+	}
+	return most, n
+}
+
+// main returns the rows that the verdict tells of: what users notice, and what of each kind
+// says most about why.
+func (d *Diff) main() []*DiffRow {
+	var told []*DiffRow
+	for _, name := range []string{"e2e", "ttft", "itl", "tpot"} {
+		if r := d.changed(func(r *DiffRow) bool { return r.Kind == DiffRequest && r.Name == name }); r != nil {
+			told = append(told, r)
+		}
+	}
+	for _, kind := range []DiffKind{DiffStage, DiffStep, DiffKernel, DiffCopy} {
+		if r := d.cause(kind); r != nil {
+			told = append(told, r)
+		}
+	}
+	if told == nil { // other metrics
+		if r := d.changed(func(r *DiffRow) bool { return r.Kind == DiffRequest }); r != nil {
+			told = append(told, r)
+		}
+	}
+	return told
+}
+
+// same tells whether both captures are the same in all numbers.
+func (d *Diff) same() bool {
+	return !slices.ContainsFunc(d.Rows, func(r DiffRow) bool { return r.Before != r.After }) &&
+		!slices.ContainsFunc(d.Load, func(l DiffLoad) bool { return l.Before != l.After })
+}
+
+// tested tells whether anything could be compared.
+func (d *Diff) tested() bool {
+	for i := range d.Load {
+		if d.Load[i].Change.tested() {
+			return true
+		}
+	}
+	for i := range d.Rows {
+		r := &d.Rows[i]
+		if slices.ContainsFunc(r.changes(), (*DiffChange).tested) {
+			return true
+		}
+	}
+	return false
+}
+
+// changed returns the first row that is meant, and changed.
+func (d *Diff) changed(is func(*DiffRow) bool) *DiffRow {
+	for i := range d.Rows {
+		if r := &d.Rows[i]; is(r) && r.Changed() {
+			return r
+		}
+	}
+	return nil
+}
+
+// cause returns the row of a kind that says most about why totals moved. Stages lie in each
+// other: of those that moved at least half as much as the one that moved most, the cause is
+// the one that grew by the largest factor, since what is around it has other parts that did
+// not.
+func (d *Diff) cause(kind DiffKind) *DiffRow {
+	most := d.changed(func(r *DiffRow) bool { return r.Kind == kind && d.weight(r) >= leastWeight })
+	if most == nil {
+		return nil
+	}
+	best := most
+	for i := range d.Rows {
+		r := &d.Rows[i]
+		if r.Kind == kind && r.Changed() && 2*distribution.Abs(r.Effect()) >= distribution.Abs(most.Effect()) && r.size() > best.size() {
+			best = r
+		}
+	}
+	return best
+}
+
+// size returns how large the change of the number is that tells most; 0 of what only one
+// capture has.
+func (r *DiffRow) size() float64 {
+	if r.only() {
+		return 0
+	}
+	_, c, _, _ := r.telling()
+	return c.size()
+}
+
+// size returns by which factor the number changed, in either direction, as a logarithm.
+func (c *DiffChange) size() float64 {
+	if c.Ratio > 0 {
+		return math.Abs(math.Log(c.Ratio))
+	}
+	return 0
+}
+
+// weight returns the part of the time of a request, or of the work of a step, that the
+// change of the row makes. Metrics of requests matter in any case.
+func (d *Diff) weight(r *DiffRow) float64 {
+	if r.Kind == DiffRequest {
+		return 1
+	}
+	return d.part(r, r.Effect())
+}
+
+// part returns the part that a time is of a request, or of the work of a step on the rank.
+func (d *Diff) part(r *DiffRow, time int64) float64 {
+	whole := d.whole[d.wholeOf(r)]
+	if whole == 0 {
+		return 1
+	}
+	return distribution.Fraction(distribution.Abs(time), whole)
+}
+
+// wholeOf returns what a row is a part of.
+func (d *Diff) wholeOf(r *DiffRow) diffKey {
+	if r.Kind.profiled() {
+		return diffKey{Kind: DiffKernel, Rank: r.Rank}
+	}
+	return diffKey{Kind: DiffRequest}
+}
+
+// addUp finds how long a request takes, and what a step of every rank works, in the capture
+// in which that is more; in tenths of ns.
+func (d *Diff) addUp() {
+	before, after := map[diffKey]int64{}, map[diffKey]int64{}
+	d.whole = map[diffKey]int64{}
+	for i := range d.Rows {
+		r := &d.Rows[i]
+		if r.Kind == DiffKernel || r.Kind == DiffCopy || r.Kind == DiffRequest && r.Name == "e2e" {
+			key := d.wholeOf(r)
+			before[key] = distribution.AddTimes(before[key], max(0, r.Before.PerUnit))
+			after[key] = distribution.AddTimes(after[key], max(0, r.After.PerUnit))
+			d.whole[key] = max(before[key], after[key])
+		}
+	}
+}
+
+// sentence tells how a row changed, and where.
+func (d *Diff) sentence(r *DiffRow, rows *diffRows) string {
+	text := d.plain(r)
+	if r.Like != "" {
+		text += ", perhaps what is " + table.CutMiddle(words.Clean(r.Like), mostVerdictName, table.Style{ASCII: true}) + " on the other side"
+	}
+	if !d.byRank {
+		text += rows.where(r)
+	}
+	return text
+}
+
+// plain tells how a row changed.
+func (d *Diff) plain(r *DiffRow) string {
+	text := table.CutMiddle(words.Clean(r.Name), mostVerdictName, table.Style{ASCII: true})
+	if r.Kind == DiffStep {
+		text += " steps"
+	}
+	if r.Rank != "" {
+		text += " on " + r.Rank
+	}
+	switch {
+	case r.Before.N == 0:
+		text += fmt.Sprintf(" is new: %s by %s", table.InWords(r.After.PerUnit/10), d.unit(r))
+	case r.After.N == 0:
+		text += fmt.Sprintf(" is gone: it took %s by %s", table.InWords(r.Before.PerUnit/10), d.unit(r))
+	default:
+		what, change, before, after := r.telling()
+		if what == "total" {
+			what += " by " + d.unit(r)
+		}
+		text += fmt.Sprintf(" %s %s%s", what, pairInWords(before, after), change.inBrackets())
+	}
+	return text
+}
+
+// mostVerdictName is how many characters of a name the verdict has.
+const mostVerdictName = 60
+
+// unit is what totals of a row are divided by.
+func (d *Diff) unit(r *DiffRow) string {
+	switch {
+	case r.Kind.profiled():
+		return d.per.String()
+	case d.Before.Requests+d.After.Requests == 0:
+		return perSecond.String()
+	}
+	return "request"
+}
+
+// telling returns the number that tells most about the change: the median, unless another
+// one changed more than twice as much.
+func (r *DiffRow) telling() (what string, c *DiffChange, before, after int64) {
+	most := 0.0
+	for _, n := range diffNumbers {
+		of := n.change(r)
+		if c != nil && (!of.matters() || of.size() <= 2*most) {
+			continue
+		}
+		what, c, before, after, most = n.name, of, n.of(&r.Before), n.of(&r.After), 0
+		if n.tenths {
+			before, after = before/10, after/10
+		}
+		if of.matters() {
+			most = of.size()
+		}
+	}
+	return what, c, before, after
+}
+
+// inBrackets gives the change with its interval: " (+16.1 %, CI +14.2 to +18.0)".
+func (c *DiffChange) inBrackets() string {
+	if math.IsNaN(c.Ratio) {
+		return ""
+	}
+	text := c.interval(", CI ", "")
+	return " (" + text + ")"
+}
+
+// pairInWords writes two durations in one unit: "8.10 -> 9.40 ms".
+func pairInWords(before, after int64) string {
+	s := table.ScaleFor(table.Duration, []int64{before, after})
+	return s.Format(before, false) + " -> " + s.Format(after, false) + " " + s.Unit
+}

@@ -1,0 +1,178 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// InspectAll says what inputs of all kinds hold: the files of profilers, then those of
+// requests, which may be nil, then what was found wrong with any of them. Tables
+// without rows are left out.
+func InspectAll(v *inventory.Inventory, s *request.Set, diags []trace.Diag) []*table.Report {
+	all := []*table.Report{
+		reportExports(v.Exports), reportTraces(v.Traces), reportProcesses(v.Processes), reportGPUs(v.Devices),
+		reportTables(v.Tables), reportCategories(v.Categories), reportMessages(v.Messages),
+	}
+	if s != nil {
+		all = append(all, inspectRequests(s)...)
+	}
+	return withRows(append(all, reportDiags(diags)))
+}
+
+// InspectTables are the names of all tables that InspectAll can return, in its order.
+var InspectTables = []string{
+	"exports", "traces", "processes", "gpus", "tables", "categories", "messages",
+	"files", "services", "ranks", "counts", "diagnostics",
+}
+
+// InspectSchema returns the schema of a table.
+func InspectSchema(table string) string { return "sgtrace.inspect." + table + "/v1" }
+
+// clockWord says what the times of a file count from.
+func clockWord(absolute bool) string {
+	if absolute {
+		return "recorded"
+	}
+	return "unknown"
+}
+
+func reportExports(rows []inventory.Export) *table.Report {
+	type E = inventory.Export
+	return table.New("sgtrace.inspect.exports/v1", "Nsight Systems exports", rows, []table.Field[E]{
+		table.FileField(func(e *E) string { return e.File }),
+		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "of the file"}, Cell: func(e *E) table.Cell { return table.NumberCell(e.Size) }},
+		table.TextField("product", "version of nsys that exported", func(e *E) string { return e.Product }),
+		table.TextField("schema", "version of the schema", func(e *E) string { return e.Schema }),
+		table.TextField("host", "that was profiled", func(e *E) string { return e.Host }),
+		table.TextField("clock", "recorded: times are absolute; unknown: they count from the start of the session, and the clock must be given or matched",
+			func(e *E) string { return clockWord(e.Absolute) }),
+		table.TimeField("start", "of the session, Unix time", func(e *E) (trace.Time, bool) { return e.Start, e.Absolute }),
+		{Column: table.Column{Name: "duration", Unit: table.Duration, Doc: "of the session"}, Cell: func(e *E) table.Cell { return table.NumberCell(e.Duration) }},
+		table.TextField("graphs", "how CUDA graphs were traced: Node has their kernels, Graph only their runs", func(e *E) string { return e.GraphMode }),
+		table.TextField("only tables", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.PartialTables }),
+		table.TextField("only times", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.PartialTimes }),
+	})
+}
+
+func reportTraces(rows []inventory.Trace) *table.Report {
+	type T = inventory.Trace
+	return table.New("sgtrace.inspect.traces/v1", "PyTorch traces", rows, []table.Field[T]{
+		table.FileField(func(t *T) string { return t.File }),
+		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "of the file, compressed if it is"}, Cell: func(t *T) table.Cell { return table.NumberCell(t.Size) }},
+		table.TextField("producer", "PyTorch profiler, or Chrome JSON of another one", func(t *T) string { return t.Producer }),
+		table.TextField("schema", "schemaVersion", func(t *T) string { return t.Schema }),
+		table.TextField("runtime", "version of the CUDA or HIP runtime", func(t *T) string { return t.Runtime }),
+		table.TextField("recorded", "besides events", func(t *T) string { return t.Recorded }),
+		table.TextField("host", "host_name", func(t *T) string { return t.Host }),
+		table.TextField("backend", "of torch.distributed", func(t *T) string { return t.Backend }),
+		table.TextField("clock", "recorded: times are absolute; unknown: they count from something that the file does not tell",
+			func(t *T) string { return clockWord(t.Absolute) }),
+	})
+}
+
+func reportProcesses(rows []inventory.Process) *table.Report {
+	type P = inventory.Process
+	known := func(n int64, none int64) int64 {
+		if n == none {
+			return request.Unknown
+		}
+		return n
+	}
+	timed := func(of func(p *P) trace.Time) func(*P) (trace.Time, bool) {
+		return func(p *P) (trace.Time, bool) { return of(p), p.Timed }
+	}
+	return table.New("sgtrace.inspect.processes/v1", "Processes", rows, []table.Field[P]{
+		table.FileField(func(p *P) string { return p.File }),
+		table.TextField("part", "of a merged file", func(p *P) string { return p.Is.Part }),
+		table.NumberField("n", "processes: those of one name that tell nothing else are one row", func(p *P) int64 { return p.N }),
+		table.NumberField("pid", "of the process", func(p *P) int64 { return known(p.PID, 0) }),
+		table.TextField("name", "of the process", func(p *P) string { return p.Name }),
+		table.TextField("host", "from a label, the file or its name", func(p *P) string { return p.Is.Host }),
+		table.TextField("rank", "place in the parallel groups, or in the world", func(p *P) string { return p.Is.Rank.String() }),
+		table.TextField("from", "what tells the rank", func(p *P) string { return p.Is.RankFrom }),
+		table.NumberField("world", "ranks in all", func(p *P) int64 { return known(int64(p.World), -1) }),
+		table.TextField("gpus", "of the machine that it could use, by their ids", func(p *P) string { return list(p.GPUs) }),
+		table.NumberField("events", "in the file; those of exports are in the table of tables", func(p *P) int64 { return p.Events }),
+		table.TimeField("first", "earliest start, Unix time", timed(func(p *P) trace.Time { return p.First })),
+		table.TimeField("last", "latest end, Unix time", timed(func(p *P) trace.Time { return p.Last })),
+		table.NumberField("steps", "annotations of batches and iterations", func(p *P) int64 { return p.Steps }),
+		table.NumberField("collectives", "kernels of collectives, or their calls where there are none", func(p *P) int64 { return p.Collectives }),
+	})
+}
+
+func reportGPUs(rows []inventory.Devices) *table.Report {
+	type G = inventory.Devices
+	return table.New("sgtrace.inspect.gpus/v1", "GPUs", rows, []table.Field[G]{
+		table.FileField(func(g *G) string { return g.File }),
+		table.NumberField("n", "how many", func(g *G) int64 { return int64(len(g.IDs)) }),
+		table.TextField("model", "name of the model", func(g *G) string { return g.Name }),
+		table.TextField("ids", "as the machine counts", func(g *G) string { return list(g.IDs) }),
+	})
+}
+
+func reportTables(rows []inventory.Table) *table.Report {
+	type T = inventory.Table
+	return table.New("sgtrace.inspect.tables/v1", "Tables", rows, []table.Field[T]{
+		table.FileField(func(t *T) string { return t.File }),
+		table.TextField("table", "that holds something", func(t *T) string { return t.Name }),
+		table.NumberField("rows", "by the numbers of the first and the last row: exact as nsys writes them, too many where rows were deleted later",
+			func(t *T) int64 { return t.Rows }),
+		table.TextField("read", "no: sgtrace does not draw or report what is in it", func(t *T) string {
+			if t.Read {
+				return "yes"
+			}
+			return "no"
+		}),
+		table.TimeField("first", "start of the first row, Unix time", func(t *T) (trace.Time, bool) { return t.First, t.Timed }),
+		table.TimeField("last", "end of the last row, Unix time", func(t *T) (trace.Time, bool) { return t.Last, t.Timed }),
+	})
+}
+
+func reportCategories(rows []inventory.Category) *table.Report {
+	type C = inventory.Category
+	return table.New("sgtrace.inspect.categories/v1", "Events by category", rows, []table.Field[C]{
+		table.FileField(func(c *C) string { return c.File }),
+		table.TextField("category", "cat of the events; (instants) and (counters) have none", func(c *C) string { return c.Name }),
+		table.NumberField("events", "how many", func(c *C) int64 { return c.Events }),
+		table.TimeField("first", "earliest start, Unix time", func(c *C) (trace.Time, bool) { return c.First, c.Timed }),
+		table.TimeField("last", "latest end, Unix time", func(c *C) (trace.Time, bool) { return c.Last, c.Timed }),
+	})
+}
+
+func reportMessages(rows []inventory.Message) *table.Report {
+	type M = inventory.Message
+	return table.New("sgtrace.inspect.messages/v1", "Messages of the profiler", rows, []table.Field[M]{
+		table.FileField(func(m *M) string { return m.File }),
+		table.TimeField("time", "Unix time", func(m *M) (trace.Time, bool) { return m.Time, m.Timed }),
+		table.TextField("severity", "warning or error", func(m *M) string { return m.Severity }),
+		table.NumberField("pid", "of the process", func(m *M) int64 { return m.PID }),
+		table.TextField("message", "as nsys wrote it", func(m *M) string { return m.Text }),
+	})
+}
+
+// list returns numbers as text, with a dash for three and more in a row: "0-7, 9".
+func list(numbers []int64) string {
+	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
+	var words []string
+	for i := 0; i < len(numbers); {
+		end := i + 1
+		for end < len(numbers) && numbers[end] == numbers[end-1]+1 {
+			end++
+		}
+		if end-i >= 3 {
+			words = append(words, fmt.Sprintf("%d-%d", numbers[i], numbers[end-1]))
+			i = end
+			continue
+		}
+		words = append(words, strconv.FormatInt(numbers[i], 10))
+		i++
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,93 @@
+package inspect
+
+import (
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+func reportFiles(files []request.File) *table.Report {
+	type F = request.File
+	count := func(name, doc string, of func(*F) int64) table.Field[F] {
+		return table.Field[F]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(f *F) table.Cell { return table.NumberCell(of(f)) }}
+	}
+	return table.New("sgtrace.inspect.files/v1", "Files", files, []table.Field[F]{
+		{Column: table.Column{Name: "file", Doc: "as it was named"}, Cell: func(f *F) table.Cell { return table.TextCell(f.Name) }},
+		{Column: table.Column{Name: "encoding", Doc: "after decompression"}, Cell: func(f *F) table.Cell { return table.TextCell(f.Encoding) }},
+		count("bytes", "after decompression", func(f *F) int64 { return f.Bytes }),
+		count("documents", "export requests", func(f *F) int64 { return int64(f.Documents) }),
+		count("spans", "spans in them", func(f *F) int64 { return int64(f.Rows) }),
+		count("other", "documents of other signals (logs, metrics), skipped", func(f *F) int64 { return int64(f.Other) }),
+	})
+}
+
+// extentFields are the columns of an extent.
+func extentFields[T any](of func(*T) *extent) []table.Field[T] {
+	at := func(name, doc string, t func(*extent) trace.Time) table.Field[T] {
+		return table.Field[T]{Column: table.Column{Name: name, Unit: table.Instant, Doc: doc}, Cell: func(row *T) table.Cell {
+			return table.Cell{N: int64(t(of(row))), Unknown: of(row).spans == 0}
+		}}
+	}
+	return []table.Field[T]{
+		{Column: table.Column{Name: "spans", Unit: table.Count, Doc: "how many"}, Cell: func(row *T) table.Cell { return table.Cell{N: int64(of(row).spans)} }},
+		at("first", "earliest start, Unix time", func(e *extent) trace.Time { return e.first }),
+		at("last", "latest end, Unix time", func(e *extent) trace.Time { return e.last }),
+	}
+}
+
+func reportServices(rows []serviceRow) *table.Report {
+	type S = serviceRow
+	text := func(name, doc string, of func(*S) string) table.Field[S] {
+		return table.Field[S]{Column: table.Column{Name: name, Doc: doc}, Cell: func(r *S) table.Cell { return table.TextCell(of(r)) }}
+	}
+	return table.New("sgtrace.inspect.services/v1", "Services", rows, append([]table.Field[S]{
+		text("service", "service.name", func(r *S) string { return r.service }),
+		text("layout", "how the producer arranges its spans; see docs/METRICS.md", func(r *S) string { return r.layouts.String() }),
+		text("language", "telemetry.sdk.language", func(r *S) string { return r.language }),
+		text("sdk", "telemetry.sdk.name", func(r *S) string { return r.sdk }),
+		text("version", "telemetry.sdk.version", func(r *S) string { return r.version }),
+		{Column: table.Column{Name: "instances", Unit: table.Count, Doc: "different service.instance.id: one per start of a process"},
+			Cell: func(r *S) table.Cell { return table.NumberCell(int64(r.instances)) }},
+	}, extentFields(func(r *S) *extent { return &r.extent })...))
+}
+
+func reportRanks(rows []rankRow) *table.Report {
+	type R = rankRow
+	text := func(name, doc string, of func(*R) string) table.Field[R] {
+		return table.Field[R]{Column: table.Column{Name: name, Doc: doc}, Cell: func(r *R) table.Cell { return table.TextCell(of(r)) }}
+	}
+	instance := text("instance", "service.instance.id", func(r *R) string { return r.Instance })
+	instance.Detail = true
+	return table.New("sgtrace.inspect.ranks/v1", "Ranks", rows, append([]table.Field[R]{
+		text("host", "start of the host id, or all of it where two begin alike", func(r *R) string { return r.host }),
+		text("label", "what the thread is", func(r *R) string { return r.Label }),
+		text("rank", "place in the parallel groups", func(r *R) string { return r.Rank.String() }),
+		text("role", "what its server does", func(r *R) string { return r.Role.String() }),
+		{Column: table.Column{Name: "pid", Unit: table.Count, Doc: "native thread id"}, Cell: func(r *R) table.Cell { return table.Cell{N: r.PID, Unknown: r.PID == 0} }},
+		text("service", "service.name", func(r *R) string { return r.Service }),
+		instance,
+		{Column: table.Column{Name: "parts", Unit: table.Count, Doc: "parts of requests that it worked on"}, Cell: func(r *R) table.Cell { return table.Cell{N: int64(r.threads)} }},
+	}, extentFields(func(r *R) *extent { return &r.extent })...))
+}
+
+func reportCounts(rows []countRow) *table.Report {
+	return table.New("sgtrace.inspect.counts/v1", "Counts", rows, []table.Field[countRow]{
+		{Column: table.Column{Name: "of", Doc: "what is counted"}, Cell: func(c *countRow) table.Cell { return table.TextCell(c.of) }},
+		{Column: table.Column{Name: "what", Doc: "which of them"}, Cell: func(c *countRow) table.Cell { return table.TextCell(c.what) }},
+		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "how many"}, Cell: func(c *countRow) table.Cell { return table.Cell{N: int64(c.n)} }},
+	})
+}
+
+func reportDiags(diags []trace.Diag) *table.Report {
+	type D = trace.Diag
+	text := func(name, doc string, of func(*D) string) table.Field[D] {
+		return table.Field[D]{Column: table.Column{Name: name, Doc: doc}, Cell: func(d *D) table.Cell { return table.TextCell(of(d)) }}
+	}
+	return table.New("sgtrace.inspect.diagnostics/v1", "Diagnostics", diags, []table.Field[D]{
+		text("code", "stable name", func(d *D) string { return d.Code }),
+		text("severity", "what it means for the result", func(d *D) string { return d.Severity.String() }),
+		{Column: table.Column{Name: "n", Unit: table.Count, Doc: "how many times"}, Cell: func(d *D) table.Cell { return table.Cell{N: int64(d.Count)} }},
+		text("place", "of the first", func(d *D) string { return d.Pos.String() }),
+		text("message", "of the first", func(d *D) string { return d.Msg }),
+	})
+}

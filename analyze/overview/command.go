@@ -1,0 +1,28 @@
+package overview
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// Command is the command line that shows more of a finding of the overview, as one can
+// paste it into a shell.
+func (o *Overview) Command(f *finding.Finding) string {
+	return words.QuoteShell(slices.Concat([]string{"sgtrace", "report"}, f.Show, o.Select, o.Inputs))
+}
+
+// shortCommand is Command, with the word INPUT for inputs that would fill the screen.
+func (o *Overview) shortCommand(f *finding.Finding) string {
+	if !o.manyInputs() {
+		return o.Command(f)
+	}
+	return words.QuoteShell(slices.Concat([]string{"sgtrace", "report"}, f.Show, o.Select, []string{"INPUT..."}))
+}
+
+// manyInputs tells whether the inputs are too long to be repeated with every command.
+func (o *Overview) manyInputs() bool {
+	const most = 48 // characters: with the command they fit a line
+	return len(words.QuoteShell(o.Inputs)) > most && len(o.Inputs) > 1
+}

@@ -1,0 +1,253 @@
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Doubt is a reason to trust what follows less, or what it cannot tell.
+type Doubt struct {
+	Severity trace.Severity
+	Text     string
+}
+
+// doubts tells what is lost, missing or not known of the inputs, worst first.
+func (o *Overview) doubts() []Doubt {
+	d := o.diagDoubts()
+	if o.Requests != nil {
+		d = append(d, o.requestDoubts()...)
+		d = append(d, o.traceDoubts()...)
+		d = append(d, o.rankDoubts()...)
+		d = append(d, o.hostDoubts()...)
+	}
+	d = append(d, o.clockDoubts()...)
+	if o.Profiles != nil {
+		d = append(d, absenceDoubts(o.Profiles)...)
+	}
+	if o.GPUs != nil {
+		d = append(d, deviceDoubts(o.GPUs)...)
+	}
+	slices.SortStableFunc(d, func(x, y Doubt) int { return cmp.Compare(y.Severity, x.Severity) })
+	return d
+}
+
+// diagDoubts are about inputs that are damaged: the first of the worst, and how many
+// there are besides.
+func (o *Overview) diagDoubts() []Doubt {
+	if o.Diags == nil {
+		return nil
+	}
+	var worst *trace.Diag
+	n := 0
+	all := o.Diags.All()
+	for i := range all {
+		d := &all[i]
+		if d.Severity < trace.DataLoss {
+			continue
+		}
+		n++
+		if worst == nil || d.Severity > worst.Severity {
+			worst = d
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	text := "input was dropped or damaged: "
+	if worst.Severity == trace.Error {
+		text = "an input is missing: "
+	}
+	text += fmt.Sprintf("%s: %s [%s]", worst.Pos, worst.Msg, worst.Code)
+	if worst.Count > 1 {
+		text += fmt.Sprintf(", %d times", worst.Count)
+	}
+	if n > 1 {
+		text += fmt.Sprintf("; and %d more of the kind", n-1)
+	}
+	return []Doubt{{worst.Severity, text}}
+}
+
+// requestDoubts are about requests that are not whole.
+func (o *Overview) requestDoubts() []Doubt {
+	s := o.Requests
+	var d []Doubt
+	add := func(n int, format string) {
+		if n > 0 {
+			d = append(d, Doubt{trace.Notice, fmt.Sprintf(format, words.Counted(n, "request"))})
+		}
+	}
+	flagged := func(f request.Flags) int {
+		n := 0
+		for i := range s.Requests {
+			if s.Requests[i].Flags&f != 0 {
+				n++
+			}
+		}
+		return n
+	}
+	add(o.Statuses[request.Unfinished], "%s without an end in the files: not in the latencies")
+	add(flagged(request.MissingRoot|request.MissingThread), "%s with spans missing")
+	add(flagged(request.Unjoined|request.RoomCollision), "%s of which one half, prefill or decode, is missing or could not be told apart")
+	add(o.Tail.Implausible, "%s with times that cannot be right: left out")
+	if n := len(s.Requests); n > 0 && n < change.Fewest {
+		text := fmt.Sprintf("too few requests to look for changes: %d are needed", change.Fewest)
+		if n < finding.FewCompared {
+			text = fmt.Sprintf("too few requests to look for causes (%d are needed) and changes (%d)", finding.FewCompared, change.Fewest)
+		}
+		d = append(d, Doubt{trace.Notice, text})
+	}
+	return d
+}
+
+// rankDoubts are about ranks that cannot have been away, but are not in the files.
+func (o *Overview) rankDoubts() []Doubt {
+	var d []Doubt
+	for i := range o.Servers {
+		if s := &o.Servers[i]; len(s.Missing) > 0 && !slices.Contains(o.Select, "--rank") {
+			d = append(d, Doubt{trace.Notice, fmt.Sprintf("spans of %s of the %s servers are missing: nothing is known of those ranks", some(s.Missing), s.Role)})
+		}
+	}
+	return d
+}
+
+// hostDoubts are about servers that do not tell where they are.
+func (o *Overview) hostDoubts() []Doubt {
+	s := o.Requests
+	roles := map[request.Role]bool{}
+	several := false
+	for i := range s.Procs {
+		if p := &s.Procs[i]; p.Host == "" && slices.Contains(request.ServingRoles, p.Role) {
+			roles[p.Role] = true
+			several = several || s.Server(i) > 0
+		}
+	}
+	if len(roles) < 2 && !several {
+		return nil
+	}
+	return []Doubt{{trace.Notice, "servers do not tell their hosts (host_id): those with equal process ids look like one, and neither their times nor their ranks can be compared"}}
+}
+
+// traceDoubts are about what the level of tracing does not show.
+func (o *Overview) traceDoubts() []Doubt {
+	s := o.Requests
+	if len(s.Requests) == 0 {
+		return []Doubt{{trace.Notice, requests.NoRequests}}
+	}
+	switch {
+	case !o.stages:
+		return []Doubt{{trace.Notice, "servers traced no stages, only whole requests: nothing tells where their time went"}}
+	case !o.steps:
+		return []Doubt{{trace.Notice, "no decode steps were traced (SGLANG_TRACE_LEVEL=3 does): no ITL, and no slow ranks in decoding"}}
+	}
+	return nil
+}
+
+// clockDoubts are about hosts whose clocks differ, or nobody knows of.
+func (o *Overview) clockDoubts() []Doubt {
+	const much = 1_000_000 // ns; less hides behind what stages take
+	var off, alone []string
+	for i := range o.Clocks {
+		c := &o.Clocks[i]
+		switch {
+		case c.Why == "reference":
+		case c.Why == "assumed" && c.By == "":
+			alone = append(alone, c.Host)
+		case max(c.Offset, -c.Offset) >= much:
+			off = append(off, c.String())
+		}
+	}
+	var d []Doubt
+	if len(off) > 0 {
+		d = append(d, Doubt{trace.Notice, "clocks of hosts differ and were put on one: " + some(off)})
+	}
+	if len(alone) > 0 {
+		d = append(d, Doubt{trace.Notice, "nothing tells how these clocks relate to others, they are taken as they are: " + some(alone)})
+	}
+	return d
+}
+
+// some lists a few of many.
+func some(list []string) string {
+	const few = 4
+	text := strings.Join(list[:min(few, len(list))], ", ")
+	if n := len(list) - few; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+// String says how far off the clock is.
+func (c *HostClock) String() string {
+	side := "ahead"
+	if c.Offset < 0 {
+		side = "behind"
+	}
+	text := fmt.Sprintf("%s %s %s", c.Host, words.Nearly(max(c.Offset, -c.Offset)), side)
+	var how []string
+	if c.By != "" {
+		how = append(how, "by "+c.By)
+	}
+	if c.Bound > 0 {
+		how = append(how, "within "+words.Nearly(c.Bound))
+	}
+	if len(how) > 0 {
+		text += " (" + strings.Join(how, ", ") + ")"
+	}
+	return text
+}
+
+// absenceDoubts are about ranks of which there are no traces.
+func absenceDoubts(set *profile.Set) []Doubt {
+	var d []Doubt
+	for i := range set.Absences {
+		a := &set.Absences[i]
+		size, missing := fmt.Sprint(a.Size), strings.Join(a.Missing, ", ")
+		if a.AtLeast {
+			size = "at least " + size
+		}
+		if more := a.Size - a.Seen - len(a.Missing); more > 0 {
+			missing += fmt.Sprintf(" and %d more", more)
+		}
+		is, why := "is", "whether the others wait for it"
+		if a.Size-a.Seen > 1 {
+			is, why = "are", "whether the others wait for one of them"
+		}
+		if a.Seen == 1 {
+			why = "who waits for whom in collectives"
+		}
+		d = append(d, Doubt{trace.Notice, fmt.Sprintf("traces of %d of %s ranks; %s %s missing: %s is not known", a.Seen, size, missing, is, why)})
+	}
+	return d
+}
+
+// deviceDoubts are about what the captures of devices do not tell.
+func deviceDoubts(g *gpu.GPUs) []Doubt {
+	rows, called := int64(0), int64(0)
+	for i := range g.GPUs {
+		rows, called = rows+g.GPUs[i].Rows, called+g.GPUs[i].Called
+	}
+	var d []Doubt
+	if rows == 0 {
+		d = append(d, Doubt{trace.Notice, "the profiles hold no kernels and copies of any device"})
+	}
+	if missing := rows - called; 10*missing >= rows && missing > 0 {
+		which, known := fmt.Sprintf("%.0f %% of", 100*distribution.Fraction(missing, rows)), "known in part only"
+		if missing == rows {
+			which, known = "all of", "not known"
+		}
+		d = append(d, Doubt{trace.Notice, fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)})
+	}
+	return d
+}

@@ -1,0 +1,81 @@
+package overview
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+func rankAt(role request.Role, host string, tp, dp int16) place.Where {
+	rank := trace.NoRank
+	rank.TP, rank.DP = tp, dp
+	return place.Where{Scope: place.OneRank, Role: role, Host: host, Rank: rank}
+}
+
+// One thing that several reports tell of is one finding.
+func TestMergeFindings(t *testing.T) {
+	slow := rankAt(request.Decode, "c94b1e02", 1, 0)
+	got := finding.Merge([]finding.Finding{
+		{Kind: finding.FindingStraggler, At: slow, Text: "ends last", Evidence: []string{"of 100"}, Weight: 0.1},
+		{Kind: finding.FindingStraggler, At: rankAt(request.Other, "", 1, -1), Text: "arrives last", Weight: 0.02},                                            // as profiles name it
+		{Kind: finding.FindingStraggler, At: rankAt(request.Decode, "c94b1e02", 1, 1), Text: "another DP rank", Weight: 0.03},                                 // is not it
+		{Kind: finding.FindingStraggler, At: rankAt(request.Decode, "feedbeef", 1, 0), Text: "another host", Weight: 0.03},                                    // nor is
+		{Kind: finding.FindingStraggler, At: slow, Since: 7, Text: "lateness rose", Evidence: []string{"of 100", "at seven"}, Weight: 0.2},                    // the same
+		{Kind: finding.FindingLoad, Since: 5, Text: "arrivals rose", Weight: 0.01},                                                                            // with
+		{Kind: finding.FindingImbalance, At: rankAt(request.Decode, "c94b1e02", 0, 1), Text: "DP1 gets most", Weight: 0.3},                                    // what it does
+		{Kind: finding.FindingTail, Topic: cause.CauseInterference.String(), Text: "decode held up", Weight: 0.4},                                             // and brings about
+		{Kind: finding.FindingTail, Topic: cause.CauseRouter.String(), Text: "in the gateway", Weight: 0.001},                                                 // and what it does not
+		{Kind: finding.FindingGPU, Topic: "communication", Text: "communication", Weight: 0.05}, {Kind: finding.FindingGPU, Topic: "host", Text: "host wait"}, // of a straggler, and not
+	}, consequences)
+	want := []struct {
+		text     string
+		evidence []string
+		since    trace.Time
+		weight   float64
+	}{
+		{"arrivals rose", []string{"DP1 gets most", "decode held up"}, 5, 0.4},
+		{"ends last", []string{"of 100", "arrives last", "lateness rose", "at seven", "communication"}, 7, 0.1},
+		{"another DP rank", nil, 0, 0.03},
+		{"another host", nil, 0, 0.03},
+		{"in the gateway", nil, 0, 0.001},
+		{"host wait", nil, 0, 0},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d findings: %+v", len(got), got)
+	}
+	for i, w := range want {
+		if g := &got[i]; g.Text != w.text || !slices.Equal(g.Evidence, w.evidence) || g.Since != w.since || g.Weight != w.weight {
+			t.Errorf("finding %d: %+v\nwant %+v", i, g, w)
+		}
+	}
+}
+
+func TestPlacesThatMayBeOne(t *testing.T) {
+	everywhere, decode := place.Where{}, place.Where{Scope: place.WholeRole, Role: request.Decode}
+	rank := rankAt(request.Decode, "a", 1, -1)
+	for _, test := range []struct {
+		x, y place.Where
+		want bool
+	}{
+		{everywhere, rank, true},
+		{decode, rank, true},
+		{place.Where{Scope: place.WholeRole, Role: request.Prefill}, rank, false},
+		{rank, rankAt(request.Decode, "a", 1, 3), true}, // DP is not known of one
+		{rank, rankAt(request.Decode, "a", 2, -1), false},
+		{rank, rankAt(request.Decode, "b", 1, -1), false},
+		{rank, rankAt(request.Other, "", 1, -1), true},
+		{rank, rankAt(request.Prefill, "", 1, -1), false},
+	} {
+		if got := test.x.Overlaps(&test.y); got != test.want {
+			t.Errorf("%v and %v: %v", test.x, test.y, got)
+		}
+		if got := test.y.Overlaps(&test.x); got != test.want {
+			t.Errorf("%v and %v: %v", test.y, test.x, got)
+		}
+	}
+}

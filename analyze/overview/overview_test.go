@@ -1,0 +1,200 @@
+package overview
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+func (o *Overview) text(t *testing.T, f table.Format, style table.Style) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := o.Write(&b, f, style); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// demoOverview is that of a run in which everything is planted, read from a file whose
+// name a shell would take for something else.
+func demoOverview(t *testing.T) (*Overview, *simulator.Truth) {
+	s, truth := testset.Simulated(t, simulator.DefaultConfig(1))
+	var diags trace.Diags
+	diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "otlp-truncated", Pos: trace.Pos{File: "it's here.jsonl", Line: 16}, Msg: "the document ends inside a span"})
+	return NewOverview(OverviewInput{
+		Select: []string{"--from", "+0s"}, Inputs: []string{"it's here.jsonl"}, Requests: s,
+		Files:  []InputFile{{"it's here.jsonl", 9_084_313}},
+		Clocks: []HostClock{{Host: "gateway", Why: "reference"}, {Host: "node1", Why: "matched", By: "requests", Offset: -7_698_093, Bound: 718_705}, {Host: "node2", Why: "assumed", Bound: request.Unknown}},
+		Diags:  &diags,
+	}), truth
+}
+
+func TestGoldenOverview(t *testing.T) {
+	o, _ := demoOverview(t)
+	for _, f := range table.Formats {
+		t.Run(string(f), func(t *testing.T) { testset.CompareGolden(t, "summary."+string(f), o.text(t, f, table.Style{})) })
+	}
+	t.Run("narrow", func(t *testing.T) {
+		testset.CompareGolden(t, "summary_60_ascii.text", o.text(t, table.FormatText, table.Style{Width: 60, ASCII: true}))
+	})
+	few := NewOverview(OverviewInput{Requests: testset.Fixture(t), Inputs: []string{"dump.jsonl"}})
+	t.Run("few", func(t *testing.T) {
+		testset.CompareGolden(t, "summary_few.text", few.text(t, table.FormatText, table.Style{}))
+	})
+}
+
+// The text fits terminals, but for command lines, which have to be pasted whole; and 40
+// lines hold it.
+func TestOverviewFits(t *testing.T) {
+	o, _ := demoOverview(t)
+	for _, width := range []int{60, 80, 100, 300} {
+		text := o.text(t, table.FormatText, table.Style{Width: width})
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(line) - 1; n > min(width, mostWidth) && !strings.HasPrefix(line, "   $ ") {
+				t.Errorf("%d columns on a terminal of %d: %s", n, width, line)
+			}
+		}
+		if n := strings.Count(text, "\n"); width >= 100 && n > 40 {
+			t.Errorf("%d lines", n)
+		}
+	}
+}
+
+// Programs read the numbers that the simulator played.
+func TestOverviewTellsTheTruth(t *testing.T) {
+	o, truth := demoOverview(t)
+	var v struct {
+		Requests  map[string]float64
+		Latencies []struct {
+			Metric string
+			N      int
+			P99    int64 `json:"p99_ns"`
+		}
+		Servers []struct {
+			Role  string
+			Ranks int
+		}
+		Findings []struct {
+			Kind, Rank, Command string
+			Since               int64 `json:"since_unix_ns"`
+		}
+	}
+	if err := json.Unmarshal([]byte(o.text(t, table.FormatJSON, table.Style{})), &v); err != nil {
+		t.Fatal(err)
+	}
+	finished, tokens := 0, 0
+	for _, r := range truth.Requests {
+		if r.Outcome == "finished" {
+			finished++
+			tokens += r.CompletionTokens
+		}
+	}
+	if v.Requests["n"] != float64(len(truth.Requests)) || v.Requests["finished"] != float64(finished) {
+		t.Errorf("requests %v, %d of %d finished", v.Requests, finished, len(truth.Requests))
+	}
+	seconds := float64(o.To-o.From) / 1e9
+	if got := v.Requests["output_tokens_per_second"] * seconds; got < float64(tokens)-1 || got > float64(tokens)+1 {
+		t.Errorf("%.1f tokens in %.1f s, want %d", got, seconds, tokens)
+	}
+	const grid = 512 // ns
+	if e2e := v.Latencies[0]; e2e.Metric != "e2e" || e2e.N != truth.E2E.N || e2e.P99-truth.E2E.P99 > grid || truth.E2E.P99-e2e.P99 > grid {
+		t.Errorf("e2e %+v, want %+v", e2e, truth.E2E)
+	}
+	ranks := 0
+	for _, s := range v.Servers {
+		ranks += max(0, s.Ranks)
+	}
+	if schedulers := slices.DeleteFunc(slices.Clone(truth.Processes), func(p simulator.ProcessTruth) bool { return p.Rank == "" }); ranks != len(schedulers) {
+		t.Errorf("%d ranks, want %d", ranks, len(schedulers))
+	}
+	for _, f := range v.Findings {
+		switch {
+		case f.Kind == "straggler" && f.Rank != truth.Straggler.Rank:
+			t.Errorf("straggler %s, want %s", f.Rank, truth.Straggler.Rank)
+		case f.Kind == "load" && max(f.Since-truth.Imbalance.OnsetNs, truth.Imbalance.OnsetNs-f.Since) > 1e9:
+			t.Errorf("load since %d, want %d", f.Since, truth.Imbalance.OnsetNs)
+		case !strings.HasSuffix(f.Command, ` --from +0s 'it'\''s here.jsonl'`):
+			t.Errorf("command %s", f.Command)
+		}
+	}
+}
+
+// Nothing that stands in a file reaches the terminal as it is, or ends a line of
+// Markdown.
+func TestOverviewIsSafe(t *testing.T) {
+	o := &Overview{OverviewInput: OverviewInput{Inputs: []string{"a\x1b]0;x\a.jsonl"}, Files: []InputFile{{Name: "a\x1b]0;x\a.jsonl"}}}}
+	o.Findings = []finding.Finding{{Kind: finding.FindingErrors, Text: "bad \x1b[31m\n# heading", Evidence: []string{"<script> | \u202e"}}}
+	o.Doubts = []Doubt{{trace.Error, "\x1b[2J"}}
+	for _, f := range table.Formats {
+		for line := range strings.Lines(o.text(t, f, table.Style{})) {
+			if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), words.Hidden) {
+				t.Errorf("%s: %q", f, line)
+			}
+			if f == table.FormatMarkdown && (strings.HasPrefix(line, "# ") || strings.Contains(line, "<script>")) {
+				t.Errorf("markup: %s", line)
+			}
+		}
+	}
+}
+
+// Many inputs are told once, not with every command.
+func TestManyInputs(t *testing.T) {
+	o := &Overview{Findings: []finding.Finding{{Text: "x", Show: []string{"--by-rank"}}, {Text: "y", Show: []string{"--by-rank"}}}}
+	for _, name := range []string{"aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc", "dddddddddddd"} {
+		o.Inputs = append(o.Inputs, "traces/"+name+".json.gz")
+	}
+	text := o.text(t, table.FormatText, table.Style{Width: 80})
+	if strings.Count(text, "aaaaaaaaaaaa") != 1 || strings.Count(text, "$ sgtrace report --by-rank INPUT...") != 2 {
+		t.Error(text)
+	}
+}
+
+// Dumps without requests, and sets without anything, are no reason to fail.
+func TestOverviewOfNothing(t *testing.T) {
+	var d testset.Dump
+	d.Add(testset.Span{Service: "billing", Trace: "00000000000000000000000000000003", Name: "charge", From: 300_000, To: 300_250})
+	for _, in := range []OverviewInput{
+		{},
+		{Requests: d.Set(t)},
+		{Profiles: &profile.Set{Ranks: []string{"TP0"}, Syms: new(trace.Symbols)}},
+	} {
+		o := NewOverview(in)
+		if len(o.Findings) > 0 {
+			t.Errorf("%+v", o.Findings)
+		}
+		for _, f := range table.Formats {
+			o.text(t, f, table.Style{})
+		}
+	}
+}
+
+// The summary says that servers do not tell their hosts, if there may be several.
+func TestHostsThatAreNotTold(t *testing.T) {
+	a, b := []testset.ServedThread{{Host: "", TP: 0, PID: 100}}, []testset.ServedThread{{Host: "", TP: 0, PID: 200}}
+	for _, test := range []struct {
+		list []testset.ServedBy
+		want bool
+	}{
+		{[]testset.ServedBy{{At: 0, Threads: a}, {At: 1, Threads: b}, {At: 2, Threads: a}, {At: 3, Threads: b}}, true},
+		{[]testset.ServedBy{{At: 0, Threads: a}, {At: 1, Threads: a}, {At: 2, Threads: b}}, false},
+		{[]testset.ServedBy{{At: 0, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}, {At: 1, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 200}}}, {At: 2, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}}, false},
+	} {
+		o := &Overview{OverviewInput: OverviewInput{Requests: testset.Served(t, test.list)}}
+		said := slices.ContainsFunc(o.hostDoubts(), func(d Doubt) bool { return strings.Contains(d.Text, "do not tell their hosts") })
+		if said != test.want {
+			t.Errorf("%v: said %v, want %v", test.list, said, test.want)
+		}
+	}
+}

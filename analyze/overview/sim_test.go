@@ -1,0 +1,138 @@
+package overview
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
+)
+
+// summaries are incidents with one thing planted in a deployment that is well else,
+// and the kind of the finding that must come first.
+var summaries = []struct {
+	name  string
+	modes []simulator.Mode
+	plant func(c *simulator.Config)
+	kind  finding.FindingKind
+	is    func(f *finding.Finding) bool
+}{
+	{"straggler", testset.AllModes, func(c *simulator.Config) {
+		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2}
+	}, finding.FindingStraggler, slowRank},
+	{"straggler from the onset on", testset.AllModes, func(c *simulator.Config) {
+		c.Incident.Onset = 0.5
+		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
+	}, finding.FindingStraggler, func(f *finding.Finding) bool { return slowRank(f) && f.Since != 0 }},
+	{"burst on one DP rank", testset.AllModes, func(c *simulator.Config) {
+		c.Incident = simulator.DefaultConfig(0).Incident
+	}, finding.FindingLoad, func(f *finding.Finding) bool { return f.Since != 0 }},
+	{"slow transfers", testset.DisaggregatedModes, func(c *simulator.Config) {
+		c.SlowTransfers = 0.03
+	}, finding.FindingTransfer, nil},
+	{"slow transfers from the onset on", testset.DisaggregatedModes, func(c *simulator.Config) {
+		c.Incident.Onset = 0.5
+		c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
+	}, finding.FindingTransfer, func(f *finding.Finding) bool { return f.Since != 0 }},
+	{"failed transfers", testset.DisaggregatedModes, func(c *simulator.Config) {
+		c.FailedTransfers = 0.03
+	}, finding.FindingErrors, nil},
+}
+
+// SlowRank tells whether f is about the rank that is planted.
+func slowRank(f *finding.Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.DP == 0 }
+
+// overviewFindings are the findings about the requests of a simulated run.
+func overviewFindings(t *testing.T, c simulator.Config) []finding.Finding {
+	s, _ := testset.Simulated(t, c)
+	return NewOverview(OverviewInput{Requests: s}).Findings
+}
+
+// What is planted is the first finding in at least 95 of 100 runs.
+func TestFirstFindingIsWhatWasPlanted(t *testing.T) {
+	seeds := testset.Seeds(t)
+	for _, p := range summaries {
+		t.Run(p.name, func(t *testing.T) {
+			var mu sync.Mutex
+			var missed []string
+			testset.EachSeed(seeds, func(seed uint64) {
+				c := testset.Calm(seed)
+				p.plant(&c)
+				c.Mode = p.modes[seed%uint64(len(p.modes))]
+				found := overviewFindings(t, c)
+				if len(found) > 0 && found[0].Kind == p.kind && (p.is == nil || p.is(&found[0])) {
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				missed = append(missed, fmt.Sprintf("%d %v", seed, kindsOf(found)))
+			})
+			t.Logf("first in %d of %d runs", int(seeds)-len(missed), seeds)
+			if len(missed) > max(1, int(seeds)/20) {
+				slices.Sort(missed)
+				t.Errorf("not the first in seeds %q", missed)
+			}
+		})
+	}
+}
+
+func kindsOf(found []finding.Finding) (kinds []string) {
+	for i := range found {
+		kinds = append(kinds, string(found[i].Kind)+" "+found[i].At.String())
+	}
+	return kinds
+}
+
+// All that is planted in the demo is among the three findings that people see: a slow
+// rank, a burst that one DP rank gets, and transfers that are slow or fail.
+func TestFindingsOfTheDemo(t *testing.T) {
+	seeds := testset.Seeds(t)
+	var mu sync.Mutex
+	right := 0
+	testset.EachSeed(seeds, func(seed uint64) {
+		c := simulator.DefaultConfig(seed)
+		c.Mode = testset.AllModes[seed%uint64(len(testset.AllModes))]
+		found := overviewFindings(t, c)
+		found = found[:min(mostFindings, len(found))]
+		has := func(kind finding.FindingKind) bool {
+			return slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Kind == kind })
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if has(finding.FindingStraggler) && has(finding.FindingLoad) {
+			right++
+		} else {
+			t.Logf("seed %d: %v", seed, kindsOf(found))
+		}
+	})
+	t.Logf("right in %d of %d runs", right, seeds)
+	if int(seeds)-right > max(1, int(seeds)/20) {
+		t.Errorf("right in %d of %d runs", right, seeds)
+	}
+}
+
+// Nothing stands out in at least 95 of 100 runs in which nothing was planted.
+func TestNothingStandsOutWhereNothingIsWrong(t *testing.T) {
+	seeds := testset.Seeds(t)
+	var mu sync.Mutex
+	alarms := 0
+	testset.EachSeed(seeds, func(seed uint64) {
+		found := overviewFindings(t, testset.Deployment(seed, testset.Calm(seed)))
+		if len(found) == 0 {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		alarms++
+		for i := range found {
+			t.Logf("seed %d: %s: %s", seed, found[i].Kind, found[i].Text)
+		}
+	})
+	t.Logf("false alarms in %d of %d runs", alarms, seeds)
+	if alarms > max(1, int(seeds)/20) {
+		t.Errorf("%d runs with false alarms", alarms)
+	}
+}

@@ -1,0 +1,135 @@
+package overview
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// Write writes the overview in the given format: on one screen for people, as one
+// object, or its findings as a table.
+func (o *Overview) Write(w io.Writer, f table.Format, s table.Style) error {
+	switch f {
+	case table.FormatText:
+		return o.writeText(w, s)
+	case table.FormatMarkdown:
+		return o.writeMarkdown(w)
+	case table.FormatJSON:
+		return o.writeJSON(w)
+	case table.FormatCSV:
+		return o.findingsReport().Write(w, f, s)
+	}
+	return fmt.Errorf("no format %q; there are %v", f, table.Formats)
+}
+
+// Text is filled to the width of the terminal, or to one that most have, and no further
+// than a line can be read.
+const (
+	usualWidth = 80
+	mostWidth  = 100
+)
+
+// An overviewPrinter writes text.
+type overviewPrinter struct {
+	*Overview
+	out   *bufio.Writer
+	style table.Style
+	width int
+}
+
+func (o *Overview) writeText(w io.Writer, style table.Style) error {
+	p := &overviewPrinter{Overview: o, out: bufio.NewWriter(w), style: style, width: usualWidth}
+	if style.Width > 0 {
+		p.width = min(max(style.Width, 40), mostWidth)
+	}
+	const margin = 10 // of what facts say
+	for _, f := range o.facts() {
+		p.filled(fmt.Sprintf("%-*s", margin, f.name), margin, f.text)
+	}
+	if len(o.Doubts) == 0 {
+		p.filled(fmt.Sprintf("%-*s", margin, "trust"), margin, trustText)
+	}
+	for i := range o.Doubts {
+		name := ""
+		if i == 0 {
+			name = "trust"
+		}
+		p.filled(fmt.Sprintf("%-*s", margin, name), margin, o.Doubts[i].doubtMark()+o.Doubts[i].Text)
+	}
+	if err := p.latencies(); err != nil {
+		return err
+	}
+	p.findings()
+	return p.out.Flush()
+}
+
+func (p *overviewPrinter) latencies() error {
+	if len(p.Latencies) == 0 {
+		return nil
+	}
+	p.printf("\n")
+	// The rows are few enough without a rule.
+	return p.latencyReport().WriteBare(p.out, table.Style{Width: p.width, ASCII: p.style.ASCII})
+}
+
+// mostEvidence is how much evidence of a finding people are shown at once.
+const mostEvidence = 2
+
+func (p *overviewPrinter) findings() {
+	p.printf("\n%s\n", p.findingsTitle())
+	if len(p.Findings) == 0 {
+		p.filled("", 0, p.lookedText())
+		return
+	}
+	for i := range p.Findings[:min(mostFindings, len(p.Findings))] {
+		f := &p.Findings[i]
+		p.filled(fmt.Sprintf("%d  ", i+1), 3, fmt.Sprintf("%s (%s)", f.Text, p.costText(f)))
+		for k, text := range f.Evidence[:min(mostEvidence, len(f.Evidence))] {
+			if more := len(f.Evidence) - mostEvidence; k == mostEvidence-1 && more > 0 {
+				text += fmt.Sprintf(" (and %d more)", more)
+			}
+			p.filled("   - ", 5, text)
+		}
+		p.printf("   $ %s\n", p.shortCommand(f))
+	}
+	if p.manyInputs() {
+		p.filled("INPUT... ", 9, words.QuoteShell(p.Inputs))
+	}
+}
+
+// numberWithUnit is what stays on one line.
+var numberWithUnit = regexp.MustCompile(`(\d) (%|[num]?s\b|/s\b|[kM]?B\b)`)
+
+// filled prints a text behind a head, in lines that are indented as far.
+func (p *overviewPrinter) filled(head string, indent int, text string) {
+	line, used := head, twwidth.Width(head)
+	first := true
+	for word := range strings.SplitSeq(numberWithUnit.ReplaceAllString(words.Clean(text), "$1\u00a0$2"), " ") {
+		width := twwidth.Width(word)
+		if !first && used+1+width > p.width {
+			p.printf("%s\n", strings.TrimRight(line, " "))
+			line, used, first = strings.Repeat(" ", indent), indent, true
+		}
+		if !first {
+			line, used = line+" ", used+1
+		}
+		line, used, first = line+word, used+width, false
+	}
+	p.printf("%s\n", strings.TrimRight(line, " "))
+}
+
+func (p *overviewPrinter) printf(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	text = strings.ReplaceAll(text, "\u00a0", " ")
+	if p.style.ASCII {
+		text = strings.NewReplacer("±", "+-", "→", "->", "…", "...").Replace(text)
+	}
+	p.out.WriteString(text)
+}

@@ -1,0 +1,189 @@
+package rank
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Division is how the requests of a role are divided among the ranks that could
+// have each of them.
+type Division struct {
+	Ranks []*RankLoad // lead ranks of the role, in order of display
+	Most  *RankLoad   // has the largest share
+	// P bounds the probability that a rank has such a share if routing is even.
+	P float64
+	// Cost is by how much longer requests take for it, as part of the E2E of all:
+	// those on Most wait longer than those elsewhere, and their decode steps are
+	// slower.
+	Cost float64
+	// Uneven tells that the division is worth telling: it is no chance, it is large,
+	// and it costs.
+	Uneven bool
+}
+
+// leastOverload is how many times its even share of the requests a rank has to have
+// before that is worth telling, and leastTokens of the tokens: a router that goes by
+// them sends fewer requests where they are long. With room for all, that costs little;
+// leastCost is the part of the E2E from which on it shows.
+const (
+	leastOverload = 1.25
+	leastTokens   = 1.1
+	leastCost     = 0.01
+)
+
+// divisions judges the division of every role that has several lead ranks.
+func (r *Ranks) divisions() []Division {
+	var all []Division
+	for _, role := range request.ServingRoles {
+		if leads := r.leads(role); len(leads) > 1 {
+			all = append(all, r.newDivision(leads))
+		}
+	}
+	return all
+}
+
+func (r *Ranks) newDivision(leads []*RankLoad) Division {
+	d := Division{Ranks: leads, P: 1}
+	for _, l := range leads {
+		if d.Most == nil || l.Requests > d.Most.Requests {
+			d.Most = l
+		}
+	}
+	n := float64(len(leads))
+	d.P = d.probability()
+	d.Cost = d.cost(float64(r.e2e))
+	d.Uneven = d.P <= straggler.ErrorLevel && d.Cost >= leastCost &&
+		d.Most.Share*n >= leastOverload && (math.IsNaN(d.Most.TokenShare) || d.Most.TokenShare*n >= leastTokens)
+	return d
+}
+
+// probability compares, with Student's t, the share of the busiest rank in blocks of
+// requests that follow each other with an even one: requests of a session may well
+// go to one rank.
+func (d *Division) probability() float64 {
+	const inBlock, fewest = 8, 8
+	is := d.routes()
+	blocks := min(straggler.MostBlocksJudged, len(is)/inBlock)
+	if blocks < fewest {
+		return 1
+	}
+	shares := make([]float64, blocks)
+	for b := range shares {
+		of := is[b*len(is)/blocks : (b+1)*len(is)/blocks]
+		for _, own := range of {
+			if own {
+				shares[b] += 1 / float64(len(of))
+			}
+		}
+	}
+	n := float64(len(d.Ranks))
+	mean, deviation := stat.MeanStdDev(shares, nil)
+	t := distribution.Ratio(mean-1/n, stat.StdErr(deviation, float64(blocks)))
+	if math.IsNaN(t) {
+		return 1 // a share that does not vary, and is even
+	}
+	return min(1, n*distuv.StudentsT{Sigma: 1, Nu: float64(blocks - 1)}.Survival(t))
+}
+
+// routes tells of every request, in order, whether it went to the busiest rank.
+func (d *Division) routes() []bool {
+	type route struct {
+		at  trace.Time
+		own bool
+	}
+	var all []route
+	for _, l := range d.Ranks {
+		for _, at := range l.arrivals {
+			all = append(all, route{at, l == d.Most})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y route) int { return int(min(1, max(-1, x.at-y.at))) })
+	is := make([]bool, len(all))
+	for i := range all {
+		is[i] = all[i].own
+	}
+	return is
+}
+
+// cost returns by how much longer requests take on the busiest rank, over all
+// requests, as part of their mean E2E in ns.
+func (d *Division) cost(e2e float64) float64 {
+	longer := 0.0
+	if own, others := d.usual(func(l *RankLoad) int64 { return l.Queue }); others >= 0 {
+		longer += max(0, own-others)
+	}
+	if own, others := d.usual(func(l *RankLoad) int64 { return l.Step }); others >= 0 && d.Most.Output > 0 {
+		longer += max(0, own-others) * float64(d.Most.Output) / float64(d.Most.Requests)
+	}
+	if e2e <= 0 {
+		return 0
+	}
+	return longer * d.Most.Share / e2e
+}
+
+// usual returns a duration of the busiest rank and the mean of those of the others;
+// request.Unknown if there is none.
+func (d *Division) usual(of func(*RankLoad) int64) (own, others float64) {
+	n := 0.0
+	for _, l := range d.Ranks {
+		if ns := of(l); l != d.Most && ns != request.Unknown {
+			others += float64(ns)
+			n++
+		}
+	}
+	if n == 0 || of(d.Most) == request.Unknown {
+		return request.Unknown, request.Unknown
+	}
+	return float64(of(d.Most)), others / n
+}
+
+// Text says in a sentence who has most, and what that does.
+func (d *Division) Text() string {
+	text := fmt.Sprintf("%s gets %s %% of the requests of %d ranks", d.name(), words.InPercent(d.Most.Share), len(d.Ranks))
+	if !math.IsNaN(d.Most.TokenShare) {
+		text += fmt.Sprintf(" and %s %% of the tokens", words.InPercent(d.Most.TokenShare))
+	}
+	if own, others := d.usual(func(l *RankLoad) int64 { return l.Queue }); others >= 0 && own > others {
+		text += fmt.Sprintf("; its requests wait %s on average, those of the others %s", words.Nearly(int64(own)), words.Nearly(int64(others)))
+	}
+	return text
+}
+
+// name names the busiest rank in a sentence: by its DP rank, as it stands for all
+// that work beside it.
+func (d *Division) name() string {
+	p := d.Most.Where
+	if p.Rank.DP < 0 {
+		return p.String()
+	}
+	return fmt.Sprintf("DP%d of %s", p.Rank.DP, words.JoinNonEmpty(" ", p.Role.String(), p.ServerName()))
+}
+
+// evidence are further sentences.
+func (d *Division) evidence() []string {
+	list := []string{fmt.Sprintf("with even routing, a rank would have that share with %s", words.Chance(d.P))}
+	if own, others := d.usual(func(l *RankLoad) int64 { return l.Step }); others >= 0 && own > others {
+		list = append(list, fmt.Sprintf("its decode steps take %s (p50), those of the others %s", words.Nearly(int64(own)), words.Nearly(int64(others))))
+	}
+	return append(list, fmt.Sprintf("it computes for %s requests at once, on average; all %d ranks for %s",
+		words.ThreeDigits(d.Most.Running), len(d.Ranks), words.ThreeDigits(d.running())))
+}
+
+// running is for how many requests all ranks compute at once.
+func (d *Division) running() float64 {
+	sum := 0.0
+	for _, l := range d.Ranks {
+		sum += l.Running
+	}
+	return sum
+}

@@ -1,0 +1,177 @@
+package rank
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A RankLoad is what a rank had to do. Counts are request.Unknown and numbers NaN
+// where the dump does not tell.
+type RankLoad struct {
+	place.Where
+	// Lead tells that the rank stands for those that do the same work beside it.
+	Lead     bool
+	Requests int64 // that it worked for
+	// Prompt are the tokens of prompts that were computed, those in the cache not
+	// among them; Output the tokens that came out.
+	Prompt, Output int64
+	// Busy is the part of the time in which it computed for at least one request, and
+	// Running for how many at once, on average.
+	Busy, Running float64
+	// Queue is for how long a request waited for a batch, memory, or its other half,
+	// on average; ns.
+	Queue                        int64
+	Aborted, Failed, Retractions int64
+	// Step is how long a decode step of a request takes: median, ns.
+	Step int64
+
+	// Shares of what all lead ranks of the role have; NaN for others, and where there
+	// is one.
+	Share, TokenShare, QueueShare float64
+
+	arrivals []trace.Time // of its requests, in order
+	queued   float64      // ns, of all its requests together
+}
+
+// measureLoads takes from a timeline of one bucket what goes on in it, and counts
+// what a timeline does not.
+func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
+	whole := &load.Timeline{From: all.From, To: all.To, Start: all.From, Bucket: r.Length + 1, Stages: of.Set.WatchedNames(), Outside: all.Outside}
+	load.NewTimelineBuilder(of, whole, all, 1).BuildSet()
+	index := map[place.Where]*RankLoad{}
+	r.Loads = make([]RankLoad, 0, len(whole.Series))
+	for i := range whole.Series {
+		if s := &whole.Series[i]; s.Scope == place.OneRank {
+			r.Loads = append(r.Loads, newRankLoad(whole, s))
+			index[s.Where] = &r.Loads[len(r.Loads)-1]
+		}
+	}
+	loads := make([]*RankLoad, len(of.Places))
+	for i, place := range of.Places {
+		loads[i] = index[place]
+	}
+	r.notes = whole.Notes()
+	if n := countEnds(of, all, loads); n > 0 {
+		r.notes = append(r.notes, fmt.Sprintf("%d times, a rank that works for a request is left out: its role is unknown", n))
+	}
+	r.divideLoads()
+}
+
+func newRankLoad(t *load.Timeline, s *load.Series) RankLoad {
+	p := &s.Points[0]
+	l := RankLoad{
+		Where: s.Where, Lead: s.Lead, Requests: p.Arrivals, Prompt: p.Prefill, Output: p.Output,
+		Busy: p.Busy, Running: p.Running, Queue: request.Unknown, Step: request.Unknown, Share: math.NaN(), TokenShare: math.NaN(), QueueShare: math.NaN(),
+	}
+	if s.Role == request.Prefill {
+		l.Output = request.Unknown // the first token is that of the decode side
+	}
+	if length := t.To - t.From; !math.IsNaN(p.Queued) && p.Arrivals > 0 {
+		l.queued = p.Queued * float64(length)
+		l.Queue = int64(math.Round(l.queued / float64(p.Arrivals)))
+	}
+	for k, means := range request.Watched {
+		if of := s.Stages[k]; means == request.Stepping && of != nil && of[0].N > 0 {
+			l.Step = of[0].P50
+		}
+	}
+	return l
+}
+
+// countEnds counts on every rank how requests ended, and their retractions. It
+// returns for how many it could not, as a timeline has no such rank.
+func countEnds(of *place.RankSet, all load.Bulk, loads []*RankLoad) (unknown int) {
+	s := of.Set
+	for i := range s.Requests {
+		req := &s.Requests[i]
+		if !all.Holds(req) {
+			continue
+		}
+		for _, p := range req.Parts {
+			part := &s.Parts[p]
+			if !part.Serves() {
+				continue
+			}
+			if thread, rank := of.Lead(part); thread == request.None && rank != request.None && loads[rank] != nil {
+				loads[rank].count(part, req.Status)
+			}
+			for _, t := range part.Threads {
+				rank := of.Of[s.Threads[t].Proc]
+				if rank == request.None {
+					continue
+				}
+				if loads[rank] == nil {
+					unknown++
+					continue
+				}
+				loads[rank].count(part, req.Status)
+				loads[rank].Retractions += retractions(s, t)
+			}
+		}
+	}
+	return unknown
+}
+
+func (l *RankLoad) count(part *request.Part, status request.Status) {
+	l.arrivals = append(l.arrivals, part.Start)
+	switch status {
+	case request.Aborted:
+		l.Aborted++
+	case request.Failed:
+		l.Failed++
+	}
+}
+
+// retractions counts how often a thread's share was thrown out of the batch.
+func retractions(s *request.Set, thread int) int64 {
+	n := int64(0)
+	for i := range s.ThreadRows(thread) {
+		for _, e := range s.InstantsOf(i) {
+			if e.Kind == request.Retracted {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// divideLoads tells the lead ranks of every role their shares.
+func (r *Ranks) divideLoads() {
+	for _, role := range request.ServingRoles {
+		leads := r.leads(role)
+		if len(leads) < 2 {
+			continue
+		}
+		var requests, tokens, queued float64
+		for _, l := range leads {
+			requests += float64(l.Requests)
+			tokens += float64(l.tokens())
+			queued += l.queued
+		}
+		for _, l := range leads {
+			l.Share = distribution.Ratio(float64(l.Requests), requests)
+			l.TokenShare = distribution.Ratio(float64(l.tokens()), tokens)
+			l.QueueShare = distribution.Ratio(l.queued, queued)
+		}
+	}
+}
+
+// leads returns the lead ranks of a role.
+func (r *Ranks) leads(role request.Role) []*RankLoad {
+	var leads []*RankLoad
+	for i := range r.Loads {
+		if l := &r.Loads[i]; l.Role == role && l.Lead {
+			leads = append(leads, l)
+		}
+	}
+	return leads
+}
+
+// tokens are those that a rank computed, as far as that is known.
+func (l *RankLoad) tokens() int64 { return max(0, l.Prompt) + max(0, l.Output) }

@@ -1,0 +1,111 @@
+package rank
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// replicas is a deployment of ranks that have nothing to do with each other; with a
+// factor above 1, one of them is slow.
+func replicas(seed uint64, factor float64) (c simulator.Config, slow int) {
+	c = testset.Calm(seed)
+	c.Mode = simulator.Unified
+	c.Unified = simulator.Parallel{TP: 1, PP: 1, DP: 3 + int(seed%3)}
+	slow = int(seed/3) % c.Unified.DP
+	c.Straggler = simulator.Straggler{DP: slow, Factor: factor}
+	return c, slow
+}
+
+// A rank that takes half as long again is found, and by how much; where all are alike
+// there is none.
+func TestSlowServersOfSimulatedRuns(t *testing.T) {
+	const factor = 1.5
+	seeds := testset.Seeds(t)
+	found := testset.CountSeeds(seeds, func(seed uint64) bool {
+		c, slow := replicas(seed, factor)
+		s, _ := testset.Simulated(t, c)
+		r := MeasureRanks(s)
+		got := findingsOf(r.Findings(), finding.FindingSlower)
+		if len(got) != 1 || int(got[0].At.Rank.DP) != slow {
+			t.Logf("seed %d: DP%d of %d is slow, found %+v", seed, slow, c.Unified.DP, got)
+			return false
+		}
+		for _, x := range r.Slow {
+			if by := float64(x.Own) / float64(x.Others); int(x.Rank.DP) == slow && x.Kind == DecodeStep && (by < factor-0.2 || by > factor+0.2) {
+				t.Errorf("seed %d: it takes %v times as long as the others, want %v", seed, by, factor)
+			}
+		}
+		return true
+	})
+	t.Logf("right in %d of %d runs", found, seeds)
+	if found < seeds-max(1, seeds/20) {
+		t.Errorf("right in %d of %d runs", found, seeds)
+	}
+	silent := testset.CountSeeds(seeds, func(seed uint64) bool {
+		c, _ := replicas(seed, 1)
+		s, _ := testset.Simulated(t, c)
+		got := MeasureRanks(s).Slow
+		for i := range got {
+			t.Logf("seed %d: %s", seed, got[i].Text())
+		}
+		return len(got) == 0
+	})
+	t.Logf("silent in %d of %d runs", silent, seeds)
+	if silent < seeds-seeds/50 {
+		t.Errorf("silent in %d of %d runs", silent, seeds)
+	}
+}
+
+// What a rank keeps waiting is slow for it, and not once more.
+func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
+	at := place.Where{Scope: place.OneRank, Role: request.Decode, Host: "a"}
+	r := &Ranks{Slow: []SlowServer{{RankLoad: &RankLoad{Where: at}, Cost: 0.5, Own: 3_000_000, Others: 2_000_000, Peer: 3}}}
+	if got := r.slowFindings(); len(got) != 1 || !strings.Contains(got[0].Text, "3.00 ms per decode step, the other 3 ranks 2.00 ms (+50 %)") {
+		t.Errorf("%+v", got)
+	}
+	late := at
+	late.Rank.TP = 2
+	r.Groups = []*StepGroup{{Stragglers: []straggler.Straggler{{Where: late}}}}
+	if got := r.slowFindings(); len(got) != 0 {
+		t.Errorf("%+v, and its TP2 is a straggler", got)
+	}
+	r.Groups[0].Stragglers[0].Where.Server = 2
+	if got := r.slowFindings(); len(got) != 1 {
+		t.Errorf("%+v, and another server has a straggler", got)
+	}
+}
+
+// Prefills are compared as if all prompts were of one size: who gets the long ones is
+// not slow.
+func TestPrefillsOfOneSize(t *testing.T) {
+	p := &pace{kind: PrefillStep, ranks: []*RankLoad{{}, {}, {}}}
+	for i := range 900 {
+		rank := i % 3
+		tokens := int64(100 + i%7*50)
+		if rank == 0 {
+			tokens *= 4
+		}
+		ns := 1_000_000 + 10_000*tokens
+		if rank == 1 {
+			ns += ns * 3 / 10
+		}
+		p.steps = append(p.steps, paced{at: trace.Time(i) * 1_000_000, ns: ns, tokens: tokens, rank: rank})
+	}
+	p.cost = []int64{1000, 1000, 1000}
+	p.equalPrompts()
+	got := p.slow(10_000)
+	if len(got) != 1 || got[0].RankLoad != p.ranks[1] {
+		t.Fatalf("%+v", got)
+	}
+	if by := float64(got[0].Own) / float64(got[0].Others); by < 1.25 || by > 1.35 {
+		t.Errorf("it takes %v times as long, want 1.3", by)
+	}
+}

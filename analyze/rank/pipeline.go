@@ -1,0 +1,283 @@
+package rank
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Pipeline are the stages of a pipeline parallel server and DP rank: on each the
+// rank with the lowest TP, as the others do the same beside it.
+type Pipeline struct {
+	Stages  []PipelineStage // by PP
+	Batches int             // micro-batches that went through
+	// Slow are stages that take longer than the others; usually there are none.
+	Slow []straggler.Straggler
+	// Apart tells that the stages are on several hosts. Their clocks may differ by
+	// more than a stage takes, so that only Launch is known.
+	Apart bool
+}
+
+// A PipelineStage is what one stage did with its micro-batches.
+type PipelineStage struct {
+	place.Where
+	// Launch is how long the host takes to launch a
+	// micro-batch.
+	Launch distribution.Summary
+	// Took is how long the stage computes a micro-batch: from its launch, or from when
+	// the one before has left, until it is launched on the next stage. The last
+	// stage has it until its step ends. Where the next stage was still occupied the
+	// time is unknown, as it includes the wait.
+	Took distribution.Summary
+	// Busy is the part of the whole time in which the stage had a micro-batch, and
+	// Bubble the part in which it had none of the time in which any stage had one; NaN
+	// if unknown.
+	Busy, Bubble float64
+}
+
+// leastStageShare is by how much a stage has to take longer than the middle one to
+// be slow: layers and the ends of a model cannot be divided more evenly.
+const leastStageShare = 0.1
+
+// A pipeWalk collects the micro-batches of pipelines.
+type pipeWalk struct {
+	*place.RankSet
+	pipes      map[int32]*pipeRows // by place of the first stage
+	order      []int32
+	unequal    int
+	unlaunched bool // pipelines without launches
+
+	spans [][]request.Interval
+	ends  []trace.Time
+	part  []stageThread
+}
+
+// A stageThread is the thread of a pipeline stage in a part.
+type stageThread struct {
+	rank   trace.Rank
+	place  int32
+	thread int
+}
+
+// pipeRows are the micro-batches of requests.
+type pipeRows struct {
+	places []int32 // by stage
+	list   []pipeRow
+	spans  []request.Interval // launches of every row, by stage
+}
+
+type pipeRow struct {
+	launch trace.Time // on the first stage
+	done   trace.Time // when the step ended on the last one
+	row    int32
+}
+
+// measurePipelines measures the stages of pipelines, which trace level 4 shows.
+func (r *Ranks) measurePipelines(of *place.RankSet, all load.Bulk) {
+	if !slices.ContainsFunc(of.Places, func(p place.Where) bool { return p.Rank.PP > 0 }) {
+		return
+	}
+	w := &pipeWalk{RankSet: of, pipes: map[int32]*pipeRows{}}
+	w.EachPart(func(p *request.Part) {
+		if all.Holds(&of.Set.Requests[p.Request]) {
+			w.addPart(p)
+		}
+	})
+	slices.Sort(w.order)
+	for _, first := range w.order {
+		r.Pipes = append(r.Pipes, w.pipes[first].measure(of, r.Length))
+	}
+	r.unequalBatches, r.unlaunched = w.unequal, w.unlaunched
+}
+
+// addPart adds the micro-batches that a part was in: the same ones on every stage,
+// in the same order.
+func (w *pipeWalk) addPart(p *request.Part) {
+	threads := w.stages(p)
+	if len(threads) < 2 {
+		return
+	}
+	for len(w.spans) < len(threads) {
+		w.spans = append(w.spans, nil)
+	}
+	spans := w.spans[:len(threads)]
+	for i, t := range threads {
+		spans[i] = w.readBatches(spans[i][:0], t.thread)
+		if len(spans[i]) != len(spans[0]) {
+			w.unequal++
+			return
+		}
+	}
+	if len(spans[0]) == 0 {
+		w.unlaunched = true
+		return
+	}
+	rows := w.pipes[threads[0].place]
+	if rows == nil {
+		rows = &pipeRows{}
+		for _, t := range threads {
+			rows.places = append(rows.places, t.place)
+		}
+		w.pipes[threads[0].place] = rows
+		w.order = append(w.order, threads[0].place)
+	}
+	if len(rows.places) != len(threads) {
+		w.unequal++
+		return
+	}
+	w.readEnds(threads[len(threads)-1].thread)
+	for k := range spans[0] {
+		end, _ := slices.BinarySearch(w.ends, spans[len(spans)-1][k].To)
+		if end == len(w.ends) {
+			continue // the step is not in the dump
+		}
+		rows.list = append(rows.list, pipeRow{spans[0][k].From, w.ends[end], int32(len(rows.list))})
+		for _, of := range spans {
+			rows.spans = append(rows.spans, of[k])
+		}
+	}
+}
+
+// stages returns the threads of the stages that work on a part, in order: of each
+// that with the lowest TP.
+func (w *pipeWalk) stages(p *request.Part) []stageThread {
+	w.part = w.part[:0]
+	for _, t := range p.Threads {
+		if place := w.Of[w.Set.Threads[t].Proc]; place != request.None && w.Places[place].Rank.PP >= 0 {
+			w.part = append(w.part, stageThread{w.Places[place].Rank, place, t})
+		}
+	}
+	slices.SortStableFunc(w.part, func(x, y stageThread) int {
+		return cmp.Or(cmp.Compare(x.rank.PP, y.rank.PP), cmp.Compare(x.rank.TP, y.rank.TP))
+	})
+	w.part = slices.CompactFunc(w.part, func(x, y stageThread) bool { return x.rank.PP == y.rank.PP })
+	return w.part
+}
+
+// readBatches adds the launches of a thread, in order.
+func (w *pipeWalk) readBatches(list []request.Interval, thread int) []request.Interval {
+	w.Set.EachSelectedStage(w.Set.Threads[thread].Stages, true, func(i int, _ bool) {
+		if span := w.Set.Row(i); span.Means == request.Launching && span.End >= span.Start && request.Plausible(span.Start, span.End) {
+			list = append(list, request.Interval{From: span.Start, To: span.End})
+		}
+	})
+	slices.SortFunc(list, func(x, y request.Interval) int { return cmp.Compare(x.From, y.From) })
+	return list
+}
+
+// readEnds fills w.ends with the ends of the steps of a thread, in order.
+func (w *pipeWalk) readEnds(thread int) {
+	w.ends = w.ends[:0]
+	w.Set.EachSelectedStage(w.Set.Threads[thread].Stages, true, func(i int, _ bool) {
+		switch span := w.Set.Row(i); span.Means {
+		case request.Stepping, request.PrefillingChunk, request.Prefilling:
+			if request.Plausible(span.End) {
+				w.ends = append(w.ends, span.End)
+			}
+		}
+	})
+	slices.Sort(w.ends)
+}
+
+// measure finds the micro-batches, which several requests share, and sums up the
+// stages.
+func (rows *pipeRows) measure(of *place.RankSet, length int64) *Pipeline {
+	k := len(rows.places)
+	p := &Pipeline{Stages: make([]PipelineStage, k)}
+	for s, place := range rows.places {
+		p.Stages[s].Where = of.Places[place]
+		p.Apart = p.Apart || p.Stages[s].Host != p.Stages[0].Host
+	}
+	slices.SortFunc(rows.list, func(x, y pipeRow) int { return cmp.Or(cmp.Compare(x.launch, y.launch), cmp.Compare(x.row, y.row)) })
+	rows.list = slices.CompactFunc(rows.list, func(x, y pipeRow) bool { return max(x.launch-y.launch, y.launch-x.launch) <= request.SameBatch })
+	p.Batches = len(rows.list)
+	m := newPipeMeter(k)
+	for _, row := range rows.list {
+		m.add(rows.spans[int(row.row)*k:int(row.row+1)*k], row)
+	}
+	m.finish(p, length)
+	return p
+}
+
+// A pipeMeter follows the micro-batches of a pipeline.
+type pipeMeter struct {
+	launches, took [][]int64            // by stage
+	held           [][]request.Interval // by stage: from the launch until it is left
+	left           []trace.Time         // by stage, the micro-batch before
+	meet           *straggler.Gathering
+	arrivals       []int64
+}
+
+func newPipeMeter(stages int) *pipeMeter {
+	m := &pipeMeter{
+		launches: make([][]int64, stages), took: make([][]int64, stages), held: make([][]request.Interval, stages),
+		left: make([]trace.Time, stages), arrivals: make([]int64, stages),
+	}
+	names := make([]string, stages)
+	for s := range names {
+		names[s] = "PP" + strconv.Itoa(s)
+		m.left[s] = -request.Farthest
+	}
+	m.meet = straggler.NewGathering(names, leastStepLateness)
+	m.meet.Share, m.meet.What = leastStageShare, "micro-batches"
+	return m
+}
+
+// add adds a micro-batch, given by its launches.
+func (m *pipeMeter) add(launches []request.Interval, row pipeRow) {
+	const handover = 500_000 // ns that it takes a stage that is free to launch what it gets, at most
+	var known []int64
+	for s, l := range launches {
+		left, waited := row.done, false
+		if s+1 < len(launches) {
+			left = launches[s+1].From
+			waited = left-m.left[s+1] < handover // on the next one
+		}
+		m.launches[s] = append(m.launches[s], int64(l.To-l.From))
+		m.arrivals[s] = straggler.NoArrival
+		if from := max(l.From, m.left[s]); left > from {
+			m.held[s] = append(m.held[s], request.Interval{From: l.From, To: left})
+			if !waited {
+				m.arrivals[s] = int64(left - from)
+				m.took[s] = append(m.took[s], int64(left-from))
+				known = append(known, int64(left-from))
+			}
+		}
+		m.left[s] = max(m.left[s], left)
+	}
+	if len(known) > 1 {
+		m.meet.Meet(row.launch, m.arrivals, distribution.LowerMedian(known))
+	}
+}
+
+// finish fills in the stages of p.
+func (m *pipeMeter) finish(p *Pipeline, length int64) {
+	var all []request.Interval
+	for _, held := range m.held {
+		all = append(all, held...)
+	}
+	any := request.NewCoverage(all)
+	for s := range p.Stages {
+		stage := &p.Stages[s]
+		stage.Launch, stage.Took = distribution.Summarize(m.launches[s]), distribution.Summarize(nil)
+		stage.Busy, stage.Bubble = math.NaN(), math.NaN()
+		if p.Apart {
+			continue
+		}
+		held := request.NewCoverage(m.held[s])
+		stage.Took = distribution.Summarize(m.took[s])
+		stage.Busy = distribution.Ratio(float64(held.Total()), float64(length))
+		stage.Bubble = 1 - distribution.Ratio(float64(held.Total()), float64(any.Total()))
+	}
+	if !p.Apart {
+		p.Slow = m.meet.Stragglers()
+	}
+}

@@ -1,0 +1,313 @@
+package rank
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// tpBatch adds, for two ranks, the decode steps of requests that are in one batch.
+// The second rank ends each late by so many us.
+func tpBatch(d *testset.Dump, requests int, late []float64) {
+	for r := range requests {
+		id := string(rune('a' + r))
+		root := testset.Span{Trace: "0000000000000000000000000000000" + id, Name: " Req " + strings.Repeat(id, 8), From: 0, To: 1_000_000,
+			Attrs: testset.Attrs{"rid": strings.Repeat(id, 12), "module": "sglang::request", "gen_ai.usage.completion_tokens": len(late) + 1, "gen_ai.usage.prompt_tokens": 10}}
+		rootID := d.Add(root)
+		for tp := range 2 {
+			stamp := float64(3 * r) // the requests of a batch are stamped one after the other
+			stages := []testset.Span{
+				{Name: "prefill_waiting", From: 0, To: 1000},
+				{Name: "prefill_forward", From: 1000, To: 5000 + stamp},
+				{Name: "decode_forward", From: 5000 + stamp, To: 900_000},
+			}
+			from := 5000 + stamp
+			for k, by := range late {
+				to := 10_000*float64(k+2) + stamp + by*float64(tp)
+				stages = append(stages, testset.Span{Name: "decode_loop", Parent: "^", From: from, To: to, Attrs: testset.Attrs{"decode_ct": k}})
+				from = to
+			}
+			d.Thread(root, rootID, testset.DecodeHost, "Scheduler", tp, 100+tp, stages...)
+		}
+	}
+}
+
+// A batch of several requests is one step.
+func TestBatchIsOneStep(t *testing.T) {
+	var d testset.Dump
+	tpBatch(&d, 5, []float64{2000, 0, -500, 2000})
+	r := MeasureRanks(d.Set(t))
+	if len(r.Groups) != 2 {
+		t.Fatalf("%d groups, want decode steps and prefills", len(r.Groups))
+	}
+	g := r.Groups[0]
+	if g.Steps != 4 || g.Kind != DecodeStep || r.Groups[1].Steps != 1 {
+		t.Errorf("%d steps of kind %v and %d prefills, want 4 and 1", g.Steps, g.Kind, r.Groups[1].Steps)
+	}
+	const us = 1000
+	want := []straggler.Lateness{
+		{Meetings: 4, Last: 1, P50: -2000 * us, P99: 500 * us, Mean: -875 * us, LastMean: 500 * us, Lost: 500 * us},
+		{Meetings: 4, Last: 2, P50: 0, P99: 2000 * us, Mean: 875 * us, LastMean: 2000 * us, Lost: 4000 * us},
+	}
+	for rank, got := range g.Late {
+		got.LostShare = 0
+		if got != want[rank] {
+			t.Errorf("TP%d: %+v, want %+v", rank, got, want[rank])
+		}
+	}
+	// The first step begins with the prefill's end; all are of the first rank.
+	if want := int64(20_000-5000+3*10_000) * us; g.Took != want {
+		t.Errorf("steps took %d ns, want %d", g.Took, want)
+	}
+}
+
+// Steps whose spans are lost on one rank are left out and counted; the others are
+// still those of the same number.
+func TestLostStepsAreLeftOut(t *testing.T) {
+	var d testset.Dump
+	tpBatch(&d, 1, []float64{100, 200, 300, 400})
+	d.Lines = slices.DeleteFunc(d.Lines, func(line string) bool {
+		return strings.Contains(line, `"decode_ct","value":{"intValue":"1"}`) && strings.Contains(line, "30200000") // on TP1
+	})
+	r := MeasureRanks(d.Set(t))
+	g := r.Groups[0]
+	if l := g.Late[1]; g.Steps != 3 || l.P50 != 300_000 || l.Last != 3 || r.skipped.alone != 1 {
+		t.Errorf("%d steps, %+v, %d left out", g.Steps, l, r.skipped.alone)
+	}
+	var out bytes.Buffer
+	if err := r.Reports()[1].Write(&out, table.FormatText, table.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "1 step left out"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
+	}
+}
+
+// The steps of the planted straggler's group, how often it is last and by how much
+// it is late are those that were played.
+func TestStepsAreThoseThatWerePlayed(t *testing.T) {
+	for seed := range uint64(6) {
+		c := withStraggler(seed, 1.2, false)
+		c.Cancels, c.Impatient, c.Requests = 0, 0, 100
+		s, truth := testset.Simulated(t, c)
+		want := truth.Straggler
+		for _, g := range MeasureRanks(s).Groups {
+			rank := slices.IndexFunc(g.Ranks, func(p place.Where) bool { return p.Rank.String() == want.Rank && p.Role.String() == want.Role })
+			if g.Kind != DecodeStep || rank < 0 {
+				continue
+			}
+			const grid = 512 // ns
+			l := g.Late[rank]
+			if l.Meetings != want.Steps || l.Last != want.LastSteps || max(l.Mean-want.MeanLatenessNs, want.MeanLatenessNs-l.Mean) > grid {
+				t.Errorf("seed %d: %+v, want %+v", seed, l, *want)
+			}
+		}
+	}
+}
+
+// The load of every rank is that of the dump, counted another way.
+func TestLoadOfRanks(t *testing.T) {
+	for seed := range uint64(3) {
+		c := testset.Calm(seed)
+		c.Requests, c.Mode, c.KVTokens = 80, simulator.Mode(seed), 3200
+		s, _ := testset.Simulated(t, c)
+		for _, l := range MeasureRanks(s).Loads {
+			want := bruteLoad(s, &l.Where)
+			if l.Requests != want.requests || l.Output >= 0 && l.Output != want.output || l.Retractions != want.retractions {
+				t.Errorf("seed %d, %s: %d requests, %d tokens, %d retractions; want %+v", seed, l.Where.String(), l.Requests, l.Output, l.Retractions, want)
+			}
+			if math.Abs(l.Busy-want.busy) > 1e-3 {
+				t.Errorf("seed %d, %s: busy %v, want %v", seed, l.Where.String(), l.Busy, want.busy)
+			}
+		}
+	}
+}
+
+type brute struct {
+	requests, output, retractions int64
+	busy                          float64
+}
+
+// bruteLoad counts what a rank did, span by span; busy in steps of a thousandth of
+// the time.
+func bruteLoad(s *request.Set, where *place.Where) brute {
+	var b brute
+	first, last := s.Requests[0].Start, s.Requests[0].End
+	for i := range s.Requests {
+		first, last = min(first, s.Requests[i].Start), max(last, s.Requests[i].End)
+	}
+	const cells = 5000
+	busy := make([]bool, cells)
+	for t := range s.Threads {
+		p := &s.Procs[s.Threads[t].Proc]
+		if p.Rank != where.Rank || p.Role != where.Role || p.Label != where.Label {
+			continue
+		}
+		b.requests++
+		for i := range s.ThreadRows(t) {
+			span := s.Row(i)
+			for _, e := range s.InstantsOf(i) {
+				if s.Syms.Name(e.Name) == "retract" {
+					b.retractions++
+				}
+			}
+			name := s.Name(i)
+			if name == "decode_loop" || name == "fake_output" || name == "prefill_forward" && p.Role == request.Unified {
+				b.output++
+			}
+			switch name {
+			case "prefill_forward", "decode_forward", "decode_loop", "fake_output":
+			case "decode_waiting":
+				if p.Role != request.Unified {
+					continue
+				}
+			default:
+				continue
+			}
+			for c := range cells {
+				at := first + trace.Time(float64(last-first)*(float64(c)+0.5)/cells)
+				busy[c] = busy[c] || span.Start <= at && at < span.End
+			}
+		}
+	}
+	for _, is := range busy {
+		if is {
+			b.busy += 1. / cells
+		}
+	}
+	return b
+}
+
+// Damaged dumps are measured as far as they go, and a straggler is still found.
+func TestRanksOfDamagedDumps(t *testing.T) {
+	for seed := range uint64(3) {
+		c := withStraggler(seed, 1.3, false)
+		dump, truth := testinput.Simulate(t, c)
+		s := testset.BuildSet(t, "damaged", bytes.NewReader(testset.WithoutSpans(dump, seed)))
+		if !foundPlanted(t, seed, MeasureRanks(s).Stragglers(), truth, false) {
+			t.Errorf("seed %d: the straggler is not found", seed)
+		}
+	}
+}
+
+// Ranks are compared with those of their own host only, and the report says so.
+func TestRanksOfSeveralHosts(t *testing.T) {
+	c := withStraggler(0, 1.2, false)
+	c.Mode, c.Requests = simulator.Unified, 100
+	c.Unified, c.RanksPerHost, c.HostSkew = simulator.Parallel{TP: 4, PP: 2, DP: 1}, 2, 20_000_000
+	c.Straggler = simulator.Straggler{TP: 3, PP: 1, Factor: 1.3}
+	s, _ := testset.Simulated(t, c)
+	r := MeasureRanks(s)
+	found := r.Stragglers()
+	if len(found) == 0 || found[0].Where.Rank.String() != "TP3-PP1" {
+		t.Errorf("found %+v", found)
+	}
+	for _, g := range r.Groups {
+		if len(g.Ranks) != 2 || g.Ranks[0].Host != g.Ranks[1].Host {
+			t.Errorf("%s compares %v", g.Name, g.Ranks)
+		}
+	}
+	out := tabletest.Text(t, r.Reports()[1], table.FormatText, table.Style{})
+	if want := "2 groups of ranks on several hosts"; !strings.Contains(out, want) {
+		t.Errorf("no %q in\n%s", want, out)
+	}
+}
+
+// Nothing to compare is no straggler, and said so.
+func TestVerdictWithoutRanks(t *testing.T) {
+	if got := MeasureRanks(testset.Fixture(t)).Verdict(); got != "No straggler found: 1 prefill, too few to tell" {
+		t.Errorf("%q", got)
+	}
+	if got := new(Ranks).Verdict(); got != "No straggler found: there are no TP ranks on one host to compare" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Even routing has an improbable share as rarely as it says, also where the requests
+// of a session follow each other to one rank.
+func TestSharesByChance(t *testing.T) {
+	const runs, most = 500, 4
+	for _, session := range []float64{0, 0.5, 0.8} { // probability that the next request is of the same one
+		alarms := 0
+		for seed := range uint64(runs) {
+			rng := rand.New(rand.NewPCG(seed, 5))
+			ranks := make([]*RankLoad, 2+rng.IntN(7))
+			for i := range ranks {
+				ranks[i] = &RankLoad{}
+			}
+			at := rng.IntN(len(ranks))
+			for i := range 200 + rng.IntN(800) {
+				if rng.Float64() >= session {
+					at = rng.IntN(len(ranks))
+				}
+				ranks[at].arrivals = append(ranks[at].arrivals, trace.Time(i))
+				ranks[at].Requests++
+			}
+			if d := (&Ranks{}).newDivision(ranks); d.P <= straggler.ErrorLevel {
+				alarms++
+			}
+		}
+		if alarms > most {
+			t.Errorf("sessions of %v: %d of %d runs are improbable", 1/(1-session), alarms, runs)
+		}
+	}
+}
+
+func TestGoldenRanks(t *testing.T) {
+	c := withStraggler(2, 1.15, true)
+	c.Requests, c.Level = 120, 4
+	c.Unified = simulator.Parallel{TP: 2, PP: 2, DP: 2}
+	c.Straggler.TP, c.Straggler.PP = 1, 1
+	s, _ := testset.Simulated(t, c)
+	for _, f := range []table.Format{table.FormatText, table.FormatJSON} {
+		var out strings.Builder
+		for _, r := range MeasureRanks(s).Reports() {
+			out.WriteString(tabletest.Text(t, r, f, table.Style{}))
+			out.WriteString("\n")
+		}
+		testset.CompareGolden(t, "byrank."+string(f), out.String())
+	}
+}
+
+// DP attention has one scheduler per DP rank: nothing to compare, and that is said.
+func TestVerdictOnDPAttention(t *testing.T) {
+	loads := func(ranks ...string) *Ranks {
+		r := &Ranks{}
+		for _, name := range ranks {
+			rank, err := trace.ParseRank(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Loads = append(r.Loads, RankLoad{Where: place.Where{Scope: place.OneRank, Role: request.Unified, Host: "a", Rank: rank}})
+		}
+		return r
+	}
+	for _, c := range []struct {
+		ranks *Ranks
+		want  bool
+	}{
+		{loads("TP0-PP0-DP0", "TP1-PP0-DP1", "TP2-PP0-DP2"), true},
+		{loads("TP0-PP0-DP0", "TP1-PP0-DP0"), false},
+		{loads("TP0-PP0-DP0", "TP0-PP0-DP1"), false},
+		{loads("TP0-PP0-DP0"), false},
+		{loads("TP0-PP0", "TP1-PP0"), false},
+		{loads(), false},
+	} {
+		if got := strings.Contains(c.ranks.Verdict(), "each DP rank has one scheduler"); got != c.want {
+			t.Errorf("%s of %d ranks", c.ranks.Verdict(), len(c.ranks.Loads))
+		}
+	}
+}

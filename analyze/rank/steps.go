@@ -1,0 +1,243 @@
+package rank
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A StepGroup are tensor parallel ranks on one host, of one pipeline stage and DP
+// rank, and a kind of step that they take together.
+type StepGroup struct {
+	Name  string // "decode c94b1e02 DP1"
+	Kind  StepKind
+	Ranks []place.Where // by TP
+	Steps int           // that at least two of them have
+	Late  []straggler.Lateness
+	// Stragglers are ranks that the others wait for; usually there are none.
+	Stragglers []straggler.Straggler
+	// Took is how long all steps took together on the first rank, in ns.
+	Took int64
+
+	enough []bool // of every rank: it is late enough to matter, chance or not
+}
+
+// StepKind is what the ranks of a group compute together.
+type StepKind uint8
+
+const (
+	DecodeStep StepKind = iota
+	PrefillStep
+)
+
+// String returns the word that reports print.
+func (k StepKind) String() string { return rankSteps[k].word }
+
+// rankSteps tell which stage of a request ends with a step.
+var rankSteps = [...]struct {
+	word  string
+	stage request.Meaning
+	one   string
+}{
+	DecodeStep:  {"decode", request.Stepping, "decode step"},
+	PrefillStep: {"prefill", request.Prefilling, "prefill"},
+}
+
+// leastStepLateness is what is nothing, in ns: the scheduler of TP0 has the
+// tokenizer and the detokenizer to talk to, which the others do not.
+const leastStepLateness = 300_000
+
+// skippedSteps count what is not compared.
+type skippedSteps struct {
+	unequal int // parts of requests whose ranks have more or fewer unnumbered steps
+	alone   int // steps that a single rank has
+	apart   int // groups with ranks on several hosts
+}
+
+// A stepWalk collects the steps of all teams.
+type stepWalk struct {
+	*teams
+	rows    [][len(rankSteps)]stepRows
+	skipped skippedSteps
+	apart   map[string]bool
+
+	spans [][]rankStep // of the threads at hand, one list for each
+}
+
+// measureSteps compares when the ranks of every team end their steps. Ranks give a
+// batch different ids, so that a step is the same by its request and number.
+func (r *Ranks) measureSteps(of *place.RankSet, all load.Bulk) {
+	w := &stepWalk{teams: newTeams(of), apart: map[string]bool{}}
+	w.rows = make([][len(rankSteps)]stepRows, len(w.ranksOf))
+	w.EachPart(func(p *request.Part) {
+		if all.Holds(&w.Set.Requests[p.Request]) {
+			w.addPart(p)
+		}
+	})
+	for kind := range rankSteps {
+		for team := range w.rows {
+			if rows := &w.rows[team][kind]; len(rows.list) > 0 {
+				r.Groups = append(r.Groups, w.newGroup(team, StepKind(kind), rows))
+			}
+		}
+	}
+	w.skipped.apart = len(w.apart)
+	r.skipped = w.skipped
+}
+
+// addPart adds the steps of the teams that work on a part.
+func (w *stepWalk) addPart(p *request.Part) {
+	members := w.members(p)
+	for from := 0; from < len(members); {
+		to := from + 1
+		for to < len(members) && members[to].team == members[from].team {
+			to++
+		}
+		for _, m := range members[:from] {
+			if w.isApart(m.team, members[from].team) {
+				w.apart[w.instance(m.team)] = true
+			}
+		}
+		if to-from > 1 {
+			for kind := range rankSteps {
+				w.addSteps(p, members[from:to], StepKind(kind))
+			}
+		}
+		from = to
+	}
+}
+
+// A rankStep is a stage of a thread, with what makes it the same on other ranks.
+type rankStep struct {
+	number   int64 // request.Unknown
+	again    int32 // how many with that number precede it
+	from, to trace.Time
+}
+
+func (x *rankStep) before(y *rankStep) bool {
+	return x.number < y.number || x.number == y.number && x.again < y.again
+}
+
+// addSteps adds the steps of the members of one team.
+func (w *stepWalk) addSteps(p *request.Part, members []teamRank, kind StepKind) {
+	for len(w.spans) < len(members) {
+		w.spans = append(w.spans, nil)
+	}
+	spans := w.spans[:len(members)]
+	numbered := true
+	for i, m := range members {
+		spans[i] = w.readSpans(spans[i][:0], m.thread, rankSteps[kind].stage)
+		numbered = numbered && (len(spans[i]) == 0 || spans[i][0].number != request.Unknown)
+	}
+	if !numbered || kind == PrefillStep {
+		for _, of := range spans[1:] {
+			if len(of) != len(spans[0]) {
+				w.skipped.unequal++
+				return
+			}
+		}
+	}
+	rows := &w.rows[members[0].team][kind]
+	rows.width = len(w.ranksOf[members[0].team])
+	w.join(p, members, spans, rows)
+}
+
+// readSpans adds the stages of a thread that mean the same, in order.
+func (w *stepWalk) readSpans(list []rankStep, thread int, means request.Meaning) []rankStep {
+	w.Set.EachSelectedStage(w.Set.Threads[thread].Stages, true, func(i int, _ bool) {
+		span := w.Set.Row(i)
+		if span.Means != means || span.End < span.Start || !request.Plausible(span.Start, span.End) {
+			return
+		}
+		list = append(list, rankStep{number: int64(span.Step), from: span.Start, to: span.End})
+	})
+	slices.SortStableFunc(list, func(x, y rankStep) int {
+		if x.number != y.number {
+			return int(min(1, max(-1, x.number-y.number)))
+		}
+		return int(min(1, max(-1, x.to-y.to)))
+	})
+	for i := 1; i < len(list); i++ {
+		if list[i].number == list[i-1].number {
+			list[i].again = list[i-1].again + 1
+		}
+	}
+	return list
+}
+
+// join makes a row of every step that several members have.
+func (w *stepWalk) join(p *request.Part, members []teamRank, spans [][]rankStep, rows *stepRows) {
+	for {
+		var next *rankStep
+		for i := range spans {
+			if len(spans[i]) > 0 && (next == nil || spans[i][0].before(next)) {
+				next = &spans[i][0]
+			}
+		}
+		if next == nil {
+			return
+		}
+		step, here := *next, 0
+		row := rows.add(p, step)
+		for i := range spans {
+			if len(spans[i]) > 0 && !step.before(&spans[i][0]) {
+				row[members[i].slot] = int64(spans[i][0].to)
+				spans[i] = spans[i][1:]
+				here++
+			}
+		}
+		if here < 2 {
+			rows.drop()
+			w.skipped.alone++
+		}
+	}
+}
+
+// newGroup compares the steps of a team.
+func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup {
+	g := &StepGroup{Name: w.instance(int32(team)), Kind: kind}
+	var names []string
+	for _, place := range w.ranksOf[team] {
+		g.Ranks = append(g.Ranks, w.Places[place])
+		names = append(names, "TP"+strconv.Itoa(int(w.Places[place].Rank.TP)))
+	}
+	meetings := straggler.NewGathering(names, leastStepLateness)
+	meetings.Group, meetings.Verb, meetings.What = g.Name, "ends", rankSteps[kind].one+"s"
+	rows.gather(meetings)
+	g.Steps, g.Late, g.Stragglers = len(meetings.Meetings), meetings.Measure(), meetings.Stragglers()
+	for _, m := range meetings.Meetings {
+		g.Took += m.Took
+	}
+	for r := range g.Ranks {
+		g.enough = append(g.enough, meetings.Matters(straggler.EffectOn(r, meetings.Blocks(0, g.Steps))))
+	}
+	for i := range g.Stragglers {
+		s := &g.Stragglers[i]
+		s.Where = g.Ranks[s.Rank]
+		s.Evidence = append(s.Evidence, s.Doubt())
+	}
+	return g
+}
+
+// note says what was not compared.
+func (s *skippedSteps) note(r *table.Report) {
+	for _, n := range []struct {
+		count       int
+		thing, text string
+	}{
+		{s.apart, "group", "of ranks on several hosts, whose clocks may differ by more than the ranks do: only those of one host are compared"},
+		{s.alone, "step", "left out: spans of the other ranks are missing"},
+		{s.unequal, "request", "left out: some ranks have more steps than others, and they are not numbered"},
+	} {
+		if n.count > 0 {
+			r.Note("%s %s", words.Counted(n.count, n.thing), n.text)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package chrometrace
+
+import (
+	"errors"
+	"runtime"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// Format is Chrome JSON, as PyTorch's profiler and others write it.
+var Format = &format.Format{
+	Name:     "Chrome JSON (PyTorch profiler)",
+	Doc:      "traces of PyTorch's profiler, and other Chrome JSON (\"Trace Event Format\")",
+	For:      "'sgtrace merge' and 'sgtrace report --kernels' (--api, --nvtx, ...)",
+	Sniff:    func(h format.Head) bool { return Sniff(h.Bytes) },
+	Index:    index,
+	Text:     true,
+	Recorder: "PyTorch profiler trace",
+}
+
+// manyEvents is from where on a table of events is large beside all else.
+const manyEvents = 1 << 20
+
+// index reads a trace with the events that the filter keeps.
+func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+	p, err := open(in, opt, 0)
+	if err != nil {
+		return nil, err
+	}
+	base := p.Meta.Base // stands behind the events, as a rule
+	stream := func(opt *format.Options) ([]*profile.Profile, error) {
+		p, err := open(in, opt, base)
+		return []*profile.Profile{p}, err
+	}
+	list := func(v *inventory.Inventory, size int64, are [][]profile.Identity) {
+		Inventory(v, p, opt.Syms, size, are[0])
+	}
+	return &format.Source{Profiles: []*profile.Profile{p}, Stream: stream, Inventory: list}, nil
+}
+
+// open opens a trace and reads it; base is that of its times, if it was read before.
+func open(in *format.Input, opt *format.Options, base int64) (*profile.Profile, error) {
+	r, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	p, err := Read(in.Name, r, Options{Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Workers: opt.Workers, Filter: opt.Filter, Base: base,
+		KeepSecrets: opt.KeepSecrets})
+	if err := errors.Join(err, r.Close()); err != nil {
+		return nil, err
+	}
+	if len(p.Events) > manyEvents {
+		// The pieces that the table was put together from are garbage, as much as the
+		// table itself, and sorting comes on top. A cycle takes milliseconds, since
+		// tables hold no pointers.
+		runtime.GC()
+	}
+	return p, nil
+}

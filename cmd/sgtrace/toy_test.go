@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/convert"
+	formats "github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// toyFormat is a format that is nowhere but here: lines of a kernel, its start and its
+// duration in ns, behind a first line with a rank. A folder of such files, with one that
+// is called toy.index, is one recording.
+var toyFormat = &formats.Format{
+	Name: "a toy", Doc: "kernels as text", For: "every command", Convert: "toy2perfetto", Recorder: "toy recording", Text: true,
+	Sniff: func(h formats.Head) bool {
+		for _, name := range h.Files {
+			if name == "toy.index" {
+				return true
+			}
+		}
+		return strings.HasPrefix(string(h.Bytes), "toy of rank ")
+	},
+	Index: indexToy,
+}
+
+func indexToy(in *formats.Input, opt *formats.Options) (*formats.Source, error) {
+	read := func(opt *formats.Options) ([]*profile.Profile, error) {
+		p := &profile.Profile{Name: in.Name, Meta: profile.Meta{Rank: -1, WorldSize: 8, GPU: -1, Origin: profile.OriginUnix, PID: 7},
+			Rows: []profile.Row{{Kind: profile.RowStream, PIDText: "0", TIDText: "7", TID: 7}}}
+		parts := []func() (io.ReadCloser, error){in.Open}
+		if in.Files != nil {
+			parts = nil
+			for _, name := range in.Files {
+				if path.Ext(name) == ".toy" {
+					parts = append(parts, func() (io.ReadCloser, error) { return os.Open(name) })
+				}
+			}
+		}
+		for _, open := range parts {
+			r, err := open()
+			if err != nil {
+				return nil, err
+			}
+			for lines := bufio.NewScanner(r); lines.Scan(); {
+				var name string
+				s := trace.Slice{Cat: opt.Syms.Intern(profile.KernelCategory)}
+				if n, _ := fmt.Sscanf(lines.Text(), "toy of rank %d", &p.Meta.Rank); n == 1 {
+					continue
+				}
+				if _, err := fmt.Sscan(lines.Text(), &name, &s.Time, &s.Dur); err != nil {
+					return nil, err
+				}
+				s.Name = opt.Syms.Intern(name)
+				if p.Total++; p.Total == 1 {
+					p.First = s.Time
+				}
+				p.Last = s.End()
+				f := &opt.Filter
+				if !f.IndexOnly && (f.From == 0 || s.End() >= f.From) && (f.To == 0 || s.Time <= f.To) {
+					p.Events = append(p.Events, s)
+				}
+			}
+			if err := r.Close(); err != nil {
+				return nil, err
+			}
+		}
+		return []*profile.Profile{p}, nil
+	}
+	profiles, err := read(opt)
+	if err != nil {
+		return nil, err
+	}
+	return &formats.Source{Profiles: profiles, Stream: read, Inventory: func(v *inventory.Inventory, size int64, are [][]profile.Identity) {
+		v.Processes = append(v.Processes, inventory.Process{File: in.Name, Name: "toy", Is: are[0][0], N: 1, World: 8})
+	}}, nil
+}
+
+// A format is one line of a table: then every command reads it.
+func TestOneLineAddsAFormat(t *testing.T) {
+	before := convert.Formats
+	t.Cleanup(func() { convert.Formats = before })
+	convert.Formats = append(convert.Formats[:len(before):len(before)], toyFormat)
+
+	dir := t.TempDir()
+	write := func(name string, rank, first int) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("toy of rank %d\n", rank)
+		for i := range 10 {
+			text += fmt.Sprintf("my_gemm %d %d\n", 1_787_000_000_000_000_000+int64(first+i)*1000, 500+rank)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	file := write("rank3.toy", 3, 0)
+	write("folder/a.toy", 4, 0)
+	write("folder/b.toy", 4, 100)
+	if err := os.WriteFile(filepath.Join(dir, "folder", "toy.index"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"inspect", file, "folder"}, "rank 4"},
+		{[]string{"report", "--kernels", file}, "my_gemm"},
+		{[]string{"report", "--kernels", "--format", "csv", file, "folder"}, ",30,"},
+		{[]string{"report", "--by-rank", file, "folder"}, "rank 3"},
+		{[]string{"report", file}, "rank 3"},
+		{[]string{"merge", file, "folder", "-o", "merged.pftrace", "--verify"}, "60 slices"},
+		{[]string{"merge", "folder", "--from", "+50us", "-o", "part.pftrace"}, "20 slices"},
+		{[]string{"convert", "toy2perfetto", file, "-o", "out.json"}, "20 slices"},
+		{[]string{"convert", "--help"}, "toy2perfetto"},
+	} {
+		r := sgtrace(t, dir, test.args...)
+		if r.status != exitOK || !strings.Contains(r.out+r.err, test.want) {
+			t.Errorf("%s: status %d, want %q in\n%s%s", strings.Join(test.args, " "), r.status, test.want, r.out, r.err)
+		}
+	}
+}

@@ -1,0 +1,463 @@
+package convert
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/internal/secret"
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// ErrNoEvents says that none of the inputs could be used, ErrNoSpans that none of them
+// has requests, where these are asked for.
+var (
+	ErrNoEvents = errors.New("no input has any spans or events")
+	ErrNoSpans  = errors.New("no input has any spans")
+)
+
+// ErrOnce says that an input would have to be read twice.
+var ErrOnce = errors.New("cannot be read twice, as a window of time needs")
+
+// ReadOptions say what of inputs is read. They do not change what it means.
+type ReadOptions struct {
+	Stdin  io.Reader      // what the name - stands for
+	Meter  Meter          // may be nil
+	Only   *format.Format // refuse inputs of other formats; nil is none
+	Filter profile.Filter
+	Ranks  []trace.Rank // leave out PyTorch traces of other ranks; none is all
+	Hosts  []string     // leave out PyTorch traces of other hosts, by the beginnings of their names; none is all
+	RankOf []GivenRank  // ranks of processes of Nsight Systems exports
+
+	// KeepSecrets tells to keep attributes and arguments that may hold prompts or
+	// credentials.
+	KeepSecrets bool
+
+	// Requests leaves out what profilers recorded, which Only makes an error.
+	Requests bool
+	// Walk tells that rows will be walked, see [Merge.Evidence], and nothing will be
+	// drawn.
+	Walk bool
+
+	// each gets what profilers recorded, one input after another, and it is given up
+	// then; nil keeps all.
+	each func(x *indexed)
+}
+
+// Inputs are what was read of some inputs: the ground of a [Merge].
+type Inputs struct {
+	// Requests are those of the OTLP inputs; nil without any.
+	Requests *request.Set
+
+	dump *otlpjson.Dump
+	// assembled keeps the spans that Requests were made of, until clocks are decided.
+	assembled *assembly.Assembly
+	diags     *trace.Diags
+	opt       ReadOptions
+	both      bool         // there are recordings of two profilers, which tell about each other
+	files     []*recording // in the order of their names
+	sources   []*indexed   // of the files
+}
+
+// newDump returns an empty Dump that reports to diags. Unless keepSecrets, attributes that
+// may hold secrets are left out of it, and credentials are masked in all names that are
+// interned in its table of symbols, by readers of any format.
+func newDump(diags *trace.Diags, keepSecrets bool) *otlpjson.Dump {
+	d := otlpjson.NewDump(diags)
+	if d.KeepSecrets = keepSecrets; !keepSecrets {
+		d.Syms.Rename(secret.Mask)
+	}
+	return d
+}
+
+// Index reads inputs of any kind: all that decides who is who and how clocks relate, and
+// as much of the events as will be asked for and cannot be read later. Recordings are
+// read in parallel. An input that cannot be used is reported to diags and left out; the
+// error is for when none is left. The caller closes what it returns.
+func Index(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Inputs, error) {
+	m := &Inputs{dump: newDump(diags, opt.KeepSecrets), diags: diags, opt: opt}
+	dumps, recordings, others := m.recognise(inputs)
+	beside := func(x *indexed) bool { return x.format.Beside }
+	m.both = slices.ContainsFunc(recordings, beside) && !allOf(recordings, beside)
+	m.keepWork(recordings)
+	if opt.each != nil {
+		m.showEach(recordings)
+		m.indexRequests(dumps)
+	} else {
+		var wg sync.WaitGroup
+		wg.Go(func() { m.indexRequests(dumps) })
+		m.indexRecordings(recordings)
+		wg.Wait()
+	}
+	if m.dump.Len() > 0 {
+		m.assembled = assembly.Build(m.dump)
+		m.Requests = m.assembled.Set
+	}
+	switch {
+	case m.Requests != nil || len(m.sources) > 0:
+		return m, nil
+	case others > 0:
+		return nil, fmt.Errorf("%w; what profilers recorded is for 'sgtrace merge', and 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
+	case opt.Requests:
+		return nil, ErrNoSpans
+	}
+	return nil, ErrNoEvents
+}
+
+func allOf(list []*indexed, is func(*indexed) bool) bool {
+	return !slices.ContainsFunc(list, func(x *indexed) bool { return !is(x) })
+}
+
+// OnOneClock puts the requests on one clock where they prove that the clocks of hosts
+// differ, after it has reported what times cannot be right. It is for reports, and gives
+// up the spans that requests were made of.
+func (m *Inputs) OnOneClock() {
+	if m.assembled == nil {
+		return
+	}
+	m.assembled.Set.ReportTimes()
+	m.assembled.OnOneClock()
+	m.release()
+}
+
+// AsRecorded leaves the times of requests as they are, as timelines have them, and gives
+// up the spans that requests were made of.
+func (m *Inputs) AsRecorded() {
+	if m.assembled == nil {
+		return
+	}
+	m.assembled.BreakTies()
+	m.release()
+}
+
+func (m *Inputs) release() {
+	m.assembled.Release()
+	m.Requests, m.assembled = m.assembled.Set, nil
+}
+
+// Close closes what rows are read from.
+func (m *Inputs) Close() error {
+	var errs []error
+	for _, x := range m.sources {
+		errs = append(errs, x.close())
+	}
+	return errors.Join(errs...)
+}
+
+// keepWork makes sure that the index has what devices did, by which two profilers that
+// recorded one process are recognised.
+func (m *Inputs) keepWork(recordings []*indexed) {
+	f := &m.opt.Filter
+	switch {
+	case !m.both:
+	case m.opt.Walk && f.Cats != nil:
+		f.Cats = slices.Concat(f.Cats, profile.WorkCategories)
+	case m.opt.Walk || f.KeepsWork():
+	default:
+		// Of what can be read once only, ranks still tell what is of one process.
+		f.Fingerprint = !slices.ContainsFunc(recordings, func(x *indexed) bool { return x.once })
+	}
+}
+
+// indexed is an input that was recognised, and what its format made of it.
+type indexed struct {
+	*format.Source
+	input  Input
+	format *format.Format
+	names  []string // of the files in it, if it is a folder
+	once   bool     // what can be opened once only
+	stream *Stream  // whose head was looked at; nil if it was closed or is read
+	meter  Meter    // of the first time that it is read; nil from then on
+	stdin  io.Reader
+	// What the head says: it is zeros, it was compressed.
+	zeros       bool
+	compression string
+}
+
+// fewOpen is how many files any system lets a process keep open, see mostOpen. There may
+// be more inputs than that: the others are opened once more after a look at them.
+const fewOpen = 8
+
+// recognise looks at the heads of inputs, and tells those that hold requests from what
+// profilers recorded. others counts the latter where they are not asked for.
+func (m *Inputs) recognise(inputs []Input) (dumps, recordings []*indexed, others int) {
+	var first string // of others
+	most := mostOpen()
+	for i, in := range inputs {
+		x := &indexed{input: in, stdin: m.opt.Stdin, meter: m.opt.Meter}
+		err := x.recognise(i < most)
+		switch f := x.format; {
+		case err != nil:
+		case m.opt.Requests && !f.Requests && x.zeros:
+			err = errZeros
+		case m.opt.Only != nil && f != m.opt.Only:
+			err = notRead(f)
+		case m.opt.Requests && !f.Requests:
+			others++
+			first = cmp.Or(first, in.Name)
+			x.closeStream()
+			continue
+		case f.OnDisk:
+			err = x.onDisk()
+		}
+		if err != nil {
+			m.unusable(in, errors.Join(err, x.closeStream()))
+			continue
+		}
+		if in.As != nil && x.format != in.As {
+			m.notice("input-other-kind", in.Name, "was given as %s, and is %s: read as what it is", in.As.Name, x.format.Name)
+		}
+		if x.format.Requests {
+			dumps = append(dumps, x)
+		} else {
+			recordings = append(recordings, x)
+		}
+	}
+	if others > 0 {
+		m.diags.Add(trace.Diag{Severity: trace.Info, Code: "input-without-requests", Pos: trace.Pos{File: first, Offset: -1}, Count: others,
+			Msg: "is of a profiler and has no requests; left out here"})
+	}
+	return dumps, recordings, others
+}
+
+// recognise looks at the head of the input, and keeps the stream open if that is said or
+// it can be opened only once.
+func (x *indexed) recognise(keep bool) error {
+	info, err := os.Stat(x.input.Name)
+	if err == nil && info.IsDir() {
+		return x.recogniseFolder()
+	}
+	x.once = err != nil || !info.Mode().IsRegular()
+	meter := x.meter
+	switch {
+	case x.once || meter == nil:
+	case keep:
+		meter = silent{meter} // until it is read
+	default:
+		meter = nil // its bytes are read once more
+	}
+	s, err := Open(x.input.Name, x.stdin, meter)
+	if err != nil {
+		return err
+	}
+	x.stream, x.format, x.zeros, x.compression = s, s.Format, s.zeros, s.Compression
+	if err := s.unusable(); err != nil {
+		return err
+	}
+	if !keep && !x.once || x.format.OnDisk {
+		return x.closeStream()
+	}
+	return nil
+}
+
+// silent is a meter that no file is named to.
+type silent struct{ Meter }
+
+func (silent) File(string) {}
+
+func (x *indexed) recogniseFolder() error {
+	entries, err := os.ReadDir(x.input.Name)
+	if err != nil {
+		return err
+	}
+	x.names = filesOf(x.input.Name, entries)
+	if x.format = sniffHead(format.Head{Files: x.names}); x.format == nil {
+		return errUnknownFormat
+	}
+	return nil
+}
+
+// onDisk tells why an input cannot be read by its path, if that is so.
+func (x *indexed) onDisk() error {
+	switch {
+	case x.zeros && (x.once || x.compression != ""):
+		return errZeros
+	case x.compression != "":
+		return fmt.Errorf("is %s, which must be a file that is not compressed: decompress it first", x.format.Name)
+	case x.once:
+		return fmt.Errorf("is %s, which must be a file on a disk: copy it there, and give its name", x.format.Name)
+	}
+	return nil
+}
+
+func (x *indexed) closeStream() error {
+	if x.stream == nil {
+		return nil
+	}
+	s := x.stream
+	x.stream = nil
+	return s.Close()
+}
+
+// open returns the content of the input: the stream whose head was looked at, or the
+// file opened anew, as for a window of time.
+func (x *indexed) open() (io.ReadCloser, error) {
+	s, meter := x.stream, x.meter
+	x.stream, x.meter = nil, nil
+	switch {
+	case s != nil:
+		if meter != nil {
+			meter.File(s.Name)
+		}
+		return s, nil
+	case x.once:
+		return nil, fmt.Errorf("%s: %w", x.name(), ErrOnce)
+	}
+	return Open(x.input.Name, nil, meter)
+}
+
+// name is what messages call the input.
+func (x *indexed) name() string { return messageName(x.input.Name) }
+
+// index reads the input.
+func (x *indexed) index(opt *format.Options) error {
+	in := &format.Input{Name: x.name(), Path: x.input.Name, Open: x.open}
+	for _, name := range x.names {
+		in.Files = append(in.Files, filepath.Join(x.input.Name, name))
+	}
+	var err error
+	x.Source, err = x.format.Index(in, opt)
+	return errors.Join(err, x.closeStream())
+}
+
+func (x *indexed) close() error {
+	if x.Source == nil || x.Source.Close == nil {
+		return nil
+	}
+	return x.Source.Close()
+}
+
+// options returns what a format is told, for a reader that may use so many goroutines.
+func (m *Inputs) options(filter profile.Filter, workers int) *format.Options {
+	return &format.Options{Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags, Spans: m.dump, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
+		Filter: filter, Walk: m.opt.Walk}
+}
+
+// indexRequests reads the dumps, one after another: each is parsed on all cores.
+func (m *Inputs) indexRequests(dumps []*indexed) {
+	for _, x := range dumps {
+		if err := x.index(m.options(m.opt.Filter, 0)); err != nil {
+			m.unusable(x.input, err)
+		}
+	}
+	m.dump.ReportOther()
+}
+
+// indexRecordings reads what profilers recorded and orders the events, several inputs at
+// once: decompressing one takes a core.
+func (m *Inputs) indexRecordings(recordings []*indexed) {
+	cores := runtime.GOMAXPROCS(0)
+	files := make([][]*recording, len(recordings))
+	parallel.Each(len(recordings), func(i int) {
+		x := recordings[i]
+		if !m.indexRecording(x, max(1, cores/len(recordings))) {
+			return
+		}
+		files[i] = make([]*recording, len(x.Profiles))
+		// Of the processes of a machine, several can be put in order at a time.
+		some := func(k int) { files[i][k] = newRecording(x.Profiles[k], x) }
+		if len(recordings) >= cores {
+			for k := range x.Profiles {
+				some(k)
+			}
+		} else {
+			parallel.Each(len(x.Profiles), some)
+		}
+		x.Profiles, x.Inventory = nil, nil // recordings give them up when they are drawn
+	})
+	for i, x := range recordings {
+		if x.Source == nil {
+			continue
+		}
+		if x.Print != "" {
+			same := slices.IndexFunc(m.sources, func(o *indexed) bool { return o.format == x.format && o.Print == x.Print })
+			if same >= 0 {
+				m.notice("capture-repeated", x.input.Name, "it has the same session and rows as %s; left out", m.sources[same].input.Name)
+				x.close()
+				continue
+			}
+		}
+		m.sources = append(m.sources, x)
+		m.files = append(m.files, files[i]...)
+	}
+}
+
+// showEach reads one recording after another, and gives each up.
+func (m *Inputs) showEach(recordings []*indexed) {
+	for _, x := range recordings {
+		if m.indexRecording(x, 0) {
+			m.opt.each(x)
+			if err := x.close(); err != nil {
+				m.unusable(x.input, err)
+				continue
+			}
+			x.Source = &format.Source{}
+			m.sources = append(m.sources, x)
+		}
+	}
+}
+
+// indexRecording reads one input, and reports whether it can be used.
+func (m *Inputs) indexRecording(x *indexed, workers int) bool {
+	filter := m.opt.Filter
+	filter.IndexOnly = filter.IndexOnly || !m.both && m.isOut(x)
+	err := x.index(m.options(filter, workers))
+	if err != nil {
+		x.Source = nil
+		m.unusable(x.input, err)
+	}
+	return err == nil
+}
+
+// isOut tells whether the name or label of an input says that it is of no rank that is
+// wanted: then its events need not be kept.
+func (m *Inputs) isOut(x *indexed) bool { return !x.format.Machine && m.opt.unwanted(x.input) }
+
+// window reads the recordings of an input once more, for a window of time on its clock.
+func (m *Inputs) window(x *indexed, files []*recording, w extent, workers int) {
+	if x.Stream == nil {
+		return
+	}
+	filter := m.opt.Filter
+	filter.From, filter.To = w.from, w.to
+	filter.IndexOnly, filter.Fingerprint = m.isOut(x), false
+	opt := m.options(filter, workers)
+	opt.Diags = &trace.Diags{} // what is wrong with the input was reported when it was read first
+	profiles, err := x.Stream(opt)
+	if err != nil {
+		return
+	}
+	for _, f := range files {
+		for _, p := range profiles {
+			if p.Meta.PID == f.Meta.PID || !x.format.Machine {
+				f.replace(p)
+			}
+		}
+	}
+}
+
+// unusable reports an input that is left out. What a directory or a glob happens
+// to hold besides traces is not worth more than a notice.
+func (m *Inputs) unusable(in Input, err error) {
+	d := trace.Diag{Severity: trace.Error, Code: "input-unusable", Pos: trace.Pos{File: in.Name, Offset: -1}, Msg: err.Error()}
+	if in.Found && errors.Is(err, errUnknownFormat) {
+		d.Severity, d.Code = trace.Notice, "input-skipped"
+	}
+	m.diags.Add(d)
+}
+
+func (m *Inputs) notice(code, file, format string, args ...any) {
+	m.diags.Add(trace.Diag{Severity: trace.Notice, Code: code, Pos: trace.Pos{File: file, Offset: -1}, Msg: fmt.Sprintf(format, args...)})
+}

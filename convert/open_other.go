@@ -1,0 +1,6 @@
+//go:build !linux
+
+package convert
+
+// mostOpen is how many files may be kept open between a look at them and reading.
+func mostOpen() int { return fewOpen }

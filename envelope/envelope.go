@@ -1,0 +1,110 @@
+// Package envelope takes off what lies around the content of a file: compression,
+// as many layers of it as there are. What is below is for the formats, which never
+// see it.
+package envelope
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A Reader reads the content of a file.
+type Reader struct {
+	io.Reader
+	Outer string // the innermost envelope that was taken off: "gzip", "zstd"; "" is none
+	Head  []byte // the first [HeadBytes] of the content; valid until the first Read
+
+	closers []func()
+}
+
+// HeadBytes is how much of the content is looked at. What tells a format is within
+// it unless the head of the file is missing.
+const HeadBytes = 64 << 10
+
+// envelopes are tried in this order.
+var envelopes = []struct {
+	name  string
+	begin func(head []byte) bool
+	open  func(in *bufio.Reader) (r io.Reader, closer func(), err error)
+}{
+	{"gzip", func(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b}) }, openGzip},
+	{"zstd", func(head []byte) bool {
+		return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) || isSkippableFrame(head)
+	}, openZstd},
+}
+
+const (
+	maxLayers = 3         // .gz inside .gz happens; more is a bomb
+	maxWindow = 128 << 20 // zstd --long=27, the most that the zstd tool takes unasked
+)
+
+// Open takes the envelopes off raw; name is for messages. The caller closes what it
+// returns, which does not close raw.
+func Open(name string, raw io.Reader) (*Reader, error) {
+	r := &Reader{Reader: raw}
+	if err := r.unwrap(name); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Close releases the decompressors.
+func (r *Reader) Close() {
+	for _, f := range r.closers {
+		f()
+	}
+	r.closers = nil
+}
+
+func (r *Reader) unwrap(name string) error {
+layers:
+	for range maxLayers {
+		in := bufio.NewReaderSize(r.Reader, HeadBytes)
+		head, err := in.Peek(HeadBytes)
+		if errors.Is(err, zstd.ErrWindowSizeExceeded) && len(head) == 0 {
+			return fmt.Errorf("%s: %w: run unzstd --long=31 -k on it, and give the file that this makes", name, err)
+		}
+		if err != nil && err != io.EOF && len(head) == 0 {
+			return fmt.Errorf("reading %s: %w", name, err)
+		}
+		for _, e := range envelopes {
+			if !e.begin(head) {
+				continue
+			}
+			below, closer, err := e.open(in)
+			if err != nil {
+				return fmt.Errorf("%s: broken %s header: %w", name, e.name, err)
+			}
+			r.Reader, r.Outer, r.closers = below, e.name, append(r.closers, closer)
+			continue layers
+		}
+		r.Reader, r.Head = in, head
+		return nil
+	}
+	return fmt.Errorf("%s: compressed more than %d times over", name, maxLayers-1)
+}
+
+func openGzip(in *bufio.Reader) (io.Reader, func(), error) {
+	z, err := NewGzip(in)
+	return z, func() {}, err
+}
+
+func openZstd(in *bufio.Reader) (io.Reader, func(), error) {
+	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return nil, nil, err
+	}
+	return z, z.Close, nil
+}
+
+// isSkippableFrame reports whether head begins with a zstd skippable frame, which
+// seekable archives put in front (RFC 8878, 3.1.2).
+func isSkippableFrame(head []byte) bool {
+	return len(head) >= 4 && head[0]&0xf0 == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18
+}

@@ -1,0 +1,125 @@
+// Package format says what a format of inputs is: a row of a table, which every
+// command reads. A package that reads a format offers one [Format] and imports no
+// other format; the table is a plain slice in package convert.
+//
+// Inputs are read in two steps:
+//
+//  1. Index reads of an input what decides who is who and how clocks relate: headers,
+//     rows, ranks, steps, collectives, and what tells a copy. It may keep what it read.
+//  2. Once ranks, duplicates and clocks are decided, the [Source] passes the events:
+//     those that Index kept, or a window of them by [Source.Stream], or row by row.
+//
+// What compresses or wraps a file is not seen here: see package envelope.
+package format
+
+import (
+	"io"
+
+	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Format is a kind of input.
+type Format struct {
+	Name string // as messages call it: "OTLP"
+	Doc  string // what writes it, one line
+	For  string // the commands that read it, for messages of others
+	// Convert is the command of convert that reads this format alone, "otel2perfetto";
+	// "" is none.
+	Convert string
+
+	// Sniff reports whether an input is of this format.
+	Sniff func(h Head) bool
+	// Index reads an input. The error says that nothing of it can be used; what is
+	// damaged or missing otherwise goes to the diagnostics.
+	Index func(in *Input, opt *Options) (*Source, error)
+
+	// Requests: it holds requests; all others are what profilers recorded.
+	Requests bool
+	// OnDisk: it is read by its path, so that it must be a file, and not compressed.
+	OnDisk bool
+	// Text: zeros in front of it are blocks that never reached the disk.
+	Text bool
+
+	// The following are about what profilers recorded.
+
+	// Recorder is what an input is called where a timeline names its sources: "PyTorch
+	// profiler trace".
+	Recorder string
+	// Beside: it was recorded beside another profiler, whose recording tells more about
+	// what both saw. What only this one saw is added to that.
+	Beside bool
+	// Machine: an input has the processes of a machine, of which not every one is a
+	// rank; a name or a label of the input is about its only rank. Otherwise it is of
+	// one process, or of parts that its rows name.
+	Machine bool
+	// Session: times count from the start of a session, which may be in several inputs.
+	Session bool
+	// Again: rows can be walked again and again, so that reports need not hold them.
+	Again bool
+}
+
+// A Head is what [Format.Sniff] sees of an input: the beginning of a file, or what is
+// in a folder.
+type Head struct {
+	Bytes []byte   // of a file, at most 64 KiB of its content
+	Files []string // of a folder: the names of the files in it
+}
+
+// An Input is what is to be read: one file, or those of a folder.
+type Input struct {
+	Name  string   // for messages
+	Path  string   // of the file or folder; "" for a pipe
+	Files []string // of a folder: the paths of its files, sorted; nil of a file
+	// Open returns the content of a file, without its envelopes. Of a pipe it works
+	// once.
+	Open func() (io.ReadCloser, error)
+}
+
+// Options say how inputs are read. Symbols, arguments and diagnostics are shared by all
+// inputs that are read together.
+type Options struct {
+	Syms  *trace.Symbols
+	Args  *trace.Args
+	Diags *trace.Diags
+	// Spans is where dumps of requests go, all into one: the spans of a request are in
+	// those of several hosts.
+	Spans Spans
+	// Workers is how many goroutines may parse; 0 is one for every core.
+	Workers int
+	// KeepSecrets tells to keep arguments that may hold prompts or credentials.
+	KeepSecrets bool
+	// Filter says which events are kept. The index is complete whatever it says.
+	Filter profile.Filter
+	// Walk tells that rows will be walked, not drawn: of a format that can do that
+	// [Format.Again], Index keeps no events.
+	Walk bool
+}
+
+// Spans is a table of spans, which dumps are read into.
+type Spans interface {
+	// Read adds the spans of one dump; name is for messages.
+	Read(name string, r io.Reader) error
+}
+
+// A Source is an input that was indexed.
+type Source struct {
+	// Profiles are the processes that the input is of, or the one that all of its parts
+	// are in, with the events that were kept. A format of requests has none.
+	Profiles []*profile.Profile
+	// Print is equal for inputs that hold the same; "" is unknown. It is for those of
+	// which no events were kept: of others the events are compared.
+	Print string
+	// Stream reads the profiles once more, with the events that the filter keeps. It is
+	// nil where there is nothing to be read.
+	Stream func(opt *Options) ([]*profile.Profile, error)
+	// Rows walks over the rows of the processes to which rank gives a rank; processes
+	// with a negative one are left out. It is nil where rows are in Profiles.
+	Rows func(rank func(pid int32) int32) profile.Stream
+	// Inventory adds what the input, of size bytes, holds to an inventory; are says which
+	// rank each profile is, or each of its parts. nil adds nothing.
+	Inventory func(v *inventory.Inventory, size int64, are [][]profile.Identity)
+	// Close gives back what the methods read from; nil is nothing.
+	Close func() error
+}

@@ -1,0 +1,28 @@
+package otlpjson
+
+import (
+	"errors"
+
+	"github.com/sgtrace/sgtrace/format"
+)
+
+// Format is OTLP, as OpenTelemetry's exporters and the Collector write it to files.
+var Format = &format.Format{
+	Name:     "OTLP",
+	Doc:      "dumps of OpenTelemetry spans: JSON in all forms, and the Collector's framed zstd and protobuf",
+	For:      "'sgtrace merge', 'sgtrace convert otel2perfetto' and 'sgtrace report'",
+	Convert:  "otel2perfetto",
+	Sniff:    func(h format.Head) bool { return Sniff(h.Bytes) },
+	Index:    index,
+	Requests: true,
+	Text:     true,
+}
+
+// index reads a dump into the spans of all.
+func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+	r, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	return &format.Source{}, errors.Join(opt.Spans.Read(in.Name, r), r.Close())
+}
