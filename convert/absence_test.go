@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -54,11 +55,11 @@ func TestAbsences(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			opt := ReadOptions{Filter: profile.Filter{Args: profile.ArgsNone}}
+			opt := inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}
 			if test.ranks != "" {
 				opt.Ranks = []trace.Rank{parseRank(t, test.ranks)}
 			}
-			inputs, err := Find([]string{dir})
+			inputs, err := inputs.Find([]string{dir})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,7 +26,7 @@ func (m *Ranks) joinPairs(captures []*capture) []*capture {
 		slices.SortStableFunc(pairs, func(a, b *pair) int { return cmp.Compare(b.hits, a.hits) })
 		into := pairs[0].trace
 		a := &absorption{into: into.file, part: into.part, from: n.file, pairs: pairs}
-		m.absorbed[into.file], into.file.twins = append(m.absorbed[into.file], a), append(into.file.twins, n.file)
+		m.absorbed[into.file], into.file.Duplicates = append(m.absorbed[into.file], a), append(into.file.Duplicates, n.file)
 		a.number = int64(len(m.absorbed[into.file]))
 		a.run(m)
 		m.reportPair(into, n, a)
@@ -38,7 +39,7 @@ func (m *Ranks) joinPairs(captures []*capture) []*capture {
 		m.noteExportClock(n, into, pairs[0])
 	}
 	gone := func(c *capture) bool { return byExport[c] != nil }
-	m.files = slices.DeleteFunc(m.files, func(f *recording) bool {
+	m.Files = slices.DeleteFunc(m.Files, func(f *inputs.Recording) bool {
 		return slices.ContainsFunc(exports, func(c *capture) bool { return c.file == f })
 	})
 	return slices.DeleteFunc(captures, gone)
@@ -68,7 +69,7 @@ func (m *Ranks) reportPair(t, n *capture, a *absorption) {
 	case a.pairs[0].twins != nil: // the events are read later
 		text = fmt.Sprintf(": %d kernels and copies are in both, and drawn once", a.pairs[0].hits)
 	}
-	m.notice("recorded-twice", n.file.Name, "%s is of the same process as %s, and drawn with it%s", n.processText(), t.file.Name, text)
+	m.Notice("recorded-twice", n.file.Name, "%s is of the same process as %s, and drawn with it%s", n.processText(), t.file.Name, text)
 }
 
 // processText is what messages call a process of an export.
@@ -78,9 +79,9 @@ func (c *capture) processText() string {
 
 // An absorption puts what an export has of a process into a trace of it.
 type absorption struct {
-	into   *recording
+	into   *inputs.Recording
 	part   string
-	from   *recording
+	from   *inputs.Recording
 	pairs  []*pair // the first one is that of into
 	number int64   // among those into the same trace, from 1
 	// seen and same count what both kinds of profilers record: what the export has of
@@ -127,8 +128,8 @@ func (a *absorption) run(m *Ranks) {
 	a.addSteps(steps)
 	f.First, f.Last = min(f.First, a.held(n.First)), max(f.Last, a.held(n.Last))
 	f.Total += n.Total - a.same
-	f.replace(f.Profile)
-	n.giveUp()
+	f.Replace(f.Profile)
+	n.GiveUp()
 	a.twins, a.rows, a.shifted = nil, nil, nil
 }
 
@@ -227,10 +228,10 @@ func (a *absorption) place(event int32) int32 {
 // it knows nothing but the kernel, it learns the rest.
 func (a *absorption) addCollectives(m *Ranks) {
 	f, n := a.into, a.from
-	names := profile.NewBareNames(m.dump.Syms)
+	names := profile.NewBareNames(m.Dump.Syms)
 	var found []*profile.Search
 	var known [][]int32
-	var traces []*recording
+	var traces []*inputs.Recording
 	for _, p := range a.pairs {
 		if p.twins == nil {
 			continue
@@ -329,12 +330,12 @@ func (a *absorption) addSteps(steps []profile.Step) {
 }
 
 // window returns when times of the trace's clock are on that of the export; 0 is open.
-func (a *absorption) window(held extent) extent {
+func (a *absorption) window(held inputs.Extent) inputs.Extent {
 	local := func(t trace.Time) trace.Time {
 		if t == 0 {
 			return 0
 		}
 		return t + trace.Time(a.pairs[0].shift.OffsetAt(t))
 	}
-	return extent{local(held.from), local(held.to)}
+	return inputs.Extent{From: local(held.From), To: local(held.To)}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
@@ -97,7 +98,7 @@ func checkClocks(t *testing.T, config simulator.Config, otlp, traces bool, chang
 	if traces {
 		args = append(args, dir+"/torch")
 	}
-	m, _ := readAll(t, ReadOptions{}, args...)
+	m, _ := readAll(t, inputs.Options{}, args...)
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func TestAgreeingClockIsNotMoved(t *testing.T) {
 	if err := golden.WriteDir(dir, run, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	m, _ := readAll(t, ReadOptions{}, dir+"/otel.jsonl")
+	m, _ := readAll(t, inputs.Options{}, dir+"/otel.jsonl")
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}

@@ -123,9 +123,9 @@ func (m *Clocks) noteTimes() {
 		c.last = max(c.last, to)
 	}
 	if m.Requests != nil {
-		for i := range m.dump.Len() {
+		for i := range m.Dump.Len() {
 			if p := m.Requests.ProcOf(i); p != request.None {
-				extend(m.hostClocks[m.clockOfProc(p)], m.dump.Span(i).Start, m.dump.Span(i).End)
+				extend(m.hostClocks[m.clockOfProc(p)], m.Dump.Span(i).Start, m.Dump.Span(i).End)
 			}
 		}
 	}
@@ -313,18 +313,18 @@ const steppedShare = 20
 // reportConflicts reports evidence about clocks that was not followed.
 func (m *Clocks) reportConflicts() {
 	for _, c := range m.solution.Conflicts {
-		m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-conflict", Pos: trace.Pos{File: m.hostClocks[c.B].label(), Offset: -1},
+		m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-conflict", Pos: trace.Pos{File: m.hostClocks[c.B].label(), Offset: -1},
 			Msg: fmt.Sprintf("against the clock of %s, %s", m.hostClocks[c.A].label(), c)})
 	}
 	for _, c := range m.hostClocks {
 		if f := &c.fit; f.By == align.ByCollectives && f.Trimmed*steppedShare > f.Matches {
-			m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-stepped", Pos: trace.Pos{File: c.label(), Offset: -1},
+			m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-stepped", Pos: trace.Pos{File: c.label(), Offset: -1},
 				Msg: fmt.Sprintf("%d of %d collectives end elsewhere than this clock says; it may have been set during the capture", f.Trimmed, f.Matches)})
 		}
 	}
 	for i, f := range m.solution.Ranks {
 		if f.Apart {
-			m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "rank-clock-apart", Pos: trace.Pos{File: m.alignOf[i].name, Offset: -1},
+			m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "rank-clock-apart", Pos: trace.Pos{File: m.alignOf[i].name, Offset: -1},
 				Msg: fmt.Sprintf("its collectives end %s off those of its peers, in the median of %d; it was not moved", trace.FormatDuration(f.Offset), f.Matches)})
 		}
 	}
@@ -340,8 +340,8 @@ func (m *Clocks) shiftRequests() {
 	if !moves {
 		return
 	}
-	m.assembled.Move(func(proc int) func(trace.Time) trace.Time { return m.hostClocks[m.clockOfProc(proc)].toReference() })
-	m.Requests = m.assembled.Set
+	m.Assembled.Move(func(proc int) func(trace.Time) trace.Time { return m.hostClocks[m.clockOfProc(proc)].toReference() })
+	m.Requests = m.Assembled.Set
 	m.findProcs()
 }
 

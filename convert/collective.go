@@ -21,7 +21,7 @@ type call struct {
 
 // matchCollectives finds the same collective on several ranks, by its kernels.
 func (m *Clocks) matchCollectives() {
-	n := namer{syms: m.dump.Syms, comms: map[profile.Collective]align.CommID{}, calls: map[profile.Collective]align.CallID{}}
+	n := namer{syms: m.Dump.Syms, comms: map[profile.Collective]align.CommID{}, calls: map[profile.Collective]align.CallID{}}
 	jobs := m.jobs()
 	rivals := m.rivals(jobs)
 	m.alignRanks, m.alignOf, m.calls = nil, nil, nil
@@ -164,7 +164,7 @@ func (m *Ranks) communities() map[*rankTrack]string {
 	}
 	for _, r := range m.tracks {
 		for _, group := range r.communicators() {
-			name := m.dump.Syms.Name(group)
+			name := m.Dump.Syms.Name(group)
 			if !strings.HasPrefix(name, profile.CommunicatorPrefix) {
 				continue
 			}

@@ -1,10 +1,10 @@
 package convert
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -75,7 +75,7 @@ func (m *merging) streamRole(r *rankTrack, row *row) string {
 			continue
 		}
 		events := r.captures[c].file.Events
-		for _, lane := range l.lanes {
+		for _, lane := range l.Lanes {
 			for _, e := range lane {
 				busy[m.classes.role(&events[e])] += events[e].Dur
 			}
@@ -113,7 +113,7 @@ func (m *merging) addCompareGroups() {
 // usedRoles notes which roles a capture has events of.
 func (m *merging) usedRoles(c *capture, used *[roles]bool) {
 	for l := range streamsOf(c) {
-		for _, lane := range l.lanes {
+		for _, lane := range l.Lanes {
 			for _, e := range lane {
 				used[m.classes.role(&c.file.Events[e])] = true
 			}
@@ -125,11 +125,11 @@ func (m *merging) usedRoles(c *capture, used *[roles]bool) {
 }
 
 // streamsOf yields the lines of a capture that are streams of a device.
-func streamsOf(c *capture) iter.Seq[*line] {
-	return func(yield func(*line) bool) {
-		for i := range c.file.lines {
-			l := &c.file.lines[i]
-			if l.key.part == c.part && l.key.kind == profile.RowStream && !yield(l) {
+func streamsOf(c *capture) iter.Seq[*inputs.Line] {
+	return func(yield func(*inputs.Line) bool) {
+		for i := range c.file.Lines {
+			l := &c.file.Lines[i]
+			if l.Key.Part == c.part && l.Key.Kind == profile.RowStream && !yield(l) {
 				return
 			}
 		}
@@ -158,7 +158,7 @@ func stepsOf(c *capture) iter.Seq2[role, uint32] {
 func (m *merging) comparedEvents(c *capture) (events [roles][]uint32) {
 	f := c.file
 	for l := range streamsOf(c) {
-		for _, lane := range l.lanes {
+		for _, lane := range l.Lanes {
 			for _, e := range lane {
 				k := m.classes.role(&f.Events[e])
 				events[k] = append(events[k], e)
@@ -170,14 +170,9 @@ func (m *merging) comparedEvents(c *capture) (events [roles][]uint32) {
 		events[k] = append(events[k], e)
 	}
 	for k := range events {
-		slices.SortStableFunc(events[k], func(a, b uint32) int { return compareSlices(&f.Events[a], &f.Events[b]) })
+		slices.SortStableFunc(events[k], func(a, b uint32) int { return inputs.CompareSlices(&f.Events[a], &f.Events[b]) })
 	}
 	return events
-}
-
-// compareSlices orders by time, then longest first.
-func compareSlices(a, b *trace.Slice) int {
-	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(b.Dur, a.Dur))
 }
 
 // drawCompared draws the rows of rank number n in the group "Side by side".
@@ -192,11 +187,11 @@ func (m *merging) drawCompared(r *rankTrack, n int) {
 		}
 		lanes, most := make([][][]uint32, len(all)), 0
 		for c := range all {
-			lanes[c] = splitLanes(r.captures[c].file.Events, all[c][k], r.captures[c].file.tolerance)
+			lanes[c] = inputs.SplitLanes(r.captures[c].file.Events, all[c][k], r.captures[c].file.Tolerance)
 			most = max(most, len(lanes[c]))
 		}
 		for lane := range most {
-			track := m.Track(trace.Track{Parent: m.compare[k], Kind: trace.KindStream, Name: m.laneName(r.name, lane), Order: int32(n*maxLanes + lane),
+			track := m.Track(trace.Track{Parent: m.compare[k], Kind: trace.KindStream, Name: m.laneName(r.name, lane), Order: int32(n*inputs.MaxLanes + lane),
 				PID: r.pid, Rank: r.rank, Host: m.Intern(r.host), Clock: m.clockIDs[r.clock], Desc: m.Intern(r.source())})
 			for c := range all {
 				if lane < len(lanes[c]) {

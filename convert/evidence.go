@@ -3,6 +3,7 @@ package convert
 import (
 	"errors"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -18,7 +19,7 @@ type Evidence struct {
 	// it; else nil. All times but those of Meetings stay on the clocks of their hosts.
 	Clocks *ClockReport
 	First  trace.Time // when the first capture or request begins, as its host stamped it
-	inputs *Inputs
+	inputs *inputs.Inputs
 	hosts  []string // as files call them, some repeatedly
 }
 
@@ -31,10 +32,10 @@ type EvidenceOptions struct {
 	Meetings bool
 }
 
-// Evidence prepares what was read, with [ReadOptions.Walk], for reports. It closes m if
+// Evidence prepares what was read, with [inputs.Options.Walk], for reports. It closes m if
 // that fails.
 func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
-	p := &Evidence{Requests: m.Requests, Set: profile.Set{Syms: m.dump.Syms}, inputs: m.Inputs}
+	p := &Evidence{Requests: m.Requests, Set: profile.Set{Syms: m.Dump.Syms}, inputs: m.Inputs}
 	if opt.Meetings {
 		m.readCollectives()
 		if err := m.relateClocks(nil, true); err != nil {
@@ -43,7 +44,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		p.Clocks = m.ClockReport()
 	}
 	p.hosts = m.hosts()
-	everything := len(m.opt.Ranks) == 0 && len(m.opt.Hosts) == 0
+	everything := len(m.Opt.Ranks) == 0 && len(m.Opt.Hosts) == 0
 	if everything {
 		p.Absences = m.absences()
 	}
@@ -60,19 +61,19 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 			}
 		}
 	}
-	for _, f := range m.files {
-		if f.source.Rows == nil {
-			p.Streams = append(p.Streams, f.Stream(m.dump.Syms, m.dump.Args, m.ranksOf(f)))
+	for _, f := range m.Files {
+		if f.Source.Rows == nil {
+			p.Streams = append(p.Streams, f.Stream(m.Dump.Syms, m.Dump.Args, m.ranksOf(f)))
 		}
 	}
 	held := len(p.Streams) > 0
-	for _, x := range m.sources {
+	for _, x := range m.Sources {
 		if x.Rows == nil {
 			continue
 		}
 		st := m.untwin(x, x.Rows(p.pids(m.Ranks, x, everything)), opt.Attribute)
 		if held {
-			st = unversioned{st, m.dump.Syms}
+			st = unversioned{st, m.Dump.Syms}
 		}
 		p.Streams = append(p.Streams, st)
 	}
@@ -110,7 +111,7 @@ func (u unversioned) Calls(yield func(*profile.Call) bool) {
 func (p *Evidence) Close() error { return p.inputs.Close() }
 
 // ranksOf tells which rank and process a part of f is.
-func (m *Ranks) ranksOf(f *recording) func(part string) (rank, pid int32) {
+func (m *Ranks) ranksOf(f *inputs.Recording) func(part string) (rank, pid int32) {
 	type place struct{ rank, pid int32 }
 	places := map[string]place{}
 	for i, r := range m.tracks {
@@ -131,11 +132,11 @@ func (m *Ranks) ranksOf(f *recording) func(part string) (rank, pid int32) {
 // pids tells which rank a process of a machine is. Processes that the input does
 // not name, short-lived children, are one rank together if open says that they may
 // be what was asked for.
-func (p *Evidence) pids(m *Ranks, x *indexed, open bool) func(pid int32) int32 {
+func (p *Evidence) pids(m *Ranks, x *inputs.Indexed, open bool) func(pid int32) int32 {
 	rankOf := map[int32]int32{}
 	for i, r := range m.tracks {
 		for _, c := range r.captures {
-			if c.file.source == x {
+			if c.file.Source == x {
 				rankOf[int32(c.file.Rows[0].PID)] = int32(i)
 			}
 		}
@@ -143,7 +144,7 @@ func (p *Evidence) pids(m *Ranks, x *indexed, open bool) func(pid int32) int32 {
 	others := int32(-1)
 	if open {
 		others = int32(len(p.Ranks))
-		p.Ranks = append(p.Ranks, stem(x.input.Name)+" other processes")
+		p.Ranks = append(p.Ranks, stem(x.Input.Name)+" other processes")
 	}
 	return func(pid int32) int32 {
 		if rank, ok := rankOf[pid]; ok {

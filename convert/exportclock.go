@@ -37,8 +37,8 @@ func (m *Ranks) noteExportClock(n, t *capture, p *pair) {
 		m.placed = append(m.placed, x)
 		return
 	}
-	if have := m.synced[n.file.source]; have == nil || have.shift.Matches < p.shift.Matches {
-		m.synced[n.file.source] = x
+	if have := m.synced[n.file.Source]; have == nil || have.shift.Matches < p.shift.Matches {
+		m.synced[n.file.Source] = x
 	}
 }
 
@@ -52,7 +52,7 @@ func isNone(s *profile.Shift) bool {
 // exportClock returns what is known of the clock of the export that a capture is from;
 // nil is nothing.
 func (m *Ranks) exportClock(c *capture) *exportClock {
-	return m.synced[c.file.source]
+	return m.synced[c.file.Source]
 }
 
 // exportsFixed returns how the clocks of exports and of traces are related, but for

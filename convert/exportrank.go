@@ -8,22 +8,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A GivenRank is what the user says about a process of an Nsight Systems export.
-type GivenRank struct {
-	Host string // or the beginning of its name; "" is any
-	PID  int64
-	Rank trace.Rank
-}
-
 // ParseGivenRank reads "PID=RANK" or "HOST:PID=RANK", with a rank as in labels: 3,
 // TP3, TP3-DP0.
-func ParseGivenRank(text string) (GivenRank, error) {
+func ParseGivenRank(text string) (inputs.GivenRank, error) {
 	what, rank, _ := strings.Cut(text, "=")
-	g := GivenRank{}
+	g := inputs.GivenRank{}
 	pid := what
 	if i := strings.LastIndexByte(what, ':'); i >= 0 {
 		g.Host, pid = what[:i], what[i+1:]
@@ -52,7 +46,7 @@ const (
 
 // rankExports takes over what the user says about processes of exports, and what one
 // capture of a process knows for the others.
-func rankExports(captures []*capture, given []GivenRank) error {
+func rankExports(captures []*capture, given []inputs.GivenRank) error {
 	exports := processesOfExports(captures)
 	for i := range given {
 		if err := applyGiven(&given[i], exports); err != nil {
@@ -69,7 +63,7 @@ func processesOfExports(captures []*capture) []*capture {
 }
 
 // applyGiven gives processes the rank that the user says they have.
-func applyGiven(g *GivenRank, exports []*capture) error {
+func applyGiven(g *inputs.GivenRank, exports []*capture) error {
 	var hosts, pids []string
 	for _, c := range exports {
 		if c.file.Meta.PID != g.PID {
@@ -145,7 +139,7 @@ func (m *Ranks) countRanks(captures []*capture) {
 		all := hosts[host]
 		communicates := slices.ContainsFunc(all, func(c *capture) bool { return len(c.file.Collectives) > 0 || c.file.Meta.Backend != "" })
 		// Where the ranks of some are known, the others are hardly the first ones.
-		known := slices.ContainsFunc(all, func(c *capture) bool { return c.known.Rank != trace.NoRank || m.synced[c.file.source] != nil })
+		known := slices.ContainsFunc(all, func(c *capture) bool { return c.known.Rank != trace.NoRank || m.synced[c.file.Source] != nil })
 		if communicates && !known && len(pidsOf(all)) > 1 {
 			uncounted = append(uncounted, all)
 		}
@@ -153,7 +147,7 @@ func (m *Ranks) countRanks(captures []*capture) {
 	for _, all := range uncounted {
 		if len(uncounted) > 1 {
 			pid := pidsOf(all)[0]
-			m.notice("rank-unknown", all[0].file.Name, "nothing tells the ranks of its processes: --rank-of %s%d=TP0 can", hostPrefix(all[0]), pid)
+			m.Notice("rank-unknown", all[0].file.Name, "nothing tells the ranks of its processes: --rank-of %s%d=TP0 can", hostPrefix(all[0]), pid)
 			continue
 		}
 		m.count(all)
@@ -198,6 +192,6 @@ func (m *Ranks) count(captures []*capture) {
 	for _, c := range captures {
 		c.known.Rank.Global, c.known.From = int32(slices.Index(order, c.file.Meta.PID)), from
 	}
-	m.notice("rank-by-"+strings.ToLower(from), captures[0].file.Name,
+	m.Notice("rank-by-"+strings.ToLower(from), captures[0].file.Name,
 		"nothing tells the ranks of its %d processes; they are counted %s: --rank-of %d=TP0 says otherwise", len(order), by, order[0])
 }

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/profile"
@@ -21,12 +21,12 @@ var errNothing = errors.New("the inputs hold no events")
 // findRanks groups what the files hold by rank, and orders the ranks. Those that opt
 // does not want stay until the clocks are aligned: they know about them, too.
 func (m *Ranks) findRanks() error {
-	opt := &m.opt
+	opt := &m.Opt
 	captures, conflicts := m.resolveCaptures(opt)
 	if err := rankExports(captures, opt.RankOf); err != nil {
 		return err
 	}
-	if m.both { // a copy is as good a partner for an export, and none is clearly the best
+	if m.Both { // a copy is as good a partner for an export, and none is clearly the best
 		captures = inOrder(captures, m.leaveOutCopies(captures))
 		m.pairs = m.findPairs(captures)
 	}
@@ -58,7 +58,7 @@ func (m *Ranks) findRanks() error {
 
 // resolveCaptures returns the captures with what names and headers tell about them,
 // and what these contradict in.
-func (m *Ranks) resolveCaptures(opt *ReadOptions) ([]*capture, []tracename.Conflict) {
+func (m *Ranks) resolveCaptures(opt *inputs.Options) ([]*capture, []tracename.Conflict) {
 	captures := m.findCaptures(opt)
 	processes := map[string]int{} // of each export that use a GPU
 	for _, c := range captures {
@@ -68,7 +68,7 @@ func (m *Ranks) resolveCaptures(opt *ReadOptions) ([]*capture, []tracename.Confl
 	}
 	inputs := make([]tracename.Input, len(captures))
 	for i, c := range captures {
-		inputs[i] = c.file.describe(c.part)
+		inputs[i] = c.file.Describe(c.part)
 		if c.isOfMachine() {
 			describeProcess(&inputs[i], c, processes[c.file.Name])
 		}
@@ -108,16 +108,16 @@ func (m *Ranks) leaveOutRanks() {
 // giveUpFiles gives up the files that no rank has a capture of.
 func (m *Ranks) giveUpFiles() {
 	used := m.capturesByFile()
-	for _, f := range m.files {
+	for _, f := range m.Files {
 		if used[f] == 0 {
-			f.giveUp()
+			f.GiveUp()
 		}
 	}
 }
 
 // capturesByFile counts the captures that ranks have of each file.
-func (m *Ranks) capturesByFile() map[*recording]int {
-	used := map[*recording]int{}
+func (m *Ranks) capturesByFile() map[*inputs.Recording]int {
+	used := map[*inputs.Recording]int{}
 	for _, r := range m.tracks {
 		for _, c := range r.captures {
 			used[c.file]++
@@ -129,12 +129,12 @@ func (m *Ranks) capturesByFile() map[*recording]int {
 // findCaptures returns what the files hold, a capture for each part, but for what
 // is empty: SGLang writes a file without events for a rank whose profiler failed.
 // It must not be drawn, and not be what clocks are related to.
-func (m *Ranks) findCaptures(opt *ReadOptions) []*capture {
+func (m *Ranks) findCaptures(opt *inputs.Options) []*capture {
 	filter := &opt.Filter
 	complete := filter.Cats == nil && filter.Names == nil && filter.MinDur == 0 && filter.From == 0 && filter.To == 0 && !filter.IndexOnly
 	var captures []*capture
-	for _, f := range m.files {
-		parts := f.parts()
+	for _, f := range m.Files {
+		parts := f.Parts()
 		for _, part := range parts {
 			captures = append(captures, &capture{file: f, part: part, whole: len(parts) == 1})
 		}
@@ -143,7 +143,7 @@ func (m *Ranks) findCaptures(opt *ReadOptions) []*capture {
 	return slices.DeleteFunc(captures, func(c *capture) bool {
 		empty := c.isEmpty(complete)
 		if empty {
-			m.notice("rank-empty", c.file.Name, "%s has no events; left out", c.label())
+			m.Notice("rank-empty", c.file.Name, "%s has no events; left out", c.label())
 		}
 		return empty
 	})
@@ -162,7 +162,7 @@ func (m *Ranks) reportNames(captures []*capture, conflicts []tracename.Conflict)
 			continue // not every process of a machine is a rank
 		}
 		if c.Kind != "duplicate" && used[c.Path] {
-			m.notice("rank-"+c.Kind, c.Path, "%s", c.Msg)
+			m.Notice("rank-"+c.Kind, c.Path, "%s", c.Msg)
 		}
 	}
 }
@@ -191,64 +191,13 @@ func (m *Ranks) groupCaptures(captures []*capture) {
 
 // isOfMachine tells whether a capture is a process of an input that has those of a whole
 // machine.
-func (c *capture) isOfMachine() bool { return c.file.source.format.Machine }
-
-// unwanted tells whether the name or label of an input says that it is of no rank
-// that is wanted: then its events need not be kept.
-func (opt *ReadOptions) unwanted(in Input) bool {
-	if len(opt.Ranks) == 0 {
-		return false
-	}
-	known, _ := tracename.Resolve([]tracename.Input{{Path: in.Name, Label: in.Label, HeaderRank: -1}})
-	return !slices.ContainsFunc(opt.Ranks, func(w trace.Rank) bool { return !w.Contradicts(known[0].Rank) })
-}
+func (c *capture) isOfMachine() bool { return c.file.Source.Format.Machine }
 
 // wants tells whether a rank is to be kept.
-func wants(opt *ReadOptions, r *rankTrack) bool {
+func wants(opt *inputs.Options, r *rankTrack) bool {
 	isRank := func(w trace.Rank) bool { return w.Matches(r.rank) }
 	isHost := func(h string) bool { return h != "" && strings.HasPrefix(r.host, h) }
 	return (len(opt.Ranks) == 0 || slices.ContainsFunc(opt.Ranks, isRank)) && (len(opt.Hosts) == 0 || slices.ContainsFunc(opt.Hosts, isHost))
-}
-
-// parts returns the parts that a file has events of, in order.
-func (f *recording) parts() []string {
-	seen := map[string]bool{}
-	for i := range f.Rows {
-		seen[f.Rows[i].Part] = true
-	}
-	parts := slices.Collect(maps.Keys(seen))
-	if len(parts) > 1 { // rows without a part are nobody's: the merger writes all pids with one
-		parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" && !f.hasEvents(p) })
-	}
-	slices.Sort(parts)
-	if len(parts) == 0 {
-		parts = []string{""}
-	}
-	return parts
-}
-
-func (f *recording) hasEvents(part string) bool {
-	return slices.ContainsFunc(f.lines, func(l line) bool { return l.key.part == part && !l.empty() })
-}
-
-// describe returns what is known of a part of f before ranks are compared.
-func (f *recording) describe(part string) tracename.Input {
-	in := tracename.Input{Path: f.Name, Label: f.source.input.Label, HeaderRank: f.Meta.Rank, WorldSize: f.Meta.WorldSize, HeaderHost: f.Meta.Host}
-	if part != "" {
-		// The header of a merged file is that of its first rank.
-		in.Label, in.HeaderRank, in.HeaderHost = strings.TrimPrefix(f.source.input.Label+"/"+part, "/"), -1, ""
-		if label, ok := f.Meta.Parts[part]; ok {
-			in.Label = label
-		}
-	}
-	seen := map[string]bool{"": true}
-	for i := range f.Rows {
-		if p := f.Rows[i].Process; f.Rows[i].Part == part && !seen[p] {
-			seen[p] = true
-			in.Processes = append(in.Processes, p)
-		}
-	}
-	return in
 }
 
 // addRanks adds the captures of one rank. Captures that overlap in time cannot
@@ -269,7 +218,7 @@ func (m *Ranks) addRanks(captures []*capture) {
 		next := newRankTrack(c)
 		// Of several servers, whose hosts are not known? Their runs or roles may tell.
 		if twin := slices.IndexFunc(open, func(r *rankTrack) bool { return r.run == next.run && r.kinds.role() == next.kinds.role() }); twin >= 0 {
-			m.notice("rank-overlap", c.file.Name, "%s and %s look like one capture of %s, but have different events; if they are of two hosts, labels can tell: node1=%s",
+			m.Notice("rank-overlap", c.file.Name, "%s and %s look like one capture of %s, but have different events; if they are of two hosts, labels can tell: node1=%s",
 				c.label(), open[twin].captures[0].file.Name, cmp.Or(next.rank.String(), "one rank"), c.file.Name)
 		}
 		open = append(open, next)
@@ -293,7 +242,7 @@ func (r *rankTrack) takes(c *capture) bool {
 // other, but for rows at their ends. Two parts of one session begin at one time, as
 // long as nothing is read of them.
 func (c *capture) continues(o *capture) bool {
-	if !c.file.source.format.Session || !o.file.source.format.Session || c.pid() == 0 || c.pid() != o.pid() || c.known.Host == "" || c.known.Host != o.known.Host {
+	if !c.file.Source.Format.Session || !o.file.Source.Format.Session || c.pid() == 0 || c.pid() != o.pid() || c.known.Host == "" || c.known.Host != o.known.Host {
 		return false
 	}
 	const most = 4 // one in so many
@@ -308,9 +257,9 @@ func (c *capture) recordedBeside(o *capture) bool { return c.process != nil && c
 func newRankTrack(c *capture) *rankTrack {
 	t := &rankTrack{rank: c.known.Rank, host: c.known.Host, run: c.known.Name.Run, pid: c.pid(), proc: request.None, captures: []*capture{c}}
 	devices := map[string]bool{}
-	for i := range c.file.lines {
-		if l := &c.file.lines[i]; l.key.part == c.part && l.key.kind == profile.RowStream {
-			devices[l.key.pid] = true
+	for i := range c.file.Lines {
+		if l := &c.file.Lines[i]; l.Key.Part == c.part && l.Key.Kind == profile.RowStream {
+			devices[l.Key.PID] = true
 		}
 	}
 	t.devices = len(devices)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -30,10 +31,10 @@ func TestForeignInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var forRequests, forAll trace.Diags
-		if _, err := requestsOf(&forRequests, name); err == nil {
+		if _, err := inputs.Index([]inputs.Input{{Name: name}}, inputs.Options{Requests: true}, &forRequests); err == nil {
 			t.Errorf("%s has requests", test.name)
 		}
-		if _, err := Read([]Input{{Name: name}}, ReadOptions{}, &forAll); err == nil {
+		if _, err := Read([]inputs.Input{{Name: name}}, inputs.Options{}, &forAll); err == nil {
 			t.Errorf("%s has events", test.name)
 		}
 		for _, diags := range []*trace.Diags{&forRequests, &forAll} {

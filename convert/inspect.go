@@ -3,6 +3,7 @@ package convert
 import (
 	"os"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
@@ -14,32 +15,32 @@ import (
 // full, traces without arguments, exports without events. What profilers recorded it adds
 // to in; the requests are nil without dumps. An input that cannot be used is reported to
 // diags and left out; the error is for when none is left.
-func Inspect(files []Input, opt ReadOptions, diags *trace.Diags, in *inventory.Inventory) (*request.Set, error) {
+func Inspect(files []inputs.Input, opt inputs.Options, diags *trace.Diags, in *inventory.Inventory) (*request.Set, error) {
 	opt.Filter, opt.Walk = profile.Filter{Args: profile.ArgsNone}, true
-	opt.each = func(x *indexed) {
+	opt.Each = func(x *inputs.Indexed) {
 		if x.Inventory != nil {
-			x.Inventory(in, sizeOf(x.input.Name), identities(x))
+			x.Inventory(in, sizeOf(x.Input.Name), identities(x))
 		}
 	}
-	m, err := Index(files, opt, diags)
+	m, err := inputs.Index(files, opt, diags)
 	if err != nil {
 		return nil, err
 	}
-	if m.assembled != nil {
-		m.release()
+	if m.Assembled != nil {
+		m.Release()
 	}
 	return m.Requests, m.Close()
 }
 
 // identities finds out which ranks the parts of each profile of an input are.
-func identities(x *indexed) (all [][]profile.Identity) {
+func identities(x *inputs.Indexed) (all [][]profile.Identity) {
 	for _, p := range x.Profiles {
-		f := &recording{Profile: p, source: x}
-		if !x.format.Machine {
-			f = newRecording(p, x)
+		f := &inputs.Recording{Profile: p, Source: x}
+		if !x.Format.Machine {
+			f = inputs.NewRecording(p, x)
 		}
 		var parts []profile.Identity
-		for _, name := range f.parts() {
+		for _, name := range f.Parts() {
 			parts = append(parts, identify(f, name))
 		}
 		all = append(all, parts)
@@ -49,8 +50,8 @@ func identities(x *indexed) (all [][]profile.Identity) {
 
 // identify finds out which rank a part of a file is, by itself: other files may tell
 // more.
-func identify(f *recording, part string) profile.Identity {
-	all, _ := tracename.Resolve([]tracename.Input{f.describe(part)})
+func identify(f *inputs.Recording, part string) profile.Identity {
+	all, _ := tracename.Resolve([]tracename.Input{f.Describe(part)})
 	known := &all[0]
 	is := profile.Identity{Part: part, Rank: known.Rank, RankFrom: known.From, Host: known.Host}
 	if is.Rank == trace.NoRank && len(f.Meta.Hints) > 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -41,7 +42,7 @@ func ParseView(s string) (View, error) {
 // thread did below it, as far as it nests. Units are what lanes are packed with.
 type layout struct {
 	set      *request.Set
-	extent   extent
+	extent   inputs.Extent
 	edges    []edge
 	counters []procCounters                     // by proc
 	clocks   []trace.ClockID                    // by proc
@@ -144,7 +145,7 @@ func (l *layout) room() trace.Room {
 		}
 		r.Slices++
 		for _, e := range l.set.InstantsOf(i) {
-			if l.extent.has(e.Time) {
+			if l.extent.Has(e.Time) {
 				r.Instants++
 				continue
 			}
@@ -159,7 +160,7 @@ func (l *layout) room() trace.Room {
 }
 
 // describe notes what the trace was made from.
-func describe(b *trace.Builder, set *request.Set, files []*recording) {
+func describe(b *trace.Builder, set *request.Set, files []*inputs.Recording) {
 	var names []string
 	if set != nil {
 		for _, f := range set.Files {
@@ -167,7 +168,7 @@ func describe(b *trace.Builder, set *request.Set, files []*recording) {
 		}
 	}
 	for _, f := range files {
-		for _, x := range append([]*recording{f}, f.twins...) {
+		for _, x := range append([]*inputs.Recording{f}, f.Duplicates...) {
 			if !slices.Contains(names, x.Name) { // an export is one recording for every process
 				names = append(names, x.Name)
 			}
@@ -297,7 +298,7 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, abo
 	}
 	d.slice[i] = id
 	for _, e := range d.set.InstantsOf(i) {
-		if !d.extent.has(e.Time) {
+		if !d.extent.Has(e.Time) {
 			continue
 		}
 		d.Instant(trace.Instant{Time: e.Time, Track: track, Name: e.Name, Args: e.Args})

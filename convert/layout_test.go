@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/internal/testinput"
@@ -218,7 +219,7 @@ func TestOrderOfInputsDoesNotMatter(t *testing.T) {
 		names = append(names, name)
 	}
 	write := func(names []string) []byte {
-		names, err := Expand(names)
+		names, err := inputs.Expand(names)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,11 +291,11 @@ func TestTraceProcessor(t *testing.T) {
 
 // requestsOf reads the requests of dumps.
 func requestsOf(diags *trace.Diags, names ...string) (*request.Set, error) {
-	var files []Input
+	var files []inputs.Input
 	for _, name := range names {
-		files = append(files, Input{Name: name})
+		files = append(files, inputs.Input{Name: name})
 	}
-	in, err := Index(files, ReadOptions{Requests: true}, diags)
+	in, err := inputs.Index(files, inputs.Options{Requests: true}, diags)
 	if err != nil {
 		return nil, err
 	}

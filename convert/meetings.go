@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
@@ -18,24 +19,24 @@ func (m *Clocks) readCollectives() {
 		return // nobody to meet
 	}
 	type process struct {
-		source *indexed
+		source *inputs.Indexed
 		pid    int64
 	}
-	byProcess := map[process]*recording{}
+	byProcess := map[process]*inputs.Recording{}
 	for _, r := range m.tracks {
 		if slices.ContainsFunc(r.captures, func(c *capture) bool { return !c.isBeside() }) {
 			continue
 		}
 		for _, c := range r.captures {
-			byProcess[process{c.file.source, c.file.Meta.PID}] = c.file
+			byProcess[process{c.file.Source, c.file.Meta.PID}] = c.file
 		}
 	}
-	parallel.Each(len(m.sources), func(i int) {
-		x := m.sources[i]
+	parallel.Each(len(m.Sources), func(i int) {
+		x := m.Sources[i]
 		if x.Rows == nil {
 			return
 		}
-		opt := m.options(profile.Filter{IndexOnly: true}, 0)
+		opt := m.Options(profile.Filter{IndexOnly: true}, 0)
 		opt.Diags, opt.Args = &trace.Diags{}, nil // what is wrong with the file was reported when it was opened
 		profiles, err := x.Stream(opt)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -17,7 +18,7 @@ func TestMeetingsOfSimulatedRuns(t *testing.T) {
 		run := record(t, seed+1, nil)
 		traces, exports := run.traces(), run.exports()
 		for name, paths := range map[string][]string{"traces": {traces}, "exports": {exports}, "both": {traces, exports}} {
-			meetings, ranks := readMeetings(t, ReadOptions{}, paths...)
+			meetings, ranks := readMeetings(t, inputs.Options{}, paths...)
 			last, wait, all := make([]int, len(ranks)), make([]int64, len(ranks)), 0
 			for _, x := range meetings {
 				if !x.Sync || x.Bound < 0 || x.Bound > 10_000 || len(x.Arrivals) != 4 {
@@ -59,8 +60,8 @@ func TestMeetingsOfSimulatedRuns(t *testing.T) {
 // Ranks that are not wanted know about clocks, but meet nobody.
 func TestMeetingsOfWantedRanks(t *testing.T) {
 	run := record(t, 1, nil)
-	all, _ := readMeetings(t, ReadOptions{}, run.traces())
-	some, ranks := readMeetings(t, ReadOptions{Ranks: []trace.Rank{parseRank(t, "TP0"), parseRank(t, "TP3")}}, run.traces())
+	all, _ := readMeetings(t, inputs.Options{}, run.traces())
+	some, ranks := readMeetings(t, inputs.Options{Ranks: []trace.Rank{parseRank(t, "TP0"), parseRank(t, "TP3")}}, run.traces())
 	if len(ranks) != 2 || len(some) != len(all) || len(some) == 0 {
 		t.Fatalf("%d meetings of %v, %d of all", len(some), ranks, len(all))
 	}
@@ -73,12 +74,12 @@ func TestMeetingsOfWantedRanks(t *testing.T) {
 			t.Fatalf("%+v, want %+v", x.Arrivals, want)
 		}
 	}
-	if alone, _ := readMeetings(t, ReadOptions{Ranks: []trace.Rank{parseRank(t, "TP0")}}, run.traces()); len(alone) != 0 {
+	if alone, _ := readMeetings(t, inputs.Options{Ranks: []trace.Rank{parseRank(t, "TP0")}}, run.traces()); len(alone) != 0 {
 		t.Errorf("one rank meets itself %d times", len(alone))
 	}
 }
 
-func readMeetings(t *testing.T, opt ReadOptions, globs ...string) ([]profile.Meeting, []string) {
+func readMeetings(t *testing.T, opt inputs.Options, globs ...string) ([]profile.Meeting, []string) {
 	t.Helper()
 	var paths []string
 	for _, glob := range globs {
@@ -88,7 +89,7 @@ func readMeetings(t *testing.T, opt ReadOptions, globs ...string) ([]profile.Mee
 		}
 		paths = append(paths, found...)
 	}
-	inputs, err := Find(paths)
+	inputs, err := inputs.Find(paths)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
@@ -12,13 +13,13 @@ import (
 
 // Ranks tell which rank each of the recordings of some inputs is of.
 type Ranks struct {
-	*Inputs
-	pairs    []*pair                      // recordings of one process by two profilers
-	absorbed map[*recording][]*absorption // what was put into a recording, in this order
-	synced   map[*indexed]*exportClock    // of inputs whose clock was matched with that of a recording beside
-	placed   []*exportClock               // recordings whose clock was matched with that of one beside
-	tracks   []*rankTrack                 // in the order of the timeline
-	first    *rankTrack                   // whose clock is the reference where there are no requests
+	*inputs.Inputs
+	pairs    []*pair                             // recordings of one process by two profilers
+	absorbed map[*inputs.Recording][]*absorption // what was put into a recording, in this order
+	synced   map[*inputs.Indexed]*exportClock    // of inputs whose clock was matched with that of a recording beside
+	placed   []*exportClock                      // recordings whose clock was matched with that of one beside
+	tracks   []*rankTrack                        // in the order of the timeline
+	first    *rankTrack                          // whose clock is the reference where there are no requests
 	wants    func(*rankTrack) bool
 }
 
@@ -40,20 +41,20 @@ type Clocks struct {
 // then drawn with Layout; or walked over as [Evidence].
 type Merge struct{ *Clocks }
 
-func newRanks(in *Inputs) *Ranks {
-	return &Ranks{Inputs: in, absorbed: map[*recording][]*absorption{}, synced: map[*indexed]*exportClock{}}
+func newRanks(in *inputs.Inputs) *Ranks {
+	return &Ranks{Inputs: in, absorbed: map[*inputs.Recording][]*absorption{}, synced: map[*inputs.Indexed]*exportClock{}}
 }
 
 // Read reads inputs and finds out which rank each recording is of. An input that cannot
 // be used is reported to diags and left out; the error is for when none is left.
-func Read(files []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
-	in, err := Index(files, opt, diags)
+func Read(files []inputs.Input, opt inputs.Options, diags *trace.Diags) (*Merge, error) {
+	in, err := inputs.Index(files, opt, diags)
 	if err != nil {
 		return nil, err
 	}
 	m := &Merge{&Clocks{Ranks: newRanks(in)}}
-	if in.Requests == nil && len(in.files) == 0 {
-		err = ErrNoEvents
+	if in.Requests == nil && len(in.Files) == 0 {
+		err = inputs.ErrNoEvents
 	} else {
 		err = m.findRanks()
 	}
@@ -67,29 +68,29 @@ func Read(files []Input, opt ReadOptions, diags *trace.Diags) (*Merge, error) {
 // [from, to] on the common clock; 0 is open. Read must have been told to read the index
 // only.
 func (m *Merge) ReadWindow(from, to trace.Time) error {
-	bySource := map[*indexed][]*recording{}
-	for _, f := range m.files {
-		if f.source.once {
-			return fmt.Errorf("%s: %w", f.Name, ErrOnce)
+	bySource := map[*inputs.Indexed][]*inputs.Recording{}
+	for _, f := range m.Files {
+		if f.Source.Once {
+			return fmt.Errorf("%s: %w", f.Name, inputs.ErrOnce)
 		}
 	}
 	windows := m.windows(from, to)
 	for f := range windows {
-		bySource[f.source] = append(bySource[f.source], f)
+		bySource[f.Source] = append(bySource[f.Source], f)
 	}
-	parallel.Each(len(m.sources), func(i int) {
-		files := bySource[m.sources[i]]
+	parallel.Each(len(m.Sources), func(i int) {
+		files := bySource[m.Sources[i]]
 		if len(files) == 0 {
 			return // of ranks that are left out
 		}
 		all := windows[files[0]]
 		for _, f := range files[1:] {
 			w := windows[f]
-			all = extent{min(all.from, w.from), max(all.to, w.to)}
+			all = inputs.Extent{From: min(all.From, w.From), To: max(all.To, w.To)}
 		}
-		m.window(m.sources[i], files, all, max(1, runtime.GOMAXPROCS(0)/len(m.sources)))
+		m.Window(m.Sources[i], files, all, max(1, runtime.GOMAXPROCS(0)/len(m.Sources)))
 	})
-	for _, f := range m.files {
+	for _, f := range m.Files {
 		for _, a := range m.absorbed[f] {
 			a.run(m.Ranks)
 		}
@@ -98,17 +99,17 @@ func (m *Merge) ReadWindow(from, to trace.Time) error {
 }
 
 // windows returns when the given times are on the clock of each file that is drawn.
-func (m *Merge) windows(from, to trace.Time) map[*recording]extent {
-	windows := map[*recording]extent{}
-	add := func(f *recording, local extent) {
+func (m *Merge) windows(from, to trace.Time) map[*inputs.Recording]inputs.Extent {
+	windows := map[*inputs.Recording]inputs.Extent{}
+	add := func(f *inputs.Recording, local inputs.Extent) {
 		if w, ok := windows[f]; ok { // a merged file, whose parts are of several hosts
-			local = extent{min(w.from, local.from), max(w.to, local.to)}
+			local = inputs.Extent{From: min(w.From, local.From), To: max(w.To, local.To)}
 		}
 		windows[f] = local
 	}
 	for _, r := range m.tracks {
 		for _, c := range r.captures {
-			local := extent{m.hostClocks[c.clock].toLocal(from), m.hostClocks[c.clock].toLocal(to)}
+			local := inputs.Extent{From: m.hostClocks[c.clock].toLocal(from), To: m.hostClocks[c.clock].toLocal(to)}
 			add(c.file, local)
 			for _, a := range m.absorbed[c.file] {
 				add(a.from, a.window(local))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -28,14 +29,14 @@ func TestSharedRanksAlign(t *testing.T) {
 		t.Fatal(err)
 	}
 	mean := func(of []float64) float64 { return (of[0] + of[1] + of[2] + of[3]) / 4 }
-	m, _ := readAll(t, ReadOptions{}, filepath.Join(dir, "*.json.gz"))
+	m, _ := readAll(t, inputs.Options{}, filepath.Join(dir, "*.json.gz"))
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
 	if len(m.hostClocks) != 2 || len(m.tracks) != 8 {
 		t.Fatalf("%d clocks, %d ranks", len(m.hostClocks), len(m.tracks))
 	}
-	fit, base := m.hostClocks[1].fit, m.files[0].Meta.Base
+	fit, base := m.hostClocks[1].fit, m.Files[0].Meta.Base
 	middle := (fit.From + fit.To) / 2
 	have := float64(fit.Offset) + float64(fit.DriftPPB)*float64(middle-fit.T0)/1e9
 	want := mean(truth.Offsets[4:]) - mean(truth.Offsets) + mean(truth.Drifts[4:])*float64(middle-base-truth.T0)/1e6
@@ -56,7 +57,7 @@ func TestSharedRanksAlign(t *testing.T) {
 
 // The gateway's spans bound the clock of the decode host, which is 3 ms ahead.
 func TestSharedRequestsAlign(t *testing.T) {
-	m, _ := readAll(t, ReadOptions{}, testinput.Shared(t, "data", "otel", "b_pd_smg_tp2.jsonl.zst"))
+	m, _ := readAll(t, inputs.Options{}, testinput.Shared(t, "data", "otel", "b_pd_smg_tp2.jsonl.zst"))
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/profile"
@@ -106,9 +107,9 @@ func fakeRanks(t *testing.T, change func(r *fakeRank)) (dir string) {
 	return dir
 }
 
-func readAll(t *testing.T, opt ReadOptions, args ...string) (*Merge, *trace.Diags) {
+func readAll(t *testing.T, opt inputs.Options, args ...string) (*Merge, *trace.Diags) {
 	t.Helper()
-	inputs, err := Find(args)
+	inputs, err := inputs.Find(args)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func readAll(t *testing.T, opt ReadOptions, args ...string) (*Merge, *trace.Diag
 }
 
 // readEvidence reads inputs for reports.
-func readEvidence(inputs []Input, opt ReadOptions, what EvidenceOptions, diags *trace.Diags) (*Evidence, error) {
+func readEvidence(inputs []inputs.Input, opt inputs.Options, what EvidenceOptions, diags *trace.Diags) (*Evidence, error) {
 	opt.Walk = true
 	m, err := Read(inputs, opt, diags)
 	if err != nil {
@@ -132,7 +133,7 @@ func readEvidence(inputs []Input, opt ReadOptions, what EvidenceOptions, diags *
 
 func mergeAll(t *testing.T, args ...string) (*Merge, *trace.Trace) {
 	t.Helper()
-	m, diags := readAll(t, ReadOptions{}, args...)
+	m, diags := readAll(t, inputs.Options{}, args...)
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +258,7 @@ func TestMergeFindsHosts(t *testing.T) {
 }
 
 func TestNoAlignLeavesClocks(t *testing.T) {
-	m, _ := readAll(t, ReadOptions{}, fakeRanks(t, nil))
+	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
 	if err := m.Align([]GivenClock{{Host: "node1", HasOffset: true, Offset: 1000}}, false); err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +300,7 @@ func TestReadWindow(t *testing.T) {
 	dir := fakeRanks(t, nil)
 	from := trace.Time(fakeBase + 1_000_000_000 + 20*10_000_000 - 500_000)
 	to := from + 50_000_000
-	m, _ := readAll(t, ReadOptions{Filter: profile.Filter{IndexOnly: true}}, dir)
+	m, _ := readAll(t, inputs.Options{Filter: profile.Filter{IndexOnly: true}}, dir)
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +337,7 @@ func TestRepeatedInputIsLeftOut(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "copy-1758600000.5-TP-0.trace.json"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m, diags := readAll(t, ReadOptions{}, dir)
+	m, diags := readAll(t, inputs.Options{}, dir)
 	if len(m.tracks) != 4 || !slices.ContainsFunc(diags.All(), func(d trace.Diag) bool { return d.Code == "capture-repeated" }) {
 		t.Errorf("%d ranks; %v", len(m.tracks), diags.All())
 	}
@@ -344,7 +345,7 @@ func TestRepeatedInputIsLeftOut(t *testing.T) {
 
 // A drift that is given leaves the offset to be found out.
 func TestGivenDrift(t *testing.T) {
-	m, _ := readAll(t, ReadOptions{}, fakeRanks(t, nil))
+	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
 	if err := m.Align([]GivenClock{{Host: "node1", DriftPPB: 12_000}}, true); err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +358,7 @@ func TestGivenDrift(t *testing.T) {
 
 // What has ids is joined even where a given clock says that it cannot be.
 func TestGivenOffsetKeepsCollectives(t *testing.T) {
-	m, _ := readAll(t, ReadOptions{}, fakeRanks(t, nil))
+	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
 	if err := m.Align([]GivenClock{{Host: "node1", HasOffset: true, Offset: 9_000_000}}, true); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +377,7 @@ func TestGivenOffsetKeepsCollectives(t *testing.T) {
 func TestWantedRankStaysInPlace(t *testing.T) {
 	dir := fakeRanks(t, nil)
 	_, whole := mergeAll(t, dir)
-	m, _ := readAll(t, ReadOptions{Ranks: []trace.Rank{{TP: 2, PP: -1, DP: -1, EP: -1, Global: -1}}}, dir)
+	m, _ := readAll(t, inputs.Options{Ranks: []trace.Rank{{TP: 2, PP: -1, DP: -1, EP: -1, Global: -1}}}, dir)
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}

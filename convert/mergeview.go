@@ -2,8 +2,13 @@ package convert
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"time"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -37,7 +42,7 @@ type merging struct {
 	clockIDs []trace.ClockID // of each of Clocks.hostClocks
 	classes  *classifier
 	compare  [roles]trace.TrackID // the groups of "Side by side"; 0 is none
-	drawn    map[*recording]*drawnFile
+	drawn    map[*inputs.Recording]*drawnFile
 }
 
 // drawnFile is what was drawn of a recording.
@@ -83,14 +88,14 @@ func joinable(f *profile.Profile) joinedSlices {
 // drawMerge draws everything and returns the finished trace. The events of PyTorch
 // traces are given up on the way: a Merge can be drawn once.
 func drawMerge(m *Clocks, view View, ranks RankLayout) *trace.Trace {
-	b := trace.NewBuilder(m.dump.Syms, m.dump.Args, m.diags)
-	d := &merging{Clocks: m, Builder: b, layout: ranks, classes: newClassifier(m.dump.Syms), drawn: map[*recording]*drawnFile{}}
+	b := trace.NewBuilder(m.Dump.Syms, m.Dump.Args, m.Diags)
+	d := &merging{Clocks: m, Builder: b, layout: ranks, classes: newClassifier(m.Dump.Syms), drawn: map[*inputs.Recording]*drawnFile{}}
 	used := m.capturesByFile()
-	for _, f := range m.files {
+	for _, f := range m.Files {
 		d.drawn[f] = &drawnFile{joined: joinable(f.Profile), pending: used[f]}
 	}
 	d.addClocks()
-	describe(b, m.Requests, m.files)
+	describe(b, m.Requests, m.Files)
 	if m.Requests == nil {
 		room := d.room()
 		b.Grow(room.Slices, room.Instants, room.Flows)
@@ -114,7 +119,7 @@ func drawMerge(m *Clocks, view View, ranks RankLayout) *trace.Trace {
 
 // room returns how many rows the ranks will take, as far as that is known before.
 func (m *merging) room() (r trace.Room) {
-	for _, f := range m.files {
+	for _, f := range m.Files {
 		if m.layout != LayoutCompare {
 			r.Slices += len(f.Events)
 			r.Flows += len(f.Work) + len(f.Arrows)/2
@@ -128,4 +133,28 @@ func (m *merging) room() (r trace.Room) {
 }
 
 // name returns the string of a symbol.
-func (m *merging) name(s trace.Sym) string { return m.dump.Syms.Name(s) }
+func (m *merging) name(s trace.Sym) string { return m.Dump.Syms.Name(s) }
+
+// reach is how far from the median start a span may be to be drawn. Further off
+// is a broken clock or an unset time; a timeline of decades would show nothing,
+// and Chrome JSON, whose times are doubles, could not tell microseconds apart.
+const reach = trace.Time(30 * 24 * time.Hour)
+
+// leaveOutStrays leaves out spans that are out of reach of all others, and
+// returns what that reach is.
+func leaveOutStrays(set *request.Set) inputs.Extent {
+	const samples = 1001
+	n := set.Len()
+	var starts []trace.Time
+	for k := range min(n, samples) {
+		starts = append(starts, set.Row(k*n/min(n, samples)).Start)
+	}
+	slices.Sort(starts)
+	median := starts[len(starts)/2]
+	e := inputs.Extent{From: max(0, median-min(median, reach)), To: median + min(reach, math.MaxInt64-median)}
+	if count, first := set.LeaveOut(e.From, e.To); count > 0 {
+		set.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "time-out-of-reach", Pos: set.Pos(first), Count: count,
+			Msg: fmt.Sprintf("span %q is more than 30 days off all others; left out of the timeline, not of reports", set.Name(first))})
+	}
+	return e
+}

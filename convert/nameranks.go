@@ -43,7 +43,7 @@ func (m *Ranks) nameRanks() {
 		if r.name == "" {
 			f := r.captures[0].file
 			r.name = stem(f.Name)
-			if f.source.format.Machine { // has more than one process
+			if f.Source.Format.Machine { // has more than one process
 				if f.Meta.PID == 0 && r.host != "" {
 					r.name = r.host
 				}

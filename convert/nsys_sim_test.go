@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
@@ -136,7 +137,7 @@ func TestNsysRanksOfSimulatedRuns(t *testing.T) {
 			if c.hosts == 1 {
 				path = filepath.Join(r.dir, "nsys", r.nsys.Files[0].Name)
 			}
-			m, diags := readAll(t, ReadOptions{}, path)
+			m, diags := readAll(t, inputs.Options{}, path)
 			var names []string
 			for _, rank := range m.tracks {
 				if rank.rank != trace.NoRank {
@@ -177,19 +178,19 @@ func TestNsysRanksOfSimulatedRuns(t *testing.T) {
 func TestGivenRanksOfProcesses(t *testing.T) {
 	r := record(t, 3, nil)
 	first, second := &r.nsys.Files[0], &r.nsys.Files[1]
-	given := func(host string, pid int, rank string) GivenRank {
+	given := func(host string, pid int, rank string) inputs.GivenRank {
 		parsed, _ := trace.ParseRank(rank)
-		return GivenRank{host, int64(pid), parsed}
+		return inputs.GivenRank{Host: host, PID: int64(pid), Rank: parsed}
 	}
-	m, _ := readAll(t, ReadOptions{RankOf: []GivenRank{
+	m, _ := readAll(t, inputs.Options{RankOf: []inputs.GivenRank{
 		given(first.Host, first.Processes[0].PID, "TP7"), given(second.Host, second.Processes[0].PID, "TP5"),
 	}}, r.exports())
 	if got := rankNames(m); !slices.Contains(got, "TP7 ("+first.Host+")") || !slices.Contains(got, "TP5 ("+second.Host+")") {
 		t.Errorf("ranks are %v", got)
 	}
-	files, _ := Find([]string{r.exports()})
-	for _, bad := range []GivenRank{given("", 1, "TP0"), given("elsewhere", first.Processes[0].PID, "TP0")} {
-		if _, err := Read(files, ReadOptions{RankOf: []GivenRank{bad}}, &trace.Diags{}); err == nil {
+	files, _ := inputs.Find([]string{r.exports()})
+	for _, bad := range []inputs.GivenRank{given("", 1, "TP0"), given("elsewhere", first.Processes[0].PID, "TP0")} {
+		if _, err := Read(files, inputs.Options{RankOf: []inputs.GivenRank{bad}}, &trace.Diags{}); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}
@@ -240,7 +241,7 @@ func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 			case "otel":
 				args = append(args, filepath.Join(r.dir, "otel.jsonl"))
 			}
-			m, _ := readAll(t, ReadOptions{}, args...)
+			m, _ := readAll(t, inputs.Options{}, args...)
 			if err := m.Align(nil, true); err != nil {
 				t.Fatal(err)
 			}
@@ -321,7 +322,7 @@ func (r *recorded) streamEvents(f *torch.FileTruth) (n int) {
 func TestNsysSameBytes(t *testing.T) {
 	r := record(t, 11, func(n *nsys.Config) { n.Pieces, n.Torch.Graphs = 2, true })
 	draw := func(args ...string) []byte {
-		m, _ := readAll(t, ReadOptions{}, args...)
+		m, _ := readAll(t, inputs.Options{}, args...)
 		if err := m.Align(nil, true); err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +348,7 @@ func TestNsysSameBytes(t *testing.T) {
 func TestNsysSecretsStayInside(t *testing.T) {
 	for _, schema := range nsysdb.Schemas {
 		r := record(t, 13, func(n *nsys.Config) { n.Schema = schema })
-		m, diags := readAll(t, ReadOptions{}, r.exports(), r.traces())
+		m, diags := readAll(t, inputs.Options{}, r.exports(), r.traces())
 		if err := m.Align(nil, true); err != nil {
 			t.Fatal(err)
 		}
@@ -381,7 +382,7 @@ func TestCommunicatorsOfTwoServers(t *testing.T) {
 	if _, err := nsys.WriteDir(dir, run, n); err != nil {
 		t.Fatal(err)
 	}
-	m, _ := readAll(t, ReadOptions{}, filepath.Join(dir, "nsys", "*.sqlite"))
+	m, _ := readAll(t, inputs.Options{}, filepath.Join(dir, "nsys", "*.sqlite"))
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}

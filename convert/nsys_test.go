@@ -9,6 +9,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -102,7 +103,7 @@ func TestNsysExport(t *testing.T) {
 
 // A window of an export has what overlaps it.
 func TestNsysWindow(t *testing.T) {
-	m, _ := readAll(t, ReadOptions{}, nsysExport(t))
+	m, _ := readAll(t, inputs.Options{}, nsysExport(t))
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}

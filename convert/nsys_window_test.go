@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -42,7 +43,7 @@ func TestNsysWindowOfSimulatedRuns(t *testing.T) {
 				args = append(args, r.traces())
 			}
 			draw := func(window bool, from, to trace.Time) (*Merge, *trace.Trace) {
-				opt := ReadOptions{Filter: c.filter}
+				opt := inputs.Options{Filter: c.filter}
 				opt.Filter.IndexOnly = window
 				m, _ := readAll(t, opt, args...)
 				if err := m.Align(nil, true); err != nil {
@@ -116,11 +117,11 @@ func TestNsysStepsAndCollectives(t *testing.T) {
 					n.GraphTrace = graphs
 				}
 			})
-			m, _ := readAll(t, ReadOptions{}, r.exports())
+			m, _ := readAll(t, inputs.Options{}, r.exports())
 			for _, f := range r.nsys.Files {
 				for i := range f.Processes {
 					p := &f.Processes[i]
-					for _, file := range m.files {
+					for _, file := range m.Files {
 						if file.Meta.PID == int64(p.PID) && filepath.Base(file.Name) == f.Name {
 							checkSteps(t, m, file, p)
 							checkMessages(t, m, file, p)
@@ -132,7 +133,7 @@ func TestNsysStepsAndCollectives(t *testing.T) {
 	}
 }
 
-func checkSteps(t *testing.T, m *Merge, f *recording, p *nsys.ProcessTruth) {
+func checkSteps(t *testing.T, m *Merge, f *inputs.Recording, p *nsys.ProcessTruth) {
 	t.Helper()
 	type sum struct {
 		n    int
@@ -140,7 +141,7 @@ func checkSteps(t *testing.T, m *Merge, f *recording, p *nsys.ProcessTruth) {
 	}
 	got := map[string]sum{}
 	for _, s := range f.Steps {
-		name := m.dump.Syms.Name(s.Name)
+		name := m.Dump.Syms.Name(s.Name)
 		x := got[name]
 		if !s.OnGPU {
 			x.n++
@@ -159,7 +160,7 @@ func checkSteps(t *testing.T, m *Merge, f *recording, p *nsys.ProcessTruth) {
 	}
 }
 
-func checkMessages(t *testing.T, m *Merge, f *recording, p *nsys.ProcessTruth) {
+func checkMessages(t *testing.T, m *Merge, f *inputs.Recording, p *nsys.ProcessTruth) {
 	t.Helper()
 	var bytes uint64
 	seqs := map[int64]bool{}
@@ -274,7 +275,7 @@ func TestRanksOfBothKinds(t *testing.T) {
 			args = append(args, filepath.Join(r.dir, "torch", f.Name))
 		}
 	}
-	m, _ := readAll(t, ReadOptions{}, args...)
+	m, _ := readAll(t, inputs.Options{}, args...)
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}

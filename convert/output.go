@@ -9,11 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
+
 	"github.com/sgtrace/sgtrace/chrometrace/writer"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -58,7 +59,7 @@ type Output struct {
 // what cannot be written is known at once. inputs must not be overwritten.
 func Create(name string, files []string) (*Output, error) {
 	for _, f := range outputs {
-		if !hasSuffix(name, f.suffix) {
+		if !inputs.HasSuffix(name, f.suffix) {
 			continue
 		}
 		o, err := CreateFile(name, files)
@@ -105,7 +106,7 @@ func (o *Output) open() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if dir := filepath.Dir(o.name); !exists(dir) {
+	if dir := filepath.Dir(o.name); !inputs.Exists(dir) {
 		return fmt.Errorf("there is no folder %s; 'mkdir -p %[1]s' makes it", dir)
 	}
 	if o.file = openNameless(o.name); o.file == nil {
@@ -139,14 +140,14 @@ func withoutPath(err error) error {
 func (o *Output) Name() string { return o.name }
 
 // IsJSON tells whether a trace is written as Chrome JSON.
-func (o *Output) IsJSON() bool { return hasSuffix(o.name, ".json") || hasSuffix(o.name, ".json.gz") }
-
-func hasSuffix(name, suffix string) bool { return strings.HasSuffix(strings.ToLower(name), suffix) }
+func (o *Output) IsJSON() bool {
+	return inputs.HasSuffix(o.name, ".json") || inputs.HasSuffix(o.name, ".json.gz")
+}
 
 // IsOutputName tells whether name is one that outputs can have.
 func IsOutputName(name string) bool {
 	for _, f := range outputs {
-		if hasSuffix(name, f.suffix) {
+		if inputs.HasSuffix(name, f.suffix) {
 			return true
 		}
 	}

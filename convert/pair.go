@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -23,7 +24,7 @@ type pair struct {
 }
 
 // isBeside tells whether a capture was recorded beside another profiler.
-func (c *capture) isBeside() bool { return c.file.source.format.Beside }
+func (c *capture) isBeside() bool { return c.file.Source.Format.Beside }
 
 // nearUnix is how far apart clocks may be that both claim to show Unix time, in ns.
 const nearUnix = 1_000_000_000
@@ -43,14 +44,14 @@ func (c *capture) near(o *capture) int64 {
 // Rows that are walked need less: what names and headers tell is enough there to take two
 // recordings for one process.
 func (m *Ranks) findPairs(captures []*capture) []*pair {
-	f := pairFinder{m: m, names: profile.NewBareNames(m.dump.Syms), held: map[*capture]profile.Moments{}}
+	f := pairFinder{m: m, names: profile.NewBareNames(m.Dump.Syms), held: map[*capture]profile.Moments{}}
 	traces := slices.DeleteFunc(slices.Clone(captures), (*capture).isBeside)
-	if m.opt.Walk {
+	if m.Opt.Walk {
 		m.walkFingerprints(captures, traces)
 	}
 	var pairs []*pair
 	for _, n := range captures {
-		if !n.isBeside() || n.file.Meta.PID == 0 && !m.opt.Walk {
+		if !n.isBeside() || n.file.Meta.PID == 0 && !m.Opt.Walk {
 			continue
 		}
 		var own profile.Moments
@@ -66,7 +67,7 @@ func (m *Ranks) findPairs(captures []*capture) []*pair {
 			if p, ok := f.try(t, n, own); ok {
 				found = append(found, p)
 			}
-			if m.opt.Walk && t.isSurely(n) {
+			if m.Opt.Walk && t.isSurely(n) {
 				sure = append(sure, t)
 			}
 		}
@@ -83,7 +84,7 @@ func (m *Ranks) findPairs(captures []*capture) []*pair {
 			p.twins = p.twins.For(profile.Moments{}) // the shift is all that is needed
 		}
 	}
-	for _, f := range m.files {
+	for _, f := range m.Files {
 		f.Fingerprint = nil
 	}
 	return pairs
@@ -92,22 +93,22 @@ func (m *Ranks) findPairs(captures []*capture) []*pair {
 // walkFingerprints finds out what devices did in the recordings beside of which rows are
 // walked, and which may be of the same process as one of the traces.
 func (m *Ranks) walkFingerprints(captures, traces []*capture) {
-	wanted := map[*indexed]bool{}
+	wanted := map[*inputs.Indexed]bool{}
 	for _, n := range captures {
-		if x := n.file.source; n.isBeside() && x.Rows != nil && !wanted[x] {
+		if x := n.file.Source; n.isBeside() && x.Rows != nil && !wanted[x] {
 			wanted[x] = slices.ContainsFunc(traces, func(t *capture) bool { return t.mayBe(n) })
 		}
 	}
-	kernel := m.dump.Syms.Intern(profile.KernelCategory)
-	parallel.Each(len(m.sources), func(i int) {
-		x := m.sources[i]
+	kernel := m.Dump.Syms.Intern(profile.KernelCategory)
+	parallel.Each(len(m.Sources), func(i int) {
+		x := m.Sources[i]
 		if !wanted[x] {
 			return
 		}
-		var files []*recording
+		var files []*inputs.Recording
 		index := map[int32]int32{} // of processes in files
-		for _, f := range m.files {
-			if f.source == x {
+		for _, f := range m.Files {
+			if f.Source == x {
 				index[int32(f.Meta.PID)] = int32(len(files))
 				files = append(files, f)
 			}

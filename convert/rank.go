@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -16,41 +17,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// recording is a profile under way to the timeline.
-type recording struct {
-	*profile.Profile
-	source *indexed
-	lines  []line
-	lineOf []int32 // of each row
-	// tolerance is by how much an event may reach over the one around it.
-	tolerance trace.Time
-	// twins are recordings of the same process by another profiler, whose events were
-	// put into this one.
-	twins []*recording
-}
-
-// newRecording brings the events of p in order.
-func newRecording(p *profile.Profile, source *indexed) *recording {
-	t := &recording{source: source}
-	t.replace(p)
-	return t
-}
-
-// replace puts f in the place of what was read before from the same file.
-func (t *recording) replace(f *profile.Profile) {
-	t.Profile = f
-	t.tolerance = toleranceOf(f)
-	t.lines, t.lineOf = sortLines(f, t.tolerance)
-}
-
-// giveUp forgets what a file holds, once it is known that nothing of it is drawn.
-func (f *recording) giveUp() {
-	f.replace(&profile.Profile{Name: f.Name, Meta: f.Meta, First: f.First, Last: f.Last, Total: f.Total})
-}
-
 // capture is what one file says about one rank.
 type capture struct {
-	file *recording
+	file *inputs.Recording
 	part string // of a merged file
 	// whole tells that the file has no other parts.
 	whole bool
@@ -92,9 +61,9 @@ func (c *capture) pid() int64 {
 	if c.whole && c.file.Meta.PID != 0 {
 		return c.file.Meta.PID
 	}
-	for i := range c.file.lines {
-		if l := &c.file.lines[i]; l.key.part == c.part && l.key.kind == profile.RowThread && l.row.PID != 0 {
-			return l.row.PID
+	for i := range c.file.Lines {
+		if l := &c.file.Lines[i]; l.Key.Part == c.part && l.Key.Kind == profile.RowThread && l.Row.PID != 0 {
+			return l.Row.PID
 		}
 	}
 	return 0
@@ -188,21 +157,21 @@ func (c *capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uin
 		do(t, t+trace.Time(dur), hash.Mix(hash.Mix(hash.Mix(hash.Mix(uint64(t))+uint64(dur))+value)+uint64(name)<<3+kind))
 	}
 	f := c.file
-	for i := range f.lines {
-		l := &f.lines[i]
-		if l.key.part != c.part {
+	for i := range f.Lines {
+		l := &f.Lines[i]
+		if l.Key.Part != c.part {
 			continue
 		}
-		for _, lane := range l.lanes {
+		for _, lane := range l.Lanes {
 			for _, i := range lane {
 				e := &f.Events[i]
 				one(event, e.Time, e.Dur, e.Name, 0)
 			}
 		}
-		for _, i := range l.instants {
+		for _, i := range l.Instants {
 			one(instant, f.Instants[i].Time, 0, f.Instants[i].Name, 0)
 		}
-		for _, i := range l.samples {
+		for _, i := range l.Samples {
 			one(sample, f.Samples[i].Time, 0, 0, math.Float64bits(f.Samples[i].Value))
 		}
 	}
@@ -313,15 +282,6 @@ func (r *rankTrack) overlaps(o *rankTrack) bool {
 	return false
 }
 
-// formats are those of the files that the events of a recording are from.
-func (f *recording) formats() []*format.Format {
-	all := []*format.Format{f.source.format}
-	for _, t := range f.twins {
-		all = append(all, t.source.format)
-	}
-	return all
-}
-
 // recorders orders the formats of recordings: first those that others were recorded
 // beside of, then by name.
 func recorders[T any](by map[*format.Format]T) []*format.Format {
@@ -334,8 +294,8 @@ func recorders[T any](by map[*format.Format]T) []*format.Format {
 func (r *rankTrack) source() string {
 	by := map[*format.Format][]string{}
 	for _, c := range r.captures {
-		for _, f := range append([]*recording{c.file}, c.file.twins...) {
-			by[f.source.format] = append(by[f.source.format], f.Name)
+		for _, f := range append([]*inputs.Recording{c.file}, c.file.Duplicates...) {
+			by[f.Source.Format] = append(by[f.Source.Format], f.Name)
 		}
 	}
 	var parts []string

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -16,7 +17,7 @@ const manyEvents = 1 << 20
 
 // finish draws the arrows within a file, once all of its events are drawn, and
 // gives up the events.
-func (m *merging) finish(f *recording) {
+func (m *merging) finish(f *inputs.Recording) {
 	m.linkLaunches(f)
 	m.linkArrows(f)
 	d := m.drawn[f]
@@ -24,7 +25,7 @@ func (m *merging) finish(f *recording) {
 		d.joined[e] = cmp.Or(s, d.slice(e))
 	}
 	many := len(f.Events) > manyEvents
-	f.Events, f.Launches, f.Work, f.Samples, f.Instants, d.slices, f.lines = nil, nil, nil, nil, nil, nil, nil
+	f.Events, f.Launches, f.Work, f.Samples, f.Instants, d.slices, f.Lines = nil, nil, nil, nil, nil, nil, nil
 	if many {
 		// What the timeline grows by, these tables shrink by; but only memory that is
 		// given back at once counts for that.
@@ -34,8 +35,8 @@ func (m *merging) finish(f *recording) {
 
 // linkLaunches joins launches and work by correlation id. One launch may start
 // hundreds of kernels (CUDA graphs), each with an arrow of its own.
-func (m *merging) linkLaunches(f *recording) {
-	parts, d := f.parts(), m.drawn[f]
+func (m *merging) linkLaunches(f *inputs.Recording) {
+	parts, d := f.Parts(), m.drawn[f]
 	name := m.Intern("launch")
 	for _, part := range parts {
 		launches := profile.NewJoin(f.Launches, func(l *profile.Link) bool {
@@ -63,7 +64,7 @@ type arrowKey struct {
 	own                 bool
 }
 
-func (m *merging) arrowKey(f *recording, a *profile.Arrow) arrowKey {
+func (m *merging) arrowKey(f *inputs.Recording, a *profile.Arrow) arrowKey {
 	return arrowKey{f.Rows[a.Row].Part, m.name(a.Cat), m.name(a.Name), m.name(a.ID), a.Event != profile.NoEvent}
 }
 
@@ -73,7 +74,7 @@ func (k arrowKey) compare(o arrowKey) int {
 }
 
 // linkArrows draws the flows of the file.
-func (m *merging) linkArrows(f *recording) {
+func (m *merging) linkArrows(f *inputs.Recording) {
 	slices.SortStableFunc(f.Arrows, func(a, b profile.Arrow) int {
 		return cmp.Or(m.arrowKey(f, &a).compare(m.arrowKey(f, &b)), cmp.Compare(a.Time, b.Time), cmp.Compare(phaseOrder(a.Phase), phaseOrder(b.Phase)))
 	})
@@ -98,7 +99,7 @@ func (m *merging) linkArrows(f *recording) {
 		} // of flows that slices bear, one start may have several ends
 	}
 	if lost > 0 {
-		m.diags.Add(trace.Diag{Severity: trace.Notice, Code: "flow-without-end", Pos: trace.Pos{File: f.Name, Offset: -1}, Count: lost,
+		m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "flow-without-end", Pos: trace.Pos{File: f.Name, Offset: -1}, Count: lost,
 			Msg: "a flow event has no slice, or no beginning; its arrow is left out"})
 	}
 }
@@ -110,19 +111,19 @@ func phaseOrder(p profile.FlowPhase) int {
 // bindArrows returns the event that each flow event belongs to: the innermost one
 // around its time on its row, or for an end without bp:"e" the next one to start;
 // NoEvent if there is none.
-func bindArrows(f *recording) []int32 {
+func bindArrows(f *inputs.Recording) []int32 {
 	bound := make([]int32, len(f.Arrows))
 	byLine := map[int32][]int32{}
 	for i := range f.Arrows {
 		if bound[i] = f.Arrows[i].Event; bound[i] != profile.NoEvent {
 			continue
 		}
-		line := f.lineOf[f.Arrows[i].Row]
+		line := f.LineOf[f.Arrows[i].Row]
 		byLine[line] = append(byLine[line], int32(i))
 	}
 	for line, arrows := range byLine {
 		slices.SortStableFunc(arrows, func(a, b int32) int { return cmp.Compare(f.Arrows[a].Time, f.Arrows[b].Time) })
-		for _, lane := range f.lines[line].lanes {
+		for _, lane := range f.Lines[line].Lanes {
 			bindToLane(f, arrows, lane, bound)
 		}
 	}
@@ -131,7 +132,7 @@ func bindArrows(f *recording) []int32 {
 
 // bindToLane sweeps over a lane and the flow events of its line, both by time. Of
 // events of several lanes, the one that starts last wins.
-func bindToLane(f *recording, arrows []int32, lane []uint32, bound []int32) {
+func bindToLane(f *inputs.Recording, arrows []int32, lane []uint32, bound []int32) {
 	var open []uint32 // events under way, innermost last
 	next := 0
 	for _, i := range arrows {
@@ -157,7 +158,7 @@ func bindToLane(f *recording, arrows []int32, lane []uint32, bound []int32) {
 }
 
 // over takes off what has ended before t.
-func over(f *recording, open []uint32, t trace.Time) []uint32 {
+func over(f *inputs.Recording, open []uint32, t trace.Time) []uint32 {
 	for len(open) > 0 && f.Events[open[len(open)-1]].End() < t {
 		open = open[:len(open)-1]
 	}

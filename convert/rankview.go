@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
@@ -15,32 +16,32 @@ import (
 
 // row is a line of a rank with the same line of all of its captures.
 type row struct {
-	key   lineKey
+	key   inputs.LineKey
 	first profile.Row
-	lines []*line // by capture; nil where a capture has no such line
+	lines []*inputs.Line // by capture; nil where a capture has no such line
 }
 
 // rowsOf returns the rows of a rank in the order in which they are drawn: the
 // threads of each process, the main one first, then streams by device, what is
 // asynchronous, counters, and last what only the profiler cares for.
 func rowsOf(r *rankTrack) []*row {
-	index := map[lineKey]*row{}
+	index := map[inputs.LineKey]*row{}
 	var rows []*row
 	for c, capture := range r.captures {
-		for i := range capture.file.lines {
-			l := &capture.file.lines[i]
-			if l.key.part != capture.part || l.empty() {
+		for i := range capture.file.Lines {
+			l := &capture.file.Lines[i]
+			if l.Key.Part != capture.part || l.Empty() {
 				continue
 			}
-			have, ok := index[l.key]
+			have, ok := index[l.Key]
 			if !ok {
-				have = &row{key: l.key, first: l.row, lines: make([]*line, len(r.captures))}
-				index[l.key] = have
+				have = &row{key: l.Key, first: l.Row, lines: make([]*inputs.Line, len(r.captures))}
+				index[l.Key] = have
 				rows = append(rows, have)
 			}
 			have.lines[c] = l
 			if have.first.Folder == "" {
-				have.first.Folder = l.row.Folder
+				have.first.Folder = l.Row.Folder
 			}
 		}
 	}
@@ -63,8 +64,6 @@ var rowOrder = [...]int{
 	profile.RowThread: 0, profile.RowStream: 1, profile.RowAsync: 2,
 	profile.RowCounter: 3, profile.RowOther: 4,
 }
-
-func (l *line) empty() bool { return len(l.lanes) == 0 && len(l.instants) == 0 && len(l.samples) == 0 }
 
 // drawRanks draws the groups "By rank", a process for every rank with its threads
 // and streams, and "Side by side". The events of a file are given up as soon as
@@ -99,8 +98,8 @@ func (m *merging) drawRanks() {
 // sources says what the ranks were recorded by.
 func (m *merging) sources() string {
 	by := map[*format.Format]bool{}
-	for _, r := range m.files {
-		for _, f := range r.formats() {
+	for _, r := range m.Files {
+		for _, f := range r.Formats() {
 			by[f] = true
 		}
 	}
@@ -122,7 +121,7 @@ func (m *merging) drawRank(r *rankTrack) {
 	for n, row := range rows {
 		parent := r.track
 		if row.isOfProcess() && len(processes) > 1 {
-			parent = groups.track(parent, processes[row.key.pid], trace.KindProcess, row.first.PID, n)
+			parent = groups.track(parent, processes[row.key.PID], trace.KindProcess, row.first.PID, n)
 		}
 		if row.first.Folder != "" {
 			for name := range strings.SplitSeq(row.first.Folder, " > ") {
@@ -161,7 +160,7 @@ func (g *rankGroups) track(parent trace.TrackID, name string, kind trace.TrackKi
 // isOfProcess tells whether a row belongs to a process, and not to a device of which
 // there is a folder.
 func (r *row) isOfProcess() bool {
-	switch r.key.kind {
+	switch r.key.Kind {
 	case profile.RowStream, profile.RowOther:
 		return false
 	case profile.RowCounter:
@@ -185,20 +184,20 @@ func processesOf(rows []*row) map[string]string {
 		case !strings.Contains(name, pid):
 			name += " " + pid
 		}
-		names[r.key.pid] = name
+		names[r.key.PID] = name
 	}
 	return names
 }
 
 // drawRow draws one row of a rank, with a track for every lane.
 func (m *merging) drawRow(r *rankTrack, row *row, parent trace.TrackID, place int32) {
-	lanes, counter := 1, row.key.kind == profile.RowCounter
+	lanes, counter := 1, row.key.Kind == profile.RowCounter
 	for _, l := range row.lines {
 		if l != nil {
-			lanes = max(lanes, len(l.lanes))
+			lanes = max(lanes, len(l.Lanes))
 		}
 	}
-	track := trace.Track{Parent: parent, Kind: trackKinds[row.key.kind], Order: place, TID: row.first.TID, PID: row.first.PID,
+	track := trace.Track{Parent: parent, Kind: trackKinds[row.key.Kind], Order: place, TID: row.first.TID, PID: row.first.PID,
 		Rank: r.rank, Host: m.Intern(r.host), Clock: m.clockIDs[r.clock], Unit: m.Intern(row.first.Unit)}
 	name := m.rowName(r, row)
 	for k := range lanes {
@@ -208,8 +207,8 @@ func (m *merging) drawRow(r *rankTrack, row *row, parent trace.TrackID, place in
 			if l == nil {
 				continue
 			}
-			if k < len(l.lanes) {
-				m.drawEvents(r.captures[c], l.lanes[k], id)
+			if k < len(l.Lanes) {
+				m.drawEvents(r.captures[c], l.Lanes[k], id)
 			}
 			if k == 0 {
 				m.drawPoints(r.captures[c], l, id, counter)
@@ -251,8 +250,8 @@ func (m *merging) drawEvent(c *capture, event *trace.Slice, track trace.TrackID)
 }
 
 // drawPoints draws the instants and samples of a line.
-func (m *merging) drawPoints(c *capture, l *line, track trace.TrackID, counter bool) {
-	for _, i := range l.instants {
+func (m *merging) drawPoints(c *capture, l *inputs.Line, track trace.TrackID, counter bool) {
+	for _, i := range l.Instants {
 		at := c.file.Instants[i]
 		at.Time, at.Track = c.time(at.Time), track
 		m.Instant(at)
@@ -260,7 +259,7 @@ func (m *merging) drawPoints(c *capture, l *line, track trace.TrackID, counter b
 	if !counter {
 		return
 	}
-	for _, i := range l.samples {
+	for _, i := range l.Samples {
 		at := c.file.Samples[i]
 		at.Time, at.Track = c.time(at.Time), track
 		m.Sample(at)
@@ -271,7 +270,7 @@ func (m *merging) drawPoints(c *capture, l *line, track trace.TrackID, counter b
 // stream and what the stream is mostly used for.
 func (m *merging) rowName(r *rankTrack, row *row) string {
 	name := strings.TrimSpace(row.first.Name)
-	switch row.key.kind {
+	switch row.key.Kind {
 	case profile.RowStream:
 		if name == "" {
 			name = "stream " + row.first.TIDText
@@ -289,5 +288,5 @@ func (m *merging) rowName(r *rankTrack, row *row) string {
 	case profile.RowOther:
 		name = cmp.Or(name, row.first.TIDText, row.first.PIDText, "profiler")
 	}
-	return cmp.Or(name, row.key.tid, strconv.Itoa(int(row.key.kind)))
+	return cmp.Or(name, row.key.TID, strconv.Itoa(int(row.key.Kind)))
 }

@@ -1,8 +1,6 @@
 package convert
 
-import (
-	"github.com/sgtrace/sgtrace/profile"
-)
+import "github.com/sgtrace/sgtrace/profile"
 
 // recognise finds out which events of the export the traces have, too.
 func (a *absorption) recognise(m *Ranks) {
@@ -11,7 +9,7 @@ func (a *absorption) recognise(m *Ranks) {
 	for i := range a.twins {
 		a.twins[i] = isNew
 	}
-	names := profile.NewBareNames(m.dump.Syms)
+	names := profile.NewBareNames(m.Dump.Syms)
 	own, ownEvents := n.MomentsOf("", profile.SharedCategories, names)
 	a.seen = own.Len()
 	for k, p := range a.pairs {
@@ -85,7 +83,7 @@ func (a *absorption) leaveOutWhole(m *Ranks, own, theirs *profile.Join) {
 	}
 	for i := range n.Work {
 		w := &n.Work[i]
-		if w.Event == profile.NoEvent || !profile.IsWholeGraph(m.dump.Syms.Name(n.Events[w.Event].Name)) {
+		if w.Event == profile.NoEvent || !profile.IsWholeGraph(m.Dump.Syms.Name(n.Events[w.Event].Name)) {
 			continue
 		}
 		l := own.Of(w.Correlation)

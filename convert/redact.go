@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -14,8 +15,8 @@ func (m *Merge) Learn(r *redact.Redactor) {
 	for _, host := range m.hosts() {
 		r.LearnHost(host)
 	}
-	for _, f := range m.files {
-		for _, x := range append([]*recording{f}, f.twins...) {
+	for _, f := range m.Files {
+		for _, x := range append([]*inputs.Recording{f}, f.Duplicates...) {
 			r.LearnFile(x.Name)
 		}
 	}
@@ -29,7 +30,7 @@ func (m *Ranks) hosts() (names []string) {
 			names = append(names, c.known.Host)
 		}
 	}
-	for _, f := range m.files {
+	for _, f := range m.Files {
 		names = append(names, f.Meta.Host)
 	}
 	return names
@@ -39,7 +40,7 @@ func (m *Ranks) hosts() (names []string) {
 // [RedactTrace]. It comes after all selection and before Layout.
 func (m *Merge) Redact(r *redact.Redactor) {
 	m.Learn(r)
-	m.dump.Syms.Rename(r.Scrub)
+	m.Dump.Syms.Rename(r.Scrub)
 	if m.Requests == nil {
 		return
 	}

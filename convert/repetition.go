@@ -82,7 +82,7 @@ func (m *Ranks) leaveOutCopies(captures []*capture) []*capture {
 			continue
 		}
 		before[same].learn(c)
-		m.notice("capture-repeated", c.file.Name, "%s has the same events as %s; left out", c.label(), before[same].file.Name)
+		m.Notice("capture-repeated", c.file.Name, "%s has the same events as %s; left out", c.label(), before[same].file.Name)
 	}
 	return kept
 }
@@ -129,7 +129,7 @@ func (m *Ranks) isSum(c *capture, others []*capture) bool {
 		return false
 	}
 	slices.Sort(names)
-	m.notice("capture-repeated", c.file.Name, "%s has the same events as %s; left out", c.label(), strings.Join(names, " and "))
+	m.Notice("capture-repeated", c.file.Name, "%s has the same events as %s; left out", c.label(), strings.Join(names, " and "))
 	return true
 }
 
@@ -150,7 +150,7 @@ func (m *Ranks) leaveOutContained(kept []*capture, parts bool) []*capture {
 			if short.isOf(long) {
 				gone[short] = true
 				long.learn(short)
-				m.notice("capture-contained", short.file.Name, "%s is left out: its events are in %s", short.label(), long.file.Name)
+				m.Notice("capture-contained", short.file.Name, "%s is left out: its events are in %s", short.label(), long.file.Name)
 			}
 		}
 		before.add(c)

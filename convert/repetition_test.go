@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -80,7 +81,7 @@ func TestMergedFileBesideItsRanks(t *testing.T) {
 	for name, filter := range map[string]profile.Filter{
 		"everything": {}, "the index": {IndexOnly: true}, "kernels": {Cats: []string{"kernel"}}, "a category that nothing has": {Cats: []string{"none"}},
 	} {
-		m, diags := readAll(t, ReadOptions{Filter: filter}, dir)
+		m, diags := readAll(t, inputs.Options{Filter: filter}, dir)
 		if names := rankNames(m); !slices.Equal(names, []string{"TP0 (node0)", "TP1 (node0)", "TP2 (node1)", "TP3"}) {
 			t.Errorf("%s: ranks %v", name, names)
 		}
@@ -124,7 +125,7 @@ func TestMergedFileBesideStages(t *testing.T) {
 	dir := writeFiles(t, files)
 	check := func(what string, want map[string]int) {
 		t.Helper()
-		m, diags := readAll(t, ReadOptions{}, dir)
+		m, diags := readAll(t, inputs.Options{}, dir)
 		if names := rankNames(m); !slices.Equal(names, []string{"TP0", "TP1"}) {
 			t.Fatalf("%s: ranks %v", what, names)
 		}
@@ -164,7 +165,7 @@ func TestMergedFileAlone(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
 		"merged-1758600000.5.trace.json": mergedByStage(map[string][]string{"TP00": {early.write()}, "TP01": {late.write()}}),
 	})
-	m, diags := readAll(t, ReadOptions{}, dir)
+	m, diags := readAll(t, inputs.Options{}, dir)
 	if list := diags.All(); len(list) > 0 {
 		t.Errorf("diagnostics: %v", list)
 	}
@@ -172,7 +173,7 @@ func TestMergedFileAlone(t *testing.T) {
 	if d := b.first - a.first; d != 700_000_000 || a.last >= b.first {
 		t.Errorf("parts from %d to %d, and from %d to %d", a.first, a.last, b.first, b.last)
 	}
-	m, _ = readAll(t, ReadOptions{Filter: profile.Filter{IndexOnly: true}}, dir)
+	m, _ = readAll(t, inputs.Options{Filter: profile.Filter{IndexOnly: true}}, dir)
 	if c := m.tracks[1].captures[0]; c.first != c.file.First || c.last != c.file.Last {
 		t.Errorf("without its events, a part is from %d to %d", c.first, c.last)
 	}
@@ -200,7 +201,7 @@ func TestDifferentEventsAreKept(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		m, diags := readAll(t, ReadOptions{Filter: profile.Filter{IndexOnly: index}}, dir)
+		m, diags := readAll(t, inputs.Options{Filter: profile.Filter{IndexOnly: index}}, dir)
 		if n := codes(diags); len(m.tracks) != 5 || n["capture-repeated"]+n["capture-contained"] > 0 {
 			t.Fatalf("index %v: ranks %v, %v", index, rankNames(m), n)
 		}
@@ -229,11 +230,11 @@ func TestCutOffCopyIsLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m, diags := readAll(t, ReadOptions{}, dir)
+	m, diags := readAll(t, inputs.Options{}, dir)
 	if n := codes(diags); len(m.tracks) != 4 || n["capture-contained"] != 2 || diags.Worst() != trace.DataLoss {
 		t.Errorf("ranks %v, %v", rankNames(m), n)
 	}
-	for _, f := range m.files {
+	for _, f := range m.Files {
 		if kept := strings.HasPrefix(filepath.Base(f.Name), "1758"); kept != (len(f.Events) > 0) {
 			t.Errorf("%s keeps %d events", f.Name, len(f.Events))
 		}
@@ -252,10 +253,10 @@ func TestCopiesWithLabels(t *testing.T) {
 	r := fakeRank{rank: 0, steps: 5}
 	dir := writeFiles(t, map[string]string{"a-TP-0.json": r.write(), "b-TP-0.json": r.write()})
 	a, b := filepath.Join(dir, "a-TP-0.json"), filepath.Join(dir, "b-TP-0.json")
-	if m, _ := readAll(t, ReadOptions{}, a, "east="+b); len(m.tracks) != 1 || m.tracks[0].host != "east" {
+	if m, _ := readAll(t, inputs.Options{}, a, "east="+b); len(m.tracks) != 1 || m.tracks[0].host != "east" {
 		t.Errorf("ranks %v", rankNames(m))
 	}
-	if m, _ := readAll(t, ReadOptions{}, "west="+a, "east="+b); len(m.tracks) != 2 {
+	if m, _ := readAll(t, inputs.Options{}, "west="+a, "east="+b); len(m.tracks) != 2 {
 		t.Errorf("ranks %v", rankNames(m))
 	}
 }
@@ -266,7 +267,7 @@ func TestUnknownBase(t *testing.T) {
 	base := fmt.Sprintf(`"baseTimeNanoseconds": %d, `, int64(fakeBase))
 	r, other := fakeRank{rank: 0, steps: 5, host: "node0"}, fakeRank{rank: 0, steps: 5, first: 1_234_567}
 	files := map[string]string{"b-TP-0.json": r.write(), "a-TP-0.json": strings.ReplaceAll(other.write(), base, "")}
-	m, _ := readAll(t, ReadOptions{}, writeFiles(t, files))
+	m, _ := readAll(t, inputs.Options{}, writeFiles(t, files))
 	if names := rankNames(m); !slices.Equal(names, []string{"TP0 (node0)", "TP0"}) {
 		t.Errorf("ranks %v", names)
 	}
@@ -276,13 +277,13 @@ func TestUnknownBase(t *testing.T) {
 	}
 	files["b-TP-0.json"] = late(&r)
 	files["a-TP-0.json"] = files["b-TP-0.json"][:len(files["b-TP-0.json"])/2]
-	m, diags := readAll(t, ReadOptions{}, writeFiles(t, files))
+	m, diags := readAll(t, inputs.Options{}, writeFiles(t, files))
 	if n := codes(diags); len(m.tracks) != 1 || m.tracks[0].captures[0].file.Meta.Base != fakeBase || n["capture-contained"] != 1 {
 		t.Errorf("ranks %v, %v", rankNames(m), n)
 	}
 	// Without the whole file, it is not known to be one of another process.
 	files["b-TP-0.json"] = late(&other)
-	if m, _ = readAll(t, ReadOptions{}, writeFiles(t, files)); len(m.tracks) != 2 {
+	if m, _ = readAll(t, inputs.Options{}, writeFiles(t, files)); len(m.tracks) != 2 {
 		t.Errorf("ranks %v", rankNames(m))
 	}
 }
@@ -297,7 +298,7 @@ func TestEmptyCaptureIsNoRank(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, index := range []bool{false, true} {
-			m, diags := readAll(t, ReadOptions{Filter: profile.Filter{IndexOnly: index}}, dir)
+			m, diags := readAll(t, inputs.Options{Filter: profile.Filter{IndexOnly: index}}, dir)
 			if err := m.Align(nil, true); err != nil {
 				t.Fatal(err)
 			}
@@ -308,8 +309,8 @@ func TestEmptyCaptureIsNoRank(t *testing.T) {
 				t.Errorf("clocks %+v", c)
 			}
 		}
-		files, _ := Find([]string{empty})
-		if _, err := Read(files, ReadOptions{}, &trace.Diags{}); !errors.Is(err, errNothing) {
+		files, _ := inputs.Find([]string{empty})
+		if _, err := Read(files, inputs.Options{}, &trace.Diags{}); !errors.Is(err, errNothing) {
 			t.Errorf("alone: %v", err)
 		}
 	}
@@ -375,14 +376,14 @@ func TestJobs(t *testing.T) {
 		{"DP ranks of one world", []known{{rank: "TP0-DP0"}, {rank: "TP1-DP1", global: 1}}, []int{0, 0}, nil},
 	}
 	for _, c := range cases {
-		m := newRanks(&Inputs{})
+		m := newRanks(&inputs.Inputs{})
 		for _, k := range c.ranks {
 			rank, err := trace.ParseRank(k.rank)
 			if err != nil && k.rank != "" {
 				t.Fatal(err)
 			}
 			rank.Global = k.global
-			f := &recording{Profile: &profile.Profile{Name: filepath.Join(k.dir, "x.json"), Meta: profile.Meta{WorldSize: 4}}, source: &indexed{format: chrometrace.Format}}
+			f := &inputs.Recording{Profile: &profile.Profile{Name: filepath.Join(k.dir, "x.json"), Meta: profile.Meta{WorldSize: 4}}, Source: &inputs.Indexed{Format: chrometrace.Format}}
 			m.tracks = append(m.tracks, &rankTrack{rank: rank, host: k.host, run: k.run, role: k.role,
 				captures: []*capture{{file: f, first: k.from, last: k.from + 100}}})
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -14,13 +15,13 @@ import (
 //
 // With attribute, work is to be attributed to the ranges around its call, which only
 // the export may have: then kernels and calls stay, and ranges are counted once.
-func (m *Ranks) untwin(x *indexed, st profile.Stream, attribute bool) profile.Stream {
-	u := &untwinned{Stream: st, syms: m.dump.Syms, of: map[int32]*twinRank{}}
-	names := profile.NewBareNames(m.dump.Syms)
+func (m *Ranks) untwin(x *inputs.Indexed, st profile.Stream, attribute bool) profile.Stream {
+	u := &untwinned{Stream: st, syms: m.Dump.Syms, of: map[int32]*twinRank{}}
+	names := profile.NewBareNames(m.Dump.Syms)
 	for i, r := range m.tracks {
 		t := &twinRank{correlations: map[int64]bool{}}
 		for _, p := range m.pairs {
-			if p.export.file.source != x || p.twins == nil || !slices.Contains(r.captures, p.trace) {
+			if p.export.file.Source != x || p.twins == nil || !slices.Contains(r.captures, p.trace) {
 				continue
 			}
 			f, part := p.trace.file, p.trace.part
@@ -38,7 +39,7 @@ func (m *Ranks) untwin(x *indexed, st profile.Stream, attribute bool) profile.St
 	}
 	u.report = func(same, seen int) {
 		if same > 0 {
-			m.notice("recorded-twice", x.input.Name, "%d of %d kernels and copies are in PyTorch traces of the same processes, too: what both recorded is counted once", same, seen)
+			m.Notice("recorded-twice", x.Input.Name, "%d of %d kernels and copies are in PyTorch traces of the same processes, too: what both recorded is counted once", same, seen)
 		}
 	}
 	if attribute {

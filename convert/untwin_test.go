@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -28,12 +29,12 @@ func TestUntwin(t *testing.T) {
 		t.Fatal(err)
 	}
 	sums := func(paths ...string) (n map[string]int, total map[string]int64, diags []trace.Diag) {
-		files, err := Find(paths)
+		files, err := inputs.Find(paths)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var d trace.Diags
-		p, err := readEvidence(files, ReadOptions{Filter: profile.Filter{Args: profile.ArgsNone}}, EvidenceOptions{}, &d)
+		p, err := readEvidence(files, inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, EvidenceOptions{}, &d)
 		if err != nil {
 			t.Fatal(err)
 		}

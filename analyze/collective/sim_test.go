@@ -15,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/testinput"
@@ -59,11 +60,11 @@ func traceRun(t *testing.T, config simulator.Config, change func(*torch.Config))
 // readTraces reads the traces of a folder, and what their ranks did together.
 func readTraces(t *testing.T, dir string) *profile.Set {
 	t.Helper()
-	files, err := convert.Find([]string{dir})
+	files, err := inputs.Find([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := convert.ReadOptions{Filter: profile.Filter{Args: profile.ArgsNone}, Walk: true}
+	opt := inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}, Walk: true}
 	m, err := convert.Read(files, opt, &trace.Diags{})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/inventory"
@@ -104,13 +105,13 @@ func inspected(t *testing.T) []*table.Report {
 	if err := os.WriteFile("rank3.json", []byte(chromeTrace), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	files, err := convert.Find([]string{"node7.sqlite", "old.sqlite", "rank3.json"})
+	files, err := inputs.Find([]string{"node7.sqlite", "old.sqlite", "rank3.json"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var v inventory.Inventory
 	diags := &trace.Diags{}
-	requests, err := convert.Inspect(files, convert.ReadOptions{}, diags, &v)
+	requests, err := convert.Inspect(files, inputs.Options{}, diags, &v)
 	if err != nil || requests != nil {
 		t.Fatalf("%v, %v", requests, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/trace"
@@ -42,7 +43,7 @@ func (c *command) convertCommand() *cli.Command {
 		Usage:  "turn one kind of input into a file for Perfetto",
 		Action: func(*cli.Context) error { return c.help([]string{"convert"}) },
 	}
-	for _, f := range slices.Backward(convert.Formats) {
+	for _, f := range slices.Backward(inputs.Formats) {
 		if f.Convert != "" {
 			all.Subcommands = append(all.Subcommands, c.converter(f))
 		}
@@ -51,7 +52,7 @@ func (c *command) convertCommand() *cli.Command {
 }
 
 // converter is the command that reads inputs of one format.
-func (c *command) converter(f *convert.Format) *cli.Command {
+func (c *command) converter(f *inputs.Format) *cli.Command {
 	cmd := &cli.Command{Name: f.Convert, Usage: f.Doc + ", to Perfetto or Chrome JSON", ArgsUsage: "INPUT... -o OUT"}
 	if text, ok := converters[f.Convert]; ok {
 		cmd.Usage, cmd.Description = text.usage, text.description
@@ -68,7 +69,7 @@ func (c *command) converter(f *convert.Format) *cli.Command {
 	}
 	cmd.Flags = append(c.timelineFlags(), windowFlags()...)
 	cmd.Action = func(ctx *cli.Context) error {
-		inputs, err := convert.Find(ctx.Args().Slice())
+		inputs, err := inputs.Find(ctx.Args().Slice())
 		if err != nil {
 			return err
 		}
@@ -78,12 +79,12 @@ func (c *command) converter(f *convert.Format) *cli.Command {
 }
 
 // convertRequests draws the requests of inputs of one format.
-func (c *command) convertRequests(ctx *cli.Context, f *convert.Format) error {
+func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 	view, err := convert.ParseView(ctx.String("view"))
 	if err != nil {
 		return commandline.AsUsage(err)
 	}
-	names, err := inputs(ctx.Args().Slice())
+	names, err := namedFiles(ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (c *command) convertRequests(ctx *cli.Context, f *convert.Format) error {
 
 // layout loads and draws the inputs. It is a function of its own so that the
 // spans can be given up before the long work of writing.
-func (c *command) layout(ctx *cli.Context, names []string, view convert.View, f *convert.Format) (t *trace.Trace, requests int, err error) {
+func (c *command) layout(ctx *cli.Context, names []string, view convert.View, f *inputs.Format) (t *trace.Trace, requests int, err error) {
 	set, err := c.loadFiles(ctx, names, loading{only: f})
 	if err != nil {
 		return nil, 0, err

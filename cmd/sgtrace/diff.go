@@ -10,7 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/diff"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -58,7 +58,7 @@ func (c *command) diff(ctx *cli.Context) error {
 	if len(args) != 2 {
 		return commandline.Usage("diff takes two inputs, BEFORE and AFTER: a file, a directory or a glob in quotes each; there are %d", len(args))
 	}
-	if args[0] == convert.Stdin && args[1] == convert.Stdin {
+	if args[0] == inputs.Stdin && args[1] == inputs.Stdin {
 		return commandline.Usage("standard input can be one of BEFORE and AFTER only")
 	}
 	before, err := c.readCapture(ctx, args[0])

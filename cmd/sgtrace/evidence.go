@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -34,15 +35,15 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	if err != nil {
 		return nil, nil, err
 	}
-	files, err := convert.Find(args)
+	files, err := inputs.Find(args)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(files) == 0 {
 		return nil, nil, commandline.Usage("no input; give OTLP dumps, PyTorch traces and Nsight Systems exports: files, globs, directories or - for standard input")
 	}
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(files)))
-	opt := convert.ReadOptions{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.ranks, Hosts: sel.Hosts, Walk: true}
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(inputs.Names(files)))
+	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.ranks, Hosts: sel.Hosts, Walk: true}
 	c.collectEarly()
 	m, err := convert.Read(files, opt, &c.diags)
 	meter.Done()

@@ -12,7 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/follow"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -29,7 +29,7 @@ func (c *command) followRequests(ctx *cli.Context) error {
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
-	if _, err := convert.Expand(ctx.Args().Slice()); err != nil {
+	if _, err := inputs.Expand(ctx.Args().Slice()); err != nil {
 		return err
 	}
 	r, err := follow.Open(stop, ctx.Args().First(), 0)
@@ -41,7 +41,7 @@ func (c *command) followRequests(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	f := follower{out: c.out, sel: sel, dump: convert.NewGrowing(ctx.Args().First(), &c.diags), printed: map[string]bool{}, redact: c.redactRequests}
+	f := follower{out: c.out, sel: sel, dump: inputs.NewGrowing(ctx.Args().First(), &c.diags), printed: map[string]bool{}, redact: c.redactRequests}
 	fmt.Fprintf(c.out, followFormat, "time", "rid", "queue", "prefill", "decode", "tokens", "itl p50", "itl p99", "ttft", "e2e", "status")
 	pieces, ended := read(r)
 	if err := f.run(pieces); err != nil {
@@ -85,7 +85,7 @@ const followBlock = 16 << 20
 type follower struct {
 	out     io.Writer
 	sel     *chosen
-	dump    *convert.Growing
+	dump    *inputs.Growing
 	fresh   bool            // the dump has lines that were not looked at
 	printed map[string]bool // by trace and id
 	redact  func(*request.Set)

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/inventory"
 )
@@ -53,13 +54,13 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if !ctx.Args().Present() {
 		return commandline.Usage("no input; give files, globs, directories or - for standard input")
 	}
-	files, err := convert.Find(ctx.Args().Slice())
+	files, err := inputs.Find(ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(files)))
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(inputs.Names(files)))
 	var held inventory.Inventory
-	requests, err := convert.Inspect(files, convert.ReadOptions{Stdin: c.in, Meter: meter}, &c.diags, &held)
+	requests, err := convert.Inspect(files, inputs.Options{Stdin: c.in, Meter: meter}, &c.diags, &held)
 	meter.Done()
 	if err != nil {
 		return err

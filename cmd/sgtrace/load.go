@@ -6,32 +6,32 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // load reads the inputs that the arguments name and applies the selection flags.
 func (c *command) load(ctx *cli.Context, args []string) (*request.Set, error) {
-	names, err := inputs(args)
+	names, err := namedFiles(args)
 	if err != nil {
 		return nil, err
 	}
 	return c.loadFiles(ctx, names, loading{oneClock: true})
 }
 
-// inputs returns the files that the arguments name.
-func inputs(args []string) ([]string, error) {
+// namedFiles returns the files that the arguments name.
+func namedFiles(args []string) ([]string, error) {
 	if len(args) == 0 {
 		return nil, commandline.Usage("no input; give files, globs, directories or - for standard input")
 	}
-	return convert.Expand(args)
+	return inputs.Expand(args)
 }
 
 // loading says how files are read.
 type loading struct {
-	only     *convert.Format // inputs of other formats are errors; nil is none
-	oneClock bool            // put the hosts on one clock, where they have several
+	only     *inputs.Format // inputs of other formats are errors; nil is none
+	oneClock bool           // put the hosts on one clock, where they have several
 }
 
 // loadFiles reads the named files, applies the selection flags and redacts.
@@ -50,12 +50,12 @@ func (c *command) readFiles(ctx *cli.Context, names []string, how loading) (*req
 		return nil, err
 	}
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(names))
-	var files []convert.Input
+	var files []inputs.Input
 	for _, name := range names {
-		files = append(files, convert.Input{Name: name})
+		files = append(files, inputs.Input{Name: name})
 	}
-	opt := convert.ReadOptions{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets")}
-	in, err := convert.Index(files, opt, &c.diags)
+	opt := inputs.Options{Stdin: c.in, Meter: meter, Requests: true, Only: how.only, KeepSecrets: ctx.Bool("keep-secrets")}
+	in, err := inputs.Index(files, opt, &c.diags)
 	meter.Done()
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/progress"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -89,7 +90,7 @@ func (c *command) timelineFlags() []cli.Flag {
 type mergeFlags struct {
 	view   convert.View
 	layout convert.RankLayout
-	read   convert.ReadOptions
+	read   inputs.Options
 	sel    *chosen
 	given  []convert.GivenClock
 	clocks *textFile // of --clock-report; nil without
@@ -104,27 +105,27 @@ func (c *command) merge(ctx *cli.Context) error {
 }
 
 // mergeInputsOf finds the inputs with what the flags that name them say they are.
-func mergeInputsOf(ctx *cli.Context) ([]convert.Input, error) {
-	files, err := convert.Find(ctx.Args().Slice())
+func mergeInputsOf(ctx *cli.Context) ([]inputs.Input, error) {
+	files, err := inputs.Find(ctx.Args().Slice())
 	for _, f := range []struct {
 		flag string
-		as   *convert.Format
+		as   *inputs.Format
 	}{{"torch", chrometrace.Format}, {"nsys", nsysexport.Format}, {"otel", otlpjson.Format}} {
 		if err != nil {
 			return nil, err
 		}
-		var more []convert.Input
-		more, err = convert.Find(ctx.StringSlice(f.flag))
+		var more []inputs.Input
+		more, err = inputs.Find(ctx.StringSlice(f.flag))
 		for i := range more {
 			more[i].As = f.as
 		}
 		files = append(files, more...)
 	}
-	return convert.Unique(files), err
+	return inputs.Unique(files), err
 }
 
 // draw puts inputs on one timeline: those of one format only, unless that is nil.
-func (c *command) draw(ctx *cli.Context, files []convert.Input, only *convert.Format) error {
+func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Format) error {
 	flags, err := c.mergeFlags(ctx)
 	if err != nil {
 		return err
@@ -133,7 +134,7 @@ func (c *command) draw(ctx *cli.Context, files []convert.Input, only *convert.Fo
 	if len(files) == 0 {
 		return commandline.Usage("no input; give files, globs or directories")
 	}
-	names := convert.Names(files)
+	names := inputs.Names(files)
 	out, err := c.create(ctx.String("o"), names)
 	if err != nil {
 		return err
@@ -167,12 +168,12 @@ func (c *command) draw(ctx *cli.Context, files []convert.Input, only *convert.Fo
 
 // mergeInputs reads, aligns, selects and draws. It is a function of its own so
 // that all but the result can be given up before the long work of writing.
-func (c *command) mergeInputs(ctx *cli.Context, files []convert.Input, flags *mergeFlags) (*trace.Trace, error) {
+func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mergeFlags) (*trace.Trace, error) {
 	windowed := flags.sel.from != "" || flags.sel.to != "" || ctx.IsSet("around")
 	opt := flags.read
 	opt.Stdin = c.in
 	opt.Filter.IndexOnly = windowed
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(convert.Names(files)))
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(inputs.Names(files)))
 	opt.Meter = meter
 	m, err := convert.Read(files, opt, &c.diags)
 	meter.Done()

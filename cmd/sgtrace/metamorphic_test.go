@@ -146,14 +146,14 @@ func TestShiftedClocks(t *testing.T) {
 			day := regexp.MustCompile(`"base_time":"[^"]*"`)
 			x.file, y.file = day.ReplaceAllString(x.file, ""), day.ReplaceAllString(y.file, "")
 		case x.file != "":
-			x.file, y.file = drawing(t, x.file, 0), string(within([]byte(drawing(t, y.file, -shift))))
+			x.file, y.file = drawingOf(t, x.file, 0), string(within([]byte(drawingOf(t, y.file, -shift))))
 		}
 		same(t, command, x, y)
 	}
 }
 
-// drawing is a Perfetto file as text, with times shifted.
-func drawing(t *testing.T, file string, shift int64) string {
+// drawingOf is a Perfetto file as text, with times shifted.
+func drawingOf(t *testing.T, file string, shift int64) string {
 	t.Helper()
 	tr, err := pftest.Decode([]byte(file))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/serve"
 )
 
@@ -32,7 +33,7 @@ Examples:
 				return commandline.Usage("open takes one file, as 'sgtrace merge' and 'sgtrace convert' write it; there are %d", ctx.NArg())
 			}
 			name := ctx.Args().First()
-			if _, err := convert.Expand([]string{name}); err != nil {
+			if _, err := inputs.Expand([]string{name}); err != nil {
 				return err
 			}
 			if !convert.IsOutputName(name) {

@@ -30,7 +30,7 @@ func (c *command) reportPage(ctx *cli.Context) error {
 			return commandline.Usage("--%s has no meaning with -o, which writes a page of everything", other)
 		}
 	}
-	names, err := inputs(ctx.Args().Slice())
+	names, err := namedFiles(ctx.Args().Slice())
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -72,7 +73,7 @@ func (c *command) startRedaction(ctx *cli.Context) error {
 		args = append(args, ctx.StringSlice(flag)...)
 	}
 	for _, arg := range args {
-		inputs, err := convert.Find([]string{arg})
+		inputs, err := inputs.Find([]string{arg})
 		if err != nil {
 			continue // the command will say so
 		}

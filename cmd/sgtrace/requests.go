@@ -96,7 +96,7 @@ func (c *command) request(ctx *cli.Context) error {
 	if err := idAndInputs(id, files); err != nil {
 		return err
 	}
-	names, err := inputs(files)
+	names, err := namedFiles(files)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -57,7 +58,7 @@ func (c *command) reportSummary(ctx *cli.Context) error {
 // overview looks at everything that was read.
 func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (*overview.Overview, error) {
 	args := ctx.Args().Slice()
-	files, err := convert.Find(args)
+	files, err := inputs.Find(args)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +67,8 @@ func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (
 		given = append(given, c.redactedInput(arg))
 	}
 	in := overview.OverviewInput{
-		Select: selectionArgs(ctx), Inputs: given, Files: c.filesRead(convert.Names(files)), Requests: e.Requests,
-		Clocks: clocks(e.Clocks), Diags: &c.diags,
+		Select: selectionArgs(ctx), Inputs: given, Files: c.filesRead(inputs.Names(files)), Requests: e.Requests,
+		Clocks: hostClocks(e.Clocks), Diags: &c.diags,
 	}
 	if len(e.Ranks) > 0 {
 		in.Profiles, in.Devices = &e.Set, gpu.GPUOptions{From: sel.From, To: sel.To}
@@ -98,7 +99,7 @@ func (c *command) filesRead(names []string) []overview.InputFile {
 	return list
 }
 
-func clocks(report *convert.ClockReport) []overview.HostClock {
+func hostClocks(report *convert.ClockReport) []overview.HostClock {
 	if report == nil {
 		return nil
 	}
@@ -138,8 +139,8 @@ func shortInputs(args []string) []string {
 	if strings.HasPrefix(args[0], "-") || slices.ContainsFunc(args, func(arg string) bool { return filepath.Dir(arg) != dir }) {
 		return args
 	}
-	all, err := convert.Expand([]string{dir})
-	given, err2 := convert.Expand(args)
+	all, err := inputs.Expand([]string{dir})
+	given, err2 := inputs.Expand(args)
 	if err != nil || err2 != nil || !slices.Equal(all, given) {
 		return args
 	}

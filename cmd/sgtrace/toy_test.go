@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	formats "github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
@@ -87,9 +87,9 @@ func indexToy(in *formats.Input, opt *formats.Options) (*formats.Source, error) 
 
 // A format is one line of a table: then every command reads it.
 func TestOneLineAddsAFormat(t *testing.T) {
-	before := convert.Formats
-	t.Cleanup(func() { convert.Formats = before })
-	convert.Formats = append(convert.Formats[:len(before):len(before)], toyFormat)
+	before := inputs.Formats
+	t.Cleanup(func() { inputs.Formats = before })
+	inputs.Formats = append(inputs.Formats[:len(before):len(before)], toyFormat)
 
 	dir := t.TempDir()
 	write := func(name string, rank, first int) string {

@@ -27,7 +27,7 @@ func openCache(dir, program string, in inputs) (*cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := sha256.Sum256(fmt.Appendln(nil, sum, in.print, environment, madeFiles))
+	key := sha256.Sum256(fmt.Appendln(nil, sum, in.print, environment))
 	c := &cache{path: filepath.Join(dir, fmt.Sprintf("%x.json", key[:12])), results: map[string]result{}}
 	return c, c.read()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"embed"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,10 +18,12 @@ import (
 // Inputs are the folders that every command sees in the folder in which it runs, so that
 // all paths that are printed are the same:
 //
-//	in       the shared data
-//	exports  Nsight Systems exports of the shared data that are compressed there
-//	demo     what 'sgtrace demo' of the base writes
-//	made     small files that flags ask for
+//	in         the shared data
+//	exports    Nsight Systems exports of the shared data that are compressed there
+//	demo       what 'sgtrace demo' of the base writes
+//	incidents  other simulated incidents
+//	damaged    damaged copies of a small demo
+//	made       small files that are odd, or that flags ask for
 type inputs struct {
 	dir    string // holds these folders
 	shared bool   // in and exports have something in them
@@ -28,36 +31,63 @@ type inputs struct {
 }
 
 // inputNames are the folders.
-var inputNames = []string{"in", "exports", "demo", "made"}
+var inputNames = []string{"in", "exports", "demo", "incidents", "damaged", "made"}
+
+//go:embed made
+var made embed.FS
 
 // prepare makes the inputs in dir.
 func prepare(ctx context.Context, base, dir string) (inputs, error) {
 	in := inputs{dir: dir}
-	if err := os.MkdirAll(filepath.Join(dir, "exports"), 0o777); err != nil {
+	if err := os.CopyFS(dir, made); err != nil {
 		return in, err
 	}
-	if out, err := exec.CommandContext(ctx, base, "demo", filepath.Join(dir, "demo")).CombinedOutput(); err != nil {
-		return in, fmt.Errorf("sgtrace demo: %w\n%s", err, out)
-	}
-	if err := makeFiles(filepath.Join(dir, "made")); err != nil {
+	if err := writeDemo(ctx, base, filepath.Join(dir, "demo")); err != nil {
 		return in, err
 	}
-	data, err := sharedData()
+	if err := simulate(filepath.Join(dir, "incidents")); err != nil {
+		return in, err
+	}
+	small := dir + "-small"
+	if err := writeDemo(ctx, base, small, "--requests", "24", "--seed", "5"); err != nil {
+		return in, err
+	}
+	if err := writeDamaged(filepath.Join(dir, "damaged"), small); err != nil {
+		return in, err
+	}
+	data, err := linkShared(dir)
 	if err != nil {
 		return in, err
 	}
-	if data == "" {
-		return in, os.Mkdir(filepath.Join(dir, "in"), 0o777)
-	}
-	in.shared = true
-	if err := os.Symlink(data, filepath.Join(dir, "in")); err != nil {
-		return in, err
-	}
-	if err := decompress(filepath.Join(data, "reality", "nsys", "*.zst"), filepath.Join(dir, "exports")); err != nil {
-		return in, err
-	}
-	in.print, err = fingerprint(data)
+	in.shared = data != ""
+	in.print, err = fingerprint(dir, data)
 	return in, err
+}
+
+func writeDemo(ctx context.Context, program, dir string, flags ...string) error {
+	if out, err := exec.CommandContext(ctx, program, append(append([]string{"demo"}, flags...), dir)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("sgtrace demo: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// linkShared makes the folders in and exports, and returns where the shared data is. Without
+// it they are empty.
+func linkShared(dir string) (data string, err error) {
+	exports := filepath.Join(dir, "exports")
+	if err := os.Mkdir(exports, 0o777); err != nil {
+		return "", err
+	}
+	if data, err = sharedData(); err != nil {
+		return "", err
+	}
+	if data == "" {
+		return "", os.Mkdir(filepath.Join(dir, "in"), 0o777)
+	}
+	if err := os.Symlink(data, filepath.Join(dir, "in")); err != nil {
+		return "", err
+	}
+	return data, decompress(filepath.Join(data, "reality", "nsys", "*.zst"), exports)
 }
 
 // sharedData returns the absolute path of the shared data, or "" if there is none.
@@ -71,34 +101,6 @@ func sharedData() (string, error) {
 		return "", nil
 	}
 	return filepath.Abs(dir)
-}
-
-// madeFiles are small inputs of flags.
-var madeFiles = map[string]string{
-	"key":       "sixteen bytes and more: a key",
-	"short.key": "short",
-	"classes":   "communication nccl\nmemory (?i)memcpy\ncompute .\n",
-	"bad.class": "communication (\n",
-	"text.txt":  "not a trace\n",
-	"empty":     "",
-	"notes.md":  "# Notes\n",
-	"utf8 name.jsonl": `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"=cmd|x"}}]},` +
-		`"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","name":"a\u001b[31mb|c",` +
-		`"startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000100000000",` +
-		`"attributes":[{"key":"http.request.header.authorization","value":{"stringValue":"Bearer abcdefgh12345678"}},` +
-		`{"key":"gen_ai.prompt.0.content","value":{"stringValue":"a prompt"}}]}]}]}]}` + "\n",
-}
-
-func makeFiles(dir string) error {
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		return err
-	}
-	for name, text := range madeFiles {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // decompress writes the content of all files that match into dir, without the .zst of their
@@ -134,23 +136,34 @@ func decompressFile(from, to string) error {
 	return os.WriteFile(to, data, 0o666)
 }
 
-// fingerprint is the same as long as no file below dir was changed.
-func fingerprint(dir string) (string, error) {
+// fingerprint is the same as long as nothing below dir was changed, and no file of the shared
+// data, which are not read for that.
+func fingerprint(dir, shared string) (string, error) {
 	h := sha256.New()
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return "", err
+	err := eachFile(dir, func(name string, _ fs.FileInfo) error {
+		_, sum, err := digest(filepath.Join(dir, name))
+		fmt.Fprintln(h, name, sum)
+		return err
+	})
+	if err == nil && shared != "" {
+		err = eachFile(shared, func(name string, info fs.FileInfo) error {
+			fmt.Fprintln(h, name, info.Size(), info.ModTime().UnixNano())
+			return nil
+		})
 	}
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+	return fmt.Sprintf("%x", h.Sum(nil)), err
+}
+
+// eachFile calls do with the name below dir of every regular file.
+func eachFile(dir string, do func(name string, info fs.FileInfo) error) error {
+	return fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
 		info, err := entry.Info()
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(h, path, info.Size(), info.ModTime().UnixNano())
-		return err
+		return do(name, info)
 	})
-	return fmt.Sprintf("%x", h.Sum(nil)), err
 }

@@ -1,4 +1,4 @@
-package convert
+package inputs
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package convert
+package inputs
 
 import (
 	"cmp"
@@ -50,7 +50,7 @@ func Expand(args []string) ([]string, error) {
 func Find(args []string) ([]Input, error) {
 	var inputs []Input
 	for _, arg := range args {
-		label, path := tracename.SplitLabel(arg, exists)
+		label, path := tracename.SplitLabel(arg, Exists)
 		found, err := expand(path)
 		if err != nil {
 			return nil, err
@@ -63,7 +63,7 @@ func Find(args []string) ([]Input, error) {
 	return Unique(inputs), nil
 }
 
-func exists(path string) bool {
+func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
@@ -201,9 +201,9 @@ func unfound(arg string, err error) error {
 	switch {
 	case strings.HasPrefix(arg, "-"):
 		hint = "; behind -- all are inputs, flags too"
-	case hasSuffix(arg, ".pftrace") || hasSuffix(arg, ".pftrace.gz"):
+	case HasSuffix(arg, ".pftrace") || HasSuffix(arg, ".pftrace.gz"):
 		hint = "; an output is named by -o " + arg
-	case dir != "" && !exists(dir):
+	case dir != "" && !Exists(dir):
 		hint = ", nor the folder " + dir
 	default:
 		if near := similar.Best(base, filesIn(dir)); near != "" {
@@ -223,3 +223,5 @@ func filesIn(dir string) []string {
 	}
 	return names
 }
+
+func HasSuffix(name, suffix string) bool { return strings.HasSuffix(strings.ToLower(name), suffix) }

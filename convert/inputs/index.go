@@ -1,4 +1,4 @@
-package convert
+package inputs
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/secret"
+	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -31,8 +32,8 @@ var (
 // ErrOnce says that an input would have to be read twice.
 var ErrOnce = errors.New("cannot be read twice, as a window of time needs")
 
-// ReadOptions say what of inputs is read. They do not change what it means.
-type ReadOptions struct {
+// Options say what of inputs is read. They do not change what it means.
+type Options struct {
 	Stdin  io.Reader      // what the name - stands for
 	Meter  Meter          // may be nil
 	Only   *format.Format // refuse inputs of other formats; nil is none
@@ -47,28 +48,28 @@ type ReadOptions struct {
 
 	// Requests leaves out what profilers recorded, which Only makes an error.
 	Requests bool
-	// Walk tells that rows will be walked, see [Merge.Evidence], and nothing will be
+	// Walk tells that rows will be walked, see [convert.Merge.Evidence], and nothing will be
 	// drawn.
 	Walk bool
 
 	// each gets what profilers recorded, one input after another, and it is given up
 	// then; nil keeps all.
-	each func(x *indexed)
+	Each func(x *Indexed)
 }
 
-// Inputs are what was read of some inputs: the ground of a [Merge].
+// Inputs are what was read of some inputs: the ground of a [convert.Merge].
 type Inputs struct {
 	// Requests are those of the OTLP inputs; nil without any.
 	Requests *request.Set
 
-	dump *otlpjson.Dump
+	Dump *otlpjson.Dump
 	// assembled keeps the spans that Requests were made of, until clocks are decided.
-	assembled *assembly.Assembly
-	diags     *trace.Diags
-	opt       ReadOptions
-	both      bool         // there are recordings of two profilers, which tell about each other
-	files     []*recording // in the order of their names
-	sources   []*indexed   // of the files
+	Assembled *assembly.Assembly
+	Diags     *trace.Diags
+	Opt       Options
+	Both      bool         // there are recordings of two profilers, which tell about each other
+	Files     []*Recording // in the order of their names
+	Sources   []*Indexed   // of the files
 }
 
 // newDump returns an empty Dump that reports to diags. Unless keepSecrets, attributes that
@@ -86,13 +87,13 @@ func newDump(diags *trace.Diags, keepSecrets bool) *otlpjson.Dump {
 // as much of the events as will be asked for and cannot be read later. Recordings are
 // read in parallel. An input that cannot be used is reported to diags and left out; the
 // error is for when none is left. The caller closes what it returns.
-func Index(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Inputs, error) {
-	m := &Inputs{dump: newDump(diags, opt.KeepSecrets), diags: diags, opt: opt}
+func Index(inputs []Input, opt Options, diags *trace.Diags) (*Inputs, error) {
+	m := &Inputs{Dump: newDump(diags, opt.KeepSecrets), Diags: diags, Opt: opt}
 	dumps, recordings, others := m.recognise(inputs)
-	beside := func(x *indexed) bool { return x.format.Beside }
-	m.both = slices.ContainsFunc(recordings, beside) && !allOf(recordings, beside)
+	beside := func(x *Indexed) bool { return x.Format.Beside }
+	m.Both = slices.ContainsFunc(recordings, beside) && !allOf(recordings, beside)
 	m.keepWork(recordings)
-	if opt.each != nil {
+	if opt.Each != nil {
 		m.showEach(recordings)
 		m.indexRequests(dumps)
 	} else {
@@ -101,12 +102,12 @@ func Index(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Inputs, error)
 		m.indexRecordings(recordings)
 		wg.Wait()
 	}
-	if m.dump.Len() > 0 {
-		m.assembled = assembly.Build(m.dump)
-		m.Requests = m.assembled.Set
+	if m.Dump.Len() > 0 {
+		m.Assembled = assembly.Build(m.Dump)
+		m.Requests = m.Assembled.Set
 	}
 	switch {
-	case m.Requests != nil || len(m.sources) > 0:
+	case m.Requests != nil || len(m.Sources) > 0:
 		return m, nil
 	case others > 0:
 		return nil, fmt.Errorf("%w; what profilers recorded is for 'sgtrace merge', and 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
@@ -116,41 +117,41 @@ func Index(inputs []Input, opt ReadOptions, diags *trace.Diags) (*Inputs, error)
 	return nil, ErrNoEvents
 }
 
-func allOf(list []*indexed, is func(*indexed) bool) bool {
-	return !slices.ContainsFunc(list, func(x *indexed) bool { return !is(x) })
+func allOf(list []*Indexed, is func(*Indexed) bool) bool {
+	return !slices.ContainsFunc(list, func(x *Indexed) bool { return !is(x) })
 }
 
 // OnOneClock puts the requests on one clock where they prove that the clocks of hosts
 // differ, after it has reported what times cannot be right. It is for reports, and gives
 // up the spans that requests were made of.
 func (m *Inputs) OnOneClock() {
-	if m.assembled == nil {
+	if m.Assembled == nil {
 		return
 	}
-	m.assembled.Set.ReportTimes()
-	m.assembled.OnOneClock()
-	m.release()
+	m.Assembled.Set.ReportTimes()
+	m.Assembled.OnOneClock()
+	m.Release()
 }
 
 // AsRecorded leaves the times of requests as they are, as timelines have them, and gives
 // up the spans that requests were made of.
 func (m *Inputs) AsRecorded() {
-	if m.assembled == nil {
+	if m.Assembled == nil {
 		return
 	}
-	m.assembled.BreakTies()
-	m.release()
+	m.Assembled.BreakTies()
+	m.Release()
 }
 
-func (m *Inputs) release() {
-	m.assembled.Release()
-	m.Requests, m.assembled = m.assembled.Set, nil
+func (m *Inputs) Release() {
+	m.Assembled.Release()
+	m.Requests, m.Assembled = m.Assembled.Set, nil
 }
 
 // Close closes what rows are read from.
 func (m *Inputs) Close() error {
 	var errs []error
-	for _, x := range m.sources {
+	for _, x := range m.Sources {
 		errs = append(errs, x.close())
 	}
 	return errors.Join(errs...)
@@ -158,26 +159,26 @@ func (m *Inputs) Close() error {
 
 // keepWork makes sure that the index has what devices did, by which two profilers that
 // recorded one process are recognised.
-func (m *Inputs) keepWork(recordings []*indexed) {
-	f := &m.opt.Filter
+func (m *Inputs) keepWork(recordings []*Indexed) {
+	f := &m.Opt.Filter
 	switch {
-	case !m.both:
-	case m.opt.Walk && f.Cats != nil:
+	case !m.Both:
+	case m.Opt.Walk && f.Cats != nil:
 		f.Cats = slices.Concat(f.Cats, profile.WorkCategories)
-	case m.opt.Walk || f.KeepsWork():
+	case m.Opt.Walk || f.KeepsWork():
 	default:
 		// Of what can be read once only, ranks still tell what is of one process.
-		f.Fingerprint = !slices.ContainsFunc(recordings, func(x *indexed) bool { return x.once })
+		f.Fingerprint = !slices.ContainsFunc(recordings, func(x *Indexed) bool { return x.Once })
 	}
 }
 
-// indexed is an input that was recognised, and what its format made of it.
-type indexed struct {
+// Indexed is an input that was recognised, and what its format made of it.
+type Indexed struct {
 	*format.Source
-	input  Input
-	format *format.Format
+	Input  Input
+	Format *format.Format
 	names  []string // of the files in it, if it is a folder
-	once   bool     // what can be opened once only
+	Once   bool     // what can be opened once only
 	stream *Stream  // whose head was looked at; nil if it was closed or is read
 	meter  Meter    // of the first time that it is read; nil from then on
 	stdin  io.Reader
@@ -192,19 +193,19 @@ const fewOpen = 8
 
 // recognise looks at the heads of inputs, and tells those that hold requests from what
 // profilers recorded. others counts the latter where they are not asked for.
-func (m *Inputs) recognise(inputs []Input) (dumps, recordings []*indexed, others int) {
+func (m *Inputs) recognise(inputs []Input) (dumps, recordings []*Indexed, others int) {
 	var first string // of others
 	most := mostOpen()
 	for i, in := range inputs {
-		x := &indexed{input: in, stdin: m.opt.Stdin, meter: m.opt.Meter}
+		x := &Indexed{Input: in, stdin: m.Opt.Stdin, meter: m.Opt.Meter}
 		err := x.recognise(i < most)
-		switch f := x.format; {
+		switch f := x.Format; {
 		case err != nil:
-		case m.opt.Requests && !f.Requests && x.zeros:
+		case m.Opt.Requests && !f.Requests && x.zeros:
 			err = errZeros
-		case m.opt.Only != nil && f != m.opt.Only:
+		case m.Opt.Only != nil && f != m.Opt.Only:
 			err = notRead(f)
-		case m.opt.Requests && !f.Requests:
+		case m.Opt.Requests && !f.Requests:
 			others++
 			first = cmp.Or(first, in.Name)
 			x.closeStream()
@@ -216,17 +217,17 @@ func (m *Inputs) recognise(inputs []Input) (dumps, recordings []*indexed, others
 			m.unusable(in, errors.Join(err, x.closeStream()))
 			continue
 		}
-		if in.As != nil && x.format != in.As {
-			m.notice("input-other-kind", in.Name, "was given as %s, and is %s: read as what it is", in.As.Name, x.format.Name)
+		if in.As != nil && x.Format != in.As {
+			m.Notice("input-other-kind", in.Name, "was given as %s, and is %s: read as what it is", in.As.Name, x.Format.Name)
 		}
-		if x.format.Requests {
+		if x.Format.Requests {
 			dumps = append(dumps, x)
 		} else {
 			recordings = append(recordings, x)
 		}
 	}
 	if others > 0 {
-		m.diags.Add(trace.Diag{Severity: trace.Info, Code: "input-without-requests", Pos: trace.Pos{File: first, Offset: -1}, Count: others,
+		m.Diags.Add(trace.Diag{Severity: trace.Info, Code: "input-without-requests", Pos: trace.Pos{File: first, Offset: -1}, Count: others,
 			Msg: "is of a profiler and has no requests; left out here"})
 	}
 	return dumps, recordings, others
@@ -234,29 +235,29 @@ func (m *Inputs) recognise(inputs []Input) (dumps, recordings []*indexed, others
 
 // recognise looks at the head of the input, and keeps the stream open if that is said or
 // it can be opened only once.
-func (x *indexed) recognise(keep bool) error {
-	info, err := os.Stat(x.input.Name)
+func (x *Indexed) recognise(keep bool) error {
+	info, err := os.Stat(x.Input.Name)
 	if err == nil && info.IsDir() {
 		return x.recogniseFolder()
 	}
-	x.once = err != nil || !info.Mode().IsRegular()
+	x.Once = err != nil || !info.Mode().IsRegular()
 	meter := x.meter
 	switch {
-	case x.once || meter == nil:
+	case x.Once || meter == nil:
 	case keep:
 		meter = silent{meter} // until it is read
 	default:
 		meter = nil // its bytes are read once more
 	}
-	s, err := Open(x.input.Name, x.stdin, meter)
+	s, err := Open(x.Input.Name, x.stdin, meter)
 	if err != nil {
 		return err
 	}
-	x.stream, x.format, x.zeros, x.compression = s, s.Format, s.zeros, s.Compression
+	x.stream, x.Format, x.zeros, x.compression = s, s.Format, s.zeros, s.Compression
 	if err := s.unusable(); err != nil {
 		return err
 	}
-	if !keep && !x.once || x.format.OnDisk {
+	if !keep && !x.Once || x.Format.OnDisk {
 		return x.closeStream()
 	}
 	return nil
@@ -267,32 +268,32 @@ type silent struct{ Meter }
 
 func (silent) File(string) {}
 
-func (x *indexed) recogniseFolder() error {
-	entries, err := os.ReadDir(x.input.Name)
+func (x *Indexed) recogniseFolder() error {
+	entries, err := os.ReadDir(x.Input.Name)
 	if err != nil {
 		return err
 	}
-	x.names = filesOf(x.input.Name, entries)
-	if x.format = sniffHead(format.Head{Files: x.names}); x.format == nil {
+	x.names = filesOf(x.Input.Name, entries)
+	if x.Format = sniffHead(format.Head{Files: x.names}); x.Format == nil {
 		return errUnknownFormat
 	}
 	return nil
 }
 
 // onDisk tells why an input cannot be read by its path, if that is so.
-func (x *indexed) onDisk() error {
+func (x *Indexed) onDisk() error {
 	switch {
-	case x.zeros && (x.once || x.compression != ""):
+	case x.zeros && (x.Once || x.compression != ""):
 		return errZeros
 	case x.compression != "":
-		return fmt.Errorf("is %s, which must be a file that is not compressed: decompress it first", x.format.Name)
-	case x.once:
-		return fmt.Errorf("is %s, which must be a file on a disk: copy it there, and give its name", x.format.Name)
+		return fmt.Errorf("is %s, which must be a file that is not compressed: decompress it first", x.Format.Name)
+	case x.Once:
+		return fmt.Errorf("is %s, which must be a file on a disk: copy it there, and give its name", x.Format.Name)
 	}
 	return nil
 }
 
-func (x *indexed) closeStream() error {
+func (x *Indexed) closeStream() error {
 	if x.stream == nil {
 		return nil
 	}
@@ -303,7 +304,7 @@ func (x *indexed) closeStream() error {
 
 // open returns the content of the input: the stream whose head was looked at, or the
 // file opened anew, as for a window of time.
-func (x *indexed) open() (io.ReadCloser, error) {
+func (x *Indexed) open() (io.ReadCloser, error) {
 	s, meter := x.stream, x.meter
 	x.stream, x.meter = nil, nil
 	switch {
@@ -312,62 +313,62 @@ func (x *indexed) open() (io.ReadCloser, error) {
 			meter.File(s.Name)
 		}
 		return s, nil
-	case x.once:
+	case x.Once:
 		return nil, fmt.Errorf("%s: %w", x.name(), ErrOnce)
 	}
-	return Open(x.input.Name, nil, meter)
+	return Open(x.Input.Name, nil, meter)
 }
 
 // name is what messages call the input.
-func (x *indexed) name() string { return messageName(x.input.Name) }
+func (x *Indexed) name() string { return messageName(x.Input.Name) }
 
 // index reads the input.
-func (x *indexed) index(opt *format.Options) error {
-	in := &format.Input{Name: x.name(), Path: x.input.Name, Open: x.open}
+func (x *Indexed) index(opt *format.Options) error {
+	in := &format.Input{Name: x.name(), Path: x.Input.Name, Open: x.open}
 	for _, name := range x.names {
-		in.Files = append(in.Files, filepath.Join(x.input.Name, name))
+		in.Files = append(in.Files, filepath.Join(x.Input.Name, name))
 	}
 	var err error
-	x.Source, err = x.format.Index(in, opt)
+	x.Source, err = x.Format.Index(in, opt)
 	return errors.Join(err, x.closeStream())
 }
 
-func (x *indexed) close() error {
+func (x *Indexed) close() error {
 	if x.Source == nil || x.Source.Close == nil {
 		return nil
 	}
 	return x.Source.Close()
 }
 
-// options returns what a format is told, for a reader that may use so many goroutines.
-func (m *Inputs) options(filter profile.Filter, workers int) *format.Options {
-	return &format.Options{Syms: m.dump.Syms, Args: m.dump.Args, Diags: m.diags, Spans: m.dump, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
-		Filter: filter, Walk: m.opt.Walk}
+// Options returns what a format is told, for a reader that may use so many goroutines.
+func (m *Inputs) Options(filter profile.Filter, workers int) *format.Options {
+	return &format.Options{Syms: m.Dump.Syms, Args: m.Dump.Args, Diags: m.Diags, Spans: m.Dump, Workers: workers, KeepSecrets: m.Opt.KeepSecrets,
+		Filter: filter, Walk: m.Opt.Walk}
 }
 
 // indexRequests reads the dumps, one after another: each is parsed on all cores.
-func (m *Inputs) indexRequests(dumps []*indexed) {
+func (m *Inputs) indexRequests(dumps []*Indexed) {
 	for _, x := range dumps {
-		if err := x.index(m.options(m.opt.Filter, 0)); err != nil {
-			m.unusable(x.input, err)
+		if err := x.index(m.Options(m.Opt.Filter, 0)); err != nil {
+			m.unusable(x.Input, err)
 		}
 	}
-	m.dump.ReportOther()
+	m.Dump.ReportOther()
 }
 
 // indexRecordings reads what profilers recorded and orders the events, several inputs at
 // once: decompressing one takes a core.
-func (m *Inputs) indexRecordings(recordings []*indexed) {
+func (m *Inputs) indexRecordings(recordings []*Indexed) {
 	cores := runtime.GOMAXPROCS(0)
-	files := make([][]*recording, len(recordings))
+	files := make([][]*Recording, len(recordings))
 	parallel.Each(len(recordings), func(i int) {
 		x := recordings[i]
 		if !m.indexRecording(x, max(1, cores/len(recordings))) {
 			return
 		}
-		files[i] = make([]*recording, len(x.Profiles))
+		files[i] = make([]*Recording, len(x.Profiles))
 		// Of the processes of a machine, several can be put in order at a time.
-		some := func(k int) { files[i][k] = newRecording(x.Profiles[k], x) }
+		some := func(k int) { files[i][k] = NewRecording(x.Profiles[k], x) }
 		if len(recordings) >= cores {
 			for k := range x.Profiles {
 				some(k)
@@ -382,58 +383,58 @@ func (m *Inputs) indexRecordings(recordings []*indexed) {
 			continue
 		}
 		if x.Print != "" {
-			same := slices.IndexFunc(m.sources, func(o *indexed) bool { return o.format == x.format && o.Print == x.Print })
+			same := slices.IndexFunc(m.Sources, func(o *Indexed) bool { return o.Format == x.Format && o.Print == x.Print })
 			if same >= 0 {
-				m.notice("capture-repeated", x.input.Name, "it has the same session and rows as %s; left out", m.sources[same].input.Name)
+				m.Notice("capture-repeated", x.Input.Name, "it has the same session and rows as %s; left out", m.Sources[same].Input.Name)
 				x.close()
 				continue
 			}
 		}
-		m.sources = append(m.sources, x)
-		m.files = append(m.files, files[i]...)
+		m.Sources = append(m.Sources, x)
+		m.Files = append(m.Files, files[i]...)
 	}
 }
 
 // showEach reads one recording after another, and gives each up.
-func (m *Inputs) showEach(recordings []*indexed) {
+func (m *Inputs) showEach(recordings []*Indexed) {
 	for _, x := range recordings {
 		if m.indexRecording(x, 0) {
-			m.opt.each(x)
+			m.Opt.Each(x)
 			if err := x.close(); err != nil {
-				m.unusable(x.input, err)
+				m.unusable(x.Input, err)
 				continue
 			}
 			x.Source = &format.Source{}
-			m.sources = append(m.sources, x)
+			m.Sources = append(m.Sources, x)
 		}
 	}
 }
 
 // indexRecording reads one input, and reports whether it can be used.
-func (m *Inputs) indexRecording(x *indexed, workers int) bool {
-	filter := m.opt.Filter
-	filter.IndexOnly = filter.IndexOnly || !m.both && m.isOut(x)
-	err := x.index(m.options(filter, workers))
+func (m *Inputs) indexRecording(x *Indexed, workers int) bool {
+	filter := m.Opt.Filter
+	filter.IndexOnly = filter.IndexOnly || !m.Both && m.isOut(x)
+	err := x.index(m.Options(filter, workers))
 	if err != nil {
 		x.Source = nil
-		m.unusable(x.input, err)
+		m.unusable(x.Input, err)
 	}
 	return err == nil
 }
 
 // isOut tells whether the name or label of an input says that it is of no rank that is
 // wanted: then its events need not be kept.
-func (m *Inputs) isOut(x *indexed) bool { return !x.format.Machine && m.opt.unwanted(x.input) }
+func (m *Inputs) isOut(x *Indexed) bool { return !x.Format.Machine && m.Opt.unwanted(x.Input) }
 
-// window reads the recordings of an input once more, for a window of time on its clock.
-func (m *Inputs) window(x *indexed, files []*recording, w extent, workers int) {
+// Window reads the recordings of an input once more, for a Window of time on its clock.
+func (m *Inputs) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 	if x.Stream == nil {
 		return
 	}
-	filter := m.opt.Filter
-	filter.From, filter.To = w.from, w.to
+	filter := m.Opt.Filter
+	filter.From, filter.To = w.From, w.To
 	filter.IndexOnly, filter.Fingerprint = m.isOut(x), false
-	opt := m.options(filter, workers)
+	opt := m.Options(filter, workers)
 	opt.Diags = &trace.Diags{} // what is wrong with the input was reported when it was read first
 	profiles, err := x.Stream(opt)
 	if err != nil {
@@ -441,8 +442,8 @@ func (m *Inputs) window(x *indexed, files []*recording, w extent, workers int) {
 	}
 	for _, f := range files {
 		for _, p := range profiles {
-			if p.Meta.PID == f.Meta.PID || !x.format.Machine {
-				f.replace(p)
+			if p.Meta.PID == f.Meta.PID || !x.Format.Machine {
+				f.Replace(p)
 			}
 		}
 	}
@@ -455,9 +456,26 @@ func (m *Inputs) unusable(in Input, err error) {
 	if in.Found && errors.Is(err, errUnknownFormat) {
 		d.Severity, d.Code = trace.Notice, "input-skipped"
 	}
-	m.diags.Add(d)
+	m.Diags.Add(d)
 }
 
-func (m *Inputs) notice(code, file, format string, args ...any) {
-	m.diags.Add(trace.Diag{Severity: trace.Notice, Code: code, Pos: trace.Pos{File: file, Offset: -1}, Msg: fmt.Sprintf(format, args...)})
+func (m *Inputs) Notice(code, file, format string, args ...any) {
+	m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: code, Pos: trace.Pos{File: file, Offset: -1}, Msg: fmt.Sprintf(format, args...)})
+}
+
+// A GivenRank is what the user says about a process of an Nsight Systems export.
+type GivenRank struct {
+	Host string // or the beginning of its name; "" is any
+	PID  int64
+	Rank trace.Rank
+}
+
+// unwanted tells whether the name or label of an input says that it is of no rank
+// that is wanted: then its events need not be kept.
+func (opt *Options) unwanted(in Input) bool {
+	if len(opt.Ranks) == 0 {
+		return false
+	}
+	known, _ := tracename.Resolve([]tracename.Input{{Path: in.Name, Label: in.Label, HeaderRank: -1}})
+	return !slices.ContainsFunc(opt.Ranks, func(w trace.Rank) bool { return !w.Contradicts(known[0].Rank) })
 }

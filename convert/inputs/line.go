@@ -1,4 +1,4 @@
-package convert
+package inputs
 
 import (
 	"cmp"
@@ -11,66 +11,66 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A line is one row of the timeline as one file has it: a thread, a stream, all
+// A Line is one row of the timeline as one file has it: a thread, a stream, all
 // async events of one name.
-type line struct {
-	key      lineKey
-	row      profile.Row // the first of those that the line is made of
-	lanes    [][]uint32  // indexes into File.Events of each lane, by time, longest first
-	instants []int32     // indexes into File.Instants, by time
-	samples  []int32     // indexes into File.Samples, by time
+type Line struct {
+	Key      LineKey
+	Row      profile.Row // the first of those that the line is made of
+	Lanes    [][]uint32  // indexes into File.Events of each lane, by time, longest first
+	Instants []int32     // indexes into File.Instants, by time
+	Samples  []int32     // indexes into File.Samples, by time
 }
 
-// lineKey tells lines of a rank apart, over all of its captures.
-type lineKey struct {
-	kind     profile.RowKind
-	part     string
-	pid, tid string
+// LineKey tells lines of a rank apart, over all of its captures.
+type LineKey struct {
+	Kind     profile.RowKind
+	Part     string
+	PID, TID string
 	name     string // of async events and counters, whose ids mean nothing to people
 }
 
-func keyOf(r *profile.Row) lineKey {
-	k := lineKey{kind: r.Kind, part: r.Part, pid: r.PIDText, tid: r.TIDText}
+func keyOf(r *profile.Row) LineKey {
+	k := LineKey{Kind: r.Kind, Part: r.Part, PID: r.PIDText, TID: r.TIDText}
 	if r.Kind == profile.RowAsync || r.Kind == profile.RowCounter {
-		k.tid, k.name = "", r.Name
+		k.TID, k.name = "", r.Name
 	}
 	return k
 }
 
 // sortLines returns the lines of f, and the line of each row. The table of events
 // stays in the order of the file: moving it would take longer than drawing it.
-func sortLines(f *profile.Profile, tolerance trace.Time) (lines []line, lineOf []int32) {
+func sortLines(f *profile.Profile, tolerance trace.Time) (lines []Line, lineOf []int32) {
 	lineOf = make([]int32, len(f.Rows))
-	index := map[lineKey]int32{}
+	index := map[LineKey]int32{}
 	for r := range f.Rows {
 		key := keyOf(&f.Rows[r])
 		l, ok := index[key]
 		if !ok {
 			l = int32(len(lines))
 			index[key] = l
-			lines = append(lines, line{key: key, row: f.Rows[r]})
+			lines = append(lines, Line{Key: key, Row: f.Rows[r]})
 		}
 		lineOf[r] = l
 	}
 	sortEvents(f, lines, lineOf, tolerance)
 	for i := range f.Instants {
 		l := &lines[lineOf[f.Instants[i].Track]]
-		l.instants = append(l.instants, int32(i))
+		l.Instants = append(l.Instants, int32(i))
 	}
 	for i := range f.Samples {
 		l := &lines[lineOf[f.Samples[i].Track]]
-		l.samples = append(l.samples, int32(i))
+		l.Samples = append(l.Samples, int32(i))
 	}
 	for i := range lines {
 		l := &lines[i]
-		slices.SortStableFunc(l.instants, func(a, b int32) int { return cmp.Compare(f.Instants[a].Time, f.Instants[b].Time) })
-		slices.SortStableFunc(l.samples, func(a, b int32) int { return cmp.Compare(f.Samples[a].Time, f.Samples[b].Time) })
+		slices.SortStableFunc(l.Instants, func(a, b int32) int { return cmp.Compare(f.Instants[a].Time, f.Instants[b].Time) })
+		slices.SortStableFunc(l.Samples, func(a, b int32) int { return cmp.Compare(f.Samples[a].Time, f.Samples[b].Time) })
 	}
 	return lines, lineOf
 }
 
 // sortEvents fills the lanes of lines.
-func sortEvents(f *profile.Profile, lines []line, lineOf []int32, tolerance trace.Time) {
+func sortEvents(f *profile.Profile, lines []Line, lineOf []int32, tolerance trace.Time) {
 	at := make([]int, len(lines)+1)
 	for i := range f.Events {
 		at[lineOf[f.Events[i].Track]+1]++
@@ -92,7 +92,7 @@ func sortEvents(f *profile.Profile, lines []line, lineOf []int32, tolerance trac
 	for l := range lines {
 		own := by[at[l]:at[l+1]]
 		s.byTime(f.Events, own)
-		lines[l].lanes = splitLanes(f.Events, own, tolerance)
+		lines[l].Lanes = SplitLanes(f.Events, own, tolerance)
 	}
 }
 
@@ -113,7 +113,7 @@ func (s *sorter) byTime(events []trace.Slice, by []uint32) {
 	// no room for both.
 	places := bits.Len(uint(len(by) - 1))
 	if bits.Len64(uint64(high-low))+places > 64 {
-		slices.SortStableFunc(by, func(a, b uint32) int { return compareSlices(&events[a], &events[b]) })
+		slices.SortStableFunc(by, func(a, b uint32) int { return CompareSlices(&events[a], &events[b]) })
 		return
 	}
 	s.keys = s.keys[:0]
@@ -159,10 +159,10 @@ func toleranceOf(f *profile.Profile) trace.Time {
 	return microseconds
 }
 
-// splitLanes divides events, which by lists in order of time, into lanes in which
+// SplitLanes divides events, which by lists in order of time, into lanes in which
 // they nest, and reorders by so that each lane's lie together. Kernels of one
 // stream do overlap (programmatic dependent launch), async events as they like.
-func splitLanes(events []trace.Slice, by []uint32, tolerance trace.Time) [][]uint32 {
+func SplitLanes(events []trace.Slice, by []uint32, tolerance trace.Time) [][]uint32 {
 	if len(by) == 0 {
 		return nil
 	}
@@ -172,7 +172,7 @@ func splitLanes(events []trace.Slice, by []uint32, tolerance trace.Time) [][]uin
 	for n, i := range by {
 		e := &events[i]
 		k := 0
-		for k < len(open) && k < maxLanes-1 && !fits(&open[k], e, tolerance) {
+		for k < len(open) && k < MaxLanes-1 && !fits(&open[k], e, tolerance) {
 			k++
 		}
 		if k == len(open) {
@@ -202,8 +202,8 @@ func splitLanes(events []trace.Slice, by []uint32, tolerance trace.Time) [][]uin
 	return lanes
 }
 
-// maxLanes bounds the rows of one line; what does not fit is cut by the Builder.
-const maxLanes = 1 << 12
+// MaxLanes bounds the rows of one line; what does not fit is cut by the Builder.
+const MaxLanes = 1 << 12
 
 // fits tells whether e can be drawn on a lane, and closes what ends before it. It
 // must lie inside of what is under way, but for the tolerance at its end, and for
@@ -224,3 +224,10 @@ func fits(open *[]trace.Time, e *trace.Slice, tolerance trace.Time) bool {
 	}
 	return true
 }
+
+// CompareSlices orders by time, then longest first.
+func CompareSlices(a, b *trace.Slice) int {
+	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(b.Dur, a.Dur))
+}
+
+func (l *Line) Empty() bool { return len(l.Lanes) == 0 && len(l.Instants) == 0 && len(l.Samples) == 0 }

@@ -1,0 +1,94 @@
+package inputs
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Parts returns the Parts that a file has events of, in order.
+func (f *Recording) Parts() []string {
+	seen := map[string]bool{}
+	for i := range f.Rows {
+		seen[f.Rows[i].Part] = true
+	}
+	parts := slices.Collect(maps.Keys(seen))
+	if len(parts) > 1 { // rows without a part are nobody's: the merger writes all pids with one
+		parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" && !f.hasEvents(p) })
+	}
+	slices.Sort(parts)
+	if len(parts) == 0 {
+		parts = []string{""}
+	}
+	return parts
+}
+
+func (f *Recording) hasEvents(part string) bool {
+	return slices.ContainsFunc(f.Lines, func(l Line) bool { return l.Key.Part == part && !l.Empty() })
+}
+
+// Describe returns what is known of a part of f before ranks are compared.
+func (f *Recording) Describe(part string) tracename.Input {
+	in := tracename.Input{Path: f.Name, Label: f.Source.Input.Label, HeaderRank: f.Meta.Rank, WorldSize: f.Meta.WorldSize, HeaderHost: f.Meta.Host}
+	if part != "" {
+		// The header of a merged file is that of its first rank.
+		in.Label, in.HeaderRank, in.HeaderHost = strings.TrimPrefix(f.Source.Input.Label+"/"+part, "/"), -1, ""
+		if label, ok := f.Meta.Parts[part]; ok {
+			in.Label = label
+		}
+	}
+	seen := map[string]bool{"": true}
+	for i := range f.Rows {
+		if p := f.Rows[i].Process; f.Rows[i].Part == part && !seen[p] {
+			seen[p] = true
+			in.Processes = append(in.Processes, p)
+		}
+	}
+	return in
+}
+
+// Recording is a profile under way to the timeline.
+type Recording struct {
+	*profile.Profile
+	Source *Indexed
+	Lines  []Line
+	LineOf []int32 // of each row
+	// tolerance is by how much an event may reach over the one around it.
+	Tolerance trace.Time
+	// twins are recordings of the same process by another profiler, whose events were
+	// put into this one.
+	Duplicates []*Recording
+}
+
+// NewRecording brings the events of p in order.
+func NewRecording(p *profile.Profile, source *Indexed) *Recording {
+	t := &Recording{Source: source}
+	t.Replace(p)
+	return t
+}
+
+// Replace puts f in the place of what was read before from the same file.
+func (t *Recording) Replace(f *profile.Profile) {
+	t.Profile = f
+	t.Tolerance = toleranceOf(f)
+	t.Lines, t.LineOf = sortLines(f, t.Tolerance)
+}
+
+// GiveUp forgets what a file holds, once it is known that nothing of it is drawn.
+func (f *Recording) GiveUp() {
+	f.Replace(&profile.Profile{Name: f.Name, Meta: f.Meta, First: f.First, Last: f.Last, Total: f.Total})
+}
+
+// Formats are those of the files that the events of a recording are from.
+func (f *Recording) Formats() []*format.Format {
+	all := []*format.Format{f.Source.Format}
+	for _, t := range f.Duplicates {
+		all = append(all, t.Source.Format)
+	}
+	return all
+}
