@@ -9,14 +9,16 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
+	"github.com/sgtrace/sgtrace/chrometrace/internal/tracetest"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
 // tiny has pieces of an event or less, so that every kind of border is met.
-var tiny = limits{block: 64, record: 1 << 20}
+var tiny = parse.Limits{Block: 64, Record: 1 << 20}
 
 // small is for tests that read many short inputs.
-var small = limits{block: 4096, record: 1 << 20}
+var small = parse.Limits{Block: 4096, Record: 1 << 20}
 
 // ragged gives a random number of bytes at a time.
 type ragged struct {
@@ -31,18 +33,18 @@ func (r *ragged) Read(p []byte) (int, error) {
 // chunkings are ways to get at the same bytes.
 var chunkings = []struct {
 	name    string
-	limits  limits
+	limits  parse.Limits
 	workers int
 	wrap    func(io.Reader) io.Reader
 }{
-	{"a byte at a time", usual, 2, iotest.OneByteReader},
-	{"data with the error", usual, 2, iotest.DataErrReader},
-	{"random sizes", usual, 2, func(r io.Reader) io.Reader { return &ragged{r, rand.New(rand.NewPCG(1, 2))} }},
+	{"a byte at a time", parse.Usual, 2, iotest.OneByteReader},
+	{"data with the error", parse.Usual, 2, iotest.DataErrReader},
+	{"random sizes", parse.Usual, 2, func(r io.Reader) io.Reader { return &ragged{r, rand.New(rand.NewPCG(1, 2))} }},
 	{"tiny pieces", tiny, 1, same},
 	{"tiny pieces, three workers", tiny, 3, same},
 	{"tiny pieces, a byte at a time", tiny, 2, iotest.OneByteReader},
-	{"pieces of a byte", limits{block: 1, record: 1 << 20}, 2, same},
-	{"small pieces", limits{block: 500, record: 1 << 20}, 3, iotest.HalfReader},
+	{"pieces of a byte", parse.Limits{Block: 1, Record: 1 << 20}, 2, same},
+	{"small pieces", parse.Limits{Block: 500, Record: 1 << 20}, 3, iotest.HalfReader},
 }
 
 // damagedDocs are inputs with all that a parser can meet.
@@ -71,7 +73,7 @@ func damagedDocs() map[string]string {
 func TestChunkIndependence(t *testing.T) {
 	for name, data := range damagedDocs() {
 		t.Run(name, func(t *testing.T) {
-			want := readWith(Options{Workers: 1}, usual, same, []byte(data)).everything()
+			want := readWith(Options{Workers: 1}, parse.Usual, same, []byte(data)).everything()
 			for _, c := range chunkings {
 				got := readWith(Options{Workers: c.workers}, c.limits, c.wrap, []byte(data)).everything()
 				if d := diff(got, want); d != "" {
@@ -85,9 +87,9 @@ func TestChunkIndependence(t *testing.T) {
 // Pieces of every size, so that every byte is a border.
 func TestEveryPieceSize(t *testing.T) {
 	for name, data := range map[string]string{"sound": kinetoDoc(12), "damaged": kinetoDoc(5) + malformed[0].data + kinetoDoc(5)[300:]} {
-		want := readWith(Options{Workers: 1}, usual, same, []byte(data)).everything()
+		want := readWith(Options{Workers: 1}, parse.Usual, same, []byte(data)).everything()
 		for block := range 1200 {
-			got := readFuzzed(Options{Workers: 2}, limits{block: block + 1, record: 1 << 20}, same, []byte(data)).everything()
+			got := readFuzzed(Options{Workers: 2}, parse.Limits{Block: block + 1, Record: 1 << 20}, same, []byte(data)).everything()
 			if d := diff(got, want); d != "" {
 				t.Fatalf("%s, pieces of %d: %s", name, block+1, d)
 			}
@@ -104,12 +106,12 @@ func TestChunkIndependenceOfTimes(t *testing.T) {
 		{From: 1775078550000000000 + 1015_000},
 	} {
 		data := []byte(kinetoDoc(20) + second)
-		want := readWith(Options{Workers: 1, Filter: f}, usual, same, data)
+		want := readWith(Options{Workers: 1, Filter: f}, parse.Usual, same, data)
 		if n := len(want.Events); n < 5 || n > 30 {
 			t.Fatalf("%d events", n)
 		}
 		for _, block := range []int{1, 64, 100, 1000, 3000} {
-			got := readWith(Options{Workers: 2, Filter: f}, limits{block: block, record: 1 << 20}, same, data)
+			got := readWith(Options{Workers: 2, Filter: f}, parse.Limits{Block: block, Record: 1 << 20}, same, data)
 			if d := diff(got.everything(), want.everything()); d != "" {
 				t.Errorf("pieces of %d: %s", block, d)
 			}
@@ -120,12 +122,12 @@ func TestChunkIndependenceOfTimes(t *testing.T) {
 // An event that is longer than any real one is lost, however much of it is there
 // at a time, and nothing behind it.
 func TestRecordLimit(t *testing.T) {
-	l := limits{block: 64, record: 1000}
+	l := parse.Limits{Block: 64, Record: 1000}
 	ok := func(name string) string { return `{"ph":"X","name":"` + name + `","pid":1,"tid":1,` + abs + `}` }
 	long := ok(strings.Repeat("x", 2000))
 	for _, data := range []string{`[` + ok("a") + `,` + long + `,` + ok("b") + `]`, `{"traceEvents":[` + ok("a") + `],"x":"` + strings.Repeat("x", 2000) + `","traceEvents":[` + ok("b") + `]}`} {
 		for _, block := range []int{64, 900, 1 << 20} {
-			l.block = block
+			l.Block = block
 			r := readWith(Options{Workers: 2}, l, same, []byte(data))
 			if r.names() != "a b" || !r.loss() {
 				t.Errorf("pieces of %d: events %.100s; %v", block, r.names(), r.diags)
@@ -139,13 +141,13 @@ func TestRecordLimit(t *testing.T) {
 
 // Many workers on a real amount of data.
 func TestWorkers(t *testing.T) {
-	data := kinetoLike(20_000)
-	want := readWith(Options{Workers: 1}, usual, same, data)
+	data := tracetest.KinetoLike(20_000)
+	want := readWith(Options{Workers: 1}, parse.Usual, same, data)
 	if len(want.diags) > 0 || want.Total < 20_000 {
 		t.Fatalf("%d events; %v", want.Total, want.diags)
 	}
 	for _, workers := range []int{2, 8} {
-		got := readWith(Options{Workers: workers}, limits{block: 1 << 16, record: 64 << 20}, same, data)
+		got := readWith(Options{Workers: workers}, parse.Limits{Block: 1 << 16, Record: 64 << 20}, same, data)
 		if d := diff(got.everything(), want.everything()); d != "" {
 			t.Errorf("%d workers: %s", workers, d)
 		}

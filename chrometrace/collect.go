@@ -1,18 +1,21 @@
 package chrometrace
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
+	"github.com/sgtrace/sgtrace/trace"
+)
 
 // A collector puts the batches of a file together, in order.
 type collector struct {
 	name string
 	opt  Options
 
-	diags
+	parse.Diags
 	docs   []document
 	kept   []kept
-	rowIDs []*rowID
-	rows   map[rowID]int32
-	names  []rowName
+	rowIDs []*parse.RowID
+	rows   map[parse.RowID]int32
+	names  []parse.RowName
 	open   map[int32][]openSlice
 	paired bool // there are slices whose end came later
 	linked bool // there are correlations
@@ -28,8 +31,8 @@ const maxMembers = 1 << 14
 // A document is one of the documents that a file consists of.
 type document struct {
 	object                   bool
-	header                   []member
-	absolute, relative, zero bounds
+	header                   []parse.Member
+	absolute, relative, zero parse.Bounds
 	zeroAt                   int64
 	base                     int64 // what relative times count from
 	known                    bool  // base is known
@@ -41,90 +44,90 @@ type document struct {
 
 // empty tells whether nothing of the document is of use.
 func (d *document) empty() bool {
-	return len(d.header) == 0 && d.absolute.n+d.relative.n+d.zero.n == 0
+	return len(d.header) == 0 && d.absolute.N+d.relative.N+d.zero.N == 0
 }
 
 // last returns the time of the last event, counted like t.
 func (d *document) last(t trace.Time) trace.Time {
 	switch {
-	case t >= absoluteFrom:
-		return d.absolute.last
-	case d.zero.n == 0 || d.relative.n > 0 && d.relative.last > d.zero.last:
-		return d.relative.last
+	case t >= parse.AbsoluteFrom:
+		return d.absolute.Last
+	case d.zero.N == 0 || d.relative.N > 0 && d.relative.Last > d.zero.Last:
+		return d.relative.Last
 	}
-	return d.zero.last
+	return d.zero.Last
 }
 
 // A kept is what remains of a batch.
 type kept struct {
 	doc  int
 	rows []int32 // of the file, by those of the batch
-	tables
+	parse.Tables
 	events0 int // how many events come before
 }
 
 func newCollector(name string, opt Options) *collector {
-	return &collector{name: name, opt: opt, rows: map[rowID]int32{}, open: map[int32][]openSlice{}}
+	return &collector{name: name, opt: opt, rows: map[parse.RowID]int32{}, open: map[int32][]openSlice{}}
 }
 
 // keep takes a batch.
-func (c *collector) keep(b *batch) {
+func (c *collector) keep(b *parse.Batch) {
 	d := c.document(b)
-	c.addHeader(d, b.header)
-	d.absolute.merge(b.absolute)
-	d.relative.merge(b.relative)
-	if d.zero.n == 0 {
-		d.zeroAt = b.zeroAt
+	c.addHeader(d, b.Header)
+	d.absolute.Merge(b.Absolute)
+	d.relative.Merge(b.Relative)
+	if d.zero.N == 0 {
+		d.zeroAt = b.ZeroAt
 	}
-	d.zero.merge(b.zero)
-	c.total += b.total
-	d.drawn = d.drawn || b.drawn
-	c.chrome = c.chrome || b.chrome
-	c.names = append(c.names, b.names...)
-	for _, x := range b.diags {
-		c.report(x.severity, x.code, x.offset, x.count, x.msg)
+	d.zero.Merge(b.Zero)
+	c.total += b.Total
+	d.drawn = d.drawn || b.Drawn
+	c.chrome = c.chrome || b.Chrome
+	c.names = append(c.names, b.Names...)
+	for _, x := range b.Diags {
+		c.Report(x.Severity, x.Code, x.Offset, x.Count, x.Msg)
 	}
-	k := kept{doc: len(c.docs) - 1, rows: make([]int32, len(b.rows)), tables: b.tables}
-	for i, id := range b.rows {
+	k := kept{doc: len(c.docs) - 1, rows: make([]int32, len(b.Rows)), Tables: b.Tables}
+	for i, id := range b.Rows {
 		k.rows[i] = c.row(id)
 	}
-	if len(b.rows) == 0 {
+	if len(b.Rows) == 0 {
 		return // nothing in it refers to anything
 	}
 	c.spans(b, k.rows)
-	if !c.linked && len(b.launches)+len(b.work) > 0 {
+	if !c.linked && len(b.Launches)+len(b.Work) > 0 {
 		c.linked = true
 		for i := range c.kept {
-			c.kept[i].redundant = nil
+			c.kept[i].Redundant = nil
 		}
 	}
 	if c.linked {
-		k.redundant = nil
+		k.Redundant = nil
 	}
 	if n := len(c.kept); n > 0 {
-		k.events0 = c.kept[n-1].events0 + len(c.kept[n-1].events)
+		k.events0 = c.kept[n-1].events0 + len(c.kept[n-1].Events)
 	}
 	c.kept = append(c.kept, k)
 }
 
 // document returns the document that b is of. A new one takes the place of one
 // that was empty: a file may consist of millions.
-func (c *collector) document(b *batch) *document {
+func (c *collector) document(b *parse.Batch) *document {
 	n := len(c.docs)
 	switch {
-	case n == 0 || b.newDoc && !c.docs[n-1].empty():
-		c.docs = append(c.docs, document{object: b.object})
+	case n == 0 || b.NewDoc && !c.docs[n-1].empty():
+		c.docs = append(c.docs, document{object: b.Object})
 		n++
-	case b.newDoc:
-		c.docs[n-1] = document{object: b.object}
+	case b.NewDoc:
+		c.docs[n-1] = document{object: b.Object}
 	}
 	return &c.docs[n-1]
 }
 
 // addHeader adds members to the header of a document.
-func (c *collector) addHeader(d *document, members []member) {
+func (c *collector) addHeader(d *document, members []parse.Member) {
 	if fit := maxMembers - c.header; len(members) > fit {
-		c.report(trace.DataLoss, "trace-header-long", members[fit].offset, len(members)-fit,
+		c.Report(trace.DataLoss, "trace-header-long", members[fit].Offset, len(members)-fit,
 			"there is more beside the events than any profiler writes; the rest of it is left out")
 		members = members[:fit]
 	}
@@ -133,8 +136,8 @@ func (c *collector) addHeader(d *document, members []member) {
 }
 
 // row returns the number of a row in the file.
-func (c *collector) row(id *rowID) int32 {
-	key := id.key()
+func (c *collector) row(id *parse.RowID) int32 {
+	key := id.Key()
 	n, ok := c.rows[key]
 	if !ok {
 		n = int32(len(c.rowIDs))
@@ -145,11 +148,11 @@ func (c *collector) row(id *rowID) int32 {
 }
 
 // truncated reports what is missing at the end of the input.
-func (c *collector) truncated(end ending) {
-	if end.err != nil || len(c.docs) == 0 || !c.docs[len(c.docs)-1].object {
+func (c *collector) truncated(end parse.Ending) {
+	if end.Err != nil || len(c.docs) == 0 || !c.docs[len(c.docs)-1].object {
 		return // a bare list may lack its bracket
 	}
-	if end.between {
-		c.report(trace.DataLoss, "trace-truncated", end.offset, 1, "the file ends between two events; everything before is used")
+	if end.Between {
+		c.Report(trace.DataLoss, "trace-truncated", end.Offset, 1, "the file ends between two events; everything before is used")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 )
 
 // around puts text between two sound events, a and z, in a document.
@@ -69,7 +71,7 @@ var malformed = []struct {
 func TestMalformed(t *testing.T) {
 	for _, c := range malformed {
 		t.Run(c.name, func(t *testing.T) {
-			r := readWith(Options{Workers: 1}, usual, same, []byte(c.data))
+			r := readWith(Options{Workers: 1}, parse.Usual, same, []byte(c.data))
 			if r.err != nil {
 				t.Fatal(r.err)
 			}

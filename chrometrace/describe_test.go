@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -24,7 +25,7 @@ type reading struct {
 func same(r io.Reader) io.Reader { return r }
 
 // readWith reads data as a file called f.
-func readWith(opt Options, l limits, wrap func(io.Reader) io.Reader, data []byte) reading {
+func readWith(opt Options, l parse.Limits, wrap func(io.Reader) io.Reader, data []byte) reading {
 	opt.Syms, opt.Diags = trace.NewSymbols(), new(trace.Diags)
 	if opt.Args == nil {
 		opt.Args = trace.NewArgs()
@@ -38,7 +39,7 @@ func readWith(opt Options, l limits, wrap func(io.Reader) io.Reader, data []byte
 // parse reads data with one worker and pieces of the usual size.
 func parsed(t testing.TB, data string) reading {
 	t.Helper()
-	r := readWith(Options{Workers: 1}, usual, same, []byte(data))
+	r := readWith(Options{Workers: 1}, parse.Usual, same, []byte(data))
 	if r.err != nil {
 		t.Fatalf("%v", r.err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -248,7 +249,7 @@ func TestBoundArrows(t *testing.T) {
 		{profile.Filter{MinDur: 1}, []string{`s 7 1`, `t 7 2`, `s 8 3`}}, // the pair has no duration
 		{profile.Filter{IndexOnly: true}, nil},
 	} {
-		r := readWith(Options{Workers: 1, Filter: c.filter}, usual, same, []byte(data[:len(data)-1]+`,{"ph":"i","name":"last",`+strings.Replace(abs, "321", "399", 1)+`}]`))
+		r := readWith(Options{Workers: 1, Filter: c.filter}, parse.Usual, same, []byte(data[:len(data)-1]+`,{"ph":"i","name":"last",`+strings.Replace(abs, "321", "399", 1)+`}]`))
 		var got []string
 		for _, a := range r.Arrows {
 			got = append(got, fmt.Sprintf("%c %s %d", a.Phase, r.name(a.ID), a.Event))
@@ -296,7 +297,7 @@ func TestArguments(t *testing.T) {
 
 func TestNoTrace(t *testing.T) {
 	for _, data := range []string{"", " ", "hello", "{}", `{"a":1}`, "[1,2]", "\x00\x01", `{"resourceSpans":[{"name":"x"}]}`} {
-		if r := readWith(Options{}, usual, same, []byte(data)); !errors.Is(r.err, errNoTrace) {
+		if r := readWith(Options{}, parse.Usual, same, []byte(data)); !errors.Is(r.err, errNoTrace) {
 			t.Errorf("%q: %v", data, r.err)
 		}
 		if Sniff([]byte(data)) {
@@ -304,13 +305,13 @@ func TestNoTrace(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken pipe")
-	r := readWith(Options{}, usual, func(io.Reader) io.Reader { return iotest.ErrReader(broken) }, nil)
+	r := readWith(Options{}, parse.Usual, func(io.Reader) io.Reader { return iotest.ErrReader(broken) }, nil)
 	if !errors.Is(r.err, broken) {
 		t.Error(r.err)
 	}
 	// What was read before an error is kept.
 	data := dialects[0].data
-	r = readWith(Options{}, usual, func(r io.Reader) io.Reader { return io.MultiReader(r, iotest.ErrReader(io.ErrUnexpectedEOF)) }, []byte(data[:len(data)-17]))
+	r = readWith(Options{}, parse.Usual, func(r io.Reader) io.Reader { return io.MultiReader(r, iotest.ErrReader(io.ErrUnexpectedEOF)) }, []byte(data[:len(data)-17]))
 	if r.err != nil || len(r.Events) != 1 || r.codes() != fmt.Sprintf("trace-truncated@%d", len(data)-17) {
 		t.Error(r.err, r.diags)
 	}

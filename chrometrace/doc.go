@@ -2,26 +2,18 @@
 // profiler (libkineto) and many other tools write, and what chrome://tracing,
 // Perfetto and scripts read. Package writer writes it.
 //
-// [Read] turns a trace of any size, dialect and state of repair into a [profile.Profile]:
+// [Read] turns a trace of any size, dialect and state of repair into a
+// [profile.Profile]:
 //
-//  1. A cutter cuts the input into pieces of a megabyte where it looks as if one
-//     event ended and another began (cut.go).
-//  2. Parsers read pieces on all cores (document.go, event.go, value.go), supposing
-//     that they begin between two events, and record what they find in batches
-//     (record.go, collective.go, async.go).
-//  3. A collector takes the batches in order. A piece counts if the one before
-//     ended exactly where it begins; otherwise the collector reads on by itself
-//     from there (collect.go). So no result depends on the cuts.
-//  4. What only the whole file tells is settled at the end: the base of its times,
-//     names and numbers of rows (finish.go).
+//  1. Package parse reads the input on all cores, and passes on what it says in
+//     batches, in the order of the file.
+//  2. A collector takes the batches: it numbers rows, and puts together slices that
+//     begin and end in different pieces (collect.go, pairs.go).
+//  3. What only the whole file tells is settled at the end: the base of its times,
+//     names and numbers of rows, ranks (finish.go, header.go, own.go).
 //
-// An event that is no valid JSON is read a second time, in the ways in which
-// Kineto is known to fail (string.go). If that does not help, it is lost, and
-// reading goes on at the next thing that looks like an event (resync.go). What was
-// repaired is a notice, what was lost is a data loss, each with a count and the
-// first place.
-//
-// What is known about producers is in tables: kineto.go, collective.go, step.go.
+// What was repaired is a notice, what was lost is a data loss, each with a count and
+// the first place.
 //
 // # What is odd
 //

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -42,7 +43,7 @@ func TestFilters(t *testing.T) {
 		{"index only", profile.Filter{IndexOnly: true}, "", "0 0 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := readWith(Options{Workers: 1, Filter: c.filter}, usual, same, []byte(filterDoc))
+			r := readWith(Options{Workers: 1, Filter: c.filter}, parse.Usual, same, []byte(filterDoc))
 			if r.err != nil || len(r.diags) > 0 {
 				t.Fatal(r.err, r.diags)
 			}
@@ -75,7 +76,7 @@ func TestArgsModes(t *testing.T) {
 		profile.ArgsMin:  {`{"Input Dims":[[1]]}`, `{"correlation":7}`},
 		profile.ArgsNone: {`{}`, `{}`},
 	} {
-		r := readWith(Options{Filter: profile.Filter{Args: mode}}, usual, same, []byte(filterDoc))
+		r := readWith(Options{Filter: profile.Filter{Args: mode}}, parse.Usual, same, []byte(filterDoc))
 		for i, w := range want {
 			if got := r.plainArgs(r.Events[i].Args); got != w {
 				t.Errorf("mode %d: %s, want %s", mode, got, w)
@@ -93,11 +94,11 @@ func TestFilterWithBaseBehind(t *testing.T) {
 	data := `{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":10,"dur":1},{"ph":"X","name":"b","pid":1,"tid":1,"ts":20,"dur":1}],"baseTimeNanoseconds":1775078550000000000}`
 	first := parsed(t, data)
 	f := profile.Filter{From: first.Events[1].Time}
-	if r := readWith(Options{Filter: f, Base: first.Meta.Base}, usual, same, []byte(data)); r.names() != "b" || r.Events[0].Time != first.Events[1].Time {
+	if r := readWith(Options{Filter: f, Base: first.Meta.Base}, parse.Usual, same, []byte(data)); r.names() != "b" || r.Events[0].Time != first.Events[1].Time {
 		t.Errorf("%s", r.events())
 	}
 	// A base that only the caller knows.
-	r := readWith(Options{Base: 5e9}, usual, same, []byte(`[{"ph":"X","name":"a","ts":10}]`))
+	r := readWith(Options{Base: 5e9}, parse.Usual, same, []byte(`[{"ph":"X","name":"a","ts":10}]`))
 	if r.Events[0].Time != 5e9+10_000 || r.Meta.Origin != profile.OriginUnix || len(r.diags) > 0 {
 		t.Errorf("%s %v", r.events(), r.diags)
 	}

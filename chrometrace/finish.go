@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
@@ -20,14 +21,14 @@ func (c *collector) finish() *profile.Profile {
 	j := joiner{collector: c, rows: c.finishRows(f)}
 	c.ownRows(f, j.rows)
 	f.Events = j.events()
-	f.Instants = joined(j, func(t *tables) *[]trace.Instant { return &t.instants }, func(x *trace.Instant, k *kept) bool {
+	f.Instants = joined(j, func(t *parse.Tables) *[]trace.Instant { return &t.Instants }, func(x *trace.Instant, k *kept) bool {
 		return j.track(&x.Track, k) && j.time(&x.Time, k)
 	})
-	f.Samples = joined(j, func(t *tables) *[]trace.Sample { return &t.samples }, func(x *trace.Sample, k *kept) bool {
+	f.Samples = joined(j, func(t *parse.Tables) *[]trace.Sample { return &t.Samples }, func(x *trace.Sample, k *kept) bool {
 		return j.track(&x.Track, k) && j.time(&x.Time, k)
 	})
-	f.Launches = joined(j, func(t *tables) *[]profile.Link { return &t.launches }, j.link)
-	f.Work = joined(j, func(t *tables) *[]profile.Link { return &t.work }, j.link)
+	f.Launches = joined(j, func(t *parse.Tables) *[]profile.Link { return &t.Launches }, j.link)
+	f.Work = joined(j, func(t *parse.Tables) *[]profile.Link { return &t.Work }, j.link)
 	redrawn := c.redrawn(f)
 	arrow := func(x *profile.Arrow, k *kept) bool {
 		if !j.row(&x.Row, k) {
@@ -40,22 +41,22 @@ func (c *collector) finish() *profile.Profile {
 		}
 		return !redrawn(x) && j.time(&x.Time, k)
 	}
-	f.Arrows = joined(j, func(t *tables) *[]profile.Arrow { return &t.arrows }, arrow)
-	f.Arrows = append(f.Arrows, joined(j, func(t *tables) *[]profile.Arrow { return &t.redundant }, arrow)...)
-	f.Collectives = joined(j, func(t *tables) *[]profile.Collective { return &t.collectives }, func(x *profile.Collective, k *kept) bool {
+	f.Arrows = joined(j, func(t *parse.Tables) *[]profile.Arrow { return &t.Arrows }, arrow)
+	f.Arrows = append(f.Arrows, joined(j, func(t *parse.Tables) *[]profile.Arrow { return &t.Redundant }, arrow)...)
+	f.Collectives = joined(j, func(t *parse.Tables) *[]profile.Collective { return &t.Collectives }, func(x *profile.Collective, k *kept) bool {
 		x.Event = j.event(x.Event, k)
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
-	f.Steps = joined(j, func(t *tables) *[]profile.Step { return &t.steps }, func(x *profile.Step, k *kept) bool {
+	f.Steps = joined(j, func(t *parse.Tables) *[]profile.Step { return &t.Steps }, func(x *profile.Step, k *kept) bool {
 		x.Event = j.event(x.Event, k)
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
-	f.Fingerprint = joined(j, func(t *tables) *[]trace.Slice { return &t.prints }, func(x *trace.Slice, k *kept) bool {
+	f.Fingerprint = joined(j, func(t *parse.Tables) *[]trace.Slice { return &t.Prints }, func(x *trace.Slice, k *kept) bool {
 		return j.track(&x.Track, k) && j.time(&x.Time, k)
 	})
-	for _, x := range c.diags {
-		c.opt.Diags.Add(trace.Diag{Severity: x.severity, Code: x.code, Count: x.count, Msg: x.msg,
-			Pos: trace.Pos{File: c.name, Offset: x.offset}})
+	for _, x := range c.Diags {
+		c.opt.Diags.Add(trace.Diag{Severity: x.Severity, Code: x.Code, Count: x.Count, Msg: x.Msg,
+			Pos: trace.Pos{File: c.name, Offset: x.Offset}})
 	}
 	return f
 }
@@ -66,17 +67,17 @@ func (c *collector) readHeaders(m *profile.Meta) {
 		d := &c.docs[i]
 		kineto, own := false, false
 		for _, x := range d.header {
-			kineto = kineto || x.key == "schemaVersion"
-			if base, ok := baseOf(x.key, x.value); ok {
+			kineto = kineto || x.Key == "schemaVersion"
+			if base, ok := parse.BaseOf(x.Key, x.Value); ok {
 				d.base, d.known = base, true
 			}
-			if x.key == "metadata" {
-				if base, ok := ownBase(x.value); ok {
+			if x.Key == "metadata" {
+				if base, ok := ownBase(x.Value); ok {
 					d.base, d.known, own = base, true, true
 				}
 			}
-			if err := readHeader(m, x.key, x.value); err != nil {
-				c.report(trace.Notice, "trace-header", x.offset, 1, x.key+" is not as it should be; used in part: "+err.Error())
+			if err := readHeader(m, x.Key, x.Value); err != nil {
+				c.Report(trace.Notice, "trace-header", x.Offset, 1, x.Key+" is not as it should be; used in part: "+err.Error())
 			}
 		}
 		if base := c.opt.Base; !d.known && base != 0 {
@@ -84,62 +85,56 @@ func (c *collector) readHeaders(m *profile.Meta) {
 		}
 		d.own, d.unlinked = own, own && d.drawn
 		// Kineto sets times before its base to 0.
-		d.dropZero = kineto && !own && d.zero.n > 0 && (d.known || d.absolute.n > 0)
+		d.dropZero = kineto && !own && d.zero.N > 0 && (d.known || d.absolute.N > 0)
 	}
 }
 
 // clocks finds out what the times count from, and their bounds.
 func (c *collector) clocks(f *profile.Profile) {
-	var all bounds
+	var all parse.Bounds
 	for i := range c.docs {
 		d := &c.docs[i]
-		shifted := func(b bounds) bounds {
-			b.first += trace.Time(d.base)
-			b.last += trace.Time(d.base)
+		shifted := func(b parse.Bounds) parse.Bounds {
+			b.First += trace.Time(d.base)
+			b.Last += trace.Time(d.base)
 			return b
 		}
 		relative := d.relative
 		if !d.dropZero {
-			relative.merge(d.zero)
+			relative.Merge(d.zero)
 		} else {
-			c.report(trace.DataLoss, "trace-clock-zero", d.zeroAt, d.zero.n,
+			c.Report(trace.DataLoss, "trace-clock-zero", d.zeroAt, d.zero.N,
 				"an event is at time 0, which is what the profiler makes of a clock that failed; left out")
 		}
-		all.merge(shifted(relative))
-		all.merge(d.absolute)
+		all.Merge(shifted(relative))
+		all.Merge(d.absolute)
 		switch {
 		case d.known:
 			if f.Meta.Base == 0 {
 				f.Meta.Base = d.base
 			}
 			f.Meta.Origin = profile.OriginUnix
-		case d.absolute.n > 0:
+		case d.absolute.N > 0:
 			f.Meta.Origin = profile.OriginUnix
-		case relative.n > 0:
-			c.report(trace.Notice, "trace-no-base", 0, 1, "times are relative, and the file does not say to what")
+		case relative.N > 0:
+			c.Report(trace.Notice, "trace-no-base", 0, 1, "times are relative, and the file does not say to what")
 		}
 	}
 	for i := range c.docs { // one that is unknown makes all of them useless
-		if d := &c.docs[i]; !d.known && d.absolute.n == 0 && d.relative.n+d.zero.n > 0 {
+		if d := &c.docs[i]; !d.known && d.absolute.N == 0 && d.relative.N+d.zero.N > 0 {
 			f.Meta.Origin = profile.OriginUnknown
 		}
 	}
-	f.First, f.Last = all.first, all.last
+	f.First, f.Last = all.First, all.Last
 }
-
-// A where is what metadata events name: a process if tid is "", else a thread of
-// it or a stream.
-type where struct{ part, pid, tid string }
-
-func (r *rowID) where() where { return where{r.part, r.pid, r.tid} }
 
 // finishRows fills f.Rows, and returns the numbers of rows there.
 func (c *collector) finishRows(f *profile.Profile) (to []int32) {
-	known := map[where]int32{} // the row that unspecific events are on
-	for _, l := range [...]lane{laneStream, laneThread} {
+	known := map[parse.Where]int32{} // the row that unspecific events are on
+	for _, l := range [...]parse.Lane{parse.LaneStream, parse.LaneThread} {
 		for i, id := range c.rowIDs {
-			if id.lane == l {
-				known[id.where()] = int32(i)
+			if id.Lane == l {
+				known[id.Where()] = int32(i)
 			}
 		}
 	}
@@ -148,11 +143,11 @@ func (c *collector) finishRows(f *profile.Profile) (to []int32) {
 		number[i] = -1
 	}
 	to = make([]int32, len(c.rowIDs))
-	var ids []*rowID
+	var ids []*parse.RowID
 	for i, id := range c.rowIDs {
 		row := int32(i)
-		if id.lane == laneAny {
-			if other, ok := known[id.where()]; ok {
+		if id.Lane == parse.LaneAny {
+			if other, ok := known[id.Where()]; ok {
 				row = other
 			}
 		}
@@ -183,7 +178,7 @@ func (c *collector) joinParts(rows []profile.Row) {
 	if len(parts) <= mostParts {
 		return
 	}
-	c.report(trace.Notice, "trace-parts", 0, 1, fmt.Sprintf("pids are of more than %d ranks in one file; taken as processes of one", mostParts))
+	c.Report(trace.Notice, "trace-parts", 0, 1, fmt.Sprintf("pids are of more than %d ranks in one file; taken as processes of one", mostParts))
 	for i := range rows {
 		if r := &rows[i]; r.Part != "" {
 			r.PIDText, r.Part = "["+r.Part+"] "+r.PIDText, ""
@@ -192,57 +187,35 @@ func (c *collector) joinParts(rows []profile.Row) {
 }
 
 // namedRows returns rows with what metadata tells about them.
-func (c *collector) namedRows(ids []*rowID) (rows []profile.Row) {
-	processes, threads := map[where]*profile.Row{}, map[where]*profile.Row{}
+func (c *collector) namedRows(ids []*parse.RowID) (rows []profile.Row) {
+	processes, threads := map[parse.Where]*profile.Row{}, map[parse.Where]*profile.Row{}
 	for _, n := range c.names {
-		table, key := processes, where{part: n.part, pid: n.pid}
-		if strings.HasPrefix(n.what, "thread_") {
-			table, key.tid = threads, n.tid
+		table, key := processes, parse.Where{Part: n.Part, PID: n.PID}
+		if strings.HasPrefix(n.What, "thread_") {
+			table, key.TID = threads, n.TID
 		}
 		if table[key] == nil {
 			table[key] = &profile.Row{}
 		}
-		n.apply(table[key])
+		n.Apply(table[key])
 	}
 	for _, id := range ids {
-		row := id.row()
-		if p := processes[where{part: id.part, pid: id.pid}]; p != nil {
+		row := id.Row()
+		if p := processes[parse.Where{Part: id.Part, PID: id.PID}]; p != nil {
 			row.Process, row.Labels, row.ProcessSort = p.Process, p.Labels, p.ProcessSort
 		}
-		if t := threads[id.where()]; t != nil && id.lane <= laneStream {
+		if t := threads[id.Where()]; t != nil && id.Lane <= parse.LaneStream {
 			row.Name, row.Sort = t.Name, t.Sort
-			if id.lane == laneAny && strings.HasPrefix(strings.ToLower(t.Name), "stream ") {
+			if id.Lane == parse.LaneAny && strings.HasPrefix(strings.ToLower(t.Name), "stream ") {
 				row.Kind = profile.RowStream // though nothing happened there
 			}
 		}
-		if _, isNumber := jsonscan.Int([]byte(id.tid)); row.Name == "" && !isNumber && id.lane <= laneStream {
-			row.Name = id.tid
+		if _, isNumber := jsonscan.Int([]byte(id.TID)); row.Name == "" && !isNumber && id.Lane <= parse.LaneStream {
+			row.Name = id.TID
 		}
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-// apply puts a name where it belongs; an empty one says nothing.
-func (n *rowName) apply(r *profile.Row) {
-	switch n.what {
-	case "process_name":
-		if n.text != "" {
-			r.Process = n.text
-		}
-	case "process_labels":
-		if n.text != "" {
-			r.Labels = n.text
-		}
-	case "process_sort_index":
-		r.ProcessSort = n.number
-	case "thread_name":
-		if n.text != "" {
-			r.Name = n.text
-		}
-	case "thread_sort_index":
-		r.Sort = n.number
-	}
 }
 
 // A joiner puts the tables of batches together.
@@ -254,10 +227,10 @@ type joiner struct {
 
 // joined returns the table of all batches, with every record fixed; those for
 // which fix returns false are left out. Batches are freed on the way.
-func joined[T any](j joiner, of func(*tables) *[]T, fix func(x *T, k *kept) bool) []T {
+func joined[T any](j joiner, of func(*parse.Tables) *[]T, fix func(x *T, k *kept) bool) []T {
 	n := 0
 	for i := range j.kept {
-		n += len(*of(&j.kept[i].tables))
+		n += len(*of(&j.kept[i].Tables))
 	}
 	if n == 0 {
 		return nil
@@ -265,12 +238,12 @@ func joined[T any](j joiner, of func(*tables) *[]T, fix func(x *T, k *kept) bool
 	out := memory.Make[T](n)[:0]
 	for i := range j.kept {
 		k := &j.kept[i]
-		for _, x := range *of(&k.tables) {
+		for _, x := range *of(&k.Tables) {
 			if out = append(out, x); !fix(&out[len(out)-1], k) {
 				out = out[:len(out)-1]
 			}
 		}
-		*of(&k.tables) = nil
+		*of(&k.Tables) = nil
 	}
 	return out
 }
@@ -299,7 +272,7 @@ func (j joiner) time(t *trace.Time, k *kept) bool {
 	if *t == 0 && d.dropZero {
 		return false
 	}
-	if *t < absoluteFrom {
+	if *t < parse.AbsoluteFrom {
 		*t += trace.Time(d.base)
 	}
 	return true
@@ -316,7 +289,7 @@ func (j *joiner) events() []trace.Slice {
 	}
 	drops = drops || slices.Contains(j.rows, outside)
 	n := int32(0)
-	return joined(*j, func(t *tables) *[]trace.Slice { return &t.events }, func(x *trace.Slice, k *kept) bool {
+	return joined(*j, func(t *parse.Tables) *[]trace.Slice { return &t.Events }, func(x *trace.Slice, k *kept) bool {
 		keep := j.track(&x.Track, k) && j.time(&x.Time, k)
 		if late && keep {
 			keep = x.Dur >= f.MinDur && (f.From == 0 || x.End() >= f.From) && (f.To == 0 || x.Time <= f.To)
@@ -353,7 +326,7 @@ func (j joiner) link(x *profile.Link, k *kept) bool {
 		if j.docs[k.doc].dropZero {
 			return false
 		}
-		x.Event = -zeroEvent - x.Event
+		x.Event = -parse.ZeroEvent - x.Event
 	}
 	x.Event = j.event(x.Event, k)
 	return j.row(&x.Row, k)

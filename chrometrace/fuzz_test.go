@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -16,7 +17,7 @@ import (
 // fuzzArgs saves the fuzzer from making an arena for every input.
 var fuzzArgs = trace.NewArgs()
 
-func readFuzzed(opt Options, l limits, wrap func(io.Reader) io.Reader, data []byte) reading {
+func readFuzzed(opt Options, l parse.Limits, wrap func(io.Reader) io.Reader, data []byte) reading {
 	if fuzzArgs.Size() > 32<<20 {
 		fuzzArgs = trace.NewArgs()
 	}
@@ -30,13 +31,13 @@ func mostMemory(size int) uint64 { return 32<<20 + 5000*uint64(size) }
 
 // checkFuzzed checks what holds for every input.
 func checkFuzzed(t *testing.T, data []byte) reading {
-	got := readFuzzed(Options{Workers: 1}, limits{block: 1 << 16, record: 1 << 20}, same, data)
+	got := readFuzzed(Options{Workers: 1}, parse.Limits{Block: 1 << 16, Record: 1 << 20}, same, data)
 	want := got.everything()
 	for _, c := range []struct {
 		block, workers int
 		wrap           func(io.Reader) io.Reader
 	}{{1, 1, same}, {33, 2, iotest.OneByteReader}, {200, 2, same}} {
-		again := readFuzzed(Options{Workers: c.workers}, limits{block: c.block, record: 1 << 20}, c.wrap, data)
+		again := readFuzzed(Options{Workers: c.workers}, parse.Limits{Block: c.block, Record: 1 << 20}, c.wrap, data)
 		if d := diff(again.everything(), want); d != "" {
 			t.Fatalf("in pieces of %d bytes: %s", c.block, d)
 		}
@@ -62,7 +63,7 @@ func checkFuzzed(t *testing.T, data []byte) reading {
 		}
 	}
 	// Without arguments there are the same events.
-	none := readFuzzed(Options{Workers: 1, Filter: profile.Filter{Args: profile.ArgsNone}}, usual, same, data)
+	none := readFuzzed(Options{Workers: 1, Filter: profile.Filter{Args: profile.ArgsNone}}, parse.Usual, same, data)
 	if len(none.Events) != len(got.Events) || len(none.Launches) != len(got.Launches) || len(none.diags) != len(got.diags) {
 		t.Fatalf("without arguments there are %d events instead of %d; %v instead of %v", len(none.Events), len(got.Events), none.diags, got.diags)
 	}

@@ -6,24 +6,11 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// headerKeys are the lists and objects outside of the events that are read.
-var headerKeys = map[string]bool{
-	"distributedInfo": true, "deviceProperties": true, "metadata": true,
-	"computeProperties": true, // deviceProperties until May 2021
-}
-
-// baseOf returns the base time that a member of a document tells.
-func baseOf(key string, value []byte) (ns int64, ok bool) {
-	if key == "baseTimeNanoseconds" {
-		ns, ok = jsonscan.Int(unquoted(value))
-	}
-	return ns, ok && isTime(trace.Time(ns))
-}
 
 // A distributedInfo is what torch.distributed says about the process.
 type distributedInfo struct {
@@ -40,7 +27,7 @@ type number struct {
 }
 
 func (n *number) UnmarshalJSON(text []byte) error {
-	v, ok := jsonscan.Int(unquoted(text))
+	v, ok := jsonscan.Int(parse.Unquoted(text))
 	n.known = ok && v >= 0 && v <= math.MaxInt32
 	n.value, n.odd = int32(v), !n.known && string(text) != "null"
 	return nil
@@ -112,7 +99,7 @@ func readHeader(m *profile.Meta, key string, value []byte) error {
 		return err
 	case "host_name":
 		if m.Host == "" {
-			m.Host = string(jsonscan.Unescape(nil, unquoted(value)))
+			m.Host = string(jsonscan.Unescape(nil, parse.Unquoted(value)))
 		}
 		return nil
 	case "baseTimeNanoseconds":
@@ -122,7 +109,7 @@ func readHeader(m *profile.Meta, key string, value []byte) error {
 	if value[0] == '{' || value[0] == '[' || slices.ContainsFunc(m.Attributes, isKey) {
 		return nil
 	}
-	text := unquoted(value)
+	text := parse.Unquoted(value)
 	if value[0] == '"' {
 		text = jsonscan.Unescape(nil, text)
 	}
@@ -139,5 +126,5 @@ func ownBase(value []byte) (ns int64, ok bool) {
 		return 0, false
 	}
 	ns, ok = jsonscan.Int([]byte(metadata.Base))
-	return ns, ok && isTime(trace.Time(ns))
+	return ns, ok && parse.IsTime(trace.Time(ns))
 }

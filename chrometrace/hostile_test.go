@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 )
 
 // Inputs that are made to take long, or much memory, do not.
@@ -31,7 +33,7 @@ func TestHostileInputs(t *testing.T) {
 	} {
 		start := time.Now()
 		data := []byte(c.begin + strings.Repeat(c.repeat, size/len(c.repeat)))
-		readFuzzed(Options{Workers: 1}, limits{block: 1 << 16, record: 1 << 20}, same, data)
+		readFuzzed(Options{Workers: 1}, parse.Limits{Block: 1 << 16, Record: 1 << 20}, same, data)
 		if d := time.Since(start); d > 5*time.Second {
 			t.Errorf("%s: %v", name, d)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -13,39 +14,23 @@ import (
 // processes and threads are made up there, so that the events that name them tell the
 // true ones, too, and which rank they are of.
 
-// An identity is what the writer tells of a process or a thread.
-type identity struct {
-	part, label string // of a process
-	pid, tid    string // of a thread
-}
-
-// identity reads what the event that names a process or a thread tells of it.
-func (p *parser) identity() identity {
-	host, rank := p.textArg(argHost), p.textArg(argRank)
-	between := ""
-	if host != "" && rank != "" {
-		between = "/"
-	}
-	return identity{part: p.masked(p.textArg(argPart)), label: host + between + rank, pid: p.textArg(argPID), tid: p.textArg(argTID)}
-}
-
 // ownRows makes parts of the rows of ranks, if our writer wrote the file, and leaves
 // out, in rows, those that repeat theirs.
 func (c *collector) ownRows(f *profile.Profile, rows []int32) {
-	processes, threads := map[string]identity{}, map[string]identity{}
+	processes, threads := map[string]parse.Identity{}, map[string]parse.Identity{}
 	for _, n := range c.names {
-		if n.own.part != "" {
-			processes[n.pid] = n.own
+		if n.Own.Part != "" {
+			processes[n.PID] = n.Own
 		}
-		if n.own.pid != "" {
-			threads[n.tid] = n.own
+		if n.Own.PID != "" {
+			threads[n.TID] = n.Own
 		}
 	}
 	if len(c.docs) != 1 || !c.docs[0].own {
 		return
 	}
 	if len(processes) == 0 {
-		c.report(trace.Notice, "own-drawing", 0, 1, "this program drew it, of requests: what they were is in the dump that it was made of")
+		c.Report(trace.Notice, "own-drawing", 0, 1, "this program drew it, of requests: what they were is in the dump that it was made of")
 		return
 	}
 	c.docs[0].unlinked = false // correlations are those of the part
@@ -54,12 +39,12 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 	for i := range f.Rows {
 		r := &f.Rows[i]
 		if process, ok := processes[r.PIDText]; ok {
-			r.Part, f.Meta.Parts[process.part] = process.part, process.label
+			r.Part, f.Meta.Parts[process.Part] = process.Part, process.Label
 			thread, ok := threads[r.TIDText]
 			switch {
 			case r.Kind == profile.RowCounter:
 			case ok:
-				r.PIDText, r.TIDText = thread.pid, thread.tid
+				r.PIDText, r.TIDText = thread.PID, thread.TID
 				r.PID, _ = jsonscan.Int([]byte(r.PIDText))
 				r.TID, _ = jsonscan.Int([]byte(r.TIDText))
 			case r.Kind == profile.RowThread:
@@ -76,7 +61,7 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 		}
 	}
 	if count > 0 {
-		c.report(trace.Notice, "own-rows-repeated", 0, count, fmt.Sprintf("a row of %q repeats those of a rank; left out", profile.SideBySide))
+		c.Report(trace.Notice, "own-rows-repeated", 0, count, fmt.Sprintf("a row of %q repeats those of a rank; left out", profile.SideBySide))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -17,23 +18,23 @@ var errNoTrace = errors.New("no Chrome trace: there is no traceEvents, nor an ev
 // Damage becomes diagnostics, and everything readable is kept; so is what was
 // read before r failed. The error says that nothing could be used.
 func Read(name string, r io.Reader, opt Options) (*profile.Profile, error) {
-	return read(name, r, opt, usual)
+	return read(name, r, opt, parse.Usual)
 }
 
-func read(name string, r io.Reader, opt Options, l limits) (*profile.Profile, error) {
+func read(name string, r io.Reader, opt Options, l parse.Limits) (*profile.Profile, error) {
 	c := newCollector(name, opt)
-	end := parseAll(r, opt, l, c.keep)
+	end := parse.Read(r, opt, l, c.keep)
 	if !c.chrome {
-		if end.err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, end.err)
+		if end.Err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, end.Err)
 		}
 		return nil, fmt.Errorf("reading %s: %w", name, errNoTrace)
 	}
 	c.truncated(end)
 	f := c.finish()
-	if end.err != nil {
-		opt.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "trace-truncated", Pos: trace.Pos{File: name, Offset: end.size},
-			Msg: fmt.Sprintf("reading stopped here: %v; everything before is used", end.err)})
+	if end.Err != nil {
+		opt.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "trace-truncated", Pos: trace.Pos{File: name, Offset: end.Size},
+			Msg: fmt.Sprintf("reading stopped here: %v; everything before is used", end.Err)})
 	}
 	return f, nil
 }

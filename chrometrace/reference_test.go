@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -127,7 +128,7 @@ func refDocument(raw []byte) (*refDoc, error) {
 		case "schemaVersion":
 			d.kineto = true
 		case "baseTimeNanoseconds":
-			if v, ok := refInt(m.value); ok && isTime(trace.Time(v)) {
+			if v, ok := refInt(m.value); ok && parse.IsTime(trace.Time(v)) {
 				d.base, d.known = v, true
 			}
 		case "metadata":
@@ -135,7 +136,7 @@ func refDocument(raw []byte) (*refDoc, error) {
 				Base string `json:"base_time_ns"`
 			}
 			if json.Unmarshal(m.value, &own) == nil {
-				if v, ok := refInt([]byte(own.Base)); ok && isTime(trace.Time(v)) {
+				if v, ok := refInt([]byte(own.Base)); ok && parse.IsTime(trace.Time(v)) {
 					d.base, d.known, d.own = v, true, true
 				}
 			}
@@ -168,9 +169,9 @@ func (d *refDoc) read(list []byte) error {
 			return err
 		}
 		if e != nil {
-			d.absolute = d.absolute || e.timed && e.ts >= int64(absoluteFrom)
+			d.absolute = d.absolute || e.timed && e.ts >= int64(parse.AbsoluteFrom)
 			d.drawn = d.drawn || strings.Contains("stf", e.ph) && e.cat == "flow" && e.name == "launch" ||
-				strings.Contains("XB", e.ph) && e.bind != "" && e.out && roleOf(e.cat) == roleLaunch
+				strings.Contains("XB", e.ph) && e.bind != "" && e.out && roleOf(e.cat) == parse.RoleLaunch
 			d.events = append(d.events, e)
 		}
 	}
@@ -249,8 +250,8 @@ func refOne(raw []byte) (*refEvent, error) {
 	if !hasTid {
 		e.tid = e.pid
 	}
-	if known := categoryByName[e.cat]; known != nil && known.now != "" {
-		e.cat = known.now
+	if known := parse.CategoryByName[e.cat]; known != nil && known.Now != "" {
+		e.cat = known.Now
 	}
 	for _, a := range e.args {
 		if a.key == "correlation" {
@@ -263,7 +264,7 @@ func refOne(raw []byte) (*refEvent, error) {
 	if e.args, err = refLast(e.args); err != nil {
 		return nil, err
 	}
-	e.timed = e.timed && isTime(trace.Time(e.ts)) && e.dur <= 4e18
+	e.timed = e.timed && parse.IsTime(trace.Time(e.ts)) && e.dur <= 4e18
 	if e.dur < 0 || e.ph != "X" {
 		e.dur = 0
 	}
@@ -309,11 +310,11 @@ func refPart(pid string) (part, rest string) {
 
 var refMerged = regexp.MustCompile(`(?s)^\[(.*?)\] (.*)$`)
 
-func roleOf(cat string) role {
-	if c := categoryByName[cat]; c != nil {
-		return c.role
+func roleOf(cat string) parse.Role {
+	if c := parse.CategoryByName[cat]; c != nil {
+		return c.Role
 	}
-	return roleNone
+	return parse.RoleNone
 }
 
 func refTruth(raw []byte) bool {
@@ -460,7 +461,7 @@ func refRecords(docs []*refDoc) ([]string, error) {
 				}
 				continue
 			}
-			if e.ts < int64(absoluteFrom) {
+			if e.ts < int64(parse.AbsoluteFrom) {
 				e.ts += d.base
 			}
 			role := roleOf(e.cat)
@@ -482,10 +483,10 @@ func refRecords(docs []*refDoc) ([]string, error) {
 					break
 				}
 				link := fmt.Sprintf("%d %s %s", index, e.row(), e.correlation)
-				if role == roleLaunch && e.correlation != "" && !unlinked {
+				if role == parse.RoleLaunch && e.correlation != "" && !unlinked {
 					launches = append(launches, "launch "+link)
 				}
-				if role == roleWork && e.correlation != "" && !unlinked {
+				if role == parse.RoleWork && e.correlation != "" && !unlinked {
 					work = append(work, "work "+link)
 				}
 			case "E":
@@ -508,7 +509,7 @@ func refRecords(docs []*refDoc) ([]string, error) {
 				}
 			case "s", "t", "f":
 				text := fmt.Sprintf("%s %s %q %q %q %d %v -1", e.ph, e.row(), e.cat, e.name, e.id, e.ts, e.bp)
-				if role == roleArrow {
+				if role == parse.RoleArrow {
 					late = append(late, text)
 				} else {
 					flows = append(flows, text)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/chrometrace/writer"
 	"github.com/sgtrace/sgtrace/internal/pftest"
 	"github.com/sgtrace/sgtrace/profile"
@@ -152,7 +153,7 @@ func TestOwnArrowsComeBack(t *testing.T) {
 	tr := b.Finish()
 	data := rewritten(t, tr)
 	want := map[string]int{"": 1, "launch": 5, "collective": 1}
-	for _, l := range []limits{usual, tiny} {
+	for _, l := range []parse.Limits{parse.Usual, tiny} {
 		r := readWith(Options{Workers: 2}, l, same, data)
 		arrows, counts := r.drawnArrows(t), map[string]int{}
 		for _, x := range arrows {
@@ -165,7 +166,7 @@ func TestOwnArrowsComeBack(t *testing.T) {
 		r.checkArrows(t, tr)
 	}
 	// A filter does not bring wrong links back.
-	r := readWith(Options{Filter: profile.Filter{Cats: []string{"kernel", "cuda_runtime"}}}, usual, same, data)
+	r := readWith(Options{Filter: profile.Filter{Cats: []string{"kernel", "cuda_runtime"}}}, parse.Usual, same, data)
 	if len(r.Launches)+len(r.Work) > 0 {
 		t.Errorf("%d launches with a filter", len(r.Launches))
 	}
@@ -175,7 +176,7 @@ func TestOwnArrowsComeBack(t *testing.T) {
 		bytes.ReplaceAll(data, []byte(`"base_time_ns"`), []byte(`"base_time_xx"`)),
 		bytes.ReplaceAll(bytes.ReplaceAll(data, []byte(`"launch"`), []byte(`"other"`)), []byte("flow_out"), []byte("flow_xxx")),
 	} {
-		if r := readWith(Options{}, usual, same, other); len(r.Launches) != 7 || len(r.Work) != 6 {
+		if r := readWith(Options{}, parse.Usual, same, other); len(r.Launches) != 7 || len(r.Work) != 6 {
 			t.Errorf("%d launches and %d kernels, want 7 and 6", len(r.Launches), len(r.Work))
 		}
 	}
@@ -205,7 +206,7 @@ func TestOwnRanksComeBack(t *testing.T) {
 		b.Flow(trace.Flow{From: call, To: copied, Name: b.Intern("collective")})
 	}
 	data := rewritten(t, b.Finish())
-	for _, l := range []limits{usual, tiny} {
+	for _, l := range []parse.Limits{parse.Usual, tiny} {
 		r := readWith(Options{Workers: 2}, l, same, data)
 		want := map[string]string{"decode TP0 (node0)": "node0/TP0", "decode TP1 (node0)": "node0/TP1"}
 		if !maps.Equal(r.Meta.Parts, want) {
@@ -234,7 +235,7 @@ func TestOwnRanksComeBack(t *testing.T) {
 		}
 	}
 	// Without the header of our writer, the rows are those of any program.
-	r := readWith(Options{}, usual, same, bytes.ReplaceAll(data, []byte(`"base_time_ns"`), []byte(`"base_time_xx"`)))
+	r := readWith(Options{}, parse.Usual, same, bytes.ReplaceAll(data, []byte(`"base_time_ns"`), []byte(`"base_time_xx"`)))
 	if len(r.Events) != 8 || r.Meta.Parts != nil {
 		t.Errorf("of another program: %d events, parts %v", len(r.Events), r.Meta.Parts)
 	}

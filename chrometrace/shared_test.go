@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -67,7 +68,7 @@ func TestSharedTraces(t *testing.T) {
 				if !Sniff(data[:min(len(data), 64<<10)]) {
 					t.Error("not recognised")
 				}
-				l := limits{block: 1 << 16, record: 64 << 20}
+				l := parse.Limits{Block: 1 << 16, Record: 64 << 20}
 				r := readWith(Options{Workers: 2}, l, same, data)
 				if n := bytes.Count(data, []byte(`"ph": "X"`)); len(r.Events) != n || len(r.diags) > 0 {
 					t.Errorf("%d events of %d; %v", len(r.Events), n, r.diags)

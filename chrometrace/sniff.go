@@ -1,6 +1,10 @@
 package chrometrace
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
+)
 
 // Sniff tells whether a file with the given (decompressed) head, of up to 64 KiB,
 // is Chrome JSON.
@@ -14,5 +18,5 @@ func Sniff(head []byte) bool {
 		return true
 	}
 	// A list of events, or a file whose beginning is missing.
-	return hasEvent(head)
+	return parse.HasEvent(head)
 }

@@ -29,6 +29,9 @@
 // What is read is an allow-list of tables, columns and keys, and strings are
 // looked up only by the columns in it; so nothing else can reach a result.
 //
+// All tables are scanned by the same cursor and share names, damage and the schema,
+// which is why they are in one package of some size.
+//
 // Times are nanoseconds. In the file they count from the start of the session;
 // here they are absolute, see [Meta.Absolute].
 //

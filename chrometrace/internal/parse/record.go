@@ -1,4 +1,4 @@
-package chrometrace
+package parse
 
 import (
 	"fmt"
@@ -59,37 +59,37 @@ func (p *parser) finish() {
 	switch ev.ph {
 	case 'X', 'B', 'E', 'b', 'n', 'e', 'S', 'T', 'F', 'p', 'i', 'I', 'R', 'C', 's', 't', 'f':
 	case 'M':
-		p.out.chrome = true
+		p.out.Chrome = true
 		p.metadata()
 		return
 	default:
 		p.noPhase()
 		return
 	}
-	p.out.chrome = true
-	if !ev.timed || !isTime(ev.ts) || ev.dur > maxDur {
-		p.out.report(trace.DataLoss, "trace-no-time", p.at(), 1, "an event has no time, or none that is possible; left out")
+	p.out.Chrome = true
+	if !ev.timed || !IsTime(ev.ts) || ev.dur > maxDur {
+		p.out.Report(trace.DataLoss, "trace-no-time", p.at(), 1, "an event has no time, or none that is possible; left out")
 		return
 	}
 	if ev.dur < 0 {
-		p.out.report(trace.Notice, "trace-negative-duration", p.at(), 1, "an event ends before it starts; taken as having no duration")
+		p.out.Report(trace.Notice, "trace-negative-duration", p.at(), 1, "an event ends before it starts; taken as having no duration")
 		ev.dur = 0
 	}
 	if ev.ph != 'X' {
 		ev.dur = 0
 	}
-	p.out.total++
+	p.out.Total++
 	end := ev.ts + trace.Time(ev.dur)
 	switch {
 	case ev.ts == 0:
-		if p.out.zero.n == 0 {
-			p.out.zeroAt = p.at()
+		if p.out.Zero.N == 0 {
+			p.out.ZeroAt = p.at()
 		}
-		p.out.zero.add(0, end)
-	case ev.ts >= absoluteFrom:
-		p.out.absolute.add(ev.ts, end)
+		p.out.Zero.add(0, end)
+	case ev.ts >= AbsoluteFrom:
+		p.out.Absolute.add(ev.ts, end)
 	default:
-		p.out.relative.add(ev.ts, end)
+		p.out.Relative.add(ev.ts, end)
 	}
 	switch ev.ph {
 	case 'X':
@@ -116,13 +116,13 @@ func (p *parser) noPhase() {
 	ev := &p.ev
 	switch {
 	case ev.ph != 0 && strings.IndexByte(placeless, ev.ph) < 0:
-		p.out.report(trace.DataLoss, "trace-no-such-phase", p.at(), 1, fmt.Sprintf("an event is of the phase %q, which the format does not have; left out", ev.ph))
+		p.out.Report(trace.DataLoss, "trace-no-such-phase", p.at(), 1, fmt.Sprintf("an event is of the phase %q, which the format does not have; left out", ev.ph))
 	case ev.ph != 0:
-		p.out.report(trace.Notice, "trace-unknown-phase", p.at(), 1, fmt.Sprintf("an event is of the phase %q, which has no place on a timeline; left out", ev.ph))
+		p.out.Report(trace.Notice, "trace-unknown-phase", p.at(), 1, fmt.Sprintf("an event is of the phase %q, which has no place on a timeline; left out", ev.ph))
 	case ev.seen&hasTs != 0:
-		p.out.report(trace.DataLoss, "trace-no-phase", p.at(), 1, "an event does not say of what phase it is; left out")
+		p.out.Report(trace.DataLoss, "trace-no-phase", p.at(), 1, "an event does not say of what phase it is; left out")
 	default:
-		p.out.report(trace.Notice, "trace-not-an-event", p.at(), 1, "a value that is no event stands among events; skipped")
+		p.out.Report(trace.Notice, "trace-not-an-event", p.at(), 1, "a value that is no event stands among events; skipped")
 	}
 }
 
@@ -130,7 +130,7 @@ func (p *parser) noPhase() {
 func (p *parser) at() int64 { return p.base + int64(p.ev.at) }
 
 // row returns the row of the event.
-func (p *parser) row(l lane) int32 { return p.rows.find(&p.out, l, p.ev.pid, p.ev.tid) }
+func (p *parser) row(l Lane) int32 { return p.rows.find(&p.out, l, p.ev.pid, p.ev.tid) }
 
 // keeps tells whether the filter keeps the event. Its duration does not count,
 // which may be unknown yet.
@@ -145,7 +145,7 @@ func (p *parser) keeps() bool {
 // overlaps tells whether an event is within the bounds of the filter.
 func (p *parser) overlaps(from, to trace.Time) bool {
 	f := &p.opt.Filter
-	if from < absoluteFrom {
+	if from < AbsoluteFrom {
 		from, to = from+trace.Time(p.clock), to+trace.Time(p.clock)
 	}
 	return (f.From == 0 || to >= f.From) && (f.To == 0 || from <= f.To)
@@ -158,8 +158,8 @@ func (p *parser) complete() {
 	row := p.row(cat.lane)
 	index := int32(profile.NoEvent)
 	if p.keeps() && ev.dur >= p.opt.Filter.MinDur {
-		index = int32(len(p.out.events))
-		p.out.events = append(p.out.events, trace.Slice{
+		index = int32(len(p.out.Events))
+		p.out.Events = append(p.out.Events, trace.Slice{
 			Time: ev.ts, Dur: ev.dur, Track: trace.TrackID(row), Name: nm.sym, Cat: cat.sym, Args: p.putArgs(),
 		})
 	}
@@ -167,13 +167,13 @@ func (p *parser) complete() {
 		p.bound(index, row)
 	}
 	switch cat.role {
-	case roleLaunch:
-		p.out.launches = p.link(p.out.launches, index, row)
-	case roleWork:
+	case RoleLaunch:
+		p.out.Launches = p.link(p.out.Launches, index, row)
+	case RoleWork:
 		if p.opt.Filter.Fingerprint {
-			p.out.prints = append(p.out.prints, trace.Slice{Time: ev.ts, Dur: ev.dur, Track: trace.TrackID(row), Name: nm.sym, Cat: cat.sym})
+			p.out.Prints = append(p.out.Prints, trace.Slice{Time: ev.ts, Dur: ev.dur, Track: trace.TrackID(row), Name: nm.sym, Cat: cat.sym})
 		}
-		p.out.work = p.link(p.out.work, index, row)
+		p.out.Work = p.link(p.out.Work, index, row)
 		if p.found&collectiveArgs != 0 || nm.isComm() {
 			p.collective(index, row, true)
 		}
@@ -185,9 +185,9 @@ func (p *parser) complete() {
 		p.collective(index, row, false)
 	case roleStep:
 		if nm.isStep() {
-			p.out.steps = append(p.out.steps, profile.Step{
+			p.out.Steps = append(p.out.Steps, profile.Step{
 				Event: index, Row: row, Time: ev.ts, Dur: ev.dur, Name: nm.sym,
-				Kind: nm.kind, Batch: nm.batch, OnGPU: cat.lane == laneStream,
+				Kind: nm.kind, Batch: nm.batch, OnGPU: cat.lane == LaneStream,
 			})
 		}
 	}
@@ -204,20 +204,20 @@ func (p *parser) link(to []profile.Link, index, row int32) []profile.Link {
 	}
 	p.linked = true
 	if p.ev.ts == 0 {
-		index = -zeroEvent - index
+		index = -ZeroEvent - index
 	}
 	return append(to, profile.Link{Event: index, Row: row, Correlation: n})
 }
 
-// zeroEvent marks links of events at time 0, which may be left out when the
-// whole file is known: the index of an event is zeroEvent subtracted from the
+// ZeroEvent marks links of events at time 0, which may be left out when the
+// whole file is known: the index of an event is ZeroEvent subtracted from the
 // negative of what a batch has.
-const zeroEvent = 3
+const ZeroEvent = 3
 
 // instant records an event without duration.
 func (p *parser) instant(row int32) {
 	if p.keeps() {
-		p.out.instants = append(p.out.instants, trace.Instant{
+		p.out.Instants = append(p.out.Instants, trace.Instant{
 			Time: p.ev.ts, Track: trace.TrackID(row), Name: p.nameOf(&p.ev).sym, Args: p.putArgs(),
 		})
 	}
@@ -238,17 +238,17 @@ func (p *parser) counter() {
 	for a := range p.list.All() {
 		value, ok := numeric(a)
 		if !ok {
-			p.out.report(trace.Notice, "trace-counter-value", p.at(), 1, "a counter has a value that is no number; left out")
+			p.out.Report(trace.Notice, "trace-counter-value", p.at(), 1, "a counter has a value that is no number; left out")
 			continue
 		}
 		key := p.opt.Syms.Name(a.Key)
-		id := &rowID{lane: laneCounter, part: part, pid: pid, extra: strings.Join([]string{nm.text, key, of}, "\x00"), name: name}
+		id := &RowID{Lane: laneCounter, Part: part, PID: pid, extra: strings.Join([]string{nm.text, key, of}, "\x00"), name: name}
 		if key != "" && key != nm.text && key != "value" {
 			id.name += " " + key
 		}
 		row := p.rows.use(&p.out, p.rows.entry(id))
 		if keeps {
-			p.out.samples = append(p.out.samples, trace.Sample{Time: ev.ts, Value: value, Track: trace.TrackID(row)})
+			p.out.Samples = append(p.out.Samples, trace.Sample{Time: ev.ts, Value: value, Track: trace.TrackID(row)})
 		}
 	}
 }
@@ -259,19 +259,19 @@ func (p *parser) arrow() {
 	cat := p.categoryOf(ev)
 	row := p.row(cat.lane)
 	if cat.role == roleFlow && p.nameOf(ev).text == "launch" {
-		p.out.drawn = true
+		p.out.Drawn = true
 	}
-	if cat.role == roleArrow && p.linked || !p.keeps() {
+	if cat.role == RoleArrow && p.linked || !p.keeps() {
 		return
 	}
 	a := profile.Arrow{
 		Time: ev.ts, Row: row, Cat: cat.sym, Name: p.nameOf(ev).sym, ID: p.symbols.Intern(p.idText(ev.id)),
 		Event: profile.NoEvent, Phase: profile.FlowPhase(ev.ph), Enclosing: ev.enclosing,
 	}
-	if cat.role == roleArrow {
-		p.out.redundant = append(p.out.redundant, a)
+	if cat.role == RoleArrow {
+		p.out.Redundant = append(p.out.Redundant, a)
 	} else {
-		p.out.arrows = append(p.out.arrows, a)
+		p.out.Arrows = append(p.out.Arrows, a)
 	}
 }
 
@@ -282,8 +282,8 @@ func (p *parser) bound(index, row int32) {
 	if !ev.flowIn && !ev.flowOut {
 		return
 	}
-	if ev.flowOut && p.categoryOf(ev).role == roleLaunch {
-		p.out.drawn = true
+	if ev.flowOut && p.categoryOf(ev).role == RoleLaunch {
+		p.out.Drawn = true
 	}
 	if index == profile.NoEvent {
 		return
@@ -294,7 +294,7 @@ func (p *parser) bound(index, row int32) {
 	} else if !ev.flowOut {
 		a.Phase = profile.FlowEnd
 	}
-	p.out.arrows = append(p.out.arrows, a)
+	p.out.Arrows = append(p.out.Arrows, a)
 }
 
 // idText returns the text of an id, a number or a string.
@@ -310,11 +310,11 @@ func (p *parser) idText(raw []byte) []byte {
 func (p *parser) metadata() {
 	ev := &p.ev
 	what := p.nameOf(ev).text
-	n := rowName{what: what}
-	n.part, n.pid, n.tid = identify(ev.pid, ev.tid)
+	n := RowName{What: what}
+	n.Part, n.PID, n.TID = identify(ev.pid, ev.tid)
 	switch what {
 	case "process_name", "thread_name":
-		n.text, n.own = p.masked(p.textArg(argName)), p.identity()
+		n.text, n.Own = p.masked(p.textArg(argName)), p.identity()
 	case "process_labels":
 		n.text = p.masked(p.textArg(argLabels))
 	case "process_sort_index", "thread_sort_index":
@@ -326,16 +326,16 @@ func (p *parser) metadata() {
 		return
 	}
 	if strings.HasPrefix(what, "thread_") {
-		p.row(laneAny)
+		p.row(LaneAny)
 	}
-	p.out.names = append(p.out.names, n)
+	p.out.Names = append(p.out.Names, n)
 }
 
 // text returns a value without its quotes.
-func (v argValue) text() []byte { return unquoted(v.raw) }
+func (v argValue) text() []byte { return Unquoted(v.raw) }
 
-// unquoted returns a value of JSON without its quotes, if it has any.
-func unquoted(raw []byte) []byte {
+// Unquoted returns a value of JSON without its quotes, if it has any.
+func Unquoted(raw []byte) []byte {
 	if len(raw) >= 2 && raw[0] == '"' {
 		return raw[1 : len(raw)-1]
 	}
@@ -355,7 +355,7 @@ func (p *parser) settleNotes() {
 	n := &p.notes
 	// Arrows are many, and their names are given by programs.
 	if ph := p.ev.ph; ph != 's' && ph != 'f' && ph != 't' && p.nameOf(&p.ev).odd {
-		p.out.report(trace.Notice, "trace-odd-name", p.at(), 1, "a name has control characters or is not UTF-8; kept as it is")
+		p.out.Report(trace.Notice, "trace-odd-name", p.at(), 1, "a name has control characters or is not UTF-8; kept as it is")
 	}
 	if *n == (notes{}) {
 		return
@@ -371,11 +371,11 @@ func (p *parser) settleNotes() {
 		{n.quotes, "trace-unescaped-quote", "a string has quotes in it that are not escaped; read up to the quote that ends it"},
 	} {
 		if r.count > 0 {
-			p.out.report(trace.Notice, r.code, p.at(), r.count, r.msg)
+			p.out.Report(trace.Notice, r.code, p.at(), r.count, r.msg)
 		}
 	}
 	if n.secrets > 0 {
-		p.out.report(trace.Info, "secret-left-out", p.at(), n.secrets, fmt.Sprintf("argument %q may hold a prompt or credentials; left out (--keep-secrets keeps it)",
+		p.out.Report(trace.Info, "secret-left-out", p.at(), n.secrets, fmt.Sprintf("argument %q may hold a prompt or credentials; left out (--keep-secrets keeps it)",
 			p.opt.Syms.Name(n.secret)))
 	}
 }

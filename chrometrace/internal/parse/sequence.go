@@ -1,13 +1,13 @@
-package chrometrace
+package parse
 
 import (
 	"io"
 	"runtime"
 )
 
-// parseAll parses an input. It passes what it makes of it on to keep, in the order of
+// Read parses an input. It passes what it makes of it on to keep, in the order of
 // the file, batch by batch, each of one document at most.
-func parseAll(r io.Reader, opt Options, l limits, keep func(*batch)) ending {
+func Read(r io.Reader, opt Options, l Limits, keep func(*Batch)) Ending {
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -16,7 +16,7 @@ func parseAll(r io.Reader, opt Options, l limits, keep func(*batch)) ending {
 	work := make(chan *piece, opt.Workers)
 	order := make(chan *piece, opt.Workers)
 	q := sequence{parser: newParser(set), keep: keep}
-	cut := cutter{in: src, blocks: &blocks{size: l.block}, work: work, order: order}
+	cut := cutter{in: src, blocks: &blocks{size: l.Block}, work: work, order: order}
 	if set.timed {
 		q.state.clock = opt.Base
 		clock := make(chan int64, 1)
@@ -44,19 +44,19 @@ func parseAll(r io.Reader, opt Options, l limits, keep func(*batch)) ending {
 		q.take(p, <-p.done)
 		cut.blocks.put(p.data)
 	}
-	end := ending{size: src.n, offset: q.offset, between: q.state.isBetween()}
+	end := Ending{Size: src.n, Offset: q.offset, Between: q.state.isBetween()}
 	if src.failed() {
-		end.err = src.err
+		end.Err = src.err
 	}
 	return end
 }
 
-// An ending is where and how an input ended.
-type ending struct {
-	size    int64 // how much was read
-	err     error // why reading failed; nil is the end of the input
-	offset  int64 // behind the last thing that was understood
-	between bool  // it is between two events, or members of a document
+// An Ending is where and how an input ended.
+type Ending struct {
+	Size    int64 // how much was read
+	Err     error // why reading failed; nil is the end of the input
+	Offset  int64 // behind the last thing that was understood
+	Between bool  // it is between two events, or members of a document
 }
 
 // parse reads a piece, if its beginning is not known to be none.
@@ -74,7 +74,7 @@ func (p *parser) parse(piece *piece) {
 // the wrong place.
 type sequence struct {
 	parser *parser // for what no piece has whole
-	keep   func(*batch)
+	keep   func(*Batch)
 	clock  chan<- int64
 
 	state   state  // behind all that was taken

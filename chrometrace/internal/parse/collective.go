@@ -1,4 +1,4 @@
-package chrometrace
+package parse
 
 import (
 	"math"
@@ -30,7 +30,7 @@ func (p *parser) collective(index, row int32, onGPU bool) {
 			c.CommsID = uint64(v)
 		}
 	}
-	p.out.collectives = append(p.out.collectives, c)
+	p.out.Collectives = append(p.out.Collectives, c)
 }
 
 // intArg returns the argument with a role; -1 if there is none.

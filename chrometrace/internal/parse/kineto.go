@@ -1,4 +1,4 @@
-package chrometrace
+package parse
 
 // What is particular to the PyTorch profiler (libkineto) and its back-ends.
 //
@@ -8,84 +8,84 @@ package chrometrace
 // operator around the call (kineto#873, #978, #1001). A reader that wants the
 // operator must look for the one that encloses the launch on its thread.
 
-// lane says on which of the rows that share a pid and a tid an event lies.
+// Lane says on which of the rows that share a pid and a tid an event lies.
 //
 // A pid and a tid are not enough: without a working thread id Python functions
 // are on pid 0, tid 0, and so may be stream 0 of device 0.
-type lane uint8
+type Lane uint8
 
 const (
-	laneAny    lane = iota // nothing is known: the row of its pid and tid that there is
-	laneThread             // what a processor does
-	laneStream             // what a device does
+	LaneAny    Lane = iota // nothing is known: the row of its pid and tid that there is
+	LaneThread             // what a processor does
+	LaneStream             // what a device does
 	laneAsync
 	laneCounter
 )
 
-// role says which table an event also belongs to.
-type role uint8
+// Role says which table an event also belongs to.
+type Role uint8
 
 const (
-	roleNone   role = iota
-	roleLaunch      // Launches, if it has a correlation
-	roleWork        // Work, if it has a correlation; kernels may be Collectives
+	RoleNone   Role = iota
+	RoleLaunch      // Launches, if it has a correlation
+	RoleWork        // Work, if it has a correlation; kernels may be Collectives
 	roleOp          // Collectives, if it has the arguments of one
 	roleComm        // Collectives, always
 	roleStep        // Steps, if it is named like one
-	roleArrow       // of no use where correlations tell the same
+	RoleArrow       // of no use where correlations tell the same
 	roleFlow        // of our writer
 )
 
 // A category is what is known about a value of "cat".
 type category struct {
 	name string // as it is in the file
-	now  string // as recent versions call it; "" is the same
-	lane lane
-	role role
+	Now  string // as recent versions call it; "" is the same
+	lane Lane
+	Role Role
 }
 
 // categories are those of libkineto's ActivityType.cpp, and what it called them
 // before 2022. The case matters: "Trace" and "trace" are not the same.
 var categories = []category{
-	{"cpu_op", "", laneThread, roleOp},
-	{"user_annotation", "", laneThread, roleStep},
-	{"gpu_user_annotation", "", laneStream, roleStep},
-	{"kernel", "", laneStream, roleWork},
-	{"gpu_memcpy", "", laneStream, roleWork},
-	{"gpu_memset", "", laneStream, roleWork},
-	{"cuda_runtime", "", laneThread, roleLaunch}, // also of ROCm: hipLaunchKernel, ...
-	{"cuda_driver", "", laneThread, roleLaunch},
-	{"cpu_instant_event", "", laneThread, roleNone},
-	{"python_function", "", laneThread, roleNone},
-	{"overhead", "", laneThread, roleNone},
-	{"cuda_sync", "", laneStream, roleWork}, // the device's side of a wait; stream -1 is the whole device
-	{"cuda_event", "", laneStream, roleNone},
-	{"cuda_profiler_range", "", laneStream, roleNone},
-	{"mtia_runtime", "", laneThread, roleLaunch}, // on the device's pid too, but on threads of its control core
-	{"mtia_ccp_events", "", laneStream, roleWork},
-	{"mtia_insight", "", laneStream, roleNone},
-	{"glow_runtime", "", laneThread, roleLaunch},
-	{"hpu_op", "", laneStream, roleNone},
-	{"xpu_runtime", "", laneThread, roleLaunch},
-	{"xpu_driver", "", laneThread, roleLaunch},
-	{"xpu_sync", "", laneThread, roleNone}, // a call that waits, on the process's pid
-	{"xpu_scope_profiler", "", laneStream, roleNone},
-	{"privateuse1_runtime", "", laneThread, roleLaunch},
-	{"privateuse1_driver", "", laneThread, roleLaunch},
-	{"collective_comm", "", laneThread, roleComm}, // "xccl::..." of XPU, on the process's pid
-	{"fwdbwd", "", laneThread, roleNone},          // arrows from forward to backward operators
-	{"ac2g", "", laneAny, roleArrow},              // arrows from launches to kernels
+	{"cpu_op", "", LaneThread, roleOp},
+	{"user_annotation", "", LaneThread, roleStep},
+	{"gpu_user_annotation", "", LaneStream, roleStep},
+	{"kernel", "", LaneStream, RoleWork},
+	{"gpu_memcpy", "", LaneStream, RoleWork},
+	{"gpu_memset", "", LaneStream, RoleWork},
+	{"cuda_runtime", "", LaneThread, RoleLaunch}, // also of ROCm: hipLaunchKernel, ...
+	{"cuda_driver", "", LaneThread, RoleLaunch},
+	{"cpu_instant_event", "", LaneThread, RoleNone},
+	{"python_function", "", LaneThread, RoleNone},
+	{"overhead", "", LaneThread, RoleNone},
+	{"cuda_sync", "", LaneStream, RoleWork}, // the device's side of a wait; stream -1 is the whole device
+	{"cuda_event", "", LaneStream, RoleNone},
+	{"cuda_profiler_range", "", LaneStream, RoleNone},
+	{"mtia_runtime", "", LaneThread, RoleLaunch}, // on the device's pid too, but on threads of its control core
+	{"mtia_ccp_events", "", LaneStream, RoleWork},
+	{"mtia_insight", "", LaneStream, RoleNone},
+	{"glow_runtime", "", LaneThread, RoleLaunch},
+	{"hpu_op", "", LaneStream, RoleNone},
+	{"xpu_runtime", "", LaneThread, RoleLaunch},
+	{"xpu_driver", "", LaneThread, RoleLaunch},
+	{"xpu_sync", "", LaneThread, RoleNone}, // a call that waits, on the process's pid
+	{"xpu_scope_profiler", "", LaneStream, RoleNone},
+	{"privateuse1_runtime", "", LaneThread, RoleLaunch},
+	{"privateuse1_driver", "", LaneThread, RoleLaunch},
+	{"collective_comm", "", LaneThread, roleComm}, // "xccl::..." of XPU, on the process's pid
+	{"fwdbwd", "", LaneThread, RoleNone},          // arrows from forward to backward operators
+	{"ac2g", "", LaneAny, RoleArrow},              // arrows from launches to kernels
 
 	// Before 2022.
-	{"Operator", "cpu_op", laneThread, roleOp},
-	{"Kernel", "kernel", laneStream, roleWork},
-	{"Memcpy", "gpu_memcpy", laneStream, roleWork},
-	{"Memset", "gpu_memset", laneStream, roleWork},
-	{"Runtime", "cuda_runtime", laneThread, roleLaunch},
-	{"async", "", laneAny, roleArrow}, // what ac2g was called
+	{"Operator", "cpu_op", LaneThread, roleOp},
+	{"Kernel", "kernel", LaneStream, RoleWork},
+	{"Memcpy", "gpu_memcpy", LaneStream, RoleWork},
+	{"Memset", "gpu_memset", LaneStream, RoleWork},
+	{"Runtime", "cuda_runtime", LaneThread, RoleLaunch},
+	{"async", "", LaneAny, RoleArrow}, // what ac2g was called
 
 	// What this package's writer calls all arrows.
-	{"flow", "", laneAny, roleFlow},
+	{"flow", "", LaneAny, roleFlow},
 }
 
 // An argRole says what the reader itself wants an argument for.

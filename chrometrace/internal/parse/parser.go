@@ -1,4 +1,4 @@
-package chrometrace
+package parse
 
 import (
 	"strings"
@@ -34,7 +34,7 @@ type parser struct {
 	got   [argRoles]argValue
 	found uint32 // bits of the roles in got
 
-	out        batch
+	out        Batch
 	rows       rowIndex
 	args       arena
 	symbols    *trace.SymbolCache // of everything but names and categories
@@ -54,15 +54,15 @@ type arena interface {
 
 // settings are what all parsers of a file share.
 type settings struct {
-	limits
+	Limits
 	opt   Options
 	cats  map[string]bool // to keep, in lower case; nil is all
 	plain bool            // the filter leaves nothing out
 	timed bool            // the filter looks at times
 }
 
-func newSettings(opt Options, l limits) *settings {
-	s := &settings{limits: l, opt: opt}
+func newSettings(opt Options, l Limits) *settings {
+	s := &settings{Limits: l, opt: opt}
 	f := &s.opt.Filter
 	if f.Cats != nil {
 		s.cats = map[string]bool{}
@@ -156,14 +156,14 @@ func (n *name) isStep() bool {
 type catEntry struct {
 	text  string // as it is in the file
 	sym   trace.Sym
-	lane  lane
-	role  role
+	lane  Lane
+	role  Role
 	match bool // passes the filter
 	keys  map[string]*argKey
 	first argKey // its next is the first key
 }
 
-var categoryByName = func() map[string]*category {
+var CategoryByName = func() map[string]*category {
 	m := map[string]*category{}
 	for i := range categories {
 		m[categories[i].name] = &categories[i]
@@ -184,10 +184,10 @@ func (p *parser) category(raw []byte, escaped bool) *catEntry {
 			text = string(p.unescape(nil, raw))
 		}
 		c = &catEntry{text: string(raw), keys: map[string]*argKey{}}
-		if known := categoryByName[text]; known != nil {
-			c.lane, c.role = known.lane, known.role
-			if known.now != "" {
-				text = known.now
+		if known := CategoryByName[text]; known != nil {
+			c.lane, c.role = known.lane, known.Role
+			if known.Now != "" {
+				text = known.Now
 			}
 		}
 		c.sym = p.opt.Syms.Intern(text)

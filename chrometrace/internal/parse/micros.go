@@ -1,4 +1,4 @@
-package chrometrace
+package parse
 
 import (
 	"math"
@@ -6,11 +6,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// absoluteFrom is the least time, in ns, that is taken as counted from 1970:
+// AbsoluteFrom is the least time, in ns, that is taken as counted from 1970:
 // 1e14 us, in 1973. Relative times stay below 1e13 us, since Kineto moves its
 // base every quarter of a year; those of a file that spans more than three years
 // would be misread.
-const absoluteFrom trace.Time = 1e17
+const AbsoluteFrom trace.Time = 1e17
 
 // Times beyond these bounds (the year 2116) and durations beyond theirs are no
 // times: sums of them would not fit into 64 bits.
@@ -19,7 +19,7 @@ const (
 	maxDur             = 4e18
 )
 
-func isTime(t trace.Time) bool { return -maxTime <= t && t <= maxTime }
+func IsTime(t trace.Time) bool { return -maxTime <= t && t <= maxTime }
 
 // micros parses the number of microseconds at b[i] as nanoseconds, exactly; what
 // lies beyond them is rounded half away from zero. ok is false if there is no

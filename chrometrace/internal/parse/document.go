@@ -1,4 +1,4 @@
-package chrometrace
+package parse
 
 import (
 	"bytes"
@@ -105,7 +105,7 @@ func (p *parser) top(i int, st *state) (next int, err error) {
 
 // begin begins a document.
 func (p *parser) begin(st *state, object bool) {
-	p.out.newDoc, p.out.object = true, object
+	p.out.NewDoc, p.out.Object = true, object
 	p.setClock(st, p.opt.Base)
 }
 
@@ -151,7 +151,7 @@ func (p *parser) keyAndValue(i int, st *state) (next int, err error) {
 	}
 	key := string(raw)
 	if err == nil && key == "traceEvents" {
-		p.out.chrome = true
+		p.out.Chrome = true
 		if b[at] == '[' {
 			st.to(inEvents)
 			return at + 1, nil
@@ -160,10 +160,10 @@ func (p *parser) keyAndValue(i int, st *state) (next int, err error) {
 	if err == nil {
 		next, err = jsonscan.Value(b, at)
 	}
-	if err == errShort && !p.final && len(b)-i <= p.record {
+	if err == errShort && !p.final && len(b)-i <= p.Record {
 		return i, errShort
 	}
-	if err != nil || next-i > p.record {
+	if err != nil || next-i > p.Record {
 		p.lose(st, i, errSyntax)
 		return i, nil
 	}
@@ -179,10 +179,10 @@ func (p *parser) keyAndValue(i int, st *state) (next int, err error) {
 		}
 	}
 	if isKept(key, value) {
-		if base, ok := baseOf(key, value); ok {
+		if base, ok := BaseOf(key, value); ok {
 			p.setClock(st, base)
 		}
-		p.out.header = append(p.out.header, member{key, bytes.Clone(value), p.base + int64(at)})
+		p.out.Header = append(p.out.Header, Member{key, bytes.Clone(value), p.base + int64(at)})
 	}
 	return next, nil
 }
@@ -217,7 +217,7 @@ func (p *parser) behindEvents(i int, st *state) (next int, err error) {
 
 // reopen goes on with events though their list was closed.
 func (p *parser) reopen(st *state, i int) {
-	p.out.report(trace.Notice, "trace-early-end", p.base+int64(i), 1, "events follow behind the end of their list; read as if it went on")
+	p.out.Report(trace.Notice, "trace-early-end", p.base+int64(i), 1, "events follow behind the end of their list; read as if it went on")
 	st.to(inEvents)
 }
 
@@ -246,7 +246,7 @@ func (p *parser) element(i int, st *state) (next int, err error) {
 	}
 	p.careful, p.notes = false, notes{}
 	next, err = p.skip(i, inList)
-	if err == nil && next > i && next-i <= p.record && p.notes == (notes{}) {
+	if err == nil && next > i && next-i <= p.Record && p.notes == (notes{}) {
 		j := jsonscan.Space(b, next)
 		if j >= len(b) && !p.final {
 			return i, errShort
@@ -256,12 +256,12 @@ func (p *parser) element(i int, st *state) (next int, err error) {
 			return i, err
 		}
 		if j < len(b) && (b[j] == ',' || b[j] == ']') && !inside {
-			p.out.report(trace.Notice, "trace-not-an-event", p.base+int64(i), 1, "a value that is no event stands among events; skipped")
+			p.out.Report(trace.Notice, "trace-not-an-event", p.base+int64(i), 1, "a value that is no event stands among events; skipped")
 			st.comma = false
 			return next, nil
 		}
 	}
-	if err == errShort && !p.final && len(b)-i <= p.record {
+	if err == errShort && !p.final && len(b)-i <= p.Record {
 		return i, errShort
 	}
 	p.lose(st, i, errSyntax)
@@ -277,9 +277,9 @@ func (p *parser) eventElement(i int, st *state) (next int, err error) {
 		next, err = p.event(i)
 	}
 	switch {
-	case err == errShort && !p.final && len(p.b)-i <= p.record:
+	case err == errShort && !p.final && len(p.b)-i <= p.Record:
 		return i, errShort
-	case err == nil && next-i > p.record || err == errShort && len(p.b)-i > p.record:
+	case err == nil && next-i > p.Record || err == errShort && len(p.b)-i > p.Record:
 		err = errTooLong
 	}
 	if err == nil && p.ev.ph == 0 {
@@ -301,4 +301,18 @@ func (p *parser) eventElement(i int, st *state) (next int, err error) {
 	st.comma = false
 	p.finish()
 	return next, nil
+}
+
+// headerKeys are the lists and objects outside of the events that are read.
+var headerKeys = map[string]bool{
+	"distributedInfo": true, "deviceProperties": true, "metadata": true,
+	"computeProperties": true, // deviceProperties until May 2021
+}
+
+// BaseOf returns the base time that a member of a document tells.
+func BaseOf(key string, value []byte) (ns int64, ok bool) {
+	if key == "baseTimeNanoseconds" {
+		ns, ok = jsonscan.Int(Unquoted(value))
+	}
+	return ns, ok && IsTime(trace.Time(ns))
 }

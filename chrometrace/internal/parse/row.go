@@ -1,4 +1,4 @@
-package chrometrace
+package parse
 
 import (
 	"strconv"
@@ -8,10 +8,10 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// A rowID is what makes two events lie on one row.
-type rowID struct {
-	lane           lane
-	part, pid, tid string
+// A RowID is what makes two events lie on one row.
+type RowID struct {
+	Lane           Lane
+	Part, PID, TID string
 	extra          string // what tells counters and async events of one process apart
 	// global tells that extra is unique in the file: part and pid are those of the
 	// first event then.
@@ -19,30 +19,30 @@ type rowID struct {
 	name   string // of the row, if that is not in metadata; no part of the identity
 }
 
-// key returns the identity.
-func (r *rowID) key() rowID {
+// Key returns the identity.
+func (r *RowID) Key() RowID {
 	k := *r
 	k.name = ""
 	if k.global {
-		k.part, k.pid = "", ""
+		k.Part, k.PID = "", ""
 	}
 	return k
 }
 
-// A rowName is a metadata event: it says something about a row, or about all
+// A RowName is a metadata event: it says something about a row, or about all
 // rows of a process.
-type rowName struct {
-	what           string // "process_name", ...
-	part, pid, tid string
+type RowName struct {
+	What           string // "process_name", ...
+	Part, PID, TID string
 	text           string
 	number         int64
-	own            identity
+	Own            Identity
 }
 
 // A rowEntry is a row that a parser has met. Batches have their own numbers of
 // rows.
 type rowEntry struct {
-	id    *rowID
+	id    *RowID
 	batch int   // the batch in which it was met last
 	index int32 // in that batch
 }
@@ -50,7 +50,7 @@ type rowEntry struct {
 // A rowIndex finds the rows of events.
 type rowIndex struct {
 	written map[string]*writtenRow // by lane, pid and tid
-	ids     map[rowID]*rowEntry
+	ids     map[RowID]*rowEntry
 	recent  [laneAsync][2]*writtenRow // by lane: rows of events come in runs
 	batch   int
 	scratch []byte
@@ -63,12 +63,12 @@ type writtenRow struct {
 }
 
 func newRowIndex() rowIndex {
-	return rowIndex{written: map[string]*writtenRow{}, ids: map[rowID]*rowEntry{}}
+	return rowIndex{written: map[string]*writtenRow{}, ids: map[RowID]*rowEntry{}}
 }
 
 // find returns the number, in the batch, of the row with the given pid and tid,
 // as they are written, on a lane. nil is a missing one.
-func (x *rowIndex) find(out *batch, l lane, pid, tid []byte) int32 {
+func (x *rowIndex) find(out *Batch, l Lane, pid, tid []byte) int32 {
 	recent := &x.recent[l]
 	r := recent[0]
 	if r == nil || string(tid) != r.tid || string(pid) != r.pid {
@@ -80,12 +80,12 @@ func (x *rowIndex) find(out *batch, l lane, pid, tid []byte) int32 {
 	return x.use(out, r.entry)
 }
 
-func (x *rowIndex) lookup(l lane, pid, tid []byte) *writtenRow {
+func (x *rowIndex) lookup(l Lane, pid, tid []byte) *writtenRow {
 	x.scratch = append(append(append(append(x.scratch[:0], byte(l)), pid...), 0), tid...)
 	r := x.written[string(x.scratch)]
 	if r == nil {
-		id := &rowID{lane: l}
-		id.part, id.pid, id.tid = identify(pid, tid)
+		id := &RowID{Lane: l}
+		id.Part, id.PID, id.TID = identify(pid, tid)
 		r = &writtenRow{string(pid), string(tid), x.entry(id)}
 		x.written[string(x.scratch)] = r
 	}
@@ -103,8 +103,8 @@ func identify(pid, tid []byte) (part, p, t string) {
 }
 
 // entry returns the entry of a row.
-func (x *rowIndex) entry(id *rowID) *rowEntry {
-	key := id.key()
+func (x *rowIndex) entry(id *RowID) *rowEntry {
+	key := id.Key()
 	e := x.ids[key]
 	if e == nil {
 		e = &rowEntry{id: id, batch: -1}
@@ -114,11 +114,11 @@ func (x *rowIndex) entry(id *rowID) *rowEntry {
 }
 
 // use returns the number of a row in the batch.
-func (x *rowIndex) use(out *batch, e *rowEntry) int32 {
+func (x *rowIndex) use(out *Batch, e *rowEntry) int32 {
 	if e.batch != x.batch {
 		e.batch = x.batch
-		e.index = int32(len(out.rows))
-		out.rows = append(out.rows, e.id)
+		e.index = int32(len(out.Rows))
+		out.Rows = append(out.Rows, e.id)
 	}
 	return e.index
 }
@@ -151,26 +151,54 @@ func splitPart(pid string) (part, rest string) {
 	return part, rest
 }
 
-// row returns the row without what metadata tells.
-func (r *rowID) row() profile.Row {
-	row := profile.Row{Part: r.part, PIDText: r.pid, TIDText: r.tid, Name: r.name}
-	row.PID, _ = jsonscan.Int([]byte(r.pid))
-	row.TID, _ = jsonscan.Int([]byte(r.tid))
+// Row returns the row without what metadata tells.
+func (r *RowID) Row() profile.Row {
+	row := profile.Row{Part: r.Part, PIDText: r.PID, TIDText: r.TID, Name: r.name}
+	row.PID, _ = jsonscan.Int([]byte(r.PID))
+	row.TID, _ = jsonscan.Int([]byte(r.TID))
 	// Before 2022 streams were not numbered but named.
-	if n, ok := strings.CutPrefix(r.tid, "stream "); ok {
+	if n, ok := strings.CutPrefix(r.TID, "stream "); ok {
 		if row.TID, ok = jsonscan.Int([]byte(strings.TrimSpace(n))); ok {
 			row.Kind = profile.RowStream
 		}
 	}
 	switch {
-	case r.lane == laneStream:
+	case r.Lane == LaneStream:
 		row.Kind = profile.RowStream
-	case r.lane == laneAsync:
+	case r.Lane == laneAsync:
 		row.Kind = profile.RowAsync
-	case r.lane == laneCounter:
+	case r.Lane == laneCounter:
 		row.Kind = profile.RowCounter
-	case otherRows[r.pid]:
+	case otherRows[r.PID]:
 		row.Kind = profile.RowOther
 	}
 	return row
+}
+
+// A Where is what metadata events name: a process if tid is "", else a thread of
+// it or a stream.
+type Where struct{ Part, PID, TID string }
+
+func (r *RowID) Where() Where { return Where{r.Part, r.PID, r.TID} }
+
+// Apply puts a name where it belongs; an empty one says nothing.
+func (n *RowName) Apply(r *profile.Row) {
+	switch n.What {
+	case "process_name":
+		if n.text != "" {
+			r.Process = n.text
+		}
+	case "process_labels":
+		if n.text != "" {
+			r.Labels = n.text
+		}
+	case "process_sort_index":
+		r.ProcessSort = n.number
+	case "thread_name":
+		if n.text != "" {
+			r.Name = n.text
+		}
+	case "thread_sort_index":
+		r.Sort = n.number
+	}
 }

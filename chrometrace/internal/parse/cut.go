@@ -1,4 +1,4 @@
-package chrometrace
+package parse
 
 import (
 	"bytes"
@@ -8,17 +8,18 @@ import (
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 )
 
-// limits are the sizes that bound memory. No result depends on them, but that an
-// event that is longer than record is lost.
-type limits struct {
-	block  int // how much input makes a piece
-	record int // how long an event, or a value outside of events, may be
+// Limits are the sizes that bound memory. No result depends on them, but that an
+// event that is longer than Record is lost.
+type Limits struct {
+	Block  int // how much input makes a piece
+	Record int // how long an event, or a value outside of events, may be
 }
 
-var usual = limits{block: 1 << 20, record: 64 << 20}
+// Usual are the limits of all but tests.
+var Usual = Limits{Block: 1 << 20, Record: 64 << 20}
 
 // A piece is a part of an input that one parser reads by itself, supposing that
-// it begins between two events. The collector knows whether that is so.
+// it begins between two events. The sequence knows whether that is so.
 type piece struct {
 	data   []byte
 	offset int64
@@ -34,7 +35,7 @@ type result struct {
 	used  int // of the data
 	end   state
 	again bool
-	batch *batch
+	batch *Batch
 }
 
 // A source counts what was read and keeps the error that ended it.

@@ -1,4 +1,4 @@
-package chrometrace
+package parse
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package chrometrace
+package parse
 
 import (
 	"fmt"
@@ -30,8 +30,8 @@ func isTopKey(key []byte) bool { return topKeys[string(key)] }
 // maxAhead is how far a look at what might be an event goes.
 const maxAhead = 64 << 10
 
-// hasEvent reports whether there is anything that looks like an event.
-func hasEvent(text []byte) bool {
+// HasEvent reports whether there is anything that looks like an event.
+func HasEvent(text []byte) bool {
 	p := parser{b: text, final: true}
 	for i := range text {
 		if text[i] != '{' {
@@ -188,12 +188,12 @@ func (p *parser) endLoss(st *state, i int, then level) {
 	switch {
 	case l.cut && i == len(p.b):
 		if !p.failed {
-			p.out.report(trace.DataLoss, "trace-truncated", l.from, 1, "the file ends inside an event; everything before is used")
+			p.out.Report(trace.DataLoss, "trace-truncated", l.from, 1, "the file ends inside an event; everything before is used")
 		}
 	case l.cut:
-		p.out.report(trace.DataLoss, "trace-syntax", l.from, 1, fmt.Sprintf("an event is cut off by what comes behind it; skipped %d bytes", n))
+		p.out.Report(trace.DataLoss, "trace-syntax", l.from, 1, fmt.Sprintf("an event is cut off by what comes behind it; skipped %d bytes", n))
 	default:
-		p.out.report(trace.DataLoss, "trace-syntax", l.from, 1, fmt.Sprintf("%s; skipped %d bytes to what comes next", l.why, n))
+		p.out.Report(trace.DataLoss, "trace-syntax", l.from, 1, fmt.Sprintf("%s; skipped %d bytes to what comes next", l.why, n))
 	}
 	st.to(then)
 }

@@ -1,0 +1,132 @@
+package parse
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Batch is what a parser made of a piece of input, of one document at most.
+// Its records refer to events and rows of the batch; package chrometrace moves them.
+type Batch struct {
+	NewDoc bool // a document begins with this batch
+	Object bool // it is an object, whose end is known
+	// Chrome tells that the batch is surely of a Chrome trace: it has a list of
+	// events, or an event.
+	Chrome bool
+	Header []Member
+	Rows   []*RowID
+	Names  []RowName
+	Tables
+	Open []Span // begin and end events, in order
+	Diags
+	Total int
+	Drawn bool // there are arrows from launches, if our writer wrote the document
+	// Bounds of events whose time is absolute, relative, and exactly 0, which in
+	// a file of Kineto is no time.
+	Absolute, Relative, Zero Bounds
+	ZeroAt                   int64 // where the first event at time 0 is
+}
+
+// Tables are lists of a [profile.Profile].
+type Tables struct {
+	Events      []trace.Slice
+	Instants    []trace.Instant
+	Samples     []trace.Sample
+	Arrows      []profile.Arrow
+	Redundant   []profile.Arrow // of no use if any event has a correlation
+	Launches    []profile.Link
+	Work        []profile.Link
+	Collectives []profile.Collective
+	Steps       []profile.Step
+	Prints      []trace.Slice // of the fingerprint
+}
+
+// A Member is a key of a document with its value, as text.
+type Member struct {
+	Key    string
+	Value  []byte
+	Offset int64
+}
+
+// Bounds are the first and the last instant of n events.
+type Bounds struct {
+	First, Last trace.Time
+	N           int
+}
+
+func (b *Bounds) add(from, to trace.Time) {
+	if b.N == 0 || from < b.First {
+		b.First = from
+	}
+	if b.N == 0 || to > b.Last {
+		b.Last = to
+	}
+	b.N++
+}
+
+func (b *Bounds) Merge(o Bounds) {
+	if o.N == 0 {
+		return
+	}
+	n := b.N + o.N
+	b.add(o.First, o.Last)
+	b.N = n
+}
+
+// take returns what was gathered, in slices of the right size, and empties the
+// batch for the next piece.
+func (b *Batch) take() *Batch {
+	out := *b
+	out.Events = slices.Clone(b.Events)
+	out.Instants = slices.Clone(b.Instants)
+	out.Samples = slices.Clone(b.Samples)
+	out.Arrows = slices.Clone(b.Arrows)
+	out.Redundant = slices.Clone(b.Redundant)
+	out.Launches = slices.Clone(b.Launches)
+	out.Work = slices.Clone(b.Work)
+	out.Collectives = slices.Clone(b.Collectives)
+	out.Steps = slices.Clone(b.Steps)
+	out.Prints = slices.Clone(b.Prints)
+	out.Rows = slices.Clone(b.Rows)
+	out.Open = slices.Clone(b.Open)
+	*b = Batch{
+		Rows: b.Rows[:0], Open: b.Open[:0],
+		Tables: Tables{
+			Events: b.Events[:0], Instants: b.Instants[:0], Samples: b.Samples[:0], Arrows: b.Arrows[:0],
+			Redundant: b.Redundant[:0], Launches: b.Launches[:0], Work: b.Work[:0],
+			Collectives: b.Collectives[:0], Steps: b.Steps[:0], Prints: b.Prints[:0],
+		},
+	}
+	return &out
+}
+
+// A Diag is a diagnostic on the file.
+type Diag struct {
+	Severity trace.Severity
+	Code     string
+	Offset   int64
+	Msg      string
+	Count    int
+}
+
+// Diags are diagnostics, one for each code.
+type Diags []Diag
+
+// Report counts a diagnostic. Of those with one code the first in the file is
+// kept.
+func (d *Diags) Report(s trace.Severity, code string, offset int64, count int, msg string) {
+	for i := range *d {
+		have := &(*d)[i]
+		if have.Code != code {
+			continue
+		}
+		have.Count += count
+		if offset < have.Offset {
+			have.Offset, have.Msg = offset, msg
+		}
+		return
+	}
+	*d = append(*d, Diag{s, code, offset, msg, count})
+}
