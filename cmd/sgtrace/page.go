@@ -8,8 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/page"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/htmlreport"
 )
 
 // pageFlags are the flags of the report as a page to look at.
@@ -48,11 +48,11 @@ func (c *command) reportPage(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	page, err := htmlreport.Overview(o)
+	drawn, err := page.Overview(o)
 	if err != nil {
 		return err
 	}
-	size, err := out.WriteFunc(func(w io.Writer) error { return htmlreport.Write(w, page) })
+	size, err := out.WriteFunc(func(w io.Writer) error { return page.Write(w, drawn) })
 	if err == nil {
 		fmt.Fprintf(c.err, "%s: %s\n", printable(name), bytesText(size))
 	}

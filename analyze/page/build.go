@@ -1,0 +1,105 @@
+package page
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/rank"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// Overview makes the page of an overview: what it says, and a section for everything
+// that it looked at.
+func Overview(o *overview.Overview) (Page, error) {
+	src := Source{o.Select, o.Inputs}
+	p := Page{Title: title(o.Inputs), Facts: o.Facts(), Sections: []Section{Summary(o.Findings, o.Looked, src)}}
+	for _, d := range o.Doubts {
+		p.Notes = append(p.Notes, d.Text)
+	}
+	if o.Requests != nil {
+		timeline, err := load.NewTimeline(o.Requests, 0)
+		if err != nil {
+			return p, err
+		}
+		p.Sections = append(p.Sections, Requests(o.Requests, timeline, o.Changes, o.Tail, o.RankLoads, src)...)
+	}
+	if o.GPUs != nil {
+		p.Sections = append(p.Sections, Ranks(o.GPUs, o.Collectives, src)...)
+	}
+	return p, nil
+}
+
+func title(inputs []string) string {
+	if len(inputs) == 1 {
+		return "sgtrace report on " + filepath.Base(inputs[0])
+	}
+	return fmt.Sprintf("sgtrace report on %d inputs", len(inputs))
+}
+
+// Summary makes the section about what stands out of all that was looked at, which is
+// told in words.
+func Summary(findings []finding.Finding, looked []string, src Source) Section {
+	s := Section{Title: "Summary"}
+	if len(findings) == 0 {
+		s.Lead = "Nothing stands out."
+	}
+	if len(looked) > 0 {
+		s.Note = "Looked at: " + strings.Join(looked, "; ") + "."
+	}
+	body := new(Findings)
+	for i := range findings {
+		f := &findings[i]
+		one := Finding{Kind: string(f.Kind), Text: f.Text, Evidence: f.Evidence}
+		if len(f.Show) > 0 {
+			one.Command = src.Command(f.Show...)
+		}
+		body.List = append(body.List, one)
+	}
+	if len(findings) > 0 {
+		s.Figures = []*Figure{{Title: "What stands out", Defined: "Summary", Command: src.Command("--summary"), Body: body}}
+	}
+	return s
+}
+
+// Requests makes the sections about requests. changes, tail and ranks may be nil.
+func Requests(set *request.Set, timeline *load.Timeline, changes *change.Changes, tail *tail.Tail, ranks *rank.Ranks, src Source) []Section {
+	sections := []Section{Latencies(set, src), Timeline(timeline, changes, src)}
+	if tail != nil {
+		sections = append(sections, Tail(set, tail, src))
+	}
+	return append(sections, Stages(set, ranks, src))
+}
+
+// Ranks makes the sections about what profilers recorded of ranks. c may be nil.
+func Ranks(g *gpu.GPUs, c *collective.Collectives, src Source) []Section {
+	sections := []Section{GPUs(g, src), Kernels(g, src)}
+	if c != nil && len(c.Ranks) > 0 {
+		sections = append(sections, Collectives(c, g, src))
+	}
+	return sections
+}
+
+// roomNote says that a figure has no room for all of something.
+func roomNote(drawn, all int, what string) string {
+	return fmt.Sprintf("%d of %d %s are drawn, those that took most time; the command prints all", drawn, all, what)
+}
+
+// TableOf makes a figure of a report, with its first rows; 0 is all.
+func TableOf(r *table.Report, rows int, defined, command string) *Figure {
+	return &Figure{Title: r.Title, Defined: defined, Command: command, Body: &Table{Report: r, Rows: rows}}
+}
+
+// tableFlag chooses a report among those that one command prints.
+func tableFlag(r *table.Report) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(r.Schema, "sgtrace.report."), "/")
+	return "--table=" + name
+}

@@ -1,0 +1,254 @@
+package page
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// A chromium is a headless browser with one page at a time, driven by the Chrome
+// DevTools Protocol over a pipe: JSON that ends with a zero byte.
+type chromium struct {
+	cmd     *exec.Cmd
+	dir     string
+	in      io.WriteCloser
+	session string // of the page
+
+	mutex    sync.Mutex
+	next     int
+	waiting  map[int]chan reply
+	loaded   chan struct{} // a page has loaded
+	problems []string      // errors of the console, exceptions, violations of the policy
+}
+
+type reply struct {
+	ID     int
+	Method string
+	Result json.RawMessage
+	Params json.RawMessage
+	Error  *struct{ Message string }
+}
+
+// chromiumNames are what the program is called. $SGTRACE_CHROMIUM comes before them.
+var chromiumNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
+
+// findChromium returns the path of a browser.
+func findChromium() (string, error) {
+	if path := os.Getenv("SGTRACE_CHROMIUM"); path != "" {
+		return exec.LookPath(path)
+	}
+	for _, name := range chromiumNames {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("no chromium in PATH; set SGTRACE_CHROMIUM")
+}
+
+// patience is how long a browser may take for anything.
+const patience = 60 * time.Second
+
+func startChromium(path string) (*chromium, error) {
+	dir, err := os.MkdirTemp("", "sgtrace-chromium")
+	if err != nil {
+		return nil, err
+	}
+	toRead, toWrite, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	fromRead, fromWrite, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	b := &chromium{dir: dir, in: toWrite, waiting: map[int]chan reply{}, loaded: make(chan struct{}, 1)}
+	b.cmd = exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+		"--hide-scrollbars", "--user-data-dir="+dir, "--remote-debugging-pipe")
+	b.cmd.ExtraFiles = []*os.File{toRead, fromWrite} // descriptors 3 and 4
+	if err := b.cmd.Start(); err != nil {
+		return nil, err
+	}
+	toRead.Close()
+	fromWrite.Close()
+	go b.listen(fromRead)
+	return b, nil
+}
+
+// newPage opens an empty page, which all methods are about from then on.
+func (b *chromium) newPage() error {
+	b.session = ""
+	var target struct{ TargetID string }
+	var session struct{ SessionID string }
+	if err := b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target); err != nil {
+		return err
+	}
+	if err := b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &session); err != nil {
+		return err
+	}
+	b.session = session.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
+		if err := b.call(domain+".enable", nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close ends the browser. It is asked to, as the processes that it has started would
+// survive it for a moment and write to their folder.
+func (b *chromium) close() error {
+	b.session = ""
+	err := b.call("Browser.close", nil, nil)
+	b.in.Close()
+	kill := time.AfterFunc(patience, func() { b.cmd.Process.Kill() })
+	defer kill.Stop()
+	b.cmd.Wait()
+	return errors.Join(err, os.RemoveAll(b.dir))
+}
+
+// listen passes replies on and collects problems.
+func (b *chromium) listen(from io.Reader) {
+	r := bufio.NewReader(from)
+	for {
+		line, err := r.ReadBytes(0)
+		if err != nil {
+			return
+		}
+		var m reply
+		if json.Unmarshal(line[:len(line)-1], &m) != nil {
+			continue
+		}
+		b.mutex.Lock()
+		switch {
+		case m.ID > 0:
+			b.waiting[m.ID] <- m
+			delete(b.waiting, m.ID)
+		case m.Method == "Page.loadEventFired":
+			select {
+			case b.loaded <- struct{}{}:
+			default:
+			}
+		case m.Method == "Runtime.exceptionThrown", m.Method == "Log.entryAdded", m.Method == "Runtime.consoleAPICalled":
+			b.problems = append(b.problems, m.Method+" "+string(m.Params))
+		case m.Method == "Network.requestWillBeSent":
+			b.addRequest(m.Params)
+		}
+		b.mutex.Unlock()
+	}
+}
+
+// addRequest counts every file but the page itself as a problem.
+func (b *chromium) addRequest(params json.RawMessage) {
+	var sent struct{ Type string }
+	if json.Unmarshal(params, &sent) != nil || sent.Type != "Document" {
+		b.problems = append(b.problems, "the page loads something: "+string(params))
+	}
+}
+
+// call calls a method of the protocol.
+func (b *chromium) call(method string, params map[string]any, result any) error {
+	answer := make(chan reply, 1)
+	b.mutex.Lock()
+	b.next++
+	id := b.next
+	b.waiting[id] = answer
+	b.mutex.Unlock()
+	message := map[string]any{"id": id, "method": method, "params": params}
+	if params == nil {
+		delete(message, "params")
+	}
+	if b.session != "" {
+		message["sessionId"] = b.session
+	}
+	text, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	if _, err := b.in.Write(append(text, 0)); err != nil {
+		return err
+	}
+	select {
+	case m := <-answer:
+		if m.Error != nil {
+			return fmt.Errorf("%s: %s", method, m.Error.Message)
+		}
+		if result == nil {
+			return nil
+		}
+		return json.Unmarshal(m.Result, result)
+	case <-time.After(patience):
+		return fmt.Errorf("%s: no answer", method)
+	}
+}
+
+// open loads a file and waits until it has.
+func (b *chromium) open(path string) error {
+	select {
+	case <-b.loaded:
+	default:
+	}
+	if err := b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil); err != nil {
+		return err
+	}
+	select {
+	case <-b.loaded:
+		return nil
+	case <-time.After(patience):
+		return errors.New("the page does not load")
+	}
+}
+
+// eval computes an expression of JavaScript in the page.
+func (b *chromium) eval(expression string, result any) error {
+	var answer struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails *struct {
+			Exception struct{ Description string }
+		}
+	}
+	params := map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}
+	if err := b.call("Runtime.evaluate", params, &answer); err != nil {
+		return err
+	}
+	if e := answer.ExceptionDetails; e != nil {
+		return fmt.Errorf("%s: %s", expression, e.Exception.Description)
+	}
+	if result == nil {
+		return nil
+	}
+	return json.Unmarshal(answer.Result.Value, result)
+}
+
+// takeProblems returns what went wrong since it was called last.
+func (b *chromium) takeProblems() []string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	list := b.problems
+	b.problems = nil
+	return list
+}
+
+// media sets whether the system is dark, and whether the page is printed.
+func (b *chromium) media(kind, scheme string) error {
+	return b.call("Emulation.setEmulatedMedia", map[string]any{
+		"media":    kind,
+		"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}},
+	}, nil)
+}
+
+// size sets the size of the window.
+func (b *chromium) size(width, height int) error {
+	return b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+}
+
+// point moves the pointer.
+func (b *chromium) point(x, y float64) error {
+	return b.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": x, "y": y}, nil)
+}

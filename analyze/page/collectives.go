@@ -1,0 +1,54 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
+)
+
+// Collectives makes the section about who comes late to collectives, and who waits. g
+// may be nil; it tells why.
+func Collectives(c *collective.Collectives, g *gpu.GPUs, src Source) Section {
+	s := Section{Title: "Collectives"}
+	verdict := c.Verdict(c.Stragglers(g))
+	if len(verdict) == 1 {
+		s.Lead = verdict[0]
+	} else {
+		s.Points = verdict
+	}
+	var names []string
+	for i := range c.Ranks {
+		names = append(names, c.Ranks[i].Rank)
+	}
+	if slices.ContainsFunc(c.Waits, func(row []int64) bool { return slices.Max(row) > 0 }) {
+		s.Figures = append(s.Figures, WaitMatrix(names, c.Waits, src))
+	}
+	for _, r := range c.Reports() {
+		s.Figures = append(s.Figures, TableOf(r, mostRows, "Collectives", src.Command("--by-rank", tableFlag(r))))
+	}
+	return s
+}
+
+// WaitMatrix makes a figure of how long ranks waited for each other: waits[r][s] is how
+// long names[r] waited for names[s], in ns. Nobody waits for itself.
+func WaitMatrix(names []string, waits [][]int64, src Source) *Figure {
+	heat := &Heatmap{Rows: names, Columns: names, Sequential: true, Unit: table.Duration}
+	for r := range names {
+		cells := make([]HeatCell, len(names))
+		for s := range names {
+			cells[s] = HeatCell{Value: math.NaN()}
+			if r != s && waits[r][s] > 0 {
+				cells[s] = HeatCell{float64(waits[r][s]), fmt.Sprintf("waited for it %s", durationText(waits[r][s]))}
+			}
+		}
+		heat.Cells = append(heat.Cells, cells)
+	}
+	return &Figure{
+		Title: "Who waited for whom", Defined: "Collectives", Command: src.Command("--by-rank", "--table=collectives.waits"), Body: heat,
+		Caption: "How long the rank of a row waited in collectives at which the rank of a column came last. A column that stands out is a rank that others wait for.",
+	}
+}

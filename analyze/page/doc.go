@@ -1,0 +1,26 @@
+// Package page writes a report that is looked at: one HTML file that needs no
+// network and no other file, opens from disk, and prints.
+//
+// It works in three layers.
+//
+//  1. A [Page] is data: sections of figures, each with its caption, where its numbers
+//     are defined, and the command line that prints them. What a figure shows is a
+//     [Body]: [Percentiles], [Panels], [Heatmap], [Bars], [Scatter], [Table] or
+//     [Findings]. None of them knows what a request or a rank is.
+//  2. Builders make sections of what package analyze found: [Summary], [Latencies],
+//     [Timeline], [Tail], [Stages], [GPUs], [Kernels], [Collectives]. [Overview] makes a
+//     page of them all.
+//  3. [Write] draws: tables and SVG come from Go, so that the page can be read where
+//     scripts do not run. The script adds what needs a hand: values under the pointer,
+//     sorting, filters, the theme.
+//
+// # Text from traces
+//
+// The name of a kernel or of a request can hold anything, "</script>" too. It reaches
+// the page through html/template, through the one function of this package that writes
+// SVG, or as JSON in a script element that is data; and in the browser only as
+// textContent. Should one of them fail, the page's Content-Security-Policy allows
+// exactly one script and one style sheet, by their hashes, and nothing from anywhere
+// else. That forbids style attributes: colours and sizes are classes, or attributes of
+// SVG.
+package page

@@ -1,0 +1,131 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/rank"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// simulate returns the requests of a simulated incident.
+func simulate(t testing.TB, config simulator.Config) *request.Set {
+	t.Helper()
+	dump, _ := testinput.Simulate(t, config)
+	return readDump(t, dump)
+}
+
+func readDump(t testing.TB, dump []byte) *request.Set {
+	t.Helper()
+	d := otlpjson.NewDump(new(trace.Diags))
+	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
+		t.Fatal(err)
+	}
+	return assembly.Build(d).Set
+}
+
+// hostile are names that try to be more than text. Any of them that succeeds sets
+// window.hacked.
+var hostile = []string{
+	`</script><script>window.hacked=1</script>`,
+	`"><img src=x onerror="window.hacked=2">`,
+	`'><svg onload=window.hacked=3>`,
+	`</title></text></svg><iframe srcdoc="<script>parent.hacked=4</script>">`,
+	"a\u2028b\u2029c\u202ed {{.}} ${window.hacked=5} <!--",
+	`]]></style><style>*{display:none}</style>&lt;b&gt;`,
+	`javascript:window.hacked=6//<a href="javascript:window.hacked=7">`,
+}
+
+// hostileName returns the i-th of different hostile names.
+func hostileName(i int) string { return fmt.Sprintf("%s #%d", hostile[i%len(hostile)], i) }
+
+// sampleGPUs are devices of n ranks that ran kernels with the names that name returns,
+// on the last rank 6 % longer.
+func sampleGPUs(n, kernels int, name func(int) string) *gpu.GPUs {
+	g := &gpu.GPUs{}
+	for r := range n {
+		device := gpu.GPU{Rank: fmt.Sprintf("TP%d-PP0-DP0 (node%d)", r, r/8), First: 1000, Last: 1000 + 10_000_000}
+		device.Running[1<<profile.ClassCompute] = 6_000_000
+		device.Running[1<<profile.ClassCompute|1<<profile.ClassCommunication] = 500_000
+		device.Running[1<<profile.ClassCommunication] = 1_000_000
+		device.Running[1<<profile.ClassMemory] = 250_000
+		device.Idle.Time = [...]int64{1_500_000, 50_000, 700_000}
+		g.GPUs = append(g.GPUs, device)
+		for k := range kernels {
+			total, ratio := int64(1_000_000/(k+1)), 1.0
+			if r == n-1 {
+				total, ratio = total*106/100, 1.06
+			}
+			g.Kernels = append(g.Kernels, gpu.RankKernel{Rank: device.Rank, Name: name(k), Class: profile.ClassCompute, Ranks: n,
+				Summary: distribution.Summary{N: 10, Total: total, P50: total / 10, P99: total / 9}, RelTotal: ratio, RelP50: ratio})
+		}
+	}
+	return g
+}
+
+// samplePage is a page with every kind of figure, about hostile names.
+func samplePage(t testing.TB) Page {
+	t.Helper()
+	dump, _ := testinput.Simulate(t, simulator.DefaultConfig(3))
+	name := strings.ReplaceAll(hostile[1], `"`, `\"`) // as JSON has it
+	dump = bytes.ReplaceAll(dump, []byte(`"name":"prefill_forward"`), []byte(`"name":"`+name+`"`))
+	set := readDump(t, dump)
+	src := Source{Inputs: []string{"it's here.jsonl", hostile[0]}}
+	timeline, err := load.NewTimeline(set, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var findings []finding.Finding
+	for i := range hostile {
+		findings = append(findings, finding.Finding{Kind: finding.FindingTail, Text: hostileName(i), Evidence: []string{hostileName(i + 1)}, Show: []string{"--tail", hostile[i]}})
+	}
+	p := Page{Title: "Report " + hostile[0], Facts: []overview.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile, Sections: []Section{Summary(findings, hostile, src)}}
+	p.Sections = append(p.Sections, Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), rank.MeasureRanks(set), src)...)
+	gpus := sampleGPUs(8, 30, hostileName)
+	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
+	waits := make([][]int64, len(hostile))
+	for i := range waits {
+		waits[i] = make([]int64, len(hostile))
+		for k := range waits[i] {
+			waits[i][k] = int64(1_000_000 * k * (k + i))
+		}
+	}
+	dots := &Scatter{Value: "E2E"}
+	panels := &Panels{From: 0, To: 3_000_000_000, Times: []trace.Time{1_000_000_000, 2_000_000_000}}
+	for i, name := range hostile {
+		dots.Groups = append(dots.Groups, Group{Name: name, Color: i, All: 1, Dots: []Dot{{name, trace.Time(i * 1_000_000), int64(1000 + i*i*100_000)}}})
+		panels.Panels = append(panels.Panels, Panel{name, table.Number, []Curve{{Name: name, Color: i, Values: []float64{1, 2}}, {Name: name + "!", Color: i, Values: []float64{2, 1}}}})
+	}
+	panels.Marks = []Mark{{1_200_000_000, 1_500_000_000, 1_800_000_000, "1", hostile[1]}}
+	p.Sections = append(p.Sections, Section{Title: hostile[2], Lead: hostile[3], Points: hostile, Figures: []*Figure{
+		WaitMatrix(hostile, waits, src),
+		{Title: "Dots " + hostile[1], Command: hostile[1], Notes: hostile, Body: dots},
+		{Title: "Panels", Body: panels},
+	}})
+	return p
+}
+
+func render(t testing.TB, p Page) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

@@ -1,0 +1,86 @@
+package page
+
+import (
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// gpuParts are what the time of a device is divided into, in the order of the bars.
+// They add up to its length.
+var gpuParts = []struct {
+	Part
+	of func(*gpu.GPU) int64
+}{
+	{Part{"compute", 0}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCompute) }},
+	{Part{"exposed communication", 1}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassCommunication) }},
+	{Part{"exposed copy", 5}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassMemory) }},
+	{Part{"exposed other", 2}, func(g *gpu.GPU) int64 { return g.Exposed(profile.ClassOther) }},
+	{Part{"idle: host wait", hues + 2}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.HostWait] }},
+	{Part{"idle: kernel wait", hues + 1}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.KernelWait] }},
+	{Part{"idle: other", hues}, func(g *gpu.GPU) int64 { return g.Idle.Time[gpu.OtherWait] }},
+}
+
+// GPUs makes the section about what devices were busy with.
+func GPUs(g *gpu.GPUs, src Source) Section {
+	s := Section{Title: "GPUs"}
+	if len(g.GPUs) == 0 {
+		s.Lead = "No kernel or copy was recorded."
+		return s
+	}
+	bars := &Bars{Unit: table.Share}
+	for _, p := range gpuParts {
+		bars.Parts = append(bars.Parts, p.Part)
+	}
+	names := gpuNames(g)
+	for i := range g.GPUs {
+		gpu := &g.GPUs[i]
+		bar := Bar{Name: names[i], Total: durationText(gpu.Length())}
+		for _, p := range gpuParts {
+			part := 0.0
+			if gpu.Length() > 0 {
+				part = float64(p.of(gpu)) / float64(gpu.Length())
+			}
+			bar.Values = append(bar.Values, part)
+			bar.Texts = append(bar.Texts, fmt.Sprintf("%s, %s", inUnit(table.Share, part), durationText(p.of(gpu))))
+		}
+		bars.Rows = append(bars.Rows, bar)
+	}
+	s.Figures = append(s.Figures, &Figure{
+		Title: "Where the time of GPUs went", Defined: "Busy and idle", Command: src.Command("--by-rank", "--table=gpu"), Body: bars,
+		Caption: "Shares of the time from the first kernel or copy to the end of the last one, which is printed behind the bar. " +
+			"Exposed is what runs while nothing computes.",
+	})
+	for _, t := range []struct {
+		report  *table.Report
+		defined string
+	}{
+		{g.Report(), "Busy and idle"}, {g.IdleReport(), "Why devices are idle"}, {g.OverlapReport(), "Busy and idle"},
+		{g.StreamReport(), "Why devices are idle"}, {g.StepReport(), "Steps"},
+	} {
+		if t.report.Len() > 0 {
+			s.Figures = append(s.Figures, TableOf(t.report, mostRows, t.defined, src.Command("--by-rank", tableFlag(t.report))))
+		}
+	}
+	return s
+}
+
+// gpuNames names devices by their ranks, with the device where ranks have several.
+func gpuNames(g *gpu.GPUs) []string {
+	devices := map[string]int{}
+	several := false
+	for i := range g.GPUs {
+		devices[g.GPUs[i].Rank]++
+		several = several || devices[g.GPUs[i].Rank] > 1
+	}
+	names := make([]string, len(g.GPUs))
+	for i := range g.GPUs {
+		names[i] = g.GPUs[i].Rank
+		if several {
+			names[i] = fmt.Sprintf("%s GPU %d", g.GPUs[i].Rank, g.GPUs[i].Device)
+		}
+	}
+	return names
+}

@@ -1,0 +1,189 @@
+package page
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+)
+
+// A Heatmap is a table of colours.
+type Heatmap struct {
+	Rows, Columns []string
+	Cells         [][]HeatCell // by row
+	// Sequential colours go from nothing to the largest value; otherwise Value is a
+	// ratio, and colours tell how far it is from 1 in either direction.
+	Sequential bool
+	Unit       table.Unit // of the values of sequential ones
+}
+
+// A HeatCell is a cell; with a value of NaN it is empty.
+type HeatCell struct {
+	Value float64
+	Text  string // under the pointer
+}
+
+// ratioSteps are the ratios at which the colour becomes another one, upwards of 1 and,
+// inverted, downwards. Noise of a few percent has none.
+var ratioSteps = []float64{1.03, 1.1, 1.25, 1.5, 2}
+
+// heatClass is the colour of a ratio: h0 is 1, h5 at least twice, l5 at most half.
+func heatClass(ratio float64) string {
+	side, far := "h", ratio
+	if ratio < 1 {
+		side, far = "l", 1/ratio
+	}
+	class := 0
+	for class < len(ratioSteps) && far >= ratioSteps[class]*(1-1e-9) {
+		class++
+	}
+	if class == 0 {
+		side = "h"
+	}
+	return side + strconv.Itoa(class)
+}
+
+// sequentialClass is the colour of a value between nothing and the largest: h0 to h5.
+func sequentialClass(v, most float64) string {
+	if v <= 0 || most <= 0 {
+		return "h0"
+	}
+	return "h" + strconv.Itoa(min(5, 1+int(5*v/most)))
+}
+
+// Sizes of heat maps, in pixels.
+const (
+	letter    = 6.7 // width of one of a name; names are monospaced
+	cellHigh  = 24
+	cellLow   = 16  // height of cells without numbers
+	cellMost  = 110 // widest cell
+	cellText  = 38  // narrowest cell that has a number
+	mostLabel = 48  // letters of a name
+)
+
+func (h *Heatmap) draw() (drawing, error) {
+	rows := table.Shorten(h.Rows, mostLabel)
+	left := float64(longestName(rows))*letter + 16
+	wide := min(cellMost, (drawingWidth-left-8)/float64(max(1, len(h.Columns))))
+	columns := table.Shorten(shortNames(h.Columns), mostLabel)
+	top, upright := 26.0, float64(longestName(columns))*letter > wide-1
+	if upright {
+		top = float64(longestName(columns))*letter + 14
+	}
+	high := float64(cellHigh)
+	if wide < cellText {
+		high = cellLow
+	}
+	s := newSVG(drawingWidth, top+float64(len(h.Rows))*high+6, "Heat map: arrow keys move from cell to cell")
+	for c := range h.Columns {
+		h.drawColumn(s, c, columns[c], left+(float64(c)+0.5)*wide, top, upright, wide)
+	}
+	most := h.most()
+	for r, name := range h.Rows {
+		y := top + float64(r)*high
+		s.name(left-8, y+high/2+4, rows[r], name)
+		for c := range h.Cells[r] {
+			h.drawCell(s, r, c, left+float64(c)*wide, y, wide, high, most)
+		}
+	}
+	return drawing{Markup: s.finish(), Legend: h.legend(most), Hover: hoverCells{printable(h.Rows), printable(h.Columns)}, Wide: len(h.Columns) > 12}, nil
+}
+
+// longestName returns how many letters the longest name has.
+func longestName(names []string) int {
+	longest := 0
+	for _, name := range names {
+		longest = max(longest, len([]rune(name)))
+	}
+	return longest
+}
+
+// drawColumn writes the name of column c, centred at x above top.
+func (h *Heatmap) drawColumn(s *svg, c int, name string, x, top float64, upright bool, wide float64) {
+	const tight = 14 // width of columns whose names need small letters
+	s.open("g", "class", "column")
+	s.title(h.Columns[c])
+	switch {
+	case !upright:
+		s.label(x, top-9, "mid name", name)
+	case wide < tight:
+		s.open("g", "transform", "translate("+px(x+3)+" "+px(top-7)+") rotate(-90)")
+		s.label(0, 0, "name small", name)
+		s.close("g")
+	default:
+		s.open("g", "transform", "translate("+px(x+4)+" "+px(top-7)+") rotate(-90)")
+		s.label(0, 0, "name", name)
+		s.close("g")
+	}
+	s.close("g")
+}
+
+func (h *Heatmap) drawCell(s *svg, r, c int, x, y, wide, high, most float64) {
+	cell := h.Cells[r][c]
+	class, text := "none", ""
+	switch {
+	case math.IsNaN(cell.Value):
+	case h.Sequential:
+		class, text = sequentialClass(cell.Value, most), inUnit(h.Unit, cell.Value)
+	default:
+		class, text = heatClass(cell.Value), ratioText(cell.Value)
+	}
+	s.open("g", "class", "cell "+class, "data-r", strconv.Itoa(r), "data-c", strconv.Itoa(c))
+	s.title(cell.Text)
+	s.empty("rect", "x", px(x+0.5), "y", px(y+0.5), "width", px(wide-1), "height", px(high-1))
+	if text != "" && (wide >= cellText && float64(len(text))*letter < wide-2) {
+		s.label(x+wide/2, y+high/2+4, "mid", text)
+	}
+	s.close("g")
+}
+
+// ratioText prints a ratio with as many decimals as tell a hundredth where it is near
+// 1.
+func ratioText(ratio float64) string {
+	switch {
+	case ratio >= 100:
+		return "> 99"
+	case ratio >= 10:
+		return strconv.FormatFloat(ratio, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(ratio, 'f', 2, 64)
+}
+
+// most returns the largest value.
+func (h *Heatmap) most() float64 {
+	most := 0.0
+	for _, row := range h.Cells {
+		for _, c := range row {
+			if !math.IsNaN(c.Value) {
+				most = max(most, c.Value)
+			}
+		}
+	}
+	return most
+}
+
+// legend explains the colours.
+func (h *Heatmap) legend(most float64) []legendEntry {
+	if h.Sequential {
+		var list []legendEntry
+		for i := 1; i <= 5; i++ {
+			list = append(list, legendEntry{"h" + strconv.Itoa(i), "from " + inUnit(h.Unit, most*float64(i-1)/5), -1})
+		}
+		return list
+	}
+	list := []legendEntry{}
+	for i := len(ratioSteps); i > 0; i-- {
+		list = append(list, legendEntry{"l" + strconv.Itoa(i), "≤ " + strconv.FormatFloat(1/ratioSteps[i-1], 'f', 2, 64), -1})
+	}
+	list = append(list, legendEntry{"h0", "about 1", -1})
+	for i, step := range ratioSteps {
+		list = append(list, legendEntry{"h" + strconv.Itoa(i+1), "≥ " + strconv.FormatFloat(step, 'f', 2, 64), -1})
+	}
+	return list
+}
+
+// hoverCells are the names that the script shows with the text of a cell.
+type hoverCells struct {
+	Rows    []string `json:"rows"`
+	Columns []string `json:"columns"`
+}

@@ -1,0 +1,30 @@
+package page
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestShortNames(t *testing.T) {
+	for _, c := range []struct{ names, want []string }{
+		{[]string{"TP0-PP0 (node0)", "TP1-PP0 (node0)"}, []string{"TP0", "TP1"}},
+		{[]string{"TP0-PP0 (node0)", "TP1-PP0 (node1)"}, []string{"TP0 (node0)", "TP1 (node1)"}},
+		{[]string{"decode c94b DP0", "decode c94b DP1"}, []string{"DP0", "DP1"}},
+		{[]string{"TP0-PP0", "TP0"}, []string{"TP0-PP0", "TP0"}}, // not of one form
+		{[]string{"TP0"}, []string{"TP0"}},                       // nothing to compare with
+		{[]string{"a-1", "a 1"}, []string{"a-1", "a 1"}},         // would be the same
+		{[]string{"same", "same", "other"}, []string{"same", "same", "other"}},
+	} {
+		if got := shortNames(c.names); !slices.Equal(got, c.want) {
+			t.Errorf("%q are %q, want %q", c.names, got, c.want)
+		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	src := Source{Select: []string{"--from", "+30s"}, Inputs: []string{"dumps/*.zst", "it's", "", "plain_1.jsonl"}}
+	const want = `sgtrace report --tail=p99 --from +30s 'dumps/*.zst' 'it'\''s' '' plain_1.jsonl`
+	if got := src.Command("--tail=p99"); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

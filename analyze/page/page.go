@@ -1,0 +1,73 @@
+package page
+
+import (
+	"html/template"
+	"io"
+
+	"github.com/sgtrace/sgtrace/analyze/overview"
+)
+
+// A Page is a report.
+type Page struct {
+	Title    string
+	Facts    []overview.Fact // what was read
+	Notes    []string        // what is doubtful about it
+	Sections []Section
+}
+
+// A Section is figures about one question.
+type Section struct {
+	Title string
+	// Lead is the answer in a sentence, and Points are what it rests on.
+	Lead    string
+	Points  []string
+	Note    string // what it was looked for in
+	Figures []*Figure
+}
+
+// A Figure is something to look at.
+type Figure struct {
+	Title   string
+	Caption string // how to read it
+	// Defined is the heading in docs/METRICS.md under which the numbers are defined.
+	Defined string
+	// Command is the command line that prints the same numbers.
+	Command string
+	Notes   []string // what is doubtful, or left out
+	Body    Body
+}
+
+// A Body is what a figure shows.
+type Body interface {
+	// draw makes the markup. What it returns must not depend on anything but the
+	// body: same input, same bytes.
+	draw() (drawing, error)
+}
+
+// A drawing is a body as the page has it.
+type drawing struct {
+	Markup template.HTML
+	Legend []legendEntry
+	// Hover is what the script shows under the pointer; nil if the markup tells.
+	Hover any
+	Notes []string
+	Wide  bool // it is not drawn beside another figure
+}
+
+// A legendEntry explains a colour.
+type legendEntry struct {
+	Class string // of the colour
+	Name  string
+	// Series is what the entry switches off and on: elements with this number in
+	// data-s. -1 is nothing.
+	Series int
+}
+
+// Write writes the page.
+func Write(w io.Writer, p Page) error {
+	view, err := newPageView(&p)
+	if err != nil {
+		return err
+	}
+	return pageTemplate.Execute(w, view)
+}

@@ -1,0 +1,183 @@
+package page
+
+import (
+	"encoding/json"
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/rank"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+)
+
+func TestPageIsTheSameEveryTime(t *testing.T) {
+	one, two := render(t, samplePage(t)), render(t, samplePage(t))
+	if one != two {
+		at := 0
+		for one[at] == two[at] {
+			at++
+		}
+		t.Errorf("two pages about the same differ at %d: %q", at, one[max(0, at-80):at+80])
+	}
+}
+
+// The policy allows what is in the page: a template that changes a byte of the script
+// would leave a page whose browser refuses it.
+func TestPolicyIsOfWhatThePageHas(t *testing.T) {
+	page := render(t, Page{Title: "empty"})
+	for _, of := range []struct{ directive, from, to string }{
+		{"style-src", "<style>", "</style>"},
+		{"script-src", "<script>", "</script>"},
+	} {
+		_, rest, _ := strings.Cut(page, of.from)
+		text, _, _ := strings.Cut(rest, of.to)
+		want := of.directive + " " + hash(text)
+		policy := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
+		if len(text) < 100 || policy == nil || !strings.Contains(strings.ReplaceAll(policy[1], "&#39;", "'"), strings.ReplaceAll(want, "+", "&#43;")) {
+			t.Errorf("the policy %q lacks %q, which is of %d bytes", policy, want, len(text))
+		}
+	}
+}
+
+var (
+	tags       = regexp.MustCompile(`<([a-zA-Z]+)((?:\s+[a-zA-Z:-]+(?:="[^"]*")?)*)\s*/?>`)
+	values     = regexp.MustCompile(`"[^"]*"`)
+	attributes = regexp.MustCompile(`\s([a-zA-Z:-]+)(?:=|\s|$)`)
+)
+
+// Nothing in names becomes an element or an attribute: the page has those of its own
+// markup only.
+func TestHostileNamesAreText(t *testing.T) {
+	page := render(t, samplePage(t))
+	if n := strings.Count(page, "hacked"); n < 100 {
+		t.Fatalf("hostile names are in the page %d times only", n)
+	}
+	if scripts, closed := strings.Count(page, "<script"), strings.Count(page, "</script>"); scripts != closed || strings.Contains(page, "<!--") {
+		t.Errorf("%d scripts are opened and %d closed", scripts, closed)
+	}
+	for _, tag := range tags.FindAllStringSubmatch(page, -1) {
+		switch tag[1] {
+		case "img", "iframe", "b", "object", "embed", "link", "base":
+			t.Fatalf("the page has %s", tag[0])
+		}
+		for _, a := range attributes.FindAllStringSubmatch(values.ReplaceAllString(tag[2], ""), -1) {
+			if strings.HasPrefix(a[1], "on") || a[1] == "style" || a[1] == "src" || a[1] == "srcdoc" {
+				t.Fatalf("the page has %s", tag[0])
+			}
+		}
+	}
+	for _, forbidden := range []string{"http:", "https:", "url(", "@import", "\u2028", "\u202e"} {
+		if rest := strings.ReplaceAll(page, "http://www.w3.org/2000/svg", ""); strings.Contains(rest, forbidden) {
+			t.Errorf("the page has %q", forbidden)
+		}
+	}
+}
+
+// What the script reads is JSON, and has the names as they are.
+func TestHoverDataHasNames(t *testing.T) {
+	page := render(t, samplePage(t))
+	blocks := regexp.MustCompile(`(?s)<script type="application/json" class="hover">(.*?)</script>`).FindAllStringSubmatch(page, -1)
+	found := map[string]bool{}
+	for _, block := range blocks {
+		var data struct {
+			Rows   []string
+			Groups []struct{ Names []string }
+		}
+		if err := json.Unmarshal([]byte(block[1]), &data); err != nil {
+			t.Fatalf("%v in %.200s", err, block[1])
+		}
+		for _, name := range data.Rows {
+			found[name] = true
+		}
+		for _, g := range data.Groups {
+			for _, name := range g.Names {
+				found[name] = true
+			}
+		}
+	}
+	for _, name := range hostile {
+		if want := table.Printable(name); !found[want] {
+			t.Errorf("no hover data has %q", want)
+		}
+	}
+}
+
+// The page of an overview says all that the overview does.
+func TestOverview(t *testing.T) {
+	o := overview.NewOverview(overview.OverviewInput{Inputs: []string{"dumps/otel.jsonl"}, Requests: simulate(t, simulator.DefaultConfig(1))})
+	p, err := Overview(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := html.UnescapeString(render(t, p))
+	says := func(text string) {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page does not say %q", text)
+		}
+	}
+	if len(o.Findings) < 2 || len(o.Facts()) < 4 {
+		t.Fatalf("%d findings and %d facts are no overview of an incident", len(o.Findings), len(o.Facts()))
+	}
+	says("sgtrace report on otel.jsonl")
+	for _, f := range o.Facts() {
+		says(f.Text)
+	}
+	for _, d := range o.Doubts {
+		says(d.Text)
+	}
+	for _, f := range o.Findings {
+		says(f.Text)
+		says(o.Command(&f))
+		for _, e := range f.Evidence {
+			says(e)
+		}
+	}
+	for i := range o.Changes.List {
+		says(o.Changes.List[i].Sentence())
+	}
+}
+
+// Pages are as small as they are said to be.
+func TestPageSize(t *testing.T) {
+	const most = 3 << 20
+	set := readDump(t, testinput.ReadZstd(t, testinput.Shared(t, "data", "otel", "d_big_tp2.jsonl.zst")))
+	timeline, err := load.NewTimeline(set, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := render(t, Page{Sections: Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), rank.MeasureRanks(set), Source{})})
+	if len(page) > most {
+		t.Errorf("%d requests make a page of %d bytes", len(set.Requests), len(page))
+	}
+}
+
+// A dump without a single finished request, and ranks without kernels, make a page that
+// says so.
+func TestNothingToDraw(t *testing.T) {
+	config := simulator.DefaultConfig(1)
+	config.Requests = 1
+	set := simulate(t, config)
+	set.Requests = nil
+	timeline, err := load.NewTimeline(set, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), rank.MeasureRanks(set), Source{})
+	page := render(t, Page{Sections: append(sections, Ranks(&gpu.GPUs{}, nil, Source{})...)})
+	for _, want := range []string{"No kernel or copy was recorded", "Changes were not searched"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(page, "NaN") {
+		t.Error("the page has NaN")
+	}
+}

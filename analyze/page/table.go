@@ -1,0 +1,73 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+)
+
+// A Table is a report as a table, which can be sorted and filtered.
+type Table struct {
+	Report *table.Report
+	Rows   int // the first ones are shown; 0 is all
+}
+
+// mostName is how long a text in a table may be; the whole is under the pointer.
+const mostName = 64
+
+func (t *Table) draw() (drawing, error) {
+	sheet := t.Report.Sheet()
+	if len(sheet.Rows) == 0 {
+		return drawing{Markup: "<p>none</p>", Notes: sheet.Notes}, nil
+	}
+	v := tableView{Columns: sheet.Columns}
+	d := drawing{Notes: sheet.Notes, Wide: len(sheet.Columns) > 10}
+	rows := sheet.Rows
+	if t.Rows > 0 && len(rows) > t.Rows {
+		d.Notes = append(d.Notes, fmt.Sprintf("the first %d of %d rows are shown", t.Rows, len(rows)))
+		rows = rows[:t.Rows]
+	}
+	v.Rows = make([][]cellView, len(rows))
+	for c, column := range sheet.Columns {
+		texts := make([]string, len(rows))
+		for i, row := range rows {
+			texts[i] = row[c]
+		}
+		for i, short := range table.Shorten(texts, mostName) {
+			cell := cellView{Text: short, Right: column.Right}
+			if short != texts[i] {
+				cell.Whole = texts[i]
+			}
+			v.Rows[i] = append(v.Rows[i], cell)
+		}
+	}
+	v.Filter = len(v.Rows) > 10
+	var b bytes.Buffer
+	if err := tableTemplate.Execute(&b, v); err != nil {
+		return d, err
+	}
+	d.Markup = template.HTML(b.String()) // escaped by the template
+	return d, nil
+}
+
+type tableView struct {
+	Columns []table.SheetColumn
+	Rows    [][]cellView
+	Filter  bool
+}
+
+type cellView struct {
+	Text, Whole string
+	Right       bool
+}
+
+var tableTemplate = template.Must(template.New("table").Parse(`<div class="table">
+{{- if .Filter}}<input class="filter script" type="search" placeholder="filter rows" aria-label="show rows that contain" hidden>{{end -}}
+<div class="scroll" tabindex="0"><table><thead><tr>
+{{- range .Columns}}<th scope="col"{{if .Right}} class="right"{{end}} title="{{.Doc}}"><button type="button">{{.Header}}</button></th>{{end -}}
+</tr></thead><tbody>
+{{- range .Rows}}
+<tr>{{range .}}<td{{if .Right}} class="right"{{end}}{{with .Whole}} title="{{.}}"{{end}}>{{.Text}}</td>{{end}}</tr>{{end}}
+</tbody></table></div></div>`))

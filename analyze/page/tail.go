@@ -1,0 +1,222 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// Tail makes the section about what makes the slow requests slow.
+func Tail(set *request.Set, t *tail.Tail, src Source) Section {
+	b := tailBuilder{tail: t, set: set, src: src, colors: causeColors(t)}
+	s := Section{Title: "Slow requests"}
+	verdicts := map[string]tail.Metric{}
+	for _, c := range t.Comparisons {
+		if c.Slow.N > 0 {
+			s.Figures = append(s.Figures, b.breakdown(c))
+			verdicts[c.Verdict()] = c.Metric
+		}
+	}
+	for _, c := range t.Comparisons {
+		if f := b.scatter(c); f != nil && c.Metric == tail.MetricE2E {
+			s.Figures = append(s.Figures, f)
+		}
+	}
+	for _, r := range t.Reports() {
+		f := TableOf(r, mostRows, "Why slow requests are slow", b.command())
+		if m, drawn := verdicts[r.Title]; drawn { // one verdict twice would be taken for two
+			f.Title, f.Command = strings.ToUpper(string(m))+" in numbers", b.command(m)
+		}
+		s.Figures = append(s.Figures, f)
+	}
+	return s
+}
+
+type tailBuilder struct {
+	tail   *tail.Tail
+	set    *request.Set
+	src    Source
+	colors map[cause.Cause]int
+}
+
+// command prints the tails of some metrics; without any of all.
+func (b *tailBuilder) command(metrics ...tail.Metric) string {
+	flags := []string{fmt.Sprintf("--tail=p%d", b.tail.Options.Percent)}
+	for _, m := range metrics {
+		flags = append(flags, "--metric="+string(m))
+	}
+	return b.src.Command(flags...)
+}
+
+// causeColors gives the causes that matter most in any comparison a colour; those of
+// all others are grey.
+func causeColors(t *tail.Tail) map[cause.Cause]int {
+	matters := map[cause.Cause]float64{}
+	var causes []cause.Cause
+	for _, c := range t.Comparisons {
+		for i := range c.Rows {
+			row := &c.Rows[i]
+			if _, seen := matters[row.Cause]; !seen {
+				causes = append(causes, row.Cause)
+			}
+			part := float64(max(row.Slow, row.Around)) / float64(max(1, c.Slow.Mean))
+			matters[row.Cause] = max(matters[row.Cause], part)
+		}
+	}
+	slices.SortFunc(causes, func(a, b cause.Cause) int {
+		return cmp.Or(cmp.Compare(matters[b], matters[a]), cmp.Compare(a, b))
+	})
+	colors := map[cause.Cause]int{}
+	for i, cause := range causes[:min(hues, len(causes))] {
+		colors[cause] = i
+	}
+	return colors
+}
+
+// breakdown shows the time of usual and of slow requests, by cause, and what is
+// between them.
+func (b *tailBuilder) breakdown(c *tail.Comparison) *Figure {
+	usual, slow, more := Bar{Name: "usual"}, Bar{Name: "slow"}, Bar{Name: "difference"}
+	bars := &Bars{Unit: table.Duration}
+	rows := slices.Clone(c.Rows)
+	slices.SortStableFunc(rows, func(x, y tail.Difference) int { return cmp.Compare(b.color(x.Cause), b.color(y.Cause)) })
+	var others tail.Difference
+	var names []string
+	add := func(name string, color int, d *tail.Difference, text string) {
+		bars.Parts = append(bars.Parts, Part{name, color})
+		usual.Values = append(usual.Values, float64(d.Around))
+		slow.Values = append(slow.Values, float64(d.Slow))
+		more.Values = append(more.Values, float64(d.More))
+		more.Texts = append(more.Texts, text)
+	}
+	for i := range rows {
+		d := &rows[i]
+		if _, ok := b.colors[d.Cause]; !ok {
+			others.Slow, others.Around, others.More = others.Slow+d.Slow, others.Around+d.Around, others.More+d.More
+			names = append(names, d.Cause.String())
+			continue
+		}
+		add(d.Cause.String(), b.colors[d.Cause], d, fmt.Sprintf("%s (95 %%: %s to %s)", durationText(d.More), durationText(d.Low), durationText(d.High)))
+	}
+	if len(names) > 0 {
+		add("others: "+strings.Join(names, ", "), otherCauses, &others, "")
+	}
+	usual.Total, slow.Total, more.Total = durationText(c.Around.Mean), durationText(c.Slow.Mean), durationText(c.Slow.Mean-c.Around.Mean)
+	bars.Rows = []Bar{usual, slow, more}
+	return &Figure{
+		Title: c.Verdict(), Defined: "Why slow requests are slow", Command: b.command(c.Metric), Body: bars,
+		Caption: fmt.Sprintf("Means over the %d slowest of %d, from %s on, and over the %d around the median. What slow ones have less of is left of zero.",
+			c.Slow.N, c.N, durationText(c.Slow.From), c.Around.N),
+	}
+}
+
+// color orders and colours causes: grey ones last.
+func (b *tailBuilder) color(c cause.Cause) int {
+	if color, ok := b.colors[c]; ok {
+		return color
+	}
+	return otherCauses
+}
+
+// otherCauses is the colour of causes that have none of their own: another grey than
+// that of requests that are not slow.
+const otherCauses = hues + 2
+
+// mostDots is how many requests are drawn one by one.
+const mostDots = 6000
+
+// scatter shows every request; nil if there are too few to tell causes.
+func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
+	points := b.tail.Points(c)
+	if points == nil {
+		return nil
+	}
+	usual := Group{Name: "up to " + durationText(c.Around.To), Color: grey}
+	byCause := map[cause.Cause]*Group{}
+	var causes []cause.Cause
+	drawn := thin(points)
+	count := 0
+	for i, p := range points {
+		g := &usual
+		if p.Value > c.Around.To {
+			if g = byCause[p.Cause]; g == nil {
+				g = &Group{Name: p.Cause.String(), Color: b.color(p.Cause)}
+				byCause[p.Cause] = g
+				causes = append(causes, p.Cause)
+			}
+		}
+		g.All++
+		if drawn[i] {
+			r := &b.set.Requests[p.Request]
+			g.Dots = append(g.Dots, Dot{Name: r.RID, Time: r.Start, Dur: p.Value})
+			count++
+		}
+	}
+	body := &Scatter{Value: "E2E", Groups: []Group{usual}}
+	slices.SortFunc(causes, func(x, y cause.Cause) int {
+		return cmp.Or(cmp.Compare(byCause[y].All, byCause[x].All), cmp.Compare(x, y))
+	})
+	for _, cause := range causes {
+		body.Groups = append(body.Groups, *byCause[cause])
+	}
+	f := &Figure{
+		Title:   "Finished requests by arrival and E2E",
+		Caption: "The colour is what a request has most more of than those around the median; grey ones are no slower than those.",
+		Defined: "Causes", Command: b.command(c.Metric), Body: body,
+	}
+	if count < len(points) {
+		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d requests are drawn: the slowest %d, and others at even distances", count, len(points), mostDots/2))
+	}
+	if n := unfinished(b.set); n > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("%d requests that did not finish are not drawn", n))
+	}
+	return f
+}
+
+// thin chooses the points that are drawn: all, or half of mostDots the slowest ones
+// and for the rest others, evenly.
+func thin(points []tail.TailPoint) []bool {
+	drawn := make([]bool, len(points))
+	if len(points) <= mostDots {
+		for i := range drawn {
+			drawn[i] = true
+		}
+		return drawn
+	}
+	slowest := make([]int, len(points))
+	for i := range slowest {
+		slowest[i] = i
+	}
+	slices.SortStableFunc(slowest, func(x, y int) int { return cmp.Compare(points[y].Value, points[x].Value) })
+	for _, i := range slowest[:mostDots/2] {
+		drawn[i] = true
+	}
+	const others = mostDots - mostDots/2
+	rest, seen, taken := len(points)-mostDots/2, 0, 0
+	for i := range points {
+		if drawn[i] {
+			continue
+		}
+		if seen++; seen*others/rest > taken {
+			drawn[i] = true
+			taken++
+		}
+	}
+	return drawn
+}
+
+func unfinished(set *request.Set) int {
+	n := 0
+	for i := range set.Requests {
+		if set.Requests[i].Status != request.Finished {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,225 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Timeline makes the section about load and latency over time, with the moments at
+// which they changed. changes may be nil.
+func Timeline(t *load.Timeline, changes *change.Changes, src Source) Section {
+	s := Section{Title: "Over time"}
+	b := timelineBuilder{Timeline: t, command: src.Command("--timeline")}
+	if changes != nil {
+		b.addChanges(&s, changes)
+	}
+	for i := 0; i < len(t.Series); {
+		of := &t.Series[i]
+		i++
+		if of.Scope == place.Everywhere {
+			s.Figures = append(s.Figures, b.figure("Everywhere", b.wholePanels(of)))
+			continue
+		}
+		from := i
+		for i < len(t.Series) && t.Series[i].Scope == place.OneRank {
+			i++
+		}
+		s.Figures = append(s.Figures, b.roleFigure(of, t.Series[from:i]))
+	}
+	s.Figures = slices.DeleteFunc(s.Figures, func(f *Figure) bool { return len(f.Body.(*Panels).Panels) == 0 })
+	if changes != nil {
+		s.Figures = append(s.Figures, TableOf(changes.Report(), 0, "Changes", b.command))
+	}
+	return s
+}
+
+type timelineBuilder struct {
+	*load.Timeline
+	command string
+	marks   []Mark
+}
+
+// addChanges tells what changed.
+func (b *timelineBuilder) addChanges(s *Section, c *change.Changes) {
+	for i := range c.List {
+		change := &c.List[i]
+		text := change.Sentence()
+		b.marks = append(b.marks, Mark{change.First, change.Time, change.Last, numbered(i), text})
+		s.Points = append(s.Points, text)
+	}
+	switch {
+	case c.Series == 0:
+		s.Lead = "Changes were not searched: there are too few requests."
+	case len(c.List) == 0:
+		s.Lead = fmt.Sprintf("Nothing changed: %d series were searched.", c.Series)
+	default:
+		s.Lead = fmt.Sprintf("Changes in %d series that were searched; times are in UTC:", c.Series)
+	}
+}
+
+// figure makes a figure of panels.
+func (b *timelineBuilder) figure(title string, panels []Panel) *Figure {
+	body := &Panels{From: b.Start, To: b.Start + trace.Time(int64(b.Buckets())*b.Bucket), Panels: panels, Marks: b.marks}
+	for i := range b.Buckets() {
+		body.Times = append(body.Times, b.Start+trace.Time(int64(i)*b.Bucket+b.Bucket/2))
+	}
+	f := &Figure{
+		Title: title, Defined: "Over time", Command: b.command, Body: body,
+		Caption: fmt.Sprintf("Each point is %s.", durationText(b.Bucket)),
+	}
+	if len(b.marks) > 0 {
+		f.Caption += " Bands are changes, by number, as wide as the time of the change is uncertain (95 %)."
+	}
+	return f
+}
+
+// wholePanels are about all requests.
+func (b *timelineBuilder) wholePanels(s *load.Series) []Panel {
+	const rate = table.Number
+	var panels []Panel
+	panels = appendPanel(panels, Panel{"arrivals per second", rate, []Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Arrivals })}}})
+	panels = appendPanel(panels, Panel{"requests under way", rate, []Curve{{Name: "all", Values: levels(s, func(p *load.Point) float64 { return p.Running })}}})
+	panels = appendPanel(panels, Panel{"output tokens per second", rate, []Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Output })}}})
+	panels = appendPanel(panels, Panel{"prompt tokens per second", rate, []Curve{{Name: "all", Values: b.rates(s, func(p *load.Point) int64 { return p.Prefill })}}})
+	panels = appendPanel(panels, spreadPanel("TTFT", s.TTFT))
+	return appendPanel(panels, spreadPanel("TPOT", s.TPOT))
+}
+
+// spreadPanel has the median and the tail of a duration.
+func spreadPanel(name string, list []load.Spread) Panel {
+	return Panel{name, table.Duration, []Curve{
+		{Name: "p50", Values: percentile(list, func(s *load.Spread) int64 { return s.P50 })},
+		{Name: "p99", Color: 1, Thin: true, Values: percentile(list, func(s *load.Spread) int64 { return s.P99 })},
+	}}
+}
+
+// roleFigure is about the servers of a role, with a curve for each lead rank if there
+// are several.
+func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Figure {
+	leads, left := busiestLeads(ranks)
+	var panels []Panel
+	level := func(title string, unit table.Unit, of func(*load.Point) float64) {
+		panels = appendPanel(panels, Panel{title, unit, placeCurves(leads, func(s *load.Series) []float64 { return levels(s, of) })})
+	}
+	level("requests running", table.Number, func(p *load.Point) float64 { return p.Running })
+	level("requests queued", table.Number, func(p *load.Point) float64 { return p.Queued })
+	level("requests whose KV cache is moved", table.Number, func(p *load.Point) float64 { return p.Transferring })
+	level("busy", table.Share, func(p *load.Point) float64 { return p.Busy })
+	level("share of arrivals", table.Share, func(p *load.Point) float64 { return p.Share })
+	panels = appendPanel(panels, Panel{"imbalance: most running requests of a rank / mean", table.Number,
+		[]Curve{{Name: role.Where.String(), Color: grey, Values: levels(role, func(p *load.Point) float64 { return p.Imbalance })}}})
+	for k, stage := range b.Stages {
+		if len(leads) == 1 {
+			panels = appendPanel(panels, spreadPanel(stage, stageOf(role, k)))
+			continue
+		}
+		p50 := func(s *load.Series) []float64 {
+			return percentile(stageOf(s, k), func(s *load.Spread) int64 { return s.P50 })
+		}
+		panels = appendPanel(panels, Panel{stage + " p50", table.Duration, placeCurves(leads, p50)})
+	}
+	title := fmt.Sprintf("Role %s, %d ranks", role.Where.String(), len(ranks))
+	if len(ranks) == 1 {
+		title = fmt.Sprintf("Role %s, 1 rank", role.Where.String())
+	}
+	f := b.figure(title, panels)
+	if left > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d lead ranks are drawn, those with most running requests; with --format csv the command prints all", len(leads), len(leads)+left))
+	}
+	return f
+}
+
+// stageOf returns a stage over time; nil if the place has none.
+func stageOf(s *load.Series, stage int) []load.Spread {
+	if stage >= len(s.Stages) {
+		return nil
+	}
+	return s.Stages[stage]
+}
+
+// busiestLeads returns the lead ranks, or as many of the busiest ones as a figure has
+// curves for, and how many are left.
+func busiestLeads(ranks []load.Series) (leads []*load.Series, left int) {
+	const most = 8
+	for i := range ranks {
+		if ranks[i].Lead {
+			leads = append(leads, &ranks[i])
+		}
+	}
+	if len(leads) <= most {
+		return leads, 0
+	}
+	runningIn := func(s *load.Series) float64 {
+		sum := 0.0
+		for i := range s.Points {
+			if v := s.Points[i].Running; !math.IsNaN(v) {
+				sum += v
+			}
+		}
+		return sum
+	}
+	busiest := slices.Clone(leads)
+	slices.SortStableFunc(busiest, func(x, y *load.Series) int { return cmp.Compare(runningIn(y), runningIn(x)) })
+	left = len(leads) - most
+	return slices.DeleteFunc(leads, func(s *load.Series) bool { return !slices.Contains(busiest[:most], s) }), left
+}
+
+// placeCurves makes a curve for each place.
+func placeCurves(places []*load.Series, of func(*load.Series) []float64) []Curve {
+	var names []string
+	for _, s := range places {
+		names = append(names, s.Where.String())
+	}
+	var curves []Curve
+	for i, s := range places {
+		curves = append(curves, Curve{Name: shortNames(names)[i], Color: i % hues, Values: of(s)})
+	}
+	return curves
+}
+
+// appendPanel adds a panel if there is anything to see on it.
+func appendPanel(list []Panel, p Panel) []Panel {
+	p.Curves = slices.DeleteFunc(p.Curves, func(c Curve) bool {
+		return !slices.ContainsFunc(c.Values, func(v float64) bool { return v > 0 })
+	})
+	if len(p.Curves) == 0 {
+		return list
+	}
+	return append(list, p)
+}
+
+func (b *timelineBuilder) rates(s *load.Series, of func(*load.Point) int64) []float64 {
+	values := make([]float64, len(s.Points))
+	for i := range s.Points {
+		values[i] = b.PerSecond(i, of(&s.Points[i]))
+	}
+	return values
+}
+
+func levels(s *load.Series, of func(*load.Point) float64) []float64 {
+	values := make([]float64, len(s.Points))
+	for i := range s.Points {
+		values[i] = of(&s.Points[i])
+	}
+	return values
+}
+
+// percentile returns a percentile over time; NaN where nothing began.
+func percentile(list []load.Spread, of func(*load.Spread) int64) []float64 {
+	values := make([]float64, len(list))
+	for i := range list {
+		values[i] = math.NaN()
+		if list[i].N > 0 {
+			values[i] = float64(of(&list[i]))
+		}
+	}
+	return values
+}
