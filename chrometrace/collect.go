@@ -42,7 +42,7 @@ type document struct {
 	unlinked                 bool  // and drawn, and not of ranks: correlations are of no use
 }
 
-// empty tells whether nothing of the document is of use.
+// empty reports whether nothing of the document is of use.
 func (d *document) empty() bool {
 	return len(d.header) == 0 && d.absolute.N+d.relative.N+d.zero.N == 0
 }

@@ -251,7 +251,7 @@ func joined[T any](j joiner, of func(*parse.Tables) *[]T, fix func(x *T, k *kept
 // outside is the number of a row that is left out.
 const outside = -1
 
-// row numbers a row as the file does, and tells whether it is kept.
+// row numbers a row as the file does, and reports whether it is kept.
 func (j joiner) row(row *int32, k *kept) bool {
 	*row = j.rows[k.rows[*row]]
 	return *row != outside

@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 )
 
-// Sniff tells whether a file with the given (decompressed) head, of up to 64 KiB,
+// Sniff reports whether a file with the given (decompressed) head, of up to 64 KiB,
 // is Chrome JSON.
 func Sniff(head []byte) bool {
 	if bytes.Contains(head, []byte(`"traceEvents"`)) {

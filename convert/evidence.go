@@ -17,8 +17,8 @@ import (
 type Evidence struct {
 	Requests    *request.Set // of OTLP dumps; nil without any
 	profile.Set              // of what profilers recorded; no Ranks without any
-	// Clocks tell how the clocks of hosts relate, if EvidenceOptions.Meetings asked for
-	// it; else nil. All times but those of Meetings stay on the clocks of their hosts.
+	// Clocks tell how the clocks of hosts relate, if EvidenceOptions.SyncPoints asked for
+	// it; else nil. All times but those of SyncPoints stay on the clocks of their hosts.
 	Clocks *clocks.ClockReport
 	First  trace.Time // when the first capture or request begins, as its host stamped it
 	inputs *inputs.Inputs
@@ -27,18 +27,18 @@ type Evidence struct {
 
 // EvidenceOptions say what reports will look for.
 type EvidenceOptions struct {
-	// Attribute tells that work will be attributed to ranges: see untwin.
+	// Attribute tells that work will be attributed to ranges: see WithoutDuplicates.
 	Attribute bool
-	// Meetings tells to put the clocks of hosts on one and to find the same collective on
+	// SyncPoints tells to put the clocks of hosts on one and to find the same collective on
 	// several ranks.
-	Meetings bool
+	SyncPoints bool
 }
 
 // Evidence prepares what was read, with [inputs.Options.Walk], for reports. It closes m if
 // that fails.
 func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 	p := &Evidence{Requests: m.Requests, Set: profile.Set{Syms: m.Dump.Syms}, inputs: m.Inputs}
-	if opt.Meetings {
+	if opt.SyncPoints {
 		m.ReadCollectives()
 		if err := m.RelateClocks(nil, true); err != nil {
 			return nil, errors.Join(err, m.Close())
@@ -51,7 +51,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		p.Absences = m.Absences()
 	}
 	m.LeaveOutRanks()
-	p.Meetings = m.Meetings()
+	p.SyncPoints = m.SyncPoints()
 	if m.Requests != nil {
 		p.First, _, _ = m.Requests.Bounds()
 	}

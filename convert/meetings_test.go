@@ -13,14 +13,14 @@ import (
 
 // Who comes last to collectives, and how long the others wait, is found on two hosts
 // whose clocks differ: from traces, from exports, and from both, which count once.
-func TestMeetingsOfSimulatedRuns(t *testing.T) {
+func TestSyncPointsOfSimulatedRuns(t *testing.T) {
 	for seed := range simSeeds() {
 		run := record(t, seed+1, nil)
 		traces, exports := run.traces(), run.exports()
 		for name, paths := range map[string][]string{"traces": {traces}, "exports": {exports}, "both": {traces, exports}} {
-			meetings, ranks := readMeetings(t, inputs.Options{}, paths...)
+			syncPoints, ranks := readSyncPoints(t, inputs.Options{}, paths...)
 			last, wait, all := make([]int, len(ranks)), make([]int64, len(ranks)), 0
-			for _, x := range meetings {
+			for _, x := range syncPoints {
 				if !x.Sync || x.Bound < 0 || x.Bound > 10_000 || len(x.Arrivals) != 4 {
 					t.Fatalf("seed %d, %s: %+v", seed, name, x)
 				}
@@ -58,15 +58,15 @@ func TestMeetingsOfSimulatedRuns(t *testing.T) {
 }
 
 // Ranks that are not wanted know about clocks, but meet nobody.
-func TestMeetingsOfWantedRanks(t *testing.T) {
+func TestSyncPointsOfWantedRanks(t *testing.T) {
 	run := record(t, 1, nil)
-	all, _ := readMeetings(t, inputs.Options{}, run.traces())
-	some, ranks := readMeetings(t, inputs.Options{Ranks: []trace.Rank{parseRank(t, "TP0"), parseRank(t, "TP3")}}, run.traces())
+	all, _ := readSyncPoints(t, inputs.Options{}, run.traces())
+	some, ranks := readSyncPoints(t, inputs.Options{Ranks: []trace.Rank{parseRank(t, "TP0"), parseRank(t, "TP3")}}, run.traces())
 	if len(ranks) != 2 || len(some) != len(all) || len(some) == 0 {
 		t.Fatalf("%d meetings of %v, %d of all", len(some), ranks, len(all))
 	}
-	slices.SortFunc(all, func(a, b profile.Meeting) int { return cmp.Compare(a.Arrivals[0].Start, b.Arrivals[0].Start) })
-	slices.SortFunc(some, func(a, b profile.Meeting) int { return cmp.Compare(a.Arrivals[0].Start, b.Arrivals[0].Start) })
+	slices.SortFunc(all, func(a, b profile.SyncPoint) int { return cmp.Compare(a.Arrivals[0].Start, b.Arrivals[0].Start) })
+	slices.SortFunc(some, func(a, b profile.SyncPoint) int { return cmp.Compare(a.Arrivals[0].Start, b.Arrivals[0].Start) })
 	for i, x := range some {
 		whole := all[i].Arrivals
 		want := []profile.Arrival{{Rank: 0, Start: whole[0].Start, End: whole[0].End}, {Rank: 1, Start: whole[3].Start, End: whole[3].End}}
@@ -74,12 +74,12 @@ func TestMeetingsOfWantedRanks(t *testing.T) {
 			t.Fatalf("%+v, want %+v", x.Arrivals, want)
 		}
 	}
-	if alone, _ := readMeetings(t, inputs.Options{Ranks: []trace.Rank{parseRank(t, "TP0")}}, run.traces()); len(alone) != 0 {
+	if alone, _ := readSyncPoints(t, inputs.Options{Ranks: []trace.Rank{parseRank(t, "TP0")}}, run.traces()); len(alone) != 0 {
 		t.Errorf("one rank meets itself %d times", len(alone))
 	}
 }
 
-func readMeetings(t *testing.T, opt inputs.Options, globs ...string) ([]profile.Meeting, []string) {
+func readSyncPoints(t *testing.T, opt inputs.Options, globs ...string) ([]profile.SyncPoint, []string) {
 	t.Helper()
 	var paths []string
 	for _, glob := range globs {
@@ -95,12 +95,12 @@ func readMeetings(t *testing.T, opt inputs.Options, globs ...string) ([]profile.
 	}
 	opt.Filter.Args = profile.ArgsNone
 	var diags trace.Diags
-	e, err := readEvidence(inputs, opt, EvidenceOptions{Meetings: true}, &diags)
+	e, err := readEvidence(inputs, opt, EvidenceOptions{SyncPoints: true}, &diags)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	return e.Meetings, e.Ranks
+	return e.SyncPoints, e.Ranks
 }
 
 func parseRank(t *testing.T, text string) trace.Rank {

@@ -277,7 +277,7 @@ func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 
 // What PyTorch's profiler and Nsight Systems both recorded of a process is one rank,
 // in which everything is drawn once.
-func TestTwinsOfSimulatedRuns(t *testing.T) {
+func TestDuplicatesOfSimulatedRuns(t *testing.T) {
 	for name, change := range map[string]func(n *nsys.Config){
 		"one clock":             func(*nsys.Config) {},
 		"no start":              func(n *nsys.Config) { n.Unclocked = []string{"unified-0", "unified-1"} },

@@ -190,7 +190,7 @@ func checkMessages(t *testing.T, m *Merge, f *inputs.Recording, p *nsys.ProcessT
 
 // Two traces of a process, one after the other, lie within one session of Nsight
 // Systems, which also recorded what was in between.
-func TestTwinsOfTwoTraces(t *testing.T) {
+func TestDuplicatesOfTwoTraces(t *testing.T) {
 	config := simulator.DefaultConfig(23)
 	config.Mode, config.Unified, config.Requests = simulator.Unified, simulator.Parallel{TP: 2, PP: 1, DP: 1}, 60
 	run, err := simulator.Play(config)

@@ -112,5 +112,5 @@ func (n *stepNames) of(s trace.Sym) (profile.Step, bool) {
 	return k.Step, k.is
 }
 
-// isPart tells whether a step that was looked at is only a part of one.
+// isPart reports whether a step that was looked at is only a part of one.
 func (n *stepNames) isPart(s trace.Sym) bool { return n.known[s].part }

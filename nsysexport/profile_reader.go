@@ -135,7 +135,7 @@ func (p *piece) saw(from, to trace.Time) {
 	}
 }
 
-// isTime tells whether a time can be one: what a damaged row holds lies beyond 2043,
+// isTime reports whether a time can be one: what a damaged row holds lies beyond 2043,
 // or long before 1970.
 func isTime(t trace.Time) bool { return -1<<60 < t && t < 1<<61 }
 
@@ -153,7 +153,7 @@ func (r *reader) category(name string) category {
 	return category{r.syms.Intern(name), wanted && !r.filter.IndexOnly}
 }
 
-// keeps tells whether the filter keeps an event that takes time.
+// keeps reports whether the filter keeps an event that takes time.
 func (r *reader) keeps(c category, name trace.Sym, from, to trace.Time) bool {
 	switch {
 	case !isTime(from) || !isTime(to):

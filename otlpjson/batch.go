@@ -48,7 +48,7 @@ type batchResource struct {
 	args              trace.ArgList
 }
 
-// full tells whether the batch is large enough to be handed over in the middle of a
+// full reports whether the batch is large enough to be handed over in the middle of a
 // piece. Damage makes batches that are large without a span.
 func (b *batch) full() bool {
 	return max(len(b.spans), len(b.origins), len(b.resources)) >= flushSpans

@@ -184,7 +184,7 @@ func (r reading) everything() []string {
 	return out
 }
 
-// loss tells whether a diagnostic says that something is missing.
+// loss reports whether a diagnostic says that something is missing.
 func (r reading) loss() bool {
 	return slices.ContainsFunc(r.diags, func(d trace.Diag) bool { return d.Severity >= trace.DataLoss })
 }

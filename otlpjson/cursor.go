@@ -57,7 +57,7 @@ func (c *cursor) fill() bool {
 // last tells that no more input can come.
 func (c *cursor) last() bool { return c.src == nil || c.err != nil }
 
-// tooLong tells whether the pending record is longer than any real one.
+// tooLong reports whether the pending record is longer than any real one.
 func (c *cursor) tooLong() bool { return len(c.buf)-c.pos > c.record }
 
 // countLines moves the line counter up to buf[to].

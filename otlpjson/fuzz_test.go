@@ -206,7 +206,7 @@ func checkProto(t *testing.T, message string, got reading) {
 	}
 }
 
-// claimsAll tells whether somewhere in data are four bytes that say, as the length of a
+// claimsAll reports whether somewhere in data are four bytes that say, as the length of a
 // frame, that it ends where data does: such a one is believed, and takes what is within
 // it along.
 func claimsAll(data string) bool {

@@ -131,7 +131,7 @@ type recordKey struct {
 // maxNested is how long a value may be that recordAt looks behind.
 const maxNested = 1 << 16
 
-// recordAt tells whether the object at b[i] is a record, down to spans, and the
+// recordAt reports whether the object at b[i] is a record, down to spans, and the
 // level of the list that it belongs to. It goes by the keys that are there, in
 // any order, and needs no more than the record's beginning.
 //
@@ -175,7 +175,7 @@ func recordAt(b []byte, i int) (l level, ok bool, err error) {
 	}
 }
 
-// documentIn tells whether a document seems to begin in b.
+// documentIn reports whether a document seems to begin in b.
 func documentIn(b []byte) bool {
 	for key, r := range recordKeys {
 		if r.level == atTop && bytes.Contains(b, []byte(`"`+key+`"`)) {

@@ -66,7 +66,7 @@ type protoField struct {
 	clipped bool
 }
 
-// each calls f for every field of the message b and tells whether the message
+// each calls f for every field of the message b and reports whether the message
 // is whole. Of one that is damaged or cut off it reads what comes before, and a
 // field that claims more than there is gets what is there.
 func (r *recorder) each(b []byte, fields []wireType, f func(protoField)) (whole bool) {

@@ -11,7 +11,7 @@ var marks = [][]byte{
 	[]byte(`"instrumentationLibrarySpans"`),
 }
 
-// Sniff tells whether a file with the given (decompressed) head is an OTLP dump.
+// Sniff reports whether a file with the given (decompressed) head is an OTLP dump.
 func Sniff(head []byte) bool {
 	if sniffFraming(head) != notFramed {
 		return true

@@ -100,13 +100,13 @@ func (t *Tree) Find(hi, lo, id uint64) int { return int(t.slots[t.slot(hi, lo, i
 // Parent returns the parent of span i, or None.
 func (t *Tree) Parent(i int) int { return int(t.parent[i]) }
 
-// Orphan tells whether span i names a parent that is not in the dump.
+// Orphan reports whether span i names a parent that is not in the dump.
 func (t *Tree) Orphan(i int) bool {
 	s := t.dump.Span(i)
 	return t.parent[i] == None && s.Parent != 0 && !t.Duplicate(i) && t.Find(s.TraceHi, s.TraceLo, s.Parent) == None
 }
 
-// Duplicate tells whether span i repeats an earlier one.
+// Duplicate reports whether span i repeats an earlier one.
 func (t *Tree) Duplicate(i int) bool { return t.duplicate[i/64]&(1<<(i%64)) != 0 }
 
 // Children returns the children of span i, ordered by start, then longest

@@ -42,7 +42,7 @@ func (e *encoder) subjectAnnotations(b []byte, about trace.SubjectID) []byte {
 	return b
 }
 
-// first tells whether name is met for the first time in this round.
+// first reports whether name is met for the first time in this round.
 func (e *encoder) first(name nameRef) bool {
 	id := int(name.id())
 	for id >= len(e.seen) {

@@ -2,7 +2,7 @@ package perfetto
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// Sniff tells whether a file with the given head may be a Perfetto trace: it begins with
+// Sniff reports whether a file with the given head may be a Perfetto trace: it begins with
 // a whole packet, which has fields and nothing else.
 func Sniff(head []byte) bool {
 	num, kind, n := protowire.ConsumeTag(head)

@@ -29,7 +29,7 @@ func (w *worker) run(todo <-chan *piece) {
 	}
 }
 
-// plain tells whether the packet of an event is the end of a slice and no more.
+// plain reports whether the packet of an event is the end of a slice and no more.
 func (w *worker) plain(ev event) bool { return kindOf(ev) == end && !w.flows.atEnd }
 
 // encode encodes the contents of all packets of a piece but the plain ones, and

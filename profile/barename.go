@@ -91,6 +91,6 @@ func (b *BareNames) Of(s trace.Sym) trace.Sym {
 	return b.bare[s]
 }
 
-// IsWholeGraph tells whether a kernel of the given name stands for a whole CUDA graph,
+// IsWholeGraph reports whether a kernel of the given name stands for a whole CUDA graph,
 // whose kernels were not recorded.
 func IsWholeGraph(name string) bool { return strings.HasPrefix(name, "CUDA graph ") }

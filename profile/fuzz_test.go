@@ -22,10 +22,10 @@ func moments(data []byte, grain int64) Moments {
 	return m
 }
 
-// FuzzTwins compares recordings that have nothing, something or everything in common:
+// FuzzDuplicates compares recordings that have nothing, something or everything in common:
 // nothing panics or hangs, what was shifted by a constant is found where that is
 // claimed, and nothing is found twice.
-func FuzzTwins(f *testing.F) {
+func FuzzDuplicates(f *testing.F) {
 	rich := make([]byte, 1600)
 	for i := range rich {
 		rich[i] = byte(i * i >> 3)
@@ -50,14 +50,14 @@ func FuzzTwins(f *testing.F) {
 			found []int32
 		}
 		compare := func() (o outcome) {
-			twins := NewTwins(held, near)
+			duplicates := NewDuplicates(held, near)
 			for i := range streamed.Start {
-				twins.Observe(streamed.Name[i], streamed.Start[i]+trace.Time(shift), streamed.Dur[i])
+				duplicates.Observe(streamed.Name[i], streamed.Start[i]+trace.Time(shift), streamed.Dur[i])
 			}
-			if o.shift, o.ok = twins.Settle(); !o.ok {
+			if o.shift, o.ok = duplicates.Settle(); !o.ok {
 				return o
 			}
-			search := twins.Search()
+			search := duplicates.Search()
 			for i := range streamed.Start {
 				if at, ok := search.Find(streamed.Name[i], streamed.Start[i]+trace.Time(shift), streamed.Dur[i]); ok {
 					o.found = append(o.found, int32(at))

@@ -2,9 +2,9 @@ package profile
 
 import "github.com/sgtrace/sgtrace/trace"
 
-// A Meeting is one collective as its ranks saw it: the kernels that ran on
+// A SyncPoint is one collective as its ranks saw it: the kernels that ran on
 // each of them, on one clock.
-type Meeting struct {
+type SyncPoint struct {
 	Name trace.Sym // of the kernel, on the rank with the lowest index
 	// What the producer says, as in [Collective]: 0 and -1 are unknown.
 	Op, Dtype, Group trace.Sym
@@ -19,7 +19,7 @@ type Meeting struct {
 	Bound int64
 }
 
-// An Arrival is when one rank came to a meeting and when it left.
+// An Arrival is when one rank came to a sync point and when it left.
 type Arrival struct {
 	Rank       int32 // index into Set.Ranks
 	Start, End trace.Time

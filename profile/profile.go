@@ -246,7 +246,7 @@ type Filter struct {
 	Fingerprint bool
 }
 
-// KeepsWork tells whether the filter keeps all that devices did.
+// KeepsWork reports whether the filter keeps all that devices did.
 func (f *Filter) KeepsWork() bool {
 	if f.Names != nil || f.MinDur != 0 || f.From != 0 || f.To != 0 || f.IndexOnly {
 		return false

@@ -73,7 +73,7 @@ func batchOf(fields string) int32 {
 	return batch
 }
 
-// IsPartOfStep tells whether an annotation that [ParseStep] knows is of the part of
+// IsPartOfStep reports whether an annotation that [ParseStep] knows is of the part of
 // a step that runs the model: where there are annotations of whole steps, those
 // count.
 func IsPartOfStep(name string) bool { return strings.HasPrefix(name, forward) }

@@ -8,9 +8,9 @@ type Set struct {
 	Syms    *trace.Symbols
 	Ranks   []string // names of ranks, and of processes that are none, in the order of reports
 	Streams []Stream
-	// Meetings are collectives that were seen on several ranks, by their first
+	// SyncPoints are collectives that were seen on several ranks, by their first
 	// arrival; nil unless they were asked for.
-	Meetings []Meeting
+	SyncPoints []SyncPoint
 	// Absences are the jobs of which ranks are missing in the inputs; nil where ranks were
 	// selected.
 	Absences []Absence

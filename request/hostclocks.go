@@ -52,7 +52,7 @@ func (s *Set) HostClocks() *HostClocks {
 	return c
 }
 
-// contradicted tells whether more than a few bounds do not hold on the clocks as
+// contradicted reports whether more than a few bounds do not hold on the clocks as
 // recorded. A few are requests that were joined wrongly.
 func contradicted(bounds []align.Bound) bool {
 	const few = 100 // one in so many

@@ -11,7 +11,7 @@ import (
 // makes years of microseconds.
 const longest = int64(30 * 24 * time.Hour)
 
-// Implausible tells whether the times of row i cannot be right: it ends before it
+// Implausible reports whether the times of row i cannot be right: it ends before it
 // starts, or more than a month later. How long it took is unknown then. A host whose
 // clock is years off has rows that are right by themselves.
 func (s *Set) Implausible(i int) bool {
@@ -43,7 +43,7 @@ const (
 	Farthest = 4_000_000_000_000_000_000
 )
 
-// Plausible tells whether times can be computed with; forged ones would wrap
+// Plausible reports whether times can be computed with; forged ones would wrap
 // around.
 func Plausible(times ...trace.Time) bool {
 	for _, t := range times {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// IsRoom tells whether text is a bootstrap room.
+// IsRoom reports whether text is a bootstrap room.
 func IsRoom(text string) bool { return RoomText(text) != "" }
 
 // RoomText normalises a bootstrap room, which may be written as a decimal number or in

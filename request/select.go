@@ -64,7 +64,7 @@ func (s *Set) Select(sel Selection) error {
 	return nil
 }
 
-// describesSpans tells whether sel asks for some spans of the requests only.
+// describesSpans reports whether sel asks for some spans of the requests only.
 func (sel *Selection) describesSpans() bool {
 	return len(sel.Roles)+len(sel.Hosts)+len(sel.Ranks)+len(sel.Stages) > 0 || sel.MinDur > 0 || sel.Level > 0
 }
@@ -91,12 +91,12 @@ func (s *Set) keepRequestsWith(keep func(i int) bool) {
 	s.Own()
 }
 
-// everything tells whether sel has no condition.
+// everything reports whether sel has no condition.
 func (sel *Selection) everything() bool {
 	return !sel.wholeRequests() && !sel.describesSpans() && sel.From == 0 && sel.To == 0
 }
 
-// wholeRequests tells whether the selection names requests, so that what
+// wholeRequests reports whether the selection names requests, so that what
 // belongs to none is not wanted.
 func (sel *Selection) wholeRequests() bool {
 	return len(sel.RIDs)+len(sel.Rooms)+len(sel.Traces) > 0 || sel.Slowest > 0 || sel.Sample > 0

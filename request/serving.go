@@ -6,7 +6,7 @@ import "strings"
 // way through them.
 var ServingRoles = []Role{Encoder, Prefill, Unified, Decode}
 
-// Serves tells whether a part is the work of a server that computes, and not a
+// Serves reports whether a part is the work of a server that computes, and not a
 // router or the sending of a KV cache.
 func (p *Part) Serves() bool {
 	switch p.Role {

@@ -251,7 +251,7 @@ func (s *Set) Bounds() (from, to trace.Time, ok bool) {
 	return from, to, ok
 }
 
-// Any tells whether a selection has left anything.
+// Any reports whether a selection has left anything.
 func (s *Set) Any() bool {
 	return slices.ContainsFunc(s.Rows, func(r Row) bool { return r.Kind != Duplicate && r.Kind != Unselected })
 }

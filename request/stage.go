@@ -48,7 +48,7 @@ const (
 	Caching                          // pages move between memory and storage beside the request
 )
 
-// GivesToken tells whether a token is out when a stage ends.
+// GivesToken reports whether a token is out when a stage ends.
 func (m Meaning) GivesToken() bool { return m == Stepping || m == Prefilling || m == Prebuilt }
 
 // Phase returns the phase that stages with a meaning are in.

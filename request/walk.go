@@ -59,7 +59,7 @@ func (s *Set) EachSelectedStage(stages []uint32, outermost bool, f func(i int, o
 	}
 }
 
-// OnScheduler tells whether thread t follows the batches of a rank.
+// OnScheduler reports whether thread t follows the batches of a rank.
 func (s *Set) OnScheduler(t int) bool {
 	return s.Procs[s.Threads[t].Proc].Schedules
 }

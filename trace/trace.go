@@ -129,14 +129,14 @@ func ParseRank(text string) (Rank, error) {
 	return r, nil
 }
 
-// Matches tells whether every part that want knows is equal in r.
+// Matches reports whether every part that want knows is equal in r.
 func (want Rank) Matches(r Rank) bool {
 	eq := func(w, have int32) bool { return w < 0 || w == have }
 	return eq(int32(want.TP), int32(r.TP)) && eq(int32(want.PP), int32(r.PP)) && eq(int32(want.DP), int32(r.DP)) &&
 		eq(int32(want.EP), int32(r.EP)) && eq(want.Global, r.Global)
 }
 
-// Contradicts tells whether a part that both know differs.
+// Contradicts reports whether a part that both know differs.
 func (r Rank) Contradicts(o Rank) bool {
 	differ := func(a, b int32) bool { return a >= 0 && b >= 0 && a != b }
 	return differ(int32(r.TP), int32(o.TP)) || differ(int32(r.PP), int32(o.PP)) || differ(int32(r.DP), int32(o.DP)) ||

@@ -43,7 +43,7 @@ type windowing struct {
 	tracks   []TrackID // of the tracks of t; 0 is left out
 }
 
-// has tells whether an event that lasts from a to b is in the window. One without
+// has reports whether an event that lasts from a to b is in the window. One without
 // a duration is at its time only.
 func (w *windowing) has(a, b Time) bool { return a < w.to && (b > w.from || a >= w.from) }
 

@@ -75,11 +75,11 @@ func (c Cause) String() string { return causeTexts[c].name }
 // Phrase names c in a sentence.
 func (c Cause) Phrase() string { return causeTexts[c].phrase }
 
-// BySize tells whether longer requests have more of c by nature, so that nobody
+// BySize reports whether longer requests have more of c by nature, so that nobody
 // has to look for a reason.
 func (c Cause) BySize() bool { return c == CausePromptSize || c == CauseOutputLength }
 
-// PerToken tells whether c grows with every token that is decoded.
+// PerToken reports whether c grows with every token that is decoded.
 func (c Cause) PerToken() bool {
 	return c == CauseDecode || c == CauseInterference || c == CauseSlowRank
 }
@@ -114,7 +114,7 @@ type Attribution struct {
 	Shared bool
 }
 
-// Attributable tells whether the time of r can be divided.
+// Attributable reports whether the time of r can be divided.
 func Attributable(s *request.Set, r *request.Request) bool {
 	m := &r.Metrics
 	if r.Status != request.Finished || m.E2E < 0 || m.E2E > request.LongestRequest || m.TTFT > request.LongestRequest {

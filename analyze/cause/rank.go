@@ -78,7 +78,7 @@ func (a *Attributor) addPrefills(list []request.Interval, t int) []request.Inter
 	return list
 }
 
-// beganWithOthers tells whether another prefill began together with that at t.
+// beganWithOthers reports whether another prefill began together with that at t.
 func (l *rankLoad) beganWithOthers(t trace.Time) bool {
 	from, _ := slices.BinarySearch(l.starts, t-request.SameBatch)
 	to, _ := slices.BinarySearch(l.starts, t+request.SameBatch+1)

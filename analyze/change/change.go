@@ -48,7 +48,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	return out
 }
 
-// isCause tells whether a change may be why others happened.
+// isCause reports whether a change may be why others happened.
 func (c *Change) isCause() bool {
 	m := c.Shifts[0].Metric
 	return m.isLoad() || m == LatenessChanged

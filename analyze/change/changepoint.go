@@ -90,7 +90,7 @@ func (m ChangeMetric) String() string {
 	return [...]string{"share", "arrivals", "running", "lateness", "p50", "tail"}[m]
 }
 
-// isLoad tells whether a metric is about how much there is to do.
+// isLoad reports whether a metric is about how much there is to do.
 func (m ChangeMetric) isLoad() bool {
 	return m == ShareChanged || m == ArrivalsChanged || m == RunningChanged
 }
@@ -138,7 +138,7 @@ func FindChanges(s *request.Set) *Changes {
 	return c
 }
 
-// edge tells whether f is part of the ramp-up or of the drain, or undoes what was.
+// edge reports whether f is part of the ramp-up or of the drain, or undoes what was.
 // How load is divided and which rank is late does not depend on how much load
 // there is.
 func (c *Changes) edge(f *Shift) bool {
@@ -170,7 +170,7 @@ func markReturns(found []Shift) {
 	}
 }
 
-// sameSeries tells whether two shifts are about one thing. The median and the
+// sameSeries reports whether two shifts are about one thing. The median and the
 // tail of durations are.
 func (f *Shift) sameSeries(g *Shift) bool {
 	kind := func(m ChangeMetric) ChangeMetric {
@@ -182,7 +182,7 @@ func (f *Shift) sameSeries(g *Shift) bool {
 	return f.Where == g.Where && f.Stage == g.Stage && kind(f.Metric) == kind(g.Metric)
 }
 
-// rises tells whether what f is about became more.
+// rises reports whether what f is about became more.
 func (f *Shift) rises() bool { return f.After.value(f.Metric) > f.Before.value(f.Metric) }
 
 // value is the number that a metric is about.

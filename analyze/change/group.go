@@ -69,7 +69,7 @@ func groupShifts(found []Shift, lag int64) []Change {
 	return changes
 }
 
-// follows tells whether f may have changed when lead did, or because of it.
+// follows reports whether f may have changed when lead did, or because of it.
 func follows(lead, f *Shift, lag trace.Time) bool {
 	early := lag / 4 // clocks of hosts differ, and places are not that certain
 	switch {
@@ -81,7 +81,7 @@ func follows(lead, f *Shift, lag trace.Time) bool {
 	return f.First <= lead.Last+lag && f.Last >= lead.First-early
 }
 
-// has tells whether a change knows of a series already.
+// has reports whether a change knows of a series already.
 func (c *Change) has(f *Shift) bool {
 	return slices.ContainsFunc(c.Shifts, func(g Shift) bool { return g.sameSeries(f) })
 }

@@ -231,7 +231,7 @@ func (d *durations) beyond(from, to int, limit int64) float64 {
 	return distribution.Ratio(float64(n), float64(to-from))
 }
 
-// differ tells whether the median changes by enough to matter.
+// differ reports whether the median changes by enough to matter.
 func (d *durations) differ(from, k, to int) bool {
 	b, a := d.level(from, k).P50, d.level(k, to).P50
 	if d.metric == LatenessChanged {
@@ -240,32 +240,32 @@ func (d *durations) differ(from, k, to int) bool {
 	return d.step(b, a, leastMedianFactor)
 }
 
-// lasts tells whether the durations [from, to) are spread over a time in which at
-// least eight crowds of requests could have waited one after the other: those that
+// lasts reports whether the durations [from, to) are spread over a time in which at
+// least eight groups of requests could have waited one after the other: those that
 // wait at one time wait because of each other, and are a busy spell and not a new
 // state of things. What steps take depends on the requests that run together. A
 // rank is late by itself.
 func (d *durations) lasts(w *observer, from, to int) bool {
-	const crowds = 8
+	const peerGroups = 8
 	if d.metric == LatenessChanged {
 		return true
 	}
-	crowd := w.e2e
+	peerGroup := w.e2e
 	if !d.perToken() {
 		ns := make([]int64, 0, to-from)
 		for _, v := range d.values[from:to] {
 			ns = append(ns, v.ns)
 		}
 		slices.Sort(ns)
-		crowd = request.NearestRank(ns, 90)
+		peerGroup = request.NearestRank(ns, 90)
 	}
-	return int64(d.time(to)-d.time(from)) >= crowds*crowd
+	return int64(d.time(to)-d.time(from)) >= peerGroups*peerGroup
 }
 
-// PerToken tells whether every token takes that long.
+// PerToken reports whether every token takes that long.
 func (d *durations) perToken() bool { return d.means == request.Stepping || d.stage == "tpot" }
 
-// step tells whether two durations differ by a factor, and by a time that anyone
+// step reports whether two durations differ by a factor, and by a time that anyone
 // notices.
 func (d *durations) step(x, y int64, by float64) bool {
 	least := int64(leastStep)

@@ -16,7 +16,7 @@ type incident struct {
 	name  string
 	modes []simulator.Mode // by turns
 	alter func(c *simulator.Config)
-	// finds tells whether the planted change is among those found; nil for runs in
+	// finds reports whether the planted change is among those found; nil for runs in
 	// which nothing must be.
 	finds func(c *change.Changes, onset trace.Time) bool
 	// least is in how many of 100 runs it must find it, or nothing.
@@ -88,7 +88,7 @@ func burst(f *change.Shift) bool {
 	return f.Metric == change.ArrivalsChanged && f.After.Rate > 2*f.Before.Rate
 }
 
-// found tells whether a shift of some kind is dated at the onset: within the
+// found reports whether a shift of some kind is dated at the onset: within the
 // bounds that it gives itself, or a second.
 func found(c *change.Changes, onset trace.Time, is func(*change.Shift) bool) bool {
 	const second = 1_000_000_000
@@ -126,7 +126,7 @@ func TestChangesOfSimulatedIncidents(t *testing.T) {
 	}
 }
 
-// holds plays the incident with a seed and tells whether what must be found is.
+// holds plays the incident with a seed and reports whether what must be found is.
 func (in *incident) holds(t *testing.T, seed uint64) bool {
 	config := simulator.DefaultConfig(seed)
 	config.Mode = in.modes[int(seed)%len(in.modes)]

@@ -121,7 +121,7 @@ func (p *timelinePrinter) add(title string, curves []curve) {
 	p.found = append(p.found, curveBlock{title, slices.DeleteFunc(curves, func(c curve) bool { return !c.any() })})
 }
 
-// any tells whether there is anything to see.
+// any reports whether there is anything to see.
 func (c *curve) any() bool {
 	return slices.ContainsFunc(c.values, func(v float64) bool { return v > 0 })
 }
@@ -167,7 +167,7 @@ func (p *timelinePrinter) rankCurves(s *load.Series, full bool) []curve {
 	return curves
 }
 
-// negligible tells whether a stage never takes as long as 1 ms.
+// negligible reports whether a stage never takes as long as 1 ms.
 func negligible(spreads []load.Spread) bool {
 	return !slices.ContainsFunc(spreads, func(s load.Spread) bool { return s.P99 >= 1_000_000 })
 }

@@ -57,7 +57,7 @@ func busRuleOf(op string) *busRule {
 
 // sizeOf returns the size of a collective in bytes, -1 if it is not known: what each
 // rank has in the end, or had in the beginning, whichever is more.
-func sizeOf(x *profile.Meeting, op, dtype string) int64 {
+func sizeOf(x *profile.SyncPoint, op, dtype string) int64 {
 	bytes, n := elementBytes[dtype], max(x.In, x.Out)
 	if bytes == 0 || n < 0 {
 		return -1

@@ -18,16 +18,16 @@ import (
 // cause.
 const explains = 0.5
 
-// A lateCause looks for what a rank does longer than the others of its crowd. What
+// A lateCause looks for what a rank does longer than the others of its peer group. What
 // ranks do is counted per collective: recordings need not be equally long.
 //
 // All ranks leave a collective together. So a rank comes to the next one as much
 // later as it computes longer in between, or is longer idle: the others do not idle
 // instead, but wait in the collective, which is busy.
 type lateCause struct {
-	gpus     *gpu.GPUs
-	meetings map[int32]int // of each rank of the crowd
-	rank     int32
+	gpus       *gpu.GPUs
+	syncPoints map[int32]int // of each rank of the peer group
+	rank       int32
 }
 
 // An excess is how much longer the rank was at something than the median (nearest
@@ -41,12 +41,12 @@ type excess struct {
 // over compares the rank with the others, of times by rank.
 func (l *lateCause) over(times map[int32]int64) excess {
 	var others []float64
-	for rank, n := range l.meetings {
+	for rank, n := range l.syncPoints {
 		if rank != l.rank {
 			others = append(others, float64(times[rank])/float64(n))
 		}
 	}
-	own, median := float64(times[l.rank])/float64(l.meetings[l.rank]), distribution.LowerMedian(others)
+	own, median := float64(times[l.rank])/float64(l.syncPoints[l.rank]), distribution.LowerMedian(others)
 	x := excess{ns: own - median, usual: median}
 	if median > 0 {
 		x.factor = own / median
@@ -68,7 +68,7 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 	names := map[trace.Sym]string{}
 	for i := range l.gpus.Kernels {
 		k := &l.gpus.Kernels[i]
-		if _, ok := l.meetings[k.RankIndex]; !ok || k.Class != profile.ClassCompute {
+		if _, ok := l.syncPoints[k.RankIndex]; !ok || k.Class != profile.ClassCompute {
 			continue
 		}
 		total[k.RankIndex] = distribution.AddTimes(total[k.RankIndex], k.Total)

@@ -17,7 +17,7 @@ import (
 // lateRank are four ranks that meet every millisecond, of which TP2 comes 100 us late.
 func lateRank() *Collectives {
 	r := rand.New(rand.NewPCG(7, 7))
-	s := newMeetings("TP0", "TP1", "TP2", "TP3", "TP9")
+	s := newSyncPoints("TP0", "TP1", "TP2", "TP3", "TP9")
 	for i := range int64(400) {
 		end := (i + 1) * 1_000_000
 		var x []int64
@@ -123,7 +123,7 @@ func TestVerdictOnCollectives(t *testing.T) {
 	if v := MeasureCollectives(few.Set, 0, 0).Verdict(nil); len(v) != 1 || v[0] != "no straggler can be told: only 4 collectives" {
 		t.Errorf("verdict on few %q", v)
 	}
-	if v := MeasureCollectives(newMeetings("TP0").Set, 0, 0); v.Verdict(nil) != nil || v.Reports() != nil {
+	if v := MeasureCollectives(newSyncPoints("TP0").Set, 0, 0); v.Verdict(nil) != nil || v.Reports() != nil {
 		t.Errorf("verdict on one rank %q", v.Verdict(nil))
 	}
 }
@@ -146,15 +146,15 @@ func TestWhereIs(t *testing.T) {
 
 // A rank that several groups wait for is told once, of the one that loses most.
 func TestStragglerOfTwoGroups(t *testing.T) {
-	s := newMeetings("TP0", "TP1", "TP2", "TP3")
+	s := newSyncPoints("TP0", "TP1", "TP2", "TP3")
 	for end := int64(1_000_000); end < 400_000_000; end += 1_000_000 {
 		s.meet(end-90_000, 90_000, end-90_000, 90_000, end-20_000, 20_000, end-90_000, 90_000)
 		end += 1_000_000
 		s.meet(-1, 0, end-90_000, 90_000, end-20_000, 20_000, -1, 0)
 	}
 	c := MeasureCollectives(s.Set, 0, 0)
-	if len(c.crowds) != 2 || len(c.crowds[1].gathering.Stragglers()) != 1 {
-		t.Fatalf("%d crowds", len(c.crowds))
+	if len(c.peerGroups) != 2 || len(c.peerGroups[1].gathering.Stragglers()) != 1 {
+		t.Fatalf("%d crowds", len(c.peerGroups))
 	}
 	if found := c.Stragglers(nil); len(found) != 1 || found[0].Name != "TP2" || found[0].Group != "4 ranks" {
 		t.Errorf("found %+v", found)

@@ -20,8 +20,8 @@ type Collectives struct {
 	// collectives to which s came last. Both are indexes into Ranks.
 	Waits [][]int64
 
-	crowds []*crowd
-	Counts collectiveCounts
+	peerGroups []*peerGroup
+	Counts     collectiveCounts
 	// lengths are how long the groups were at it, once for each of their ranks, ns.
 	lengths int64
 }
@@ -37,8 +37,8 @@ type collectiveCounts struct {
 
 // A CollectiveRank is what collectives were like on a rank. Times are ns.
 type CollectiveRank struct {
-	Rank     string
-	Meetings int // collectives in which others were seen, too
+	Rank       string
+	SyncPoints int // collectives in which others were seen, too
 	// The rest is about those at which ranks wait for the last one.
 	Sync int
 	Last int // to which it came after all others
@@ -54,29 +54,29 @@ type CollectiveRank struct {
 	late      []int64
 }
 
-// MeasureCollectives sums up the meetings of a set that overlap [from, to]; 0 is open.
-// It holds about 40 bytes for each rank of a meeting.
+// MeasureCollectives sums up the sync points of a set that overlap [from, to]; 0 is open.
+// It holds about 40 bytes for each rank of a sync point.
 func MeasureCollectives(set *profile.Set, from, to trace.Time) *Collectives {
-	var meetings []*profile.Meeting
-	for i := range set.Meetings {
-		x := &set.Meetings[i]
+	var syncPoints []*profile.SyncPoint
+	for i := range set.SyncPoints {
+		x := &set.SyncPoints[i]
 		start, end := bounds(x)
 		if (from == 0 || end >= from) && (to == 0 || start <= to) {
-			meetings = append(meetings, x)
+			syncPoints = append(syncPoints, x)
 		}
 	}
 	w := &collectiveWalk{
 		out: &Collectives{}, ranks: make([]CollectiveRank, len(set.Ranks)),
-		waits: map[[2]int32]int64{}, kinds: newKindTable(set), crowds: newCrowdTable(set, meetings),
+		waits: map[[2]int32]int64{}, kinds: newKindTable(set), peerGroups: newPeerGroupTable(set, syncPoints),
 	}
-	for _, x := range meetings {
+	for _, x := range syncPoints {
 		w.add(x)
 	}
 	return w.finish(set)
 }
 
-// bounds returns when a meeting began and ended.
-func bounds(x *profile.Meeting) (start, end trace.Time) {
+// bounds returns when a sync point began and ended.
+func bounds(x *profile.SyncPoint) (start, end trace.Time) {
 	start, end = x.Arrivals[0].Start, x.Arrivals[0].End
 	for _, a := range x.Arrivals[1:] {
 		start, end = min(start, a.Start), max(end, a.End)
@@ -84,17 +84,17 @@ func bounds(x *profile.Meeting) (start, end trace.Time) {
 	return start, end
 }
 
-// A collectiveWalk goes over the meetings of a set.
+// A collectiveWalk goes over the sync points of a set.
 type collectiveWalk struct {
-	out    *Collectives
-	ranks  []CollectiveRank // of the whole set
-	waits  map[[2]int32]int64
-	kinds  *kindTable
-	crowds *crowdTable
-	seen   encounter // of the meeting at hand
+	out        *Collectives
+	ranks      []CollectiveRank // of the whole set
+	waits      map[[2]int32]int64
+	kinds      *kindTable
+	peerGroups *peerGroupTable
+	seen       encounter // of the sync point at hand
 }
 
-func (w *collectiveWalk) add(x *profile.Meeting) {
+func (w *collectiveWalk) add(x *profile.SyncPoint) {
 	e := &w.seen
 	if !e.look(x) {
 		w.out.Counts.impossible++
@@ -102,9 +102,9 @@ func (w *collectiveWalk) add(x *profile.Meeting) {
 	}
 	w.out.Counts.all++
 	for _, a := range x.Arrivals {
-		w.ranks[a.Rank].Meetings++
+		w.ranks[a.Rank].SyncPoints++
 	}
-	w.kinds.add(e, w.crowds.first(x))
+	w.kinds.add(e, w.peerGroups.first(x))
 	if !x.Sync {
 		return
 	}
@@ -115,7 +115,7 @@ func (w *collectiveWalk) add(x *profile.Meeting) {
 	if int(x.GroupSize) > len(x.Arrivals) {
 		w.out.Counts.partial++
 	}
-	w.crowds.add(e)
+	w.peerGroups.add(e)
 	median := e.median()
 	for i, a := range x.Arrivals {
 		r := &w.ranks[a.Rank]
@@ -143,7 +143,7 @@ func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
 	at := make([]int, len(w.ranks)) // index into out.Ranks
 	for i := range w.ranks {
 		r := &w.ranks[i]
-		if r.Meetings == 0 {
+		if r.SyncPoints == 0 {
 			continue
 		}
 		r.rankIndex, r.Rank = int32(i), set.Ranks[i]
@@ -163,8 +163,8 @@ func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
 		out.Waits[at[key[0]]][at[key[1]]] = ns
 	}
 	out.Kinds = w.kinds.finish()
-	out.crowds = w.crowds.finish()
-	for _, c := range out.crowds {
+	out.peerGroups = w.peerGroups.finish()
+	for _, c := range out.peerGroups {
 		out.lengths = distribution.AddTimes(out.lengths, c.length)
 	}
 	return out

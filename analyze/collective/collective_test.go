@@ -16,19 +16,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// meetingsOf makes a set of ranks that meet. Meetings are given by starts and
+// syncPointsOf makes a set of ranks that meet. SyncPoints are given by starts and
 // durations in ns, of rank 0, 1, ...; a start of -1 is a rank that was not there.
-type meetingsOf struct {
+type syncPointsOf struct {
 	*profile.Set
 }
 
-func newMeetings(ranks ...string) meetingsOf {
-	return meetingsOf{&profile.Set{Syms: trace.NewSymbols(), Ranks: ranks}}
+func newSyncPoints(ranks ...string) syncPointsOf {
+	return syncPointsOf{&profile.Set{Syms: trace.NewSymbols(), Ranks: ranks}}
 }
 
 // meet adds an all-reduce of 1000 elements of two bytes.
-func (s meetingsOf) meet(startsAndDurations ...int64) *profile.Meeting {
-	x := profile.Meeting{
+func (s syncPointsOf) meet(startsAndDurations ...int64) *profile.SyncPoint {
+	x := profile.SyncPoint{
 		Name: s.Syms.Intern("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"),
 		Op:   s.Syms.Intern("allreduce"), Dtype: s.Syms.Intern("BFloat16"), Group: s.Syms.Intern("tp"),
 		In: 1000, Out: 1000, GroupSize: int32(len(s.Ranks)), Sync: true,
@@ -39,14 +39,14 @@ func (s meetingsOf) meet(startsAndDurations ...int64) *profile.Meeting {
 			x.Arrivals = append(x.Arrivals, profile.Arrival{Rank: int32(i / 2), Start: start, End: start + dur})
 		}
 	}
-	s.Meetings = append(s.Meetings, x)
-	return &s.Meetings[len(s.Meetings)-1]
+	s.SyncPoints = append(s.SyncPoints, x)
+	return &s.SyncPoints[len(s.SyncPoints)-1]
 }
 
 // threeRanks meet six times: c comes last twice, a once, a and b together once, once
 // they need not wait, and once somebody is gone before the last one comes.
-func threeRanks() meetingsOf {
-	s := newMeetings("a", "b", "c", "alone")
+func threeRanks() syncPointsOf {
+	s := newSyncPoints("a", "b", "c", "alone")
 	s.meet(100, 50, 110, 40, 130, 20)
 	s.meet(200, 50, 210, 40, 240, 10)
 	s.meet(350, 15, 320, 45, 310, 55)
@@ -66,9 +66,9 @@ func TestCollectives(t *testing.T) {
 	}
 	want := []CollectiveRank{
 		// Medians are 110, 210, 320, 430.
-		{Rank: "a", Meetings: 5, Sync: 4, Last: 1, LateP50: -10, LateP99: 30, Took: 145, Wait: 70, Blame: 70, Transfer: 75, rankIndex: 0},
-		{Rank: "b", Meetings: 5, Sync: 4, Last: 0, LateP50: 0, LateP99: 0, Took: 155, Wait: 80, Blame: 0, Transfer: 75, rankIndex: 1},
-		{Rank: "c", Meetings: 5, Sync: 4, Last: 2, LateP50: -10, LateP99: 30, Took: 135, Wait: 60, Blame: 120, Transfer: 75, rankIndex: 2},
+		{Rank: "a", SyncPoints: 5, Sync: 4, Last: 1, LateP50: -10, LateP99: 30, Took: 145, Wait: 70, Blame: 70, Transfer: 75, rankIndex: 0},
+		{Rank: "b", SyncPoints: 5, Sync: 4, Last: 0, LateP50: 0, LateP99: 0, Took: 155, Wait: 80, Blame: 0, Transfer: 75, rankIndex: 1},
+		{Rank: "c", SyncPoints: 5, Sync: 4, Last: 2, LateP50: -10, LateP99: 30, Took: 135, Wait: 60, Blame: 120, Transfer: 75, rankIndex: 2},
 	}
 	for i := range want {
 		if i >= len(got) || got[i] != fmt.Sprint(want[i]) {
@@ -101,7 +101,7 @@ func TestCollectives(t *testing.T) {
 	}
 }
 
-// A window of time takes the meetings that overlap it.
+// A window of time takes the sync points that overlap it.
 func TestCollectivesInWindow(t *testing.T) {
 	s := threeRanks()
 	for _, c := range []struct {
@@ -118,7 +118,7 @@ func TestCollectivesInWindow(t *testing.T) {
 // together, and who ran longer came earlier.
 func TestCollectivesWithoutClocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	one, two := newMeetings("a", "b", "c", "d"), newMeetings("a", "b", "c", "d")
+	one, two := newSyncPoints("a", "b", "c", "d"), newSyncPoints("a", "b", "c", "d")
 	skew := []int64{0, 0, 5_000_000, -3_000_000}
 	for i := range int64(200) {
 		end := (i + 1) * 1_000_000
@@ -131,7 +131,7 @@ func TestCollectivesWithoutClocks(t *testing.T) {
 		one.meet(a...)
 		two.meet(b...).Bound = []int64{-1, endSpread + 1}[i%2]
 		if i%2 == 1 {
-			two.Meetings[i].Bound = 10_000_000
+			two.SyncPoints[i].Bound = 10_000_000
 		}
 	}
 	want, got := MeasureCollectives(one.Set, 0, 0), MeasureCollectives(two.Set, 0, 0)
@@ -149,7 +149,7 @@ func TestCollectivesWithoutClocks(t *testing.T) {
 // Every wait is somebody's blame, unless several came last together.
 func TestWaitsAddUp(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	s := newMeetings("a", "b", "c", "d", "e")
+	s := newSyncPoints("a", "b", "c", "d", "e")
 	for i := range int64(500) {
 		var x []int64
 		end := (i + 1) * 10_000
@@ -163,8 +163,8 @@ func TestWaitsAddUp(t *testing.T) {
 		if slices.Index(x, -1) < 0 || i > 3 {
 			s.meet(x...)
 		}
-		if last := &s.Meetings[len(s.Meetings)-1]; len(last.Arrivals) < 2 {
-			s.Meetings = s.Meetings[:len(s.Meetings)-1]
+		if last := &s.SyncPoints[len(s.SyncPoints)-1]; len(last.Arrivals) < 2 {
+			s.SyncPoints = s.SyncPoints[:len(s.SyncPoints)-1]
 		}
 	}
 	c := MeasureCollectives(s.Set, 0, 0)
@@ -182,7 +182,7 @@ func TestWaitsAddUp(t *testing.T) {
 
 // Replicas call their groups the same, and are told apart.
 func TestKindsOfReplicas(t *testing.T) {
-	s := newMeetings("TP0-DP0", "TP1-DP0", "TP0-DP1", "TP1-DP1")
+	s := newSyncPoints("TP0-DP0", "TP1-DP0", "TP0-DP1", "TP1-DP1")
 	for i := range int64(20) {
 		at := i * 1000
 		s.meet(at, 9, at+1, 8, -1, 0, -1, 0)
@@ -199,7 +199,7 @@ func TestKindsOfReplicas(t *testing.T) {
 
 // What nccl-tests print for these sizes and times.
 func TestBusBandwidth(t *testing.T) {
-	s := newMeetings(make([]string, 8)...)
+	s := newSyncPoints(make([]string, 8)...)
 	for _, c := range []struct {
 		op, dtype string
 		in, out   int64
@@ -222,7 +222,7 @@ func TestBusBandwidth(t *testing.T) {
 	} {
 		x := s.meet(slices.Repeat([]int64{0, 1000}, 8)...)
 		x.Op, x.Dtype, x.In, x.Out = s.Syms.Intern(c.op), s.Syms.Intern(c.dtype), c.in, c.out
-		k := MeasureCollectives(&profile.Set{Syms: s.Syms, Ranks: s.Ranks, Meetings: []profile.Meeting{*x}}, 0, 0).Kinds[0]
+		k := MeasureCollectives(&profile.Set{Syms: s.Syms, Ranks: s.Ranks, SyncPoints: []profile.SyncPoint{*x}}, 0, 0).Kinds[0]
 		if k.Bytes != c.bytes || k.BusBandwidth() != c.busbw {
 			t.Errorf("%s of %s: %d bytes, %v GB/s, want %d, %v", c.op, c.dtype, k.Bytes, k.BusBandwidth(), c.bytes, c.busbw)
 		}
@@ -233,7 +233,7 @@ func TestBusBandwidth(t *testing.T) {
 // may have been a wait for it. Of the others, each of three ranks sends 4/3 of 2000 bytes in
 // 20 ns.
 func TestBusBandwidthOfWholeGroups(t *testing.T) {
-	s := newMeetings("a", "b", "c")
+	s := newSyncPoints("a", "b", "c")
 	for start := range int64(4) {
 		s.meet(1000*start, 80, 1000*start+20, 60, -1, 0)
 	}
@@ -253,10 +253,10 @@ func TestBusBandwidthOfWholeGroups(t *testing.T) {
 	}
 }
 
-// Ranks whose recordings begin later are missing at some meetings of their crowd;
-// ranks that meet without others often are a crowd of their own.
-func TestCrowds(t *testing.T) {
-	s := newMeetings("a", "b", "c", "d")
+// Ranks whose recordings begin later are missing at some sync points of their peer group;
+// ranks that meet without others often are a peer group of their own.
+func TestPeerGroups(t *testing.T) {
+	s := newSyncPoints("a", "b", "c", "d")
 	for i := range int64(100) {
 		at := i * 1000
 		switch {
@@ -269,8 +269,8 @@ func TestCrowds(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, c := range MeasureCollectives(s.Set, 0, 0).crowds {
-		got = append(got, fmt.Sprint(c.ranks, len(c.gathering.Meetings)))
+	for _, c := range MeasureCollectives(s.Set, 0, 0).peerGroups {
+		got = append(got, fmt.Sprint(c.ranks, len(c.gathering.SyncPoints)))
 	}
 	if want := "[[0 1 2 3] 60 [0 1] 40]"; fmt.Sprint(got) != want {
 		t.Errorf("crowds %v, want %v", got, want)
@@ -306,13 +306,13 @@ func TestCollectiveReports(t *testing.T) {
 }
 
 // A few of many ranks are named, without the one that they wait for.
-func TestCrowdPeers(t *testing.T) {
+func TestPeerGroupPeers(t *testing.T) {
 	for _, c := range []struct {
 		ranks int
 		whole bool
 		want  string
 	}{{2, false, "TP0"}, {3, false, "TP0 and TP2"}, {4, false, "TP0, TP2 and TP3"}, {2, true, ""}, {5, false, ""}} {
-		x := &crowd{ranks: make([]int32, c.ranks), gathering: &straggler.Gathering{}, whole: c.whole}
+		x := &peerGroup{ranks: make([]int32, c.ranks), gathering: &straggler.Gathering{}, whole: c.whole}
 		for i := range c.ranks {
 			x.gathering.Names = append(x.gathering.Names, fmt.Sprintf("TP%d", i))
 		}
@@ -321,7 +321,7 @@ func TestCrowdPeers(t *testing.T) {
 		}
 	}
 	s := straggler.Straggler{Name: "TP1", Group: "2 ranks", Peers: "TP0", What: "collectives", Verb: "arrives",
-		Lateness: straggler.Lateness{Meetings: 9, Last: 8, LastMean: 5000, LostShare: 0.5}}
+		Lateness: straggler.Lateness{SyncPoints: 9, Last: 8, LastMean: 5000, LostShare: 0.5}}
 	const want = "TP1 arrives last in 8 of 9 collectives with TP0, 5.00 us late; the others lose 50 % of their time"
 	if got := s.Text(); got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -16,14 +16,14 @@ const endSpread = 5_000
 // nobody is the index of the last rank where several came last.
 const nobody = -1
 
-// An encounter is a meeting and who came to it when.
+// An encounter is a sync point and who came to it when.
 type encounter struct {
-	*profile.Meeting
+	*profile.SyncPoint
 	// byClock tells that arrivals are starts. Where the clocks of hosts are known less
 	// well than that ranks leave together, a rank arrived the earlier the longer its
 	// kernel ran: then arrivals are the times from an end that all share, negative.
 	byClock  bool
-	arrivals []int64 // of Meeting.Arrivals, ns
+	arrivals []int64 // of SyncPoint.Arrivals, ns
 	last     int     // index of the one after all others, or nobody
 	latest   int64   // arrival of the last
 	transfer int64   // the shortest duration, ns
@@ -31,10 +31,10 @@ type encounter struct {
 	sorted []int64
 }
 
-// look takes in a meeting. It is false for one that cannot be: at which ranks wait
+// look takes in a sync point. It is false for one that cannot be: at which ranks wait
 // for each other, and yet one was gone before the last one came.
-func (e *encounter) look(x *profile.Meeting) bool {
-	e.Meeting = x
+func (e *encounter) look(x *profile.SyncPoint) bool {
+	e.SyncPoint = x
 	e.byClock = x.Bound >= 0 && x.Bound <= endSpread
 	e.arrivals = e.arrivals[:0]
 	firstEnd, lastStart := x.Arrivals[0].End, x.Arrivals[0].Start

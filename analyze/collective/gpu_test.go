@@ -61,7 +61,7 @@ func TestExposedEvidence(t *testing.T) {
 		t.Errorf("no collectives: %q", got)
 	}
 	// Of 395 + 145 ns ranks wait for 290 + 40.
-	s := newMeetings("TP0", "TP1")
+	s := newSyncPoints("TP0", "TP1")
 	s.meet(0, 395, 290, 105)
 	s.meet(1040, 40, 1000, 80)
 	want := []string{shares, "53 % of the time in 2 collectives is waiting for the last rank, the rest moves data"}

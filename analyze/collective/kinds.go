@@ -89,8 +89,8 @@ func newKindTable(set *profile.Set) *kindTable {
 	return &kindTable{set: set, bare: profile.NewBareNames(set.Syms), index: map[kindKey]int{}}
 }
 
-// of returns the kind of a meeting of a group with a certain first rank.
-func (t *kindTable) of(x *profile.Meeting, first int32) *kindTimes {
+// of returns the kind of a sync point of a group with a certain first rank.
+func (t *kindTable) of(x *profile.SyncPoint, first int32) *kindTimes {
 	name := t.set.Syms.Name
 	op, dtype := name(x.Op), name(x.Dtype)
 	key := kindKey{x.Op, t.bare.Of(x.Name), x.Dtype, x.Group, sizeOf(x, op, dtype), max(-1, x.GroupSize), first}
@@ -110,7 +110,7 @@ func (t *kindTable) of(x *profile.Meeting, first int32) *kindTimes {
 }
 
 func (t *kindTable) add(e *encounter, first int32) {
-	k := t.of(e.Meeting, first)
+	k := t.of(e.SyncPoint, first)
 	k.N++
 	k.Ranks = max(k.Ranks, len(e.Arrivals))
 	k.transfers = append(k.transfers, e.transfer)

@@ -33,7 +33,7 @@ func (c *Collectives) RankReport() *table.Report {
 	sync := func(r *row) int64 { return int64(r.Sync) }
 	took := func(r *row) int64 { return r.Took }
 	wait := func(r *row) int64 { return r.Wait }
-	all := count("all", "collectives in which other ranks were seen, too", func(r *row) int { return r.Meetings })
+	all := count("all", "collectives in which other ranks were seen, too", func(r *row) int { return r.SyncPoints })
 	all.Detail = true
 	r := table.New("sgtrace.report.collectives.ranks/v1", "Collectives by rank", c.Ranks, []table.Field[row]{
 		{Column: table.Column{Name: "rank", Doc: "rank"}, Cell: func(r *row) table.Cell { return table.TextCell(r.Rank) }},

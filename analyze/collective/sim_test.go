@@ -69,7 +69,7 @@ func readTraces(t *testing.T, dir string) *profile.Set {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := m.Evidence(convert.EvidenceOptions{Meetings: true})
+	e, err := m.Evidence(convert.EvidenceOptions{SyncPoints: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestStragglersOfSimulatedCollectives(t *testing.T) {
 							t.Logf("seed %d: %s", seed, found[0].Text())
 						}
 					default:
-						t.Logf("seed %d: TP%d DP%d is slow by %.2f; found %+v in %d collectives", seed, slow.TP, slow.DP, slow.Factor, found, len(run.set.Meetings))
+						t.Logf("seed %d: TP%d DP%d is slow by %.2f; found %+v in %d collectives", seed, slow.TP, slow.DP, slow.Factor, found, len(run.set.SyncPoints))
 					}
 				}
 			}
@@ -168,7 +168,7 @@ func TestStragglersOfSimulatedCollectives(t *testing.T) {
 	}
 }
 
-// isAt tells whether the rank that was found is the one that was planted.
+// isAt reports whether the rank that was found is the one that was planted.
 func isAt(s *straggler.Straggler, c *simulator.Config) bool {
 	at := s.Where
 	return at.Rank.TP == int16(c.Straggler.TP) && max(0, at.Rank.DP) == int16(c.Straggler.DP) && (at.Role == request.Decode) == (c.Mode != simulator.Unified)

@@ -21,9 +21,9 @@ import (
 // told once, of the group that loses most by it. Rank is an index into Ranks.
 func (c *Collectives) Stragglers(g *gpu.GPUs) []straggler.Straggler {
 	var found []straggler.Straggler
-	for _, crowd := range c.crowds {
-		for _, s := range crowd.gathering.Stragglers() {
-			c.explain(&s, crowd, g)
+	for _, peerGroup := range c.peerGroups {
+		for _, s := range peerGroup.gathering.Stragglers() {
+			c.explain(&s, peerGroup, g)
 			found = append(found, s)
 		}
 	}
@@ -39,18 +39,18 @@ func (c *Collectives) Stragglers(g *gpu.GPUs) []straggler.Straggler {
 }
 
 // explain completes what a gathering has found of one of its ranks.
-func (c *Collectives) explain(s *straggler.Straggler, crowd *crowd, g *gpu.GPUs) {
-	rank := crowd.ranks[s.Rank]
+func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *gpu.GPUs) {
+	rank := peerGroup.ranks[s.Rank]
 	s.Rank = slices.IndexFunc(c.Ranks, func(r CollectiveRank) bool { return r.rankIndex == rank })
 	s.Where = whereIs(s.Name)
-	s.Peers = crowd.peers(s.Name)
-	s.Evidence = []string{s.Doubt()}
+	s.Peers = peerGroup.peers(s.Name)
+	s.Evidence = []string{s.Confidence()}
 	if g == nil || len(g.GPUs) == 0 {
 		return
 	}
-	l := lateCause{gpus: g, meetings: map[int32]int{}, rank: rank}
-	for _, r := range crowd.ranks {
-		l.meetings[r] = c.rankOf(r).Meetings
+	l := lateCause{gpus: g, syncPoints: map[int32]int{}, rank: rank}
+	for _, r := range peerGroup.ranks {
+		l.syncPoints[r] = c.rankOf(r).SyncPoints
 	}
 	cause, evidence := l.explain(float64(s.Mean) * s.Part)
 	if s.Part < 1 {
@@ -96,11 +96,11 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 
 // nobody says that there is no straggler.
 func (c *Collectives) nobody() string {
-	ranks, judged := map[int32]bool{}, 0 // a rank can be in several crowds
-	for _, crowd := range c.crowds {
-		if n := len(crowd.gathering.Meetings); n >= fewMeetings {
+	ranks, judged := map[int32]bool{}, 0 // a rank can be in several peer groups
+	for _, peerGroup := range c.peerGroups {
+		if n := len(peerGroup.gathering.SyncPoints); n >= fewSyncPoints {
 			judged += n
-			for _, r := range crowd.ranks {
+			for _, r := range peerGroup.ranks {
 				ranks[r] = true
 			}
 		}
@@ -111,10 +111,10 @@ func (c *Collectives) nobody() string {
 	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, nobody is late again and again by more than clocks leave open and %.0f %% of the time in between", judged, len(ranks), 100*straggler.Matters)
 }
 
-// fewMeetings is how many of a crowd are the least that can show a straggler: of two
+// fewSyncPoints is how many of a peer group are the least that can show a straggler: of two
 // ranks that are alike, one is behind in eleven blocks in a row as rarely as
 // [straggler.ErrorLevel] asks for.
-const fewMeetings = 11 * straggler.LeastInBlock
+const fewSyncPoints = 11 * straggler.LeastInBlock
 
 // Findings returns the ranks that others wait for; nothing is what a healthy
 // deployment has.

@@ -85,7 +85,7 @@ func (d *Collected) settle(per perStep) {
 	}
 }
 
-// Shares tells whether both captures have requests, or both have ranks that profilers recorded.
+// Shares reports whether both captures have requests, or both have ranks that profilers recorded.
 func (d *Collected) Shares(o *Collected) bool {
 	return min(d.side.Requests, o.side.Requests) >= 0 || min(d.side.Ranks, o.side.Ranks) >= 0
 }

@@ -58,7 +58,7 @@ func (k DiffKind) String() string {
 	return [...]string{"request", "stage", "step", "kernel", "copy"}[k]
 }
 
-// profiled tells whether rows of the kind are about what profilers recorded.
+// profiled reports whether rows of the kind are about what profilers recorded.
 func (k DiffKind) profiled() bool { return k >= DiffStep }
 
 // A diffKey says what a group of durations is of.
@@ -156,12 +156,12 @@ type DiffChange struct {
 	Significant bool
 }
 
-// matters tells whether the change is significant, and large enough to be told.
+// matters reports whether the change is significant, and large enough to be told.
 func (c *DiffChange) matters() bool {
 	return c.Significant && !(math.Abs(c.Ratio-1) < leastChange) // a ratio to nothing is NaN
 }
 
-// tested tells whether the captures are long enough to say anything.
+// tested reports whether the captures are long enough to say anything.
 func (c *DiffChange) tested() bool { return !math.IsNaN(c.P) }
 
 // sort puts requests before devices, what changed before what did not, and of the former what

@@ -71,7 +71,7 @@ func diffRank(p *request.Proc, _ string) string {
 
 // requestPieces cuts a capture into pieces that have the same number of requests. They
 // are longer than nine of ten requests, so that few lie in two of them, and what
-// a crowd of requests waited for is one observation.
+// a group of requests waited for is one observation.
 func requestPieces(s *request.Set) *diffPieces {
 	n := len(s.Requests)
 	if n == 0 {

@@ -37,10 +37,10 @@ func (s *DiffStat) rate() float64 {
 	return float64(s.PerUnit) / float64(s.Mean)
 }
 
-// only tells whether one of the captures lacks it.
+// only reports whether one of the captures lacks it.
 func (r *DiffRow) only() bool { return r.Before.N == 0 || r.After.N == 0 }
 
-// Changed tells whether something about the row is other than before beyond doubt, and by
+// Changed reports whether something about the row is other than before beyond doubt, and by
 // enough to matter.
 func (r *DiffRow) Changed() bool {
 	return slices.ContainsFunc(r.changes(), (*DiffChange).matters)

@@ -105,13 +105,13 @@ func (d *Diff) main() []*DiffRow {
 	return told
 }
 
-// same tells whether both captures are the same in all numbers.
+// same reports whether both captures are the same in all numbers.
 func (d *Diff) same() bool {
 	return !slices.ContainsFunc(d.Rows, func(r DiffRow) bool { return r.Before != r.After }) &&
 		!slices.ContainsFunc(d.Load, func(l DiffLoad) bool { return l.Before != l.After })
 }
 
-// tested tells whether anything could be compared.
+// tested reports whether anything could be compared.
 func (d *Diff) tested() bool {
 	for i := range d.Load {
 		if d.Load[i].Change.tested() {

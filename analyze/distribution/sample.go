@@ -37,7 +37,7 @@ type Store struct {
 // MaxHeld is how many values a report holds: 256 MB.
 const MaxHeld = 64 << 20
 
-// overflowed tells whether there were more values than the store holds. In the end
+// overflowed reports whether there were more values than the store holds. In the end
 // it does not depend on the order in which they came.
 func (s *Store) overflowed() bool { return s.Held.Load() > s.Limit }
 

@@ -28,7 +28,7 @@ func Merge(found []Finding, consequences []Consequence) []Finding {
 	return out
 }
 
-// sameAs tells whether two findings are about one thing. How much there is to do and
+// sameAs reports whether two findings are about one thing. How much there is to do and
 // how it is divided are, as balancers fail under load.
 func (f *Finding) sameAs(g *Finding) bool {
 	load := func(f *Finding) bool { return f.Kind == FindingLoad || f.Kind == FindingImbalance }

@@ -19,7 +19,7 @@ type GPUOptions struct {
 	From, To trace.Time
 }
 
-// keeps tells whether an event lies in the window.
+// keeps reports whether an event lies in the window.
 func (o *GPUOptions) keeps(e *profile.Event) bool {
 	return (o.From == 0 || e.End >= o.From) && (o.To == 0 || e.Start <= o.To)
 }

@@ -200,7 +200,7 @@ func (s *htaStream) Kernels(yield func(*profile.Kernel) bool) {
 // of the device and not of their stream.
 const notOfStream = 1 << 31
 
-// runs tells whether an event is work and not a wait, or an operator with a stream.
+// runs reports whether an event is work and not a wait, or an operator with a stream.
 func (e *htaEvent) runs() bool {
 	return e.cat == "kernel" || e.cat == "gpu_memcpy" || e.cat == "gpu_memset" || e.cat == "mtia_ccp_events"
 }

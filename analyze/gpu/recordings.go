@@ -49,7 +49,7 @@ func (r recordings) length() int64 {
 	return total
 }
 
-// end tells whether a recording ends in [from, to], and the next one begins there.
+// end reports whether a recording ends in [from, to], and the next one begins there.
 func (r recordings) end(from, to trace.Time) bool {
 	i, _ := slices.BinarySearchFunc(r, from, func(span recordedSpan, at trace.Time) int { return cmp.Compare(span.to, at) })
 	return i+1 < len(r) && r[i+1].from <= to

@@ -58,7 +58,7 @@ type Running uint8
 
 const numRunning = 1 << profile.NumClasses
 
-// Has tells whether class c runs.
+// Has reports whether class c runs.
 func (r Running) Has(c profile.Class) bool { return r>>c&1 != 0 }
 
 // A GPUStream is one stream of a device.

@@ -155,7 +155,7 @@ func (r *gpuWalkRank) addLong(correlation, dur int64) {
 	r.long[correlation] = dur
 }
 
-// launchesGraphs tells whether calls of a name launch CUDA graphs: cudaGraphLaunch,
+// launchesGraphs reports whether calls of a name launch CUDA graphs: cudaGraphLaunch,
 // cuGraphLaunch, hipGraphLaunch, and their variants.
 func (w *gpuWalk) launchesGraphs(name trace.Sym) bool {
 	of := w.graphs.At(int64(name))

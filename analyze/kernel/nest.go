@@ -226,7 +226,7 @@ func spread(spans []span) []int {
 	return sizes
 }
 
-// fits tells whether s crosses none of the spans that are open in a lane, which it
+// fits reports whether s crosses none of the spans that are open in a lane, which it
 // first closes where they end before s begins.
 func fits(spans []span, open *[]int32, s *span) bool {
 	for n := len(*open); n > 0; n-- {

@@ -169,7 +169,7 @@ func (n *nest) depth(i int32) int32 {
 	return depth
 }
 
-// within tells whether span a counts as further in than b: it is shorter, or began
+// within reports whether span a counts as further in than b: it is shorter, or began
 // later.
 func (n *nest) within(a, b int32) bool {
 	x, y := &n.spans[a], &n.spans[b]

@@ -269,7 +269,7 @@ func sign(before bool) int {
 	return -1
 }
 
-// after tells whether, of two ranges with the same bounds, range k counts as the one
+// after reports whether, of two ranges with the same bounds, range k counts as the one
 // within range i.
 func after(s *testset.RowStream, syms *trace.Symbols, k, i int) bool {
 	a, b := &s.RangeRows[k], &s.RangeRows[i]

@@ -47,5 +47,5 @@ func BulkOf(s *request.Set) Bulk {
 	return tight
 }
 
-// Holds tells whether a request is within.
+// Holds reports whether a request is within.
 func (b *Bulk) Holds(r *request.Request) bool { return r.Start >= b.From && r.End <= b.To }

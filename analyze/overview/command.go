@@ -21,7 +21,7 @@ func (o *Overview) shortCommand(f *finding.Finding) string {
 	return words.QuoteShell(slices.Concat([]string{"sgtrace", "report"}, f.Show, o.Select, []string{"INPUT..."}))
 }
 
-// manyInputs tells whether the inputs are too long to be repeated with every command.
+// manyInputs reports whether the inputs are too long to be repeated with every command.
 func (o *Overview) manyInputs() bool {
 	const most = 48 // characters: with the command they fit a line
 	return len(words.QuoteShell(o.Inputs)) > most && len(o.Inputs) > 1

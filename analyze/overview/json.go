@@ -23,7 +23,7 @@ type (
 		Profiles  []captureJSON `json:"profiles"`
 		Clocks    []clockJSON   `json:"clocks"`
 		Latencies []latencyJSON `json:"latencies"`
-		Doubts    []doubtJSON   `json:"doubts"`
+		Warnings  []warningJSON `json:"doubts"`
 		Looked    []textJSON    `json:"looked_at"`
 		Findings  []findingJSON `json:"findings"`
 	}
@@ -70,7 +70,7 @@ type (
 		P99    int64    `json:"p99_ns"`
 		Max    int64    `json:"max_ns"`
 	}
-	doubtJSON struct {
+	warningJSON struct {
 		Severity textJSON `json:"severity"`
 		Text     textJSON `json:"text"`
 	}
@@ -137,7 +137,7 @@ func (o *Overview) writeJSON(w io.Writer) error {
 func (o *Overview) object() *overviewJSON {
 	v := &overviewJSON{
 		Schema: OverviewSchema, Looked: texts(o.Looked), Files: []fileJSON{}, Servers: []serverJSON{}, Profiles: []captureJSON{},
-		Clocks: []clockJSON{}, Latencies: []latencyJSON{}, Doubts: []doubtJSON{}, Findings: []findingJSON{},
+		Clocks: []clockJSON{}, Latencies: []latencyJSON{}, Warnings: []warningJSON{}, Findings: []findingJSON{},
 	}
 	for i := range o.Files {
 		v.Files = append(v.Files, fileJSON{textJSON(o.Files[i].Name), knownOr(o.Files[i].Bytes)})
@@ -156,8 +156,8 @@ func (o *Overview) object() *overviewJSON {
 		c := &o.Clocks[i]
 		v.Clocks = append(v.Clocks, clockJSON{textJSON(c.Host), textJSON(c.Why), textJSON(c.By), c.Offset, knownOr(c.Bound)})
 	}
-	for i := range o.Doubts {
-		v.Doubts = append(v.Doubts, doubtJSON{textJSON(o.Doubts[i].Severity.String()), textJSON(o.Doubts[i].Text)})
+	for i := range o.Warnings {
+		v.Warnings = append(v.Warnings, warningJSON{textJSON(o.Warnings[i].Severity.String()), textJSON(o.Warnings[i].Text)})
 	}
 	for i := range o.Findings {
 		v.Findings = append(v.Findings, o.findingJSON(&o.Findings[i]))

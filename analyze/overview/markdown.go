@@ -17,11 +17,11 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 	for _, f := range o.facts() {
 		fmt.Fprintf(out, "- **%s**: %s\n", f.name, table.EscapeMarkdown(words.Clean(f.text)))
 	}
-	if len(o.Doubts) == 0 {
+	if len(o.Warnings) == 0 {
 		fmt.Fprintf(out, "- **trust**: %s\n", trustText)
 	}
-	for i := range o.Doubts {
-		fmt.Fprintf(out, "- **trust**: %s\n", table.EscapeMarkdown(words.Clean(o.Doubts[i].doubtMark()+o.Doubts[i].Text)))
+	for i := range o.Warnings {
+		fmt.Fprintf(out, "- **trust**: %s\n", table.EscapeMarkdown(words.Clean(o.Warnings[i].warningMark()+o.Warnings[i].Text)))
 	}
 	out.WriteByte('\n')
 	if len(o.Latencies) > 0 {

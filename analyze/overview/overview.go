@@ -72,7 +72,7 @@ type Overview struct {
 	// Rates per second between From and To: of requests that started, and of tokens that
 	// finished requests took and gave. NaN is unknown.
 	RequestRate, PromptRate, OutputRate float64
-	Doubts                              []Doubt           // worst first
+	Warnings                            []Warning         // worst first
 	Findings                            []finding.Finding // those that cost most first
 	// Looked tells what was looked at for findings, in words.
 	Looked []string
@@ -111,7 +111,7 @@ func NewOverview(in OverviewInput) *Overview {
 		o.From, o.To = o.GPUs.Bounds()
 	}
 	o.Findings = finding.Merge(o.found(), consequences)
-	o.Doubts = o.doubts()
+	o.Warnings = o.warnings()
 	return o
 }
 
@@ -214,7 +214,7 @@ func (o *Overview) measureRequests() {
 	o.OutputRate = sumKnown(s, func(m *request.Metrics) int64 { return m.CompletionTokens }) / seconds
 }
 
-// traced tells whether there are stages of requests, and steps of decoding, selected or
+// traced reports whether there are stages of requests, and steps of decoding, selected or
 // not.
 func traced(s *request.Set) (stages, steps bool) {
 	for i := range s.Len() {

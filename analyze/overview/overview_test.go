@@ -136,7 +136,7 @@ func TestOverviewTellsTheTruth(t *testing.T) {
 func TestOverviewIsSafe(t *testing.T) {
 	o := &Overview{OverviewInput: OverviewInput{Inputs: []string{"a\x1b]0;x\a.jsonl"}, Files: []InputFile{{Name: "a\x1b]0;x\a.jsonl"}}}}
 	o.Findings = []finding.Finding{{Kind: finding.FindingErrors, Text: "bad \x1b[31m\n# heading", Evidence: []string{"<script> | \u202e"}}}
-	o.Doubts = []Doubt{{trace.Error, "\x1b[2J"}}
+	o.Warnings = []Warning{{trace.Error, "\x1b[2J"}}
 	for _, f := range table.Formats {
 		for line := range strings.Lines(o.text(t, f, table.Style{})) {
 			if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), words.Hidden) {
@@ -192,7 +192,7 @@ func TestHostsThatAreNotTold(t *testing.T) {
 		{[]testset.ServedBy{{At: 0, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}, {At: 1, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 200}}}, {At: 2, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}}, false},
 	} {
 		o := &Overview{OverviewInput: OverviewInput{Requests: testset.Served(t, test.list)}}
-		said := slices.ContainsFunc(o.hostDoubts(), func(d Doubt) bool { return strings.Contains(d.Text, "do not tell their hosts") })
+		said := slices.ContainsFunc(o.hostWarnings(), func(d Warning) bool { return strings.Contains(d.Text, "do not tell their hosts") })
 		if said != test.want {
 			t.Errorf("%v: said %v, want %v", test.list, said, test.want)
 		}

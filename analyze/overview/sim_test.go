@@ -42,7 +42,7 @@ var summaries = []struct {
 	}, finding.FindingErrors, nil},
 }
 
-// SlowRank tells whether f is about the rank that is planted.
+// SlowRank reports whether f is about the rank that is planted.
 func slowRank(f *finding.Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.DP == 0 }
 
 // overviewFindings are the findings about the requests of a simulated run.

@@ -53,15 +53,15 @@ func (o *Overview) writeText(w io.Writer, style table.Style) error {
 	for _, f := range o.facts() {
 		p.filled(fmt.Sprintf("%-*s", margin, f.name), margin, f.text)
 	}
-	if len(o.Doubts) == 0 {
+	if len(o.Warnings) == 0 {
 		p.filled(fmt.Sprintf("%-*s", margin, "trust"), margin, trustText)
 	}
-	for i := range o.Doubts {
+	for i := range o.Warnings {
 		name := ""
 		if i == 0 {
 			name = "trust"
 		}
-		p.filled(fmt.Sprintf("%-*s", margin, name), margin, o.Doubts[i].doubtMark()+o.Doubts[i].Text)
+		p.filled(fmt.Sprintf("%-*s", margin, name), margin, o.Warnings[i].warningMark()+o.Warnings[i].Text)
 	}
 	if err := p.latencies(); err != nil {
 		return err

@@ -165,7 +165,7 @@ func abbreviated(names []string) string {
 	return fmt.Sprintf("%d %s: %s, ... %s", len(names), what, names[0], names[len(names)-1])
 }
 
-// isRank tells whether a process is called by its rank: "prefill TP0 (node1)", "rank 3".
+// isRank reports whether a process is called by its rank: "prefill TP0 (node1)", "rank 3".
 func isRank(name string) bool {
 	return strings.HasPrefix(name, "rank ") || slices.ContainsFunc(strings.Fields(name), func(word string) bool {
 		rank, err := trace.ParseRank(word)
@@ -235,7 +235,7 @@ func (o *Overview) costText(f *finding.Finding) string {
 }
 
 // doubtMark tells how bad a doubt is.
-func (d *Doubt) doubtMark() string {
+func (d *Warning) warningMark() string {
 	if d.Severity >= trace.DataLoss {
 		return "LOST: "
 	}

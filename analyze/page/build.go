@@ -22,7 +22,7 @@ import (
 func Overview(o *overview.Overview) (Page, error) {
 	src := Source{o.Select, o.Inputs}
 	p := Page{Title: title(o.Inputs), Facts: o.Facts(), Sections: []Section{Summary(o.Findings, o.Looked, src)}}
-	for _, d := range o.Doubts {
+	for _, d := range o.Warnings {
 		p.Notes = append(p.Notes, d.Text)
 	}
 	if o.Requests != nil {

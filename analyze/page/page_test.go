@@ -130,7 +130,7 @@ func TestOverview(t *testing.T) {
 	for _, f := range o.Facts() {
 		says(f.Text)
 	}
-	for _, d := range o.Doubts {
+	for _, d := range o.Warnings {
 		says(d.Text)
 	}
 	for _, f := range o.Findings {

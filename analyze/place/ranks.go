@@ -160,7 +160,7 @@ func (r *RankSet) EachPart(f func(p *request.Part)) {
 	}
 }
 
-// isBare tells whether a part is all that its server tells, as vLLM's are. Where
+// isBare reports whether a part is all that its server tells, as vLLM's are. Where
 // other servers of its role tell of their ranks it has lost its threads.
 func (r *RankSet) isBare(p *request.Part) bool { return len(p.Threads) == 0 && r.bare[p.Role] }
 

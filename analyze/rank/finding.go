@@ -52,7 +52,7 @@ func (r *Ranks) Verdict() string {
 		return "No straggler found: each DP rank has one scheduler, as with DP attention, and requests do not show when those wait for each other"
 	case costs == nil:
 		return "No straggler found: there are no TP ranks on one host to compare"
-	case most < straggler.FewestMeetings:
+	case most < straggler.FewestSyncPoints:
 		return fmt.Sprintf("No straggler found: %s, too few to tell", strings.Join(looked, " and "))
 	}
 	return fmt.Sprintf("No straggler in %s: %s", strings.Join(looked, " and "), costs.acquit(rank))
@@ -65,7 +65,7 @@ func (g *StepGroup) acquit(rank int) string {
 	if !g.enough[rank] {
 		why = fmt.Sprintf("but by too little to matter (%s on average)", words.Nearly(max(0, l.Mean)))
 	}
-	return fmt.Sprintf("TP%d of %s ends last in %d of %d %s, %s", g.Ranks[rank].Rank.TP, g.Name, l.Last, l.Meetings, rankSteps[g.Kind].one+"s", why)
+	return fmt.Sprintf("TP%d of %s ends last in %d of %d %s, %s", g.Ranks[rank].Rank.TP, g.Name, l.Last, l.SyncPoints, rankSteps[g.Kind].one+"s", why)
 }
 
 // Findings returns what stands out: ranks that others wait for, load that is divided
@@ -127,7 +127,7 @@ func (p *Pipeline) text(s *straggler.Straggler) string {
 func (p *Pipeline) evidence(s *straggler.Straggler) []string {
 	list := []string{
 		fmt.Sprintf("of %d micro-batches of which the times of other stages are known it took longest for %d: it takes %s",
-			s.Meetings, s.Last, s.Sure("longer")),
+			s.SyncPoints, s.Last, s.Sure("longer")),
 	}
 	if s.Since != 0 {
 		list = append(list, "since "+words.When(s.Since, s.Earliest, s.Latest))

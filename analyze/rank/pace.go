@@ -188,10 +188,10 @@ func (p *pace) slow(total float64) []SlowServer {
 	return out
 }
 
-// gather makes meetings of the steps: the servers compare their medians wherever there
+// gather makes sync points of the steps: the servers compare their medians wherever there
 // are several steps of each. It returns nil for too few.
 func (p *pace) gather() *straggler.Gathering {
-	const inMeeting, mostMeetings = 4, 4 * straggler.MostBlocksJudged
+	const inSyncPoint, mostSyncPoints = 4, 4 * straggler.MostBlocksJudged
 	if len(p.ranks) < 2 || len(p.steps) == 0 {
 		return nil
 	}
@@ -199,8 +199,8 @@ func (p *pace) gather() *straggler.Gathering {
 	for _, x := range p.steps {
 		counts[x.rank]++
 	}
-	n := min(mostMeetings, max(straggler.FewestMeetings, slices.Min(counts)/inMeeting))
-	if slices.Min(counts) < straggler.FewestMeetings {
+	n := min(mostSyncPoints, max(straggler.FewestSyncPoints, slices.Min(counts)/inSyncPoint))
+	if slices.Min(counts) < straggler.FewestSyncPoints {
 		return nil
 	}
 	g := straggler.NewGathering(names, 0)
@@ -256,7 +256,7 @@ func (p *pace) percentiles(s *straggler.Straggler, percent int) (own, others int
 	return own, distribution.LowerMedian(rest)
 }
 
-// evenLoad tells whether a server has no more than its share, give or take, of the
+// evenLoad reports whether a server has no more than its share, give or take, of the
 // requests or of the tokens: a few long ones make much of the tokens.
 func (s *SlowServer) evenLoad(ranks int) bool {
 	return !(min(s.Share, s.TokenShare)*float64(ranks) > mostLoad)

@@ -36,11 +36,11 @@ func (s *SlowServer) evidence() []string {
 	if !math.IsNaN(s.TokenShare) {
 		load += fmt.Sprintf(" and %s %% of the tokens", words.InPercent(s.TokenShare))
 	}
-	return []string{s.doubt(), load}
+	return []string{s.warning(), load}
 }
 
 // doubt is the sentence about how certain it is.
-func (s *SlowServer) doubt() string {
+func (s *SlowServer) warning() string {
 	j := &s.judged
 	text := fmt.Sprintf("it takes %s %% longer than the others at the same time, on average", words.InPercent(j.Delay))
 	if math.IsNaN(j.P) {
@@ -76,7 +76,7 @@ func (r *Ranks) slowFindings() []finding.Finding {
 	return out
 }
 
-// explained tells whether a rank of the same server keeps others waiting.
+// explained reports whether a rank of the same server keeps others waiting.
 func (r *Ranks) explained(at *place.Where) bool {
 	same := func(o *place.Where) bool { return o.Role == at.Role && o.Host == at.Host && o.Server == at.Server }
 	for _, g := range r.Groups {

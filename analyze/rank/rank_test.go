@@ -59,8 +59,8 @@ func TestBatchIsOneStep(t *testing.T) {
 	}
 	const us = 1000
 	want := []straggler.Lateness{
-		{Meetings: 4, Last: 1, P50: -2000 * us, P99: 500 * us, Mean: -875 * us, LastMean: 500 * us, Lost: 500 * us},
-		{Meetings: 4, Last: 2, P50: 0, P99: 2000 * us, Mean: 875 * us, LastMean: 2000 * us, Lost: 4000 * us},
+		{SyncPoints: 4, Last: 1, P50: -2000 * us, P99: 500 * us, Mean: -875 * us, LastMean: 500 * us, Lost: 500 * us},
+		{SyncPoints: 4, Last: 2, P50: 0, P99: 2000 * us, Mean: 875 * us, LastMean: 2000 * us, Lost: 4000 * us},
 	}
 	for rank, got := range g.Late {
 		got.LostShare = 0
@@ -111,7 +111,7 @@ func TestStepsAreThoseThatWerePlayed(t *testing.T) {
 			}
 			const grid = 512 // ns
 			l := g.Late[rank]
-			if l.Meetings != want.Steps || l.Last != want.LastSteps || max(l.Mean-want.MeanLatenessNs, want.MeanLatenessNs-l.Mean) > grid {
+			if l.SyncPoints != want.Steps || l.Last != want.LastSteps || max(l.Mean-want.MeanLatenessNs, want.MeanLatenessNs-l.Mean) > grid {
 				t.Errorf("seed %d: %+v, want %+v", seed, l, *want)
 			}
 		}

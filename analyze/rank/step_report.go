@@ -31,7 +31,7 @@ func (r *Ranks) stepReport() *table.Report {
 		known := f.Cell
 		f.Cell = func(l *R) table.Cell {
 			c := known(l)
-			c.Unknown = l.lateness().Meetings == 0
+			c.Unknown = l.lateness().SyncPoints == 0
 			return c
 		}
 		return f
@@ -39,12 +39,12 @@ func (r *Ranks) stepReport() *table.Report {
 	fields := append([]table.Field[R]{table.TextColumn("step", "what the ranks compute together", func(l *R) string { return l.Kind.String() })},
 		rankColumns(func(l *R) *place.Where { return &l.Ranks[l.rank] })...)
 	fields = append(fields,
-		table.CountColumn("steps", "that it took with others of its TP group", func(l *R) int64 { return int64(l.lateness().Meetings) }),
+		table.CountColumn("steps", "that it took with others of its TP group", func(l *R) int64 { return int64(l.lateness().SyncPoints) }),
 		late("late p50", "median of its end of the step minus the median of those of its TP peers; negative is early", func(l *straggler.Lateness) int64 { return l.P50 }),
 		late("late p99", "99th percentile of that", func(l *straggler.Lateness) int64 { return l.P99 }),
 		table.CountColumn("last", "steps that it ended after all others", func(l *R) int64 { return int64(l.lateness().Last) }),
 		table.ShareColumn("last share", "of its steps", func(l *R) float64 {
-			return distribution.Ratio(float64(l.lateness().Last), float64(l.lateness().Meetings))
+			return distribution.Ratio(float64(l.lateness().Last), float64(l.lateness().SyncPoints))
 		}),
 		late("late if last", "mean of its lateness where it was last", func(l *straggler.Lateness) int64 { return l.LastMean }),
 		table.ShareColumn("lost share", "how long the others waited for it where it was last, as part of their time in all steps", func(l *R) float64 { return l.lateness().LostShare }),

@@ -41,7 +41,7 @@ func (s *stepRows) drop() {
 }
 
 // gather puts the requests of a batch together, which are one step, and notes the
-// steps as meetings. The requests of a batch end within request.SameBatch of each other on a
+// steps as sync points. The requests of a batch end within request.SameBatch of each other on a
 // rank; no request is twice in one. A rank arrives with its last request. The
 // shortest time is that of the step: others include what was computed before they
 // joined.

@@ -208,20 +208,20 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 		g.Ranks = append(g.Ranks, w.Places[place])
 		names = append(names, "TP"+strconv.Itoa(int(w.Places[place].Rank.TP)))
 	}
-	meetings := straggler.NewGathering(names, leastStepLateness)
-	meetings.Group, meetings.Verb, meetings.What = g.Name, "ends", rankSteps[kind].one+"s"
-	rows.gather(meetings)
-	g.Steps, g.Late, g.Stragglers = len(meetings.Meetings), meetings.Measure(), meetings.Stragglers()
-	for _, m := range meetings.Meetings {
+	syncPoints := straggler.NewGathering(names, leastStepLateness)
+	syncPoints.Group, syncPoints.Verb, syncPoints.What = g.Name, "ends", rankSteps[kind].one+"s"
+	rows.gather(syncPoints)
+	g.Steps, g.Late, g.Stragglers = len(syncPoints.SyncPoints), syncPoints.Measure(), syncPoints.Stragglers()
+	for _, m := range syncPoints.SyncPoints {
 		g.Took += m.Took
 	}
 	for r := range g.Ranks {
-		g.enough = append(g.enough, meetings.Matters(straggler.EffectOn(r, meetings.Blocks(0, g.Steps))))
+		g.enough = append(g.enough, syncPoints.Matters(straggler.EffectOn(r, syncPoints.Blocks(0, g.Steps))))
 	}
 	for i := range g.Stragglers {
 		s := &g.Stragglers[i]
 		s.Where = g.Ranks[s.Rank]
-		s.Evidence = append(s.Evidence, s.Doubt())
+		s.Evidence = append(s.Evidence, s.Confidence())
 	}
 	return g
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// dataParallelAttention tells whether there is a server whose DP ranks are different TP
+// dataParallelAttention reports whether there is a server whose DP ranks are different TP
 // ranks, one each: TP0-DP0, TP1-DP1 and so on.
 func (r *Ranks) dataParallelAttention() bool {
 	ranks := map[place.Where]int{} // of a server

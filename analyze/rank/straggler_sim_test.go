@@ -45,7 +45,7 @@ func TestStragglersOfSimulatedRuns(t *testing.T) {
 	}
 }
 
-// foundPlanted tells whether what was found is what was planted, and nothing else.
+// foundPlanted reports whether what was found is what was planted, and nothing else.
 func foundPlanted(t *testing.T, seed uint64, found []straggler.Straggler, truth *simulator.Truth, atOnset bool) bool {
 	want := truth.Straggler
 	ok := len(found) > 0 && !slices.ContainsFunc(found, func(s straggler.Straggler) bool {

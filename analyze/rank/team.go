@@ -75,7 +75,7 @@ func (t *teams) members(p *request.Part) []teamRank {
 	return t.scratch
 }
 
-// isApart tells whether two teams are the same but for their hosts.
+// isApart reports whether two teams are the same but for their hosts.
 func (t *teams) isApart(x, y int32) bool {
 	a, b := t.Places[t.ranksOf[x][0]], t.Places[t.ranksOf[y][0]]
 	return a.Host != b.Host && a.Role == b.Role && a.Label == b.Label && a.Rank.PP == b.Rank.PP && a.Rank.DP == b.Rank.DP

@@ -11,14 +11,14 @@ import (
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 )
 
-// A block sums up some meetings that follow each other.
+// A block sums up some sync points that follow each other.
 type block struct {
 	offset []float64 // of every rank, mean; NaN if it was not there
 	sorted []float64 // of those that were
 	took   float64   // mean, ns
 }
 
-// Blocks divides the meetings [from, to) into as many Blocks as there can be.
+// Blocks divides the sync points [from, to) into as many Blocks as there can be.
 func (g *Gathering) Blocks(from, to int) []block {
 	k := len(g.Names)
 	blocks := make([]block, min(MostBlocksJudged, (to-from)/LeastInBlock))
@@ -32,7 +32,7 @@ func (g *Gathering) Blocks(from, to int) []block {
 					counts[r]++
 				}
 			}
-			blocks[b].took += float64(g.Meetings[i].Took) / float64(end-first)
+			blocks[b].took += float64(g.SyncPoints[i].Took) / float64(end-first)
 		}
 		for r := range sums {
 			sums[r] = distribution.Ratio(sums[r], counts[r])
@@ -76,7 +76,7 @@ func EffectOn(rank int, blocks []block) effect {
 	return e
 }
 
-// Matters tells whether an effect is large enough: in most blocks, or on average where
+// Matters reports whether an effect is large enough: in most blocks, or on average where
 // that is no chance, as a rank may be slow in some steps only.
 func (g *Gathering) Matters(e effect) bool {
 	if len(e.ns) == 0 {
@@ -86,7 +86,7 @@ func (g *Gathering) Matters(e effect) bool {
 		g.large(stat.Mean(e.ns, nil), stat.Mean(e.part, nil)) && g.probability(e) <= ErrorLevel
 }
 
-// large tells whether lateness, in ns and as part of the time, is not what clocks and
+// large reports whether lateness, in ns and as part of the time, is not what clocks and
 // devices leave open.
 func (g *Gathering) large(ns, part float64) bool {
 	return ns >= float64(g.Floor) && part >= g.Share

@@ -14,26 +14,26 @@ import (
 const NoArrival = math.MinInt64
 
 // A Gathering collects when the ranks of a group arrived where they meet: at the
-// end of a step, in a collective. It holds 16 B per meeting and rank.
+// end of a step, in a collective. It holds 16 B per sync point and rank.
 type Gathering struct {
 	Names             []string // of the ranks
 	Group, What, Verb string   // see Straggler
 	// floor is the lateness, in ns, that may come from clocks, or from what a rank does
-	// besides, and share the part of the time of a meeting that does not matter.
+	// besides, and share the part of the time of a sync point that does not matter.
 	Floor int64
 	Share float64
 
-	Meetings []meeting
-	arrivals []int64 // of every meeting, one per rank; NoArrival
+	SyncPoints []syncPoint
+	arrivals   []int64 // of every sync point, one per rank; NoArrival
 
-	// From here on: see settle. Both are of every meeting and rank.
+	// From here on: see settle. Both are of every sync point and rank.
 	settled bool
 	late    []int64 // arrival minus the median of those of the others
 	offset  []int64 // arrival minus the median of all
 }
 
-// A meeting is one step, or collective, of a group.
-type meeting struct {
+// A syncPoint is one step, or collective, of a group.
+type syncPoint struct {
 	at   trace.Time
 	Took int64 // ns; what the others lose is a part of it
 	row  int   // in arrivals
@@ -52,7 +52,7 @@ func NewGathering(names []string, floor int64) *Gathering {
 	return &Gathering{Names: names, Floor: floor, Share: Matters}
 }
 
-// Meet notes a meeting at a time, which the order goes by and the time since which
+// Meet notes a sync point at a time, which the order goes by and the time since which
 // a rank is slow. Arrivals are one per rank, in ns from any instant; they are copied.
 // took is how long the group was at it, in ns; 0 is unknown, and any part of it
 // matters.
@@ -66,23 +66,23 @@ func (g *Gathering) Meet(at trace.Time, arrivals []int64, took int64) {
 	if here < 2 {
 		return
 	}
-	g.Meetings = append(g.Meetings, meeting{at: at, Took: max(0, took), row: len(g.arrivals), here: here})
+	g.SyncPoints = append(g.SyncPoints, syncPoint{at: at, Took: max(0, took), row: len(g.arrivals), here: here})
 	g.arrivals = append(g.arrivals, arrivals...)
 	g.settled = false
 }
 
-// settle puts the meetings in order, and finds out who was late at each.
+// settle puts the sync points in order, and finds out who was late at each.
 func (g *Gathering) settle() {
 	if g.settled {
 		return
 	}
 	g.settled = true
-	slices.SortStableFunc(g.Meetings, func(x, y meeting) int { return cmp.Compare(x.at, y.at) })
+	slices.SortStableFunc(g.SyncPoints, func(x, y syncPoint) int { return cmp.Compare(x.at, y.at) })
 	k := len(g.Names)
 	g.late, g.offset = make([]int64, len(g.arrivals)), make([]int64, len(g.arrivals))
 	sorted := make([]int64, 0, k)
-	for i := range g.Meetings {
-		m := &g.Meetings[i]
+	for i := range g.SyncPoints {
+		m := &g.SyncPoints[i]
 		arrivals := g.arrivals[m.row : m.row+k]
 		sorted = sorted[:0]
 		for _, a := range arrivals {
@@ -103,7 +103,7 @@ func (g *Gathering) settle() {
 }
 
 // judge finds the last one of the arrivals, which are there sorted, too.
-func (m *meeting) judge(arrivals, sorted []int64) {
+func (m *syncPoint) judge(arrivals, sorted []int64) {
 	latest := sorted[len(sorted)-1]
 	m.last, m.lost = slices.Index(arrivals, latest), 0
 	if sorted[len(sorted)-2] == latest {
@@ -130,17 +130,17 @@ func (g *Gathering) Measure() []Lateness {
 	g.settle()
 	all := make([]Lateness, len(g.Names))
 	for r := range all {
-		all[r] = g.lateness(r, 0, len(g.Meetings))
+		all[r] = g.lateness(r, 0, len(g.SyncPoints))
 	}
 	return all
 }
 
-// lateness sums up a rank over the meetings [from, to).
+// lateness sums up a rank over the sync points [from, to).
 func (g *Gathering) lateness(rank, from, to int) Lateness {
 	var l Lateness
 	var late []int64
 	var sum, sumLast, time int64
-	for i, m := range g.Meetings[from:to] {
+	for i, m := range g.SyncPoints[from:to] {
 		d := g.late[(from+i)*len(g.Names)+rank]
 		if d == NoArrival {
 			continue
@@ -154,12 +154,12 @@ func (g *Gathering) lateness(rank, from, to int) Lateness {
 			sumLast += d
 		}
 	}
-	if l.Meetings = len(late); l.Meetings == 0 {
+	if l.SyncPoints = len(late); l.SyncPoints == 0 {
 		l.LostShare = math.NaN()
 		return l
 	}
 	slices.Sort(late)
-	l.P50, l.P99, l.Mean = request.NearestRank(late, 50), request.NearestRank(late, 99), sum/int64(l.Meetings)
+	l.P50, l.P99, l.Mean = request.NearestRank(late, 50), request.NearestRank(late, 99), sum/int64(l.SyncPoints)
 	l.LastMean = sumLast / int64(max(1, l.Last))
 	l.LostShare = distribution.Ratio(float64(l.Lost), float64(time))
 	return l

@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// How a straggler is told from chance. Someone is last at every meeting, and who was
-// last at one is likelier to be last at the next. So meetings are not counted, but
+// How a straggler is told from chance. Someone is last at every sync point, and who was
+// last at one is likelier to be last at the next. So sync points are not counted, but
 // put into blocks: by which part of its time a rank arrives later, on average over a
 // block, than the median of the others. Among ranks that are alike that is zero in
 // the mean, but for what is left of rare and long delays. Student's t tells how
@@ -30,8 +30,8 @@ import (
 // one that is later still, a rank may be late and cost nothing.
 const (
 	MostBlocksJudged = 40
-	LeastInBlock     = 4     // meetings, so that a single long one does not make a block
-	FewestMeetings   = 40    // ten blocks: a start is no state
+	LeastInBlock     = 4     // sync points, so that a single long one does not make a block
+	FewestSyncPoints = 40    // ten blocks: a start is no state
 	leastWorth       = 5     // independent blocks; with fewer, one spell looks like a rule
 	ErrorLevel       = 0.001 // largest P of a straggler: a deployment has many groups
 
@@ -48,7 +48,7 @@ const leastLost = 0.5
 func (g *Gathering) Stragglers() []Straggler {
 	g.settle()
 	var found []Straggler
-	whole := g.Blocks(0, len(g.Meetings))
+	whole := g.Blocks(0, len(g.SyncPoints))
 	for r := range g.Names {
 		if s, ok := g.judge(r, whole); ok {
 			found = append(found, s)
@@ -58,13 +58,13 @@ func (g *Gathering) Stragglers() []Straggler {
 	return found
 }
 
-// judge tells whether a rank is a straggler, all the time or in a part of it.
+// judge reports whether a rank is a straggler, all the time or in a part of it.
 func (g *Gathering) judge(rank int, whole []block) (Straggler, bool) {
 	if !g.suspect(rank, whole) {
 		return Straggler{}, false
 	}
 	run, ok := g.slowest(rank)
-	if !ok || run.to-run.from < FewestMeetings {
+	if !ok || run.to-run.from < FewestSyncPoints {
 		return Straggler{}, false
 	}
 	e := EffectOn(rank, g.Blocks(run.from, run.to))
@@ -72,7 +72,7 @@ func (g *Gathering) judge(rank int, whole []block) (Straggler, bool) {
 		Rank: rank, Name: g.Names[rank], Group: g.Group, What: g.What, Verb: g.Verb,
 		Lateness: g.lateness(rank, run.from, run.to), P: min(1, g.probability(e)*float64(run.tried)),
 		Delay: stat.Mean(e.part, nil), Blocks: len(e.part), LateBlocks: g.lateBlocks(e),
-		Part: float64(run.to-run.from) / float64(len(g.Meetings)),
+		Part: float64(run.to-run.from) / float64(len(g.SyncPoints)),
 	}
 	s.DelayLow, s.DelayHigh = e.interval()
 	s.took = g.meanTook(run.from, run.to)
@@ -88,28 +88,28 @@ func (g *Gathering) judge(rank int, whole []block) (Straggler, bool) {
 	if c := run.began; c != nil {
 		s.Since, s.Earliest, s.Latest = g.time(c.At), g.time(c.First), g.time(c.Last)
 	}
-	if run.to < len(g.Meetings) {
+	if run.to < len(g.SyncPoints) {
 		s.Until = g.time(run.to)
 	}
 	return s, true
 }
 
-// meanTook returns how long the meetings [from, to) took on average, in ns.
+// meanTook returns how long the sync points [from, to) took on average, in ns.
 func (g *Gathering) meanTook(from, to int) float64 {
 	sum := 0.0
-	for _, m := range g.Meetings[from:to] {
+	for _, m := range g.SyncPoints[from:to] {
 		sum += float64(m.Took)
 	}
 	return sum / float64(to-from)
 }
 
-// costs tells whether the others lose time by a rank in a run.
+// costs reports whether the others lose time by a rank in a run.
 func (g *Gathering) costs(s *Straggler, run slowRun) bool {
 	if s.LostShare < leastLost*g.Share {
 		return false
 	}
 	lost := int64(0)
-	for _, m := range g.Meetings[run.from:run.to] {
+	for _, m := range g.SyncPoints[run.from:run.to] {
 		if m.last >= 0 {
 			lost += m.lost
 		}
@@ -117,7 +117,7 @@ func (g *Gathering) costs(s *Straggler, run slowRun) bool {
 	return float64(s.Lost)*float64(len(g.Names)) >= leastLost*float64(lost)
 }
 
-// always tells whether a rank was late in every block, and the others lost by it what
+// always reports whether a rank was late in every block, and the others lost by it what
 // matters. Where a change was found before or after, the part between may have been
 // picked for being late: there it has to be last nearly every time, too, and the part
 // has to be half of all or more.
@@ -126,10 +126,10 @@ func (g *Gathering) always(s *Straggler) bool {
 	if s.Blocks < fewestBlocks || s.LateBlocks < s.Blocks || s.LostShare < g.Share {
 		return false
 	}
-	return s.Part == 1 || s.Part >= half && float64(s.Last) >= nearlyEvery*float64(s.Meetings)
+	return s.Part == 1 || s.Part >= half && float64(s.Last) >= nearlyEvery*float64(s.SyncPoints)
 }
 
-// suspect tells whether a rank is late enough in some of the blocks; if not,
+// suspect reports whether a rank is late enough in some of the blocks; if not,
 // nothing is searched.
 func (g *Gathering) suspect(rank int, blocks []block) bool {
 	const part, fewest = 8, 3
@@ -142,7 +142,7 @@ func (g *Gathering) suspect(rank int, blocks []block) bool {
 	return n >= max(fewest, len(blocks)/part)
 }
 
-// A slowRun is a part of the meetings in which a rank is slow.
+// A slowRun is a part of the sync points in which a rank is slow.
 type slowRun struct {
 	from, to int
 	began    *changepoint.Change // nil if it always was
@@ -150,14 +150,14 @@ type slowRun struct {
 	tried    int // parts that were looked at
 }
 
-// slowest divides the meetings where the lateness of a rank changed, and returns the
+// slowest divides the sync points where the lateness of a rank changed, and returns the
 // run of slow parts that costs most.
 func (g *Gathering) slowest(rank int) (slowRun, bool) {
 	changes := g.changes(rank)
 	var best, run slowRun
 	open := false
 	for i := 0; i <= len(changes); i++ {
-		part := slowRun{to: len(g.Meetings)}
+		part := slowRun{to: len(g.SyncPoints)}
 		if i > 0 {
 			part.from, part.began = changes[i-1].At, &changes[i-1]
 		}
@@ -183,7 +183,7 @@ func (g *Gathering) slowest(rank int) (slowRun, bool) {
 // changes finds where the lateness of a rank became another one.
 func (g *Gathering) changes(rank int) []changepoint.Change {
 	const most = 2000 // values that are searched; beyond, means of several are
-	n := len(g.Meetings)
+	n := len(g.SyncPoints)
 	size := (n + most - 1) / most
 	var values, took []float64
 	for from := 0; from < n; from += size {
@@ -193,7 +193,7 @@ func (g *Gathering) changes(rank int) []changepoint.Change {
 				sum += float64(d)
 				count++
 			}
-			time += float64(g.Meetings[i].Took)
+			time += float64(g.SyncPoints[i].Took)
 		}
 		values, took = append(values, sum/max(1, count)), append(took, time/float64(size))
 	}
@@ -208,9 +208,9 @@ func (g *Gathering) changes(rank int) []changepoint.Change {
 	return found
 }
 
-// time returns the time between the meetings k-1 and k.
+// time returns the time between the sync points k-1 and k.
 func (g *Gathering) time(k int) trace.Time {
-	return distribution.Midway(g.Meetings, k, g.Meetings[0].at, g.Meetings[len(g.Meetings)-1].at, func(m meeting) trace.Time { return m.at })
+	return distribution.Midway(g.SyncPoints, k, g.SyncPoints[0].at, g.SyncPoints[len(g.SyncPoints)-1].at, func(m syncPoint) trace.Time { return m.at })
 }
 
 // SortStragglers puts what costs most first.

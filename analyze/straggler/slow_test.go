@@ -10,11 +10,11 @@ import (
 )
 
 // fourRanks meet; how late they are, in parts of a step, is given.
-func fourRanks(meetings int, late func(rank, m int) float64) *Gathering {
-	return gathered(7, 4, meetings, noises["uniform"], late)
+func fourRanks(syncPoints int, late func(rank, m int) float64) *Gathering {
+	return gathered(7, 4, syncPoints, noises["uniform"], late)
 }
 
-// A rank that is last at every meeting is a straggler, however slowly its lateness
+// A rank that is last at every sync point is a straggler, however slowly its lateness
 // rises and falls, as that of a device that heats up.
 func TestStragglerThatDrifts(t *testing.T) {
 	found := fourRanks(800, func(r, m int) float64 {
@@ -27,7 +27,7 @@ func TestStragglerThatDrifts(t *testing.T) {
 	if !math.IsNaN(s.P) || !math.IsNaN(s.DelayLow) || s.delayNs(s.DelayHigh) != request.Unknown || s.LateBlocks != 40 {
 		t.Errorf("the test of a drift says p = %v, %v to %v, late in %d", s.P, s.DelayLow, s.DelayHigh, s.LateBlocks)
 	}
-	if text := s.Doubt(); !strings.HasSuffix(text, "the mean of 40 pieces, and in each of them by what matters") {
+	if text := s.Confidence(); !strings.HasSuffix(text, "the mean of 40 pieces, and in each of them by what matters") {
 		t.Error(text)
 	}
 }
@@ -52,7 +52,7 @@ func TestNoStragglerNextToALaterOne(t *testing.T) {
 	}
 }
 
-// A rank that is slow in one step of five, for many meetings each, is found, though
+// A rank that is slow in one step of five, for many sync points each, is found, though
 // in most blocks it is not late at all.
 func TestStragglerInSomeSteps(t *testing.T) {
 	found := fourRanks(1600, func(r, m int) float64 { return b2f(r == 1 && m/20%5 == 3) }).Stragglers()

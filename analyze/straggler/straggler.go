@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Straggler is a rank that the others of its group wait for, meeting after
-// meeting: at the end of steps, or in collectives.
+// A Straggler is a rank that the others of its group wait for, sync point after
+// sync point: at the end of steps, or in collectives.
 type Straggler struct {
 	Rank  int         // in the group
 	Name  string      // of the rank: "TP2"
@@ -30,18 +30,18 @@ type Straggler struct {
 	// confidence of 95 %; zero if it always was. Until is when it was over; zero if it
 	// is not.
 	Since, Earliest, Latest, Until trace.Time
-	// Delay is how late it is on average, as part of the time of the meetings: the mean
+	// Delay is how late it is on average, as part of the time of the sync points: the mean
 	// over Blocks pieces of the time, compared with the median of the others in each.
 	// DelayLow and DelayHigh are its 95 % confidence interval, NaN where P is.
 	Delay, DelayLow, DelayHigh float64
 	// LateBlocks is in how many of the Blocks it was late by what matters.
 	Blocks, LateBlocks int
-	took               float64 // by a meeting, mean, ns
+	took               float64 // by a sync point, mean, ns
 	// P bounds the probability that any of the ranks looks that slow if all are
 	// alike. It is NaN where lateness goes up and down so slowly that nothing can be
 	// computed; then it was late in all blocks.
 	P float64
-	// Part is the part of the meetings that is in the time in which it is slow.
+	// Part is the part of the sync points that is in the time in which it is slow.
 	Part float64
 	// Cause says why, as far as that is known.
 	Cause    string
@@ -50,15 +50,15 @@ type Straggler struct {
 
 // Lateness sums up when a rank arrived where it meets others.
 type Lateness struct {
-	Meetings int // at which the rank was
-	Last     int // at which it arrived after all others
+	SyncPoints int // at which the rank was
+	Last       int // at which it arrived after all others
 	// P50, P99 and Mean are of its arrival minus the median (nearest rank) of those
 	// of the others, in ns; negative where it was early.
 	P50, P99, Mean int64
 	// LastMean is the mean where it was last, in ns; 0 if it never was.
 	LastMean int64
 	// Lost is how long the others waited for it together, in ns: summed up over them
-	// and the meetings at which it was last.
+	// and the sync points at which it was last.
 	Lost int64
 	// LostShare is Lost as part of the time of the others; NaN if that is unknown.
 	LostShare float64
@@ -67,9 +67,9 @@ type Lateness struct {
 // Text says in a sentence which rank is late, how often, by how much and what that
 // costs.
 func (s *Straggler) Text() string {
-	text := fmt.Sprintf("%s of %s %s last in %d of %d %s", s.Name, s.Group, s.Verb, s.Last, s.Meetings, s.What)
+	text := fmt.Sprintf("%s of %s %s last in %d of %d %s", s.Name, s.Group, s.Verb, s.Last, s.SyncPoints, s.What)
 	if s.Peers != "" {
-		text = fmt.Sprintf("%s %s last in %d of %d %s with %s", s.Name, s.Verb, s.Last, s.Meetings, s.What, s.Peers)
+		text = fmt.Sprintf("%s %s last in %d of %d %s with %s", s.Name, s.Verb, s.Last, s.SyncPoints, s.What, s.Peers)
 	}
 	if s.Since != 0 {
 		text += " since " + words.When(s.Since, s.Earliest, s.Latest)
@@ -87,8 +87,8 @@ func (s *Straggler) Text() string {
 	return text
 }
 
-// Doubt is the sentence about how certain a straggler is.
-func (s *Straggler) Doubt() string { return "it is " + s.Sure("late") }
+// Confidence is the sentence about how certain a straggler is.
+func (s *Straggler) Confidence() string { return "it is " + s.Sure("late") }
 
 // Sure says by which part of the time a straggler is late, or longer, as word has it,
 // and how certain that is.
@@ -101,7 +101,7 @@ func (s *Straggler) Sure(word string) string {
 		text, 100*s.DelayLow, 100*s.DelayHigh, words.Chance(s.P))
 }
 
-// delayNs is a part of the time of a meeting in ns; unknown stays so.
+// delayNs is a part of the time of a sync point in ns; unknown stays so.
 func (s *Straggler) delayNs(part float64) int64 {
 	if math.IsNaN(part) {
 		return request.Unknown
@@ -159,7 +159,7 @@ func (v StragglerVerdict) Report() *table.Report {
 		table.TextColumn("rank", "that others wait for", func(s *S) string { return s.Name }),
 		table.TextColumn("of", "those that wait for it", func(s *S) string { return cmp.Or(s.Peers, s.Group) }),
 		table.TextColumn("at", "what they do together", func(s *S) string { return s.What }),
-		table.CountColumn("n", "how many of those it took part in while it was slow", func(s *S) int64 { return int64(s.Meetings) }),
+		table.CountColumn("n", "how many of those it took part in while it was slow", func(s *S) int64 { return int64(s.SyncPoints) }),
 		table.CountColumn("last", "in how many it came after all others", func(s *S) int64 { return int64(s.Last) }),
 		table.NsColumn("late", "mean of its arrival minus the median of the others, where it was last", func(s *S) int64 { return s.LastMean }),
 		table.NsColumn("late p50", "median of that over all of them, nearest rank", func(s *S) int64 { return s.P50 }),

@@ -17,13 +17,13 @@ func TestLatenessByHand(t *testing.T) {
 	g.Meet(10, []int64{100, 108, 100}, 100)
 	g.Meet(20, []int64{205, NoArrival, 200}, 100)
 	g.Meet(40, []int64{400, 400, 390}, 100)         // nobody is last
-	g.Meet(50, []int64{NoArrival, 1, NoArrival}, 9) // no meeting
+	g.Meet(50, []int64{NoArrival, 1, NoArrival}, 9) // no sync point
 	got := g.Measure()
 	// The median of two others is the lower one.
 	want := []Lateness{
-		{Meetings: 4, Last: 1, P50: 0, P99: 10, Mean: (0 + 5 - 7 + 10) / 4, LastMean: 5, Lost: 5, LostShare: 5. / 700},
-		{Meetings: 3, Last: 2, P50: 10, P99: 10, Mean: (8 + 10 + 10) / 3, LastMean: 9, Lost: 8 + 8 + 10 + 3, LostShare: 29. / 600},
-		{Meetings: 4, Last: 0, P50: -5, P99: 7, Mean: (0 - 5 + 7 - 10) / 4, LostShare: 0},
+		{SyncPoints: 4, Last: 1, P50: 0, P99: 10, Mean: (0 + 5 - 7 + 10) / 4, LastMean: 5, Lost: 5, LostShare: 5. / 700},
+		{SyncPoints: 3, Last: 2, P50: 10, P99: 10, Mean: (8 + 10 + 10) / 3, LastMean: 9, Lost: 8 + 8 + 10 + 3, LostShare: 29. / 600},
+		{SyncPoints: 4, Last: 0, P50: -5, P99: 7, Mean: (0 - 5 + 7 - 10) / 4, LostShare: 0},
 	}
 	for r := range want {
 		if got[r] != want[r] {
@@ -69,7 +69,7 @@ func TestLatenessByDefinition(t *testing.T) {
 		}
 		for r, got := range g.Measure() {
 			slices.Sort(late[r])
-			if got.Meetings != len(late[r]) || got.Last != last[r] || got.Lost != lost[r] {
+			if got.SyncPoints != len(late[r]) || got.Last != last[r] || got.Lost != lost[r] {
 				t.Fatalf("rank %d: %+v, want %d meetings, %d last, %d lost", r, got, len(late[r]), last[r], lost[r])
 			}
 			if len(late[r]) > 0 && (got.P50 != request.NearestRank(late[r], 50) || got.P99 != request.NearestRank(late[r], 99)) {
@@ -79,13 +79,13 @@ func TestLatenessByDefinition(t *testing.T) {
 	}
 }
 
-// A noise makes the lateness of one rank, meeting by meeting, in parts of a step.
+// A noise makes the lateness of one rank, sync point by sync point, in parts of a step.
 type noise func(rng *rand.Rand) func(m int) float64
 
 const stepLength = 10_000_000 // ns
 
-// gathered plays meetings of ranks with a noise, and what is added to it.
-func gathered(seed uint64, k, meetings int, n noise, extra func(rank, m int) float64) *Gathering {
+// gathered plays sync points of ranks with a noise, and what is added to it.
+func gathered(seed uint64, k, syncPoints int, n noise, extra func(rank, m int) float64) *Gathering {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	names, next := make([]string, k), make([]func(int) float64, k)
 	for r := range names {
@@ -93,7 +93,7 @@ func gathered(seed uint64, k, meetings int, n noise, extra func(rank, m int) flo
 	}
 	g := NewGathering(names, 100_000)
 	g.Group, g.Verb, g.What = "decode host", "ends", "decode steps"
-	for m := range meetings {
+	for m := range syncPoints {
 		at := int64(m+1) * stepLength
 		arrivals := make([]int64, k)
 		for r := range arrivals {
@@ -160,18 +160,18 @@ func TestNoStragglerWhereItDoesNotMatter(t *testing.T) {
 	}
 }
 
-func TestTooFewMeetings(t *testing.T) {
+func TestTooFewSyncPoints(t *testing.T) {
 	slow := func(rank, _ int) float64 { return float64(rank) }
-	if found := gathered(1, 2, FewestMeetings-1, noises["uniform"], slow).Stragglers(); len(found) > 0 {
+	if found := gathered(1, 2, FewestSyncPoints-1, noises["uniform"], slow).Stragglers(); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
-	if found := gathered(1, 2, FewestMeetings, noises["uniform"], slow).Stragglers(); len(found) != 1 {
+	if found := gathered(1, 2, FewestSyncPoints, noises["uniform"], slow).Stragglers(); len(found) != 1 {
 		t.Errorf("%+v", found)
 	}
 }
 
 // Ranks that are slow are found among all kinds of chance: one or several, at every
-// meeting or at some, all the time or in a part of it.
+// sync point or at some, all the time or in a part of it.
 func TestFindsStragglers(t *testing.T) {
 	const runs, n, k = 50, 600, 4
 	at := func(m int) trace.Time { return trace.Time(m+1) * stepLength }
@@ -225,7 +225,7 @@ func b2f(b bool) float64 {
 	return 0
 }
 
-// near tells whether two times are both zero, or within 60 steps.
+// near reports whether two times are both zero, or within 60 steps.
 func near(x, y trace.Time) bool {
 	if x == 0 || y == 0 {
 		return x == y
@@ -233,12 +233,12 @@ func near(x, y trace.Time) bool {
 	return max(x-y, y-x) < 60*stepLength
 }
 
-// The order in which meetings are noted does not matter.
-func TestOrderOfMeetings(t *testing.T) {
+// The order in which sync points are noted does not matter.
+func TestOrderOfSyncPoints(t *testing.T) {
 	slow := func(r, m int) float64 { return 0.2 * b2f(r == 1 && m > 100) }
 	g := gathered(3, 4, 300, noises["exponential"], slow)
 	h := gathered(3, 4, 300, noises["exponential"], slow)
-	rand.New(rand.NewPCG(4, 4)).Shuffle(len(h.Meetings), func(i, j int) { h.Meetings[i], h.Meetings[j] = h.Meetings[j], h.Meetings[i] })
+	rand.New(rand.NewPCG(4, 4)).Shuffle(len(h.SyncPoints), func(i, j int) { h.SyncPoints[i], h.SyncPoints[j] = h.SyncPoints[j], h.SyncPoints[i] })
 	if a, b := g.Stragglers(), h.Stragglers(); len(a) != 1 || !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v\n%+v", a, b)
 	}

@@ -151,7 +151,7 @@ func (r *Report) textTable() *textTable {
 	return s
 }
 
-// unknown tells whether column c has no value at all.
+// unknown reports whether column c has no value at all.
 func (r *Report) unknown(c int) bool {
 	for row := range r.Len() {
 		if !r.Cell(row, c).Unknown {

@@ -38,7 +38,7 @@ type FirstTokenShare struct {
 	Share, SlowShare float64
 }
 
-// disaggregated tells whether a was prefilled on one server and decoded on
+// disaggregated reports whether a was prefilled on one server and decoded on
 // another, and when its first token came.
 func (t *Tail) disaggregated(a *cause.Attribution) bool {
 	prefill, decode := false, false

@@ -131,7 +131,7 @@ func (t *Tail) noteComparison(r *table.Report, c *Comparison) {
 		return // gaps are on one rank: neither clocks nor halves matter
 	}
 	t.noteSizes(r, c)
-	t.noteDoubts(r, c)
+	t.noteWarnings(r, c)
 	if t.ClocksMoved {
 		r.Note("requests prove that the clocks of hosts differ; they are put together as requests allow")
 	}
@@ -161,8 +161,8 @@ func (t *Tail) noteSizes(r *table.Report, c *Comparison) {
 	}
 }
 
-// noteDoubts counts the requests that tell less than others.
-func (t *Tail) noteDoubts(r *table.Report, c *Comparison) {
+// noteWarnings counts the requests that tell less than others.
+func (t *Tail) noteWarnings(r *table.Report, c *Comparison) {
 	var noSteps, noQueue, unjoined int
 	for i := range t.List {
 		req := &t.set.Requests[t.List[i].Request]

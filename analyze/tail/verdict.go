@@ -52,7 +52,7 @@ func phraseAt(c cause.Cause, at Place) string {
 // toldShare is the least share of the difference that a verdict tells.
 const toldShare = 0.1
 
-// tells tells whether a cause makes enough of the difference to be looked into.
+// tells reports whether a cause makes enough of the difference to be looked into.
 func (c *Comparison) tells(k cause.Cause) bool {
 	return slices.ContainsFunc(c.Rows, func(d Difference) bool { return d.Cause == k && d.Share >= toldShare })
 }

@@ -31,7 +31,7 @@ type SumOptions struct {
 	Batch, Waiting int
 }
 
-// Keeps tells whether an event lies in the window.
+// Keeps reports whether an event lies in the window.
 func (o *SumOptions) Keeps(e *profile.Event) bool {
 	return (o.From == 0 || e.End >= o.From) && (o.To == 0 || e.Start <= o.To)
 }

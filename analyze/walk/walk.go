@@ -46,7 +46,7 @@ type StepLabel struct {
 	Part  bool // see [profile.IsPartOfStep]
 }
 
-// OfServer tells whether it is a whole step of a server, and not one of a profiler
+// OfServer reports whether it is a whole step of a server, and not one of a profiler
 // around several.
 func (k *StepLabel) OfServer() bool {
 	return !k.Part && (k.Kind != profile.StepOther || k.Batch >= 0)

@@ -28,5 +28,5 @@ func Clean(s string) string {
 	return b.String()
 }
 
-// Hidden tells whether r does not simply draw itself.
+// Hidden reports whether r does not simply draw itself.
 func Hidden(r rune) bool { return !strconv.IsPrint(r) }

@@ -86,7 +86,7 @@ func QuoteShell(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// special tells whether r may mean something to a shell.
+// special reports whether r may mean something to a shell.
 func special(r rune) bool {
 	plain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r > '~' || strings.ContainsRune("_-+=:,./@%", r)
 	return !plain

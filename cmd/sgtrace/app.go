@@ -92,7 +92,7 @@ func (c *command) exit(err error) int {
 	return exitOK
 }
 
-// printDiags prints what was found wrong with the inputs and tells whether any
+// printDiags prints what was found wrong with the inputs and reports whether any
 // of it means that the result is not whole.
 func (c *command) printDiags() (lost bool) {
 	for _, d := range c.diags.All() {

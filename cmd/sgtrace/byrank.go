@@ -49,17 +49,17 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 		return err
 	}
 	defer e.Close()
-	b := &board{}
+	b := &reportTables{}
 	opt.From, opt.To = sel.From, sel.To
 	if err := b.addRanks(e, opt); err != nil {
 		return err
 	}
-	return c.printBoard(ctx, f, b)
+	return c.printTables(ctx, f, b)
 }
 
 // addRanks adds the verdict about stragglers first, then what requests tell about ranks,
 // then what profilers do.
-func (b *board) addRanks(e *convert.Evidence, opt gpu.GPUOptions) error {
+func (b *reportTables) addRanks(e *convert.Evidence, opt gpu.GPUOptions) error {
 	var ranks *rank.Ranks
 	var gpus *gpu.GPUs
 	var collectives *collective.Collectives

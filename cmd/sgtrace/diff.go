@@ -76,9 +76,9 @@ func (c *command) diff(ctx *cli.Context) error {
 	if len(d.Rows) == 0 {
 		return fmt.Errorf("%s and %s have nothing to compare: neither requests nor steps, kernels or copies", args[0], args[1])
 	}
-	b := &board{main: d.Report(), most: mostDiffRows}
+	b := &reportTables{main: d.Report(), most: mostDiffRows}
 	b.add(d.SideReport(), d.LoadReport(), b.main)
-	return c.printBoard(ctx, f, b)
+	return c.printTables(ctx, f, b)
 }
 
 // readCapture collects one side of a comparison, of what the selection flags leave of it.

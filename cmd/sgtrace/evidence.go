@@ -20,7 +20,7 @@ type needed struct {
 
 // everything says what reports about all that is known need of inputs.
 func everything() needed {
-	return needed{profile.Filter{Cats: rangeCats, Args: profile.ArgsNone}, convert.EvidenceOptions{Meetings: true}}
+	return needed{profile.Filter{Cats: rangeCats, Args: profile.ArgsNone}, convert.EvidenceOptions{SyncPoints: true}}
 }
 
 // readEvidence reads inputs of any kind, and the requests and the window of time
@@ -76,7 +76,7 @@ func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) err
 		return nil
 	}
 	e.OnOneClock()
-	there := offerOf(e.Requests, sel)
+	there := choicesOf(e.Requests, sel)
 	if err := e.Requests.Select(sel.Selection); err != nil {
 		return err
 	}

@@ -167,7 +167,7 @@ func (f *follower) show(lines []byte, last bool) error {
 	return nil
 }
 
-// complete tells whether nothing of r seems to be still on its way: exports of
+// complete reports whether nothing of r seems to be still on its way: exports of
 // the ranks can come after that of the request span.
 func complete(set *request.Set, r *request.Request) bool {
 	if r.Flags&(request.MissingRoot|request.Unjoined|request.MissingThread) != 0 {

@@ -124,6 +124,6 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// endsShort tells whether the last argument is a flag that lacks its value: nothing but
+// endsShort reports whether the last argument is a flag that lacks its value: nothing but
 // flags is passed on then, so that no input is taken for it.
 func endsShort(args []string) bool { return strings.HasPrefix(args[len(args)-1], "-") }

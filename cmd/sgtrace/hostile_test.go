@@ -103,7 +103,7 @@ func withData(megabytes int) child {
 	return child{limits: fmt.Sprintf("ulimit -d %d", megabytes<<10), env: []string{"GOMAXPROCS=2"}}
 }
 
-// withRace tells whether the program has the race detector, with which it takes
+// withRace reports whether the program has the race detector, with which it takes
 // ten times as long.
 func withRace() bool {
 	info, ok := debug.ReadBuildInfo()

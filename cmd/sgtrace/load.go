@@ -70,7 +70,7 @@ func (c *command) readFiles(ctx *cli.Context, names []string, how loading) (*req
 	if err := sel.resolve(first); err != nil {
 		return nil, err
 	}
-	there := offerOf(set, sel)
+	there := choicesOf(set, sel)
 	if err := set.Select(sel.Selection); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 // pieces of the input that are being read.
 const leastMemory = 128_000_000
 
-// readsInputs tells whether a command reads what people have recorded.
+// readsInputs reports whether a command reads what people have recorded.
 func readsInputs(cmd *cli.Command) bool {
 	return !slices.Contains([]string{"open", "demo", "help"}, cmd.Name)
 }

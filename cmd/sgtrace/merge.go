@@ -280,7 +280,7 @@ func timesOf(s *request.Set, id string, sel *request.Selection) error {
 	return nil
 }
 
-// shareID tells whether one whole id that begins with the given one leads to all
+// shareID reports whether one whole id that begins with the given one leads to all
 // of the requests.
 func shareID(s *request.Set, these []int, begin string) bool {
 	ids := func(r int) []string { return requests.RequestIDs(s, &s.Requests[r]) }

@@ -35,7 +35,7 @@ func (c *command) style() table.Style {
 	return s
 }
 
-// utf8Locale tells whether the environment says that text is UTF-8. Without a
+// utf8Locale reports whether the environment says that text is UTF-8. Without a
 // word it is taken for that: containers have no locale and terminals that can.
 func utf8Locale(env func(string) string) bool {
 	for _, name := range [...]string{"LC_ALL", "LC_CTYPE", "LANG"} {

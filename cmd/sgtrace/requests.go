@@ -72,7 +72,7 @@ Examples:
 	}
 }
 
-// idAndInputs tells whether the arguments of 'sgtrace request' are an id and files, in
+// idAndInputs reports whether the arguments of 'sgtrace request' are an id and files, in
 // this order.
 func idAndInputs(id string, files []string) error {
 	_, err := os.Stat(id)

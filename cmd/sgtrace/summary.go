@@ -28,7 +28,7 @@ func summaryFlags() []cli.Flag {
 // otherReports are the flags that ask for something else than a summary.
 var otherReports = slices.Concat(tailOnly, timelineOnly, []string{"latency", "by-stage", "by-rank", "by-request", "by", "table", "sort", "limit", "classes"})
 
-// wantsSummary tells whether a summary is asked for, or nothing else.
+// wantsSummary reports whether a summary is asked for, or nothing else.
 func wantsSummary(ctx *cli.Context) bool {
 	return ctx.Bool("summary") || !slices.ContainsFunc(otherReports, ctx.IsSet)
 }

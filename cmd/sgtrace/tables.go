@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
-// A board is the tables of one report, in the order in which people read them.
-type board struct {
+// ReportTables are the tables of one report, in the order in which people read them.
+type reportTables struct {
 	tables []*table.Report
 	// main is the one that --sort and --limit are about, that CSV has, and that JSON
 	// begins with.
@@ -20,7 +20,7 @@ type board struct {
 }
 
 // add puts a table that has rows, or says why it has none, behind the others.
-func (b *board) add(tables ...*table.Report) {
+func (b *reportTables) add(tables ...*table.Report) {
 	for _, t := range tables {
 		if t.Len() > 0 || len(t.Footnotes) > 0 {
 			b.tables = append(b.tables, t)
@@ -35,7 +35,7 @@ func tableName(r *table.Report) string {
 }
 
 // choose leaves the table that --table names.
-func (b *board) choose(name string) error {
+func (b *reportTables) choose(name string) error {
 	var names []string
 	for _, t := range b.tables {
 		if tableName(t) == name {
@@ -48,8 +48,8 @@ func (b *board) choose(name string) error {
 	return commandline.Usage("--table %q: there are %s", name, strings.Join(slices.Compact(names), ", "))
 }
 
-// printBoard prints the tables of a report as the flags say.
-func (c *command) printBoard(ctx *cli.Context, f table.Format, b *board) error {
+// printTables prints the tables of a report as the flags say.
+func (c *command) printTables(ctx *cli.Context, f table.Format, b *reportTables) error {
 	if name := ctx.String("table"); name != "" {
 		if err := b.choose(name); err != nil {
 			return err

@@ -62,8 +62,8 @@ func (m *Clocks) whyAssumed(clock int, communities func() map[*ranks.RankTrack]s
 	apart, called := !theirs[""], true
 	for _, r := range mine {
 		apart = apart && of[r] != "" && !theirs[of[r]]
-		seat := r.RankKey()
-		called = called && (seat == trace.NoRank || slices.ContainsFunc(others, func(o *ranks.RankTrack) bool { return o.RankKey() == seat }))
+		key := r.RankKey()
+		called = called && (key == trace.NoRank || slices.ContainsFunc(others, func(o *ranks.RankTrack) bool { return o.RankKey() == key }))
 	}
 	switch {
 	case apart:

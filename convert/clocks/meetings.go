@@ -51,10 +51,10 @@ func (m *Clocks) ReadCollectives() {
 	})
 }
 
-// Meetings returns the collectives that were matched, as far as their ranks are
+// SyncPoints returns the collectives that were matched, as far as their ranks are
 // wanted, on the reference clock, by their first arrival. Those that the clocks
 // contradict are left out.
-func (m *Clocks) Meetings() []profile.Meeting {
+func (m *Clocks) SyncPoints() []profile.SyncPoint {
 	index := map[*ranks.RankTrack]int32{}
 	for i, r := range m.Tracks {
 		index[r] = int32(i)
@@ -69,13 +69,13 @@ func (m *Clocks) Meetings() []profile.Meeting {
 	}
 	arrivals := make([]profile.Arrival, 0, size)
 	clocks := make([]int, 0, len(m.Tracks)) // of the members at hand
-	var out []profile.Meeting
+	var out []profile.SyncPoint
 	for i, match := range m.Matches {
 		if rejected[i] || match.Kind == align.KindSend {
 			continue
 		}
 		from := len(arrivals)
-		x := profile.Meeting{Sync: match.Kind == align.KindSync, In: -1, Out: -1, GroupSize: -1}
+		x := profile.SyncPoint{Sync: match.Kind == align.KindSync, In: -1, Out: -1, GroupSize: -1}
 		clocks = clocks[:0]
 		for _, member := range match.Members {
 			rank, wanted := index[m.AlignOf[member.Rank]]
@@ -100,11 +100,11 @@ func (m *Clocks) Meetings() []profile.Meeting {
 		slices.SortFunc(x.Arrivals, func(a, b profile.Arrival) int { return cmp.Compare(a.Rank, b.Rank) })
 		out = append(out, x)
 	}
-	slices.SortStableFunc(out, func(a, b profile.Meeting) int { return cmp.Compare(firstArrival(&a), firstArrival(&b)) })
+	slices.SortStableFunc(out, func(a, b profile.SyncPoint) int { return cmp.Compare(firstArrival(&a), firstArrival(&b)) })
 	return out
 }
 
-func firstArrival(x *profile.Meeting) trace.Time {
+func firstArrival(x *profile.SyncPoint) trace.Time {
 	first := x.Arrivals[0].Start
 	for _, a := range x.Arrivals {
 		first = min(first, a.Start)

@@ -29,7 +29,7 @@ func (m *Clocks) unknownHosts() (unknown []int) {
 }
 
 // joinHosts makes one clock of the clocks of unknown hosts that agree, or of
-// which nothing is known, and tells whether there were any. One clock for all
+// which nothing is known, and reports whether there were any. One clock for all
 // ranks of a host means that they are not moved against each other by noise.
 func (m *Clocks) joinHosts(unknown []int, s align.Solution) bool {
 	offset := func(i int) int64 { return s.Clocks[i].Offset }
@@ -59,7 +59,7 @@ func (m *Clocks) joinHosts(unknown []int, s align.Solution) bool {
 	return m.renumberClocks(to)
 }
 
-// renumberClocks makes clock to[i] of clock i and tells whether that joined any.
+// renumberClocks makes clock to[i] of clock i and reports whether that joined any.
 func (m *Clocks) renumberClocks(to []int) bool {
 	place, kept := make([]int, len(to)), []*HostClock{}
 	for i, t := range to {

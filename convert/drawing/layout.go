@@ -225,7 +225,7 @@ func (l *layout) uniqueID(r *request.Request) string {
 	return r.RID
 }
 
-// drawn tells whether span i becomes slices.
+// drawn reports whether span i becomes slices.
 func (l *layout) drawn(i int) bool {
 	k := l.set.Kind(i)
 	return k != request.Duplicate && k != request.Unselected

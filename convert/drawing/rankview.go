@@ -158,7 +158,7 @@ func (g *rankGroups) track(parent trace.TrackID, name string, kind trace.TrackKi
 	return id
 }
 
-// isOfProcess tells whether a row belongs to a process, and not to a device of which
+// isOfProcess reports whether a row belongs to a process, and not to a device of which
 // there is a folder.
 func (r *row) isOfProcess() bool {
 	switch r.key.Kind {

@@ -422,7 +422,7 @@ func (m *Inputs) indexRecording(x *Indexed, workers int) bool {
 	return err == nil
 }
 
-// isOut tells whether the name or label of an input says that it is of no rank that is
+// isOut reports whether the name or label of an input says that it is of no rank that is
 // wanted: then its events need not be kept.
 func (m *Inputs) isOut(x *Indexed) bool { return !x.Format.Machine && m.Opt.unwanted(x.Input) }
 
@@ -470,7 +470,7 @@ type GivenRank struct {
 	Rank trace.Rank
 }
 
-// unwanted tells whether the name or label of an input says that it is of no rank
+// unwanted reports whether the name or label of an input says that it is of no rank
 // that is wanted: then its events need not be kept.
 func (opt *Options) unwanted(in Input) bool {
 	if len(opt.Ranks) == 0 {

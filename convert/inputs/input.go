@@ -132,7 +132,7 @@ func filesOf(dir string, entries []fs.DirEntry) (names []string) {
 	return names
 }
 
-// leadsToFile tells whether an entry of a directory is a file, or a link to one. A link
+// leadsToFile reports whether an entry of a directory is a file, or a link to one. A link
 // that leads nowhere is taken for one, so that reading it says so.
 func leadsToFile(name string, e fs.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {

@@ -205,7 +205,7 @@ func SplitLanes(events []trace.Slice, by []uint32, tolerance trace.Time) [][]uin
 // MaxLanes bounds the rows of one line; what does not fit is cut by the Builder.
 const MaxLanes = 1 << 12
 
-// fits tells whether e can be drawn on a lane, and closes what ends before it. It
+// fits reports whether e can be drawn on a lane, and closes what ends before it. It
 // must lie inside of what is under way, but for the tolerance at its end, and for
 // what is over within the tolerance of its start.
 func fits(open *[]trace.Time, e *trace.Slice, tolerance trace.Time) bool {

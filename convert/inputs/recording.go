@@ -60,7 +60,7 @@ type Recording struct {
 	LineOf []int32 // of each row
 	// tolerance is by how much an event may reach over the one around it.
 	Tolerance trace.Time
-	// twins are recordings of the same process by another profiler, whose events were
+	// duplicates are recordings of the same process by another profiler, whose events were
 	// put into this one.
 	Duplicates []*Recording
 }

@@ -139,12 +139,12 @@ func withoutPath(err error) error {
 // Name returns the final name.
 func (o *Output) Name() string { return o.name }
 
-// IsJSON tells whether a trace is written as Chrome JSON.
+// IsJSON reports whether a trace is written as Chrome JSON.
 func (o *Output) IsJSON() bool {
 	return inputs.HasSuffix(o.name, ".json") || inputs.HasSuffix(o.name, ".json.gz")
 }
 
-// IsOutputName tells whether name is one that outputs can have.
+// IsOutputName reports whether name is one that outputs can have.
 func IsOutputName(name string) bool {
 	for _, f := range outputs {
 		if inputs.HasSuffix(name, f.suffix) {
@@ -154,7 +154,7 @@ func IsOutputName(name string) bool {
 	return false
 }
 
-// SameFile tells whether two names are one file, or will be: a name may be of a
+// SameFile reports whether two names are one file, or will be: a name may be of a
 // file that is yet to be written.
 func SameFile(a, b string) bool {
 	if same(a, b) {

@@ -66,7 +66,7 @@ func (m *Ranks) reportPair(t, n *Capture, a *absorption) {
 	switch {
 	case a.seen > 0:
 		text = fmt.Sprintf(": %d of its %d kernels, copies and calls of CUDA are in both, and drawn once", a.same, a.seen)
-	case a.pairs[0].twins != nil: // the events are read later
+	case a.pairs[0].duplicates != nil: // the events are read later
 		text = fmt.Sprintf(": %d kernels and copies are in both, and drawn once", a.pairs[0].hits)
 	}
 	m.Notice("recorded-twice", n.File.Name, "%s is of the same process as %s, and drawn with it%s", n.processText(), t.File.Name, text)
@@ -88,10 +88,10 @@ type absorption struct {
 	// it, and what of that the traces have, too.
 	seen, same int
 
-	held    func(trace.Time) trace.Time // from the clock of the export
-	twins   []int32                     // which event of into each event of the export is, or one of these
-	rows    []int32                     // which row of into each row of the export is
-	shifted []int32                     // where each event of the export went, profile.NoEvent if nowhere
+	held       func(trace.Time) trace.Time // from the clock of the export
+	duplicates []int32                     // which event of into each event of the export is, or one of these
+	rows       []int32                     // which row of into each row of the export is
+	shifted    []int32                     // where each event of the export went, profile.NoEvent if nowhere
 }
 
 // What an event of the export is if it is no event of into.
@@ -108,7 +108,7 @@ const correlationStep = 1 << 40
 func (a *absorption) Run(m *Ranks) {
 	f, n := a.into, a.From
 	a.held = func(t trace.Time) trace.Time { return t }
-	if tw := a.pairs[0].twins; tw != nil {
+	if tw := a.pairs[0].duplicates; tw != nil {
 		a.held = tw.Search().Held
 	}
 	a.same = 0
@@ -130,7 +130,7 @@ func (a *absorption) Run(m *Ranks) {
 	f.Total += n.Total - a.same
 	f.Replace(f.Profile)
 	n.GiveUp()
-	a.twins, a.rows, a.shifted = nil, nil, nil
+	a.duplicates, a.rows, a.shifted = nil, nil, nil
 }
 
 // mapRows finds the rows of the trace that the rows of the export are, and adds those
@@ -187,7 +187,7 @@ func (a *absorption) addEvents() {
 	f.Events = slices.Grow(f.Events, len(n.Events)-a.same)
 	a.shifted = make([]int32, len(n.Events))
 	for i := range n.Events {
-		if a.shifted[i] = a.twins[i]; a.twins[i] != isNew {
+		if a.shifted[i] = a.duplicates[i]; a.duplicates[i] != isNew {
 			continue
 		}
 		e := n.Events[i]
@@ -209,7 +209,7 @@ func (a *absorption) addEvents() {
 	// What the trace has of the work is tied to its calls already.
 	var work []profile.Link
 	for _, w := range n.Work {
-		if w.Event != profile.NoEvent && a.twins[w.Event] == isNew {
+		if w.Event != profile.NoEvent && a.duplicates[w.Event] == isNew {
 			work = append(work, w)
 		}
 	}
@@ -233,24 +233,24 @@ func (a *absorption) addCollectives(m *Ranks) {
 	var known [][]int32
 	var traces []*inputs.Recording
 	for _, p := range a.pairs {
-		if p.twins == nil {
+		if p.duplicates == nil {
 			continue
 		}
 		held, which := collectiveMoments(p.trace.File.Profile, p.trace.Part, names)
-		found, known, traces = append(found, p.twins.For(held).Search()), append(known, which), append(traces, p.trace.File)
+		found, known, traces = append(found, p.duplicates.For(held).Search()), append(known, which), append(traces, p.trace.File)
 	}
 	count := len(f.Collectives)
 	for i := range n.Collectives {
 		c := n.Collectives[i]
-		isTwin := false
+		isDuplicate := false
 		for k, search := range found {
 			at, ok := search.Find(names.Of(c.Name), c.Time, c.Dur)
 			if ok && traces[k] == f && int(known[k][at]) < count {
 				learnCollective(&f.Collectives[known[k][at]], &c)
 			}
-			isTwin = isTwin || ok
+			isDuplicate = isDuplicate || ok
 		}
-		if isTwin {
+		if isDuplicate {
 			continue
 		}
 		end := a.held(c.Time + trace.Time(c.Dur))
@@ -314,7 +314,7 @@ func (a *absorption) newSteps() (fresh []profile.Step) {
 		case i == 0 || list[i-1].to <= from:
 			fresh = append(fresh, s)
 		case s.OnGPU && s.Event != profile.NoEvent:
-			a.twins[s.Event] = elsewhere
+			a.duplicates[s.Event] = elsewhere
 		}
 	}
 	return fresh

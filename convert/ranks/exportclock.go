@@ -25,7 +25,7 @@ type exportClock struct {
 // noteExportClock notes what a pair says about the clock of an export, if no other
 // says more.
 func (m *Ranks) noteExportClock(n, t *Capture, p *pair) {
-	if p.twins == nil || isNone(&p.shift) && n.File.Meta.Origin == t.File.Meta.Origin && t.known.Host != "" {
+	if p.duplicates == nil || isNone(&p.shift) && n.File.Meta.Origin == t.File.Meta.Origin && t.known.Host != "" {
 		return
 	}
 	x := &exportClock{Name: filepath.Base(n.File.Name), Trace: t, Shift: p.shift}

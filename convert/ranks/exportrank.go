@@ -113,7 +113,7 @@ func shareRanks(exports []*Capture) {
 	}
 }
 
-// usesGPU tells whether a process of an export used a GPU.
+// usesGPU reports whether a process of an export used a GPU.
 func (c *Capture) usesGPU() bool { return c.File.Meta.OnGPU }
 
 // countRanks counts the processes of a host that communicate and of which nothing

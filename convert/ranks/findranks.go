@@ -189,11 +189,11 @@ func (m *Ranks) groupCaptures(captures []*Capture) {
 	}
 }
 
-// IsOfMachine tells whether a capture is a process of an input that has those of a whole
+// IsOfMachine reports whether a capture is a process of an input that has those of a whole
 // machine.
 func (c *Capture) IsOfMachine() bool { return c.File.Source.Format.Machine }
 
-// wants tells whether a rank is to be kept.
+// wants reports whether a rank is to be kept.
 func wants(opt *inputs.Options, r *RankTrack) bool {
 	isRank := func(w trace.Rank) bool { return w.Matches(r.Rank) }
 	isHost := func(h string) bool { return h != "" && strings.HasPrefix(r.Host, h) }
@@ -217,16 +217,16 @@ func (m *Ranks) addRanks(captures []*Capture) {
 		}
 		next := newRankTrack(c)
 		// Of several servers, whose hosts are not known? Their runs or roles may tell.
-		if twin := slices.IndexFunc(open, func(r *RankTrack) bool { return r.Run == next.Run && r.kinds.role() == next.kinds.role() }); twin >= 0 {
+		if duplicate := slices.IndexFunc(open, func(r *RankTrack) bool { return r.Run == next.Run && r.kinds.role() == next.kinds.role() }); duplicate >= 0 {
 			m.Notice("rank-overlap", c.File.Name, "%s and %s look like one capture of %s, but have different events; if they are of two hosts, labels can tell: node1=%s",
-				c.label(), open[twin].Captures[0].File.Name, cmp.Or(next.Rank.String(), "one rank"), c.File.Name)
+				c.label(), open[duplicate].Captures[0].File.Name, cmp.Or(next.Rank.String(), "one rank"), c.File.Name)
 		}
 		open = append(open, next)
 	}
 	m.Tracks = append(m.Tracks, open...)
 }
 
-// takes tells whether a capture that begins after all of r may be of the same
+// takes reports whether a capture that begins after all of r may be of the same
 // process: they do not overlap, unless two profilers recorded it.
 func (r *RankTrack) takes(c *Capture) bool {
 	for _, o := range r.Captures {
@@ -238,7 +238,7 @@ func (r *RankTrack) takes(c *Capture) bool {
 	return true
 }
 
-// continues tells whether c and o are exports of the same process and follow each
+// continues reports whether c and o are exports of the same process and follow each
 // other, but for rows at their ends. Two parts of one session begin at one time, as
 // long as nothing is read of them.
 func (c *Capture) continues(o *Capture) bool {
@@ -250,7 +250,7 @@ func (c *Capture) continues(o *Capture) bool {
 	return c.File.Meta.Origin == o.File.Meta.Origin && (c.First == o.First || o.Last-c.First <= shorter/most)
 }
 
-// recordedBeside tells whether c and o are of one process, recorded by two profilers
+// recordedBeside reports whether c and o are of one process, recorded by two profilers
 // at one time.
 func (c *Capture) recordedBeside(o *Capture) bool { return c.process != nil && c.process == o.process }
 
@@ -325,7 +325,7 @@ func (m *Ranks) FindProcs() {
 	}
 }
 
-// couldBe tells whether nothing speaks against r being proc.
+// couldBe reports whether nothing speaks against r being proc.
 func (r *RankTrack) couldBe(proc *request.Proc) bool {
 	role := r.kinds.role()
 	return r.PID != 0 && proc.PID == r.PID && proc.Schedules && !r.Rank.Contradicts(proc.Rank) &&

@@ -117,23 +117,23 @@ func (r *RankTrack) communicators() (groups []trace.Sym) {
 // be spread over hosts, and then a second copy of one rank is no second server.
 func (m *Ranks) divide(keys []string, whole bool, by func(*RankTrack) string) {
 	type part struct{ set, value string }
-	seats, repeated := map[string]map[trace.Rank]bool{}, map[string]bool{}
+	rankKeys, repeated := map[string]map[trace.Rank]bool{}, map[string]bool{}
 	parts := map[part]map[trace.Rank]bool{}
 	for i, r := range m.Tracks {
 		set, in := keys[i], part{keys[i], by(r)}
-		if seats[set] == nil {
-			seats[set] = map[trace.Rank]bool{}
+		if rankKeys[set] == nil {
+			rankKeys[set] = map[trace.Rank]bool{}
 		}
 		if parts[in] == nil {
 			parts[in] = map[trace.Rank]bool{}
 		}
-		if seat := r.RankKey(); seat != trace.NoRank {
-			repeated[set] = repeated[set] || seats[set][seat]
-			seats[set][seat], parts[in][seat] = true, true
+		if key := r.RankKey(); key != trace.NoRank {
+			repeated[set] = repeated[set] || rankKeys[set][key]
+			rankKeys[set][key], parts[in][key] = true, true
 		}
 	}
 	for in, own := range parts {
-		if whole && (in.value == "" || len(own) < len(seats[in.set])) {
+		if whole && (in.value == "" || len(own) < len(rankKeys[in.set])) {
 			repeated[in.set] = false
 		}
 	}
@@ -150,14 +150,14 @@ func (m *Ranks) divide(keys []string, whole bool, by func(*RankTrack) string) {
 // any.
 func (m *Ranks) Rivals(jobs []int) []bool {
 	type place struct {
-		job  int
-		seat trace.Rank
+		job int
+		key trace.Rank
 	}
 	holders := map[place][]*RankTrack{}
 	rivals := make([]bool, len(m.Tracks))
 	for k, r := range m.Tracks {
 		at := place{jobs[k], r.RankKey()}
-		if at.seat == trace.NoRank {
+		if at.key == trace.NoRank {
 			continue
 		}
 		rivals[k] = slices.ContainsFunc(holders[at], func(o *RankTrack) bool {
@@ -170,7 +170,7 @@ func (m *Ranks) Rivals(jobs []int) []bool {
 	return rivals
 }
 
-// isNone tells whether a shift is no more than what nsys may be wrong about the start
+// isNone reports whether a shift is no more than what nsys may be wrong about the start
 // of a session.
 func isNone(s *profile.Shift) bool {
 	const accuracy = 2000 // ns

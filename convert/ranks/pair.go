@@ -13,17 +13,17 @@ import (
 // A pair is two recordings of one process by two profilers, one of which was recorded
 // beside the other: an Nsight Systems export beside a PyTorch trace. That two profilers
 // saw the same is decided here, once; a timeline draws what both have once, see
-// absorption, and reports count it once, see untwin.
+// absorption, and reports count it once, see WithoutDuplicates.
 type pair struct {
 	trace, export *Capture // export is the one beside
-	// twins recognises what both recorded, and relates their clocks; nil where the
+	// duplicates recognises what both recorded, and relates their clocks; nil where the
 	// export has nothing of a GPU, and its times are taken as they are.
-	twins *profile.Twins
-	shift profile.Shift // the export's clock, relative to that of the trace
-	hits  int           // what a device did that both have
+	duplicates *profile.Duplicates
+	shift      profile.Shift // the export's clock, relative to that of the trace
+	hits       int           // what a device did that both have
 }
 
-// IsBeside tells whether a capture was recorded beside another profiler.
+// IsBeside reports whether a capture was recorded beside another profiler.
 func (c *Capture) IsBeside() bool { return c.File.Source.Format.Beside }
 
 // nearUnix is how far apart clocks may be that both claim to show Unix time, in ns.
@@ -80,8 +80,8 @@ func (m *Ranks) findPairs(captures []*Capture) []*pair {
 		pairs = append(pairs, chosen...)
 	}
 	for _, p := range pairs {
-		if p.twins != nil {
-			p.twins = p.twins.For(profile.Moments{}) // the shift is all that is needed
+		if p.duplicates != nil {
+			p.duplicates = p.duplicates.For(profile.Moments{}) // the shift is all that is needed
 		}
 	}
 	for _, f := range m.Files {
@@ -129,7 +129,7 @@ func (m *Ranks) walkFingerprints(captures, traces []*Capture) {
 	})
 }
 
-// mayBe tells whether a trace may be of the same process as an export.
+// mayBe reports whether a trace may be of the same process as an export.
 func (c *Capture) mayBe(export *Capture) bool {
 	const apart = 10_000_000_000 // ns, of clocks that both claim to show Unix time
 	if !c.agrees(export) || c.known.NotRank {
@@ -141,7 +141,7 @@ func (c *Capture) mayBe(export *Capture) bool {
 	return c.First <= export.Last+apart && export.First <= c.Last+apart
 }
 
-// isSurely tells whether what is known of the process of a trace and of an export is
+// isSurely reports whether what is known of the process of a trace and of an export is
 // reason enough to take them for one.
 func (c *Capture) isSurely(export *Capture) bool {
 	if c.pid() != 0 && c.pid() == export.pid() {
@@ -177,15 +177,15 @@ func (f *pairFinder) try(t, n *Capture, own profile.Moments) (candidatePair, boo
 		held = t.File.WorkOf(t.Part, f.names)
 		f.held[t] = held
 	}
-	twins := profile.NewTwins(held, t.near(n))
+	duplicates := profile.NewDuplicates(held, t.near(n))
 	for i := range own.Start {
-		twins.Observe(own.Name[i], own.Start[i], own.Dur[i])
+		duplicates.Observe(own.Name[i], own.Start[i], own.Dur[i])
 	}
-	if c.shift, ok = twins.Settle(); !ok {
+	if c.shift, ok = duplicates.Settle(); !ok {
 		return c, false
 	}
-	c.twins = twins
-	search, inside := twins.Search(), 0
+	c.duplicates = duplicates
+	search, inside := duplicates.Search(), 0
 	first, last := held.Start[0], held.Start[held.Len()-1]
 	for i := range own.Start {
 		if at := search.Held(own.Start[i]); at >= first && at <= last {
@@ -214,7 +214,7 @@ func (f *pairFinder) choose(found []candidatePair) []*pair {
 		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(b.hits, a.hits))
 	})
 	best := found[0]
-	if best.twins == nil && len(found) > 1 {
+	if best.duplicates == nil && len(found) > 1 {
 		return nil // several that fit by name only
 	}
 	// Ranks that run in lockstep have much in common where times are microseconds.
@@ -225,7 +225,7 @@ func (f *pairFinder) choose(found []candidatePair) []*pair {
 		switch same := c.trace.pid() == best.trace.pid() && c.trace.agrees(best.trace); {
 		case i == 0 || same && !c.trace.overlaps(best.trace):
 			pairs = append(pairs, &c.pair)
-		case best.share < clearly*c.share && !best.trace.agrees(c.trace) && best.twins != nil:
+		case best.share < clearly*c.share && !best.trace.agrees(c.trace) && best.duplicates != nil:
 			return nil
 		}
 	}

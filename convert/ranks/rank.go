@@ -46,7 +46,7 @@ func (c *Capture) findBounds(complete bool) {
 	}
 }
 
-// isEmpty tells whether a capture has no events, as far as that can be known:
+// isEmpty reports whether a capture has no events, as far as that can be known:
 // the number of events of a file is, whatever a Filter left out, that of a part
 // is not.
 func (c *Capture) isEmpty(complete bool) bool {
@@ -133,7 +133,7 @@ func (a *contents) add(b *contents) {
 	a.file.first, a.file.last = min(a.file.first, b.file.first), max(a.file.last, b.file.last)
 }
 
-// equal tells whether two captures hold the same. Where a filter left nothing that
+// equal reports whether two captures hold the same. Where a filter left nothing that
 // could be compared, the number and the bounds of all events of a file tell; what has
 // no more than one is not known to be the same.
 func (a *contents) equal(b *contents) bool {
@@ -187,7 +187,7 @@ func (c *Capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uin
 	}
 }
 
-// isOf tells whether c is of the same process as a longer capture that has its
+// isOf reports whether c is of the same process as a longer capture that has its
 // events too.
 func (c *Capture) isOf(longer *Capture) bool {
 	const unknown = profile.OriginUnknown
@@ -208,7 +208,7 @@ func (c *Capture) isOf(longer *Capture) bool {
 	return c.within(longer, shift)
 }
 
-// within tells whether a longer capture has the events of c too, with shift added
+// within reports whether a longer capture has the events of c too, with shift added
 // to their times. A few may differ: what the cut left without an end. Events of two
 // processes have next to nothing in common, since times are nanoseconds.
 func (c *Capture) within(longer *Capture, shift trace.Time) bool {
@@ -232,7 +232,7 @@ func (c *Capture) within(longer *Capture, shift trace.Time) bool {
 	return total > 0 && found*of >= total*most
 }
 
-// overlaps tells whether two captures share some time. Where one does not tell
+// overlaps reports whether two captures share some time. Where one does not tell
 // what its times count from, they may.
 func (c *Capture) overlaps(o *Capture) bool {
 	return c.File.Meta.Origin != o.File.Meta.Origin || c.First <= o.Last && o.First <= c.Last
@@ -272,7 +272,7 @@ func (r *RankTrack) RankKey() trace.Rank {
 	return r.Rank
 }
 
-// overlaps tells whether both ranks were captured at one time.
+// overlaps reports whether both ranks were captured at one time.
 func (r *RankTrack) overlaps(o *RankTrack) bool {
 	for _, c := range r.Captures {
 		if slices.ContainsFunc(o.Captures, c.overlaps) {

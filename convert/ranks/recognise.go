@@ -5,34 +5,34 @@ import "github.com/sgtrace/sgtrace/profile"
 // recognise finds out which events of the export the traces have, too.
 func (a *absorption) recognise(m *Ranks) {
 	n := a.From
-	a.twins = make([]int32, len(n.Events))
-	for i := range a.twins {
-		a.twins[i] = isNew
+	a.duplicates = make([]int32, len(n.Events))
+	for i := range a.duplicates {
+		a.duplicates[i] = isNew
 	}
 	names := profile.NewBareNames(m.Dump.Syms)
 	own, ownEvents := n.MomentsOf("", profile.SharedCategories, names)
 	a.seen = own.Len()
 	for k, p := range a.pairs {
-		if p.twins == nil {
+		if p.duplicates == nil {
 			continue
 		}
 		held, heldEvents := p.trace.File.MomentsOf(p.trace.Part, profile.SharedCategories, names)
-		search := p.twins.For(held).Search()
+		search := p.duplicates.For(held).Search()
 		for i, e := range ownEvents {
-			if a.twins[e] != isNew {
+			if a.duplicates[e] != isNew {
 				continue
 			}
 			at, ok := search.Find(own.Name[i], own.Start[i], own.Dur[i])
 			switch {
 			case ok && k == 0:
-				a.twins[e] = heldEvents[at]
+				a.duplicates[e] = heldEvents[at]
 			case ok:
-				a.twins[e] = elsewhere
+				a.duplicates[e] = elsewhere
 			}
 		}
 	}
 	a.recogniseLaunches(m, names)
-	for _, t := range a.twins {
+	for _, t := range a.duplicates {
 		if t != isNew {
 			a.same++
 		}
@@ -54,16 +54,16 @@ func (a *absorption) recogniseLaunches(m *Ranks, names *profile.BareNames) {
 	}
 	for i := range n.Work {
 		w := &n.Work[i]
-		if w.Event == profile.NoEvent || a.twins[w.Event] < 0 {
+		if w.Event == profile.NoEvent || a.duplicates[w.Event] < 0 {
 			continue
 		}
-		x, y := own.Of(w.Correlation), theirs.Of(correlations[a.twins[w.Event]])
+		x, y := own.Of(w.Correlation), theirs.Of(correlations[a.duplicates[w.Event]])
 		if x < 0 || y < 0 {
 			continue
 		}
 		call, other := n.Launches[x].Event, f.Launches[y].Event
-		if a.twins[call] == isNew && names.Of(n.Events[call].Name) == names.Of(f.Events[other].Name) {
-			a.twins[call] = other
+		if a.duplicates[call] == isNew && names.Of(n.Events[call].Name) == names.Of(f.Events[other].Name) {
+			a.duplicates[call] = other
 		}
 	}
 	a.leaveOutWhole(m, own, theirs)
@@ -90,8 +90,8 @@ func (a *absorption) leaveOutWhole(m *Ranks, own, theirs *profile.Join) {
 		if l < 0 {
 			continue
 		}
-		if call := a.twins[n.Launches[l].Event]; call >= 0 && launched[call] {
-			a.twins[w.Event] = elsewhere
+		if call := a.duplicates[n.Launches[l].Event]; call >= 0 && launched[call] {
+			a.duplicates[w.Event] = elsewhere
 		}
 	}
 }

@@ -87,12 +87,12 @@ func (m *Ranks) leaveOutCopies(captures []*Capture) []*Capture {
 	return kept
 }
 
-// mayRepeat tells whether nothing but events can tell c and o apart.
+// mayRepeat reports whether nothing but events can tell c and o apart.
 func (c *Capture) mayRepeat(o *Capture) bool {
 	return c.agrees(o) && c.File.Meta.Origin == o.File.Meta.Origin && c.overlaps(o)
 }
 
-// agrees tells whether nothing that is known of rank and host differs.
+// agrees reports whether nothing that is known of rank and host differs.
 func (c *Capture) agrees(o *Capture) bool {
 	if c.known.Rank.Contradicts(o.known.Rank) {
 		return false
@@ -110,7 +110,7 @@ func (o *Capture) learn(c *Capture) {
 	o.known.NotRank = o.known.NotRank && c.known.NotRank
 }
 
-// isSum reports and tells whether a capture is of several others put together, as
+// isSum reports and reports whether a capture is of several others put together, as
 // SGLang's merger does with what it captured by stages.
 func (m *Ranks) isSum(c *Capture, others []*Capture) bool {
 	var sum contents

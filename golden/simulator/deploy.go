@@ -87,7 +87,7 @@ func (r *Run) addInstance(does Role, at int, size Parallel) {
 				if size.DP == 1 {
 					rank.DP = -1
 				}
-				host, slot := r.Seat(&in, len(in.Schedulers))
+				host, slot := r.Slot(&in, len(in.Schedulers))
 				pid := schedulerPID + schedulerStep*slot
 				in.Schedulers = append(in.Schedulers, r.addProcess(Process{host, does, label("Scheduler"), rank, pid}))
 			}
@@ -96,9 +96,9 @@ func (r *Run) addInstance(does Role, at int, size Parallel) {
 	r.Instances = append(r.Instances, in)
 }
 
-// Seat returns on which host of an instance a scheduler runs, counted as in
+// Slot returns on which host of an instance a scheduler runs, counted as in
 // instance.schedulers, and which of the schedulers of that host it is.
-func (r *Run) Seat(in *Instance, scheduler int) (host, slot int) {
+func (r *Run) Slot(in *Instance, scheduler int) (host, slot int) {
 	n := r.Config.SchedulersPerHost(in.Ranks())
 	return in.Host + scheduler/n, scheduler % n
 }

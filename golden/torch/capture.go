@@ -24,7 +24,7 @@ func (c *Capture) worldRank() int { return c.Group.PP*c.Group.Size.TP + c.TP }
 
 // Device is the ordinal of the GPU, counted on each host.
 func (c *Capture) Device() int {
-	_, slot := c.run().Seat(c.instance(), c.scheduler())
+	_, slot := c.run().Slot(c.instance(), c.scheduler())
 	return slot
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
-// meeting is a collective of a group, by Comms Id, or by ordinal if there is none.
-type meeting struct {
+// sync point is a collective of a group, by Comms Id, or by ordinal if there is none.
+type syncPoint struct {
 	group int
 	id    string
 }
@@ -26,17 +26,17 @@ type attendance struct {
 	start, end int64
 }
 
-// meetings returns the collectives of a recording, and for each the ranks in it in
+// sync points returns the collectives of a recording, and for each the ranks in it in
 // the order in which they came.
-func meetings(rec *goldentest.Recording) map[meeting][]attendance {
-	met := map[meeting][]attendance{}
+func syncPoints(rec *goldentest.Recording) map[syncPoint][]attendance {
+	met := map[syncPoint][]attendance{}
 	for _, tr := range rec.Traces {
 		ordinal := 0
 		for _, e := range tr.OfCategory("kernel") {
 			if e.Args["Collective name"] == nil {
 				continue
 			}
-			m := meeting{tr.Truth.Group, fmt.Sprint(e.Args["Comms Id"])}
+			m := syncPoint{tr.Truth.Group, fmt.Sprint(e.Args["Comms Id"])}
 			if !rec.Config.WithSeq {
 				m.id = fmt.Sprint(ordinal)
 			}
@@ -60,7 +60,7 @@ func checkCollectives(t *testing.T, rec *goldentest.Recording) {
 		t.Fatal(err)
 	}
 	counts, lasts := make([]int, len(groups)), map[*goldentest.Trace]int{}
-	for m, came := range meetings(rec) {
+	for m, came := range syncPoints(rec) {
 		counts[m.group]++
 		if len(came) != groups[m.group].Size && c.Ragged == 0 {
 			t.Fatalf("%d ranks in %s", len(came), m.id)

@@ -55,7 +55,7 @@ func KindOf(name string) Kind {
 	return KindUnknown
 }
 
-// uneven tells whether ranks may bring different numbers of elements to op.
+// uneven reports whether ranks may bring different numbers of elements to op.
 func uneven(op string) bool {
 	op = strings.ReplaceAll(strings.ToLower(op), "_", "")
 	return strings.HasPrefix(op, "alltoall") || strings.HasSuffix(op, "v") || strings.HasPrefix(op, "send") ||
@@ -194,7 +194,7 @@ type Collective struct {
 // two not to overflow.
 const farthest = 4_000_000_000_000_000_000
 
-// timed tells whether the times of c can be used. What has no sound times can be
+// timed reports whether the times of c can be used. What has no sound times can be
 // matched by its ids, and is not looked at otherwise.
 func (c *Collective) timed() bool {
 	return c.Start >= -farthest && c.Start <= c.End && c.End <= farthest

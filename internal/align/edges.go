@@ -35,7 +35,7 @@ func (s *side) end() int64 {
 	return lo + (hi-lo)/2
 }
 
-// useful tells whether m says something about clocks.
+// useful reports whether m says something about clocks.
 func (p *Problem) useful(m *Match) bool {
 	if m.Kind != KindSync {
 		return false

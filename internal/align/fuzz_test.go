@@ -189,7 +189,7 @@ func FuzzSolve(f *testing.F) {
 	})
 }
 
-// distinct tells whether no two ranks are the same in all that orders them.
+// distinct reports whether no two ranks are the same in all that orders them.
 func distinct(ranks []Rank) bool {
 	for i := range ranks {
 		for k := range i {

@@ -68,7 +68,7 @@ func (sol *Solution) deviations(p *Problem) [][]float64 {
 	return list
 }
 
-// comparable tells whether all members of m are on clocks of one component.
+// comparable reports whether all members of m are on clocks of one component.
 func (sol *Solution) comparable(p *Problem, m *Match) bool {
 	first := sol.Clocks[p.Ranks[m.Members[0].Rank].Clock].Component
 	for _, member := range m.Members[1:] {
@@ -86,7 +86,7 @@ func (sol *Solution) times(p *Problem, m Member) (start, end int64) {
 	return clock.ToReference(c.Start), clock.ToReference(c.End)
 }
 
-// impossible tells whether m cannot be one collective: an end is further than limit
+// impossible reports whether m cannot be one collective: an end is further than limit
 // from the typical one, or before a start.
 func (sol *Solution) impossible(p *Problem, m *Match, limit int64) bool {
 	if !sol.comparable(p, m) {

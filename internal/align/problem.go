@@ -48,7 +48,7 @@ type Bound struct {
 	Lo, Hi int64 // within +-2e18, or NoLo, NoHi; others are ignored
 }
 
-// sound tells whether b says anything, in numbers that can be computed with.
+// sound reports whether b says anything, in numbers that can be computed with.
 func (b Bound) sound() bool {
 	in := func(v, none int64) bool { return v == none || v >= -farthest/2 && v <= farthest/2 }
 	return in(b.At, 0) && in(b.Lo, NoLo) && in(b.Hi, NoHi) && (b.Lo != NoLo || b.Hi != NoHi)

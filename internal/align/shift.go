@@ -63,7 +63,7 @@ func (s *sequence) largest(n int) []gap {
 	return top[max(0, len(top)-n):]
 }
 
-// same tells whether call i of a and call j of b can be one.
+// same reports whether call i of a and call j of b can be one.
 func same(a *sequence, i int32, b *sequence, j int32) bool {
 	return a.token[i] == b.token[j] && (a.step[i] == b.step[j] || a.step[i] < 0 || b.step[j] < 0)
 }
@@ -144,7 +144,7 @@ func stepShifts(a, b *sequence) map[int32]bool {
 	return shifts
 }
 
-// plausible tells whether two clocks may be apart that much.
+// plausible reports whether two clocks may be apart that much.
 func (m *matcher) plausible(skew int64) bool {
 	return m.opts.MaxSkew <= 0 || max(skew, -skew) <= m.opts.MaxSkew
 }
@@ -197,7 +197,7 @@ func (s shift) cost() float64 {
 	return max(s.spread, 1000) * (1 + 8/float64(s.overlap)) * (1 + 60*(1-s.agree))
 }
 
-// agrees tells whether two shifts are the same answer: calls that were lost between
+// agrees reports whether two shifts are the same answer: calls that were lost between
 // two stretches make the shift another one, but the clocks stay as far apart.
 func (s shift) agrees(o shift) bool {
 	disjoint := s.at >= o.at+o.overlap || o.at >= s.at+s.overlap

@@ -20,7 +20,7 @@ type Change struct {
 type Options struct {
 	// Alpha is the largest P of a change.
 	Alpha float64
-	// Keep tells whether a change at k between the observations [from, k) and
+	// Keep reports whether a change at k between the observations [from, k) and
 	// [k, to) is large enough to matter. Nil is every change.
 	Keep func(from, k, to int) bool
 }

@@ -77,7 +77,7 @@ func (e *excesses) deviate(from, k, to int) float64 {
 	return min(c.deviate, e.draws.deviate(from, k, to))
 }
 
-// Compare tells whether the level of a sequence is another one after a place that
+// Compare reports whether the level of a sequence is another one after a place that
 // was not searched for: how probable such a difference is if the sequence goes on
 // as it was, and how large it is by Cliff's delta, the probability that a later
 // observation is larger than an earlier one, minus that of the opposite.

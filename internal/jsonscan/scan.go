@@ -69,7 +69,7 @@ func EndOfRun(b []byte, i int) int {
 }
 
 // String scans the string that starts with the quote at b[i]. raw is what lies
-// between the quotes; escaped tells whether it needs [Unescape].
+// between the quotes; escaped reports whether it needs [Unescape].
 func String(b []byte, i int) (raw []byte, escaped bool, next int, err error) {
 	if i >= len(b) {
 		return nil, false, i, ErrShort

@@ -47,7 +47,7 @@ func (k *Block) find(word string) (Block, bool) {
 	return Block{Table: rows}, len(rows) > 1
 }
 
-// names tells whether the section says that it is about a schema.
+// names reports whether the section says that it is about a schema.
 func (s *Section) names(word string) bool {
 	return strings.HasPrefix(word, "sgtrace.") && slices.ContainsFunc(s.Blocks, func(k Block) bool {
 		return k.Table == nil && strings.Contains(fold(k.Text), word)

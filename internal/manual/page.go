@@ -89,7 +89,7 @@ func cellsOf(line string) []string {
 	return cells
 }
 
-// isRule tells whether a row only divides the header from the others.
+// isRule reports whether a row only divides the header from the others.
 func isRule(cells []string) bool {
 	for _, c := range cells {
 		if strings.Trim(c, "-:") != "" {

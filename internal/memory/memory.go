@@ -65,7 +65,7 @@ const (
 	leastUnmovable = 200_000_000
 )
 
-// tight tells whether so many bytes more would leave too little to what cannot be moved.
+// tight reports whether so many bytes more would leave too little to what cannot be moved.
 func tight(more int64) bool {
 	limit := budget.Load()
 	reserve := min(max(limit/unmovable, leastUnmovable), limit/8*7)
@@ -122,7 +122,7 @@ func Watch(exceeded func()) (stop func()) {
 	return sync.OnceFunc(func() { close(done) })
 }
 
-// isExceeded gives back what can be given back, if that is needed, and tells whether
+// isExceeded gives back what can be given back, if that is needed, and reports whether
 // it is too little.
 func isExceeded() bool {
 	limit := budget.Load()

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/term"
 )
 
-// IsTerminal tells whether w is a file that is a terminal.
+// IsTerminal reports whether w is a file that is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

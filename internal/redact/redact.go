@@ -63,7 +63,7 @@ func (r *Redactor) name(kind, text string) string {
 	return name
 }
 
-// isName tells whether a text is a name that was given.
+// isName reports whether a text is a name that was given.
 func (r *Redactor) isName(text string) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -14,7 +14,7 @@ type word struct {
 	lead       int // bytes before the first run
 }
 
-// isWord tells whether a byte is part of a word. Bytes of other scripts are.
+// isWord reports whether a byte is part of a word. Bytes of other scripts are.
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }

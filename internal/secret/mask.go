@@ -80,7 +80,7 @@ func mayHave[text string | []byte](t text) bool {
 	return false
 }
 
-// isAssigned tells whether the name that ends at t[i] may be assigned to.
+// isAssigned reports whether the name that ends at t[i] may be assigned to.
 func isAssigned[text string | []byte](t text, i int) bool {
 	if i < len(t) && (t[i] == '"' || t[i] == '\'') {
 		i++
@@ -91,7 +91,7 @@ func isAssigned[text string | []byte](t text, i int) bool {
 	return i < len(t) && (t[i] == '=' || t[i] == ':')
 }
 
-// isOption tells whether what begins at t[i] may end the name of an option.
+// isOption reports whether what begins at t[i] may end the name of an option.
 func isOption[text string | []byte](t text, i int) bool {
 	for i--; i >= 0; i-- {
 		switch c := t[i]; {
@@ -143,7 +143,7 @@ func (s *shape) mask(text string) string {
 	return out.String()
 }
 
-// is tells whether a text, of which the shape is right, is a credential, and not a
+// is reports whether a text, of which the shape is right, is a credential, and not a
 // number, a word for nothing or what is masked already.
 func (s *shape) is(text string) bool {
 	switch strings.ToLower(text) {
@@ -154,5 +154,5 @@ func (s *shape) is(text string) bool {
 	return letter && digit || !s.random && (letter || len(text) > 8)
 }
 
-// hasCredential tells whether a text looks like a credential, or has one in it.
+// hasCredential reports whether a text looks like a credential, or has one in it.
 func hasCredential(text string) bool { return Mask(text) != text }

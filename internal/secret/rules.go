@@ -173,10 +173,10 @@ var harmless = []string{"type", "types", "id", "name", "names", "version", "coun
 	"finish reason", "finish reasons", "method", "device", "layout", "mode", "rank", "ranks", "url scheme", "url path", "url port", "url domain",
 	"query summary", "exception message", "error message", "status message"}
 
-// inURL tells whether an address has a query, or a user before its host.
+// inURL reports whether an address has a query, or a user before its host.
 func inURL(s string) bool { return strings.ContainsAny(s, "?@") }
 
-// isProse tells whether an argument of an operator is more than a number, a list of
+// isProse reports whether an argument of an operator is more than a number, a list of
 // numbers, a truth value or one word such as "bicubic".
 func isProse(s string) bool {
 	words := 0
@@ -192,7 +192,7 @@ func isProse(s string) bool {
 	return false
 }
 
-// isNumber tells whether a word is one such as 1e-05.
+// isNumber reports whether a word is one such as 1e-05.
 func isNumber(word string) bool {
 	return strings.Trim(word, "0123456789.+-eEj") == "" && word[0] <= '9'
 }

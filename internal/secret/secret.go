@@ -18,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Test tells whether a text may be a secret; nil is for names that hold none.
+// A Test reports whether a text may be a secret; nil is for names that hold none.
 type Test func(text string) bool
 
 // Of returns the test for what an attribute of this name holds.
@@ -59,7 +59,7 @@ func (r *Rule) isAbout(words string) bool {
 	return strings.Contains(words, " "+begin) && (r.Why != conversation || !slices.ContainsFunc(harmless, func(end string) bool { return endsWith(words, end) }))
 }
 
-// endsWith tells whether the last words are these.
+// endsWith reports whether the last words are these.
 func endsWith(words, these string) bool {
 	rest, ok := strings.CutSuffix(words, these+" ")
 	return ok && strings.HasSuffix(rest, " ")
@@ -98,7 +98,7 @@ func wordsOf(name string) string {
 // write it, if its value is no number.
 var member = regexp.MustCompile(`["']([^"'\n]{1,80})["']\s*:\s*["'\[{]`)
 
-// inObject tells whether an object in a text has a member which may be a secret.
+// inObject reports whether an object in a text has a member which may be a secret.
 func inObject(text string) bool {
 	for _, m := range member.FindAllStringSubmatchIndex(text, -1) {
 		if test := Of(text[m[2]:m[3]]); test != nil && test(text[m[1]-1:]) {
@@ -137,7 +137,7 @@ func (f *Filter) Name(name trace.Sym) string { return f.syms.Name(name) }
 // maxKnown bounds what a filter remembers: names repeat, unless they are noise.
 const maxKnown = 1 << 16
 
-// Holds tells whether any argument of an encoded list may hold a secret: by its name,
+// Holds reports whether any argument of an encoded list may hold a secret: by its name,
 // by that of an entry inside, or by its looks.
 func (f *Filter) Holds(list trace.ArgList) bool {
 	for a := range list.All() {
@@ -148,7 +148,7 @@ func (f *Filter) Holds(list trace.ArgList) bool {
 	return false
 }
 
-// holds tells whether a, inside what outer is the test of, may hold a secret.
+// holds reports whether a, inside what outer is the test of, may hold a secret.
 func (f *Filter) holds(a trace.Arg, outer Test) bool {
 	test := outer
 	if test == nil && a.Key != 0 {

@@ -1,4 +1,4 @@
-// Package significance tells whether a quantity differs between two captures, and
+// Package significance reports whether a quantity differs between two captures, and
 // by how much, where neighbouring observations resemble each other.
 //
 // Spans of one batch share its time, requests that overlap share a queue, and steps

@@ -20,7 +20,7 @@ type Quantity struct {
 	bounds func(k float64) (low, high float64)
 }
 
-// known tells whether q can be compared at all.
+// known reports whether q can be compared at all.
 func (q *Quantity) known() bool { return q.bounds != nil && q.Value > 0 }
 
 // Mean estimates what the pieces have per Of: the sum of all Sum by that of all Of.

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Same tells whether two files are of one rank: captures of it one after the
+// Same reports whether two files are of one rank: captures of it one after the
 // other, as SGLang's EXTEND and DECODE are, unless their times overlap, which
 // only the caller can see. Then they are of two deployments whose host is
 // unknown. A host or part that only one knows does not tell them apart; a rank

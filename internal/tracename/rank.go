@@ -7,7 +7,7 @@ func fields(r *trace.Rank) [5]int32 {
 	return [5]int32{int32(r.DP), int32(r.PP), int32(r.TP), int32(r.EP), r.Global}
 }
 
-// compare counts the parts that a and b both know, and tells whether one of
+// compare counts the parts that a and b both know, and reports whether one of
 // them differs.
 func compare(a, b trace.Rank) (shared int, differ bool) {
 	x, y := fields(&a), fields(&b)
@@ -33,7 +33,7 @@ func text(r trace.Rank) string {
 	return r.String() + " (" + g.String() + ")"
 }
 
-// inWorld tells whether a process with the parts r can be rank global of a
+// inWorld reports whether a process with the parts r can be rank global of a
 // torch.distributed world of the given size (0 is unknown). The two are
 // different notions:
 //   - A DP replica may have a world of its own, in which ranks start at 0
@@ -59,7 +59,7 @@ func inWorld(r trace.Rank, global, size int32, shifted bool) bool {
 	return true
 }
 
-// shift tells whether global = inner + outer * n, for blocks of n > inner ranks
+// shift reports whether global = inner + outer * n, for blocks of n > inner ranks
 // that divide the world.
 func shift(global, inner, outer, size int32) bool {
 	d := global - inner

@@ -50,7 +50,7 @@ type Resolved struct {
 	Name    Name
 }
 
-// HostKnown tells whether the host is known.
+// HostKnown reports whether the host is known.
 func (r *Resolved) HostKnown() bool { return r.Host != "" }
 
 // A Conflict is something about the files of a merge that the user should

@@ -160,7 +160,7 @@ func (p *perfettoFile) arrows(id trace.SliceID, f *fields) error {
 	return nil
 }
 
-// joins tells whether a viewer draws flow, of which the file names first and then
+// joins reports whether a viewer draws flow, of which the file names first and then
 // second, as the model has it. One that points back in time cannot keep its
 // direction, nor can one to a slice of no duration that is in the file before.
 func (p *perfettoFile) joins(flow *trace.Flow, first, second trace.SliceID) bool {

@@ -169,7 +169,7 @@ func (m *model) sample(track trace.TrackID, at trace.Time, value float64) error 
 
 func sameFloat(a, b float64) bool { return a == b || a != a && b != b }
 
-// is tells whether the file's text is the name of a symbol. Invalid bytes are
+// is reports whether the file's text is the name of a symbol. Invalid bytes are
 // written as U+FFFD.
 func (m *model) is(text string, sym trace.Sym) bool {
 	name := m.names[sym]

@@ -29,14 +29,14 @@ const (
 	sniffSize = 512
 )
 
-// Sniff tells whether head, the first bytes of a file, may be an export: a SQLite
+// Sniff reports whether head, the first bytes of a file, may be an export: a SQLite
 // database, or one whose first page is still missing. Which database it is shows
 // when it is opened. So does that a report was given that has to be exported first.
 func Sniff(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(magic)) || unwritten(head) || bytes.HasPrefix(head, []byte(reportMagic))
 }
 
-// unwritten tells whether head is the first page of an export that was
+// unwritten reports whether head is the first page of an export that was
 // interrupted: nsys writes that page last.
 func unwritten(head []byte) bool {
 	return len(head) >= sniffSize && len(bytes.TrimLeft(head[:sniffSize], "\x00")) == 0
@@ -52,7 +52,7 @@ type header struct {
 	want    int64 // what size should be at least; 0 is unknown
 }
 
-// cut tells whether the end of the file is missing.
+// cut reports whether the end of the file is missing.
 func (h header) cut() bool { return h.size < h.want }
 
 // checkFile reads the header of the file and looks at what lies beside it. Its

@@ -14,7 +14,7 @@ type Meta struct {
 	Schema  string // version of the schema: "3.25.0"; "" before 2022
 	Host    string // name of the machine that was profiled; "" is unknown
 
-	// Absolute tells whether times are nanoseconds since 1970 (UTC). If it is false
+	// Absolute reports whether times are nanoseconds since 1970 (UTC). If it is false
 	// the export has no start of the session, and times count from there.
 	Absolute bool
 	// SessionStart is when the session started, in Unix ns; 0 is unknown.
@@ -98,7 +98,7 @@ var analysisDetails = tableSpec{
 	columns: []column{{name: "duration", none: -1, need: true}},
 }
 
-// plausible tells whether a session can have started at a time: Nsight Systems is from
+// plausible reports whether a session can have started at a time: Nsight Systems is from
 // this century.
 func plausible(t trace.Time) bool {
 	year := time.Unix(0, int64(t)).UTC().Year()

@@ -94,7 +94,7 @@ func readOutcome(path string) *outcome {
 	return &outcome{all: e, rows: rowsOf(e, opt.Syms), diags: opt.Diags.All()}
 }
 
-// reported tells whether a diagnostic says that something of a table was lost.
+// reported reports whether a diagnostic says that something of a table was lost.
 func (o *outcome) reported(tables ...string) bool {
 	return slices.ContainsFunc(o.diags, func(d trace.Diag) bool {
 		return d.Severity >= trace.DataLoss && slices.ContainsFunc(tables, func(t string) bool { return strings.HasSuffix(d.Pos.File, ":"+t) })

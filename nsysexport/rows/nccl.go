@@ -68,7 +68,7 @@ func (s *Source) NCCLCalls(pid int32) []NCCLCall {
 	return s.nccl.calls[pid]
 }
 
-// HasNCCL tells whether there are calls into NCCL.
+// HasNCCL reports whether there are calls into NCCL.
 func (s *Source) HasNCCL() bool {
 	s.ReadNCCL()
 	return len(s.nccl.calls) > 0

@@ -96,7 +96,7 @@ func (w *pass) next() bool {
 	return false
 }
 
-// follows tells whether a row that is not the next one by its number can be one of the
+// follows reports whether a row that is not the next one by its number can be one of the
 // table at all. If not, it is skipped.
 func (w *pass) follows(id int64) bool {
 	switch {

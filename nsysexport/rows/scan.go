@@ -32,7 +32,7 @@ func (c *cursor) int(column int) int64 {
 // time returns the value of a column that holds a time.
 func (c *cursor) time(column int) trace.Time { return trace.Time(c.int(column) + c.base) }
 
-// null tells whether a column has no value.
+// null reports whether a column has no value.
 func (c *cursor) null(column int) bool {
 	at := c.sel.result[column].at
 	return at < 0 || c.stmt.ColumnIsNull(int(at))

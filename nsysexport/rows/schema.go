@@ -77,7 +77,7 @@ func readSchema(conn *sqlite.Conn) (schema, error) {
 	}
 }
 
-// isExport tells whether these are tables of Nsight Systems. Every export has the
+// isExport reports whether these are tables of Nsight Systems. Every export has the
 // first one, and one of the others.
 func (sch schema) isExport() bool {
 	if !slices.Contains(sch.tables, "StringIds") {

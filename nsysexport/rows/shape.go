@@ -91,7 +91,7 @@ func (s *Source) edge(root int64, first bool) (e edge) {
 	return edge{}
 }
 
-// fits tells whether most rows of a page have the given columns. A single one that does
+// fits reports whether most rows of a page have the given columns. A single one that does
 // not is damaged itself.
 func (e *edge) fits(columns []tableColumn) bool {
 	if e.page == nil {
@@ -110,7 +110,7 @@ func (e *edge) fits(columns []tableColumn) bool {
 	return 2*fit >= cells
 }
 
-// alike tells whether values of these types can be those of columns.
+// alike reports whether values of these types can be those of columns.
 func alike(kinds []uint64, columns []tableColumn) bool {
 	if len(kinds) > len(columns) {
 		return false

@@ -167,7 +167,7 @@ func (b *builder) findRoots() {
 	}
 }
 
-// hasRID tells whether span i says that it is a request: by a rid, or by a
+// hasRID reports whether span i says that it is a request: by a rid, or by a
 // module of SGLang's, which some requests have alone.
 func (b *builder) hasRID(i int) bool {
 	for a := range b.dump.Args.All(b.dump.Span(i).Args) {

@@ -44,7 +44,7 @@ func (b *builder) adoptOrphans() {
 	}
 }
 
-// isOrphanStage tells whether span i is a stage of SGLang with nothing above it.
+// isOrphanStage reports whether span i is a stage of SGLang with nothing above it.
 func (b *builder) isOrphanStage(i int) bool {
 	if b.tree.Parent(i) != request.None {
 		return false

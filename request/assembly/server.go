@@ -18,8 +18,8 @@ type serverKey struct {
 	role request.Role
 }
 
-// A seat is what no two procs of a server are at one time.
-type seat struct {
+// A rankKey is what no two procs of a server are at one time.
+type rankKey struct {
 	label string
 	rank  trace.Rank
 }
@@ -109,8 +109,8 @@ func (b *builder) joinStrays(join func(x, y int)) {
 		}
 	}
 	for i := range b.Procs {
-		if twin, ok := known[b.Procs[i]]; ok && b.Procs[i].Role == request.Other {
-			join(i, twin)
+		if duplicate, ok := known[b.Procs[i]]; ok && b.Procs[i].Role == request.Other {
+			join(i, duplicate)
 		}
 	}
 }
@@ -161,15 +161,15 @@ func (b *builder) timeComponents(of []*component) {
 	}
 }
 
-// A serverMade is a server that is being put together, with the seats that are taken
+// A serverMade is a server that is being put together, with the rank keys that are taken
 // and until when.
 type serverMade struct {
 	procs []int
-	taken map[seat]trace.Time
+	taken map[rankKey]trace.Time
 }
 
 // assemble makes servers of the components of one role and host: those that were at
-// different times, or in different seats, are one. It returns nil where there is
+// different times, or in different rank keys, are one. It returns nil where there is
 // only one, or too many to be servers.
 func (b *builder) assemble(list []*component) []*serverMade {
 	slices.SortFunc(list, func(x, y *component) int {
@@ -183,12 +183,12 @@ func (b *builder) assemble(list []*component) []*serverMade {
 				return nil
 			}
 			at = len(servers)
-			servers = append(servers, &serverMade{taken: map[seat]trace.Time{}})
+			servers = append(servers, &serverMade{taken: map[rankKey]trace.Time{}})
 		}
 		s := servers[at]
 		s.procs = append(s.procs, c.procs...)
 		for _, p := range c.procs {
-			at := b.seatOf(p)
+			at := b.rankKeyOf(p)
 			s.taken[at] = max(s.taken[at], c.last)
 		}
 	}
@@ -198,15 +198,17 @@ func (b *builder) assemble(list []*component) []*serverMade {
 	return servers
 }
 
-// fits tells whether the seats of a component were free when it began.
+// fits reports whether the rank keys of a component were free when it began.
 func (b *builder) fits(s *serverMade, c *component) bool {
 	return !slices.ContainsFunc(c.procs, func(p int) bool {
-		until, taken := s.taken[b.seatOf(p)]
+		until, taken := s.taken[b.rankKeyOf(p)]
 		return taken && until >= c.first
 	})
 }
 
-func (b *builder) seatOf(proc int) seat { return seat{b.Procs[proc].Label, b.Procs[proc].Rank} }
+func (b *builder) rankKeyOf(proc int) rankKey {
+	return rankKey{b.Procs[proc].Label, b.Procs[proc].Rank}
+}
 
 // numberServers numbers servers by their lowest process ids.
 func (b *builder) numberServers(servers []*serverMade) {

@@ -137,7 +137,7 @@ func labelRank(label string) int {
 	return len(labelOrder)
 }
 
-// isScheduler tells whether stages under label follow the batches of a rank.
+// isScheduler reports whether stages under label follow the batches of a rank.
 func isScheduler(label string) bool { return strings.Contains(label, "Scheduler") }
 
 // abortReasons tell aborted from failed, by what the reason begins with. The
@@ -155,7 +155,7 @@ var abortReasons = []struct {
 	{"Decode transfer failed", request.Failed},
 }
 
-// statusOfReason tells whether a reason means aborted or failed.
+// statusOfReason reports whether a reason means aborted or failed.
 func statusOfReason(reason string) request.Status {
 	for _, r := range abortReasons {
 		if strings.HasPrefix(reason, r.prefix) {

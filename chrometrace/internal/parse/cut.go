@@ -56,7 +56,7 @@ func (s *source) fill(buf []byte) (n int) {
 	return n
 }
 
-// failed tells whether the input ended with an error.
+// failed reports whether the input ended with an error.
 func (s *source) failed() bool { return s.err != nil && s.err != io.EOF }
 
 // blocks keeps buffers for reuse.

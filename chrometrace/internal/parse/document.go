@@ -187,7 +187,7 @@ func (p *parser) keyAndValue(i int, st *state) (next int, err error) {
 	return next, nil
 }
 
-// isKept tells whether a member of a document is of use: those that tell
+// isKept reports whether a member of a document is of use: those that tell
 // something, and all that are no lists or objects.
 func isKept(key string, value []byte) bool {
 	return headerKeys[key] || value[0] != '{' && value[0] != '['

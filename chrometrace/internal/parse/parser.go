@@ -125,7 +125,7 @@ func (p *parser) name(raw []byte, escaped bool) *name {
 	return n
 }
 
-// isOdd tells whether a string has raw control characters or is no UTF-8.
+// isOdd reports whether a string has raw control characters or is no UTF-8.
 func isOdd(s []byte) bool {
 	for _, c := range s {
 		if c < ' ' {

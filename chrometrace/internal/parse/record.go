@@ -28,7 +28,7 @@ func (p *parser) nameOf(ev *event) *name {
 	return ev.nm
 }
 
-// keepsArgs tells whether the arguments of the event are to be encoded, by what
+// keepsArgs reports whether the arguments of the event are to be encoded, by what
 // was read before them.
 func (p *parser) keepsArgs() bool {
 	f, ev := &p.opt.Filter, &p.ev
@@ -132,7 +132,7 @@ func (p *parser) at() int64 { return p.base + int64(p.ev.at) }
 // row returns the row of the event.
 func (p *parser) row(l Lane) int32 { return p.rows.find(&p.out, l, p.ev.pid, p.ev.tid) }
 
-// keeps tells whether the filter keeps the event. Its duration does not count,
+// keeps reports whether the filter keeps the event. Its duration does not count,
 // which may be unknown yet.
 func (p *parser) keeps() bool {
 	if p.plain {
@@ -142,7 +142,7 @@ func (p *parser) keeps() bool {
 	return !f.IndexOnly && p.categoryOf(ev).match && p.nameOf(ev).match && p.overlaps(ev.ts, ev.ts+trace.Time(ev.dur))
 }
 
-// overlaps tells whether an event is within the bounds of the filter.
+// overlaps reports whether an event is within the bounds of the filter.
 func (p *parser) overlaps(from, to trace.Time) bool {
 	f := &p.opt.Filter
 	if from < AbsoluteFrom {

@@ -44,7 +44,7 @@ func HasEvent(text []byte) bool {
 	return false
 }
 
-// eventAt tells whether the object at b[i] is an event: its keys are those of
+// eventAt reports whether the object at b[i] is an event: its keys are those of
 // events, and one of them is "ph" with a string of one character.
 func (p *parser) eventAt(i int) (bool, error) {
 	b, start := p.b, i
@@ -88,7 +88,7 @@ func (p *parser) eventAt(i int) (bool, error) {
 	}
 }
 
-// eventIn tells whether an event seems to begin between two positions.
+// eventIn reports whether an event seems to begin between two positions.
 func (p *parser) eventIn(from, to int) (bool, error) {
 	for i := from; i < to; i++ {
 		if p.b[i] != '{' {
@@ -109,7 +109,7 @@ func (p *parser) short() error {
 	return errShort
 }
 
-// documentAt tells whether the object at b[i] begins like a document.
+// documentAt reports whether the object at b[i] begins like a document.
 func (p *parser) documentAt(i int) (bool, error) {
 	j := jsonscan.Space(p.b, i+1)
 	if j >= len(p.b) {
@@ -121,7 +121,7 @@ func (p *parser) documentAt(i int) (bool, error) {
 	return p.keyAt(j, isTopKey)
 }
 
-// startsOver tells whether an event or a document begins at b[i].
+// startsOver reports whether an event or a document begins at b[i].
 func (p *parser) startsOver(i int) (bool, error) {
 	found, err := p.eventAt(i)
 	if !found && err == nil {

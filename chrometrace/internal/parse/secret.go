@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/secret"
 )
 
-// mayHide tells whether a value, as it is written, may be a secret though the name of its
+// mayHide reports whether a value, as it is written, may be a secret though the name of its
 // argument says nothing: a text of some length, or an object.
 func mayHide(value []byte) bool {
 	const short = 12

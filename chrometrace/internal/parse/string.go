@@ -63,7 +63,7 @@ func (p *parser) carefulStr(i int, in context) (raw []byte, escaped bool, next i
 	return raw, escaped, i + 1, nil
 }
 
-// ends tells whether what follows at b[i] fits behind the closing quote of a
+// ends reports whether what follows at b[i] fits behind the closing quote of a
 // string. In a list that was not closed that may be the colon of a key, unless
 // the string is odd anyway.
 func (p *parser) ends(i int, in context, keyInList bool) (bool, error) {
@@ -101,7 +101,7 @@ func (p *parser) ends(i int, in context, keyInList bool) (bool, error) {
 // maxKey is how long a key may be to be recognised as one.
 const maxKey = 64
 
-// keyAt tells whether there is a key at b[i], with a colon behind it.
+// keyAt reports whether there is a key at b[i], with a colon behind it.
 func (p *parser) keyAt(i int, known func(key []byte) bool) (bool, error) {
 	b := p.b
 	if b[i] != '"' {

@@ -96,14 +96,14 @@ func MisplacedCommand(app *cli.App, args []string) error {
 	return nil
 }
 
-// anyHasFlag tells whether a command, or one below it, has the flag.
+// anyHasFlag reports whether a command, or one below it, has the flag.
 func anyHasFlag(commands []*cli.Command, name string) bool {
 	return slices.ContainsFunc(commands, func(c *cli.Command) bool {
 		return flagNamed(c.Flags, name) != nil || anyHasFlag(c.Subcommands, name)
 	})
 }
 
-// AsksForHelp tells whether a command line is about the help of a command, and of which.
+// AsksForHelp reports whether a command line is about the help of a command, and of which.
 func AsksForHelp(app *cli.App, args []string) (words []string, ok bool) {
 	commands := app.Commands
 	for _, arg := range args[min(1, len(args)):] {

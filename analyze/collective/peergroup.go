@@ -13,14 +13,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A crowd is a set of ranks that wait for each other in collectives, whatever the
+// A peerGroup is a set of ranks that wait for each other in collectives, whatever the
 // communicators are called: kernels of CUDA graphs do not tell.
-type crowd struct {
+type peerGroup struct {
 	ranks     []int32 // indexes into Set.Ranks, ascending
 	gathering *straggler.Gathering
-	end       trace.Time // of the meeting before; 0 is none
+	end       trace.Time // of the sync point before; 0 is none
 	length    int64      // how long the group was at it, once for each rank, ns
-	bound     int64      // the largest of its meetings' that were ordered by clock
+	bound     int64      // the largest of its sync points' that were ordered by clock
 	whole     bool       // all ranks that meet anybody are of it
 }
 
@@ -33,16 +33,16 @@ const longestWork = 100_000_000
 // around it, or more, is a group of its own.
 const rareSubset = 10
 
-// crowdTable finds the crowd of a meeting.
-type crowdTable struct {
-	of       map[string]*crowd // by key
-	crowds   []*crowd
-	key      []byte
-	arrivals []int64
+// peerGroupTable finds the peer group of a sync point.
+type peerGroupTable struct {
+	of         map[string]*peerGroup // by key
+	peerGroups []*peerGroup
+	key        []byte
+	arrivals   []int64
 }
 
-// keyOf returns the ranks of a meeting as bytes, which hold until the next call.
-func (t *crowdTable) keyOf(x *profile.Meeting) []byte {
+// keyOf returns the ranks of a sync point as bytes, which hold until the next call.
+func (t *peerGroupTable) keyOf(x *profile.SyncPoint) []byte {
 	t.key = t.key[:0]
 	for i := range x.Arrivals {
 		t.key = binary.BigEndian.AppendUint32(t.key, uint32(x.Arrivals[i].Rank))
@@ -50,17 +50,17 @@ func (t *crowdTable) keyOf(x *profile.Meeting) []byte {
 	return t.key
 }
 
-// newCrowdTable finds the crowds of all meetings.
-func newCrowdTable(set *profile.Set, meetings []*profile.Meeting) *crowdTable {
+// newPeerGroupTable finds the peer groups of all sync points.
+func newPeerGroupTable(set *profile.Set, syncPoints []*profile.SyncPoint) *peerGroupTable {
 	type subset struct {
 		ranks []int32
 		key   string
 		n     int
 	}
-	t := &crowdTable{of: map[string]*crowd{}}
+	t := &peerGroupTable{of: map[string]*peerGroup{}}
 	index := map[string]int{}
 	var subsets []subset
-	for _, x := range meetings {
+	for _, x := range syncPoints {
 		if !x.Sync {
 			continue
 		}
@@ -76,7 +76,7 @@ func newCrowdTable(set *profile.Set, meetings []*profile.Meeting) *crowdTable {
 		}
 		subsets[i].n++
 	}
-	// The larger ones come first, so that a rare subset finds the crowd around it; of
+	// The larger ones come first, so that a rare subset finds the peer group around it; of
 	// several the last one found, the smallest.
 	slices.SortFunc(subsets, func(a, b subset) int {
 		return cmp.Or(cmp.Compare(len(b.ranks), len(a.ranks)), slices.Compare(a.ranks, b.ranks))
@@ -88,14 +88,14 @@ func newCrowdTable(set *profile.Set, meetings []*profile.Meeting) *crowdTable {
 			}
 		}
 		if t.of[s.key] == nil {
-			c := newCrowd(set, s.ranks)
-			t.of[s.key], t.crowds = c, append(t.crowds, c)
+			c := newPeerGroup(set, s.ranks)
+			t.of[s.key], t.peerGroups = c, append(t.peerGroups, c)
 		}
 	}
 	return t
 }
 
-// containsAll tells whether all of b, which is ascending as a is, are in a.
+// containsAll reports whether all of b, which is ascending as a is, are in a.
 func containsAll(a, b []int32) bool {
 	for _, v := range a {
 		if len(b) > 0 && b[0] == v {
@@ -105,12 +105,12 @@ func containsAll(a, b []int32) bool {
 	return len(b) == 0
 }
 
-func newCrowd(set *profile.Set, ranks []int32) *crowd {
+func newPeerGroup(set *profile.Set, ranks []int32) *peerGroup {
 	names := make([]string, len(ranks))
 	for i, r := range ranks {
 		names[i] = set.Ranks[r]
 	}
-	c := &crowd{ranks: ranks, gathering: straggler.NewGathering(names, endSpread)}
+	c := &peerGroup{ranks: ranks, gathering: straggler.NewGathering(names, endSpread)}
 	c.gathering.What, c.gathering.Verb = "collectives", "arrives"
 	return c
 }
@@ -118,9 +118,9 @@ func newCrowd(set *profile.Set, ranks []int32) *crowd {
 // fewNamed is how many ranks are named one by one.
 const fewNamed = 4
 
-// peers names the ranks of the crowd besides the named one, if they are few and not all
+// peers names the ranks of the peer group besides the named one, if they are few and not all
 // that there are.
-func (c *crowd) peers(name string) string {
+func (c *peerGroup) peers(name string) string {
 	if c.whole || len(c.ranks) > fewNamed {
 		return ""
 	}
@@ -137,19 +137,19 @@ func inList(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// first returns the first rank of the crowd that meets, or of those that were seen
+// first returns the first rank of the peer group that meets, or of those that were seen
 // where ranks do not wait.
-func (t *crowdTable) first(x *profile.Meeting) int32 {
+func (t *peerGroupTable) first(x *profile.SyncPoint) int32 {
 	if c := t.of[string(t.keyOf(x))]; c != nil {
 		return c.ranks[0]
 	}
 	return x.Arrivals[0].Rank
 }
 
-// add hands a meeting at which ranks wait to its crowd. The time that the crowd was
-// at it goes back to the meeting before, unless there was a pause in between.
-func (t *crowdTable) add(e *encounter) {
-	c := t.of[string(t.keyOf(e.Meeting))]
+// add hands a sync point at which ranks wait to its peer group. The time that the peer group was
+// at it goes back to the sync point before, unless there was a pause in between.
+func (t *peerGroupTable) add(e *encounter) {
+	c := t.of[string(t.keyOf(e.SyncPoint))]
 	t.arrivals = t.arrivals[:0]
 	there := 0
 	for _, rank := range c.ranks {
@@ -175,17 +175,17 @@ func (t *crowdTable) add(e *encounter) {
 	c.gathering.Meet(end, t.arrivals, took)
 }
 
-func (t *crowdTable) finish() []*crowd {
+func (t *peerGroupTable) finish() []*peerGroup {
 	seen := map[int32]bool{}
-	for _, c := range t.crowds {
+	for _, c := range t.peerGroups {
 		for _, r := range c.ranks {
 			seen[r] = true
 		}
 	}
-	for _, c := range t.crowds {
+	for _, c := range t.peerGroups {
 		c.gathering.Floor = endSpread + c.bound
 		c.gathering.Group = words.Counted(len(c.ranks), "rank")
 		c.whole = len(c.ranks) == len(seen)
 	}
-	return t.crowds
+	return t.peerGroups
 }

@@ -16,19 +16,19 @@ import (
 // With attribute, work is to be attributed to the ranges around its call, which only
 // the export may have: then kernels and calls stay, and ranges are counted once.
 func (m *Ranks) WithoutDuplicates(x *inputs.Indexed, st profile.Stream, attribute bool) profile.Stream {
-	u := &untwinned{Stream: st, syms: m.Dump.Syms, of: map[int32]*twinRank{}}
+	u := &deduplicated{Stream: st, syms: m.Dump.Syms, of: map[int32]*duplicateRank{}}
 	names := profile.NewBareNames(m.Dump.Syms)
 	for i, r := range m.Tracks {
-		t := &twinRank{correlations: map[int64]bool{}}
+		t := &duplicateRank{correlations: map[int64]bool{}}
 		for _, p := range m.pairs {
-			if p.export.File.Source != x || p.twins == nil || !slices.Contains(r.Captures, p.trace) {
+			if p.export.File.Source != x || p.duplicates == nil || !slices.Contains(r.Captures, p.trace) {
 				continue
 			}
 			f, part := p.trace.File, p.trace.Part
 			work, _ := f.MomentsOf(part, profile.WorkCategories, names)
 			all, _ := f.MomentsOf(part, profile.SharedCategories, names)
 			ranges, _ := f.MomentsOf(part, []string{profile.AnnotationCategory}, names)
-			t.traces = append(t.traces, twinTrace{p.twins, work, all, ranges})
+			t.traces = append(t.traces, duplicateTrace{p.duplicates, work, all, ranges})
 		}
 		if len(t.traces) > 0 {
 			u.of[int32(i)] = t
@@ -48,11 +48,11 @@ func (m *Ranks) WithoutDuplicates(x *inputs.Indexed, st profile.Stream, attribut
 	return u
 }
 
-// untwinned is a stream without what others have.
-type untwinned struct {
+// unduplicatened is a stream without what others have.
+type deduplicated struct {
 	profile.Stream
 	syms   *trace.Symbols
-	of     map[int32]*twinRank // by rank
+	of     map[int32]*duplicateRank // by rank
 	once   sync.Once
 	report func(same, seen int)
 }
@@ -60,26 +60,26 @@ type untwinned struct {
 // wholeWork is a stream whose ranges alone are counted once.
 type wholeWork struct {
 	profile.Stream
-	u *untwinned
+	u *deduplicated
 }
 
 func (w wholeWork) Ranges(yield func(*profile.Range) bool) { w.u.Ranges(yield) }
 
-// A twinRank is a rank that was recorded twice.
-type twinRank struct {
-	traces       []twinTrace
+// A duplicateRank is a rank that was recorded twice.
+type duplicateRank struct {
+	traces       []duplicateTrace
 	correlations map[int64]bool // of what is in a trace, too
 }
 
-// A twinTrace is a PyTorch trace of a process that the export has as well.
-type twinTrace struct {
-	twins     *profile.Twins
-	work, all profile.Moments // kernels and copies; these and calls
-	ranges    profile.Moments
+// A duplicateTrace is a PyTorch trace of a process that the export has as well.
+type duplicateTrace struct {
+	duplicates *profile.Duplicates
+	work, all  profile.Moments // kernels and copies; these and calls
+	ranges     profile.Moments
 }
 
 // work calls f for kernels and copies of ranks that were recorded twice.
-func (u *untwinned) work(f func(t *twinRank, e *profile.Event)) {
+func (u *deduplicated) work(f func(t *duplicateRank, e *profile.Event)) {
 	visit := func(e *profile.Event) bool {
 		if t := u.of[e.Rank]; t != nil {
 			f(t, e)
@@ -91,10 +91,10 @@ func (u *untwinned) work(f func(t *twinRank, e *profile.Event)) {
 }
 
 // compare finds out which work is in both.
-func (u *untwinned) compare() {
-	search := u.search(func(t *twinTrace) profile.Moments { return t.work })
+func (u *deduplicated) compare() {
+	search := u.search(func(t *duplicateTrace) profile.Moments { return t.work })
 	same, seen := 0, 0
-	u.work(func(t *twinRank, e *profile.Event) {
+	u.work(func(t *duplicateRank, e *profile.Event) {
 		seen++
 		if search.has(e) {
 			same++
@@ -108,30 +108,30 @@ func (u *untwinned) compare() {
 }
 
 // search begins a walk for what the traces have.
-func (u *untwinned) search(held func(*twinTrace) profile.Moments) *twinSearch {
-	s := &twinSearch{names: profile.NewBareNames(u.syms), of: map[int32][]*profile.Search{}}
+func (u *deduplicated) search(held func(*duplicateTrace) profile.Moments) *duplicateSearch {
+	s := &duplicateSearch{names: profile.NewBareNames(u.syms), of: map[int32][]*profile.Search{}}
 	for rank, t := range u.of {
 		for i := range t.traces {
-			s.of[rank] = append(s.of[rank], t.traces[i].twins.For(held(&t.traces[i])).Search())
+			s.of[rank] = append(s.of[rank], t.traces[i].duplicates.For(held(&t.traces[i])).Search())
 		}
 	}
 	return s
 }
 
-// A twinSearch is one walk over an export. Several may be under way at once, so that
+// A duplicateSearch is one walk over an export. Several may be under way at once, so that
 // each has names of its own.
-type twinSearch struct {
+type duplicateSearch struct {
 	names *profile.BareNames
 	of    map[int32][]*profile.Search
 }
 
-func (s *twinSearch) has(e *profile.Event) bool {
+func (s *duplicateSearch) has(e *profile.Event) bool {
 	return slices.ContainsFunc(s.of[e.Rank], func(x *profile.Search) bool { return x.Has(s.names.Of(e.Name), e.Start, e.Dur()) })
 }
 
-func (u *untwinned) Kernels(yield func(*profile.Kernel) bool) {
+func (u *deduplicated) Kernels(yield func(*profile.Kernel) bool) {
 	u.once.Do(u.compare)
-	search := u.search(func(t *twinTrace) profile.Moments { return t.work })
+	search := u.search(func(t *duplicateTrace) profile.Moments { return t.work })
 	u.Stream.Kernels(func(k *profile.Kernel) bool {
 		if k.Graph && search.covers(u.of[k.Rank], &k.Event) || !k.Graph && search.has(&k.Event) {
 			return true
@@ -140,9 +140,9 @@ func (u *untwinned) Kernels(yield func(*profile.Kernel) bool) {
 	})
 }
 
-// covers tells whether a trace has kernels while a graph runs of which the export
+// covers reports whether a trace has kernels while a graph runs of which the export
 // knows the whole only.
-func (s *twinSearch) covers(t *twinRank, e *profile.Event) bool {
+func (s *duplicateSearch) covers(t *duplicateRank, e *profile.Event) bool {
 	for i, x := range s.of[e.Rank] {
 		starts := t.traces[i].work.Start
 		at, _ := slices.BinarySearch(starts, x.Held(e.Start))
@@ -153,17 +153,17 @@ func (s *twinSearch) covers(t *twinRank, e *profile.Event) bool {
 	return false
 }
 
-func (u *untwinned) Copies(yield func(*profile.Copy) bool) {
+func (u *deduplicated) Copies(yield func(*profile.Copy) bool) {
 	u.once.Do(u.compare)
-	search := u.search(func(t *twinTrace) profile.Moments { return t.work })
+	search := u.search(func(t *duplicateTrace) profile.Moments { return t.work })
 	u.Stream.Copies(func(c *profile.Copy) bool { return search.has(&c.Event) || yield(c) })
 }
 
 // Calls leaves out calls whose work is in both, and others that have equals: profilers
 // do not agree to the nanosecond about how long a call took.
-func (u *untwinned) Calls(yield func(*profile.Call) bool) {
+func (u *deduplicated) Calls(yield func(*profile.Call) bool) {
 	u.once.Do(u.compare)
-	search := u.search(func(t *twinTrace) profile.Moments { return t.all })
+	search := u.search(func(t *duplicateTrace) profile.Moments { return t.all })
 	u.Stream.Calls(func(c *profile.Call) bool {
 		t := u.of[c.Rank]
 		if t != nil && (t.correlations[c.Correlation] || search.has(&c.Event)) {
@@ -175,8 +175,8 @@ func (u *untwinned) Calls(yield func(*profile.Call) bool) {
 
 // Ranges leaves out annotations that both have. Such with times of their own are
 // different ones.
-func (u *untwinned) Ranges(yield func(*profile.Range) bool) {
+func (u *deduplicated) Ranges(yield func(*profile.Range) bool) {
 	u.once.Do(u.compare)
-	search := u.search(func(t *twinTrace) profile.Moments { return t.ranges })
+	search := u.search(func(t *duplicateTrace) profile.Moments { return t.ranges })
 	u.Stream.Ranges(func(r *profile.Range) bool { return search.has(&r.Event) || yield(r) })
 }

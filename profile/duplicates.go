@@ -18,14 +18,14 @@ type Moments struct {
 // Len returns the number of events.
 func (m *Moments) Len() int { return len(m.Start) }
 
-// Twins finds the events that two profilers both recorded of one process, on
+// Duplicates finds the events that two profilers both recorded of one process, on
 // clocks of which nothing need be known: equal names and durations, in the same
 // order. The events of one side are held, those of the other may be streamed, twice:
 //
-//	twins := profile.NewTwins(held, 0)
-//	for each event { twins.Observe(name, start, dur) }
-//	if shift, ok := twins.Settle(); ok {
-//		search := twins.Search()
+//	duplicates := profile.NewDuplicates(held, 0)
+//	for each event { duplicates.Observe(name, start, dur) }
+//	if shift, ok := duplicates.Settle(); ok {
+//		search := duplicates.Search()
 //		for each event { if search.Has(name, start, dur) { it is there twice } }
 //	}
 //
@@ -35,7 +35,7 @@ func (m *Moments) Len() int { return len(m.Start) }
 // clocks cannot drift apart. Each piece has the differences of its anchors to all
 // events that they may be; where many agree, the piece may lie. The pieces that
 // then agree with each other tell the shift, and how it drifts.
-type Twins struct {
+type Duplicates struct {
 	held    Moments
 	near    int64
 	grain   int64 // of times of the held events; see grainOf
@@ -103,11 +103,11 @@ type anchorKey struct {
 // bucketBits gives buckets wider than the tolerance of microseconds.
 const bucketBits = 11
 
-// NewTwins holds events. near is how far apart the starts of equal events may be
+// NewDuplicates holds events. near is how far apart the starts of equal events may be
 // on the two clocks, in ns; 0 is any distance. It narrows the search where both
 // clocks claim to show Unix time.
-func NewTwins(held Moments, near int64) *Twins {
-	t := &Twins{held: held, near: near, grain: grainOf(held), byKey: map[anchorKey][]int32{}}
+func NewDuplicates(held Moments, near int64) *Duplicates {
+	t := &Duplicates{held: held, near: near, grain: grainOf(held), byKey: map[anchorKey][]int32{}}
 	if near == 0 {
 		t.near = math.MaxInt64
 	}
@@ -130,7 +130,7 @@ func grainOf(m Moments) int64 {
 func tolerance(a, b int64) int64 { return max(a, b, 2) }
 
 // choose chooses pieces and anchors.
-func (t *Twins) choose() {
+func (t *Duplicates) choose() {
 	n := t.held.Len()
 	counts := map[anchorKey]int32{}
 	exact := func(i int) anchorKey { return anchorKey{t.held.Name[i], t.held.Dur[i]} }
@@ -170,7 +170,7 @@ func (t *Twins) choose() {
 	}
 }
 
-func (t *Twins) addAnchor(i int) {
+func (t *Duplicates) addAnchor(i int) {
 	a := anchor{start: t.held.Start[i], dur: t.held.Dur[i]}
 	key := anchorKey{t.held.Name[i], a.dur >> bucketBits}
 	t.byKey[key] = append(t.byKey[key], int32(len(t.anchors)))
@@ -179,7 +179,7 @@ func (t *Twins) addAnchor(i int) {
 
 // Observe notes an event of the other side, of which there may be any number, in any
 // order.
-func (t *Twins) Observe(name trace.Sym, start trace.Time, dur int64) {
+func (t *Duplicates) Observe(name trace.Sym, start trace.Time, dur int64) {
 	other := int64(1)
 	if start%1000 == 0 && dur%1000 == 0 {
 		other, t.coarse = 1000, true

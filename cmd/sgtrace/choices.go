@@ -15,17 +15,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An offer is what the selection flags can choose from: what the requests hold before
+// Choices are what the selection flags can choose from: what the requests hold before
 // anything is chosen.
-type offer struct {
+type choices struct {
 	requests    int
 	procs       []request.Proc
 	stages      []string
 	first, last trace.Time
 }
 
-func offerOf(set *request.Set, sel *chosen) *offer {
-	o := &offer{requests: len(set.Requests), procs: set.Procs}
+func choicesOf(set *request.Set, sel *chosen) *choices {
+	o := &choices{requests: len(set.Requests), procs: set.Procs}
 	o.first, o.last, _ = set.Bounds()
 	seen := map[string]bool{}
 	for i := range set.Len() {
@@ -41,7 +41,7 @@ func offerOf(set *request.Set, sel *chosen) *offer {
 }
 
 // nothing says which of the selection flags leaves nothing, and what there is.
-func (o *offer) nothing(ctx *cli.Context, sel *chosen) error {
+func (o *choices) nothing(ctx *cli.Context, sel *chosen) error {
 	for _, check := range []func(*chosen) error{o.noTime, o.noRole, o.noHost, o.noRank, o.noStage} {
 		if err := check(sel); err != nil {
 			return err
@@ -51,7 +51,7 @@ func (o *offer) nothing(ctx *cli.Context, sel *chosen) error {
 		o.requests, strings.Join(selectionArgs(ctx), " "))
 }
 
-func (o *offer) noTime(sel *chosen) error {
+func (o *choices) noTime(sel *chosen) error {
 	const layout = "2006-01-02 15:04:05.000"
 	if (sel.From == 0 || sel.From <= o.last) && (sel.To == 0 || sel.To >= o.first) {
 		return nil
@@ -60,21 +60,21 @@ func (o *offer) noTime(sel *chosen) error {
 	return fmt.Errorf("--from and --to leave nothing: the requests are from %s to %s UTC", first.Format(layout), last.Format(layout))
 }
 
-func (o *offer) noRole(sel *chosen) error {
+func (o *choices) noRole(sel *chosen) error {
 	return o.none("--role", len(sel.Roles),
 		func(i int, p *request.Proc) bool { return sel.Roles[i] == p.Role },
 		func(i int) string { return sel.Roles[i].String() },
 		func(p *request.Proc) string { return p.Role.String() })
 }
 
-func (o *offer) noHost(sel *chosen) error {
+func (o *choices) noHost(sel *chosen) error {
 	return o.none("--host", len(sel.Hosts),
 		func(i int, p *request.Proc) bool { return strings.HasPrefix(p.Host, sel.Hosts[i]) },
 		func(i int) string { return sel.Hosts[i] },
 		func(p *request.Proc) string { return strings.TrimPrefix(p.ShortHost(), "?") })
 }
 
-func (o *offer) noRank(sel *chosen) error {
+func (o *choices) noRank(sel *chosen) error {
 	return o.none("--rank", len(sel.ranks),
 		func(i int, p *request.Proc) bool { return sel.ranks[i].Matches(p.Rank) },
 		func(i int) string { return sel.Ranks[i] },
@@ -82,7 +82,7 @@ func (o *offer) noRank(sel *chosen) error {
 }
 
 // none is the error of a flag with n values of which no process has any.
-func (o *offer) none(flag string, n int, has func(i int, p *request.Proc) bool, value func(i int) string, name func(p *request.Proc) string) error {
+func (o *choices) none(flag string, n int, has func(i int, p *request.Proc) bool, value func(i int) string, name func(p *request.Proc) string) error {
 	var given, names []string
 	for i := range n {
 		if slices.ContainsFunc(o.procs, func(p request.Proc) bool { return has(i, &p) }) {
@@ -101,7 +101,7 @@ func (o *offer) none(flag string, n int, has func(i int, p *request.Proc) bool, 
 	return fmt.Errorf("%s is not there; there are %s", strings.Join(given, ", "), fewOf(names))
 }
 
-func (o *offer) noStage(sel *chosen) error {
+func (o *choices) noStage(sel *chosen) error {
 	if len(sel.Stages) == 0 || slices.ContainsFunc(sel.Stages, func(name string) bool { return slices.Contains(o.stages, name) }) {
 		return nil
 	}

@@ -17,35 +17,35 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Doubt is a reason to trust what follows less, or what it cannot tell.
-type Doubt struct {
+// A Warning is a reason to trust what follows less, or what it cannot tell.
+type Warning struct {
 	Severity trace.Severity
 	Text     string
 }
 
-// doubts tells what is lost, missing or not known of the inputs, worst first.
-func (o *Overview) doubts() []Doubt {
-	d := o.diagDoubts()
+// warnings tells what is lost, missing or not known of the inputs, worst first.
+func (o *Overview) warnings() []Warning {
+	d := o.diagWarnings()
 	if o.Requests != nil {
-		d = append(d, o.requestDoubts()...)
-		d = append(d, o.traceDoubts()...)
-		d = append(d, o.rankDoubts()...)
-		d = append(d, o.hostDoubts()...)
+		d = append(d, o.requestWarnings()...)
+		d = append(d, o.traceWarnings()...)
+		d = append(d, o.rankWarnings()...)
+		d = append(d, o.hostWarnings()...)
 	}
-	d = append(d, o.clockDoubts()...)
+	d = append(d, o.clockWarnings()...)
 	if o.Profiles != nil {
-		d = append(d, absenceDoubts(o.Profiles)...)
+		d = append(d, absenceWarnings(o.Profiles)...)
 	}
 	if o.GPUs != nil {
-		d = append(d, deviceDoubts(o.GPUs)...)
+		d = append(d, deviceWarnings(o.GPUs)...)
 	}
-	slices.SortStableFunc(d, func(x, y Doubt) int { return cmp.Compare(y.Severity, x.Severity) })
+	slices.SortStableFunc(d, func(x, y Warning) int { return cmp.Compare(y.Severity, x.Severity) })
 	return d
 }
 
-// diagDoubts are about inputs that are damaged: the first of the worst, and how many
+// diagWarnings are about inputs that are damaged: the first of the worst, and how many
 // there are besides.
-func (o *Overview) diagDoubts() []Doubt {
+func (o *Overview) diagWarnings() []Warning {
 	if o.Diags == nil {
 		return nil
 	}
@@ -76,16 +76,16 @@ func (o *Overview) diagDoubts() []Doubt {
 	if n > 1 {
 		text += fmt.Sprintf("; and %d more of the kind", n-1)
 	}
-	return []Doubt{{worst.Severity, text}}
+	return []Warning{{worst.Severity, text}}
 }
 
-// requestDoubts are about requests that are not whole.
-func (o *Overview) requestDoubts() []Doubt {
+// requestWarnings are about requests that are not whole.
+func (o *Overview) requestWarnings() []Warning {
 	s := o.Requests
-	var d []Doubt
+	var d []Warning
 	add := func(n int, format string) {
 		if n > 0 {
-			d = append(d, Doubt{trace.Notice, fmt.Sprintf(format, words.Counted(n, "request"))})
+			d = append(d, Warning{trace.Notice, fmt.Sprintf(format, words.Counted(n, "request"))})
 		}
 	}
 	flagged := func(f request.Flags) int {
@@ -106,24 +106,24 @@ func (o *Overview) requestDoubts() []Doubt {
 		if n < finding.FewCompared {
 			text = fmt.Sprintf("too few requests to look for causes (%d are needed) and changes (%d)", finding.FewCompared, change.Fewest)
 		}
-		d = append(d, Doubt{trace.Notice, text})
+		d = append(d, Warning{trace.Notice, text})
 	}
 	return d
 }
 
-// rankDoubts are about ranks that cannot have been away, but are not in the files.
-func (o *Overview) rankDoubts() []Doubt {
-	var d []Doubt
+// rankWarnings are about ranks that cannot have been away, but are not in the files.
+func (o *Overview) rankWarnings() []Warning {
+	var d []Warning
 	for i := range o.Servers {
 		if s := &o.Servers[i]; len(s.Missing) > 0 && !slices.Contains(o.Select, "--rank") {
-			d = append(d, Doubt{trace.Notice, fmt.Sprintf("spans of %s of the %s servers are missing: nothing is known of those ranks", some(s.Missing), s.Role)})
+			d = append(d, Warning{trace.Notice, fmt.Sprintf("spans of %s of the %s servers are missing: nothing is known of those ranks", some(s.Missing), s.Role)})
 		}
 	}
 	return d
 }
 
-// hostDoubts are about servers that do not tell where they are.
-func (o *Overview) hostDoubts() []Doubt {
+// hostWarnings are about servers that do not tell where they are.
+func (o *Overview) hostWarnings() []Warning {
 	s := o.Requests
 	roles := map[request.Role]bool{}
 	several := false
@@ -136,26 +136,26 @@ func (o *Overview) hostDoubts() []Doubt {
 	if len(roles) < 2 && !several {
 		return nil
 	}
-	return []Doubt{{trace.Notice, "servers do not tell their hosts (host_id): those with equal process ids look like one, and neither their times nor their ranks can be compared"}}
+	return []Warning{{trace.Notice, "servers do not tell their hosts (host_id): those with equal process ids look like one, and neither their times nor their ranks can be compared"}}
 }
 
-// traceDoubts are about what the level of tracing does not show.
-func (o *Overview) traceDoubts() []Doubt {
+// traceWarnings are about what the level of tracing does not show.
+func (o *Overview) traceWarnings() []Warning {
 	s := o.Requests
 	if len(s.Requests) == 0 {
-		return []Doubt{{trace.Notice, requests.NoRequests}}
+		return []Warning{{trace.Notice, requests.NoRequests}}
 	}
 	switch {
 	case !o.stages:
-		return []Doubt{{trace.Notice, "servers traced no stages, only whole requests: nothing tells where their time went"}}
+		return []Warning{{trace.Notice, "servers traced no stages, only whole requests: nothing tells where their time went"}}
 	case !o.steps:
-		return []Doubt{{trace.Notice, "no decode steps were traced (SGLANG_TRACE_LEVEL=3 does): no ITL, and no slow ranks in decoding"}}
+		return []Warning{{trace.Notice, "no decode steps were traced (SGLANG_TRACE_LEVEL=3 does): no ITL, and no slow ranks in decoding"}}
 	}
 	return nil
 }
 
-// clockDoubts are about hosts whose clocks differ, or nobody knows of.
-func (o *Overview) clockDoubts() []Doubt {
+// clockWarnings are about hosts whose clocks differ, or nobody knows of.
+func (o *Overview) clockWarnings() []Warning {
 	const much = 1_000_000 // ns; less hides behind what stages take
 	var off, alone []string
 	for i := range o.Clocks {
@@ -168,12 +168,12 @@ func (o *Overview) clockDoubts() []Doubt {
 			off = append(off, c.String())
 		}
 	}
-	var d []Doubt
+	var d []Warning
 	if len(off) > 0 {
-		d = append(d, Doubt{trace.Notice, "clocks of hosts differ and were put on one: " + some(off)})
+		d = append(d, Warning{trace.Notice, "clocks of hosts differ and were put on one: " + some(off)})
 	}
 	if len(alone) > 0 {
-		d = append(d, Doubt{trace.Notice, "nothing tells how these clocks relate to others, they are taken as they are: " + some(alone)})
+		d = append(d, Warning{trace.Notice, "nothing tells how these clocks relate to others, they are taken as they are: " + some(alone)})
 	}
 	return d
 }
@@ -208,9 +208,9 @@ func (c *HostClock) String() string {
 	return text
 }
 
-// absenceDoubts are about ranks of which there are no traces.
-func absenceDoubts(set *profile.Set) []Doubt {
-	var d []Doubt
+// absenceWarnings are about ranks of which there are no traces.
+func absenceWarnings(set *profile.Set) []Warning {
+	var d []Warning
 	for i := range set.Absences {
 		a := &set.Absences[i]
 		size, missing := fmt.Sprint(a.Size), strings.Join(a.Missing, ", ")
@@ -227,27 +227,27 @@ func absenceDoubts(set *profile.Set) []Doubt {
 		if a.Seen == 1 {
 			why = "who waits for whom in collectives"
 		}
-		d = append(d, Doubt{trace.Notice, fmt.Sprintf("traces of %d of %s ranks; %s %s missing: %s is not known", a.Seen, size, missing, is, why)})
+		d = append(d, Warning{trace.Notice, fmt.Sprintf("traces of %d of %s ranks; %s %s missing: %s is not known", a.Seen, size, missing, is, why)})
 	}
 	return d
 }
 
-// deviceDoubts are about what the captures of devices do not tell.
-func deviceDoubts(g *gpu.GPUs) []Doubt {
+// deviceWarnings are about what the captures of devices do not tell.
+func deviceWarnings(g *gpu.GPUs) []Warning {
 	rows, called := int64(0), int64(0)
 	for i := range g.GPUs {
 		rows, called = rows+g.GPUs[i].Rows, called+g.GPUs[i].Called
 	}
-	var d []Doubt
+	var d []Warning
 	if rows == 0 {
-		d = append(d, Doubt{trace.Notice, "the profiles hold no kernels and copies of any device"})
+		d = append(d, Warning{trace.Notice, "the profiles hold no kernels and copies of any device"})
 	}
 	if missing := rows - called; 10*missing >= rows && missing > 0 {
 		which, known := fmt.Sprintf("%.0f %% of", 100*distribution.Fraction(missing, rows)), "known in part only"
 		if missing == rows {
 			which, known = "all of", "not known"
 		}
-		d = append(d, Doubt{trace.Notice, fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)})
+		d = append(d, Warning{trace.Notice, fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)})
 	}
 	return d
 }

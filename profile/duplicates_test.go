@@ -61,18 +61,18 @@ func (v seen) of(m Moments) (out Moments, which []int) {
 	return out, which
 }
 
-func settle(held, other Moments) (*Twins, Shift, bool) {
-	twins := NewTwins(held, 0)
+func settle(held, other Moments) (*Duplicates, Shift, bool) {
+	duplicates := NewDuplicates(held, 0)
 	for i := range other.Start {
-		twins.Observe(other.Name[i], other.Start[i], other.Dur[i])
+		duplicates.Observe(other.Name[i], other.Start[i], other.Dur[i])
 	}
-	shift, ok := twins.Settle()
-	return twins, shift, ok
+	shift, ok := duplicates.Settle()
+	return duplicates, shift, ok
 }
 
 // Whatever the clocks and however short the time that both recorded, events are
 // recognised, and no others are.
-func TestTwins(t *testing.T) {
+func TestDuplicates(t *testing.T) {
 	for name, c := range map[string]struct {
 		held, other seen
 		steps       int
@@ -97,7 +97,7 @@ func TestTwins(t *testing.T) {
 			all := serving(5, c.steps)
 			held, heldWhich := c.held.of(all)
 			other, otherWhich := c.other.of(all)
-			twins, shift, ok := settle(held, other)
+			duplicates, shift, ok := settle(held, other)
 			if !ok {
 				t.Fatal("no shift is found")
 			}
@@ -105,7 +105,7 @@ func TestTwins(t *testing.T) {
 			for k, i := range heldWhich {
 				isHeld[i] = k
 			}
-			search := twins.Search()
+			search := duplicates.Search()
 			wrong, missed, common := 0, 0, 0
 			for k, i := range otherWhich {
 				want, in := isHeld[i]
@@ -137,7 +137,7 @@ func TestTwins(t *testing.T) {
 }
 
 // Another rank runs the same kernels in the same steps, but not for as long.
-func TestOtherRankIsNoTwin(t *testing.T) {
+func TestOtherRankIsNoDuplicate(t *testing.T) {
 	a, b := serving(5, 200), serving(6, 200)
 	if _, shift, ok := settle(a, b); ok {
 		t.Errorf("two ranks are taken for one: %+v", shift)
@@ -152,13 +152,13 @@ func TestOtherRankIsNoTwin(t *testing.T) {
 }
 
 // Each held event is found once.
-func TestTwinsAreFoundOnce(t *testing.T) {
+func TestDuplicatesAreFoundOnce(t *testing.T) {
 	all := serving(5, 20)
-	twins, _, ok := settle(all, all)
+	duplicates, _, ok := settle(all, all)
 	if !ok {
 		t.Fatal("no shift is found")
 	}
-	search := twins.Search()
+	search := duplicates.Search()
 	if !search.Has(all.Name[70], all.Start[70], all.Dur[70]) || search.Has(all.Name[70], all.Start[70], all.Dur[70]) {
 		t.Error("an event is not found, or found twice")
 	}
@@ -191,12 +191,12 @@ func TestBareName(t *testing.T) {
 	}
 }
 
-func BenchmarkTwins(b *testing.B) {
+func BenchmarkDuplicates(b *testing.B) {
 	all := serving(5, 5000)
 	b.ReportAllocs()
 	for b.Loop() {
-		twins, _, _ := settle(all, all)
-		search := twins.Search()
+		duplicates, _, _ := settle(all, all)
+		search := duplicates.Search()
 		for i := range all.Start {
 			search.Has(all.Name[i], all.Start[i], all.Dur[i])
 		}

@@ -15,7 +15,7 @@ import (
 
 // A PyTorch trace that begins later and ends earlier than the export of the same
 // process adds nothing to what the export has, of no kind.
-func TestUntwin(t *testing.T) {
+func TestDeduplicate(t *testing.T) {
 	run, err := simulator.Play(simulator.DefaultConfig(3))
 	if err != nil {
 		t.Fatal(err)
