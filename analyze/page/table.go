@@ -10,7 +10,7 @@ import (
 
 // A Table is a report as a table, which can be sorted and filtered.
 type Table struct {
-	Report *table.Report
+	Report *table.Table
 	Rows   int // the first ones are shown; 0 is all
 }
 
@@ -18,7 +18,7 @@ type Table struct {
 const mostName = 64
 
 func (t *Table) draw() (drawing, error) {
-	sheet := t.Report.Sheet()
+	sheet := t.Report.Render()
 	if len(sheet.Rows) == 0 {
 		return drawing{Markup: "<p>none</p>", Notes: sheet.Notes}, nil
 	}
@@ -53,7 +53,7 @@ func (t *Table) draw() (drawing, error) {
 }
 
 type tableView struct {
-	Columns []table.SheetColumn
+	Columns []table.RenderedColumn
 	Rows    [][]cellView
 	Filter  bool
 }
