@@ -1,0 +1,265 @@
+package docs
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// modulePath begins the import paths of the packages of this module.
+const modulePath = "github.com/sgtrace/sgtrace/"
+
+// A layer says which packages of this module some of its packages may import, tests
+// aside. Packages are called by their folders; "x/..." is x and all that is below it.
+type layer struct {
+	of     []string
+	may    []string
+	chain  bool   // each of them may import those before it, too
+	reason string // of what is left out of may
+}
+
+var (
+	// reported is what reports see.
+	reported = []string{"trace", "request", "profile", "inventory", "internal/..."}
+	// base is what all reports stand on, and what several of them do.
+	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/place", "analyze/finding",
+		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/walk"}
+	// questions are the rooms that answer one each.
+	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/kernel", "analyze/gpu", "analyze/collective",
+		"analyze/rank", "analyze/diff", "analyze/inspect"}
+	// filled is what the reader of a profiler's format fills and stands on.
+	filled = []string{"format", "inventory", "profile", "trace", "internal/..."}
+
+	sees  = "a report sees tables, whoever filled them: neither formats nor convert"
+	alone = "a format knows what all formats share, and its own folder: never another format"
+)
+
+// layers are all packages, from the ground upwards. The first one that a package is in
+// counts.
+var layers = []layer{
+	{of: []string{"internal/memory", "internal/order", "internal/hash"}, reason: "package trace stands on helpers, so that these know nothing"},
+	{of: []string{"internal/testset", "internal/testinput"},
+		may:    []string{"golden/...", "chrometrace/...", "nsysexport/...", "otlpjson", "request/...", "profile", "trace", "internal/..."},
+		reason: "tests of every package above the formats use it, so that it imports none of these"},
+	{of: []string{"internal/..."}, may: []string{"trace", "profile", "internal/..."}, reason: "a helper knows the ground, and the tables of profilers at most"},
+
+	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order"}, reason: "it is the ground that all stand on"},
+	{of: []string{"request", "profile"}, may: []string{"trace", "internal/..."}, reason: "tables know neither each other nor who fills them"},
+	{of: []string{"inventory", "format"}, may: []string{"profile", "trace"}, chain: true, reason: "what all formats share knows none of them"},
+	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
+
+	{of: []string{"envelope"}, reason: "it does not know what it is around"},
+	{of: []string{"otlpjson"}, may: filled, reason: alone},
+	{of: []string{"chrometrace/..."}, may: slices.Concat(filled, []string{"chrometrace/internal/parse"}), reason: alone},
+	{of: []string{"nsysexport/..."}, may: slices.Concat(filled, []string{"nsysexport/rows"}), reason: alone},
+	{of: []string{"request/assembly"}, may: []string{"otlpjson", "request", "trace", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
+
+	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}, chain: true,
+		may: slices.Concat(filled, []string{"otlpjson", "chrometrace", "nsysexport", "request", "request/assembly", "envelope", "perfetto"}),
+		// perfetto: inputs says of what we wrote that it is no input.
+		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
+	{of: []string{"convert/output"}, may: []string{"convert/inputs", "perfetto", "chrometrace/writer", "envelope", "trace", "internal/..."},
+		reason: "it writes timelines, however they came to be"},
+	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}),
+		reason: "it joins its rooms, and knows neither formats nor reports"},
+
+	{of: []string{"analyze/table/tabletest"}, may: []string{"analyze/table"}, reason: "tests of all reports use it"},
+	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
+	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
+	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests"}), reason: sees + "; of the questions, it needs requests (what they are divided by)"},
+	{of: questions, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
+	{of: []string{"analyze/overview", "analyze/page"}, may: slices.Concat(reported, base, questions), chain: true, reason: sees},
+	{of: []string{"analyze", "docs"}, reason: "it has no code of its own"},
+
+	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
+	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
+	{of: []string{"cmd/sgtrace"}, may: []string{"..."}},
+	{of: []string{"scripts/..."}, may: []string{"golden/...", "internal/..."}, reason: "it runs the program, of which it is no part"},
+}
+
+// forTests are packages that only tests may import, and each other.
+var forTests = []string{"internal/testset", "internal/testinput", "internal/pftest", "analyze/table/tabletest",
+	"golden/internal/goldentest", "chrometrace/internal/tracetest", "nsysexport/internal/nsystest"}
+
+// isIn reports whether a package is one of patterns.
+func isIn(patterns []string, pkg string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		below, all := strings.CutSuffix(p, "...")
+		return p == pkg || all && strings.HasPrefix(pkg+"/", below)
+	})
+}
+
+// TestImportsPointOneWay checks the picture in ARCHITECTURE.md: which packages each
+// package may import.
+func TestImportsPointOneWay(t *testing.T) {
+	for pkg, imports := range packages(t) {
+		i := slices.IndexFunc(layers, func(l layer) bool { return isIn(l.of, pkg) })
+		if i < 0 {
+			t.Errorf("%s is new: say in layers what it may import, and in ARCHITECTURE.md what it is", pkg)
+			continue
+		}
+		l := layers[i]
+		may := l.may
+		if l.chain {
+			may = slices.Concat(may, l.of[:slices.Index(l.of, pkg)])
+		}
+		for _, imported := range imports {
+			switch {
+			case isIn(forTests, imported) && !isIn(forTests, pkg):
+				t.Errorf("%s imports %s, which is for tests", pkg, imported)
+			case !isIn(may, imported):
+				t.Errorf("%s must not import %s: %s", pkg, imported, l.reason)
+			}
+		}
+	}
+}
+
+// TestArchitecture checks that ARCHITECTURE.md has one row for each package, and that
+// what it names in the code is there.
+func TestArchitecture(t *testing.T) {
+	page, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := packages(t)
+	code := regexp.MustCompile("`([^`]+)`")
+	rows := map[string]int{}
+	_, table, _ := strings.Cut(string(page), "\n## Where things are\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			for _, m := range code.FindAllStringSubmatch(cells[1], -1) {
+				rows[m[1]]++
+				if _, ok := all[m[1]]; !ok {
+					t.Errorf("ARCHITECTURE.md has a row for %s, which is no package", m[1])
+				}
+			}
+		}
+	}
+	for pkg := range all {
+		if rows[pkg] != 1 {
+			t.Errorf("ARCHITECTURE.md has %d rows for %s, not one", rows[pkg], pkg)
+		}
+	}
+
+	folder := map[string]string{} // of a package by its name
+	for pkg := range all {
+		folder[path.Base(pkg)] = pkg
+	}
+	names := map[string]map[string]bool{}
+	for _, m := range regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w*(?:\\.[A-Z]\\w*)?)`").FindAllStringSubmatch(string(page), -1) {
+		pkg, ok := folder[m[1]]
+		if !ok {
+			continue
+		}
+		if names[pkg] == nil {
+			names[pkg] = namesOf(t, pkg)
+		}
+		if !names[pkg][m[2]] {
+			t.Errorf("ARCHITECTURE.md names %s.%s, which is not in %s", m[1], m[2], pkg)
+		}
+	}
+}
+
+// packages returns the packages of the module by their folders, and what they import of
+// it. Tests do not count.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	err := filepath.WalkDir("..", func(file string, d fs.DirEntry, err error) error {
+		name := d.Name()
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != ".." && (name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")):
+			return fs.SkipDir
+		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(file)), "../")
+		imports := all[pkg]
+		for _, spec := range f.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if imported, ok := strings.CutPrefix(imported, modulePath); ok && !slices.Contains(imports, imported) {
+				imports = append(imports, imported)
+			}
+		}
+		all[pkg] = imports
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// namesOf returns what is declared in a package: Name of all, and Type.Name of methods
+// and fields.
+func namesOf(t *testing.T, pkg string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(pkg), "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			addNames(names, d)
+		}
+	}
+	return names
+}
+
+func addNames(names map[string]bool, d ast.Decl) {
+	if f, ok := d.(*ast.FuncDecl); ok {
+		name := f.Name.Name
+		if f.Recv != nil {
+			of := f.Recv.List[0].Type
+			if p, ok := of.(*ast.StarExpr); ok {
+				of = p.X
+			}
+			if id, ok := of.(*ast.Ident); ok {
+				name = id.Name + "." + name
+			}
+		}
+		names[name] = true
+		return
+	}
+	for _, spec := range d.(*ast.GenDecl).Specs {
+		switch s := spec.(type) {
+		case *ast.ValueSpec:
+			for _, id := range s.Names {
+				names[id.Name] = true
+			}
+		case *ast.TypeSpec:
+			names[s.Name.Name] = true
+			if is, ok := s.Type.(*ast.StructType); ok {
+				for _, field := range is.Fields.List {
+					for _, id := range field.Names {
+						names[s.Name.Name+"."+id.Name] = true
+					}
+				}
+			}
+		}
+	}
+}
