@@ -19,7 +19,7 @@ type Evidence struct {
 	profile.Set              // of what profilers recorded; no Ranks without any
 	// Clocks tell how the clocks of hosts relate, if EvidenceOptions.SyncPoints asked for
 	// it; else nil. All times but those of SyncPoints stay on the clocks of their hosts.
-	Clocks *clocks.ClockReport
+	Clocks *clocks.Report
 	First  trace.Time // when the first capture or request begins, as its host stamped it
 	inputs *inputs.Inputs
 	hosts  []string // as files call them, some repeatedly
@@ -43,7 +43,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		if err := m.RelateClocks(nil, true); err != nil {
 			return nil, errors.Join(err, m.Close())
 		}
-		p.Clocks = m.ClockReport()
+		p.Clocks = m.Report()
 	}
 	p.hosts = m.Hosts()
 	everything := len(m.Opt.Ranks) == 0 && len(m.Opt.Hosts) == 0

@@ -217,7 +217,7 @@ func TestCollectivesEndAtTheLastToArrive(t *testing.T) {
 
 func TestMergeAlignsHosts(t *testing.T) {
 	m, tr := mergeAll(t, fakeRanks(t, nil))
-	clocks := m.ClockReport().Clocks
+	clocks := m.Report().Clocks
 	if len(clocks) != 2 || clocks[0].Why != "reference" || clocks[1].Why != "matched" {
 		t.Fatalf("clocks: %+v", clocks)
 	}
@@ -253,7 +253,7 @@ func TestMergeAlignsHosts(t *testing.T) {
 // Without host names, the offsets tell which ranks are of one host.
 func TestMergeFindsHosts(t *testing.T) {
 	m, _ := mergeAll(t, fakeRanks(t, func(r *fakeRank) { r.host = "" }))
-	clocks := m.ClockReport().Clocks
+	clocks := m.Report().Clocks
 	if len(clocks) != 2 || !slices.Equal(clocks[0].Ranks, []string{"TP0", "TP1"}) || !slices.Equal(clocks[1].Ranks, []string{"TP2", "TP3"}) {
 		t.Errorf("clocks: %+v", clocks)
 	}
@@ -261,13 +261,13 @@ func TestMergeFindsHosts(t *testing.T) {
 
 func TestNoAlignLeavesClocks(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
-	if err := m.Align([]clocks.GivenClock{{Host: "node1", HasOffset: true, Offset: 1000}}, false); err != nil {
+	if err := m.Align([]clocks.Given{{Host: "node1", HasOffset: true, Offset: 1000}}, false); err != nil {
 		t.Fatal(err)
 	}
-	if c := m.ClockReport().Clocks[1]; c.Why != "given" || c.Offset != 1000 || c.DriftPPB != 0 {
+	if c := m.Report().Clocks[1]; c.Why != "given" || c.Offset != 1000 || c.DriftPPB != 0 {
 		t.Errorf("clock: %+v", c)
 	}
-	if err := m.Align([]clocks.GivenClock{{Host: "nodeX"}}, false); err == nil {
+	if err := m.Align([]clocks.Given{{Host: "nodeX"}}, false); err == nil {
 		t.Error("an unknown host is accepted")
 	}
 }
@@ -348,10 +348,10 @@ func TestRepeatedInputIsLeftOut(t *testing.T) {
 // A drift that is given leaves the offset to be found out.
 func TestGivenDrift(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
-	if err := m.Align([]clocks.GivenClock{{Host: "node1", DriftPPB: 12_000}}, true); err != nil {
+	if err := m.Align([]clocks.Given{{Host: "node1", DriftPPB: 12_000}}, true); err != nil {
 		t.Fatal(err)
 	}
-	c := m.ClockReport().Clocks[1]
+	c := m.Report().Clocks[1]
 	want := 1_734_500 + 12e-6*float64(c.T0-fakeBase)
 	if off := float64(c.Offset) - want; c.DriftPPB != 12_000 || off > 500 || off < -500 {
 		t.Errorf("drift %d ppb, offset %.0f ns off", c.DriftPPB, off)
@@ -361,7 +361,7 @@ func TestGivenDrift(t *testing.T) {
 // What has ids is joined even where a given clock says that it cannot be.
 func TestGivenOffsetKeepsCollectives(t *testing.T) {
 	m, _ := readAll(t, inputs.Options{}, fakeRanks(t, nil))
-	if err := m.Align([]clocks.GivenClock{{Host: "node1", HasOffset: true, Offset: 9_000_000}}, true); err != nil {
+	if err := m.Align([]clocks.Given{{Host: "node1", HasOffset: true, Offset: 9_000_000}}, true); err != nil {
 		t.Fatal(err)
 	}
 	tr, n := m.Layout(drawing.ViewBoth, drawing.LayoutBoth), 0

@@ -96,9 +96,9 @@ func drawnOn(tr *trace.Trace, rank, text string) (n int) {
 }
 
 // rankOfProcess finds the rank of a process.
-func rankOfProcess(t *testing.T, m *Merge, host string, pid int) *ranks.RankTrack {
+func rankOfProcess(t *testing.T, m *Merge, host string, pid int) *ranks.Track {
 	t.Helper()
-	var found *ranks.RankTrack
+	var found *ranks.Track
 	for _, r := range m.Tracks {
 		if r.PID != int64(pid) || r.Host != host && r.Host != "" {
 			continue
@@ -247,7 +247,7 @@ func TestNsysClocksOfSimulatedRuns(t *testing.T) {
 			if err := m.Align(nil, true); err != nil {
 				t.Fatal(err)
 			}
-			for _, l := range m.ClockReport().Clocks {
+			for _, l := range m.Report().Clocks {
 				t.Log(l.String())
 			}
 			for _, f := range r.nsys.Files {

@@ -252,7 +252,7 @@ func TestExportPlacesTrace(t *testing.T) {
 		}
 	}
 	m, tr := mergeAll(t, r.exports(), r.traces())
-	for _, l := range m.ClockReport().Clocks {
+	for _, l := range m.Report().Clocks {
 		t.Log(l.String())
 	}
 	first, _, _ := tr.Bounds()

@@ -69,7 +69,7 @@ func (p *Evidence) Redact(r *redact.Redactor) {
 	}
 }
 
-func redactClocks(c *clocks.ClockReport, r *redact.Redactor) {
+func redactClocks(c *clocks.Report, r *redact.Redactor) {
 	c.Reference = r.Scrub(c.Reference)
 	for i := range c.Clocks {
 		l := &c.Clocks[i]

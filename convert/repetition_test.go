@@ -56,15 +56,15 @@ func codes(diags *trace.Diags) map[string]int {
 }
 
 // ClockOf returns the line of the clock that a rank is on.
-func clockOf(t *testing.T, m *Merge, rank string) clocks.ClockLine {
+func clockOf(t *testing.T, m *Merge, rank string) clocks.Line {
 	t.Helper()
-	for _, l := range m.ClockReport().Clocks {
+	for _, l := range m.Report().Clocks {
 		if slices.Contains(l.Ranks, rank) {
 			return l
 		}
 	}
-	t.Fatalf("%s is on no clock: %+v", rank, m.ClockReport().Clocks)
-	return clocks.ClockLine{}
+	t.Fatalf("%s is on no clock: %+v", rank, m.Report().Clocks)
+	return clocks.Line{}
 }
 
 // SGLang's output directory has the files of the ranks and all of them merged into
@@ -307,7 +307,7 @@ func TestEmptyCaptureIsNoRank(t *testing.T) {
 			if n := codes(diags); len(m.Tracks) != 3 || n["rank-empty"] != 1 {
 				t.Errorf("ranks %v, %v", rankNames(m), n)
 			}
-			if c := m.ClockReport(); c.Reference != "node0" || len(c.Clocks) != 2 || c.Clocks[1].Why != "matched" {
+			if c := m.Report(); c.Reference != "node0" || len(c.Clocks) != 2 || c.Clocks[1].Why != "matched" {
 				t.Errorf("clocks %+v", c)
 			}
 		}
@@ -386,7 +386,7 @@ func TestJobs(t *testing.T) {
 			}
 			rank.Global = k.global
 			f := &inputs.Recording{Profile: &profile.Profile{Name: filepath.Join(k.dir, "x.json"), Meta: profile.Meta{WorldSize: 4}}, Source: &inputs.Indexed{Format: chrometrace.Format}}
-			m.Tracks = append(m.Tracks, &ranks.RankTrack{Rank: rank, Host: k.host, Run: k.run, Role: k.role,
+			m.Tracks = append(m.Tracks, &ranks.Track{Rank: rank, Host: k.host, Run: k.run, Role: k.role,
 				Captures: []*ranks.Capture{{File: f, First: k.from, Last: k.from + 100}}})
 		}
 		jobs := m.Jobs()

@@ -15,58 +15,58 @@ type Cause uint8
 
 // The causes, in the order of a request's way through a deployment.
 const (
-	CauseRouter Cause = iota
-	CauseDispatch
-	CauseEncode
-	CauseIntake
-	CauseDecodeBootstrap
-	CausePrefillBootstrap
-	CauseQueue
-	CausePrefill
-	// CausePromptSize and CauseSharedBatch are parts of CausePrefill, and
-	// CauseOutputLength is one of CauseDecode. It takes all requests to tell them, so
+	Router Cause = iota
+	Dispatch
+	Encode
+	Intake
+	DecodeBootstrap
+	PrefillBootstrap
+	Queue
+	Prefill
+	// PromptSize and SharedBatch are parts of Prefill, and
+	// OutputLength is one of Decode. It takes all requests to tell them, so
 	// that an [Attribution] of one request leaves them zero; a [analyze.Tail] knows them.
-	CausePromptSize
-	CauseSharedBatch
-	CauseChunkWait
-	CauseTransfer
-	CauseDecodeQueue
-	CauseFirstStep
-	CauseDecode
-	CauseOutputLength
-	CauseInterference
-	CauseSlowRank
-	CauseRetraction
-	CauseReturn
-	CauseOther
-	CauseUnaccounted
-	CauseCount
+	PromptSize
+	SharedBatch
+	ChunkWait
+	Transfer
+	DecodeQueue
+	FirstStep
+	Decode
+	OutputLength
+	Interference
+	SlowRank
+	Retraction
+	Return
+	Other
+	Unaccounted
+	Count
 )
 
 // causeTexts are how reports call the causes, and how a verdict does.
-var causeTexts = [CauseCount]struct{ name, phrase string }{
-	CauseRouter:           {"router", "in the gateway"},
-	CauseDispatch:         {"dispatch", "tokenizing and dispatch"},
-	CauseEncode:           {"encode", "multimodal encoder"},
-	CauseIntake:           {"intake", "waiting to be taken in by the scheduler"},
-	CauseDecodeBootstrap:  {"decode bootstrap", "waiting for room on the decode side"},
-	CausePrefillBootstrap: {"prefill bootstrap", "bootstrap on the prefill side"},
-	CauseQueue:            {"prefill queue", "waiting in the prefill queue"},
-	CausePrefill:          {"prefill", "prefill slower than its size explains"},
-	CausePromptSize:       {"prompt size", "longer prompts"},
-	CauseSharedBatch:      {"shared batch", "prefilled in one batch with others"},
-	CauseChunkWait:        {"chunk wait", "waiting between chunks"},
-	CauseTransfer:         {"kv transfer", "waiting for the KV transfer"},
-	CauseDecodeQueue:      {"decode queue", "waiting in the decode queue"},
-	CauseFirstStep:        {"first step", "first step of decode"},
-	CauseDecode:           {"decode", "decode slower per token"},
-	CauseOutputLength:     {"output length", "longer outputs"},
-	CauseInterference:     {"prefill interference", "decode held up by prefills of others"},
-	CauseSlowRank:         {"slow rank", "waiting for a slow rank"},
-	CauseRetraction:       {"retraction", "retraction"},
-	CauseReturn:           {"return", "answering after the last step"},
-	CauseOther:            {"other stages", "other stages"},
-	CauseUnaccounted:      {"unaccounted", "unaccounted"},
+var causeTexts = [Count]struct{ name, phrase string }{
+	Router:           {"router", "in the gateway"},
+	Dispatch:         {"dispatch", "tokenizing and dispatch"},
+	Encode:           {"encode", "multimodal encoder"},
+	Intake:           {"intake", "waiting to be taken in by the scheduler"},
+	DecodeBootstrap:  {"decode bootstrap", "waiting for room on the decode side"},
+	PrefillBootstrap: {"prefill bootstrap", "bootstrap on the prefill side"},
+	Queue:            {"prefill queue", "waiting in the prefill queue"},
+	Prefill:          {"prefill", "prefill slower than its size explains"},
+	PromptSize:       {"prompt size", "longer prompts"},
+	SharedBatch:      {"shared batch", "prefilled in one batch with others"},
+	ChunkWait:        {"chunk wait", "waiting between chunks"},
+	Transfer:         {"kv transfer", "waiting for the KV transfer"},
+	DecodeQueue:      {"decode queue", "waiting in the decode queue"},
+	FirstStep:        {"first step", "first step of decode"},
+	Decode:           {"decode", "decode slower per token"},
+	OutputLength:     {"output length", "longer outputs"},
+	Interference:     {"prefill interference", "decode held up by prefills of others"},
+	SlowRank:         {"slow rank", "waiting for a slow rank"},
+	Retraction:       {"retraction", "retraction"},
+	Return:           {"return", "answering after the last step"},
+	Other:            {"other stages", "other stages"},
+	Unaccounted:      {"unaccounted", "unaccounted"},
 }
 
 // String returns the name that reports print; docs/METRICS.md defines it.
@@ -77,15 +77,15 @@ func (c Cause) Phrase() string { return causeTexts[c].phrase }
 
 // BySize reports whether longer requests have more of c by nature, so that nobody
 // has to look for a reason.
-func (c Cause) BySize() bool { return c == CausePromptSize || c == CauseOutputLength }
+func (c Cause) BySize() bool { return c == PromptSize || c == OutputLength }
 
 // PerToken reports whether c grows with every token that is decoded.
 func (c Cause) PerToken() bool {
-	return c == CauseDecode || c == CauseInterference || c == CauseSlowRank
+	return c == Decode || c == Interference || c == SlowRank
 }
 
 // Causes is a time in ns, divided by cause.
-type Causes [CauseCount]int64
+type Causes [Count]int64
 
 // Total returns the whole time.
 func (c *Causes) Total() int64 {
@@ -176,8 +176,8 @@ func (a *Attributor) Parallel(n int, f func(w *CauseWalk, i int)) {
 // OverloadCauses are what requests spend more time in when there is more to do than
 // can be done.
 var OverloadCauses = []Cause{
-	CauseIntake, CauseDecodeBootstrap, CausePrefillBootstrap, CauseQueue, CauseSharedBatch, CauseChunkWait,
-	CauseDecodeQueue, CauseDecode, CauseInterference, CauseRetraction,
+	Intake, DecodeBootstrap, PrefillBootstrap, Queue, SharedBatch, ChunkWait,
+	DecodeQueue, Decode, Interference, Retraction,
 }
 
 // GapsOf calls f for the gaps between the tokens of request r.
@@ -210,7 +210,7 @@ type usualCauses Causes
 // UsualOf returns what is usual of at least one request.
 func UsualOf(list []Attribution) *usualCauses {
 	var u usualCauses
-	for c := range CauseCount {
+	for c := range Count {
 		if !c.PerToken() {
 			u[c] = MedianOver(list, func(a *Attribution) int64 { return a.E2E[c] })
 			continue
@@ -239,26 +239,26 @@ func SplitSizes(s *request.Set, list []Attribution) (prompt, output distribution
 	for i := range list {
 		m := &s.Requests[list[i].Request].Metrics
 		if n := m.PrefillTokens(); n >= 0 {
-			prompts = append(prompts, distribution.Sized{Tokens: n, Ns: list[i].E2E[CausePrefill]})
+			prompts = append(prompts, distribution.Sized{Tokens: n, Ns: list[i].E2E[Prefill]})
 		}
 		if n := m.DecodeTokens(); n >= 0 {
-			outputs = append(outputs, distribution.Sized{Tokens: n, Ns: list[i].E2E[CauseDecode]})
+			outputs = append(outputs, distribution.Sized{Tokens: n, Ns: list[i].E2E[Decode]})
 		}
 	}
 	prompt, output = distribution.FitSize(prompts), distribution.FitSize(outputs)
 	for i := range list {
 		m := &s.Requests[list[i].Request].Metrics
 		for _, c := range [...]*Causes{&list[i].E2E, &list[i].TTFT, &list[i].First} {
-			if c[CausePrefill] == 0 {
+			if c[Prefill] == 0 {
 				continue
 			}
-			move(c, CausePrefill, CausePromptSize, prompt.Expected(m.PrefillTokens()))
+			move(c, Prefill, PromptSize, prompt.Expected(m.PrefillTokens()))
 			if list[i].Shared {
-				move(c, CausePrefill, CauseSharedBatch, max(0, c[CausePrefill]))
+				move(c, Prefill, SharedBatch, max(0, c[Prefill]))
 			}
 		}
-		if e2e := &list[i].E2E; e2e[CauseDecode] != 0 {
-			move(e2e, CauseDecode, CauseOutputLength, output.Expected(m.DecodeTokens()))
+		if e2e := &list[i].E2E; e2e[Decode] != 0 {
+			move(e2e, Decode, OutputLength, output.Expected(m.DecodeTokens()))
 		}
 	}
 	return prompt, output

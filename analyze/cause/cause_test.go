@@ -28,7 +28,7 @@ func inMicros(times map[Cause]int64) (c Causes) {
 
 func compareCauses(t *testing.T, what string, got, want *Causes) {
 	t.Helper()
-	for c := range CauseCount {
+	for c := range Count {
 		if got[c] != want[c] {
 			t.Errorf("%s: %v is %d ns, want %d", what, c, got[c], want[c])
 		}
@@ -45,15 +45,15 @@ func TestCausesByHand(t *testing.T) {
 	}
 	a := &list[0]
 	before := map[Cause]int64{
-		CauseDispatch: 1000, CausePrefillBootstrap: 1200, CauseDecodeBootstrap: 3800, CauseQueue: 10_000,
-		CausePrefill: 20_000, CauseTransfer: 21_000, CauseDecodeQueue: 500, CauseFirstStep: 500, CauseReturn: 1300,
+		Dispatch: 1000, PrefillBootstrap: 1200, DecodeBootstrap: 3800, Queue: 10_000,
+		Prefill: 20_000, Transfer: 21_000, DecodeQueue: 500, FirstStep: 500, Return: 1300,
 	}
 	ttft := inMicros(before)
 	compareCauses(t, "ttft", &a.TTFT, &ttft)
-	before[CauseRouter], before[CauseIntake], before[CauseDispatch] = 1000, 500, 2500
+	before[Router], before[Intake], before[Dispatch] = 1000, 500, 2500
 	first := inMicros(before)
 	compareCauses(t, "first", &a.First, &first)
-	before[CauseRouter], before[CauseReturn], before[CauseDecode], before[CauseSlowRank] = 2000, 2000, 135_500, 500
+	before[Router], before[Return], before[Decode], before[SlowRank] = 2000, 2000, 135_500, 500
 	e2e := inMicros(before)
 	compareCauses(t, "e2e", &a.E2E, &e2e)
 	if got := s.Procs[a.Slow].Rank.TP; got != 1 || a.Gaps != 17 {
@@ -75,7 +75,7 @@ func TestChunkWaitByHand(t *testing.T) {
 	d.AddEvent(4, "schedule", 10_100, testset.Attrs{"batch_size": 2, "forward_mode": "prefill"})
 	d.AddEvent(5, "schedule", 38_000, testset.Attrs{"batch_size": 1, "forward_mode": "prefill"})
 	a := NewAttributor(d.Set(t)).All()[0]
-	want := inMicros(map[Cause]int64{CauseQueue: 10_000, CausePrefill: 42_000, CauseChunkWait: 8000, CauseReturn: 40_000})
+	want := inMicros(map[Cause]int64{Queue: 10_000, Prefill: 42_000, ChunkWait: 8000, Return: 40_000})
 	compareCauses(t, "e2e", &a.E2E, &want)
 	if !a.Shared {
 		t.Error("the first chunk was not alone in its batch")
@@ -113,8 +113,8 @@ func TestGapsByHand(t *testing.T) {
 	s := d.Set(t)
 	list := NewAttributor(s).All()
 	at1 := slices.IndexFunc(list, func(a Attribution) bool { return s.Requests[a.Request].RID == "33331" })
-	want := inMicros(map[Cause]int64{CauseUnaccounted: 1000, CauseQueue: 1000, CausePrefill: 18_000, CauseDecode: 75_000,
-		CauseInterference: 30_000, CauseRetraction: 55_000, CauseReturn: 1000})
+	want := inMicros(map[Cause]int64{Unaccounted: 1000, Queue: 1000, Prefill: 18_000, Decode: 75_000,
+		Interference: 30_000, Retraction: 55_000, Return: 1000})
 	compareCauses(t, "e2e", &list[at1].E2E, &want)
 }
 
@@ -138,7 +138,7 @@ func addUp(t *testing.T, s *request.Set) []Attribution {
 		if a.E2E.Total() != m.E2E || a.TTFT.Total() != max(0, m.TTFT) {
 			t.Fatalf("%s: e2e %d, ttft %d ns, want %d, %d", s.Requests[a.Request].RID, a.E2E.Total(), a.TTFT.Total(), m.E2E, m.TTFT)
 		}
-		for c := range CauseCount {
+		for c := range Count {
 			if a.E2E[c] < 0 || a.TTFT[c] < 0 || a.First[c] < 0 {
 				t.Fatalf("%s: %v is negative: %d, %d, %d ns", s.Requests[a.Request].RID, c, a.E2E[c], a.TTFT[c], a.First[c])
 			}
@@ -219,7 +219,7 @@ func TestCausesDoNotDependOnClocks(t *testing.T) {
 			s, _ := testset.Simulated(t, c)
 			got := addUp(t, s)
 			for i := range got {
-				for k := range CauseCount {
+				for k := range Count {
 					rid := s.Requests[got[i].Request].RID
 					if is, was := got[i].E2E[k], want[rid].E2E[k]; is-was > tolerance || was-is > tolerance {
 						t.Fatalf("skew %v: %s: %v is %d ns, want %d", skew, rid, k, is, was)
@@ -243,14 +243,14 @@ func TestCoverage(t *testing.T) {
 
 // Every cause has words, and layers have causes that are not made up later.
 func TestCausesHaveWords(t *testing.T) {
-	for c := range CauseCount {
+	for c := range Count {
 		if causeTexts[c].name == "" || causeTexts[c].phrase == "" {
 			t.Errorf("cause %d has no words", c)
 		}
 	}
 	for l, causes := range layerCauses {
 		for _, c := range [...]Cause{causes.before, causes.after} {
-			if c == CausePromptSize || c == CauseSharedBatch || c == CauseOutputLength {
+			if c == PromptSize || c == SharedBatch || c == OutputLength {
 				t.Errorf("layer %d is %v", l, c)
 			}
 		}

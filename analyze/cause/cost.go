@@ -59,7 +59,7 @@ func (b *Costs) WaitsFor(at *place.Where) float64 {
 	for i := range b.list {
 		a := &b.list[i]
 		if a.Slow != request.None && at.Overlaps(new(place.NewWhere(b.set, b.hosts, int(a.Slow)))) {
-			sum += float64(a.E2E[CauseSlowRank])
+			sum += float64(a.E2E[SlowRank])
 		}
 	}
 	return b.Part(sum)
@@ -70,7 +70,7 @@ func (b *Costs) WaitsFor(at *place.Where) float64 {
 func (b *Costs) Price(found []finding.Finding) []finding.Finding {
 	for i := range found {
 		f := &found[i]
-		if f.Kind != finding.FindingStraggler || f.At.Scope != place.OneRank {
+		if f.Kind != finding.Straggler || f.At.Scope != place.OneRank {
 			continue
 		}
 		if w := b.WaitsFor(&f.At); w > 0 {

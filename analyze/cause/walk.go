@@ -156,15 +156,15 @@ func (w *CauseWalk) fill() {
 	w.canvas.sweep(func(l layer, from, to trace.Time) {
 		c := layerCauses[l]
 		if l == layerDecode && len(w.tokens) > 1 {
-			c.after = CauseReturn
+			c.after = Return
 		}
 		cut := min(to, w.first)
 		out.E2E[c.before] += within(from, cut, w.start, w.end)
 		out.TTFT[c.before] += within(from, cut, w.asked, w.told)
 		out.First[c.before] += within(from, cut, w.canvas.from, w.told)
 		cut = max(from, w.first)
-		out.TTFT[CauseReturn] += within(cut, to, w.asked, w.told)
-		out.First[CauseReturn] += within(cut, to, w.canvas.from, w.told)
+		out.TTFT[Return] += within(cut, to, w.asked, w.told)
+		out.First[Return] += within(cut, to, w.canvas.from, w.told)
 		out.E2E[c.after] += within(max(cut, w.last), to, w.start, w.end)
 	})
 	if w.told == w.asked {
@@ -191,7 +191,7 @@ func (w *CauseWalk) fillGaps(t int, shift trace.Time, retractions bool) {
 		for _, part := range [...]struct {
 			cause Cause
 			ns    int64
-		}{{CauseDecode, g.Decode}, {CauseInterference, g.Interference}, {CauseSlowRank, g.SlowRank}, {CauseRetraction, g.Retraction}} {
+		}{{Decode, g.Decode}, {Interference, g.Interference}, {SlowRank, g.SlowRank}, {Retraction, g.Retraction}} {
 			ns := min(part.ns, left) // less only if the span around ends too early
 			e2e[part.cause] += ns
 			left -= ns
@@ -206,19 +206,19 @@ func (w *CauseWalk) fromMetrics(r *request.Request, answer *request.Part) {
 	m := &r.Metrics
 	fill := func(c *Causes, left int64, causes ...Cause) {
 		for _, cause := range causes {
-			ns := map[Cause]int64{CauseQueue: m.Queue, CausePrefill: m.Prefill, CauseDecode: m.Decode}[cause]
+			ns := map[Cause]int64{Queue: m.Queue, Prefill: m.Prefill, Decode: m.Decode}[cause]
 			ns = min(max(0, ns), left)
 			c[cause] += ns
 			left -= ns
 		}
-		c[CauseUnaccounted] += left
+		c[Unaccounted] += left
 	}
 	own := min(max(0, int64(answer.End-answer.Start)), m.E2E)
-	w.out.E2E[CauseRouter] = m.E2E - own
-	fill(&w.out.E2E, own, CauseQueue, CausePrefill, CauseDecode)
+	w.out.E2E[Router] = m.E2E - own
+	fill(&w.out.E2E, own, Queue, Prefill, Decode)
 	if m.TTFT >= 0 {
-		fill(&w.out.TTFT, m.TTFT, CauseQueue, CausePrefill)
+		fill(&w.out.TTFT, m.TTFT, Queue, Prefill)
 		w.out.First = w.out.TTFT
-		w.out.First[CauseRouter] = max(0, min(int64(answer.Start-w.start), m.E2E-own))
+		w.out.First[Router] = max(0, min(int64(answer.Start-w.start), m.E2E-own))
 	}
 }

@@ -41,7 +41,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	for i := range c.Late {
 		f := &c.Late[i]
 		out = append(out, finding.Finding{
-			Kind: finding.FindingStraggler, At: f.Where, Weight: b.WaitsFor(&f.Where), Show: []string{"--timeline"},
+			Kind: finding.Straggler, At: f.Where, Weight: b.WaitsFor(&f.Where), Show: []string{"--timeline"},
 			Text: fmt.Sprintf("%s ends %s late all the time, by %s in the median: its peers wait for it", f.Name, f.Stage, words.Nearly(f.After.P50)),
 		})
 	}
@@ -71,15 +71,15 @@ func (c *Change) finding(b *cause.Costs) finding.Finding {
 	first := &c.Shifts[0]
 	f := finding.Finding{Kind: first.findingKind(), At: first.Where, Since: c.Time, Text: c.Sentence(), Show: []string{"--timeline"}}
 	switch f.Kind {
-	case finding.FindingLoad:
+	case finding.Load:
 		f.At = place.Where{} // what there is to do comes from outside
 		if first.rises() || first.Metric == ShareChanged {
 			f.Weight = b.BeyondUsual(c.Time, cause.OverloadCauses...)
 		}
-	case finding.FindingStraggler:
+	case finding.Straggler:
 		f.Weight = b.WaitsFor(&f.At)
-	case finding.FindingTransfer:
-		f.Weight = b.BeyondUsual(c.Time, cause.CauseTransfer)
+	case finding.Transfer:
+		f.Weight = b.BeyondUsual(c.Time, cause.Transfer)
 	default:
 		f.Weight = first.cost(b)
 	}
@@ -87,21 +87,21 @@ func (c *Change) finding(b *cause.Costs) finding.Finding {
 }
 
 // findingKind tells what a shift, and what came with it, is about.
-func (f *Shift) findingKind() finding.FindingKind {
+func (f *Shift) findingKind() finding.Kind {
 	switch phase := f.Means.Phase(); {
 	case f.Metric.isLoad():
-		return finding.FindingLoad
+		return finding.Load
 	case f.Metric == LatenessChanged:
-		return finding.FindingStraggler
+		return finding.Straggler
 	case f.Scope == place.Everywhere:
-		return finding.FindingChange
+		return finding.Change
 	case phase == request.TransferPhase:
-		return finding.FindingTransfer
+		return finding.Transfer
 	case (phase == request.QueuePhase || phase == request.BootstrapPhase) && f.rises() && !(f.Role == request.Unified && f.Means == request.DecodeQueueing):
 		// On a unified server that is part of the running batch.
-		return finding.FindingLoad
+		return finding.Load
 	}
-	return finding.FindingChange
+	return finding.Change
 }
 
 // cost is about what longer stages cost: how many there were afterwards times by how

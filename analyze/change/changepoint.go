@@ -41,7 +41,7 @@ type Change struct {
 type Shift struct {
 	place.Where
 	Name   string // of the place, as people call it: "decode DP1"
-	Metric ChangeMetric
+	Metric Metric
 	Stage  string          // of a duration: a stage, "ttft" or "tpot"
 	Means  request.Meaning // of the stage
 	// Time is when it changed, and First and Last bound it with a confidence of
@@ -73,25 +73,25 @@ func newLevel(n int) Level {
 	return Level{N: n, Rate: math.NaN(), Share: math.NaN(), P50: request.Unknown, P99: request.Unknown}
 }
 
-// ChangeMetric is what about a series changed.
-type ChangeMetric uint8
+// Metric is what about a series changed.
+type Metric uint8
 
 const (
-	ShareChanged    ChangeMetric = iota // how many of the requests of a role a rank gets
-	ArrivalsChanged                     // of requests
-	RunningChanged                      // how many requests run
-	LatenessChanged                     // by how much a rank ends a step after its peers
-	MedianChanged                       // of durations
-	TailChanged                         // how many durations are long
+	ShareChanged    Metric = iota // how many of the requests of a role a rank gets
+	ArrivalsChanged               // of requests
+	RunningChanged                // how many requests run
+	LatenessChanged               // by how much a rank ends a step after its peers
+	MedianChanged                 // of durations
+	TailChanged                   // how many durations are long
 )
 
 // String returns the word that reports print.
-func (m ChangeMetric) String() string {
+func (m Metric) String() string {
 	return [...]string{"share", "arrivals", "running", "lateness", "p50", "tail"}[m]
 }
 
 // isLoad reports whether a metric is about how much there is to do.
-func (m ChangeMetric) isLoad() bool {
+func (m Metric) isLoad() bool {
 	return m == ShareChanged || m == ArrivalsChanged || m == RunningChanged
 }
 
@@ -103,10 +103,10 @@ const (
 	loadPart = 0.8
 )
 
-// FindChanges searches the requests of s for changes of the rate of arrivals, of
+// Find searches the requests of s for changes of the rate of arrivals, of
 // the share of the requests that a rank gets, and of the time that stages take on
 // a rank. docs/METRICS.md says how.
-func FindChanges(s *request.Set) *Changes {
+func Find(s *request.Set) *Changes {
 	w := newObserver(s)
 	c := &Changes{Requests: len(s.Requests) - w.bulk.Outside}
 	c.From, c.To = w.steady()
@@ -173,7 +173,7 @@ func markReturns(found []Shift) {
 // sameSeries reports whether two shifts are about one thing. The median and the
 // tail of durations are.
 func (f *Shift) sameSeries(g *Shift) bool {
-	kind := func(m ChangeMetric) ChangeMetric {
+	kind := func(m Metric) Metric {
 		if m == TailChanged {
 			return MedianChanged
 		}
@@ -186,7 +186,7 @@ func (f *Shift) sameSeries(g *Shift) bool {
 func (f *Shift) rises() bool { return f.After.value(f.Metric) > f.Before.value(f.Metric) }
 
 // value is the number that a metric is about.
-func (l *Level) value(m ChangeMetric) float64 {
+func (l *Level) value(m Metric) float64 {
 	switch m {
 	case ShareChanged, TailChanged:
 		return l.Share

@@ -38,7 +38,7 @@ type route struct {
 // durations are how long a stage took on one place.
 type durations struct {
 	place.Where
-	metric ChangeMetric // MedianChanged, or LatenessChanged
+	metric Metric // MedianChanged, or LatenessChanged
 	stage  string
 	means  request.Meaning // of the stage
 	values []observed      // by start

@@ -60,7 +60,7 @@ func (f *Shift) edgeName() string {
 }
 
 // Report makes a table of the changes: a row per shift.
-func (c *Changes) Report() *table.Report {
+func (c *Changes) Report() *table.Table {
 	fields := []table.Field[changeRow]{
 		{Column: table.Column{Name: "change", Unit: table.Count, Doc: "number of the change: what happened at one time is one"},
 			Cell: func(r *changeRow) table.Cell { return table.Cell{N: int64(r.number), Unknown: r.number == 0} }},

@@ -188,7 +188,7 @@ func (d *durations) search(w *observer, level float64) []Shift {
 	return append(found, shifts(changes, len(values), d.time, beyond, like)...)
 }
 
-func (d *durations) shift(m ChangeMetric) Shift {
+func (d *durations) shift(m Metric) Shift {
 	return Shift{Where: d.Where, Metric: m, Stage: d.stage, Means: d.means}
 }
 

@@ -132,7 +132,7 @@ func (in *incident) holds(t *testing.T, seed uint64) bool {
 	config.Mode = in.modes[int(seed)%len(in.modes)]
 	in.alter(&config)
 	set, truth := testset.Simulated(t, config)
-	changes := change.FindChanges(set)
+	changes := change.Find(set)
 	if in.finds == nil {
 		return len(changes.List) == 0
 	}
@@ -143,7 +143,7 @@ func (in *incident) holds(t *testing.T, seed uint64) bool {
 func TestTimeOfChange(t *testing.T) {
 	for seed := range uint64(3) {
 		set, truth := testset.Simulated(t, simulator.DefaultConfig(seed))
-		c := change.FindChanges(set)
+		c := change.Find(set)
 		if len(c.List) == 0 {
 			t.Errorf("seed %d: no change", seed)
 			continue

@@ -19,7 +19,7 @@ type timelineRow struct{ series, bucket int32 }
 
 // Report makes a table of the timeline: a row per place and bucket. What stages
 // take is in CSV and JSON only, as the table would be too wide otherwise.
-func (t MarkedTimeline) Report() *table.Report {
+func (t MarkedTimeline) Report() *table.Table {
 	rows := make([]timelineRow, 0, len(t.Series)*t.Buckets())
 	for s := range t.Series {
 		for b := range t.Series[s].Points {

@@ -23,7 +23,7 @@ import (
 
 func newTimeline(t testing.TB, s *request.Set, bucket time.Duration) *load.Timeline {
 	t.Helper()
-	tl, err := load.NewTimeline(s, bucket)
+	tl, err := load.New(s, bucket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestTimelineSharesAndImbalance(t *testing.T) {
 }
 
 func TestTimelineRefusesTooManyBuckets(t *testing.T) {
-	if _, err := load.NewTimeline(testset.Fixture(t), time.Nanosecond); err == nil || !strings.Contains(err.Error(), "--bucket 1ns: that is too short") {
+	if _, err := load.New(testset.Fixture(t), time.Nanosecond); err == nil || !strings.Contains(err.Error(), "--bucket 1ns: that is too short") {
 		t.Errorf("%v", err)
 	}
 }
@@ -210,7 +210,7 @@ func TestTimelineOfNothing(t *testing.T) {
 	if n := (MarkedTimeline{Timeline: tl}).Report().Len(); n != 0 {
 		t.Errorf("%d rows", n)
 	}
-	if c := FindChanges(s); len(c.List) > 0 || c.Series != 0 {
+	if c := Find(s); len(c.List) > 0 || c.Series != 0 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -242,7 +242,7 @@ func TestTimelineLeavesOutStrays(t *testing.T) {
 	if tokens != 59*4 {
 		t.Errorf("%d tokens, want %d", tokens, 59*4)
 	}
-	if c := FindChanges(s); c.Requests != 59 || len(c.List) > 0 {
+	if c := Find(s); c.Requests != 59 || len(c.List) > 0 {
 		t.Errorf("%d requests, %+v", c.Requests, c.List)
 	}
 }
@@ -296,7 +296,7 @@ func TestTimelineFits(t *testing.T) {
 	s := played(t, c)
 	for _, style := range []table.Style{{Width: 120}, {Width: 100, ASCII: true}} {
 		for _, bucket := range []time.Duration{0, 20 * time.Millisecond, 10 * time.Second} {
-			tl := MarkedTimeline{Timeline: newTimeline(t, s, bucket), Changes: FindChanges(s)}
+			tl := MarkedTimeline{Timeline: newTimeline(t, s, bucket), Changes: Find(s)}
 			var b bytes.Buffer
 			if err := tl.Write(&b, style); err != nil {
 				t.Fatal(err)
@@ -321,7 +321,7 @@ func TestTimelineFits(t *testing.T) {
 }
 
 func TestTimelineJSON(t *testing.T) {
-	for _, r := range []*table.Report{MarkedTimeline{Timeline: newTimeline(t, played(t, simulator.DefaultConfig(1)), 0)}.Report(), FindChanges(played(t, simulator.DefaultConfig(1))).Report()} {
+	for _, r := range []*table.Table{MarkedTimeline{Timeline: newTimeline(t, played(t, simulator.DefaultConfig(1)), 0)}.Report(), Find(played(t, simulator.DefaultConfig(1))).Report()} {
 		var v struct {
 			Schema string           `json:"schema"`
 			Rows   []map[string]any `json:"rows"`
@@ -344,6 +344,6 @@ func BenchmarkFindChanges(b *testing.B) {
 	s := testset.LoadDump(b, "d_big_tp2.jsonl.zst")
 	b.ReportAllocs()
 	for b.Loop() {
-		FindChanges(s)
+		Find(s)
 	}
 }

@@ -30,7 +30,7 @@ func lateRank() *Collectives {
 		}
 		s.meet(x...)
 	}
-	return MeasureCollectives(s.Set, 0, 0)
+	return Measure(s.Set, 0, 0)
 }
 
 // devices are what the four ranks were busy with in 400 ms. extra adds to TP2.
@@ -109,7 +109,7 @@ func TestVerdictOnCollectives(t *testing.T) {
 		t.Errorf("verdict %q, want %q", v, text)
 	}
 	f := c.Findings(nil)
-	if len(f) != 1 || f[0].Kind != finding.FindingStraggler || f[0].Text != text || f[0].At.Rank.TP != 2 || f[0].At.Role != request.Other {
+	if len(f) != 1 || f[0].Kind != finding.Straggler || f[0].Text != text || f[0].At.Rank.TP != 2 || f[0].At.Role != request.Other {
 		t.Fatalf("findings %+v", f)
 	}
 	// Three of four ranks wait for a tenth of the time.
@@ -120,10 +120,10 @@ func TestVerdictOnCollectives(t *testing.T) {
 		t.Errorf("verdict on nothing %q", v)
 	}
 	few := threeRanks()
-	if v := MeasureCollectives(few.Set, 0, 0).Verdict(nil); len(v) != 1 || v[0] != "no straggler can be told: only 4 collectives" {
+	if v := Measure(few.Set, 0, 0).Verdict(nil); len(v) != 1 || v[0] != "no straggler can be told: only 4 collectives" {
 		t.Errorf("verdict on few %q", v)
 	}
-	if v := MeasureCollectives(newSyncPoints("TP0").Set, 0, 0); v.Verdict(nil) != nil || v.Reports() != nil {
+	if v := Measure(newSyncPoints("TP0").Set, 0, 0); v.Verdict(nil) != nil || v.Reports() != nil {
 		t.Errorf("verdict on one rank %q", v.Verdict(nil))
 	}
 }
@@ -152,7 +152,7 @@ func TestStragglerOfTwoGroups(t *testing.T) {
 		end += 1_000_000
 		s.meet(-1, 0, end-90_000, 90_000, end-20_000, 20_000, -1, 0)
 	}
-	c := MeasureCollectives(s.Set, 0, 0)
+	c := Measure(s.Set, 0, 0)
 	if len(c.peerGroups) != 2 || len(c.peerGroups[1].gathering.Stragglers()) != 1 {
 		t.Fatalf("%d crowds", len(c.peerGroups))
 	}

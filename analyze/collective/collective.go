@@ -14,8 +14,8 @@ import (
 // Collectives are the collectives that several ranks were seen in: who came last, how
 // long the others waited for it, and how long the data took.
 type Collectives struct {
-	Ranks []CollectiveRank // those that met others, in the order of the set
-	Kinds []CollectiveKind // the one that took most time first
+	Ranks []Rank // those that met others, in the order of the set
+	Kinds []Kind // the one that took most time first
 	// Waits[r][s] is how long rank r waited for rank s, in ns: the sum over the
 	// collectives to which s came last. Both are indexes into Ranks.
 	Waits [][]int64
@@ -35,8 +35,8 @@ type collectiveCounts struct {
 	impossible int // left out: a rank was gone before the last one came
 }
 
-// A CollectiveRank is what collectives were like on a rank. Times are ns.
-type CollectiveRank struct {
+// A Rank is what collectives were like on a rank. Times are ns.
+type Rank struct {
 	Rank       string
 	SyncPoints int // collectives in which others were seen, too
 	// The rest is about those at which ranks wait for the last one.
@@ -54,9 +54,9 @@ type CollectiveRank struct {
 	late      []int64
 }
 
-// MeasureCollectives sums up the sync points of a set that overlap [from, to]; 0 is open.
+// Measure sums up the sync points of a set that overlap [from, to]; 0 is open.
 // It holds about 40 bytes for each rank of a sync point.
-func MeasureCollectives(set *profile.Set, from, to trace.Time) *Collectives {
+func Measure(set *profile.Set, from, to trace.Time) *Collectives {
 	var syncPoints []*profile.SyncPoint
 	for i := range set.SyncPoints {
 		x := &set.SyncPoints[i]
@@ -66,7 +66,7 @@ func MeasureCollectives(set *profile.Set, from, to trace.Time) *Collectives {
 		}
 	}
 	w := &collectiveWalk{
-		out: &Collectives{}, ranks: make([]CollectiveRank, len(set.Ranks)),
+		out: &Collectives{}, ranks: make([]Rank, len(set.Ranks)),
 		waits: map[[2]int32]int64{}, kinds: newKindTable(set), peerGroups: newPeerGroupTable(set, syncPoints),
 	}
 	for _, x := range syncPoints {
@@ -87,7 +87,7 @@ func bounds(x *profile.SyncPoint) (start, end trace.Time) {
 // A collectiveWalk goes over the sync points of a set.
 type collectiveWalk struct {
 	out        *Collectives
-	ranks      []CollectiveRank // of the whole set
+	ranks      []Rank // of the whole set
 	waits      map[[2]int32]int64
 	kinds      *kindTable
 	peerGroups *peerGroupTable
@@ -171,7 +171,7 @@ func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
 }
 
 // rankOf returns what is known of a rank of the set.
-func (c *Collectives) rankOf(rank int32) *CollectiveRank {
+func (c *Collectives) rankOf(rank int32) *Rank {
 	for i := range c.Ranks {
 		if c.Ranks[i].rankIndex == rank {
 			return &c.Ranks[i]

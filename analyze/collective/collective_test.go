@@ -58,13 +58,13 @@ func threeRanks() syncPointsOf {
 }
 
 func TestCollectives(t *testing.T) {
-	c := MeasureCollectives(threeRanks().Set, 0, 0)
+	c := Measure(threeRanks().Set, 0, 0)
 	var got []string
 	for _, r := range c.Ranks {
 		r.late = nil
 		got = append(got, fmt.Sprint(r))
 	}
-	want := []CollectiveRank{
+	want := []Rank{
 		// Medians are 110, 210, 320, 430.
 		{Rank: "a", SyncPoints: 5, Sync: 4, Last: 1, LateP50: -10, LateP99: 30, Took: 145, Wait: 70, Blame: 70, Transfer: 75, rankIndex: 0},
 		{Rank: "b", SyncPoints: 5, Sync: 4, Last: 0, LateP50: 0, LateP99: 0, Took: 155, Wait: 80, Blame: 0, Transfer: 75, rankIndex: 1},
@@ -108,7 +108,7 @@ func TestCollectivesInWindow(t *testing.T) {
 		from, to trace.Time
 		want     int
 	}{{0, 0, 5}, {151, 0, 4}, {150, 0, 5}, {0, 199, 1}, {0, 200, 2}, {260, 309, 0}} {
-		if got := MeasureCollectives(s.Set, c.from, c.to).Counts.all; got != c.want {
+		if got := Measure(s.Set, c.from, c.to).Counts.all; got != c.want {
 			t.Errorf("[%d, %d]: %d meetings, want %d", c.from, c.to, got, c.want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestCollectivesWithoutClocks(t *testing.T) {
 			two.SyncPoints[i].Bound = 10_000_000
 		}
 	}
-	want, got := MeasureCollectives(one.Set, 0, 0), MeasureCollectives(two.Set, 0, 0)
+	want, got := Measure(one.Set, 0, 0), Measure(two.Set, 0, 0)
 	if !reflect.DeepEqual(want.Ranks, got.Ranks) || !reflect.DeepEqual(want.Waits, got.Waits) || !reflect.DeepEqual(want.Kinds, got.Kinds) {
 		t.Errorf("by clocks %+v\nwithout %+v", want.Ranks, got.Ranks)
 	}
@@ -167,7 +167,7 @@ func TestWaitsAddUp(t *testing.T) {
 			s.SyncPoints = s.SyncPoints[:len(s.SyncPoints)-1]
 		}
 	}
-	c := MeasureCollectives(s.Set, 0, 0)
+	c := Measure(s.Set, 0, 0)
 	for i, r := range c.Ranks {
 		own, others := int64(0), int64(0)
 		for k := range c.Ranks {
@@ -189,7 +189,7 @@ func TestKindsOfReplicas(t *testing.T) {
 		s.meet(-1, 0, -1, 0, at+2, 9, at, 11)
 	}
 	var got []string
-	for _, k := range MeasureCollectives(s.Set, 0, 0).Kinds {
+	for _, k := range Measure(s.Set, 0, 0).Kinds {
 		got = append(got, fmt.Sprint(k.Group, " ", k.First, " ", k.N, " ", k.Last, " ", k.LastN))
 	}
 	if want := []string{"tp TP0-DP1 20 TP0-DP1 20", "tp TP0-DP0 20 TP1-DP0 20"}; !slices.Equal(got, want) {
@@ -222,7 +222,7 @@ func TestBusBandwidth(t *testing.T) {
 	} {
 		x := s.meet(slices.Repeat([]int64{0, 1000}, 8)...)
 		x.Op, x.Dtype, x.In, x.Out = s.Syms.Intern(c.op), s.Syms.Intern(c.dtype), c.in, c.out
-		k := MeasureCollectives(&profile.Set{Syms: s.Syms, Ranks: s.Ranks, SyncPoints: []profile.SyncPoint{*x}}, 0, 0).Kinds[0]
+		k := Measure(&profile.Set{Syms: s.Syms, Ranks: s.Ranks, SyncPoints: []profile.SyncPoint{*x}}, 0, 0).Kinds[0]
 		if k.Bytes != c.bytes || k.BusBandwidth() != c.busbw {
 			t.Errorf("%s of %s: %d bytes, %v GB/s, want %d, %v", c.op, c.dtype, k.Bytes, k.BusBandwidth(), c.bytes, c.busbw)
 		}
@@ -237,11 +237,11 @@ func TestBusBandwidthOfWholeGroups(t *testing.T) {
 	for start := range int64(4) {
 		s.meet(1000*start, 80, 1000*start+20, 60, -1, 0)
 	}
-	partial := MeasureCollectives(s.Set, 0, 0)
+	partial := Measure(s.Set, 0, 0)
 	for start := range int64(3) {
 		s.meet(9000+1000*start, 40, 9010+1000*start, 30, 9020+1000*start, 20)
 	}
-	c := MeasureCollectives(s.Set, 0, 0)
+	c := Measure(s.Set, 0, 0)
 	if k := partial.Kinds[0]; k.Whole != 0 || k.BusBandwidth() != 0 {
 		t.Errorf("seen on two of three ranks: %+v, %v GB/s", k, k.BusBandwidth())
 	}
@@ -269,7 +269,7 @@ func TestPeerGroups(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, c := range MeasureCollectives(s.Set, 0, 0).peerGroups {
+	for _, c := range Measure(s.Set, 0, 0).peerGroups {
 		got = append(got, fmt.Sprint(c.ranks, len(c.gathering.SyncPoints)))
 	}
 	if want := "[[0 1 2 3] 60 [0 1] 40]"; fmt.Sprint(got) != want {
@@ -288,7 +288,7 @@ func TestCollectiveReports(t *testing.T) {
 		"allreduce,ncclDevKernel_AllReduce_Sum_bf16_RING_LL,BFloat16,2000,tp,a,4,3,4,4,435,15,30,30,40,c,0.500000,",
 	}
 	var got []string
-	c := MeasureCollectives(threeRanks().Set, 0, 0)
+	c := Measure(threeRanks().Set, 0, 0)
 	for _, r := range c.Reports() {
 		got = append(got, strings.SplitN(tabletest.CSV(t, r), "\n", 3)[:2]...)
 	}

@@ -65,7 +65,7 @@ func TestExposedEvidence(t *testing.T) {
 	s.meet(0, 395, 290, 105)
 	s.meet(1040, 40, 1000, 80)
 	want := []string{shares, "53 % of the time in 2 collectives is waiting for the last rank, the rest moves data"}
-	if got := g.Findings(MeasureCollectives(s.Set, 0, 0).Waiting())[0].Evidence; !slices.Equal(got, want) {
+	if got := g.Findings(Measure(s.Set, 0, 0).Waiting())[0].Evidence; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A CollectiveKind is what collectives of one operation, type and size were like in a
+// A Kind is what collectives of one operation, type and size were like in a
 // group. Times are ns.
-type CollectiveKind struct {
+type Kind struct {
 	Op        string // as the producer calls it; "" is unknown
 	Kernel    string // without types
 	Dtype     string // "" is unknown
-	Bytes     int64  // see [CollectiveKind.BusBandwidth]; -1 is unknown
+	Bytes     int64  // see [Kind.BusBandwidth]; -1 is unknown
 	Group     string // "" is unknown
 	GroupSize int32  // -1 is unknown
 	// First is the first of the ranks, in the order of the set: replicas call their
@@ -44,7 +44,7 @@ type CollectiveKind struct {
 
 // Name returns what the collective is called: the operation, or else its kernel,
 // without what all kernels of NCCL begin with.
-func (k *CollectiveKind) Name() string {
+func (k *Kind) Name() string {
 	if k.Op != "" {
 		return k.Op
 	}
@@ -58,7 +58,7 @@ func (k *CollectiveKind) Name() string {
 // BusBandwidth returns the bus bandwidth at the median transfer of those that were seen on
 // all ranks, as nccl-tests define it, in GB/s, 0 if it is not known. Bytes is the size by the same definition: what a
 // rank has where each has all, and all parts together where each has one.
-func (k *CollectiveKind) BusBandwidth() float64 {
+func (k *Kind) BusBandwidth() float64 {
 	return busBandwidth(k.Op, k.Bytes, k.GroupSize, k.WholeP50)
 }
 
@@ -71,7 +71,7 @@ type kindKey struct {
 
 // kindTimes collects the collectives of one kind.
 type kindTimes struct {
-	CollectiveKind
+	Kind
 	transfers, waits []int64
 	whole            []int64       // of transfers
 	last             map[int32]int // by rank
@@ -101,7 +101,7 @@ func (t *kindTable) of(x *profile.SyncPoint, first int32) *kindTimes {
 	if !ok {
 		i = len(t.kinds)
 		t.index[key] = i
-		t.kinds = append(t.kinds, &kindTimes{last: map[int32]int{}, CollectiveKind: CollectiveKind{
+		t.kinds = append(t.kinds, &kindTimes{last: map[int32]int{}, Kind: Kind{
 			Op: op, Kernel: name(key.kernel), Dtype: dtype, Bytes: key.bytes, Group: name(x.Group), GroupSize: key.size,
 			First: t.set.Ranks[first],
 		}})
@@ -135,8 +135,8 @@ func (t *kindTable) add(e *encounter, first int32) {
 	}
 }
 
-func (t *kindTable) finish() []CollectiveKind {
-	kinds := make([]CollectiveKind, len(t.kinds))
+func (t *kindTable) finish() []Kind {
+	kinds := make([]Kind, len(t.kinds))
 	for i, k := range t.kinds {
 		k.Transfer, k.Wait = distribution.Summarize(k.transfers), distribution.Summarize(k.waits)
 		k.Whole, k.WholeP50 = len(k.whole), distribution.Summarize(k.whole).P50
@@ -145,9 +145,9 @@ func (t *kindTable) finish() []CollectiveKind {
 				k.Last, k.LastN = name, n
 			}
 		}
-		kinds[i] = k.CollectiveKind
+		kinds[i] = k.Kind
 	}
-	slices.SortFunc(kinds, func(a, b CollectiveKind) int {
+	slices.SortFunc(kinds, func(a, b Kind) int {
 		return cmp.Or(cmp.Compare(b.Took, a.Took), strings.Compare(a.Op, b.Op), strings.Compare(a.Kernel, b.Kernel),
 			strings.Compare(a.Dtype, b.Dtype), cmp.Compare(a.Bytes, b.Bytes), strings.Compare(a.Group, b.Group), cmp.Compare(a.GroupSize, b.GroupSize), strings.Compare(a.First, b.First))
 	})

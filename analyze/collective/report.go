@@ -10,16 +10,16 @@ import (
 
 // Reports returns the tables of collectives, in the order in which they are read;
 // none if no two ranks were seen in one.
-func (c *Collectives) Reports() []*table.Report {
+func (c *Collectives) Reports() []*table.Table {
 	if len(c.Ranks) == 0 {
 		return nil
 	}
-	return []*table.Report{c.RankReport(), c.WaitReport(), c.KindReport()}
+	return []*table.Table{c.RankReport(), c.WaitReport(), c.KindReport()}
 }
 
 // RankReport makes a table of who comes late to collectives, and who waits.
-func (c *Collectives) RankReport() *table.Report {
-	type row = CollectiveRank
+func (c *Collectives) RankReport() *table.Table {
+	type row = Rank
 	count := func(name, doc string, of func(*row) int) table.Field[row] {
 		return table.Field[row]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(r *row) table.Cell { return table.Cell{N: int64(of(r))} }}
 	}
@@ -54,7 +54,7 @@ func (c *Collectives) RankReport() *table.Report {
 }
 
 // noteClocks tells what the numbers rest on.
-func (c *Collectives) noteClocks(r *table.Report) {
+func (c *Collectives) noteClocks(r *table.Table) {
 	if n := c.Counts.byDuration; n > 0 {
 		r.Note("at %d of %d collectives the clocks of the ranks are known less well than that they leave together: who came when is told by how long its kernel ran", n, c.Counts.Sync)
 	}
@@ -76,7 +76,7 @@ type waitRow struct {
 }
 
 // WaitReport makes a table of who waited for whom, the longest wait first.
-func (c *Collectives) WaitReport() *table.Report {
+func (c *Collectives) WaitReport() *table.Table {
 	var rows []waitRow
 	all := int64(0)
 	for i, waits := range c.Waits {

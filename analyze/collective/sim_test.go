@@ -175,7 +175,7 @@ func isAt(s *straggler.Straggler, c *simulator.Config) bool {
 }
 
 func (r *tracedRun) stragglers() []straggler.Straggler {
-	return collective.MeasureCollectives(r.set, 0, 0).Stragglers(gpu.MeasureGPUs(r.set, gpu.GPUOptions{}))
+	return collective.Measure(r.set, 0, 0).Stragglers(gpu.Measure(r.set, gpu.Options{}))
 }
 
 // How long the ranks of a simulated run waited for each other, and which one was last
@@ -197,7 +197,7 @@ func TestWaitsOfSimulatedCollectives(t *testing.T) {
 // nanosecond of each time. The clocks of several are matched, by ends that have jitter.
 func compareWaits(t *testing.T, run *tracedRun, severalHosts bool) {
 	t.Helper()
-	got := collective.MeasureCollectives(run.set, 0, 0)
+	got := collective.Measure(run.set, 0, 0)
 	if len(got.Ranks) != len(run.truth.Files) {
 		t.Errorf("%d ranks of %d", len(got.Ranks), len(run.truth.Files))
 	}
@@ -243,14 +243,14 @@ func TestCollectivesOfTwoHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := readTraces(t, testinput.Shared(t, "data", "torch", "tp8_skew_2host"))
-	got := collective.MeasureCollectives(set, 0, 0)
+	got := collective.Measure(set, 0, 0)
 	for i, r := range got.Ranks {
 		// The drift of the clock makes 4 us of the difference.
 		if off := r.Took - truth.Took[i]; r.Last != truth.Last[strconv.Itoa(i)] || max(off, -off) > 10_000 {
 			t.Errorf("%s: last %d times, took %d ns, want %d, %d", r.Rank, r.Last, r.Took, truth.Last[strconv.Itoa(i)], truth.Took[i])
 		}
 	}
-	found := got.Stragglers(gpu.MeasureGPUs(set, gpu.GPUOptions{}))
+	found := got.Stragglers(gpu.Measure(set, gpu.Options{}))
 	if len(found) != 1 || found[0].Where.Rank.TP != 5 || !strings.HasPrefix(found[0].Cause, "compute-bound: its kernels run 5.9 % longer") {
 		t.Errorf("found %+v", found)
 	}

@@ -41,7 +41,7 @@ func (c *Collectives) Stragglers(g *gpu.GPUs) []straggler.Straggler {
 // explain completes what a gathering has found of one of its ranks.
 func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *gpu.GPUs) {
 	rank := peerGroup.ranks[s.Rank]
-	s.Rank = slices.IndexFunc(c.Ranks, func(r CollectiveRank) bool { return r.rankIndex == rank })
+	s.Rank = slices.IndexFunc(c.Ranks, func(r Rank) bool { return r.rankIndex == rank })
 	s.Where = whereIs(s.Name)
 	s.Peers = peerGroup.peers(s.Name)
 	s.Evidence = []string{s.Confidence()}
@@ -122,7 +122,7 @@ func (c *Collectives) Findings(g *gpu.GPUs) []finding.Finding {
 	var out []finding.Finding
 	for _, s := range c.Stragglers(g) {
 		out = append(out, finding.Finding{
-			Kind: finding.FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(),
+			Kind: finding.Straggler, At: s.Where, Since: s.Since, Text: s.Text(),
 			Evidence: s.Evidence, Show: []string{"--by-rank"}, Weight: distribution.Fraction(s.Lost, c.lengths),
 		})
 	}

@@ -15,8 +15,8 @@ import (
 // change. More gain nothing, and become alike.
 const maxPieces = 20
 
-// A DiffSide tells what a capture has.
-type DiffSide struct {
+// A Side tells what a capture has.
+type Side struct {
 	Label string
 	// Requests, and of those the finished ones; request.Unknown without any OTLP.
 	Requests, Finished int64
@@ -27,7 +27,7 @@ type DiffSide struct {
 	RequestPieces, StepPieces int
 }
 
-func (s *DiffSide) widen(first, last trace.Time) {
+func (s *Side) widen(first, last trace.Time) {
 	if s.First == 0 || first < s.First {
 		s.First = first
 	}
@@ -37,7 +37,7 @@ func (s *DiffSide) widen(first, last trace.Time) {
 // A Collected is what a comparison needs of a capture.
 type Collected struct {
 	in   *distribution.Store
-	side DiffSide
+	side Side
 
 	groups map[diffKey][]*diffGroup // by rank; those of steps when it is known which count
 	// Requests and finished requests by piece.
@@ -57,12 +57,12 @@ type Collected struct {
 func Collect(c Capture) *Collected {
 	d := &Collected{in: &distribution.Store{Limit: cmp.Or(c.held, distribution.MaxHeld/2)}, groups: map[diffKey][]*diffGroup{},
 		requests: diffUnits{}, finished: diffUnits{}}
-	d.side = DiffSide{Label: c.Label, Requests: request.Unknown, Finished: request.Unknown, Ranks: request.Unknown, Steps: request.Unknown}
+	d.side = Side{Label: c.Label, Requests: request.Unknown, Finished: request.Unknown, Ranks: request.Unknown, Steps: request.Unknown}
 	if c.Requests != nil {
 		d.collectRequests(c.Requests)
 	}
 	if c.Profiles != nil && len(c.Profiles.Ranks) > 0 {
-		d.collectProfiles(c.Profiles, &walk.SumOptions{From: c.From, To: c.To})
+		d.collectProfiles(c.Profiles, &walk.Options{From: c.From, To: c.To})
 	}
 	return d
 }
@@ -96,9 +96,9 @@ func (d *Collected) put(key diffKey, g *diffGroup) { d.groups[key] = append(d.gr
 // units returns what the totals of a key are divided by, by piece.
 func (d *Collected) units(key diffKey) []float64 {
 	switch {
-	case key.Kind == DiffRequest:
+	case key.Kind == Request:
 		return d.finished[""]
-	case key.Kind == DiffStage:
+	case key.Kind == Stage:
 		return d.requests[key.Rank]
 	}
 	return d.work[d.per][key.Rank]

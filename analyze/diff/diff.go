@@ -25,16 +25,16 @@ type Capture struct {
 	held int64 // for tests; 0 is half of MaxHeld
 }
 
-// DiffOptions say how captures are compared.
-type DiffOptions struct {
+// Options say how captures are compared.
+type Options struct {
 	ByRank bool // a row for every rank and name
 }
 
 // A Diff is what differs between two captures.
 type Diff struct {
-	Before, After DiffSide
-	Load          []DiffLoad
-	Rows          []DiffRow // of requests first; of those what changed, what moved the total most
+	Before, After Side
+	Load          []Load
+	Rows          []Row // of requests first; of those what changed, what moved the total most
 
 	per         perStep // what totals of Profiles are divided by
 	byRank      bool
@@ -43,27 +43,27 @@ type Diff struct {
 	verdict     string
 }
 
-// DiffKind says what a row of a Diff is of.
-type DiffKind uint8
+// Kind says what a row of a Diff is of.
+type Kind uint8
 
 const (
-	DiffRequest DiffKind = iota // a metric of finished requests
-	DiffStage
-	DiffStep
-	DiffKernel
-	DiffCopy
+	Request Kind = iota // a metric of finished requests
+	Stage
+	Step
+	Kernel
+	Copy
 )
 
-func (k DiffKind) String() string {
+func (k Kind) String() string {
 	return [...]string{"request", "stage", "step", "kernel", "copy"}[k]
 }
 
 // profiled reports whether rows of the kind are about what profilers recorded.
-func (k DiffKind) profiled() bool { return k >= DiffStep }
+func (k Kind) profiled() bool { return k >= Step }
 
 // A diffKey says what a group of durations is of.
 type diffKey struct {
-	Kind DiffKind
+	Kind Kind
 	Name string
 	Rank string // "" where nobody knows, or ranks are pooled
 }
@@ -93,8 +93,8 @@ func (u diffUnits) add(rank string, piece, pieces int, n float64) {
 	u[rank][piece] += n
 }
 
-// NewDiff compares two captures.
-func NewDiff(before, after *Collected, opt DiffOptions) *Diff {
+// Compare compares two captures.
+func Compare(before, after *Collected, opt Options) *Diff {
 	sides := [2]*Collected{before, after}
 	d := &Diff{per: commonStep(before, after), byRank: opt.ByRank}
 	for _, side := range sides {
@@ -124,7 +124,7 @@ func matchOnlyRanks(sides [2]*Collected) {
 
 // correct pays for all the questions that were asked at once.
 func (d *Diff) correct() {
-	var changes []*DiffChange
+	var changes []*Change
 	for i := range d.Load {
 		changes = append(changes, &d.Load[i].Change)
 	}
@@ -149,32 +149,32 @@ const (
 	leastChange = 0.03
 )
 
-// A DiffChange is how a number of a row changed, and whether that is more than chance. P is
+// A Change is how a number of a row changed, and whether that is more than chance. P is
 // corrected for all numbers of the Diff.
-type DiffChange struct {
+type Change struct {
 	significance.Change
 	Significant bool
 }
 
 // matters reports whether the change is significant, and large enough to be told.
-func (c *DiffChange) matters() bool {
+func (c *Change) matters() bool {
 	return c.Significant && !(math.Abs(c.Ratio-1) < leastChange) // a ratio to nothing is NaN
 }
 
 // tested reports whether the captures are long enough to say anything.
-func (c *DiffChange) tested() bool { return !math.IsNaN(c.P) }
+func (c *Change) tested() bool { return !math.IsNaN(c.P) }
 
 // sort puts requests before devices, what changed before what did not, and of the former what
 // costs or saves most, of the latter what moved the total most.
 func (d *Diff) sort() {
-	slices.SortStableFunc(d.Rows, func(a, b DiffRow) int {
-		changed := func(r *DiffRow) int {
+	slices.SortStableFunc(d.Rows, func(a, b Row) int {
+		changed := func(r *Row) int {
 			if r.Changed() {
 				return 0
 			}
 			return 1
 		}
-		device := func(r *DiffRow) int {
+		device := func(r *Row) int {
 			if r.Kind.profiled() {
 				return 1
 			}

@@ -46,7 +46,7 @@ func (c *recorded) capture() *Collected {
 func about(ns int64) func(int) int64 { return func(step int) int64 { return ns + int64(step*7%5) } }
 
 // find returns the row of a name.
-func find(t *testing.T, d *Diff, name string) *DiffRow {
+func find(t *testing.T, d *Diff, name string) *Row {
 	t.Helper()
 	for i := range d.Rows {
 		if d.Rows[i].Name == name {
@@ -67,13 +67,13 @@ func TestDiffByHand(t *testing.T) {
 		"gemm": about(150), "norm": about(50), "void moe<128>(float *)": about(31),
 	}}
 	for _, byRank := range []bool{false, true} {
-		d := NewDiff(before.capture(), after.capture(), DiffOptions{ByRank: byRank})
+		d := Compare(before.capture(), after.capture(), Options{ByRank: byRank})
 		// The durations are 100 to 104 ns, each as often as the others.
 		gemm := find(t, d, "gemm")
-		if want := (DiffStat{N: 10, P50: 102, P99: 104, Mean: 1020, PerUnit: 1020}); gemm.Before != want {
+		if want := (Stat{N: 10, P50: 102, P99: 104, Mean: 1020, PerUnit: 1020}); gemm.Before != want {
 			t.Errorf("gemm before: %+v", gemm.Before)
 		}
-		if want := (DiffStat{N: 20, P50: 152, P99: 154, Mean: 1520, PerUnit: 1520}); gemm.After != want {
+		if want := (Stat{N: 20, P50: 152, P99: 154, Mean: 1520, PerUnit: 1520}); gemm.After != want {
 			t.Errorf("gemm after: %+v", gemm.After)
 		}
 		if c := gemm.Total; !c.Significant || math.Abs(c.Ratio-152.0/102) > 1e-9 || c.Low < 1.47 || c.High > 1.51 {
@@ -110,7 +110,7 @@ func TestDiffByHand(t *testing.T) {
 func TestDiffBySecond(t *testing.T) {
 	runs := map[string]func(int) int64{"gemm": about(100)}
 	long, short := recorded{rank: "r", steps: 201, bare: true, runs: runs}, recorded{rank: "r", steps: 101, bare: true, runs: runs}
-	d := NewDiff(long.capture(), short.capture(), DiffOptions{})
+	d := Compare(long.capture(), short.capture(), Options{})
 	r := find(t, d, "gemm")
 	// Kernels of 102 ns begin every us, and one more at the end: 20,500 ns in 200 us, and
 	// 10,300 ns in 100 us.
@@ -123,7 +123,7 @@ func TestDiffBySecond(t *testing.T) {
 func TestDiffOfTooLittle(t *testing.T) {
 	before := recorded{rank: "r", steps: 4, runs: map[string]func(int) int64{"gemm": about(100)}}
 	after := recorded{rank: "r", steps: 100, runs: map[string]func(int) int64{"gemm": about(900)}}
-	d := NewDiff(before.capture(), after.capture(), DiffOptions{})
+	d := Compare(before.capture(), after.capture(), Options{})
 	if r := find(t, d, "gemm"); r.Changed() || r.words(&r.P50) != "? x8.93" {
 		t.Errorf("%+v: %s", r, r.words(&r.P50))
 	}
@@ -140,9 +140,9 @@ func TestDiffInLittleMemory(t *testing.T) {
 	}
 	before := recorded{rank: "r", steps: 30000, runs: map[string]func(int) int64{"gemm": wide(10), "norm": wide(3)}}
 	after := recorded{rank: "r", steps: 40000, runs: map[string]func(int) int64{"gemm": wide(11), "norm": wide(3)}}
-	exact := NewDiff(before.capture(), after.capture(), DiffOptions{})
+	exact := Compare(before.capture(), after.capture(), Options{})
 	before.held, after.held = 1, 1
-	rough := NewDiff(before.capture(), after.capture(), DiffOptions{})
+	rough := Compare(before.capture(), after.capture(), Options{})
 	if exact.approximate != 0 || rough.approximate < 2 {
 		t.Errorf("%d and %d rows are approximate", exact.approximate, rough.approximate)
 	}
@@ -160,14 +160,14 @@ func TestDiffInLittleMemory(t *testing.T) {
 }
 
 func TestDiffWords(t *testing.T) {
-	change := func(ratio, low, high, p float64) *DiffChange {
-		c := &DiffChange{Significant: p <= diffAlpha}
+	change := func(ratio, low, high, p float64) *Change {
+		c := &Change{Significant: p <= diffAlpha}
 		c.Ratio, c.Low, c.High, c.P = ratio, low, high, p
 		return c
 	}
 	nan := math.NaN()
 	for _, c := range []struct {
-		change *DiffChange
+		change *Change
 		want   string
 	}{
 		{change(1.161, 1.142, 1.18, 0.001), "+16.1 % (+14.2 to +18.0)"},
@@ -201,14 +201,14 @@ func TestStepsCountOnce(t *testing.T) {
 	} {
 		set := testset.GPUSetOf(nil, nil, test.rows)
 		var got []string
-		for _, s := range gpu.MeasureGPUs(set, gpu.GPUOptions{}).Steps {
+		for _, s := range gpu.Measure(set, gpu.Options{}).Steps {
 			got = append(got, fmt.Sprintf("%s %s: %d of %d", walk.StepKinds[s.Kind], s.Batches(), s.Host.N, s.Host.Total))
 		}
 		if strings.Join(got, ", ") != test.want {
 			t.Errorf("%s: %v, want %s", test.what, got, test.want)
 		}
 		n, total := 0, int64(0)
-		for _, s := range readSteps(set, &walk.SumOptions{}) {
+		for _, s := range readSteps(set, &walk.Options{}) {
 			n, total = n+1, total+s.dur
 		}
 		if counted := fmt.Sprintf("%d of %d", n, total); !strings.HasSuffix(test.want, ": "+counted) {

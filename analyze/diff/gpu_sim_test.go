@@ -43,7 +43,7 @@ func TestDiffOfSimulatedProfiles(t *testing.T) {
 	for seed := range uint64(pairs) {
 		before := recordServer(t, seed, 1)
 		for _, byRank := range []bool{false, true} {
-			d := NewDiff(Collect(Capture{Profiles: before}), Collect(Capture{Profiles: recordServer(t, seed+100, 1)}), DiffOptions{ByRank: byRank})
+			d := Compare(Collect(Capture{Profiles: before}), Collect(Capture{Profiles: recordServer(t, seed+100, 1)}), Options{ByRank: byRank})
 			if d.per != perServerStep || d.Before.StepPieces != maxPieces || len(d.Rows) < 10 {
 				t.Fatalf("%d rows by %v, %d pieces", len(d.Rows), d.per, d.Before.StepPieces)
 			}
@@ -53,9 +53,9 @@ func TestDiffOfSimulatedProfiles(t *testing.T) {
 				}
 			}
 		}
-		d := NewDiff(Collect(Capture{Profiles: before}), Collect(Capture{Profiles: recordServer(t, seed+200, 1.2)}), DiffOptions{ByRank: true})
+		d := Compare(Collect(Capture{Profiles: before}), Collect(Capture{Profiles: recordServer(t, seed+200, 1.2)}), Options{ByRank: true})
 		waits := func(rank string, longer bool) bool {
-			return slices.ContainsFunc(d.Rows, func(r DiffRow) bool {
+			return slices.ContainsFunc(d.Rows, func(r Row) bool {
 				return r.Rank == rank && r.Mean.matters() && r.Mean.Ratio > 1 == longer && profile.IsCommunication(r.Name)
 			})
 		}

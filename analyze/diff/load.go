@@ -7,12 +7,12 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A DiffLoad is something about the requests of two captures that explains why they are
+// A Load is something about the requests of two captures that explains why they are
 // slow or fast: how many there are, and how long.
-type DiffLoad struct {
+type Load struct {
 	Name          string
 	Before, After float64 // NaN is unknown
-	Change        DiffChange
+	Change        Change
 }
 
 // A diffLoad is one of them in one capture.
@@ -74,13 +74,13 @@ func measureLoads(s *request.Set, overlapping *diffPieces) []diffLoad {
 }
 
 // compareLoads compares what both captures know.
-func compareLoads(before, after *Collected) []DiffLoad {
+func compareLoads(before, after *Collected) []Load {
 	if before.loads == nil || after.loads == nil {
 		return nil
 	}
-	var out []DiffLoad
+	var out []Load
 	for i := range before.loads {
-		l := DiffLoad{Name: before.loads[i].name}
+		l := Load{Name: before.loads[i].name}
 		b, a := significance.Mean(before.loads[i].pieces), significance.Mean(after.loads[i].pieces)
 		l.Before, l.After = b.Value, a.Value
 		l.Change.Change = significance.Compare(b, a)

@@ -55,7 +55,7 @@ func commonStep(before, after *Collected) perStep {
 }
 
 // readSteps finds the steps of all ranks, each once.
-func readSteps(set *profile.Set, window *walk.SumOptions) []diffStep {
+func readSteps(set *profile.Set, window *walk.Options) []diffStep {
 	streams := make([][]diffStep, len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) {
 		names, ranks := &walk.StepNames{Syms: set.Syms}, make([]walk.StepThreads, len(set.Ranks))
@@ -82,7 +82,7 @@ const (
 )
 
 // collectProfiles reads the steps, kernels and copies of all ranks.
-func (d *Collected) collectProfiles(set *profile.Set, window *walk.SumOptions) {
+func (d *Collected) collectProfiles(set *profile.Set, window *walk.Options) {
 	steps := readSteps(set, window)
 	pieces := d.cutProfiles(set, window, steps)
 	d.side.StepPieces = pieces.n()
@@ -91,9 +91,9 @@ func (d *Collected) collectProfiles(set *profile.Set, window *walk.SumOptions) {
 	names, seen := withoutHosts(set.Ranks), make([]bool, len(set.Ranks))
 	for _, by := range streams {
 		for i, key := range by.Keys {
-			kind := DiffKernel
+			kind := Kernel
 			if key.Kind == workCopy {
-				kind = DiffCopy
+				kind = Copy
 			}
 			seen[key.Rank] = true
 			d.put(diffKey{kind, set.Syms.Name(key.Name), names[key.Rank]}, &by.Groups[i])
@@ -112,7 +112,7 @@ func (d *Collected) collectProfiles(set *profile.Set, window *walk.SumOptions) {
 }
 
 // readWork reads the kernels and copies of one stream.
-func (d *Collected) readWork(set *profile.Set, s profile.Stream, window *walk.SumOptions, pieces *diffPieces) *walk.ByName[diffGroup] {
+func (d *Collected) readWork(set *profile.Set, s profile.Stream, window *walk.Options, pieces *diffPieces) *walk.ByName[diffGroup] {
 	by := walk.NewByName[diffGroup](set, window)
 	add := func(e *profile.Event, kind uint8) {
 		if window.Keeps(e) {
@@ -131,7 +131,7 @@ func (d *Collected) readWork(set *profile.Set, s profile.Stream, window *walk.Su
 // cutProfiles cuts a capture into pieces with about the same number of steps of the best
 // kind, or of the same length if there are none. Kernels belong to the piece in which they
 // begin: they may run a little after the step that launched them.
-func (d *Collected) cutProfiles(set *profile.Set, window *walk.SumOptions, steps []diffStep) *diffPieces {
+func (d *Collected) cutProfiles(set *profile.Set, window *walk.Options, steps []diffStep) *diffPieces {
 	if len(steps) == 0 {
 		first, last := boundsOfKernels(set, window)
 		d.side.widen(first, last)
@@ -154,7 +154,7 @@ func (d *Collected) cutProfiles(set *profile.Set, window *walk.SumOptions, steps
 }
 
 // boundsOfKernels returns when the first kernel began, and the last one.
-func boundsOfKernels(set *profile.Set, window *walk.SumOptions) (first, last trace.Time) {
+func boundsOfKernels(set *profile.Set, window *walk.Options) (first, last trace.Time) {
 	type span struct{ first, last trace.Time }
 	spans := make([]span, len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) {
@@ -197,7 +197,7 @@ func (d *Collected) addStep(s *diffStep, rank string, pieces *diffPieces) {
 	}
 	d.work[per].add("", piece, pieces.n(), 1)
 	d.work[per].add(rank, piece, pieces.n(), 1)
-	key := diffKey{DiffStep, s.kind.Words(), rank}
+	key := diffKey{Step, s.kind.Words(), rank}
 	if d.steps[per][key] == nil {
 		d.steps[per][key] = &diffGroup{}
 	}

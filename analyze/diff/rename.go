@@ -9,16 +9,16 @@ import (
 // otherwise: the same function with other parameters of templates, or as another profiler
 // writes it. Of several, the one with the largest total is named.
 func (d *Diff) matchRenamed() {
-	type side struct{ before, after *DiffRow }
+	type side struct{ before, after *Row }
 	by := map[diffKey]side{}
-	each := func(f func(r *DiffRow, key diffKey)) {
+	each := func(f func(r *Row, key diffKey)) {
 		for i := range d.Rows {
-			if r := &d.Rows[i]; r.Kind == DiffKernel && r.only() {
+			if r := &d.Rows[i]; r.Kind == Kernel && r.only() {
 				f(r, diffKey{r.Kind, profile.BareName(r.Name), r.Rank})
 			}
 		}
 	}
-	each(func(r *DiffRow, key diffKey) {
+	each(func(r *Row, key diffKey) {
 		s := by[key]
 		of := &s.before
 		if r.Before.N == 0 {
@@ -29,7 +29,7 @@ func (d *Diff) matchRenamed() {
 		}
 		by[key] = s
 	})
-	each(func(r *DiffRow, key diffKey) {
+	each(func(r *Row, key diffKey) {
 		other := by[key].after
 		if r.Before.N == 0 {
 			other = by[key].before

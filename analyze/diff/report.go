@@ -12,34 +12,34 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// DiffSchema is that of the table of what changed.
-const DiffSchema = "sgtrace.report.diff/v1"
+// Schema is that of the table of what changed.
+const Schema = "sgtrace.report.diff/v1"
 
 // Report makes a table of all names.
-func (d *Diff) Report() *table.Report {
-	fields := []table.Field[DiffRow]{
+func (d *Diff) Report() *table.Table {
+	fields := []table.Field[Row]{
 		{Column: table.Column{Name: "of", Doc: "request: a metric of finished requests; stage; step: an annotated step of the host; kernel; copy"},
-			Cell: func(r *DiffRow) table.Cell { return table.TextCell(r.Kind.String()) }},
+			Cell: func(r *Row) table.Cell { return table.TextCell(r.Kind.String()) }},
 		{Column: table.Column{Name: "name", Doc: "metric, stage, kind of step and batch size, kernel, or operation", Most: table.MostName},
-			Cell: func(r *DiffRow) table.Cell { return table.TextCell(r.Name) }},
+			Cell: func(r *Row) table.Cell { return table.TextCell(r.Name) }},
 	}
 	if d.byRank {
-		fields = append(fields, table.Field[DiffRow]{Column: table.Column{Name: "rank", Doc: "thread and rank, or rank, without its host"}, Cell: func(r *DiffRow) table.Cell { return table.TextCell(r.Rank) }})
+		fields = append(fields, table.Field[Row]{Column: table.Column{Name: "rank", Doc: "thread and rank, or rank, without its host"}, Cell: func(r *Row) table.Cell { return table.TextCell(r.Rank) }})
 	}
-	fields = append(fields, []table.Field[DiffRow]{
-		{Column: table.Column{Name: "n before", Unit: table.Count, Doc: "how many"}, Cell: func(r *DiffRow) table.Cell { return table.Cell{N: r.Before.N} }},
-		{Column: table.Column{Name: "n after", Unit: table.Count, Doc: "how many"}, Cell: func(r *DiffRow) table.Cell { return table.Cell{N: r.After.N} }},
+	fields = append(fields, []table.Field[Row]{
+		{Column: table.Column{Name: "n before", Unit: table.Count, Doc: "how many"}, Cell: func(r *Row) table.Cell { return table.Cell{N: r.Before.N} }},
+		{Column: table.Column{Name: "n after", Unit: table.Count, Doc: "how many"}, Cell: func(r *Row) table.Cell { return table.Cell{N: r.After.N} }},
 	}...)
 	for _, n := range diffNumbers {
 		fields = append(fields, n.fields()...)
 	}
-	renamed := slices.ContainsFunc(d.Rows, func(r DiffRow) bool { return r.Like != "" })
+	renamed := slices.ContainsFunc(d.Rows, func(r Row) bool { return r.Like != "" })
 	fields = append(fields,
-		table.Field[DiffRow]{Column: table.Column{Name: "effect", Unit: table.Duration, Tenths: true, Scale: "total", Doc: "by how much a request or step got longer because of what changed; rows are sorted by it", Detail: true},
-			Cell: func(r *DiffRow) table.Cell { return table.Cell{N: r.Effect()} }},
-		table.Field[DiffRow]{Column: table.Column{Name: "like", Doc: "kernel that only the other capture has, and that may be the same: its function has the same name", Most: table.MostName, Detail: !renamed},
-			Cell: func(r *DiffRow) table.Cell { return table.TextCell(r.Like) }})
-	r := table.New(DiffSchema, "What changed", d.Rows, fields)
+		table.Field[Row]{Column: table.Column{Name: "effect", Unit: table.Duration, Tenths: true, Scale: "total", Doc: "by how much a request or step got longer because of what changed; rows are sorted by it", Detail: true},
+			Cell: func(r *Row) table.Cell { return table.Cell{N: r.Effect()} }},
+		table.Field[Row]{Column: table.Column{Name: "like", Doc: "kernel that only the other capture has, and that may be the same: its function has the same name", Most: table.MostName, Detail: !renamed},
+			Cell: func(r *Row) table.Cell { return table.TextCell(r.Like) }})
+	r := table.New(Schema, "What changed", d.Rows, fields)
 	d.note(r)
 	return r
 }
@@ -49,48 +49,48 @@ type diffNumber struct {
 	name, doc, scale string
 	tenths           bool
 	detail           bool // people see only how it changed
-	of               func(*DiffStat) int64
-	change           func(*DiffRow) *DiffChange
+	of               func(*Stat) int64
+	change           func(*Row) *Change
 }
 
 var diffNumbers = []diffNumber{
 	{"p50", "median, nearest rank", "duration", false, false,
-		func(s *DiffStat) int64 { return s.P50 }, func(r *DiffRow) *DiffChange { return &r.P50 }},
+		func(s *Stat) int64 { return s.P50 }, func(r *Row) *Change { return &r.P50 }},
 	{"p99", "99th percentile, nearest rank", "duration", false, false,
-		func(s *DiffStat) int64 { return s.P99 }, func(r *DiffRow) *DiffChange { return &r.P99 }},
+		func(s *Stat) int64 { return s.P99 }, func(r *Row) *Change { return &r.P99 }},
 	{"mean", "arithmetic mean", "duration", true, true,
-		func(s *DiffStat) int64 { return s.Mean }, func(r *DiffRow) *DiffChange { return &r.Mean }},
+		func(s *Stat) int64 { return s.Mean }, func(r *Row) *Change { return &r.Mean }},
 	{"total", "sum by request; of steps, kernels and copies by step", "total", true, false,
-		func(s *DiffStat) int64 { return s.PerUnit }, func(r *DiffRow) *DiffChange { return &r.Total }},
+		func(s *Stat) int64 { return s.PerUnit }, func(r *Row) *Change { return &r.Total }},
 }
 
 // fields are the columns of a number before and after.
-func (n *diffNumber) fields() []table.Field[DiffRow] {
+func (n *diffNumber) fields() []table.Field[Row] {
 	name := n.name
-	side := func(when string, stat func(*DiffRow) *DiffStat) table.Field[DiffRow] {
-		return table.Field[DiffRow]{Column: table.Column{Name: name + " " + when, Unit: table.Duration, Doc: n.doc, Scale: n.scale, Tenths: n.tenths, Detail: n.detail}, Cell: func(r *DiffRow) table.Cell {
+	side := func(when string, stat func(*Row) *Stat) table.Field[Row] {
+		return table.Field[Row]{Column: table.Column{Name: name + " " + when, Unit: table.Duration, Doc: n.doc, Scale: n.scale, Tenths: n.tenths, Detail: n.detail}, Cell: func(r *Row) table.Cell {
 			s := stat(r)
 			return table.Cell{N: n.of(s), Unknown: n.of(s) < 0 || s.N == 0}
 		}}
 	}
-	real := func(what, doc string, of func(*DiffChange) float64) table.Field[DiffRow] {
-		return table.Field[DiffRow]{Column: table.Column{Name: name + " " + what, Unit: table.Number, Doc: doc, Detail: true},
-			Cell: func(r *DiffRow) table.Cell { return table.RealCell(of(n.change(r))) }}
+	real := func(what, doc string, of func(*Change) float64) table.Field[Row] {
+		return table.Field[Row]{Column: table.Column{Name: name + " " + what, Unit: table.Number, Doc: doc, Detail: true},
+			Cell: func(r *Row) table.Cell { return table.RealCell(of(n.change(r))) }}
 	}
-	return []table.Field[DiffRow]{
-		side("before", func(r *DiffRow) *DiffStat { return &r.Before }),
-		side("after", func(r *DiffRow) *DiffStat { return &r.After }),
+	return []table.Field[Row]{
+		side("before", func(r *Row) *Stat { return &r.Before }),
+		side("after", func(r *Row) *Stat { return &r.After }),
 		{Column: table.Column{Name: name + " change", Doc: "by how much it grew, with the 95 % confidence interval; ~ if that may be chance, ? if the captures are too short to tell, new and gone if only one of them has it"},
-			Cell: func(r *DiffRow) table.Cell { return table.Cell{Text: r.words(n.change(r))} }},
-		real("ratio", "after / before", func(c *DiffChange) float64 { return c.Ratio }),
-		real("ratio low", "lower end of the 95 % confidence interval of the ratio", func(c *DiffChange) float64 { return c.Low }),
-		real("ratio high", "upper end of the 95 % confidence interval of the ratio", func(c *DiffChange) float64 { return c.High }),
-		real("p", "how likely such a difference is if there is none, corrected for all numbers of the table (Holm)", func(c *DiffChange) float64 { return c.P }),
+			Cell: func(r *Row) table.Cell { return table.Cell{Text: r.words(n.change(r))} }},
+		real("ratio", "after / before", func(c *Change) float64 { return c.Ratio }),
+		real("ratio low", "lower end of the 95 % confidence interval of the ratio", func(c *Change) float64 { return c.Low }),
+		real("ratio high", "upper end of the 95 % confidence interval of the ratio", func(c *Change) float64 { return c.High }),
+		real("p", "how likely such a difference is if there is none, corrected for all numbers of the table (Holm)", func(c *Change) float64 { return c.P }),
 	}
 }
 
 // words says how a number of a row changed.
-func (r *DiffRow) words(c *DiffChange) string {
+func (r *Row) words(c *Change) string {
 	switch {
 	case r.Before.N == 0:
 		return "new"
@@ -101,7 +101,7 @@ func (r *DiffRow) words(c *DiffChange) string {
 }
 
 // words says how a number changed: "+16.1 % (+14.2 to +18.0)".
-func (c *DiffChange) words() string {
+func (c *Change) words() string {
 	switch {
 	case !c.tested() && math.IsNaN(c.Ratio):
 		return "-"
@@ -117,7 +117,7 @@ func (c *DiffChange) words() string {
 
 // scale returns how ratios are written: as percent, or, where it more than doubled, as a
 // factor.
-func (c *DiffChange) scale() (format func(ratio float64) string, unit string) {
+func (c *Change) scale() (format func(ratio float64) string, unit string) {
 	if c.Ratio >= 2 {
 		return times, ""
 	}
@@ -125,13 +125,13 @@ func (c *DiffChange) scale() (format func(ratio float64) string, unit string) {
 }
 
 // bare gives the change without its bounds.
-func (c *DiffChange) bare() string {
+func (c *Change) bare() string {
 	format, unit := c.scale()
 	return format(c.Ratio) + unit
 }
 
 // interval gives the change with its bounds.
-func (c *DiffChange) interval(open, end string) string {
+func (c *Change) interval(open, end string) string {
 	format, _ := c.scale()
 	text := c.bare() + open
 	switch {
@@ -165,7 +165,7 @@ func signed(number string) string {
 }
 
 // note tells how to read the table, and what it does not tell.
-func (d *Diff) note(r *table.Report) {
+func (d *Diff) note(r *table.Table) {
 	requests, devices := d.Before.Requests >= 0 && d.After.Requests >= 0, d.Before.Ranks >= 0 && d.After.Ranks >= 0
 	switch {
 	case requests && devices:
@@ -195,8 +195,8 @@ func (d *Diff) note(r *table.Report) {
 	if pieces != "" {
 		r.Note("%s%s. ~ may be chance; how much captures of the same thing differ from day to day, one of each cannot tell", chance, pieces)
 	}
-	doubtful := func(r DiffRow) bool {
-		return !r.only() && slices.ContainsFunc(r.changes(), func(c *DiffChange) bool { return !c.tested() && !math.IsNaN(c.Ratio) })
+	doubtful := func(r Row) bool {
+		return !r.only() && slices.ContainsFunc(r.changes(), func(c *Change) bool { return !c.tested() && !math.IsNaN(c.Ratio) })
 	}
 	if slices.ContainsFunc(d.Rows, doubtful) {
 		r.Note("? is in too few pieces to tell noise from change")
@@ -205,52 +205,52 @@ func (d *Diff) note(r *table.Report) {
 }
 
 // SideReport makes a table of what the captures are, with the verdict above it.
-func (d *Diff) SideReport() *table.Report {
-	count := func(name, doc string, of func(*DiffSide) int64) table.Field[DiffSide] {
-		return table.Field[DiffSide]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(s *DiffSide) table.Cell {
+func (d *Diff) SideReport() *table.Table {
+	count := func(name, doc string, of func(*Side) int64) table.Field[Side] {
+		return table.Field[Side]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(s *Side) table.Cell {
 			return table.Cell{N: of(s), Unknown: of(s) == request.Unknown}
 		}}
 	}
-	sides := []DiffSide{d.Before, d.After}
+	sides := []Side{d.Before, d.After}
 	names := [...]string{"before", "after"}
-	return table.New("sgtrace.report.diff.captures/v1", d.verdict, sides, []table.Field[DiffSide]{
-		{Column: table.Column{Name: "capture", Doc: "before or after"}, Cell: func(s *DiffSide) table.Cell {
+	return table.New("sgtrace.report.diff.captures/v1", d.verdict, sides, []table.Field[Side]{
+		{Column: table.Column{Name: "capture", Doc: "before or after"}, Cell: func(s *Side) table.Cell {
 			if s == &sides[0] {
 				return table.TextCell(names[0])
 			}
 			return table.TextCell(names[1])
 		}},
-		{Column: table.Column{Name: "label", Doc: "what the user calls it, or its path", Most: table.MostName}, Cell: func(s *DiffSide) table.Cell { return table.TextCell(s.Label) }},
-		{Column: table.Column{Name: "from", Unit: table.Instant, Doc: "when the first request or step began"}, Cell: func(s *DiffSide) table.Cell {
+		{Column: table.Column{Name: "label", Doc: "what the user calls it, or its path", Most: table.MostName}, Cell: func(s *Side) table.Cell { return table.TextCell(s.Label) }},
+		{Column: table.Column{Name: "from", Unit: table.Instant, Doc: "when the first request or step began"}, Cell: func(s *Side) table.Cell {
 			return table.Cell{N: int64(s.First), Unknown: s.First == 0}
 		}},
-		{Column: table.Column{Name: "length", Unit: table.Duration, Doc: "from then to the end of the last"}, Cell: func(s *DiffSide) table.Cell {
+		{Column: table.Column{Name: "length", Unit: table.Duration, Doc: "from then to the end of the last"}, Cell: func(s *Side) table.Cell {
 			return table.Cell{N: distribution.Between(s.First, s.Last), Unknown: s.First == 0}
 		}},
-		count("requests", "how many", func(s *DiffSide) int64 { return s.Requests }),
-		count("finished", "requests that did", func(s *DiffSide) int64 { return s.Finished }),
-		count("ranks", "that profilers recorded work of", func(s *DiffSide) int64 { return s.Ranks }),
-		count("steps", "of all ranks", func(s *DiffSide) int64 { return s.Steps }),
+		count("requests", "how many", func(s *Side) int64 { return s.Requests }),
+		count("finished", "requests that did", func(s *Side) int64 { return s.Finished }),
+		count("ranks", "that profilers recorded work of", func(s *Side) int64 { return s.Ranks }),
+		count("steps", "of all ranks", func(s *Side) int64 { return s.Steps }),
 	})
 }
 
 // LoadReport makes a table of how many requests there are, and how long.
-func (d *Diff) LoadReport() *table.Report {
-	number := func(name, doc string, of func(*DiffLoad) float64) table.Field[DiffLoad] {
-		return table.Field[DiffLoad]{Column: table.Column{Name: name, Unit: table.Number, Doc: doc}, Cell: func(l *DiffLoad) table.Cell { return table.RealCell(of(l)) }}
+func (d *Diff) LoadReport() *table.Table {
+	number := func(name, doc string, of func(*Load) float64) table.Field[Load] {
+		return table.Field[Load]{Column: table.Column{Name: name, Unit: table.Number, Doc: doc}, Cell: func(l *Load) table.Cell { return table.RealCell(of(l)) }}
 	}
-	detailed := func(name, doc string, of func(*DiffLoad) float64) table.Field[DiffLoad] {
-		return table.Detail([]table.Field[DiffLoad]{number(name, doc, of)})[0]
+	detailed := func(name, doc string, of func(*Load) float64) table.Field[Load] {
+		return table.Detail([]table.Field[Load]{number(name, doc, of)})[0]
 	}
-	return table.New("sgtrace.report.diff.load/v1", "Load", d.Load, []table.Field[DiffLoad]{
-		{Column: table.Column{Name: "of", Doc: "what is compared"}, Cell: func(l *DiffLoad) table.Cell { return table.TextCell(l.Name) }},
-		number("before", "mean", func(l *DiffLoad) float64 { return l.Before }),
-		number("after", "mean", func(l *DiffLoad) float64 { return l.After }),
+	return table.New("sgtrace.report.diff.load/v1", "Load", d.Load, []table.Field[Load]{
+		{Column: table.Column{Name: "of", Doc: "what is compared"}, Cell: func(l *Load) table.Cell { return table.TextCell(l.Name) }},
+		number("before", "mean", func(l *Load) float64 { return l.Before }),
+		number("after", "mean", func(l *Load) float64 { return l.After }),
 		{Column: table.Column{Name: "change", Doc: "by how much it grew, with the 95 % confidence interval; ~ if that may be chance"},
-			Cell: func(l *DiffLoad) table.Cell { return table.Cell{Text: l.Change.words()} }},
-		detailed("ratio", "after / before", func(l *DiffLoad) float64 { return l.Change.Ratio }),
-		detailed("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *DiffLoad) float64 { return l.Change.Low }),
-		detailed("ratio high", "upper end of the 95 % confidence interval of the ratio", func(l *DiffLoad) float64 { return l.Change.High }),
-		detailed("p", "how likely such a difference is if there is none, corrected for all numbers of the comparison (Holm)", func(l *DiffLoad) float64 { return l.Change.P }),
+			Cell: func(l *Load) table.Cell { return table.Cell{Text: l.Change.words()} }},
+		detailed("ratio", "after / before", func(l *Load) float64 { return l.Change.Ratio }),
+		detailed("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Low }),
+		detailed("ratio high", "upper end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.High }),
+		detailed("p", "how likely such a difference is if there is none, corrected for all numbers of the comparison (Holm)", func(l *Load) float64 { return l.Change.P }),
 	})
 }

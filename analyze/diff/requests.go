@@ -53,12 +53,12 @@ func (d *Collected) collectRequests(s *request.Set) {
 			continue // a millisecond that hosts are still apart would be news
 		}
 		if metrics[i].pieces != nil {
-			d.put(diffKey{Kind: DiffRequest, Name: name}, &metrics[i])
+			d.put(diffKey{Kind: Request, Name: name}, &metrics[i])
 		}
 	}
 	stages, ranks := c.stage.Text(), c.rank.Text()
 	for codes, g := range c.groups {
-		d.put(diffKey{DiffStage, stages[codes>>32], ranks[uint32(codes)]}, g)
+		d.put(diffKey{Stage, stages[codes>>32], ranks[uint32(codes)]}, g)
 	}
 	d.loads = measureLoads(s, pieces)
 }

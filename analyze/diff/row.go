@@ -9,18 +9,18 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A DiffRow is the durations of one name in both captures.
-type DiffRow struct {
+// A Row is the durations of one name in both captures.
+type Row struct {
 	diffKey
-	Before, After         DiffStat
-	P50, P99, Mean, Total DiffChange // Total is by request or step
+	Before, After         Stat
+	P50, P99, Mean, Total Change // Total is by request or step
 	// Like is the name of a kernel that the other capture lacks in turn, and that may be the
 	// same; "" is none.
 	Like string
 }
 
-// A DiffStat is the durations of one name in one capture, in ns. Without any, N is 0.
-type DiffStat struct {
+// A Stat is the durations of one name in one capture, in ns. Without any, N is 0.
+type Stat struct {
 	N        int64
 	P50, P99 int64 // nearest rank
 	Mean     int64 // in tenths of ns
@@ -30,7 +30,7 @@ type DiffStat struct {
 }
 
 // rate returns how many there are by request or step.
-func (s *DiffStat) rate() float64 {
+func (s *Stat) rate() float64 {
 	if s.PerUnit < 0 || s.Mean == 0 {
 		return 0
 	}
@@ -38,26 +38,26 @@ func (s *DiffStat) rate() float64 {
 }
 
 // only reports whether one of the captures lacks it.
-func (r *DiffRow) only() bool { return r.Before.N == 0 || r.After.N == 0 }
+func (r *Row) only() bool { return r.Before.N == 0 || r.After.N == 0 }
 
 // Changed reports whether something about the row is other than before beyond doubt, and by
 // enough to matter.
-func (r *DiffRow) Changed() bool {
-	return slices.ContainsFunc(r.changes(), (*DiffChange).matters)
+func (r *Row) Changed() bool {
+	return slices.ContainsFunc(r.changes(), (*Change).matters)
 }
 
 // changes returns the numbers that are compared.
-func (r *DiffRow) changes() []*DiffChange { return []*DiffChange{&r.P50, &r.P99, &r.Mean, &r.Total} }
+func (r *Row) changes() []*Change { return []*Change{&r.P50, &r.P99, &r.Mean, &r.Total} }
 
 // Effect returns by how much a request or step got longer because of what changed, in tenths
 // of ns: the most that one of the numbers that changed makes. It leaves out how much of the
 // total moved since requests happen to be longer; 0 if nothing changed.
-func (r *DiffRow) Effect() int64 {
+func (r *Row) Effect() int64 {
 	if r.only() && r.Total.matters() {
 		return r.Moved()
 	}
 	most := 0.0
-	consider := func(c *DiffChange, effect float64) {
+	consider := func(c *Change, effect float64) {
 		if c.matters() && math.Abs(effect) > math.Abs(most) {
 			most = effect
 		}
@@ -72,7 +72,7 @@ func (r *DiffRow) Effect() int64 {
 
 // Moved returns by how much the total of a request or step grew, in tenths of ns; 0 if it is
 // unknown.
-func (r *DiffRow) Moved() int64 {
+func (r *Row) Moved() int64 {
 	if min(r.Before.PerUnit, r.After.PerUnit) < 0 {
 		return 0
 	}
@@ -100,7 +100,7 @@ func newDiffRows(sides [2]*Collected, approximate *int) *diffRows {
 }
 
 // rows returns a row for every name, or for every name and rank.
-func (r *diffRows) rows(byRank bool) []DiffRow {
+func (r *diffRows) rows(byRank bool) []Row {
 	var keys []diffKey
 	for i, side := range r.sides {
 		if byRank {
@@ -113,7 +113,7 @@ func (r *diffRows) rows(byRank bool) []DiffRow {
 	}
 	slices.SortFunc(keys, diffKey.compare)
 	keys = slices.Compact(keys)
-	rows := make([]DiffRow, len(keys))
+	rows := make([]Row, len(keys))
 	for i, key := range keys {
 		rows[i] = r.row(key, func(side int) []diffKey {
 			if byRank {
@@ -126,11 +126,11 @@ func (r *diffRows) rows(byRank bool) []DiffRow {
 }
 
 // ranks returns a row for every rank of a name that is told apart by rank.
-func (r *diffRows) ranks(of *DiffRow) []DiffRow {
+func (r *diffRows) ranks(of *Row) []Row {
 	all := diffKey{Kind: of.Kind, Name: of.Name}
 	keys := slices.Concat(r.pooled[0][all], r.pooled[1][all])
 	slices.SortFunc(keys, diffKey.compare)
-	var rows []DiffRow
+	var rows []Row
 	for _, key := range slices.Compact(keys) {
 		if key.Rank != "" {
 			rows = append(rows, r.row(key, func(int) []diffKey { return []diffKey{key} }))
@@ -141,13 +141,13 @@ func (r *diffRows) ranks(of *DiffRow) []DiffRow {
 
 // A diffMeasure is a group of durations with how far off its numbers may be.
 type diffMeasure struct {
-	DiffStat
+	Stat
 	p50, p99, mean, total significance.Quantity
 	work                  []significance.Piece // ns and units
 }
 
 // row compares what both captures have under some keys.
-func (r *diffRows) row(key diffKey, keys func(side int) []diffKey) DiffRow {
+func (r *diffRows) row(key diffKey, keys func(side int) []diffKey) Row {
 	var m [2]diffMeasure
 	approximate := false
 	for i, side := range r.sides {
@@ -162,7 +162,7 @@ func (r *diffRows) row(key diffKey, keys func(side int) []diffKey) DiffRow {
 	if approximate {
 		*r.approximate++
 	}
-	row := DiffRow{diffKey: key, Before: m[0].DiffStat, After: m[1].DiffStat}
+	row := Row{diffKey: key, Before: m[0].Stat, After: m[1].Stat}
 	row.P50.Change = significance.Compare(m[0].p50, m[1].p50)
 	row.P99.Change = significance.Compare(m[0].p99, m[1].p99)
 	row.Mean.Change = significance.Compare(m[0].mean, m[1].mean)

@@ -60,7 +60,7 @@ func TestDiffOfSimulatedCaptures(t *testing.T) {
 				config.Seed += 1000
 				d.alter(&config)
 				after, _ := testset.Simulated(t, config)
-				diff := diff.NewDiff(diff.Collect(diff.Capture{Requests: before}), diff.Collect(diff.Capture{Requests: after}), diff.DiffOptions{ByRank: d.rank != ""})
+				diff := diff.Compare(diff.Collect(diff.Capture{Requests: before}), diff.Collect(diff.Capture{Requests: after}), diff.Options{ByRank: d.rank != ""})
 				if d.found(diff) {
 					right++
 				} else {
@@ -78,13 +78,13 @@ func (d *difference) found(got *diff.Diff) bool {
 	if d.load == "" && d.rows == nil {
 		return significant(got) == 0
 	}
-	within := func(c *diff.DiffChange) bool { return c.Significant && c.Ratio > d.from && c.Ratio < d.to }
+	within := func(c *diff.Change) bool { return c.Significant && c.Ratio > d.from && c.Ratio < d.to }
 	for i := range got.Load {
 		if l := &got.Load[i]; l.Name == d.load && !within(&l.Change) {
 			return false
 		}
 	}
-	return d.rows == nil || slices.ContainsFunc(got.Rows, func(r diff.DiffRow) bool {
+	return d.rows == nil || slices.ContainsFunc(got.Rows, func(r diff.Row) bool {
 		return slices.Contains(d.rows, r.Name) && strings.HasSuffix(r.Rank, d.rank) && (within(&r.Mean) || within(&r.Total) || within(&r.P50))
 	})
 }
@@ -92,7 +92,7 @@ func (d *difference) found(got *diff.Diff) bool {
 // significant counts the numbers that are called changed.
 func significant(d *diff.Diff) int {
 	n := 0
-	count := func(c *diff.DiffChange) {
+	count := func(c *diff.Change) {
 		if c.Significant {
 			n++
 		}
@@ -102,7 +102,7 @@ func significant(d *diff.Diff) int {
 	}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		for _, c := range []*diff.DiffChange{&r.P50, &r.P99, &r.Mean, &r.Total} {
+		for _, c := range []*diff.Change{&r.P50, &r.P99, &r.Mean, &r.Total} {
 			count(c)
 		}
 	}
@@ -115,7 +115,7 @@ func TestDiffOfOneCapture(t *testing.T) {
 	set, _ := testset.Simulated(t, config)
 	again, _ := testset.Simulated(t, config)
 	for _, byRank := range []bool{false, true} {
-		d := diff.NewDiff(diff.Collect(diff.Capture{Requests: set}), diff.Collect(diff.Capture{Requests: again}), diff.DiffOptions{ByRank: byRank})
+		d := diff.Compare(diff.Collect(diff.Capture{Requests: set}), diff.Collect(diff.Capture{Requests: again}), diff.Options{ByRank: byRank})
 		if len(d.Rows) < 20 || d.SideReport().Title != "No difference at all" {
 			t.Errorf("%d rows: %s", len(d.Rows), d.SideReport().Title)
 		}

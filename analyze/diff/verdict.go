@@ -69,7 +69,7 @@ func (d *Diff) words(rows *diffRows) string {
 
 // untested returns how many rows that may matter nobody can tell anything about, and the one
 // that moved the total most.
-func (d *Diff) untested() (most *DiffRow, n int) {
+func (d *Diff) untested() (most *Row, n int) {
 	for i := range d.Rows {
 		r := &d.Rows[i]
 		known := r.Mean.tested() || r.only() && r.Total.tested()
@@ -85,20 +85,20 @@ func (d *Diff) untested() (most *DiffRow, n int) {
 
 // main returns the rows that the verdict tells of: what users notice, and what of each kind
 // says most about why.
-func (d *Diff) main() []*DiffRow {
-	var told []*DiffRow
+func (d *Diff) main() []*Row {
+	var told []*Row
 	for _, name := range []string{"e2e", "ttft", "itl", "tpot"} {
-		if r := d.changed(func(r *DiffRow) bool { return r.Kind == DiffRequest && r.Name == name }); r != nil {
+		if r := d.changed(func(r *Row) bool { return r.Kind == Request && r.Name == name }); r != nil {
 			told = append(told, r)
 		}
 	}
-	for _, kind := range []DiffKind{DiffStage, DiffStep, DiffKernel, DiffCopy} {
+	for _, kind := range []Kind{Stage, Step, Kernel, Copy} {
 		if r := d.cause(kind); r != nil {
 			told = append(told, r)
 		}
 	}
 	if told == nil { // other metrics
-		if r := d.changed(func(r *DiffRow) bool { return r.Kind == DiffRequest }); r != nil {
+		if r := d.changed(func(r *Row) bool { return r.Kind == Request }); r != nil {
 			told = append(told, r)
 		}
 	}
@@ -107,8 +107,8 @@ func (d *Diff) main() []*DiffRow {
 
 // same reports whether both captures are the same in all numbers.
 func (d *Diff) same() bool {
-	return !slices.ContainsFunc(d.Rows, func(r DiffRow) bool { return r.Before != r.After }) &&
-		!slices.ContainsFunc(d.Load, func(l DiffLoad) bool { return l.Before != l.After })
+	return !slices.ContainsFunc(d.Rows, func(r Row) bool { return r.Before != r.After }) &&
+		!slices.ContainsFunc(d.Load, func(l Load) bool { return l.Before != l.After })
 }
 
 // tested reports whether anything could be compared.
@@ -120,7 +120,7 @@ func (d *Diff) tested() bool {
 	}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		if slices.ContainsFunc(r.changes(), (*DiffChange).tested) {
+		if slices.ContainsFunc(r.changes(), (*Change).tested) {
 			return true
 		}
 	}
@@ -128,7 +128,7 @@ func (d *Diff) tested() bool {
 }
 
 // changed returns the first row that is meant, and changed.
-func (d *Diff) changed(is func(*DiffRow) bool) *DiffRow {
+func (d *Diff) changed(is func(*Row) bool) *Row {
 	for i := range d.Rows {
 		if r := &d.Rows[i]; is(r) && r.Changed() {
 			return r
@@ -141,8 +141,8 @@ func (d *Diff) changed(is func(*DiffRow) bool) *DiffRow {
 // other: of those that moved at least half as much as the one that moved most, the cause is
 // the one that grew by the largest factor, since what is around it has other parts that did
 // not.
-func (d *Diff) cause(kind DiffKind) *DiffRow {
-	most := d.changed(func(r *DiffRow) bool { return r.Kind == kind && d.weight(r) >= leastWeight })
+func (d *Diff) cause(kind Kind) *Row {
+	most := d.changed(func(r *Row) bool { return r.Kind == kind && d.weight(r) >= leastWeight })
 	if most == nil {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (d *Diff) cause(kind DiffKind) *DiffRow {
 
 // size returns how large the change of the number is that tells most; 0 of what only one
 // capture has.
-func (r *DiffRow) size() float64 {
+func (r *Row) size() float64 {
 	if r.only() {
 		return 0
 	}
@@ -167,7 +167,7 @@ func (r *DiffRow) size() float64 {
 }
 
 // size returns by which factor the number changed, in either direction, as a logarithm.
-func (c *DiffChange) size() float64 {
+func (c *Change) size() float64 {
 	if c.Ratio > 0 {
 		return math.Abs(math.Log(c.Ratio))
 	}
@@ -176,15 +176,15 @@ func (c *DiffChange) size() float64 {
 
 // weight returns the part of the time of a request, or of the work of a step, that the
 // change of the row makes. Metrics of requests matter in any case.
-func (d *Diff) weight(r *DiffRow) float64 {
-	if r.Kind == DiffRequest {
+func (d *Diff) weight(r *Row) float64 {
+	if r.Kind == Request {
 		return 1
 	}
 	return d.part(r, r.Effect())
 }
 
 // part returns the part that a time is of a request, or of the work of a step on the rank.
-func (d *Diff) part(r *DiffRow, time int64) float64 {
+func (d *Diff) part(r *Row, time int64) float64 {
 	whole := d.whole[d.wholeOf(r)]
 	if whole == 0 {
 		return 1
@@ -193,11 +193,11 @@ func (d *Diff) part(r *DiffRow, time int64) float64 {
 }
 
 // wholeOf returns what a row is a part of.
-func (d *Diff) wholeOf(r *DiffRow) diffKey {
+func (d *Diff) wholeOf(r *Row) diffKey {
 	if r.Kind.profiled() {
-		return diffKey{Kind: DiffKernel, Rank: r.Rank}
+		return diffKey{Kind: Kernel, Rank: r.Rank}
 	}
-	return diffKey{Kind: DiffRequest}
+	return diffKey{Kind: Request}
 }
 
 // addUp finds how long a request takes, and what a step of every rank works, in the capture
@@ -207,7 +207,7 @@ func (d *Diff) addUp() {
 	d.whole = map[diffKey]int64{}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		if r.Kind == DiffKernel || r.Kind == DiffCopy || r.Kind == DiffRequest && r.Name == "e2e" {
+		if r.Kind == Kernel || r.Kind == Copy || r.Kind == Request && r.Name == "e2e" {
 			key := d.wholeOf(r)
 			before[key] = distribution.AddTimes(before[key], max(0, r.Before.PerUnit))
 			after[key] = distribution.AddTimes(after[key], max(0, r.After.PerUnit))
@@ -217,7 +217,7 @@ func (d *Diff) addUp() {
 }
 
 // sentence tells how a row changed, and where.
-func (d *Diff) sentence(r *DiffRow, rows *diffRows) string {
+func (d *Diff) sentence(r *Row, rows *diffRows) string {
 	text := d.plain(r)
 	if r.Like != "" {
 		text += ", perhaps what is " + table.CutMiddle(words.Clean(r.Like), mostVerdictName, table.Style{ASCII: true}) + " on the other side"
@@ -229,9 +229,9 @@ func (d *Diff) sentence(r *DiffRow, rows *diffRows) string {
 }
 
 // plain tells how a row changed.
-func (d *Diff) plain(r *DiffRow) string {
+func (d *Diff) plain(r *Row) string {
 	text := table.CutMiddle(words.Clean(r.Name), mostVerdictName, table.Style{ASCII: true})
-	if r.Kind == DiffStep {
+	if r.Kind == Step {
 		text += " steps"
 	}
 	if r.Rank != "" {
@@ -256,7 +256,7 @@ func (d *Diff) plain(r *DiffRow) string {
 const mostVerdictName = 60
 
 // unit is what totals of a row are divided by.
-func (d *Diff) unit(r *DiffRow) string {
+func (d *Diff) unit(r *Row) string {
 	switch {
 	case r.Kind.profiled():
 		return d.per.String()
@@ -268,7 +268,7 @@ func (d *Diff) unit(r *DiffRow) string {
 
 // telling returns the number that tells most about the change: the median, unless another
 // one changed more than twice as much.
-func (r *DiffRow) telling() (what string, c *DiffChange, before, after int64) {
+func (r *Row) telling() (what string, c *Change, before, after int64) {
 	most := 0.0
 	for _, n := range diffNumbers {
 		of := n.change(r)
@@ -287,7 +287,7 @@ func (r *DiffRow) telling() (what string, c *DiffChange, before, after int64) {
 }
 
 // inBrackets gives the change with its interval: " (+16.1 %, CI +14.2 to +18.0)".
-func (c *DiffChange) inBrackets() string {
+func (c *Change) inBrackets() string {
 	if math.IsNaN(c.Ratio) {
 		return ""
 	}

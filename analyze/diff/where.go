@@ -10,7 +10,7 @@ import (
 
 // where names the ranks on which a row changed, if the others did not: " on TP1 only". It
 // is asked of rows that changed, so that only the ranks of each are paid for.
-func (r *diffRows) where(of *DiffRow) string {
+func (r *diffRows) where(of *Row) string {
 	ranks := r.ranks(of)
 	p := make([]float64, len(ranks))
 	for i := range ranks {

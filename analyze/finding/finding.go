@@ -8,7 +8,7 @@ import (
 // A Finding is something that an engineer should know about, and what shows it.
 // What is not beyond doubt is not a finding.
 type Finding struct {
-	Kind FindingKind
+	Kind Kind
 	// At is where it is. The zero value is everywhere, or nobody knows; a part of a
 	// rank that is not known is -1, a host "". Findings of one kind about one place
 	// are told as one.
@@ -29,21 +29,21 @@ type Finding struct {
 	Topic string
 }
 
-// FindingKind is what a finding is about.
-type FindingKind string
+// Kind is what a finding is about.
+type Kind string
 
 const (
-	FindingStraggler FindingKind = "straggler" // a rank that others wait for
-	FindingSlower    FindingKind = "slower"    // a server that takes longer than others of its role
-	FindingLoad      FindingKind = "load"      // more to do than before, or than can be done
-	FindingImbalance FindingKind = "imbalance" // ranks that should share work do not
-	FindingTransfer  FindingKind = "transfer"  // KV transfers that are slow
-	FindingMemory    FindingKind = "memory"    // requests thrown out of the batch for want of memory
-	FindingErrors    FindingKind = "errors"    // requests that failed
-	FindingPipeline  FindingKind = "pipeline"  // a stage of a pipeline that others wait for
-	FindingGPU       FindingKind = "gpu"       // devices that are idle, or wait for data
-	FindingTail      FindingKind = "tail"      // why the slow requests are slow, if it is none of the above
-	FindingChange    FindingKind = "change"    // something else that became different at some time
+	Straggler Kind = "straggler" // a rank that others wait for
+	Slower    Kind = "slower"    // a server that takes longer than others of its role
+	Load      Kind = "load"      // more to do than before, or than can be done
+	Imbalance Kind = "imbalance" // ranks that should share work do not
+	Transfer  Kind = "transfer"  // KV transfers that are slow
+	Memory    Kind = "memory"    // requests thrown out of the batch for want of memory
+	Errors    Kind = "errors"    // requests that failed
+	Pipeline  Kind = "pipeline"  // a stage of a pipeline that others wait for
+	GPU       Kind = "gpu"       // devices that are idle, or wait for data
+	Tail      Kind = "tail"      // why the slow requests are slow, if it is none of the above
+	Change    Kind = "change"    // something else that became different at some time
 )
 
 const FewCompared = 20

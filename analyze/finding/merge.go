@@ -31,7 +31,7 @@ func Merge(found []Finding, consequences []Consequence) []Finding {
 // sameAs reports whether two findings are about one thing. How much there is to do and
 // how it is divided are, as balancers fail under load.
 func (f *Finding) sameAs(g *Finding) bool {
-	load := func(f *Finding) bool { return f.Kind == FindingLoad || f.Kind == FindingImbalance }
+	load := func(f *Finding) bool { return f.Kind == Load || f.Kind == Imbalance }
 	if load(f) && load(g) {
 		return f.At.Overlaps(&g.At)
 	}
@@ -48,7 +48,7 @@ func (f *Finding) take(g *Finding) {
 	if f.Since == 0 {
 		f.Since = g.Since
 	}
-	if f.Kind == FindingLoad || f.Kind == FindingImbalance {
+	if f.Kind == Load || f.Kind == Imbalance {
 		f.Weight = max(f.Weight, g.Weight) // what it costs shows elsewhere: in queues
 	}
 }
@@ -56,7 +56,7 @@ func (f *Finding) take(g *Finding) {
 // A Consequence is what findings of one kind bring about that findings of another tell
 // of.
 type Consequence struct {
-	Cause, Effect FindingKind
+	Cause, Effect Kind
 	Topics        []string // of the effect
 }
 
@@ -70,7 +70,7 @@ func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 		cause := found[k]
 		found = slices.DeleteFunc(found, func(f Finding) bool {
 			effect := f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && f.At.Overlaps(&cause.At) &&
-				(c.Cause != FindingSlower || f.At.Scope == place.OneRank) // it tells of no other server
+				(c.Cause != Slower || f.At.Scope == place.OneRank) // it tells of no other server
 			if effect {
 				cause.take(&f)
 			}

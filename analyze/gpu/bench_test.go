@@ -41,7 +41,7 @@ func BenchmarkMeasureGPUs(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				MeasureGPUs(set, GPUOptions{})
+				Measure(set, Options{})
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/kernel")
 		})

@@ -44,7 +44,7 @@ func (g *GPUs) Findings(waiting []string) []finding.Finding {
 	var out []finding.Finding
 	if waits := t.waitsAtWork(); waits > 0 {
 		out = append(out, finding.Finding{
-			Kind: finding.FindingGPU, Topic: "host", Weight: waits, Show: []string{"--by-rank"},
+			Kind: finding.GPU, Topic: "host", Weight: waits, Show: []string{"--by-rank"},
 			Text: fmt.Sprintf("%.0f %% of the time of %s is waiting for the host: what comes next has not been launched", 100*waits, g.Devices()),
 			Evidence: []string{fmt.Sprintf("%d such gaps, %s each on average; launches of %s begin %s after their call in the median",
 				t.gaps, words.Nearly(t.hostWait/max(1, t.gaps)), g.GPUs[0].Rank, words.Nearly(g.GPUs[0].Delay.P50))},
@@ -52,7 +52,7 @@ func (g *GPUs) Findings(waiting []string) []finding.Finding {
 	}
 	if exposed := distribution.Fraction(t.exposed, t.length); exposed >= muchExposed {
 		out = append(out, finding.Finding{
-			Kind: finding.FindingGPU, Topic: "communication", Weight: exposed, Show: []string{"--by-rank"},
+			Kind: finding.GPU, Topic: "communication", Weight: exposed, Show: []string{"--by-rank"},
 			Text:     fmt.Sprintf("%.0f %% of the time of %s is communication that no computation hides", 100*exposed, g.Devices()),
 			Evidence: slices.Concat(g.exposedRange(), waiting),
 		})

@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// GPUOptions say how devices are measured.
-type GPUOptions struct {
+// Options say how devices are measured.
+type Options struct {
 	Classes *profile.Classes // of kernels; nil is [profile.DefaultClasses]
 	// From and To bound what is measured to kernels, copies and steps that overlap
 	// [From, To]; 0 is open.
@@ -20,7 +20,7 @@ type GPUOptions struct {
 }
 
 // keeps reports whether an event lies in the window.
-func (o *GPUOptions) keeps(e *profile.Event) bool {
+func (o *Options) keeps(e *profile.Event) bool {
 	return (o.From == 0 || e.End >= o.From) && (o.To == 0 || e.Start <= o.To)
 }
 
@@ -107,10 +107,10 @@ func (g *GPU) sum(of func(Running) bool) int64 {
 	return total
 }
 
-// MeasureGPUs measures what the devices of all ranks were busy with. It reads every
+// Measure measures what the devices of all ranks were busy with. It reads every
 // stream of the set once for each kind of rows, and holds about ten bytes for a
 // kernel or copy, and 16 for a call while its stream is read.
-func MeasureGPUs(set *profile.Set, opt GPUOptions) *GPUs {
+func Measure(set *profile.Set, opt Options) *GPUs {
 	if opt.Classes == nil {
 		opt.Classes = profile.DefaultClasses()
 	}

@@ -122,7 +122,7 @@ note: kernels that communicate wait for each other: they are short on the rank t
 }
 
 func TestGPUReports(t *testing.T) {
-	gpus := MeasureGPUs(gpuFixture(), GPUOptions{})
+	gpus := Measure(gpuFixture(), Options{})
 	for name, want := range gpuFixtureReports {
 		if got := tabletest.Text(t, gpuReports[name](gpus), table.FormatText, table.Style{Width: 120}); got != want[1:] {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want[1:])
@@ -142,7 +142,7 @@ func TestGraphsOfGPUs(t *testing.T) {
 		{Event: event("a", 20, 30, 6)}, {Event: event("a", 30, 40, 0)}, {Event: event("a", 40, 50, 0)},
 		{Event: event("CUDA graph 3", 60, 90, 7), Graph: true},
 	}})
-	g := MeasureGPUs(set, GPUOptions{})
+	g := Measure(set, Options{})
 	gpu := &g.GPUs[0]
 	if gpu.GraphKernels != 3 || gpu.GraphTime != 50 || gpu.KernelTime != 80 || gpu.Time(profile.ClassOther) != 30 || gpu.Time(profile.ClassCommunication) != 10 {
 		t.Errorf("%+v", gpu)
@@ -171,7 +171,7 @@ func TestSeveralDevices(t *testing.T) {
 	set := gpuFixture()
 	s := set.Streams[0].(*testset.RowStream)
 	s.KernelRows[0].Device = 1
-	out := tabletest.Text(t, MeasureGPUs(set, GPUOptions{}).Report(), table.FormatText, table.Style{})
+	out := tabletest.Text(t, Measure(set, Options{}).Report(), table.FormatText, table.Style{})
 	for _, want := range []string{"\nTP0 GPU 0 ", "\nTP0 GPU 1 ", "\nTP1 GPU 0 "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
@@ -192,7 +192,7 @@ func TestGPUsOfForgedTimes(t *testing.T) {
 			{Event: profile.Event{Start: far - 9, End: far - 20, Correlation: 3, Name: name}},
 		},
 	})
-	g := MeasureGPUs(set, GPUOptions{})
+	g := Measure(set, Options{})
 	gpu := &g.GPUs[0]
 	if gpu.Length() != far || gpu.Captured != far || gpu.Busy() < 0 || gpu.Delay.Max < 0 || gpu.Queue < 0 {
 		t.Errorf("%+v", gpu)
@@ -204,7 +204,7 @@ func TestGPUsOfForgedTimes(t *testing.T) {
 
 func TestLaunchesOfGPUs(t *testing.T) {
 	gpu := func(calls, kernels []testset.GPURow) *GPU {
-		return &MeasureGPUs(testset.GPUSetOf(calls, kernels, nil), GPUOptions{}).GPUs[0]
+		return &Measure(testset.GPUSetOf(calls, kernels, nil), Options{}).GPUs[0]
 	}
 	// Of two calls with one correlation, the one that is around the other counts.
 	g := gpu([]testset.GPURow{{Name: "cuLaunchKernel", Start: 10, End: 20, Correlation: 1}, {Name: "cudaLaunchKernel", Start: 10, End: 30, Correlation: 1}, {Name: "cudaLaunchKernel", Start: 12, End: 90, Correlation: 1}}, []testset.GPURow{{Name: "a", Start: 100, End: 110, Correlation: 1}})
@@ -242,7 +242,7 @@ func TestProjectionOfSteps(t *testing.T) {
 		[]testset.GPURow{{Name: "l", Start: 0, End: 1, Correlation: 1}, {Name: "l", Start: 60, End: 61, Correlation: 2}, {Name: "l", Start: 98, End: 130, Correlation: 3}, {Name: "l", Start: 150, End: 151, Correlation: 4}, {Name: "l", Start: 500, End: 501, Correlation: 5}},
 		[]testset.GPURow{{Name: "a", Start: 1000, End: 1010, Correlation: 1}, {Name: "a", Start: 1020, End: 1030, Correlation: 2}, {Name: "a", Start: 1040, End: 1050, Correlation: 3}, {Name: "a", Start: 1060, End: 1070, Correlation: 4}, {Name: "a", Start: 1080, End: 1090, Correlation: 5}},
 		[]testset.GPURow{{Name: "step[EXTEND bs=1]", Start: 0, End: 100, Correlation: 0}, {Name: "step[DECODE bs=1]", Start: 50, End: 150, Correlation: 0}, {Name: "ProfilerStep#1", Start: 150, End: 400, Correlation: 0}, {Name: "other", Start: 0, End: 1000, Correlation: 0}})
-	for _, s := range MeasureGPUs(set, GPUOptions{}).Steps {
+	for _, s := range Measure(set, Options{}).Steps {
 		want := map[profile.StepKind]int64{profile.StepPrefill: 30, profile.StepDecode: 30, profile.StepOther: 10}[s.Kind]
 		if s.Device.Total != want || s.Device.N != 1 {
 			t.Errorf("%s: %+v, want %d", walk.StepKinds[s.Kind], s.Device, want)
@@ -253,7 +253,7 @@ func TestProjectionOfSteps(t *testing.T) {
 // Parts of steps count where no annotation is around all of one.
 func TestPartsOfSteps(t *testing.T) {
 	kinds := func(ranges ...testset.GPURow) (kinds []string) {
-		for _, s := range MeasureGPUs(testset.GPUSetOf(nil, nil, ranges), GPUOptions{}).Steps {
+		for _, s := range Measure(testset.GPUSetOf(nil, nil, ranges), Options{}).Steps {
 			kinds = append(kinds, walk.StepKinds[s.Kind]+s.Batches())
 		}
 		return kinds

@@ -45,7 +45,7 @@ func TestGPUsAsHTA(t *testing.T) {
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			o := openHTAOracle(t, dir)
-			o.gpus = MeasureGPUs(htaSet(o.ranks, nil, false), GPUOptions{Classes: profile.HTAClasses()})
+			o.gpus = Measure(htaSet(o.ranks, nil, false), Options{Classes: profile.HTAClasses()})
 			o.temporal(t)
 			o.overlap(t)
 			o.types(t)
@@ -207,7 +207,7 @@ func (o *htaOracle) kernels(t *testing.T, types ...string) {
 }
 
 func (o *htaOracle) idle(t *testing.T) {
-	gpus := MeasureGPUs(htaSet(o.ranks, nil, true), GPUOptions{})
+	gpus := Measure(htaSet(o.ranks, nil, true), Options{})
 	causes := map[string]IdleCause{"host_wait": HostWait, "kernel_wait": KernelWait, "other": OtherWait}
 	of := func(row map[string]string) (Idle, IdleCause, string) {
 		what := fmt.Sprintf("rank %s stream %s %s", row["rank"], row["stream"], row["idle_category"])
@@ -247,7 +247,7 @@ func htaLaunches(name string) bool {
 
 func (o *htaOracle) launches(t *testing.T) {
 	const table = "launch_stats_summary"
-	gpus := MeasureGPUs(htaSet(o.ranks, htaLaunches, false), GPUOptions{})
+	gpus := Measure(htaSet(o.ranks, htaLaunches, false), Options{})
 	for _, row := range htaTable(t, o.dir, table+".csv") {
 		var d distribution.Summary
 		for i := range gpus.GPUs {

@@ -16,7 +16,7 @@ import (
 )
 
 // gpuReports are all reports on devices.
-var gpuReports = map[string]func(*GPUs) *table.Report{
+var gpuReports = map[string]func(*GPUs) *table.Table{
 	"gpus": (*GPUs).Report, "idle": (*GPUs).IdleReport, "overlap": (*GPUs).OverlapReport,
 	"streams": (*GPUs).StreamReport, "steps": (*GPUs).StepReport, "kernels": (*GPUs).KernelReport,
 }
@@ -56,8 +56,8 @@ func TestGPUsIgnoreOrder(t *testing.T) {
 	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
 		same := func(what string, got, want *profile.Set) {
 			for name, report := range gpuReports {
-				for _, opt := range []GPUOptions{{}, {Classes: profile.HTAClasses()}, {From: 100, To: 300}} {
-					if g, w := tabletest.CSV(t, report(MeasureGPUs(got, opt))), tabletest.CSV(t, report(MeasureGPUs(want, opt))); g != w {
+				for _, opt := range []Options{{}, {Classes: profile.HTAClasses()}, {From: 100, To: 300}} {
+					if g, w := tabletest.CSV(t, report(Measure(got, opt))), tabletest.CSV(t, report(Measure(want, opt))); g != w {
 						t.Fatalf("%s of rows that were %s:\n%s\nwant\n%s", name, what, g, w)
 					}
 				}
@@ -75,7 +75,7 @@ func TestGPUsIgnoreOrder(t *testing.T) {
 // The parts of a device's time add up to the whole.
 func TestGPUTimeAddsUp(t *testing.T) {
 	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
-		for _, g := range MeasureGPUs(testset.SetOf(syms, twoRanks, s), GPUOptions{}).GPUs {
+		for _, g := range Measure(testset.SetOf(syms, twoRanks, s), Options{}).GPUs {
 			sum := g.Idle.Total()
 			for _, c := range exposure {
 				sum += g.Exposed(c)
@@ -199,7 +199,7 @@ func define(rows []definedRow, syms *trace.Symbols) *definedGPU {
 func TestGPUsAsDefined(t *testing.T) {
 	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
 		n := 0
-		for _, g := range MeasureGPUs(testset.SetOf(syms, twoRanks, s), GPUOptions{}).GPUs {
+		for _, g := range Measure(testset.SetOf(syms, twoRanks, s), Options{}).GPUs {
 			rows := definedRows(s, syms, g.RankIndex, g.Device)
 			d := define(rows, syms)
 			n += len(rows)

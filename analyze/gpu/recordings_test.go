@@ -41,7 +41,7 @@ func TestRecordingsAddUp(t *testing.T) {
 		first, second := testset.RandomStream(r, syms), testset.RandomStream(r, syms)
 		measure := func(streams ...profile.Stream) map[string]map[string]int64 {
 			of := map[string]map[string]int64{}
-			g := MeasureGPUs(testset.SetOf(syms, ranks, streams...), GPUOptions{})
+			g := Measure(testset.SetOf(syms, ranks, streams...), Options{})
 			for i := range g.GPUs {
 				of[fmt.Sprint(g.GPUs[i].Rank, g.GPUs[i].Device)] = gpuSums(&g.GPUs[i])
 			}
@@ -94,7 +94,7 @@ func TestQueueOfRecordings(t *testing.T) {
 		KernelRows: []profile.Kernel{{Event: event(50, 60, 1)}, {Event: event(100, 120, 2)}},
 	}
 	for _, set := range []*profile.Set{testset.SetOf(syms, []string{"TP0"}, s), testset.SetOf(syms, []string{"TP0"}, s, s.Later(1e9))} {
-		if g := MeasureGPUs(set, GPUOptions{}).GPUs[0]; g.Queue != 5 {
+		if g := Measure(set, Options{}).GPUs[0]; g.Queue != 5 {
 			t.Errorf("%d streams: %d tenths of a row wait, want 5", len(set.Streams), g.Queue)
 		}
 	}
@@ -114,7 +114,7 @@ func TestKernelsOfDifferentCaptures(t *testing.T) {
 		return s
 	}
 	ranks := []string{"TP0", "TP1", "TP2"}
-	g := MeasureGPUs(testset.SetOf(syms, ranks, stream(0, 100, 10), stream(1, 50, 12), stream(2, 80, 10)), GPUOptions{})
+	g := Measure(testset.SetOf(syms, ranks, stream(0, 100, 10), stream(1, 50, 12), stream(2, 80, 10)), Options{})
 	if !g.perSecond || len(g.Kernels) != 3 {
 		t.Fatalf("%+v", g)
 	}
@@ -123,7 +123,7 @@ func TestKernelsOfDifferentCaptures(t *testing.T) {
 			t.Errorf("%+v, want %+v", k, want)
 		}
 	}
-	g = MeasureGPUs(testset.SetOf(syms, ranks, stream(0, 100, 10), stream(1, 99, 10), stream(2, 99, 10)), GPUOptions{})
+	g = Measure(testset.SetOf(syms, ranks, stream(0, 100, 10), stream(1, 99, 10), stream(2, 99, 10)), Options{})
 	if g.perSecond || g.Kernels[0].Excess != 10 {
 		t.Errorf("captures of about one length: %+v", g.Kernels[0])
 	}

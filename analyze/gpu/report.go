@@ -44,7 +44,7 @@ func (c gpuColumns) part(name, doc string, whole, of func(*GPU) int64) []table.F
 }
 
 // Report makes a table of what every device was busy with.
-func (g *GPUs) Report() *table.Report {
+func (g *GPUs) Report() *table.Table {
 	c := gpuColumns{g}
 	time := func(class profile.Class) func(*GPU) int64 { return func(g *GPU) int64 { return g.Time(class) } }
 	exposed := func(class profile.Class) func(*GPU) int64 { return func(g *GPU) int64 { return g.Exposed(class) } }
@@ -95,7 +95,7 @@ func (g *GPUs) any(is func(*GPU) bool) bool {
 }
 
 // noteGraphs tells where the classes of kernels are not known.
-func (g *GPUs) noteGraphs(r *table.Report) {
+func (g *GPUs) noteGraphs(r *table.Table) {
 	busy, other := int64(0), int64(0)
 	for i := range g.GPUs {
 		busy = distribution.AddTimes(busy, g.GPUs[i].Busy())
@@ -117,7 +117,7 @@ var causeDocs = [NumCauses]string{
 }
 
 // IdleReport makes a table of why devices were idle and how work reached them.
-func (g *GPUs) IdleReport() *table.Report {
+func (g *GPUs) IdleReport() *table.Table {
 	c := gpuColumns{g}
 	fields := append(c.first(), c.time("idle", "nothing runs, between the first kernel or copy and the end of the last", func(g *GPU) int64 { return g.Idle.Total() }))
 	for cause, name := range causeNames {
@@ -149,7 +149,7 @@ func (g *GPUs) IdleReport() *table.Report {
 }
 
 // noteLaunches tells how much is unknown of calls.
-func (g *GPUs) noteLaunches(r *table.Report) {
+func (g *GPUs) noteLaunches(r *table.Table) {
 	rows, called := int64(0), int64(0)
 	for i := range g.GPUs {
 		rows += g.GPUs[i].Rows

@@ -45,7 +45,7 @@ func TestGPUsOfSimulatedExports(t *testing.T) {
 		}
 		for _, file := range truth.Files {
 			set := testset.NsysSet(t, filepath.Join(dir, "nsys", file.Name))
-			gpus := MeasureGPUs(set, GPUOptions{})
+			gpus := Measure(set, Options{})
 			for _, p := range file.Processes {
 				compareProcess(t, gpus, &p)
 			}
@@ -117,7 +117,7 @@ func TestKernelsOfStraggler(t *testing.T) {
 		t.Fatalf("traces: %v", paths)
 	}
 	set, _ := testset.TorchSet(t, paths...)
-	gpus := MeasureGPUs(set, GPUOptions{})
+	gpus := Measure(set, Options{})
 	slow, short := 0, 0
 	for _, k := range gpus.Kernels[:6] {
 		switch {

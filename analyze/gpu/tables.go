@@ -18,7 +18,7 @@ type runningRow struct {
 
 // OverlapReport makes a table of what ran at the same time as what, on all devices
 // together: the kernel type breakdown of Holistic Trace Analysis.
-func (g *GPUs) OverlapReport() *table.Report {
+func (g *GPUs) OverlapReport() *table.Table {
 	var rows []runningRow
 	all := int64(0)
 	for running := Running(1); running < numRunning; running++ {
@@ -61,7 +61,7 @@ type streamRow struct {
 }
 
 // StreamReport makes a table of the streams of all devices.
-func (g *GPUs) StreamReport() *table.Report {
+func (g *GPUs) StreamReport() *table.Table {
 	var rows []streamRow
 	for i := range g.GPUs {
 		for _, s := range g.GPUs[i].Streams {
@@ -93,7 +93,7 @@ func (g *GPUs) StreamReport() *table.Report {
 }
 
 // StepReport makes a table of how long steps took.
-func (g *GPUs) StepReport() *table.Report {
+func (g *GPUs) StepReport() *table.Table {
 	ns := func(prefix, name, doc string, of func(*StepTime) *distribution.Summary, v func(*distribution.Summary) int64) table.Field[StepTime] {
 		scale := prefix + "step"
 		if name == "total" {
@@ -133,7 +133,7 @@ func (g *GPUs) StepReport() *table.Report {
 func (t *StepTime) Batches() string { return walk.BatchWords(t.MinBatch, t.MaxBatch) }
 
 // KernelReport makes a table of the kernels of every rank beside those of the others.
-func (g *GPUs) KernelReport() *table.Report {
+func (g *GPUs) KernelReport() *table.Table {
 	ns := func(name, doc, scale string, v func(*RankKernel) int64) table.Field[RankKernel] {
 		return table.Field[RankKernel]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(k *RankKernel) table.Cell { return table.Cell{N: v(k)} }}
 	}

@@ -108,8 +108,8 @@ func TestGPUsOfTracesAsHTA(t *testing.T) {
 			for i := range set.Streams {
 				set.Streams[i] = newHTAView(set.Streams[i], set.Syms, profiles[i], &o.run)
 			}
-			o.gpus = MeasureGPUs(set, GPUOptions{Classes: profile.HTAClasses()})
-			for i, g := range MeasureGPUs(set, GPUOptions{}).GPUs {
+			o.gpus = Measure(set, Options{Classes: profile.HTAClasses()})
+			for i, g := range Measure(set, Options{}).GPUs {
 				if g.Running != o.gpus.GPUs[i].Running {
 					t.Errorf("under the default classes, %v ns, not %v", g.Running, o.gpus.GPUs[i].Running)
 				}
@@ -135,7 +135,7 @@ func TestGPUsOfTracesAsHTA(t *testing.T) {
 func TestGPUsOfSharedData(t *testing.T) {
 	check := func(path string, open func(t testing.TB, path string) *profile.Set) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			gpus := MeasureGPUs(open(t, path), GPUOptions{})
+			gpus := Measure(open(t, path), Options{})
 			for _, g := range gpus.GPUs {
 				sum := g.Idle.Total()
 				for _, c := range exposure {

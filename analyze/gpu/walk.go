@@ -13,7 +13,7 @@ import (
 // A gpuWalk reads one stream: its ranges first, since calls belong to steps, then its
 // calls and kernels, then its copies, since both belong to calls.
 type gpuWalk struct {
-	opt     *GPUOptions
+	opt     *Options
 	syms    *trace.Symbols
 	classes *profile.ClassTable
 	ranks   []gpuWalkRank
@@ -71,7 +71,7 @@ const (
 	graphYes
 )
 
-func newGPUWalk(set *profile.Set, opt *GPUOptions) *gpuWalk {
+func newGPUWalk(set *profile.Set, opt *Options) *gpuWalk {
 	return &gpuWalk{opt: opt, syms: set.Syms, classes: profile.NewClassTable(opt.Classes, set.Syms),
 		ranks: make([]gpuWalkRank, len(set.Ranks)), steps: &walk.StepNames{Syms: set.Syms}}
 }
@@ -83,7 +83,7 @@ func (w *gpuWalk) walk(s profile.Stream) {
 		r.steps = r.threads.Settle()
 	}
 	join := walk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: w.addOrphan}
-	join.Run(s, &walk.SumOptions{})
+	join.Run(s, &walk.Options{})
 	s.Copies(w.addCopy)
 	for i := range w.ranks {
 		r := &w.ranks[i]

@@ -11,14 +11,14 @@ import (
 )
 
 // inspectRequests says what dumps of requests hold.
-func inspectRequests(s *request.Set) []*table.Report {
+func inspectRequests(s *request.Set) []*table.Table {
 	v := survey(s)
-	return []*table.Report{reportFiles(s.Files), reportServices(v.services), reportRanks(v.ranks), reportCounts(v.counts)}
+	return []*table.Table{reportFiles(s.Files), reportServices(v.services), reportRanks(v.ranks), reportCounts(v.counts)}
 }
 
 // withRows leaves out tables without rows.
-func withRows(reports []*table.Report) []*table.Report {
-	return slices.DeleteFunc(reports, func(r *table.Report) bool { return r.Len() == 0 })
+func withRows(reports []*table.Table) []*table.Table {
+	return slices.DeleteFunc(reports, func(r *table.Table) bool { return r.Len() == 0 })
 }
 
 // extent is how many spans there are of something, and when.

@@ -70,7 +70,7 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := testset.Fixture(t)
-	reports := slices.Concat(inspectSet(s), inspected(t), []*table.Report{requests.Requests(s), requests.MeasureLatencies(s).Report(), requests.NewWaterfall(s, 0).Report(), requests.GroupStages(s, requests.Dimensions).Report()})
+	reports := slices.Concat(inspectSet(s), inspected(t), []*table.Table{requests.Requests(s), requests.MeasureLatencies(s).Report(), requests.NewWaterfall(s, 0).Report(), requests.GroupStages(s, requests.Dimensions).Report()})
 	var words []string
 	for _, r := range reports {
 		words = append(words, r.Schema)
@@ -90,8 +90,8 @@ func TestDocumented(t *testing.T) {
 }
 
 // inspectSet says what is in the files of s.
-func inspectSet(s *request.Set) []*table.Report {
-	return InspectAll(&inventory.Inventory{}, s, s.Diags.All())
+func inspectSet(s *request.Set) []*table.Table {
+	return All(&inventory.Inventory{}, s, s.Diags.All())
 }
 
 // The waterfall of a request in which every name is hostile.

@@ -12,11 +12,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// InspectAll says what inputs of all kinds hold: the files of profilers, then those of
+// All says what inputs of all kinds hold: the files of profilers, then those of
 // requests, which may be nil, then what was found wrong with any of them. Tables
 // without rows are left out.
-func InspectAll(v *inventory.Inventory, s *request.Set, diags []trace.Diag) []*table.Report {
-	all := []*table.Report{
+func All(v *inventory.Inventory, s *request.Set, diags []trace.Diag) []*table.Table {
+	all := []*table.Table{
 		reportExports(v.Exports), reportTraces(v.Traces), reportProcesses(v.Processes), reportGPUs(v.Devices),
 		reportTables(v.Tables), reportCategories(v.Categories), reportMessages(v.Messages),
 	}
@@ -26,14 +26,14 @@ func InspectAll(v *inventory.Inventory, s *request.Set, diags []trace.Diag) []*t
 	return withRows(append(all, reportDiags(diags)))
 }
 
-// InspectTables are the names of all tables that InspectAll can return, in its order.
-var InspectTables = []string{
+// Tables are the names of all tables that All can return, in its order.
+var Tables = []string{
 	"exports", "traces", "processes", "gpus", "tables", "categories", "messages",
 	"files", "services", "ranks", "counts", "diagnostics",
 }
 
-// InspectSchema returns the schema of a table.
-func InspectSchema(table string) string { return "sgtrace.inspect." + table + "/v1" }
+// Schema returns the schema of a table.
+func Schema(table string) string { return "sgtrace.inspect." + table + "/v1" }
 
 // clockWord says what the times of a file count from.
 func clockWord(absolute bool) string {
@@ -43,7 +43,7 @@ func clockWord(absolute bool) string {
 	return "unknown"
 }
 
-func reportExports(rows []inventory.Export) *table.Report {
+func reportExports(rows []inventory.Export) *table.Table {
 	type E = inventory.Export
 	return table.New("sgtrace.inspect.exports/v1", "Nsight Systems exports", rows, []table.Field[E]{
 		table.FileField(func(e *E) string { return e.File }),
@@ -61,7 +61,7 @@ func reportExports(rows []inventory.Export) *table.Report {
 	})
 }
 
-func reportTraces(rows []inventory.Trace) *table.Report {
+func reportTraces(rows []inventory.Trace) *table.Table {
 	type T = inventory.Trace
 	return table.New("sgtrace.inspect.traces/v1", "PyTorch traces", rows, []table.Field[T]{
 		table.FileField(func(t *T) string { return t.File }),
@@ -77,7 +77,7 @@ func reportTraces(rows []inventory.Trace) *table.Report {
 	})
 }
 
-func reportProcesses(rows []inventory.Process) *table.Report {
+func reportProcesses(rows []inventory.Process) *table.Table {
 	type P = inventory.Process
 	known := func(n int64, none int64) int64 {
 		if n == none {
@@ -107,7 +107,7 @@ func reportProcesses(rows []inventory.Process) *table.Report {
 	})
 }
 
-func reportGPUs(rows []inventory.Devices) *table.Report {
+func reportGPUs(rows []inventory.Devices) *table.Table {
 	type G = inventory.Devices
 	return table.New("sgtrace.inspect.gpus/v1", "GPUs", rows, []table.Field[G]{
 		table.FileField(func(g *G) string { return g.File }),
@@ -117,7 +117,7 @@ func reportGPUs(rows []inventory.Devices) *table.Report {
 	})
 }
 
-func reportTables(rows []inventory.Table) *table.Report {
+func reportTables(rows []inventory.Table) *table.Table {
 	type T = inventory.Table
 	return table.New("sgtrace.inspect.tables/v1", "Tables", rows, []table.Field[T]{
 		table.FileField(func(t *T) string { return t.File }),
@@ -135,7 +135,7 @@ func reportTables(rows []inventory.Table) *table.Report {
 	})
 }
 
-func reportCategories(rows []inventory.Category) *table.Report {
+func reportCategories(rows []inventory.Category) *table.Table {
 	type C = inventory.Category
 	return table.New("sgtrace.inspect.categories/v1", "Events by category", rows, []table.Field[C]{
 		table.FileField(func(c *C) string { return c.File }),
@@ -146,7 +146,7 @@ func reportCategories(rows []inventory.Category) *table.Report {
 	})
 }
 
-func reportMessages(rows []inventory.Message) *table.Report {
+func reportMessages(rows []inventory.Message) *table.Table {
 	type M = inventory.Message
 	return table.New("sgtrace.inspect.messages/v1", "Messages of the profiler", rows, []table.Field[M]{
 		table.FileField(func(m *M) string { return m.File }),

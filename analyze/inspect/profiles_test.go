@@ -97,7 +97,7 @@ const chromeTrace = `{"schemaVersion": 1, "cuda_runtime_version": 12090, "with_s
 ]}`
 
 // inspected returns the tables of inputs of all kinds.
-func inspected(t *testing.T) []*table.Report {
+func inspected(t *testing.T) []*table.Table {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	writeExport(t, "node7.sqlite", nsysdb.Schema2026)
@@ -115,7 +115,7 @@ func inspected(t *testing.T) []*table.Report {
 	if err != nil || requests != nil {
 		t.Fatalf("%v, %v", requests, err)
 	}
-	return InspectAll(&v, nil, diags.All())
+	return All(&v, nil, diags.All())
 }
 
 func TestGoldenInspectProfiles(t *testing.T) {
@@ -142,7 +142,7 @@ func TestGoldenInspectProfiles(t *testing.T) {
 // Every table has a name that the command knows.
 func TestInspectTables(t *testing.T) {
 	for _, r := range append(inspected(t), inspectSet(testset.Fixture(t))...) {
-		if !slices.ContainsFunc(InspectTables, func(name string) bool { return InspectSchema(name) == r.Schema }) {
+		if !slices.ContainsFunc(Tables, func(name string) bool { return Schema(name) == r.Schema }) {
 			t.Errorf("no name for %s", r.Schema)
 		}
 		if b := tabletest.Text(t, r, table.FormatJSON, table.Style{}); !json.Valid([]byte(b)) {

@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-func reportFiles(files []request.File) *table.Report {
+func reportFiles(files []request.File) *table.Table {
 	type F = request.File
 	count := func(name, doc string, of func(*F) int64) table.Field[F] {
 		return table.Field[F]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(f *F) table.Cell { return table.NumberCell(of(f)) }}
@@ -35,7 +35,7 @@ func extentFields[T any](of func(*T) *extent) []table.Field[T] {
 	}
 }
 
-func reportServices(rows []serviceRow) *table.Report {
+func reportServices(rows []serviceRow) *table.Table {
 	type S = serviceRow
 	text := func(name, doc string, of func(*S) string) table.Field[S] {
 		return table.Field[S]{Column: table.Column{Name: name, Doc: doc}, Cell: func(r *S) table.Cell { return table.TextCell(of(r)) }}
@@ -51,7 +51,7 @@ func reportServices(rows []serviceRow) *table.Report {
 	}, extentFields(func(r *S) *extent { return &r.extent })...))
 }
 
-func reportRanks(rows []rankRow) *table.Report {
+func reportRanks(rows []rankRow) *table.Table {
 	type R = rankRow
 	text := func(name, doc string, of func(*R) string) table.Field[R] {
 		return table.Field[R]{Column: table.Column{Name: name, Doc: doc}, Cell: func(r *R) table.Cell { return table.TextCell(of(r)) }}
@@ -70,7 +70,7 @@ func reportRanks(rows []rankRow) *table.Report {
 	}, extentFields(func(r *R) *extent { return &r.extent })...))
 }
 
-func reportCounts(rows []countRow) *table.Report {
+func reportCounts(rows []countRow) *table.Table {
 	return table.New("sgtrace.inspect.counts/v1", "Counts", rows, []table.Field[countRow]{
 		{Column: table.Column{Name: "of", Doc: "what is counted"}, Cell: func(c *countRow) table.Cell { return table.TextCell(c.of) }},
 		{Column: table.Column{Name: "what", Doc: "which of them"}, Cell: func(c *countRow) table.Cell { return table.TextCell(c.what) }},
@@ -78,7 +78,7 @@ func reportCounts(rows []countRow) *table.Report {
 	})
 }
 
-func reportDiags(diags []trace.Diag) *table.Report {
+func reportDiags(diags []trace.Diag) *table.Table {
 	type D = trace.Diag
 	text := func(name, doc string, of func(*D) string) table.Field[D] {
 		return table.Field[D]{Column: table.Column{Name: name, Doc: doc}, Cell: func(d *D) table.Cell { return table.TextCell(of(d)) }}

@@ -11,7 +11,7 @@ import (
 
 // A CopySum is the time and size of all copies of one kind, or of all fills.
 type CopySum struct {
-	walk.SumRow
+	walk.Row
 	Share      float64                   // of the total time of all rows
 	Time, Size distribution.Distribution // Size is of the copies whose size is known
 }
@@ -32,7 +32,7 @@ type copies struct{ time, size distribution.Sample }
 // SumCopies sums up copies between memories, and fills, by operation, like
 // cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum of nsys stats together. It holds 8
 // bytes per copy.
-func SumCopies(set *profile.Set, opt walk.SumOptions) *CopySums {
+func SumCopies(set *profile.Set, opt walk.Options) *CopySums {
 	streams := make([]*walk.ByName[copies], len(set.Streams))
 	in := opt.Store()
 	walk.EachStream(set, func(i int, stream profile.Stream) {
@@ -56,11 +56,11 @@ func SumCopies(set *profile.Set, opt walk.SumOptions) *CopySums {
 }
 
 // sum makes the rows.
-func (s *CopySums) sum(set *profile.Set, opt *walk.SumOptions, streams []*walk.ByName[copies], in *distribution.Store) {
+func (s *CopySums) sum(set *profile.Set, opt *walk.Options, streams []*walk.ByName[copies], in *distribution.Store) {
 	var t distribution.Tally
 	all := int64(0)
-	for _, p := range walk.Pools(walk.Members(opt, streams), walk.SumKey.Compare) {
-		row := CopySum{SumRow: walk.NewSumRow(set, p.Key, p.Ranks)}
+	for _, p := range walk.Pools(walk.Members(opt, streams), walk.Key.Compare) {
+		row := CopySum{Row: walk.NewRow(set, p.Key, p.Ranks)}
 		var ofTime, ofSize bool
 		row.Time, ofTime = t.Of(walk.Samples(p.Parts, func(c *copies) *distribution.Sample { return &c.time }, in)...)
 		row.Size, ofSize = t.Of(walk.Samples(p.Parts, func(c *copies) *distribution.Sample { return &c.size }, in)...)
@@ -74,12 +74,12 @@ func (s *CopySums) sum(set *profile.Set, opt *walk.SumOptions, streams []*walk.B
 	for i := range s.Rows {
 		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Time.Total, all)
 	}
-	slices.SortFunc(s.Rows, func(a, b CopySum) int { return a.Compare(&b.SumRow, a.Time.Total, b.Time.Total) })
+	slices.SortFunc(s.Rows, func(a, b CopySum) int { return a.Compare(&b.Row, a.Time.Total, b.Time.Total) })
 }
 
 // Report makes a table of the sums.
-func (s *CopySums) Report() *table.Report {
-	row := func(r *CopySum) *walk.SumRow { return &r.SumRow }
+func (s *CopySums) Report() *table.Table {
+	row := func(r *CopySum) *walk.Row { return &r.Row }
 	fields := walk.RankFields(s.ByRank, row)
 	fields = append(fields, walk.ShareField("part of the total time of all rows", func(r *CopySum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[CopySum]{

@@ -18,11 +18,11 @@ func TestGoldenSums(t *testing.T) {
 		name = "sum_" + strings.ReplaceAll(name, " ", "")
 		for _, f := range table.Formats {
 			t.Run(name+"."+string(f), func(t *testing.T) {
-				testset.CompareGolden(t, name+"."+string(f), tabletest.Text(t, report(smallSet(), walk.SumOptions{}), f, table.Style{}))
+				testset.CompareGolden(t, name+"."+string(f), tabletest.Text(t, report(smallSet(), walk.Options{}), f, table.Style{}))
 			})
 		}
 		t.Run(name+"_byrank", func(t *testing.T) {
-			testset.CompareGolden(t, name+"_byrank.text", tabletest.Text(t, report(smallSet(), walk.SumOptions{ByRank: true}), table.FormatText, table.Style{}))
+			testset.CompareGolden(t, name+"_byrank.text", tabletest.Text(t, report(smallSet(), walk.Options{ByRank: true}), table.FormatText, table.Style{}))
 		})
 	}
 }

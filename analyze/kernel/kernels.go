@@ -11,7 +11,7 @@ import (
 
 // A NameSum is the time of all kernels, or calls, of one name.
 type NameSum struct {
-	walk.SumRow
+	walk.Row
 	Share float64 // of the total of all rows
 	Graph bool    // a CUDA graph of which only the whole was recorded
 	distribution.Distribution
@@ -29,7 +29,7 @@ type NameSums struct {
 
 // SumKernels sums up the time of kernels by name, like cuda_gpu_kern_sum of nsys
 // stats. It holds 4 bytes per kernel.
-func SumKernels(set *profile.Set, opt walk.SumOptions) *NameSums {
+func SumKernels(set *profile.Set, opt walk.Options) *NameSums {
 	s := &NameSums{schema: "sgtrace.report.kernels/v1", title: "Kernels", what: "kernel"}
 	s.sum(set, &opt, func(stream profile.Stream, b *walk.ByName[distribution.Sample], in *distribution.Store) {
 		for k := range stream.Kernels {
@@ -49,7 +49,7 @@ func SumKernels(set *profile.Set, opt walk.SumOptions) *NameSums {
 
 // SumCalls sums up the time of calls into the CUDA runtime and driver by name, like
 // cuda_api_sum of nsys stats. It holds 4 bytes per call.
-func SumCalls(set *profile.Set, opt walk.SumOptions) *NameSums {
+func SumCalls(set *profile.Set, opt walk.Options) *NameSums {
 	s := &NameSums{schema: "sgtrace.report.calls/v1", title: "Calls into the runtime and driver", what: "call"}
 	s.sum(set, &opt, func(stream profile.Stream, b *walk.ByName[distribution.Sample], in *distribution.Store) {
 		for c := range stream.Calls {
@@ -64,7 +64,7 @@ func SumCalls(set *profile.Set, opt walk.SumOptions) *NameSums {
 }
 
 // sum collects the rows that add adds of every stream.
-func (s *NameSums) sum(set *profile.Set, opt *walk.SumOptions, add func(profile.Stream, *walk.ByName[distribution.Sample], *distribution.Store)) {
+func (s *NameSums) sum(set *profile.Set, opt *walk.Options, add func(profile.Stream, *walk.ByName[distribution.Sample], *distribution.Store)) {
 	streams := make([]*walk.ByName[distribution.Sample], len(set.Streams))
 	in := opt.Store()
 	walk.EachStream(set, func(i int, stream profile.Stream) {
@@ -74,8 +74,8 @@ func (s *NameSums) sum(set *profile.Set, opt *walk.SumOptions, add func(profile.
 	s.ByRank, s.ranks = opt.ByRank, len(set.Ranks)
 	var t distribution.Tally
 	all := int64(0)
-	for _, p := range walk.Pools(walk.Members(opt, streams), walk.SumKey.Compare) {
-		row := NameSum{SumRow: walk.NewSumRow(set, p.Key, p.Ranks), Graph: p.Key.Kind == 1}
+	for _, p := range walk.Pools(walk.Members(opt, streams), walk.Key.Compare) {
+		row := NameSum{Row: walk.NewRow(set, p.Key, p.Ranks), Graph: p.Key.Kind == 1}
 		var approximate bool
 		row.Distribution, approximate = t.Of(walk.Samples(p.Parts, func(s *distribution.Sample) *distribution.Sample { return s }, in)...)
 		if approximate {
@@ -87,12 +87,12 @@ func (s *NameSums) sum(set *profile.Set, opt *walk.SumOptions, add func(profile.
 	for i := range s.Rows {
 		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Total, all)
 	}
-	slices.SortFunc(s.Rows, func(a, b NameSum) int { return a.Compare(&b.SumRow, a.Total, b.Total) })
+	slices.SortFunc(s.Rows, func(a, b NameSum) int { return a.Compare(&b.Row, a.Total, b.Total) })
 }
 
 // Report makes a table of the sums.
-func (s *NameSums) Report() *table.Report {
-	row := func(r *NameSum) *walk.SumRow { return &r.SumRow }
+func (s *NameSums) Report() *table.Table {
+	row := func(r *NameSum) *walk.Row { return &r.Row }
 	fields := walk.RankFields(s.ByRank, row)
 	fields = append(fields, walk.ShareField("part of the total of all rows", func(r *NameSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[NameSum]{
@@ -109,7 +109,7 @@ func (s *NameSums) Report() *table.Report {
 }
 
 // noteGraphs tells what is not a kernel.
-func (s *NameSums) noteGraphs(r *table.Report) {
+func (s *NameSums) noteGraphs(r *table.Table) {
 	graphs, runs, time := 0, int64(0), int64(0)
 	for i := range s.Rows {
 		if row := &s.Rows[i]; row.Graph {

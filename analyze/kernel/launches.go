@@ -51,7 +51,7 @@ type launchGroup struct {
 }
 
 // joinLaunches collects the launches of a stream.
-func joinLaunches(set *profile.Set, stream profile.Stream, opt *walk.SumOptions, in *distribution.Store) *launcher {
+func joinLaunches(set *profile.Set, stream profile.Stream, opt *walk.Options, in *distribution.Store) *launcher {
 	l := &launcher{threads: newThreadIndex(len(set.Ranks)), calls: make([]walk.Paged[call], len(set.Ranks)), long: map[*call]int64{}}
 	keep := walk.ByName[struct{}]{Syms: set.Syms, Names: opt.Names, Ranks: make([]walk.Paged[int32], 1)}
 	j := walk.Joiner{Call: l.addCall, Orphan: func(*profile.Kernel) { l.orphans++ }}

@@ -86,7 +86,7 @@ func (x *threadIndex) of(e *profile.Event, tid int64) int32 {
 // A nestBuilder collects the ranges of a stream.
 type nestBuilder struct {
 	nest    *nest
-	opt     *walk.SumOptions
+	opt     *walk.Options
 	threads []nestThread
 }
 
@@ -97,7 +97,7 @@ type nestThread struct {
 
 // newNest reads the ranges of a stream that lie in the window. What is around one
 // of them lies there, too.
-func newNest(set *profile.Set, stream profile.Stream, opt *walk.SumOptions) *nest {
+func newNest(set *profile.Set, stream profile.Stream, opt *walk.Options) *nest {
 	b := &nestBuilder{nest: &nest{threads: newThreadIndex(len(set.Ranks))}, opt: opt}
 	for r := range stream.Ranges {
 		if r.Open && !opt.Open {

@@ -93,7 +93,7 @@ func (p *projection) extend(first, last trace.Time, ops uint32) {
 }
 
 // project returns the projections of all spans.
-func (n *nest) project(set *profile.Set, stream profile.Stream, opt *walk.SumOptions) []projection {
+func (n *nest) project(set *profile.Set, stream profile.Stream, opt *walk.Options) []projection {
 	p := newPlaces(set, n)
 	out := make([]projection, len(n.spans))
 	j := walk.Joiner{Copies: true, Call: p.add, Orphan: func(*profile.Kernel) {}}

@@ -50,7 +50,7 @@ type run struct{ place, dur uint32 }
 const longRun = math.MaxUint32
 
 // attribute finds the places of all kernels of a stream.
-func attribute(set *profile.Set, stream profile.Stream, opt *walk.SumOptions) *attribution {
+func attribute(set *profile.Set, stream profile.Stream, opt *walk.Options) *attribution {
 	all := *opt
 	all.From, all.To = 0, 0 // a kernel may run long after the range it was launched in
 	n := newNest(set, stream, &all)
@@ -146,7 +146,7 @@ type rangeRows struct {
 	words   int       // of bits, one for every rank
 }
 
-func newRangeRows(set *profile.Set, streams []*attribution, opt *walk.SumOptions) *rangeRows {
+func newRangeRows(set *profile.Set, streams []*attribution, opt *walk.Options) *rangeRows {
 	r := &rangeRows{streams: streams, words: (len(set.Ranks) + 63) / 64}
 	known := map[rangeRow]int32{}
 	for _, a := range streams {
@@ -192,7 +192,7 @@ type rangeSlot struct {
 	sample distribution.Sample
 }
 
-func newRangeSummer(rows *rangeRows, opt *walk.SumOptions) *rangeSummer {
+func newRangeSummer(rows *rangeRows, opt *walk.Options) *rangeSummer {
 	s := &rangeSummer{rangeRows: rows, slotOf: make([]int32, len(rows.rows)), in: opt.Store()}
 	for _, a := range rows.streams {
 		s.counted = append(s.counted, make([]int32, len(a.links)))

@@ -18,7 +18,7 @@ import (
 // A RangeKernelSum is the time of all kernels of one name that were launched in
 // ranges of one name.
 type RangeKernelSum struct {
-	walk.SumRow
+	walk.Row
 	PID    int32 // -1 is unknown, or ranks are pooled
 	TID    int64 // as PID
 	Style  profile.RangeStyle
@@ -50,7 +50,7 @@ type RangeKernelSums struct {
 // nvtx_kern_sum of nsys stats. The window bounds the kernels, not the ranges. It
 // holds 8 bytes per kernel and range, and 24 per range and 4 per call of a stream
 // while it walks through it.
-func SumRangeKernels(set *profile.Set, opt walk.SumOptions) *RangeKernelSums {
+func SumRangeKernels(set *profile.Set, opt walk.Options) *RangeKernelSums {
 	streams := make([]*attribution, len(set.Streams))
 	walk.EachStream(set, func(i int, stream profile.Stream) { streams[i] = attribute(set, stream, &opt) })
 	s := &RangeKernelSums{ByRank: opt.ByRank, ranks: len(set.Ranks)}
@@ -72,7 +72,7 @@ func SumRangeKernels(set *profile.Set, opt walk.SumOptions) *RangeKernelSums {
 }
 
 // sum makes the rows of all kernels, on all cores.
-func (s *RangeKernelSums) sum(set *profile.Set, rows *rangeRows, kernels map[trace.Sym]bool, opt *walk.SumOptions) {
+func (s *RangeKernelSums) sum(set *profile.Set, rows *rangeRows, kernels map[trace.Sym]bool, opt *walk.Options) {
 	next := make(chan trace.Sym, len(kernels))
 	for name := range kernels {
 		next <- name
@@ -107,8 +107,8 @@ func (s *RangeKernelSums) sum(set *profile.Set, rows *rangeRows, kernels map[tra
 
 func newRangeKernelSum(set *profile.Set, in rangeRow, kernel trace.Sym, slot *rangeSlot) RangeKernelSum {
 	row := RangeKernelSum{
-		SumRow: walk.NewSumRow(set, walk.SumKey{Rank: in.thread.rank, Name: kernel}, 0),
-		PID:    in.thread.pid, TID: in.thread.tid, Style: in.style, Range: set.Syms.Name(in.name), Ranges: slot.ranges, group: slot.row,
+		Row: walk.NewRow(set, walk.Key{Rank: in.thread.rank, Name: kernel}, 0),
+		PID: in.thread.pid, TID: in.thread.tid, Style: in.style, Range: set.Syms.Name(in.name), Ranges: slot.ranges, group: slot.row,
 	}
 	for _, word := range slot.ranks {
 		row.Ranks += bits.OnesCount64(word)
@@ -139,13 +139,13 @@ func (s *RangeKernelSums) order(rows []rangeRow) {
 		return cmp.Or(
 			cmp.Compare(whole[b.group], whole[a.group]), strings.Compare(a.Range, b.Range), cmp.Compare(a.Style, b.Style),
 			cmp.Compare(a.RankIndex, b.RankIndex), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID),
-			a.Compare(&b.SumRow, a.Total, b.Total))
+			a.Compare(&b.Row, a.Total, b.Total))
 	})
 }
 
 // Report makes a table of the sums.
-func (s *RangeKernelSums) Report() *table.Report {
-	row := func(r *RangeKernelSum) *walk.SumRow { return &r.SumRow }
+func (s *RangeKernelSums) Report() *table.Table {
+	row := func(r *RangeKernelSum) *walk.Row { return &r.Row }
 	fields := walk.RankFields(s.ByRank, row)
 	if s.ByRank {
 		fields = append(fields, walk.ThreadFields(func(r *RangeKernelSum) (int32, int64) { return r.PID, r.TID })...)

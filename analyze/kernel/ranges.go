@@ -15,7 +15,7 @@ import (
 // A RangeSum is the time of all ranges of one name, on the threads that opened them
 // and on the devices that did what was asked for in them.
 type RangeSum struct {
-	walk.SumRow
+	walk.Row
 	Share float64 // of the total time of all rows
 	Style profile.RangeStyle
 	Time  distribution.Distribution
@@ -52,7 +52,7 @@ type ranges struct {
 // SumRanges sums up ranges by name, like nvtx_sum and nvtx_gpu_proj_sum of nsys stats
 // together. It holds 48 bytes per range and 4 per call of a stream while it walks
 // through it, and 8 bytes per range of the others.
-func SumRanges(set *profile.Set, opt walk.SumOptions) *RangeSums {
+func SumRanges(set *profile.Set, opt walk.Options) *RangeSums {
 	streams := make([]*walk.ByName[ranges], len(set.Streams))
 	open := make([]openRanges, len(set.Streams))
 	in := opt.Store()
@@ -66,7 +66,7 @@ func SumRanges(set *profile.Set, opt walk.SumOptions) *RangeSums {
 }
 
 // sumRanges sums up the ranges of a stream.
-func sumRanges(set *profile.Set, stream profile.Stream, opt *walk.SumOptions, in *distribution.Store) (*walk.ByName[ranges], openRanges) {
+func sumRanges(set *profile.Set, stream profile.Stream, opt *walk.Options, in *distribution.Store) (*walk.ByName[ranges], openRanges) {
 	n := newNest(set, stream, opt)
 	projections := n.project(set, stream, opt)
 	sums := walk.NewByName[ranges](set, opt)
@@ -99,11 +99,11 @@ func sumRanges(set *profile.Set, stream profile.Stream, opt *walk.SumOptions, in
 }
 
 // sum makes the rows.
-func (s *RangeSums) sum(set *profile.Set, opt *walk.SumOptions, streams []*walk.ByName[ranges], in *distribution.Store) {
+func (s *RangeSums) sum(set *profile.Set, opt *walk.Options, streams []*walk.ByName[ranges], in *distribution.Store) {
 	var t distribution.Tally
 	all := int64(0)
-	for _, p := range walk.Pools(walk.Members(opt, streams), walk.SumKey.Compare) {
-		row := RangeSum{SumRow: walk.NewSumRow(set, p.Key, p.Ranks), Style: profile.RangeStyle(p.Key.Kind)}
+	for _, p := range walk.Pools(walk.Members(opt, streams), walk.Key.Compare) {
+		row := RangeSum{Row: walk.NewRow(set, p.Key, p.Ranks), Style: profile.RangeStyle(p.Key.Kind)}
 		var ofTime, ofProjected bool
 		row.Time, ofTime = t.Of(walk.Samples(p.Parts, func(r *ranges) *distribution.Sample { return &r.time }, in)...)
 		row.Projected, ofProjected = t.Of(walk.Samples(p.Parts, func(r *ranges) *distribution.Sample { return &r.projected }, in)...)
@@ -123,7 +123,7 @@ func (s *RangeSums) sum(set *profile.Set, opt *walk.SumOptions, streams []*walk.
 		s.Rows[i].Share = distribution.Fraction(s.Rows[i].Time.Total, all)
 	}
 	slices.SortFunc(s.Rows, func(a, b RangeSum) int {
-		return cmp.Or(a.Compare(&b.SumRow, a.Time.Total, b.Time.Total), cmp.Compare(a.Style, b.Style))
+		return cmp.Or(a.Compare(&b.Row, a.Time.Total, b.Time.Total), cmp.Compare(a.Style, b.Style))
 	})
 }
 
@@ -158,7 +158,7 @@ func allOpen(set *profile.Set, streams []openRanges) (n int64, names []string) {
 }
 
 // noteOpen tells of ranges that were left out.
-func noteOpen(r *table.Report, n int64, names []string) {
+func noteOpen(r *table.Table, n int64, names []string) {
 	if n == 0 {
 		return
 	}
@@ -170,8 +170,8 @@ func noteOpen(r *table.Report, n int64, names []string) {
 }
 
 // Report makes a table of the sums.
-func (s *RangeSums) Report() *table.Report {
-	row := func(r *RangeSum) *walk.SumRow { return &r.SumRow }
+func (s *RangeSums) Report() *table.Table {
+	row := func(r *RangeSum) *walk.Row { return &r.Row }
 	fields := walk.RankFields(s.ByRank, row)
 	fields = append(fields, walk.ShareField("part of the total of all rows; ranges overlap", func(r *RangeSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[RangeSum]{

@@ -31,9 +31,9 @@ func TestTooManyValues(t *testing.T) {
 	ranks := []string{"0", "1", "2"}
 	set := testset.SetOf(syms, ranks, streams[0], streams[1])
 	for _, byRank := range []bool{false, true} {
-		exact := SumKernels(set, walk.SumOptions{ByRank: byRank})
-		got := SumKernels(set, walk.SumOptions{ByRank: byRank, Held: 20_000})
-		shuffled := SumKernels(testset.SetOf(syms, ranks, streams[1].Shuffled(r), streams[0].Shuffled(r)), walk.SumOptions{ByRank: byRank, Held: 20_000})
+		exact := SumKernels(set, walk.Options{ByRank: byRank})
+		got := SumKernels(set, walk.Options{ByRank: byRank, Held: 20_000})
+		shuffled := SumKernels(testset.SetOf(syms, ranks, streams[1].Shuffled(r), streams[0].Shuffled(r)), walk.Options{ByRank: byRank, Held: 20_000})
 		if g, w := tabletest.CSV(t, shuffled.Report()), tabletest.CSV(t, got.Report()); g != w {
 			t.Errorf("the order matters:\n%s\nwant\n%s", g, w)
 		}
@@ -50,7 +50,7 @@ func TestTooManyValues(t *testing.T) {
 				t.Errorf("percentiles:\n got %+v\nwant %+v", g, w)
 			}
 			g.Median, g.P90, g.P95, g.P99 = w.Median, w.P90, w.P95, w.P99
-			if g.Distribution != w.Distribution || g.Share != w.Share || g.SumRow != w.SumRow {
+			if g.Distribution != w.Distribution || g.Share != w.Share || g.Row != w.Row {
 				t.Errorf("sums:\n got %+v\nwant %+v", g, w)
 			}
 		}
@@ -75,22 +75,22 @@ func TestTooManyValuesOfRanges(t *testing.T) {
 		s.RangeRows = append(s.RangeRows, profile.Range{Event: profile.Event{Start: start, End: start + 900, Name: kernel}})
 	}
 	set := testset.SetOf(syms, []string{"r"}, s)
-	for name, report := range map[string]func(*profile.Set, walk.SumOptions) (d []distribution.Distribution, approximate int){
-		"ranges": func(s *profile.Set, o walk.SumOptions) (d []distribution.Distribution, approximate int) {
+	for name, report := range map[string]func(*profile.Set, walk.Options) (d []distribution.Distribution, approximate int){
+		"ranges": func(s *profile.Set, o walk.Options) (d []distribution.Distribution, approximate int) {
 			sums := SumRanges(s, o)
 			for _, r := range sums.Rows {
 				d = append(d, r.Time, r.Projected)
 			}
 			return d, sums.approximate
 		},
-		"kernels of ranges": func(s *profile.Set, o walk.SumOptions) (d []distribution.Distribution, approximate int) {
+		"kernels of ranges": func(s *profile.Set, o walk.Options) (d []distribution.Distribution, approximate int) {
 			sums := SumRangeKernels(s, o)
 			for _, r := range sums.Rows {
 				d = append(d, r.Distribution)
 			}
 			return d, sums.approximate
 		},
-		"launches": func(s *profile.Set, o walk.SumOptions) (d []distribution.Distribution, approximate int) {
+		"launches": func(s *profile.Set, o walk.Options) (d []distribution.Distribution, approximate int) {
 			sums := SumLaunches(s, o)
 			for _, r := range sums.Rows {
 				d = append(d, r.Whole, r.Call, r.Queue, r.Run)
@@ -98,8 +98,8 @@ func TestTooManyValuesOfRanges(t *testing.T) {
 			return d, sums.approximate
 		},
 	} {
-		exact, none := report(set, walk.SumOptions{})
-		got, some := report(set, walk.SumOptions{Held: distribution.FewValues})
+		exact, none := report(set, walk.Options{})
+		got, some := report(set, walk.Options{Held: distribution.FewValues})
 		if none != 0 || some == 0 {
 			t.Errorf("%s: %d rows are approximate, with less memory %d", name, none, some)
 		}
@@ -126,7 +126,7 @@ func BenchmarkSumKernels(b *testing.B) {
 	set := testset.SetOf(syms, make([]string, 8), s)
 	b.ReportAllocs()
 	for b.Loop() {
-		SumKernels(set, walk.SumOptions{})
+		SumKernels(set, walk.Options{})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/kernel")
 }

@@ -14,7 +14,7 @@ import (
 // A LaunchSum is the time of all kernels of one name that calls of one name launched,
 // from the call to the end of the kernel.
 type LaunchSum struct {
-	walk.SumRow
+	walk.Row
 	PID      int32 // -1 is unknown, or ranks are pooled
 	TID      int64 // as PID
 	Device   int32 // as PID; as the process counts
@@ -40,7 +40,7 @@ type LaunchSums struct {
 // stats; by rank, also by thread and device. The window bounds the kernels, not the
 // calls. It holds 16 bytes per kernel and, while it walks through a stream, 16 per
 // call.
-func SumLaunches(set *profile.Set, opt walk.SumOptions) *LaunchSums {
+func SumLaunches(set *profile.Set, opt walk.Options) *LaunchSums {
 	streams := make([]*launcher, len(set.Streams))
 	in := opt.Store()
 	walk.EachStream(set, func(i int, stream profile.Stream) { streams[i] = joinLaunches(set, stream, &opt, in) })
@@ -64,7 +64,7 @@ func SumLaunches(set *profile.Set, opt walk.SumOptions) *LaunchSums {
 		s.add(set, &p, in, &t)
 	}
 	slices.SortFunc(s.Rows, func(a, b LaunchSum) int {
-		return cmp.Or(a.Compare(&b.SumRow, a.Whole.Total, b.Whole.Total), strings.Compare(a.CallName, b.CallName),
+		return cmp.Or(a.Compare(&b.Row, a.Whole.Total, b.Whole.Total), strings.Compare(a.CallName, b.CallName),
 			cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Device, b.Device))
 	})
 	return s
@@ -78,8 +78,8 @@ func (k launchKey) compare(o launchKey) int {
 // add makes a row.
 func (s *LaunchSums) add(set *profile.Set, p *walk.Pool[launchKey, launchGroup], in *distribution.Store, t *distribution.Tally) {
 	row := LaunchSum{
-		SumRow: walk.NewSumRow(set, walk.SumKey{Rank: p.Key.thread.rank, Name: p.Key.kernel}, p.Ranks),
-		PID:    p.Key.thread.pid, TID: p.Key.thread.tid, Device: p.Key.device, CallName: set.Syms.Name(p.Key.call),
+		Row: walk.NewRow(set, walk.Key{Rank: p.Key.thread.rank, Name: p.Key.kernel}, p.Ranks),
+		PID: p.Key.thread.pid, TID: p.Key.thread.tid, Device: p.Key.device, CallName: set.Syms.Name(p.Key.call),
 	}
 	approximate := false
 	for _, part := range []struct {
@@ -102,8 +102,8 @@ func (s *LaunchSums) add(set *profile.Set, p *walk.Pool[launchKey, launchGroup],
 }
 
 // Report makes a table of the sums.
-func (s *LaunchSums) Report() *table.Report {
-	row := func(r *LaunchSum) *walk.SumRow { return &r.SumRow }
+func (s *LaunchSums) Report() *table.Table {
+	row := func(r *LaunchSum) *walk.Row { return &r.Row }
 	fields := walk.RankFields(s.ByRank, row)
 	if s.ByRank {
 		fields = append(fields, walk.ThreadFields(func(r *LaunchSum) (int32, int64) { return r.PID, r.TID })...)

@@ -65,7 +65,7 @@ func smallSet() *profile.Set {
 }
 
 func TestKernelsByHand(t *testing.T) {
-	rows := SumKernels(smallSet(), walk.SumOptions{}).Rows
+	rows := SumKernels(smallSet(), walk.Options{}).Rows
 	if len(rows) != 2 {
 		t.Fatalf("rows %+v", rows)
 	}
@@ -78,39 +78,39 @@ func TestKernelsByHand(t *testing.T) {
 	if r := rows[1]; r.Name != "add" || r.Ranks != 1 || r.Distribution != add {
 		t.Errorf("add: %+v", r)
 	}
-	byRank := SumKernels(smallSet(), walk.SumOptions{ByRank: true}).Rows
+	byRank := SumKernels(smallSet(), walk.Options{ByRank: true}).Rows
 	if len(byRank) != 3 || byRank[0].Rank != "TP0" || byRank[0].Total != 350 || byRank[1].Rank != "TP1" || byRank[1].Total != 250 || byRank[2].Name != "add" {
 		t.Errorf("by rank: %+v", byRank)
 	}
 }
 
 func TestWindowAndNames(t *testing.T) {
-	names := func(opt walk.SumOptions) (out []string) {
+	names := func(opt walk.Options) (out []string) {
 		for _, r := range SumKernels(smallSet(), opt).Rows {
 			out = append(out, r.Name)
 		}
 		return out
 	}
 	for _, c := range []struct {
-		opt  walk.SumOptions
+		opt  walk.Options
 		want []string
 	}{
-		{walk.SumOptions{From: 610, To: 710}, []string{"add"}}, // both ends belong to it
-		{walk.SumOptions{From: 901}, nil},
-		{walk.SumOptions{To: 99}, []string{"gemm"}},
-		{walk.SumOptions{Names: regexp.MustCompile("^a")}, []string{"add"}},
+		{walk.Options{From: 610, To: 710}, []string{"add"}}, // both ends belong to it
+		{walk.Options{From: 901}, nil},
+		{walk.Options{To: 99}, []string{"gemm"}},
+		{walk.Options{Names: regexp.MustCompile("^a")}, []string{"add"}},
 	} {
 		if got := names(c.opt); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.opt, got, c.want)
 		}
 	}
-	if r := SumKernels(smallSet(), walk.SumOptions{Names: regexp.MustCompile("^a")}).Rows[0]; r.Share != 1 {
+	if r := SumKernels(smallSet(), walk.Options{Names: regexp.MustCompile("^a")}).Rows[0]; r.Share != 1 {
 		t.Errorf("share of what is kept is %v", r.Share)
 	}
 }
 
 func TestCallsByHand(t *testing.T) {
-	rows := SumCalls(smallSet(), walk.SumOptions{}).Rows
+	rows := SumCalls(smallSet(), walk.Options{}).Rows
 	// 10 20 10 20 20
 	launch := distribution.Distribution{N: 5, Total: 80, Mean: 160, Median: 200, Min: 10, Max: 20, StdDev: 55, P90: 20, P95: 20, P99: 20}
 	if r := rows[0]; r.Name != "cudaLaunchKernel" || r.Distribution != launch || r.Ranks != 2 {
@@ -119,7 +119,7 @@ func TestCallsByHand(t *testing.T) {
 }
 
 func TestCopiesByHand(t *testing.T) {
-	sums := SumCopies(smallSet(), walk.SumOptions{})
+	sums := SumCopies(smallSet(), walk.Options{})
 	if len(sums.Rows) != 1 {
 		t.Fatalf("%+v", sums.Rows)
 	}
@@ -133,7 +133,7 @@ func TestCopiesByHand(t *testing.T) {
 }
 
 func TestRangesByHand(t *testing.T) {
-	sums := SumRanges(smallSet(), walk.SumOptions{})
+	sums := SumRanges(smallSet(), walk.Options{})
 	if sums.Open != 1 || !slices.Equal(sums.OpenNames, []string{"forgotten"}) {
 		t.Errorf("%d ranges are open: %q", sums.Open, sums.OpenNames)
 	}
@@ -151,11 +151,11 @@ func TestRangesByHand(t *testing.T) {
 		layer.Ops != 5 || layer.Levels != 3 || layer.Children != 0 || layer.RangeTime != 580 {
 		t.Errorf("%+v", layer)
 	}
-	open := SumRanges(smallSet(), walk.SumOptions{Open: true})
+	open := SumRanges(smallSet(), walk.Options{Open: true})
 	if r := open.Rows[0]; r.Name != "forgotten" || r.Time.Total != 9999 || open.Open != 0 || r.Children != 1 {
 		t.Errorf("with open ranges: %+v", r)
 	}
-	quiet := SumRanges(smallSet(), walk.SumOptions{From: 1500, Open: true})
+	quiet := SumRanges(smallSet(), walk.Options{From: 1500, Open: true})
 	if len(quiet.Rows) != 1 || quiet.Rows[0].Name != "forgotten" {
 		t.Errorf("in a window: %+v", quiet.Rows)
 	}
@@ -164,14 +164,14 @@ func TestRangesByHand(t *testing.T) {
 func TestRangesWithoutWorkHaveNoProjection(t *testing.T) {
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{RangeRows: []profile.Range{{Event: profile.Event{End: 7, Name: syms.Intern("idle")}}}}
-	got := tabletest.CSV(t, SumRanges(testset.SetOf(syms, []string{"r"}, s), walk.SumOptions{}).Report())
+	got := tabletest.CSV(t, SumRanges(testset.SetOf(syms, []string{"r"}, s), walk.Options{}).Report())
 	if want := "1.000000,7,1,7.0,7.0,7,7,0.0,7,7,7,,0,,,,,,,,,,,,,,1,PushPop,idle\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
 
 func TestRangeKernelsByHand(t *testing.T) {
-	sums := SumRangeKernels(smallSet(), walk.SumOptions{})
+	sums := SumRangeKernels(smallSet(), walk.Options{})
 	if sums.Outside != 1 || sums.OutsideTime != 100 {
 		t.Errorf("%d kernels, %d ns are in no range", sums.Outside, sums.OutsideTime)
 	}
@@ -189,7 +189,7 @@ func TestRangeKernelsByHand(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	for _, r := range SumRangeKernels(smallSet(), walk.SumOptions{ByRank: true, Names: regexp.MustCompile("layer")}).Rows {
+	for _, r := range SumRangeKernels(smallSet(), walk.Options{ByRank: true, Names: regexp.MustCompile("layer")}).Rows {
 		if r.Range != "layer" || r.PID != 40+r.RankIndex || r.TID != 5 || r.Total != 250 {
 			t.Errorf("by rank: %+v", r)
 		}
@@ -197,7 +197,7 @@ func TestRangeKernelsByHand(t *testing.T) {
 }
 
 func TestLaunchesByHand(t *testing.T) {
-	sums := SumLaunches(smallSet(), walk.SumOptions{ByRank: true})
+	sums := SumLaunches(smallSet(), walk.Options{ByRank: true})
 	if sums.Orphans != 1 {
 		t.Errorf("%d kernels without a call", sums.Orphans)
 	}
@@ -221,7 +221,7 @@ func TestLaunchesByHand(t *testing.T) {
 			t.Errorf("no row %+v among %+v", want, got)
 		}
 	}
-	pooled := SumLaunches(smallSet(), walk.SumOptions{}).Rows
+	pooled := SumLaunches(smallSet(), walk.Options{}).Rows
 	if len(pooled) != 3 || pooled[0].Name != "gemm" || pooled[0].Whole.N != 4 || pooled[0].Ranks != 2 || pooled[0].PID != -1 {
 		t.Errorf("pooled: %+v", pooled)
 	}
@@ -234,7 +234,7 @@ func TestLaunchThatOutlastsItsKernel(t *testing.T) {
 		CallRows:   []profile.Call{{Event: profile.Event{Start: 100, End: 200, Correlation: 1}}},
 		KernelRows: []profile.Kernel{{Event: profile.Event{Start: 110, End: 120, Correlation: 1}}},
 	}
-	r := SumLaunches(testset.SetOf(syms, []string{"r"}, s), walk.SumOptions{}).Rows[0]
+	r := SumLaunches(testset.SetOf(syms, []string{"r"}, s), walk.Options{}).Rows[0]
 	if r.Whole.Total != 100 || r.Queue.N != 0 || r.Run.Total != 10 {
 		t.Errorf("%+v", r)
 	}
@@ -246,7 +246,7 @@ func TestGraphsAreInTheShares(t *testing.T) {
 		return profile.Kernel{Event: profile.Event{End: dur, Name: syms.Intern(name)}, Graph: graph}
 	}
 	s := &testset.RowStream{KernelRows: []profile.Kernel{kernel("gemm", 1e6, false), kernel("CUDA graph 3", 3e6, true), kernel("CUDA graph 3", 4e6, true)}}
-	sums := SumKernels(testset.SetOf(syms, []string{"r"}, s), walk.SumOptions{})
+	sums := SumKernels(testset.SetOf(syms, []string{"r"}, s), walk.Options{})
 	if r := sums.Rows[0]; !r.Graph || r.Share != 7.0/8 || sums.Rows[1].Share != 1.0/8 {
 		t.Errorf("%+v", sums.Rows)
 	}
@@ -259,7 +259,7 @@ func TestGraphsAreInTheShares(t *testing.T) {
 func TestSumsOfNothing(t *testing.T) {
 	for name, report := range sumReports {
 		for _, set := range []*profile.Set{{Syms: trace.NewSymbols()}, testset.SetOf(trace.NewSymbols(), []string{"r"}, &testset.RowStream{})} {
-			r := report(set, walk.SumOptions{})
+			r := report(set, walk.Options{})
 			for _, f := range table.Formats {
 				if tabletest.Text(t, r, f, table.Style{Width: 80}) == "" {
 					t.Errorf("%s as %s is empty", name, f)
@@ -272,7 +272,7 @@ func TestSumsOfNothing(t *testing.T) {
 // Every column says what it is, and columns are told apart by their keys.
 func TestSumColumns(t *testing.T) {
 	for name, report := range sumReports {
-		for _, opt := range []walk.SumOptions{{}, {ByRank: true}} {
+		for _, opt := range []walk.Options{{}, {ByRank: true}} {
 			seen := map[string]bool{}
 			for _, c := range report(smallSet(), opt).Columns {
 				if c.Doc == "" || seen[c.Key()] {

@@ -96,9 +96,9 @@ func chooseBucket(extent int64) int64 {
 	return (extent/buckets/day + 1) * day
 }
 
-// NewTimeline divides the time of the requests of s into buckets; zero chooses
+// New divides the time of the requests of s into buckets; zero chooses
 // about 60 of a round length.
-func NewTimeline(s *request.Set, bucket time.Duration) (*Timeline, error) {
+func New(s *request.Set, bucket time.Duration) (*Timeline, error) {
 	e := BulkOf(s)
 	t := &Timeline{From: e.From, To: e.To, Bucket: int64(bucket), Stages: s.WatchedNames(), Outside: e.Outside}
 	for i := range s.Requests {

@@ -136,7 +136,7 @@ func (o *Overview) writeJSON(w io.Writer) error {
 // object is the overview as it is written.
 func (o *Overview) object() *overviewJSON {
 	v := &overviewJSON{
-		Schema: OverviewSchema, Looked: texts(o.Looked), Files: []fileJSON{}, Servers: []serverJSON{}, Profiles: []captureJSON{},
+		Schema: Schema, Looked: texts(o.Looked), Files: []fileJSON{}, Servers: []serverJSON{}, Profiles: []captureJSON{},
 		Clocks: []clockJSON{}, Latencies: []latencyJSON{}, Warnings: []warningJSON{}, Findings: []findingJSON{},
 	}
 	for i := range o.Files {
@@ -198,14 +198,14 @@ func (o *Overview) findingJSON(f *finding.Finding) findingJSON {
 }
 
 // findingsReport makes a table of the findings.
-func (o *Overview) findingsReport() *table.Report {
+func (o *Overview) findingsReport() *table.Table {
 	part := func(k int) func(*finding.Finding) string {
 		return func(f *finding.Finding) string {
 			role, host, rank := f.At.Parts()
 			return [...]string{role, host, rank}[k]
 		}
 	}
-	return table.New(OverviewSchema, o.findingsTitle(), o.Findings, []table.Field[finding.Finding]{
+	return table.New(Schema, o.findingsTitle(), o.Findings, []table.Field[finding.Finding]{
 		table.TextColumn("kind", "straggler, slower, load, imbalance, transfer, memory, errors, pipeline, gpu, tail or change", func(f *finding.Finding) string { return string(f.Kind) }),
 		table.TextColumn("scope", "all, a role, or a rank", func(f *finding.Finding) string { return f.At.Scope.String() }),
 		table.TextColumn("role", "of the server", part(0)),

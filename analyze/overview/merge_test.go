@@ -21,16 +21,16 @@ func rankAt(role request.Role, host string, tp, dp int16) place.Where {
 func TestMergeFindings(t *testing.T) {
 	slow := rankAt(request.Decode, "c94b1e02", 1, 0)
 	got := finding.Merge([]finding.Finding{
-		{Kind: finding.FindingStraggler, At: slow, Text: "ends last", Evidence: []string{"of 100"}, Weight: 0.1},
-		{Kind: finding.FindingStraggler, At: rankAt(request.Other, "", 1, -1), Text: "arrives last", Weight: 0.02},                                            // as profiles name it
-		{Kind: finding.FindingStraggler, At: rankAt(request.Decode, "c94b1e02", 1, 1), Text: "another DP rank", Weight: 0.03},                                 // is not it
-		{Kind: finding.FindingStraggler, At: rankAt(request.Decode, "feedbeef", 1, 0), Text: "another host", Weight: 0.03},                                    // nor is
-		{Kind: finding.FindingStraggler, At: slow, Since: 7, Text: "lateness rose", Evidence: []string{"of 100", "at seven"}, Weight: 0.2},                    // the same
-		{Kind: finding.FindingLoad, Since: 5, Text: "arrivals rose", Weight: 0.01},                                                                            // with
-		{Kind: finding.FindingImbalance, At: rankAt(request.Decode, "c94b1e02", 0, 1), Text: "DP1 gets most", Weight: 0.3},                                    // what it does
-		{Kind: finding.FindingTail, Topic: cause.CauseInterference.String(), Text: "decode held up", Weight: 0.4},                                             // and brings about
-		{Kind: finding.FindingTail, Topic: cause.CauseRouter.String(), Text: "in the gateway", Weight: 0.001},                                                 // and what it does not
-		{Kind: finding.FindingGPU, Topic: "communication", Text: "communication", Weight: 0.05}, {Kind: finding.FindingGPU, Topic: "host", Text: "host wait"}, // of a straggler, and not
+		{Kind: finding.Straggler, At: slow, Text: "ends last", Evidence: []string{"of 100"}, Weight: 0.1},
+		{Kind: finding.Straggler, At: rankAt(request.Other, "", 1, -1), Text: "arrives last", Weight: 0.02},                                     // as profiles name it
+		{Kind: finding.Straggler, At: rankAt(request.Decode, "c94b1e02", 1, 1), Text: "another DP rank", Weight: 0.03},                          // is not it
+		{Kind: finding.Straggler, At: rankAt(request.Decode, "feedbeef", 1, 0), Text: "another host", Weight: 0.03},                             // nor is
+		{Kind: finding.Straggler, At: slow, Since: 7, Text: "lateness rose", Evidence: []string{"of 100", "at seven"}, Weight: 0.2},             // the same
+		{Kind: finding.Load, Since: 5, Text: "arrivals rose", Weight: 0.01},                                                                     // with
+		{Kind: finding.Imbalance, At: rankAt(request.Decode, "c94b1e02", 0, 1), Text: "DP1 gets most", Weight: 0.3},                             // what it does
+		{Kind: finding.Tail, Topic: cause.Interference.String(), Text: "decode held up", Weight: 0.4},                                           // and brings about
+		{Kind: finding.Tail, Topic: cause.Router.String(), Text: "in the gateway", Weight: 0.001},                                               // and what it does not
+		{Kind: finding.GPU, Topic: "communication", Text: "communication", Weight: 0.05}, {Kind: finding.GPU, Topic: "host", Text: "host wait"}, // of a straggler, and not
 	}, consequences)
 	want := []struct {
 		text     string

@@ -22,19 +22,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// OverviewSchema is the schema of an overview as JSON, and of the table of its
+// Schema is the schema of an overview as JSON, and of the table of its
 // findings as CSV.
-const OverviewSchema = "sgtrace.report.summary/v1"
+const Schema = "sgtrace.report.summary/v1"
 
-// An OverviewInput is what an overview is of.
-type OverviewInput struct {
+// An Input is what an overview is of.
+type Input struct {
 	// Select and Inputs are the arguments of 'sgtrace report' that select and name what
 	// is looked at, for the commands that show more.
 	Select, Inputs []string
 	Files          []InputFile
-	Requests       *request.Set   // of OTLP dumps; nil without
-	Profiles       *profile.Set   // of profilers; nil without
-	Devices        gpu.GPUOptions // how the devices of Profiles are measured
+	Requests       *request.Set // of OTLP dumps; nil without
+	Profiles       *profile.Set // of profilers; nil without
+	Devices        gpu.Options  // how the devices of Profiles are measured
 	// Clocks tell how the clocks of hosts relate; none if nobody looked.
 	Clocks []HostClock
 	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
@@ -61,7 +61,7 @@ type HostClock struct {
 // An Overview is the one screen about some inputs: what was read, how far it can be
 // trusted, how the requests did, and what stands out.
 type Overview struct {
-	OverviewInput
+	Input
 	Spans    int
 	From, To trace.Time // of the requests, else of what profilers captured; 0 is unknown
 	// Statuses counts the requests by how they ended, in the order of request.Status.
@@ -91,20 +91,20 @@ type Overview struct {
 // overviewMetrics are the latencies that an overview shows.
 var overviewMetrics = []string{"e2e", "ttft", "itl"}
 
-// NewOverview looks at everything, on all cores.
-func NewOverview(in OverviewInput) *Overview {
-	o := &Overview{OverviewInput: in, RequestRate: math.NaN(), PromptRate: math.NaN(), OutputRate: math.NaN()}
+// New looks at everything, on all cores.
+func New(in Input) *Overview {
+	o := &Overview{Input: in, RequestRate: math.NaN(), PromptRate: math.NaN(), OutputRate: math.NaN()}
 	var wg sync.WaitGroup
 	if o.Requests != nil {
 		o.Spans = o.Requests.Len()
-		wg.Go(func() { o.Tail = tail.NewTail(o.Requests, tail.TailOptions{}) })
-		wg.Go(func() { o.Changes = change.FindChanges(o.Requests) })
-		wg.Go(func() { o.RankLoads = rank.MeasureRanks(o.Requests) })
+		wg.Go(func() { o.Tail = tail.New(o.Requests, tail.Options{}) })
+		wg.Go(func() { o.Changes = change.Find(o.Requests) })
+		wg.Go(func() { o.RankLoads = rank.Measure(o.Requests) })
 		wg.Go(o.measureRequests)
 	}
 	if o.Profiles != nil && len(o.Profiles.Ranks) > 0 {
-		wg.Go(func() { o.GPUs = gpu.MeasureGPUs(o.Profiles, o.Devices) })
-		wg.Go(func() { o.Collectives = collective.MeasureCollectives(o.Profiles, o.Devices.From, o.Devices.To) })
+		wg.Go(func() { o.GPUs = gpu.Measure(o.Profiles, o.Devices) })
+		wg.Go(func() { o.Collectives = collective.Measure(o.Profiles, o.Devices.From, o.Devices.To) })
 	}
 	wg.Wait()
 	if o.From == 0 && o.GPUs != nil {
@@ -118,11 +118,11 @@ func NewOverview(in OverviewInput) *Overview {
 // consequences: load makes decoding slow, ranks wait for a slow one where they
 // communicate, and a server that is slow may have become so.
 var consequences = []finding.Consequence{
-	{Cause: finding.FindingLoad, Effect: finding.FindingTail, Topics: []string{cause.CauseInterference.String(), cause.CauseDecode.String()}},
-	{Cause: finding.FindingImbalance, Effect: finding.FindingTail, Topics: []string{cause.CauseInterference.String(), cause.CauseDecode.String()}},
-	{Cause: finding.FindingStraggler, Effect: finding.FindingGPU, Topics: []string{"communication"}},
-	{Cause: finding.FindingSlower, Effect: finding.FindingChange, Topics: []string{""}},
-	{Cause: finding.FindingSlower, Effect: finding.FindingTail, Topics: []string{cause.CauseDecode.String()}},
+	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
+	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
+	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
+	{Cause: finding.Slower, Effect: finding.Change, Topics: []string{""}},
+	{Cause: finding.Slower, Effect: finding.Tail, Topics: []string{cause.Decode.String()}},
 }
 
 // found gathers what every report found. Of those that tell the same, the first one is
@@ -135,9 +135,9 @@ func (o *Overview) found() []finding.Finding {
 		ranks = b.Price(o.RankLoads.Findings())
 		for _, f := range o.Changes.Findings(b) {
 			switch {
-			case f.Kind == finding.FindingLoad && f.Weight == 0:
+			case f.Kind == finding.Load && f.Weight == 0:
 				relief = append(relief, f) // less to do
-			case f.Kind == finding.FindingLoad:
+			case f.Kind == finding.Load:
 				loads = append(loads, f)
 			default:
 				others = append(others, f)
@@ -201,7 +201,7 @@ func (o *Overview) measureRequests() {
 	o.Servers = serversOf(s)
 	o.stages, o.steps = traced(s)
 	for _, l := range requests.MeasureLatencies(s).Rows {
-		if l.Of == requests.FinishedRequests && slices.Contains(overviewMetrics, l.Metric) {
+		if l.Of == requests.Finished && slices.Contains(overviewMetrics, l.Metric) {
 			o.Latencies = append(o.Latencies, l)
 		}
 	}

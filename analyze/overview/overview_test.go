@@ -33,7 +33,7 @@ func demoOverview(t *testing.T) (*Overview, *simulator.Truth) {
 	s, truth := testset.Simulated(t, simulator.DefaultConfig(1))
 	var diags trace.Diags
 	diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "otlp-truncated", Pos: trace.Pos{File: "it's here.jsonl", Line: 16}, Msg: "the document ends inside a span"})
-	return NewOverview(OverviewInput{
+	return New(Input{
 		Select: []string{"--from", "+0s"}, Inputs: []string{"it's here.jsonl"}, Requests: s,
 		Files:  []InputFile{{"it's here.jsonl", 9_084_313}},
 		Clocks: []HostClock{{Host: "gateway", Why: "reference"}, {Host: "node1", Why: "matched", By: "requests", Offset: -7_698_093, Bound: 718_705}, {Host: "node2", Why: "assumed", Bound: request.Unknown}},
@@ -49,7 +49,7 @@ func TestGoldenOverview(t *testing.T) {
 	t.Run("narrow", func(t *testing.T) {
 		testset.CompareGolden(t, "summary_60_ascii.text", o.text(t, table.FormatText, table.Style{Width: 60, ASCII: true}))
 	})
-	few := NewOverview(OverviewInput{Requests: testset.Fixture(t), Inputs: []string{"dump.jsonl"}})
+	few := New(Input{Requests: testset.Fixture(t), Inputs: []string{"dump.jsonl"}})
 	t.Run("few", func(t *testing.T) {
 		testset.CompareGolden(t, "summary_few.text", few.text(t, table.FormatText, table.Style{}))
 	})
@@ -134,8 +134,8 @@ func TestOverviewTellsTheTruth(t *testing.T) {
 // Nothing that stands in a file reaches the terminal as it is, or ends a line of
 // Markdown.
 func TestOverviewIsSafe(t *testing.T) {
-	o := &Overview{OverviewInput: OverviewInput{Inputs: []string{"a\x1b]0;x\a.jsonl"}, Files: []InputFile{{Name: "a\x1b]0;x\a.jsonl"}}}}
-	o.Findings = []finding.Finding{{Kind: finding.FindingErrors, Text: "bad \x1b[31m\n# heading", Evidence: []string{"<script> | \u202e"}}}
+	o := &Overview{Input: Input{Inputs: []string{"a\x1b]0;x\a.jsonl"}, Files: []InputFile{{Name: "a\x1b]0;x\a.jsonl"}}}}
+	o.Findings = []finding.Finding{{Kind: finding.Errors, Text: "bad \x1b[31m\n# heading", Evidence: []string{"<script> | \u202e"}}}
 	o.Warnings = []Warning{{trace.Error, "\x1b[2J"}}
 	for _, f := range table.Formats {
 		for line := range strings.Lines(o.text(t, f, table.Style{})) {
@@ -165,12 +165,12 @@ func TestManyInputs(t *testing.T) {
 func TestOverviewOfNothing(t *testing.T) {
 	var d testset.Dump
 	d.Add(testset.Span{Service: "billing", Trace: "00000000000000000000000000000003", Name: "charge", From: 300_000, To: 300_250})
-	for _, in := range []OverviewInput{
+	for _, in := range []Input{
 		{},
 		{Requests: d.Set(t)},
 		{Profiles: &profile.Set{Ranks: []string{"TP0"}, Syms: new(trace.Symbols)}},
 	} {
-		o := NewOverview(in)
+		o := New(in)
 		if len(o.Findings) > 0 {
 			t.Errorf("%+v", o.Findings)
 		}
@@ -191,7 +191,7 @@ func TestHostsThatAreNotTold(t *testing.T) {
 		{[]testset.ServedBy{{At: 0, Threads: a}, {At: 1, Threads: a}, {At: 2, Threads: b}}, false},
 		{[]testset.ServedBy{{At: 0, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}, {At: 1, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 200}}}, {At: 2, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}}, false},
 	} {
-		o := &Overview{OverviewInput: OverviewInput{Requests: testset.Served(t, test.list)}}
+		o := &Overview{Input: Input{Requests: testset.Served(t, test.list)}}
 		said := slices.ContainsFunc(o.hostWarnings(), func(d Warning) bool { return strings.Contains(d.Text, "do not tell their hosts") })
 		if said != test.want {
 			t.Errorf("%v: said %v, want %v", test.list, said, test.want)

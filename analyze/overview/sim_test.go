@@ -17,29 +17,29 @@ var summaries = []struct {
 	name  string
 	modes []simulator.Mode
 	plant func(c *simulator.Config)
-	kind  finding.FindingKind
+	kind  finding.Kind
 	is    func(f *finding.Finding) bool
 }{
 	{"straggler", testset.AllModes, func(c *simulator.Config) {
 		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2}
-	}, finding.FindingStraggler, slowRank},
+	}, finding.Straggler, slowRank},
 	{"straggler from the onset on", testset.AllModes, func(c *simulator.Config) {
 		c.Incident.Onset = 0.5
 		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
-	}, finding.FindingStraggler, func(f *finding.Finding) bool { return slowRank(f) && f.Since != 0 }},
+	}, finding.Straggler, func(f *finding.Finding) bool { return slowRank(f) && f.Since != 0 }},
 	{"burst on one DP rank", testset.AllModes, func(c *simulator.Config) {
 		c.Incident = simulator.DefaultConfig(0).Incident
-	}, finding.FindingLoad, func(f *finding.Finding) bool { return f.Since != 0 }},
+	}, finding.Load, func(f *finding.Finding) bool { return f.Since != 0 }},
 	{"slow transfers", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.SlowTransfers = 0.03
-	}, finding.FindingTransfer, nil},
+	}, finding.Transfer, nil},
 	{"slow transfers from the onset on", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.Incident.Onset = 0.5
 		c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
-	}, finding.FindingTransfer, func(f *finding.Finding) bool { return f.Since != 0 }},
+	}, finding.Transfer, func(f *finding.Finding) bool { return f.Since != 0 }},
 	{"failed transfers", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.FailedTransfers = 0.03
-	}, finding.FindingErrors, nil},
+	}, finding.Errors, nil},
 }
 
 // SlowRank reports whether f is about the rank that is planted.
@@ -48,7 +48,7 @@ func slowRank(f *finding.Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.D
 // overviewFindings are the findings about the requests of a simulated run.
 func overviewFindings(t *testing.T, c simulator.Config) []finding.Finding {
 	s, _ := testset.Simulated(t, c)
-	return NewOverview(OverviewInput{Requests: s}).Findings
+	return New(Input{Requests: s}).Findings
 }
 
 // What is planted is the first finding in at least 95 of 100 runs.
@@ -97,12 +97,12 @@ func TestFindingsOfTheDemo(t *testing.T) {
 		c.Mode = testset.AllModes[seed%uint64(len(testset.AllModes))]
 		found := overviewFindings(t, c)
 		found = found[:min(mostFindings, len(found))]
-		has := func(kind finding.FindingKind) bool {
+		has := func(kind finding.Kind) bool {
 			return slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Kind == kind })
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if has(finding.FindingStraggler) && has(finding.FindingLoad) {
+		if has(finding.Straggler) && has(finding.Load) {
 			right++
 		} else {
 			t.Logf("seed %d: %v", seed, kindsOf(found))

@@ -177,12 +177,12 @@ func isRank(name string) bool {
 const trustText = "nothing is lost or missing"
 
 // latencyReport is the table of the latencies of whole requests.
-func (o *Overview) latencyReport() *table.Report {
+func (o *Overview) latencyReport() *table.Table {
 	const scale = "duration"
 	ns := func(name, doc string, of func(*requests.Latency) int64) table.Field[requests.Latency] {
 		return table.Field[requests.Latency]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(l *requests.Latency) table.Cell { return table.Cell{N: of(l)} }}
 	}
-	return table.New(OverviewSchema, "", o.Latencies, []table.Field[requests.Latency]{
+	return table.New(Schema, "", o.Latencies, []table.Field[requests.Latency]{
 		table.TextColumn("latency", "e2e, ttft, itl of finished requests", func(l *requests.Latency) string { return tail.MetricWords[tail.Metric(l.Metric)] }),
 		table.CountColumn("n", "how many", func(l *requests.Latency) int64 { return int64(l.N) }),
 		ns("p50", "median, nearest rank", func(l *requests.Latency) int64 { return l.P50 }),
@@ -226,9 +226,9 @@ func (o *Overview) costText(f *finding.Finding) string {
 		part = "less than 1 %"
 	}
 	switch {
-	case f.Kind == finding.FindingErrors:
+	case f.Kind == finding.Errors:
 		return part + " of the requests"
-	case f.Kind == finding.FindingGPU || o.Requests == nil:
+	case f.Kind == finding.GPU || o.Requests == nil:
 		return "costs " + part + " of the GPUs' time"
 	}
 	return "costs " + part + " of the requests' time"

@@ -242,9 +242,9 @@ func layouts(t *testing.T) map[string]Page {
 	config := simulator.DefaultConfig(1)
 	config.Mode, config.Unified = simulator.Unified, simulator.Parallel{TP: 2, PP: 2, DP: 4}
 	set := simulate(t, config)
-	timeline, err := load.NewTimeline(set, 0)
+	timeline, err := load.New(set, 0)
 	must(t, err)
-	pages["16 ranks of a server"] = Page{Title: "requests", Sections: Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), rank.MeasureRanks(set), Source{})}
+	pages["16 ranks of a server"] = Page{Title: "requests", Sections: Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), Source{})}
 	return pages
 }
 

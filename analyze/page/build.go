@@ -26,7 +26,7 @@ func Overview(o *overview.Overview) (Page, error) {
 		p.Notes = append(p.Notes, d.Text)
 	}
 	if o.Requests != nil {
-		timeline, err := load.NewTimeline(o.Requests, 0)
+		timeline, err := load.New(o.Requests, 0)
 		if err != nil {
 			return p, err
 		}
@@ -94,12 +94,12 @@ func roomNote(drawn, all int, what string) string {
 }
 
 // TableOf makes a figure of a report, with its first rows; 0 is all.
-func TableOf(r *table.Report, rows int, defined, command string) *Figure {
+func TableOf(r *table.Table, rows int, defined, command string) *Figure {
 	return &Figure{Title: r.Title, Defined: defined, Command: command, Body: &Table{Report: r, Rows: rows}}
 }
 
 // tableFlag chooses a report among those that one command prints.
-func tableFlag(r *table.Report) string {
+func tableFlag(r *table.Table) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.Schema, "sgtrace.report."), "/")
 	return "--table=" + name
 }

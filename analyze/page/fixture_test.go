@@ -87,16 +87,16 @@ func samplePage(t testing.TB) Page {
 	dump = bytes.ReplaceAll(dump, []byte(`"name":"prefill_forward"`), []byte(`"name":"`+name+`"`))
 	set := readDump(t, dump)
 	src := Source{Inputs: []string{"it's here.jsonl", hostile[0]}}
-	timeline, err := load.NewTimeline(set, 0)
+	timeline, err := load.New(set, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var findings []finding.Finding
 	for i := range hostile {
-		findings = append(findings, finding.Finding{Kind: finding.FindingTail, Text: hostileName(i), Evidence: []string{hostileName(i + 1)}, Show: []string{"--tail", hostile[i]}})
+		findings = append(findings, finding.Finding{Kind: finding.Tail, Text: hostileName(i), Evidence: []string{hostileName(i + 1)}, Show: []string{"--tail", hostile[i]}})
 	}
 	p := Page{Title: "Report " + hostile[0], Facts: []overview.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile, Sections: []Section{Summary(findings, hostile, src)}}
-	p.Sections = append(p.Sections, Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), rank.MeasureRanks(set), src)...)
+	p.Sections = append(p.Sections, Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), src)...)
 	gpus := sampleGPUs(8, 30, hostileName)
 	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
 	waits := make([][]int64, len(hostile))

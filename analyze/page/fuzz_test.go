@@ -44,7 +44,7 @@ func fuzzPage(names []string, numbers []int64) Page {
 		values2 := []float64{share(), math.NaN()}
 		panels.Panels = append(panels.Panels, Panel{name, []table.Unit{table.Duration, table.Share, table.Number}[i%3], []Curve{{Name: name, Color: i, Values: values2}}})
 		panels.Marks = append(panels.Marks, Mark{1000, trace.Time(1000 + duration()/2), 2000, "1", name})
-		findings = append(findings, finding.Finding{Kind: finding.FindingTail, Text: name, Evidence: []string{name}, Show: []string{name}})
+		findings = append(findings, finding.Finding{Kind: finding.Tail, Text: name, Evidence: []string{name}, Show: []string{name}})
 	}
 	gpus := sampleGPUs(2, len(names), func(i int) string { return names[i] })
 	for i := range gpus.Kernels {

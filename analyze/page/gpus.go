@@ -54,7 +54,7 @@ func GPUs(g *gpu.GPUs, src Source) Section {
 			"Exposed is what runs while nothing computes.",
 	})
 	for _, t := range []struct {
-		report  *table.Report
+		report  *table.Table
 		defined string
 	}{
 		{g.Report(), "Busy and idle"}, {g.IdleReport(), "Why devices are idle"}, {g.OverlapReport(), "Busy and idle"},

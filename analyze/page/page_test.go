@@ -112,7 +112,7 @@ func TestHoverDataHasNames(t *testing.T) {
 
 // The page of an overview says all that the overview does.
 func TestOverview(t *testing.T) {
-	o := overview.NewOverview(overview.OverviewInput{Inputs: []string{"dumps/otel.jsonl"}, Requests: simulate(t, simulator.DefaultConfig(1))})
+	o := overview.New(overview.Input{Inputs: []string{"dumps/otel.jsonl"}, Requests: simulate(t, simulator.DefaultConfig(1))})
 	p, err := Overview(o)
 	if err != nil {
 		t.Fatal(err)
@@ -149,11 +149,11 @@ func TestOverview(t *testing.T) {
 func TestPageSize(t *testing.T) {
 	const most = 3 << 20
 	set := readDump(t, testinput.ReadZstd(t, testinput.Shared(t, "data", "otel", "d_big_tp2.jsonl.zst")))
-	timeline, err := load.NewTimeline(set, 0)
+	timeline, err := load.New(set, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := render(t, Page{Sections: Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), rank.MeasureRanks(set), Source{})})
+	page := render(t, Page{Sections: Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), Source{})})
 	if len(page) > most {
 		t.Errorf("%d requests make a page of %d bytes", len(set.Requests), len(page))
 	}
@@ -166,11 +166,11 @@ func TestNothingToDraw(t *testing.T) {
 	config.Requests = 1
 	set := simulate(t, config)
 	set.Requests = nil
-	timeline, err := load.NewTimeline(set, 0)
+	timeline, err := load.New(set, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := Requests(set, timeline, change.FindChanges(set), tail.NewTail(set, tail.TailOptions{}), rank.MeasureRanks(set), Source{})
+	sections := Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), Source{})
 	page := render(t, Page{Sections: append(sections, Ranks(&gpu.GPUs{}, nil, Source{})...)})
 	for _, want := range []string{"No kernel or copy was recorded", "Changes were not searched"} {
 		if !strings.Contains(page, want) {

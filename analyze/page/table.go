@@ -10,7 +10,7 @@ import (
 
 // A Table is a report as a table, which can be sorted and filtered.
 type Table struct {
-	Report *table.Report
+	Report *table.Table
 	Rows   int // the first ones are shown; 0 is all
 }
 
@@ -18,19 +18,19 @@ type Table struct {
 const mostName = 64
 
 func (t *Table) draw() (drawing, error) {
-	sheet := t.Report.Sheet()
-	if len(sheet.Rows) == 0 {
-		return drawing{Markup: "<p>none</p>", Notes: sheet.Notes}, nil
+	rendered := t.Report.Render()
+	if len(rendered.Rows) == 0 {
+		return drawing{Markup: "<p>none</p>", Notes: rendered.Notes}, nil
 	}
-	v := tableView{Columns: sheet.Columns}
-	d := drawing{Notes: sheet.Notes, Wide: len(sheet.Columns) > 10}
-	rows := sheet.Rows
+	v := tableView{Columns: rendered.Columns}
+	d := drawing{Notes: rendered.Notes, Wide: len(rendered.Columns) > 10}
+	rows := rendered.Rows
 	if t.Rows > 0 && len(rows) > t.Rows {
 		d.Notes = append(d.Notes, fmt.Sprintf("the first %d of %d rows are shown", t.Rows, len(rows)))
 		rows = rows[:t.Rows]
 	}
 	v.Rows = make([][]cellView, len(rows))
-	for c, column := range sheet.Columns {
+	for c, column := range rendered.Columns {
 		texts := make([]string, len(rows))
 		for i, row := range rows {
 			texts[i] = row[c]
@@ -53,7 +53,7 @@ func (t *Table) draw() (drawing, error) {
 }
 
 type tableView struct {
-	Columns []table.SheetColumn
+	Columns []table.RenderedColumn
 	Rows    [][]cellView
 	Filter  bool
 }

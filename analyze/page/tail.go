@@ -181,7 +181,7 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 
 // thin chooses the points that are drawn: all, or half of mostDots the slowest ones
 // and for the rest others, evenly.
-func thin(points []tail.TailPoint) []bool {
+func thin(points []tail.Point) []bool {
 	drawn := make([]bool, len(points))
 	if len(points) <= mostDots {
 		for i := range drawn {

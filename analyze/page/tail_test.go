@@ -10,7 +10,7 @@ import (
 // Bars add up to what they are of, to the ns.
 func TestBarsOfTheTailAddUp(t *testing.T) {
 	set := simulate(t, simulator.DefaultConfig(2))
-	tail := tail.NewTail(set, tail.TailOptions{})
+	tail := tail.New(set, tail.Options{})
 	b := tailBuilder{tail: tail, set: set, colors: causeColors(tail)}
 	for _, c := range tail.Comparisons {
 		rows := b.breakdown(c).Body.(*Bars).Rows
@@ -30,7 +30,7 @@ func TestBarsOfTheTailAddUp(t *testing.T) {
 // they are said to be.
 func TestScatterHasAllRequests(t *testing.T) {
 	set := simulate(t, simulator.DefaultConfig(2))
-	tail := tail.NewTail(set, tail.TailOptions{})
+	tail := tail.New(set, tail.Options{})
 	b := tailBuilder{tail: tail, set: set, colors: causeColors(tail)}
 	c := tail.Comparisons[0]
 	dots := b.scatter(c).Body.(*Scatter)
@@ -63,7 +63,7 @@ func TestScatterHasAllRequests(t *testing.T) {
 
 func TestThin(t *testing.T) {
 	for _, n := range []int{0, 1, mostDots, mostDots + 1, 25_000, 1_000_000} {
-		points := make([]tail.TailPoint, n)
+		points := make([]tail.Point, n)
 		for i := range points {
 			points[i].Value = int64(i * 7919 % 1_000_003)
 		}

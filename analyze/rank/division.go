@@ -18,8 +18,8 @@ import (
 // A Division is how the requests of a role are divided among the ranks that could
 // have each of them.
 type Division struct {
-	Ranks []*RankLoad // lead ranks of the role, in order of display
-	Most  *RankLoad   // has the largest share
+	Ranks []*Load // lead ranks of the role, in order of display
+	Most  *Load   // has the largest share
 	// P bounds the probability that a rank has such a share if routing is even.
 	P float64
 	// Cost is by how much longer requests take for it, as part of the E2E of all:
@@ -52,7 +52,7 @@ func (r *Ranks) divisions() []Division {
 	return all
 }
 
-func (r *Ranks) newDivision(leads []*RankLoad) Division {
+func (r *Ranks) newDivision(leads []*Load) Division {
 	d := Division{Ranks: leads, P: 1}
 	for _, l := range leads {
 		if d.Most == nil || l.Requests > d.Most.Requests {
@@ -119,10 +119,10 @@ func (d *Division) routes() []bool {
 // requests, as part of their mean E2E in ns.
 func (d *Division) cost(e2e float64) float64 {
 	longer := 0.0
-	if own, others := d.usual(func(l *RankLoad) int64 { return l.Queue }); others >= 0 {
+	if own, others := d.usual(func(l *Load) int64 { return l.Queue }); others >= 0 {
 		longer += max(0, own-others)
 	}
-	if own, others := d.usual(func(l *RankLoad) int64 { return l.Step }); others >= 0 && d.Most.Output > 0 {
+	if own, others := d.usual(func(l *Load) int64 { return l.Step }); others >= 0 && d.Most.Output > 0 {
 		longer += max(0, own-others) * float64(d.Most.Output) / float64(d.Most.Requests)
 	}
 	if e2e <= 0 {
@@ -133,7 +133,7 @@ func (d *Division) cost(e2e float64) float64 {
 
 // usual returns a duration of the busiest rank and the mean of those of the others;
 // request.Unknown if there is none.
-func (d *Division) usual(of func(*RankLoad) int64) (own, others float64) {
+func (d *Division) usual(of func(*Load) int64) (own, others float64) {
 	n := 0.0
 	for _, l := range d.Ranks {
 		if ns := of(l); l != d.Most && ns != request.Unknown {
@@ -153,7 +153,7 @@ func (d *Division) Text() string {
 	if !math.IsNaN(d.Most.TokenShare) {
 		text += fmt.Sprintf(" and %s %% of the tokens", words.InPercent(d.Most.TokenShare))
 	}
-	if own, others := d.usual(func(l *RankLoad) int64 { return l.Queue }); others >= 0 && own > others {
+	if own, others := d.usual(func(l *Load) int64 { return l.Queue }); others >= 0 && own > others {
 		text += fmt.Sprintf("; its requests wait %s on average, those of the others %s", words.Nearly(int64(own)), words.Nearly(int64(others)))
 	}
 	return text
@@ -172,7 +172,7 @@ func (d *Division) name() string {
 // evidence are further sentences.
 func (d *Division) evidence() []string {
 	list := []string{fmt.Sprintf("with even routing, a rank would have that share with %s", words.Chance(d.P))}
-	if own, others := d.usual(func(l *RankLoad) int64 { return l.Step }); others >= 0 && own > others {
+	if own, others := d.usual(func(l *Load) int64 { return l.Step }); others >= 0 && own > others {
 		list = append(list, fmt.Sprintf("its decode steps take %s (p50), those of the others %s", words.Nearly(int64(own)), words.Nearly(int64(others))))
 	}
 	return append(list, fmt.Sprintf("it computes for %s requests at once, on average; all %d ranks for %s",

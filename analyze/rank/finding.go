@@ -18,7 +18,7 @@ func (r *Ranks) Stragglers() []straggler.Straggler {
 	for _, g := range r.Groups {
 		all = append(all, g.Stragglers...)
 	}
-	straggler.SortStragglers(all)
+	straggler.Sort(all)
 	return all
 }
 
@@ -76,14 +76,14 @@ func (r *Ranks) Findings() []finding.Finding {
 	show := []string{"--by-rank"}
 	for _, s := range r.stragglerRanks() {
 		out = append(out, finding.Finding{
-			Kind: finding.FindingStraggler, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.Evidence,
+			Kind: finding.Straggler, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.Evidence,
 			Show: show, Weight: s.LostShare * s.Part,
 		})
 	}
 	for _, d := range r.divisions() {
 		if d.Uneven {
 			out = append(out, finding.Finding{
-				Kind: finding.FindingImbalance, At: d.Most.Where, Text: d.Text(), Evidence: d.evidence(),
+				Kind: finding.Imbalance, At: d.Most.Where, Text: d.Text(), Evidence: d.evidence(),
 				Show: show, Weight: min(1, d.Cost),
 			})
 		}
@@ -92,7 +92,7 @@ func (r *Ranks) Findings() []finding.Finding {
 	for _, p := range r.Pipes {
 		for i := range p.Slow {
 			out = append(out, finding.Finding{
-				Kind: finding.FindingPipeline, At: place.Where{Scope: place.WholeRole, Role: p.Stages[0].Role},
+				Kind: finding.Pipeline, At: place.Where{Scope: place.WholeRole, Role: p.Stages[0].Role},
 				Text: p.text(&p.Slow[i]), Evidence: p.evidence(&p.Slow[i]), Show: show, Weight: p.weight(&p.Slow[i]),
 			})
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A RankLoad is what a rank had to do. Counts are request.Unknown and numbers NaN
+// A Load is what a rank had to do. Counts are request.Unknown and numbers NaN
 // where the dump does not tell.
-type RankLoad struct {
+type Load struct {
 	place.Where
 	// Lead tells that the rank stands for those that do the same work beside it.
 	Lead     bool
@@ -44,15 +44,15 @@ type RankLoad struct {
 func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
 	whole := &load.Timeline{From: all.From, To: all.To, Start: all.From, Bucket: r.Length + 1, Stages: of.Set.WatchedNames(), Outside: all.Outside}
 	load.NewTimelineBuilder(of, whole, all, 1).BuildSet()
-	index := map[place.Where]*RankLoad{}
-	r.Loads = make([]RankLoad, 0, len(whole.Series))
+	index := map[place.Where]*Load{}
+	r.Loads = make([]Load, 0, len(whole.Series))
 	for i := range whole.Series {
 		if s := &whole.Series[i]; s.Scope == place.OneRank {
 			r.Loads = append(r.Loads, newRankLoad(whole, s))
 			index[s.Where] = &r.Loads[len(r.Loads)-1]
 		}
 	}
-	loads := make([]*RankLoad, len(of.Places))
+	loads := make([]*Load, len(of.Places))
 	for i, place := range of.Places {
 		loads[i] = index[place]
 	}
@@ -63,9 +63,9 @@ func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
 	r.divideLoads()
 }
 
-func newRankLoad(t *load.Timeline, s *load.Series) RankLoad {
+func newRankLoad(t *load.Timeline, s *load.Series) Load {
 	p := &s.Points[0]
-	l := RankLoad{
+	l := Load{
 		Where: s.Where, Lead: s.Lead, Requests: p.Arrivals, Prompt: p.Prefill, Output: p.Output,
 		Busy: p.Busy, Running: p.Running, Queue: request.Unknown, Step: request.Unknown, Share: math.NaN(), TokenShare: math.NaN(), QueueShare: math.NaN(),
 	}
@@ -86,7 +86,7 @@ func newRankLoad(t *load.Timeline, s *load.Series) RankLoad {
 
 // countEnds counts on every rank how requests ended, and their retractions. It
 // returns for how many it could not, as a timeline has no such rank.
-func countEnds(of *place.RankSet, all load.Bulk, loads []*RankLoad) (unknown int) {
+func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int) {
 	s := of.Set
 	for i := range s.Requests {
 		req := &s.Requests[i]
@@ -118,7 +118,7 @@ func countEnds(of *place.RankSet, all load.Bulk, loads []*RankLoad) (unknown int
 	return unknown
 }
 
-func (l *RankLoad) count(part *request.Part, status request.Status) {
+func (l *Load) count(part *request.Part, status request.Status) {
 	l.arrivals = append(l.arrivals, part.Start)
 	switch status {
 	case request.Aborted:
@@ -163,8 +163,8 @@ func (r *Ranks) divideLoads() {
 }
 
 // leads returns the lead ranks of a role.
-func (r *Ranks) leads(role request.Role) []*RankLoad {
-	var leads []*RankLoad
+func (r *Ranks) leads(role request.Role) []*Load {
+	var leads []*Load
 	for i := range r.Loads {
 		if l := &r.Loads[i]; l.Role == role && l.Lead {
 			leads = append(leads, l)
@@ -174,4 +174,4 @@ func (r *Ranks) leads(role request.Role) []*RankLoad {
 }
 
 // tokens are those that a rank computed, as far as that is known.
-func (l *RankLoad) tokens() int64 { return max(0, l.Prompt) + max(0, l.Output) }
+func (l *Load) tokens() int64 { return max(0, l.Prompt) + max(0, l.Output) }

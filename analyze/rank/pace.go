@@ -15,7 +15,7 @@ import (
 // role do for theirs. Nobody waits for it, so that no lateness tells of it, but the
 // requests on it are slow.
 type SlowServer struct {
-	*RankLoad
+	*Load
 	Kind StepKind
 	Peer int // ranks that it is compared with
 	// Own is how long a step takes it, and Others what is usual of the others: of
@@ -115,14 +115,14 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 // A pace is what the servers of one role do in steps of one kind.
 type pace struct {
 	kind   StepKind
-	ranks  []*RankLoad
+	ranks  []*Load
 	steps  []paced // of all ranks, by time; prefills as if of one size
 	prompt int64   // that size
 	cost   []int64 // of every rank: how long all its steps took, ns
 }
 
 // paceOf collects the steps of the lead ranks that have any.
-func paceOf(kind StepKind, of *place.RankSet, leads []*RankLoad, steps [len(rankSteps)][][]paced) *pace {
+func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [len(rankSteps)][][]paced) *pace {
 	p := &pace{kind: kind}
 	for _, l := range leads {
 		list := steps[kind][of.At[l.Where]]
@@ -173,7 +173,7 @@ func (p *pace) slow(total float64) []SlowServer {
 	}
 	var out []SlowServer
 	for _, found := range g.Stragglers() {
-		s := SlowServer{RankLoad: p.ranks[found.Rank], Kind: p.kind, Peer: len(p.ranks) - 1, Prompt: p.prompt,
+		s := SlowServer{Load: p.ranks[found.Rank], Kind: p.kind, Peer: len(p.ranks) - 1, Prompt: p.prompt,
 			Since: found.Since, Earliest: found.Earliest, Latest: found.Latest, judged: found}
 		own, others := p.percentiles(&found, 50)
 		fast, usual := p.percentiles(&found, 10)

@@ -32,8 +32,8 @@ func TestSlowServersOfSimulatedRuns(t *testing.T) {
 	found := testset.CountSeeds(seeds, func(seed uint64) bool {
 		c, slow := replicas(seed, factor)
 		s, _ := testset.Simulated(t, c)
-		r := MeasureRanks(s)
-		got := findingsOf(r.Findings(), finding.FindingSlower)
+		r := Measure(s)
+		got := findingsOf(r.Findings(), finding.Slower)
 		if len(got) != 1 || int(got[0].At.Rank.DP) != slow {
 			t.Logf("seed %d: DP%d of %d is slow, found %+v", seed, slow, c.Unified.DP, got)
 			return false
@@ -52,7 +52,7 @@ func TestSlowServersOfSimulatedRuns(t *testing.T) {
 	silent := testset.CountSeeds(seeds, func(seed uint64) bool {
 		c, _ := replicas(seed, 1)
 		s, _ := testset.Simulated(t, c)
-		got := MeasureRanks(s).Slow
+		got := Measure(s).Slow
 		for i := range got {
 			t.Logf("seed %d: %s", seed, got[i].Text())
 		}
@@ -67,7 +67,7 @@ func TestSlowServersOfSimulatedRuns(t *testing.T) {
 // What a rank keeps waiting is slow for it, and not once more.
 func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
 	at := place.Where{Scope: place.OneRank, Role: request.Decode, Host: "a"}
-	r := &Ranks{Slow: []SlowServer{{RankLoad: &RankLoad{Where: at}, Cost: 0.5, Own: 3_000_000, Others: 2_000_000, Peer: 3}}}
+	r := &Ranks{Slow: []SlowServer{{Load: &Load{Where: at}, Cost: 0.5, Own: 3_000_000, Others: 2_000_000, Peer: 3}}}
 	if got := r.slowFindings(); len(got) != 1 || !strings.Contains(got[0].Text, "3.00 ms per decode step, the other 3 ranks 2.00 ms (+50 %)") {
 		t.Errorf("%+v", got)
 	}
@@ -86,7 +86,7 @@ func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
 // Prefills are compared as if all prompts were of one size: who gets the long ones is
 // not slow.
 func TestPrefillsOfOneSize(t *testing.T) {
-	p := &pace{kind: PrefillStep, ranks: []*RankLoad{{}, {}, {}}}
+	p := &pace{kind: PrefillStep, ranks: []*Load{{}, {}, {}}}
 	for i := range 900 {
 		rank := i % 3
 		tokens := int64(100 + i%7*50)
@@ -102,7 +102,7 @@ func TestPrefillsOfOneSize(t *testing.T) {
 	p.cost = []int64{1000, 1000, 1000}
 	p.equalPrompts()
 	got := p.slow(10_000)
-	if len(got) != 1 || got[0].RankLoad != p.ranks[1] {
+	if len(got) != 1 || got[0].Load != p.ranks[1] {
 		t.Fatalf("%+v", got)
 	}
 	if by := float64(got[0].Own) / float64(got[0].Others); by < 1.25 || by > 1.35 {

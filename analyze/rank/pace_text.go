@@ -69,7 +69,7 @@ func (r *Ranks) slowFindings() []finding.Finding {
 		}
 		servers = append(servers, on)
 		out = append(out, finding.Finding{
-			Kind: finding.FindingSlower, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.evidence(),
+			Kind: finding.Slower, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.evidence(),
 			Show: []string{"--by-rank"}, Weight: min(1, s.Cost),
 		})
 	}

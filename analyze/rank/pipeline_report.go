@@ -14,7 +14,7 @@ type pipelineRow struct {
 	*PipelineStage
 }
 
-func (r *Ranks) pipelineReport() *table.Report {
+func (r *Ranks) pipelineReport() *table.Table {
 	type R = pipelineRow
 	var rows []pipelineRow
 	title, apart := "Pipelines: no stage is slow", false

@@ -12,7 +12,7 @@ import (
 // of pipelines are used, and who takes longer for its work than its peers. docs/METRICS.md defines the numbers.
 type Ranks struct {
 	Length int64 // of the requests: from the first start to the last end, ns
-	Loads  []RankLoad
+	Loads  []Load
 	Groups []*StepGroup
 	Pipes  []*Pipeline
 	Slow   []SlowServer
@@ -24,8 +24,8 @@ type Ranks struct {
 	notes          []string
 }
 
-// MeasureRanks measures the ranks that work for the requests of s.
-func MeasureRanks(s *request.Set) *Ranks {
+// Measure measures the ranks that work for the requests of s.
+func Measure(s *request.Set) *Ranks {
 	if len(s.Requests) == 0 {
 		return &Ranks{}
 	}

@@ -49,7 +49,7 @@ func tpBatch(d *testset.Dump, requests int, late []float64) {
 func TestBatchIsOneStep(t *testing.T) {
 	var d testset.Dump
 	tpBatch(&d, 5, []float64{2000, 0, -500, 2000})
-	r := MeasureRanks(d.Set(t))
+	r := Measure(d.Set(t))
 	if len(r.Groups) != 2 {
 		t.Fatalf("%d groups, want decode steps and prefills", len(r.Groups))
 	}
@@ -82,7 +82,7 @@ func TestLostStepsAreLeftOut(t *testing.T) {
 	d.Lines = slices.DeleteFunc(d.Lines, func(line string) bool {
 		return strings.Contains(line, `"decode_ct","value":{"intValue":"1"}`) && strings.Contains(line, "30200000") // on TP1
 	})
-	r := MeasureRanks(d.Set(t))
+	r := Measure(d.Set(t))
 	g := r.Groups[0]
 	if l := g.Late[1]; g.Steps != 3 || l.P50 != 300_000 || l.Last != 3 || r.skipped.alone != 1 {
 		t.Errorf("%d steps, %+v, %d left out", g.Steps, l, r.skipped.alone)
@@ -104,7 +104,7 @@ func TestStepsAreThoseThatWerePlayed(t *testing.T) {
 		c.Cancels, c.Impatient, c.Requests = 0, 0, 100
 		s, truth := testset.Simulated(t, c)
 		want := truth.Straggler
-		for _, g := range MeasureRanks(s).Groups {
+		for _, g := range Measure(s).Groups {
 			rank := slices.IndexFunc(g.Ranks, func(p place.Where) bool { return p.Rank.String() == want.Rank && p.Role.String() == want.Role })
 			if g.Kind != DecodeStep || rank < 0 {
 				continue
@@ -124,7 +124,7 @@ func TestLoadOfRanks(t *testing.T) {
 		c := testset.Calm(seed)
 		c.Requests, c.Mode, c.KVTokens = 80, simulator.Mode(seed), 3200
 		s, _ := testset.Simulated(t, c)
-		for _, l := range MeasureRanks(s).Loads {
+		for _, l := range Measure(s).Loads {
 			want := bruteLoad(s, &l.Where)
 			if l.Requests != want.requests || l.Output >= 0 && l.Output != want.output || l.Retractions != want.retractions {
 				t.Errorf("seed %d, %s: %d requests, %d tokens, %d retractions; want %+v", seed, l.Where.String(), l.Requests, l.Output, l.Retractions, want)
@@ -197,7 +197,7 @@ func TestRanksOfDamagedDumps(t *testing.T) {
 		c := withStraggler(seed, 1.3, false)
 		dump, truth := testinput.Simulate(t, c)
 		s := testset.BuildSet(t, "damaged", bytes.NewReader(testset.WithoutSpans(dump, seed)))
-		if !foundPlanted(t, seed, MeasureRanks(s).Stragglers(), truth, false) {
+		if !foundPlanted(t, seed, Measure(s).Stragglers(), truth, false) {
 			t.Errorf("seed %d: the straggler is not found", seed)
 		}
 	}
@@ -210,7 +210,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 	c.Unified, c.RanksPerHost, c.HostSkew = simulator.Parallel{TP: 4, PP: 2, DP: 1}, 2, 20_000_000
 	c.Straggler = simulator.Straggler{TP: 3, PP: 1, Factor: 1.3}
 	s, _ := testset.Simulated(t, c)
-	r := MeasureRanks(s)
+	r := Measure(s)
 	found := r.Stragglers()
 	if len(found) == 0 || found[0].Where.Rank.String() != "TP3-PP1" {
 		t.Errorf("found %+v", found)
@@ -228,7 +228,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 
 // Nothing to compare is no straggler, and said so.
 func TestVerdictWithoutRanks(t *testing.T) {
-	if got := MeasureRanks(testset.Fixture(t)).Verdict(); got != "No straggler found: 1 prefill, too few to tell" {
+	if got := Measure(testset.Fixture(t)).Verdict(); got != "No straggler found: 1 prefill, too few to tell" {
 		t.Errorf("%q", got)
 	}
 	if got := new(Ranks).Verdict(); got != "No straggler found: there are no TP ranks on one host to compare" {
@@ -244,9 +244,9 @@ func TestSharesByChance(t *testing.T) {
 		alarms := 0
 		for seed := range uint64(runs) {
 			rng := rand.New(rand.NewPCG(seed, 5))
-			ranks := make([]*RankLoad, 2+rng.IntN(7))
+			ranks := make([]*Load, 2+rng.IntN(7))
 			for i := range ranks {
-				ranks[i] = &RankLoad{}
+				ranks[i] = &Load{}
 			}
 			at := rng.IntN(len(ranks))
 			for i := range 200 + rng.IntN(800) {
@@ -274,7 +274,7 @@ func TestGoldenRanks(t *testing.T) {
 	s, _ := testset.Simulated(t, c)
 	for _, f := range []table.Format{table.FormatText, table.FormatJSON} {
 		var out strings.Builder
-		for _, r := range MeasureRanks(s).Reports() {
+		for _, r := range Measure(s).Reports() {
 			out.WriteString(tabletest.Text(t, r, f, table.Style{}))
 			out.WriteString("\n")
 		}
@@ -291,7 +291,7 @@ func TestVerdictOnDPAttention(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Loads = append(r.Loads, RankLoad{Where: place.Where{Scope: place.OneRank, Role: request.Unified, Host: "a", Rank: rank}})
+			r.Loads = append(r.Loads, Load{Where: place.Where{Scope: place.OneRank, Role: request.Unified, Host: "a", Rank: rank}})
 		}
 		return r
 	}

@@ -12,8 +12,8 @@ import (
 // Reports returns the tables: what every rank had to do, how load is divided where
 // several ranks could have it, who is late at the end of steps, and the stages of
 // pipelines.
-func (r *Ranks) Reports() []*table.Report {
-	reports := []*table.Report{r.loadReport()}
+func (r *Ranks) Reports() []*table.Table {
+	reports := []*table.Table{r.loadReport()}
 	if divisions := r.divisions(); len(divisions) > 0 {
 		reports = append(reports, r.divisionReport(divisions))
 	}
@@ -40,8 +40,8 @@ func rankColumns[T any](of func(*T) *place.Where) []table.Field[T] {
 	return fields
 }
 
-func (r *Ranks) loadReport() *table.Report {
-	type R = RankLoad
+func (r *Ranks) loadReport() *table.Table {
+	type R = Load
 	perSecond := func(n int64) float64 {
 		if n == request.Unknown {
 			return math.NaN()
@@ -75,9 +75,9 @@ func (r *Ranks) loadReport() *table.Report {
 	return out
 }
 
-func (r *Ranks) divisionReport(divisions []Division) *table.Report {
-	type R = *RankLoad
-	var rows []*RankLoad
+func (r *Ranks) divisionReport(divisions []Division) *table.Table {
+	type R = *Load
+	var rows []*Load
 	title := "Load is divided evenly, or it does not matter"
 	for i := range divisions {
 		rows = append(rows, divisions[i].Ranks...)

@@ -11,7 +11,7 @@ import (
 
 // loadsOf prints the ranks of a set with their requests.
 func loadsOf(s *request.Set) string {
-	r := MeasureRanks(s)
+	r := Measure(s)
 	var out []string
 	for i := range r.Loads {
 		out = append(out, fmt.Sprintf("%s: %d", r.Loads[i].Where.String(), r.Loads[i].Requests))

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
-func findingsOf(s []finding.Finding, kind finding.FindingKind) []finding.Finding {
+func findingsOf(s []finding.Finding, kind finding.Kind) []finding.Finding {
 	return slices.DeleteFunc(slices.Clone(s), func(f finding.Finding) bool { return f.Kind != kind })
 }
 
@@ -22,10 +22,10 @@ func TestDivisionOfSimulatedRuns(t *testing.T) {
 		c.Mode = simulator.Mode(seed % 3)
 		c.Rate, c.Incident = 12, simulator.DefaultConfig(seed).Incident
 		s, truth := testset.Simulated(t, c)
-		got := findingsOf(MeasureRanks(s).Findings(), finding.FindingImbalance)
+		got := findingsOf(Measure(s).Findings(), finding.Imbalance)
 		ok := len(got) == 1 && int(got[0].At.Rank.DP) == truth.Imbalance.DPRank
 		if !ok {
-			d := MeasureRanks(s).divisions()
+			d := Measure(s).divisions()
 			for i := range d {
 				t.Logf("seed %d: %v of %+v: P %v, cost %v: %s", seed, c.Mode, truth.Imbalance, d[i].P, d[i].Cost, d[i].Text())
 			}
@@ -41,7 +41,7 @@ func TestDivisionOfSimulatedRuns(t *testing.T) {
 		c.Mode, c.Level = simulator.Mode(seed%3), 4
 		c.Unified = simulator.Parallel{TP: 1, PP: 1 + int(seed/3)%3, DP: 2 + int(seed/9)%3}
 		s, _ := testset.Simulated(t, c)
-		got := MeasureRanks(s).Findings()
+		got := Measure(s).Findings()
 		for _, f := range got {
 			t.Logf("seed %d: %s", seed, f.Text)
 		}
@@ -63,7 +63,7 @@ func TestSlowStageOfSimulatedRuns(t *testing.T) {
 		c.Unified = simulator.Parallel{TP: 1, PP: 2 + int(seed%3), DP: 1}
 		c.Straggler = simulator.Straggler{PP: int(seed/3) % c.Unified.PP, Factor: 1.2}
 		s, _ := testset.Simulated(t, c)
-		p := MeasureRanks(s).Pipes
+		p := Measure(s).Pipes
 		if len(p) != 1 || len(p[0].Slow) != 1 || p[0].Slow[0].Rank != c.Straggler.PP {
 			t.Logf("seed %d: PP%d of %d is not found", seed, c.Straggler.PP, c.Unified.PP)
 			return false
@@ -82,7 +82,7 @@ func TestSlowStageOfSimulatedRuns(t *testing.T) {
 	c.Mode, c.Level, c.Requests = simulator.Unified, 3, 30
 	c.Unified = simulator.Parallel{TP: 1, PP: 2, DP: 1}
 	s, _ := testset.Simulated(t, c)
-	if r := MeasureRanks(s); len(r.Pipes) > 0 || !r.unlaunched {
+	if r := Measure(s); len(r.Pipes) > 0 || !r.unlaunched {
 		t.Errorf("%d pipelines at level 3", len(r.Pipes))
 	}
 }
@@ -90,8 +90,8 @@ func TestSlowStageOfSimulatedRuns(t *testing.T) {
 // The dump with two replicas and two stages has most of the requests on DP0, and a
 // PP1 that is 22 % slower.
 func TestRanksOfRealPipelines(t *testing.T) {
-	r := MeasureRanks(testset.LoadDump(t, "c_pp2_dp2.jsonl.zst"))
-	got := findingsOf(r.Findings(), finding.FindingImbalance)
+	r := Measure(testset.LoadDump(t, "c_pp2_dp2.jsonl.zst"))
+	got := findingsOf(r.Findings(), finding.Imbalance)
 	if len(got) != 1 || got[0].At.Rank.DP != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -112,7 +112,7 @@ func TestRanksOfRealPipelines(t *testing.T) {
 // Healthy dumps have nothing that stands out, although TP1 is last nearly always.
 func TestNothingStandsOutOfRealRanks(t *testing.T) {
 	for _, name := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "b2_pd_nosmg_tp2.jsonl.zst", "d_big_tp2.jsonl.zst", "e_legacy_v1_pd_minilb.jsonl.zst", "i_vllm_llm_request.jsonl"} {
-		for _, f := range MeasureRanks(testset.LoadDump(t, name)).Findings() {
+		for _, f := range Measure(testset.LoadDump(t, name)).Findings() {
 			t.Errorf("%s: %s", name, f.Text)
 		}
 	}

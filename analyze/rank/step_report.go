@@ -17,7 +17,7 @@ type lateRow struct {
 
 func (l *lateRow) lateness() *straggler.Lateness { return &l.Late[l.rank] }
 
-func (r *Ranks) stepReport() *table.Report {
+func (r *Ranks) stepReport() *table.Table {
 	type R = lateRow
 	var rows []lateRow
 	for _, g := range r.Groups {

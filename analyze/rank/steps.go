@@ -227,7 +227,7 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 }
 
 // note says what was not compared.
-func (s *skippedSteps) note(r *table.Report) {
+func (s *skippedSteps) note(r *table.Table) {
 	for _, n := range []struct {
 		count       int
 		thing, text string

@@ -35,7 +35,7 @@ func TestStragglersOfSimulatedRuns(t *testing.T) {
 		t.Run(fmt.Sprintf("factor %v, at onset %v", c.factor, c.atOnset), func(t *testing.T) {
 			found := testset.CountSeeds(seeds, func(seed uint64) bool {
 				s, truth := testset.Simulated(t, withStraggler(seed, c.factor, c.atOnset))
-				return foundPlanted(t, seed, MeasureRanks(s).Stragglers(), truth, c.atOnset)
+				return foundPlanted(t, seed, Measure(s).Stragglers(), truth, c.atOnset)
 			})
 			t.Logf("right in %d of %d runs", found, seeds)
 			if found < seeds-max(1, seeds/20) {
@@ -82,7 +82,7 @@ func TestNoStragglersInHealthyRuns(t *testing.T) {
 				tp := 2 << (seed / 4 % 3)
 				c.Decode.TP, c.Unified.TP = tp, tp
 				s, _ := testset.Simulated(t, c)
-				found := MeasureRanks(s).Stragglers()
+				found := Measure(s).Stragglers()
 				for i := range found {
 					t.Logf("seed %d: %s", seed, found[i].Text())
 				}

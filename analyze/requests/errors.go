@@ -46,7 +46,7 @@ func ErrorFindings(s *request.Set, b *cause.Costs) []finding.Finding {
 	}
 	if n := len(retracted); n >= finding.FewDelayed && n*finding.DelayedOneIn >= len(s.Requests) {
 		out = append(out, finding.Finding{
-			Kind: finding.FindingMemory, Weight: b.BeyondUsual(0, cause.CauseRetraction), Show: []string{"--tail"},
+			Kind: finding.Memory, Weight: b.BeyondUsual(0, cause.Retraction), Show: []string{"--tail"},
 			Text: fmt.Sprintf("%d of %d requests were retracted: thrown out of their batch for want of KV cache; %s",
 				n, len(s.Requests), place.BetweenTimes(s, retracted)),
 		})
@@ -56,7 +56,7 @@ func ErrorFindings(s *request.Set, b *cause.Costs) []finding.Finding {
 
 func failedFinding(s *request.Set, failed []int) finding.Finding {
 	f := finding.Finding{
-		Kind: finding.FindingErrors, Since: failingSince(s, failed), Weight: float64(len(failed)) / float64(len(s.Requests)),
+		Kind: finding.Errors, Since: failingSince(s, failed), Weight: float64(len(failed)) / float64(len(s.Requests)),
 		Show: []string{"--by", "status,stage"},
 		Text: fmt.Sprintf("%d of %d requests got no answer", len(failed), len(s.Requests)),
 	}

@@ -11,12 +11,12 @@ import (
 
 func TestGoldenReports(t *testing.T) {
 	s := testset.Fixture(t)
-	reports := map[string]func() *table.Report{
-		"stages":   func() *table.Report { return GroupStages(s, mustParse(t, "stage")).Report() },
-		"ranks":    func() *table.Report { return GroupStages(s, mustParse(t, "rank")).Report() },
-		"latency":  func() *table.Report { return MeasureLatencies(s).Report() },
-		"requests": func() *table.Report { return Requests(s) },
-		"request":  func() *table.Report { return NewWaterfall(s, 0).Report() },
+	reports := map[string]func() *table.Table{
+		"stages":   func() *table.Table { return GroupStages(s, mustParse(t, "stage")).Report() },
+		"ranks":    func() *table.Table { return GroupStages(s, mustParse(t, "rank")).Report() },
+		"latency":  func() *table.Table { return MeasureLatencies(s).Report() },
+		"requests": func() *table.Table { return Requests(s) },
+		"request":  func() *table.Table { return NewWaterfall(s, 0).Report() },
 	}
 	for name, make := range reports {
 		for _, f := range table.Formats {

@@ -13,8 +13,8 @@ type Latency struct {
 	distribution.Summary
 }
 
-// FinishedRequests is what Latency.Of says of requests as users see them.
-const FinishedRequests = "finished requests"
+// Finished is what Latency.Of says of requests as users see them.
+const Finished = "finished requests"
 
 // Latencies sums up the metrics of all requests, and how long every kind of
 // server worked on them.
@@ -64,9 +64,9 @@ func MeasureLatencies(s *request.Set) *Latencies {
 		gaps = append(gaps, s.Gaps(r)...)
 	}
 	for k := range RequestMetrics {
-		add(FinishedRequests, RequestMetrics[k].Name, values[k])
+		add(Finished, RequestMetrics[k].Name, values[k])
 	}
-	add(FinishedRequests, "itl", gaps)
+	add(Finished, "itl", gaps)
 	for role := request.Unified; role <= request.Other; role++ {
 		server, ttft := partTimes(s, role)
 		add(role.String()+" servers", "span", server)
@@ -94,7 +94,7 @@ func partTimes(s *request.Set, role request.Role) (server, ttft []int64) {
 }
 
 // Report makes a table of the latencies.
-func (l *Latencies) Report() *table.Report {
+func (l *Latencies) Report() *table.Table {
 	summary := func(l *Latency) *distribution.Summary { return &l.Summary }
 	fields := append([]table.Field[Latency]{
 		{Column: table.Column{Name: "of", Doc: "whose time: finished requests as users see them, or the spans of one kind of server, whatever became of the request"},

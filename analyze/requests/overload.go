@@ -27,7 +27,7 @@ func OverloadFindings(s *request.Set) []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{{
-		Kind: finding.FindingLoad, Show: []string{"--timeline"}, Weight: waited / all,
+		Kind: finding.Load, Show: []string{"--timeline"}, Weight: waited / all,
 		Text: fmt.Sprintf("requests spend %s %% of their time waiting to be scheduled: p50 %s, of an E2E of %s; more arrives than the servers take on",
 			words.InPercent(waited/all), words.Nearly(distribution.Summarize(queue).P50), words.Nearly(distribution.Summarize(e2e).P50)),
 	}}

@@ -9,7 +9,7 @@ import (
 )
 
 // Requests makes a table of the requests of s, in order of their start.
-func Requests(s *request.Set) *table.Report {
+func Requests(s *request.Set) *table.Table {
 	r := table.New("sgtrace.requests/v1", "Requests", s.Requests, requestFields(s))
 	if len(s.Requests) == 0 {
 		r.Note("%s", NoRequests)
@@ -75,9 +75,9 @@ func RequestIDs(s *request.Set, r *request.Request) []string {
 	return append(s.IDs(r), r.Room, s.TraceID(r))
 }
 
-// FindRequests returns the requests that id names: by one of their ids, their
+// Find returns the requests that id names: by one of their ids, their
 // bootstrap room or trace id, else by how one of these begins.
-func FindRequests(s *request.Set, id string) []int {
+func Find(s *request.Set, id string) []int {
 	if id == "" {
 		return nil
 	}

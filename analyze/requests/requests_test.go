@@ -21,7 +21,7 @@ func TestFindRequests(t *testing.T) {
 		"nothing":                          nil,
 		"":                                 nil,
 	} {
-		if got := FindRequests(s, id); !slices.Equal(got, want) {
+		if got := Find(s, id); !slices.Equal(got, want) {
 			t.Errorf("%q names %v, want %v", id, got, want)
 		}
 	}

@@ -33,7 +33,7 @@ type Group struct {
 }
 
 // Report makes a table of the groups.
-func (s *Stages) Report() *table.Report {
+func (s *Stages) Report() *table.Table {
 	var fields []table.Field[Group]
 	title := "Stages"
 	for i, d := range s.By {

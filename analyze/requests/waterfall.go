@@ -271,7 +271,7 @@ type shownSpan struct {
 
 // Report lists the stages of the waterfall, folded ones one by one, for
 // programs.
-func (w *Waterfall) Report() *table.Report {
+func (w *Waterfall) Report() *table.Table {
 	var spans []shownSpan
 	for i := range w.Lanes {
 		for k := range w.Lanes[i].Rows {

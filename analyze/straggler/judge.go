@@ -54,7 +54,7 @@ func (g *Gathering) Stragglers() []Straggler {
 			found = append(found, s)
 		}
 	}
-	SortStragglers(found)
+	Sort(found)
 	return found
 }
 
@@ -213,7 +213,7 @@ func (g *Gathering) time(k int) trace.Time {
 	return distribution.Midway(g.SyncPoints, k, g.SyncPoints[0].at, g.SyncPoints[len(g.SyncPoints)-1].at, func(m syncPoint) trace.Time { return m.at })
 }
 
-// SortStragglers puts what costs most first.
-func SortStragglers(found []Straggler) {
+// Sort puts what costs most first.
+func Sort(found []Straggler) {
 	slices.SortStableFunc(found, func(x, y Straggler) int { return cmp.Compare(y.Lost, x.Lost) })
 }

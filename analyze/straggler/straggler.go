@@ -109,9 +109,9 @@ func (s *Straggler) delayNs(part float64) int64 {
 	return int64(math.Round(part * s.took))
 }
 
-// A StragglerVerdict says which ranks keep others waiting, by all that is known: the
+// A Verdict says which ranks keep others waiting, by all that is known: the
 // ends of steps that requests show, and collectives that profilers do.
-type StragglerVerdict struct {
+type Verdict struct {
 	Stragglers []Straggler
 	// Sentences are one for each straggler; or for each kind of evidence that there is
 	// none, and what was looked at.
@@ -126,10 +126,10 @@ type Suspects struct {
 	Acquittal []string
 }
 
-// FindStragglers gives the verdict on what several kinds of evidence show, the one to
+// Find gives the verdict on what several kinds of evidence show, the one to
 // tell first before the others.
-func FindStragglers(suspects ...Suspects) StragglerVerdict {
-	var v StragglerVerdict
+func Find(suspects ...Suspects) Verdict {
+	var v Verdict
 	var acquitted []string
 	for _, s := range suspects {
 		if v.Stragglers = append(v.Stragglers, s.Stragglers...); len(s.Stragglers) == 0 {
@@ -145,7 +145,7 @@ func FindStragglers(suspects ...Suspects) StragglerVerdict {
 }
 
 // Report makes a table of the stragglers. Its title is the verdict.
-func (v StragglerVerdict) Report() *table.Report {
+func (v Verdict) Report() *table.Table {
 	title := "No straggler can be told: no ranks do the same things together"
 	if len(v.Sentences) > 0 {
 		title = strings.ToUpper(v.Sentences[0][:1]) + v.Sentences[0][1:]

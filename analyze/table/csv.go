@@ -12,7 +12,7 @@ import (
 
 // writeCSV writes all columns, unscaled, with an empty cell for unknown. Names
 // are made safe for terminals as elsewhere; JSON has them exactly.
-func (r *Report) writeCSV(w io.Writer) error {
+func (r *Table) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	record := make([]string, len(r.Columns))
 	for c, column := range r.Columns {

@@ -33,7 +33,7 @@ type Style struct {
 }
 
 // Write writes the report in the given format.
-func (r *Report) Write(w io.Writer, f Format, s Style) error {
+func (r *Table) Write(w io.Writer, f Format, s Style) error {
 	switch f {
 	case FormatText:
 		return r.writeText(w, s)
@@ -116,7 +116,7 @@ type textTable struct {
 
 // textTable formats the report for people. Columns without a single value are left
 // out, and a note says so.
-func (r *Report) textTable() *textTable {
+func (r *Table) textTable() *textTable {
 	s := &textTable{rows: make([][]string, r.Len()), notes: slices.Clone(r.Footnotes)}
 	var empty []string
 	scales := r.scales()
@@ -152,7 +152,7 @@ func (r *Report) textTable() *textTable {
 }
 
 // unknown reports whether column c has no value at all.
-func (r *Report) unknown(c int) bool {
+func (r *Table) unknown(c int) bool {
 	for row := range r.Len() {
 		if !r.Cell(row, c).Unknown {
 			return false
@@ -170,7 +170,7 @@ func (c Column) scaleKey(index int) string {
 }
 
 // scales chooses the scale of every set of columns that share one.
-func (r *Report) scales() map[string]scale {
+func (r *Table) scales() map[string]scale {
 	values := map[string][]int64{}
 	units := map[string]Unit{}
 	for c, column := range r.Columns {
@@ -195,7 +195,7 @@ func (r *Report) scales() map[string]scale {
 }
 
 // day returns the day that all times of the report are of, if there is one.
-func (r *Report) day() (day string, ok bool) {
+func (r *Table) day() (day string, ok bool) {
 	for c, column := range r.Columns {
 		if column.Unit != Instant || column.Detail {
 			continue

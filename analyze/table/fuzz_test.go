@@ -19,7 +19,7 @@ var fuzzUnits = []Unit{Text, Count, Duration, Instant, Bytes, Share, Number}
 
 // fuzzReport makes a report of every unit whose words and values are data: each row
 // takes a text up to a newline, and 8 bytes for its numbers.
-func fuzzReport(title, note, cells string, limit int) *Report {
+func fuzzReport(title, note, cells string, limit int) *Table {
 	type row struct {
 		text  string
 		n     int64
@@ -88,7 +88,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-func checkCSV(t *testing.T, r *Report, text string) {
+func checkCSV(t *testing.T, r *Table, text string) {
 	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil || len(records) != 1+r.Len() {
 		t.Fatalf("%d records of %d rows: %v", len(records), r.Len(), err)
@@ -109,7 +109,7 @@ func checkCSV(t *testing.T, r *Report, text string) {
 	}
 }
 
-func checkJSON(t *testing.T, r *Report, text string) {
+func checkJSON(t *testing.T, r *Table, text string) {
 	var doc struct {
 		Columns []struct{ Name string }
 		Rows    []map[string]any
@@ -129,7 +129,7 @@ func checkJSON(t *testing.T, r *Report, text string) {
 	}
 }
 
-func checkMarkdown(t *testing.T, r *Report, text string) {
+func checkMarkdown(t *testing.T, r *Table, text string) {
 	var widths []int
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "|") {

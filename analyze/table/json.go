@@ -37,7 +37,7 @@ var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instan
 // may exceed 2^53.
 //
 // Reports that stand beside r, if any, come last, as "tables":[...].
-func (r *Report) WriteJSON(w io.Writer, beside []*Report) error {
+func (r *Table) WriteJSON(w io.Writer, beside []*Table) error {
 	columns := make([]columnJSON, len(r.Columns))
 	keys := make([]string, len(r.Columns))
 	for i, c := range r.Columns {
@@ -81,7 +81,7 @@ func (r *Report) WriteJSON(w io.Writer, beside []*Report) error {
 	return out.Flush()
 }
 
-func writeBeside(out *bufio.Writer, beside []*Report) error {
+func writeBeside(out *bufio.Writer, beside []*Table) error {
 	if len(beside) == 0 {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 
 // writeMarkdown writes a GitHub table. tablewriter's own renderer leaves | and
 // < as they are, and C++ names are full of them.
-func (r *Report) writeMarkdown(w io.Writer) error {
+func (r *Table) writeMarkdown(w io.Writer) error {
 	s := r.textTable()
 	s.fit(Style{})
 	out := bufio.NewWriter(w)

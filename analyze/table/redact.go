@@ -9,7 +9,7 @@ import (
 
 // Redact gives the texts of a report the names of r. Most were made of what has them
 // already; what an inventory tells of files has not.
-func (r *Report) Redact(by *redact.Redactor) {
+func (r *Table) Redact(by *redact.Redactor) {
 	for _, c := range r.Columns {
 		if c.Name == "host" {
 			r.eachText(c.Name, func(text string) {
@@ -40,7 +40,7 @@ func (r *Report) Redact(by *redact.Redactor) {
 }
 
 // eachText calls f for the known texts of a column.
-func (r *Report) eachText(column string, f func(string)) {
+func (r *Table) eachText(column string, f func(string)) {
 	k, err := r.Column(column)
 	if err != nil {
 		return

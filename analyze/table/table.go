@@ -1,201 +1,167 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// RealCell is unknown when v is NaN or infinite.
-func RealCell(v float64) Cell { return Cell{Share: v, Unknown: math.IsNaN(v) || math.IsInf(v, 0)} }
+// Unit is what the cells of a column are.
+type Unit uint8
 
-// SummaryFields are the columns of a summary.
-func SummaryFields[T any](of func(*T) *distribution.Summary) []Field[T] {
-	const scale = "duration" // people compare these with each other
-	ns := func(name, doc string, v func(*distribution.Summary) int64) Field[T] {
-		return Field[T]{Column{Name: name, Unit: Duration, Doc: doc, Scale: scale},
-			func(row *T) Cell { return NumberCell(v(of(row))) }}
-	}
-	detail := func(f Field[T]) Field[T] {
-		f.Detail = true
-		return f
-	}
-	total := ns("total", "sum", func(s *distribution.Summary) int64 { return s.Total })
-	total.Scale = ""
-	return []Field[T]{
-		{Column{Name: "n", Unit: Count, Doc: "how many"}, func(row *T) Cell { return Cell{N: int64(of(row).N)} }},
-		total,
-		ns("mean", "arithmetic mean", func(s *distribution.Summary) int64 { return s.Mean }),
-		detail(ns("stddev", "standard deviation of the sample", func(s *distribution.Summary) int64 { return s.StdDev })),
-		detail(ns("min", "shortest", func(s *distribution.Summary) int64 { return s.Min })),
-		ns("p50", "median, nearest rank", func(s *distribution.Summary) int64 { return s.P50 }),
-		ns("p90", "90th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P90 }),
-		ns("p95", "95th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P95 }),
-		ns("p99", "99th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P99 }),
-		ns("max", "longest", func(s *distribution.Summary) int64 { return s.Max }),
-	}
+const (
+	Text     Unit = iota // Cell.Text
+	Count                // Cell.N
+	Duration             // Cell.N, ns
+	Instant              // Cell.N, Unix ns
+	Bytes                // Cell.N
+	Share                // Cell.Share, 1 is all of it
+	Number               // Cell.Share, any number
+)
+
+// A Column describes one column of a report.
+type Column struct {
+	Name string // for people; programs get the unit with it, see Key
+	Unit Unit
+	Doc  string
+	// Scale names columns that people compare with each other: they are
+	// printed in one unit. Alone, a column has its own.
+	Scale string
+	// Detail columns are in CSV and JSON only.
+	Detail bool
+	// Tenths tells that Cell.N counts tenths of the unit: averages, exact where a
+	// float would not be, and rounded only once.
+	Tenths bool
+	// Most is how wide a text may be for people, who have its middle cut out
+	// beyond; 0 is as wide as it is.
+	Most int
 }
 
-// NoteSamples warns of rows with too few values for a p99.
-func NoteSamples[T any](r *Report, rows []T, count func(*T) int64, name func(*T) string) {
-	const enough, named = 100, 3
-	var names []string
-	few := 0
-	for i := range rows {
-		n := count(&rows[i])
-		if n >= enough {
-			continue
-		}
-		if few++; few <= named {
-			names = append(names, fmt.Sprintf("%s (n=%d)", name(&rows[i]), n))
-		}
+// Key is the name of c in CSV and JSON: with the unit, in snake case.
+func (c Column) Key() string {
+	key := strings.ReplaceAll(c.Name, " ", "_")
+	switch c.Unit {
+	case Duration:
+		return key + "_ns"
+	case Instant:
+		return key + "_unix_ns"
+	case Bytes:
+		return key + "_bytes"
 	}
-	if few == 0 {
+	return key
+}
+
+// A Cell is one value; the column's unit says which field counts.
+type Cell struct {
+	Text    string
+	N       int64
+	Share   float64
+	Unknown bool
+}
+
+// TextCell is unknown when s is empty.
+func TextCell(s string) Cell { return Cell{Text: s, Unknown: s == ""} }
+
+// NumberCell is unknown when n is request.Unknown.
+func NumberCell(n int64) Cell { return Cell{N: n, Unknown: n == request.Unknown} }
+
+func InstantCell(t trace.Time) Cell { return Cell{N: int64(t)} }
+
+// A Table is typed cells, in the order in which it is printed.
+type Table struct {
+	Schema    string // "sgtrace.report.stages/v1"; columns are only ever added to it
+	Title     string
+	Columns   []Column
+	Footnotes []string
+
+	order []int32 // rows of the source, as printed
+	cell  func(row, column int) Cell
+}
+
+// A Field is a column with the place its values come from.
+type Field[T any] struct {
+	Column
+	Cell func(*T) Cell
+}
+
+// New makes a report of rows, which must not change afterwards.
+func New[T any](schema, title string, rows []T, fields []Field[T]) *Table {
+	r := &Table{Schema: schema, Title: title, order: make([]int32, len(rows))}
+	for _, f := range fields {
+		r.Columns = append(r.Columns, f.Column)
+	}
+	for i := range r.order {
+		r.order[i] = int32(i)
+	}
+	r.cell = func(row, column int) Cell { return fields[column].Cell(&rows[row]) }
+	return r
+}
+
+// Len returns the number of rows.
+func (r *Table) Len() int { return len(r.order) }
+
+// Cell returns a cell by its place in the printed table.
+func (r *Table) Cell(row, column int) Cell { return r.cell(int(r.order[row]), column) }
+
+// Column returns the index of the column with the given name or key.
+func (r *Table) Column(name string) (int, error) {
+	names := make([]string, len(r.Columns))
+	for i, c := range r.Columns {
+		if name == c.Name || name == c.Key() {
+			return i, nil
+		}
+		names[i] = c.Key()
+	}
+	return 0, fmt.Errorf("no column %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// Sort orders the rows by a column; equal rows stay in their order, unknown
+// values go last in either direction.
+func (r *Table) Sort(column string, descending bool) error {
+	c, err := r.Column(column)
+	if err != nil {
+		return err
+	}
+	type keyed struct {
+		key Cell
+		row int32
+	}
+	rows := make([]keyed, len(r.order))
+	for i, row := range r.order {
+		rows[i] = keyed{r.cell(int(row), c), row}
+	}
+	slices.SortStableFunc(rows, func(x, y keyed) int {
+		a, b := x.key, y.key
+		switch {
+		case a.Unknown || b.Unknown:
+			return order.Bool(a.Unknown, b.Unknown)
+		case descending:
+			a, b = b, a
+		}
+		return cmp.Or(cmp.Compare(a.N, b.N), cmp.Compare(a.Share, b.Share), strings.Compare(a.Text, b.Text))
+	})
+	for i := range rows {
+		r.order[i] = rows[i].row
+	}
+	return nil
+}
+
+// Limit leaves the first n rows and says so in a footnote.
+func (r *Table) Limit(n int) {
+	if n < 0 || n >= len(r.order) {
 		return
 	}
-	list := strings.Join(names, ", ")
-	if few > named {
-		list += " and " + words.Counted(few-named, "more row")
-	}
-	r.Note("p99 of fewer than %d values is their maximum: %s", enough, list)
+	r.Footnotes = append(r.Footnotes, fmt.Sprintf("%d of %d rows %s shown", n, len(r.order), words.IsOrAre(n)))
+	r.order = r.order[:n]
 }
 
-func TextColumn[T any](name, doc string, of func(*T) string) Field[T] {
-	return Field[T]{Column{Name: name, Doc: doc}, func(row *T) Cell { return TextCell(of(row)) }}
+// Note adds a footnote.
+func (r *Table) Note(format string, args ...any) {
+	r.Footnotes = append(r.Footnotes, fmt.Sprintf(format, args...))
 }
-
-func CountColumn[T any](name, doc string, of func(*T) int64) Field[T] {
-	return Field[T]{Column{Name: name, Unit: Count, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
-}
-
-func NumberColumn[T any](name, doc string, of func(*T) float64) Field[T] {
-	return Field[T]{Column{Name: name, Unit: Number, Doc: doc}, func(row *T) Cell { return RealCell(of(row)) }}
-}
-
-func ShareColumn[T any](name, doc string, of func(*T) float64) Field[T] {
-	return Field[T]{Column{Name: name, Unit: Share, Doc: doc}, func(row *T) Cell { return RealCell(of(row)) }}
-}
-
-func NsColumn[T any](name, doc string, of func(*T) int64) Field[T] {
-	return Field[T]{Column{Name: name, Unit: Duration, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
-}
-
-func TimeColumn[T any](name, doc string, of func(*T) trace.Time) Field[T] {
-	return Field[T]{Column{Name: name, Unit: Instant, Doc: doc}, func(row *T) Cell { return InstantCell(of(row)) }}
-}
-
-// ShareCell is unknown of nothing.
-func ShareCell(part, whole int64) Cell {
-	return Cell{Share: distribution.Fraction(part, whole), Unknown: whole == 0}
-}
-
-func Detail[T any](f []Field[T]) []Field[T] {
-	for i := range f {
-		f[i].Detail = true
-	}
-	return f
-}
-
-// TextField is a column of text.
-func TextField[T any](name, doc string, of func(*T) string) Field[T] {
-	return Field[T]{Column{Name: name, Doc: doc}, func(r *T) Cell { return TextCell(of(r)) }}
-}
-
-// FileField is the column of the file that a row is about.
-func FileField[T any](of func(*T) string) Field[T] {
-	f := TextField("file", "as it was named", of)
-	f.Most = 44
-	return f
-}
-
-// NumberField is a column of numbers, of which request.Unknown is none.
-func NumberField[T any](name, doc string, of func(*T) int64) Field[T] {
-	return Field[T]{Column{Name: name, Unit: Count, Doc: doc}, func(r *T) Cell { return NumberCell(of(r)) }}
-}
-
-// TimeField is a column of points in time, unknown where ok is false.
-func TimeField[T any](name, doc string, of func(*T) (t trace.Time, ok bool)) Field[T] {
-	return Field[T]{Column{Name: name, Unit: Instant, Doc: doc}, func(r *T) Cell {
-		t, ok := of(r)
-		return Cell{N: int64(t), Unknown: !ok}
-	}}
-}
-
-// MostName is how wide a name is for people: names of kernels reach thousands of
-// characters, but their two ends tell most of them apart.
-const MostName = 90
-
-// DistributionColumns say which columns a distribution has.
-type DistributionColumns[T any] struct {
-	Prefix string // of the names: "proj "
-	Unit   Unit
-	What   string // has been counted: "kernel"
-	Of     func(*T) *distribution.Distribution
-	Show   []string // names, without prefix, of the columns for people
-}
-
-// DistributionFields are the columns of a distribution, in the order of nsys stats,
-// and percentiles. Where nothing was counted, they are unknown.
-func DistributionFields[T any](c DistributionColumns[T]) []Field[T] {
-	fields := []Field[T]{
-		c.number("total", "sum", false, func(d *distribution.Distribution) int64 { return d.Total }),
-		{Column{Name: c.Prefix + "instances", Unit: Count, Doc: "how many " + c.What + "s", Detail: !slices.Contains(c.Show, "instances")},
-			func(row *T) Cell { return Cell{N: c.Of(row).N} }},
-		c.number("avg", "arithmetic mean", true, func(d *distribution.Distribution) int64 { return d.Mean }),
-		c.number("med", "median; the mean of the two middle values if there are two", true, func(d *distribution.Distribution) int64 { return d.Median }),
-		c.number("min", "least", false, func(d *distribution.Distribution) int64 { return d.Min }),
-		c.number("max", "most", false, func(d *distribution.Distribution) int64 { return d.Max }),
-		c.number("stddev", "standard deviation of the sample; 0 of one value", true, func(d *distribution.Distribution) int64 { return d.StdDev }),
-		c.number("p90", "90th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P90 }),
-		c.number("p95", "95th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P95 }),
-		c.number("p99", "99th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P99 }),
-	}
-	fields[0].Scale = "" // people compare the others with each other
-	return fields
-}
-
-// number is one of the columns.
-func (c *DistributionColumns[T]) number(name, doc string, tenths bool, v func(*distribution.Distribution) int64) Field[T] {
-	return Field[T]{
-		Column{Name: c.Prefix + name, Unit: c.Unit, Doc: doc, Scale: c.Prefix + "scale", Tenths: tenths, Detail: !slices.Contains(c.Show, name)},
-		func(row *T) Cell {
-			d := c.Of(row)
-			return Cell{N: v(d), Unknown: d.N == 0}
-		}}
-}
-
-// InWords returns a time with its unit.
-func InWords(ns int64) string {
-	s := ScaleFor(Duration, []int64{ns})
-	return s.Format(ns, false) + " " + s.Unit
-}
-
-// NoteFewSamples warns of rows with too few values for a p99.
-func NoteFewSamples[T any](r *Report, rows []T, count func(*T) int64, name func(*T) string) {
-	const width = 60 // in a list
-	NoteSamples(r, rows, count, func(row *T) string { return CutMiddle(name(row), width, Style{}) })
-}
-
-// NoteApproximate tells of rows with too many values to hold.
-func NoteApproximate(r *Report, rows int) {
-	if rows > 0 {
-		r.Note("rows of more values than are held: %d; their medians and percentiles may be off by 0.4 %%, all other numbers are exact", rows)
-	}
-}
-
-// YesCell is unknown for no.
-func YesCell(yes bool) Cell {
-	if yes {
-		return Cell{Text: "yes"}
-	}
-	return Cell{Unknown: true}
-}
-
-const DefaultWidth = 120
-
-const MinBar = 20

@@ -18,7 +18,7 @@ import (
 
 // writeText writes title, aligned table and notes. A table without rows is left out
 // if the notes say why.
-func (r *Report) writeText(w io.Writer, style Style) error {
+func (r *Table) writeText(w io.Writer, style Style) error {
 	s := r.textTable()
 	s.fit(style)
 	out := bufio.NewWriter(w)
@@ -43,7 +43,7 @@ func (r *Report) writeText(w io.Writer, style Style) error {
 }
 
 // WriteBare writes the table alone: no title, no rule under the header, no notes.
-func (r *Report) WriteBare(out *bufio.Writer, style Style) error {
+func (r *Table) WriteBare(out *bufio.Writer, style Style) error {
 	s := r.textTable()
 	s.fit(style)
 	return s.writeAligned(out, false)

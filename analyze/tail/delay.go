@@ -40,12 +40,12 @@ func (t *Tail) delays() *Delays {
 	}
 	d.Limit = cause.MedianOver(t.List, func(a *cause.Attribution) int64 { return a.E2E.Total() })
 	usual := cause.UsualOf(t.List)
-	rows := make([]Delay, cause.CauseCount)
-	groups := make([]tailGroup, cause.CauseCount)
+	rows := make([]Delay, cause.Count)
+	groups := make([]tailGroup, cause.Count)
 	for i := range t.List {
 		a := &t.List[i]
-		main, most := cause.CauseRouter, int64(0)
-		for c := range cause.CauseCount {
+		main, most := cause.Router, int64(0)
+		for c := range cause.Count {
 			if c.BySize() || c.PerToken() && a.Gaps == 0 { // without steps nobody knows what held it up
 				continue
 			}
@@ -61,7 +61,7 @@ func (t *Tail) delays() *Delays {
 		row.Total, row.Max = row.Total+most, max(row.Max, most)
 		groups[main].add(tailUnit{owner: int32(i), n: 1, sum: a.E2E})
 	}
-	for c := range cause.CauseCount {
+	for c := range cause.Count {
 		row := &rows[c]
 		if n := len(row.Requests); n > 0 {
 			row.Cause, row.Where = c, t.where(c, &groups[c])
@@ -91,7 +91,7 @@ func (d *Delays) Verdict() string {
 	return fmt.Sprintf("%d of %d requests %s delayed by one cause by %s (the median E2E) or more: %s", n, d.N, words.IsOrAre(n), limit, strings.Join(causes, ", "))
 }
 
-func (t *Tail) delaysReport() *table.Report {
+func (t *Tail) delaysReport() *table.Table {
 	d := t.Delays
 	ns := func(name, doc string, of func(*Delay) int64) table.Field[Delay] {
 		return table.Field[Delay]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(x *Delay) table.Cell { return table.Cell{N: of(x)} }}

@@ -68,8 +68,8 @@ func (t *Tail) disaggregation() *Disaggregation {
 	for i, a := range list {
 		u := tailUnit{n: 1, sum: a.First}
 		// Sizes do not matter here: nothing is compared.
-		u.sum[cause.CausePrefill] += u.sum[cause.CausePromptSize] + u.sum[cause.CauseSharedBatch]
-		u.sum[cause.CausePromptSize], u.sum[cause.CauseSharedBatch] = 0, 0
+		u.sum[cause.Prefill] += u.sum[cause.PromptSize] + u.sum[cause.SharedBatch]
+		u.sum[cause.PromptSize], u.sum[cause.SharedBatch] = 0, 0
 		all.add(u)
 		if i >= from {
 			slow.add(u)
@@ -85,7 +85,7 @@ func (t *Tail) disaggregation() *Disaggregation {
 func (d *Disaggregation) divide(all, slow *tailGroup) {
 	means, total := all.means()
 	slowMeans, slowTotal := slow.means()
-	for c := range cause.CauseCount {
+	for c := range cause.Count {
 		if all.sum[c] == 0 {
 			continue
 		}
@@ -106,8 +106,8 @@ const (
 // judge finds the side that saturates.
 func (d *Disaggregation) judge(all *tailGroup) {
 	total := float64(max(1, all.sum.Total()))
-	d.PrefillWait = float64(all.sum[cause.CauseIntake]+all.sum[cause.CauseQueue]+all.sum[cause.CausePrefillBootstrap]) / total
-	d.DecodeWait = float64(all.sum[cause.CauseDecodeBootstrap]+all.sum[cause.CauseDecodeQueue]) / total
+	d.PrefillWait = float64(all.sum[cause.Intake]+all.sum[cause.Queue]+all.sum[cause.PrefillBootstrap]) / total
+	d.DecodeWait = float64(all.sum[cause.DecodeBootstrap]+all.sum[cause.DecodeQueue]) / total
 	d.Saturated = request.Other
 	switch {
 	case d.N < finding.FewCompared:
@@ -128,7 +128,7 @@ func (d *Disaggregation) Verdict() string {
 		100*d.DecodeWait, 100*d.PrefillWait)
 }
 
-func (t *Tail) firstTokenReport(d *Disaggregation) *table.Report {
+func (t *Tail) firstTokenReport(d *Disaggregation) *table.Table {
 	type R = FirstTokenShare
 	ns := func(name, doc string, of func(*R) int64) table.Field[R] {
 		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(x *R) table.Cell { return table.Cell{N: of(x)} }}
@@ -148,7 +148,7 @@ func (t *Tail) firstTokenReport(d *Disaggregation) *table.Report {
 	return r
 }
 
-func (t *Tail) sidesReport(d *Disaggregation) *table.Report {
+func (t *Tail) sidesReport(d *Disaggregation) *table.Table {
 	type R = SideRank
 	ns := func(name, doc string, of func(*R) int64) table.Field[R] {
 		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc}, Cell: func(x *R) table.Cell { return table.Cell{N: of(x)} }}

@@ -13,17 +13,17 @@ import (
 
 // causeKinds are the kinds of findings that causes of time are about. What is not
 // here is told by itself.
-var causeKinds = map[cause.Cause]finding.FindingKind{
-	cause.CauseSlowRank:         finding.FindingStraggler,
-	cause.CauseTransfer:         finding.FindingTransfer,
-	cause.CauseRetraction:       finding.FindingMemory,
-	cause.CauseIntake:           finding.FindingLoad,
-	cause.CauseDecodeBootstrap:  finding.FindingLoad,
-	cause.CausePrefillBootstrap: finding.FindingLoad,
-	cause.CauseQueue:            finding.FindingLoad,
-	cause.CauseSharedBatch:      finding.FindingLoad,
-	cause.CauseChunkWait:        finding.FindingLoad,
-	cause.CauseDecodeQueue:      finding.FindingLoad,
+var causeKinds = map[cause.Cause]finding.Kind{
+	cause.SlowRank:         finding.Straggler,
+	cause.Transfer:         finding.Transfer,
+	cause.Retraction:       finding.Memory,
+	cause.Intake:           finding.Load,
+	cause.DecodeBootstrap:  finding.Load,
+	cause.PrefillBootstrap: finding.Load,
+	cause.Queue:            finding.Load,
+	cause.SharedBatch:      finding.Load,
+	cause.ChunkWait:        finding.Load,
+	cause.DecodeQueue:      finding.Load,
 }
 
 // Findings tells what stands out of the slow requests: first what says most about
@@ -31,11 +31,11 @@ var causeKinds = map[cause.Cause]finding.FindingKind{
 func (t *Tail) Findings(b *cause.Costs) []finding.Finding {
 	var out []finding.Finding
 	if x := t.Transfers; x != nil && len(x.Slow) > 0 {
-		out = append(out, t.finding(cause.CauseTransfer, x.Where, b.BeyondUsual(0, cause.CauseTransfer), x.Verdict()+x.Where.nearlyAll()))
+		out = append(out, t.finding(cause.Transfer, x.Where, b.BeyondUsual(0, cause.Transfer), x.Verdict()+x.Where.nearlyAll()))
 	}
 	if d := t.Disaggregation; d != nil && d.Saturated != request.Other {
 		text := strings.ToLower(d.Verdict()[:1]) + d.Verdict()[1:]
-		out = append(out, t.finding(cause.CauseQueue, Place{Proc: request.None}, b.BeyondUsual(0, cause.OverloadCauses...), text))
+		out = append(out, t.finding(cause.Queue, Place{Proc: request.None}, b.BeyondUsual(0, cause.OverloadCauses...), text))
 	}
 	if t.Delays != nil {
 		for i := range t.Delays.Rows {
@@ -57,16 +57,16 @@ func (t *Tail) Findings(b *cause.Costs) []finding.Finding {
 // isUsual tells that a server which does all of its work in turn always has such a tail:
 // the longest gaps between tokens are those in which others were prefilled.
 func (c *Comparison) isUsual(d *Difference) bool {
-	return c.Metric == MetricITL && d.Cause == cause.CauseInterference
+	return c.Metric == MetricITL && d.Cause == cause.Interference
 }
 
 // finding is one about a cause.
 func (t *Tail) finding(cause cause.Cause, at Place, weight float64, text string) finding.Finding {
-	f := finding.Finding{Kind: finding.FindingTail, Text: text, Show: []string{"--tail"}, Weight: min(1, weight), Topic: cause.String()}
+	f := finding.Finding{Kind: finding.Tail, Text: text, Show: []string{"--tail"}, Weight: min(1, weight), Topic: cause.String()}
 	if kind, ok := causeKinds[cause]; ok {
 		f.Kind, f.Topic = kind, ""
 	}
-	if at.Proc != request.None && (f.Kind == finding.FindingStraggler || at.nearlyAll() != "") {
+	if at.Proc != request.None && (f.Kind == finding.Straggler || at.nearlyAll() != "") {
 		f.At = t.placeOf(int32(at.Proc))
 	}
 	return f

@@ -22,10 +22,10 @@ type tailUnit struct {
 
 func (u *tailUnit) addGap(g *cause.GapSplit) {
 	u.n++
-	u.sum[cause.CauseDecode] += g.Decode
-	u.sum[cause.CauseInterference] += g.Interference
-	u.sum[cause.CauseSlowRank] += g.SlowRank
-	u.sum[cause.CauseRetraction] += g.Retraction
+	u.sum[cause.Decode] += g.Decode
+	u.sum[cause.Interference] += g.Interference
+	u.sum[cause.SlowRank] += g.SlowRank
+	u.sum[cause.Retraction] += g.Retraction
 }
 
 // A tailGroup is the values of one side.
@@ -49,9 +49,9 @@ func (g *tailGroup) add(u tailUnit) {
 // means returns the mean of the group, and that by cause, in whole ns. They add
 // up: what rounding down leaves goes to the causes that lost most by it.
 func (g *tailGroup) means() (means cause.Causes, total int64) {
-	order := make([]cause.Cause, cause.CauseCount)
+	order := make([]cause.Cause, cause.Count)
 	var lost cause.Causes
-	for c := range cause.CauseCount {
+	for c := range cause.Count {
 		order[c] = c
 		means[c] = distribution.FloorDiv(g.sum[c], g.n)
 		lost[c] = g.sum[c] - means[c]*g.n
@@ -71,7 +71,7 @@ func (t *Tail) compare(c *Comparison, slow, around *tailGroup) {
 	means[1], c.Around.Mean = around.means()
 	low, high := intervals(slow, around)
 	whole := float64(c.Slow.Mean - c.Around.Mean)
-	for k := range cause.CauseCount {
+	for k := range cause.Count {
 		if slow.sum[k] == 0 && around.sum[k] == 0 {
 			continue
 		}
@@ -123,7 +123,7 @@ const (
 // B. Efron, Bootstrap methods: another look at the jackknife (1979).
 func intervals(slow, around *tailGroup) (low, high cause.Causes) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	draws := make([][cause.CauseCount]float64, resamples)
+	draws := make([][cause.Count]float64, resamples)
 	for i, g := range [...]*tailGroup{slow, around} {
 		sign := float64(1 - 2*i)
 		for d := range draws {
@@ -137,7 +137,7 @@ func intervals(slow, around *tailGroup) (low, high cause.Causes) {
 		}
 	}
 	column := make([]float64, resamples)
-	for c := range cause.CauseCount {
+	for c := range cause.Count {
 		for d := range draws {
 			column[d] = draws[d][c]
 		}
@@ -205,11 +205,11 @@ func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 // homeOf returns the proc where a request has its time of a cause, or None.
 func homeOf(c cause.Cause, a *cause.Attribution) int32 {
 	switch c {
-	case cause.CauseIntake, cause.CausePrefillBootstrap, cause.CauseQueue, cause.CausePrefill, cause.CausePromptSize, cause.CauseSharedBatch, cause.CauseChunkWait, cause.CauseTransfer:
+	case cause.Intake, cause.PrefillBootstrap, cause.Queue, cause.Prefill, cause.PromptSize, cause.SharedBatch, cause.ChunkWait, cause.Transfer:
 		return a.Prefill
-	case cause.CauseDecodeBootstrap, cause.CauseDecodeQueue, cause.CauseFirstStep, cause.CauseDecode, cause.CauseOutputLength, cause.CauseInterference, cause.CauseRetraction:
+	case cause.DecodeBootstrap, cause.DecodeQueue, cause.FirstStep, cause.Decode, cause.OutputLength, cause.Interference, cause.Retraction:
 		return a.Answer
-	case cause.CauseSlowRank:
+	case cause.SlowRank:
 		return a.Slow
 	}
 	return request.None
@@ -217,9 +217,9 @@ func homeOf(c cause.Cause, a *cause.Attribution) int32 {
 
 // oneHomes finds the causes that all requests have on the same rank. A slow rank
 // is one among several by definition.
-func oneHomes(list []cause.Attribution) (one [cause.CauseCount]bool) {
-	for c := range cause.CauseCount {
-		one[c] = c != cause.CauseSlowRank
+func oneHomes(list []cause.Attribution) (one [cause.Count]bool) {
+	for c := range cause.Count {
+		one[c] = c != cause.SlowRank
 		for i := 1; i < len(list) && one[c]; i++ {
 			one[c] = homeOf(c, &list[i]) == homeOf(c, &list[0])
 		}

@@ -2,8 +2,8 @@ package tail
 
 import "github.com/sgtrace/sgtrace/analyze/cause"
 
-// A TailPoint is what makes one request slower than the usual ones.
-type TailPoint struct {
+// A Point is what makes one request slower than the usual ones.
+type Point struct {
 	Request int   // index into Set.Requests
 	Value   int64 // of the metric, ns
 	// Cause is what it has most more of than those around the median, as SlowRequest
@@ -13,16 +13,16 @@ type TailPoint struct {
 
 // Points returns the requests that a comparison is of, in the order of Set.Requests.
 // It is nil for gaps, which are not requests, and for too few values to compare.
-func (t *Tail) Points(c *Comparison) []TailPoint {
+func (t *Tail) Points(c *Comparison) []Point {
 	if c.Metric == MetricITL || c.Slow.N == 0 {
 		return nil
 	}
-	var points []TailPoint
+	var points []Point
 	for i := range t.List {
 		a := &t.List[i]
 		if value := t.valueOf(a, c.Metric); value >= 0 {
 			main, _ := c.mainCause(timeOf(a, c.Metric))
-			points = append(points, TailPoint{a.Request, value, main.Cause})
+			points = append(points, Point{a.Request, value, main.Cause})
 		}
 	}
 	return points

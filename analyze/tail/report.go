@@ -15,8 +15,8 @@ import (
 // requests; for each metric what makes the slow ones slow, and which those are;
 // with prefill/decode disaggregation where the time to the first token goes, how
 // the ranks of both sides were used, and the KV transfers.
-func (t *Tail) Reports() []*table.Report {
-	var out []*table.Report
+func (t *Tail) Reports() []*table.Table {
+	var out []*table.Table
 	if t.Delays != nil {
 		out = append(out, t.delaysReport())
 	}
@@ -84,7 +84,7 @@ func together(rows []tailRow) tailRow {
 	return sum
 }
 
-func (t *Tail) comparisonReport(c *Comparison) *table.Report {
+func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 	type R = tailRow
 	ns := func(name, doc string, of func(*R) int64) table.Field[R] {
 		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(x *R) table.Cell { return table.Cell{N: of(x)} }}
@@ -93,7 +93,7 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Report {
 		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc, Detail: detail},
 			Cell: func(x *R) table.Cell { return table.Cell{N: of(x), Unknown: x.whole} }}
 	}
-	r := table.New(TailSchema, c.Verdict(), c.rows(t.Options.All), []table.Field[R]{
+	r := table.New(Schema, c.Verdict(), c.rows(t.Options.All), []table.Field[R]{
 		{Column: table.Column{Name: "metric", Doc: "what the tail is of", Detail: true}, Cell: func(*R) table.Cell { return table.Cell{Text: string(c.Metric)} }},
 		{Column: table.Column{Name: "cause", Doc: "what the time went into; docs/METRICS.md defines it"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.name} }},
 		ns("slow", "mean over the slow ones", func(x *R) int64 { return x.Slow }),
@@ -113,7 +113,7 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Report {
 }
 
 // noteComparison says what was compared, and what is doubtful.
-func (t *Tail) noteComparison(r *table.Report, c *Comparison) {
+func (t *Tail) noteComparison(r *table.Table, c *Comparison) {
 	if c.Slow.N == 0 {
 		r.Note("fewer than %d values, or nearly all of them equal, are not compared", finding.FewCompared)
 		return
@@ -141,7 +141,7 @@ func (t *Tail) noteComparison(r *table.Report, c *Comparison) {
 }
 
 // noteSizes tells what is usual for the size of a request.
-func (t *Tail) noteSizes(r *table.Report, c *Comparison) {
+func (t *Tail) noteSizes(r *table.Table, c *Comparison) {
 	var fits []string
 	add := func(what string, f *distribution.SizeFit) {
 		if f.N > 0 {
@@ -162,7 +162,7 @@ func (t *Tail) noteSizes(r *table.Report, c *Comparison) {
 }
 
 // noteWarnings counts the requests that tell less than others.
-func (t *Tail) noteWarnings(r *table.Report, c *Comparison) {
+func (t *Tail) noteWarnings(r *table.Table, c *Comparison) {
 	var noSteps, noQueue, unjoined int
 	for i := range t.List {
 		req := &t.set.Requests[t.List[i].Request]
@@ -187,7 +187,7 @@ func (t *Tail) noteWarnings(r *table.Report, c *Comparison) {
 	}
 }
 
-func (t *Tail) slowestReport(c *Comparison) *table.Report {
+func (t *Tail) slowestReport(c *Comparison) *table.Table {
 	type R = SlowRequest
 	req := func(x *R) *request.Request { return &t.set.Requests[x.Request] }
 	ns := func(name, doc string, detail bool, of func(*R) int64) table.Field[R] {

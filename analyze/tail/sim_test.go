@@ -85,7 +85,7 @@ func TestTailFindsWhatWasPlanted(t *testing.T) {
 				p.plant(&c)
 				c.Mode = p.modes[seed%uint64(len(p.modes))]
 				s, _ := testset.Simulated(t, c)
-				got, _ := outstanding(NewTail(s, TailOptions{}))
+				got, _ := outstanding(New(s, Options{}))
 				for _, found := range p.found {
 					if !slices.Contains(got, found) {
 						mu.Lock()
@@ -110,7 +110,7 @@ func TestTailIsSilentWhereNothingIsWrong(t *testing.T) {
 	alarms := 0
 	testset.EachSeed(seeds, func(seed uint64) {
 		s, _ := testset.Simulated(t, testset.Deployment(seed, testset.Calm(seed)))
-		if what, verdicts := outstanding(NewTail(s, TailOptions{})); len(what) > 0 {
+		if what, verdicts := outstanding(New(s, Options{})); len(what) > 0 {
 			mu.Lock()
 			defer mu.Unlock()
 			alarms++
@@ -127,9 +127,9 @@ func TestTailIsSilentWhereNothingIsWrong(t *testing.T) {
 
 // truthCauses are what the simulator calls the causes.
 var truthCauses = map[cause.Cause]string{
-	cause.CauseRetraction: "retraction", cause.CauseTransfer: "kv_transfer", cause.CauseDecodeBootstrap: "kv_memory", cause.CausePrefillBootstrap: "kv_memory",
-	cause.CauseQueue: "queue", cause.CauseIntake: "queue", cause.CauseDecodeQueue: "queue", cause.CausePrefill: "long_prompt", cause.CausePromptSize: "long_prompt",
-	cause.CauseSharedBatch: "long_prompt", cause.CauseChunkWait: "long_prompt", cause.CauseSlowRank: "straggler", cause.CauseDecode: "slow_decode", cause.CauseInterference: "slow_decode",
+	cause.Retraction: "retraction", cause.Transfer: "kv_transfer", cause.DecodeBootstrap: "kv_memory", cause.PrefillBootstrap: "kv_memory",
+	cause.Queue: "queue", cause.Intake: "queue", cause.DecodeQueue: "queue", cause.Prefill: "long_prompt", cause.PromptSize: "long_prompt",
+	cause.SharedBatch: "long_prompt", cause.ChunkWait: "long_prompt", cause.SlowRank: "straggler", cause.Decode: "slow_decode", cause.Interference: "slow_decode",
 }
 
 // mainByTruth returns which of the simulator's causes each request has most more
@@ -165,7 +165,7 @@ func TestMainCausesAreTheSimulators(t *testing.T) {
 	slow, right, runs := 0, 0, 0
 	testset.EachSeed(seeds, func(seed uint64) {
 		s, truth := testset.Simulated(t, testset.Deployment(seed, simulator.DefaultConfig(seed)))
-		tail := NewTail(s, TailOptions{})
+		tail := New(s, Options{})
 		main := tail.mainByTruth()
 		transfers := map[string]bool{}
 		if tail.Transfers != nil {
@@ -199,7 +199,7 @@ func TestTailOfFewRequests(t *testing.T) {
 	c := simulator.DefaultConfig(1)
 	c.Requests = 12
 	s, _ := testset.Simulated(t, c)
-	tail := NewTail(s, TailOptions{Metrics: []Metric{MetricE2E}})
+	tail := New(s, Options{Metrics: []Metric{MetricE2E}})
 	what, _ := outstanding(tail)
 	if tail.Delays != nil || tail.Transfers != nil || tail.Comparisons[0].Slow.N != 0 || len(what) != 0 {
 		t.Errorf("%d requests are compared", tail.Comparisons[0].N)

@@ -23,15 +23,15 @@ const (
 	MetricITL  Metric = "itl" // gaps between tokens, of all requests together
 )
 
-// TailMetrics lists the metrics in the order of reports.
-var TailMetrics = []Metric{MetricE2E, MetricTTFT, MetricITL}
+// Metrics lists the metrics in the order of reports.
+var Metrics = []Metric{MetricE2E, MetricTTFT, MetricITL}
 
 // MetricWords are how people write the metrics.
 var MetricWords = map[Metric]string{MetricE2E: "E2E", MetricTTFT: "TTFT", MetricITL: "ITL"}
 
 // ParseMetric reads the name of a metric that has a tail.
 func ParseMetric(text string) (Metric, error) {
-	if m := Metric(strings.ToLower(text)); slices.Contains(TailMetrics, m) {
+	if m := Metric(strings.ToLower(text)); slices.Contains(Metrics, m) {
 		return m, nil
 	}
 	return "", fmt.Errorf("no tail of %q; there are e2e, ttft, itl", text)
@@ -46,17 +46,17 @@ func ParsePercent(text string) (int, error) {
 	return n, nil
 }
 
-// TailSchema is the schema of the table that compares slow and usual requests.
-const TailSchema = "sgtrace.report.tail/v1"
+// Schema is the schema of the table that compares slow and usual requests.
+const Schema = "sgtrace.report.tail/v1"
 
 // leastPercent is where a tail may begin: behind what it is compared with.
 const leastPercent = 61
 
-// TailOptions say what is compared. The zero value compares the p99 of all
+// Options say what is compared. The zero value compares the p99 of all
 // metrics.
-type TailOptions struct {
+type Options struct {
 	Percent int      // where the tail begins, 61 to 99; 0 is 99
-	Metrics []Metric // nil is TailMetrics
+	Metrics []Metric // nil is Metrics
 	Slowest int      // how many requests are listed per metric; 0 is 10
 	All     bool     // every cause has a row; else those that hardly matter share one
 }
@@ -65,7 +65,7 @@ type TailOptions struct {
 // those around the median, cause by cause, and which of them something has
 // delayed.
 type Tail struct {
-	Options        TailOptions
+	Options        Options
 	Comparisons    []*Comparison   // one per metric
 	Delays         *Delays         // nil for too few requests
 	Disaggregation *Disaggregation // nil without prefill/decode disaggregation
@@ -83,17 +83,17 @@ type Tail struct {
 	Hosts map[string]string
 	List  []cause.Attribution
 	// oneHome tells of every cause that all requests have it on the same rank.
-	oneHome [cause.CauseCount]bool
+	oneHome [cause.Count]bool
 }
 
-// NewTail compares the slow requests of s with those around the median.
-func NewTail(s *request.Set, o TailOptions) *Tail {
+// New compares the slow requests of s with those around the median.
+func New(s *request.Set, o Options) *Tail {
 	if o.Percent == 0 {
 		o.Percent = 99
 	}
 	o.Percent = min(max(o.Percent, leastPercent), 99)
 	if o.Metrics == nil {
-		o.Metrics = TailMetrics
+		o.Metrics = Metrics
 	}
 	if o.Slowest == 0 {
 		o.Slowest = 10
@@ -219,7 +219,7 @@ func (t *Tail) compareRequests(a *cause.Attributor, m Metric) *Comparison {
 	t.compare(c, g, around)
 	c.countMain(g)
 	c.judge()
-	if c.tells(cause.CauseDecode) {
+	if c.tells(cause.Decode) {
 		c.Batches = [2]float64{t.meanBatch(a, g), t.meanBatch(a, around)}
 	}
 	for i := range min(t.Options.Slowest, len(list)) {

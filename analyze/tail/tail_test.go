@@ -56,7 +56,7 @@ func TestGoldenTail(t *testing.T) {
 	for _, f := range table.Formats {
 		t.Run(string(f), func(t *testing.T) {
 			got := ""
-			for _, r := range NewTail(s, TailOptions{Percent: 95, Slowest: 3, All: f == table.FormatCSV || f == table.FormatJSON}).Reports() {
+			for _, r := range New(s, Options{Percent: 95, Slowest: 3, All: f == table.FormatCSV || f == table.FormatJSON}).Reports() {
 				got += tabletest.Text(t, r, f, table.Style{Width: 120}) + "\n"
 			}
 			testset.CompareGolden(t, "tail."+string(f), got)
@@ -67,7 +67,7 @@ func TestGoldenTail(t *testing.T) {
 	one := d.Set(t)
 	t.Run("disaggregated", func(t *testing.T) {
 		got := ""
-		for _, r := range NewTail(one, TailOptions{}).Reports() {
+		for _, r := range New(one, Options{}).Reports() {
 			got += tabletest.Text(t, r, table.FormatText, table.Style{Width: 120}) + "\n"
 		}
 		testset.CompareGolden(t, "tail_disaggregated.text", got)
@@ -76,7 +76,7 @@ func TestGoldenTail(t *testing.T) {
 
 // What can be checked by hand of the fixture.
 func TestTailByHand(t *testing.T) {
-	tail := NewTail(tailFixture(t), TailOptions{Metrics: []Metric{MetricE2E}})
+	tail := New(tailFixture(t), Options{Metrics: []Metric{MetricE2E}})
 	if p := tail.Prompt; p.N != 40 || math.Abs(p.Base-5e6) > 1 || math.Abs(p.PerToken-20e3) > 1 {
 		t.Errorf("usual prefill: %+v, want 5 ms + 20 us per token", p)
 	}
@@ -95,16 +95,16 @@ func TestTailByHand(t *testing.T) {
 	if sum != c.Slow.Mean-c.Around.Mean {
 		t.Errorf("the differences add up to %d ns, want %d", sum, c.Slow.Mean-c.Around.Mean)
 	}
-	queue := rows[cause.CauseQueue]
+	queue := rows[cause.Queue]
 	if queue.More != 90_000_000 || queue.Main != 3 || !queue.StandsOut || queue.Where.Name != "c94b1e02 TP0" || !queue.Where.Only {
 		t.Errorf("queue: %+v, want 90 ms more in 3 requests", queue)
 	}
 	// 386 tokens on average against those of requests 16 to 24 without number 22.
-	if size := rows[cause.CausePromptSize]; size.Slow != 5_000_000+386*20_000 || size.StandsOut {
+	if size := rows[cause.PromptSize]; size.Slow != 5_000_000+386*20_000 || size.StandsOut {
 		t.Errorf("prompt size: %+v, want 12.72 ms", size)
 	}
 	d := tail.Delays
-	if d.Rows == nil || len(d.Rows) != 1 || d.Rows[0].Cause != cause.CauseQueue || len(d.Rows[0].Requests) != 3 || d.Rows[0].Max != 150_000_000 {
+	if d.Rows == nil || len(d.Rows) != 1 || d.Rows[0].Cause != cause.Queue || len(d.Rows[0].Requests) != 3 || d.Rows[0].Max != 150_000_000 {
 		t.Errorf("delays: %+v, want three requests by 150 ms", d.Rows)
 	}
 	if what, _ := outstanding(tail); !slices.Equal(what, []string{"e2e: prefill queue", "delays: prefill queue"}) {
@@ -119,7 +119,7 @@ func TestMeansAddUp(t *testing.T) {
 		var g tailGroup
 		for range 1 + rng.IntN(30) {
 			u := tailUnit{n: 1 + rng.Int64N(3)}
-			for c := range cause.CauseCount {
+			for c := range cause.Count {
 				u.sum[c] = rng.Int64N(1000) - 100
 			}
 			g.add(u)
@@ -128,7 +128,7 @@ func TestMeansAddUp(t *testing.T) {
 		if means.Total() != total {
 			t.Fatalf("means add up to %d, want %d", means.Total(), total)
 		}
-		for c := range cause.CauseCount {
+		for c := range cause.Count {
 			if exact := float64(g.sum[c]) / float64(g.n); math.Abs(float64(means[c])-exact) > 1 {
 				t.Fatalf("mean %d, want %f", means[c], exact)
 			}
@@ -145,16 +145,16 @@ func TestIntervals(t *testing.T) {
 			g := new(tailGroup)
 			for range n {
 				u := tailUnit{n: 1}
-				u.sum[cause.CauseQueue] = int64(mean + rng.NormFloat64()*100)
+				u.sum[cause.Queue] = int64(mean + rng.NormFloat64()*100)
 				g.add(u)
 			}
 			return g
 		}
 		low, high := intervals(side(40, 1500), side(100, 1000))
-		if low[cause.CauseQueue] <= 500 && 500 <= high[cause.CauseQueue] {
+		if low[cause.Queue] <= 500 && 500 <= high[cause.Queue] {
 			held++
 		}
-		if low[cause.CausePrefill] != 0 || high[cause.CausePrefill] != 0 {
+		if low[cause.Prefill] != 0 || high[cause.Prefill] != 0 {
 			t.Fatal("a cause without time has an interval")
 		}
 	}
@@ -202,7 +202,7 @@ func BenchmarkTail(b *testing.B) {
 	s := testset.LoadDump(b, "d_big_tp2.jsonl.zst")
 	b.ReportAllocs()
 	for b.Loop() {
-		NewTail(s, TailOptions{})
+		New(s, Options{})
 	}
 }
 
@@ -226,7 +226,7 @@ func TestCausesOfForgedTimes(t *testing.T) {
 				t.Fatalf("e2e %d, ttft %d ns, want %d, %d", a.E2E.Total(), a.TTFT.Total(), m.E2E, m.TTFT)
 			}
 		}
-		for _, r := range NewTail(s, TailOptions{}).Reports() {
+		for _, r := range New(s, Options{}).Reports() {
 			tabletest.Text(t, r, table.FormatText, table.Style{})
 		}
 	}

@@ -43,7 +43,7 @@ func (t *Tail) transfers() *Transfers {
 	for i := range t.List {
 		if a := &t.List[i]; t.disaggregated(a) {
 			list = append(list, int32(i))
-			sizes = append(sizes, distribution.Sized{Tokens: max(0, t.set.Requests[a.Request].Metrics.PromptTokens), Ns: a.First[cause.CauseTransfer]})
+			sizes = append(sizes, distribution.Sized{Tokens: max(0, t.set.Requests[a.Request].Metrics.PromptTokens), Ns: a.First[cause.Transfer]})
 			first = append(first, a.First.Total())
 		}
 	}
@@ -75,7 +75,7 @@ func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 	var slow tailGroup
 	for i, owner := range list {
 		a := &t.List[owner]
-		key, ns := ranks{a.Prefill, a.Answer}, a.First[cause.CauseTransfer]
+		key, ns := ranks{a.Prefill, a.Answer}, a.First[cause.Transfer]
 		if pairs[key] == nil {
 			pairs[key] = &TransferPair{From: a.Prefill, To: a.Answer}
 		}
@@ -90,7 +90,7 @@ func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 		x.Slow = append(x.Slow, a.Request)
 		slow.add(tailUnit{owner: owner, n: 1, sum: a.First})
 	}
-	x.Where = t.where(cause.CauseTransfer, &slow)
+	x.Where = t.where(cause.Transfer, &slow)
 	for key, p := range pairs {
 		p.Summary = distribution.Summarize(took[key])
 		x.Pairs = append(x.Pairs, *p)
@@ -110,7 +110,7 @@ func (x *Transfers) Verdict() string {
 	return fmt.Sprintf("%d of %d KV transfers %s slow: %s, where the median is %s", len(x.Slow), x.N, words.IsOrAre(len(x.Slow)), took, words.Nearly(x.Median))
 }
 
-func (t *Tail) transfersReport() *table.Report {
+func (t *Tail) transfersReport() *table.Table {
 	x := t.Transfers
 	type P = TransferPair
 	ns := func(name, doc string, of func(*P) int64) table.Field[P] {

@@ -6,7 +6,7 @@ import (
 )
 
 // RankFields name the rank of a row, where rows have one.
-func RankFields[T any](byRank bool, of func(*T) *SumRow) []table.Field[T] {
+func RankFields[T any](byRank bool, of func(*T) *Row) []table.Field[T] {
 	if !byRank {
 		return nil
 	}
@@ -15,7 +15,7 @@ func RankFields[T any](byRank bool, of func(*T) *SumRow) []table.Field[T] {
 
 // RanksFields count the ranks of a row that pools them. Of one rank there is
 // nothing to count.
-func RanksFields[T any](byRank bool, all int, of func(*T) *SumRow) []table.Field[T] {
+func RanksFields[T any](byRank bool, all int, of func(*T) *Row) []table.Field[T] {
 	if byRank {
 		return nil
 	}
@@ -28,7 +28,7 @@ func ShareField[T any](doc string, of func(*T) float64) table.Field[T] {
 }
 
 // NameField is the last column, since names are long.
-func NameField[T any](what string, of func(*T) *SumRow) table.Field[T] {
+func NameField[T any](what string, of func(*T) *Row) table.Field[T] {
 	return table.Field[T]{Column: table.Column{Name: what, Doc: "name of the " + what, Most: table.MostName}, Cell: func(row *T) table.Cell { return table.TextCell(of(row).Name) }}
 }
 

@@ -38,7 +38,7 @@ const (
 )
 
 // Run reads a stream.
-func (j *Joiner) Run(stream profile.Stream, opt *SumOptions) {
+func (j *Joiner) Run(stream profile.Stream, opt *Options) {
 	j.batch, j.patient = cmp.Or(opt.Batch, joinBatch), cmp.Or(opt.Waiting, maxWaiting)
 	j.next, j.free = make(chan []profile.Kernel, joinAhead), make(chan []profile.Kernel, joinAhead+2)
 	go j.read(stream)

@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// SumOptions say what of a [profile.Set] is summed up, and how.
-type SumOptions struct {
+// Options say what of a [profile.Set] is summed up, and how.
+type Options struct {
 	// ByRank makes one row for every rank and name. Otherwise the events of all
 	// ranks are pooled: percentiles are those of all values, not means of means.
 	ByRank bool
@@ -32,16 +32,16 @@ type SumOptions struct {
 }
 
 // Keeps reports whether an event lies in the window.
-func (o *SumOptions) Keeps(e *profile.Event) bool {
+func (o *Options) Keeps(e *profile.Event) bool {
 	return (o.From == 0 || e.End >= o.From) && (o.To == 0 || e.Start <= o.To)
 }
 
-func (o *SumOptions) Store() *distribution.Store {
+func (o *Options) Store() *distribution.Store {
 	return &distribution.Store{Limit: cmp.Or(o.Held, distribution.MaxHeld)}
 }
 
-// A SumKey says what a group of events is of.
-type SumKey struct {
+// A Key says what a group of events is of.
+type Key struct {
 	Rank int32 // NoRank where ranks are pooled
 	Name trace.Sym
 	Kind uint8 // style of ranges, 1 for graphs among kernels
@@ -54,11 +54,11 @@ type ByName[G any] struct {
 	Syms   *trace.Symbols
 	Names  *regexp.Regexp
 	Ranks  []Paged[int32] // by rank: index of the group by name and kind, plus one
-	Keys   []SumKey
+	Keys   []Key
 	Groups []G
 }
 
-func NewByName[G any](set *profile.Set, opt *SumOptions) *ByName[G] {
+func NewByName[G any](set *profile.Set, opt *Options) *ByName[G] {
 	return &ByName[G]{Syms: set.Syms, Names: opt.Names, Ranks: make([]Paged[int32], len(set.Ranks))}
 }
 
@@ -70,7 +70,7 @@ const leftOut = -1
 func (b *ByName[G]) Of(rank int32, name trace.Sym, kind uint8) *G {
 	at := b.Ranks[rank].At(int64(name)<<1 | int64(kind))
 	if *at == 0 {
-		*at = b.add(SumKey{rank, name, kind})
+		*at = b.add(Key{rank, name, kind})
 	}
 	if *at == leftOut {
 		return nil
@@ -78,7 +78,7 @@ func (b *ByName[G]) Of(rank int32, name trace.Sym, kind uint8) *G {
 	return &b.Groups[*at-1]
 }
 
-func (b *ByName[G]) add(key SumKey) int32 {
+func (b *ByName[G]) add(key Key) int32 {
 	if b.Names != nil && !b.Names.MatchString(b.Syms.Name(key.Name)) {
 		return leftOut
 	}
@@ -95,11 +95,11 @@ type Member[K comparable, G any] struct {
 }
 
 // Members returns the groups of all streams.
-func Members[G any](opt *SumOptions, streams []*ByName[G]) []Member[SumKey, G] {
-	var all []Member[SumKey, G]
+func Members[G any](opt *Options, streams []*ByName[G]) []Member[Key, G] {
+	var all []Member[Key, G]
 	for _, s := range streams {
 		for i, k := range s.Keys {
-			m := Member[SumKey, G]{k, k.Rank, &s.Groups[i]}
+			m := Member[Key, G]{k, k.Rank, &s.Groups[i]}
 			if !opt.ByRank {
 				m.Key.Rank = NoRank
 			}
@@ -109,7 +109,7 @@ func Members[G any](opt *SumOptions, streams []*ByName[G]) []Member[SumKey, G] {
 	return all
 }
 
-func (k SumKey) Compare(o SumKey) int {
+func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.Name, o.Name), cmp.Compare(k.Kind, o.Kind), cmp.Compare(k.Rank, o.Rank))
 }
 
@@ -180,8 +180,8 @@ func nameOfRank(set *profile.Set, rank int32) string {
 	return set.Ranks[rank]
 }
 
-// A SumRow is what rows of sums begin with.
-type SumRow struct {
+// A Row is what rows of sums begin with.
+type Row struct {
 	Rank  string // "" where ranks are pooled
 	Ranks int    // how many have such events
 	Name  string
@@ -189,11 +189,11 @@ type SumRow struct {
 	RankIndex int32
 }
 
-func NewSumRow(set *profile.Set, key SumKey, ranks int) SumRow {
-	return SumRow{Rank: nameOfRank(set, key.Rank), Ranks: ranks, Name: set.Syms.Name(key.Name), RankIndex: key.Rank}
+func NewRow(set *profile.Set, key Key, ranks int) Row {
+	return Row{Rank: nameOfRank(set, key.Rank), Ranks: ranks, Name: set.Syms.Name(key.Name), RankIndex: key.Rank}
 }
 
 // Compare orders rows by their total, the largest first.
-func (r *SumRow) Compare(o *SumRow, total, other int64) int {
+func (r *Row) Compare(o *Row, total, other int64) int {
 	return cmp.Or(cmp.Compare(other, total), strings.Compare(r.Name, o.Name), cmp.Compare(r.RankIndex, o.RankIndex))
 }

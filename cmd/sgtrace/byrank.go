@@ -33,7 +33,7 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opt := gpu.GPUOptions{}
+	opt := gpu.Options{}
 	if name := ctx.String("classes"); name != "" {
 		if opt.Classes, err = classes(name); err != nil {
 			return err
@@ -59,15 +59,15 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 
 // addRanks adds the verdict about stragglers first, then what requests tell about ranks,
 // then what profilers do.
-func (b *reportTables) addRanks(e *convert.Evidence, opt gpu.GPUOptions) error {
+func (b *reportTables) addRanks(e *convert.Evidence, opt gpu.Options) error {
 	var ranks *rank.Ranks
 	var gpus *gpu.GPUs
 	var collectives *collective.Collectives
 	if e.Requests != nil {
-		ranks = rank.MeasureRanks(e.Requests)
+		ranks = rank.Measure(e.Requests)
 	}
 	if len(e.Ranks) > 0 {
-		gpus, collectives = gpu.MeasureGPUs(&e.Set, opt), collective.MeasureCollectives(&e.Set, opt.From, opt.To)
+		gpus, collectives = gpu.Measure(&e.Set, opt), collective.Measure(&e.Set, opt.From, opt.To)
 	}
 	var suspects []straggler.Suspects
 	if collectives != nil {
@@ -77,7 +77,7 @@ func (b *reportTables) addRanks(e *convert.Evidence, opt gpu.GPUOptions) error {
 	if ranks != nil {
 		suspects = append(suspects, straggler.Suspects{Stragglers: ranks.Stragglers(), Acquittal: []string{ranks.Verdict()}})
 	}
-	b.tables = append(b.tables, straggler.FindStragglers(suspects...).Report())
+	b.tables = append(b.tables, straggler.Find(suspects...).Report())
 	if gpus != nil {
 		b.main, b.most = gpus.KernelReport(), mostKernels
 		b.add(collectives.Reports()...)

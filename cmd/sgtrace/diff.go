@@ -72,7 +72,7 @@ func (c *command) diff(ctx *cli.Context) error {
 	if !before.Shares(after) {
 		return fmt.Errorf("%s and %s have nothing in common: one has requests only, and the other what profilers recorded", args[0], args[1])
 	}
-	d := diff.NewDiff(before, after, diff.DiffOptions{ByRank: ctx.Bool("by-rank")})
+	d := diff.Compare(before, after, diff.Options{ByRank: ctx.Bool("by-rank")})
 	if len(d.Rows) == 0 {
 		return fmt.Errorf("%s and %s have nothing to compare: neither requests nor steps, kernels or copies", args[0], args[1])
 	}

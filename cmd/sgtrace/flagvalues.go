@@ -23,7 +23,7 @@ func flagValues(command, flag string) (values []string) {
 			values = append(values, d.Name)
 		}
 	case "metric":
-		for _, m := range tail.TailMetrics {
+		for _, m := range tail.Metrics {
 			values = append(values, string(m))
 		}
 	case "role":
@@ -33,7 +33,7 @@ func flagValues(command, flag string) (values []string) {
 	case "cat":
 		values = slices.Concat(rangeCats, []string{"cpu_op", "python_function", "nvtx"})
 	case "table":
-		values = map[string][]string{"inspect": inspect.InspectTables, "diff": {"diff", "diff.load", "diff.captures"}}[command]
+		values = map[string][]string{"inspect": inspect.Tables, "diff": {"diff", "diff.load", "diff.captures"}}[command]
 	default:
 		values = map[string][]string{
 			"view": {"both", "thread", "request"}, "layout": {"both", "ranks", "compare"}, "args": {"all", "min", "none"},

@@ -45,8 +45,8 @@ func (c *command) inspect(ctx *cli.Context) error {
 		return err
 	}
 	name := ctx.String("table")
-	if name != "" && !slices.Contains(inspect.InspectTables, name) {
-		return commandline.Usage("--table %q: want %s", name, strings.Join(inspect.InspectTables, ", "))
+	if name != "" && !slices.Contains(inspect.Tables, name) {
+		return commandline.Usage("--table %q: want %s", name, strings.Join(inspect.Tables, ", "))
 	}
 	if name == "" && f == table.FormatCSV {
 		return commandline.Usage("inspect prints several tables, which CSV has no place for; choose one with --table, or text, markdown or json")
@@ -68,12 +68,12 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if requests != nil {
 		c.redactRequests(requests)
 	}
-	reports := inspect.InspectAll(&held, requests, c.diags.All())
+	reports := inspect.All(&held, requests, c.diags.All())
 	c.redactReports(reports...)
 	if name == "" {
 		return c.printAll(f, reports)
 	}
-	i := slices.IndexFunc(reports, func(r *table.Report) bool { return r.Schema == inspect.InspectSchema(name) })
+	i := slices.IndexFunc(reports, func(r *table.Table) bool { return r.Schema == inspect.Schema(name) })
 	if i < 0 {
 		return commandline.Usage("--table %s: the inputs have nothing to list there", name)
 	}
@@ -81,7 +81,7 @@ func (c *command) inspect(ctx *cli.Context) error {
 }
 
 // printAll writes several reports of equal weight; as JSON they make an array.
-func (c *command) printAll(f table.Format, reports []*table.Report) error {
+func (c *command) printAll(f table.Format, reports []*table.Table) error {
 	between, end := "\n", ""
 	if f == table.FormatJSON {
 		between, end = ",", "]\n"

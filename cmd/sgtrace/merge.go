@@ -96,7 +96,7 @@ type mergeFlags struct {
 	layout drawing.RankLayout
 	read   inputs.Options
 	sel    *chosen
-	given  []clocks.GivenClock
+	given  []clocks.Given
 	clocks *textFile // of --clock-report; nil without
 }
 
@@ -193,7 +193,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	if c.redact != nil {
 		m.Learn(c.redact)
 	}
-	clocks := m.ClockReport()
+	clocks := m.Report()
 	for i := range clocks.Clocks {
 		fmt.Fprintln(c.err, printable(clocks.Clocks[i].String()))
 	}
@@ -265,7 +265,7 @@ func timesOf(s *request.Set, id string, sel *request.Selection) error {
 	if s == nil {
 		return commandline.Usage("--around %s: there are no requests; give the OTLP dump too", id)
 	}
-	found := requests.FindRequests(s, id)
+	found := requests.Find(s, id)
 	if len(found) == 0 {
 		return fmt.Errorf("--around %s: no such request%s ('sgtrace requests' lists them)", id, s.Similar(id))
 	}
@@ -338,12 +338,12 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 }
 
 // givenClocks reads --offset and --drift.
-func givenClocks(offsets, drifts []string) (given []clocks.GivenClock, err error) {
-	of := func(host string) *clocks.GivenClock {
-		i := slices.IndexFunc(given, func(g clocks.GivenClock) bool { return g.Host == host })
+func givenClocks(offsets, drifts []string) (given []clocks.Given, err error) {
+	of := func(host string) *clocks.Given {
+		i := slices.IndexFunc(given, func(g clocks.Given) bool { return g.Host == host })
 		if i < 0 {
 			i = len(given)
-			given = append(given, clocks.GivenClock{Host: host})
+			given = append(given, clocks.Given{Host: host})
 		}
 		return &given[i]
 	}

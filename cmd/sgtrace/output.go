@@ -48,7 +48,7 @@ func utf8Locale(env func(string) string) bool {
 
 // print writes reports. The first one is the result; the others are context
 // that only people want.
-func (c *command) print(f table.Format, main *table.Report, before ...*table.Report) error {
+func (c *command) print(f table.Format, main *table.Table, before ...*table.Table) error {
 	c.redactReports(append(before, main)...)
 	if f == table.FormatText || f == table.FormatMarkdown {
 		for _, r := range before {

@@ -21,7 +21,7 @@ type profileReport struct {
 	args        profile.ArgsMode
 	attribute   bool   // work is attributed to ranges
 	rows        string // what it lists, for inputs that have none
-	sum         func(*profile.Set, walk.SumOptions) *table.Report
+	sum         func(*profile.Set, walk.Options) *table.Table
 }
 
 // Categories of events that reports are about.
@@ -47,8 +47,8 @@ var profileReports = []profileReport{
 }
 
 // reporter makes reports of sums.
-func reporter[S interface{ Report() *table.Report }](sum func(*profile.Set, walk.SumOptions) S) func(*profile.Set, walk.SumOptions) *table.Report {
-	return func(s *profile.Set, o walk.SumOptions) *table.Report { return sum(s, o).Report() }
+func reporter[S interface{ Report() *table.Table }](sum func(*profile.Set, walk.Options) S) func(*profile.Set, walk.Options) *table.Table {
+	return func(s *profile.Set, o walk.Options) *table.Table { return sum(s, o).Report() }
 }
 
 // profileFlags are the flags of profileReports.
@@ -111,7 +111,7 @@ func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
 	if len(e.Ranks) == 0 {
 		return errors.New("no input is a PyTorch trace or an Nsight Systems export")
 	}
-	report := r.sum(&e.Set, walk.SumOptions{ByRank: ctx.Bool("by-rank"), Open: ctx.Bool("open-ranges"), From: sel.From, To: sel.To})
+	report := r.sum(&e.Set, walk.Options{ByRank: ctx.Bool("by-rank"), Open: ctx.Bool("open-ranges"), From: sel.From, To: sel.To})
 	if report.Len() == 0 && (sel.From != 0 || sel.To != 0 || len(sel.Ranks) > 0 || len(sel.Hosts) > 0) {
 		return errNothingSelected
 	}

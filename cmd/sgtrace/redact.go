@@ -114,7 +114,7 @@ func (c *command) redactTrace(t *trace.Trace) {
 }
 
 // redactReports redacts tables.
-func (c *command) redactReports(reports ...*table.Report) {
+func (c *command) redactReports(reports ...*table.Table) {
 	if c.redact != nil {
 		for _, r := range reports {
 			r.Redact(c.redact)

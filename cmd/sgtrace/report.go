@@ -146,7 +146,7 @@ func grouping(ctx *cli.Context) ([]requests.Dimension, error) {
 
 // arrange applies --sort and --limit to the report; unless told otherwise at
 // most limit rows stay, 0 is all.
-func arrange(ctx *cli.Context, r *table.Report, limit int) error {
+func arrange(ctx *cli.Context, r *table.Table, limit int) error {
 	if column := ctx.String("sort"); column != "" {
 		name, descending := column, false
 		if column[0] == '-' {

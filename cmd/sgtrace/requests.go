@@ -104,7 +104,7 @@ func (c *command) request(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	found := requests.FindRequests(set, id)
+	found := requests.Find(set, id)
 	if len(found) == 0 {
 		return fmt.Errorf("no request has the id %q%s ('sgtrace requests' lists them)", id, set.Similar(id))
 	}

@@ -67,14 +67,14 @@ func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (
 	for _, arg := range shortInputs(args) {
 		given = append(given, c.redactedInput(arg))
 	}
-	in := overview.OverviewInput{
+	in := overview.Input{
 		Select: selectionArgs(ctx), Inputs: given, Files: c.filesRead(inputs.Names(files)), Requests: e.Requests,
 		Clocks: hostClocks(e.Clocks), Diags: &c.diags,
 	}
 	if len(e.Ranks) > 0 {
-		in.Profiles, in.Devices = &e.Set, gpu.GPUOptions{From: sel.From, To: sel.To}
+		in.Profiles, in.Devices = &e.Set, gpu.Options{From: sel.From, To: sel.To}
 	}
-	return overview.NewOverview(in), nil
+	return overview.New(in), nil
 }
 
 // filesRead are the named files with their sizes, without those that nothing could be
@@ -100,7 +100,7 @@ func (c *command) filesRead(names []string) []overview.InputFile {
 	return list
 }
 
-func hostClocks(report *clocks.ClockReport) []overview.HostClock {
+func hostClocks(report *clocks.Report) []overview.HostClock {
 	if report == nil {
 		return nil
 	}

@@ -12,15 +12,15 @@ import (
 
 // ReportTables are the tables of one report, in the order in which people read them.
 type reportTables struct {
-	tables []*table.Report
+	tables []*table.Table
 	// main is the one that --sort and --limit are about, that CSV has, and that JSON
 	// begins with.
-	main *table.Report
+	main *table.Table
 	most int // rows of main that people get to see unless told otherwise; 0 is all
 }
 
 // add puts a table that has rows, or says why it has none, behind the others.
-func (b *reportTables) add(tables ...*table.Report) {
+func (b *reportTables) add(tables ...*table.Table) {
 	for _, t := range tables {
 		if t.Len() > 0 || len(t.Footnotes) > 0 {
 			b.tables = append(b.tables, t)
@@ -29,7 +29,7 @@ func (b *reportTables) add(tables ...*table.Report) {
 }
 
 // tableName is what --table calls a table: its schema without what all have.
-func tableName(r *table.Report) string {
+func tableName(r *table.Table) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.Schema, "sgtrace.report."), "/")
 	return name
 }
@@ -39,7 +39,7 @@ func (b *reportTables) choose(name string) error {
 	var names []string
 	for _, t := range b.tables {
 		if tableName(t) == name {
-			b.tables, b.main = []*table.Report{t}, t
+			b.tables, b.main = []*table.Table{t}, t
 			return nil
 		}
 		names = append(names, tableName(t))
@@ -62,7 +62,7 @@ func (c *command) printTables(ctx *cli.Context, f table.Format, b *reportTables)
 	case table.FormatCSV:
 		return c.print(f, b.main)
 	case table.FormatJSON:
-		beside := slices.DeleteFunc(slices.Clone(b.tables), func(t *table.Report) bool { return t == b.main })
+		beside := slices.DeleteFunc(slices.Clone(b.tables), func(t *table.Table) bool { return t == b.main })
 		return b.main.WriteJSON(c.out, beside)
 	}
 	return c.printAll(f, b.tables)

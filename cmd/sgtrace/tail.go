@@ -28,7 +28,7 @@ func (c *command) reportTail(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opt := tail.TailOptions{All: f == table.FormatCSV || f == table.FormatJSON}
+	opt := tail.Options{All: f == table.FormatCSV || f == table.FormatJSON}
 	if opt.Percent, err = tail.ParsePercent(ctx.String("tail")); err != nil {
 		return commandline.Usage("--tail: %v", err)
 	}
@@ -54,9 +54,9 @@ func (c *command) reportTail(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	reports := tail.NewTail(set, opt).Reports()
+	reports := tail.New(set, opt).Reports()
 	if f == table.FormatCSV {
-		i := slices.IndexFunc(reports, func(r *table.Report) bool { return r.Schema == tail.TailSchema })
+		i := slices.IndexFunc(reports, func(r *table.Table) bool { return r.Schema == tail.Schema })
 		if i < 0 {
 			return commandline.Usage("--tail: too few requests are finished to compare")
 		}

@@ -41,17 +41,17 @@ func (c *command) reportTimeline(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	timeline, err := load.NewTimeline(set, ctx.Duration("bucket"))
+	timeline, err := load.New(set, ctx.Duration("bucket"))
 	if err != nil {
 		return commandline.AsUsage(err)
 	}
 	if f == table.FormatCSV { // which has no place for a second table
 		return c.print(f, change.MarkedTimeline{Timeline: timeline}.Report())
 	}
-	changes := change.FindChanges(set)
+	changes := change.Find(set)
 	marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}
 	if f != table.FormatText {
-		return c.printAll(f, []*table.Report{changes.Report(), marked.Report()})
+		return c.printAll(f, []*table.Table{changes.Report(), marked.Report()})
 	}
 	if err := changes.Write(c.out, c.style()); err != nil {
 		return err

@@ -29,9 +29,9 @@ type HostClock struct {
 // Label is what people call the clock by.
 func (c *HostClock) Label() string { return c.Names[0] }
 
-// A GivenClock is what the user says about the clock of a host. With an offset, that
+// A Given is what the user says about the clock of a host. With an offset, that
 // is all there is to it; a drift alone leaves the offset to be found out.
-type GivenClock struct {
+type Given struct {
 	Host      string
 	HasOffset bool
 	Offset    int64 // ns that it is ahead of the reference when its events begin
@@ -140,7 +140,7 @@ func (m *Clocks) noteTimes() {
 // Align puts all clocks on that of the first host: that of the router, else of the
 // first rank. What is given goes before what can be found out. With find false
 // nothing is found out, and only what is given moves.
-func (m *Clocks) Align(given []GivenClock, find bool) error {
+func (m *Clocks) Align(given []Given, find bool) error {
 	if err := m.RelateClocks(given, find); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (m *Clocks) Align(given []GivenClock, find bool) error {
 }
 
 // RelateClocks finds out how the clocks relate, and moves nothing.
-func (m *Clocks) RelateClocks(given []GivenClock, find bool) error {
+func (m *Clocks) RelateClocks(given []Given, find bool) error {
 	m.findClocks()
 	m.matchCollectives()
 	if unknown := m.unknownHosts(); find && len(unknown) > 1 && m.joinHosts(unknown, m.solve(nil, find)) {
@@ -251,7 +251,7 @@ func (m *Clocks) violated(bounds []align.Bound) (n int) {
 }
 
 // fixed turns what the user says about clocks into relations to the reference.
-func (m *Clocks) fixed(given []GivenClock) ([]align.Fixed, error) {
+func (m *Clocks) fixed(given []Given) ([]align.Fixed, error) {
 	var fixed []align.Fixed
 	for _, g := range given {
 		i, err := m.clockNamed(g.Host)
@@ -272,7 +272,7 @@ func (m *Clocks) fixed(given []GivenClock) ([]align.Fixed, error) {
 // takeDrift puts a given drift in the place of the one found. The offset holds at
 // T0, the middle of what it was found from, and is nearly independent of the drift
 // there.
-func (c *HostClock) takeDrift(g GivenClock) {
+func (c *HostClock) takeDrift(g Given) {
 	if g.HasOffset {
 		return
 	}

@@ -13,20 +13,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// ClockSchema names the form of a clock report. Fields are only ever added.
-const ClockSchema = "sgtrace.clocks/v1"
+// Schema names the form of a clock report. Fields are only ever added.
+const Schema = "sgtrace.clocks/v1"
 
-// A ClockReport says how the clocks of a merge were put on one.
-type ClockReport struct {
-	Schema    string      `json:"schema"`
-	Reference string      `json:"reference"`
-	Clocks    []ClockLine `json:"clocks"`
+// A Report says how the clocks of a merge were put on one.
+type Report struct {
+	Schema    string `json:"schema"`
+	Reference string `json:"reference"`
+	Clocks    []Line `json:"clocks"`
 }
 
-// A ClockLine is one clock. With local times t in ns,
+// A Line is one clock. With local times t in ns,
 //
 //	reference = t - offset_ns - drift_ppb/1e9 * (t - t0_ns)
-type ClockLine struct {
+type Line struct {
 	Host     string   `json:"host"`
 	Names    []string `json:"names"`  // all that inputs call the host by
 	Ranks    []string `json:"ranks"`  // PyTorch traces on this clock
@@ -50,15 +50,15 @@ type ClockLine struct {
 }
 
 // Clocks reports how the clocks were aligned.
-func (m *Clocks) ClockReport() *ClockReport {
-	r := &ClockReport{Schema: ClockSchema, Reference: m.HostClocks[m.Reference()].Label()}
+func (m *Clocks) Report() *Report {
+	r := &Report{Schema: Schema, Reference: m.HostClocks[m.Reference()].Label()}
 	ranks := make([][]string, len(m.HostClocks))
 	for _, rank := range m.Tracks {
 		ranks[rank.Clock] = append(ranks[rank.Clock], strings.TrimSuffix(rank.Name, " ("+rank.Host+")"))
 	}
 	communities := sync.OnceValue(m.Communities)
 	for i, c := range m.HostClocks {
-		l := ClockLine{Host: c.Label(), Names: c.Names, Ranks: append([]string{}, ranks[i]...), Domain: c.Domain, Why: c.Fit.Why.String(), By: c.Fit.By.String(),
+		l := Line{Host: c.Label(), Names: c.Names, Ranks: append([]string{}, ranks[i]...), Domain: c.Domain, Why: c.Fit.Why.String(), By: c.Fit.By.String(),
 			T0: c.Fit.T0, Offset: c.Fit.Offset, DriftPPB: c.Fit.DriftPPB, DriftGiven: c.drifts, Bound: c.Fit.Bound, Matches: c.Fit.Matches,
 			Trimmed: c.Fit.Trimmed, ResidualP95: c.Fit.ResidualP95, FirstNs: int64(c.First), LastNs: int64(c.Last)}
 		switch {
@@ -73,14 +73,14 @@ func (m *Clocks) ClockReport() *ClockReport {
 }
 
 // WriteJSON writes the report as one JSON object.
-func (r *ClockReport) WriteJSON(w io.Writer) error {
+func (r *Report) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
 }
 
 // String describes a clock on one line, for people.
-func (l *ClockLine) String() string {
+func (l *Line) String() string {
 	var b strings.Builder
 	switch {
 	case len(l.Ranks) == 0:

@@ -9,12 +9,12 @@ import (
 type Clocks struct {
 	*ranks.Ranks
 	HostClocks []*HostClock
-	ClockOf    map[string]int     // of each host of Requests, an index into HostClocks
-	alignRanks []align.Rank       // the collectives of each rank that has any
-	alignNames *align.Names       // of their communicators and calls
-	AlignOf    []*ranks.RankTrack // which rank that is
-	Calls      [][]call           // where each of their collectives comes from
-	Matches    []align.Match      // the same collective on several ranks
-	bounds     []align.Bound      // what requests and messages between hosts say
+	ClockOf    map[string]int // of each host of Requests, an index into HostClocks
+	alignRanks []align.Rank   // the collectives of each rank that has any
+	alignNames *align.Names   // of their communicators and calls
+	AlignOf    []*ranks.Track // which rank that is
+	Calls      [][]call       // where each of their collectives comes from
+	Matches    []align.Match  // the same collective on several ranks
+	bounds     []align.Bound  // what requests and messages between hosts say
 	Solution   align.Solution
 }

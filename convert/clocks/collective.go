@@ -61,7 +61,7 @@ type namer struct {
 }
 
 // collective returns c in the form in which collectives are compared.
-func (n *namer) collective(r *ranks.RankTrack, c call) align.Collective {
+func (n *namer) collective(r *ranks.Track, c call) align.Collective {
 	x := c.Collective()
 	out := align.Collective{Start: int64(x.Time), End: int64(x.Time) + x.Dur, CommsID: x.CommsID, Seq: x.Seq, Step: -1}
 	if strings.HasPrefix(n.syms.Name(x.Group), profile.CommunicatorPrefix) {

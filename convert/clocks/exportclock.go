@@ -38,8 +38,8 @@ func (m *Clocks) exportsFixed(given []align.Fixed) []align.Fixed {
 }
 
 // whyAssumed says why nothing is known of a clock, "" where that is plain.
-func (m *Clocks) whyAssumed(clock int, communities func() map[*ranks.RankTrack]string) string {
-	var mine, others []*ranks.RankTrack
+func (m *Clocks) whyAssumed(clock int, communities func() map[*ranks.Track]string) string {
+	var mine, others []*ranks.Track
 	for _, r := range m.Tracks {
 		switch {
 		case r.Clock == clock:
@@ -48,7 +48,7 @@ func (m *Clocks) whyAssumed(clock int, communities func() map[*ranks.RankTrack]s
 			others = append(others, r)
 		}
 	}
-	alone := func(r *ranks.RankTrack) bool {
+	alone := func(r *ranks.Track) bool {
 		return !slices.ContainsFunc(r.Captures, func(c *ranks.Capture) bool { return len(c.File.Collectives) > 0 })
 	}
 	mine, others = slices.DeleteFunc(mine, alone), slices.DeleteFunc(others, alone)
@@ -63,7 +63,7 @@ func (m *Clocks) whyAssumed(clock int, communities func() map[*ranks.RankTrack]s
 	for _, r := range mine {
 		apart = apart && of[r] != "" && !theirs[of[r]]
 		key := r.RankKey()
-		called = called && (key == trace.NoRank || slices.ContainsFunc(others, func(o *ranks.RankTrack) bool { return o.RankKey() == key }))
+		called = called && (key == trace.NoRank || slices.ContainsFunc(others, func(o *ranks.Track) bool { return o.RankKey() == key }))
 	}
 	switch {
 	case apart:

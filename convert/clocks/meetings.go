@@ -55,7 +55,7 @@ func (m *Clocks) ReadCollectives() {
 // wanted, on the reference clock, by their first arrival. Those that the clocks
 // contradict are left out.
 func (m *Clocks) SyncPoints() []profile.SyncPoint {
-	index := map[*ranks.RankTrack]int32{}
+	index := map[*ranks.Track]int32{}
 	for i, r := range m.Tracks {
 		index[r] = int32(i)
 	}

@@ -69,7 +69,7 @@ func (c *classifier) role(s *trace.Slice) role {
 
 // streamRole returns what a stream spends most of its time with, "" if nothing
 // is known.
-func (m *merging) streamRole(r *ranks.RankTrack, row *row) string {
+func (m *merging) streamRole(r *ranks.Track, row *row) string {
 	var busy [roles]int64
 	for c, l := range row.lines {
 		if l == nil {
@@ -177,7 +177,7 @@ func (m *merging) comparedEvents(c *ranks.Capture) (events [roles][]uint32) {
 }
 
 // drawCompared draws the rows of rank number n in the group "Side by side".
-func (m *merging) drawCompared(r *ranks.RankTrack, n int) {
+func (m *merging) drawCompared(r *ranks.Track, n int) {
 	all := make([][roles][]uint32, len(r.Captures))
 	for c, capture := range r.Captures {
 		all[c] = m.comparedEvents(capture)

@@ -83,7 +83,7 @@ func (m *merging) linkSteps(d *drawing) {
 
 // batches returns the steps of a rank that are drawn, as its CPU thread ran
 // them, by time.
-func (m *merging) batches(r *ranks.RankTrack) (all []batch) {
+func (m *merging) batches(r *ranks.Track) (all []batch) {
 	for _, c := range r.Captures {
 		for i := range c.File.Steps {
 			s := &c.File.Steps[i]

@@ -168,7 +168,7 @@ func (m *merging) addClocks() {
 		m.clockIDs[i] = m.Clock(trace.Clock{Domain: m.Intern(c.Domain), Host: m.Intern(c.Label())})
 	}
 	reference := m.clockIDs[m.Reference()]
-	report := m.ClockReport()
+	report := m.Report()
 	for i, c := range m.HostClocks {
 		m.Sync(c.Fit.Sync(reference, m.clockIDs[i]))
 		m.Attribute("sgtrace.clock."+c.Label(), strings.TrimPrefix(report.Clocks[i].String(), "clock of "))

@@ -25,7 +25,7 @@ type row struct {
 // rowsOf returns the rows of a rank in the order in which they are drawn: the
 // threads of each process, the main one first, then streams by device, what is
 // asynchronous, counters, and last what only the profiler cares for.
-func rowsOf(r *ranks.RankTrack) []*row {
+func rowsOf(r *ranks.Track) []*row {
 	index := map[inputs.LineKey]*row{}
 	var rows []*row
 	for c, capture := range r.Captures {
@@ -115,7 +115,7 @@ func (m *merging) sources() string {
 }
 
 // drawRank draws the rows of a rank below its track.
-func (m *merging) drawRank(r *ranks.RankTrack) {
+func (m *merging) drawRank(r *ranks.Track) {
 	rows := rowsOf(r)
 	processes := processesOf(rows)
 	groups := rankGroups{m: m, rank: r, tracks: map[groupKey]trace.TrackID{}}
@@ -137,7 +137,7 @@ func (m *merging) drawRank(r *ranks.RankTrack) {
 // are several, and the folders that rows say they are in.
 type rankGroups struct {
 	m      *merging
-	rank   *ranks.RankTrack
+	rank   *ranks.Track
 	tracks map[groupKey]trace.TrackID
 }
 
@@ -191,7 +191,7 @@ func processesOf(rows []*row) map[string]string {
 }
 
 // drawRow draws one row of a rank, with a track for every lane.
-func (m *merging) drawRow(r *ranks.RankTrack, row *row, parent trace.TrackID, place int32) {
+func (m *merging) drawRow(r *ranks.Track, row *row, parent trace.TrackID, place int32) {
 	lanes, counter := 1, row.key.Kind == profile.RowCounter
 	for _, l := range row.lines {
 		if l != nil {
@@ -269,7 +269,7 @@ func (m *merging) drawPoints(c *ranks.Capture, l *inputs.Line, track trace.Track
 
 // rowName is how a row is called: the producer's name for threads; device,
 // stream and what the stream is mostly used for.
-func (m *merging) rowName(r *ranks.RankTrack, row *row) string {
+func (m *merging) rowName(r *ranks.Track, row *row) string {
 	name := strings.TrimSpace(row.first.Name)
 	switch row.key.Kind {
 	case profile.RowStream:

@@ -76,7 +76,7 @@ func (m *Ranks) worlds() []*world {
 }
 
 // add adds a rank.
-func (w *world) add(r *RankTrack) {
+func (w *world) add(r *Track) {
 	n := r.Global()
 	for _, c := range r.Captures {
 		if !c.IsOfMachine() {

@@ -45,7 +45,7 @@ func (m *Ranks) FindRanks() error {
 	}
 	m.FindProcs()
 	m.nameRanks()
-	m.wants = func(r *RankTrack) bool { return wants(opt, r) }
+	m.wants = func(r *Track) bool { return wants(opt, r) }
 	if m.Requests == nil && !slices.ContainsFunc(m.Tracks, m.wants) {
 		return fmt.Errorf("no trace is of that rank and host; there are %s", m.rankList())
 	}
@@ -98,7 +98,7 @@ const machinePID = -1
 
 // LeaveOutRanks leaves out the ranks that are not wanted.
 func (m *Ranks) LeaveOutRanks() {
-	m.Tracks = slices.DeleteFunc(m.Tracks, func(r *RankTrack) bool {
+	m.Tracks = slices.DeleteFunc(m.Tracks, func(r *Track) bool {
 		r.IsOut = !m.wants(r)
 		return r.IsOut
 	})
@@ -194,7 +194,7 @@ func (m *Ranks) groupCaptures(captures []*Capture) {
 func (c *Capture) IsOfMachine() bool { return c.File.Source.Format.Machine }
 
 // wants reports whether a rank is to be kept.
-func wants(opt *inputs.Options, r *RankTrack) bool {
+func wants(opt *inputs.Options, r *Track) bool {
 	isRank := func(w trace.Rank) bool { return w.Matches(r.Rank) }
 	isHost := func(h string) bool { return h != "" && strings.HasPrefix(r.Host, h) }
 	return (len(opt.Ranks) == 0 || slices.ContainsFunc(opt.Ranks, isRank)) && (len(opt.Hosts) == 0 || slices.ContainsFunc(opt.Hosts, isHost))
@@ -204,9 +204,9 @@ func wants(opt *inputs.Options, r *RankTrack) bool {
 // be of one process: each then begins a rank of its own.
 func (m *Ranks) addRanks(captures []*Capture) {
 	slices.SortStableFunc(captures, func(a, b *Capture) int { return cmp.Compare(a.First, b.First) })
-	var open []*RankTrack
+	var open []*Track
 	for _, c := range captures {
-		at := slices.IndexFunc(open, func(r *RankTrack) bool {
+		at := slices.IndexFunc(open, func(r *Track) bool {
 			return r.takes(c)
 		})
 		if at >= 0 {
@@ -217,7 +217,7 @@ func (m *Ranks) addRanks(captures []*Capture) {
 		}
 		next := newRankTrack(c)
 		// Of several servers, whose hosts are not known? Their runs or roles may tell.
-		if duplicate := slices.IndexFunc(open, func(r *RankTrack) bool { return r.Run == next.Run && r.kinds.role() == next.kinds.role() }); duplicate >= 0 {
+		if duplicate := slices.IndexFunc(open, func(r *Track) bool { return r.Run == next.Run && r.kinds.role() == next.kinds.role() }); duplicate >= 0 {
 			m.Notice("rank-overlap", c.File.Name, "%s and %s look like one capture of %s, but have different events; if they are of two hosts, labels can tell: node1=%s",
 				c.label(), open[duplicate].Captures[0].File.Name, cmp.Or(next.Rank.String(), "one rank"), c.File.Name)
 		}
@@ -228,7 +228,7 @@ func (m *Ranks) addRanks(captures []*Capture) {
 
 // takes reports whether a capture that begins after all of r may be of the same
 // process: they do not overlap, unless two profilers recorded it.
-func (r *RankTrack) takes(c *Capture) bool {
+func (r *Track) takes(c *Capture) bool {
 	for _, o := range r.Captures {
 		after := o.File.Meta.Origin == c.File.Meta.Origin && o.Last <= c.First
 		if !after && !c.continues(o) && !c.recordedBeside(o) {
@@ -254,8 +254,8 @@ func (c *Capture) continues(o *Capture) bool {
 // at one time.
 func (c *Capture) recordedBeside(o *Capture) bool { return c.process != nil && c.process == o.process }
 
-func newRankTrack(c *Capture) *RankTrack {
-	t := &RankTrack{Rank: c.known.Rank, Host: c.known.Host, Run: c.known.Name.Run, PID: c.pid(), Proc: request.None, Captures: []*Capture{c}}
+func newRankTrack(c *Capture) *Track {
+	t := &Track{Rank: c.known.Rank, Host: c.known.Host, Run: c.known.Name.Run, PID: c.pid(), Proc: request.None, Captures: []*Capture{c}}
 	devices := map[string]bool{}
 	for i := range c.File.Lines {
 		if l := &c.File.Lines[i]; l.Key.Part == c.Part && l.Key.Kind == profile.RowStream {
@@ -326,7 +326,7 @@ func (m *Ranks) FindProcs() {
 }
 
 // couldBe reports whether nothing speaks against r being proc.
-func (r *RankTrack) couldBe(proc *request.Proc) bool {
+func (r *Track) couldBe(proc *request.Proc) bool {
 	role := r.kinds.role()
 	return r.PID != 0 && proc.PID == r.PID && proc.Schedules && !r.Rank.Contradicts(proc.Rank) &&
 		(role == "" || proc.Role == request.Unified || proc.Role.String() == role)

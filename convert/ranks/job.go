@@ -42,10 +42,10 @@ func (m *Ranks) Jobs() []int {
 		}
 	}
 	communities := m.Communities()
-	m.divide(keys, false, func(r *RankTrack) string { return communities[r] })
-	m.divide(keys, false, func(r *RankTrack) string { return fmt.Sprintf("%s DP%d", r.Role, r.Rank.DP) })
-	m.divide(keys, true, func(r *RankTrack) string { return r.Host })
-	m.divide(keys, true, func(r *RankTrack) string { return filepath.Dir(r.Captures[0].File.Name) })
+	m.divide(keys, false, func(r *Track) string { return communities[r] })
+	m.divide(keys, false, func(r *Track) string { return fmt.Sprintf("%s DP%d", r.Role, r.Rank.DP) })
+	m.divide(keys, true, func(r *Track) string { return r.Host })
+	m.divide(keys, true, func(r *Track) string { return filepath.Dir(r.Captures[0].File.Name) })
 	// Ranks of one communicator are of one job, whatever they are called.
 	first := map[string]string{}
 	for i, r := range m.Tracks {
@@ -67,9 +67,9 @@ func (m *Ranks) Jobs() []int {
 
 // Communities names the sets of ranks that share communicators, as far as these are
 // known by ids that no other server has; "" is unknown.
-func (m *Ranks) Communities() map[*RankTrack]string {
-	of := map[*RankTrack]string{}
-	owner := map[trace.Sym]*RankTrack{} // the first rank of each communicator
+func (m *Ranks) Communities() map[*Track]string {
+	of := map[*Track]string{}
+	owner := map[trace.Sym]*Track{} // the first rank of each communicator
 	rename := func(from, to string) {
 		for r, name := range of {
 			if name == from {
@@ -99,7 +99,7 @@ func (m *Ranks) Communities() map[*RankTrack]string {
 }
 
 // communicators returns the groups of the collectives of a rank, by first appearance.
-func (r *RankTrack) communicators() (groups []trace.Sym) {
+func (r *Track) communicators() (groups []trace.Sym) {
 	for _, c := range r.Captures {
 		for i := range c.File.Collectives {
 			x := &c.File.Collectives[i]
@@ -115,7 +115,7 @@ func (r *RankTrack) communicators() (groups []trace.Sym) {
 // several times, by a property of ranks. With whole, only those are divided whose
 // ranks are all there for each value of the property: the ranks of one server may
 // be spread over hosts, and then a second copy of one rank is no second server.
-func (m *Ranks) divide(keys []string, whole bool, by func(*RankTrack) string) {
+func (m *Ranks) divide(keys []string, whole bool, by func(*Track) string) {
 	type part struct{ set, value string }
 	rankKeys, repeated := map[string]map[trace.Rank]bool{}, map[string]bool{}
 	parts := map[part]map[trace.Rank]bool{}
@@ -153,14 +153,14 @@ func (m *Ranks) Rivals(jobs []int) []bool {
 		job int
 		key trace.Rank
 	}
-	holders := map[place][]*RankTrack{}
+	holders := map[place][]*Track{}
 	rivals := make([]bool, len(m.Tracks))
 	for k, r := range m.Tracks {
 		at := place{jobs[k], r.RankKey()}
 		if at.key == trace.NoRank {
 			continue
 		}
-		rivals[k] = slices.ContainsFunc(holders[at], func(o *RankTrack) bool {
+		rivals[k] = slices.ContainsFunc(holders[at], func(o *Track) bool {
 			return r.overlaps(o) || r.Host != "" && o.Host != "" && r.Host != o.Host
 		})
 		if !rivals[k] {

@@ -27,7 +27,7 @@ func (m *Ranks) nameRanks() {
 	several := roles[request.Prefill.String()] && roles[request.Decode.String()]
 	taken := map[string]int{}
 	place := map[string]int{request.Prefill.String(): 1, request.Decode.String(): 2}
-	slices.SortStableFunc(m.Tracks, func(a, b *RankTrack) int {
+	slices.SortStableFunc(m.Tracks, func(a, b *Track) int {
 		x, y := 0, 0
 		if several {
 			x, y = place[a.Role], place[b.Role]

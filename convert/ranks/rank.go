@@ -238,8 +238,8 @@ func (c *Capture) overlaps(o *Capture) bool {
 	return c.File.Meta.Origin != o.File.Meta.Origin || c.First <= o.Last && o.First <= c.Last
 }
 
-// RankTrack is a rank of the timeline: all captures of one process.
-type RankTrack struct {
+// Track is a rank of the timeline: all captures of one process.
+type Track struct {
 	Name     string
 	Rank     trace.Rank
 	Role     string // "prefill", "decode", "unified"; "" is unknown
@@ -256,7 +256,7 @@ type RankTrack struct {
 }
 
 // Global returns the number of a rank in its world, -1 if that is unknown.
-func (r *RankTrack) Global() int32 {
+func (r *Track) Global() int32 {
 	if r.Rank.Global < 0 && r.Rank.TP >= 0 && r.Rank.PP <= 0 && r.Rank.DP <= 0 {
 		return int32(r.Rank.TP)
 	}
@@ -265,7 +265,7 @@ func (r *RankTrack) Global() int32 {
 
 // RankKey returns what no two ranks of one server share: the number, else all that is
 // known of the rank.
-func (r *RankTrack) RankKey() trace.Rank {
+func (r *Track) RankKey() trace.Rank {
 	if g := r.Global(); g >= 0 {
 		return trace.Rank{TP: -1, PP: -1, DP: -1, EP: -1, Global: g}
 	}
@@ -273,7 +273,7 @@ func (r *RankTrack) RankKey() trace.Rank {
 }
 
 // overlaps reports whether both ranks were captured at one time.
-func (r *RankTrack) overlaps(o *RankTrack) bool {
+func (r *Track) overlaps(o *Track) bool {
 	for _, c := range r.Captures {
 		if slices.ContainsFunc(o.Captures, c.overlaps) {
 			return true
@@ -291,7 +291,7 @@ func Recorders[T any](by map[*format.Format]T) []*format.Format {
 }
 
 // Source says where the events of r come from, for the viewer's help popup.
-func (r *RankTrack) Source() string {
+func (r *Track) Source() string {
 	by := map[*format.Format][]string{}
 	for _, c := range r.Captures {
 		for _, f := range append([]*inputs.Recording{c.File}, c.File.Duplicates...) {

@@ -28,9 +28,9 @@ type Ranks struct {
 	Absorbed map[*inputs.Recording][]*absorption // what was put into a recording, in this order
 	synced   map[*inputs.Indexed]*exportClock    // of inputs whose clock was matched with that of a recording beside
 	Placed   []*exportClock                      // recordings whose clock was matched with that of one beside
-	Tracks   []*RankTrack                        // in the order of the timeline
-	First    *RankTrack                          // whose clock is the reference where there are no requests
-	wants    func(*RankTrack) bool
+	Tracks   []*Track                            // in the order of the timeline
+	First    *Track                              // whose clock is the reference where there are no requests
+	wants    func(*Track) bool
 }
 
 func New(in *inputs.Inputs) *Ranks {

@@ -24,7 +24,7 @@ var (
 // that is quick, only the first member of each set is.
 func commands(in inputs, opt options) ([]string, error) {
 	var lines []string
-	sets := map[string][]string{}
+	sets, not := map[string][]string{}, map[string]bool{}
 	for line := range strings.Lines(commandsText) {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
@@ -35,6 +35,10 @@ func commands(in inputs, opt options) ([]string, error) {
 			if sets[m[1]], err = members(in, m[2]); err != nil {
 				return nil, err
 			}
+			continue
+		}
+		if line, ok := strings.CutPrefix(line, "- "); ok {
+			not[line] = true
 			continue
 		}
 		line, quick := strings.CutPrefix(line, "* ")
@@ -48,7 +52,7 @@ func commands(in inputs, opt options) ([]string, error) {
 		lines = append(lines, expanded...)
 	}
 	lines = slices.DeleteFunc(lines, func(line string) bool {
-		return !opt.run.MatchString(line) || !in.shared && ofShared.MatchString(line)
+		return not[line] || !opt.run.MatchString(line) || !in.shared && ofShared.MatchString(line)
 	})
 	return unique(lines), nil
 }

@@ -36,9 +36,12 @@ var inputNames = []string{"in", "exports", "demo", "incidents", "damaged", "made
 //go:embed made
 var made embed.FS
 
-// prepare makes the inputs in dir.
+// prepare makes the inputs in dir, anew.
 func prepare(ctx context.Context, base, dir string) (inputs, error) {
 	in := inputs{dir: dir}
+	if err := os.RemoveAll(dir); err != nil {
+		return in, err
+	}
 	if err := os.CopyFS(dir, made); err != nil {
 		return in, err
 	}
@@ -49,6 +52,7 @@ func prepare(ctx context.Context, base, dir string) (inputs, error) {
 		return in, err
 	}
 	small := dir + "-small"
+	defer os.RemoveAll(small)
 	if err := writeDemo(ctx, base, small, "--requests", "24", "--seed", "5"); err != nil {
 		return in, err
 	}

@@ -7,7 +7,7 @@
 //
 // It needs git, and a shell as sh. What the base does is kept in a cache, so that
 // only the new program runs the next time. Without the shared data ($SGTRACE_SHARED, or
-// ../shared) only the commands on the simulated incident of 'sgtrace demo' are run.
+// ../shared) only the commands on simulated and made up inputs are run.
 package main
 
 import (
@@ -65,13 +65,18 @@ func parseFlags() (options, error) {
 	flag.BoolVar(&opt.quick, "quick", false, "run only the commands that are marked as quick")
 	flag.BoolVar(&opt.list, "list", false, "print the commands, and run none")
 	flag.IntVar(&opt.jobs, "j", 2, "run `N` commands at a time")
-	flag.StringVar(&opt.keep, "keep", "", "keep what commands that differ have written in this `DIR`")
+	flag.StringVar(&opt.keep, "keep", "", "keep what commands that differ have written in this `DIR`, and all inputs in its inputs/, which is replaced")
 	flag.StringVar(&opt.cache, "cache", "", "keep what the base does in this `DIR` (default: in the user's cache directory)")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return opt, fmt.Errorf("unexpected %q", flag.Arg(0))
 	}
 	var err error
+	if opt.keep != "" {
+		if opt.keep, err = filepath.Abs(opt.keep); err != nil {
+			return opt, err
+		}
+	}
 	if opt.run, err = regexp.Compile(*run); err != nil {
 		return opt, err
 	}
@@ -97,12 +102,12 @@ func compare(ctx context.Context, opt options) (differ int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	inputs, err := prepare(ctx, base, filepath.Join(work, "inputs"))
+	inputs, err := prepare(ctx, base, inputsPath(opt, work))
 	if err != nil {
 		return 0, err
 	}
 	if !inputs.shared {
-		fmt.Printf("note: no shared data ($SGTRACE_SHARED, ../shared): only commands on the demo are run\n")
+		fmt.Printf("note: no shared data ($SGTRACE_SHARED, ../shared): commands on it are left out\n")
 	}
 	lines, err := commands(inputs, opt)
 	if err != nil {
@@ -132,4 +137,12 @@ func compare(ctx context.Context, opt options) (differ int, err error) {
 	}
 	fmt.Printf("%d commands, %d differ, %.0f s\n", len(lines), differ, time.Since(began).Seconds())
 	return differ, nil
+}
+
+// inputsPath returns where the inputs are to be.
+func inputsPath(opt options, work string) string {
+	if opt.keep != "" {
+		return filepath.Join(opt.keep, "inputs")
+	}
+	return filepath.Join(work, "inputs")
 }

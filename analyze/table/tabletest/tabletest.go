@@ -8,7 +8,7 @@ import (
 )
 
 // Text renders a report, failing the test on any error.
-func Text(t testing.TB, r *table.Report, f table.Format, s table.Style) string {
+func Text(t testing.TB, r *table.Table, f table.Format, s table.Style) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := r.Write(&b, f, s); err != nil {
@@ -18,7 +18,7 @@ func Text(t testing.TB, r *table.Report, f table.Format, s table.Style) string {
 }
 
 // CSV renders a report as CSV, which has all columns and rows.
-func CSV(t *testing.T, r *table.Report) string {
+func CSV(t *testing.T, r *table.Table) string {
 	t.Helper()
 	return Text(t, r, table.FormatCSV, table.Style{})
 }

@@ -2,27 +2,27 @@ package table
 
 import "github.com/sgtrace/sgtrace/analyze/words"
 
-// A Sheet is a report made ready for people, as text and Markdown have it: strings,
+// A Rendered is a table made ready for people, as text and Markdown have it: strings,
 // in the columns that have anything to show. Names are whole.
-type Sheet struct {
-	Columns []SheetColumn
+type Rendered struct {
+	Columns []RenderedColumn
 	Rows    [][]string // "-" is unknown
 	Notes   []string
 }
 
-// A SheetColumn is a column of a sheet.
-type SheetColumn struct {
+// A RenderedColumn is a column of a rendered table.
+type RenderedColumn struct {
 	Header string // name and unit
 	Doc    string
 	Right  bool // numbers, which are aligned to the right
 }
 
-// Sheet returns the report made ready for people.
-func (r *Report) Sheet() *Sheet {
+// Render returns the table made ready for people.
+func (r *Table) Render() *Rendered {
 	from := r.textTable()
-	s := &Sheet{Rows: from.rows, Notes: from.notes}
+	s := &Rendered{Rows: from.rows, Notes: from.notes}
 	for i, c := range from.columns {
-		s.Columns = append(s.Columns, SheetColumn{Header: from.header[i], Doc: r.Columns[c].Doc, Right: from.right[i]})
+		s.Columns = append(s.Columns, RenderedColumn{Header: from.header[i], Doc: r.Columns[c].Doc, Right: from.right[i]})
 	}
 	return s
 }

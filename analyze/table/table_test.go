@@ -25,7 +25,7 @@ type pair struct {
 	ns   int64
 }
 
-func pairs(rows ...pair) *table.Report {
+func pairs(rows ...pair) *table.Table {
 	return table.New("sgtrace.test/v1", "Test", rows, []table.Field[pair]{
 		{Column: table.Column{Name: "name"}, Cell: func(p *pair) table.Cell { return table.TextCell(p.name) }},
 		{Column: table.Column{Name: "time", Unit: table.Duration}, Cell: func(p *pair) table.Cell { return table.NumberCell(p.ns) }},
@@ -33,7 +33,7 @@ func pairs(rows ...pair) *table.Report {
 }
 
 // names returns the first column as printed.
-func names(r *table.Report) string {
+func names(r *table.Table) string {
 	var out []string
 	for row := range r.Len() {
 		out = append(out, r.Cell(row, 0).Text)

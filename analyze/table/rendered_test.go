@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A sheet has the columns that people see, each with what its own column says.
+// A rendered table has the columns that people see, each with what its own column says.
 func TestSheet(t *testing.T) {
 	type row struct {
 		name string
@@ -18,8 +18,8 @@ func TestSheet(t *testing.T) {
 		{Column{Name: "empty", Doc: "of nobody"}, func(*row) Cell { return Cell{Unknown: true} }},
 		{Column{Name: "took", Unit: Duration, Doc: "how long"}, func(r *row) Cell { return Cell{N: r.ns} }},
 	})
-	s := r.Sheet()
-	want := []SheetColumn{{"name", "what it is called", false}, {"took [ms]", "how long", true}}
+	s := r.Render()
+	want := []RenderedColumn{{"name", "what it is called", false}, {"took [ms]", "how long", true}}
 	if !slices.Equal(s.Columns, want) {
 		t.Errorf("columns are %v, want %v", s.Columns, want)
 	}

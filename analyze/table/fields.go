@@ -1,0 +1,201 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// RealCell is unknown when v is NaN or infinite.
+func RealCell(v float64) Cell { return Cell{Share: v, Unknown: math.IsNaN(v) || math.IsInf(v, 0)} }
+
+// SummaryFields are the columns of a summary.
+func SummaryFields[T any](of func(*T) *distribution.Summary) []Field[T] {
+	const scale = "duration" // people compare these with each other
+	ns := func(name, doc string, v func(*distribution.Summary) int64) Field[T] {
+		return Field[T]{Column{Name: name, Unit: Duration, Doc: doc, Scale: scale},
+			func(row *T) Cell { return NumberCell(v(of(row))) }}
+	}
+	detail := func(f Field[T]) Field[T] {
+		f.Detail = true
+		return f
+	}
+	total := ns("total", "sum", func(s *distribution.Summary) int64 { return s.Total })
+	total.Scale = ""
+	return []Field[T]{
+		{Column{Name: "n", Unit: Count, Doc: "how many"}, func(row *T) Cell { return Cell{N: int64(of(row).N)} }},
+		total,
+		ns("mean", "arithmetic mean", func(s *distribution.Summary) int64 { return s.Mean }),
+		detail(ns("stddev", "standard deviation of the sample", func(s *distribution.Summary) int64 { return s.StdDev })),
+		detail(ns("min", "shortest", func(s *distribution.Summary) int64 { return s.Min })),
+		ns("p50", "median, nearest rank", func(s *distribution.Summary) int64 { return s.P50 }),
+		ns("p90", "90th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P90 }),
+		ns("p95", "95th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P95 }),
+		ns("p99", "99th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P99 }),
+		ns("max", "longest", func(s *distribution.Summary) int64 { return s.Max }),
+	}
+}
+
+// NoteSamples warns of rows with too few values for a p99.
+func NoteSamples[T any](r *Table, rows []T, count func(*T) int64, name func(*T) string) {
+	const enough, named = 100, 3
+	var names []string
+	few := 0
+	for i := range rows {
+		n := count(&rows[i])
+		if n >= enough {
+			continue
+		}
+		if few++; few <= named {
+			names = append(names, fmt.Sprintf("%s (n=%d)", name(&rows[i]), n))
+		}
+	}
+	if few == 0 {
+		return
+	}
+	list := strings.Join(names, ", ")
+	if few > named {
+		list += " and " + words.Counted(few-named, "more row")
+	}
+	r.Note("p99 of fewer than %d values is their maximum: %s", enough, list)
+}
+
+func TextColumn[T any](name, doc string, of func(*T) string) Field[T] {
+	return Field[T]{Column{Name: name, Doc: doc}, func(row *T) Cell { return TextCell(of(row)) }}
+}
+
+func CountColumn[T any](name, doc string, of func(*T) int64) Field[T] {
+	return Field[T]{Column{Name: name, Unit: Count, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
+}
+
+func NumberColumn[T any](name, doc string, of func(*T) float64) Field[T] {
+	return Field[T]{Column{Name: name, Unit: Number, Doc: doc}, func(row *T) Cell { return RealCell(of(row)) }}
+}
+
+func ShareColumn[T any](name, doc string, of func(*T) float64) Field[T] {
+	return Field[T]{Column{Name: name, Unit: Share, Doc: doc}, func(row *T) Cell { return RealCell(of(row)) }}
+}
+
+func NsColumn[T any](name, doc string, of func(*T) int64) Field[T] {
+	return Field[T]{Column{Name: name, Unit: Duration, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
+}
+
+func TimeColumn[T any](name, doc string, of func(*T) trace.Time) Field[T] {
+	return Field[T]{Column{Name: name, Unit: Instant, Doc: doc}, func(row *T) Cell { return InstantCell(of(row)) }}
+}
+
+// ShareCell is unknown of nothing.
+func ShareCell(part, whole int64) Cell {
+	return Cell{Share: distribution.Fraction(part, whole), Unknown: whole == 0}
+}
+
+func Detail[T any](f []Field[T]) []Field[T] {
+	for i := range f {
+		f[i].Detail = true
+	}
+	return f
+}
+
+// TextField is a column of text.
+func TextField[T any](name, doc string, of func(*T) string) Field[T] {
+	return Field[T]{Column{Name: name, Doc: doc}, func(r *T) Cell { return TextCell(of(r)) }}
+}
+
+// FileField is the column of the file that a row is about.
+func FileField[T any](of func(*T) string) Field[T] {
+	f := TextField("file", "as it was named", of)
+	f.Most = 44
+	return f
+}
+
+// NumberField is a column of numbers, of which request.Unknown is none.
+func NumberField[T any](name, doc string, of func(*T) int64) Field[T] {
+	return Field[T]{Column{Name: name, Unit: Count, Doc: doc}, func(r *T) Cell { return NumberCell(of(r)) }}
+}
+
+// TimeField is a column of points in time, unknown where ok is false.
+func TimeField[T any](name, doc string, of func(*T) (t trace.Time, ok bool)) Field[T] {
+	return Field[T]{Column{Name: name, Unit: Instant, Doc: doc}, func(r *T) Cell {
+		t, ok := of(r)
+		return Cell{N: int64(t), Unknown: !ok}
+	}}
+}
+
+// MostName is how wide a name is for people: names of kernels reach thousands of
+// characters, but their two ends tell most of them apart.
+const MostName = 90
+
+// DistributionColumns say which columns a distribution has.
+type DistributionColumns[T any] struct {
+	Prefix string // of the names: "proj "
+	Unit   Unit
+	What   string // has been counted: "kernel"
+	Of     func(*T) *distribution.Distribution
+	Show   []string // names, without prefix, of the columns for people
+}
+
+// DistributionFields are the columns of a distribution, in the order of nsys stats,
+// and percentiles. Where nothing was counted, they are unknown.
+func DistributionFields[T any](c DistributionColumns[T]) []Field[T] {
+	fields := []Field[T]{
+		c.number("total", "sum", false, func(d *distribution.Distribution) int64 { return d.Total }),
+		{Column{Name: c.Prefix + "instances", Unit: Count, Doc: "how many " + c.What + "s", Detail: !slices.Contains(c.Show, "instances")},
+			func(row *T) Cell { return Cell{N: c.Of(row).N} }},
+		c.number("avg", "arithmetic mean", true, func(d *distribution.Distribution) int64 { return d.Mean }),
+		c.number("med", "median; the mean of the two middle values if there are two", true, func(d *distribution.Distribution) int64 { return d.Median }),
+		c.number("min", "least", false, func(d *distribution.Distribution) int64 { return d.Min }),
+		c.number("max", "most", false, func(d *distribution.Distribution) int64 { return d.Max }),
+		c.number("stddev", "standard deviation of the sample; 0 of one value", true, func(d *distribution.Distribution) int64 { return d.StdDev }),
+		c.number("p90", "90th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P90 }),
+		c.number("p95", "95th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P95 }),
+		c.number("p99", "99th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P99 }),
+	}
+	fields[0].Scale = "" // people compare the others with each other
+	return fields
+}
+
+// number is one of the columns.
+func (c *DistributionColumns[T]) number(name, doc string, tenths bool, v func(*distribution.Distribution) int64) Field[T] {
+	return Field[T]{
+		Column{Name: c.Prefix + name, Unit: c.Unit, Doc: doc, Scale: c.Prefix + "scale", Tenths: tenths, Detail: !slices.Contains(c.Show, name)},
+		func(row *T) Cell {
+			d := c.Of(row)
+			return Cell{N: v(d), Unknown: d.N == 0}
+		}}
+}
+
+// InWords returns a time with its unit.
+func InWords(ns int64) string {
+	s := ScaleFor(Duration, []int64{ns})
+	return s.Format(ns, false) + " " + s.Unit
+}
+
+// NoteFewSamples warns of rows with too few values for a p99.
+func NoteFewSamples[T any](r *Table, rows []T, count func(*T) int64, name func(*T) string) {
+	const width = 60 // in a list
+	NoteSamples(r, rows, count, func(row *T) string { return CutMiddle(name(row), width, Style{}) })
+}
+
+// NoteApproximate tells of rows with too many values to hold.
+func NoteApproximate(r *Table, rows int) {
+	if rows > 0 {
+		r.Note("rows of more values than are held: %d; their medians and percentiles may be off by 0.4 %%, all other numbers are exact", rows)
+	}
+}
+
+// YesCell is unknown for no.
+func YesCell(yes bool) Cell {
+	if yes {
+		return Cell{Text: "yes"}
+	}
+	return Cell{Unknown: true}
+}
+
+const DefaultWidth = 120
+
+const MinBar = 20
