@@ -13,7 +13,7 @@
 //
 //   - For a timeline: [Read], then Align, then [Merge.Layout]. A window of time is read
 //     again by [Merge.ReadWindow], once clocks are known.
-//   - For reports: [Read], then [Merge.Evidence], whose tables package analyze knows.
+//   - For reports: [Read], then [Merge.Evidence], the tables that reports look at.
 //   - For a list of what inputs hold: [Inspect].
 //
 // What an input has in common with one of another format is decided here once, for
