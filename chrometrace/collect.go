@@ -85,7 +85,7 @@ func (c *collector) keep(b *parse.Batch) {
 	c.chrome = c.chrome || b.Chrome
 	c.names = append(c.names, b.Names...)
 	for _, x := range b.Diags {
-		c.Report(x.Severity, x.Code, x.Offset, x.Count, x.Msg)
+		c.Add(x)
 	}
 	k := kept{doc: len(c.docs) - 1, rows: make([]int32, len(b.Rows)), Tables: b.Tables}
 	for i, id := range b.Rows {
@@ -127,8 +127,7 @@ func (c *collector) document(b *parse.Batch) *document {
 // addHeader adds members to the header of a document.
 func (c *collector) addHeader(d *document, members []parse.Member) {
 	if fit := maxMembers - c.header; len(members) > fit {
-		c.Report(trace.DataLoss, "trace-header-long", members[fit].Offset, len(members)-fit,
-			"there is more beside the events than any profiler writes; the rest of it is left out")
+		c.Report(trace.TraceHeaderLong, members[fit].Offset, len(members)-fit)
 		members = members[:fit]
 	}
 	d.header = append(d.header, members...)
@@ -153,6 +152,6 @@ func (c *collector) truncated(end parse.Ending) {
 		return // a bare list may lack its bracket
 	}
 	if end.Between {
-		c.Report(trace.DataLoss, "trace-truncated", end.Offset, 1, "the file ends between two events; everything before is used")
+		c.Report(trace.TraceTruncated, end.Offset, 1, "between two events")
 	}
 }

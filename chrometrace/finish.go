@@ -1,7 +1,6 @@
 package chrometrace
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -55,8 +54,7 @@ func (c *collector) finish() *profile.Profile {
 		return j.track(&x.Track, k) && j.time(&x.Time, k)
 	})
 	for _, x := range c.Diags {
-		c.opt.Diags.Add(trace.Diag{Severity: x.Severity, Code: x.Code, Count: x.Count, Msg: x.Msg,
-			Pos: trace.Pos{File: c.name, Offset: x.Offset}})
+		c.opt.Diags.Add(trace.Diag{Message: x.Message, Pos: trace.Pos{File: c.name, Offset: x.Offset}, Msg: x.Msg, Count: x.Count})
 	}
 	return f
 }
@@ -77,7 +75,7 @@ func (c *collector) readHeaders(m *profile.Meta) {
 				}
 			}
 			if err := readHeader(m, x.Key, x.Value); err != nil {
-				c.Report(trace.Notice, "trace-header", x.Offset, 1, x.Key+" is not as it should be; used in part: "+err.Error())
+				c.Report(trace.TraceHeader, x.Offset, 1, x.Key, err)
 			}
 		}
 		if base := c.opt.Base; !d.known && base != 0 {
@@ -103,8 +101,7 @@ func (c *collector) clocks(f *profile.Profile) {
 		if !d.dropZero {
 			relative.Merge(d.zero)
 		} else {
-			c.Report(trace.DataLoss, "trace-clock-zero", d.zeroAt, d.zero.N,
-				"an event is at time 0, which is what the profiler makes of a clock that failed; left out")
+			c.Report(trace.TraceClockZero, d.zeroAt, d.zero.N)
 		}
 		all.Merge(shifted(relative))
 		all.Merge(d.absolute)
@@ -117,7 +114,7 @@ func (c *collector) clocks(f *profile.Profile) {
 		case d.absolute.N > 0:
 			f.Meta.Origin = profile.OriginUnix
 		case relative.N > 0:
-			c.Report(trace.Notice, "trace-no-base", 0, 1, "times are relative, and the file does not say to what")
+			c.Report(trace.TraceNoBase, 0, 1)
 		}
 	}
 	for i := range c.docs { // one that is unknown makes all of them useless
@@ -178,7 +175,7 @@ func (c *collector) joinParts(rows []profile.Row) {
 	if len(parts) <= mostParts {
 		return
 	}
-	c.Report(trace.Notice, "trace-parts", 0, 1, fmt.Sprintf("pids are of more than %d ranks in one file; taken as processes of one", mostParts))
+	c.Report(trace.TraceParts, 0, 1, mostParts)
 	for i := range rows {
 		if r := &rows[i]; r.Part != "" {
 			r.PIDText, r.Part = "["+r.Part+"] "+r.PIDText, ""

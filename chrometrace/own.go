@@ -1,7 +1,6 @@
 package chrometrace
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
@@ -30,7 +29,7 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 		return
 	}
 	if len(processes) == 0 {
-		c.Report(trace.Notice, "own-drawing", 0, 1, "this program drew it, of requests: what they were is in the dump that it was made of")
+		c.Report(trace.OwnDrawing, 0, 1)
 		return
 	}
 	c.docs[0].unlinked = false // correlations are those of the part
@@ -61,7 +60,7 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 		}
 	}
 	if count > 0 {
-		c.Report(trace.Notice, "own-rows-repeated", 0, count, fmt.Sprintf("a row of %q repeats those of a rank; left out", profile.SideBySide))
+		c.Report(trace.OwnRowsRepeated, 0, count, profile.SideBySide)
 	}
 }
 

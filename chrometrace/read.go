@@ -33,8 +33,7 @@ func read(name string, r io.Reader, opt Options, l parse.Limits) (*profile.Profi
 	c.truncated(end)
 	f := c.finish()
 	if end.Err != nil {
-		opt.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "trace-truncated", Pos: trace.Pos{File: name, Offset: end.Size},
-			Msg: fmt.Sprintf("reading stopped here: %v; everything before is used", end.Err)})
+		opt.Diags.Add(trace.TraceTruncated.At(trace.Pos{File: name, Offset: end.Size}, fmt.Sprintf("where reading failed (%v)", end.Err)))
 	}
 	return f, nil
 }

@@ -172,27 +172,28 @@ func (r *profiler) threadName(pid, tid int32) string {
 // did not have.
 func (r *profiler) messages() {
 	type place struct {
-		code, text string
+		message *trace.Message
+		text    string
 	}
 	counts := map[place]int{}
 	var order []place
 	for m := range r.src.Messages {
-		p := place{"nsys-warning", strings.TrimSpace(m.Text)}
+		p := place{trace.NsysWarning, strings.TrimSpace(m.Text)}
 		if m.Severity > 2 {
-			p.code = "nsys-error"
+			p.message = trace.NsysError
 		}
 		if counts[p]++; counts[p] == 1 {
 			order = append(order, p)
 		}
 	}
-	texts := map[string][]string{}
+	texts := map[*trace.Message][]string{}
 	for _, p := range order {
 		text := strings.Join(strings.Fields(p.text), " ")
-		texts[p.code] = append(texts[p.code], text)
+		texts[p.message] = append(texts[p.message], text)
 	}
-	for _, code := range []string{"nsys-error", "nsys-warning"} {
-		if list := texts[code]; len(list) > 0 {
-			r.src.Diag(trace.Notice, code, "", 0, "the profiler says: "+strings.Join(list, " | "))
+	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning} {
+		if list := texts[m]; len(list) > 0 {
+			r.src.Diag(m, "", 0, strings.Join(list, " | "))
 		}
 	}
 }

@@ -168,8 +168,7 @@ func (r *reader) graphRuns() {
 		r.link(p, row, event, &g.Place, g.Start, g.End)
 	}
 	if untimed > 0 {
-		r.src.Diag(trace.Notice, "nsys-graph-untimed", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", 0, fmt.Sprintf(
-			"of %d runs of CUDA graphs the GPU told no times; they are not drawn", untimed))
+		r.src.Diag(trace.NsysGraphUntimed, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", 0, untimed)
 	}
 }
 

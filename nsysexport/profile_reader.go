@@ -1,7 +1,6 @@
 package nsysexport
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -168,7 +167,7 @@ func (r *reader) keeps(c category, name trace.Sym, from, to trace.Time) bool {
 
 // impossible reports a row whose times cannot be right.
 func (r *reader) impossible(from, to trace.Time) {
-	r.src.Diag(trace.DataLoss, "nsys-time", "", 0, fmt.Sprintf("a row from %d to %d ns cannot be right and is left out: the file may be damaged", from, to))
+	r.src.Diag(trace.NsysTime, "", 0, from, to)
 }
 
 // keepsAny is keeps for events of any duration.

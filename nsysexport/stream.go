@@ -50,7 +50,7 @@ func (w *walk) event(pid int32, start, end trace.Time, correlation uint32, name 
 
 // reportBackwards reports a row that ends before it starts.
 func reportBackwards(src *rows.Source) {
-	src.Diag(trace.Notice, "nsys-backwards", "", 0, "a row ends before it starts; it is taken to last 0 ns")
+	src.Diag(trace.NsysBackwards, "", 0)
 }
 
 // Kernels yields kernels, and behind them the graphs that were traced as a whole.

@@ -24,11 +24,10 @@ type batch struct {
 
 // A batchDiag is a diagnostic on the file that the batch is of.
 type batchDiag struct {
-	severity trace.Severity
-	code     string
-	at       place
-	msg      string
-	count    int
+	message *trace.Message
+	at      place
+	msg     string
+	count   int
 }
 
 // A place is where something stands in a file; line is 0 where there are none.
@@ -115,7 +114,7 @@ func (d *Dump) collect(b *batch, file uint32) {
 	f.Other += b.other
 	f.Spans += len(b.spans)
 	for _, diag := range b.diags {
-		d.Diags.Add(trace.Diag{Severity: diag.severity, Code: diag.code, Msg: diag.msg, Count: diag.count,
+		d.Diags.Add(trace.Diag{Message: diag.message, Msg: diag.msg, Count: diag.count,
 			Pos: trace.Pos{File: f.Name, Line: diag.at.line, Offset: diag.at.offset}})
 	}
 }

@@ -220,8 +220,7 @@ func (c *column[T]) push(v T) {
 func (d *Dump) ReportOther() {
 	for _, f := range d.Files {
 		if f.Other > 0 {
-			d.Diags.Add(trace.Diag{Severity: trace.Info, Code: "otlp-other-signals", Pos: trace.Pos{File: f.Name, Offset: -1}, Count: f.Other,
-				Msg: "messages with logs, metrics or profiles were skipped"})
+			d.Diags.Add(trace.OTLPOtherSignals.Of(f.Name).Times(f.Other))
 		}
 	}
 }

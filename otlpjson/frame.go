@@ -7,6 +7,7 @@ import (
 	"io"
 	"sort"
 
+	"github.com/sgtrace/sgtrace/trace"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -114,7 +115,7 @@ var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 // cutFrames hands over frame after frame. A length that leads to no other frame
 // is not trusted: if one begins before, the message ends there. Where no frame
 // begins, it searches the next place where one does.
-func (c *cutter) cutFrames(kind framing, lose func(code string, offset int64, msg string)) {
+func (c *cutter) cutFrames(kind framing, report func(m *trace.Message, offset int64, values ...any)) {
 	w := window{r: c.in, block: c.block}
 	for len(w.ahead(0, 1)) > 0 {
 		at := w.offset
@@ -122,15 +123,15 @@ func (c *cutter) cutFrames(kind framing, lose func(code string, offset int64, ms
 		there := len(w.ahead(0, n))
 		switch {
 		case n == 0 && len(w.ahead(0, framePeek)) < framePeek:
-			lose("otlp-truncated", at, "the input ends inside the head of a frame")
+			report(trace.OTLPTruncated, at, "inside the head of a frame")
 			return
 		case n == 0:
 			w.discardTo(kind)
-			lose("otlp-frame", at, fmt.Sprintf("no frame begins here; skipped %d bytes to the next one", w.offset-at))
+			report(trace.OTLPFrame, at, fmt.Sprintf("none begins here; skipped %d bytes to the next one", w.offset-at))
 			continue
 		case !sure:
 			if next, ok := w.search(1, there, kind); ok {
-				lose("otlp-frame", at, "a frame is shorter than it says; what is there of it is used")
+				report(trace.OTLPFrame, at, "it is shorter than it says; what is there of it is used")
 				n, there = next, next
 			}
 		}

@@ -132,9 +132,9 @@ func (r *recorder) parseProto(msg []byte, cut bool, offset int64) {
 	r.out.documents++
 	p.container(protoField{data: msg, clipped: cut}, requestFields, p.resourceSpans)
 	if cut {
-		r.lose("otlp-truncated", p.at, "the last frame is cut off; what is there of it is used")
+		r.report(trace.OTLPTruncated, p.at, 1, "inside a frame")
 	} else if p.damaged {
-		r.lose("otlp-protobuf", p.at, "a message is damaged; what comes before the damage is used")
+		r.report(trace.OTLPProtobuf, p.at, 1)
 	}
 }
 

@@ -38,8 +38,8 @@ func (d *Dump) Read(name string, r io.Reader) error {
 		if kind == notFramed {
 			c.cutDocuments()
 		} else {
-			c.cutFrames(kind, func(code string, offset int64, msg string) {
-				d.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: code, Pos: trace.Pos{File: name, Offset: offset}, Msg: msg})
+			c.cutFrames(kind, func(m *trace.Message, offset int64, values ...any) {
+				d.Diags.Add(m.At(trace.Pos{File: name, Offset: offset}, values...))
 			})
 		}
 		close(work)
@@ -70,8 +70,7 @@ func (d *Dump) Read(name string, r io.Reader) error {
 		if src.n == 0 {
 			return fmt.Errorf("reading %s: %w", name, src.err)
 		}
-		d.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "input-damaged", Pos: trace.Pos{File: name, Offset: src.n},
-			Msg: fmt.Sprintf("reading stopped here: %v; everything before is used", src.err)})
+		d.Diags.Add(trace.InputDamaged.At(trace.Pos{File: name, Offset: src.n}, src.err))
 	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package otlpjson
 
 import (
-	"fmt"
-
 	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -75,17 +73,16 @@ func (r *recorder) settle(at place) {
 		return
 	}
 	if n.lost > 0 {
-		r.add(trace.DataLoss, "otlp-lost-value", at, n.lost, "an attribute or event that cannot be represented is left out")
+		r.report(trace.OTLPLostValue, at, n.lost)
 	}
 	if n.odd > 0 {
-		r.add(trace.Notice, "otlp-odd-value", at, n.odd, "an attribute is not of the type that it claims to be; kept as text")
+		r.report(trace.OTLPOddValue, at, n.odd)
 	}
 	if n.unknown > 0 {
-		r.add(trace.Notice, "otlp-unknown-key", at, n.unknown, fmt.Sprintf("key %q is not one of OTLP; skipped", n.unknownKey))
+		r.report(trace.OTLPUnknownKey, at, n.unknown, n.unknownKey)
 	}
 	if n.secrets > 0 {
-		r.add(trace.Info, "secret-left-out", at, n.secrets,
-			fmt.Sprintf("attribute %q may hold a prompt or credentials; left out (--keep-secrets keeps it)", n.secretKey))
+		r.report(trace.SecretLeftOut, at, n.secrets, "attribute", n.secretKey)
 	}
 	*n = notes{}
 }
@@ -109,7 +106,7 @@ func (r *recorder) addSpan(s *Span, undo mark, at place) {
 		r.fail(errMissing)
 	}
 	if r.notes.bad != nil {
-		r.lose("otlp-invalid-span", at, "a span is left out: "+r.notes.bad.Error())
+		r.report(trace.OTLPInvalidSpan, at, 1, r.notes.bad)
 		r.out.undo(undo)
 		r.notes = notes{}
 		return
@@ -138,15 +135,13 @@ func (r *recorder) addResource(args trace.ArgList, before int) int {
 	return before
 }
 
-// lose reports that part of the input is not in the result.
-func (r *recorder) lose(code string, at place, msg string) { r.add(trace.DataLoss, code, at, 1, msg) }
-
-// add reports. What was reported of the batch already is counted, as trace.Diags does:
+// report counts a message. What was reported of the batch already is counted, as trace.Diags does:
 // damage may be all that a batch has.
-func (r *recorder) add(s trace.Severity, code string, at place, count int, msg string) {
+func (r *recorder) report(m *trace.Message, at place, count int, values ...any) {
+	msg := m.Says(values...)
 	for i := range r.out.diags {
 		d := &r.out.diags[i]
-		if d.code != code || d.severity != s {
+		if d.message != m {
 			continue
 		}
 		d.count += count
@@ -155,5 +150,5 @@ func (r *recorder) add(s trace.Severity, code string, at place, count int, msg s
 		}
 		return
 	}
-	r.out.diags = append(r.out.diags, batchDiag{s, code, at, msg, count})
+	r.out.diags = append(r.out.diags, batchDiag{m, at, msg, count})
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A step is what the parser is about to read.
@@ -15,7 +16,9 @@ type step struct {
 }
 
 // report reports that part of the input is not in the result.
-func (p *parser) report(code string, at place, msg string) { p.lose(code, p.outside(at), msg) }
+func (p *parser) report(m *trace.Message, at place, values ...any) {
+	p.recorder.report(m, p.outside(at), 1, values...)
+}
 
 // resync reports err and moves to the next record, of whatever level.
 //
@@ -34,13 +37,10 @@ func (p *parser) resync(err error) {
 	if found && err == jsonscan.ErrShort {
 		err = errBegins
 	}
-	switch {
-	case found && l == atTop && noticed >= here, !found && err == jsonscan.ErrShort:
+	if found && l == atTop && noticed >= here || !found && err == jsonscan.ErrShort {
 		p.truncated(found, here == from)
-	case here == from:
-		p.report("otlp-syntax", p.step.at, err.Error()+"; reading goes on with it")
-	default:
-		p.report("otlp-syntax", p.step.at, fmt.Sprintf("%v; skipped %d bytes to the next record", err, here-from))
+	} else {
+		p.report(trace.OTLPSyntax, p.step.at, err, here-from)
 	}
 	if !found {
 		p.level = endOfPiece
@@ -87,11 +87,11 @@ func (p *parser) truncated(byOther, between bool) {
 	case p.headless && between:
 		// Where such a document ends is not known.
 	case between:
-		p.report("otlp-truncated", p.step.after, "the document ends between two records; everything before is used")
+		p.report(trace.OTLPTruncated, p.step.after, "between two records")
 	case p.level == inSpans:
-		p.report("otlp-truncated", p.step.at, "the document ends inside a span; everything before is used")
+		p.report(trace.OTLPTruncated, p.step.at, "inside a span")
 	default:
-		p.report("otlp-truncated", p.step.at, "the document ends inside a record; everything before is used")
+		p.report(trace.OTLPTruncated, p.step.at, "inside a record")
 	}
 }
 
@@ -100,8 +100,8 @@ func (p *parser) reportFrame() {
 	switch {
 	case !p.framed:
 	case p.cut:
-		p.report("otlp-truncated", p.at(p.pos), "the last frame is cut off; what is there of it is used")
+		p.report(trace.OTLPTruncated, p.at(p.pos), "inside a frame")
 	case p.err != nil && p.err != io.EOF:
-		p.report("otlp-frame", p.at(p.pos), fmt.Sprintf("a damaged frame: %v; what comes before the damage is used", p.err))
+		p.report(trace.OTLPFrame, p.at(p.pos), fmt.Sprintf("%v; what comes before the damage is used", p.err))
 	}
 }

@@ -2,7 +2,6 @@ package otlpjson
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -62,17 +61,16 @@ func (t *Tree) index() {
 		}
 		if s.Start == first.Start && s.End == first.End && s.Name == first.Name && s.Parent == first.Parent {
 			t.duplicate[i/64] |= 1 << (i % 64)
-			t.report(trace.DataLoss, "otlp-duplicate-span", i, "exported more than once; counted once")
+			t.report(trace.OTLPDuplicateSpan, i)
 			continue
 		}
-		t.report(trace.Notice, "otlp-id-collision", i, "another span of the trace has the same id; both are kept, children go to the first")
+		t.report(trace.OTLPIDCollision, i)
 	}
 }
 
-func (t *Tree) report(s trace.Severity, code string, i int, what string) {
+func (t *Tree) report(m *trace.Message, i int) {
 	span := t.dump.Span(i)
-	t.dump.Diags.Add(trace.Diag{Severity: s, Code: code, Pos: t.dump.Pos(i),
-		Msg: fmt.Sprintf("span %016x %q %s", span.ID, t.dump.Syms.Name(span.Name), what)})
+	t.dump.Diags.Add(m.At(t.dump.Pos(i), span.ID, t.dump.Syms.Name(span.Name)))
 }
 
 // slot returns where the span with the given identity is, or would be.
@@ -121,7 +119,7 @@ func (t *Tree) breakCycles() {
 		number := int32(i + 1)
 		for j := int32(i); j != None && (walk[j] == 0 || walk[j] == number); j = t.parent[j] {
 			if walk[j] == number {
-				t.report(trace.DataLoss, "otlp-cycle", int(j), "is its own ancestor; taken as a root")
+				t.report(trace.OTLPCycle, int(j))
 				t.parent[j] = None
 				break
 			}

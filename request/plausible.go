@@ -27,11 +27,11 @@ func (s *Set) ReportTimes() {
 			continue
 		}
 		d := s.Rows[i].Dur()
-		msg := fmt.Sprintf("span %q lasts %d days; its times cannot be right, and its duration is left out", s.Name(i), d/int64(24*time.Hour))
+		what := fmt.Sprintf("lasts %d days", d/int64(24*time.Hour))
 		if d < 0 {
-			msg = fmt.Sprintf("span %q ends %s before it starts; its duration is left out", s.Name(i), trace.FormatDuration(-d))
+			what = fmt.Sprintf("ends %s before it starts", trace.FormatDuration(-d))
 		}
-		s.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "time-impossible", Pos: s.Pos(i), Msg: msg})
+		s.Diags.Add(trace.TimeImpossible.At(s.Pos(i), s.Name(i), what))
 	}
 }
 

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -101,8 +100,7 @@ func (b *Builder) Subject(s Subject) SubjectID {
 // its true times in its arguments, and counted.
 func (b *Builder) Slice(s Slice, about SubjectID) SliceID {
 	if s.Dur < 0 {
-		b.report(DataLoss, "negative-duration", fmt.Sprintf("slice %q ends %s before it starts; drawn with no duration",
-			b.t.Syms.Name(s.Name), FormatDuration(-s.Dur)))
+		b.diags.Add(NegativeDuration.At(b.pos, b.t.Syms.Name(s.Name), FormatDuration(-s.Dur)))
 		s.Args = b.keepTrue(s.Args, s.Time, s.End())
 		s.Dur = 0
 	}
@@ -131,14 +129,10 @@ func (b *Builder) Sample(s Sample) { b.t.Samples = push(b.t.Samples, s) }
 // Flow adds an arrow; one that lacks an end is counted and left out.
 func (b *Builder) Flow(f Flow) {
 	if f.From == 0 || f.To == 0 || f.From == f.To {
-		b.report(DataLoss, "flow-without-end", "arrow "+b.t.Syms.Name(f.Name)+" has no slice at one end; left out")
+		b.diags.Add(FlowWithoutEnd.At(b.pos, "arrow "+b.t.Syms.Name(f.Name)))
 		return
 	}
 	b.t.Flows = push(b.t.Flows, f)
-}
-
-func (b *Builder) report(s Severity, code, msg string) {
-	b.diags.Add(Diag{Severity: s, Code: code, Pos: b.pos, Msg: msg})
 }
 
 // keepTrue returns args with the true interval of a slice that is being moved in
@@ -248,8 +242,7 @@ func closeUntil(open []*Slice, t Time) int {
 
 // flatten takes the duration from a slice that is nested too deep.
 func (b *Builder) flatten(s *Slice) {
-	b.report(DataLoss, "nested-too-deep", fmt.Sprintf("slice %q lies below %d others; drawn with no duration",
-		b.t.Syms.Name(s.Name), maxDepth))
+	b.diags.Add(NestedTooDeep.At(b.pos, b.t.Syms.Name(s.Name), maxDepth))
 	b.cut(s, s.Time, s.Time)
 }
 

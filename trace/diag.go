@@ -52,11 +52,16 @@ func (p Pos) Compare(o Pos) int {
 // A Diag describes the data; importing goes on after it. Count tells how many
 // times the same thing was met; Pos and Msg are those of the first.
 type Diag struct {
-	Severity Severity
-	Code     string // stable, kebab-case: "otlp-truncated"
-	Pos      Pos
-	Msg      string
-	Count    int
+	*Message
+	Pos   Pos
+	Msg   string // the text of the message with values put in
+	Count int
+}
+
+// Times is d, met n times.
+func (d Diag) Times(n int) Diag {
+	d.Count = n
+	return d
 }
 
 // String prints position, severity, message, code and count on one line.
@@ -81,9 +86,6 @@ type Diags struct {
 // Add counts d. Of all diagnostics with the same code and file, the one with
 // the lowest position is kept, whatever the order of the calls.
 func (l *Diags) Add(d Diag) {
-	if d.Count == 0 {
-		d.Count = 1
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.list {
@@ -95,7 +97,6 @@ func (l *Diags) Add(d Diag) {
 		if c := d.Pos.Compare(have.Pos); c > 0 || c == 0 && d.Msg >= have.Msg {
 			d.Pos, d.Msg = have.Pos, have.Msg
 		}
-		d.Severity = max(d.Severity, have.Severity)
 		*have = d
 		return
 	}

@@ -234,11 +234,11 @@ func TestArgsCrossBlocks(t *testing.T) {
 
 func TestDiagsKeepTheFirstPosition(t *testing.T) {
 	var d Diags
-	d.Add(Diag{Severity: Notice, Code: "x", Pos: Pos{File: "f", Line: 9}, Msg: "late"})
-	d.Add(Diag{Severity: DataLoss, Code: "x", Pos: Pos{File: "f", Line: 3}, Msg: "early"})
-	d.Add(Diag{Code: "x", Pos: Pos{File: "g", Line: 1}})
+	d.Add(RankHost.At(Pos{File: "f", Line: 9}, "late"))
+	d.Add(RankHost.At(Pos{File: "f", Line: 3}, "early"))
+	d.Add(RankHost.At(Pos{File: "g", Line: 1}, "other"))
 	all := d.All()
-	if len(all) != 2 || all[0].Count != 2 || all[0].Msg != "early" || d.Worst() != DataLoss {
+	if len(all) != 2 || all[0].Count != 2 || all[0].Msg != "early" || d.Worst() != Notice {
 		t.Errorf("got %+v", all)
 	}
 }

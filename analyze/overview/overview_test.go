@@ -32,7 +32,7 @@ func (o *Overview) text(t *testing.T, f table.Format, style table.Style) string 
 func demoOverview(t *testing.T) (*Overview, *simulator.Truth) {
 	s, truth := testset.Simulated(t, simulator.DefaultConfig(1))
 	var diags trace.Diags
-	diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "otlp-truncated", Pos: trace.Pos{File: "it's here.jsonl", Line: 16}, Msg: "the document ends inside a span"})
+	diags.Add(trace.OTLPTruncated.At(trace.Pos{File: "it's here.jsonl", Line: 16}, "inside a span"))
 	return New(Input{
 		Select: []string{"--from", "+0s"}, Inputs: []string{"it's here.jsonl"}, Requests: s,
 		Files:  []InputFile{{"it's here.jsonl", 9_084_313}},

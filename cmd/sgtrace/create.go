@@ -112,8 +112,7 @@ func (c *command) writeTrace(out *output.Output, t *trace.Trace) (int64, error) 
 	c.redactTrace(t)
 	from, to, _ := t.Bounds()
 	if span := to - from; out.IsJSON() && (span > writer.MaxExact || span < 0) { // < 0: over 292 years
-		c.diags.Add(trace.Diag{Severity: trace.Notice, Code: "json-span", Pos: trace.Pos{File: out.Name(), Offset: -1},
-			Msg: "the trace spans more than 104 days, over which Chrome JSON has no nanoseconds: times are written in whole microseconds; .pftrace keeps them"})
+		c.diags.Add(trace.JSONSpan.Of(out.Name()))
 	}
 	if c.verify {
 		return c.writeVerified(out, t)

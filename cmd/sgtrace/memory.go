@@ -68,8 +68,7 @@ func (c *command) noteMemory(*cli.Context) error {
 		c.unwatch()
 	}
 	if n := memory.Spilled(); n > 0 {
-		c.diags.Add(trace.Diag{Severity: trace.Notice, Code: "memory-spilled", Pos: trace.Pos{Offset: -1},
-			Msg: fmt.Sprintf("%s had no room within %s of memory and went to a temporary file, which takes longer", bytesText(n), bytesText(memory.Budget()))})
+		c.diags.Add(trace.MemorySpilled.Of("", bytesText(n), bytesText(memory.Budget())))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // summaryFlags are the flags of the summary of a report.
@@ -82,7 +83,7 @@ func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (
 func (c *command) filesRead(names []string) []overview.InputFile {
 	unread := map[string]bool{}
 	for _, d := range c.diags.All() {
-		if d.Code == "input-skipped" || d.Code == "input-unusable" {
+		if d.Message == trace.InputSkipped || d.Message == trace.InputUnusable {
 			unread[d.Pos.File] = true
 		}
 	}

@@ -314,19 +314,16 @@ const steppedShare = 20
 // reportConflicts reports evidence about clocks that was not followed.
 func (m *Clocks) reportConflicts() {
 	for _, c := range m.Solution.Conflicts {
-		m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-conflict", Pos: trace.Pos{File: m.HostClocks[c.B].Label(), Offset: -1},
-			Msg: fmt.Sprintf("against the clock of %s, %s", m.HostClocks[c.A].Label(), c)})
+		m.Diags.Add(trace.ClockConflict.Of(m.HostClocks[c.B].Label(), m.HostClocks[c.A].Label(), c))
 	}
 	for _, c := range m.HostClocks {
 		if f := &c.Fit; f.By == align.ByCollectives && f.Trimmed*steppedShare > f.Matches {
-			m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "clock-stepped", Pos: trace.Pos{File: c.Label(), Offset: -1},
-				Msg: fmt.Sprintf("%d of %d collectives end elsewhere than this clock says; it may have been set during the capture", f.Trimmed, f.Matches)})
+			m.Diags.Add(trace.ClockStepped.Of(c.Label(), f.Trimmed, f.Matches))
 		}
 	}
 	for i, f := range m.Solution.Ranks {
 		if f.Apart {
-			m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "rank-clock-apart", Pos: trace.Pos{File: m.AlignOf[i].Name, Offset: -1},
-				Msg: fmt.Sprintf("its collectives end %s off those of its peers, in the median of %d; it was not moved", trace.FormatDuration(f.Offset), f.Matches)})
+			m.Diags.Add(trace.RankClockApart.Of(m.AlignOf[i].Name, trace.FormatDuration(f.Offset), f.Matches))
 		}
 	}
 }

@@ -106,8 +106,7 @@ func (l *layout) reportForeign() {
 		}
 	}
 	if n > 0 {
-		l.set.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "no-request", Pos: l.set.Pos(first), Count: n,
-			Msg: fmt.Sprintf("span %q belongs to no request; the thread view has it", l.set.Name(first))})
+		l.set.Diags.Add(trace.NoRequest.At(l.set.Pos(first), l.set.Name(first)).Times(n))
 	}
 }
 
@@ -149,8 +148,7 @@ func (l *layout) room() trace.Room {
 				r.Instants++
 				continue
 			}
-			l.set.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "event-out-of-reach", Pos: l.set.Pos(i),
-				Msg: fmt.Sprintf("event %q of span %q is more than 30 days off all spans; left out", l.set.Syms.Name(e.Name), l.set.Name(i))})
+			l.set.Diags.Add(trace.EventOutOfReach.At(l.set.Pos(i), l.set.Syms.Name(e.Name), l.set.Name(i)))
 		}
 		if l.set.Kind(i) == request.ThreadRow && l.set.Threads[l.set.ThreadOf(i)].Status != request.Finished {
 			r.Instants++

@@ -155,8 +155,7 @@ func leaveOutStrays(set *request.Set) inputs.Extent {
 	median := starts[len(starts)/2]
 	e := inputs.Extent{From: max(0, median-min(median, reach)), To: median + min(reach, math.MaxInt64-median)}
 	if count, first := set.LeaveOut(e.From, e.To); count > 0 {
-		set.Diags.Add(trace.Diag{Severity: trace.DataLoss, Code: "time-out-of-reach", Pos: set.Pos(first), Count: count,
-			Msg: fmt.Sprintf("span %q is more than 30 days off all others; left out of the timeline, not of reports", set.Name(first))})
+		set.Diags.Add(trace.TimeOutOfReach.At(set.Pos(first), set.Name(first)).Times(count))
 	}
 	return e
 }

@@ -99,8 +99,7 @@ func (m *merging) linkArrows(f *inputs.Recording) {
 		} // of flows that slices bear, one start may have several ends
 	}
 	if lost > 0 {
-		m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: "flow-without-end", Pos: trace.Pos{File: f.Name, Offset: -1}, Count: lost,
-			Msg: "a flow event has no slice, or no beginning; its arrow is left out"})
+		m.Diags.Add(trace.FlowWithoutEnd.Of(f.Name, "an arrow").Times(lost))
 	}
 }
 

@@ -218,7 +218,7 @@ func (m *Inputs) recognise(inputs []Input) (dumps, recordings []*Indexed, others
 			continue
 		}
 		if in.As != nil && x.Format != in.As {
-			m.Notice("input-other-kind", in.Name, "was given as %s, and is %s: read as what it is", in.As.Name, x.Format.Name)
+			m.Diags.Add(trace.InputOtherKind.Of(in.Name, in.As.Name, x.Format.Name))
 		}
 		if x.Format.Requests {
 			dumps = append(dumps, x)
@@ -227,8 +227,7 @@ func (m *Inputs) recognise(inputs []Input) (dumps, recordings []*Indexed, others
 		}
 	}
 	if others > 0 {
-		m.Diags.Add(trace.Diag{Severity: trace.Info, Code: "input-without-requests", Pos: trace.Pos{File: first, Offset: -1}, Count: others,
-			Msg: "is of a profiler and has no requests; left out here"})
+		m.Diags.Add(trace.InputWithoutRequests.Of(first).Times(others))
 	}
 	return dumps, recordings, others
 }
@@ -385,7 +384,7 @@ func (m *Inputs) indexRecordings(recordings []*Indexed) {
 		if x.Print != "" {
 			same := slices.IndexFunc(m.Sources, func(o *Indexed) bool { return o.Format == x.Format && o.Print == x.Print })
 			if same >= 0 {
-				m.Notice("capture-repeated", x.Input.Name, "it has the same session and rows as %s; left out", m.Sources[same].Input.Name)
+				m.Diags.Add(trace.CaptureRepeated.Of(x.Input.Name, "it", "session and rows", m.Sources[same].Input.Name))
 				x.close()
 				continue
 			}
@@ -452,15 +451,11 @@ func (m *Inputs) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 // unusable reports an input that is left out. What a directory or a glob happens
 // to hold besides traces is not worth more than a notice.
 func (m *Inputs) unusable(in Input, err error) {
-	d := trace.Diag{Severity: trace.Error, Code: "input-unusable", Pos: trace.Pos{File: in.Name, Offset: -1}, Msg: err.Error()}
+	why := trace.InputUnusable
 	if in.Found && errors.Is(err, errUnknownFormat) {
-		d.Severity, d.Code = trace.Notice, "input-skipped"
+		why = trace.InputSkipped
 	}
-	m.Diags.Add(d)
-}
-
-func (m *Inputs) Notice(code, file, format string, args ...any) {
-	m.Diags.Add(trace.Diag{Severity: trace.Notice, Code: code, Pos: trace.Pos{File: file, Offset: -1}, Msg: fmt.Sprintf(format, args...)})
+	m.Diags.Add(why.Of(in.Name, err))
 }
 
 // A GivenRank is what the user says about a process of an Nsight Systems export.

@@ -65,11 +65,11 @@ func (m *Ranks) reportPair(t, n *Capture, a *absorption) {
 	text := ""
 	switch {
 	case a.seen > 0:
-		text = fmt.Sprintf(": %d of its %d kernels, copies and calls of CUDA are in both, and drawn once", a.same, a.seen)
+		text = fmt.Sprintf(": %d of its %d kernels, copies and calls of CUDA are in both", a.same, a.seen)
 	case a.pairs[0].duplicates != nil: // the events are read later
-		text = fmt.Sprintf(": %d kernels and copies are in both, and drawn once", a.pairs[0].hits)
+		text = fmt.Sprintf(": %d kernels and copies are in both", a.pairs[0].hits)
 	}
-	m.Notice("recorded-twice", n.File.Name, "%s is of the same process as %s, and drawn with it%s", n.processText(), t.File.Name, text)
+	m.Diags.Add(trace.RecordedTwice.Of(n.File.Name, n.processText(), t.File.Name, text))
 }
 
 // processText is what messages call a process of an export.

@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -39,7 +40,7 @@ func (m *Ranks) WithoutDuplicates(x *inputs.Indexed, st profile.Stream, attribut
 	}
 	u.report = func(same, seen int) {
 		if same > 0 {
-			m.Notice("recorded-twice", x.Input.Name, "%d of %d kernels and copies are in PyTorch traces of the same processes, too: what both recorded is counted once", same, seen)
+			m.Diags.Add(trace.RecordedTwice.Of(x.Input.Name, "it", "other traces of the same processes", fmt.Sprintf(": %d of %d kernels and copies are in both", same, seen)))
 		}
 	}
 	if attribute {

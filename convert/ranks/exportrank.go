@@ -147,7 +147,7 @@ func (m *Ranks) countRanks(captures []*Capture) {
 	for _, all := range uncounted {
 		if len(uncounted) > 1 {
 			pid := pidsOf(all)[0]
-			m.Notice("rank-unknown", all[0].File.Name, "nothing tells the ranks of its processes: --rank-of %s%d=TP0 can", hostPrefix(all[0]), pid)
+			m.Diags.Add(trace.RankUnknown.Of(all[0].File.Name, fmt.Sprintf("--rank-of %s%d=TP0", hostPrefix(all[0]), pid)))
 			continue
 		}
 		m.count(all)
@@ -184,14 +184,13 @@ func (m *Ranks) count(captures []*Capture) {
 		gpus[pid], taken[gpu] = gpu, pid
 	}
 	order := pidsOf(captures)
-	from, by := fromPID, "in the order of their pids, which may be wrong"
+	from, counted := fromPID, trace.RankByPID
 	if byGPU {
-		from, by = fromGPU, "by their GPUs"
+		from, counted = fromGPU, trace.RankByGPU
 		slices.SortFunc(order, func(a, b int64) int { return cmp.Compare(gpus[a], gpus[b]) })
 	}
 	for _, c := range captures {
 		c.known.Rank.Global, c.known.From = int32(slices.Index(order, c.File.Meta.PID)), from
 	}
-	m.Notice("rank-by-"+strings.ToLower(from), captures[0].File.Name,
-		"nothing tells the ranks of its %d processes; they are counted %s: --rank-of %d=TP0 says otherwise", len(order), by, order[0])
+	m.Diags.Add(counted.Of(captures[0].File.Name, len(order), order[0]))
 }

@@ -143,7 +143,7 @@ func (m *Ranks) findCaptures(opt *inputs.Options) []*Capture {
 	return slices.DeleteFunc(captures, func(c *Capture) bool {
 		empty := c.isEmpty(complete)
 		if empty {
-			m.Notice("rank-empty", c.File.Name, "%s has no events; left out", c.label())
+			m.Diags.Add(trace.RankEmpty.Of(c.File.Name, c.label()))
 		}
 		return empty
 	})
@@ -158,11 +158,11 @@ func (m *Ranks) reportNames(captures []*Capture, conflicts []tracename.Conflict)
 		machine[c.File.Name] = c.IsOfMachine()
 	}
 	for _, c := range conflicts {
-		if c.Kind == "unknown" && machine[c.Path] {
+		if c.Message == trace.RankUnknown && machine[c.Path] {
 			continue // not every process of a machine is a rank
 		}
-		if c.Kind != "duplicate" && used[c.Path] {
-			m.Notice("rank-"+c.Kind, c.Path, "%s", c.Msg)
+		if c.Message != nil && used[c.Path] {
+			m.Diags.Add(c.Message.Of(c.Path, c.What))
 		}
 	}
 }
@@ -218,8 +218,8 @@ func (m *Ranks) addRanks(captures []*Capture) {
 		next := newRankTrack(c)
 		// Of several servers, whose hosts are not known? Their runs or roles may tell.
 		if duplicate := slices.IndexFunc(open, func(r *Track) bool { return r.Run == next.Run && r.kinds.role() == next.kinds.role() }); duplicate >= 0 {
-			m.Notice("rank-overlap", c.File.Name, "%s and %s look like one capture of %s, but have different events; if they are of two hosts, labels can tell: node1=%s",
-				c.label(), open[duplicate].Captures[0].File.Name, cmp.Or(next.Rank.String(), "one rank"), c.File.Name)
+			m.Diags.Add(trace.RankOverlap.Of(c.File.Name,
+				c.label(), open[duplicate].Captures[0].File.Name, cmp.Or(next.Rank.String(), "one rank"), c.File.Name))
 		}
 		open = append(open, next)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // leaveOutRepetitions returns the captures without those whose events others have
@@ -82,7 +83,7 @@ func (m *Ranks) leaveOutCopies(captures []*Capture) []*Capture {
 			continue
 		}
 		before[same].learn(c)
-		m.Notice("capture-repeated", c.File.Name, "%s has the same events as %s; left out", c.label(), before[same].File.Name)
+		m.Diags.Add(trace.CaptureRepeated.Of(c.File.Name, c.label(), "events", before[same].File.Name))
 	}
 	return kept
 }
@@ -129,7 +130,7 @@ func (m *Ranks) isSum(c *Capture, others []*Capture) bool {
 		return false
 	}
 	slices.Sort(names)
-	m.Notice("capture-repeated", c.File.Name, "%s has the same events as %s; left out", c.label(), strings.Join(names, " and "))
+	m.Diags.Add(trace.CaptureRepeated.Of(c.File.Name, c.label(), "events", strings.Join(names, " and ")))
 	return true
 }
 
@@ -150,7 +151,7 @@ func (m *Ranks) leaveOutContained(kept []*Capture, parts bool) []*Capture {
 			if short.isOf(long) {
 				gone[short] = true
 				long.learn(short)
-				m.Notice("capture-contained", short.File.Name, "%s is left out: its events are in %s", short.label(), long.File.Name)
+				m.Diags.Add(trace.CaptureContained.Of(short.File.Name, short.label(), long.File.Name))
 			}
 		}
 		before.add(c)

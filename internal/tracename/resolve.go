@@ -57,8 +57,9 @@ func (r *Resolved) HostKnown() bool { return r.Host != "" }
 // know. Messages say what was done about it.
 type Conflict struct {
 	Path string
-	Kind string // "label", "rank", "host", "duplicate", "unknown"
-	Msg  string
+	// Message is nil where two names look like one capture.
+	Message *trace.Message
+	What    string // contradicts, as the message says it
 }
 
 // Resolve decides rank and host of the files of a merge. Sources, best first:
@@ -82,7 +83,7 @@ func Resolve(in []Input) ([]Resolved, []Conflict) {
 	}
 	for i := range out {
 		if r := &out[i]; ranks > 1 && !r.NotRank && r.Rank == trace.NoRank {
-			all = append(all, Conflict{r.Path, "unknown", "its rank is unknown; name it with a label: TP0=" + r.Path})
+			all = append(all, Conflict{r.Path, trace.RankUnknown, "a label: TP0=" + r.Path})
 		}
 	}
 	return out, append(all, duplicates(out)...)
@@ -95,8 +96,8 @@ type resolver struct {
 	conflicts []Conflict
 }
 
-func (r *resolver) conflict(kind, format string, args ...any) {
-	r.conflicts = append(r.conflicts, Conflict{r.Path, kind, fmt.Sprintf(format, args...)})
+func (r *resolver) conflict(m *trace.Message, format string, args ...any) {
+	r.conflicts = append(r.conflicts, Conflict{r.Path, m, fmt.Sprintf(format, args...)})
 }
 
 func (r *resolver) resolve() {
@@ -118,14 +119,14 @@ func (r *resolver) resolve() {
 	if r.in.Label != "" {
 		var err error
 		if host, rank, err = ParseLabel(r.in.Label); err != nil {
-			r.conflict("label", "%v; it is ignored", err)
+			r.conflict(trace.RankLabel, "%v; it is ignored", err)
 		}
 	}
 	r.host(host)
 	switch {
 	case rank == trace.NoRank:
 	case r.in.Shared:
-		r.conflict("label", "the label says %s, but the file has several processes: it is ignored", text(rank))
+		r.conflict(trace.RankLabel, "the label says %s, but the file has several processes: it is ignored", text(rank))
 	default:
 		r.label(rank)
 	}
@@ -137,7 +138,7 @@ func (r *resolver) processes() {
 	for _, name := range r.in.Processes {
 		p := ParseProcess(name)
 		if _, differ := compare(proc, p); differ {
-			r.conflict("rank", "its processes are of several ranks, %s and %s: their names are ignored", proc, p)
+			r.conflict(trace.RankRank, "its processes are of several ranks, %s and %s: their names are ignored", proc, p)
 			return
 		}
 		proc = proc.Fill(p)
@@ -146,7 +147,7 @@ func (r *resolver) processes() {
 		return
 	}
 	if _, differ := compare(proc, r.Rank); differ {
-		r.conflict("rank", "its name says %s, its process %s: the process is right", text(r.Rank), proc)
+		r.conflict(trace.RankRank, "its name says %s, its process %s: the process is right", text(r.Rank), proc)
 		r.Rank = trace.NoRank
 	}
 	r.Rank, r.From = proc.Fill(r.Rank), "process"
@@ -159,11 +160,11 @@ func (r *resolver) header() {
 		return
 	}
 	if global >= size {
-		r.conflict("rank", "its header says rank %d of %d: it is ignored", global, size)
+		r.conflict(trace.RankRank, "its header says rank %d of %d: it is ignored", global, size)
 		return
 	}
 	if !inWorld(r.Rank, global, size, r.Name.Producer == "vllm") {
-		r.conflict("rank", "its %s says %s, its header rank %d of %d: the header is right", r.From, text(r.Rank), global, size)
+		r.conflict(trace.RankRank, "its %s says %s, its header rank %d of %d: the header is right", r.From, text(r.Rank), global, size)
 		r.Rank = trace.NoRank
 	}
 	if size > 1 || r.Rank.Global < 0 {
@@ -195,7 +196,7 @@ func (r *resolver) label(rank trace.Rank) {
 		differ = !inWorld(r.Rank, rank.Global, r.in.WorldSize, true)
 	}
 	if differ {
-		r.conflict("rank", "the label says %s, the file's %s %s: the label is taken", text(rank), r.From, text(r.Rank))
+		r.conflict(trace.RankRank, "the label says %s, the file's %s %s: the label is taken", text(rank), r.From, text(r.Rank))
 		r.Rank = trace.NoRank
 	}
 	r.Rank, r.From, r.NotRank = rank.Fill(r.Rank), "label", false
@@ -211,7 +212,7 @@ func (r *resolver) host(label string) {
 		case r.Host == "":
 			r.Host, r.HostFrom = s.host, s.from
 		case r.HostFrom == "header" && !sameHost(r.Host, s.host):
-			r.conflict("host", "its name says host %s, its header %s: the header is right", s.host, r.Host)
+			r.conflict(trace.RankHost, "its name says host %s, its header %s: the header is right", s.host, r.Host)
 		}
 	}
 }
@@ -248,7 +249,7 @@ func duplicates(all []Resolved) (found []Conflict) {
 		}
 		for _, j := range seen[k] {
 			if places[i] == places[j] || Same(&all[i], &all[j]) {
-				found = append(found, Conflict{all[i].Path, "duplicate", "it looks like the same capture as " + all[j].Path})
+				found = append(found, Conflict{all[i].Path, nil, "it looks like the same capture as " + all[j].Path})
 				break
 			}
 		}

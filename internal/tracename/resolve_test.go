@@ -62,8 +62,12 @@ func TestResolveOne(t *testing.T) {
 		if r.Rank != c.rank || r.From != c.from || r.Host+":"+r.HostFrom != c.host || r.HostKnown() != (r.Host != "") {
 			t.Errorf("%s: %s from %q, host %s:%s; want %s from %q, host %s", c.what, text(r.Rank), r.From, r.Host, r.HostFrom, text(c.rank), c.from, c.host)
 		}
-		if (c.conflict == "") != (len(conflicts) == 0) || c.conflict != "" && !strings.Contains(conflicts[0].Msg, c.conflict) {
-			t.Errorf("%s: conflicts %q, want %q", c.what, conflicts, c.conflict)
+		said := ""
+		if len(conflicts) > 0 {
+			said = conflicts[0].What
+		}
+		if (c.conflict == "") != (said == "") || !strings.Contains(said, c.conflict) {
+			t.Errorf("%s: conflict %q, want %q", c.what, said, c.conflict)
 		}
 	}
 }
@@ -90,7 +94,7 @@ func TestResolveAll(t *testing.T) {
 		{"packed and unpacked", []string{id + "-TP-0.trace.json.gz", id + "-TP-0.trace.json"}, []string{id + "-TP-0.trace.json.gz: duplicate"}},
 		{"copied", []string{"b/" + id + "-TP-0.trace.json", "a/" + id + "-TP-0.trace.json"}, []string{"b/" + id + "-TP-0.trace.json: duplicate"}},
 		{"plain, packed and unpacked", []string{"rank0.json", "rank0.json.gz", "rank0.json.zst"}, []string{"rank0.json.gz: duplicate", "rank0.json.zst: duplicate"}},
-		{"unknown", []string{"a.json", "rank1.json"}, []string{"a.json: unknown"}},
+		{"unknown", []string{"a.json", "rank1.json"}, []string{"a.json: rank-unknown"}},
 		{"one of one", []string{"a.json", "merged-1.json"}, nil},
 	} {
 		var in []Input
@@ -100,7 +104,11 @@ func TestResolveAll(t *testing.T) {
 		_, conflicts := Resolve(in)
 		var got []string
 		for _, f := range conflicts {
-			got = append(got, f.Path+": "+f.Kind)
+			kind := "duplicate"
+			if f.Message != nil {
+				kind = f.Message.Code
+			}
+			got = append(got, f.Path+": "+kind)
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)

@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -127,8 +126,7 @@ func (s *Source) describe(c *connection) {
 	s.scanOn(c, &sessionStart, func(cur *cursor) bool {
 		m.SessionStart = trace.Time(cur.int(0))
 		if m.Absolute = plausible(m.SessionStart); !m.Absolute {
-			s.Diag(trace.DataLoss, "nsys-session-start", cur.sel.table, 0, fmt.Sprintf(
-				"the session is said to have started %d ns after 1970, which cannot be: run nsys export again", m.SessionStart))
+			s.Diag(trace.NsysSessionStart, cur.sel.table, 0, m.SessionStart)
 			m.SessionStart = 0
 		}
 		return false
@@ -136,12 +134,10 @@ func (s *Source) describe(c *connection) {
 	// The start of the session is not shifted with the times.
 	s.base = int64(m.SessionStart) - m.Shift
 	if !m.Absolute {
-		s.Diag(trace.Notice, "nsys-no-session-start", "", 0,
-			"the export does not tell when its session started: times count from there, and its clock must be given or matched")
+		s.Diag(trace.NsysNoSessionStart, "", 0)
 	}
 	if m.PartialTables != "" || m.PartialTimes != "" {
-		s.Diag(trace.Notice, "nsys-partial-export", "", 0,
-			"nsys export was told to leave tables or times out (--tables, --times): what is missing here may be in the report")
+		s.Diag(trace.NsysPartialExport, "", 0)
 	}
 	s.readTarget(c)
 	s.Environment = s.environment(c)

@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"fmt"
 	"strconv"
 	"sync"
 
@@ -236,8 +235,7 @@ func (s *Source) markKind(kind int64, table string) (MarkKind, bool) {
 	case eventCategory, eventThread, eventDomain, eventDomainEnd:
 		return 0, false // names
 	}
-	s.Diag(trace.DataLoss, "nsys-nvtx-kind", table, 0, fmt.Sprintf(
-		"NVTX events of the unknown kind %d are left out: please report this file's version", kind))
+	s.Diag(trace.NsysNVTXKind, table, 0, kind)
 	return 0, false
 }
 

@@ -113,13 +113,10 @@ func (s *Source) open(path string) error {
 	case !isExport:
 		return fmt.Errorf("a SQLite database without tables of Nsight Systems: %w", ErrForeign)
 	case s.schema.damaged:
-		s.Diag(trace.DataLoss, "nsys-tables-damaged", "", 0,
-			"the list of tables is damaged, so that some may be missing: copy the file again, or run nsys export again")
+		s.Diag(trace.NsysTablesDamaged, "", 0)
 	}
 	if s.header.cut() {
-		s.Diag(trace.DataLoss, "nsys-truncated", "", 0, fmt.Sprintf(
-			"the file is cut off after %d of %d bytes: rows in the missing part are lost; copy it again, or run nsys export again",
-			s.header.size, s.header.want))
+		s.Diag(trace.NsysTruncated, "", 0, s.header.size, s.header.want)
 	}
 	s.describe(c)
 	return nil
@@ -174,8 +171,7 @@ func (s *Source) checkUnchanged() {
 	if err != nil || s.header.size == 0 || info.Size() == s.header.size && info.ModTime().Equal(s.header.changed) {
 		return
 	}
-	s.Diag(trace.DataLoss, "nsys-changed", "", 0,
-		"a program wrote to the file while it was read: run this again when nsys export has ended")
+	s.Diag(trace.NsysChanged, "", 0)
 }
 
 // A connection reads one table at a time, and knows the names it met.
@@ -235,11 +231,11 @@ func (s *Source) release(c *connection) {
 
 // Diag reports about a table, or about the file if table is empty. row is the
 // number of the row in the order of the file, 0 is none.
-func (s *Source) Diag(sev trace.Severity, code, table string, row int64, msg string) {
+func (s *Source) Diag(m *trace.Message, table string, row int64, values ...any) {
 	pos := trace.Pos{File: s.Name, Line: row, Offset: -1}
 	if table != "" {
 		// Diagnostics are counted by file and code, and tables are read side by side.
 		pos.File += ":" + table
 	}
-	s.Options.Diags.Add(trace.Diag{Severity: sev, Code: code, Pos: pos, Msg: msg})
+	s.Options.Diags.Add(m.At(pos, values...))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 
@@ -105,16 +104,14 @@ func (p *payloads) hidden(key, table string) {
 	if p.quiet {
 		return
 	}
-	p.src.Diag(trace.Info, "secret-left-out", table, 0,
-		fmt.Sprintf("payload %q may hold a prompt or credentials; left out (--keep-secrets keeps it)", key))
+	p.src.Diag(trace.SecretLeftOut, table, 0, "payload", key)
 }
 
 func (p *payloads) broken(table string) {
 	if p.quiet {
 		return
 	}
-	p.src.Diag(trace.DataLoss, "nsys-payload", table, 0,
-		"a payload of an NVTX event is no JSON object and is left out: run nsys export again")
+	p.src.Diag(trace.NsysPayload, table, 0)
 }
 
 func (p *payloads) member(key trace.Sym, value []byte) {

@@ -87,7 +87,7 @@ func (c *cursor) name(column int) trace.Sym {
 func (s *Source) scan(spec *tableSpec, each func(*cursor) bool) {
 	c, err := s.connect()
 	if err != nil {
-		s.Diag(trace.DataLoss, "nsys-table-unreadable", spec.names[0], 0, err.Error())
+		s.Diag(trace.NsysTableUnreadable, spec.names[0], 0, err)
 		return
 	}
 	defer s.release(c)
@@ -97,15 +97,14 @@ func (s *Source) scan(spec *tableSpec, each func(*cursor) bool) {
 func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool) {
 	sel, err := s.choose(c.conn, spec)
 	if err != nil {
-		s.Diag(trace.DataLoss, "nsys-table-unreadable", spec.names[0], 0, "the columns cannot be read: "+err.Error())
+		s.Diag(trace.NsysTableUnreadable, spec.names[0], 0, err)
 		return
 	}
 	if sel == nil {
 		return
 	}
 	if sel.missing != "" {
-		s.Diag(trace.DataLoss, "nsys-column-missing", sel.table, 0, fmt.Sprintf(
-			"the table has no column %q and is left out: run nsys export again", sel.missing))
+		s.Diag(trace.NsysColumnMissing, sel.table, 0, sel.missing)
 		return
 	}
 	own, err := s.ownRows(c.conn, sel.table, sel.columns)
@@ -136,12 +135,11 @@ func (s *Source) damaged(spec *tableSpec, table string, l *loss) {
 	if spec.quiet {
 		return
 	}
-	what := "the file is damaged"
+	state := "damaged"
 	if s.header.cut() {
-		what = "the file is cut off"
+		state = "cut off"
 	}
-	s.Diag(trace.DataLoss, "nsys-table-damaged", table, l.at+1, fmt.Sprintf(
-		"%s: %d rows were read, %v are lost; copy the file again, or run nsys export again (%v)", what, l.read, l, l.err))
+	s.Diag(trace.NsysTableDamaged, table, l.at+1, state, fmt.Sprintf("%d rows were read, %v are lost", l.read, l), l.err)
 }
 
 // Counts returns how many rows the largest tables have, each as far as that is

@@ -2,7 +2,6 @@ package rows
 
 import (
 	"errors"
-	"fmt"
 
 	"zombiezen.com/go/sqlite"
 
@@ -101,8 +100,7 @@ func (n *names) lookup(id int64) (trace.Sym, bool) {
 		err = errShape
 	}
 	if err != nil {
-		n.src.Diag(trace.DataLoss, "nsys-table-damaged", "StringIds", 0, fmt.Sprintf(
-			"the file is damaged: names are lost; copy the file again, or run nsys export again (%v)", err))
+		n.src.Diag(trace.NsysTableDamaged, "StringIds", 0, "damaged", "names are lost", err)
 		return 0, false
 	}
 	if !found {
@@ -114,8 +112,7 @@ func (n *names) lookup(id int64) (trace.Sym, bool) {
 
 // missing reports a name that is not in the table.
 func (n *names) missing(id int64) {
-	n.src.Diag(trace.DataLoss, "nsys-name-missing", n.table, n.row(), fmt.Sprintf(
-		"a name is not in StringIds (id %d): the export is incomplete or damaged; run nsys export again", id))
+	n.src.Diag(trace.NsysNameMissing, n.table, n.row(), id)
 }
 
 // prepare finds out how strings are found. The id is the primary key in all that
@@ -136,8 +133,7 @@ func (n *names) prepare() {
 	}
 	if n.failed = err != nil; n.failed {
 		n.src.noNames.Do(func() { // every connection finds that out
-			n.src.Diag(trace.DataLoss, "nsys-table-damaged", "StringIds", 0,
-				"names cannot be read and are lost: copy the file again, or run nsys export again ("+err.Error()+")")
+			n.src.Diag(trace.NsysTableDamaged, "StringIds", 0, "damaged", "names are lost", err)
 		})
 	}
 }

@@ -2,7 +2,6 @@ package assembly
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -129,12 +128,12 @@ func (a *Assembly) build(rows []request.Row) {
 // symName returns the string of a symbol that the dump came with.
 func (b *builder) symName(sym trace.Sym) string { return b.names[sym] }
 
-func (b *builder) report(s trace.Severity, code string, span int, msg string) {
+func (b *builder) report(m *trace.Message, span int, values ...any) {
 	pos := trace.Pos{Offset: -1}
 	if span != request.None {
 		pos = b.dump.Pos(span)
 	}
-	b.dump.Diags.Add(trace.Diag{Severity: s, Code: code, Pos: pos, Msg: msg})
+	b.dump.Diags.Add(m.At(pos, values...))
 }
 
 func (b *builder) findRoots() {
@@ -293,8 +292,7 @@ func (b *builder) headlessPart(i int) int {
 	if !ok {
 		part = b.newHeadless()
 		b.headless[key] = part
-		b.report(trace.DataLoss, "request-root-missing", i,
-			fmt.Sprintf("thread span %q belongs to a request whose own span is not in the dump; shown without it", b.Name(i)))
+		b.report(trace.RequestRootMissing, i, b.Name(i))
 	}
 	return part
 }

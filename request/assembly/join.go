@@ -89,8 +89,7 @@ func (b *builder) joinRooms(g groups, flags []request.Flags) {
 		for _, p := range parts {
 			flags[p] |= request.RoomCollision
 		}
-		b.report(trace.Notice, "room-collision", b.Parts[parts[0]].Root,
-			fmt.Sprintf("several requests have the bootstrap room %s; their halves are joined only within a trace", room))
+		b.report(trace.RoomCollision, b.Parts[parts[0]].Root, room)
 	}
 }
 
@@ -249,8 +248,7 @@ func (b *builder) flagCollisions() {
 		for _, r := range rs {
 			b.Requests[r].Flags |= request.RIDCollision
 		}
-		b.report(trace.Notice, "rid-collision", b.Parts[b.Requests[rs[0]].Parts[0]].Root,
-			fmt.Sprintf("%d requests have the rid %q; they are told apart by their trace", len(rs), rid))
+		b.report(trace.RIDCollision, b.Parts[b.Requests[rs[0]].Parts[0]].Root, len(rs), rid)
 	}
 	for _, rs := range gateways {
 		if len(rs) > 1 {

@@ -1,7 +1,6 @@
 package assembly
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -32,8 +31,7 @@ func (b *builder) adoptOrphans() {
 			t = b.orphanThread(i, parts)
 			threads[key] = t
 			if s.Parent != 0 {
-				b.report(trace.DataLoss, "thread-span-missing", i,
-					fmt.Sprintf("stage %q lies in a span that is not in the dump; its rank is known only if its process is", b.Name(i)))
+				b.report(trace.ThreadSpanMissing, i, b.Name(i))
 			}
 		}
 		b.markStages(i, t)
@@ -124,16 +122,14 @@ func (b *builder) reportGaps() {
 		part := &b.Parts[p]
 		// An aborted Mooncake transfer has none, nor has what a gateway rejected.
 		if part.Root != request.None && len(part.Threads) == 0 && part.Role != request.Sender && part.Role != request.Router && b.Name(part.Root) != vllmRequest {
-			b.report(trace.DataLoss, "request-threads-missing", part.Root,
-				fmt.Sprintf("request span %q has no thread spans below it; the file lacks them or its processes do not trace", b.Name(part.Root)))
+			b.report(trace.RequestThreadsMissing, part.Root, b.Name(part.Root))
 		}
 	}
 	last := request.None
 	for _, l := range b.Links {
 		if i := int(l.To); l.From == request.None && i != last && b.Rows[i].Kind == request.Stage {
 			last = i
-			b.report(trace.DataLoss, "link-target-missing", i,
-				fmt.Sprintf("stage %q follows a span that is not in the dump", b.Name(i)))
+			b.report(trace.LinkTargetMissing, i, b.Name(i))
 		}
 	}
 }

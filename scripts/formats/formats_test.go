@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"go/parser"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,30 +57,6 @@ func TestConstantWords(t *testing.T) {
 		if have := constantWords(test.name, test.kind); have != test.want {
 			t.Errorf("%s of type %s: %q, want %q", test.name, test.kind, have, test.want)
 		}
-	}
-}
-
-// The code, severity and message of a diagnostic are found however it is reported.
-func TestReportAt(t *testing.T) {
-	p := &pkg{names: map[string]string{}}
-	for text, want := range map[string]report{
-		`s.diag(trace.DataLoss, "nsys-time", "", 0, fmt.Sprintf("from %d to %s", a, b))`:        {"data loss", "from … to …"},
-		`r.lose("otlp-frame", at, "a "+x+" is short")`:                                          {"data loss", "a … is short"},
-		`trace.Diag{Severity: trace.Error, Code: "input-damaged", Msg: "reading " + "stopped"}`: {"error", "reading stopped"},
-		`m.notice("rank-empty", c.file.Name, "%s has no events", c.label())`:                    {"notice", "… has no events"},
-	} {
-		e, err := parser.ParseExpr(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, have, ok := p.reportAt(e)
-		if !ok || have != want {
-			t.Errorf("%s: %v %q, want %q", text, ok, have, want)
-		}
-	}
-	e, _ := parser.ParseExpr(`strings.Contains(text, "not-a-code")`)
-	if code, _, ok := p.reportAt(e); ok {
-		t.Errorf("%q is the code of a diagnostic", code)
 	}
 }
 

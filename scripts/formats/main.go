@@ -3,7 +3,7 @@
 //
 // The page is the template FORMATS.md.tmpl. What it says about producers is not in it but in
 // the source: package comments, under "# What is odd"; tables, whose rows have the
-// reason beside them; and the places that report diagnostics.
+// reason beside them; and the table of messages of package trace.
 //
 // usage: go run ./scripts/formats >docs/FORMATS.md
 package main
@@ -39,7 +39,7 @@ func newPage(dir string) ([]byte, error) {
 		"table":       src.table,
 		"forms":       src.forms,
 		"nsysTables":  src.nsysTables,
-		"diagnostics": src.diagnostics,
+		"diagnostics": diagnostics,
 	}).Parse(pageTemplate)
 	if err != nil {
 		return nil, err

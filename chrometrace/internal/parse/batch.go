@@ -104,29 +104,32 @@ func (b *Batch) take() *Batch {
 
 // A Diag is a diagnostic on the file.
 type Diag struct {
-	Severity trace.Severity
-	Code     string
-	Offset   int64
-	Msg      string
-	Count    int
+	Message *trace.Message
+	Offset  int64
+	Msg     string // the text of the message with values put in
+	Count   int
 }
 
 // Diags are diagnostics, one for each code.
 type Diags []Diag
 
-// Report counts a diagnostic. Of those with one code the first in the file is
-// kept.
-func (d *Diags) Report(s trace.Severity, code string, offset int64, count int, msg string) {
+// Report counts a message.
+func (d *Diags) Report(m *trace.Message, offset int64, count int, values ...any) {
+	d.Add(Diag{m, offset, m.Says(values...), count})
+}
+
+// Add counts a diagnostic. Of those with one message the first in the file is kept.
+func (d *Diags) Add(x Diag) {
 	for i := range *d {
 		have := &(*d)[i]
-		if have.Code != code {
+		if have.Message != x.Message {
 			continue
 		}
-		have.Count += count
-		if offset < have.Offset {
-			have.Offset, have.Msg = offset, msg
+		have.Count += x.Count
+		if x.Offset < have.Offset {
+			have.Offset, have.Msg = x.Offset, x.Msg
 		}
 		return
 	}
-	*d = append(*d, Diag{s, code, offset, msg, count})
+	*d = append(*d, x)
 }

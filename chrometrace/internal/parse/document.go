@@ -217,7 +217,7 @@ func (p *parser) behindEvents(i int, st *state) (next int, err error) {
 
 // reopen goes on with events though their list was closed.
 func (p *parser) reopen(st *state, i int) {
-	p.out.Report(trace.Notice, "trace-early-end", p.base+int64(i), 1, "events follow behind the end of their list; read as if it went on")
+	p.out.Report(trace.TraceEarlyEnd, p.base+int64(i), 1)
 	st.to(inEvents)
 }
 
@@ -256,7 +256,7 @@ func (p *parser) element(i int, st *state) (next int, err error) {
 			return i, err
 		}
 		if j < len(b) && (b[j] == ',' || b[j] == ']') && !inside {
-			p.out.Report(trace.Notice, "trace-not-an-event", p.base+int64(i), 1, "a value that is no event stands among events; skipped")
+			p.out.Report(trace.TraceNotAnEvent, p.base+int64(i), 1)
 			st.comma = false
 			return next, nil
 		}

@@ -1,7 +1,6 @@
 package parse
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -68,11 +67,11 @@ func (p *parser) finish() {
 	}
 	p.out.Chrome = true
 	if !ev.timed || !IsTime(ev.ts) || ev.dur > maxDur {
-		p.out.Report(trace.DataLoss, "trace-no-time", p.at(), 1, "an event has no time, or none that is possible; left out")
+		p.out.Report(trace.TraceNoTime, p.at(), 1)
 		return
 	}
 	if ev.dur < 0 {
-		p.out.Report(trace.Notice, "trace-negative-duration", p.at(), 1, "an event ends before it starts; taken as having no duration")
+		p.out.Report(trace.TraceNegativeDuration, p.at(), 1)
 		ev.dur = 0
 	}
 	if ev.ph != 'X' {
@@ -116,13 +115,13 @@ func (p *parser) noPhase() {
 	ev := &p.ev
 	switch {
 	case ev.ph != 0 && strings.IndexByte(placeless, ev.ph) < 0:
-		p.out.Report(trace.DataLoss, "trace-no-such-phase", p.at(), 1, fmt.Sprintf("an event is of the phase %q, which the format does not have; left out", ev.ph))
+		p.out.Report(trace.TraceNoSuchPhase, p.at(), 1, ev.ph)
 	case ev.ph != 0:
-		p.out.Report(trace.Notice, "trace-unknown-phase", p.at(), 1, fmt.Sprintf("an event is of the phase %q, which has no place on a timeline; left out", ev.ph))
+		p.out.Report(trace.TraceUnknownPhase, p.at(), 1, ev.ph)
 	case ev.seen&hasTs != 0:
-		p.out.Report(trace.DataLoss, "trace-no-phase", p.at(), 1, "an event does not say of what phase it is; left out")
+		p.out.Report(trace.TraceNoPhase, p.at(), 1)
 	default:
-		p.out.Report(trace.Notice, "trace-not-an-event", p.at(), 1, "a value that is no event stands among events; skipped")
+		p.out.Report(trace.TraceNotAnEvent, p.at(), 1)
 	}
 }
 
@@ -238,7 +237,7 @@ func (p *parser) counter() {
 	for a := range p.list.All() {
 		value, ok := numeric(a)
 		if !ok {
-			p.out.Report(trace.Notice, "trace-counter-value", p.at(), 1, "a counter has a value that is no number; left out")
+			p.out.Report(trace.TraceCounterValue, p.at(), 1)
 			continue
 		}
 		key := p.opt.Syms.Name(a.Key)
@@ -355,28 +354,27 @@ func (p *parser) settleNotes() {
 	n := &p.notes
 	// Arrows are many, and their names are given by programs.
 	if ph := p.ev.ph; ph != 's' && ph != 'f' && ph != 't' && p.nameOf(&p.ev).odd {
-		p.out.Report(trace.Notice, "trace-odd-name", p.at(), 1, "a name has control characters or is not UTF-8; kept as it is")
+		p.out.Report(trace.TraceOddName, p.at(), 1)
 	}
 	if *n == (notes{}) {
 		return
 	}
 	for _, r := range [...]struct {
-		count     int
-		code, msg string
+		count   int
+		message *trace.Message
 	}{
-		{n.commas, "trace-comma", "a comma is missing, or there is one too many; read as if it were right"},
-		{n.missing, "trace-missing-value", "a key has no value; left out"},
-		{n.bare, "trace-bare-word", "a value is no JSON, such as inf or N/A; kept as text"},
-		{n.lists, "trace-open-list", "a list is not closed; read as if it were"},
-		{n.quotes, "trace-unescaped-quote", "a string has quotes in it that are not escaped; read up to the quote that ends it"},
+		{n.commas, trace.TraceComma},
+		{n.missing, trace.TraceMissingValue},
+		{n.bare, trace.TraceBareWord},
+		{n.lists, trace.TraceOpenList},
+		{n.quotes, trace.TraceUnescapedQuote},
 	} {
 		if r.count > 0 {
-			p.out.Report(trace.Notice, r.code, p.at(), r.count, r.msg)
+			p.out.Report(r.message, p.at(), r.count)
 		}
 	}
 	if n.secrets > 0 {
-		p.out.Report(trace.Info, "secret-left-out", p.at(), n.secrets, fmt.Sprintf("argument %q may hold a prompt or credentials; left out (--keep-secrets keeps it)",
-			p.opt.Syms.Name(n.secret)))
+		p.out.Report(trace.SecretLeftOut, p.at(), n.secrets, "argument", p.opt.Syms.Name(n.secret))
 	}
 }
 

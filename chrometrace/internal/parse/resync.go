@@ -1,8 +1,6 @@
 package parse
 
 import (
-	"fmt"
-
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -188,12 +186,12 @@ func (p *parser) endLoss(st *state, i int, then level) {
 	switch {
 	case l.cut && i == len(p.b):
 		if !p.failed {
-			p.out.Report(trace.DataLoss, "trace-truncated", l.from, 1, "the file ends inside an event; everything before is used")
+			p.out.Report(trace.TraceTruncated, l.from, 1, "inside an event")
 		}
 	case l.cut:
-		p.out.Report(trace.DataLoss, "trace-syntax", l.from, 1, fmt.Sprintf("an event is cut off by what comes behind it; skipped %d bytes", n))
+		p.out.Report(trace.TraceSyntax, l.from, 1, "an event is cut off by what comes behind it", n)
 	default:
-		p.out.Report(trace.DataLoss, "trace-syntax", l.from, 1, fmt.Sprintf("%s; skipped %d bytes to what comes next", l.why, n))
+		p.out.Report(trace.TraceSyntax, l.from, 1, l.why, n)
 	}
 	st.to(then)
 }

@@ -1,0 +1,139 @@
+package trace
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Every row has a code of its own, a text and advice, and is said somewhere, with as
+// many values as its text has places for.
+func TestMessages(t *testing.T) {
+	rows := rowsByName(t)
+	codes := map[string]bool{}
+	for name, m := range rows {
+		switch {
+		case !regexp.MustCompile(`^[a-z]+(-[a-z]+)+$`).MatchString(m.Code):
+			t.Errorf("%s: %q is no code", name, m.Code)
+		case codes[m.Code]:
+			t.Errorf("two messages have the code %s", m.Code)
+		case !strings.EqualFold(name, strings.ReplaceAll(m.Code, "-", "")):
+			t.Errorf("the message %s has the code %s", name, m.Code)
+		case m.Text == "" || m.Advice == "":
+			t.Errorf("%s does not say something and what to do about it", m.Code)
+		}
+		codes[m.Code] = true
+	}
+	if len(rows) != len(Messages()) {
+		t.Errorf("%d rows in the source, %d in the table", len(rows), len(Messages()))
+	}
+	used := map[string]bool{}
+	goFiles(t, func(f *ast.File) {
+		inTrace := f.Name.Name == "trace"
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr: // trace.NoRequest
+				if x, ok := n.X.(*ast.Ident); ok && (x.Name == "trace" || inTrace && rows[x.Name] != nil) {
+					used[n.Sel.Name], used[x.Name] = true, true
+				}
+			case *ast.CallExpr:
+				if name, values, ok := said(n); ok && rows[name] != nil && values != len(slot.FindAllString(rows[name].Text, -1)) {
+					t.Errorf("%s is said with %d values: %s", name, values, rows[name].Text)
+				}
+			}
+			return true
+		})
+	})
+	for name := range rows {
+		if !used[name] {
+			t.Errorf("nothing says %s", name)
+		}
+	}
+}
+
+// said reads trace.Message.At(pos, values...) and Of(file, values...), and the calls of
+// formats that have the message first.
+func said(call *ast.CallExpr) (name string, values int, ok bool) {
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || call.Ellipsis.IsValid() {
+		return "", 0, false
+	}
+	message, place := method.X, 1
+	switch method.Sel.Name {
+	case "At", "Of":
+	case "Report", "Diag": // with the message, where, and how often or in which row
+		if len(call.Args) < 3 {
+			return "", 0, false
+		}
+		message, place = call.Args[0], 3
+	default:
+		return "", 0, false
+	}
+	switch m := message.(type) {
+	case *ast.SelectorExpr:
+		name = m.Sel.Name
+	case *ast.Ident:
+		name = m.Name
+	}
+	return name, len(call.Args) - place, true
+}
+
+// rowsByName are the messages by the names of their variables.
+func rowsByName(t *testing.T) map[string]*Message {
+	f, err := parser.ParseFile(token.NewFileSet(), "messages.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]*Message{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok {
+			if call, ok := v.Values[0].(*ast.CallExpr); ok {
+				code := strings.Trim(call.Args[0].(*ast.BasicLit).Value, `"`)
+				for _, m := range Messages() {
+					if m.Code == code {
+						rows[v.Names[0].Name] = m
+					}
+				}
+			}
+		}
+		return true
+	})
+	return rows
+}
+
+// goFiles parses the files of the module without tests.
+func goFiles(t *testing.T, each func(*ast.File)) {
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || len(d.Name()) > 2 && d.Name()[0] == '.'):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err == nil {
+			each(f)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMessageSays(t *testing.T) {
+	m := &Message{Text: "span {id%04x} {name%q} lasts {time}; 100 % of it {it's}"}
+	if have := m.Says(10, "a b", "1 s", "lost"); have != `span 000a "a b" lasts 1 s; 100 % of it lost` {
+		t.Error(have)
+	}
+	if have := m.Shown(); have != "span {id} {name} lasts {time}; 100 % of it {it's}" {
+		t.Error(have)
+	}
+}
