@@ -32,12 +32,16 @@ func TestRateOfStragglers(t *testing.T) {
 		factor  float64
 		atOnset bool
 	}{{1.06, false}, {1.1, true}, {1.5, false}, {1.5, true}} {
-		t.Run(fmt.Sprintf("factor %v, at onset %v", c.factor, c.atOnset), func(t *testing.T) {
+		what := fmt.Sprintf("a rank slower by %.0f %%", 100*(c.factor-1))
+		if c.atOnset {
+			what += " from the middle on"
+		}
+		t.Run(what, func(t *testing.T) {
 			found := testset.CountSeeds(seeds, func(seed uint64) bool {
 				s, truth := testset.Simulated(t, withStraggler(seed, c.factor, c.atOnset))
 				return foundPlanted(t, seed, Measure(s).Stragglers(), truth, c.atOnset)
 			})
-			testset.Rate(t, fmt.Sprintf("a straggler by %v, from the middle on %v", c.factor, c.atOnset), found, len(seeds), 95)
+			testset.Rate(t, what, found, len(seeds), 95)
 		})
 	}
 }
