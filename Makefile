@@ -7,7 +7,10 @@ export CGO_ENABLED ?= 0
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK ?= golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
-.PHONY: build demo test race fuzz bench lint vuln cross fallback docs dist dist-check clean
+# How long the tests of a package may take on a slow machine.
+TIMEOUT ?= 10m
+
+.PHONY: build demo test race rates fuzz bench lint vuln cross fallback docs dist dist-check clean
 
 build:
 	$(GO) build -trimpath -buildvcs=auto -ldflags='-s -w' -o bin/sgtrace ./cmd/sgtrace
@@ -22,11 +25,15 @@ test: lint
 	@command -v "$${SGTRACE_TRACE_PROCESSOR:-trace_processor_shell}" >/dev/null || echo "note: no trace_processor_shell ($$""SGTRACE_TRACE_PROCESSOR, PATH): tests with Perfetto's importer skip"
 	@for b in "$${SGTRACE_CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable; do command -v "$$b" >/dev/null && exit; done; echo "note: no Chromium ($$""SGTRACE_CHROMIUM, PATH): tests of HTML reports in a browser skip"
 	$(GO) build ./...
-	$(GO) test ./...
+	$(GO) test -timeout $(TIMEOUT) ./...
 
 # The race detector needs cgo.
 race:
-	CGO_ENABLED=1 $(GO) test -race ./...
+	CGO_ENABLED=1 $(GO) test -race -timeout 1h ./...
+
+# In how many simulated runs the reports are right, which takes hours: docs/RATES.md.
+rates:
+	SGTRACE_SEEDS=$${SGTRACE_SEEDS:-100} $(GO) run ./scripts/rates ./analyze/... ./convert
 
 # gofmt, go vet and staticcheck, all of their checks but for the exceptions that
 # staticcheck.conf explains.
@@ -54,14 +61,14 @@ cross:
 # is what the skipped script compares.
 fallback:
 	$(GO) vet -tags go1.28 ./...
-	$(GO) test -tags go1.28 ./request/assembly
-	$(GO) test -tags go1.28 -run 'JSON|Sonic|Hostile|EveryReport|Overview' -skip Browser ./analyze/...
-	$(GO) test -tags go1.28 -run 'Scripts|Examples|Tutorial|Schema' -skip 'TestScripts/merge$$' ./cmd/sgtrace
+	$(GO) test -timeout $(TIMEOUT) -tags go1.28 ./request/assembly
+	$(GO) test -timeout $(TIMEOUT) -tags go1.28 -run 'JSON|Sonic|Hostile|EveryReport|Overview' -skip Browser ./analyze/...
+	$(GO) test -timeout $(TIMEOUT) -tags go1.28 -run 'Scripts|Examples|Tutorial|Schema' -skip 'TestScripts/merge$$' ./cmd/sgtrace
 
 # Pages that are made from the source. A test fails when they are stale.
 docs:
 	@$(GO) run ./scripts/formats >docs/FORMATS.md.new && mv docs/FORMATS.md.new docs/FORMATS.md
-	$(GO) test ./cmd/sgtrace -run 'TestTutorial' -update
+	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace -run 'TestTutorial' -update
 
 # Archives for Linux, macOS and Windows, and their checksums. The same commit and
 # version of Go give the same bytes, which dist-check shows.

@@ -2,8 +2,6 @@ package convert
 
 import (
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -13,21 +11,13 @@ import (
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// simSeeds is how many simulated runs of each kind are checked: $SGTRACE_SEEDS, or
-// few enough for every test run.
-func simSeeds() uint64 {
-	if n, err := strconv.ParseUint(os.Getenv("SGTRACE_SEEDS"), 10, 32); err == nil {
-		return n
-	}
-	return 6
-}
-
 // Clocks that the simulator has set wrong are recovered within the bound that is
 // printed, nearly always, from requests, from collectives and from both.
-func TestClocksOfSimulatedRuns(t *testing.T) {
+func TestRateOfClocks(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		otlp, torch  bool
@@ -57,7 +47,7 @@ func TestClocksOfSimulatedRuns(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			clocks, missed := 0, 0
-			for seed := range simSeeds() {
+			for _, seed := range testset.Seeds(t) {
 				r := rand.New(rand.NewPCG(seed, 77))
 				config := simulator.DefaultConfig(seed + 1)
 				config.Requests = 100
@@ -68,10 +58,7 @@ func TestClocksOfSimulatedRuns(t *testing.T) {
 				n, miss := checkClocks(t, config, c.otlp, c.torch, c.changeTorch, c.offset)
 				clocks, missed = clocks+n, missed+miss
 			}
-			t.Logf("%d of %d clocks are outside of their bounds", missed, clocks)
-			if clocks == 0 || missed*20 > clocks+19 { // 95 %, and one of few may be
-				t.Errorf("%d of %d clocks are outside of their bounds", missed, clocks)
-			}
+			testset.Rate(t, "clocks within their bounds, "+c.name, clocks-missed, clocks, 95)
 		})
 	}
 }

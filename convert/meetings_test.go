@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -14,7 +15,7 @@ import (
 // Who comes last to collectives, and how long the others wait, is found on two hosts
 // whose clocks differ: from traces, from exports, and from both, which count once.
 func TestSyncPointsOfSimulatedRuns(t *testing.T) {
-	for seed := range simSeeds() {
+	for _, seed := range testset.Seeds(t) {
 		run := record(t, seed+1, nil)
 		traces, exports := run.traces(), run.exports()
 		for name, paths := range map[string][]string{"traces": {traces}, "exports": {exports}, "both": {traces, exports}} {

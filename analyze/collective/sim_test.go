@@ -19,19 +19,11 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// collectiveSeeds is how many simulated runs of each kind are judged: $SGTRACE_SEEDS,
-// or few enough for every test run.
-func collectiveSeeds() uint64 {
-	if n, err := strconv.ParseUint(os.Getenv("SGTRACE_SEEDS"), 10, 32); err == nil {
-		return n
-	}
-	return 4
-}
 
 // A tracedRun is a simulated run whose ranks were recorded.
 type tracedRun struct {
@@ -124,13 +116,13 @@ var collectiveRuns = []struct {
 
 // A rank that is slow is found in the collectives of simulated runs, with the reason,
 // and none where all are alike.
-func TestStragglersOfSimulatedCollectives(t *testing.T) {
+func TestRateOfCollectiveStragglers(t *testing.T) {
 	for _, c := range collectiveRuns {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			seeds := collectiveSeeds()
-			right, quiet, compute := uint64(0), uint64(0), uint64(0)
-			for seed := range seeds {
+			seeds := testset.Seeds(t)
+			right, quiet, compute := 0, 0, 0
+			for _, seed := range seeds {
 				r := rand.New(rand.NewPCG(seed, 5))
 				config := simulator.DefaultConfig(seed + 1)
 				config.Mode, config.Requests = simulator.Unified, 100
@@ -160,10 +152,9 @@ func TestStragglersOfSimulatedCollectives(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("of %d stragglers %d were found, %d with the cause; nothing was found in %d of %d runs without", seeds, right, compute, quiet, seeds)
-			if least := (95*seeds + 99) / 100; right < least || compute < least || quiet < least {
-				t.Errorf("want %d of each", least)
-			}
+			testset.Rate(t, "collectives: a straggler, "+c.name, right, len(seeds), 95)
+			testset.Rate(t, "collectives: its cause, "+c.name, compute, len(seeds), 95)
+			testset.Rate(t, "collectives: no straggler, "+c.name, quiet, len(seeds), 95)
 		})
 	}
 }

@@ -45,11 +45,11 @@ var differences = []difference{
 
 // What is planted into one of two captures is found, in the right rows; between two captures
 // of the same deployment, under other requests, nothing is.
-func TestDiffOfSimulatedCaptures(t *testing.T) {
+func TestRateOfDiffs(t *testing.T) {
 	for _, d := range differences {
 		t.Run(d.name, func(t *testing.T) {
-			n, right := int(testset.Seeds(t)), 0
-			for seed := range uint64(n) {
+			seeds, right := testset.Seeds(t), 0
+			for _, seed := range seeds {
 				config := simulator.DefaultConfig(seed)
 				testset.Quiet(&config)
 				config.Mode = d.modes[seed%uint64(len(d.modes))]
@@ -67,9 +67,7 @@ func TestDiffOfSimulatedCaptures(t *testing.T) {
 					t.Logf("seed %d, %v: %s", seed, config.Mode, diff.SideReport().Title)
 				}
 			}
-			if right*100 < d.least*n {
-				t.Errorf("right in %d of %d pairs", right, n)
-			}
+			testset.Rate(t, "diff: "+d.name, right, len(seeds), d.least)
 		})
 	}
 }

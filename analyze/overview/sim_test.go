@@ -52,7 +52,7 @@ func overviewFindings(t *testing.T, c simulator.Config) []finding.Finding {
 }
 
 // What is planted is the first finding in at least 95 of 100 runs.
-func TestFirstFindingIsWhatWasPlanted(t *testing.T) {
+func TestRateOfFirstFindings(t *testing.T) {
 	seeds := testset.Seeds(t)
 	for _, p := range summaries {
 		t.Run(p.name, func(t *testing.T) {
@@ -70,11 +70,11 @@ func TestFirstFindingIsWhatWasPlanted(t *testing.T) {
 				defer mu.Unlock()
 				missed = append(missed, fmt.Sprintf("%d %v", seed, kindsOf(found)))
 			})
-			t.Logf("first in %d of %d runs", int(seeds)-len(missed), seeds)
-			if len(missed) > max(1, int(seeds)/20) {
+			if len(missed) > 0 {
 				slices.Sort(missed)
-				t.Errorf("not the first in seeds %q", missed)
+				t.Logf("not the first in seeds %q", missed)
 			}
+			testset.Rate(t, p.name+" is the first finding", len(seeds)-len(missed), len(seeds), 95)
 		})
 	}
 }
@@ -88,7 +88,7 @@ func kindsOf(found []finding.Finding) (kinds []string) {
 
 // All that is planted in the demo is among the three findings that people see: a slow
 // rank, a burst that one DP rank gets, and transfers that are slow or fail.
-func TestFindingsOfTheDemo(t *testing.T) {
+func TestRateOfFindingsOfTheDemo(t *testing.T) {
 	seeds := testset.Seeds(t)
 	var mu sync.Mutex
 	right := 0
@@ -108,14 +108,11 @@ func TestFindingsOfTheDemo(t *testing.T) {
 			t.Logf("seed %d: %v", seed, kindsOf(found))
 		}
 	})
-	t.Logf("right in %d of %d runs", right, seeds)
-	if int(seeds)-right > max(1, int(seeds)/20) {
-		t.Errorf("right in %d of %d runs", right, seeds)
-	}
+	testset.Rate(t, "the demo's straggler and its load are among the findings shown", right, len(seeds), 95)
 }
 
 // Nothing stands out in at least 95 of 100 runs in which nothing was planted.
-func TestNothingStandsOutWhereNothingIsWrong(t *testing.T) {
+func TestRateOfNothingStandsOut(t *testing.T) {
 	seeds := testset.Seeds(t)
 	var mu sync.Mutex
 	alarms := 0
@@ -131,8 +128,5 @@ func TestNothingStandsOutWhereNothingIsWrong(t *testing.T) {
 			t.Logf("seed %d: %s: %s", seed, found[i].Kind, found[i].Text)
 		}
 	})
-	t.Logf("false alarms in %d of %d runs", alarms, seeds)
-	if alarms > max(1, int(seeds)/20) {
-		t.Errorf("%d runs with false alarms", alarms)
-	}
+	testset.Rate(t, "nothing stands out where nothing is wrong", len(seeds)-alarms, len(seeds), 95)
 }

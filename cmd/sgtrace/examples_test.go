@@ -86,7 +86,7 @@ func shellWords(line string) []string {
 // it.
 func examplesData(t *testing.T) *strings.Replacer {
 	t.Helper()
-	for _, line := range []string{"sgtrace demo --requests 100 demo", "sgtrace demo --requests 100 --seed 2 other"} {
+	for _, line := range []string{"sgtrace demo --requests 60 demo", "sgtrace demo --requests 60 --seed 2 other"} {
 		var errOut bytes.Buffer
 		if status := run(strings.Fields(line), nil, io.Discard, &errOut); status != exitOK {
 			t.Fatalf("%s: %s", line, errOut.String())

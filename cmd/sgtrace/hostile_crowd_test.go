@@ -43,7 +43,7 @@ func writeLines(t testing.TB, path string, write func(w *bufio.Writer)) {
 // Crowds of distinct names, threads, processes, requests cost memory in proportion,
 // and no more: 3 kB each.
 func TestCrowds(t *testing.T) {
-	n := crowd()
+	n := crowd() / 2
 	event := func(name, pid, tid string) func(i int) string {
 		return func(i int) string {
 			text := fmt.Sprintf(`{"ph":"X","cat":"kernel","name":"%s","pid":%s,"tid":%s,"ts":%d.000,"dur":1.0}`, name, pid, tid, 2*i+1)
@@ -73,7 +73,7 @@ func TestCrowds(t *testing.T) {
 		{"otel requests", span("Req #", `{"key":"rid","value":{"stringValue":"rid#"}},{"key":"module","value":{"stringValue":"sglang::request"}}`), exitPartial},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := withData(256 + 3*n/1000)
+			c := withData(128 + 3*n/1000)
 			c.dir = t.TempDir()
 			isTorch := strings.HasPrefix(test.name, "torch")
 			writeLines(t, filepath.Join(c.dir, "in.json"), func(w *bufio.Writer) {

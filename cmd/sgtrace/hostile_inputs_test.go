@@ -5,10 +5,14 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testinput"
 )
 
 // A file that is given twice, by another spelling or by a link, is read once; links in a
@@ -57,27 +61,54 @@ func TestDemoSparesEvidence(t *testing.T) {
 // Lines of a followed dump that cannot be used are told whenever they come, and make the
 // status 3.
 func TestFollowTellsDamage(t *testing.T) {
+	dump := func(seed uint64) ([]byte, *simulator.Truth) {
+		config := simulator.DefaultConfig(seed)
+		config.Requests = 5
+		return testinput.Simulate(t, config)
+	}
+	first, before := dump(1)
+	second, after := dump(2)
 	dir := t.TempDir()
-	name := filepath.Join(dir, "growing.jsonl")
-	if err := os.WriteFile(name, []byte(otelSpan(1)), 0o644); err != nil {
+	name, printed := filepath.Join(dir, "growing.jsonl"), filepath.Join(dir, "printed")
+	if err := os.WriteFile(name, first, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	out, err := os.Create(printed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
 	var errOut strings.Builder
 	cmd := child{dir: dir}.command(t, "requests", "--follow", "growing.jsonl")
-	cmd.Stderr = &errOut
+	cmd.Stdout, cmd.Stderr = out, &errOut
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * time.Second) // the first lines were looked at, or the test proves less
+	// Once a request is printed, the lines before it were looked at.
+	wait := func(truth *simulator.Truth) {
+		for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+			text := string(readFile(t, printed))
+			if slices.ContainsFunc(truth.Requests, func(r simulator.RequestTruth) bool {
+				return strings.Contains(text, r.FullID) || strings.Contains(text, r.RID)
+			}) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("no request is printed: %s%s", text, errOut.String())
+			}
+		}
+	}
+	wait(before)
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString("{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{\"traceId\":oops}]}]}]}\n"); err != nil {
+	damage := []byte("{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{\"traceId\":oops}]}]}]}\n")
+	if _, err := f.Write(slices.Concat(damage, second)); err != nil {
 		t.Fatal(err)
 	}
 	f.Close()
-	time.Sleep(2 * time.Second)
+	wait(after)
 	cmd.Process.Signal(syscall.SIGINT)
 	cmd.Wait()
 	ending{cmd.ProcessState.ExitCode(), "", errOut.String()}.check(t, exitPartial, "growing.jsonl:", "data loss")

@@ -27,14 +27,14 @@ func TestMaxMemory(t *testing.T) {
 	if withRace() {
 		t.Skip("the race detector needs more memory than the limit")
 	}
-	const enough, limit = 4_000_000, 300_000 // kB
+	const enough, limit = 4_000_000, 260_000 // kB
 	dir := t.TempDir()
 	trace, all, some := filepath.Join(dir, "trace.json"), filepath.Join(dir, "all.pftrace"), filepath.Join(dir, "some.pftrace")
-	writeEvents(t, trace, 2_500_000, func(i int) string { return fmt.Sprintf("kernel_%d", i%100) })
+	writeEvents(t, trace, 1_700_000, func(i int) string { return fmt.Sprintf("kernel_%d", i%100) })
 	if out, status := within(enough, "merge", "--torch", trace, "-o", all); status != exitOK {
 		t.Fatal(status, out)
 	}
-	if out, status := within(limit, "merge", "--torch", trace, "-o", some, "--max-memory", "150MB"); status != exitOK || !strings.Contains(out, "memory-spilled") {
+	if out, status := within(limit, "merge", "--torch", trace, "-o", some, "--max-memory", "128MB"); status != exitOK || !strings.Contains(out, "memory-spilled") {
 		t.Fatal(status, out)
 	}
 	want, err := os.ReadFile(all)
@@ -56,7 +56,7 @@ func TestMaxMemoryExceeded(t *testing.T) {
 	}
 	dir := t.TempDir()
 	trace := filepath.Join(dir, "trace.json")
-	writeEvents(t, trace, 1_500_000, func(i int) string { return fmt.Sprintf("a_kernel_with_a_name_of_its_own_%d", i) })
+	writeEvents(t, trace, 1_000_000, func(i int) string { return fmt.Sprintf("a_kernel_with_a_name_of_its_own_%d", i) })
 	out, status := within(1_000_000, "merge", "--max-memory", "128MB", "--torch", trace, "-o", filepath.Join(dir, "none.pftrace"))
 	if status != exitFailed || !strings.Contains(out, "need more than 128.0 MB (--max-memory 128MB)") {
 		t.Error(status, out)

@@ -2,6 +2,7 @@ package testset
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -13,9 +14,9 @@ import (
 var AllModes = []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified}
 
 // CountSeeds returns for how many seeds f holds.
-func CountSeeds(seeds uint64, f func(seed uint64) bool) uint64 {
+func CountSeeds(seeds []uint64, f func(seed uint64) bool) int {
 	var mu sync.Mutex
-	n := uint64(0)
+	n := 0
 	EachSeed(seeds, func(seed uint64) {
 		if f(seed) {
 			mu.Lock()
@@ -26,19 +27,35 @@ func CountSeeds(seeds uint64, f func(seed uint64) bool) uint64 {
 	return n
 }
 
-// Seeds is how many runs of each kind are simulated: $SGTRACE_SEEDS, or few
-// enough for every test run.
-func Seeds(t *testing.T) uint64 {
+// fewSeeds are enough for every test run. Tests choose modes, sizes and ranks by the
+// remainders of a seed and its multiples; steps of five have all remainders of 2, 3 and 4
+// among few seeds.
+var fewSeeds = []uint64{0, 5, 10, 15}
+
+// Seeds are those of the runs that a test simulates of each kind: those below
+// $SGTRACE_SEEDS, as "make rates" asks, or a few that are always the same.
+func Seeds(t testing.TB) []uint64 {
 	t.Helper()
-	if n, err := strconv.ParseUint(os.Getenv("SGTRACE_SEEDS"), 10, 32); err == nil {
-		return n
+	n, err := strconv.ParseUint(os.Getenv("SGTRACE_SEEDS"), 10, 32)
+	if err != nil {
+		return slices.Clone(fewSeeds)
 	}
-	few := uint64(10)
-	if testing.Short() {
-		few = 3
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = uint64(i)
 	}
-	t.Logf("%d runs of each kind; SGTRACE_SEEDS=100 simulates more", few)
-	return few
+	return seeds
+}
+
+// Rate logs in how many runs a test found what it should, in the words that "make rates"
+// looks for, and fails where that is less than least percent. Of few seeds all must be
+// right: they are always the same.
+func Rate(t testing.TB, what string, right, runs, least int) {
+	t.Helper()
+	t.Logf("rate: %s: right in %d of %d", what, right, runs)
+	if runs == 0 || 100*right < least*runs {
+		t.Errorf("%s: right in %d of %d, want %d %%", what, right, runs, least)
+	}
 }
 
 // Calm is a deployment in which nothing is planted, at a load that it can carry:
@@ -61,12 +78,12 @@ func Quiet(c *simulator.Config) {
 }
 
 // EachSeed calls f for all seeds, on two cores.
-func EachSeed(seeds uint64, f func(seed uint64)) {
+func EachSeed(seeds []uint64, f func(seed uint64)) {
 	var wg sync.WaitGroup
-	for half := range uint64(2) {
+	for half := range 2 {
 		wg.Go(func() {
-			for seed := half; seed < seeds; seed += 2 {
-				f(seed)
+			for i := half; i < len(seeds); i += 2 {
+				f(seeds[i])
 			}
 		})
 	}

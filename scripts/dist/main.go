@@ -129,7 +129,7 @@ func sharedFiles(work string) ([]file, error) {
 	}
 	program := filepath.Join(work, runtime.GOOS, runtime.GOARCH, own.name)
 	var files []file
-	for _, name := range []string{"README.md", "CHANGELOG.md"} {
+	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err

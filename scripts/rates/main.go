@@ -1,0 +1,110 @@
+// Command rates writes docs/RATES.md: in how many simulated runs the reports say what was
+// planted, or nothing where nothing was. It runs the tests that are called TestRate..., each
+// of which logs lines such as "rate: NAME: right in 98 of 100" (see testset.Rate).
+//
+// usage: SGTRACE_SEEDS=100 go run ./scripts/rates [-o docs/RATES.md] [PACKAGE...]
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("rates: ")
+	out := flag.String("o", "docs/RATES.md", "write the page to `FILE`")
+	timeout := flag.String("timeout", "6h", "stop the tests of a package after this `TIME`")
+	flag.Parse()
+	seeds := os.Getenv("SGTRACE_SEEDS")
+	if seeds == "" {
+		log.Fatal("set SGTRACE_SEEDS to the number of runs of each kind, such as 100")
+	}
+	packages := flag.Args()
+	if len(packages) == 0 {
+		packages = []string{"./..."}
+	}
+	cmd := exec.Command("go", append([]string{"test", "-json", "-count=1", "-timeout", *timeout, "-run", "^TestRate"}, packages...)...)
+	cmd.Stderr = os.Stderr
+	events, err := cmd.StdoutPipe()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		log.Fatal(err)
+	}
+	rates, err := collect(events, os.Stderr)
+	if err != nil {
+		log.Fatal(err)
+	}
+	failed := cmd.Wait()
+	if len(rates) == 0 {
+		log.Fatal("no test logged a rate")
+	}
+	if err := os.WriteFile(*out, page(rates, seeds, packages), 0o666); err != nil {
+		log.Fatal(err)
+	}
+	if failed != nil {
+		log.Fatalf("some tests fail, %s has their rates nevertheless: %v", *out, failed)
+	}
+}
+
+// A rate is in how many runs a test found what it should.
+type rate struct {
+	pkg, test, what, right, runs string
+}
+
+var rateLine = regexp.MustCompile(`rate: (.*): right in (\d+) of (\d+)$`)
+
+// collect reads what "go test -json" prints. What a test that fails logs goes to progress.
+func collect(events io.Reader, progress io.Writer) ([]rate, error) {
+	var rates []rate
+	lines := bufio.NewScanner(events)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e struct{ Action, Package, Test, Output string }
+		if json.Unmarshal(lines.Bytes(), &e) != nil {
+			fmt.Fprintln(progress, lines.Text())
+			continue
+		}
+		if m := rateLine.FindStringSubmatch(strings.TrimSpace(e.Output)); m != nil {
+			test, _, _ := strings.Cut(e.Test, "/")
+			_, pkg, _ := strings.Cut(e.Package, "sgtrace/sgtrace/")
+			rates = append(rates, rate{pkg, test, m[1], m[2], m[3]})
+			fmt.Fprintf(progress, "%s: right in %s of %s\n", m[1], m[2], m[3])
+		}
+		if e.Action == "fail" {
+			fmt.Fprintf(progress, "%s %s FAILS\n", e.Package, e.Test)
+		}
+	}
+	return rates, lines.Err()
+}
+
+// page prints rates, sorted by package and test: tests that run side by side log in any
+// order.
+func page(rates []rate, seeds string, packages []string) []byte {
+	slices.SortStableFunc(rates, func(a, b rate) int {
+		return strings.Compare(a.pkg+" "+a.test+" "+a.what, b.pkg+" "+b.test+" "+b.what)
+	})
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Rates
+
+How often the reports are right about simulated runs, in which everything that is wrong was planted.
+%s made this page with %s seeds of each kind of run, of %s. Do not edit it.
+
+`, "`make rates`", seeds, "`"+strings.Join(packages, " ")+"`")
+	b.WriteString("| what must be found, or must not | right | of | test |\n|---|---:|---:|---|\n")
+	for _, r := range rates {
+		fmt.Fprintf(&b, "| %s | %s | %s | `%s` in `%s` |\n", r.what, r.right, r.runs, r.test, r.pkg)
+	}
+	return []byte(b.String())
+}
