@@ -113,7 +113,7 @@ var (
 	RankByGPU        = message("rank-by-gpu", Notice, "nothing tells the ranks of its {n} processes; they are counted by their GPUs: --rank-of {pid}=TP0 says otherwise", "nothing, or say it: `--rank-of PID=TP0`")
 	RankByPID        = message("rank-by-pid", Notice, "nothing tells the ranks of its {n} processes; they are counted in the order of their pids, which may be wrong: --rank-of {pid}=TP0 says otherwise", "say it: `--rank-of PID=TP0`")
 	RankClockApart   = message("rank-clock-apart", Notice, "its collectives end {time} off those of its peers, in the median of {n}; it was not moved", labelRanks)
-	RecordedTwice    = message("recorded-twice", Notice, "{what} duplicates {file}; merged{what is in both}", nothing)
+	RecordedTwice    = message("recorded-twice", Notice, "{what} duplicates {file}; merged{: how much is in both}", nothing)
 	ClockConflict    = message("clock-conflict", Notice, "against the clock of {host}, {what contradicts}", "see [CLOCKS.md](CLOCKS.md); leave out the `--offset` that contradicts, or a file that is of another run")
 	ClockStepped     = message("clock-stepped", Notice, "{n} of {n} collectives end elsewhere than this clock says; it may have been set during the capture", "look at one side of the step at a time, with `--from` and `--to`")
 )
