@@ -129,7 +129,7 @@ func (b *Builder) Sample(s Sample) { b.t.Samples = push(b.t.Samples, s) }
 // Flow adds an arrow; one that lacks an end is counted and left out.
 func (b *Builder) Flow(f Flow) {
 	if f.From == 0 || f.To == 0 || f.From == f.To {
-		b.diags.Add(FlowWithoutEnd.At(b.pos, "arrow "+b.t.Syms.Name(f.Name)))
+		b.diags.Add(FlowLost.At(b.pos, b.t.Syms.Name(f.Name)))
 		return
 	}
 	b.t.Flows = push(b.t.Flows, f)

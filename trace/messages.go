@@ -113,7 +113,7 @@ var (
 	RankByGPU        = message("rank-by-gpu", Notice, "nothing tells the ranks of its {n} processes; they are counted by their GPUs: --rank-of {pid}=TP0 says otherwise", "nothing, or say it: `--rank-of PID=TP0`")
 	RankByPID        = message("rank-by-pid", Notice, "nothing tells the ranks of its {n} processes; they are counted in the order of their pids, which may be wrong: --rank-of {pid}=TP0 says otherwise", "say it: `--rank-of PID=TP0`")
 	RankClockApart   = message("rank-clock-apart", Notice, "its collectives end {time} off those of its peers, in the median of {n}; it was not moved", labelRanks)
-	RecordedTwice    = message("recorded-twice", Notice, "{what} duplicates {file}; merged{what is in both}", nothing)
+	RecordedTwice    = message("recorded-twice", Notice, "{what} duplicates {file}; merged{: how much is in both}", nothing)
 	ClockConflict    = message("clock-conflict", Notice, "against the clock of {host}, {what contradicts}", "see [CLOCKS.md](CLOCKS.md); leave out the `--offset` that contradicts, or a file that is of another run")
 	ClockStepped     = message("clock-stepped", Notice, "{n} of {n} collectives end elsewhere than this clock says; it may have been set during the capture", "look at one side of the step at a time, with `--from` and `--to`")
 )
@@ -122,7 +122,8 @@ var (
 var (
 	NegativeDuration = message("negative-duration", DataLoss, "slice {name%q} ends {time} before it starts; drawn with no duration", nothing)
 	NestedTooDeep    = message("nested-too-deep", DataLoss, "slice {name%q} lies below {n} others; drawn with no duration", "leave Python stacks out: `--cat` without `python_function`")
-	FlowWithoutEnd   = message("flow-without-end", Notice, "{an arrow} has no slice at one end; left out", "nothing: one end of the arrow is not among the events")
+	FlowLost         = message("flow-lost", DataLoss, "arrow {name} has no slice at one end; left out", "tell this project: a reader drew an arrow to nothing")
+	FlowWithoutEnd   = message("flow-without-end", Notice, "an arrow has no slice at one end; left out", "nothing: one end of the arrow is not among the events")
 	EventOutOfReach  = message("event-out-of-reach", DataLoss, "event {name%q} of span {name%q} is more than 30 days off all spans; left out", clockOfHost)
 	TimeOutOfReach   = message("time-out-of-reach", DataLoss, "span {name%q} is more than 30 days off all others; left out of the timeline, not of reports", clockOfHost+"; `--from` and `--to` choose one of the times")
 	JSONSpan         = message("json-span", Notice, "the trace spans more than 104 days, over which Chrome JSON has no nanoseconds: times are written in whole microseconds; .pftrace keeps them", "write `.pftrace`, or less of it")

@@ -99,7 +99,7 @@ func (m *merging) linkArrows(f *inputs.Recording) {
 		} // of flows that slices bear, one start may have several ends
 	}
 	if lost > 0 {
-		m.Diags.Add(trace.FlowWithoutEnd.Of(f.Name, "an arrow").Times(lost))
+		m.Diags.Add(trace.FlowWithoutEnd.Of(f.Name).Times(lost))
 	}
 }
 
