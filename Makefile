@@ -62,7 +62,7 @@ cross:
 fallback:
 	$(GO) vet -tags go1.28 ./...
 	$(GO) test -timeout $(TIMEOUT) -tags go1.28 ./request/assembly
-	$(GO) test -timeout $(TIMEOUT) -tags go1.28 -run 'JSON|Sonic|Hostile|EveryReport|Overview' ./analyze
+	$(GO) test -timeout $(TIMEOUT) -tags go1.28 -run 'JSON|Sonic|Hostile|EveryReport|Overview' -skip Browser ./analyze/...
 	$(GO) test -timeout $(TIMEOUT) -tags go1.28 -run 'Scripts|Examples|Tutorial|Schema' -skip 'TestScripts/merge$$' ./cmd/sgtrace
 
 # Pages that are made from the source. A test fails when they are stale.

@@ -1,35 +1,39 @@
-// Package analyze computes the reports: what every stage, rank and request of a
-// [request.Set] took, which of them stands out, and what is in the files at all;
-// and what the kernels, calls and annotations of a [profile.Set] took.
+// Package analyze is the guide to the reports, which are the packages below it. It has
+// no code of its own.
 //
-// It knows requests and profiles, and nothing of how they were read; it opens no file
-// and parses no flag. How the pieces work together:
+// A report answers one question about tables of the model: a request.Set, a
+// profile.Set, or an inventory.Inventory. It does not know who wrote a capture, opens
+// no file and parses no flag. Each package imports only those above it here:
 //
-//  1. A report function ([GroupStages], [MeasureLatencies], [Requests],
-//     [InspectAll], [NewWaterfall]; [SumKernels], [SumCalls], [SumCopies], [SumRanges],
-//     [SumRangeKernels], [SumLaunches]) makes one pass over the set and returns
-//     plain structs.
-//  2. A table of fields (name, unit, doc, where the value comes from) turns
-//     them into a [Report]: typed cells that are computed when they are asked
-//     for, so that a report of a million rows costs nothing until it is written.
-//  3. [Report.Write] renders it. Text and Markdown are for people: one unit per
-//     column, chosen from its values. CSV and JSON are for programs: times in
-//     whole nanoseconds, a schema name, and only ever more fields.
+//	words, distribution, table, place, finding    what all reports stand on
+//	load, straggler, cause, walk                  what several of them do
+//	requests      how long stages, requests and one request took; what failed
+//	change        since when load or latency is different
+//	tail          why the slow requests are slow
+//	kernel        what kernels, launches, calls, copies and ranges took, by name
+//	gpu           what devices did and what they waited for
+//	collective    who is late in collectives, and why (asks gpu)
+//	rank          which rank has more to do or is slower
+//	diff          what changed between two captures (asks requests)
+//	inspect       what is in files
+//	overview      what stands out in all of these, on one screen
+//	page          the same, as a page to look at
 //
-// Files are called after the question that they answer; one with _report or _text behind
-// its name makes the tables or the lines of it:
+// # How a report is made
 //
-//	stages, latency, requests, waterfall   how long stages, requests and one request took
-//	tail, cause                            why the slow requests are slow
-//	timeline, changepoint                  load and latencies over time, and since when
-//	rank, straggler, collective            who is late, at steps and at collectives, and why
-//	sum, gpu                               what calls, kernels and GPUs did
-//	finding, overview                      what stands out in all of these, on one screen
-//	diff                                   what changed between two captures
-//	inspect                                what is in files
+//  1. A function makes one pass over the tables and returns plain structs: what was
+//     counted and measured. Where rows are walked, it holds 4 bytes a value (package
+//     distribution).
+//  2. Columns (name, unit, doc, where a cell comes from) turn the structs into a
+//     table.Report, whose cells are computed when they are asked for.
+//  3. What stands out becomes a finding.Finding with its evidence and cost, for
+//     overview and page.
+//  4. Package table renders. A command only parses flags and prints.
 //
-// All percentiles are nearest rank: the value at rank ceil(p*n) of the sorted
-// values, one that really occurred. Nothing is interpolated, so that the p99 of
-// 37 values is the largest of them, and a footnote says so. What every number
-// means, and when it is unknown, is in docs/METRICS.md.
+// To add a report, make a package that does this, say in docs/METRICS.md what its numbers
+// mean and when they are unknown, and give it its place in docs/architecture_test.go.
+//
+// All percentiles are nearest rank: the value at rank ceil(p*n) of the sorted values, one
+// that really occurred. Nothing is interpolated, so the p99 of 37 values is the largest
+// of them, and a footnote says so.
 package analyze

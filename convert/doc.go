@@ -1,14 +1,21 @@
-// Package convert turns inputs into one timeline and writes it.
+// Package convert reads inputs of any kind, decides what belongs together, and passes
+// it on: as a timeline to be written, or as tables for reports. Its folders do one job
+// each, in this order:
 //
-//  1. Expand and Find find the inputs, Open takes off their envelopes and recognises the
-//     format by content; [Formats] is the one list of what can be read.
-//  2. [Index] reads them: all that decides who is who and how clocks relate, and what of
-//     the events cannot be read later.
-//  3. [Read] decides which recording is of which rank, and which two profilers made of
-//     one process; Align puts all on one clock.
-//  4. Then the events are passed once: [Layout] and [Merge.Layout] draw them as tracks, by
-//     thread, by request, by rank; [Merge.Evidence] lets reports walk over them. A window
-//     of time is read by ReadWindow.
-//  5. [Create] and Output.Write choose the output format by name and make the
-//     file appear whole or not at all.
+//	inputs     finds, opens, recognizes and indexes inputs; has the one table of formats
+//	ranks      decides which recording is of which rank, and what was recorded twice
+//	clocks     puts the clocks of all hosts on one
+//	drawing    draws requests and ranks as a timeline
+//	output     writes a timeline to a file that appears whole or not at all
+//
+// This package calls them. The order is always the same: index all inputs, decide, then
+// pass the events once.
+//
+//   - For a timeline: [Read], then Align, then [Merge.Layout]. A window of time is read
+//     again by [Merge.ReadWindow], once clocks are known.
+//   - For reports: [Read], then [Merge.Evidence], the tables that reports look at.
+//   - For a list of what inputs hold: [Inspect].
+//
+// What an input has in common with one of another format is decided here once, for
+// timelines and reports alike. Neither formats nor reports are known in this package.
 package convert

@@ -1,6 +1,6 @@
 // Package format says what a format of inputs is: a row of a table, which every
 // command reads. A package that reads a format offers one [Format] and imports no
-// other format; the table is a plain slice in package convert.
+// other format; the table is a plain slice in package inputs of convert.
 //
 // Inputs are read in two steps:
 //

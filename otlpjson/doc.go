@@ -5,7 +5,7 @@
 //
 // It says what the files say and holds no opinion on the producer: a [Dump] is
 // a flat table of spans with their events, links, attributes and origin.
-// Package request gives them meaning.
+// Package assembly, below request, gives them meaning.
 //
 // How an input is read:
 //

@@ -1,11 +1,22 @@
-// Package profile holds what profilers record of a rank: which kernels ran on
-// which stream, which call launched them, what annotations lay around it. It is to
-// ranks what package request is to requests.
+// Package profile is the part of the event model that is about what profilers record of
+// a rank: which kernels ran on which stream, which call launched them, what annotations
+// lay around it. It is to ranks what package request is to requests.
 //
-// Two formats become profiles: the traces of PyTorch's profiler (package
-// chrometrace) and the exports of Nsight Systems (package nsysexport). Some know
-// more than others, and what nobody told is unknown, so that what follows (ranks,
-// clocks, timelines, reports) need not ask where a profile came from.
+// There are two forms of it:
 //
-// What names mean is in tables: communication.go, step.go.
+//   - A [Profile] holds one recording: rows (threads, streams, counters), events as slices
+//     on rows, and tables of what events mean: launches and the work they started,
+//     collectives, steps. Timelines are drawn of it.
+//   - A [Set] is all ranks, for reports. Nothing of it is held: a [Stream] passes kernels,
+//     copies, calls and ranges, one row at a time.
+//
+// Two formats become profiles: the traces of PyTorch's profiler (package chrometrace) and
+// the exports of Nsight Systems (package nsysexport). This package knows neither. What a
+// format does not tell is unknown (-1 or "", see each field), so that what follows
+// (ranks, clocks, timelines, reports) need not ask where a profile came from.
+//
+// What names mean is in tables: communication.go, step.go, kernelclass_table.go. Two
+// recordings of one process are compared in settle.go and the files around it.
+//
+// Times are nanoseconds, on the clock of the host that recorded them.
 package profile

@@ -7,7 +7,7 @@
 //     are defined, and the command line that prints them. What a figure shows is a
 //     [Body]: [Percentiles], [Panels], [Heatmap], [Bars], [Scatter], [Table] or
 //     [Findings]. None of them knows what a request or a rank is.
-//  2. Builders make sections of what package analyze found: [Summary], [Latencies],
+//  2. Builders make sections of what the other packages of analyze found: [Summary], [Latencies],
 //     [Timeline], [Tail], [Stages], [GPUs], [Kernels], [Collectives]. [Overview] makes a
 //     page of them all.
 //  3. [Write] draws: tables and SVG come from Go, so that the page can be read where

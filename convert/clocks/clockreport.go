@@ -49,7 +49,7 @@ type Line struct {
 	LastNs      int64 `json:"last_ns"`
 }
 
-// Clocks reports how the clocks were aligned.
+// Report says how the clocks were aligned.
 func (m *Clocks) Report() *Report {
 	r := &Report{Schema: Schema, Reference: m.HostClocks[m.Reference()].Label()}
 	ranks := make([][]string, len(m.HostClocks))

@@ -1,4 +1,8 @@
-// Package drawing draws requests and ranks as a [trace.Trace]: tracks by process, by
-// rank and by request, lanes that never overlap, arrows from slice to slice. It reads
-// the tables of the model and decides nothing about ranks or clocks.
+// Package drawing draws requests and ranks as a [trace.Trace], a timeline: tracks by
+// process, by request and by rank, lanes in which nothing overlaps in part, arrows from
+// slice to slice.
+//
+// It reads the tables of the model and decides nothing about ranks or clocks. [Layout]
+// draws requests alone, [Draw] all that was merged. Drawing recordings gives up their
+// events, so that it can be done once. Package output writes the result.
 package drawing
