@@ -25,7 +25,7 @@ test: lint
 	@command -v "$${SGTRACE_TRACE_PROCESSOR:-trace_processor_shell}" >/dev/null || echo "note: no trace_processor_shell ($$""SGTRACE_TRACE_PROCESSOR, PATH): tests with Perfetto's importer skip"
 	@for b in "$${SGTRACE_CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable; do command -v "$$b" >/dev/null && exit; done; echo "note: no Chromium ($$""SGTRACE_CHROMIUM, PATH): tests of HTML reports in a browser skip"
 	$(GO) build ./...
-	$(GO) test -timeout $(TIMEOUT) ./...
+	$(GO) test -vet=off -timeout $(TIMEOUT) ./... # lint has vetted
 
 # The race detector needs cgo.
 race:

@@ -35,8 +35,8 @@ const (
 // damaged, and leaves whole results or none.
 func TestMutants(t *testing.T) {
 	list := simulatedSubjects(t, 24)
-	each := mutantCount(t, 200)
 	for _, s := range list {
+		each := mutantCount(t, damage.Kinds()*len(s.kind.commands))
 		t.Run(s.name, func(t *testing.T) { s.try(t, each, (*trial).inProcess) })
 	}
 }
@@ -77,10 +77,10 @@ func (s *subject) try(t *testing.T, n int, execute func(*trial, *testing.T) (sta
 	dir := t.TempDir()
 	for seed := range uint64(n) {
 		m := s.Mutate(seed)
-		// Kinds of damage and commands come round at different lengths, so that
-		// each meets each.
-		commands := s.kind.commands
-		c := commands[(int(seed)/damage.Kinds()+int(seed))%len(commands)]
+		// With every round of the kinds of damage the commands move on by one, so that
+		// after as many rounds as there are commands each has met each.
+		commands, kinds := s.kind.commands, damage.Kinds()
+		c := commands[(int(seed)/kinds+int(seed)%kinds)%len(commands)]
 		e := &trial{subject: s, mutant: m, command: c, dir: filepath.Join(dir, strconv.Itoa(int(seed)))}
 		if err := os.Mkdir(e.dir, 0o777); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -47,6 +48,9 @@ func main() {
 		log.Fatal(err)
 	}
 	failed := cmd.Wait()
+	if exit := (*exec.ExitError)(nil); failed != nil && (!errors.As(failed, &exit) || exit.ExitCode() != 1) {
+		log.Fatalf("go test: %v", failed) // it did not get to its end
+	}
 	if len(rates) == 0 {
 		log.Fatal("no test logged a rate")
 	}
