@@ -224,7 +224,7 @@ func UsualOf(list []Attribution) *usualCauses {
 	return &u
 }
 
-// Of returns what is usual Of cause c for a request like a.
+// Of returns what is usual of cause c for a request like a.
 func (u *usualCauses) Of(c Cause, a *Attribution) int64 {
 	if c.PerToken() {
 		return u[c] * int64(a.Gaps)

@@ -29,7 +29,7 @@ func NewCosts(s *request.Set, hosts map[string]string, list []Attribution) *Cost
 	return b
 }
 
-// Part returns which Part of all time ns is.
+// Part returns which part of all time ns is.
 func (b *Costs) Part(ns float64) float64 {
 	if b.total == 0 {
 		return 0

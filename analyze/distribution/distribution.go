@@ -32,7 +32,7 @@ type Tally struct {
 	hist           *histogram // nil unless one of the samples is one
 }
 
-// Of describes the values Of some samples. approximate tells that median and
+// Of describes the values of some samples. approximate tells that median and
 // percentiles may be off by 0.4 %.
 func (t *Tally) Of(samples ...*Sample) (d Distribution, approximate bool) {
 	t.reset()

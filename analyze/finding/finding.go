@@ -25,7 +25,7 @@ type Finding struct {
 	// findings are listed by it. Of failed requests it is their part of all.
 	Weight float64
 
-	// topic tells findings of one kind apart that are about different things.
+	// Topic tells findings of one kind apart that are about different things.
 	Topic string
 }
 

@@ -101,7 +101,7 @@ func (g *GPUs) stepless() int64 {
 	return between
 }
 
-// Devices names the Devices: "the GPU of TP0", "the 8 GPUs".
+// Devices names the devices: "the GPU of TP0", "the 8 GPUs".
 func (g *GPUs) Devices() string {
 	if len(g.GPUs) == 1 {
 		return "the GPU"

@@ -65,7 +65,7 @@ type RankSet struct {
 	At     map[Where]int32 // index of each place
 	Of     []int32         // of every proc; None if it is none
 	bare   [request.Other + 1]bool
-	// leads tells of the ranks which stand for those that do the same work beside
+	// Leads tells of the ranks which stand for those that do the same work beside
 	// them: the lowest of them, and not one that does now and then as the thread of
 	// the lowest is missing.
 	Leads []bool

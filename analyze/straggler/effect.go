@@ -18,7 +18,7 @@ type block struct {
 	took   float64   // mean, ns
 }
 
-// Blocks divides the sync points [from, to) into as many Blocks as there can be.
+// Blocks divides the sync points [from, to) into as many blocks as there can be.
 func (g *Gathering) Blocks(from, to int) []block {
 	k := len(g.Names)
 	blocks := make([]block, min(MostBlocksJudged, (to-from)/LeastInBlock))

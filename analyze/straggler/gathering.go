@@ -18,7 +18,7 @@ const NoArrival = math.MinInt64
 type Gathering struct {
 	Names             []string // of the ranks
 	Group, What, Verb string   // see Straggler
-	// floor is the lateness, in ns, that may come from clocks, or from what a rank does
+	// Floor is the lateness, in ns, that may come from clocks, or from what a rank does
 	// besides, and share the part of the time of a sync point that does not matter.
 	Floor int64
 	Share float64

@@ -12,9 +12,9 @@ import (
 type Joiner struct {
 	Copies bool // copies are work, too: as kernels without a graph
 	Call   func(*profile.Call)
-	// work takes a kernel. It returns false if its call is not known.
+	// Work takes a kernel. It returns false if its call is not known.
 	Work func(*profile.Kernel) bool
-	// orphan takes kernels whose call is not known even when all were read.
+	// Orphan takes kernels whose call is not known even when all were read.
 	Orphan func(*profile.Kernel)
 
 	batch   int // kernels

@@ -65,7 +65,7 @@ func NewByName[G any](set *profile.Set, opt *Options) *ByName[G] {
 // leftOut stands for the group of a name that is not kept.
 const leftOut = -1
 
-// Of returns the group Of a name, nil if the name is not kept. It is valid until the
+// Of returns the group of a name, nil if the name is not kept. It is valid until the
 // next call.
 func (b *ByName[G]) Of(rank int32, name trace.Sym, kind uint8) *G {
 	at := b.Ranks[rank].At(int64(name)<<1 | int64(kind))

@@ -81,7 +81,7 @@ type StepNames struct {
 
 const notStep = -1
 
-// Of returns what the name Of a range tells Of a step, nil if it is none. The name
+// Of returns what the name of a range tells of a step, nil if it is none. The name
 // may have an NVTX domain before it.
 func (n *StepNames) Of(name trace.Sym) *StepLabel {
 	at := n.index.At(int64(name))

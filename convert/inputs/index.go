@@ -52,7 +52,7 @@ type Options struct {
 	// drawn.
 	Walk bool
 
-	// each gets what profilers recorded, one input after another, and it is given up
+	// Each gets what profilers recorded, one input after another, and it is given up
 	// then; nil keeps all.
 	Each func(x *Indexed)
 }
@@ -63,7 +63,7 @@ type Inputs struct {
 	Requests *request.Set
 
 	Dump *otlpjson.Dump
-	// assembled keeps the spans that Requests were made of, until clocks are decided.
+	// Assembled keeps the spans that Requests were made of, until clocks are decided.
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
 	Opt       Options
@@ -143,6 +143,7 @@ func (m *Inputs) AsRecorded() {
 	m.Release()
 }
 
+// Release gives up the spans that requests were made of.
 func (m *Inputs) Release() {
 	m.Assembled.Release()
 	m.Requests, m.Assembled = m.Assembled.Set, nil
@@ -425,7 +426,7 @@ func (m *Inputs) indexRecording(x *Indexed, workers int) bool {
 // wanted: then its events need not be kept.
 func (m *Inputs) isOut(x *Indexed) bool { return !x.Format.Machine && m.Opt.unwanted(x.Input) }
 
-// Window reads the recordings of an input once more, for a Window of time on its clock.
+// Window reads the recordings of an input once more, for a window of time on its clock.
 func (m *Inputs) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 	if x.Stream == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Parts returns the Parts that a file has events of, in order.
+// Parts returns the parts that a file has events of, in order.
 func (f *Recording) Parts() []string {
 	seen := map[string]bool{}
 	for i := range f.Rows {
@@ -58,9 +58,9 @@ type Recording struct {
 	Source *Indexed
 	Lines  []Line
 	LineOf []int32 // of each row
-	// tolerance is by how much an event may reach over the one around it.
+	// Tolerance is by how much an event may reach over the one around it.
 	Tolerance trace.Time
-	// duplicates are recordings of the same process by another profiler, whose events were
+	// Duplicates are recordings of the same process by another profiler, whose events were
 	// put into this one.
 	Duplicates []*Recording
 }

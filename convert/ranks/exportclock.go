@@ -16,7 +16,7 @@ type exportClock struct {
 	Name  string
 	Trace *Capture
 	Shift profile.Shift
-	// host is where the export is from, and clock that host's, if it is what places
+	// Host is where the export is from, and Clock that host's, if it is what places
 	// the trace.
 	Host  string
 	Clock int

@@ -23,7 +23,7 @@ type Capture struct {
 	Part string // of a merged file
 	// whole tells that the file has no other parts.
 	whole bool
-	// first and last bound the events of the part. Where a Filter left out events
+	// First and Last bound the events of the part. Where a filter left out events
 	// of a file of several parts, they are those of the file: the same whatever the
 	// filter.
 	First, Last trace.Time

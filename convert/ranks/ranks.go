@@ -37,7 +37,7 @@ func New(in *inputs.Inputs) *Ranks {
 	return &Ranks{Inputs: in, Absorbed: map[*inputs.Recording][]*absorption{}, synced: map[*inputs.Indexed]*exportClock{}}
 }
 
-// Hosts returns the names of all Hosts, some of them repeatedly.
+// Hosts returns the names of all hosts, some of them repeatedly.
 func (m *Ranks) Hosts() (names []string) {
 	for _, x := range m.Tracks {
 		names = append(names, x.Host)

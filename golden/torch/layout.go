@@ -34,7 +34,7 @@ type Call struct {
 	Layer      int16 // -1 outside of layers
 	Start, End int64
 	external   int // id of the outer operator, 0 for none
-	// correlation is that of the call that launches. Those of the calls for events
+	// Correlation is that of the call that launches. Those of the calls for events
 	// before it, which only collectives have, are one and two less.
 	Correlation int
 	Seq         uint64 // of a collective with metadata, else 0

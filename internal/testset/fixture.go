@@ -75,7 +75,7 @@ func keyValues(a Attrs) []any {
 	return out
 }
 
-// Thread adds a Thread span with stages, given as name, start and end.
+// Thread adds a thread span with stages, given as name, start and end.
 func (d *Dump) Thread(root Span, rootID, host, label string, tp, pid int, stages ...Span) {
 	a := Attrs{"host_id": host, "thread_label": label, "pid": pid}
 	if tp >= 0 {

@@ -120,7 +120,7 @@ func RandomStream(r *rand.Rand, syms *trace.Symbols) *RowStream {
 	return s
 }
 
-// Later returns the rows some time Later.
+// Later returns the rows some time later.
 func (s *RowStream) Later(by trace.Time) *RowStream {
 	out := &RowStream{}
 	shift := func(e profile.Event) profile.Event {

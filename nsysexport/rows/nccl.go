@@ -44,7 +44,7 @@ type NCCLCall struct {
 	Bytes      int64  // of the message; -1 is unknown
 	TID        int32
 	Name       trace.Sym // "ncclAllReduce"
-	// seq counts the collectives of a communicator since it was created; -1 is
+	// Seq counts the collectives of a communicator since it was created; -1 is
 	// unknown: the recording began later.
 	Seq int64
 }
