@@ -48,16 +48,16 @@ func reportExports(rows []inventory.Export) *table.Table {
 	return table.New("sgtrace.inspect.exports/v1", "Nsight Systems exports", rows, []table.Field[E]{
 		table.FileField(func(e *E) string { return e.File }),
 		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "of the file"}, Cell: func(e *E) table.Cell { return table.NumberCell(e.Size) }},
-		table.TextField("product", "version of nsys that exported", func(e *E) string { return e.Product }),
-		table.TextField("schema", "version of the schema", func(e *E) string { return e.Schema }),
-		table.TextField("host", "that was profiled", func(e *E) string { return e.Host }),
-		table.TextField("clock", "recorded: times are absolute; unknown: they count from the start of the session, and the clock must be given or matched",
+		table.TextColumn("product", "version of nsys that exported", func(e *E) string { return e.Product }),
+		table.TextColumn("schema", "version of the schema", func(e *E) string { return e.Schema }),
+		table.TextColumn("host", "that was profiled", func(e *E) string { return e.Host }),
+		table.TextColumn("clock", "recorded: times are absolute; unknown: they count from the start of the session, and the clock must be given or matched",
 			func(e *E) string { return clockWord(e.Absolute) }),
 		table.TimeField("start", "of the session, Unix time", func(e *E) (trace.Time, bool) { return e.Start, e.Absolute }),
 		{Column: table.Column{Name: "duration", Unit: table.Duration, Doc: "of the session"}, Cell: func(e *E) table.Cell { return table.NumberCell(e.Duration) }},
-		table.TextField("graphs", "how CUDA graphs were traced: Node has their kernels, Graph only their runs", func(e *E) string { return e.GraphMode }),
-		table.TextField("only tables", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.PartialTables }),
-		table.TextField("only times", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.PartialTimes }),
+		table.TextColumn("graphs", "how CUDA graphs were traced: Node has their kernels, Graph only their runs", func(e *E) string { return e.GraphMode }),
+		table.TextColumn("only tables", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.PartialTables }),
+		table.TextColumn("only times", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.PartialTimes }),
 	})
 }
 
@@ -66,13 +66,13 @@ func reportTraces(rows []inventory.Trace) *table.Table {
 	return table.New("sgtrace.inspect.traces/v1", "PyTorch traces", rows, []table.Field[T]{
 		table.FileField(func(t *T) string { return t.File }),
 		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "of the file, compressed if it is"}, Cell: func(t *T) table.Cell { return table.NumberCell(t.Size) }},
-		table.TextField("producer", "PyTorch profiler, or Chrome JSON of another one", func(t *T) string { return t.Producer }),
-		table.TextField("schema", "schemaVersion", func(t *T) string { return t.Schema }),
-		table.TextField("runtime", "version of the CUDA or HIP runtime", func(t *T) string { return t.Runtime }),
-		table.TextField("recorded", "besides events", func(t *T) string { return t.Recorded }),
-		table.TextField("host", "host_name", func(t *T) string { return t.Host }),
-		table.TextField("backend", "of torch.distributed", func(t *T) string { return t.Backend }),
-		table.TextField("clock", "recorded: times are absolute; unknown: they count from something that the file does not tell",
+		table.TextColumn("producer", "PyTorch profiler, or Chrome JSON of another one", func(t *T) string { return t.Producer }),
+		table.TextColumn("schema", "schemaVersion", func(t *T) string { return t.Schema }),
+		table.TextColumn("runtime", "version of the CUDA or HIP runtime", func(t *T) string { return t.Runtime }),
+		table.TextColumn("recorded", "besides events", func(t *T) string { return t.Recorded }),
+		table.TextColumn("host", "host_name", func(t *T) string { return t.Host }),
+		table.TextColumn("backend", "of torch.distributed", func(t *T) string { return t.Backend }),
+		table.TextColumn("clock", "recorded: times are absolute; unknown: they count from something that the file does not tell",
 			func(t *T) string { return clockWord(t.Absolute) }),
 	})
 }
@@ -90,20 +90,20 @@ func reportProcesses(rows []inventory.Process) *table.Table {
 	}
 	return table.New("sgtrace.inspect.processes/v1", "Processes", rows, []table.Field[P]{
 		table.FileField(func(p *P) string { return p.File }),
-		table.TextField("part", "of a merged file", func(p *P) string { return p.Is.Part }),
-		table.NumberField("n", "processes: those of one name that tell nothing else are one row", func(p *P) int64 { return p.N }),
-		table.NumberField("pid", "of the process", func(p *P) int64 { return known(p.PID, 0) }),
-		table.TextField("name", "of the process", func(p *P) string { return p.Name }),
-		table.TextField("host", "from a label, the file or its name", func(p *P) string { return p.Is.Host }),
-		table.TextField("rank", "place in the parallel groups, or in the world", func(p *P) string { return p.Is.Rank.String() }),
-		table.TextField("from", "what tells the rank", func(p *P) string { return p.Is.RankFrom }),
-		table.NumberField("world", "ranks in all", func(p *P) int64 { return known(int64(p.World), -1) }),
-		table.TextField("gpus", "of the machine that it could use, by their ids", func(p *P) string { return list(p.GPUs) }),
-		table.NumberField("events", "in the file; those of exports are in the table of tables", func(p *P) int64 { return p.Events }),
+		table.TextColumn("part", "of a merged file", func(p *P) string { return p.Is.Part }),
+		table.CountColumn("n", "processes: those of one name that tell nothing else are one row", func(p *P) int64 { return p.N }),
+		table.CountColumn("pid", "of the process", func(p *P) int64 { return known(p.PID, 0) }),
+		table.TextColumn("name", "of the process", func(p *P) string { return p.Name }),
+		table.TextColumn("host", "from a label, the file or its name", func(p *P) string { return p.Is.Host }),
+		table.TextColumn("rank", "place in the parallel groups, or in the world", func(p *P) string { return p.Is.Rank.String() }),
+		table.TextColumn("from", "what tells the rank", func(p *P) string { return p.Is.RankFrom }),
+		table.CountColumn("world", "ranks in all", func(p *P) int64 { return known(int64(p.World), -1) }),
+		table.TextColumn("gpus", "of the machine that it could use, by their ids", func(p *P) string { return list(p.GPUs) }),
+		table.CountColumn("events", "in the file; those of exports are in the table of tables", func(p *P) int64 { return p.Events }),
 		table.TimeField("first", "earliest start, Unix time", timed(func(p *P) trace.Time { return p.First })),
 		table.TimeField("last", "latest end, Unix time", timed(func(p *P) trace.Time { return p.Last })),
-		table.NumberField("steps", "annotations of batches and iterations", func(p *P) int64 { return p.Steps }),
-		table.NumberField("collectives", "kernels of collectives, or their calls where there are none", func(p *P) int64 { return p.Collectives }),
+		table.CountColumn("steps", "annotations of batches and iterations", func(p *P) int64 { return p.Steps }),
+		table.CountColumn("collectives", "kernels of collectives, or their calls where there are none", func(p *P) int64 { return p.Collectives }),
 	})
 }
 
@@ -111,9 +111,9 @@ func reportGPUs(rows []inventory.Devices) *table.Table {
 	type G = inventory.Devices
 	return table.New("sgtrace.inspect.gpus/v1", "GPUs", rows, []table.Field[G]{
 		table.FileField(func(g *G) string { return g.File }),
-		table.NumberField("n", "how many", func(g *G) int64 { return int64(len(g.IDs)) }),
-		table.TextField("model", "name of the model", func(g *G) string { return g.Name }),
-		table.TextField("ids", "as the machine counts", func(g *G) string { return list(g.IDs) }),
+		table.CountColumn("n", "how many", func(g *G) int64 { return int64(len(g.IDs)) }),
+		table.TextColumn("model", "name of the model", func(g *G) string { return g.Name }),
+		table.TextColumn("ids", "as the machine counts", func(g *G) string { return list(g.IDs) }),
 	})
 }
 
@@ -121,10 +121,10 @@ func reportTables(rows []inventory.Table) *table.Table {
 	type T = inventory.Table
 	return table.New("sgtrace.inspect.tables/v1", "Tables", rows, []table.Field[T]{
 		table.FileField(func(t *T) string { return t.File }),
-		table.TextField("table", "that holds something", func(t *T) string { return t.Name }),
-		table.NumberField("rows", "by the numbers of the first and the last row: exact as nsys writes them, too many where rows were deleted later",
+		table.TextColumn("table", "that holds something", func(t *T) string { return t.Name }),
+		table.CountColumn("rows", "by the numbers of the first and the last row: exact as nsys writes them, too many where rows were deleted later",
 			func(t *T) int64 { return t.Rows }),
-		table.TextField("read", "no: sgtrace does not draw or report what is in it", func(t *T) string {
+		table.TextColumn("read", "no: sgtrace does not draw or report what is in it", func(t *T) string {
 			if t.Read {
 				return "yes"
 			}
@@ -139,8 +139,8 @@ func reportCategories(rows []inventory.Category) *table.Table {
 	type C = inventory.Category
 	return table.New("sgtrace.inspect.categories/v1", "Events by category", rows, []table.Field[C]{
 		table.FileField(func(c *C) string { return c.File }),
-		table.TextField("category", "cat of the events; (instants) and (counters) have none", func(c *C) string { return c.Name }),
-		table.NumberField("events", "how many", func(c *C) int64 { return c.Events }),
+		table.TextColumn("category", "cat of the events; (instants) and (counters) have none", func(c *C) string { return c.Name }),
+		table.CountColumn("events", "how many", func(c *C) int64 { return c.Events }),
 		table.TimeField("first", "earliest start, Unix time", func(c *C) (trace.Time, bool) { return c.First, c.Timed }),
 		table.TimeField("last", "latest end, Unix time", func(c *C) (trace.Time, bool) { return c.Last, c.Timed }),
 	})
@@ -151,9 +151,9 @@ func reportMessages(rows []inventory.Message) *table.Table {
 	return table.New("sgtrace.inspect.messages/v1", "Messages of the profiler", rows, []table.Field[M]{
 		table.FileField(func(m *M) string { return m.File }),
 		table.TimeField("time", "Unix time", func(m *M) (trace.Time, bool) { return m.Time, m.Timed }),
-		table.TextField("severity", "warning or error", func(m *M) string { return m.Severity }),
-		table.NumberField("pid", "of the process", func(m *M) int64 { return m.PID }),
-		table.TextField("message", "as nsys wrote it", func(m *M) string { return m.Text }),
+		table.TextColumn("severity", "warning or error", func(m *M) string { return m.Severity }),
+		table.CountColumn("pid", "of the process", func(m *M) int64 { return m.PID }),
+		table.TextColumn("message", "as nsys wrote it", func(m *M) string { return m.Text }),
 	})
 }
 

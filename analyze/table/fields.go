@@ -65,10 +65,12 @@ func NoteSamples[T any](r *Table, rows []T, count func(*T) int64, name func(*T) 
 	r.Note("p99 of fewer than %d values is their maximum: %s", enough, list)
 }
 
+// TextColumn is a column of texts; an empty one is unknown.
 func TextColumn[T any](name, doc string, of func(*T) string) Field[T] {
 	return Field[T]{Column{Name: name, Doc: doc}, func(row *T) Cell { return TextCell(of(row)) }}
 }
 
+// CountColumn is a column of numbers; request.Unknown is unknown.
 func CountColumn[T any](name, doc string, of func(*T) int64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Count, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
 }
@@ -101,21 +103,11 @@ func Detail[T any](f []Field[T]) []Field[T] {
 	return f
 }
 
-// TextField is a column of text.
-func TextField[T any](name, doc string, of func(*T) string) Field[T] {
-	return Field[T]{Column{Name: name, Doc: doc}, func(r *T) Cell { return TextCell(of(r)) }}
-}
-
 // FileField is the column of the file that a row is about.
 func FileField[T any](of func(*T) string) Field[T] {
-	f := TextField("file", "as it was named", of)
+	f := TextColumn("file", "as it was named", of)
 	f.Most = 44
 	return f
-}
-
-// NumberField is a column of numbers, of which request.Unknown is none.
-func NumberField[T any](name, doc string, of func(*T) int64) Field[T] {
-	return Field[T]{Column{Name: name, Unit: Count, Doc: doc}, func(r *T) Cell { return NumberCell(of(r)) }}
 }
 
 // TimeField is a column of points in time, unknown where ok is false.
