@@ -85,6 +85,7 @@ func (g *GPUs) Findings(waiting []string) []finding.Finding {
 	} else {
 		out = append(out, g.callFindings(&t)...)
 	}
+	out = append(out, g.graphFindings(&t)...)
 	if between := t.part(t.waits[BetweenSteps]); between >= muchBetween {
 		out = append(out, g.gpuFinding("steps", between,
 			fmt.Sprintf("%s %s idle %.0f %% of the time between steps: no batch to run, or a slow scheduler", g.Devices(), g.isOrAre(), 100*between), g.longestGap(BetweenSteps)))
@@ -155,7 +156,7 @@ func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
 		evidence = append(evidence, g.largestCopies()...)
 	}
 	if most == HostWork {
-		evidence = append(evidence, g.launchDelay())
+		evidence = append(evidence, g.noGraphs(), g.launchDelay())
 	}
 	evidence = append(evidence, g.spread(func(g *GPU) int64 { return g.Idle.Total() - g.Waits.Time[BetweenSteps] })...)
 	return g.gpuFinding(most.topic(), idle, text, evidence...)

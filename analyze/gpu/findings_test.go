@@ -1,10 +1,14 @@
 package gpu
 
 import (
+	"math"
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 const ms = 1_000_000
@@ -57,5 +61,45 @@ func TestFindings(t *testing.T) {
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
+	}
+}
+
+// Decode steps without a graph cost what they take longer than those with one.
+func TestGraphFindings(t *testing.T) {
+	const us = 1000
+	measure := func(steps, everyEager int) *GPUs {
+		syms := trace.NewSymbols()
+		s := &testset.RowStream{}
+		event := func(name string, from, to, correlation int64) profile.Event {
+			return profile.Event{Start: trace.Time(from), End: trace.Time(to), Correlation: correlation, Name: syms.Intern(name), PID: 7}
+		}
+		for i := range int64(steps) {
+			at, took, call := i*2000*us, int64(1000*us), "cudaGraphLaunch"
+			if everyEager > 0 && int(i)%everyEager == 0 {
+				took, call = 1500*us, "cudaLaunchKernel"
+			}
+			s.RangeRows = append(s.RangeRows, profile.Range{Event: event("step[DECODE bs=32]", at, at+100*us, 0), TID: 1})
+			s.CallRows = append(s.CallRows, profile.Call{Event: event(call, at+10*us, at+20*us, i+1), TID: 1})
+			s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event("gemm", at+30*us, at+30*us+took, i+1)})
+		}
+		return Measure(testset.SetOf(syms, []string{"TP0"}, s), Options{})
+	}
+	of := func(g *GPUs) []finding.Finding {
+		return slices.DeleteFunc(g.Findings(nil), func(f finding.Finding) bool { return f.Topic != "graphs" })
+	}
+	if got := of(measure(200, 0)); got != nil {
+		t.Errorf("all steps are graphs: %v", got)
+	}
+	if got := of(measure(200, 1)); got != nil {
+		t.Errorf("no step is a graph: %v", got)
+	}
+	g := measure(200, 5)
+	got := of(g)
+	if want := 40 * 500.0 * us / float64(g.GPUs[0].Length()); len(got) != 1 || math.Abs(got[0].Weight-want) > 1e-9 {
+		t.Fatalf("%v, want one of weight %v", got, want)
+	}
+	const text = "40 of 200 decode steps ran without a CUDA graph, though others of that batch size have one"
+	if got[0].Text != text || got[0].Evidence[0] != "decode of 17-32 requests on TP0: 1.00 ms with a graph, 1.50 ms without, in the median" {
+		t.Errorf("%q %q", got[0].Text, got[0].Evidence)
 	}
 }

@@ -29,6 +29,7 @@ type GPUs struct {
 	GPUs    []GPU // by rank and device
 	Steps   []StepTime
 	Kernels []RankKernel // the largest excess first
+	Graphs  []GraphUse   // of decode steps
 	Calls   []CallTime   // that hold up their threads; the longest total first
 
 	classes string // what the classes are called
@@ -138,6 +139,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		captured[i] = r.recorded.length()
 		kernels = append(kernels, r.kernels.rows(set, int32(i))...)
 		g.Steps = append(g.Steps, groupSteps(set, int32(i), r.steps)...)
+		g.Graphs = append(g.Graphs, groupGraphs(set, int32(i), r.steps)...)
 	}
 	sortSteps(g.Steps)
 	g.Kernels, g.perSecond = compareKernels(kernels, captured)
