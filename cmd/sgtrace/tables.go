@@ -45,7 +45,7 @@ func (b *reportTables) choose(name string) error {
 		names = append(names, tableName(t))
 	}
 	slices.Sort(names)
-	return commandline.Usage("--table %q: there are %s", name, strings.Join(slices.Compact(names), ", "))
+	return commandline.Usage("--table %q: want one of %s", name, strings.Join(slices.Compact(names), ", "))
 }
 
 // printTables prints the tables of a report as the flags say.

@@ -30,7 +30,7 @@ var (
 )
 
 // ErrOnce says that an input would have to be read twice.
-var ErrOnce = errors.New("cannot be read twice, as a window of time needs")
+var ErrOnce = errors.New("cannot be read twice, but a time window needs that")
 
 // Options say what of inputs is read. They do not change what it means.
 type Options struct {
@@ -110,7 +110,7 @@ func Index(inputs []Input, opt Options, diags *trace.Diags) (*Inputs, error) {
 	case m.Requests != nil || len(m.Sources) > 0:
 		return m, nil
 	case others > 0:
-		return nil, fmt.Errorf("%w; what profilers recorded is for 'sgtrace merge', and 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
+		return nil, fmt.Errorf("%w; for profiler data, use 'sgtrace merge', or 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
 	case opt.Requests:
 		return nil, ErrNoSpans
 	}
@@ -286,9 +286,9 @@ func (x *Indexed) onDisk() error {
 	case x.zeros && (x.Once || x.compression != ""):
 		return errZeros
 	case x.compression != "":
-		return fmt.Errorf("is %s, which must be a file that is not compressed: decompress it first", x.Format.Name)
+		return fmt.Errorf("is %s and compressed: decompress it first", x.Format.Name)
 	case x.Once:
-		return fmt.Errorf("is %s, which must be a file on a disk: copy it there, and give its name", x.Format.Name)
+		return fmt.Errorf("is %s and must be a file on disk: copy it there and give its name", x.Format.Name)
 	}
 	return nil
 }

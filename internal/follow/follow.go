@@ -77,7 +77,7 @@ func (r *Reader) open() error {
 		return err
 	}
 	if !info.Mode().IsRegular() { // to open a named pipe could take forever
-		return fmt.Errorf("%s: cannot be followed: not a regular file", r.path)
+		return fmt.Errorf("%s: cannot follow it: not a regular file", r.path)
 	}
 	f, err := os.Open(r.path)
 	if err != nil {

@@ -302,7 +302,7 @@ func TestListen(t *testing.T) {
 			t.Errorf("listening at %s, want %s", got, Addr)
 		}
 	}
-	if _, err := Listen(); err == nil || !strings.Contains(err.Error(), "end the program that uses it") {
+	if _, err := Listen(); err == nil || !strings.Contains(err.Error(), "stop the program that uses it") {
 		t.Errorf("port in use: got %v", err)
 	}
 }
