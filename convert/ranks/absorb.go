@@ -112,7 +112,7 @@ func (a *absorption) Run(m *Ranks) {
 		a.held = tw.Search().Held
 	}
 	a.same = 0
-	a.recognise(m)
+	a.recognize(m)
 	a.mapRows()
 	steps := a.newSteps()
 	a.addEvents()

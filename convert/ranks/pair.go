@@ -16,7 +16,7 @@ import (
 // absorption, and reports count it once, see WithoutDuplicates.
 type pair struct {
 	trace, export *Capture // export is the one beside
-	// duplicates recognises what both recorded, and relates their clocks; nil where the
+	// duplicates recognizes what both recorded, and relates their clocks; nil where the
 	// export has nothing of a GPU, and its times are taken as they are.
 	duplicates *profile.Duplicates
 	shift      profile.Shift // the export's clock, relative to that of the trace

@@ -2,7 +2,7 @@ package changepoint
 
 import "math"
 
-// A mean is the mean of observations of which neighbours may resemble each
+// A mean is the mean of observations of which neighbors may resemble each
 // other.
 type mean struct {
 	value    float64
@@ -11,7 +11,7 @@ type mean struct {
 	worth float64
 }
 
-// correlationTime returns how many neighbouring observations tell as much as one
+// correlationTime returns how many neighboring observations tell as much as one
 // independent one, given what is left of them when means have been taken out.
 //
 // It is tau = 1 + 2 sum rho(lag), and the variance of a mean of n observations is

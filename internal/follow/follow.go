@@ -116,7 +116,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill takes one step towards something to hand out: it reads, and at the end of
+// fill takes one step toward something to hand out: it reads, and at the end of
 // the file looks what has become of it.
 func (r *Reader) fill() error {
 	if r.from > 0 {

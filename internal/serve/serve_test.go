@@ -114,7 +114,7 @@ func TestAnswers(t *testing.T) {
 	}{
 		{name: "another path", method: "GET", path: "/other", status: 404},
 		{name: "directory", method: "GET", path: "/", status: 404},
-		{name: "path upwards", method: "GET", path: "/../out.pftrace", status: 404},
+		{name: "path upward", method: "GET", path: "/../out.pftrace", status: 404},
 		{name: "path below", method: "GET", path: "/out.pftrace/", status: 404},
 		{name: "unclean path", method: "GET", path: "//out.pftrace", status: 404},
 		{name: "probe for trace_processor", method: "POST", path: "/status", status: 404,

@@ -117,7 +117,7 @@ func estimate(pieces []Piece) ratio {
 	return r
 }
 
-// correlationTime returns how many neighbouring pieces tell as much as one: (1+rho)/(1-rho)
+// correlationTime returns how many neighboring pieces tell as much as one: (1+rho)/(1-rho)
 // of a first-order autoregression. Correlations of short series come out too small by
 // (1+3rho)/n (Kendall, Biometrika 41, 1954); that is put right. Pieces are made to be
 // independent: only what rho has beyond its own standard error counts.

@@ -7,7 +7,7 @@
 // when times move, requests are put together anew. Then [Assembly.Release] gives the
 // spans up, and the tables remain.
 //
-// Everything that no rule recognises becomes a generic row; nothing is dropped. What
+// Everything that no rule recognizes becomes a generic row; nothing is dropped. What
 // producers do, by version, is in sglang.go, gateway.go and vllm.go: names of spans,
 // attributes and events are written there and in attrs.go, and nowhere else.
 //
