@@ -24,7 +24,7 @@ type layer struct {
 	of     []string
 	may    []string
 	chain  bool   // each of them may import those before it, too
-	reason string // of what is left out of may
+	reason string // why may leaves packages out
 }
 
 var (

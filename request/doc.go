@@ -12,7 +12,7 @@
 //	Threads                   the share of a part that one proc had
 //	Rows                      whatever took time: a part, a share, a stage of it, what happened beside requests
 //	Instants, Links           points in time that rows report; which row follows from which
-//	Stages                    what is known of stages by their names
+//	Stages                    the meaning of stages, by name
 //
 // The words:
 //

@@ -106,7 +106,7 @@ func (c *command) redactEvidence(e *convert.Evidence) {
 	}
 }
 
-// redactTrace redacts what is left in a trace that was drawn of what is redacted.
+// redactTrace redacts the rest of a trace that was drawn from redacted tables.
 func (c *command) redactTrace(t *trace.Trace) {
 	if c.redact != nil {
 		convert.RedactTrace(t, c.redact)

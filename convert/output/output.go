@@ -44,7 +44,7 @@ var ErrDiffers = errors.New("the file differs from what was written")
 // at the end.
 type Output struct {
 	name  string
-	write func(w io.Writer, t *trace.Trace) error // nil for what is no trace
+	write func(w io.Writer, t *trace.Trace) error // nil unless a trace is written
 	gzip  bool
 	file  *os.File
 	mode  fs.FileMode // of the file that is replaced; 0 if there is none

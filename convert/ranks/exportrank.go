@@ -37,7 +37,7 @@ func ParseGivenRank(text string) (inputs.GivenRank, error) {
 // ErrNoProcess says that the user named a process that no export has.
 var ErrNoProcess = errors.New("no export has this process")
 
-// What a rank may rest on besides what is known of a trace.
+// What a rank may rest on besides the facts of a trace.
 const (
 	fromUser = "user"
 	fromGPU  = "GPU"

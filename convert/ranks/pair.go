@@ -141,7 +141,7 @@ func (c *Capture) mayBe(export *Capture) bool {
 	return c.First <= export.Last+apart && export.First <= c.Last+apart
 }
 
-// isSurely reports whether what is known of the process of a trace and of an export is
+// isSurely reports whether the facts about the process of a trace and of an export are
 // reason enough to take them for one.
 func (c *Capture) isSurely(export *Capture) bool {
 	if c.pid() != 0 && c.pid() == export.pid() {

@@ -228,7 +228,7 @@ func (e *edge) conclude(x, y []float64, slope float64) {
 		e.seSlope = min(e.seSlope, inflated/math.Sqrt(sxx))
 	}
 	if e.seSlope >= maxDrift/2 {
-		e.slope = 0 // it says less than what is known anyway
+		e.slope = 0 // it says less than the limit of a real clock
 	}
 	e.misfit = misfit(r)
 }

@@ -150,7 +150,7 @@ func (f *finder) around(i int) window {
 }
 
 // settle moves every change to the best place between its neighbors, which were
-// not known when it was found, and takes back what is no change between them.
+// not known when it was found, and drops those that are no change between them.
 func (f *finder) settle() {
 	for i := range f.found {
 		if k := f.peak(f.around(i)); k >= 0 {

@@ -11,7 +11,7 @@
 //     multiplied by their number.
 //   - Neighboring observations resemble each other: requests that wait in one
 //     queue wait about as long. How many independent observations a sequence is
-//     worth is measured from what is left when the change is taken out, on both
+//     worth is measured from the residuals after the change is removed, on both
 //     sides together and on each alone (see serial.go), and with few of them
 //     Student's t takes the place of the normal distribution.
 //   - The observations themselves are not trusted to be normal: levels are

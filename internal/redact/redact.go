@@ -1,4 +1,4 @@
-// Package redact replaces what tells whose incident it is by names that tell nothing:
+// Package redact replaces names that reveal whose incident it is with pseudonyms:
 // host names, ids of requests, paths, addresses and free text.
 //
 // A name is made of the text that it stands for and a key, by HMAC-SHA256: the same

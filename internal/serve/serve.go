@@ -88,7 +88,7 @@ func Serve(ctx context.Context, path string, ln net.Listener) error {
 	case <-h.fetched:
 		late, cancel := context.WithTimeout(ctx, grace)
 		defer cancel()
-		_ = srv.Shutdown(late) // out of time: Close cuts off what is left
+		_ = srv.Shutdown(late) // out of time: Close cuts off the rest
 	}
 	srv.Close()
 	<-stopped

@@ -24,7 +24,7 @@ type Quantity struct {
 func (q *Quantity) known() bool { return q.bounds != nil && q.Value > 0 }
 
 // Mean estimates what the pieces have per Of: the sum of all Sum by that of all Of.
-// Pieces in which Of is 0 tell nothing. With fewer than [Enough] of the others, there is no
+// Pieces in which Of is 0 do not count. With fewer than [Enough] of the others, there is no
 // saying how far off it is.
 func Mean(pieces []Piece) Quantity {
 	r := estimate(pieces)

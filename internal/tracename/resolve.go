@@ -34,7 +34,7 @@ type Hint struct {
 	Rank, Size int32
 }
 
-// Resolved is what is known of one file.
+// Resolved has the facts about one file.
 type Resolved struct {
 	Path string
 	// Rank has the parts and Global where each is known. Global is the rank in
