@@ -14,8 +14,8 @@ import (
 // Format is the SQLite form of a report of Nsight Systems.
 var Format = &format.Format{
 	Name:     "SQLite (Nsight Systems export)",
-	Doc:      "exports of Nsight Systems, as 'nsys export --type sqlite' writes them",
-	For:      "'sgtrace merge', 'sgtrace convert nsys2perfetto' and 'sgtrace report --kernels' (--api, --nvtx, ...)",
+	Doc:      "Nsight Systems exports, as 'nsys export --type sqlite' writes them",
+	For:      "'sgtrace merge', 'sgtrace convert nsys2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
 	Convert:  "nsys2perfetto",
 	Sniff:    func(h format.Head) bool { return rows.Sniff(h.Bytes) },
 	Index:    index,

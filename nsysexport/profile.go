@@ -118,7 +118,7 @@ func (r *profiler) join() []*profile.Profile {
 	return profiles
 }
 
-// file returns the profile of a process, with what is known of it.
+// file returns the profile of a process, with the facts about it.
 func (r *profiler) file(pid int32) *process {
 	f, ok := r.profiles[pid]
 	if ok {

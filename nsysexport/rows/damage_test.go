@@ -58,7 +58,7 @@ func TestRefused(t *testing.T) {
 		{"text", change(func([]byte) []byte { return bytes.Repeat([]byte("hello "), 500) }), "not an Nsight Systems export"},
 		{"foreign", func(t *testing.T) string { return nsystest.Database(t, "CREATE TABLE t (x)") }, "not an Nsight Systems export"},
 		{"missing", func(t *testing.T) string { return filepath.Join(t.TempDir(), "none") }, "no such file"},
-		{"folder", func(t *testing.T) string { return t.TempDir() }, "no regular file"},
+		{"folder", func(t *testing.T) string { return t.TempDir() }, "not a regular file"},
 		{"wal", beside("-wal", make([]byte, 4096)), "wal_checkpoint"},
 		{"empty wal", beside("-wal", nil), ""},
 		{"report", change(func([]byte) []byte {

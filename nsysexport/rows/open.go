@@ -21,7 +21,7 @@ type Options struct {
 	Args  *trace.Args    // of NVTX payloads; nil leaves them out
 	Diags *trace.Diags   // nil drops diagnostics
 	// Brief leaves out what reports do not need, which takes half the time: launch
-	// configurations, return values, graph ids, colours and payloads.
+	// configurations, return values, graph ids, colors and payloads.
 	Brief bool
 	// KeepSecrets tells to keep payloads that may hold prompts or credentials.
 	KeepSecrets bool
@@ -90,7 +90,7 @@ func (s *Source) open(path string) error {
 	}
 	// Opening a pipe waits for somebody who writes to it.
 	if info, err := os.Stat(real); err == nil && !info.Mode().IsRegular() {
-		return errors.New("is no regular file, and SQLite can read nothing else: copy it to a disk")
+		return errors.New("is not a regular file, which SQLite needs: copy it to a disk")
 	}
 	if s.file, err = os.Open(real); err != nil {
 		return unwrapPath(err)
@@ -111,7 +111,7 @@ func (s *Source) open(path string) error {
 	case !isExport && (s.schema.damaged || s.header.cut()):
 		return errSchema
 	case !isExport:
-		return fmt.Errorf("a SQLite database without tables of Nsight Systems: %w", ErrForeign)
+		return fmt.Errorf("a SQLite database without Nsight Systems tables: %w", ErrForeign)
 	case s.schema.damaged:
 		s.Diag(trace.NsysTablesDamaged, "", 0)
 	}
@@ -123,7 +123,7 @@ func (s *Source) open(path string) error {
 }
 
 // errSchema says that nothing of a file can be found.
-var errSchema = errors.New("the list of tables is damaged, so that nothing can be read: " +
+var errSchema = errors.New("the list of tables is damaged, so nothing can be read: " +
 	"copy the file again, or run nsys export again")
 
 // unwrapPath takes the path out of an error that will get it again.
