@@ -48,6 +48,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	reportMessages(src)
 	processes := Outline(src)
 	return &format.Source{Profiles: processes, Print: printOf(src), Stream: stream, Close: src.Close,
 		Rows: func(rank func(pid int32) int32) profile.Stream { return NewStream(src, rank) },
