@@ -42,7 +42,7 @@ output written, but input was dropped or damaged
 .SH ENVIRONMENT
 .TP
 .B TMPDIR
-where temporary files go that memory has no room for. They have no names, and leave nothing behind.
+where temporary files go: what memory has no room for, and exports of Nsight Systems that are compressed. Nothing is left behind.
 .TP
 .BR LC_ALL ", " LC_CTYPE ", " LANG
 whether text may have more than ASCII: not in the locales C and POSIX.
