@@ -26,6 +26,9 @@ type Collective struct {
 	Dtype     trace.Sym
 	In, Out   int64 // elements; -1 is unknown
 	GroupSize int32 // -1 is unknown
+	// Splits is what an all-to-all sends to each rank of the group, in rows of a tensor, as
+	// text: "[12, 0, 3]". 0 is unknown, "[]" are equal parts.
+	Splits trace.Sym
 
 	// Correlation joins a kernel to the call that launched it; 0 is unknown. Step is the
 	// kind of the step that this call lies in, StepOther if it lies in none.

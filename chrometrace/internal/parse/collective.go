@@ -18,6 +18,9 @@ func (p *parser) collective(index, row int32, onGPU bool) {
 		Op: p.symArg(argOp), Group: p.symArg(argGroup), Ranks: p.symArg(argRanks), Dtype: p.symArg(argDtype),
 		GroupSize: -1, Correlation: max(0, p.intArg(argCorrelation)),
 	}
+	if onGPU {
+		c.Splits = p.symArg(argSplits)
+	}
 	if n := p.intArg(argGroupSize); n > 0 && n <= math.MaxInt32 {
 		c.GroupSize = int32(n)
 	}
