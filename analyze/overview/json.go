@@ -136,7 +136,7 @@ func (o *Overview) writeJSON(w io.Writer) error {
 // object is the overview as it is written.
 func (o *Overview) object() *overviewJSON {
 	v := &overviewJSON{
-		Schema: Schema, Looked: texts(o.Looked), Files: []fileJSON{}, Servers: []serverJSON{}, Profiles: []captureJSON{},
+		Schema: Schema, Looked: texts(o.In(finding.LookedAt)), Files: []fileJSON{}, Servers: []serverJSON{}, Profiles: []captureJSON{},
 		Clocks: []clockJSON{}, Latencies: []latencyJSON{}, Warnings: []warningJSON{}, Findings: []findingJSON{},
 	}
 	for i := range o.Files {
@@ -188,8 +188,8 @@ func (o *Overview) findingJSON(f *finding.Finding) findingJSON {
 	role, host, rank := f.At.Parts()
 	v := findingJSON{
 		Kind: textJSON(f.Kind), Scope: textJSON(f.At.Scope.String()), Role: textJSON(role), Host: textJSON(host), Rank: textJSON(rank),
-		Weight: math.Round(f.Weight*1e6) / 1e6, Text: textJSON(f.Text), Evidence: texts(f.Evidence),
-		Command: textJSON(o.Command(f)), Args: texts(f.Show),
+		Weight: math.Round(f.Cost*1e6) / 1e6, Text: textJSON(f.Text), Evidence: texts(finding.Sentences(f.Evidence)),
+		Command: textJSON(o.Command(f)), Args: texts(f.Show[0]),
 	}
 	if f.Since != 0 {
 		v.Since = new(int64(f.Since))
@@ -213,7 +213,7 @@ func (o *Overview) findingsReport() *table.Table {
 		table.TextColumn("rank", "parallel ranks", part(2)),
 		{Column: table.Column{Name: "since", Unit: table.Instant, Doc: "when it began; unknown is from the beginning on"},
 			Cell: func(f *finding.Finding) table.Cell { return table.Cell{N: int64(f.Since), Unknown: f.Since == 0} }},
-		table.ShareColumn("weight", "part of the time of requests, or of ranks, that it costs; of errors, part of the requests", func(f *finding.Finding) float64 { return f.Weight }),
+		table.ShareColumn("weight", "part of the time of requests, or of ranks, that it costs; of errors, part of the requests", func(f *finding.Finding) float64 { return f.Cost }),
 		table.TextColumn("text", "what, where, since when, by how much", func(f *finding.Finding) string { return f.Text }),
 		table.TextColumn("command", "what shows more", func(f *finding.Finding) string { return o.Command(f) }),
 	})

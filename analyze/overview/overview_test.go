@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -135,7 +136,7 @@ func TestOverviewTellsTheTruth(t *testing.T) {
 // Markdown.
 func TestOverviewIsSafe(t *testing.T) {
 	o := &Overview{Input: Input{Inputs: []string{"a\x1b]0;x\a.jsonl"}, Files: []InputFile{{Name: "a\x1b]0;x\a.jsonl"}}}}
-	o.Findings = []finding.Finding{{Kind: finding.Errors, Text: "bad \x1b[31m\n# heading", Evidence: []string{"<script> | \u202e"}}}
+	o.Findings = []finding.Finding{{Kind: finding.Errors, Text: "bad \x1b[31m\n# heading", Evidence: []finding.Evidence{{Text: "<script> | \u202e"}}, Show: [][]string{{"--by", "status"}}}}
 	o.Warnings = []Warning{{trace.Error, "\x1b[2J"}}
 	for _, f := range table.Formats {
 		for line := range strings.Lines(o.text(t, f, table.Style{})) {
@@ -151,7 +152,8 @@ func TestOverviewIsSafe(t *testing.T) {
 
 // Many inputs are told once, not with every command.
 func TestManyInputs(t *testing.T) {
-	o := &Overview{Findings: []finding.Finding{{Text: "x", Show: []string{"--by-rank"}}, {Text: "y", Show: []string{"--by-rank"}}}}
+	byRank := [][]string{{"--by-rank"}}
+	o := &Overview{Result: finders.Result{Findings: []finding.Finding{{Text: "x", Show: byRank}, {Text: "y", Show: byRank}}}}
 	for _, name := range []string{"aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc", "dddddddddddd"} {
 		o.Inputs = append(o.Inputs, "traces/"+name+".json.gz")
 	}

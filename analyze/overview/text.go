@@ -9,6 +9,7 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -86,12 +87,11 @@ func (p *overviewPrinter) findings() {
 	p.printf("\n%s\n", p.findingsTitle())
 	if len(p.Findings) == 0 {
 		p.filled("", 0, p.lookedText())
-		return
 	}
 	for i := range p.Findings[:min(mostFindings, len(p.Findings))] {
 		f := &p.Findings[i]
-		p.filled(fmt.Sprintf("%d  ", i+1), 3, fmt.Sprintf("%s (%s)", f.Text, p.costText(f)))
-		for k, text := range f.Evidence[:min(mostEvidence, len(f.Evidence))] {
+		p.filled(fmt.Sprintf("%d  ", i+1), 3, fmt.Sprintf("%s (%s)", f.Text, f.Remark()))
+		for k, text := range finding.Sentences(f.Evidence[:min(mostEvidence, len(f.Evidence))]) {
 			if more := len(f.Evidence) - mostEvidence; k == mostEvidence-1 && more > 0 {
 				text += fmt.Sprintf(" (and %d more)", more)
 			}
@@ -99,8 +99,11 @@ func (p *overviewPrinter) findings() {
 		}
 		p.printf("   $ %s\n", p.shortCommand(f))
 	}
-	if p.manyInputs() {
+	if len(p.Findings) > 0 && p.manyInputs() {
 		p.filled("INPUT... ", 9, words.QuoteShell(p.Inputs))
+	}
+	for _, text := range p.In(finding.TooLittle) {
+		p.filled("", 0, text)
 	}
 }
 

@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -101,13 +99,6 @@ func (o *Overview) requestWarnings() []Warning {
 	add(flagged(request.MissingRoot|request.MissingThread), "%s with spans missing")
 	add(flagged(request.Unjoined|request.RoomCollision), "%s of which one half, prefill or decode, is missing or could not be told apart")
 	add(o.Tail.Implausible, "%s with times that cannot be right: left out")
-	if n := len(s.Requests); n > 0 && n < change.Fewest {
-		text := fmt.Sprintf("too few requests to look for changes: %d are needed", change.Fewest)
-		if n < finding.FewCompared {
-			text = fmt.Sprintf("too few requests to look for causes (%d are needed) and changes (%d)", finding.FewCompared, change.Fewest)
-		}
-		d = append(d, Warning{trace.Notice, text})
-	}
 	return d
 }
 
@@ -146,9 +137,9 @@ func (o *Overview) traceWarnings() []Warning {
 		return []Warning{{trace.Notice, requests.NoRequests}}
 	}
 	switch {
-	case !o.stages:
+	case !o.Stages:
 		return []Warning{{trace.Notice, "servers traced no stages, only whole requests: nothing tells where their time went"}}
-	case !o.steps:
+	case !o.Steps:
 		return []Warning{{trace.Notice, "no decode steps were traced (SGLANG_TRACE_LEVEL=3 does): no ITL, and no slow ranks in decoding"}}
 	}
 	return nil

@@ -194,47 +194,33 @@ func (o *Overview) latencyReport() *table.Table {
 
 // lookedText says what was looked at.
 func (o *Overview) lookedText() string {
-	if len(o.Looked) == 0 {
-		return "the files hold nothing that findings are made of; 'sgtrace inspect' lists what they hold"
+	looked := o.In(finding.LookedAt)
+	if len(looked) > 0 {
+		return "Looked at: " + strings.Join(looked, "; ")
 	}
-	return "looked at " + strings.Join(o.Looked, "; ")
+	return "'sgtrace inspect' lists what the inputs hold"
 }
 
 // findingsTitle heads the list of findings.
 func (o *Overview) findingsTitle() string {
 	switch n := len(o.Findings); {
-	case n == 0 && len(o.Looked) == 0:
-		return "There is nothing to look at"
+	case n == 0 && len(o.In(finding.LookedAt)) == 0:
+		return "No findings: not enough data"
 	case n == 0:
 		return "Nothing stands out"
 	case n > mostFindings:
-		return fmt.Sprintf("%d of %d findings, those that cost most", mostFindings, n)
+		return fmt.Sprintf("Top %d of %d findings by cost", mostFindings, n)
 	case n == 1:
 		return "1 finding"
 	default:
-		return fmt.Sprintf("%d findings, by what they cost", n)
+		return fmt.Sprintf("%d findings by cost", n)
 	}
 }
 
 // mostFindings is how many findings people are shown at once.
 const mostFindings = 3
 
-// costText says what a finding costs.
-func (o *Overview) costText(f *finding.Finding) string {
-	part := fmt.Sprintf("%.0f %%", 100*f.Weight)
-	if f.Weight < 0.005 {
-		part = "less than 1 %"
-	}
-	switch {
-	case f.Kind == finding.Errors:
-		return part + " of the requests"
-	case f.Kind == finding.GPU || o.Requests == nil:
-		return "costs " + part + " of the GPUs' time"
-	}
-	return "costs " + part + " of the requests' time"
-}
-
-// doubtMark tells how bad a doubt is.
+// warningMark tells how bad a warning is.
 func (d *Warning) warningMark() string {
 	if d.Severity >= trace.DataLoss {
 		return "LOST: "
