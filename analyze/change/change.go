@@ -84,7 +84,7 @@ func (c *Change) finding(b *cause.Costs) finding.Finding {
 	f := finding.Finding{
 		Kind: first.findingKind(), At: first.Where, Since: c.Time, Text: c.Sentence(), P: finding.Chance(c.P), Metric: first.metric(),
 		Evidence: []finding.Evidence{finding.Sentence("%s if nothing had changed", words.Chance(c.P)).
-			In("changes", map[string]string{"what": first.subject(), "part": "first"}, "p", c.P)},
+			In("changes", finding.Row("what", first.subject(), "part", "first"), "p", c.P)},
 	}
 	switch f.Kind {
 	case finding.Load:

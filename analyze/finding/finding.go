@@ -64,6 +64,14 @@ type Metric struct {
 	Before, After float64
 }
 
+// UnitName is the unit as programs read it; "" without a metric.
+func (m *Metric) UnitName() string {
+	if m.Name == "" {
+		return ""
+	}
+	return m.Unit.String()
+}
+
 // A Probability may be unknown, which is its zero value.
 type Probability struct {
 	P     float64
@@ -99,13 +107,25 @@ const MostRIDs = 10
 // Evidence is a sentence, and where a report has the number that it is about.
 type Evidence struct {
 	Text string
-	// Table is the name of the report's table ("stragglers"), Row the texts of the
-	// columns that name the row, Column the column, and Value what it holds, in the
-	// unit of the column. Table is "" where no table has the number.
+	// Table is the name of the report's table ("stragglers"), Row what names the row,
+	// Column the key of the column, and Value what it holds, in the unit of the column.
+	// Table is "" where no table has the number.
 	Table  string
-	Row    map[string]string
+	Row    []Key
 	Column string
 	Value  float64
+}
+
+// A Key is a text that names a row, with its column.
+type Key struct{ Column, Text string }
+
+// Row names a row by pairs of a column and its text.
+func Row(pairs ...string) []Key {
+	var row []Key
+	for i := 0; i+1 < len(pairs); i += 2 {
+		row = append(row, Key{pairs[i], pairs[i+1]})
+	}
+	return row
 }
 
 // Sentence is evidence in words alone.
@@ -114,7 +134,7 @@ func Sentence(format string, args ...any) Evidence {
 }
 
 // In says where a report has the number that e is about.
-func (e Evidence) In(table string, row map[string]string, column string, value float64) Evidence {
+func (e Evidence) In(table string, row []Key, column string, value float64) Evidence {
 	e.Table, e.Row, e.Column, e.Value = table, row, column, value
 	return e
 }

@@ -152,5 +152,5 @@ func (g *GPUs) exposedRange() []finding.Evidence {
 		}
 	}
 	return []finding.Evidence{finding.Sentence("from %.0f %% on %s to %.0f %% on %s", 100*part(least), g.gpuLabel(least), 100*part(most), g.gpuLabel(most)).
-		In("gpu", map[string]string{"rank": g.gpuLabel(most)}, "exposed_ns", float64(most.Exposed(profile.ClassCommunication)))}
+		In("gpu", finding.Row("rank", g.gpuLabel(most)), "exposed_ns", float64(most.Exposed(profile.ClassCommunication)))}
 }

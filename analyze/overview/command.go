@@ -10,8 +10,11 @@ import (
 // Command is the command line that shows more of a finding of the overview, as one can
 // paste it into a shell.
 func (o *Overview) Command(f *finding.Finding) string {
-	return f.Command(slices.Concat(o.Select, o.Inputs))
+	return f.Command(o.again())
 }
+
+// again are the arguments that read and select the same once more.
+func (o *Overview) again() []string { return slices.Concat(o.Select, o.Inputs) }
 
 // shortCommand is Command, with the word INPUT for inputs that would fill the screen.
 func (o *Overview) shortCommand(f *finding.Finding) string {

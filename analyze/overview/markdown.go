@@ -22,7 +22,7 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 		fmt.Fprintf(out, "- **trust**: %s\n", trustText)
 	}
 	for i := range o.Warnings {
-		fmt.Fprintf(out, "- **trust**: %s\n", table.EscapeMarkdown(words.Clean(o.Warnings[i].warningMark()+o.Warnings[i].Text)))
+		fmt.Fprintf(out, "- **trust**: %s\n", table.EscapeMarkdown(words.Clean(warningMark(&o.Warnings[i])+o.Warnings[i].Text)))
 	}
 	out.WriteByte('\n')
 	if len(o.Latencies) > 0 {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -15,16 +16,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Schema is the schema of an overview as JSON, and of the table of its
-// findings as CSV.
-const Schema = "sgtrace.report.summary/v1"
-
 // An Input is what an overview is of.
 type Input struct {
 	// Select and Inputs are the arguments of 'sgtrace report' that select and name what
 	// is looked at, for the commands that show more.
 	Select, Inputs []string
-	Files          []InputFile
+	Files          []document.Input
 	Requests       *request.Set // of OTLP dumps; nil without
 	Profiles       *profile.Set // of profilers; nil without
 	Devices        gpu.Options  // how the devices of Profiles are measured
@@ -33,12 +30,6 @@ type Input struct {
 	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
 	// which is when they are measured. nil is nothing.
 	Diags *trace.Diags
-}
-
-// An InputFile is a file that was read.
-type InputFile struct {
-	Name  string
-	Bytes int64 // as it lies on disk, compressed or not; request.Unknown
 }
 
 // A HostClock is how the clock of a host relates to the reference, on which requests are
@@ -65,7 +56,7 @@ type Overview struct {
 	// Rates per second between From and To: of requests that started, and of tokens that
 	// finished requests took and gave. NaN is unknown.
 	RequestRate, PromptRate, OutputRate float64
-	Warnings                            []Warning // worst first
+	Warnings                            []document.Warning // worst first
 
 	finders.Measured // what findings are made of, for whoever shows more of it
 	finders.Result

@@ -14,22 +14,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// Write writes the overview in the given format: on one screen for people, as one
-// object, or its findings as a table.
-func (o *Overview) Write(w io.Writer, f table.Format, s table.Style) error {
-	switch f {
-	case table.FormatText:
-		return o.writeText(w, s)
-	case table.FormatMarkdown:
-		return o.writeMarkdown(w)
-	case table.FormatJSON:
-		return o.writeJSON(w)
-	case table.FormatCSV:
-		return o.findingsReport().Write(w, f, s)
-	}
-	return fmt.Errorf("no format %q; there are %v", f, table.Formats)
-}
-
 // Text is filled to the width of the terminal, or to one that most have, and no further
 // than a line can be read.
 const (
@@ -62,7 +46,7 @@ func (o *Overview) writeText(w io.Writer, style table.Style) error {
 		if i == 0 {
 			name = "trust"
 		}
-		p.filled(fmt.Sprintf("%-*s", margin, name), margin, o.Warnings[i].warningMark()+o.Warnings[i].Text)
+		p.filled(fmt.Sprintf("%-*s", margin, name), margin, warningMark(&o.Warnings[i])+o.Warnings[i].Text)
 	}
 	if err := p.latencies(); err != nil {
 		return err

@@ -8,10 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/requests"
-	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -176,22 +174,6 @@ func isRank(name string) bool {
 // trustText says that there is no doubt.
 const trustText = "nothing is lost or missing"
 
-// latencyReport is the table of the latencies of whole requests.
-func (o *Overview) latencyReport() *table.Table {
-	const scale = "duration"
-	ns := func(name, doc string, of func(*requests.Latency) int64) table.Field[requests.Latency] {
-		return table.Field[requests.Latency]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(l *requests.Latency) table.Cell { return table.Cell{N: of(l)} }}
-	}
-	return table.New(Schema, "", o.Latencies, []table.Field[requests.Latency]{
-		table.TextColumn("latency", "e2e, ttft, itl of finished requests", func(l *requests.Latency) string { return tail.MetricWords[tail.Metric(l.Metric)] }),
-		table.CountColumn("n", "how many", func(l *requests.Latency) int64 { return int64(l.N) }),
-		ns("p50", "median, nearest rank", func(l *requests.Latency) int64 { return l.P50 }),
-		ns("p90", "90th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P90 }),
-		ns("p99", "99th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P99 }),
-		ns("max", "longest", func(l *requests.Latency) int64 { return l.Max }),
-	})
-}
-
 // lookedText says what was looked at.
 func (o *Overview) lookedText() string {
 	looked := o.In(finding.LookedAt)
@@ -221,7 +203,7 @@ func (o *Overview) findingsTitle() string {
 const mostFindings = 3
 
 // warningMark tells how bad a warning is.
-func (d *Warning) warningMark() string {
+func warningMark(d *document.Warning) string {
 	if d.Severity >= trace.DataLoss {
 		return "LOST: "
 	}

@@ -176,8 +176,8 @@ func (p *Pipeline) evidence(s *straggler.Straggler) []finding.Evidence {
 }
 
 // rowOf are the texts that name a rank in the tables of this package.
-func rowOf(at *place.Where) map[string]string {
-	return map[string]string{"role": at.Role.String(), "host": at.ServerName(), "rank": at.Rank.String()}
+func rowOf(at *place.Where) []finding.Key {
+	return finding.Row("role", at.Role.String(), "host", at.ServerName(), "rank", at.Rank.String())
 }
 
 // cost is the part of the time that the pipeline would save if the stage were as

@@ -90,7 +90,7 @@ func (s *Straggler) Text() string {
 
 // Confidence is the evidence of how certain a straggler is.
 func (s *Straggler) Confidence() finding.Evidence {
-	return finding.Sentence("it is late by %s", s.Sure()).In("stragglers", map[string]string{"rank": s.Name, "at": s.What}, "late_share", s.Delay)
+	return finding.Sentence("it is late by %s", s.Sure()).In("stragglers", finding.Row("rank", s.Name, "at", s.What), "late_share", s.Delay)
 }
 
 // Sure says by which part of the time a straggler is late, and how certain that is.

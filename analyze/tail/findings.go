@@ -50,7 +50,7 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Judg
 	worst := slices.MaxFunc(x.Pairs, func(p, q TransferPair) int { return p.Slow - q.Slow })
 	from, to := t.rankName(worst.From), t.rankName(worst.To)
 	f.Evidence = []finding.Evidence{finding.Sentence("%d of the slow ones go from %s to %s", worst.Slow, from, to).
-		In("transfers", map[string]string{"from": from, "to": to}, "slow", float64(worst.Slow))}
+		In("transfers", finding.Row("from", from, "to", to), "slow", float64(worst.Slow))}
 	return []finding.Finding{f}, judged
 }
 
@@ -140,7 +140,7 @@ func (t *Tail) delayFinding(d *Delay, b *cause.Costs) finding.Finding {
 	f.Affected = finding.AffectedOf(t.set, d.Requests)
 	f.Metric = finding.Metric{Name: "delay", Unit: table.Duration, Before: math.NaN(), After: float64(mean)}
 	f.Evidence = []finding.Evidence{finding.Sentence("the longest of these delays is %s", words.Nearly(d.Max)).
-		In("delays", map[string]string{"cause": d.Cause.String()}, "max_ns", float64(d.Max))}
+		In("delays", finding.Row("cause", d.Cause.String()), "max_ns", float64(d.Max))}
 	return f
 }
 
@@ -155,6 +155,6 @@ func (t *Tail) comparisonFinding(c *Comparison, d *Difference, b *cause.Costs) f
 	f.Confidence = finding.Likely
 	f.Metric = finding.Metric{Name: string(c.Metric), Unit: table.Duration, Before: float64(c.Median), After: float64(c.Value)}
 	f.Evidence = []finding.Evidence{finding.Sentence("it adds %s to slow %s on average (95 %% confidence interval: %s to %s)", words.Nearly(d.More), slow, words.Nearly(d.Low), words.Nearly(d.High)).
-		In("tail", map[string]string{"metric": string(c.Metric), "cause": d.Cause.String()}, "more_ns", float64(d.More))}
+		In("tail", finding.Row("metric", string(c.Metric), "cause", d.Cause.String()), "more_ns", float64(d.More))}
 	return f
 }
