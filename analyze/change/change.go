@@ -53,7 +53,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 
 // Judged says whether there are enough requests to look for changes.
 func (c *Changes) Judged() finding.Judged {
-	judged := finding.Judged{What: "changes of load and latency over time", Of: "request", N: c.Requests, Needed: Fewest}
+	judged := finding.Judged{What: "changes in load and latency over time", Of: "request", N: c.Requests, Needed: Fewest}
 	if c.Requests >= Fewest && c.Series == 0 {
 		judged.Reason = "there is no steady load between the ramp-up and the drain"
 	}

@@ -123,7 +123,7 @@ func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Judged) 
 	for _, s := range c.Stragglers(g) {
 		out = append(out, s.Finding(distribution.Fraction(s.Lost, c.lengths)))
 	}
-	judged := finding.Judged{What: "who is late in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints}
+	judged := finding.Judged{What: "lateness in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints}
 	switch {
 	case c.Counts.all == 0:
 		judged.Reason = "no collectives of several ranks were recorded"

@@ -2,9 +2,11 @@ package finding
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -74,7 +76,7 @@ func (f *Finding) Object(again []string) Object {
 		v.Metric = &metricObject{table.JSONText(f.Metric.Name), f.Metric.UnitName(), number(f.Metric.Before), number(f.Metric.After)}
 	}
 	if f.P.Known {
-		v.P = &f.P.P
+		v.P = number(f.P.P)
 	}
 	if f.Affected.N > 0 {
 		v.Affected = &affectedObject{f.Affected.N, table.JSONTexts(f.Affected.RIDs)}
@@ -126,10 +128,13 @@ func known(t trace.Time) *int64 {
 	return new(int64(t))
 }
 
-// number is nil for what JSON cannot say.
+// number is nil for what JSON cannot say. Fractions have six digits, as in tables.
 func number(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
+	}
+	if v != math.Trunc(v) {
+		v, _ = strconv.ParseFloat(words.FormatNumber(v), 64) // it is a number
 	}
 	return &v
 }

@@ -35,7 +35,7 @@ type gpuTime struct {
 // HostWaits tells whether devices spend much of their time waiting for the host, and
 // whether they did enough to tell.
 func (g *GPUs) HostWaits() ([]finding.Finding, finding.Judged) {
-	t, judged := g.time("waits for the host")
+	t, judged := g.time("host waits")
 	waits := t.waitsAtWork()
 	if judged.State() != finding.LookedAt || waits == 0 {
 		return nil, judged

@@ -77,7 +77,7 @@ func (r *Ranks) StragglerFindings() ([]finding.Finding, finding.Judged) {
 	for _, s := range r.stragglerRanks() {
 		out = append(out, s.Finding(s.LostShare*s.Part))
 	}
-	judged := finding.Judged{What: "who is late in steps of TP ranks", Of: "step", Needed: straggler.FewestSyncPoints}
+	judged := finding.Judged{What: "lateness in steps of TP ranks", Of: "step", Needed: straggler.FewestSyncPoints}
 	all := 0
 	for _, g := range r.Groups {
 		judged.N = max(judged.N, g.Steps)
@@ -98,7 +98,7 @@ func (r *Ranks) StragglerFindings() ([]finding.Finding, finding.Judged) {
 // whether there are enough requests to tell.
 func (r *Ranks) Imbalances() ([]finding.Finding, finding.Judged) {
 	var out []finding.Finding
-	judged := finding.Judged{What: "how load is divided among ranks", Of: "request", Needed: routesInBlock * fewestBlocks}
+	judged := finding.Judged{What: "load per rank", Of: "request", Needed: routesInBlock * fewestBlocks}
 	divisions := r.divisions()
 	for i := range divisions {
 		d := &divisions[i]
@@ -117,7 +117,7 @@ func (r *Ranks) Imbalances() ([]finding.Finding, finding.Judged) {
 // enough micro-batches to tell.
 func (r *Ranks) SlowStages() ([]finding.Finding, finding.Judged) {
 	var out []finding.Finding
-	judged := finding.Judged{What: "stages of pipelines", Of: "micro-batch", Needed: straggler.FewestSyncPoints}
+	judged := finding.Judged{What: "pipeline stages", Of: "micro-batch", Needed: straggler.FewestSyncPoints}
 	for _, p := range r.Pipes {
 		judged.N = max(judged.N, p.Batches)
 		for i := range p.Slow {

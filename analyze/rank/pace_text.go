@@ -76,7 +76,7 @@ func (r *Ranks) SlowServers() ([]finding.Finding, finding.Judged) {
 			Metric: finding.Metric{Name: s.Kind.String() + " step", Unit: table.Duration, Before: float64(s.Others), After: float64(s.Own)},
 		})
 	}
-	judged := finding.Judged{What: "servers of a role that are slower than the others", Of: "step", N: r.paced, Needed: straggler.FewestSyncPoints}
+	judged := finding.Judged{What: "step times of servers", Of: "step", N: r.paced, Needed: straggler.FewestSyncPoints}
 	if r.paced < 0 {
 		judged.Reason = "no role has several ranks with traced steps to compare"
 	}

@@ -57,7 +57,7 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Judg
 // SideFindings tells whether the prefill or the decode side is saturated, and whether
 // there are enough requests to tell.
 func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
-	judged := t.judgedSides("whether the prefill or the decode side is saturated", "request")
+	judged := t.judgedSides("saturation of prefill and decode", "request")
 	d := t.Disaggregation
 	if d == nil || d.Saturated == request.Other {
 		return nil, judged
@@ -84,7 +84,7 @@ func (t *Tail) judgedSides(what, of string) finding.Judged {
 // those that delay some requests by themselves. It says whether there are enough
 // requests to tell.
 func (t *Tail) CauseFindings(kind finding.Kind, b *cause.Costs) ([]finding.Finding, finding.Judged) {
-	judged := finding.Judged{What: "slow requests against usual ones, cause by cause", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
+	judged := finding.Judged{What: "causes of slow requests", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
 	var out []finding.Finding
 	if t.Delays != nil {
 		for i := range t.Delays.Rows {
@@ -155,6 +155,6 @@ func (t *Tail) comparisonFinding(c *Comparison, d *Difference, b *cause.Costs) f
 	f.Confidence = finding.Likely
 	f.Metric = finding.Metric{Name: string(c.Metric), Unit: table.Duration, Before: float64(c.Median), After: float64(c.Value)}
 	f.Evidence = []finding.Evidence{finding.Sentence("it adds %s to slow %s on average (95 %% confidence interval: %s to %s)", words.Nearly(d.More), slow, words.Nearly(d.Low), words.Nearly(d.High)).
-		In("tail", finding.Row("metric", string(c.Metric), "cause", d.Cause.String()), "more_ns", float64(d.More))}
+		In("tail."+string(c.Metric), finding.Row("cause", d.Cause.String()), "more_ns", float64(d.More))}
 	return f
 }
