@@ -12,7 +12,9 @@ import (
 )
 
 // A Finding is something that an engineer should know about, and what shows it. Text,
-// JSON, Markdown and the page are made from it.
+// JSON, Markdown and the page are made from it. A room of package analyze fills in what
+// it measured; the row in the list of finders adds what all its findings have in common:
+// Kind, Severity and Reach, and where they are empty Confidence, Whose and Show.
 type Finding struct {
 	Kind Kind
 	// Topic tells findings of one kind apart that are about different things.
@@ -148,6 +150,7 @@ func Sentences(list []Evidence) []string {
 	return out
 }
 
+// FewCompared is how many requests it takes to compare some of them with others.
 const FewCompared = 20
 
 // A cause stands out if it delays at least FewDelayed requests and one in

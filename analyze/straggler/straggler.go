@@ -95,12 +95,12 @@ func (s *Straggler) Confidence() finding.Evidence {
 
 // Sure says by which part of the time a straggler is late, and how certain that is.
 func (s *Straggler) Sure() string {
-	text := fmt.Sprintf("%.1f %% of the time on average over %d blocks of time", 100*s.Delay, s.Blocks)
+	text := fmt.Sprintf("%.1f %% of the time on average", 100*s.Delay)
 	if math.IsNaN(s.P) {
-		return text + ", and late enough to matter in every one of them"
+		return fmt.Sprintf("%s, and by enough to matter in each of %d blocks of time", text, s.Blocks)
 	}
-	return fmt.Sprintf("%s (95 %% confidence interval: %.1f to %.1f %%); %s if all ranks were equally fast",
-		text, 100*s.DelayLow, 100*s.DelayHigh, words.Chance(s.P))
+	return fmt.Sprintf("%s (95 %% confidence interval: %.1f to %.1f %%, %d blocks of time); %s if all ranks were equally fast",
+		text, 100*s.DelayLow, 100*s.DelayHigh, s.Blocks, words.Chance(s.P))
 }
 
 // Finding is what an engineer is told of the straggler.
