@@ -67,8 +67,8 @@ func (c *command) helpCommand() *cli.Command {
 		Aliases:   []string{"h"},
 		Usage:     "explain a command, a number, a format or a message",
 		ArgsUsage: "[COMMAND | TOPIC [WORD]]",
-		Description: `Topics are metrics, findings, kernel-classes, formats, man and completion. A WORD
-is the name of a number or a column, the code of a message, a table, a stage.
+		Description: `Topics are metrics, findings, kernel-classes, formats, man and completion. A
+WORD is the name of a number or a column, the code of a message, a table, a stage.
 
 Examples:
   sgtrace help convert otel2perfetto
