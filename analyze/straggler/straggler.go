@@ -87,6 +87,11 @@ func (s *Straggler) Text() string {
 	return text
 }
 
+// LikelyText says it of a rank that is likely a straggler, but not for certain.
+func (s *Straggler) LikelyText() string {
+	return fmt.Sprintf("likely, not certain: %s; if all ranks were alike, one would look so with %s, and only p <= %v is certain", s.Text(), words.Chance(s.P), ErrorLevel)
+}
+
 // Confidence is the sentence about how certain a straggler is.
 func (s *Straggler) Confidence() string { return "it is " + s.Sure("late") }
 

@@ -81,7 +81,11 @@ func (b *reportTables) addRanks(e *convert.Evidence, opt gpu.Options) error {
 	if gpus != nil {
 		b.main, b.most = gpus.KernelReport(), mostKernels
 		b.add(collectives.Reports()...)
-		b.add(gpus.Report(), gpus.IdleReport(), gpus.OverlapReport(), gpus.StreamReport(), gpus.StepReport(), b.main)
+		b.add(gpus.Report(), gpus.IdleReport())
+		if len(gpus.StepShares()) > 0 {
+			b.add(gpus.StepShareReport())
+		}
+		b.add(gpus.OverlapReport(), gpus.StreamReport(), gpus.StepReport(), b.main)
 	}
 	if ranks != nil {
 		by, err := requests.ParseDimensions("rank")
