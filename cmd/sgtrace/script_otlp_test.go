@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -12,8 +13,8 @@ import (
 )
 
 // otlp writes a dump that is given as compact text: "otlp otel.jsonl FILE...". A file is
-// one of the script, or of golden/script/dumps if the script has none of that name. Each
-// resource begins a line of the dump:
+// one of the script, or of golden/script/dumps if the script has none of that name. A dump
+// among the files is copied. Each resource begins a line of the dump:
 //
 //	base 1787000000000000000
 //	resource service.name=sglang
@@ -24,7 +25,7 @@ import (
 //
 // The words of a span are its trace, its id, that of its parent ("-" is none), start and
 // end in ns after base, its name, and its attributes. "!kind=2" and "!status=2" are
-// fields of it. What SGLang's exporter writes in every line is left out: the resource has
+// fields of it. An indented line continues the one above. What SGLang's exporter writes in every line is left out: the resource has
 // "sdk" for the three attributes about its SDK; "bare" in the place of "span" is a span
 // without flags, and "plain" one without kind and status, too.
 func otlp(ts *testscript.TestScript, _ bool, args []string) {
@@ -36,6 +37,10 @@ func otlp(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		text, err := os.ReadFile(path)
 		ts.Check(err)
+		if strings.HasSuffix(name, ".jsonl") {
+			dump.Write(text)
+			continue
+		}
 		lines, err := expandOTLP(string(text))
 		if err != nil {
 			ts.Fatalf("%s: %v", name, err)
@@ -43,6 +48,19 @@ func otlp(ts *testscript.TestScript, _ bool, args []string) {
 		dump.WriteString(lines)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(dump.String()), 0o666))
+}
+
+// cutline cuts a line of a file, from 1 on, after so many bytes: "cutline FILE 2 900".
+func cutline(ts *testscript.TestScript, _ bool, args []string) {
+	data, err := os.ReadFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	length, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	lines := strings.SplitAfter(string(data), "\n")
+	lines[n-1] = lines[n-1][:length] + "\n"
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "")), 0o666))
 }
 
 // The types of a dump have their fields in the order in which SGLang's exporter writes
@@ -106,6 +124,9 @@ var otlpSDK = []otlpAttribute{
 
 const otlpFlags = 256 // as SGLang's exporter sets them: the parent is known not to be remote
 
+// continued is where a line goes on in the next one, which is indented.
+var continued = regexp.MustCompile(`\n +`)
+
 // An otlpText is compact text that is being expanded.
 type otlpText struct {
 	base int64
@@ -115,15 +136,13 @@ type otlpText struct {
 // expandOTLP returns the lines of the dump that compact text stands for.
 func expandOTLP(text string) (string, error) {
 	var x otlpText
-	n := 0
-	for line := range strings.Lines(text) {
-		n++
+	for n, line := range strings.Split(continued.ReplaceAllString(text, " "), "\n") {
 		words, err := otlpWords(line)
 		if err == nil && len(words) > 0 && !strings.HasPrefix(words[0], "#") {
 			err = x.add(words[0], words[1:])
 		}
 		if err != nil {
-			return "", fmt.Errorf("line %d: %w", n, err)
+			return "", fmt.Errorf("statement %d: %w", n+1, err)
 		}
 	}
 	var dump strings.Builder
