@@ -47,7 +47,9 @@ func otlp(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		dump.WriteString(lines)
 	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(dump.String()), 0o666))
+	out := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(filepath.Dir(out), 0o777))
+	ts.Check(os.WriteFile(out, []byte(dump.String()), 0o666))
 }
 
 // cutline cuts a line of a file, from 1 on, after so many bytes: "cutline FILE 2 900".
