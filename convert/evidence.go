@@ -20,7 +20,8 @@ type Evidence struct {
 	// Clocks tell how the clocks of hosts relate, if EvidenceOptions.SyncPoints asked for
 	// it; else nil. All times but those of SyncPoints stay on the clocks of their hosts.
 	Clocks *clocks.Report
-	First  trace.Time // when the first capture or request begins, as its host stamped it
+	Taken  []inputs.Input // that were taken, see [inputs.Inputs.Taken]
+	First  trace.Time     // when the first capture or request begins, as its host stamped it
 	inputs *inputs.Inputs
 	hosts  []string // as files call them, some repeatedly
 }
@@ -37,7 +38,7 @@ type EvidenceOptions struct {
 // Evidence prepares what was read, with [inputs.Options.Walk], for reports. It closes m if
 // that fails.
 func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
-	p := &Evidence{Requests: m.Requests, Set: profile.Set{Syms: m.Dump.Syms}, inputs: m.Inputs}
+	p := &Evidence{Requests: m.Requests, Taken: m.Taken, Set: profile.Set{Syms: m.Dump.Syms}, inputs: m.Inputs}
 	if opt.SyncPoints {
 		m.ReadCollectives()
 		if err := m.RelateClocks(nil, true); err != nil {

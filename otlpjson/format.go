@@ -9,6 +9,7 @@ import (
 // Format is OTLP, as OpenTelemetry's exporters and the Collector write it to files.
 var Format = &format.Format{
 	Name:     "OTLP",
+	Noun:     "OTLP dump",
 	Doc:      "dumps of OpenTelemetry spans: JSON in all forms, and the Collector's framed zstd and protobuf",
 	For:      "'sgtrace merge', 'sgtrace convert otel2perfetto' and 'sgtrace report'",
 	Convert:  "otel2perfetto",

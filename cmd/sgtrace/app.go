@@ -64,6 +64,7 @@ func (c *command) app() *cli.App {
 			c.helpCommand(),
 		},
 	}
+	allowExclusion(app.Commands)
 	c.limitMemory(app.Commands)
 	c.allowRedaction(app.Commands)
 	commandline.Prepare(app, topics())

@@ -51,14 +51,11 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if name == "" && f == table.FormatCSV {
 		return commandline.Usage("inspect prints several tables, which CSV has no place for; choose one with --table, or text, markdown or json")
 	}
-	if !ctx.Args().Present() {
-		return commandline.Usage("no input; give files, globs, directories or - for standard input")
-	}
-	files, err := inputs.Find(ctx.Args().Slice())
+	files, err := findInputs(ctx, ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(inputs.Names(files)))
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(files))
 	var held inventory.Inventory
 	requests, err := convert.Inspect(files, inputs.Options{Stdin: c.in, Meter: meter}, &c.diags, &held)
 	meter.Done()

@@ -3,9 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -59,17 +57,12 @@ func (c *command) reportSummary(ctx *cli.Context) error {
 
 // overview looks at everything that was read.
 func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (*overview.Overview, error) {
-	args := ctx.Args().Slice()
-	files, err := inputs.Find(args)
-	if err != nil {
-		return nil, err
-	}
 	var given []string
-	for _, arg := range shortInputs(args) {
+	for _, arg := range shortInputs(ctx.Args().Slice(), ctx.StringSlice("exclude")) {
 		given = append(given, c.redactedInput(arg))
 	}
 	in := overview.Input{
-		Select: selectionArgs(ctx), Inputs: given, Files: c.filesRead(inputs.Names(files)), Requests: e.Requests,
+		Select: append(c.exclusionArgs(ctx), selectionArgs(ctx)...), Inputs: given, Files: c.filesRead(e.Taken), Requests: e.Requests,
 		Clocks: hostClocks(e.Clocks), Diags: &c.diags,
 	}
 	if len(e.Ranks) > 0 {
@@ -78,22 +71,21 @@ func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (
 	return overview.New(in), nil
 }
 
-// filesRead are the named files with their sizes, without those that nothing could be
-// read of.
-func (c *command) filesRead(names []string) []overview.InputFile {
+// filesRead are inputs with their sizes, without those that nothing could be read of.
+func (c *command) filesRead(files []inputs.Input) []overview.InputFile {
 	unread := map[string]bool{}
 	for _, d := range c.diags.All() {
-		if d.Message == trace.InputSkipped || d.Message == trace.InputUnusable {
+		if d.Message == trace.InputUnusable {
 			unread[d.Pos.File] = true
 		}
 	}
 	var list []overview.InputFile
-	for _, name := range names {
-		if unread[name] {
+	for _, in := range files {
+		if unread[in.Name] {
 			continue
 		}
-		file := overview.InputFile{Name: name, Bytes: request.Unknown}
-		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		file := overview.InputFile{Name: in.Name, Bytes: request.Unknown}
+		if info, err := os.Stat(in.Name); err == nil && info.Mode().IsRegular() {
 			file.Bytes = info.Size()
 		}
 		list = append(list, file)
@@ -128,23 +120,4 @@ func selectionArgs(ctx *cli.Context) (args []string) {
 		args = append(args, "--"+name, fmt.Sprint(ctx.Value(name)))
 	}
 	return args
-}
-
-// shortInputs names a directory instead of many files if these are all that it holds:
-// what a shell made of a glob fills the screen.
-func shortInputs(args []string) []string {
-	const few = 3
-	if len(args) <= few {
-		return args
-	}
-	dir := filepath.Dir(args[0])
-	if strings.HasPrefix(args[0], "-") || slices.ContainsFunc(args, func(arg string) bool { return filepath.Dir(arg) != dir }) {
-		return args
-	}
-	all, err := inputs.Expand([]string{dir})
-	given, err2 := inputs.Expand(args)
-	if err != nil || err2 != nil || !slices.Equal(all, given) {
-		return args
-	}
-	return []string{dir}
 }
