@@ -38,7 +38,7 @@ type EvidenceOptions struct {
 // Evidence prepares what was read, with [inputs.Options.Walk], for reports. It closes m if
 // that fails.
 func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
-	p := &Evidence{Requests: m.Requests, Taken: m.Taken, Set: profile.Set{Syms: m.Dump.Syms}, inputs: m.Inputs}
+	p := &Evidence{Requests: m.Requests, Set: profile.Set{Syms: m.Dump.Syms}, inputs: m.Inputs}
 	if opt.SyncPoints {
 		m.ReadCollectives()
 		if err := m.RelateClocks(nil, true); err != nil {

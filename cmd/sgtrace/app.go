@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -24,6 +25,7 @@ type command struct {
 	env      func(name string) string
 	diags    trace.Diags
 	created  created
+	read     []inputs.Input         // what was taken of all that was found, in order
 	beside   []string               // files that are read beside inputs, and must not be overwritten either
 	pages    commandline.PageWriter // to out, of help
 	verify   bool                   // read outputs back
@@ -35,7 +37,7 @@ func (c *command) app() *cli.App {
 	c.pages.W = c.out
 	app := &cli.App{
 		Name:                      "sgtrace",
-		Usage:                     "post-mortems of LLM serving: which stage, which rank, when and why",
+		Usage:                     "post-mortems of LLM serving: which stage, which rank, since when, why",
 		Version:                   version(),
 		Reader:                    c.in,
 		Writer:                    &c.pages,

@@ -47,6 +47,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	if err != nil {
 		return nil, nil, err
 	}
+	c.read = append(c.read, m.Taken...)
 	e, err := m.Evidence(what.EvidenceOptions)
 	if err != nil {
 		return nil, nil, err
@@ -67,7 +68,7 @@ func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) err
 	if e.Requests == nil {
 		for _, name := range requestSelection() {
 			if ctx.IsSet(name) {
-				return commandline.Usage("--%s is about requests; there is no OTLP dump among the inputs", name)
+				return commandline.Usage("--%s selects requests, but no input is an OTLP dump", name)
 			}
 		}
 		return nil

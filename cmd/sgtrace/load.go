@@ -47,6 +47,7 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	if err != nil {
 		return nil, err
 	}
+	c.read = append(c.read, in.Taken...)
 	if how.oneClock {
 		in.OnOneClock()
 	} else {

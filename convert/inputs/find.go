@@ -69,7 +69,7 @@ func (g globs) check() error {
 }
 
 func badGlob(glob string, err error) error {
-	return fmt.Errorf("%s: %w: a [ without its ], or a \\ at the end", glob, err)
+	return fmt.Errorf("%s: %w: a [ without a ], or a \\ at the end", glob, err)
 }
 
 // match reports whether a glob matches the end of path: as many names of folders and

@@ -92,7 +92,7 @@ func unfound(arg string, err error) error {
 	var failed *fs.PathError
 	switch {
 	case arg == "":
-		return errors.New("the name of an input is empty: there is an argument without a letter")
+		return errors.New("the name of an input is empty: an argument is ''")
 	case !errors.As(err, &failed):
 		return err
 	case !errors.Is(err, fs.ErrNotExist):
@@ -102,11 +102,11 @@ func unfound(arg string, err error) error {
 	dir, base := filepath.Split(arg)
 	switch {
 	case strings.HasPrefix(arg, "-"):
-		hint = "; behind -- all are inputs, flags too"
+		hint = "; after --, all arguments are inputs"
 	case HasSuffix(arg, ".pftrace") || HasSuffix(arg, ".pftrace.gz"):
 		hint = "; an output is named by -o " + arg
 	case dir != "" && !Exists(dir):
-		hint = ", nor the folder " + dir
+		hint = ", nor the directory " + dir
 	default:
 		if near := similar.Best(base, filesIn(dir)); near != "" {
 			hint = "; did you mean " + dir + near + "?"

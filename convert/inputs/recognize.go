@@ -29,14 +29,14 @@ type account struct {
 	left       leftOut
 }
 
-// recognise looks at the heads of inputs, and tells those that hold requests from what
+// recognize looks at the heads of inputs, and tells those that hold requests from what
 // profilers recorded.
-func (m *Inputs) recognise(inputs []Input) *recognition {
+func (m *Inputs) recognize(inputs []Input) *recognition {
 	r := &recognition{Inputs: m, accounts: map[*Search]*account{}}
 	most := mostOpen()
 	for i, in := range inputs {
 		x := &Indexed{Input: in, stdin: m.Opt.Stdin, meter: m.Opt.Meter}
-		if err := r.add(x, x.recognise(i < most)); err != nil {
+		if err := r.add(x, x.recognize(i < most)); err != nil {
 			m.unusable(in, errors.Join(err, x.closeStream()))
 		}
 	}
@@ -74,10 +74,8 @@ func (r *recognition) add(x *Indexed, err error) error {
 		r.others++
 		r.named = append(r.named, x.Input.Name)
 		return x.closeStream()
-	case f.OnDisk:
-		if err := x.onDisk(); err != nil {
-			return err
-		}
+	case x.unpacked && x.zeros:
+		return errZeros
 	}
 	r.take(x)
 	return nil
