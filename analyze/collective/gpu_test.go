@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -20,15 +21,20 @@ func exposedFor(rank string, ms int64) gpu.GPU {
 func TestExposedEvidence(t *testing.T) {
 	g := gpu.GPUs{GPUs: []gpu.GPU{exposedFor("TP0", 30), exposedFor("TP1", 40)}}
 	const shares = "from 30 % on TP0 to 40 % on TP1"
-	if got := g.Findings(nil)[0].Evidence; !slices.Equal(got, []string{shares}) {
+	if got := exposedEvidence(&g, nil); !slices.Equal(got, []string{shares}) {
 		t.Errorf("no collectives: %q", got)
 	}
 	// Of 395 + 145 ns ranks wait for 290 + 40.
 	s := newSyncPoints("TP0", "TP1")
 	s.meet(0, 395, 290, 105)
 	s.meet(1040, 40, 1000, 80)
-	want := []string{shares, "53 % of the time in 2 collectives is waiting for the last rank, the rest moves data"}
-	if got := g.Findings(Measure(s.Set, 0, 0).Waiting())[0].Evidence; !slices.Equal(got, want) {
+	want := []string{shares, "ranks spend 53 % of their time in 2 collectives waiting for the last rank; the rest is data transfer"}
+	if got := exposedEvidence(&g, Measure(s.Set, 0, 0).Waiting()); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+}
+
+func exposedEvidence(g *gpu.GPUs, waiting []finding.Evidence) []string {
+	found, _ := g.Exposure(waiting)
+	return finding.Sentences(found[0].Evidence)
 }

@@ -13,6 +13,9 @@ type account struct {
 	of        func(*GPU) int64
 }
 
+// numWork is how many of the accounts are work; the others are idle time.
+const numWork = 4
+
 // accounts are in the order in which people read them: work, then idle time by reason.
 func accounts() []account {
 	exposed := func(class profile.Class) func(*GPU) int64 { return func(g *GPU) int64 { return g.Exposed(class) } }
@@ -63,3 +66,36 @@ func (g *GPUs) TimeReport() *table.Table {
 // shownShare is the part of the time of some device from which on a column is shown to
 // people.
 const shownShare = 0.005
+
+// ShareReport makes a short table of where the time of every device went.
+func (g *GPUs) ShareReport(schema string) *table.Table {
+	c := gpuColumns{g}
+	fields := append(c.first(), c.time("captured", "from the first row of the rank to the end of the last", func(g *GPU) int64 { return g.Captured }))
+	fields = append(fields, table.Detail([]table.Field[GPU]{
+		c.time("length", "from the first kernel or copy to the end of the last, of each recording", (*GPU).Length),
+		c.time("busy", "some kernel or copy runs", (*GPU).Busy)})...)
+	for _, a := range accounts()[:numWork] {
+		part := c.part(a.name, a.doc, (*GPU).Length, a.of)
+		if a.name == "other" && !g.any(func(g *GPU) bool { return distribution.Fraction(a.of(g), g.Length()) >= shownShare }) {
+			part = table.Detail(part)
+		}
+		fields = append(fields, part...)
+	}
+	fields = append(fields, c.part("idle", "nothing runs", (*GPU).Length, func(g *GPU) int64 { return g.Activity.Idle.Total() })...)
+	fields = append(fields, table.TextColumn("mostly", "reason of most of the idle time", (*GPU).mostly))
+	return table.New(schema, "Where GPU time went", g.GPUs, fields)
+}
+
+// mostly names the reason of most of the idle time, "" if there is none to speak of.
+func (g *GPU) mostly() string {
+	most := NoReason
+	for reason, t := range g.Waits.Time {
+		if t > g.Waits.Time[most] {
+			most = Reason(reason)
+		}
+	}
+	if distribution.Fraction(g.Waits.Time[most], g.Length()) < shownShare {
+		return ""
+	}
+	return ReasonWords[most]
+}

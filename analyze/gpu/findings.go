@@ -1,27 +1,28 @@
 package gpu
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
-// The time of devices is computing, communication and copies that nothing hides, and idle
-// time, and these add up. What is not computing is a finding where it is large.
+// GPU time is compute, communication and copies that nothing hides, and idle time; these
+// add up to the whole. Every part but compute is a finding where it is large.
 const (
 	muchIdle    = 1.0 / 4  // while there are steps, or nobody knows when there was work
-	muchBetween = 1.0 / 2  // between steps, where it may be for want of requests
+	muchBetween = 1.0 / 2  // between steps, where there may be no requests
 	muchExposed = 1.0 / 4  // communication: tensor parallel decoding communicates in every layer
 	muchCopied  = 1.0 / 10 // copies: serving copies tokens, and no weights
 	muchOfCalls = 1.0 / 10 // one kind of calls, where the idle time as a whole is not much
-	// FewRows kernels and copies in less than shortest ns are a try, and tell nothing of
-	// how devices are used.
+	// Below FewRows kernels and copies in less than shortest ns, nothing is judged: that is
+	// a try, and says nothing about how a GPU is used.
 	FewRows  = 100
 	shortest = 10_000_000
 )
@@ -56,58 +57,97 @@ func (t *gpuTime) idle() int64 {
 
 func (t *gpuTime) part(ns int64) float64 { return distribution.Fraction(ns, t.length) }
 
-// time adds up what all devices did.
-func (g *GPUs) time() gpuTime {
-	var t gpuTime
+// time adds up what all devices did, and says whether that is enough to judge something.
+func (g *GPUs) time(what string) (t gpuTime, judged finding.Judged) {
 	for i := range g.GPUs {
 		t.add(&g.GPUs[i])
 	}
-	return t
+	judged = finding.Judged{What: what, Of: "device operation", N: int(t.rows), Needed: FewRows}
+	if t.length >= shortest {
+		judged.Needed = 1
+	}
+	if len(g.GPUs) > 0 {
+		judged.What += " of " + g.Devices()
+	}
+	if t.rows == 0 {
+		judged.Reason = "the profiles hold no kernels and copies"
+	}
+	return t, judged
 }
 
-// Enough reports whether there is enough to judge how devices spent their time, and how
-// many kernels and copies there are.
-func (g *GPUs) Enough() (rows int64, enough bool) {
-	t := g.time()
-	return t.rows, t.rows >= FewRows || t.length >= shortest
+// Idle tells whether devices are idle for much of the time while there may be work, and
+// why: the largest reason leads.
+func (g *GPUs) Idle() ([]finding.Finding, finding.Judged) {
+	t, judged := g.time("idle time")
+	if judged.State() != finding.LookedAt || t.part(t.idle()) < muchIdle {
+		return nil, judged
+	}
+	return []finding.Finding{g.idleFinding(&t)}, judged
 }
 
-// Findings tells what keeps devices from computing. waiting are sentences about how much
-// of communication is waiting for others.
-func (g *GPUs) Findings(waiting []string) []finding.Finding {
-	if _, enough := g.Enough(); !enough {
-		return nil
+// HeldUp tells which calls keep devices idle where idle time as a whole is not much.
+func (g *GPUs) HeldUp() (found []finding.Finding, judged finding.Judged) {
+	t, judged := g.time("calls that hold up the host")
+	if judged.State() != finding.LookedAt || t.part(t.idle()) >= muchIdle {
+		return nil, judged
 	}
-	t := g.time()
-	var out []finding.Finding
-	if t.part(t.idle()) >= muchIdle {
-		out = append(out, g.idleFinding(&t))
-	} else {
-		out = append(out, g.callFindings(&t)...)
+	for _, reason := range [...]Reason{Modules, Allocation, BlockingCopy, AfterSync} {
+		if share := t.part(t.waits[reason]); share >= muchOfCalls {
+			text := fmt.Sprintf("%s idle %.0f %% of the time %s", g.are(), 100*share, reasonClauses[reason])
+			found = append(found, shareFinding("calls", ReasonWords[reason], share, text, g.callEvidence(reason), g.longestGap(reason)))
+		}
 	}
-	out = append(out, g.graphFindings(&t)...)
-	if between := t.part(t.waits[BetweenSteps]); between >= muchBetween {
-		out = append(out, g.gpuFinding("steps", between,
-			fmt.Sprintf("%s %s idle %.0f %% of the time between steps: no batch to run, or a slow scheduler", g.Devices(), g.isOrAre(), 100*between), g.longestGap(BetweenSteps)))
-	}
-	if exposed := t.part(t.comm); exposed >= muchExposed {
-		out = append(out, g.gpuFinding("communication", exposed,
-			fmt.Sprintf("%s %s %.0f %% of the time communicating with no computation to hide it", g.Devices(), g.spendOrSpends(), 100*exposed),
-			append(g.spread(func(g *GPU) int64 { return g.Exposed(profile.ClassCommunication) }), waiting...)...))
-	}
-	if copied := t.part(t.copies); copied >= muchCopied {
-		out = append(out, g.gpuFinding("copies", copied,
-			fmt.Sprintf("%s %s %.0f %% of the time copying memory with no kernel running (normal: under 5 %%)", g.Devices(), g.spendOrSpends(), 100*copied),
-			append(g.largestCopies(), g.spread(func(g *GPU) int64 { return g.Exposed(profile.ClassMemory) })...)...))
-	}
-	return out
+	return found, judged
 }
 
-// gpuFinding is a finding about a share of the time of devices. Empty evidence is left
-// out.
-func (g *GPUs) gpuFinding(topic string, share float64, text string, evidence ...string) finding.Finding {
-	evidence = slices.DeleteFunc(evidence, func(s string) bool { return s == "" })
-	return finding.Finding{Kind: finding.GPU, Topic: topic, Weight: share, Show: []string{"--by-rank"}, Text: text, Evidence: evidence}
+// IdleBetweenSteps tells whether devices are idle between steps for most of the time.
+func (g *GPUs) IdleBetweenSteps() ([]finding.Finding, finding.Judged) {
+	t, judged := g.time("time between steps")
+	if len(g.Steps) == 0 && judged.Reason == "" {
+		judged.Reason = "no steps are annotated"
+	}
+	share := t.part(t.waits[BetweenSteps])
+	if judged.State() != finding.LookedAt || share < muchBetween {
+		return nil, judged
+	}
+	text := fmt.Sprintf("%s idle %.0f %% of the time between steps: no batch to run, or a slow scheduler", g.are(), 100*share)
+	return []finding.Finding{shareFinding("steps", "time between steps", share, text, g.longestGap(BetweenSteps))}, judged
+}
+
+// Exposure tells whether devices spend much of their time on communication that nothing
+// hides, and whether they did enough to tell. waiting says how much of communication is
+// waiting for others.
+func (g *GPUs) Exposure(waiting []finding.Evidence) ([]finding.Finding, finding.Judged) {
+	t, judged := g.time("exposed communication")
+	share := t.part(t.comm)
+	if judged.State() != finding.LookedAt || share < muchExposed {
+		return nil, judged
+	}
+	text := fmt.Sprintf("%s %.0f %% of the time on communication that does not overlap with compute", g.spend(), 100*share)
+	f := shareFinding("communication", "exposed communication", share, text, g.spread("exposed_ns", func(g *GPU) int64 { return g.Exposed(profile.ClassCommunication) }))
+	f.Evidence = append(f.Evidence, waiting...)
+	return []finding.Finding{f}, judged
+}
+
+// ExposedCopies tells whether devices spend much of their time on copies while no kernel
+// runs.
+func (g *GPUs) ExposedCopies() ([]finding.Finding, finding.Judged) {
+	t, judged := g.time("exposed copies")
+	share := t.part(t.copies)
+	if judged.State() != finding.LookedAt || share < muchCopied {
+		return nil, judged
+	}
+	text := fmt.Sprintf("%s %.0f %% of the time copying memory while no kernel runs (normal in serving: under 5 %%)", g.spend(), 100*share)
+	evidence := append(g.largestCopies(), g.spread("exposed_copy_ns", func(g *GPU) int64 { return g.Exposed(profile.ClassMemory) }))
+	return []finding.Finding{shareFinding("copies", "exposed copies", share, text, evidence...)}, judged
+}
+
+// shareFinding is a finding about a share of GPU time. Empty evidence is left out.
+func shareFinding(topic, metric string, share float64, text string, evidence ...finding.Evidence) finding.Finding {
+	f := finding.Finding{Topic: topic, Cost: share, Text: text,
+		Metric: finding.Metric{Name: metric, Unit: table.Share, Before: math.NaN(), After: share}}
+	f.Evidence = slices.DeleteFunc(evidence, func(e finding.Evidence) bool { return e.Text == "" })
+	return f
 }
 
 // reasonClauses end the sentence that a device is idle.
@@ -134,176 +174,37 @@ func (r Reason) topic() string {
 
 // idleFinding says why devices are idle.
 func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
-	most := Reason(0)
+	reasons := t.largest()
+	most, idle := reasons[0], t.part(t.idle())
 	var parts []string
-	for reason := Modules; reason < NumReasons; reason++ {
-		if reason != BetweenSteps && t.waits[reason] > t.waits[most] {
-			most = reason
-		}
-	}
-	for _, reason := range t.largest() {
+	for _, reason := range reasons {
 		parts = append(parts, fmt.Sprintf("%s %.0f %%", ReasonWords[reason], 100*t.part(t.waits[reason])))
 	}
-	idle := t.part(t.idle())
 	mostly := ""
 	if t.waits[most] < t.idle()/10*9 {
 		mostly = "mostly "
 	}
-	text := fmt.Sprintf("%s %s idle %.0f %% of the time, %s%s", g.Devices(), g.isOrAre(), 100*idle, mostly, reasonClauses[most])
-	evidence := []string{"idle by reason: " + strings.Join(parts, ", ")}
-	evidence = append(evidence, g.callEvidence(most), g.longestGap(most))
-	if most == Migration {
+	evidence := []finding.Evidence{finding.Sentence("idle by reason: %s", strings.Join(parts, ", ")), g.callEvidence(most), g.longestGap(most)}
+	switch most {
+	case Migration:
 		evidence = append(evidence, g.largestCopies()...)
-	}
-	if most == HostWork {
+	case HostWork:
 		evidence = append(evidence, g.noGraphs(), g.launchDelay())
 	}
-	evidence = append(evidence, g.spread(func(g *GPU) int64 { return g.Idle.Total() - g.Waits.Time[BetweenSteps] })...)
-	return g.gpuFinding(most.topic(), idle, text, evidence...)
+	evidence = append(evidence, g.spread("idle_ns", func(g *GPU) int64 { return g.Activity.Idle.Total() }))
+	text := fmt.Sprintf("%s idle %.0f %% of the time, %s%s", g.are(), 100*idle, mostly, reasonClauses[most])
+	return shareFinding(most.topic(), "idle time", idle, text, evidence...)
 }
 
-// largest returns the reasons of at least 1 % of the time, the largest first.
+// largest returns the reasons of at least 1 % of the time but that between steps, the
+// largest first.
 func (t *gpuTime) largest() []Reason {
 	var list []Reason
 	for reason := Modules; reason < NumReasons; reason++ {
-		if t.part(t.waits[reason]) >= 0.01 {
+		if reason != BetweenSteps && t.part(t.waits[reason]) >= 0.01 {
 			list = append(list, reason)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Reason) int { return int(min(1, max(-1, t.waits[b]-t.waits[a]))) })
+	slices.SortStableFunc(list, func(a, b Reason) int { return cmp.Compare(t.waits[b], t.waits[a]) })
 	return list
-}
-
-// callFindings are about calls that keep devices idle, where the idle time as a whole is
-// not much.
-func (g *GPUs) callFindings(t *gpuTime) []finding.Finding {
-	var out []finding.Finding
-	for _, reason := range [...]Reason{Modules, Allocation, BlockingCopy, AfterSync} {
-		if share := t.part(t.waits[reason]); share >= muchOfCalls {
-			out = append(out, g.gpuFinding("host", share,
-				fmt.Sprintf("%s %s idle %.0f %% of the time %s", g.Devices(), g.isOrAre(), 100*share, reasonClauses[reason]), g.callEvidence(reason), g.longestGap(reason)))
-		}
-	}
-	return out
-}
-
-// callEvidence tells which calls a reason is about.
-func (g *GPUs) callEvidence(reason Reason) string {
-	var calls []CallTime
-	for i := range g.Calls {
-		if g.Calls[i].Reason == reason {
-			calls = append(calls, g.Calls[i])
-		}
-	}
-	if len(calls) == 0 {
-		return ""
-	}
-	c := &calls[0]
-	return fmt.Sprintf("%s: %s, %s in all, %s at most", c.Name, words.Counted(int(c.N), "call"), words.Nearly(c.Time), words.Nearly(c.Max))
-}
-
-// longestGap tells of the longest gap that a reason explains.
-func (g *GPUs) longestGap(reason Reason) string {
-	var longest Gap
-	var of *GPU
-	for i := range g.GPUs {
-		if gap := g.GPUs[i].Waits.Longest[reason]; gap.length() > longest.length() {
-			longest, of = gap, &g.GPUs[i]
-		}
-	}
-	if of == nil {
-		return ""
-	}
-	text := "longest gap " + words.Nearly(longest.length())
-	if longest.From > absolute {
-		text += " at " + words.Clock(longest.From).Format("15:04:05.000")
-	}
-	if len(g.GPUs) > 1 {
-		text += " on " + g.gpuLabel(of)
-	}
-	return text
-}
-
-// absolute is from when on times count from 1970, and not from the start of a recording:
-// 2001.
-const absolute = trace.Time(1e18)
-
-// launchDelay tells how far ahead of the device the host launches.
-func (g *GPUs) launchDelay() string {
-	gpu := &g.GPUs[0]
-	if gpu.Delay.N == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s starts kernels %s after their launch in the median; a host that is ahead has a queue", g.gpuLabel(gpu), words.Nearly(gpu.Delay.P50))
-}
-
-// largestCopies tells of the operations that copy longest.
-func (g *GPUs) largestCopies() []string {
-	sums := map[string]*CopyKind{}
-	for i := range g.GPUs {
-		for k := range g.GPUs[i].Copies {
-			c := &g.GPUs[i].Copies[k]
-			if sums[c.Name] == nil {
-				sums[c.Name] = &CopyKind{Name: c.Name}
-			}
-			sums[c.Name].add(c)
-		}
-	}
-	var list []CopyKind
-	for _, c := range sums {
-		list = append(list, *c)
-	}
-	sortCopies(list)
-	var out []string
-	const most = 2
-	for i := range list[:min(most, len(list))] {
-		c := &list[i]
-		text := fmt.Sprintf("%s: %s, %s", c.Name, copiesOf(c.N), words.Nearly(c.Time))
-		if c.Bytes > 0 {
-			text += fmt.Sprintf(", %s at %.3g GB/s", words.Size(c.Bytes), c.Rate()/1e9)
-		}
-		out = append(out, text)
-	}
-	return out
-}
-
-func copiesOf(n int64) string {
-	if n == 1 {
-		return "1 copy"
-	}
-	return words.Thousands(n) + " copies"
-}
-
-// Devices names the devices: "the GPU", "the 8 GPUs".
-func (g *GPUs) Devices() string {
-	if len(g.GPUs) == 1 {
-		return "the GPU"
-	}
-	return fmt.Sprintf("the %d GPUs", len(g.GPUs))
-}
-
-func (g *GPUs) isOrAre() string { return words.IsOrAre(len(g.GPUs)) }
-
-func (g *GPUs) spendOrSpends() string {
-	if len(g.GPUs) == 1 {
-		return "spends"
-	}
-	return "spend"
-}
-
-// spread tells on which device a part of the time is least and on which most.
-func (g *GPUs) spread(of func(*GPU) int64) []string {
-	if len(g.GPUs) < 2 {
-		return nil
-	}
-	part := func(g *GPU) float64 { return distribution.Fraction(of(g), g.Length()) }
-	least, most := &g.GPUs[0], &g.GPUs[0]
-	for i := range g.GPUs {
-		if gpu := &g.GPUs[i]; part(gpu) < part(least) {
-			least = gpu
-		} else if part(gpu) > part(most) {
-			most = gpu
-		}
-	}
-	return []string{fmt.Sprintf("from %.0f %% on %s to %.0f %% on %s", 100*part(least), g.gpuLabel(least), 100*part(most), g.gpuLabel(most))}
 }

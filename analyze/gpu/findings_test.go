@@ -20,7 +20,7 @@ func gpuOf(comm, copies int64, idle map[Reason]int64) GPU {
 	compute := 100 - comm - copies
 	for reason, t := range idle {
 		g.Waits.Time[reason], g.Waits.Gaps[reason] = t*ms, 1
-		g.Idle.Time[OtherWait] += t * ms
+		g.Activity.Idle.Time[OtherWait] += t * ms
 		compute -= t
 	}
 	g.Running[1<<profile.ClassCommunication] = comm * ms
@@ -29,7 +29,17 @@ func gpuOf(comm, copies int64, idle map[Reason]int64) GPU {
 	return g
 }
 
-// What is found of devices, by topic and weight.
+// all are the findings of a report.
+func all(g *GPUs) []finding.Finding {
+	idle, _ := g.Idle()
+	calls, _ := g.HeldUp()
+	between, _ := g.IdleBetweenSteps()
+	exposed, _ := g.Exposure(nil)
+	copies, _ := g.ExposedCopies()
+	return slices.Concat(idle, calls, between, exposed, copies)
+}
+
+// What is found of devices, by topic and cost.
 func TestFindings(t *testing.T) {
 	type found struct {
 		topic  string
@@ -48,15 +58,15 @@ func TestFindings(t *testing.T) {
 		{"gaps of other reasons", []GPU{gpuOf(0, 0, map[Reason]int64{Dependency: 50, NotRecorded: 14})}, []found{{"idle", 0.64}}},
 		{"perhaps no requests", []GPU{gpuOf(10, 0, map[Reason]int64{BetweenSteps: 45})}, nil},
 		{"most of the time between steps", []GPU{gpuOf(0, 0, map[Reason]int64{BetweenSteps: 60})}, []found{{"steps", 0.6}}},
-		{"calls that cost, though the sum is small", []GPU{gpuOf(0, 0, map[Reason]int64{AfterSync: 12, HostWork: 5})}, []found{{"host", 0.12}}},
+		{"calls that cost, though the sum is small", []GPU{gpuOf(0, 0, map[Reason]int64{AfterSync: 12, HostWork: 5})}, []found{{"calls", 0.12}}},
 		{"communicates", []GPU{gpuOf(20, 0, nil), gpuOf(40, 0, nil)}, []found{{"communication", 0.3}}},
 		{"copies", []GPU{gpuOf(0, 97, nil)}, []found{{"copies", 0.97}}},
 		{"a try", []GPU{few}, nil},
 		{"no device", nil, nil},
 	} {
 		var got []found
-		for _, f := range (&GPUs{GPUs: test.gpus}).Findings(nil) {
-			got = append(got, found{f.Topic, f.Weight})
+		for _, f := range all(&GPUs{GPUs: test.gpus, Steps: make([]StepTime, 1)}) {
+			got = append(got, found{f.Topic, f.Cost})
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
@@ -85,7 +95,8 @@ func TestGraphFindings(t *testing.T) {
 		return Measure(testset.SetOf(syms, []string{"TP0"}, s), Options{})
 	}
 	of := func(g *GPUs) []finding.Finding {
-		return slices.DeleteFunc(g.Findings(nil), func(f finding.Finding) bool { return f.Topic != "graphs" })
+		found, _ := g.EagerSteps()
+		return found
 	}
 	if got := of(measure(200, 0)); got != nil {
 		t.Errorf("all steps are graphs: %v", got)
@@ -95,11 +106,11 @@ func TestGraphFindings(t *testing.T) {
 	}
 	g := measure(200, 5)
 	got := of(g)
-	if want := 40 * 500.0 * us / float64(g.GPUs[0].Length()); len(got) != 1 || math.Abs(got[0].Weight-want) > 1e-9 {
+	if want := 40 * 500.0 * us / float64(g.GPUs[0].Length()); len(got) != 1 || math.Abs(got[0].Cost-want) > 1e-9 {
 		t.Fatalf("%v, want one of weight %v", got, want)
 	}
 	const text = "40 of 200 decode steps ran without a CUDA graph, though others of that batch size have one"
-	if got[0].Text != text || got[0].Evidence[0] != "decode of 17-32 requests on TP0: 1.00 ms with a graph, 1.50 ms without, in the median" {
-		t.Errorf("%q %q", got[0].Text, got[0].Evidence)
+	if got[0].Text != text || got[0].Evidence[0].Text != "decode of 17-32 requests on TP0: median 1.00 ms with a graph, 1.50 ms without" {
+		t.Errorf("%q %v", got[0].Text, got[0].Evidence)
 	}
 }

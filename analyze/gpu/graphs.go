@@ -68,9 +68,10 @@ func groupGraphs(set *profile.Set, rank int32, steps []walk.Step) []GraphUse {
 // cost.
 const muchEager = 0.02
 
-// graphFindings tell of decode steps that were not launched as CUDA graphs though others
-// of about that batch size were.
-func (g *GPUs) graphFindings(t *gpuTime) []finding.Finding {
+// EagerSteps tells of decode steps that were not launched as CUDA graphs though others of
+// about that batch size were.
+func (g *GPUs) EagerSteps() ([]finding.Finding, finding.Judged) {
+	t, judged := g.time("decode steps without a CUDA graph")
 	lost, eager, graph := int64(0), 0, 0
 	var worst *GraphUse
 	for i := range g.Graphs {
@@ -84,30 +85,34 @@ func (g *GPUs) graphFindings(t *gpuTime) []finding.Finding {
 			worst = u
 		}
 	}
-	share := t.part(lost)
-	if share < muchEager {
-		return nil
+	if graph == 0 && judged.Reason == "" {
+		judged.Reason = "no decode step ran as a CUDA graph"
+	}
+	judged.Of, judged.N, judged.Needed = "decode step", eager+graph, 1
+	share := min(1, t.part(lost))
+	if judged.State() != finding.LookedAt || share < muchEager {
+		return nil, judged
 	}
 	batch := ""
 	if words := walk.BatchWords(worst.MinBatch, worst.MaxBatch); words != "" {
 		batch = " of " + words + " requests"
 	}
-	return []finding.Finding{g.gpuFinding("graphs", min(1, share),
+	return []finding.Finding{shareFinding("graphs", "time lost without CUDA graphs", share,
 		fmt.Sprintf("%s of %s decode steps ran without a CUDA graph, though others of that batch size have one", words.Thousands(int64(eager)), words.Thousands(int64(eager+graph))),
-		fmt.Sprintf("decode%s on %s: %s with a graph, %s without, in the median", batch, worst.Rank, words.Nearly(worst.Graph.P50), words.Nearly(worst.Eager.P50)))}
+		finding.Sentence("decode%s on %s: median %s with a graph, %s without", batch, worst.Rank, words.Nearly(worst.Graph.P50), words.Nearly(worst.Eager.P50)))}, judged
 }
 
-// noGraphs tells that no decode step was launched as a CUDA graph; "" if some were.
-func (g *GPUs) noGraphs() string {
+// noGraphs tells that no decode step was launched as a CUDA graph; nothing if some were.
+func (g *GPUs) noGraphs() finding.Evidence {
 	eager := 0
 	for i := range g.Graphs {
 		if g.Graphs[i].Graph.N > 0 {
-			return ""
+			return finding.Evidence{}
 		}
 		eager += g.Graphs[i].Eager.N
 	}
 	if eager == 0 {
-		return ""
+		return finding.Evidence{}
 	}
-	return fmt.Sprintf("none of %s decode steps ran as a CUDA graph: the host launches every kernel by itself", words.Thousands(int64(eager)))
+	return finding.Sentence("none of %s decode steps ran as a CUDA graph: the host launches every kernel by itself", words.Thousands(int64(eager)))
 }

@@ -9,25 +9,10 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
-
-// Write writes the overview in the given format: on one screen for people, as one
-// object, or its findings as a table.
-func (o *Overview) Write(w io.Writer, f table.Format, s table.Style) error {
-	switch f {
-	case table.FormatText:
-		return o.writeText(w, s)
-	case table.FormatMarkdown:
-		return o.writeMarkdown(w)
-	case table.FormatJSON:
-		return o.writeJSON(w)
-	case table.FormatCSV:
-		return o.findingsReport().Write(w, f, s)
-	}
-	return fmt.Errorf("no format %q; there are %v", f, table.Formats)
-}
 
 // Text is filled to the width of the terminal, or to one that most have, and no further
 // than a line can be read.
@@ -61,9 +46,12 @@ func (o *Overview) writeText(w io.Writer, style table.Style) error {
 		if i == 0 {
 			name = "trust"
 		}
-		p.filled(fmt.Sprintf("%-*s", margin, name), margin, o.Warnings[i].warningMark()+o.Warnings[i].Text)
+		p.filled(fmt.Sprintf("%-*s", margin, name), margin, warningMark(&o.Warnings[i])+o.Warnings[i].Text)
 	}
 	if err := p.latencies(); err != nil {
+		return err
+	}
+	if err := p.shares(); err != nil {
 		return err
 	}
 	p.findings()
@@ -79,6 +67,23 @@ func (p *overviewPrinter) latencies() error {
 	return p.latencyReport().WriteBare(p.out, table.Style{Width: p.width, ASCII: p.style.ASCII})
 }
 
+// mostDevices is how many devices people are shown where there are only profiles.
+const mostDevices = 8
+
+// shares shows where the time of devices went, those that are idle for longest first.
+func (p *overviewPrinter) shares() error {
+	if p.Requests != nil || p.GPUs == nil || len(p.GPUs.GPUs) == 0 {
+		return nil
+	}
+	p.printf("\n")
+	r := p.profileReport()
+	if n := len(p.GPUs.GPUs); n > mostDevices {
+		_ = r.Sort("idle", true) // there is such a column
+		r.Limit(mostDevices)
+	}
+	return r.WriteBare(p.out, table.Style{Width: p.width, ASCII: p.style.ASCII})
+}
+
 // mostEvidence is how much evidence of a finding people are shown at once.
 const mostEvidence = 2
 
@@ -86,12 +91,11 @@ func (p *overviewPrinter) findings() {
 	p.printf("\n%s\n", p.findingsTitle())
 	if len(p.Findings) == 0 {
 		p.filled("", 0, p.lookedText())
-		return
 	}
 	for i := range p.Findings[:min(mostFindings, len(p.Findings))] {
 		f := &p.Findings[i]
-		p.filled(fmt.Sprintf("%d  ", i+1), 3, fmt.Sprintf("%s (%s)", f.Text, p.costText(f)))
-		for k, text := range f.Evidence[:min(mostEvidence, len(f.Evidence))] {
+		p.filled(fmt.Sprintf("%d  ", i+1), 3, fmt.Sprintf("%s (%s)", f.Text, f.Remark()))
+		for k, text := range finding.Sentences(f.Evidence[:min(mostEvidence, len(f.Evidence))]) {
 			if more := len(f.Evidence) - mostEvidence; k == mostEvidence-1 && more > 0 {
 				text += fmt.Sprintf(" (and %d more)", more)
 			}
@@ -99,8 +103,11 @@ func (p *overviewPrinter) findings() {
 		}
 		p.printf("   $ %s\n", p.shortCommand(f))
 	}
-	if p.manyInputs() {
+	if len(p.Findings) > 0 && p.manyInputs() {
 		p.filled("INPUT... ", 9, words.QuoteShell(p.Inputs))
+	}
+	for _, text := range p.In(finding.TooLittle) {
+		p.filled("", 0, text)
 	}
 }
 
