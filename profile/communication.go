@@ -2,7 +2,7 @@ package profile
 
 import "strings"
 
-// A commRule recognises communication kernels by their name.
+// A commRule recognizes communication kernels by their name.
 type commRule struct {
 	text  string // in lower case; anywhere in the name
 	start bool   // at its beginning, behind "void " and the like

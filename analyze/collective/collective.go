@@ -170,7 +170,7 @@ func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
 	return out
 }
 
-// rankOf returns what is known of a rank of the set.
+// rankOf returns the facts about a rank of the set.
 func (c *Collectives) rankOf(rank int32) *Rank {
 	for i := range c.Ranks {
 		if c.Ranks[i].rankIndex == rank {

@@ -23,7 +23,7 @@ func notice(text string) document.Warning {
 
 // warnings tells what is lost, missing or not known of the inputs, worst first.
 func (o *Overview) warnings() []document.Warning {
-	d := o.diagWarnings()
+	d := append(o.diagWarnings(), o.profilerWarnings()...)
 	if o.Requests != nil {
 		d = append(d, o.requestWarnings()...)
 		d = append(d, o.traceWarnings()...)
@@ -75,6 +75,23 @@ func (o *Overview) diagWarnings() []document.Warning {
 		text += fmt.Sprintf("; and %d more of the kind", n-1)
 	}
 	return []document.Warning{{Severity: worst.Severity, Text: text}}
+}
+
+// profilerWarnings are what profilers themselves said of their recordings: errors, then
+// warnings.
+func (o *Overview) profilerWarnings() (d []document.Warning) {
+	if o.Diags == nil {
+		return nil
+	}
+	all := o.Diags.All()
+	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning} {
+		for i := range all {
+			if x := &all[i]; x.Message == m {
+				d = append(d, document.Warning{Severity: m.Severity, Text: fmt.Sprintf("%s: %s [%s]", x.Pos, x.Msg, x.Code)})
+			}
+		}
+	}
+	return d
 }
 
 // requestWarnings are about requests that are not whole.
