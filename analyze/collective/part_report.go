@@ -1,7 +1,6 @@
 package collective
 
 import (
-	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 )
@@ -61,8 +60,8 @@ func (c *Collectives) PartReport() *table.Table {
 		busbw,
 	}
 	r := table.New("sgtrace.report.collectives.parts/v1", "Kernels of collectives by rank and kind", c.Parts, fields)
-	for _, sentence := range finding.Sentences(c.longWaits()) {
-		r.Note("%s", sentence)
+	for _, sentence := range c.longWaits() {
+		r.Note("%s", sentence.Text)
 	}
 	return r
 }
