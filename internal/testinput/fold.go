@@ -6,8 +6,9 @@ import (
 )
 
 const (
-	// foldAt is how many characters a line of a golden file may have before it is folded.
-	foldAt = 160
+	// longest is how many characters a line of a golden file may have. What is longer is
+	// folded, at foldAt.
+	longest, foldAt = 200, 160
 	// folded ends a line that goes on in the next one.
 	folded = "⏎\n"
 )
@@ -17,7 +18,7 @@ const (
 func Fold(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		for utf8.RuneCountInString(line) > foldAt {
+		for utf8.RuneCountInString(line) > longest {
 			at := foldPlace(line)
 			b.WriteString(line[:at] + folded)
 			line = line[at:]

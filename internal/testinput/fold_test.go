@@ -21,7 +21,7 @@ func TestFold(t *testing.T) {
 			t.Fatalf("seed %d: %q is not what was folded", seed, Unfold(got))
 		}
 		for line := range strings.Lines(got) {
-			if n := utf8.RuneCountInString(line); n > foldAt+2 {
+			if n := utf8.RuneCountInString(line); n > longest {
 				t.Fatalf("seed %d: %d characters: %q", seed, n, line)
 			}
 		}
