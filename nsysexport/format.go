@@ -7,17 +7,20 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/nsysexport/database"
+	"github.com/sgtrace/sgtrace/nsysexport/parquetdir"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// Format is the SQLite form of a report of Nsight Systems.
+// Format is a report of Nsight Systems that was exported: as a SQLite database, or as a
+// folder of Parquet files.
 var Format = &format.Format{
-	Name:     "SQLite (Nsight Systems export)",
-	Doc:      "exports of Nsight Systems, as 'nsys export --type sqlite' writes them",
+	Name:     "Nsight Systems export",
+	Doc:      "exports of Nsight Systems, as 'nsys export' writes them with --type sqlite or parquetdir",
 	For:      "'sgtrace merge', 'sgtrace convert nsys2perfetto' and 'sgtrace report --kernels' (--api, --nvtx, ...)",
 	Convert:  "nsys2perfetto",
-	Sniff:    func(h format.Head) bool { return rows.Sniff(h.Bytes) },
+	Sniff:    func(h format.Head) bool { return database.Sniff(h.Bytes) || parquetdir.Sniff(h.Files) },
 	Index:    index,
 	OnDisk:   true,
 	Recorder: "Nsight Systems export",

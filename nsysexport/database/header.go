@@ -1,4 +1,4 @@
-package rows
+package database
 
 import (
 	"bytes"
@@ -9,11 +9,9 @@ import (
 	"os"
 	"strings"
 	"time"
-)
 
-// ErrForeign is wrapped by errors about files that are no Nsight Systems export
-// at all, damaged or not.
-var ErrForeign = errors.New("not an Nsight Systems export")
+	"github.com/sgtrace/sgtrace/nsysexport/store"
+)
 
 // errReport is the error of a report that was not exported.
 var errReport = errors.New("is a report of Nsight Systems (.nsys-rep), which only nsys can read: " +
@@ -85,7 +83,7 @@ func (h *header) read(head []byte) error {
 	case bytes.HasPrefix(head, []byte(reportMagic)):
 		return errReport
 	case !bytes.HasPrefix(head, []byte(magic)):
-		return fmt.Errorf("no SQLite database: %w", ErrForeign)
+		return fmt.Errorf("no SQLite database: %w", store.ErrForeign)
 	case len(head) < headerSize:
 		return fmt.Errorf("the file is cut off after %d bytes: copy it again, or run nsys export again", len(head))
 	}
