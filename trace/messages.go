@@ -88,6 +88,7 @@ var (
 	NsysTableUnreadable = message("nsys-table-unreadable", DataLoss, "the table cannot be read: {error}", exportAgain)
 	NsysColumnMissing   = message("nsys-column-missing", DataLoss, "the table has no column {name%q} and is left out: run nsys export again", "run `nsys export` again with a newer nsys; if it is a new one, tell this project")
 	NsysNameMissing     = message("nsys-name-missing", DataLoss, "a name is not in StringIds (id {id}): the export is incomplete or damaged; run nsys export again", exportAgain)
+	NsysExported        = message("nsys-exported", Notice, "is a report, of which {command} made a temporary export", "nothing; export it yourself to read it again without waiting for nsys")
 	NsysNoNames         = message("nsys-no-names", DataLoss, "the export has no table StringIds, so that kernels, calls and threads have no names", "export again without `--tables`, or with `StringIds` among them")
 	NsysNVTXKind        = message("nsys-nvtx-kind", DataLoss, "NVTX events of the unknown kind {n} are left out: please report this file's version", tellProject)
 	NsysPayload         = message("nsys-payload", DataLoss, "a payload of an NVTX event is no JSON object and is left out: run nsys export again", tellProject)

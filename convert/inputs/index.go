@@ -318,7 +318,7 @@ func (x *Indexed) name() string { return messageName(x.Input.Name) }
 
 // index reads the input.
 func (x *Indexed) index(opt *format.Options) error {
-	in := &format.Input{Name: x.name(), Path: x.Input.Name, Open: x.open}
+	in := &format.Input{Name: x.name(), Path: x.Input.Name, Found: x.Input.Found, Open: x.open}
 	for _, name := range x.names {
 		in.Files = append(in.Files, filepath.Join(x.Input.Name, name))
 	}
@@ -462,7 +462,7 @@ func (m *Inputs) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 // to hold besides traces is not worth more than a notice.
 func (m *Inputs) unusable(in Input, err error) {
 	why := trace.InputUnusable
-	if in.Found && errors.Is(err, errUnknownFormat) {
+	if in.Found && (errors.Is(err, errUnknownFormat) || errors.Is(err, format.ErrNotNeeded)) {
 		why = trace.InputSkipped
 	}
 	m.Diags.Add(why.Of(in.Name, err))

@@ -13,10 +13,6 @@ import (
 	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
-// errReport is the error of a report that was not exported.
-var errReport = errors.New("is a report of Nsight Systems (.nsys-rep), which only nsys can read: " +
-	"run nsys export --type sqlite on it, and give the file that this makes")
-
 const (
 	magic = "SQLite format 3\x00"
 	// reportMagic is how .nsys-rep and .qdrep begin.
@@ -29,10 +25,13 @@ const (
 
 // Sniff reports whether head, the first bytes of a file, may be an export: a SQLite
 // database, or one whose first page is still missing. Which database it is shows
-// when it is opened. So does that a report was given that has to be exported first.
+// when it is opened. A report that has to be exported first is one, too.
 func Sniff(head []byte) bool {
-	return bytes.HasPrefix(head, []byte(magic)) || unwritten(head) || bytes.HasPrefix(head, []byte(reportMagic))
+	return bytes.HasPrefix(head, []byte(magic)) || unwritten(head) || IsReport(head)
 }
+
+// IsReport reports whether head is the beginning of a report that was not exported.
+func IsReport(head []byte) bool { return bytes.HasPrefix(head, []byte(reportMagic)) }
 
 // unwritten reports whether head is the first page of an export that was
 // interrupted: nsys writes that page last.
@@ -80,8 +79,6 @@ func (h *header) read(head []byte) error {
 	case unwritten(head):
 		return errors.New("begins with zeros: what wrote it was interrupted before it wrote the first page, or is still at work: " +
 			"if it is an export, run nsys export again (the .nsys-rep is still good), else copy the file again")
-	case bytes.HasPrefix(head, []byte(reportMagic)):
-		return errReport
 	case !bytes.HasPrefix(head, []byte(magic)):
 		return fmt.Errorf("no SQLite database: %w", store.ErrForeign)
 	case len(head) < headerSize:
@@ -107,7 +104,7 @@ func checkBeside(path string) error {
 	const walHeader = 32 // no frames follow
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > walHeader {
 		return fmt.Errorf("rows of it are still in %s-wal: close the program that has it open, or run "+
-			"sqlite3 %s 'pragma wal_checkpoint(truncate)'", path, shellQuote(path))
+			"sqlite3 %s 'pragma wal_checkpoint(truncate)'", path, ShellQuote(path))
 	}
 	journal, err := os.Open(path + "-journal")
 	if err != nil {
@@ -121,8 +118,8 @@ func checkBeside(path string) error {
 		return nil
 	}
 	return fmt.Errorf("a program is writing to it, or was interrupted while it wrote, and left %s-journal: "+
-		"run nsys export again, or sqlite3 %s 'pragma quick_check', which rolls it back", path, shellQuote(path))
+		"run nsys export again, or sqlite3 %s 'pragma quick_check', which rolls it back", path, ShellQuote(path))
 }
 
-// shellQuote makes one word of a path in a shell.
-func shellQuote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
+// ShellQuote makes one word of a path in a shell.
+func ShellQuote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
