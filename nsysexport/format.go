@@ -18,8 +18,8 @@ import (
 // folder of Parquet files.
 var Format = &format.Format{
 	Name:     "Nsight Systems export",
-	Doc:      "exports of Nsight Systems, as 'nsys export' writes them with --type sqlite or parquetdir; of a report (.nsys-rep) that is named, 'nsys export' makes one if nsys is in PATH",
-	For:      "'sgtrace merge', 'sgtrace convert nsys2perfetto' and 'sgtrace report --kernels' (--api, --nvtx, ...)",
+	Doc:      "Nsight Systems exports, as 'nsys export' writes them with --type sqlite or parquetdir; a report (.nsys-rep) that you name is exported first, if nsys is in PATH",
+	For:      "'sgtrace merge', 'sgtrace convert nsys2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
 	Convert:  "nsys2perfetto",
 	Sniff:    func(h format.Head) bool { return database.Sniff(h.Bytes) || parquetdir.Sniff(h.Files) },
 	Index:    index,

@@ -109,6 +109,7 @@ func (r *profiler) join() []*profile.Profile {
 		}
 		times := p.add(pieces)
 		r.findCollectives(p, times)
+		p.PlaceCollectives(times.at, nil)
 		r.findGPUSteps(p, times)
 		p.dropLoose(r.sparse)
 		p.Meta.OnGPU = p.Meta.OnGPU || slices.ContainsFunc(p.Rows, func(row profile.Row) bool { return row.Kind == profile.RowStream })
@@ -117,7 +118,7 @@ func (r *profiler) join() []*profile.Profile {
 	return profiles
 }
 
-// file returns the profile of a process, with what is known of it.
+// file returns the profile of a process, with the facts about it.
 func (r *profiler) file(pid int32) *process {
 	f, ok := r.profiles[pid]
 	if ok {

@@ -24,7 +24,7 @@ func exported(in *format.Input, diags *trace.Diags) (path string, remove func() 
 	}
 	command := "nsys export --type sqlite " + database.ShellQuote(in.Name)
 	if in.Found {
-		err := fmt.Errorf("is a report of Nsight Systems, which only nsys can read, and no program is started for a file that was not named: run %s", command)
+		err := fmt.Errorf("is an Nsight Systems report, which only nsys can read; sgtrace starts programs only for files that you name: run %s", command)
 		if isExportBeside(in.Path) {
 			err = fmt.Errorf("%w: %w", format.ErrNotNeeded, err)
 		}
@@ -32,11 +32,11 @@ func exported(in *format.Input, diags *trace.Diags) (path string, remove func() 
 	}
 	nsys, err := exec.LookPath("nsys")
 	if err != nil {
-		return "", nil, fmt.Errorf("is a report of Nsight Systems, which only nsys can read, and nsys is not in PATH: "+
-			"run %s where it is installed, and give the file that this makes", command)
+		return "", nil, fmt.Errorf("is an Nsight Systems report, which only nsys can read, and nsys is not in PATH: "+
+			"run %s where it is installed, and give the result", command)
 	}
 	if path, remove, err = runExport(nsys, in.Path); err != nil {
-		return "", nil, fmt.Errorf("is a report of Nsight Systems, and %s failed: %w", command, err)
+		return "", nil, fmt.Errorf("is an Nsight Systems report, and %s failed: %w", command, err)
 	}
 	diags.Add(trace.NsysExported.Of(in.Name, command))
 	return path, remove, nil

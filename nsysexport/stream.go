@@ -170,7 +170,7 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 	})
 }
 
-// Outline returns what is known of the processes of an export without reading
+// Outline returns the facts about the processes of an export without reading
 // what they did: profiles without events, by process id, which last as long as the session.
 func Outline(src *rows.Source) []*profile.Profile {
 	r := newProfiler(src)

@@ -27,7 +27,7 @@ type created struct {
 // create prepares the output file of a trace.
 func (c *command) create(name string, inputs []string) (*output.Output, error) {
 	if name == "" {
-		return nil, commandline.Usage("no output; give -o FILE, with a name that ends in .pftrace or .json")
+		return nil, commandline.Usage("no output; give -o FILE, with a name ending in .pftrace or .json")
 	}
 	return c.created.add(name, func() (*output.Output, error) { return output.Create(name, slices.Concat(inputs, c.beside)) })
 }

@@ -30,7 +30,7 @@ import (
 // value in an object that is no table.
 type schemaField struct{ key, unit, doc string }
 
-var schemaName = regexp.MustCompile(`^sgtrace\.[a-z.]+/v[0-9]+$`)
+var schemaName = regexp.MustCompile(`^sgtrace\.[a-z.-]+/v[0-9]+$`)
 
 // printedSchemas prints every report as JSON and returns the fields of every schema.
 func printedSchemas(t *testing.T) map[string][]schemaField {
@@ -42,7 +42,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 	for _, args := range [][]string{
 		{"requests", otel}, {"request", rid, otel}, {"inspect", otel, torch, nsys},
 		{"report", "--by-stage", otel}, {"report", "--latency", otel}, {"report", "--tail", otel}, {"report", "--timeline", otel},
-		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--summary", otel, torch},
+		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", otel, torch},
 		{"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys},
 		{"diff", otel, pipeline}, {"diff", torch, nsys},
@@ -88,6 +88,21 @@ func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
 		t.Fatal(err)
 	}
 	return dir, pipeline, rid
+}
+
+// allToAll writes the trace of a rank of three that sends more to one than to the others.
+func allToAll(t *testing.T) string {
+	t.Helper()
+	const text = `{"distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 3}, "traceEvents": [
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 10, "dur": 5, "args": {"correlation": 7}},
+{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "pid": 0, "tid": 7, "ts": 20, "dur": 40,
+ "args": {"correlation": 7, "stream": 7, "Collective name": "all_to_allv", "dtype": "Float", "In msg nelems": 600, "Out msg nelems": 400,
+ "In split size": "[1, 1, 4]", "Group size": 3, "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2]"}}]}`
+	path := filepath.Join(t.TempDir(), "rank0.json")
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func runJSON(t *testing.T, args []string) []byte {
@@ -139,6 +154,10 @@ func addSchema(schemas map[string][]schemaField, schema string, object map[strin
 			fields = append(fields, schemaField{c["name"].(string), c["unit"].(string), c["doc"].(string)})
 		}
 	} else {
+		if _, ok := object["tables"]; ok { // all documents have the same fields
+			addField(schemas, schema, schemaField{key: "-", unit: "document"})
+			schema = "document"
+		}
 		paths := map[string]bool{}
 		jsonPaths(paths, "", object)
 		for _, path := range slices.Sorted(maps.Keys(paths)) {
@@ -146,16 +165,24 @@ func addSchema(schemas map[string][]schemaField, schema string, object map[strin
 		}
 	}
 	for _, f := range fields {
-		if !slices.ContainsFunc(schemas[schema], func(g schemaField) bool { return g.key == f.key && g.unit == f.unit }) {
-			schemas[schema] = append(schemas[schema], f)
-		}
+		addField(schemas, schema, f)
 	}
 }
 
-// jsonPaths collects the paths of all values below v: "findings[].kind".
+func addField(schemas map[string][]schemaField, schema string, f schemaField) {
+	if !slices.ContainsFunc(schemas[schema], func(g schemaField) bool { return g.key == f.key && g.unit == f.unit }) {
+		schemas[schema] = append(schemas[schema], f)
+	}
+}
+
+// jsonPaths collects the paths of all values below v, up to those that have a schema of
+// their own: "findings[].kind".
 func jsonPaths(paths map[string]bool, prefix string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
+		if v["schema"] != nil && prefix != "" {
+			return
+		}
 		for key, x := range v {
 			path := strings.TrimPrefix(prefix+"."+key, ".")
 			paths[path] = true
@@ -233,6 +260,7 @@ func areDocumented(t *testing.T, printed map[string][]schemaField) {
 	for schema, fields := range printed {
 		for _, f := range fields {
 			switch name := lastWord.FindString(f.key); {
+			case f.unit == "document":
 			case f.unit != "json" && f.doc == "" && !slices.Contains(words, f.key):
 				t.Errorf("%s: column %s says nothing, and docs/METRICS.md does not define it", schema, f.key)
 			case f.unit == "json" && name != "schema" && !strings.Contains(docs.Metrics, "`"+name+"`"):

@@ -30,7 +30,7 @@ var (
 )
 
 // ErrOnce says that an input would have to be read twice.
-var ErrOnce = errors.New("cannot be read twice, as a window of time needs")
+var ErrOnce = errors.New("cannot be read twice, but a time window needs that")
 
 // Options say what of inputs is read. They do not change what it means.
 type Options struct {
@@ -89,7 +89,7 @@ func newDump(diags *trace.Diags, keepSecrets bool) *otlpjson.Dump {
 // error is for when none is left. The caller closes what it returns.
 func Index(inputs []Input, opt Options, diags *trace.Diags) (*Inputs, error) {
 	m := &Inputs{Dump: newDump(diags, opt.KeepSecrets), Diags: diags, Opt: opt}
-	dumps, recordings, others := m.recognise(inputs)
+	dumps, recordings, others := m.recognize(inputs)
 	beside := func(x *Indexed) bool { return x.Format.Beside }
 	m.Both = slices.ContainsFunc(recordings, beside) && !allOf(recordings, beside)
 	m.keepWork(recordings)
@@ -110,7 +110,7 @@ func Index(inputs []Input, opt Options, diags *trace.Diags) (*Inputs, error) {
 	case m.Requests != nil || len(m.Sources) > 0:
 		return m, nil
 	case others > 0:
-		return nil, fmt.Errorf("%w; what profilers recorded is for 'sgtrace merge', and 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
+		return nil, fmt.Errorf("%w; for profiler data, use 'sgtrace merge', or 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
 	case opt.Requests:
 		return nil, ErrNoSpans
 	}
@@ -159,7 +159,7 @@ func (m *Inputs) Close() error {
 }
 
 // keepWork makes sure that the index has what devices did, by which two profilers that
-// recorded one process are recognised.
+// recorded one process are recognized.
 func (m *Inputs) keepWork(recordings []*Indexed) {
 	f := &m.Opt.Filter
 	switch {
@@ -173,7 +173,7 @@ func (m *Inputs) keepWork(recordings []*Indexed) {
 	}
 }
 
-// Indexed is an input that was recognised, and what its format made of it.
+// Indexed is an input that was recognized, and what its format made of it.
 type Indexed struct {
 	*format.Source
 	Input  Input
@@ -194,14 +194,14 @@ type Indexed struct {
 // be more inputs than that: the others are opened once more after a look at them.
 const fewOpen = 8
 
-// recognise looks at the heads of inputs, and tells those that hold requests from what
+// recognize looks at the heads of inputs, and tells those that hold requests from what
 // profilers recorded. others counts the latter where they are not asked for.
-func (m *Inputs) recognise(inputs []Input) (dumps, recordings []*Indexed, others int) {
+func (m *Inputs) recognize(inputs []Input) (dumps, recordings []*Indexed, others int) {
 	var first string // of others
 	most := mostOpen()
 	for i, in := range inputs {
 		x := &Indexed{Input: in, stdin: m.Opt.Stdin, meter: m.Opt.Meter}
-		err := x.recognise(i < most)
+		err := x.recognize(i < most)
 		switch f := x.Format; {
 		case err != nil:
 		case m.Opt.Requests && !f.Requests && x.zeros:
@@ -235,12 +235,12 @@ func (m *Inputs) recognise(inputs []Input) (dumps, recordings []*Indexed, others
 	return dumps, recordings, others
 }
 
-// recognise looks at the head of the input, and keeps the stream open if that is said or
+// recognize looks at the head of the input, and keeps the stream open if that is said or
 // it can be opened only once.
-func (x *Indexed) recognise(keep bool) error {
+func (x *Indexed) recognize(keep bool) error {
 	info, err := os.Stat(x.Input.Name)
 	if err == nil && info.IsDir() {
-		return x.recogniseFolder()
+		return x.recognizeFolder()
 	}
 	x.Once = err != nil || !info.Mode().IsRegular()
 	meter := x.meter
@@ -275,7 +275,7 @@ type silent struct{ Meter }
 
 func (silent) File(string) {}
 
-func (x *Indexed) recogniseFolder() error {
+func (x *Indexed) recognizeFolder() error {
 	entries, err := os.ReadDir(x.Input.Name)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func (d *Database) open(path string) error {
 	}
 	// Opening a pipe waits for somebody who writes to it.
 	if info, err := os.Stat(real); err == nil && !info.Mode().IsRegular() {
-		return errors.New("is no regular file, and SQLite can read nothing else: copy it to a disk")
+		return errors.New("is not a regular file, which SQLite needs: copy it to a disk")
 	}
 	if d.file, err = os.Open(real); err != nil {
 		return unwrapPath(err)
@@ -67,7 +67,7 @@ func (d *Database) open(path string) error {
 }
 
 // errSchema says that nothing of a file can be found.
-var errSchema = errors.New("the list of tables is damaged, so that nothing can be read: " +
+var errSchema = errors.New("the list of tables is damaged, so nothing can be read: " +
 	"copy the file again, or run nsys export again")
 
 // readTables reads which tables there are.
@@ -85,7 +85,7 @@ func (d *Database) readTables() error {
 	case !isExport && (damaged || d.header.cut()):
 		return errSchema
 	case !isExport:
-		return fmt.Errorf("a SQLite database without tables of Nsight Systems: %w", store.ErrForeign)
+		return fmt.Errorf("a SQLite database without Nsight Systems tables: %w", store.ErrForeign)
 	}
 	d.state.TablesDamaged = damaged
 	if d.header.cut() {

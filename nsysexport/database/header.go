@@ -77,10 +77,10 @@ func (h *header) read(head []byte) error {
 	case len(head) == 0:
 		return errors.New("the file is empty (0 bytes): copy it again, or run nsys export again")
 	case unwritten(head):
-		return errors.New("begins with zeros: what wrote it was interrupted before it wrote the first page, or is still at work: " +
-			"if it is an export, run nsys export again (the .nsys-rep is still good), else copy the file again")
+		return errors.New("begins with zeros: the program that wrote it was interrupted before it wrote the first page, or is still writing; " +
+			"if this is an export, run nsys export again (the .nsys-rep is still good), otherwise copy the file again")
 	case !bytes.HasPrefix(head, []byte(magic)):
-		return fmt.Errorf("no SQLite database: %w", store.ErrForeign)
+		return fmt.Errorf("not a SQLite database: %w", store.ErrForeign)
 	case len(head) < headerSize:
 		return fmt.Errorf("the file is cut off after %d bytes: copy it again, or run nsys export again", len(head))
 	}
@@ -103,7 +103,7 @@ func (h *header) read(head []byte) error {
 func checkBeside(path string) error {
 	const walHeader = 32 // no frames follow
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > walHeader {
-		return fmt.Errorf("rows of it are still in %s-wal: close the program that has it open, or run "+
+		return fmt.Errorf("some of its rows are still in %s-wal: close the program that has it open, or run "+
 			"sqlite3 %s 'pragma wal_checkpoint(truncate)'", path, ShellQuote(path))
 	}
 	journal, err := os.Open(path + "-journal")
@@ -117,8 +117,8 @@ func checkBeside(path string) error {
 	if n, _ := io.ReadFull(journal, head[:]); n == 0 || head == [28]byte{} {
 		return nil
 	}
-	return fmt.Errorf("a program is writing to it, or was interrupted while it wrote, and left %s-journal: "+
-		"run nsys export again, or sqlite3 %s 'pragma quick_check', which rolls it back", path, ShellQuote(path))
+	return fmt.Errorf("a program is writing to it, or was interrupted while writing, and left %s-journal: "+
+		"run nsys export again, or roll it back with sqlite3 %s 'pragma quick_check'", path, ShellQuote(path))
 }
 
 // ShellQuote makes one word of a path in a shell.

@@ -40,7 +40,7 @@ const noRow = math.MinInt64
 const maxTries = 1000
 
 // errOrder is the error of a page that belongs somewhere else.
-var errOrder = errors.New("rows are not in their order")
+var errOrder = errors.New("rows are out of order")
 
 // newPass begins to read columns of a table, of which only the rows within own are its own.
 func newPass(conn *sqlite.Conn, table string, columns []string, own bounds) (*pass, error) {

@@ -56,7 +56,7 @@ func Open(path string) (*Folder, error) {
 		names = append(names, e.Name())
 	}
 	if !Sniff(names) {
-		return nil, fmt.Errorf("a folder without tables of Nsight Systems: %w", store.ErrForeign)
+		return nil, fmt.Errorf("a folder without Nsight Systems tables: %w", store.ErrForeign)
 	}
 	f := &Folder{path: path, tables: tablesOf(names)}
 	for _, table := range f.tables {

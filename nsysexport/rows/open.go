@@ -21,7 +21,7 @@ type Options struct {
 	Args  *trace.Args    // of NVTX payloads; nil leaves them out
 	Diags *trace.Diags   // nil drops diagnostics
 	// Brief leaves out what reports do not need, which takes half the time: launch
-	// configurations, graph ids, colours and payloads.
+	// configurations, graph ids, colors and payloads.
 	Brief bool
 	// KeepSecrets tells to keep payloads that may hold prompts or credentials.
 	KeepSecrets bool

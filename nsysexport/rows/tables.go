@@ -46,7 +46,7 @@ type EventTable struct {
 	Timed       bool
 }
 
-// EventTables returns the tables of events that hold something, by what is known of
+// EventTables returns the tables of events that hold something, with the facts about
 // them without reading them: their first and last rows.
 func (s *Source) EventTables() []EventTable {
 	c, err := s.connect()
