@@ -17,18 +17,18 @@ import (
 // Format is a report of Nsight Systems that was exported: as a SQLite database, or as a
 // folder of Parquet files.
 var Format = &format.Format{
-	Name:     "Nsight Systems export",
-	Doc:      "Nsight Systems exports, as 'nsys export' writes them with --type sqlite or parquetdir; a report (.nsys-rep) that you name is exported first, if nsys is in PATH",
-	For:      "'sgtrace merge', 'sgtrace convert nsys2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
-	Convert:  "nsys2perfetto",
-	Sniff:    func(h format.Head) bool { return database.Sniff(h.Bytes) || parquetdir.Sniff(h.Files) },
-	Index:    index,
-	OnDisk:   true,
-	Recorder: "Nsight Systems export",
-	Beside:   true,
-	Machine:  true,
-	Session:  true,
-	Again:    true,
+	Name:    "Nsight Systems export",
+	Doc:     "Nsight Systems exports, as 'nsys export' writes them with --type sqlite or parquetdir; a report (.nsys-rep) that you name is exported first, if nsys is in PATH",
+	For:     "'sgtrace merge', 'sgtrace convert nsys2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
+	Convert: "nsys2perfetto",
+	Sniff:   func(h format.Head) bool { return database.Sniff(h.Bytes) || parquetdir.Sniff(h.Files) },
+	Index:   index,
+	OnDisk:  true,
+	Noun:    "Nsight Systems export",
+	Beside:  true,
+	Machine: true,
+	Session: true,
+	Again:   true,
 }
 
 // manyEvents is from where on a table of events is large beside all else.
