@@ -99,7 +99,7 @@ func ReadClasses(r io.Reader, name string) (*Classes, error) {
 		}
 		end := strings.IndexAny(line, " \t")
 		if end < 0 {
-			return nil, fmt.Errorf("%s:%d: %q: want a class and a regular expression", name, n, line)
+			return nil, fmt.Errorf("%s:%d: %q: want a class and a regular expression, such as 'communication my_allreduce'", name, n, line)
 		}
 		class, ok := parseClass(line[:end])
 		if !ok {

@@ -178,7 +178,7 @@ func TestReadClasses(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"compute":        `rules.txt:1: "compute": want a class and a regular expression`,
+		"compute":        `rules.txt:1: "compute": want a class and a regular expression, such as 'communication my_allreduce'`,
 		"# a\nfast .*":   `rules.txt:2: no class "fast"; there are other, compute, communication, memory`,
 		"compute a(":     "rules.txt:1: error parsing regexp: missing closing ): `a(`",
 		"memory (?!no)x": "rules.txt:1: error parsing regexp: invalid or unsupported Perl syntax: `(?!`",

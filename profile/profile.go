@@ -35,7 +35,7 @@ type Profile struct {
 	Steps       []Step
 
 	// Fingerprint is what devices did, by which two profilers that recorded one process
-	// are recognised: as Events, without arguments, where Filter.Fingerprint asks for it.
+	// are recognized: as Events, without arguments, where Filter.Fingerprint asks for it.
 	Fingerprint []trace.Slice
 
 	// First and Last are the bounds of all events, those that a Filter left out

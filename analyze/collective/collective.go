@@ -232,7 +232,7 @@ func (w *collectiveWalk) finishSteps(set *profile.Set) []StepRank {
 	return out
 }
 
-// rankOf returns what is known of a rank of the set.
+// rankOf returns the facts about a rank of the set.
 func (c *Collectives) rankOf(rank int32) *Rank {
 	for i := range c.Ranks {
 		if c.Ranks[i].rankIndex == rank {

@@ -108,7 +108,7 @@ func (g *gpuRows) flush() {
 	g.buffer = g.buffer[:0]
 }
 
-// close packs what is left.
+// close packs the remaining rows.
 func (g *gpuRows) close() {
 	g.flush()
 	g.buffer, g.packed = nil, nil

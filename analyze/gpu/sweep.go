@@ -32,7 +32,7 @@ const kernelGap = 30_000
 // Idle is time in which nothing ran, between the first and the last that did.
 type Idle struct {
 	Time [NumCauses]int64 // ns
-	Gaps [NumCauses]int64 // on a stream, those of 0 ns between neighbours included
+	Gaps [NumCauses]int64 // on a stream, those of 0 ns between neighbors included
 }
 
 // Total returns the time of all gaps in ns.

@@ -24,6 +24,7 @@ type command struct {
 	env      func(name string) string
 	diags    trace.Diags
 	created  created
+	read     []string               // names of the files that were read, in order
 	beside   []string               // files that are read beside inputs, and must not be overwritten either
 	pages    commandline.PageWriter // to out, of help
 	verify   bool                   // read outputs back
@@ -35,7 +36,7 @@ func (c *command) app() *cli.App {
 	c.pages.W = c.out
 	app := &cli.App{
 		Name:                      "sgtrace",
-		Usage:                     "post-mortems of LLM serving: which stage, which rank, when and why",
+		Usage:                     "post-mortems of LLM serving: which stage, which rank, since when, why",
 		Version:                   version(),
 		Reader:                    c.in,
 		Writer:                    &c.pages,

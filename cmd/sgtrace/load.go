@@ -23,7 +23,7 @@ func (c *command) load(ctx *cli.Context, args []string) (*request.Set, error) {
 // namedFiles returns the files that the arguments name.
 func namedFiles(args []string) ([]string, error) {
 	if len(args) == 0 {
-		return nil, commandline.Usage("no input; give files, globs, directories or - for standard input")
+		return nil, commandline.Usage("no input; give files, globs, directories, or - for standard input")
 	}
 	return inputs.Expand(args)
 }
@@ -49,6 +49,7 @@ func (c *command) readFiles(ctx *cli.Context, names []string, how loading) (*req
 	if err != nil {
 		return nil, err
 	}
+	c.read = append(c.read, names...)
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(names))
 	var files []inputs.Input
 	for _, name := range names {

@@ -260,7 +260,7 @@ func (m *Clocks) fixed(given []Given) ([]align.Fixed, error) {
 			return nil, err
 		}
 		if i == m.Reference() {
-			return nil, fmt.Errorf("%w: %s is the reference, which all others are put on", ErrNoHost, g.Host)
+			return nil, fmt.Errorf("%w: %s is the reference for all others", ErrNoHost, g.Host)
 		}
 		if !g.HasOffset {
 			continue

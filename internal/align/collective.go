@@ -94,7 +94,7 @@ type Comm struct {
 type Call struct {
 	Op, Dtype string
 	In, Out   int64  // elements
-	Family    string // normalised name of the kernel; what remains without metadata, as in replays of CUDA graphs
+	Family    string // normalized name of the kernel; what remains without metadata, as in replays of CUDA graphs
 	Stream    string // role of the stream, where ranks agree about it
 }
 

@@ -32,11 +32,11 @@ const (
 	roleOp          // Collectives, if it has the arguments of one
 	roleComm        // Collectives, always
 	roleStep        // Steps, if it is named like one
-	RoleArrow       // of no use where correlations tell the same
+	RoleArrow       // redundant where correlations join the same events
 	roleFlow        // of our writer
 )
 
-// A category is what is known about a value of "cat".
+// A category describes a value of "cat".
 type category struct {
 	name string // as it is in the file
 	Now  string // as recent versions call it; "" is the same

@@ -89,7 +89,7 @@ func newParser(s *settings) *parser {
 // more distinct ones is being fed noise.
 const maxCached = 1 << 16
 
-// A name is the name of an event with what is known about it: it is looked up
+// A name is the name of an event and its meaning: it is looked up
 // once per event, and classified once.
 type name struct {
 	sym   trace.Sym
