@@ -47,8 +47,8 @@ func TestLongKernelsOfOneRank(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	told := c.Waiting()
-	if len(told) != 1 || !strings.HasPrefix(told[0], "a waited for ranks that are not in the files: 1 of its 10 `allreduce` took 5.00 ms longer") {
-		t.Errorf("%q", told)
+	if len(told) != 1 || !strings.HasPrefix(told[0].Text, "a waited for ranks that are not in the files: 1 of its 10 `allreduce` took 5.00 ms longer") {
+		t.Errorf("%v", told)
 	}
 	if c.Counts.kernels != 11 || c.Counts.alone != 10 || len(c.Reports()) != 1 {
 		t.Errorf("%+v, %d tables", c.Counts, len(c.Reports()))
@@ -74,7 +74,7 @@ func TestKernelsThatAreNotLong(t *testing.T) {
 		}
 	}
 	if told := c.Waiting(); told != nil {
-		t.Errorf("%q", told)
+		t.Errorf("%v", told)
 	}
 }
 
