@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/internal/manual"
@@ -21,15 +22,17 @@ type helpTopic struct {
 // helpTopics returns the topics in the order of the help.
 func helpTopics() []helpTopic {
 	return []helpTopic{
-		{commandline.Topic{Name: "metrics", Usage: "what every number means; metrics WORD finds one", Words: definedIn(docs.Metrics)},
+		{commandline.Topic{Name: "metrics", Usage: "what every number means; metrics WORD looks one up", Words: definedIn(docs.Metrics)},
 			(*command).helpMetrics},
-		{commandline.Topic{Name: "kernel-classes", Usage: "which kernels compute, communicate or move memory"},
+		{commandline.Topic{Name: "findings", Usage: "everything that 'sgtrace report' looks for"},
+			(*command).helpFindings},
+		{commandline.Topic{Name: "kernel-classes", Usage: "which kernels compute, communicate, or move memory"},
 			(*command).helpKernelClasses},
-		{commandline.Topic{Name: "formats", Usage: "what is read, its quirks, all messages; formats WORD", Words: definedIn(docs.Formats)},
+		{commandline.Topic{Name: "formats", Usage: "input formats, their quirks, and all messages; formats WORD", Words: definedIn(docs.Formats)},
 			(*command).helpFormats},
-		{commandline.Topic{Name: "man", Usage: "this help as a manual page: sgtrace help man >sgtrace.1"},
+		{commandline.Topic{Name: "man", Usage: "this help as a man page: sgtrace help man >sgtrace.1"},
 			(*command).helpMan},
-		{commandline.Topic{Name: "completion", Usage: "a script that completes command lines in bash, zsh or fish", Words: commandline.Shells},
+		{commandline.Topic{Name: "completion", Usage: "a completion script for bash, zsh, or fish", Words: commandline.Shells},
 			(*command).helpCompletion},
 	}
 }
@@ -62,10 +65,11 @@ func (c *command) helpCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "help",
 		Aliases:   []string{"h"},
-		Usage:     "explain a command, a number, a format or a message",
+		Usage:     "explain a command, a number, a format, or a message",
 		ArgsUsage: "[COMMAND | TOPIC [WORD]]",
-		Description: `Topics are metrics, kernel-classes, formats, man and completion. A WORD is the
-name of a number or a column, the code of a message, a table, a stage.
+		Description: `Topics are metrics, findings, kernel-classes, formats, man, and completion.
+A WORD is the name of a number or a column, the code of a message, a table, or
+a stage.
 
 Examples:
   sgtrace help convert otel2perfetto
@@ -100,6 +104,14 @@ func (c *command) helpMetrics(words []string) error {
 	return c.printManual("metrics", docs.Metrics, words)
 }
 
+// helpFindings prints the list of finders.
+func (c *command) helpFindings(args []string) error {
+	if len(args) > 0 {
+		return commandline.Usage("help findings takes no arguments")
+	}
+	return c.printManual("findings", "# Findings\n\nWhere several rows find the same thing, the upper one leads.\n\n"+finders.Markdown(finders.All), nil)
+}
+
 // helpFormats prints docs/FORMATS.md, or what explains a word there: the code of a
 // message, a table, a stage.
 func (c *command) helpFormats(words []string) error {
@@ -123,7 +135,7 @@ func (c *command) printManual(topic, text string, words []string) error {
 		if similar := page.Similar(word); len(similar) > 0 {
 			hint = "; did you mean " + strings.Join(similar, ", ") + "?"
 		}
-		return commandline.Usage("no word %q%s ('sgtrace help %s' prints all)", word, hint, topic)
+		return commandline.Usage("no word %q%s ('sgtrace help %s' prints the whole page)", word, hint, topic)
 	}
 	return found.Write(c.out, width)
 }
