@@ -60,6 +60,7 @@ func (c *command) report(ctx *cli.Context) error {
 		return err
 	}
 	d.Schema = r.Schema()
+	r.NoteIgnored(ctx, d)
 	return c.write(d, how)
 }
 

@@ -180,7 +180,7 @@ func TestPairsOfReportFlags(t *testing.T) {
 }
 
 // selectedNothing matches what the program says about a selection of nothing.
-var selectedNothing = regexp.MustCompile(`leaves? nothing|not there|is left|no trace is of`)
+var selectedNothing = regexp.MustCompile(`leaves? nothing|not there|none of|nothing matches|no trace is from|not in the inputs`)
 
 // flagPairs tries flags in pairs.
 type flagPairs struct {

@@ -105,5 +105,5 @@ func Refusable() []string {
 	for _, o := range options() {
 		names = append(names, o.Names()[0])
 	}
-	return slices.Concat(names, AboutRequests, aboutPlaces)
+	return slices.Concat(names, AboutRequests)
 }

@@ -19,6 +19,7 @@ import (
 // kernels.
 var rankTables = []string{
 	"stages", "gpu.kernels", "stragglers", "collectives.ranks", "collectives.waits", "collectives.kinds",
+	"collectives.parts", "collectives.steps", "collectives.alltoall",
 	"gpu", "gpu.idle", "gpu.overlap", "gpu.streams", "steps", "ranks", "ranks.share", "ranks.steps", "ranks.pipeline",
 }
 

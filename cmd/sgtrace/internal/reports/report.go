@@ -25,7 +25,9 @@ type Report struct {
 	// Options are the flags that it takes besides those that all reports take. The flag
 	// of another report may be an option: --kernels --by-rank.
 	Options []string
-	// Ignores are selection flags that it does not take: it is about whole requests.
+	// Ignores are selection flags that change nothing, since they choose spans and the
+	// report is about whole requests. It says so when they are given: the summary hands
+	// its selection on to every report.
 	Ignores []string
 	Tables  []string // names of the tables that it may print, the main one first
 	NoMain  bool     // no table matters more: for CSV, --table must choose one
@@ -101,21 +103,26 @@ func (r *Report) asked(ctx *cli.Context) bool {
 // Takes reports whether it understands a flag.
 func (r *Report) Takes(flag string) bool {
 	switch {
-	case slices.Contains(r.Ignores, flag):
-		return false
 	case slices.Contains(AboutRequests, flag):
 		return r.Needs != Profiles
-	case slices.Contains(aboutPlaces, flag):
-		return true
 	case flag == "table":
 		return len(r.Tables) > 1
 	}
 	return slices.Contains(r.Options, flag)
 }
 
-// aboutPlaces are the selection flags that requests and profiles have in common and that
-// some reports ignore.
-var aboutPlaces = []string{"host", "rank"}
+// NoteIgnored says below the main table which of the given flags change nothing.
+func (r *Report) NoteIgnored(ctx *cli.Context, d *document.Document) {
+	main, err := d.MainTable()
+	if err != nil {
+		return
+	}
+	for _, flag := range r.Ignores {
+		if ctx.IsSet(flag) {
+			main.Note("--%s has no effect: this report is about whole requests", flag)
+		}
+	}
+}
 
 // AboutRequests are the selection flags that say nothing about what profilers recorded.
 var AboutRequests = []string{"rid", "room", "trace", "slowest", "sample", "role", "stage", "min-dur", "level"}
