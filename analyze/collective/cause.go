@@ -71,11 +71,12 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 		if _, ok := l.syncPoints[k.RankIndex]; !ok || k.Class != profile.ClassCompute {
 			continue
 		}
-		total[k.RankIndex] = distribution.AddTimes(total[k.RankIndex], k.Total)
+		computed := k.Total - k.Waited
+		total[k.RankIndex] = distribution.AddTimes(total[k.RankIndex], computed)
 		if times[k.Sym] == nil {
 			times[k.Sym], names[k.Sym] = map[int32]int64{}, k.Name
 		}
-		times[k.Sym][k.RankIndex] = distribution.AddTimes(times[k.Sym][k.RankIndex], k.Total)
+		times[k.Sym][k.RankIndex] = distribution.AddTimes(times[k.Sym][k.RankIndex], computed)
 	}
 	for name, t := range times {
 		by = append(by, kernelExcess{names[name], l.over(t)})

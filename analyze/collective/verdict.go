@@ -83,6 +83,9 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 	switch {
 	case len(found) > 0:
 	case c.Counts.Sync > 0:
+		if likely := c.likely(); len(likely) > 0 {
+			return likely
+		}
 		return []string{c.nobody()}
 	case c.Counts.all > 0:
 		return []string{fmt.Sprintf("stragglers cannot be found: in none of %d collectives are ranks known to wait for all others (dispatches and combines do not)", c.Counts.all)}
@@ -90,6 +93,23 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 	var out []string
 	for i := range found {
 		out = append(out, found[i].Text())
+	}
+	return out
+}
+
+// likely says which ranks are likely stragglers, the one that costs most first.
+func (c *Collectives) likely() []string {
+	var found []straggler.Straggler
+	for _, peerGroup := range c.peerGroups {
+		for _, s := range peerGroup.gathering.Likely() {
+			s.Peers = peerGroup.peers(s.Name)
+			found = append(found, s)
+		}
+	}
+	straggler.Sort(found)
+	var out []string
+	for i := range found {
+		out = append(out, found[i].LikelyText())
 	}
 	return out
 }

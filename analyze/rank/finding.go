@@ -57,6 +57,12 @@ func (r *Ranks) Verdict() string {
 	case most < straggler.FewestSyncPoints:
 		return fmt.Sprintf("Not enough data to find stragglers: %s, %d needed", strings.Join(looked, " and "), straggler.FewestSyncPoints)
 	}
+	for _, g := range r.Groups {
+		if len(g.likely) > 0 {
+			text := g.likely[0].LikelyText()
+			return strings.ToUpper(text[:1]) + text[1:]
+		}
+	}
 	return fmt.Sprintf("No straggler in %s: %s", strings.Join(looked, " and "), costs.acquit(rank))
 }
 

@@ -93,6 +93,11 @@ func (s *Straggler) Confidence() finding.Evidence {
 	return finding.Sentence("it is late by %s", s.Sure()).In("stragglers", finding.Row("rank", s.Name, "at", s.What), "late_share", s.Delay)
 }
 
+// LikelyText is the sentence about a rank that is likely a straggler, but not certainly.
+func (s *Straggler) LikelyText() string {
+	return fmt.Sprintf("likely, not certain: %s; %s if all ranks were equally fast, and only p <= %v is certain", s.Text(), words.Chance(s.P), ErrorLevel)
+}
+
 // Sure says by which part of the time a straggler is late, and how certain that is.
 func (s *Straggler) Sure() string {
 	text := fmt.Sprintf("%.1f %% of the time on average", 100*s.Delay)

@@ -66,7 +66,7 @@ func (c *command) report(ctx *cli.Context) error {
 
 // reading reads and selects what a report needs. The function gives it up.
 func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Reading, done func(), err error) {
-	in = &reports.Reading{Diags: &c.diags, Select: selectionArgs(ctx)}
+	in = &reports.Reading{Diags: &c.diags, Select: append(c.exclusionArgs(ctx), selectionArgs(ctx)...)}
 	done = func() {}
 	if r.Needs == reports.Requests {
 		in.Requests, err = c.load(ctx, ctx.Args().Slice())
@@ -77,7 +77,7 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 		return nil, nil, err
 	}
 	in.Inputs = c.inputsRead()
-	for _, arg := range shortInputs(ctx.Args().Slice()) {
+	for _, arg := range shortInputs(ctx.Args().Slice(), ctx.StringSlice("exclude")) {
 		in.Given = append(in.Given, c.redactedInput(arg))
 	}
 	return in, done, nil
@@ -113,11 +113,11 @@ func hostClocks(report *clocks.Report) []overview.HostClock {
 // reportPage writes the summary as a page to look at.
 func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	name := ctx.String("o")
-	names, err := namedFiles(ctx.Args().Slice())
+	files, err := findInputs(ctx, ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
-	out, err := c.createFile(name, names)
+	out, err := c.createFile(name, files)
 	if err != nil {
 		return err
 	}

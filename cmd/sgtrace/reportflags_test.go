@@ -27,7 +27,7 @@ var flagSamples = map[string]string{
 	"by": "role", "tail": "p90", "o": "page.html", "sort": "max", "limit": "1", "metric": "ttft", "bucket": "1s", "classes": "classes.txt",
 	"format": "json", "slowest": "12", "from": "+1480ms", "to": "+1520ms", "sample": "0.5",
 	"role": "decode", "rank": "TP0", "stage": "decode_loop", "min-dur": "12ms", "level": "1",
-	"max-memory": "1GB", "redact-key": "key",
+	"max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key",
 }
 
 // Reasons of noEffect.
@@ -41,6 +41,7 @@ const (
 // beside another flag, and why.
 var noEffect = map[[2]string]string{
 	{"summary", ""}:     "it is the report that is printed anyway",
+	{"exclude", ""}:     "inputs that are named one by one may have none of that name",
 	{"max-memory", ""}:  "it says where tables lie, not what is in them",
 	{"redact", ""}:      "a report may have no name in it",
 	{"redact-key", ""}:  "as --redact",
