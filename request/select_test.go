@@ -155,7 +155,7 @@ func TestSimilar(t *testing.T) {
 		"decode-0O00":      "decode-0000",
 		"decdoe-000O":      "",
 		"decode-0":         "decode-0", // its beginning, which Select takes before it asks
-		"prefil-0000":      "", // two slips: a letter is missing, and one too many
+		"prefil-0000":      "",         // two slips: a letter is missing, and one too many
 		"full-prefi1l-000": "full-prefill-000",
 		"zzzzzz":           "",
 		"gw-00":            "",
