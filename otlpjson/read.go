@@ -92,16 +92,26 @@ func (w *worker) parse(p *piece) {
 	case protoFrames:
 		w.parseProto(p.data, p.cut, p.offset)
 	case zstdFrames:
-		if w.zstd == nil {
-			w.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
-		}
-		unpacked := cursor{src: w.zstd, buf: w.blocks.get(), framed: true, frameAt: p.offset}
-		unpacked.err = w.zstd.Reset(bytes.NewReader(p.data))
-		w.parseJSON(p, unpacked)
+		w.parseZstd(p)
 	default:
 		w.parseJSON(p, cursor{src: p.rest, buf: p.data, base: p.offset, line: p.line})
 	}
 	p.done <- w.out
+}
+
+// parseZstd parses a zstd frame: JSON, or protobuf where the Collector's format says so.
+func (w *worker) parseZstd(p *piece) {
+	if w.zstd == nil {
+		w.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	}
+	content := &source{r: w.zstd}
+	content.err = w.zstd.Reset(bytes.NewReader(p.data))
+	if !beginsLikeProto(content.peek(framePeek)) {
+		w.parseJSON(p, cursor{src: content, buf: w.blocks.get(), framed: true, frameAt: p.offset})
+		return
+	}
+	msg := content.peek(maxFrame)
+	w.parseProto(msg, content.err != io.EOF, p.offset)
 }
 
 func (w *worker) parseJSON(p *piece, c cursor) {
