@@ -3,6 +3,7 @@ package otlpjson
 import (
 	"iter"
 
+	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -144,6 +145,18 @@ func (d *Dump) Links(i int) iter.Seq[*Link] {
 			}
 		}
 	}
+}
+
+// AddBelow adds a span that span i tells of by attributes, the k-th one: of its trace,
+// origin and place.
+func (d *Dump) AddBelow(i, k int, name trace.Sym, start, end trace.Time) {
+	s := *d.Span(i)
+	id := hash.Mix(s.ID + uint64(k))
+	if s.Line == 0 {
+		d.frames = append(d.frames, frame{d.Pos(i).Offset, d.Len()})
+	}
+	d.spans.push(Span{TraceHi: s.TraceHi, TraceLo: s.TraceLo, ID: id, Parent: s.ID, Name: name, Start: start, End: end,
+		Origin: s.Origin, Line: s.Line, Kind: 1, events: uint32(d.events.len()), links: uint32(d.links.len())})
 }
 
 // LinkCount returns the number of links of all spans.

@@ -17,8 +17,9 @@ import (
 //  2. threads: every span that names a thread; its part is the nearest root
 //     above it, or a part without a root when that is missing.
 //  3. stages: everything below a thread.
-//  4. orphans: stages whose thread is missing, by what their names tell.
-//  5. join: parts become requests.
+//  4. stages of vLLM, which names no threads.
+//  5. orphans: stages whose thread is missing, by what their names tell.
+//  6. join: parts become requests.
 type builder struct {
 	*request.Set
 	dump  *otlpjson.Dump
@@ -77,6 +78,7 @@ func classify(name string) nameClass {
 // Build makes requests of a finished dump. What it finds wrong goes to the
 // dump's diagnostics.
 func Build(d *otlpjson.Dump) *Assembly {
+	addVLLMStages(d)
 	a := &Assembly{dump: d}
 	a.build(memory.Make[request.Row](d.Len()))
 	return a
@@ -98,7 +100,7 @@ func (a *Assembly) build(rows []request.Row) {
 	}
 	a.Set = b.Set
 	b.class = make([]nameClass, len(b.names))
-	b.Stages = stageTable
+	b.Stages = slices.Concat(stageTable, vllmStageTable)
 	b.Tree.Above, b.Tree.First, b.Tree.Below = b.tree.Lists()
 	b.addSources()
 	b.Rows = rows
@@ -112,6 +114,7 @@ func (a *Assembly) build(rows []request.Row) {
 	b.findRoots()
 	b.findThreads()
 	b.findStages()
+	b.findVLLMStages()
 	b.adoptOrphans()
 	b.addRejected()
 	b.finishParts()
