@@ -199,7 +199,7 @@ const fewOpen = 8
 // recognize looks at the head of the input, and keeps the stream open if that is said or
 // it can be opened only once.
 func (x *Indexed) recognize(keep bool) error {
-	info, err := os.Stat(x.Input.Name)
+	info, err := os.Stat(x.Input.Path())
 	if err == nil && info.IsDir() {
 		return x.recognizeFolder()
 	}
@@ -212,7 +212,7 @@ func (x *Indexed) recognize(keep bool) error {
 	default:
 		meter = nil // its bytes are read once more
 	}
-	s, err := Open(x.Input.Name, x.stdin, meter)
+	s, err := x.Input.open(x.stdin, meter)
 	if err != nil {
 		return err
 	}
@@ -237,11 +237,11 @@ type silent struct{ Meter }
 func (silent) File(string) {}
 
 func (x *Indexed) recognizeFolder() error {
-	entries, err := os.ReadDir(x.Input.Name)
+	entries, err := os.ReadDir(x.Input.Path())
 	if err != nil {
 		return err
 	}
-	x.names = filesOf(x.Input.Name, entries)
+	x.names = filesOf(x.Input.Path(), entries)
 	if x.Format = sniffHead(format.Head{Files: x.names}); x.Format == nil {
 		return errUnknownFormat
 	}
@@ -271,7 +271,7 @@ func (x *Indexed) open() (io.ReadCloser, error) {
 	case x.Once:
 		return nil, fmt.Errorf("%s: %w", x.name(), ErrOnce)
 	}
-	return Open(x.Input.Name, nil, meter)
+	return x.Input.open(nil, meter)
 }
 
 // name is what messages call the input.
@@ -279,9 +279,9 @@ func (x *Indexed) name() string { return messageName(x.Input.Name) }
 
 // index reads the input.
 func (x *Indexed) index(opt *format.Options) error {
-	in := &format.Input{Name: x.name(), Path: x.Input.Name, Found: x.Input.Search != nil, Open: x.open}
+	in := &format.Input{Name: x.name(), Path: x.Input.Path(), Found: x.Input.Search != nil, Open: x.open}
 	for _, name := range x.names {
-		in.Files = append(in.Files, filepath.Join(x.Input.Name, name))
+		in.Files = append(in.Files, filepath.Join(x.Input.Path(), name))
 	}
 	var err error
 	if x.unpacked {
