@@ -14,9 +14,11 @@ import (
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/pftest"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A fakeRank writes a small PyTorch trace: steps with kernels on two streams, an
@@ -379,7 +381,7 @@ func TestGivenOffsetKeepsCollectives(t *testing.T) {
 func TestWantedRankStaysInPlace(t *testing.T) {
 	dir := fakeRanks(t, nil)
 	_, whole := mergeAll(t, dir)
-	m, _ := readAll(t, inputs.Options{Ranks: []trace.Rank{{TP: 2, PP: -1, DP: -1, EP: -1, Global: -1}}}, dir)
+	m, _ := readAll(t, inputs.Options{Ranks: []naming.Want{{Rank: testset.Rank(t, "TP2")}}}, dir)
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,7 @@ var consequences = []finding.Consequence{
 func (o *Overview) found() []finding.Finding {
 	var loads, ranks, collectives, others, gpus, relief []finding.Finding
 	if o.Requests != nil {
-		b := cause.NewCosts(o.Requests, o.Tail.Hosts, o.Tail.List)
+		b := cause.NewCosts(o.Requests, o.Tail.List)
 		ranks = b.Price(o.RankLoads.Findings())
 		for _, f := range o.Changes.Findings(b) {
 			switch {

@@ -21,7 +21,7 @@ func requestsThat(n int, failed ...int) *request.Set {
 }
 
 func TestErrorFindings(t *testing.T) {
-	b := cause.NewCosts(new(request.Set), nil, nil)
+	b := cause.NewCosts(new(request.Set), nil)
 	for _, test := range []struct {
 		name string
 		set  *request.Set
