@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -79,7 +79,7 @@ func (o *choices) noHost(sel *chosen) error {
 func (o *choices) noRank(sel *chosen) error {
 	return o.none("--rank", len(sel.Ranks),
 		func(i, proc int) bool { return o.set.IsRank(proc, sel.Ranks[i]) },
-		func(i int) string { return strconv.Quote(sel.rankWords[i]) },
+		func(i int) string { return words.QuoteShell(sel.rankWords[i : i+1]) },
 		func(proc int) string {
 			if o.set.Procs[proc].Rank == trace.NoRank {
 				return ""

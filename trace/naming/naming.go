@@ -91,15 +91,18 @@ func hiddenParts(places []Place) trace.Rank {
 		}
 	}
 	for _, p := range places {
-		if p.Rank == trace.NoRank || hide(p.Rank, hidden) != trace.NoRank {
+		r := p.Rank
+		r.Global = -1 // is shown where there is no part
+		if hide(r, hidden) != trace.NoRank {
 			continue
 		}
 		switch {
-		case p.Rank.TP >= 0:
+		case r == trace.NoRank:
+		case r.TP >= 0:
 			hidden.TP = -1
-		case p.Rank.DP >= 0:
+		case r.DP >= 0:
 			hidden.DP = -1
-		case p.Rank.PP >= 0:
+		case r.PP >= 0:
 			hidden.PP = -1
 		default:
 			hidden.EP = -1
@@ -171,7 +174,7 @@ func (n *Names) where(p Place) string {
 func (n *Names) Process(p Place, label string) string {
 	rank, what := n.Short(p.Rank), plain(label)
 	if rank == "" {
-		return what
+		return label
 	}
 	if role := n.Role(p.Role); !strings.Contains(strings.ToLower(what), role) {
 		what = join(role, what)

@@ -44,6 +44,7 @@ func TestRank(t *testing.T) {
 		{"one server on two hosts", []row{{"unified", "a", 0, "TP0", "TP0"}, {"unified", "b", 0, "TP1", "TP1"}}},
 		{"no ranks", []row{{"unified", "a", 0, "", "unified (a)"}, {"unified", "b", 0, "", "unified (b)"}}},
 		{"numbers", []row{{"", "a", 0, "0", "rank 0"}, {"", "a", 0, "7", "rank 7"}}},
+		{"numbers beside parts", []row{{"", "a", 0, "TP0-0", "TP0"}}},
 		{"pipelines", []row{{"unified", "a", 0, "TP0-PP0", "PP0"}, {"unified", "a", 0, "TP0-PP1", "PP1"}}},
 		{"both kinds of servers", []row{{"unified", "a", 0, "TP0", "unified TP0"}, {"decode", "b", 0, "TP0", "decode TP0"}}},
 	} {
@@ -113,7 +114,7 @@ func TestProcess(t *testing.T) {
 		{decode, "Decode Scheduler", "DP1 TP0 · decode scheduler"},
 		{decode, "Scheduler", "DP1 TP0 · decode scheduler"},
 		{tokenizer, "DecodeTokenizer", "DecodeTokenizer"},
-		{tokenizer, "Decode DP Controller", "decode DP controller"},
+		{tokenizer, "Decode DP Controller", "Decode DP Controller"},
 		{Place{Rank: trace.NoRank}, "", ""},
 	} {
 		if got := n.Process(c.place, c.label); got != c.want {
