@@ -320,12 +320,12 @@ func TestNoTrace(t *testing.T) {
 func TestSniff(t *testing.T) {
 	for _, c := range dialects {
 		if !Sniff([]byte(c.data)) && c.name != "escapes" {
-			t.Errorf("%s: not recognised", c.name)
+			t.Errorf("%s: not recognized", c.name)
 		}
 	}
 	for _, head := range []string{`{"schemaVersion": 1, "distributedInfo": {"pg_config": [`, `"tid": 3}, {"ph": "X", "cat": "x"`} {
 		if !Sniff([]byte(head)) {
-			t.Errorf("%q: not recognised", head)
+			t.Errorf("%q: not recognized", head)
 		}
 	}
 }

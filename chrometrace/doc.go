@@ -17,48 +17,50 @@
 //
 // # What is odd
 //
-//   - Until PyTorch 2.3 times are whole microseconds since 1970. Since 2.4 (May
+//   - Up to PyTorch 2.3, times are whole microseconds since 1970. Since 2.4 (May
 //     2024) they have three decimals and count from baseTimeNanoseconds, which
-//     stood behind the events until March 2025, and for some weeks of 2024
-//     nowhere. What is 1e14 or more is taken as since 1970.
-//   - The base is moved every quarter of a year, once per process: two ranks of
-//     one run may have different ones. All times are base and offset, added as
-//     integers; a float64 has steps of 250 ns there.
+//     came after the events until March 2025, and was missing for some weeks of
+//     2024. Values of 1e14 or more are taken as times since 1970.
+//   - The base changes every quarter of a year, and each process sets it once:
+//     two ranks of one run may have different ones. All times are base plus
+//     offset, added as integers; a float64 has steps of 250 ns there.
 //   - displayTimeUnit says ms or ns, and changes nothing about the times.
-//   - Time 0.000 is a clock that failed. Such events are left out and counted.
-//   - Names are written as they are until July 2026: quotes, backslashes and
-//     control characters in those of compiled functions (pytorch#146900,
-//     #98432). A quote ends a string if what follows fits.
-//   - Other JSON that is none: bare inf and N/A (2021), keys without a value and
+//   - Time 0.000 means that the clock failed. Such events are left out and
+//     counted.
+//   - Until July 2026, names are not escaped: compiled functions have quotes,
+//     backslashes, and control characters in theirs (pytorch#146900, #98432). A
+//     quote ends a string if what follows fits.
+//   - Other invalid JSON: bare inf and N/A (2021), keys without a value and
 //     commas before a closing brace (until April 2026), lists that are not
 //     closed (November 2024), log lines with quotes.
 //   - Files are cut off where a process was killed: SGLang writes its .gz in
-//     place. Ranks of TensorRT-LLM wrote into one file before April 2026, each
+//     place. Before April 2026, ranks of TensorRT-LLM wrote into one file, each
 //     over the others.
-//   - Events are in no order. Metadata is behind them, or missing.
+//   - Events are in no order. Metadata comes after them, or is missing.
 //   - Arrows from launches to kernels (ac2g) have ends without beginnings, and
-//     ids that all ranks share. The correlation id joins them instead, within
-//     one file.
-//   - One launch of a CUDA graph has hundreds of kernels. They have no arguments
-//     of collectives, which is all of decoding: names tell what communicates.
+//     IDs that all ranks share. We use the correlation ID instead, within one
+//     file.
+//   - One launch of a CUDA graph has hundreds of kernels, which is all of
+//     decoding. They have no collective arguments: names tell which ones
+//     communicate.
 //   - "External id" names the operator only since PyTorch 2.4; from 1.13 to 2.3
 //     it repeats the correlation. See kineto.go.
 //   - "Process Group Ranks" is text, and cut off with "..." after 30 ranks.
-//     "Comms Id" needs 64 bits. "Seq" is there since March 2026 only.
-//   - Before 2022 categories have other names (Kernel, Memcpy, Runtime,
+//     "Comms Id" needs 64 bits. "Seq" exists only since March 2026.
+//   - Before 2022, categories have other names (Kernel, Memcpy, Runtime,
 //     Operator), a stream is called "stream 7" instead of 7, and the header has
 //     computeProperties.
 //   - ROCm's calls are in the category cuda_runtime, too. XPU and MTIA put calls
 //     on pids of devices, or collectives on the pid of the process.
-//   - In traces on demand (dynolog), distributedInfo stands behind the events,
-//     and its ranks are text.
+//   - In on-demand traces (dynolog), distributedInfo comes after the events, and
+//     its ranks are text.
 //   - Pids say little: every container may have pid 251, and every rank's GPU is
 //     device 0.
-//   - SGLang's profile_merger.py makes "[TP00-DP01] 1251" of pids, and leaves
-//     the header of the first rank and the ids of arrows as they were. The ranks
-//     are taken apart again.
+//   - SGLang's profile_merger.py turns pids into "[TP00-DP01] 1251", and keeps
+//     the header of the first rank and the IDs of arrows. We separate the ranks
+//     again.
 //   - SGLang writes a file without events for a rank whose profiler failed.
 //   - Ascend writes an array, and times as text.
-//   - Functions of Python on pid 0, thread 0 share their row with stream 0 of
-//     device 0, unless categories are looked at.
+//   - Python functions on pid 0, thread 0 share their row with stream 0 of
+//     device 0 unless categories are considered.
 package chrometrace

@@ -65,7 +65,7 @@ func TestHeadCutOffAtEveryByte(t *testing.T) {
 }
 
 // Every byte is damaged in many ways. All events but the one that is hit and its
-// neighbour stay as they are, whatever was hit: the header, a comma, a quote.
+// neighbor stay as they are, whatever was hit: the header, a comma, a quote.
 // Nothing is made up.
 func TestEveryByteDamaged(t *testing.T) {
 	const n = 5

@@ -12,8 +12,8 @@ import (
 // Format is Chrome JSON, as PyTorch's profiler and others write it.
 var Format = &format.Format{
 	Name:     "Chrome JSON (PyTorch profiler)",
-	Doc:      "traces of PyTorch's profiler, and other Chrome JSON (\"Trace Event Format\")",
-	For:      "'sgtrace merge' and 'sgtrace report --kernels' (--api, --nvtx, ...)",
+	Doc:      "PyTorch profiler traces, and other Chrome JSON (\"Trace Event Format\")",
+	For:      "'sgtrace merge' or 'sgtrace report --kernels' (--api, --nvtx, ...)",
 	Sniff:    func(h format.Head) bool { return Sniff(h.Bytes) },
 	Index:    index,
 	Text:     true,

@@ -79,7 +79,7 @@ func readHeader(m *profile.Meta, key string, value []byte) error {
 			m.WorldSize = info.WorldSize.value
 		}
 		if info.Rank.odd || info.WorldSize.odd {
-			err = errors.New("rank or world_size is no number")
+			err = errors.New("rank or world_size is not a number")
 		}
 		if m.Groups == nil {
 			for _, g := range info.Groups {

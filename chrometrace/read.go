@@ -11,7 +11,7 @@ import (
 )
 
 // errNoTrace says that an input is something else.
-var errNoTrace = errors.New("no Chrome trace: there is no traceEvents, nor an event")
+var errNoTrace = errors.New("not a Chrome trace: it has neither traceEvents nor an event")
 
 // Read reads a trace from the decompressed input r; name is for messages.
 //

@@ -66,7 +66,7 @@ func TestSharedTraces(t *testing.T) {
 				t.Parallel()
 				data := shared(t, path)
 				if !Sniff(data[:min(len(data), 64<<10)]) {
-					t.Error("not recognised")
+					t.Error("not recognized")
 				}
 				l := parse.Limits{Block: 1 << 16, Record: 64 << 20}
 				r := readWith(Options{Workers: 2}, l, same, data)

@@ -24,7 +24,7 @@ func TestForeignInputs(t *testing.T) {
 		{"dump.tar", strings.Repeat("n", 257) + "ustar\x00", "unpack it"},
 		{"lost.jsonl", strings.Repeat("\x00", 5000), "begins with zeros"},
 		{"window.zst", "\x28\xb5\x2f\xfd\x00\xb8" + strings.Repeat("x", 100), "unzstd --long=31 -k"},
-		{"notes.txt", "what we know so far", "not a format that sgtrace knows"},
+		{"notes.txt", "what we know so far", "not a format that sgtrace reads"},
 	} {
 		name := filepath.Join(t.TempDir(), test.name)
 		if err := os.WriteFile(name, []byte(test.content), 0o644); err != nil {

@@ -39,7 +39,7 @@ func (m *Merge) Redact(r *redact.Redactor) {
 	m.Requests.Redact(r)
 }
 
-// RedactTrace gives what is left in a trace that was drawn the names of r: texts in
+// RedactTrace gives the rest of a trace that was drawn the names of r: texts in
 // arguments, and the description of the whole.
 func RedactTrace(t *trace.Trace, r *redact.Redactor) {
 	trace.MapText(t, r.Attribute)

@@ -344,7 +344,7 @@ func TestReplicasOfOneProfile(t *testing.T) {
 	}
 }
 
-// jobs and rivals, by what is known of each rank.
+// jobs and rivals, by the facts about each rank.
 func TestJobs(t *testing.T) {
 	type known struct {
 		rank, host, run, role, dir string

@@ -24,7 +24,7 @@ type layer struct {
 	of     []string
 	may    []string
 	chain  bool   // each of them may import those before it, too
-	reason string // of what is left out of may
+	reason string // why may leaves packages out
 }
 
 var (
@@ -43,7 +43,7 @@ var (
 	alone = "a format knows what all formats share, and its own folder: never another format"
 )
 
-// layers are all packages, from the ground upwards. The first one that a package is in
+// layers are all packages, from the ground upward. The first one that a package is in
 // counts.
 var layers = []layer{
 	{of: []string{"internal/memory", "internal/order", "internal/hash"}, reason: "package trace stands on helpers, so that these know nothing"},

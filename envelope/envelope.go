@@ -68,7 +68,7 @@ layers:
 		in := bufio.NewReaderSize(r.Reader, HeadBytes)
 		head, err := in.Peek(HeadBytes)
 		if errors.Is(err, zstd.ErrWindowSizeExceeded) && len(head) == 0 {
-			return fmt.Errorf("%s: %w: run unzstd --long=31 -k on it, and give the file that this makes", name, err)
+			return fmt.Errorf("%s: %w: run unzstd --long=31 -k on it and give the result", name, err)
 		}
 		if err != nil && err != io.EOF && len(head) == 0 {
 			return fmt.Errorf("reading %s: %w", name, err)
@@ -87,7 +87,7 @@ layers:
 		r.Reader, r.Head = in, head
 		return nil
 	}
-	return fmt.Errorf("%s: compressed more than %d times over", name, maxLayers-1)
+	return fmt.Errorf("%s: compressed more than %d times", name, maxLayers-1)
 }
 
 func openGzip(in *bufio.Reader) (io.Reader, func(), error) {

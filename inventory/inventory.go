@@ -111,7 +111,7 @@ type Message struct {
 }
 
 // AddProcess adds a process of an export. Everything that ran meanwhile is in some of
-// them, down to compilers: those that tell nothing are put together by name.
+// them, down to compilers: processes with only a name are put together by it.
 func (v *Inventory) AddProcess(p Process) {
 	if p.Is.Rank == trace.NoRank && len(p.GPUs) == 0 {
 		key := sameProcesses{p.File, p.Name, p.Is}

@@ -185,7 +185,7 @@ func TestRowsOfProfiles(t *testing.T) {
 		said = append(said, d.Code+": "+d.Msg)
 	}
 	expect(t, said, "nsys-warning: the profiler says: some events are lost", "nsys-error: the profiler says: all is lost",
-		"nsys-graph-untimed: of 2 runs of CUDA graphs the GPU told no times; they are not drawn")
+		"nsys-graph-untimed: the GPU recorded no times for 2 runs of CUDA graphs; they are not drawn")
 
 	_, lines, _ = profiles(t, sql, profile.Filter{Cats: []string{"NVTX"}, Names: regexp.MustCompile("inn|async"), MinDur: 5})
 	if want := []string{"5|thread 6 (worker)|NVTX lib|nvtx inner 50+10"}; !slices.Equal(slices.DeleteFunc(lines, func(l string) bool { return !strings.Contains(l, "+") }), want) {

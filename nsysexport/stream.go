@@ -135,7 +135,7 @@ func (st stream) Calls(yield func(*profile.Call) bool) {
 		if !ok {
 			return true
 		}
-		out = profile.Call{Event: e, TID: int64(c.TID)}
+		out = profile.Call{Event: e, TID: int64(c.TID), Result: c.Return}
 		return yield(&out)
 	})
 }
@@ -170,7 +170,7 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 	})
 }
 
-// Outline returns what is known of the processes of an export without reading
+// Outline returns the facts about the processes of an export without reading
 // what they did: profiles without events, by process id, which last as long as the session.
 func Outline(src *rows.Source) []*profile.Profile {
 	r := newProfiler(src)

@@ -69,7 +69,7 @@ func (c *cursor) countLines(to int) {
 }
 
 // at returns where buf[i] stands, in the frame if there is one; nothing before
-// it can be asked for afterwards.
+// it can be asked for afterward.
 func (c *cursor) at(i int) place {
 	c.countLines(i)
 	return place{c.line, c.base + int64(i)}

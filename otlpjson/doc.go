@@ -36,25 +36,25 @@
 //
 //   - The Collector's file exporter writes a message of up to 8192 spans as one
 //     line of megabytes. Other tools write arrays, indented documents, or
-//     documents behind each other without a line between them. What follows is
-//     found by where a document ends, not by lines.
-//   - With compression, or as protobuf, the Collector puts a length of 4 bytes
-//     before every message (contrib v0.159). Names of files do not tell; the
-//     first bytes do.
-//   - 64-bit numbers are text in OTLP's JSON. Some exporters write numbers; both
-//     are read, to the last bit.
-//   - Ids are hexadecimal in OTLP's JSON, and base64 from generic converters of
-//     protobuf.
+//     documents one after the other without a newline. We look for the ends of
+//     documents, not for lines.
+//   - When compressed, or as protobuf, every message of the Collector has a
+//     length of 4 bytes in front (contrib v0.159). File names don't show this;
+//     the first bytes do.
+//   - In OTLP's JSON, 64-bit numbers are text. Some exporters write numbers;
+//     both are read, to the last bit.
+//   - IDs are hexadecimal in OTLP's JSON, and base64 if a generic protobuf
+//     converter wrote them.
 //   - Keys may be those of protobuf (resource_spans), of Tempo (batches), or of
 //     OTLP before 0.15 (instrumentationLibrarySpans).
-//   - A resource or a scope may stand behind the spans that it is for.
-//   - Doubles that are whole are written like integers by the Collector.
-//   - Spans come twice: an exporter sends again what was not confirmed. They are
+//   - A resource or a scope may come after its spans.
+//   - The Collector writes doubles without a fraction like integers.
+//   - Spans come twice: an exporter resends what was not acknowledged. They are
 //     counted once.
-//   - Spans are missing: the queue of an OpenTelemetry SDK holds 2048 and drops
-//     what is beyond without a word; a file begins or ends in the midst of
-//     requests. Their children and links show that.
+//   - Spans are missing: the queue of an OpenTelemetry SDK holds 2048 spans and
+//     silently drops the rest, and a file begins or ends in the middle of
+//     requests. Children and links of missing spans reveal it.
 //   - Logs and metrics are in the same file. They are skipped and counted.
-//   - A byte order mark, CRLF, blank lines, and blocks of zeros from a file
-//     system that crashed stand between documents.
+//   - Between documents there may be a byte order mark, CRLF, blank lines, or
+//     blocks of zeros from a file system that crashed.
 package otlpjson

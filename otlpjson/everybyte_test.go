@@ -138,7 +138,7 @@ func TestHeadCutOffAtEveryByte(t *testing.T) {
 		}
 		want = append(want, "f", "g")
 		got := readSmall(t, bad[cut:]+"\n"+good)
-		// What is cut inside of its first key may yet be recognised.
+		// What is cut inside of its first key may yet be recognized.
 		if names := strings.Fields(got.names()); !slices.Equal(names, want) && !slices.Equal(names[min(1, len(names)):], want) {
 			t.Errorf("cut at %d, before %q: spans %s, want %s", cut, bad[cut:min(len(bad), cut+40)], names, want)
 		}

@@ -9,8 +9,8 @@ import (
 // Format is OTLP, as OpenTelemetry's exporters and the Collector write it to files.
 var Format = &format.Format{
 	Name:     "OTLP",
-	Doc:      "dumps of OpenTelemetry spans: JSON in all forms, and the Collector's framed zstd and protobuf",
-	For:      "'sgtrace merge', 'sgtrace convert otel2perfetto' and 'sgtrace report'",
+	Doc:      "OpenTelemetry span dumps: JSON in all forms, and the Collector's framed zstd and protobuf",
+	For:      "'sgtrace merge', 'sgtrace convert otel2perfetto', or 'sgtrace report'",
 	Convert:  "otel2perfetto",
 	Sniff:    func(h format.Head) bool { return Sniff(h.Bytes) },
 	Index:    index,

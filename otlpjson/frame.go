@@ -127,11 +127,11 @@ func (c *cutter) cutFrames(kind framing, report func(m *trace.Message, offset in
 			return
 		case n == 0:
 			w.discardTo(kind)
-			report(trace.OTLPFrame, at, fmt.Sprintf("none begins here; skipped %d bytes to the next one", w.offset-at))
+			report(trace.OTLPFrame, at, fmt.Sprintf("no frame begins here; skipped %d bytes to the next one", w.offset-at))
 			continue
 		case !sure:
 			if next, ok := w.search(1, there, kind); ok {
-				report(trace.OTLPFrame, at, "it is shorter than it says; what is there of it is used")
+				report(trace.OTLPFrame, at, "it is shorter than its header says; what exists of it is used")
 				n, there = next, next
 			}
 		}

@@ -44,7 +44,7 @@ func TestFrames(t *testing.T) {
 }
 
 // The order of fields in a message is the encoder's choice; Go's newer OTLP
-// encoders write them backwards.
+// encoders write them backward.
 func TestProtoFieldsBackwards(t *testing.T) {
 	var backwards func(v any) any
 	backwards = func(v any) any {
@@ -94,7 +94,7 @@ func TestFramesCutOff(t *testing.T) {
 					complete = spans
 				}
 				got := readSmall(t, data[:cut])
-				if cut < 12 && !border { // too little to be recognised
+				if cut < 12 && !border { // too little to be recognized
 					if got.Len() > 0 || !got.loss() {
 						t.Errorf("cut at %d: %d spans, %v", cut, got.Len(), got.diags)
 					}
@@ -257,7 +257,7 @@ func TestSniff(t *testing.T) {
 		"zstd frames": frames(packed(doc())...), "protobuf frames": frames(protoMessages(t, doc(span("a")))...),
 	} {
 		if !Sniff([]byte(data)) {
-			t.Errorf("%s: not recognised", name)
+			t.Errorf("%s: not recognized", name)
 		}
 	}
 	for _, data := range []string{"", "{}", "[]", `{"traceEvents":[]}`, "SQLite format 3\x00", "\x1f\x8b", strings.Repeat("\n", 100),

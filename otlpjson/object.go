@@ -105,7 +105,7 @@ func skip(b []byte, i int) (next int, err error) {
 	return next, err
 }
 
-// recordKeys are the keys by which an object is recognised as a record, with
+// recordKeys are the keys by which an object is recognized as a record, with
 // the bracket of their values and the level of the list that it belongs to.
 // Levels are those of the parser.
 var recordKeys = func() map[string]recordKey {

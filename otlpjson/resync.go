@@ -102,6 +102,6 @@ func (p *parser) reportFrame() {
 	case p.cut:
 		p.report(trace.OTLPTruncated, p.at(p.pos), "inside a frame")
 	case p.err != nil && p.err != io.EOF:
-		p.report(trace.OTLPFrame, p.at(p.pos), fmt.Sprintf("%v; what comes before the damage is used", p.err))
+		p.report(trace.OTLPFrame, p.at(p.pos), fmt.Sprintf("%v; everything before the damage is used", p.err))
 	}
 }

@@ -118,7 +118,7 @@ func (c *comparison) arrows() {
 	for i, f := range c.tr.Flows {
 		from, to := c.tr.Slices[f.From], c.tr.Slices[f.To]
 		want := pftest.Flow{ID: uint64(i + 1), From: c.slices[f.From], To: c.slices[f.To]}
-		// See the comment on flows for what Perfetto must draw backwards.
+		// See the comment on flows for what Perfetto must draw backward.
 		if to.Time < from.Time || to.Time == from.Time && f.To < f.From && to.Dur == 0 {
 			want.From, want.To = want.To, want.From
 		}

@@ -35,7 +35,7 @@ type rows struct{ next, end uint32 }
 // trace_processor must see them. It keeps file order among equal times, so at
 // one time: the ends of inner slices, of outer slices, the begins of outer
 // slices, of inner ones, then instants, which nest in the slices open then. A
-// begin written before the end of its neighbour would steal that end.
+// begin written before the end of its neighbor would steal that end.
 type stream struct {
 	track                     trace.TrackID
 	slices, instants, samples rows

@@ -117,7 +117,7 @@ func appendLongVarint(b []byte, v uint64) []byte {
 		return binary.AppendUvarint(b, v)
 	}
 	size := sizeOf(v)
-	// Seven bits to a byte, from the middle outwards.
+	// Seven bits to a byte, from the middle outward.
 	v = v&(1<<28-1) | v&^(1<<28-1)<<4
 	v = v&0x00003fff00003fff | v&0x0fffc0000fffc000<<2
 	v = v&0x007f007f007f007f | v&0x3f803f803f803f80<<1

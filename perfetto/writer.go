@@ -25,7 +25,7 @@ func Write(w io.Writer, t *trace.Trace) error { return write(w, t, windowRows) }
 func write(w io.Writer, t *trace.Trace, rows int) error {
 	from, to, ok := t.Bounds()
 	if ok && from < 0 {
-		return fmt.Errorf("event at %d ns: Perfetto has no times before 1970", int64(from))
+		return fmt.Errorf("event at %d ns: Perfetto cannot store times before 1970", int64(from))
 	}
 	tables := newTables(t)
 	var cutter *cutter

@@ -71,7 +71,7 @@ func settle(held, other Moments) (*Duplicates, Shift, bool) {
 }
 
 // Whatever the clocks and however short the time that both recorded, events are
-// recognised, and no others are.
+// recognized, and no others are.
 func TestDuplicates(t *testing.T) {
 	for name, c := range map[string]struct {
 		held, other seen

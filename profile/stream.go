@@ -11,6 +11,8 @@ type Set struct {
 	// SyncPoints are collectives that were seen on several ranks, by their first
 	// arrival; nil unless they were asked for.
 	SyncPoints []SyncPoint
+	// Parts are the kernels of collectives of all ranks, by rank and start; nil as SyncPoints.
+	Parts []Part
 	// Absences are the jobs of which ranks are missing in the inputs; nil where ranks were
 	// selected.
 	Absences []Absence
@@ -70,7 +72,8 @@ type Copy struct {
 // A Call is one of a thread into the CUDA runtime or driver.
 type Call struct {
 	Event
-	TID int64
+	TID    int64
+	Result int32 // what it returned, see [Failed]; UnknownResult if nobody recorded that
 }
 
 // RangeStyle says which ranges nest. The text is that of nsys stats.

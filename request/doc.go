@@ -12,7 +12,7 @@
 //	Threads                   the share of a part that one proc had
 //	Rows                      whatever took time: a part, a share, a stage of it, what happened beside requests
 //	Instants, Links           points in time that rows report; which row follows from which
-//	Stages                    what is known of stages by their names
+//	Stages                    the meaning of stages, by name
 //
 // The words:
 //
@@ -24,7 +24,7 @@
 //   - A stage is a row under a thread: waiting, a prefill, a decode step. Its [Phase]
 //     says what it is for, its [Meaning] exactly which one it is where somebody asks.
 //   - A [Request] joins the parts, and the gateway's rows, of one request.
-//   - A row that no rule recognises is [Generic]; nothing is dropped.
+//   - A row that no rule recognizes is [Generic]; nothing is dropped.
 //
 // A [Selection] leaves rows out, and whole requests; tables keep their indexes.
 package request

@@ -21,7 +21,7 @@ func (s *Set) Learn(r *redact.Redactor) {
 	}
 }
 
-// Redact gives hosts, ids, files and free text the names of r, which must have learnt
+// Redact gives hosts, ids, files and free text the names of r, which must have learned
 // all there is to learn. Whoever looks for a request by its id does so before.
 func (s *Set) Redact(r *redact.Redactor) {
 	s.redact = r

@@ -8,7 +8,7 @@ import (
 // IsRoom reports whether text is a bootstrap room.
 func IsRoom(text string) bool { return RoomText(text) != "" }
 
-// RoomText normalises a bootstrap room, which may be written as a decimal number or in
+// RoomText normalizes a bootstrap room, which may be written as a decimal number or in
 // hex, to "0x" and hex digits; "" if it is none, or 0.
 func RoomText(text string) string {
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil {

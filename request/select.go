@@ -211,7 +211,7 @@ func (s *Set) matchRIDs(ids []string) (func(r *Request) bool, error) {
 				wanted[have] = true
 			}
 		default:
-			return nil, fmt.Errorf("no request has the id %q, or one that begins so with at least 4 characters%s ('sgtrace requests' lists them)", id, s.Similar(id))
+			return nil, fmt.Errorf("no request has the ID %q, or one that begins so with at least 4 characters%s ('sgtrace requests' lists them)", id, s.Similar(id))
 		}
 	}
 	return func(r *Request) bool {

@@ -41,7 +41,7 @@ type Set struct {
 	HostNames naming.HostNames
 	// Names is what ranks and hosts are called. Other inputs may know more of them.
 	Names *naming.Names
-	// Stages is what is known of stages by their names, in the order of a request's way.
+	// Stages has the meaning of stages by name, in the order of a request's way.
 	Stages []StageInfo
 	// Orphans is how many rows lie in one that is not in the input, NoID how many cannot
 	// be told apart by an id.
@@ -156,7 +156,7 @@ type InstantKind uint8
 const (
 	OtherInstant InstantKind = iota
 	Scheduled                // the request was put into a batch
-	Retracted                // it was thrown out of the batch, for want of memory
+	Retracted                // it was thrown out of the batch because memory ran out
 	HandedOn                 // a gateway sends it to the servers
 )
 

@@ -70,7 +70,7 @@ func (m Meaning) Phase() Phase {
 	return OtherPhase
 }
 
-// A StageInfo is what is known of a stage by its name.
+// A StageInfo has the meaning of a stage, which its name tells.
 type StageInfo struct {
 	Name  string
 	Level int // lowest --trace-level that exports it

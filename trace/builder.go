@@ -157,7 +157,7 @@ func (b *Builder) cut(s *Slice, from, to Time) {
 }
 
 // Finish orders all tables, makes the slices of every track nest and returns
-// the trace. The Builder must not be used afterwards.
+// the trace. The Builder must not be used afterward.
 func (b *Builder) Finish() *Trace {
 	b.orderSlices()
 	for from := 1; from < len(b.t.Slices); {

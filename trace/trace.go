@@ -220,7 +220,7 @@ type Sync struct {
 }
 
 // A Subject is what events on several tracks are about, a request as a rule:
-// viewers colour all of its events alike, and all of them show its Args.
+// viewers color all of its events alike, and all of them show its Args.
 type Subject struct {
 	ID   Sym
 	Args ArgsID

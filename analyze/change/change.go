@@ -104,7 +104,7 @@ func (f *Shift) findingKind() finding.Kind {
 	return finding.Change
 }
 
-// cost is about what longer stages cost: how many there were afterwards times by how
+// cost is about what longer stages cost: how many there were afterward times by how
 // much the median rose. A median that fell costs nothing.
 func (f *Shift) cost(b *cause.Costs) float64 {
 	if f.Metric != MedianChanged || !f.rises() {

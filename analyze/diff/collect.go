@@ -151,7 +151,7 @@ func cutEvenly(times []trace.Time, n int) *diffPieces {
 	slices.Sort(times)
 	p := &diffPieces{}
 	for i := 1; i < n; i++ {
-		// Pieces without anything in them tell nothing.
+		// An empty piece is no observation.
 		if at := times[i*len(times)/n]; at > times[0] && (len(p.starts) == 0 || at > p.starts[len(p.starts)-1]) {
 			p.starts = append(p.starts, at)
 		}

@@ -119,7 +119,7 @@ func TestDiffBySecond(t *testing.T) {
 	}
 }
 
-// One step tells nothing about the next one.
+// The length of one step does not predict the next.
 func TestDiffOfTooLittle(t *testing.T) {
 	before := recorded{rank: "r", steps: 4, runs: map[string]func(int) int64{"gemm": about(100)}}
 	after := recorded{rank: "r", steps: 100, runs: map[string]func(int) int64{"gemm": about(900)}}

@@ -69,8 +69,8 @@ func (t *gpuTime) add(g *GPU) {
 }
 
 // waitsAtWork returns the part of the time in which devices wait for the host though
-// there is work, 0 if that is not much. What lies between steps may be for want of
-// requests, so that all of it is taken off.
+// there is work, 0 if that is not much. Time between steps may be due to a lack of
+// requests, so all of it is subtracted.
 func (t *gpuTime) waitsAtWork() float64 {
 	waits, much := t.hostWait, muchUnknownWait
 	if t.stepless >= 0 {

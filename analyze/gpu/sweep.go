@@ -32,7 +32,7 @@ const kernelGap = 30_000
 // Idle is time in which nothing ran, between the first and the last that did.
 type Idle struct {
 	Time [NumCauses]int64 // ns
-	Gaps [NumCauses]int64 // on a stream, those of 0 ns between neighbours included
+	Gaps [NumCauses]int64 // on a stream, those of 0 ns between neighbors included
 }
 
 // Total returns the time of all gaps in ns.
@@ -131,6 +131,9 @@ func (s *gpuSweep) add(r *gpuRow) {
 		if r.flags&rowGraph != 0 {
 			g.GraphKernels++
 			g.GraphTime = distribution.AddTimes(g.GraphTime, r.dur)
+		}
+		if r.flags&rowUnknown != 0 {
+			g.UnknownTime = distribution.AddTimes(g.UnknownTime, r.dur)
 		}
 		s.kernels.add(r)
 	}

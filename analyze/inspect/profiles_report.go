@@ -88,7 +88,7 @@ func reportProcesses(rows []inventory.Process) *table.Table {
 	return table.New("sgtrace.inspect.processes/v1", "Processes", rows, []table.Field[P]{
 		table.FileField(func(p *P) string { return p.File }),
 		table.TextColumn("part", "of a merged file", func(p *P) string { return p.Is.Part }),
-		table.CountColumn("n", "processes: those of one name that tell nothing else are one row", func(p *P) int64 { return p.N }),
+		table.CountColumn("n", "number of processes; processes with only a name are one row per name", func(p *P) int64 { return p.N }),
 		table.CountColumn("pid", "of the process", func(p *P) int64 { return known(p.PID, 0) }),
 		table.TextColumn("name", "of the process", func(p *P) string { return p.Name }),
 		table.TextColumn("host", "from a label, the file or its name", func(p *P) string { return p.Is.Host }),

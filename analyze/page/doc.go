@@ -21,6 +21,6 @@
 // SVG, or as JSON in a script element that is data; and in the browser only as
 // textContent. Should one of them fail, the page's Content-Security-Policy allows
 // exactly one script and one style sheet, by their hashes, and nothing from anywhere
-// else. That forbids style attributes: colours and sizes are classes, or attributes of
+// else. That forbids style attributes: colors and sizes are classes, or attributes of
 // SVG.
 package page

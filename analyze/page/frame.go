@@ -8,7 +8,7 @@ type frame struct{ left, top, width, height float64 }
 func (f frame) right() float64  { return f.left + f.width }
 func (f frame) bottom() float64 { return f.top + f.height }
 
-// x and y return the pixel of a place on an axis; y runs upwards.
+// x and y return the pixel of a place on an axis; y runs upward.
 func (f frame) x(at float64) float64 { return f.left + at*f.width }
 func (f frame) y(at float64) float64 { return f.bottom() - at*f.height }
 
@@ -32,7 +32,7 @@ func (f frame) vertical(s *svg, axis scale, labels bool) {
 	}
 }
 
-// horizontal draws them for an axis that runs upwards, without the faint ones where
+// horizontal draws them for an axis that runs upward, without the faint ones where
 // they would be too close to each other.
 func (f frame) horizontal(s *svg, axis scale) {
 	const closest = 6
@@ -56,14 +56,14 @@ func gridClass(t tick) string {
 	return "grid"
 }
 
-// Colours are numbers: 0 to hues-1 are told apart by people with any colour vision
-// where they are few, and the greys behind them are for what is not meant to be looked
+// Colors are numbers: 0 to hues-1 are told apart by people with any color vision
+// where they are few, and the grays behind them are for what is not meant to be looked
 // at first.
 const (
 	hues  = 10
-	greys = 3
-	grey  = hues + 1 // the middle one
+	grays = 3
+	gray  = hues + 1 // the middle one
 )
 
-// colorClass is the class of a colour, which the style sheet gives it by theme.
+// colorClass is the class of a color, which the style sheet gives it by theme.
 func colorClass(color int) string { return "c" + strconv.Itoa(color) }

@@ -7,12 +7,12 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
-// A Heatmap is a table of colours.
+// A Heatmap is a table of colors.
 type Heatmap struct {
 	Rows, Columns []string
 	Cells         [][]HeatCell // by row
-	// Sequential colours go from nothing to the largest value; otherwise Value is a
-	// ratio, and colours tell how far it is from 1 in either direction.
+	// Sequential colors go from nothing to the largest value; otherwise Value is a
+	// ratio, and colors tell how far it is from 1 in either direction.
 	Sequential bool
 	Unit       table.Unit // of the values of sequential ones
 }
@@ -23,11 +23,11 @@ type HeatCell struct {
 	Text  string // under the pointer
 }
 
-// ratioSteps are the ratios at which the colour becomes another one, upwards of 1 and,
-// inverted, downwards. Noise of a few percent has none.
+// ratioSteps are the ratios at which the color becomes another one, upward of 1 and,
+// inverted, downward. Noise of a few percent has none.
 var ratioSteps = []float64{1.03, 1.1, 1.25, 1.5, 2}
 
-// heatClass is the colour of a ratio: h0 is 1, h5 at least twice, l5 at most half.
+// heatClass is the color of a ratio: h0 is 1, h5 at least twice, l5 at most half.
 func heatClass(ratio float64) string {
 	side, far := "h", ratio
 	if ratio < 1 {
@@ -43,7 +43,7 @@ func heatClass(ratio float64) string {
 	return side + strconv.Itoa(class)
 }
 
-// sequentialClass is the colour of a value between nothing and the largest: h0 to h5.
+// sequentialClass is the color of a value between nothing and the largest: h0 to h5.
 func sequentialClass(v, most float64) string {
 	if v <= 0 || most <= 0 {
 		return "h0"
@@ -98,7 +98,7 @@ func longestName(names []string) int {
 	return longest
 }
 
-// drawColumn writes the name of column c, centred at x above top.
+// drawColumn writes the name of column c, centered at x above top.
 func (h *Heatmap) drawColumn(s *svg, c int, name string, x, top float64, upright bool, wide float64) {
 	const tight = 14 // width of columns whose names need small letters
 	s.open("g", "class", "column")
@@ -162,7 +162,7 @@ func (h *Heatmap) most() float64 {
 	return most
 }
 
-// legend explains the colours.
+// legend explains the colors.
 func (h *Heatmap) legend(most float64) []legendEntry {
 	if h.Sequential {
 		var list []legendEntry

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 )
 
-// mostKernels is how many kernels are compared in colour.
+// mostKernels is how many kernels are compared in color.
 const mostKernels = 24
 
 // Kernels makes the section that compares ranks kernel by kernel.

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// mostLines is how many curves a figure has: as many as there are colours.
+// mostLines is how many curves a figure has: as many as there are colors.
 const mostLines = hues
 
 const howToReadPercentiles = "How many percent of the values last no longer than what stands below: p99 is the line near the top. " +
@@ -123,7 +123,7 @@ func total(durations []int64) float64 {
 	return sum
 }
 
-// colored gives every line its colour.
+// colored gives every line its color.
 func colored(lines []Distribution) []Distribution {
 	for i := range lines {
 		lines[i].Color = i % hues

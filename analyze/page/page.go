@@ -54,9 +54,9 @@ type drawing struct {
 	Wide  bool // it is not drawn beside another figure
 }
 
-// A legendEntry explains a colour.
+// A legendEntry explains a color.
 type legendEntry struct {
-	Class string // of the colour
+	Class string // of the color
 	Name  string
 	// Series is what the entry switches off and on: elements with this number in
 	// data-s. -1 is nothing.

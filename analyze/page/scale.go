@@ -95,7 +95,7 @@ func (l logarithmic) at(v float64) float64 {
 // where there is room those at 2 and 5 times them, too; the others are faint.
 func (l logarithmic) ticks() []tick {
 	var list []tick
-	for _, labelled := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
+	for _, labeled := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
 		list = list[:0]
 		labels := 0
 		for power := math.Pow(10, math.Floor(math.Log10(l.low)+1e-9)); power <= l.high; power *= 10 {
@@ -104,7 +104,7 @@ func (l logarithmic) ticks() []tick {
 				if t.value < l.low*(1-1e-9) || t.value > l.high*(1+1e-9) {
 					continue
 				}
-				if slices.Contains(labelled, m) {
+				if slices.Contains(labeled, m) {
 					t.label = inUnit(l.unit, t.value)
 					labels++
 				}

@@ -15,7 +15,7 @@ type Scatter struct {
 	Value  string  // what the duration is: "E2E"
 }
 
-// A Group is dots of one colour.
+// A Group is dots of one color.
 type Group struct {
 	Name  string
 	Color int

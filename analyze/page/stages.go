@@ -17,7 +17,7 @@ import (
 const mostRows = 200
 
 // Stages makes the section that compares the ranks of servers, stage by stage, with
-// what is known of their load; ranks may be nil.
+// their load; ranks may be nil.
 func Stages(set *request.Set, ranks *rank.Ranks, src Source) Section {
 	s := Section{Title: "Ranks of servers"}
 	if ranks != nil {

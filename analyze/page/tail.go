@@ -54,8 +54,8 @@ func (b *tailBuilder) command(metrics ...tail.Metric) string {
 	return b.src.Command(flags...)
 }
 
-// causeColors gives the causes that matter most in any comparison a colour; those of
-// all others are grey.
+// causeColors gives the causes that matter most in any comparison a color; those of
+// all others are gray.
 func causeColors(t *tail.Tail) map[cause.Cause]int {
 	matters := map[cause.Cause]float64{}
 	var causes []cause.Cause
@@ -116,7 +116,7 @@ func (b *tailBuilder) breakdown(c *tail.Comparison) *Figure {
 	}
 }
 
-// color orders and colours causes: grey ones last.
+// color orders and colors causes: gray ones last.
 func (b *tailBuilder) color(c cause.Cause) int {
 	if color, ok := b.colors[c]; ok {
 		return color
@@ -124,7 +124,7 @@ func (b *tailBuilder) color(c cause.Cause) int {
 	return otherCauses
 }
 
-// otherCauses is the colour of causes that have none of their own: another grey than
+// otherCauses is the color of causes that have none of their own: another gray than
 // that of requests that are not slow.
 const otherCauses = hues + 2
 
@@ -137,7 +137,7 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 	if points == nil {
 		return nil
 	}
-	usual := Group{Name: "up to " + durationText(c.Around.To), Color: grey}
+	usual := Group{Name: "up to " + durationText(c.Around.To), Color: gray}
 	byCause := map[cause.Cause]*Group{}
 	var causes []cause.Cause
 	drawn := thin(points)
@@ -167,7 +167,7 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 	}
 	f := &Figure{
 		Title:   "Finished requests by arrival and E2E",
-		Caption: "The colour is what a request has most more of than those around the median; grey ones are no slower than those.",
+		Caption: "Color: largest cause of extra time, compared with requests around the median; gray: no slower than those.",
 		Defined: "Causes", Command: b.command(c.Metric), Body: body,
 	}
 	if count < len(points) {

@@ -49,7 +49,7 @@ func TestScatterHasAllRequests(t *testing.T) {
 	if all != c.N {
 		t.Errorf("%d requests are drawn, want %d", all, c.N)
 	}
-	// What the table of the slowest says of a request, its colour does.
+	// What the table of the slowest says of a request, its color does.
 	for _, s := range c.Slowest {
 		for _, g := range dots.Groups {
 			for _, d := range g.Dots {

@@ -115,7 +115,7 @@ func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Fi
 	level("busy", table.Share, func(p *load.Point) float64 { return p.Busy })
 	level("share of arrivals", table.Share, func(p *load.Point) float64 { return p.Share })
 	panels = appendPanel(panels, Panel{"imbalance: most running requests of a rank / mean", table.Number,
-		[]Curve{{Name: role.Where.String(), Color: grey, Values: levels(role, func(p *load.Point) float64 { return p.Imbalance })}}})
+		[]Curve{{Name: role.Where.String(), Color: gray, Values: levels(role, func(p *load.Point) float64 { return p.Imbalance })}}})
 	for k, stage := range b.Stages {
 		if len(leads) == 1 {
 			panels = appendPanel(panels, spreadPanel(stage, stageOf(role, k)))

@@ -25,7 +25,7 @@ var (
 	pageTemplate = template.Must(template.New("page").Parse(pageText))
 )
 
-// style is the style sheet. The dark colours stand in it twice: for readers whose
+// style is the style sheet. The dark colors stand in it twice: for readers whose
 // system is dark, and for those who choose them. Paper is always light.
 var style = lightCSS +
 	"@media screen and (prefers-color-scheme: dark) { :root:not([data-theme=light]) {\n" + darkCSS + "} }\n" +

@@ -44,7 +44,7 @@ func BetweenTimes(s *request.Set, list []int) string {
 	return fmt.Sprintf("they started between %s and %s", first, last)
 }
 
-// Overlaps reports whether two places may be one: of ranks, none of what is known of both
+// Overlaps reports whether two places may be one: no part of a rank that both have
 // differs.
 func (p *Where) Overlaps(o *Where) bool {
 	switch {

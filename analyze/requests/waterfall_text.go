@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Write draws the waterfall as text: what is known of the request, one line per
+// Write draws the waterfall as text: the facts about the request, one line per
 // stage with a bar on a common time axis, the gaps between tokens, and what is
 // doubtful. Times are ms from the start of the request.
 func (w *Waterfall) Write(out io.Writer, style table.Style) error {

@@ -16,9 +16,9 @@ import (
 // last at one is likelier to be last at the next. So sync points are not counted, but
 // put into blocks: by which part of its time a rank arrives later, on average over a
 // block, than the median of the others. Among ranks that are alike that is zero in
-// the mean, but for what is left of rare and long delays. Student's t tells how
+// the mean, apart from a remainder of rare and long delays. Student's t tells how
 // probable a larger mean is, times the number of ranks; it is given as many
-// observations as the blocks are worth, as neighbours resemble each other.
+// observations as the blocks are worth, as neighbors resemble each other.
 //
 // Lateness that rises and falls slowly is worth few observations, so that t proves
 // nothing, however late the rank is: one that gets hot, or whose host drifts. Such a

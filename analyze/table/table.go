@@ -91,7 +91,7 @@ type Field[T any] struct {
 	Cell func(*T) Cell
 }
 
-// New makes a report of rows, which must not change afterwards.
+// New makes a report of rows, which must not change afterward.
 func New[T any](schema, title string, rows []T, fields []Field[T]) *Table {
 	r := &Table{Schema: schema, Title: title, order: make([]int32, len(rows))}
 	for _, f := range fields {

@@ -84,7 +84,7 @@ func before(t *trace.Trace, a, b trace.SliceID) bool {
 }
 
 // isLastStarted says whether importers see no later slice start with s on its
-// track. Such slices are neighbours in the table; a longer one can come after a
+// track. Such slices are neighbors in the table; a longer one can come after a
 // shorter one there, if the model had to cut their starts.
 func isLastStarted(t *trace.Trace, s trace.SliceID) bool {
 	starts := func(o trace.SliceID) bool {

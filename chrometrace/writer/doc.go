@@ -3,7 +3,7 @@
 //
 // The format has less than the model. There are no nested tracks, so the tree
 // becomes processes and threads (layout.go); an event has no wall-clock time, so
-// times count from a base that the header tells; nothing holds the colour of a
+// times count from a base that the header tells; nothing holds the color of a
 // subject or the description of a track. The native format keeps all of that. Names
 // of rows of a rank tell what is true beside the numbers that were made up, so that
 // chrometrace.Read makes the same rank of them (rank.go).

@@ -36,7 +36,7 @@ func (c *command) app() *cli.App {
 	c.pages.W = c.out
 	app := &cli.App{
 		Name:                      "sgtrace",
-		Usage:                     "post-mortems of LLM serving: which stage, which rank, when and why",
+		Usage:                     "post-mortems of LLM serving: which stage, which rank, since when, why",
 		Version:                   version(),
 		Reader:                    c.in,
 		Writer:                    &c.pages,

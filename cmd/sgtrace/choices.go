@@ -49,7 +49,7 @@ func (o *choices) nothing(ctx *cli.Context, sel *chosen) error {
 			return err
 		}
 	}
-	return fmt.Errorf("nothing of %d requests is left after %s; 'sgtrace inspect' shows hosts, ranks and times",
+	return fmt.Errorf("none of %d requests match %s; 'sgtrace inspect' shows hosts, ranks, and times",
 		o.requests, strings.Join(selectionArgs(ctx), " "))
 }
 
@@ -59,7 +59,7 @@ func (o *choices) noTime(sel *chosen) error {
 		return nil
 	}
 	first, last := time.Unix(0, int64(o.first)).UTC(), time.Unix(0, int64(o.last)).UTC()
-	return fmt.Errorf("--from and --to leave nothing: the requests are from %s to %s UTC", first.Format(layout), last.Format(layout))
+	return fmt.Errorf("--from and --to select nothing: the requests are from %s to %s UTC", first.Format(layout), last.Format(layout))
 }
 
 func (o *choices) noRole(sel *chosen) error {
@@ -107,7 +107,7 @@ func (o *choices) none(flag string, n int, has func(i, proc int) bool, value fun
 			names = append(names, text)
 		}
 	}
-	return fmt.Errorf("%s is not there; there are %s", strings.Join(given, ", "), fewOf(names))
+	return fmt.Errorf("no %s; there are %s", strings.Join(given, ", "), fewOf(names))
 }
 
 func (o *choices) noStage(sel *chosen) error {
@@ -115,7 +115,7 @@ func (o *choices) noStage(sel *chosen) error {
 		return nil
 	}
 	word := sel.Stages[0]
-	return fmt.Errorf("--stage %s is not there%s (there are %s)", word, commandline.DidYouMean(word, o.stages), fewOf(o.stages))
+	return fmt.Errorf("no --stage %s%s (there are %s)", word, commandline.DidYouMean(word, o.stages), fewOf(o.stages))
 }
 
 // fewOf lists some of many.
@@ -129,4 +129,4 @@ func fewOf(names []string) string {
 }
 
 // errNothingSelected is for what profilers recorded, of which reports hold no list.
-var errNothingSelected = errors.New("the selection leaves nothing; 'sgtrace inspect' shows hosts, ranks and times")
+var errNothingSelected = errors.New("nothing matches the selection; 'sgtrace inspect' shows hosts, ranks, and times")

@@ -18,17 +18,17 @@ import (
 // converters say more about commands of convert than their formats do.
 var converters = map[string]struct{ usage, description string }{
 	otlpjson.Format.Convert: {"OTLP dumps of SGLang requests to Perfetto or Chrome JSON",
-		`OUT decides the format: .pftrace and .pftrace.gz are Perfetto's own, .json and
-.json.gz are Chrome JSON.
+		`The name of OUT selects the format: .pftrace and .pftrace.gz are Perfetto's own
+format, .json and .json.gz are Chrome JSON.
 
 Examples:
   sgtrace convert otel2perfetto otel_trace.json -o out.pftrace
   sgtrace convert otel2perfetto 'dumps/*.zst' --slowest 20:ttft -o slow.pftrace
   sgtrace convert otel2perfetto otel.jsonl --rid 7ca07386 -o one.json.gz`},
 	nsysexport.Format.Convert: {"Nsight Systems exports to Perfetto or Chrome JSON",
-		`An export is what 'nsys export --type sqlite' writes. Each process in it that is
-a rank has its streams, threads, NVTX ranges and counters; 'sgtrace merge' puts
-them beside PyTorch traces and requests.
+		`An export is what 'nsys export --type sqlite' writes. Each process that is a rank
+gets its streams, threads, NVTX ranges, and counters. To see PyTorch traces and
+requests beside them, use 'sgtrace merge'.
 
 Examples:
   sgtrace convert nsys2perfetto node0.sqlite -o node0.pftrace
@@ -40,7 +40,7 @@ Examples:
 func (c *command) convertCommand() *cli.Command {
 	all := &cli.Command{
 		Name:   "convert",
-		Usage:  "turn one kind of input into a file for Perfetto",
+		Usage:  "convert one kind of input to a timeline for Perfetto",
 		Action: func(*cli.Context) error { return c.help([]string{"convert"}) },
 	}
 	for _, f := range slices.Backward(inputs.Formats) {
@@ -60,7 +60,7 @@ func (c *command) converter(f *inputs.Format) *cli.Command {
 	if f.Requests {
 		cmd.Flags = append([]cli.Flag{
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
-			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` to draw: thread, request or both"},
+			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` to draw: thread, request, or both"},
 			c.verifyFlag(),
 			keepSecretsFlag(),
 		}, selectionFlags()...)

@@ -20,19 +20,19 @@ import (
 func (c *command) demoCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "demo",
-		Usage:     "write a small simulated incident to try the tool on",
+		Usage:     "simulate a small incident to try the tool on",
 		ArgsUsage: "DIR",
-		Description: `Plays a deployment with prefill/decode disaggregation behind a gateway: a slow
-decode rank, hosts with wrong clocks, a burst with one DP rank overloaded, slow
-transfers, aborts, retractions. truth.json says what was planted.
+		Description: `Simulates a deployment with prefill/decode disaggregation behind a gateway, with
+a slow decode rank, hosts with wrong clocks, a burst that overloads one DP rank,
+slow KV transfers, aborts, and retractions. truth.json says what was planted.
 
 Examples:
   sgtrace demo demo
   sgtrace demo --seed 7 demo7
   sgtrace demo --requests 5000 demo-big`,
 		Flags: []cli.Flag{
-			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "same `SEED`, same files"},
-			&cli.IntFlag{Name: "requests", Usage: "how many `REQUESTS` arrive", Value: simulator.DefaultConfig(0).Requests},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "the same `SEED` gives the same files"},
+			&cli.IntFlag{Name: "requests", Usage: "number of `REQUESTS`", Value: simulator.DefaultConfig(0).Requests},
 		},
 		Action: func(ctx *cli.Context) error {
 			if ctx.NArg() != 1 {
@@ -79,7 +79,7 @@ func freeForDemo(dir string) error {
 		return err
 	}
 	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "truth.json" }) {
-		return fmt.Errorf("%s: has files that are of no demo; give a directory that is new or empty, or has an earlier demo", dir)
+		return fmt.Errorf("%s has files that are not from a demo; give a new or empty directory, or one with an earlier demo", dir)
 	}
 	return nil
 }

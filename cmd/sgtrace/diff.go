@@ -25,21 +25,20 @@ const mostDiffRows = 40
 func (c *command) diffCommand() *cli.Command {
 	flags := []cli.Flag{
 		formatFlag(),
-		&cli.BoolFlag{Name: "by-rank", Usage: "one row per rank and stage, step or kernel", DisableDefaultText: true},
-		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.load or diff.captures"},
-		&cli.StringFlag{Name: "sort", Usage: "order rows by `COLUMN`; a leading - turns the order around"},
-		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "40 for people"},
+		&cli.BoolFlag{Name: "by-rank", Usage: "one row per rank and stage, step, or kernel", DisableDefaultText: true},
+		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.load, or diff.captures"},
+		&cli.StringFlag{Name: "sort", Usage: "sort rows by `COLUMN`; -COLUMN reverses the order"},
+		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "40 for text and markdown"},
 	}
 	return &cli.Command{
 		Name:      "diff",
-		Usage:     "what changed between two captures, and whether it may be chance",
+		Usage:     "what changed between two captures, and whether it could be chance",
 		ArgsUsage: "[LABEL=]BEFORE [LABEL=]AFTER",
-		Description: `BEFORE and AFTER are a file, a directory or a quoted glob each: OTLP dumps,
-PyTorch traces, Nsight Systems exports, or a mixture. Totals are by request or
-by step, so that captures may differ in length. Changes have a 95 % confidence
-interval; ~ says that what is seen may be chance. --from and --to are offsets
-(+10s) from the beginning of either capture. 'sgtrace help metrics' defines
-every number.
+		Description: `BEFORE and AFTER are each a file, a directory, or a quoted glob: OTLP dumps,
+PyTorch traces, Nsight Systems exports, or a mix. Totals are per request or per
+step, so captures may differ in length. Each change has a 95 % confidence
+interval; ~ marks changes that may be chance. --from and --to are offsets (+10s)
+from the start of each capture. 'sgtrace help metrics' defines every number.
 
 Examples:
   sgtrace diff healthy.jsonl incident.jsonl
@@ -57,10 +56,10 @@ func (c *command) diff(ctx *cli.Context) error {
 	}
 	args := ctx.Args().Slice()
 	if len(args) != 2 {
-		return commandline.Usage("diff takes two inputs, BEFORE and AFTER: a file, a directory or a glob in quotes each; there are %d", len(args))
+		return commandline.Usage("diff takes two inputs, BEFORE and AFTER, each a file, a directory, or a quoted glob; there are %d", len(args))
 	}
 	if args[0] == inputs.Stdin && args[1] == inputs.Stdin {
-		return commandline.Usage("standard input can be one of BEFORE and AFTER only")
+		return commandline.Usage("only one of BEFORE and AFTER can be standard input")
 	}
 	before, err := c.readCapture(ctx, args[0])
 	if err != nil {
@@ -71,11 +70,11 @@ func (c *command) diff(ctx *cli.Context) error {
 		return err
 	}
 	if !before.Shares(after) {
-		return fmt.Errorf("%s and %s have nothing in common: one has requests only, and the other what profilers recorded", args[0], args[1])
+		return fmt.Errorf("%s and %s cannot be compared: one has only requests, the other only profiler data", args[0], args[1])
 	}
 	d := diff.Compare(before, after, diff.Options{ByRank: ctx.Bool("by-rank")})
 	if len(d.Rows) == 0 {
-		return fmt.Errorf("%s and %s have nothing to compare: neither requests nor steps, kernels or copies", args[0], args[1])
+		return fmt.Errorf("%s and %s cannot be compared: they have no requests, steps, kernels, or copies", args[0], args[1])
 	}
 	doc := &document.Document{Schema: "sgtrace.diff/v2"}
 	doc.Add(d.SideReport(), d.LoadReport())

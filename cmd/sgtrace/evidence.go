@@ -40,7 +40,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 		return nil, nil, err
 	}
 	if len(files) == 0 {
-		return nil, nil, commandline.Usage("no input; give OTLP dumps, PyTorch traces and Nsight Systems exports: files, globs, directories or - for standard input")
+		return nil, nil, commandline.Usage("no input; give OTLP dumps, PyTorch traces, or Nsight Systems exports: files, globs, directories, or - for standard input")
 	}
 	names := inputs.Names(files)
 	c.read = append(c.read, names...)
@@ -72,7 +72,7 @@ func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) err
 	if e.Requests == nil {
 		for _, name := range requestSelection() {
 			if ctx.IsSet(name) {
-				return commandline.Usage("--%s is about requests; there is no OTLP dump among the inputs", name)
+				return commandline.Usage("--%s selects requests, but no input is an OTLP dump", name)
 			}
 		}
 		return nil

@@ -25,7 +25,7 @@ const settle = 300 * time.Millisecond
 // followRequests prints requests as they end, until interrupted.
 func (c *command) followRequests(ctx *cli.Context) error {
 	if ctx.NArg() != 1 || ctx.String("format") != "text" || ctx.IsSet("sort") || ctx.IsSet("limit") {
-		return commandline.Usage("--follow takes one file and prints text in the order of ends, without --sort, --limit or --format")
+		return commandline.Usage("--follow takes one file and prints text as requests end, without --sort, --limit, or --format")
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()

@@ -21,15 +21,15 @@ type helpTopic struct {
 // helpTopics returns the topics in the order of the help.
 func helpTopics() []helpTopic {
 	return []helpTopic{
-		{commandline.Topic{Name: "metrics", Usage: "what every number means; metrics WORD finds one", Words: definedIn(docs.Metrics)},
+		{commandline.Topic{Name: "metrics", Usage: "what every number means; metrics WORD looks one up", Words: definedIn(docs.Metrics)},
 			(*command).helpMetrics},
-		{commandline.Topic{Name: "kernel-classes", Usage: "which kernels compute, communicate or move memory"},
+		{commandline.Topic{Name: "kernel-classes", Usage: "which kernels compute, communicate, or move memory"},
 			(*command).helpKernelClasses},
-		{commandline.Topic{Name: "formats", Usage: "what is read, its quirks, all messages; formats WORD", Words: definedIn(docs.Formats)},
+		{commandline.Topic{Name: "formats", Usage: "input formats, their quirks, and all messages; formats WORD", Words: definedIn(docs.Formats)},
 			(*command).helpFormats},
-		{commandline.Topic{Name: "man", Usage: "this help as a manual page: sgtrace help man >sgtrace.1"},
+		{commandline.Topic{Name: "man", Usage: "this help as a man page: sgtrace help man >sgtrace.1"},
 			(*command).helpMan},
-		{commandline.Topic{Name: "completion", Usage: "a script that completes command lines in bash, zsh or fish", Words: commandline.Shells},
+		{commandline.Topic{Name: "completion", Usage: "a completion script for bash, zsh, or fish", Words: commandline.Shells},
 			(*command).helpCompletion},
 	}
 }
@@ -62,10 +62,10 @@ func (c *command) helpCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "help",
 		Aliases:   []string{"h"},
-		Usage:     "explain a command, a number, a format or a message",
+		Usage:     "explain a command, a number, a format, or a message",
 		ArgsUsage: "[COMMAND | TOPIC [WORD]]",
-		Description: `Topics are metrics, kernel-classes, formats, man and completion. A WORD is the
-name of a number or a column, the code of a message, a table, a stage.
+		Description: `Topics are metrics, kernel-classes, formats, man, and completion. A WORD is the
+name of a number or a column, the code of a message, a table, or a stage.
 
 Examples:
   sgtrace help convert otel2perfetto
@@ -123,7 +123,7 @@ func (c *command) printManual(topic, text string, words []string) error {
 		if similar := page.Similar(word); len(similar) > 0 {
 			hint = "; did you mean " + strings.Join(similar, ", ") + "?"
 		}
-		return commandline.Usage("no word %q%s ('sgtrace help %s' prints all)", word, hint, topic)
+		return commandline.Usage("no word %q%s ('sgtrace help %s' prints the whole page)", word, hint, topic)
 	}
 	return found.Write(c.out, width)
 }

@@ -19,13 +19,13 @@ import (
 func (c *command) inspectCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "inspect",
-		Usage:     "say what files hold: kinds, versions, hosts, ranks, times, quality",
+		Usage:     "what is in the files: formats, hosts, ranks, times, quality",
 		ArgsUsage: "[LABEL=]INPUT...",
-		Description: `Knows OTLP dumps (JSON lines, arrays, pretty-printed and concatenated JSON, the
-Collector's framed zstd and protobuf), PyTorch profiler traces and other Chrome
-JSON, each also as .gz or .zst, and Nsight Systems exports (SQLite). Of exports
-no more is read than the ends of tables; names and values that may be secret
-(environment, command lines, contents of files) are never shown.
+		Description: `Inputs are OTLP dumps (JSON lines, arrays, pretty-printed or concatenated JSON,
+the Collector's framed zstd and protobuf), PyTorch profiler traces and other
+Chrome JSON, all of these also as .gz or .zst, and Nsight Systems exports
+(SQLite). Of an export, inspect reads only the ends of tables. It never shows
+values that may be secret (environments, command lines, contents of files).
 
 Examples:
   sgtrace inspect otel_trace.json
@@ -33,7 +33,7 @@ Examples:
   sgtrace inspect --table tables --format csv node0.sqlite`,
 		Flags: []cli.Flag{
 			formatFlag(),
-			&cli.StringFlag{Name: "table", Usage: "print only the table of this `NAME`: processes, tables, ...; CSV needs it"},
+			&cli.StringFlag{Name: "table", Usage: "print only the table `NAME`: processes, tables, ...; required for CSV"},
 		},
 		Action: c.inspect,
 	}
@@ -49,10 +49,10 @@ func (c *command) inspect(ctx *cli.Context) error {
 		return commandline.Usage("--table %q: want %s", name, strings.Join(inspect.Tables, ", "))
 	}
 	if name == "" && f == table.FormatCSV {
-		return commandline.Usage("inspect prints several tables, which CSV has no place for; choose one with --table, or text, markdown or json")
+		return commandline.Usage("inspect prints several tables, but CSV can hold only one: choose it with --table, or use text, markdown, or json")
 	}
 	if !ctx.Args().Present() {
-		return commandline.Usage("no input; give files, globs, directories or - for standard input")
+		return commandline.Usage("no input; give files, globs, folders, or - for standard input")
 	}
 	files, err := inputs.Find(ctx.Args().Slice())
 	if err != nil {

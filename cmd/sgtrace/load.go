@@ -23,7 +23,7 @@ func (c *command) load(ctx *cli.Context, args []string) (*request.Set, error) {
 // namedFiles returns the files that the arguments name.
 func namedFiles(args []string) ([]string, error) {
 	if len(args) == 0 {
-		return nil, commandline.Usage("no input; give files, globs, directories or - for standard input")
+		return nil, commandline.Usage("no input; give files, globs, directories, or - for standard input")
 	}
 	return inputs.Expand(args)
 }

@@ -34,8 +34,8 @@ func (c *command) limitMemory(commands []*cli.Command) {
 		if !readsInputs(cmd) {
 			continue // they hold nothing
 		}
-		cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "max-memory", DefaultText: "half of the machine's",
-			Usage: "hold `SIZE` of memory at most (2GB, 800MB); what has no room goes to a temporary file"})
+		cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "max-memory", DefaultText: "half of the machine's memory",
+			Usage: "limit memory to `SIZE` (2GB, 800MB); spill the rest to disk"})
 		cmd.Before = c.boundMemory
 		cmd.After = c.noteMemory
 	}
@@ -87,5 +87,5 @@ func parseSize(text string) (int64, error) {
 	if size := int64(v * factor); size >= leastMemory {
 		return size, nil
 	}
-	return 0, fmt.Errorf("less than %s is not enough for anything", bytesText(leastMemory))
+	return 0, fmt.Errorf("%s is the minimum", bytesText(leastMemory))
 }

@@ -39,11 +39,12 @@ func (c *command) mergeCommand() *cli.Command {
 		Name:      "merge",
 		Usage:     "put ranks and requests on one timeline and one clock",
 		ArgsUsage: "[LABEL=]INPUT...",
-		Description: `Inputs are recognised by content; --torch, --nsys and --otel are there for the
-reader. A label says which host, rank or both a file is from: node1=x.json,
-TP3=x.json, node1/TP3=x.json. Clocks of hosts are matched by collectives that
-their ranks share and by requests that cross them; a line for each says how. A
-trace and an export of one process are one rank, with what both have drawn once.
+		Description: `sgtrace recognizes inputs by content; --torch, --nsys, and --otel only document
+what they are. A label says which host, rank, or both a file is from:
+node1=x.json, TP3=x.json, node1/TP3=x.json. sgtrace aligns the clocks of hosts
+by collectives that their ranks share and by requests that cross them, and
+prints one line per host that says how. A trace and an export of one process
+become one rank; what both recorded is drawn once.
 
 Examples:
   sgtrace merge --torch 'traces/*.json.gz' --otel otel.jsonl -o merged.pftrace
@@ -53,23 +54,23 @@ Examples:
   sgtrace merge traces/ --split 60s -o part.pftrace  # part-001.pftrace, ...
   sgtrace merge traces/ --offset node1=+1.2ms --drift node1=2ppm -o out.json`,
 		Flags: slices.Concat([]cli.Flag{
-			files("torch", "`INPUT` with PyTorch profiler traces: a file, glob or directory"),
-			files("nsys", "`INPUT` with Nsight Systems exports (SQLite): a file, glob or directory"),
-			files("otel", "`INPUT` with OTLP dumps: a file, glob or directory"),
+			files("torch", "`INPUT` with PyTorch profiler traces: a file, glob, or directory"),
+			files("nsys", "`INPUT` with Nsight Systems exports (SQLite): a file, glob, or directory"),
+			files("otel", "`INPUT` with OTLP dumps: a file, glob, or directory"),
 		}, c.timelineFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` of requests to draw: thread, request or both"},
-			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID`, or a beginning of it, on all ranks", Category: ofRanks},
+			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` of requests to draw: thread, request, or both"},
+			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID` (or the start of one), on all ranks", Category: ofRanks},
 
-			&cli.StringSliceFlag{Name: "offset", Usage: "say that the clock of a host is ahead: `HOST=+1.2ms`", Category: clock},
-			&cli.StringSliceFlag{Name: "drift", Usage: "say that the clock of a host runs fast: `HOST=+12ppm`", Category: clock},
-			&cli.BoolFlag{Name: "no-align", Usage: "leave clocks as they are, but for --offset and --drift", Category: clock, DisableDefaultText: true},
-			&cli.StringFlag{Name: "clock-report", Usage: "write to `FILE`, as JSON, how clocks were aligned", Category: clock},
+			&cli.StringSliceFlag{Name: "offset", Usage: "the clock of this host is ahead: `HOST=+1.2ms`", Category: clock},
+			&cli.StringSliceFlag{Name: "drift", Usage: "the clock of this host runs fast: `HOST=+12ppm`", Category: clock},
+			&cli.BoolFlag{Name: "no-align", Usage: "don't align clocks; apply only --offset and --drift", Category: clock, DisableDefaultText: true},
+			&cli.StringFlag{Name: "clock-report", Usage: "write to `FILE`, as JSON, how the clocks were aligned", Category: clock},
 		}, selectionFlags()),
 		Action: c.merge,
 	}
 }
 
-// manySlices is from where on a timeline is large beside all else.
+// manySlices is how many slices make a timeline the largest part of memory.
 const manySlices = 1 << 20
 
 // ofRanks is the category of flags that choose among the events of ranks.
@@ -79,14 +80,14 @@ const ofRanks = "Events of ranks:"
 func (c *command) timelineFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
-		&cli.StringSliceFlag{Name: "rank-of", Usage: "say which rank a process of an export is: `PID=RANK`, such as 4100=TP3, or node1:4100=TP3"},
-		&cli.StringFlag{Name: "layout", Value: "both", Usage: "`LAYOUT` of ranks: ranks (threads and streams of each), compare (the same row of all ranks together) or both"},
-		&cli.DurationFlag{Name: "split", Usage: "write a numbered series of files, each of this `DURATION`, such as 60s", DefaultText: "one file"},
+		&cli.StringSliceFlag{Name: "rank-of", Usage: "the process PID of an export is this rank: `PID=RANK`, such as 4100=TP3 or node1:4100=TP3"},
+		&cli.StringFlag{Name: "layout", Value: "both", Usage: "`LAYOUT` of ranks: ranks (threads and streams of each rank), compare (the same row of all ranks together), or both"},
+		&cli.DurationFlag{Name: "split", Usage: "write a numbered series of files, each `DURATION` long, such as 60s", DefaultText: "one file"},
 		c.verifyFlag(),
 		keepSecretsFlag(),
-		&cli.StringSliceFlag{Name: "cat", Usage: "events of this `CATEGORY`: kernel, cpu_op, python_function, nvtx, ...; several with commas", Category: ofRanks},
-		&cli.StringFlag{Name: "name", Usage: "events whose name matches `REGEXP`", Category: ofRanks},
-		&cli.StringFlag{Name: "args", Value: "all", Usage: "`WHICH` arguments to keep: none, min or all", Category: ofRanks},
+		&cli.StringSliceFlag{Name: "cat", Usage: "include events of this `CATEGORY`: kernel, cpu_op, python_function, nvtx, ...; separate several with commas", Category: ofRanks},
+		&cli.StringFlag{Name: "name", Usage: "include events whose name matches `REGEXP`", Category: ofRanks},
+		&cli.StringFlag{Name: "args", Value: "all", Usage: "`WHICH` arguments to keep: none, min, or all", Category: ofRanks},
 	}
 }
 
@@ -136,7 +137,7 @@ func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Form
 	}
 	flags.read.Only = only
 	if len(files) == 0 {
-		return commandline.Usage("no input; give files, globs or directories")
+		return commandline.Usage("no input; give files, globs, or directories")
 	}
 	names := inputs.Names(files)
 	out, err := c.create(ctx.String("o"), names)
@@ -187,6 +188,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	if err != nil {
 		return nil, err
 	}
+	defer m.Close()
 	if err := m.Align(flags.given, !ctx.Bool("no-align")); err != nil {
 		return nil, commandline.Usage("--offset, --drift: %v", err)
 	}
@@ -235,13 +237,13 @@ func nothingLeft(ctx *cli.Context) error {
 		}
 	}
 	if given == nil {
-		return errors.New("the inputs hold no events")
+		return errors.New("the inputs have no events")
 	}
 	hint := ""
 	if ctx.IsSet("cat") || ctx.IsSet("name") {
 		hint = "; 'sgtrace inspect --table categories' lists what there is"
 	}
-	return fmt.Errorf("nothing is left after %s%s", strings.Join(given, ", "), hint)
+	return fmt.Errorf("nothing matches %s%s", strings.Join(given, ", "), hint)
 }
 
 // window resolves the window of time that is asked for and reads its events.
@@ -263,14 +265,14 @@ func (c *command) window(m *convert.Merge, around string, flags *mergeFlags) err
 // is that of all requests with the id.
 func timesOf(s *request.Set, id string, sel *request.Selection) error {
 	if s == nil {
-		return commandline.Usage("--around %s: there are no requests; give the OTLP dump too", id)
+		return commandline.Usage("--around %s: there are no requests; add the OTLP dump", id)
 	}
 	found := requests.Find(s, id)
 	if len(found) == 0 {
 		return fmt.Errorf("--around %s: no such request%s ('sgtrace requests' lists them)", id, s.Similar(id))
 	}
 	if !shareID(s, found, id) {
-		return commandline.Usage("--around %s: %d requests begin with %[1]s; give more of the id", id, len(found))
+		return commandline.Usage("--around %s: %d requests begin with %[1]s; give more of the ID", id, len(found))
 	}
 	sel.From = s.Requests[found[0]].Start
 	for _, r := range found {
@@ -306,7 +308,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 		return nil, commandline.Usage("--split %s: want a duration above 0, such as 60s", d)
 	}
 	if ctx.IsSet("around") && (f.sel.from != "" || f.sel.to != "") {
-		return nil, commandline.Usage("--around is a window of time of its own; leave out --from and --to")
+		return nil, commandline.Usage("--around already selects a time window; leave out --from and --to")
 	}
 	f.read.KeepSecrets = ctx.Bool("keep-secrets")
 	f.read.Ranks, f.read.Hosts = f.sel.Ranks, f.sel.Hosts
@@ -330,7 +332,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	modes := map[string]profile.ArgsMode{"all": profile.ArgsAll, "min": profile.ArgsMin, "none": profile.ArgsNone}
 	mode, ok := modes[ctx.String("args")]
 	if !ok {
-		return nil, commandline.Usage("--args %q: want none, min or all", ctx.String("args"))
+		return nil, commandline.Usage("--args %q: want none, min, or all", ctx.String("args"))
 	}
 	filter.Args = mode
 	f.given, err = givenClocks(ctx.StringSlice("offset"), ctx.StringSlice("drift"))
@@ -383,7 +385,7 @@ func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, inpu
 	from, to, _ := t.Bounds()
 	n := int64(to-from)/int64(d) + 1
 	if n > maxSeries {
-		return commandline.Usage("--split %s: that makes %d files; want %d at most", d, n, maxSeries)
+		return commandline.Usage("--split %s makes %d files; the maximum is %d", d, n, maxSeries)
 	}
 	dir, base := filepath.Split(name)
 	stem, ext, _ := strings.Cut(base, ".")

@@ -18,11 +18,11 @@ import (
 func (c *command) openCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "open",
-		Usage:     "hand a file to ui.perfetto.dev in the browser on this machine",
+		Usage:     "open a timeline in ui.perfetto.dev, in the browser on this machine",
 		ArgsUsage: "FILE",
 		Description: `Prints a link that makes the viewer fetch the file from 127.0.0.1:9001 and pin
-what matters. Only this file is served, only to the viewer, only once. The file
-does not leave the machine: the viewer runs in the browser.
+the rows that matter. sgtrace serves only this file, only to the viewer, and
+only once. The file does not leave the machine: the viewer runs in the browser.
 
 Examples:
   sgtrace open out.pftrace
@@ -30,14 +30,14 @@ Examples:
   ssh -L 9001:127.0.0.1:9001 login-node sgtrace open out.pftrace`,
 		Action: func(ctx *cli.Context) error {
 			if ctx.NArg() != 1 {
-				return commandline.Usage("open takes one file, as 'sgtrace merge' and 'sgtrace convert' write it; there are %d", ctx.NArg())
+				return commandline.Usage("open takes one file, written by 'sgtrace merge' or 'sgtrace convert'; there are %d", ctx.NArg())
 			}
 			name := ctx.Args().First()
 			if _, err := inputs.Expand([]string{name}); err != nil {
 				return err
 			}
 			if !output.IsOutputName(name) {
-				return fmt.Errorf("%s: not a file for the viewer; 'sgtrace merge %[1]s -o out.pftrace' makes one", name)
+				return fmt.Errorf("%s: the viewer cannot read this file; 'sgtrace merge %[1]s -o out.pftrace' makes one that it can", name)
 			}
 			listener, err := serve.Listen()
 			if err != nil {

@@ -13,14 +13,14 @@ import (
 
 // formatFlag is on every command that prints tables.
 func formatFlag() cli.Flag {
-	return &cli.StringFlag{Name: "format", Value: string(table.FormatText), Usage: "print as `FORMAT`: text, markdown, csv or json"}
+	return &cli.StringFlag{Name: "format", Value: string(table.FormatText), Usage: "print as `FORMAT`: text, markdown, csv, or json"}
 }
 
 // format reads --format.
 func format(ctx *cli.Context) (table.Format, error) {
 	f := table.Format(ctx.String("format"))
 	if !slices.Contains(table.Formats, f) {
-		return "", commandline.Usage("--format %q: want text, markdown, csv or json", f)
+		return "", commandline.Usage("--format %q: want text, markdown, csv, or json", f)
 	}
 	return f, nil
 }

@@ -8,39 +8,50 @@ import (
 	"testing"
 )
 
-// What the README shows is what the program prints: every line of its examples,
-// but for those that "..." leaves out.
+// mostREADME is how many lines the README may have.
+const mostREADME = 100
+
+// Every command of the README runs as typed, in its order, and an example prints every
+// line that it shows, but for those that "..." leaves out. Installing and the viewer,
+// which waits for a browser, are not tried.
 func TestREADME(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n := strings.Count(string(readme), "\n"); n > mostREADME {
+		t.Errorf("the README has %d lines, want %d at most", n, mostREADME)
+	}
 	t.Chdir(t.TempDir())
 	t.Setenv("LANG", "en_US.UTF-8")
-	sgtrace := func(args ...string) string {
-		var out, errOut bytes.Buffer
-		if status := run(append([]string{"sgtrace"}, args...), nil, &out, &errOut); status != exitOK {
-			t.Fatalf("%v: status %d: %s", args, status, errOut.String())
-		}
-		return out.String() + errOut.String()
-	}
-	sgtrace("demo", "demo")
-	examples := 0
-	for block := range strings.SplitSeq(string(readme), "```\n") {
-		command, shown, ok := strings.Cut(block, "\n")
-		args, isExample := strings.CutPrefix(command, "$ bin/sgtrace ")
-		if !ok || !isExample {
-			continue
-		}
-		examples++
-		printed := sgtrace(strings.Fields(args)...)
-		for line := range strings.Lines(shown) {
-			if line = strings.TrimSpace(line); line != "..." && !strings.Contains(printed, line) {
-				t.Errorf("%s does not print %q", command, line)
-			}
+	printed, examples := "", 0
+	for line := range strings.Lines(string(readme)) {
+		line = strings.TrimRight(line, "\n")
+		shown, isExample := strings.CutPrefix(line, "$ ")
+		typed, isCommand := strings.CutPrefix(line, "    ")
+		switch {
+		case line == "```":
+			printed = ""
+		case isExample:
+			printed = runREADME(t, shown)
+			examples++
+		case isCommand && strings.HasPrefix(typed, "sgtrace ") && !strings.HasPrefix(typed, "sgtrace open "):
+			runREADME(t, typed)
+		case printed != "" && line != "..." && !strings.Contains(printed, strings.TrimSpace(line)):
+			t.Errorf("an example shows %q, which its command does not print", line)
 		}
 	}
 	if examples == 0 {
 		t.Error("the README has no examples")
 	}
+}
+
+// runREADME runs a command line of the README and returns all that it prints.
+func runREADME(t *testing.T, line string) string {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	if status := run(strings.Fields(line), nil, &out, &errOut); status != exitOK {
+		t.Fatalf("%s: status %d: %s", line, status, errOut.String())
+	}
+	return out.String() + errOut.String()
 }

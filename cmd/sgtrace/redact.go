@@ -30,8 +30,8 @@ func (c *command) allowRedaction(commands []*cli.Command) {
 		}
 		cmd.Flags = append(cmd.Flags,
 			&cli.BoolFlag{Name: "redact", DisableDefaultText: true,
-				Usage: "give hosts, request ids, paths and free text names that tell nothing: host-..., req-..., path-..., text-..."},
-			&cli.StringFlag{Name: "redact-key", Usage: "--redact with the key in `FILE`: the same names in every run", DefaultText: "other names in every run"})
+				Usage: "replace hosts, request IDs, paths, and free text with pseudonyms: host-..., req-..., path-..., text-..."},
+			&cli.StringFlag{Name: "redact-key", Usage: "like --redact, with the key in `FILE`: the same pseudonyms in every run", DefaultText: "new pseudonyms in every run"})
 		before := cmd.Before
 		cmd.Before = func(ctx *cli.Context) error {
 			if before != nil {
@@ -56,7 +56,7 @@ func (c *command) startRedaction(ctx *cli.Context) error {
 			return commandline.Usage("--redact-key: %v; 'head -c 32 /dev/urandom > FILE' makes one", err)
 		}
 		if len(key) < leastKey {
-			return commandline.Usage("--redact-key %s: a key of %d bytes can be guessed; want %d or more", name, len(key), leastKey)
+			return commandline.Usage("--redact-key %s: a key of %d bytes is easy to guess; want %d or more", name, len(key), leastKey)
 		}
 		c.beside = append(c.beside, name)
 	} else if !ctx.Bool("redact") {
@@ -83,7 +83,7 @@ func (c *command) startRedaction(ctx *cli.Context) error {
 	}
 	c.out, c.err = &scrubber{w: c.out, by: c.redact}, &scrubber{w: c.err, by: c.redact}
 	if key == nil {
-		fmt.Fprintln(c.err, "names are redacted with a key of this run alone; --redact-key FILE makes them the same in several runs")
+		fmt.Fprintln(c.err, "names are redacted with a key for this run only; --redact-key FILE gives the same pseudonyms in every run")
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (c *command) redactEvidence(e *convert.Evidence) {
 	}
 }
 
-// redactTrace redacts what is left in a trace that was drawn of what is redacted.
+// redactTrace redacts the rest of a trace that was drawn from redacted tables.
 func (c *command) redactTrace(t *trace.Trace) {
 	if c.redact != nil {
 		convert.RedactTrace(t, c.redact)

@@ -178,7 +178,7 @@ func TestRedactedInputsNameNobody(t *testing.T) {
 // namesInText are the names of --redact.
 var namesInText = regexp.MustCompile(`(?:host|req|path|text|url)-[a-z2-7]{10}(?:\.[a-z.]+)?`)
 
-// numbersOf is JSON without texts, lists in the order of what is left of them: rows of
+// numbersOf is JSON without texts, lists sorted by their remaining values: rows of
 // equal numbers are ordered by names.
 func numbersOf(t *testing.T, v any) string {
 	t.Helper()

@@ -21,7 +21,7 @@ func (c *command) requestsCommand() *cli.Command {
 		Name:      "requests",
 		Usage:     "list requests with queue, prefill, decode, ITL, TTFT, E2E, status",
 		ArgsUsage: "INPUT...",
-		Description: `Text shows the first 200 requests; CSV and JSON all, with more columns.
+		Description: `Text shows the first 200 requests. CSV and JSON have all, with more columns.
 
 Examples:
   sgtrace requests otel_trace.json
@@ -29,9 +29,9 @@ Examples:
   sgtrace requests --follow otel_trace.json`,
 		Flags: append([]cli.Flag{
 			formatFlag(),
-			&cli.StringFlag{Name: "sort", Usage: "order by `COLUMN`; a leading - turns the order around"},
-			&cli.IntFlag{Name: "limit", Usage: "print the first `N` requests; 0 is all", DefaultText: "200 as text, else all"},
-			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep reading a dump that grows, and print requests as they end", DisableDefaultText: true},
+			&cli.StringFlag{Name: "sort", Usage: "sort by `COLUMN`; -COLUMN reverses the order"},
+			&cli.IntFlag{Name: "limit", Usage: "print the first `N` requests; 0 is all", DefaultText: "200 for text and markdown, otherwise all"},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep reading a growing dump, and print requests as they end", DisableDefaultText: true},
 		}, selectionFlags()...),
 		Action: func(ctx *cli.Context) error {
 			f, err := format(ctx)
@@ -57,8 +57,8 @@ func (c *command) requestCommand() *cli.Command {
 		Name:      "request",
 		Usage:     "show one request as a waterfall: every stage on every rank",
 		ArgsUsage: "RID INPUT...",
-		Description: `RID is the id of a request or of any of its parts, a bootstrap room, a trace id,
-or the beginning of one of these.
+		Description: `RID is the ID of a request or of any of its parts, a bootstrap room, a trace ID,
+or the start of one of these.
 
 Examples:
   sgtrace request 7ca07386 otel_trace.json
@@ -75,11 +75,11 @@ func idAndInputs(id string, files []string) error {
 	_, err := os.Stat(id)
 	switch isFile := err == nil; {
 	case isFile && len(files) == 0:
-		return commandline.Usage("the id of a request is missing: sgtrace request ID %s; 'sgtrace requests %[1]s' lists them", id)
+		return commandline.Usage("the request ID is missing: sgtrace request ID %s; 'sgtrace requests %[1]s' lists them", id)
 	case isFile:
-		return commandline.Usage("%s is a file, and the id comes first: sgtrace request ID %[1]s", id)
+		return commandline.Usage("%s is a file, but the request ID comes first: sgtrace request ID %[1]s", id)
 	case len(files) == 0:
-		return commandline.Usage("want a request id and the inputs to look it up in: sgtrace request 7ca07386 otel_trace.json")
+		return commandline.Usage("want a request ID and the inputs to look it up in: sgtrace request 7ca07386 otel_trace.json")
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (c *command) request(ctx *cli.Context) error {
 	}
 	found := requests.Find(set, id)
 	if len(found) == 0 {
-		return fmt.Errorf("no request has the id %q%s ('sgtrace requests' lists them)", id, set.Similar(id))
+		return fmt.Errorf("no request has the ID %q%s ('sgtrace requests' lists them)", id, set.Similar(id))
 	}
 	c.redactRequests(set)
 	var list []*requests.Waterfall

@@ -25,18 +25,18 @@ func selectionFlags() []cli.Flag {
 		return &cli.StringFlag{Name: name, Usage: usage, Category: category}
 	}
 	return []cli.Flag{
-		list("rid", "requests with this `ID` (rid, full id, or a beginning of one)"),
+		list("rid", "requests with this `ID` (rid, full ID, or the start of one)"),
 		list("room", "requests with this bootstrap `ROOM`, hex or decimal"),
-		list("trace", "requests of this `TRACE` id"),
+		list("trace", "requests with this `TRACE` ID"),
 		text("slowest", "the `N[:ttft|e2e|itl]` slowest requests"),
-		text("from", "what ends after this `TIME` (2026-08-17T20:53:20Z, 20:53:20, +10s)"),
-		text("to", "what starts before this `TIME`"),
-		&cli.Float64Flag{Name: "sample", Usage: "this share (`RATE` between 0 and 1) of requests, chosen by id", DefaultText: "all", Category: category},
-		list("role", "spans of this `ROLE`: unified, prefill, decode, router, encoder"),
-		list("host", "spans of the `HOST` whose name or id begins so"),
+		text("from", "include events that end after `TIME` (2026-08-17T20:53:20Z, 20:53:20, +10s)"),
+		text("to", "include events that start before `TIME`"),
+		&cli.Float64Flag{Name: "sample", Usage: "a sample of the requests, chosen by ID; `RATE` is between 0 and 1", DefaultText: "all", Category: category},
+		list("role", "spans of servers with this `ROLE`: unified, prefill, decode, router, encoder"),
+		list("host", "spans of this `HOST` (or the start of its name or ID)"),
 		list("rank", "spans of this `RANK`: TP0, DP1, \"decode DP1 TP0\""),
-		list("stage", "stages of this `NAME`"),
-		text("min-dur", "spans of at least this `DURATION` (1ms, 250us)"),
+		list("stage", "stages with this `NAME`"),
+		text("min-dur", "spans that last at least `DURATION` (1ms, 250us)"),
 		&cli.IntFlag{Name: "level", Usage: "stages up to this trace `LEVEL` (1, 2, 3)", DefaultText: "all", Category: category},
 	}
 }
@@ -83,7 +83,7 @@ func selection(ctx *cli.Context) (*chosen, error) {
 	for _, word := range ctx.StringSlice("role") {
 		role, ok := request.ParseRole(word)
 		if !ok {
-			return nil, commandline.Usage("--role %q: want unified, prefill, decode, router, sender, encoder or other%s", word, onceForEach("role", word))
+			return nil, commandline.Usage("--role %q: want unified, prefill, decode, router, sender, encoder, or other%s", word, onceForEach("role", word))
 		}
 		s.Roles = append(s.Roles, role)
 	}
@@ -105,7 +105,7 @@ func selection(ctx *cli.Context) (*chosen, error) {
 		n, by, _ := strings.Cut(text, ":")
 		count, err := strconv.Atoi(n)
 		if err != nil || count < 1 || by != "" && by != "ttft" && by != "e2e" && by != "itl" {
-			return nil, commandline.Usage("--slowest %q: want N, N:ttft, N:e2e or N:itl", text)
+			return nil, commandline.Usage("--slowest %q: want N, N:ttft, N:e2e, or N:itl", text)
 		}
 		s.Slowest, s.SlowestBy = count, by
 	}
@@ -169,7 +169,7 @@ func instant(flag, text string, first trace.Time) (trace.Time, error) {
 	if ns := at.UnixNano(); ok && time.Unix(0, ns).Equal(at) { // a Time reaches from 1678 to 2262
 		return trace.Time(ns), nil
 	}
-	return 0, commandline.Usage("%s %q: want 2026-08-17T20:53:20Z, 20:53:20, Unix seconds or +10s", flag, text)
+	return 0, commandline.Usage("%s %q: want 2026-08-17T20:53:20Z, 20:53:20, Unix seconds, or +10s", flag, text)
 }
 
 // unixSeconds reads seconds since 1970, with a fraction of up to nine digits.

@@ -12,20 +12,20 @@ import (
 // verifyFlag is on every command that writes a timeline.
 func (c *command) verifyFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "verify", Destination: &c.verify, DisableDefaultText: true,
-		Usage: "read the output back and compare all of it with what was to be written"}
+		Usage: "read the output back and compare it with what should have been written"}
 }
 
 // keepSecretsFlag is on every command that writes attributes.
 func keepSecretsFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "keep-secrets", DisableDefaultText: true,
-		Usage: "keep attributes that may hold prompts, credentials or environments; otherwise they are left out and counted"}
+		Usage: "keep attributes that may hold prompts, credentials, or environments (default: leave them out and count them)"}
 }
 
 // writeVerified is like Write of out, and says that the file is equal to t.
 func (c *command) writeVerified(out *output.Output, t *trace.Trace) (int64, error) {
 	size, equal, err := out.WriteVerified(t)
 	if err == nil {
-		fmt.Fprintf(c.err, "%s verified: %s are equal to the model\n", printable(out.Name()), equal)
+		fmt.Fprintf(c.err, "%s verified: %s match the model\n", printable(out.Name()), equal)
 	}
 	return size, err
 }

@@ -172,6 +172,7 @@ func (m *Clocks) RelateClocks(given []Given, find bool) error {
 		fixed = append(fixed, m.exportsFixed(fixed)...)
 	}
 	m.Solution = m.solve(fixed, find)
+	m.Matches = align.MatchRest(m.alignRanks, m.alignNames, m.Matches, &m.Solution)
 	for i, c := range m.HostClocks {
 		c.Fit = m.Solution.Clocks[i]
 	}
@@ -261,7 +262,7 @@ func (m *Clocks) fixed(given []Given) ([]align.Fixed, error) {
 			return nil, err
 		}
 		if i == m.Reference() {
-			return nil, fmt.Errorf("%w: %s is the reference, which all others are put on", ErrNoHost, g.Host)
+			return nil, fmt.Errorf("%w: %s is the reference for all others", ErrNoHost, g.Host)
 		}
 		if !g.HasOffset {
 			continue

@@ -1,4 +1,4 @@
-// Package clocks puts the clocks of all hosts on one. It collects what is known about
+// Package clocks puts the clocks of all hosts on one. It collects the evidence about
 // each pair of them (given by the user, recorded by the producer, matched by collectives
 // or launches, bounded by requests), solves for offset and drift, and says which of these
 // it was, with an error bound.

@@ -71,7 +71,7 @@ func (l *layout) handovers(r *request.Request, transfer, send func(from, to int)
 
 // afterTransfer returns the stage that begins on thread t when the KV cache has
 // arrived, or None. The wait for it begins before the
-// transfer does, so that an arrow to it would point backwards.
+// transfer does, so that an arrow to it would point backward.
 func (l *layout) afterTransfer(t int) int {
 	arrived := false
 	for _, i := range l.set.Threads[t].Stages {

@@ -180,7 +180,7 @@ func describe(b *trace.Builder, set *request.Set, files []*inputs.Recording) {
 }
 
 // addSubjects makes every part of a request the subject of its slices. All parts
-// of a request have one colour; each has the rid that its server gave it.
+// of a request have one color; each has the rid that its server gave it.
 func (l *layout) addSubjects(b *trace.Builder) {
 	var list trace.ArgList
 	rid, full, room := b.Intern("rid"), b.Intern("request"), b.Intern("bootstrap_room")
@@ -214,7 +214,7 @@ func (l *layout) about(i int) trace.SubjectID {
 	return 0
 }
 
-// uniqueID is what colours a request: its id, told apart from those that
+// uniqueID is what colors a request: its id, told apart from those that
 // collide with it.
 func (l *layout) uniqueID(r *request.Request) string {
 	if r.Flags&request.RIDCollision != 0 {

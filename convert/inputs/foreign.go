@@ -14,13 +14,13 @@ var foreign = []struct {
 	magic  string
 	advice string
 }{
-	{0, "\xff\xfe", "is UTF-16 text, as PowerShell writes it: make UTF-8 of it with iconv -f UTF-16 -t UTF-8"},
-	{0, "\xfe\xff", "is UTF-16 text: make UTF-8 of it with iconv -f UTF-16 -t UTF-8"},
-	{0, "PK\x03\x04", "is a zip archive: unzip it, and give the files"},
-	{0, "\xfd7zXZ\x00", "is compressed with xz: run unxz -k on it, and give the file that this makes"},
-	{0, "BZh", "is compressed with bzip2: run bunzip2 -k on it, and give the file that this makes"},
-	{0, "\x04\x22\x4d\x18", "is compressed with lz4: run unlz4 -k on it, and give the file that this makes"},
-	{257, "ustar", "is a tar archive: unpack it, and give the files"},
+	{0, "\xff\xfe", "is UTF-16 text, as PowerShell writes it: convert it with iconv -f UTF-16 -t UTF-8"},
+	{0, "\xfe\xff", "is UTF-16 text: convert it with iconv -f UTF-16 -t UTF-8"},
+	{0, "PK\x03\x04", "is a zip archive: unzip it and give the files"},
+	{0, "\xfd7zXZ\x00", "is compressed with xz: run unxz -k on it and give the result"},
+	{0, "BZh", "is compressed with bzip2: run bunzip2 -k on it and give the result"},
+	{0, "\x04\x22\x4d\x18", "is compressed with lz4: run unlz4 -k on it and give the result"},
+	{257, "ustar", "is a tar archive: unpack it and give the files"},
 }
 
 // A foreignError says what an input is, and what to do about it. It is an
@@ -45,7 +45,7 @@ func unknownFormat(head []byte) error {
 }
 
 var (
-	errUnknownFormat = errors.New("not a format that sgtrace knows; 'sgtrace help inspect' lists them")
-	errPerfetto      = foreignError("looks like a Perfetto trace, which 'sgtrace open' shows and nothing reads: give the files that it was made of")
-	errZeros         = errors.New("begins with zeros: what wrote it was interrupted, or is still at work: copy the file again")
+	errUnknownFormat = errors.New("not a format that sgtrace reads; 'sgtrace help inspect' lists them")
+	errPerfetto      = foreignError("looks like a Perfetto trace, which 'sgtrace open' can show but no command can read: give the files that it was made from")
+	errZeros         = errors.New("begins with zeros: the program that wrote it was interrupted or is still writing; copy the file again")
 )

@@ -20,7 +20,7 @@ var Formats = []*format.Format{nsysexport.Format, otlpjson.Format, chrometrace.F
 
 // notRead is the error of a command that does not read a format.
 func notRead(f *format.Format) error {
-	return fmt.Errorf("%w %s, which is for %s", errElsewhere, f.Name, f.For)
+	return fmt.Errorf("%w %s; use %s", errElsewhere, f.Name, f.For)
 }
 
 var errElsewhere = errors.New("looks like")

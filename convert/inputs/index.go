@@ -31,7 +31,7 @@ var (
 )
 
 // ErrOnce says that an input would have to be read twice.
-var ErrOnce = errors.New("cannot be read twice, as a window of time needs")
+var ErrOnce = errors.New("cannot be read twice, but a time window needs that")
 
 // Options say what of inputs is read. They do not change what it means.
 type Options struct {
@@ -90,7 +90,7 @@ func newDump(diags *trace.Diags, keepSecrets bool) *otlpjson.Dump {
 // error is for when none is left. The caller closes what it returns.
 func Index(inputs []Input, opt Options, diags *trace.Diags) (*Inputs, error) {
 	m := &Inputs{Dump: newDump(diags, opt.KeepSecrets), Diags: diags, Opt: opt}
-	dumps, recordings, others := m.recognise(inputs)
+	dumps, recordings, others := m.recognize(inputs)
 	beside := func(x *Indexed) bool { return x.Format.Beside }
 	m.Both = slices.ContainsFunc(recordings, beside) && !allOf(recordings, beside)
 	m.keepWork(recordings)
@@ -111,7 +111,7 @@ func Index(inputs []Input, opt Options, diags *trace.Diags) (*Inputs, error) {
 	case m.Requests != nil || len(m.Sources) > 0:
 		return m, nil
 	case others > 0:
-		return nil, fmt.Errorf("%w; what profilers recorded is for 'sgtrace merge', and 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
+		return nil, fmt.Errorf("%w; for profiler data, use 'sgtrace merge', or 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
 	case opt.Requests:
 		return nil, ErrNoSpans
 	}
@@ -160,7 +160,7 @@ func (m *Inputs) Close() error {
 }
 
 // keepWork makes sure that the index has what devices did, by which two profilers that
-// recorded one process are recognised.
+// recorded one process are recognized.
 func (m *Inputs) keepWork(recordings []*Indexed) {
 	f := &m.Opt.Filter
 	switch {
@@ -174,7 +174,7 @@ func (m *Inputs) keepWork(recordings []*Indexed) {
 	}
 }
 
-// Indexed is an input that was recognised, and what its format made of it.
+// Indexed is an input that was recognized, and what its format made of it.
 type Indexed struct {
 	*format.Source
 	Input  Input
@@ -184,23 +184,25 @@ type Indexed struct {
 	stream *Stream  // whose head was looked at; nil if it was closed or is read
 	meter  Meter    // of the first time that it is read; nil from then on
 	stdin  io.Reader
-	// What the head says: it is zeros, it was compressed.
-	zeros       bool
-	compression string
+	zeros  bool // the head is nothing else
+	// What must be on a disk and is compressed, or a pipe, is unpacked to a temporary file,
+	// which remove removes.
+	unpacked bool
+	remove   func() error
 }
 
 // fewOpen is how many files any system lets a process keep open, see mostOpen. There may
 // be more inputs than that: the others are opened once more after a look at them.
 const fewOpen = 8
 
-// recognise looks at the heads of inputs, and tells those that hold requests from what
+// recognize looks at the heads of inputs, and tells those that hold requests from what
 // profilers recorded. others counts the latter where they are not asked for.
-func (m *Inputs) recognise(inputs []Input) (dumps, recordings []*Indexed, others int) {
+func (m *Inputs) recognize(inputs []Input) (dumps, recordings []*Indexed, others int) {
 	var first string // of others
 	most := mostOpen()
 	for i, in := range inputs {
 		x := &Indexed{Input: in, stdin: m.Opt.Stdin, meter: m.Opt.Meter}
-		err := x.recognise(i < most)
+		err := x.recognize(i < most)
 		switch f := x.Format; {
 		case err != nil:
 		case m.Opt.Requests && !f.Requests && x.zeros:
@@ -212,8 +214,8 @@ func (m *Inputs) recognise(inputs []Input) (dumps, recordings []*Indexed, others
 			first = cmp.Or(first, in.Name)
 			x.closeStream()
 			continue
-		case f.OnDisk:
-			err = x.onDisk()
+		case x.unpacked && x.zeros:
+			err = errZeros
 		}
 		if err != nil {
 			m.unusable(in, errors.Join(err, x.closeStream()))
@@ -234,12 +236,12 @@ func (m *Inputs) recognise(inputs []Input) (dumps, recordings []*Indexed, others
 	return dumps, recordings, others
 }
 
-// recognise looks at the head of the input, and keeps the stream open if that is said or
+// recognize looks at the head of the input, and keeps the stream open if that is said or
 // it can be opened only once.
-func (x *Indexed) recognise(keep bool) error {
+func (x *Indexed) recognize(keep bool) error {
 	info, err := os.Stat(x.Input.Name)
 	if err == nil && info.IsDir() {
-		return x.recogniseFolder()
+		return x.recognizeFolder()
 	}
 	x.Once = err != nil || !info.Mode().IsRegular()
 	meter := x.meter
@@ -254,11 +256,16 @@ func (x *Indexed) recognise(keep bool) error {
 	if err != nil {
 		return err
 	}
-	x.stream, x.Format, x.zeros, x.compression = s, s.Format, s.zeros, s.Compression
+	x.stream, x.Format, x.zeros = s, s.Format, s.zeros
 	if err := s.unusable(); err != nil {
 		return err
 	}
-	if !keep && !x.Once || x.Format.OnDisk {
+	pipe := x.Once
+	if x.Format.OnDisk {
+		x.unpacked, x.Once = pipe || s.Compression != "", false
+		keep = keep && x.unpacked
+	}
+	if !keep && !pipe {
 		return x.closeStream()
 	}
 	return nil
@@ -269,7 +276,7 @@ type silent struct{ Meter }
 
 func (silent) File(string) {}
 
-func (x *Indexed) recogniseFolder() error {
+func (x *Indexed) recognizeFolder() error {
 	entries, err := os.ReadDir(x.Input.Name)
 	if err != nil {
 		return err
@@ -277,19 +284,6 @@ func (x *Indexed) recogniseFolder() error {
 	x.names = filesOf(x.Input.Name, entries)
 	if x.Format = sniffHead(format.Head{Files: x.names}); x.Format == nil {
 		return errUnknownFormat
-	}
-	return nil
-}
-
-// onDisk tells why an input cannot be read by its path, if that is so.
-func (x *Indexed) onDisk() error {
-	switch {
-	case x.zeros && (x.Once || x.compression != ""):
-		return errZeros
-	case x.compression != "":
-		return fmt.Errorf("is %s, which must be a file that is not compressed: decompress it first", x.Format.Name)
-	case x.Once:
-		return fmt.Errorf("is %s, which must be a file on a disk: copy it there, and give its name", x.Format.Name)
 	}
 	return nil
 }
@@ -330,15 +324,30 @@ func (x *Indexed) index(opt *format.Options) error {
 		in.Files = append(in.Files, filepath.Join(x.Input.Name, name))
 	}
 	var err error
-	x.Source, err = x.Format.Index(in, opt)
-	return errors.Join(err, x.closeStream())
+	if x.unpacked {
+		in.Path, err = x.unpack(opt.Diags)
+	}
+	if err == nil {
+		x.Source, err = x.Format.Index(in, opt)
+	}
+	err = errors.Join(err, x.closeStream())
+	if err != nil {
+		x.close()
+	}
+	return err
 }
 
+// close closes what rows are read from, and removes what was unpacked for it.
 func (x *Indexed) close() error {
-	if x.Source == nil || x.Source.Close == nil {
-		return nil
+	var errs []error
+	if x.Source != nil && x.Source.Close != nil {
+		errs = append(errs, x.Source.Close())
 	}
-	return x.Source.Close()
+	if x.remove != nil {
+		errs = append(errs, x.remove())
+		x.remove = nil
+	}
+	return errors.Join(errs...)
 }
 
 // Options returns what a format is told, for a reader that may use so many goroutines.

@@ -169,7 +169,7 @@ func expand(arg string) (inputs []Input, err error) {
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?["):
 		matches, err := filepath.Glob(arg)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w: a [ without its ], or a \\ at the end", arg, err)
+			return nil, fmt.Errorf("%s: %w: a [ without a ], or a \\ at the end", arg, err)
 		}
 		for _, name := range matches {
 			if info, err := os.Stat(name); err == nil && !info.IsDir() {
@@ -190,7 +190,7 @@ func unfound(arg string, err error) error {
 	var failed *fs.PathError
 	switch {
 	case arg == "":
-		return errors.New("the name of an input is empty: there is an argument without a letter")
+		return errors.New("the name of an input is empty: an argument is ''")
 	case !errors.As(err, &failed):
 		return err
 	case !errors.Is(err, fs.ErrNotExist):
@@ -200,11 +200,11 @@ func unfound(arg string, err error) error {
 	dir, base := filepath.Split(arg)
 	switch {
 	case strings.HasPrefix(arg, "-"):
-		hint = "; behind -- all are inputs, flags too"
+		hint = "; after --, all arguments are inputs"
 	case HasSuffix(arg, ".pftrace") || HasSuffix(arg, ".pftrace.gz"):
 		hint = "; an output is named by -o " + arg
 	case dir != "" && !Exists(dir):
-		hint = ", nor the folder " + dir
+		hint = ", nor the directory " + dir
 	default:
 		if near := similar.Best(base, filesIn(dir)); near != "" {
 			hint = "; did you mean " + dir + near + "?"

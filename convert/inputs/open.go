@@ -15,7 +15,7 @@ type Stream struct {
 	io.Reader
 	Name        string
 	Compression string         // "", "gzip", "zstd"
-	Format      *format.Format // nil if it was not recognised
+	Format      *format.Format // nil if it was not recognized
 	Empty       bool           // nothing but white space
 	unknown     error          // what it is otherwise
 	zeros       bool           // it begins with nothing but zeros
@@ -35,7 +35,7 @@ func (s *Stream) Close() error {
 }
 
 // Open opens the named input; stdin is what Stdin stands for. Compression and
-// format are recognised by content, never by name. meter may be nil.
+// format are recognized by content, never by name. meter may be nil.
 func Open(name string, stdin io.Reader, meter Meter) (*Stream, error) {
 	s := &Stream{Name: messageName(name)}
 	raw := stdin

@@ -32,7 +32,7 @@ func (f *Recording) hasEvents(part string) bool {
 	return slices.ContainsFunc(f.Lines, func(l Line) bool { return l.Key.Part == part && !l.Empty() })
 }
 
-// Describe returns what is known of a part of f before ranks are compared.
+// Describe returns the facts about a part of f before ranks are compared.
 func (f *Recording) Describe(part string) tracename.Input {
 	in := tracename.Input{Path: f.Name, Label: f.Source.Input.Label, HeaderRank: f.Meta.Rank, WorldSize: f.Meta.WorldSize, HeaderHost: f.Meta.Host}
 	if part != "" {

@@ -37,14 +37,14 @@ var outputs = []struct {
 var ErrOutputName = errors.New("unusable output name")
 
 // ErrDiffers says that a file does not hold what was written to it.
-var ErrDiffers = errors.New("the file is not what was written")
+var ErrDiffers = errors.New("the file differs from what was written")
 
 // An Output is a file that appears whole or not at all: it is written without a
 // name, or beside its final one where the file system wants a name, and renamed
 // at the end.
 type Output struct {
 	name  string
-	write func(w io.Writer, t *trace.Trace) error // nil for what is no trace
+	write func(w io.Writer, t *trace.Trace) error // nil unless a trace is written
 	gzip  bool
 	file  *os.File
 	mode  fs.FileMode // of the file that is replaced; 0 if there is none
@@ -107,7 +107,7 @@ func (o *Output) open() error {
 		return err
 	}
 	if dir := filepath.Dir(o.name); !inputs.Exists(dir) {
-		return fmt.Errorf("there is no folder %s; 'mkdir -p %[1]s' makes it", dir)
+		return fmt.Errorf("there is no directory %s; 'mkdir -p %[1]s' creates it", dir)
 	}
 	if o.file = openNameless(o.name); o.file == nil {
 		return o.openNamed()

@@ -163,7 +163,7 @@ func TestOutputFullDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Small and large: what is left in buffers fails at the end.
+		// Small and large: the rest in the buffers fails at the end.
 		for _, size := range []int{10, 10 << 20} {
 			file := o.file
 			o.file = full

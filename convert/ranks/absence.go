@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// A world is what is known of the ranks of a job.
+// A world has the facts about the ranks of a job.
 type world struct {
 	size    int            // what the headers of PyTorch traces tell; 0 is unknown
 	numbers map[int32]bool // of the ranks that were seen

@@ -65,7 +65,7 @@ func (m *Ranks) reportPair(t, n *Capture, a *absorption) {
 	text := ""
 	switch {
 	case a.seen > 0:
-		text = fmt.Sprintf(": %d of its %d kernels, copies and calls of CUDA are in both", a.same, a.seen)
+		text = fmt.Sprintf(": %d of its %d kernels, copies, and CUDA calls are in both", a.same, a.seen)
 	case a.pairs[0].duplicates != nil: // the events are read later
 		text = fmt.Sprintf(": %d kernels and copies are in both", a.pairs[0].hits)
 	}
@@ -112,7 +112,7 @@ func (a *absorption) Run(m *Ranks) {
 		a.held = tw.Search().Held
 	}
 	a.same = 0
-	a.recognise(m)
+	a.recognize(m)
 	a.mapRows()
 	steps := a.newSteps()
 	a.addEvents()

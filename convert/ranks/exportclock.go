@@ -39,7 +39,7 @@ func (m *Ranks) noteExportClock(n, t *Capture, p *pair) {
 	}
 }
 
-// ExportClock returns what is known of the clock of the export that a capture is from;
+// ExportClock returns the facts about the clock of the export that a capture is from;
 // nil is nothing.
 func (m *Ranks) ExportClock(c *Capture) *exportClock {
 	return m.synced[c.File.Source]

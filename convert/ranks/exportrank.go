@@ -28,16 +28,16 @@ func ParseGivenRank(text string) (inputs.GivenRank, error) {
 	}
 	host, parsed, err := tracename.ParseLabel(rank)
 	if err != nil || host != "" || parsed == trace.NoRank {
-		return g, fmt.Errorf("%q: want a rank behind =, such as 3, TP3 or TP3-DP0", text)
+		return g, fmt.Errorf("%q: want a rank after =, such as 3, TP3 or TP3-DP0", text)
 	}
 	g.Rank = parsed
 	return g, nil
 }
 
 // ErrNoProcess says that the user named a process that no export has.
-var ErrNoProcess = errors.New("no export has that process")
+var ErrNoProcess = errors.New("no export has this process")
 
-// What a rank may rest on besides what is known of a trace.
+// What a rank may rest on besides the facts of a trace.
 const (
 	fromUser = "user"
 	fromGPU  = "GPU"
@@ -83,7 +83,7 @@ func applyGiven(g *inputs.GivenRank, exports []*Capture) error {
 		slices.Sort(pids)
 		return fmt.Errorf("%w: %d; there are %s", ErrNoProcess, g.PID, cmp.Or(strings.Join(slices.Compact(pids), ", "), "none"))
 	case len(hosts) > 1:
-		return fmt.Errorf("%w: %d is one on each of %s; say which, as in %s:%[2]d=RANK", ErrNoProcess, g.PID, strings.Join(hosts, ", "), hosts[0])
+		return fmt.Errorf("%w: %d exists on each of %s; say which one, such as %s:%[2]d=RANK", ErrNoProcess, g.PID, strings.Join(hosts, ", "), hosts[0])
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrNothing says that all inputs are empty.
-var ErrNothing = errors.New("the inputs hold no events")
+var ErrNothing = errors.New("the inputs have no events")
 
 // FindRanks groups what the files hold by rank, and orders the ranks. Those that opt
 // does not want stay until the clocks are aligned: they know about them, too.
@@ -46,7 +46,7 @@ func (m *Ranks) FindRanks() error {
 	m.FindProcs()
 	m.nameRanks()
 	if m.Requests == nil && !slices.ContainsFunc(m.Tracks, m.isWanted) {
-		return fmt.Errorf("no trace is of that rank and host; there are %s", m.rankList())
+		return fmt.Errorf("no trace is from that rank and host; there are %s", m.rankList())
 	}
 	if len(m.Tracks) > 0 {
 		m.First = m.Tracks[0]

@@ -16,7 +16,7 @@ import (
 // absorption, and reports count it once, see WithoutDuplicates.
 type pair struct {
 	trace, export *Capture // export is the one beside
-	// duplicates recognises what both recorded, and relates their clocks; nil where the
+	// duplicates recognizes what both recorded, and relates their clocks; nil where the
 	// export has nothing of a GPU, and its times are taken as they are.
 	duplicates *profile.Duplicates
 	shift      profile.Shift // the export's clock, relative to that of the trace
@@ -141,7 +141,7 @@ func (c *Capture) mayBe(export *Capture) bool {
 	return c.First <= export.Last+apart && export.First <= c.Last+apart
 }
 
-// isSurely reports whether what is known of the process of a trace and of an export is
+// isSurely reports whether the facts about the process of a trace and of an export are
 // reason enough to take them for one.
 func (c *Capture) isSurely(export *Capture) bool {
 	if c.pid() != 0 && c.pid() == export.pid() {

@@ -83,7 +83,7 @@ func (c *Capture) label() string {
 //
 // What a Filter left out of the events is not in them. Filters do the same to all
 // files, so that the comparison holds for what is there; collectives and steps
-// are always there, and so is what is known of a whole file.
+// are always there, and so are the facts about a whole file.
 type contents struct {
 	n           int    // events, instants, samples, collectives and steps
 	hash        uint64 // the sum of their keys

@@ -118,7 +118,7 @@ func (c *Config) check(r *simulator.Run) error {
 	}
 	for _, name := range c.Unclocked {
 		if !slices.Contains(hostNames(r), name) {
-			return fmt.Errorf("nsys: Config.Unclocked names %q, which is no host with GPUs", name)
+			return fmt.Errorf("nsys: Config.Unclocked names %q, which is not a host with GPUs", name)
 		}
 	}
 	return nil

@@ -431,7 +431,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{"OpenRanges", "decode-0", func(c *Config) { c.OpenRanges = -1 }},
 		{"Orphans", "decode-0", func(c *Config) { c.Orphans = -1 }},
 		{"MetricHz", "decode-0", func(c *Config) { c.MetricHz = -1 }},
-		{"no host with GPUs", "decode-0", func(c *Config) { c.Unclocked = []string{"router-0"} }},
+		{"not a host with GPUs", "decode-0", func(c *Config) { c.Unclocked = []string{"router-0"} }},
 		{"no host \"router-0\"", "router-0", func(c *Config) {}},
 	} {
 		c := DefaultConfig(r)

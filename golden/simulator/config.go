@@ -260,7 +260,7 @@ func (c *Config) checkRanks() error {
 	}
 	for _, p := range instances {
 		if min(p.TP, p.PP, p.DP) < 1 || max(p.TP, p.PP, p.DP) > 64 || p.TP*p.PP*p.DP > 1024 {
-			return fmt.Errorf("simulator: an instance of TP%d PP%d DP%d: each must lie between 1 and 64, and all ranks together be at most 1024",
+			return fmt.Errorf("simulator: an instance of TP%d PP%d DP%d: each must be between 1 and 64, and the number of ranks at most 1024",
 				p.TP, p.PP, p.DP)
 		}
 	}
@@ -270,7 +270,7 @@ func (c *Config) checkRanks() error {
 	}
 	s := c.Straggler
 	if s.Factor > 1 && (min(s.TP, s.PP, s.DP) < 0 || s.TP >= p.TP || s.PP >= p.PP || s.DP >= p.DP) {
-		return fmt.Errorf("simulator: straggler TP%d-PP%d-DP%d is no rank of an instance of TP%d PP%d DP%d",
+		return fmt.Errorf("simulator: straggler TP%d-PP%d-DP%d is not a rank of an instance of TP%d PP%d DP%d",
 			s.TP, s.PP, s.DP, p.TP, p.PP, p.DP)
 	}
 	return nil

@@ -63,7 +63,7 @@ func (r *Run) addProcess(p Process) int {
 	return len(r.Processes) - 1
 }
 
-// addInstance adds an instance with its processes, labelled as SGLang does: the
+// addInstance adds an instance with its processes, labeled as SGLang does: the
 // HTTP server's tokenizer has no blank behind the role.
 func (r *Run) addInstance(does Role, at int, size Parallel) {
 	prefix := ""

@@ -15,6 +15,6 @@
 // Times are true time: nanoseconds of the Unix epoch on one perfect clock. Each
 // [Host] has a [Clock], which whoever writes a file of that host applies.
 //
-// What is modelled is SGLang with --disable-overlap-schedule, without prefix cache,
+// What is modeled is SGLang with --disable-overlap-schedule, without prefix cache,
 // speculative decoding, priorities and mooncake's own spans.
 package simulator

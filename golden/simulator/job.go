@@ -11,11 +11,11 @@ type job struct {
 	engine *engine // nil until routed
 	state  state
 
-	computed  int   // prompt tokens, and after a retraction produced ones, in the KV cache
-	kv        int   // tokens of KV cache held
-	ready     int64 // decode: end of the handshake
-	reserved  bool  // prefill: the other half has KV memory
-	cancelled bool  // to be aborted after its next token
+	computed int   // prompt tokens, and after a retraction produced ones, in the KV cache
+	kv       int   // tokens of KV cache held
+	ready    int64 // decode: end of the handshake
+	reserved bool  // prefill: the other half has KV memory
+	canceled bool  // to be aborted after its next token
 }
 
 type state uint8
@@ -110,7 +110,7 @@ func (j *job) hold(at int64) int64 {
 	return at + e.spread()
 }
 
-// cancel is the message that the client has gone, or has cancelled. A queued job
+// cancel is the message that the client has gone, or has canceled. A queued job
 // is forgotten. One that runs is aborted after its next token, and the prefill
 // of a PD request just goes on.
 func (j *job) cancel(at int64) int64 {
@@ -122,7 +122,7 @@ func (j *job) cancel(at int64) int64 {
 		j.state == stateTransferring && j.role == RoleDecode && j.half.Tokens == 0:
 		return j.drop(at)
 	}
-	j.cancelled = j.role != RolePrefill
+	j.canceled = j.role != RolePrefill
 	return at
 }
 
@@ -154,7 +154,7 @@ func (j *job) emit(st *Step) bool {
 		heard := max(s.now, st.Ranks[0].done) + s.between(ms, 4*ms)
 		j.engine.post(heard, j.cancel)
 	}
-	return h.Tokens >= j.req.output || j.cancelled
+	return h.Tokens >= j.req.output || j.canceled
 }
 
 // finish ends a job with the tokens of a step.

@@ -87,7 +87,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{"BurstFactor", func(c *simulator.Config) { c.Incident.BurstFactor = 0 }},
 		{"DPShare", func(c *simulator.Config) { c.Incident.DPShare = 1.5 }},
 		{"DPRank", func(c *simulator.Config) { c.Incident.DPRank = 2 }},
-		{"straggler TP2-PP0-DP0 is no rank", func(c *simulator.Config) { c.Straggler.TP = 2 }},
+		{"straggler TP2-PP0-DP0 is not a rank", func(c *simulator.Config) { c.Straggler.TP = 2 }},
 		{"RanksPerHost", func(c *simulator.Config) { c.RanksPerHost = -1 }},
 		{"HostSkew", func(c *simulator.Config) { c.HostSkew = time.Hour }},
 		{"DecodeDrift", func(c *simulator.Config) { c.DecodeDrift = math.NaN() }},

@@ -8,7 +8,7 @@ import (
 
 const (
 	// maxSamples is how many matches of one set of clocks are looked at: more do not
-	// make a fit better, as what is left is systematic.
+	// make a fit better, because the remaining error is systematic.
 	maxSamples = 8192
 	// allPairs is up to how many clocks of a set every pair is an edge. In larger
 	// sets, the clock with most matches is one end of all edges.
@@ -182,7 +182,7 @@ func (s *state) sidesOf(m *Match, idOf func(clock int) int, ids []int, sides []s
 // before somebody on the other one started.
 func (e *edge) violations() int {
 	// Ends are measured as well as starts, hence the noise of one match; and a few us
-	// always are within what is known about kernels' times.
+	// are always within the precision of kernels' times.
 	tolerance := e.bound() + 3*e.sigma + 5000
 	limit := max(trimMAD*e.mad, trimFloor)
 	n := 0

@@ -16,7 +16,7 @@ import (
 //     always end later; what the ranks of one host show of that among
 //     themselves, half the noise of one match and systemFloor are taken for it,
 //     whichever is largest; and the deviation of the residuals from a line.
-//   - drift: how much the drift may be wrong, times the time from the centre.
+//   - drift: how much the drift may be wrong, times the time from the center.
 const (
 	// priorSigma and priorWeight: before any match, ends are expected to be
 	// priorSigma apart, with the weight of that many matches. This is what a single match
@@ -228,14 +228,14 @@ func (e *edge) conclude(x, y []float64, slope float64) {
 		e.seSlope = min(e.seSlope, inflated/math.Sqrt(sxx))
 	}
 	if e.seSlope >= maxDrift/2 {
-		e.slope = 0 // it says less than what is known anyway
+		e.slope = 0 // it says less than the limit of a real clock
 	}
 	e.misfit = misfit(r)
 }
 
 // inflation returns by how much the variance of a mean of r is larger than if its
 // values were independent: (1+p)/(1-p) of a first-order process, where p is the
-// correlation of neighbours if that is more than chance.
+// correlation of neighbors if that is more than chance.
 func inflation(r []float64) float64 {
 	var c0, c1 float64
 	for i := range r {

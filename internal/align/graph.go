@@ -121,13 +121,13 @@ func (f *forest) grow(n int, tree map[int][]*edge) {
 		f.nodes[child] = c
 		f.parent[child] = e
 		f.depth = append(f.depth, child)
-		c.at = f.centre(e)
+		c.at = f.center(e)
 		f.grow(child, tree)
 	}
 }
 
-// centre returns the root's time of the centre of e.
-func (f *forest) centre(e *edge) int64 { return e.at - f.nodes[e.a].off }
+// center returns the root's time of the center of e.
+func (f *forest) center(e *edge) int64 { return e.at - f.nodes[e.a].off }
 
 // up returns the node at the other end of the edge that leads from n to the root.
 func (f *forest) up(n int) int {
@@ -142,7 +142,7 @@ func (f *forest) up(n int) int {
 func (f *forest) drifted(n int, t int64) (by, err float64) {
 	for f.parent[n] != nil {
 		e := f.parent[n]
-		far := float64(t - f.centre(e))
+		far := float64(t - f.center(e))
 		if e.b == n {
 			by += e.slope * far
 		} else {
@@ -156,7 +156,7 @@ func (f *forest) drifted(n int, t int64) (by, err float64) {
 
 // contradiction returns by how much e differs from the tree, and how much it may.
 func (f *forest) contradiction(e *edge) (by, tolerated float64) {
-	t := f.centre(e)
+	t := f.center(e)
 	aBy, aErr := f.drifted(e.a, t)
 	bBy, bErr := f.drifted(e.b, t)
 	by = float64(e.off-(f.nodes[e.b].off-f.nodes[e.a].off)) - bBy + aBy
@@ -184,7 +184,7 @@ func (f *forest) solve(root int, edges []*edge) {
 	slopes := newNormal(len(list))
 	for _, e := range edges {
 		// The slope is per time of a, which itself runs at another rate: second order.
-		rate, _ := f.drifted(e.a, f.centre(e)+1e9)
+		rate, _ := f.drifted(e.a, f.center(e)+1e9)
 		slopes.add(number[e.a], number[e.b], e.slope*(1+rate*ppb), e.seSlope)
 	}
 	slope, slopeVar := slopes.solve()
@@ -194,7 +194,7 @@ func (f *forest) solve(root int, edges []*edge) {
 	offsets := newNormal(len(list))
 	for _, e := range edges {
 		a, b := f.nodes[e.a], f.nodes[e.b]
-		rest := float64(e.off-(b.off-a.off)) - (b.slope-a.slope)*float64(f.centre(e)-origin)
+		rest := float64(e.off-(b.off-a.off)) - (b.slope-a.slope)*float64(f.center(e)-origin)
 		offsets.add(number[e.a], number[e.b], rest, math.Hypot(e.seOff, 1))
 	}
 	delta, deltaVar := offsets.solve()

@@ -154,7 +154,7 @@ func (m *matcher) join(g *group, info callInfo, pos int) {
 	case int(g.last) == pos:
 		g.repeated = true
 	case last.Global >= 0 && last.Global == rank.Global:
-		g.wrong = true // equal numbers are neighbours in order
+		g.wrong = true // equal numbers are neighbors in order
 	case g.op != 0 && info.op != 0 && g.op != info.op:
 		g.wrong = true
 	}

@@ -7,7 +7,7 @@ import "math"
 // value of node -1 is zero.
 //
 // Nodes come in the order of a tree, parents first, and few edges are in no tree:
-// with the leaves first, a row of the decomposition begins where the first neighbour
+// with the leaves first, a row of the decomposition begins where the first neighbor
 // is, and most rows are short, however many hosts there are.
 type normal struct {
 	n        int

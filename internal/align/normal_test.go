@@ -14,7 +14,7 @@ func TestNormalOfManyHosts(t *testing.T) {
 	for i := 1; i < n; i++ {
 		s.add(hub, i, float64(i), 1)
 	}
-	s.add(1, 2, 1, 1) // agrees with what is known
+	s.add(1, 2, 1, 1) // agrees with the others
 	values, variances := s.solve()
 	for _, i := range []int{hub, 1, 2, 3, n - 1} {
 		want, variance := 5+float64(i), 5.0

@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Problem is what is known about clocks 0..Clocks-1.
+// A Problem has the evidence about clocks 0..Clocks-1.
 type Problem struct {
 	Clocks    int
 	Reference int

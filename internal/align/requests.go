@@ -14,7 +14,7 @@ type limits struct {
 	lo, hi []limit
 }
 
-// requests relates what is left by the bounds of requests, the narrowest band
+// requests relates the remaining clocks by the bounds of requests, the narrowest band
 // first, and then checks all bounds with what is used.
 func (s *state) requests() {
 	bands := map[[2]int]*bandFit{} // nil where there is none

@@ -146,6 +146,6 @@ type Conflict struct {
 
 // String describes c without the names of clocks, which only callers know.
 func (c Conflict) String() string {
-	return fmt.Sprintf("%s: off by %s where %s are explained, %d of %d",
+	return fmt.Sprintf("%s: off by %s, of which %s can be explained, in %d of %d",
 		conflictText[c.Kind], trace.FormatDuration(c.Difference), trace.FormatDuration(c.Bound), c.Count, c.Of)
 }

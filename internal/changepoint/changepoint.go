@@ -29,7 +29,7 @@ type Options struct {
 // observations [from, to) at k, from < k < to.
 type sequence interface {
 	len() int
-	// gain is the square of a normal deviate if neighbours do not resemble each
+	// gain is the square of a normal deviate if neighbors do not resemble each
 	// other. It is highest at the best place.
 	gain(from, k, to int) float64
 	// mostGain is what no split of the window exceeds; infinity is unknown.
@@ -102,7 +102,7 @@ func (f *finder) best(w window, times float64) (k int, p float64) {
 		return k, math.Inf(1)
 	}
 	if times*f.chance(w, math.Sqrt(f.s.gain(w.from, k, w.to))) > f.Alpha {
-		return k, math.Inf(1) // whether or not neighbours resemble each other
+		return k, math.Inf(1) // whether or not neighbors resemble each other
 	}
 	if p = times * f.chance(w, f.s.deviate(w.from, k, w.to)); p > f.Alpha {
 		return k, math.Inf(1)
@@ -149,8 +149,8 @@ func (f *finder) around(i int) window {
 	return w
 }
 
-// settle moves every change to the best place between its neighbours, which were
-// not known when it was found, and takes back what is no change between them.
+// settle moves every change to the best place between its neighbors, which were
+// not known when it was found, and drops those that are no change between them.
 func (f *finder) settle() {
 	for i := range f.found {
 		if k := f.peak(f.around(i)); k >= 0 {
@@ -177,7 +177,7 @@ func (f *finder) dropSmall() {
 }
 
 // drop takes back the changes for which unfit holds one after the other, the least
-// certain first: its neighbours have more room then.
+// certain first: its neighbors have more room then.
 func (f *finder) drop(unfit func(i int) bool) {
 	for {
 		worst, lowest := -1, math.Inf(1)

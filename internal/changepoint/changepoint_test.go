@@ -8,7 +8,7 @@ import (
 )
 
 // In sequences without a change one is found about as rarely as was asked for,
-// however much neighbours resemble each other.
+// however much neighbors resemble each other.
 func TestFalseAlarms(t *testing.T) {
 	const (
 		runs  = 200

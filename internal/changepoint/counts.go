@@ -119,7 +119,7 @@ func gapVariation(times []float64) float64 {
 // tell. A cell is given by a number that has the variance 1 if observations are
 // independent; cells begin with the first observation, a quarter of a cell later,
 // and so on. What counts is the mean square of the differences between
-// neighbours, without the highest ones: between these there is a change.
+// neighbors, without the highest ones: between these there is a change.
 func dispersion(n int, cells func(size int, offset float64) []float64) float64 {
 	const (
 		enough = 24

@@ -9,9 +9,9 @@
 //   - The search is paid for: the significance of the best of many places is
 //     that of a supremum (see [supremum]), and of the best of many windows is
 //     multiplied by their number.
-//   - Neighbouring observations resemble each other: requests that wait in one
+//   - Neighboring observations resemble each other: requests that wait in one
 //     queue wait about as long. How many independent observations a sequence is
-//     worth is measured from what is left when the change is taken out, on both
+//     worth is measured from the residuals after the change is removed, on both
 //     sides together and on each alone (see serial.go), and with few of them
 //     Student's t takes the place of the normal distribution.
 //   - The observations themselves are not trusted to be normal: levels are

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// autoregressive returns noise in which neighbours have the correlation phi.
+// autoregressive returns noise in which neighbors have the correlation phi.
 func autoregressive(r *rand.Rand, n int, phi float64) []float64 {
 	x := make([]float64, n)
 	v := r.NormFloat64() / math.Sqrt(1-phi*phi)

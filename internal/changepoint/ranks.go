@@ -7,7 +7,7 @@ import (
 
 // mostBlocks is into how many blocks the observations of a level are put at
 // most. Those of one block are taken together: that costs nothing that matters,
-// as neighbours resemble each other, and makes long sequences cheap.
+// as neighbors resemble each other, and makes long sequences cheap.
 const mostBlocks = 400
 
 // Levels finds changes of the level of observations, whatever their

@@ -2,7 +2,7 @@ package changepoint
 
 import "math"
 
-// A mean is the mean of observations of which neighbours may resemble each
+// A mean is the mean of observations of which neighbors may resemble each
 // other.
 type mean struct {
 	value    float64
@@ -11,8 +11,8 @@ type mean struct {
 	worth float64
 }
 
-// correlationTime returns how many neighbouring observations tell as much as one
-// independent one, given what is left of them when means have been taken out.
+// correlationTime returns how many neighboring observations tell as much as one
+// independent one, given their residuals after the means are removed.
 //
 // It is tau = 1 + 2 sum rho(lag), and the variance of a mean of n observations is
 // that of one, times tau/n. It is the larger of two estimates: that of a
@@ -72,7 +72,7 @@ const independent = 5
 type contrast struct {
 	deviate float64 // normal
 	// variance is that of an observation when the means are taken out, and tau
-	// the correlation time of what is left.
+	// the correlation time of the residuals.
 	variance, tau float64
 }
 

@@ -77,7 +77,7 @@ func (r *Reader) open() error {
 		return err
 	}
 	if !info.Mode().IsRegular() { // to open a named pipe could take forever
-		return fmt.Errorf("%s: cannot be followed: not a regular file", r.path)
+		return fmt.Errorf("%s: cannot follow it: not a regular file", r.path)
 	}
 	f, err := os.Open(r.path)
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill takes one step towards something to hand out: it reads, and at the end of
+// fill takes one step toward something to hand out: it reads, and at the end of
 // the file looks what has become of it.
 func (r *Reader) fill() error {
 	if r.from > 0 {

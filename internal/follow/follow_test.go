@@ -214,7 +214,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// A cancelled wait ends at once, and for good.
+// A canceled wait ends at once, and for good.
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "run.jsonl")

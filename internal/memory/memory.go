@@ -22,7 +22,7 @@ import (
 // budget is how many bytes the process may hold; 0 is any number.
 var budget atomic.Int64
 
-// spilled counts the bytes of tables that went to the file for want of room.
+// spilled counts the bytes of tables that did not fit and went to the file.
 var spilled atomic.Int64
 
 // SetBudget bounds what the process holds to about the given number of bytes; 0 is

@@ -1,4 +1,4 @@
-// Package redact replaces what tells whose incident it is by names that tell nothing:
+// Package redact replaces names that reveal whose incident it is with pseudonyms:
 // host names, ids of requests, paths, addresses and free text.
 //
 // A name is made of the text that it stands for and a key, by HMAC-SHA256: the same
@@ -8,7 +8,7 @@
 //
 // A [Redactor] learns hosts, ids and files from the tables of what was read. Names of
 // tracks and events, messages and the like are put together from these in many places;
-// [Redactor.Scrub] finds in them what was learnt, and what looks like a path, a URL, an
+// [Redactor.Scrub] finds in them what was learned, and what looks like a path, a URL, an
 // address or a random id.
 package redact
 
@@ -29,9 +29,9 @@ type Redactor struct {
 	mu   sync.RWMutex
 	made map[string]bool // names that were given
 
-	learnt sync.RWMutex // guards what follows
-	files  words        // paths of inputs; kept ones as they are
-	ids    words        // hosts and ids of requests
+	learned sync.RWMutex // guards what follows
+	files   words        // paths of inputs; kept ones as they are
+	ids     words        // hosts and ids of requests
 }
 
 // New returns a Redactor with a key; nil is a random one, of this run alone.
@@ -139,8 +139,8 @@ func (r *Redactor) LearnFile(path string) {
 	stem, _, _ := strings.Cut(base, ".")
 	name := r.Path(path)
 	bare, _, _ := strings.Cut(name, ".")
-	r.learnt.Lock()
-	defer r.learnt.Unlock()
+	r.learned.Lock()
+	defer r.learned.Unlock()
 	r.files.add(path, name)
 	r.files.add(base, name)
 	if _, isHost := r.ids.find(stem); !isHost && len(stem) >= 4 && !plainStems[stem] {
@@ -155,13 +155,13 @@ var plainStems = map[string]bool{"trace": true, "traces": true, "otel": true, "o
 
 // Keep makes Scrub leave a text alone: the name of an output, which the user gave.
 func (r *Redactor) Keep(text string) {
-	r.learnt.Lock()
-	defer r.learnt.Unlock()
+	r.learned.Lock()
+	defer r.learned.Unlock()
 	r.files.add(text, text)
 }
 
 func (r *Redactor) learn(text, name string) {
-	r.learnt.Lock()
-	defer r.learnt.Unlock()
+	r.learned.Lock()
+	defer r.learned.Unlock()
 	r.ids.add(text, name)
 }

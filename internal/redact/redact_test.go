@@ -113,7 +113,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// Whatever a text is, scrubbing it twice is scrubbing it once, and what was learnt is
+// Whatever a text is, scrubbing it twice is scrubbing it once, and what was learned is
 // gone. The name of a path in front of :// looks like a URL the second time.
 func FuzzScrub(f *testing.F) {
 	for _, s := range []string{"TP0 (node1)", "/a/b/c.py(3): f"} {

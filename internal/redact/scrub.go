@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// A shape is something that is recognised by how it looks.
+// A shape is something that is recognized by how it looks.
 type shape struct {
 	pattern string
 	name    func(r *Redactor, text string) string
@@ -59,7 +59,7 @@ func (r *Redactor) queried(path string) string {
 	return r.absolute(route) + "?" + r.Text(query)
 }
 
-// Scrub replaces all in a text that was learnt, and all that looks like a path, a URL,
+// Scrub replaces all in a text that was learned, and all that looks like a path, a URL,
 // an address of mail or network, or a random id. What else there is stays.
 func (r *Redactor) Scrub(text string) string {
 	if text == "" {
@@ -68,15 +68,15 @@ func (r *Redactor) Scrub(text string) string {
 	if r.isName(text) {
 		return text
 	}
-	r.learnt.RLock()
-	defer r.learnt.RUnlock()
+	r.learned.RLock()
+	defer r.learned.RUnlock()
 	asIs := func(s string) string { return s }
 	return r.files.replace(text, func(s string) string {
 		return r.scrubShapes(s, func(s string) string { return r.ids.replace(s, asIs) })
 	})
 }
 
-// scrubShapes replaces what is recognised by its shape, and all between by between of
+// scrubShapes replaces what is recognized by its shape, and all between by between of
 // it. A slash in the middle of a word begins no path: Tokens/s.
 func (r *Redactor) scrubShapes(s string, between func(string) string) string {
 	if !strings.ContainsAny(s, `./\@-:`) && len(s) < 32 {
@@ -98,8 +98,8 @@ func (r *Redactor) scrubShapes(s string, between func(string) string) string {
 		for k, shape := range shapes {
 			if m[2*k+2] >= 0 {
 				out.WriteString(between(s[done:from]))
-				name, learnt := r.ids.find(s[from:to])
-				if !learnt {
+				name, learned := r.ids.find(s[from:to])
+				if !learned {
 					name = shape.name(r, s[from:to])
 				}
 				out.WriteString(name)

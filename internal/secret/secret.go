@@ -2,7 +2,7 @@
 // answers, credentials, environments and command lines. Readers leave attributes of spans
 // and arguments of events out that may hold those, unless the user wants them.
 //
-// Only texts are left out, at any depth: numbers and truth values tell nothing. [Rules]
+// Only texts are left out, at any depth: numbers and booleans reveal nothing. [Rules]
 // go by names, since a prompt looks like any other text. Credentials are known by their
 // looks, too, wherever they are: [Mask]. What nobody can know, such as an NVTX range that
 // an application calls by a prompt, stays.

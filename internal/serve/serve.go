@@ -40,7 +40,7 @@ const UI = "https://ui.perfetto.dev"
 func Listen() (net.Listener, error) {
 	ln, err := net.Listen("tcp4", Addr)
 	if err != nil {
-		return nil, fmt.Errorf("%w; the Perfetto UI can fetch from no other port: end the program that uses it "+
+		return nil, fmt.Errorf("%w; the Perfetto UI can fetch from no other port: stop the program that uses it "+
 			"(another sgtrace open, or trace_processor) and try again", err)
 	}
 	return ln, nil
@@ -88,7 +88,7 @@ func Serve(ctx context.Context, path string, ln net.Listener) error {
 	case <-h.fetched:
 		late, cancel := context.WithTimeout(ctx, grace)
 		defer cancel()
-		_ = srv.Shutdown(late) // out of time: Close cuts off what is left
+		_ = srv.Shutdown(late) // out of time: Close cuts off the rest
 	}
 	srv.Close()
 	<-stopped

@@ -114,7 +114,7 @@ func TestAnswers(t *testing.T) {
 	}{
 		{name: "another path", method: "GET", path: "/other", status: 404},
 		{name: "directory", method: "GET", path: "/", status: 404},
-		{name: "path upwards", method: "GET", path: "/../out.pftrace", status: 404},
+		{name: "path upward", method: "GET", path: "/../out.pftrace", status: 404},
 		{name: "path below", method: "GET", path: "/out.pftrace/", status: 404},
 		{name: "unclean path", method: "GET", path: "//out.pftrace", status: 404},
 		{name: "probe for trace_processor", method: "POST", path: "/status", status: 404,
@@ -302,7 +302,7 @@ func TestListen(t *testing.T) {
 			t.Errorf("listening at %s, want %s", got, Addr)
 		}
 	}
-	if _, err := Listen(); err == nil || !strings.Contains(err.Error(), "end the program that uses it") {
+	if _, err := Listen(); err == nil || !strings.Contains(err.Error(), "stop the program that uses it") {
 		t.Errorf("port in use: got %v", err)
 	}
 }

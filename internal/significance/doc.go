@@ -1,10 +1,10 @@
 // Package significance reports whether a quantity differs between two captures, and
-// by how much, where neighbouring observations resemble each other.
+// by how much, where neighboring observations resemble each other.
 //
 // Spans of one batch share its time, requests that overlap share a queue, and steps
 // that follow each other share their batch: a test that takes every observation for an
 // independent one calls everything significant. So a capture is cut into pieces, which
-// are long against what makes neighbours alike, and what a piece adds up to is one
+// are long against what makes neighbors alike, and what a piece adds up to is one
 // observation (the method of batch means: Schmeiser, Operations Research 30, 1982,
 // which finds that more than 30 pieces gain nothing):
 //

@@ -24,7 +24,7 @@ type Quantity struct {
 func (q *Quantity) known() bool { return q.bounds != nil && q.Value > 0 }
 
 // Mean estimates what the pieces have per Of: the sum of all Sum by that of all Of.
-// Pieces in which Of is 0 tell nothing. With fewer than [Enough] of the others, there is no
+// Pieces in which Of is 0 do not count. With fewer than [Enough] of the others, there is no
 // saying how far off it is.
 func Mean(pieces []Piece) Quantity {
 	r := estimate(pieces)
@@ -117,7 +117,7 @@ func estimate(pieces []Piece) ratio {
 	return r
 }
 
-// correlationTime returns how many neighbouring pieces tell as much as one: (1+rho)/(1-rho)
+// correlationTime returns how many neighboring pieces tell as much as one: (1+rho)/(1-rho)
 // of a first-order autoregression. Correlations of short series come out too small by
 // (1+3rho)/n (Kendall, Biometrika 41, 1954); that is put right. Pieces are made to be
 // independent: only what rho has beyond its own standard error counts.

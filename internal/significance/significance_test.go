@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// draw makes pieces of means around level, of which neighbours resemble each other by rho.
+// draw makes pieces of means around level, of which neighbors resemble each other by rho.
 func draw(rng *rand.Rand, n int, level, spread, rho float64) []Piece {
 	pieces := make([]Piece, n)
 	left := rng.NormFloat64()
@@ -19,7 +19,7 @@ func draw(rng *rand.Rand, n int, level, spread, rho float64) []Piece {
 	return pieces
 }
 
-// What is alike is called different as often as P says, whether neighbours resemble each
+// What is alike is called different as often as P says, whether neighbors resemble each
 // other or not, and intervals hold the truth as often as they say.
 func TestErrorsAreAsFrequentAsPromised(t *testing.T) {
 	for _, c := range []struct {
@@ -31,7 +31,7 @@ func TestErrorsAreAsFrequentAsPromised(t *testing.T) {
 		{"independent", 20, 0.3, 0, 0.06},
 		{"few pieces", 6, 0.3, 0, 0.07},
 		{"skewed", 20, 1, 0, 0.06},
-		{"neighbours alike", 20, 0.3, 0.4, 0.13}, // 20 % without a correction
+		{"neighbors alike", 20, 0.3, 0.4, 0.13}, // 20 % without a correction
 	} {
 		rng := rand.New(rand.NewPCG(1, 2))
 		const tries, ratio = 1500, 1.3
@@ -89,7 +89,7 @@ func TestMeanIsWelchs(t *testing.T) {
 		}
 		return out
 	}
-	// Neighbours differ, so that the correlation time is 1.
+	// Neighbors differ, so that the correlation time is 1.
 	c := Compare(Mean(pieces(a)), Mean(pieces(b)))
 	const want = 0.02086
 	if math.Abs(c.P-want) > 0.0002 {

@@ -48,7 +48,7 @@ func Captures(files []Resolved) []Group {
 			a.Rank.Compare(b.Rank), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Path, b.Path))
 	})
 	var groups []Group
-	var common []Resolved // what is known of each group
+	var common []Resolved // the facts about each group
 	index := groupIndex{}
 	for _, i := range best {
 		g := index.home(common, &files[i])
@@ -83,7 +83,7 @@ type groupPart struct {
 	number int64
 }
 
-// parts lists what is known of rank and process. Files of one group share some of it.
+// parts lists the facts about rank and process. Files of one group share some of them.
 func (r *Resolved) parts() []groupPart {
 	var parts []groupPart
 	known := fields(&r.Rank)
@@ -98,7 +98,7 @@ func (r *Resolved) parts() []groupPart {
 	return parts
 }
 
-// add notes what is known of group g, beside what was known before.
+// add notes the new facts about group g, beside those known before.
 func (x groupIndex) add(g int, before, now []groupPart) {
 	for _, p := range now {
 		if !slices.Contains(before, p) {

@@ -43,7 +43,7 @@ func ParseLabel(label string) (host string, rank trace.Rank, err error) {
 	case err != nil:
 		return "", trace.NoRank, fmt.Errorf("label %q: %w", label, err)
 	case text == "" || both && (host == "" || !isRank):
-		return "", trace.NoRank, fmt.Errorf(`label %q: want a host, a rank like TP3-DP0 or "rank 7", or host/rank`, label)
+		return "", trace.NoRank, fmt.Errorf(`label %q: want a host, a rank such as TP3-DP0 or "rank 7", or host/rank`, label)
 	case !isRank:
 		return text, trace.NoRank, nil
 	}

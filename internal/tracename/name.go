@@ -42,7 +42,7 @@ type Name struct {
 	// ".part0"); 0 is a whole one.
 	Part     int
 	Role     string // "encoder" for SGLang's encoder server, whose ranks are its own
-	Producer string // "sglang", "vllm", ...; "" when only words were recognised
+	Producer string // "sglang", "vllm", ...; "" when only words were recognized
 	// NotRank is set on files that do not belong into a merge of ranks, with
 	// the reason in What. Rank is known nevertheless where the file is about
 	// one rank, as a memory snapshot is.

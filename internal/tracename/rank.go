@@ -40,7 +40,7 @@ func text(r trace.Rank) string {
 //     again, or share one, in which they are shifted by its number.
 //   - SGLang's DP attention divides the TP ranks, so that TP alone tells;
 //     with PP the rank is PP * TP size + TP.
-//   - EP tells nothing.
+//   - EP is ignored.
 //
 // shifted says that r.Global may be the rank inside a replica although r does
 // not know the DP rank: vLLM before 0.17.

@@ -34,7 +34,7 @@ type Hint struct {
 	Rank, Size int32
 }
 
-// Resolved is what is known of one file.
+// Resolved has the facts about one file.
 type Resolved struct {
 	Path string
 	// Rank has the parts and Global where each is known. Global is the rank in
@@ -119,14 +119,14 @@ func (r *resolver) resolve() {
 	if r.in.Label != "" {
 		var err error
 		if host, rank, err = ParseLabel(r.in.Label); err != nil {
-			r.conflict(trace.RankLabel, "%v; it is ignored", err)
+			r.conflict(trace.RankLabel, "%v; ignored", err)
 		}
 	}
 	r.host(host)
 	switch {
 	case rank == trace.NoRank:
 	case r.in.Shared:
-		r.conflict(trace.RankLabel, "the label says %s, but the file has several processes: it is ignored", text(rank))
+		r.conflict(trace.RankLabel, "the label says %s, but the file has several processes; the label is ignored", text(rank))
 	default:
 		r.label(rank)
 	}
@@ -138,7 +138,7 @@ func (r *resolver) processes() {
 	for _, name := range r.in.Processes {
 		p := ParseProcess(name)
 		if _, differ := compare(proc, p); differ {
-			r.conflict(trace.RankRank, "its processes are of several ranks, %s and %s: their names are ignored", proc, p)
+			r.conflict(trace.RankRank, "its processes have several ranks, %s and %s; their names are ignored", proc, p)
 			return
 		}
 		proc = proc.Fill(p)
@@ -147,7 +147,7 @@ func (r *resolver) processes() {
 		return
 	}
 	if _, differ := compare(proc, r.Rank); differ {
-		r.conflict(trace.RankRank, "its name says %s, its process %s: the process is right", text(r.Rank), proc)
+		r.conflict(trace.RankRank, "the file name says %s, the process name %s; the process name is used", text(r.Rank), proc)
 		r.Rank = trace.NoRank
 	}
 	r.Rank, r.From = proc.Fill(r.Rank), "process"
@@ -160,11 +160,11 @@ func (r *resolver) header() {
 		return
 	}
 	if global >= size {
-		r.conflict(trace.RankRank, "its header says rank %d of %d: it is ignored", global, size)
+		r.conflict(trace.RankRank, "the header says rank %d of %d; ignored", global, size)
 		return
 	}
 	if !inWorld(r.Rank, global, size, r.Name.Producer == "vllm") {
-		r.conflict(trace.RankRank, "its %s says %s, its header rank %d of %d: the header is right", r.From, text(r.Rank), global, size)
+		r.conflict(trace.RankRank, "the %s says %s, the header rank %d of %d; the header is used", r.From, text(r.Rank), global, size)
 		r.Rank = trace.NoRank
 	}
 	if size > 1 || r.Rank.Global < 0 {
@@ -196,7 +196,7 @@ func (r *resolver) label(rank trace.Rank) {
 		differ = !inWorld(r.Rank, rank.Global, r.in.WorldSize, true)
 	}
 	if differ {
-		r.conflict(trace.RankRank, "the label says %s, the file's %s %s: the label is taken", text(rank), r.From, text(r.Rank))
+		r.conflict(trace.RankRank, "the label says %s, the file's %s %s; the label is used", text(rank), r.From, text(r.Rank))
 		r.Rank = trace.NoRank
 	}
 	r.Rank, r.From, r.NotRank = rank.Fill(r.Rank), "label", false
@@ -212,7 +212,7 @@ func (r *resolver) host(label string) {
 		case r.Host == "":
 			r.Host, r.HostFrom = s.host, s.from
 		case r.HostFrom == "header" && !sameHost(r.Host, s.host):
-			r.conflict(trace.RankHost, "its name says host %s, its header %s: the header is right", s.host, r.Host)
+			r.conflict(trace.RankHost, "the file name says host %s, the header %s; the header is used", s.host, r.Host)
 		}
 	}
 }

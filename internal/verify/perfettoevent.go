@@ -63,7 +63,7 @@ func (p *perfettoFile) begin(track trace.TrackID, f *fields) error {
 	}
 	s := &p.t.Slices[id]
 	if open := p.open[track]; len(open) > 0 && p.t.Slices[open[len(open)-1]].End() <= s.Time {
-		return p.differ(track, "slice", s.Name, s.Time, "begins in the file before its neighbour ends")
+		return p.differ(track, "slice", s.Name, s.Time, "begins in the file before its neighbor ends")
 	}
 	p.open[track] = append(p.open[track], id)
 	if err := p.symbol(f.find(3), categories, s.Cat); err != nil {

@@ -26,7 +26,7 @@ func (c *Counts) Add(o Counts) {
 
 // String lists the counts for people.
 func (c Counts) String() string {
-	text := fmt.Sprintf("%d slices, %d instants, %d samples and %d arrows on %d tracks", c.Slices, c.Instants, c.Samples, c.Flows, c.Tracks)
+	text := fmt.Sprintf("%d slices, %d instants, %d samples, and %d arrows on %d tracks", c.Slices, c.Instants, c.Samples, c.Flows, c.Tracks)
 	if c.Args > 0 {
 		text += fmt.Sprintf(", with %d arguments", c.Args)
 	}

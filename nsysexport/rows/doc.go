@@ -37,42 +37,41 @@
 //
 // # What is odd
 //
-//   - A table that is missing means that nothing was recorded. Columns come and
-//     go, in the midst of others too (greenContextId): they are chosen by name,
-//     and a version number promises nothing.
+//   - A missing table means that nothing was recorded. Columns come and go, also
+//     in the middle (greenContextId): we choose them by name, and trust no
+//     version number.
 //   - Times count from the start of the session. utcEpochNs says when that was,
 //     and does not move with --ts-shift and --ts-normalize, which move
-//     everything else; the sum of both moves is in EXPORT_CONFIG_TIME_SHIFT.
-//     Exports from before 2022 may not tell the start at all.
-//   - An interrupted export has a first page of zeros, since nsys writes that
-//     last; SQLite only says that the file is no database.
+//     everything else; EXPORT_CONFIG_TIME_SHIFT has the sum of both. Exports
+//     from before 2022 may not have the start at all.
+//   - An interrupted export has a first page of zeros, because nsys writes that
+//     page last; SQLite only says that the file is not a database.
 //   - A journal, or a -wal file with rows, beside the file means that it was not
-//     closed: opened as it is it would read as something else, so it is refused.
-//   - Correlation ids count within a process. One launch of a CUDA graph has all
+//     closed. Read as it is, its content would be wrong, so we refuse it.
+//   - Correlation IDs count within a process. One launch of a CUDA graph has all
 //     of its kernels (--cuda-graph-trace=node), or none (graph, the default):
 //     then only CUPTI_ACTIVITY_KIND_GRAPH_TRACE says when it ran, and zeros
-//     there mean that nobody knows.
-//   - CUDA_GRAPH_EVENTS was the table of nodes until schema 3.7; later a table
+//     there mean unknown.
+//   - Up to schema 3.7, CUDA_GRAPH_EVENTS is the table of nodes; later, a table
 //     of graphs has that name.
 //   - A range that was never closed is exported with the end of the session. It
 //     is marked, and left out of statistics.
-//   - Text of NVTX is in the row, or, where the program registered it, in
-//     StringIds. Ids of domains and categories count within a process. Large
-//     unsigned payloads come as negative numbers.
-//   - Payloads of NCCL, which tell ranks, are exported only with
+//   - NVTX text is in the row, or, if the program registered it, in StringIds.
+//     IDs of domains and categories count within a process. Large unsigned
+//     payloads come as negative numbers.
+//   - NCCL's payloads, which have the ranks, are exported only with
 //     --include-json=true or --include-blobs=true; some versions write binary
-//     ones as hexadecimal text.
+//     payloads as hexadecimal text.
 //   - deviceId counts as the process does: CUDA_VISIBLE_DEVICES renumbers GPUs.
-//     TARGET_INFO_CUDA_DEVICE says which is which, from schema 3.17 on.
-//   - Ids of threads are packed: 8 bits of hardware, 8 of a virtual machine, 24
-//     of the pid, 24 of the tid; stored as signed numbers.
+//     From schema 3.17 on, TARGET_INFO_CUDA_DEVICE says which is which.
+//   - Thread IDs are packed: 8 bits of hardware, 8 of a virtual machine, 24 of
+//     the pid, 24 of the tid; stored as signed numbers.
 //   - PROCESSES names a process twice: first nsys-launcher, then the program.
-//   - Calls carry the version of their signature, cudaLaunchKernel_v7000. It is
-//     left out as nsys stats leaves it out: only where it is the last six
-//     characters.
-//   - UNKNOWN stands in metadata for what nsys could not find out.
-//   - Warnings and errors of the profiler itself (lost data, missing rights) are
-//     rows of DIAGNOSTIC_EVENT. They are passed on.
-//   - Tools add tables and columns of their own. They are not read, and inspect
+//   - Calls carry the version of their signature, cudaLaunchKernel_v7000. Like
+//     nsys stats, we drop it only if it is the last six characters.
+//   - In metadata, UNKNOWN stands for what nsys could not find out.
+//   - Warnings and errors of the profiler itself (lost data, missing
+//     permissions) are rows of DIAGNOSTIC_EVENT. We pass them on.
+//   - Tools add tables and columns of their own. We don't read them; inspect
 //     lists them.
 package rows

@@ -16,8 +16,8 @@ import (
 var ErrForeign = errors.New("not an Nsight Systems export")
 
 // errReport is the error of a report that was not exported.
-var errReport = errors.New("is a report of Nsight Systems (.nsys-rep), which only nsys can read: " +
-	"run nsys export --type sqlite on it, and give the file that this makes")
+var errReport = errors.New("is an Nsight Systems report (.nsys-rep), which only nsys can read: " +
+	"run nsys export --type sqlite on it and give the result")
 
 const (
 	magic = "SQLite format 3\x00"
@@ -80,16 +80,12 @@ func (h *header) read(head []byte) error {
 	case len(head) == 0:
 		return errors.New("the file is empty (0 bytes): copy it again, or run nsys export again")
 	case unwritten(head):
-		return errors.New("begins with zeros: what wrote it was interrupted before it wrote the first page, or is still at work: " +
-			"if it is an export, run nsys export again (the .nsys-rep is still good), else copy the file again")
+		return errors.New("begins with zeros: the program that wrote it was interrupted before it wrote the first page, or is still writing; " +
+			"if this is an export, run nsys export again (the .nsys-rep is still good), otherwise copy the file again")
 	case bytes.HasPrefix(head, []byte(reportMagic)):
 		return errReport
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return errors.New("is compressed: run gunzip -k on it, and give the file that this makes")
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		return errors.New("is compressed: run unzstd on it, and give the file that this makes")
 	case !bytes.HasPrefix(head, []byte(magic)):
-		return fmt.Errorf("no SQLite database: %w", ErrForeign)
+		return fmt.Errorf("not a SQLite database: %w", ErrForeign)
 	case len(head) < headerSize:
 		return fmt.Errorf("the file is cut off after %d bytes: copy it again, or run nsys export again", len(head))
 	}
@@ -112,7 +108,7 @@ func (h *header) read(head []byte) error {
 func checkBeside(path string) error {
 	const walHeader = 32 // no frames follow
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > walHeader {
-		return fmt.Errorf("rows of it are still in %s-wal: close the program that has it open, or run "+
+		return fmt.Errorf("some of its rows are still in %s-wal: close the program that has it open, or run "+
 			"sqlite3 %s 'pragma wal_checkpoint(truncate)'", path, shellQuote(path))
 	}
 	journal, err := os.Open(path + "-journal")
@@ -126,8 +122,8 @@ func checkBeside(path string) error {
 	if n, _ := io.ReadFull(journal, head[:]); n == 0 || head == [28]byte{} {
 		return nil
 	}
-	return fmt.Errorf("a program is writing to it, or was interrupted while it wrote, and left %s-journal: "+
-		"run nsys export again, or sqlite3 %s 'pragma quick_check', which rolls it back", path, shellQuote(path))
+	return fmt.Errorf("a program is writing to it, or was interrupted while writing, and left %s-journal: "+
+		"run nsys export again, or roll it back with sqlite3 %s 'pragma quick_check'", path, shellQuote(path))
 }
 
 // shellQuote makes one word of a path in a shell.

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -17,11 +18,12 @@ import (
 
 // Options say how a file is read.
 type Options struct {
+	Name  string         // of the file in messages; "" is its path
 	Syms  *trace.Symbols // nil is a table of its own
 	Args  *trace.Args    // of NVTX payloads; nil leaves them out
 	Diags *trace.Diags   // nil drops diagnostics
 	// Brief leaves out what reports do not need, which takes half the time: launch
-	// configurations, return values, graph ids, colours and payloads.
+	// configurations, graph ids, colors and payloads.
 	Brief bool
 	// KeepSecrets tells to keep payloads that may hold prompts or credentials.
 	KeepSecrets bool
@@ -71,10 +73,10 @@ func Open(path string, opt Options) (*Source, error) {
 	if opt.Diags == nil {
 		opt.Diags = &trace.Diags{}
 	}
-	s := &Source{Name: path, Options: opt, launches: newLaunches()}
+	s := &Source{Name: cmp.Or(opt.Name, path), Options: opt, launches: newLaunches()}
 	if err := s.open(path); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("reading %s: %w", path, err)
+		return nil, fmt.Errorf("reading %s: %w", s.Name, err)
 	}
 	return s, nil
 }
@@ -90,7 +92,7 @@ func (s *Source) open(path string) error {
 	}
 	// Opening a pipe waits for somebody who writes to it.
 	if info, err := os.Stat(real); err == nil && !info.Mode().IsRegular() {
-		return errors.New("is no regular file, and SQLite can read nothing else: copy it to a disk")
+		return errors.New("is not a regular file, which SQLite needs: copy it to a disk")
 	}
 	if s.file, err = os.Open(real); err != nil {
 		return unwrapPath(err)
@@ -111,7 +113,7 @@ func (s *Source) open(path string) error {
 	case !isExport && (s.schema.damaged || s.header.cut()):
 		return errSchema
 	case !isExport:
-		return fmt.Errorf("a SQLite database without tables of Nsight Systems: %w", ErrForeign)
+		return fmt.Errorf("a SQLite database without Nsight Systems tables: %w", ErrForeign)
 	case s.schema.damaged:
 		s.Diag(trace.NsysTablesDamaged, "", 0)
 	}
@@ -123,7 +125,7 @@ func (s *Source) open(path string) error {
 }
 
 // errSchema says that nothing of a file can be found.
-var errSchema = errors.New("the list of tables is damaged, so that nothing can be read: " +
+var errSchema = errors.New("the list of tables is damaged, so nothing can be read: " +
 	"copy the file again, or run nsys export again")
 
 // unwrapPath takes the path out of an error that will get it again.

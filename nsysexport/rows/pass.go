@@ -56,7 +56,7 @@ const noRow = math.MinInt64
 const maxTries = 1000
 
 // errOrder is the error of a page that belongs somewhere else.
-var errOrder = errors.New("rows are not in their order")
+var errOrder = errors.New("rows are out of order")
 
 func newPass(c *connection, sel *selection, own bounds) (*pass, error) {
 	stmt, _, err := c.conn.PrepareTransient(sel.sql)

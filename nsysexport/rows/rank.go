@@ -24,7 +24,7 @@ var rankVariables = [...]struct{ rank, size string }{
 var variableKey = regexp.MustCompile(`^PROCESS_\d+:ENVIRONMENT_VARIABLE$`)
 
 // environment returns the ranks that the environment of the program tells, best
-// first. Several programs that differ tell nothing.
+// first. If several programs differ, there are none.
 func (s *Source) environment(c *connection) []profile.Hint {
 	values := map[string]int64{}
 	s.scanOn(c, &metaCapture, func(cur *cursor) bool {

@@ -9,7 +9,7 @@ import (
 )
 
 // errShape is the error of pages that hold rows of another table.
-var errShape = errors.New("its pages hold rows of another table")
+var errShape = errors.New("its pages have rows of another table")
 
 // bounds are the numbers of the rows of a table that can be its own: those in
 // ]from, to].

@@ -10,7 +10,7 @@ import (
 
 // adoptOrphans gives the stages whose thread is missing a thread without a
 // span, so that they are drawn and counted. Which part and rank that was is
-// taken from what is left: the trace, the stage's name, the process instance.
+// taken from the rest: the trace, the stage's name, the process instance.
 func (b *builder) adoptOrphans() {
 	threads := map[spanKey]int{}
 	var parts map[[2]uint64][]int

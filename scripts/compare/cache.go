@@ -21,7 +21,7 @@ type cache struct {
 	changed bool
 }
 
-// openCache reads what is known about a program.
+// openCache reads the results that a program had before.
 func openCache(dir, program string, in inputs) (*cache, error) {
 	_, sum, err := digest(program)
 	if err != nil {

@@ -48,7 +48,7 @@ func simulate(dir string) error {
 	return nil
 }
 
-// writeRun plays an incident and writes what is left of it. What was recorded is little, as
+// writeRun plays an incident and writes its files. What was recorded is little, as
 // in a recording that somebody took for a moment.
 func writeRun(dir string, config simulator.Config) error {
 	run, err := simulator.Play(config)

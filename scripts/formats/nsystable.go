@@ -12,7 +12,7 @@ func (s *source) nsysTables() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out := grid{heads: []string{"table", "columns that it must have", "columns with two names", "about"}}
+	out := grid{heads: []string{"table", "required columns", "columns with two names", "about"}}
 	for _, p := range packages {
 		out.rows = append(out.rows, p.nsysTables()...)
 	}

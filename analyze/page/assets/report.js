@@ -22,7 +22,7 @@
 		store((s) => s.setItem("sgtrace-theme", themes[theme]));
 	});
 
-	// The tip: a bold line, and rows of a colour, a name and a value.
+	// The tip: a bold line, and rows of a color, a name and a value.
 	const tip = document.getElementById("tip");
 	const element = (name, className, text) => {
 		const e = document.createElement(name);

@@ -10,9 +10,9 @@ import (
 // being read.
 var (
 	errShort    = jsonscan.ErrShort
-	errSyntax   = errors.New("this is not JSON, and nothing that could be repaired")
-	errRepeated = errors.New("a member is there twice, as if two events ran into each other")
-	errInside   = errors.New("an event begins where none can be")
+	errSyntax   = errors.New("this is not JSON and cannot be repaired")
+	errRepeated = errors.New("a member occurs twice, as if two events ran together")
+	errInside   = errors.New("an event begins where none can")
 	errTooLong  = errors.New("this is longer than any real event")
 	errDeep     = errors.New("this is nested too deeply")
 )

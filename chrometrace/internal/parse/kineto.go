@@ -32,11 +32,11 @@ const (
 	roleOp          // Collectives, if it has the arguments of one
 	roleComm        // Collectives, always
 	roleStep        // Steps, if it is named like one
-	RoleArrow       // of no use where correlations tell the same
+	RoleArrow       // redundant where correlations join the same events
 	roleFlow        // of our writer
 )
 
-// A category is what is known about a value of "cat".
+// A category describes a value of "cat".
 type category struct {
 	name string // as it is in the file
 	Now  string // as recent versions call it; "" is the same
@@ -103,6 +103,7 @@ const (
 	argIn
 	argOut
 	argGroupSize
+	argSplits
 	argName
 	argLabels
 	argSortIndex
@@ -127,6 +128,7 @@ var argNames = map[string]argRole{
 	"In msg nelems":       argIn,
 	"Out msg nelems":      argOut,
 	"Group size":          argGroupSize,
+	"In split size":       argSplits, // as text
 	// Both since March 2026. Comms Id is a hash of 64 bits, past 2^53: it
 	// must not be read as a float64.
 	"Seq":      argSeq,

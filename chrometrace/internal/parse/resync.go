@@ -16,7 +16,7 @@ var eventKeys = map[string]bool{
 func isEventKey(key []byte) bool { return eventKeys[string(key)] }
 
 // topKeys are the keys by which a document, or its rest behind the events, is
-// recognised. None of them is a key of arguments.
+// recognized. None of them is a key of arguments.
 var topKeys = map[string]bool{
 	"schemaVersion": true, "traceEvents": true, "deviceProperties": true, "computeProperties": true,
 	"distributedInfo": true, "displayTimeUnit": true, "baseTimeNanoseconds": true, "traceName": true,

@@ -98,7 +98,7 @@ func (p *parser) ends(i int, in context, keyInList bool) (bool, error) {
 	return wordBytes[b[j]] || b[j] == '"' || b[j] == '[' || b[j] == '{', nil
 }
 
-// maxKey is how long a key may be to be recognised as one.
+// maxKey is how long a key may be to be recognized as one.
 const maxKey = 64
 
 // keyAt reports whether there is a key at b[i], with a colon behind it.

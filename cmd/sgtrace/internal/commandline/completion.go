@@ -63,7 +63,7 @@ func Shells() []string { return slices.Sorted(maps.Keys(completions)) }
 // completion' name.
 func WriteCompletion(w io.Writer, args []string) error {
 	if len(args) != 1 || completions[args[0]] == "" {
-		return Usage("help completion takes the name of a shell: %s", strings.Join(Shells(), ", "))
+		return Usage("help completion takes a shell: %s", strings.Join(Shells(), ", "))
 	}
 	_, err := io.WriteString(w, completions[args[0]])
 	return err

@@ -13,9 +13,9 @@ import (
 // appHelp is the page of "sgtrace help". It fits a screen.
 const appHelp = `sgtrace - {{.Usage}}
 
-  Reads what is left after an incident (OTLP JSON dumps of SGLang's request
-  tracing, PyTorch profiler traces, Nsight Systems exports), offline, puts it on
-  one clock, and writes Perfetto files and percentile reports.
+  Reads the files that an incident leaves behind (OTLP dumps of request tracing,
+  PyTorch profiler traces, Nsight Systems exports), puts them on one clock, and
+  writes reports, web pages, and timelines for Perfetto. Works offline.
 
 Usage:
   sgtrace COMMAND [FLAGS] INPUT...
@@ -26,13 +26,12 @@ Commands:
 Other help:
 {{range topics}}  {{printf "%-16s" .Name}}{{.Usage}}
 {{end}}
-Inputs are files, globs, directories or - for standard input; .gz, .zst and
-framed dumps are recognised by content. 'sgtrace help COMMAND' has examples.
-A message about an input ends with its [code]: 'sgtrace help formats CODE' says
-what to do about it.
+Inputs are files, globs, directories, or - for standard input, recognized by
+content. 'sgtrace help COMMAND' has examples. Every message about an input ends
+with a [code]: 'sgtrace help formats CODE' says what to do about it.
 
-Exit status: 0 complete, 1 no usable output, 2 wrong usage,
-             3 output written, but input was dropped or damaged.
+Exit status: 0 complete, 1 no usable output, 2 usage error,
+             3 output written, but some input was damaged or dropped.
 `
 
 // commandHelp is the page of "sgtrace help COMMAND".
@@ -47,7 +46,7 @@ Commands:
 {{range .}}  {{printf "%-15s" .Name}}{{.Usage}}
 {{end}}{{end}}{{flags .VisibleFlags}}`
 
-// A Topic is something that 'sgtrace help' tells about besides commands.
+// A Topic is something that 'sgtrace help' explains besides commands.
 type Topic struct {
 	Name, Usage string
 	// Words are what the topic can be asked about; nil is only the topic itself.

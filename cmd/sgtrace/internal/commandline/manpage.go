@@ -15,13 +15,13 @@ const manIntroduction = `.SH SYNOPSIS
 .RI [ FLAGS ]
 .IR INPUT ...
 .SH DESCRIPTION
-Reads what is left after an incident of LLM serving: OTLP JSON dumps of SGLang's request tracing,
+Reads the files that an incident in LLM serving leaves behind: OTLP dumps of request tracing,
 PyTorch profiler traces, Nsight Systems exports.
-It works offline, puts everything on one clock, and writes Perfetto files and percentile reports.
+It works offline, puts everything on one clock, and writes reports, web pages, and timelines for Perfetto.
 .PP
-Inputs are files, globs, directories or
+Inputs are files, globs, directories, or
 .B \-
-for standard input; gzip, zstd and framed dumps are recognised by content.
+for standard input. sgtrace recognizes gzip, zstd, and framed dumps by content.
 Results go to standard output, everything else to standard error.
 `
 
@@ -29,23 +29,23 @@ Results go to standard output, everything else to standard error.
 const manEnd = `.SH "EXIT STATUS"
 .TP
 .B 0
-complete, or the reader of the output has closed the pipe
+complete, or the reader of the output closed the pipe
 .TP
 .B 1
 no usable output
 .TP
 .B 2
-wrong usage
+usage error
 .TP
 .B 3
-output written, but input was dropped or damaged
+output written, but some input was damaged or dropped
 .SH ENVIRONMENT
 .TP
 .B TMPDIR
-where temporary files go that memory has no room for. They have no names, and leave nothing behind.
+directory for temporary files: data that does not fit in memory, and decompressed Nsight Systems exports. Nothing is left behind.
 .TP
 .BR LC_ALL ", " LC_CTYPE ", " LANG
-whether text may have more than ASCII: not in the locales C and POSIX.
+whether text may contain more than ASCII; in the locales C and POSIX it does not.
 .SH "SEE ALSO"
 .BR nsys (1)
 `

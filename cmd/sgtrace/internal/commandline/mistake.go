@@ -41,7 +41,7 @@ func commandNames(commands []*cli.Command) []string {
 // UnknownCommand says what to do about a word that is no command.
 func UnknownCommand(app *cli.App, name string) error {
 	if _, err := os.Stat(name); err == nil {
-		return Usage("%s is a file, and a command comes first: 'sgtrace report %[1]s' says what stands out in it", name)
+		return Usage("%s is a file, but a command comes first: 'sgtrace report %[1]s' says what stands out in it", name)
 	}
 	hint := DidYouMean(name, append(commandNames(app.Commands), "--version"))
 	return Usage("unknown command %q%s ('sgtrace help' lists them)", name, hint)
@@ -49,7 +49,7 @@ func UnknownCommand(app *cli.App, name string) error {
 
 // unknownBelow says what to do about a word that is no command below another one.
 func unknownBelow(above string, commands []*cli.Command, word string) error {
-	return Usage("'%s' has no command %q%s ('%[1]s --help' says what it has)", above, word, DidYouMean(word, commandNames(commands)))
+	return Usage("'%s' has no command %q%s ('%[1]s --help' lists its commands)", above, word, DidYouMean(word, commandNames(commands)))
 }
 
 // UnknownPage says which of the words of a command that help was asked for is unknown.
@@ -81,7 +81,7 @@ func MisplacedCommand(app *cli.App, args []string) error {
 		case arg == "--":
 			return nil
 		case isFlag && flagNamed(app.Flags, name) == nil && anyHasFlag(commands, name):
-			return Usage("flags of a command come behind it: %s COMMAND %s", above, dashed(name))
+			return Usage("flags of a command come after it: %s COMMAND %s", above, dashed(name))
 		case isFlag:
 		case sub == nil && above == app.Name:
 			return UnknownCommand(app, arg)

@@ -2,8 +2,8 @@ package ranks
 
 import "github.com/sgtrace/sgtrace/profile"
 
-// recognise finds out which events of the export the traces have, too.
-func (a *absorption) recognise(m *Ranks) {
+// recognize finds out which events of the export the traces have, too.
+func (a *absorption) recognize(m *Ranks) {
 	n := a.From
 	a.duplicates = make([]int32, len(n.Events))
 	for i := range a.duplicates {
@@ -31,7 +31,7 @@ func (a *absorption) recognise(m *Ranks) {
 			}
 		}
 	}
-	a.recogniseLaunches(m, names)
+	a.recognizeLaunches(m, names)
 	for _, t := range a.duplicates {
 		if t != isNew {
 			a.same++
@@ -39,9 +39,9 @@ func (a *absorption) recognise(m *Ranks) {
 	}
 }
 
-// recogniseLaunches recognises calls by what they launched: profilers do not agree
+// recognizeLaunches recognizes calls by what they launched: profilers do not agree
 // as well about how long a call took.
-func (a *absorption) recogniseLaunches(m *Ranks, names *profile.BareNames) {
+func (a *absorption) recognizeLaunches(m *Ranks, names *profile.BareNames) {
 	f, n := a.into, a.From
 	hasEvent := func(l *profile.Link) bool { return l.Event != profile.NoEvent }
 	own := profile.NewJoin(n.Launches, hasEvent)
