@@ -60,6 +60,36 @@ func namesIn(t *testing.T, file string) string {
 	return strings.Join(slices.Sorted(maps.Keys(names)), "\n")
 }
 
+// A nameCheck collects what ranks of the demo are called.
+type nameCheck struct {
+	*testing.T
+	allowed, met map[string]bool
+}
+
+// sizes are not ranks: "decode TP2 DP2" is how many there are.
+var sizes = regexp.MustCompile(`(?m)^servers .*$|"size": "[^"]*"`)
+
+// ranksIn checks the names of ranks in a text.
+func (c *nameCheck) ranksIn(what, text string) {
+	for _, name := range rankLike.FindAllString(sizes.ReplaceAllString(text, ""), -1) {
+		if i := strings.Index(name, " ("); i > 0 && name[i:] != " (prefill-0)" && name[i:] != " (decode-0)" {
+			name = name[:i] // what it is about, not the host
+		}
+		c.met[name] = true
+		if !c.allowed[name] {
+			c.Errorf("%s: a rank is called %q", what, name)
+		}
+	}
+}
+
+// demoCommands print names of ranks and hosts.
+var demoCommands = []string{
+	"report d/otel.jsonl d/torch d/nsys", "report --format json d/otel.jsonl d/torch", "report --by-rank d/otel.jsonl d/torch d/nsys",
+	"report --by-rank --format json d/otel.jsonl", "report --timeline d/otel.jsonl d/torch", "report --tail d/otel.jsonl d/torch",
+	"report --by rank d/otel.jsonl", "report --kernels --by-rank d/torch", "report --launches --by-rank d/nsys",
+	"inspect d/otel.jsonl d/torch d/nsys", "inspect --format json d/otel.jsonl", "diff --by-rank d/torch d/nsys", "diff --by-rank d/otel.jsonl d/otel.jsonl",
+}
+
 // TestOneName: whatever is printed about the demo, a rank and a host have one name.
 func TestOneName(t *testing.T) {
 	dir := t.TempDir()
@@ -72,60 +102,42 @@ func TestOneName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const all, requests = " d/otel.jsonl d/torch d/nsys", " d/otel.jsonl"
-	sizes := regexp.MustCompile(`(?m)^servers .*$|"size": "[^"]*"`) // "decode TP2 DP2" are how many there are
-	allowed, met := demoRanks(), map[string]bool{}
-	check := func(what, text string) {
-		for _, name := range rankLike.FindAllString(sizes.ReplaceAllString(text, ""), -1) {
-			name = strings.TrimSpace(name)
-			if i := strings.Index(name, " ("); i > 0 && !slices.Contains([]string{" (prefill-0)", " (decode-0)"}, name[i:]) {
-				name = name[:i] // what it is about, not the host
-			}
-			met[name] = true
-			if !allowed[name] {
-				t.Errorf("%s: a rank is called %q", what, name)
-			}
-		}
-	}
-	for _, command := range []string{
-		"report" + all, "report --format json" + all, "report --by-rank" + all, "report --by-rank --format json" + requests, "report --timeline" + all,
-		"report --tail" + all, "report --by rank" + requests, "report --kernels --by-rank d/torch", "report --launches --by-rank d/nsys",
-		"inspect" + all, "inspect --format json" + all, "diff --by-rank d/torch d/nsys", "diff --by-rank" + requests + requests,
-		"request " + strings.TrimSpace(firstRID(t, dir)) + requests,
-	} {
+	c := &nameCheck{t, demoRanks(), map[string]bool{}}
+	ids := regexp.MustCompile(truth.Hosts[0].HostID[:8] + "|" + truth.Hosts[1].HostID[:8] + "|" + truth.Hosts[2].HostID[:8])
+	for _, command := range append(demoCommands, "request "+firstRID(t, dir)+" d/otel.jsonl") {
 		r := sgtrace(t, dir, strings.Fields(command)...)
 		if r.status != exitOK && r.status != exitPartial {
 			t.Fatalf("%s: status %d: %s", command, r.status, r.err)
 		}
-		check(command, r.out)
-		for _, h := range truth.Hosts {
-			if strings.HasPrefix(command, "report") && strings.HasSuffix(command, all) && strings.Contains(r.out, h.HostID[:8]) {
-				t.Errorf("%s: %s is called %s", command, h.Name, h.HostID[:8])
-			}
+		c.ranksIn(command, r.out)
+		if strings.HasPrefix(command, "report") && strings.Contains(command, "torch") && ids.MatchString(r.out) {
+			t.Errorf("%s: a host is called by its id, %s", command, ids.FindString(r.out))
 		}
 	}
-	m := sgtrace(t, dir, strings.Fields("merge d/otel.jsonl d/torch d/nsys --args none -o merged.json")...)
+	merged := sgtrace(t, dir, strings.Fields("merge d/otel.jsonl d/torch d/nsys --args none -o merged.json")...)
 	tracks := namesIn(t, filepath.Join(dir, "merged.json"))
-	check("merge", m.out+m.err+tracks)
-	for _, h := range truth.Hosts {
-		if strings.Contains(tracks+m.err, h.HostID[:8]) {
-			t.Errorf("merge: %s is called %s", h.Name, h.HostID[:8])
-		}
-		if strings.HasPrefix(h.Name, "router") {
-			continue // tells no host
-		}
-		if !strings.Contains(tracks, "By process > "+h.Name+" > ") {
-			t.Errorf("merge: no process is on %s", h.Name)
-		}
-		mustRun(t, dir, "report --by-rank --host "+h.Name+" d/otel.jsonl d/torch")
+	c.ranksIn("merge", merged.out+merged.err+tracks)
+	if id := ids.FindString(tracks + merged.err); id != "" {
+		t.Errorf("merge: a host is called by its id, %s", id)
 	}
-	for _, name := range []string{"prefill TP0", "prefill TP1", "decode DP0 TP0", "decode DP0 TP1", "decode DP1 TP0", "decode DP1 TP1"} {
-		if !met[name] {
-			t.Errorf("nothing is called %s", name)
+	for _, host := range []string{"prefill-0", "decode-0"} {
+		if !strings.Contains(tracks, "By process > "+host+" > ") {
+			t.Errorf("merge: no process is on %s", host)
 		}
-		selects(t, dir, name, name, "report --kernels --by-rank --format csv d/torch")
+		mustRun(t, dir, "report --by-rank --host "+host+" d/otel.jsonl d/torch")
+	}
+	c.giveBack(dir)
+}
+
+// giveBack gives each name back to --rank.
+func (c *nameCheck) giveBack(dir string) {
+	for _, name := range []string{"prefill TP0", "prefill TP1", "decode DP0 TP0", "decode DP0 TP1", "decode DP1 TP0", "decode DP1 TP1"} {
+		if !c.met[name] {
+			c.Errorf("nothing is called %s", name)
+		}
+		selects(c.T, dir, name, name, "report --kernels --by-rank --format csv d/torch")
 		for _, given := range []string{name, oldForm(name), processForm(name)} {
-			selects(t, dir, given, name, "report --by rank --format csv"+requests)
+			selects(c.T, dir, given, name, "report --by rank --format csv d/otel.jsonl")
 		}
 	}
 }
