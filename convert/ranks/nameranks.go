@@ -24,6 +24,10 @@ func (m *Ranks) nameRanks() {
 			r.Role = m.Requests.Procs[r.Proc].Role.String()
 		}
 	}
+	is := func(role request.Role) bool {
+		return slices.ContainsFunc(m.Tracks, func(r *Track) bool { return r.Role == role.String() })
+	}
+	m.bothRoles = is(request.Prefill) && is(request.Decode)
 	m.orderTracks()
 	m.Names = m.nameAll()
 	if m.Requests != nil {
@@ -41,7 +45,7 @@ func (m *Ranks) nameRanks() {
 // orderTracks puts the ranks in the order of the timeline.
 func (m *Ranks) orderTracks() {
 	place := map[string]int{}
-	if m.bothRoles() { // else nothing is known of the ranks whose steps are all of one kind
+	if m.bothRoles {
 		place = map[string]int{request.Prefill.String(): 1, request.Decode.String(): 2}
 	}
 	slices.SortStableFunc(m.Tracks, func(a, b *Track) int {
@@ -51,15 +55,6 @@ func (m *Ranks) orderTracks() {
 			cmp.Compare(b.Captures[0].File.Meta.Origin, a.Captures[0].File.Meta.Origin), order.Bool(a.Host == "", b.Host == ""),
 			strings.Compare(a.Host, b.Host), strings.Compare(a.Captures[0].File.Name, b.Captures[0].File.Name))
 	})
-}
-
-// bothRoles reports whether some ranks prefill, and others decode. That a rank does only
-// one of the two in a short capture is no sign of its role else.
-func (m *Ranks) bothRoles() bool {
-	is := func(role request.Role) bool {
-		return slices.ContainsFunc(m.Tracks, func(r *Track) bool { return r.Role == role.String() })
-	}
-	return is(request.Prefill) && is(request.Decode)
 }
 
 // nameAll names the ranks and hosts of all inputs. The host of a rank that is a process of
@@ -90,7 +85,7 @@ func (m *Ranks) placeOf(r *Track) naming.Place {
 		return p
 	}
 	p := naming.Place{Host: r.Host, Rank: r.Rank}
-	if r.Rank != trace.NoRank && m.bothRoles() {
+	if r.Rank != trace.NoRank && m.bothRoles {
 		p.Role = r.Role
 	}
 	return p

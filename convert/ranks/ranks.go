@@ -34,6 +34,9 @@ type Ranks struct {
 	Tracks   []*Track                            // in the order of the timeline
 	First    *Track                              // whose clock is the reference where there are no requests
 	Names    *naming.Names                       // of ranks and hosts, also of the requests
+	// bothRoles tells that some ranks prefill, and others decode. Without that, one that
+	// does only one of the two in a short capture may well do both.
+	bothRoles bool
 }
 
 func New(in *inputs.Inputs) *Ranks {
