@@ -5,8 +5,8 @@
 // profile.Set, or an inventory.Inventory. It does not know who wrote a capture, opens
 // no file and parses no flag. Each package imports only those above it here:
 //
-//	words, distribution, table, place, finding    what all reports stand on
-//	load, straggler, cause, walk                  what several of them do
+//	words, distribution, table, place, finding, document    what all reports stand on
+//	load, straggler, cause, walk                            what several of them do
 //	requests      how long stages, requests and one request took; what failed
 //	change        since when load or latency is different
 //	tail          why the slow requests are slow
@@ -28,7 +28,8 @@
 //     table.Report, whose cells are computed when they are asked for.
 //  3. What stands out becomes a finding.Finding with its evidence and cost, for
 //     overview and page.
-//  4. Package table renders. A command only parses flags and prints.
+//  4. Tables and findings make a document.Document, which writes itself in every format.
+//     A command only parses flags.
 //
 // To add a report, make a package that does this, say in docs/METRICS.md what its numbers
 // mean and when they are unknown, and give it its place in docs/architecture_test.go.

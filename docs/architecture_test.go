@@ -31,7 +31,7 @@ var (
 	// reported is what reports see.
 	reported = []string{"trace", "request", "profile", "inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
-	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/place", "analyze/finding",
+	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/walk"}
 	// questions are the rooms that answer one each.
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/kernel", "analyze/gpu", "analyze/collective",

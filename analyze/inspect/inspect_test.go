@@ -70,7 +70,7 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := testset.Fixture(t)
-	reports := slices.Concat(inspectSet(s), inspected(t), []*table.Table{requests.Requests(s), requests.MeasureLatencies(s).Report(), requests.NewWaterfall(s, 0).Report(), requests.GroupStages(s, requests.Dimensions).Report()})
+	reports := slices.Concat(inspectSet(s), inspected(t), []*table.Table{requests.Requests(s), requests.MeasureLatencies(s).Report(), requests.WaterfallTable([]*requests.Waterfall{requests.NewWaterfall(s, 0)}), requests.GroupStages(s, requests.Dimensions).Report()})
 	var words []string
 	for _, r := range reports {
 		words = append(words, r.Schema)
@@ -136,7 +136,7 @@ func TestEveryReportOnEveryDump(t *testing.T) {
 				if err := w.Write(&b, table.Style{}); err != nil {
 					t.Error(err)
 				}
-				reports = append(reports, w.Report())
+				reports = append(reports, requests.WaterfallTable([]*requests.Waterfall{w}))
 			}
 			for _, r := range reports {
 				for _, f := range table.Formats {

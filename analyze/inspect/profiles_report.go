@@ -32,9 +32,6 @@ var Tables = []string{
 	"files", "services", "ranks", "counts", "diagnostics",
 }
 
-// Schema returns the schema of a table.
-func Schema(table string) string { return "sgtrace.inspect." + table + "/v1" }
-
 // clockWord says what the times of a file count from.
 func clockWord(absolute bool) string {
 	if absolute {

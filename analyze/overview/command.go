@@ -10,15 +10,18 @@ import (
 // Command is the command line that shows more of a finding of the overview, as one can
 // paste it into a shell.
 func (o *Overview) Command(f *finding.Finding) string {
-	return words.QuoteShell(slices.Concat([]string{"sgtrace", "report"}, f.Show, o.Select, o.Inputs))
+	return f.Command(o.again())
 }
+
+// again are the arguments that read and select the same once more.
+func (o *Overview) again() []string { return slices.Concat(o.Select, o.Inputs) }
 
 // shortCommand is Command, with the word INPUT for inputs that would fill the screen.
 func (o *Overview) shortCommand(f *finding.Finding) string {
 	if !o.manyInputs() {
 		return o.Command(f)
 	}
-	return words.QuoteShell(slices.Concat([]string{"sgtrace", "report"}, f.Show, o.Select, []string{"INPUT..."}))
+	return f.Command(slices.Concat(o.Select, []string{"INPUT..."}))
 }
 
 // manyInputs reports whether the inputs are too long to be repeated with every command.

@@ -13,23 +13,23 @@ import (
 // Unknown is null, times and durations are whole ns.
 type (
 	overviewJSON struct {
-		Schema    textJSON      `json:"schema"`
-		Files     []fileJSON    `json:"files"`
-		Spans     *int          `json:"spans"`
-		From      *int64        `json:"from_unix_ns"`
-		To        *int64        `json:"to_unix_ns"`
-		Requests  *requestsJSON `json:"requests"`
-		Servers   []serverJSON  `json:"servers"`
-		Profiles  []captureJSON `json:"profiles"`
-		Clocks    []clockJSON   `json:"clocks"`
-		Latencies []latencyJSON `json:"latencies"`
-		Warnings  []warningJSON `json:"doubts"`
-		Looked    []textJSON    `json:"looked_at"`
-		Findings  []findingJSON `json:"findings"`
+		Schema    table.JSONText   `json:"schema"`
+		Files     []fileJSON       `json:"files"`
+		Spans     *int             `json:"spans"`
+		From      *int64           `json:"from_unix_ns"`
+		To        *int64           `json:"to_unix_ns"`
+		Requests  *requestsJSON    `json:"requests"`
+		Servers   []serverJSON     `json:"servers"`
+		Profiles  []captureJSON    `json:"profiles"`
+		Clocks    []clockJSON      `json:"clocks"`
+		Latencies []latencyJSON    `json:"latencies"`
+		Warnings  []warningJSON    `json:"doubts"`
+		Looked    []table.JSONText `json:"looked_at"`
+		Findings  []finding.Object `json:"findings"`
 	}
 	fileJSON struct {
-		Name  textJSON `json:"name"`
-		Bytes *int64   `json:"size_bytes"`
+		Name  table.JSONText `json:"name"`
+		Bytes *int64         `json:"size_bytes"`
 	}
 	requestsJSON struct {
 		N          int      `json:"n"`
@@ -42,72 +42,39 @@ type (
 		OutputRate *float64 `json:"output_tokens_per_second"`
 	}
 	serverJSON struct {
-		Role  textJSON   `json:"role"`
-		Hosts []textJSON `json:"hosts"`
-		Ranks *int       `json:"ranks"`
-		Size  textJSON   `json:"size"`
+		Role  table.JSONText   `json:"role"`
+		Hosts []table.JSONText `json:"hosts"`
+		Ranks *int             `json:"ranks"`
+		Size  table.JSONText   `json:"size"`
 	}
 	captureJSON struct {
-		Rank     textJSON `json:"rank"`
-		Device   int32    `json:"device"`
-		Captured int64    `json:"captured_ns"`
-		Busy     int64    `json:"busy_ns"`
-		Idle     int64    `json:"idle_ns"`
+		Rank     table.JSONText `json:"rank"`
+		Device   int32          `json:"device"`
+		Captured int64          `json:"captured_ns"`
+		Busy     int64          `json:"busy_ns"`
+		Idle     int64          `json:"idle_ns"`
 	}
 	clockJSON struct {
-		Host   textJSON `json:"host"`
-		Why    textJSON `json:"why"`
-		By     textJSON `json:"by"`
-		Offset int64    `json:"offset_ns"`
-		Bound  *int64   `json:"bound_ns"`
+		Host   table.JSONText `json:"host"`
+		Why    table.JSONText `json:"why"`
+		By     table.JSONText `json:"by"`
+		Offset int64          `json:"offset_ns"`
+		Bound  *int64         `json:"bound_ns"`
 	}
 	latencyJSON struct {
-		Metric textJSON `json:"metric"`
-		N      int      `json:"n"`
-		Mean   int64    `json:"mean_ns"`
-		P50    int64    `json:"p50_ns"`
-		P90    int64    `json:"p90_ns"`
-		P99    int64    `json:"p99_ns"`
-		Max    int64    `json:"max_ns"`
+		Metric table.JSONText `json:"metric"`
+		N      int            `json:"n"`
+		Mean   int64          `json:"mean_ns"`
+		P50    int64          `json:"p50_ns"`
+		P90    int64          `json:"p90_ns"`
+		P99    int64          `json:"p99_ns"`
+		Max    int64          `json:"max_ns"`
 	}
 	warningJSON struct {
-		Severity textJSON `json:"severity"`
-		Text     textJSON `json:"text"`
-	}
-	findingJSON struct {
-		Kind     textJSON   `json:"kind"`
-		Scope    textJSON   `json:"scope"`
-		Role     textJSON   `json:"role"`
-		Host     textJSON   `json:"host"`
-		Rank     textJSON   `json:"rank"`
-		Since    *int64     `json:"since_unix_ns"`
-		Weight   float64    `json:"weight"`
-		Text     textJSON   `json:"text"`
-		Evidence []textJSON `json:"evidence"`
-		Command  textJSON   `json:"command"`
-		Args     []textJSON `json:"args"`
+		Severity table.JSONText `json:"severity"`
+		Text     table.JSONText `json:"text"`
 	}
 )
-
-// textJSON is text that is safe to print; "" is unknown.
-type textJSON string
-
-// MarshalJSON quotes t as reports do.
-func (t textJSON) MarshalJSON() ([]byte, error) {
-	if t == "" {
-		return []byte("null"), nil
-	}
-	return []byte(table.QuoteJSON(string(t))), nil
-}
-
-// texts is never null.
-func texts(list []string) []textJSON {
-	out := make([]textJSON, len(list))
-	for i, s := range list {
-		out[i] = textJSON(s)
-	}
-	return out
-}
 
 // knownOr returns nil for what is not known.
 func knownOr[T int | int64](v T) *T {
@@ -136,11 +103,11 @@ func (o *Overview) writeJSON(w io.Writer) error {
 // object is the overview as it is written.
 func (o *Overview) object() *overviewJSON {
 	v := &overviewJSON{
-		Schema: Schema, Looked: texts(o.Looked), Files: []fileJSON{}, Servers: []serverJSON{}, Profiles: []captureJSON{},
-		Clocks: []clockJSON{}, Latencies: []latencyJSON{}, Warnings: []warningJSON{}, Findings: []findingJSON{},
+		Schema: Schema, Looked: table.JSONTexts(o.Looked), Files: []fileJSON{}, Servers: []serverJSON{}, Profiles: []captureJSON{},
+		Clocks: []clockJSON{}, Latencies: []latencyJSON{}, Warnings: []warningJSON{}, Findings: []finding.Object{},
 	}
 	for i := range o.Files {
-		v.Files = append(v.Files, fileJSON{textJSON(o.Files[i].Name), knownOr(o.Files[i].Bytes)})
+		v.Files = append(v.Files, fileJSON{table.JSONText(o.Files[i].Name), knownOr(o.Files[i].Bytes)})
 	}
 	if o.From != 0 {
 		v.From, v.To = new(int64(o.From)), new(int64(o.To))
@@ -149,18 +116,18 @@ func (o *Overview) object() *overviewJSON {
 	if o.GPUs != nil {
 		for i := range o.GPUs.GPUs {
 			g := &o.GPUs.GPUs[i]
-			v.Profiles = append(v.Profiles, captureJSON{textJSON(g.Rank), g.Device, g.Captured, g.Busy(), g.Idle.Total()})
+			v.Profiles = append(v.Profiles, captureJSON{table.JSONText(g.Rank), g.Device, g.Captured, g.Busy(), g.Idle.Total()})
 		}
 	}
 	for i := range o.Clocks {
 		c := &o.Clocks[i]
-		v.Clocks = append(v.Clocks, clockJSON{textJSON(c.Host), textJSON(c.Why), textJSON(c.By), c.Offset, knownOr(c.Bound)})
+		v.Clocks = append(v.Clocks, clockJSON{table.JSONText(c.Host), table.JSONText(c.Why), table.JSONText(c.By), c.Offset, knownOr(c.Bound)})
 	}
 	for i := range o.Warnings {
-		v.Warnings = append(v.Warnings, warningJSON{textJSON(o.Warnings[i].Severity.String()), textJSON(o.Warnings[i].Text)})
+		v.Warnings = append(v.Warnings, warningJSON{table.JSONText(o.Warnings[i].Severity.String()), table.JSONText(o.Warnings[i].Text)})
 	}
 	for i := range o.Findings {
-		v.Findings = append(v.Findings, o.findingJSON(&o.Findings[i]))
+		v.Findings = append(v.Findings, o.Findings[i].Object(o.again()))
 	}
 	return v
 }
@@ -176,25 +143,12 @@ func (o *Overview) addRequests(v *overviewJSON) {
 	}
 	for i := range o.Servers {
 		s := &o.Servers[i]
-		v.Servers = append(v.Servers, serverJSON{textJSON(s.Role.String()), texts(s.Hosts), knownOr(s.Ranks), textJSON(s.Size)})
+		v.Servers = append(v.Servers, serverJSON{table.JSONText(s.Role.String()), table.JSONTexts(s.Hosts), knownOr(s.Ranks), table.JSONText(s.Size)})
 	}
 	for i := range o.Latencies {
 		l := &o.Latencies[i]
-		v.Latencies = append(v.Latencies, latencyJSON{textJSON(l.Metric), l.N, l.Mean, l.P50, l.P90, l.P99, l.Max})
+		v.Latencies = append(v.Latencies, latencyJSON{table.JSONText(l.Metric), l.N, l.Mean, l.P50, l.P90, l.P99, l.Max})
 	}
-}
-
-func (o *Overview) findingJSON(f *finding.Finding) findingJSON {
-	role, host, rank := f.At.Parts()
-	v := findingJSON{
-		Kind: textJSON(f.Kind), Scope: textJSON(f.At.Scope.String()), Role: textJSON(role), Host: textJSON(host), Rank: textJSON(rank),
-		Weight: math.Round(f.Weight*1e6) / 1e6, Text: textJSON(f.Text), Evidence: texts(f.Evidence),
-		Command: textJSON(o.Command(f)), Args: texts(f.Show),
-	}
-	if f.Since != 0 {
-		v.Since = new(int64(f.Since))
-	}
-	return v
 }
 
 // findingsReport makes a table of the findings.

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -31,7 +32,7 @@ type Input struct {
 	// Select and Inputs are the arguments of 'sgtrace report' that select and name what
 	// is looked at, for the commands that show more.
 	Select, Inputs []string
-	Files          []InputFile
+	Files          []document.Input
 	Requests       *request.Set // of OTLP dumps; nil without
 	Profiles       *profile.Set // of profilers; nil without
 	Devices        gpu.Options  // how the devices of Profiles are measured
@@ -40,12 +41,6 @@ type Input struct {
 	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
 	// which is when they are measured. nil is nothing.
 	Diags *trace.Diags
-}
-
-// An InputFile is a file that was read.
-type InputFile struct {
-	Name  string
-	Bytes int64 // as it lies on disk, compressed or not; request.Unknown
 }
 
 // A HostClock is how the clock of a host relates to the reference, on which requests are

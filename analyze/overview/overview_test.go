@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -35,7 +36,7 @@ func demoOverview(t *testing.T) (*Overview, *simulator.Truth) {
 	diags.Add(trace.OTLPTruncated.At(trace.Pos{File: "it's here.jsonl", Line: 16}, "inside a span"))
 	return New(Input{
 		Select: []string{"--from", "+0s"}, Inputs: []string{"it's here.jsonl"}, Requests: s,
-		Files:  []InputFile{{"it's here.jsonl", 9_084_313}},
+		Files:  []document.Input{{Name: "it's here.jsonl", Bytes: 9_084_313}},
 		Clocks: []HostClock{{Host: "gateway", Why: "reference"}, {Host: "node1", Why: "matched", By: "requests", Offset: -7_698_093, Bound: 718_705}, {Host: "node2", Why: "assumed", Bound: request.Unknown}},
 		Diags:  &diags,
 	}), truth
@@ -134,7 +135,7 @@ func TestOverviewTellsTheTruth(t *testing.T) {
 // Nothing that stands in a file reaches the terminal as it is, or ends a line of
 // Markdown.
 func TestOverviewIsSafe(t *testing.T) {
-	o := &Overview{Input: Input{Inputs: []string{"a\x1b]0;x\a.jsonl"}, Files: []InputFile{{Name: "a\x1b]0;x\a.jsonl"}}}}
+	o := &Overview{Input: Input{Inputs: []string{"a\x1b]0;x\a.jsonl"}, Files: []document.Input{{Name: "a\x1b]0;x\a.jsonl"}}}}
 	o.Findings = []finding.Finding{{Kind: finding.Errors, Text: "bad \x1b[31m\n# heading", Evidence: []string{"<script> | \u202e"}}}
 	o.Warnings = []Warning{{trace.Error, "\x1b[2J"}}
 	for _, f := range table.Formats {

@@ -16,7 +16,7 @@ func TestGoldenReports(t *testing.T) {
 		"ranks":    func() *table.Table { return GroupStages(s, mustParse(t, "rank")).Report() },
 		"latency":  func() *table.Table { return MeasureLatencies(s).Report() },
 		"requests": func() *table.Table { return Requests(s) },
-		"request":  func() *table.Table { return NewWaterfall(s, 0).Report() },
+		"request":  func() *table.Table { return WaterfallTable([]*Waterfall{NewWaterfall(s, 0)}) },
 	}
 	for name, make := range reports {
 		for _, f := range table.Formats {

@@ -260,40 +260,52 @@ func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []s
 	return notes
 }
 
-// A shownSpan is a stage with the lane it is in.
+// A shownSpan is a stage with the request and the lane it is in.
 type shownSpan struct {
-	lane  *Lane
-	row   *Row
-	from  trace.Time
-	dur   int64
-	start trace.Time // of the request
+	of   *Waterfall
+	lane *Lane
+	row  *Row
+	from trace.Time
+	dur  int64
 }
 
-// Report lists the stages of the waterfall, folded ones one by one, for
-// programs.
-func (w *Waterfall) Report() *table.Table {
-	var spans []shownSpan
+// spans lists the stages of the waterfall, folded ones one by one.
+func (w *Waterfall) spans() (spans []shownSpan) {
 	for i := range w.Lanes {
 		for k := range w.Lanes[i].Rows {
 			row := &w.Lanes[i].Rows[k]
 			for _, iv := range row.Spans {
-				spans = append(spans, shownSpan{&w.Lanes[i], row, iv.From, int64(iv.To - iv.From), w.Request.Start})
+				spans = append(spans, shownSpan{w, &w.Lanes[i], row, iv.From, int64(iv.To - iv.From)})
 			}
 		}
+	}
+	return spans
+}
+
+// WaterfallTable lists the stages of waterfalls, for programs.
+func WaterfallTable(list []*Waterfall) *table.Table {
+	var spans []shownSpan
+	for _, w := range list {
+		spans = append(spans, w.spans()...)
+	}
+	title := words.Counted(len(list), "request")
+	if len(list) == 1 {
+		title = "Request " + list[0].Request.RID
 	}
 	text := func(name, doc string, of func(*shownSpan) string) table.Field[shownSpan] {
 		return table.Field[shownSpan]{Column: table.Column{Name: name, Doc: doc}, Cell: func(s *shownSpan) table.Cell { return table.TextCell(of(s)) }}
 	}
-	return table.New("sgtrace.request/v1", "Request "+w.Request.RID, spans, []table.Field[shownSpan]{
-		text("role", "what the server does", func(s *shownSpan) string { return w.role(s.lane) }),
+	return table.New("sgtrace.request/v1", title, spans, []table.Field[shownSpan]{
+		text("role", "what the server does", func(s *shownSpan) string { return s.of.role(s.lane) }),
 		text("host", "short name of the host", func(s *shownSpan) string { return s.lane.Host }),
 		text("rank", "thread label and rank", func(s *shownSpan) string { return s.lane.Name }),
 		text("stage", "name of the stage", func(s *shownSpan) string { return s.row.Name }),
 		{Column: table.Column{Name: "depth", Unit: table.Count, Doc: "how many stages it lies in"}, Cell: func(s *shownSpan) table.Cell { return table.Cell{N: int64(s.row.Depth)} }},
 		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "its start, Unix time"}, Cell: func(s *shownSpan) table.Cell { return table.InstantCell(s.from) }},
 		{Column: table.Column{Name: "offset", Unit: table.Duration, Doc: "its start from that of the request", Scale: "duration"},
-			Cell: func(s *shownSpan) table.Cell { return table.Cell{N: int64(s.from - s.start)} }},
+			Cell: func(s *shownSpan) table.Cell { return table.Cell{N: int64(s.from - s.of.Request.Start)} }},
 		{Column: table.Column{Name: "duration", Unit: table.Duration, Doc: "how long it took", Scale: "duration"}, Cell: func(s *shownSpan) table.Cell { return table.Cell{N: s.dur} }},
+		{Column: table.Column{Name: "rid", Doc: "id of the request", Detail: len(list) == 1}, Cell: func(s *shownSpan) table.Cell { return table.TextCell(s.of.Request.RID) }},
 	})
 }
 

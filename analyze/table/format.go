@@ -20,7 +20,7 @@ const (
 	FormatText     Format = "text"     // aligned, for a terminal
 	FormatMarkdown Format = "markdown" // a table as GitHub renders it
 	FormatCSV      Format = "csv"      // one table, unscaled
-	FormatJSON     Format = "json"     // one object, unscaled
+	FormatJSON     Format = "json"     // objects, unscaled
 )
 
 // Formats lists the formats, the default first.
@@ -42,7 +42,7 @@ func (r *Table) Write(w io.Writer, f Format, s Style) error {
 	case FormatCSV:
 		return r.writeCSV(w)
 	case FormatJSON:
-		return r.WriteJSON(w, nil)
+		return r.WriteJSON(w)
 	}
 	return fmt.Errorf("no format %q; there are %v", f, Formats)
 }

@@ -24,20 +24,18 @@ type columnJSON struct {
 
 var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instant: "unix ns", Bytes: "bytes", Share: "ratio", Number: "number"}
 
-// WriteJSON writes one object on lines of its own, every row on one line:
+// WriteJSON writes one object, every row on a line of its own:
 //
-//	{"schema":"...","title":"...",
+//	{"name":"stages","schema":"sgtrace.report.stages/v1","title":"...",
 //	"columns":[{"name":"p50_ns","unit":"ns","doc":"..."}],
 //	"rows":[
 //	{"stage":"tokenize","p50_ns":123}
 //	],
-//	"footnotes":["..."]}
+//	"notes":["..."]}
 //
 // Unknown is null. Times are whole numbers, averages may have one decimal; they
 // may exceed 2^53.
-//
-// Reports that stand beside r, if any, come last, as "tables":[...].
-func (r *Table) WriteJSON(w io.Writer, beside []*Table) error {
+func (r *Table) WriteJSON(w io.Writer) error {
 	columns := make([]columnJSON, len(r.Columns))
 	keys := make([]string, len(r.Columns))
 	for i, c := range r.Columns {
@@ -48,9 +46,13 @@ func (r *Table) WriteJSON(w io.Writer, beside []*Table) error {
 	if err != nil {
 		return err
 	}
+	notes, err := Codec.MarshalToString(JSONTexts(r.Footnotes))
+	if err != nil {
+		return err
+	}
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "{\"schema\":%s,\"title\":%s,\n\"columns\":%s,\n\"rows\":[",
-		QuoteJSON(r.Schema), QuoteJSON(r.Title), described)
+	fmt.Fprintf(out, "{\"name\":%s,\"schema\":%s,\"title\":%s,\n\"columns\":%s,\n\"rows\":[",
+		QuoteJSON(r.Name()), QuoteJSON(r.Schema), QuoteJSON(r.Title), described)
 	var line []byte
 	for row := range r.Len() {
 		line = append(line[:0], ",\n{"...)
@@ -66,35 +68,8 @@ func (r *Table) WriteJSON(w io.Writer, beside []*Table) error {
 		}
 		out.Write(append(line, '}'))
 	}
-	out.WriteString("\n],\n\"footnotes\":[")
-	for i, note := range r.Footnotes {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.WriteString(QuoteJSON(note))
-	}
-	out.WriteByte(']')
-	if err := writeBeside(out, beside); err != nil {
-		return err
-	}
-	out.WriteString("}\n")
+	fmt.Fprintf(out, "\n],\n\"notes\":%s}\n", notes)
 	return out.Flush()
-}
-
-func writeBeside(out *bufio.Writer, beside []*Table) error {
-	if len(beside) == 0 {
-		return nil
-	}
-	out.WriteString(",\n\"tables\":[\n")
-	for i, r := range beside {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		if err := r.WriteJSON(out, nil); err != nil {
-			return err
-		}
-	}
-	return out.WriteByte(']')
 }
 
 func appendJSON(line []byte, column Column, c Cell) []byte {
@@ -135,4 +110,24 @@ func QuoteJSON(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// JSONText is a text in an object of JSON, quoted as [QuoteJSON] does; "" is unknown.
+type JSONText string
+
+// MarshalJSON quotes t; unknown is null.
+func (t JSONText) MarshalJSON() ([]byte, error) {
+	if t == "" {
+		return []byte("null"), nil
+	}
+	return []byte(QuoteJSON(string(t))), nil
+}
+
+// JSONTexts are texts in an array, which is never null.
+func JSONTexts(list []string) []JSONText {
+	out := make([]JSONText, len(list))
+	for i, s := range list {
+		out[i] = JSONText(s)
+	}
+	return out
 }

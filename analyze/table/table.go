@@ -76,6 +76,7 @@ func InstantCell(t trace.Time) Cell { return Cell{N: int64(t)} }
 // A Table is typed cells, in the order in which it is printed.
 type Table struct {
 	Schema    string // "sgtrace.report.stages/v1"; columns are only ever added to it
+	Part      string // "ttft": tells tables of one schema in one report apart
 	Title     string
 	Columns   []Column
 	Footnotes []string
@@ -101,6 +102,20 @@ func New[T any](schema, title string, rows []T, fields []Field[T]) *Table {
 	}
 	r.cell = func(row, column int) Cell { return fields[column].Cell(&rows[row]) }
 	return r
+}
+
+// Name is what the table is called in its report: its schema without its version and
+// without what the schemas of all reports begin with, and its part. "stages",
+// "gpu.idle", "tail.ttft".
+func (r *Table) Name() string {
+	name, _, _ := strings.Cut(r.Schema, "/")
+	for _, prefix := range []string{"sgtrace.", "report.", "inspect."} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	if r.Part != "" {
+		name += "." + r.Part
+	}
+	return name
 }
 
 // Len returns the number of rows.

@@ -108,6 +108,7 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 			Cell: func(x *R) table.Cell { return table.Cell{Share: x.Where.Share, Unknown: x.Where.Name == ""} }},
 		{Column: table.Column{Name: "stands out", Doc: "yes if the cause is a finding", Detail: true}, Cell: func(x *R) table.Cell { return table.YesCell(x.StandsOut) }},
 	})
+	r.Part = string(c.Metric)
 	t.noteComparison(r, c)
 	return r
 }
@@ -196,7 +197,7 @@ func (t *Tail) slowestReport(c *Comparison) *table.Table {
 	count := func(name, doc string, of func(*R) int64) table.Field[R] {
 		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(x *R) table.Cell { return table.NumberCell(of(x)) }}
 	}
-	return table.New("sgtrace.report.slowest/v1", "Slowest requests by "+MetricWords[c.Metric], c.Slowest, []table.Field[R]{
+	out := table.New("sgtrace.report.slowest/v1", "Slowest requests by "+MetricWords[c.Metric], c.Slowest, []table.Field[R]{
 		{Column: table.Column{Name: "metric", Doc: "by which they are the slowest", Detail: true}, Cell: func(*R) table.Cell { return table.Cell{Text: string(c.Metric)} }},
 		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the outermost span, Unix time"}, Cell: func(x *R) table.Cell { return table.InstantCell(req(x).Start) }},
 		{Column: table.Column{Name: "rid", Doc: "the user's id where known, else the server's"}, Cell: func(x *R) table.Cell { return table.TextCell(req(x).RID) }},
@@ -210,4 +211,6 @@ func (t *Tail) slowestReport(c *Comparison) *table.Table {
 		count("prompt", "tokens of the prompt", func(x *R) int64 { return req(x).Metrics.PromptTokens }),
 		count("tokens", "tokens generated", func(x *R) int64 { return req(x).Metrics.CompletionTokens }),
 	})
+	out.Part = string(c.Metric)
+	return out
 }

@@ -24,6 +24,7 @@ type command struct {
 	env      func(name string) string
 	diags    trace.Diags
 	created  created
+	read     []string               // names of the files that were read, in order
 	beside   []string               // files that are read beside inputs, and must not be overwritten either
 	pages    commandline.PageWriter // to out, of help
 	verify   bool                   // read outputs back

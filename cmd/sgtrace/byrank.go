@@ -7,12 +7,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -49,25 +49,16 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 		return err
 	}
 	defer e.Close()
-	b := &reportTables{}
 	opt.From, opt.To = sel.From, sel.To
-	if err := b.addRanks(e, opt); err != nil {
-		return err
-	}
-	return c.printTables(ctx, f, b)
-}
-
-// addRanks adds the verdict about stragglers first, then what requests tell about ranks,
-// then what profilers do.
-func (b *reportTables) addRanks(e *convert.Evidence, opt gpu.Options) error {
-	var ranks *rank.Ranks
+	d, most := &document.Document{Schema: "sgtrace.report.ranks/v2"}, 0
 	var gpus *gpu.GPUs
 	var collectives *collective.Collectives
-	if e.Requests != nil {
-		ranks = rank.Measure(e.Requests)
-	}
 	if len(e.Ranks) > 0 {
 		gpus, collectives = gpu.Measure(&e.Set, opt), collective.Measure(&e.Set, opt.From, opt.To)
+	}
+	var ranks *rank.Ranks
+	if e.Requests != nil {
+		ranks = rank.Measure(e.Requests)
 	}
 	var suspects []straggler.Suspects
 	if collectives != nil {
@@ -77,22 +68,23 @@ func (b *reportTables) addRanks(e *convert.Evidence, opt gpu.Options) error {
 	if ranks != nil {
 		suspects = append(suspects, straggler.Suspects{Stragglers: ranks.Stragglers(), Acquittal: []string{ranks.Verdict()}})
 	}
-	b.tables = append(b.tables, straggler.Find(suspects...).Report())
+	d.Add(straggler.Find(suspects...).Report())
 	if gpus != nil {
-		b.main, b.most = gpus.KernelReport(), mostKernels
-		b.add(collectives.Reports()...)
-		b.add(gpus.Report(), gpus.IdleReport(), gpus.OverlapReport(), gpus.StreamReport(), gpus.StepReport(), b.main)
+		d.Add(collectives.Reports()...)
+		d.Add(gpus.Report(), gpus.IdleReport(), gpus.OverlapReport(), gpus.StreamReport(), gpus.StepReport())
+		d.AddMain(gpus.KernelReport())
+		most = mostKernels
 	}
 	if ranks != nil {
 		by, err := requests.ParseDimensions("rank")
 		if err != nil {
 			return err
 		}
-		b.add(ranks.Reports()...)
-		b.main, b.most = requests.GroupStages(e.Requests, by).Report(), 0
-		b.add(b.main)
+		d.Add(ranks.Reports()...)
+		d.AddMain(requests.GroupStages(e.Requests, by).Report())
+		most = 0
 	}
-	return nil
+	return c.write(ctx, f, d, most)
 }
 
 // classes returns the classes of kernels that --classes names: "hta" are those of

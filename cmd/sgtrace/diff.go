@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/diff"
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/tracename"
@@ -75,9 +76,10 @@ func (c *command) diff(ctx *cli.Context) error {
 	if len(d.Rows) == 0 {
 		return fmt.Errorf("%s and %s cannot be compared: they have no requests, steps, kernels, or copies", args[0], args[1])
 	}
-	b := &reportTables{main: d.Report(), most: mostDiffRows}
-	b.add(d.SideReport(), d.LoadReport(), b.main)
-	return c.printTables(ctx, f, b)
+	doc := &document.Document{Schema: "sgtrace.diff/v2"}
+	doc.Add(d.SideReport(), d.LoadReport())
+	doc.AddMain(d.Report())
+	return c.write(ctx, f, doc, mostDiffRows)
 }
 
 // readCapture collects one side of a comparison, of what the selection flags leave of it.

@@ -42,7 +42,9 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	if len(files) == 0 {
 		return nil, nil, commandline.Usage("no input; give OTLP dumps, PyTorch traces, or Nsight Systems exports: files, globs, directories, or - for standard input")
 	}
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(inputs.Names(files)))
+	names := inputs.Names(files)
+	c.read = append(c.read, names...)
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(names))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.ranks, Hosts: sel.Hosts, Walk: true}
 	c.collectEarly()
 	m, err := convert.Read(files, opt, &c.diags)

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/inspect"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -58,7 +58,8 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(inputs.Names(files)))
+	c.read = inputs.Names(files)
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(c.read))
 	var held inventory.Inventory
 	requests, err := convert.Inspect(files, inputs.Options{Stdin: c.in, Meter: meter}, &c.diags, &held)
 	meter.Done()
@@ -68,37 +69,6 @@ func (c *command) inspect(ctx *cli.Context) error {
 	if requests != nil {
 		c.redactRequests(requests)
 	}
-	reports := inspect.All(&held, requests, c.diags.All())
-	c.redactReports(reports...)
-	if name == "" {
-		return c.printAll(f, reports)
-	}
-	i := slices.IndexFunc(reports, func(r *table.Table) bool { return r.Schema == inspect.Schema(name) })
-	if i < 0 {
-		return commandline.Usage("--table %s: the inputs have no rows for this table", name)
-	}
-	return c.print(f, reports[i])
-}
-
-// printAll writes several reports of equal weight; as JSON they make an array.
-func (c *command) printAll(f table.Format, reports []*table.Table) error {
-	between, end := "\n", ""
-	if f == table.FormatJSON {
-		between, end = ",", "]\n"
-		if _, err := io.WriteString(c.out, "["); err != nil {
-			return err
-		}
-	}
-	for i, r := range reports {
-		if i > 0 {
-			if _, err := io.WriteString(c.out, between); err != nil {
-				return err
-			}
-		}
-		if err := r.Write(c.out, f, c.style()); err != nil {
-			return err
-		}
-	}
-	_, err := io.WriteString(c.out, end)
-	return err
+	d := &document.Document{Schema: "sgtrace.inspect/v2", Tables: inspect.All(&held, requests, c.diags.All())}
+	return c.write(ctx, f, d, 0)
 }

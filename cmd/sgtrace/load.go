@@ -49,6 +49,7 @@ func (c *command) readFiles(ctx *cli.Context, names []string, how loading) (*req
 	if err != nil {
 		return nil, err
 	}
+	c.read = append(c.read, names...)
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(names))
 	var files []inputs.Input
 	for _, name := range names {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"slices"
 	"strings"
 
@@ -44,24 +43,4 @@ func utf8Locale(env func(string) string) bool {
 		}
 	}
 	return true
-}
-
-// print writes reports. The first one is the result; the others are context
-// that only people want.
-func (c *command) print(f table.Format, main *table.Table, before ...*table.Table) error {
-	c.redactReports(append(before, main)...)
-	if f == table.FormatText || f == table.FormatMarkdown {
-		for _, r := range before {
-			if r.Len() == 0 && len(r.Footnotes) == 0 {
-				continue
-			}
-			if err := r.Write(c.out, f, c.style()); err != nil {
-				return err
-			}
-			if _, err := io.WriteString(c.out, "\n"); err != nil {
-				return err
-			}
-		}
-	}
-	return main.Write(c.out, f, c.style())
 }

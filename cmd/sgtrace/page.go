@@ -44,11 +44,7 @@ func (c *command) reportPage(ctx *cli.Context) error {
 		return err
 	}
 	defer e.Close()
-	o, err := c.overview(ctx, e, sel)
-	if err != nil {
-		return err
-	}
-	drawn, err := page.Overview(o)
+	drawn, err := page.Overview(c.overview(ctx, e, sel))
 	if err != nil {
 		return err
 	}

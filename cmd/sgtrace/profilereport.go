@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/kernel"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
@@ -118,10 +119,9 @@ func (c *command) reportProfiles(ctx *cli.Context, r *profileReport) error {
 	if report.Len() == 0 && len(report.Footnotes) == 0 {
 		report.Footnotes = []string{"no " + r.rows + " are in the inputs; 'sgtrace inspect' lists what is"}
 	}
-	if err := arrange(ctx, report, peopleOnly(f, mostRows)); err != nil {
-		return err
-	}
-	return c.print(f, report)
+	d := &document.Document{Schema: "sgtrace.report." + r.flag + "/v2"}
+	d.AddMain(report)
+	return c.write(ctx, f, d, mostRows)
 }
 
 // peopleOnly returns the number of rows that are printed unless told otherwise: all

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -103,16 +104,16 @@ func (c *command) report(ctx *cli.Context) error {
 		if latencies.Len() == 0 && len(latencies.Footnotes) == 0 {
 			latencies.Footnotes = []string{requests.NoRequests}
 		}
-		return c.print(f, latencies)
+		d := &document.Document{Schema: "sgtrace.report.latency/v2"}
+		d.AddMain(latencies)
+		return c.write(ctx, f, d, 0)
 	}
-	stages := requests.GroupStages(set, by).Report()
-	if err := arrange(ctx, stages, 0); err != nil {
-		return err
+	d := &document.Document{Schema: "sgtrace.report.stages/v2"}
+	if len(by) == 1 {
+		d.Add(requests.MeasureLatencies(set).Report())
 	}
-	if len(by) > 1 {
-		return c.print(f, stages)
-	}
-	return c.print(f, stages, requests.MeasureLatencies(set).Report())
+	d.AddMain(requests.GroupStages(set, by).Report())
+	return c.write(ctx, f, d, 0)
 }
 
 // grouping reads --by and its short names.

@@ -2,17 +2,19 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
-// textRows is how many requests are listed for people unless they ask for more.
-const textRows = 200
+// mostRequests is how many requests are listed for people unless they ask for more.
+const mostRequests = 200
 
 func (c *command) requestsCommand() *cli.Command {
 	return &cli.Command{
@@ -43,14 +45,9 @@ Examples:
 			if err != nil {
 				return err
 			}
-			list, limit := requests.Requests(set), 0
-			if f == table.FormatText {
-				limit = textRows
-			}
-			if err := arrange(ctx, list, limit); err != nil {
-				return err
-			}
-			return c.print(f, list)
+			d := &document.Document{Schema: "sgtrace.requests/v2"}
+			d.AddMain(requests.Requests(set))
+			return c.write(ctx, f, d, mostRequests)
 		},
 	}
 }
@@ -109,16 +106,19 @@ func (c *command) request(ctx *cli.Context) error {
 		return fmt.Errorf("no request has the ID %q%s ('sgtrace requests' lists them)", id, set.Similar(id))
 	}
 	c.redactRequests(set)
+	var list []*requests.Waterfall
 	for _, r := range found {
-		w := requests.NewWaterfall(set, r)
-		if f == table.FormatText {
-			err = w.Write(c.out, c.style())
-		} else {
-			err = w.Report().Write(c.out, f, c.style())
-		}
-		if err != nil {
-			return err
-		}
+		list = append(list, requests.NewWaterfall(set, r))
 	}
-	return nil
+	d := &document.Document{Schema: "sgtrace.request/v2"}
+	d.AddMain(requests.WaterfallTable(list))
+	d.Text = func(w io.Writer, style table.Style) error {
+		for _, one := range list {
+			if err := one.Write(w, style); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return c.write(ctx, f, d, 0)
 }

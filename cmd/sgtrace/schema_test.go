@@ -30,7 +30,7 @@ import (
 // value in an object that is no table.
 type schemaField struct{ key, unit, doc string }
 
-var schemaName = regexp.MustCompile(`^sgtrace\.[a-z.]+/v[0-9]+$`)
+var schemaName = regexp.MustCompile(`^sgtrace\.[a-z.-]+/v[0-9]+$`)
 
 // printedSchemas prints every report as JSON and returns the fields of every schema.
 func printedSchemas(t *testing.T) map[string][]schemaField {
@@ -139,6 +139,10 @@ func addSchema(schemas map[string][]schemaField, schema string, object map[strin
 			fields = append(fields, schemaField{c["name"].(string), c["unit"].(string), c["doc"].(string)})
 		}
 	} else {
+		if _, ok := object["tables"]; ok { // all documents have the same fields
+			addField(schemas, schema, schemaField{key: "-", unit: "document"})
+			schema = "document"
+		}
 		paths := map[string]bool{}
 		jsonPaths(paths, "", object)
 		for _, path := range slices.Sorted(maps.Keys(paths)) {
@@ -146,16 +150,24 @@ func addSchema(schemas map[string][]schemaField, schema string, object map[strin
 		}
 	}
 	for _, f := range fields {
-		if !slices.ContainsFunc(schemas[schema], func(g schemaField) bool { return g.key == f.key && g.unit == f.unit }) {
-			schemas[schema] = append(schemas[schema], f)
-		}
+		addField(schemas, schema, f)
 	}
 }
 
-// jsonPaths collects the paths of all values below v: "findings[].kind".
+func addField(schemas map[string][]schemaField, schema string, f schemaField) {
+	if !slices.ContainsFunc(schemas[schema], func(g schemaField) bool { return g.key == f.key && g.unit == f.unit }) {
+		schemas[schema] = append(schemas[schema], f)
+	}
+}
+
+// jsonPaths collects the paths of all values below v, up to those that have a schema of
+// their own: "findings[].kind".
 func jsonPaths(paths map[string]bool, prefix string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
+		if v["schema"] != nil && prefix != "" {
+			return
+		}
 		for key, x := range v {
 			path := strings.TrimPrefix(prefix+"."+key, ".")
 			paths[path] = true
@@ -233,6 +245,7 @@ func areDocumented(t *testing.T, printed map[string][]schemaField) {
 	for schema, fields := range printed {
 		for _, f := range fields {
 			switch name := lastWord.FindString(f.key); {
+			case f.unit == "document":
 			case f.unit != "json" && f.doc == "" && !slices.Contains(words, f.key):
 				t.Errorf("%s: column %s says nothing, and docs/METRICS.md does not define it", schema, f.key)
 			case f.unit == "json" && name != "schema" && !strings.Contains(docs.Metrics, "`"+name+"`"):

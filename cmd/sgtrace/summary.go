@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,8 +14,6 @@ import (
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // summaryFlags are the flags of the summary of a report.
@@ -50,55 +47,24 @@ func (c *command) reportSummary(ctx *cli.Context) error {
 		return err
 	}
 	defer e.Close()
-	o, err := c.overview(ctx, e, sel)
-	if err != nil {
-		return err
-	}
-	return o.Write(c.out, f, c.style())
+	return c.overview(ctx, e, sel).Write(c.out, f, c.style())
 }
 
 // overview looks at everything that was read.
-func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) (*overview.Overview, error) {
+func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) *overview.Overview {
 	args := ctx.Args().Slice()
-	files, err := inputs.Find(args)
-	if err != nil {
-		return nil, err
-	}
 	var given []string
 	for _, arg := range shortInputs(args) {
 		given = append(given, c.redactedInput(arg))
 	}
 	in := overview.Input{
-		Select: selectionArgs(ctx), Inputs: given, Files: c.filesRead(inputs.Names(files)), Requests: e.Requests,
+		Select: selectionArgs(ctx), Inputs: given, Files: c.inputsRead(), Requests: e.Requests,
 		Clocks: hostClocks(e.Clocks), Diags: &c.diags,
 	}
 	if len(e.Ranks) > 0 {
 		in.Profiles, in.Devices = &e.Set, gpu.Options{From: sel.From, To: sel.To}
 	}
-	return overview.New(in), nil
-}
-
-// filesRead are the named files with their sizes, without those that nothing could be
-// read of.
-func (c *command) filesRead(names []string) []overview.InputFile {
-	unread := map[string]bool{}
-	for _, d := range c.diags.All() {
-		if d.Message == trace.InputSkipped || d.Message == trace.InputUnusable {
-			unread[d.Pos.File] = true
-		}
-	}
-	var list []overview.InputFile
-	for _, name := range names {
-		if unread[name] {
-			continue
-		}
-		file := overview.InputFile{Name: name, Bytes: request.Unknown}
-		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-			file.Bytes = info.Size()
-		}
-		list = append(list, file)
-	}
-	return list
+	return overview.New(in)
 }
 
 func hostClocks(report *clocks.Report) []overview.HostClock {

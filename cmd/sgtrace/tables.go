@@ -1,69 +1,70 @@
 package main
 
 import (
-	"slices"
-	"strings"
+	"os"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
-// ReportTables are the tables of one report, in the order in which people read them.
-type reportTables struct {
-	tables []*table.Table
-	// main is the one that --sort and --limit are about, that CSV has, and that JSON
-	// begins with.
-	main *table.Table
-	most int // rows of main that people get to see unless told otherwise; 0 is all
-}
-
-// add puts a table that has rows, or says why it has none, behind the others.
-func (b *reportTables) add(tables ...*table.Table) {
-	for _, t := range tables {
-		if t.Len() > 0 || len(t.Footnotes) > 0 {
-			b.tables = append(b.tables, t)
-		}
-	}
-}
-
-// tableName is what --table calls a table: its schema without what all have.
-func tableName(r *table.Table) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(r.Schema, "sgtrace.report."), "/")
-	return name
-}
-
-// choose leaves the table that --table names.
-func (b *reportTables) choose(name string) error {
-	var names []string
-	for _, t := range b.tables {
-		if tableName(t) == name {
-			b.tables, b.main = []*table.Table{t}, t
-			return nil
-		}
-		names = append(names, tableName(t))
-	}
-	slices.Sort(names)
-	return commandline.Usage("--table %q: want one of %s", name, strings.Join(slices.Compact(names), ", "))
-}
-
-// printTables prints the tables of a report as the flags say.
-func (c *command) printTables(ctx *cli.Context, f table.Format, b *reportTables) error {
+// write prints a document as the flags say. People get to see at most so many rows of its
+// main table unless told otherwise; 0 is all.
+func (c *command) write(ctx *cli.Context, f table.Format, d *document.Document, most int) error {
 	if name := ctx.String("table"); name != "" {
-		if err := b.choose(name); err != nil {
+		if err := d.Choose(name); err != nil {
+			return commandline.AsUsage(err)
+		}
+	}
+	if main, err := d.MainTable(); err == nil {
+		if err := arrange(ctx, main, peopleOnly(f, most)); err != nil {
 			return err
 		}
+	} else if f == table.FormatCSV {
+		return commandline.AsUsage(err)
 	}
-	if err := arrange(ctx, b.main, peopleOnly(f, b.most)); err != nil {
-		return err
+	d.Inputs = c.inputsRead()
+	if d.Warnings == nil {
+		d.Warnings = c.warnings()
 	}
-	switch f {
-	case table.FormatCSV:
-		return c.print(f, b.main)
-	case table.FormatJSON:
-		beside := slices.DeleteFunc(slices.Clone(b.tables), func(t *table.Table) bool { return t == b.main })
-		return b.main.WriteJSON(c.out, beside)
+	if c.redact != nil {
+		d.Redact(c.redact)
 	}
-	return c.printAll(f, b.tables)
+	return d.Write(c.out, f, c.style())
+}
+
+// inputsRead are the files that the command read, with their sizes, without those that
+// nothing could be read of.
+func (c *command) inputsRead() []document.Input {
+	unread := map[string]bool{}
+	for _, d := range c.diags.All() {
+		if d.Message == trace.InputSkipped || d.Message == trace.InputUnusable {
+			unread[d.Pos.File] = true
+		}
+	}
+	var list []document.Input
+	for _, name := range c.read {
+		if unread[name] {
+			continue
+		}
+		file := document.Input{Name: name, Bytes: request.Unknown}
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+			file.Bytes = info.Size()
+		}
+		list = append(list, file)
+	}
+	return list
+}
+
+// warnings are the messages about the inputs.
+func (c *command) warnings() []document.Warning {
+	var list []document.Warning
+	for _, d := range c.diags.All() {
+		list = append(list, document.Warning{Severity: d.Severity, Text: d.String()})
+	}
+	return list
 }

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -39,9 +38,6 @@ func (c *command) reportTail(ctx *cli.Context) error {
 		}
 		opt.Metrics = append(opt.Metrics, m)
 	}
-	if f == table.FormatCSV && len(opt.Metrics) != 1 {
-		return commandline.Usage("--tail prints several tables, which CSV has no place for; choose one with --metric, or text, markdown or json")
-	}
 	for _, name := range []string{"latency", "by-stage", "by-rank", "by-request", "by", "classes", "table", "sort"} {
 		if ctx.IsSet(name) {
 			return commandline.Usage("--%s has no meaning with --tail", name)
@@ -54,13 +50,11 @@ func (c *command) reportTail(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	reports := tail.New(set, opt).Reports()
-	if f == table.FormatCSV {
-		i := slices.IndexFunc(reports, func(r *table.Table) bool { return r.Schema == tail.Schema })
-		if i < 0 {
-			return commandline.Usage("--tail: too few requests are finished to compare")
+	d := &document.Document{Schema: "sgtrace.report.tail/v2", Tables: tail.New(set, opt).Reports()}
+	for _, t := range d.Tables {
+		if d.Main == "" && t.Schema == tail.Schema {
+			d.Main = t.Name()
 		}
-		return c.print(f, reports[i])
 	}
-	return c.printAll(f, reports)
+	return c.write(ctx, f, d, 0)
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -45,19 +47,18 @@ func (c *command) reportTimeline(ctx *cli.Context) error {
 	if err != nil {
 		return commandline.AsUsage(err)
 	}
-	if f == table.FormatCSV { // which has no place for a second table
-		return c.print(f, change.MarkedTimeline{Timeline: timeline}.Report())
-	}
 	changes := change.Find(set)
 	marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}
-	if f != table.FormatText {
-		return c.printAll(f, []*table.Table{changes.Report(), marked.Report()})
+	d := &document.Document{Schema: "sgtrace.report.timeline/v2", Tables: []*table.Table{changes.Report()}}
+	d.AddMain(marked.Report())
+	d.Text = func(w io.Writer, style table.Style) error {
+		if err := changes.Write(w, style); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(w); err != nil {
+			return err
+		}
+		return marked.Write(w, style)
 	}
-	if err := changes.Write(c.out, c.style()); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintln(c.out); err != nil {
-		return err
-	}
-	return marked.Write(c.out, c.style())
+	return c.write(ctx, f, d, 0)
 }

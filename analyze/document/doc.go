@@ -1,0 +1,29 @@
+// Package document is the one shape of everything that a command reports: a [Document]
+// has its inputs, the warnings about them, tables and findings. [Document.Write] prints
+// it as text, Markdown, CSV or JSON, so that all reports look alike to programs.
+//
+// JSON is one object. Whatever has nothing to say is an empty array, unknown is null:
+//
+//	{"schema":"sgtrace.report.kernels/v2","main":"kernels",
+//	"inputs":[
+//	{"name":"node0.sqlite","size_bytes":4096}
+//	],
+//	"warnings":[
+//	{"severity":"notice","text":"..."}
+//	],
+//	"tables":[
+//	{"name":"kernels","schema":"sgtrace.report.kernels/v1","title":"...",
+//	"columns":[...],
+//	"rows":[
+//	{...}
+//	],
+//	"notes":[...]}
+//	],
+//	"findings":[
+//	{...}
+//	]}
+//
+// The schema of a document is about this object; the schema of a table is about its
+// columns. CSV has room for one table, the main one unless [Document.Choose] chose
+// another.
+package document

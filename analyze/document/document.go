@@ -1,0 +1,130 @@
+package document
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/redact"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Document is what a command reports. Tables and findings are in the order in which
+// people read them.
+type Document struct {
+	Schema   string // "sgtrace.report.kernels/v2"
+	Inputs   []Input
+	Warnings []Warning
+	Tables   []*table.Table
+	// Main names the table that CSV has, and that --sort and --limit arrange; "" if no
+	// table matters more than the others.
+	Main     string
+	Findings []finding.Finding
+	// Again are the arguments that select and read the same inputs once more, for the
+	// commands of findings.
+	Again []string
+
+	// Text and Markdown write the document for people; nil writes the tables one after
+	// another.
+	Text     func(io.Writer, table.Style) error
+	Markdown func(io.Writer) error
+}
+
+// An Input is a file that was read.
+type Input struct {
+	Name  string
+	Bytes int64 // as it lies on disk; request.Unknown of a pipe
+}
+
+// A Warning is a reason to trust a document less, or what it cannot tell.
+type Warning struct {
+	Severity trace.Severity
+	Text     string
+}
+
+// Add appends the tables that have rows, or say why they have none.
+func (d *Document) Add(tables ...*table.Table) {
+	for _, t := range tables {
+		if t.Len() > 0 || len(t.Footnotes) > 0 {
+			d.Tables = append(d.Tables, t)
+		}
+	}
+}
+
+// AddMain appends a table, even an empty one, and makes it the main one.
+func (d *Document) AddMain(t *table.Table) {
+	d.Tables, d.Main = append(d.Tables, t), t.Name()
+}
+
+// Names returns the names of the tables, sorted.
+func (d *Document) Names() []string {
+	var names []string
+	for _, t := range d.Tables {
+		names = append(names, t.Name())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// MainTable returns the table that CSV has; an error if there is none, which lists those
+// to choose from.
+func (d *Document) MainTable() (*table.Table, error) {
+	for _, t := range d.Tables {
+		if t.Name() == d.Main {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("CSV has room for one table; choose it with --table: %s", strings.Join(d.Names(), ", "))
+}
+
+// Choose leaves only the named table, which becomes the main one.
+func (d *Document) Choose(name string) error {
+	i := slices.IndexFunc(d.Tables, func(t *table.Table) bool { return t.Name() == name })
+	if i < 0 {
+		return fmt.Errorf("no table %q; there are %s", name, strings.Join(d.Names(), ", "))
+	}
+	d.Tables, d.Main = d.Tables[i:i+1], name
+	d.Text, d.Markdown = nil, nil
+	return nil
+}
+
+// Redact replaces the names in tables by those of the redactor. Names in the rest must
+// have been replaced before.
+func (d *Document) Redact(by *redact.Redactor) {
+	for _, t := range d.Tables {
+		t.Redact(by)
+	}
+}
+
+// Write writes the document in the given format. As CSV, an error if it has no main
+// table.
+func (d *Document) Write(w io.Writer, f table.Format, s table.Style) error {
+	switch {
+	case f == table.FormatJSON:
+		return d.writeJSON(w)
+	case f == table.FormatCSV:
+		main, err := d.MainTable()
+		if err != nil {
+			return err
+		}
+		return main.Write(w, f, s)
+	case f == table.FormatText && d.Text != nil:
+		return d.Text(w, s)
+	case f == table.FormatMarkdown && d.Markdown != nil:
+		return d.Markdown(w)
+	}
+	for i, t := range d.Tables {
+		if i > 0 {
+			if _, err := io.WriteString(w, "\n"); err != nil {
+				return err
+			}
+		}
+		if err := t.Write(w, f, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
