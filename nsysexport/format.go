@@ -34,7 +34,7 @@ const manyEvents = 1 << 20
 // filter keeps. SQLite opens it by its path, for every table anew.
 func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	stream := func(opt *format.Options) ([]*profile.Profile, error) {
-		files, err := ReadProfiles(in.Path, rows.Options{Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Workers: opt.Workers, KeepSecrets: opt.KeepSecrets}, &opt.Filter)
+		files, err := ReadProfiles(in.Path, rows.Options{Name: in.Name, Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Workers: opt.Workers, KeepSecrets: opt.KeepSecrets}, &opt.Filter)
 		if slices.ContainsFunc(files, func(f *profile.Profile) bool { return len(f.Events) > manyEvents }) {
 			debug.FreeOSMemory() // of the pieces that tables were put together from
 		}
@@ -44,10 +44,11 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 		files, err := stream(opt)
 		return &format.Source{Profiles: files, Stream: stream}, err
 	}
-	src, err := rows.Open(in.Path, rows.Options{Syms: opt.Syms, Diags: opt.Diags, Brief: true})
+	src, err := rows.Open(in.Path, rows.Options{Name: in.Name, Syms: opt.Syms, Diags: opt.Diags, Brief: true})
 	if err != nil {
 		return nil, err
 	}
+	reportMessages(src)
 	processes := Outline(src)
 	return &format.Source{Profiles: processes, Print: printOf(src), Stream: stream, Close: src.Close,
 		Rows: func(rank func(pid int32) int32) profile.Stream { return NewStream(src, rank) },

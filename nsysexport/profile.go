@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
@@ -85,7 +84,7 @@ func (r *profiler) read() []*profile.Profile {
 		})
 	}
 	wg.Wait()
-	r.messages()
+	reportMessages(r.src)
 	return r.join()
 }
 
@@ -166,34 +165,4 @@ func (r *profiler) threadName(pid, tid int32) string {
 		text += " (" + name + ")"
 	}
 	return text
-}
-
-// messages reports what the profiler warned about: data that it lost, rights that it
-// did not have.
-func (r *profiler) messages() {
-	type place struct {
-		message *trace.Message
-		text    string
-	}
-	counts := map[place]int{}
-	var order []place
-	for m := range r.src.Messages {
-		p := place{trace.NsysWarning, strings.TrimSpace(m.Text)}
-		if m.Severity > 2 {
-			p.message = trace.NsysError
-		}
-		if counts[p]++; counts[p] == 1 {
-			order = append(order, p)
-		}
-	}
-	texts := map[*trace.Message][]string{}
-	for _, p := range order {
-		text := strings.Join(strings.Fields(p.text), " ")
-		texts[p.message] = append(texts[p.message], text)
-	}
-	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning} {
-		if list := texts[m]; len(list) > 0 {
-			r.src.Diag(m, "", 0, strings.Join(list, " | "))
-		}
-	}
 }

@@ -62,9 +62,7 @@ func (r *reader) api() {
 				if call.Correlation != 0 {
 					r.list = r.list.Int(r.keys.correlation, int64(call.Correlation))
 				}
-				if call.Return != 0 {
-					r.list = r.list.Int(r.keys.result, int64(call.Return))
-				}
+				r.addResult(call)
 			}
 			event = r.add(p, row, c, name, call.Start, call.End)
 		}
@@ -106,10 +104,15 @@ func (r *reader) call(call *rows.Call, c category, name trace.Sym, of layer, row
 	}
 	at := p.row(rowKey{of, uint32(call.TID), 0}, func() profile.Row { return r.threadRow(p, call.TID, row, order) })
 	r.list = r.list[:0]
-	if call.Return != 0 {
+	r.addResult(call)
+	r.add(p, at, c, name, call.Start, call.End)
+}
+
+// addResult adds what a call returned to the arguments, unless that is success.
+func (r *reader) addResult(call *rows.Call) {
+	if call.Return != 0 && call.Return != profile.UnknownResult {
 		r.list = r.list.Int(r.keys.result, int64(call.Return))
 	}
-	r.add(p, at, c, name, call.Start, call.End)
 }
 
 // scheds reads when threads ran, as slices from the core being given to the core

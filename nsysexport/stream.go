@@ -135,7 +135,7 @@ func (st stream) Calls(yield func(*profile.Call) bool) {
 		if !ok {
 			return true
 		}
-		out = profile.Call{Event: e, TID: int64(c.TID)}
+		out = profile.Call{Event: e, TID: int64(c.TID), Result: c.Return}
 		return yield(&out)
 	})
 }

@@ -83,7 +83,7 @@ func (r *replay) Kernels(yield func(*Kernel) bool) {
 func (r *replay) Calls(yield func(*Call) bool) {
 	var c Call
 	r.each(func(e Event, _ *trace.Slice, row *Row) bool {
-		c = Call{Event: e, TID: row.TID}
+		c = Call{Event: e, TID: row.TID, Result: UnknownResult}
 		return yield(&c)
 	}, CallCategories...)
 }

@@ -70,7 +70,8 @@ type Copy struct {
 // A Call is one of a thread into the CUDA runtime or driver.
 type Call struct {
 	Event
-	TID int64
+	TID    int64
+	Result int32 // what it returned, see [Failed]; UnknownResult if nobody recorded that
 }
 
 // RangeStyle says which ranges nest. The text is that of nsys stats.

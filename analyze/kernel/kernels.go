@@ -15,6 +15,14 @@ type NameSum struct {
 	Share float64 // of the total of all rows
 	Graph bool    // a CUDA graph of which only the whole was recorded
 	distribution.Distribution
+
+	results results // of calls
+}
+
+// timed collects the events of one name.
+type timed struct {
+	time    distribution.Sample
+	results results // of calls
 }
 
 // NameSums are the times of kernels or calls by name, the longest total first.
@@ -23,6 +31,7 @@ type NameSums struct {
 	ByRank bool
 
 	schema, title, what string
+	calls               bool
 	ranks               int // in the set
 	approximate         int // rows
 }
@@ -31,7 +40,7 @@ type NameSums struct {
 // stats. It holds 4 bytes per kernel.
 func SumKernels(set *profile.Set, opt walk.Options) *NameSums {
 	s := &NameSums{schema: "sgtrace.report.kernels/v1", title: "Kernels", what: "kernel"}
-	s.sum(set, &opt, func(stream profile.Stream, b *walk.ByName[distribution.Sample], in *distribution.Store) {
+	s.sum(set, &opt, func(stream profile.Stream, b *walk.ByName[timed], in *distribution.Store) {
 		for k := range stream.Kernels {
 			kind := uint8(0)
 			if k.Graph {
@@ -39,23 +48,7 @@ func SumKernels(set *profile.Set, opt walk.Options) *NameSums {
 			}
 			if opt.Keeps(&k.Event) {
 				if g := b.Of(k.Rank, k.Name, kind); g != nil {
-					g.Add(k.Dur(), in)
-				}
-			}
-		}
-	})
-	return s
-}
-
-// SumCalls sums up the time of calls into the CUDA runtime and driver by name, like
-// cuda_api_sum of nsys stats. It holds 4 bytes per call.
-func SumCalls(set *profile.Set, opt walk.Options) *NameSums {
-	s := &NameSums{schema: "sgtrace.report.calls/v1", title: "Calls into the runtime and driver", what: "call"}
-	s.sum(set, &opt, func(stream profile.Stream, b *walk.ByName[distribution.Sample], in *distribution.Store) {
-		for c := range stream.Calls {
-			if opt.Keeps(&c.Event) {
-				if g := b.Of(c.Rank, c.Name, 0); g != nil {
-					g.Add(c.Dur(), in)
+					g.time.Add(k.Dur(), in)
 				}
 			}
 		}
@@ -64,11 +57,11 @@ func SumCalls(set *profile.Set, opt walk.Options) *NameSums {
 }
 
 // sum collects the rows that add adds of every stream.
-func (s *NameSums) sum(set *profile.Set, opt *walk.Options, add func(profile.Stream, *walk.ByName[distribution.Sample], *distribution.Store)) {
-	streams := make([]*walk.ByName[distribution.Sample], len(set.Streams))
+func (s *NameSums) sum(set *profile.Set, opt *walk.Options, add func(profile.Stream, *walk.ByName[timed], *distribution.Store)) {
+	streams := make([]*walk.ByName[timed], len(set.Streams))
 	in := opt.Store()
 	walk.EachStream(set, func(i int, stream profile.Stream) {
-		streams[i] = walk.NewByName[distribution.Sample](set, opt)
+		streams[i] = walk.NewByName[timed](set, opt)
 		add(stream, streams[i], in)
 	})
 	s.ByRank, s.ranks = opt.ByRank, len(set.Ranks)
@@ -77,9 +70,12 @@ func (s *NameSums) sum(set *profile.Set, opt *walk.Options, add func(profile.Str
 	for _, p := range walk.Pools(walk.Members(opt, streams), walk.Key.Compare) {
 		row := NameSum{Row: walk.NewRow(set, p.Key, p.Ranks), Graph: p.Key.Kind == 1}
 		var approximate bool
-		row.Distribution, approximate = t.Of(walk.Samples(p.Parts, func(s *distribution.Sample) *distribution.Sample { return s }, in)...)
+		row.Distribution, approximate = t.Of(walk.Samples(p.Parts, func(g *timed) *distribution.Sample { return &g.time }, in)...)
 		if approximate {
 			s.approximate++
+		}
+		for _, part := range p.Parts {
+			row.results.merge(&part.results)
 		}
 		all = distribution.AddTimes(all, row.Total)
 		s.Rows = append(s.Rows, row)
@@ -99,6 +95,7 @@ func (s *NameSums) Report() *table.Table {
 		Unit: table.Duration, What: s.what, Of: func(r *NameSum) *distribution.Distribution { return &r.Distribution },
 		Show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
 	})...)
+	fields = append(fields, s.resultFields()...)
 	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields, walk.NameField(s.what, row))
 	r := table.New(s.schema, s.title, s.Rows, fields)

@@ -117,7 +117,7 @@ func (l *launcher) addKernel(k *profile.Kernel, in *distribution.Store) bool {
 	// A kernel may end before the call that launched it: the last of a graph often
 	// begin when the first ones are long over.
 	g.whole.Add(dur+max(0, int64(k.Start-c.end)+run), in)
-	if k.Start > c.end {
+	if k.Start >= c.end {
 		g.queue.Add(int64(k.Start-c.end), in)
 	}
 	return true

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -237,6 +238,62 @@ func TestLaunchThatOutlastsItsKernel(t *testing.T) {
 	r := SumLaunches(testset.SetOf(syms, []string{"r"}, s), walk.Options{}).Rows[0]
 	if r.Whole.Total != 100 || r.Queue.N != 0 || r.Run.Total != 10 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A kernel that begins when its call returns has queued for no time, which nsys counts.
+func TestLaunchWithoutQueueing(t *testing.T) {
+	syms := trace.NewSymbols()
+	s := &testset.RowStream{
+		CallRows:   []profile.Call{{Event: profile.Event{Start: 100, End: 200, Correlation: 1}}},
+		KernelRows: []profile.Kernel{{Event: profile.Event{Start: 200, End: 220, Correlation: 1}}},
+	}
+	r := SumLaunches(testset.SetOf(syms, []string{"r"}, s), walk.Options{}).Rows[0]
+	if r.Whole.Total != 120 || r.Queue.N != 1 || r.Queue.Total != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Calls that failed are counted by what they returned. To ask whether work has ended is
+// no failure if it has not, and a call without a result is neither.
+func TestFailedCalls(t *testing.T) {
+	syms := trace.NewSymbols()
+	call := func(rank int32, name string, result int32) profile.Call {
+		return profile.Call{Event: profile.Event{End: 10, Name: syms.Intern(name), Rank: rank}, Result: result}
+	}
+	s := &testset.RowStream{CallRows: []profile.Call{
+		call(0, "cudaLaunchKernel", 701), call(1, "cudaLaunchKernel", 701), call(0, "cudaLaunchKernel", 4242), call(1, "cudaLaunchKernel", 0),
+		call(0, "cudaEventQuery", 600), call(0, "cudaEventQuery", 0),
+		call(0, "cudaFree", profile.UnknownResult),
+	}}
+	set := testset.SetOf(syms, []string{"TP0", "TP1"}, s)
+	type row struct{ rank, call, failed, errors string }
+	rows := func(opt walk.Options) (list []row) {
+		r := SumCalls(set, opt).Report()
+		cell := func(i int, name string) string {
+			for c := range r.Columns {
+				if r.Columns[c].Name == name {
+					x := r.Cell(i, c)
+					if x.Unknown {
+						return "?"
+					}
+					return x.Text + fmt.Sprint(x.N)
+				}
+			}
+			return ""
+		}
+		for i := range r.Len() {
+			list = append(list, row{cell(i, "rank"), cell(i, "call"), cell(i, "failed"), cell(i, "errors")})
+		}
+		return list
+	}
+	if have, want := rows(walk.Options{}), []row{
+		{"", "cudaLaunchKernel0", "3", "2 cudaErrorLaunchOutOfResources (701), 1 4242 (4242)0"}, {"", "cudaEventQuery0", "0", "?"}, {"", "cudaFree0", "?", "?"},
+	}; !slices.Equal(have, want) {
+		t.Errorf("%+v", have)
+	}
+	if have := rows(walk.Options{ByRank: true}); !slices.Contains(have, row{"TP00", "cudaLaunchKernel0", "2", "1 cudaErrorLaunchOutOfResources (701), 1 4242 (4242)0"}) {
+		t.Errorf("by rank: %+v", have)
 	}
 }
 

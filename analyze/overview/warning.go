@@ -25,7 +25,7 @@ type Warning struct {
 
 // warnings tells what is lost, missing or not known of the inputs, worst first.
 func (o *Overview) warnings() []Warning {
-	d := o.diagWarnings()
+	d := append(o.diagWarnings(), o.profilerWarnings()...)
 	if o.Requests != nil {
 		d = append(d, o.requestWarnings()...)
 		d = append(d, o.traceWarnings()...)
@@ -77,6 +77,23 @@ func (o *Overview) diagWarnings() []Warning {
 		text += fmt.Sprintf("; and %d more of the kind", n-1)
 	}
 	return []Warning{{worst.Severity, text}}
+}
+
+// profilerWarnings are what profilers themselves said of their recordings: errors, then
+// warnings.
+func (o *Overview) profilerWarnings() (d []Warning) {
+	if o.Diags == nil {
+		return nil
+	}
+	all := o.Diags.All()
+	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning} {
+		for i := range all {
+			if x := &all[i]; x.Message == m {
+				d = append(d, Warning{m.Severity, fmt.Sprintf("%s: %s [%s]", x.Pos, x.Msg, x.Code)})
+			}
+		}
+	}
+	return d
 }
 
 // requestWarnings are about requests that are not whole.

@@ -4,7 +4,21 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
 )
+
+// What a profiler says of its own recording bears on every number: errors come first.
+func TestProfilerWarnings(t *testing.T) {
+	diags := &trace.Diags{}
+	diags.Add(trace.NsysWarning.Of("a.sqlite", "buffers 49 of 50"))
+	diags.Add(trace.NsysError.Of("b.sqlite", "Not all CUDA events might have been collected"))
+	diags.Add(trace.NsysBackwards.Of("a.sqlite"))
+	o := New(Input{Diags: diags})
+	if len(o.Warnings) != 2 || o.Warnings[0].Text != "b.sqlite: the profiler says: Not all CUDA events might have been collected [nsys-error]" ||
+		o.Warnings[1].Text != "a.sqlite: the profiler says: buffers 49 of 50 [nsys-warning]" {
+		t.Errorf("%+v", o.Warnings)
+	}
+}
 
 func TestAbsenceWarnings(t *testing.T) {
 	for want, absence := range map[string]profile.Absence{

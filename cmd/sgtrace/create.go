@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/chrometrace/writer"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/output"
+	"github.com/sgtrace/sgtrace/internal/temporary"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -49,7 +50,7 @@ func (c *command) createFile(name string, inputs []string) (*textFile, error) {
 }
 
 func (l *created) add(name string, create func() (*output.Output, error)) (*output.Output, error) {
-	l.watch.Do(l.removeOnInterrupt)
+	l.onInterrupt()
 	// The lock keeps an interrupt waiting until there is something to remove.
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,6 +83,9 @@ func (l *created) release(outputs []*output.Output) error {
 	return nil
 }
 
+// onInterrupt makes sure that an interrupt leaves nothing behind.
+func (l *created) onInterrupt() { l.watch.Do(l.removeOnInterrupt) }
+
 // removeOnInterrupt ends the program cleanly on signals, but for those that it was
 // started to ignore: by nohup, or in the background of a script.
 func (l *created) removeOnInterrupt() {
@@ -98,8 +102,10 @@ func (l *created) removeOnInterrupt() {
 	}()
 }
 
-// abandon removes what is not finished. Nothing can be created from then on.
+// abandon removes what is not finished, and temporary files. Nothing can be created from
+// then on.
 func (l *created) abandon() {
+	temporary.RemoveAll()
 	l.mu.Lock()
 	for _, out := range l.list {
 		out.Abandon()

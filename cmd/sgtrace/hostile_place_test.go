@@ -96,7 +96,7 @@ func TestInputsThatAreOdd(t *testing.T) {
 		t.Errorf("%d bytes from a named pipe, %d others from the file", len(got), len(want))
 	}
 	fifo(e.torch, "merge", "fifo", "--from", "+10ms", "-o", "window.pftrace").check(t, exitFailed, "fifo: cannot be read twice")
-	fifo(e.nsys, "inspect", "fifo").check(t, exitFailed, "fifo", "SQLite", "must be a file")
+	fifo(e.nsys, "inspect", "fifo").check(t, exitOK)
 }
 
 // A dump that grows while it is read is read up to where it ended then.

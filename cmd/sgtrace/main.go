@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/internal/temporary"
 )
 
 func main() {
@@ -30,6 +31,7 @@ const (
 // run is the whole program; it returns the exit status.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	c := &command{in: in, out: out, err: errOut, env: os.Getenv}
+	temporary.Watch(c.created.onInterrupt)
 	app := c.app()
 	if len(args) > 1 && args[1] == commandline.CompleteCommand {
 		app.Setup()

@@ -188,6 +188,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	if err != nil {
 		return nil, err
 	}
+	defer m.Close()
 	if err := m.Align(flags.given, !ctx.Bool("no-align")); err != nil {
 		return nil, commandline.Usage("--offset, --drift: %v", err)
 	}

@@ -183,9 +183,11 @@ type Indexed struct {
 	stream *Stream  // whose head was looked at; nil if it was closed or is read
 	meter  Meter    // of the first time that it is read; nil from then on
 	stdin  io.Reader
-	// What the head says: it is zeros, it was compressed.
-	zeros       bool
-	compression string
+	zeros  bool // the head is nothing else
+	// What must be on a disk and is compressed, or a pipe, is unpacked to a temporary file,
+	// which remove removes.
+	unpacked bool
+	remove   func() error
 }
 
 // fewOpen is how many files any system lets a process keep open, see mostOpen. There may
@@ -211,8 +213,8 @@ func (m *Inputs) recognize(inputs []Input) (dumps, recordings []*Indexed, others
 			first = cmp.Or(first, in.Name)
 			x.closeStream()
 			continue
-		case f.OnDisk:
-			err = x.onDisk()
+		case x.unpacked && x.zeros:
+			err = errZeros
 		}
 		if err != nil {
 			m.unusable(in, errors.Join(err, x.closeStream()))
@@ -253,11 +255,16 @@ func (x *Indexed) recognize(keep bool) error {
 	if err != nil {
 		return err
 	}
-	x.stream, x.Format, x.zeros, x.compression = s, s.Format, s.zeros, s.Compression
+	x.stream, x.Format, x.zeros = s, s.Format, s.zeros
 	if err := s.unusable(); err != nil {
 		return err
 	}
-	if !keep && !x.Once || x.Format.OnDisk {
+	pipe := x.Once
+	if x.Format.OnDisk {
+		x.unpacked, x.Once = pipe || s.Compression != "", false
+		keep = keep && x.unpacked
+	}
+	if !keep && !pipe {
 		return x.closeStream()
 	}
 	return nil
@@ -276,19 +283,6 @@ func (x *Indexed) recognizeFolder() error {
 	x.names = filesOf(x.Input.Name, entries)
 	if x.Format = sniffHead(format.Head{Files: x.names}); x.Format == nil {
 		return errUnknownFormat
-	}
-	return nil
-}
-
-// onDisk tells why an input cannot be read by its path, if that is so.
-func (x *Indexed) onDisk() error {
-	switch {
-	case x.zeros && (x.Once || x.compression != ""):
-		return errZeros
-	case x.compression != "":
-		return fmt.Errorf("is %s and compressed: decompress it first", x.Format.Name)
-	case x.Once:
-		return fmt.Errorf("is %s and must be a file on disk: copy it there and give its name", x.Format.Name)
 	}
 	return nil
 }
@@ -329,15 +323,30 @@ func (x *Indexed) index(opt *format.Options) error {
 		in.Files = append(in.Files, filepath.Join(x.Input.Name, name))
 	}
 	var err error
-	x.Source, err = x.Format.Index(in, opt)
-	return errors.Join(err, x.closeStream())
+	if x.unpacked {
+		in.Path, err = x.unpack(opt.Diags)
+	}
+	if err == nil {
+		x.Source, err = x.Format.Index(in, opt)
+	}
+	err = errors.Join(err, x.closeStream())
+	if err != nil {
+		x.close()
+	}
+	return err
 }
 
+// close closes what rows are read from, and removes what was unpacked for it.
 func (x *Indexed) close() error {
-	if x.Source == nil || x.Source.Close == nil {
-		return nil
+	var errs []error
+	if x.Source != nil && x.Source.Close != nil {
+		errs = append(errs, x.Source.Close())
 	}
-	return x.Source.Close()
+	if x.remove != nil {
+		errs = append(errs, x.remove())
+		x.remove = nil
+	}
+	return errors.Join(errs...)
 }
 
 // Options returns what a format is told, for a reader that may use so many goroutines.

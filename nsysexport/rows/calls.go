@@ -1,6 +1,9 @@
 package rows
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
 
 // Class says which library a call is of.
 type Class uint8
@@ -33,7 +36,7 @@ type Call struct {
 	// Correlation joins the call to the operations of the same process that it asked
 	// for ([Place]); 0 is none.
 	Correlation uint32
-	Return      int32 // 0 is success for CUDA
+	Return      int32 // 0 is success for CUDA, whose other values [profile.Failed] tells; or profile.UnknownResult
 	Class       Class
 	Nesting     uint8 // calls of ClassOS within another
 }
@@ -56,7 +59,7 @@ func callColumns(name column) []column {
 		callTID:         {name: "globalTid", none: noID},
 		callName:        name,
 		callCorrelation: {name: "correlationId"},
-		callReturn:      {name: "returnValue", detail: true},
+		callReturn:      {name: "returnValue", none: profile.UnknownResult},
 		callClass:       {name: "eventClass"},
 		callNesting:     {name: "nestingLevel", detail: true},
 	}
@@ -126,8 +129,9 @@ func (s *Source) calls(spec *tableSpec, class Class, yield func(*Call) bool) {
 		id := c.int(callTID)
 		call.Start, call.End, call.PID, call.TID = c.time(callStart), c.time(callEnd), pidOf(id), tidOf(id)
 		call.Name, call.Correlation, call.Class = c.name(callName), uint32(c.int(callCorrelation)), class
+		call.Return = int32(c.int(callReturn))
 		if !s.Options.Brief {
-			call.Return, call.Nesting = int32(c.int(callReturn)), uint8(c.int(callNesting))
+			call.Nesting = uint8(c.int(callNesting))
 		}
 		if class == ClassRuntime && c.int(callClass) == 1 {
 			call.Class = ClassDriver

@@ -42,21 +42,6 @@ var gpuMetrics = tableSpec{
 	},
 }
 
-const nicPort = sampleValue + 1
-
-// nicMetrics has counters of network cards. Rows have a start and an end; the
-// value is that at the end.
-var nicMetrics = tableSpec{
-	names: []string{"NET_NIC_METRIC"},
-	columns: []column{
-		sampleTime:   {name: "end", or: "start", need: true},
-		sampleType:   {name: "globalId", need: true},
-		sampleMetric: {name: "nameId", need: true},
-		sampleValue:  {name: "value", need: true},
-		nicPort:      {name: "portId"},
-	},
-}
-
 // Samples yields what was sampled from GPUs and network cards, and the list of
 // metrics known so far, which grows.
 func (s *Source) Samples(yield func(*Sample, []Metric) bool) {
@@ -87,28 +72,8 @@ func (s *Source) Samples(yield func(*Sample, []Metric) bool) {
 		return more
 	})
 	if more {
-		s.nicSamples(metrics, yield)
+		s.networkSamples(metrics, yield)
 	}
-}
-
-// nicSamples yields what network cards counted.
-func (s *Source) nicSamples(metrics []Metric, yield func(*Sample, []Metric) bool) {
-	type key struct{ card, port, name int64 }
-	index := map[key]int32{}
-	var x Sample
-	s.scan(&nicMetrics, func(c *cursor) bool {
-		k := key{c.int(sampleType), c.int(nicPort), c.int(sampleMetric)}
-		at, ok := index[k]
-		if !ok {
-			at = int32(len(metrics))
-			index[k] = at
-			metrics = append(metrics, Metric{
-				Source: nicName(k.card, k.port), Name: s.Options.Syms.Name(c.name(sampleMetric)), GPU: -1, typeID: k.card, id: k.name,
-			})
-		}
-		x = Sample{Time: c.time(sampleTime), Value: c.float(sampleValue), Metric: at}
-		return yield(&x, metrics)
-	})
 }
 
 // A Sched is a thread that got a core, or lost it. 24 bytes.

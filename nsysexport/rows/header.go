@@ -84,10 +84,6 @@ func (h *header) read(head []byte) error {
 			"if this is an export, run nsys export again (the .nsys-rep is still good), otherwise copy the file again")
 	case bytes.HasPrefix(head, []byte(reportMagic)):
 		return errReport
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return errors.New("is compressed: run gunzip -k on it and give the result")
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		return errors.New("is compressed: run unzstd on it and give the result")
 	case !bytes.HasPrefix(head, []byte(magic)):
 		return fmt.Errorf("not a SQLite database: %w", ErrForeign)
 	case len(head) < headerSize:

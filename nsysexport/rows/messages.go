@@ -1,10 +1,6 @@
 package rows
 
-import (
-	"fmt"
-
-	"github.com/sgtrace/sgtrace/trace"
-)
+import "github.com/sgtrace/sgtrace/trace"
 
 // A Message is a warning or an error of the profiler: lost data, missing rights.
 type Message struct {
@@ -44,9 +40,4 @@ func (s *Source) Messages(yield func(*Message) bool) {
 		m = Message{c.time(messageTime), pidOf(c.int(messagePID)), uint8(severity), s.Options.Syms.Name(c.textSym(messageText))}
 		return yield(&m)
 	})
-}
-
-// nicName names a port of a network card.
-func nicName(card, port int64) string {
-	return fmt.Sprintf("NIC %#x port %d", uint64(card), port)
 }

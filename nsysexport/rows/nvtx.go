@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"strconv"
 	"sync"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -33,7 +32,7 @@ type Range struct {
 	PID, TID   int32      // where it began; -1 is unknown
 	EndTID     int32      // the thread where it ended; -1 is TID
 	Text       trace.Sym
-	Domain     trace.Sym // name of the domain; 0 is the default one
+	Domain     trace.Sym // name of the domain; 0 is the default one, or one whose creation was not recorded
 	Category   trace.Sym // name of the category; 0 is none, or one without a name
 	CategoryID uint32    // 0 is none
 	Color      uint32    // ARGB; 0 is none
@@ -178,7 +177,6 @@ func (s *Source) Ranges(yield func(*Range) bool) {
 	end := s.Meta.SessionStart + trace.Time(s.Meta.Duration)
 	var p payloads
 	p.init(s, n)
-	numbered := map[int64]trace.Sym{}
 	var r Range
 	s.scan(&nvtxTable, func(c *cursor) bool {
 		kind, ok := s.markKind(c.int(nvtxType), c.sel.table)
@@ -191,7 +189,7 @@ func (s *Source) Ranges(yield func(*Range) bool) {
 			Text: c.nvtxText(), CategoryID: uint32(c.int(nvtxCategory)),
 		}
 		domain := c.int(nvtxDomain)
-		r.Domain = s.domain(n, numbered, scope{r.PID, domain, 0})
+		r.Domain = n.domains[scope{r.PID, domain, 0}]
 		if r.CategoryID != 0 {
 			r.Category = n.categories[scope{r.PID, domain, int64(r.CategoryID)}]
 		}
@@ -237,23 +235,6 @@ func (s *Source) markKind(kind int64, table string) (MarkKind, bool) {
 	}
 	s.Diag(trace.NsysNVTXKind, table, 0, kind)
 	return 0, false
-}
-
-// domain returns the name of a domain. One whose creation was not recorded is
-// called by its number, and remembered in numbered.
-func (s *Source) domain(n *nvtxNames, numbered map[int64]trace.Sym, key scope) trace.Sym {
-	if key.domain == 0 {
-		return 0
-	}
-	if name, ok := n.domains[key]; ok {
-		return name
-	}
-	name, ok := numbered[key.domain]
-	if !ok {
-		name = s.Options.Syms.Intern("domain " + strconv.FormatInt(key.domain, 10))
-		numbered[key.domain] = name
-	}
-	return name
 }
 
 // NamedThreads returns the threads that name themselves through NVTX.

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -17,11 +18,12 @@ import (
 
 // Options say how a file is read.
 type Options struct {
+	Name  string         // of the file in messages; "" is its path
 	Syms  *trace.Symbols // nil is a table of its own
 	Args  *trace.Args    // of NVTX payloads; nil leaves them out
 	Diags *trace.Diags   // nil drops diagnostics
 	// Brief leaves out what reports do not need, which takes half the time: launch
-	// configurations, return values, graph ids, colors and payloads.
+	// configurations, graph ids, colors and payloads.
 	Brief bool
 	// KeepSecrets tells to keep payloads that may hold prompts or credentials.
 	KeepSecrets bool
@@ -71,10 +73,10 @@ func Open(path string, opt Options) (*Source, error) {
 	if opt.Diags == nil {
 		opt.Diags = &trace.Diags{}
 	}
-	s := &Source{Name: path, Options: opt, launches: newLaunches()}
+	s := &Source{Name: cmp.Or(opt.Name, path), Options: opt, launches: newLaunches()}
 	if err := s.open(path); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("reading %s: %w", path, err)
+		return nil, fmt.Errorf("reading %s: %w", s.Name, err)
 	}
 	return s, nil
 }

@@ -104,6 +104,9 @@ func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool)
 		return
 	}
 	if sel.missing != "" {
+		if rows(c, sel.table) == 0 {
+			return // all tables exist in exports with --lazy=false
+		}
 		s.Diag(trace.NsysColumnMissing, sel.table, 0, sel.missing)
 		return
 	}

@@ -77,12 +77,9 @@ func readSchema(conn *sqlite.Conn) (schema, error) {
 	}
 }
 
-// isExport reports whether these are tables of Nsight Systems. Every export has the
-// first one, and one of the others.
+// isExport reports whether these are tables of Nsight Systems. One is enough: exports can
+// be bounded to some tables, without the one of names.
 func (sch schema) isExport() bool {
-	if !slices.Contains(sch.tables, "StringIds") {
-		return false
-	}
 	return slices.ContainsFunc(sch.tables, func(t string) bool {
 		for _, prefix := range []string{"CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "NVTX_", "OSRT_", "ANALYSIS_DETAILS",
 			"EXPORT_META_DATA", "META_DATA_EXPORT", "ThreadNames", "SCHED_EVENTS", "GPU_METRICS"} {

@@ -120,6 +120,11 @@ func (n *names) missing(id int64) {
 // table would take hours, and an index of rows is made once.
 func (n *names) prepare() {
 	table := n.src.schema.find("StringIds")
+	if table == "" {
+		n.failed = true
+		n.src.noNames.Do(func() { n.src.Diag(trace.NsysNoNames, "", 0) })
+		return
+	}
 	key, err := rowidName(n.conn, table)
 	if err == nil && key != "id" {
 		key = "rowid"

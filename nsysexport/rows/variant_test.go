@@ -171,9 +171,7 @@ func TestGraphsAndSyncs(t *testing.T) {
 		INSERT INTO CUDA_GRAPH_EVENTS VALUES (1, 2, 3);
 		CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start, globalPid, deviceId, bytes, memoryOperationType);
 		INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (1, 0, 0, 512, 0), (2, 0, 0, 512, 1);
-		CREATE TABLE NET_NIC_METRIC (start, end, globalId, portId, nameId, value);
-		INSERT INTO NET_NIC_METRIC VALUES (1, 2, 17, 1, 0, 7.5);
-		INSERT INTO StringIds VALUES (0, 'bytes sent');`))
+`))
 	if g := e.GraphRuns; len(g) != 2 || g[0].Timed || !g[1].Timed || g[1].End-g[1].Start != 10 || g[1].Graph != 3 || g[1].Exec != 4 {
 		t.Errorf("graphs %+v", g)
 	}
@@ -183,11 +181,47 @@ func TestGraphsAndSyncs(t *testing.T) {
 	if m := e.MemoryEvents; len(m) != 2 || m[0].Bytes != 512 || m[1].Bytes != -512 {
 		t.Errorf("memory %+v", m)
 	}
-	if len(e.Samples) != 1 || e.Samples[0].Value != 7.5 || e.Metrics[0].Name != "bytes sent" || e.Metrics[0].Source != "NIC 0x11 port 1" {
-		t.Errorf("samples %+v of %+v", e.Samples, e.Metrics)
-	}
 	if len(e.GraphNodes) != 0 || !slices.Equal(e.Unread, []Table{{"CUDA_GRAPH_EVENTS", 1}}) {
 		t.Errorf("nodes %v, unread %v", e.GraphNodes, e.Unread)
+	}
+}
+
+// Network devices have names by two tables, or none; older and newer versions have the
+// id of a card, and ports.
+func TestNetworkCounters(t *testing.T) {
+	tables := nsystest.Schema2024 + nsystest.Tables("NET_IB_SWITCH_METRIC", "TARGET_INFO_NETWORK_METRICS") +
+		"INSERT INTO TARGET_INFO_NETWORK_METRICS VALUES (1, 0, 'Bytes sent', '', 'bytes'), (2, 0, 'Congestion', '', '');"
+	card, counters := nsystest.Tables("NIC_ID_MAP", "TARGET_INFO_NIC_INFO"), nsystest.Tables("NET_NIC_METRIC")
+	for _, c := range []struct{ name, sql, want string }{
+		{"names", card + counters + `INSERT INTO TARGET_INFO_NIC_INFO VALUES (9, '', 3, 'mlx5_0', 1, 1, 1); INSERT INTO NIC_ID_MAP VALUES (3, 17);
+			INSERT INTO NET_NIC_METRIC VALUES (1, 2, 17, 1, 0, 7), (2, 3, 17, 2, 0, 8), (3, 4, 17, 1, 0, 9);`,
+			"mlx5_0: Bytes sent [bytes]; mlx5_0: Congestion; 2=7 of 0; 3=8 of 1; 4=9 of 0"},
+		{"no names", counters + "INSERT INTO NET_NIC_METRIC VALUES (1, 2, 17, 5, 6, 7);", "NIC 0x11: metric 6 of list 5; 2=7 of 0"},
+		{"old card", "CREATE TABLE TARGET_INFO_NIC_INFO (globalId INTEGER, name TEXT); INSERT INTO TARGET_INFO_NIC_INFO VALUES (17, 'mlx5_1');" +
+			counters + "INSERT INTO NET_NIC_METRIC VALUES (1, 2, 17, 1, 0, 7);", "mlx5_1: Bytes sent [bytes]; 2=7 of 0"},
+		{"ports", `CREATE TABLE NET_NIC_METRIC (start, end, globalId, portId, metricsListId, metricsIdx, value);
+			INSERT INTO NET_NIC_METRIC VALUES (1, 2, 17, 1, 1, 0, 7), (1, 2, 17, 2, 1, 0, 8);`,
+			"NIC 0x11 port 1: Bytes sent [bytes]; NIC 0x11 port 2: Bytes sent [bytes]; 2=7 of 0; 2=8 of 1"},
+		{"switch", "INSERT INTO NET_IB_SWITCH_METRIC VALUES (1, 2, 17, 1, 0, 7);", "InfiniBand switch 0x11: Bytes sent [bytes]; 2=7 of 0"},
+		{"empty", "CREATE TABLE NET_NIC_METRIC (start, end, globalId, nameId, value);", ""},
+		{"unknown", "CREATE TABLE NET_NIC_METRIC (start, end, globalId, nameId, value); INSERT INTO NET_NIC_METRIC VALUES (1, 2, 3, 4, 5);", "nsys-column-missing"},
+	} {
+		e, _, diags := read(t, nsystest.Database(t, tables+c.sql))
+		var have []string
+		for _, m := range e.Metrics {
+			have = append(have, m.Source+": "+m.Name)
+		}
+		for _, x := range e.Samples {
+			have = append(have, fmt.Sprintf("%d=%v of %d", x.Time, x.Value, x.Metric))
+		}
+		for _, d := range diags {
+			if d.Code != "nsys-no-session-start" {
+				have = append(have, d.Code)
+			}
+		}
+		if text := strings.Join(have, "; "); text != c.want {
+			t.Errorf("%s: %s\nwant %s", c.name, text, c.want)
+		}
 	}
 }
 

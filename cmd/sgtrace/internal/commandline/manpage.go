@@ -42,7 +42,7 @@ output written, but some input was damaged or dropped
 .SH ENVIRONMENT
 .TP
 .B TMPDIR
-directory for temporary files with data that does not fit in memory. They have no names and leave nothing behind.
+directory for temporary files: data that does not fit in memory, and decompressed Nsight Systems exports. Nothing is left behind.
 .TP
 .BR LC_ALL ", " LC_CTYPE ", " LANG
 whether text may contain more than ASCII; in the locales C and POSIX it does not.

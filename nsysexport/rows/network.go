@@ -1,0 +1,133 @@
+package rows
+
+import (
+	"fmt"
+	"strconv"
+)
+
+const (
+	countEnd = iota
+	countDevice
+	countList
+	countIndex
+	countValue
+	countPort
+)
+
+// countColumns are those of all tables of what network devices counted. Rows have a start
+// and an end; the value is that at the end.
+var countColumns = []column{
+	countEnd:    {name: "end", or: "start", need: true},
+	countDevice: {name: "globalId", need: true},
+	countList:   {name: "metricsListId", need: true},
+	countIndex:  {name: "metricsIdx", need: true},
+	countValue:  {name: "value", need: true},
+	countPort:   {name: "portId", none: -1},
+}
+
+// nicMetrics has counters of network cards.
+var nicMetrics = tableSpec{names: []string{"NET_NIC_METRIC"}, columns: countColumns}
+
+// switchMetrics has counters of InfiniBand switches.
+var switchMetrics = tableSpec{names: []string{"NET_IB_SWITCH_METRIC"}, columns: countColumns}
+
+// networkNames says what the numbers of counters mean.
+var networkNames = tableSpec{
+	names: []string{"TARGET_INFO_NETWORK_METRICS"},
+	columns: []column{
+		{name: "metricsListId", need: true}, {name: "metricsIdx", need: true}, {name: "name", need: true}, {name: "unit"},
+	},
+}
+
+// nicNumbers says which card has counters under which id.
+var nicNumbers = tableSpec{
+	names:   []string{"NIC_ID_MAP"},
+	columns: []column{{name: "globalId", need: true}, {name: "nicId", need: true}},
+}
+
+// nicNames has the names of cards. Before schema 3.7.2 they had the id of counters
+// themselves.
+var nicNames = tableSpec{
+	names:   []string{"TARGET_INFO_NIC_INFO"},
+	columns: []column{{name: "nicId", none: -1}, {name: "name", need: true}, {name: "globalId", none: -1}},
+}
+
+// A counted is what a network device counts: one metric of one of its ports.
+type counted struct{ device, port, list, index int64 }
+
+// networkSamples yields what network cards and switches counted.
+func (s *Source) networkSamples(metrics []Metric, yield func(*Sample, []Metric) bool) {
+	names, cards := s.networkNames(), s.nicNames()
+	more := true
+	for _, table := range []struct {
+		spec *tableSpec
+		kind string
+	}{{&nicMetrics, "NIC"}, {&switchMetrics, "InfiniBand switch"}} {
+		index := map[counted]int32{}
+		var x Sample
+		s.scan(table.spec, func(c *cursor) bool {
+			k := counted{c.int(countDevice), c.int(countPort), c.int(countList), c.int(countIndex)}
+			at, ok := index[k]
+			if !ok {
+				at = int32(len(metrics))
+				index[k] = at
+				metrics = append(metrics, k.metric(table.kind, cards, names))
+			}
+			x = Sample{Time: c.time(countEnd), Value: c.float(countValue), Metric: at}
+			more = yield(&x, metrics)
+			return more
+		})
+		if !more {
+			return
+		}
+	}
+}
+
+// metric returns the metric of what a device of a kind counts.
+func (k counted) metric(kind string, devices map[int64]string, names map[[2]int64]string) Metric {
+	source, ok := devices[k.device]
+	if !ok {
+		source = fmt.Sprintf("%s %#x", kind, uint64(k.device))
+	}
+	if k.port >= 0 {
+		source += " port " + strconv.FormatInt(k.port, 10)
+	}
+	name, ok := names[[2]int64{k.list, k.index}]
+	if !ok {
+		name = fmt.Sprintf("metric %d of list %d", k.index, k.list)
+	}
+	return Metric{Source: source, Name: name, GPU: -1, typeID: k.device, id: k.index}
+}
+
+// networkNames returns the names of counters by list and index: "Bytes sent [bytes]".
+func (s *Source) networkNames() map[[2]int64]string {
+	names := map[[2]int64]string{}
+	s.scan(&networkNames, func(c *cursor) bool {
+		name := c.text(2)
+		if unit := c.text(3); unit != "" {
+			name += " [" + unit + "]"
+		}
+		names[[2]int64{c.int(0), c.int(1)}] = name
+		return true
+	})
+	return names
+}
+
+// nicNames returns the names of network cards by the id that their counters have.
+func (s *Source) nicNames() map[int64]string {
+	byNumber, byID := map[int64]string{}, map[int64]string{}
+	s.scan(&nicNames, func(c *cursor) bool {
+		byNumber[c.int(0)] = c.text(1)
+		if id := c.int(2); id != -1 {
+			byID[id] = c.text(1)
+		}
+		return true
+	})
+	s.scan(&nicNumbers, func(c *cursor) bool {
+		if name, ok := byNumber[c.int(1)]; ok {
+			byID[c.int(0)] = name
+		}
+		return true
+	})
+	return byID
+}

@@ -1,0 +1,93 @@
+package rows
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// realExport unpacks an export of the shared data that shows something special.
+func realExport(t *testing.T, name string) string {
+	t.Helper()
+	packed, err := os.ReadFile(testinput.Shared(t, "data", "reality", "nsys", name+".sqlite.zst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	data, err := z.DecodeAll(packed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name+".sqlite")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// nsys writes every table with --lazy=false. Tables without rows lose nothing, and rows
+// of all tables that are read arrive.
+func TestEmptyTablesLoseNothing(t *testing.T) {
+	for _, name := range []string{"lazy_false_2023.4", "alltables_2023.4"} {
+		path := realExport(t, name)
+		e, _, diags := read(t, path)
+		checkComplete(t, e, path)
+		for _, d := range diags {
+			if d.Severity >= trace.DataLoss {
+				t.Errorf("%s: %v", name, d)
+			}
+		}
+	}
+}
+
+// The tables of tests have the columns that nsys writes, in that order; either may lack
+// what comes behind.
+func TestTablesOfTestsAreReal(t *testing.T) {
+	ours, theirs := tablesIn(t, nsystest.Database(t, nsystest.Tables())), tablesIn(t, realExport(t, "lazy_false_2023.4"))
+	compared := 0
+	for table, have := range ours {
+		want, ok := theirs[table]
+		if !ok {
+			continue // of a later version
+		}
+		compared++
+		if n := min(len(have), len(want)); !slices.Equal(have[:n], want[:n]) {
+			t.Errorf("%s has %v\nwant %v", table, have, want)
+		}
+	}
+	if compared < 30 {
+		t.Errorf("%d tables are in both", compared)
+	}
+}
+
+func tablesIn(t *testing.T, path string) map[string][]tableColumn {
+	t.Helper()
+	s, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c, err := s.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.release(c)
+	tables := map[string][]tableColumn{}
+	for _, name := range s.schema.tables {
+		if tables[name], err = columnsOf(c.conn, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tables
+}
