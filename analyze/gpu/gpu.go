@@ -61,7 +61,10 @@ type GPU struct {
 	// KernelTime is the sum of the durations of Kernels, GraphTime that of the
 	// GraphKernels, which launches of CUDA graphs started.
 	KernelTime, GraphTime, GraphKernels int64
-	Streams                             []GPUStream // by number
+	// UnknownTime is the part of KernelTime of kernels that no rule of the classes knows.
+	// They count as computation.
+	UnknownTime int64
+	Streams     []GPUStream // by number
 
 	RankIndex int32
 	// unrecorded is the time from the last row of a recording to the first one of the next.

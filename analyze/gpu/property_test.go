@@ -127,7 +127,7 @@ func definedRows(s *testset.RowStream, syms *trace.Symbols, rank, device int32) 
 		if k.Rank == rank && k.Device == device {
 			class := profile.ClassOther
 			if !k.Graph {
-				class = classes.Of(syms.Name(k.Name))
+				class, _ = classes.Of(syms.Name(k.Name))
 			}
 			rows = append(rows, definedRow{k.Event, class, true, k.Graph, callOf(&k.Event)})
 		}

@@ -132,6 +132,9 @@ func (s *gpuSweep) add(r *gpuRow) {
 			g.GraphKernels++
 			g.GraphTime = distribution.AddTimes(g.GraphTime, r.dur)
 		}
+		if r.flags&rowUnknown != 0 {
+			g.UnknownTime = distribution.AddTimes(g.UnknownTime, r.dur)
+		}
 		s.kernels.add(r)
 	}
 	if r.called() {

@@ -91,7 +91,7 @@ func (n *namer) collective(r *ranks.Track, c call) align.Collective {
 // family returns the name of a kernel without its arguments, whose types differ
 // between builds and ranks.
 func family(kernel string) string {
-	name, _, _ := strings.Cut(kernel, "(")
+	name, _, _ := strings.Cut(profile.Demangle(kernel), "(")
 	name, _, _ = strings.Cut(name, "<")
 	return strings.TrimPrefix(name, "void ")
 }

@@ -40,7 +40,7 @@ func TestUnpack(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := &Indexed{Input: Input{Name: name}}
-		if err := x.recognise(true); err != nil || x.Format != nsysexport.Format || !x.unpacked {
+		if err := x.recognize(true); err != nil || x.Format != nsysexport.Format || !x.unpacked {
 			t.Fatalf("recognized as %v, %v", x.Format, err)
 		}
 		diags := &trace.Diags{}
@@ -53,7 +53,7 @@ func TestUnpack(t *testing.T) {
 			t.Errorf("cut by %d: %d of %d bytes, %v", cut, len(have), len(content), diags.All())
 		}
 		x.close()
-		if err := x.recognise(true); err != nil {
+		if err := x.recognize(true); err != nil {
 			t.Fatal(err)
 		}
 		if err := x.index(&format.Options{Diags: diags, Syms: trace.NewSymbols()}); err == nil {
