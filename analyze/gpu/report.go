@@ -28,7 +28,7 @@ func (c gpuColumns) first() []table.Field[GPU] {
 	return []table.Field[GPU]{
 		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none; with the device where ranks have several"},
 			Cell: func(g *GPU) table.Cell { return table.TextCell(c.gpus.gpuLabel(g)) }},
-		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process counts", Detail: true},
+		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process numbers it", Detail: true},
 			Cell: func(g *GPU) table.Cell { return table.Cell{N: int64(g.Device)} }},
 	}
 }

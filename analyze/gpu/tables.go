@@ -78,7 +78,7 @@ func (g *GPUs) StreamReport() *table.Table {
 	}
 	fields := []table.Field[streamRow]{
 		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none; with the device where ranks have several"}, Cell: func(r *streamRow) table.Cell { return table.TextCell(g.gpuLabel(r.gpu)) }},
-		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process counts", Detail: true}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: int64(r.gpu.Device)} }},
+		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process numbers it", Detail: true}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: int64(r.gpu.Device)} }},
 		{Column: table.Column{Name: "stream", Unit: table.Count, Doc: "number of the stream"}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: r.Stream} }},
 		{Column: table.Column{Name: "rows", Unit: table.Count, Doc: "kernels, and copies whose stream is known"}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: r.Rows} }},
 		time("length", "from the first start to the last end", length),

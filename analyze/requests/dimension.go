@@ -25,7 +25,7 @@ type Dimension struct {
 var Dimensions = []Dimension{
 	{Name: "stage", axis: StageAxis, Doc: "name of the stage; service:name for spans of services without stages"},
 	{Name: "rank", axis: rankAxis(place.RankName), Doc: "host, thread label and rank"},
-	{Name: "process", axis: rankAxis(processName), Doc: "rank and native thread id: one start of a server"},
+	{Name: "process", axis: rankAxis(processName), Doc: "rank and native thread ID: one start of a server"},
 	{Name: "host", axis: ProcAxis(func(_ *request.Proc, host string) string { return host }), Doc: "machine"},
 	{Name: "label", axis: ProcAxis(func(p *request.Proc, _ string) string { return p.Label }), Doc: "thread label, the kind of process"},
 	{Name: "role", axis: ProcAxis(func(p *request.Proc, _ string) string { return p.Role.String() }), Doc: "unified, prefill, decode, router"},
