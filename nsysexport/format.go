@@ -13,18 +13,18 @@ import (
 
 // Format is the SQLite form of a report of Nsight Systems.
 var Format = &format.Format{
-	Name:     "SQLite (Nsight Systems export)",
-	Doc:      "Nsight Systems exports, as 'nsys export --type sqlite' writes them",
-	For:      "'sgtrace merge', 'sgtrace convert nsys2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
-	Convert:  "nsys2perfetto",
-	Sniff:    func(h format.Head) bool { return rows.Sniff(h.Bytes) },
-	Index:    index,
-	OnDisk:   true,
-	Recorder: "Nsight Systems export",
-	Beside:   true,
-	Machine:  true,
-	Session:  true,
-	Again:    true,
+	Name:    "SQLite (Nsight Systems export)",
+	Doc:     "Nsight Systems exports, as 'nsys export --type sqlite' writes them",
+	For:     "'sgtrace merge', 'sgtrace convert nsys2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
+	Convert: "nsys2perfetto",
+	Sniff:   func(h format.Head) bool { return rows.Sniff(h.Bytes) },
+	Index:   index,
+	OnDisk:  true,
+	Noun:    "Nsight Systems export",
+	Beside:  true,
+	Machine: true,
+	Session: true,
+	Again:   true,
 }
 
 // manyEvents is from where on a table of events is large beside all else.

@@ -65,17 +65,17 @@ func (b *Costs) WaitsFor(at *place.Where) float64 {
 	return b.Part(sum)
 }
 
-// Price gives stragglers the weight of what requests wait for them; that of others
-// stays as it is.
-func (b *Costs) Price(found []finding.Finding) []finding.Finding {
-	for i := range found {
-		f := &found[i]
-		if f.Kind != finding.Straggler || f.At.Scope != place.OneRank {
+// Price says what stragglers cost requests that wait for them, where any does, in place
+// of what they cost ranks.
+func (b *Costs) Price(stragglers []finding.Finding) []finding.Finding {
+	for i := range stragglers {
+		f := &stragglers[i]
+		if f.At.Scope != place.OneRank {
 			continue
 		}
-		if w := b.WaitsFor(&f.At); w > 0 {
-			f.Weight = w
+		if cost := b.WaitsFor(&f.At); cost > 0 {
+			f.Cost, f.Whose = cost, finding.RequestTime
 		}
 	}
-	return found
+	return stragglers
 }

@@ -1,10 +1,10 @@
 package collective
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -244,7 +244,7 @@ func (c *Collectives) rankOf(rank int32) *Rank {
 
 // Waiting tells how much of the time in collectives ranks wait for the last one of them,
 // and which waited for ranks that were not recorded.
-func (c *Collectives) Waiting() []string {
+func (c *Collectives) Waiting() []finding.Evidence {
 	took, wait := int64(0), int64(0)
 	for i := range c.Ranks {
 		took, wait = distribution.AddTimes(took, c.Ranks[i].Took), distribution.AddTimes(wait, c.Ranks[i].Wait)
@@ -252,6 +252,6 @@ func (c *Collectives) Waiting() []string {
 	if took == 0 {
 		return c.longWaits()
 	}
-	waiting := []string{fmt.Sprintf("%.0f %% of the time in %s is waiting for the last rank, the rest moves data", 100*distribution.Fraction(wait, took), words.Counted(c.Counts.Sync, "collective"))}
+	waiting := []finding.Evidence{finding.Sentence("ranks spend %.0f %% of their time in %s waiting for the last rank; the rest is data transfer", 100*distribution.Fraction(wait, took), words.Counted(c.Counts.Sync, "collective"))}
 	return append(waiting, c.longWaits()...)
 }

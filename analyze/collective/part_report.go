@@ -61,7 +61,7 @@ func (c *Collectives) PartReport() *table.Table {
 	}
 	r := table.New("sgtrace.report.collectives.parts/v1", "Kernels of collectives by rank and kind", c.Parts, fields)
 	for _, sentence := range c.longWaits() {
-		r.Note("%s", sentence)
+		r.Note("%s", sentence.Text)
 	}
 	return r
 }

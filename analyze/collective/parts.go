@@ -2,11 +2,11 @@ package collective
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -125,7 +125,7 @@ func (p *partTimes) settle() {
 
 // longWaits tells of the kernels without others that took much longer than usual, the
 // longest wait first.
-func (c *Collectives) longWaits() []string {
+func (c *Collectives) longWaits() []finding.Evidence {
 	var long []*PartKind
 	for i := range c.Parts {
 		if p := &c.Parts[i]; p.Long > 0 {
@@ -134,9 +134,9 @@ func (c *Collectives) longWaits() []string {
 	}
 	slices.SortStableFunc(long, func(a, b *PartKind) int { return cmp.Compare(b.LongWait, a.LongWait) })
 	const told = 3
-	var out []string
+	var out []finding.Evidence
 	for _, p := range long[:min(len(long), told)] {
-		out = append(out, fmt.Sprintf("%s waited for ranks that are not in the files: %d of its %d `%s` took %s longer in sum than the median of %s; all %s waited %s at most",
+		out = append(out, finding.Sentence("%s waited for ranks that are not in the files: %d of its %d `%s` took %s longer in sum than the median of %s; all %s waited %s at most",
 			p.Rank, p.Long, p.Took.N, p.Name(), words.Nearly(p.LongWait), words.Nearly(p.Took.P50), words.Counted(p.Alone, "kernel"), words.Nearly(p.MostWait)))
 	}
 	return out

@@ -81,6 +81,8 @@ func (g *GPUs) Report() *table.Table {
 			}},
 		table.Field[GPU]{Column: table.Column{Name: "rows", Unit: table.Count, Doc: "kernels and copies", Detail: true}, Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Rows} }},
 		table.Field[GPU]{Column: table.Column{Name: "kernels", Unit: table.Count, Doc: "kernels", Detail: true}, Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Kernels} }},
+		table.Field[GPU]{Column: table.Column{Name: "early", Unit: table.Duration, Doc: "kernels had started and waited for the communication before them on their stream, sum over kernels: they neither compute nor hide it", Detail: true},
+			Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Early} }},
 		table.Field[GPU]{Column: table.Column{Name: "unclassified", Unit: table.Share, Doc: "part of the time of kernels that is of names which no rule knows; they count as compute", Detail: true},
 			Cell: func(g *GPU) table.Cell { return table.ShareCell(g.UnknownTime, g.KernelTime) }},
 	)

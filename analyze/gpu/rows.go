@@ -20,6 +20,8 @@ type gpuRow struct {
 	name     trace.Sym
 	class    profile.Class
 	flags    rowFlags
+
+	waited int64 // ns, of dur: for what ran before it; known once it was swept over
 }
 
 type rowFlags uint8
@@ -29,12 +31,14 @@ const (
 	rowKernel                       // and not a copy
 	rowGraph                        // from the launch of a CUDA graph, or a whole one
 	rowUnknown                      // no rule of classes knows it: class is a guess
+	rowStep                         // times the kind of the step that launched it
 )
 
 // flagBits is how many bits flags take.
-const flagBits = 4
+const flagBits = 6
 
 func (r *gpuRow) called() bool    { return r.flags&rowCalled != 0 }
+func (r *gpuRow) step() int       { return int(r.flags / rowStep) }
 func (r *gpuRow) end() trace.Time { return r.start + trace.Time(r.dur) }
 
 // compareRows orders rows by their start. Of those that start together, the one
@@ -153,7 +157,7 @@ func (r *rowReader) next() bool {
 	row.class, row.flags = profile.Class(kind>>flagBits), rowFlags(kind&(1<<flagBits-1))
 	row.stream = r.signed()
 	row.name = trace.Sym(r.unsigned())
-	row.launch, row.launched = 0, 0
+	row.launch, row.launched, row.waited = 0, 0, 0
 	if row.called() {
 		row.launch = trace.Time(uint64(row.start) - uint64(r.signed()))
 		row.launched = int64(r.unsigned())

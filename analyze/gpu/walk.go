@@ -261,10 +261,21 @@ func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *launch) *gpu
 		}
 		r.launch, r.launched = l.start, rank.duration(l, e.Correlation)
 		rank.project(l, r)
+		r.flags |= rowStep * rowFlags(rank.kindOf(l))
 	}
 	part := rank.part(device)
 	part.rows.add(r)
 	return part
+}
+
+// kindOf returns the kind of the step that a call lies in, the innermost that tells one.
+func (r *rankWork) kindOf(l *launch) profile.StepKind {
+	for i := l.step(); i != walk.NoStep; i = r.steps[i].Around {
+		if kind := r.steps[i].Kind; kind != profile.StepOther {
+			return kind
+		}
+	}
+	return profile.StepOther
 }
 
 func (p *gpuPart) addOrphan(correlation, dur int64) {

@@ -35,16 +35,11 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	if err != nil {
 		return nil, nil, err
 	}
-	files, err := inputs.Find(args)
+	files, err := findInputs(ctx, args)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(files) == 0 {
-		return nil, nil, commandline.Usage("no input; give OTLP dumps, PyTorch traces, or Nsight Systems exports: files, globs, directories, or - for standard input")
-	}
-	names := inputs.Names(files)
-	c.read = append(c.read, names...)
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(names))
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.ranks, Hosts: sel.Hosts, Walk: true}
 	c.collectEarly()
 	m, err := convert.Read(files, opt, &c.diags)
@@ -52,6 +47,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	if err != nil {
 		return nil, nil, err
 	}
+	c.read = append(c.read, m.Taken...)
 	e, err := m.Evidence(what.EvidenceOptions)
 	if err != nil {
 		return nil, nil, err

@@ -30,11 +30,11 @@ func (c *command) reportPage(ctx *cli.Context) error {
 			return commandline.Usage("--%s has no meaning with -o, which writes a page of everything", other)
 		}
 	}
-	names, err := namedFiles(ctx.Args().Slice())
+	files, err := findInputs(ctx, ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
-	out, err := c.createFile(name, names)
+	out, err := c.createFile(name, files)
 	if err != nil {
 		return err
 	}

@@ -89,15 +89,15 @@ func (c *command) request(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	id, files := ctx.Args().First(), ctx.Args().Tail()
-	if err := idAndInputs(id, files); err != nil {
+	id, args := ctx.Args().First(), ctx.Args().Tail()
+	if err := idAndInputs(id, args); err != nil {
 		return err
 	}
-	names, err := namedFiles(files)
+	files, err := findInputs(ctx, args)
 	if err != nil {
 		return err
 	}
-	set, err := c.readFiles(ctx, names, loading{})
+	set, err := c.readFiles(ctx, files, loading{})
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/clocks"
-	"github.com/sgtrace/sgtrace/convert/inputs"
 )
 
 // summaryFlags are the flags of the summary of a report.
@@ -52,13 +49,12 @@ func (c *command) reportSummary(ctx *cli.Context) error {
 
 // overview looks at everything that was read.
 func (c *command) overview(ctx *cli.Context, e *convert.Evidence, sel *chosen) *overview.Overview {
-	args := ctx.Args().Slice()
 	var given []string
-	for _, arg := range shortInputs(args) {
+	for _, arg := range shortInputs(ctx.Args().Slice(), ctx.StringSlice("exclude")) {
 		given = append(given, c.redactedInput(arg))
 	}
 	in := overview.Input{
-		Select: selectionArgs(ctx), Inputs: given, Files: c.inputsRead(), Requests: e.Requests,
+		Select: append(c.exclusionArgs(ctx), selectionArgs(ctx)...), Inputs: given, Files: c.inputsRead(), Requests: e.Requests,
 		Clocks: hostClocks(e.Clocks), Diags: &c.diags,
 	}
 	if len(e.Ranks) > 0 {
@@ -94,23 +90,4 @@ func selectionArgs(ctx *cli.Context) (args []string) {
 		args = append(args, "--"+name, fmt.Sprint(ctx.Value(name)))
 	}
 	return args
-}
-
-// shortInputs names a directory instead of many files if these are all that it holds:
-// what a shell made of a glob fills the screen.
-func shortInputs(args []string) []string {
-	const few = 3
-	if len(args) <= few {
-		return args
-	}
-	dir := filepath.Dir(args[0])
-	if strings.HasPrefix(args[0], "-") || slices.ContainsFunc(args, func(arg string) bool { return filepath.Dir(arg) != dir }) {
-		return args
-	}
-	all, err := inputs.Expand([]string{dir})
-	given, err2 := inputs.Expand(args)
-	if err != nil || err2 != nil || !slices.Equal(all, given) {
-		return args
-	}
-	return []string{dir}
 }

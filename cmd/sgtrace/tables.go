@@ -42,17 +42,17 @@ func (c *command) write(ctx *cli.Context, f table.Format, d *document.Document, 
 func (c *command) inputsRead() []document.Input {
 	unread := map[string]bool{}
 	for _, d := range c.diags.All() {
-		if d.Message == trace.InputSkipped || d.Message == trace.InputUnusable {
+		if d.Message == trace.InputUnusable {
 			unread[d.Pos.File] = true
 		}
 	}
 	var list []document.Input
-	for _, name := range c.read {
-		if unread[name] {
+	for _, in := range c.read {
+		if unread[in.Name] {
 			continue
 		}
-		file := document.Input{Name: name, Bytes: request.Unknown}
-		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		file := document.Input{Name: in.Name, Bytes: request.Unknown}
+		if info, err := os.Stat(in.Name); err == nil && info.Mode().IsRegular() {
 			file.Bytes = info.Size()
 		}
 		list = append(list, file)
