@@ -52,7 +52,7 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, hostWaits},
 	{finding.GPU, "devices that communicate and compute nothing meanwhile", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, exposure},
-	{finding.Load, "arrivals that fell at some time", Requests,
+	{finding.Load, "arrivals that fell, and other changes of load that cost nothing", Requests,
 		finding.Info, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline"}, changes(finding.Load, free)},
 }
 
@@ -66,6 +66,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Slower, Effect: finding.Tail, Topics: []string{cause.Decode.String()}, OnRanks: true},
 }
 
+// whatever takes any finding.
 func whatever(*finding.Finding) bool { return true }
 
 // costly and free tell whether a finding costs anything.
