@@ -296,9 +296,9 @@ func TestCollectiveReports(t *testing.T) {
 		t.Errorf("reports\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	notes := []string{
-		"at 4 of 4 collectives not all ranks of the group were seen: the last rank is the last of those that were",
-		"at 1 of 5 collectives ranks need not wait for each other, or nobody knows whether they do, as in a broadcast or a dispatch: only their transfer counts, by kind",
-		"left out: 1 of 6 collectives, which a rank left before the last one came, by their clocks",
+		"at 4 of 4 collectives, not all ranks of the group were seen: the last rank is the last of those seen",
+		"at 1 of 5 collectives, ranks do not wait for each other, or it is unknown whether they do, as in a broadcast or a dispatch: only their transfer counts, by kind",
+		"left out: 1 of 6 collectives, which a rank left before the last one arrived, according to their clocks",
 	}
 	if got := c.RankReport().Footnotes; !slices.Equal(got, notes) {
 		t.Errorf("footnotes\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(notes, "\n"))

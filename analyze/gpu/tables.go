@@ -154,11 +154,11 @@ func (g *GPUs) KernelReport() *table.Table {
 		{Column: table.Column{Name: "kernel", Doc: "name of the kernel", Most: table.MostName}, Cell: func(k *RankKernel) table.Cell { return table.TextCell(k.Name) }},
 	})
 	if g.perSecond {
-		r.Note("ranks were captured for different times, so that excess and of median compare totals per second captured: excess is against the median of the ranks, for as long as the rank was captured")
+		r.Note("capture times of ranks differ, so excess and of median compare totals per second of capture; excess is relative to the median of the ranks, times the capture time of the rank")
 	}
 	for i := range g.Kernels {
 		if k := &g.Kernels[i]; k.Class == profile.ClassCommunication && k.Ranks > 1 {
-			r.Note("kernels that communicate wait for each other: they are short on the rank that the others wait for")
+			r.Note("communication kernels wait for each other: they are short on the rank that the others wait for")
 			break
 		}
 	}
