@@ -141,7 +141,7 @@ func TestCollectivesWithoutClocks(t *testing.T) {
 	if got.Counts.byDuration != 200 || want.Counts.byDuration != 0 {
 		t.Errorf("%d and %d are ordered by durations", got.Counts.byDuration, want.Counts.byDuration)
 	}
-	if notes := got.RankReport().Footnotes; len(notes) != 1 || !strings.HasPrefix(notes[0], "at 200 of 200 collectives the clocks") {
+	if notes := got.RankReport().Footnotes; len(notes) != 1 || !strings.HasPrefix(notes[0], "at 200 of 200 collectives, the clocks") {
 		t.Errorf("footnotes %q", notes)
 	}
 }
@@ -248,7 +248,7 @@ func TestBusBandwidthOfWholeGroups(t *testing.T) {
 	if k := c.Kinds[0]; len(c.Kinds) != 1 || k.Whole != 3 || k.Transfer.P50 != 60 || math.Abs(k.BusBandwidth()-400.0/3) > 1e-9 {
 		t.Errorf("%+v, %v GB/s", c.Kinds, k.BusBandwidth())
 	}
-	if out := tabletest.Text(t, c.KindReport(), table.FormatText, table.Style{Width: 200}); !strings.Contains(out, "at 4 of 7 collectives not all ranks of the group were seen") {
+	if out := tabletest.Text(t, c.KindReport(), table.FormatText, table.Style{Width: 200}); !strings.Contains(out, "at 4 of 7 collectives, not all ranks of the group were seen") {
 		t.Error(out)
 	}
 }
