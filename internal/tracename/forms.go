@@ -79,6 +79,9 @@ var forms = []form{
 
 	// Primus, as worker name of the tensorboard handler.
 	{producer: "primus", re: pattern(`(?P<run>primus-.+)-rank\[(?P<rank>\d+)\](?:\.(?P<time>` + stamp + `))?`)},
+	// torchtune, in iteration_N/: the worker name of the tensorboard handler is rank and minute.
+	{producer: "torchtune", ext: ".pt.trace.json",
+		re: pattern(`r(?P<rank>\d+)-\d{4}(?:-\d{1,2}){4}(?:\.(?P<time>` + stamp + `))?`)},
 	// torchtitan, in iteration_N/.
 	{producer: "torchtitan", re: pattern(`rank(?P<rank>\d+)_trace`)},
 	// HTA's samples; the date has no year and so gives no time.

@@ -85,6 +85,8 @@ var names = []struct {
 	{"worker3.1683204321123.pt.trace.json", Name{Rank: global(3), Time: 1683204321123e6, Producer: "tensorboard"}},
 	{"rank_3.1683204321123.pt.trace.json", Name{Rank: global(3), Time: 1683204321123e6}},
 	{"step_3.1683204321123.pt.trace.json", Name{Rank: trace.NoRank, Time: 1683204321123e6}},
+	{"iteration_2/r11-2026-3-9-14-5.1773065100123.pt.trace.json.gz", Name{Rank: global(11), Time: 1773065100123000000, Producer: "torchtune"}},
+	{"r1-2026-3-9-14.1773065100123.pt.trace.json", Name{Rank: trace.NoRank, Time: 1773065100123000000}},
 	{"rank12_trace.json.gz", Name{Rank: global(12), Producer: "torchtitan"}},
 	{"iteration_10/rank0_trace.json", Name{Rank: global(0), Producer: "torchtitan"}},
 	{"rank0_memory_snapshot.pickle", Name{Rank: global(0), NotRank: true, What: memorySnapshot}},
