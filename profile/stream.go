@@ -22,7 +22,10 @@ type Absence struct {
 	Size int // ranks of the job
 	// AtLeast tells that Size is what the numbers of ranks tell, not the size of a world.
 	AtLeast bool
-	Missing []string // the first few: "TP2", "rank 2"
+	// Missing names ranks and runs of them: "TP2", "rank 4 to rank 63". More counts those
+	// that are missing beside, if the gaps are many.
+	Missing []string
+	More    int
 }
 
 // A Stream passes the rows of one input, each kind in about the order of their

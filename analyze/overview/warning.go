@@ -234,8 +234,8 @@ func absenceWarnings(set *profile.Set) []Warning {
 		if a.AtLeast {
 			size = "at least " + size
 		}
-		if more := a.Size - a.Seen - len(a.Missing); more > 0 {
-			missing += fmt.Sprintf(" and %d more", more)
+		if a.More > 0 {
+			missing += fmt.Sprintf(" and %d more", a.More)
 		}
 		is, why := "is", "whether the others wait for it"
 		if a.Size-a.Seen > 1 {
