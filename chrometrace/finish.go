@@ -17,6 +17,7 @@ func (c *collector) finish() *profile.Profile {
 	c.endOpen()
 	c.readHeaders(&f.Meta)
 	c.clocks(f)
+	c.nameParts(&f.Meta)
 	j := joiner{collector: c, rows: c.finishRows(f)}
 	c.ownRows(f, j.rows)
 	f.Events = j.events()

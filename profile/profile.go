@@ -69,8 +69,8 @@ type Meta struct {
 	Host      string
 	Backend   string  // "nccl", "gloo", ...; "" is unknown
 	Groups    []Group // process groups
-	// Parts are labels of the parts of the file, which is one that this program wrote:
-	// "node0/TP0-DP1". One may be "".
+	// Parts are labels of the parts of the file, which this program wrote, or several ranks
+	// one after another: "node0/TP0-DP1". One may be "".
 	Parts   map[string]string
 	Devices []Device
 	PID     int64  // the process; 0 is unknown, or there are several
