@@ -10,6 +10,10 @@ GOVULNCHECK ?= golang.org/x/vuln/cmd/govulncheck@v1.8.0
 # How long the tests of a package may take on a slow machine.
 TIMEOUT ?= 10m
 
+# Tests that collect garbage a quarter as often take a third less CPU time. Those that measure
+# the program's memory run it without this.
+LAZYGC = GOGC=400 GOMEMLIMIT=1GiB
+
 .PHONY: build demo test race rates fuzz bench lint vuln cross fallback docs dist dist-check clean
 
 build:
@@ -25,7 +29,7 @@ test: lint
 	@command -v "$${SGTRACE_TRACE_PROCESSOR:-trace_processor_shell}" >/dev/null || echo "note: no trace_processor_shell ($$""SGTRACE_TRACE_PROCESSOR, PATH): tests with Perfetto's importer skip"
 	@for b in "$${SGTRACE_CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable; do command -v "$$b" >/dev/null && exit; done; echo "note: no Chromium ($$""SGTRACE_CHROMIUM, PATH): tests of HTML reports in a browser skip"
 	$(GO) build ./...
-	$(GO) test -vet=off -timeout $(TIMEOUT) ./... # lint has vetted
+	$(LAZYGC) $(GO) test -vet=off -timeout $(TIMEOUT) ./... # lint has vetted
 
 # The race detector needs cgo.
 race:

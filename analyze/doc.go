@@ -16,7 +16,8 @@
 //	rank          which rank has more to do or is slower
 //	diff          what changed between two captures (asks requests)
 //	inspect       what is in files
-//	overview      what stands out in all of these, on one screen
+//	finders       the list of what is looked for in all of these
+//	overview      what they found, on one screen
 //	page          the same, as a page to look at
 //
 // # How a report is made
@@ -26,8 +27,8 @@
 //     distribution).
 //  2. Columns (name, unit, doc, where a cell comes from) turn the structs into a
 //     table.Report, whose cells are computed when they are asked for.
-//  3. What stands out becomes a finding.Finding with its evidence and cost, for
-//     overview and page.
+//  3. What stands out becomes a finding.Finding with its evidence and cost, and a row of
+//     finders.All asks for it.
 //  4. Tables and findings make a document.Document, which writes itself in every format.
 //     A command only parses flags.
 //

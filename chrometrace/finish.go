@@ -27,7 +27,8 @@ func (c *collector) finish() *profile.Profile {
 	f.Samples = joined(j, func(t *parse.Tables) *[]trace.Sample { return &t.Samples }, func(x *trace.Sample, k *kept) bool {
 		return j.track(&x.Track, k) && j.time(&x.Time, k)
 	})
-	f.Launches = joined(j, func(t *parse.Tables) *[]profile.Link { return &t.Launches }, j.link)
+	var launched []trace.Time
+	f.Launches, launched = j.launches()
 	f.Work = joined(j, func(t *parse.Tables) *[]profile.Link { return &t.Work }, j.link)
 	redrawn := c.redrawn(f)
 	arrow := func(x *profile.Arrow, k *kept) bool {
@@ -51,6 +52,10 @@ func (c *collector) finish() *profile.Profile {
 		x.Event = j.event(x.Event, k)
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
+	asked := joined(j, func(t *parse.Tables) *[]profile.Asking { return &t.Asked }, func(x *profile.Asking, k *kept) bool {
+		return j.row(&x.Row, k) && j.time(&x.Time, k)
+	})
+	f.PlaceCollectives(func(launch int32) trace.Time { return launched[launch] }, asked)
 	f.Fingerprint = joined(j, func(t *parse.Tables) *[]trace.Slice { return &t.Prints }, func(x *trace.Slice, k *kept) bool {
 		return j.track(&x.Track, k) && j.time(&x.Time, k)
 	})
@@ -314,6 +319,25 @@ func (j joiner) event(i int32, k *kept) int32 {
 		return j.moved[i]
 	}
 	return i
+}
+
+// launches returns the launches and when each was made.
+func (j joiner) launches() (links []profile.Link, times []trace.Time) {
+	var of *kept
+	n := 0 // of the launches of that one
+	links = joined(j, func(t *parse.Tables) *[]profile.Link { return &t.Launches }, func(x *profile.Link, k *kept) bool {
+		if k != of {
+			of, n = k, 0
+		}
+		at := k.LaunchTimes[n]
+		n++
+		if !j.link(x, k) || !j.time(&at, k) {
+			return false
+		}
+		times = append(times, at)
+		return true
+	})
+	return links, times
 }
 
 func (j joiner) link(x *profile.Link, k *kept) bool {

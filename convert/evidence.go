@@ -52,7 +52,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		p.Absences = m.Absences()
 	}
 	m.LeaveOutRanks()
-	p.SyncPoints = m.SyncPoints()
+	p.SyncPoints, p.Parts = m.SyncPoints(), m.Parts()
 	if m.Requests != nil {
 		p.First, _, _ = m.Requests.Bounds()
 	}

@@ -77,7 +77,7 @@ var layers = []layer{
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
 	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests"}), reason: sees + "; of the questions, it needs requests (what they are divided by)"},
 	{of: questions, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
-	{of: []string{"analyze/overview", "analyze/page"}, may: slices.Concat(reported, base, questions), chain: true, reason: sees},
+	{of: []string{"analyze/finders", "analyze/overview", "analyze/page"}, may: slices.Concat(reported, base, questions), chain: true, reason: sees},
 	{of: []string{"analyze", "docs"}, reason: "it has no code of its own"},
 
 	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},

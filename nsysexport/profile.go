@@ -109,6 +109,7 @@ func (r *profiler) join() []*profile.Profile {
 		}
 		times := p.add(pieces)
 		r.findCollectives(p, times)
+		p.PlaceCollectives(times.at, nil)
 		r.findGPUSteps(p, times)
 		p.dropLoose(r.sparse)
 		p.Meta.OnGPU = p.Meta.OnGPU || slices.ContainsFunc(p.Rows, func(row profile.Row) bool { return row.Kind == profile.RowStream })

@@ -97,7 +97,7 @@ func (r *reader) kernels() {
 		}
 		if communicates[k.Name] == 0 {
 			communicates[k.Name] = -1
-			if profile.IsCommunication(r.syms.Name(k.Name)) {
+			if profile.MeetsOthers(r.syms.Name(k.Name)) {
 				communicates[k.Name] = 1
 			}
 		}
@@ -134,8 +134,7 @@ func (r *reader) dims(key trace.Sym, v [3]uint32) {
 // the calls have been read.
 func (p *piece) collective(k *rows.Kernel, row, event int32) {
 	p.collectives = append(p.collectives, profile.Collective{Event: event, Row: row, Time: k.Start, Dur: int64(k.End - k.Start), Name: k.Name,
-		OnGPU: true, Seq: -1, In: -1, Out: -1, GroupSize: -1})
-	p.correlations = append(p.correlations, k.Correlation)
+		OnGPU: true, Seq: -1, In: -1, Out: -1, GroupSize: -1, Correlation: int64(k.Correlation)})
 	p.nodes = append(p.nodes, k.Node)
 }
 

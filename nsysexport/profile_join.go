@@ -10,11 +10,10 @@ import (
 
 // callTimes are the times of the launches of a process.
 type callTimes struct {
-	p            *process
-	times        []trace.Time // by launch; nil if the events have them
-	nodes        []uint64     // graph nodes, by collective
-	correlations []uint32     // by collective
-	spans        []span       // by work; nil if the events have them
+	p     *process
+	times []trace.Time // by launch; nil if the events have them
+	nodes []uint64     // graph nodes, by collective
+	spans []span       // by work; nil if the events have them
 }
 
 // at returns when a launch was made.
@@ -107,7 +106,7 @@ func (f *process) addPiece(p *piece, times *callTimes) {
 		}
 		f.Collectives = append(f.Collectives, c)
 	}
-	times.nodes, times.correlations = append(times.nodes, p.nodes...), append(times.correlations, p.correlations...)
+	times.nodes = append(times.nodes, p.nodes...)
 	steps := p.steps
 	if len(steps) == 0 {
 		steps = p.forwards

@@ -27,7 +27,7 @@ func (r *profiler) findCollectives(f *process, times *callTimes) {
 		if node := times.nodes[i]; node != 0 {
 			nodes[node] = nil
 		} else {
-			wanted[int64(times.correlations[i])] = nil
+			wanted[f.Collectives[i].Correlation] = nil
 		}
 	}
 	for i := range f.Launches {
@@ -47,7 +47,7 @@ func (r *profiler) findCollectives(f *process, times *callTimes) {
 	for i := range f.Collectives {
 		if call := nodes[times.nodes[i]]; call != nil {
 			t.tell(&f.Collectives[i], call, false)
-		} else if call := wanted[int64(times.correlations[i])]; call != nil {
+		} else if call := wanted[f.Collectives[i].Correlation]; call != nil {
 			t.tell(&f.Collectives[i], call, true)
 		}
 	}

@@ -44,26 +44,25 @@ type reader struct {
 
 // piece is what one reader says about one process.
 type piece struct {
-	pid          int32
-	rows         []profile.Row
-	rowOf        map[rowKey]int32
-	lastKey      rowKey
-	lastRow      int32
-	events       list[trace.Slice]
-	instants     []trace.Instant
-	samples      list[trace.Sample]
-	launches     list[profile.Link]
-	times        list[trace.Time] // of launches; empty if the events have them
-	work         list[profile.Link]
-	collectives  []profile.Collective
-	prints       list[trace.Slice] // of the fingerprint
-	nodes        []uint64          // of collectives; 0 is not of a graph
-	correlations []uint32          // of collectives
-	steps        []profile.Step
-	forwards     []profile.Step // parts of steps that run the model
-	spans        list[span]     // of work; empty if the events have them
-	first, last  trace.Time
-	total        int
+	pid         int32
+	rows        []profile.Row
+	rowOf       map[rowKey]int32
+	lastKey     rowKey
+	lastRow     int32
+	events      list[trace.Slice]
+	instants    []trace.Instant
+	samples     list[trace.Sample]
+	launches    list[profile.Link]
+	times       list[trace.Time] // of launches; empty if the events have them
+	work        list[profile.Link]
+	collectives []profile.Collective
+	prints      list[trace.Slice] // of the fingerprint
+	nodes       []uint64          // of collectives; 0 is not of a graph
+	steps       []profile.Step
+	forwards    []profile.Step // parts of steps that run the model
+	spans       list[span]     // of work; empty if the events have them
+	first, last trace.Time
+	total       int
 }
 
 // rowKey finds a row of a piece: what it is, and two numbers or symbols.

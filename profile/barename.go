@@ -18,7 +18,7 @@ func BareName(name string) string {
 	if strings.HasPrefix(name, "[CUDA ") {
 		return name
 	}
-	bare := CallName(withoutTypes(name))
+	bare := CallName(withoutTypes(Demangle(name)))
 	if i := strings.LastIndex(bare, "::"); i >= 0 {
 		bare = bare[i+2:]
 	}

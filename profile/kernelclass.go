@@ -37,16 +37,22 @@ func parseClass(word string) (Class, bool) {
 	return 0, false
 }
 
-// A ClassRule tells the class of the kernels whose name it matches.
+// A ClassRule tells the class of the kernels whose name it matches: by Regexp, or by a
+// part of the name.
 type ClassRule struct {
 	Class  Class
-	Regexp *regexp.Regexp // anywhere in the name unless it begins with ^
+	Regexp *regexp.Regexp // anywhere in the name, as it is or demangled, unless it begins with ^
 	Source string         // whose kernels are called so; "" is unknown
 
-	// comm is the rule of [IsCommunication] that Regexp is printed for, nil if it is
-	// none of them. It says the same, but looks at the head of a name only, and is
-	// a hundred times as fast.
-	comm *commRule
+	part *nameRule // if Regexp is nil; a hundred times as fast
+}
+
+// Pattern returns the rule as a regular expression.
+func (r *ClassRule) Pattern() string {
+	if r.part != nil {
+		return r.part.pattern()
+	}
+	return r.Regexp.String()
 }
 
 // Classes are rules that tell what kernels do by their names. The first rule that
@@ -56,17 +62,20 @@ type Classes struct {
 	Rules []ClassRule
 }
 
-// Of returns the class of a kernel. It tries one rule after the other; for the
-// events of a trace there is a [ClassTable].
-func (c *Classes) Of(kernel string) Class {
-	head := newCommHead(kernel)
+// Of returns the class of a kernel, and whether a rule knows it. It tries one rule after
+// the other; for the events of a trace there is a [ClassTable].
+func (c *Classes) Of(kernel string) (class Class, known bool) {
+	demangled := Demangle(kernel)
+	head := newNameHead(demangled)
 	for i := range c.Rules {
-		r := &c.Rules[i]
-		if r.comm != nil && head.matches(r.comm) || r.comm == nil && r.Regexp.MatchString(kernel) {
-			return r.Class
+		switch r := &c.Rules[i]; {
+		case r.part != nil && head.matches(r.part):
+			return r.Class, true
+		case r.part == nil && (r.Regexp.MatchString(kernel) || demangled != kernel && r.Regexp.MatchString(demangled)):
+			return r.Class, true
 		}
 	}
-	return ClassCompute
+	return ClassCompute, false
 }
 
 // ReadClasses reads rules from r, one on a line: a class, tabs or spaces, and a
@@ -117,14 +126,14 @@ func (c *Classes) String() string {
 	last := ""
 	for _, r := range c.Rules {
 		source := r.Source
-		if r.comm != nil {
-			source += fmt.Sprintf(" (in the first %d bytes)", commBytes)
+		if r.part != nil {
+			source += fmt.Sprintf(" (in the first %d bytes)", headBytes)
 		}
 		if source != last {
 			fmt.Fprintf(&b, "\n# %s\n", source)
 			last = source
 		}
-		fmt.Fprintf(&b, "%-13s  %s\n", r.Class, r.Regexp)
+		fmt.Fprintf(&b, "%-13s  %s\n", r.Class, r.Pattern())
 	}
 	return b.String()
 }
@@ -134,7 +143,14 @@ func (c *Classes) String() string {
 type ClassTable struct {
 	classes *Classes
 	syms    *trace.Symbols
-	of      []Class // by symbol, plus one; 0 is not looked at yet
+	of      []classOf // by symbol
+}
+
+// A classOf is the class of a symbol plus one, 0 if it is not looked at yet, and whether
+// a rule knows it.
+type classOf struct {
+	class Class
+	known bool
 }
 
 // NewClassTable returns an empty table.
@@ -142,13 +158,15 @@ func NewClassTable(classes *Classes, syms *trace.Symbols) *ClassTable {
 	return &ClassTable{classes: classes, syms: syms}
 }
 
-// Of returns the class of the kernel called s.
-func (t *ClassTable) Of(s trace.Sym) Class {
+// Of returns the class of the kernel called s, and whether a rule knows it.
+func (t *ClassTable) Of(s trace.Sym) (class Class, known bool) {
 	if int(s) >= len(t.of) {
-		t.of = append(t.of, make([]Class, max(int(s)+1, t.syms.Len())-len(t.of))...)
+		t.of = append(t.of, make([]classOf, max(int(s)+1, t.syms.Len())-len(t.of))...)
 	}
-	if t.of[s] == 0 {
-		t.of[s] = t.classes.Of(t.syms.Name(s)) + 1
+	of := &t.of[s]
+	if of.class == 0 {
+		class, known := t.classes.Of(t.syms.Name(s))
+		*of = classOf{class + 1, known}
 	}
-	return t.of[s] - 1
+	return of.class - 1, of.known
 }

@@ -10,13 +10,24 @@ type SyncPoint struct {
 	Op, Dtype, Group trace.Sym
 	In, Out          int64 // elements, the most that a rank has
 	GroupSize        int32
-	// Sync tells that nobody leaves before the last rank has come, and all leave
-	// together. Only then a rank that is there early waits.
-	Sync     bool
-	Arrivals []Arrival // by rank; two at least
+	// Sync tells that nobody leaves before the last rank has come. Only then a rank that is
+	// there early waits. All leave together, unless Apart tells that each leaves when it
+	// has its own part, as in a dispatch.
+	Sync, Apart bool
+	Step        StepKind  // of the step that asked for it, StepOther if nobody knows
+	Arrivals    []Arrival // by rank; two at least
 	// Bound is how far the clocks of its ranks may be off each other, in ns: 0 on one
 	// host, -1 if it is unknown.
 	Bound int64
+}
+
+// A Part is what one rank did in a collective, whether others were seen there or not.
+type Part struct {
+	*Collective       // on the clock of its host
+	Rank        int32 // index into Set.Ranks
+	Met         bool  // it is an arrival of a SyncPoint, or one side of a transfer
+	// Refused tells that others seemed to be there, which their clocks contradict.
+	Refused bool
 }
 
 // An Arrival is when one rank came to a sync point and when it left.

@@ -146,31 +146,6 @@ type Link struct {
 	Correlation int64
 }
 
-// A Collective is a communication kernel, or the call that asked for one.
-type Collective struct {
-	Event int32 // index into Events, or NoEvent
-	Row   int32
-	Time  trace.Time
-	Dur   int64
-	Name  trace.Sym // of the event
-	OnGPU bool
-
-	// What the producer says; absent inside CUDA graphs and from kernels that are
-	// known as communication by name only (custom all-reduce).
-	CommsID   uint64    // 0 is unknown
-	Seq       int64     // -1 is unknown
-	Op        trace.Sym // "allreduce"; 0 is unknown
-	Group     trace.Sym // process group name
-	Ranks     trace.Sym // process group ranks, as text
-	Dtype     trace.Sym
-	In, Out   int64 // elements; -1 is unknown
-	GroupSize int32 // -1 is unknown
-}
-
-// CommunicatorPrefix begins the names of groups that are known by an id which no
-// other server has: communicators of NCCL, in exports of Nsight Systems.
-const CommunicatorPrefix = "NCCL 0x"
-
 // StepKind says what a step of the scheduler computes.
 type StepKind uint8
 

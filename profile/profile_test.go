@@ -61,7 +61,7 @@ func TestIsCommunication(t *testing.T) {
 		"void quickreduce::allreduce_prototype_twoshot<quickreduce::AllReduceTwoshot<half>>(half const*, half*)":   true,
 		"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*)":                                           true,
 		"void deep_ep::internode_ll::combine<true, 7168, 9>(void*, void*)":                                         true,
-		"void deep_ep::layout::get_dispatch_layout<256, 32, 8>(long const*, int*)":                                 false,
+		"void deep_ep::layout::get_dispatch_layout<256, 32, 8>(long const*, int*)":                                 true,
 		"void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<0, __nv_bfloat16, 8>()": true,
 		"void tensorrt_llm::kernels::twoShotAllReduceKernel<half, 8>(AllReduceParams)":                             true,
 		"multimem_one_shot_all_reduce_kernel":                                                                      true,
@@ -79,6 +79,20 @@ func TestIsCommunication(t *testing.T) {
 		"":                                                    false,
 	} {
 		if got := IsCommunication(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// What prepares a dispatch is part of its cost, but meets nobody.
+func TestMeetsOthers(t *testing.T) {
+	for name, want := range map[string]bool{
+		"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*)":           true,
+		"void deep_ep::layout::get_dispatch_layout<256, 32, 8>(long const*, int*)": false,
+		"_ZN7deep_ep9intranode8dispatchILi8ELi768ELi8192EEEvP4int4Pf":              true,
+		"nvjet_tst_128x64_64x8_1x2_h_bz_TNT":                                       false,
+	} {
+		if got := MeetsOthers(name); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -11,6 +11,8 @@ type Set struct {
 	// SyncPoints are collectives that were seen on several ranks, by their first
 	// arrival; nil unless they were asked for.
 	SyncPoints []SyncPoint
+	// Parts are the kernels of collectives of all ranks, by rank and start; nil as SyncPoints.
+	Parts []Part
 	// Absences are the jobs of which ranks are missing in the inputs; nil where ranks were
 	// selected.
 	Absences []Absence

@@ -53,29 +53,31 @@ func (b *Costs) BeyondUsual(since trace.Time, causes ...Cause) float64 {
 	return b.Part(sum)
 }
 
-// WaitsFor returns what waiting for the ranks at a place costs.
-func (b *Costs) WaitsFor(at *place.Where) float64 {
+// WaitsFor returns what waiting for the ranks at a place costs, and which requests wait.
+func (b *Costs) WaitsFor(at *place.Where) (float64, finding.Affected) {
 	sum := 0.0
+	var waiting []int
 	for i := range b.list {
 		a := &b.list[i]
 		if a.Slow != request.None && at.Overlaps(new(place.NewWhere(b.set, b.hosts, int(a.Slow)))) {
 			sum += float64(a.E2E[SlowRank])
+			waiting = append(waiting, a.Request)
 		}
 	}
-	return b.Part(sum)
+	return b.Part(sum), finding.AffectedOf(b.set, waiting)
 }
 
-// Price gives stragglers the weight of what requests wait for them; that of others
-// stays as it is.
-func (b *Costs) Price(found []finding.Finding) []finding.Finding {
-	for i := range found {
-		f := &found[i]
-		if f.Kind != finding.Straggler || f.At.Scope != place.OneRank {
+// Price says what stragglers cost requests that wait for them, where any does, in place
+// of what they cost ranks.
+func (b *Costs) Price(stragglers []finding.Finding) []finding.Finding {
+	for i := range stragglers {
+		f := &stragglers[i]
+		if f.At.Scope != place.OneRank {
 			continue
 		}
-		if w := b.WaitsFor(&f.At); w > 0 {
-			f.Weight = w
+		if cost, waiting := b.WaitsFor(&f.At); cost > 0 {
+			f.Cost, f.Whose, f.Affected = cost, finding.RequestTime, waiting
 		}
 	}
-	return found
+	return stragglers
 }

@@ -2,10 +2,12 @@ package change
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -29,10 +31,11 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		if change.isCause() {
 			continue
 		}
+		said := finding.Evidence{Text: change.Sentence()}
 		if k := c.nearest(out, change.Time); k >= 0 {
-			out[k].Evidence = append(out[k].Evidence, change.Sentence())
+			out[k].Evidence = append(out[k].Evidence, said)
 		} else if k := c.nearest(falls, change.Time); k >= 0 {
-			falls[k].Evidence = append(falls[k].Evidence, change.Sentence())
+			falls[k].Evidence = append(falls[k].Evidence, said)
 		} else {
 			out = append(out, change.finding(b))
 		}
@@ -40,12 +43,22 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	out = append(out, falls...)
 	for i := range c.Late {
 		f := &c.Late[i]
+		cost, waiting := b.WaitsFor(&f.Where)
 		out = append(out, finding.Finding{
-			Kind: finding.Straggler, At: f.Where, Weight: b.WaitsFor(&f.Where), Show: []string{"--timeline"},
-			Text: fmt.Sprintf("%s ends %s late all the time, by %s in the median: its peers wait for it", f.Name, f.Stage, words.Nearly(f.After.P50)),
+			Kind: finding.Straggler, At: f.Where, Cost: cost, Affected: waiting, Metric: f.metric(),
+			Text: fmt.Sprintf("%s ends %s late all the time, by %s (median); its peers wait for it", f.Name, f.Stage, words.Nearly(f.After.P50)),
 		})
 	}
 	return out
+}
+
+// Judged says whether there are enough requests to look for changes.
+func (c *Changes) Judged() finding.Judged {
+	judged := finding.Judged{What: "changes in load and latency over time", Of: "request", N: c.Requests, Needed: Fewest}
+	if c.Requests >= Fewest && c.Series == 0 {
+		judged.Reason = "there is no steady load between the ramp-up and the drain"
+	}
+	return judged
 }
 
 // isCause reports whether a change may be why others happened.
@@ -69,21 +82,47 @@ func (c *Changes) nearest(causes []finding.Finding, t trace.Time) int {
 // finding is about what changed first.
 func (c *Change) finding(b *cause.Costs) finding.Finding {
 	first := &c.Shifts[0]
-	f := finding.Finding{Kind: first.findingKind(), At: first.Where, Since: c.Time, Text: c.Sentence(), Show: []string{"--timeline"}}
+	f := finding.Finding{
+		Kind: first.findingKind(), At: first.Where, Since: c.Time, Text: c.Sentence(), P: finding.Chance(c.P), Metric: first.metric(),
+		Evidence: []finding.Evidence{finding.Sentence("%s if nothing had changed", words.Chance(c.P)).
+			In("changes", finding.Row("what", first.subject(), "part", "first"), "p", c.P)},
+	}
 	switch f.Kind {
 	case finding.Load:
-		f.At = place.Where{} // what there is to do comes from outside
 		if first.rises() || first.Metric == ShareChanged {
-			f.Weight = b.BeyondUsual(c.Time, cause.OverloadCauses...)
+			f.Cost = b.BeyondUsual(c.Time, cause.OverloadCauses...)
 		}
 	case finding.Straggler:
-		f.Weight = b.WaitsFor(&f.At)
+		f.Cost, f.Affected = b.WaitsFor(&f.At)
 	case finding.Transfer:
-		f.Weight = b.BeyondUsual(c.Time, cause.Transfer)
+		f.Cost = b.BeyondUsual(c.Time, cause.Transfer)
 	default:
-		f.Weight = first.cost(b)
+		f.Cost = first.cost(b)
 	}
 	return f
+}
+
+// metric is what a shift is about, before and after.
+func (f *Shift) metric() finding.Metric {
+	m := finding.Metric{Unit: table.Duration, Before: f.Before.value(f.Metric), After: f.After.value(f.Metric)}
+	if m.Before == request.Unknown {
+		m.Before = math.NaN() // of ranks that are late all the time
+	}
+	switch f.Metric {
+	case ShareChanged:
+		m.Name, m.Unit = "share of requests", table.Share
+	case ArrivalsChanged:
+		m.Name, m.Unit = "arrivals per second", table.Number
+	case RunningChanged:
+		m.Name, m.Unit = "running requests", table.Number
+	case LatenessChanged:
+		m.Name = "lateness in " + f.Stage
+	case TailChanged:
+		m.Name, m.Unit = "share of slow "+f.Stage, table.Share
+	default:
+		m.Name = f.Stage + " p50"
+	}
+	return m
 }
 
 // findingKind tells what a shift, and what came with it, is about.

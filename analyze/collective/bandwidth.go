@@ -1,10 +1,6 @@
 package collective
 
-import (
-	"strings"
-
-	"github.com/sgtrace/sgtrace/profile"
-)
+import "strings"
 
 // elementBytes are the sizes of what collectives move, by the name of PyTorch's
 // ScalarType. Exports of Nsight Systems count bytes.
@@ -57,17 +53,17 @@ func busRuleOf(op string) *busRule {
 
 // sizeOf returns the size of a collective in bytes, -1 if it is not known: what each
 // rank has in the end, or had in the beginning, whichever is more.
-func sizeOf(x *profile.SyncPoint, op, dtype string) int64 {
-	bytes, n := elementBytes[dtype], max(x.In, x.Out)
+func sizeOf(op, dtype string, in, out int64, groupSize int32) int64 {
+	bytes, n := elementBytes[dtype], max(in, out)
 	if bytes == 0 || n < 0 {
 		return -1
 	}
-	if min(x.In, x.Out) < 0 {
+	if min(in, out) < 0 {
 		if rule := busRuleOf(op); rule != nil && rule.parts {
-			if x.GroupSize < 1 {
+			if groupSize < 1 {
 				return -1
 			}
-			n *= int64(x.GroupSize)
+			n *= int64(groupSize)
 		}
 	}
 	return n * bytes

@@ -71,11 +71,12 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 		if _, ok := l.syncPoints[k.RankIndex]; !ok || k.Class != profile.ClassCompute {
 			continue
 		}
-		total[k.RankIndex] = distribution.AddTimes(total[k.RankIndex], k.Total)
+		computed := k.Total - k.Waited
+		total[k.RankIndex] = distribution.AddTimes(total[k.RankIndex], computed)
 		if times[k.Sym] == nil {
 			times[k.Sym], names[k.Sym] = map[int32]int64{}, k.Name
 		}
-		times[k.Sym][k.RankIndex] = distribution.AddTimes(times[k.Sym][k.RankIndex], k.Total)
+		times[k.Sym][k.RankIndex] = distribution.AddTimes(times[k.Sym][k.RankIndex], computed)
 	}
 	for name, t := range times {
 		by = append(by, kernelExcess{names[name], l.over(t)})
@@ -101,17 +102,17 @@ func (l *lateCause) idle() (host, other excess) {
 func (l *lateCause) explain(late float64) (cause, evidence string) {
 	compute, kernels := l.kernels()
 	host, other := l.idle()
-	evidence = fmt.Sprintf("per collective it comes %s later than the median of the others: it computes %s, is idle until something is launched %s, and for other reasons %s",
+	evidence = fmt.Sprintf("per collective it arrives %s later than the median of the other ranks: it computes %s, idles %s while it waits for a launch, and idles %s for other reasons",
 		words.Nearly(int64(late)), moreOrLess(compute.ns), moreOrLess(host.ns), moreOrLess(other.ns))
 	switch most := max(compute.ns, host.ns, other.ns); {
 	case most < explains*late:
-		cause = "neither what it computes nor idle time explains it"
+		cause = "neither compute nor idle time explains it"
 	case most == compute.ns:
 		cause = "compute-bound: " + kernelCause(compute, kernels)
 	case most == host.ns:
-		cause = "host-bound: its GPU is idle longer because work is launched later"
+		cause = "host-bound: its GPU idles longer because the host launches work later"
 	default:
-		cause = "its GPU is idle longer, though work has been launched, or nobody knows when"
+		cause = "its GPU idles longer, although work was launched or its launch time is unknown"
 	}
 	return cause, evidence
 }
@@ -123,15 +124,15 @@ func kernelCause(all excess, kernels []kernelExcess) string {
 	top := &kernels[0]
 	switch {
 	case top.factor == 0 && top.ns >= most*all.ns:
-		return fmt.Sprintf("it runs `%s`, which the others do not", top.short())
+		return fmt.Sprintf("it runs `%s`, which the other ranks do not", top.short())
 	case top.ns >= nearlyAll*all.ns:
 		return fmt.Sprintf("its `%s` kernels run %s longer", top.short(), longer(top.excess))
 	case len(kernels) > 1 && slower(all, kernels) >= nearlyAll:
-		return fmt.Sprintf("its kernels run %s longer, nearly all of them, as with a lower clock", longer(all))
+		return fmt.Sprintf("its kernels run %s longer, nearly all of them, as if its GPU clock were lower", longer(all))
 	case top.ns >= most*all.ns:
-		return fmt.Sprintf("its `%s` kernels run %s longer, and others do, too", top.short(), longer(top.excess))
+		return fmt.Sprintf("its `%s` kernels run %s longer, and so do other kernels", top.short(), longer(top.excess))
 	}
-	return fmt.Sprintf("its kernels run %s longer, `%s` before all", longer(all), top.short())
+	return fmt.Sprintf("its kernels run %s longer, `%s` most of all", longer(all), top.short())
 }
 
 // slower returns the part of the time of kernels, as the others take it, that is of

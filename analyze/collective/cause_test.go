@@ -74,16 +74,16 @@ func TestCauseOfStraggler(t *testing.T) {
 		want        string
 	}{
 		{"one kernel", map[string]int64{moe: 40_000_000}, 0, 0, "compute-bound: its `fused_moe` kernels run 40 % longer"},
-		{"one kernel and more", map[string]int64{moe: 27_000_000, "gemm": 13_000_000}, 0, 0, "compute-bound: its `fused_moe` kernels run 27 % longer, and others do, too"},
-		{"two kernels", map[string]int64{moe: 20_000_000, "gemm": 19_000_000, "norm": 2_000_000}, 0, 0, "compute-bound: its kernels run 14 % longer, `fused_moe` before all"},
+		{"one kernel and more", map[string]int64{moe: 27_000_000, "gemm": 13_000_000}, 0, 0, "compute-bound: its `fused_moe` kernels run 27 % longer, and so do other kernels"},
+		{"two kernels", map[string]int64{moe: 20_000_000, "gemm": 19_000_000, "norm": 2_000_000}, 0, 0, "compute-bound: its kernels run 14 % longer, `fused_moe` most of all"},
 		{"all kernels", map[string]int64{moe: 14_000_000, "gemm": 13_000_000, "norm": 13_000_000}, 0, 0,
-			"compute-bound: its kernels run 13 % longer, nearly all of them, as with a lower clock"},
-		{"a kernel of its own", map[string]int64{"extra": 40_000_000}, 0, 0, "compute-bound: it runs `extra`, which the others do not"},
-		{"launches", nil, 40_000_000, 0, "host-bound: its GPU is idle longer because work is launched later"},
-		{"mostly launches", map[string]int64{moe: 10_000_000}, 30_000_000, 0, "host-bound: its GPU is idle longer because work is launched later"},
-		{"idle", nil, 0, 40_000_000, "its GPU is idle longer, though work has been launched, or nobody knows when"},
-		{"nothing", nil, 0, 0, "neither what it computes nor idle time explains it"},
-		{"too little", map[string]int64{moe: 10_000_000}, 5_000_000, 0, "neither what it computes nor idle time explains it"},
+			"compute-bound: its kernels run 13 % longer, nearly all of them, as if its GPU clock were lower"},
+		{"a kernel of its own", map[string]int64{"extra": 40_000_000}, 0, 0, "compute-bound: it runs `extra`, which the other ranks do not"},
+		{"launches", nil, 40_000_000, 0, "host-bound: its GPU idles longer because the host launches work later"},
+		{"mostly launches", map[string]int64{moe: 10_000_000}, 30_000_000, 0, "host-bound: its GPU idles longer because the host launches work later"},
+		{"idle", nil, 0, 40_000_000, "its GPU idles longer, although work was launched or its launch time is unknown"},
+		{"nothing", nil, 0, 0, "neither compute nor idle time explains it"},
+		{"too little", map[string]int64{moe: 10_000_000}, 5_000_000, 0, "neither compute nor idle time explains it"},
 	} {
 		found := lateRank().Stragglers(devices(c.extra, c.host, c.other))
 		if len(found) != 1 || found[0].Rank != 2 || found[0].Name != "TP2" || found[0].Last != 400 {
@@ -94,8 +94,8 @@ func TestCauseOfStraggler(t *testing.T) {
 		}
 	}
 	found := lateRank().Stragglers(devices(map[string]int64{moe: 36_000_000}, 8_000_000, -400_000))
-	want := "per collective it comes 100 us later than the median of the others: it computes 90.0 us longer, is idle until something is launched 20.0 us longer, and for other reasons 1.00 us less"
-	if got := found[0].Evidence[len(found[0].Evidence)-1]; got != want {
+	want := "per collective it arrives 100 us later than the median of the other ranks: it computes 90.0 us longer, idles 20.0 us longer while it waits for a launch, and idles 1.00 us less for other reasons"
+	if got := found[0].Evidence[len(found[0].Evidence)-1].Text; got != want {
 		t.Errorf("evidence %s, want %s", got, want)
 	}
 }
@@ -104,24 +104,30 @@ func TestCauseOfStraggler(t *testing.T) {
 func TestVerdictOnCollectives(t *testing.T) {
 	c := lateRank()
 	found := c.Stragglers(nil)
-	text := "TP2 of 4 ranks arrives last in 400 of 400 collectives, 100 us late; the others lose 10 % of their time"
+	text := "TP2 of 4 ranks arrives last in 400 of 400 collectives, 100 us late on average; the other ranks lose 10 % of their time"
 	if v := c.Verdict(found); len(v) != 1 || v[0] != text {
 		t.Errorf("verdict %q, want %q", v, text)
 	}
-	f := c.Findings(nil)
-	if len(f) != 1 || f[0].Kind != finding.Straggler || f[0].Text != text || f[0].At.Rank.TP != 2 || f[0].At.Role != request.Other {
+	f, judged := c.Findings(nil)
+	if judged.State() != finding.LookedAt || judged.N != 400 {
+		t.Errorf("judged %+v", judged)
+	}
+	if len(f) != 1 || f[0].Text != text || f[0].At.Rank.TP != 2 || f[0].At.Role != request.Other {
 		t.Fatalf("findings %+v", f)
 	}
 	// Three of four ranks wait for a tenth of the time.
-	if w := f[0].Weight; w < 0.07 || w > 0.08 {
-		t.Errorf("weight %v", w)
+	if cost := f[0].Cost; cost < 0.07 || cost > 0.08 {
+		t.Errorf("cost %v", cost)
 	}
-	if v := c.Verdict(nil); len(v) != 1 || !strings.HasPrefix(v[0], "no straggler: in 400 collectives of 4 ranks, nobody is late") {
+	if v := c.Verdict(nil); len(v) != 1 || !strings.HasPrefix(v[0], "no straggler: in 400 collectives of 4 ranks, no rank is repeatedly late") {
 		t.Errorf("verdict on nothing %q", v)
 	}
 	few := threeRanks()
-	if v := Measure(few.Set, 0, 0).Verdict(nil); len(v) != 1 || v[0] != "no straggler can be told: only 4 collectives" {
+	if v := Measure(few.Set, 0, 0).Verdict(nil); len(v) != 1 || v[0] != "not enough data to find stragglers: 4 collectives" {
 		t.Errorf("verdict on few %q", v)
+	}
+	if _, judged := Measure(few.Set, 0, 0).Findings(nil); judged.State() != finding.TooLittle || judged.N != 4 {
+		t.Errorf("few are judged %+v", judged)
 	}
 	if v := Measure(newSyncPoints("TP0").Set, 0, 0); v.Verdict(nil) != nil || v.Reports() != nil {
 		t.Errorf("verdict on one rank %q", v.Verdict(nil))

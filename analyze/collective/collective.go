@@ -1,10 +1,10 @@
 package collective
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -19,6 +19,12 @@ type Collectives struct {
 	// Waits[r][s] is how long rank r waited for rank s, in ns: the sum over the
 	// collectives to which s came last. Both are indexes into Ranks.
 	Waits [][]int64
+	// ByStep is the same by kind of the step that asked for them; nil where steps are
+	// not known.
+	ByStep []StepRank
+	// Parts are the kernels of collectives, by rank, whether others were seen or not.
+	Parts     []PartKind
+	AllToAlls []AllToAll // what ranks send each other, as far as it is known
 
 	peerGroups []*peerGroup
 	Counts     collectiveCounts
@@ -33,6 +39,9 @@ type collectiveCounts struct {
 	byDuration int // of sync: those whose order is that of durations
 	partial    int // of sync: those of whose group not all ranks were seen
 	impossible int // left out: a rank was gone before the last one came
+	// kernels are those of collectives on all ranks, and alone those of which no other rank
+	// was found, refused those where clocks contradict the others.
+	kernels, alone, refused int
 }
 
 // A Rank is what collectives were like on a rank. Times are ns.
@@ -54,6 +63,12 @@ type Rank struct {
 	late      []int64
 }
 
+// A StepRank is what collectives of one kind of steps were like on a rank.
+type StepRank struct {
+	Kind profile.StepKind
+	Rank
+}
+
 // Measure sums up the sync points of a set that overlap [from, to]; 0 is open.
 // It holds about 40 bytes for each rank of a sync point.
 func Measure(set *profile.Set, from, to trace.Time) *Collectives {
@@ -69,10 +84,15 @@ func Measure(set *profile.Set, from, to trace.Time) *Collectives {
 		out: &Collectives{}, ranks: make([]Rank, len(set.Ranks)),
 		waits: map[[2]int32]int64{}, kinds: newKindTable(set), peerGroups: newPeerGroupTable(set, syncPoints),
 	}
+	for kind := range w.bySteps {
+		w.bySteps[kind] = make([]Rank, len(set.Ranks))
+	}
 	for _, x := range syncPoints {
 		w.add(x)
 	}
-	return w.finish(set)
+	out := w.finish(set)
+	out.measureParts(set, from, to)
+	return out
 }
 
 // bounds returns when a sync point began and ended.
@@ -88,6 +108,7 @@ func bounds(x *profile.SyncPoint) (start, end trace.Time) {
 type collectiveWalk struct {
 	out        *Collectives
 	ranks      []Rank // of the whole set
+	bySteps    [stepKinds][]Rank
 	waits      map[[2]int32]int64
 	kinds      *kindTable
 	peerGroups *peerGroupTable
@@ -105,7 +126,7 @@ func (w *collectiveWalk) add(x *profile.SyncPoint) {
 		w.ranks[a.Rank].SyncPoints++
 	}
 	w.kinds.add(e, w.peerGroups.first(x))
-	if !x.Sync {
+	if !e.waits {
 		return
 	}
 	w.out.Counts.Sync++
@@ -116,25 +137,48 @@ func (w *collectiveWalk) add(x *profile.SyncPoint) {
 		w.out.Counts.partial++
 	}
 	w.peerGroups.add(e)
-	median := e.median()
+	addWaits(w.ranks, e)
+	addWaits(w.bySteps[x.Step], e)
+	if e.last == nobody {
+		return
+	}
+	last := x.Arrivals[e.last].Rank
 	for i, a := range x.Arrivals {
-		r := &w.ranks[a.Rank]
+		if i != e.last {
+			key := [2]int32{a.Rank, last}
+			w.waits[key] = distribution.AddTimes(w.waits[key], e.wait(i))
+		}
+	}
+}
+
+// addWaits adds a sync point at which ranks wait to what is known of its ranks.
+func addWaits(ranks []Rank, e *encounter) {
+	median := e.median()
+	for i, a := range e.Arrivals {
+		r := &ranks[a.Rank]
 		r.Sync++
 		r.late = append(r.late, e.arrivals[i]-median)
 		r.Took = distribution.AddTimes(r.Took, e.took(i))
 		r.Wait = distribution.AddTimes(r.Wait, e.wait(i))
 		r.Transfer = distribution.AddTimes(r.Transfer, e.transfer)
-		if e.last == nobody {
-			continue
-		}
-		last := x.Arrivals[e.last].Rank
-		if i == e.last {
+		switch e.last {
+		case nobody:
+		case i:
 			r.Last++
-			continue
+		default:
+			last := &ranks[e.Arrivals[e.last].Rank]
+			last.Blame = distribution.AddTimes(last.Blame, e.wait(i))
 		}
-		w.ranks[last].Blame = distribution.AddTimes(w.ranks[last].Blame, e.wait(i))
-		key := [2]int32{a.Rank, last}
-		w.waits[key] = distribution.AddTimes(w.waits[key], e.wait(i))
+	}
+}
+
+// settle sums up when a rank came.
+func (r *Rank) settle(set *profile.Set, rank int32) {
+	r.rankIndex, r.Rank = rank, set.Ranks[rank]
+	if len(r.late) > 0 {
+		slices.Sort(r.late)
+		r.LateP50, r.LateP99 = request.NearestRank(r.late, 50), request.NearestRank(r.late, 99)
+		r.late = nil
 	}
 }
 
@@ -146,12 +190,7 @@ func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
 		if r.SyncPoints == 0 {
 			continue
 		}
-		r.rankIndex, r.Rank = int32(i), set.Ranks[i]
-		if len(r.late) > 0 {
-			slices.Sort(r.late)
-			r.LateP50, r.LateP99 = request.NearestRank(r.late, 50), request.NearestRank(r.late, 99)
-			r.late = nil
-		}
+		r.settle(set, int32(i))
 		at[i] = len(out.Ranks)
 		out.Ranks = append(out.Ranks, *r)
 	}
@@ -162,10 +201,33 @@ func (w *collectiveWalk) finish(set *profile.Set) *Collectives {
 	for key, ns := range w.waits {
 		out.Waits[at[key[0]]][at[key[1]]] = ns
 	}
+	out.ByStep = w.finishSteps(set)
 	out.Kinds = w.kinds.finish()
 	out.peerGroups = w.peerGroups.finish()
 	for _, c := range out.peerGroups {
 		out.lengths = distribution.AddTimes(out.lengths, c.length)
+	}
+	return out
+}
+
+// stepKinds is how many kinds of steps there are.
+const stepKinds = profile.StepDecode + 1
+
+// finishSteps sums up ranks by kind of step; nil if no kind is known.
+func (w *collectiveWalk) finishSteps(set *profile.Set) []StepRank {
+	var out []StepRank
+	known := false
+	for _, kind := range [...]profile.StepKind{profile.StepPrefill, profile.StepDecode, profile.StepOther} {
+		for i := range w.bySteps[kind] {
+			if r := &w.bySteps[kind][i]; r.Sync > 0 {
+				r.settle(set, int32(i))
+				out = append(out, StepRank{kind, *r})
+				known = known || kind != profile.StepOther
+			}
+		}
+	}
+	if !known {
+		return nil
 	}
 	return out
 }
@@ -180,14 +242,16 @@ func (c *Collectives) rankOf(rank int32) *Rank {
 	return nil
 }
 
-// Waiting tells how much of the time in collectives ranks wait for the last one of them.
-func (c *Collectives) Waiting() []string {
+// Waiting tells how much of the time in collectives ranks wait for the last one of them,
+// and which waited for ranks that were not recorded.
+func (c *Collectives) Waiting() []finding.Evidence {
 	took, wait := int64(0), int64(0)
 	for i := range c.Ranks {
 		took, wait = distribution.AddTimes(took, c.Ranks[i].Took), distribution.AddTimes(wait, c.Ranks[i].Wait)
 	}
 	if took == 0 {
-		return nil
+		return c.longWaits()
 	}
-	return []string{fmt.Sprintf("%.0f %% of the time in %s is waiting for the last rank, the rest moves data", 100*distribution.Fraction(wait, took), words.Counted(c.Counts.Sync, "collective"))}
+	waiting := finding.Sentence("ranks spend %.0f %% of their time in %s waiting for the last rank; the rest is data transfer", 100*distribution.Fraction(wait, took), words.Counted(c.Counts.Sync, "collective"))
+	return append([]finding.Evidence{waiting}, c.longWaits()...)
 }

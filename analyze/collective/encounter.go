@@ -22,7 +22,10 @@ type encounter struct {
 	// byClock tells that arrivals are starts. Where the clocks of hosts are known less
 	// well than that ranks leave together, a rank arrived the earlier the longer its
 	// kernel ran: then arrivals are the times from an end that all share, negative.
-	byClock  bool
+	byClock bool
+	// waits tells that ranks wait for the last one, and that it is known who that is. Those
+	// that leave apart show it by clocks alone.
+	waits    bool
 	arrivals []int64 // of SyncPoint.Arrivals, ns
 	last     int     // index of the one after all others, or nobody
 	latest   int64   // arrival of the last
@@ -36,6 +39,7 @@ type encounter struct {
 func (e *encounter) look(x *profile.SyncPoint) bool {
 	e.SyncPoint = x
 	e.byClock = x.Bound >= 0 && x.Bound <= endSpread
+	e.waits = x.Sync && (e.byClock || !x.Apart)
 	e.arrivals = e.arrivals[:0]
 	firstEnd, lastStart := x.Arrivals[0].End, x.Arrivals[0].Start
 	for i := range x.Arrivals {
@@ -47,7 +51,7 @@ func (e *encounter) look(x *profile.SyncPoint) bool {
 			e.arrivals = append(e.arrivals, -e.took(i))
 		}
 	}
-	if x.Sync && x.Bound >= 0 && lastStart-firstEnd > trace.Time(endSpread+x.Bound) {
+	if x.Sync && !x.Apart && x.Bound >= 0 && lastStart-firstEnd > trace.Time(endSpread+x.Bound) {
 		return false
 	}
 	e.sorted = append(e.sorted[:0], e.arrivals...)
@@ -73,8 +77,15 @@ func (e *encounter) took(i int) int64 {
 	return distribution.Between(a.Start, a.End)
 }
 
-// wait returns how long a rank waited for the last one, in ns.
-func (e *encounter) wait(i int) int64 { return e.latest - e.arrivals[i] }
+// wait returns how long a rank waited for the last one, in ns. One that may leave before
+// waited until then at most.
+func (e *encounter) wait(i int) int64 {
+	wait := e.latest - e.arrivals[i]
+	if e.Apart {
+		wait = min(wait, e.took(i))
+	}
+	return wait
+}
 
 // median returns the median of the arrivals.
 func (e *encounter) median() int64 { return request.NearestRank(e.sorted, 50) }

@@ -44,13 +44,15 @@ type Kind struct {
 
 // Name returns what the collective is called: the operation, or else its kernel,
 // without what all kernels of NCCL begin with.
-func (k *Kind) Name() string {
-	if k.Op != "" {
-		return k.Op
+func (k *Kind) Name() string { return collectiveName(k.Op, k.Kernel) }
+
+func collectiveName(op, kernel string) string {
+	if op != "" {
+		return op
 	}
-	_, name, found := strings.Cut(k.Kernel, "Kernel_")
-	if !found || !strings.HasPrefix(k.Kernel, "nccl") {
-		return k.Kernel
+	_, name, found := strings.Cut(kernel, "Kernel_")
+	if !found || !strings.HasPrefix(kernel, "nccl") {
+		return kernel
 	}
 	return name
 }
@@ -93,7 +95,7 @@ func newKindTable(set *profile.Set) *kindTable {
 func (t *kindTable) of(x *profile.SyncPoint, first int32) *kindTimes {
 	name := t.set.Syms.Name
 	op, dtype := name(x.Op), name(x.Dtype)
-	key := kindKey{x.Op, t.bare.Of(x.Name), x.Dtype, x.Group, sizeOf(x, op, dtype), max(-1, x.GroupSize), first}
+	key := kindKey{x.Op, t.bare.Of(x.Name), x.Dtype, x.Group, sizeOf(op, dtype, x.In, x.Out, x.GroupSize), max(-1, x.GroupSize), first}
 	if key.size == 0 {
 		key.size = -1
 	}
@@ -120,7 +122,7 @@ func (t *kindTable) add(e *encounter, first int32) {
 	for i := range e.Arrivals {
 		k.Took = distribution.AddTimes(k.Took, e.took(i))
 	}
-	if !e.Sync {
+	if !e.waits {
 		return
 	}
 	k.Sync++

@@ -9,12 +9,22 @@ import (
 )
 
 // Reports returns the tables of collectives, in the order in which they are read;
-// none if no two ranks were seen in one.
+// none if there are no kernels of any.
 func (c *Collectives) Reports() []*table.Table {
-	if len(c.Ranks) == 0 {
-		return nil
+	var out []*table.Table
+	if len(c.Ranks) > 0 {
+		out = append(out, c.RankReport(), c.WaitReport(), c.KindReport())
 	}
-	return []*table.Table{c.RankReport(), c.WaitReport(), c.KindReport()}
+	if len(c.ByStep) > 0 {
+		out = append(out, c.StepReport())
+	}
+	if len(c.Parts) > 0 {
+		out = append(out, c.PartReport())
+	}
+	if len(c.AllToAlls) > 0 {
+		out = append(out, c.AllToAllReport())
+	}
+	return out
 }
 
 // RankReport makes a table of who comes late to collectives, and who waits.
@@ -67,6 +77,7 @@ func (c *Collectives) noteClocks(r *table.Table) {
 	if n := c.Counts.impossible; n > 0 {
 		r.Note("left out: %d of %d collectives, which a rank left before the last one came, by their clocks", n, n+c.Counts.all)
 	}
+	c.noteAlone(r)
 }
 
 // A waitRow is an element of [Collectives.Waits].

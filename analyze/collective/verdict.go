@@ -44,7 +44,7 @@ func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *g
 	s.Rank = slices.IndexFunc(c.Ranks, func(r Rank) bool { return r.rankIndex == rank })
 	s.Where = whereIs(s.Name)
 	s.Peers = peerGroup.peers(s.Name)
-	s.Evidence = []string{s.Confidence()}
+	s.Evidence = []finding.Evidence{s.Confidence()}
 	if g == nil || len(g.GPUs) == 0 {
 		return
 	}
@@ -55,9 +55,9 @@ func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *g
 	cause, evidence := l.explain(float64(s.Mean) * s.Part)
 	if s.Part < 1 {
 		// What devices did is known for all of the time only.
-		cause, evidence = cause+" (over the whole capture, also while it was not late)", "over the whole capture, "+evidence
+		cause, evidence = cause+" (over the whole capture, including when it was not late)", "over the whole capture, "+evidence
 	}
-	s.Cause, s.Evidence = cause, append(s.Evidence, evidence)
+	s.Cause, s.Evidence = cause, append(s.Evidence, finding.Sentence("%s", evidence))
 }
 
 // whereIs tells what the name of a rank says: "decode TP1-DP0 (node7)". Hosts are
@@ -83,13 +83,33 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 	switch {
 	case len(found) > 0:
 	case c.Counts.Sync > 0:
+		if likely := c.likely(); len(likely) > 0 {
+			return likely
+		}
 		return []string{c.nobody()}
 	case c.Counts.all > 0:
-		return []string{fmt.Sprintf("no straggler can be told: at none of %d collectives is it known that ranks wait for all others (dispatches and combines do not), so that nobody is late there", c.Counts.all)}
+		return []string{fmt.Sprintf("stragglers cannot be found: in none of %d collectives are ranks known to wait for all others (dispatches and combines do not)", c.Counts.all)}
 	}
 	var out []string
 	for i := range found {
 		out = append(out, found[i].Text())
+	}
+	return out
+}
+
+// likely says which ranks are likely stragglers, the one that costs most first.
+func (c *Collectives) likely() []string {
+	var found []straggler.Straggler
+	for _, peerGroup := range c.peerGroups {
+		for _, s := range peerGroup.gathering.Likely() {
+			s.Peers = peerGroup.peers(s.Name)
+			found = append(found, s)
+		}
+	}
+	straggler.Sort(found)
+	var out []string
+	for i := range found {
+		out = append(out, found[i].LikelyText())
 	}
 	return out
 }
@@ -106,9 +126,9 @@ func (c *Collectives) nobody() string {
 		}
 	}
 	if judged == 0 {
-		return fmt.Sprintf("no straggler can be told: only %s", words.Counted(c.Counts.Sync, "collective"))
+		return fmt.Sprintf("not enough data to find stragglers: %s", words.Counted(c.Counts.Sync, "collective"))
 	}
-	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, nobody is late again and again by more than clocks leave open and %.0f %% of the time in between", judged, len(ranks), 100*straggler.Matters)
+	return fmt.Sprintf("no straggler: in %d collectives of %d ranks, no rank is repeatedly late by more than the clock error and %.0f %% of the time between collectives", judged, len(ranks), 100*straggler.Matters)
 }
 
 // fewSyncPoints is how many of a peer group are the least that can show a straggler: of two
@@ -116,15 +136,30 @@ func (c *Collectives) nobody() string {
 // [straggler.ErrorLevel] asks for.
 const fewSyncPoints = 11 * straggler.LeastInBlock
 
-// Findings returns the ranks that others wait for; nothing is what a healthy
-// deployment has.
-func (c *Collectives) Findings(g *gpu.GPUs) []finding.Finding {
+// Findings returns the ranks that others wait for, and whether there are enough
+// collectives to tell; nothing is what a healthy deployment has.
+func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 	var out []finding.Finding
 	for _, s := range c.Stragglers(g) {
-		out = append(out, finding.Finding{
-			Kind: finding.Straggler, At: s.Where, Since: s.Since, Text: s.Text(),
-			Evidence: s.Evidence, Show: []string{"--by-rank"}, Weight: distribution.Fraction(s.Lost, c.lengths),
-		})
+		out = append(out, s.Finding(distribution.Fraction(s.Lost, c.lengths)))
 	}
-	return out
+	judged := finding.Judged{What: "lateness in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints}
+	switch {
+	case c.Counts.all == 0:
+		judged.Reason = "no collectives of several ranks were recorded"
+	case c.Counts.Sync == 0:
+		judged.Reason = "at none of the recorded collectives do ranks wait for all others"
+	case judged.N >= judged.Needed:
+		judged.N = c.Counts.Sync
+	}
+	return out, judged
+}
+
+// mostInPeerGroup is how many collectives the peer group with the most of them has.
+func (c *Collectives) mostInPeerGroup() int {
+	most := 0
+	for _, peerGroup := range c.peerGroups {
+		most = max(most, len(peerGroup.gathering.SyncPoints))
+	}
+	return most
 }

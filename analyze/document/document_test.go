@@ -30,7 +30,7 @@ func sample() *document.Document {
 		Schema:   "sgtrace.report.sample/v2",
 		Inputs:   []document.Input{{Name: "a\x1b.json", Bytes: 7}, {Name: "-", Bytes: request.Unknown}},
 		Warnings: []document.Warning{{Severity: trace.DataLoss, Text: "half is gone"}, {Severity: trace.Notice, Text: "odd"}},
-		Findings: []finding.Finding{{Kind: finding.Load, Text: "more", Show: []string{"--timeline"}, Weight: 0.5}, {Kind: finding.Tail, Text: "slow"}},
+		Findings: []finding.Finding{{Kind: finding.Load, Text: "more", Show: [][]string{{"--timeline"}}, Cost: 0.5}, {Kind: finding.Tail, Text: "slow"}},
 		Again:    []string{"--from", "+1s", "a b.json"},
 	}
 	d.Add(rows("sgtrace.report.side/v1", "ttft", 3, request.Unknown), rows("sgtrace.report.empty/v1", ""))
@@ -69,7 +69,8 @@ func TestJSON(t *testing.T) {
 		t.Errorf("the first table is %v", side)
 	}
 	first := got["findings"].([]any)[0].(map[string]any)
-	if want := "sgtrace report --timeline --from +1s 'a b.json'"; first["command"] != want || first["weight"] != 0.5 {
+	want := []any{[]any{"sgtrace", "report", "--timeline", "--from", "+1s", "a b.json"}}
+	if !reflect.DeepEqual(first["commands"], want) || first["cost"] != 0.5 {
 		t.Errorf("the first finding is %v", first)
 	}
 }

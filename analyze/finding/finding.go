@@ -1,51 +1,156 @@
 package finding
 
 import (
+	"fmt"
+	"hash/fnv"
+	"math"
+
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Finding is something that an engineer should know about, and what shows it.
-// What is not beyond doubt is not a finding.
+// A Finding is something that an engineer should know about, and what shows it. Text,
+// JSON, Markdown and the page are made from it. A room of package analyze fills in what
+// it measured; the row in the list of finders adds what all its findings have in common:
+// Kind, Severity and Reach, and where they are empty Confidence, Whose and Show.
 type Finding struct {
 	Kind Kind
+	// Topic tells findings of one kind apart that are about different things.
+	Topic      string
+	Severity   Severity
+	Confidence Confidence
 	// At is where it is. The zero value is everywhere, or nobody knows; a part of a
-	// rank that is not known is -1, a host "". Findings of one kind about one place
-	// are told as one.
+	// rank that is not known is -1, a host "".
 	At place.Where
-	// Since is when it began; 0 is from the beginning on.
-	Since trace.Time
+	// Reach is how far around At it is felt. Findings of one kind whose reaches overlap
+	// are merged.
+	Reach Reach
+	// Since is when it began, and Until when it was over; 0 is from the beginning on,
+	// and to the end.
+	Since, Until trace.Time
 	// Text is one sentence: what, where, since when, by how much.
 	Text string
-	// Evidence are further sentences, with the numbers behind it.
-	Evidence []string
-	// Show are the arguments of 'sgtrace report' that show more: "--tail".
-	Show []string
-	// Weight is the part of the time of requests, or of ranks, that it costs, 0 to 1:
-	// findings are listed by it. Of failed requests it is their part of all.
-	Weight float64
-
-	// Topic tells findings of one kind apart that are about different things.
-	Topic string
+	// Metric is the number that the sentence is about.
+	Metric Metric
+	// P is the probability of such a finding if nothing is wrong.
+	P Probability
+	// Cost is the part that it costs, 0 to 1, of what Whose says. Findings are listed
+	// by it.
+	Cost     float64
+	Whose    Whose
+	Affected Affected
+	Evidence []Evidence
+	// Show are commands that show more, each as the arguments of 'sgtrace report'. Text
+	// shows the first one.
+	Show [][]string
 }
 
-// Kind is what a finding is about.
-type Kind string
+// ID is the same in every run on the same data, and differs between the findings of one
+// run: it depends on what the finding is about and where, and on no measured number.
+func (f *Finding) ID() string {
+	h := fnv.New32a()
+	role, host, rank := f.At.Parts()
+	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%s\x00%s", f.Kind, f.Topic, f.At.Scope, role, host, f.At.Label, rank, f.Metric.Name)
+	return fmt.Sprintf("%s-%08x", f.Kind, h.Sum32())
+}
 
-const (
-	Straggler Kind = "straggler" // a rank that others wait for
-	Slower    Kind = "slower"    // a server that takes longer than others of its role
-	Load      Kind = "load"      // more to do than before, or than can be done
-	Imbalance Kind = "imbalance" // ranks that should share work do not
-	Transfer  Kind = "transfer"  // KV transfers that are slow
-	Memory    Kind = "memory"    // requests thrown out of the batch for want of memory
-	Errors    Kind = "errors"    // requests that failed
-	Pipeline  Kind = "pipeline"  // a stage of a pipeline that others wait for
-	GPU       Kind = "gpu"       // devices that are idle, or wait for data
-	Tail      Kind = "tail"      // why the slow requests are slow, if it is none of the above
-	Change    Kind = "change"    // something else that became different at some time
-)
+// A Metric is a number that is not what it was, or not what it is elsewhere. The zero
+// value is none.
+type Metric struct {
+	Name string
+	Unit table.Unit // Duration is in ns; Number is any number
+	// Before is what it was, or what is usual elsewhere, and After what it is; NaN is
+	// unknown.
+	Before, After float64
+}
 
+// UnitName is the unit as programs read it; "" without a metric.
+func (m *Metric) UnitName() string {
+	if m.Name == "" {
+		return ""
+	}
+	return m.Unit.String()
+}
+
+// A Probability may be unknown, which is its zero value.
+type Probability struct {
+	P     float64
+	Known bool
+}
+
+// Chance is a probability; NaN is unknown.
+func Chance(p float64) Probability {
+	if math.IsNaN(p) {
+		return Probability{}
+	}
+	return Probability{p, true}
+}
+
+// Affected are the requests that suffer from something. The zero value is unknown.
+type Affected struct {
+	N    int
+	RIDs []string // of the first ones, MostRIDs at most
+}
+
+// AffectedOf names requests of s, given their indexes.
+func AffectedOf(s *request.Set, list []int) Affected {
+	a := Affected{N: len(list)}
+	for _, i := range list[:min(MostRIDs, len(list))] {
+		a.RIDs = append(a.RIDs, s.Requests[i].RID)
+	}
+	return a
+}
+
+// MostRIDs is how many requests a finding names.
+const MostRIDs = 10
+
+// Evidence is a sentence, and where a report has the number that it is about.
+type Evidence struct {
+	Text string
+	// Table is the name of the report's table ("stragglers"), Row what names the row,
+	// Column the key of the column, and Value what it holds, in the unit of the column.
+	// Table is "" where no table has the number.
+	Table  string
+	Row    []Key
+	Column string
+	Value  float64
+}
+
+// A Key is a text that names a row, with its column.
+type Key struct{ Column, Text string }
+
+// Row names a row by pairs of a column and its text.
+func Row(pairs ...string) []Key {
+	var row []Key
+	for i := 0; i+1 < len(pairs); i += 2 {
+		row = append(row, Key{pairs[i], pairs[i+1]})
+	}
+	return row
+}
+
+// Sentence is evidence in words alone.
+func Sentence(format string, args ...any) Evidence {
+	return Evidence{Text: fmt.Sprintf(format, args...)}
+}
+
+// In says where a report has the number that e is about.
+func (e Evidence) In(table string, row []Key, column string, value float64) Evidence {
+	e.Table, e.Row, e.Column, e.Value = table, row, column, value
+	return e
+}
+
+// Sentences are the texts of some evidence.
+func Sentences(list []Evidence) []string {
+	out := make([]string, len(list))
+	for i := range list {
+		out[i] = list[i].Text
+	}
+	return out
+}
+
+// FewCompared is how many requests it takes to compare some of them with others.
 const FewCompared = 20
 
 // A cause stands out if it delays at least FewDelayed requests and one in

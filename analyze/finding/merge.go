@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 )
 
-// Merge tells what says the same as one finding, and orders them by weight.
-// Of several the first one is told; the others become its evidence, and so do the
+// Merge makes one finding of those that say the same, and orders them by cost. Of
+// several the first one leads; the others become its evidence, and so do the
 // consequences of findings.
 func Merge(found []Finding, consequences []Consequence) []Finding {
 	var out []Finding
@@ -23,7 +23,7 @@ func Merge(found []Finding, consequences []Consequence) []Finding {
 	}
 	out = takeConsequences(out, consequences)
 	slices.SortStableFunc(out, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(y.Weight, x.Weight), strings.Compare(x.Text, y.Text))
+		return cmp.Or(cmp.Compare(y.Cost, x.Cost), strings.Compare(x.Text, y.Text))
 	})
 	return out
 }
@@ -31,25 +31,47 @@ func Merge(found []Finding, consequences []Consequence) []Finding {
 // sameAs reports whether two findings are about one thing. How much there is to do and
 // how it is divided are, as balancers fail under load.
 func (f *Finding) sameAs(g *Finding) bool {
-	load := func(f *Finding) bool { return f.Kind == Load || f.Kind == Imbalance }
-	if load(f) && load(g) {
-		return f.At.Overlaps(&g.At)
+	if f.isLoad() && g.isLoad() {
+		return f.meets(g)
 	}
-	return f.Kind == g.Kind && f.Topic == g.Topic && f.At.Overlaps(&g.At)
+	return f.Kind == g.Kind && f.Topic == g.Topic && f.meets(g)
+}
+
+func (f *Finding) isLoad() bool { return f.Kind == Load || f.Kind == Imbalance }
+
+// meets reports whether two findings are felt at one place.
+func (f *Finding) meets(g *Finding) bool {
+	x, y := f.felt(), g.felt()
+	return x.Overlaps(&y)
+}
+
+// felt is the place with all that is around it within reach.
+func (f *Finding) felt() place.Where {
+	switch {
+	case f.Reach == Everywhere || f.At.Scope == place.Everywhere:
+		return place.Where{}
+	case f.Reach == InRole:
+		return place.Where{Scope: place.WholeRole, Role: f.At.Role}
+	}
+	return f.At
 }
 
 // take makes g evidence of f.
 func (f *Finding) take(g *Finding) {
-	for _, text := range append([]string{g.Text}, g.Evidence...) {
-		if text != f.Text && !slices.Contains(f.Evidence, text) {
-			f.Evidence = append(f.Evidence, text)
+	for _, e := range append([]Evidence{{Text: g.Text}}, g.Evidence...) {
+		known := func(other Evidence) bool { return other.Text == e.Text }
+		if e.Text != f.Text && !slices.ContainsFunc(f.Evidence, known) {
+			f.Evidence = append(f.Evidence, e)
 		}
 	}
 	if f.Since == 0 {
 		f.Since = g.Since
 	}
-	if f.Kind == Load || f.Kind == Imbalance {
-		f.Weight = max(f.Weight, g.Weight) // what it costs shows elsewhere: in queues
+	if f.Affected.N == 0 {
+		f.Affected = g.Affected
+	}
+	if f.isLoad() && g.Cost > f.Cost { // what load costs shows elsewhere: in queues
+		f.Cost, f.Whose, f.Severity = g.Cost, g.Whose, g.Severity
 	}
 }
 
@@ -58,6 +80,9 @@ func (f *Finding) take(g *Finding) {
 type Consequence struct {
 	Cause, Effect Kind
 	Topics        []string // of the effect
+	// OnRanks tells that effects which are not bound to one rank are none: they have
+	// other causes, too.
+	OnRanks bool
 }
 
 // takeConsequences makes effects evidence of their causes, where they are at one place.
@@ -69,8 +94,8 @@ func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 		}
 		cause := found[k]
 		found = slices.DeleteFunc(found, func(f Finding) bool {
-			effect := f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && f.At.Overlaps(&cause.At) &&
-				(c.Cause != Slower || f.At.Scope == place.OneRank) // it tells of no other server
+			effect := f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && f.meets(&cause) &&
+				(!c.OnRanks || f.At.Scope == place.OneRank)
 			if effect {
 				cause.take(&f)
 			}

@@ -2,10 +2,12 @@ package gpu
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -30,34 +32,60 @@ type gpuTime struct {
 	stepless int64
 }
 
-// Findings tells what keeps devices from computing. waiting are sentences about how much
-// of communication is waiting for others.
-func (g *GPUs) Findings(waiting []string) []finding.Finding {
-	var t gpuTime
+// HostWaits tells whether devices spend much of their time waiting for the host, and
+// whether they did enough to tell.
+func (g *GPUs) HostWaits() ([]finding.Finding, finding.Judged) {
+	t, judged := g.time("host waits")
+	waits := t.waitsAtWork()
+	if judged.State() != finding.LookedAt || waits == 0 {
+		return nil, judged
+	}
+	return []finding.Finding{{
+		Topic: "host", Cost: waits, Metric: finding.Metric{Name: "host wait", Unit: table.Share, Before: math.NaN(), After: waits},
+		Text: fmt.Sprintf("%s %.0f %% of the time waiting for the host to launch work", g.spend(), 100*waits),
+		Evidence: []finding.Evidence{finding.Sentence("%d such gaps, %s each on average; on %s, kernels start %s after their launch (median)",
+			t.gaps, words.Nearly(t.hostWait/max(1, t.gaps)), g.GPUs[0].Rank, words.Nearly(g.GPUs[0].Delay.P50))},
+	}}, judged
+}
+
+// Exposure tells whether devices spend much of their time on communication that nothing
+// hides, and whether they did enough to tell. waiting says how much of communication is
+// waiting for others.
+func (g *GPUs) Exposure(waiting []finding.Evidence) ([]finding.Finding, finding.Judged) {
+	t, judged := g.time("exposed communication")
+	exposed := distribution.Fraction(t.exposed, t.length)
+	if judged.State() != finding.LookedAt || exposed < muchExposed {
+		return nil, judged
+	}
+	return []finding.Finding{{
+		Topic: "communication", Cost: exposed, Metric: finding.Metric{Name: "exposed communication", Unit: table.Share, Before: math.NaN(), After: exposed},
+		Text:     fmt.Sprintf("%s %.0f %% of the time on communication that does not overlap with compute", g.spend(), 100*exposed),
+		Evidence: slices.Concat(g.exposedRange(), waiting),
+	}}, judged
+}
+
+// time adds up what all devices did, and says whether that is enough to judge something.
+func (g *GPUs) time(what string) (t gpuTime, judged finding.Judged) {
 	for i := range g.GPUs {
 		t.add(&g.GPUs[i])
 	}
-	if t.rows < FewRows {
-		return nil
-	}
 	t.stepless = g.stepless()
-	var out []finding.Finding
-	if waits := t.waitsAtWork(); waits > 0 {
-		out = append(out, finding.Finding{
-			Kind: finding.GPU, Topic: "host", Weight: waits, Show: []string{"--by-rank"},
-			Text: fmt.Sprintf("%.0f %% of the time of %s is waiting for the host: what comes next has not been launched", 100*waits, g.Devices()),
-			Evidence: []string{fmt.Sprintf("%d such gaps, %s each on average; launches of %s begin %s after their call in the median",
-				t.gaps, words.Nearly(t.hostWait/max(1, t.gaps)), g.GPUs[0].Rank, words.Nearly(g.GPUs[0].Delay.P50))},
-		})
+	judged = finding.Judged{What: what, Of: "device operation", N: int(t.rows), Needed: FewRows}
+	if len(g.GPUs) > 0 {
+		judged.What += " of " + g.Devices()
 	}
-	if exposed := distribution.Fraction(t.exposed, t.length); exposed >= muchExposed {
-		out = append(out, finding.Finding{
-			Kind: finding.GPU, Topic: "communication", Weight: exposed, Show: []string{"--by-rank"},
-			Text:     fmt.Sprintf("%.0f %% of the time of %s is communication that no computation hides", 100*exposed, g.Devices()),
-			Evidence: slices.Concat(g.exposedRange(), waiting),
-		})
+	if t.rows == 0 {
+		judged.Reason = "the profiles hold no kernels and copies"
 	}
-	return out
+	return t, judged
+}
+
+// spend begins a sentence: "the 8 GPUs spend".
+func (g *GPUs) spend() string {
+	if len(g.GPUs) == 1 {
+		return g.Devices() + " spends"
+	}
+	return g.Devices() + " spend"
 }
 
 func (t *gpuTime) add(g *GPU) {
@@ -110,7 +138,7 @@ func (g *GPUs) Devices() string {
 }
 
 // exposedRange tells on which device communication costs least and on which most.
-func (g *GPUs) exposedRange() []string {
+func (g *GPUs) exposedRange() []finding.Evidence {
 	if len(g.GPUs) < 2 {
 		return nil
 	}
@@ -123,5 +151,6 @@ func (g *GPUs) exposedRange() []string {
 			most = gpu
 		}
 	}
-	return []string{fmt.Sprintf("from %.0f %% on %s to %.0f %% on %s", 100*part(least), g.gpuLabel(least), 100*part(most), g.gpuLabel(most))}
+	return []finding.Evidence{finding.Sentence("from %.0f %% on %s to %.0f %% on %s", 100*part(least), g.gpuLabel(least), 100*part(most), g.gpuLabel(most)).
+		In("gpu", finding.Row("rank", g.gpuLabel(most)), "exposed_ns", float64(most.Exposed(profile.ClassCommunication)))}
 }

@@ -45,10 +45,13 @@ type GPU struct {
 	// range, kernel or copy to the end of the last. What lies between them is not known.
 	Captured    int64
 	First, Last trace.Time // bounds of what ran
-	// Running is how long exactly these classes ran at once. It adds up to Length;
-	// what is under no class at all is idle.
-	Running [numRunning]int64
-	Idle    Idle
+	Activity               // adds up to Length
+	// BySteps is the same by kind of the step that launched what ran last, or what ended a
+	// gap.
+	BySteps [StepKinds]Activity
+	// Early is how long kernels had started and waited for the communication before them on
+	// their stream (programmatic dependent launch): they neither compute nor hide it.
+	Early int64
 
 	Rows, Kernels int64 // kernels and copies; kernels
 	Called        int64 // rows of which the call is known
@@ -61,7 +64,10 @@ type GPU struct {
 	// KernelTime is the sum of the durations of Kernels, GraphTime that of the
 	// GraphKernels, which launches of CUDA graphs started.
 	KernelTime, GraphTime, GraphKernels int64
-	Streams                             []GPUStream // by number
+	// UnknownTime is the part of KernelTime of kernels that no rule of the classes knows.
+	// They count as computation.
+	UnknownTime int64
+	Streams     []GPUStream // by number
 
 	RankIndex int32
 	// unrecorded is the time from the last row of a recording to the first one of the next.
@@ -72,12 +78,37 @@ type GPU struct {
 // kernel_time of Holistic Trace Analysis.
 func (g *GPU) Length() int64 { return max(0, distribution.Between(g.First, g.Last)-g.unrecorded) }
 
+// StepKinds is how many kinds of steps there are.
+const StepKinds = profile.StepDecode + 1
+
+// An Activity is what ran when, and why nothing did. Times are ns.
+type Activity struct {
+	// Running is how long exactly these classes ran at once; under no class at all it was
+	// idle.
+	Running [numRunning]int64
+	Idle    Idle
+}
+
 // Busy returns how long anything ran.
-func (g *GPU) Busy() int64 { return g.sum(func(r Running) bool { return r != 0 }) }
+func (g *Activity) Busy() int64 { return g.sum(func(r Running) bool { return r != 0 }) }
+
+// Total returns how long it is: busy and idle.
+func (g *Activity) Total() int64 { return g.sum(func(Running) bool { return true }) }
 
 // Time returns how long anything of class c ran.
-func (g *GPU) Time(c profile.Class) int64 {
+func (g *Activity) Time(c profile.Class) int64 {
 	return g.sum(func(r Running) bool { return r.Has(c) })
+}
+
+// add adds another activity.
+func (g *Activity) add(o *Activity) {
+	for r := range g.Running {
+		g.Running[r] = distribution.AddTimes(g.Running[r], o.Running[r])
+	}
+	for c := range g.Idle.Time {
+		g.Idle.Time[c] = distribution.AddTimes(g.Idle.Time[c], o.Idle.Time[c])
+		g.Idle.Gaps[c] += o.Idle.Gaps[c]
+	}
 }
 
 // exposure are classes in the order in which they hide each other: work that is
@@ -86,7 +117,7 @@ var exposure = [...]profile.Class{profile.ClassCompute, profile.ClassCommunicati
 
 // Exposed returns how long class c ran and no class before it in the order compute,
 // communication, memory, other. Those four and the idle time add up to Length.
-func (g *GPU) Exposed(c profile.Class) int64 {
+func (g *Activity) Exposed(c profile.Class) int64 {
 	var hiding Running
 	for _, before := range exposure {
 		if before == c {
@@ -97,7 +128,7 @@ func (g *GPU) Exposed(c profile.Class) int64 {
 	return g.sum(func(r Running) bool { return r.Has(c) && r&hiding == 0 })
 }
 
-func (g *GPU) sum(of func(Running) bool) int64 {
+func (g *Activity) sum(of func(Running) bool) int64 {
 	total := int64(0)
 	for r, t := range g.Running {
 		if of(Running(r)) {

@@ -17,6 +17,8 @@ import (
 type RankKernel struct {
 	Rank, Name string
 	Class      profile.Class
+	Waited     int64 // of Total: for communication before it on its stream, see GPU.Early
+	Unknown    bool  // no rule knows some of them: Class is what unknown kernels count as
 	distribution.Summary
 	Ranks int // how many ran such kernels
 	// Excess is Total minus the median of the totals of the ranks that ran such
@@ -37,6 +39,8 @@ type kernelTimes struct {
 	index   walk.Paged[int32] // by symbol: into samples plus one
 	names   []trace.Sym
 	classes []profile.Class
+	unknown []bool
+	waited  []int64
 	samples []distribution.Sample
 	sums    []distribution.Summary
 }
@@ -45,8 +49,11 @@ func (k *kernelTimes) add(r *gpuRow) {
 	at := k.index.At(int64(r.name))
 	if *at == 0 {
 		k.names, k.classes, k.samples = append(k.names, r.name), append(k.classes, r.class), append(k.samples, distribution.Sample{})
+		k.unknown, k.waited = append(k.unknown, false), append(k.waited, 0)
 		*at = int32(len(k.names))
 	}
+	k.unknown[*at-1] = k.unknown[*at-1] || r.flags&rowUnknown != 0
+	k.waited[*at-1] = distribution.AddTimes(k.waited[*at-1], r.waited)
 	k.samples[*at-1].Add(r.dur, distribution.NoLimit)
 }
 
@@ -66,7 +73,7 @@ func (k *kernelTimes) summarize() {
 func (k *kernelTimes) rows(set *profile.Set, rank int32) []RankKernel {
 	rows := make([]RankKernel, len(k.names))
 	for i, name := range k.names {
-		rows[i] = RankKernel{Rank: set.Ranks[rank], Name: set.Syms.Name(name), Class: k.classes[i], Summary: k.sums[i], Sym: name, RankIndex: rank}
+		rows[i] = RankKernel{Rank: set.Ranks[rank], Name: set.Syms.Name(name), Class: k.classes[i], Unknown: k.unknown[i], Waited: k.waited[i], Summary: k.sums[i], Sym: name, RankIndex: rank}
 	}
 	return rows
 }

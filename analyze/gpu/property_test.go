@@ -18,7 +18,7 @@ import (
 // gpuReports are all reports on devices.
 var gpuReports = map[string]func(*GPUs) *table.Table{
 	"gpus": (*GPUs).Report, "idle": (*GPUs).IdleReport, "overlap": (*GPUs).OverlapReport,
-	"streams": (*GPUs).StreamReport, "steps": (*GPUs).StepReport, "kernels": (*GPUs).KernelReport,
+	"streams": (*GPUs).StreamReport, "shares": (*GPUs).StepShareReport, "steps": (*GPUs).StepReport, "kernels": (*GPUs).KernelReport,
 }
 
 // randomGPUs are random rows of kernels of all classes, on several streams and
@@ -86,6 +86,13 @@ func TestGPUTimeAddsUp(t *testing.T) {
 			if sum != g.Length() || g.Busy()+g.Idle.Total() != g.Length() || g.Length() > g.Captured {
 				t.Errorf("%s: length %d, parts %d, busy %d, idle %d, captured %d", g.Rank, g.Length(), sum, g.Busy(), g.Idle.Total(), g.Captured)
 			}
+			var steps Activity
+			for i := range g.BySteps {
+				steps.add(&g.BySteps[i])
+			}
+			if steps != g.Activity {
+				t.Errorf("%s: steps add up to %+v, want %+v", g.Rank, steps, g.Activity)
+			}
 			for _, st := range g.Streams {
 				if st.Busy+st.Idle.Total() != st.Length() {
 					t.Errorf("%s stream %d: length %d, busy %d, idle %d", g.Rank, st.Stream, st.Length(), st.Busy, st.Idle.Total())
@@ -109,6 +116,22 @@ type definedRow struct {
 	class         profile.Class
 	kernel, whole bool // whole: a graph
 	call          *profile.Call
+	stream        uint32
+}
+
+// works returns since when a row works: a kernel waits for communication of its stream that
+// began before it and ends before it does.
+func (r *definedRow) works(rows []definedRow) trace.Time {
+	last := trace.Time(0)
+	for _, o := range rows {
+		if o.kernel && o.class == profile.ClassCommunication && o.stream == r.stream && o.Start < r.Start {
+			last = max(last, o.End)
+		}
+	}
+	if r.kernel && r.class != profile.ClassCommunication && r.Start < last && last <= r.End {
+		return last
+	}
+	return r.Start
 }
 
 func definedRows(s *testset.RowStream, syms *trace.Symbols, rank, device int32) []definedRow {
@@ -127,14 +150,14 @@ func definedRows(s *testset.RowStream, syms *trace.Symbols, rank, device int32) 
 		if k.Rank == rank && k.Device == device {
 			class := profile.ClassOther
 			if !k.Graph {
-				class = classes.Of(syms.Name(k.Name))
+				class, _ = classes.Of(syms.Name(k.Name))
 			}
-			rows = append(rows, definedRow{k.Event, class, true, k.Graph, callOf(&k.Event)})
+			rows = append(rows, definedRow{k.Event, class, true, k.Graph, callOf(&k.Event), k.Stream})
 		}
 	}
 	for _, c := range s.CopyRows {
 		if c.Rank == rank && c.Device == device {
-			rows = append(rows, definedRow{c.Event, profile.ClassMemory, false, false, callOf(&c.Event)})
+			rows = append(rows, definedRow{c.Event, profile.ClassMemory, false, false, callOf(&c.Event), c.Stream})
 		}
 	}
 	return rows
@@ -144,8 +167,10 @@ func define(rows []definedRow, syms *trace.Symbols) *definedGPU {
 	d := &definedGPU{}
 	var moments []trace.Time
 	alone := map[int64]int64{} // kernels by correlation whose call is not known
-	for _, r := range rows {
-		moments = append(moments, r.Start, r.End)
+	works := make([]trace.Time, len(rows))
+	for i, r := range rows {
+		works[i] = r.works(rows)
+		moments = append(moments, r.Start, works[i], r.End)
 		if r.kernel && !r.whole && r.call == nil && r.Correlation != 0 {
 			alone[r.Correlation]++
 		}
@@ -155,8 +180,8 @@ func define(rows []definedRow, syms *trace.Symbols) *definedGPU {
 	for i := 1; i < len(moments); i++ {
 		from, to := moments[i-1], moments[i]
 		var running Running
-		for _, r := range rows {
-			if r.Start <= from && r.End >= to {
+		for k, r := range rows {
+			if works[k] <= from && r.End >= to {
 				running |= 1 << r.class
 			}
 		}
@@ -221,7 +246,7 @@ func TestGPURows(t *testing.T) {
 	var want []gpuRow
 	for i := range 5 * bufferedRows / 2 {
 		row := gpuRow{start: trace.Time(int64(i)*10 + r.Int64N(1e5)), dur: r.Int64N(1000), stream: r.Int64N(3) - 1,
-			name: trace.Sym(r.IntN(1000)), class: profile.Class(r.IntN(4)), flags: rowFlags(r.IntN(8))}
+			name: trace.Sym(r.IntN(1000)), class: profile.Class(r.IntN(4)), flags: rowFlags(r.IntN(3 * int(rowStep)))}
 		if row.called() {
 			row.launch, row.launched = row.start+trace.Time(r.Int64N(200)-100), r.Int64N(50)
 		}

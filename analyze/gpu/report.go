@@ -1,10 +1,15 @@
 package gpu
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -76,12 +81,17 @@ func (g *GPUs) Report() *table.Table {
 			}},
 		table.Field[GPU]{Column: table.Column{Name: "rows", Unit: table.Count, Doc: "kernels and copies", Detail: true}, Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Rows} }},
 		table.Field[GPU]{Column: table.Column{Name: "kernels", Unit: table.Count, Doc: "kernels", Detail: true}, Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Kernels} }},
+		table.Field[GPU]{Column: table.Column{Name: "early", Unit: table.Duration, Doc: "kernels had started and waited for the communication before them on their stream, sum over kernels: they neither compute nor hide it", Detail: true},
+			Cell: func(g *GPU) table.Cell { return table.Cell{N: g.Early} }},
+		table.Field[GPU]{Column: table.Column{Name: "unclassified", Unit: table.Share, Doc: "part of the time of kernels that is of names which no rule knows; they count as compute", Detail: true},
+			Cell: func(g *GPU) table.Cell { return table.ShareCell(g.UnknownTime, g.KernelTime) }},
 	)
 	r := table.New("sgtrace.report.gpu/v1", "GPUs by rank", g.GPUs, fields)
 	if g.classes != profile.DefaultName {
 		r.Note("what kernels do is told by the rules %q", g.classes)
 	}
 	g.noteGraphs(r)
+	g.noteUnknown(r)
 	return r
 }
 
@@ -105,6 +115,40 @@ func (g *GPUs) noteGraphs(r *table.Table) {
 		r.Note("%.1f %% of the busy time is of no known class: CUDA graphs whose kernels were not recorded "+
 			"(--cuda-graph-trace=node of nsys records them), or what rules call other", 100*distribution.Fraction(other, busy))
 	}
+}
+
+// muchUnknown is the part of the time of kernels that has to be of no known class to be
+// told, and namedUnknown how many kernels are named then.
+const (
+	muchUnknown  = 0.01
+	namedUnknown = 3
+)
+
+// noteUnknown names the kernels that no rule knows, those that took most time first.
+func (g *GPUs) noteUnknown(r *table.Table) {
+	all, unknown := int64(0), int64(0)
+	byName := map[string]int64{}
+	for i := range g.GPUs {
+		all = distribution.AddTimes(all, g.GPUs[i].KernelTime)
+		unknown = distribution.AddTimes(unknown, g.GPUs[i].UnknownTime)
+	}
+	if distribution.Fraction(unknown, all) < muchUnknown {
+		return
+	}
+	for i := range g.Kernels {
+		if k := &g.Kernels[i]; k.Unknown {
+			byName[k.Name] = distribution.AddTimes(byName[k.Name], k.Total)
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(byName), func(a, b string) int {
+		return cmp.Or(cmp.Compare(byName[b], byName[a]), strings.Compare(a, b))
+	})
+	var most []string
+	for _, name := range names[:min(len(names), namedUnknown)] {
+		most = append(most, fmt.Sprintf("`%s` %.1f %%", table.CutMiddle(profile.BareName(name), 48, table.Style{ASCII: true}), 100*distribution.Fraction(byName[name], all)))
+	}
+	r.Note("%.1f %% of the time of kernels is of %s that no rule knows, which count as compute: %s; --classes FILE tells what they do",
+		100*distribution.Fraction(unknown, all), words.Counted(len(names), "name"), strings.Join(most, ", "))
 }
 
 // causeNames are the columns of idle time.

@@ -20,17 +20,25 @@ type gpuRow struct {
 	name     trace.Sym
 	class    profile.Class
 	flags    rowFlags
+
+	waited int64 // ns, of dur: for what ran before it; known once it was swept over
 }
 
 type rowFlags uint8
 
 const (
-	rowCalled rowFlags = 1 << iota // launch and launched are known
-	rowKernel                      // and not a copy
-	rowGraph                       // from the launch of a CUDA graph, or a whole one
+	rowCalled  rowFlags = 1 << iota // launch and launched are known
+	rowKernel                       // and not a copy
+	rowGraph                        // from the launch of a CUDA graph, or a whole one
+	rowUnknown                      // no rule of classes knows it: class is a guess
+	rowStep                         // times the kind of the step that launched it
 )
 
+// flagBits is how many bits flags take.
+const flagBits = 6
+
 func (r *gpuRow) called() bool    { return r.flags&rowCalled != 0 }
+func (r *gpuRow) step() int       { return int(r.flags / rowStep) }
 func (r *gpuRow) end() trace.Time { return r.start + trace.Time(r.dur) }
 
 // compareRows orders rows by their start. Of those that start together, the one
@@ -116,7 +124,7 @@ func (g *gpuRows) join(o *gpuRows) {
 func (p *packedRows) append(to []byte, r *gpuRow) []byte {
 	to = binary.AppendUvarint(to, uint64(r.start)-uint64(p.last.start))
 	to = binary.AppendUvarint(to, uint64(r.dur))
-	to = binary.AppendUvarint(to, uint64(r.class)<<3|uint64(r.flags))
+	to = binary.AppendUvarint(to, uint64(r.class)<<flagBits|uint64(r.flags))
 	to = binary.AppendVarint(to, r.stream)
 	to = binary.AppendUvarint(to, uint64(r.name))
 	if r.called() {
@@ -146,10 +154,10 @@ func (r *rowReader) next() bool {
 	row.start = trace.Time(uint64(row.start) + r.unsigned())
 	row.dur = int64(r.unsigned())
 	kind := r.unsigned()
-	row.class, row.flags = profile.Class(kind>>3), rowFlags(kind&7)
+	row.class, row.flags = profile.Class(kind>>flagBits), rowFlags(kind&(1<<flagBits-1))
 	row.stream = r.signed()
 	row.name = trace.Sym(r.unsigned())
-	row.launch, row.launched = 0, 0
+	row.launch, row.launched, row.waited = 0, 0, 0
 	if row.called() {
 		row.launch = trace.Time(uint64(row.start) - uint64(r.signed()))
 		row.launched = int64(r.unsigned())

@@ -69,6 +69,8 @@ type GPUStream struct {
 	Idle       Idle
 	first, end trace.Time
 	unrecorded int64 // as of a GPU
+	// communication is what communicates on it.
+	communication latestEnd
 }
 
 // Length returns the time from the first start to the last end of each recording, in ns.
@@ -102,6 +104,8 @@ type gpuSweep struct {
 	until    [profile.NumClasses]trace.Time // ends of what has started
 	delays   distribution.Sample
 	queue    queueTime
+	step     int        // kind of the step of what started last
+	pending  []earlyRow // what waits for what runs before it, by when that ends
 	streams  []GPUStream
 	stream   map[int64]int // index into streams
 	kernels  *kernelTimes
@@ -120,17 +124,20 @@ func (s *gpuSweep) add(r *gpuRow) {
 		}
 	}
 	g.Rows++
-	if r.start > s.now {
-		s.advance(r)
-	}
-	s.until[r.class] = max(s.until[r.class], r.end())
-	s.ofStream(r.stream).add(r, s.recorded)
+	s.advance(r)
+	s.step = r.step()
+	stream := s.ofStream(r.stream)
+	s.start(r, stream)
+	stream.add(r, s.recorded)
 	if r.flags&rowKernel != 0 {
 		g.Kernels++
 		g.KernelTime = distribution.AddTimes(g.KernelTime, r.dur)
 		if r.flags&rowGraph != 0 {
 			g.GraphKernels++
 			g.GraphTime = distribution.AddTimes(g.GraphTime, r.dur)
+		}
+		if r.flags&rowUnknown != 0 {
+			g.UnknownTime = distribution.AddTimes(g.UnknownTime, r.dur)
 		}
 		s.kernels.add(r)
 	}
@@ -141,9 +148,63 @@ func (s *gpuSweep) add(r *gpuRow) {
 	}
 }
 
-// advance counts the time up to the start of r, by what runs. A gap in which nothing was
-// recorded is neither idle nor part of the length.
+// An earlyRow is a kernel that has started and waits for communication on its stream.
+type earlyRow struct {
+	from, until trace.Time // it works
+	class       profile.Class
+}
+
+// start notes that a row runs. A kernel that starts on a stream while communication runs
+// there, and ends after it, was launched ahead of its turn: it waits until then. One that
+// ends before is of a branch of a graph, and runs beside it.
+func (s *gpuSweep) start(r *gpuRow, stream *GPUStream) {
+	end := stream.communication.endBefore(r.start)
+	switch {
+	case r.flags&rowKernel == 0:
+	case r.class == profile.ClassCommunication:
+		stream.communication.add(r)
+	case r.start < end && end <= r.end():
+		wait := earlyRow{end, r.end(), r.class}
+		at, _ := slices.BinarySearchFunc(s.pending, end+1, func(e earlyRow, from trace.Time) int { return cmp.Compare(e.from, from) })
+		s.pending = slices.Insert(s.pending, at, wait)
+		r.waited = distribution.Between(r.start, end)
+		s.gpu.Early = distribution.AddTimes(s.gpu.Early, r.waited)
+		return
+	}
+	s.until[r.class] = max(s.until[r.class], r.end())
+}
+
+// A latestEnd is when the kernels that have started on a stream end, the last of them. They
+// come by their start.
+type latestEnd struct {
+	start        trace.Time // of the last
+	before, last trace.Time // ends of those that started before it, and of all
+}
+
+func (l *latestEnd) add(r *gpuRow) {
+	if r.start > l.start {
+		l.before, l.start = l.last, r.start
+	}
+	l.last = max(l.last, r.end())
+}
+
+// endBefore returns the end of those that started before an instant, 0 if there are none.
+func (l *latestEnd) endBefore(at trace.Time) trace.Time {
+	if l.start < at {
+		return l.last
+	}
+	return l.before
+}
+
+// advance counts the time up to the start of r, by what runs.
 func (s *gpuSweep) advance(r *gpuRow) {
+	for len(s.pending) > 0 && s.pending[0].from <= r.start {
+		e := s.pending[0]
+		s.pending = s.pending[1:]
+		s.runTo(e.from) // what it waits for: there is no gap
+		s.until[e.class] = max(s.until[e.class], e.until)
+	}
+	// A gap in which nothing was recorded is neither idle nor part of the length.
 	for s.now < r.start {
 		running, to := s.running(r.start)
 		if running == 0 && s.recorded.end(s.now, to) {
@@ -153,7 +214,8 @@ func (s *gpuSweep) advance(r *gpuRow) {
 			continue
 		}
 		if running == 0 {
-			s.gpu.Idle.add(r, s.now)
+			s.step = r.step()
+			s.gpu.BySteps[s.step].Idle.add(r, s.now)
 		}
 		s.count(running, to)
 	}
@@ -172,8 +234,16 @@ func (s *gpuSweep) running(limit trace.Time) (running Running, to trace.Time) {
 }
 
 func (s *gpuSweep) count(running Running, to trace.Time) {
-	s.gpu.Running[running] = distribution.AddTimes(s.gpu.Running[running], distribution.Between(s.now, to))
+	time := &s.gpu.BySteps[s.step].Running[running]
+	*time = distribution.AddTimes(*time, distribution.Between(s.now, to))
 	s.now = to
+}
+
+// runTo counts the time up to an instant until which something runs.
+func (s *gpuSweep) runTo(limit trace.Time) {
+	for s.now < limit {
+		s.count(s.running(limit))
+	}
 }
 
 func (s *gpuSweep) ofStream(id int64) *GPUStream {
@@ -191,10 +261,15 @@ func (s *gpuSweep) ofStream(id int64) *GPUStream {
 
 // finish counts what still runs.
 func (s *gpuSweep) finish() {
-	for last := slices.Max(s.until[:]); s.now < last; {
-		s.count(s.running(last))
+	for _, e := range s.pending {
+		s.runTo(e.from)
+		s.until[e.class] = max(s.until[e.class], e.until)
 	}
+	s.runTo(slices.Max(s.until[:]))
 	g := s.gpu
+	for i := range g.BySteps {
+		g.add(&g.BySteps[i])
+	}
 	g.Last = s.now
 	delays := make([]int64, 0, g.Called)
 	s.delays.Each(func(v int64) { delays = append(delays, v) })

@@ -19,6 +19,7 @@ type gpuWalk struct {
 	ranks   []gpuWalkRank
 	steps   *walk.StepNames
 	graphs  walk.Paged[graphName] // by symbol of a call
+	asks    map[trace.Sym]bool    // names of ranges: they are of collectives
 }
 
 // A gpuWalkRank is what a stream has of a rank.
@@ -28,6 +29,7 @@ type gpuWalkRank struct {
 	launches walk.Paged[launch] // by correlation
 	long     map[int64]int64    // durations by correlation
 	threads  walk.StepThreads
+	asked    walk.StepThreads // annotations of calls that ask for collectives
 }
 
 // A launch is a call that may have put work on a device. 16 bytes: there are as many
@@ -44,11 +46,13 @@ const longLaunch = math.MaxUint32
 const (
 	launchKnown = 1 << iota
 	launchGraph // of a CUDA graph
+	launchAsks  // in an annotation of a collective
 	launchStep  // times the index of its step plus one
 )
 
 func (l *launch) known() bool { return l.marks != 0 }
 func (l *launch) graph() bool { return l.marks&launchGraph != 0 }
+func (l *launch) asks() bool  { return l.marks&launchAsks != 0 }
 func (l *launch) step() int32 { return int32(l.marks/launchStep) - 1 }
 
 // An orphan is work of which the call was not recorded. If several kernels share its
@@ -73,7 +77,7 @@ const (
 
 func newGPUWalk(set *profile.Set, opt *Options) *gpuWalk {
 	return &gpuWalk{opt: opt, syms: set.Syms, classes: profile.NewClassTable(opt.Classes, set.Syms),
-		ranks: make([]gpuWalkRank, len(set.Ranks)), steps: &walk.StepNames{Syms: set.Syms}}
+		ranks: make([]gpuWalkRank, len(set.Ranks)), steps: &walk.StepNames{Syms: set.Syms}, asks: map[trace.Sym]bool{}}
 }
 
 func (w *gpuWalk) walk(s profile.Stream) {
@@ -81,6 +85,7 @@ func (w *gpuWalk) walk(s profile.Stream) {
 	for i := range w.ranks {
 		r := &w.ranks[i]
 		r.steps = r.threads.Settle()
+		r.asked.Settle()
 	}
 	join := walk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: w.addOrphan}
 	join.Run(s, &walk.Options{})
@@ -92,6 +97,7 @@ func (w *gpuWalk) walk(s profile.Stream) {
 			r.gpus = append(r.gpus, part)
 		}
 		r.devices, r.launches, r.long, r.threads = nil, walk.Paged[launch]{}, nil, walk.StepThreads{}
+		r.asked = walk.StepThreads{}
 	}
 }
 
@@ -113,10 +119,25 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 	}
 	rank := &w.ranks[r.Rank]
 	rank.recorded.widen(r.Start, r.Start+trace.Time(r.Dur()))
-	if kind := w.steps.Of(r.Name); kind != nil && !r.Open {
+	if r.Open {
+		return true
+	}
+	if kind := w.steps.Of(r.Name); kind != nil {
 		rank.threads.Add(r, kind)
+	} else if w.asksForCollective(r.Name) {
+		rank.asked.Add(r, &walk.StepLabel{Batch: -1})
 	}
 	return true
+}
+
+// asksForCollective reports whether the calls in ranges of a name ask for a collective.
+func (w *gpuWalk) asksForCollective(name trace.Sym) bool {
+	asks, ok := w.asks[name]
+	if !ok {
+		_, asks = profile.CollectiveOfAnnotation(w.syms.Name(name))
+		w.asks[name] = asks
+	}
+	return asks
 }
 
 func (w *gpuWalk) addCall(c *profile.Call) {
@@ -133,6 +154,9 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 		*l = launch{start: c.Start, dur: uint32(min(dur, longLaunch)), marks: launchKnown + launchStep*uint32(rank.threads.At(c)+1)}
 		if w.launchesGraphs(c.Name) {
 			l.marks |= launchGraph
+		}
+		if rank.asked.At(c) != walk.NoStep {
+			l.marks |= launchAsks
 		}
 		if l.dur == longLaunch {
 			rank.addLong(c.Correlation, dur)
@@ -174,25 +198,35 @@ func (w *gpuWalk) addKernel(k *profile.Kernel) bool {
 	if l == nil && k.Correlation != 0 {
 		return false
 	}
-	row := w.kernelRow(k)
+	row := w.kernelRow(k, l)
 	w.add(&k.Event, k.Device, &row, l)
 	return true
 }
 
 // addOrphan adds a kernel whose call was not recorded.
 func (w *gpuWalk) addOrphan(k *profile.Kernel) {
-	row := w.kernelRow(k)
+	row := w.kernelRow(k, nil)
 	if part := w.add(&k.Event, k.Device, &row, nil); part != nil && !k.Graph {
 		part.addOrphan(k.Correlation, row.dur)
 	}
 }
 
-// kernelRow returns what is particular of a kernel.
-func (w *gpuWalk) kernelRow(k *profile.Kernel) gpuRow {
+// kernelRow returns what is particular of a kernel that l launched, which may be nil. What
+// no rule knows communicates if it was launched in an annotation of a collective.
+func (w *gpuWalk) kernelRow(k *profile.Kernel, l *launch) gpuRow {
 	if k.Graph {
 		return gpuRow{stream: int64(k.Stream), class: profile.ClassOther, flags: rowKernel | rowGraph}
 	}
-	return gpuRow{stream: int64(k.Stream), class: w.classes.Of(k.Name), flags: rowKernel}
+	row := gpuRow{stream: int64(k.Stream), flags: rowKernel}
+	known := false
+	switch row.class, known = w.classes.Of(k.Name); {
+	case known:
+	case l != nil && l.asks():
+		row.class = profile.ClassCommunication
+	default:
+		row.flags |= rowUnknown
+	}
+	return row
 }
 
 func (w *gpuWalk) addCopy(c *profile.Copy) bool {
@@ -227,10 +261,21 @@ func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *launch) *gpu
 		}
 		r.launch, r.launched = l.start, rank.duration(l, e.Correlation)
 		rank.project(l, r)
+		r.flags |= rowStep * rowFlags(rank.kindOf(l))
 	}
 	part := rank.part(device)
 	part.rows.add(r)
 	return part
+}
+
+// kindOf returns the kind of the step that a call lies in, the innermost that tells one.
+func (r *rankWork) kindOf(l *launch) profile.StepKind {
+	for i := l.step(); i != walk.NoStep; i = r.steps[i].Around {
+		if kind := r.steps[i].Kind; kind != profile.StepOther {
+			return kind
+		}
+	}
+	return profile.StepOther
 }
 
 func (p *gpuPart) addOrphan(correlation, dur int64) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -21,7 +22,7 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 		fmt.Fprintf(out, "- **trust**: %s\n", trustText)
 	}
 	for i := range o.Warnings {
-		fmt.Fprintf(out, "- **trust**: %s\n", table.EscapeMarkdown(words.Clean(o.Warnings[i].warningMark()+o.Warnings[i].Text)))
+		fmt.Fprintf(out, "- **trust**: %s\n", table.EscapeMarkdown(words.Clean(warningMark(&o.Warnings[i])+o.Warnings[i].Text)))
 	}
 	out.WriteByte('\n')
 	if len(o.Latencies) > 0 {
@@ -32,18 +33,21 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 	}
 	fmt.Fprintf(out, "#### %s\n\n", o.findingsTitle())
 	if len(o.Findings) == 0 {
-		fmt.Fprintf(out, "%s\n", table.EscapeMarkdown(o.lookedText()))
+		fmt.Fprintf(out, "%s\n\n", table.EscapeMarkdown(words.Clean(o.lookedText())))
 	}
 	for i := range o.Findings[:min(mostFindings, len(o.Findings))] {
 		o.markdownFinding(out, i)
+	}
+	for _, text := range o.In(finding.TooLittle) {
+		fmt.Fprintf(out, "- %s\n", table.EscapeMarkdown(words.Clean(text)))
 	}
 	return out.Flush()
 }
 
 func (o *Overview) markdownFinding(out *bufio.Writer, i int) {
 	f := &o.Findings[i]
-	fmt.Fprintf(out, "%d. **%s** (%s)\n", i+1, table.EscapeMarkdown(words.Clean(f.Text)), o.costText(f))
-	for _, text := range f.Evidence {
+	fmt.Fprintf(out, "%d. **%s** (%s)\n", i+1, table.EscapeMarkdown(words.Clean(f.Text)), f.Remark())
+	for _, text := range finding.Sentences(f.Evidence) {
 		fmt.Fprintf(out, "   - %s\n", table.EscapeMarkdown(words.Clean(text)))
 	}
 	fmt.Fprintf(out, "\n   %s\n\n", codeMarkdown(o.Command(f)))

@@ -1,31 +1,20 @@
 package overview
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"sync"
 
-	"github.com/sgtrace/sgtrace/analyze/cause"
-	"github.com/sgtrace/sgtrace/analyze/change"
-	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/document"
-	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
-	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
-	"github.com/sgtrace/sgtrace/analyze/tail"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// Schema is the schema of an overview as JSON, and of the table of its
-// findings as CSV.
-const Schema = "sgtrace.report.summary/v1"
 
 // An Input is what an overview is of.
 type Input struct {
@@ -67,20 +56,10 @@ type Overview struct {
 	// Rates per second between From and To: of requests that started, and of tokens that
 	// finished requests took and gave. NaN is unknown.
 	RequestRate, PromptRate, OutputRate float64
-	Warnings                            []Warning         // worst first
-	Findings                            []finding.Finding // those that cost most first
-	// Looked tells what was looked at for findings, in words.
-	Looked []string
+	Warnings                            []document.Warning // worst first
 
-	// What findings are made of, for whoever shows more of it; nil without requests, or
-	// without profiles.
-	Tail        *tail.Tail
-	Changes     *change.Changes
-	RankLoads   *rank.Ranks
-	GPUs        *gpu.GPUs
-	Collectives *collective.Collectives
-
-	stages, steps bool // some were traced: of requests, and of decoding
+	finders.Measured // what findings are made of, for whoever shows more of it
+	finders.Result
 }
 
 // overviewMetrics are the latencies that an overview shows.
@@ -92,97 +71,18 @@ func New(in Input) *Overview {
 	var wg sync.WaitGroup
 	if o.Requests != nil {
 		o.Spans = o.Requests.Len()
-		wg.Go(func() { o.Tail = tail.New(o.Requests, tail.Options{}) })
-		wg.Go(func() { o.Changes = change.Find(o.Requests) })
-		wg.Go(func() { o.RankLoads = rank.Measure(o.Requests) })
 		wg.Go(o.measureRequests)
 	}
-	if o.Profiles != nil && len(o.Profiles.Ranks) > 0 {
-		wg.Go(func() { o.GPUs = gpu.Measure(o.Profiles, o.Devices) })
-		wg.Go(func() { o.Collectives = collective.Measure(o.Profiles, o.Devices.From, o.Devices.To) })
-	}
+	wg.Go(func() {
+		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Devices: in.Devices})
+	})
 	wg.Wait()
 	if o.From == 0 && o.GPUs != nil {
 		o.From, o.To = o.GPUs.Bounds()
 	}
-	o.Findings = finding.Merge(o.found(), consequences)
+	o.Result = o.Look(finders.All)
 	o.Warnings = o.warnings()
 	return o
-}
-
-// consequences: load makes decoding slow, ranks wait for a slow one where they
-// communicate, and a server that is slow may have become so.
-var consequences = []finding.Consequence{
-	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
-	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
-	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
-	{Cause: finding.Slower, Effect: finding.Change, Topics: []string{""}},
-	{Cause: finding.Slower, Effect: finding.Tail, Topics: []string{cause.Decode.String()}},
-}
-
-// found gathers what every report found. Of those that tell the same, the first one is
-// told: of load the one that knows since when, of ranks the one that counted how often
-// they are late.
-func (o *Overview) found() []finding.Finding {
-	var loads, ranks, collectives, others, gpus, relief []finding.Finding
-	if o.Requests != nil {
-		b := cause.NewCosts(o.Requests, o.Tail.Hosts, o.Tail.List)
-		ranks = b.Price(o.RankLoads.Findings())
-		for _, f := range o.Changes.Findings(b) {
-			switch {
-			case f.Kind == finding.Load && f.Weight == 0:
-				relief = append(relief, f) // less to do
-			case f.Kind == finding.Load:
-				loads = append(loads, f)
-			default:
-				others = append(others, f)
-			}
-		}
-		others = slices.Concat(others, requests.ErrorFindings(o.Requests, b), o.Tail.Findings(b), requests.OverloadFindings(o.Requests))
-		o.lookedAtRequests()
-	}
-	if o.GPUs != nil {
-		collectives, gpus = o.Collectives.Findings(o.GPUs), o.GPUs.Findings(o.Collectives.Waiting())
-		o.lookedAtDevices()
-	}
-	return slices.Concat(loads, ranks, collectives, others, gpus, relief)
-}
-
-func (o *Overview) lookedAtDevices() {
-	if n := o.Collectives.Counts.Sync; n > 0 {
-		o.look("who is late in %s", words.Counted(n, "collective"))
-	}
-	if len(o.GPUs.GPUs) > 0 {
-		o.look("waits for the host and exposed communication of %s", o.GPUs.Devices())
-	}
-}
-
-func (o *Overview) look(format string, args ...any) {
-	o.Looked = append(o.Looked, fmt.Sprintf(format, args...))
-}
-
-// lookedAtRequests tells what there was enough of.
-func (o *Overview) lookedAtRequests() {
-	n := len(o.Tail.List)
-	if n >= finding.FewCompared && o.stages {
-		o.look("slow requests against usual ones, cause by cause (%s finished)", words.Thousands(int64(n)))
-	}
-	if o.Tail.Transfers != nil {
-		o.look("%s", words.Counted(o.Tail.Transfers.N, "KV transfer"))
-	}
-	steps := 0
-	for _, g := range o.RankLoads.Groups {
-		steps += g.Steps
-	}
-	if steps > 0 {
-		o.look("who is late in %s of TP ranks", words.Counted(steps, "step"))
-	}
-	if o.Changes.Series > 0 {
-		o.look("changes of load and latency over time (%d series)", o.Changes.Series)
-	}
-	if n := len(o.Requests.Requests); n > 0 {
-		o.look("failures and retractions (%s)", words.Counted(n, "request"))
-	}
 }
 
 // measureRequests counts the requests, where they were served, and how they did.
@@ -194,7 +94,6 @@ func (o *Overview) measureRequests() {
 		o.Statuses[s.Requests[i].Status]++
 	}
 	o.Servers = serversOf(s)
-	o.stages, o.steps = traced(s)
 	for _, l := range requests.MeasureLatencies(s).Rows {
 		if l.Of == requests.Finished && slices.Contains(overviewMetrics, l.Metric) {
 			o.Latencies = append(o.Latencies, l)
@@ -207,20 +106,6 @@ func (o *Overview) measureRequests() {
 	o.RequestRate = float64(len(s.Requests)-e.Outside) / seconds
 	o.PromptRate = sumKnown(s, func(m *request.Metrics) int64 { return m.PromptTokens }) / seconds
 	o.OutputRate = sumKnown(s, func(m *request.Metrics) int64 { return m.CompletionTokens }) / seconds
-}
-
-// traced reports whether there are stages of requests, and steps of decoding, selected or
-// not.
-func traced(s *request.Set) (stages, steps bool) {
-	for i := range s.Len() {
-		if kind := s.Kind(i); kind != request.Stage && kind != request.Unselected {
-			continue
-		}
-		if stages = true; s.Row(i).Means == request.Stepping {
-			return true, true
-		}
-	}
-	return stages, false
 }
 
 // sumKnown adds up a count over the finished requests that have it; NaN if none has.

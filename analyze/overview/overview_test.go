@@ -3,12 +3,14 @@ package overview
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -77,24 +79,27 @@ func TestOverviewFits(t *testing.T) {
 func TestOverviewTellsTheTruth(t *testing.T) {
 	o, truth := demoOverview(t)
 	var v struct {
-		Requests  map[string]float64
-		Latencies []struct {
-			Metric string
-			N      int
-			P99    int64 `json:"p99_ns"`
-		}
-		Servers []struct {
-			Role  string
-			Ranks int
+		Tables []struct {
+			Name string
+			Rows []map[string]any
 		}
 		Findings []struct {
-			Kind, Rank, Command string
-			Since               int64 `json:"since_unix_ns"`
+			Kind  string
+			Place struct {
+				Rank string
+			}
+			Commands [][]string
+			Since    int64 `json:"since_unix_ns"`
 		}
 	}
 	if err := json.Unmarshal([]byte(o.text(t, table.FormatJSON, table.Style{})), &v); err != nil {
 		t.Fatal(err)
 	}
+	tables := map[string][]map[string]any{}
+	for _, table := range v.Tables {
+		tables[table.Name] = table.Rows
+	}
+	load := tables["summary.load"][0]
 	finished, tokens := 0, 0
 	for _, r := range truth.Requests {
 		if r.Outcome == "finished" {
@@ -102,32 +107,34 @@ func TestOverviewTellsTheTruth(t *testing.T) {
 			tokens += r.CompletionTokens
 		}
 	}
-	if v.Requests["n"] != float64(len(truth.Requests)) || v.Requests["finished"] != float64(finished) {
-		t.Errorf("requests %v, %d of %d finished", v.Requests, finished, len(truth.Requests))
+	if load["requests"] != float64(len(truth.Requests)) || load["finished"] != float64(finished) {
+		t.Errorf("requests %v, %d of %d finished", load, finished, len(truth.Requests))
 	}
 	seconds := float64(o.To-o.From) / 1e9
-	if got := v.Requests["output_tokens_per_second"] * seconds; got < float64(tokens)-1 || got > float64(tokens)+1 {
+	if got := load["output_token_rate"].(float64) * seconds; got < float64(tokens)-1 || got > float64(tokens)+1 {
 		t.Errorf("%.1f tokens in %.1f s, want %d", got, seconds, tokens)
 	}
 	const grid = 512 // ns
-	if e2e := v.Latencies[0]; e2e.Metric != "e2e" || e2e.N != truth.E2E.N || e2e.P99-truth.E2E.P99 > grid || truth.E2E.P99-e2e.P99 > grid {
+	if e2e := tables["summary.latency"][0]; e2e["metric"] != "e2e" || e2e["n"] != float64(truth.E2E.N) || math.Abs(e2e["p99_ns"].(float64)-float64(truth.E2E.P99)) > grid {
 		t.Errorf("e2e %+v, want %+v", e2e, truth.E2E)
 	}
 	ranks := 0
-	for _, s := range v.Servers {
-		ranks += max(0, s.Ranks)
+	for _, s := range tables["summary.servers"] {
+		if n, known := s["ranks"].(float64); known {
+			ranks += int(n)
+		}
 	}
 	if schedulers := slices.DeleteFunc(slices.Clone(truth.Processes), func(p simulator.ProcessTruth) bool { return p.Rank == "" }); ranks != len(schedulers) {
 		t.Errorf("%d ranks, want %d", ranks, len(schedulers))
 	}
 	for _, f := range v.Findings {
 		switch {
-		case f.Kind == "straggler" && f.Rank != truth.Straggler.Rank:
-			t.Errorf("straggler %s, want %s", f.Rank, truth.Straggler.Rank)
+		case f.Kind == "straggler" && f.Place.Rank != truth.Straggler.Rank:
+			t.Errorf("straggler %s, want %s", f.Place.Rank, truth.Straggler.Rank)
 		case f.Kind == "load" && max(f.Since-truth.Imbalance.OnsetNs, truth.Imbalance.OnsetNs-f.Since) > 1e9:
 			t.Errorf("load since %d, want %d", f.Since, truth.Imbalance.OnsetNs)
-		case !strings.HasSuffix(f.Command, ` --from +0s 'it'\''s here.jsonl'`):
-			t.Errorf("command %s", f.Command)
+		case !strings.HasSuffix(strings.Join(f.Commands[0], " "), " --from +0s it's here.jsonl"):
+			t.Errorf("commands %q", f.Commands)
 		}
 	}
 }
@@ -136,8 +143,8 @@ func TestOverviewTellsTheTruth(t *testing.T) {
 // Markdown.
 func TestOverviewIsSafe(t *testing.T) {
 	o := &Overview{Input: Input{Inputs: []string{"a\x1b]0;x\a.jsonl"}, Files: []document.Input{{Name: "a\x1b]0;x\a.jsonl"}}}}
-	o.Findings = []finding.Finding{{Kind: finding.Errors, Text: "bad \x1b[31m\n# heading", Evidence: []string{"<script> | \u202e"}}}
-	o.Warnings = []Warning{{trace.Error, "\x1b[2J"}}
+	o.Findings = []finding.Finding{{Kind: finding.Errors, Text: "bad \x1b[31m\n# heading", Evidence: []finding.Evidence{{Text: "<script> | \u202e"}}, Show: [][]string{{"--by", "status"}}}}
+	o.Warnings = []document.Warning{{Severity: trace.Error, Text: "\x1b[2J"}}
 	for _, f := range table.Formats {
 		for line := range strings.Lines(o.text(t, f, table.Style{})) {
 			if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), words.Hidden) {
@@ -152,7 +159,8 @@ func TestOverviewIsSafe(t *testing.T) {
 
 // Many inputs are told once, not with every command.
 func TestManyInputs(t *testing.T) {
-	o := &Overview{Findings: []finding.Finding{{Text: "x", Show: []string{"--by-rank"}}, {Text: "y", Show: []string{"--by-rank"}}}}
+	byRank := [][]string{{"--by-rank"}}
+	o := &Overview{Result: finders.Result{Findings: []finding.Finding{{Text: "x", Show: byRank}, {Text: "y", Show: byRank}}}}
 	for _, name := range []string{"aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc", "dddddddddddd"} {
 		o.Inputs = append(o.Inputs, "traces/"+name+".json.gz")
 	}
@@ -193,7 +201,7 @@ func TestHostsThatAreNotTold(t *testing.T) {
 		{[]testset.ServedBy{{At: 0, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}, {At: 1, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 200}}}, {At: 2, Threads: []testset.ServedThread{{Host: testset.DecodeHost, TP: 0, PID: 100}}}}, false},
 	} {
 		o := &Overview{Input: Input{Requests: testset.Served(t, test.list)}}
-		said := slices.ContainsFunc(o.hostWarnings(), func(d Warning) bool { return strings.Contains(d.Text, "do not tell their hosts") })
+		said := slices.ContainsFunc(o.hostWarnings(), func(d document.Warning) bool { return strings.Contains(d.Text, "do not tell their hosts") })
 		if said != test.want {
 			t.Errorf("%v: said %v, want %v", test.list, said, test.want)
 		}

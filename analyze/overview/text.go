@@ -9,25 +9,10 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
-
-// Write writes the overview in the given format: on one screen for people, as one
-// object, or its findings as a table.
-func (o *Overview) Write(w io.Writer, f table.Format, s table.Style) error {
-	switch f {
-	case table.FormatText:
-		return o.writeText(w, s)
-	case table.FormatMarkdown:
-		return o.writeMarkdown(w)
-	case table.FormatJSON:
-		return o.writeJSON(w)
-	case table.FormatCSV:
-		return o.findingsReport().Write(w, f, s)
-	}
-	return fmt.Errorf("no format %q; there are %v", f, table.Formats)
-}
 
 // Text is filled to the width of the terminal, or to one that most have, and no further
 // than a line can be read.
@@ -61,7 +46,7 @@ func (o *Overview) writeText(w io.Writer, style table.Style) error {
 		if i == 0 {
 			name = "trust"
 		}
-		p.filled(fmt.Sprintf("%-*s", margin, name), margin, o.Warnings[i].warningMark()+o.Warnings[i].Text)
+		p.filled(fmt.Sprintf("%-*s", margin, name), margin, warningMark(&o.Warnings[i])+o.Warnings[i].Text)
 	}
 	if err := p.latencies(); err != nil {
 		return err
@@ -86,12 +71,11 @@ func (p *overviewPrinter) findings() {
 	p.printf("\n%s\n", p.findingsTitle())
 	if len(p.Findings) == 0 {
 		p.filled("", 0, p.lookedText())
-		return
 	}
 	for i := range p.Findings[:min(mostFindings, len(p.Findings))] {
 		f := &p.Findings[i]
-		p.filled(fmt.Sprintf("%d  ", i+1), 3, fmt.Sprintf("%s (%s)", f.Text, p.costText(f)))
-		for k, text := range f.Evidence[:min(mostEvidence, len(f.Evidence))] {
+		p.filled(fmt.Sprintf("%d  ", i+1), 3, fmt.Sprintf("%s (%s)", f.Text, f.Remark()))
+		for k, text := range finding.Sentences(f.Evidence[:min(mostEvidence, len(f.Evidence))]) {
 			if more := len(f.Evidence) - mostEvidence; k == mostEvidence-1 && more > 0 {
 				text += fmt.Sprintf(" (and %d more)", more)
 			}
@@ -99,8 +83,11 @@ func (p *overviewPrinter) findings() {
 		}
 		p.printf("   $ %s\n", p.shortCommand(f))
 	}
-	if p.manyInputs() {
+	if len(p.Findings) > 0 && p.manyInputs() {
 		p.filled("INPUT... ", 9, words.QuoteShell(p.Inputs))
+	}
+	for _, text := range p.In(finding.TooLittle) {
+		p.filled("", 0, text)
 	}
 }
 

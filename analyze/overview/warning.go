@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -17,14 +16,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Warning is a reason to trust what follows less, or what it cannot tell.
-type Warning struct {
-	Severity trace.Severity
-	Text     string
+// notice is a warning about inputs of which nothing is lost.
+func notice(text string) document.Warning {
+	return document.Warning{Severity: trace.Notice, Text: text}
 }
 
 // warnings tells what is lost, missing or not known of the inputs, worst first.
-func (o *Overview) warnings() []Warning {
+func (o *Overview) warnings() []document.Warning {
 	d := append(o.diagWarnings(), o.profilerWarnings()...)
 	if o.Requests != nil {
 		d = append(d, o.requestWarnings()...)
@@ -39,13 +37,13 @@ func (o *Overview) warnings() []Warning {
 	if o.GPUs != nil {
 		d = append(d, deviceWarnings(o.GPUs)...)
 	}
-	slices.SortStableFunc(d, func(x, y Warning) int { return cmp.Compare(y.Severity, x.Severity) })
+	slices.SortStableFunc(d, func(x, y document.Warning) int { return cmp.Compare(y.Severity, x.Severity) })
 	return d
 }
 
 // diagWarnings are about inputs that are damaged: the first of the worst, and how many
 // there are besides.
-func (o *Overview) diagWarnings() []Warning {
+func (o *Overview) diagWarnings() []document.Warning {
 	if o.Diags == nil {
 		return nil
 	}
@@ -76,12 +74,12 @@ func (o *Overview) diagWarnings() []Warning {
 	if n > 1 {
 		text += fmt.Sprintf("; and %d more of the kind", n-1)
 	}
-	return []Warning{{worst.Severity, text}}
+	return []document.Warning{{Severity: worst.Severity, Text: text}}
 }
 
 // profilerWarnings are what profilers themselves said of their recordings: errors, then
 // warnings.
-func (o *Overview) profilerWarnings() (d []Warning) {
+func (o *Overview) profilerWarnings() (d []document.Warning) {
 	if o.Diags == nil {
 		return nil
 	}
@@ -89,7 +87,7 @@ func (o *Overview) profilerWarnings() (d []Warning) {
 	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning} {
 		for i := range all {
 			if x := &all[i]; x.Message == m {
-				d = append(d, Warning{m.Severity, fmt.Sprintf("%s: %s [%s]", x.Pos, x.Msg, x.Code)})
+				d = append(d, document.Warning{Severity: m.Severity, Text: fmt.Sprintf("%s: %s [%s]", x.Pos, x.Msg, x.Code)})
 			}
 		}
 	}
@@ -97,12 +95,12 @@ func (o *Overview) profilerWarnings() (d []Warning) {
 }
 
 // requestWarnings are about requests that are not whole.
-func (o *Overview) requestWarnings() []Warning {
+func (o *Overview) requestWarnings() []document.Warning {
 	s := o.Requests
-	var d []Warning
+	var d []document.Warning
 	add := func(n int, format string) {
 		if n > 0 {
-			d = append(d, Warning{trace.Notice, fmt.Sprintf(format, words.Counted(n, "request"))})
+			d = append(d, notice(fmt.Sprintf(format, words.Counted(n, "request"))))
 		}
 	}
 	flagged := func(f request.Flags) int {
@@ -118,29 +116,22 @@ func (o *Overview) requestWarnings() []Warning {
 	add(flagged(request.MissingRoot|request.MissingThread), "%s with spans missing")
 	add(flagged(request.Unjoined|request.RoomCollision), "%s of which one half, prefill or decode, is missing or could not be told apart")
 	add(o.Tail.Implausible, "%s with times that cannot be right: left out")
-	if n := len(s.Requests); n > 0 && n < change.Fewest {
-		text := fmt.Sprintf("too few requests to look for changes: %d are needed", change.Fewest)
-		if n < finding.FewCompared {
-			text = fmt.Sprintf("too few requests to look for causes (%d are needed) and changes (%d)", finding.FewCompared, change.Fewest)
-		}
-		d = append(d, Warning{trace.Notice, text})
-	}
 	return d
 }
 
 // rankWarnings are about ranks that cannot have been away, but are not in the files.
-func (o *Overview) rankWarnings() []Warning {
-	var d []Warning
+func (o *Overview) rankWarnings() []document.Warning {
+	var d []document.Warning
 	for i := range o.Servers {
 		if s := &o.Servers[i]; len(s.Missing) > 0 && !slices.Contains(o.Select, "--rank") {
-			d = append(d, Warning{trace.Notice, fmt.Sprintf("spans of %s of the %s servers are missing: nothing is known of those ranks", some(s.Missing), s.Role)})
+			d = append(d, notice(fmt.Sprintf("spans of %s of the %s servers are missing: nothing is known of those ranks", some(s.Missing), s.Role)))
 		}
 	}
 	return d
 }
 
 // hostWarnings are about servers that do not tell where they are.
-func (o *Overview) hostWarnings() []Warning {
+func (o *Overview) hostWarnings() []document.Warning {
 	s := o.Requests
 	roles := map[request.Role]bool{}
 	several := false
@@ -153,26 +144,26 @@ func (o *Overview) hostWarnings() []Warning {
 	if len(roles) < 2 && !several {
 		return nil
 	}
-	return []Warning{{trace.Notice, "servers do not tell their hosts (host_id): those with equal process ids look like one, and neither their times nor their ranks can be compared"}}
+	return []document.Warning{notice("servers do not tell their hosts (host_id): those with equal process ids look like one, and neither their times nor their ranks can be compared")}
 }
 
 // traceWarnings are about what the level of tracing does not show.
-func (o *Overview) traceWarnings() []Warning {
+func (o *Overview) traceWarnings() []document.Warning {
 	s := o.Requests
 	if len(s.Requests) == 0 {
-		return []Warning{{trace.Notice, requests.NoRequests}}
+		return []document.Warning{notice(requests.NoRequests)}
 	}
 	switch {
-	case !o.stages:
-		return []Warning{{trace.Notice, "servers traced no stages, only whole requests: nothing tells where their time went"}}
-	case !o.steps:
-		return []Warning{{trace.Notice, "no decode steps were traced (SGLANG_TRACE_LEVEL=3 does): no ITL, and no slow ranks in decoding"}}
+	case !o.Stages:
+		return []document.Warning{notice("servers traced no stages, only whole requests: nothing tells where their time went")}
+	case !o.Steps:
+		return []document.Warning{notice("no decode steps were traced (SGLANG_TRACE_LEVEL=3 does): no ITL, and no slow ranks in decoding")}
 	}
 	return nil
 }
 
 // clockWarnings are about hosts whose clocks differ, or nobody knows of.
-func (o *Overview) clockWarnings() []Warning {
+func (o *Overview) clockWarnings() []document.Warning {
 	const much = 1_000_000 // ns; less hides behind what stages take
 	var off, alone []string
 	for i := range o.Clocks {
@@ -185,12 +176,12 @@ func (o *Overview) clockWarnings() []Warning {
 			off = append(off, c.String())
 		}
 	}
-	var d []Warning
+	var d []document.Warning
 	if len(off) > 0 {
-		d = append(d, Warning{trace.Notice, "clocks of hosts differ and were put on one: " + some(off)})
+		d = append(d, notice("clocks of hosts differ and were put on one: "+some(off)))
 	}
 	if len(alone) > 0 {
-		d = append(d, Warning{trace.Notice, "nothing tells how these clocks relate to others, they are taken as they are: " + some(alone)})
+		d = append(d, notice("nothing tells how these clocks relate to others, they are taken as they are: "+some(alone)))
 	}
 	return d
 }
@@ -226,8 +217,8 @@ func (c *HostClock) String() string {
 }
 
 // absenceWarnings are about ranks of which there are no traces.
-func absenceWarnings(set *profile.Set) []Warning {
-	var d []Warning
+func absenceWarnings(set *profile.Set) []document.Warning {
+	var d []document.Warning
 	for i := range set.Absences {
 		a := &set.Absences[i]
 		size, missing := fmt.Sprint(a.Size), strings.Join(a.Missing, ", ")
@@ -244,27 +235,27 @@ func absenceWarnings(set *profile.Set) []Warning {
 		if a.Seen == 1 {
 			why = "who waits for whom in collectives"
 		}
-		d = append(d, Warning{trace.Notice, fmt.Sprintf("traces of %d of %s ranks; %s %s missing: %s is not known", a.Seen, size, missing, is, why)})
+		d = append(d, notice(fmt.Sprintf("traces of %d of %s ranks; %s %s missing: %s is not known", a.Seen, size, missing, is, why)))
 	}
 	return d
 }
 
 // deviceWarnings are about what the captures of devices do not tell.
-func deviceWarnings(g *gpu.GPUs) []Warning {
+func deviceWarnings(g *gpu.GPUs) []document.Warning {
 	rows, called := int64(0), int64(0)
 	for i := range g.GPUs {
 		rows, called = rows+g.GPUs[i].Rows, called+g.GPUs[i].Called
 	}
-	var d []Warning
+	var d []document.Warning
 	if rows == 0 {
-		d = append(d, Warning{trace.Notice, "the profiles hold no kernels and copies of any device"})
+		d = append(d, notice("the profiles hold no kernels and copies of any device"))
 	}
 	if missing := rows - called; 10*missing >= rows && missing > 0 {
 		which, known := fmt.Sprintf("%.0f %% of", 100*distribution.Fraction(missing, rows)), "known in part only"
 		if missing == rows {
 			which, known = "all of", "not known"
 		}
-		d = append(d, Warning{trace.Notice, fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)})
+		d = append(d, notice(fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)))
 	}
 	return d
 }

@@ -8,10 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/requests"
-	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -176,66 +174,36 @@ func isRank(name string) bool {
 // trustText says that there is no doubt.
 const trustText = "nothing is lost or missing"
 
-// latencyReport is the table of the latencies of whole requests.
-func (o *Overview) latencyReport() *table.Table {
-	const scale = "duration"
-	ns := func(name, doc string, of func(*requests.Latency) int64) table.Field[requests.Latency] {
-		return table.Field[requests.Latency]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(l *requests.Latency) table.Cell { return table.Cell{N: of(l)} }}
-	}
-	return table.New(Schema, "", o.Latencies, []table.Field[requests.Latency]{
-		table.TextColumn("latency", "e2e, ttft, itl of finished requests", func(l *requests.Latency) string { return tail.MetricWords[tail.Metric(l.Metric)] }),
-		table.CountColumn("n", "how many", func(l *requests.Latency) int64 { return int64(l.N) }),
-		ns("p50", "median, nearest rank", func(l *requests.Latency) int64 { return l.P50 }),
-		ns("p90", "90th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P90 }),
-		ns("p99", "99th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P99 }),
-		ns("max", "longest", func(l *requests.Latency) int64 { return l.Max }),
-	})
-}
-
 // lookedText says what was looked at.
 func (o *Overview) lookedText() string {
-	if len(o.Looked) == 0 {
-		return "the files hold nothing that findings are made of; 'sgtrace inspect' lists what they hold"
+	looked := o.In(finding.LookedAt)
+	if len(looked) > 0 {
+		return "Looked at: " + strings.Join(looked, "; ")
 	}
-	return "looked at " + strings.Join(o.Looked, "; ")
+	return "'sgtrace inspect' lists what the inputs hold"
 }
 
 // findingsTitle heads the list of findings.
 func (o *Overview) findingsTitle() string {
 	switch n := len(o.Findings); {
-	case n == 0 && len(o.Looked) == 0:
-		return "There is nothing to look at"
+	case n == 0 && len(o.In(finding.LookedAt)) == 0:
+		return "No findings: not enough data"
 	case n == 0:
 		return "Nothing stands out"
 	case n > mostFindings:
-		return fmt.Sprintf("%d of %d findings, those that cost most", mostFindings, n)
+		return fmt.Sprintf("Top %d of %d findings by cost", mostFindings, n)
 	case n == 1:
 		return "1 finding"
 	default:
-		return fmt.Sprintf("%d findings, by what they cost", n)
+		return fmt.Sprintf("%d findings by cost", n)
 	}
 }
 
 // mostFindings is how many findings people are shown at once.
 const mostFindings = 3
 
-// costText says what a finding costs.
-func (o *Overview) costText(f *finding.Finding) string {
-	part := fmt.Sprintf("%.0f %%", 100*f.Weight)
-	if f.Weight < 0.005 {
-		part = "less than 1 %"
-	}
-	switch {
-	case f.Kind == finding.Errors:
-		return part + " of the requests"
-	case f.Kind == finding.GPU || o.Requests == nil:
-		return "costs " + part + " of the GPUs' time"
-	}
-	return "costs " + part + " of the requests' time"
-}
-
-// doubtMark tells how bad a doubt is.
-func (d *Warning) warningMark() string {
+// warningMark tells how bad a warning is.
+func warningMark(d *document.Warning) string {
 	if d.Severity >= trace.DataLoss {
 		return "LOST: "
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -21,7 +22,7 @@ import (
 // that it looked at.
 func Overview(o *overview.Overview) (Page, error) {
 	src := Source{o.Select, o.Inputs}
-	p := Page{Title: title(o.Inputs), Facts: o.Facts(), Sections: []Section{Summary(o.Findings, o.Looked, src)}}
+	p := Page{Title: title(o.Inputs), Facts: o.Facts(), Sections: []Section{Summary(&o.Result, src)}}
 	for _, d := range o.Warnings {
 		p.Notes = append(p.Notes, d.Text)
 	}
@@ -45,26 +46,34 @@ func title(inputs []string) string {
 	return fmt.Sprintf("sgtrace report on %d inputs", len(inputs))
 }
 
-// Summary makes the section about what stands out of all that was looked at, which is
-// told in words.
-func Summary(findings []finding.Finding, looked []string, src Source) Section {
+// Summary makes the section about what stands out, and what was looked at for it.
+func Summary(r *finders.Result, src Source) Section {
 	s := Section{Title: "Summary"}
-	if len(findings) == 0 {
+	looked := r.In(finding.LookedAt)
+	switch {
+	case len(r.Findings) > 0:
+	case len(looked) > 0:
 		s.Lead = "Nothing stands out."
+	default:
+		s.Lead = "No findings: not enough data."
 	}
+	var notes []string
 	if len(looked) > 0 {
-		s.Note = "Looked at: " + strings.Join(looked, "; ") + "."
+		notes = append(notes, "Looked at: "+strings.Join(looked, "; "))
+	}
+	for _, text := range append(notes, r.In(finding.TooLittle)...) {
+		s.Note += text + ". "
 	}
 	body := new(Findings)
-	for i := range findings {
-		f := &findings[i]
-		one := Finding{Kind: string(f.Kind), Text: f.Text, Evidence: f.Evidence}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		one := Finding{Kind: string(f.Kind), Text: f.Text, Remark: f.Remark(), Evidence: finding.Sentences(f.Evidence)}
 		if len(f.Show) > 0 {
-			one.Command = src.Command(f.Show...)
+			one.Command = src.Command(f.Show[0]...)
 		}
 		body.List = append(body.List, one)
 	}
-	if len(findings) > 0 {
+	if len(r.Findings) > 0 {
 		s.Figures = []*Figure{{Title: "What stands out", Defined: "Summary", Command: src.Command("--summary"), Body: body}}
 	}
 	return s

@@ -16,6 +16,7 @@ type Findings struct {
 type Finding struct {
 	Kind     string
 	Text     string
+	Remark   string // how sure it is, and what it costs
 	Evidence []string
 	Command  string // prints more
 }
@@ -23,7 +24,7 @@ type Finding struct {
 func (f *Findings) draw() (drawing, error) {
 	list := make([]Finding, len(f.List))
 	for i, one := range f.List {
-		list[i] = Finding{one.Kind, table.Printable(one.Text), printable(one.Evidence), table.Printable(one.Command)}
+		list[i] = Finding{one.Kind, table.Printable(one.Text), one.Remark, printable(one.Evidence), table.Printable(one.Command)}
 	}
 	var b bytes.Buffer
 	if err := findingsTemplate.Execute(&b, list); err != nil {
@@ -33,7 +34,7 @@ func (f *Findings) draw() (drawing, error) {
 }
 
 var findingsTemplate = template.Must(template.New("findings").Parse(`<ol class="findings">
-{{- range .}}<li><p><span class="kind">{{.Kind}}</span> {{.Text}}</p>
+{{- range .}}<li><p><span class="kind">{{.Kind}}</span> {{.Text}} ({{.Remark}})</p>
 {{- if .Evidence}}<ul>{{range .Evidence}}<li>{{.}}</li>{{end}}</ul>{{end}}
 {{- with .Command}}<code class="command">{{.}}</code>{{end}}</li>{{end -}}
 </ol>`))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -93,9 +94,9 @@ func samplePage(t testing.TB) Page {
 	}
 	var findings []finding.Finding
 	for i := range hostile {
-		findings = append(findings, finding.Finding{Kind: finding.Tail, Text: hostileName(i), Evidence: []string{hostileName(i + 1)}, Show: []string{"--tail", hostile[i]}})
+		findings = append(findings, finding.Finding{Kind: finding.Tail, Text: hostileName(i), Evidence: []finding.Evidence{{Text: hostileName(i + 1)}}, Show: [][]string{{"--tail", hostile[i]}}})
 	}
-	p := Page{Title: "Report " + hostile[0], Facts: []overview.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile, Sections: []Section{Summary(findings, hostile, src)}}
+	p := Page{Title: "Report " + hostile[0], Facts: []overview.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile, Sections: []Section{Summary(lookedAt(findings, hostile), src)}}
 	p.Sections = append(p.Sections, Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), src)...)
 	gpus := sampleGPUs(8, 30, hostileName)
 	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
@@ -128,4 +129,13 @@ func render(t testing.TB, p Page) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// lookedAt is a result with these findings, for which things of these names were looked at.
+func lookedAt(findings []finding.Finding, names []string) *finders.Result {
+	r := &finders.Result{Findings: findings}
+	for _, name := range names {
+		r.Judged = append(r.Judged, finders.Judgment{Judged: finding.Judged{What: name, Of: "request", N: 1}})
+	}
+	return r
 }

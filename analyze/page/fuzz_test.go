@@ -44,14 +44,14 @@ func fuzzPage(names []string, numbers []int64) Page {
 		values2 := []float64{share(), math.NaN()}
 		panels.Panels = append(panels.Panels, Panel{name, []table.Unit{table.Duration, table.Share, table.Number}[i%3], []Curve{{Name: name, Color: i, Values: values2}}})
 		panels.Marks = append(panels.Marks, Mark{1000, trace.Time(1000 + duration()/2), 2000, "1", name})
-		findings = append(findings, finding.Finding{Kind: finding.Tail, Text: name, Evidence: []string{name}, Show: []string{name}})
+		findings = append(findings, finding.Finding{Kind: finding.Tail, Text: name, Evidence: []finding.Evidence{{Text: name}}, Show: [][]string{{name}}})
 	}
 	gpus := sampleGPUs(2, len(names), func(i int) string { return names[i] })
 	for i := range gpus.Kernels {
 		k := &gpus.Kernels[i]
 		k.Total, k.P50, k.RelTotal = duration(), duration(), share()*10
 	}
-	p := Page{Title: names[0], Facts: []overview.Fact{{Name: "read", Text: names[0]}}, Notes: names, Sections: []Section{Summary(findings, names, src)}}
+	p := Page{Title: names[0], Facts: []overview.Fact{{Name: "read", Text: names[0]}}, Notes: names, Sections: []Section{Summary(lookedAt(findings, names), src)}}
 	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
 	p.Sections = append(p.Sections, Section{Title: names[0], Lead: names[0], Points: names, Note: names[0], Figures: []*Figure{
 		WaitMatrix(names, waits, src),

@@ -137,7 +137,7 @@ func TestOverview(t *testing.T) {
 		says(f.Text)
 		says(o.Command(&f))
 		for _, e := range f.Evidence {
-			says(e)
+			says(e.Text)
 		}
 	}
 	for i := range o.Changes.List {

@@ -9,7 +9,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -39,6 +41,12 @@ const (
 	leastOverload = 1.25
 	leastTokens   = 1.1
 	leastCost     = 0.01
+)
+
+// Routes are judged in blocks of requests that follow each other.
+const (
+	routesInBlock = 8
+	fewestBlocks  = 8
 )
 
 // divisions judges the division of every role that has several lead ranks.
@@ -71,10 +79,9 @@ func (r *Ranks) newDivision(leads []*Load) Division {
 // requests that follow each other with an even one: requests of a session may well
 // go to one rank.
 func (d *Division) probability() float64 {
-	const inBlock, fewest = 8, 8
 	is := d.routes()
-	blocks := min(straggler.MostBlocksJudged, len(is)/inBlock)
-	if blocks < fewest {
+	blocks := min(straggler.MostBlocksJudged, len(is)/routesInBlock)
+	if blocks < fewestBlocks {
 		return 1
 	}
 	shares := make([]float64, blocks)
@@ -149,12 +156,12 @@ func (d *Division) usual(of func(*Load) int64) (own, others float64) {
 
 // Text says in a sentence who has most, and what that does.
 func (d *Division) Text() string {
-	text := fmt.Sprintf("%s gets %s %% of the requests of %d ranks", d.name(), words.InPercent(d.Most.Share), len(d.Ranks))
+	text := fmt.Sprintf("%s gets %s %% of the requests that %d ranks share", d.name(), words.InPercent(d.Most.Share), len(d.Ranks))
 	if !math.IsNaN(d.Most.TokenShare) {
 		text += fmt.Sprintf(" and %s %% of the tokens", words.InPercent(d.Most.TokenShare))
 	}
 	if own, others := d.usual(func(l *Load) int64 { return l.Queue }); others >= 0 && own > others {
-		text += fmt.Sprintf("; its requests wait %s on average, those of the others %s", words.Nearly(int64(own)), words.Nearly(int64(others)))
+		text += fmt.Sprintf("; its requests wait %s on average, requests on the other ranks wait %s", words.Nearly(int64(own)), words.Nearly(int64(others)))
 	}
 	return text
 }
@@ -169,14 +176,24 @@ func (d *Division) name() string {
 	return fmt.Sprintf("DP%d of %s", p.Rank.DP, words.JoinNonEmpty(" ", p.Role.String(), p.ServerName()))
 }
 
-// evidence are further sentences.
-func (d *Division) evidence() []string {
-	list := []string{fmt.Sprintf("with even routing, a rank would have that share with %s", words.Chance(d.P))}
+// evidence says that it is no chance, and what else differs on the busiest rank.
+func (d *Division) evidence() []finding.Evidence {
+	row := rowOf(&d.Most.Where)
+	list := []finding.Evidence{finding.Sentence("%s if requests were routed evenly", words.Chance(d.P)).In("ranks.share", row, "share", d.Most.Share)}
 	if own, others := d.usual(func(l *Load) int64 { return l.Step }); others >= 0 && own > others {
-		list = append(list, fmt.Sprintf("its decode steps take %s (p50), those of the others %s", words.Nearly(int64(own)), words.Nearly(int64(others))))
+		list = append(list, finding.Sentence("its decode steps take %s (p50), those of the other ranks %s", words.Nearly(int64(own)), words.Nearly(int64(others))).
+			In("ranks", row, "step_ns", float64(d.Most.Step)))
 	}
-	return append(list, fmt.Sprintf("it computes for %s requests at once, on average; all %d ranks for %s",
-		words.ThreeDigits(d.Most.Running), len(d.Ranks), words.ThreeDigits(d.running())))
+	return append(list, finding.Sentence("it computes for %s requests at a time on average; all %d ranks together for %s",
+		words.ThreeDigits(d.Most.Running), len(d.Ranks), words.ThreeDigits(d.running())).In("ranks", row, "running", d.Most.Running))
+}
+
+// finding is what an engineer is told of an uneven division.
+func (d *Division) finding() finding.Finding {
+	return finding.Finding{
+		At: d.Most.Where, Text: d.Text(), Evidence: d.evidence(), Cost: min(1, d.Cost), P: finding.Chance(d.P),
+		Metric: finding.Metric{Name: "share of requests", Unit: table.Share, Before: 1 / float64(len(d.Ranks)), After: d.Most.Share},
+	}
 }
 
 // running is for how many requests all ranks compute at once.

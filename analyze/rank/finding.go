@@ -2,12 +2,14 @@ package rank
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -49,11 +51,17 @@ func (r *Ranks) Verdict() string {
 	}
 	switch {
 	case costs == nil && r.dataParallelAttention():
-		return "No straggler found: each DP rank has one scheduler, as with DP attention, and requests do not show when those wait for each other"
+		return "No straggler found: each DP rank has one scheduler, as with DP attention, and requests do not show when these wait for each other"
 	case costs == nil:
 		return "No straggler found: there are no TP ranks on one host to compare"
 	case most < straggler.FewestSyncPoints:
-		return fmt.Sprintf("No straggler found: %s, too few to tell", strings.Join(looked, " and "))
+		return fmt.Sprintf("Not enough data to find stragglers: %s, %d needed", strings.Join(looked, " and "), straggler.FewestSyncPoints)
+	}
+	for _, g := range r.Groups {
+		if len(g.likely) > 0 {
+			text := g.likely[0].LikelyText()
+			return strings.ToUpper(text[:1]) + text[1:]
+		}
 	}
 	return fmt.Sprintf("No straggler in %s: %s", strings.Join(looked, " and "), costs.acquit(rank))
 }
@@ -61,43 +69,71 @@ func (r *Ranks) Verdict() string {
 // acquit says in a sentence why a rank is no straggler.
 func (g *StepGroup) acquit(rank int) string {
 	l := &g.Late[rank]
-	why := "but that may be chance"
+	why := "but this may be chance"
 	if !g.enough[rank] {
 		why = fmt.Sprintf("but by too little to matter (%s on average)", words.Nearly(max(0, l.Mean)))
 	}
 	return fmt.Sprintf("TP%d of %s ends last in %d of %d %s, %s", g.Ranks[rank].Rank.TP, g.Name, l.Last, l.SyncPoints, rankSteps[g.Kind].one+"s", why)
 }
 
-// Findings returns what stands out: ranks that others wait for, load that is divided
-// unevenly, servers that are slow, and pipelines with a slow stage. A healthy
-// deployment has none.
-func (r *Ranks) Findings() []finding.Finding {
+// StragglerFindings returns the ranks that others wait for at the end of steps, and
+// whether there are enough steps to tell. A healthy deployment has none.
+func (r *Ranks) StragglerFindings() ([]finding.Finding, finding.Judged) {
 	var out []finding.Finding
-	show := []string{"--by-rank"}
 	for _, s := range r.stragglerRanks() {
-		out = append(out, finding.Finding{
-			Kind: finding.Straggler, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.Evidence,
-			Show: show, Weight: s.LostShare * s.Part,
-		})
+		out = append(out, s.Finding(s.LostShare*s.Part))
 	}
-	for _, d := range r.divisions() {
+	judged := finding.Judged{What: "lateness in steps of TP ranks", Of: "step", Needed: straggler.FewestSyncPoints}
+	all := 0
+	for _, g := range r.Groups {
+		judged.N = max(judged.N, g.Steps)
+		all += g.Steps
+	}
+	switch {
+	case all == 0 && r.dataParallelAttention():
+		judged.Reason = "each DP rank has one scheduler"
+	case all == 0:
+		judged.Reason = "there are no TP ranks on one host with traced steps to compare"
+	case judged.N >= judged.Needed:
+		judged.N = all
+	}
+	return out, judged
+}
+
+// Imbalances returns the ranks that get more than their share of the requests, and
+// whether there are enough requests to tell.
+func (r *Ranks) Imbalances() ([]finding.Finding, finding.Judged) {
+	var out []finding.Finding
+	judged := finding.Judged{What: "load per rank", Of: "request", Needed: routesInBlock * fewestBlocks}
+	divisions := r.divisions()
+	for i := range divisions {
+		d := &divisions[i]
+		judged.N = max(judged.N, len(d.routes()))
 		if d.Uneven {
-			out = append(out, finding.Finding{
-				Kind: finding.Imbalance, At: d.Most.Where, Text: d.Text(), Evidence: d.evidence(),
-				Show: show, Weight: min(1, d.Cost),
-			})
+			out = append(out, d.finding())
 		}
 	}
-	out = append(out, r.slowFindings()...)
+	if len(divisions) == 0 {
+		judged.Reason = "no role has several ranks that a request could go to"
+	}
+	return out, judged
+}
+
+// SlowStages returns the stages that hold up their pipelines, and whether there are
+// enough micro-batches to tell.
+func (r *Ranks) SlowStages() ([]finding.Finding, finding.Judged) {
+	var out []finding.Finding
+	judged := finding.Judged{What: "pipeline stages", Of: "micro-batch", Needed: straggler.FewestSyncPoints}
 	for _, p := range r.Pipes {
+		judged.N = max(judged.N, p.Batches)
 		for i := range p.Slow {
-			out = append(out, finding.Finding{
-				Kind: finding.Pipeline, At: place.Where{Scope: place.WholeRole, Role: p.Stages[0].Role},
-				Text: p.text(&p.Slow[i]), Evidence: p.evidence(&p.Slow[i]), Show: show, Weight: p.weight(&p.Slow[i]),
-			})
+			out = append(out, p.finding(&p.Slow[i]))
 		}
 	}
-	return out
+	if len(r.Pipes) == 0 {
+		judged.Reason = "no pipeline stages were traced"
+	}
+	return out, judged
 }
 
 // stragglerRanks returns the stragglers, each rank once: what else it is late at is
@@ -107,7 +143,7 @@ func (r *Ranks) stragglerRanks() []straggler.Straggler {
 	index := map[place.Where]int{}
 	for _, s := range r.Stragglers() {
 		if i, ok := index[s.Where]; ok {
-			all[i].Evidence = append(all[i].Evidence[:len(all[i].Evidence):len(all[i].Evidence)], s.Text())
+			all[i].Evidence = append(slices.Clip(all[i].Evidence), finding.Evidence{Text: s.Text()})
 			continue
 		}
 		index[s.Where] = len(all)
@@ -116,28 +152,43 @@ func (r *Ranks) stragglerRanks() []straggler.Straggler {
 	return all
 }
 
+// finding is what an engineer is told of a slow stage.
+func (p *Pipeline) finding(s *straggler.Straggler) finding.Finding {
+	slow := &p.Stages[s.Rank]
+	return finding.Finding{
+		At: slow.Where, Since: s.Since, Text: p.text(s), Evidence: p.evidence(s), Cost: p.cost(s), P: finding.Chance(s.P),
+		Metric: finding.Metric{Name: "time per micro-batch", Unit: table.Duration, Before: float64(p.others(s.Rank).took), After: float64(slow.Took.P50)},
+	}
+}
+
 // text says in a sentence which stage is slow.
 func (p *Pipeline) text(s *straggler.Straggler) string {
 	slow := &p.Stages[s.Rank]
 	others := p.others(s.Rank)
-	return fmt.Sprintf("%s is the slow stage of its pipeline: %s per micro-batch, the other %s (p50); it is idle %s %% of the time, the other %s %%",
+	return fmt.Sprintf("%s is the slow stage of its pipeline: it takes %s per micro-batch, the others take %s (p50); it is idle %s %% of the time, the others %s %%",
 		p.stageName(s.Rank), words.Nearly(slow.Took.P50), words.Nearly(others.took), words.InPercent(slow.Bubble), words.InPercent(others.bubble))
 }
 
-func (p *Pipeline) evidence(s *straggler.Straggler) []string {
-	list := []string{
-		fmt.Sprintf("of %d micro-batches of which the times of other stages are known it took longest for %d: it takes %s",
-			s.SyncPoints, s.Last, s.Sure("longer")),
+func (p *Pipeline) evidence(s *straggler.Straggler) []finding.Evidence {
+	slow := &p.Stages[s.Rank]
+	list := []finding.Evidence{
+		finding.Sentence("it was the slowest stage for %d of the %d micro-batches whose times on other stages are known; it takes longer by %s", s.Last, s.SyncPoints, s.Sure()).
+			In("ranks.pipeline", rowOf(&slow.Where), "took_p50_ns", float64(slow.Took.P50)),
 	}
 	if s.Since != 0 {
-		list = append(list, "since "+words.When(s.Since, s.Earliest, s.Latest))
+		list = append(list, finding.Sentence("since %s", words.When(s.Since, s.Earliest, s.Latest)))
 	}
 	return list
 }
 
-// weight is the part of the time that the pipeline would save if the stage were as
+// rowOf are the texts that name a rank in the tables of this package.
+func rowOf(at *place.Where) []finding.Key {
+	return finding.Row("role", at.Role.String(), "host", at.ServerName(), "rank", at.Rank.String())
+}
+
+// cost is the part of the time that the pipeline would save if the stage were as
 // fast as the others.
-func (p *Pipeline) weight(s *straggler.Straggler) float64 {
+func (p *Pipeline) cost(s *straggler.Straggler) float64 {
 	slow := float64(p.Stages[s.Rank].Took.P50)
 	return max(0, 1-distribution.Ratio(float64(p.others(s.Rank).took), slow)) * s.Part
 }

@@ -56,6 +56,7 @@ func (r *Ranks) measurePaces(of *place.RankSet, all load.Bulk) {
 		leads := r.leads(role)
 		for kind := range rankSteps {
 			p := paceOf(StepKind(kind), of, leads, steps)
+			r.paced = max(r.paced, p.fewest())
 			r.Slow = append(r.Slow, p.slow(total)...)
 		}
 	}
@@ -188,22 +189,29 @@ func (p *pace) slow(total float64) []SlowServer {
 	return out
 }
 
+// fewest is how many steps the rank with the fewest of them has; -1 if there are no ranks
+// to compare.
+func (p *pace) fewest() int {
+	if len(p.ranks) < 2 || len(p.steps) == 0 {
+		return -1
+	}
+	counts := make([]int, len(p.ranks))
+	for _, x := range p.steps {
+		counts[x.rank]++
+	}
+	return slices.Min(counts)
+}
+
 // gather makes sync points of the steps: the servers compare their medians wherever there
 // are several steps of each. It returns nil for too few.
 func (p *pace) gather() *straggler.Gathering {
 	const inSyncPoint, mostSyncPoints = 4, 4 * straggler.MostBlocksJudged
-	if len(p.ranks) < 2 || len(p.steps) == 0 {
+	fewest := p.fewest()
+	if fewest < straggler.FewestSyncPoints {
 		return nil
 	}
-	counts, names := make([]int, len(p.ranks)), make([]string, len(p.ranks))
-	for _, x := range p.steps {
-		counts[x.rank]++
-	}
-	n := min(mostSyncPoints, max(straggler.FewestSyncPoints, slices.Min(counts)/inSyncPoint))
-	if slices.Min(counts) < straggler.FewestSyncPoints {
-		return nil
-	}
-	g := straggler.NewGathering(names, 0)
+	n := min(mostSyncPoints, max(straggler.FewestSyncPoints, fewest/inSyncPoint))
+	g := straggler.NewGathering(make([]string, len(p.ranks)), 0)
 	g.Share = leastSlower
 	if len(p.ranks) == 2 {
 		g.Share = leastSlowerOfTwo

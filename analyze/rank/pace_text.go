@@ -9,6 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -18,11 +20,11 @@ func (s *SlowServer) Text() string {
 	if s.Kind == PrefillStep {
 		what = fmt.Sprintf("for a prompt of %d tokens", s.Prompt)
 	}
-	others := fmt.Sprintf("the other %d ranks", s.Peer)
+	others := fmt.Sprintf("the other %d ranks take", s.Peer)
 	if s.Peer == 1 {
-		others = "the other rank"
+		others = "the other rank takes"
 	}
-	text := fmt.Sprintf("%s takes %s %s, %s %s (+%s %%), with no more load", s.Where.String(),
+	text := fmt.Sprintf("%s takes %s %s, %s %s (+%s %%), and it has no more load than they do", s.Where.String(),
 		words.Nearly(s.Own), what, others, words.Nearly(s.Others), words.InPercent(distribution.Ratio(float64(s.Own-s.Others), float64(s.Others))))
 	if s.Since != 0 {
 		text += ", since " + words.When(s.Since, s.Earliest, s.Latest)
@@ -30,29 +32,30 @@ func (s *SlowServer) Text() string {
 	return text
 }
 
-// evidence are further sentences.
-func (s *SlowServer) evidence() []string {
+// evidence says how certain it is, and that load is not why.
+func (s *SlowServer) evidence() []finding.Evidence {
 	load := fmt.Sprintf("it has %s %% of the requests of %d ranks", words.InPercent(s.Share), s.Peer+1)
 	if !math.IsNaN(s.TokenShare) {
 		load += fmt.Sprintf(" and %s %% of the tokens", words.InPercent(s.TokenShare))
 	}
-	return []string{s.warning(), load}
+	return []finding.Evidence{finding.Sentence("%s", s.sure()), {Text: load, Table: "ranks.share", Row: rowOf(&s.Where), Column: "share", Value: s.Share}}
 }
 
-// doubt is the sentence about how certain it is.
-func (s *SlowServer) warning() string {
+// sure is the sentence about how certain it is.
+func (s *SlowServer) sure() string {
 	j := &s.judged
-	text := fmt.Sprintf("it takes %s %% longer than the others at the same time, on average", words.InPercent(j.Delay))
+	text := fmt.Sprintf("it takes %s %% longer than the other ranks at the same time, on average", words.InPercent(j.Delay))
 	if math.IsNaN(j.P) {
-		return fmt.Sprintf("%s, and clearly so in %d of %d pieces of the time", text, j.LateBlocks, j.Blocks)
+		return fmt.Sprintf("%s, and clearly longer in %d of %d blocks of time", text, j.LateBlocks, j.Blocks)
 	}
-	return fmt.Sprintf("%s (95 %% confidence: %s to %s %%); if all were alike, one would look so with %s",
+	return fmt.Sprintf("%s (95 %% confidence interval: %s to %s %%); %s if all ranks were equally fast",
 		text, words.InPercent(j.DelayLow), words.InPercent(j.DelayHigh), words.Chance(j.P))
 }
 
-// slowFindings returns the servers that are slow, each once. Where a rank keeps the
-// others of its server waiting, that is why, and told already.
-func (r *Ranks) slowFindings() []finding.Finding {
+// SlowServers returns the servers that are slow, each once, and whether there are enough
+// steps to tell. Where a rank keeps the others of its server waiting, that is why, and
+// told already.
+func (r *Ranks) SlowServers() ([]finding.Finding, finding.Judged) {
 	slow := slices.Clone(r.Slow)
 	slices.SortStableFunc(slow, func(x, y SlowServer) int { return cmp.Compare(y.Cost, x.Cost) })
 	var out []finding.Finding
@@ -64,16 +67,20 @@ func (r *Ranks) slowFindings() []finding.Finding {
 		}
 		on := place.Where{Scope: place.OneRank, Role: s.Role, Host: s.Host, Server: s.Server}
 		if k := slices.Index(servers, on); k >= 0 {
-			out[k].Evidence = append(out[k].Evidence, s.Text())
+			out[k].Evidence = append(out[k].Evidence, finding.Evidence{Text: s.Text()})
 			continue
 		}
 		servers = append(servers, on)
 		out = append(out, finding.Finding{
-			Kind: finding.Slower, At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.evidence(),
-			Show: []string{"--by-rank"}, Weight: min(1, s.Cost),
+			At: s.Where, Since: s.Since, Text: s.Text(), Evidence: s.evidence(), Cost: min(1, s.Cost), P: finding.Chance(s.judged.P),
+			Metric: finding.Metric{Name: s.Kind.String() + " step", Unit: table.Duration, Before: float64(s.Others), After: float64(s.Own)},
 		})
 	}
-	return out
+	judged := finding.Judged{What: "step times of servers", Of: "step", N: r.paced, Needed: straggler.FewestSyncPoints}
+	if r.paced < 0 {
+		judged.Reason = "no role has several ranks with traced steps to compare"
+	}
+	return out, judged
 }
 
 // explained reports whether a rank of the same server keeps others waiting.

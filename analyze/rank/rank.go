@@ -21,16 +21,17 @@ type Ranks struct {
 	skipped        skippedSteps
 	unequalBatches int  // parts of requests of which the stages of a pipeline have more or fewer
 	unlaunched     bool // there are pipelines, but no run_batch_cpu
+	paced          int  // steps of the rank with the fewest of the ranks whose paces were compared; -1 is none
 	notes          []string
 }
 
 // Measure measures the ranks that work for the requests of s.
 func Measure(s *request.Set) *Ranks {
 	if len(s.Requests) == 0 {
-		return &Ranks{}
+		return &Ranks{paced: -1}
 	}
 	of, all := place.NewRankSet(s), load.BulkOf(s)
-	out := &Ranks{Length: int64(all.To - all.From)}
+	out := &Ranks{Length: int64(all.To - all.From), paced: -1}
 	out.e2e = meanE2E(s)
 	out.measureLoads(of, all)
 	out.measureSteps(of, all)

@@ -228,7 +228,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 
 // Nothing to compare is no straggler, and said so.
 func TestVerdictWithoutRanks(t *testing.T) {
-	if got := Measure(testset.Fixture(t)).Verdict(); got != "No straggler found: 1 prefill, too few to tell" {
+	if got := Measure(testset.Fixture(t)).Verdict(); got != "Not enough data to find stragglers: 1 prefill, 40 needed" {
 		t.Errorf("%q", got)
 	}
 	if got := new(Ranks).Verdict(); got != "No straggler found: there are no TP ranks on one host to compare" {

@@ -82,7 +82,7 @@ func (r *Ranks) divisionReport(divisions []Division) *table.Table {
 	for i := range divisions {
 		rows = append(rows, divisions[i].Ranks...)
 	}
-	if slow := r.slowFindings(); len(slow) > 0 {
+	if slow, _ := r.SlowServers(); len(slow) > 0 {
 		title = "Slow server: " + slow[0].Text
 	}
 	for i := range divisions {

@@ -9,8 +9,13 @@ import (
 	"github.com/sgtrace/sgtrace/internal/testset"
 )
 
-func findingsOf(s []finding.Finding, kind finding.Kind) []finding.Finding {
-	return slices.DeleteFunc(slices.Clone(s), func(f finding.Finding) bool { return f.Kind != kind })
+// allFindings are those of every kind.
+func allFindings(r *Ranks) []finding.Finding {
+	stragglers, _ := r.StragglerFindings()
+	imbalances, _ := r.Imbalances()
+	servers, _ := r.SlowServers()
+	stages, _ := r.SlowStages()
+	return slices.Concat(stragglers, imbalances, servers, stages)
 }
 
 // A DP rank that gets most of the requests, from the middle on, is found; a
@@ -22,7 +27,7 @@ func TestRateOfDivisions(t *testing.T) {
 		c.Mode = simulator.Mode(seed % 3)
 		c.Rate, c.Incident = 12, simulator.DefaultConfig(seed).Incident
 		s, truth := testset.Simulated(t, c)
-		got := findingsOf(Measure(s).Findings(), finding.Imbalance)
+		got, _ := Measure(s).Imbalances()
 		ok := len(got) == 1 && int(got[0].At.Rank.DP) == truth.Imbalance.DPRank
 		if !ok {
 			d := Measure(s).divisions()
@@ -38,7 +43,7 @@ func TestRateOfDivisions(t *testing.T) {
 		c.Mode, c.Level = simulator.Mode(seed%3), 4
 		c.Unified = simulator.Parallel{TP: 1, PP: 1 + int(seed/3)%3, DP: 2 + int(seed/9)%3}
 		s, _ := testset.Simulated(t, c)
-		got := Measure(s).Findings()
+		got := allFindings(Measure(s))
 		for _, f := range got {
 			t.Logf("seed %d: %s", seed, f.Text)
 		}
@@ -82,7 +87,7 @@ func TestRateOfSlowStages(t *testing.T) {
 // PP1 that is 22 % slower.
 func TestRanksOfRealPipelines(t *testing.T) {
 	r := Measure(testset.LoadDump(t, "c_pp2_dp2.jsonl.zst"))
-	got := findingsOf(r.Findings(), finding.Imbalance)
+	got, _ := r.Imbalances()
 	if len(got) != 1 || got[0].At.Rank.DP != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -103,7 +108,7 @@ func TestRanksOfRealPipelines(t *testing.T) {
 // Healthy dumps have nothing that stands out, although TP1 is last nearly always.
 func TestNothingStandsOutOfRealRanks(t *testing.T) {
 	for _, name := range []string{"a_unified_tp2.jsonl", "b_pd_smg_tp2.jsonl.zst", "b2_pd_nosmg_tp2.jsonl.zst", "d_big_tp2.jsonl.zst", "e_legacy_v1_pd_minilb.jsonl.zst", "i_vllm_llm_request.jsonl"} {
-		for _, f := range Measure(testset.LoadDump(t, name)).Findings() {
+		for _, f := range allFindings(Measure(testset.LoadDump(t, name))) {
 			t.Errorf("%s: %s", name, f.Text)
 		}
 	}

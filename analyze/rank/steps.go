@@ -26,7 +26,8 @@ type StepGroup struct {
 	// Took is how long all steps took together on the first rank, in ns.
 	Took int64
 
-	enough []bool // of every rank: it is late enough to matter, chance or not
+	likely []straggler.Straggler // who may be one
+	enough []bool                // of every rank: it is late enough to matter, chance or not
 }
 
 // StepKind is what the ranks of a group compute together.
@@ -212,6 +213,7 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 	syncPoints.Group, syncPoints.Verb, syncPoints.What = g.Name, "ends", rankSteps[kind].one+"s"
 	rows.gather(syncPoints)
 	g.Steps, g.Late, g.Stragglers = len(syncPoints.SyncPoints), syncPoints.Measure(), syncPoints.Stragglers()
+	g.likely = syncPoints.Likely()
 	for _, m := range syncPoints.SyncPoints {
 		g.Took += m.Took
 	}

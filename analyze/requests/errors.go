@@ -27,44 +27,66 @@ const (
 // want of room. All others that were aborted, their clients gave up.
 const turnedAway = "The request queue is full"
 
-// ErrorFindings tells of requests that got no answer, through no fault of their
-// clients, and of those that were thrown out of their batch.
-func ErrorFindings(s *request.Set, b *cause.Costs) []finding.Finding {
-	var failed, retracted []int
+// FailureFindings tells of requests that got no answer, through no fault of their
+// clients.
+func FailureFindings(s *request.Set) ([]finding.Finding, finding.Judged) {
+	failed := requestsThat(s, func(r *request.Request) bool {
+		return r.Status == request.Failed || r.Status == request.Aborted && strings.HasPrefix(r.Reason, turnedAway)
+	})
+	judged := finding.Judged{What: "failures", Of: "request", N: len(s.Requests), Needed: fewFailed}
+	if n := len(failed); n < fewFailed || n*failedOneIn < len(s.Requests) {
+		return nil, judged
+	}
+	return []finding.Finding{failedFinding(s, failed)}, judged
+}
+
+// RetractionFindings tells of requests that were removed from their batch.
+func RetractionFindings(s *request.Set, b *cause.Costs) ([]finding.Finding, finding.Judged) {
+	retracted := requestsThat(s, func(r *request.Request) bool { return r.Metrics.Retractions > 0 })
+	n, all := len(retracted), len(s.Requests)
+	judged := finding.Judged{What: "retractions", Of: "request", N: all, Needed: finding.FewDelayed}
+	if n < finding.FewDelayed || n*finding.DelayedOneIn < all {
+		return nil, judged
+	}
+	return []finding.Finding{{
+		Cost: b.BeyondUsual(0, cause.Retraction), Affected: finding.AffectedOf(s, retracted),
+		Metric: finding.Metric{Name: "share of requests retracted", Unit: table.Share, Before: math.NaN(), After: float64(n) / float64(all)},
+		Text: fmt.Sprintf("%d of %d requests were retracted (removed from their batch because the KV cache was full); %s",
+			n, all, place.BetweenTimes(s, retracted)),
+	}}, judged
+}
+
+// requestsThat returns the indexes of the requests for which is holds.
+func requestsThat(s *request.Set, is func(*request.Request) bool) []int {
+	var list []int
 	for i := range s.Requests {
-		r := &s.Requests[i]
-		if r.Status == request.Failed || r.Status == request.Aborted && strings.HasPrefix(r.Reason, turnedAway) {
-			failed = append(failed, i)
-		}
-		if r.Metrics.Retractions > 0 {
-			retracted = append(retracted, i)
+		if is(&s.Requests[i]) {
+			list = append(list, i)
 		}
 	}
-	var out []finding.Finding
-	if n := len(failed); n >= fewFailed && n*failedOneIn >= len(s.Requests) {
-		out = append(out, failedFinding(s, failed))
-	}
-	if n := len(retracted); n >= finding.FewDelayed && n*finding.DelayedOneIn >= len(s.Requests) {
-		out = append(out, finding.Finding{
-			Kind: finding.Memory, Weight: b.BeyondUsual(0, cause.Retraction), Show: []string{"--tail"},
-			Text: fmt.Sprintf("%d of %d requests were retracted: thrown out of their batch for want of KV cache; %s",
-				n, len(s.Requests), place.BetweenTimes(s, retracted)),
-		})
-	}
-	return out
+	return list
 }
 
 func failedFinding(s *request.Set, failed []int) finding.Finding {
+	share := float64(len(failed)) / float64(len(s.Requests))
 	f := finding.Finding{
-		Kind: finding.Errors, Since: failingSince(s, failed), Weight: float64(len(failed)) / float64(len(s.Requests)),
-		Show: []string{"--by", "status,stage"},
-		Text: fmt.Sprintf("%d of %d requests got no answer", len(failed), len(s.Requests)),
+		Since: failingSince(s, failed), Cost: share, Affected: finding.AffectedOf(s, failed),
+		Metric: finding.Metric{Name: "share of requests without an answer", Unit: table.Share, Before: math.NaN(), After: share},
+		Text:   fmt.Sprintf("%d of %d requests got no answer", len(failed), len(s.Requests)),
 	}
 	if f.Since != 0 {
-		f.Text += fmt.Sprintf(", the first at %s; the %s before did", words.Clock(f.Since).Format(words.TenthLayout), words.Counted(failed[0], "request"))
+		f.Metric.Before = 0
+		f.Text += fmt.Sprintf("; the first of them started at %s, and none of the %s before it failed",
+			words.Clock(f.Since).Format(words.TenthLayout), words.Counted(failed[0], "request"))
 	} else {
 		f.Text += "; " + place.BetweenTimes(s, failed)
 	}
+	f.Evidence = append(reasonsOf(s, failed), finding.Sentence("for example %s", place.SomeRequests(s, failed)))
+	return f
+}
+
+// reasonsOf says why requests failed, the most common reason first.
+func reasonsOf(s *request.Set, failed []int) []finding.Evidence {
 	type reason struct {
 		text string
 		n    int
@@ -78,11 +100,11 @@ func failedFinding(s *request.Set, failed []int) finding.Finding {
 		reasons = append(reasons, reason{text, n})
 	}
 	slices.SortFunc(reasons, func(x, y reason) int { return cmp.Or(y.n-x.n, strings.Compare(x.text, y.text)) })
+	var out []finding.Evidence
 	for _, r := range reasons {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%d: %s", r.n, r.text))
+		out = append(out, finding.Sentence("%d: %s", r.n, r.text))
 	}
-	f.Evidence = append(f.Evidence, "such as "+place.SomeRequests(s, failed))
-	return f
+	return out
 }
 
 // failingSince returns when the first of the failed requests started, if it is not by
@@ -102,5 +124,5 @@ func failingSince(s *request.Set, failed []int) trace.Time {
 func reasonGist(reason string) string {
 	const most = 100 // characters; what SGLang says first is what matters
 	reason, _, _ = strings.Cut(reason, " for request")
-	return table.CutMiddle(cmp.Or(reason, "no reason is told"), most, table.Style{ASCII: true})
+	return table.CutMiddle(cmp.Or(reason, "no reason given"), most, table.Style{ASCII: true})
 }

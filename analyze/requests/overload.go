@@ -2,17 +2,20 @@ package requests
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// OverloadFindings tells if requests spend much of their time waiting to be scheduled.
+// OverloadFindings tells if requests spend much of their time waiting to be scheduled, and
+// whether there are enough of them to tell.
 // Where all of them wait, the slow ones do not differ by it from the usual ones, and
 // nothing changes if that was so from the beginning.
-func OverloadFindings(s *request.Set) []finding.Finding {
+func OverloadFindings(s *request.Set) ([]finding.Finding, finding.Judged) {
 	const much = 0.4 // of the time of requests
 	var queue, e2e []int64
 	waited, all := 0.0, 0.0
@@ -23,12 +26,14 @@ func OverloadFindings(s *request.Set) []finding.Finding {
 			waited, all = waited+float64(min(m.Queue, m.E2E)), all+float64(m.E2E)
 		}
 	}
+	judged := finding.Judged{What: "time in queues", Of: "finished request", N: len(e2e), Needed: finding.FewCompared}
 	if len(e2e) < finding.FewCompared || waited < much*all {
-		return nil
+		return nil, judged
 	}
+	wait, whole := distribution.Summarize(queue).P50, distribution.Summarize(e2e).P50
 	return []finding.Finding{{
-		Kind: finding.Load, Show: []string{"--timeline"}, Weight: waited / all,
-		Text: fmt.Sprintf("requests spend %s %% of their time waiting to be scheduled: p50 %s, of an E2E of %s; more arrives than the servers take on",
-			words.InPercent(waited/all), words.Nearly(distribution.Summarize(queue).P50), words.Nearly(distribution.Summarize(e2e).P50)),
-	}}
+		Cost: waited / all, Metric: finding.Metric{Name: "share of time in queues", Unit: table.Share, Before: math.NaN(), After: waited / all},
+		Text: fmt.Sprintf("requests spend %s %% of their time waiting to be scheduled (p50 wait %s, p50 E2E %s): more requests arrive than the servers can handle",
+			words.InPercent(waited/all), words.Nearly(wait), words.Nearly(whole)),
+	}}, judged
 }

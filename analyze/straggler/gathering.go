@@ -30,6 +30,10 @@ type Gathering struct {
 	settled bool
 	late    []int64 // arrival minus the median of those of the others
 	offset  []int64 // arrival minus the median of all
+
+	// See judgeAll.
+	judged        bool
+	found, likely []Straggler
 }
 
 // A syncPoint is one step, or collective, of a group.
@@ -68,7 +72,7 @@ func (g *Gathering) Meet(at trace.Time, arrivals []int64, took int64) {
 	}
 	g.SyncPoints = append(g.SyncPoints, syncPoint{at: at, Took: max(0, took), row: len(g.arrivals), here: here})
 	g.arrivals = append(g.arrivals, arrivals...)
-	g.settled = false
+	g.settled, g.judged = false, false
 }
 
 // settle puts the sync points in order, and finds out who was late at each.

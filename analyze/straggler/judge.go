@@ -34,6 +34,7 @@ const (
 	FewestSyncPoints = 40    // ten blocks: a start is no state
 	leastWorth       = 5     // independent blocks; with fewer, one spell looks like a rule
 	ErrorLevel       = 0.001 // largest P of a straggler: a deployment has many groups
+	LikelyLevel      = 0.05  // largest P of a rank that is likely one
 
 	fewestBlocks = 20 // of which all show a straggler: more than one spell
 )
@@ -46,26 +47,57 @@ const leastLost = 0.5
 // Stragglers returns the ranks that the others wait for; what costs most comes
 // first.
 func (g *Gathering) Stragglers() []Straggler {
-	g.settle()
-	var found []Straggler
-	whole := g.Blocks(0, len(g.SyncPoints))
-	for r := range g.Names {
-		if s, ok := g.judge(r, whole); ok {
-			found = append(found, s)
-		}
-	}
-	Sort(found)
-	return found
+	g.judgeAll()
+	return g.found
 }
 
-// judge reports whether a rank is a straggler, all the time or in a part of it.
-func (g *Gathering) judge(rank int, whole []block) (Straggler, bool) {
+// Likely returns the ranks that the others lose time by, which may be chance, but likely
+// is not; none where there are stragglers, beside which a rank may look late.
+func (g *Gathering) Likely() []Straggler {
+	g.judgeAll()
+	if len(g.found) > 0 {
+		return nil
+	}
+	return g.likely
+}
+
+// judgeAll judges every rank, once.
+func (g *Gathering) judgeAll() {
+	g.settle()
+	if g.judged {
+		return
+	}
+	g.judged, g.found, g.likely = true, nil, nil
+	whole := g.Blocks(0, len(g.SyncPoints))
+	for r := range g.Names {
+		switch s, verdict := g.judge(r, whole); verdict {
+		case guilty:
+			g.found = append(g.found, s)
+		case suspected:
+			g.likely = append(g.likely, s)
+		}
+	}
+	Sort(g.found)
+	Sort(g.likely)
+}
+
+// A verdict is what the judge says of a rank.
+type verdict uint8
+
+const (
+	innocent  verdict = iota
+	suspected         // it costs what matters, and chance is unlikely
+	guilty
+)
+
+// judge tells whether a rank is a straggler, all the time or in a part of it.
+func (g *Gathering) judge(rank int, whole []block) (Straggler, verdict) {
 	if !g.suspect(rank, whole) {
-		return Straggler{}, false
+		return Straggler{}, innocent
 	}
 	run, ok := g.slowest(rank)
 	if !ok || run.to-run.from < FewestSyncPoints {
-		return Straggler{}, false
+		return Straggler{}, innocent
 	}
 	e := EffectOn(rank, g.Blocks(run.from, run.to))
 	s := Straggler{
@@ -76,14 +108,17 @@ func (g *Gathering) judge(rank int, whole []block) (Straggler, bool) {
 	}
 	s.DelayLow, s.DelayHigh = e.interval()
 	s.took = g.meanTook(run.from, run.to)
+	verdict := guilty
 	switch {
 	case !g.costs(&s, run):
-		return Straggler{}, false
+		return Straggler{}, innocent
 	case s.P <= ErrorLevel:
 	case g.always(&s):
 		s.P, s.DelayLow, s.DelayHigh = math.NaN(), math.NaN(), math.NaN()
+	case s.P <= LikelyLevel && s.LostShare >= g.Share:
+		verdict = suspected
 	default:
-		return Straggler{}, false
+		return Straggler{}, innocent
 	}
 	if c := run.began; c != nil {
 		s.Since, s.Earliest, s.Latest = g.time(c.At), g.time(c.First), g.time(c.Last)
@@ -91,7 +126,7 @@ func (g *Gathering) judge(rank int, whole []block) (Straggler, bool) {
 	if run.to < len(g.SyncPoints) {
 		s.Until = g.time(run.to)
 	}
-	return s, true
+	return s, verdict
 }
 
 // meanTook returns how long the sync points [from, to) took on average, in ns.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -45,7 +46,7 @@ type Straggler struct {
 	Part float64
 	// Cause says why, as far as that is known.
 	Cause    string
-	Evidence []string // sentences
+	Evidence []finding.Evidence
 }
 
 // Lateness sums up when a rank arrived where it meets others.
@@ -77,9 +78,9 @@ func (s *Straggler) Text() string {
 	if s.Until != 0 {
 		text += " until " + words.Clock(s.Until).Format("15:04:05")
 	}
-	text += fmt.Sprintf(", %s late", words.Nearly(s.LastMean))
+	text += fmt.Sprintf(", %s late on average", words.Nearly(s.LastMean))
 	if !math.IsNaN(s.LostShare) {
-		text += fmt.Sprintf("; the others lose %s %% of their time", words.InPercent(s.LostShare))
+		text += fmt.Sprintf("; the other ranks lose %s %% of their time", words.InPercent(s.LostShare))
 	}
 	if s.Cause != "" {
 		text += "; " + s.Cause
@@ -87,18 +88,32 @@ func (s *Straggler) Text() string {
 	return text
 }
 
-// Confidence is the sentence about how certain a straggler is.
-func (s *Straggler) Confidence() string { return "it is " + s.Sure("late") }
+// Confidence is the evidence of how certain a straggler is.
+func (s *Straggler) Confidence() finding.Evidence {
+	return finding.Sentence("it is late by %s", s.Sure()).In("stragglers", finding.Row("rank", s.Name, "at", s.What), "late_share", s.Delay)
+}
 
-// Sure says by which part of the time a straggler is late, or longer, as word has it,
-// and how certain that is.
-func (s *Straggler) Sure(word string) string {
-	text := fmt.Sprintf("%s by %.1f %% of the time, the mean of %d pieces", word, 100*s.Delay, s.Blocks)
+// LikelyText is the sentence about a rank that is likely a straggler, but not certainly.
+func (s *Straggler) LikelyText() string {
+	return fmt.Sprintf("likely, not certain: %s; %s if all ranks were equally fast, and only p <= %v is certain", s.Text(), words.Chance(s.P), ErrorLevel)
+}
+
+// Sure says by which part of the time a straggler is late, and how certain that is.
+func (s *Straggler) Sure() string {
+	text := fmt.Sprintf("%.1f %% of the time on average", 100*s.Delay)
 	if math.IsNaN(s.P) {
-		return fmt.Sprintf("%s, and in each of them by what matters", text)
+		return fmt.Sprintf("%s, and by enough to matter in each of %d blocks of time", text, s.Blocks)
 	}
-	return fmt.Sprintf("%s (95 %% confidence: %.1f to %.1f %%); if all ranks were alike, one would look so with %s",
-		text, 100*s.DelayLow, 100*s.DelayHigh, words.Chance(s.P))
+	return fmt.Sprintf("%s (95 %% confidence interval: %.1f to %.1f %%, %d blocks of time); %s if all ranks were equally fast",
+		text, 100*s.DelayLow, 100*s.DelayHigh, s.Blocks, words.Chance(s.P))
+}
+
+// Finding is what an engineer is told of the straggler.
+func (s *Straggler) Finding(cost float64) finding.Finding {
+	return finding.Finding{
+		At: s.Where, Since: s.Since, Until: s.Until, Text: s.Text(), Evidence: s.Evidence, Cost: cost, P: finding.Chance(s.P),
+		Metric: finding.Metric{Name: "lateness in " + s.What, Unit: table.Duration, Before: math.NaN(), After: float64(s.LastMean)},
+	}
 }
 
 // delayNs is a part of the time of a sync point in ns; unknown stays so.
@@ -171,7 +186,7 @@ func (v Verdict) Report() *table.Table {
 	fields = append(fields, table.Detail([]table.Field[S]{
 		table.NsColumn("at least", "`at_least_share` of the mean time of one of them", func(s *S) int64 { return s.delayNs(s.DelayLow) }),
 		table.NsColumn("at most", "`at_most_share` of it", func(s *S) int64 { return s.delayNs(s.DelayHigh) }),
-		table.NumberColumn("p", "bounds the chance that any rank looks so slow if all are alike; empty where that cannot be told and it was late in all pieces of the time", func(s *S) float64 { return s.P }),
+		table.NumberColumn("p", "bounds the probability that any rank looks this slow if all are equally fast; empty where that is unknown and it was late in all blocks of time", func(s *S) float64 { return s.P }),
 		table.TextColumn("cause", "why, as far as devices show it", func(s *S) string { return s.Cause }),
 		table.ShareColumn("late share", "how late it is on average, as part of the time", func(s *S) float64 { return s.Delay }),
 		table.ShareColumn("at least share", "lower end of the 95 % confidence interval of that; empty where p is", func(s *S) float64 { return s.DelayLow }),
@@ -188,7 +203,7 @@ func (v Verdict) Report() *table.Table {
 	}
 	for i := range v.Stragglers {
 		s := &v.Stragglers[i]
-		r.Note("%s: %s", s.Name, strings.Join(s.Evidence, "; "))
+		r.Note("%s: %s", s.Name, strings.Join(finding.Sentences(s.Evidence), "; "))
 	}
 	return r
 }

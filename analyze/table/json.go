@@ -22,6 +22,9 @@ type columnJSON struct {
 	Doc  string `json:"doc"`
 }
 
+// String is what programs read.
+func (u Unit) String() string { return unitNames[u] }
+
 var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instant: "unix ns", Bytes: "bytes", Share: "ratio", Number: "number"}
 
 // WriteJSON writes one object, every row on a line of its own:
@@ -39,7 +42,7 @@ func (r *Table) WriteJSON(w io.Writer) error {
 	columns := make([]columnJSON, len(r.Columns))
 	keys := make([]string, len(r.Columns))
 	for i, c := range r.Columns {
-		columns[i] = columnJSON{c.Key(), unitNames[c.Unit], c.Doc}
+		columns[i] = columnJSON{c.Key(), c.Unit.String(), c.Doc}
 		keys[i] = QuoteJSON(c.Key())
 	}
 	described, err := Codec.MarshalToString(columns)

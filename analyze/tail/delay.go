@@ -86,9 +86,9 @@ func (d *Delays) Verdict() string {
 	}
 	limit := words.Nearly(d.Limit)
 	if n == 0 {
-		return fmt.Sprintf("None of %d requests is delayed by one cause by %s (the median E2E) or more", d.N, limit)
+		return fmt.Sprintf("No single cause delays any of %d requests by %s (the median E2E) or more", d.N, limit)
 	}
-	return fmt.Sprintf("%d of %d requests %s delayed by one cause by %s (the median E2E) or more: %s", n, d.N, words.IsOrAre(n), limit, strings.Join(causes, ", "))
+	return fmt.Sprintf("A single cause delays %d of %d requests by %s (the median E2E) or more: %s", n, d.N, limit, strings.Join(causes, ", "))
 }
 
 func (t *Tail) delaysReport() *table.Table {

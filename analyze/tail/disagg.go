@@ -118,13 +118,16 @@ func (d *Disaggregation) judge(all *tailGroup) {
 	}
 }
 
-// Verdict says in one sentence which side saturates.
-func (d *Disaggregation) Verdict() string {
-	text := "Neither the prefill nor the decode side saturates"
+// Verdict says in one sentence which side is saturated.
+func (d *Disaggregation) Verdict() string { return d.verdict("The") }
+
+// verdict begins with the article as it is given.
+func (d *Disaggregation) verdict(article string) string {
+	text := "Neither the prefill nor the decode side is saturated"
 	if d.Saturated != request.Other {
-		text = fmt.Sprintf("The %s side saturates", d.Saturated)
+		text = fmt.Sprintf("%s %s side is saturated", article, d.Saturated)
 	}
-	return text + fmt.Sprintf(": of the time to the first token, %.0f %% is waiting for the decode side, %.0f %% for the prefill side",
+	return text + fmt.Sprintf(": requests spend %.0f %% of the time to first token waiting for decode, and %.0f %% waiting for prefill",
 		100*d.DecodeWait, 100*d.PrefillWait)
 }
 

@@ -2,17 +2,19 @@ package tail
 
 import (
 	"fmt"
-	"strings"
+	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // causeKinds are the kinds of findings that causes of time are about. What is not
-// here is told by itself.
+// here is of the kind finding.Tail, with a topic of its own.
 var causeKinds = map[cause.Cause]finding.Kind{
 	cause.SlowRank:         finding.Straggler,
 	cause.Transfer:         finding.Transfer,
@@ -26,32 +28,79 @@ var causeKinds = map[cause.Cause]finding.Kind{
 	cause.DecodeQueue:      finding.Load,
 }
 
-// Findings tells what stands out of the slow requests: first what says most about
-// its cause.
-func (t *Tail) Findings(b *cause.Costs) []finding.Finding {
+// kindOf is the kind of findings that a cause is about.
+func kindOf(c cause.Cause) finding.Kind {
+	if kind, ok := causeKinds[c]; ok {
+		return kind
+	}
+	return finding.Tail
+}
+
+// TransferFindings tells whether KV transfers are slow, and whether there are enough of
+// them to tell.
+func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
+	judged := t.judgedSides("KV transfers", "KV transfer")
+	x := t.Transfers
+	if x == nil || len(x.Slow) == 0 {
+		return nil, judged
+	}
+	f := t.finding(cause.Transfer, x.Where, b.BeyondUsual(0, cause.Transfer), x.Verdict()+x.Where.nearlyAll())
+	f.Affected = finding.AffectedOf(t.set, x.Slow)
+	f.Metric = finding.Metric{Name: "longest KV transfer", Unit: table.Duration, Before: float64(x.Median), After: float64(x.Longest)}
+	worst := slices.MaxFunc(x.Pairs, func(p, q TransferPair) int { return p.Slow - q.Slow })
+	from, to := t.rankName(worst.From), t.rankName(worst.To)
+	f.Evidence = []finding.Evidence{finding.Sentence("%d of the slow ones go from %s to %s", worst.Slow, from, to).
+		In("transfers", finding.Row("from", from, "to", to), "slow", float64(worst.Slow))}
+	return []finding.Finding{f}, judged
+}
+
+// SideFindings tells whether the prefill or the decode side is saturated, and whether
+// there are enough requests to tell.
+func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
+	judged := t.judgedSides("saturation of prefill and decode", "request")
+	d := t.Disaggregation
+	if d == nil || d.Saturated == request.Other {
+		return nil, judged
+	}
+	f := finding.Finding{
+		At: place.Where{Scope: place.WholeRole, Role: d.Saturated}, Text: d.verdict("the"), Cost: min(1, b.BeyondUsual(0, cause.OverloadCauses...)),
+		Metric: finding.Metric{Name: "share of time to first token spent waiting", Unit: table.Share, Before: math.NaN(), After: max(d.DecodeWait, d.PrefillWait)},
+	}
+	return []finding.Finding{f}, judged
+}
+
+// judgedSides says how many requests were prefilled on one server and decoded on another.
+func (t *Tail) judgedSides(what, of string) finding.Judged {
+	judged := finding.Judged{What: what, Of: of, Needed: finding.FewCompared}
+	if d := t.Disaggregation; d != nil {
+		judged.N = d.N
+	} else {
+		judged.Reason = "no request was prefilled on one server and decoded on another"
+	}
+	return judged
+}
+
+// CauseFindings tells which causes of one kind delay requests or make the tail: first
+// those that delay some requests by themselves. It says whether there are enough
+// requests to tell.
+func (t *Tail) CauseFindings(kind finding.Kind, b *cause.Costs) ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "causes of slow requests", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
 	var out []finding.Finding
-	if x := t.Transfers; x != nil && len(x.Slow) > 0 {
-		out = append(out, t.finding(cause.Transfer, x.Where, b.BeyondUsual(0, cause.Transfer), x.Verdict()+x.Where.nearlyAll()))
-	}
-	if d := t.Disaggregation; d != nil && d.Saturated != request.Other {
-		text := strings.ToLower(d.Verdict()[:1]) + d.Verdict()[1:]
-		out = append(out, t.finding(cause.Queue, Place{Proc: request.None}, b.BeyondUsual(0, cause.OverloadCauses...), text))
-	}
 	if t.Delays != nil {
 		for i := range t.Delays.Rows {
-			if row := &t.Delays.Rows[i]; row.StandsOut {
-				out = append(out, t.finding(row.Cause, row.Where, b.Part(float64(row.Total)), t.delayText(row)))
+			if row := &t.Delays.Rows[i]; row.StandsOut && kindOf(row.Cause) == kind {
+				out = append(out, t.delayFinding(row, b))
 			}
 		}
 	}
 	for _, c := range t.Comparisons {
 		for i := range c.Rows {
-			if row := &c.Rows[i]; row.StandsOut && !c.isUsual(row) {
-				out = append(out, t.finding(row.Cause, row.Where, b.Part(float64(row.More)*float64(c.Slow.N)), c.causeText(row)))
+			if row := &c.Rows[i]; row.StandsOut && !c.isUsual(row) && kindOf(row.Cause) == kind {
+				out = append(out, t.comparisonFinding(c, row, b))
 			}
 		}
 	}
-	return out
+	return out, judged
 }
 
 // isUsual tells that a server which does all of its work in turn always has such a tail:
@@ -61,12 +110,13 @@ func (c *Comparison) isUsual(d *Difference) bool {
 }
 
 // finding is one about a cause.
-func (t *Tail) finding(cause cause.Cause, at Place, weight float64, text string) finding.Finding {
-	f := finding.Finding{Kind: finding.Tail, Text: text, Show: []string{"--tail"}, Weight: min(1, weight), Topic: cause.String()}
-	if kind, ok := causeKinds[cause]; ok {
-		f.Kind, f.Topic = kind, ""
+func (t *Tail) finding(cause cause.Cause, at Place, cost float64, text string) finding.Finding {
+	f := finding.Finding{Text: text, Cost: min(1, cost)}
+	kind := kindOf(cause)
+	if kind == finding.Tail {
+		f.Topic = cause.String()
 	}
-	if at.Proc != request.None && (f.Kind == finding.Straggler || at.nearlyAll() != "") {
+	if at.Proc != request.None && (kind == finding.Straggler || at.nearlyAll() != "") {
 		f.At = t.placeOf(int32(at.Proc))
 	}
 	return f
@@ -78,22 +128,33 @@ func (p Place) nearlyAll() string {
 	if p.Name == "" || p.Share < nearly || p.Only {
 		return ""
 	}
-	return fmt.Sprintf("; %.0f %% of that on %s", 100*p.Share, p.Name)
+	return fmt.Sprintf("; %.0f %% of that time is on %s", 100*p.Share, p.Name)
 }
 
-// delayText tells whom a cause delays, when, and by how much.
-func (t *Tail) delayText(d *Delay) string {
+// delayFinding tells whom a cause delays, when, and by how much.
+func (t *Tail) delayFinding(d *Delay, b *cause.Costs) finding.Finding {
 	n := len(d.Requests)
-	return fmt.Sprintf("%s delays %d of %d requests, by %s on average, where the median E2E is %s; %s",
-		phraseAt(d.Cause, d.Where), n, t.Delays.N, words.Nearly(d.Total/int64(n)), words.Nearly(t.Delays.Limit), place.BetweenTimes(t.set, d.Requests))
+	mean := d.Total / int64(n)
+	f := t.finding(d.Cause, d.Where, b.Part(float64(d.Total)), fmt.Sprintf("%s delays %d of %d requests, by %s on average (median E2E: %s); %s",
+		phraseAt(d.Cause, d.Where), n, t.Delays.N, words.Nearly(mean), words.Nearly(t.Delays.Limit), place.BetweenTimes(t.set, d.Requests)))
+	f.Affected = finding.AffectedOf(t.set, d.Requests)
+	f.Metric = finding.Metric{Name: "delay", Unit: table.Duration, Before: math.NaN(), After: float64(mean)}
+	f.Evidence = []finding.Evidence{finding.Sentence("the longest of these delays is %s", words.Nearly(d.Max)).
+		In("delays", finding.Row("cause", d.Cause.String()), "max_ns", float64(d.Max))}
+	return f
 }
 
-// causeText tells how much of a tail a cause makes.
-func (c *Comparison) causeText(d *Difference) string {
+// comparisonFinding tells how much of a tail a cause makes.
+func (t *Tail) comparisonFinding(c *Comparison, d *Difference, b *cause.Costs) finding.Finding {
 	slow := "requests"
 	if c.Metric == MetricITL {
 		slow = "gaps between tokens"
 	}
-	return fmt.Sprintf("%s makes %.0f %% of what slow %s take longer than usual ones: %s p%d is %s, the median %s",
-		phraseAt(d.Cause, d.Where), 100*d.Share, slow, MetricWords[c.Metric], c.Percent, words.Nearly(c.Value), words.Nearly(c.Median))
+	f := t.finding(d.Cause, d.Where, b.Part(float64(d.More)*float64(c.Slow.N)), fmt.Sprintf("%s accounts for %.0f %% of the extra time of slow %s: %s p%d is %s, p50 is %s",
+		phraseAt(d.Cause, d.Where), 100*d.Share, slow, MetricWords[c.Metric], c.Percent, words.Nearly(c.Value), words.Nearly(c.Median)))
+	f.Confidence = finding.Likely
+	f.Metric = finding.Metric{Name: string(c.Metric), Unit: table.Duration, Before: float64(c.Median), After: float64(c.Value)}
+	f.Evidence = []finding.Evidence{finding.Sentence("it adds %s to slow %s on average (95 %% confidence interval: %s to %s)", words.Nearly(d.More), slow, words.Nearly(d.Low), words.Nearly(d.High)).
+		In("tail."+string(c.Metric), finding.Row("cause", d.Cause.String()), "more_ns", float64(d.More))}
+	return f
 }

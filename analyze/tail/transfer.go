@@ -107,7 +107,7 @@ func (x *Transfers) Verdict() string {
 	if least := words.Nearly(x.Least); least != took {
 		took = least + " to " + took
 	}
-	return fmt.Sprintf("%d of %d KV transfers %s slow: %s, where the median is %s", len(x.Slow), x.N, words.IsOrAre(len(x.Slow)), took, words.Nearly(x.Median))
+	return fmt.Sprintf("%d of %d KV transfers %s slow: %s; the median is %s", len(x.Slow), x.N, words.IsOrAre(len(x.Slow)), took, words.Nearly(x.Median))
 }
 
 func (t *Tail) transfersReport() *table.Table {

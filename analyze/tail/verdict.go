@@ -66,7 +66,7 @@ func (c *Comparison) Verdict() string {
 	text += fmt.Sprintf(" (%s against %s at the median): ", words.Nearly(c.Value), words.Nearly(c.Median))
 	switch {
 	case c.N < finding.FewCompared:
-		return text + fmt.Sprintf("too few values to compare (%d)", c.N)
+		return text + fmt.Sprintf("not enough data: %s, %d needed", words.Counted(c.N, "value"), finding.FewCompared)
 	case c.Slow.N == 0:
 		return text + "nearly all are equal"
 	}

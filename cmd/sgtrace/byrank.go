@@ -71,7 +71,11 @@ func (c *command) reportRanks(ctx *cli.Context) error {
 	d.Add(straggler.Find(suspects...).Report())
 	if gpus != nil {
 		d.Add(collectives.Reports()...)
-		d.Add(gpus.Report(), gpus.IdleReport(), gpus.OverlapReport(), gpus.StreamReport(), gpus.StepReport())
+		d.Add(gpus.Report(), gpus.IdleReport())
+		if len(gpus.StepShares()) > 0 {
+			d.Add(gpus.StepShareReport())
+		}
+		d.Add(gpus.OverlapReport(), gpus.StreamReport(), gpus.StepReport())
 		d.AddMain(gpus.KernelReport())
 		most = mostKernels
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/internal/manual"
@@ -23,6 +24,8 @@ func helpTopics() []helpTopic {
 	return []helpTopic{
 		{commandline.Topic{Name: "metrics", Usage: "what every number means; metrics WORD looks one up", Words: definedIn(docs.Metrics)},
 			(*command).helpMetrics},
+		{commandline.Topic{Name: "findings", Usage: "everything that 'sgtrace report' looks for"},
+			(*command).helpFindings},
 		{commandline.Topic{Name: "kernel-classes", Usage: "which kernels compute, communicate, or move memory"},
 			(*command).helpKernelClasses},
 		{commandline.Topic{Name: "formats", Usage: "input formats, their quirks, and all messages; formats WORD", Words: definedIn(docs.Formats)},
@@ -64,8 +67,9 @@ func (c *command) helpCommand() *cli.Command {
 		Aliases:   []string{"h"},
 		Usage:     "explain a command, a number, a format, or a message",
 		ArgsUsage: "[COMMAND | TOPIC [WORD]]",
-		Description: `Topics are metrics, kernel-classes, formats, man, and completion. A WORD is the
-name of a number or a column, the code of a message, a table, or a stage.
+		Description: `Topics are metrics, findings, kernel-classes, formats, man, and completion.
+A WORD is the name of a number or a column, the code of a message, a table, or
+a stage.
 
 Examples:
   sgtrace help convert otel2perfetto
@@ -98,6 +102,14 @@ func (c *command) help(words []string) error {
 // helpMetrics prints docs/METRICS.md, or what defines a word there.
 func (c *command) helpMetrics(words []string) error {
 	return c.printManual("metrics", docs.Metrics, words)
+}
+
+// helpFindings prints the list of finders.
+func (c *command) helpFindings(args []string) error {
+	if len(args) > 0 {
+		return commandline.Usage("help findings takes no arguments")
+	}
+	return c.printManual("findings", "# Findings\n\nWhere several rows find the same thing, the upper one leads.\n\n"+finders.Markdown(finders.All), nil)
 }
 
 // helpFormats prints docs/FORMATS.md, or what explains a word there: the code of a

@@ -100,7 +100,7 @@ func withData(megabytes int) child {
 		return child{}
 	}
 	// Every core more has its own buffers.
-	return child{limits: fmt.Sprintf("ulimit -d %d", megabytes<<10), env: []string{"GOMAXPROCS=2"}}
+	return child{limits: fmt.Sprintf("ulimit -d %d", megabytes<<10), env: append(asUsersRun(), "GOMAXPROCS=2")}
 }
 
 // withRace reports whether the program has the race detector, with which it takes

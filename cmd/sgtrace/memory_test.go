@@ -17,6 +17,7 @@ import (
 func within(kB int, args ...string) (output string, status int) {
 	script := fmt.Sprintf(`ulimit -d %d && exec sgtrace "$@"`, kB)
 	cmd := exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...)
+	cmd.Env = append(os.Environ(), asUsersRun()...)
 	out, _ := cmd.CombinedOutput()
 	return string(out), cmd.ProcessState.ExitCode()
 }

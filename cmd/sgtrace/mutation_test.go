@@ -162,7 +162,7 @@ func (e *trial) inProgram(t *testing.T) (status int) {
 	defer cancel()
 	peak := e.dir + ".peak"
 	cmd := exec.CommandContext(ctx, "peak", append([]string{peak, "sgtrace"}, e.args()...)...)
-	cmd.Stdout, cmd.Stderr = &e.out, &e.err
+	cmd.Stdout, cmd.Stderr, cmd.Env = &e.out, &e.err, append(os.Environ(), asUsersRun()...)
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 		t.Fatal(err)
 	}

@@ -20,3 +20,7 @@ func peak() {
 	}
 	os.Exit(cmd.ProcessState.ExitCode())
 }
+
+// asUsersRun is the environment of a child whose memory is measured: its garbage collector
+// is as the program sets it. "make test" runs tests with a lazier one.
+func asUsersRun() []string { return []string{"GOGC=", "GOMEMLIMIT="} }

@@ -42,7 +42,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 	for _, args := range [][]string{
 		{"requests", otel}, {"request", rid, otel}, {"inspect", otel, torch, nsys},
 		{"report", "--by-stage", otel}, {"report", "--latency", otel}, {"report", "--tail", otel}, {"report", "--timeline", otel},
-		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--summary", otel, torch},
+		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", otel, torch},
 		{"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys},
 		{"diff", otel, pipeline}, {"diff", torch, nsys},
@@ -88,6 +88,21 @@ func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
 		t.Fatal(err)
 	}
 	return dir, pipeline, rid
+}
+
+// allToAll writes the trace of a rank of three that sends more to one than to the others.
+func allToAll(t *testing.T) string {
+	t.Helper()
+	const text = `{"distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 3}, "traceEvents": [
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 10, "dur": 5, "args": {"correlation": 7}},
+{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "pid": 0, "tid": 7, "ts": 20, "dur": 40,
+ "args": {"correlation": 7, "stream": 7, "Collective name": "all_to_allv", "dtype": "Float", "In msg nelems": 600, "Out msg nelems": 400,
+ "In split size": "[1, 1, 4]", "Group size": 3, "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2]"}}]}`
+	path := filepath.Join(t.TempDir(), "rank0.json")
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func runJSON(t *testing.T, args []string) []byte {

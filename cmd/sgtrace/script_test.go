@@ -20,6 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in golden/script")
 
+// scriptDir has the scripts. It is absolute: scripts run in directories of their own.
+var scriptDir, _ = filepath.Abs(filepath.Join("..", "..", "golden", "script"))
+
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"sgtrace": main,
@@ -32,7 +35,7 @@ func TestMain(m *testing.M) {
 // outputs. They run the real main in a process of its own.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:           filepath.Join("..", "..", "golden", "script"),
+		Dir:           scriptDir,
 		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("LANG", "en_US.UTF-8")
@@ -40,6 +43,8 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"pfdump":   pfdump,
+			"otlp":     otlp,
+			"cutline":  cutline,
 			"compress": compress,
 			"truncate": truncate,
 			"pad":      pad,

@@ -170,6 +170,7 @@ func (m *Clocks) RelateClocks(given []Given, find bool) error {
 		fixed = append(fixed, m.exportsFixed(fixed)...)
 	}
 	m.Solution = m.solve(fixed, find)
+	m.Matches = align.MatchRest(m.alignRanks, m.alignNames, m.Matches, &m.Solution)
 	for i, c := range m.HostClocks {
 		c.Fit = m.Solution.Clocks[i]
 	}

@@ -22,6 +22,7 @@ type call struct {
 func (m *Clocks) matchCollectives() {
 	n := namer{syms: m.Dump.Syms, comms: map[profile.Collective]align.CommID{}, calls: map[profile.Collective]align.CallID{}}
 	jobs := m.Jobs()
+	n.replicated = m.replicated(jobs)
 	rivals := m.Rivals(jobs)
 	m.alignRanks, m.AlignOf, m.Calls = nil, nil, nil
 	for k, r := range m.Tracks {
@@ -39,7 +40,7 @@ func (m *Clocks) matchCollectives() {
 		}
 		slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.Collective().Time, b.Collective().Time) })
 		for _, c := range calls {
-			rank.Calls = append(rank.Calls, n.collective(r, c))
+			rank.Calls = append(rank.Calls, n.collective(r, jobs[k], c))
 		}
 		if len(calls) > 0 {
 			m.alignRanks, m.AlignOf, m.Calls = append(m.alignRanks, rank), append(m.AlignOf, r), append(m.Calls, calls)
@@ -49,19 +50,38 @@ func (m *Clocks) matchCollectives() {
 	m.Matches, _ = align.MatchCollectives(m.alignRanks, m.alignNames, align.MatchOptions{})
 }
 
+// replicated tells of which jobs the DP ranks are replicas, each with TP ranks of its own.
+// With DP attention they are the TP ranks of one server, which meet.
+func (m *Clocks) replicated(jobs []int) map[int]bool {
+	type place struct {
+		job    int
+		pp, tp int16
+	}
+	dp, replicated := map[place]int16{}, map[int]bool{}
+	for k, r := range m.Tracks {
+		at := place{jobs[k], r.Rank.PP, r.Rank.TP}
+		if other, ok := dp[at]; ok && other != r.Rank.DP {
+			replicated[jobs[k]] = true
+		}
+		dp[at] = r.Rank.DP
+	}
+	return replicated
+}
+
 func (c call) Collective() *profile.Collective { return &c.Capture.File.Collectives[c.index] }
 
 // namer numbers communicators and calls. Strings are looked at once for each
 // combination of symbols.
 type namer struct {
-	syms  *trace.Symbols
-	names align.Names
-	comms map[profile.Collective]align.CommID
-	calls map[profile.Collective]align.CallID
+	syms       *trace.Symbols
+	names      align.Names
+	comms      map[profile.Collective]align.CommID
+	calls      map[profile.Collective]align.CallID
+	replicated map[int]bool // by job
 }
 
 // collective returns c in the form in which collectives are compared.
-func (n *namer) collective(r *ranks.Track, c call) align.Collective {
+func (n *namer) collective(r *ranks.Track, job int, c call) align.Collective {
 	x := c.Collective()
 	out := align.Collective{Start: int64(x.Time), End: int64(x.Time) + x.Dur, CommsID: x.CommsID, Seq: x.Seq, Step: -1}
 	if strings.HasPrefix(n.syms.Name(x.Group), profile.CommunicatorPrefix) {
@@ -74,8 +94,7 @@ func (n *namer) collective(r *ranks.Track, c call) align.Collective {
 		n.comms[comm] = id
 	}
 	if x.Group == 0 {
-		// Kernels without metadata run in the group of their TP ranks as a rule.
-		id = n.names.Comm(align.Comm{Group: fmt.Sprintf("TP ranks of PP%d DP%d", r.Rank.PP, r.Rank.DP)})
+		id = n.names.Comm(align.Comm{Group: n.usualGroup(r, job)})
 	}
 	out.Comm = id
 	what := profile.Collective{Op: x.Op, Dtype: x.Dtype, In: x.In, Out: x.Out, Name: x.Name}
@@ -88,10 +107,19 @@ func (n *namer) collective(r *ranks.Track, c call) align.Collective {
 	return out
 }
 
+// usualGroup names the group that kernels without metadata run in as a rule: the TP ranks
+// of a stage of a pipeline.
+func (n *namer) usualGroup(r *ranks.Track, job int) string {
+	if !n.replicated[job] {
+		return fmt.Sprintf("TP ranks of PP%d", r.Rank.PP)
+	}
+	return fmt.Sprintf("TP ranks of PP%d DP%d", r.Rank.PP, r.Rank.DP)
+}
+
 // family returns the name of a kernel without its arguments, whose types differ
 // between builds and ranks.
 func family(kernel string) string {
-	name, _, _ := strings.Cut(kernel, "(")
+	name, _, _ := strings.Cut(profile.Demangle(kernel), "(")
 	name, _, _ = strings.Cut(name, "<")
 	return strings.TrimPrefix(name, "void ")
 }

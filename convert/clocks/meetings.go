@@ -16,8 +16,8 @@ import (
 // nothing is known so far. Those of a process that a PyTorch trace has too stay that trace's, which
 // tells more about them.
 func (m *Clocks) ReadCollectives() {
-	if len(m.Tracks) < 2 {
-		return // nobody to meet
+	if len(m.Tracks) == 1 && m.Tracks[0].Captures[0].File.Meta.Backend == "" {
+		return // nobody to meet, and no sizes
 	}
 	type process struct {
 		source *inputs.Indexed
@@ -75,7 +75,7 @@ func (m *Clocks) SyncPoints() []profile.SyncPoint {
 			continue
 		}
 		from := len(arrivals)
-		x := profile.SyncPoint{Sync: match.Kind == align.KindSync, In: -1, Out: -1, GroupSize: -1}
+		x := profile.SyncPoint{Sync: match.Kind == align.KindSync || match.Kind == align.KindMeet, Apart: match.Kind == align.KindMeet, In: -1, Out: -1, GroupSize: -1}
 		clocks = clocks[:0]
 		for _, member := range match.Members {
 			rank, wanted := index[m.AlignOf[member.Rank]]
@@ -89,7 +89,7 @@ func (m *Clocks) SyncPoints() []profile.SyncPoint {
 				Start: trace.Time(clock.Fit.ToReference(int64(p.Time))), End: trace.Time(clock.Fit.ToReference(int64(p.Time) + p.Dur))})
 			x.In, x.Out, x.GroupSize = max(x.In, p.In), max(x.Out, p.Out), max(x.GroupSize, p.GroupSize)
 			x.Op, x.Dtype, x.Group = cmp.Or(x.Op, p.Op), cmp.Or(x.Dtype, p.Dtype), cmp.Or(x.Group, p.Group)
-			x.Name = cmp.Or(x.Name, p.Name)
+			x.Name, x.Step = cmp.Or(x.Name, p.Name), cmp.Or(x.Step, p.Step)
 			clocks = append(clocks, c.Capture.Clock)
 		}
 		if x.Arrivals = arrivals[from:len(arrivals):len(arrivals)]; len(x.Arrivals) < 2 {
@@ -102,6 +102,41 @@ func (m *Clocks) SyncPoints() []profile.SyncPoint {
 	}
 	slices.SortStableFunc(out, func(a, b profile.SyncPoint) int { return cmp.Compare(firstArrival(&a), firstArrival(&b)) })
 	return out
+}
+
+// Parts returns what wanted ranks did in collectives, by rank and start. It is to be called
+// beside [Clocks.SyncPoints].
+func (m *Clocks) Parts() []profile.Part {
+	index := map[*ranks.Track]int32{}
+	for i, r := range m.Tracks {
+		index[r] = int32(i)
+	}
+	first := make([]int, len(m.Calls)) // of each rank, in parts; -1 is not wanted
+	var parts []profile.Part
+	for i, calls := range m.Calls {
+		rank, wanted := index[m.AlignOf[i]]
+		if first[i] = len(parts); !wanted {
+			first[i] = -1
+			continue
+		}
+		for _, c := range calls {
+			parts = append(parts, profile.Part{Collective: c.Collective(), Rank: rank})
+		}
+	}
+	next := 0 // of the rejected
+	for i, match := range m.Matches {
+		refused := next < len(m.Solution.Rejected) && m.Solution.Rejected[next] == i
+		if refused {
+			next++
+		}
+		members := slices.DeleteFunc(slices.Clone(match.Members), func(x align.Member) bool { return first[x.Rank] < 0 })
+		for _, x := range members {
+			p := &parts[first[x.Rank]+int(x.Index)]
+			p.Met, p.Refused = len(members) > 1 && !refused, refused
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b profile.Part) int { return cmp.Compare(a.Rank, b.Rank) })
+	return parts
 }
 
 func firstArrival(x *profile.SyncPoint) trace.Time {

@@ -17,7 +17,7 @@ import (
 func TestSpansFormTheDocumentedTree(t *testing.T) {
 	for _, test := range goldentest.Configs {
 		t.Run(test.Name, func(t *testing.T) {
-			d := goldentest.ReadSpans(t, goldentest.SimulateSmall(t, 11, test.Change))
+			d := goldentest.ReadSmall(t, test.Name)
 			for _, s := range d.Spans {
 				if err := checkSpan(d, s); err != nil {
 					t.Fatalf("%s span %q: %v", s.Layer(), s.Name, err)
@@ -140,7 +140,7 @@ func onGrid(times ...int64) error {
 func TestEventsAreWhereSGLangPutsThem(t *testing.T) {
 	for _, test := range goldentest.Configs {
 		t.Run(test.Name, func(t *testing.T) {
-			d := goldentest.ReadSpans(t, goldentest.SimulateSmall(t, 13, test.Change))
+			d := goldentest.ReadSmall(t, test.Name)
 			around := map[*goldentest.Span][]*goldentest.Span{} // slices that take events, by thread
 			for _, s := range d.Spans {
 				if s.Layer() == goldentest.LayerSlice && s.Name != "decode_forward" {

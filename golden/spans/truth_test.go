@@ -27,8 +27,8 @@ func rootsOf(d *goldentest.Dump) map[string]*goldentest.Span {
 func TestTruthMatchesTheSpans(t *testing.T) {
 	for _, test := range goldentest.Configs {
 		t.Run(test.Name, func(t *testing.T) {
-			r := goldentest.SimulateSmall(t, 17, test.Change)
-			d, truth := goldentest.ReadSpans(t, r), r.Truth()
+			d := goldentest.ReadSmall(t, test.Name)
+			truth := d.Run.Truth()
 			roots := rootsOf(d)
 			stages := stageTimes(d)
 			for i := range truth.Requests {
@@ -173,7 +173,8 @@ func compareCounts(t *testing.T, d *goldentest.Dump, c *simulator.CountTruth) {
 // last of its TP group to end a token?
 func TestStragglerEndsLast(t *testing.T) {
 	for _, test := range goldentest.Configs {
-		r := goldentest.SimulateSmall(t, 19, test.Change)
+		d := goldentest.ReadSmall(t, test.Name)
+		r := d.Run
 		truth := r.Truth().Straggler
 		if truth == nil || truth.Steps < 100 || r.Config.Level < 3 || r.Config.Straggler.PP < r.Serving().Size.PP-1 {
 			continue // nothing to see; on an early stage, as documented
@@ -181,7 +182,6 @@ func TestStragglerEndsLast(t *testing.T) {
 		t.Run(test.Name, func(t *testing.T) {
 			type token struct{ rid, group, count string }
 			last := map[token]*goldentest.Span{}
-			d := goldentest.ReadSpans(t, r)
 			for _, s := range d.Spans {
 				if s.Name != "decode_loop" {
 					continue

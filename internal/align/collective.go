@@ -8,28 +8,41 @@ type Kind uint8
 const (
 	KindUnknown Kind = iota // matched, not used for clocks
 	KindSync                // nobody ends before the last has started, and all end together
+	KindMeet                // nobody ends before the last has started, but each when it has its own part
 	KindRooted              // the root may leave early, or leaves last
 	KindSend                // point to point, the sending side
 	KindRecv                // point to point: ends after the send has started
 )
 
-// kinds maps what a collective's name begins with, in lower case and without
-// underscores, to its kind. The first match wins: longer words come before the
-// words that they begin with.
+// kinds maps a collective's name, in lower case and without underscores, to its kind. The
+// first match wins: longer words come before the words that they begin with.
 var kinds = []struct {
-	prefix string
+	scope  string // in the namespaces before it
+	prefix string // at its beginning
+	part   string // anywhere in it
 	kind   Kind
 }{
-	// DeepEP's low-latency dispatch only posts its data, and combine only waits for
-	// its own: neither waits for all others.
-	{"internodell", KindRooted}, {"lowlatency", KindRooted}, {"dispatch", KindRooted}, {"combine", KindRooted},
+	// Of low latency, a dispatch may only post its data, and a combine only wait for its
+	// own: neither waits for all others.
+	{scope: "internodell::", kind: KindRooted}, {part: "lowlatency", kind: KindRooted},
+	// DeepEP's intranode and internode: each rank learns from each other one what comes,
+	// and leaves when it has that. MORI's and TensorRT-LLM's wait for a signal of each.
+	{scope: "node::", prefix: "dispatch", kind: KindMeet}, {scope: "node::", prefix: "combine", kind: KindMeet},
+	{scope: "node::", prefix: "notifydispatch", kind: KindMeet}, {scope: "node::", prefix: "cachednotify", kind: KindMeet},
+	{prefix: "epdispatch", kind: KindMeet}, {prefix: "epcombine", kind: KindMeet},
+	{prefix: "moea2adispatch", kind: KindMeet}, {prefix: "moea2acombine", kind: KindMeet},
+	{prefix: "dispatch", kind: KindRooted}, {prefix: "combine", kind: KindRooted},
 
-	{"allreduce", KindSync}, {"crossdevicereduce", KindSync}, {"oneshotallreduce", KindSync},
-	{"twoshotallreduce", KindSync}, {"multimemallreduce", KindSync}, {"quickallreduce", KindSync},
-	{"allgather", KindSync}, {"reducescatter", KindSync}, {"alltoall", KindSync}, {"barrier", KindSync},
-	{"broadcast", KindRooted}, {"reduce", KindRooted}, {"gather", KindRooted}, {"scatter", KindRooted},
-	{"sendrecv", KindRooted}, // one kernel for both directions: it says which, nowhere
-	{"send", KindSend}, {"isend", KindSend}, {"recv", KindRecv}, {"irecv", KindRecv},
+	{prefix: "broadcast", kind: KindRooted},
+	{prefix: "sendrecv", kind: KindRooted}, // one kernel for both directions: it says which, nowhere
+	{prefix: "send", kind: KindSend}, {prefix: "isend", kind: KindSend}, {prefix: "recv", kind: KindRecv}, {prefix: "irecv", kind: KindRecv},
+
+	// Names of kernels have words before that: multimem_one_shot_all_reduce_kernel,
+	// twoShotAllReduceKernel, reduce_scatter_cross_device_store.
+	{part: "allreduce", kind: KindSync}, {part: "crossdevicereduce", kind: KindSync}, {part: "quickreduce", kind: KindSync},
+	{part: "allgather", kind: KindSync}, {part: "reducescatter", kind: KindSync},
+	{part: "alltoall", kind: KindSync}, {part: "all2all", kind: KindSync}, {part: "barrier", kind: KindSync},
+	{prefix: "reduce", kind: KindRooted}, {prefix: "gather", kind: KindRooted}, {prefix: "scatter", kind: KindRooted},
 }
 
 // KindOf classifies the name of a collective ("allreduce", "_allgather_base") or
@@ -40,15 +53,16 @@ func KindOf(name string) Kind {
 	name, _, _ = strings.Cut(name, "(")
 	name = strings.TrimPrefix(name, "void ")
 	name, _, _ = strings.Cut(name, "<")
-	if i := strings.LastIndex(name, "::"); i >= 0 {
-		name = name[i+2:]
-	}
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "")
+	scope := ""
+	if i := strings.LastIndex(name, "::"); i >= 0 {
+		scope, name = name[:i+2], name[i+2:]
+	}
 	for _, p := range []string{"nccl:", "nccldevkernel", "ncclkernel", "ncclsymkdevkernel", "ncclsymdevkernel", "rccl", "nccl", "coalesced"} {
 		name = strings.TrimPrefix(name, p)
 	}
 	for _, k := range kinds {
-		if strings.HasPrefix(name, k.prefix) {
+		if strings.Contains(scope, k.scope) && strings.HasPrefix(name, k.prefix) && strings.Contains(name, k.part) {
 			return k.kind
 		}
 	}
@@ -221,6 +235,7 @@ const (
 	BySeq                  // communicator and sequence number
 	ByOrdinal              // communicator, then the order of calls
 	ByFamily               // no metadata: the order of kernels of one family
+	ByTime                 // no order that fits: when they ended, on related clocks
 	levels
 )
 

@@ -11,7 +11,8 @@
 //     say, then what requests say that crossed hosts ([Bound]). What comes later
 //     never moves what came before: it is a check, and contradictions are
 //     reported as [Conflict], not averaged.
-//  3. [Solution] holds a line for each clock, with an error bound, and
+//  3. [MatchRest] finds by time what was left, on the clocks that are now related.
+//  4. [Solution] holds a line for each clock, with an error bound, and
 //     [ClockFit.ToReference] applies it.
 //
 // # Sign

@@ -93,8 +93,9 @@ func (m *matcher) eachOpen(pos int, f func(int32, *Collective, callInfo)) {
 	var list []int32
 	for i := range calls {
 		info := m.names.of(calls[i].Call)
-		// Calls without a communicator and without a kernel's name could be anyone's.
-		if of[i] == open && calls[i].timed() && (calls[i].Comm != 0 && info.op != 0 || info.lane != 0) {
+		// Calls without a communicator and without a kernel's name could be anyone's, and
+		// ends that are uneven show no order: see MatchRest.
+		if of[i] == open && info.kind != KindMeet && calls[i].timed() && (calls[i].Comm != 0 && info.op != 0 || info.lane != 0) {
 			list = append(list, int32(i))
 		}
 	}

@@ -41,6 +41,8 @@ type Tables struct {
 	Collectives []profile.Collective
 	Steps       []profile.Step
 	Prints      []trace.Slice // of the fingerprint
+	LaunchTimes []trace.Time  // of Launches
+	Asked       []profile.Asking
 }
 
 // A Member is a key of a document with its value, as text.
@@ -89,6 +91,8 @@ func (b *Batch) take() *Batch {
 	out.Collectives = slices.Clone(b.Collectives)
 	out.Steps = slices.Clone(b.Steps)
 	out.Prints = slices.Clone(b.Prints)
+	out.LaunchTimes = slices.Clone(b.LaunchTimes)
+	out.Asked = slices.Clone(b.Asked)
 	out.Rows = slices.Clone(b.Rows)
 	out.Open = slices.Clone(b.Open)
 	*b = Batch{
@@ -97,6 +101,7 @@ func (b *Batch) take() *Batch {
 			Events: b.Events[:0], Instants: b.Instants[:0], Samples: b.Samples[:0], Arrows: b.Arrows[:0],
 			Redundant: b.Redundant[:0], Launches: b.Launches[:0], Work: b.Work[:0],
 			Collectives: b.Collectives[:0], Steps: b.Steps[:0], Prints: b.Prints[:0],
+			LaunchTimes: b.LaunchTimes[:0], Asked: b.Asked[:0],
 		},
 	}
 	return &out

@@ -16,7 +16,10 @@ func (p *parser) collective(index, row int32, onGPU bool) {
 		Event: index, Row: row, Time: ev.ts, Dur: ev.dur, Name: p.nameOf(ev).sym, OnGPU: onGPU,
 		Seq: p.intArg(argSeq), In: p.intArg(argIn), Out: p.intArg(argOut),
 		Op: p.symArg(argOp), Group: p.symArg(argGroup), Ranks: p.symArg(argRanks), Dtype: p.symArg(argDtype),
-		GroupSize: -1,
+		GroupSize: -1, Correlation: max(0, p.intArg(argCorrelation)),
+	}
+	if onGPU {
+		c.Splits = p.symArg(argSplits)
 	}
 	if n := p.intArg(argGroupSize); n > 0 && n <= math.MaxInt32 {
 		c.GroupSize = int32(n)

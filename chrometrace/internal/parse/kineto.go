@@ -103,6 +103,7 @@ const (
 	argIn
 	argOut
 	argGroupSize
+	argSplits
 	argName
 	argLabels
 	argSortIndex
@@ -127,6 +128,7 @@ var argNames = map[string]argRole{
 	"In msg nelems":       argIn,
 	"Out msg nelems":      argOut,
 	"Group size":          argGroupSize,
+	"In split size":       argSplits, // as text
 	// Both since March 2026. Comms Id is a hash of 64 bits, past 2^53: it
 	// must not be read as a float64.
 	"Seq":      argSeq,

@@ -101,11 +101,13 @@ type name struct {
 	step  bool // if knowStep: it is a step
 	kind  profile.StepKind
 	batch int32
+	asks  trace.Sym // if knowAsks: the collective that an annotation is of; 0 is none
 }
 
 const (
 	knowComm uint8 = 1 << iota
 	knowStep
+	knowAsks
 )
 
 func (p *parser) name(raw []byte, escaped bool) *name {
@@ -138,7 +140,7 @@ func isOdd(s []byte) bool {
 func (n *name) isComm() bool {
 	if n.known&knowComm == 0 {
 		n.known |= knowComm
-		n.comm = profile.IsCommunication(n.text)
+		n.comm = profile.MeetsOthers(n.text)
 	}
 	return n.comm
 }
@@ -149,6 +151,18 @@ func (n *name) isStep() bool {
 		n.kind, n.batch, n.step = profile.ParseStep(n.text)
 	}
 	return n.step
+}
+
+// isAsking reports whether an annotation of the name says which collective the calls in
+// it ask for.
+func (n *name) isAsking(symbols *trace.SymbolCache) bool {
+	if n.known&knowAsks == 0 {
+		n.known |= knowAsks
+		if op, ok := profile.CollectiveOfAnnotation(n.text); ok {
+			n.asks = symbols.Intern([]byte(op))
+		}
+	}
+	return n.asks != 0
 }
 
 // A catEntry is a category that a parser has met, with the keys of arguments

@@ -167,7 +167,7 @@ func (p *parser) complete() {
 	}
 	switch cat.role {
 	case RoleLaunch:
-		p.out.Launches = p.link(p.out.Launches, index, row)
+		p.launch(index, row)
 	case RoleWork:
 		if p.opt.Filter.Fingerprint {
 			p.out.Prints = append(p.out.Prints, trace.Slice{Time: ev.ts, Dur: ev.dur, Track: trace.TrackID(row), Name: nm.sym, Cat: cat.sym})
@@ -183,12 +183,23 @@ func (p *parser) complete() {
 	case roleComm:
 		p.collective(index, row, false)
 	case roleStep:
+		if nm.isAsking(p.symbols) && cat.lane == LaneThread {
+			p.out.Asked = append(p.out.Asked, profile.Asking{Row: row, Time: ev.ts, Dur: ev.dur, Op: nm.asks})
+		}
 		if nm.isStep() {
 			p.out.Steps = append(p.out.Steps, profile.Step{
 				Event: index, Row: row, Time: ev.ts, Dur: ev.dur, Name: nm.sym,
 				Kind: nm.kind, Batch: nm.batch, OnGPU: cat.lane == LaneStream,
 			})
 		}
+	}
+}
+
+// launch records a call that puts work on a device.
+func (p *parser) launch(index, row int32) {
+	n := len(p.out.Launches)
+	if p.out.Launches = p.link(p.out.Launches, index, row); len(p.out.Launches) > n {
+		p.out.LaunchTimes = append(p.out.LaunchTimes, p.ev.ts)
 	}
 }
 

@@ -8,12 +8,15 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// Configs are deployments that the tests look at: the three modes, a pipeline,
-// and workloads at the edges of what can be asked for.
-var Configs = []struct {
+// A Config is a deployment with a name.
+type Config struct {
 	Name   string
 	Change func(*simulator.Config)
-}{
+}
+
+// Configs are deployments that the tests look at: the three modes, a pipeline,
+// and workloads at the edges of what can be asked for.
+var Configs = []Config{
 	{"gateway", func(c *simulator.Config) {}},
 	{"direct", func(c *simulator.Config) { c.Mode = simulator.PDDirect }},
 	{"unified", func(c *simulator.Config) { c.Mode = simulator.Unified }},

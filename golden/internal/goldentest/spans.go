@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -77,6 +79,21 @@ type Dump struct {
 	Run   *simulator.Run
 	Spans []*Span
 	ByID  map[SpanKey]*Span
+}
+
+var small sync.Map // *Dump by the name of a config: several tests look at the same
+
+// ReadSmall returns a small run of one of [Configs], read back. Tests only look at it.
+func ReadSmall(t *testing.T, config string) *Dump {
+	t.Helper()
+	if d, ok := small.Load(config); ok {
+		return d.(*Dump)
+	}
+	i := slices.IndexFunc(Configs, func(c Config) bool { return c.Name == config })
+	const seed = 11
+	d := ReadSpans(t, SimulateSmall(t, seed, Configs[i].Change))
+	small.Store(config, d)
+	return d
 }
 
 // ReadSpans writes a run and parses it with encoding/json.

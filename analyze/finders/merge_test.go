@@ -1,4 +1,4 @@
-package overview
+package finders
 
 import (
 	"slices"
@@ -17,26 +17,26 @@ func rankAt(role request.Role, host string, tp, dp int16) place.Where {
 	return place.Where{Scope: place.OneRank, Role: role, Host: host, Rank: rank}
 }
 
-// One thing that several reports tell of is one finding.
+// One thing that several finders tell of is one finding.
 func TestMergeFindings(t *testing.T) {
 	slow := rankAt(request.Decode, "c94b1e02", 1, 0)
 	got := finding.Merge([]finding.Finding{
-		{Kind: finding.Straggler, At: slow, Text: "ends last", Evidence: []string{"of 100"}, Weight: 0.1},
-		{Kind: finding.Straggler, At: rankAt(request.Other, "", 1, -1), Text: "arrives last", Weight: 0.02},                                     // as profiles name it
-		{Kind: finding.Straggler, At: rankAt(request.Decode, "c94b1e02", 1, 1), Text: "another DP rank", Weight: 0.03},                          // is not it
-		{Kind: finding.Straggler, At: rankAt(request.Decode, "feedbeef", 1, 0), Text: "another host", Weight: 0.03},                             // nor is
-		{Kind: finding.Straggler, At: slow, Since: 7, Text: "lateness rose", Evidence: []string{"of 100", "at seven"}, Weight: 0.2},             // the same
-		{Kind: finding.Load, Since: 5, Text: "arrivals rose", Weight: 0.01},                                                                     // with
-		{Kind: finding.Imbalance, At: rankAt(request.Decode, "c94b1e02", 0, 1), Text: "DP1 gets most", Weight: 0.3},                             // what it does
-		{Kind: finding.Tail, Topic: cause.Interference.String(), Text: "decode held up", Weight: 0.4},                                           // and brings about
-		{Kind: finding.Tail, Topic: cause.Router.String(), Text: "in the gateway", Weight: 0.001},                                               // and what it does not
-		{Kind: finding.GPU, Topic: "communication", Text: "communication", Weight: 0.05}, {Kind: finding.GPU, Topic: "host", Text: "host wait"}, // of a straggler, and not
+		{Kind: finding.Straggler, At: slow, Text: "ends last", Evidence: sentences("of 100"), Cost: 0.1},
+		{Kind: finding.Straggler, At: rankAt(request.Other, "", 1, -1), Text: "arrives last", Cost: 0.02},                                     // as profiles name it
+		{Kind: finding.Straggler, At: rankAt(request.Decode, "c94b1e02", 1, 1), Text: "another DP rank", Cost: 0.03},                          // is not it
+		{Kind: finding.Straggler, At: rankAt(request.Decode, "feedbeef", 1, 0), Text: "another host", Cost: 0.03},                             // nor is
+		{Kind: finding.Straggler, At: slow, Since: 7, Text: "lateness rose", Evidence: sentences("of 100", "at seven"), Cost: 0.2},            // the same
+		{Kind: finding.Load, Since: 5, Text: "arrivals rose", Cost: 0.01},                                                                     // with
+		{Kind: finding.Imbalance, At: rankAt(request.Decode, "c94b1e02", 0, 1), Text: "DP1 gets most", Cost: 0.3},                             // what it does
+		{Kind: finding.Tail, Topic: cause.Interference.String(), Text: "decode held up", Cost: 0.4},                                           // and brings about
+		{Kind: finding.Tail, Topic: cause.Router.String(), Text: "in the gateway", Cost: 0.001},                                               // and what it does not
+		{Kind: finding.GPU, Topic: "communication", Text: "communication", Cost: 0.05}, {Kind: finding.GPU, Topic: "host", Text: "host wait"}, // of a straggler, and not
 	}, consequences)
 	want := []struct {
 		text     string
 		evidence []string
 		since    trace.Time
-		weight   float64
+		cost     float64
 	}{
 		{"arrivals rose", []string{"DP1 gets most", "decode held up"}, 5, 0.4},
 		{"ends last", []string{"of 100", "arrives last", "lateness rose", "at seven", "communication"}, 7, 0.1},
@@ -49,10 +49,17 @@ func TestMergeFindings(t *testing.T) {
 		t.Fatalf("%d findings: %+v", len(got), got)
 	}
 	for i, w := range want {
-		if g := &got[i]; g.Text != w.text || !slices.Equal(g.Evidence, w.evidence) || g.Since != w.since || g.Weight != w.weight {
+		if g := &got[i]; g.Text != w.text || !slices.Equal(finding.Sentences(g.Evidence), w.evidence) || g.Since != w.since || g.Cost != w.cost {
 			t.Errorf("finding %d: %+v\nwant %+v", i, g, w)
 		}
 	}
+}
+
+func sentences(list ...string) (out []finding.Evidence) {
+	for _, text := range list {
+		out = append(out, finding.Evidence{Text: text})
+	}
+	return out
 }
 
 func TestPlacesThatMayBeOne(t *testing.T) {

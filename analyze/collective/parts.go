@@ -1,0 +1,143 @@
+package collective
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A PartKind is what the collectives of one operation, type, size and group were like on
+// one rank, whether other ranks were seen there or not. Times are ns.
+type PartKind struct {
+	Rank      string
+	Op        string // "" is unknown
+	Kernel    string // without types
+	Dtype     string // "" is unknown
+	Bytes     int64  // as of a [Kind]; -1 is unknown
+	GroupSize int32  // -1 is unknown
+
+	Took  distribution.Summary // of the kernels
+	Alone int                  // of them: at which no other rank was seen
+	// Of those, Long took more than longTimes the median, and LongWait longer than it in
+	// sum. MostWait is how much longer all of them took than the shortest kernel: more they
+	// cannot have waited.
+	Long               int
+	LongWait, MostWait int64
+
+	rankIndex int32
+}
+
+// A kernel of a collective waited for another rank if it took longTimes as long as the
+// median of its kind, and longFloor longer: neither data nor links make it so long.
+const (
+	longTimes = 4
+	longFloor = 100_000 // ns
+	// fewestLong is how many kernels tell what is usual.
+	fewestLong = 8
+)
+
+// Name returns what the collective is called.
+func (p *PartKind) Name() string { return collectiveName(p.Op, p.Kernel) }
+
+// BusBandwidth returns the bus bandwidth of the shortest kernel, in GB/s as nccl-tests
+// define it, 0 if it is not known: what none of them was above.
+func (p *PartKind) BusBandwidth() float64 {
+	return busBandwidth(p.Op, p.Bytes, p.GroupSize, p.Took.Min)
+}
+
+// partTimes collects the kernels of one kind on one rank.
+type partTimes struct {
+	PartKind
+	took  []int64
+	alone []int64
+}
+
+// measureParts sums up the kernels that overlap [from, to]; 0 is open.
+func (c *Collectives) measureParts(set *profile.Set, from, to trace.Time) {
+	type key struct {
+		kindKey
+		rank int32
+	}
+	index := map[key]int{}
+	bare, name := profile.NewBareNames(set.Syms), set.Syms.Name
+	var all []*partTimes
+	exchange := newExchange(set)
+	for i := range set.Parts {
+		p := &set.Parts[i]
+		if from != 0 && p.Time+trace.Time(p.Dur) < from || to != 0 && p.Time > to {
+			continue
+		}
+		c.Counts.addPart(p)
+		exchange.add(p)
+		op, dtype := name(p.Op), name(p.Dtype)
+		bytes := sizeOf(op, dtype, p.In, p.Out, p.GroupSize)
+		k := key{kindKey{p.Op, bare.Of(p.Name), p.Dtype, p.Group, bytes, p.GroupSize, 0}, p.Rank}
+		at, ok := index[k]
+		if !ok {
+			at = len(all)
+			index[k] = at
+			all = append(all, &partTimes{PartKind: PartKind{Rank: set.Ranks[p.Rank], rankIndex: p.Rank, Op: op, Kernel: name(k.kernel),
+				Dtype: dtype, Bytes: bytes, GroupSize: max(-1, p.GroupSize)}})
+		}
+		all[at].took = append(all[at].took, max(0, p.Dur))
+		if !p.Met {
+			all[at].alone = append(all[at].alone, max(0, p.Dur))
+		}
+	}
+	for _, p := range all {
+		p.settle()
+		c.Parts = append(c.Parts, p.PartKind)
+	}
+	slices.SortFunc(c.Parts, func(a, b PartKind) int {
+		return cmp.Or(cmp.Compare(b.Took.Total, a.Took.Total), cmp.Compare(a.rankIndex, b.rankIndex), strings.Compare(a.Op, b.Op),
+			strings.Compare(a.Kernel, b.Kernel), strings.Compare(a.Dtype, b.Dtype), cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.GroupSize, b.GroupSize))
+	})
+	c.AllToAlls = exchange.finish()
+}
+
+func (n *collectiveCounts) addPart(p *profile.Part) {
+	n.kernels++
+	switch {
+	case p.Refused:
+		n.refused++
+	case !p.Met:
+		n.alone++
+	}
+}
+
+// settle sums up the kernels, and finds those that were long.
+func (p *partTimes) settle() {
+	p.Took, p.Alone = distribution.Summarize(p.took), len(p.alone)
+	for _, ns := range p.alone {
+		p.MostWait = distribution.AddTimes(p.MostWait, ns-p.Took.Min)
+		if over := ns - p.Took.P50; p.Took.N >= fewestLong && over >= longFloor && ns/longTimes >= p.Took.P50 {
+			p.Long++
+			p.LongWait = distribution.AddTimes(p.LongWait, over)
+		}
+	}
+}
+
+// longWaits tells of the kernels without others that took much longer than usual, the
+// longest wait first.
+func (c *Collectives) longWaits() []finding.Evidence {
+	var long []*PartKind
+	for i := range c.Parts {
+		if p := &c.Parts[i]; p.Long > 0 {
+			long = append(long, p)
+		}
+	}
+	slices.SortStableFunc(long, func(a, b *PartKind) int { return cmp.Compare(b.LongWait, a.LongWait) })
+	const told = 3
+	var out []finding.Evidence
+	for _, p := range long[:min(len(long), told)] {
+		out = append(out, finding.Sentence("%s waited for ranks that are not in the files: %d of its %d `%s` took %s longer in sum than the median of %s; all %s waited %s at most",
+			p.Rank, p.Long, p.Took.N, p.Name(), words.Nearly(p.LongWait), words.Nearly(p.Took.P50), words.Counted(p.Alone, "kernel"), words.Nearly(p.MostWait)))
+	}
+	return out
+}

@@ -1,0 +1,97 @@
+package finders
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
+)
+
+// reports are the tables that reports print of what was measured.
+func (m *Measured) reports() []*table.Table {
+	stragglers := straggler.Find(straggler.Suspects{Stragglers: m.RankLoads.Stragglers()}).Report()
+	return slices.Concat(m.Tail.Reports(), m.RankLoads.Reports(), []*table.Table{m.Changes.Report(), stragglers})
+}
+
+// cellOf finds the cell that evidence refers to, in exactly one row of one table.
+func cellOf(t *testing.T, reports []*table.Table, e *finding.Evidence) (float64, bool) {
+	t.Helper()
+	i := slices.IndexFunc(reports, func(r *table.Table) bool { return r.Name() == e.Table })
+	if i < 0 {
+		t.Errorf("%s: no report has a table %s", e.Text, e.Table)
+		return 0, false
+	}
+	r := reports[i]
+	column := func(key string) int {
+		c := slices.IndexFunc(r.Columns, func(c table.Column) bool { return c.Key() == key })
+		if c < 0 {
+			t.Fatalf("%s: %s has no column %s", e.Text, e.Table, key)
+		}
+		return c
+	}
+	found := -1
+	for row := range r.Len() {
+		if !slices.ContainsFunc(e.Row, func(k finding.Key) bool { return r.Cell(row, column(k.Column)).Text != k.Text }) {
+			if found >= 0 {
+				t.Errorf("%s: %v names several rows of %s", e.Text, e.Row, e.Table)
+			}
+			found = row
+		}
+	}
+	if found < 0 {
+		t.Errorf("%s: %v names no row of %s", e.Text, e.Row, e.Table)
+		return 0, false
+	}
+	c := column(e.Column)
+	cell := r.Cell(found, c)
+	if unit := r.Columns[c].Unit; unit == table.Share || unit == table.Number {
+		return cell.Share, !cell.Unknown
+	}
+	return float64(cell.N), !cell.Unknown
+}
+
+// The numbers that evidence refers to are in the reports where it says.
+func TestEvidenceIsInReports(t *testing.T) {
+	referred := map[string]int{}
+	for seed := range uint64(3) {
+		for _, plant := range []func(c *simulator.Config){
+			func(*simulator.Config) {},
+			func(c *simulator.Config) { c.Decode, c.Level = simulator.Parallel{TP: 2, PP: 2, DP: 2}, 4 },
+		} {
+			c := simulator.DefaultConfig(seed)
+			plant(&c)
+			s, _ := testset.Simulated(t, c)
+			m := Measure(Inputs{Requests: s})
+			reports := m.reports()
+			ids := map[string]bool{}
+			result := m.Look(All)
+			for i := range result.Findings {
+				f := &result.Findings[i]
+				if ids[f.ID()] {
+					t.Errorf("seed %d: two findings are called %s", seed, f.ID())
+				}
+				ids[f.ID()] = true
+				for k := range f.Evidence {
+					e := &f.Evidence[k]
+					if e.Table == "" {
+						continue
+					}
+					referred[e.Table]++
+					if got, known := cellOf(t, reports, e); known && math.Abs(got-e.Value) > 1e-9*math.Abs(got) {
+						t.Errorf("seed %d: %s: %v, and %s has %v", seed, e.Text, e.Value, e.Table, got)
+					}
+				}
+			}
+		}
+	}
+	for _, name := range []string{"changes", "stragglers", "ranks", "ranks.share", "delays", "transfers"} {
+		if referred[name] == 0 {
+			t.Errorf("no evidence refers to %s; to others %v", name, referred)
+		}
+	}
+}

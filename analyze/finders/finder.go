@@ -1,0 +1,123 @@
+package finders
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+)
+
+// A Finder looks for one thing.
+type Finder struct {
+	// Kind is that of all that it finds. Several finders may find one kind, each by
+	// other evidence.
+	Kind finding.Kind
+	// Doc says in one sentence what it finds, for docs and help.
+	Doc   string
+	Needs Needs
+	// Severity is that of findings that cost something; others are good to know at most.
+	Severity finding.Severity
+	// Confidence is that of findings that have no probability.
+	Confidence finding.Confidence
+	// CostOf says of what its findings cost a part, unless they say it themselves.
+	CostOf finding.Whose
+	Reach  finding.Reach
+	// Show are the arguments of 'sgtrace report' that show more.
+	Show []string
+	// Find looks, and says what it looked at.
+	Find func(*Measured) ([]finding.Finding, finding.Judged)
+}
+
+// Needs is what inputs must have for a finder.
+type Needs uint8
+
+const (
+	Requests Needs = 1 << iota
+	Profiles
+	Both = Requests | Profiles
+)
+
+// String names what is needed.
+func (n Needs) String() string {
+	return [...]string{Requests: "requests", Profiles: "profiles", Both: "requests and profiles"}[n]
+}
+
+// has tells what the inputs have.
+func (m *Measured) has() Needs {
+	var n Needs
+	if m.Tail != nil {
+		n |= Requests
+	}
+	if m.GPUs != nil {
+		n |= Profiles
+	}
+	return n
+}
+
+// A Result is what came of looking.
+type Result struct {
+	Findings []finding.Finding // the one that costs most first
+	Judged   []Judgment        // one for each finder, in the order of the list
+}
+
+// A Judgment says what a finder looked at.
+type Judgment struct {
+	Finder *Finder
+	finding.Judged
+	N int // findings
+}
+
+// Look asks all finders of a list.
+func (m *Measured) Look(list []Finder) Result {
+	var r Result
+	var found []finding.Finding
+	for i := range list {
+		f := &list[i]
+		of, judged := f.find(m)
+		found = append(found, of...)
+		r.Judged = append(r.Judged, Judgment{f, judged, len(of)})
+	}
+	r.Findings = finding.Merge(found, consequences)
+	return r
+}
+
+// find asks the finder, if the inputs have what it needs.
+func (f *Finder) find(m *Measured) ([]finding.Finding, finding.Judged) {
+	if missing := f.Needs &^ m.has(); missing != 0 {
+		return nil, finding.Judged{What: f.Doc, Reason: "the input has no " + missing.String()}
+	}
+	found, judged := f.Find(m)
+	for i := range found {
+		f.complete(&found[i])
+	}
+	return found, judged
+}
+
+// complete fills in what the row says of all that it finds.
+func (f *Finder) complete(x *finding.Finding) {
+	x.Kind, x.Reach = f.Kind, f.Reach
+	if x.Severity = f.Severity; x.Cost <= 0 {
+		x.Severity = finding.Info
+	}
+	if x.Confidence == "" {
+		x.Confidence = x.P.Confidence(f.Confidence)
+	}
+	if x.Whose == "" {
+		x.Whose = f.CostOf
+	}
+	if x.Show == nil {
+		x.Show = [][]string{f.Show}
+	}
+}
+
+// In returns the sentences of the judgments in a state, each once: finders share what
+// they look at.
+func (r *Result) In(state finding.State) []string {
+	var out []string
+	for i := range r.Judged {
+		j := &r.Judged[i]
+		if text := j.String(); j.State() == state && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+package finders
+
+import (
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+)
+
+// All are the finders. Of findings that say the same, the one of the first finder
+// leads: of load the one that knows since when, of ranks the one that counted how often
+// they are late. Less load than before comes last, as it explains nothing.
+var All = []Finder{
+	{finding.Load, "arrivals, a rank's share of them, or waits that changed at some time", Requests,
+		finding.Warning, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline"}, changes(finding.Load, costly)},
+	{finding.Straggler, "a rank that its TP group waits for at the end of steps", Requests,
+		finding.Warning, finding.Likely, finding.RankTime, finding.AtPlace, []string{"--by-rank"}, lateInSteps},
+	{finding.Imbalance, "a DP rank that gets more than its share of the requests", Requests,
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--by-rank"}, imbalances},
+	{finding.Slower, "a server that takes longer for its steps than the others of its role", Requests,
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--by-rank"}, slowServers},
+	{finding.Pipeline, "a PP stage that takes longer than the others", Requests,
+		finding.Warning, finding.Likely, finding.RankTime, finding.InRole, []string{"--by-rank"}, slowStages},
+	{finding.Straggler, "a rank that its group waits for in collectives", Profiles,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, lateInCollectives},
+	{finding.Straggler, "a rank whose lateness changed at some time, or that is late all the time", Requests,
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, changes(finding.Straggler, whatever)},
+	{finding.Transfer, "KV transfers that take longer since some time", Requests,
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, changes(finding.Transfer, whatever)},
+	{finding.Change, "a stage that became slower or faster at some time", Requests,
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, changes(finding.Change, whatever)},
+	{finding.Errors, "requests that failed, or were turned away from a full queue", Requests,
+		finding.Critical, finding.Certain, finding.Requests, finding.AtPlace, []string{"--by", "status,stage"}, failures},
+	{finding.Memory, "requests that were retracted because the KV cache was full", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, retractions},
+	{finding.Transfer, "KV transfers that take longer than their size explains", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, slowTransfers},
+	{finding.Load, "a prefill or decode side that is saturated", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.Everywhere, []string{"--tail"}, saturatedSide},
+	{finding.Straggler, "requests that wait for a slow rank", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Straggler)},
+	{finding.Transfer, "requests that wait for KV transfers", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Transfer)},
+	{finding.Memory, "requests that are slow because they were retracted", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Memory)},
+	{finding.Load, "requests that are slow because they queue, wait for KV cache, or share a batch", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Load)},
+	{finding.Tail, "any other cause that makes requests slow", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Tail)},
+	{finding.Load, "requests that spend 40 % of their time in queues", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, overload},
+	{finding.GPU, "devices that wait for the host to launch work", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, hostWaits},
+	{finding.GPU, "devices that communicate and compute nothing meanwhile", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, exposure},
+	{finding.Load, "arrivals that fell, and other changes of load that cost nothing", Requests,
+		finding.Info, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline"}, changes(finding.Load, free)},
+}
+
+// consequences: load makes decoding slow, ranks wait for a slow one where they
+// communicate, and a server that is slow may have become so.
+var consequences = []finding.Consequence{
+	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
+	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
+	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
+	{Cause: finding.Slower, Effect: finding.Change, Topics: []string{""}, OnRanks: true},
+	{Cause: finding.Slower, Effect: finding.Tail, Topics: []string{cause.Decode.String()}, OnRanks: true},
+}
+
+// whatever takes any finding.
+func whatever(*finding.Finding) bool { return true }
+
+// costly and free tell whether a finding costs anything.
+func costly(f *finding.Finding) bool { return f.Cost > 0 }
+func free(f *finding.Finding) bool   { return f.Cost <= 0 }
+
+// changes looks for changes of one kind.
+func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) ([]finding.Finding, finding.Judged) {
+	return func(m *Measured) (found []finding.Finding, judged finding.Judged) {
+		for i := range m.changed {
+			if f := m.changed[i]; f.Kind == kind && is(&f) {
+				found = append(found, f)
+			}
+		}
+		return found, m.Changes.Judged()
+	}
+}
+
+// causes looks for causes of slow requests that are of one kind.
+func causes(kind finding.Kind) func(*Measured) ([]finding.Finding, finding.Judged) {
+	return func(m *Measured) ([]finding.Finding, finding.Judged) {
+		found, judged := m.Tail.CauseFindings(kind, m.Costs)
+		if !m.Stages {
+			judged.Reason = "servers traced no stages of requests"
+		}
+		return found, judged
+	}
+}
+
+func lateInSteps(m *Measured) ([]finding.Finding, finding.Judged) {
+	found, judged := m.RankLoads.StragglerFindings()
+	return m.Costs.Price(found), judged
+}
+
+func imbalances(m *Measured) ([]finding.Finding, finding.Judged)  { return m.RankLoads.Imbalances() }
+func slowServers(m *Measured) ([]finding.Finding, finding.Judged) { return m.RankLoads.SlowServers() }
+func slowStages(m *Measured) ([]finding.Finding, finding.Judged)  { return m.RankLoads.SlowStages() }
+
+func lateInCollectives(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.Collectives.Findings(m.GPUs)
+}
+
+func failures(m *Measured) ([]finding.Finding, finding.Judged) {
+	return requests.FailureFindings(m.Of.Requests)
+}
+
+func retractions(m *Measured) ([]finding.Finding, finding.Judged) {
+	return requests.RetractionFindings(m.Of.Requests, m.Costs)
+}
+
+func slowTransfers(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.Tail.TransferFindings(m.Costs)
+}
+
+func saturatedSide(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.Tail.SideFindings(m.Costs)
+}
+
+func overload(m *Measured) ([]finding.Finding, finding.Judged) {
+	return requests.OverloadFindings(m.Of.Requests)
+}
+
+func hostWaits(m *Measured) ([]finding.Finding, finding.Judged) { return m.GPUs.HostWaits() }
+
+func exposure(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.Exposure(m.Collectives.Waiting())
+}

@@ -1,0 +1,53 @@
+package finders
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/docs"
+)
+
+// documented reports whether docs/METRICS.md has exactly the table of a list.
+func documented(list []Finder) bool {
+	return strings.Contains(docs.Metrics, "\n\n"+Markdown(list)+"\n")
+}
+
+// docs/METRICS.md has a row for each finder, and one for each kind.
+func TestFindersAreDocumented(t *testing.T) {
+	if !documented(All) {
+		t.Errorf("docs/METRICS.md has no such table under Findings:\n%s", Markdown(All))
+	}
+	if documented(append(slices.Clone(All), Finder{Kind: "toy", Doc: "a toy"})) {
+		t.Error("a finder that is nowhere counts as documented")
+	}
+	_, kinds, _ := strings.Cut(docs.Metrics, "\n| kind | when it is found | cost |\n")
+	kinds, _, _ = strings.Cut(kinds, "\n\n")
+	for i := range All {
+		if kind := All[i].Kind; strings.Count(kinds, "| `"+string(kind)+"` | ") != 1 {
+			t.Errorf("docs/METRICS.md does not say once when a finding is of the kind %s", kind)
+		}
+	}
+	for line := range strings.Lines(strings.TrimPrefix(kinds, "|---|---|---|\n")) {
+		name := strings.Split(line, "`")[1]
+		if !slices.ContainsFunc(All, func(f Finder) bool { return f.Kind == finding.Kind(name) }) {
+			t.Errorf("nothing finds the kind %s", name)
+		}
+	}
+}
+
+// Every row is whole: it says what it needs, what its findings are like, and what shows more.
+func TestRowsAreWhole(t *testing.T) {
+	docs := map[string]bool{}
+	for i := range All {
+		f := &All[i]
+		if f.Doc == "" || f.Needs == 0 || f.Severity == "" || f.Confidence == "" || f.CostOf == "" || len(f.Show) == 0 || f.Find == nil {
+			t.Errorf("%+v lacks something", f)
+		}
+		if docs[f.Doc] {
+			t.Errorf("two finders say that they look for %s", f.Doc)
+		}
+		docs[f.Doc] = true
+	}
+}

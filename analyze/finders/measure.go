@@ -1,0 +1,76 @@
+package finders
+
+import (
+	"sync"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/rank"
+	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// Inputs are the tables that are looked at.
+type Inputs struct {
+	Requests *request.Set // of OTLP dumps; nil without
+	Profiles *profile.Set // of profilers; nil without
+	Devices  gpu.Options  // how the devices of Profiles are measured
+}
+
+// Measured is what finders look at: what was measured of the inputs, once.
+type Measured struct {
+	Of Inputs
+
+	// Of requests; nil without.
+	Tail      *tail.Tail
+	Changes   *change.Changes
+	RankLoads *rank.Ranks
+	Costs     *cause.Costs
+	// Stages and Steps tell that some were traced: of requests, and of decoding.
+	Stages, Steps bool
+	// Of profiles; nil without.
+	GPUs        *gpu.GPUs
+	Collectives *collective.Collectives
+
+	changed []finding.Finding // of Changes, of all kinds
+}
+
+// Measure measures everything, on all cores.
+func Measure(in Inputs) Measured {
+	m := Measured{Of: in}
+	var wg sync.WaitGroup
+	if in.Requests != nil {
+		wg.Go(func() { m.Tail = tail.New(in.Requests, tail.Options{}) })
+		wg.Go(func() { m.Changes = change.Find(in.Requests) })
+		wg.Go(func() { m.RankLoads = rank.Measure(in.Requests) })
+	}
+	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
+		wg.Go(func() { m.GPUs = gpu.Measure(in.Profiles, in.Devices) })
+		wg.Go(func() { m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To) })
+	}
+	wg.Wait()
+	if in.Requests != nil {
+		m.Costs = cause.NewCosts(in.Requests, m.Tail.Hosts, m.Tail.List)
+		m.changed = m.Changes.Findings(m.Costs)
+		m.Stages, m.Steps = traced(in.Requests)
+	}
+	return m
+}
+
+// traced reports whether there are stages of requests, and steps of decoding, selected or
+// not.
+func traced(s *request.Set) (stages, steps bool) {
+	for i := range s.Len() {
+		if kind := s.Kind(i); kind != request.Stage && kind != request.Unselected {
+			continue
+		}
+		if stages = true; s.Row(i).Means == request.Stepping {
+			return true, true
+		}
+	}
+	return stages, false
+}

@@ -1,0 +1,100 @@
+package finding
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+func late() Finding {
+	at := place.Where{Scope: place.OneRank, Role: request.Decode, Host: "a", Rank: trace.Rank{TP: 1, PP: -1, DP: 0, EP: -1, Global: -1}}
+	return Finding{Kind: Straggler, At: at, Text: "late by 3 ms", Metric: Metric{Name: "lateness", After: 3e6}, Cost: 0.1, P: Chance(0.01)}
+}
+
+// The id of a finding survives what another run, or another version, may measure or say
+// differently, and nothing else.
+func TestID(t *testing.T) {
+	f := late()
+	want := f.ID()
+	for name, change := range map[string]func(f *Finding){
+		"text":   func(f *Finding) { f.Text = "late by 3.01 ms" },
+		"value":  func(f *Finding) { f.Metric.After = 3.01e6 },
+		"cost":   func(f *Finding) { f.Cost = 0.11 },
+		"chance": func(f *Finding) { f.P = Chance(0.02) },
+		"since":  func(f *Finding) { f.Since = 7 },
+	} {
+		g := late()
+		if change(&g); g.ID() != want {
+			t.Errorf("with another %s the id is %s, not %s", name, g.ID(), want)
+		}
+	}
+	for name, change := range map[string]func(f *Finding){
+		"kind":   func(f *Finding) { f.Kind = Slower },
+		"topic":  func(f *Finding) { f.Topic = "prefill" },
+		"host":   func(f *Finding) { f.At.Host = "b" },
+		"server": func(f *Finding) { f.At.Server = 2 },
+		"rank":   func(f *Finding) { f.At.Rank.TP = 2 },
+		"role":   func(f *Finding) { f.At.Role = request.Prefill },
+		"metric": func(f *Finding) { f.Metric.Name = "step" },
+	} {
+		g := late()
+		if change(&g); g.ID() == want {
+			t.Errorf("with another %s the id is the same", name)
+		}
+	}
+}
+
+// How sure a finding is follows from its probability, if that is known.
+func TestConfidence(t *testing.T) {
+	for _, test := range []struct {
+		p         Probability
+		otherwise Confidence
+		want      Confidence
+	}{
+		{Chance(1e-9), Likely, Certain},
+		{Chance(0), Likely, Certain},
+		{Chance(0.02), Certain, Likely},
+		{Chance(math.NaN()), Certain, Certain},
+		{Probability{}, Likely, Likely},
+	} {
+		if got := test.p.Confidence(test.otherwise); got != test.want {
+			t.Errorf("%+v, else %s: %s, want %s", test.p, test.otherwise, got, test.want)
+		}
+	}
+}
+
+func TestRemark(t *testing.T) {
+	for _, test := range []struct {
+		f    Finding
+		want string
+	}{
+		{Finding{Confidence: Certain, Cost: 0.42, Whose: RequestTime}, "certain; accounts for 42 % of total request time"},
+		{Finding{Confidence: Likely, Cost: 0.001, Whose: GPUTime}, "likely; accounts for less than 1 % of total GPU time"},
+		{Finding{Confidence: Certain, Cost: 0.03, Whose: Requests}, "certain; affects 3 % of requests"},
+	} {
+		if got := test.f.Remark(); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}
+
+// That something was looked at, that there was too little of it, and that there is none
+// are three different things to say.
+func TestJudged(t *testing.T) {
+	for _, test := range []struct {
+		judged Judged
+		state  State
+		want   string
+	}{
+		{Judged{What: "failures", Of: "request", N: 1200, Needed: 2}, LookedAt, "failures (1,200 requests)"},
+		{Judged{What: "failures", Of: "request", N: 1, Needed: 2}, TooLittle, "Not enough data for failures: 1 request, 2 needed"},
+		{Judged{What: "KV transfers", Of: "KV transfer", Needed: 20, Reason: "no request has one"}, NotApplicable, "Not applicable: KV transfers: no request has one"},
+	} {
+		if got := test.judged.String(); got != test.want || test.judged.State() != test.state {
+			t.Errorf("%s: %q, want %s: %q", test.judged.State(), got, test.state, test.want)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package finding
+
+// Kind is what a finding is about.
+type Kind string
+
+const (
+	Straggler Kind = "straggler" // a rank that others wait for
+	Slower    Kind = "slower"    // a server that takes longer than others of its role
+	Load      Kind = "load"      // more to do than before, or than can be done
+	Imbalance Kind = "imbalance" // ranks that should share work do not
+	Transfer  Kind = "transfer"  // KV transfers that are slow
+	Memory    Kind = "memory"    // requests thrown out of the batch for want of memory
+	Errors    Kind = "errors"    // requests that failed
+	Pipeline  Kind = "pipeline"  // a stage of a pipeline that others wait for
+	GPU       Kind = "gpu"       // devices that are idle, or wait for data
+	Tail      Kind = "tail"      // why the slow requests are slow, if it is none of the above
+	Change    Kind = "change"    // something else that became different at some time
+)
+
+// Severity is how much a finding matters, whatever it costs.
+type Severity string
+
+const (
+	Critical Severity = "critical" // requests fail
+	Warning  Severity = "warning"  // requests or ranks lose time
+	Info     Severity = "info"     // good to know; costs nothing
+)
+
+// Confidence is how sure a finding is. Where there is not enough data to be sure of
+// anything there is no finding, but a [Judged] that says so.
+type Confidence string
+
+const (
+	Certain Confidence = "certain" // counted, or chance is ruled out
+	Likely  Confidence = "likely"  // chance or another cause is not ruled out
+)
+
+// mostChance is the probability up to which a finding is certain.
+const mostChance = 0.001
+
+// Confidence is how sure a finding with probability p is; otherwise, without one.
+func (p Probability) Confidence(otherwise Confidence) Confidence {
+	switch {
+	case !p.Known:
+		return otherwise
+	case p.P <= mostChance:
+		return Certain
+	}
+	return Likely
+}
+
+// Whose says of what a finding costs a part.
+type Whose string
+
+const (
+	RequestTime Whose = "request time" // the sum of the E2E of finished requests
+	RankTime    Whose = "rank time"    // the time of the ranks that wait
+	GPUTime     Whose = "GPU time"     // the time of the devices that were recorded
+	Requests    Whose = "requests"     // how many there are
+)
+
+// Reach is how far around its place a finding is felt.
+type Reach uint8
+
+const (
+	AtPlace    Reach = iota // there and nowhere else
+	InRole                  // by all servers of the role
+	Everywhere              // by all: load comes from outside
+)

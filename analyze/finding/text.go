@@ -1,0 +1,38 @@
+package finding
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// CostText says in words what f costs: "accounts for 42 % of total request time".
+func (f *Finding) CostText() string {
+	part := fmt.Sprintf("%.0f %%", 100*f.Cost)
+	if f.Cost < 0.005 {
+		part = "less than 1 %"
+	}
+	if f.Whose == Requests {
+		return fmt.Sprintf("affects %s of requests", part)
+	}
+	return fmt.Sprintf("accounts for %s of total %s", part, f.Whose)
+}
+
+// Remark says behind the sentence how sure f is, and what it costs.
+func (f *Finding) Remark() string { return fmt.Sprintf("%s; %s", f.Confidence, f.CostText()) }
+
+// Commands are the command lines that show more of f, as arguments. The arguments again
+// select and read the same inputs once more: "--from", "+10s", "dumps/".
+func (f *Finding) Commands(again []string) [][]string {
+	var out [][]string
+	for _, show := range f.Show {
+		out = append(out, slices.Concat([]string{"sgtrace", "report"}, show, again))
+	}
+	return out
+}
+
+// Command is the first of the commands, ready to paste into a shell.
+func (f *Finding) Command(again []string) string {
+	return words.QuoteShell(f.Commands(again)[0])
+}

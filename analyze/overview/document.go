@@ -1,0 +1,188 @@
+package overview
+
+import (
+	"io"
+	"math"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/finders"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// Write writes the overview in the given format: on one screen for people, as one
+// object, or its findings as a table.
+func (o *Overview) Write(w io.Writer, f table.Format, s table.Style) error {
+	return o.Document().Write(w, f, s)
+}
+
+// Document is the overview as all formats have it.
+func (o *Overview) Document() *document.Document {
+	d := &document.Document{
+		Schema: "sgtrace.report.summary/v2", Inputs: o.Files, Warnings: o.Warnings, Findings: o.Findings, Again: o.again(),
+		Text: o.writeText, Markdown: o.writeMarkdown,
+	}
+	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.clockReport(), o.latencyReport(), o.finderReport())
+	d.AddMain(o.findingsReport())
+	return d
+}
+
+// loadReport is a row about all requests, if there are any, and the time.
+func (o *Overview) loadReport() *table.Table {
+	n := func(status request.Status) func(**Overview) int64 {
+		return func(o **Overview) int64 { return (*o).count(int64((*o).Statuses[status])) }
+	}
+	rate := func(of func(*Overview) float64) func(**Overview) float64 {
+		return func(o **Overview) float64 { return math.Round(of(*o)*1e6) / 1e6 }
+	}
+	return table.New("sgtrace.report.summary.load/v1", "Requests", []*Overview{o}, []table.Field[*Overview]{
+		{Column: table.Column{Name: "from", Unit: table.Instant, Doc: "start of the first request, those far from all others left out; without requests, of what ran on devices"},
+			Cell: func(o **Overview) table.Cell { return table.Cell{N: int64((*o).From), Unknown: (*o).From == 0} }},
+		{Column: table.Column{Name: "to", Unit: table.Instant, Doc: "end of the last one"},
+			Cell: func(o **Overview) table.Cell { return table.Cell{N: int64((*o).To), Unknown: (*o).From == 0} }},
+		table.CountColumn("spans", "of OTLP dumps", func(o **Overview) int64 { return (*o).count(int64((*o).Spans)) }),
+		table.CountColumn("requests", "that are in the dumps", func(o **Overview) int64 { return (*o).requests() }),
+		table.CountColumn("finished", "requests that finished", n(request.Finished)),
+		table.CountColumn("aborted", "requests that were aborted", n(request.Aborted)),
+		table.CountColumn("failed", "requests that failed", n(request.Failed)),
+		table.CountColumn("unfinished", "requests without an end in the files", n(request.Unfinished)),
+		table.NumberColumn("request rate", "requests that started, per s of the time between from and to", rate(func(o *Overview) float64 { return o.RequestRate })),
+		table.NumberColumn("prompt token rate", "prompt tokens of finished requests per s", rate(func(o *Overview) float64 { return o.PromptRate })),
+		table.NumberColumn("output token rate", "output tokens of finished requests per s", rate(func(o *Overview) float64 { return o.OutputRate })),
+	})
+}
+
+// count is unknown without requests.
+func (o *Overview) count(n int64) int64 {
+	if o.Requests == nil {
+		return request.Unknown
+	}
+	return n
+}
+
+func (o *Overview) requests() int64 {
+	if o.Requests == nil {
+		return request.Unknown
+	}
+	return int64(len(o.Requests.Requests))
+}
+
+func (o *Overview) serverReport() *table.Table {
+	return table.New("sgtrace.report.summary.servers/v1", "Servers", o.Servers, []table.Field[Server]{
+		table.TextColumn("role", "what they do", func(s *Server) string { return s.Role.String() }),
+		table.TextColumn("hosts", "machines, separated by commas", func(s *Server) string { return strings.Join(s.Hosts, ",") }),
+		table.CountColumn("ranks", "that worked for requests", func(s *Server) int64 { return int64(s.Ranks) }),
+		table.TextColumn("size", "how many different ranks there are in each direction", func(s *Server) string { return s.Size }),
+	})
+}
+
+func (o *Overview) profileReport() *table.Table {
+	var rows []gpu.GPU
+	if o.GPUs != nil {
+		rows = o.GPUs.GPUs
+	}
+	return table.New("sgtrace.report.summary.profiles/v1", "Devices that profilers recorded", rows, []table.Field[gpu.GPU]{
+		table.TextColumn("rank", "rank, or process that is none", func(g *gpu.GPU) string { return g.Rank }),
+		table.CountColumn("device", "as the process counts", func(g *gpu.GPU) int64 { return int64(g.Device) }),
+		table.NsColumn("captured", "from the first row of the rank to the end of the last", func(g *gpu.GPU) int64 { return g.Captured }),
+		table.NsColumn("busy", "some kernel or copy runs", (*gpu.GPU).Busy),
+		table.NsColumn("idle", "nothing runs", func(g *gpu.GPU) int64 { return g.Idle.Total() }),
+	})
+}
+
+func (o *Overview) clockReport() *table.Table {
+	return table.New("sgtrace.report.summary.clocks/v1", "Clocks of hosts", o.Clocks, []table.Field[HostClock]{
+		table.TextColumn("host", "machine", func(c *HostClock) string { return c.Host }),
+		table.TextColumn("why", "how the clock is known: reference, given, recorded, matched, assumed", func(c *HostClock) string { return c.Why }),
+		table.TextColumn("by", "what shows it: requests, collectives", func(c *HostClock) string { return c.By }),
+		table.NsColumn("offset", "this clock minus the reference", func(c *HostClock) int64 { return c.Offset }),
+		table.NsColumn("bound", "how far off the offset may be", func(c *HostClock) int64 { return c.Bound }),
+	})
+}
+
+// latencyReport is the table of the latencies of whole requests.
+func (o *Overview) latencyReport() *table.Table {
+	const scale = "duration"
+	ns := func(name, doc string, of func(*requests.Latency) int64) table.Field[requests.Latency] {
+		return table.Field[requests.Latency]{Column: table.Column{Name: name, Unit: table.Duration, Doc: doc, Scale: scale}, Cell: func(l *requests.Latency) table.Cell { return table.Cell{N: of(l)} }}
+	}
+	fields := []table.Field[requests.Latency]{
+		table.TextColumn("metric", "e2e, ttft, itl of finished requests", func(l *requests.Latency) string { return l.Metric }),
+		ns("mean", "arithmetic mean", func(l *requests.Latency) int64 { return l.Mean }),
+		table.TextColumn("latency", "the metric, as people write it", func(l *requests.Latency) string { return tail.MetricWords[tail.Metric(l.Metric)] }),
+		table.CountColumn("n", "how many", func(l *requests.Latency) int64 { return int64(l.N) }),
+		ns("p50", "median, nearest rank", func(l *requests.Latency) int64 { return l.P50 }),
+		ns("p90", "90th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P90 }),
+		ns("p99", "99th percentile, nearest rank", func(l *requests.Latency) int64 { return l.P99 }),
+		ns("max", "longest", func(l *requests.Latency) int64 { return l.Max }),
+	}
+	table.Detail(fields[:2])
+	return table.New("sgtrace.report.summary.latency/v1", "", o.Latencies, fields)
+}
+
+// finderReport says of every finder what it looked at.
+func (o *Overview) finderReport() *table.Table {
+	type J = finders.Judgment
+	return table.New("sgtrace.report.summary.finders/v1", "What was looked at", o.Judged, []table.Field[J]{
+		table.TextColumn("kind", "of findings", func(j *J) string { return string(j.Finder.Kind) }),
+		table.TextColumn("finds", "what it looks for", func(j *J) string { return j.Finder.Doc }),
+		table.TextColumn("state", "looked at, not enough data, or not applicable", func(j *J) string { return string(j.State()) }),
+		table.TextColumn("what", "what it looks at", func(j *J) string { return j.What }),
+		table.TextColumn("of", "what that is made of", func(j *J) string { return j.Of }),
+		table.CountColumn("n", "how many of these there are", func(j *J) int64 { return int64(j.Judged.N) }),
+		table.CountColumn("needed", "how many it takes", func(j *J) int64 { return int64(j.Needed) }),
+		table.TextColumn("reason", "why it is not applicable", func(j *J) string { return j.Reason }),
+		table.CountColumn("found", "findings, before those that say the same were merged", func(j *J) int64 { return int64(j.N) }),
+	})
+}
+
+// findingsReport makes a table of the findings.
+func (o *Overview) findingsReport() *table.Table {
+	type F = finding.Finding
+	part := func(k int) func(*F) string {
+		return func(f *F) string {
+			role, host, rank := f.At.Parts()
+			return [...]string{role, host, rank}[k]
+		}
+	}
+	p := func(f *F) float64 {
+		if !f.P.Known {
+			return math.NaN()
+		}
+		return f.P.P
+	}
+	metric := func(of func(*F) float64) func(*F) float64 {
+		return func(f *F) float64 {
+			if f.Metric.Name == "" {
+				return math.NaN()
+			}
+			return of(f)
+		}
+	}
+	return table.New("sgtrace.report.findings/v1", "Findings", o.Findings, []table.Field[F]{
+		table.TextColumn("id", "the same in every run on the same data", (*F).ID),
+		table.TextColumn("kind", "what it is about; docs/METRICS.md lists the kinds", func(f *F) string { return string(f.Kind) }),
+		table.TextColumn("severity", "critical, warning or info", func(f *F) string { return string(f.Severity) }),
+		table.TextColumn("confidence", "certain or likely", func(f *F) string { return string(f.Confidence) }),
+		table.TextColumn("scope", "all, a role, or a rank", func(f *F) string { return f.At.Scope.String() }),
+		table.TextColumn("role", "of the server", part(0)),
+		table.TextColumn("host", "machine", part(1)),
+		table.TextColumn("rank", "parallel ranks", part(2)),
+		{Column: table.Column{Name: "since", Unit: table.Instant, Doc: "when it began; unknown is from the beginning on"},
+			Cell: func(f *F) table.Cell { return table.Cell{N: int64(f.Since), Unknown: f.Since == 0} }},
+		table.ShareColumn("cost", "the part that it costs, 0 to 1, of what cost_of says", func(f *F) float64 { return f.Cost }),
+		table.TextColumn("cost of", "request time, rank time, GPU time or requests", func(f *F) string { return string(f.Whose) }),
+		table.TextColumn("metric", "the number that it is about", func(f *F) string { return f.Metric.Name }),
+		table.TextColumn("unit", "of before and after", func(f *F) string { return f.Metric.UnitName() }),
+		table.NumberColumn("before", "what it was, or what is usual elsewhere", metric(func(f *F) float64 { return f.Metric.Before })),
+		table.NumberColumn("after", "what it is", metric(func(f *F) float64 { return f.Metric.After })),
+		table.NumberColumn("p", "probability of such a finding if nothing is wrong", p),
+		table.TextColumn("text", "what, where, since when, by how much", func(f *F) string { return f.Text }),
+		table.TextColumn("command", "what shows more", o.Command),
+	})
+}

@@ -1,0 +1,105 @@
+package align
+
+import (
+	"slices"
+	"testing"
+)
+
+// restOf is the problem of some ranks whose clocks show the same.
+func restOf(s *simulation, clocks int) []Match {
+	sol := &Solution{Clocks: make([]ClockFit, clocks)}
+	ranks := s.sorted()
+	matches, _ := MatchCollectives(ranks, s.names, MatchOptions{})
+	return MatchRest(ranks, s.names, matches, sol)
+}
+
+// Three collectives are too few for their order to say anything, but not for their ends.
+func TestFewCollectivesAreMatchedByTime(t *testing.T) {
+	s := newSimulation(1, simClock{})
+	g := s.group("tp", false, s.addRanks(0, 8)...)
+	for i := range int64(3) {
+		s.run(g, simBase+i*3_000_000, 500_000)
+	}
+	got := restOf(s, 1)
+	if len(got) != 3 {
+		t.Fatalf("%d matches: %+v", len(got), got)
+	}
+	for i, m := range got {
+		if len(m.Members) != 8 || m.Level != ByTime || m.Kind != KindSync {
+			t.Errorf("%+v", m)
+		}
+		for _, x := range m.Members {
+			if int(x.Index) != i {
+				t.Errorf("call %d of rank %d is in match %d", x.Index, x.Rank, i)
+			}
+		}
+	}
+}
+
+// A rank whose recording lacks most finds its own among the matches of the others.
+func TestRestJoinsMatches(t *testing.T) {
+	s := newSimulation(2, simClock{})
+	g := s.group("tp", false, s.addRanks(0, 4)...)
+	for i := range int64(40) {
+		s.run(g, simBase+i*1_000_000, 100_000)
+	}
+	s.ranks[3].Calls = s.ranks[3].Calls[18:20]
+	got := restOf(s, 1)
+	if len(got) != 40 {
+		t.Fatalf("%d matches", len(got))
+	}
+	for i, m := range got {
+		with := slices.ContainsFunc(m.Members, func(x Member) bool { return x.Rank == 3 })
+		if index := int(m.Members[0].Index); with != (index == 18 || index == 19) {
+			t.Errorf("match %d of call %d: %+v", i, index, m.Members)
+		}
+	}
+}
+
+// What is not at one time is not matched, nor what clocks do not tell.
+func TestRestIsNotGuessed(t *testing.T) {
+	for name, spread := range map[string]int64{"ends far apart": 40_000, "unrelated clocks": 0} {
+		s := newSimulation(3, simClock{}, simClock{})
+		ranks := append(s.addRanks(0, 1), s.addRanks(1, 1)...)
+		g := s.group("tp", false, ranks...)
+		for i := range int64(3) {
+			s.run(g, simBase+i*3_000_000, 10_000)
+		}
+		for i := range s.ranks[1].Calls {
+			s.ranks[1].Calls[i].End += spread
+		}
+		sol := &Solution{Clocks: make([]ClockFit, 2)}
+		if spread == 0 {
+			sol.Clocks[1].Bound = Unknown
+		}
+		if got := MatchRest(s.sorted(), s.names, nil, sol); len(got) != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// Ranks of a dispatch leave up to milliseconds apart, and come to the next one at once.
+func TestRanksThatLeaveApartAreMatched(t *testing.T) {
+	s := newSimulation(4, simClock{})
+	ranks := s.addRanks(0, 8)
+	comm, call := s.names.Comm(Comm{Group: "ep"}), s.names.Call(Call{Family: "deep_ep::intranode::dispatch"})
+	free := make([]int64, len(ranks)) // when each comes next
+	const n = 50
+	for range n {
+		last := slices.Max(free)
+		for r := range ranks {
+			end := last + 20_000 + s.rng.Int64N(400_000)
+			s.ranks[r].Calls = append(s.ranks[r].Calls, Collective{Start: simBase + free[r], End: simBase + end, Seq: -1, Step: -1, Comm: comm, Call: call})
+			free[r] = end + s.rng.Int64N(300_000)
+		}
+	}
+	got := restOf(s, 1)
+	if len(got) != n {
+		t.Fatalf("%d matches, want %d", len(got), n)
+	}
+	for i, m := range got {
+		if len(m.Members) != 8 || m.Kind != KindMeet || slices.ContainsFunc(m.Members, func(x Member) bool { return int(x.Index) != i }) {
+			t.Errorf("match %d: %+v", i, m)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Collective is a communication kernel, or the call that asked for one.
+type Collective struct {
+	Event int32 // index into Events, or NoEvent
+	Row   int32
+	Time  trace.Time
+	Dur   int64
+	Name  trace.Sym // of the event
+	OnGPU bool
+
+	// What the producer says; absent inside CUDA graphs and from kernels that are
+	// known as communication by name only (custom all-reduce).
+	CommsID   uint64    // 0 is unknown
+	Seq       int64     // -1 is unknown
+	Op        trace.Sym // "allreduce"; 0 is unknown
+	Group     trace.Sym // process group name
+	Ranks     trace.Sym // process group ranks, as text
+	Dtype     trace.Sym
+	In, Out   int64 // elements; -1 is unknown
+	GroupSize int32 // -1 is unknown
+	// Splits is what an all-to-all sends to each rank of the group, in rows of a tensor, as
+	// text: "[12, 0, 3]". 0 is unknown, "[]" are equal parts.
+	Splits trace.Sym
+
+	// Correlation joins a kernel to the call that launched it; 0 is unknown. Step is the
+	// kind of the step that this call lies in, StepOther if it lies in none.
+	Correlation int64
+	Step        StepKind
+}
+
+// CommunicatorPrefix begins the names of groups that are known by an id which no
+// other server has: communicators of NCCL, in exports of Nsight Systems.
+const CommunicatorPrefix = "NCCL 0x"
+
+// An Asking is an annotation of a thread that says which collective the calls in it ask
+// for; see [CollectiveOfAnnotation].
+type Asking struct {
+	Row  int32
+	Time trace.Time
+	Dur  int64
+	Op   trace.Sym
+}
+
+// PlaceCollectives completes the collectives on devices by where the calls lie that
+// launched them: in a step, and in an annotation that says what they are, which counts
+// where the kernel itself does not tell. at returns when a launch was made.
+func (p *Profile) PlaceCollectives(at func(launch int32) trace.Time, asked []Asking) {
+	if len(p.Collectives) == 0 || len(p.Steps)+len(asked) == 0 {
+		return
+	}
+	threads := p.threads()
+	var steps, askings places
+	for i := range p.Steps {
+		if s := &p.Steps[i]; !s.OnGPU && s.Kind != StepOther {
+			steps = append(steps, newPlace(threads[s.Row], s.Time, s.Dur, int32(i)))
+		}
+	}
+	for i := range asked {
+		x := &asked[i]
+		askings = append(askings, newPlace(threads[x.Row], x.Time, x.Dur, int32(i)))
+	}
+	steps.settle()
+	askings.settle()
+	joins := map[string]*Join{} // of each part
+	for i := range p.Collectives {
+		c := &p.Collectives[i]
+		if !c.OnGPU || c.Correlation == 0 {
+			continue
+		}
+		part := p.Rows[c.Row].Part
+		join := joins[part]
+		if join == nil {
+			join = NewJoin(p.Launches, func(l *Link) bool { return p.Rows[l.Row].Part == part })
+			joins[part] = join
+		}
+		launch := join.Of(c.Correlation)
+		if launch < 0 {
+			continue
+		}
+		thread, time := threads[p.Launches[launch].Row], at(launch)
+		if k := steps.at(thread, time); k >= 0 {
+			c.Step = p.Steps[k].Kind
+		}
+		if k := askings.at(thread, time); k >= 0 && c.Op == 0 {
+			c.Op = asked[k].Op
+		}
+	}
+}
+
+// threads returns, by row, the first row of the same thread: what libraries did may have
+// rows of its own.
+func (p *Profile) threads() []int32 {
+	type thread struct {
+		part, pidText, tidText string
+		pid, tid               int64
+	}
+	first := map[thread]int32{}
+	of := make([]int32, len(p.Rows))
+	for i := range p.Rows {
+		r := &p.Rows[i]
+		key := thread{r.Part, r.PIDText, r.TIDText, r.PID, r.TID}
+		if _, ok := first[key]; !ok {
+			first[key] = int32(i)
+		}
+		of[i] = first[key]
+	}
+	return of
+}
+
+// A place is where something lies on a thread, and which of those around it is innermost.
+type place struct {
+	thread, of int32
+	from, to   trace.Time
+	around     int32 // index; -1 is none
+}
+
+func newPlace(thread int32, from trace.Time, dur int64, of int32) place {
+	return place{thread: thread, of: of, from: from, to: from + trace.Time(dur), around: -1}
+}
+
+// places are ordered by thread and start once they are settled.
+type places []place
+
+func (p places) settle() {
+	slices.SortStableFunc(p, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to))
+	})
+	for i := 1; i < len(p); i++ {
+		around := int32(i - 1)
+		for around >= 0 && (p[around].thread != p[i].thread || p[around].to <= p[i].from) {
+			around = p[around].around
+		}
+		p[i].around = around
+	}
+}
+
+// at returns what the innermost place around an instant is of, -1 if there is none.
+func (p places) at(thread int32, at trace.Time) int32 {
+	n, _ := slices.BinarySearchFunc(p, thread, func(x place, thread int32) int {
+		return cmp.Or(cmp.Compare(x.thread, thread), cmp.Compare(x.from, at+1))
+	})
+	for i := int32(n) - 1; i >= 0 && p[i].thread == thread; i = p[i].around {
+		if at < p[i].to {
+			return p[i].of
+		}
+	}
+	return -1
+}
