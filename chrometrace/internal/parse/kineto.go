@@ -62,7 +62,7 @@ var categories = []category{
 	{"cuda_event", "", LaneStream, RoleNone},
 	{"cuda_profiler_range", "", LaneStream, RoleNone},
 	{"mtia_runtime", "", LaneThread, RoleLaunch}, // on the device's pid too, but on threads of its control core
-	{"mtia_ccp_events", "", LaneStream, RoleWork},
+	{"mtia_ccp_events", "kernel", LaneStream, RoleWork}, // what control cores run: kernels, copies and waits, by their names
 	{"mtia_insight", "", LaneStream, RoleNone},
 	{"glow_runtime", "", LaneThread, RoleLaunch},
 	{"hpu_op", "", LaneStream, RoleNone},
