@@ -14,6 +14,7 @@ package format
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -91,10 +92,15 @@ type Input struct {
 	Name  string   // for messages
 	Path  string   // of the file or folder; "" for a pipe
 	Files []string // of a folder: the paths of its files, sorted; nil of a file
+	Found bool     // a folder or a pattern led to it: nothing is started to read it
 	// Open returns the content of a file, without its envelopes. Of a pipe it works
 	// once.
 	Open func() (io.ReadCloser, error)
 }
+
+// ErrNotNeeded is wrapped by errors about inputs whose content is in another file beside
+// them. If a folder led to such an input, nothing is missing.
+var ErrNotNeeded = errors.New("left out, since its export is beside it")
 
 // Options say how inputs are read. Symbols, arguments and diagnostics are shared by all
 // inputs that are read together.

@@ -90,6 +90,7 @@ var (
 	NsysTableUnreadable = message("nsys-table-unreadable", DataLoss, "the table cannot be read: {error}", exportAgain)
 	NsysColumnMissing   = message("nsys-column-missing", DataLoss, "the table has no column {name%q} and is left out; run nsys export again", "run `nsys export` again with a newer nsys; if yours is new already, please report it")
 	NsysNameMissing     = message("nsys-name-missing", DataLoss, "a name (id {id}) is not in StringIds; the export is incomplete or damaged; run nsys export again", exportAgain)
+	NsysExported        = message("nsys-exported", Notice, "is a report; {command} made a temporary export of it", "nothing; export it yourself so that the next run does not wait for nsys")
 	NsysNoNames         = message("nsys-no-names", DataLoss, "the export has no table StringIds, so kernels, calls and threads have no names", "export again without `--tables`, or with `StringIds` among them")
 	NsysNVTXKind        = message("nsys-nvtx-kind", DataLoss, "NVTX events of unknown kind {n} are left out; please report this file's version", tellProject)
 	NsysPayload         = message("nsys-payload", DataLoss, "the payload of an NVTX event is not a JSON object and is left out; run nsys export again", tellProject)

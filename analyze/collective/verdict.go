@@ -83,10 +83,15 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 	switch {
 	case len(found) > 0:
 	case c.Counts.Sync > 0:
-		if likely := c.likely(); len(likely) > 0 {
-			return likely
+		likely := c.likely()
+		if len(likely) == 0 {
+			return []string{c.nobody()}
 		}
-		return []string{c.nobody()}
+		var out []string
+		for i := range likely {
+			out = append(out, likely[i].LikelyText())
+		}
+		return out
 	case c.Counts.all > 0:
 		return []string{fmt.Sprintf("stragglers cannot be found: in none of %d collectives are ranks known to wait for all others (dispatches and combines do not)", c.Counts.all)}
 	}
@@ -97,21 +102,18 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 	return out
 }
 
-// likely says which ranks are likely stragglers, the one that costs most first.
-func (c *Collectives) likely() []string {
+// likely returns the ranks that are likely stragglers, the one that costs most first.
+func (c *Collectives) likely() []straggler.Straggler {
 	var found []straggler.Straggler
 	for _, peerGroup := range c.peerGroups {
 		for _, s := range peerGroup.gathering.Likely() {
-			s.Peers = peerGroup.peers(s.Name)
+			s.Peers, s.Where = peerGroup.peers(s.Name), whereIs(s.Name)
+			s.Evidence = []finding.Evidence{s.Confidence()}
 			found = append(found, s)
 		}
 	}
 	straggler.Sort(found)
-	var out []string
-	for i := range found {
-		out = append(out, found[i].LikelyText())
-	}
-	return out
+	return found
 }
 
 // nobody says that there is no straggler.
@@ -140,7 +142,11 @@ const fewSyncPoints = 11 * straggler.LeastInBlock
 // collectives to tell; nothing is what a healthy deployment has.
 func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 	var out []finding.Finding
-	for _, s := range c.Stragglers(g) {
+	found := c.Stragglers(g)
+	if len(found) == 0 {
+		found = c.likely()
+	}
+	for _, s := range found {
 		out = append(out, s.Finding(distribution.Fraction(s.Lost, c.lengths)))
 	}
 	judged := finding.Judged{What: "lateness in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints}

@@ -27,8 +27,8 @@ Examples:
   sgtrace convert otel2perfetto otel.jsonl --rid 7ca07386 -o one.json.gz`},
 	nsysexport.Format.Convert: {"Nsight Systems exports to Perfetto or Chrome JSON",
 		`An export is what 'nsys export --type sqlite' writes. Each process that is a
-rank gets its streams, threads, NVTX ranges, and counters. To see PyTorch
-traces and requests beside them, use 'sgtrace merge'.
+rank gets its streams, threads, NVTX ranges, and counters. To see PyTorch traces
+and requests beside them, use 'sgtrace merge'.
 
 Examples:
   sgtrace convert nsys2perfetto node0.sqlite -o node0.pftrace

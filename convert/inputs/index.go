@@ -279,7 +279,7 @@ func (x *Indexed) name() string { return messageName(x.Input.Name) }
 
 // index reads the input.
 func (x *Indexed) index(opt *format.Options) error {
-	in := &format.Input{Name: x.name(), Path: x.Input.Name, Open: x.open}
+	in := &format.Input{Name: x.name(), Path: x.Input.Name, Found: x.Input.Search != nil, Open: x.open}
 	for _, name := range x.names {
 		in.Files = append(in.Files, filepath.Join(x.Input.Name, name))
 	}

@@ -173,7 +173,12 @@ func (a *account) String() string {
 	return strings.Join(parts, ", ") + a.left.clause()
 }
 
-// unusable reports an input that cannot be read.
+// unusable reports an input that cannot be read. One that a search led to and whose content
+// is in another file is no mistake.
 func (m *Inputs) unusable(in Input, err error) {
-	m.Diags.Add(trace.InputUnusable.Of(in.Name, err))
+	why := trace.InputUnusable
+	if in.Search != nil && errors.Is(err, format.ErrNotNeeded) {
+		why = trace.InputSkipped
+	}
+	m.Diags.Add(why.Of(in.Name, err))
 }
