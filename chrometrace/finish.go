@@ -16,6 +16,7 @@ func (c *collector) finish() *profile.Profile {
 	f := &profile.Profile{Name: c.name, Total: c.total, Meta: profile.Meta{Rank: -1, WorldSize: -1, GPU: -1}}
 	c.endOpen()
 	c.readHeaders(&f.Meta)
+	f.Meta.Recorded = recorded(&f.Meta)
 	c.clocks(f)
 	c.nameParts(&f.Meta)
 	j := joiner{collector: c, rows: c.finishRows(f)}

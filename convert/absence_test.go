@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -97,5 +99,27 @@ func TestEveryAbsenceIsNamed(t *testing.T) {
 	// 32 single odd numbers are named; 17 more of these, and 100 to 999 behind 99.
 	if a.Seen != 50 || a.Size != 1000 || len(a.Missing) != 32 || a.Missing[1] != "rank 3" || a.More != 1000-50-32 {
 		t.Errorf("%+v", a)
+	}
+}
+
+// What slows hosts down while they are recorded is known to reports.
+func TestBurdensAreTold(t *testing.T) {
+	file := func(rank int, more string) string {
+		return strings.Replace(rankFile(rank, 2), "{", "{"+more, 1)
+	}
+	dir := writeFiles(t, map[string]string{
+		"rank0_trace.json": file(0, `"with_stack": 1, "record_shapes": "0", `), "graph_capture_rank_1.json": file(1, `"record_shapes": 1, `),
+	})
+	found, err := inputs.Find([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := readEvidence(found, inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, EvidenceOptions{}, &trace.Diags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if !slices.Equal(e.Recorded, []string{"shapes", "stacks"}) || !e.GraphCapture || len(e.Ranks) != 2 {
+		t.Errorf("recorded %v, graph capture %t, ranks %v", e.Recorded, e.GraphCapture, e.Ranks)
 	}
 }

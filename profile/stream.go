@@ -16,6 +16,12 @@ type Set struct {
 	// Absences are the jobs of which ranks are missing in the inputs; nil where ranks were
 	// selected.
 	Absences []Absence
+	// Recorded is what profilers recorded of some rank besides events, which slows hosts
+	// down: "shapes", "stacks".
+	Recorded []string
+	// GraphCapture tells that some recordings are of a server that starts and captures its
+	// CUDA graphs.
+	GraphCapture bool
 }
 
 // An Absence tells that nothing was recorded of some ranks of a job.

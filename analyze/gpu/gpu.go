@@ -34,7 +34,10 @@ type GPUs struct {
 	Runs    []Run        // of all ranks, in order
 
 	classes string // what the classes are called
-	several bool   // a rank has several devices
+	// What makes hosts slower while they are recorded: see profile.Set.
+	recorded     []string
+	graphCapture bool
+	several      bool // a rank has several devices
 	// perSecond tells that Kernels compares totals by the time that ranks were captured for.
 	perSecond bool
 }
@@ -160,7 +163,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 	})
 	ranks := joinWalks(set, walks)
 	parallel.Each(len(ranks), func(i int) { ranks[i].measure() })
-	g := &GPUs{classes: opt.Classes.Name, Calls: sumCalls(walks)}
+	g := &GPUs{classes: opt.Classes.Name, recorded: set.Recorded, graphCapture: set.GraphCapture, Calls: sumCalls(walks)}
 	captured := make([]int64, len(ranks))
 	var recorded recordings
 	var kernels []RankKernel

@@ -52,9 +52,9 @@ var names = []struct {
 	{id + "-TP-3-memory.pickle", Name{Rank: tp(3), Run: id, Time: idNs, Producer: "sglang", NotRank: true, What: memorySnapshot}},
 	{"pre-" + id + "-TP-3-memory-DECODE.pickle", Name{Rank: tp(3), Run: id, Time: idNs, Stage: "DECODE", Producer: "sglang", NotRank: true, What: memorySnapshot}},
 	{"rpd-" + id + "-TP-0.trace.json.gz", Name{Rank: trace.NoRank, Run: id, Time: idNs, Producer: "rpd", NotRank: true, What: "RPD trace of all ranks of a node"}},
-	{"cuda_graph_capture-DecodeCudaGraphRunner-TP-3.json.gz", Name{Rank: tp(3), Run: "DecodeCudaGraphRunner", Producer: "sglang", NotRank: true, What: graphCapture}},
-	{"DecodeCudaGraphRunner_bs_104_rank1.json.gz", Name{Rank: global(1), Run: "DecodeCudaGraphRunner", Producer: "sglang", NotRank: true, What: graphCapture}},
-	{"bs_2_rank0.json.gz", Name{Rank: global(0), Producer: "sglang", NotRank: true, What: graphCapture}},
+	{"cuda_graph_capture-DecodeCudaGraphRunner-TP-3.json.gz", Name{Rank: tp(3), Run: "DecodeCudaGraphRunner", Producer: "sglang", NotRank: true, What: GraphCapture}},
+	{"DecodeCudaGraphRunner_bs_104_rank1.json.gz", Name{Rank: global(1), Run: "DecodeCudaGraphRunner", Producer: "sglang", NotRank: true, What: GraphCapture}},
+	{"bs_2_rank0.json.gz", Name{Rank: global(0), Producer: "sglang", NotRank: true, What: GraphCapture}},
 	{"encoder-rank2-" + id + ".trace.json", Name{Rank: global(2), Run: id, Time: idNs, Role: "encoder", Producer: "sglang"}},
 	{"vit-rank2-" + id + ".trace.json.gz", Name{Rank: global(2), Run: id, Time: idNs, Role: "encoder", Producer: "sglang"}},
 	{"profile_batch1_input256_output32_prefill.trace.json.gz", Name{Rank: trace.NoRank, Run: "profile_batch1_input256_output32", Stage: "prefill", Producer: "sglang"}},
@@ -73,8 +73,8 @@ var names = []struct {
 	{"async_llm.1787888523192512434.pt.trace.json.gz", Name{Rank: trace.NoRank, Time: 1787888523192512434, Producer: "vllm", NotRank: true, What: "vLLM's front end (async_llm)"}},
 	{"x_rank0.async_llm.json", Name{Rank: trace.NoRank, Producer: "vllm", NotRank: true, What: "vLLM's front end (async_llm)"}},
 	{"my-async_llm-rank3.json", Name{Rank: trace.NoRank, Producer: "vllm", NotRank: true, What: "vLLM's front end (async_llm)"}},
-	{"graph_capture_rank_0_encoder.1787888523192512434.pt.trace.json.gz", Name{Rank: trace.NoRank, Run: "graph_capture", Time: 1787888523192512434, Producer: "vllm", NotRank: true, What: graphCapture}},
-	{"graph_capture_rank0.json.gz", Name{Rank: trace.NoRank, Run: "graph_capture", Producer: "vllm", NotRank: true, What: graphCapture}},
+	{"graph_capture_rank_0_encoder.1787888523192512434.pt.trace.json.gz", Name{Rank: trace.NoRank, Run: "graph_capture", Time: 1787888523192512434, Producer: "vllm", NotRank: true, What: GraphCapture}},
+	{"graph_capture_rank0.json.gz", Name{Rank: trace.NoRank, Run: "graph_capture", Producer: "vllm", NotRank: true, What: GraphCapture}},
 
 	// TensorRT-LLM, tensorboard, the trainers
 	{"trace-rank-11.json", Name{Rank: global(11), Run: "trace", Producer: "trtllm"}},

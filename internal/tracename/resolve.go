@@ -111,14 +111,14 @@ func (r *resolver) resolve() {
 		r.From = "name"
 	}
 	// A file of several ranks has one rank's header and everybody's processes.
-	if !r.NotRank || r.Rank != trace.NoRank || r.Name.What == graphCapture {
+	if !r.NotRank || r.Rank != trace.NoRank || r.Name.What == GraphCapture {
 		r.processes()
 		r.header()
 		r.hints()
 	}
 	// A worker captured its graphs before it served: it is the same rank. The name has
 	// only the number on the node.
-	if r.Name.What == graphCapture && r.From != "" && r.From != "name" {
+	if r.Name.What == GraphCapture && r.From != "" && r.From != "name" {
 		r.NotRank = false
 	}
 	host, rank := "", trace.NoRank
