@@ -2,6 +2,7 @@ package chrometrace
 
 import (
 	"bytes"
+	"regexp"
 
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 )
@@ -20,3 +21,10 @@ func Sniff(head []byte) bool {
 	// A list of events, or a file whose beginning is missing.
 	return parse.HasEvent(head)
 }
+
+// IsOwn reports whether package writer wrote the file with the given head.
+func IsOwn(head []byte) bool { return ownHeader.Match(head) }
+
+// ownHeader is how the list of events is preceded in what package writer writes, whoever
+// formatted it since.
+var ownHeader = regexp.MustCompile(`^\s*\{[^\[]*"metadata"\s*:\s*\{\s*"base_time_ns"\s*:`)

@@ -20,7 +20,8 @@ type Evidence struct {
 	// Clocks tell how the clocks of hosts relate, if EvidenceOptions.SyncPoints asked for
 	// it; else nil. All times but those of SyncPoints stay on the clocks of their hosts.
 	Clocks *clocks.Report
-	First  trace.Time // when the first capture or request begins, as its host stamped it
+	Taken  []inputs.Input // that were taken, see [inputs.Inputs.Taken]
+	First  trace.Time     // when the first capture or request begins, as its host stamped it
 	inputs *inputs.Inputs
 	hosts  []string // as files call them, some repeatedly
 }

@@ -13,9 +13,9 @@ import (
 
 // Inspect reads inputs of any kind as far as it takes to tell what they hold: dumps in
 // full, traces without arguments, exports without events. What profilers recorded it adds
-// to in; the requests are nil without dumps. An input that cannot be used is reported to
-// diags and left out; the error is for when none is left.
-func Inspect(files []inputs.Input, opt inputs.Options, diags *trace.Diags, in *inventory.Inventory) (*request.Set, error) {
+// to in; the requests are nil without dumps. read is what was recognized. An input that
+// cannot be used is reported to diags and left out; the error is for when none is left.
+func Inspect(files []inputs.Input, opt inputs.Options, diags *trace.Diags, in *inventory.Inventory) (requests *request.Set, read []inputs.Input, err error) {
 	opt.Filter, opt.Walk = profile.Filter{Args: profile.ArgsNone}, true
 	opt.Each = func(x *inputs.Indexed) {
 		if x.Inventory != nil {
@@ -24,12 +24,12 @@ func Inspect(files []inputs.Input, opt inputs.Options, diags *trace.Diags, in *i
 	}
 	m, err := inputs.Index(files, opt, diags)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if m.Assembled != nil {
 		m.Release()
 	}
-	return m.Requests, m.Close()
+	return m.Requests, m.Taken, m.Close()
 }
 
 // identities finds out which ranks the parts of each profile of an input are.

@@ -60,7 +60,10 @@ var layers = []layer{
 	{of: []string{"envelope"}, reason: "it does not know what it is around"},
 	{of: []string{"otlpjson"}, may: filled, reason: alone},
 	{of: []string{"chrometrace/..."}, may: slices.Concat(filled, []string{"chrometrace/internal/parse"}), reason: alone},
-	{of: []string{"nsysexport/..."}, may: slices.Concat(filled, []string{"nsysexport/rows"}), reason: alone},
+	{of: []string{"columnar"}, reason: "it knows Parquet, and nothing of what is in a file"},
+	{of: []string{"nsysexport/store", "nsysexport/database", "nsysexport/parquetdir", "nsysexport/rows"}, chain: true,
+		may: slices.Concat(filled, []string{"columnar"}), reason: alone + "; and how its tables lie on a disk is below what they mean"},
+	{of: []string{"nsysexport/..."}, may: slices.Concat(filled, []string{"nsysexport/rows", "nsysexport/database", "nsysexport/parquetdir"}), reason: alone},
 	{of: []string{"request/assembly"}, may: []string{"otlpjson", "request", "trace", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
 
 	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}, chain: true,
@@ -82,6 +85,8 @@ var layers = []layer{
 
 	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
 	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
+	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/overview", "cmd/sgtrace/internal/commandline"}),
+		reason: "it makes reports of tables that the program has read"},
 	{of: []string{"cmd/sgtrace"}, may: []string{"..."}},
 	{of: []string{"scripts/..."}, may: []string{"golden/...", "internal/...", "trace"}, reason: "it runs the program, of which it is no part; of the source it prints the table of messages"},
 }

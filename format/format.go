@@ -13,7 +13,12 @@
 package format
 
 import (
+	"cmp"
+	"errors"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
@@ -23,6 +28,7 @@ import (
 // A Format is a kind of input.
 type Format struct {
 	Name string // as messages call it: "OTLP"
+	Noun string // what one input is called: "OTLP dump"
 	Doc  string // what writes it, one line
 	For  string // the commands that read it, for messages of others
 	// Convert is the command of convert that reads this format alone, "otel2perfetto";
@@ -44,9 +50,6 @@ type Format struct {
 
 	// The following are about what profilers recorded.
 
-	// Recorder is what an input is called where a timeline names its sources: "PyTorch
-	// profiler trace".
-	Recorder string
 	// Beside: it was recorded beside another profiler, whose recording tells more about
 	// what both saw. What only this one saw is added to that.
 	Beside bool
@@ -58,6 +61,23 @@ type Format struct {
 	Session bool
 	// Again: rows can be walked again and again, so that reports need not hold them.
 	Again bool
+}
+
+// Sorted returns formats as texts list them: requests first, what is recorded beside
+// others last.
+func Sorted[T any](by map[*Format]T) []*Format {
+	place := func(f *Format) int {
+		switch {
+		case f.Requests:
+			return 0
+		case f.Beside:
+			return 2
+		}
+		return 1
+	}
+	return slices.SortedFunc(maps.Keys(by), func(a, b *Format) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a.Noun, b.Noun))
+	})
 }
 
 // A Head is what [Format.Sniff] sees of an input: the beginning of a file, or what is
@@ -72,10 +92,15 @@ type Input struct {
 	Name  string   // for messages
 	Path  string   // of the file or folder; "" for a pipe
 	Files []string // of a folder: the paths of its files, sorted; nil of a file
+	Found bool     // a folder or a pattern led to it: nothing is started to read it
 	// Open returns the content of a file, without its envelopes. Of a pipe it works
 	// once.
 	Open func() (io.ReadCloser, error)
 }
+
+// ErrNotNeeded is wrapped by errors about inputs whose content is in another file beside
+// them. If a folder led to such an input, nothing is missing.
+var ErrNotNeeded = errors.New("left out, since its export is beside it")
 
 // Options say how inputs are read. Symbols, arguments and diagnostics are shared by all
 // inputs that are read together.

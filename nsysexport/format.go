@@ -1,57 +1,91 @@
 package nsysexport
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/nsysexport/database"
+	"github.com/sgtrace/sgtrace/nsysexport/parquetdir"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// Format is the SQLite form of a report of Nsight Systems.
+// Format is a report of Nsight Systems that was exported: as a SQLite database, or as a
+// folder of Parquet files.
 var Format = &format.Format{
-	Name:     "SQLite (Nsight Systems export)",
-	Doc:      "Nsight Systems exports, as 'nsys export --type sqlite' writes them",
-	For:      "'sgtrace merge', 'sgtrace convert nsys2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
-	Convert:  "nsys2perfetto",
-	Sniff:    func(h format.Head) bool { return rows.Sniff(h.Bytes) },
-	Index:    index,
-	OnDisk:   true,
-	Recorder: "Nsight Systems export",
-	Beside:   true,
-	Machine:  true,
-	Session:  true,
-	Again:    true,
+	Name:    "Nsight Systems export",
+	Doc:     "Nsight Systems exports, as 'nsys export' writes them with --type sqlite or parquetdir; a report (.nsys-rep) that you name is exported first, if nsys is in PATH",
+	For:     "'sgtrace merge', 'sgtrace convert nsys2perfetto', or 'sgtrace report --kernels' (--api, --nvtx, ...)",
+	Convert: "nsys2perfetto",
+	Sniff:   func(h format.Head) bool { return database.Sniff(h.Bytes) || parquetdir.Sniff(h.Files) },
+	Index:   index,
+	OnDisk:  true,
+	Noun:    "Nsight Systems export",
+	Beside:  true,
+	Machine: true,
+	Session: true,
+	Again:   true,
 }
 
 // manyEvents is from where on a table of events is large beside all else.
 const manyEvents = 1 << 20
 
-// index reads an export: with Walk what it says of its processes, else all that the
-// filter keeps. SQLite opens it by its path, for every table anew.
+// index reads an export, or what is exported of a report for it: with Walk what it says of
+// its processes, else all that the filter keeps. It is opened by its path, and for every
+// table anew.
 func index(in *format.Input, opt *format.Options) (*format.Source, error) {
-	stream := func(opt *format.Options) ([]*profile.Profile, error) {
-		files, err := ReadProfiles(in.Path, rows.Options{Name: in.Name, Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Workers: opt.Workers, KeepSecrets: opt.KeepSecrets}, &opt.Filter)
-		if slices.ContainsFunc(files, func(f *profile.Profile) bool { return len(f.Events) > manyEvents }) {
-			debug.FreeOSMemory() // of the pieces that tables were put together from
-		}
-		return files, err
+	path, remove, err := exported(in, opt.Diags)
+	if err != nil {
+		return nil, err
 	}
-	if !opt.Walk {
-		files, err := stream(opt)
-		return &format.Source{Profiles: files, Stream: stream}, err
+	if remove == nil {
+		remove = func() error { return nil }
 	}
-	src, err := rows.Open(in.Path, rows.Options{Name: in.Name, Syms: opt.Syms, Diags: opt.Diags, Brief: true})
+	var source *format.Source
+	if opt.Walk {
+		source, err = walkable(in, path, opt)
+	} else {
+		source, err = held(in, path, opt)
+	}
+	if err != nil {
+		return nil, errors.Join(err, remove())
+	}
+	shut := source.Close
+	source.Close = func() error { return errors.Join(shut(), remove()) }
+	return source, nil
+}
+
+// held reads all that the filter keeps.
+func held(in *format.Input, path string, opt *format.Options) (*format.Source, error) {
+	files, err := readEvents(in, path, opt)
+	return &format.Source{Profiles: files, Close: func() error { return nil },
+		Stream: func(opt *format.Options) ([]*profile.Profile, error) { return readEvents(in, path, opt) }}, err
+}
+
+// readEvents reads the events that the filter keeps.
+func readEvents(in *format.Input, path string, opt *format.Options) ([]*profile.Profile, error) {
+	files, err := ReadProfiles(path, rows.Options{Name: in.Name, Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Workers: opt.Workers, KeepSecrets: opt.KeepSecrets}, &opt.Filter)
+	if slices.ContainsFunc(files, func(f *profile.Profile) bool { return len(f.Events) > manyEvents }) {
+		debug.FreeOSMemory() // of the pieces that tables were put together from
+	}
+	return files, err
+}
+
+// walkable reads what the export says of its processes; the rest is walked over later.
+func walkable(in *format.Input, path string, opt *format.Options) (*format.Source, error) {
+	src, err := rows.Open(path, rows.Options{Name: in.Name, Syms: opt.Syms, Diags: opt.Diags, Brief: true})
 	if err != nil {
 		return nil, err
 	}
 	reportMessages(src)
 	processes := Outline(src)
-	return &format.Source{Profiles: processes, Print: printOf(src), Stream: stream, Close: src.Close,
-		Rows: func(rank func(pid int32) int32) profile.Stream { return NewStream(src, rank) },
+	return &format.Source{Profiles: processes, Print: printOf(src), Close: src.Close,
+		Stream: func(opt *format.Options) ([]*profile.Profile, error) { return readEvents(in, path, opt) },
+		Rows:   func(rank func(pid int32) int32) profile.Stream { return NewStream(src, rank) },
 		Inventory: func(v *inventory.Inventory, size int64, are [][]profile.Identity) {
 			Inventory(v, src, size, processes, slices.Concat(are...))
 		}}, nil

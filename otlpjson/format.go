@@ -14,6 +14,7 @@ var Format = &format.Format{
 	Convert:  "otel2perfetto",
 	Sniff:    func(h format.Head) bool { return Sniff(h.Bytes) },
 	Index:    index,
+	Noun:     "OTLP dump",
 	Requests: true,
 	Text:     true,
 }

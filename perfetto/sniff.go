@@ -1,6 +1,10 @@
 package perfetto
 
-import "google.golang.org/protobuf/encoding/protowire"
+import (
+	"regexp"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
 
 // Sniff reports whether a file with the given head may be a Perfetto trace: it begins with
 // a whole packet, which has fields and nothing else.
@@ -22,3 +26,12 @@ func Sniff(head []byte) bool {
 	}
 	return true
 }
+
+// IsOwn reports whether this program wrote the Perfetto trace with the given head: the
+// attributes of the trace, near its beginning, tell.
+func IsOwn(head []byte) bool {
+	return Sniff(head) && ownAttribute.Match(head)
+}
+
+// ownAttribute is the key of an attribute as protobuf has it, with its tag and length.
+var ownAttribute = regexp.MustCompile(`\x0a[\x08-\x7f]sgtrace\.`)

@@ -53,16 +53,18 @@ func (b *Costs) BeyondUsual(since trace.Time, causes ...Cause) float64 {
 	return b.Part(sum)
 }
 
-// WaitsFor returns what waiting for the ranks at a place costs.
-func (b *Costs) WaitsFor(at *place.Where) float64 {
+// WaitsFor returns what waiting for the ranks at a place costs, and which requests wait.
+func (b *Costs) WaitsFor(at *place.Where) (float64, finding.Affected) {
 	sum := 0.0
+	var waiting []int
 	for i := range b.list {
 		a := &b.list[i]
 		if a.Slow != request.None && at.Overlaps(new(place.NewWhere(b.set, b.hosts, int(a.Slow)))) {
 			sum += float64(a.E2E[SlowRank])
+			waiting = append(waiting, a.Request)
 		}
 	}
-	return b.Part(sum)
+	return b.Part(sum), finding.AffectedOf(b.set, waiting)
 }
 
 // Price says what stragglers cost requests that wait for them, where any does, in place
@@ -73,8 +75,8 @@ func (b *Costs) Price(stragglers []finding.Finding) []finding.Finding {
 		if f.At.Scope != place.OneRank {
 			continue
 		}
-		if cost := b.WaitsFor(&f.At); cost > 0 {
-			f.Cost, f.Whose = cost, finding.RequestTime
+		if cost, waiting := b.WaitsFor(&f.At); cost > 0 {
+			f.Cost, f.Whose, f.Affected = cost, finding.RequestTime, waiting
 		}
 	}
 	return stragglers

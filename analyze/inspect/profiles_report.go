@@ -60,7 +60,7 @@ func reportExports(rows []inventory.Export) *table.Table {
 
 func reportTraces(rows []inventory.Trace) *table.Table {
 	type T = inventory.Trace
-	return table.New("sgtrace.inspect.traces/v1", "PyTorch traces", rows, []table.Field[T]{
+	return table.New("sgtrace.inspect.traces/v1", "PyTorch traces and other Chrome JSON", rows, []table.Field[T]{
 		table.FileField(func(t *T) string { return t.File }),
 		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "of the file, compressed if it is"}, Cell: func(t *T) table.Cell { return table.NumberCell(t.Size) }},
 		table.TextColumn("producer", "PyTorch profiler, or Chrome JSON of another one", func(t *T) string { return t.Producer }),

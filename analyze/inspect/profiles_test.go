@@ -111,7 +111,7 @@ func inspected(t *testing.T) []*table.Table {
 	}
 	var v inventory.Inventory
 	diags := &trace.Diags{}
-	requests, err := convert.Inspect(files, inputs.Options{}, diags, &v)
+	requests, _, err := convert.Inspect(files, inputs.Options{}, diags, &v)
 	if err != nil || requests != nil {
 		t.Fatalf("%v, %v", requests, err)
 	}

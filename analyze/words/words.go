@@ -19,6 +19,18 @@ func InPercent(share float64) string {
 	return strconv.FormatFloat(100*share, 'f', 0, 64)
 }
 
+// Size prints a number of bytes to three digits: "51 GB".
+func Size(bytes int64) string {
+	value, unit := float64(bytes), "B"
+	for _, larger := range [...]string{"kB", "MB", "GB", "TB"} {
+		if value < 1000 {
+			break
+		}
+		value, unit = value/1000, larger
+	}
+	return ThreeDigits(value) + " " + unit
+}
+
 // Nearly prints a duration to three digits.
 func Nearly(ns int64) string {
 	unit, size := UnitFor(max(ns, -ns))

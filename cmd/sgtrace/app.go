@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -24,7 +25,7 @@ type command struct {
 	env      func(name string) string
 	diags    trace.Diags
 	created  created
-	read     []string               // names of the files that were read, in order
+	read     []inputs.Input         // what was taken of all that was found, in order
 	beside   []string               // files that are read beside inputs, and must not be overwritten either
 	pages    commandline.PageWriter // to out, of help
 	verify   bool                   // read outputs back
@@ -65,6 +66,7 @@ func (c *command) app() *cli.App {
 			c.helpCommand(),
 		},
 	}
+	allowExclusion(app.Commands)
 	c.limitMemory(app.Commands)
 	c.allowRedaction(app.Commands)
 	commandline.Prepare(app, topics())

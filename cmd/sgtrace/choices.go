@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -118,6 +117,3 @@ func fewOf(names []string) string {
 	}
 	return cmp.Or(text, "none")
 }
-
-// errNothingSelected is for what profilers recorded, of which reports hold no list.
-var errNothingSelected = errors.New("nothing matches the selection; 'sgtrace inspect' shows hosts, ranks, and times")

@@ -26,9 +26,9 @@ Examples:
   sgtrace convert otel2perfetto 'dumps/*.zst' --slowest 20:ttft -o slow.pftrace
   sgtrace convert otel2perfetto otel.jsonl --rid 7ca07386 -o one.json.gz`},
 	nsysexport.Format.Convert: {"Nsight Systems exports to Perfetto or Chrome JSON",
-		`An export is what 'nsys export --type sqlite' writes. Each process that is a rank
-gets its streams, threads, NVTX ranges, and counters. To see PyTorch traces and
-requests beside them, use 'sgtrace merge'.
+		`An export is what 'nsys export --type sqlite' writes. Each process that is a
+rank gets its streams, threads, NVTX ranges, and counters. To see PyTorch traces
+and requests beside them, use 'sgtrace merge'.
 
 Examples:
   sgtrace convert nsys2perfetto node0.sqlite -o node0.pftrace
@@ -69,7 +69,7 @@ func (c *command) converter(f *inputs.Format) *cli.Command {
 	}
 	cmd.Flags = append(c.timelineFlags(), windowFlags()...)
 	cmd.Action = func(ctx *cli.Context) error {
-		inputs, err := inputs.Find(ctx.Args().Slice())
+		inputs, err := findInputs(ctx, ctx.Args().Slice())
 		if err != nil {
 			return err
 		}
@@ -84,17 +84,17 @@ func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 	if err != nil {
 		return commandline.AsUsage(err)
 	}
-	names, err := namedFiles(ctx.Args().Slice())
+	files, err := findInputs(ctx, ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
-	out, err := c.create(ctx.String("o"), names)
+	out, err := c.create(ctx.String("o"), files)
 	if err != nil {
 		return err
 	}
 	defer out.Abandon()
 	c.collectEarly()
-	t, requests, err := c.layout(ctx, names, view, f)
+	t, requests, err := c.layout(ctx, files, view, f)
 	if err != nil {
 		return err
 	}
@@ -108,8 +108,8 @@ func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 
 // layout loads and draws the inputs. It is a function of its own so that the
 // spans can be given up before the long work of writing.
-func (c *command) layout(ctx *cli.Context, names []string, view drawing.View, f *inputs.Format) (t *trace.Trace, requests int, err error) {
-	set, err := c.loadFiles(ctx, names, loading{only: f})
+func (c *command) layout(ctx *cli.Context, files []inputs.Input, view drawing.View, f *inputs.Format) (t *trace.Trace, requests int, err error) {
+	set, err := c.loadFiles(ctx, files, loading{only: f})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace/writer"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/output"
 	"github.com/sgtrace/sgtrace/internal/temporary"
 	"github.com/sgtrace/sgtrace/trace"
@@ -25,11 +26,23 @@ type created struct {
 }
 
 // create prepares the output file of a trace.
-func (c *command) create(name string, inputs []string) (*output.Output, error) {
+func (c *command) create(name string, files []inputs.Input) (*output.Output, error) {
 	if name == "" {
 		return nil, commandline.Usage("no output; give -o FILE, with a name ending in .pftrace or .json")
 	}
-	return c.created.add(name, func() (*output.Output, error) { return output.Create(name, slices.Concat(inputs, c.beside)) })
+	return c.created.add(name, func() (*output.Output, error) { return output.Create(name, c.kept(name, files)) })
+}
+
+// kept are the files that an output of this name must not replace: all that are read. What
+// an earlier run wrote into a folder that is searched is none of these.
+func (c *command) kept(name string, files []inputs.Input) []string {
+	names := slices.Clone(c.beside)
+	for _, in := range files {
+		if !output.SameFile(in.Name, name) || !in.Replaceable() {
+			names = append(names, in.Name)
+		}
+	}
+	return names
 }
 
 // A textFile is an output of text. Whoever writes it, it is redacted if all is.
@@ -44,8 +57,8 @@ func (f *textFile) WriteFunc(write func(w io.Writer) error) (int64, error) {
 }
 
 // createFile prepares an output file of text.
-func (c *command) createFile(name string, inputs []string) (*textFile, error) {
-	out, err := c.created.add(name, func() (*output.Output, error) { return output.CreateFile(name, slices.Concat(inputs, c.beside)) })
+func (c *command) createFile(name string, files []inputs.Input) (*textFile, error) {
+	out, err := c.created.add(name, func() (*output.Output, error) { return output.CreateFile(name, c.kept(name, files)) })
 	return &textFile{out, c.redacted}, err
 }
 

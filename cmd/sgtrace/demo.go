@@ -57,12 +57,12 @@ Examples:
 			otel := filepath.Join(dir, "otel.jsonl")
 			fmt.Fprintf(c.err, `%s: %s; %s: PyTorch traces of all ranks;
 %s: Nsight Systems exports of all hosts; %s: what was planted
-try: sgtrace report %[1]s %[3]s
+try: sgtrace report %[7]s
      sgtrace requests --sort -e2e --limit 10 %[1]s
      sgtrace report --kernels %[4]s
      sgtrace merge --torch %[3]s --nsys %[4]s --otel %[1]s -o %[6]s
 `, otel, count(config.Requests, "request"), filepath.Join(dir, "torch"), filepath.Join(dir, "nsys"), filepath.Join(dir, "truth.json"),
-				filepath.Join(dir, "merged.pftrace"))
+				filepath.Join(dir, "merged.pftrace"), dir)
 			return nil
 		},
 	}

@@ -24,12 +24,12 @@ const settle = 300 * time.Millisecond
 
 // followRequests prints requests as they end, until interrupted.
 func (c *command) followRequests(ctx *cli.Context) error {
-	if ctx.NArg() != 1 || ctx.String("format") != "text" || ctx.IsSet("sort") || ctx.IsSet("limit") {
-		return commandline.Usage("--follow takes one file and prints text as requests end, without --sort, --limit, or --format")
+	if ctx.NArg() != 1 || ctx.String("format") != "text" || ctx.IsSet("sort") || ctx.IsSet("limit") || ctx.IsSet("exclude") {
+		return commandline.Usage("--follow takes one file and prints text as requests end, without --sort, --limit, --exclude, or --format")
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
-	if _, err := inputs.Expand(ctx.Args().Slice()); err != nil {
+	if _, err := inputs.Find(ctx.Args().Slice()); err != nil {
 		return err
 	}
 	r, err := follow.Open(stop, ctx.Args().First(), 0)

@@ -70,7 +70,7 @@ func TestInputsThatAreOdd(t *testing.T) {
 	c := child{dir: e.dir}
 	c.run(t, "report", "none.jsonl").check(t, exitFailed, "none.jsonl: no such file or directory")
 	c.run(t, "report", "none*.jsonl").check(t, exitFailed, "none*.jsonl: no file matches")
-	c.run(t, "report", "empty").check(t, exitFailed, "empty: the directory has no files")
+	c.run(t, "report", "empty").check(t, exitFailed, "empty: no files in this folder or below")
 	c.run(t, "merge", "/dev/null", "-o", "out.pftrace").check(t, exitFailed, "/dev/null: error: the file is empty")
 
 	fifo := func(from string, args ...string) ending {

@@ -40,35 +40,32 @@ Examples:
 }
 
 func (c *command) inspect(ctx *cli.Context) error {
-	f, err := format(ctx)
+	how, err := printing(ctx, 0)
 	if err != nil {
 		return err
 	}
-	name := ctx.String("table")
+	name := how.table
 	if name != "" && !slices.Contains(inspect.Tables, name) {
 		return commandline.Usage("--table %q: want %s", name, strings.Join(inspect.Tables, ", "))
 	}
-	if name == "" && f == table.FormatCSV {
+	if name == "" && how.format == table.FormatCSV {
 		return commandline.Usage("inspect prints several tables, but CSV can hold only one: choose it with --table, or use text, markdown, or json")
 	}
-	if !ctx.Args().Present() {
-		return commandline.Usage("no input; give files, globs, folders, or - for standard input")
-	}
-	files, err := inputs.Find(ctx.Args().Slice())
+	files, err := findInputs(ctx, ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
-	c.read = inputs.Names(files)
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(c.read))
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(files))
 	var held inventory.Inventory
-	requests, err := convert.Inspect(files, inputs.Options{Stdin: c.in, Meter: meter}, &c.diags, &held)
+	requests, read, err := convert.Inspect(files, inputs.Options{Stdin: c.in, Meter: meter}, &c.diags, &held)
 	meter.Done()
 	if err != nil {
 		return err
 	}
+	c.read = read
 	if requests != nil {
 		c.redactRequests(requests)
 	}
 	d := &document.Document{Schema: "sgtrace.inspect/v2", Tables: inspect.All(&held, requests, c.diags.All())}
-	return c.write(ctx, f, d, 0)
+	return c.write(d, how)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,26 +18,14 @@ import (
 // pieces of the input that are being read.
 const leastMemory = 128_000_000
 
-// readsInputs reports whether a command reads what people have recorded.
-func readsInputs(cmd *cli.Command) bool {
-	return !slices.Contains([]string{"open", "demo", "help"}, cmd.Name)
-}
-
 // limitMemory gives commands that read inputs the flag --max-memory.
 func (c *command) limitMemory(commands []*cli.Command) {
-	for _, cmd := range commands {
-		if len(cmd.Subcommands) > 0 {
-			c.limitMemory(cmd.Subcommands)
-			continue
-		}
-		if !readsInputs(cmd) {
-			continue // they hold nothing
-		}
+	forReaders(commands, func(cmd *cli.Command) {
 		cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "max-memory", DefaultText: "half of the machine's memory",
 			Usage: "limit memory to `SIZE` (2GB, 800MB); spill the rest to disk"})
 		cmd.Before = c.boundMemory
 		cmd.After = c.noteMemory
-	}
+	})
 }
 
 // boundMemory sets the budget of the process, and ends it where that is exceeded.

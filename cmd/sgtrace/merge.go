@@ -54,9 +54,9 @@ Examples:
   sgtrace merge traces/ --split 60s -o part.pftrace  # part-001.pftrace, ...
   sgtrace merge traces/ --offset node1=+1.2ms --drift node1=2ppm -o out.json`,
 		Flags: slices.Concat([]cli.Flag{
-			files("torch", "`INPUT` with PyTorch profiler traces: a file, glob, or directory"),
-			files("nsys", "`INPUT` with Nsight Systems exports (SQLite): a file, glob, or directory"),
-			files("otel", "`INPUT` with OTLP dumps: a file, glob, or directory"),
+			files("torch", "`INPUT` with PyTorch traces: a file, glob, or folder"),
+			files("nsys", "`INPUT` with Nsight Systems exports (SQLite): a file, glob, or folder"),
+			files("otel", "`INPUT` with OTLP dumps: a file, glob, or folder"),
 		}, c.timelineFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` of requests to draw: thread, request, or both"},
 			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID` (or the start of one), on all ranks", Category: ofRanks},
@@ -111,7 +111,8 @@ func (c *command) merge(ctx *cli.Context) error {
 
 // mergeInputsOf finds the inputs with what the flags that name them say they are.
 func mergeInputsOf(ctx *cli.Context) ([]inputs.Input, error) {
-	files, err := inputs.Find(ctx.Args().Slice())
+	exclude := ctx.StringSlice("exclude")
+	files, err := inputs.Find(ctx.Args().Slice(), exclude...)
 	for _, f := range []struct {
 		flag string
 		as   *inputs.Format
@@ -120,7 +121,7 @@ func mergeInputsOf(ctx *cli.Context) ([]inputs.Input, error) {
 			return nil, err
 		}
 		var more []inputs.Input
-		more, err = inputs.Find(ctx.StringSlice(f.flag))
+		more, err = inputs.Find(ctx.StringSlice(f.flag), exclude...)
 		for i := range more {
 			more[i].As = f.as
 		}
@@ -137,16 +138,15 @@ func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Form
 	}
 	flags.read.Only = only
 	if len(files) == 0 {
-		return commandline.Usage("no input; give files, globs, or directories")
+		return commandline.Usage("no input; give files, globs, or folders")
 	}
-	names := inputs.Names(files)
-	out, err := c.create(ctx.String("o"), names)
+	out, err := c.create(ctx.String("o"), files)
 	if err != nil {
 		return err
 	}
 	defer out.Abandon()
 	if name := ctx.String("clock-report"); name != "" {
-		if flags.clocks, err = c.createFile(name, names); err != nil {
+		if flags.clocks, err = c.createFile(name, files); err != nil {
 			return err
 		}
 		defer flags.clocks.Abandon()
@@ -160,7 +160,7 @@ func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Form
 		debug.FreeOSMemory() // of all that the timeline was made from
 	}
 	if d := ctx.Duration("split"); d > 0 {
-		return c.writeSeries(t, d, ctx.String("o"), names)
+		return c.writeSeries(t, d, ctx.String("o"), files)
 	}
 	size, err := c.writeTrace(out, t)
 	if err != nil {
@@ -178,7 +178,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	opt := flags.read
 	opt.Stdin = c.in
 	opt.Filter.IndexOnly = windowed
-	meter := progress.New(c.err, progress.IsTerminal(c.err), size(inputs.Names(files)))
+	meter := progress.New(c.err, progress.IsTerminal(c.err), size(files))
 	opt.Meter = meter
 	m, err := convert.Read(files, opt, &c.diags)
 	meter.Done()
@@ -381,7 +381,7 @@ func givenClocks(offsets, drifts []string) (given []clocks.Given, err error) {
 const maxSeries = 1000
 
 // writeSeries writes t as files of d each: merged-001.pftrace, merged-002.pftrace.
-func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, inputs []string) error {
+func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, files []inputs.Input) error {
 	from, to, _ := t.Bounds()
 	n := int64(to-from)/int64(d) + 1
 	if n > maxSeries {
@@ -395,7 +395,7 @@ func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, inpu
 		if c.redact != nil {
 			c.redact.Keep(part)
 		}
-		out, err := c.create(part, inputs)
+		out, err := c.create(part, files)
 		if err != nil {
 			return err
 		}

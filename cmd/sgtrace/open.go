@@ -33,7 +33,7 @@ Examples:
 				return commandline.Usage("open takes one file, written by 'sgtrace merge' or 'sgtrace convert'; there are %d", ctx.NArg())
 			}
 			name := ctx.Args().First()
-			if _, err := inputs.Expand([]string{name}); err != nil {
+			if _, err := inputs.Find([]string{name}); err != nil {
 				return err
 			}
 			if !output.IsOutputName(name) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -20,14 +19,7 @@ import (
 
 // allowRedaction gives all commands that read inputs --redact and --redact-key.
 func (c *command) allowRedaction(commands []*cli.Command) {
-	for _, cmd := range commands {
-		if len(cmd.Subcommands) > 0 {
-			c.allowRedaction(cmd.Subcommands)
-			continue
-		}
-		if !readsInputs(cmd) {
-			continue // they print nothing of an input
-		}
+	forReaders(commands, func(cmd *cli.Command) {
 		cmd.Flags = append(cmd.Flags,
 			&cli.BoolFlag{Name: "redact", DisableDefaultText: true,
 				Usage: "replace hosts, request IDs, paths, and free text with pseudonyms: host-..., req-..., path-..., text-..."},
@@ -41,7 +33,7 @@ func (c *command) allowRedaction(commands []*cli.Command) {
 			}
 			return c.startRedaction(ctx)
 		}
-	}
+	})
 }
 
 // leastKey is the size in bytes from which a key cannot be guessed.
@@ -73,12 +65,15 @@ func (c *command) startRedaction(ctx *cli.Context) error {
 		args = append(args, ctx.StringSlice(flag)...)
 	}
 	for _, arg := range args {
-		inputs, err := inputs.Find([]string{arg})
+		inputs, err := inputs.Find([]string{arg}, ctx.StringSlice("exclude")...)
 		if err != nil {
 			continue // the command will say so
 		}
 		for _, in := range inputs {
 			c.redact.LearnFile(in.Name)
+			if in.Search != nil {
+				c.redact.LearnFile(in.Search.Name)
+			}
 		}
 	}
 	c.out, c.err = &scrubber{w: c.out, by: c.redact}, &scrubber{w: c.err, by: c.redact}
@@ -110,15 +105,6 @@ func (c *command) redactEvidence(e *convert.Evidence) {
 func (c *command) redactTrace(t *trace.Trace) {
 	if c.redact != nil {
 		convert.RedactTrace(t, c.redact)
-	}
-}
-
-// redactReports redacts tables.
-func (c *command) redactReports(reports ...*table.Table) {
-	if c.redact != nil {
-		for _, r := range reports {
-			r.Redact(c.redact)
-		}
 	}
 }
 

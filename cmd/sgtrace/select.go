@@ -178,3 +178,21 @@ func unixSeconds(text string) (at time.Time, ok bool) {
 	ns, err2 := strconv.ParseUint((fraction + "000000000")[:max(9, len(fraction))], 10, 30)
 	return time.Unix(int64(sec), int64(ns)), err == nil && err2 == nil
 }
+
+// selectionArgs are the selection flags as they were given.
+func selectionArgs(ctx *cli.Context) (args []string) {
+	for _, flag := range selectionFlags() {
+		name := flag.Names()[0]
+		if !ctx.IsSet(name) {
+			continue
+		}
+		if values := ctx.StringSlice(name); len(values) > 0 {
+			for _, v := range values {
+				args = append(args, "--"+name, v)
+			}
+			continue
+		}
+		args = append(args, "--"+name, fmt.Sprint(ctx.Value(name)))
+	}
+	return args
+}

@@ -21,7 +21,7 @@ import (
 // duration in ns, behind a first line with a rank. A folder of such files, with one that
 // is called toy.index, is one recording.
 var toyFormat = &formats.Format{
-	Name: "a toy", Doc: "kernels as text", For: "every command", Convert: "toy2perfetto", Recorder: "toy recording", Text: true,
+	Name: "a toy", Doc: "kernels as text", For: "every command", Convert: "toy2perfetto", Noun: "toy recording", Text: true,
 	Sniff: func(h formats.Head) bool {
 		for _, name := range h.Files {
 			if name == "toy.index" {

@@ -219,12 +219,12 @@ func TestOrderOfInputsDoesNotMatter(t *testing.T) {
 		names = append(names, name)
 	}
 	write := func(names []string) []byte {
-		names, err := inputs.Expand(names)
+		found, err := inputs.Find(names)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var diags trace.Diags
-		set, err := requestsOf(&diags, names...)
+		set, err := requestsOf(&diags, inputs.Names(found)...)
 		if err != nil {
 			t.Fatal(err)
 		}

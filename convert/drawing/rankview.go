@@ -105,8 +105,8 @@ func (m *merging) sources() string {
 		}
 	}
 	var names []string
-	for _, f := range ranks.Recorders(by) {
-		names = append(names, f.Recorder+"s")
+	for _, f := range format.Sorted(by) {
+		names = append(names, f.Noun+"s")
 	}
 	if last := len(names) - 1; last > 0 {
 		return strings.Join(names[:last], ", ") + " and " + names[last]

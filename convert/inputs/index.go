@@ -1,7 +1,6 @@
 package inputs
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -67,6 +66,7 @@ type Inputs struct {
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
 	Opt       Options
+	Taken     []Input      // what was recognized and asked for, as it was given
 	Both      bool         // there are recordings of two profilers, which tell about each other
 	Files     []*Recording // in the order of their names
 	Sources   []*Indexed   // of the files
@@ -89,7 +89,8 @@ func newDump(diags *trace.Diags, keepSecrets bool) *otlpjson.Dump {
 // error is for when none is left. The caller closes what it returns.
 func Index(inputs []Input, opt Options, diags *trace.Diags) (*Inputs, error) {
 	m := &Inputs{Dump: newDump(diags, opt.KeepSecrets), Diags: diags, Opt: opt}
-	dumps, recordings, others := m.recognize(inputs)
+	known := m.recognize(inputs)
+	dumps, recordings := known.dumps, known.recordings
 	beside := func(x *Indexed) bool { return x.Format.Beside }
 	m.Both = slices.ContainsFunc(recordings, beside) && !allOf(recordings, beside)
 	m.keepWork(recordings)
@@ -109,7 +110,7 @@ func Index(inputs []Input, opt Options, diags *trace.Diags) (*Inputs, error) {
 	switch {
 	case m.Requests != nil || len(m.Sources) > 0:
 		return m, nil
-	case others > 0:
+	case known.others > 0:
 		return nil, fmt.Errorf("%w; for profiler data, use 'sgtrace merge', or 'sgtrace report' with --by-rank, --kernels and others", ErrNoSpans)
 	case opt.Requests:
 		return nil, ErrNoSpans
@@ -188,52 +189,12 @@ type Indexed struct {
 	// which remove removes.
 	unpacked bool
 	remove   func() error
+	own      *reason // sgtrace wrote it
 }
 
 // fewOpen is how many files any system lets a process keep open, see mostOpen. There may
 // be more inputs than that: the others are opened once more after a look at them.
 const fewOpen = 8
-
-// recognize looks at the heads of inputs, and tells those that hold requests from what
-// profilers recorded. others counts the latter where they are not asked for.
-func (m *Inputs) recognize(inputs []Input) (dumps, recordings []*Indexed, others int) {
-	var first string // of others
-	most := mostOpen()
-	for i, in := range inputs {
-		x := &Indexed{Input: in, stdin: m.Opt.Stdin, meter: m.Opt.Meter}
-		err := x.recognize(i < most)
-		switch f := x.Format; {
-		case err != nil:
-		case m.Opt.Requests && !f.Requests && x.zeros:
-			err = errZeros
-		case m.Opt.Only != nil && f != m.Opt.Only:
-			err = notRead(f)
-		case m.Opt.Requests && !f.Requests:
-			others++
-			first = cmp.Or(first, in.Name)
-			x.closeStream()
-			continue
-		case x.unpacked && x.zeros:
-			err = errZeros
-		}
-		if err != nil {
-			m.unusable(in, errors.Join(err, x.closeStream()))
-			continue
-		}
-		if in.As != nil && x.Format != in.As {
-			m.Diags.Add(trace.InputOtherKind.Of(in.Name, in.As.Name, x.Format.Name))
-		}
-		if x.Format.Requests {
-			dumps = append(dumps, x)
-		} else {
-			recordings = append(recordings, x)
-		}
-	}
-	if others > 0 {
-		m.Diags.Add(trace.InputWithoutRequests.Of(first).Times(others))
-	}
-	return dumps, recordings, others
-}
 
 // recognize looks at the head of the input, and keeps the stream open if that is said or
 // it can be opened only once.
@@ -255,7 +216,7 @@ func (x *Indexed) recognize(keep bool) error {
 	if err != nil {
 		return err
 	}
-	x.stream, x.Format, x.zeros = s, s.Format, s.zeros
+	x.stream, x.Format, x.zeros, x.own = s, s.Format, s.zeros, s.own
 	if err := s.unusable(); err != nil {
 		return err
 	}
@@ -318,7 +279,7 @@ func (x *Indexed) name() string { return messageName(x.Input.Name) }
 
 // index reads the input.
 func (x *Indexed) index(opt *format.Options) error {
-	in := &format.Input{Name: x.name(), Path: x.Input.Name, Open: x.open}
+	in := &format.Input{Name: x.name(), Path: x.Input.Name, Found: x.Input.Search != nil, Open: x.open}
 	for _, name := range x.names {
 		in.Files = append(in.Files, filepath.Join(x.Input.Name, name))
 	}
@@ -456,16 +417,6 @@ func (m *Inputs) Window(x *Indexed, files []*Recording, w Extent, workers int) {
 			}
 		}
 	}
-}
-
-// unusable reports an input that is left out. What a directory or a glob happens
-// to hold besides traces is not worth more than a notice.
-func (m *Inputs) unusable(in Input, err error) {
-	why := trace.InputUnusable
-	if in.Found && errors.Is(err, errUnknownFormat) {
-		why = trace.InputSkipped
-	}
-	m.Diags.Add(why.Of(in.Name, err))
 }
 
 // A GivenRank is what the user says about a process of an Nsight Systems export.

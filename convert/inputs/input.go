@@ -13,7 +13,6 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
-	"github.com/sgtrace/sgtrace/internal/tracename"
 )
 
 // Stdin is the name that stands for standard input.
@@ -25,42 +24,8 @@ type Input struct {
 	Label string // what the user says about it, from "label=path"
 	// As is the format that the user takes it for, by the flag that names it; nil is any.
 	As *format.Format
-	// Found says that a directory or a glob led to the file: that it is something
-	// else altogether is no mistake then.
-	Found bool
-}
-
-// Expand turns arguments into the names of files: globs that the shell did not
-// expand, directories (all files in them, not below), "-". The result is sorted
-// and has no repetitions, so that the order of arguments does not matter.
-func Expand(args []string) ([]string, error) {
-	var inputs []Input
-	for _, arg := range args {
-		found, err := expand(arg)
-		if err != nil {
-			return nil, err
-		}
-		inputs = append(inputs, found...)
-	}
-	return Names(Unique(inputs)), nil
-}
-
-// Find is like Expand for arguments that may have labels: "label=path". The
-// label holds for every file that the path leads to.
-func Find(args []string) ([]Input, error) {
-	var inputs []Input
-	for _, arg := range args {
-		label, path := tracename.SplitLabel(arg, Exists)
-		found, err := expand(path)
-		if err != nil {
-			return nil, err
-		}
-		for i := range found {
-			found[i].Label = label
-		}
-		inputs = append(inputs, found...)
-	}
-	return Unique(inputs), nil
+	// Search is the folder or glob that led to the file, nil if it was named.
+	Search *Search
 }
 
 func Exists(path string) bool {
@@ -78,10 +43,10 @@ func Names(inputs []Input) []string {
 }
 
 // Unique sorts inputs. Of several that name one file, one that has a label and
-// was asked for by name is kept.
+// was named is kept.
 func Unique(inputs []Input) []Input {
 	slices.SortFunc(inputs, func(a, b Input) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(b.Label, a.Label), order.Bool(a.Found, b.Found))
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(b.Label, a.Label), order.Bool(a.Search != nil, b.Search != nil))
 	})
 	inputs = slices.CompactFunc(inputs, func(a, b Input) bool { return a.Name == b.Name })
 	return withoutSpellings(inputs)
@@ -120,69 +85,6 @@ func withoutSpellings(inputs []Input) []Input {
 		}
 	}
 	return kept
-}
-
-// filesOf names the files among the entries of a folder, but for hidden ones.
-func filesOf(dir string, entries []fs.DirEntry) (names []string) {
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") && leadsToFile(filepath.Join(dir, e.Name()), e) {
-			names = append(names, e.Name())
-		}
-	}
-	return names
-}
-
-// leadsToFile reports whether an entry of a directory is a file, or a link to one. A link
-// that leads nowhere is taken for one, so that reading it says so.
-func leadsToFile(name string, e fs.DirEntry) bool {
-	if e.Type()&fs.ModeSymlink == 0 {
-		return e.Type().IsRegular()
-	}
-	info, err := os.Stat(name)
-	return err != nil || info.Mode().IsRegular()
-}
-
-// expand finds the files that one argument leads to.
-func expand(arg string) (inputs []Input, err error) {
-	if arg == Stdin {
-		return []Input{{Name: arg}}, nil
-	}
-	info, err := os.Stat(arg)
-	switch {
-	case err == nil && info.IsDir():
-		entries, err := os.ReadDir(arg)
-		if err != nil {
-			return nil, err
-		}
-		names := filesOf(arg, entries)
-		if sniffHead(format.Head{Files: names}) != nil {
-			return []Input{{Name: arg}}, nil // one input of several files
-		}
-		for _, name := range names {
-			inputs = append(inputs, Input{Name: filepath.Join(arg, name), Found: true})
-		}
-		if len(inputs) == 0 {
-			return nil, fmt.Errorf("%s: the directory has no files; those in directories below it are not taken", arg)
-		}
-	case err == nil:
-		inputs = append(inputs, Input{Name: arg})
-	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?["):
-		matches, err := filepath.Glob(arg)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w: a [ without a ], or a \\ at the end", arg, err)
-		}
-		for _, name := range matches {
-			if info, err := os.Stat(name); err == nil && !info.IsDir() {
-				inputs = append(inputs, Input{Name: name, Found: true})
-			}
-		}
-		if len(inputs) == 0 {
-			return nil, fmt.Errorf("%s: no file matches", arg)
-		}
-	default:
-		return nil, unfound(arg, err)
-	}
-	return inputs, nil
 }
 
 // unfound says why an argument leads to no file, and what may have been meant.

@@ -19,6 +19,7 @@ type Stream struct {
 	Empty       bool           // nothing but white space
 	unknown     error          // what it is otherwise
 	zeros       bool           // it begins with nothing but zeros
+	own         *reason        // sgtrace wrote it; nil if not
 	content     *envelope.Reader
 	file        *os.File // nil for standard input
 }
@@ -56,6 +57,7 @@ func Open(name string, stdin io.Reader, meter Meter) (*Stream, error) {
 	}
 	head := s.content.Head
 	s.Reader, s.Compression, s.Format = s.content, s.content.Outer, sniff(head)
+	s.own = ownOf(head)
 	s.Empty, s.unknown, s.zeros = len(bytes.TrimSpace(head)) == 0, unknownFormat(head), len(bytes.TrimLeft(head, "\x00")) == 0
 	return s, nil
 }

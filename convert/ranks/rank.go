@@ -1,9 +1,7 @@
 package ranks
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -11,7 +9,6 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/hash"
-	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -282,14 +279,6 @@ func (r *Track) overlaps(o *Track) bool {
 	return false
 }
 
-// Recorders orders the formats of recordings: first those that others were recorded
-// beside of, then by name.
-func Recorders[T any](by map[*format.Format]T) []*format.Format {
-	return slices.SortedFunc(maps.Keys(by), func(a, b *format.Format) int {
-		return cmp.Or(order.Bool(a.Beside, b.Beside), strings.Compare(a.Recorder, b.Recorder))
-	})
-}
-
 // Source says where the events of r come from, for the viewer's help popup.
 func (r *Track) Source() string {
 	by := map[*format.Format][]string{}
@@ -299,8 +288,8 @@ func (r *Track) Source() string {
 		}
 	}
 	var parts []string
-	for _, f := range Recorders(by) {
-		parts = append(parts, f.Recorder+" "+strings.Join(by[f], ", "))
+	for _, f := range format.Sorted(by) {
+		parts = append(parts, f.Noun+" "+strings.Join(by[f], ", "))
 	}
 	if r.Host != "" {
 		parts = append(parts, "host "+r.Host)

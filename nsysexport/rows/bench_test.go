@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"zombiezen.com/go/sqlite"
-
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -105,11 +103,7 @@ func rate(b *testing.B, rows int) {
 }
 
 func bare(b *testing.B, path, sql string) {
-	conn, err := sqlite.OpenConn(fileURI(path), sqlite.OpenReadOnly, sqlite.OpenURI)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Close()
+	conn := nsystest.Connect(b, path)
 	stmt, _, err := conn.PrepareTransient(sql)
 	if err != nil {
 		b.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
+	"github.com/sgtrace/sgtrace/nsysexport/store"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -58,12 +59,9 @@ func TestRefused(t *testing.T) {
 		{"text", change(func([]byte) []byte { return bytes.Repeat([]byte("hello "), 500) }), "not an Nsight Systems export"},
 		{"foreign", func(t *testing.T) string { return nsystest.Database(t, "CREATE TABLE t (x)") }, "not an Nsight Systems export"},
 		{"missing", func(t *testing.T) string { return filepath.Join(t.TempDir(), "none") }, "no such file"},
-		{"folder", func(t *testing.T) string { return t.TempDir() }, "not a regular file"},
+		{"folder", func(t *testing.T) string { return t.TempDir() }, "not an Nsight Systems export"},
 		{"wal", beside("-wal", make([]byte, 4096)), "wal_checkpoint"},
 		{"empty wal", beside("-wal", nil), ""},
-		{"report", change(func([]byte) []byte {
-			return []byte("NVIDIA Tegra Profiler Report 2026@4@1@191-264138605071v0.\n\x0bLocal (CLI)")
-		}), "nsys export --type sqlite"},
 		{"journal of the target of a link", func(t *testing.T) string {
 			path := beside("-journal", []byte("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7 and more than a header of 28 bytes"))(t)
 			link := filepath.Join(t.TempDir(), "link.sqlite")
@@ -89,7 +87,7 @@ func TestRefused(t *testing.T) {
 			case err == nil || !strings.Contains(err.Error(), c.want):
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
-			if foreign := strings.Contains(c.want, "not an"); err != nil && errors.Is(err, ErrForeign) != foreign {
+			if foreign := strings.Contains(c.want, "not an"); err != nil && errors.Is(err, store.ErrForeign) != foreign {
 				t.Errorf("foreign: %v", err)
 			}
 		})
@@ -213,25 +211,6 @@ func TestOtherTools(t *testing.T) {
 		CREATE TABLE _nsysai_meta (x);`))
 	if len(e.Kernels) < 600 || len(e.Kernels) > 700 || len(e.API) != 1000 || e.Meta.Host != "" || len(diags) != 0 {
 		t.Errorf("%d kernels, %d calls, host %q, diagnostics %v", len(e.Kernels), len(e.API), e.Meta.Host, diags)
-	}
-}
-
-func TestSniff(t *testing.T) {
-	for _, c := range []struct {
-		head string
-		want bool
-	}{
-		{magic + "more", true},
-		{reportMagic + " 2026@4@1@191", true},
-		{strings.Repeat("\x00", 4096), true},
-		{strings.Repeat("\x00", 100), false},
-		{"", false},
-		{"{}", false},
-		{"SQLite format 2\x00", false},
-	} {
-		if got := Sniff([]byte(c.head)); got != c.want {
-			t.Errorf("%.20q: %v", c.head, got)
-		}
 	}
 }
 

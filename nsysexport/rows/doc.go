@@ -1,27 +1,23 @@
-// Package rows reads what `nsys export --type sqlite` writes: the SQLite form of a
-// report of NVIDIA Nsight Systems. It does not run nsys, and does not read .nsys-rep
-// files. It tells what the file says and no more; what that means in the words of
-// package profile, says package nsysexport.
+// Package rows reads what `nsys export` writes of a report of NVIDIA Nsight Systems, with
+// --type sqlite or parquetdir. It does not run nsys, and does not read .nsys-rep files. It
+// tells what the tables say and no more; what that means in the words of package profile,
+// says package nsysexport.
 //
 // [Open] gives a [Source], whose methods pass the rows of one table each to a
 // function. How rows are read:
 //
-//  1. The header of the file is checked before SQLite sees it (header.go): what an
-//     interrupted export, a copy that was cut short and a database in use look like
-//     is known, and is explained better here than by "file is not a database".
-//  2. The file is opened read-only and immutable (open.go), so that nothing is
-//     written into it or beside it.
-//  3. The schema is what the file has, never what a version number promises
+//  1. Package database reads tables out of SQLite, package parquetdir out of a folder
+//     of Parquet files. Here both are a store.Store.
+//  2. The schema is what the store has, never what a version number promises
 //     (schema.go). Tables exist only where something was recorded, and columns
 //     come and go, in the middle too. A column that is missing has the value that
 //     its row of the column table tells (kernels.go, calls.go, ...).
-//  4. Tables are scanned in the order of the file (scan.go), each by a connection
-//     of its own, so that several are read at once. Names are numbers in the file
+//  3. Tables are scanned in the order of the store (scan.go), each by a connection
+//     of its own, so that several are read at once. Names are numbers in the store
 //     and looked up when they are first met (strings.go), never joined by SQL,
 //     which would take twice the time.
 //
-// Damage costs the rows on the pages that it hits, which are counted (pass.go,
-// shape.go), and is a data loss. Other tables are read as if nothing had happened. Of
+// Damage costs the rows on the pages that it hits, which are counted, and is a data loss. Other tables are read as if nothing had happened. Of
 // a file that is cut off, all rows before the cut are read. Values have no checksums:
 // one that was changed is read as it is.
 //
@@ -29,8 +25,8 @@
 // What is read is an allow-list of tables, columns and keys, and strings are
 // looked up only by the columns in it; so nothing else can reach a result.
 //
-// All tables are scanned by the same cursor and share names, damage and the schema,
-// which is why they are in one package of some size.
+// All tables are scanned by the same cursor and share names and the schema, which is why
+// they are in one package of some size.
 //
 // Times are nanoseconds. In the file they count from the start of the session;
 // here they are absolute, see [Meta.Absolute].
@@ -46,6 +42,11 @@
 //     from before 2022 may not have the start at all.
 //   - An interrupted export has a first page of zeros, because nsys writes that
 //     page last; SQLite only says that the file is not a database.
+//   - With --type parquetdir, every table is a Parquet file of the same name and
+//     columns, in a folder. All numbers are 64 bits wide, except for a few.
+//   - Counters of network cards say what they count by the number of a list and
+//     a place in it (TARGET_INFO_NETWORK_METRICS), and for which card by
+//     NIC_ID_MAP. --lazy=false writes every table, most of them empty.
 //   - A journal, or a -wal file with rows, beside the file means that it was not
 //     closed. Read as it is, its content would be wrong, so we refuse it.
 //   - Correlation IDs count within a process. One launch of a CUDA graph has all

@@ -9,6 +9,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 )
 
 const pageSize = 4096
@@ -34,11 +36,7 @@ func newSubject(t testing.TB, path string) *subject {
 		t.Fatal(err)
 	}
 	s := &subject{data: data, pages: make([]owner, len(data)/pageSize+1)}
-	conn, err := sqlite.OpenConn(fileURI(path), sqlite.OpenReadOnly, sqlite.OpenURI)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := nsystest.Connect(t, path)
 	err = sqlitex.ExecuteTransient(conn, "SELECT name, pageno, pagetype FROM dbstat", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 		s.pages[stmt.ColumnInt(1)] = owner{stmt.ColumnText(0), stmt.ColumnText(2), ""}
 		return nil
@@ -47,12 +45,10 @@ func newSubject(t testing.TB, path string) *subject {
 		t.Fatal(err)
 	}
 	for i := range s.pages {
-		columns, err := columnsOf(conn, s.pages[i].table)
+		err := sqlitex.ExecuteTransient(conn, "SELECT type FROM pragma_table_info(?)", &sqlitex.ExecOptions{Args: []any{s.pages[i].table},
+			ResultFunc: func(stmt *sqlite.Stmt) error { s.pages[i].types += stmt.ColumnText(0) + " "; return nil }})
 		if err != nil {
 			t.Fatal(err)
-		}
-		for _, c := range columns {
-			s.pages[i].types += c.kind + " "
 		}
 	}
 	return s

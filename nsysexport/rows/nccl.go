@@ -77,7 +77,7 @@ func (s *Source) HasNCCL() bool {
 // NCCLUsers returns the processes that name a domain of NCCL, even if they call nothing.
 func (s *Source) NCCLUsers() map[int32]bool {
 	users := map[int32]bool{}
-	if s.schema.find(nvtxTable.names[0]) != "" {
+	if s.find(nvtxTable.names[0]) != "" {
 		for at, name := range s.nvtxNames().domains {
 			users[at.pid] = users[at.pid] || s.isNCCL(name)
 		}
@@ -88,7 +88,7 @@ func (s *Source) NCCLUsers() map[int32]bool {
 // ReadNCCL reads the ranges of NCCL.
 func (s *Source) ReadNCCL() {
 	s.nccl.once.Do(func() {
-		if s.schema.find(nvtxTable.names[0]) == "" {
+		if s.find(nvtxTable.names[0]) == "" {
 			return
 		}
 		names, any := s.nvtxNames(), false

@@ -170,7 +170,7 @@ func (c *cursor) nvtxText() trace.Sym {
 
 // Ranges yields NVTX ranges and marks.
 func (s *Source) Ranges(yield func(*Range) bool) {
-	if s.schema.find(nvtxTable.names[0]) == "" {
+	if s.find(nvtxTable.names[0]) == "" {
 		return
 	}
 	n := s.nvtxNames()
@@ -239,7 +239,7 @@ func (s *Source) markKind(kind int64, table string) (MarkKind, bool) {
 
 // NamedThreads returns the threads that name themselves through NVTX.
 func (s *Source) NamedThreads() []Thread {
-	if s.schema.find(nvtxTable.names[0]) == "" {
+	if s.find(nvtxTable.names[0]) == "" {
 		return nil
 	}
 	return s.nvtxNames().threads

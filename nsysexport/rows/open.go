@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 
-	"zombiezen.com/go/sqlite"
-
+	"github.com/sgtrace/sgtrace/nsysexport/database"
+	"github.com/sgtrace/sgtrace/nsysexport/parquetdir"
+	"github.com/sgtrace/sgtrace/nsysexport/store"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -49,11 +47,8 @@ type Source struct {
 	// Options are those of [Open], with tables of symbols and diagnostics.
 	Options Options
 
-	file   *os.File
-	uri    string
-	header header
-	schema schema
-	base   int64 // what is added to times of the file
+	store store.Store
+	base  int64 // what is added to times of the store
 
 	mu   sync.Mutex
 	free []*connection
@@ -64,7 +59,7 @@ type Source struct {
 	nccl     ncclOnce
 }
 
-// Open checks the file at path, opens it and reads what it tells about itself.
+// Open opens the export at path, a file or a folder, and reads what it tells about itself.
 // The caller closes the Source.
 func Open(path string, opt Options) (*Source, error) {
 	if opt.Syms == nil {
@@ -82,103 +77,63 @@ func Open(path string, opt Options) (*Source, error) {
 }
 
 func (s *Source) open(path string) error {
-	// Journals lie beside the file that a link leads to.
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return unwrapPath(err)
-	}
-	if real, err = filepath.Abs(real); err != nil {
+	var err error
+	if s.store, err = openStore(path); err != nil {
 		return err
 	}
-	// Opening a pipe waits for somebody who writes to it.
-	if info, err := os.Stat(real); err == nil && !info.Mode().IsRegular() {
-		return errors.New("is not a regular file, which SQLite needs: copy it to a disk")
-	}
-	if s.file, err = os.Open(real); err != nil {
-		return unwrapPath(err)
-	}
-	if s.header, err = checkFile(s.file, real); err != nil {
-		return unwrapPath(err)
-	}
-	s.uri = fileURI(real)
 	c, err := s.connect()
 	if err != nil {
 		return err
 	}
 	defer s.release(c)
-	s.schema, err = readSchema(c.conn)
-	switch isExport := s.schema.isExport(); {
-	case err != nil:
-		return fmt.Errorf("%w (%v)", errSchema, err)
-	case !isExport && (s.schema.damaged || s.header.cut()):
-		return errSchema
-	case !isExport:
-		return fmt.Errorf("a SQLite database without Nsight Systems tables: %w", ErrForeign)
-	case s.schema.damaged:
+	state := s.store.State()
+	if state.TablesDamaged {
 		s.Diag(trace.NsysTablesDamaged, "", 0)
 	}
-	if s.header.cut() {
-		s.Diag(trace.NsysTruncated, "", 0, s.header.size, s.header.want)
+	if state.Cut() {
+		s.Diag(trace.NsysTruncated, "", 0, state.Have, state.Want)
 	}
 	s.describe(c)
 	return nil
 }
 
-// errSchema says that nothing of a file can be found.
-var errSchema = errors.New("the list of tables is damaged, so nothing can be read: " +
-	"copy the file again, or run nsys export again")
-
-// unwrapPath takes the path out of an error that will get it again.
-func unwrapPath(err error) error {
-	var pathErr interface{ Unwrap() error }
-	if errors.As(err, &pathErr) && !errors.Is(err, ErrForeign) {
-		if inner := pathErr.Unwrap(); inner != nil {
-			return inner
+// openStore opens what lies at path.
+func openStore(path string) (store.Store, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		d, err := parquetdir.Open(path)
+		if err != nil {
+			return nil, err // a nil *Folder is no nil Store
 		}
+		return d, nil
 	}
-	return err
-}
-
-// fileURI returns the address under which SQLite opens a file without locking,
-// journals or writing. Characters like ? and # of the path are escaped.
-func fileURI(path string) string {
-	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive letter
+	d, err := database.Open(path)
+	if err != nil {
+		return nil, err
 	}
-	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro&immutable=1"}
-	return u.String()
+	return d, nil
 }
 
 // Close gives the connections back. Scans must have ended.
 func (s *Source) Close() error {
 	var errs []error
 	for _, c := range s.free {
-		c.names.close()
-		errs = append(errs, c.conn.Close())
+		errs = append(errs, c.names.close(), c.Close())
 	}
 	s.free = nil
-	if s.file != nil {
-		s.checkUnchanged()
-		errs = append(errs, s.file.Close())
-		s.file = nil
+	if s.store != nil {
+		// What was read may be partly old and partly new.
+		if s.store.Changed() {
+			s.Diag(trace.NsysChanged, "", 0)
+		}
+		errs = append(errs, s.store.Close())
+		s.store = nil
 	}
 	return errors.Join(errs...)
 }
 
-// checkUnchanged reports a file that was written to meanwhile: what was read of it may
-// be partly old and partly new.
-func (s *Source) checkUnchanged() {
-	info, err := s.file.Stat()
-	if err != nil || s.header.size == 0 || info.Size() == s.header.size && info.ModTime().Equal(s.header.changed) {
-		return
-	}
-	s.Diag(trace.NsysChanged, "", 0)
-}
-
 // A connection reads one table at a time, and knows the names it met.
 type connection struct {
-	conn  *sqlite.Conn
+	store.Conn
 	names *names
 }
 
@@ -192,37 +147,11 @@ func (s *Source) connect() (*connection, error) {
 		return c, nil
 	}
 	s.mu.Unlock()
-	conn, err := sqlite.OpenConn(s.uri, sqlite.OpenReadOnly, sqlite.OpenURI)
+	c, err := s.store.Connect()
 	if err != nil {
 		return nil, err
 	}
-	// No value is longer than the file, whatever its damaged length says.
-	conn.Limit(sqlite.LimitLength, int32(min(max(s.header.size, 1<<10), maxValue)))
-	pragmas := []string{"PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON"}
-	if s.header.cut() {
-		// SQLite refuses files that are shorter than their header says, unless it is
-		// told that they are under repair. Nothing is ever written all the same.
-		pragmas = append(pragmas, "PRAGMA writable_schema=ON")
-	}
-	for _, p := range pragmas {
-		if err := exec(conn, p); err != nil {
-			conn.Close()
-			return nil, err
-		}
-	}
-	return &connection{conn: conn, names: newNames(s, conn)}, nil
-}
-
-// maxValue is how long a value may be, in bytes. Real names reach 100 kB.
-const maxValue = 16 << 20
-
-func exec(conn *sqlite.Conn, sql string) error {
-	stmt, _, err := conn.PrepareTransient(sql)
-	if err != nil {
-		return err
-	}
-	_, err = stmt.Step()
-	return errors.Join(err, stmt.Finalize())
+	return &connection{Conn: c, names: newNames(s, c)}, nil
 }
 
 func (s *Source) release(c *connection) {

@@ -16,6 +16,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 )
 
 // sharedFiles returns all exports of the shared data.
@@ -79,11 +80,7 @@ func checkComplete(t *testing.T, e *export, path string) {
 // countAll asks SQLite how many rows tables have.
 func countAll(t *testing.T, path string, tables ...string) (n int) {
 	t.Helper()
-	conn, err := sqlite.OpenConn(fileURI(path), sqlite.OpenReadOnly, sqlite.OpenURI)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := nsystest.Connect(t, path)
 	for _, from := range tables {
 		n += count(t, conn, from)
 	}

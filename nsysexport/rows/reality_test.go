@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
+	"github.com/sgtrace/sgtrace/nsysexport/store"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -71,7 +72,7 @@ func TestTablesOfTestsAreReal(t *testing.T) {
 	}
 }
 
-func tablesIn(t *testing.T, path string) map[string][]tableColumn {
+func tablesIn(t *testing.T, path string) map[string][]store.Column {
 	t.Helper()
 	s, err := Open(path, Options{})
 	if err != nil {
@@ -83,9 +84,9 @@ func tablesIn(t *testing.T, path string) map[string][]tableColumn {
 		t.Fatal(err)
 	}
 	defer s.release(c)
-	tables := map[string][]tableColumn{}
-	for _, name := range s.schema.tables {
-		if tables[name], err = columnsOf(c.conn, name); err != nil {
+	tables := map[string][]store.Column{}
+	for _, name := range s.store.Tables() {
+		if tables[name], err = c.Columns(name); err != nil {
 			t.Fatal(err)
 		}
 	}

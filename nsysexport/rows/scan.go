@@ -3,14 +3,13 @@ package rows
 import (
 	"fmt"
 
-	"zombiezen.com/go/sqlite"
-
+	"github.com/sgtrace/sgtrace/nsysexport/store"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A cursor is at a row of a table.
 type cursor struct {
-	stmt  *sqlite.Stmt
+	rows  store.Rows
 	sel   *selection
 	names *names
 	base  int64 // what is added to times
@@ -22,8 +21,8 @@ func (c *cursor) int(column int) int64 {
 	if p.at < 0 {
 		return p.none
 	}
-	v := c.stmt.ColumnInt64(int(p.at))
-	if v == 0 && !p.sure && c.stmt.ColumnIsNull(int(p.at)) {
+	v := c.rows.Int(int(p.at))
+	if v == 0 && !p.sure && c.rows.Null(int(p.at)) {
 		return p.none
 	}
 	return v
@@ -35,13 +34,13 @@ func (c *cursor) time(column int) trace.Time { return trace.Time(c.int(column) +
 // null reports whether a column has no value.
 func (c *cursor) null(column int) bool {
 	at := c.sel.result[column].at
-	return at < 0 || c.stmt.ColumnIsNull(int(at))
+	return at < 0 || c.rows.Null(int(at))
 }
 
 // float returns the value of a column, 0 if it has none.
 func (c *cursor) float(column int) float64 {
 	if at := c.sel.result[column].at; at >= 0 {
-		return c.stmt.ColumnFloat(int(at))
+		return c.rows.Float(int(at))
 	}
 	return 0
 }
@@ -52,7 +51,7 @@ func (c *cursor) bytes(column int) []byte {
 	if at < 0 {
 		return nil
 	}
-	return c.names.bytes(c.stmt, int(at))
+	return c.names.keep(c.rows.Bytes(int(at), c.names.buf))
 }
 
 // text returns the text of a column.
@@ -69,13 +68,13 @@ func (c *cursor) name(column int) trace.Sym {
 		return 0
 	}
 	// No name begins with a digit, so that text is 0 as a number.
-	if id := c.stmt.ColumnInt64(at); id != 0 {
+	if id := c.rows.Int(at); id != 0 {
 		return c.names.sym(id)
 	}
-	switch c.stmt.ColumnType(at) {
-	case sqlite.TypeInteger:
+	switch c.rows.Kind(at) {
+	case store.Integer:
 		return c.names.sym(0)
-	case sqlite.TypeText:
+	case store.Text:
 		return c.textSym(column)
 	}
 	return 0
@@ -95,7 +94,7 @@ func (s *Source) scan(spec *tableSpec, each func(*cursor) bool) {
 }
 
 func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool) {
-	sel, err := s.choose(c.conn, spec)
+	sel, err := s.choose(c, spec)
 	if err != nil {
 		s.Diag(trace.NsysTableUnreadable, spec.names[0], 0, err)
 		return
@@ -104,45 +103,40 @@ func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool)
 		return
 	}
 	if sel.missing != "" {
-		if rows(c, sel.table) == 0 {
+		if c.Rows(sel.table) == 0 {
 			return // all tables exist in exports with --lazy=false
 		}
 		s.Diag(trace.NsysColumnMissing, sel.table, 0, sel.missing)
 		return
 	}
-	own, err := s.ownRows(c.conn, sel.table, sel.columns)
-	var w *pass
-	if err == nil {
-		w, err = newPass(c, sel, own)
-	}
+	rows, err := c.Scan(sel.table, sel.columns)
 	if err != nil {
-		s.damaged(spec, sel.table, &loss{err: err, behind: true})
+		s.damaged(spec, sel.table, 0, &store.Loss{Err: err, Behind: true})
 		return
 	}
-	defer w.stmt.Finalize()
-	cur := cursor{stmt: w.stmt, sel: sel, names: c.names, base: s.base}
-	c.names.begin(sel.table, func() int64 { return w.lost.read })
-	for w.next() {
+	defer rows.Close()
+	cur := cursor{rows: rows, sel: sel, names: c.names, base: s.base}
+	c.names.begin(sel.table, rows.Read)
+	for rows.Next() {
 		if !each(&cur) {
 			return
 		}
 	}
-	w.checkHoles()
-	if w.lost.err != nil {
-		s.damaged(spec, sel.table, &w.lost)
+	if lost := rows.Loss(); lost != nil {
+		s.damaged(spec, sel.table, rows.Read(), lost)
 	}
 }
 
-// damaged reports what damage cost of a table.
-func (s *Source) damaged(spec *tableSpec, table string, l *loss) {
+// damaged reports what damage cost of a table, of which so many rows were read.
+func (s *Source) damaged(spec *tableSpec, table string, read int64, l *store.Loss) {
 	if spec.quiet {
 		return
 	}
 	state := "damaged"
-	if s.header.cut() {
+	if s.store.State().Cut() {
 		state = "cut off"
 	}
-	s.Diag(trace.NsysTableDamaged, table, l.at+1, state, fmt.Sprintf("%d rows were read, %v are lost", l.read, l), l.err)
+	s.Diag(trace.NsysTableDamaged, table, l.At+1, state, fmt.Sprintf("%d rows were read, %v are lost", read, l), l.Err)
 }
 
 // Counts returns how many rows the largest tables have, each as far as that is
@@ -154,18 +148,16 @@ func (s *Source) Counts() (rows [5]int64) {
 	return rows
 }
 
-// count returns how many rows a table has, or less if that is not credible.
+// count returns how many rows a table has, as far as that is credible.
 func (s *Source) count(spec *tableSpec) int64 {
-	// Rows of all these tables take more than this in the file.
-	const rowSize = 20
 	c, err := s.connect()
 	if err != nil {
 		return 0
 	}
 	defer s.release(c)
 	for _, name := range spec.names {
-		if table := s.schema.find(name); table != "" {
-			return max(min(rows(c, table), s.header.size/rowSize), 0)
+		if table := s.find(name); table != "" {
+			return max(c.Rows(table), 0)
 		}
 	}
 	return 0

@@ -1,10 +1,7 @@
 package rows
 
 import (
-	"errors"
-
-	"zombiezen.com/go/sqlite"
-
+	"github.com/sgtrace/sgtrace/nsysexport/store"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -12,7 +9,7 @@ import (
 // table holds environment variables and file contents, too.
 type names struct {
 	src   *Source
-	conn  *sqlite.Conn
+	conn  store.Conn
 	cache *trace.SymbolCache
 	buf   []byte
 	// table is what is being read, and row the number of its row, for messages.
@@ -27,16 +24,14 @@ type names struct {
 	// it depends on the number of cores which tables share a connection.
 	lost map[int64]bool
 
-	stmt *sqlite.Stmt // nil until the first lookup
-	// rows is where ids are, in files whose table lost its primary key.
-	rows   map[int64]int64
+	texts  store.Texts // nil until the first lookup
 	failed bool
 }
 
 // maxDense bounds the ids of dense: 16 MB of symbols.
 const maxDense = 1 << 22
 
-func newNames(s *Source, conn *sqlite.Conn) *names {
+func newNames(s *Source, conn store.Conn) *names {
 	return &names{src: s, conn: conn, cache: trace.NewSymbolCache(s.Options.Syms), sparse: map[int64]trace.Sym{}, lost: map[int64]bool{}}
 }
 
@@ -78,127 +73,56 @@ func (n *names) sym(id int64) trace.Sym {
 
 // lookup reads one string. It returns false, and says so, if there is none of that id.
 func (n *names) lookup(id int64) (trace.Sym, bool) {
-	if n.stmt == nil {
-		n.prepare()
+	if n.texts == nil && !n.failed {
+		n.failed = !n.prepare()
 	}
 	if n.failed {
 		return 0, false // and reported
 	}
-	row := id
-	if n.rows != nil {
-		at, ok := n.rows[id]
-		if !ok {
-			n.missing(id)
-			return 0, false
-		}
-		row = at
-	}
-	n.stmt.BindInt64(1, row)
-	defer n.stmt.Reset()
-	found, err := n.stmt.Step()
-	if err == nil && found && n.stmt.ColumnType(0) != sqlite.TypeText {
-		err = errShape
-	}
-	if err != nil {
-		n.src.Diag(trace.NsysTableDamaged, "StringIds", 0, "damaged", "names are lost", err)
+	text, found, err := n.texts.Find(id, n.buf)
+	switch {
+	case err != nil:
+		n.src.Diag(trace.NsysTableDamaged, namesTable, 0, "damaged", "names are lost", err)
+		return 0, false
+	case !found:
+		n.src.Diag(trace.NsysNameMissing, n.table, n.row(), id)
 		return 0, false
 	}
-	if !found {
-		n.missing(id)
-		return 0, false
-	}
-	return n.cache.Intern(n.bytes(n.stmt, 0)), true
+	return n.cache.Intern(n.keep(text)), true
 }
 
-// missing reports a name that is not in the table.
-func (n *names) missing(id int64) {
-	n.src.Diag(trace.NsysNameMissing, n.table, n.row(), id)
-}
+// namesTable is the table of names by their ids.
+const namesTable = "StringIds"
 
-// prepare finds out how strings are found. The id is the primary key in all that
-// nsys writes; where it is not, looking for every name from the start of the
-// table would take hours, and an index of rows is made once.
-func (n *names) prepare() {
-	table := n.src.schema.find("StringIds")
+// prepare finds the table, and reports that it cannot be read: once, though every connection
+// finds that out.
+func (n *names) prepare() bool {
+	table := n.src.find(namesTable)
 	if table == "" {
-		n.failed = true
 		n.src.noNames.Do(func() { n.src.Diag(trace.NsysNoNames, "", 0) })
-		return
+		return false
 	}
-	key, err := rowidName(n.conn, table)
-	if err == nil && key != "id" {
-		key = "rowid"
-		err = n.index(table)
-	}
-	if err == nil {
-		err = n.checkRows(table)
-	}
-	if err == nil {
-		n.stmt, _, err = n.conn.PrepareTransient("SELECT value FROM " + quote(table) + " WHERE " + key + "=?1")
-	}
-	if n.failed = err != nil; n.failed {
-		n.src.noNames.Do(func() { // every connection finds that out
-			n.src.Diag(trace.NsysTableDamaged, "StringIds", 0, "damaged", "names are lost", err)
+	var err error
+	if n.texts, err = n.conn.Texts(table, "id", "value"); err != nil {
+		n.src.noNames.Do(func() {
+			n.src.Diag(trace.NsysTableDamaged, namesTable, 0, "damaged", "names are lost", err)
 		})
 	}
+	return err == nil
 }
 
-// checkRows returns an error if the rows at either end of the table are of another one.
-func (n *names) checkRows(table string) error {
-	columns, err := columnsOf(n.conn, table)
-	if err != nil {
-		return err
+// keep keeps the buffer that a text came in, for the next one.
+func (n *names) keep(text []byte) []byte {
+	if cap(text) > cap(n.buf) {
+		n.buf = text[:0]
 	}
-	own, err := n.src.ownRows(n.conn, table, columns)
-	return errors.Join(err, own.err)
+	return text
 }
 
-// rowidName returns the column of table that is its rowid, "" if none is.
-func rowidName(conn *sqlite.Conn, table string) (string, error) {
-	stmt, _, err := conn.PrepareTransient("SELECT name FROM pragma_table_info(?1) WHERE pk=1 AND upper(type)='INTEGER'")
-	if err != nil {
-		return "", err
+// close ends the lookups.
+func (n *names) close() error {
+	if n.texts == nil {
+		return nil
 	}
-	defer stmt.Finalize()
-	stmt.BindText(1, table)
-	row, err := stmt.Step()
-	if err != nil || !row {
-		return "", err
-	}
-	return stmt.ColumnText(0), nil
-}
-
-// index remembers the rows of all ids.
-func (n *names) index(table string) error {
-	stmt, _, err := n.conn.PrepareTransient("SELECT id, rowid FROM " + quote(table))
-	if err != nil {
-		return err
-	}
-	defer stmt.Finalize()
-	n.rows = map[int64]int64{}
-	for range n.src.header.size / 4 {
-		row, err := stmt.Step()
-		if err != nil || !row {
-			break // what was found so far is of use
-		}
-		n.rows[stmt.ColumnInt64(0)] = stmt.ColumnInt64(1)
-	}
-	return nil
-}
-
-// bytes returns text or a blob, valid until the next call.
-func (n *names) bytes(stmt *sqlite.Stmt, column int) []byte {
-	size := stmt.ColumnLen(column)
-	if size > cap(n.buf) {
-		n.buf = make([]byte, size+size/2)
-	}
-	return n.buf[:stmt.ColumnBytes(column, n.buf[:size])]
-}
-
-// close ends the statement that looks names up.
-func (n *names) close() {
-	if n.stmt != nil {
-		n.stmt.Finalize()
-		n.stmt = nil
-	}
+	return n.texts.Close()
 }

@@ -1,10 +1,10 @@
 package rows
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/nsysexport/store"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -60,34 +60,33 @@ func (s *Source) EventTables() []EventTable {
 		if sel == nil {
 			continue
 		}
-		t := EventTable{Table: Table{sel.table, rows(c, sel.table)}}
+		t := EventTable{Table: Table{sel.table, c.Rows(sel.table)}}
 		if t.Rows == 0 {
 			continue
 		}
-		first, _, ok := s.rowTimes(c, spec, sel, "")
-		_, last, also := s.rowTimes(c, spec, sel, " DESC")
+		first, _, ok := s.rowTimes(c.Scan, spec, sel)
+		_, last, also := s.rowTimes(c.Last, spec, sel)
 		t.First, t.Last, t.Timed = first, last, ok && also
 		tables = append(tables, t)
 	}
 	return tables
 }
 
-// rowTimes returns the times of the first row of a table, or of the last one.
-func (s *Source) rowTimes(c *connection, spec *tableSpec, sel *selection, order string) (start, end trace.Time, ok bool) {
-	stmt, _, err := c.conn.PrepareTransient(sel.sql + " ORDER BY rowid" + order)
+// rowTimes returns the times of the first row that begin leads to.
+func (s *Source) rowTimes(begin func(table string, columns []string) (store.Rows, error), spec *tableSpec, sel *selection) (start, end trace.Time, ok bool) {
+	rows, err := begin(sel.table, sel.columns)
 	if err != nil {
+		s.damaged(spec, sel.table, 0, &store.Loss{Err: err, Behind: true})
 		return 0, 0, false
 	}
-	defer stmt.Finalize()
-	stmt.BindInt64(1, noRow)
-	row, err := stmt.Step()
-	if err != nil {
-		s.damaged(spec, sel.table, &loss{err: err, behind: true})
-	}
-	if err != nil || !row {
+	defer rows.Close()
+	if !rows.Next() {
+		if lost := rows.Loss(); lost != nil {
+			s.damaged(spec, sel.table, 0, lost)
+		}
 		return 0, 0, false
 	}
-	cur := cursor{stmt: stmt, sel: sel, base: s.base}
+	cur := cursor{rows: rows, sel: sel, base: s.base}
 	const startColumn, endColumn = 0, 1
 	start, ok = cur.time(startColumn), !cur.null(startColumn)
 	end = start
@@ -100,7 +99,7 @@ func (s *Source) rowTimes(c *connection, spec *tableSpec, sel *selection, order 
 // readable returns how the table of a spec is read; nil if there is none, or it lacks a
 // column.
 func (s *Source) readable(c *connection, spec *tableSpec) *selection {
-	sel, err := s.choose(c.conn, spec)
+	sel, err := s.choose(c, spec)
 	if err != nil || sel == nil || sel.missing != "" {
 		return nil
 	}
@@ -118,36 +117,12 @@ func (s *Source) listUnread(c *connection) {
 			read[sel.table] = true
 		}
 	}
-	for _, name := range s.schema.tables {
+	for _, name := range s.store.Tables() {
 		if read[name] || strings.HasPrefix(name, "ENUM_") {
 			continue
 		}
-		if n := rows(c, name); n != 0 {
+		if n := c.Rows(name); n != 0 {
 			s.Unread = append(s.Unread, Table{name, n})
 		}
 	}
-}
-
-// rows returns how many rows a table has. Counting them would read all of it.
-func rows(c *connection, table string) int64 {
-	var bounds [2]int64
-	for i, end := range []string{"min", "max"} {
-		stmt, _, err := c.conn.PrepareTransient(fmt.Sprintf("SELECT %s(rowid) FROM %s", end, quote(table)))
-		if err != nil {
-			return -1 // WITHOUT ROWID, which nsys does not use
-		}
-		row, err := stmt.Step()
-		empty := err == nil && row && stmt.ColumnIsNull(0)
-		if err == nil && row {
-			bounds[i] = stmt.ColumnInt64(0)
-		}
-		stmt.Finalize()
-		switch {
-		case empty:
-			return 0
-		case err != nil || !row:
-			return -1
-		}
-	}
-	return max(bounds[1]-bounds[0], 0) + 1
 }

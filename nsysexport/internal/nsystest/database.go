@@ -3,6 +3,7 @@
 package nsystest
 
 import (
+	"net/url"
 	"path/filepath"
 	"testing"
 
@@ -25,6 +26,18 @@ func Database(t testing.TB, sql string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Connect opens a database as it is, read-only, until the test ends.
+func Connect(t testing.TB, path string) *sqlite.Conn {
+	t.Helper()
+	uri := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro&immutable=1"}
+	conn, err := sqlite.OpenConn(uri.String(), sqlite.OpenReadOnly, sqlite.OpenURI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
 }
 
 // TID is the id of a thread as exports have it.

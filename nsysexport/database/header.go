@@ -1,4 +1,4 @@
-package rows
+package database
 
 import (
 	"bytes"
@@ -9,15 +9,9 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
-
-// ErrForeign is wrapped by errors about files that are no Nsight Systems export
-// at all, damaged or not.
-var ErrForeign = errors.New("not an Nsight Systems export")
-
-// errReport is the error of a report that was not exported.
-var errReport = errors.New("is an Nsight Systems report (.nsys-rep), which only nsys can read: " +
-	"run nsys export --type sqlite on it and give the result")
 
 const (
 	magic = "SQLite format 3\x00"
@@ -31,10 +25,13 @@ const (
 
 // Sniff reports whether head, the first bytes of a file, may be an export: a SQLite
 // database, or one whose first page is still missing. Which database it is shows
-// when it is opened. So does that a report was given that has to be exported first.
+// when it is opened. A report that has to be exported first is one, too.
 func Sniff(head []byte) bool {
-	return bytes.HasPrefix(head, []byte(magic)) || unwritten(head) || bytes.HasPrefix(head, []byte(reportMagic))
+	return bytes.HasPrefix(head, []byte(magic)) || unwritten(head) || IsReport(head)
 }
+
+// IsReport reports whether head is the beginning of a report that was not exported.
+func IsReport(head []byte) bool { return bytes.HasPrefix(head, []byte(reportMagic)) }
 
 // unwritten reports whether head is the first page of an export that was
 // interrupted: nsys writes that page last.
@@ -82,10 +79,8 @@ func (h *header) read(head []byte) error {
 	case unwritten(head):
 		return errors.New("begins with zeros: the program that wrote it was interrupted before it wrote the first page, or is still writing; " +
 			"if this is an export, run nsys export again (the .nsys-rep is still good), otherwise copy the file again")
-	case bytes.HasPrefix(head, []byte(reportMagic)):
-		return errReport
 	case !bytes.HasPrefix(head, []byte(magic)):
-		return fmt.Errorf("not a SQLite database: %w", ErrForeign)
+		return fmt.Errorf("not a SQLite database: %w", store.ErrForeign)
 	case len(head) < headerSize:
 		return fmt.Errorf("the file is cut off after %d bytes: copy it again, or run nsys export again", len(head))
 	}
@@ -109,7 +104,7 @@ func checkBeside(path string) error {
 	const walHeader = 32 // no frames follow
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > walHeader {
 		return fmt.Errorf("some of its rows are still in %s-wal: close the program that has it open, or run "+
-			"sqlite3 %s 'pragma wal_checkpoint(truncate)'", path, shellQuote(path))
+			"sqlite3 %s 'pragma wal_checkpoint(truncate)'", path, ShellQuote(path))
 	}
 	journal, err := os.Open(path + "-journal")
 	if err != nil {
@@ -123,8 +118,8 @@ func checkBeside(path string) error {
 		return nil
 	}
 	return fmt.Errorf("a program is writing to it, or was interrupted while writing, and left %s-journal: "+
-		"run nsys export again, or roll it back with sqlite3 %s 'pragma quick_check'", path, shellQuote(path))
+		"run nsys export again, or roll it back with sqlite3 %s 'pragma quick_check'", path, ShellQuote(path))
 }
 
-// shellQuote makes one word of a path in a shell.
-func shellQuote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
+// ShellQuote makes one word of a path in a shell.
+func ShellQuote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }

@@ -1,11 +1,13 @@
-package rows
+package database
 
 import (
 	"errors"
-	"fmt"
 	"math"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
 // A pass moves through the rows of a table in the order of their numbers, which is
@@ -16,8 +18,8 @@ import (
 // or to one of another table: then what is there are not rows of this table, and going
 // on would never end.
 type pass struct {
+	row
 	conn  *sqlite.Conn
-	stmt  *sqlite.Stmt
 	table string
 	own   bounds
 	id    int   // column of the number
@@ -25,27 +27,9 @@ type pass struct {
 	ahead bool  // the statement is at a row already
 	over  bool
 	tries int
+	read  int64 // rows
 	holes int64 // rows whose numbers are missing between those of others
-	lost  loss
-}
-
-// A loss is what could not be read of a table.
-type loss struct {
-	read   int64 // rows in all
-	rows   int64 // that are lost, at most
-	behind bool  // all behind the last row that was read are lost, too
-	at     int64 // rows read before the first loss
-	err    error // that was met there; nil is none
-}
-
-func (l *loss) String() string {
-	switch {
-	case !l.behind:
-		return fmt.Sprintf("up to %d", l.rows)
-	case l.rows == 0:
-		return "those behind"
-	}
-	return fmt.Sprintf("up to %d and those behind", l.rows)
+	lost  store.Loss
 }
 
 // noRow is below all numbers of rows.
@@ -58,21 +42,32 @@ const maxTries = 1000
 // errOrder is the error of a page that belongs somewhere else.
 var errOrder = errors.New("rows are out of order")
 
-func newPass(c *connection, sel *selection, own bounds) (*pass, error) {
-	stmt, _, err := c.conn.PrepareTransient(sel.sql)
+// newPass begins to read columns of a table, of which only the rows within own are its own.
+func newPass(conn *sqlite.Conn, table string, columns []string, own bounds) (*pass, error) {
+	stmt, _, err := conn.PrepareTransient(selection(table, columns) + " WHERE rowid>?1")
 	if err != nil {
 		return nil, err
 	}
 	stmt.BindInt64(1, own.from)
-	w := &pass{conn: c.conn, stmt: stmt, table: sel.table, own: own, id: int(sel.id), last: own.from}
+	w := &pass{row: row{stmt}, conn: conn, table: table, own: own, id: len(columns), last: own.from}
 	if own.from != noRow {
-		w.lost.err, w.lost.rows = own.err, own.from
+		w.lost.Err, w.lost.Rows = own.err, own.from
 	}
 	return w, nil
 }
 
-// next moves to the next row, and returns false if there is none.
-func (w *pass) next() bool {
+// selection is the statement that selects columns and, behind them, the number of the row.
+func selection(table string, columns []string) string {
+	var sql strings.Builder
+	sql.WriteString("SELECT ")
+	for _, c := range columns {
+		sql.WriteString(quote(c) + ",")
+	}
+	return sql.String() + "rowid FROM " + quote(table)
+}
+
+// Next moves to the next row, and returns false if there is none.
+func (w *pass) Next() bool {
 	for !w.over {
 		row, err := true, error(nil)
 		if !w.ahead {
@@ -84,16 +79,29 @@ func (w *pass) next() bool {
 			w.skip(err)
 			continue
 		case !row:
+			w.over = true
+			w.checkHoles()
 			return false
 		}
 		id := w.stmt.ColumnInt64(w.id)
 		if id == w.last+1 && id <= w.own.to || w.follows(id) {
 			w.last = id
-			w.lost.read++
+			w.read++
 			return true
 		}
 	}
 	return false
+}
+
+// Read returns how many rows were read.
+func (w *pass) Read() int64 { return w.read }
+
+// Loss returns what was lost so far.
+func (w *pass) Loss() *store.Loss {
+	if w.lost.Err == nil {
+		return nil
+	}
+	return &w.lost
 }
 
 // follows reports whether a row that is not the next one by its number can be one of the
@@ -114,17 +122,17 @@ func (w *pass) follows(id int64) bool {
 
 // give gives up what lies behind the last row.
 func (w *pass) give(err error) {
-	if w.lost.err == nil {
-		w.lost.at, w.lost.err = w.lost.read, err
+	if w.lost.Err == nil {
+		w.lost.At, w.lost.Err = w.read, err
 	}
-	w.over, w.lost.behind = true, true
+	w.over, w.lost.Behind = true, true
 }
 
 // skip moves to the next row that can be read. Numbers are tried in steps that double,
 // then between the last one that leads to damage and the first one that does not.
 func (w *pass) skip(err error) {
-	if w.lost.err == nil {
-		w.lost.at, w.lost.err = w.lost.read, err
+	if w.lost.Err == nil {
+		w.lost.At, w.lost.Err = w.read, err
 	}
 	from := max(w.last, 0)
 	good, bad, ok := int64(0), from, false
@@ -146,7 +154,7 @@ func (w *pass) skip(err error) {
 			bad = mid
 		}
 	}
-	w.lost.rows += good - from
+	w.lost.Rows += good - from
 	w.last = good
 	w.ahead, ok = w.seek(good)
 	w.over = !ok || !w.ahead
@@ -166,7 +174,7 @@ func (w *pass) seek(id int64) (row, ok bool) {
 // SQLite's own check finds it. It takes longer than reading, and is only made if there
 // is a reason.
 func (w *pass) checkHoles() {
-	if w.holes == 0 || w.lost.err != nil {
+	if w.holes == 0 || w.lost.Err != nil {
 		return
 	}
 	stmt, _, err := w.conn.PrepareTransient("PRAGMA quick_check(" + quote(w.table) + ")")
@@ -181,5 +189,5 @@ func (w *pass) checkHoles() {
 	if err == nil {
 		err = errors.New(stmt.ColumnText(0))
 	}
-	w.lost.rows, w.lost.err = w.holes, err
+	w.lost.Rows, w.lost.Err = w.holes, err
 }

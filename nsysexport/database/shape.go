@@ -1,4 +1,4 @@
-package rows
+package database
 
 import (
 	"encoding/binary"
@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
 // errShape is the error of pages that hold rows of another table.
@@ -22,7 +24,7 @@ type bounds struct {
 // the columns of the table. SQLite does not look: where a page of another table lies in
 // place of one, its numbers come under the wrong names. Pages in between show by the
 // numbers of their rows, which grow.
-func (s *Source) ownRows(conn *sqlite.Conn, table string, columns []tableColumn) (b bounds, err error) {
+func (d *Database) ownRows(conn *sqlite.Conn, table string, columns []store.Column) (b bounds, err error) {
 	b = bounds{from: noRow, to: math.MaxInt64}
 	stmt, _, err := conn.PrepareTransient("SELECT rootpage FROM sqlite_master WHERE type='table' AND name=?1")
 	if err != nil {
@@ -34,7 +36,7 @@ func (s *Source) ownRows(conn *sqlite.Conn, table string, columns []tableColumn)
 		return b, err
 	}
 	root := stmt.ColumnInt64(0)
-	first, last := s.edge(root, true), s.edge(root, false)
+	first, last := d.edge(root, true), d.edge(root, false)
 	firstFits, lastFits := first.fits(columns), last.fits(columns)
 	switch {
 	case firstFits && lastFits:
@@ -58,11 +60,11 @@ type edge struct {
 }
 
 // edge finds a page. See https://www.sqlite.org/fileformat.html#b_tree_pages.
-func (s *Source) edge(root int64, first bool) (e edge) {
+func (d *Database) edge(root int64, first bool) (e edge) {
 	const interior, leaf, deepest = 5, 13, 20
-	page := make([]byte, s.header.page)
+	page := make([]byte, d.header.page)
 	for depth := range deepest {
-		if _, err := s.file.ReadAt(page, (root-1)*s.header.page); err != nil {
+		if _, err := d.file.ReadAt(page, (root-1)*d.header.page); err != nil {
 			return edge{}
 		}
 		cells := int(binary.BigEndian.Uint16(page[3:]))
@@ -93,7 +95,7 @@ func (s *Source) edge(root int64, first bool) (e edge) {
 
 // fits reports whether most rows of a page have the given columns. A single one that does
 // not is damaged itself.
-func (e *edge) fits(columns []tableColumn) bool {
+func (e *edge) fits(columns []store.Column) bool {
 	if e.page == nil {
 		return true
 	}
@@ -111,14 +113,14 @@ func (e *edge) fits(columns []tableColumn) bool {
 }
 
 // alike reports whether values of these types can be those of columns.
-func alike(kinds []uint64, columns []tableColumn) bool {
+func alike(kinds []uint64, columns []store.Column) bool {
 	if len(kinds) > len(columns) {
 		return false
 	}
 	kinds = append(kinds, make([]uint64, len(columns)-len(kinds))...) // of columns that were added later
 	for i, c := range columns {
 		isNull, isNumber, isText := kinds[i] == 0, kinds[i] > 0 && kinds[i] < 10, kinds[i] >= 13 && kinds[i]%2 == 1
-		if c.notNull && !c.key && (isNull || isText && c.kind == "INTEGER") || isNumber && c.kind == "TEXT" {
+		if c.NotNull && !c.Key && (isNull || isText && c.Kind == "INTEGER") || isNumber && c.Kind == "TEXT" {
 			return false
 		}
 	}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/convert/inputs"
+)
+
+// forReaders calls what for every command that reads what people have recorded.
+func forReaders(commands []*cli.Command, what func(cmd *cli.Command)) {
+	for _, cmd := range commands {
+		switch {
+		case len(cmd.Subcommands) > 0:
+			forReaders(cmd.Subcommands, what)
+		case !slices.Contains([]string{"open", "demo", "help"}, cmd.Name):
+			what(cmd)
+		}
+	}
+}
+
+// allowExclusion gives commands that read inputs the flag --exclude.
+func allowExclusion(commands []*cli.Command) {
+	forReaders(commands, func(cmd *cli.Command) {
+		cmd.Flags = append(cmd.Flags, &cli.StringSliceFlag{Name: "exclude",
+			Usage: "skip files and folders whose name matches `GLOB`, such as '*.json' or 'run2/*'; can be repeated"})
+	})
+}
+
+// findInputs finds the inputs that arguments name, but for those of --exclude.
+func findInputs(ctx *cli.Context, args []string) ([]inputs.Input, error) {
+	if len(args) == 0 {
+		return nil, commandline.Usage("no input; give OTLP dumps, PyTorch traces or Nsight Systems exports: files, folders, globs or - for standard input")
+	}
+	return inputs.Find(args, ctx.StringSlice("exclude")...)
+}
+
+// exclusionArgs are the flags --exclude as they were given.
+func (c *command) exclusionArgs(ctx *cli.Context) (args []string) {
+	for _, glob := range ctx.StringSlice("exclude") {
+		args = append(args, "--exclude", c.redactedInput(glob))
+	}
+	return args
+}
+
+// shortInputs names a directory instead of many files if these are all that it holds:
+// what a shell made of a glob fills the screen.
+func shortInputs(args, exclude []string) []string {
+	const few = 3
+	if len(args) <= few {
+		return args
+	}
+	dir := filepath.Dir(args[0])
+	if strings.HasPrefix(args[0], "-") || slices.ContainsFunc(args, func(arg string) bool { return filepath.Dir(arg) != dir }) {
+		return args
+	}
+	all, err := inputs.Find([]string{dir}, exclude...)
+	given, err2 := inputs.Find(args, exclude...)
+	if err != nil || err2 != nil || !slices.Equal(inputs.Names(all), inputs.Names(given)) {
+		return args
+	}
+	return []string{dir}
+}

@@ -1,0 +1,166 @@
+// Package columnar reads Parquet files, column by column. It is the only package that knows
+// the format, and knows nothing of what is in a file.
+//
+// Files have one row per row and one leaf per column: of columns that nest or repeat
+// nothing is known here. Values are int64, float64 or bytes: what Parquet has besides
+// these (narrower and unsigned numbers, booleans) becomes one of them.
+//
+//	f, err := columnar.Open(path)
+//	r := f.Column(i, 0)
+//	for {
+//		batch, err := r.Next() // io.EOF at the end
+//	}
+package columnar
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// Suffix is how the names of Parquet files end.
+const Suffix = ".parquet"
+
+// magic begins and ends a file.
+const magic = "PAR1"
+
+// Kind is the type of the values of a column.
+type Kind uint8
+
+const (
+	Integer Kind = iota
+	Real
+	Bytes // texts, too
+)
+
+// A Column is one of a file.
+type Column struct {
+	Name     string
+	Kind     Kind
+	Optional bool // rows may lack a value
+	leaf     int
+	unsigned bool // a number of 32 bits without a sign
+}
+
+// A File is an open Parquet file. Its columns may be read from several goroutines at once.
+type File struct {
+	file    *os.File
+	content *parquet.File
+	columns []Column
+}
+
+// ErrFormat is wrapped by errors about files that are not Parquet, or are damaged.
+var ErrFormat = errors.New("not a whole Parquet file")
+
+// Open opens a file. The caller closes it.
+func Open(path string) (*File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{file: file}
+	if err := f.open(); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *File) open() (err error) {
+	defer recovered(&err)
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	if err := checkEnds(f.file, info.Size()); err != nil {
+		return err
+	}
+	f.content, err = parquet.OpenFile(f.file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	for _, c := range f.content.Root().Columns() {
+		if c.Leaf() && !c.Repeated() {
+			f.columns = append(f.columns, Column{Name: c.Name(), Kind: kindOf(c.Type()), Optional: c.Optional(), leaf: c.Index(),
+				unsigned: isUnsigned(c.Type())})
+		}
+	}
+	return nil
+}
+
+// checkEnds looks at both ends of a file: what lies before the end says how long the
+// description is, which nothing else bounds.
+func checkEnds(f io.ReaderAt, size int64) error {
+	var head, tail [8]byte
+	if size < int64(len(head)+len(tail)) {
+		return fmt.Errorf("%w: it has %d bytes", ErrFormat, size)
+	}
+	if _, err := f.ReadAt(head[:], 0); err != nil {
+		return err
+	}
+	if _, err := f.ReadAt(tail[:], size-int64(len(tail))); err != nil {
+		return err
+	}
+	switch {
+	case string(head[:4]) != magic:
+		return fmt.Errorf("%w: it does not begin as one", ErrFormat)
+	case string(tail[4:]) != magic || int64(binary.LittleEndian.Uint32(tail[:])) > size-int64(len(tail)):
+		return fmt.Errorf("%w: its end is missing or damaged", ErrFormat)
+	}
+	return nil
+}
+
+// recovered makes an error of a panic of the library, which takes damaged files for whole.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%w: %v", ErrFormat, r)
+	}
+}
+
+func kindOf(t parquet.Type) Kind {
+	switch t.Kind() {
+	case parquet.Boolean, parquet.Int32, parquet.Int64:
+		return Integer
+	case parquet.Float, parquet.Double:
+		return Real
+	}
+	return Bytes
+}
+
+func isUnsigned(t parquet.Type) bool {
+	logical := t.LogicalType()
+	if t.Kind() != parquet.Int32 || logical == nil {
+		return false
+	}
+	n, ok := logical.Value.(*format.IntType)
+	return ok && !n.IsSigned
+}
+
+// Columns returns the columns, in the order of the file.
+func (f *File) Columns() []Column { return f.columns }
+
+// Find returns the place of a column in Columns, -1 if there is none of that name.
+func (f *File) Find(name string) int {
+	for i := range f.columns {
+		if f.columns[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Rows returns how many rows there are.
+func (f *File) Rows() int64 { return f.content.NumRows() }
+
+// Close closes the file. Readers have ended.
+func (f *File) Close() error { return f.file.Close() }
+
+// Name returns what a file is the table of, by its path: "NVTX_EVENTS" of
+// "NVTX_EVENTS.parquet"; ok is false of other files.
+func Name(file string) (name string, ok bool) { return strings.CutSuffix(file, Suffix) }

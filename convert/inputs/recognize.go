@@ -1,0 +1,184 @@
+package inputs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A recognition sorts inputs by what they are.
+type recognition struct {
+	*Inputs
+	dumps, recordings []*Indexed
+	// others counts recordings where requests are asked for; named lists those that no
+	// search led to.
+	others   int
+	named    []string
+	accounts map[*Search]*account
+	empty    []Input // files that a search led to
+}
+
+// An account is what came of a search.
+type account struct {
+	took       map[*format.Format]int
+	extensions map[string]bool // of what was taken
+	left       leftOut
+}
+
+// recognize looks at the heads of inputs, and tells those that hold requests from what
+// profilers recorded.
+func (m *Inputs) recognize(inputs []Input) *recognition {
+	r := &recognition{Inputs: m, accounts: map[*Search]*account{}}
+	most := mostOpen()
+	for i, in := range inputs {
+		x := &Indexed{Input: in, stdin: m.Opt.Stdin, meter: m.Opt.Meter}
+		if err := r.add(x, x.recognize(i < most)); err != nil {
+			m.unusable(in, errors.Join(err, x.closeStream()))
+		}
+	}
+	r.leaveEmpty()
+	if len(r.named) > 0 {
+		m.Diags.Add(trace.InputWithoutRequests.Of(r.named[0]).Times(len(r.named)))
+	}
+	for s, a := range r.accounts {
+		if s.glob && len(a.left) == 0 {
+			continue // what was taken is what was asked for
+		}
+		m.Diags.Add(trace.InputsFound.Of(s.Name, a))
+	}
+	return r
+}
+
+// add takes an input, or leaves it out. The error is what is wrong with it, which is err
+// if recognizing it failed.
+func (r *recognition) add(x *Indexed, err error) error {
+	opt, f := &r.Opt, x.Format
+	if x.Input.Search != nil {
+		if why, left := r.leaves(x, err); left {
+			r.leave(x.Input, why)
+			return x.closeStream()
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case opt.Requests && !f.Requests && x.zeros:
+		return errZeros
+	case opt.Only != nil && f != opt.Only:
+		return notRead(f)
+	case opt.Requests && !f.Requests:
+		r.others++
+		r.named = append(r.named, x.Input.Name)
+		return x.closeStream()
+	case x.unpacked && x.zeros:
+		return errZeros
+	}
+	r.take(x)
+	return nil
+}
+
+// take adds an input to those that will be read.
+func (r *recognition) take(x *Indexed) {
+	in, f := x.Input, x.Format
+	if in.As != nil && f != in.As {
+		r.Diags.Add(trace.InputOtherKind.Of(in.Name, in.As.Name, f.Name))
+	}
+	if in.Search != nil {
+		a := r.account(in.Search)
+		a.took[f]++
+		a.extensions[filepath.Ext(in.Name)] = true
+	}
+	r.Taken = append(r.Taken, in)
+	if f.Requests {
+		r.dumps = append(r.dumps, x)
+	} else {
+		r.recordings = append(r.recordings, x)
+	}
+}
+
+// leaves reports whether a file that a search led to is left out, and why: it is none that
+// the user meant. err says why it cannot be read, if that is so.
+func (r *recognition) leaves(x *Indexed, err error) (why reason, left bool) {
+	var other foreignError
+	opt, f := &r.Opt, x.Format
+	switch {
+	case x.own != nil:
+		return *x.own, true
+	case errors.As(err, &other):
+		r.Diags.Add(trace.InputSkipped.Of(x.Input.Name, err))
+		return reason{what: other.what, weight: 1}, true
+	case errors.Is(err, errUnknownFormat):
+		return byExtension(x.Input.Name), true
+	case errors.Is(err, errEmpty):
+		return emptyFile, true
+	case err != nil || opt.Requests && x.zeros:
+		return why, false
+	case opt.Only != nil && f != opt.Only:
+		return reason{what: f.Noun, whose: "that this command does not read", weight: 1}, true
+	case opt.Requests && !f.Requests:
+		r.others++
+		return reason{what: f.Noun, whose: "without requests", weight: 1}, true
+	}
+	return why, false
+}
+
+// leave leaves out a file that a search led to.
+func (r *recognition) leave(in Input, why reason) {
+	if why == emptyFile {
+		r.empty = append(r.empty, in)
+		return
+	}
+	r.account(in.Search).left.add(why, in.Name)
+	if info, err := os.Stat(in.Name); err == nil && r.Opt.Meter != nil {
+		r.Opt.Meter.Add(int(info.Size())) // there is nothing more to come of it
+	}
+}
+
+// leaveEmpty leaves out empty files, which folders have many of. One that is named as
+// captures beside it may be a capture that could not be written.
+func (r *recognition) leaveEmpty() {
+	for _, in := range r.empty {
+		a := r.account(in.Search)
+		if a.extensions[filepath.Ext(in.Name)] {
+			r.unusable(in, errEmpty)
+		} else {
+			a.left.add(emptyFile, in.Name)
+		}
+	}
+}
+
+// account returns the account of a search.
+func (r *recognition) account(s *Search) *account {
+	a := r.accounts[s]
+	if a == nil {
+		a = &account{took: map[*format.Format]int{}, extensions: map[string]bool{}, left: s.left.clone()}
+		r.accounts[s] = a
+	}
+	return a
+}
+
+// String says what was taken, by kind, and what was left out and why.
+func (a *account) String() string {
+	var parts []string
+	for _, f := range format.Sorted(a.took) {
+		parts = append(parts, several(a.took[f], f.Noun))
+	}
+	if len(parts) == 0 {
+		parts = []string{"no captures"}
+	}
+	return strings.Join(parts, ", ") + a.left.clause()
+}
+
+// unusable reports an input that cannot be read. One that a search led to and whose content
+// is in another file is no mistake.
+func (m *Inputs) unusable(in Input, err error) {
+	why := trace.InputUnusable
+	if in.Search != nil && errors.Is(err, format.ErrNotNeeded) {
+		why = trace.InputSkipped
+	}
+	m.Diags.Add(why.Of(in.Name, err))
+}

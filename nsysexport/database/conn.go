@@ -1,0 +1,138 @@
+package database
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/sgtrace/sgtrace/nsysexport/store"
+)
+
+// A conn reads one table at a time.
+type conn struct {
+	of *Database
+	*sqlite.Conn
+}
+
+// maxValue is how long a value may be, in bytes. Real names reach 100 kB.
+const maxValue = 16 << 20
+
+// Connect opens the file once more, without locking, journals or writing.
+func (d *Database) Connect() (store.Conn, error) {
+	c, err := d.connect()
+	if err != nil {
+		return nil, err
+	}
+	return &conn{d, c}, nil
+}
+
+func (d *Database) connect() (*sqlite.Conn, error) {
+	c, err := sqlite.OpenConn(d.uri, sqlite.OpenReadOnly, sqlite.OpenURI)
+	if err != nil {
+		return nil, err
+	}
+	// No value is longer than the file, whatever its damaged length says.
+	c.Limit(sqlite.LimitLength, int32(min(max(d.header.size, 1<<10), maxValue)))
+	pragmas := []string{"PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON"}
+	if d.header.cut() {
+		// SQLite refuses files that are shorter than their header says, unless it is
+		// told that they are under repair. Nothing is ever written all the same.
+		pragmas = append(pragmas, "PRAGMA writable_schema=ON")
+	}
+	for _, p := range pragmas {
+		if err := exec(c, p); err != nil {
+			c.Close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func exec(conn *sqlite.Conn, sql string) error {
+	stmt, _, err := conn.PrepareTransient(sql)
+	if err != nil {
+		return err
+	}
+	_, err = stmt.Step()
+	return errors.Join(err, stmt.Finalize())
+}
+
+// Columns returns the columns of a table.
+func (c *conn) Columns(table string) ([]store.Column, error) {
+	const name, kind, notNull, byDefault, key = 1, 2, 3, 4, 5
+	stmt, _, err := c.PrepareTransient("PRAGMA table_info(" + quote(table) + ")")
+	if err != nil {
+		return nil, err
+	}
+	var columns []store.Column
+	for {
+		row, err := stmt.Step()
+		if err != nil || !row {
+			return columns, errors.Join(err, stmt.Finalize())
+		}
+		columns = append(columns, store.Column{
+			Name: stmt.ColumnText(name), Kind: stmt.ColumnText(kind), Key: stmt.ColumnInt(key) != 0,
+			// Rows from before a column was added have its default in SQLite only.
+			NotNull: stmt.ColumnInt(notNull) != 0 && stmt.ColumnIsNull(byDefault),
+		})
+	}
+}
+
+// quote makes an identifier of any text.
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// Scan begins to read a table. Rows that belong to another one are not among its rows.
+func (c *conn) Scan(table string, columns []string) (store.Rows, error) {
+	declared, err := c.Columns(table)
+	if err != nil {
+		return nil, err
+	}
+	own, err := c.of.ownRows(c.Conn, table, declared)
+	if err != nil {
+		return nil, err
+	}
+	return newPass(c.Conn, table, columns, own)
+}
+
+// Last begins to read the last row of a table.
+func (c *conn) Last(table string, columns []string) (store.Rows, error) {
+	stmt, _, err := c.PrepareTransient(selection(table, columns) + " ORDER BY rowid DESC LIMIT 1")
+	if err != nil {
+		return nil, err
+	}
+	return &last{row: row{stmt}}, nil
+}
+
+// leastRow is the least that a row takes in the file, in bytes: what points to it, its
+// size, its number, and its head.
+const leastRow = 5
+
+// Rows returns how many rows a table has at most. Counting them would read all of it.
+func (c *conn) Rows(table string) int64 {
+	var ends [2]int64
+	for i, end := range []string{"min", "max"} {
+		stmt, _, err := c.PrepareTransient(fmt.Sprintf("SELECT %s(rowid) FROM %s", end, quote(table)))
+		if err != nil {
+			return -1 // WITHOUT ROWID, which nsys does not use
+		}
+		row, err := stmt.Step()
+		empty := err == nil && row && stmt.ColumnIsNull(0)
+		if err == nil && row {
+			ends[i] = stmt.ColumnInt64(0)
+		}
+		stmt.Finalize()
+		switch {
+		case empty:
+			return 0
+		case err != nil || !row:
+			return -1
+		}
+	}
+	if ends[1]-ends[0] < 0 || ends[1]-ends[0] == math.MaxInt64 {
+		return 1 // numbers that are damaged
+	}
+	return min(ends[1]-ends[0]+1, max(c.of.header.size/leastRow, 1))
+}

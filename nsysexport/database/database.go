@@ -1,0 +1,172 @@
+// Package database reads the SQLite form of an export of Nsight Systems as a
+// [store.Store]: its pages, and nothing of what they mean.
+//
+//  1. The header of the file is checked before SQLite sees it (header.go): what an
+//     interrupted export, a copy that was cut short and a database in use look like
+//     is known, and is explained better here than by "file is not a database".
+//  2. The file is opened read-only and immutable (conn.go), so that nothing is
+//     written into it or beside it.
+//  3. SQLite stops at damage; a pass goes on behind it, and counts what it costs
+//     (pass.go). A table has only the rows that look like its own (shape.go).
+package database
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/sgtrace/sgtrace/nsysexport/store"
+)
+
+// A Database is an open file.
+type Database struct {
+	file   *os.File
+	uri    string
+	header header
+	tables []string
+	state  store.State
+}
+
+// Open checks the file at path and opens it. Its errors tell what to do. The caller closes
+// the Database.
+func Open(path string) (*Database, error) {
+	d := &Database{}
+	if err := d.open(path); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Database) open(path string) error {
+	// Journals lie beside the file that a link leads to.
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return unwrapPath(err)
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return err
+	}
+	// Opening a pipe waits for somebody who writes to it.
+	if info, err := os.Stat(real); err == nil && !info.Mode().IsRegular() {
+		return errors.New("is not a regular file, which SQLite needs: copy it to a disk")
+	}
+	if d.file, err = os.Open(real); err != nil {
+		return unwrapPath(err)
+	}
+	if d.header, err = checkFile(d.file, real); err != nil {
+		return unwrapPath(err)
+	}
+	d.uri = fileURI(real)
+	return d.readTables()
+}
+
+// errSchema says that nothing of a file can be found.
+var errSchema = errors.New("the list of tables is damaged, so nothing can be read: " +
+	"copy the file again, or run nsys export again")
+
+// readTables reads which tables there are.
+func (d *Database) readTables() error {
+	c, err := d.connect()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var damaged bool
+	d.tables, damaged, err = listTables(c)
+	switch isExport := store.IsExport(d.tables); {
+	case err != nil:
+		return fmt.Errorf("%w (%v)", errSchema, err)
+	case !isExport && (damaged || d.header.cut()):
+		return errSchema
+	case !isExport:
+		return fmt.Errorf("a SQLite database without Nsight Systems tables: %w", store.ErrForeign)
+	}
+	d.state.TablesDamaged = damaged
+	if d.header.cut() {
+		d.state.Have, d.state.Want = d.header.size, d.header.want
+	}
+	return nil
+}
+
+// listTables returns the tables of a database. Views and virtual tables are left
+// out: they are code, and no export has them. damaged tells that the list holds what does
+// not belong there.
+func listTables(conn *sqlite.Conn) (tables []string, damaged bool, err error) {
+	const kind, name, root, sql, id = 0, 1, 2, 3, 4
+	stmt, _, err := conn.PrepareTransient("SELECT type, name, rootpage, sql, rowid FROM sqlite_master")
+	if err != nil {
+		return nil, false, err
+	}
+	for last := int64(noRow); ; {
+		row, err := stmt.Step()
+		if err != nil || !row {
+			return tables, damaged, errors.Join(err, stmt.Finalize())
+		}
+		// Where a page of the list is missing, others move to its place.
+		if stmt.ColumnInt64(id) <= last {
+			return tables, true, stmt.Finalize()
+		}
+		last = stmt.ColumnInt64(id)
+		table, text := stmt.ColumnText(name), strings.ReplaceAll(stmt.ColumnText(sql), `""`, `"`)
+		switch stmt.ColumnText(kind) {
+		case "table", "index", "view", "trigger":
+		default:
+			damaged = true
+		}
+		if stmt.ColumnText(kind) != "table" || stmt.ColumnInt64(root) <= 0 || strings.HasPrefix(table, "sqlite_") {
+			continue
+		}
+		damaged = damaged || !strings.Contains(text, table)
+		tables = append(tables, table)
+	}
+}
+
+// unwrapPath takes the path out of an error that will get it again.
+func unwrapPath(err error) error {
+	var pathErr interface{ Unwrap() error }
+	if errors.As(err, &pathErr) && !errors.Is(err, store.ErrForeign) {
+		if inner := pathErr.Unwrap(); inner != nil {
+			return inner
+		}
+	}
+	return err
+}
+
+// fileURI returns the address under which SQLite opens a file without locking,
+// journals or writing. Characters like ? and # of the path are escaped.
+func fileURI(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
+	}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro&immutable=1"}
+	return u.String()
+}
+
+// Tables returns the names of the tables, in the order of the file.
+func (d *Database) Tables() []string { return d.tables }
+
+// State says what is known to be wrong with the file.
+func (d *Database) State() store.State { return d.state }
+
+// Changed reports whether the file was written to since it was opened.
+func (d *Database) Changed() bool {
+	info, err := d.file.Stat()
+	return err == nil && d.header.size != 0 && (info.Size() != d.header.size || !info.ModTime().Equal(d.header.changed))
+}
+
+// Close closes the file. Connections are closed before.
+func (d *Database) Close() error {
+	if d.file == nil {
+		return nil
+	}
+	err := d.file.Close()
+	d.file = nil
+	return err
+}

@@ -1,0 +1,66 @@
+package database
+
+import (
+	"zombiezen.com/go/sqlite"
+
+	"github.com/sgtrace/sgtrace/nsysexport/store"
+)
+
+// A row is what a statement is at.
+type row struct{ stmt *sqlite.Stmt }
+
+func (r row) Null(column int) bool { return r.stmt.ColumnIsNull(column) }
+
+func (r row) Kind(column int) store.Kind {
+	switch r.stmt.ColumnType(column) {
+	case sqlite.TypeNull:
+		return store.Null
+	case sqlite.TypeInteger:
+		return store.Integer
+	case sqlite.TypeFloat:
+		return store.Real
+	}
+	return store.Text
+}
+
+func (r row) Int(column int) int64 { return r.stmt.ColumnInt64(column) }
+
+func (r row) Float(column int) float64 { return r.stmt.ColumnFloat(column) }
+
+func (r row) Bytes(column int, buf []byte) []byte {
+	size := r.stmt.ColumnLen(column)
+	if size > cap(buf) {
+		buf = make([]byte, size+size/2)
+	}
+	return buf[:r.stmt.ColumnBytes(column, buf[:size])]
+}
+
+func (r row) Close() error { return r.stmt.Finalize() }
+
+// A last is the last row of a table.
+type last struct {
+	row
+	read int64
+	lost store.Loss
+}
+
+func (l *last) Next() bool {
+	if l.read > 0 || l.lost.Err != nil {
+		return false
+	}
+	found, err := l.stmt.Step()
+	if l.lost.Err, l.lost.Behind = err, err != nil; err != nil || !found {
+		return false
+	}
+	l.read++
+	return true
+}
+
+func (l *last) Read() int64 { return l.read }
+
+func (l *last) Loss() *store.Loss {
+	if l.lost.Err == nil {
+		return nil
+	}
+	return &l.lost
+}

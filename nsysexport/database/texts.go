@@ -1,0 +1,100 @@
+package database
+
+import (
+	"errors"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/sgtrace/sgtrace/nsysexport/store"
+)
+
+// texts finds texts by ids.
+type texts struct {
+	row
+	// rows is where ids are, in files whose table lost its primary key; nil in others.
+	rows map[int64]int64
+}
+
+// Texts prepares to find texts. The id is the primary key in all that nsys writes; where
+// it is not, looking for every text from the start of the table would take hours, and an
+// index of rows is made once.
+func (c *conn) Texts(table, id, text string) (store.Texts, error) {
+	t := &texts{}
+	key, err := rowidName(c.Conn, table)
+	if err == nil && key != id {
+		key = "rowid"
+		t.rows, err = c.rowsByID(table, id)
+	}
+	if err == nil {
+		err = c.checkRows(table)
+	}
+	if err == nil {
+		t.stmt, _, err = c.PrepareTransient("SELECT " + quote(text) + " FROM " + quote(table) + " WHERE " + key + "=?1")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Find returns the text of an id.
+func (t *texts) Find(id int64, buf []byte) (text []byte, found bool, err error) {
+	if t.rows != nil {
+		if id, found = t.rows[id]; !found {
+			return nil, false, nil
+		}
+	}
+	t.stmt.BindInt64(1, id)
+	defer t.stmt.Reset()
+	found, err = t.stmt.Step()
+	if err == nil && found && t.stmt.ColumnType(0) != sqlite.TypeText {
+		err = errShape
+	}
+	if err != nil || !found {
+		return nil, false, err
+	}
+	return t.Bytes(0, buf), true, nil
+}
+
+// checkRows returns an error if the rows at either end of the table are of another one.
+func (c *conn) checkRows(table string) error {
+	columns, err := c.Columns(table)
+	if err != nil {
+		return err
+	}
+	own, err := c.of.ownRows(c.Conn, table, columns)
+	return errors.Join(err, own.err)
+}
+
+// rowidName returns the column of table that is its rowid, "" if none is.
+func rowidName(conn *sqlite.Conn, table string) (string, error) {
+	stmt, _, err := conn.PrepareTransient("SELECT name FROM pragma_table_info(?1) WHERE pk=1 AND upper(type)='INTEGER'")
+	if err != nil {
+		return "", err
+	}
+	defer stmt.Finalize()
+	stmt.BindText(1, table)
+	row, err := stmt.Step()
+	if err != nil || !row {
+		return "", err
+	}
+	return stmt.ColumnText(0), nil
+}
+
+// rowsByID returns the rows of all ids.
+func (c *conn) rowsByID(table, id string) (map[int64]int64, error) {
+	stmt, _, err := c.PrepareTransient("SELECT " + quote(id) + ", rowid FROM " + quote(table))
+	if err != nil {
+		return nil, err
+	}
+	defer stmt.Finalize()
+	rows := map[int64]int64{}
+	for range c.of.header.size / 4 {
+		row, err := stmt.Step()
+		if err != nil || !row {
+			break // what was found so far is of use
+		}
+		rows[stmt.ColumnInt64(0)] = stmt.ColumnInt64(1)
+	}
+	return rows, nil
+}
