@@ -72,6 +72,7 @@ fallback:
 # Pages that are made from the source. A test fails when they are stale.
 docs:
 	@$(GO) run ./scripts/formats >docs/FORMATS.md.new && mv docs/FORMATS.md.new docs/FORMATS.md
+	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace/internal/reports -run 'TestPage' -update
 	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace -run 'TestTutorial' -update
 
 # Archives for Linux, macOS and Windows, and their checksums. The same commit and

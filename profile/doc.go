@@ -15,7 +15,7 @@
 // format does not tell is unknown (-1 or "", see each field), so that what follows
 // (ranks, clocks, timelines, reports) need not ask where a profile came from.
 //
-// What names mean is in tables: communication.go, step.go, kernelclass_table.go. Two
+// What names mean is in tables: kernelrules.go, step.go, kernelclass_table.go. Two
 // recordings of one process are compared in settle.go and the files around it.
 //
 // Times are nanoseconds, on the clock of the host that recorded them.

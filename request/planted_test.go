@@ -20,8 +20,8 @@ const (
 // A plant is how the requests of a planted set are. Times are in us.
 type plant struct {
 	requests int
-	steps    func(r int) int               // tokens after the first; nil is 3
-	shift    [plantedProcs]trace.Time      // ns that the clock of a proc is ahead
+	steps    func(r int) int                 // tokens after the first; nil is 3
+	shift    [plantedProcs]trace.Time        // ns that the clock of a proc is ahead
 	change   func(s *Set, r int, q *Request) // nil is none
 }
 
@@ -60,7 +60,7 @@ func newPlanter(p plant) *planter {
 	s.Files, s.Writers, s.Sources = []File{{Name: "planted.jsonl"}}, []Writer{{}}, []Source{{}}
 	rank := func(tp int) trace.Rank {
 		r := trace.NoRank
-		r.TP = int32(tp)
+		r.TP = int16(tp)
 		return r
 	}
 	s.Procs = []Proc{
@@ -78,7 +78,7 @@ func newPlanter(p plant) *planter {
 // row adds a row of proc, in us from the beginning of the request, and returns its index.
 func (b *planter) row(r int, kind Kind, above, proc int, name string, from, to int, row Row) int {
 	at := func(us int) trace.Time { return trace.Time(1000*(1000*r+us)) + b.shift[proc] }
-	row.Kind, row.Proc, row.Name, row.Start, row.End, row.Line = kind, int32(proc), b.names[name], at(from), at(to), int32(len(b.s.Rows)+1)
+	row.Kind, row.Proc, row.Name, row.Start, row.End, row.Line = kind, int32(proc), b.names[name], at(from), at(to), uint32(len(b.s.Rows)+1)
 	row.Instants = uint32(len(b.s.Instants))
 	b.s.Rows, b.above = append(b.s.Rows, row), append(b.above, int32(above))
 	return len(b.s.Rows) - 1
@@ -187,7 +187,7 @@ func TestPlantedBelongings(t *testing.T) {
 			t.Errorf("row %d is of part %d, and its thread is not", i, p)
 		}
 	}
-	if s.Len() != 3*22 {
+	if s.Len() != 3*23 {
 		t.Errorf("%d rows", s.Len())
 	}
 	if from, to, ok := s.Bounds(); from != 0 || to != 2_830_000 || !ok {

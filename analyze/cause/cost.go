@@ -11,15 +11,14 @@ import (
 // scale for findings of different kinds: the sum of the E2E of the finished requests.
 type Costs struct {
 	set   *request.Set
-	hosts map[string]string // names of the hosts of set
-	list  []Attribution     // of the finished requests
-	usual *usualCauses      // nil of no requests
-	total float64           // ns
+	list  []Attribution // of the finished requests
+	usual *usualCauses  // nil of no requests
+	total float64       // ns
 }
 
 // NewCosts makes a bill of the attributed requests of a set.
-func NewCosts(s *request.Set, hosts map[string]string, list []Attribution) *Costs {
-	b := &Costs{set: s, hosts: hosts, list: list}
+func NewCosts(s *request.Set, list []Attribution) *Costs {
+	b := &Costs{set: s, list: list}
 	if len(list) > 0 {
 		b.usual = UsualOf(list)
 	}
@@ -53,16 +52,18 @@ func (b *Costs) BeyondUsual(since trace.Time, causes ...Cause) float64 {
 	return b.Part(sum)
 }
 
-// WaitsFor returns what waiting for the ranks at a place costs.
-func (b *Costs) WaitsFor(at *place.Where) float64 {
+// WaitsFor returns what waiting for the ranks at a place costs, and which requests wait.
+func (b *Costs) WaitsFor(at *place.Where) (float64, finding.Affected) {
 	sum := 0.0
+	var waiting []int
 	for i := range b.list {
 		a := &b.list[i]
-		if a.Slow != request.None && at.Overlaps(new(place.NewWhere(b.set, b.hosts, int(a.Slow)))) {
+		if a.Slow != request.None && at.Overlaps(new(place.NewWhere(b.set, int(a.Slow)))) {
 			sum += float64(a.E2E[SlowRank])
+			waiting = append(waiting, a.Request)
 		}
 	}
-	return b.Part(sum)
+	return b.Part(sum), finding.AffectedOf(b.set, waiting)
 }
 
 // Price says what stragglers cost requests that wait for them, where any does, in place
@@ -73,8 +74,8 @@ func (b *Costs) Price(stragglers []finding.Finding) []finding.Finding {
 		if f.At.Scope != place.OneRank {
 			continue
 		}
-		if cost := b.WaitsFor(&f.At); cost > 0 {
-			f.Cost, f.Whose = cost, finding.RequestTime
+		if cost, waiting := b.WaitsFor(&f.At); cost > 0 {
+			f.Cost, f.Whose, f.Affected = cost, finding.RequestTime, waiting
 		}
 	}
 	return stragglers

@@ -43,8 +43,9 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	out = append(out, falls...)
 	for i := range c.Late {
 		f := &c.Late[i]
+		cost, waiting := b.WaitsFor(&f.Where)
 		out = append(out, finding.Finding{
-			Kind: finding.Straggler, At: f.Where, Cost: b.WaitsFor(&f.Where), Metric: f.metric(),
+			Kind: finding.Straggler, At: f.Where, Cost: cost, Affected: waiting, Metric: f.metric(),
 			Text: fmt.Sprintf("%s ends %s late all the time, by %s (median); its peers wait for it", f.Name, f.Stage, words.Nearly(f.After.P50)),
 		})
 	}
@@ -92,7 +93,7 @@ func (c *Change) finding(b *cause.Costs) finding.Finding {
 			f.Cost = b.BeyondUsual(c.Time, cause.OverloadCauses...)
 		}
 	case finding.Straggler:
-		f.Cost = b.WaitsFor(&f.At)
+		f.Cost, f.Affected = b.WaitsFor(&f.At)
 	case finding.Transfer:
 		f.Cost = b.BeyondUsual(c.Time, cause.Transfer)
 	default:

@@ -252,6 +252,6 @@ func (c *Collectives) Waiting() []finding.Evidence {
 	if took == 0 {
 		return c.longWaits()
 	}
-	waiting := []finding.Evidence{finding.Sentence("ranks spend %.0f %% of their time in %s waiting for the last rank; the rest is data transfer", 100*distribution.Fraction(wait, took), words.Counted(c.Counts.Sync, "collective"))}
-	return append(waiting, c.longWaits()...)
+	waiting := finding.Sentence("ranks spend %.0f %% of their time in %s waiting for the last rank; the rest is data transfer", 100*distribution.Fraction(wait, took), words.Counted(c.Counts.Sync, "collective"))
+	return append([]finding.Evidence{waiting}, c.longWaits()...)
 }

@@ -34,7 +34,7 @@ func TestWaitsWithoutNCCL(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := torch.DefaultConfig(run)
-	c.Stacks, c.Shapes, c.Layers, c.Gzip, c.WithSeq, c.Graphs = 0, false, 6, false, false, true
+	c.Stacks, c.Shapes, c.Layers, c.Gzip, c.WithSeq, c.Graphs, c.RecordHost = 0, false, 6, false, false, true, false
 	dir := t.TempDir()
 	truth, err := torch.WriteDir(dir, run, c)
 	if err != nil {

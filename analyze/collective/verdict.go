@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Stragglers returns the ranks that others wait for in collectives, the one that
@@ -60,18 +61,14 @@ func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *g
 	s.Cause, s.Evidence = cause, append(s.Evidence, finding.Sentence("%s", evidence))
 }
 
-// whereIs tells what the name of a rank says: "decode TP1-DP0 (node7)". Hosts are
-// called differently elsewhere.
+// whereIs tells what the name of a rank says: "decode DP0 TP1 (node7)". The host may have
+// another name elsewhere.
 func whereIs(name string) place.Where {
 	at := place.Where{Scope: place.OneRank, Role: request.Other, Rank: trace.NoRank}
-	for word := range strings.FieldsSeq(name) {
-		if rank, err := trace.ParseRank(word); err == nil {
-			at.Rank = rank
-		}
-		for _, role := range []request.Role{request.Prefill, request.Decode, request.Unified} {
-			if word == role.String() {
-				at.Role = role
-			}
+	if is, err := naming.Parse(name); err == nil {
+		at.Rank = is.Rank
+		if role, ok := request.ParseRole(is.Role); ok {
+			at.Role = role
 		}
 	}
 	return at
@@ -83,10 +80,15 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 	switch {
 	case len(found) > 0:
 	case c.Counts.Sync > 0:
-		if likely := c.likely(); len(likely) > 0 {
-			return likely
+		likely := c.likely()
+		if len(likely) == 0 {
+			return []string{c.nobody()}
 		}
-		return []string{c.nobody()}
+		var out []string
+		for i := range likely {
+			out = append(out, likely[i].LikelyText())
+		}
+		return out
 	case c.Counts.all > 0:
 		return []string{fmt.Sprintf("stragglers cannot be found: in none of %d collectives are ranks known to wait for all others (dispatches and combines do not)", c.Counts.all)}
 	}
@@ -97,21 +99,18 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 	return out
 }
 
-// likely says which ranks are likely stragglers, the one that costs most first.
-func (c *Collectives) likely() []string {
+// likely returns the ranks that are likely stragglers, the one that costs most first.
+func (c *Collectives) likely() []straggler.Straggler {
 	var found []straggler.Straggler
 	for _, peerGroup := range c.peerGroups {
 		for _, s := range peerGroup.gathering.Likely() {
-			s.Peers = peerGroup.peers(s.Name)
+			s.Peers, s.Where = peerGroup.peers(s.Name), whereIs(s.Name)
+			s.Evidence = []finding.Evidence{s.Confidence()}
 			found = append(found, s)
 		}
 	}
 	straggler.Sort(found)
-	var out []string
-	for i := range found {
-		out = append(out, found[i].LikelyText())
-	}
-	return out
+	return found
 }
 
 // nobody says that there is no straggler.
@@ -140,7 +139,11 @@ const fewSyncPoints = 11 * straggler.LeastInBlock
 // collectives to tell; nothing is what a healthy deployment has.
 func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
 	var out []finding.Finding
-	for _, s := range c.Stragglers(g) {
+	found := c.Stragglers(g)
+	if len(found) == 0 {
+		found = c.likely()
+	}
+	for _, s := range found {
 		out = append(out, s.Finding(distribution.Fraction(s.Lost, c.lengths)))
 	}
 	judged := finding.Judged{What: "lateness in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints}

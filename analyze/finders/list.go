@@ -48,11 +48,19 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Tail)},
 	{finding.Load, "requests that spend 40 % of their time in queues", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, overload},
-	{finding.GPU, "devices that wait for the host to launch work", Profiles,
-		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, hostWaits},
+	{finding.GPU, "GPUs that are idle for a quarter of the time, and why", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, idleGPUs},
+	{finding.GPU, "calls that keep GPUs idle for a tenth of the time", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, heldUp},
+	{finding.GPU, "GPUs that are idle between steps for half of the time", Profiles,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, betweenSteps},
 	{finding.GPU, "devices that communicate and compute nothing meanwhile", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, exposure},
-	{finding.Load, "arrivals that fell at some time", Requests,
+	{finding.GPU, "GPUs that copy memory for a tenth of the time while no kernel runs", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, exposedCopies},
+	{finding.GPU, "decode steps that ran without a CUDA graph", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, eagerSteps},
+	{finding.Load, "arrivals that fell, and other changes of load that cost nothing", Requests,
 		finding.Info, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline"}, changes(finding.Load, free)},
 }
 
@@ -66,6 +74,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Slower, Effect: finding.Tail, Topics: []string{cause.Decode.String()}, OnRanks: true},
 }
 
+// whatever takes any finding.
 func whatever(*finding.Finding) bool { return true }
 
 // costly and free tell whether a finding costs anything.
@@ -128,7 +137,11 @@ func overload(m *Measured) ([]finding.Finding, finding.Judged) {
 	return requests.OverloadFindings(m.Of.Requests)
 }
 
-func hostWaits(m *Measured) ([]finding.Finding, finding.Judged) { return m.GPUs.HostWaits() }
+func idleGPUs(m *Measured) ([]finding.Finding, finding.Judged)      { return m.GPUs.Idle() }
+func heldUp(m *Measured) ([]finding.Finding, finding.Judged)        { return m.GPUs.HeldUp() }
+func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged)  { return m.GPUs.IdleBetweenSteps() }
+func exposedCopies(m *Measured) ([]finding.Finding, finding.Judged) { return m.GPUs.ExposedCopies() }
+func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged)    { return m.GPUs.EagerSteps() }
 
 func exposure(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.Exposure(m.Collectives.Waiting())

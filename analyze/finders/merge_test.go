@@ -25,7 +25,7 @@ func TestMergeFindings(t *testing.T) {
 		{Kind: finding.Straggler, At: rankAt(request.Other, "", 1, -1), Text: "arrives last", Cost: 0.02},                                     // as profiles name it
 		{Kind: finding.Straggler, At: rankAt(request.Decode, "c94b1e02", 1, 1), Text: "another DP rank", Cost: 0.03},                          // is not it
 		{Kind: finding.Straggler, At: rankAt(request.Decode, "feedbeef", 1, 0), Text: "another host", Cost: 0.03},                             // nor is
-		{Kind: finding.Straggler, At: slow, Since: 7, Text: "lateness rose", Evidence: sentences("of 100", "at seven"), Cost: 0.2},             // the same
+		{Kind: finding.Straggler, At: slow, Since: 7, Text: "lateness rose", Evidence: sentences("of 100", "at seven"), Cost: 0.2},            // the same
 		{Kind: finding.Load, Since: 5, Text: "arrivals rose", Cost: 0.01},                                                                     // with
 		{Kind: finding.Imbalance, At: rankAt(request.Decode, "c94b1e02", 0, 1), Text: "DP1 gets most", Cost: 0.3},                             // what it does
 		{Kind: finding.Tail, Topic: cause.Interference.String(), Text: "decode held up", Cost: 0.4},                                           // and brings about

@@ -1,76 +1,71 @@
 package gpu
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// Devices are a finding if this part of their time, over all ranks, goes into waiting
-// for the host while there is work, or into communication that nothing hides. Some of
-// either is normal: tensor parallel decoding communicates in every layer.
+// GPU time is compute, communication and copies that nothing hides, and idle time; these
+// add up to the whole. Every part but compute is a finding where it is large.
 const (
-	muchHostWait = 1.0 / 4
-	muchExposed  = 1.0 / 4
-	// Where no steps are annotated, nobody knows when there was work: then more than
-	// half of the time has to be host wait.
-	muchUnknownWait = 1.0 / 2
-	// FewRows kernels and copies are a try, and no serving.
-	FewRows = 1000
+	muchIdle    = 1.0 / 4  // while there are steps, or nobody knows when there was work
+	muchBetween = 1.0 / 2  // between steps, where there may be no requests
+	muchExposed = 1.0 / 4  // communication: tensor parallel decoding communicates in every layer
+	muchCopied  = 1.0 / 10 // copies: serving copies tokens, and no weights
+	muchOfCalls = 1.0 / 10 // one kind of calls, where the idle time as a whole is not much
+	// Below FewRows kernels and copies in less than shortest ns, nothing is judged: that is
+	// a try, and says nothing about how a GPU is used.
+	FewRows  = 100
+	shortest = 10_000_000
 )
 
 // A gpuTime is what some devices did, in ns.
 type gpuTime struct {
-	length, exposed, hostWait, gaps, rows int64
-	// stepless is the time that no step covers, if steps are annotated; else -1.
-	stepless int64
+	length, comm, copies int64
+	waits                [NumReasons]int64
+	rows                 int64
 }
 
-// HostWaits tells whether devices spend much of their time waiting for the host, and
-// whether they did enough to tell.
-func (g *GPUs) HostWaits() ([]finding.Finding, finding.Judged) {
-	t, judged := g.time("host waits")
-	waits := t.waitsAtWork()
-	if judged.State() != finding.LookedAt || waits == 0 {
-		return nil, judged
+func (t *gpuTime) add(g *GPU) {
+	t.length = distribution.AddTimes(t.length, g.Length())
+	t.comm = distribution.AddTimes(t.comm, g.Exposed(profile.ClassCommunication))
+	t.copies = distribution.AddTimes(t.copies, g.Exposed(profile.ClassMemory))
+	for reason, wait := range g.Waits.Time {
+		t.waits[reason] = distribution.AddTimes(t.waits[reason], wait)
 	}
-	return []finding.Finding{{
-		Topic: "host", Cost: waits, Metric: finding.Metric{Name: "host wait", Unit: table.Share, Before: math.NaN(), After: waits},
-		Text: fmt.Sprintf("%s %.0f %% of the time waiting for the host to launch work", g.spend(), 100*waits),
-		Evidence: []finding.Evidence{finding.Sentence("%d such gaps, %s each on average; on %s, kernels start %s after their launch (median)",
-			t.gaps, words.Nearly(t.hostWait/max(1, t.gaps)), g.GPUs[0].Rank, words.Nearly(g.GPUs[0].Delay.P50))},
-	}}, judged
+	t.rows += g.Rows
 }
 
-// Exposure tells whether devices spend much of their time on communication that nothing
-// hides, and whether they did enough to tell. waiting says how much of communication is
-// waiting for others.
-func (g *GPUs) Exposure(waiting []finding.Evidence) ([]finding.Finding, finding.Judged) {
-	t, judged := g.time("exposed communication")
-	exposed := distribution.Fraction(t.exposed, t.length)
-	if judged.State() != finding.LookedAt || exposed < muchExposed {
-		return nil, judged
+// idle returns the idle time, without that between steps.
+func (t *gpuTime) idle() int64 {
+	total := int64(0)
+	for reason, wait := range t.waits {
+		if Reason(reason) != BetweenSteps {
+			total = distribution.AddTimes(total, wait)
+		}
 	}
-	return []finding.Finding{{
-		Topic: "communication", Cost: exposed, Metric: finding.Metric{Name: "exposed communication", Unit: table.Share, Before: math.NaN(), After: exposed},
-		Text:     fmt.Sprintf("%s %.0f %% of the time on communication that does not overlap with compute", g.spend(), 100*exposed),
-		Evidence: slices.Concat(g.exposedRange(), waiting),
-	}}, judged
+	return total
 }
+
+func (t *gpuTime) part(ns int64) float64 { return distribution.Fraction(ns, t.length) }
 
 // time adds up what all devices did, and says whether that is enough to judge something.
 func (g *GPUs) time(what string) (t gpuTime, judged finding.Judged) {
 	for i := range g.GPUs {
 		t.add(&g.GPUs[i])
 	}
-	t.stepless = g.stepless()
 	judged = finding.Judged{What: what, Of: "device operation", N: int(t.rows), Needed: FewRows}
+	if t.length >= shortest {
+		judged.Needed = 1
+	}
 	if len(g.GPUs) > 0 {
 		judged.What += " of " + g.Devices()
 	}
@@ -80,77 +75,136 @@ func (g *GPUs) time(what string) (t gpuTime, judged finding.Judged) {
 	return t, judged
 }
 
-// spend begins a sentence: "the 8 GPUs spend".
-func (g *GPUs) spend() string {
-	if len(g.GPUs) == 1 {
-		return g.Devices() + " spends"
+// Idle tells whether devices are idle for much of the time while there may be work, and
+// why: the largest reason leads.
+func (g *GPUs) Idle() ([]finding.Finding, finding.Judged) {
+	t, judged := g.time("idle time")
+	if judged.State() != finding.LookedAt || t.part(t.idle()) < muchIdle {
+		return nil, judged
 	}
-	return g.Devices() + " spend"
+	return []finding.Finding{g.idleFinding(&t)}, judged
 }
 
-func (t *gpuTime) add(g *GPU) {
-	t.length = distribution.AddTimes(t.length, g.Length())
-	t.exposed = distribution.AddTimes(t.exposed, g.Exposed(profile.ClassCommunication))
-	t.hostWait = distribution.AddTimes(t.hostWait, g.Idle.Time[HostWait])
-	t.gaps += g.Idle.Gaps[HostWait]
-	t.rows += g.Rows
-}
-
-// waitsAtWork returns the part of the time in which devices wait for the host though
-// there is work, 0 if that is not much. Time between steps may be due to a lack of
-// requests, so all of it is subtracted.
-func (t *gpuTime) waitsAtWork() float64 {
-	waits, much := t.hostWait, muchUnknownWait
-	if t.stepless >= 0 {
-		waits, much = max(0, waits-t.stepless), muchHostWait
+// HeldUp tells which calls keep devices idle where idle time as a whole is not much.
+func (g *GPUs) HeldUp() (found []finding.Finding, judged finding.Judged) {
+	t, judged := g.time("calls that hold up the host")
+	if judged.State() != finding.LookedAt || t.part(t.idle()) >= muchIdle {
+		return nil, judged
 	}
-	if part := distribution.Fraction(waits, t.length); part >= much {
-		return part
-	}
-	return 0
-}
-
-// stepless returns how much of the time of the devices lies between the steps of their
-// ranks; -1 if there are no steps. Steps of threads side by side count twice, so that
-// it may be less.
-func (g *GPUs) stepless() int64 {
-	if len(g.Steps) == 0 {
-		return -1
-	}
-	steps := map[int32]int64{}
-	for i := range g.Steps {
-		s := &g.Steps[i]
-		steps[s.rankIndex] = distribution.AddTimes(steps[s.rankIndex], max(s.Host.Total, s.Device.Total))
-	}
-	between := int64(0)
-	for i := range g.GPUs {
-		between = distribution.AddTimes(between, max(0, g.GPUs[i].Length()-steps[g.GPUs[i].RankIndex]))
-	}
-	return between
-}
-
-// Devices names the devices: "the GPU of TP0", "the 8 GPUs".
-func (g *GPUs) Devices() string {
-	if len(g.GPUs) == 1 {
-		return "the GPU"
-	}
-	return fmt.Sprintf("the %d GPUs", len(g.GPUs))
-}
-
-// exposedRange tells on which device communication costs least and on which most.
-func (g *GPUs) exposedRange() []finding.Evidence {
-	if len(g.GPUs) < 2 {
-		return nil
-	}
-	part := func(g *GPU) float64 { return distribution.Fraction(g.Exposed(profile.ClassCommunication), g.Length()) }
-	least, most := &g.GPUs[0], &g.GPUs[0]
-	for i := range g.GPUs {
-		if gpu := &g.GPUs[i]; part(gpu) < part(least) {
-			least = gpu
-		} else if part(gpu) > part(most) {
-			most = gpu
+	for _, reason := range [...]Reason{Modules, Allocation, BlockingCopy, AfterSync} {
+		if share := t.part(t.waits[reason]); share >= muchOfCalls {
+			text := fmt.Sprintf("%s idle %.0f %% of the time %s", g.are(), 100*share, reasonClauses[reason])
+			found = append(found, shareFinding("calls", ReasonWords[reason], share, text, g.callEvidence(reason), g.longestGap(reason)))
 		}
 	}
-	return []finding.Evidence{finding.Sentence("from %.0f %% on %s to %.0f %% on %s", 100*part(least), g.gpuLabel(least), 100*part(most), g.gpuLabel(most)).
-		In("gpu", finding.Row("rank", g.gpuLabel(most)), "exposed_ns", float64(most.Exposed(profile.ClassCommunication)))}
+	return found, judged
+}
+
+// IdleBetweenSteps tells whether devices are idle between steps for most of the time.
+func (g *GPUs) IdleBetweenSteps() ([]finding.Finding, finding.Judged) {
+	t, judged := g.time("time between steps")
+	if len(g.Steps) == 0 && judged.Reason == "" {
+		judged.Reason = "no steps are annotated"
+	}
+	share := t.part(t.waits[BetweenSteps])
+	if judged.State() != finding.LookedAt || share < muchBetween {
+		return nil, judged
+	}
+	text := fmt.Sprintf("%s idle %.0f %% of the time between steps: no batch to run, or a slow scheduler", g.are(), 100*share)
+	return []finding.Finding{shareFinding("steps", "time between steps", share, text, g.longestGap(BetweenSteps))}, judged
+}
+
+// Exposure tells whether devices spend much of their time on communication that nothing
+// hides, and whether they did enough to tell. waiting says how much of communication is
+// waiting for others.
+func (g *GPUs) Exposure(waiting []finding.Evidence) ([]finding.Finding, finding.Judged) {
+	t, judged := g.time("exposed communication")
+	share := t.part(t.comm)
+	if judged.State() != finding.LookedAt || share < muchExposed {
+		return nil, judged
+	}
+	text := fmt.Sprintf("%s %.0f %% of the time on communication that does not overlap with compute", g.spend(), 100*share)
+	f := shareFinding("communication", "exposed communication", share, text, g.spread("exposed_ns", func(g *GPU) int64 { return g.Exposed(profile.ClassCommunication) }))
+	f.Evidence = append(f.Evidence, waiting...)
+	return []finding.Finding{f}, judged
+}
+
+// ExposedCopies tells whether devices spend much of their time on copies while no kernel
+// runs.
+func (g *GPUs) ExposedCopies() ([]finding.Finding, finding.Judged) {
+	t, judged := g.time("exposed copies")
+	share := t.part(t.copies)
+	if judged.State() != finding.LookedAt || share < muchCopied {
+		return nil, judged
+	}
+	text := fmt.Sprintf("%s %.0f %% of the time copying memory while no kernel runs (normal in serving: under 5 %%)", g.spend(), 100*share)
+	evidence := append(g.largestCopies(), g.spread("exposed_copy_ns", func(g *GPU) int64 { return g.Exposed(profile.ClassMemory) }))
+	return []finding.Finding{shareFinding("copies", "exposed copies", share, text, evidence...)}, judged
+}
+
+// shareFinding is a finding about a share of GPU time. Empty evidence is left out.
+func shareFinding(topic, metric string, share float64, text string, evidence ...finding.Evidence) finding.Finding {
+	f := finding.Finding{Topic: topic, Cost: share, Text: text,
+		Metric: finding.Metric{Name: metric, Unit: table.Share, Before: math.NaN(), After: share}}
+	f.Evidence = slices.DeleteFunc(evidence, func(e finding.Evidence) bool { return e.Text == "" })
+	return f
+}
+
+// reasonClauses end the sentence that a device is idle.
+var reasonClauses = [NumReasons]string{
+	Modules:      "because the host loads kernels or instantiates CUDA graphs",
+	Allocation:   "because the host allocates or frees memory",
+	BlockingCopy: "because copies block the host",
+	AfterSync:    "because the host waits until the GPU has run dry before it launches more",
+	HostWork:     "because the host launches kernels too late",
+	LaunchGap:    "in gaps under 30 us between kernels that were already launched",
+	Dependency:   "because launched work waits for an event or another stream",
+	Unseen:       "as far as the capture shows: the host waits for GPU work that was not recorded",
+	Migration:    "between page migrations of unified memory",
+	NotRecorded:  "and the capture does not show why: the launches were not recorded",
+}
+
+// topic is what findings of a reason are about.
+func (r Reason) topic() string {
+	if r.ofHost() {
+		return "host"
+	}
+	return "idle"
+}
+
+// idleFinding says why devices are idle.
+func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
+	reasons := t.largest()
+	most, idle := reasons[0], t.part(t.idle())
+	var parts []string
+	for _, reason := range reasons {
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", ReasonWords[reason], 100*t.part(t.waits[reason])))
+	}
+	mostly := ""
+	if t.waits[most] < t.idle()/10*9 {
+		mostly = "mostly "
+	}
+	evidence := []finding.Evidence{finding.Sentence("idle by reason: %s", strings.Join(parts, ", ")), g.callEvidence(most), g.longestGap(most)}
+	switch most {
+	case Migration:
+		evidence = append(evidence, g.largestCopies()...)
+	case HostWork:
+		evidence = append(evidence, g.noGraphs(), g.launchDelay())
+	}
+	evidence = append(evidence, g.spread("idle_ns", func(g *GPU) int64 { return g.Activity.Idle.Total() }))
+	text := fmt.Sprintf("%s idle %.0f %% of the time, %s%s", g.are(), 100*idle, mostly, reasonClauses[most])
+	return shareFinding(most.topic(), "idle time", idle, text, evidence...)
+}
+
+// largest returns the reasons of at least 1 % of the time but that between steps, the
+// largest first.
+func (t *gpuTime) largest() []Reason {
+	var list []Reason
+	for reason := Modules; reason < NumReasons; reason++ {
+		if reason != BetweenSteps && t.part(t.waits[reason]) >= 0.01 {
+			list = append(list, reason)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Reason) int { return cmp.Compare(t.waits[b], t.waits[a]) })
+	return list
 }

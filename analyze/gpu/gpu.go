@@ -29,6 +29,8 @@ type GPUs struct {
 	GPUs    []GPU // by rank and device
 	Steps   []StepTime
 	Kernels []RankKernel // the largest excess first
+	Graphs  []GraphUse   // of decode steps
+	Calls   []CallTime   // that hold up their threads; the longest total first
 
 	classes string // what the classes are called
 	several bool   // a rank has several devices
@@ -46,6 +48,7 @@ type GPU struct {
 	Captured    int64
 	First, Last trace.Time // bounds of what ran
 	Activity               // adds up to Length
+	Waits       Waits      // why it was idle
 	// BySteps is the same by kind of the step that launched what ran last, or what ended a
 	// gap.
 	BySteps [StepKinds]Activity
@@ -68,6 +71,7 @@ type GPU struct {
 	// They count as computation.
 	UnknownTime int64
 	Streams     []GPUStream // by number
+	Copies      []CopyKind  // the longest total first
 
 	RankIndex int32
 	// unrecorded is the time from the last row of a recording to the first one of the next.
@@ -152,18 +156,21 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 	})
 	ranks := joinWalks(set, walks)
 	parallel.Each(len(ranks), func(i int) { ranks[i].measure() })
-	g := &GPUs{classes: opt.Classes.Name}
+	g := &GPUs{classes: opt.Classes.Name, Calls: sumCalls(walks)}
 	captured := make([]int64, len(ranks))
 	var kernels []RankKernel
 	for i := range ranks {
 		r := &ranks[i]
 		for k := range r.gpus {
-			g.GPUs = append(g.GPUs, *r.gpus[k].gpu)
+			gpu := r.gpus[k].gpu
+			gpu.Copies = r.gpus[k].copies.list(set.Syms)
+			g.GPUs = append(g.GPUs, *gpu)
 		}
 		g.several = g.several || len(r.gpus) > 1
 		captured[i] = r.recorded.length()
 		kernels = append(kernels, r.kernels.rows(set, int32(i))...)
 		g.Steps = append(g.Steps, groupSteps(set, int32(i), r.steps)...)
+		g.Graphs = append(g.Graphs, groupGraphs(set, int32(i), r.steps)...)
 	}
 	sortSteps(g.Steps)
 	g.Kernels, g.perSecond = compareKernels(kernels, captured)
@@ -176,6 +183,7 @@ type rankWork struct {
 	steps    []walk.Step
 	kernels  kernelTimes
 	recorded recordings
+	host     hostTimes
 }
 
 // joinWalks brings together what was read of each rank.
@@ -186,6 +194,7 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 			from, to := &w.ranks[i], &ranks[i]
 			to.steps = append(to.steps, from.steps...)
 			to.recorded = append(to.recorded, from.recorded...)
+			to.host.calls = append(to.host.calls, from.host.calls...)
 			for _, part := range from.gpus {
 				to.join(part)
 			}
@@ -211,17 +220,20 @@ func (r *rankWork) join(part *gpuPart) {
 	to.rows.join(&part.rows)
 	to.gpu.GraphKernels += part.gpu.GraphKernels
 	to.gpu.GraphTime = distribution.AddTimes(to.gpu.GraphTime, part.gpu.GraphTime)
+	to.copies.join(part.copies)
 }
 
 // measure sweeps over the rows of all devices of the rank.
 func (r *rankWork) measure() {
+	r.host.order(r.steps)
 	for _, part := range r.gpus {
-		s := newGPUSweep(part.gpu, &r.kernels, r.recorded)
+		s := newGPUSweep(part.gpu, r)
 		part.rows.each(s.add)
 		part.rows = gpuRows{}
 		s.finish()
 	}
 	r.kernels.summarize()
+	r.host = hostTimes{}
 }
 
 // Bounds returns when the first device began to work and the last one ended.

@@ -83,6 +83,13 @@ func TestGPUTimeAddsUp(t *testing.T) {
 					t.Errorf("%s: %v is exposed for %d ns of %d ns, busy for %d ns", g.Rank, c, g.Exposed(c), g.Time(c), g.Busy())
 				}
 			}
+			reasons, gaps := int64(0), int64(0)
+			for reason, t := range g.Waits.Time {
+				reasons, gaps = reasons+t, gaps+g.Waits.Gaps[reason]
+			}
+			if reasons != g.Idle.Total() || gaps != g.Idle.Gaps[HostWait]+g.Idle.Gaps[KernelWait]+g.Idle.Gaps[OtherWait] {
+				t.Errorf("%s: %d ns idle, by reason %v", g.Rank, g.Idle.Total(), g.Waits.Time)
+			}
 			if sum != g.Length() || g.Busy()+g.Idle.Total() != g.Length() || g.Length() > g.Captured {
 				t.Errorf("%s: length %d, parts %d, busy %d, idle %d, captured %d", g.Rank, g.Length(), sum, g.Busy(), g.Idle.Total(), g.Captured)
 			}

@@ -27,15 +27,16 @@ type gpuRow struct {
 type rowFlags uint8
 
 const (
-	rowCalled  rowFlags = 1 << iota // launch and launched are known
-	rowKernel                       // and not a copy
-	rowGraph                        // from the launch of a CUDA graph, or a whole one
-	rowUnknown                      // no rule of classes knows it: class is a guess
-	rowStep                         // times the kind of the step that launched it
+	rowCalled   rowFlags = 1 << iota // launch and launched are known
+	rowKernel                        // and not a copy
+	rowGraph                         // from the launch of a CUDA graph, or a whole one
+	rowUnknown                       // no rule of classes knows it: class is a guess
+	rowMigrated                      // pages of unified memory, which no call moves
+	rowStep                          // times the kind of the step that launched it
 )
 
 // flagBits is how many bits flags take.
-const flagBits = 6
+const flagBits = 7
 
 func (r *gpuRow) called() bool    { return r.flags&rowCalled != 0 }
 func (r *gpuRow) step() int       { return int(r.flags / rowStep) }

@@ -35,6 +35,12 @@ func (r *rankWork) project(l *launch, row *gpuRow) {
 			s.Projected, s.First, s.Last = true, row.start, row.end()
 		}
 		s.First, s.Last = min(s.First, row.start), max(s.Last, row.end())
+		if row.flags&rowKernel != 0 {
+			s.Kernels++
+			if row.flags&rowGraph != 0 {
+				s.GraphKernels++
+			}
+		}
 	}
 }
 

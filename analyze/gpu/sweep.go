@@ -109,10 +109,11 @@ type gpuSweep struct {
 	streams  []GPUStream
 	stream   map[int64]int // index into streams
 	kernels  *kernelTimes
+	waits    waitSweep
 }
 
-func newGPUSweep(g *GPU, kernels *kernelTimes, recorded recordings) *gpuSweep {
-	return &gpuSweep{gpu: g, recorded: recorded, stream: map[int64]int{}, kernels: kernels}
+func newGPUSweep(g *GPU, of *rankWork) *gpuSweep {
+	return &gpuSweep{gpu: g, recorded: of.recorded, stream: map[int64]int{}, kernels: &of.kernels, waits: waitSweep{host: &of.host}}
 }
 
 func (s *gpuSweep) add(r *gpuRow) {
@@ -216,6 +217,7 @@ func (s *gpuSweep) advance(r *gpuRow) {
 		if running == 0 {
 			s.step = r.step()
 			s.gpu.BySteps[s.step].Idle.add(r, s.now)
+			s.waits.add(&s.gpu.Waits, r, s.now)
 		}
 		s.count(running, to)
 	}

@@ -13,13 +13,15 @@ import (
 // A gpuWalk reads one stream: its ranges first, since calls belong to steps, then its
 // calls and kernels, then its copies, since both belong to calls.
 type gpuWalk struct {
-	opt     *Options
-	syms    *trace.Symbols
-	classes *profile.ClassTable
-	ranks   []gpuWalkRank
-	steps   *walk.StepNames
-	graphs  walk.Paged[graphName] // by symbol of a call
-	asks    map[trace.Sym]bool    // names of ranges: they are of collectives
+	opt        *Options
+	syms       *trace.Symbols
+	classes    *profile.ClassTable
+	ranks      []gpuWalkRank
+	steps      *walk.StepNames
+	graphs     namesWith // of calls that launch CUDA graphs
+	migrations namesWith // of copies of unified memory
+	calls      callTimes
+	asks       map[trace.Sym]bool // names of ranges: they are of collectives
 }
 
 // A gpuWalkRank is what a stream has of a rank.
@@ -64,20 +66,39 @@ type gpuPart struct {
 	gpu     *GPU
 	rows    gpuRows
 	orphans map[int64]orphan // by correlation
+	copies  copyKinds
 }
 
-// graphName says whether calls of a name launch CUDA graphs.
-type graphName uint8
+// namesWith tells names that hold a text, each looked at once.
+type namesWith struct {
+	syms  *trace.Symbols
+	text  string
+	known walk.Paged[nameHas] // by symbol
+}
+
+type nameHas uint8
 
 const (
-	graphUnknown graphName = iota
-	graphNo
-	graphYes
+	nameUnknown nameHas = iota
+	nameHasNot
+	nameHasIt
 )
+
+func (n *namesWith) has(name trace.Sym) bool {
+	known := n.known.At(int64(name))
+	if *known == nameUnknown {
+		*known = nameHasNot
+		if strings.Contains(n.syms.Name(name), n.text) {
+			*known = nameHasIt
+		}
+	}
+	return *known == nameHasIt
+}
 
 func newGPUWalk(set *profile.Set, opt *Options) *gpuWalk {
 	return &gpuWalk{opt: opt, syms: set.Syms, classes: profile.NewClassTable(opt.Classes, set.Syms),
-		ranks: make([]gpuWalkRank, len(set.Ranks)), steps: &walk.StepNames{Syms: set.Syms}, asks: map[trace.Sym]bool{}}
+		ranks: make([]gpuWalkRank, len(set.Ranks)), steps: &walk.StepNames{Syms: set.Syms}, calls: callTimes{syms: set.Syms},
+		graphs: namesWith{syms: set.Syms, text: "GraphLaunch"}, migrations: namesWith{syms: set.Syms, text: "Unified "}, asks: map[trace.Sym]bool{}}
 }
 
 func (w *gpuWalk) walk(s profile.Stream) {
@@ -145,6 +166,9 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 	if w.opt.keeps(&c.Event) {
 		rank.recorded.widen(c.Start, c.Start+trace.Time(c.Dur()))
 	}
+	if reason := w.calls.add(c.Name, c.Dur()); reason != NoReason {
+		rank.host.calls = append(rank.host.calls, hostCall{c.Start, c.Start + trace.Time(c.Dur()), reason})
+	}
 	if c.Correlation == 0 {
 		return
 	}
@@ -152,7 +176,7 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 	l := rank.launches.At(c.Correlation)
 	if dur := c.Dur(); !l.known() || c.Start < l.start || c.Start == l.start && dur > rank.duration(l, c.Correlation) {
 		*l = launch{start: c.Start, dur: uint32(min(dur, longLaunch)), marks: launchKnown + launchStep*uint32(rank.threads.At(c)+1)}
-		if w.launchesGraphs(c.Name) {
+		if w.graphs.has(c.Name) {
 			l.marks |= launchGraph
 		}
 		if rank.asked.At(c) != walk.NoStep {
@@ -177,19 +201,6 @@ func (r *gpuWalkRank) addLong(correlation, dur int64) {
 		r.long = map[int64]int64{}
 	}
 	r.long[correlation] = dur
-}
-
-// launchesGraphs reports whether calls of a name launch CUDA graphs: cudaGraphLaunch,
-// cuGraphLaunch, hipGraphLaunch, and their variants.
-func (w *gpuWalk) launchesGraphs(name trace.Sym) bool {
-	of := w.graphs.At(int64(name))
-	if *of == graphUnknown {
-		*of = graphNo
-		if strings.Contains(w.syms.Name(name), "GraphLaunch") {
-			*of = graphYes
-		}
-	}
-	return *of == graphYes
 }
 
 // addKernel adds a kernel, unless its call is not known yet.
@@ -230,7 +241,13 @@ func (w *gpuWalk) kernelRow(k *profile.Kernel, l *launch) gpuRow {
 }
 
 func (w *gpuWalk) addCopy(c *profile.Copy) bool {
-	w.add(&c.Event, c.Device, &gpuRow{stream: int64(c.Stream), class: profile.ClassMemory}, w.launchOf(&c.Event))
+	row := gpuRow{stream: int64(c.Stream), class: profile.ClassMemory}
+	if w.migrations.has(c.Name) {
+		row.flags = rowMigrated
+	}
+	if part := w.add(&c.Event, c.Device, &row, w.launchOf(&c.Event)); part != nil {
+		part.copies.add(c)
+	}
 	return true
 }
 
@@ -290,7 +307,7 @@ func (p *gpuPart) addOrphan(correlation, dur int64) {
 func (r *gpuWalkRank) part(device int32) *gpuPart {
 	p := r.devices[device]
 	if p == nil {
-		p = &gpuPart{gpu: &GPU{Device: device}}
+		p = &gpuPart{gpu: &GPU{Device: device}, copies: copyKinds{}}
 		if r.devices == nil {
 			r.devices = map[int32]*gpuPart{}
 		}

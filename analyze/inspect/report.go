@@ -59,9 +59,9 @@ func reportRanks(rows []rankRow) *table.Table {
 	instance := text("instance", "service.instance.id", func(r *R) string { return r.Instance })
 	instance.Detail = true
 	return table.New("sgtrace.inspect.ranks/v1", "Ranks", rows, append([]table.Field[R]{
-		text("host", "start of the host id, or all of it where two begin alike", func(r *R) string { return r.host }),
+		text("host", "name of the machine, or the beginning of its id", func(r *R) string { return r.host }),
 		text("label", "what the thread is", func(r *R) string { return r.Label }),
-		text("rank", "place in the parallel groups", func(r *R) string { return r.Rank.String() }),
+		text("rank", "place in the parallel groups", func(r *R) string { return r.rank }),
 		text("role", "what its server does", func(r *R) string { return r.Role.String() }),
 		{Column: table.Column{Name: "pid", Unit: table.Count, Doc: "native thread id"}, Cell: func(r *R) table.Cell { return table.Cell{N: r.PID, Unknown: r.PID == 0} }},
 		text("service", "service.name", func(r *R) string { return r.Service }),

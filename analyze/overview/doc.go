@@ -1,5 +1,4 @@
 // Package overview is the summary: the one screen that says what was read, how far it
-// can be trusted, how the requests did, and what stands out. It asks the
-// reports on requests, changes, tails, GPUs, collectives and ranks for findings, merges
-// those about the same thing, and orders them by cost.
+// can be trusted, how the requests did, and what stands out. What stands out comes from
+// package finders; as a document, the overview also says what these looked at.
 package overview

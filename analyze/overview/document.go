@@ -81,18 +81,13 @@ func (o *Overview) serverReport() *table.Table {
 	})
 }
 
+// profileReport says where the time of every device went.
 func (o *Overview) profileReport() *table.Table {
-	var rows []gpu.GPU
-	if o.GPUs != nil {
-		rows = o.GPUs.GPUs
+	g := o.GPUs
+	if g == nil {
+		g = &gpu.GPUs{}
 	}
-	return table.New("sgtrace.report.summary.profiles/v1", "Devices that profilers recorded", rows, []table.Field[gpu.GPU]{
-		table.TextColumn("rank", "rank, or process that is none", func(g *gpu.GPU) string { return g.Rank }),
-		table.CountColumn("device", "as the process counts", func(g *gpu.GPU) int64 { return int64(g.Device) }),
-		table.NsColumn("captured", "from the first row of the rank to the end of the last", func(g *gpu.GPU) int64 { return g.Captured }),
-		table.NsColumn("busy", "some kernel or copy runs", (*gpu.GPU).Busy),
-		table.NsColumn("idle", "nothing runs", func(g *gpu.GPU) int64 { return g.Idle.Total() }),
-	})
+	return g.ShareReport("sgtrace.report.summary.profiles/v1")
 }
 
 func (o *Overview) clockReport() *table.Table {

@@ -51,6 +51,9 @@ func (o *Overview) writeText(w io.Writer, style table.Style) error {
 	if err := p.latencies(); err != nil {
 		return err
 	}
+	if err := p.shares(); err != nil {
+		return err
+	}
 	p.findings()
 	return p.out.Flush()
 }
@@ -62,6 +65,23 @@ func (p *overviewPrinter) latencies() error {
 	p.printf("\n")
 	// The rows are few enough without a rule.
 	return p.latencyReport().WriteBare(p.out, table.Style{Width: p.width, ASCII: p.style.ASCII})
+}
+
+// mostDevices is how many devices people are shown where there are only profiles.
+const mostDevices = 8
+
+// shares shows where the time of devices went, those that are idle for longest first.
+func (p *overviewPrinter) shares() error {
+	if p.Requests != nil || p.GPUs == nil || len(p.GPUs.GPUs) == 0 {
+		return nil
+	}
+	p.printf("\n")
+	r := p.profileReport()
+	if n := len(p.GPUs.GPUs); n > mostDevices {
+		_ = r.Sort("idle", true) // there is such a column
+		r.Limit(mostDevices)
+	}
+	return r.WriteBare(p.out, table.Style{Width: p.width, ASCII: p.style.ASCII})
 }
 
 // mostEvidence is how much evidence of a finding people are shown at once.

@@ -178,10 +178,10 @@ func (o *Overview) clockWarnings() []document.Warning {
 	}
 	var d []document.Warning
 	if len(off) > 0 {
-		d = append(d, notice("clocks of hosts differ and were put on one: " + some(off)))
+		d = append(d, notice("clocks of hosts differ and were put on one: "+some(off)))
 	}
 	if len(alone) > 0 {
-		d = append(d, notice("nothing tells how these clocks relate to others, they are taken as they are: " + some(alone)))
+		d = append(d, notice("nothing tells how these clocks relate to others, they are taken as they are: "+some(alone)))
 	}
 	return d
 }

@@ -34,7 +34,7 @@ func rankColumns[T any](of func(*T) *place.Where) []table.Field[T] {
 		table.TextColumn("role", "of the server", func(row *T) string { return of(row).Role.String() }),
 		table.TextColumn("host", "machine", func(row *T) string { return of(row).ServerName() }),
 		table.TextColumn("label", "thread label", func(row *T) string { return of(row).Label }),
-		table.TextColumn("rank", "parallel ranks", func(row *T) string { return of(row).Rank.String() }),
+		table.TextColumn("rank", "parallel ranks", func(row *T) string { return of(row).RankName() }),
 	}
 	table.Detail(fields[2:3]) // the role tells as much
 	return fields

@@ -34,7 +34,7 @@ const (
 	FewestSyncPoints = 40    // ten blocks: a start is no state
 	leastWorth       = 5     // independent blocks; with fewer, one spell looks like a rule
 	ErrorLevel       = 0.001 // largest P of a straggler: a deployment has many groups
-	LikelyLevel      = 0.05  // largest P of a rank that is likely one
+	LikelyLevel      = 0.01  // largest P of a rank that is likely one
 
 	fewestBlocks = 20 // of which all show a straggler: more than one spell
 )

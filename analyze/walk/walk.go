@@ -112,6 +112,8 @@ type Step struct {
 	Again       bool  // it is of a step that another annotation, around or in it, tells of
 	Projected   bool
 	First, Last trace.Time // of what it launched
+	// Kernels is how many kernels it launched, GraphKernels how many of them by CUDA graphs.
+	Kernels, GraphKernels int32
 }
 
 const (

@@ -19,6 +19,18 @@ func InPercent(share float64) string {
 	return strconv.FormatFloat(100*share, 'f', 0, 64)
 }
 
+// Size prints a number of bytes to three digits: "51 GB".
+func Size(bytes int64) string {
+	value, unit := float64(bytes), "B"
+	for _, larger := range [...]string{"kB", "MB", "GB", "TB"} {
+		if value < 1000 {
+			break
+		}
+		value, unit = value/1000, larger
+	}
+	return ThreeDigits(value) + " " + unit
+}
+
 // Nearly prints a duration to three digits.
 func Nearly(ns int64) string {
 	unit, size := UnitFor(max(ns, -ns))
@@ -116,18 +128,6 @@ func IsOrAre(n int) string {
 	}
 	return "are"
 }
-
-// OnServer names a server by its host, with its number if others are there:
-// "c94b1e02 #2".
-func OnServer(host string, server int) string {
-	if server == 0 {
-		return host
-	}
-	return host + ServerMark + strconv.Itoa(server)
-}
-
-// ServerMark stands before the number of a server.
-const ServerMark = " #"
 
 // UnitFor returns the largest unit of which ns has one or more.
 func UnitFor(ns int64) (string, float64) {

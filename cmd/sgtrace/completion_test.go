@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 )
 
 // completed returns what a shell offers in the place of the last word, as the script of
@@ -142,6 +143,9 @@ func TestCompletedValuesAreTaken(t *testing.T) {
 						line = append(line, "--by-rank")
 					case f.Names()[0] == "metric":
 						line = append(line, "--tail")
+					case cmd.Name == "report" && f.Names()[0] == "table":
+						has := func(r *reports.Report) bool { return r.Takes("table") && slices.Contains(r.Tables, value) }
+						line = append(line, "--"+reports.All[slices.IndexFunc(reports.All, has)].Name)
 					}
 					var out bytes.Buffer
 					if status := run(line, nil, &out, &out); status != exitFailed || !strings.Contains(out.String(), "the file is empty") {

@@ -11,13 +11,14 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/diff"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
 // diffCats are the events of profilers that a comparison is about.
-var diffCats = slices.Concat(kernelCats, profile.CopyCategories, []string{profile.AnnotationCategory})
+var diffCats = slices.Concat(reports.KernelEvents, profile.CopyCategories, []string{profile.AnnotationCategory})
 
 // mostDiffRows is how many rows people get to see unless told otherwise.
 const mostDiffRows = 40
@@ -50,7 +51,7 @@ Examples:
 }
 
 func (c *command) diff(ctx *cli.Context) error {
-	f, err := format(ctx)
+	how, err := printing(ctx, mostDiffRows)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (c *command) diff(ctx *cli.Context) error {
 	doc := &document.Document{Schema: "sgtrace.diff/v2"}
 	doc.Add(d.SideReport(), d.LoadReport())
 	doc.AddMain(d.Report())
-	return c.write(ctx, f, doc, mostDiffRows)
+	return c.write(doc, how)
 }
 
 // readCapture collects one side of a comparison, of what the selection flags leave of it.

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/progress"
@@ -16,11 +15,6 @@ import (
 type needed struct {
 	events profile.Filter
 	convert.EvidenceOptions
-}
-
-// everything says what reports about all that is known need of inputs.
-func everything() needed {
-	return needed{profile.Filter{Cats: rangeCats, Args: profile.ArgsNone}, convert.EvidenceOptions{SyncPoints: true}}
 }
 
 // readEvidence reads inputs of any kind, and the requests and the window of time
@@ -40,7 +34,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 		return nil, nil, err
 	}
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(files))
-	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.ranks, Hosts: sel.Hosts, Walk: true}
+	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true}
 	c.collectEarly()
 	m, err := convert.Read(files, opt, &c.diags)
 	meter.Done()
@@ -66,7 +60,7 @@ func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) err
 		return err
 	}
 	if e.Requests == nil {
-		for _, name := range requestSelection() {
+		for _, name := range reports.AboutRequests {
 			if ctx.IsSet(name) {
 				return commandline.Usage("--%s selects requests, but no input is an OTLP dump", name)
 			}
@@ -85,17 +79,4 @@ func (c *command) choose(ctx *cli.Context, e *convert.Evidence, sel *chosen) err
 		return there.nothing(ctx, sel)
 	}
 	return nil
-}
-
-// requestSelection names the selection flags that say nothing about what profilers
-// recorded.
-func requestSelection() (names []string) {
-	window := windowFlags()
-	for _, flag := range selectionFlags() {
-		name := flag.Names()[0]
-		if !slices.ContainsFunc(window, func(w cli.Flag) bool { return w.Names()[0] == name }) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

@@ -130,12 +130,15 @@ func idsOfData(t *testing.T) *strings.Replacer {
 		t.Fatal(errOut.String())
 	}
 	var requests struct {
-		Rows []struct{ RID, Room string }
+		Tables []struct {
+			Rows []struct{ RID, Room string }
+		}
 	}
-	if err := json.Unmarshal(out.Bytes(), &requests); err != nil || len(requests.Rows) == 0 || requests.Rows[0].Room == "" {
+	if err := json.Unmarshal(out.Bytes(), &requests); err != nil || len(requests.Tables) != 1 || len(requests.Tables[0].Rows) != 1 {
 		t.Fatalf("no request: %v\n%s", err, out.String())
 	}
-	return strings.NewReplacer("7ca07386", requests.Rows[0].RID[:8], "0x7c54428c6c5744bc", requests.Rows[0].Room,
+	slowest := requests.Tables[0].Rows[0]
+	return strings.NewReplacer("7ca07386", slowest.RID[:8], "0x7c54428c6c5744bc", slowest.Room,
 		"node1=", "decode-0=", "4100=", "prefill-0:245=",
 		// Simulated incidents are short.
 		"+30s", "+2s", "+60s", "+6s", "+2s", "+100ms", "+3s", "+300ms", "--requests 5000", "--requests 60")

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -31,9 +32,9 @@ func flagValues(command, flag string) (values []string) {
 			values = append(values, role.String())
 		}
 	case "cat":
-		values = slices.Concat(rangeCats, []string{"cpu_op", "python_function", "nvtx"})
+		values = slices.Concat(reports.AllEvents, []string{"cpu_op", "python_function", "nvtx"})
 	case "table":
-		values = map[string][]string{"inspect": inspect.Tables, "diff": {"diff", "diff.load", "diff.captures"}}[command]
+		values = map[string][]string{"report": reports.TableNames(), "inspect": inspect.Tables, "diff": {"diff", "diff.load", "diff.captures"}}[command]
 	default:
 		values = map[string][]string{
 			"view": {"both", "thread", "request"}, "layout": {"both", "ranks", "compare"}, "args": {"all", "min", "none"},

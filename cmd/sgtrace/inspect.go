@@ -40,15 +40,15 @@ Examples:
 }
 
 func (c *command) inspect(ctx *cli.Context) error {
-	f, err := format(ctx)
+	how, err := printing(ctx, 0)
 	if err != nil {
 		return err
 	}
-	name := ctx.String("table")
+	name := how.table
 	if name != "" && !slices.Contains(inspect.Tables, name) {
 		return commandline.Usage("--table %q: want %s", name, strings.Join(inspect.Tables, ", "))
 	}
-	if name == "" && f == table.FormatCSV {
+	if name == "" && how.format == table.FormatCSV {
 		return commandline.Usage("inspect prints several tables, but CSV can hold only one: choose it with --table, or use text, markdown, or json")
 	}
 	files, err := findInputs(ctx, ctx.Args().Slice())
@@ -67,5 +67,5 @@ func (c *command) inspect(ctx *cli.Context) error {
 		c.redactRequests(requests)
 	}
 	d := &document.Document{Schema: "sgtrace.inspect/v2", Tables: inspect.All(&held, requests, c.diags.All())}
-	return c.write(ctx, f, d, 0)
+	return c.write(d, how)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/golden/nsysdb"
 )
 
@@ -90,8 +91,11 @@ func TestNsysSecrets(t *testing.T) {
 		{"inspect", export}, {"inspect", "--format", "json", export}, {"inspect", "--format", "markdown", export},
 		{"inspect", "--table", "tables", "--format", "csv", export}, {"inspect", "--table", "processes", "--format", "csv", export},
 	}
-	for _, r := range profileReports {
-		commands = append(commands, []string{"report", "--" + r.flag, "--format", "json", export})
+	for _, r := range reports.All {
+		if r.Needs != reports.Profiles {
+			continue
+		}
+		commands = append(commands, []string{"report", "--" + r.Name, "--format", "json", export})
 	}
 	for _, args := range commands {
 		var out, errOut bytes.Buffer

@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -106,15 +105,6 @@ func (c *command) redactEvidence(e *convert.Evidence) {
 func (c *command) redactTrace(t *trace.Trace) {
 	if c.redact != nil {
 		convert.RedactTrace(t, c.redact)
-	}
-}
-
-// redactReports redacts tables.
-func (c *command) redactReports(reports ...*table.Table) {
-	if c.redact != nil {
-		for _, r := range reports {
-			r.Redact(c.redact)
-		}
 	}
 }
 

@@ -1,169 +1,139 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze/document"
-	"github.com/sgtrace/sgtrace/analyze/requests"
-	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/page"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/clocks"
+	"github.com/sgtrace/sgtrace/profile"
 )
 
-// groupings are the short names of what --by can say.
-var groupings = []struct{ flag, by, usage string }{
-	{"by-stage", "stage", "one row per stage"},
-	{"by-rank", "rank", "everything about ranks: stragglers, load, steps, pipelines, collectives, GPUs, kernels, stages"},
-	{"by-request", "request", "one row per stage and request"},
-}
-
 func (c *command) reportCommand() *cli.Command {
-	flags := slices.Concat([]cli.Flag{formatFlag()}, summaryFlags(), pageFlags())
-	for _, g := range groupings {
-		flags = append(flags, &cli.BoolFlag{Name: g.flag, Usage: g.usage, DisableDefaultText: true})
-	}
-	flags = append(flags,
-		&cli.StringFlag{Name: "by", Usage: "one row per stage and `DIMENSION`,...: " + dimensions()},
-		&cli.BoolFlag{Name: "latency", Usage: "only the latencies of whole requests: E2E, TTFT, ITL, TPOT, queue", DisableDefaultText: true},
-		&cli.StringFlag{Name: "table", Usage: "of several tables, print only that called `NAME`"},
-		&cli.StringFlag{Name: "sort", Usage: "order rows by `COLUMN`; a leading - turns the order around"},
-		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "all"},
-	)
 	return &cli.Command{
 		Name:      "report",
 		Usage:     "what stands out: which stage, which rank, since when and why",
 		ArgsUsage: "INPUT...",
-		Description: `Inputs are OTLP dumps, PyTorch traces, Nsight Systems exports, or a mixture.
-Percentiles are nearest rank: the value at rank ceil(p*n), one that occurred.
-'sgtrace help metrics' defines every number.
+		Description: `'sgtrace help metrics' defines every number.
 
 Examples:
   sgtrace report otel_trace.json
   sgtrace report --by-rank otel_trace.json traces/ node0.sqlite
-  sgtrace report -o report.html otel_trace.json traces/
-  sgtrace report --by role,host --from +30s --to +60s --format csv 'dumps/*.zst'`,
-		Flags:  slices.Concat(flags, tailFlags(), timelineReportFlags(), profileFlags(), rankReportFlags(), selectionFlags()),
+  sgtrace report -o report.html otel_trace.json traces/`,
+		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag()}, selectionFlags()),
 		Action: c.report,
 	}
 }
 
-func dimensions() string {
-	text := ""
-	for i, d := range requests.Dimensions {
-		if i > 0 {
-			text += ", "
-		}
-		text += d.Name
-	}
-	return text
-}
-
 func (c *command) report(ctx *cli.Context) error {
-	profiles, err := chosenProfileReport(ctx)
+	r, err := reports.Choose(ctx)
 	if err != nil {
 		return err
 	}
-	if profiles != nil {
-		return c.reportProfiles(ctx, profiles)
+	run, err := r.Parse(ctx)
+	if err != nil {
+		return err
 	}
 	if ctx.IsSet("o") {
-		return c.reportPage(ctx)
+		return c.reportPage(ctx, r)
 	}
-	if wantsSummary(ctx) {
-		return c.reportSummary(ctx)
-	}
-	switch {
-	case ctx.Bool("timeline"):
-		return c.reportTimeline(ctx)
-	case ctx.IsSet("bucket"):
-		return commandline.Usage("--bucket goes with --timeline")
-	case ctx.IsSet("tail"):
-		return c.reportTail(ctx)
-	case ctx.IsSet("metric"):
-		return commandline.Usage("--metric goes with --tail")
-	case ctx.Bool("by-rank") && !ctx.Bool("by-stage") && !ctx.Bool("by-request") && !ctx.IsSet("by"):
-		return c.reportRanks(ctx)
-	case ctx.IsSet("classes") || ctx.IsSet("table"):
-		return commandline.Usage("--classes and --table go with --by-rank")
-	}
-	f, err := format(ctx)
+	how, err := printing(ctx, r.Most)
 	if err != nil {
 		return err
 	}
-	by, err := grouping(ctx)
+	if r.OwnsLimit {
+		how.limit = 0
+	}
+	in, done, err := c.reading(ctx, r)
 	if err != nil {
 		return err
 	}
-	set, err := c.load(ctx, ctx.Args().Slice())
+	defer done()
+	d, err := run(in)
 	if err != nil {
 		return err
 	}
-	if ctx.Bool("latency") {
-		latencies := requests.MeasureLatencies(set).Report()
-		if latencies.Len() == 0 && len(latencies.Footnotes) == 0 {
-			latencies.Footnotes = []string{requests.NoRequests}
-		}
-		d := &document.Document{Schema: "sgtrace.report.latency/v2"}
-		d.AddMain(latencies)
-		return c.write(ctx, f, d, 0)
-	}
-	d := &document.Document{Schema: "sgtrace.report.stages/v2"}
-	if len(by) == 1 {
-		d.Add(requests.MeasureLatencies(set).Report())
-	}
-	d.AddMain(requests.GroupStages(set, by).Report())
-	return c.write(ctx, f, d, 0)
+	d.Schema = r.Schema()
+	r.NoteIgnored(ctx, d)
+	return c.write(d, how)
 }
 
-// grouping reads --by and its short names.
-func grouping(ctx *cli.Context) ([]requests.Dimension, error) {
-	list, said := "stage", ""
-	say := func(flag, by string) error {
-		if said != "" {
-			return commandline.Usage("--%s and --%s exclude each other; --by takes a list", said, flag)
-		}
-		said, list = flag, by
+// reading reads and selects what a report needs. The function gives it up.
+func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Reading, done func(), err error) {
+	in = &reports.Reading{Diags: &c.diags, Select: append(c.exclusionArgs(ctx), selectionArgs(ctx)...)}
+	done = func() {}
+	if r.Needs == reports.Requests {
+		in.Requests, err = c.load(ctx, ctx.Args().Slice())
+	} else {
+		done, err = c.readEverything(ctx, r, in)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	in.Inputs = c.inputsRead()
+	for _, arg := range shortInputs(ctx.Args().Slice(), ctx.StringSlice("exclude")) {
+		in.Given = append(in.Given, c.redactedInput(arg))
+	}
+	return in, done, nil
+}
+
+// readEverything reads inputs of any kind.
+func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
+	e, sel, err := c.readEvidence(ctx, needed{
+		profile.Filter{Cats: r.Events, Args: r.Args}, convert.EvidenceOptions{Attribute: r.Attribute, SyncPoints: r.SyncPoints},
+	})
+	if err != nil {
+		return nil, err
+	}
+	in.Requests, in.Clocks, in.From, in.To = e.Requests, hostClocks(e.Clocks), sel.From, sel.To
+	in.Selected = sel.From != 0 || sel.To != 0 || len(sel.Ranks) > 0 || len(sel.Hosts) > 0
+	if len(e.Ranks) > 0 {
+		in.Profiles = &e.Set
+	}
+	return func() { e.Close() }, nil
+}
+
+func hostClocks(report *clocks.Report) []overview.HostClock {
+	if report == nil {
 		return nil
 	}
-	for _, g := range groupings {
-		if ctx.Bool(g.flag) {
-			if err := say(g.flag, g.by); err != nil {
-				return nil, err
-			}
-		}
+	list := make([]overview.HostClock, len(report.Clocks))
+	for i, l := range report.Clocks {
+		list[i] = overview.HostClock{Host: l.Host, Why: l.Why, By: l.By, Offset: l.Offset, Bound: l.Bound}
 	}
-	if by := ctx.String("by"); by != "" {
-		if err := say("by", by); err != nil {
-			return nil, err
-		}
-	}
-	by, err := requests.ParseDimensions(list)
-	if err != nil {
-		return nil, commandline.AsUsage(err)
-	}
-	return by, nil
+	return list
 }
 
-// arrange applies --sort and --limit to the report; unless told otherwise at
-// most limit rows stay, 0 is all.
-func arrange(ctx *cli.Context, r *table.Table, limit int) error {
-	if column := ctx.String("sort"); column != "" {
-		name, descending := column, false
-		if column[0] == '-' {
-			name, descending = column[1:], true
-		}
-		if err := r.Sort(name, descending); err != nil {
-			return commandline.AsUsage(err)
-		}
+// reportPage writes the summary as a page to look at.
+func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
+	name := ctx.String("o")
+	files, err := findInputs(ctx, ctx.Args().Slice())
+	if err != nil {
+		return err
 	}
-	if ctx.IsSet("limit") {
-		if limit = ctx.Int("limit"); limit < 0 {
-			return commandline.Usage("--limit %d: want 0 or more", limit)
-		}
+	out, err := c.createFile(name, files)
+	if err != nil {
+		return err
 	}
-	if limit > 0 {
-		r.Limit(limit)
+	defer out.Abandon()
+	in, done, err := c.reading(ctx, r)
+	if err != nil {
+		return err
 	}
-	return nil
+	defer done()
+	drawn, err := page.Overview(reports.Overview(in))
+	if err != nil {
+		return err
+	}
+	size, err := out.WriteFunc(func(w io.Writer) error { return page.Write(w, drawn) })
+	if err == nil {
+		fmt.Fprintf(c.err, "%s: %s\n", printable(name), bytesText(size))
+	}
+	return err
 }

@@ -34,7 +34,7 @@ Examples:
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep reading a growing dump, and print requests as they end", DisableDefaultText: true},
 		}, selectionFlags()...),
 		Action: func(ctx *cli.Context) error {
-			f, err := format(ctx)
+			how, err := printing(ctx, mostRequests)
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ Examples:
 			}
 			d := &document.Document{Schema: "sgtrace.requests/v2"}
 			d.AddMain(requests.Requests(set))
-			return c.write(ctx, f, d, mostRequests)
+			return c.write(d, how)
 		},
 	}
 }
@@ -85,7 +85,7 @@ func idAndInputs(id string, files []string) error {
 }
 
 func (c *command) request(ctx *cli.Context) error {
-	f, err := format(ctx)
+	how, err := printing(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -120,5 +120,5 @@ func (c *command) request(ctx *cli.Context) error {
 		}
 		return nil
 	}
-	return c.write(ctx, f, d, 0)
+	return c.write(d, how)
 }

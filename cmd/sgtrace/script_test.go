@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/sgtrace/sgtrace/internal/pftest"
+	"github.com/sgtrace/sgtrace/internal/testinput"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in golden/script")
@@ -45,6 +46,7 @@ func TestScripts(t *testing.T) {
 			"pfdump":   pfdump,
 			"otlp":     otlp,
 			"cutline":  cutline,
+			"fold":     fold,
 			"compress": compress,
 			"truncate": truncate,
 			"pad":      pad,
@@ -80,6 +82,12 @@ func pfdump(ts *testscript.TestScript, _ bool, args []string) {
 	t, err := pftest.Decode(data)
 	ts.Check(err)
 	_, err = fmt.Fprint(ts.Stdout(), t.Text())
+	ts.Check(err)
+}
+
+// fold prints a file, or "stdout", with its long lines folded, to be compared then.
+func fold(ts *testscript.TestScript, _ bool, args []string) {
+	_, err := fmt.Fprint(ts.Stdout(), testinput.Fold(ts.ReadFile(args[0])))
 	ts.Check(err)
 }
 

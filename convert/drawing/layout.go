@@ -355,15 +355,6 @@ func shorten(id string) string {
 	return id[:min(8, len(id))]
 }
 
-// procName is how a proc is called on its track: label, rank, pid.
-func procName(p *request.Proc) string {
-	parts := []string{p.Label}
-	if rank := p.Rank.String(); rank != "" {
-		parts = append(parts, rank)
-	}
-	return strings.Join(parts, " ")
-}
-
 // source says where the events of p come from, for the viewer's help popup.
 func source(p *request.Proc) string {
 	var b strings.Builder

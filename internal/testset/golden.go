@@ -6,16 +6,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/testinput"
 )
 
 var update = flag.Bool("update", false, "rewrite the files in testdata with what the code prints")
 
-// CompareGolden compares got with testdata/name.
+// CompareGolden compares got with testdata/name, in which long lines are folded.
 func CompareGolden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+		if err := os.WriteFile(path, []byte(testinput.Fold(got)), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -24,7 +26,7 @@ func CompareGolden(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gotLines, wantLines := strings.SplitAfter(got, "\n"), strings.SplitAfter(string(want), "\n")
+	gotLines, wantLines := strings.SplitAfter(got, "\n"), strings.SplitAfter(testinput.Unfold(string(want)), "\n")
 	for i := range max(len(gotLines), len(wantLines)) {
 		g, w := line(gotLines, i), line(wantLines, i)
 		if g != w {

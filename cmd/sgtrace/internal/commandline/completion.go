@@ -187,7 +187,7 @@ func (c *Completer) choicesAt(p place, last string) (all []choice) {
 		for _, f := range append(p.flags[:len(p.flags):len(p.flags)], cli.HelpFlag) {
 			what := strings.ReplaceAll(f.(cli.DocGenerationFlag).GetUsage(), "`", "")
 			for _, name := range f.Names() {
-				all = append(all, choice{dashed(name), what})
+				all = append(all, choice{Dashed(name), what})
 			}
 		}
 	case !p.inputs:

@@ -135,7 +135,7 @@ func flagsByCategory(flags []cli.Flag) (names []string, byCategory map[string][]
 func describeFlag(f cli.DocGenerationFlag) (head, what string) {
 	var names []string
 	for _, name := range f.Names() {
-		names = append(names, dashed(name))
+		names = append(names, Dashed(name))
 	}
 	slices.SortFunc(names, func(a, b string) int { return len(a) - len(b) })
 	head = strings.Join(names, ", ") // -o, --output

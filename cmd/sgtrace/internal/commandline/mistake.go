@@ -81,7 +81,7 @@ func MisplacedCommand(app *cli.App, args []string) error {
 		case arg == "--":
 			return nil
 		case isFlag && flagNamed(app.Flags, name) == nil && anyHasFlag(commands, name):
-			return Usage("flags of a command come after it: %s COMMAND %s", above, dashed(name))
+			return Usage("flags of a command come after it: %s COMMAND %s", above, Dashed(name))
 		case isFlag:
 		case sub == nil && above == app.Name:
 			return UnknownCommand(app, arg)
@@ -133,19 +133,19 @@ func onUsageError(ctx *cli.Context, err error, _ bool) error {
 	text, flags := err.Error(), ctx.Command.Flags
 	help := fmt.Sprintf(" ('%s --help' lists all flags)", ctx.Command.HelpName)
 	if m := unknownFlag.FindStringSubmatch(text); m != nil {
-		return Usage("no flag %s%s%s", dashed(m[1]), unknownFlagHint(ctx, m[1]), help)
+		return Usage("no flag %s%s%s", Dashed(m[1]), unknownFlagHint(ctx, m[1]), help)
 	}
 	if m := noValue.FindStringSubmatch(text); m != nil {
-		return Usage("%s needs a value: %s%s", dashed(m[1]), purpose(flags, m[1]), help)
+		return Usage("%s needs a value: %s%s", Dashed(m[1]), purpose(flags, m[1]), help)
 	}
 	if m := badValue.FindStringSubmatch(text); m != nil {
-		return Usage("%s %s: want %s%s", dashed(m[2]), m[1], wanted(flags, m[2]), help)
+		return Usage("%s %s: want %s%s", Dashed(m[2]), m[1], wanted(flags, m[2]), help)
 	}
 	return UsageError{err}
 }
 
-// dashed is a flag as people write it.
-func dashed(name string) string {
+// Dashed is a flag as people write it.
+func Dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name
 	}
@@ -162,7 +162,7 @@ func unknownFlagHint(ctx *cli.Context, name string) string {
 		names = append(names, f.Names()...)
 	}
 	if best := similar.Best(name, names); best != "" {
-		return "; did you mean " + dashed(best) + "?"
+		return "; did you mean " + Dashed(best) + "?"
 	}
 	return ""
 }

@@ -1,8 +1,7 @@
-package main
+package reports
 
 import (
 	"os"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,79 +15,65 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// rankReportFlags are the flags of the report by rank.
-func rankReportFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "classes", Category: profileCategory,
-			Usage: "of kernels, for --by-rank: `FILE` with lines such as 'communication my_allreduce', or hta for those of Holistic Trace Analysis"},
-	}
+// rankTables are the tables by rank. The main one is of stages, without requests of
+// kernels.
+var rankTables = []string{
+	"stages", "gpu.kernels", "stragglers", "collectives.ranks", "collectives.waits", "collectives.kinds",
+	"collectives.parts", "collectives.steps", "collectives.alltoall",
+	"gpu", "gpu.idle", "gpu.overlap", "gpu.streams", "steps", "ranks", "ranks.share", "ranks.steps", "ranks.pipeline",
 }
 
-// mostKernels is how many rows of kernels by rank people get to see.
-const mostKernels = 20
-
-// reportRanks compares the ranks of all inputs, of whatever kind.
-func (c *command) reportRanks(ctx *cli.Context) error {
-	f, err := format(ctx)
-	if err != nil {
-		return err
-	}
+// parseRanks makes the report that compares ranks.
+func parseRanks(ctx *cli.Context) (Run, error) {
 	opt := gpu.Options{}
 	if name := ctx.String("classes"); name != "" {
+		var err error
 		if opt.Classes, err = classes(name); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for _, name := range slices.Concat(tailOnly, timelineOnly, []string{"latency", "by-stage", "by-request", "by"}) {
-		if ctx.IsSet(name) {
-			return commandline.Usage("--%s has no meaning with --by-rank", name)
-		}
-	}
-	e, sel, err := c.readEvidence(ctx, everything())
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	opt.From, opt.To = sel.From, sel.To
-	d, most := &document.Document{Schema: "sgtrace.report.ranks/v2"}, 0
+	return func(in *Reading) (*document.Document, error) {
+		opt.From, opt.To = in.From, in.To
+		return compareRanks(in, opt)
+	}, nil
+}
+
+// compareRanks has the verdict about stragglers first, then what profilers saw of ranks,
+// then what requests tell about them.
+func compareRanks(in *Reading, opt gpu.Options) (*document.Document, error) {
+	d := &document.Document{}
 	var gpus *gpu.GPUs
 	var collectives *collective.Collectives
-	if len(e.Ranks) > 0 {
-		gpus, collectives = gpu.Measure(&e.Set, opt), collective.Measure(&e.Set, opt.From, opt.To)
-	}
 	var ranks *rank.Ranks
-	if e.Requests != nil {
-		ranks = rank.Measure(e.Requests)
-	}
 	var suspects []straggler.Suspects
-	if collectives != nil {
+	if in.Profiles != nil {
+		gpus, collectives = gpu.Measure(in.Profiles, opt), collective.Measure(in.Profiles, opt.From, opt.To)
 		found := collectives.Stragglers(gpus)
 		suspects = append(suspects, straggler.Suspects{Stragglers: found, Acquittal: collectives.Verdict(found)})
 	}
-	if ranks != nil {
+	if in.Requests != nil {
+		ranks = rank.Measure(in.Requests)
 		suspects = append(suspects, straggler.Suspects{Stragglers: ranks.Stragglers(), Acquittal: []string{ranks.Verdict()}})
 	}
 	d.Add(straggler.Find(suspects...).Report())
 	if gpus != nil {
 		d.Add(collectives.Reports()...)
-		d.Add(gpus.Report(), gpus.IdleReport())
+		d.Add(gpus.TimeReport(), gpus.Report(), gpus.IdleReport())
 		if len(gpus.StepShares()) > 0 {
 			d.Add(gpus.StepShareReport())
 		}
 		d.Add(gpus.OverlapReport(), gpus.StreamReport(), gpus.StepReport())
 		d.AddMain(gpus.KernelReport())
-		most = mostKernels
 	}
 	if ranks != nil {
 		by, err := requests.ParseDimensions("rank")
 		if err != nil {
-			return err
+			return nil, err
 		}
 		d.Add(ranks.Reports()...)
-		d.AddMain(requests.GroupStages(e.Requests, by).Report())
-		most = 0
+		d.AddMain(requests.GroupStages(in.Requests, by).Report())
 	}
-	return c.write(ctx, f, d, most)
+	return d, nil
 }
 
 // classes returns the classes of kernels that --classes names: "hta" are those of

@@ -1,0 +1,101 @@
+package gpu
+
+import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// An account is one column of where the time of a device went. All of them add up to
+// Length.
+type account struct {
+	name, doc string
+	of        func(*GPU) int64
+}
+
+// numWork is how many of the accounts are work; the others are idle time.
+const numWork = 4
+
+// accounts are in the order in which people read them: work, then idle time by reason.
+func accounts() []account {
+	exposed := func(class profile.Class) func(*GPU) int64 { return func(g *GPU) int64 { return g.Exposed(class) } }
+	list := []account{
+		{"compute", "some kernel computes", exposed(profile.ClassCompute)},
+		{"comm", "some kernel communicates and none computes", exposed(profile.ClassCommunication)},
+		{"copy", "memory is copied or filled and no kernel runs that computes or communicates", exposed(profile.ClassMemory)},
+		{"other", "only kernels of no known class run", exposed(profile.ClassOther)},
+	}
+	for reason := Modules; reason < NumReasons; reason++ {
+		list = append(list, account{"idle: " + ReasonWords[reason], reasonDocs[reason], func(g *GPU) int64 { return g.Waits.Time[reason] }})
+	}
+	return list
+}
+
+// reasonDocs define the idle columns.
+var reasonDocs = [NumReasons]string{
+	Modules:      "idle while the host loads kernels or instantiates a CUDA graph",
+	Allocation:   "idle while the host allocates or frees memory of the device, or pinned memory",
+	BlockingCopy: "idle while the host is in a copy that returns when it is done",
+	BetweenSteps: "idle while the host is in no annotated step",
+	AfterSync:    "idle because the host waited until the device had run dry before it launched more",
+	HostWork:     "idle because the host launched late, and no call of the runtime explains it",
+	LaunchGap:    "idle for less than 30 us before work that had been launched",
+	Dependency:   "idle for longer before work that had been launched: it waits for an event or another stream",
+	Unseen:       "nothing recorded runs, and the host waits in a call for the device: work that was not recorded",
+	Migration:    "idle for 30 us or longer between migrations of unified memory",
+	NotRecorded:  "idle for 30 us or longer before work whose launch was not recorded",
+}
+
+// TimeReport makes a table of where the time of every device went: the columns add up to
+// the length.
+func (g *GPUs) TimeReport() *table.Table {
+	c := gpuColumns{g}
+	fields := append(c.first(), c.time("length", "from the first kernel or copy to the end of the last, of each recording", (*GPU).Length))
+	for _, a := range accounts() {
+		part := c.part(a.name, a.doc, (*GPU).Length, a.of)
+		if !g.any(func(g *GPU) bool { return distribution.Fraction(a.of(g), g.Length()) >= shownShare }) {
+			part = table.Detail(part)
+		}
+		fields = append(fields, part...)
+	}
+	r := table.New("sgtrace.report.gpu.time/v1", "Where GPU time went, by rank", g.GPUs, fields)
+	g.noteGraphs(r)
+	return r
+}
+
+// shownShare is the part of the time of some device from which on a column is shown to
+// people.
+const shownShare = 0.005
+
+// ShareReport makes a short table of where the time of every device went.
+func (g *GPUs) ShareReport(schema string) *table.Table {
+	c := gpuColumns{g}
+	fields := append(c.first(), c.time("captured", "from the first row of the rank to the end of the last", func(g *GPU) int64 { return g.Captured }))
+	fields = append(fields, table.Detail([]table.Field[GPU]{
+		c.time("length", "from the first kernel or copy to the end of the last, of each recording", (*GPU).Length),
+		c.time("busy", "some kernel or copy runs", (*GPU).Busy)})...)
+	for _, a := range accounts()[:numWork] {
+		part := c.part(a.name, a.doc, (*GPU).Length, a.of)
+		if a.name == "other" && !g.any(func(g *GPU) bool { return distribution.Fraction(a.of(g), g.Length()) >= shownShare }) {
+			part = table.Detail(part)
+		}
+		fields = append(fields, part...)
+	}
+	fields = append(fields, c.part("idle", "nothing runs", (*GPU).Length, func(g *GPU) int64 { return g.Activity.Idle.Total() })...)
+	fields = append(fields, table.TextColumn("mostly", "reason of most of the idle time", (*GPU).mostly))
+	return table.New(schema, "Where GPU time went", g.GPUs, fields)
+}
+
+// mostly names the reason of most of the idle time, "" if there is none to speak of.
+func (g *GPU) mostly() string {
+	most := NoReason
+	for reason, t := range g.Waits.Time {
+		if t > g.Waits.Time[most] {
+			most = Reason(reason)
+		}
+	}
+	if distribution.Fraction(g.Waits.Time[most], g.Length()) < shownShare {
+		return ""
+	}
+	return ReasonWords[most]
+}

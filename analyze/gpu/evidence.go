@@ -1,0 +1,135 @@
+package gpu
+
+import (
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// callEvidence tells which calls a reason is about.
+func (g *GPUs) callEvidence(reason Reason) finding.Evidence {
+	var calls []CallTime
+	for i := range g.Calls {
+		if g.Calls[i].Reason == reason {
+			calls = append(calls, g.Calls[i])
+		}
+	}
+	if len(calls) == 0 {
+		return finding.Evidence{}
+	}
+	c := &calls[0]
+	return finding.Sentence("%s: %s, %s in all, %s at most", c.Name, words.Counted(int(c.N), "call"), words.Nearly(c.Time), words.Nearly(c.Max))
+}
+
+// longestGap tells of the longest gap that a reason explains.
+func (g *GPUs) longestGap(reason Reason) finding.Evidence {
+	var longest Gap
+	var of *GPU
+	for i := range g.GPUs {
+		if gap := g.GPUs[i].Waits.Longest[reason]; gap.length() > longest.length() {
+			longest, of = gap, &g.GPUs[i]
+		}
+	}
+	if of == nil {
+		return finding.Evidence{}
+	}
+	text := "longest gap " + words.Nearly(longest.length())
+	if longest.From > absolute {
+		text += " at " + words.Clock(longest.From).Format("15:04:05.000")
+	}
+	if len(g.GPUs) > 1 {
+		text += " on " + g.gpuLabel(of)
+	}
+	return finding.Sentence("%s", text)
+}
+
+// absolute is from when on times count from 1970, and not from the start of a recording:
+// 2001.
+const absolute = trace.Time(1e18)
+
+// launchDelay tells how far ahead of the device the host launches.
+func (g *GPUs) launchDelay() finding.Evidence {
+	gpu := &g.GPUs[0]
+	if gpu.Delay.N == 0 {
+		return finding.Evidence{}
+	}
+	return finding.Sentence("%s starts kernels %s after their launch in the median; a host that is ahead has a queue", g.gpuLabel(gpu), words.Nearly(gpu.Delay.P50))
+}
+
+// largestCopies tells of the operations that copy longest.
+func (g *GPUs) largestCopies() []finding.Evidence {
+	sums := map[string]*CopyKind{}
+	for i := range g.GPUs {
+		for k := range g.GPUs[i].Copies {
+			c := &g.GPUs[i].Copies[k]
+			if sums[c.Name] == nil {
+				sums[c.Name] = &CopyKind{Name: c.Name}
+			}
+			sums[c.Name].add(c)
+		}
+	}
+	var list []CopyKind
+	for _, c := range sums {
+		list = append(list, *c)
+	}
+	sortCopies(list)
+	var out []finding.Evidence
+	const most = 2
+	for i := range list[:min(most, len(list))] {
+		c := &list[i]
+		text := fmt.Sprintf("%s: %s, %s", c.Name, copiesOf(c.N), words.Nearly(c.Time))
+		if c.Bytes > 0 {
+			text += fmt.Sprintf(", %s at %.3g GB/s", words.Size(c.Bytes), c.Rate()/1e9)
+		}
+		out = append(out, finding.Sentence("%s", text))
+	}
+	return out
+}
+
+func copiesOf(n int64) string {
+	if n == 1 {
+		return "1 copy"
+	}
+	return words.Thousands(n) + " copies"
+}
+
+// Devices names the devices: "the GPU", "the 8 GPUs".
+func (g *GPUs) Devices() string {
+	if len(g.GPUs) == 1 {
+		return "the GPU"
+	}
+	return fmt.Sprintf("the %d GPUs", len(g.GPUs))
+}
+
+// are begins a sentence: "the 8 GPUs are".
+func (g *GPUs) are() string { return g.Devices() + " " + words.IsOrAre(len(g.GPUs)) }
+
+// spend begins a sentence: "the 8 GPUs spend".
+func (g *GPUs) spend() string {
+	if len(g.GPUs) == 1 {
+		return g.Devices() + " spends"
+	}
+	return g.Devices() + " spend"
+}
+
+// spread tells on which device a part of the time is least and on which most; nothing of
+// one device. column is that of the part, in ns, in the table of devices.
+func (g *GPUs) spread(column string, of func(*GPU) int64) finding.Evidence {
+	if len(g.GPUs) < 2 {
+		return finding.Evidence{}
+	}
+	part := func(g *GPU) float64 { return distribution.Fraction(of(g), g.Length()) }
+	least, most := &g.GPUs[0], &g.GPUs[0]
+	for i := range g.GPUs {
+		if gpu := &g.GPUs[i]; part(gpu) < part(least) {
+			least = gpu
+		} else if part(gpu) > part(most) {
+			most = gpu
+		}
+	}
+	return finding.Sentence("from %.0f %% on %s to %.0f %% on %s", 100*part(least), g.gpuLabel(least), 100*part(most), g.gpuLabel(most)).
+		In("gpu", finding.Row("rank", g.gpuLabel(most)), column, float64(of(most)))
+}

@@ -1,0 +1,116 @@
+package gpu
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+const ms = 1_000_000
+
+// gpuOf is a device of 100 ms: ms of exposed communication, of exposed copies, and idle by
+// reason; the rest computes.
+func gpuOf(comm, copies int64, idle map[Reason]int64) GPU {
+	g := GPU{Rank: "TP0", Last: 100 * ms, Rows: FewRows}
+	compute := 100 - comm - copies
+	for reason, t := range idle {
+		g.Waits.Time[reason], g.Waits.Gaps[reason] = t*ms, 1
+		g.Activity.Idle.Time[OtherWait] += t * ms
+		compute -= t
+	}
+	g.Running[1<<profile.ClassCommunication] = comm * ms
+	g.Running[1<<profile.ClassMemory] = copies * ms
+	g.Running[1<<profile.ClassCompute] = compute * ms
+	return g
+}
+
+// all are the findings of a report.
+func all(g *GPUs) []finding.Finding {
+	idle, _ := g.Idle()
+	calls, _ := g.HeldUp()
+	between, _ := g.IdleBetweenSteps()
+	exposed, _ := g.Exposure(nil)
+	copies, _ := g.ExposedCopies()
+	return slices.Concat(idle, calls, between, exposed, copies)
+}
+
+// What is found of devices, by topic and cost.
+func TestFindings(t *testing.T) {
+	type found struct {
+		topic  string
+		weight float64
+	}
+	few := gpuOf(0, 0, map[Reason]int64{HostWork: 90})
+	few.Rows, few.Last = FewRows-1, shortest-1
+	for _, test := range []struct {
+		name string
+		gpus []GPU
+		want []found
+	}{
+		{"busy", []GPU{gpuOf(10, 5, map[Reason]int64{HostWork: 10, LaunchGap: 10})}, nil},
+		{"the host is late", []GPU{gpuOf(10, 0, map[Reason]int64{HostWork: 40})}, []found{{"host", 0.4}}},
+		{"each reason is small, the sum is not", []GPU{gpuOf(0, 0, map[Reason]int64{HostWork: 18, LaunchGap: 16})}, []found{{"host", 0.34}}},
+		{"gaps of other reasons", []GPU{gpuOf(0, 0, map[Reason]int64{Dependency: 50, NotRecorded: 14})}, []found{{"idle", 0.64}}},
+		{"perhaps no requests", []GPU{gpuOf(10, 0, map[Reason]int64{BetweenSteps: 45})}, nil},
+		{"most of the time between steps", []GPU{gpuOf(0, 0, map[Reason]int64{BetweenSteps: 60})}, []found{{"steps", 0.6}}},
+		{"calls that cost, though the sum is small", []GPU{gpuOf(0, 0, map[Reason]int64{AfterSync: 12, HostWork: 5})}, []found{{"calls", 0.12}}},
+		{"communicates", []GPU{gpuOf(20, 0, nil), gpuOf(40, 0, nil)}, []found{{"communication", 0.3}}},
+		{"copies", []GPU{gpuOf(0, 97, nil)}, []found{{"copies", 0.97}}},
+		{"a try", []GPU{few}, nil},
+		{"no device", nil, nil},
+	} {
+		var got []found
+		for _, f := range all(&GPUs{GPUs: test.gpus, Steps: make([]StepTime, 1)}) {
+			got = append(got, found{f.Topic, f.Cost})
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+// Decode steps without a graph cost what they take longer than those with one.
+func TestGraphFindings(t *testing.T) {
+	const us = 1000
+	measure := func(steps, everyEager int) *GPUs {
+		syms := trace.NewSymbols()
+		s := &testset.RowStream{}
+		event := func(name string, from, to, correlation int64) profile.Event {
+			return profile.Event{Start: trace.Time(from), End: trace.Time(to), Correlation: correlation, Name: syms.Intern(name), PID: 7}
+		}
+		for i := range int64(steps) {
+			at, took, call := i*2000*us, int64(1000*us), "cudaGraphLaunch"
+			if everyEager > 0 && int(i)%everyEager == 0 {
+				took, call = 1500*us, "cudaLaunchKernel"
+			}
+			s.RangeRows = append(s.RangeRows, profile.Range{Event: event("step[DECODE bs=32]", at, at+100*us, 0), TID: 1})
+			s.CallRows = append(s.CallRows, profile.Call{Event: event(call, at+10*us, at+20*us, i+1), TID: 1})
+			s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event("gemm", at+30*us, at+30*us+took, i+1)})
+		}
+		return Measure(testset.SetOf(syms, []string{"TP0"}, s), Options{})
+	}
+	of := func(g *GPUs) []finding.Finding {
+		found, _ := g.EagerSteps()
+		return found
+	}
+	if got := of(measure(200, 0)); got != nil {
+		t.Errorf("all steps are graphs: %v", got)
+	}
+	if got := of(measure(200, 1)); got != nil {
+		t.Errorf("no step is a graph: %v", got)
+	}
+	g := measure(200, 5)
+	got := of(g)
+	if want := 40 * 500.0 * us / float64(g.GPUs[0].Length()); len(got) != 1 || math.Abs(got[0].Cost-want) > 1e-9 {
+		t.Fatalf("%v, want one of weight %v", got, want)
+	}
+	const text = "40 of 200 decode steps ran without a CUDA graph, though others of that batch size have one"
+	if got[0].Text != text || got[0].Evidence[0].Text != "decode of 17-32 requests on TP0: median 1.00 ms with a graph, 1.50 ms without" {
+		t.Errorf("%q %v", got[0].Text, got[0].Evidence)
+	}
+}

@@ -1,0 +1,118 @@
+package gpu
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// A GraphUse is how many decode steps of a rank and about one batch size were launched as
+// CUDA graphs, and how long they took beside those that were launched kernel by kernel.
+type GraphUse struct {
+	Rank               string
+	MinBatch, MaxBatch int32 // requests; -1 is unknown
+	// Graph and Eager are the times from the first start to the last end of what steps
+	// launched, in ns.
+	Graph, Eager distribution.Summary
+
+	rankIndex int32
+}
+
+// Lost returns what steps without graphs took longer, in ns: their number times the
+// difference of the medians; 0 if they were not slower or there is nothing to compare.
+func (u *GraphUse) Lost() int64 {
+	if u.Graph.N == 0 || u.Eager.P50 <= u.Graph.P50 {
+		return 0
+	}
+	return int64(float64(u.Eager.N) * float64(u.Eager.P50-u.Graph.P50))
+}
+
+// groupGraphs sums up the decode steps of a rank that launched kernels. A step counts as
+// a graph if most of its kernels were launched by one: what samples tokens never is.
+func groupGraphs(set *profile.Set, rank int32, steps []walk.Step) []GraphUse {
+	type key struct{ from, to int32 }
+	type times struct{ graph, eager []int64 }
+	of := map[key]*times{}
+	for i := range steps {
+		s := &steps[i]
+		if s.Kind != profile.StepDecode || s.Part || s.Again || s.Kernels == 0 {
+			continue
+		}
+		var k key
+		k.from, k.to = walk.BatchBucket(s.Batch)
+		if of[k] == nil {
+			of[k] = &times{}
+		}
+		if took := distribution.Between(s.First, s.Last); 2*s.GraphKernels >= s.Kernels {
+			of[k].graph = append(of[k].graph, took)
+		} else {
+			of[k].eager = append(of[k].eager, took)
+		}
+	}
+	var out []GraphUse
+	for _, k := range slices.SortedFunc(maps.Keys(of), func(a, b key) int { return cmp.Compare(a.from, b.from) }) {
+		out = append(out, GraphUse{Rank: set.Ranks[rank], rankIndex: rank, MinBatch: k.from, MaxBatch: k.to,
+			Graph: distribution.Summarize(of[k].graph), Eager: distribution.Summarize(of[k].eager)})
+	}
+	return out
+}
+
+// muchEager is the part of the time of devices that steps without CUDA graphs have to
+// cost.
+const muchEager = 0.02
+
+// EagerSteps tells of decode steps that were not launched as CUDA graphs though others of
+// about that batch size were.
+func (g *GPUs) EagerSteps() ([]finding.Finding, finding.Judged) {
+	t, judged := g.time("decode steps without a CUDA graph")
+	lost, eager, graph := int64(0), 0, 0
+	var worst *GraphUse
+	for i := range g.Graphs {
+		u := &g.Graphs[i]
+		if u.Graph.N == 0 {
+			continue // nothing to compare: no graph of that batch size may exist
+		}
+		eager, graph = eager+u.Eager.N, graph+u.Graph.N
+		lost = distribution.AddTimes(lost, u.Lost())
+		if worst == nil || u.Lost() > worst.Lost() {
+			worst = u
+		}
+	}
+	if graph == 0 && judged.Reason == "" {
+		judged.Reason = "no decode step ran as a CUDA graph"
+	}
+	judged.Of, judged.N, judged.Needed = "decode step", eager+graph, 1
+	share := min(1, t.part(lost))
+	if judged.State() != finding.LookedAt || share < muchEager {
+		return nil, judged
+	}
+	batch := ""
+	if words := walk.BatchWords(worst.MinBatch, worst.MaxBatch); words != "" {
+		batch = " of " + words + " requests"
+	}
+	return []finding.Finding{shareFinding("graphs", "time lost without CUDA graphs", share,
+		fmt.Sprintf("%s of %s decode steps ran without a CUDA graph, though others of that batch size have one", words.Thousands(int64(eager)), words.Thousands(int64(eager+graph))),
+		finding.Sentence("decode%s on %s: median %s with a graph, %s without", batch, worst.Rank, words.Nearly(worst.Graph.P50), words.Nearly(worst.Eager.P50)))}, judged
+}
+
+// noGraphs tells that no decode step was launched as a CUDA graph; nothing if some were.
+func (g *GPUs) noGraphs() finding.Evidence {
+	eager := 0
+	for i := range g.Graphs {
+		if g.Graphs[i].Graph.N > 0 {
+			return finding.Evidence{}
+		}
+		eager += g.Graphs[i].Eager.N
+	}
+	if eager == 0 {
+		return finding.Evidence{}
+	}
+	return finding.Sentence("none of %s decode steps ran as a CUDA graph: the host launches every kernel by itself", words.Thousands(int64(eager)))
+}

@@ -1,0 +1,154 @@
+package gpu
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Reason says why a device had nothing to run. Every nanosecond of idle time has
+// exactly one, so that reasons add up to the idle time.
+type Reason uint8
+
+const (
+	// NoReason is a call that does not hold up its thread.
+	NoReason Reason = iota
+	// Modules are loaded, or a CUDA graph is instantiated, before the next launch.
+	Modules
+	// Allocation: memory of the device, or pinned memory, is allocated or freed.
+	Allocation
+	// BlockingCopy: a copy that returns only when it is done.
+	BlockingCopy
+	// BetweenSteps: the host is in no step. Either there is no batch to run, or the
+	// scheduler takes its time between two.
+	BetweenSteps
+	// AfterSync: a call waited until the device had run dry, so that the next launch had
+	// to come too late.
+	AfterSync
+	// HostWork: the host had not launched what came next, and made no call that explains
+	// it: Python, tokenizing, a lock, another process.
+	HostWork
+	// LaunchGap: what came next had been launched, and started less than 30 us later.
+	LaunchGap
+	// Dependency: what came next had been launched and waited longer: for an event, or for
+	// work of another stream.
+	Dependency
+	// Unseen: the host waited for the device in a call, though the device shows nothing: it
+	// was busy with what was not recorded, such as the kernels of a graph.
+	Unseen
+	// Migration: what came next moves pages of unified memory, when a kernel or the host
+	// touches them.
+	Migration
+	// NotRecorded: no call of what came next was recorded.
+	NotRecorded
+	NumReasons
+)
+
+// ReasonWords are what reasons are called after "idle:".
+var ReasonWords = [NumReasons]string{
+	Modules: "loading kernels", Allocation: "allocating memory", BlockingCopy: "blocking copy",
+	BetweenSteps: "between steps", AfterSync: "after a sync call", HostWork: "host work",
+	LaunchGap: "launch gaps", Dependency: "waiting for other work", Unseen: "unrecorded work",
+	Migration:   "unified memory",
+	NotRecorded: "launch not recorded",
+}
+
+// ofHost reports whether the host was late.
+func (r Reason) ofHost() bool { return r >= Modules && r <= HostWork }
+
+// callReasons maps parts of the names of CUDA and HIP calls, without the prefix cu, cuda
+// or hip, to the reason that they are for idle time. The first that fits counts.
+var callReasons = []struct {
+	part   string
+	reason Reason
+}{
+	{"Async", NoReason}, // also cudaMallocAsync: stream-ordered
+	{"Synchronize", AfterSync}, {"WaitExternal", NoReason},
+	{"ModuleLoad", Modules}, {"LibraryLoad", Modules}, {"ModuleUnload", Modules}, {"GraphInstantiate", Modules}, {"LinkComplete", Modules},
+	{"Malloc", Allocation}, {"MemAlloc", Allocation}, {"HostAlloc", Allocation}, {"HostRegister", Allocation}, {"HostUnregister", Allocation},
+	{"HostMalloc", Allocation}, {"MemCreate", Allocation}, {"MemMap", Allocation}, {"MemSetAccess", Allocation}, {"MemUnmap", Allocation},
+	{"MemRelease", Allocation}, {"Free", Allocation},
+	{"Memcpy", BlockingCopy}, {"Memset", NoReason}, {"MemsetD", NoReason},
+}
+
+// reasonOfCall returns the reason that a call of a name is for idle time, NoReason for
+// all that return at once.
+func reasonOfCall(name string) Reason {
+	rest := name
+	switch {
+	case strings.HasPrefix(rest, "cuda"):
+		rest = rest[len("cuda"):]
+	case strings.HasPrefix(rest, "cu"):
+		rest = rest[len("cu"):]
+	case strings.HasPrefix(rest, "hip"):
+		rest = rest[len("hip"):]
+	default:
+		return NoReason
+	}
+	for _, c := range callReasons {
+		if strings.Contains(rest, c.part) {
+			return c.reason
+		}
+	}
+	return NoReason
+}
+
+// A CallTime is how long calls of one name held up their threads, on all ranks.
+type CallTime struct {
+	Name   string
+	Reason Reason
+	N      int64
+	Time   int64 // ns, sum of the durations
+	Max    int64 // ns
+}
+
+func (c *CallTime) add(o *CallTime) {
+	c.N += o.N
+	c.Time = distribution.AddTimes(c.Time, o.Time)
+	c.Max = max(c.Max, o.Max)
+}
+
+// callTimes sums up the calls that hold up their threads, by symbol.
+type callTimes struct {
+	syms *trace.Symbols
+	rows walk.Paged[CallTime] // Name is "" until the reason is known
+	used []trace.Sym
+}
+
+// add counts a call and returns its reason.
+func (c *callTimes) add(name trace.Sym, dur int64) Reason {
+	row := c.rows.At(int64(name))
+	if row.Name == "" {
+		row.Name = c.syms.Name(name)
+		if row.Reason = reasonOfCall(row.Name); row.Reason != NoReason {
+			c.used = append(c.used, name)
+		}
+	}
+	if row.Reason != NoReason {
+		row.add(&CallTime{N: 1, Time: dur, Max: dur})
+	}
+	return row.Reason
+}
+
+// sumCalls returns what all streams have of calls, the longest total first.
+func sumCalls(walks []*gpuWalk) []CallTime {
+	at := map[trace.Sym]int{}
+	var out []CallTime
+	for _, w := range walks {
+		for _, name := range w.calls.used {
+			row := w.calls.rows.At(int64(name))
+			if k, ok := at[name]; ok {
+				out[k].add(row)
+				continue
+			}
+			at[name] = len(out)
+			out = append(out, *row)
+		}
+	}
+	slices.SortFunc(out, func(a, b CallTime) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name)) })
+	return out
+}

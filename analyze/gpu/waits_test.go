@@ -1,0 +1,155 @@
+package gpu
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+func TestReasonOfCall(t *testing.T) {
+	for name, want := range map[string]Reason{
+		"cudaStreamSynchronize": AfterSync, "cuCtxSynchronize": AfterSync, "hipDeviceSynchronize": AfterSync, "cudaEventSynchronize_v3020": AfterSync,
+		"cudaMemcpy": BlockingCopy, "cuMemcpyDtoH_v2": BlockingCopy, "hipMemcpyWithStream": BlockingCopy,
+		"cudaMemcpyAsync": NoReason, "cuMemcpyHtoDAsync_v2": NoReason, "cudaMemsetAsync": NoReason, "cudaMemset": NoReason,
+		"cudaMalloc": Allocation, "cuMemAlloc_v2": Allocation, "cudaHostAlloc": Allocation, "cudaFree": Allocation, "hipHostMalloc": Allocation,
+		"cudaMallocAsync": NoReason, "cudaFreeAsync": NoReason,
+		"cuModuleLoadData": Modules, "cuLibraryLoadData": Modules, "cudaGraphInstantiate_v12000": Modules,
+		"cudaLaunchKernel": NoReason, "cudaGraphLaunch": NoReason, "cudaStreamWaitEvent": NoReason, "cudaEventQuery": NoReason,
+		"cudaGetDevice": NoReason, "ncclAllReduce": NoReason, "FreeMemory": NoReason, "": NoReason,
+	} {
+		if got := reasonOfCall(name); got != want {
+			t.Errorf("%s: %q, want %q", name, ReasonWords[got], ReasonWords[want])
+		}
+	}
+}
+
+// Each gap of a device has the reason that was planted before it.
+func TestWaitsOfPlantedGaps(t *testing.T) {
+	const us = 1000
+	type call struct {
+		name     string
+		from, to int64 // us behind the end of the kernel before the gap
+	}
+	for _, test := range []struct {
+		name     string
+		gap      int64 // us
+		calls    []call
+		launch   int64 // us behind the end of the kernel before; -1 is not recorded
+		step     int64 // us of the gap that lie in a step, from its start; -1 is without steps
+		migrates bool
+		want     map[Reason]int64 // us
+	}{
+		{name: "host work", gap: 500, launch: 490, step: -1, want: map[Reason]int64{HostWork: 500}},
+		{name: "malloc", gap: 500, launch: 490, step: -1, calls: []call{{"cudaMalloc", 100, 400}}, want: map[Reason]int64{HostWork: 200, Allocation: 300}},
+		{name: "loading wins over malloc", gap: 500, launch: 490, step: -1, calls: []call{{"cudaMalloc", 100, 400}, {"cuModuleLoadData", 50, 200}},
+			want: map[Reason]int64{HostWork: 150, Allocation: 200, Modules: 150}},
+		{name: "drained", gap: 90, launch: 80, step: -1, calls: []call{{"cudaStreamSynchronize", -900, 5}}, want: map[Reason]int64{AfterSync: 90}},
+		{name: "a sync after the device is idle explains nothing", gap: 90, launch: 80, step: -1, calls: []call{{"cudaStreamSynchronize", 20, 30}},
+			want: map[Reason]int64{HostWork: 90}},
+		{name: "a sync elsewhere that goes on explains nothing", gap: 90, launch: 80, step: -1, calls: []call{{"cudaEventSynchronize", -900, 5000}},
+			want: map[Reason]int64{HostWork: 90}},
+		{name: "waits for what was not recorded", gap: 5000, launch: 4990, step: -1, calls: []call{{"cudaStreamSynchronize", -900, 4000}},
+			want: map[Reason]int64{Unseen: 4000, AfterSync: 1000}},
+		{name: "a copy that blocks", gap: 90, launch: 60, step: -1, calls: []call{{"cudaMemcpy", 50, 95}}, want: map[Reason]int64{HostWork: 50, BlockingCopy: 40}},
+		{name: "between steps", gap: 500, launch: 490, step: 200, want: map[Reason]int64{HostWork: 200, BetweenSteps: 300}},
+		{name: "behind another kernel", gap: 20, launch: -100, step: -1, want: map[Reason]int64{LaunchGap: 20}},
+		{name: "waits for an event", gap: 200, launch: -100, step: -1, want: map[Reason]int64{Dependency: 200}},
+		{name: "no call", gap: 200, launch: -1, step: -1, want: map[Reason]int64{NotRecorded: 200}},
+		{name: "unified memory", gap: 200, launch: -1, step: -1, migrates: true, want: map[Reason]int64{Migration: 200}},
+	} {
+		syms := trace.NewSymbols()
+		s := &testset.RowStream{}
+		const end = 10_000 * us // of the kernel before the gap
+		event := func(name string, from, to, correlation int64) profile.Event {
+			return profile.Event{Start: trace.Time(from), End: trace.Time(to), Correlation: correlation, Name: syms.Intern(name), PID: 7}
+		}
+		s.CallRows = append(s.CallRows, profile.Call{Event: event("cudaLaunchKernel", 0, us, 1), TID: 1})
+		s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event("gemm", 100*us, end, 1)})
+		for _, c := range test.calls {
+			s.CallRows = append(s.CallRows, profile.Call{Event: event(c.name, end+c.from*us, end+c.to*us, 0), TID: 1})
+		}
+		correlation := int64(0)
+		if test.launch != -1 {
+			correlation = 2
+			s.CallRows = append(s.CallRows, profile.Call{Event: event("cudaLaunchKernel", end+test.launch*us, end+test.launch*us+us, 2), TID: 1})
+		}
+		start := end + test.gap*us
+		if test.migrates {
+			s.CopyRows = append(s.CopyRows, profile.Copy{Event: event("[CUDA memcpy Unified Host-to-Device]", start, start+us, 0)})
+		} else {
+			s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event("gemm", start, start+us, correlation)})
+		}
+		if test.step >= 0 {
+			s.RangeRows = append(s.RangeRows, profile.Range{Event: event("step[DECODE bs=2]", 0, end+test.step*us, 0), TID: 1})
+		}
+		g := Measure(testset.SetOf(syms, []string{"TP0"}, s), Options{}).GPUs[0]
+		for reason, got := range g.Waits.Time {
+			if want := test.want[Reason(reason)] * us; got != want {
+				t.Errorf("%s: %q %d ns, want %d", test.name, ReasonWords[reason], got, want)
+			}
+		}
+	}
+}
+
+// A sweep over gaps says the same as looking at every nanosecond of them.
+func TestWaitsMomentByMoment(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		var host hostTimes
+		for range r.IntN(12) {
+			start := trace.Time(r.IntN(200))
+			host.calls = append(host.calls, hostCall{start, start + trace.Time(r.IntN(40)), []Reason{Modules, Allocation, BlockingCopy, AfterSync}[r.IntN(4)]})
+		}
+		var steps []walk.Step
+		for range r.IntN(4) {
+			start := trace.Time(r.IntN(200))
+			steps = append(steps, walk.Step{Start: start, End: start + trace.Time(r.IntN(60))})
+		}
+		host.order(steps)
+		sweep := waitSweep{host: &host}
+		var got, want Waits
+		for from := trace.Time(r.IntN(30)); from < 220; {
+			to := from + 1 + trace.Time(r.IntN(60))
+			row := gpuRow{start: to, flags: rowCalled, launch: from + 1 + trace.Time(r.IntN(int(to-from)))}
+			sweep.add(&got, &row, from)
+			for now := from; now < to; now++ {
+				want.Time[definedReason(&host, steps, now, from, row.launch)]++
+			}
+			from = to + trace.Time(r.IntN(30))
+		}
+		if got.Time != want.Time {
+			t.Fatalf("%v, want %v: %s", got.Time, want.Time, fmt.Sprint(host))
+		}
+	}
+}
+
+// definedReason is the reason of a moment in a gap from a time on that a launch ended.
+func definedReason(host *hostTimes, steps []walk.Step, now, from, launch trace.Time) Reason {
+	best, drained := NumReasons, false
+	for _, c := range host.calls {
+		if c.reason == AfterSync {
+			drained = drained || c.start <= from && c.end > from && c.end <= launch
+		} else if c.start <= now && now < c.end {
+			best = min(best, c.reason)
+		}
+	}
+	if best != NumReasons {
+		return best
+	}
+	inStep := len(steps) == 0
+	for _, s := range steps {
+		inStep = inStep || s.Start <= now && now < s.End
+	}
+	switch {
+	case !inStep:
+		return BetweenSteps
+	case drained:
+		return AfterSync
+	}
+	return HostWork
+}

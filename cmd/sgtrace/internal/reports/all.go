@@ -1,0 +1,68 @@
+package reports
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/kernel"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// Categories of events that reports walk over.
+var (
+	KernelEvents = []string{profile.KernelCategory}
+	launchEvents = slices.Concat(KernelEvents, profile.CallCategories)
+	AllEvents    = slices.Concat(launchEvents, profile.CopyCategories, []string{profile.AnnotationCategory})
+)
+
+// Numbers of rows that people see without asking for more: ranges and kernels make tens
+// of thousands.
+const (
+	mostRows    = 100
+	mostKernels = 20
+)
+
+// ofProfiles are the options of reports on profiles.
+var ofProfiles = []string{"by-rank", "sort", "limit"}
+
+// All is the table of reports, in the order of the help. The first one is printed if no
+// other is asked for.
+var All = []*Report{
+	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
+		Options: []string{"o"}, Tables: summaryTables,
+		Events: AllEvents, SyncPoints: true, Parse: parseSummary},
+	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
+		Options: []string{"classes", "sort", "limit"}, Tables: rankTables,
+		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
+
+	{Name: "latency", Usage: "E2E, TTFT, ITL, TPOT and queue time", Needs: Requests,
+		Options: []string{"sort", "limit"}, Tables: []string{"latency"}, Ignores: []string{"min-dur", "level"}, Parse: noOptions(latencies)},
+	{Name: "by-stage", As: "stages", Usage: "one row per stage", Needs: Requests,
+		Options: []string{"sort", "limit"}, Tables: stageTables, Parse: stagesBy("stage")},
+	{Name: "by-request", As: "stages", Usage: "one row per stage and request", Needs: Requests,
+		Options: []string{"sort", "limit"}, Tables: stageTables[:1], Parse: stagesBy("request")},
+	{Name: "by", As: "stages", Usage: "one row per stage and `DIMENSION`,...: " + dimensions(), Needs: Requests,
+		Options: []string{"sort", "limit"}, Tables: stageTables[:1], Parse: parseStages},
+	{Name: "tail", Usage: "why requests from `PERCENTILE` on (p99) are slow", Needs: Requests,
+		Options: []string{"metric", "limit"}, Tables: tailTables, Ignores: []string{"role", "host", "rank", "min-dur", "level"}, OwnsLimit: true, Parse: parseTail},
+	{Name: "timeline", Usage: "load and latency over time, and when they changed", Needs: Requests,
+		Options: []string{"bucket"}, Tables: []string{"timeline", "changes"}, Parse: parseTimeline},
+
+	{Name: "kernels", Usage: "GPU time by kernel, as cuda_gpu_kern_sum of nsys", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"kernels"}, Events: KernelEvents, Most: mostRows,
+		Parse: listing("kernels", kernel.SumKernels)},
+	{Name: "launches", Usage: "API, queue and GPU time, as cuda_kern_exec_sum", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"launches"}, Events: launchEvents, Most: mostRows,
+		Parse: listing("kernels", kernel.SumLaunches)},
+	{Name: "api", Usage: "CUDA runtime and driver calls, as cuda_api_sum", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"calls"}, Events: profile.CallCategories, Most: mostRows,
+		Parse: listing("calls into the runtime or driver of a device", kernel.SumCalls)},
+	{Name: "memcpy", Usage: "copies by time and size, as cuda_gpu_mem_*_sum", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"copies"}, Events: profile.CopyCategories, Args: profile.ArgsMin, Most: mostRows,
+		Parse: listing("copies or fills of memory", kernel.SumCopies)},
+	{Name: "nvtx", Usage: "NVTX ranges, annotations, and the GPU time in them", Needs: Profiles,
+		Options: append(ofProfiles, "open-ranges"), Tables: []string{"ranges"}, Events: AllEvents, Attribute: true, Most: mostRows,
+		Parse: listing("NVTX ranges or annotations", kernel.SumRanges)},
+	{Name: "nvtx-kernels", Usage: "kernels launched in every range, as nvtx_kern_sum", Needs: Profiles,
+		Options: append(ofProfiles, "open-ranges"), Tables: []string{"rangekernels"}, Events: AllEvents, Attribute: true, Most: mostRows,
+		Parse: listing("kernels", kernel.SumRangeKernels)},
+}

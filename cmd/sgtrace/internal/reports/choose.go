@@ -1,0 +1,109 @@
+package reports
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+)
+
+// Choose returns the report that the flags ask for, the summary if they ask for none.
+// Two reports at once are an error of the command line, and so is a flag that the report
+// does not take; either error names both.
+func Choose(ctx *cli.Context) (*Report, error) {
+	r, err := askedFor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	given := slices.DeleteFunc(Refusable(), func(name string) bool { return !ctx.IsSet(name) })
+	for _, flag := range given {
+		switch {
+		case r.Takes(flag):
+		case r.asked(ctx):
+			return nil, commandline.Usage("%s does not take %s; %s", commandline.Dashed(r.Name), commandline.Dashed(flag), takers(flag))
+		default:
+			return nil, noReportTakes(given)
+		}
+	}
+	if name := ctx.String("table"); ctx.IsSet("table") && !slices.Contains(r.Tables, name) {
+		return nil, commandline.Usage("--table %q: --%s has %s", name, r.Name, strings.Join(r.Tables, ", "))
+	}
+	return r, nil
+}
+
+// askedFor returns the one report whose flag is given, or that takes the flags of the
+// others as options.
+func askedFor(ctx *cli.Context) (*Report, error) {
+	var asked []*Report
+	for _, r := range All {
+		if r.asked(ctx) {
+			asked = append(asked, r)
+		}
+	}
+	if len(asked) == 0 {
+		return All[0], nil
+	}
+	for _, r := range asked {
+		if !slices.ContainsFunc(asked, func(other *Report) bool { return other != r && !r.Takes(other.Name) }) {
+			return r, nil
+		}
+	}
+	for _, other := range asked[1:] {
+		if !other.Takes(asked[0].Name) {
+			return nil, commandline.Usage("--%s and --%s are two reports; ask for one at a time", asked[0].Name, other.Name)
+		}
+	}
+	return nil, commandline.Usage("--%s and --%s are two reports; ask for one at a time", asked[1].Name, asked[2].Name)
+}
+
+// noReportTakes says which reports take the options that are given without one.
+func noReportTakes(options []string) error {
+	var parts []string
+	for _, flag := range options {
+		parts = append(parts, takers(flag))
+	}
+	return commandline.Usage("no report is asked for that takes %s: %s", listed(dashedAll(options)), strings.Join(parts, "; "))
+}
+
+// takers says which reports take a flag: "--tail takes --metric".
+func takers(flag string) string {
+	var names []string
+	for _, r := range All {
+		if r.Takes(flag) {
+			names = append(names, r.Name)
+		}
+	}
+	verb := "take"
+	if len(names) == 1 {
+		verb = "takes"
+	}
+	return listed(dashedAll(names)) + " " + verb + " " + commandline.Dashed(flag)
+}
+
+func dashedAll(names []string) []string {
+	var flags []string
+	for _, name := range names {
+		flags = append(flags, commandline.Dashed(name))
+	}
+	return flags
+}
+
+// listed is "--a", "--a and --b", or "--a, --b and --c".
+func listed(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// Refusable are the flags that some reports do not take, besides those of reports.
+func Refusable() []string {
+	var names []string
+	for _, o := range options() {
+		names = append(names, o.Names()[0])
+	}
+	return slices.Concat(names, AboutRequests)
+}

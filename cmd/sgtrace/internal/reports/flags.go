@@ -1,0 +1,56 @@
+package reports
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Flags returns the flags of the reports and of what they take, new ones with each call.
+// Those that all reports take are the program's.
+func Flags() []cli.Flag {
+	var flags []cli.Flag
+	for _, r := range All {
+		flags = append(flags, r.Flag())
+	}
+	return append(flags, options()...)
+}
+
+// options are the flags that only some reports take.
+func options() []cli.Flag {
+	text := func(name, usage string) cli.Flag { return &cli.StringFlag{Name: name, Usage: with(name) + usage} }
+	return []cli.Flag{
+		text("o", "write one HTML page, `FILE`.html"),
+		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`"},
+		&cli.StringFlag{Name: "sort", Usage: "order rows by `COLUMN`; a leading - turns it around"},
+		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "all"},
+		&cli.StringSliceFlag{Name: "metric", Usage: with("metric") + "only `METRIC`: e2e, ttft, itl"},
+		&cli.DurationFlag{Name: "bucket", Usage: with("bucket") + "pieces of this `DURATION`", DefaultText: "about 60"},
+		text("classes", "classes of kernels: `FILE` with lines such as 'communication my_allreduce', or hta"),
+		&cli.BoolFlag{Name: "open-ranges", Usage: with("open-ranges") + "count ranges that never closed", DisableDefaultText: true},
+	}
+}
+
+// with says which reports take an option: "with --tail: ".
+func with(option string) string {
+	var takers []string
+	for _, r := range All {
+		if slices.Contains(r.Options, option) {
+			takers = append(takers, "--"+r.Name)
+		}
+	}
+	return "with " + strings.Join(takers, ", ") + ": "
+}
+
+// TableNames returns the names that --table takes, sorted.
+func TableNames() []string {
+	var names []string
+	for _, r := range All {
+		if r.Takes("table") {
+			names = append(names, r.Tables...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

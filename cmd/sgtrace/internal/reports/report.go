@@ -1,0 +1,128 @@
+package reports
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Report is one that 'sgtrace report' prints.
+type Report struct {
+	Name string // of the flag that asks for it: "kernels"
+	As   string // what its schema calls it, if not by its name
+	// Usage is what the help says about the flag: one line. A word in backquotes is a
+	// value that the flag takes.
+	Usage string
+	Needs Needs
+	// Options are the flags that it takes besides those that all reports take. The flag
+	// of another report may be an option: --kernels --by-rank.
+	Options []string
+	// Ignores are selection flags that change nothing, since they choose spans and the
+	// report is about whole requests. It says so when they are given: the summary hands
+	// its selection on to every report.
+	Ignores []string
+	Tables  []string // names of the tables that it may print, the main one first
+	NoMain  bool     // no table matters more: for CSV, --table must choose one
+
+	Events     []string         // categories of events that it walks over, in PyTorch's terms
+	Args       profile.ArgsMode // what it sees of their arguments
+	Attribute  bool             // work is attributed to the ranges that launched it
+	SyncPoints bool             // collectives are matched across ranks
+
+	Most      int  // rows of the main table that people see unless told otherwise; 0 is all
+	OwnsLimit bool // --limit is about rows of another table, and the report does it
+
+	// Parse reads its flags before anything else is read; errors are of the command line.
+	Parse func(*cli.Context) (Run, error)
+}
+
+// Run makes a report of what was read. The program adds the schema, the inputs, and
+// warnings unless the document has some.
+type Run func(*Reading) (*document.Document, error)
+
+// Needs is which inputs a report is about.
+type Needs uint8
+
+const (
+	Either   Needs = iota // requests, profiles or both
+	Requests              // OTLP dumps
+	Profiles              // PyTorch traces and Nsight Systems exports
+)
+
+// groups are the headings of reports in the help, and what the page says of them.
+var groups = [...]string{
+	Either:   "Reports on all inputs (ask for one; none is the summary):",
+	Requests: "Reports on requests (OTLP dumps):",
+	Profiles: "Reports on PyTorch traces and Nsight Systems exports:",
+}
+
+// A Reading is what was read and selected for a report.
+type Reading struct {
+	Requests *request.Set // nil if there are none
+	Profiles *profile.Set // nil if there are none
+	From, To trace.Time   // selected; 0 is no bound
+	Selected bool         // the selection may have left something out
+	Clocks   []overview.HostClock
+	Inputs   []document.Input
+	Diags    *trace.Diags
+	// Select and Given are the selection flags and the inputs as they were given, for
+	// command lines that show more.
+	Select, Given []string
+}
+
+// Schema returns the schema of its documents: "sgtrace.report.kernels/v2".
+func (r *Report) Schema() string { return "sgtrace.report." + cmp.Or(r.As, r.Name) + "/v2" }
+
+// takesValue reports whether the flag of the report has one.
+func (r *Report) takesValue() bool { return strings.Contains(r.Usage, "`") }
+
+// Flag returns the flag that asks for the report.
+func (r *Report) Flag() cli.Flag {
+	if r.takesValue() {
+		return &cli.StringFlag{Name: r.Name, Usage: r.Usage, Category: groups[r.Needs]}
+	}
+	return &cli.BoolFlag{Name: r.Name, Usage: r.Usage, Category: groups[r.Needs], DisableDefaultText: true}
+}
+
+// asked reports whether its flag is given.
+func (r *Report) asked(ctx *cli.Context) bool {
+	if r.takesValue() {
+		return ctx.IsSet(r.Name)
+	}
+	return ctx.Bool(r.Name)
+}
+
+// Takes reports whether it understands a flag.
+func (r *Report) Takes(flag string) bool {
+	switch {
+	case slices.Contains(AboutRequests, flag):
+		return r.Needs != Profiles
+	case flag == "table":
+		return len(r.Tables) > 1
+	}
+	return slices.Contains(r.Options, flag)
+}
+
+// NoteIgnored says below the main table which of the given flags change nothing.
+func (r *Report) NoteIgnored(ctx *cli.Context, d *document.Document) {
+	main, err := d.MainTable()
+	if err != nil {
+		return
+	}
+	for _, flag := range r.Ignores {
+		if ctx.IsSet(flag) {
+			main.Note("--%s has no effect: this report is about whole requests", flag)
+		}
+	}
+}
+
+// AboutRequests are the selection flags that say nothing about what profilers recorded.
+var AboutRequests = []string{"rid", "room", "trace", "slowest", "sample", "role", "stage", "min-dur", "level"}

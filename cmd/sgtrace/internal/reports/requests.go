@@ -1,0 +1,131 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+)
+
+// noOptions is what reads the flags of a report that has no values to check.
+func noOptions(run Run) func(*cli.Context) (Run, error) {
+	return func(*cli.Context) (Run, error) { return run, nil }
+}
+
+// latencies are those of whole requests.
+func latencies(in *Reading) (*document.Document, error) {
+	t := requests.MeasureLatencies(in.Requests).Report()
+	if t.Len() == 0 && len(t.Footnotes) == 0 {
+		t.Footnotes = []string{requests.NoRequests}
+	}
+	d := &document.Document{}
+	d.AddMain(t)
+	return d, nil
+}
+
+// stageTables are the tables of reports on stages.
+var stageTables = []string{"stages", "latency"}
+
+// dimensions lists what --by takes besides stages.
+func dimensions() string {
+	var names []string
+	for _, d := range requests.Dimensions {
+		if d.Name != "stage" {
+			names = append(names, d.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// stagesBy is what reads the flags of a report on stages by one dimension.
+func stagesBy(dimension string) func(*cli.Context) (Run, error) {
+	return func(*cli.Context) (Run, error) { return stages(dimension) }
+}
+
+func parseStages(ctx *cli.Context) (Run, error) { return stages(ctx.String("by")) }
+
+// stages makes a report of how long stages took, by a list of dimensions. By stage
+// alone, the latencies of requests come first.
+func stages(list string) (Run, error) {
+	by, err := requests.ParseDimensions(list)
+	if err != nil {
+		return nil, commandline.AsUsage(err)
+	}
+	return func(in *Reading) (*document.Document, error) {
+		d := &document.Document{}
+		if len(by) == 1 {
+			d.Add(requests.MeasureLatencies(in.Requests).Report())
+		}
+		d.AddMain(requests.GroupStages(in.Requests, by).Report())
+		return d, nil
+	}, nil
+}
+
+var tailTables = []string{"tail.e2e", "tail.ttft", "tail.itl", "delays", "slowest.e2e", "slowest.ttft", "firsttoken", "sides", "transfers"}
+
+// parseTail makes the report on why slow requests are slow. --limit is how many of them
+// it lists.
+func parseTail(ctx *cli.Context) (Run, error) {
+	opt := tail.Options{Slowest: ctx.Int("limit")}
+	switch table.Format(ctx.String("format")) {
+	case table.FormatCSV, table.FormatJSON:
+		opt.All = true
+	}
+	var err error
+	if opt.Percent, err = tail.ParsePercent(ctx.String("tail")); err != nil {
+		return nil, commandline.Usage("--tail: %v", err)
+	}
+	for _, text := range ctx.StringSlice("metric") {
+		m, err := tail.ParseMetric(text)
+		if err != nil {
+			return nil, commandline.Usage("--metric: %v", err)
+		}
+		opt.Metrics = append(opt.Metrics, m)
+	}
+	return func(in *Reading) (*document.Document, error) {
+		d := &document.Document{Tables: tail.New(in.Requests, opt).Reports()}
+		for _, t := range d.Tables {
+			if d.Main == "" && t.Schema == tail.Schema {
+				d.Main = t.Name()
+			}
+		}
+		return d, nil
+	}, nil
+}
+
+// parseTimeline makes the report on what changed when.
+func parseTimeline(ctx *cli.Context) (Run, error) {
+	bucket := ctx.Duration("bucket")
+	if ctx.IsSet("bucket") && bucket <= 0 {
+		return nil, commandline.Usage("--bucket %s: want a duration above 0, such as 1s", bucket)
+	}
+	return func(in *Reading) (*document.Document, error) {
+		timeline, err := load.New(in.Requests, bucket)
+		if err != nil {
+			return nil, commandline.AsUsage(err)
+		}
+		changes := change.Find(in.Requests)
+		marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}
+		d := &document.Document{Tables: []*table.Table{changes.Report()}}
+		d.AddMain(marked.Report())
+		d.Text = func(w io.Writer, style table.Style) error {
+			if err := changes.Write(w, style); err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintln(w); err != nil {
+				return err
+			}
+			return marked.Write(w, style)
+		}
+		return d, nil
+	}, nil
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A print says how a document is printed.
+type printed struct {
+	format table.Format
+	table  string // the only one; "" is all
+	sort   string // column to order the main table by, with a leading - from the top; "" is none
+	limit  int    // rows of the main table; 0 is all
+}
+
+// printing reads the flags that say how a document is printed. People get to see at most
+// so many rows of its main table unless told otherwise; 0 is all.
+func printing(ctx *cli.Context, most int) (p printed, err error) {
+	p.table, p.sort = ctx.String("table"), ctx.String("sort")
+	if p.format, err = format(ctx); err != nil {
+		return p, err
+	}
+	if p.format == table.FormatText || p.format == table.FormatMarkdown {
+		p.limit = most
+	}
+	if ctx.IsSet("limit") {
+		if p.limit = ctx.Int("limit"); p.limit < 0 {
+			return p, commandline.Usage("--limit %d: want 0 or more", p.limit)
+		}
+	}
+	return p, nil
+}
+
+// arrange orders and cuts the main table.
+func (p *printed) arrange(d *document.Document) error {
+	main, err := d.MainTable()
+	switch {
+	case err != nil && (p.format == table.FormatCSV || p.sort != ""):
+		return commandline.AsUsage(err)
+	case err != nil:
+		return nil
+	}
+	if column, descending := strings.CutPrefix(p.sort, "-"); column != "" {
+		if err := main.Sort(column, descending); err != nil {
+			return commandline.AsUsage(err)
+		}
+	}
+	if p.limit > 0 {
+		main.Limit(p.limit)
+	}
+	return nil
+}
+
+// write prints a document.
+func (c *command) write(d *document.Document, how printed) error {
+	if how.table != "" {
+		if err := d.Choose(how.table); err != nil {
+			return commandline.Usage("--table: %v", err)
+		}
+	}
+	if err := how.arrange(d); err != nil {
+		return err
+	}
+	d.Inputs = c.inputsRead()
+	if d.Warnings == nil {
+		d.Warnings = c.warnings()
+	}
+	if c.redact != nil {
+		d.Redact(c.redact)
+	}
+	return d.Write(c.out, how.format, c.style())
+}
+
+// inputsRead are the files that the command read, with their sizes, without those that
+// nothing could be read of.
+func (c *command) inputsRead() []document.Input {
+	unread := map[string]bool{}
+	for _, d := range c.diags.All() {
+		if d.Message == trace.InputUnusable {
+			unread[d.Pos.File] = true
+		}
+	}
+	var list []document.Input
+	for _, in := range c.read {
+		if unread[in.Name] {
+			continue
+		}
+		file := document.Input{Name: in.Name, Bytes: request.Unknown}
+		if info, err := os.Stat(in.Name); err == nil && info.Mode().IsRegular() {
+			file.Bytes = info.Size()
+		}
+		list = append(list, file)
+	}
+	return list
+}
+
+// warnings are the messages about the inputs.
+func (c *command) warnings() []document.Warning {
+	var list []document.Warning
+	for _, d := range c.diags.All() {
+		list = append(list, document.Warning{Severity: d.Severity, Text: d.String()})
+	}
+	return list
+}

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/golden"
+	"github.com/sgtrace/sgtrace/golden/nsysdb"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
+)
+
+// flagSamples are values for the flags of 'sgtrace report' that take one, such that each
+// leaves something and leaves something out of the fixture.
+var flagSamples = map[string]string{
+	"by": "role", "tail": "p90", "o": "page.html", "sort": "max", "limit": "1", "metric": "ttft", "bucket": "1s", "classes": "classes.txt",
+	"format": "json", "slowest": "12", "from": "+1480ms", "to": "+1520ms", "sample": "0.5",
+	"role": "decode", "rank": "TP0", "stage": "decode_loop", "min-dur": "12ms", "level": "1",
+	"max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key",
+}
+
+// Reasons of noEffect.
+const (
+	otherTable = "the table is not one that the flag is about"
+	oneRow     = "one stage is one row"
+	oneRequest = "few requests are left, or none"
+)
+
+// noEffect are flags that may by their nature change nothing of what is printed, alone or
+// beside another flag, and why.
+var noEffect = map[[2]string]string{
+	{"summary", ""}:     "it is the report that is printed anyway",
+	{"exclude", ""}:     "inputs that are named one by one may have none of that name",
+	{"max-memory", ""}:  "it says where tables lie, not what is in them",
+	{"redact", ""}:      "a report may have no name in it",
+	{"redact-key", ""}:  "as --redact",
+	{"metric", "table"}: otherTable, {"bucket", "table"}: otherTable, {"classes", "table"}: otherTable,
+	{"min-dur", "table"}: otherTable, {"level", "table"}: otherTable,
+	{"sort", "stage"}: oneRow, {"limit", "stage"}: oneRow, {"classes", "host"}: "no profile is left",
+	{"slowest", "rid"}: oneRequest, {"slowest", "room"}: oneRequest, {"slowest", "trace"}: oneRequest,
+	{"to", "rid"}: oneRequest, {"to", "room"}: oneRequest, {"to", "trace"}: oneRequest, {"sample", "room"}: oneRequest,
+	{"slowest", "from"}: oneRequest, {"slowest", "sample"}: oneRequest, {"min-dur", "stage"}: "all of one stage may be longer",
+}
+
+// reportFlagsFixture writes a small run with requests and profiles into a new directory,
+// and returns flagSamples with what is only known of it.
+func reportFlagsFixture(t *testing.T) (samples map[string]string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	config := simulator.DefaultConfig(3)
+	config.Requests, config.Output.Median, config.Prompt.Median = 24, 3, 64
+	config.Decode, config.Prefill = simulator.Parallel{TP: 2, PP: 1, DP: 1}, simulator.Parallel{TP: 1, PP: 1, DP: 1}
+	r, err := simulator.Play(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	traces := torch.DefaultConfig(r)
+	traces.Layers, traces.From, traces.To, traces.RecordHost = 1, 1450*time.Millisecond, 1600*time.Millisecond, true
+	if err := golden.WriteDir(".", r, &traces, nil); err != nil {
+		t.Fatal(err)
+	}
+	smallExport(t, "node.sqlite", r.Truth().StartNs)
+	for name, text := range map[string]string{"classes.txt": "communication gemm\n", "key": strings.Repeat("k", 32)} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dump, err := os.ReadFile("otel.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples = maps.Clone(flagSamples)
+	truth := r.Truth()
+	samples["rid"], samples["room"] = truth.Requests[2].RID, truth.Requests[1].BootstrapRoom
+	samples["trace"] = string(regexp.MustCompile(`"traceId": ?"([0-9a-f]+)"`).FindSubmatch(dump)[1])
+	for _, p := range truth.Processes {
+		if p.Role == "prefill" {
+			samples["host"] = p.Host
+		}
+	}
+	for _, h := range truth.Hosts {
+		if h.Name == samples["host"] {
+			samples["host"] = h.HostID
+		}
+	}
+	return samples
+}
+
+// smallExport writes an export of two ranks that launched kernels and copies in ranges,
+// one of which is never closed, in the second and a half after a time in Unix ns.
+func smallExport(t *testing.T, path string, from int64) {
+	t.Helper()
+	db, err := nsysdb.Create(path, nsysdb.Schema2026)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := db.Table("TARGET_INFO_SESSION_START_TIME")
+	start.Int("utcEpochNs", from)
+	start.Insert()
+	for rank := range int64(2) {
+		pid := rank + 700
+		process := db.Table("PROCESSES")
+		process.Int("globalPid", pid<<24)
+		process.Text("name", fmt.Sprintf("sglang::scheduler_TP%d", rank))
+		process.Insert()
+		row := func(table string, at, took int64, name map[string]string) *nsysdb.Table {
+			x := db.Table(table)
+			x.Int("start", at)
+			x.Int("end", at+took)
+			for column, text := range name {
+				x.ID(column, text)
+			}
+			return x
+		}
+		for i := range int64(20) {
+			at := 1.4e9 + i*10e6 + rank*1e6
+			name := fmt.Sprintf("gemm_%d", i%3)
+			kernel := row("CUPTI_ACTIVITY_KIND_KERNEL", at, 1000*(9-3*(i%3)), map[string]string{"demangledName": name, "shortName": name})
+			kernel.Int("globalPid", pid<<24)
+			kernel.Int("correlationId", i+1)
+			kernel.Insert()
+			call := row("CUPTI_ACTIVITY_KIND_RUNTIME", at-900, 500+100*(i%2), map[string]string{"nameId": []string{"cudaLaunchKernel_v7000", "cuLaunchKernelEx"}[i%2]})
+			call.Int("globalTid", pid<<24|pid)
+			call.Int("correlationId", i+1)
+			call.Insert()
+			memcpy := row("CUPTI_ACTIVITY_KIND_MEMCPY", at+20000, 500+200*(i%2), nil)
+			memcpy.Int("globalPid", pid<<24)
+			memcpy.Int("correlationId", i+101)
+			memcpy.Int("bytes", 4096)
+			memcpy.Int("copyKind", 2-i%2)
+			memcpy.Insert()
+		}
+		for i, name := range []string{"load", "step", "open"} {
+			x := row("NVTX_EVENTS", 1.4e9+int64(i)*60e6-2000, 50e6+int64(i)*1e6, nil)
+			if name == "open" {
+				x.Null("end")
+			}
+			x.Int("eventType", 59)
+			x.Int("globalTid", pid<<24|pid)
+			x.Text("text", name)
+			x.Insert()
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A flagged is a command line of 'sgtrace report' by its flags, and what became of it.
+type flagged struct {
+	status    int
+	out, page string
+	err       string
+}
+
+// TestPairsOfReportFlags tries every pair of flags of 'sgtrace report': each of the two
+// changes what the other one alone prints, or leaves nothing, or they are an error that
+// names both. Flags that only some reports take are tried with a report that takes them.
+func TestPairsOfReportFlags(t *testing.T) {
+	p := flagPairs{t: t, samples: reportFlagsFixture(t), seen: map[string]*flagged{}}
+	var names []string
+	for _, f := range reportFlags(t) {
+		names = append(names, f.Names()[0])
+	}
+	for i, a := range names {
+		for _, b := range names[i+1:] {
+			p.try(a, b)
+		}
+	}
+}
+
+// selectedNothing matches what the program says about a selection of nothing.
+var selectedNothing = regexp.MustCompile(`leaves? nothing|not there|none of|nothing matches|no trace is from|not in the inputs`)
+
+// flagPairs tries flags in pairs.
+type flagPairs struct {
+	t       *testing.T
+	samples map[string]string
+	seen    map[string]*flagged
+}
+
+func (p *flagPairs) try(a, b string) {
+	base := baseFor(a, b)
+	both := p.run(base, a, b)
+	names := func(flag string) bool { return strings.Contains(both.err, commandline.Dashed(flag)) }
+	switch both.status {
+	case exitUsage:
+		if !names(a) || !names(b) {
+			p.t.Errorf("%q %s %s: the error does not name both: %s", base, a, b, both.err)
+		}
+		return
+	case exitFailed:
+		if !selectedNothing.MatchString(both.err) {
+			p.t.Errorf("%q %s %s: %s", base, a, b, both.err)
+		}
+		return
+	}
+	for _, flag := range [...][2]string{{a, b}, {b, a}} {
+		without := p.run(base, flag[1])
+		if both.out == without.out && both.page == without.page && noEffect[[2]string{flag[0], ""}] == "" && noEffect[flag] == "" {
+			p.t.Errorf("%q %s %s: --%s changes nothing", base, a, b, flag[0])
+		}
+	}
+}
+
+// run runs 'sgtrace report' with flags, of which "" is none, and with the inputs that its
+// report is about.
+func (p *flagPairs) run(flags ...string) *flagged {
+	args, inputs := []string{"sgtrace", "report"}, []string{"otel.jsonl", "torch", "node.sqlite"}
+	var about *reports.Report
+	for _, r := range reports.All {
+		if slices.Contains(flags, r.Name) && (about == nil || about.Name == "by-rank") {
+			about = r
+		}
+	}
+	switch {
+	case about == nil:
+	case about.Needs == reports.Requests:
+		inputs = inputs[:1]
+	case about.Needs == reports.Profiles:
+		inputs = inputs[1:]
+	}
+	for _, name := range flags {
+		value, ok := p.samples[name]
+		if name == "table" && about != nil {
+			value, ok = about.Tables[min(1, len(about.Tables)-1)], true
+		}
+		switch {
+		case name == "":
+		case ok:
+			args = append(args, commandline.Dashed(name), value)
+		case name == "table":
+			args = append(args, "--table", "none")
+		default:
+			args = append(args, commandline.Dashed(name))
+		}
+	}
+	args = append(args, inputs...)
+	key := strings.Join(args, " ")
+	if p.seen[key] == nil {
+		p.seen[key] = runFlagged(p.t, args)
+	}
+	return p.seen[key]
+}
+
+// runFlagged runs the program.
+func runFlagged(t *testing.T, args []string) *flagged {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	f := &flagged{status: run(args, nil, &out, &errOut)}
+	f.out, f.err = out.String(), errOut.String()
+	page, err := os.ReadFile("page.html")
+	if err != nil {
+		return f
+	}
+	f.page = string(page)
+	if err := os.Remove("page.html"); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// baseFor returns the report with which two flags are tried: the first that takes both,
+// "" if one of them asks for a report, or if there is none.
+func baseFor(a, b string) string {
+	if slices.ContainsFunc(reports.All, func(r *reports.Report) bool { return r.Name == a || r.Name == b }) {
+		return ""
+	}
+	common := func(flag string) bool { return !slices.Contains(reports.Refusable(), flag) }
+	for _, name := range []string{"by-stage", ""} {
+		for _, r := range reports.All {
+			if (name == "" || r.Name == name) && (common(a) || r.Takes(a)) && (common(b) || r.Takes(b)) {
+				return r.Name
+			}
+		}
+	}
+	return ""
+}
+
+// reportFlags returns all flags of 'sgtrace report'.
+func reportFlags(t *testing.T) []cli.Flag {
+	t.Helper()
+	for _, cmd := range (&command{}).app().Commands {
+		if cmd.Name == "report" {
+			return cmd.Flags
+		}
+	}
+	t.Fatal("no command report")
+	return nil
+}

@@ -1,0 +1,125 @@
+package request
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// eachProc is a clock of its own for every proc.
+func eachProc(proc int) int { return proc }
+
+// What happened in the order of cause and effect contradicts no bound, and each hop
+// between two clocks has bounds in both directions.
+func TestClockBoundsHold(t *testing.T) {
+	s := planted(t, plant{requests: 5})
+	directions := map[[2]int]int{}
+	for _, b := range s.ClockBounds(eachProc) {
+		if b.Hi < 0 {
+			t.Errorf("an effect on clock %d comes %d ns before its cause on %d", b.B, -b.Hi, b.A)
+		}
+		directions[[2]int{b.A, b.B}]++
+	}
+	for _, hop := range [][2]int{{gatewayProc, prefillProc}, {gatewayProc, decodeProc}, {decodeProc, gatewayProc},
+		{prefillProc, decodeProc}, {decodeProc, prefillProc}, {decodeProc, decodeProc1}} {
+		if directions[hop] != 5 {
+			t.Errorf("%d bounds from proc %d to %d of 5 requests", directions[hop], hop[0], hop[1])
+		}
+	}
+	if bounds := s.ClockBounds(func(int) int { return 0 }); len(bounds) != 0 {
+		t.Errorf("%d bounds between one clock and itself", len(bounds))
+	}
+}
+
+// A bound grows by as much as the clock of the effect is ahead.
+func TestClockBoundsFollowClocks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	plain := planted(t, plant{requests: 3}).ClockBounds(eachProc)
+	for range 20 {
+		p := plant{requests: 3}
+		for proc := range p.shift {
+			p.shift[proc] = trace.Time(rng.Int64N(2e9) - 1e9)
+		}
+		// Whether the gateway's own instant counts does not depend on clocks.
+		for i, b := range planted(t, p).ClockBounds(eachProc) {
+			if want := plain[i].Hi + int64(p.shift[b.B]-p.shift[b.A]); b.A != plain[i].A || b.B != plain[i].B || b.Hi != want {
+				t.Fatalf("bound %d is %+v, want Hi %d", i, b, want)
+			}
+		}
+	}
+}
+
+// Requests that did not finish say nothing, nor do times that nobody could compute with,
+// nor does a gateway's span of several requests.
+func TestClockBoundsOfDoubtful(t *testing.T) {
+	for name, change := range map[string]func(*Set, int, *Request){
+		"aborted":  func(s *Set, r int, q *Request) { q.Status = Aborted },
+		"far away": func(s *Set, r int, q *Request) { far(s) },
+	} {
+		s := planted(t, plant{requests: 2, change: change})
+		if bounds := s.ClockBounds(eachProc); len(bounds) != 0 {
+			t.Errorf("%s: %d bounds", name, len(bounds))
+		}
+	}
+	s := planted(t, plant{requests: 2, change: func(s *Set, r int, q *Request) { q.Flags |= SharedGateway }})
+	for _, b := range s.ClockBounds(eachProc) {
+		if b.A == gatewayProc || b.B == gatewayProc {
+			t.Errorf("%+v of a shared gateway", b)
+		}
+	}
+}
+
+// far moves all rows so far away that no clock shows it.
+func far(s *Set) {
+	for i := range s.Rows {
+		s.Rows[i].Start |= 1 << 61
+		s.Rows[i].End |= 1 << 61
+	}
+}
+
+// Clocks that are right stay. A host that is ahead by more than a request takes is moved
+// by what it is ahead, as exactly as cause and effect tell.
+func TestHostClocks(t *testing.T) {
+	if c := planted(t, plant{requests: 5}).HostClocks(); c.Moved || c.Shift(prefillProc, decodeProc, 0) != 0 {
+		t.Error("clocks that are right are moved")
+	}
+	const within = 500_000 // ns: the longest time between a cause and its effect
+	for _, ahead := range []trace.Time{-3_000_000_000, -20_000_000, 20_000_000, 3_000_000_000} {
+		p := plant{requests: 20}
+		p.shift[prefillProc] = ahead
+		s := planted(t, p)
+		c := s.HostClocks()
+		got := c.Shift(prefillProc, decodeProc, s.Requests[10].Start)
+		if !c.Moved || got+ahead < -within || got+ahead > within {
+			t.Errorf("ahead by %d: moved %v by %d", ahead, c.Moved, got)
+		}
+		if back := c.Shift(decodeProc, prefillProc, s.Requests[10].Start); back != -got {
+			t.Errorf("there %d and back %d", got, back)
+		}
+		if c.Shift(None, decodeProc, 0) != 0 || c.Shift(prefillProc, prefillProc, 0) != 0 {
+			t.Error("no clock, or the same, is shifted")
+		}
+		if n := contradictions(s, c); n != 0 {
+			t.Errorf("ahead by %d: %d effects come before their causes after the clocks were put right", ahead, n)
+		}
+	}
+}
+
+// contradictions counts the bounds that do not hold once the clocks are c.
+func contradictions(s *Set, c *HostClocks) (n int) {
+	for i := range s.Rows {
+		row := &s.Rows[i]
+		d := c.Shift(int(row.Proc), decodeProc, row.Start)
+		row.Start, row.End = row.Start+d, row.End+d
+	}
+	for i := range s.Instants { // of the gateway, in the order of requests
+		s.Instants[i].Time += c.Shift(gatewayProc, decodeProc, s.Instants[i].Time)
+	}
+	for _, b := range s.ClockBounds(eachProc) {
+		if b.Hi < -ClockSlack {
+			n++
+		}
+	}
+	return n
+}
