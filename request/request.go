@@ -45,7 +45,7 @@ type Proc struct {
 	Label    string // "Scheduler", "Prefill Scheduler", "mooncake transfer worker 0", "smg"
 	Role     Role
 	Rank     trace.Rank
-	PID      int64  // native thread id, the process id for main threads; 0 is unknown
+	PID      int64  // native thread ID, the process id for main threads; 0 is unknown
 	Instance string // service.instance.id, new at every start of a process; "" is unknown
 	Service  string
 	// Schedules tells that it is a scheduler: its stages follow the batches of a rank.

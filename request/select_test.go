@@ -53,7 +53,7 @@ func TestSelectRequests(t *testing.T) {
 			if got := rids(s); !slices.Equal(got, want) {
 				t.Fatalf("%v, want %v", got, want)
 			}
-			for i := range s.Rows { // what is selected is of what is left, and knows it
+			for i := range s.Rows { // selected rows belong to requests that remain
 				r := s.RequestOf(i)
 				if s.Kind(i) != Unselected && r == None {
 					t.Errorf("row %d of a request that is not there", i)
@@ -99,7 +99,7 @@ func TestSelectSpans(t *testing.T) {
 				}
 			}
 			if len(s.Requests) != 2 || s.Requests[0].Metrics != before.Requests[0].Metrics {
-				t.Error("requests, or what is known of them, have changed")
+				t.Error("requests, or the facts about them, have changed")
 			}
 			again := slices.Clone(s.Rows)
 			if err := s.Select(test.sel); err != nil || !slices.Equal(again, s.Rows) {

@@ -224,7 +224,7 @@ func (p *waterfallPrinter) footer() {
 	if len(p.ClockNotes) == 0 {
 		return
 	}
-	p.printf("\nthe clocks of the hosts differ; places on different hosts are shifted against each other:\n")
+	p.printf("\nthe clocks of the hosts differ, so bars of different hosts are shifted against each other:\n")
 	for _, n := range p.ClockNotes {
 		p.printf("  %s\n", words.Clean(n))
 	}

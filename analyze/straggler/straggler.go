@@ -201,7 +201,7 @@ func (v Verdict) Report() *table.Table {
 		r.Note("%s", sentence)
 	}
 	if len(v.Stragglers) == 0 {
-		r.Note("'sgtrace help metrics straggler' tells when a rank is one")
+		r.Note("'sgtrace help metrics straggler' defines stragglers")
 	}
 	for i := range v.Stragglers {
 		s := &v.Stragglers[i]

@@ -363,7 +363,7 @@ func source(p *request.Proc) string {
 		fmt.Fprintf(&b, ", host %s", p.Host)
 	}
 	if p.PID != 0 {
-		fmt.Fprintf(&b, ", pid (native thread id) %d", p.PID)
+		fmt.Fprintf(&b, ", pid (native thread ID) %d", p.PID)
 	}
 	if p.Instance != "" {
 		fmt.Fprintf(&b, ", service instance %s", p.Instance)
