@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 
 	"github.com/sgtrace/sgtrace/trace"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -38,18 +37,6 @@ const (
 	// framePeek is how many bytes sniffFrame needs.
 	framePeek = lengthSize + 1 + binary.MaxVarintLen32 + 1
 )
-
-// A frame is where a message begins, and the number of the first span in it, or in one
-// behind it.
-type frame struct {
-	offset int64 // in the file
-	span   int
-}
-
-// frameOf returns the index of the frame that holds a span.
-func frameOf(frames []frame, span int) int {
-	return sort.Search(len(frames), func(i int) bool { return frames[i].span > span }) - 1
-}
 
 // sniffFrame tells which kind of frame begins with head, and how long its
 // message is.

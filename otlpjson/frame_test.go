@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -276,9 +277,9 @@ func TestSniff(t *testing.T) {
 func TestPlacesInFrames(t *testing.T) {
 	a, b := doc(span("a"), span("b")), doc(span("c"))
 	for _, messages := range [][]string{packed(a, b), protoMessages(t, a+b)} {
-		d := NewDump(&trace.Diags{})
+		d := spantable.New(&trace.Diags{})
 		for _, name := range []string{"one", "two"} {
-			if err := d.Read(name, strings.NewReader(frames(messages...))); err != nil {
+			if err := Read(d, name, strings.NewReader(frames(messages...))); err != nil {
 				t.Fatal(err)
 			}
 		}

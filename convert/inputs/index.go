@@ -14,10 +14,10 @@ import (
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/internal/tracename"
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -62,7 +62,7 @@ type Inputs struct {
 	// Requests are those of the OTLP inputs; nil without any.
 	Requests *request.Set
 
-	Dump *otlpjson.Dump
+	Dump *spantable.Table
 	// Assembled keeps the spans that Requests were made of, until clocks are decided.
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
@@ -76,8 +76,8 @@ type Inputs struct {
 // newDump returns an empty Dump that reports to diags. Unless keepSecrets, attributes that
 // may hold secrets are left out of it, and credentials are masked in all names that are
 // interned in its table of symbols, by readers of any format.
-func newDump(diags *trace.Diags, keepSecrets bool) *otlpjson.Dump {
-	d := otlpjson.NewDump(diags)
+func newDump(diags *trace.Diags, keepSecrets bool) *spantable.Table {
+	d := spantable.New(diags)
 	if d.KeepSecrets = keepSecrets; !keepSecrets {
 		d.Syms.Rename(secret.Mask)
 	}

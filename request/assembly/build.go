@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -23,8 +23,8 @@ import (
 //  6. join: parts become requests.
 type builder struct {
 	*request.Set
-	dump  *otlpjson.Dump
-	tree  *otlpjson.Tree
+	dump  *spantable.Table
+	tree  *spantable.Tree
 	names []string // of all symbols of the dump
 	keys  attrKeys
 	class []nameClass // by symbol of the span's name
@@ -78,7 +78,7 @@ func classify(name string) nameClass {
 
 // Build makes requests of a finished dump. What it finds wrong goes to the
 // dump's diagnostics.
-func Build(d *otlpjson.Dump) *Assembly {
+func Build(d *spantable.Table) *Assembly {
 	addVLLMStages(d)
 	a := &Assembly{dump: d}
 	a.build(memory.Make[request.Row](d.Len()))
@@ -87,7 +87,7 @@ func Build(d *otlpjson.Dump) *Assembly {
 
 // build fills the tables. The rows are room for as many as there are spans.
 func (a *Assembly) build(rows []request.Row) {
-	a.tree = otlpjson.NewTree(a.dump)
+	a.tree = spantable.NewTree(a.dump)
 	keys := newAttrKeys(a.dump.Syms)
 	b := &builder{
 		Set:  request.NewSet(a.dump.Syms, a.dump.Args, a.dump.Diags),
@@ -313,7 +313,7 @@ func (b *builder) newHeadless() int {
 // addThread makes a thread of span i.
 func (b *builder) addThread(i, part, proc int) {
 	t := request.Thread{Row: i, Part: part, Proc: proc}
-	if s := b.dump.Span(i); s.Status == otlpjson.StatusError {
+	if s := b.dump.Span(i); s.Status == spantable.StatusError {
 		t.Reason = "error"
 		for a := range b.dump.Args.All(s.Args) {
 			if a.Key == b.keys.reason || a.Key == b.keys.message {

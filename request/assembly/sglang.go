@@ -87,6 +87,9 @@ var stageByName = func() map[string]*request.StageInfo {
 // "router Req 44123033" (v1b), "Sender Req 0x7c5442" (Mooncake).
 func roleOfRoot(name string) (request.Role, bool) {
 	role, _, ok := strings.Cut(name, "Req ")
+	if !ok { // Zipkin's server writes names in lower case
+		role, _, ok = strings.Cut(name, "req ")
+	}
 	if !ok {
 		return request.Other, false
 	}

@@ -3,8 +3,8 @@ package assembly
 import (
 	"slices"
 
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -23,16 +23,16 @@ const (
 // vllmStages lists the stages of vLLM, from #44402 (2026-06). A request that is preempted
 // has several of each.
 var vllmStages = []stage{
-	{vllmQueue, 1, request.QueuePhase, request.Queueing, "vLLM: waiting to be scheduled"},
+	{"vllm_queue", 1, request.QueuePhase, request.Queueing, "vLLM: waiting to be scheduled"},
 	{"vllm_async_kv_transfer", 1, request.TransferPhase, request.Receiving, "vLLM: waiting for the KV cache from elsewhere"},
-	{vllmPrefill, 1, request.PrefillPhase, request.Prefilling, "vLLM: from the first time it is scheduled to the first token"},
-	{vllmDecode, 1, request.DecodePhase, request.Answering, "vLLM: from the first token to the last"},
+	{"vllm_prefill", 1, request.PrefillPhase, request.Prefilling, "vLLM: from the first time it is scheduled to the first token"},
+	{"vllm_decode", 1, request.DecodePhase, request.Answering, "vLLM: from the first token to the last"},
 	{"vllm_step_execution", 3, request.DecodePhase, request.NoMeaning, "vLLM: one forward pass that the request is in"},
 }
 
 // addVLLMStages adds to a dump the stages that the attributes of vLLM's requests tell, as
 // spans below those of the requests. The traces in which vLLM wrote stages itself need none.
-func addVLLMStages(d *otlpjson.Dump) {
+func addVLLMStages(d *spantable.Table) {
 	keys, written := newAttrKeys(d.Syms), map[[2]uint64]bool{}
 	root := d.Syms.Intern(vllmRequest)
 	names := [...]trace.Sym{d.Syms.Intern(vllmQueue), d.Syms.Intern(vllmPrefill), d.Syms.Intern(vllmDecode)}
@@ -62,7 +62,7 @@ func addVLLMStages(d *otlpjson.Dump) {
 // that the attributes do not tell is empty. They tell how long each took, and when the first
 // token came to the front end: prefill is taken to end there, and the others to be next to
 // it. All are within the request.
-func vllmTimes(d *otlpjson.Dump, keys *attrKeys, i int) [3]request.Interval {
+func vllmTimes(d *spantable.Table, keys *attrKeys, i int) [3]request.Interval {
 	s := d.Span(i)
 	queue, prefill, decode, ttft := int64(request.Unknown), int64(request.Unknown), int64(request.Unknown), int64(request.Unknown)
 	for a := range d.Args.All(s.Args) {
