@@ -66,9 +66,6 @@ func (g *GPUs) time(what string) (t gpuTime, judged finding.Judged) {
 	if t.length >= shortest {
 		judged.Needed = 1
 	}
-	if len(g.GPUs) > 0 {
-		judged.What += " of " + g.Devices()
-	}
 	if t.rows == 0 {
 		judged.Reason = "the profiles hold no kernels and copies"
 	}
@@ -196,7 +193,11 @@ func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
 	}
 	evidence = append(evidence, g.spread("idle_ns", func(g *GPU) int64 { return g.Activity.Idle.Total() }))
 	text := fmt.Sprintf("%s idle %.0f %% of the time, %s%s", g.are(), 100*idle, mostly, reasonClauses[most])
-	return shareFinding(most.topic(), "idle time", idle, text, evidence...)
+	f := shareFinding(most.topic(), "idle time", idle, text, evidence...)
+	if most == Unseen {
+		f.Confidence = finding.Likely // a call may wait for something else
+	}
+	return f
 }
 
 // burdens say why the host may be faster than the capture shows: recording takes its time.
