@@ -404,3 +404,26 @@ func TestJobs(t *testing.T) {
 		}
 	}
 }
+
+// Ranks that wrote into one file, one after the other, are ranks, and one that is there
+// twice counts once.
+func TestRanksInOneFile(t *testing.T) {
+	write := func(rank int) string {
+		r := repeatedRank(rank)
+		return r.write()
+	}
+	for _, test := range []struct {
+		what, file string
+		ranks      []string
+		codes      map[string]int
+	}{
+		{"two", write(0) + write(2), []string{"TP0 (node0)", "TP2 (node1)"}, map[string]int{}},
+		{"one twice", write(0) + write(0), []string{"TP0"}, map[string]int{"capture-repeated": 1}},
+		{"two, one of them twice", write(0) + write(2) + write(0), []string{"TP0 (node0)", "TP2 (node1)"}, map[string]int{"capture-repeated": 1}},
+	} {
+		m, diags := readAll(t, inputs.Options{}, writeFiles(t, map[string]string{"all.json": test.file}))
+		if got := rankNames(m); !slices.Equal(got, test.ranks) || !maps.Equal(codes(diags), test.codes) {
+			t.Errorf("%s: ranks %v, want %v; diagnostics %v, want %v", test.what, got, test.ranks, diags.All(), test.codes)
+		}
+	}
+}

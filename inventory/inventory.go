@@ -49,7 +49,7 @@ type Trace struct {
 	Producer string // "PyTorch profiler", or "Chrome JSON" of another one
 	Schema   string // version; "" is unknown
 	Runtime  string // "CUDA 12.9"; "" is unknown
-	Recorded string // besides events: "shapes, stack"
+	Recorded string // besides events: "shapes, stacks"
 	Host     string // "" is unknown
 	Backend  string // of torch.distributed; "" is unknown
 	Absolute bool   // times are Unix ns

@@ -57,6 +57,7 @@ var (
 	TraceSyntax           = message("trace-syntax", DataLoss, "{what is wrong}; skipped {n} bytes to the next event", copyAgain)
 	TraceClockZero        = message("trace-clock-zero", DataLoss, "an event is at time 0, which the profiler writes when its clock fails; left out", "nothing; newer drivers and PyTorch versions avoid this")
 	TraceParts            = message("trace-parts", Notice, "process IDs point to more than {n} ranks in one file; treated as processes of one rank", "merge the files of the ranks instead, with `sgtrace merge`")
+	TraceMixed            = message("trace-mixed", DataLoss, "rank {n} and rank {n} wrote into this file at the same time; their events cannot be told apart and count as those of one rank", "let each rank write a file of its own")
 	TraceNoBase           = message("trace-no-base", Notice, "times are relative, and the file does not say to what", "nothing if ranks share collectives, which place the clock; otherwise `--offset HOST=...`; PyTorch 2.4 and later record the base")
 	TraceNoTime           = message("trace-no-time", DataLoss, "an event has no time, or an impossible one; left out", tellProject)
 	TraceNoPhase          = message("trace-no-phase", DataLoss, "an event has no phase; left out", tellProject)

@@ -191,9 +191,23 @@ func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
 	case HostWork:
 		evidence = append(evidence, g.noGraphs(), g.launchDelay())
 	}
+	if most.ofHost() {
+		evidence = append(evidence, g.burdens()...)
+	}
 	evidence = append(evidence, g.spread("idle_ns", func(g *GPU) int64 { return g.Activity.Idle.Total() }))
 	text := fmt.Sprintf("%s idle %.0f %% of the time, %s%s", g.are(), 100*idle, mostly, reasonClauses[most])
 	return shareFinding(most.topic(), "idle time", idle, text, evidence...)
+}
+
+// burdens say why the host may be faster than the capture shows: recording takes its time.
+func (g *GPUs) burdens() (caveats []finding.Evidence) {
+	if len(g.recorded) > 0 {
+		caveats = append(caveats, finding.Sentence("the profiler also recorded %s, which slows the host: expect less of this without", strings.Join(g.recorded, ", ")))
+	}
+	if g.graphCapture {
+		caveats = append(caveats, finding.Sentence("some of the time is CUDA graph capture at startup, when the host is slower than while serving"))
+	}
+	return caveats
 }
 
 // largest returns the reasons of at least 1 % of the time but that between steps, the
