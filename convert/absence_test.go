@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // rankFile is a PyTorch trace of one kernel; a world of 0 ranks is one that no header
@@ -59,7 +61,7 @@ func TestAbsences(t *testing.T) {
 			}
 			opt := inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}
 			if test.ranks != "" {
-				opt.Ranks = []trace.Rank{parseRank(t, test.ranks)}
+				opt.Ranks = []naming.Want{{Rank: testset.Rank(t, test.ranks)}}
 			}
 			inputs, err := inputs.Find([]string{dir})
 			if err != nil {

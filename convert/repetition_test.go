@@ -86,7 +86,7 @@ func TestMergedFileBesideItsRanks(t *testing.T) {
 		"everything": {}, "the index": {IndexOnly: true}, "kernels": {Cats: []string{"kernel"}}, "a category that nothing has": {Cats: []string{"none"}},
 	} {
 		m, diags := readAll(t, inputs.Options{Filter: filter}, dir)
-		if names := rankNames(m); !slices.Equal(names, []string{"TP0 (node0)", "TP1 (node0)", "TP2 (node1)", "TP3"}) {
+		if names := rankNames(m); !slices.Equal(names, []string{"TP0", "TP1", "TP2", "TP3"}) {
 			t.Errorf("%s: ranks %v", name, names)
 		}
 		if got, want := codes(diags), map[string]int{"capture-repeated": 3}; !maps.Equal(got, want) {

@@ -29,7 +29,7 @@ type layer struct {
 
 var (
 	// reported is what reports see.
-	reported = []string{"trace", "request", "profile", "inventory", "internal/..."}
+	reported = []string{"trace", "trace/naming", "request", "profile", "inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/walk"}
@@ -53,7 +53,8 @@ var layers = []layer{
 	{of: []string{"internal/..."}, may: []string{"trace", "profile", "internal/..."}, reason: "a helper knows the ground, and the tables of profilers at most"},
 
 	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order"}, reason: "it is the ground that all stand on"},
-	{of: []string{"request", "profile"}, may: []string{"trace", "internal/..."}, reason: "tables know neither each other nor who fills them"},
+	{of: []string{"trace/naming"}, may: []string{"trace"}, reason: "what ranks are called depends on nothing but where they are"},
+	{of: []string{"request", "profile"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
 	{of: []string{"inventory", "format"}, may: []string{"profile", "trace"}, chain: true, reason: "what all formats share knows none of them"},
 	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 
@@ -64,10 +65,10 @@ var layers = []layer{
 	{of: []string{"nsysexport/store", "nsysexport/database", "nsysexport/parquetdir", "nsysexport/rows"}, chain: true,
 		may: slices.Concat(filled, []string{"columnar"}), reason: alone + "; and how its tables lie on a disk is below what they mean"},
 	{of: []string{"nsysexport/..."}, may: slices.Concat(filled, []string{"nsysexport/rows", "nsysexport/database", "nsysexport/parquetdir"}), reason: alone},
-	{of: []string{"request/assembly"}, may: []string{"otlpjson", "request", "trace", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
+	{of: []string{"request/assembly"}, may: []string{"otlpjson", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
 
 	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}, chain: true,
-		may: slices.Concat(filled, []string{"otlpjson", "chrometrace", "nsysexport", "request", "request/assembly", "envelope", "perfetto"}),
+		may: slices.Concat(filled, []string{"trace/naming", "otlpjson", "chrometrace", "nsysexport", "request", "request/assembly", "envelope", "perfetto"}),
 		// perfetto: inputs says of what we wrote that it is no input.
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
 	{of: []string{"convert/output"}, may: []string{"convert/inputs", "perfetto", "chrometrace/writer", "envelope", "trace", "internal/..."},

@@ -36,7 +36,7 @@ type sameProcesses struct {
 type Export struct {
 	File     string
 	Size     int64      // bytes; -1 is unknown
-	Product  string     // version of nsys that exported
+	Product  string     // version of nsys that wrote the export
 	Schema   string     // its version
 	Host     string     // that was profiled; "" is unknown
 	Absolute bool       // times are Unix ns; else they count from the start of the session

@@ -9,7 +9,7 @@ import (
 const DefaultName = "default"
 
 // DefaultClasses returns the rules that are used unless others are asked for: what
-// communicates by [IsCommunication], what copies, and what is known to compute.
+// communicates by [IsCommunication], what copies, and what computes for sure.
 // Copies that the profiler recorded as such are memory whatever they are called.
 func DefaultClasses() *Classes {
 	c := &Classes{Name: DefaultName}

@@ -9,7 +9,7 @@ const (
 	Load      Kind = "load"      // more to do than before, or than can be done
 	Imbalance Kind = "imbalance" // ranks that should share work do not
 	Transfer  Kind = "transfer"  // KV transfers that are slow
-	Memory    Kind = "memory"    // requests thrown out of the batch for want of memory
+	Memory    Kind = "memory"    // requests thrown out of the batch because memory ran out
 	Errors    Kind = "errors"    // requests that failed
 	Pipeline  Kind = "pipeline"  // a stage of a pipeline that others wait for
 	GPU       Kind = "gpu"       // devices that are idle, or wait for data

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A fact is a line of the head of an overview.
@@ -187,10 +188,8 @@ func abbreviated(names []string) string {
 
 // isRank reports whether a process is called by its rank: "prefill TP0 (node1)", "rank 3".
 func isRank(name string) bool {
-	return strings.HasPrefix(name, "rank ") || slices.ContainsFunc(strings.Fields(name), func(word string) bool {
-		rank, err := trace.ParseRank(word)
-		return err == nil && rank.Global < 0 // else it is a number, such as that of the process
-	})
+	is, err := naming.Parse(name)
+	return err == nil && (is.Rank.Global < 0 || strings.Contains(name, "rank ")) // else it is a number, such as that of the process
 }
 
 // trustText says that there is no doubt.

@@ -220,21 +220,6 @@ func TestParseDimensions(t *testing.T) {
 	}
 }
 
-// Two machines whose ids begin alike are two machines.
-func TestHostsWithOneShortName(t *testing.T) {
-	s := &request.Set{Procs: []request.Proc{
-		{Host: "aaaaaaaa0000"}, {Host: "aaaaaaaa1111"}, {Host: "aaaaaaaa0000"}, {Host: "bbbbbbbb0000"}, {Host: ""},
-	}}
-	got := s.HostNames()
-	for host, want := range map[string]string{
-		"aaaaaaaa0000": "aaaaaaaa0000", "aaaaaaaa1111": "aaaaaaaa1111", "bbbbbbbb0000": "bbbbbbbb", "": "?",
-	} {
-		if got[host] != want {
-			t.Errorf("%q is shown as %q, want %q", host, got[host], want)
-		}
-	}
-}
-
 func BenchmarkGroupStages(b *testing.B) {
 	s := testset.LoadDump(b, "d_big_tp2.jsonl.zst")
 	for _, list := range []string{"stage", "rank", "request,stage"} {

@@ -79,9 +79,8 @@ type Tail struct {
 	// cannot be right.
 	Implausible int
 
-	set   *request.Set
-	Hosts map[string]string
-	List  []cause.Attribution
+	set  *request.Set
+	List []cause.Attribution
 	// oneHome tells of every cause that all requests have it on the same rank.
 	oneHome [cause.Count]bool
 }
@@ -99,7 +98,7 @@ func New(s *request.Set, o Options) *Tail {
 		o.Slowest = 10
 	}
 	a := cause.NewAttributor(s)
-	t := &Tail{Options: o, ClocksMoved: a.Clocks.Moved || s.ClocksMoved, set: s, Hosts: s.HostNames(), List: a.All()}
+	t := &Tail{Options: o, ClocksMoved: a.Clocks.Moved || s.ClocksMoved, set: s, List: a.All()}
 	for i := range s.Requests {
 		if s.Requests[i].Status == request.Finished && !cause.Attributable(s, &s.Requests[i]) {
 			t.Implausible++
@@ -290,5 +289,5 @@ func (t *Tail) compareGaps(a *cause.Attributor) *Comparison {
 
 // placeOf returns where proc is.
 func (t *Tail) placeOf(proc int32) place.Where {
-	return place.NewWhere(t.set, t.Hosts, int(proc))
+	return place.NewWhere(t.set, int(proc))
 }

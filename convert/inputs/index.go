@@ -19,6 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // ErrNoEvents says that none of the inputs could be used, ErrNoSpans that none of them
@@ -37,9 +38,9 @@ type Options struct {
 	Meter  Meter          // may be nil
 	Only   *format.Format // refuse inputs of other formats; nil is none
 	Filter profile.Filter
-	Ranks  []trace.Rank // leave out PyTorch traces of other ranks; none is all
-	Hosts  []string     // leave out PyTorch traces of other hosts, by the beginnings of their names; none is all
-	RankOf []GivenRank  // ranks of processes of Nsight Systems exports
+	Ranks  []naming.Want // leave out PyTorch traces of other ranks; none is all
+	Hosts  []string      // leave out PyTorch traces of other hosts, by the beginnings of their names; none is all
+	RankOf []GivenRank   // ranks of processes of Nsight Systems exports
 
 	// KeepSecrets tells to keep attributes and arguments that may hold prompts or
 	// credentials.
@@ -433,5 +434,5 @@ func (opt *Options) unwanted(in Input) bool {
 		return false
 	}
 	known, _ := tracename.Resolve([]tracename.Input{{Path: in.Name, Label: in.Label, HeaderRank: -1}})
-	return !slices.ContainsFunc(opt.Ranks, func(w trace.Rank) bool { return !w.Contradicts(known[0].Rank) })
+	return !slices.ContainsFunc(opt.Ranks, func(w naming.Want) bool { return !w.Rank.Contradicts(known[0].Rank) })
 }

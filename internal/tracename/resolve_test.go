@@ -150,7 +150,7 @@ func TestCaptures(t *testing.T) {
 			"TP0 [a]: 1; TP0 [b]: 2; TP0 (rank 0) []: 0"},
 		{"header in one", []Input{f("rank0.json"), f(t1+"-TP-0.json", 0), f(t1+"-TP-1.json", 1)}, "TP0 (rank 0) []: 0 1; TP1 (rank 1) []: 2"},
 		{"replicas", []Input{f(t1+"-TP-0-DP-0.json", 0), f(t1+"-TP-0-DP-1.json", 0), f("rank0.json")},
-			"rank 0 []: 2; TP0-DP0 (rank 0) []: 0; TP0-DP1 (rank 0) []: 1"},
+			"rank 0 []: 2; DP0 TP0 (rank 0) []: 0; DP1 TP0 (rank 0) []: 1"},
 		{"unknown ranks", []Input{f("b.json"), f("a.json")}, " []: 1;  []: 0"},
 		{"process", []Input{f("n_7.1683204321124.pt.trace.json"), f("n_7.1683204321123.pt.trace.json"), f("n_8.1683204321123.pt.trace.json")},
 			" [n]: 1 0;  [n]: 2"},

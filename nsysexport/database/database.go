@@ -152,7 +152,7 @@ func fileURI(path string) string {
 // Tables returns the names of the tables, in the order of the file.
 func (d *Database) Tables() []string { return d.tables }
 
-// State says what is known to be wrong with the file.
+// State says what is wrong with the file.
 func (d *Database) State() store.State { return d.state }
 
 // Changed reports whether the file was written to since it was opened.

@@ -60,7 +60,9 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 	// What is wrong with the spans was reported when they were put together first.
 	diags := a.dump.Diags
 	a.dump.Diags = &trace.Diags{}
+	names := a.Set.Names // that other inputs know may be among them
 	a.build(a.Set.Rows)
+	a.Set.Names = names
 	a.dump.Diags, a.Set.Diags = diags, diags
 }
 

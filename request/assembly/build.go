@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A builder makes a Set. Its steps, in order:
@@ -121,6 +122,7 @@ func (a *Assembly) build(rows []request.Row) {
 	b.reportGaps()
 	b.orderProcs()
 	b.findServers()
+	b.Names = naming.New(b.Places(), b.HostNames)
 	b.join()
 	b.measureAll()
 }

@@ -43,6 +43,8 @@ func (b *builder) procOf(i int, label []byte, part request.Role) int {
 	}
 	if p.Host == "" {
 		p.Host = b.resourceHost(res)
+	} else if a, ok := b.dump.Args.Find(res.Args, b.keys.hostName); ok {
+		b.HostNames.Learn(p.Host, string(a.Bytes()))
 	}
 	proc := b.addProc(p)
 	if other, ok := b.instances[p.Instance]; !ok {
