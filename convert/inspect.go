@@ -60,11 +60,26 @@ func identify(f *inputs.Recording, part string) profile.Identity {
 	return is
 }
 
-// sizeOf returns the size of a file, -1 if that is unknown.
+// sizeOf returns the size of a file, or of the files in a folder; -1 if that is unknown.
 func sizeOf(name string) int64 {
 	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() {
+	switch {
+	case err != nil:
+		return -1
+	case info.Mode().IsRegular():
+		return info.Size()
+	case !info.IsDir():
 		return -1
 	}
-	return info.Size()
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return -1
+	}
+	size := int64(0)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+	}
+	return size
 }

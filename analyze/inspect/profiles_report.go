@@ -88,7 +88,7 @@ func reportProcesses(rows []inventory.Process) *table.Table {
 	return table.New("sgtrace.inspect.processes/v1", "Processes", rows, []table.Field[P]{
 		table.FileField(func(p *P) string { return p.File }),
 		table.TextColumn("part", "of a merged file", func(p *P) string { return p.Is.Part }),
-		table.CountColumn("n", "number of processes; processes with only a name are one row per name", func(p *P) int64 { return p.N }),
+		table.CountColumn("n", "number of processes; in exports, all that did nothing that was traced are one row", func(p *P) int64 { return p.N }),
 		table.CountColumn("pid", "of the process", func(p *P) int64 { return known(p.PID, 0) }),
 		table.TextColumn("name", "of the process", func(p *P) string { return p.Name }),
 		table.TextColumn("host", "from a label, the file or its name", func(p *P) string { return p.Is.Host }),
@@ -96,7 +96,7 @@ func reportProcesses(rows []inventory.Process) *table.Table {
 		table.TextColumn("from", "source of the rank", func(p *P) string { return p.Is.RankFrom }),
 		table.CountColumn("world", "number of all ranks", func(p *P) int64 { return known(int64(p.World), -1) }),
 		table.TextColumn("gpus", "GPUs of the machine that it could use, by ID", func(p *P) string { return list(p.GPUs) }),
-		table.CountColumn("events", "in the file; those of exports are in the table of tables", func(p *P) int64 { return p.Events }),
+		table.CountColumn("events", "in the file; for exports: GPU work, calls, annotations", func(p *P) int64 { return p.Events }),
 		table.TimeField("first", "earliest start, Unix time", timed(func(p *P) trace.Time { return p.First })),
 		table.TimeField("last", "latest end, Unix time", timed(func(p *P) trace.Time { return p.Last })),
 		table.CountColumn("steps", "annotations of batches and iterations", func(p *P) int64 { return p.Steps }),
