@@ -417,9 +417,9 @@ func TestRanksInOneFile(t *testing.T) {
 		ranks      []string
 		codes      map[string]int
 	}{
-		{"two", write(0) + write(2), []string{"TP0 (node0)", "TP2 (node1)"}, map[string]int{}},
+		{"two", write(0) + write(2), []string{"TP0", "TP2"}, map[string]int{}},
 		{"one twice", write(0) + write(0), []string{"TP0"}, map[string]int{"capture-repeated": 1}},
-		{"two, one of them twice", write(0) + write(2) + write(0), []string{"TP0 (node0)", "TP2 (node1)"}, map[string]int{"capture-repeated": 1}},
+		{"two, one of them twice", write(0) + write(2) + write(0), []string{"TP0", "TP2"}, map[string]int{"capture-repeated": 1}},
 	} {
 		m, diags := readAll(t, inputs.Options{}, writeFiles(t, map[string]string{"all.json": test.file}))
 		if got := rankNames(m); !slices.Equal(got, test.ranks) || !maps.Equal(codes(diags), test.codes) {

@@ -54,8 +54,8 @@ func (d *Database) recover(cause error) error {
 	return nil
 }
 
-// findTables finds the tables by the pages of the file: those that what is left of the list
-// has, and others by their shape. lost counts those with rows that nothing tells apart.
+// findTables finds the tables by the pages of the file: those that the intact part of the
+// list has, and others by their shape. lost counts those with rows that nothing tells apart.
 func (d *Database) findTables() (tables []found, lost int) {
 	below, roots := map[uint32]bool{}, []uint32{}
 	known := map[uint32]bool{} // roots that the list has

@@ -41,8 +41,8 @@
 //     from before 2022 may not have the start at all.
 //   - An interrupted export has a first page of zeros, because nsys writes that
 //     page last; SQLite only says that the file is not a database. The other
-//     pages are whole: we find tables by what is left of the list of tables, or
-//     by the shape of their rows.
+//     pages are whole: we find tables by the intact part of the list of tables,
+//     or by the shape of their rows.
 //   - With --type parquetdir, every table is a Parquet file of the same name and
 //     columns, in a folder. All numbers are 64 bits wide, except for a few.
 //   - Counters of network cards say what they count by the number of a list and
