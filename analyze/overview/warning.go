@@ -255,15 +255,11 @@ func runWarnings(g *gpu.GPUs) []document.Warning {
 
 // deviceWarnings are about what the captures of devices do not tell.
 func deviceWarnings(g *gpu.GPUs) []document.Warning {
-	rows, called := int64(0), int64(0)
-	for i := range g.GPUs {
-		rows, called = rows+g.GPUs[i].Rows, called+g.GPUs[i].Called
-	}
 	var d []document.Warning
-	if rows == 0 {
+	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Rows > 0 }) {
 		d = append(d, notice("the profiles hold no kernels and copies of any device"))
 	}
-	if missing := rows - called; 10*missing >= rows && missing > 0 {
+	if rows, missing := g.Launched(); 10*missing >= rows && missing > 0 {
 		which, known := fmt.Sprintf("%.0f %% of", 100*distribution.Fraction(missing, rows)), "known in part only"
 		if missing == rows {
 			which, known = "all of", "not known"
