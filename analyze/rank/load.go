@@ -57,7 +57,8 @@ func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
 		loads[i] = index[place]
 	}
 	r.notes = whole.Notes()
-	if n := countEnds(of, all, loads); n > 0 {
+	n := 0
+	if n, r.unrouted = countEnds(of, all, loads); n > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("%d times, a rank that works for a request is left out: its role is unknown", n))
 	}
 	r.divideLoads()
@@ -85,8 +86,9 @@ func newRankLoad(t *load.Timeline, s *load.Series) Load {
 }
 
 // countEnds counts on every rank how requests ended, and their retractions. It
-// returns for how many it could not, as a timeline has no such rank.
-func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int) {
+// returns for how many it could not, as a timeline has no such rank, and how many parts
+// of each role nobody knows a rank of.
+func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int, unrouted [request.Other + 1]int) {
 	s := of.Set
 	for i := range s.Requests {
 		req := &s.Requests[i]
@@ -97,6 +99,9 @@ func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int) {
 			part := &s.Parts[p]
 			if !part.Serves() {
 				continue
+			}
+			if of.Route(part) == request.None {
+				unrouted[part.Role]++
 			}
 			if thread, rank := of.Lead(part); thread == request.None && rank != request.None && loads[rank] != nil {
 				loads[rank].count(part, req.Status)
@@ -115,7 +120,7 @@ func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int) {
 			}
 		}
 	}
-	return unknown
+	return unknown, unrouted
 }
 
 func (l *Load) count(part *request.Part, status request.Status) {

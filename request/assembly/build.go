@@ -115,6 +115,7 @@ func (a *Assembly) build(rows []request.Row) {
 	b.adoptOrphans()
 	b.addRejected()
 	b.finishParts()
+	b.resolveStrays()
 	b.assignProcs()
 	b.describe()
 	<-filled
@@ -122,6 +123,7 @@ func (a *Assembly) build(rows []request.Row) {
 	b.orderProcs()
 	b.findServers()
 	b.join()
+	b.findMissing()
 	b.measureAll()
 }
 
