@@ -27,7 +27,7 @@ func TestRateOfFindingsOfLostSpans(t *testing.T) {
 					known := findingsOf(t, whole)
 					found := findingsOf(t, testset.Lose(whole, by, share, seed))
 					found = slices.DeleteFunc(found, func(f finding.Finding) bool {
-						return f.Kind == "loss" || slices.ContainsFunc(known, func(k finding.Finding) bool { return k.ID() == f.ID() })
+						return f.Kind == finding.Loss || slices.ContainsFunc(known, func(k finding.Finding) bool { return k.ID() == f.ID() })
 					})
 					mu.Lock()
 					defer mu.Unlock()

@@ -20,6 +20,7 @@ type lossFinder struct {
 	joined     bool             // prefill and decode parts are
 	served     bool             // parts of servers are there, not only of routers
 	scheduled  [request.Other + 1]bool
+	teams      map[teamKey]*team
 	ends       map[roleMeaning]bool // stages that there are
 	stepNumber map[int32]bool       // scratch space
 }
@@ -32,7 +33,7 @@ type roleMeaning struct {
 
 // findMissing marks the requests of which rows are missing, and lists these.
 func (b *builder) findMissing() {
-	f := &lossFinder{builder: b, known: map[spanKey]bool{}, ends: map[roleMeaning]bool{}, stepNumber: map[int32]bool{}}
+	f := &lossFinder{builder: b, known: map[spanKey]bool{}, teams: map[teamKey]*team{}, ends: map[roleMeaning]bool{}, stepNumber: map[int32]bool{}}
 	b.Shown = make([]int, len(b.Procs))
 	f.look()
 	for r := range b.Requests {
@@ -65,6 +66,7 @@ func (f *lossFinder) look() {
 			if role := f.Parts[p].Role; f.Lead(&f.Parts[p]) != request.None {
 				f.scheduled[role] = true
 			}
+			f.joinTeam(&f.Parts[p])
 		}
 	}
 }
@@ -78,9 +80,10 @@ func (f *lossFinder) add(key spanKey, at trace.Time, proc int) {
 	f.lose(at, proc, 1)
 }
 
-// lose notes n missing rows of a proc, unless the head of the input is cut off there.
+// lose notes n missing rows of a proc, unless the head of the input is cut off there, or
+// its end, where other processes have already handed on what they wrote.
 func (f *lossFinder) lose(at trace.Time, proc, n int) {
-	if at <= f.cut {
+	if at <= f.cut || at > f.end-exportDelay {
 		return
 	}
 	f.Shown[proc] += n
@@ -97,6 +100,7 @@ func (f *lossFinder) checkRequest(r *request.Request) {
 		part := &f.Parts[p]
 		whole = f.checkRoot(r, part) && whole
 		most := f.lastStep(part)
+		f.checkTeam(r, part, most)
 		for _, t := range part.Threads {
 			whole = f.checkThread(r, part, t) && whole
 			whole = f.checkSteps(r, t, most) && whole
@@ -122,14 +126,8 @@ func (f *lossFinder) checkRoot(r *request.Request, p *request.Part) bool {
 	if p.Proc == request.None {
 		return false
 	}
-	// It has ended if all its threads have, or the user was answered.
-	ended := r.Status == request.Finished || len(p.Threads) > 0
-	for _, t := range p.Threads {
-		if th := &f.Threads[t]; th.Row == request.None || !f.OnScheduler(t) {
-			ended = ended && r.Status == request.Finished
-		}
-	}
-	if ended && p.End < f.end-exportDelay {
+	// It has ended if the work of a scheduler has, or the user was answered.
+	if r.Status == request.Finished || slices.ContainsFunc(p.Threads, func(t int) bool { return f.Threads[t].Row != request.None && f.OnScheduler(t) }) {
 		f.lose(p.End, p.Proc, 1)
 	}
 	return false
@@ -154,6 +152,60 @@ func (f *lossFinder) checkThread(r *request.Request, p *request.Part, t int) boo
 		}
 	}
 	return whole
+}
+
+// A team are the ranks that do the same work side by side.
+type team struct {
+	parts   int
+	members map[int]int // of every proc, how many of the parts it worked on
+}
+
+// A teamKey is what the ranks of a team have in common.
+type teamKey struct {
+	host   string
+	role   request.Role
+	server int
+	dp     int16
+}
+
+// teamOf returns the team of a scheduler.
+func (f *lossFinder) teamOf(proc int) *team {
+	p := &f.Procs[proc]
+	key := teamKey{p.Host, p.Role, f.Server(proc), p.Rank.DP}
+	if f.teams[key] == nil {
+		f.teams[key] = &team{members: map[int]int{}}
+	}
+	return f.teams[key]
+}
+
+// joinTeam notes who worked together on a part.
+func (f *lossFinder) joinTeam(p *request.Part) {
+	var counted *team
+	for _, t := range p.Threads {
+		if !f.OnScheduler(t) {
+			continue
+		}
+		of := f.teamOf(f.Threads[t].Proc)
+		if of.members[f.Threads[t].Proc]++; counted != of {
+			of.parts++
+			counted = of
+		}
+	}
+}
+
+// checkTeam counts what the ranks wrote that work beside others for most of the parts, and
+// of which nothing at all is there for this one: their share in it, and as many steps.
+func (f *lossFinder) checkTeam(r *request.Request, p *request.Part, most int32) {
+	lead := f.Lead(p)
+	if r.Status != request.Finished || lead == request.None || !f.OnScheduler(lead) {
+		return
+	}
+	of := f.teamOf(f.Threads[lead].Proc)
+	for proc, n := range of.members {
+		if 2*n > of.parts && !slices.ContainsFunc(p.Threads, func(t int) bool { return f.Threads[t].Proc == proc }) {
+			f.lose(p.End, proc, int(most)+2)
+		}
+	}
 }
 
 // lastStep returns the greatest number of a decode step of a part, on any rank; Unknown if
