@@ -116,7 +116,7 @@ func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int, un
 					continue
 				}
 				loads[rank].count(part, req.Status)
-				loads[rank].Retractions += retractions(s, t)
+				loads[rank].Retractions += s.Retractions(t)
 			}
 		}
 	}
@@ -131,19 +131,6 @@ func (l *Load) count(part *request.Part, status request.Status) {
 	case request.Failed:
 		l.Failed++
 	}
-}
-
-// retractions counts how often a thread's share was thrown out of the batch.
-func retractions(s *request.Set, thread int) int64 {
-	n := int64(0)
-	for i := range s.ThreadRows(thread) {
-		for _, e := range s.InstantsOf(i) {
-			if e.Kind == request.Retracted {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // divideLoads tells the lead ranks of every role their shares.

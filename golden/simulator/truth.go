@@ -242,6 +242,9 @@ func (s *survey) thread(t *Thread) []StageTime {
 		d := st.End - st.Start
 		sums[st.kind].N++
 		sums[st.kind].SumNs += d
+		if st.kind == decodeBootstrap && st.Parent >= 0 {
+			continue // after a retraction it seems to last since the first one began
+		}
 		s.durations[t.Process][st.kind] = append(s.durations[t.Process][st.kind], d)
 	}
 	var out []StageTime

@@ -347,7 +347,9 @@ func (b *builder) markStages(i, t int) bool {
 	b.Rows[i].Kind = request.Stage
 	b.Rows[i].Thread, b.Rows[i].Part = int32(t), int32(b.Threads[t].Part)
 	for _, c := range b.tree.Children(i) {
-		b.markStages(int(c), t)
+		if b.markStages(int(c), t) && b.Rows[c].Means == request.ReceiveConnecting {
+			b.Rows[c].Means = request.Reconnecting // the first one lies in no other stage
+		}
 	}
 	return true
 }

@@ -16,7 +16,7 @@ type lossFinder struct {
 	*builder
 	known      map[spanKey]bool // missing ones that have been counted
 	cut, end   trace.Time       // before cut, and until exportDelay before end, everybody wrote
-	gateways   bool             // there are some
+	gateways   map[int]bool     // procs of whose requests some come through a gateway
 	joined     bool             // prefill and decode parts are
 	served     bool             // parts of servers are there, not only of routers
 	scheduled  [request.Other + 1]bool
@@ -33,7 +33,7 @@ type roleMeaning struct {
 
 // findMissing marks the requests of which rows are missing, and lists these.
 func (b *builder) findMissing() {
-	f := &lossFinder{builder: b, known: map[spanKey]bool{}, teams: map[teamKey]*team{}, ends: map[roleMeaning]bool{}, stepNumber: map[int32]bool{}}
+	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, teams: map[teamKey]*team{}, ends: map[roleMeaning]bool{}, stepNumber: map[int32]bool{}}
 	b.Shown = make([]int, len(b.Procs))
 	f.look()
 	for r := range b.Requests {
@@ -53,7 +53,6 @@ func (f *lossFinder) look() {
 			f.cut = row.End
 		}
 		f.end = max(f.end, row.End)
-		f.gateways = f.gateways || row.Kind == request.Gateway
 		if row.Kind == request.Stage && row.Means != request.NoMeaning {
 			f.ends[roleMeaning{f.Parts[row.Part].Role, row.Means}] = true
 		}
@@ -63,6 +62,9 @@ func (f *lossFinder) look() {
 		parts := f.Requests[r].Parts
 		f.joined = f.joined || f.count(parts, request.Prefill) > 0 && f.count(parts, request.Decode) > 0
 		for _, p := range parts {
+			if f.Parts[p].Gateway != request.None {
+				f.gateways[f.Parts[p].Proc] = true
+			}
 			if role := f.Parts[p].Role; f.Lead(&f.Parts[p]) != request.None {
 				f.scheduled[role] = true
 			}
@@ -121,7 +123,7 @@ func (f *lossFinder) checkRequest(r *request.Request) {
 func (f *lossFinder) checkRoot(r *request.Request, p *request.Part) bool {
 	if p.Root != request.None {
 		f.Shown[p.Proc]++
-		return !(f.gateways && p.Gateway == request.None && f.tree.Orphan(p.Root))
+		return !(f.gateways[p.Proc] && p.Gateway == request.None && f.tree.Orphan(p.Root))
 	}
 	if p.Proc == request.None {
 		return false
@@ -282,7 +284,8 @@ func (f *lossFinder) isWhole(p *request.Part) bool {
 }
 
 // stepsToEnd reports whether the steps of thread t reach to the end of what they lie in:
-// what is left there is shorter than two of them.
+// what is left there is shorter than two of them. The level of tracing is each request's own:
+// one without steps shows nothing.
 func (f *lossFinder) stepsToEnd(p *request.Part, t int) bool {
 	answering := f.LastStage(t, request.Answering)
 	if answering == nil || p.CompletionTokens < 2 || !f.ends[roleMeaning{p.Role, request.Stepping}] {
@@ -294,7 +297,7 @@ func (f *lossFinder) stepsToEnd(p *request.Part, t int) bool {
 			last, longest = max(last, row.End), max(longest, row.Dur())
 		}
 	})
-	return last != 0 && int64(answering.End-last) <= 2*longest
+	return last == 0 || int64(answering.End-last) <= 2*longest
 }
 
 // checkLinks looks for what rows follow from.
