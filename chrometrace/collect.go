@@ -1,6 +1,8 @@
 package chrometrace
 
 import (
+	"cmp"
+
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -12,9 +14,10 @@ type collector struct {
 
 	parse.Diags
 	docs   []document
+	ranks  []docRank // of the documents that tell theirs
 	kept   []kept
 	rowIDs []*parse.RowID
-	rows   map[parse.RowID]int32
+	rows   map[rowKey]int32
 	names  []parse.RowName
 	open   map[int32][]openSlice
 	paired bool // there are slices whose end came later
@@ -28,9 +31,17 @@ type collector struct {
 // and SGLang's merged files have those of every rank.
 const maxMembers = 1 << 14
 
+// A rowKey tells rows of a file apart: documents of several ranks have rows of their own.
+type rowKey struct {
+	part string // of the document
+	parse.RowID
+}
+
 // A document is one of the documents that a file consists of.
 type document struct {
 	object                   bool
+	part                     string // of the file, see [collector.separate]
+	ranked                   bool   // it told its rank
 	header                   []parse.Member
 	absolute, relative, zero parse.Bounds
 	zeroAt                   int64
@@ -44,8 +55,11 @@ type document struct {
 
 // empty reports whether nothing of the document is of use.
 func (d *document) empty() bool {
-	return len(d.header) == 0 && d.absolute.N+d.relative.N+d.zero.N == 0
+	return len(d.header) == 0 && !d.hasEvents()
 }
+
+// hasEvents reports whether the document has events so far.
+func (d *document) hasEvents() bool { return d.absolute.N+d.relative.N+d.zero.N > 0 }
 
 // last returns the time of the last event, counted like t.
 func (d *document) last(t trace.Time) trace.Time {
@@ -67,13 +81,14 @@ type kept struct {
 }
 
 func newCollector(name string, opt Options) *collector {
-	return &collector{name: name, opt: opt, rows: map[parse.RowID]int32{}, open: map[int32][]openSlice{}}
+	return &collector{name: name, opt: opt, rows: map[rowKey]int32{}, open: map[int32][]openSlice{}}
 }
 
 // keep takes a batch.
 func (c *collector) keep(b *parse.Batch) {
 	d := c.document(b)
 	c.addHeader(d, b.Header)
+	c.separate(d, b.Header)
 	d.absolute.Merge(b.Absolute)
 	d.relative.Merge(b.Relative)
 	if d.zero.N == 0 {
@@ -83,13 +98,16 @@ func (c *collector) keep(b *parse.Batch) {
 	c.total += b.Total
 	d.drawn = d.drawn || b.Drawn
 	c.chrome = c.chrome || b.Chrome
-	c.names = append(c.names, b.Names...)
+	for _, n := range b.Names {
+		n.Part = cmp.Or(n.Part, d.part)
+		c.names = append(c.names, n)
+	}
 	for _, x := range b.Diags {
 		c.Add(x)
 	}
 	k := kept{doc: len(c.docs) - 1, rows: make([]int32, len(b.Rows)), Tables: b.Tables}
 	for i, id := range b.Rows {
-		k.rows[i] = c.row(id)
+		k.rows[i] = c.row(id, d.part)
 	}
 	if len(b.Rows) == 0 {
 		return // nothing in it refers to anything
@@ -134,13 +152,13 @@ func (c *collector) addHeader(d *document, members []parse.Member) {
 	c.header += len(members)
 }
 
-// row returns the number of a row in the file.
-func (c *collector) row(id *parse.RowID) int32 {
-	key := id.Key()
+// row returns the number of a row in the file, of a document that is the given part of it.
+func (c *collector) row(id *parse.RowID, part string) int32 {
+	key := rowKey{part, id.Key()}
 	n, ok := c.rows[key]
 	if !ok {
 		n = int32(len(c.rowIDs))
-		c.rowIDs = append(c.rowIDs, id)
+		c.rowIDs = append(c.rowIDs, inPart(id, part))
 		c.rows[key] = n
 	}
 	return n

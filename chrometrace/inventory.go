@@ -17,7 +17,7 @@ import (
 func Inventory(v *inventory.Inventory, p *profile.Profile, syms *trace.Symbols, size int64, parts []profile.Identity) {
 	v.Traces = append(v.Traces, inventory.Trace{
 		File: p.Name, Size: size, Producer: producer(&p.Meta), Schema: attribute(&p.Meta, "schemaVersion"),
-		Runtime: runtimeOf(&p.Meta), Recorded: recorded(&p.Meta), Host: p.Meta.Host, Backend: p.Meta.Backend,
+		Runtime: runtimeOf(&p.Meta), Recorded: strings.Join(p.Meta.Recorded, ", "), Host: p.Meta.Host, Backend: p.Meta.Backend,
 		Absolute: p.Meta.Origin == profile.OriginUnix,
 	})
 	for _, is := range parts {
@@ -129,7 +129,7 @@ func categoriesOf(p *profile.Profile, syms *trace.Symbols) []inventory.Category 
 
 // recordOptions are what is recorded besides events, by the attributes that say so.
 var recordOptions = [...]struct{ key, word string }{
-	{"record_shapes", "shapes"}, {"with_stack", "stack"}, {"profile_memory", "memory"}, {"with_flops", "flops"}, {"with_modules", "modules"},
+	{"record_shapes", "shapes"}, {"with_stack", "stacks"}, {"profile_memory", "memory"}, {"with_flops", "flops"}, {"with_modules", "modules"},
 }
 
 // attribute returns an attribute of a trace, "" if there is none. Only the keys that
@@ -144,14 +144,13 @@ func attribute(m *profile.Meta, key string) string {
 }
 
 // recorded lists what was recorded besides events.
-func recorded(m *profile.Meta) string {
-	var words []string
+func recorded(m *profile.Meta) (words []string) {
 	for _, o := range recordOptions {
 		if v := attribute(m, o.key); v != "" && v != "0" && v != "false" {
 			words = append(words, o.word)
 		}
 	}
-	return strings.Join(words, ", ")
+	return words
 }
 
 // runtimeOf returns the version of the library below PyTorch: "CUDA 12.9".

@@ -67,7 +67,7 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 // redrawn tells which arrows a merge draws anew, if our writer wrote the file: those
 // of launches and of collectives.
 func (c *collector) redrawn(f *profile.Profile) func(*profile.Arrow) bool {
-	if f.Meta.Parts == nil {
+	if f.Meta.Parts == nil || !c.docs[0].own {
 		return func(*profile.Arrow) bool { return false }
 	}
 	linked := make([]bool, len(f.Events))

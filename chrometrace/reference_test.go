@@ -253,6 +253,9 @@ func refOne(raw []byte) (*refEvent, error) {
 	if known := parse.CategoryByName[e.cat]; known != nil && known.Now != "" {
 		e.cat = known.Now
 	}
+	if e.cat == "cpu_op" && strings.HasPrefix(e.name, "ProfilerStep#") {
+		e.cat = "user_annotation" // which there was none of in 2021
+	}
 	for _, a := range e.args {
 		if a.key == "correlation" {
 			e.correlation = ""

@@ -92,7 +92,7 @@ func TestSharedTraces(t *testing.T) {
 	}
 }
 
-// What is known of damaged traces: how many events there are, and what is said.
+// Damaged traces have a known number of events and known messages.
 func TestSharedMalformed(t *testing.T) {
 	dir := testinput.Shared(t, "data", "torch", "malformed")
 	for name, want := range map[string]struct {

@@ -145,7 +145,7 @@ func readAll(t *testing.T, path string) (values int, err error) {
 	return values, err
 }
 
-// What is no Parquet file says so.
+// A file that is not Parquet is an error that says so.
 func TestNoParquet(t *testing.T) {
 	whole, err := os.ReadFile(write(t, nil))
 	if err != nil {

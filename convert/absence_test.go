@@ -5,11 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // rankFile is a PyTorch trace of one kernel; a world of 0 ranks is one that no header
@@ -38,9 +42,9 @@ func TestAbsences(t *testing.T) {
 		{what: "one missing", world: world, files: map[string]int{name(one, 0): 0, name(one, 1): 1, name(one, 3): 3},
 			want: []profile.Absence{{Seen: 3, Size: 4, Missing: []string{"TP2"}}}},
 		{what: "one seen of many", world: 64, files: map[string]int{name(one, 1): 1},
-			want: []profile.Absence{{Seen: 1, Size: 64, Missing: []string{"TP0", "TP2", "TP3", "TP4"}}}},
+			want: []profile.Absence{{Seen: 1, Size: 64, Missing: []string{"TP0", "TP2 to TP63"}}}},
 		{what: "a gap that no header tells of", files: map[string]int{name(one, 0): 0, name(one, 3): 3},
-			want: []profile.Absence{{Seen: 2, Size: 4, AtLeast: true, Missing: []string{"TP1", "TP2"}}}},
+			want: []profile.Absence{{Seen: 2, Size: 4, AtLeast: true, Missing: []string{"TP1, TP2"}}}},
 		{what: "the last ones of an unknown number", files: map[string]int{name(one, 0): 0, name(one, 1): 1}},
 		{what: "one alone of an unknown number", files: map[string]int{name(one, 3): 3}},
 		{what: "selected", world: world, files: map[string]int{name(one, 0): 0, name(one, 1): 1}, ranks: "TP0"},
@@ -57,7 +61,7 @@ func TestAbsences(t *testing.T) {
 			}
 			opt := inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}
 			if test.ranks != "" {
-				opt.Ranks = []trace.Rank{parseRank(t, test.ranks)}
+				opt.Ranks = []naming.Want{{Rank: testset.Rank(t, test.ranks)}}
 			}
 			inputs, err := inputs.Find([]string{dir})
 			if err != nil {
@@ -72,5 +76,52 @@ func TestAbsences(t *testing.T) {
 				t.Errorf("%v: %+v, want %+v", e.Ranks, e.Absences, test.want)
 			}
 		})
+	}
+}
+
+// However many ranks are missing, the ones that are named and those that are counted are
+// all of them.
+func TestEveryAbsenceIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	for rank := 0; rank < 100; rank += 2 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("rank%d_trace.json", rank)), []byte(rankFile(rank, 1000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := inputs.Find([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := readEvidence(found, inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, EvidenceOptions{}, &trace.Diags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	a := e.Absences[0]
+	// 32 single odd numbers are named; 17 more of these, and 100 to 999 behind 99.
+	if a.Seen != 50 || a.Size != 1000 || len(a.Missing) != 32 || a.Missing[1] != "rank 3" || a.More != 1000-50-32 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// What slows hosts down while they are recorded is known to reports.
+func TestBurdensAreTold(t *testing.T) {
+	file := func(rank int, more string) string {
+		return strings.Replace(rankFile(rank, 2), "{", "{"+more, 1)
+	}
+	dir := writeFiles(t, map[string]string{
+		"rank0_trace.json": file(0, `"with_stack": 1, "record_shapes": "0", `), "graph_capture_rank_1.json": file(1, `"record_shapes": 1, `),
+	})
+	found, err := inputs.Find([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := readEvidence(found, inputs.Options{Filter: profile.Filter{Args: profile.ArgsNone}}, EvidenceOptions{}, &trace.Diags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if !slices.Equal(e.Recorded, []string{"shapes", "stacks"}) || !e.GraphCapture || len(e.Ranks) != 2 {
+		t.Errorf("recorded %v, graph capture %t, ranks %v", e.Recorded, e.GraphCapture, e.Ranks)
 	}
 }

@@ -19,7 +19,7 @@ func Inspect(files []inputs.Input, opt inputs.Options, diags *trace.Diags, in *i
 	opt.Filter, opt.Walk = profile.Filter{Args: profile.ArgsNone}, true
 	opt.Each = func(x *inputs.Indexed) {
 		if x.Inventory != nil {
-			x.Inventory(in, sizeOf(x.Input.Name), identities(x))
+			x.Inventory(in, sizeOf(x.Input.Path()), identities(x))
 		}
 	}
 	m, err := inputs.Index(files, opt, diags)
@@ -60,11 +60,26 @@ func identify(f *inputs.Recording, part string) profile.Identity {
 	return is
 }
 
-// sizeOf returns the size of a file, -1 if that is unknown.
+// sizeOf returns the size of a file, or of the files in a folder; -1 if that is unknown.
 func sizeOf(name string) int64 {
 	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() {
+	switch {
+	case err != nil:
+		return -1
+	case info.Mode().IsRegular():
+		return info.Size()
+	case !info.IsDir():
 		return -1
 	}
-	return info.Size()
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return -1
+	}
+	size := int64(0)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+	}
+	return size
 }

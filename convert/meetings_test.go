@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Who comes last to collectives, and how long the others wait, is found on two hosts
@@ -62,7 +63,7 @@ func TestSyncPointsOfSimulatedRuns(t *testing.T) {
 func TestSyncPointsOfWantedRanks(t *testing.T) {
 	run := record(t, 1, nil)
 	all, _ := readSyncPoints(t, inputs.Options{}, run.traces())
-	some, ranks := readSyncPoints(t, inputs.Options{Ranks: []trace.Rank{parseRank(t, "TP0"), parseRank(t, "TP3")}}, run.traces())
+	some, ranks := readSyncPoints(t, inputs.Options{Ranks: []naming.Want{{Rank: testset.Rank(t, "TP0")}, {Rank: testset.Rank(t, "TP3")}}}, run.traces())
 	if len(ranks) != 2 || len(some) != len(all) || len(some) == 0 {
 		t.Fatalf("%d meetings of %v, %d of all", len(some), ranks, len(all))
 	}
@@ -75,7 +76,7 @@ func TestSyncPointsOfWantedRanks(t *testing.T) {
 			t.Fatalf("%+v, want %+v", x.Arrivals, want)
 		}
 	}
-	if alone, _ := readSyncPoints(t, inputs.Options{Ranks: []trace.Rank{parseRank(t, "TP0")}}, run.traces()); len(alone) != 0 {
+	if alone, _ := readSyncPoints(t, inputs.Options{Ranks: []naming.Want{{Rank: testset.Rank(t, "TP0")}}}, run.traces()); len(alone) != 0 {
 		t.Errorf("one rank meets itself %d times", len(alone))
 	}
 }
@@ -102,15 +103,6 @@ func readSyncPoints(t *testing.T, opt inputs.Options, globs ...string) ([]profil
 	}
 	defer e.Close()
 	return e.SyncPoints, e.Ranks
-}
-
-func parseRank(t *testing.T, text string) trace.Rank {
-	t.Helper()
-	r, err := trace.ParseRank(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 // indexOfRank finds the rank that begins with the TP rank of the given one.

@@ -93,10 +93,10 @@ func TestSGLangMergedFile(t *testing.T) {
 	m, tr := mergeAll(t, writeFiles(t, map[string]string{
 		"merged-1758600000.5.trace.json": head + `"traceEvents": [` + strings.Join(events, ",") + "]}",
 	}))
-	if names := rankNames(m); !slices.Equal(names, []string{"TP0-DP0", "TP1-DP0"}) {
+	if names := rankNames(m); !slices.Equal(names, []string{"TP0", "TP1"}) {
 		t.Fatalf("ranks: %v", names)
 	}
-	if n := paths(tr)["By rank > TP1-DP0 > stream 20 (communication)"]; n != 5 {
+	if n := paths(tr)["By rank > TP1 > stream 20 (communication)"]; n != 5 {
 		t.Errorf("TP1 has %d collectives, want 5", n)
 	}
 	flows := map[string]int{}
@@ -116,7 +116,7 @@ func TestLabels(t *testing.T) {
 	a, b := fakeRank{rank: 0, steps: 3}, fakeRank{rank: 1, steps: 3}
 	dir := writeFiles(t, map[string]string{"a.json": a.write(), "b.json": b.write()})
 	m, _ := mergeAll(t, "east/TP4="+filepath.Join(dir, "a.json"), "TP5="+filepath.Join(dir, "b.json"))
-	if names := rankNames(m); !slices.Equal(names, []string{"TP4 (east)", "TP5"}) {
+	if names := rankNames(m); !slices.Equal(names, []string{"TP4", "TP5"}) {
 		t.Errorf("ranks: %v", names)
 	}
 }

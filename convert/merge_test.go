@@ -14,9 +14,11 @@ import (
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/pftest"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A fakeRank writes a small PyTorch trace: steps with kernels on two streams, an
@@ -166,16 +168,16 @@ func TestMergeDrawsRanks(t *testing.T) {
 	_, tr := mergeAll(t, fakeRanks(t, nil))
 	got := paths(tr)
 	for rank := range 4 {
-		name := fmt.Sprintf("TP%d (node%d)", rank, rank/2)
+		name := fmt.Sprintf("TP%d", rank)
 		for path, n := range map[string]int{
-			"By rank > " + name + " > thread 700 (python3)":      200 * 4,
-			"By rank > " + name + " > stream 7 (compute)":        200 * 3,
-			"By rank > " + name + " > stream 20 (communication)": 200,
-			"By rank > " + name + " > stream 24 (copy)":          200,
-			"Side by side > Steps > " + name:                     200,
-			"Side by side > Compute > " + name:                   200 * 3,
-			"Side by side > Communication > " + name:             200,
-			"Side by side > Copy > " + name:                      200,
+			"By rank > " + name + " > thread 700 (python3)":          200 * 4,
+			"By rank > " + name + " > stream 7 (compute)":            200 * 3,
+			"By rank > " + name + " > stream 20 (communication)":     200,
+			"By rank > " + name + " > stream 24 (copy)":              200,
+			"Side by side > Steps > steps · " + name:                 200,
+			"Side by side > Compute > compute · " + name:             200 * 3,
+			"Side by side > Communication > communication · " + name: 200,
+			"Side by side > Copy > copy · " + name:                   200,
 		} {
 			if got[path] != n {
 				t.Errorf("%s has %d slices, want %d", path, got[path], n)
@@ -209,7 +211,7 @@ func TestCollectivesEndAtTheLastToArrive(t *testing.T) {
 		if tr.Syms.Name(f.Name) != "collective" || from[f.To] {
 			continue
 		}
-		if name := tr.Syms.Name(tr.Tracks[tr.Slices[f.To].Track].Name); !strings.HasPrefix(name, "TP1 ") {
+		if name := tr.Syms.Name(tr.Tracks[tr.Slices[f.To].Track].Name); !strings.HasSuffix(name, " · TP1") {
 			t.Fatalf("the last to arrive is %s, want TP1", name)
 		}
 	}
@@ -379,7 +381,7 @@ func TestGivenOffsetKeepsCollectives(t *testing.T) {
 func TestWantedRankStaysInPlace(t *testing.T) {
 	dir := fakeRanks(t, nil)
 	_, whole := mergeAll(t, dir)
-	m, _ := readAll(t, inputs.Options{Ranks: []trace.Rank{{TP: 2, PP: -1, DP: -1, EP: -1, Global: -1}}}, dir)
+	m, _ := readAll(t, inputs.Options{Ranks: []naming.Want{{Rank: testset.Rank(t, "TP2")}}}, dir)
 	if err := m.Align(nil, true); err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +391,7 @@ func TestWantedRankStaysInPlace(t *testing.T) {
 	}
 	first := func(tr *trace.Trace) trace.Time {
 		for _, s := range tr.Slices[1:] {
-			if parent := tr.Tracks[tr.Tracks[s.Track].Parent].Name; tr.Syms.Name(parent) == "TP2 (node1)" {
+			if parent := tr.Tracks[tr.Tracks[s.Track].Parent].Name; tr.Syms.Name(parent) == "TP2" {
 				return s.Time
 			}
 		}
@@ -399,7 +401,7 @@ func TestWantedRankStaysInPlace(t *testing.T) {
 		t.Errorf("rank TP2 begins at %d, alone at %d", a, b)
 	}
 	for path := range paths(one) {
-		if !strings.HasSuffix(path, "TP2 (node1)") && !strings.Contains(path, "TP2 (node1) >") {
+		if !strings.HasSuffix(path, " · TP2") && !strings.Contains(path, "> TP2 >") {
 			t.Errorf("also drawn: %s", path)
 		}
 	}

@@ -76,9 +76,9 @@ func TestNsysExport(t *testing.T) {
 		"By rank > TP1 > thread 701 > NVTX":                        11,
 		"By rank > TP1 > CUDA > GPU 0 > stream 7 (compute)":        10,
 		"By rank > TP1 > CUDA > GPU 0 > stream 20 (communication)": 10,
-		"Side by side > Steps > TP0":                               10,
-		"Side by side > Steps on the GPU > TP0":                    10,
-		"Side by side > Communication > TP1":                       10,
+		"Side by side > Steps > steps · TP0":                       10,
+		"Side by side > Steps on the GPU > steps on the GPU · TP0": 10,
+		"Side by side > Communication > communication · TP1":       10,
 	} {
 		if got[path] != n {
 			t.Errorf("%s has %d slices, want %d; there are %v", path, got[path], n, got)

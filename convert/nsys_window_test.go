@@ -227,7 +227,7 @@ func TestDuplicatesOfTwoTraces(t *testing.T) {
 	}
 	kernels := 0
 	for path, n := range paths(tr) {
-		if strings.HasPrefix(path, "Side by side > Comp") && strings.HasSuffix(path, "> TP0") || path == "Side by side > Communication > TP0" {
+		if strings.HasPrefix(path, "Side by side > Comp") && strings.HasSuffix(path, " · TP0") || path == "Side by side > Communication > communication · TP0" {
 			kernels += n
 		}
 	}

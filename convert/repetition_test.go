@@ -86,7 +86,7 @@ func TestMergedFileBesideItsRanks(t *testing.T) {
 		"everything": {}, "the index": {IndexOnly: true}, "kernels": {Cats: []string{"kernel"}}, "a category that nothing has": {Cats: []string{"none"}},
 	} {
 		m, diags := readAll(t, inputs.Options{Filter: filter}, dir)
-		if names := rankNames(m); !slices.Equal(names, []string{"TP0 (node0)", "TP1 (node0)", "TP2 (node1)", "TP3"}) {
+		if names := rankNames(m); !slices.Equal(names, []string{"TP0", "TP1", "TP2", "TP3"}) {
 			t.Errorf("%s: ranks %v", name, names)
 		}
 		if got, want := codes(diags), map[string]int{"capture-repeated": 3}; !maps.Equal(got, want) {
@@ -401,6 +401,29 @@ func TestJobs(t *testing.T) {
 		}
 		if rivals := m.Rivals(jobs); !slices.Equal(rivals, want) {
 			t.Errorf("%s: rivals %v, want %v", c.name, rivals, want)
+		}
+	}
+}
+
+// Ranks that wrote into one file, one after the other, are ranks, and one that is there
+// twice counts once.
+func TestRanksInOneFile(t *testing.T) {
+	write := func(rank int) string {
+		r := repeatedRank(rank)
+		return r.write()
+	}
+	for _, test := range []struct {
+		what, file string
+		ranks      []string
+		codes      map[string]int
+	}{
+		{"two", write(0) + write(2), []string{"TP0", "TP2"}, map[string]int{}},
+		{"one twice", write(0) + write(0), []string{"TP0"}, map[string]int{"capture-repeated": 1}},
+		{"two, one of them twice", write(0) + write(2) + write(0), []string{"TP0", "TP2"}, map[string]int{"capture-repeated": 1}},
+	} {
+		m, diags := readAll(t, inputs.Options{}, writeFiles(t, map[string]string{"all.json": test.file}))
+		if got := rankNames(m); !slices.Equal(got, test.ranks) || !maps.Equal(codes(diags), test.codes) {
+			t.Errorf("%s: ranks %v, want %v; diagnostics %v, want %v", test.what, got, test.ranks, diags.All(), test.codes)
 		}
 	}
 }

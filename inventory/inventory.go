@@ -23,20 +23,14 @@ type Inventory struct {
 	Categories []Category
 	Messages   []Message
 
-	together map[sameProcesses]int // in Processes
-}
-
-// sameProcesses are processes of a file of which nothing but a name is known.
-type sameProcesses struct {
-	file, name string
-	is         profile.Identity
+	idle map[string]int // row of Processes that did nothing, by file
 }
 
 // An Export is an Nsight Systems export.
 type Export struct {
 	File     string
 	Size     int64      // bytes; -1 is unknown
-	Product  string     // version of nsys that exported
+	Product  string     // version of nsys that wrote the export
 	Schema   string     // its version
 	Host     string     // that was profiled; "" is unknown
 	Absolute bool       // times are Unix ns; else they count from the start of the session
@@ -55,7 +49,7 @@ type Trace struct {
 	Producer string // "PyTorch profiler", or "Chrome JSON" of another one
 	Schema   string // version; "" is unknown
 	Runtime  string // "CUDA 12.9"; "" is unknown
-	Recorded string // besides events: "shapes, stack"
+	Recorded string // besides events: "shapes, stacks"
 	Host     string // "" is unknown
 	Backend  string // of torch.distributed; "" is unknown
 	Absolute bool   // times are Unix ns
@@ -111,22 +105,24 @@ type Message struct {
 }
 
 // AddProcess adds a process of an export. Everything that ran meanwhile is in some of
-// them, down to compilers: processes with only a name are put together by it.
+// them, down to compilers: those that did nothing that was traced are one row of a file.
 func (v *Inventory) AddProcess(p Process) {
-	if p.Is.Rank == trace.NoRank && len(p.GPUs) == 0 {
-		key := sameProcesses{p.File, p.Name, p.Is}
-		if i, ok := v.together[key]; ok {
+	if p.Events == 0 && p.Is.Rank == trace.NoRank && len(p.GPUs) == 0 {
+		if i, ok := v.idle[p.File]; ok {
 			v.Processes[i].N++
-			v.Processes[i].PID = 0
+			v.Processes[i].PID, v.Processes[i].Name = 0, Idle
 			return
 		}
-		if v.together == nil {
-			v.together = map[sameProcesses]int{}
+		if v.idle == nil {
+			v.idle = map[string]int{}
 		}
-		v.together[key] = len(v.Processes)
+		v.idle[p.File] = len(v.Processes)
 	}
 	v.Processes = append(v.Processes, p)
 }
+
+// Idle is the name of a row of processes that did nothing that was traced.
+const Idle = "(others, without events)"
 
 // AddDevice adds an accelerator.
 func (v *Inventory) AddDevice(file, name string, id int64) {

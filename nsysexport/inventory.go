@@ -45,10 +45,14 @@ func listProcesses(v *inventory.Inventory, src *rows.Source, processes []*profil
 	for _, d := range src.Meta.Devices {
 		gpus[int64(d.PID)] = append(gpus[int64(d.PID)], d.GPU)
 	}
+	events := src.Active()
 	for i, p := range processes {
 		row := inventory.Process{File: src.Name, Name: names[p.Meta.PID], Is: are[i], N: 1, PID: p.Meta.PID,
-			World: p.Meta.WorldSize, GPUs: gpus[p.Meta.PID], Events: -1, Steps: -1, Collectives: -1}
-		if row.World < 0 && len(p.Meta.Hints) > 0 {
+			World: p.Meta.WorldSize, GPUs: gpus[p.Meta.PID], Events: events[int32(p.Meta.PID)], Steps: -1, Collectives: -1}
+		switch {
+		case row.Events == 0 && len(row.GPUs) == 0 && row.Is.RankFrom == rows.FromEnvironment:
+			row.Is.Rank, row.Is.RankFrom = trace.NoRank, "" // a process that nsys did not start
+		case row.World < 0 && len(p.Meta.Hints) > 0:
 			row.World = p.Meta.Hints[0].Size
 		}
 		if row.PID > 0 || row.Is.Rank != trace.NoRank {

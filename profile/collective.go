@@ -106,7 +106,13 @@ func (p *Profile) threads() []int32 {
 	of := make([]int32, len(p.Rows))
 	for i := range p.Rows {
 		r := &p.Rows[i]
-		key := thread{r.Part, r.PIDText, r.TIDText, r.PID, r.TID}
+		key := thread{part: r.Part, pid: r.PID, tid: r.TID}
+		if r.PID == 0 {
+			key.pidText = r.PIDText
+		}
+		if r.TID == 0 {
+			key.tidText = r.TIDText
+		}
 		if _, ok := first[key]; !ok {
 			first[key] = int32(i)
 		}

@@ -13,7 +13,7 @@ func TestPlaceCollectives(t *testing.T) {
 	syms := trace.NewSymbols()
 	toAll, reduce := syms.Intern("all_to_all"), syms.Intern("all_reduce")
 	p := &Profile{
-		Rows: []Row{{PID: 1, TID: 5}, {PID: 1, TID: 5, Name: "NVTX"}, {PID: 1, TID: 6}, {Kind: RowStream, TID: 7}, {PID: 1, TID: 5, Part: "b"}, {Kind: RowStream, TID: 7, Part: "b"}},
+		Rows: []Row{{PID: 1, TID: 5, TIDText: "5 API"}, {PID: 1, TID: 5, TIDText: "5 NVTX"}, {PID: 1, TID: 6, TIDText: "6 API"}, {Kind: RowStream, TID: 7}, {PID: 1, TID: 5, Part: "b"}, {Kind: RowStream, TID: 7, Part: "b"}},
 		Launches: []Link{
 			{Row: 0, Correlation: 1}, {Row: 0, Correlation: 2}, {Row: 2, Correlation: 3}, {Row: 0, Correlation: 4}, {Row: 4, Correlation: 1},
 		},

@@ -9,7 +9,7 @@ import (
 const DefaultName = "default"
 
 // DefaultClasses returns the rules that are used unless others are asked for: what
-// communicates by [IsCommunication], what copies, and what is known to compute.
+// communicates by [IsCommunication], what copies, and what computes for sure.
 // Copies that the profiler recorded as such are memory whatever they are called.
 func DefaultClasses() *Classes {
 	c := &Classes{Name: DefaultName}
@@ -26,6 +26,8 @@ func DefaultClasses() *Classes {
 	memory("copies in the words of PyTorch's profiler", `^Mem(?:cpy|set)\b`)
 	memory("copies in the words of nsys stats", `^\[CUDA mem(?:cpy|set)`)
 	memory("copies by kernels of ROCm's runtime", `^__amd_rocclr_(?:copy|fill)`)
+	memory("copies by MTIA's control cores", `^dma_request$`)
+	c.Rules = append(c.Rules, ClassRule{Class: ClassOther, Source: "waits of MTIA's control cores", Regexp: regexp.MustCompile(`^event_(?:wait|record)$`)})
 	parts(ClassCompute, computeRules)
 	return c
 }

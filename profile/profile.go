@@ -69,13 +69,16 @@ type Meta struct {
 	Host      string
 	Backend   string  // "nccl", "gloo", ...; "" is unknown
 	Groups    []Group // process groups
-	// Parts are labels of the parts of the file, which is one that this program wrote:
-	// "node0/TP0-DP1". One may be "".
+	// Parts are labels of the parts of the file, which this program wrote, or several ranks
+	// one after another: "node0/TP0-DP1". One may be "".
 	Parts   map[string]string
 	Devices []Device
-	PID     int64  // the process; 0 is unknown, or there are several
-	OnGPU   bool   // an export says that the process used an accelerator
-	Hints   []Hint // what may tell the rank where nothing better does, best first
+	// Recorded is what the profiler recorded besides events, which slows the host down:
+	// "shapes", "stacks".
+	Recorded []string
+	PID      int64  // the process; 0 is unknown, or there are several
+	OnGPU    bool   // an export says that the process used an accelerator
+	Hints    []Hint // what may tell the rank where nothing better does, best first
 	// GPU is the only accelerator that the process used, as the machine counts; -1
 	// is unknown, or there are several.
 	GPU int32

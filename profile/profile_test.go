@@ -31,8 +31,16 @@ func TestParseStep(t *testing.T) {
 		"execute_32_context_0(sq0sk0)_generation_32(sq32sk55)": "decode 32",
 		"execute_8192_context_9(sq8155sk8430sqsq74sqsk76)_generation_37(sq37sk34489)": "other 46",
 		"execute_15360_context_15(sq15360)_generation_0(sq0)":                         "prefill 15",
-		"ProfilerStep#7": "other -1",
-		"ProfilerStep#":  "", "ProfilerStep": "", "step[": "", "step": "", "execute_model": "", "execute_context_1": "", "aten::mm": "", "": "",
+		"execute_new_2_cached_0":       "prefill 2",
+		"execute_new_0_cached_64":      "decode 64",
+		"execute_new_1_cached_63":      "other 64",
+		"execute_new_1":                "",
+		"execute_new_1_cached_x":       "",
+		"gpu_model_runner: forward":    "other -1",
+		"v2_gpu_model_runner: forward": "other -1",
+		"gpu_model_runner: preprocess": "",
+		"ProfilerStep#7":               "other -1",
+		"ProfilerStep#":                "", "ProfilerStep": "", "step[": "", "step": "", "execute_model": "", "execute_context_1": "", "aten::mm": "", "": "",
 		"execute_x_context_1(1)_generation_0(0)": "",
 	} {
 		kind, batch, ok := ParseStep(name)

@@ -16,6 +16,12 @@ type Set struct {
 	// Absences are the jobs of which ranks are missing in the inputs; nil where ranks were
 	// selected.
 	Absences []Absence
+	// Recorded is what profilers recorded of some rank besides events, which slows hosts
+	// down: "shapes", "stacks".
+	Recorded []string
+	// GraphCapture tells that some recordings are of a server that starts and captures its
+	// CUDA graphs.
+	GraphCapture bool
 }
 
 // An Absence tells that nothing was recorded of some ranks of a job.
@@ -24,7 +30,10 @@ type Absence struct {
 	Size int // ranks of the job
 	// AtLeast tells that Size is what the numbers of ranks tell, not the size of a world.
 	AtLeast bool
-	Missing []string // the first few: "TP2", "rank 2"
+	// Missing names ranks and runs of them: "TP2", "rank 4 to rank 63". More counts those
+	// that are missing beside, if the gaps are many.
+	Missing []string
+	More    int
 }
 
 // A Stream passes the rows of one input, each kind in about the order of their

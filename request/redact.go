@@ -6,6 +6,7 @@ import "github.com/sgtrace/sgtrace/internal/redact"
 func (s *Set) Learn(r *redact.Redactor) {
 	for i := range s.Procs {
 		r.LearnHost(s.Procs[i].Host)
+		r.LearnHost(s.HostOf(i))
 		r.LearnRequest(s.Procs[i].Instance)
 	}
 	for i := range s.Parts {
@@ -24,6 +25,7 @@ func (s *Set) Learn(r *redact.Redactor) {
 // all there is to learn. Whoever looks for a request by its id does so before.
 func (s *Set) Redact(r *redact.Redactor) {
 	s.redact = r
+	s.Names = s.Names.Rename(r.Host)
 	for i := range s.Procs {
 		p := &s.Procs[i]
 		p.Host, p.Label, p.Instance, p.Service = r.Host(p.Host), r.Scrub(p.Label), r.Request(p.Instance), r.Scrub(p.Service)

@@ -41,36 +41,15 @@ func ParseRole(s string) (Role, bool) {
 // A Proc is one thread of one server process, as a row of the timeline: a
 // scheduler rank, a tokenizer, a transfer worker.
 type Proc struct {
-	Host     string // full host id; "" is unknown
+	Host     string // full host id, or its name; "" is unknown
 	Label    string // "Scheduler", "Prefill Scheduler", "mooncake transfer worker 0", "smg"
 	Role     Role
 	Rank     trace.Rank
-	PID      int64  // native thread id, the process id for main threads; 0 is unknown
+	PID      int64  // native thread ID, the process id for main threads; 0 is unknown
 	Instance string // service.instance.id, new at every start of a process; "" is unknown
 	Service  string
 	// Schedules tells that it is a scheduler: its stages follow the batches of a rank.
 	Schedules bool
-}
-
-// ShortHost returns the first eight characters of the host id, as SGLang prints
-// it, or "?" when it is unknown.
-func (p *Proc) ShortHost() string {
-	switch {
-	case p.Host == "":
-		return "?"
-	case len(p.Host) > 8 && isHex(p.Host):
-		return p.Host[:8]
-	}
-	return p.Host
-}
-
-func isHex(s string) bool {
-	for _, c := range s {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
-			return false
-		}
-	}
-	return true
 }
 
 // A Thread is the share that one Proc had in a part.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A Selection says which requests and which of their spans to keep. The zero
@@ -25,8 +26,8 @@ type Selection struct {
 
 	// Spans of the requests that are left:
 	Roles  []Role
-	Hosts  []string // beginning of the host id
-	Ranks  []string // TP0, DP1, TP0-PP1: every part named must match
+	Hosts  []string // beginnings of names or ids
+	Ranks  []naming.Want
 	Stages []string // names of stages, or of spans of gateways and other services; requests and threads stay around them
 	MinDur int64    // ns
 	Level  int      // keep stages up to this trace level; 0 is all
@@ -43,10 +44,7 @@ func (s *Set) Select(sel Selection) error {
 		return err
 	}
 	s.Own()
-	keep, err := s.spanFilter(&sel)
-	if err != nil {
-		return err
-	}
+	keep := s.spanFilter(&sel)
 	if sel.describesSpans() {
 		s.keepRequestsWith(keep)
 	}
@@ -255,17 +253,10 @@ func (s *Set) inTraces(r *Request, traces []string) bool {
 }
 
 // spanFilter returns the test for single spans.
-func (s *Set) spanFilter(sel *Selection) (func(i int) bool, error) {
-	ranks := make([]trace.Rank, len(sel.Ranks))
-	for i, text := range sel.Ranks {
-		var err error
-		if ranks[i], err = trace.ParseRank(text); err != nil {
-			return nil, err
-		}
-	}
+func (s *Set) spanFilter(sel *Selection) func(i int) bool {
 	procs := make([]bool, len(s.Procs))
 	for p := range s.Procs {
-		procs[p] = s.Procs[p].matches(sel, ranks)
+		procs[p] = s.matches(p, sel)
 	}
 	return func(i int) bool {
 		row := s.Row(i)
@@ -280,15 +271,22 @@ func (s *Set) spanFilter(sel *Selection) (func(i int) bool, error) {
 		}
 		return (sel.Level == 0 || int(row.Level) <= sel.Level) &&
 			(len(sel.Stages) == 0 || slices.Contains(sel.Stages, s.Name(i)))
-	}, nil
+	}
 }
 
-func (p *Proc) matches(sel *Selection, ranks []trace.Rank) bool {
-	if len(sel.Roles) > 0 && !slices.Contains(sel.Roles, p.Role) {
+// matches reports whether a proc is of the roles, hosts and ranks that are chosen.
+func (s *Set) matches(proc int, sel *Selection) bool {
+	if len(sel.Roles) > 0 && !slices.Contains(sel.Roles, s.Procs[proc].Role) {
 		return false
 	}
-	if len(sel.Hosts) > 0 && !slices.ContainsFunc(sel.Hosts, func(h string) bool { return h != "" && strings.HasPrefix(p.Host, h) }) {
+	if len(sel.Hosts) > 0 && !slices.ContainsFunc(sel.Hosts, func(h string) bool { return s.IsOnHost(proc, h) }) {
 		return false
 	}
-	return len(ranks) == 0 || slices.ContainsFunc(ranks, func(want trace.Rank) bool { return want.Matches(p.Rank) })
+	return len(sel.Ranks) == 0 || slices.ContainsFunc(sel.Ranks, func(w naming.Want) bool { return s.IsRank(proc, w) })
 }
+
+// IsOnHost reports whether text means the host of a proc: the beginning of its name or id.
+func (s *Set) IsOnHost(proc int, text string) bool { return s.Names.IsHost(s.Procs[proc].Host, text) }
+
+// IsRank reports whether a proc is a rank that is wanted.
+func (s *Set) IsRank(proc int, w naming.Want) bool { return s.Names.Is(s.Place(proc), w) }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A selection keeps the requests that it names.
@@ -52,7 +53,7 @@ func TestSelectRequests(t *testing.T) {
 			if got := rids(s); !slices.Equal(got, want) {
 				t.Fatalf("%v, want %v", got, want)
 			}
-			for i := range s.Rows { // what is selected is of what is left, and knows it
+			for i := range s.Rows { // selected rows belong to requests that remain
 				r := s.RequestOf(i)
 				if s.Kind(i) != Unselected && r == None {
 					t.Errorf("row %d of a request that is not there", i)
@@ -67,6 +68,10 @@ func TestSelectRequests(t *testing.T) {
 
 // A selection of spans leaves out others, and keeps what is around the ones selected.
 func TestSelectSpans(t *testing.T) {
+	tp1, err := naming.Parse("TP1")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name string
 		sel  Selection
@@ -74,7 +79,7 @@ func TestSelectSpans(t *testing.T) {
 	}{
 		{"role", Selection{Roles: []Role{Decode}}, func(s *Set, row *Row) bool { return s.Procs[row.Proc].Role == Decode }},
 		{"host", Selection{Hosts: []string{"aaaa"}}, func(s *Set, row *Row) bool { return row.Proc == prefillProc }},
-		{"rank", Selection{Ranks: []string{"TP1"}}, func(s *Set, row *Row) bool { return row.Proc == decodeProc1 }},
+		{"rank", Selection{Ranks: []naming.Want{tp1}}, func(s *Set, row *Row) bool { return row.Proc == decodeProc1 }},
 		{"stage", Selection{Stages: []string{"step", "wait"}}, func(s *Set, row *Row) bool { return row.Means == Stepping || row.Means == Queueing }},
 		{"length", Selection{MinDur: 150_000}, func(s *Set, row *Row) bool { return row.Dur() >= 150_000 }},
 		{"role and stage", Selection{Roles: []Role{Prefill}, Stages: []string{"connect"}}, func(s *Set, row *Row) bool { return row.Means == SendConnecting }},
@@ -94,7 +99,7 @@ func TestSelectSpans(t *testing.T) {
 				}
 			}
 			if len(s.Requests) != 2 || s.Requests[0].Metrics != before.Requests[0].Metrics {
-				t.Error("requests, or what is known of them, have changed")
+				t.Error("requests, or the facts about them, have changed")
 			}
 			again := slices.Clone(s.Rows)
 			if err := s.Select(test.sel); err != nil || !slices.Equal(again, s.Rows) {
@@ -136,7 +141,6 @@ func TestSelectErrors(t *testing.T) {
 		{Selection{RIDs: []string{"decode-O003"}}, "did you mean decode-0003?"},
 		{Selection{RIDs: []string{"dec"}}, `the ID "dec"`},
 		{Selection{Slowest: 1, SlowestBy: "luck"}, `"luck"`},
-		{Selection{Ranks: []string{"XP0"}}, `"XP0"`},
 	} {
 		s := planted(t, plant{requests: 4})
 		if err := s.Select(test.sel); err == nil || !strings.Contains(err.Error(), test.said) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A Set is everything that is known of some requests: tables that refer to each
@@ -36,6 +37,10 @@ type Set struct {
 	// Servers tell the servers of a host and role apart, by proc: see [Set.Server]; nil
 	// if there is one of each.
 	Servers []int32
+	// HostNames are the names of hosts of which Procs have ids, as far as the input tells.
+	HostNames naming.HostNames
+	// Names is what ranks and hosts are called. Other inputs may know more of them.
+	Names *naming.Names
 	// Stages has the meaning of stages by name, in the order of a request's way.
 	Stages []StageInfo
 	// Orphans is how many rows lie in one that is not in the input, NoID how many cannot
@@ -56,7 +61,7 @@ type Set struct {
 // NewSet returns an empty Set, whose rows have names of syms. All of these are known
 // by now.
 func NewSet(syms *trace.Symbols, args *trace.Args, diags *trace.Diags) *Set {
-	return &Set{Syms: syms, Args: args, Diags: diags, names: syms.Names(), gatewayOf: map[int]int{}}
+	return &Set{Syms: syms, Args: args, Diags: diags, names: syms.Names(), gatewayOf: map[int]int{}, HostNames: naming.HostNames{}}
 }
 
 // A File is an input that rows come from.

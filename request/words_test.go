@@ -101,16 +101,6 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// Hosts are told by eight digits, unless these are the same.
-func TestHostNames(t *testing.T) {
-	s := &Set{Procs: []Proc{{Host: "0123456789abcdef"}, {Host: "0123456799999999"}, {Host: "fedcba9876543210"}, {Host: "fedcba9876543210"}, {Host: "worker-of-team-9"}, {}}}
-	want := map[string]string{"0123456789abcdef": "0123456789abcdef", "0123456799999999": "0123456799999999",
-		"fedcba9876543210": "fedcba98", "worker-of-team-9": "worker-of-team-9", "": "?"}
-	if got := s.HostNames(); !reflect.DeepEqual(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
 // A room is the same number, however it is written.
 func TestRooms(t *testing.T) {
 	for text, want := range map[string]string{"255": "0xff", "0xFF": "0xff", "0xff": "0xff", "18446744073709551615": "0xffffffffffffffff",

@@ -87,18 +87,18 @@ type Rank struct {
 // NoRank is a Rank of which nothing is known.
 var NoRank = Rank{-1, -1, -1, -1, -1}
 
-// String prints the known parts as TP0-PP1-DP2-EP3, else "rank N", else "".
+// String prints the known parts as "DP2 PP1 TP0 EP3", else "rank N", else "".
 func (r Rank) String() string {
 	var b []byte
 	for _, p := range [...]struct {
 		name string
 		n    int16
-	}{{"TP", r.TP}, {"PP", r.PP}, {"DP", r.DP}, {"EP", r.EP}} {
+	}{{"DP", r.DP}, {"PP", r.PP}, {"TP", r.TP}, {"EP", r.EP}} {
 		if p.n < 0 {
 			continue
 		}
 		if len(b) > 0 {
-			b = append(b, '-')
+			b = append(b, ' ')
 		}
 		b = strconv.AppendInt(append(b, p.name...), int64(p.n), 10)
 	}
@@ -108,12 +108,12 @@ func (r Rank) String() string {
 	return string(b)
 }
 
-// ParseRank reads what String prints, its parts in any order and case: "TP0-DP1",
-// "rank 7". The word may be left out: "7".
+// ParseRank reads what String prints, its parts in any order and case, and joined by
+// hyphens, too: "DP1 TP0", "TP0-PP0-DP1", "rank 7". The word may be left out: "7".
 func ParseRank(text string) (Rank, error) {
 	r := NoRank
 	parts := map[string]*int16{"TP": &r.TP, "PP": &r.PP, "DP": &r.DP, "EP": &r.EP}
-	for part := range strings.SplitSeq(strings.TrimPrefix(strings.ToUpper(text), "RANK "), "-") {
+	for part := range strings.SplitSeq(strings.ReplaceAll(strings.TrimPrefix(strings.ToUpper(text), "RANK "), " ", "-"), "-") {
 		digits := strings.TrimLeft(part, "TPDE")
 		n, err := strconv.ParseUint(digits, 10, 31)
 		to := parts[part[:len(part)-len(digits)]]
@@ -123,7 +123,7 @@ func ParseRank(text string) (Rank, error) {
 		case err == nil && part == digits && r.Global < 0:
 			r.Global = int32(n)
 		default:
-			return NoRank, fmt.Errorf("rank %q: want parts like TP0, PP1, DP2, EP3, joined by -, or a number", text)
+			return NoRank, fmt.Errorf("rank %q: want parts like DP2, PP1, TP0, EP3, joined by spaces or hyphens, or a number", text)
 		}
 	}
 	return r, nil

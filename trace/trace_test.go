@@ -31,7 +31,7 @@ func TestRankString(t *testing.T) {
 		want string
 	}{
 		{NoRank, ""},
-		{Rank{0, 1, 2, 3, -1}, "TP0-PP1-DP2-EP3"},
+		{Rank{0, 1, 2, 3, -1}, "DP2 PP1 TP0 EP3"},
 		{Rank{-1, -1, 4, -1, 9}, "DP4"},
 		{Rank{-1, -1, -1, -1, 7}, "rank 7"},
 	} {

@@ -265,7 +265,7 @@ func SplitSizes(s *request.Set, list []Attribution) (prompt, output distribution
 	return prompt, output
 }
 
-// move gives ns of one cause to another. What is left may be negative: faster
+// move gives ns of one cause to another. The rest may be negative: faster
 // than usual.
 func move(c *Causes, from, to Cause, ns int64) {
 	c[from] -= ns

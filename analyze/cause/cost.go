@@ -11,15 +11,14 @@ import (
 // scale for findings of different kinds: the sum of the E2E of the finished requests.
 type Costs struct {
 	set   *request.Set
-	hosts map[string]string // names of the hosts of set
-	list  []Attribution     // of the finished requests
-	usual *usualCauses      // nil of no requests
-	total float64           // ns
+	list  []Attribution // of the finished requests
+	usual *usualCauses  // nil of no requests
+	total float64       // ns
 }
 
 // NewCosts makes a bill of the attributed requests of a set.
-func NewCosts(s *request.Set, hosts map[string]string, list []Attribution) *Costs {
-	b := &Costs{set: s, hosts: hosts, list: list}
+func NewCosts(s *request.Set, list []Attribution) *Costs {
+	b := &Costs{set: s, list: list}
 	if len(list) > 0 {
 		b.usual = UsualOf(list)
 	}
@@ -59,7 +58,7 @@ func (b *Costs) WaitsFor(at *place.Where) (float64, finding.Affected) {
 	var waiting []int
 	for i := range b.list {
 		a := &b.list[i]
-		if a.Slow != request.None && at.Overlaps(new(place.NewWhere(b.set, b.hosts, int(a.Slow)))) {
+		if a.Slow != request.None && at.Overlaps(new(place.NewWhere(b.set, int(a.Slow)))) {
 			sum += float64(a.E2E[SlowRank])
 			waiting = append(waiting, a.Request)
 		}

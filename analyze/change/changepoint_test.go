@@ -3,6 +3,7 @@ package change
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 const second = trace.Time(1_000_000_000)
@@ -56,7 +58,7 @@ func exampleChanges() *Changes {
 	tail.Metric, tail.Limit, tail.Before.Share, tail.After.Share = TailChanged, 300_000_000, 0.002, 0.17
 	late := duration("decode_loop", at, 4_250_000, 4_250_000)
 	c := &Changes{Requests: 3000, From: at - 200*second, To: at + 100*second, Series: 61}
-	late.Name, late.Metric, late.Searched, late.P, late.Time = "decode TP1-PP0-DP0", LatenessChanged, false, math.NaN(), c.From
+	late.Name, late.Metric, late.Searched, late.P, late.Time = "decode DP0 TP1", LatenessChanged, false, math.NaN(), c.From
 	found := []Shift{duration("prefill_waiting", at+second/2, 190_000, 330_000_000), rate(at+second/10, 12.1, 36.4), ttft, tail, lead}
 	back := rate(at+20*second, 36.4, 11.8)
 	back.Back = true
@@ -177,26 +179,30 @@ func TestThreeDigits(t *testing.T) {
 	}
 }
 
-// Places are called as shortly as can be.
+// A lead stands for all that work beside it; only a rank that is late is meant alone.
 func TestNames(t *testing.T) {
 	rank := func(tp, dp int16) trace.Rank { return trace.Rank{TP: tp, PP: 0, DP: dp, EP: -1, Global: -1} }
-	at := func(role request.Role, host string, r trace.Rank) place.Where {
-		return place.Where{Scope: place.OneRank, Role: role, Host: host, Label: "Scheduler", Rank: r}
-	}
-	w := &observer{ranks: &place.RankSet{Places: []place.Where{
-		at(request.Prefill, "aaaa", rank(0, -1)), at(request.Prefill, "aaaa", rank(1, -1)),
-		at(request.Decode, "bbbb", rank(0, 0)), at(request.Decode, "bbbb", rank(1, 0)),
-		at(request.Decode, "bbbb", rank(0, 1)), at(request.Decode, "cccc", rank(0, 1)),
-	}, Leads: []bool{true, false, true, false, true, true}}}
-	for i, want := range []string{"prefill", "prefill", "decode DP0", "decode DP0", "decode bbbb DP1", "decode cccc DP1"} {
-		f := Shift{Where: w.ranks.Places[i], Metric: MedianChanged}
-		if got := w.name(&f); got != want {
-			t.Errorf("%s: %s, want %s", &f.Where, got, want)
+	s := &request.Set{Procs: []request.Proc{
+		{Role: request.Prefill, Host: "aaaa", Schedules: true, Rank: rank(0, -1)}, {Role: request.Prefill, Host: "aaaa", Schedules: true, Rank: rank(1, -1)},
+		{Role: request.Decode, Host: "bbbb", Schedules: true, Rank: rank(1, 0)}, {Role: request.Decode, Host: "cccc", Schedules: true, Rank: rank(0, 1)},
+	}}
+	names := func(metric Metric) (got []string) {
+		s.Names = naming.New(s.Places(), nil)
+		for proc := range s.Procs {
+			f := Shift{Where: place.NewWhere(s, proc), Metric: metric}
+			got = append(got, f.name())
 		}
+		return got
 	}
-	late := Shift{Where: w.ranks.Places[3], Metric: LatenessChanged}
-	if got := w.name(&late); got != "decode TP1-PP0-DP0" {
-		t.Errorf("late: %s", got)
+	if got, want := names(MedianChanged), []string{"prefill", "prefill", "decode DP0", "decode DP1"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := names(LatenessChanged), []string{"prefill TP0", "prefill TP1", "decode DP0 TP1", "decode DP1 TP0"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	s.Procs[2].Rank = s.Procs[3].Rank
+	if got, want := names(MedianChanged)[2:], []string{"decode DP1 (bbbb)", "decode DP1 (cccc)"}; !slices.Equal(got, want) {
+		t.Errorf("with two servers: %q, want %q", got, want)
 	}
 }
 

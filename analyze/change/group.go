@@ -101,7 +101,7 @@ func (w *observer) explain(c *Changes) {
 		change.addRunning(w, loads, times, i)
 		for _, d := range w.series() {
 			if f, ok := d.compare(times[i], times[i+1], times[i+2]); ok && !change.has(&f) {
-				f.Name = w.name(&f)
+				f.Name = f.name()
 				change.Shifts = append(change.Shifts, f)
 			}
 		}
@@ -178,7 +178,7 @@ func (w *observer) alwaysLate(c *Changes) []Shift {
 			if known || f.After.P50 < leastLateness || f.After.P50 < w.typical(k)/part {
 				continue
 			}
-			f.Before, f.Time, f.First, f.Last, f.P, f.Name = f.After, c.From, c.From, c.From, math.NaN(), w.name(&f)
+			f.Before, f.Time, f.First, f.Last, f.P, f.Name = f.After, c.From, c.From, c.From, math.NaN(), f.name()
 			late = append(late, f)
 		}
 	}

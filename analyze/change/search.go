@@ -88,7 +88,7 @@ func (w *observer) search(load, latency float64) []Shift {
 		}
 	}
 	for i := range found {
-		found[i].Name = w.name(&found[i])
+		found[i].Name = found[i].name()
 	}
 	return found
 }

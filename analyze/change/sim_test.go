@@ -159,7 +159,7 @@ func TestTimeOfChange(t *testing.T) {
 		if want := truth.Imbalance; share.After.Share < want.ShareAfter-0.05 || share.After.Share > want.ShareAfter+0.05 {
 			t.Errorf("seed %d: share after %.3f, want %.3f", seed, share.After.Share, want.ShareAfter)
 		}
-		if len(c.Late) != 1 || c.Late[0].Rank.String() != truth.Straggler.Rank {
+		if len(c.Late) != 1 || c.Late[0].Rank != testset.Rank(t, truth.Straggler.Rank) {
 			t.Errorf("seed %d: late are %+v, want %s", seed, c.Late, truth.Straggler.Rank)
 		}
 	}

@@ -80,10 +80,10 @@ func TestTimelineOfFixture(t *testing.T) {
 		{"prefill", "running", func(p *load.Point) float64 { return p.Running }, "0.2 1 0.8"},
 		{"prefill", "queued", func(p *load.Point) float64 { return p.Queued }, "0.5"},
 		{"prefill", "prompt tokens", func(p *load.Point) float64 { return max(0, float64(p.Prefill)) }, "0 0 900"},
-		{"prefill 0a6c2f77 TP1", "queued", func(p *load.Point) float64 { return p.Queued }, "0.49"},
+		{"prefill TP1", "queued", func(p *load.Point) float64 { return p.Queued }, "0.49"},
 		{"decode", "transferring", func(p *load.Point) float64 { return p.Transferring }, "0.5 1 1 0.2"},
 		{"decode", "busy", func(p *load.Point) float64 { return p.Busy }, "0 0 0 0.75 1 1 1 1 1 1 0.2"},
-		{"decode c94b1e02 TP0", "output", func(p *load.Point) float64 { return float64(p.Output) }, "0 0 0 1 2 1 1 0 0 1 1"},
+		{"decode TP0", "output", func(p *load.Point) float64 { return float64(p.Output) }, "0 0 0 1 2 1 1 0 0 1 1"},
 	} {
 		if got := column(seriesOf(t, tl, c.series), c.of); got != c.want {
 			t.Errorf("%s of %s: %s, want %s", c.what, c.series, got, c.want)
@@ -268,7 +268,7 @@ func TestTimelineOfLostThreads(t *testing.T) {
 	for i := range tl.Series {
 		got = append(got, fmt.Sprintf("%s %v", &tl.Series[i], tl.Series[i].Lead))
 	}
-	want := "[all false unified false unified c94b1e02 TP0 true unified c94b1e02 TP1 false]"
+	want := "[all false unified false TP0 true TP1 false]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("%s, want %s", got, want)
 	}

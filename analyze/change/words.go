@@ -2,8 +2,6 @@ package change
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -13,32 +11,11 @@ import (
 // name returns what people call the place of a shift: a lead rank by its DP
 // rank, as it stands for all that work beside it, or by its role if there is no
 // other. Only a rank that is late is meant alone.
-func (w *observer) name(f *Shift) string {
-	switch {
-	case f.Scope != place.OneRank:
+func (f *Shift) name() string {
+	if f.Scope != place.OneRank || f.Metric == LatenessChanged {
 		return f.Where.String()
-	case f.Metric == LatenessChanged:
-		return w.unambiguous(f.Where, func(p *place.Where) string { return p.Rank.String() })
 	}
-	return w.unambiguous(f.Where, func(p *place.Where) string {
-		if p.Rank.DP >= 0 {
-			return "DP" + strconv.Itoa(int(p.Rank.DP))
-		}
-		return ""
-	})
-}
-
-// unambiguous returns the role of a rank with a short name, and with the host
-// where others of the role have the same.
-func (w *observer) unambiguous(p place.Where, short func(*place.Where) string) string {
-	for rank := range w.ranks.Places {
-		other := &w.ranks.Places[rank]
-		same := other.Role == p.Role && *other != p && short(other) == short(&p)
-		if same && w.ranks.Leads[rank] == w.ranks.Leads[slices.Index(w.ranks.Places, p)] {
-			return words.JoinNonEmpty(" ", p.Role.String(), p.ServerName(), short(&p))
-		}
-	}
-	return words.JoinNonEmpty(" ", p.Role.String(), short(&p))
+	return f.DP()
 }
 
 // Sentence says in plain words what happened: the first shift with its time, how

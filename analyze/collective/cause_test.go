@@ -104,7 +104,7 @@ func TestCauseOfStraggler(t *testing.T) {
 func TestVerdictOnCollectives(t *testing.T) {
 	c := lateRank()
 	found := c.Stragglers(nil)
-	text := "TP2 of 4 ranks arrives last in 400 of 400 collectives, 100 us late on average; the other ranks lose 10 % of their time"
+	text := "TP2 arrives last in 400 of 400 collectives of 4 ranks, 100 us late on average; the other ranks lose 10 % of their time"
 	if v := c.Verdict(found); len(v) != 1 || v[0] != text {
 		t.Errorf("verdict %q, want %q", v, text)
 	}
@@ -136,9 +136,9 @@ func TestVerdictOnCollectives(t *testing.T) {
 
 func TestWhereIs(t *testing.T) {
 	for name, want := range map[string]place.Where{
-		"decode TP1-DP0 (node7)": {Role: request.Decode},
-		"TP1-PP0-DP0-EP0":        {Role: request.Other},
-		"prefill TP1-DP0":        {Role: request.Prefill},
+		"decode DP0 TP1 (node7)": {Role: request.Decode},
+		"DP0 PP0 TP1 EP0":        {Role: request.Other},
+		"prefill DP0 TP1":        {Role: request.Prefill},
 	} {
 		got := whereIs(name)
 		if got.Scope != place.OneRank || got.Role != want.Role || got.Rank.TP != 1 || got.Rank.DP != 0 && got.Rank.DP != -1 || got.Host != "" {

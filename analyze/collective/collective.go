@@ -151,7 +151,7 @@ func (w *collectiveWalk) add(x *profile.SyncPoint) {
 	}
 }
 
-// addWaits adds a sync point at which ranks wait to what is known of its ranks.
+// addWaits adds a sync point at which ranks wait to the sums of its ranks.
 func addWaits(ranks []Rank, e *encounter) {
 	median := e.median()
 	for i, a := range e.Arrivals {

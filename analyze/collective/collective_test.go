@@ -141,7 +141,7 @@ func TestCollectivesWithoutClocks(t *testing.T) {
 	if got.Counts.byDuration != 200 || want.Counts.byDuration != 0 {
 		t.Errorf("%d and %d are ordered by durations", got.Counts.byDuration, want.Counts.byDuration)
 	}
-	if notes := got.RankReport().Footnotes; len(notes) != 1 || !strings.HasPrefix(notes[0], "at 200 of 200 collectives the clocks") {
+	if notes := got.RankReport().Footnotes; len(notes) != 1 || !strings.HasPrefix(notes[0], "at 200 of 200 collectives, the clocks") {
 		t.Errorf("footnotes %q", notes)
 	}
 }
@@ -248,7 +248,7 @@ func TestBusBandwidthOfWholeGroups(t *testing.T) {
 	if k := c.Kinds[0]; len(c.Kinds) != 1 || k.Whole != 3 || k.Transfer.P50 != 60 || math.Abs(k.BusBandwidth()-400.0/3) > 1e-9 {
 		t.Errorf("%+v, %v GB/s", c.Kinds, k.BusBandwidth())
 	}
-	if out := tabletest.Text(t, c.KindReport(), table.FormatText, table.Style{Width: 200}); !strings.Contains(out, "at 4 of 7 collectives not all ranks of the group were seen") {
+	if out := tabletest.Text(t, c.KindReport(), table.FormatText, table.Style{Width: 200}); !strings.Contains(out, "at 4 of 7 collectives, not all ranks of the group were seen") {
 		t.Error(out)
 	}
 }
@@ -296,9 +296,9 @@ func TestCollectiveReports(t *testing.T) {
 		t.Errorf("reports\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	notes := []string{
-		"at 4 of 4 collectives not all ranks of the group were seen: the last rank is the last of those that were",
-		"at 1 of 5 collectives ranks need not wait for each other, or nobody knows whether they do, as in a broadcast or a dispatch: only their transfer counts, by kind",
-		"left out: 1 of 6 collectives, which a rank left before the last one came, by their clocks",
+		"at 4 of 4 collectives, not all ranks of the group were seen: the last rank is the last of those seen",
+		"at 1 of 5 collectives, ranks do not wait for each other, or it is unknown whether they do, as in a broadcast or a dispatch: only their transfer counts, by kind",
+		"left out: 1 of 6 collectives, which a rank left before the last one arrived, according to their clocks",
 	}
 	if got := c.RankReport().Footnotes; !slices.Equal(got, notes) {
 		t.Errorf("footnotes\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(notes, "\n"))

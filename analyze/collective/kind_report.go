@@ -36,7 +36,7 @@ func (c *Collectives) notePartial(r *table.Table) {
 		partial += c.Kinds[i].N - c.Kinds[i].Whole
 	}
 	if partial > 0 {
-		r.Note("at %d of %d collectives not all ranks of the group were seen: one that was not may have come last, so that the transfer took that long at most; no busbw is told of these", partial, all)
+		r.Note("at %d of %d collectives, not all ranks of the group were seen: a missing rank may have arrived last, so their transfer time is an upper bound, and they have no busbw", partial, all)
 	}
 }
 

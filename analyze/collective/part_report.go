@@ -82,9 +82,9 @@ func (c *Collectives) AllToAllReport() *table.Table {
 // noteAlone tells how many kernels of collectives no other rank was found for.
 func (c *Collectives) noteAlone(r *table.Table) {
 	if n := c.Counts.alone; n > 0 {
-		r.Note("of %d of %d kernels of collectives no other rank was found: collectives.parts has them", n, c.Counts.kernels)
+		r.Note("for %d of %d collective kernels, no other rank was found: collectives.parts lists them", n, c.Counts.kernels)
 	}
 	if n := c.Counts.refused; n > 0 {
-		r.Note("left out: %d of %d kernels of collectives, whose ranks cannot have met by their clocks", n, c.Counts.kernels)
+		r.Note("left out: %d of %d collective kernels, whose ranks cannot have met according to their clocks", n, c.Counts.kernels)
 	}
 }

@@ -66,16 +66,16 @@ func (c *Collectives) RankReport() *table.Table {
 // noteClocks tells what the numbers rest on.
 func (c *Collectives) noteClocks(r *table.Table) {
 	if n := c.Counts.byDuration; n > 0 {
-		r.Note("at %d of %d collectives the clocks of the ranks are known less well than that they leave together: who came when is told by how long its kernel ran", n, c.Counts.Sync)
+		r.Note("at %d of %d collectives, the clocks of the ranks are not accurate enough: arrival times come from kernel durations, because ranks leave together", n, c.Counts.Sync)
 	}
 	if n := c.Counts.partial; n > 0 {
-		r.Note("at %d of %d collectives not all ranks of the group were seen: the last rank is the last of those that were", n, c.Counts.Sync)
+		r.Note("at %d of %d collectives, not all ranks of the group were seen: the last rank is the last of those seen", n, c.Counts.Sync)
 	}
 	if n := c.Counts.all - c.Counts.Sync; n > 0 {
-		r.Note("at %d of %d collectives ranks need not wait for each other, or nobody knows whether they do, as in a broadcast or a dispatch: only their transfer counts, by kind", n, c.Counts.all)
+		r.Note("at %d of %d collectives, ranks do not wait for each other, or it is unknown whether they do, as in a broadcast or a dispatch: only their transfer counts, by kind", n, c.Counts.all)
 	}
 	if n := c.Counts.impossible; n > 0 {
-		r.Note("left out: %d of %d collectives, which a rank left before the last one came, by their clocks", n, n+c.Counts.all)
+		r.Note("left out: %d of %d collectives, which a rank left before the last one arrived, according to their clocks", n, n+c.Counts.all)
 	}
 	c.noteAlone(r)
 }

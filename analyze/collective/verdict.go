@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Stragglers returns the ranks that others wait for in collectives, the one that
@@ -60,18 +61,14 @@ func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *g
 	s.Cause, s.Evidence = cause, append(s.Evidence, finding.Sentence("%s", evidence))
 }
 
-// whereIs tells what the name of a rank says: "decode TP1-DP0 (node7)". Hosts are
-// called differently elsewhere.
+// whereIs tells what the name of a rank says: "decode DP0 TP1 (node7)". The host may have
+// another name elsewhere.
 func whereIs(name string) place.Where {
 	at := place.Where{Scope: place.OneRank, Role: request.Other, Rank: trace.NoRank}
-	for word := range strings.FieldsSeq(name) {
-		if rank, err := trace.ParseRank(word); err == nil {
-			at.Rank = rank
-		}
-		for _, role := range []request.Role{request.Prefill, request.Decode, request.Unified} {
-			if word == role.String() {
-				at.Role = role
-			}
+	if is, err := naming.Parse(name); err == nil {
+		at.Rank = is.Rank
+		if role, ok := request.ParseRole(is.Role); ok {
+			at.Role = role
 		}
 	}
 	return at

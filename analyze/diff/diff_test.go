@@ -127,7 +127,7 @@ func TestDiffOfTooLittle(t *testing.T) {
 	if r := find(t, d, "gemm"); r.Changed() || r.words(&r.P50) != "? x8.93" {
 		t.Errorf("%+v: %s", r, r.words(&r.P50))
 	}
-	if !strings.HasPrefix(d.verdict, "The captures are too short") {
+	if !strings.HasPrefix(d.verdict, "Not enough data") {
 		t.Error(d.verdict)
 	}
 }

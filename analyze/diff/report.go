@@ -35,9 +35,9 @@ func (d *Diff) Report() *table.Table {
 	}
 	renamed := slices.ContainsFunc(d.Rows, func(r Row) bool { return r.Like != "" })
 	fields = append(fields,
-		table.Field[Row]{Column: table.Column{Name: "effect", Unit: table.Duration, Tenths: true, Scale: "total", Doc: "by how much a request or step got longer because of what changed; rows are sorted by it", Detail: true},
+		table.Field[Row]{Column: table.Column{Name: "effect", Unit: table.Duration, Tenths: true, Scale: "total", Doc: "how much longer a request or step takes because of this change; rows are sorted by it", Detail: true},
 			Cell: func(r *Row) table.Cell { return table.Cell{N: r.Effect()} }},
-		table.Field[Row]{Column: table.Column{Name: "like", Doc: "kernel that only the other capture has, and that may be the same: its function has the same name", Most: table.MostName, Detail: !renamed},
+		table.Field[Row]{Column: table.Column{Name: "like", Doc: "kernel that only the other capture has and that may be the same: its function has the same name", Most: table.MostName, Detail: !renamed},
 			Cell: func(r *Row) table.Cell { return table.TextCell(r.Like) }})
 	r := table.New(Schema, "What changed", d.Rows, fields)
 	d.note(r)
@@ -60,7 +60,7 @@ var diffNumbers = []diffNumber{
 		func(s *Stat) int64 { return s.P99 }, func(r *Row) *Change { return &r.P99 }},
 	{"mean", "arithmetic mean", "duration", true, true,
 		func(s *Stat) int64 { return s.Mean }, func(r *Row) *Change { return &r.Mean }},
-	{"total", "sum by request; of steps, kernels and copies by step", "total", true, false,
+	{"total", "sum per request; for steps, kernels, and copies per step", "total", true, false,
 		func(s *Stat) int64 { return s.PerUnit }, func(r *Row) *Change { return &r.Total }},
 }
 
@@ -80,12 +80,12 @@ func (n *diffNumber) fields() []table.Field[Row] {
 	return []table.Field[Row]{
 		side("before", func(r *Row) *Stat { return &r.Before }),
 		side("after", func(r *Row) *Stat { return &r.After }),
-		{Column: table.Column{Name: name + " change", Doc: "by how much it grew, with the 95 % confidence interval; ~ if that may be chance, ? if the captures are too short to tell, new and gone if only one of them has it"},
+		{Column: table.Column{Name: name + " change", Doc: "change with its 95 % confidence interval; ~ if it may be chance, ? if there is not enough data, new or gone if only one capture has it"},
 			Cell: func(r *Row) table.Cell { return table.Cell{Text: r.words(n.change(r))} }},
 		real("ratio", "after / before", func(c *Change) float64 { return c.Ratio }),
 		real("ratio low", "lower end of the 95 % confidence interval of the ratio", func(c *Change) float64 { return c.Low }),
 		real("ratio high", "upper end of the 95 % confidence interval of the ratio", func(c *Change) float64 { return c.High }),
-		real("p", "how likely such a difference is if there is none, corrected for all numbers of the table (Holm)", func(c *Change) float64 { return c.P }),
+		real("p", "probability of such a difference if nothing changed, corrected for all numbers of the table (Holm)", func(c *Change) float64 { return c.P }),
 	}
 }
 
@@ -169,15 +169,15 @@ func (d *Diff) note(r *table.Table) {
 	requests, devices := d.Before.Requests >= 0 && d.After.Requests >= 0, d.Before.Ranks >= 0 && d.After.Ranks >= 0
 	switch {
 	case requests && devices:
-		r.Note("total is by request; of steps, kernels and copies by %s and rank", d.per)
+		r.Note("total is per request; for steps, kernels, and copies per %s and rank", d.per)
 	case requests && d.Before.Requests+d.After.Requests > 0:
-		r.Note("total is by request")
+		r.Note("total is per request")
 	case requests:
-		r.Note("total is by second")
+		r.Note("total is per second")
 	case devices:
-		r.Note("total is by %s and rank", d.per)
+		r.Note("total is per %s and rank", d.per)
 	}
-	const chance = "changes are tested on pieces of the captures, since what follows each other is alike: "
+	const chance = "changes are tested on pieces of the captures, because consecutive requests and steps are alike: "
 	var pieces string
 	if requests {
 		pieces = fmt.Sprintf("%d and %d with the same number of requests", d.Before.RequestPieces, d.After.RequestPieces)
@@ -193,13 +193,13 @@ func (d *Diff) note(r *table.Table) {
 		pieces += fmt.Sprintf("%d and %d %s", d.Before.StepPieces, d.After.StepPieces, like)
 	}
 	if pieces != "" {
-		r.Note("%s%s. ~ may be chance; how much captures of the same thing differ from day to day, one of each cannot tell", chance, pieces)
+		r.Note("%s%s. ~ may be chance. One capture of each side cannot show how much captures differ from day to day", chance, pieces)
 	}
 	doubtful := func(r Row) bool {
 		return !r.only() && slices.ContainsFunc(r.changes(), func(c *Change) bool { return !c.tested() && !math.IsNaN(c.Ratio) })
 	}
 	if slices.ContainsFunc(d.Rows, doubtful) {
-		r.Note("? is in too few pieces to tell noise from change")
+		r.Note("? has too few pieces to tell a change from noise")
 	}
 	table.NoteApproximate(r, d.approximate)
 }
@@ -220,16 +220,16 @@ func (d *Diff) SideReport() *table.Table {
 			}
 			return table.TextCell(names[1])
 		}},
-		{Column: table.Column{Name: "label", Doc: "what the user calls it, or its path", Most: table.MostName}, Cell: func(s *Side) table.Cell { return table.TextCell(s.Label) }},
+		{Column: table.Column{Name: "label", Doc: "your label, or the path", Most: table.MostName}, Cell: func(s *Side) table.Cell { return table.TextCell(s.Label) }},
 		{Column: table.Column{Name: "from", Unit: table.Instant, Doc: "when the first request or step began"}, Cell: func(s *Side) table.Cell {
 			return table.Cell{N: int64(s.First), Unknown: s.First == 0}
 		}},
-		{Column: table.Column{Name: "length", Unit: table.Duration, Doc: "from then to the end of the last"}, Cell: func(s *Side) table.Cell {
+		{Column: table.Column{Name: "length", Unit: table.Duration, Doc: "from then to the end of the last one"}, Cell: func(s *Side) table.Cell {
 			return table.Cell{N: distribution.Between(s.First, s.Last), Unknown: s.First == 0}
 		}},
 		count("requests", "how many", func(s *Side) int64 { return s.Requests }),
-		count("finished", "requests that did", func(s *Side) int64 { return s.Finished }),
-		count("ranks", "that profilers recorded work of", func(s *Side) int64 { return s.Ranks }),
+		count("finished", "requests that finished", func(s *Side) int64 { return s.Finished }),
+		count("ranks", "ranks whose work profilers recorded", func(s *Side) int64 { return s.Ranks }),
 		count("steps", "of all ranks", func(s *Side) int64 { return s.Steps }),
 	})
 }
@@ -246,11 +246,11 @@ func (d *Diff) LoadReport() *table.Table {
 		{Column: table.Column{Name: "of", Doc: "what is compared"}, Cell: func(l *Load) table.Cell { return table.TextCell(l.Name) }},
 		number("before", "mean", func(l *Load) float64 { return l.Before }),
 		number("after", "mean", func(l *Load) float64 { return l.After }),
-		{Column: table.Column{Name: "change", Doc: "by how much it grew, with the 95 % confidence interval; ~ if that may be chance"},
+		{Column: table.Column{Name: "change", Doc: "change with its 95 % confidence interval; ~ if it may be chance"},
 			Cell: func(l *Load) table.Cell { return table.Cell{Text: l.Change.words()} }},
 		detailed("ratio", "after / before", func(l *Load) float64 { return l.Change.Ratio }),
 		detailed("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Low }),
 		detailed("ratio high", "upper end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.High }),
-		detailed("p", "how likely such a difference is if there is none, corrected for all numbers of the comparison (Holm)", func(l *Load) float64 { return l.Change.P }),
+		detailed("p", "probability of such a difference if nothing changed, corrected for all numbers of the comparison (Holm)", func(l *Load) float64 { return l.Change.P }),
 	})
 }

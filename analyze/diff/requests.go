@@ -5,7 +5,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/requests"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -29,7 +28,7 @@ func (d *Collected) collectRequests(s *request.Set) {
 	pieces := requestPieces(s)
 	d.side.Requests, d.side.Finished, d.side.RequestPieces = int64(len(s.Requests)), 0, pieces.n()
 	c := &diffSpans{Collected: d, set: s, pieces: pieces.n(), groups: map[uint64]*diffGroup{}, last: map[int32]int{},
-		stage: requests.StageAxis(s), rank: requests.ProcAxis(diffRank)(s)}
+		stage: requests.StageAxis(s), rank: requests.ProcAxis(s, diffRank)}
 	metrics := make([]diffGroup, len(requests.RequestMetrics)+1)
 	for i := range s.Requests {
 		r := &s.Requests[i]
@@ -65,8 +64,13 @@ func (d *Collected) collectRequests(s *request.Set) {
 
 // diffRank names a rank without its host, which is another one tomorrow. Ranks of
 // several servers that have the same role are taken together.
-func diffRank(p *request.Proc, _ string) string {
-	return words.JoinNonEmpty(" ", p.Label, p.Rank.String())
+func diffRank(s *request.Set, proc int) string {
+	at := s.Place(proc)
+	at.Host, at.Server = "", 0
+	if p := &s.Procs[proc]; !p.Schedules {
+		return s.Names.Process(at, p.Label)
+	}
+	return s.Names.Rank(at)
 }
 
 // requestPieces cuts a capture into pieces that have the same number of requests. They

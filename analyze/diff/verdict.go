@@ -19,10 +19,10 @@ const leastWeight = 0.01
 // which stage and kernel it comes from.
 func (d *Diff) words(rows *diffRows) string {
 	if d.same() {
-		return "No difference at all"
+		return "No difference"
 	}
 	if !d.tested() {
-		return "The captures are too short to tell noise from change; rows are sorted by what moved the total most"
+		return "Not enough data to tell a change from noise; rows are sorted by how much they moved the total"
 	}
 	var says []string
 	for i := range d.Load {
@@ -52,7 +52,7 @@ func (d *Diff) words(rows *diffRows) string {
 	case len(says)+small+fresh+gone == 0:
 		says = append(says, "No significant difference")
 	case len(says)+fresh+gone == 0:
-		says = append(says, fmt.Sprintf("No difference that matters: %s changed, by less than %.0f %% of the whole each", words.Counted(small, "row"), 100*leastWeight))
+		says = append(says, fmt.Sprintf("No difference that matters: %s changed, each by less than %.0f %% of the total", words.Counted(small, "row"), 100*leastWeight))
 	case others+small+fresh+gone == 0:
 		says = append(says, "no other significant difference")
 	case others+small > 0:
@@ -62,7 +62,7 @@ func (d *Diff) words(rows *diffRows) string {
 		says = append(says, fmt.Sprintf("%d new and %d gone", fresh, gone))
 	}
 	if r, n := d.untested(); n > 0 {
-		says = append(says, fmt.Sprintf("too little to tell of %s, of which %s moved most", words.Counted(n, "row"), d.plain(r)))
+		says = append(says, fmt.Sprintf("not enough data for %s, of which %s moved most", words.Counted(n, "row"), d.plain(r)))
 	}
 	return strings.Join(says, "; ")
 }
@@ -220,7 +220,7 @@ func (d *Diff) addUp() {
 func (d *Diff) sentence(r *Row, rows *diffRows) string {
 	text := d.plain(r)
 	if r.Like != "" {
-		text += ", perhaps what is " + table.CutMiddle(words.Clean(r.Like), mostVerdictName, table.Style{ASCII: true}) + " on the other side"
+		text += ", perhaps the same as " + table.CutMiddle(words.Clean(r.Like), mostVerdictName, table.Style{ASCII: true}) + " in the other capture"
 	}
 	if !d.byRank {
 		text += rows.where(r)

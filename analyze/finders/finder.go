@@ -2,6 +2,7 @@ package finders
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 )
@@ -109,15 +110,27 @@ func (f *Finder) complete(x *finding.Finding) {
 	}
 }
 
-// In returns the sentences of the judgments in a state, each once: finders share what
-// they look at.
+// In returns what the finders looked at that came to a state, in words. What was looked
+// at in the same data is one sentence.
 func (r *Result) In(state finding.State) []string {
-	var out []string
+	var list []finding.Judged
 	for i := range r.Judged {
-		j := &r.Judged[i]
-		if text := j.String(); j.State() == state && !slices.Contains(out, text) {
-			out = append(out, text)
+		j := r.Judged[i].Judged
+		if j.State() != state {
+			continue
 		}
+		k := slices.IndexFunc(list, func(o finding.Judged) bool {
+			return o.Of == j.Of && o.N == j.N && o.Needed == j.Needed && o.Reason == j.Reason
+		})
+		if k < 0 {
+			list = append(list, j)
+		} else if !slices.Contains(strings.Split(list[k].What, ", "), j.What) {
+			list[k].What += ", " + j.What
+		}
+	}
+	out := make([]string, len(list))
+	for i := range list {
+		out[i] = list[i].String()
 	}
 	return out
 }

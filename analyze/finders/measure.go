@@ -57,7 +57,7 @@ func Measure(in Inputs) Measured {
 	}
 	wg.Wait()
 	if in.Requests != nil {
-		m.Costs = cause.NewCosts(in.Requests, m.Tail.Hosts, m.Tail.List)
+		m.Costs = cause.NewCosts(in.Requests, m.Tail.List)
 		m.changed = m.Changes.Findings(m.Costs)
 		m.Stages, m.Steps = traced(in.Requests)
 	}

@@ -115,7 +115,7 @@ func newPlaceObject(p *place.Where) placeObject {
 		if p.Server > 0 {
 			v.Server = &p.Server
 		}
-		v.Rank = table.JSONText(p.Rank.String())
+		v.Rank = table.JSONText(p.RankName())
 	}
 	return v
 }

@@ -12,7 +12,7 @@ type Judged struct {
 	Of   string // what it is made of: "step"
 	// N is how many of these there are, and Needed how many it takes.
 	N, Needed int
-	// Reason says why there is nothing to look at: "there are no pipelines". "" is
+	// Reason says why the question does not apply: "there are no pipelines". "" is
 	// that there may be.
 	Reason string
 }

@@ -9,7 +9,7 @@ const (
 	Load      Kind = "load"      // more to do than before, or than can be done
 	Imbalance Kind = "imbalance" // ranks that should share work do not
 	Transfer  Kind = "transfer"  // KV transfers that are slow
-	Memory    Kind = "memory"    // requests thrown out of the batch for want of memory
+	Memory    Kind = "memory"    // requests thrown out of the batch because memory ran out
 	Errors    Kind = "errors"    // requests that failed
 	Silent    Kind = "silent"    // a rank from which nothing comes any more, with requests in flight
 	Loss      Kind = "loss"      // spans that were lost on their way to the dump

@@ -66,9 +66,6 @@ func (g *GPUs) time(what string) (t gpuTime, judged finding.Judged) {
 	if t.length >= shortest {
 		judged.Needed = 1
 	}
-	if len(g.GPUs) > 0 {
-		judged.What += " of " + g.Devices()
-	}
 	if t.rows == 0 {
 		judged.Reason = "the profiles hold no kernels and copies"
 	}
@@ -159,9 +156,9 @@ var reasonClauses = [NumReasons]string{
 	HostWork:     "because the host launches kernels too late",
 	LaunchGap:    "in gaps under 30 us between kernels that were already launched",
 	Dependency:   "because launched work waits for an event or another stream",
-	Unseen:       "as far as the capture shows: the host waits for GPU work that was not recorded",
+	Unseen:       "while the host waits for GPU work that was not recorded",
 	Migration:    "between page migrations of unified memory",
-	NotRecorded:  "and the capture does not show why: the launches were not recorded",
+	NotRecorded:  "for reasons that the capture does not show: the launches were not recorded",
 }
 
 // topic is what findings of a reason are about.
@@ -191,9 +188,27 @@ func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
 	case HostWork:
 		evidence = append(evidence, g.noGraphs(), g.launchDelay())
 	}
+	if most.ofHost() {
+		evidence = append(evidence, g.burdens()...)
+	}
 	evidence = append(evidence, g.spread("idle_ns", func(g *GPU) int64 { return g.Activity.Idle.Total() }))
 	text := fmt.Sprintf("%s idle %.0f %% of the time, %s%s", g.are(), 100*idle, mostly, reasonClauses[most])
-	return shareFinding(most.topic(), "idle time", idle, text, evidence...)
+	f := shareFinding(most.topic(), "idle time", idle, text, evidence...)
+	if most == Unseen {
+		f.Confidence = finding.Likely // a call may wait for something else
+	}
+	return f
+}
+
+// burdens say why the host may be faster than the capture shows: recording takes its time.
+func (g *GPUs) burdens() (caveats []finding.Evidence) {
+	if len(g.recorded) > 0 {
+		caveats = append(caveats, finding.Sentence("the profiler also recorded %s, which slows the host: expect less of this without", strings.Join(g.recorded, ", ")))
+	}
+	if g.graphCapture {
+		caveats = append(caveats, finding.Sentence("some of the time is CUDA graph capture at startup, when the host is slower than while serving"))
+	}
+	return caveats
 }
 
 // largest returns the reasons of at least 1 % of the time but that between steps, the

@@ -3,6 +3,7 @@ package gpu
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -112,5 +113,39 @@ func TestGraphFindings(t *testing.T) {
 	const text = "40 of 200 decode steps ran without a CUDA graph, though others of that batch size have one"
 	if got[0].Text != text || got[0].Evidence[0].Text != "decode of 17-32 requests on TP0: median 1.00 ms with a graph, 1.50 ms without" {
 		t.Errorf("%q %v", got[0].Text, got[0].Evidence)
+	}
+}
+
+// Recording slows hosts down: what is said about waits for the host says so, and nothing
+// else does.
+func TestCaveatsOfRecording(t *testing.T) {
+	host, device := gpuOf(0, 0, map[Reason]int64{HostWork: 40}), gpuOf(0, 0, map[Reason]int64{Dependency: 40})
+	for _, c := range []struct {
+		name     string
+		recorded []string
+		capture  bool
+		gpu      GPU
+		want     int
+	}{
+		{"nothing beside events", nil, false, host, 0},
+		{"stacks", []string{"shapes", "stacks"}, false, host, 1},
+		{"at startup", nil, true, host, 1},
+		{"both", []string{"stacks"}, true, host, 2},
+		{"the host is not late", []string{"stacks"}, true, device, 0},
+	} {
+		g := &GPUs{GPUs: []GPU{c.gpu}, Steps: make([]StepTime, 1), recorded: c.recorded, graphCapture: c.capture}
+		found := all(g)
+		if len(found) != 1 {
+			t.Fatalf("%s: %d findings", c.name, len(found))
+		}
+		n := 0
+		for _, e := range found[0].Evidence {
+			if strings.Contains(e.Text, "slows the host") && strings.Contains(e.Text, strings.Join(c.recorded, ", ")) || strings.Contains(e.Text, "graph capture at startup") {
+				n++
+			}
+		}
+		if n != c.want {
+			t.Errorf("%s: %d caveats, want %d: %+v", c.name, n, c.want, found[0].Evidence)
+		}
 	}
 }

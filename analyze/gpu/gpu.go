@@ -31,12 +31,19 @@ type GPUs struct {
 	Kernels []RankKernel // the largest excess first
 	Graphs  []GraphUse   // of decode steps
 	Calls   []CallTime   // that hold up their threads; the longest total first
+	Runs    []Run        // of all ranks, in order
 
 	classes string // what the classes are called
-	several bool   // a rank has several devices
+	// What makes hosts slower while they are recorded: see profile.Set.
+	recorded     []string
+	graphCapture bool
+	several      bool // a rank has several devices
 	// perSecond tells that Kernels compares totals by the time that ranks were captured for.
 	perSecond bool
 }
+
+// A Run is when some recordings were made that belong together: all others are hours away.
+type Run struct{ From, To trace.Time }
 
 // A GPU is a device as one rank used it. Times are ns. What ran is kernels and
 // copies; several of one class at once count once.
@@ -156,8 +163,9 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 	})
 	ranks := joinWalks(set, walks)
 	parallel.Each(len(ranks), func(i int) { ranks[i].measure() })
-	g := &GPUs{classes: opt.Classes.Name, Calls: sumCalls(walks)}
+	g := &GPUs{classes: opt.Classes.Name, recorded: set.Recorded, graphCapture: set.GraphCapture, Calls: sumCalls(walks)}
 	captured := make([]int64, len(ranks))
+	var recorded recordings
 	var kernels []RankKernel
 	for i := range ranks {
 		r := &ranks[i]
@@ -168,10 +176,12 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		}
 		g.several = g.several || len(r.gpus) > 1
 		captured[i] = r.recorded.length()
+		recorded = append(recorded, r.recorded...)
 		kernels = append(kernels, r.kernels.rows(set, int32(i))...)
 		g.Steps = append(g.Steps, groupSteps(set, int32(i), r.steps)...)
 		g.Graphs = append(g.Graphs, groupGraphs(set, int32(i), r.steps)...)
 	}
+	g.Runs = recorded.runs()
 	sortSteps(g.Steps)
 	g.Kernels, g.perSecond = compareKernels(kernels, captured)
 	return g

@@ -117,7 +117,7 @@ TP0          2.00       15.00          115.4  1      15.0      15.0  ncclDevKern
 TP0          0.00       30.00          100.0  3      10.0      10.0  gemm
 TP1          0.00       13.00          100.0  1      13.0      13.0  ncclDevKernel_AllReduce
 
-note: kernels that communicate wait for each other: they are short on the rank that the others wait for
+note: communication kernels wait for each other: they are short on the rank that the others wait for
 `,
 }
 
@@ -148,7 +148,7 @@ func TestGraphsOfGPUs(t *testing.T) {
 		t.Errorf("%+v", gpu)
 	}
 	out := tabletest.Text(t, g.Report(), table.FormatText, table.Style{Width: 120})
-	if !strings.Contains(out, "other [%]") || !strings.Contains(out, "37.5 % of the busy time is of no known class") {
+	if !strings.Contains(out, "other [%]") || !strings.Contains(out, "37.5 % of the busy time has no known class") {
 		t.Error(out)
 	}
 	if out = tabletest.Text(t, g.IdleReport(), table.FormatText, table.Style{Width: 120}); !strings.Contains(out, "6 of 6 kernels and copies are not in the files") {

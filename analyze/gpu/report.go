@@ -28,7 +28,7 @@ func (c gpuColumns) first() []table.Field[GPU] {
 	return []table.Field[GPU]{
 		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none; with the device where ranks have several"},
 			Cell: func(g *GPU) table.Cell { return table.TextCell(c.gpus.gpuLabel(g)) }},
-		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process counts", Detail: true},
+		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process numbers it", Detail: true},
 			Cell: func(g *GPU) table.Cell { return table.Cell{N: int64(g.Device)} }},
 	}
 }
@@ -88,7 +88,7 @@ func (g *GPUs) Report() *table.Table {
 	)
 	r := table.New("sgtrace.report.gpu/v1", "GPUs by rank", g.GPUs, fields)
 	if g.classes != profile.DefaultName {
-		r.Note("what kernels do is told by the rules %q", g.classes)
+		r.Note("kernel classes come from the rules %q", g.classes)
 	}
 	g.noteGraphs(r)
 	g.noteUnknown(r)
@@ -112,7 +112,7 @@ func (g *GPUs) noteGraphs(r *table.Table) {
 		other = distribution.AddTimes(other, g.GPUs[i].Time(profile.ClassOther))
 	}
 	if other > 0 {
-		r.Note("%.1f %% of the busy time is of no known class: CUDA graphs whose kernels were not recorded "+
+		r.Note("%.1f %% of the busy time has no known class: CUDA graphs whose kernels were not recorded "+
 			"(--cuda-graph-trace=node of nsys records them), or what rules call other", 100*distribution.Fraction(other, busy))
 	}
 }
@@ -147,7 +147,7 @@ func (g *GPUs) noteUnknown(r *table.Table) {
 	for _, name := range names[:min(len(names), namedUnknown)] {
 		most = append(most, fmt.Sprintf("`%s` %.1f %%", table.CutMiddle(profile.BareName(name), 48, table.Style{ASCII: true}), 100*distribution.Fraction(byName[name], all)))
 	}
-	r.Note("%.1f %% of the time of kernels is of %s that no rule knows, which count as compute: %s; --classes FILE tells what they do",
+	r.Note("%.1f %% of kernel time is from %s that match no rule and count as compute: %s; classify them with --classes FILE",
 		100*distribution.Fraction(unknown, all), words.Counted(len(names), "name"), strings.Join(most, ", "))
 }
 
@@ -200,6 +200,6 @@ func (g *GPUs) noteLaunches(r *table.Table) {
 		called += g.GPUs[i].Called
 	}
 	if called < rows {
-		r.Note("the calls that launched %d of %d kernels and copies are not in the files: gaps before them are never host wait", rows-called, rows)
+		r.Note("the calls that launched %d of %d kernels and copies are not in the files, so gaps before these never count as host wait", rows-called, rows)
 	}
 }

@@ -78,7 +78,7 @@ func (g *GPUs) StreamReport() *table.Table {
 	}
 	fields := []table.Field[streamRow]{
 		{Column: table.Column{Name: "rank", Doc: "rank, or process that is none; with the device where ranks have several"}, Cell: func(r *streamRow) table.Cell { return table.TextCell(g.gpuLabel(r.gpu)) }},
-		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process counts", Detail: true}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: int64(r.gpu.Device)} }},
+		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process numbers it", Detail: true}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: int64(r.gpu.Device)} }},
 		{Column: table.Column{Name: "stream", Unit: table.Count, Doc: "number of the stream"}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: r.Stream} }},
 		{Column: table.Column{Name: "rows", Unit: table.Count, Doc: "kernels, and copies whose stream is known"}, Cell: func(r *streamRow) table.Cell { return table.Cell{N: r.Rows} }},
 		time("length", "from the first start to the last end", length),
@@ -154,11 +154,11 @@ func (g *GPUs) KernelReport() *table.Table {
 		{Column: table.Column{Name: "kernel", Doc: "name of the kernel", Most: table.MostName}, Cell: func(k *RankKernel) table.Cell { return table.TextCell(k.Name) }},
 	})
 	if g.perSecond {
-		r.Note("ranks were captured for different times, so that excess and of median compare totals per second captured: excess is against the median of the ranks, for as long as the rank was captured")
+		r.Note("capture times of ranks differ, so excess and of median compare totals per second of capture; excess is relative to the median of the ranks, times the capture time of the rank")
 	}
 	for i := range g.Kernels {
 		if k := &g.Kernels[i]; k.Class == profile.ClassCommunication && k.Ranks > 1 {
-			r.Note("kernels that communicate wait for each other: they are short on the rank that the others wait for")
+			r.Note("communication kernels wait for each other: they are short on the rank that the others wait for")
 			break
 		}
 	}

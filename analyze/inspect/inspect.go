@@ -64,6 +64,7 @@ type serviceRow struct {
 type rankRow struct {
 	request.Proc
 	host    string
+	rank    string
 	threads int
 	extent
 }
@@ -83,9 +84,8 @@ type surveyed struct {
 // survey looks at every span once.
 func survey(s *request.Set) *surveyed {
 	v := &surveyed{ranks: make([]rankRow, len(s.Procs))}
-	hosts := s.HostNames()
 	for i := range s.Procs {
-		v.ranks[i] = rankRow{Proc: s.Procs[i], host: hosts[s.Procs[i].Host]}
+		v.ranks[i] = rankRow{Proc: s.Procs[i], host: s.HostOf(i), rank: s.Names.Short(s.Procs[i].Rank)}
 	}
 	for t := range s.Threads {
 		v.ranks[s.Threads[t].Proc].threads++

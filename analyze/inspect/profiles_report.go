@@ -45,7 +45,7 @@ func reportExports(rows []inventory.Export) *table.Table {
 	return table.New("sgtrace.inspect.exports/v1", "Nsight Systems exports", rows, []table.Field[E]{
 		table.FileField(func(e *E) string { return e.File }),
 		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "of the file"}, Cell: func(e *E) table.Cell { return table.NumberCell(e.Size) }},
-		table.TextColumn("product", "version of nsys that exported", func(e *E) string { return e.Product }),
+		table.TextColumn("product", "version of nsys that wrote the export", func(e *E) string { return e.Product }),
 		table.TextColumn("schema", "version of the schema", func(e *E) string { return e.Schema }),
 		table.TextColumn("host", "that was profiled", func(e *E) string { return e.Host }),
 		table.TextColumn("clock", "recorded: times are absolute; unknown: they count from the start of the session, and the clock must be given or matched",
@@ -53,8 +53,8 @@ func reportExports(rows []inventory.Export) *table.Table {
 		table.TimeField("start", "of the session, Unix time", func(e *E) (trace.Time, bool) { return e.Start, e.Absolute }),
 		{Column: table.Column{Name: "duration", Unit: table.Duration, Doc: "of the session"}, Cell: func(e *E) table.Cell { return table.NumberCell(e.Duration) }},
 		table.TextColumn("graphs", "how CUDA graphs were traced: Node has their kernels, Graph only their runs", func(e *E) string { return e.GraphMode }),
-		table.TextColumn("only tables", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.PartialTables }),
-		table.TextColumn("only times", "which nsys export was told to export; the report may hold more", func(e *E) string { return e.PartialTimes }),
+		table.TextColumn("only tables", "the only ones that nsys export was told to export; the report may have more", func(e *E) string { return e.PartialTables }),
+		table.TextColumn("only times", "the only ones that nsys export was told to export; the report may have more", func(e *E) string { return e.PartialTimes }),
 	})
 }
 
@@ -63,13 +63,13 @@ func reportTraces(rows []inventory.Trace) *table.Table {
 	return table.New("sgtrace.inspect.traces/v1", "PyTorch traces and other Chrome JSON", rows, []table.Field[T]{
 		table.FileField(func(t *T) string { return t.File }),
 		{Column: table.Column{Name: "size", Unit: table.Bytes, Doc: "of the file, compressed if it is"}, Cell: func(t *T) table.Cell { return table.NumberCell(t.Size) }},
-		table.TextColumn("producer", "PyTorch profiler, or Chrome JSON of another one", func(t *T) string { return t.Producer }),
+		table.TextColumn("producer", "PyTorch profiler, or another producer of Chrome JSON", func(t *T) string { return t.Producer }),
 		table.TextColumn("schema", "schemaVersion", func(t *T) string { return t.Schema }),
 		table.TextColumn("runtime", "version of the CUDA or HIP runtime", func(t *T) string { return t.Runtime }),
 		table.TextColumn("recorded", "besides events", func(t *T) string { return t.Recorded }),
 		table.TextColumn("host", "host_name", func(t *T) string { return t.Host }),
 		table.TextColumn("backend", "of torch.distributed", func(t *T) string { return t.Backend }),
-		table.TextColumn("clock", "recorded: times are absolute; unknown: they count from something that the file does not tell",
+		table.TextColumn("clock", "recorded: times are absolute; unknown: the file does not say what they count from",
 			func(t *T) string { return clockWord(t.Absolute) }),
 	})
 }
@@ -88,15 +88,15 @@ func reportProcesses(rows []inventory.Process) *table.Table {
 	return table.New("sgtrace.inspect.processes/v1", "Processes", rows, []table.Field[P]{
 		table.FileField(func(p *P) string { return p.File }),
 		table.TextColumn("part", "of a merged file", func(p *P) string { return p.Is.Part }),
-		table.CountColumn("n", "number of processes; processes with only a name are one row per name", func(p *P) int64 { return p.N }),
+		table.CountColumn("n", "number of processes; in exports, all that did nothing that was traced are one row", func(p *P) int64 { return p.N }),
 		table.CountColumn("pid", "of the process", func(p *P) int64 { return known(p.PID, 0) }),
 		table.TextColumn("name", "of the process", func(p *P) string { return p.Name }),
 		table.TextColumn("host", "from a label, the file or its name", func(p *P) string { return p.Is.Host }),
 		table.TextColumn("rank", "place in the parallel groups, or in the world", func(p *P) string { return p.Is.Rank.String() }),
-		table.TextColumn("from", "what tells the rank", func(p *P) string { return p.Is.RankFrom }),
-		table.CountColumn("world", "ranks in all", func(p *P) int64 { return known(int64(p.World), -1) }),
-		table.TextColumn("gpus", "of the machine that it could use, by their ids", func(p *P) string { return list(p.GPUs) }),
-		table.CountColumn("events", "in the file; those of exports are in the table of tables", func(p *P) int64 { return p.Events }),
+		table.TextColumn("from", "source of the rank", func(p *P) string { return p.Is.RankFrom }),
+		table.CountColumn("world", "number of all ranks", func(p *P) int64 { return known(int64(p.World), -1) }),
+		table.TextColumn("gpus", "GPUs of the machine that it could use, by ID", func(p *P) string { return list(p.GPUs) }),
+		table.CountColumn("events", "in the file; for exports: GPU work, calls, annotations", func(p *P) int64 { return p.Events }),
 		table.TimeField("first", "earliest start, Unix time", timed(func(p *P) trace.Time { return p.First })),
 		table.TimeField("last", "latest end, Unix time", timed(func(p *P) trace.Time { return p.Last })),
 		table.CountColumn("steps", "annotations of batches and iterations", func(p *P) int64 { return p.Steps }),
@@ -110,7 +110,7 @@ func reportGPUs(rows []inventory.Devices) *table.Table {
 		table.FileField(func(g *G) string { return g.File }),
 		table.CountColumn("n", "how many", func(g *G) int64 { return int64(len(g.IDs)) }),
 		table.TextColumn("model", "name of the model", func(g *G) string { return g.Name }),
-		table.TextColumn("ids", "as the machine counts", func(g *G) string { return list(g.IDs) }),
+		table.TextColumn("ids", "as the machine numbers them", func(g *G) string { return list(g.IDs) }),
 	})
 }
 
@@ -118,10 +118,10 @@ func reportTables(rows []inventory.Table) *table.Table {
 	type T = inventory.Table
 	return table.New("sgtrace.inspect.tables/v1", "Tables", rows, []table.Field[T]{
 		table.FileField(func(t *T) string { return t.File }),
-		table.TextColumn("table", "that holds something", func(t *T) string { return t.Name }),
-		table.CountColumn("rows", "by the numbers of the first and the last row: exact as nsys writes them, too many where rows were deleted later",
+		table.TextColumn("table", "a table that is not empty", func(t *T) string { return t.Name }),
+		table.CountColumn("rows", "from the numbers of the first and the last row: exact as nsys writes them, too large if rows were deleted later",
 			func(t *T) int64 { return t.Rows }),
-		table.TextColumn("read", "no: sgtrace does not draw or report what is in it", func(t *T) string {
+		table.TextColumn("read", "no: sgtrace neither draws nor reports its rows", func(t *T) string {
 			if t.Read {
 				return "yes"
 			}

@@ -12,7 +12,7 @@ func reportFiles(files []request.File) *table.Table {
 		return table.Field[F]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(f *F) table.Cell { return table.NumberCell(of(f)) }}
 	}
 	return table.New("sgtrace.inspect.files/v1", "Files", files, []table.Field[F]{
-		{Column: table.Column{Name: "file", Doc: "as it was named"}, Cell: func(f *F) table.Cell { return table.TextCell(f.Name) }},
+		{Column: table.Column{Name: "file", Doc: "the name that you gave"}, Cell: func(f *F) table.Cell { return table.TextCell(f.Name) }},
 		{Column: table.Column{Name: "encoding", Doc: "after decompression"}, Cell: func(f *F) table.Cell { return table.TextCell(f.Encoding) }},
 		count("bytes", "after decompression", func(f *F) int64 { return f.Bytes }),
 		count("documents", "export requests", func(f *F) int64 { return int64(f.Documents) }),
@@ -59,11 +59,11 @@ func reportRanks(rows []rankRow) *table.Table {
 	instance := text("instance", "service.instance.id", func(r *R) string { return r.Instance })
 	instance.Detail = true
 	return table.New("sgtrace.inspect.ranks/v1", "Ranks", rows, append([]table.Field[R]{
-		text("host", "start of the host id, or all of it where two begin alike", func(r *R) string { return r.host }),
+		text("host", "name of the machine, or the beginning of its id", func(r *R) string { return r.host }),
 		text("label", "what the thread is", func(r *R) string { return r.Label }),
-		text("rank", "place in the parallel groups", func(r *R) string { return r.Rank.String() }),
+		text("rank", "place in the parallel groups", func(r *R) string { return r.rank }),
 		text("role", "what its server does", func(r *R) string { return r.Role.String() }),
-		{Column: table.Column{Name: "pid", Unit: table.Count, Doc: "native thread id"}, Cell: func(r *R) table.Cell { return table.Cell{N: r.PID, Unknown: r.PID == 0} }},
+		{Column: table.Column{Name: "pid", Unit: table.Count, Doc: "native thread ID"}, Cell: func(r *R) table.Cell { return table.Cell{N: r.PID, Unknown: r.PID == 0} }},
 		text("service", "service.name", func(r *R) string { return r.Service }),
 		instance,
 		{Column: table.Column{Name: "parts", Unit: table.Count, Doc: "parts of requests that it worked on"}, Cell: func(r *R) table.Cell { return table.Cell{N: int64(r.threads)} }},

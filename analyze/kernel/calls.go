@@ -16,7 +16,7 @@ import (
 // SumCalls sums up the time of calls into the CUDA runtime and driver by name, like
 // cuda_api_sum of nsys stats, and counts those that failed. It holds 4 bytes per call.
 func SumCalls(set *profile.Set, opt walk.Options) *NameSums {
-	s := &NameSums{schema: "sgtrace.report.calls/v1", title: "Calls into the runtime and driver", what: "call", calls: true}
+	s := &NameSums{schema: "sgtrace.report.calls/v1", title: "Runtime and driver calls", what: "call", calls: true}
 	s.sum(set, &opt, func(stream profile.Stream, b *walk.ByName[timed], in *distribution.Store) {
 		for c := range stream.Calls {
 			if opt.Keeps(&c.Event) {

@@ -83,16 +83,16 @@ func (s *CopySums) Report() *table.Table {
 	fields := walk.RankFields(s.ByRank, row)
 	fields = append(fields, walk.ShareField("part of the total time of all rows", func(r *CopySum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[CopySum]{
-		Unit: table.Duration, What: "operation", Of: func(r *CopySum) *distribution.Distribution { return &r.Time },
+		Unit: table.Duration, What: "operations", Of: func(r *CopySum) *distribution.Distribution { return &r.Time },
 		Show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
 	})...)
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[CopySum]{
-		Prefix: "size ", Unit: table.Bytes, What: "operation", Of: func(r *CopySum) *distribution.Distribution { return &r.Size },
+		Prefix: "size ", Unit: table.Bytes, What: "operations", Of: func(r *CopySum) *distribution.Distribution { return &r.Size },
 		Show: []string{"total", "avg", "med", "min", "max"},
 	})...)
 	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields, walk.NameField("operation", row))
-	r := table.New("sgtrace.report.copies/v1", "Copies and fills of memory", s.Rows, fields)
+	r := table.New("sgtrace.report.copies/v1", "Memory copies and fills", s.Rows, fields)
 	if s.unknown > 0 {
 		r.Note("operations of unknown size: %d", s.unknown)
 	}

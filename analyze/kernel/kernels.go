@@ -92,7 +92,7 @@ func (s *NameSums) Report() *table.Table {
 	fields := walk.RankFields(s.ByRank, row)
 	fields = append(fields, walk.ShareField("part of the total of all rows", func(r *NameSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[NameSum]{
-		Unit: table.Duration, What: s.what, Of: func(r *NameSum) *distribution.Distribution { return &r.Distribution },
+		Unit: table.Duration, What: s.what + "s", Of: func(r *NameSum) *distribution.Distribution { return &r.Distribution },
 		Show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
 	})...)
 	fields = append(fields, s.resultFields()...)
@@ -116,7 +116,7 @@ func (s *NameSums) noteGraphs(r *table.Table) {
 		}
 	}
 	if graphs > 0 {
-		r.Note("CUDA graphs whose kernels were not recorded: %d, with %d runs and %s, which are part of the shares; "+
+		r.Note("CUDA graphs without recorded kernels: %d, with %d runs and %s, which count in the shares; "+
 			"nsys records their kernels with --cuda-graph-trace=node", graphs, runs, table.InWords(time))
 	}
 }

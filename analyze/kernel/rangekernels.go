@@ -152,7 +152,7 @@ func (s *RangeKernelSums) Report() *table.Table {
 	}
 	fields = append(fields, walk.ShareField("part of the time of all kernels in the ranges", func(r *RangeKernelSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[RangeKernelSum]{
-		Unit: table.Duration, What: "kernel", Of: func(r *RangeKernelSum) *distribution.Distribution { return &r.Distribution },
+		Unit: table.Duration, What: "kernels", Of: func(r *RangeKernelSum) *distribution.Distribution { return &r.Distribution },
 		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields,
@@ -164,7 +164,7 @@ func (s *RangeKernelSums) Report() *table.Table {
 		walk.NameField("kernel", row))
 	r := table.New("sgtrace.report.rangekernels/v1", "Kernels by range", s.Rows, fields)
 	if s.Outside > 0 {
-		r.Note("kernels that were launched in no range: %d (%s)", s.Outside, table.InWords(s.OutsideTime))
+		r.Note("kernels launched outside of ranges: %d (%s)", s.Outside, table.InWords(s.OutsideTime))
 	}
 	noteOpen(r, s.Open, s.OpenNames)
 	table.NoteApproximate(r, s.approximate)

@@ -166,7 +166,7 @@ func noteOpen(r *table.Table, n int64, names []string) {
 	if n > int64(len(names)) {
 		list += ", ..."
 	}
-	r.Note("ranges left out, as they were never closed and their length means nothing: %d (%s)", n, list)
+	r.Note("ranges left out because they were never closed, so their length is meaningless: %d (%s)", n, list)
 }
 
 // Report makes a table of the sums.
@@ -175,11 +175,11 @@ func (s *RangeSums) Report() *table.Table {
 	fields := walk.RankFields(s.ByRank, row)
 	fields = append(fields, walk.ShareField("part of the total of all rows; ranges overlap", func(r *RangeSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[RangeSum]{
-		Unit: table.Duration, What: "range", Of: func(r *RangeSum) *distribution.Distribution { return &r.Time },
+		Unit: table.Duration, What: "ranges", Of: func(r *RangeSum) *distribution.Distribution { return &r.Time },
 		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[RangeSum]{
-		Prefix: "proj ", Unit: table.Duration, What: "range with work on a device", Of: func(r *RangeSum) *distribution.Distribution { return &r.Projected },
+		Prefix: "proj ", Unit: table.Duration, What: "ranges with device work", Of: func(r *RangeSum) *distribution.Distribution { return &r.Projected },
 		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields, projectedFields()...)
@@ -217,7 +217,7 @@ func projectedFields() []table.Field[RangeSum] {
 	return []table.Field[RangeSum]{
 		number(table.Column{Name: "proj range total", Unit: table.Duration, Doc: "sum of the times, on threads, of the ranges that have work on a device", Detail: true},
 			func(r *RangeSum) int64 { return r.RangeTime }),
-		number(table.Column{Name: "ops", Unit: table.Count, Doc: "operations on devices that were asked for in the ranges; a run of a graph is one", Detail: true},
+		number(table.Column{Name: "ops", Unit: table.Count, Doc: "device operations that were launched in the ranges; a graph run is one", Detail: true},
 			func(r *RangeSum) int64 { return r.Ops }),
 		ops,
 		mean("level avg", "ranges around it", func(r *RangeSum) int64 { return r.Levels }),

@@ -107,14 +107,14 @@ func (s *LaunchSums) Report() *table.Table {
 	fields := walk.RankFields(s.ByRank, row)
 	if s.ByRank {
 		fields = append(fields, walk.ThreadFields(func(r *LaunchSum) (int32, int64) { return r.PID, r.TID })...)
-		fields = append(fields, table.Field[LaunchSum]{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process counts"},
+		fields = append(fields, table.Field[LaunchSum]{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process numbers it"},
 			Cell: func(r *LaunchSum) table.Cell { return table.NumberCell(int64(r.Device)) }})
 	}
 	for _, part := range []table.DistributionColumns[LaunchSum]{
-		{What: "launch", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Whole }, Show: []string{"total", "instances", "avg", "med", "max", "p99"}},
-		{Prefix: "call ", What: "call", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Call }, Show: []string{"avg"}},
-		{Prefix: "queue ", What: "kernel that waited", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Queue }, Show: []string{"instances", "avg"}},
-		{Prefix: "kernel ", What: "kernel", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Run }, Show: []string{"avg"}},
+		{What: "launches", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Whole }, Show: []string{"total", "instances", "avg", "med", "max", "p99"}},
+		{Prefix: "call ", What: "calls", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Call }, Show: []string{"avg"}},
+		{Prefix: "queue ", What: "kernels that waited", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Queue }, Show: []string{"instances", "avg"}},
+		{Prefix: "kernel ", What: "kernels", Of: func(r *LaunchSum) *distribution.Distribution { return &r.Run }, Show: []string{"avg"}},
 	} {
 		part.Unit = table.Duration
 		fields = append(fields, table.DistributionFields(part)...)
@@ -125,7 +125,7 @@ func (s *LaunchSums) Report() *table.Table {
 		walk.NameField("kernel", row))
 	r := table.New("sgtrace.report.launches/v1", "Kernel launches", s.Rows, fields)
 	if s.Orphans > 0 {
-		r.Note("kernels left out, as the calls that launched them were not recorded: %d", s.Orphans)
+		r.Note("kernels left out because the calls that launched them were not recorded: %d", s.Orphans)
 	}
 	table.NoteFewSamples(r, s.Rows, func(r *LaunchSum) int64 { return r.Whole.N }, func(r *LaunchSum) string { return r.Name })
 	table.NoteApproximate(r, s.approximate)

@@ -51,10 +51,10 @@ func FindLoss(s *request.Set) *Loss {
 			l.Incomplete++
 		}
 	}
-	hosts := s.HostNames()
 	for p, n := range lost {
 		if n > 0 {
-			l.Procs = append(l.Procs, ProcLoss{p, place.RankName(&s.Procs[p], words.OnServer(hosts[s.Procs[p].Host], s.Server(p))), n, s.Shown[p]})
+			where := place.NewWhere(s, p)
+			l.Procs = append(l.Procs, ProcLoss{p, where.String(), n, s.Shown[p]})
 		}
 	}
 	slices.SortStableFunc(l.Procs, func(x, y ProcLoss) int { return cmp.Compare(y.Lost, x.Lost) })

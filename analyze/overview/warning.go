@@ -35,6 +35,7 @@ func (o *Overview) warnings() []document.Warning {
 		d = append(d, absenceWarnings(o.Profiles)...)
 	}
 	if o.GPUs != nil {
+		d = append(d, runWarnings(o.GPUs)...)
 		d = append(d, deviceWarnings(o.GPUs)...)
 	}
 	slices.SortStableFunc(d, func(x, y document.Warning) int { return cmp.Compare(y.Severity, x.Severity) })
@@ -229,8 +230,8 @@ func absenceWarnings(set *profile.Set) []document.Warning {
 		if a.AtLeast {
 			size = "at least " + size
 		}
-		if more := a.Size - a.Seen - len(a.Missing); more > 0 {
-			missing += fmt.Sprintf(" and %d more", more)
+		if a.More > 0 {
+			missing += fmt.Sprintf(" and %d more", a.More)
 		}
 		is, why := "is", "whether the others wait for it"
 		if a.Size-a.Seen > 1 {
@@ -242,6 +243,18 @@ func absenceWarnings(set *profile.Set) []document.Warning {
 		d = append(d, notice(fmt.Sprintf("traces of %d of %s ranks; %s %s missing: %s is not known", a.Seen, size, missing, is, why)))
 	}
 	return d
+}
+
+// runWarnings are about captures of several runs.
+func runWarnings(g *gpu.GPUs) []document.Warning {
+	if len(g.Runs) < 2 {
+		return nil
+	}
+	which := fmt.Sprintf("%d runs that do not overlap", len(g.Runs))
+	if words.Clock(g.Runs[0].To).Year() < firstYear {
+		which += ", as far as their clocks tell"
+	}
+	return []document.Warning{notice("the captures are of " + which + ", and count together: look at one at a time, or compare two with 'sgtrace diff'")}
 }
 
 // deviceWarnings are about what the captures of devices do not tell.

@@ -1,8 +1,11 @@
 package overview
 
 import (
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -22,13 +25,41 @@ func TestProfilerWarnings(t *testing.T) {
 
 func TestAbsenceWarnings(t *testing.T) {
 	for want, absence := range map[string]profile.Absence{
-		"traces of 7 of 8 ranks; TP2 is missing: whether the others wait for it is not known":                                                    {Seen: 7, Size: 8, Missing: []string{"TP2"}},
-		"traces of 1 of at least 7 ranks; rank 0, rank 1, rank 2, rank 3 and 2 more are missing: who waits for whom in collectives is not known": {Seen: 1, Size: 7, AtLeast: true, Missing: []string{"rank 0", "rank 1", "rank 2", "rank 3"}},
-		"traces of 6 of 8 ranks; TP2, TP3 are missing: whether the others wait for one of them is not known":                                     {Seen: 6, Size: 8, Missing: []string{"TP2", "TP3"}},
+		"traces of 7 of 8 ranks; TP2 is missing: whether the others wait for it is not known":                                      {Seen: 7, Size: 8, Missing: []string{"TP2"}},
+		"traces of 1 of at least 7 ranks; rank 0 to rank 3 and 2 more are missing: who waits for whom in collectives is not known": {Seen: 1, Size: 7, AtLeast: true, Missing: []string{"rank 0 to rank 3"}, More: 2},
+		"traces of 6 of 8 ranks; TP2, TP3 are missing: whether the others wait for one of them is not known":                       {Seen: 6, Size: 8, Missing: []string{"TP2", "TP3"}},
 	} {
 		o := New(Input{Profiles: &profile.Set{Absences: []profile.Absence{absence}}})
 		if len(o.Warnings) != 1 || o.Warnings[0].Text != want {
 			t.Errorf("%+v, want %q", o.Warnings, want)
+		}
+	}
+}
+
+// Captures of several runs are told apart, and so are clocks that count from elsewhere.
+func TestCapturesOfSeveralRuns(t *testing.T) {
+	second := trace.Time(time.Second)
+	day := 86_400 * second
+	start := 1_787_000_000 * second
+	for _, c := range []struct {
+		runs          []gpu.Run
+		time, warning string
+	}{
+		{[]gpu.Run{{From: start, To: start + second}}, "2026-08-17 20:53:20.000 to 20:53:21.000 UTC (1.00 s)", ""},
+		{[]gpu.Run{{From: start, To: start + second}, {From: start + day, To: start + day + second}},
+			"2 runs: 2026-08-17 20:53:20.000 to 20:53:21.000 UTC (1.00 s); 2026-08-18 20:53:20.000 to 20:53:21.000 UTC (1.00 s)", "2 runs that do not overlap, and"},
+		{[]gpu.Run{{From: second, To: 2 * second}, {From: start, To: start + second}},
+			"2 runs: 1.00 s; the files do not say when: times count from some beginning; 2026-08-17 20:53:20.000 to 20:53:21.000 UTC (1.00 s)", "as far as their clocks tell"},
+	} {
+		g := &gpu.GPUs{Runs: c.runs}
+		o := &Overview{From: c.runs[0].From, To: c.runs[0].To}
+		o.GPUs = g
+		said := ""
+		for _, w := range runWarnings(g) {
+			said += w.Text
+		}
+		if got := o.timeText(); got != c.time || !strings.Contains(said, c.warning) || c.warning == "" && said != "" {
+			t.Errorf("%s; %s", got, said)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A fact is a line of the head of an overview.
@@ -72,20 +73,42 @@ func fileSize(n int64) string {
 	return words.ThreeDigits(float64(n)/1e6) + " MB"
 }
 
-// TimeText says when it was.
+// timeText says when it was: captures of several runs one by one.
 func (o *Overview) timeText() string {
-	if o.From == 0 || o.To < o.From {
+	if o.Requests != nil || o.GPUs == nil || len(o.GPUs.Runs) < 2 {
+		return periodText(o.From, o.To)
+	}
+	const most = 4
+	runs := o.GPUs.Runs
+	var parts []string
+	for _, r := range runs[:min(most, len(runs))] {
+		parts = append(parts, periodText(r.From, r.To))
+	}
+	text := fmt.Sprintf("%d runs: %s", len(runs), strings.Join(parts, "; "))
+	if more := len(runs) - most; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// firstYear is the first that captures can be from. Times before it count from something
+// else than 1970.
+const firstYear = 2000
+
+// periodText says when something was, "" if that is unknown.
+func periodText(first, last trace.Time) string {
+	if first == 0 || last < first {
 		return ""
 	}
-	from, to := words.Clock(o.From), words.Clock(o.To)
-	if to.Year() < 2000 {
-		return words.Nearly(int64(o.To-o.From)) + "; the files do not say when: times count from some beginning"
+	from, to := words.Clock(first), words.Clock(last)
+	if to.Year() < firstYear {
+		return words.Nearly(int64(last-first)) + "; the files do not say when: times count from some beginning"
 	}
 	end := to.Format(words.ClockLayout)
 	if from.Format(time.DateOnly) != to.Format(time.DateOnly) {
 		end = to.Format(words.DateLayout)
 	}
-	return fmt.Sprintf("%s to %s UTC (%s)", from.Format(words.DateLayout), end, words.Nearly(int64(o.To-o.From)))
+	return fmt.Sprintf("%s to %s UTC (%s)", from.Format(words.DateLayout), end, words.Nearly(int64(last-first)))
 }
 
 func (o *Overview) requestsText() string {
@@ -165,10 +188,8 @@ func abbreviated(names []string) string {
 
 // isRank reports whether a process is called by its rank: "prefill TP0 (node1)", "rank 3".
 func isRank(name string) bool {
-	return strings.HasPrefix(name, "rank ") || slices.ContainsFunc(strings.Fields(name), func(word string) bool {
-		rank, err := trace.ParseRank(word)
-		return err == nil && rank.Global < 0 // else it is a number, such as that of the process
-	})
+	is, err := naming.Parse(name)
+	return err == nil && (is.Rank.Global < 0 || strings.Contains(name, "rank ")) // else it is a number, such as that of the process
 }
 
 // trustText says that there is no doubt.

@@ -49,6 +49,6 @@ func WaitMatrix(names []string, waits [][]int64, src Source) *Figure {
 	}
 	return &Figure{
 		Title: "Who waited for whom", Defined: "Collectives", Command: src.Command("--by-rank", "--table=collectives.waits"), Body: heat,
-		Caption: "How long the rank of a row waited in collectives at which the rank of a column came last. A column that stands out is a rank that others wait for.",
+		Caption: "How long the rank in a row waited in collectives at which the rank in a column arrived last. A column that stands out is a rank that others wait for.",
 	}
 }

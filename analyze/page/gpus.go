@@ -50,7 +50,7 @@ func GPUs(g *gpu.GPUs, src Source) Section {
 	}
 	s.Figures = append(s.Figures, &Figure{
 		Title: "Where the time of GPUs went", Defined: "Busy and idle", Command: src.Command("--by-rank", "--table=gpu"), Body: bars,
-		Caption: "Shares of the time from the first kernel or copy to the end of the last one, which is printed behind the bar. " +
+		Caption: "Shares of the time from the first kernel or copy to the end of the last one; this time is printed after the bar. " +
 			"Exposed is what runs while nothing computes.",
 	})
 	for _, t := range []struct {

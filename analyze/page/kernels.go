@@ -44,7 +44,7 @@ func kernelFigure(g *gpu.GPUs, src Source) *Figure {
 	}
 	f := &Figure{
 		Title: "Kernels by rank", Defined: "Kernels of ranks", Command: src.Command("--by-rank", "--table=gpu.kernels"),
-		Caption: "What all kernels of a name took on a rank, as a multiple of the median (nearest rank) of the ranks. Those that took most time come first. " +
+		Caption: "Total time of the kernels of one name on a rank, as a multiple of the median (nearest rank) of the ranks. Kernels that took the most time come first. " +
 			"A rank that is slow itself is orange in compute and blue in communication: the others wait for it in theirs.",
 	}
 	if len(rows) > mostKernels {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// shortNames leaves out of names what all of them have: of "TP0-PP0 (node0)" and
-// "TP1-PP0 (node0)" the PP0 and the host. Names stay different.
+// shortNames leaves out of names what all of them have: of "decode DP0 TP0 (node0)"
+// and "decode DP0 TP1 (node0)" all but the TP rank. Names stay different.
 func shortNames(names []string) []string {
 	if len(names) < 2 {
 		return names

@@ -92,7 +92,7 @@ func stageFigure(groups []requests.Group, src Source) *Figure {
 	}
 	f := &Figure{
 		Title:   fmt.Sprintf("Stages by rank: %s, %s", role, label),
-		Caption: "The mean of each stage on a rank, as a multiple of the median (nearest rank) of the means of all ranks. Stages that took most time come first.",
+		Caption: "The mean of each stage on a rank, as a multiple of the median (nearest rank) of the means of all ranks. Stages that took the most time come first.",
 		Defined: "Stages", Command: src.Command("--by-rank", "--table=stages"), Body: heat,
 	}
 	if small > 0 {

@@ -111,7 +111,7 @@ func (b *tailBuilder) breakdown(c *tail.Comparison) *Figure {
 	bars.Rows = []Bar{usual, slow, more}
 	return &Figure{
 		Title: c.Verdict(), Defined: "Why slow requests are slow", Command: b.command(c.Metric), Body: bars,
-		Caption: fmt.Sprintf("Means over the %d slowest of %d, from %s on, and over the %d around the median. What slow ones have less of is left of zero.",
+		Caption: fmt.Sprintf("Means over the %d slowest of %d, from %s, and over the %d around the median. Causes that take less time in slow requests are left of zero.",
 			c.Slow.N, c.N, durationText(c.Slow.From), c.Around.N),
 	}
 }

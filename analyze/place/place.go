@@ -28,13 +28,8 @@ func WhereColumns[T any](of func(*T) *Where) []table.Field[T] {
 		}),
 		rank("host", "machine", (*Where).ServerName),
 		rank("label", "thread label", func(p *Where) string { return p.Label }),
-		rank("rank", "parallel ranks", func(p *Where) string { return p.Rank.String() }),
+		rank("rank", "parallel ranks", (*Where).RankName),
 	}
-}
-
-// RankName names the place of a process in the deployment.
-func RankName(p *request.Proc, server string) string {
-	return words.JoinNonEmpty(" ", server, p.Label, p.Rank.String())
 }
 
 // BetweenTimes tells when the first and the last of some requests started.
@@ -72,7 +67,7 @@ func (p *Where) Parts() (role, host, rank string) {
 		role = p.Role.String()
 	}
 	if p.Scope == OneRank {
-		host, rank = p.ServerName(), p.Rank.String()
+		host, rank = p.ServerName(), p.RankName()
 	}
 	return role, host, rank
 }

@@ -3,9 +3,9 @@ package place
 import (
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A Where is where a series was measured: everywhere, in all servers of a role,
@@ -19,16 +19,41 @@ type Where struct {
 	Server int
 	Label  string     // of a rank
 	Rank   trace.Rank // of a rank
+	names  *naming.Names
 }
 
-// NewWhere returns the place of a proc, given the names of hosts.
-func NewWhere(s *request.Set, hosts map[string]string, proc int) Where {
+// NewWhere returns the place of a proc.
+func NewWhere(s *request.Set, proc int) Where {
 	p := &s.Procs[proc]
-	return Where{OneRank, p.Role, hosts[p.Host], s.Server(proc), p.Label, p.Rank}
+	return Where{OneRank, p.Role, s.HostOf(proc), s.Server(proc), p.Label, p.Rank, s.Names}
 }
 
 // ServerName names the server of a rank: "c94b1e02 #2".
-func (p *Where) ServerName() string { return words.OnServer(p.Host, p.Server) }
+func (p *Where) ServerName() string { return p.names.Server(p.Host, p.Server) }
+
+// RankName names a rank among those of its server: "DP1 TP0".
+func (p *Where) RankName() string { return p.names.Short(p.Rank) }
+
+// DP names all ranks of the server of a rank that have its DP rank, which it stands for:
+// "decode DP1". Without a DP rank these are all.
+func (p Where) DP() string {
+	p.Rank = trace.Rank{TP: -1, PP: -1, DP: p.Rank.DP, EP: -1, Global: -1}
+	return p.Group()
+}
+
+// Group names the ranks of a server that share the known parts of Rank: "decode DP1 PP0".
+func (p Where) Group() string {
+	return p.names.Rank(p.place())
+}
+
+// place is what the names of a rank are made of.
+func (p *Where) place() naming.Place {
+	host := p.Host
+	if host == naming.Unknown {
+		host = ""
+	}
+	return naming.Place{Role: p.Role.String(), Host: host, Server: p.Server, Rank: p.Rank}
+}
 
 // Scope is how much a Where covers.
 type Scope uint8
@@ -42,7 +67,7 @@ const (
 // String returns the word that reports print.
 func (s Scope) String() string { return [...]string{"all", "role", "rank"}[s] }
 
-// String names the place for people: "all", "decode", "decode c94b1e02 TP0-PP0-DP1".
+// String names the place for people: "all", "decode", "decode DP1 TP0".
 func (p *Where) String() string {
 	switch p.Scope {
 	case Everywhere:
@@ -50,11 +75,10 @@ func (p *Where) String() string {
 	case WholeRole:
 		return p.Role.String()
 	}
-	rank := p.Rank.String()
-	if rank == "" {
-		rank = p.Label
+	if p.Rank == trace.NoRank && p.Label != "" {
+		return p.names.ProcessOn(p.place(), p.Label)
 	}
-	return words.JoinNonEmpty(" ", p.Role.String(), p.ServerName(), rank)
+	return p.names.Rank(p.place())
 }
 
 // A RankSet has the scheduler ranks of a set, or of roles without any the servers. A
@@ -91,13 +115,12 @@ func NewRankSet(s *request.Set) *RankSet {
 			working[p.Proc] = true
 		}
 	})
-	hosts := s.HostNames()
 	for _, i := range byServer(s) {
 		r.Of[i] = request.None
 		if !working[i] {
 			continue
 		}
-		place := NewWhere(s, hosts, i)
+		place := NewWhere(s, i)
 		id, ok := r.At[place]
 		if !ok {
 			id = int32(len(r.Places))

@@ -179,7 +179,7 @@ func (d *Division) name() string {
 	if p.Rank.DP < 0 {
 		return p.String()
 	}
-	return fmt.Sprintf("DP%d of %s", p.Rank.DP, words.JoinNonEmpty(" ", p.Role.String(), p.ServerName()))
+	return p.DP()
 }
 
 // evidence says that it is no chance, and what else differs on the busiest rank.

@@ -73,7 +73,7 @@ func (g *StepGroup) acquit(rank int) string {
 	if !g.enough[rank] {
 		why = fmt.Sprintf("but by too little to matter (%s on average)", words.Nearly(max(0, l.Mean)))
 	}
-	return fmt.Sprintf("TP%d of %s ends last in %d of %d %s, %s", g.Ranks[rank].Rank.TP, g.Name, l.Last, l.SyncPoints, rankSteps[g.Kind].one+"s", why)
+	return fmt.Sprintf("%s ends last in %d of %d %s, %s", g.Ranks[rank].String(), l.Last, l.SyncPoints, rankSteps[g.Kind].one+"s", why)
 }
 
 // StragglerFindings returns the ranks that others wait for at the end of steps, and
@@ -183,7 +183,7 @@ func (p *Pipeline) evidence(s *straggler.Straggler) []finding.Evidence {
 
 // rowOf are the texts that name a rank in the tables of this package.
 func rowOf(at *place.Where) []finding.Key {
-	return finding.Row("role", at.Role.String(), "host", at.ServerName(), "rank", at.Rank.String())
+	return finding.Row("role", at.Role.String(), "host", at.ServerName(), "rank", at.RankName())
 }
 
 // cost is the part of the time that the pipeline would save if the stage were as
@@ -193,14 +193,11 @@ func (p *Pipeline) cost(s *straggler.Straggler) float64 {
 	return max(0, 1-distribution.Ratio(float64(p.others(s.Rank).took), slow)) * s.Part
 }
 
-// stageName names a stage in a sentence: "PP1 of unified e3b0c442 DP0".
+// stageName names a stage in a sentence: "unified DP0 PP1".
 func (p *Pipeline) stageName(stage int) string {
-	s := &p.Stages[stage]
-	name := fmt.Sprintf("PP%d of %s", s.Rank.PP, words.JoinNonEmpty(" ", s.Role.String(), s.ServerName()))
-	if s.Rank.DP >= 0 {
-		name += fmt.Sprintf(" DP%d", s.Rank.DP)
-	}
-	return name
+	s := p.Stages[stage].Where
+	s.Rank.TP, s.Rank.EP = -1, -1
+	return s.Group()
 }
 
 // otherStages is what is usual of the other stages of a pipeline: medians.

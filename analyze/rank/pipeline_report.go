@@ -48,10 +48,10 @@ func (r *Ranks) pipelineReport() *table.Table {
 	)
 	out := table.New("sgtrace.report.ranks.pipeline/v1", title, rows, fields)
 	if apart {
-		out.Note("stages on several hosts are not timed: clocks may differ by more than a stage takes")
+		out.Note("stages on different hosts are not timed: clocks may differ by more than a stage takes")
 	}
 	if r.unequalBatches > 0 {
-		out.Note("%s left out: some stages have more micro-batches than others", words.Counted(r.unequalBatches, "request"))
+		out.Note("%s left out because some stages have more micro-batches than others", words.Counted(r.unequalBatches, "request"))
 	}
 	return out
 }

@@ -215,7 +215,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 	s, _ := testset.Simulated(t, c)
 	r := Measure(s)
 	found := r.Stragglers()
-	if len(found) == 0 || found[0].Where.Rank.String() != "TP3-PP1" {
+	if len(found) == 0 || found[0].Where.String() != "PP1 TP3" {
 		t.Errorf("found %+v", found)
 	}
 	for _, g := range r.Groups {

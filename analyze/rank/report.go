@@ -34,7 +34,7 @@ func rankColumns[T any](of func(*T) *place.Where) []table.Field[T] {
 		table.TextColumn("role", "of the server", func(row *T) string { return of(row).Role.String() }),
 		table.TextColumn("host", "machine", func(row *T) string { return of(row).ServerName() }),
 		table.TextColumn("label", "thread label", func(row *T) string { return of(row).Label }),
-		table.TextColumn("rank", "parallel ranks", func(row *T) string { return of(row).Rank.String() }),
+		table.TextColumn("rank", "parallel ranks", func(row *T) string { return of(row).RankName() }),
 	}
 	table.Detail(fields[2:3]) // the role tells as much
 	return fields
@@ -70,7 +70,7 @@ func (r *Ranks) loadReport() *table.Table {
 		out.Note("%s", note)
 	}
 	if r.unlaunched {
-		out.Note("the stages of pipelines cannot be compared: run_batch_cpu is missing (trace level below 4)")
+		out.Note("pipeline stages cannot be compared: run_batch_cpu is missing (trace level below 4)")
 	}
 	return out
 }
@@ -102,6 +102,6 @@ func (r *Ranks) divisionReport(divisions []Division) *table.Table {
 		table.NsColumn("step", "median of decode_loop", func(l *R) int64 { return (*l).Step }),
 	)
 	out := table.New("sgtrace.report.ranks.share/v1", title, rows, fields)
-	out.Note("ranks that work side by side on a request (TP, PP) are one here")
+	out.Note("ranks that work side by side on a request (TP, PP) count as one")
 	return out
 }

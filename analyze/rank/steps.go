@@ -2,7 +2,6 @@ package rank
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -207,7 +206,7 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 	var names []string
 	for _, place := range w.ranksOf[team] {
 		g.Ranks = append(g.Ranks, w.Places[place])
-		names = append(names, "TP"+strconv.Itoa(int(w.Places[place].Rank.TP)))
+		names = append(names, w.Places[place].String())
 	}
 	syncPoints := straggler.NewGathering(names, leastStepLateness)
 	syncPoints.Group, syncPoints.Verb, syncPoints.What = g.Name, "ends", rankSteps[kind].one+"s"

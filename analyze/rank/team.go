@@ -3,10 +3,8 @@ package rank
 import (
 	"cmp"
 	"slices"
-	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -81,21 +79,9 @@ func (t *teams) isApart(x, y int32) bool {
 	return a.Host != b.Host && a.Role == b.Role && a.Label == b.Label && a.Rank.PP == b.Rank.PP && a.Rank.DP == b.Rank.DP
 }
 
-// instance names a team: "decode c94b1e02 DP1". A pipeline stage or DP rank is
-// named where there are others.
+// instance names a team: "decode DP1".
 func (t *teams) instance(team int32) string {
 	p := t.Places[t.ranksOf[team][0]]
-	others := func(of func(*place.Where) int16) bool {
-		return slices.ContainsFunc(t.Places, func(o place.Where) bool {
-			return o.Role == p.Role && o.Host == p.Host && o.Server == p.Server && of(&o) != of(&p)
-		})
-	}
-	name := words.JoinNonEmpty(" ", p.Role.String(), p.ServerName())
-	if others(func(w *place.Where) int16 { return w.Rank.PP }) {
-		name += " PP" + strconv.Itoa(int(p.Rank.PP))
-	}
-	if others(func(w *place.Where) int16 { return w.Rank.DP }) {
-		name += " DP" + strconv.Itoa(int(p.Rank.DP))
-	}
-	return name
+	p.Rank.TP = -1
+	return p.Group()
 }

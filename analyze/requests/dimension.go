@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/place"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A Dimension is something that spans can be grouped by.
@@ -24,20 +23,20 @@ type Dimension struct {
 // Dimensions lists the dimensions, as --by takes them.
 var Dimensions = []Dimension{
 	{Name: "stage", axis: StageAxis, Doc: "name of the stage; service:name for spans of services without stages"},
-	{Name: "rank", axis: rankAxis(place.RankName), Doc: "host, thread label and rank"},
-	{Name: "process", axis: rankAxis(processName), Doc: "rank and native thread id: one start of a server"},
-	{Name: "host", axis: ProcAxis(func(_ *request.Proc, host string) string { return host }), Doc: "machine"},
-	{Name: "label", axis: ProcAxis(func(p *request.Proc, _ string) string { return p.Label }), Doc: "thread label, the kind of process"},
-	{Name: "role", axis: ProcAxis(func(p *request.Proc, _ string) string { return p.Role.String() }), Doc: "unified, prefill, decode, router"},
-	{Name: "service", axis: ProcAxis(func(p *request.Proc, _ string) string { return p.Service }), Doc: "service.name"},
+	{Name: "rank", axis: procAxis((*request.Set).RankName), Doc: "rank; of other processes label and host"},
+	{Name: "process", axis: procAxis(processName), Doc: "rank and native thread id: one start of a server"},
+	{Name: "host", axis: procAxis((*request.Set).HostOf), Doc: "machine"},
+	{Name: "label", axis: ofProc(func(p *request.Proc) string { return p.Label }), Doc: "thread label, the kind of process"},
+	{Name: "role", axis: ofProc(func(p *request.Proc) string { return p.Role.String() }), Doc: "unified, prefill, decode, router"},
+	{Name: "service", axis: ofProc(func(p *request.Proc) string { return p.Service }), Doc: "service.name"},
 	{Name: "request", axis: requestAxis, whole: true, Doc: "rid"},
 	{Name: "status", axis: requestTextAxis(statusName), whole: true, Doc: "how the request ended"},
 	{Name: "model", axis: requestTextAxis((*request.Set).ModelOf), whole: true, Doc: "model that answered"},
 	{Name: "file", axis: fileAxis, Doc: "input file"},
 }
 
-func processName(p *request.Proc, server string) string {
-	return place.RankName(p, server) + " pid " + strconv.FormatInt(p.PID, 10)
+func processName(s *request.Set, proc int) string {
+	return s.RankName(proc) + naming.Separator + "pid " + strconv.FormatInt(s.Procs[proc].PID, 10)
 }
 
 func statusName(_ *request.Set, r *request.Request) string { return r.Status.String() }
@@ -118,24 +117,22 @@ func (c *coder) code(s string) int32 {
 	return code
 }
 
+// procAxis makes an axis of what procs are called.
+func procAxis(name func(s *request.Set, proc int) string) func(*request.Set) *Axis {
+	return func(s *request.Set) *Axis { return ProcAxis(s, name) }
+}
+
+// ofProc makes an axis of a value of each proc by itself.
+func ofProc(name func(p *request.Proc) string) func(*request.Set) *Axis {
+	return procAxis(func(s *request.Set, proc int) string { return name(&s.Procs[proc]) })
+}
+
 // ProcAxis is a dimension of the process, numbered in the order of display.
-func ProcAxis(name func(p *request.Proc, host string) string) func(*request.Set) *Axis {
-	return func(s *request.Set) *Axis {
-		return newProcAxis(s, func(int) int { return 0 }, name)
-	}
-}
-
-// rankAxis is a dimension of the process that keeps the servers of a host apart.
-func rankAxis(name func(p *request.Proc, server string) string) func(*request.Set) *Axis {
-	return func(s *request.Set) *Axis { return newProcAxis(s, s.Server, name) }
-}
-
-func newProcAxis(s *request.Set, server func(proc int) int, name func(p *request.Proc, on string) string) *Axis {
-	hosts := s.HostNames()
+func ProcAxis(s *request.Set, name func(s *request.Set, proc int) string) *Axis {
 	c := newCoder()
 	codes := make([]int32, len(s.Procs))
 	for i := range s.Procs {
-		codes[i] = c.code(name(&s.Procs[i], words.OnServer(hosts[s.Procs[i].Host], server(i))))
+		codes[i] = c.code(name(s, i))
 	}
 	unknown := c.code("")
 	return &Axis{Text: c.text, Code: func(p Spot) int32 {

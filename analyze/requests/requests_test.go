@@ -6,6 +6,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 func TestFindRequests(t *testing.T) {
@@ -47,7 +49,7 @@ func TestRequestsSortable(t *testing.T) {
 // A selection narrows all reports, and leaves the metrics of requests whole.
 func TestSelection(t *testing.T) {
 	s := testset.Fixture(t)
-	if err := s.Select(request.Selection{RIDs: []string{"chat-1"}, Ranks: []string{"TP1"}, Stages: []string{"prefill_forward"}}); err != nil {
+	if err := s.Select(request.Selection{RIDs: []string{"chat-1"}, Ranks: []naming.Want{{Rank: trace.Rank{TP: 1, PP: -1, DP: -1, EP: -1, Global: -1}}}, Stages: []string{"prefill_forward"}}); err != nil {
 		t.Fatal(err)
 	}
 	groups := GroupStages(s, mustParse(t, "stage")).Groups

@@ -1,13 +1,14 @@
 package requests_test
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -21,7 +22,13 @@ func TestReportRecoversWhatWasPlayed(t *testing.T) {
 		set, truth := testset.Simulated(t, config)
 		hosts := map[string]string{}
 		for _, h := range truth.Hosts {
-			hosts[h.Name] = h.HostID[:8]
+			hosts[h.Name] = h.HostID
+		}
+		name := func(host, label, rank string) string {
+			proc := slices.IndexFunc(set.Procs, func(p request.Proc) bool {
+				return p.Host == hosts[host] && p.Label == label && (rank == "" || p.Rank == testset.Rank(t, rank))
+			})
+			return set.RankName(proc)
 		}
 		got := map[string]requests.Group{}
 		by, err := requests.ParseDimensions("rank")
@@ -35,7 +42,7 @@ func TestReportRecoversWhatWasPlayed(t *testing.T) {
 			if want.Stage == "http_request" {
 				continue // a gateway tells no host
 			}
-			key := strings.TrimSpace(fmt.Sprintf("%s %s %s %s", want.Stage, hosts[want.Host], want.Label, want.Rank))
+			key := want.Stage + " " + name(want.Host, want.Label, want.Rank)
 			g := got[key]
 			if g.N != want.N {
 				t.Errorf("%v: %s: n is %d, want %d", mode, key, g.N, want.N)
@@ -58,13 +65,13 @@ func TestReportRecoversWhatWasPlayed(t *testing.T) {
 func TestReportShowsWhatWasPlanted(t *testing.T) {
 	for seed := range uint64(3) {
 		set, truth := testset.Simulated(t, simulator.DefaultConfig(seed))
-		slow := truth.Straggler.Rank
-		last, total := map[string]int{}, 0
+		slow := testset.Rank(t, truth.Straggler.Rank)
+		last, total := map[trace.Rank]int{}, 0
 		for r := range set.Requests {
 			part := &set.Parts[set.Answering(&set.Requests[r])]
-			ends := map[string]trace.Time{}
+			ends := map[trace.Rank]trace.Time{}
 			for _, th := range part.Threads {
-				rank := set.Procs[set.Threads[th].Proc].Rank.String()
+				rank := set.Procs[set.Threads[th].Proc].Rank
 				for _, i := range set.Threads[th].Stages {
 					for _, c := range set.Tree.Children(int(i)) {
 						if set.Name(int(c)) == "decode_loop" {

@@ -59,7 +59,7 @@ func (s *Stages) Report() *table.Table {
 	}
 	table.NoteFewSamples(r, s.Groups, func(g *Group) int64 { return int64(g.N) }, func(g *Group) string { return strings.Join(g.Key, " ") })
 	if s.Implausible > 0 {
-		r.Note("%s left out: times that cannot be right", words.Counted(s.Implausible, "span"))
+		r.Note("%s left out because of impossible times", words.Counted(s.Implausible, "span"))
 	}
 	if s.Again > 0 {
 		r.Note("%s left out that began anew after a retraction: they seem to last since the first time", words.Counted(s.Again, "span"))

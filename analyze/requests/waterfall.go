@@ -58,33 +58,32 @@ const foldFrom = 4
 func NewWaterfall(s *request.Set, r int) *Waterfall {
 	req := &s.Requests[r]
 	w := &Waterfall{Request: req, From: req.Start, To: req.End, set: s}
-	hosts := s.HostNames()
-	if lane, ok := gatewayLane(s, req, hosts); ok {
+	if lane, ok := gatewayLane(s, req); ok {
 		w.addLane(lane)
 	}
 	for _, p := range req.Parts {
 		part := &s.Parts[p]
 		for _, t := range part.Threads {
-			if lane, ok := threadLane(s, t, hosts); ok {
+			if lane, ok := threadLane(s, t); ok {
 				w.addLane(lane)
 			}
 		}
 		if len(part.Threads) == 0 && part.Root != request.None && s.Kind(part.Root) == request.Root {
-			lane := newLane(s, hosts, part.Proc)
+			lane := newLane(s, part.Proc)
 			lane.Part, lane.Rows = p, []Row{newRow(s, 0, []uint32{uint32(part.Root)})}
 			w.addLane(lane)
 		}
 	}
 	w.Holes = holes(s, req)
-	w.ClockNotes = clockNotes(s, req, hosts)
+	w.ClockNotes = clockNotes(s, req)
 	return w
 }
 
 // gatewayLane makes the lane of the gateway's spans around r, outermost first.
-func gatewayLane(s *request.Set, r *request.Request, hosts map[string]string) (lane Lane, ok bool) {
+func gatewayLane(s *request.Set, r *request.Request) (lane Lane, ok bool) {
 	for i, depth := range s.GatewayRows(r) {
 		if !ok {
-			lane, ok = newLane(s, hosts, s.ProcOf(i)), true
+			lane, ok = newLane(s, s.ProcOf(i)), true
 			lane.Part = request.None
 		}
 		lane.Rows = append(lane.Rows, newRow(s, depth, []uint32{uint32(i)}))
@@ -94,9 +93,9 @@ func gatewayLane(s *request.Set, r *request.Request, hosts map[string]string) (l
 }
 
 // threadLane makes the lane of thread t, unless nothing of it is selected.
-func threadLane(s *request.Set, t int, hosts map[string]string) (lane Lane, ok bool) {
+func threadLane(s *request.Set, t int) (lane Lane, ok bool) {
 	th := &s.Threads[t]
-	lane = newLane(s, hosts, th.Proc)
+	lane = newLane(s, th.Proc)
 	lane.Part, lane.Reason = th.Part, th.Reason
 	lane.Rows = appendRows(nil, s, th.Stages, 0)
 	if len(lane.Rows) == 0 && (th.Row == request.None || s.Kind(th.Row) != request.ThreadRow) {
@@ -110,12 +109,11 @@ func threadLane(s *request.Set, t int, hosts map[string]string) (lane Lane, ok b
 }
 
 // newLane names a lane after its proc.
-func newLane(s *request.Set, hosts map[string]string, proc int) Lane {
+func newLane(s *request.Set, proc int) Lane {
 	if proc == request.None {
 		return Lane{Proc: proc, Host: "?", Name: "?"}
 	}
-	p := &s.Procs[proc]
-	return Lane{Proc: proc, Host: words.OnServer(hosts[p.Host], s.Server(proc)), Name: words.JoinNonEmpty(" ", p.Label, p.Rank.String())}
+	return Lane{Proc: proc, Host: s.ServerOf(proc), Name: s.ProcName(proc)}
 }
 
 func (w *Waterfall) addLane(l Lane) {
@@ -220,7 +218,7 @@ func holes(s *request.Set, r *request.Request) []request.Interval {
 
 // clockNotes says where a span reaches over the one that caused it on another
 // host: that is impossible, so the clocks of the two differ.
-func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []string {
+func clockNotes(s *request.Set, r *request.Request) []string {
 	var notes []string
 	note := func(format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); !slices.Contains(notes, text) {
@@ -231,7 +229,7 @@ func clockNotes(s *request.Set, r *request.Request, hosts map[string]string) []s
 		if proc == request.None {
 			return "?"
 		}
-		return hosts[s.Procs[proc].Host]
+		return s.HostOf(proc)
 	}
 	for _, i := range r.Parts {
 		p := &s.Parts[i]
@@ -300,9 +298,9 @@ func WaterfallTable(list []*Waterfall) *table.Table {
 		text("host", "short name of the host", func(s *shownSpan) string { return s.lane.Host }),
 		text("rank", "thread label and rank", func(s *shownSpan) string { return s.lane.Name }),
 		text("stage", "name of the stage", func(s *shownSpan) string { return s.row.Name }),
-		{Column: table.Column{Name: "depth", Unit: table.Count, Doc: "how many stages it lies in"}, Cell: func(s *shownSpan) table.Cell { return table.Cell{N: int64(s.row.Depth)} }},
+		{Column: table.Column{Name: "depth", Unit: table.Count, Doc: "how many stages are around it"}, Cell: func(s *shownSpan) table.Cell { return table.Cell{N: int64(s.row.Depth)} }},
 		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "its start, Unix time"}, Cell: func(s *shownSpan) table.Cell { return table.InstantCell(s.from) }},
-		{Column: table.Column{Name: "offset", Unit: table.Duration, Doc: "its start from that of the request", Scale: "duration"},
+		{Column: table.Column{Name: "offset", Unit: table.Duration, Doc: "its start relative to the request", Scale: "duration"},
 			Cell: func(s *shownSpan) table.Cell { return table.Cell{N: int64(s.from - s.of.Request.Start)} }},
 		{Column: table.Column{Name: "duration", Unit: table.Duration, Doc: "how long it took", Scale: "duration"}, Cell: func(s *shownSpan) table.Cell { return table.Cell{N: s.dur} }},
 		{Column: table.Column{Name: "rid", Doc: "id of the request", Detail: len(list) == 1}, Cell: func(s *shownSpan) table.Cell { return table.TextCell(s.of.Request.RID) }},

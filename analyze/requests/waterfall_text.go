@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Write draws the waterfall as text: the facts about the request, one line per
@@ -160,7 +161,7 @@ func (p *waterfallPrinter) partHeader(l *Lane) {
 func (p *waterfallPrinter) lane(l *Lane) {
 	title := words.Clean(l.Host + " " + l.Name)
 	if l.Proc != request.None && p.set.Procs[l.Proc].PID != 0 {
-		title += fmt.Sprintf(" pid %d", p.set.Procs[l.Proc].PID)
+		title += naming.Separator + fmt.Sprintf("pid %d", p.set.Procs[l.Proc].PID)
 	}
 	for _, e := range l.Events {
 		title += fmt.Sprintf(", %d %s", e.N, words.Clean(e.Name))
@@ -223,7 +224,7 @@ func (p *waterfallPrinter) footer() {
 	if len(p.ClockNotes) == 0 {
 		return
 	}
-	p.printf("\nthe clocks of the hosts differ; places on different hosts are shifted against each other:\n")
+	p.printf("\nthe clocks of the hosts differ, so bars of different hosts are shifted against each other:\n")
 	for _, n := range p.ClockNotes {
 		p.printf("  %s\n", words.Clean(n))
 	}

@@ -26,7 +26,7 @@ func TestLikelyStragglers(t *testing.T) {
 			if s.Rank != rank || s.P <= ErrorLevel || s.P > LikelyLevel || s.LostShare < g.Share {
 				t.Errorf("seed %d: rank %d with P = %v loses %v", seed, s.Rank, s.P, s.LostShare)
 			}
-			if text := s.LikelyText(); !strings.HasPrefix(text, "likely, not certain: TP2 of ") || !strings.Contains(text, "; p = 0.0") {
+			if text := s.LikelyText(); !strings.HasPrefix(text, "likely, not certain: TP2 ends last in ") || !strings.Contains(text, "; p = 0.0") {
 				t.Error(text)
 			}
 			likely++

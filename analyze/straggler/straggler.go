@@ -18,8 +18,8 @@ import (
 // sync point: at the end of steps, or in collectives.
 type Straggler struct {
 	Rank  int         // in the group
-	Name  string      // of the rank: "TP2"
-	Group string      // of the ranks that wait for it: "decode c94b1e02 DP1", "4 ranks"
+	Name  string      // of the rank: "decode DP1 TP2"
+	Group string      // of the ranks that wait for it: "decode DP1", "4 ranks"
 	Peers string      // those ranks without it, if they are few and have no name together
 	What  string      // what they do together: "decode steps"
 	Verb  string      // what a rank does there: "ends", "arrives"
@@ -68,9 +68,11 @@ type Lateness struct {
 // Text says in a sentence which rank is late, how often, by how much and what that
 // costs.
 func (s *Straggler) Text() string {
-	text := fmt.Sprintf("%s of %s %s last in %d of %d %s", s.Name, s.Group, s.Verb, s.Last, s.SyncPoints, s.What)
+	text := fmt.Sprintf("%s %s last in %d of %d %s", s.Name, s.Verb, s.Last, s.SyncPoints, s.What)
 	if s.Peers != "" {
-		text = fmt.Sprintf("%s %s last in %d of %d %s with %s", s.Name, s.Verb, s.Last, s.SyncPoints, s.What, s.Peers)
+		text += " with " + s.Peers
+	} else {
+		text += " of " + s.Group
 	}
 	if s.Since != 0 {
 		text += " since " + words.When(s.Since, s.Earliest, s.Latest)
@@ -199,7 +201,7 @@ func (v Verdict) Report() *table.Table {
 		r.Note("%s", sentence)
 	}
 	if len(v.Stragglers) == 0 {
-		r.Note("'sgtrace help metrics straggler' tells when a rank is one")
+		r.Note("'sgtrace help metrics straggler' defines stragglers")
 	}
 	for i := range v.Stragglers {
 		s := &v.Stragglers[i]

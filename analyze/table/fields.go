@@ -105,7 +105,7 @@ func Detail[T any](f []Field[T]) []Field[T] {
 
 // FileField is the column of the file that a row is about.
 func FileField[T any](of func(*T) string) Field[T] {
-	f := TextColumn("file", "as it was named", of)
+	f := TextColumn("file", "the name that you gave", of)
 	f.Most = 44
 	return f
 }
@@ -126,7 +126,7 @@ const MostName = 90
 type DistributionColumns[T any] struct {
 	Prefix string // of the names: "proj "
 	Unit   Unit
-	What   string // has been counted: "kernel"
+	What   string // plural of what has been counted: "kernels"
 	Of     func(*T) *distribution.Distribution
 	Show   []string // names, without prefix, of the columns for people
 }
@@ -136,13 +136,13 @@ type DistributionColumns[T any] struct {
 func DistributionFields[T any](c DistributionColumns[T]) []Field[T] {
 	fields := []Field[T]{
 		c.number("total", "sum", false, func(d *distribution.Distribution) int64 { return d.Total }),
-		{Column{Name: c.Prefix + "instances", Unit: Count, Doc: "how many " + c.What + "s", Detail: !slices.Contains(c.Show, "instances")},
+		{Column{Name: c.Prefix + "instances", Unit: Count, Doc: "how many " + c.What, Detail: !slices.Contains(c.Show, "instances")},
 			func(row *T) Cell { return Cell{N: c.Of(row).N} }},
 		c.number("avg", "arithmetic mean", true, func(d *distribution.Distribution) int64 { return d.Mean }),
-		c.number("med", "median; the mean of the two middle values if there are two", true, func(d *distribution.Distribution) int64 { return d.Median }),
+		c.number("med", "median; the mean of the two middle values if their number is even", true, func(d *distribution.Distribution) int64 { return d.Median }),
 		c.number("min", "least", false, func(d *distribution.Distribution) int64 { return d.Min }),
 		c.number("max", "most", false, func(d *distribution.Distribution) int64 { return d.Max }),
-		c.number("stddev", "standard deviation of the sample; 0 of one value", true, func(d *distribution.Distribution) int64 { return d.StdDev }),
+		c.number("stddev", "standard deviation of the sample; 0 for one value", true, func(d *distribution.Distribution) int64 { return d.StdDev }),
 		c.number("p90", "90th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P90 }),
 		c.number("p95", "95th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P95 }),
 		c.number("p99", "99th percentile, nearest rank", false, func(d *distribution.Distribution) int64 { return d.P99 }),
@@ -176,7 +176,7 @@ func NoteFewSamples[T any](r *Table, rows []T, count func(*T) int64, name func(*
 // NoteApproximate tells of rows with too many values to hold.
 func NoteApproximate(r *Table, rows int) {
 	if rows > 0 {
-		r.Note("rows of more values than are held: %d; their medians and percentiles may be off by 0.4 %%, all other numbers are exact", rows)
+		r.Note("rows with more values than sgtrace keeps: %d; their medians and percentiles may be off by 0.4 %%, all other numbers are exact", rows)
 	}
 }
 

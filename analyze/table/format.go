@@ -143,7 +143,7 @@ func (r *Table) textTable() *textTable {
 		}
 	}
 	if len(empty) > 0 {
-		s.notes = append(s.notes, "left out, as no row has a value: "+strings.Join(empty, ", "))
+		s.notes = append(s.notes, "columns without values left out: "+strings.Join(empty, ", "))
 	}
 	for i := range s.notes {
 		s.notes[i] = words.Clean(s.notes[i])

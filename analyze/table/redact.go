@@ -3,8 +3,8 @@ package table
 import (
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/redact"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Redact gives the texts of a report the names of r. Most were made of what has them
@@ -13,7 +13,7 @@ func (r *Table) Redact(by *redact.Redactor) {
 	for _, c := range r.Columns {
 		if c.Name == "host" {
 			r.eachText(c.Name, func(text string) {
-				host, _, _ := strings.Cut(text, words.ServerMark)
+				host, _, _ := strings.Cut(text, naming.ServerMark)
 				by.LearnHost(host)
 			})
 		}
@@ -28,9 +28,9 @@ func (r *Table) Redact(by *redact.Redactor) {
 		switch {
 		case r.Columns[column].Unit != Text || c.Unknown:
 		case r.Columns[column].Name == "host":
-			host, server, numbered := strings.Cut(c.Text, words.ServerMark)
+			host, server, numbered := strings.Cut(c.Text, naming.ServerMark)
 			if c.Text = by.Host(host); numbered {
-				c.Text += words.ServerMark + server
+				c.Text += naming.ServerMark + server
 			}
 		default:
 			c.Text = by.Scrub(c.Text)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -227,11 +226,10 @@ func oneHomes(list []cause.Attribution) (one [cause.Count]bool) {
 	return one
 }
 
-// RankName names a proc briefly, by host and rank; "" for None.
+// rankName names the rank that a proc is; "" for None.
 func (t *Tail) rankName(proc int32) string {
 	if proc == request.None {
 		return ""
 	}
-	p := &t.set.Procs[proc]
-	return words.JoinNonEmpty(" ", words.OnServer(t.Hosts[p.Host], t.set.Server(int(proc))), p.Rank.String())
+	return t.set.RankName(int(proc))
 }

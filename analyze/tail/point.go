@@ -6,8 +6,8 @@ import "github.com/sgtrace/sgtrace/analyze/cause"
 type Point struct {
 	Request int   // index into Set.Requests
 	Value   int64 // of the metric, ns
-	// Cause is what it has most more of than those around the median, as SlowRequest
-	// has it. Of a request that is not slower than those, it means nothing.
+	// Cause is the largest cause of extra time against requests around the median, as SlowRequest
+	// has it. It has no meaning for a request that is not slower than these.
 	Cause cause.Cause
 }
 

@@ -116,7 +116,7 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 // noteComparison says what was compared, and what is doubtful.
 func (t *Tail) noteComparison(r *table.Table, c *Comparison) {
 	if c.Slow.N == 0 {
-		r.Note("fewer than %d values, or nearly all of them equal, are not compared", finding.FewCompared)
+		r.Note("not compared: fewer than %d values, or nearly all of them equal", finding.FewCompared)
 		return
 	}
 	what := "finished requests"
@@ -126,7 +126,7 @@ func (t *Tail) noteComparison(r *table.Table, c *Comparison) {
 	r.Note("slow: the %d slowest of %d %s, from %s on; usual: %d around the median, %s to %s", c.Slow.N, c.N, what,
 		words.Nearly(c.Slow.From), c.Around.N, words.Nearly(c.Around.From), words.Nearly(c.Around.To))
 	if c.Slow.From < c.Value {
-		r.Note("fewer than %d are at or above the p%d; the slowest %d are taken", fewSlow, c.Percent, fewSlow)
+		r.Note("fewer than %d are at or above the p%d; the slowest %d are used", fewSlow, c.Percent, fewSlow)
 	}
 	if c.Metric == MetricITL {
 		return // gaps are on one rank: neither clocks nor halves matter
@@ -134,10 +134,10 @@ func (t *Tail) noteComparison(r *table.Table, c *Comparison) {
 	t.noteSizes(r, c)
 	t.noteWarnings(r, c)
 	if t.ClocksMoved {
-		r.Note("requests prove that the clocks of hosts differ; they are put together as requests allow")
+		r.Note("requests prove that the clocks of hosts differ; the clocks are aligned as far as requests allow")
 	}
 	if t.Implausible > 0 {
-		r.Note("%s left out: times that cannot be right", words.Counted(t.Implausible, "finished request"))
+		r.Note("%s left out because of impossible times", words.Counted(t.Implausible, "finished request"))
 	}
 	if t.Incomplete > 0 {
 		r.Note("%s left out: spans of them are missing", words.Counted(t.Incomplete, "finished request"))
@@ -181,13 +181,13 @@ func (t *Tail) noteWarnings(r *table.Table, c *Comparison) {
 		}
 	}
 	if noSteps > 0 && c.Metric == MetricE2E {
-		r.Note("%d of %d requests have no decode steps (trace level below 3): what held up their decoding counts as decode", noSteps, len(t.List))
+		r.Note("%d of %d requests have no decode steps (trace level below 3): delays in their decoding count as decode", noSteps, len(t.List))
 	}
 	if noQueue > 0 {
-		r.Note("%d of %d requests have no queue (v1 layout): it counts as prefill", noQueue, len(t.List))
+		r.Note("%d of %d requests have no queue stage (v1 layout): the queue counts as prefill", noQueue, len(t.List))
 	}
 	if unjoined > 0 {
-		r.Note("%d of %d requests lack their other half: what happened there counts as kv transfer, or not at all", unjoined, len(t.List))
+		r.Note("%d of %d requests have only a prefill or only a decode part: the time of the other part counts as kv transfer, or not at all", unjoined, len(t.List))
 	}
 }
 

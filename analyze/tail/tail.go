@@ -82,9 +82,8 @@ type Tail struct {
 	// missing.
 	Incomplete int
 
-	set   *request.Set
-	Hosts map[string]string
-	List  []cause.Attribution
+	set  *request.Set
+	List []cause.Attribution
 	// oneHome tells of every cause that all requests have it on the same rank.
 	oneHome [cause.Count]bool
 }
@@ -102,7 +101,7 @@ func New(s *request.Set, o Options) *Tail {
 		o.Slowest = 10
 	}
 	a := cause.NewAttributor(s)
-	t := &Tail{Options: o, ClocksMoved: a.Clocks.Moved || s.ClocksMoved, set: s, Hosts: s.HostNames(), List: a.All()}
+	t := &Tail{Options: o, ClocksMoved: a.Clocks.Moved || s.ClocksMoved, set: s, List: a.All()}
 	for i := range s.Requests {
 		switch r := &s.Requests[i]; {
 		case r.Status != request.Finished:
@@ -297,5 +296,5 @@ func (t *Tail) compareGaps(a *cause.Attributor) *Comparison {
 
 // placeOf returns where proc is.
 func (t *Tail) placeOf(proc int32) place.Where {
-	return place.NewWhere(t.set, t.Hosts, int(proc))
+	return place.NewWhere(t.set, int(proc))
 }

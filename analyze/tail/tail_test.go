@@ -96,7 +96,7 @@ func TestTailByHand(t *testing.T) {
 		t.Errorf("the differences add up to %d ns, want %d", sum, c.Slow.Mean-c.Around.Mean)
 	}
 	queue := rows[cause.Queue]
-	if queue.More != 90_000_000 || queue.Main != 3 || !queue.StandsOut || queue.Where.Name != "c94b1e02 TP0" || !queue.Where.Only {
+	if queue.More != 90_000_000 || queue.Main != 3 || !queue.StandsOut || queue.Where.Name != "TP0" || !queue.Where.Only {
 		t.Errorf("queue: %+v, want 90 ms more in 3 requests", queue)
 	}
 	// 386 tokens on average against those of requests 16 to 24 without number 22.

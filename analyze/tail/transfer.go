@@ -125,7 +125,7 @@ func (t *Tail) transfersReport() *table.Table {
 		ns("p99", "99th percentile, nearest rank", func(p *P) int64 { return p.P99 }),
 		ns("max", "longest", func(p *P) int64 { return p.Max }),
 	})
-	r.Note("slow: %s or more beyond what is usual for the prompt, %s + %s per token", words.Nearly(x.Limit),
+	r.Note("slow: %s or more beyond the usual time for the prompt, %s + %s per token", words.Nearly(x.Limit),
 		words.Nearly(int64(x.Usual.Base)), words.Nearly(int64(x.Usual.PerToken)))
 	if len(x.Slow) > 0 {
 		r.Note("slow ones: %s", place.SomeRequests(t.set, x.Slow))

@@ -129,18 +129,6 @@ func IsOrAre(n int) string {
 	return "are"
 }
 
-// OnServer names a server by its host, with its number if others are there:
-// "c94b1e02 #2".
-func OnServer(host string, server int) string {
-	if server == 0 {
-		return host
-	}
-	return host + ServerMark + strconv.Itoa(server)
-}
-
-// ServerMark stands before the number of a server.
-const ServerMark = " #"
-
 // UnitFor returns the largest unit of which ns has one or more.
 func UnitFor(ns int64) (string, float64) {
 	switch {

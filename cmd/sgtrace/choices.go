@@ -9,22 +9,24 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Choices are what the selection flags can choose from: what the requests hold before
 // anything is chosen.
 type choices struct {
 	requests    int
-	procs       []request.Proc
+	set         *request.Set
 	stages      []string
 	first, last trace.Time
 }
 
 func choicesOf(set *request.Set, sel *chosen) *choices {
-	o := &choices{requests: len(set.Requests), procs: set.Procs}
+	o := &choices{requests: len(set.Requests), set: set}
 	o.first, o.last, _ = set.Bounds()
 	seen := map[string]bool{}
 	for i := range set.Len() {
@@ -61,39 +63,46 @@ func (o *choices) noTime(sel *chosen) error {
 
 func (o *choices) noRole(sel *chosen) error {
 	return o.none("--role", len(sel.Roles),
-		func(i int, p *request.Proc) bool { return sel.Roles[i] == p.Role },
+		func(i, proc int) bool { return sel.Roles[i] == o.set.Procs[proc].Role },
 		func(i int) string { return sel.Roles[i].String() },
-		func(p *request.Proc) string { return p.Role.String() })
+		func(proc int) string { return o.set.Procs[proc].Role.String() })
 }
 
 func (o *choices) noHost(sel *chosen) error {
 	return o.none("--host", len(sel.Hosts),
-		func(i int, p *request.Proc) bool { return strings.HasPrefix(p.Host, sel.Hosts[i]) },
+		func(i, proc int) bool { return o.set.IsOnHost(proc, sel.Hosts[i]) },
 		func(i int) string { return sel.Hosts[i] },
-		func(p *request.Proc) string { return strings.TrimPrefix(p.ShortHost(), "?") })
+		func(proc int) string { return strings.TrimPrefix(o.set.HostOf(proc), naming.Unknown) })
 }
 
 func (o *choices) noRank(sel *chosen) error {
-	return o.none("--rank", len(sel.ranks),
-		func(i int, p *request.Proc) bool { return sel.ranks[i].Matches(p.Rank) },
-		func(i int) string { return sel.Ranks[i] },
-		func(p *request.Proc) string { return p.Rank.String() })
+	return o.none("--rank", len(sel.Ranks),
+		func(i, proc int) bool { return o.set.IsRank(proc, sel.Ranks[i]) },
+		func(i int) string { return words.QuoteShell(sel.rankWords[i : i+1]) },
+		func(proc int) string {
+			if o.set.Procs[proc].Rank == trace.NoRank {
+				return ""
+			}
+			return o.set.RankName(proc)
+		})
 }
 
 // none is the error of a flag with n values of which no process has any.
-func (o *choices) none(flag string, n int, has func(i int, p *request.Proc) bool, value func(i int) string, name func(p *request.Proc) string) error {
+func (o *choices) none(flag string, n int, has func(i, proc int) bool, value func(i int) string, name func(proc int) string) error {
 	var given, names []string
 	for i := range n {
-		if slices.ContainsFunc(o.procs, func(p request.Proc) bool { return has(i, &p) }) {
-			return nil
+		for proc := range o.set.Procs {
+			if has(i, proc) {
+				return nil
+			}
 		}
 		given = append(given, flag+" "+value(i))
 	}
 	if n == 0 {
 		return nil
 	}
-	for i := range o.procs {
-		if text := name(&o.procs[i]); text != "" && !slices.Contains(names, text) {
+	for proc := range o.set.Procs {
+		if text := name(proc); text != "" && !slices.Contains(names, text) {
 			names = append(names, text)
 		}
 	}

@@ -26,7 +26,8 @@ Examples:
   sgtrace convert otel2perfetto 'dumps/*.zst' --slowest 20:ttft -o slow.pftrace
   sgtrace convert otel2perfetto otel.jsonl --rid 7ca07386 -o one.json.gz`},
 	nsysexport.Format.Convert: {"Nsight Systems exports to Perfetto or Chrome JSON",
-		`An export is what 'nsys export --type sqlite' writes. Each process that is a
+		`An export is what 'nsys export' writes with --type sqlite or parquetdir. A
+report (.nsys-rep) is exported first, if nsys is in PATH. Each process that is a
 rank gets its streams, threads, NVTX ranges, and counters. To see PyTorch traces
 and requests beside them, use 'sgtrace merge'.
 

@@ -34,7 +34,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 		return nil, nil, err
 	}
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(files))
-	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.ranks, Hosts: sel.Hosts, Walk: true}
+	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true}
 	c.collectEarly()
 	m, err := convert.Read(files, opt, &c.diags)
 	meter.Done()

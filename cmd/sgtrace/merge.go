@@ -311,7 +311,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 		return nil, commandline.Usage("--around already selects a time window; leave out --from and --to")
 	}
 	f.read.KeepSecrets = ctx.Bool("keep-secrets")
-	f.read.Ranks, f.read.Hosts = f.sel.ranks, f.sel.Hosts
+	f.read.Ranks, f.read.Hosts = f.sel.Ranks, f.sel.Hosts
 	for _, text := range ctx.StringSlice("rank-of") {
 		given, err := ranks.ParseGivenRank(text)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // selectionFlags are on every command that reads requests.
@@ -33,7 +34,7 @@ func selectionFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "sample", Usage: "a sample of the requests, chosen by ID; `RATE` is between 0 and 1", DefaultText: "all", Category: category},
 		list("role", "spans of servers with this `ROLE`: unified, prefill, decode, router, encoder"),
 		list("host", "spans of this `HOST` (or the start of its name or ID)"),
-		list("rank", "spans of this `RANK`: TP0, DP1, TP0-PP1"),
+		list("rank", "spans of this `RANK`: TP0, DP1, \"decode DP1 TP0\""),
 		list("stage", "stages with this `NAME`"),
 		text("min-dur", "spans that last at least `DURATION` (1ms, 250us)"),
 		&cli.IntFlag{Name: "level", Usage: "stages up to this trace `LEVEL` (1, 2, 3)", DefaultText: "all", Category: category},
@@ -50,8 +51,8 @@ func windowFlags() []cli.Flag {
 // chosen is a Selection whose times may still be relative to the input.
 type chosen struct {
 	request.Selection
-	from, to string
-	ranks    []trace.Rank // Selection.Ranks, parsed
+	from, to  string
+	rankWords []string // Selection.Ranks, as they were given
 }
 
 // selection reads the selection flags.
@@ -61,7 +62,7 @@ func selection(ctx *cli.Context) (*chosen, error) {
 		return nil, err
 	}
 	s.RIDs, s.Rooms, s.Traces = ctx.StringSlice("rid"), ctx.StringSlice("room"), ctx.StringSlice("trace")
-	s.Hosts, s.Ranks, s.Stages = ctx.StringSlice("host"), ctx.StringSlice("rank"), ctx.StringSlice("stage")
+	s.Hosts, s.rankWords, s.Stages = ctx.StringSlice("host"), ctx.StringSlice("rank"), ctx.StringSlice("stage")
 	s.Sample, s.Level = ctx.Float64("sample"), ctx.Int("level")
 	if ctx.IsSet("sample") && !(s.Sample > 0 && s.Sample <= 1) {
 		return nil, commandline.Usage("--sample %v: want a share above 0 and up to 1", s.Sample)
@@ -86,12 +87,12 @@ func selection(ctx *cli.Context) (*chosen, error) {
 		}
 		s.Roles = append(s.Roles, role)
 	}
-	for _, word := range s.Ranks {
-		rank, err := trace.ParseRank(word)
+	for _, word := range s.rankWords {
+		rank, err := naming.Parse(word)
 		if err != nil {
 			return nil, commandline.Usage("--%v%s", err, onceForEach("rank", word))
 		}
-		s.ranks = append(s.ranks, rank)
+		s.Ranks = append(s.Ranks, rank)
 	}
 	if text := ctx.String("min-dur"); text != "" {
 		d, err := time.ParseDuration(text)

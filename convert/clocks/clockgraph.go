@@ -62,7 +62,7 @@ func (m *Clocks) findClocks() {
 	if m.Requests != nil {
 		for p := range m.Requests.Procs {
 			proc := &m.Requests.Procs[p]
-			m.ClockOf[proc.Host] = add("host "+proc.Host, hostName(proc), "unix", true)
+			m.ClockOf[proc.Host] = add("host "+proc.Host, m.hostName(p), "unix", true)
 		}
 	}
 	// A rank that is a process of the dump ties the names of their hosts together.
@@ -71,7 +71,9 @@ func (m *Clocks) findClocks() {
 			i := m.ClockOfProc(r.Proc)
 			if _, ok := index["host "+r.Host]; !ok {
 				index["host "+r.Host] = i
-				m.HostClocks[i].Names = append([]string{r.Host}, m.HostClocks[i].Names...)
+				if c := m.HostClocks[i]; !slices.Contains(c.Names, r.Host) {
+					c.Names = append(c.Names, r.Host)
+				}
 			}
 		}
 	}
@@ -103,13 +105,13 @@ func (m *Clocks) findClocks() {
 	m.noteTimes()
 }
 
-// hostName is what people call the host of proc by: the beginning of its id, or
-// the service where the spans do not tell the host, as those of gateways.
-func hostName(proc *request.Proc) string {
-	if proc.Host == "" {
+// hostName names the host of a proc: by the service where the spans do not tell the host,
+// as those of gateways.
+func (m *Clocks) hostName(p int) string {
+	if proc := &m.Requests.Procs[p]; proc.Host == "" {
 		return cmp.Or(proc.Service, proc.Label, "unknown host")
 	}
-	return proc.ShortHost()
+	return m.Requests.HostOf(p)
 }
 
 // ClockOfProc returns the index of the clock of a proc of Requests.

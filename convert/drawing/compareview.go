@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // role is what people compare between ranks.
@@ -25,6 +26,9 @@ const (
 
 // roleNames are the groups of "Side by side", and what streams are used for.
 var roleNames = [roles]string{"", "Steps", "Steps on the GPU", "Compute", "Communication", "Copy"}
+
+// roleTracks begin the names of the tracks in these groups: a pinned track has no other.
+var roleTracks = [roles]string{"", "steps", "steps on the GPU", "compute", "communication", "copy"}
 
 var roleDescs = [roles]string{
 	stepRole:          "Batches of each scheduler, as its CPU thread ran them.",
@@ -89,7 +93,7 @@ func (m *merging) streamRole(r *ranks.Track, row *row) string {
 			best = role(k)
 		}
 	}
-	return [roles]string{computeRole: "compute", communicationRole: "communication", copyRole: "copy"}[best]
+	return roleTracks[best]
 }
 
 // addCompareGroups adds the group "Side by side" with a group for each role that
@@ -192,7 +196,7 @@ func (m *merging) drawCompared(r *ranks.Track, n int) {
 			most = max(most, len(lanes[c]))
 		}
 		for lane := range most {
-			track := m.Track(trace.Track{Parent: m.compare[k], Kind: trace.KindStream, Name: m.laneName(r.Name, lane), Order: int32(n*inputs.MaxLanes + lane),
+			track := m.Track(trace.Track{Parent: m.compare[k], Kind: trace.KindStream, Name: m.laneName(roleTracks[k]+naming.Separator+r.Name, lane), Order: int32(n*inputs.MaxLanes + lane),
 				PID: r.PID, Rank: r.Rank, Host: m.Intern(r.Host), Clock: m.clockIDs[r.Clock], Desc: m.Intern(r.Source())})
 			for c := range all {
 				if lane < len(lanes[c]) {

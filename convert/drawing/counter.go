@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // change is a step of a counter.
@@ -53,11 +54,12 @@ func (l *layout) collectCounters(b *trace.Builder) {
 	l.counters = all
 }
 
-// drawCounters adds the counter tracks that have any samples.
-func (d *drawing) drawCounters(c *procCounters, parent trace.TrackID) {
-	d.drawLevel(parent, 0, "queued requests", "requests in a waiting stage on this rank", c.queued)
-	d.drawLevel(parent, 1, "running requests", "requests in a prefill or decode stage on this rank", c.running)
-	d.drawBatch(parent, c.batch)
+// drawCounters adds the counter tracks of a proc that have any samples.//  Their names say of which rank, too: a pinned track has no other.
+func (d *drawing) drawCounters(p int, parent trace.TrackID) {
+	c, of := &d.counters[p], naming.Separator+d.set.RankName(p)
+	d.drawLevel(parent, 0, "queued"+of, "requests in a waiting stage on this rank", c.queued)
+	d.drawLevel(parent, 1, "running"+of, "requests in a prefill or decode stage on this rank", c.running)
+	d.drawBatch(parent, "batch size"+of, c.batch)
 }
 
 // drawLevel draws a counter that changes by steps.
@@ -79,11 +81,11 @@ func (d *drawing) drawLevel(parent trace.TrackID, order int32, name, desc string
 
 // drawBatch draws the batch size: every request of a batch reports the same
 // event, so that only changes are kept.
-func (d *drawing) drawBatch(parent trace.TrackID, sizes []change) {
+func (d *drawing) drawBatch(parent trace.TrackID, name string, sizes []change) {
 	if len(sizes) == 0 {
 		return
 	}
-	track := d.counterTrack(parent, 2, "batch size", "batch_size of the schedule events of this rank")
+	track := d.counterTrack(parent, 2, name, "batch_size of the schedule events of this rank")
 	slices.SortFunc(sizes, func(x, y change) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.value, y.value)) })
 	last := int64(-1)
 	for _, s := range sizes {

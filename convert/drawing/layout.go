@@ -355,15 +355,6 @@ func shorten(id string) string {
 	return id[:min(8, len(id))]
 }
 
-// procName is how a proc is called on its track: label, rank, pid.
-func procName(p *request.Proc) string {
-	parts := []string{p.Label}
-	if rank := p.Rank.String(); rank != "" {
-		parts = append(parts, rank)
-	}
-	return strings.Join(parts, " ")
-}
-
 // source says where the events of p come from, for the viewer's help popup.
 func source(p *request.Proc) string {
 	var b strings.Builder
@@ -372,7 +363,7 @@ func source(p *request.Proc) string {
 		fmt.Fprintf(&b, ", host %s", p.Host)
 	}
 	if p.PID != 0 {
-		fmt.Fprintf(&b, ", pid (native thread id) %d", p.PID)
+		fmt.Fprintf(&b, ", pid (native thread ID) %d", p.PID)
 	}
 	if p.Instance != "" {
 		fmt.Fprintf(&b, ", service instance %s", p.Instance)

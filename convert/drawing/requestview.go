@@ -62,7 +62,7 @@ func (d *drawing) drawProc(units []unit, parent trace.TrackID, label *procLabel)
 	for k, lane := range pack(units) {
 		name := label.track
 		if k > 0 {
-			name = d.Intern(fmt.Sprintf("%s (%s) +%d", procName(proc), proc.ShortHost(), k))
+			name = d.Intern(fmt.Sprintf("%s +%d", d.set.ProcOn(int(p)), k))
 		}
 		d.draw(lane, d.Track(trace.Track{Parent: parent, Kind: trace.KindThread, Name: name, Order: p*lanesPerProc + int32(min(k, lanesPerProc-1)),
 			Rank: proc.Rank, PID: proc.PID, Host: label.host, Clock: d.clocks[p], Desc: label.desc}))
@@ -78,8 +78,8 @@ func (d *drawing) procLabels() []procLabel {
 	for p := range labels {
 		proc := &d.set.Procs[p]
 		labels[p] = procLabel{
-			track:  d.Intern(fmt.Sprintf("%s (%s)", procName(proc), proc.ShortHost())),
-			thread: d.Intern(procName(proc)), desc: d.Intern(fmt.Sprintf("spans of pid %d on host %s", proc.PID, proc.ShortHost())), host: d.Intern(proc.Host),
+			track:  d.Intern(d.set.ProcOn(p)),
+			thread: d.Intern(d.set.ProcName(p)), desc: d.Intern(fmt.Sprintf("spans of pid %d on host %s", proc.PID, d.set.HostOf(p))), host: d.Intern(proc.Host),
 		}
 	}
 	return labels

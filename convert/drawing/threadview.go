@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // drawThreads draws the thread view: host > process > lanes and counters.
@@ -27,7 +28,7 @@ func (l *layout) drawThreads(b *trace.Builder) *drawing {
 			d.draw(lane, d.Track(trace.Track{Parent: track, Kind: trace.KindThread, Order: int32(k + counterOrder),
 				Name: d.Intern("lane " + strconv.Itoa(k+1)), Rank: proc.Rank, PID: proc.PID, Host: d.Intern(proc.Host), Clock: l.clocks[p]}))
 		}
-		d.drawCounters(&l.counters[p], track)
+		d.drawCounters(p, track)
 	})
 	d.link()
 	return d
@@ -43,7 +44,7 @@ func (d *drawing) hostTracks(root trace.TrackID) []trace.TrackID {
 	byHost := map[string]trace.TrackID{}
 	for p := range d.set.Procs {
 		proc := &d.set.Procs[p]
-		name, desc := "host "+proc.ShortHost(), "host id "+proc.Host
+		name, desc := d.set.HostOf(p), "host "+proc.Host
 		if proc.Host == "" {
 			name, desc = "service "+proc.Service, "the spans do not tell the host"
 		}
@@ -60,12 +61,12 @@ func (d *drawing) hostTracks(root trace.TrackID) []trace.TrackID {
 
 func (d *drawing) procTrack(p int, host trace.TrackID) trace.TrackID {
 	proc := &d.set.Procs[p]
-	name := procName(proc)
+	name := d.set.ProcName(p)
 	switch {
 	case proc.PID != 0:
-		name += fmt.Sprintf(" pid %d", proc.PID)
+		name += naming.Separator + fmt.Sprintf("pid %d", proc.PID)
 	case proc.Instance != "":
-		name += " instance " + shorten(proc.Instance)
+		name += naming.Separator + "instance " + shorten(proc.Instance)
 	}
 	return d.Track(trace.Track{Parent: host, Kind: trace.KindProcess, Name: d.Intern(name), Order: int32(p),
 		Rank: proc.Rank, PID: proc.PID, Host: d.Intern(proc.Host), Clock: d.clocks[p], Desc: d.Intern(source(proc))})

@@ -57,7 +57,7 @@ func TestUnpack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := x.index(&format.Options{Diags: diags, Syms: trace.NewSymbols()}); err == nil {
-			t.Error("what is no database was indexed")
+			t.Error("a file that is not a database was indexed")
 		}
 		if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
 			t.Errorf("%v is left", left)

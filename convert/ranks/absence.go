@@ -2,6 +2,8 @@ package ranks
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -31,17 +33,40 @@ func (m *Ranks) Absences() []profile.Absence {
 				a.Size = max(a.Size, int(n)+1)
 			}
 		}
-		const few = 4 // are named
-		for n := int32(0); int(n) < a.Size && len(a.Missing) < min(few, a.Size-a.Seen); n++ {
-			if !w.numbers[n] {
-				a.Missing = append(a.Missing, w.nameOf(n))
-			}
-		}
+		w.nameMissing(&a)
 		if len(a.Missing) > 0 {
 			out = append(out, a)
 		}
 	}
 	return out
+}
+
+// nameMissing names the ranks that are missing, as runs between those that were seen.
+func (w *world) nameMissing(a *profile.Absence) {
+	const most = 32 // runs, which is more than anybody reads
+	next := 0
+	for _, n := range append(slices.Sorted(maps.Keys(w.numbers)), int32(a.Size)) {
+		end := min(int(n), a.Size)
+		switch {
+		case end <= next:
+		case len(a.Missing) < most:
+			a.Missing = append(a.Missing, w.namesOf(int32(next), int32(end-1)))
+		default:
+			a.More += end - next
+		}
+		next = max(next, int(n)+1)
+	}
+}
+
+// namesOf names the ranks from first to last.
+func (w *world) namesOf(first, last int32) string {
+	switch last {
+	case first:
+		return w.nameOf(first)
+	case first + 1:
+		return w.nameOf(first) + ", " + w.nameOf(last)
+	}
+	return w.nameOf(first) + " to " + w.nameOf(last)
 }
 
 func (w *world) nameOf(n int32) string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/parallel"
@@ -13,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // ErrNothing says that all inputs are empty.
@@ -45,8 +45,7 @@ func (m *Ranks) FindRanks() error {
 	}
 	m.FindProcs()
 	m.nameRanks()
-	m.wants = func(r *Track) bool { return wants(opt, r) }
-	if m.Requests == nil && !slices.ContainsFunc(m.Tracks, m.wants) {
+	if m.Requests == nil && !slices.ContainsFunc(m.Tracks, m.isWanted) {
 		return fmt.Errorf("no trace is from that rank and host; there are %s", m.rankList())
 	}
 	if len(m.Tracks) > 0 {
@@ -99,7 +98,7 @@ const machinePID = -1
 // LeaveOutRanks leaves out the ranks that are not wanted.
 func (m *Ranks) LeaveOutRanks() {
 	m.Tracks = slices.DeleteFunc(m.Tracks, func(r *Track) bool {
-		r.IsOut = !m.wants(r)
+		r.IsOut = !m.isWanted(r)
 		return r.IsOut
 	})
 	m.giveUpFiles()
@@ -193,10 +192,16 @@ func (m *Ranks) groupCaptures(captures []*Capture) {
 // machine.
 func (c *Capture) IsOfMachine() bool { return c.File.Source.Format.Machine }
 
-// wants reports whether a rank is to be kept.
-func wants(opt *inputs.Options, r *Track) bool {
-	isRank := func(w trace.Rank) bool { return w.Matches(r.Rank) }
-	isHost := func(h string) bool { return h != "" && strings.HasPrefix(r.Host, h) }
+// isWanted reports whether a rank is to be kept. One that is a process of the dump may
+// be meant by what the dump calls it, too.
+func (m *Ranks) isWanted(r *Track) bool {
+	opt, place := &m.Opt, naming.Place{Role: r.Role, Host: r.Host, Rank: r.Rank}
+	isRank := func(w naming.Want) bool {
+		return m.Names.Is(place, w) || r.Proc != request.None && m.Requests.IsRank(r.Proc, w)
+	}
+	isHost := func(h string) bool {
+		return m.Names.IsHost(r.Host, h) || r.Proc != request.None && m.Requests.IsOnHost(r.Proc, h)
+	}
 	return (len(opt.Ranks) == 0 || slices.ContainsFunc(opt.Ranks, isRank)) && (len(opt.Hosts) == 0 || slices.ContainsFunc(opt.Hosts, isHost))
 }
 

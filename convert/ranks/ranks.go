@@ -1,6 +1,9 @@
 package ranks
 
-import "github.com/sgtrace/sgtrace/convert/inputs"
+import (
+	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/trace/naming"
+)
 
 // RanksOf tells which rank and process a part of f is.
 func (m *Ranks) RanksOf(f *inputs.Recording) func(part string) (rank, pid int32) {
@@ -30,7 +33,10 @@ type Ranks struct {
 	Placed   []*exportClock                      // recordings whose clock was matched with that of one beside
 	Tracks   []*Track                            // in the order of the timeline
 	First    *Track                              // whose clock is the reference where there are no requests
-	wants    func(*Track) bool
+	Names    *naming.Names                       // of ranks and hosts, also of the requests
+	// bothRoles tells that some ranks prefill, and others decode. Without that, one that
+	// does only one of the two in a short capture may well do both.
+	bothRoles bool
 }
 
 func New(in *inputs.Inputs) *Ranks {

@@ -134,7 +134,7 @@ func TestPeriodicIsAmbiguous(t *testing.T) {
 	if len(matches) != 0 || report.Ambiguous != 1 || sol.Components != 2 {
 		t.Errorf("%d matches, %+v", len(matches), report)
 	}
-	// What is known about clocks decides.
+	// The known relation of the clocks decides.
 	ranks := s.sorted()
 	for i := range ranks[1].Calls {
 		ranks[1].Calls[i].Start -= 77_000_000

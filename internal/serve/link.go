@@ -22,7 +22,7 @@ type Command struct {
 func DefaultCommands() []Command {
 	return []Command{
 		{"dev.perfetto.ExpandTracksByRegex", []string{`^By process( > [^>]+)?$`, "path"}},
-		{"dev.perfetto.PinTracksByRegex", []string{`^By process > [^>]+ > [^>]*Scheduler[^>]* > (queued requests|running requests|batch size)$`, "path"}},
+		{"dev.perfetto.PinTracksByRegex", []string{`^By process > [^>]+ > [^>]*[sS]cheduler[^>]* > (queued|running|batch size) · [^>]+$`, "path"}},
 		{"dev.perfetto.PinTracksByRegex", []string{`^Side by side > (Steps|Compute|Communication) > [^>]+$`, "path"}},
 	}
 }

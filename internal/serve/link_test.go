@@ -64,17 +64,17 @@ func TestDefaultCommands(t *testing.T) {
 	const expand, pin = "dev.perfetto.ExpandTracksByRegex", "dev.perfetto.PinTracksByRegex"
 	for _, c := range []struct{ path, want string }{
 		{"By process", expand},
-		{"By process > host decode-0", expand},
+		{"By process > decode-0", expand},
 		{"By process > service router", expand},
-		{"By process > host a > Scheduler TP0-PP0 pid 713", ""},
-		{"By process > host a > Scheduler TP0-PP0 pid 713 > queued requests", pin},
-		{"By process > host a > Scheduler TP0-PP0 pid 713 > running requests", pin},
-		{"By process > host a > Prefill Scheduler TP0-PP1 pid 7 > batch size", pin},
-		{"By process > host a > Scheduler TP0-PP0 pid 713 > lane 1", ""},
-		{"By process > host a > Tokenizer pid 7 > queued requests", ""},
-		{"By process > host Scheduler > Tokenizer pid 7 > queued requests", ""},
+		{"By process > a > TP0 · scheduler · pid 713", ""},
+		{"By process > a > TP0 · scheduler · pid 713 > queued · TP0", pin},
+		{"By process > a > TP0 · scheduler · pid 713 > running · TP0", pin},
+		{"By process > a > PP1 TP0 · prefill scheduler · pid 7 > batch size · prefill PP1 TP0", pin},
+		{"By process > a > TP0 · scheduler · pid 713 > lane 1", ""},
+		{"By process > a > Tokenizer · pid 7 > queued · Tokenizer", ""},
+		{"By process > scheduler > Tokenizer · pid 7 > queued · Tokenizer", ""},
 		{"By request", ""},
-		{"By request > Req 7ca07386 > Scheduler TP0 (a)", ""},
+		{"By request > Req 7ca07386 > TP0 · scheduler", ""},
 		{"Global Track Events > By process", ""},
 	} {
 		got := ""

@@ -1,7 +1,7 @@
 // Package temporary makes temporary files that have a name, for what must be read by its
 // path. They are where [os.TempDir] says, as all temporary files of the program.
 //
-// Whoever makes one removes it. What is left when the program is interrupted goes with
+// Whoever makes one removes it. If the program is interrupted, the others go with
 // [RemoveAll], which package main calls: [Watch] tells it when there is something to
 // remove.
 package temporary

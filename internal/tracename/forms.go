@@ -26,7 +26,8 @@ type form struct {
 
 const (
 	memorySnapshot = "memory snapshot"
-	graphCapture   = "trace of CUDA graph capture at start"
+	// GraphCapture is the [Name.What] of a trace of a worker before it serves.
+	GraphCapture = "trace of CUDA graph capture at start"
 
 	stamp   = `\d{13}|\d{16}|\d{19}` // ms, µs, ns
 	seconds = `\d{10}(?:\.\d{1,9})?` // time.time()
@@ -55,10 +56,10 @@ var forms = []form{
 	{producer: "sglang", ext: ".pickle", what: memorySnapshot,
 		re: pattern(`(?P<run>(?:.+?-)??` + seconds + `)-TP-(?P<tp>\d+)-memory(?:-(?P<stage>EXTEND|DECODE|prefill))?`)},
 	// SGLang's --enable-profile-cuda-graph: one file per rank, or one per batch size and rank.
-	{producer: "sglang", what: graphCapture, re: pattern(`cuda_graph_capture-(?P<run>.+)-TP-(?P<tp>\d+)`)},
-	{producer: "sglang", what: graphCapture, re: pattern(`(?:(?P<run>.+)_)?bs_\d+_rank(?P<rank>\d+)`)},
+	{producer: "sglang", what: GraphCapture, re: pattern(`cuda_graph_capture-(?P<run>.+)-TP-(?P<tp>\d+)`)},
+	{producer: "sglang", what: GraphCapture, re: pattern(`(?:(?P<run>.+)_)?bs_\d+_rank(?P<rank>\d+)`)},
 	// vLLM writes the rank on the node, which is no rank of the deployment.
-	{producer: "vllm", what: graphCapture, re: pattern(`(?P<run>graph_capture)(?:_rank_?\d+(?:_\w+)?)?(?:\.(?P<time>` + stamp + `))?`)},
+	{producer: "vllm", what: GraphCapture, re: pattern(`(?P<run>graph_capture)(?:_rank_?\d+(?:_\w+)?)?(?:\.(?P<time>` + stamp + `))?`)},
 	// vLLM's API server; CPU only.
 	{producer: "vllm", what: "vLLM's front end (async_llm)",
 		re: pattern(`(?P<host>[a-z0-9.-]+)_(?P<pid>\d{1,10})\.async_llm(?:\.(?P<time>` + stamp + `))?`)},
@@ -79,6 +80,9 @@ var forms = []form{
 
 	// Primus, as worker name of the tensorboard handler.
 	{producer: "primus", re: pattern(`(?P<run>primus-.+)-rank\[(?P<rank>\d+)\](?:\.(?P<time>` + stamp + `))?`)},
+	// torchtune, in iteration_N/: the worker name of the tensorboard handler is rank and minute.
+	{producer: "torchtune", ext: ".pt.trace.json",
+		re: pattern(`r(?P<rank>\d+)-\d{4}(?:-\d{1,2}){4}(?:\.(?P<time>` + stamp + `))?`)},
 	// torchtitan, in iteration_N/.
 	{producer: "torchtitan", re: pattern(`rank(?P<rank>\d+)_trace`)},
 	// HTA's samples; the date has no year and so gives no time.

@@ -13,8 +13,9 @@ import (
 type Input struct {
 	Path  string
 	Label string // as the user gave it; "" is none. See [ParseLabel].
-	// HeaderRank and WorldSize are distributedInfo's rank and world_size. They
-	// come together: HeaderRank counts only with a WorldSize above it.
+	// HeaderRank and WorldSize are distributedInfo's rank and world_size, each -1 if the
+	// header lacks it; a WorldSize of 0 says that there is no header. A rank that is not
+	// below its WorldSize does not count.
 	HeaderRank int32
 	WorldSize  int32
 	HeaderHost string   // host_name
@@ -110,10 +111,15 @@ func (r *resolver) resolve() {
 		r.From = "name"
 	}
 	// A file of several ranks has one rank's header and everybody's processes.
-	if !r.NotRank || r.Rank != trace.NoRank {
+	if !r.NotRank || r.Rank != trace.NoRank || r.Name.What == GraphCapture {
 		r.processes()
 		r.header()
 		r.hints()
+	}
+	// A worker captured its graphs before it served: it is the same rank. The name has
+	// only the number on the node.
+	if r.Name.What == GraphCapture && r.From != "" && r.From != "name" {
+		r.NotRank = false
 	}
 	host, rank := "", trace.NoRank
 	if r.in.Label != "" {
@@ -156,7 +162,11 @@ func (r *resolver) processes() {
 // header takes the global rank of the file's header.
 func (r *resolver) header() {
 	global, size := r.in.HeaderRank, r.in.WorldSize
-	if size <= 0 || global < 0 {
+	if global < 0 || size == 0 {
+		return
+	}
+	if size < 0 {
+		r.headerOfUnknownWorld(global)
 		return
 	}
 	if global >= size {
@@ -170,6 +180,16 @@ func (r *resolver) header() {
 	if size > 1 || r.Rank.Global < 0 {
 		r.Rank.Global, r.From = global, "header"
 	}
+}
+
+// headerOfUnknownWorld takes the rank of a header that says no world_size. How parts of a
+// rank are counted in that world is unknown, so that only a global rank can contradict.
+func (r *resolver) headerOfUnknownWorld(global int32) {
+	if r.Rank.Global >= 0 && r.Rank.Global != global {
+		r.conflict(trace.RankRank, "the %s says %s, the header rank %d; the header is used", r.From, text(r.Rank), global)
+		r.Rank = trace.NoRank
+	}
+	r.Rank.Global, r.From = global, "header"
 }
 
 // hints takes the rank in the first group that agrees with the names of processes:

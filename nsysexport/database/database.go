@@ -6,7 +6,9 @@
 //     is known, and is explained better here than by "file is not a database".
 //  2. The file is opened read-only and immutable (conn.go), so that nothing is
 //     written into it or beside it.
-//  3. SQLite stops at damage; a pass goes on behind it, and counts what it costs
+//  3. Where the list of tables is damaged, tables are found by their pages (recover.go),
+//     and a copy of the file is read whose list has them.
+//  4. SQLite stops at damage; a pass goes on behind it, and counts what it costs
 //     (pass.go). A table has only the rows that look like its own (shape.go).
 package database
 
@@ -18,8 +20,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"zombiezen.com/go/sqlite"
-
 	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
@@ -30,6 +30,7 @@ type Database struct {
 	header header
 	tables []string
 	state  store.State
+	remove func() error // removes a repaired copy; nil if there is none
 }
 
 // Open checks the file at path and opens it. Its errors tell what to do. The caller closes
@@ -59,7 +60,11 @@ func (d *Database) open(path string) error {
 	if d.file, err = os.Open(real); err != nil {
 		return unwrapPath(err)
 	}
-	if d.header, err = checkFile(d.file, real); err != nil {
+	d.header, err = checkFile(d.file, real)
+	switch {
+	case err == errUnwritten || err == errHeader:
+		return d.recover(err)
+	case err != nil:
 		return unwrapPath(err)
 	}
 	d.uri = fileURI(real)
@@ -72,33 +77,34 @@ var errSchema = errors.New("the list of tables is damaged, so nothing can be rea
 
 // readTables reads which tables there are.
 func (d *Database) readTables() error {
-	c, err := d.connect()
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	var damaged bool
-	d.tables, damaged, err = listTables(c)
-	switch isExport := store.IsExport(d.tables); {
-	case err != nil:
-		return fmt.Errorf("%w (%v)", errSchema, err)
-	case !isExport && (damaged || d.header.cut()):
-		return errSchema
-	case !isExport:
-		return fmt.Errorf("a SQLite database without Nsight Systems tables: %w", store.ErrForeign)
-	}
-	d.state.TablesDamaged = damaged
+	tables, damaged, err := d.listTables()
 	if d.header.cut() {
 		d.state.Have, d.state.Want = d.header.size, d.header.want
 	}
+	switch isExport := store.IsExport(tables); {
+	case err != nil:
+		return d.recover(fmt.Errorf("%w (%v)", errSchema, err))
+	case !isExport && (damaged || d.header.cut()):
+		return d.recover(errSchema)
+	case !isExport:
+		return fmt.Errorf("a SQLite database without Nsight Systems tables: %w", store.ErrForeign)
+	case damaged && d.recover(errSchema) == nil:
+		return nil
+	}
+	d.tables, d.state.TablesDamaged = tables, damaged
 	return nil
 }
 
 // listTables returns the tables of a database. Views and virtual tables are left
 // out: they are code, and no export has them. damaged tells that the list holds what does
 // not belong there.
-func listTables(conn *sqlite.Conn) (tables []string, damaged bool, err error) {
+func (d *Database) listTables() (tables []string, damaged bool, err error) {
 	const kind, name, root, sql, id = 0, 1, 2, 3, 4
+	conn, err := d.connect()
+	if err != nil {
+		return nil, false, err
+	}
+	defer conn.Close()
 	stmt, _, err := conn.PrepareTransient("SELECT type, name, rootpage, sql, rowid FROM sqlite_master")
 	if err != nil {
 		return nil, false, err
@@ -152,7 +158,7 @@ func fileURI(path string) string {
 // Tables returns the names of the tables, in the order of the file.
 func (d *Database) Tables() []string { return d.tables }
 
-// State says what is known to be wrong with the file.
+// State says what is wrong with the file.
 func (d *Database) State() store.State { return d.state }
 
 // Changed reports whether the file was written to since it was opened.
@@ -168,5 +174,8 @@ func (d *Database) Close() error {
 	}
 	err := d.file.Close()
 	d.file = nil
+	if d.remove != nil {
+		err = errors.Join(err, d.remove())
+	}
 	return err
 }

@@ -13,6 +13,13 @@ import (
 	"github.com/sgtrace/sgtrace/nsysexport/store"
 )
 
+// Errors of files whose first page is lost.
+var (
+	errUnwritten = errors.New("begins with zeros: the program that wrote it was interrupted before it wrote the first page, or is still writing; " +
+		"if this is an export, run nsys export again (the .nsys-rep is still good), otherwise copy the file again")
+	errHeader = errors.New("the header of the file is damaged: copy it again, or run nsys export again")
+)
+
 const (
 	magic = "SQLite format 3\x00"
 	// reportMagic is how .nsys-rep and .qdrep begin.
@@ -65,10 +72,10 @@ func checkFile(f *os.File, path string) (header, error) {
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return h, err
 	}
-	if err := h.read(head[:n]); err != nil {
+	if err := checkBeside(path); err != nil {
 		return h, err
 	}
-	return h, checkBeside(path)
+	return h, h.read(head[:n])
 }
 
 // read reads the first bytes of the file.
@@ -77,8 +84,7 @@ func (h *header) read(head []byte) error {
 	case len(head) == 0:
 		return errors.New("the file is empty (0 bytes): copy it again, or run nsys export again")
 	case unwritten(head):
-		return errors.New("begins with zeros: the program that wrote it was interrupted before it wrote the first page, or is still writing; " +
-			"if this is an export, run nsys export again (the .nsys-rep is still good), otherwise copy the file again")
+		return errUnwritten
 	case !bytes.HasPrefix(head, []byte(magic)):
 		return fmt.Errorf("not a SQLite database: %w", store.ErrForeign)
 	case len(head) < headerSize:
@@ -89,7 +95,7 @@ func (h *header) read(head []byte) error {
 	}
 	encoding, format := binary.BigEndian.Uint32(head[56:]), binary.BigEndian.Uint32(head[44:])
 	if h.page < 512 || h.page&(h.page-1) != 0 || encoding > 3 || format > 4 {
-		return errors.New("the header of the file is damaged: copy it again, or run nsys export again")
+		return errHeader
 	}
 	// The number of pages counts only if who wrote last knew this field.
 	if bytes.Equal(head[24:28], head[92:96]) {

@@ -51,11 +51,12 @@ func TestRefused(t *testing.T) {
 		want string // part of the error; "" is success
 	}{
 		{"empty", change(func([]byte) []byte { return nil }), "0 bytes"},
-		{"interrupted", change(func(b []byte) []byte { clear(b[:4096]); return b }), "interrupted"},
+		{"interrupted", change(func(b []byte) []byte { clear(b[:4096]); return b[:8192] }), "interrupted"},
 		{"header cut", change(func(b []byte) []byte { return b[:60] }), "cut off after 60 bytes"},
-		{"page size", change(func(b []byte) []byte { b[16], b[17] = 3, 7; return b }), "header"},
-		{"encoding", change(func(b []byte) []byte { b[59] = 9; return b }), "header"},
-		{"no tables left", change(func(b []byte) []byte { clear(b[100:4096]); return b }), ""},
+		{"page size", change(func(b []byte) []byte { b[16], b[17] = 3, 7; return b }), ""}, // all exports have the same
+		{"page size and tables", change(func(b []byte) []byte { b[16] = 3; clear(b[100:4096]); return b[:8192] }), "header"},
+		{"encoding", change(func(b []byte) []byte { b[59] = 9; return b }), ""}, // all of it can be read
+		{"no tables left", change(func(b []byte) []byte { clear(b[100:4096]); return b[:8192] }), "list of tables"},
 		{"text", change(func([]byte) []byte { return bytes.Repeat([]byte("hello "), 500) }), "not an Nsight Systems export"},
 		{"foreign", func(t *testing.T) string { return nsystest.Database(t, "CREATE TABLE t (x)") }, "not an Nsight Systems export"},
 		{"missing", func(t *testing.T) string { return filepath.Join(t.TempDir(), "none") }, "no such file"},
@@ -74,12 +75,8 @@ func TestRefused(t *testing.T) {
 		{"finished journal", beside("-journal", make([]byte, 512)), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e, err := open(c.path(t), Options{})
+			_, err := open(c.path(t), Options{})
 			switch {
-			case c.name == "no tables left":
-				if err == nil {
-					t.Errorf("read %d kernels from a file without a list of tables", len(e.Kernels))
-				}
 			case c.want == "":
 				if err != nil {
 					t.Error(err)

@@ -1,6 +1,5 @@
 // Package rows reads what `nsys export` writes of a report of NVIDIA Nsight Systems, with
-// --type sqlite or parquetdir. It does not run nsys, and does not read .nsys-rep files. It
-// tells what the tables say and no more; what that means in the words of package profile,
+// --type sqlite or parquetdir. It tells what the tables say and no more; what that means in the words of package profile,
 // says package nsysexport.
 //
 // [Open] gives a [Source], whose methods pass the rows of one table each to a
@@ -41,7 +40,9 @@
 //     everything else; EXPORT_CONFIG_TIME_SHIFT has the sum of both. Exports
 //     from before 2022 may not have the start at all.
 //   - An interrupted export has a first page of zeros, because nsys writes that
-//     page last; SQLite only says that the file is not a database.
+//     page last; SQLite only says that the file is not a database. The other
+//     pages are whole: we find tables by the intact part of the list of tables,
+//     or by the shape of their rows.
 //   - With --type parquetdir, every table is a Parquet file of the same name and
 //     columns, in a folder. All numbers are 64 bits wide, except for a few.
 //   - Counters of network cards say what they count by the number of a list and

@@ -9,7 +9,7 @@ import (
 
 // Meta is what an export says about itself.
 type Meta struct {
-	Product string // version of nsys that exported: "2026.2.1.210"; "" before 2022
+	Product string // version of nsys that wrote the export: "2026.2.1.210"; "" before 2022
 	Schema  string // version of the schema: "3.25.0"; "" before 2022
 	Host    string // name of the machine that was profiled; "" is unknown
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/sgtrace/sgtrace/nsysexport/database"
@@ -87,7 +88,10 @@ func (s *Source) open(path string) error {
 	}
 	defer s.release(c)
 	state := s.store.State()
-	if state.TablesDamaged {
+	switch {
+	case len(state.Recovered) > 0:
+		s.Diag(trace.NsysTablesFound, "", 0, strings.Join(state.Recovered, ", "), state.Lost)
+	case state.TablesDamaged:
 		s.Diag(trace.NsysTablesDamaged, "", 0)
 	}
 	if state.Cut() {

@@ -48,6 +48,35 @@ func TestRowsAreComplete(t *testing.T) {
 	}
 }
 
+// What processes did is counted as SQLite counts it.
+func TestActive(t *testing.T) {
+	for _, path := range sharedFiles(t) {
+		s, err := Open(path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := s.Active()
+		var from []string
+		for _, spec := range activeTables() {
+			id := "globalTid"
+			if spec.columns[opPID].name == "globalPid" {
+				id = "globalPid"
+			}
+			for _, name := range spec.names {
+				from = append(from, name+" WHERE "+id+" << 16 != 0")
+			}
+		}
+		total := 0
+		for _, n := range have {
+			total += int(n)
+		}
+		if want := countAll(t, path, from...); total != want {
+			t.Errorf("%s: %d events of %d processes, want %d", filepath.Base(path), total, len(have), want)
+		}
+		s.Close()
+	}
+}
+
 // checkComplete compares the rows of an export with what SQLite counts.
 func checkComplete(t *testing.T, e *export, path string) {
 	t.Helper()

@@ -35,7 +35,7 @@ func sameRows(t *testing.T, have, want string) {
 	}
 }
 
-// tablesOf lists what is known of the tables of an export without reading them.
+// tablesOf lists the facts about the tables of an export without reading them.
 func tablesOf(t *testing.T, path string) string {
 	t.Helper()
 	s, err := Open(path, Options{})

@@ -19,6 +19,9 @@ var rankVariables = [...]struct{ rank, size string }{
 	{"SLURM_PROCID", "SLURM_NTASKS"},               // srun
 }
 
+// FromEnvironment says that the environment of the program that nsys started tells a rank.
+const FromEnvironment = "environment"
+
 // variableKey is the key under which META_DATA_CAPTURE has a variable of the program
 // that nsys started, as NAME="value".
 var variableKey = regexp.MustCompile(`^PROCESS_\d+:ENVIRONMENT_VARIABLE$`)
@@ -47,7 +50,7 @@ func (s *Source) environment(c *connection) []profile.Hint {
 		rank, ok := values[v.rank]
 		size, known := values[v.size]
 		if ok && known && rank >= 0 && rank < size {
-			hints = append(hints, profile.Hint{From: "environment", Rank: int32(rank), Size: int32(size)})
+			hints = append(hints, profile.Hint{From: FromEnvironment, Rank: int32(rank), Size: int32(size)})
 		}
 	}
 	return hints

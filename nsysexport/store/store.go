@@ -20,7 +20,7 @@ type Store interface {
 	// Tables returns the names of the tables, in the order of the store. What is not a
 	// table of rows is left out.
 	Tables() []string
-	// State says what is known to be wrong.
+	// State says what is wrong.
 	State() State
 	// Connect returns a connection for one goroutine. The caller closes it.
 	Connect() (Conn, error)

@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -14,8 +14,8 @@ import (
 // have to be made again: until it is decided how clocks relate.
 type Assembly struct {
 	Set  *request.Set
-	dump *otlpjson.Dump
-	tree *otlpjson.Tree
+	dump *spantable.Table
+	tree *spantable.Tree
 }
 
 // OnOneClock puts all times on the clock of the first proc, if the requests prove that
@@ -60,7 +60,9 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 	// What is wrong with the spans was reported when they were put together first.
 	diags := a.dump.Diags
 	a.dump.Diags = &trace.Diags{}
+	names := a.Set.Names // that other inputs know may be among them
 	a.build(a.Set.Rows)
+	a.Set.Names = names
 	a.dump.Diags, a.Set.Diags = diags, diags
 }
 

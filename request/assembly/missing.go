@@ -267,7 +267,7 @@ var lastStages = [request.Other + 1][]request.Meaning{
 func (f *lossFinder) isWhole(p *request.Part) bool {
 	t := f.Lead(p)
 	if t == request.None {
-		return !f.scheduled[p.Role]
+		return !f.scheduled[p.Role] || p.Root != request.None && f.Name(p.Root) == vllmRequest
 	}
 	stages := f.Threads[t].Stages
 	ends := lastStages[p.Role]
@@ -284,7 +284,7 @@ func (f *lossFinder) isWhole(p *request.Part) bool {
 }
 
 // stepsToEnd reports whether the steps of thread t reach to the end of what they lie in:
-// what is left there is shorter than two of them. The level of tracing is each request's own:
+// the rest is shorter than two of them. The level of tracing is each request's own:
 // one without steps shows nothing.
 func (f *lossFinder) stepsToEnd(p *request.Part, t int) bool {
 	answering := f.LastStage(t, request.Answering)

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // procKey is what a thread span says about its proc, as it says it.
 type procKey struct {
 	attributes string
-	resource   *otlpjson.Resource
+	resource   *spantable.Resource
 	part       request.Role
 }
 
@@ -43,6 +43,8 @@ func (b *builder) procOf(i int, label []byte, part request.Role) int {
 	}
 	if p.Host == "" {
 		p.Host = b.resourceHost(res)
+	} else if a, ok := b.dump.Args.Find(res.Args, b.keys.hostName); ok {
+		b.HostNames.Learn(p.Host, string(a.Bytes()))
 	}
 	proc := b.addProc(p)
 	if other, ok := b.instances[p.Instance]; !ok {
@@ -55,7 +57,7 @@ func (b *builder) procOf(i int, label []byte, part request.Role) int {
 }
 
 // resourceHost reads the host from a resource; "" is unknown.
-func (b *builder) resourceHost(res *otlpjson.Resource) string {
+func (b *builder) resourceHost(res *spantable.Resource) string {
 	for _, key := range [...]trace.Sym{b.keys.hostName, b.keys.podName} {
 		if a, ok := b.dump.Args.Find(res.Args, key); ok {
 			return string(a.Bytes())

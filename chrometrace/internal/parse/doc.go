@@ -16,6 +16,6 @@
 // Kineto is known to fail (string.go). If that does not help, it is lost, and
 // reading goes on at the next thing that looks like an event (resync.go).
 //
-// What is known about producers is in tables: kineto.go, collective.go. What is odd
-// about them all is told in package chrometrace.
+// The quirks of producers are in tables: kineto.go, collective.go. Package chrometrace
+// describes them all.
 package parse

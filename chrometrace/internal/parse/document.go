@@ -34,7 +34,7 @@ func (st *state) to(l level) {
 var bom = []byte("\xef\xbb\xbf")
 
 // run reads b, which lies at the given offset of the input, and returns how much
-// of it was used, and the state there. What is left needs what comes behind b.
+// of it was used, and the state there. The rest needs the bytes after b.
 // It stops, with again set, before a second document, which needs a batch of its
 // own.
 func (p *parser) run(b []byte, offset int64, final bool, st state) (used int, end state, again bool) {

@@ -61,8 +61,8 @@ var categories = []category{
 	{"cuda_sync", "", LaneStream, RoleWork}, // the device's side of a wait; stream -1 is the whole device
 	{"cuda_event", "", LaneStream, RoleNone},
 	{"cuda_profiler_range", "", LaneStream, RoleNone},
-	{"mtia_runtime", "", LaneThread, RoleLaunch}, // on the device's pid too, but on threads of its control core
-	{"mtia_ccp_events", "", LaneStream, RoleWork},
+	{"mtia_runtime", "", LaneThread, RoleLaunch},        // on the device's pid too, but on threads of its control core
+	{"mtia_ccp_events", "kernel", LaneStream, RoleWork}, // what control cores run: kernels, copies and waits, by their names
 	{"mtia_insight", "", LaneStream, RoleNone},
 	{"glow_runtime", "", LaneThread, RoleLaunch},
 	{"hpu_op", "", LaneStream, RoleNone},
@@ -77,7 +77,7 @@ var categories = []category{
 	{"ac2g", "", LaneAny, RoleArrow},              // arrows from launches to kernels
 
 	// Before 2022.
-	{"Operator", "cpu_op", LaneThread, roleOp},
+	{"Operator", "cpu_op", LaneThread, roleOp}, // annotations, too: see complete
 	{"Kernel", "kernel", LaneStream, RoleWork},
 	{"Memcpy", "gpu_memcpy", LaneStream, RoleWork},
 	{"Memset", "gpu_memset", LaneStream, RoleWork},

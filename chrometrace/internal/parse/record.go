@@ -154,6 +154,10 @@ func (p *parser) overlaps(from, to trace.Time) bool {
 func (p *parser) complete() {
 	ev := &p.ev
 	cat, nm := p.categoryOf(ev), p.nameOf(ev)
+	if cat.role == roleOp && nm.isStep() { // as before 2022
+		cat = p.category([]byte(profile.AnnotationCategory), false)
+		ev.category = cat
+	}
 	row := p.row(cat.lane)
 	index := int32(profile.NoEvent)
 	if p.keeps() && ev.dur >= p.opt.Filter.MinDur {

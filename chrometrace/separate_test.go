@@ -1,0 +1,85 @@
+package chrometrace
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// rankDocument is what one rank writes: n kernels of its own duration, on the pids and
+// with the correlations that all ranks have.
+func rankDocument(rank, n int, headerFirst bool) string {
+	header := fmt.Sprintf(`"distributedInfo": {"backend": "nccl", "rank": %d, "world_size": 4}, "host_name": "node%d"`, rank, rank/2)
+	var events []string
+	for i := range n {
+		ts := 1_000 + i*100
+		events = append(events,
+			fmt.Sprintf(`{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 245, "tid": 245, "ts": %d, "dur": 5, "args": {"correlation": %d}}`, ts, i+1),
+			fmt.Sprintf(`{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": %d, "dur": %d, "args": {"correlation": %d, "device": 0, "stream": 7}}`, ts+20, 10+rank, i+1))
+	}
+	list := "\"traceEvents\": [\n" + strings.Join(events, ",\n") + "\n]"
+	if headerFirst {
+		list = header + ",\n" + list
+	} else {
+		list += ",\n" + header
+	}
+	return `{"schemaVersion": 1, "baseTimeNanoseconds": 1787000000000000000, ` + list + "}\n"
+}
+
+// Ranks that wrote one document after another stay apart, though their pids, rows and
+// correlations are equal.
+func TestDocumentsOfSeveralRanks(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		text   string
+		durs   map[string]int64          // total of kernels in µs, by part
+		labels map[string]string         // of parts
+		codes  map[*trace.Message]string // what is said
+	}{
+		{"one", rankDocument(3, 5, true), map[string]int64{"": 5 * 13}, nil, nil},
+		{"two", rankDocument(0, 5, true) + rankDocument(1, 6, true), map[string]int64{"rank 0": 50, "rank 1": 66},
+			map[string]string{"rank 0": "node0/rank 0", "rank 1": "node0/rank 1"}, nil},
+		{"two of which the first says so at its end", rankDocument(0, 5, false) + rankDocument(2, 5, true), map[string]int64{"rank 0": 50, "rank 2": 60},
+			map[string]string{"rank 0": "node0/rank 0", "rank 2": "node1/rank 2"}, nil},
+		{"one behind what has no rank", `{"traceEvents": []}` + rankDocument(1, 5, true), map[string]int64{"": 55}, nil, nil},
+		{"twice the same", strings.Repeat(rankDocument(1, 5, true), 2), map[string]int64{"rank 1": 55, "rank 1 (2)": 55},
+			map[string]string{"rank 1": "node0/rank 1", "rank 1 (2)": "node0/rank 1"}, nil},
+		{"longer than a block", rankDocument(0, 9000, true) + rankDocument(1, 9000, true) + rankDocument(3, 9000, true),
+			map[string]int64{"rank 0": 90_000, "rank 1": 99_000, "rank 3": 117_000},
+			map[string]string{"rank 0": "node0/rank 0", "rank 1": "node0/rank 1", "rank 3": "node1/rank 3"}, nil},
+		{"too late", rankDocument(0, 5, true) + rankDocument(1, 9000, false), map[string]int64{"": 50 + 99_000}, nil,
+			map[*trace.Message]string{trace.TraceMixed: "rank 0 and rank 1 wrote"}},
+		{"one within the other", strings.Replace(rankDocument(0, 5, true), "\n]}", ",\n"+rankDocument(1, 5, true)+"]}", 1), nil, nil,
+			map[*trace.Message]string{trace.TraceMixed: "rank 0 and rank 1 wrote"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var diags trace.Diags
+			p, err := Read("ranks.json", strings.NewReader(c.text), Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &diags})
+			if err != nil {
+				t.Fatal(err)
+			}
+			durs := map[string]int64{}
+			for _, e := range p.Events {
+				if row := &p.Rows[e.Track]; row.Kind == profile.RowStream {
+					durs[row.Part] += e.Dur / 1000
+				}
+			}
+			if c.durs != nil && !maps.Equal(durs, c.durs) || !maps.Equal(p.Meta.Parts, c.labels) {
+				t.Errorf("kernels last %v, want %v; labels %v, want %v", durs, c.durs, p.Meta.Parts, c.labels)
+			}
+			for message, want := range c.codes {
+				if !slices.ContainsFunc(diags.All(), func(d trace.Diag) bool { return d.Message == message && strings.Contains(d.Msg, want) }) {
+					t.Errorf("got %v, want %s", diags.All(), message.Code)
+				}
+			}
+			if list := diags.All(); len(c.codes) == 0 && len(list) > 0 {
+				t.Error(list)
+			}
+		})
+	}
+}

@@ -1,0 +1,291 @@
+// Package spantable is the table of the spans that requests are made of, whatever wrote
+// them: a [Table] says what the files say, with events, links, attributes and origin of each
+// span, and holds no opinion on the producer. Formats of requests fill it, and package
+// assembly, below request, gives the spans their meaning.
+package spantable
+
+import (
+	"iter"
+	"sort"
+
+	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// SpanStatus is the status code of a span (OTLP Status.StatusCode).
+type SpanStatus uint8
+
+const (
+	StatusUnset SpanStatus = iota
+	StatusOK
+	StatusError
+)
+
+// A Span is one span as the wire has it. IDs are big-endian numbers; Parent is
+// 0 for a root. A span is identified by (TraceHi, TraceLo, ID): processes that
+// start in the same instant can draw equal span ids.
+type Span struct {
+	TraceHi, TraceLo uint64
+	ID, Parent       uint64
+	Start, End       trace.Time // Unix ns by the clock of the emitting host
+	Name             trace.Sym
+	Args             trace.ArgsID // attributes
+	Origin           OriginID
+	Line             uint32 // in the origin's file; 0 where the file has no lines
+	events, links    uint32 // first of this span's; they end where the next span's begin
+	Status           SpanStatus
+	Kind             uint8 // OTLP SpanKind: 1 internal, 2 server, 3 client, 4 producer, 5 consumer
+}
+
+// Dur returns the length of s in ns; it is negative when the producer's clock
+// stepped back.
+func (s *Span) Dur() int64 { return int64(s.End - s.Start) }
+
+// An Event is a point in time that a span reports.
+type Event struct {
+	Time trace.Time
+	Name trace.Sym
+	Args trace.ArgsID
+}
+
+// A Link names another span, of the same trace or not.
+type Link struct {
+	TraceHi, TraceLo, ID uint64
+}
+
+// OriginID indexes [Table.Origins]; 0 is unknown.
+type OriginID uint32
+
+// An Origin is where a span came from.
+type Origin struct {
+	File     uint32 // index into Table.Files
+	Resource uint32 // index into Table.Resources
+	Scope    trace.Sym
+}
+
+// A Resource is the process that emitted spans.
+type Resource struct {
+	Service  trace.Sym // service.name
+	Instance trace.Sym // service.instance.id: one per process start
+	Args     trace.ArgsID
+}
+
+// A File describes one input.
+type File struct {
+	Name      string
+	Encoding  string // "json", "zstd frames", "protobuf frames"
+	Bytes     int64  // after decompression
+	Documents int    // ExportTraceServiceRequest messages
+	Spans     int
+	Other     int // documents of other signals (logs, metrics, profiles), skipped
+}
+
+// A Table is everything that was read, in the order of the files. Index 0 of
+// Origins and Resources is the unknown one.
+type Table struct {
+	Syms      *trace.Symbols
+	Args      *trace.Args
+	Diags     *trace.Diags
+	Files     []File
+	Origins   []Origin
+	Resources []Resource
+	// KeepSecrets tells to keep attributes that may hold prompts or credentials.
+	KeepSecrets bool
+
+	spans  column[Span]
+	events column[Event]
+	links  column[Link]
+
+	frames []frame // of all files that have them, in order
+
+	originIDs   map[Origin]OriginID
+	resourceIDs map[string]uint32 // by encoded attributes
+}
+
+// New returns an empty Table that reports to diags.
+func New(diags *trace.Diags) *Table {
+	return &Table{
+		Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: diags,
+		Origins: make([]Origin, 1), Resources: make([]Resource, 1),
+		originIDs: map[Origin]OriginID{}, resourceIDs: map[string]uint32{},
+	}
+}
+
+// Len returns the number of spans.
+func (d *Table) Len() int { return d.spans.len() }
+
+// Span returns span i, 0 <= i < Len().
+func (d *Table) Span(i int) *Span { return d.spans.at(i) }
+
+// Events yields the events of span i.
+func (d *Table) Events(i int) iter.Seq[*Event] {
+	return func(yield func(*Event) bool) {
+		to := d.events.len()
+		if i+1 < d.spans.len() {
+			to = int(d.spans.at(i + 1).events)
+		}
+		for e := int(d.spans.at(i).events); e < to; e++ {
+			if !yield(d.events.at(e)) {
+				return
+			}
+		}
+	}
+}
+
+// Links yields the links of span i.
+func (d *Table) Links(i int) iter.Seq[*Link] {
+	return func(yield func(*Link) bool) {
+		to := d.links.len()
+		if i+1 < d.spans.len() {
+			to = int(d.spans.at(i + 1).links)
+		}
+		for l := int(d.spans.at(i).links); l < to; l++ {
+			if !yield(d.links.at(l)) {
+				return
+			}
+		}
+	}
+}
+
+// AddBelow adds a span that span i tells of by attributes, the k-th one: of its trace,
+// origin and place.
+func (d *Table) AddBelow(i, k int, name trace.Sym, start, end trace.Time) {
+	s := *d.Span(i)
+	id := hash.Mix(s.ID + uint64(k))
+	if s.Line == 0 {
+		d.Frame(d.Pos(i).Offset)
+	}
+	d.Add(Span{TraceHi: s.TraceHi, TraceLo: s.TraceLo, ID: id, Parent: s.ID, Name: name, Start: start, End: end,
+		Origin: s.Origin, Line: s.Line, Kind: 1}, nil, nil)
+}
+
+// Add adds a span with its events and links.
+func (d *Table) Add(s Span, events []Event, links []Link) {
+	s.events, s.links = uint32(d.events.len()), uint32(d.links.len())
+	for i := range events {
+		d.events.push(events[i])
+	}
+	for i := range links {
+		d.links.push(links[i])
+	}
+	d.spans.push(s)
+}
+
+// Frame says that the spans that are added from now on stand in a frame, or in whatever a
+// file without lines has, at an offset.
+func (d *Table) Frame(offset int64) { d.frames = append(d.frames, frame{offset, d.Len()}) }
+
+// Origin returns the index of an origin, which is added if it is new.
+func (d *Table) Origin(o Origin) OriginID {
+	id, ok := d.originIDs[o]
+	if !ok {
+		id = OriginID(len(d.Origins))
+		d.Origins = append(d.Origins, o)
+		d.originIDs[o] = id
+	}
+	return id
+}
+
+// ResourceOf returns the index of the resource with these attributes, which is added if it is
+// new.
+func (d *Table) ResourceOf(service, instance trace.Sym, args trace.ArgList) uint32 {
+	id, ok := d.resourceIDs[string(args)]
+	if !ok {
+		id = uint32(len(d.Resources))
+		d.Resources = append(d.Resources, Resource{Service: service, Instance: instance, Args: d.Args.Put(args)})
+		d.resourceIDs[string(args)] = id
+	}
+	return id
+}
+
+// LinkCount returns the number of links of all spans.
+func (d *Table) LinkCount() int { return d.links.len() }
+
+// EventCount returns the number of events of all spans.
+func (d *Table) EventCount() int { return d.events.len() }
+
+// Pos returns where span i stands: its line, or its frame in a file without lines.
+func (d *Table) Pos(i int) trace.Pos {
+	s := d.Span(i)
+	pos := trace.Pos{File: d.Files[d.Origins[s.Origin].File].Name, Line: int64(s.Line), Offset: -1}
+	if s.Line == 0 {
+		pos.Offset = d.frames[frameOf(d.frames, i)].offset
+	}
+	return pos
+}
+
+// Frames yields the spans that frames begin with, of files that have frames in place
+// of lines, and where those stand.
+func (d *Table) Frames() iter.Seq2[int, int64] {
+	return func(yield func(span int, offset int64) bool) {
+		for _, f := range d.frames {
+			if !yield(f.span, f.offset) {
+				return
+			}
+		}
+	}
+}
+
+// Release gives up all spans, with their events and links. Symbols, arguments and the
+// descriptions of files stay.
+func (d *Table) Release() {
+	d.spans, d.events, d.links, d.frames = column[Span]{}, column[Event]{}, column[Link]{}, nil
+	d.originIDs, d.resourceIDs = nil, nil
+}
+
+// Resource returns the resource of s.
+func (d *Table) Resource(s *Span) *Resource { return &d.Resources[d.Origins[s.Origin].Resource] }
+
+// A column is a growing table. From chunkRows on it grows without copying and
+// without garbage.
+type column[T any] struct{ chunks [][]T }
+
+const (
+	chunkBits = 12
+	chunkRows = 1 << chunkBits
+)
+
+func (c *column[T]) len() int {
+	if len(c.chunks) == 0 {
+		return 0
+	}
+	last := len(c.chunks) - 1
+	return last<<chunkBits + len(c.chunks[last])
+}
+
+func (c *column[T]) at(i int) *T { return &c.chunks[i>>chunkBits][i&(chunkRows-1)] }
+
+func (c *column[T]) push(v T) {
+	last := len(c.chunks) - 1
+	switch {
+	case last < 0:
+		c.chunks = append(c.chunks, nil) // grows as it has to: many inputs are small
+		last++
+	case len(c.chunks[last]) == chunkRows:
+		c.chunks = append(c.chunks, memory.Make[T](chunkRows)[:0])
+		last++
+	}
+	c.chunks[last] = append(c.chunks[last], v)
+}
+
+// ReportOther reports, for each file, the messages that hold other signals.
+func (d *Table) ReportOther() {
+	for _, f := range d.Files {
+		if f.Other > 0 {
+			d.Diags.Add(trace.OTLPOtherSignals.Of(f.Name).Times(f.Other))
+		}
+	}
+}
+
+// A frame is where a message begins, and the number of the first span in it, or in one
+// behind it.
+type frame struct {
+	offset int64 // in the file
+	span   int
+}
+
+// frameOf returns the index of the frame that holds a span.
+func frameOf(frames []frame, span int) int {
+	return sort.Search(len(frames), func(i int) bool { return frames[i].span > span }) - 1
+}

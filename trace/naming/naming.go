@@ -1,0 +1,215 @@
+// Package naming decides what ranks and hosts are called, so that every report and every
+// timeline calls one thing by one name:
+//
+//   - A rank is "decode DP1 TP0": its role, then its place in the parallel groups. Parts
+//     that are 0 on every rank are left out, and so is the role "unified" where no server
+//     has another one. The host follows in parentheses, "decode TP0 (node7)", on the
+//     ranks of a role that has a rank twice.
+//   - A host is called by its name if any input tells it, else by the beginning of its id.
+//   - A process is "DP1 TP0 · decode scheduler": what tells rows apart comes first.
+//
+// [Parse] reads all of these names, and what users type for them.
+package naming
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Place is what inputs tell about the place of a rank.
+type Place struct {
+	Role   string     // "prefill", "decode", "unified"; "" is unknown
+	Host   string     // as the input calls it: a name, or an id; "" is unknown
+	Server int        // of those of its role and host, from 1 on; 0 is the only one
+	Rank   trace.Rank // NoRank for a process that does the work of its role without being a rank
+}
+
+// Unknown is what a host is called that no input tells.
+const Unknown = "?"
+
+const (
+	unified = "unified" // the role that needs no mention
+	other   = "other"   // what is not known to have a role
+)
+
+// Names are what the ranks and hosts of some inputs are called. Nil knows nothing about
+// them: then hosts, roles and parts are shown as far as they are known.
+type Names struct {
+	hosts  hosts
+	hidden trace.Rank      // parts that no rank shows are 0 here, others -1
+	twice  map[string]bool // roles that show hosts, as they have a rank twice
+	roles  bool            // "unified" is shown, too
+}
+
+// New names the ranks and the hosts of places, of which those without role and rank are
+// hosts only. Known has the names of hosts of which places may tell ids.
+func New(places []Place, known HostNames) *Names {
+	n := &Names{hosts: nameHosts(places, known), hidden: hiddenParts(places), twice: map[string]bool{}}
+	type rank struct {
+		role string
+		rank trace.Rank
+	}
+	type server struct {
+		host   string
+		number int
+	}
+	first := map[rank]server{}
+	roles := map[string]bool{}
+	for _, p := range places {
+		if p.Role == "" && p.Rank == trace.NoRank {
+			continue
+		}
+		if p.Role != "" && p.Role != other {
+			roles[p.Role] = true
+		}
+		of, on := rank{p.Role, n.shown(p.Rank)}, server{n.Host(p.Host), p.Server}
+		if before, ok := first[of]; !ok {
+			first[of] = on
+		} else if before != on {
+			n.twice[p.Role] = true
+		}
+	}
+	n.roles = len(roles) > 1
+	return n
+}
+
+// hiddenParts returns the parts that are left out, as those that are 0: no rank has
+// another one. Of a rank with nothing else a part stays, TP if it is known.
+func hiddenParts(places []Place) trace.Rank {
+	hidden := trace.Rank{Global: -1}
+	for _, p := range places {
+		for _, part := range [...]struct {
+			of int16
+			to *int16
+		}{{p.Rank.DP, &hidden.DP}, {p.Rank.PP, &hidden.PP}, {p.Rank.TP, &hidden.TP}, {p.Rank.EP, &hidden.EP}} {
+			if part.of > 0 {
+				*part.to = -1
+			}
+		}
+	}
+	for _, p := range places {
+		r := p.Rank
+		r.Global = -1 // is shown where there is no part
+		if hide(r, hidden) != trace.NoRank {
+			continue
+		}
+		switch {
+		case r == trace.NoRank:
+		case r.TP >= 0:
+			hidden.TP = -1
+		case r.DP >= 0:
+			hidden.DP = -1
+		case r.PP >= 0:
+			hidden.PP = -1
+		default:
+			hidden.EP = -1
+		}
+	}
+	return hidden
+}
+
+// hide returns r without the parts that are hidden.
+func hide(r, hidden trace.Rank) trace.Rank {
+	for _, part := range [...]struct {
+		of *int16
+		by int16
+	}{{&r.DP, hidden.DP}, {&r.PP, hidden.PP}, {&r.TP, hidden.TP}, {&r.EP, hidden.EP}} {
+		if *part.of == part.by {
+			*part.of = -1
+		}
+	}
+	return r
+}
+
+// shown returns the parts of r that its name has.
+func (n *Names) shown(r trace.Rank) trace.Rank {
+	if n == nil {
+		return r
+	}
+	return hide(r, n.hidden)
+}
+
+// Short names a rank among those of its server: "DP1 TP0", "rank 7"; "" is unknown.
+func (n *Names) Short(r trace.Rank) string { return n.shown(r).String() }
+
+// Role returns the role as names begin with it; "" where that goes without saying.
+func (n *Names) Role(role string) string {
+	if role == unified && n != nil && !n.roles {
+		return ""
+	}
+	return role
+}
+
+// Server names a server by its host, with its number if others are there: "node7 #2".
+func (n *Names) Server(host string, number int) string {
+	if number == 0 {
+		return n.Host(host)
+	}
+	return n.Host(host) + ServerMark + strconv.Itoa(number)
+}
+
+// ServerMark stands before the number of a server.
+const ServerMark = " #"
+
+// Rank names a rank: "decode DP1 TP0", "prefill TP0 (node7 #2)". A place of a group of
+// ranks, of which some parts are unknown, names that: "decode DP1".
+func (n *Names) Rank(p Place) string {
+	name := join(n.Role(p.Role), n.Short(p.Rank))
+	return join(cmp.Or(name, p.Role), n.where(p))
+}
+
+// where is the server in parentheses, if ranks of its role need it.
+func (n *Names) where(p Place) string {
+	if n != nil && !n.twice[p.Role] || p.Host == "" && p.Server == 0 {
+		return ""
+	}
+	return "(" + n.Server(p.Host, p.Server) + ")"
+}
+
+// Process names a process or one of its threads by its place, and by the label that it
+// has: "DP1 TP0 · decode scheduler", "mooncake transfer worker 0".
+func (n *Names) Process(p Place, label string) string {
+	rank, what := n.Short(p.Rank), plain(label)
+	if rank == "" {
+		return label
+	}
+	if role := n.Role(p.Role); !strings.Contains(strings.ToLower(what), role) {
+		what = join(role, what)
+	}
+	return rank + Separator + what
+}
+
+// ProcessOn is Process with the server in parentheses, "PrefillTokenizer (node7)": of a
+// rank where others are called the same, of all else where it is known.
+func (n *Names) ProcessOn(p Place, label string) string {
+	on := n.where(p)
+	if p.Rank == trace.NoRank && p.Host != "" {
+		on = "(" + n.Server(p.Host, p.Server) + ")"
+	}
+	return join(n.Process(p, label), on)
+}
+
+// Separator stands between what tells rows apart and what they are.
+const Separator = " · "
+
+// plain writes the words of a label small that are no more than capitalized.
+func plain(label string) string {
+	words := strings.Split(label, " ")
+	for i, w := range words {
+		if w != "" && w[1:] == strings.ToLower(w[1:]) {
+			words[i] = strings.ToLower(w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// join joins what is not empty.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + " " + b
+}
