@@ -114,7 +114,11 @@ func (o *Overview) requestWarnings() []document.Warning {
 		return n
 	}
 	add(o.Statuses[request.Unfinished], "%s without an end in the files: not in the latencies")
-	add(flagged(request.MissingRoot|request.MissingThread), "%s with spans missing")
+	if o.Loss.Lost > 0 {
+		d = append(d, notice(o.Loss.Text()+": these are left out of what is compared"))
+	} else {
+		add(o.Loss.Incomplete, "%s with spans missing, at the beginning or the end of the files: left out of what is compared")
+	}
 	add(flagged(request.Unjoined|request.RoomCollision), "%s of which one half, prefill or decode, is missing or could not be told apart")
 	add(o.Tail.Implausible, "%s with times that cannot be right: left out")
 	return d
