@@ -48,6 +48,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Tail)},
 	{finding.Load, "requests that spend 40 % of their time in queues", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, overload},
+	{finding.Errors, "launches, copies and other CUDA calls that failed", Profiles,
+		finding.Critical, finding.Certain, finding.Calls, finding.AtPlace, []string{"--api"}, failedCalls},
 	{finding.GPU, "GPUs that are idle for a quarter of the time, and why", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, idleGPUs},
 	{finding.GPU, "calls that keep GPUs idle for a tenth of the time", Profiles,
@@ -137,6 +139,7 @@ func overload(m *Measured) ([]finding.Finding, finding.Judged) {
 	return requests.OverloadFindings(m.Of.Requests)
 }
 
+func failedCalls(m *Measured) ([]finding.Finding, finding.Judged)   { return m.GPUs.FailedCalls() }
 func idleGPUs(m *Measured) ([]finding.Finding, finding.Judged)      { return m.GPUs.Idle() }
 func heldUp(m *Measured) ([]finding.Finding, finding.Judged)        { return m.GPUs.HeldUp() }
 func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged)  { return m.GPUs.IdleBetweenSteps() }

@@ -30,7 +30,7 @@ type GPUs struct {
 	Steps   []StepTime
 	Kernels []RankKernel // the largest excess first
 	Graphs  []GraphUse   // of decode steps
-	Calls   []CallTime   // that hold up their threads; the longest total first
+	Calls   []CallTime   // that hold up their threads or ask for work; the longest total first
 	Runs    []Run        // of all ranks, in order
 
 	classes string // what the classes are called
@@ -244,6 +244,15 @@ func (r *rankWork) measure() {
 	}
 	r.kernels.summarize()
 	r.host = hostTimes{}
+}
+
+// Length returns the sum of the lengths of all devices, in ns: GPU time.
+func (g *GPUs) Length() int64 {
+	total := int64(0)
+	for i := range g.GPUs {
+		total = distribution.AddTimes(total, g.GPUs[i].Length())
+	}
+	return total
 }
 
 // Bounds returns when the first device began to work and the last one ended.
