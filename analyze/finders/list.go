@@ -58,6 +58,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, betweenSteps},
 	{finding.GPU, "devices that communicate and compute nothing meanwhile", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, exposure},
+	{finding.GPU, "a rank that waits in collectives for ranks that are not in the files, for a tenth of the time", Profiles,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, absentRanks},
 	{finding.GPU, "GPUs that copy memory for a tenth of the time while no kernel runs", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, exposedCopies},
 	{finding.GPU, "decode steps that ran without a CUDA graph", Profiles,
@@ -117,6 +119,10 @@ func slowStages(m *Measured) ([]finding.Finding, finding.Judged)  { return m.Ran
 
 func lateInCollectives(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Collectives.Findings(m.GPUs)
+}
+
+func absentRanks(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.Collectives.Absent(m.GPUs)
 }
 
 func failures(m *Measured) ([]finding.Finding, finding.Judged) {

@@ -55,7 +55,6 @@ type GPU struct {
 	Captured    int64
 	First, Last trace.Time // bounds of what ran
 	Activity               // adds up to Length
-	Waits       Waits      // why it was idle
 	// BySteps is the same by kind of the step that launched what ran last, or what ended a
 	// gap.
 	BySteps [StepKinds]Activity
@@ -98,6 +97,7 @@ type Activity struct {
 	// idle.
 	Running [numRunning]int64
 	Idle    Idle
+	Waits   Waits // idle time by reason
 }
 
 // Busy returns how long anything ran.
@@ -120,6 +120,7 @@ func (g *Activity) add(o *Activity) {
 		g.Idle.Time[c] = distribution.AddTimes(g.Idle.Time[c], o.Idle.Time[c])
 		g.Idle.Gaps[c] += o.Idle.Gaps[c]
 	}
+	g.Waits.join(&o.Waits)
 }
 
 // exposure are classes in the order in which they hide each other: work that is

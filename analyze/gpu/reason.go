@@ -124,7 +124,7 @@ type callTimes struct {
 	used []trace.Sym
 }
 
-// A callRow is what is known of a name. Name is "" until it was looked at.
+// A callRow has the times and results of a name. Name is "" until it was looked at.
 type callRow struct {
 	CallTime
 	mustSucceed bool

@@ -217,7 +217,7 @@ func (s *gpuSweep) advance(r *gpuRow) {
 		if running == 0 {
 			s.step = r.step()
 			s.gpu.BySteps[s.step].Idle.add(r, s.now)
-			s.waits.add(&s.gpu.Waits, r, s.now)
+			s.waits.add(&s.gpu.BySteps[s.step].Waits, r, s.now)
 		}
 		s.count(running, to)
 	}
