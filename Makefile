@@ -10,7 +10,7 @@ GOVULNCHECK ?= golang.org/x/vuln/cmd/govulncheck@v1.8.0
 # How long the tests of a package may take on a slow machine.
 TIMEOUT ?= 10m
 
-# Tests that collect garbage a quarter as often take a third less CPU time. Those that measure
+# Tests that collect garbage a quarter as often take about a sixth less CPU time. Those that measure
 # the program's memory run it without this.
 LAZYGC = GOGC=400 GOMEMLIMIT=1GiB
 

@@ -19,7 +19,7 @@ func Inspect(files []inputs.Input, opt inputs.Options, diags *trace.Diags, in *i
 	opt.Filter, opt.Walk = profile.Filter{Args: profile.ArgsNone}, true
 	opt.Each = func(x *inputs.Indexed) {
 		if x.Inventory != nil {
-			x.Inventory(in, sizeOf(x.Input.Name), identities(x))
+			x.Inventory(in, sizeOf(x.Input.Path()), identities(x))
 		}
 	}
 	m, err := inputs.Index(files, opt, diags)

@@ -37,7 +37,7 @@ var (
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/kernel", "analyze/gpu", "analyze/collective",
 		"analyze/rank", "analyze/diff", "analyze/inspect"}
 	// filled is what the reader of a profiler's format fills and stands on.
-	filled = []string{"format", "inventory", "profile", "trace", "internal/..."}
+	filled = []string{"format", "inventory", "profile", "spantable", "trace", "internal/..."}
 
 	sees  = "a report sees tables, whoever filled them: neither formats nor convert"
 	alone = "a format knows what all formats share, and its own folder: never another format"
@@ -48,27 +48,28 @@ var (
 var layers = []layer{
 	{of: []string{"internal/memory", "internal/order", "internal/hash"}, reason: "package trace stands on helpers, so that these know nothing"},
 	{of: []string{"internal/testset", "internal/testinput"},
-		may:    []string{"golden/...", "chrometrace/...", "nsysexport/...", "otlpjson", "request/...", "profile", "trace", "internal/..."},
+		may:    []string{"golden/...", "chrometrace/...", "nsysexport/...", "otlpjson", "spantable", "request/...", "profile", "trace", "internal/..."},
 		reason: "tests of every package above the formats use it, so that it imports none of these"},
 	{of: []string{"internal/..."}, may: []string{"trace", "profile", "internal/..."}, reason: "a helper knows the ground, and the tables of profilers at most"},
 
 	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order"}, reason: "it is the ground that all stand on"},
 	{of: []string{"trace/naming"}, may: []string{"trace"}, reason: "what ranks are called depends on nothing but where they are"},
 	{of: []string{"request", "profile"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
-	{of: []string{"inventory", "format"}, may: []string{"profile", "trace"}, chain: true, reason: "what all formats share knows none of them"},
+	{of: []string{"spantable"}, may: []string{"trace", "internal/..."}, reason: "a table knows nobody who fills it"},
+	{of: []string{"inventory", "format"}, may: []string{"profile", "spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
 	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 
 	{of: []string{"envelope"}, reason: "it does not know what it is around"},
-	{of: []string{"otlpjson"}, may: filled, reason: alone},
+	{of: []string{"otlpjson", "jaegerjson", "zipkinjson"}, may: filled, reason: alone},
 	{of: []string{"chrometrace/..."}, may: slices.Concat(filled, []string{"chrometrace/internal/parse"}), reason: alone},
 	{of: []string{"columnar"}, reason: "it knows Parquet, and nothing of what is in a file"},
 	{of: []string{"nsysexport/store", "nsysexport/database", "nsysexport/parquetdir", "nsysexport/rows"}, chain: true,
 		may: slices.Concat(filled, []string{"columnar"}), reason: alone + "; and how its tables lie on a disk is below what they mean"},
 	{of: []string{"nsysexport/..."}, may: slices.Concat(filled, []string{"nsysexport/rows", "nsysexport/database", "nsysexport/parquetdir"}), reason: alone},
-	{of: []string{"request/assembly"}, may: []string{"otlpjson", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
+	{of: []string{"request/assembly"}, may: []string{"spantable", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
 
 	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}, chain: true,
-		may: slices.Concat(filled, []string{"trace/naming", "otlpjson", "chrometrace", "nsysexport", "request", "request/assembly", "envelope", "perfetto"}),
+		may: slices.Concat(filled, []string{"trace/naming", "otlpjson", "jaegerjson", "zipkinjson", "chrometrace", "nsysexport", "request", "request/assembly", "envelope", "perfetto"}),
 		// perfetto: inputs says of what we wrote that it is no input.
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
 	{of: []string{"convert/output"}, may: []string{"convert/inputs", "perfetto", "chrometrace/writer", "envelope", "trace", "internal/..."},

@@ -1,6 +1,6 @@
-// Package envelope takes off what lies around the content of a file: compression,
-// as many layers of it as there are. What is below is for the formats, which never
-// see it.
+// Package envelope takes off what lies around the content of a file: compression and the
+// lines of Docker's logs, as many layers as there are, and archives. What is below is for
+// the formats, which never see it.
 package envelope
 
 import (
@@ -16,7 +16,7 @@ import (
 // A Reader reads the content of a file.
 type Reader struct {
 	io.Reader
-	Outer string // the innermost envelope that was taken off: "gzip", "zstd"; "" is none
+	Outer string // the innermost envelope that was taken off: "gzip", "zstd", "docker"; "" is none
 	Head  []byte // the first [HeadBytes] of the content; valid until the first Read
 
 	closers []func()
@@ -36,6 +36,7 @@ var envelopes = []struct {
 	{"zstd", func(head []byte) bool {
 		return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) || isSkippableFrame(head)
 	}, openZstd},
+	{"docker", isDocker, openDocker},
 }
 
 const (

@@ -22,6 +22,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -108,9 +109,9 @@ type Options struct {
 	Syms  *trace.Symbols
 	Args  *trace.Args
 	Diags *trace.Diags
-	// Spans is where dumps of requests go, all into one: the spans of a request are in
-	// those of several hosts.
-	Spans Spans
+	// Spans is where formats of requests put what they read, all into one table: the spans
+	// of a request are in the dumps of several hosts.
+	Spans *spantable.Table
 	// Workers is how many goroutines may parse; 0 is one for every core.
 	Workers int
 	// KeepSecrets tells to keep arguments that may hold prompts or credentials.
@@ -120,12 +121,6 @@ type Options struct {
 	// Walk tells that rows will be walked, not drawn: of a format that can do that
 	// [Format.Again], Index keeps no events.
 	Walk bool
-}
-
-// Spans is a table of spans, which dumps are read into.
-type Spans interface {
-	// Read adds the spans of one dump; name is for messages.
-	Read(name string, r io.Reader) error
 }
 
 // A Source is an input that was indexed.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -11,15 +12,22 @@ import (
 // each other: spans to origins (1-based), events and links by position, Args
 // holds 1 + the position in args of a length-prefixed list.
 type batch struct {
-	spans     []Span
-	events    []Event
-	links     []Link
+	spans     []batchSpan
+	events    []spantable.Event
+	links     []spantable.Link
 	args      []byte
 	origins   []batchOrigin
 	resources []batchResource
 	diags     []batchDiag
 	documents int
 	other     int
+}
+
+// A batchSpan is a span, and where its events and links begin in the batch: they end where
+// the next span's begin.
+type batchSpan struct {
+	spantable.Span
+	events, links uint32
 }
 
 // A batchDiag is a diagnostic on the file that the batch is of.
@@ -81,33 +89,30 @@ func (b *batch) undo(m mark) {
 	b.events, b.links, b.args = b.events[:m.events], b.links[:m.links], b.args[:m.args]
 }
 
-// collect appends b to the dump as part of the given file.
-func (d *Dump) collect(b *batch, file uint32) {
-	origins := make([]OriginID, len(b.origins)+1)
-	origins[0] = d.origin(Origin{File: file})
+// collect appends b to a table as part of the given file.
+func (b *batch) collect(d *spantable.Table, file uint32) {
+	origins := make([]spantable.OriginID, len(b.origins)+1)
+	origins[0] = d.Origin(spantable.Origin{File: file})
 	resources := make([]uint32, len(b.resources)+1)
 	for i := range b.resources {
-		resources[i+1] = d.resource(&b.resources[i])
+		r := &b.resources[i]
+		resources[i+1] = d.ResourceOf(r.service, r.instance, r.args)
 	}
 	for i, o := range b.origins {
-		origins[i+1] = d.origin(Origin{File: file, Resource: resources[o.resource], Scope: o.scope})
+		origins[i+1] = d.Origin(spantable.Origin{File: file, Resource: resources[o.resource], Scope: o.scope})
 	}
-	events, links := uint32(d.events.len()), uint32(d.links.len())
 	for i := range b.events {
-		e := b.events[i]
-		e.Args = d.args(b, e.Args)
-		d.events.push(e)
-	}
-	for i := range b.links {
-		d.links.push(b.links[i])
+		b.events[i].Args = b.moved(b.events[i].Args, d)
 	}
 	for i := range b.spans {
-		s := b.spans[i]
+		s := &b.spans[i]
+		events, links := uint32(len(b.events)), uint32(len(b.links))
+		if i+1 < len(b.spans) {
+			events, links = b.spans[i+1].events, b.spans[i+1].links
+		}
 		s.Origin = origins[s.Origin]
-		s.Args = d.args(b, s.Args)
-		s.events += events
-		s.links += links
-		d.spans.push(s)
+		s.Args = b.moved(s.Args, d)
+		d.Add(s.Span, b.events[s.events:events], b.links[s.links:links])
 	}
 	f := &d.Files[file]
 	f.Documents += b.documents
@@ -119,32 +124,12 @@ func (d *Dump) collect(b *batch, file uint32) {
 	}
 }
 
-// args copies a list of b into the dump's arena.
-func (d *Dump) args(b *batch, local trace.ArgsID) trace.ArgsID {
+// moved copies a list of b into the table's arena.
+func (b *batch) moved(local trace.ArgsID, d *spantable.Table) trace.ArgsID {
 	if local == 0 {
 		return 0
 	}
 	n, h := binary.Uvarint(b.args[local-1:])
 	at := int(local) - 1 + h
 	return d.Args.Put(b.args[at : at+int(n)])
-}
-
-func (d *Dump) origin(o Origin) OriginID {
-	id, ok := d.originIDs[o]
-	if !ok {
-		id = OriginID(len(d.Origins))
-		d.Origins = append(d.Origins, o)
-		d.originIDs[o] = id
-	}
-	return id
-}
-
-func (d *Dump) resource(r *batchResource) uint32 {
-	id, ok := d.resourceIDs[string(r.args)]
-	if !ok {
-		id = uint32(len(d.Resources))
-		d.Resources = append(d.Resources, Resource{Service: r.service, Instance: r.instance, Args: d.Args.Put(r.args)})
-		d.resourceIDs[string(r.args)] = id
-	}
-	return id
 }

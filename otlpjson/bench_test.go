@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -34,8 +35,8 @@ func bench(b *testing.B, prepare func(dump string) string, f func(data string) i
 func unchanged(dump string) string { return dump }
 
 func countSpans(data string) int {
-	d := NewDump(new(trace.Diags))
-	if err := d.Read("dump", strings.NewReader(data)); err != nil {
+	d := spantable.New(new(trace.Diags))
+	if err := Read(d, "dump", strings.NewReader(data)); err != nil {
 		return -1
 	}
 	return d.Len()
@@ -74,9 +75,9 @@ func countWith(unmarshal func([]byte, any) error) func(data string) int {
 }
 
 func BenchmarkTree(b *testing.B) {
-	var d *Dump
-	bench(b, func(dump string) string { d = read(b, dump).Dump; return dump }, func(string) int {
-		NewTree(d)
+	var d *spantable.Table
+	bench(b, func(dump string) string { d = read(b, dump).Table; return dump }, func(string) int {
+		spantable.NewTree(d)
 		return d.Len()
 	})
 }

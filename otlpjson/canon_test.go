@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -42,7 +43,7 @@ func plainDict(entries []string) string { return "{" + strings.Join(entries, " "
 func plainList(elems []string) string   { return "[" + strings.Join(elems, " ") + "]" }
 
 // plainArgs prints arguments with their types: "text", 5, 0.5f, true, [..], {..}.
-func plainArgs(d *Dump, args func(func(trace.Arg) bool)) string {
+func plainArgs(d *spantable.Table, args func(func(trace.Arg) bool)) string {
 	var out []string
 	for a := range args {
 		out = append(out, quote(d.Syms.Name(a.Key))+"="+plainArg(d, a))
@@ -50,7 +51,7 @@ func plainArgs(d *Dump, args func(func(trace.Arg) bool)) string {
 	return plainDict(out)
 }
 
-func plainArg(d *Dump, a trace.Arg) string {
+func plainArg(d *spantable.Table, a trace.Arg) string {
 	switch a.Kind {
 	case trace.ArgString:
 		return quote(string(a.Bytes()))
@@ -76,7 +77,7 @@ func plainID(hi, lo uint64) string { return fmt.Sprintf("%016x%016x", hi, lo) }
 func plainSpanID(id uint64) string { return fmt.Sprintf("%016x", id) }
 
 // plain returns span i of d.
-func plain(d *Dump, i int) *plainSpan {
+func plain(d *spantable.Table, i int) *plainSpan {
 	s := d.Span(i)
 	p := &plainSpan{
 		trace: plainID(s.TraceHi, s.TraceLo), id: plainSpanID(s.ID), parent: plainSpanID(s.Parent),
@@ -101,7 +102,7 @@ func plainLink(trace, span string) string { return trace + "/" + span }
 
 // A reading is what a test looks at.
 type reading struct {
-	*Dump
+	*spantable.Table
 	diags []trace.Diag
 }
 
@@ -122,7 +123,7 @@ func readSmall(t testing.TB, inputs ...string) reading {
 		t.Cleanup(func() { arenas.Delete(t) })
 	}
 	var diags trace.Diags
-	d := NewDump(&diags)
+	d := spantable.New(&diags)
 	d.Args = args.(*trace.Args)
 	return readInto(t, d, limits{block: 1 << 12, piece: 1 << 15, record: 1 << 20}, same, inputs...)
 }
@@ -136,14 +137,14 @@ func same(r io.Reader) io.Reader { return r }
 func readWith(t testing.TB, l limits, wrap func(io.Reader) io.Reader, inputs ...string) reading {
 	t.Helper()
 	var diags trace.Diags
-	return readInto(t, NewDump(&diags), l, wrap, inputs...)
+	return readInto(t, spantable.New(&diags), l, wrap, inputs...)
 }
 
-func readInto(t testing.TB, d *Dump, l limits, wrap func(io.Reader) io.Reader, inputs ...string) reading {
+func readInto(t testing.TB, d *spantable.Table, l limits, wrap func(io.Reader) io.Reader, inputs ...string) reading {
 	t.Helper()
-	d.limits, d.blocks = l, &blocks{size: l.block}
+	to := intake{d, l, &blocks{size: l.block}}
 	for i, in := range inputs {
-		if err := d.Read(fmt.Sprintf("f%d", i+1), wrap(strings.NewReader(in))); err != nil {
+		if err := to.read(fmt.Sprintf("f%d", i+1), wrap(strings.NewReader(in))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,7 +155,7 @@ func readInto(t testing.TB, d *Dump, l limits, wrap func(io.Reader) io.Reader, i
 func (r reading) inOrder() []string {
 	out := make([]string, r.Len())
 	for i := range out {
-		out[i] = plain(r.Dump, i).String()
+		out[i] = plain(r.Table, i).String()
 	}
 	return out
 }

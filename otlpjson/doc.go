@@ -39,8 +39,8 @@
 //     documents one after the other without a newline. We look for the ends of
 //     documents, not for lines.
 //   - When compressed, or as protobuf, every message of the Collector has a
-//     length of 4 bytes in front (contrib v0.159). File names don't show this;
-//     the first bytes do.
+//     length of 4 bytes in front (contrib v0.159). A zstd frame holds JSON or
+//     protobuf. File names don't show any of this; the first bytes do.
 //   - In OTLP's JSON, 64-bit numbers are text. Some exporters write numbers;
 //     both are read, to the last bit.
 //   - IDs are hexadecimal in OTLP's JSON, and base64 if a generic protobuf

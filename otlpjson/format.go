@@ -25,5 +25,5 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &format.Source{}, errors.Join(opt.Spans.Read(in.Name, r), r.Close())
+	return &format.Source{}, errors.Join(Read(opt.Spans, in.Name, r), r.Close())
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/trace"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -18,7 +18,7 @@ type framing uint8
 
 const (
 	notFramed   framing = iota // JSON documents
-	zstdFrames                 // each frame is a zstd frame of one JSON document
+	zstdFrames                 // each frame is a zstd frame of one JSON document, or of one message as below
 	protoFrames                // each frame is an ExportTraceServiceRequest
 )
 
@@ -38,18 +38,6 @@ const (
 	framePeek = lengthSize + 1 + binary.MaxVarintLen32 + 1
 )
 
-// A frame is where a message begins, and the number of the first span in it, or in one
-// behind it.
-type frame struct {
-	offset int64 // in the file
-	span   int
-}
-
-// frameOf returns the index of the frame that holds a span.
-func frameOf(frames []frame, span int) int {
-	return sort.Search(len(frames), func(i int) bool { return frames[i].span > span }) - 1
-}
-
 // sniffFrame tells which kind of frame begins with head, and how long its
 // message is.
 func sniffFrame(head []byte) (framing, int) {
@@ -64,20 +52,31 @@ func sniffFrame(head []byte) (framing, int) {
 	if bytes.HasPrefix(message, zstdMagic) {
 		return zstdFrames, n
 	}
-	// Field 1 (resource_spans) fits into the message, and begins with a field
-	// of its own: 1 (resource), 2 (scope_spans) or 3 (schema_url).
-	if message[0] != 0x0a {
-		return notFramed, 0
-	}
-	inner, m := protowire.ConsumeVarint(message[1:])
-	if m <= 0 || len(message) <= 1+m || n < 1+m || inner > uint64(n-1-m) {
-		return notFramed, 0
-	}
-	switch message[1+m] {
-	case 0x0a, 0x12, 0x1a:
+	if inner, m := resourceSpansAt(message); m > 0 && n >= 1+m && inner <= uint64(n-1-m) {
 		return protoFrames, n
 	}
 	return notFramed, 0
+}
+
+// resourceSpansAt returns the size of the ResourceSpans that a protobuf message begins
+// with, and how many bytes the size takes; 0 is none. It is field 1 and begins with a field
+// of its own: 1 (resource), 2 (scope_spans) or 3 (schema_url).
+func resourceSpansAt(message []byte) (size uint64, n int) {
+	if len(message) == 0 || message[0] != 0x0a {
+		return 0, 0
+	}
+	size, n = protowire.ConsumeVarint(message[1:])
+	if n <= 0 || len(message) <= 1+n || !slices.Contains([]byte{0x0a, 0x12, 0x1a}, message[1+n]) {
+		return 0, 0
+	}
+	return size, n
+}
+
+// beginsLikeProto reports whether a message is protobuf. The white space that JSON may begin
+// with looks like its first byte, and the brace behind that like none that it may have.
+func beginsLikeProto(message []byte) bool {
+	_, n := resourceSpansAt(message)
+	return n > 0
 }
 
 // detect tells how an input is framed. It reads far ahead only if the beginning

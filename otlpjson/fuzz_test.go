@@ -15,6 +15,7 @@ import (
 	"testing/iotest"
 
 	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -25,7 +26,7 @@ func readFuzzed(t *testing.T, l limits, wrap func(io.Reader) io.Reader, data str
 	if fuzzArgs.Size() > 64<<20 {
 		fuzzArgs = trace.NewArgs()
 	}
-	d := NewDump(new(trace.Diags))
+	d := spantable.New(new(trace.Diags))
 	d.Args = fuzzArgs
 	return readInto(t, d, l, wrap, data)
 }
@@ -70,7 +71,7 @@ func checkFuzzed(t *testing.T, data string) reading {
 	if f := got.Files[0]; f.Spans != got.Len() || f.Documents < 0 || f.Other < 0 || f.Bytes > int64(len(data)) {
 		t.Fatalf("%+v", f)
 	}
-	outline(NewTree(got.Dump))
+	outline(spantable.NewTree(got.Table), got.Table)
 	return got
 }
 

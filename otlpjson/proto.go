@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -202,16 +203,16 @@ func (p *protoParser) scopeSpans(in protoField) {
 				}
 			})
 		case 2: // spans
-			p.span(f, OriginID(origin))
+			p.span(f, spantable.OriginID(origin))
 		}
 	})
 }
 
 // span reads a span. One that is cut off is left out; its message is reported.
-func (p *protoParser) span(in protoField, origin OriginID) {
+func (p *protoParser) span(in protoField, origin spantable.OriginID) {
 	p.settle(p.at)
 	undo := p.out.mark()
-	s := Span{Origin: origin, events: uint32(len(p.out.events)), links: uint32(len(p.out.links))}
+	s := batchSpan{Span: spantable.Span{Origin: origin}, events: uint32(len(p.out.events)), links: uint32(len(p.out.links))}
 	list, dropped := p.list[:0], int64(0)
 	p.message = p.message[:0]
 	p.part(in, spanFields, func(f protoField) {
@@ -252,19 +253,19 @@ func (p *protoParser) span(in protoField, origin OriginID) {
 	p.addSpan(&s, undo, p.at)
 }
 
-func (p *protoParser) status(in protoField, s *Span) {
+func (p *protoParser) status(in protoField, s *batchSpan) {
 	p.part(in, statusFields, func(f protoField) {
 		switch f.number {
 		case 2: // message
 			p.message = append(p.message[:0], f.data...)
 		case 3: // code
-			s.Status = SpanStatus(protoEnum(f.num, statusCodes))
+			s.Status = spantable.SpanStatus(protoEnum(f.num, statusCodes))
 		}
 	})
 }
 
 func (p *protoParser) event(in protoField) {
-	var e Event
+	var e spantable.Event
 	list := p.eventList[:0]
 	p.part(in, eventFields, func(f protoField) {
 		switch f.number {
@@ -281,7 +282,7 @@ func (p *protoParser) event(in protoField) {
 }
 
 func (p *protoParser) link(in protoField) {
-	var l Link
+	var l spantable.Link
 	p.part(in, linkFields, func(f protoField) {
 		switch f.number {
 		case 1: // trace_id

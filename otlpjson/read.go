@@ -9,6 +9,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -16,7 +17,7 @@ import (
 // in the middle of a piece.
 const flushSpans = 1 << 14
 
-// Read appends the spans of the decompressed input r to the dump; name is for
+// Read appends the spans of the decompressed input r to a table; name is for
 // messages. Damage in the data becomes diagnostics, and everything readable is
 // kept; so is what was read before r failed. The error is r's, and only when
 // not a byte could be read.
@@ -24,11 +25,22 @@ const flushSpans = 1 << 14
 // Read the files of one dump one after the other, in the order of their names
 // if the result shall not depend on the order of the arguments; each file is
 // parsed on all cores.
-func (d *Dump) Read(name string, r io.Reader) error {
+func Read(d *spantable.Table, name string, r io.Reader) error {
+	return intake{d, usual, usualBlocks}.read(name, r)
+}
+
+// An intake is how inputs are read into a table.
+type intake struct {
+	*spantable.Table
+	limits limits
+	blocks *blocks
+}
+
+func (d intake) read(name string, r io.Reader) error {
 	src := &source{r: r}
 	kind := detect(src)
 	file := uint32(len(d.Files))
-	d.Files = append(d.Files, File{Name: name, Encoding: kind.String()})
+	d.Files = append(d.Files, spantable.File{Name: name, Encoding: kind.String()})
 
 	workers := runtime.GOMAXPROCS(0)
 	work := make(chan *piece, workers)
@@ -56,10 +68,10 @@ func (d *Dump) Read(name string, r io.Reader) error {
 	}
 	for p := range order {
 		if kind != notFramed {
-			d.frames = append(d.frames, frame{p.offset, d.Len()})
+			d.Frame(p.offset)
 		}
 		for b := range p.done {
-			d.collect(b, file)
+			b.collect(d.Table, file)
 			b.reset()
 			batches.Put(b)
 		}
@@ -92,16 +104,26 @@ func (w *worker) parse(p *piece) {
 	case protoFrames:
 		w.parseProto(p.data, p.cut, p.offset)
 	case zstdFrames:
-		if w.zstd == nil {
-			w.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
-		}
-		unpacked := cursor{src: w.zstd, buf: w.blocks.get(), framed: true, frameAt: p.offset}
-		unpacked.err = w.zstd.Reset(bytes.NewReader(p.data))
-		w.parseJSON(p, unpacked)
+		w.parseZstd(p)
 	default:
 		w.parseJSON(p, cursor{src: p.rest, buf: p.data, base: p.offset, line: p.line})
 	}
 	p.done <- w.out
+}
+
+// parseZstd parses a zstd frame: JSON, or protobuf where the Collector's format says so.
+func (w *worker) parseZstd(p *piece) {
+	if w.zstd == nil {
+		w.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	}
+	content := &source{r: w.zstd}
+	content.err = w.zstd.Reset(bytes.NewReader(p.data))
+	if !beginsLikeProto(content.peek(framePeek)) {
+		w.parseJSON(p, cursor{src: content, buf: w.blocks.get(), framed: true, frameAt: p.offset})
+		return
+	}
+	msg := content.peek(maxFrame)
+	w.parseProto(msg, content.err != io.EOF, p.offset)
 }
 
 func (w *worker) parseJSON(p *piece, c cursor) {

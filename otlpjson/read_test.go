@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -16,8 +17,8 @@ import (
 func TestReadError(t *testing.T) {
 	disk := errors.New("disk on fire")
 	var diags trace.Diags
-	d := NewDump(&diags)
-	if err := d.Read("x.json", iotest.ErrReader(disk)); !errors.Is(err, disk) || !strings.Contains(err.Error(), "x.json") {
+	d := spantable.New(&diags)
+	if err := Read(d, "x.json", iotest.ErrReader(disk)); !errors.Is(err, disk) || !strings.Contains(err.Error(), "x.json") {
 		t.Errorf("an input that cannot be read: %v", err)
 	}
 	data := doc(span("a"), span("b")) + "\n" + doc(span("c"), span("d"))
@@ -57,8 +58,8 @@ func TestSeveralFiles(t *testing.T) {
 			t.Errorf("span %d is at %s, want %s", i, pos, want)
 		}
 	}
-	if got.EventCount() != 0 || got.Dump.Span(0).Dur() != 256 {
-		t.Errorf("%d events, a lasts %d", got.EventCount(), got.Dump.Span(0).Dur())
+	if got.EventCount() != 0 || got.Table.Span(0).Dur() != 256 {
+		t.Errorf("%d events, a lasts %d", got.EventCount(), got.Table.Span(0).Dur())
 	}
 }
 
@@ -100,8 +101,8 @@ func TestBoundedMemory(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			n := c.size / int64(len(c.repeat)) * int64(len(c.repeat))
-			dump := NewDump(new(trace.Diags))
-			if err := dump.Read("f1", io.MultiReader(strings.NewReader(c.before), repeated(c.repeat, n), strings.NewReader(c.after))); err != nil {
+			dump := spantable.New(new(trace.Diags))
+			if err := Read(dump, "f1", io.MultiReader(strings.NewReader(c.before), repeated(c.repeat, n), strings.NewReader(c.after))); err != nil {
 				t.Fatal(err)
 			}
 			runtime.ReadMemStats(&after)

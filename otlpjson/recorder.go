@@ -101,7 +101,7 @@ func (r *recorder) hidden(list trace.ArgList, start int, key trace.Sym) trace.Ar
 }
 
 // addSpan stores a span, or undoes it if its notes say so.
-func (r *recorder) addSpan(s *Span, undo mark, at place) {
+func (r *recorder) addSpan(s *batchSpan, undo mark, at place) {
 	if s.TraceHi|s.TraceLo == 0 || s.ID == 0 || s.Start <= 0 || s.End <= 0 {
 		r.fail(errMissing)
 	}

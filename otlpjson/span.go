@@ -2,17 +2,18 @@ package otlpjson
 
 import (
 	"github.com/sgtrace/sgtrace/internal/secret"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // span reads the span at pos.
 func (p *parser) span() error {
-	var s Span
+	var s batchSpan
 	at := p.outside(p.step.at)
 	undo := p.out.mark()
 	err := p.retry(func() (int, error) {
 		p.out.undo(undo)
-		s = Span{Line: uint32(at.line), Origin: OriginID(len(p.out.origins))}
+		s = batchSpan{Span: spantable.Span{Line: uint32(at.line), Origin: spantable.OriginID(len(p.out.origins))}}
 		return p.parseSpan(p.buf, p.pos, &s)
 	})
 	if err != nil {
@@ -37,7 +38,7 @@ const (
 // parseSpan reads the span at b[i] into s. Names follow
 // OTLP's JSON mapping (lowerCamelCase) and, as protobuf parsers do, the field
 // names. Lists that are there twice add up.
-func (p *parser) parseSpan(b []byte, i int, s *Span) (next int, err error) {
+func (p *parser) parseSpan(b []byte, i int, s *batchSpan) (next int, err error) {
 	p.notes = notes{}
 	p.message = p.message[:0]
 	list, dropped := p.list[:0], int64(0)
@@ -131,7 +132,7 @@ func (p *parser) events(b []byte, i int) (next int, err error) {
 
 // event reads the event at b[i]. One without a time is left out.
 func (p *parser) event(b []byte, i int) (next int, err error) {
-	var e Event
+	var e spantable.Event
 	list := p.eventList[:0]
 	i, null, err := enter(b, i, '{')
 	for !null && err == nil {
@@ -158,7 +159,7 @@ func (p *parser) event(b []byte, i int) (next int, err error) {
 }
 
 // addEvent stores an event, unless it has no time.
-func (r *recorder) addEvent(e Event, list trace.ArgList) {
+func (r *recorder) addEvent(e spantable.Event, list trace.ArgList) {
 	if e.Time <= 0 {
 		r.notes.lost++
 		return
@@ -180,7 +181,7 @@ func (p *parser) links(b []byte, i int) (next int, err error) {
 }
 
 func (p *parser) link(b []byte, i int) (next int, err error) {
-	var l Link
+	var l spantable.Link
 	i, null, err := enter(b, i, '{')
 	for !null && err == nil {
 		var key []byte
@@ -204,7 +205,7 @@ func (p *parser) link(b []byte, i int) (next int, err error) {
 	return i, err
 }
 
-func (p *parser) status(b []byte, i int, s *Span) (next int, err error) {
+func (p *parser) status(b []byte, i int, s *batchSpan) (next int, err error) {
 	i, null, err := enter(b, i, '{')
 	for !null && err == nil {
 		var key, text []byte
@@ -215,7 +216,7 @@ func (p *parser) status(b []byte, i int, s *Span) (next int, err error) {
 		case "code":
 			var code uint8
 			code, i, err = p.enum(b, i, statusCodes)
-			s.Status = SpanStatus(code)
+			s.Status = spantable.SpanStatus(code)
 		case "message":
 			text, i, err = p.text(b, i)
 			p.message = append(p.message[:0], text...)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -23,7 +24,7 @@ func (n node) json() string {
 }
 
 // grow reads the nodes and relates them to each other.
-func grow(t testing.TB, nodes ...node) (*Tree, reading) {
+func grow(t testing.TB, nodes ...node) (*spantable.Tree, reading) {
 	t.Helper()
 	var lines []string
 	for _, n := range nodes {
@@ -33,18 +34,18 @@ func grow(t testing.TB, nodes ...node) (*Tree, reading) {
 	if r.Len() != len(nodes) {
 		t.Fatalf("%d spans of %d: %v", r.Len(), len(nodes), r.diags)
 	}
-	tree := NewTree(r.Dump)
+	tree := spantable.NewTree(r.Table)
 	r.diags = r.Diags.All()
 	return tree, r
 }
 
 // outline prints a tree: each root with its children in brackets. Orphans are
 // marked by "?", duplicates by "=".
-func outline(tree *Tree) string {
+func outline(tree *spantable.Tree, d *spantable.Table) string {
 	var out []string
 	var walk func(i int) string
 	walk = func(i int) string {
-		s := tree.dump.Syms.Name(tree.dump.Span(i).Name)
+		s := d.Syms.Name(d.Span(i).Name)
 		if tree.Orphan(i) {
 			s = "?" + s
 		}
@@ -63,8 +64,8 @@ func outline(tree *Tree) string {
 		}
 		return s
 	}
-	for i := range tree.dump.Len() {
-		if tree.Parent(i) == None {
+	for i := range d.Len() {
+		if tree.Parent(i) == spantable.None {
 			out = append(out, walk(i))
 		}
 	}
@@ -95,7 +96,7 @@ func TestTree(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tree, r := grow(t, c.nodes...)
-			if got := outline(tree); got != c.want || r.codes() != c.codes {
+			if got := outline(tree, r.Table); got != c.want || r.codes() != c.codes {
 				t.Errorf("%s, diagnostics %v; want %s, %q", got, r.diags, c.want, c.codes)
 			}
 		})
@@ -114,12 +115,12 @@ func TestTreeFind(t *testing.T) {
 		}
 	}
 	for _, id := range [][3]uint64{{0, 1, 0}, {0, 1, 999}, {0, 99, 1}, {1, 1, 1}} {
-		if got := tree.Find(id[0], id[1], id[2]); got != None {
+		if got := tree.Find(id[0], id[1], id[2]); got != spantable.None {
 			t.Errorf("%v is found at %d", id, got)
 		}
 	}
 	empty, _ := grow(t)
-	if empty.Find(0, 1, 1) != None {
+	if empty.Find(0, 1, 1) != spantable.None {
 		t.Error("an empty tree finds a span")
 	}
 }
@@ -134,10 +135,10 @@ func TestTreeIsForest(t *testing.T) {
 			nodes = append(nodes, node{1, 1 + i, rng.Uint64N(33), int64(10 + rng.IntN(5)), int64(20 + rng.IntN(5)), fmt.Sprint("n", i)})
 		}
 		tree, r := grow(t, nodes...)
-		names := strings.FieldsFunc(outline(tree), func(c rune) bool { return strings.ContainsRune("() ?=", c) })
+		names := strings.FieldsFunc(outline(tree, r.Table), func(c rune) bool { return strings.ContainsRune("() ?=", c) })
 		slices.Sort(names)
 		if len(names) != len(nodes) || len(slices.Compact(names)) != len(nodes) {
-			t.Errorf("seed %d: %s", seed, outline(tree))
+			t.Errorf("seed %d: %s", seed, outline(tree, r.Table))
 		}
 		for i := range nodes {
 			if !slices.IsSortedFunc(tree.Children(i), func(a, b uint32) int { return tree.Compare(int(a), int(b)) }) {

@@ -55,7 +55,7 @@ func TestAttributeValues(t *testing.T) {
 		for _, pair := range []string{`{"key":"k","value":` + c.value + `}`, `{"value":` + c.value + `,"key":"k"}`} {
 			data := doc(span("a", `"attributes":[`+pair+`]`))
 			got := read(t, data)
-			if got.Len() != 1 || plain(got.Dump, 0).attrs != want {
+			if got.Len() != 1 || plain(got.Table, 0).attrs != want {
 				t.Errorf("%.100s reads as %s, want %s", pair, got.inOrder(), want)
 			}
 			code := ""
@@ -158,7 +158,7 @@ func TestInvalidSpans(t *testing.T) {
 // An event without a time has no place; the span is kept.
 func TestEventWithoutTime(t *testing.T) {
 	got := read(t, doc(span("a", `"events":[{"name":"x"},{"timeUnixNano":"5","name":"y"},{}]`)))
-	if want := `["y"@5{}]`; got.Len() != 1 || fmt.Sprint(plain(got.Dump, 0).events) != want || got.codes() != "otlp-lost-value@f1:1×2" {
+	if want := `["y"@5{}]`; got.Len() != 1 || fmt.Sprint(plain(got.Table, 0).events) != want || got.codes() != "otlp-lost-value@f1:1×2" {
 		t.Errorf("%s, diagnostics %v; want events %s and two lost values", got.inOrder(), got.diags, want)
 	}
 }

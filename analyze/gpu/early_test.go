@@ -74,11 +74,11 @@ func TestUnknownKernels(t *testing.T) {
 		t.Errorf("communicates %d ns, %d ns of %d ns unknown", g.Time(profile.ClassCommunication), g.UnknownTime, g.KernelTime)
 	}
 	notes := strings.Join(gpus.Report().Footnotes, "\n")
-	if want := "36.4 % of the time of kernels is of 1 name that no rule knows, which count as compute: `mystery` 36.4 %"; !strings.Contains(notes, want) {
+	if want := "36.4 % of kernel time is from 1 name that match no rule and count as compute: `mystery` 36.4 %"; !strings.Contains(notes, want) {
 		t.Errorf("%s\nwant %s", notes, want)
 	}
 	few := planted([]plantedRow{{"mystery", 7, 0, 9, 1}, {"gemm", 7, 9, 1000, 2}}, nil)
-	if notes := strings.Join(few.Report().Footnotes, "\n"); strings.Contains(notes, "no rule") {
+	if notes := strings.Join(few.Report().Footnotes, "\n"); strings.Contains(notes, "match no rule") {
 		t.Errorf("of less than a percent: %s", notes)
 	}
 }

@@ -180,9 +180,9 @@ var reasonClauses = [NumReasons]string{
 	HostWork:     "because the host launches kernels too late",
 	LaunchGap:    "in gaps under 30 us between kernels that were already launched",
 	Dependency:   "because launched work waits for an event or another stream",
-	Unseen:       "as far as the capture shows: the host waits for GPU work that was not recorded",
+	Unseen:       "while the host waits for GPU work that was not recorded",
 	Migration:    "between page migrations of unified memory",
-	NotRecorded:  "and the capture does not show why: the launches were not recorded",
+	NotRecorded:  "for reasons that the capture does not show: the launches were not recorded",
 }
 
 // topic is what findings of a reason are about.

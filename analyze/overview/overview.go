@@ -70,7 +70,9 @@ func New(in Input) *Overview {
 	o := &Overview{Input: in, RequestRate: math.NaN(), PromptRate: math.NaN(), OutputRate: math.NaN()}
 	var wg sync.WaitGroup
 	if o.Requests != nil {
-		o.Spans = o.Requests.Len()
+		for i := range o.Requests.Files { // a row may be of no span: attributes tell of it
+			o.Spans += o.Requests.Files[i].Rows
+		}
 		wg.Go(o.measureRequests)
 	}
 	wg.Go(func() {

@@ -22,6 +22,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -34,8 +35,8 @@ func simulate(t testing.TB, config simulator.Config) *request.Set {
 
 func readDump(t testing.TB, dump []byte) *request.Set {
 	t.Helper()
-	d := otlpjson.NewDump(new(trace.Diags))
-	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
+	d := spantable.New(new(trace.Diags))
+	if err := otlpjson.Read(d, "sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
 	return assembly.Build(d).Set

@@ -41,7 +41,7 @@ func (p Where) DP() string {
 	return p.Group()
 }
 
-// Group names the ranks of a server that have what is known of Rank: "decode DP1 PP0".
+// Group names the ranks of a server that share the known parts of Rank: "decode DP1 PP0".
 func (p Where) Group() string {
 	return p.names.Rank(p.place())
 }

@@ -122,7 +122,7 @@ func procAxis(name func(s *request.Set, proc int) string) func(*request.Set) *Ax
 	return func(s *request.Set) *Axis { return ProcAxis(s, name) }
 }
 
-// ofProc makes an axis of what is known of each proc alone.
+// ofProc makes an axis of a value of each proc by itself.
 func ofProc(name func(p *request.Proc) string) func(*request.Set) *Axis {
 	return procAxis(func(s *request.Set, proc int) string { return name(&s.Procs[proc]) })
 }

@@ -72,7 +72,7 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 func size(files []inputs.Input) int64 {
 	sum := int64(0)
 	for _, in := range files {
-		info, err := os.Stat(in.Name)
+		info, err := os.Stat(in.Path())
 		if err != nil || !info.Mode().IsRegular() {
 			return -1
 		}

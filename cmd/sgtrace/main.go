@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/temporary"
 )
 
@@ -32,6 +33,7 @@ const (
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	c := &command{in: in, out: out, err: errOut, env: os.Getenv}
 	temporary.Watch(c.created.onInterrupt)
+	defer inputs.RemoveUnpacked()
 	app := c.app()
 	if len(args) > 1 && args[1] == commandline.CompleteCommand {
 		app.Setup()

@@ -94,7 +94,7 @@ func (c *command) inputsRead() []document.Input {
 			continue
 		}
 		file := document.Input{Name: in.Name, Bytes: request.Unknown}
-		if info, err := os.Stat(in.Name); err == nil && info.Mode().IsRegular() {
+		if info, err := os.Stat(in.Path()); err == nil && info.Mode().IsRegular() {
 			file.Bytes = info.Size()
 		}
 		list = append(list, file)

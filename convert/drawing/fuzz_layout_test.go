@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -59,8 +60,8 @@ func FuzzLayout(f *testing.F) {
 // drawn reads a dump and draws both views of it.
 func drawn(t *testing.T, dump []byte) (*request.Set, *trace.Trace) {
 	t.Helper()
-	d := otlpjson.NewDump(&trace.Diags{})
-	if err := d.Read("fuzz", bytes.NewReader(dump)); err != nil {
+	d := spantable.New(&trace.Diags{})
+	if err := otlpjson.Read(d, "fuzz", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
 	set := assembly.Build(d).Set

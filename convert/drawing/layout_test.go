@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -30,8 +31,8 @@ func eachDump(t *testing.T, f func(t *testing.T, load func() *request.Set)) {
 			dump, _ := testinput.Simulate(t, config)
 			f(t, func() *request.Set {
 				var diags trace.Diags
-				d := otlpjson.NewDump(&diags)
-				if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
+				d := spantable.New(&diags)
+				if err := otlpjson.Read(d, "sim", bytes.NewReader(dump)); err != nil {
 					t.Fatal(err)
 				}
 				return assembly.Build(d).Set
@@ -178,8 +179,8 @@ func TestArrowsFollowTheRequest(t *testing.T) {
 	config.Requests, config.PrefillSkew, config.DecodeSkew = 60, 0, 0
 	dump, truth := testinput.Simulate(t, config)
 	var diags trace.Diags
-	d := otlpjson.NewDump(&diags)
-	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
+	d := spantable.New(&diags)
+	if err := otlpjson.Read(d, "sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
 	model := Layout(assembly.Build(d).Set, ViewThread)
@@ -249,8 +250,8 @@ func TestCountersAgreeWithStages(t *testing.T) {
 	config := simulator.DefaultConfig(2)
 	dump, _ := testinput.Simulate(t, config)
 	var diags trace.Diags
-	d := otlpjson.NewDump(&diags)
-	if err := d.Read("sim", bytes.NewReader(dump)); err != nil {
+	d := spantable.New(&diags)
+	if err := otlpjson.Read(d, "sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
 	model := Layout(assembly.Build(d).Set, ViewThread)

@@ -19,10 +19,12 @@ type Search struct {
 	Name string // as messages call it: "traces/", "dumps/*.zst"
 	glob bool
 	left leftOut
+	// damage is why an archive was not unpacked to its end; nil of anything else.
+	damage error
 }
 
-// Find turns arguments into inputs: files, folders (with all folders below), globs that
-// the shell did not expand, and "-". An argument may have a label, "label=path", which
+// Find turns arguments into inputs: files, folders (with all folders below), archives of
+// folders, globs that the shell did not expand, and "-". An argument may have a label, "label=path", which
 // holds for everything that the path leads to. Names that a glob of exclude matches are
 // left out.
 //
@@ -96,6 +98,8 @@ func (g globs) find(arg string) ([]Input, error) {
 		return g.inFolder(arg)
 	case err == nil && g.match(arg):
 		return nil, nil
+	case err == nil && isArchive(arg):
+		return g.inArchive(arg, arg, 0)
 	case err == nil:
 		return []Input{{Name: arg}}, nil
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?["):
@@ -117,6 +121,12 @@ func (g globs) matching(glob string) (inputs []Input, err error) {
 		case err != nil || info.IsDir():
 		case g.match(name):
 			search.left.add(excludedFile, name)
+		case archiveName.MatchString(name) && isArchive(name):
+			found, err := g.inArchive(name, name, 0)
+			if err != nil {
+				return nil, err
+			}
+			inputs = append(inputs, found...)
 		default:
 			inputs = append(inputs, Input{Name: name, Search: search})
 		}
@@ -158,6 +168,10 @@ type walk struct {
 	seen    map[string]bool // folders, by their real paths
 	links   []string        // to folders, which come after all that are in their places
 	inputs  []Input
+	// The root is an archive that is called so, and nested in so many archives with itself;
+	// "" and 0 is none.
+	called string
+	nested int
 }
 
 // link walks a folder that a link leads to, unless it contains the folder that is
@@ -179,7 +193,7 @@ func (w *walk) folder(dir string) {
 	w.seen[path] = true
 	entries, err := os.ReadDir(dir)
 	if err != nil || isInput(dir, entries) { // what cannot be read, reading says
-		w.inputs = append(w.inputs, Input{Name: dir, Search: w.search})
+		w.inputs = append(w.inputs, w.input(dir))
 		return
 	}
 	for _, e := range entries {
@@ -195,8 +209,9 @@ func (w *walk) entry(name string, e fs.DirEntry) {
 		left.add(hidden[kind], name)
 	case w.exclude.match(name):
 		left.add(excluded[kind], name)
+	case kind == aFile && w.archive(name):
 	case kind == aFile:
-		w.inputs = append(w.inputs, Input{Name: name, Search: w.search})
+		w.inputs = append(w.inputs, w.input(name))
 	case kind == aFolder && e.IsDir():
 		w.folder(name)
 	case kind == aFolder:

@@ -16,11 +16,11 @@ var foreign = []struct {
 }{
 	{0, "\xff\xfe", "UTF-16 file", "is UTF-16 text, as PowerShell writes it: convert it with iconv -f UTF-16 -t UTF-8"},
 	{0, "\xfe\xff", "UTF-16 file", "is UTF-16 text: convert it with iconv -f UTF-16 -t UTF-8"},
-	{0, "PK\x03\x04", "zip archive", "is a zip archive: unzip it and give the files"},
+	{0, "PK\x03\x04", "zip archive", "is a zip archive that cannot be unpacked here: unzip it and give the files"},
 	{0, "\xfd7zXZ\x00", "xz file", "is compressed with xz: run unxz -k on it and give the result"},
 	{0, "BZh", "bzip2 file", "is compressed with bzip2: run bunzip2 -k on it and give the result"},
 	{0, "\x04\x22\x4d\x18", "lz4 file", "is compressed with lz4: run unlz4 -k on it and give the result"},
-	{257, "ustar", "tar archive", "is a tar archive: unpack it and give the files"},
+	{257, "ustar", "tar archive", "is a tar archive that cannot be unpacked here: unpack it and give the files"},
 }
 
 // A foreignError says what an input is, and what to do about it. It is an

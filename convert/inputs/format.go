@@ -7,8 +7,10 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/jaegerjson"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/zipkinjson"
 )
 
 // A Format is a kind of input, a row of [Formats].
@@ -16,7 +18,7 @@ type Format = format.Format
 
 // Formats are what inputs can be, in the order in which they are tried. Every command
 // reads what is listed here, and nothing else lists formats.
-var Formats = []*format.Format{nsysexport.Format, otlpjson.Format, chrometrace.Format}
+var Formats = []*format.Format{nsysexport.Format, otlpjson.Format, jaegerjson.Format, zipkinjson.Format, chrometrace.Format}
 
 // notRead is the error of a command that does not read a format.
 func notRead(f *format.Format) error {

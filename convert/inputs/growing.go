@@ -6,6 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -13,7 +14,7 @@ import (
 type Growing struct {
 	name  string
 	diags *trace.Diags // about lines that cannot be used
-	dump  *otlpjson.Dump
+	dump  *spantable.Table
 }
 
 // NewGrowing returns an empty dump that reports lines that cannot be used to diags. The
@@ -25,7 +26,7 @@ func NewGrowing(name string, diags *trace.Diags) *Growing {
 // Read adds whole lines.
 func (g *Growing) Read(lines []byte) error {
 	g.dump.Diags = g.diags
-	return g.dump.Read(g.name, bytes.NewReader(lines))
+	return otlpjson.Read(g.dump, g.name, bytes.NewReader(lines))
 }
 
 // Requests returns the requests of all that was read, nil without any spans. Nothing is

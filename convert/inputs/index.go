@@ -14,10 +14,10 @@ import (
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/internal/tracename"
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -62,7 +62,7 @@ type Inputs struct {
 	// Requests are those of the OTLP inputs; nil without any.
 	Requests *request.Set
 
-	Dump *otlpjson.Dump
+	Dump *spantable.Table
 	// Assembled keeps the spans that Requests were made of, until clocks are decided.
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
@@ -76,8 +76,8 @@ type Inputs struct {
 // newDump returns an empty Dump that reports to diags. Unless keepSecrets, attributes that
 // may hold secrets are left out of it, and credentials are masked in all names that are
 // interned in its table of symbols, by readers of any format.
-func newDump(diags *trace.Diags, keepSecrets bool) *otlpjson.Dump {
-	d := otlpjson.NewDump(diags)
+func newDump(diags *trace.Diags, keepSecrets bool) *spantable.Table {
+	d := spantable.New(diags)
 	if d.KeepSecrets = keepSecrets; !keepSecrets {
 		d.Syms.Rename(secret.Mask)
 	}
@@ -200,7 +200,7 @@ const fewOpen = 8
 // recognize looks at the head of the input, and keeps the stream open if that is said or
 // it can be opened only once.
 func (x *Indexed) recognize(keep bool) error {
-	info, err := os.Stat(x.Input.Name)
+	info, err := os.Stat(x.Input.Path())
 	if err == nil && info.IsDir() {
 		return x.recognizeFolder()
 	}
@@ -213,7 +213,7 @@ func (x *Indexed) recognize(keep bool) error {
 	default:
 		meter = nil // its bytes are read once more
 	}
-	s, err := Open(x.Input.Name, x.stdin, meter)
+	s, err := x.Input.open(x.stdin, meter)
 	if err != nil {
 		return err
 	}
@@ -238,11 +238,11 @@ type silent struct{ Meter }
 func (silent) File(string) {}
 
 func (x *Indexed) recognizeFolder() error {
-	entries, err := os.ReadDir(x.Input.Name)
+	entries, err := os.ReadDir(x.Input.Path())
 	if err != nil {
 		return err
 	}
-	x.names = filesOf(x.Input.Name, entries)
+	x.names = filesOf(x.Input.Path(), entries)
 	if x.Format = sniffHead(format.Head{Files: x.names}); x.Format == nil {
 		return errUnknownFormat
 	}
@@ -272,7 +272,7 @@ func (x *Indexed) open() (io.ReadCloser, error) {
 	case x.Once:
 		return nil, fmt.Errorf("%s: %w", x.name(), ErrOnce)
 	}
-	return Open(x.Input.Name, nil, meter)
+	return x.Input.open(nil, meter)
 }
 
 // name is what messages call the input.
@@ -280,9 +280,9 @@ func (x *Indexed) name() string { return messageName(x.Input.Name) }
 
 // index reads the input.
 func (x *Indexed) index(opt *format.Options) error {
-	in := &format.Input{Name: x.name(), Path: x.Input.Name, Found: x.Input.Search != nil, Open: x.open}
+	in := &format.Input{Name: x.name(), Path: x.Input.Path(), Found: x.Input.Search != nil, Open: x.open}
 	for _, name := range x.names {
-		in.Files = append(in.Files, filepath.Join(x.Input.Name, name))
+		in.Files = append(in.Files, filepath.Join(x.Input.Path(), name))
 	}
 	var err error
 	if x.unpacked {

@@ -26,7 +26,12 @@ type Input struct {
 	As *format.Format
 	// Search is the folder or glob that led to the file, nil if it was named.
 	Search *Search
+	// unpacked is where a file of an archive is; "" is of none.
+	unpacked string
 }
+
+// Path returns where the input is, which for a file in an archive is not its name.
+func (in Input) Path() string { return cmp.Or(in.unpacked, in.Name) }
 
 func Exists(path string) bool {
 	_, err := os.Stat(path)
@@ -60,7 +65,7 @@ func withoutSpellings(inputs []Input) []Input {
 	infos := make([]fs.FileInfo, len(inputs))
 	drop := make([]bool, len(inputs))
 	for i, in := range inputs {
-		info, err := os.Stat(in.Name)
+		info, err := os.Stat(in.Path())
 		if err != nil || !info.Mode().IsRegular() || in.Name == Stdin {
 			continue
 		}

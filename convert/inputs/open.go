@@ -38,10 +38,15 @@ func (s *Stream) Close() error {
 // Open opens the named input; stdin is what Stdin stands for. Compression and
 // format are recognized by content, never by name. meter may be nil.
 func Open(name string, stdin io.Reader, meter Meter) (*Stream, error) {
-	s := &Stream{Name: messageName(name)}
+	return Input{Name: name}.open(stdin, meter)
+}
+
+// open opens an input, see [Open].
+func (in Input) open(stdin io.Reader, meter Meter) (*Stream, error) {
+	s := &Stream{Name: messageName(in.Name)}
 	raw := stdin
-	if name != Stdin {
-		f, err := os.Open(name)
+	if in.Name != Stdin {
+		f, err := os.Open(in.Path())
 		if err != nil {
 			return nil, err
 		}

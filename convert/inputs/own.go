@@ -38,7 +38,7 @@ func (in Input) Replaceable() bool {
 	if in.Search == nil {
 		return false
 	}
-	s, err := Open(in.Name, nil, nil)
+	s, err := in.open(nil, nil)
 	if err != nil {
 		return false
 	}

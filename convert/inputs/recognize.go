@@ -45,6 +45,9 @@ func (m *Inputs) recognize(inputs []Input) *recognition {
 		m.Diags.Add(trace.InputWithoutRequests.Of(r.named[0]).Times(len(r.named)))
 	}
 	for s, a := range r.accounts {
+		if s.damage != nil {
+			m.Diags.Add(trace.InputDamaged.Of(filepath.Clean(s.Name), s.damage))
+		}
 		if s.glob && len(a.left) == 0 {
 			continue // what was taken is what was asked for
 		}
@@ -133,7 +136,7 @@ func (r *recognition) leave(in Input, why reason) {
 		return
 	}
 	r.account(in.Search).left.add(why, in.Name)
-	if info, err := os.Stat(in.Name); err == nil && r.Opt.Meter != nil {
+	if info, err := os.Stat(in.Path()); err == nil && r.Opt.Meter != nil {
 		r.Opt.Meter.Add(int(info.Size())) // there is nothing more to come of it
 	}
 }

@@ -31,7 +31,7 @@ func (x *Indexed) unpack(diags *trace.Diags) (path string, err error) {
 	}
 	x.remove = remove
 	most := int64(1<<63 - 1)
-	if info, err := os.Stat(x.Input.Name); err == nil && info.Mode().IsRegular() {
+	if info, err := os.Stat(x.Input.Path()); err == nil && info.Mode().IsRegular() {
 		most = max(info.Size()*mostExpansion, smallExpansion)
 	}
 	to := &bounded{w: f, left: most}

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -54,8 +55,8 @@ func LoadDump(t testing.TB, name string) *request.Set {
 // BuildSet makes a set of one OTLP dump.
 func BuildSet(t testing.TB, name string, r io.Reader) *request.Set {
 	t.Helper()
-	d := otlpjson.NewDump(new(trace.Diags))
-	if err := d.Read(name, r); err != nil {
+	d := spantable.New(new(trace.Diags))
+	if err := otlpjson.Read(d, name, r); err != nil {
 		t.Fatal(err)
 	}
 	return assembly.Build(d).Set

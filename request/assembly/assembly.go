@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -14,8 +14,8 @@ import (
 // have to be made again: until it is decided how clocks relate.
 type Assembly struct {
 	Set  *request.Set
-	dump *otlpjson.Dump
-	tree *otlpjson.Tree
+	dump *spantable.Table
+	tree *spantable.Tree
 }
 
 // OnOneClock puts all times on the clock of the first proc, if the requests prove that

@@ -43,7 +43,7 @@ func newAttrKeys(t *trace.Symbols) attrKeys {
 	}
 }
 
-// argInt reads a whole number that may be written as text, as seconds never are.
+// argInt reads a whole number that may be written as text.
 func argInt(a trace.Arg) (int64, bool) {
 	switch a.Kind {
 	case trace.ArgInt:
@@ -67,6 +67,11 @@ func argSeconds(a trace.Arg) int64 {
 		s = a.Float()
 	case trace.ArgInt: // the Collector prints whole doubles as integers
 		s = float64(a.Int())
+	case trace.ArgString: // in Zipkin's tags, all numbers are text
+		var err error
+		if s, err = strconv.ParseFloat(string(a.Bytes()), 64); err != nil {
+			return request.Unknown
+		}
 	default:
 		return request.Unknown
 	}

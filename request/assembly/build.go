@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -18,12 +18,13 @@ import (
 //  2. threads: every span that names a thread; its part is the nearest root
 //     above it, or a part without a root when that is missing.
 //  3. stages: everything below a thread.
-//  4. orphans: stages whose thread is missing, by what their names tell.
-//  5. join: parts become requests.
+//  4. stages of vLLM, which names no threads.
+//  5. orphans: stages whose thread is missing, by what their names tell.
+//  6. join: parts become requests.
 type builder struct {
 	*request.Set
-	dump  *otlpjson.Dump
-	tree  *otlpjson.Tree
+	dump  *spantable.Table
+	tree  *spantable.Tree
 	names []string // of all symbols of the dump
 	keys  attrKeys
 	class []nameClass // by symbol of the span's name
@@ -77,7 +78,8 @@ func classify(name string) nameClass {
 
 // Build makes requests of a finished dump. What it finds wrong goes to the
 // dump's diagnostics.
-func Build(d *otlpjson.Dump) *Assembly {
+func Build(d *spantable.Table) *Assembly {
+	addVLLMStages(d)
 	a := &Assembly{dump: d}
 	a.build(memory.Make[request.Row](d.Len()))
 	return a
@@ -85,7 +87,7 @@ func Build(d *otlpjson.Dump) *Assembly {
 
 // build fills the tables. The rows are room for as many as there are spans.
 func (a *Assembly) build(rows []request.Row) {
-	a.tree = otlpjson.NewTree(a.dump)
+	a.tree = spantable.NewTree(a.dump)
 	keys := newAttrKeys(a.dump.Syms)
 	b := &builder{
 		Set:  request.NewSet(a.dump.Syms, a.dump.Args, a.dump.Diags),
@@ -99,7 +101,7 @@ func (a *Assembly) build(rows []request.Row) {
 	}
 	a.Set = b.Set
 	b.class = make([]nameClass, len(b.names))
-	b.Stages = stageTable
+	b.Stages = slices.Concat(stageTable, vllmStageTable)
 	b.Tree.Above, b.Tree.First, b.Tree.Below = b.tree.Lists()
 	b.addSources()
 	b.Rows = rows
@@ -113,6 +115,7 @@ func (a *Assembly) build(rows []request.Row) {
 	b.findRoots()
 	b.findThreads()
 	b.findStages()
+	b.findVLLMStages()
 	b.adoptOrphans()
 	b.addRejected()
 	b.finishParts()
@@ -310,7 +313,7 @@ func (b *builder) newHeadless() int {
 // addThread makes a thread of span i.
 func (b *builder) addThread(i, part, proc int) {
 	t := request.Thread{Row: i, Part: part, Proc: proc}
-	if s := b.dump.Span(i); s.Status == otlpjson.StatusError {
+	if s := b.dump.Span(i); s.Status == spantable.StatusError {
 		t.Reason = "error"
 		for a := range b.dump.Args.All(s.Args) {
 			if a.Key == b.keys.reason || a.Key == b.keys.message {

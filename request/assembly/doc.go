@@ -48,7 +48,10 @@
 //     until the body of the answer has been sent. A request that the gateway
 //     itself rejects has no server.
 //   - vLLM writes one span per request, llm_request; all its times are
-//     attributes, in seconds.
+//     attributes, in seconds. They become the stages vllm_queue, vllm_prefill and
+//     vllm_decode: prefill ends at the first token, the others are next to it.
+//   - vLLM with #44402 (open in 2026-06) writes these stages as spans, from another
+//     process than the request's. A request that is preempted has several of each.
 //   - finish_reasons is a list in JSON, stored as text; other producers write a
 //     real list.
 package assembly

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // procKey is what a thread span says about its proc, as it says it.
 type procKey struct {
 	attributes string
-	resource   *otlpjson.Resource
+	resource   *spantable.Resource
 	part       request.Role
 }
 
@@ -57,7 +57,7 @@ func (b *builder) procOf(i int, label []byte, part request.Role) int {
 }
 
 // resourceHost reads the host from a resource; "" is unknown.
-func (b *builder) resourceHost(res *otlpjson.Resource) string {
+func (b *builder) resourceHost(res *spantable.Resource) string {
 	for _, key := range [...]trace.Sym{b.keys.hostName, b.keys.podName} {
 		if a, ok := b.dump.Args.Find(res.Args, key); ok {
 			return string(a.Bytes())

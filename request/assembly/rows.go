@@ -146,8 +146,9 @@ func (b *builder) readBatch(at *request.Instant) {
 
 // argCount reads a whole number; Unknown if it is none, or no count of anything.
 func argCount(a trace.Arg) int32 {
-	if a.Kind != trace.ArgInt || a.Int() < math.MinInt32 || a.Int() > math.MaxInt32 {
+	n, ok := argInt(a)
+	if !ok || n < math.MinInt32 || n > math.MaxInt32 {
 		return request.Unknown
 	}
-	return int32(a.Int())
+	return int32(n)
 }

@@ -61,19 +61,23 @@ type stage struct {
 	doc   string
 }
 
-// stageTable is the table as the model has it.
-var stageTable = func() []request.StageInfo {
+// stageTable and vllmStageTable are the tables as the model has them.
+var stageTable, vllmStageTable = infosOf(stages), infosOf(vllmStages)
+
+func infosOf(stages []stage) []request.StageInfo {
 	t := make([]request.StageInfo, len(stages))
 	for i, s := range stages {
 		t[i] = request.StageInfo{Name: s.name, Level: s.level, Phase: s.phase, Means: s.means, Doc: s.doc}
 	}
 	return t
-}()
+}
 
 var stageByName = func() map[string]*request.StageInfo {
-	m := make(map[string]*request.StageInfo, len(stageTable))
-	for i := range stageTable {
-		m[stageTable[i].Name] = &stageTable[i]
+	m := make(map[string]*request.StageInfo, len(stageTable)+len(vllmStageTable))
+	for _, table := range [][]request.StageInfo{stageTable, vllmStageTable} {
+		for i := range table {
+			m[table[i].Name] = &table[i]
+		}
 	}
 	return m
 }()
@@ -83,6 +87,9 @@ var stageByName = func() map[string]*request.StageInfo {
 // "router Req 44123033" (v1b), "Sender Req 0x7c5442" (Mooncake).
 func roleOfRoot(name string) (request.Role, bool) {
 	role, _, ok := strings.Cut(name, "Req ")
+	if !ok { // Zipkin's server writes names in lower case
+		role, _, ok = strings.Cut(name, "req ")
+	}
 	if !ok {
 		return request.Other, false
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -17,8 +18,8 @@ import (
 func build(t testing.TB, name string, dump []byte) (*request.Set, []trace.Diag) {
 	t.Helper()
 	var diags trace.Diags
-	d := otlpjson.NewDump(&diags)
-	if err := d.Read(name, bytes.NewReader(dump)); err != nil {
+	d := spantable.New(&diags)
+	if err := otlpjson.Read(d, name, bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
 	return assembly.Build(d).Set, diags.All()

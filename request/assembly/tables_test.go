@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -40,8 +41,8 @@ func simulated(t *testing.T, reversed bool) *Assembly {
 	if reversed {
 		slices.Reverse(lines)
 	}
-	d := otlpjson.NewDump(&trace.Diags{})
-	if err := d.Read("sim", bytes.NewReader(slices.Concat(lines...))); err != nil {
+	d := spantable.New(&trace.Diags{})
+	if err := otlpjson.Read(d, "sim", bytes.NewReader(slices.Concat(lines...))); err != nil {
 		t.Fatal(err)
 	}
 	return Build(d)

@@ -52,7 +52,7 @@ func nameHosts(places []Place, known HostNames) hosts {
 }
 
 // short returns the beginning of an id that its neighbors in alphabetical order do not
-// have; all of what is no id.
+// have; all of a text that is not an ID.
 func short(host string, neighbors ...[]string) string {
 	n := shortID
 	for _, list := range neighbors {

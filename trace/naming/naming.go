@@ -24,7 +24,7 @@ type Place struct {
 	Role   string     // "prefill", "decode", "unified"; "" is unknown
 	Host   string     // as the input calls it: a name, or an id; "" is unknown
 	Server int        // of those of its role and host, from 1 on; 0 is the only one
-	Rank   trace.Rank // NoRank of what is no rank, but does the work of its role
+	Rank   trace.Rank // NoRank for a process that does the work of its role without being a rank
 }
 
 // Unknown is what a host is called that no input tells.

@@ -1,4 +1,4 @@
-package otlpjson
+package spantable
 
 import (
 	"cmp"
@@ -11,9 +11,9 @@ import (
 // None is the index of a span that is not there.
 const None = -1
 
-// A Tree relates the spans of a finished [Dump] to each other.
+// A Tree relates the spans of a finished [Table] to each other.
 type Tree struct {
-	dump *Dump
+	dump *Table
 	// parent of each span; None for roots and for spans whose parent is not in
 	// the dump.
 	parent []int32
@@ -26,7 +26,7 @@ type Tree struct {
 
 // NewTree indexes d. Spans that were exported twice are marked and reported:
 // an exporter retries after a timeout although the first try went through.
-func NewTree(d *Dump) *Tree {
+func NewTree(d *Table) *Tree {
 	n := d.Len()
 	t := &Tree{dump: d, parent: memory.Make[int32](n), duplicate: make([]uint64, (n+63)/64)}
 	t.index()

@@ -1,8 +1,14 @@
-package otlpjson
+// Package spantable is the table of the spans that requests are made of, whatever wrote
+// them: a [Table] says what the files say, with events, links, attributes and origin of each
+// span, and holds no opinion on the producer. Formats of requests fill it, and package
+// assembly, below request, gives the spans their meaning.
+package spantable
 
 import (
 	"iter"
+	"sort"
 
+	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -48,13 +54,13 @@ type Link struct {
 	TraceHi, TraceLo, ID uint64
 }
 
-// OriginID indexes [Dump.Origins]; 0 is unknown.
+// OriginID indexes [Table.Origins]; 0 is unknown.
 type OriginID uint32
 
 // An Origin is where a span came from.
 type Origin struct {
-	File     uint32 // index into Dump.Files
-	Resource uint32 // index into Dump.Resources
+	File     uint32 // index into Table.Files
+	Resource uint32 // index into Table.Resources
 	Scope    trace.Sym
 }
 
@@ -75,9 +81,9 @@ type File struct {
 	Other     int // documents of other signals (logs, metrics, profiles), skipped
 }
 
-// A Dump is everything that was read, in the order of the files. Index 0 of
+// A Table is everything that was read, in the order of the files. Index 0 of
 // Origins and Resources is the unknown one.
-type Dump struct {
+type Table struct {
 	Syms      *trace.Symbols
 	Args      *trace.Args
 	Diags     *trace.Diags
@@ -95,29 +101,25 @@ type Dump struct {
 
 	originIDs   map[Origin]OriginID
 	resourceIDs map[string]uint32 // by encoded attributes
-
-	limits limits
-	blocks *blocks
 }
 
-// NewDump returns an empty Dump that reports to diags.
-func NewDump(diags *trace.Diags) *Dump {
-	return &Dump{
+// New returns an empty Table that reports to diags.
+func New(diags *trace.Diags) *Table {
+	return &Table{
 		Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: diags,
 		Origins: make([]Origin, 1), Resources: make([]Resource, 1),
 		originIDs: map[Origin]OriginID{}, resourceIDs: map[string]uint32{},
-		limits: usual, blocks: usualBlocks,
 	}
 }
 
 // Len returns the number of spans.
-func (d *Dump) Len() int { return d.spans.len() }
+func (d *Table) Len() int { return d.spans.len() }
 
 // Span returns span i, 0 <= i < Len().
-func (d *Dump) Span(i int) *Span { return d.spans.at(i) }
+func (d *Table) Span(i int) *Span { return d.spans.at(i) }
 
 // Events yields the events of span i.
-func (d *Dump) Events(i int) iter.Seq[*Event] {
+func (d *Table) Events(i int) iter.Seq[*Event] {
 	return func(yield func(*Event) bool) {
 		to := d.events.len()
 		if i+1 < d.spans.len() {
@@ -132,7 +134,7 @@ func (d *Dump) Events(i int) iter.Seq[*Event] {
 }
 
 // Links yields the links of span i.
-func (d *Dump) Links(i int) iter.Seq[*Link] {
+func (d *Table) Links(i int) iter.Seq[*Link] {
 	return func(yield func(*Link) bool) {
 		to := d.links.len()
 		if i+1 < d.spans.len() {
@@ -146,14 +148,65 @@ func (d *Dump) Links(i int) iter.Seq[*Link] {
 	}
 }
 
+// AddBelow adds a span that span i tells of by attributes, the k-th one: of its trace,
+// origin and place.
+func (d *Table) AddBelow(i, k int, name trace.Sym, start, end trace.Time) {
+	s := *d.Span(i)
+	id := hash.Mix(s.ID + uint64(k))
+	if s.Line == 0 {
+		d.Frame(d.Pos(i).Offset)
+	}
+	d.Add(Span{TraceHi: s.TraceHi, TraceLo: s.TraceLo, ID: id, Parent: s.ID, Name: name, Start: start, End: end,
+		Origin: s.Origin, Line: s.Line, Kind: 1}, nil, nil)
+}
+
+// Add adds a span with its events and links.
+func (d *Table) Add(s Span, events []Event, links []Link) {
+	s.events, s.links = uint32(d.events.len()), uint32(d.links.len())
+	for i := range events {
+		d.events.push(events[i])
+	}
+	for i := range links {
+		d.links.push(links[i])
+	}
+	d.spans.push(s)
+}
+
+// Frame says that the spans that are added from now on stand in a frame, or in whatever a
+// file without lines has, at an offset.
+func (d *Table) Frame(offset int64) { d.frames = append(d.frames, frame{offset, d.Len()}) }
+
+// Origin returns the index of an origin, which is added if it is new.
+func (d *Table) Origin(o Origin) OriginID {
+	id, ok := d.originIDs[o]
+	if !ok {
+		id = OriginID(len(d.Origins))
+		d.Origins = append(d.Origins, o)
+		d.originIDs[o] = id
+	}
+	return id
+}
+
+// ResourceOf returns the index of the resource with these attributes, which is added if it is
+// new.
+func (d *Table) ResourceOf(service, instance trace.Sym, args trace.ArgList) uint32 {
+	id, ok := d.resourceIDs[string(args)]
+	if !ok {
+		id = uint32(len(d.Resources))
+		d.Resources = append(d.Resources, Resource{Service: service, Instance: instance, Args: d.Args.Put(args)})
+		d.resourceIDs[string(args)] = id
+	}
+	return id
+}
+
 // LinkCount returns the number of links of all spans.
-func (d *Dump) LinkCount() int { return d.links.len() }
+func (d *Table) LinkCount() int { return d.links.len() }
 
 // EventCount returns the number of events of all spans.
-func (d *Dump) EventCount() int { return d.events.len() }
+func (d *Table) EventCount() int { return d.events.len() }
 
 // Pos returns where span i stands: its line, or its frame in a file without lines.
-func (d *Dump) Pos(i int) trace.Pos {
+func (d *Table) Pos(i int) trace.Pos {
 	s := d.Span(i)
 	pos := trace.Pos{File: d.Files[d.Origins[s.Origin].File].Name, Line: int64(s.Line), Offset: -1}
 	if s.Line == 0 {
@@ -164,7 +217,7 @@ func (d *Dump) Pos(i int) trace.Pos {
 
 // Frames yields the spans that frames begin with, of files that have frames in place
 // of lines, and where those stand.
-func (d *Dump) Frames() iter.Seq2[int, int64] {
+func (d *Table) Frames() iter.Seq2[int, int64] {
 	return func(yield func(span int, offset int64) bool) {
 		for _, f := range d.frames {
 			if !yield(f.span, f.offset) {
@@ -176,13 +229,13 @@ func (d *Dump) Frames() iter.Seq2[int, int64] {
 
 // Release gives up all spans, with their events and links. Symbols, arguments and the
 // descriptions of files stay.
-func (d *Dump) Release() {
+func (d *Table) Release() {
 	d.spans, d.events, d.links, d.frames = column[Span]{}, column[Event]{}, column[Link]{}, nil
 	d.originIDs, d.resourceIDs = nil, nil
 }
 
 // Resource returns the resource of s.
-func (d *Dump) Resource(s *Span) *Resource { return &d.Resources[d.Origins[s.Origin].Resource] }
+func (d *Table) Resource(s *Span) *Resource { return &d.Resources[d.Origins[s.Origin].Resource] }
 
 // A column is a growing table. From chunkRows on it grows without copying and
 // without garbage.
@@ -217,10 +270,22 @@ func (c *column[T]) push(v T) {
 }
 
 // ReportOther reports, for each file, the messages that hold other signals.
-func (d *Dump) ReportOther() {
+func (d *Table) ReportOther() {
 	for _, f := range d.Files {
 		if f.Other > 0 {
 			d.Diags.Add(trace.OTLPOtherSignals.Of(f.Name).Times(f.Other))
 		}
 	}
+}
+
+// A frame is where a message begins, and the number of the first span in it, or in one
+// behind it.
+type frame struct {
+	offset int64 // in the file
+	span   int
+}
+
+// frameOf returns the index of the frame that holds a span.
+func frameOf(frames []frame, span int) int {
+	return sort.Search(len(frames), func(i int) bool { return frames[i].span > span }) - 1
 }

@@ -1,0 +1,149 @@
+package inputs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+
+	"github.com/sgtrace/sgtrace/envelope"
+	"github.com/sgtrace/sgtrace/internal/temporary"
+)
+
+// mostNested is how many archives may be inside of each other.
+const mostNested = 2
+
+// An archive is an archive of an incident folder, unpacked.
+type archive struct {
+	dir    string // where it is
+	left   []envelope.Left
+	err    error // why there is nothing of it, or no more
+	remove func() error
+}
+
+// unpacked are the archives that were unpacked, by their paths: a command looks for its
+// inputs more than once.
+var unpacked = struct {
+	sync.Mutex
+	archives map[string]*archive
+}{archives: map[string]*archive{}}
+
+// RemoveUnpacked removes what archives were unpacked to. It is for the end of the program.
+func RemoveUnpacked() error {
+	unpacked.Lock()
+	defer unpacked.Unlock()
+	var errs []error
+	for path, a := range unpacked.archives {
+		errs = append(errs, a.remove())
+		delete(unpacked.archives, path)
+	}
+	return errors.Join(errs...)
+}
+
+// archiveName matches what archives are called. Only those in folders are known by their
+// names as well: a program's own files may be archives, too.
+var archiveName = regexp.MustCompile(`(?i)\.(tar|tgz|tzst|zip|tar\.(gz|zst|zstd))$`)
+
+// isArchive reports whether a file is an archive that people pack folders into.
+func isArchive(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	content, err := envelope.Open(path, f)
+	if err != nil {
+		return false
+	}
+	defer content.Close()
+	return envelope.IsArchive(content.Head)
+}
+
+// unpackArchive unpacks an archive to a temporary folder, unless that was done before.
+func unpackArchive(path string) (*archive, error) {
+	unpacked.Lock()
+	defer unpacked.Unlock()
+	key := realPath(path)
+	if a := unpacked.archives[key]; a != nil {
+		return a, nil
+	}
+	dir, remove, err := temporary.Dir()
+	if err != nil {
+		return nil, err
+	}
+	a := &archive{dir: dir, remove: remove}
+	a.left, a.err = envelope.Unpack(path, dir)
+	unpacked.archives[key] = a
+	return a, nil
+}
+
+// inArchive finds the files in an archive as in a folder of its name. path is where it is,
+// and nested how many archives it is in.
+func (g globs) inArchive(name, path string, nested int) ([]Input, error) {
+	a, err := unpackArchive(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: unpacking it to a temporary folder: %w (TMPDIR says where these go)", name, err)
+	}
+	entries, err := os.ReadDir(a.dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(entries) == 0 && a.err != nil:
+		return nil, fmt.Errorf("%s: %w", name, a.err)
+	}
+	w := &walk{search: &Search{Name: name + string(filepath.Separator), damage: a.err}, exclude: g, seen: map[string]bool{},
+		root: a.dir, called: name, nested: nested + 1}
+	for _, l := range a.left {
+		w.search.left.add(leftInArchive[l.Why], l.Name)
+	}
+	w.folder(a.dir)
+	if len(w.inputs) == 0 {
+		return nil, fmt.Errorf("%s: no files in this archive%s", name, w.search.left.clause())
+	}
+	return w.inputs, nil
+}
+
+// leftInArchive says why entries of archives are left out.
+var leftInArchive = map[error]reason{
+	envelope.ErrOutside: {what: "file", whose: "outside of its archive", named: true, weight: 4},
+	envelope.ErrSpecial: specialFile,
+}
+
+// archive takes an archive in a folder for a folder. What cannot be unpacked, reading says.
+func (w *walk) archive(name string) bool {
+	if w.nested >= mostNested || !archiveName.MatchString(name) || !isArchive(name) {
+		return false
+	}
+	found, err := w.exclude.inArchive(w.nameOf(name), name, w.nested)
+	if err != nil {
+		return false
+	}
+	w.inputs = append(w.inputs, found...)
+	return true
+}
+
+// input returns the input at path, which has another name in an archive.
+func (w *walk) input(path string) Input {
+	in := Input{Name: w.nameOf(path), Search: w.search}
+	if in.Name != path {
+		in.unpacked = path
+	}
+	return in
+}
+
+// nameOf returns what a file of the walk is called.
+func (w *walk) nameOf(path string) string {
+	if w.called == "" {
+		return path
+	}
+	rel, err := filepath.Rel(w.root, path)
+	if err != nil {
+		return path
+	}
+	return filepath.Join(w.called, rel)
+}

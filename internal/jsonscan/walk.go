@@ -1,0 +1,55 @@
+package jsonscan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Each walks over the object or list that comes next, so that none is held whole: member is
+// called with every key of an object, and element for every element of a list, for them to
+// read the value. It returns the bracket and its offset. io.EOF says that nothing comes next.
+func Each(d *json.Decoder, member func(key string) error, element func() error) (bracket json.Delim, at int64, err error) {
+	t, err := d.Token()
+	if err != nil {
+		return 0, d.InputOffset(), err
+	}
+	bracket, at = 0, d.InputOffset()-1
+	switch t {
+	case json.Delim('{'):
+		bracket = '{'
+	case json.Delim('['):
+		bracket = '['
+	default:
+		return 0, at, fmt.Errorf("%v in the place of an object or a list", t)
+	}
+	if bracket == '{' && member == nil {
+		return bracket, at, errors.New("an object in the place of a list")
+	}
+	for err == nil && d.More() {
+		if bracket == '[' {
+			err = element()
+			continue
+		}
+		var key json.Token
+		if key, err = d.Token(); err == nil {
+			err = member(fmt.Sprint(key))
+		}
+	}
+	if err == nil {
+		_, err = d.Token()
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return bracket, at, err
+}
+
+// Next returns the value that comes next, and its offset in the input.
+func Next(d *json.Decoder) (raw json.RawMessage, at int64, err error) {
+	if err := d.Decode(&raw); err != nil {
+		return nil, d.InputOffset(), err
+	}
+	return raw, d.InputOffset() - int64(len(raw)), nil
+}

@@ -1,0 +1,36 @@
+package zipkinjson
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/sgtrace/sgtrace/format"
+)
+
+// Format is Zipkin's JSON, version 2.
+var Format = &format.Format{
+	Name:     "Zipkin",
+	Noun:     "Zipkin trace file",
+	Doc:      "spans in Zipkin's JSON, version 2",
+	For:      "'sgtrace merge' or 'sgtrace report'",
+	Sniff:    func(h format.Head) bool { return sniff(h.Bytes) },
+	Index:    index,
+	Requests: true,
+	Text:     true,
+}
+
+// sniff goes by keys that nothing else has together.
+func sniff(head []byte) bool {
+	has := func(key string) bool { return bytes.Contains(head, []byte(key)) }
+	return has(`"traceId"`) && (has(`"localEndpoint"`) || has(`"timestamp"`) && has(`"duration"`) && has(`"id"`))
+}
+
+// index reads a file into the spans of all.
+func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+	r, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	read(opt.Spans.Fill(in.Name, "Zipkin JSON"), r)
+	return &format.Source{}, errors.Join(r.Close())
+}

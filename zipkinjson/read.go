@@ -1,0 +1,207 @@
+package zipkinjson
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A span is one as Zipkin has it. Times are in microseconds.
+type span struct {
+	traceID, id, parentID, name, kind string
+	timestamp, duration               int64
+	localEndpoint                     struct{ ServiceName string }
+	annotations                       []struct {
+		Timestamp int64
+		Value     string
+	}
+	tags map[string]string
+}
+
+// A reader reads one file.
+type reader struct {
+	*spantable.Filler
+	d *json.Decoder
+}
+
+// read adds the spans of a file. What is damaged is reported; everything before is used.
+func read(to *spantable.Filler, in io.Reader) {
+	r := &reader{Filler: to, d: json.NewDecoder(in)}
+	var err error
+	for err == nil {
+		if err = r.value(); err == nil {
+			r.File().Documents++
+		}
+	}
+	if err != io.EOF {
+		r.Report(trace.InputDamaged, r.d.InputOffset(), err)
+	}
+	r.File().Bytes = r.d.InputOffset()
+}
+
+// value reads a span, or a list of spans or lists.
+func (r *reader) value() error {
+	var s span
+	var wrong error
+	bracket, at, err := jsonscan.Each(r.d, func(key string) error {
+		raw, _, err := jsonscan.Next(r.d)
+		if field := s.field(key); err == nil && field != nil && wrong == nil {
+			wrong = json.Unmarshal(raw, field)
+		}
+		return err
+	}, r.value)
+	switch {
+	case err != nil || bracket != '{':
+	case wrong != nil:
+		r.Report(trace.OTLPInvalidSpan, at, wrong)
+	default:
+		r.add(&s, at)
+	}
+	return err
+}
+
+// field returns where the value of a key goes, nil for one that is not read.
+func (s *span) field(key string) any {
+	switch key {
+	case "traceId":
+		return &s.traceID
+	case "id":
+		return &s.id
+	case "parentId":
+		return &s.parentID
+	case "name":
+		return &s.name
+	case "kind":
+		return &s.kind
+	case "timestamp":
+		return &s.timestamp
+	case "duration":
+		return &s.duration
+	case "localEndpoint":
+		return &s.localEndpoint
+	case "annotations":
+		return &s.annotations
+	case "tags":
+		return &s.tags
+	}
+	return nil
+}
+
+// add adds a span. A span without a kind is an internal one.
+func (r *reader) add(s *span, at int64) {
+	var to spantable.Record
+	to.TraceHi, to.TraceLo = spantable.ParseID(s.traceID)
+	to.ID, to.Parent = spantable.ParseSpanID(s.id), spantable.ParseSpanID(s.parentID)
+	to.Start = spantable.Micros(s.timestamp)
+	to.End = to.Start + spantable.Micros(s.duration)
+	to.Name, to.Kind = r.Table.Syms.Intern(s.name), max(1, spantable.KindOf(s.kind))
+	for _, key := range slices.Sorted(maps.Keys(s.tags)) {
+		switch value := s.tags[key]; {
+		case told(&to, key, value):
+		case ofProcess(key):
+			to.Resource = r.Attribute(to.Resource, key, value, at)
+		default:
+			to.Attrs = r.Attribute(to.Attrs, key, unquoted(value), at)
+		}
+	}
+	if name := s.localEndpoint.ServiceName; name != "" && s.tags["service.name"] == "" {
+		to.Resource = r.Attribute(to.Resource, "service.name", name, at)
+	}
+	for _, a := range s.annotations {
+		to.Events = append(to.Events, r.event(spantable.Micros(a.Timestamp), a.Value, at))
+	}
+	r.Add(&to, at)
+}
+
+// ofProcess reports whether OpenTelemetry has a tag for resources.
+func ofProcess(key string) bool {
+	return slices.ContainsFunc([]string{"service.", "telemetry.", "host.", "process.", "k8s.", "container.", "os.", "vllm."},
+		func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+}
+
+// unquoted returns the number that a tag surely was: one with a fraction, as written from a
+// float. A whole number may be an ID.
+func unquoted(value string) any {
+	f, err := strconv.ParseFloat(value, 64)
+	if err != nil || !strings.ContainsAny(value, ".e") || strconv.FormatFloat(f, 'g', -1, 64) != value {
+		return value
+	}
+	return f
+}
+
+// told reports whether a tag is what OTLP has a field for, which it sets.
+func told(to *spantable.Record, key, value string) bool {
+	switch key {
+	case "otel.status_code":
+		to.Status = spantable.StatusOf(value)
+	case "error": // the text of it, or true
+		to.Status = spantable.StatusError
+		if value != "true" && value != "" && to.Message == "" {
+			to.Message = value
+		}
+	case "otel.status_description":
+		to.Message = value
+	case "otel.scope.name", "otel.library.name":
+		to.Scope = value
+	default:
+		if !strings.HasPrefix(key, "otlp.link.") {
+			return false
+		}
+		parts := strings.SplitN(value, "|", 3)
+		if len(parts) < 2 {
+			return false
+		}
+		hi, lo := spantable.ParseID(parts[0])
+		to.Links = append(to.Links, spantable.Link{TraceHi: hi, TraceLo: lo, ID: spantable.ParseSpanID(parts[1])})
+	}
+	return true
+}
+
+// event reads an annotation, which may hold attributes.
+func (r *reader) event(at trace.Time, value string, offset int64) spantable.Event {
+	name, rest, _ := strings.Cut(value, "|")
+	e := spantable.Event{Time: at}
+	var attributes map[string]any
+	if end := strings.LastIndexByte(rest, '|'); end > 0 {
+		d := json.NewDecoder(strings.NewReader(rest[:end]))
+		d.UseNumber()
+		if d.Decode(&attributes) != nil {
+			name, attributes = value, nil
+		}
+	} else {
+		name = value
+	}
+	e.Name = r.Table.Syms.Intern(name)
+	var list trace.ArgList
+	for _, key := range slices.Sorted(maps.Keys(attributes)) {
+		list = r.Attribute(list, key, plain(attributes[key]), offset)
+	}
+	e.Args = r.Table.Args.Put(list)
+	return e
+}
+
+// plain returns a value as attributes have it: a number that is whole as such, what has no
+// place there as text.
+func plain(v any) any {
+	switch v := v.(type) {
+	case string, bool:
+		return v
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		if n, err := v.Float64(); err == nil {
+			return n
+		}
+		return v.String()
+	}
+	text, _ := json.Marshal(v)
+	return string(text)
+}
