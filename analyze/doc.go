@@ -14,7 +14,7 @@
 //	gpu           what devices did and what they waited for
 //	collective    who is late in collectives, and why (asks gpu)
 //	rank          which rank has more to do or is slower
-//	diff          what changed between two captures (asks requests)
+//	diff          what changed between two captures (asks requests, gpu)
 //	inspect       what is in files
 //	finders       the list of what is looked for in all of these
 //	overview      what they found, on one screen

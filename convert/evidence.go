@@ -6,6 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -89,6 +90,17 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 func (p *Evidence) OnOneClock() {
 	p.inputs.OnOneClock()
 	p.Requests = p.inputs.Requests
+}
+
+// Inventory tells what the files of profilers say about themselves.
+func (p *Evidence) Inventory() *inventory.Inventory {
+	v := &inventory.Inventory{}
+	for _, x := range p.inputs.Sources {
+		if x.Inventory != nil {
+			x.Inventory(v, sizeOf(x.Input.Name), identities(x))
+		}
+	}
+	return v
 }
 
 // unversioned calls calls as PyTorch does, without the version of CUDA in which their

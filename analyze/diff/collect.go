@@ -2,6 +2,7 @@ package diff
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -39,6 +40,7 @@ type Collected struct {
 	in   *distribution.Store
 	side Side
 
+	setup  []Setting
 	groups map[diffKey][]*diffGroup // by rank; those of steps when it is known which count
 	// Requests and finished requests by piece.
 	requests, finished diffUnits
@@ -59,11 +61,12 @@ func Collect(c Capture) *Collected {
 		requests: diffUnits{}, finished: diffUnits{}}
 	d.side = Side{Label: c.Label, Requests: request.Unknown, Finished: request.Unknown, Ranks: request.Unknown, Steps: request.Unknown}
 	if c.Requests != nil {
-		d.collectRequests(c.Requests)
+		d.collectRequests(c.Requests, c.From, c.To)
 	}
 	if c.Profiles != nil && len(c.Profiles.Ranks) > 0 {
 		d.collectProfiles(c.Profiles, &walk.Options{From: c.From, To: c.To})
 	}
+	d.setup = describe(&c)
 	return d
 }
 
@@ -90,18 +93,43 @@ func (d *Collected) Shares(o *Collected) bool {
 	return min(d.side.Requests, o.side.Requests) >= 0 || min(d.side.Ranks, o.side.Ranks) >= 0
 }
 
+// Empty reports whether nothing that can be compared lies in the window of the capture.
+func (d *Collected) Empty() bool {
+	for _, steps := range d.steps {
+		if len(steps) > 0 {
+			return false
+		}
+	}
+	return len(d.groups) == 0
+}
+
 // put adds the durations of a group under its key.
 func (d *Collected) put(key diffKey, g *diffGroup) { d.groups[key] = append(d.groups[key], g) }
 
-// units returns what the totals of a key are divided by, by piece.
-func (d *Collected) units(key diffKey) []float64 {
+// units returns what the totals of a key are divided by, by piece; keys are those whose
+// groups it has. A stage that several ranks run for each request is divided by requests and
+// ranks, so that servers of other sizes can be compared.
+func (d *Collected) units(key diffKey, keys []diffKey) []float64 {
 	switch {
 	case key.Kind == Request:
 		return d.finished[""]
+	case key.Kind == Stage && key.Rank == "" && len(keys) > 0:
+		return d.requestsOfRanks(keys)
 	case key.Kind == Stage:
 		return d.requests[key.Rank]
 	}
 	return d.work[d.per][key.Rank]
+}
+
+// requestsOfRanks adds up the requests that each of the ranks of some keys worked on.
+func (d *Collected) requestsOfRanks(keys []diffKey) []float64 {
+	sum := make([]float64, len(d.requests[""]))
+	for _, key := range keys {
+		for piece, n := range d.requests[key.Rank] {
+			sum[piece] += n
+		}
+	}
+	return sum
 }
 
 // renameRank gives what profilers recorded of a rank to one of another name.
@@ -133,6 +161,15 @@ func (d *Collected) keys() []diffKey {
 // A diffPieces says which piece of a capture an instant lies in.
 type diffPieces struct {
 	starts []trace.Time // of all pieces but the first
+}
+
+// cuts returns where pieces begin, but the first; never nil where there is one piece only,
+// which then ends after all times.
+func (p *diffPieces) cuts() []trace.Time {
+	if len(p.starts) == 0 {
+		return []trace.Time{math.MaxInt64}
+	}
+	return p.starts
 }
 
 func (p *diffPieces) n() int { return len(p.starts) + 1 }

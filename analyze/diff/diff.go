@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -18,8 +20,10 @@ type Capture struct {
 	Label    string       // what the user calls it
 	Requests *request.Set // nil without any
 	Profiles *profile.Set // no Ranks without any
-	// From and To bound what is compared of Profiles to events that overlap [From, To]; 0
-	// is open.
+	// Inventory is what its files say about themselves; nil is nothing.
+	Inventory *inventory.Inventory
+	// From and To bound what is compared to requests that begin in [From, To), and events of
+	// Profiles that overlap [From, To]; 0 is open.
 	From, To trace.Time
 
 	held int64 // for tests; 0 is half of MaxHeld
@@ -33,6 +37,7 @@ type Options struct {
 // A Diff is what differs between two captures.
 type Diff struct {
 	Before, After Side
+	Setup         []Setting // that differ
 	Load          []Load
 	Rows          []Row // of requests first; of those what changed, what moved the total most
 
@@ -50,12 +55,15 @@ const (
 	Request Kind = iota // a metric of finished requests
 	Stage
 	Step
+	GPU // where the time of devices went; only its total means something
 	Kernel
 	Copy
+	HostWait   // a call that waits for the device
+	Collective // how long ranks wait in collectives, and how late they are
 )
 
 func (k Kind) String() string {
-	return [...]string{"request", "stage", "step", "kernel", "copy"}[k]
+	return [...]string{"request", "stage", "step", "gpu", "kernel", "copy", "host wait", "collective"}[k]
 }
 
 // profiled reports whether rows of the kind are about what profilers recorded.
@@ -102,7 +110,8 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	}
 	matchOnlyRanks(sides)
 	d.Before, d.After = before.side, after.side
-	d.Load = compareLoads(before, after)
+	d.Setup = compareSetups(before.setup, after.setup)
+	d.Load = append(compareLoads(before, after), compareShares(before, after)...)
 	locate := newDiffRows(sides, &d.approximate)
 	d.Rows = locate.rows(opt.ByRank)
 	d.correct()
@@ -122,22 +131,58 @@ func matchOnlyRanks(sides [2]*Collected) {
 	}
 }
 
-// correct pays for all the questions that were asked at once.
+// correct pays for all the questions that were asked at once. What leads a comparison is
+// one family, all that may explain it the other, so that many kernels do not hide a change
+// that everyone sees.
 func (d *Diff) correct() {
-	var changes []*Change
+	var lead, rest []*Change
 	for i := range d.Load {
-		changes = append(changes, &d.Load[i].Change)
+		lead = append(lead, &d.Load[i].Change)
 	}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		changes = append(changes, r.changes()...)
+		leads := r.leading()
+		lead = append(lead, leads...)
+		for _, c := range r.changes() {
+			if !slices.Contains(leads, c) {
+				rest = append(rest, c)
+			}
+		}
 	}
+	correctFamily(lead)
+	correctFamily(rest)
+}
+
+// leading returns the numbers that lead a comparison, with the load: medians and means of
+// what users notice, how long steps take, and where the time of devices went.
+func (r *Row) leading() []*Change {
+	switch {
+	case r.Kind == Request && slices.Contains(usersNotice, r.Name):
+		return []*Change{&r.P50, &r.Mean}
+	case r.Kind == Step || r.Kind == GPU:
+		return []*Change{&r.Total}
+	}
+	return nil
+}
+
+// families is how many families of questions share diffAlpha.
+const families = 2
+
+// correctFamily pays for the questions of one family.
+func correctFamily(changes []*Change) {
 	p := make([]float64, len(changes))
 	for i, c := range changes {
-		p[i] = c.P
+		p[i] = families * c.P
 	}
+	discoveries := significance.FalseDiscoveries(p)
 	for i, v := range significance.Holm(p) {
-		changes[i].P, changes[i].Significant = v, v <= diffAlpha
+		c := changes[i]
+		switch c.P = v; {
+		case v <= diffAlpha:
+			c.Sure = finding.Certain
+		case discoveries[i] <= diffAlpha:
+			c.Sure = finding.Likely
+		}
 	}
 }
 
@@ -150,15 +195,21 @@ const (
 )
 
 // A Change is how a number of a row changed, and whether that is more than chance. P is
-// corrected for all numbers of the Diff.
+// corrected for all numbers of its family.
 type Change struct {
 	significance.Change
-	Significant bool
+	// Sure is Certain if any change that P lets pass would be chance in one of 20 comparisons
+	// at most, Likely if one in 20 of such changes is; "" is that it may be chance, or that
+	// there is not enough data to tell.
+	Sure finding.Confidence
 }
+
+// significant reports whether the change is likely at least.
+func (c *Change) significant() bool { return c.Sure != "" }
 
 // matters reports whether the change is significant, and large enough to be told.
 func (c *Change) matters() bool {
-	return c.Significant && !(math.Abs(c.Ratio-1) < leastChange) // a ratio to nothing is NaN
+	return c.significant() && !(math.Abs(c.Ratio-1) < leastChange) // a ratio to nothing is NaN
 }
 
 // tested reports whether the captures are long enough to say anything.

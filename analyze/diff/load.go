@@ -1,7 +1,9 @@
 package diff
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
@@ -39,11 +41,11 @@ var loadNames = [numLoads]string{
 // measureLoads measures the requests of a capture. Those that overlap end alike; but when
 // they come and how long they are does not depend on how long they take, so that these
 // pieces may be short.
-func measureLoads(s *request.Set, overlapping *diffPieces) []diffLoad {
-	if len(s.Requests) == 0 {
+func measureLoads(list []request.Request, overlapping *diffPieces) []diffLoad {
+	if len(list) == 0 {
 		return nil
 	}
-	short := cutRequests(s, maxPieces)
+	short := cutRequests(list, maxPieces)
 	loads := make([]diffLoad, numLoads)
 	for i, name := range loadNames {
 		loads[i] = diffLoad{name, make([]significance.Piece, max(short.n(), overlapping.n()))}
@@ -52,11 +54,11 @@ func measureLoads(s *request.Set, overlapping *diffPieces) []diffLoad {
 		loads[load].pieces[piece].Sum += sum
 		loads[load].pieces[piece].Of += of
 	}
-	for i := range s.Requests {
-		r := &s.Requests[i]
+	for i := range list {
+		r := &list[i]
 		piece := short.at(r.Start)
 		if i > 0 {
-			add(loadRate, piece, 1, float64(r.Start-s.Requests[i-1].Start)/1e9)
+			add(loadRate, piece, 1, float64(r.Start-list[i-1].Start)/1e9)
 		}
 		if n := r.Metrics.PromptTokens; n >= 0 {
 			add(loadPrompt, piece, float64(n), 1)
@@ -80,18 +82,80 @@ func compareLoads(before, after *Collected) []Load {
 	}
 	var out []Load
 	for i := range before.loads {
-		l := Load{Name: before.loads[i].name}
-		b, a := significance.Mean(before.loads[i].pieces), significance.Mean(after.loads[i].pieces)
-		l.Before, l.After = b.Value, a.Value
-		l.Change.Change = significance.Compare(b, a)
-		if (b.Value == 0) != (a.Value == 0) {
-			l.Change.P = appeared(before.loads[i].pieces, after.loads[i].pieces)
-		}
-		if b.Value > 0 || a.Value > 0 {
+		if l := compareLoad(&before.loads[i], &after.loads[i]); l.Before > 0 || l.After > 0 {
 			out = append(out, l)
 		}
 	}
 	return out
+}
+
+// compareLoad compares one of them.
+func compareLoad(before, after *diffLoad) Load {
+	b, a := significance.Mean(before.pieces), significance.Mean(after.pieces)
+	l := Load{Name: before.name, Before: b.Value, After: a.Value}
+	l.Change.Change = significance.Compare(b, a)
+	if min(len(before.pieces), len(after.pieces)) < significance.Few {
+		l.Change.Change = significance.CompareFew(before.pieces, after.pieces)
+	}
+	if (b.Value == 0) != (a.Value == 0) {
+		l.Change.P = appeared(before.pieces, after.pieces)
+	}
+	return l
+}
+
+// compareShares compares which part of the requests each rank worked on. Ranks that always
+// work together have one row, one that works on all requests has none, and deployments of
+// different layouts have no ranks in common.
+func compareShares(before, after *Collected) []Load {
+	if slices.ContainsFunc(compareSetups(before.setup, after.setup), func(s Setting) bool { return s.Name == layoutSetting }) {
+		return nil
+	}
+	var out []Load
+	seen := map[string]bool{}
+	for _, name := range before.ranksOfRequests(after) {
+		b, a := before.share(name), after.share(name)
+		l := compareLoad(&b, &a)
+		key := fmt.Sprint(b.pieces, a.pieces)
+		if seen[key] || l.Before == 1 && l.After == 1 {
+			continue
+		}
+		seen[key] = true
+		out = append(out, l)
+	}
+	return out
+}
+
+// share is the part of all requests that a rank worked on.
+func (d *Collected) share(rank string) diffLoad {
+	l := diffLoad{name: "share of requests on " + rank, pieces: make([]significance.Piece, len(d.requests[""]))}
+	for i, n := range d.requests[""] {
+		l.pieces[i].Of = n
+	}
+	for i, n := range d.requests[rank] {
+		l.pieces[i].Sum = n
+	}
+	return l
+}
+
+// ranksOfRequests returns the names of the ranks of either capture, in order.
+func (d *Collected) ranksOfRequests(o *Collected) []string {
+	if min(d.side.Requests, o.side.Requests) <= 0 {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, of := range []diffUnits{d.requests, o.requests} {
+		for name := range of {
+			names[name] = name != ""
+		}
+	}
+	var list []string
+	for name, known := range names {
+		if known {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // appeared tells how likely it is that only one of two captures has something, if both are

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -79,7 +80,12 @@ func readSteps(set *profile.Set, window *walk.Options) []diffStep {
 const (
 	workKernel = iota
 	workCopy
+	workCall
+	numWork
 )
+
+// workKinds are the kinds of rows that they become.
+var workKinds = [numWork]Kind{workKernel: Kernel, workCopy: Copy, workCall: HostWait}
 
 // collectProfiles reads the steps, kernels and copies of all ranks.
 func (d *Collected) collectProfiles(set *profile.Set, window *walk.Options) {
@@ -91,12 +97,8 @@ func (d *Collected) collectProfiles(set *profile.Set, window *walk.Options) {
 	names, seen := withoutHosts(set.Ranks), make([]bool, len(set.Ranks))
 	for _, by := range streams {
 		for i, key := range by.Keys {
-			kind := Kernel
-			if key.Kind == workCopy {
-				kind = Copy
-			}
-			seen[key.Rank] = true
-			d.put(diffKey{kind, set.Syms.Name(key.Name), names[key.Rank]}, &by.Groups[i])
+			seen[key.Rank] = seen[key.Rank] || key.Kind != workCall
+			d.put(diffKey{workKinds[key.Kind], set.Syms.Name(key.Name), names[key.Rank]}, &by.Groups[i])
 		}
 	}
 	for rank, any := range seen {
@@ -105,13 +107,15 @@ func (d *Collected) collectProfiles(set *profile.Set, window *walk.Options) {
 		}
 	}
 	d.side.Ranks = int64(len(d.profileRanks))
+	d.addGPUs(set, window, pieces, names)
+	d.addCollectives(set, window, pieces, names)
 	d.addSeconds(pieces)
 	for i := range steps {
 		d.addStep(&steps[i], names[steps[i].rank], pieces)
 	}
 }
 
-// readWork reads the kernels and copies of one stream.
+// readWork reads the kernels and copies of one stream, and the calls that wait for them.
 func (d *Collected) readWork(set *profile.Set, s profile.Stream, window *walk.Options, pieces *diffPieces) *walk.ByName[diffGroup] {
 	by := walk.NewByName[diffGroup](set, window)
 	add := func(e *profile.Event, kind uint8) {
@@ -124,6 +128,17 @@ func (d *Collected) readWork(set *profile.Set, s profile.Stream, window *walk.Op
 	}
 	for c := range s.Copies {
 		add(&c.Event, workCopy)
+	}
+	waits := map[trace.Sym]bool{}
+	for c := range s.Calls {
+		holds, known := waits[c.Name]
+		if !known {
+			holds = gpu.Holds(set.Syms.Name(c.Name))
+			waits[c.Name] = holds
+		}
+		if holds {
+			add(&c.Event, workCall)
+		}
 	}
 	return by
 }
@@ -197,9 +212,5 @@ func (d *Collected) addStep(s *diffStep, rank string, pieces *diffPieces) {
 	}
 	d.work[per].add("", piece, pieces.n(), 1)
 	d.work[per].add(rank, piece, pieces.n(), 1)
-	key := diffKey{Step, s.kind.Words(), rank}
-	if d.steps[per][key] == nil {
-		d.steps[per][key] = &diffGroup{}
-	}
-	d.steps[per][key].add(piece, pieces.n(), s.dur, d.in)
+	addTo(d.steps[per], diffKey{Step, s.kind.Words(), rank}).add(piece, pieces.n(), s.dur, d.in)
 }

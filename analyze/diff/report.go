@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -18,7 +19,7 @@ const Schema = "sgtrace.report.diff/v1"
 // Report makes a table of all names.
 func (d *Diff) Report() *table.Table {
 	fields := []table.Field[Row]{
-		{Column: table.Column{Name: "of", Doc: "request: a metric of finished requests; stage; step: an annotated step of the host; kernel; copy"},
+		{Column: table.Column{Name: "of", Doc: "request: a metric of finished requests; stage; step: an annotated step of the host; gpu: where the time of devices went; kernel; copy; host wait: a call that waits for the device; collective"},
 			Cell: func(r *Row) table.Cell { return table.TextCell(r.Kind.String()) }},
 		{Column: table.Column{Name: "name", Doc: "metric, stage, kind of step and batch size, kernel, or operation", Most: table.MostName},
 			Cell: func(r *Row) table.Cell { return table.TextCell(r.Name) }},
@@ -27,8 +28,8 @@ func (d *Diff) Report() *table.Table {
 		fields = append(fields, table.Field[Row]{Column: table.Column{Name: "rank", Doc: "thread and rank, or rank, without its host"}, Cell: func(r *Row) table.Cell { return table.TextCell(r.Rank) }})
 	}
 	fields = append(fields, []table.Field[Row]{
-		{Column: table.Column{Name: "n before", Unit: table.Count, Doc: "how many"}, Cell: func(r *Row) table.Cell { return table.Cell{N: r.Before.N} }},
-		{Column: table.Column{Name: "n after", Unit: table.Count, Doc: "how many"}, Cell: func(r *Row) table.Cell { return table.Cell{N: r.After.N} }},
+		{Column: table.Column{Name: "n before", Unit: table.Count, Doc: "how many"}, Cell: func(r *Row) table.Cell { return r.count(&r.Before) }},
+		{Column: table.Column{Name: "n after", Unit: table.Count, Doc: "how many"}, Cell: func(r *Row) table.Cell { return r.count(&r.After) }},
 	}...)
 	for _, n := range diffNumbers {
 		fields = append(fields, n.fields()...)
@@ -44,6 +45,9 @@ func (d *Diff) Report() *table.Table {
 	return r
 }
 
+// count is how many durations a row has; there is no counting where the time of a device went.
+func (r *Row) count(s *Stat) table.Cell { return table.Cell{N: s.N, Unknown: r.Kind == GPU} }
+
 // A diffNumber is a number of a row that is compared.
 type diffNumber struct {
 	name, doc, scale string
@@ -53,15 +57,16 @@ type diffNumber struct {
 	change           func(*Row) *Change
 }
 
+// diffNumbers are in the order in which people read them: sums lead, means follow.
 var diffNumbers = []diffNumber{
+	{"total", "sum per request and rank; for steps, GPU time, kernels, copies, and waits per step", "total", true, false,
+		func(s *Stat) int64 { return s.PerUnit }, func(r *Row) *Change { return &r.Total }},
 	{"p50", "median, nearest rank", "duration", false, false,
 		func(s *Stat) int64 { return s.P50 }, func(r *Row) *Change { return &r.P50 }},
 	{"p99", "99th percentile, nearest rank", "duration", false, false,
 		func(s *Stat) int64 { return s.P99 }, func(r *Row) *Change { return &r.P99 }},
 	{"mean", "arithmetic mean", "duration", true, true,
 		func(s *Stat) int64 { return s.Mean }, func(r *Row) *Change { return &r.Mean }},
-	{"total", "sum per request; for steps, kernels, and copies per step", "total", true, false,
-		func(s *Stat) int64 { return s.PerUnit }, func(r *Row) *Change { return &r.Total }},
 }
 
 // fields are the columns of a number before and after.
@@ -70,7 +75,7 @@ func (n *diffNumber) fields() []table.Field[Row] {
 	side := func(when string, stat func(*Row) *Stat) table.Field[Row] {
 		return table.Field[Row]{Column: table.Column{Name: name + " " + when, Unit: table.Duration, Doc: n.doc, Scale: n.scale, Tenths: n.tenths, Detail: n.detail}, Cell: func(r *Row) table.Cell {
 			s := stat(r)
-			return table.Cell{N: n.of(s), Unknown: n.of(s) < 0 || s.N == 0}
+			return table.Cell{N: n.of(s), Unknown: n.of(s) < 0 || s.N == 0 || r.Kind == GPU && n.name != "total"}
 		}}
 	}
 	real := func(what, doc string, of func(*Change) float64) table.Field[Row] {
@@ -80,7 +85,7 @@ func (n *diffNumber) fields() []table.Field[Row] {
 	return []table.Field[Row]{
 		side("before", func(r *Row) *Stat { return &r.Before }),
 		side("after", func(r *Row) *Stat { return &r.After }),
-		{Column: table.Column{Name: name + " change", Doc: "change with its 95 % confidence interval; ~ if it may be chance, ? if there is not enough data, new or gone if only one capture has it"},
+		{Column: table.Column{Name: name + " change", Doc: "change with its 95 % confidence interval; likely if up to one in 20 such changes is chance, ~ if it may be chance, ? if there is not enough data, new or gone if only one capture has it"},
 			Cell: func(r *Row) table.Cell { return table.Cell{Text: r.words(n.change(r))} }},
 		real("ratio", "after / before", func(c *Change) float64 { return c.Ratio }),
 		real("ratio low", "lower end of the 95 % confidence interval of the ratio", func(c *Change) float64 { return c.Low }),
@@ -107,10 +112,14 @@ func (c *Change) words() string {
 		return "-"
 	case !c.tested():
 		return "? " + c.bare()
-	case !c.Significant:
-		return "~"
-	case math.IsNaN(c.Ratio):
+	case math.IsNaN(c.Ratio) && c.significant():
 		return "from or to nothing"
+	case math.IsNaN(c.Ratio):
+		return "~"
+	case !c.significant():
+		return "~ " + c.interval(" (", ")")
+	case c.Sure == finding.Likely:
+		return c.interval(" (", ")") + " likely"
 	}
 	return c.interval(" (", ")")
 }
@@ -169,9 +178,9 @@ func (d *Diff) note(r *table.Table) {
 	requests, devices := d.Before.Requests >= 0 && d.After.Requests >= 0, d.Before.Ranks >= 0 && d.After.Ranks >= 0
 	switch {
 	case requests && devices:
-		r.Note("total is per request; for steps, kernels, and copies per %s and rank", d.per)
+		r.Note("total is per request and rank; for steps, GPU time, kernels, copies, and waits per %s and rank", d.per)
 	case requests && d.Before.Requests+d.After.Requests > 0:
-		r.Note("total is per request")
+		r.Note("total is per request and rank")
 	case requests:
 		r.Note("total is per second")
 	case devices:
@@ -193,7 +202,7 @@ func (d *Diff) note(r *table.Table) {
 		pieces += fmt.Sprintf("%d and %d %s", d.Before.StepPieces, d.After.StepPieces, like)
 	}
 	if pieces != "" {
-		r.Note("%s%s. ~ may be chance. One capture of each side cannot show how much captures differ from day to day", chance, pieces)
+		r.Note("%s%s. likely: up to one in 20 such changes is chance; ~ may be chance. One capture of each side cannot show how much captures differ from day to day", chance, pieces)
 	}
 	doubtful := func(r Row) bool {
 		return !r.only() && slices.ContainsFunc(r.changes(), func(c *Change) bool { return !c.tested() && !math.IsNaN(c.Ratio) })
@@ -246,7 +255,7 @@ func (d *Diff) LoadReport() *table.Table {
 		{Column: table.Column{Name: "of", Doc: "what is compared"}, Cell: func(l *Load) table.Cell { return table.TextCell(l.Name) }},
 		number("before", "mean", func(l *Load) float64 { return l.Before }),
 		number("after", "mean", func(l *Load) float64 { return l.After }),
-		{Column: table.Column{Name: "change", Doc: "change with its 95 % confidence interval; ~ if it may be chance"},
+		{Column: table.Column{Name: "change", Doc: "change with its 95 % confidence interval; likely if up to one in 20 such changes is chance, ~ if it may be chance"},
 			Cell: func(l *Load) table.Cell { return table.Cell{Text: l.Change.words()} }},
 		detailed("ratio", "after / before", func(l *Load) float64 { return l.Change.Ratio }),
 		detailed("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Low }),

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -24,13 +25,14 @@ type diffSpans struct {
 
 // collectRequests reads the metrics and stages of all requests. What a request did
 // belongs to one piece, that of its start.
-func (d *Collected) collectRequests(s *request.Set) {
-	pieces := requestPieces(s)
-	d.side.Requests, d.side.Finished, d.side.RequestPieces = int64(len(s.Requests)), 0, pieces.n()
+func (d *Collected) collectRequests(s *request.Set, from, to trace.Time) {
+	first, next := requestsIn(s, from, to)
+	pieces := requestPieces(s, s.Requests[first:next])
+	d.side.Requests, d.side.Finished, d.side.RequestPieces = int64(next-first), 0, pieces.n()
 	c := &diffSpans{Collected: d, set: s, pieces: pieces.n(), groups: map[uint64]*diffGroup{}, last: map[int32]int{},
 		stage: requests.StageAxis(s), rank: requests.ProcAxis(s, diffRank)}
 	metrics := make([]diffGroup, len(requests.RequestMetrics)+1)
-	for i := range s.Requests {
+	for i := first; i < next; i++ {
 		r := &s.Requests[i]
 		piece := pieces.at(r.Start)
 		d.side.widen(r.Start, r.End)
@@ -42,7 +44,7 @@ func (d *Collected) collectRequests(s *request.Set) {
 			c.addMetrics(metrics, r, piece)
 		}
 	}
-	c.addOthers(pieces)
+	c.addOthers(pieces, from, to)
 	for i := range metrics {
 		name := "itl"
 		if i < len(requests.RequestMetrics) {
@@ -59,7 +61,24 @@ func (d *Collected) collectRequests(s *request.Set) {
 	for codes, g := range c.groups {
 		d.put(diffKey{Stage, stages[codes>>32], ranks[uint32(codes)]}, g)
 	}
-	d.loads = measureLoads(s, pieces)
+	d.loads = measureLoads(s.Requests[first:next], pieces)
+}
+
+// requestsIn returns the bounds of the requests that begin in [from, to), or of all where
+// these are 0. Set.Requests are in the order of their start.
+func requestsIn(s *request.Set, from, to trace.Time) (first, next int) {
+	at := func(t trace.Time) int {
+		i, _ := slices.BinarySearchFunc(s.Requests, t, func(r request.Request, t trace.Time) int { return cmp.Compare(r.Start, t) })
+		return i
+	}
+	first, next = 0, len(s.Requests)
+	if from != 0 {
+		first = at(from)
+	}
+	if to != 0 {
+		next = max(first, at(to))
+	}
+	return first, next
 }
 
 // diffRank names a rank without its host, which is another one tomorrow. Ranks of
@@ -76,26 +95,26 @@ func diffRank(s *request.Set, proc int) string {
 // requestPieces cuts a capture into pieces that have the same number of requests. They
 // are longer than nine of ten requests, so that few lie in two of them, and what
 // a group of requests waited for is one observation.
-func requestPieces(s *request.Set) *diffPieces {
-	n := len(s.Requests)
+func requestPieces(s *request.Set, list []request.Request) *diffPieces {
+	n := len(list)
 	if n == 0 {
 		first, last, _ := s.Bounds()
 		return cutTime(first, last, maxPieces)
 	}
 	lengths := make([]int64, n)
-	for i := range s.Requests {
-		lengths[i] = max(1, int64(s.Requests[i].End-s.Requests[i].Start))
+	for i := range list {
+		lengths[i] = max(1, int64(list[i].End-list[i].Start))
 	}
 	slices.Sort(lengths)
-	span := distribution.Between(s.Requests[0].Start, s.Requests[n-1].Start)
-	return cutRequests(s, span/request.NearestRank(lengths, 90))
+	span := distribution.Between(list[0].Start, list[n-1].Start)
+	return cutRequests(list, span/request.NearestRank(lengths, 90))
 }
 
 // cutRequests makes at most so many pieces with the same number of requests.
-func cutRequests(s *request.Set, most int64) *diffPieces {
-	starts := make([]trace.Time, len(s.Requests))
-	for i := range s.Requests {
-		starts[i] = s.Requests[i].Start
+func cutRequests(list []request.Request, most int64) *diffPieces {
+	starts := make([]trace.Time, len(list))
+	for i := range list {
+		starts[i] = list[i].Start
 	}
 	return cutEvenly(starts, int(max(1, min(maxPieces, int64(len(starts)/leastRequests), most))))
 }
@@ -166,16 +185,22 @@ func (c *diffSpans) add(p requests.Spot, piece int) {
 
 // addOthers adds the spans that belong to no request. Without any requests, totals are
 // per second.
-func (c *diffSpans) addOthers(pieces *diffPieces) {
+func (c *diffSpans) addOthers(pieces *diffPieces, from, to trace.Time) {
 	s := c.set
 	if len(s.Requests) == 0 {
 		first, last, _ := s.Bounds()
+		if first = max(first, from); to != 0 {
+			last = min(last, to)
+		}
 		c.side.widen(first, last)
 		for piece := range c.pieces {
 			c.requests.add("", piece, c.pieces, float64(last-first)/1e9/float64(c.pieces))
 		}
 	}
 	for i := range s.Len() {
+		if at := s.Row(i).Start; at < from || to != 0 && at >= to {
+			continue
+		}
 		if k := s.Kind(i); k == request.Generic || k == request.Gateway && s.RequestOf(i) == request.None {
 			c.add(requests.Spot{Span: i, Proc: s.ProcOf(i), Request: request.None}, pieces.at(s.Row(i).Start))
 		}

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -51,10 +52,15 @@ func (r *Row) changes() []*Change { return []*Change{&r.P50, &r.P99, &r.Mean, &r
 
 // Effect returns by how much a request or step got longer because of what changed, in tenths
 // of ns: the most that one of the numbers that changed makes. It leaves out how much of the
-// total moved since requests happen to be longer; 0 if nothing changed.
+// total of a stage moved since requests happen to be longer. Of what profilers recorded it is
+// how much the total moved: a mean that fell because many short ones came makes nothing
+// faster. It is 0 if nothing changed.
 func (r *Row) Effect() int64 {
-	if r.only() && r.Total.matters() {
-		return r.Moved()
+	if r.Kind.profiled() || r.only() {
+		if r.Changed() {
+			return r.Moved()
+		}
+		return 0
 	}
 	most := 0.0
 	consider := func(c *Change, effect float64) {
@@ -144,6 +150,8 @@ type diffMeasure struct {
 	Stat
 	p50, p99, mean, total significance.Quantity
 	work                  []significance.Piece // ns and units
+	each                  []significance.Piece // ns and durations
+	medians               []significance.Piece // one of each piece, if these are few
 }
 
 // row compares what both captures have under some keys.
@@ -156,21 +164,56 @@ func (r *diffRows) row(key diffKey, keys func(side int) []diffKey) Row {
 			groups = append(groups, side.groups[k]...)
 		}
 		var rough bool
-		m[i], rough = r.measure(i, groups, side.units(key))
+		m[i], rough = r.measure(i, groups, side.units(key, keys(i)))
 		approximate = approximate || rough
 	}
 	if approximate {
 		*r.approximate++
 	}
 	row := Row{diffKey: key, Before: m[0].Stat, After: m[1].Stat}
-	row.P50.Change = significance.Compare(m[0].p50, m[1].p50)
-	row.P99.Change = significance.Compare(m[0].p99, m[1].p99)
-	row.Mean.Change = significance.Compare(m[0].mean, m[1].mean)
-	row.Total.Change = significance.Compare(m[0].total, m[1].total)
-	if (m[0].total.Value == 0) != (m[1].total.Value == 0) {
-		row.Total.P = appeared(m[0].work, m[1].work)
-	}
+	row.compare(&m[0], &m[1])
 	return row
+}
+
+// compare tells how the numbers changed. Where there are so few pieces that their scatter
+// tells little, an exact test decides, on the totals, means and medians of pieces. A 99th
+// percentile of a piece would depend on how many values that has.
+func (r *Row) compare(before, after *diffMeasure) {
+	few := min(len(before.work), len(after.work)) < significance.Few
+	r.Total.Change = significance.Compare(before.total, after.total)
+	if few {
+		r.Total.Change = significance.CompareFew(before.work, after.work)
+	}
+	if (before.total.Value == 0) != (after.total.Value == 0) {
+		r.Total.P = appeared(before.work, after.work)
+	}
+	if r.Kind == GPU {
+		r.P50.Change, r.P99.Change, r.Mean.Change = unknownChange, unknownChange, unknownChange
+		return
+	}
+	r.P50.Change = significance.Compare(before.p50, after.p50)
+	r.P99.Change = significance.Compare(before.p99, after.p99)
+	r.Mean.Change = significance.Compare(before.mean, after.mean)
+	if few && !r.only() {
+		r.Mean.Change = significance.CompareFew(before.each, after.each)
+		r.P50.Change = significance.CompareFew(before.medians, after.medians).Around(r.P50.Ratio)
+	}
+}
+
+// unknownChange is that of a number that a row does not have.
+var unknownChange = significance.Change{Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
+
+// few reports whether one of the captures has few pieces.
+func (r *diffRows) few() bool {
+	for _, side := range r.sides {
+		if n := cmp.Or(side.side.RequestPieces, maxPieces); n < significance.Few {
+			return true
+		}
+		if n := cmp.Or(side.side.StepPieces, maxPieces); n < significance.Few {
+			return true
+		}
+	}
+	return false
 }
 
 // measure describes the durations of some groups of one capture. units are what its
@@ -189,7 +232,7 @@ func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m di
 	t := &r.tallies[side]
 	d, approximate := t.Of(list...)
 	each := piecesOf(groups, pieces, func(s *distribution.Sample) float64 { return float64(s.Total()) })
-	m.work = slices.Clone(each)
+	m.work, m.each = slices.Clone(each), each
 	all := 0.0
 	for i := range m.work {
 		m.work[i].Of = 0
@@ -206,6 +249,10 @@ func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m di
 		return m, approximate
 	}
 	m.Mean, m.mean = d.Mean, significance.Mean(each)
+	if r.few() {
+		m.medians = mediansOf(t, groups, pieces)
+		t.Of(list...)
+	}
 	m.P50, m.P99 = t.At(request.PercentileIndex(uint64(d.N), 50)), t.At(request.PercentileIndex(uint64(d.N), 99))
 	m.p50 = quantileOf(t, 0.50, m.P50, groups, pieces)
 	m.p99 = quantileOf(t, 0.99, m.P99, groups, pieces)
@@ -223,6 +270,24 @@ func piecesOf(groups []*diffGroup, n int, sum func(*distribution.Sample) float64
 		}
 	}
 	return pieces
+}
+
+// mediansOf returns the median of every piece that has values. It leaves those of another
+// list in t.
+func mediansOf(t *distribution.Tally, groups []*diffGroup, n int) []significance.Piece {
+	medians := make([]significance.Piece, n)
+	for piece := range medians {
+		var list []*distribution.Sample
+		for _, g := range groups {
+			if piece < len(g.pieces) {
+				list = append(list, &g.pieces[piece])
+			}
+		}
+		if d, _ := t.Of(list...); d.N > 0 {
+			medians[piece] = significance.Piece{Sum: float64(t.At(request.PercentileIndex(uint64(d.N), 50))), Of: 1}
+		}
+	}
+	return medians
 }
 
 // quantileOf tells how far off a quantile of the values of t may be, by how many values of

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,13 +19,15 @@ const leastWeight = 0.01
 // words makes the verdict: what is different about the load, what users notice, and
 // which stage and kernel it comes from.
 func (d *Diff) words(rows *diffRows) string {
+	says := d.setupInWords()
 	if d.same() {
-		return "No difference"
+		return strings.Join(append(says, "No difference"), "; ")
 	}
 	if !d.tested() {
-		return "Not enough data to tell a change from noise; rows are sorted by how much they moved the total"
+		says = append(says, "Not enough data to tell a change from noise; rows are sorted by how much they moved the total")
+		return strings.Join(append(says, d.visible()...), "; ")
 	}
-	var says []string
+	setup := len(says)
 	for i := range d.Load {
 		if l := &d.Load[i]; l.Change.matters() {
 			says = append(says, fmt.Sprintf("%s %s -> %s%s", l.Name, words.ThreeDigits(l.Before), words.ThreeDigits(l.After), l.Change.inBrackets()))
@@ -34,6 +37,51 @@ func (d *Diff) words(rows *diffRows) string {
 	for _, r := range told {
 		says = append(says, d.sentence(r, rows))
 	}
+	says = append(says, d.visible()...)
+	return strings.Join(append(says, d.others(told, len(says) > setup)...), "; ")
+}
+
+// setupInWords tells what differs in the setup.
+func (d *Diff) setupInWords() []string {
+	var list []string
+	for _, s := range d.Setup {
+		list = append(list, fmt.Sprintf("%s %s -> %s", s.Name, words.Clean(s.Before), words.Clean(s.After)))
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return []string{"Setup differs: " + strings.Join(list, ", ")}
+}
+
+// visible tells of metrics of requests that changed so much that everyone sees it, and that
+// may be chance all the same: the captures have too few pieces, or these scatter as much.
+func (d *Diff) visible() []string {
+	var list []string
+	for i := range d.Rows {
+		r := &d.Rows[i]
+		if r.Kind != Request || r.Changed() || r.Rank != "" || r.Name != "queue" && !slices.Contains(usersNotice, r.Name) {
+			continue
+		}
+		if r.P50.size() >= math.Log(visibleFactor) && d.part(r, 10*(r.After.P50-r.Before.P50)) >= visiblePart {
+			list = append(list, fmt.Sprintf("%s p50 %s%s", r.Name, pairInWords(r.Before.P50, r.After.P50), r.P50.inBrackets()))
+		}
+	}
+	return list
+}
+
+// visibleFactor is from which factor on everyone sees a change of a median, if it is
+// visiblePart of the time of a request, too: a queue of microseconds that doubles is none.
+// A p99 of healthy runs differs by factors of hundreds.
+const (
+	visibleFactor = 2
+	visiblePart   = 0.05
+)
+
+// usersNotice are the metrics of requests that users notice.
+var usersNotice = []string{"e2e", "ttft", "itl", "tpot"}
+
+// others tells how many rows changed besides those that were told of, if any were.
+func (d *Diff) others(told []*Row, any bool) (says []string) {
 	others, small, fresh, gone := 0, 0, 0, 0
 	for i := range d.Rows {
 		switch r := &d.Rows[i]; {
@@ -49,9 +97,9 @@ func (d *Diff) words(rows *diffRows) string {
 		}
 	}
 	switch {
-	case len(says)+small+fresh+gone == 0:
+	case !any && others+small+fresh+gone == 0:
 		says = append(says, "No significant difference")
-	case len(says)+fresh+gone == 0:
+	case !any && others+fresh+gone == 0:
 		says = append(says, fmt.Sprintf("No difference that matters: %s changed, each by less than %.0f %% of the total", words.Counted(small, "row"), 100*leastWeight))
 	case others+small+fresh+gone == 0:
 		says = append(says, "no other significant difference")
@@ -64,7 +112,7 @@ func (d *Diff) words(rows *diffRows) string {
 	if r, n := d.untested(); n > 0 {
 		says = append(says, fmt.Sprintf("not enough data for %s, of which %s moved most", words.Counted(n, "row"), d.plain(r)))
 	}
-	return strings.Join(says, "; ")
+	return says
 }
 
 // untested returns how many rows that may matter nobody can tell anything about, and the one
@@ -72,7 +120,7 @@ func (d *Diff) words(rows *diffRows) string {
 func (d *Diff) untested() (most *Row, n int) {
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		known := r.Mean.tested() || r.only() && r.Total.tested()
+		known := r.Mean.tested() || (r.only() || r.Kind == GPU) && r.Total.tested()
 		if known || r.Changed() || d.part(r, r.Moved()) < leastWeight {
 			continue
 		}
@@ -87,16 +135,24 @@ func (d *Diff) untested() (most *Row, n int) {
 // says most about why.
 func (d *Diff) main() []*Row {
 	var told []*Row
-	for _, name := range []string{"e2e", "ttft", "itl", "tpot"} {
+	for _, name := range usersNotice {
 		if r := d.changed(func(r *Row) bool { return r.Kind == Request && r.Name == name }); r != nil {
 			told = append(told, r)
 		}
 	}
-	for _, kind := range []Kind{Stage, Step, Kernel, Copy} {
+	for _, kind := range []Kind{Stage, Step, GPU} {
 		if r := d.cause(kind); r != nil {
 			told = append(told, r)
 		}
 	}
+	var work []*Row
+	for _, kind := range []Kind{Kernel, Copy, HostWait, Collective} {
+		if r := d.cause(kind); r != nil {
+			work = append(work, r)
+		}
+	}
+	slices.SortStableFunc(work, func(a, b *Row) int { return cmp.Compare(distribution.Abs(b.Effect()), distribution.Abs(a.Effect())) })
+	told = append(told, work...)
 	if told == nil { // other metrics
 		if r := d.changed(func(r *Row) bool { return r.Kind == Request }); r != nil {
 			told = append(told, r)
@@ -137,14 +193,15 @@ func (d *Diff) changed(is func(*Row) bool) *Row {
 	return nil
 }
 
-// cause returns the row of a kind that says most about why totals moved. Stages lie in each
+// cause returns the row of a kind that says most about why totals moved: of what profilers
+// recorded, the one that moved the total most. Stages lie in each
 // other: of those that moved at least half as much as the one that moved most, the cause is
 // the one that grew by the largest factor, since what is around it has other parts that did
 // not.
 func (d *Diff) cause(kind Kind) *Row {
 	most := d.changed(func(r *Row) bool { return r.Kind == kind && d.weight(r) >= leastWeight })
-	if most == nil {
-		return nil
+	if most == nil || kind.profiled() {
+		return most
 	}
 	best := most
 	for i := range d.Rows {
@@ -231,23 +288,31 @@ func (d *Diff) sentence(r *Row, rows *diffRows) string {
 // plain tells how a row changed.
 func (d *Diff) plain(r *Row) string {
 	text := table.CutMiddle(words.Clean(r.Name), mostVerdictName, table.Style{ASCII: true})
-	if r.Kind == Step {
-		text += " steps"
+	switch r.Kind {
+	case Step:
+		text = strings.TrimPrefix(text+" steps", "other ")
+	case GPU:
+		text = "GPU " + text
+	case HostWait:
+		text += " (host waits)"
 	}
 	if r.Rank != "" {
 		text += " on " + r.Rank
 	}
 	switch {
 	case r.Before.N == 0:
-		text += fmt.Sprintf(" is new: %s by %s", table.InWords(r.After.PerUnit/10), d.unit(r))
+		text += fmt.Sprintf(" is new: %s per %s", table.InWords(r.After.PerUnit/10), d.unit(r))
 	case r.After.N == 0:
-		text += fmt.Sprintf(" is gone: it took %s by %s", table.InWords(r.Before.PerUnit/10), d.unit(r))
+		text += fmt.Sprintf(" is gone: it took %s per %s", table.InWords(r.Before.PerUnit/10), d.unit(r))
 	default:
 		what, change, before, after := r.telling()
 		if what == "total" {
-			what += " by " + d.unit(r)
+			what += " per " + d.unit(r)
 		}
 		text += fmt.Sprintf(" %s %s%s", what, pairInWords(before, after), change.inBrackets())
+		if b, a := r.Before.rate(), r.After.rate(); r.Kind.profiled() && r.Kind != GPU && math.Abs(b-a) > leastChange*b {
+			text += fmt.Sprintf(", %s -> %s per %s", words.ThreeDigits(b), words.ThreeDigits(a), d.unit(r))
+		}
 	}
 	return text
 }
@@ -266,13 +331,17 @@ func (d *Diff) unit(r *Row) string {
 	return "request"
 }
 
-// telling returns the number that tells most about the change: the median, unless another
-// one changed more than twice as much.
+// telling returns the number that tells most about the change: the total of what profilers
+// recorded; else the median, unless another one changed more than twice as much.
 func (r *Row) telling() (what string, c *Change, before, after int64) {
 	most := 0.0
-	for _, n := range diffNumbers {
+	numbers := diffNumbers[:] // the total comes first
+	if !r.Kind.profiled() {
+		numbers = slices.Concat(diffNumbers[1:], diffNumbers[:1])
+	}
+	for _, n := range numbers {
 		of := n.change(r)
-		if c != nil && (!of.matters() || of.size() <= 2*most) {
+		if c != nil && (!of.matters() || of.size() <= 2*most || r.Kind.profiled() && most > 0) {
 			continue
 		}
 		what, c, before, after, most = n.name, of, n.of(&r.Before), n.of(&r.After), 0
@@ -291,8 +360,14 @@ func (c *Change) inBrackets() string {
 	if math.IsNaN(c.Ratio) {
 		return ""
 	}
-	text := c.interval(", CI ", "")
-	return " (" + text + ")"
+	sure := string(c.Sure)
+	switch {
+	case !c.tested():
+		sure = "not enough data to rule out chance"
+	case !c.significant():
+		sure = "may be chance"
+	}
+	return " (" + c.interval(", CI ", "") + "; " + sure + ")"
 }
 
 // pairInWords writes two durations in one unit: "8.10 -> 9.40 ms".

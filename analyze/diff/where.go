@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/internal/significance"
 )
 
@@ -20,7 +21,9 @@ func (r *diffRows) where(of *Row) string {
 	least, most := math.Inf(1), 0.0
 	for i, p := range significance.Holm(p) {
 		row := &ranks[i]
-		row.Mean.Significant = p <= diffAlpha
+		if row.Mean.P = p; p <= diffAlpha {
+			row.Mean.Sure = finding.Certain
+		}
 		switch {
 		case !row.Mean.tested():
 			return ""

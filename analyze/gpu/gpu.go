@@ -17,6 +17,8 @@ type Options struct {
 	// From and To bound what is measured to kernels, copies and steps that overlap
 	// [From, To]; 0 is open.
 	From, To trace.Time
+	// Cuts divide every device into pieces, in order; nil makes none.
+	Cuts []trace.Time
 }
 
 // keeps reports whether an event lies in the window.
@@ -58,6 +60,7 @@ type GPU struct {
 	// BySteps is the same by kind of the step that launched what ran last, or what ended a
 	// gap.
 	BySteps [StepKinds]Activity
+	Pieces  []Piece // one more than Options.Cuts, nil without any
 	// Early is how long kernels had started and waited for the communication before them on
 	// their stream (programmatic dependent launch): they neither compute nor hide it.
 	Early int64
@@ -163,7 +166,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		walks[i].walk(s)
 	})
 	ranks := joinWalks(set, walks)
-	parallel.Each(len(ranks), func(i int) { ranks[i].measure() })
+	parallel.Each(len(ranks), func(i int) { ranks[i].measure(opt.Cuts) })
 	g := &GPUs{classes: opt.Classes.Name, recorded: set.Recorded, graphCapture: set.GraphCapture, Calls: sumCalls(walks)}
 	captured := make([]int64, len(ranks))
 	var recorded recordings
@@ -235,10 +238,10 @@ func (r *rankWork) join(part *gpuPart) {
 }
 
 // measure sweeps over the rows of all devices of the rank.
-func (r *rankWork) measure() {
+func (r *rankWork) measure(cuts []trace.Time) {
 	r.host.order(r.steps)
 	for _, part := range r.gpus {
-		s := newGPUSweep(part.gpu, r)
+		s := newGPUSweep(part.gpu, r, cuts)
 		part.rows.each(s.add)
 		part.rows = gpuRows{}
 		s.finish()

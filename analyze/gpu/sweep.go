@@ -110,10 +110,16 @@ type gpuSweep struct {
 	stream   map[int64]int // index into streams
 	kernels  *kernelTimes
 	waits    waitSweep
+	pieces   pieceSweep
 }
 
-func newGPUSweep(g *GPU, of *rankWork) *gpuSweep {
-	return &gpuSweep{gpu: g, recorded: of.recorded, stream: map[int64]int{}, kernels: &of.kernels, waits: waitSweep{host: &of.host}}
+// newGPUSweep returns the sweep over a device of a rank, which divides it at some instants.
+func newGPUSweep(g *GPU, of *rankWork, cuts []trace.Time) *gpuSweep {
+	if len(cuts) > 0 {
+		g.Pieces = make([]Piece, len(cuts)+1)
+	}
+	return &gpuSweep{gpu: g, recorded: of.recorded, stream: map[int64]int{}, kernels: &of.kernels, waits: waitSweep{host: &of.host},
+		pieces: pieceSweep{cuts: cuts, gpu: g}}
 }
 
 func (s *gpuSweep) add(r *gpuRow) {
@@ -217,7 +223,10 @@ func (s *gpuSweep) advance(r *gpuRow) {
 		if running == 0 {
 			s.step = r.step()
 			s.gpu.BySteps[s.step].Idle.add(r, s.now)
-			s.waits.add(&s.gpu.BySteps[s.step].Waits, r, s.now)
+			waits := &s.gpu.BySteps[s.step].Waits
+			before := waits.Time
+			s.waits.add(waits, r, s.now)
+			s.pieces.waits(s.now, &before, &waits.Time)
 		}
 		s.count(running, to)
 	}
@@ -237,7 +246,9 @@ func (s *gpuSweep) running(limit trace.Time) (running Running, to trace.Time) {
 
 func (s *gpuSweep) count(running Running, to trace.Time) {
 	time := &s.gpu.BySteps[s.step].Running[running]
-	*time = distribution.AddTimes(*time, distribution.Between(s.now, to))
+	length := distribution.Between(s.now, to)
+	*time = distribution.AddTimes(*time, length)
+	s.pieces.runs(s.now, running, length)
 	s.now = to
 }
 

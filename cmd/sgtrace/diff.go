@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,13 +14,11 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/tracename"
 	"github.com/sgtrace/sgtrace/profile"
 )
-
-// diffCats are the events of profilers that a comparison is about.
-var diffCats = slices.Concat(reports.KernelEvents, profile.CopyCategories, []string{profile.AnnotationCategory})
 
 // mostDiffRows is how many rows people get to see unless told otherwise.
 const mostDiffRows = 40
@@ -27,73 +27,167 @@ func (c *command) diffCommand() *cli.Command {
 	flags := []cli.Flag{
 		formatFlag(),
 		&cli.BoolFlag{Name: "by-rank", Usage: "one row per rank and stage, step, or kernel", DisableDefaultText: true},
-		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.load, or diff.captures"},
+		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.setup, diff.load, or diff.captures"},
 		&cli.StringFlag{Name: "sort", Usage: "sort rows by `COLUMN`; -COLUMN reverses the order"},
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "40 for text and markdown"},
+		&cli.StringFlag{Name: "at", Usage: "compare one capture before `TIME` with itself from then on"},
+	}
+	for _, side := range diffSides {
+		for _, end := range []string{"from", "to"} {
+			flags = append(flags, &cli.StringFlag{Name: side + "-" + end, Usage: "--" + end + " `TIME` of " + strings.ToUpper(side) + " alone"})
+		}
 	}
 	return &cli.Command{
 		Name:      "diff",
 		Usage:     "what changed between two captures, and whether it could be chance",
-		ArgsUsage: "[LABEL=]BEFORE [LABEL=]AFTER",
+		ArgsUsage: "[LABEL=]BEFORE [LABEL=]AFTER, or --at TIME INPUT",
 		Description: `BEFORE and AFTER are each a file, a directory, or a quoted glob: OTLP dumps,
 PyTorch traces, Nsight Systems exports, or a mix. Totals are per request or per
 step, so captures may differ in length. Each change has a 95 % confidence
-interval; ~ marks changes that may be chance. --from and --to are offsets (+10s)
-from the start of each capture. 'sgtrace help metrics' defines every number.
+interval; ~ marks changes that may be chance. --from and --to are times or
+offsets (+10s) from the start of each capture; a request counts where it begins.
+'sgtrace help metrics' defines every number.
 
 Examples:
   sgtrace diff healthy.jsonl incident.jsonl
   sgtrace diff v0.5=profiles/monday v0.6='profiles/tuesday/*.json.gz' --by-rank
+  sgtrace diff --at +30s incident.jsonl
+  sgtrace diff --before-to +30s --after-from +30s a.jsonl b.jsonl
   sgtrace diff --stage decode_loop --from +30s --format csv a.jsonl b.jsonl`,
 		Flags:  slices.Concat(flags, selectionFlags()),
 		Action: c.diff,
 	}
 }
 
+// diffSides are the captures, as flags call them.
+var diffSides = [2]string{"before", "after"}
+
 func (c *command) diff(ctx *cli.Context) error {
 	how, err := printing(ctx, mostDiffRows)
 	if err != nil {
 		return err
 	}
-	args := ctx.Args().Slice()
-	if len(args) != 2 {
-		return commandline.Usage("diff takes two inputs, BEFORE and AFTER, each a file, a directory, or a quoted glob; there are %d", len(args))
+	read := c.readCaptures
+	if ctx.IsSet("at") {
+		read = c.readAt
 	}
-	if args[0] == inputs.Stdin && args[1] == inputs.Stdin {
-		return commandline.Usage("only one of BEFORE and AFTER can be standard input")
-	}
-	before, err := c.readCapture(ctx, args[0])
+	sides, names, err := read(ctx)
 	if err != nil {
 		return err
 	}
-	after, err := c.readCapture(ctx, args[1])
-	if err != nil {
-		return err
+	if !sides[0].Shares(sides[1]) {
+		return fmt.Errorf("%s and %s cannot be compared: one has only requests, the other only profiler data", names[0], names[1])
 	}
-	if !before.Shares(after) {
-		return fmt.Errorf("%s and %s cannot be compared: one has only requests, the other only profiler data", args[0], args[1])
-	}
-	d := diff.Compare(before, after, diff.Options{ByRank: ctx.Bool("by-rank")})
+	d := diff.Compare(sides[0], sides[1], diff.Options{ByRank: ctx.Bool("by-rank")})
 	if len(d.Rows) == 0 {
-		return fmt.Errorf("%s and %s cannot be compared: they have no requests, steps, kernels, or copies", args[0], args[1])
+		return fmt.Errorf("%s and %s cannot be compared: they have no requests, steps, kernels, or copies", names[0], names[1])
 	}
 	doc := &document.Document{Schema: "sgtrace.diff/v2"}
-	doc.Add(d.SideReport(), d.LoadReport())
+	doc.Add(d.SideReport(), d.SetupReport(), d.LoadReport())
 	doc.AddMain(d.Report())
+	doc.Findings = d.Findings()
 	return c.write(doc, how)
 }
 
-// readCapture collects one side of a comparison, of what the selection flags leave of it.
-// Only then the other one is read, so that it takes no more memory than a report.
-func (c *command) readCapture(ctx *cli.Context, arg string) (*diff.Collected, error) {
+// readCaptures reads two captures, one after the other, so that it takes no more memory
+// than a report.
+func (c *command) readCaptures(ctx *cli.Context) (sides [2]*diff.Collected, names []string, err error) {
+	names = ctx.Args().Slice()
+	if len(names) != 2 {
+		return sides, names, commandline.Usage("diff takes two inputs, BEFORE and AFTER, each a file, a directory, or a quoted glob; there are %d", len(names))
+	}
+	if names[0] == inputs.Stdin && names[1] == inputs.Stdin {
+		return sides, names, commandline.Usage("only one of BEFORE and AFTER can be standard input")
+	}
+	for i, side := range diffSides {
+		window := &chosen{from: cmp.Or(ctx.String(side+"-from"), ctx.String("from")), to: cmp.Or(ctx.String(side+"-to"), ctx.String("to"))}
+		if err := window.check(); err != nil {
+			return sides, names, err
+		}
+		capture, err := c.readCapture(ctx, names[i])
+		if err != nil {
+			return sides, names, err
+		}
+		sides[i], err = capture.collect(window)
+		if err := errors.Join(err, capture.evidence.Close()); err != nil {
+			return sides, names, err
+		}
+	}
+	return sides, names, nil
+}
+
+// inWords tells which window of time is chosen: " from +10s to +20s".
+func (s *chosen) inWords() (text string) {
+	if s.from != "" {
+		text += " from " + s.from
+	}
+	if s.to != "" {
+		text += " to " + s.to
+	}
+	return text
+}
+
+// readAt reads one capture and divides it at --at.
+func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []string, err error) {
+	at, args := ctx.String("at"), ctx.Args().Slice()
+	if len(args) != 1 {
+		return sides, nil, commandline.Usage("diff --at takes one input, which it divides at that time; there are %d", len(args))
+	}
+	names = []string{"before " + at, "from " + at}
+	windows := [2]*chosen{{from: ctx.String("from"), to: at}, {from: at, to: ctx.String("to")}}
+	for i, side := range diffSides {
+		if ctx.IsSet(side+"-from") || ctx.IsSet(side+"-to") {
+			return sides, nil, commandline.Usage("--%s-from and --%s-to are for two inputs; with --at, use --from and --to", side, side)
+		}
+		if err := windows[i].check(); err != nil {
+			return sides, nil, err
+		}
+	}
+	capture, err := c.readCapture(ctx, args[0])
+	if err != nil {
+		return sides, nil, err
+	}
+	defer capture.evidence.Close()
+	for i, window := range windows {
+		capture.label = names[i]
+		if sides[i], err = capture.collect(window); err != nil {
+			return sides, nil, err
+		}
+	}
+	return sides, names, nil
+}
+
+// A readCapture is an input of a comparison.
+type readCapture struct {
+	label    string
+	evidence *convert.Evidence
+}
+
+// readCapture reads what the selection flags but for times leave of an input. The caller
+// closes its evidence.
+func (c *command) readCapture(ctx *cli.Context, arg string) (*readCapture, error) {
 	label, path := tracename.SplitLabel(arg, func(path string) bool {
 		_, err := os.Stat(path)
 		return err == nil
 	})
-	e, sel, err := c.readInputs(ctx, []string{path}, needed{events: profile.Filter{Cats: diffCats, Args: profile.ArgsNone}})
+	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, events: profile.Filter{Cats: reports.AllEvents, Args: profile.ArgsNone},
+		EvidenceOptions: convert.EvidenceOptions{SyncPoints: true}})
 	if err != nil {
 		return nil, err
 	}
-	defer e.Close()
-	return diff.Collect(diff.Capture{Label: cmp.Or(label, c.redactedInput(path)), Requests: e.Requests, Profiles: &e.Set, From: sel.From, To: sel.To}), nil
+	return &readCapture{cmp.Or(label, c.redactedInput(path)), e}, nil
+}
+
+// collect collects what a comparison needs of a window of time; offsets count from the
+// beginning of the input.
+func (r *readCapture) collect(window *chosen) (*diff.Collected, error) {
+	e := r.evidence
+	if err := window.resolve(e.First); err != nil {
+		return nil, err
+	}
+	side := diff.Collect(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: e.Inventory(), From: window.From, To: window.To})
+	if side.Empty() {
+		return nil, fmt.Errorf("%s has nothing to compare%s", r.label, window.inWords())
+	}
+	return side, nil
 }

@@ -15,6 +15,8 @@ import (
 type needed struct {
 	events profile.Filter
 	convert.EvidenceOptions
+	// anyTime tells to select by everything but --from and --to, which the caller applies.
+	anyTime bool
 }
 
 // readEvidence reads inputs of any kind, and the requests and the window of time
@@ -28,6 +30,9 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 	sel, err := selection(ctx)
 	if err != nil {
 		return nil, nil, err
+	}
+	if what.anyTime {
+		sel.from, sel.to = "", ""
 	}
 	files, err := findInputs(ctx, args)
 	if err != nil {

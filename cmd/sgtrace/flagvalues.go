@@ -34,7 +34,7 @@ func flagValues(command, flag string) (values []string) {
 	case "cat":
 		values = slices.Concat(reports.AllEvents, []string{"cpu_op", "python_function", "nvtx"})
 	case "table":
-		values = map[string][]string{"report": reports.TableNames(), "inspect": inspect.Tables, "diff": {"diff", "diff.load", "diff.captures"}}[command]
+		values = map[string][]string{"report": reports.TableNames(), "inspect": inspect.Tables, "diff": {"diff", "diff.setup", "diff.load", "diff.captures"}}[command]
 	default:
 		values = map[string][]string{
 			"view": {"both", "thread", "request"}, "layout": {"both", "ranks", "compare"}, "args": {"all", "min", "none"},

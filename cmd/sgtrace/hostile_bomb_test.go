@@ -127,7 +127,7 @@ func TestBombs(t *testing.T) {
 		{"torch brackets.gz", torch("", "[", ","), 16, exitPartial, "skipped 16777"},
 		{"torch braces.gz", torch("", "{", ","), 8, exitPartial, "skipped 8388"},
 		{"torch nested args.gz", torch(inName+`q","args":`, `{"a":`, ","), 16, exitPartial, "this is nested too deeply; skipped 16777"},
-		{"torch members.gz", behind(",", `"k":0,`, `"z":1}`), 16, exitPartial, "more beside the events than any profiler writes"},
+		{"torch members.gz", behind(",", `"k":0,`, `"z":1}`), 16, exitPartial, "more data beside its events than any profiler writes"},
 		{"torch member.gz", behind(`,"traceName":"`, "A", `"}`), 480, exitPartial, "skipped 5033"},
 		{"torch documents.gz", behind("}\n", `{"traceEvents":[]}`+"\n", "[]"), 16, exitOK, ""},
 		{"torch objects.gz", behind("}\n", "{}\n", "[]"), 8, exitOK, ""},

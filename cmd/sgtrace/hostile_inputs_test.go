@@ -51,7 +51,7 @@ func TestSpellingsOfOneFile(t *testing.T) {
 func TestDemoSparesEvidence(t *testing.T) {
 	e := newEvidence(t)
 	before := snapshot(t, e.dir)
-	child{dir: e.dir}.run(t, "demo", ".").check(t, exitFailed, ".: has files that are of no demo")
+	child{dir: e.dir}.run(t, "demo", ".").check(t, exitFailed, ". has files that are not from a demo")
 	checkOnly(t, e.dir, before)
 	for range 2 {
 		child{dir: e.dir}.run(t, "demo", "--requests", "20", "new").check(t, exitOK)

@@ -47,7 +47,7 @@ func TestOutputsThatCannotBe(t *testing.T) {
 		{"dir.json", exitFailed, "dir.json: not a regular file"},
 		{"fifo.json", exitFailed, "fifo.json: not a regular file"},
 		{"loop.json", exitFailed, "loop.json"},
-		{"none/out.json", exitFailed, "there is no folder none; 'mkdir -p none' makes it"},
+		{"none/out.json", exitFailed, "there is no directory none; 'mkdir -p none' creates it"},
 		{e.otel + "/out.json", exitFailed, "not a directory"},
 		{strings.Repeat("x", 300) + ".json", exitFailed, "file name too long"},
 		{"/dev/full", exitUsage, "must end in .pftrace"},

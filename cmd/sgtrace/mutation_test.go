@@ -213,7 +213,7 @@ func (e *trial) judge(t *testing.T, execute func(*trial, *testing.T) int) int {
 var placed = regexp.MustCompile(`^(\S+?)((?::[A-Za-z_0-9]+)?(?::\d+|\+\d+)?): (?:data loss|error): .+ \[([a-z0-9-]+)\](?: \(\d+ times; this is the first\))?$`)
 
 // aboutFiles are the codes of what is wrong with a file as a whole.
-var aboutFiles = []string{"input-unusable", "nsys-truncated", "nsys-tables-damaged"}
+var aboutFiles = []string{"input-unusable", "nsys-truncated", "nsys-tables-damaged", "nsys-tables-found", "nsys-no-names"}
 
 // checkTalk checks status and messages.
 func (e *trial) checkTalk(t *testing.T, status int) {

@@ -67,7 +67,7 @@ type nameCheck struct {
 }
 
 // sizes are not ranks: "decode TP2 DP2" is how many there are.
-var sizes = regexp.MustCompile(`(?m)^servers .*$|"size": "[^"]*"`)
+var sizes = regexp.MustCompile(`(?m)^servers .*$|"size": ?"[^"]*"`)
 
 // ranksIn checks the names of ranks in a text.
 func (c *nameCheck) ranksIn(what, text string) {

@@ -86,7 +86,8 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 // readEverything reads inputs of any kind.
 func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
 	e, sel, err := c.readEvidence(ctx, needed{
-		profile.Filter{Cats: r.Events, Args: r.Args}, convert.EvidenceOptions{Attribute: r.Attribute, SyncPoints: r.SyncPoints},
+		events:          profile.Filter{Cats: r.Events, Args: r.Args},
+		EvidenceOptions: convert.EvidenceOptions{Attribute: r.Attribute, SyncPoints: r.SyncPoints},
 	})
 	if err != nil {
 		return nil, err

@@ -37,7 +37,10 @@ func Find(args []string, exclude ...string) ([]Input, error) {
 	}
 	var inputs []Input
 	excluded := 0
-	for _, arg := range args {
+	for i, arg := range args {
+		if slices.Contains(args[:i], arg) {
+			continue // else two searches would share what there is
+		}
 		label, path := tracename.SplitLabel(arg, Exists)
 		found, err := globs.find(path)
 		if err != nil {

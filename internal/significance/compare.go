@@ -42,6 +42,10 @@ func Compare(before, after Quantity) Change {
 	}
 	t := distuv.StudentsT{Sigma: 1, Nu: welch(&before, &after)}
 	c.Low, c.High = bounds(&before, &after, t.Quantile((1+confidence)/2))
+	if c.Low == 0 && math.IsInf(c.High, 1) { // it could be anything
+		c.Low, c.High = math.NaN(), math.NaN()
+		return c
+	}
 	c.P = min(1, 2*t.CDF(-reach(&before, &after)))
 	return c
 }
@@ -121,21 +125,7 @@ func Appeared(seen, pieces, otherPieces int) float64 {
 // 1979). NaN is a question that could not be asked; it stays, and costs nothing.
 func Holm(p []float64) []float64 {
 	out := slices.Clone(p)
-	var order []int
-	for i, v := range p {
-		if !math.IsNaN(v) {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case p[i] < p[j]:
-			return -1
-		case p[i] > p[j]:
-			return 1
-		}
-		return 0
-	})
+	order := known(p)
 	worst := 0.0
 	for rank, i := range order {
 		worst = max(worst, min(1, p[i]*float64(len(order)-rank)))

@@ -12,7 +12,9 @@
 //     pieces how far off it may be.
 //  2. [Compare] puts two of them together to the ratio after / before, an interval for
 //     it, and the probability that it is chance.
-//  3. [Holm] pays for having asked many questions at once.
+//  3. Where there are so few pieces that their scatter tells little, [CompareFew] compares
+//     them with an exact test.
+//  4. [Holm] and [FalseDiscoveries] pay for having asked many questions at once.
 //
 // What it cannot know is how much captures of the same thing differ from day to day.
 package significance

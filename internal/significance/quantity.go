@@ -7,7 +7,7 @@ import "math"
 type Piece struct{ Sum, Of float64 }
 
 // Enough is how many pieces it takes to say how far off an estimate may be.
-const Enough = 5
+const Enough = 3
 
 // A Quantity is a number above zero that was estimated from the pieces of a capture.
 type Quantity struct {

@@ -30,6 +30,7 @@ func TestErrorsAreAsFrequentAsPromised(t *testing.T) {
 	}{
 		{"independent", 20, 0.3, 0, 0.06},
 		{"few pieces", 6, 0.3, 0, 0.07},
+		{"very few pieces", 3, 0.3, 0, 0.07},
 		{"skewed", 20, 1, 0, 0.06},
 		{"neighbors alike", 20, 0.3, 0.4, 0.13}, // 20 % without a correction
 	} {

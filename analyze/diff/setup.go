@@ -1,0 +1,158 @@
+package diff
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/inventory"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A Setting is something about how a capture was made, or what of. Before and After are
+// what the captures say.
+type Setting struct{ Name, Before, After string }
+
+// layoutSetting is how many ranks there are of each role.
+const layoutSetting = "layout"
+
+// describe lists what a capture says about its setup, in the order of display; only
+// Before is set. What it does not say is left out.
+func describe(c *Capture) []Setting {
+	var list []Setting
+	add := func(name string, values ...string) {
+		values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
+		slices.Sort(values)
+		if values = slices.Compact(values); len(values) > 0 {
+			list = append(list, Setting{Name: name, Before: strings.Join(values, ", ")})
+		}
+	}
+	if s := c.Requests; s != nil {
+		describeRequests(s, add)
+	}
+	if c.Inventory != nil {
+		describeFiles(c.Inventory, add)
+	}
+	if c.Profiles != nil && len(c.Profiles.Ranks) > 0 {
+		add("profiled ranks", fmt.Sprint(len(c.Profiles.Ranks)))
+	}
+	return list
+}
+
+// describeRequests tells the setup of the servers that answered requests.
+func describeRequests(s *request.Set, add func(name string, values ...string)) {
+	var models, services, software, layouts []string
+	for i := range s.Parts {
+		models = append(models, s.Parts[i].Model)
+	}
+	for i := range s.Writers {
+		w := &s.Writers[i]
+		services = append(services, s.Syms.Name(w.Service))
+		software = append(software, strings.TrimSpace(w.SDK+" "+w.Version))
+		layouts = append(layouts, w.Layouts.String())
+	}
+	add("model", models...)
+	add(layoutSetting, deployment(s)...)
+	add("services", services...)
+	add("telemetry SDK", software...)
+	add("span layout", layouts...)
+	level := uint8(0)
+	for i := range s.Rows {
+		level = max(level, s.Rows[i].Level)
+	}
+	if level > 0 {
+		add("trace level", fmt.Sprint(level))
+	}
+}
+
+// deployment tells how many schedulers each role has, and in which directions:
+// "decode TP2 DP2 on 1 host".
+func deployment(s *request.Set) []string {
+	type size struct {
+		parts [4]map[int16]bool
+		hosts map[string]bool
+	}
+	roles := map[request.Role]*size{}
+	for i := range s.Procs {
+		p := &s.Procs[i]
+		if !p.Schedules {
+			continue
+		}
+		of := roles[p.Role]
+		if of == nil {
+			of = &size{hosts: map[string]bool{}}
+			roles[p.Role] = of
+		}
+		of.hosts[p.Host] = true
+		for k, n := range [...]int16{p.Rank.TP, p.Rank.PP, p.Rank.DP, p.Rank.EP} {
+			if of.parts[k] == nil {
+				of.parts[k] = map[int16]bool{}
+			}
+			of.parts[k][n] = n >= 0
+		}
+	}
+	var list []string
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		text := role.String()
+		for k, name := range [...]string{"TP", "PP", "DP", "EP"} {
+			if n := len(roles[role].parts[k]); roles[role].parts[k][0] && (n > 1 || name == "TP") {
+				text += fmt.Sprintf(" %s%d", name, n)
+			}
+		}
+		list = append(list, text+" on "+words.Counted(len(roles[role].hosts), "host"))
+	}
+	return list
+}
+
+// describeFiles tells what the files of profilers say about the setup.
+func describeFiles(v *inventory.Inventory, add func(name string, values ...string)) {
+	var profilers, runtimes, backends, recorded, graphs, worlds, devices []string
+	for i := range v.Exports {
+		profilers = append(profilers, strings.TrimSpace("Nsight Systems "+v.Exports[i].Product))
+		graphs = append(graphs, v.Exports[i].GraphMode)
+	}
+	for i := range v.Traces {
+		t := &v.Traces[i]
+		profilers = append(profilers, t.Producer)
+		runtimes, backends, recorded = append(runtimes, t.Runtime), append(backends, t.Backend), append(recorded, t.Recorded)
+	}
+	for i := range v.Processes {
+		if w := v.Processes[i].World; w > 0 {
+			worlds = append(worlds, fmt.Sprint(w))
+		}
+	}
+	for i := range v.Devices {
+		devices = append(devices, v.Devices[i].Name)
+	}
+	add("devices", devices...)
+	add("runtime", runtimes...)
+	add("backend of collectives", backends...)
+	add("ranks of the job", worlds...)
+	add("profiler", profilers...)
+	add("recorded besides events", recorded...)
+	add("CUDA graphs traced by", graphs...)
+}
+
+// compareSetups returns what both captures say and that differs.
+func compareSetups(before, after []Setting) []Setting {
+	var out []Setting
+	for _, b := range before {
+		i := slices.IndexFunc(after, func(a Setting) bool { return a.Name == b.Name })
+		if i >= 0 && after[i].Before != b.Before {
+			out = append(out, Setting{b.Name, b.Before, after[i].Before})
+		}
+	}
+	return out
+}
+
+// SetupReport makes a table of what differs in how the captures were made.
+func (d *Diff) SetupReport() *table.Table {
+	return table.New("sgtrace.report.diff.setup/v1", "Setup", d.Setup, []table.Field[Setting]{
+		table.TextColumn("of", "what differs, where both captures record it", func(s *Setting) string { return s.Name }),
+		table.TextColumn("before", "as the capture says it", func(s *Setting) string { return s.Before }),
+		table.TextColumn("after", "as the capture says it", func(s *Setting) string { return s.After }),
+	})
+}
