@@ -48,13 +48,11 @@ func (e *extent) cover(from, to trace.Time) {
 
 // processOf sums up one part of a trace.
 func processOf(p *profile.Profile, is profile.Identity) inventory.Process {
-	row := inventory.Process{File: p.Name, Is: is, N: 1, PID: p.Meta.PID, World: p.Meta.WorldSize}
+	name, pid, n := p.ProcessOf(is.Part)
+	row := inventory.Process{File: p.Name, Name: name, Is: is, N: int64(max(1, n)), PID: pid, World: p.Meta.WorldSize}
 	in := make([]bool, len(p.Rows))
 	for i := range p.Rows {
 		in[i] = p.Rows[i].Part == is.Part
-		if k := p.Rows[i].Kind; in[i] && k == profile.RowThread && row.Name == "" {
-			row.Name = p.Rows[i].Process
-		}
 	}
 	var e extent
 	for i := range p.Events {

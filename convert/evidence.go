@@ -71,12 +71,16 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 			p.Streams = append(p.Streams, f.Stream(m.Dump.Syms, m.Dump.Args, m.RanksOf(f)))
 		}
 	}
+	others := map[*inputs.Indexed]string{}
+	if everything {
+		others = m.NameOthers()
+	}
 	held := len(p.Streams) > 0
 	for _, x := range m.Sources {
 		if x.Rows == nil {
 			continue
 		}
-		st := m.WithoutDuplicates(x, x.Rows(p.pids(m.Ranks, x, everything)), opt.Attribute)
+		st := m.WithoutDuplicates(x, x.Rows(p.pids(m.Ranks, x, others[x])), opt.Attribute)
 		if held {
 			st = unversioned{st, m.Dump.Syms}
 		}
@@ -127,9 +131,8 @@ func (u unversioned) Calls(yield func(*profile.Call) bool) {
 func (p *Evidence) Close() error { return p.inputs.Close() }
 
 // pids tells which rank a process of a machine is. Processes that the input does
-// not name, short-lived children, are one rank together if open says that they may
-// be what was asked for.
-func (p *Evidence) pids(m *ranks.Ranks, x *inputs.Indexed, open bool) func(pid int32) int32 {
+// not name, short-lived children, are one rank together, others; "" leaves them out.
+func (p *Evidence) pids(m *ranks.Ranks, x *inputs.Indexed, others string) func(pid int32) int32 {
 	rankOf := map[int32]int32{}
 	for i, r := range m.Tracks {
 		for _, c := range r.Captures {
@@ -138,15 +141,15 @@ func (p *Evidence) pids(m *ranks.Ranks, x *inputs.Indexed, open bool) func(pid i
 			}
 		}
 	}
-	others := int32(-1)
-	if open {
-		others = int32(len(p.Ranks))
-		p.Ranks = append(p.Ranks, ranks.Stem(x.Input.Name)+" other processes")
+	rest := int32(-1)
+	if others != "" {
+		rest = int32(len(p.Ranks))
+		p.Ranks = append(p.Ranks, others)
 	}
 	return func(pid int32) int32 {
 		if rank, ok := rankOf[pid]; ok {
 			return rank
 		}
-		return others
+		return rest
 	}
 }

@@ -159,7 +159,7 @@ func TestOverlappingKernelsKeepTheirTimes(t *testing.T) {
 			t.Errorf("%s lasts %d ns", tr.Syms.Name(s.Name), s.Dur)
 		}
 	}
-	if got := paths(tr); got["By rank > any > 7 (compute)"]+got["By rank > any > stream 7 (compute)"] != 2 {
+	if got := paths(tr); got["By rank > process > stream 7 (compute)"] != 2 {
 		t.Errorf("slices: %v", got)
 	}
 }

@@ -54,7 +54,7 @@ func read(to *spantable.Filler, in io.Reader) {
 		}
 	}
 	if err != io.EOF {
-		r.Report(trace.InputDamaged, r.d.InputOffset(), err)
+		r.Tell(trace.InputDamaged, r.d.InputOffset(), err)
 	}
 	r.File().Bytes = r.d.InputOffset()
 }
@@ -86,7 +86,7 @@ func (r *reader) readProcesses() error {
 		return err
 	}
 	if err := json.Unmarshal(raw, &r.processes); err != nil {
-		r.Report(trace.OTLPLostValue, at)
+		r.Tell(trace.OTLPLostValue, at)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (r *reader) span() error {
 	}
 	var s span
 	if err := json.Unmarshal(raw, &s); err != nil {
-		r.Report(trace.OTLPInvalidSpan, at, err)
+		r.Tell(trace.OTLPInvalidSpan, at, err)
 		return nil
 	}
 	r.spans, r.offsets = append(r.spans, s), append(r.offsets, at)

@@ -38,16 +38,14 @@ var severityWords = map[uint8]string{2: "warning", 3: "error"}
 
 // listProcesses adds the processes of which a pid or a rank is known.
 func listProcesses(v *inventory.Inventory, src *rows.Source, processes []*profile.Profile, are []profile.Identity) {
-	names, gpus := map[int64]string{}, map[int64][]int64{} // by pid
-	for _, x := range src.Processes {
-		names[int64(x.PID)] = x.Name
-	}
+	gpus := map[int64][]int64{} // by pid
 	for _, d := range src.Meta.Devices {
 		gpus[int64(d.PID)] = append(gpus[int64(d.PID)], d.GPU)
 	}
 	events := src.Active()
 	for i, p := range processes {
-		row := inventory.Process{File: src.Name, Name: names[p.Meta.PID], Is: are[i], N: 1, PID: p.Meta.PID,
+		name, _, _ := p.ProcessOf("")
+		row := inventory.Process{File: src.Name, Name: name, Is: are[i], N: 1, PID: p.Meta.PID,
 			World: p.Meta.WorldSize, GPUs: gpus[p.Meta.PID], Events: events[int32(p.Meta.PID)], Steps: -1, Collectives: -1}
 		switch {
 		case row.Events == 0 && len(row.GPUs) == 0 && row.Is.RankFrom == rows.FromEnvironment:

@@ -14,10 +14,11 @@ var flagWords = []struct {
 	{MissingThread, "missing-thread"},
 	{DerivedTTFT, "derived-ttft"},
 	{SharedGateway, "shared-gateway"},
+	{MissingRows, "missing-spans"},
 }
 
 // AllFlags is everything that can be doubtful.
-const AllFlags = RIDCollision | RoomCollision | Unjoined | MissingRoot | MissingThread | DerivedTTFT | SharedGateway
+const AllFlags = RIDCollision | RoomCollision | Unjoined | MissingRoot | MissingThread | DerivedTTFT | SharedGateway | MissingRows
 
 // Words returns the words of f that reports print.
 func (f Flags) Words() []string {

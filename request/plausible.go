@@ -19,6 +19,10 @@ func (s *Set) Implausible(i int) bool {
 	return d < 0 || d > longest
 }
 
+// Again reports whether row i is a stage that a retraction began anew, of which the start
+// is that of the first time: how long it took is unknown.
+func (s *Set) Again(i int) bool { return s.Rows[i].Means == Reconnecting }
+
 // ReportTimes reports the rows whose durations are in no report, as their times cannot
 // be right. A timeline says itself what it makes of them.
 func (s *Set) ReportTimes() {

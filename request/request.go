@@ -117,6 +117,7 @@ const (
 	MissingThread                   // stages whose thread span is missing
 	DerivedTTFT                     // the server reports no TTFT; it was taken from stages
 	SharedGateway                   // the gateway's span also covers other requests
+	MissingRows                     // spans of it are missing, so that its times may not add up
 )
 
 // A Request is all parts of one request.

@@ -46,6 +46,10 @@ type Set struct {
 	// Orphans is how many rows lie in one that is not in the input, NoID how many cannot
 	// be told apart by an id.
 	Orphans, NoID int
+	// Missing are rows that others show to be lost, in no order, and Shown is how many
+	// rows of each proc others show, lost or not.
+	Missing []Missing
+	Shown   []int
 	// ClocksMoved tells that times were put on one clock.
 	ClocksMoved bool
 

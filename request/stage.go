@@ -39,6 +39,7 @@ const (
 	Sending                          // the KV cache, from the prefill server
 	SendQueueing                     // of a piece of the KV cache, for a worker to send
 	WorkerSending                    // a worker sends a piece of the KV cache
+	Reconnecting                     // the KV cache comes back after a retraction; it seems to last since the first connection began
 	Receiving                        // the decode server waits for the KV cache
 	DecodeQueueing                   // until the first decode batch
 	Answering                        // from the first decode step to the last
@@ -58,7 +59,7 @@ func (m Meaning) Phase() Phase {
 		return DispatchPhase
 	case Queueing, DecodeQueueing:
 		return QueuePhase
-	case SendPreparing, SendConnecting, ReceivePreparing, ReceiveConnecting:
+	case SendPreparing, SendConnecting, ReceivePreparing, ReceiveConnecting, Reconnecting:
 		return BootstrapPhase
 	case Encoding, Prefilling, PrefillingChunk:
 		return PrefillPhase

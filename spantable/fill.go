@@ -36,8 +36,8 @@ func (d *Table) Fill(name, encoding string) *Filler {
 // File returns the description of the file.
 func (f *Filler) File() *File { return &f.Table.Files[f.file] }
 
-// Report reports a message about what stands at an offset.
-func (f *Filler) Report(m *trace.Message, offset int64, values ...any) {
+// Tell reports a message about what stands at an offset.
+func (f *Filler) Tell(m *trace.Message, offset int64, values ...any) {
 	f.Table.Diags.Add(m.At(trace.Pos{File: f.File().Name, Offset: offset}, values...))
 }
 
@@ -59,7 +59,7 @@ var ErrMissing = errors.New("no trace id, span id, start or end")
 func (f *Filler) Add(r *Record, offset int64) {
 	s := &r.Span
 	if s.TraceHi|s.TraceLo == 0 || s.ID == 0 || s.Start <= 0 || s.End <= 0 {
-		f.Report(trace.OTLPInvalidSpan, offset, ErrMissing)
+		f.Tell(trace.OTLPInvalidSpan, offset, ErrMissing)
 		return
 	}
 	t := f.Table
@@ -100,7 +100,7 @@ func (f *Filler) Attribute(list trace.ArgList, key string, value any, offset int
 		list = list.Bool(sym, v)
 	}
 	if f.secrets != nil && sym != 0 && len(list) > start && f.secrets.Holds(list[start:]) {
-		f.Report(trace.SecretLeftOut, offset, "attribute", f.secrets.Name(sym))
+		f.Tell(trace.SecretLeftOut, offset, "attribute", f.secrets.Name(sym))
 		return list[:start]
 	}
 	return list

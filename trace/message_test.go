@@ -66,6 +66,11 @@ func said(call *ast.CallExpr) (name string, values int, ok bool) {
 	message, place := method.X, 1
 	switch method.Sel.Name {
 	case "At", "Of":
+	case "Tell": // with the message and where
+		if len(call.Args) < 2 {
+			return "", 0, false
+		}
+		message, place = call.Args[0], 2
 	case "Report", "Diag": // with the message, where, and how often or in which row
 		if len(call.Args) < 3 {
 			return "", 0, false

@@ -41,7 +41,7 @@ func read(to *spantable.Filler, in io.Reader) {
 		}
 	}
 	if err != io.EOF {
-		r.Report(trace.InputDamaged, r.d.InputOffset(), err)
+		r.Tell(trace.InputDamaged, r.d.InputOffset(), err)
 	}
 	r.File().Bytes = r.d.InputOffset()
 }
@@ -60,7 +60,7 @@ func (r *reader) value() error {
 	switch {
 	case err != nil || bracket != '{':
 	case wrong != nil:
-		r.Report(trace.OTLPInvalidSpan, at, wrong)
+		r.Tell(trace.OTLPInvalidSpan, at, wrong)
 	default:
 		r.add(&s, at)
 	}

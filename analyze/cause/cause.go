@@ -114,10 +114,11 @@ type Attribution struct {
 	Shared bool
 }
 
-// Attributable reports whether the time of r can be divided.
+// Attributable reports whether the time of r can be divided: it has ended, its times can
+// be right, and no spans of it are missing, without which they don't add up.
 func Attributable(s *request.Set, r *request.Request) bool {
 	m := &r.Metrics
-	if r.Status != request.Finished || m.E2E < 0 || m.E2E > request.LongestRequest || m.TTFT > request.LongestRequest {
+	if r.Status != request.Finished || !r.Complete() || m.E2E < 0 || m.E2E > request.LongestRequest || m.TTFT > request.LongestRequest {
 		return false
 	}
 	answer := &s.Parts[s.Answering(r)]

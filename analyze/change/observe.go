@@ -23,6 +23,7 @@ type observer struct {
 
 	arrivals []trace.Time
 	routes   [request.Other + 1][]route // by role
+	doubt    doubts
 	all      []*durations
 	byRank   [][]*durations                  // by rank and request.Watched
 	late     [][]*durations                  // by rank and request.Watched
@@ -81,8 +82,11 @@ func (w *observer) observe(from, to trace.Time) {
 	tpot := &durations{Where: place.Where{Scope: place.Everywhere}, metric: MedianChanged, stage: "tpot"}
 	w.all = []*durations{ttft, tpot}
 	for _, r := range w.requests() {
-		if w.inside(r.Start) {
+		w.doubt.add(w, r)
+		if w.inside(r.Start) && !arrivalDoubtful(r) {
 			w.arrivals = append(w.arrivals, r.Start)
+		}
+		if w.inside(r.Start) && r.Complete() {
 			ttft.add(r.Start, r.Metrics.TTFT)
 			tpot.add(r.Start, r.Metrics.TPOT)
 		}
@@ -90,6 +94,7 @@ func (w *observer) observe(from, to trace.Time) {
 			w.observePart(&w.set.Parts[p])
 		}
 	}
+	w.doubt.sort()
 	for role := range w.routes {
 		slices.SortStableFunc(w.routes[role], func(x, y route) int { return cmp.Compare(x.at, y.at) })
 	}
@@ -126,8 +131,8 @@ func (w *observer) series() []*durations {
 // of the lead rank, as its peers do the same beside it, and by how much each rank
 // was later than these.
 func (w *observer) observePart(p *request.Part) {
-	lead, rank := w.ranks.Lead(p)
-	if p.Serves() && rank != request.None && w.ranks.Leads[rank] && w.inside(p.Start) {
+	lead, _ := w.ranks.Lead(p)
+	if rank := w.ranks.Route(p); p.Serves() && rank != request.None && w.inside(p.Start) {
 		w.routes[p.Role] = append(w.routes[p.Role], route{p.Start, int32(rank)})
 	}
 	for _, t := range p.Threads {
@@ -164,8 +169,10 @@ func (w *observer) observeStages(th *request.Thread, of []*durations, at place.W
 var stepStages = []request.Meaning{request.Prefilling, request.Stepping}
 
 // observeLateness notes by how much every rank ended a step after the middle one
-// of its tensor parallel group, or not.
+// of its tensor parallel group, or not. Steps are the same by their number. Those
+// without one are counted, which goes wrong where spans are missing.
 func (w *observer) observeLateness(p *request.Part) {
+	whole := w.set.Requests[p.Request].Complete()
 	steps := map[groupStep][]int{}
 	var order []groupStep
 	for _, t := range p.Threads {
@@ -181,9 +188,16 @@ func (w *observer) observeLateness(p *request.Part) {
 				return
 			}
 			k := request.WatchedIndex(row)
+			number := int(row.Step)
+			if row.Step == request.Unknown {
+				if !whole {
+					return
+				}
+				number = counts[k]
+				counts[k]++
+			}
 			place := &w.ranks.Places[rank]
-			step := groupStep{k, counts[k], place.Rank.PP, place.ServerName()}
-			counts[k]++
+			step := groupStep{k, number, place.Rank.PP, place.ServerName()}
 			if steps[step] == nil {
 				order = append(order, step)
 			}

@@ -3,7 +3,6 @@ package change
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -94,16 +93,35 @@ func (w *observer) search(load, latency float64) []Shift {
 	return found
 }
 
+// searchArrivals finds changes of the rate of arrivals that are there whether or not those
+// in doubt are counted.
 func (w *observer) searchArrivals(level float64) []Shift {
-	if len(w.arrivals) < Fewest {
+	found := w.searchRate(w.arrivals, level)
+	if len(found) == 0 || len(w.doubt.arrivals) == 0 {
+		return found
+	}
+	all := slices.Concat(w.arrivals, w.doubt.arrivals)
+	slices.Sort(all)
+	again := w.searchRate(all, level)
+	return slices.DeleteFunc(found, func(f Shift) bool { return !slices.ContainsFunc(again, f.agrees) })
+}
+
+// agrees reports whether another search found the same change.
+func (f *Shift) agrees(g Shift) bool {
+	return f.rises() == g.rises() && f.First <= g.Last && g.First <= f.Last
+}
+
+// searchRate finds changes of the rate of arrivals.
+func (w *observer) searchRate(arrivals []trace.Time, level float64) []Shift {
+	if len(arrivals) < Fewest {
 		return nil
 	}
-	times := make([]float64, len(w.arrivals))
-	for i, t := range w.arrivals {
+	times := make([]float64, len(arrivals))
+	for i, t := range arrivals {
 		times[i] = float64(t - w.from)
 	}
 	at := func(k int) trace.Time {
-		return distribution.Midway(w.arrivals, k, w.from, w.to, func(t trace.Time) trace.Time { return t })
+		return distribution.Midway(arrivals, k, w.from, w.to, func(t trace.Time) trace.Time { return t })
 	}
 	rate := func(from, to int) Level {
 		l := newLevel(to - from)
@@ -112,7 +130,7 @@ func (w *observer) searchArrivals(level float64) []Shift {
 	}
 	changes := changepoint.Rates(times, 0, float64(w.to-w.from), changepoint.Options{Alpha: level,
 		Keep: func(from, k, to int) bool {
-			return factor(rate(from, k).Rate, rate(k, to).Rate) >= leastRateFactor
+			return leastFactor(w.doubt.rateOf(k-from, at(from), at(k)), w.doubt.rateOf(to-k, at(k), at(to))) >= leastRateFactor
 		}})
 	return shifts(changes, len(times), at, rate, Shift{Where: place.Where{Scope: place.Everywhere}, Metric: ArrivalsChanged})
 }
@@ -156,8 +174,10 @@ func (w *observer) searchShare(routes []route, rank int32, level float64) []Shif
 		return distribution.Midway(routes, k, w.from, w.to, func(r route) trace.Time { return r.at })
 	}
 	changes := changepoint.Shares(is, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
-		b, a := share(from, k).Share, share(k, to).Share
-		return factor(odds(b), odds(a)) >= leastOddsFactor && math.Abs(a-b) >= leastShare
+		bounds := func(from, to int) [2]float64 {
+			return w.doubt.shareOf(w.ranks.Places[rank].Role, count[to]-count[from], to-from, at(from), at(to))
+		}
+		return sharesDiffer(bounds(from, k), bounds(k, to))
 	}})
 	return shifts(changes, len(is), at, share, Shift{Where: w.ranks.Places[rank], Metric: ShareChanged})
 }

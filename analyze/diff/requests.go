@@ -161,7 +161,7 @@ func (c *diffSpans) addStages(stages []uint32, p requests.Spot, piece int) {
 // add counts the span at p, unless its times cannot be right.
 func (c *diffSpans) add(p requests.Spot, piece int) {
 	dur := c.set.Row(p.Span).Dur()
-	if c.set.Implausible(p.Span) {
+	if c.set.Implausible(p.Span) || c.set.Again(p.Span) {
 		return
 	}
 	rank := c.rank.Code(p)

@@ -3,6 +3,7 @@ package finders
 import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/missing"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 )
 
@@ -64,13 +65,18 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, exposedCopies},
 	{finding.GPU, "decode steps that ran without a CUDA graph", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, eagerSteps},
+	{finding.Silent, "a rank that falls silent while requests are in flight on it and others go on", Requests,
+		finding.Critical, finding.Likely, finding.Requests, finding.AtPlace, []string{"--timeline"}, silences},
+	{finding.Loss, "spans that were lost on their way to the dump", Requests,
+		finding.Info, finding.Certain, finding.Requests, finding.Everywhere, []string{"--by-rank"}, lostSpans},
 	{finding.Load, "arrivals that fell, and other changes of load that cost nothing", Requests,
 		finding.Info, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline"}, changes(finding.Load, free)},
 }
 
-// consequences: load makes decoding slow, ranks wait for a slow one where they
+// consequences: requests are sent elsewhere or pile up when a rank falls silent, load makes decoding slow, ranks wait for a slow one where they
 // communicate, and a server that is slow may have become so.
 var consequences = []finding.Consequence{
+	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{""}},
 	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
@@ -112,6 +118,12 @@ func lateInSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 	found, judged := m.RankLoads.StragglerFindings()
 	return m.Costs.Price(found), judged
 }
+
+func silences(m *Measured) ([]finding.Finding, finding.Judged) {
+	return missing.SilenceFindings(m.Of.Requests, missing.FindSilences(m.Of.Requests))
+}
+
+func lostSpans(m *Measured) ([]finding.Finding, finding.Judged) { return m.Loss.Findings() }
 
 func imbalances(m *Measured) ([]finding.Finding, finding.Judged)  { return m.RankLoads.Imbalances() }
 func slowServers(m *Measured) ([]finding.Finding, finding.Judged) { return m.RankLoads.SlowServers() }

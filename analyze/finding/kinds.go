@@ -11,6 +11,8 @@ const (
 	Transfer  Kind = "transfer"  // KV transfers that are slow
 	Memory    Kind = "memory"    // requests thrown out of the batch because memory ran out
 	Errors    Kind = "errors"    // requests or CUDA calls that failed
+	Silent    Kind = "silent"    // a rank from which nothing comes any more, with requests in flight
+	Loss      Kind = "loss"      // spans that were lost on their way to the dump
 	Pipeline  Kind = "pipeline"  // a stage of a pipeline that others wait for
 	GPU       Kind = "gpu"       // devices that are idle, or wait for data
 	Tail      Kind = "tail"      // why the slow requests are slow, if it is none of the above

@@ -67,6 +67,7 @@ type GPU struct {
 
 	Rows, Kernels int64 // kernels and copies; kernels
 	Called        int64 // rows of which the call is known
+	Migrated      int64 // rows that move pages of unified memory, which no call launches
 	// Delay is from the end of the call to the start of the row; 0 if the row began
 	// before.
 	Delay distribution.Summary

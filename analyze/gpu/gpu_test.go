@@ -202,6 +202,23 @@ func TestGPUsOfForgedTimes(t *testing.T) {
 	}
 }
 
+// No call launches a migration of unified memory: only the kernel lacks its call.
+func TestMigrationsNeedNoCall(t *testing.T) {
+	syms := trace.NewSymbols()
+	event := func(name string, at, correlation int64) profile.Event {
+		return profile.Event{Start: trace.Time(at), End: trace.Time(at + 10), Correlation: correlation, Name: syms.Intern(name)}
+	}
+	g := Measure(testset.SetOf(syms, []string{"TP0"}, &testset.RowStream{
+		CallRows:   []profile.Call{{Event: event("cudaLaunchKernel", 0, 1)}},
+		KernelRows: []profile.Kernel{{Event: event("a", 20, 1)}, {Event: event("b", 40, 0)}},
+		CopyRows: []profile.Copy{{Event: event("[CUDA memcpy Unified Host-to-Device]", 60, 0)}, {Event: event("[CUDA memcpy Unified Device-to-Host]", 80, 0)},
+			{Event: event("[CUDA memcpy Host-to-Device]", 100, 0)}},
+	}), Options{})
+	if rows, unknown := g.Launched(); rows != 3 || unknown != 2 {
+		t.Errorf("the calls of %d of %d rows are unknown, want 2 of 3", unknown, rows)
+	}
+}
+
 func TestLaunchesOfGPUs(t *testing.T) {
 	gpu := func(calls, kernels []testset.GPURow) *GPU {
 		return &Measure(testset.GPUSetOf(calls, kernels, nil), Options{}).GPUs[0]

@@ -153,14 +153,20 @@ func (g *GPUs) IdleReport() *table.Table {
 	return r
 }
 
+// Launched counts the kernels and copies that calls launch, and those of which the call is
+// not known. No call launches migrations of unified memory.
+func (g *GPUs) Launched() (rows, unknown int64) {
+	for i := range g.GPUs {
+		gpu := &g.GPUs[i]
+		rows += gpu.Rows - gpu.Migrated
+		unknown += gpu.Rows - gpu.Migrated - gpu.Called
+	}
+	return rows, unknown
+}
+
 // noteLaunches tells how much is unknown of calls.
 func (g *GPUs) noteLaunches(r *table.Table) {
-	rows, called := int64(0), int64(0)
-	for i := range g.GPUs {
-		rows += g.GPUs[i].Rows
-		called += g.GPUs[i].Called
-	}
-	if called < rows {
-		r.Note("the calls that launched %d of %d kernels and copies are not in the files, so gaps before these never count as host wait", rows-called, rows)
+	if rows, unknown := g.Launched(); unknown > 0 {
+		r.Note("the calls that launched %d of %d kernels and copies are not in the files, so gaps before these never count as host wait", unknown, rows)
 	}
 }

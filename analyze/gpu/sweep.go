@@ -148,10 +148,13 @@ func (s *gpuSweep) add(r *gpuRow) {
 		}
 		s.kernels.add(r)
 	}
-	if r.called() {
+	switch {
+	case r.called():
 		s.queue.add(r)
 		g.Called++
 		s.delays.Add(max(0, int64(r.start-r.launch)-r.launched), distribution.NoLimit)
+	case r.flags&rowMigrated != 0:
+		g.Migrated++
 	}
 }
 

@@ -114,7 +114,11 @@ func (o *Overview) requestWarnings() []document.Warning {
 		return n
 	}
 	add(o.Statuses[request.Unfinished], "%s without an end in the files: not in the latencies")
-	add(flagged(request.MissingRoot|request.MissingThread), "%s with spans missing")
+	if o.Loss.Lost > 0 {
+		d = append(d, notice(o.Loss.Text()+": these are left out of what is compared"))
+	} else {
+		add(o.Loss.Incomplete, "%s with spans missing, at the beginning or the end of the files: left out of what is compared")
+	}
 	add(flagged(request.Unjoined|request.RoomCollision), "%s of which one half, prefill or decode, is missing or could not be told apart")
 	add(o.Tail.Implausible, "%s with times that cannot be right: left out")
 	return d
@@ -259,15 +263,11 @@ const muchUnclassified = 1.0 / 4
 
 // deviceWarnings are about what the captures of devices do not tell.
 func deviceWarnings(g *gpu.GPUs) []document.Warning {
-	rows, called := int64(0), int64(0)
-	for i := range g.GPUs {
-		rows, called = rows+g.GPUs[i].Rows, called+g.GPUs[i].Called
-	}
 	var d []document.Warning
-	if rows == 0 {
+	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Rows > 0 }) {
 		d = append(d, notice("the profiles hold no kernels and copies of any device"))
 	}
-	if missing := rows - called; 10*missing >= rows && missing > 0 {
+	if rows, missing := g.Launched(); 10*missing >= rows && missing > 0 {
 		which, known := fmt.Sprintf("%.0f %% of", 100*distribution.Fraction(missing, rows)), "known in part only"
 		if missing == rows {
 			which, known = "all of", "not known"

@@ -92,7 +92,7 @@ func stageLines(set *request.Set) [request.Other + 1][]Distribution {
 	values := map[key][]int64{}
 	for i := range set.Len() {
 		span := set.Row(i)
-		if set.Kind(i) != request.Stage || set.Implausible(i) {
+		if set.Kind(i) != request.Stage || set.Implausible(i) || set.Again(i) {
 			continue
 		}
 		at := key{request.Other, set.Name(i)}

@@ -183,6 +183,15 @@ func (r *RankSet) EachPart(f func(p *request.Part)) {
 	}
 }
 
+// Route returns the rank that part p was sent to, of those that stand for others; None if
+// nothing tells, as spans are missing.
+func (r *RankSet) Route(p *request.Part) int {
+	if _, rank := r.Lead(p); rank != request.None && r.Leads[rank] {
+		return rank
+	}
+	return request.None
+}
+
 // isBare reports whether a part is all that its server tells, as vLLM's are. Where
 // other servers of its role tell of their ranks it has lost its threads.
 func (r *RankSet) isBare(p *request.Part) bool { return len(p.Threads) == 0 && r.bare[p.Role] }

@@ -54,13 +54,19 @@ func (r *Ranks) divisions() []Division {
 	var all []Division
 	for _, role := range request.ServingRoles {
 		if leads := r.leads(role); len(leads) > 1 {
-			all = append(all, r.newDivision(leads))
+			all = append(all, r.newDivision(leads, r.unrouted[role]))
 		}
 	}
 	return all
 }
 
-func (r *Ranks) newDivision(leads []*Load) Division {
+// newDivision judges a division. Requests of which nobody knows the rank went to the
+// others, for all that is known.
+func (r *Ranks) newDivision(leads []*Load, unrouted int) Division {
+	requests := unrouted
+	for _, l := range leads {
+		requests += int(l.Requests)
+	}
 	d := Division{Ranks: leads, P: 1}
 	for _, l := range leads {
 		if d.Most == nil || l.Requests > d.Most.Requests {
@@ -71,7 +77,7 @@ func (r *Ranks) newDivision(leads []*Load) Division {
 	d.P = d.probability()
 	d.Cost = d.cost(float64(r.e2e))
 	d.Uneven = d.P <= straggler.ErrorLevel && d.Cost >= leastCost &&
-		d.Most.Share*n >= leastOverload && (math.IsNaN(d.Most.TokenShare) || d.Most.TokenShare*n >= leastTokens)
+		float64(d.Most.Requests)/float64(requests)*n >= leastOverload && (math.IsNaN(d.Most.TokenShare) || d.Most.TokenShare*n >= leastTokens)
 	return d
 }
 

@@ -57,7 +57,8 @@ func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
 		loads[i] = index[place]
 	}
 	r.notes = whole.Notes()
-	if n := countEnds(of, all, loads); n > 0 {
+	n := 0
+	if n, r.unrouted = countEnds(of, all, loads); n > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("%d times, a rank that works for a request is left out: its role is unknown", n))
 	}
 	r.divideLoads()
@@ -85,8 +86,9 @@ func newRankLoad(t *load.Timeline, s *load.Series) Load {
 }
 
 // countEnds counts on every rank how requests ended, and their retractions. It
-// returns for how many it could not, as a timeline has no such rank.
-func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int) {
+// returns for how many it could not, as a timeline has no such rank, and how many parts
+// of each role nobody knows a rank of.
+func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int, unrouted [request.Other + 1]int) {
 	s := of.Set
 	for i := range s.Requests {
 		req := &s.Requests[i]
@@ -97,6 +99,9 @@ func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int) {
 			part := &s.Parts[p]
 			if !part.Serves() {
 				continue
+			}
+			if of.Route(part) == request.None {
+				unrouted[part.Role]++
 			}
 			if thread, rank := of.Lead(part); thread == request.None && rank != request.None && loads[rank] != nil {
 				loads[rank].count(part, req.Status)
@@ -111,11 +116,11 @@ func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int) {
 					continue
 				}
 				loads[rank].count(part, req.Status)
-				loads[rank].Retractions += retractions(s, t)
+				loads[rank].Retractions += s.Retractions(t)
 			}
 		}
 	}
-	return unknown
+	return unknown, unrouted
 }
 
 func (l *Load) count(part *request.Part, status request.Status) {
@@ -126,19 +131,6 @@ func (l *Load) count(part *request.Part, status request.Status) {
 	case request.Failed:
 		l.Failed++
 	}
-}
-
-// retractions counts how often a thread's share was thrown out of the batch.
-func retractions(s *request.Set, thread int) int64 {
-	n := int64(0)
-	for i := range s.ThreadRows(thread) {
-		for _, e := range s.InstantsOf(i) {
-			if e.Kind == request.Retracted {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // divideLoads tells the lead ranks of every role their shares.

@@ -19,9 +19,10 @@ type Ranks struct {
 
 	e2e            int64 // mean of the finished requests, ns; request.Unknown
 	skipped        skippedSteps
-	unequalBatches int  // parts of requests of which the stages of a pipeline have more or fewer
-	unlaunched     bool // there are pipelines, but no run_batch_cpu
-	paced          int  // steps of the rank with the fewest of the ranks whose paces were compared; -1 is none
+	unrouted       [request.Other + 1]int // parts of each role that went to nobody knows which rank
+	unequalBatches int                    // parts of requests of which the stages of a pipeline have more or fewer
+	unlaunched     bool                   // there are pipelines, but no run_batch_cpu
+	paced          int                    // steps of the rank with the fewest of the ranks whose paces were compared; -1 is none
 	notes          []string
 }
 

@@ -120,6 +120,10 @@ func (g *grouper) add(p Spot) {
 		g.out.Implausible++
 		return
 	}
+	if g.set.Again(p.Span) {
+		g.out.Again++
+		return
+	}
 	id := g.group(p)
 	g.durations, g.groups = append(g.durations, s.Dur()), append(g.groups, id)
 	if p.Request != request.None {

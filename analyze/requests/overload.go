@@ -21,7 +21,7 @@ func OverloadFindings(s *request.Set) ([]finding.Finding, finding.Judged) {
 	waited, all := 0.0, 0.0
 	for i := range s.Requests {
 		r := &s.Requests[i]
-		if m := &r.Metrics; r.Status == request.Finished && m.E2E > 0 && m.E2E <= request.LongestRequest && m.Queue >= 0 {
+		if m := &r.Metrics; r.Status == request.Finished && r.Complete() && m.E2E > 0 && m.E2E <= request.LongestRequest && m.Queue >= 0 {
 			queue, e2e = append(queue, m.Queue), append(e2e, m.E2E)
 			waited, all = waited+float64(min(m.Queue, m.E2E)), all+float64(m.E2E)
 		}

@@ -16,6 +16,9 @@ type Stages struct {
 	// Implausible counts the spans whose times cannot be right. They are in no
 	// group.
 	Implausible int
+	// Again counts the spans that a retraction began anew and that seem to last since
+	// the first time. They are in no group, either.
+	Again int
 }
 
 // A Group is the spans with the same place in every dimension.
@@ -57,6 +60,9 @@ func (s *Stages) Report() *table.Table {
 	table.NoteFewSamples(r, s.Groups, func(g *Group) int64 { return int64(g.N) }, func(g *Group) string { return strings.Join(g.Key, " ") })
 	if s.Implausible > 0 {
 		r.Note("%s left out because of impossible times", words.Counted(s.Implausible, "span"))
+	}
+	if s.Again > 0 {
+		r.Note("%s left out that began anew after a retraction: they seem to last since the first time", words.Counted(s.Again, "span"))
 	}
 	return r
 }

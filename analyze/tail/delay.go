@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -38,7 +39,7 @@ func (t *Tail) delays() *Delays {
 	if d.N < finding.FewCompared {
 		return nil
 	}
-	d.Limit = cause.MedianOver(t.List, func(a *cause.Attribution) int64 { return a.E2E.Total() })
+	d.Limit = t.medianE2E()
 	usual := cause.UsualOf(t.List)
 	rows := make([]Delay, cause.Count)
 	groups := make([]tailGroup, cause.Count)
@@ -71,6 +72,21 @@ func (t *Tail) delays() *Delays {
 	}
 	slices.SortStableFunc(d.Rows, func(x, y Delay) int { return cmp.Compare(y.Total, x.Total) })
 	return d
+}
+
+// medianE2E is over all finished requests, in ns. Those of which spans are missing have an
+// E2E, too; without them it would be that of short ones, which lose fewer spans.
+func (t *Tail) medianE2E() int64 {
+	e2e := make([]int64, 0, len(t.List)+t.Incomplete)
+	for i := range t.List {
+		e2e = append(e2e, t.List[i].E2E.Total())
+	}
+	for i := range t.set.Requests {
+		if r := &t.set.Requests[i]; r.Status == request.Finished && !r.Complete() && r.Metrics.E2E >= 0 {
+			e2e = append(e2e, r.Metrics.E2E)
+		}
+	}
+	return distribution.LowerMedian(e2e)
 }
 
 // Verdict says in one sentence what delays requests.

@@ -139,6 +139,9 @@ func (t *Tail) noteComparison(r *table.Table, c *Comparison) {
 	if t.Implausible > 0 {
 		r.Note("%s left out because of impossible times", words.Counted(t.Implausible, "finished request"))
 	}
+	if t.Incomplete > 0 {
+		r.Note("%s left out: spans of them are missing", words.Counted(t.Incomplete, "finished request"))
+	}
 }
 
 // noteSizes tells what is usual for the size of a request.

@@ -78,6 +78,9 @@ type Tail struct {
 	// Implausible counts the finished requests that are left out, as their times
 	// cannot be right.
 	Implausible int
+	// Incomplete counts the finished requests that are left out, as spans of them are
+	// missing.
+	Incomplete int
 
 	set  *request.Set
 	List []cause.Attribution
@@ -100,7 +103,11 @@ func New(s *request.Set, o Options) *Tail {
 	a := cause.NewAttributor(s)
 	t := &Tail{Options: o, ClocksMoved: a.Clocks.Moved || s.ClocksMoved, set: s, List: a.All()}
 	for i := range s.Requests {
-		if s.Requests[i].Status == request.Finished && !cause.Attributable(s, &s.Requests[i]) {
+		switch r := &s.Requests[i]; {
+		case r.Status != request.Finished:
+		case !r.Complete():
+			t.Incomplete++
+		case !cause.Attributable(s, r):
 			t.Implausible++
 		}
 	}

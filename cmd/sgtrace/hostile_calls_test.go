@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,12 +112,15 @@ func checkCalls(t *testing.T, what, calls, bait string, writable ...string) {
 // list says, and nowhere else.
 func TestImports(t *testing.T) {
 	allowed := map[string]string{
-		"internal/serve net":      "sgtrace open hands one file to the viewer, on the loopback address",
-		"internal/serve net/http": "",
-		"internal/serve net/url":  "",
-		"internal/pftest os/exec": "for tests: Perfetto's own importer",
-		"nsysexport/rows net/url": "the address of a file, as SQLite wants it",
+		"internal/serve net":                   "sgtrace open hands one file to the viewer, on the loopback address",
+		"internal/serve net/http":              "",
+		"internal/serve net/url":               "",
+		"internal/pftest os/exec":              "for tests: Perfetto's own importer",
+		"nsysexport os/exec":                   "nsys export, of a report that you name",
+		"nsysexport/database net/url":          "the address of a file, as SQLite wants it",
+		"nsysexport/internal/nsystest net/url": "the same, for tests",
 	}
+	unused := maps.Clone(allowed)
 	dangerous := regexp.MustCompile(`^(net|net/.*|os/exec|plugin|os/user|log/syslog|C|.*/(dns|grpc|websocket)\b.*)$`)
 	root := filepath.Join("..", "..")
 	files := 0
@@ -137,14 +141,19 @@ func TestImports(t *testing.T) {
 		dir, err := filepath.Rel(root, filepath.Dir(path))
 		for _, spec := range f.Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)
-			if _, ok := allowed[filepath.ToSlash(dir)+" "+name]; dangerous.MatchString(name) && !ok {
+			by := filepath.ToSlash(dir) + " " + name
+			if _, ok := allowed[by]; dangerous.MatchString(name) && !ok {
 				t.Errorf("%s imports %s", path, name)
 			}
+			delete(unused, by)
 		}
 		return err
 	})
 	if err != nil || files < 100 {
 		t.Errorf("%d files read: %v", files, err)
+	}
+	for by := range unused {
+		t.Errorf("the list allows an import that nothing needs any more: %s", by)
 	}
 }
 

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A HostClock is the clock of one host, by which all of its processes stamp
@@ -84,7 +84,7 @@ func (m *Clocks) findClocks() {
 			case synced != nil:
 				c.Clock = add("session "+c.File.Name, synced.Name, "unix", true)
 			case c.File.Meta.Parts != nil: // its hosts were put on one clock when it was written
-				c.Clock = add("file "+c.File.Name, ranks.Stem(c.File.Name), "unix", true)
+				c.Clock = add("file "+c.File.Name, naming.File(c.File.Name), "unix", true)
 			case c.File.Meta.Origin == profile.OriginUnknown:
 				c.Clock = add("file "+c.File.Name, r.Name, "unknown", false)
 			case r.Proc != request.None && m.Requests.Procs[r.Proc].Host != "":

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/order"
-	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -33,9 +32,12 @@ func (m *Ranks) nameRanks() {
 	if m.Requests != nil {
 		m.Requests.Names = m.Names
 	}
+	processes := m.nameProcesses()
 	taken := map[string]int{}
 	for _, r := range m.Tracks {
-		r.Name = m.nameOf(r)
+		if r.Name = processes[r]; r.Name == "" {
+			r.Name = m.Names.Rank(m.placeOf(r))
+		}
 		if taken[r.Name]++; taken[r.Name] > 1 {
 			r.Name += fmt.Sprintf(" #%d", taken[r.Name])
 		}
@@ -91,38 +93,61 @@ func (m *Ranks) placeOf(r *Track) naming.Place {
 	return p
 }
 
-// nameOf names a rank, or a process that is none.
-func (m *Ranks) nameOf(r *Track) string {
-	place := m.placeOf(r)
-	if r.Rank != trace.NoRank {
-		return m.Names.Rank(place)
-	}
-	f := r.Captures[0].File
-	name := Stem(f.Name)
-	if f.Source.Format.Machine { // has more than one process
-		if f.Meta.PID == 0 && r.Host != "" {
-			name = r.Host
+// nameProcesses names the processes of which no rank is known.
+func (m *Ranks) nameProcesses() map[*Track]string {
+	var tracks []*Track
+	var processes []naming.Process
+	for _, r := range m.Tracks {
+		if m.placeOf(r).Rank == trace.NoRank {
+			tracks, processes = append(tracks, r), append(processes, r.process())
 		}
-		name += " " + processName(f.Profile)
 	}
-	return name
+	names := map[*Track]string{}
+	for i, name := range m.Names.Processes(processes) {
+		names[tracks[i]] = name
+	}
+	return names
 }
 
-// processName is what a process of an export is called that is no rank.
-func processName(p *profile.Profile) string {
-	if p.Meta.PID == 0 {
-		return "machine"
+// process tells what the first capture of a track tells about its process. What an export
+// holds of no process is that of the machine.
+func (r *Track) process() naming.Process {
+	c := r.Captures[0]
+	is := naming.Process{Host: r.Host, File: c.File.Name}
+	switch name, pid, n := c.File.ProcessOf(c.Part); {
+	case c.IsOfMachine() && c.File.Meta.PID == 0:
+		is.Name = "machine"
+	case c.Part != "": // a timeline of ours has called it so
+		is.Name = c.Part
+	case n > 1:
+		is.Name = fmt.Sprintf("%d processes", n)
+	default:
+		is.Name, is.PID = name, pid
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %d", cmp.Or(p.Rows[0].Process, "pid"), p.Meta.PID))
+	return is
 }
 
-// Stem returns the name of a file without folders and what all traces end in.
-func Stem(path string) string {
-	name := filepath.Base(path)
-	for _, suffix := range []string{".gz", ".zst", ".json", ".trace", ".pt", ".sqlite"} {
-		name = strings.TrimSuffix(name, suffix)
+// NameOthers names the processes of each export that are not among the tracks.
+func (m *Ranks) NameOthers() map[*inputs.Indexed]string {
+	hosts := map[*inputs.Indexed]string{}
+	for _, r := range m.Tracks {
+		for _, c := range r.Captures {
+			hosts[c.File.Source] = r.Host
+		}
 	}
-	return name
+	var exports []*inputs.Indexed
+	var others []naming.Process
+	for _, x := range m.Sources {
+		if x.Rows != nil {
+			exports = append(exports, x)
+			others = append(others, naming.Process{Name: "other processes", Host: hosts[x], File: x.Input.Name})
+		}
+	}
+	names := map[*inputs.Indexed]string{}
+	for i, name := range m.Names.Processes(others) {
+		names[exports[i]] = name
+	}
+	return names
 }
 
 // rankList names the ranks that there are: a few of many, and their hosts if they have

@@ -74,6 +74,8 @@ type Config struct {
 	Incident Incident
 	// Straggler is the rank that the others wait for.
 	Straggler Straggler
+	// Hang is the DP rank that stops working.
+	Hang Hang
 	// SlowTransfers and FailedTransfers are shares of the requests whose KV
 	// transfer takes much longer, or fails. PD only.
 	SlowTransfers, FailedTransfers float64
@@ -145,6 +147,14 @@ type Straggler struct {
 	// AtOnset tells that it is slow from the onset of the incident on, and not all
 	// the time.
 	AtOnset bool
+}
+
+// Hang is a DP rank of the instance that decodes which from the onset of the incident on
+// begins no further step. What has been sent to it, and is from then on, never ends, and
+// neither do its spans.
+type Hang struct {
+	AtOnset bool
+	DP      int
 }
 
 // DefaultConfig is the incident that `sgtrace demo` shows: a PD deployment
@@ -267,6 +277,9 @@ func (c *Config) checkRanks() error {
 	p := c.serving()
 	if in := c.Incident; p.DP > 1 && in.DPShare > 0 && (in.DPRank < 0 || in.DPRank >= p.DP) {
 		return fmt.Errorf("simulator: Config.Incident.DPRank is %d, the instance has %d DP ranks", in.DPRank, p.DP)
+	}
+	if c.Hang.AtOnset && (c.Hang.DP < 0 || c.Hang.DP >= p.DP) {
+		return fmt.Errorf("simulator: Config.Hang.DP is %d, the instance has %d DP ranks", c.Hang.DP, p.DP)
 	}
 	s := c.Straggler
 	if s.Factor > 1 && (min(s.TP, s.PP, s.DP) < 0 || s.TP >= p.TP || s.PP >= p.PP || s.DP >= p.DP) {

@@ -94,6 +94,9 @@ func (e *engine) wake() {
 func (e *engine) iterate(b *microbatch) {
 	at := max(e.sim.now, e.attended)
 	b.busy = true
+	if e.hangs(at) {
+		return
+	}
 	if free := e.stageFree[0]; free > at {
 		e.sim.at(free, func() { e.iterate(b) })
 		return
@@ -116,6 +119,13 @@ func (e *engine) iterate(b *microbatch) {
 	} else {
 		b.busy = false
 	}
+}
+
+// hangs reports whether e is the engine that is planted to hang, and does at a time.
+func (e *engine) hangs(at int64) bool {
+	run := e.sim.run
+	h := run.Config.Hang
+	return h.AtOnset && e.dp == h.DP && e.instance == len(run.Instances)-1 && at >= run.Onset
 }
 
 // enqueue puts a job into the waiting queue.

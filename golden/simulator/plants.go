@@ -119,3 +119,33 @@ func (r *Run) imbalanceTruth() *ImbalanceTruth {
 	t.ShareAfter = float64(t.After[t.DPRank]) / float64(max(after, 1))
 	return t
 }
+
+// HangTruth is a DP rank that hangs.
+type HangTruth struct {
+	Role   string `json:"role"`
+	Host   string `json:"host"`
+	DPRank int    `json:"dp_rank"`
+	// LastNs is the end of its last step, and Running how many requests were in its
+	// batches then.
+	LastNs  int64 `json:"last_ns"`
+	Running int   `json:"running"`
+}
+
+func (r *Run) hangTruth() *HangTruth {
+	if !r.Config.Hang.AtOnset {
+		return nil
+	}
+	in := r.Serving()
+	t := &HangTruth{Role: string(in.Role), Host: r.Hosts[in.Host].Name, DPRank: r.Config.Hang.DP}
+	for i := range r.Steps {
+		if st := &r.Steps[i]; st.Instance == len(r.Instances)-1 && st.DP == t.DPRank {
+			t.LastNs = max(t.LastNs, Latest(st.Ranks, Done))
+		}
+	}
+	for _, q := range r.Requests {
+		if h := q.answering(); h.End == 0 && h.dp == t.DPRank && len(h.turns) > 0 {
+			t.Running++
+		}
+	}
+	return t
+}

@@ -74,9 +74,9 @@ type Request struct {
 	stop        string // finish reason if left alone
 	Temperature float64
 	Halves      []*Half // unified; or prefill, then decode
-	Outcome     Outcome
-	Sent        int64 // gateway: both halves dispatched
-	Headers     int64 // gateway: response headers of both halves received
+	Outcome     Outcome // empty if it hangs
+	Sent        int64   // gateway: both halves dispatched
+	Headers     int64   // gateway: response headers of both halves received
 
 	cancelAfter  int   // the client cancels after so many tokens; 0 never
 	patience     int64 // the client leaves after so long; 0 never

@@ -66,7 +66,7 @@ const (
 // Thread is what one process did for a half.
 type Thread struct {
 	Process    int
-	Start, End int64
+	Start, End int64   // End is 0 if it hangs; so is that of its open stages
 	Stages     []Stage // by start of the outer ones; a stage precedes what is nested in it
 	Events     []Event // in order of time
 }

@@ -28,6 +28,7 @@ type Truth struct {
 
 	Straggler *StragglerTruth `json:"straggler,omitempty"`
 	Imbalance *ImbalanceTruth `json:"imbalance,omitempty"`
+	Hang      *HangTruth      `json:"hang,omitempty"`
 	Counts    CountTruth      `json:"counts"`
 
 	// Stages has a row for every stage, StagesByRank for every stage and process.
@@ -37,7 +38,7 @@ type Truth struct {
 	E2E          *Summary       `json:"e2e,omitempty"`  // of finished requests
 	ITL          *Summary       `json:"itl,omitempty"`  // of all gaps between tokens
 	Slow         []SlowTruth    `json:"slow"`
-	Requests     []RequestTruth `json:"requests"`
+	Requests     []RequestTruth `json:"requests"` // but those that hang
 }
 
 // HostTruth is a host and its clock.
@@ -146,9 +147,13 @@ func (r *Run) Truth() *Truth {
 	}
 	t.Straggler = r.stragglerTruth()
 	t.Imbalance = r.imbalanceTruth()
+	t.Hang = r.hangTruth()
 
 	s := newSurvey(r)
 	for _, q := range r.Requests {
+		if q.End == 0 {
+			continue
+		}
 		t.Requests = append(t.Requests, s.request(q))
 		t.EndNs = max(t.EndNs, q.End)
 	}
@@ -237,6 +242,9 @@ func (s *survey) thread(t *Thread) []StageTime {
 		d := st.End - st.Start
 		sums[st.kind].N++
 		sums[st.kind].SumNs += d
+		if st.kind == decodeBootstrap && st.Parent >= 0 {
+			continue // after a retraction it seems to last since the first one began
+		}
 		s.durations[t.Process][st.kind] = append(s.durations[t.Process][st.kind], d)
 	}
 	var out []StageTime

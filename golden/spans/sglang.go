@@ -39,11 +39,14 @@ func (x *exporter) request(number int, q *simulator.Request) {
 		for _, t := range x.run.Threads(h) {
 			s.thread(&t)
 		}
-		s.endRoot()
+		if h.End != 0 {
+			s.endRoot()
+		}
 	}
 }
 
-// thread writes the slices of a thread, then the thread itself.
+// thread writes the slices of a thread, then the thread itself. What hangs never ends, and
+// is not written.
 func (s *scribe) thread(t *simulator.Thread) {
 	run := s.x.run
 	p := &run.Processes[t.Process]
@@ -60,8 +63,13 @@ func (s *scribe) thread(t *simulator.Thread) {
 	for _, i := range t.InOrderOfEnd() {
 		if !t.Stages[i].Open {
 			pending = s.attach(t, pending, &spans[i], clock)
+		} else if t.End == 0 {
+			continue
 		}
 		s.x.end(t.Process, t.Stages[i].End, &spans[i])
+	}
+	if t.End == 0 {
+		return
 	}
 
 	out := span{trace: s.trace, id: id, parent: s.root, flags: flagLocal, name: threadName(run, p)}

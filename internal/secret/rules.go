@@ -173,6 +173,10 @@ var harmless = []string{"type", "types", "id", "name", "names", "version", "coun
 	"finish reason", "finish reasons", "method", "device", "layout", "mode", "rank", "ranks", "url scheme", "url path", "url port", "url domain",
 	"query summary", "exception message", "error message", "status message"}
 
+// reasons are whole names that say why something failed, and not what a user said: SGLang's
+// abort has a message beside its status code.
+var reasons = []string{"message"}
+
 // inURL reports whether an address has a query, or a user before its host.
 func inURL(s string) bool { return strings.ContainsAny(s, "?@") }
 

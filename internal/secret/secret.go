@@ -24,6 +24,9 @@ type Test func(text string) bool
 // Of returns the test for what an attribute of this name holds.
 func Of(name string) Test {
 	words := wordsOf(name)
+	if slices.Contains(reasons, strings.TrimSpace(words)) {
+		return hasCredential
+	}
 	first := len(Rules) // that is about the name
 	for word := range strings.FieldsSeq(words) {
 		for _, i := range rulesOf[word] {

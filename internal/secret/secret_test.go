@@ -64,6 +64,7 @@ func TestOf(t *testing.T) {
 		{"gen_ai.conversation.id", "conv-1", false},
 		{"llm.input_messages.0.message.role", "user", false},
 		{"exception.message", "out of memory", false},
+		{"message", "The request is aborted by a higher priority request.", false}, {"message", "Bearer sk-0123456789abcdef0123456789abcdef", true},
 		{"deployment.environment", "production", false},
 		{"decode_url", "http://10.0.0.12:30000", false},
 		{"tokenizer", "llama", false},

@@ -119,6 +119,7 @@ func (a *Assembly) build(rows []request.Row) {
 	b.adoptOrphans()
 	b.addRejected()
 	b.finishParts()
+	b.resolveStrays()
 	b.assignProcs()
 	b.describe()
 	<-filled
@@ -127,6 +128,7 @@ func (a *Assembly) build(rows []request.Row) {
 	b.findServers()
 	b.Names = naming.New(b.Places(), b.HostNames)
 	b.join()
+	b.findMissing()
 	b.measureAll()
 }
 
@@ -350,7 +352,9 @@ func (b *builder) markStages(i, t int) bool {
 	b.Rows[i].Kind = request.Stage
 	b.Rows[i].Thread, b.Rows[i].Part = int32(t), int32(b.Threads[t].Part)
 	for _, c := range b.tree.Children(i) {
-		b.markStages(int(c), t)
+		if b.markStages(int(c), t) && b.Rows[c].Means == request.ReceiveConnecting {
+			b.Rows[c].Means = request.Reconnecting // the first one lies in no other stage
+		}
 	}
 	return true
 }

@@ -56,7 +56,7 @@ func (b *measurer) measure(r *request.Request) {
 		b.addStageTimes(&m, &sent, lead, part.Role)
 		for _, t := range part.Threads {
 			if b.Threads[t].Proc == b.Threads[lead].Proc {
-				m.Retractions += int64(b.retractions(t))
+				m.Retractions += b.Retractions(t)
 			}
 		}
 	}
@@ -122,23 +122,6 @@ func (b *builder) addStageTimes(m *request.Metrics, sent *int64, t int, role req
 	if steps > 0 {
 		add(&m.Decode, int64(to-from))
 	}
-}
-
-// retractions counts the retract events of thread t, on its span and its stages.
-func (b *builder) retractions(t int) int {
-	n := 0
-	count := func(i int) {
-		for _, e := range b.InstantsOf(i) {
-			if e.Kind == request.Retracted {
-				n++
-			}
-		}
-	}
-	if b.Threads[t].Row != request.None {
-		count(b.Threads[t].Row)
-	}
-	b.EachStage(b.Threads[t].Stages, count)
-	return n
 }
 
 // e2e is how long the outermost span took: the gateway's, the router's, else

@@ -8,18 +8,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// adoptOrphans gives the stages whose thread is missing a thread without a
-// span, so that they are drawn and counted. Which part and rank that was is
-// taken from the rest: the trace, the stage's name, the process instance.
+// adoptOrphans gives the stages that have nothing above them to the thread that they
+// were of, or to one without a span, so that they are drawn and counted. Which part and
+// rank that was is taken from the rest: the process instance, the trace, the stage's name.
 func (b *builder) adoptOrphans() {
 	threads := map[spanKey]int{}
-	var parts map[[2]uint64][]int
+	var homes *orphanHomes
 	for i := range b.dump.Len() {
 		if b.Rows[i].Kind != request.Generic || !b.isOrphanStage(i) {
 			continue
 		}
-		if parts == nil {
-			parts = b.partsByTrace()
+		if homes == nil {
+			homes = b.newOrphanHomes()
 		}
 		s := b.dump.Span(i)
 		key := spanKey{s.TraceHi, s.TraceLo, s.Parent}
@@ -28,7 +28,7 @@ func (b *builder) adoptOrphans() {
 		}
 		t, ok := threads[key]
 		if !ok {
-			t = b.orphanThread(i, parts)
+			t = b.orphanThread(i, homes)
 			threads[key] = t
 			if s.Parent != 0 {
 				b.report(trace.ThreadSpanMissing, i, b.Name(i))
@@ -40,6 +40,23 @@ func (b *builder) adoptOrphans() {
 	for _, t := range threads {
 		b.sortStages(t)
 	}
+}
+
+// orphanHomes are where stages may belong that have nothing above them.
+type orphanHomes struct {
+	parts   map[[2]uint64][]int // by trace
+	threads map[partProc]int
+}
+
+// A partProc is what a part has one thread for.
+type partProc struct{ part, proc int }
+
+func (b *builder) newOrphanHomes() *orphanHomes {
+	h := &orphanHomes{parts: b.partsByTrace(), threads: make(map[partProc]int, len(b.Threads))}
+	for t := range b.Threads {
+		h.threads[partProc{b.Threads[t].Part, b.Threads[t].Proc}] = t
+	}
+	return h
 }
 
 // isOrphanStage reports whether span i is a stage of SGLang with nothing above it.
@@ -76,39 +93,81 @@ func (b *builder) partsByTrace() map[[2]uint64][]int {
 	return m
 }
 
-// orphanThread makes the thread for the orphan stage i.
-func (b *builder) orphanThread(i int, parts map[[2]uint64][]int) int {
+// orphanThread returns the thread for the orphan stage i: the one that its process has in
+// its part, else a new one.
+func (b *builder) orphanThread(i int, homes *orphanHomes) int {
 	s := b.dump.Span(i)
-	role := request.Unified
-	switch name := b.Name(i); {
-	case strings.HasPrefix(name, "mooncake"):
-		role = request.Sender
-	case name == "prefill_prepare" || name == "prefill_bootstrap" || name == "prefill_transfer_kv_cache":
-		role = request.Prefill
-	case name == "decode_prepare" || name == "decode_bootstrap" || name == "decode_transferred" || name == "fake_output":
-		role = request.Decode
-	}
-	key := [2]uint64{s.TraceHi, s.TraceLo}
-	part := request.None
-	for _, p := range parts[key] {
-		if r := b.Parts[p].Role; len(parts[key]) == 1 || r == role || r == request.Other {
-			part = p
-			break
-		}
-	}
+	proc, role := b.orphanProc(i)
+	trace := [2]uint64{s.TraceHi, s.TraceLo}
+	part := b.orphanPart(homes.parts[trace], role, b.Rows[i].Phase)
 	if part == request.None {
 		part = b.newHeadless()
 		b.Parts[part].Role = role
-		parts[key] = append(parts[key], part)
+		homes.parts[trace] = append(homes.parts[trace], part)
 	}
-	proc := request.None
-	if label, ok := b.dump.Args.Find(s.Args, b.keys.label); ok {
-		proc = b.procOf(i, label.Bytes(), request.Other)
-	} else {
+	if proc == request.None {
 		proc = b.serviceProc(i, b.Parts[part].Role)
 	}
-	b.Threads = append(b.Threads, request.Thread{Row: request.None, Part: part, Proc: proc})
-	return len(b.Threads) - 1
+	key := partProc{part, proc}
+	t, ok := homes.threads[key]
+	if !ok {
+		t = len(b.Threads)
+		b.Threads = append(b.Threads, request.Thread{Row: request.None, Part: part, Proc: proc})
+		homes.threads[key] = t
+	}
+	return t
+}
+
+// orphanProc returns the proc that wrote the orphan stage i, None if neither the stage
+// nor its instance tells, and the role of that, or the one that the stage's name tells.
+func (b *builder) orphanProc(i int) (proc int, role request.Role) {
+	s := b.dump.Span(i)
+	if label, ok := b.dump.Args.Find(s.Args, b.keys.label); ok {
+		proc = b.procOf(i, label.Bytes(), request.Other)
+		return proc, roleOfOrphan(b.Name(i))
+	}
+	instance := b.symName(b.dump.Resource(s).Instance)
+	proc, known := b.instances[instance]
+	if !known || instance == "" || proc == request.None {
+		return request.None, roleOfOrphan(b.Name(i))
+	}
+	if role = b.Procs[proc].Role; role == request.Other || strings.HasPrefix(b.Name(i), "mooncake") {
+		role = roleOfOrphan(b.Name(i))
+	}
+	return proc, role
+}
+
+// roleOfOrphan returns the role that only a stage's name tells.
+func roleOfOrphan(name string) request.Role {
+	switch {
+	case strings.HasPrefix(name, "mooncake"):
+		return request.Sender
+	case name == "prefill_prepare" || name == "prefill_bootstrap" || name == "prefill_transfer_kv_cache":
+		return request.Prefill
+	case name == "decode_prepare" || name == "decode_bootstrap" || name == "decode_transferred" || name == "fake_output":
+		return request.Decode
+	}
+	return request.Unified
+}
+
+// orphanPart chooses the part of a trace that a stage with a role belongs to; None if
+// none does. Where nothing but the stage's name tells the role, its phase does.
+func (b *builder) orphanPart(parts []int, role request.Role, phase request.Phase) int {
+	for _, p := range parts {
+		if r := b.Parts[p].Role; len(parts) == 1 && (r == role || role == request.Unified || r == request.Unified) || r == role || r == request.Other {
+			return p
+		}
+	}
+	if role != request.Unified {
+		return request.None
+	}
+	switch phase {
+	case request.PrefillPhase:
+		return b.orphanPart(parts, request.Prefill, phase)
+	case request.DecodePhase:
+		return b.orphanPart(parts, request.Decode, phase)
+	}
+	return request.None
 }
 
 func (b *builder) sortStages(t int) {

@@ -78,7 +78,6 @@ func (b *builder) components() []*component {
 		x, y = root(x), root(y)
 		parent[max(x, y)] = min(x, y)
 	}
-	b.joinStrays(join)
 	for i := range b.Parts {
 		b.joinWorkers(&b.Parts[i], join)
 	}
@@ -93,26 +92,6 @@ func (b *builder) components() []*component {
 	}
 	b.timeComponents(of)
 	return of
-}
-
-// joinStrays joins procs whose role is not known, as spans are missing, with those
-// that are the same but for that.
-func (b *builder) joinStrays(join func(x, y int)) {
-	known := map[request.Proc]int{}
-	nameless := func(p request.Proc) request.Proc {
-		p.Role = request.Other
-		return p
-	}
-	for i := range b.Procs {
-		if b.Procs[i].Role != request.Other {
-			known[nameless(b.Procs[i])] = i
-		}
-	}
-	for i := range b.Procs {
-		if duplicate, ok := known[b.Procs[i]]; ok && b.Procs[i].Role == request.Other {
-			join(i, duplicate)
-		}
-	}
 }
 
 // joinWorkers joins the procs of each host that worked on a part.

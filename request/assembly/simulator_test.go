@@ -120,6 +120,9 @@ func compareRequest(t *testing.T, got *request.Request, want *simulator.RequestT
 	if want.Outcome != "finished" {
 		return
 	}
+	if m.Retractions != int64(want.Retractions) {
+		t.Errorf("%s: %d retractions, want %d", want.RID, m.Retractions, want.Retractions)
+	}
 	near(want.RID+" TTFT", m.TTFT, answer.TTFTNs)
 	near(want.RID+" queue", max(0, m.Queue), want.QueueNs)
 	if m.CompletionTokens != int64(want.CompletionTokens) || m.PromptTokens != int64(want.PromptTokens) {

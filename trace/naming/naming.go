@@ -6,9 +6,11 @@
 //     has another one. The host follows in parentheses, "decode TP0 (node7)", on the
 //     ranks of a role that has a rank twice.
 //   - A host is called by its name if any input tells it, else by the beginning of its id.
-//   - A process is "DP1 TP0 · decode scheduler": what tells rows apart comes first.
+//   - A process of a rank is "DP1 TP0 · decode scheduler": what tells rows apart comes first.
+//   - Any other process is "python3 111". Its host and its file are mentioned only where
+//     another one is called the same.
 //
-// [Parse] reads all of these names, and what users type for them.
+// [Parse] reads the names of ranks and of their processes, and what users type for them.
 package naming
 
 import (

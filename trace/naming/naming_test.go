@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,6 +151,38 @@ func TestParse(t *testing.T) {
 	for _, text := range []string{"", "node7", "decode node7", "(a)", "TP", "· decode"} {
 		if w, err := Parse(text); err == nil {
 			t.Errorf("%q is %+v", text, w)
+		}
+	}
+}
+
+// TestProcesses: a process that is no rank is called what it is, with its host or its file
+// only where another one is called the same.
+func TestProcesses(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		all  []Process
+		want []string
+	}{
+		{"one", []Process{{"python3", 111, "a", "x/run.sqlite"}}, []string{"python3 111"}},
+		{"two of a host", []Process{{"python3", 111, "a", "run.sqlite"}, {"python3", 112, "a", "run.sqlite"}}, []string{"python3 111", "python3 112"}},
+		{"one of each host", []Process{{"python3", 111, "a", "1.sqlite"}, {"python3", 111, "b", "2.sqlite"}, {"bash", 7, "b", "2.sqlite"}},
+			[]string{"a python3 111", "b python3 111", "bash 7"}},
+		{"hosts that are known by ids", []Process{{"machine", 0, "cafecafe0123", ""}, {"machine", 0, "deadbeef0123", ""}}, []string{"cafecafe machine", "deadbeef machine"}},
+		{"a host is not known", []Process{{"python", 1, "", "1.json"}, {"python", 1, "b", "2.json"}}, []string{"python 1", "b python 1"}},
+		{"one host, two files", []Process{{"python", 1, "a", "d/1.pt.trace.json.gz"}, {"python", 1, "a", "d/2.json"}}, []string{"python 1 of 1", "python 1 of 2"}},
+		{"two hosts, one of them with two files", []Process{{"python", 1, "a", "1.json"}, {"python", 1, "a", "2.json"}, {"python", 1, "b", "3.json"}},
+			[]string{"a python 1 of 1", "a python 1 of 2", "b python 1"}},
+		{"no name", []Process{{PID: 1234, File: "1.json"}}, []string{"process 1234"}},
+		{"nothing", []Process{{File: "1.json"}}, []string{"process"}},
+		{"nothing of two files", []Process{{File: "1.json"}, {File: "2.json"}}, []string{"process of 1", "process of 2"}},
+		{"nothing differs", []Process{{Name: "a", File: "x/1.json"}, {Name: "a", File: "y/1.json"}}, []string{"a", "a"}},
+	} {
+		var places []Place
+		for _, p := range c.all {
+			places = append(places, Place{Host: p.Host, Rank: trace.NoRank})
+		}
+		if got := New(places, nil).Processes(c.all); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
 		}
 	}
 }

@@ -1,0 +1,48 @@
+package overview
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/internal/testset"
+)
+
+// Spans that are lost make no findings, but the one about them: nothing is found that
+// the same run without loss has not.
+func TestRateOfFindingsOfLostSpans(t *testing.T) {
+	seeds := testset.Seeds(t)
+	for _, by := range testset.Losses {
+		for _, share := range []float64{0.005, 0.02, 0.05, 0.2} {
+			name := fmt.Sprintf("%.1f %% lost %s", 100*share, by)
+			t.Run(name, func(t *testing.T) {
+				var mu sync.Mutex
+				alarms := 0
+				testset.EachSeed(seeds, func(seed uint64) {
+					whole, _ := testinput.Simulate(t, testset.Deployment(seed, testset.Calm(seed)))
+					known := findingsOf(t, whole)
+					found := findingsOf(t, testset.Lose(whole, by, share, seed))
+					found = slices.DeleteFunc(found, func(f finding.Finding) bool {
+						return f.Kind == finding.Loss || slices.ContainsFunc(known, func(k finding.Finding) bool { return k.ID() == f.ID() })
+					})
+					mu.Lock()
+					defer mu.Unlock()
+					for i := range found {
+						t.Logf("seed %d: %s: %s", seed, found[i].Kind, found[i].Text)
+					}
+					alarms += min(1, len(found))
+				})
+				testset.Rate(t, name+": nothing else is found", len(seeds)-alarms, len(seeds), 98)
+			})
+		}
+	}
+}
+
+// findingsOf are the findings about the requests of a dump.
+func findingsOf(t *testing.T, dump []byte) []finding.Finding {
+	return New(Input{Requests: testset.BuildSet(t, "lost", bytes.NewReader(dump))}).Findings
+}

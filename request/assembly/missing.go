@@ -1,0 +1,322 @@
+package assembly
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// exportDelay is how much later than others a process may hand on what it wrote, in ns:
+// exporters wait half a second (SGLang) to five (the SDK's default).
+const exportDelay = 5_000_000_000
+
+// A lossFinder finds what others show to be missing.
+type lossFinder struct {
+	*builder
+	known      map[spanKey]bool // missing ones that have been counted
+	cut, end   trace.Time       // before cut, and until exportDelay before end, everybody wrote
+	gateways   map[int]bool     // procs of whose requests some come through a gateway
+	joined     bool             // prefill and decode parts are
+	served     bool             // parts of servers are there, not only of routers
+	scheduled  [request.Other + 1]bool
+	teams      map[teamKey]*team
+	ends       map[roleMeaning]bool // stages that there are
+	stepNumber map[int32]bool       // scratch space
+}
+
+// A roleMeaning is a stage of servers of one role.
+type roleMeaning struct {
+	role  request.Role
+	means request.Meaning
+}
+
+// findMissing marks the requests of which rows are missing, and lists these.
+func (b *builder) findMissing() {
+	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, teams: map[teamKey]*team{}, ends: map[roleMeaning]bool{}, stepNumber: map[int32]bool{}}
+	b.Shown = make([]int, len(b.Procs))
+	f.look()
+	for r := range b.Requests {
+		f.checkRequest(&b.Requests[r])
+	}
+	f.checkLinks()
+}
+
+// look finds out what there is to expect.
+func (f *lossFinder) look() {
+	for i := range f.Rows {
+		row := &f.Rows[i]
+		if row.Kind == request.Duplicate {
+			continue
+		}
+		if i == 0 || row.End < f.cut {
+			f.cut = row.End
+		}
+		f.end = max(f.end, row.End)
+		if row.Kind == request.Stage && row.Means != request.NoMeaning {
+			f.ends[roleMeaning{f.Parts[row.Part].Role, row.Means}] = true
+		}
+	}
+	f.served = slices.ContainsFunc(f.Parts, func(p request.Part) bool { return p.Serves() })
+	for r := range f.Requests {
+		parts := f.Requests[r].Parts
+		f.joined = f.joined || f.count(parts, request.Prefill) > 0 && f.count(parts, request.Decode) > 0
+		for _, p := range parts {
+			if f.Parts[p].Gateway != request.None {
+				f.gateways[f.Parts[p].Proc] = true
+			}
+			if role := f.Parts[p].Role; f.Lead(&f.Parts[p]) != request.None {
+				f.scheduled[role] = true
+			}
+			f.joinTeam(&f.Parts[p])
+		}
+	}
+}
+
+// add notes that a span is missing: once, however many tell of it.
+func (f *lossFinder) add(key spanKey, at trace.Time, proc int) {
+	if f.known[key] {
+		return
+	}
+	f.known[key] = true
+	f.lose(at, proc, 1)
+}
+
+// lose notes n missing rows of a proc, unless the head of the input is cut off there, or
+// its end, where other processes have already handed on what they wrote.
+func (f *lossFinder) lose(at trace.Time, proc, n int) {
+	if at <= f.cut || at > f.end-exportDelay {
+		return
+	}
+	f.Shown[proc] += n
+	for range n {
+		f.Missing = append(f.Missing, request.Missing{Time: at, Proc: int32(proc)})
+	}
+}
+
+// checkRequest looks at what the parts of a request show. What has not ended at the end
+// of the input is not missing.
+func (f *lossFinder) checkRequest(r *request.Request) {
+	whole := true
+	for _, p := range r.Parts {
+		part := &f.Parts[p]
+		whole = f.checkRoot(r, part) && whole
+		most := f.lastStep(part)
+		f.checkTeam(r, part, most)
+		for _, t := range part.Threads {
+			whole = f.checkThread(r, part, t) && whole
+			whole = f.checkSteps(r, t, most) && whole
+		}
+		if r.Status == request.Finished && part.Serves() {
+			whole = whole && f.isWhole(part)
+		}
+	}
+	if r.Status == request.Finished {
+		whole = whole && !(r.Flags&request.Unjoined != 0 && f.joined) && (f.Parts[f.Answering(r)].Serves() || !f.served)
+	}
+	if !whole {
+		r.Flags |= request.MissingRows
+	}
+}
+
+// checkRoot reports whether the span of a part is there, and the gateway's around it.
+func (f *lossFinder) checkRoot(r *request.Request, p *request.Part) bool {
+	if p.Root != request.None {
+		f.Shown[p.Proc]++
+		return !(f.gateways[p.Proc] && p.Gateway == request.None && f.tree.Orphan(p.Root))
+	}
+	if p.Proc == request.None {
+		return false
+	}
+	// It has ended if the work of a scheduler has, or the user was answered.
+	if r.Status == request.Finished || slices.ContainsFunc(p.Threads, func(t int) bool { return f.Threads[t].Row != request.None && f.OnScheduler(t) }) {
+		f.lose(p.End, p.Proc, 1)
+	}
+	return false
+}
+
+// checkThread reports whether the span of a thread is there, and the stages that its
+// stages lie in.
+func (f *lossFinder) checkThread(r *request.Request, p *request.Part, t int) bool {
+	th := &f.Threads[t]
+	if th.Row != request.None {
+		f.Shown[th.Proc]++
+	}
+	whole := th.Row != request.None
+	for _, i := range th.Stages {
+		s := f.dump.Span(int(i))
+		if s.Parent == 0 || !f.tree.Orphan(int(i)) {
+			continue
+		}
+		whole = false
+		if p.Root != request.None || th.Row != request.None || r.Status == request.Finished {
+			f.add(spanKey{s.TraceHi, s.TraceLo, s.Parent}, s.End, th.Proc)
+		}
+	}
+	return whole
+}
+
+// A team are the ranks that do the same work side by side.
+type team struct {
+	parts   int
+	members map[int]int // of every proc, how many of the parts it worked on
+}
+
+// A teamKey is what the ranks of a team have in common.
+type teamKey struct {
+	host   string
+	role   request.Role
+	server int
+	dp     int16
+}
+
+// teamOf returns the team of a scheduler.
+func (f *lossFinder) teamOf(proc int) *team {
+	p := &f.Procs[proc]
+	key := teamKey{p.Host, p.Role, f.Server(proc), p.Rank.DP}
+	if f.teams[key] == nil {
+		f.teams[key] = &team{members: map[int]int{}}
+	}
+	return f.teams[key]
+}
+
+// joinTeam notes who worked together on a part.
+func (f *lossFinder) joinTeam(p *request.Part) {
+	var counted *team
+	for _, t := range p.Threads {
+		if !f.OnScheduler(t) {
+			continue
+		}
+		of := f.teamOf(f.Threads[t].Proc)
+		if of.members[f.Threads[t].Proc]++; counted != of {
+			of.parts++
+			counted = of
+		}
+	}
+}
+
+// checkTeam counts what the ranks wrote that work beside others for most of the parts, and
+// of which nothing at all is there for this one: their share in it, and as many steps.
+func (f *lossFinder) checkTeam(r *request.Request, p *request.Part, most int32) {
+	lead := f.Lead(p)
+	if r.Status != request.Finished || lead == request.None || !f.OnScheduler(lead) {
+		return
+	}
+	of := f.teamOf(f.Threads[lead].Proc)
+	for proc, n := range of.members {
+		if 2*n > of.parts && !slices.ContainsFunc(p.Threads, func(t int) bool { return f.Threads[t].Proc == proc }) {
+			f.lose(p.End, proc, int(most)+2)
+		}
+	}
+}
+
+// lastStep returns the greatest number of a decode step of a part, on any rank; Unknown if
+// they have none.
+func (f *lossFinder) lastStep(p *request.Part) int32 {
+	most := int32(request.Unknown)
+	for _, t := range p.Threads {
+		f.EachStage(f.Threads[t].Stages, func(i int) {
+			if row := f.Row(i); row.Means == request.Stepping {
+				most = max(most, row.Step)
+			}
+		})
+	}
+	return most
+}
+
+// checkSteps reports whether a scheduler has all steps of a part: the numbers from zero to
+// the last one. The ranks of one that goes on need not be equally far.
+func (f *lossFinder) checkSteps(r *request.Request, t int, most int32) bool {
+	if most == request.Unknown || !f.OnScheduler(t) {
+		return true
+	}
+	clear(f.stepNumber)
+	own, last := int32(request.Unknown), trace.Time(0)
+	f.EachStage(f.Threads[t].Stages, func(i int) {
+		if row := f.Row(i); row.Means == request.Stepping && row.Step >= 0 {
+			f.stepNumber[row.Step] = true
+			own, last = max(own, row.Step), max(last, row.End)
+		}
+	})
+	if r.Status != request.Finished {
+		most = own
+	}
+	proc := f.Threads[t].Proc
+	f.Shown[proc] += len(f.stepNumber)
+	lost := int(most) + 1 - len(f.stepNumber)
+	const believable = 1 << 20 // steps; a forged number shows nothing
+	if lost <= 0 || lost > believable {
+		return lost <= 0
+	}
+	if last == 0 {
+		last = f.Threads[t].End
+	}
+	f.lose(last, proc, lost)
+	return false
+}
+
+// lastStages are those with which the work for a finished request ends, by role.
+var lastStages = [request.Other + 1][]request.Meaning{
+	request.Prefill: {request.Sending},
+	request.Decode:  {request.Answering},
+	request.Unified: {request.Answering, request.Prefilling},
+}
+
+// isWhole reports whether a finished part has the thread of a scheduler, and on it the
+// stage that ends it, if those of its role do, and the steps up to its end.
+func (f *lossFinder) isWhole(p *request.Part) bool {
+	t := f.Lead(p)
+	if t == request.None {
+		return !f.scheduled[p.Role] || p.Root != request.None && f.Name(p.Root) == vllmRequest
+	}
+	stages := f.Threads[t].Stages
+	ends := lastStages[p.Role]
+	if len(ends) == 0 || !f.ends[roleMeaning{p.Role, ends[0]}] {
+		return true
+	}
+	if p.CompletionTokens > 1 {
+		ends = ends[:1] // more than the prefill gave
+	}
+	if !slices.ContainsFunc(stages, func(i uint32) bool { return slices.Contains(ends, f.Rows[i].Means) }) {
+		return false
+	}
+	return f.stepsToEnd(p, t)
+}
+
+// stepsToEnd reports whether the steps of thread t reach to the end of what they lie in:
+// the rest is shorter than two of them. The level of tracing is each request's own:
+// one without steps shows nothing.
+func (f *lossFinder) stepsToEnd(p *request.Part, t int) bool {
+	answering := f.LastStage(t, request.Answering)
+	if answering == nil || p.CompletionTokens < 2 || !f.ends[roleMeaning{p.Role, request.Stepping}] {
+		return true
+	}
+	last, longest := trace.Time(0), int64(0)
+	f.EachStage(f.Threads[t].Stages, func(i int) {
+		if row := f.Row(i); row.Means == request.Stepping {
+			last, longest = max(last, row.End), max(longest, row.Dur())
+		}
+	})
+	return last == 0 || int64(answering.End-last) <= 2*longest
+}
+
+// checkLinks looks for what rows follow from.
+func (f *lossFinder) checkLinks() {
+	for k, i := 0, 0; k < len(f.Links); i++ {
+		for l := range f.dump.Links(i) {
+			from, row := f.Links[k].From, &f.Rows[i]
+			k++
+			if row.Kind != request.Stage || row.Proc == request.None {
+				continue
+			}
+			if from != request.None {
+				f.Shown[row.Proc]++
+				continue
+			}
+			if r := f.RequestOf(i); r != request.None {
+				f.Requests[r].Flags |= request.MissingRows
+			}
+			f.add(spanKey{l.TraceHi, l.TraceLo, l.ID}, row.Start, int(row.Proc))
+		}
+	}
+}
