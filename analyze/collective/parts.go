@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -121,23 +119,4 @@ func (p *partTimes) settle() {
 			p.LongWait = distribution.AddTimes(p.LongWait, over)
 		}
 	}
-}
-
-// longWaits tells of the kernels without others that took much longer than usual, the
-// longest wait first.
-func (c *Collectives) longWaits() []finding.Evidence {
-	var long []*PartKind
-	for i := range c.Parts {
-		if p := &c.Parts[i]; p.Long > 0 {
-			long = append(long, p)
-		}
-	}
-	slices.SortStableFunc(long, func(a, b *PartKind) int { return cmp.Compare(b.LongWait, a.LongWait) })
-	const told = 3
-	var out []finding.Evidence
-	for _, p := range long[:min(len(long), told)] {
-		out = append(out, finding.Sentence("%s waited for ranks that are not in the files: %d of its %d `%s` took %s longer in sum than the median of %s; all %s waited %s at most",
-			p.Rank, p.Long, p.Took.N, p.Name(), words.Nearly(p.LongWait), words.Nearly(p.Took.P50), words.Counted(p.Alone, "kernel"), words.Nearly(p.MostWait)))
-	}
-	return out
 }

@@ -103,7 +103,7 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 func (c *Collectives) likely() []straggler.Straggler {
 	var found []straggler.Straggler
 	for _, peerGroup := range c.peerGroups {
-		for _, s := range peerGroup.gathering.Likely() {
+		for _, s := range slices.Concat(peerGroup.gathering.Likely(), peerGroup.gathering.LikelyOfFew(len(c.peerGroups))) {
 			s.Peers, s.Where = peerGroup.peers(s.Name), whereIs(s.Name)
 			s.Evidence = []finding.Evidence{s.Confidence()}
 			found = append(found, s)
@@ -138,15 +138,22 @@ const fewSyncPoints = 11 * straggler.LeastInBlock
 // Findings returns the ranks that others wait for, and whether there are enough
 // collectives to tell; nothing is what a healthy deployment has.
 func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
-	var out []finding.Finding
+	judged := finding.Judged{What: "lateness in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints}
 	found := c.Stragglers(g)
 	if len(found) == 0 {
 		found = c.likely()
 	}
-	for _, s := range found {
-		out = append(out, s.Finding(distribution.Fraction(s.Lost, c.lengths)))
+	length := c.lengths
+	if g != nil {
+		length = max(length, g.Length()) // what was before the first collective counts, too
 	}
-	judged := finding.Judged{What: "lateness in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints}
+	var out []finding.Finding
+	for _, s := range found {
+		out = append(out, s.Finding(distribution.Fraction(s.Lost, length)))
+		if s.Counted {
+			judged.Needed = straggler.LeastCounted
+		}
+	}
 	switch {
 	case c.Counts.all == 0:
 		judged.Reason = "no collectives of several ranks were recorded"

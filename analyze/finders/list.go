@@ -49,6 +49,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Tail)},
 	{finding.Load, "requests that spend 40 % of their time in queues", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, overload},
+	{finding.Errors, "launches, copies and other CUDA calls that failed", Profiles,
+		finding.Critical, finding.Certain, finding.Calls, finding.AtPlace, []string{"--api"}, failedCalls},
 	{finding.GPU, "GPUs that are idle for a quarter of the time, and why", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, idleGPUs},
 	{finding.GPU, "calls that keep GPUs idle for a tenth of the time", Profiles,
@@ -57,6 +59,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, betweenSteps},
 	{finding.GPU, "devices that communicate and compute nothing meanwhile", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, exposure},
+	{finding.GPU, "a rank that waits in collectives for ranks that are not in the files, for a tenth of the time", Profiles,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, absentRanks},
 	{finding.GPU, "GPUs that copy memory for a tenth of the time while no kernel runs", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, exposedCopies},
 	{finding.GPU, "decode steps that ran without a CUDA graph", Profiles,
@@ -129,6 +133,10 @@ func lateInCollectives(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Collectives.Findings(m.GPUs)
 }
 
+func absentRanks(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.Collectives.Absent(m.GPUs)
+}
+
 func failures(m *Measured) ([]finding.Finding, finding.Judged) {
 	return requests.FailureFindings(m.Of.Requests)
 }
@@ -149,6 +157,7 @@ func overload(m *Measured) ([]finding.Finding, finding.Judged) {
 	return requests.OverloadFindings(m.Of.Requests)
 }
 
+func failedCalls(m *Measured) ([]finding.Finding, finding.Judged)   { return m.GPUs.FailedCalls() }
 func idleGPUs(m *Measured) ([]finding.Finding, finding.Judged)      { return m.GPUs.Idle() }
 func heldUp(m *Measured) ([]finding.Finding, finding.Judged)        { return m.GPUs.HeldUp() }
 func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged)  { return m.GPUs.IdleBetweenSteps() }

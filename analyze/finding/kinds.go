@@ -10,7 +10,7 @@ const (
 	Imbalance Kind = "imbalance" // ranks that should share work do not
 	Transfer  Kind = "transfer"  // KV transfers that are slow
 	Memory    Kind = "memory"    // requests thrown out of the batch because memory ran out
-	Errors    Kind = "errors"    // requests that failed
+	Errors    Kind = "errors"    // requests or CUDA calls that failed
 	Silent    Kind = "silent"    // a rank from which nothing comes any more, with requests in flight
 	Loss      Kind = "loss"      // spans that were lost on their way to the dump
 	Pipeline  Kind = "pipeline"  // a stage of a pipeline that others wait for
@@ -23,7 +23,7 @@ const (
 type Severity string
 
 const (
-	Critical Severity = "critical" // requests fail
+	Critical Severity = "critical" // requests or CUDA calls fail
 	Warning  Severity = "warning"  // requests or ranks lose time
 	Info     Severity = "info"     // good to know; costs nothing
 )
@@ -59,6 +59,7 @@ const (
 	RankTime    Whose = "rank time"    // the time of the ranks that wait
 	GPUTime     Whose = "GPU time"     // the time of the devices that were recorded
 	Requests    Whose = "requests"     // how many there are
+	Calls       Whose = "CUDA calls"   // how many ask devices for work
 )
 
 // Reach is how far around its place a finding is felt.

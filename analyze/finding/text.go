@@ -13,8 +13,8 @@ func (f *Finding) CostText() string {
 	if f.Cost < 0.005 {
 		part = "less than 1 %"
 	}
-	if f.Whose == Requests {
-		return fmt.Sprintf("affects %s of requests", part)
+	if f.Whose == Requests || f.Whose == Calls {
+		return fmt.Sprintf("affects %s of %s", part, f.Whose)
 	}
 	return fmt.Sprintf("accounts for %s of total %s", part, f.Whose)
 }

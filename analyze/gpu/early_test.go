@@ -74,7 +74,7 @@ func TestUnknownKernels(t *testing.T) {
 		t.Errorf("communicates %d ns, %d ns of %d ns unknown", g.Time(profile.ClassCommunication), g.UnknownTime, g.KernelTime)
 	}
 	notes := strings.Join(gpus.Report().Footnotes, "\n")
-	if want := "36.4 % of kernel time is from 1 name that match no rule and count as compute: `mystery` 36.4 %"; !strings.Contains(notes, want) {
+	if want := "36.4 % of kernel time is from kernels that match no rule and count as compute: `mystery` 36.4 %"; !strings.Contains(notes, want) {
 		t.Errorf("%s\nwant %s", notes, want)
 	}
 	few := planted([]plantedRow{{"mystery", 7, 0, 9, 1}, {"gemm", 7, 9, 1000, 2}}, nil)

@@ -24,16 +24,10 @@ func (g *GPUs) callEvidence(reason Reason) finding.Evidence {
 	return finding.Sentence("%s: %s, %s in all, %s at most", c.Name, words.Counted(int(c.N), "call"), words.Nearly(c.Time), words.Nearly(c.Max))
 }
 
-// longestGap tells of the longest gap that a reason explains.
-func (g *GPUs) longestGap(reason Reason) finding.Evidence {
-	var longest Gap
-	var of *GPU
-	for i := range g.GPUs {
-		if gap := g.GPUs[i].Waits.Longest[reason]; gap.length() > longest.length() {
-			longest, of = gap, &g.GPUs[i]
-		}
-	}
-	if of == nil {
+// longestGap tells of the longest gap of t that a reason explains.
+func (g *GPUs) longestGap(t *gpuTime, reason Reason) finding.Evidence {
+	longest := t.longest[reason]
+	if longest.of == nil {
 		return finding.Evidence{}
 	}
 	text := "longest gap " + words.Nearly(longest.length())
@@ -41,7 +35,7 @@ func (g *GPUs) longestGap(reason Reason) finding.Evidence {
 		text += " at " + words.Clock(longest.From).Format("15:04:05.000")
 	}
 	if len(g.GPUs) > 1 {
-		text += " on " + g.gpuLabel(of)
+		text += " on " + g.gpuLabel(longest.of)
 	}
 	return finding.Sentence("%s", text)
 }

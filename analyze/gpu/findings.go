@@ -27,22 +27,34 @@ const (
 	shortest = 10_000_000
 )
 
-// A gpuTime is what some devices did, in ns.
+// A gpuTime is what some devices did, all the time or in steps of one kind, in ns.
 type gpuTime struct {
 	length, comm, copies int64
 	waits                [NumReasons]int64
-	rows                 int64
+	longest              [NumReasons]deviceGap
 }
 
-func (t *gpuTime) add(g *GPU) {
-	t.length = distribution.AddTimes(t.length, g.Length())
-	t.comm = distribution.AddTimes(t.comm, g.Exposed(profile.ClassCommunication))
-	t.copies = distribution.AddTimes(t.copies, g.Exposed(profile.ClassMemory))
-	for reason, wait := range g.Waits.Time {
-		t.waits[reason] = distribution.AddTimes(t.waits[reason], wait)
-	}
-	t.rows += g.Rows
+// A deviceGap is a gap and the device that ran nothing then; nil is none.
+type deviceGap struct {
+	Gap
+	of *GPU
 }
+
+// add adds what a device did in length ns.
+func (t *gpuTime) add(g *GPU, did *Activity, length int64) {
+	t.length = distribution.AddTimes(t.length, length)
+	t.comm = distribution.AddTimes(t.comm, did.Exposed(profile.ClassCommunication))
+	t.copies = distribution.AddTimes(t.copies, did.Exposed(profile.ClassMemory))
+	for reason, wait := range did.Waits.Time {
+		t.waits[reason] = distribution.AddTimes(t.waits[reason], wait)
+		if gap := did.Waits.Longest[reason]; gap.length() > t.longest[reason].length() {
+			t.longest[reason] = deviceGap{gap, g}
+		}
+	}
+}
+
+// exposed returns the time of communication that nothing hides.
+func (t *gpuTime) exposed() int64 { return t.comm }
 
 // idle returns the idle time, without that between steps.
 func (t *gpuTime) idle() int64 {
@@ -59,27 +71,31 @@ func (t *gpuTime) part(ns int64) float64 { return distribution.Fraction(ns, t.le
 
 // time adds up what all devices did, and says whether that is enough to judge something.
 func (g *GPUs) time(what string) (t gpuTime, judged finding.Judged) {
+	rows := int64(0)
 	for i := range g.GPUs {
-		t.add(&g.GPUs[i])
+		gpu := &g.GPUs[i]
+		t.add(gpu, &gpu.Activity, gpu.Length())
+		rows += gpu.Rows
 	}
-	judged = finding.Judged{What: what, Of: "device operation", N: int(t.rows), Needed: FewRows}
+	judged = finding.Judged{What: what, Of: "device operation", N: int(rows), Needed: FewRows}
 	if t.length >= shortest {
 		judged.Needed = 1
 	}
-	if t.rows == 0 {
+	if rows == 0 {
 		judged.Reason = "the profiles hold no kernels and copies"
 	}
 	return t, judged
 }
 
-// Idle tells whether devices are idle for much of the time while there may be work, and
-// why: the largest reason leads.
+// Idle tells whether devices are idle for much of the time while there may be work, all the
+// time or in steps of one kind, and why: the largest reason leads.
 func (g *GPUs) Idle() ([]finding.Finding, finding.Judged) {
 	t, judged := g.time("idle time")
-	if judged.State() != finding.LookedAt || t.part(t.idle()) < muchIdle {
+	if judged.State() != finding.LookedAt {
 		return nil, judged
 	}
-	return []finding.Finding{g.idleFinding(&t)}, judged
+	return g.judge(&t, &largePart{of: (*gpuTime).idle, least: muchIdle, tell: g.idleFinding,
+		devices: g.spread("idle_ns", func(g *GPU) int64 { return g.Activity.Idle.Total() })}), judged
 }
 
 // HeldUp tells which calls keep devices idle where idle time as a whole is not much.
@@ -91,7 +107,7 @@ func (g *GPUs) HeldUp() (found []finding.Finding, judged finding.Judged) {
 	for _, reason := range [...]Reason{Modules, Allocation, BlockingCopy, AfterSync} {
 		if share := t.part(t.waits[reason]); share >= muchOfCalls {
 			text := fmt.Sprintf("%s idle %.0f %% of the time %s", g.are(), 100*share, reasonClauses[reason])
-			found = append(found, shareFinding("calls", ReasonWords[reason], share, text, g.callEvidence(reason), g.longestGap(reason)))
+			found = append(found, shareFinding("calls", ReasonWords[reason], share, text, g.callEvidence(reason), g.longestGap(&t, reason)))
 		}
 	}
 	return found, judged
@@ -108,22 +124,30 @@ func (g *GPUs) IdleBetweenSteps() ([]finding.Finding, finding.Judged) {
 		return nil, judged
 	}
 	text := fmt.Sprintf("%s idle %.0f %% of the time between steps: no batch to run, or a slow scheduler", g.are(), 100*share)
-	return []finding.Finding{shareFinding("steps", "time between steps", share, text, g.longestGap(BetweenSteps))}, judged
+	return []finding.Finding{shareFinding("steps", "time between steps", share, text, g.longestGap(&t, BetweenSteps))}, judged
 }
 
 // Exposure tells whether devices spend much of their time on communication that nothing
-// hides, and whether they did enough to tell. waiting says how much of communication is
+// hides, all the time or in steps of one kind, and whether they did enough to tell. waiting says how much of communication is
 // waiting for others.
 func (g *GPUs) Exposure(waiting []finding.Evidence) ([]finding.Finding, finding.Judged) {
 	t, judged := g.time("exposed communication")
-	share := t.part(t.comm)
-	if judged.State() != finding.LookedAt || share < muchExposed {
+	if judged.State() != finding.LookedAt {
 		return nil, judged
 	}
+	found := g.judge(&t, &largePart{of: (*gpuTime).exposed, least: muchExposed, tell: g.exposureFinding,
+		devices: g.spread("exposed_ns", func(g *GPU) int64 { return g.Exposed(profile.ClassCommunication) })})
+	for i := range found {
+		found[i].Evidence = append(found[i].Evidence, waiting...)
+	}
+	return found, judged
+}
+
+// exposureFinding says how much communication nothing hides.
+func (g *GPUs) exposureFinding(t *gpuTime) finding.Finding {
+	share := t.part(t.comm)
 	text := fmt.Sprintf("%s %.0f %% of the time on communication that does not overlap with compute", g.spend(), 100*share)
-	f := shareFinding("communication", "exposed communication", share, text, g.spread("exposed_ns", func(g *GPU) int64 { return g.Exposed(profile.ClassCommunication) }))
-	f.Evidence = append(f.Evidence, waiting...)
-	return []finding.Finding{f}, judged
+	return shareFinding("communication", "exposed communication", share, text)
 }
 
 // ExposedCopies tells whether devices spend much of their time on copies while no kernel
@@ -181,7 +205,7 @@ func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
 	if t.waits[most] < t.idle()/10*9 {
 		mostly = "mostly "
 	}
-	evidence := []finding.Evidence{finding.Sentence("idle by reason: %s", strings.Join(parts, ", ")), g.callEvidence(most), g.longestGap(most)}
+	evidence := []finding.Evidence{finding.Sentence("idle by reason: %s", strings.Join(parts, ", ")), g.callEvidence(most), g.longestGap(t, most)}
 	switch most {
 	case Migration:
 		evidence = append(evidence, g.largestCopies()...)
@@ -191,7 +215,6 @@ func (g *GPUs) idleFinding(t *gpuTime) finding.Finding {
 	if most.ofHost() {
 		evidence = append(evidence, g.burdens()...)
 	}
-	evidence = append(evidence, g.spread("idle_ns", func(g *GPU) int64 { return g.Activity.Idle.Total() }))
 	text := fmt.Sprintf("%s idle %.0f %% of the time, %s%s", g.are(), 100*idle, mostly, reasonClauses[most])
 	f := shareFinding(most.topic(), "idle time", idle, text, evidence...)
 	if most == Unseen {

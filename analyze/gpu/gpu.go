@@ -32,7 +32,7 @@ type GPUs struct {
 	Steps   []StepTime
 	Kernels []RankKernel // the largest excess first
 	Graphs  []GraphUse   // of decode steps
-	Calls   []CallTime   // that hold up their threads; the longest total first
+	Calls   []CallTime   // that hold up their threads or ask for work; the longest total first
 	Runs    []Run        // of all ranks, in order
 
 	classes string // what the classes are called
@@ -57,7 +57,6 @@ type GPU struct {
 	Captured    int64
 	First, Last trace.Time // bounds of what ran
 	Activity               // adds up to Length
-	Waits       Waits      // why it was idle
 	// BySteps is the same by kind of the step that launched what ran last, or what ended a
 	// gap.
 	BySteps [StepKinds]Activity
@@ -102,6 +101,7 @@ type Activity struct {
 	// idle.
 	Running [numRunning]int64
 	Idle    Idle
+	Waits   Waits // idle time by reason
 }
 
 // Busy returns how long anything ran.
@@ -124,6 +124,7 @@ func (g *Activity) add(o *Activity) {
 		g.Idle.Time[c] = distribution.AddTimes(g.Idle.Time[c], o.Idle.Time[c])
 		g.Idle.Gaps[c] += o.Idle.Gaps[c]
 	}
+	g.Waits.join(&o.Waits)
 }
 
 // exposure are classes in the order in which they hide each other: work that is
@@ -248,6 +249,15 @@ func (r *rankWork) measure(cuts []trace.Time) {
 	}
 	r.kernels.summarize()
 	r.host = hostTimes{}
+}
+
+// Length returns the sum of the lengths of all devices, in ns: GPU time.
+func (g *GPUs) Length() int64 {
+	total := int64(0)
+	for i := range g.GPUs {
+		total = distribution.AddTimes(total, g.GPUs[i].Length())
+	}
+	return total
 }
 
 // Bounds returns when the first device began to work and the last one ended.

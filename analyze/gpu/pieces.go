@@ -8,8 +8,7 @@ import (
 // A Piece is what a device did between two of [Options.Cuts]. What runs across a cut
 // counts where it began to run alone.
 type Piece struct {
-	Activity // without Idle
-	Waits    Waits
+	Activity // without Idle, and with the times of Waits only
 }
 
 // An Amount is the time of one account, in ns.
@@ -21,7 +20,7 @@ type Amount struct {
 // Amounts are where the time of the piece went: busy and idle, then each account. The
 // accounts add up to busy and idle.
 func (p *Piece) Amounts() []Amount {
-	g := &GPU{Activity: p.Activity, Waits: p.Waits}
+	g := &GPU{Activity: p.Activity}
 	list := []Amount{{"busy", g.Busy()}, {"idle", 0}}
 	for i, a := range accounts() {
 		amount := Amount{a.name, a.of(g)}
@@ -65,13 +64,13 @@ func (s *pieceSweep) runs(from trace.Time, running Running, length int64) {
 	}
 }
 
-// waits counts what the idle time by reason has more than before a gap.
-func (s *pieceSweep) waits(from trace.Time, before *[NumReasons]int64) {
+// waits counts by how much a gap made idle time longer, by reason.
+func (s *pieceSweep) waits(from trace.Time, before, after *[NumReasons]int64) {
 	p := s.at(from)
 	if p == nil {
 		return
 	}
-	for reason, t := range s.gpu.Waits.Time {
+	for reason, t := range after {
 		p.Waits.Time[reason] = distribution.AddTimes(p.Waits.Time[reason], t-before[reason])
 	}
 }

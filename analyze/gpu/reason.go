@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -97,39 +98,54 @@ func reasonOfCall(name string) Reason {
 	return NoReason
 }
 
-// A CallTime is how long calls of one name held up their threads, on all ranks.
+// A CallTime is how long calls of one name held up their threads, and what they returned,
+// on all ranks.
 type CallTime struct {
 	Name   string
-	Reason Reason
+	Reason Reason // NoReason: they hold up nothing, and the times are not measured
 	N      int64
 	Time   int64 // ns, sum of the durations
 	Max    int64 // ns
+	// Results are those of calls that ask for work; see mustSucceed.
+	Results walk.Results
 }
 
 func (c *CallTime) add(o *CallTime) {
 	c.N += o.N
 	c.Time = distribution.AddTimes(c.Time, o.Time)
 	c.Max = max(c.Max, o.Max)
+	c.Results.Merge(&o.Results)
 }
 
-// callTimes sums up the calls that hold up their threads, by symbol.
+// callTimes sums up the calls that hold up their threads or ask for work, by symbol.
 type callTimes struct {
 	syms *trace.Symbols
-	rows walk.Paged[CallTime] // Name is "" until the reason is known
+	rows walk.Paged[callRow]
 	used []trace.Sym
 }
 
-// add counts a call and returns its reason.
-func (c *callTimes) add(name trace.Sym, dur int64) Reason {
-	row := c.rows.At(int64(name))
+// A callRow has the times and results of a name. Name is "" until it was looked at.
+type callRow struct {
+	CallTime
+	mustSucceed bool
+}
+
+// add counts a call, and its result if it lies in the window, and returns its reason.
+func (c *callTimes) add(call *profile.Call, inWindow bool) Reason {
+	row := c.rows.At(int64(call.Name))
 	if row.Name == "" {
-		row.Name = c.syms.Name(name)
-		if row.Reason = reasonOfCall(row.Name); row.Reason != NoReason {
-			c.used = append(c.used, name)
+		row.Name = c.syms.Name(call.Name)
+		row.Reason, row.mustSucceed = reasonOfCall(row.Name), mustSucceed(row.Name)
+		if row.Reason != NoReason || row.mustSucceed {
+			c.used = append(c.used, call.Name)
 		}
 	}
 	if row.Reason != NoReason {
+		dur := call.Dur()
 		row.add(&CallTime{N: 1, Time: dur, Max: dur})
+	}
+	if row.mustSucceed && inWindow {
+		row.Results.Add(call.Result)
 	}
 	return row.Reason
 }
@@ -140,7 +156,7 @@ func sumCalls(walks []*gpuWalk) []CallTime {
 	var out []CallTime
 	for _, w := range walks {
 		for _, name := range w.calls.used {
-			row := w.calls.rows.At(int64(name))
+			row := &w.calls.rows.At(int64(name)).CallTime
 			if k, ok := at[name]; ok {
 				out[k].add(row)
 				continue

@@ -1,15 +1,10 @@
 package gpu
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -115,40 +110,6 @@ func (g *GPUs) noteGraphs(r *table.Table) {
 		r.Note("%.1f %% of the busy time has no known class: CUDA graphs whose kernels were not recorded "+
 			"(--cuda-graph-trace=node of nsys records them), or what rules call other", 100*distribution.Fraction(other, busy))
 	}
-}
-
-// muchUnknown is the part of the time of kernels that has to be of no known class to be
-// told, and namedUnknown how many kernels are named then.
-const (
-	muchUnknown  = 0.01
-	namedUnknown = 3
-)
-
-// noteUnknown names the kernels that no rule knows, those that took most time first.
-func (g *GPUs) noteUnknown(r *table.Table) {
-	all, unknown := int64(0), int64(0)
-	byName := map[string]int64{}
-	for i := range g.GPUs {
-		all = distribution.AddTimes(all, g.GPUs[i].KernelTime)
-		unknown = distribution.AddTimes(unknown, g.GPUs[i].UnknownTime)
-	}
-	if distribution.Fraction(unknown, all) < muchUnknown {
-		return
-	}
-	for i := range g.Kernels {
-		if k := &g.Kernels[i]; k.Unknown {
-			byName[k.Name] = distribution.AddTimes(byName[k.Name], k.Total)
-		}
-	}
-	names := slices.SortedFunc(maps.Keys(byName), func(a, b string) int {
-		return cmp.Or(cmp.Compare(byName[b], byName[a]), strings.Compare(a, b))
-	})
-	var most []string
-	for _, name := range names[:min(len(names), namedUnknown)] {
-		most = append(most, fmt.Sprintf("`%s` %.1f %%", table.CutMiddle(profile.BareName(name), 48, table.Style{ASCII: true}), 100*distribution.Fraction(byName[name], all)))
-	}
-	r.Note("%.1f %% of kernel time is from %s that match no rule and count as compute: %s; classify them with --classes FILE",
-		100*distribution.Fraction(unknown, all), words.Counted(len(names), "name"), strings.Join(most, ", "))
 }
 
 // causeNames are the columns of idle time.

@@ -226,9 +226,10 @@ func (s *gpuSweep) advance(r *gpuRow) {
 		if running == 0 {
 			s.step = r.step()
 			s.gpu.BySteps[s.step].Idle.add(r, s.now)
-			before := s.gpu.Waits.Time
-			s.waits.add(&s.gpu.Waits, r, s.now)
-			s.pieces.waits(s.now, &before)
+			waits := &s.gpu.BySteps[s.step].Waits
+			before := waits.Time
+			s.waits.add(waits, r, s.now)
+			s.pieces.waits(s.now, &before, &waits.Time)
 		}
 		s.count(running, to)
 	}

@@ -18,6 +18,17 @@ type Waits struct {
 	Longest [NumReasons]Gap
 }
 
+// join adds those of o.
+func (w *Waits) join(o *Waits) {
+	for reason := range w.Time {
+		w.Time[reason] = distribution.AddTimes(w.Time[reason], o.Time[reason])
+		w.Gaps[reason] += o.Gaps[reason]
+		if a, b := w.Longest[reason], o.Longest[reason]; b.length() > a.length() || b.length() == a.length() && b.From < a.From {
+			w.Longest[reason] = b
+		}
+	}
+}
+
 // A Gap is a time in which a device ran nothing.
 type Gap struct{ From, To trace.Time }
 

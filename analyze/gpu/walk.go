@@ -163,10 +163,11 @@ func (w *gpuWalk) asksForCollective(name trace.Sym) bool {
 
 func (w *gpuWalk) addCall(c *profile.Call) {
 	rank := &w.ranks[c.Rank]
-	if w.opt.keeps(&c.Event) {
+	inWindow := w.opt.keeps(&c.Event)
+	if inWindow {
 		rank.recorded.widen(c.Start, c.Start+trace.Time(c.Dur()))
 	}
-	if reason := w.calls.add(c.Name, c.Dur()); reason != NoReason {
+	if reason := w.calls.add(c, inWindow); reason != NoReason {
 		rank.host.calls = append(rank.host.calls, hostCall{c.Start, c.Start + trace.Time(c.Dur()), reason})
 	}
 	if c.Correlation == 0 {

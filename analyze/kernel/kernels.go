@@ -16,13 +16,13 @@ type NameSum struct {
 	Graph bool    // a CUDA graph of which only the whole was recorded
 	distribution.Distribution
 
-	results results // of calls
+	results walk.Results // of calls
 }
 
 // timed collects the events of one name.
 type timed struct {
 	time    distribution.Sample
-	results results // of calls
+	results walk.Results // of calls
 }
 
 // NameSums are the times of kernels or calls by name, the longest total first.
@@ -75,7 +75,7 @@ func (s *NameSums) sum(set *profile.Set, opt *walk.Options, add func(profile.Str
 			s.approximate++
 		}
 		for _, part := range p.Parts {
-			row.results.merge(&part.results)
+			row.results.Merge(&part.results)
 		}
 		all = distribution.AddTimes(all, row.Total)
 		s.Rows = append(s.Rows, row)

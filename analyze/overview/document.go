@@ -171,7 +171,7 @@ func (o *Overview) findingsReport() *table.Table {
 		{Column: table.Column{Name: "since", Unit: table.Instant, Doc: "when it began; unknown is from the beginning on"},
 			Cell: func(f *F) table.Cell { return table.Cell{N: int64(f.Since), Unknown: f.Since == 0} }},
 		table.ShareColumn("cost", "the part that it costs, 0 to 1, of what cost_of says", func(f *F) float64 { return f.Cost }),
-		table.TextColumn("cost of", "request time, rank time, GPU time or requests", func(f *F) string { return string(f.Whose) }),
+		table.TextColumn("cost of", "request time, rank time, GPU time, requests or CUDA calls", func(f *F) string { return string(f.Whose) }),
 		table.TextColumn("metric", "the number that it is about", func(f *F) string { return f.Metric.Name }),
 		table.TextColumn("unit", "of before and after", func(f *F) string { return f.Metric.UnitName() }),
 		table.NumberColumn("before", "what it was, or what is usual elsewhere", metric(func(f *F) float64 { return f.Metric.Before })),

@@ -257,6 +257,10 @@ func runWarnings(g *gpu.GPUs) []document.Warning {
 	return []document.Warning{notice("the captures are of " + which + ", and count together: look at one at a time, or compare two with 'sgtrace diff'")}
 }
 
+// muchUnclassified is the part of the time of kernels from which on the division of GPU time
+// is in doubt if no rule knows them.
+const muchUnclassified = 1.0 / 4
+
 // deviceWarnings are about what the captures of devices do not tell.
 func deviceWarnings(g *gpu.GPUs) []document.Warning {
 	var d []document.Warning
@@ -269,6 +273,9 @@ func deviceWarnings(g *gpu.GPUs) []document.Warning {
 			which, known = "all of", "not known"
 		}
 		d = append(d, notice(fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)))
+	}
+	if part, which := g.Unclassified(); part >= muchUnclassified {
+		d = append(d, notice(which+"; the split between compute and communication may be wrong (--classes FILE)"))
 	}
 	return d
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -60,6 +61,21 @@ func TestCapturesOfSeveralRuns(t *testing.T) {
 		}
 		if got := o.timeText(); got != c.time || !strings.Contains(said, c.warning) || c.warning == "" && said != "" {
 			t.Errorf("%s; %s", got, said)
+		}
+	}
+}
+
+// Where much of the time of kernels is of no known class, the division of GPU time is in doubt.
+func TestUnclassifiedKernels(t *testing.T) {
+	for _, c := range []struct {
+		unknown int64
+		warned  bool
+	}{{0, false}, {249, false}, {250, true}, {1000, true}} {
+		g := &gpu.GPUs{GPUs: []gpu.GPU{{Rows: 1, Called: 1, KernelTime: 1000, UnknownTime: c.unknown}},
+			Kernels: []gpu.RankKernel{{Name: "mystery", Summary: distribution.Summary{Total: c.unknown}, Unknown: true}}}
+		warnings := deviceWarnings(g)
+		if got := len(warnings) == 1; got != c.warned || got && (!strings.Contains(warnings[0].Text, "kernel time is from kernels that match no rule") || !strings.Contains(warnings[0].Text, "`mystery`")) {
+			t.Errorf("%d of 1000: %+v", c.unknown, warnings)
 		}
 	}
 }

@@ -42,6 +42,9 @@ type Straggler struct {
 	// alike. It is NaN where lateness goes up and down so slowly that nothing can be
 	// computed; then it was late in all blocks.
 	P float64
+	// Counted tells that P is of how often it came last, as there are too few sync points to
+	// judge by blocks of time; then Blocks is 0.
+	Counted bool
 	// Part is the part of the sync points that is in the time in which it is slow.
 	Part float64
 	// Cause says why, as far as that is known.
@@ -97,12 +100,19 @@ func (s *Straggler) Confidence() finding.Evidence {
 
 // LikelyText is the sentence about a rank that is likely a straggler, but not certainly.
 func (s *Straggler) LikelyText() string {
-	return fmt.Sprintf("likely, not certain: %s; %s if all ranks were equally fast, and only p <= %v is certain", s.Text(), words.Chance(s.P), ErrorLevel)
+	certain := fmt.Sprintf("only p <= %v is certain", ErrorLevel)
+	if s.Counted {
+		certain = fmt.Sprintf("%d %s are too few to be certain", s.SyncPoints, s.What)
+	}
+	return fmt.Sprintf("likely, not certain: %s; %s if all ranks were equally fast, and %s", s.Text(), words.Chance(s.P), certain)
 }
 
 // Sure says by which part of the time a straggler is late, and how certain that is.
 func (s *Straggler) Sure() string {
 	text := fmt.Sprintf("%.1f %% of the time on average", 100*s.Delay)
+	if s.Counted {
+		return fmt.Sprintf("%s; %s that any rank comes last this often if all were equally fast", text, words.Chance(s.P))
+	}
 	if math.IsNaN(s.P) {
 		return fmt.Sprintf("%s, and by enough to matter in each of %d blocks of time", text, s.Blocks)
 	}
@@ -112,10 +122,14 @@ func (s *Straggler) Sure() string {
 
 // Finding is what an engineer is told of the straggler.
 func (s *Straggler) Finding(cost float64) finding.Finding {
-	return finding.Finding{
+	f := finding.Finding{
 		At: s.Where, Since: s.Since, Until: s.Until, Text: s.Text(), Evidence: s.Evidence, Cost: cost, P: finding.Chance(s.P),
 		Metric: finding.Metric{Name: "lateness in " + s.What, Unit: table.Duration, Before: math.NaN(), After: float64(s.LastMean)},
 	}
+	if s.Counted {
+		f.Confidence = finding.Likely // however small P is: see LikelyOfFew
+	}
+	return f
 }
 
 // delayNs is a part of the time of a sync point in ns; unknown stays so.

@@ -1,0 +1,87 @@
+package collective
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// muchAbsent is the part of its GPU time that a rank has to wait for ranks that are not in
+// the files before that is a finding.
+const muchAbsent = 1.0 / 10
+
+// longWaits tells of the kernels without others that took much longer than usual, the
+// longest wait first.
+func (c *Collectives) longWaits() []finding.Evidence {
+	return tellLong(c.longParts(func(*PartKind) bool { return true }))
+}
+
+// longParts returns the kinds that have such kernels, the longest wait first.
+func (c *Collectives) longParts(is func(*PartKind) bool) []*PartKind {
+	var long []*PartKind
+	for i := range c.Parts {
+		if p := &c.Parts[i]; p.Long > 0 && is(p) {
+			long = append(long, p)
+		}
+	}
+	slices.SortStableFunc(long, func(a, b *PartKind) int { return cmp.Compare(b.LongWait, a.LongWait) })
+	return long
+}
+
+// tellLong says in a sentence each what the first of them waited.
+func tellLong(long []*PartKind) []finding.Evidence {
+	const told = 3
+	var out []finding.Evidence
+	for _, p := range long[:min(len(long), told)] {
+		out = append(out, finding.Sentence("%s waited for ranks that are not in the files: %d of its %d `%s` took %s longer in sum than the median of %s; all %s waited %s at most",
+			p.Rank, p.Long, p.Took.N, p.Name(), words.Nearly(p.LongWait), words.Nearly(p.Took.P50), words.Counted(p.Alone, "kernel"), words.Nearly(p.MostWait)))
+	}
+	return out
+}
+
+// Absent returns the ranks that spend much of their GPU time waiting in collectives for
+// ranks that are not in the files. Only collectives of known size tell: without it, a long
+// one may have more to send.
+func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "waits for ranks that are not in the files", Of: "collective kernel", N: c.Counts.kernels, Needed: fewestLong}
+	switch {
+	case c.Counts.kernels == 0:
+		judged.Reason = "no collectives were recorded"
+	case c.Counts.alone == 0:
+		judged.Reason = "other ranks were seen in all collectives"
+	}
+	lengths := map[int32]int64{}
+	for i := range g.GPUs {
+		gpu := &g.GPUs[i]
+		lengths[gpu.RankIndex] = distribution.AddTimes(lengths[gpu.RankIndex], gpu.Length())
+	}
+	byRank := map[int32][]*PartKind{}
+	for _, p := range c.longParts(func(p *PartKind) bool { return p.Bytes >= 0 }) {
+		byRank[p.rankIndex] = append(byRank[p.rankIndex], p)
+	}
+	var found []finding.Finding
+	for rank, long := range byRank {
+		wait := int64(0)
+		for _, p := range long {
+			wait = distribution.AddTimes(wait, p.LongWait)
+		}
+		share := min(1, distribution.Fraction(wait, lengths[rank]))
+		if share < muchAbsent {
+			continue
+		}
+		found = append(found, finding.Finding{
+			Topic: "absent ranks", At: whereIs(long[0].Rank), Evidence: tellLong(long), Cost: share * distribution.Fraction(lengths[rank], g.Length()),
+			Text:   fmt.Sprintf("%s waited %.0f %% of its GPU time in collectives for ranks that are not in the files", long[0].Rank, 100*share),
+			Metric: finding.Metric{Name: "wait for ranks that are not in the files", Unit: table.Share, Before: math.NaN(), After: share},
+		})
+	}
+	slices.SortFunc(found, func(a, b finding.Finding) int { return cmp.Compare(a.Text, b.Text) })
+	return found, judged
+}

@@ -1,0 +1,48 @@
+package collective
+
+import (
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A rank that waits a tenth of its time for ranks without files is found where sizes say
+// that it has no more to send.
+func TestAbsentRanks(t *testing.T) {
+	const us = 1000
+	s := newSyncPoints("TP0", "TP1")
+	for i := range int64(19) {
+		s.part(0, "allreduce", i*1000*us, 20*us, false)
+		s.part(1, "allreduce", i*1000*us, 20*us, true)
+	}
+	s.part(0, "allreduce", 20_000*us, 5_020*us, false)
+	s.part(1, "allreduce", 20_000*us, 5_020*us, true) // for TP0, say
+	devices := func(ms int64) *gpu.GPUs {
+		return &gpu.GPUs{GPUs: []gpu.GPU{{RankIndex: 0, Last: trace.Time(ms * 1000 * us)}, {RankIndex: 1, Last: trace.Time(3 * ms * 1000 * us)}}}
+	}
+	found, judged := Measure(s.Set, 0, 0).Absent(devices(20))
+	if len(found) != 1 || judged.State() != finding.LookedAt {
+		t.Fatalf("%+v, %+v", found, judged)
+	}
+	f := found[0]
+	if f.Text != "TP0 waited 25 % of its GPU time in collectives for ranks that are not in the files" || f.Cost != 1./16 || f.At.Rank.TP != 0 || len(f.Evidence) != 1 {
+		t.Errorf("%+v", f)
+	}
+	if found, _ := Measure(s.Set, 0, 0).Absent(devices(51)); found != nil {
+		t.Errorf("less than a tenth: %+v", found)
+	}
+	for i := range s.Parts {
+		s.Parts[i].Dtype = 0 // now the size is unknown
+	}
+	if found, _ := Measure(s.Set, 0, 0).Absent(devices(20)); found != nil {
+		t.Errorf("of unknown size: %+v", found)
+	}
+	for i := range s.Parts {
+		s.Parts[i].Met = true
+	}
+	if _, judged := Measure(s.Set, 0, 0).Absent(devices(20)); judged.State() != finding.NotApplicable {
+		t.Errorf("all ranks are there: %+v", judged)
+	}
+}

@@ -1,0 +1,133 @@
+package straggler
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// lastInTurn is a gathering whose ranks come last as listed, by late of 100.
+func lastInTurn(ranks int, last []int, late int64) *Gathering {
+	names := make([]string, ranks)
+	for r := range names {
+		names[r] = fmt.Sprintf("TP%d", r)
+	}
+	g := NewGathering(names, 5)
+	g.What, g.Verb, g.Group = "collectives", "arrives", "all"
+	for i, rank := range last {
+		arrivals := make([]int64, ranks)
+		for r := range arrivals {
+			arrivals[r] = int64(1000*i + r%2)
+		}
+		arrivals[rank] += late
+		g.Meet(trace.Time(1000*i), arrivals, 100)
+	}
+	return g
+}
+
+// A rank that is last too often in a few sync points is likely a straggler, and never
+// certain.
+func TestLikelyOfFew(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		ranks int
+		last  []int
+		late  int64
+		want  string
+	}{
+		{"5 of 8, of eight ranks", 8, []int{7, 7, 4, 7, 1, 7, 3, 7}, 40, "TP7"},
+		{"4 of 8, of eight ranks", 8, []int{7, 7, 4, 7, 1, 7, 3, 2}, 40, ""},
+		{"8 of 8, of two ranks", 2, []int{1, 1, 1, 1, 1, 1, 1, 1}, 40, "TP1"},
+		{"7 of 8, of two ranks", 2, []int{1, 1, 1, 0, 1, 1, 1, 1}, 40, ""},
+		{"late by less than clocks tell", 8, []int{7, 7, 7, 7, 7, 7, 7, 7}, 3, ""},
+		{"late by what does not matter", 8, []int{7, 7, 7, 7, 7, 7, 7, 7}, 6, ""},
+		{"hardly any", 8, []int{7, 7, 7, 7, 7, 7, 7}, 40, ""},
+		{"enough for the judge", 8, slices.Repeat([]int{7}, FewestSyncPoints), 40, ""},
+	} {
+		found := lastInTurn(c.ranks, c.last, c.late).LikelyOfFew(1)
+		if got := strings.Join(namesOf(found), ","); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		for i := range found {
+			f := found[i].Finding(0.1)
+			if text := found[i].LikelyText(); f.Confidence != finding.Likely || !strings.HasSuffix(text, "8 collectives are too few to be certain") {
+				t.Errorf("%s: %s: %s", c.name, f.Confidence, text)
+			}
+		}
+	}
+	if found := lastInTurn(8, []int{7, 7, 4, 7, 1, 7, 3, 7}, 40).LikelyOfFew(2); found != nil {
+		t.Errorf("of two groups, one that chance allows: %v", found)
+	}
+}
+
+func namesOf(found []Straggler) (names []string) {
+	for i := range found {
+		names = append(names, found[i].Name)
+	}
+	return names
+}
+
+// P is what throwing dice says: a distribution over how often one side came up, die by die.
+func TestChanceToBeLast(t *testing.T) {
+	for _, ranks := range []int{2, 3, 8, 64} {
+		for _, n := range []int{8, 15, 39} {
+			g := lastInTurn(ranks, make([]int, n), 40)
+			g.settle()
+			times := make([]float64, n+1) // the probability of each number of times
+			times[0] = 1
+			for range n {
+				for k := n; k >= 0; k-- {
+					times[k] *= 1 - 1/float64(ranks)
+					if k > 0 {
+						times[k] += times[k-1] / float64(ranks)
+					}
+				}
+			}
+			for last := range n + 1 {
+				want := 0.0
+				for _, p := range times[last:] {
+					want += p
+				}
+				if last == 0 {
+					want /= float64(ranks) // everybody comes last at least never
+				}
+				if got := g.chanceToBeLast(last, n); math.Abs(got-want*float64(ranks)) > 1e-9 {
+					t.Errorf("last in %d of %d, of %d ranks: %v, want %v", last, n, ranks, got, want*float64(ranks))
+				}
+			}
+		}
+	}
+}
+
+// Ranks that are alike are never found if they vary as healthy ones do, by a tenth of the
+// time from one sync point to the next, and hardly ever if they vary by half of it.
+func TestFewOfHealthyRanks(t *testing.T) {
+	const runs = 200
+	for _, c := range []struct {
+		ranks, most int
+		spread      float64 // of 100
+	}{{2, 0, 10}, {4, 0, 10}, {8, 0, 10}, {2, 5, 50}, {4, 5, 50}, {8, 5, 50}} {
+		wrong, ranks := 0, c.ranks
+		for seed := range uint64(runs) {
+			rng := rand.New(rand.NewPCG(seed, uint64(ranks)))
+			g := NewGathering(make([]string, ranks), 5)
+			for i := range LeastCounted {
+				arrivals := make([]int64, ranks)
+				for r := range arrivals {
+					arrivals[r] = int64(1000*float64(i) + c.spread*rng.ExpFloat64())
+				}
+				g.Meet(trace.Time(1000*i), arrivals, 100)
+			}
+			wrong += len(g.LikelyOfFew(1))
+		}
+		if wrong > c.most {
+			t.Errorf("%d ranks that vary by %v %%: %d of %d healthy sets have a straggler", ranks, c.spread, wrong, runs)
+		}
+	}
+}
