@@ -79,8 +79,8 @@ func TestCrowds(t *testing.T) {
 		{"torch parts", event("gemm", `"[TP#] 7"`, "1"), exitOK},
 		{"otel names", span("stage#", ""), exitOK},
 		{"otel keys", span("stage", `{"key":"key#","value":{"intValue":"1"}}`), exitOK},
-		{"otel processes", span("Scheduler", `{"key":"host_id","value":{"stringValue":"h"}},{"key":"pid","value":{"intValue":"#"}},{"key":"thread_label","value":{"stringValue":"Scheduler"}}`), exitPartial},
-		{"otel requests", span("Req #", `{"key":"rid","value":{"stringValue":"rid#"}},{"key":"module","value":{"stringValue":"sglang::request"}}`), exitPartial},
+		{"otel processes", span("Scheduler", `{"key":"host_id","value":{"stringValue":"h"}},{"key":"pid","value":{"intValue":"#"}},{"key":"thread_label","value":{"stringValue":"Scheduler"}}`), exitOK},
+		{"otel requests", span("Req #", `{"key":"rid","value":{"stringValue":"rid#"}},{"key":"module","value":{"stringValue":"sglang::request"}}`), exitOK},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := withData(128 + 3*n/1000)

@@ -48,14 +48,15 @@ var archiveName = regexp.MustCompile(`(?i)\.(tar|tgz|tzst|zip|tar\.(gz|zst|zstd)
 
 // isArchive reports whether a file is an archive that people pack folders into.
 func isArchive(path string) bool {
+	// Opening a named pipe would take its only reader, or wait for one.
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
 	content, err := envelope.Open(path, f)
 	if err != nil {
 		return false
