@@ -85,8 +85,12 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 
 // readEverything reads inputs of any kind.
 func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
+	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone}
+	if r.Sizes {
+		events.Args = profile.ArgsMin
+	}
 	e, sel, err := c.readEvidence(ctx, needed{
-		events:          profile.Filter{Cats: r.Events, Args: r.Args},
+		events:          events,
 		EvidenceOptions: convert.EvidenceOptions{Attribute: r.Attribute, SyncPoints: r.SyncPoints},
 	})
 	if err != nil {

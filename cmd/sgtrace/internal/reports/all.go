@@ -29,7 +29,7 @@ var ofProfiles = []string{"by-rank", "sort", "limit"}
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
 		Options: []string{"o"}, Tables: summaryTables,
-		Events: AllEvents, SyncPoints: true, Parse: parseSummary},
+		Events: AllEvents, Sizes: true, SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "sort", "limit"}, Tables: rankTables,
 		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
@@ -57,7 +57,7 @@ var All = []*Report{
 		Options: ofProfiles, Tables: []string{"calls"}, Events: profile.CallCategories, Most: mostRows,
 		Parse: listing("calls into the runtime or driver of a device", kernel.SumCalls)},
 	{Name: "memcpy", Usage: "copies by time and size, as cuda_gpu_mem_*_sum", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"copies"}, Events: profile.CopyCategories, Args: profile.ArgsMin, Most: mostRows,
+		Options: ofProfiles, Tables: []string{"copies"}, Events: profile.CopyCategories, Sizes: true, Most: mostRows,
 		Parse: listing("copies or fills of memory", kernel.SumCopies)},
 	{Name: "nvtx", Usage: "NVTX ranges, annotations, and the GPU time in them", Needs: Profiles,
 		Options: append(ofProfiles, "open-ranges"), Tables: []string{"ranges"}, Events: AllEvents, Attribute: true, Most: mostRows,

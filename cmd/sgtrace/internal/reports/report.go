@@ -32,10 +32,10 @@ type Report struct {
 	Tables  []string // names of the tables that it may print, the main one first
 	NoMain  bool     // no table matters more: for CSV, --table must choose one
 
-	Events     []string         // categories of events that it walks over, in PyTorch's terms
-	Args       profile.ArgsMode // what it sees of their arguments
-	Attribute  bool             // work is attributed to the ranges that launched it
-	SyncPoints bool             // collectives are matched across ranks
+	Events     []string // categories of events that it walks over, in PyTorch's terms
+	Sizes      bool     // it tells how much was copied, which is in the arguments of copies
+	Attribute  bool     // work is attributed to the ranges that launched it
+	SyncPoints bool     // collectives are matched across ranks
 
 	Most      int  // rows of the main table that people see unless told otherwise; 0 is all
 	OwnsLimit bool // --limit is about rows of another table, and the report does it
