@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -186,16 +187,9 @@ func (s *Set) LeaveOut(from, to trace.Time) (n, first int) {
 func sampled(rid string, share float64) bool {
 	h := fnv.New64a()
 	h.Write([]byte(rid))
-	return float64(mix(h.Sum64())>>11)/(1<<53) < share
-}
-
-// mix spreads every bit over all others: the last characters of an ID hardly change the
-// high bits of FNV, so that numbered IDs would be chosen together. It is the finalizer of
-// MurmurHash3.
-func mix(x uint64) uint64 {
-	x = (x ^ x>>33) * 0xff51afd7ed558ccd
-	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
-	return x ^ x>>33
+	// The last characters hardly change the high bits of FNV: without mixing, numbered IDs
+	// would be chosen together.
+	return float64(hash.Mix(h.Sum64())>>11)/(1<<53) < share
 }
 
 // matchRIDs returns a test for requests that have one of the ids: exactly, else
