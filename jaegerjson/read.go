@@ -47,16 +47,7 @@ type reader struct {
 // read adds the spans of a file. What is damaged is reported; everything before is used.
 func read(to *spantable.Filler, in io.Reader) {
 	r := &reader{Filler: to, d: json.NewDecoder(in)}
-	var err error
-	for err == nil {
-		if err = r.value(); err == nil {
-			r.File().Documents++
-		}
-	}
-	if err != io.EOF {
-		r.Tell(trace.InputDamaged, r.d.InputOffset(), err)
-	}
-	r.File().Bytes = r.d.InputOffset()
+	r.Documents(r.d, r.value)
 }
 
 // value reads a trace, a list of them, or the answer of the API around one.

@@ -2,7 +2,9 @@ package spantable
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"io"
 	"strconv"
 	"strings"
 
@@ -39,6 +41,21 @@ func (f *Filler) File() *File { return &f.Table.Files[f.file] }
 // Tell reports a message about what stands at an offset.
 func (f *Filler) Tell(m *trace.Message, offset int64, values ...any) {
 	f.Table.Diags.Add(m.At(trace.Pos{File: f.File().Name, Offset: offset}, values...))
+}
+
+// Documents reads JSON documents to the end of the file, each by value, and reports damage:
+// everything before it is used.
+func (f *Filler) Documents(d *json.Decoder, value func() error) {
+	var err error
+	for err == nil {
+		if err = value(); err == nil {
+			f.File().Documents++
+		}
+	}
+	if err != io.EOF {
+		f.Tell(trace.InputDamaged, d.InputOffset(), err)
+	}
+	f.File().Bytes = d.InputOffset()
 }
 
 // A Record is a span as a format has it.
