@@ -1,7 +1,6 @@
 package overview
 
 import (
-	"io"
 	"math"
 	"strings"
 
@@ -14,12 +13,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/request"
 )
-
-// Write writes the overview in the given format: on one screen for people, as one
-// object, or its findings as a table.
-func (o *Overview) Write(w io.Writer, f table.Format, s table.Style) error {
-	return o.Document().Write(w, f, s)
-}
 
 // Document is the overview as all formats have it.
 func (o *Overview) Document() *document.Document {

@@ -24,7 +24,7 @@ import (
 func (o *Overview) text(t *testing.T, f table.Format, style table.Style) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := o.Write(&b, f, style); err != nil {
+	if err := o.Document().Write(&b, f, style); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -40,7 +40,7 @@ func TestOneRowAddsAFinder(t *testing.T) {
 	}
 	for _, f := range table.Formats {
 		var b bytes.Buffer
-		if err := o.Write(&b, f, table.Style{Width: 100}); err != nil {
+		if err := o.Document().Write(&b, f, table.Style{Width: 100}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range said[string(f)] {

@@ -21,7 +21,7 @@ const mostOpened = 12 * 128 << 20
 
 // opened is all that opening and reading an input tells.
 func opened(in io.Reader) string {
-	s, err := Open(Stdin, in, nil)
+	s, err := Input{Name: Stdin}.open(in, nil)
 	if err != nil {
 		return err.Error()
 	}
@@ -66,13 +66,13 @@ func checkOpen(t *testing.T, data []byte, parts uint8) {
 			t.Fatalf("%s at a time: %.300s\nwant %.300s", name, got, want)
 		}
 	}
-	s, err := Open(Stdin, bytes.NewReader(data), nil)
+	s, err := Input{Name: Stdin}.open(bytes.NewReader(data), nil)
 	if err != nil || s.Compression != "" {
 		return // nothing new below what is packed already, and no more than two layers
 	}
 	for _, pack := range []func([]byte, int) ([]byte, []int){damage.Gzip, damage.Zstd} {
 		packed, _ := pack(data, 1+int(parts%5))
-		again, err := Open(Stdin, bytes.NewReader(packed), nil)
+		again, err := Input{Name: Stdin}.open(bytes.NewReader(packed), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ const lastBits = 15 / 2 * 258
 func checkCut(t *testing.T, data, packed []byte) {
 	t.Helper()
 	var content []byte
-	s, err := Open(Stdin, bytes.NewReader(packed), nil)
+	s, err := Input{Name: Stdin}.open(bytes.NewReader(packed), nil)
 	if err == nil {
 		content, err = io.ReadAll(s)
 	}

@@ -35,13 +35,8 @@ func (s *Stream) Close() error {
 	return s.file.Close()
 }
 
-// Open opens the named input; stdin is what Stdin stands for. Compression and
-// format are recognized by content, never by name. meter may be nil.
-func Open(name string, stdin io.Reader, meter Meter) (*Stream, error) {
-	return Input{Name: name}.open(stdin, meter)
-}
-
-// open opens an input, see [Open].
+// open opens the input; stdin is what Stdin stands for. Compression and format are
+// recognized by content, never by name. meter may be nil.
 func (in Input) open(stdin io.Reader, meter Meter) (*Stream, error) {
 	s := &Stream{Name: messageName(in.Name)}
 	raw := stdin

@@ -30,7 +30,7 @@ func TestZerosInFront(t *testing.T) {
 			if err := os.WriteFile(path, data, 0o666); err != nil {
 				t.Fatal(err)
 			}
-			s, err := Open(path, nil, nil)
+			s, err := Input{Name: path}.open(nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
