@@ -25,7 +25,7 @@ import (
 // leaves something and leaves something out of the fixture.
 var flagSamples = map[string]string{
 	"by": "role", "tail": "p90", "o": "page.html", "sort": "max", "limit": "1", "metric": "ttft", "bucket": "1s", "classes": "classes.txt",
-	"format": "json", "slowest": "12", "from": "+1480ms", "to": "+1520ms", "sample": "0.5",
+	"format": "json", "slowest": "12", "from": "+1480ms", "to": "+1520ms", "sample": "0.3",
 	"role": "decode", "rank": "TP0", "stage": "decode_loop", "min-dur": "12ms", "level": "1",
 	"max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key",
 }
@@ -83,7 +83,15 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 	samples = maps.Clone(flagSamples)
 	truth := r.Truth()
 	samples["rid"], samples["room"] = truth.Requests[2].RID, truth.Requests[1].BootstrapRoom
-	samples["trace"] = string(regexp.MustCompile(`"traceId": ?"([0-9a-f]+)"`).FindSubmatch(dump)[1])
+	leavesOut := func(flag string) bool {
+		var out, errOut bytes.Buffer
+		return run([]string{"sgtrace", "requests", "--trace", samples["trace"], "--" + flag, samples[flag], "otel.jsonl"}, nil, &out, &errOut) != exitOK
+	}
+	for _, m := range regexp.MustCompile(`"traceId": ?"([0-9a-f]+)"`).FindAllSubmatch(dump, -1) {
+		if samples["trace"] = string(m[1]); leavesOut("rid") && leavesOut("sample") {
+			break // another request than rid, which the sample does not keep
+		}
+	}
 	for _, p := range truth.Processes {
 		if p.Role == "prefill" {
 			samples["host"] = p.Host
