@@ -106,6 +106,16 @@ func (s Status) String() string {
 	return [...]string{"finished", "aborted", "failed", "unfinished"}[s]
 }
 
+// ParseStatus is the inverse of String.
+func ParseStatus(s string) (Status, bool) {
+	for status := Finished; status <= Unfinished; status++ {
+		if status.String() == s {
+			return status, true
+		}
+	}
+	return 0, false
+}
+
 // Flags mark what is doubtful about a request.
 type Flags uint8
 

@@ -42,8 +42,8 @@ type Finding struct {
 	Whose    Whose
 	Affected Affected
 	Evidence []Evidence
-	// Show are commands that show more, each as the arguments of 'sgtrace report'. Text
-	// shows the first one.
+	// Show are commands that show more, each as the arguments of 'sgtrace report' if they
+	// begin with a flag, else of 'sgtrace'. Text shows the first one.
 	Show [][]string
 }
 

@@ -45,7 +45,7 @@ func (s *state) requests() {
 		}
 	}
 	for _, l := range s.limits() {
-		kind := RequestConflict
+		kind := NoOffset
 		if len(l.lo) == 0 || len(l.hi) == 0 {
 			kind = OneSided
 		}

@@ -117,9 +117,10 @@ const (
 	// CausalityConflict: with the ends together, ranks would end before others have
 	// started. The matches are not used.
 	CausalityConflict
-	// RequestConflict: inequalities of requests that disagree with each other, or
-	// with what is used.
+	// RequestConflict: inequalities of requests disagree with what is used.
 	RequestConflict
+	// NoOffset: inequalities of requests disagree with each other, and give no offset.
+	NoOffset
 	// OneSided: requests bound the offset on one side only, which does not give an
 	// offset.
 	OneSided
@@ -130,7 +131,8 @@ var conflictText = [...]string{
 	"collectives disagree with the relation used",
 	"matched collectives do not end together; not used",
 	"matched collectives would end before all ranks have started; not used",
-	"requests disagree",
+	"requests disagree with the relation used",
+	"requests contradict each other; not used",
 	"requests bound the offset on one side only; not used",
 }
 
@@ -139,13 +141,16 @@ var conflictText = [...]string{
 type Conflict struct {
 	Kind       ConflictKind
 	A, B       int
-	Difference int64 // ns, how far the evidence is from what is used (worst case); B minus A
+	Difference int64 // ns, how far the evidence is from what is used (worst case); B minus A; 0 if nothing is
 	Bound      int64 // ns, what would have been tolerated
 	Count, Of  int   // pieces of evidence that disagree, of all between A and B
 }
 
 // String describes c without the names of clocks, which only callers know.
 func (c Conflict) String() string {
+	if c.Difference == 0 {
+		return fmt.Sprintf("%s: all %d limits that they set", conflictText[c.Kind], c.Of)
+	}
 	return fmt.Sprintf("%s: off by %s, of which %s can be explained, in %d of %d",
 		conflictText[c.Kind], trace.FormatDuration(c.Difference), trace.FormatDuration(c.Bound), c.Count, c.Of)
 }
