@@ -2,6 +2,7 @@ package finders
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/missing"
 	"github.com/sgtrace/sgtrace/analyze/requests"
@@ -35,6 +36,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, retractions},
 	{finding.Transfer, "KV transfers that take longer than their size explains", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, slowTransfers},
+	{finding.Load, "waits that half of all requests have for a quarter of their time", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.Everywhere, []string{"--tail"}, commonWaits},
 	{finding.Load, "a prefill or decode side that is saturated", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.Everywhere, []string{"--tail"}, saturatedSide},
 	{finding.Straggler, "requests that wait for a slow rank", Requests,
@@ -47,8 +50,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Load)},
 	{finding.Tail, "any other cause that makes requests slow", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Tail)},
-	{finding.Load, "requests that spend 40 % of their time in queues", Requests,
-		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, overload},
+	{finding.Common, "what slow requests have in common: the model, a header, the prompt's length, the rank, the pair of hosts", Requests,
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--tail", "--table", "common"}, inCommon},
 	{finding.Errors, "launches, copies and other CUDA calls that failed", Profiles,
 		finding.Critical, finding.Certain, finding.Calls, finding.AtPlace, []string{"--api"}, failedCalls},
 	{finding.GPU, "GPUs that are idle for a quarter of the time, and why", Profiles,
@@ -74,8 +77,15 @@ var All = []Finder{
 }
 
 // consequences: requests are sent elsewhere or pile up when a rank falls silent, load makes decoding slow, ranks wait for a slow one where they
-// communicate, and a server that is slow may have become so.
+// communicate, and a server that is slow may have become so. That slow requests were on one
+// rank says less than why that rank is slow.
 var consequences = []finding.Consequence{
+	{Cause: finding.Silent, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Slower, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Straggler, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Imbalance, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Load, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Transfer, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
 	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{""}},
 	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
@@ -153,9 +163,9 @@ func saturatedSide(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Tail.SideFindings(m.Costs)
 }
 
-func overload(m *Measured) ([]finding.Finding, finding.Judged) {
-	return requests.OverloadFindings(m.Of.Requests)
-}
+func inCommon(m *Measured) ([]finding.Finding, finding.Judged) { return m.Common.Findings(m.Costs) }
+
+func commonWaits(m *Measured) ([]finding.Finding, finding.Judged) { return m.Tail.WaitFindings() }
 
 func failedCalls(m *Measured) ([]finding.Finding, finding.Judged)   { return m.GPUs.FailedCalls() }
 func idleGPUs(m *Measured) ([]finding.Finding, finding.Judged)      { return m.GPUs.Idle() }

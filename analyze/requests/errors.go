@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
@@ -50,6 +51,7 @@ func RetractionFindings(s *request.Set, b *cause.Costs) ([]finding.Finding, find
 	}
 	return []finding.Finding{{
 		Cost: b.BeyondUsual(0, cause.Retraction), Affected: finding.AffectedOf(s, retracted),
+		Show:   [][]string{{"requests", "--sort", "-retractions", "--limit", strconv.Itoa(n)}},
 		Metric: finding.Metric{Name: "share of requests retracted", Unit: table.Share, Before: math.NaN(), After: float64(n) / float64(all)},
 		Text: fmt.Sprintf("%d of %d requests were retracted (removed from their batch because the KV cache was full); %s",
 			n, all, place.BetweenTimes(s, retracted)),

@@ -82,6 +82,16 @@ type Config struct {
 	// SlowTransfersAtOnset tells that only requests that arrive after the onset of
 	// the incident have slow transfers.
 	SlowTransfersAtOnset bool
+	// Tenants is how many tenants send requests, each of which says whose it is. Zero is that
+	// none does. The first one's requests are held back for TenantDelay before they are
+	// sent to a scheduler.
+	Tenants     int
+	TenantDelay time.Duration
+	// CachedShare is the mean part of a prompt that is in the cache of the instance that
+	// prefills, up to twice that. CacheLostAtOnset tells that from the onset of the
+	// incident on nothing is.
+	CachedShare      float64
+	CacheLostAtOnset bool
 	// Cancels is the share of requests whose client cancels between two tokens.
 	Cancels float64
 	// Impatient is the share of requests whose client leaves after Patience when
@@ -244,6 +254,9 @@ func (c *Config) check() error {
 		{"Straggler.Factor", c.Straggler.Factor >= 0 && c.Straggler.Factor < 1000, "lie between 0 and 1000"},
 		{"SlowTransfers", share(c.SlowTransfers), "lie between 0 and 1"},
 		{"FailedTransfers", share(c.FailedTransfers), "lie between 0 and 1"},
+		{"Tenants", c.Tenants >= 0 && c.Tenants <= 1<<16, "lie between 0 and 65536"},
+		{"TenantDelay", c.TenantDelay >= 0 && c.TenantDelay < time.Hour, "be below an hour"},
+		{"CachedShare", c.CachedShare >= 0 && c.CachedShare <= 0.5, "lie between 0 and 0.5"},
 		{"Cancels", share(c.Cancels), "lie between 0 and 1"},
 		{"Impatient", share(c.Impatient), "lie between 0 and 1"},
 		{"Patience", c.Impatient == 0 || c.Patience >= 100*time.Millisecond, "be at least 100ms, longer than any way to a scheduler"},
