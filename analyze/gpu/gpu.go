@@ -35,6 +35,8 @@ type GPUs struct {
 	Calls   []CallTime   // that hold up their threads or ask for work; the longest total first
 	Runs    []Run        // of all ranks, in order
 
+	parts []*GPUs // by run; nil of one run
+
 	classes string // what the classes are called
 	// What makes hosts slower while they are recorded: see profile.Set.
 	recorded     []string
@@ -43,9 +45,6 @@ type GPUs struct {
 	// perSecond tells that Kernels compares totals by the time that ranks were captured for.
 	perSecond bool
 }
-
-// A Run is when some recordings were made that belong together: all others are hours away.
-type Run struct{ From, To trace.Time }
 
 // A GPU is a device as one rank used it. Times are ns. What ran is kernels and
 // copies; several of one class at once count once.
@@ -189,6 +188,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 	g.Runs = recorded.runs()
 	sortSteps(g.Steps)
 	g.Kernels, g.perSecond = compareKernels(kernels, captured)
+	g.divide(walks, ranks)
 	return g
 }
 

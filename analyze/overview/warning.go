@@ -254,7 +254,10 @@ func runWarnings(g *gpu.GPUs) []document.Warning {
 	if words.Clock(g.Runs[0].To).Year() < firstYear {
 		which += ", as far as their clocks tell"
 	}
-	return []document.Warning{notice("the captures are of " + which + ", and count together: look at one at a time, or compare two with 'sgtrace diff'")}
+	if !g.Divided() {
+		return []document.Warning{notice("the captures are of " + which + ", and count together: look at one at a time, or compare two with 'sgtrace diff'")}
+	}
+	return []document.Warning{notice("the captures are of " + which + ": findings judge each run by itself, tables list the ranks of all")}
 }
 
 // muchUnclassified is the part of the time of kernels from which on the division of GPU time
