@@ -161,6 +161,9 @@ type Metrics struct {
 	CompletionTokens int64
 	CachedTokens     int64
 	Retractions      int64
+	// Verified is how often drafted tokens were verified, and Accepted how many tokens came of
+	// that; 0 where the dump does not tell.
+	Verified, Accepted int64
 
 	TPOT int64 // (E2E - TTFT) / (tokens - 1)
 	ITL  ITL

@@ -29,7 +29,7 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, changes(finding.Straggler, whatever)},
 	{finding.Transfer, "KV transfers that take longer since some time", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, changes(finding.Transfer, whatever)},
-	{finding.Change, "a stage that became slower or faster at some time", Requests,
+	{finding.Change, "a stage that became slower or faster at some time; fewer cached tokens, or fewer tokens per decode step, since some time", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, changes(finding.Change, whatever)},
 	{finding.Errors, "requests that failed, or were turned away from a full queue", Requests,
 		finding.Critical, finding.Certain, finding.Requests, finding.AtPlace, []string{"--by", "status,stage"}, failures},

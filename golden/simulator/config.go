@@ -92,6 +92,11 @@ type Config struct {
 	// incident on nothing is.
 	CachedShare      float64
 	CacheLostAtOnset bool
+	// AcceptedDrafts is how many drafted tokens a decode step accepts on average, besides
+	// the one that it computes anyway. DraftsLostAtOnset tells that from the onset of the
+	// incident on it accepts none.
+	AcceptedDrafts    float64
+	DraftsLostAtOnset bool
 	// Cancels is the share of requests whose client cancels between two tokens.
 	Cancels float64
 	// Impatient is the share of requests whose client leaves after Patience when
@@ -257,6 +262,7 @@ func (c *Config) check() error {
 		{"Tenants", c.Tenants >= 0 && c.Tenants <= 1<<16, "lie between 0 and 65536"},
 		{"TenantDelay", c.TenantDelay >= 0 && c.TenantDelay < time.Hour, "be below an hour"},
 		{"CachedShare", c.CachedShare >= 0 && c.CachedShare <= 0.5, "lie between 0 and 0.5"},
+		{"AcceptedDrafts", c.AcceptedDrafts >= 0 && c.AcceptedDrafts <= 4, "lie between 0 and 4"},
 		{"Cancels", share(c.Cancels), "lie between 0 and 1"},
 		{"Impatient", share(c.Impatient), "lie between 0 and 1"},
 		{"Patience", c.Impatient == 0 || c.Patience >= 100*time.Millisecond, "be at least 100ms, longer than any way to a scheduler"},
