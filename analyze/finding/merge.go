@@ -82,6 +82,7 @@ func (f *Finding) take(g *Finding) {
 // of.
 type Consequence struct {
 	Cause, Effect Kind
+	CauseTopic    string   // of the cause; "" is any
 	Topics        []string // of the effect
 	// OnRanks tells that effects which are not bound to one rank are none: they have
 	// other causes, too.
@@ -91,7 +92,8 @@ type Consequence struct {
 // takeConsequences makes effects evidence of their causes, where they are at one place.
 func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 	for _, c := range consequences {
-		k := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == c.Cause })
+		isCause := func(f Finding) bool { return f.Kind == c.Cause && (c.CauseTopic == "" || f.Topic == c.CauseTopic) }
+		k := slices.IndexFunc(found, isCause)
 		if k < 0 {
 			continue
 		}
@@ -104,8 +106,7 @@ func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 			}
 			return effect
 		})
-		k = slices.IndexFunc(found, func(f Finding) bool { return f.Kind == c.Cause })
-		found[k] = cause
+		found[slices.IndexFunc(found, isCause)] = cause
 	}
 	return found
 }
