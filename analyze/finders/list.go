@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/missing"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 )
 
 // All are the finders. Of findings that say the same, the one of the first finder
@@ -41,6 +42,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, slowTransfers},
 	{finding.Load, "a prefill or decode side that is saturated", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.Everywhere, []string{"--tail"}, saturatedSide},
+	{finding.Tail, "prompts whose prefill holds up the decoding of others for far longer than usual", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail", "--metric", "itl"}, stalls},
 	{finding.Straggler, "requests that wait for a slow rank", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Straggler)},
 	{finding.Transfer, "requests that wait for KV transfers", Requests,
@@ -86,6 +89,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Limit, CauseTopic: limit.Room.String(), Effect: finding.Memory, Topics: []string{""}},
 	{Cause: finding.Limit, CauseTopic: limit.Prefills.String(), Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
 	{Cause: finding.Limit, CauseTopic: limit.Transfers.String(), Effect: finding.Transfer, Topics: []string{""}},
+	{Cause: finding.Tail, CauseTopic: tail.StallTopic, Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
 	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
@@ -159,6 +163,8 @@ func slowTransfers(m *Measured) ([]finding.Finding, finding.Judged) {
 }
 
 func limits(m *Measured) ([]finding.Finding, finding.Judged) { return m.Limits.Findings(m.Costs) }
+
+func stalls(m *Measured) ([]finding.Finding, finding.Judged) { return m.Tail.StallFindings(m.Costs) }
 
 func saturatedSide(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Tail.SideFindings(m.Costs)

@@ -25,6 +25,9 @@ func (t *Tail) Reports() []*table.Table {
 		if len(c.Slowest) > 0 {
 			out = append(out, t.slowestReport(c))
 		}
+		if c.Metric == MetricITL && t.Stalls != nil && len(t.Stalls.List) > 0 {
+			out = append(out, t.stallsReport())
+		}
 	}
 	if d := t.Disaggregation; d != nil {
 		out = append(out, t.firstTokenReport(d), t.sidesReport(d))

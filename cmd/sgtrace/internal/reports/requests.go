@@ -71,7 +71,7 @@ func stages(list string) (Run, error) {
 	}, nil
 }
 
-var tailTables = []string{"tail.e2e", "tail.ttft", "tail.itl", "delays", "slowest.e2e", "slowest.ttft", "firsttoken", "sides", "transfers"}
+var tailTables = []string{"tail.e2e", "tail.ttft", "tail.itl", "delays", "slowest.e2e", "slowest.ttft", "stalls", "firsttoken", "sides", "transfers"}
 
 // parseTail makes the report on why slow requests are slow. --limit is how many of them
 // it lists.
