@@ -86,6 +86,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{"", finding.Waits}},
 	{Cause: finding.Silent, Effect: finding.Limit, Topics: limit.Topics},
 	{Cause: finding.Limit, Effect: finding.Load, Topics: []string{finding.Waits}},
+	{Cause: finding.Load, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Limit, CauseTopic: limit.Room.String(), Effect: finding.Memory, Topics: []string{""}},
 	{Cause: finding.Limit, CauseTopic: limit.Prefills.String(), Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
 	{Cause: finding.Limit, CauseTopic: limit.Transfers.String(), Effect: finding.Transfer, Topics: []string{""}},

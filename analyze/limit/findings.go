@@ -3,9 +3,11 @@ package limit
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -18,28 +20,66 @@ func (l *Limits) Findings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
 		return nil, judged
 	}
 	var out []finding.Finding
-	for i := range l.List {
-		limit := &l.List[i]
-		f := finding.Finding{
-			Topic: limit.Kind.String(), At: limit.Where, Text: limit.Sentence(), Cost: min(1, b.Part(float64(limit.Waited))),
-			Affected: finding.AffectedOf(l.set, limit.Requests), Metric: limit.metric(),
-			Evidence: []finding.Evidence{finding.Sentence("%s waited, for %s on average; that is %s %% of the time of the requests of %s",
-				words.Counted(len(limit.Requests), "request"), words.Nearly(limit.mean()), words.InPercent(limit.Share), limit.DP()).
-				In("limits", limit.row(), "waited_ns", float64(limit.Waited))},
-		}
-		if !limit.Always {
-			f.Since = limit.From
-		}
-		if !limit.Open {
-			f.Until = limit.To
-		}
-		out = append(out, f)
+	for _, same := range l.groups() {
+		out = append(out, l.finding(same, b))
 	}
 	return out, judged
 }
 
-// mean is how long each of the requests waited, in ns.
-func (l *Limit) mean() int64 { return l.Waited / int64(max(1, len(l.Requests))) }
+// groups are the limits of one kind on servers of one role, the one that costs most first:
+// servers that share work reach a limit together.
+func (l *Limits) groups() [][]*Limit {
+	var groups [][]*Limit
+	for i := range l.List {
+		x := &l.List[i]
+		k := slices.IndexFunc(groups, func(g []*Limit) bool { return g[0].Role == x.Role && g[0].Kind == x.Kind })
+		if k < 0 {
+			k = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[k] = append(groups[k], x)
+	}
+	return groups
+}
+
+// finding is about one limit, of one server or several.
+func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
+	worst := same[0]
+	f := finding.Finding{Topic: worst.Kind.String(), At: worst.Where, Text: worst.Sentence(), Metric: worst.metric()}
+	if n := len(same) - 1; n > 0 {
+		f.At = place.Where{Scope: place.WholeRole, Role: worst.Role}
+		f.Text += fmt.Sprintf("; and so %s %s of %s", words.IsOrAre(n), words.Counted(n, "other rank"), worst.Role)
+	}
+	first, last := worst, worst
+	waited, requests := int64(0), []int(nil)
+	for _, x := range same {
+		waited, requests = waited+x.Waited, append(requests, x.Requests...)
+		if x.From < first.From {
+			first = x
+		}
+		if x.To > last.To {
+			last = x
+		}
+		f.Evidence = append(f.Evidence, x.evidence())
+	}
+	if !first.Always {
+		f.Since = first.From
+	}
+	if !last.Open {
+		f.Until = last.To
+	}
+	slices.Sort(requests)
+	f.Cost, f.Affected = min(1, b.Part(float64(waited))), finding.AffectedOf(l.set, slices.Compact(requests))
+	return f
+}
+
+// evidence is how long requests waited.
+func (l *Limit) evidence() finding.Evidence {
+	mean := l.Waited / int64(len(l.Requests))
+	return finding.Sentence("%s waited, for %s on average; that is %s %% of the time of the requests of %s",
+		words.Counted(len(l.Requests), "request"), words.Nearly(mean), words.InPercent(l.Share), l.DP()).
+		In("limits", l.row(), "waited_ns", float64(l.Waited))
+}
 
 // metric is the number that is stuck, or was reached.
 func (l *Limit) metric() finding.Metric {

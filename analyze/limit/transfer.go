@@ -15,6 +15,7 @@ const (
 	moreCrowded  = 1.5 // times as many at once, at least
 	asMuchSlower = 0.6 // of that factor: each takes so much longer
 	leastSlower  = 1.5
+	aboutFull    = 2.0 // times more or less than one transfer alone carries
 )
 
 // A carried is a KV transfer, and how many were under way meanwhile, on average.
@@ -41,6 +42,9 @@ func (v *server) sharedLink(all []segment) (limit Limit, ok bool) {
 	}
 	limit = Limit{Where: v.Where, Kind: Transfers, Spells: 1, From: moved[0].From}
 	alone := lonely.pace / lonely.crowd
+	if !full(moved[half:], alone) {
+		return limit, false
+	}
 	slower := 0.0
 	for i := range moved {
 		x := &moved[i]
@@ -66,6 +70,21 @@ func (v *server) sharedLink(all []segment) (limit Limit, ok bool) {
 	most, at := p.most(func(s *segment) int32 { return s.n[transferring] })
 	limit.Most, limit.At = int(most), at
 	return limit, true
+}
+
+// full reports whether transfers together are as fast as one is alone, given its ns per token:
+// what carries them has no more. Where some of them are slow for another reason, much less
+// is carried, and where nothing holds them up, more.
+func full(moved []carried, alone float64) bool {
+	tokens := int64(0)
+	var intervals []request.Interval
+	for i := range moved {
+		tokens += moved[i].tokens
+		intervals = append(intervals, moved[i].Interval)
+	}
+	covered := request.NewCoverage(intervals)
+	used := alone * float64(tokens) / float64(covered.Total())
+	return used >= 1/aboutFull && used <= aboutFull
 }
 
 // carried are the KV transfers of a server.
