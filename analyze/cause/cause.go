@@ -124,9 +124,6 @@ func Attributable(s *request.Set, r *request.Request) bool {
 		return false
 	}
 	answer := &s.Parts[s.Answering(r)]
-	if answer.Role == request.Prefill && r.Flags&request.Unjoined != 0 && len(s.Missing) > 0 {
-		return false // the decode part was lost, and with it the end
-	}
 	return answer.Root != request.None && request.Plausible(r.Start, r.End) && request.Plausible(answer.Start, answer.End)
 }
 

@@ -14,13 +14,13 @@ import (
 type layer uint8
 
 const (
-	layerNone    layer = iota
-	layerOutside       // the whole request: the gateway's span, if there is one
-	layerRoute         // stages of a router, which go on while it waits for servers
-	layerInside        // a server's request span
-	layerKVWait        // the wait for the KV cache: the other half tells more
-	layerPrefillSide   // the same where the other half is not there
-	layerOther         // stages that no table knows
+	layerNone        layer = iota
+	layerOutside           // the whole request: the gateway's span, if there is one
+	layerRoute             // stages of a router, which go on while it waits for servers
+	layerInside            // a server's request span
+	layerKVWait            // the wait for the KV cache: the other half tells more
+	layerPrefillSide       // the same where the other half is not there
+	layerOther             // stages that no table knows
 	layerIntake
 	layerDispatch
 	layerEncode
