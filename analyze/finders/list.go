@@ -1,6 +1,8 @@
 package finders
 
 import (
+	"slices"
+
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -123,6 +125,9 @@ func causes(kind finding.Kind) func(*Measured) ([]finding.Finding, finding.Judge
 		found, judged := m.Tail.CauseFindings(kind, m.Costs)
 		if !m.Stages {
 			judged.Reason = "servers traced no stages of requests"
+		}
+		if m.Loss.Lost > 0 { // which the finding about the loss tells
+			found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Topic == cause.PrefillSide.String() })
 		}
 		return found, judged
 	}
