@@ -89,6 +89,9 @@ func (c *Change) finding(b *cause.Costs) finding.Finding {
 	}
 	switch f.Kind {
 	case finding.Load:
+		if !first.Metric.isLoad() {
+			f.Topic = finding.Waits
+		}
 		if first.rises() || first.Metric == ShareChanged {
 			f.Cost = b.BeyondUsual(c.Time, cause.OverloadCauses...)
 		}
@@ -119,9 +122,9 @@ func (f *Shift) metric() finding.Metric {
 	case RunningChanged:
 		m.Name, m.Unit = "running requests", table.Number
 	case CachedChanged:
-		m.Name, m.Unit = cachedTokens, table.Share
+		m.Name, m.Unit = CachedTokens, table.Share
 	case YieldChanged:
-		m.Name, m.Unit = stepYield, table.Number
+		m.Name, m.Unit = StepYield, table.Number
 	case LatenessChanged:
 		m.Name = "lateness in " + f.Stage
 	case TailChanged:

@@ -12,10 +12,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What people call what saves work.
+// What people call what saves work, and topics of findings.
 const (
-	cachedTokens = "share of cached tokens"
-	stepYield    = "tokens per decode step"
+	CachedTokens = "share of cached tokens"
+	StepYield    = "tokens per decode step"
 )
 
 // Savings are work that requests are spared: tokens of the prompt that are cached, and tokens

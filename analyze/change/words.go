@@ -61,9 +61,9 @@ func (f *Shift) subject() string {
 		}
 		return of + "running requests"
 	case CachedChanged:
-		return cachedTokens
+		return CachedTokens
 	case YieldChanged:
-		return stepYield
+		return StepYield
 	case LatenessChanged:
 		return of + "lateness in " + f.Stage
 	case TailChanged:

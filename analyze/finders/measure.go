@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/missing"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -33,6 +34,7 @@ type Measured struct {
 	Changes   *change.Changes
 	RankLoads *rank.Ranks
 	Costs     *cause.Costs
+	Limits    *limit.Limits
 	Loss      *missing.Loss
 	// Stages and Steps tell that some were traced: of requests, and of decoding.
 	Stages, Steps bool
@@ -53,6 +55,7 @@ func Measure(in Inputs) Measured {
 			m.Common = common.Find(in.Requests, m.Tail.List)
 		})
 		wg.Go(func() { m.Changes = change.Find(in.Requests) })
+		wg.Go(func() { m.Limits = limit.Find(in.Requests) })
 		wg.Go(func() { m.Loss = missing.FindLoss(in.Requests) })
 		wg.Go(func() { m.RankLoads = rank.Measure(in.Requests) })
 	}

@@ -49,6 +49,13 @@ var summaries = []struct {
 	{"one tenant held back", testset.AllModes, func(c *simulator.Config) {
 		c.Tenants, c.TenantDelay = 12, 300*time.Millisecond
 	}, finding.Common, isAbout("http.request.header.x-tenant-id tenant-00")},
+	{"too few places in the batch", testset.AllModes, func(c *simulator.Config) {
+		c.MaxRunning, c.MaxQueued, c.Rate, c.KVTokens = 4, 100, 10, 1<<16
+		c.Prompt.Median, c.Output.Median = 100, 32
+	}, finding.Limit, nil},
+	{"transfers that share a link", testset.DisaggregatedModes, func(c *simulator.Config) {
+		c.KVTokens, c.LinkTokens = 1<<16, 3000
+	}, finding.Limit, nil},
 	{"failed transfers", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.FailedTransfers = 0.03
 	}, finding.Errors, nil},

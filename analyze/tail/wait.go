@@ -88,7 +88,7 @@ func (t *Tail) WaitFindings() ([]finding.Finding, finding.Judged) {
 	for i := range t.Delays.Waits {
 		w := &t.Delays.Waits[i]
 		f := finding.Finding{
-			Text: fmt.Sprintf("%s; median E2E: %s", w, words.Nearly(t.Delays.Limit)), Cost: w.Share, Show: showTable("delays"),
+			Topic: finding.Waits, Text: fmt.Sprintf("%s; median E2E: %s", w, words.Nearly(t.Delays.Limit)), Cost: w.Share, Show: showTable("delays"),
 			Metric: finding.Metric{Name: "time " + w.Cause.Phrase(), Unit: table.Duration, Before: math.NaN(), After: float64(w.P50)},
 		}
 		f.Evidence = []finding.Evidence{finding.Sentence("one in ten requests spends %s or more %s", words.Nearly(w.P90), w.Cause.Phrase())}
