@@ -22,6 +22,9 @@ type Metric struct {
 	// NaN is unknown. weight is how often a request has it.
 	took, beyond func(*request.Metrics, *cause.Attribution) float64
 	weight       func(*request.Metrics) int64
+	// divided are the times of its causes that a request has, nil if they are not of the
+	// metric.
+	divided func(*cause.Attribution) *cause.Causes
 }
 
 // metrics are the times until the first token, from the outermost span on, and for every
@@ -33,7 +36,8 @@ var metrics = []*Metric{
 		beyond: func(_ *request.Metrics, a *cause.Attribution) float64 {
 			return positive(a.First.Total()) - float64(a.First[cause.PromptSize])
 		},
-		weight: func(*request.Metrics) int64 { return 1 },
+		weight:  func(*request.Metrics) int64 { return 1 },
+		divided: func(a *cause.Attribution) *cause.Causes { return &a.First },
 	},
 	{
 		Name: "tpot", Of: "for every further token", least: 0.25,
@@ -64,6 +68,10 @@ type Comparison struct {
 	// comparisons there are; NaN is that there is too little to tell.
 	P         float64
 	StandsOut bool
+	// Main is the cause that makes most of the difference between the means, and Part how
+	// much of it; 0 is unknown.
+	Main cause.Cause
+	Part float64
 	// Also are traits that nearly the same requests have.
 	Also []*Trait
 
@@ -286,10 +294,40 @@ func (s *sample) compare(t *Trait) Comparison {
 	c.more = float64(distribution.LowerMedian(beyond[1]) - usual)
 	c.Slowest = distribution.Ratio(float64(slow), float64(slowest))
 	c.cost = s.cost(in, usual)
+	c.Main, c.Part = s.mainCause(in, float64(c.N), float64(c.All-c.N))
 	if c.P = s.strata.Higher(in); t.Of == Where {
 		c.P = s.strata.HigherInPieces(in)
 	}
 	return c
+}
+
+// mainCause returns the cause of which a group of n requests has most more than the m others
+// on average, and which part of the whole difference that is; 0 is unknown.
+func (s *sample) mainCause(in []bool, n, m float64) (main cause.Cause, part float64) {
+	if s.metric.divided == nil {
+		return 0, 0
+	}
+	var more [cause.Count]float64
+	whole := 0.0
+	for k, i := range s.of {
+		weight := -1 / m
+		if in[k] {
+			weight = 1 / n
+		}
+		for c, ns := range s.metric.divided(&s.list[i]) {
+			more[c] += weight * float64(ns)
+			whole += weight * float64(ns)
+		}
+	}
+	for c := range cause.Count {
+		if more[c] > more[main] {
+			main = c
+		}
+	}
+	if whole <= 0 {
+		return 0, 0
+	}
+	return main, more[main] / whole
 }
 
 // cost is how many ns the requests of a group take beyond what is usual for others.

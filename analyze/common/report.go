@@ -51,6 +51,9 @@ func (t *Traits) finding(c *Comparison, b *cause.Costs) finding.Finding {
 // Sentence says what requests that have the trait take.
 func (c *Comparison) Sentence() string {
 	text := fmt.Sprintf("requests with %s take %s %s, the others %s (p50)", c.Trait, words.Nearly(c.With), c.Metric.Of, words.Nearly(c.Others))
+	if c.Part >= 0.5 {
+		text += fmt.Sprintf("; %.0f %% of the difference is %s", 100*min(1, c.Part), c.Main.Phrase())
+	}
 	if len(c.Also) > 0 {
 		var also []string
 		for _, t := range c.Also {

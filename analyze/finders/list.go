@@ -88,7 +88,8 @@ var All = []Finder{
 
 // consequences: requests are sent elsewhere or pile up when a rank falls silent, they wait where a limit is reached and are thrown out of a full KV
 // cache, load makes decoding slow, ranks wait for a slow one where they communicate, and a server that is slow may have become so.
-// That slow requests were on one rank says less than why that rank is slow.
+// That slow requests were on one rank says less than why that rank is slow, but whose they
+// are says more than where their time went.
 var consequences = []finding.Consequence{
 	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{"", finding.Waits}},
 	{Cause: finding.Silent, Effect: finding.Limit, Topics: limit.Topics},
@@ -105,6 +106,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Load, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
 	{Cause: finding.Limit, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
 	{Cause: finding.Transfer, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Common, Effect: finding.Tail, Topics: cause.Names(), SameRequests: true},
 	{Cause: finding.Change, CauseTopic: change.StepYield, Effect: finding.Tail, Topics: []string{cause.Decode.String()}},
 	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
