@@ -50,8 +50,8 @@ type Set struct {
 	// rows of each proc others show, lost or not.
 	Missing []Missing
 	Shown   []int
-	// ClocksMoved tells that times were put on one clock.
-	ClocksMoved bool
+	// Clocks tell how times were put on one clock; nil where they are as recorded.
+	Clocks *HostClocks
 
 	names     []string         // of all symbols that rows have
 	redact    *redact.Redactor // of what the set itself tells; nil is none

@@ -74,6 +74,17 @@ func (c ClockFit) ToReference(t int64) int64 {
 	return sub(t, add(c.Offset, driftOver(t, c.T0, c.DriftPPB)))
 }
 
+// ToLocal returns what the clock shows at the time t of the reference, to 1 ns.
+func (c ClockFit) ToLocal(t int64) int64 {
+	// The inverse of a line that is nearly the identity: one step of correction
+	// leaves the square of the drift.
+	local := add(t, c.Offset)
+	return add(local, sub(t, c.ToReference(local)))
+}
+
+// Moves reports whether the clock shows another time than the reference.
+func (c ClockFit) Moves() bool { return c.Offset != 0 || c.DriftPPB != 0 }
+
 // BoundAt returns the error bound at the local time t, which may be outside of the
 // window, or Unknown.
 func (c ClockFit) BoundAt(t int64) int64 {
