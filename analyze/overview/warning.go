@@ -171,18 +171,20 @@ func (o *Overview) traceWarnings() []document.Warning {
 func (o *Overview) clockWarnings() []document.Warning {
 	const much = 1_000_000 // ns; less hides behind what stages take
 	var off, alone []string
+	most := int64(0)
 	for i := range o.Clocks {
 		c := &o.Clocks[i]
 		switch {
 		case c.Why == "reference":
 		case c.Why == "assumed" && c.By == "":
 			alone = append(alone, c.Host)
-		case max(c.Offset, -c.Offset) >= much:
+		case c.Offset != 0 || c.Drift != 0:
 			off = append(off, c.String())
+			most = max(most, c.Most, c.Offset, -c.Offset)
 		}
 	}
 	var d []document.Warning
-	if len(off) > 0 {
+	if most >= much {
 		d = append(d, notice("clocks of hosts differ and were put on one: "+some(off)))
 	}
 	if len(alone) > 0 {
@@ -208,6 +210,9 @@ func (c *HostClock) String() string {
 		side = "behind"
 	}
 	text := fmt.Sprintf("%s %s %s", c.Host, words.Nearly(max(c.Offset, -c.Offset)), side)
+	if c.Drift != 0 {
+		text += fmt.Sprintf(", drifting %+.1f ppm", float64(c.Drift)/1000)
+	}
 	var how []string
 	if c.By != "" {
 		how = append(how, "by "+c.By)
