@@ -128,9 +128,10 @@ const (
 	// CausalityConflict: with the ends together, ranks would end before others have
 	// started. The matches are not used.
 	CausalityConflict
-	// RequestConflict: inequalities of requests that disagree with each other, or
-	// with what is used.
+	// RequestConflict: inequalities of requests that disagree with what is used.
 	RequestConflict
+	// DividedRequests: inequalities of requests that disagree with each other.
+	DividedRequests
 	// OneSided: requests bound the offset on one side only, which does not give an
 	// offset.
 	OneSided
@@ -141,7 +142,8 @@ var conflictText = [...]string{
 	"collectives disagree with the relation used",
 	"matched collectives do not end together; not used",
 	"matched collectives would end before all ranks have started; not used",
-	"requests disagree",
+	"requests disagree with the relation used",
+	"requests disagree with each other; not used",
 	"requests bound the offset on one side only; not used",
 }
 
@@ -157,6 +159,9 @@ type Conflict struct {
 
 // String describes c without the names of clocks, which only callers know.
 func (c Conflict) String() string {
+	if c.Kind == DividedRequests || c.Kind == OneSided { // nothing that the evidence could be away from
+		return fmt.Sprintf("%s: %d bounds", conflictText[c.Kind], c.Of)
+	}
 	return fmt.Sprintf("%s: off by %s, of which %s can be explained, in %d of %d",
 		conflictText[c.Kind], trace.FormatDuration(c.Difference), trace.FormatDuration(c.Bound), c.Count, c.Of)
 }
