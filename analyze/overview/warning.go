@@ -164,7 +164,33 @@ func (o *Overview) traceWarnings() []document.Warning {
 	case !o.Steps:
 		return []document.Warning{notice("no decode steps were traced (SGLANG_TRACE_LEVEL=3 does): no ITL, and no slow ranks in decoding")}
 	}
-	return nil
+	return costWarnings(s)
+}
+
+// costWarnings say where tracing takes so much of a scheduler's time that it may be what
+// makes it slow.
+func costWarnings(s *request.Set) []document.Warning {
+	const much = 0.05
+	worst, slowed, tracing := request.None, 0, s.Tracing()
+	for p := range tracing {
+		if !s.Procs[p].Schedules || tracing[p].Share() < much {
+			continue
+		}
+		if slowed++; worst == request.None || tracing[p].PerSecond > tracing[worst].PerSecond {
+			worst = p
+		}
+	}
+	if worst == request.None {
+		return nil
+	}
+	others := ""
+	if slowed > 1 {
+		others = fmt.Sprintf(" and 5 %% or more of %s", words.Counted(slowed-1, "other rank"))
+	}
+	x := &tracing[worst]
+	return []document.Warning{notice(fmt.Sprintf("tracing itself may take %s %% of the time of %s%s (%s spans/s at about 40 us each): "+
+		"SGLANG_TRACE_ASYNC=1 or a lower SGLANG_TRACE_LEVEL takes less",
+		words.InPercent(x.Share()), s.RankName(worst), others, words.Thousands(int64(x.PerSecond))))}
 }
 
 // clockWarnings are about hosts whose clocks differ, or nobody knows of.
