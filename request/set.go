@@ -83,8 +83,9 @@ type Writer struct {
 
 // A Source is where rows come from.
 type Source struct {
-	File   int // index into Set.Files
-	Writer int // index into Set.Writers
+	File   int       // index into Set.Files
+	Writer int       // index into Set.Writers
+	Scope  trace.Sym // the library that made the rows, as it says
 }
 
 // An Offset is where rows stand in a file without lines, from the given row on.
