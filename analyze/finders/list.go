@@ -3,6 +3,7 @@ package finders
 import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/missing"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 )
@@ -157,13 +158,28 @@ func overload(m *Measured) ([]finding.Finding, finding.Judged) {
 	return requests.OverloadFindings(m.Of.Requests)
 }
 
-func failedCalls(m *Measured) ([]finding.Finding, finding.Judged)   { return m.GPUs.FailedCalls() }
-func idleGPUs(m *Measured) ([]finding.Finding, finding.Judged)      { return m.GPUs.Idle() }
-func heldUp(m *Measured) ([]finding.Finding, finding.Judged)        { return m.GPUs.HeldUp() }
-func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged)  { return m.GPUs.IdleBetweenSteps() }
-func exposedCopies(m *Measured) ([]finding.Finding, finding.Judged) { return m.GPUs.ExposedCopies() }
-func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged)    { return m.GPUs.EagerSteps() }
+func failedCalls(m *Measured) ([]finding.Finding, finding.Judged) { return m.GPUs.FailedCalls() }
+func idleGPUs(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.EachRun((*gpu.GPUs).Idle)
+}
+func heldUp(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.EachRun((*gpu.GPUs).HeldUp)
+}
+func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.EachRun((*gpu.GPUs).IdleBetweenSteps)
+}
+func exposedCopies(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.EachRun((*gpu.GPUs).ExposedCopies)
+}
+func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.EachRun((*gpu.GPUs).EagerSteps)
+}
 
 func exposure(m *Measured) ([]finding.Finding, finding.Judged) {
-	return m.GPUs.Exposure(m.Collectives.Waiting())
+	return m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+		if g != m.GPUs {
+			return g.Exposure(nil) // how long collectives wait is known of all runs together
+		}
+		return g.Exposure(m.Collectives.Waiting())
+	})
 }

@@ -39,8 +39,11 @@ func (f *Finding) sameAs(g *Finding) bool {
 
 func (f *Finding) isLoad() bool { return f.Kind == Load || f.Kind == Imbalance }
 
-// meets reports whether two findings are felt at one place.
+// meets reports whether two findings are felt at one place, and not at different times.
 func (f *Finding) meets(g *Finding) bool {
+	if f.Until != 0 && f.Until < g.Since || g.Until != 0 && g.Until < f.Since {
+		return false
+	}
 	x, y := f.felt(), g.felt()
 	return x.Overlaps(&y)
 }

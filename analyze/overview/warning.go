@@ -36,7 +36,7 @@ func (o *Overview) warnings() []document.Warning {
 	}
 	if o.GPUs != nil {
 		d = append(d, runWarnings(o.GPUs)...)
-		d = append(d, deviceWarnings(o.GPUs)...)
+		d = append(d, deviceWarnings(o.GPUs, len(o.Profiles.Absences) > 0)...)
 	}
 	slices.SortStableFunc(d, func(x, y document.Warning) int { return cmp.Compare(y.Severity, x.Severity) })
 	return d
@@ -254,15 +254,19 @@ func runWarnings(g *gpu.GPUs) []document.Warning {
 	if words.Clock(g.Runs[0].To).Year() < firstYear {
 		which += ", as far as their clocks tell"
 	}
-	return []document.Warning{notice("the captures are of " + which + ", and count together: look at one at a time, or compare two with 'sgtrace diff'")}
+	if !g.Divided() {
+		return []document.Warning{notice("the captures are of " + which + ", and count together: look at one at a time, or compare two with 'sgtrace diff'")}
+	}
+	return []document.Warning{notice("the captures are of " + which + ": findings judge each run by itself, tables list the ranks of all")}
 }
 
 // muchUnclassified is the part of the time of kernels from which on the division of GPU time
 // is in doubt if no rule knows them.
 const muchUnclassified = 1.0 / 4
 
-// deviceWarnings are about what the captures of devices do not tell.
-func deviceWarnings(g *gpu.GPUs) []document.Warning {
+// deviceWarnings are about what the captures of devices do not tell. more tells that there
+// are ranks without a capture.
+func deviceWarnings(g *gpu.GPUs, more bool) []document.Warning {
 	var d []document.Warning
 	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Rows > 0 }) {
 		d = append(d, notice("the profiles hold no kernels and copies of any device"))
@@ -274,8 +278,14 @@ func deviceWarnings(g *gpu.GPUs) []document.Warning {
 		}
 		d = append(d, notice(fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)))
 	}
-	if part, which := g.Unclassified(); part >= muchUnclassified {
+	if part, which := g.Unclassified(); part >= muchUnclassified && (more || communicates(g)) {
 		d = append(d, notice(which+"; the split between compute and communication may be wrong (--classes FILE)"))
 	}
 	return d
+}
+
+// communicates reports whether kernels may communicate: there are several devices, or one
+// does. A device on its own has nobody to talk to, and what nobody knows computes.
+func communicates(g *gpu.GPUs) bool {
+	return len(g.GPUs) > 1 || slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Time(profile.ClassCommunication) > 0 })
 }

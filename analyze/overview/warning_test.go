@@ -68,14 +68,15 @@ func TestCapturesOfSeveralRuns(t *testing.T) {
 // Where much of the time of kernels is of no known class, the division of GPU time is in doubt.
 func TestUnclassifiedKernels(t *testing.T) {
 	for _, c := range []struct {
-		unknown int64
-		warned  bool
-	}{{0, false}, {249, false}, {250, true}, {1000, true}} {
-		g := &gpu.GPUs{GPUs: []gpu.GPU{{Rows: 1, Called: 1, KernelTime: 1000, UnknownTime: c.unknown}},
+		unknown, devices int64
+		more, warned     bool
+	}{{0, 2, true, false}, {249, 2, true, false}, {250, 2, false, true}, {1000, 2, false, true}, {1000, 1, false, false}, {1000, 1, true, true}} {
+		g := &gpu.GPUs{GPUs: make([]gpu.GPU, c.devices),
 			Kernels: []gpu.RankKernel{{Name: "mystery", Summary: distribution.Summary{Total: c.unknown}, Unknown: true}}}
-		warnings := deviceWarnings(g)
+		g.GPUs[0] = gpu.GPU{Rows: 1, Called: 1, KernelTime: 1000, UnknownTime: c.unknown}
+		warnings := deviceWarnings(g, c.more)
 		if got := len(warnings) == 1; got != c.warned || got && (!strings.Contains(warnings[0].Text, "kernel time is from kernels that match no rule") || !strings.Contains(warnings[0].Text, "`mystery`")) {
-			t.Errorf("%d of 1000: %+v", c.unknown, warnings)
+			t.Errorf("%+v: %+v", c, warnings)
 		}
 	}
 }
