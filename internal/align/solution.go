@@ -74,6 +74,17 @@ func (c ClockFit) ToReference(t int64) int64 {
 	return sub(t, add(c.Offset, driftOver(t, c.T0, c.DriftPPB)))
 }
 
+// ToLocal returns what the clock shows at the time t of the reference, to 1 ns.
+func (c ClockFit) ToLocal(t int64) int64 {
+	// The inverse of a line that is nearly the identity: one step of correction
+	// leaves the square of the drift.
+	local := add(t, c.Offset)
+	return add(local, sub(t, c.ToReference(local)))
+}
+
+// Moves reports whether the clock shows another time than the reference.
+func (c ClockFit) Moves() bool { return c.Offset != 0 || c.DriftPPB != 0 }
+
 // BoundAt returns the error bound at the local time t, which may be outside of the
 // window, or Unknown.
 func (c ClockFit) BoundAt(t int64) int64 {
@@ -117,10 +128,10 @@ const (
 	// CausalityConflict: with the ends together, ranks would end before others have
 	// started. The matches are not used.
 	CausalityConflict
-	// RequestConflict: inequalities of requests disagree with what is used.
+	// RequestConflict: inequalities of requests that disagree with what is used.
 	RequestConflict
-	// NoOffset: inequalities of requests disagree with each other, and give no offset.
-	NoOffset
+	// DividedRequests: inequalities of requests that disagree with each other.
+	DividedRequests
 	// OneSided: requests bound the offset on one side only, which does not give an
 	// offset.
 	OneSided
@@ -132,7 +143,7 @@ var conflictText = [...]string{
 	"matched collectives do not end together; not used",
 	"matched collectives would end before all ranks have started; not used",
 	"requests disagree with the relation used",
-	"requests contradict each other; not used",
+	"requests disagree with each other; not used",
 	"requests bound the offset on one side only; not used",
 }
 
@@ -141,15 +152,15 @@ var conflictText = [...]string{
 type Conflict struct {
 	Kind       ConflictKind
 	A, B       int
-	Difference int64 // ns, how far the evidence is from what is used (worst case); B minus A; 0 if nothing is
+	Difference int64 // ns, how far the evidence is from what is used (worst case); B minus A
 	Bound      int64 // ns, what would have been tolerated
 	Count, Of  int   // pieces of evidence that disagree, of all between A and B
 }
 
 // String describes c without the names of clocks, which only callers know.
 func (c Conflict) String() string {
-	if c.Difference == 0 {
-		return fmt.Sprintf("%s: all %d limits that they set", conflictText[c.Kind], c.Of)
+	if c.Kind == DividedRequests || c.Kind == OneSided { // nothing that the evidence could be away from
+		return fmt.Sprintf("%s: %d bounds", conflictText[c.Kind], c.Of)
 	}
 	return fmt.Sprintf("%s: off by %s, of which %s can be explained, in %d of %d",
 		conflictText[c.Kind], trace.FormatDuration(c.Difference), trace.FormatDuration(c.Bound), c.Count, c.Of)
