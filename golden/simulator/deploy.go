@@ -110,7 +110,7 @@ func (r *Run) Serving() *Instance { return &r.Instances[len(r.Instances)-1] }
 // Straggler returns the process of the planted straggler, or -1.
 func (r *Run) Straggler() int {
 	s := r.Config.Straggler
-	if s.Factor <= 1 {
+	if !s.planted() {
 		return -1
 	}
 	in := r.Serving()
