@@ -16,7 +16,7 @@ import (
 // reports are the tables that reports print of what was measured.
 func (m *Measured) reports() []*table.Table {
 	stragglers := straggler.Find(straggler.Suspects{Stragglers: m.RankLoads.Stragglers()}).Report()
-	return slices.Concat(m.Tail.Reports(), m.RankLoads.Reports(), []*table.Table{m.Changes.Report(), stragglers})
+	return slices.Concat(m.Tail.Reports(), m.RankLoads.Reports(), []*table.Table{m.Changes.Report(), m.Limits.Report(), stragglers})
 }
 
 // cellOf finds the cell that evidence refers to, in exactly one row of one table.
@@ -92,7 +92,7 @@ func TestEvidenceIsInReports(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"changes", "stragglers", "ranks", "ranks.share", "delays", "transfers"} {
+	for _, name := range []string{"changes", "stragglers", "ranks", "ranks.share", "delays", "transfers", "limits"} {
 		if referred[name] == 0 {
 			t.Errorf("no evidence refers to %s; to others %v", name, referred)
 		}

@@ -79,6 +79,12 @@ type Config struct {
 	// SlowTransfers and FailedTransfers are shares of the requests whose KV
 	// transfer takes much longer, or fails. PD only.
 	SlowTransfers, FailedTransfers float64
+	// LinkTokens is of how many tokens per second the KV caches of all requests
+	// together can be transferred, one after the other. Zero is no limit. PD only.
+	LinkTokens int
+	// LongPrompts is the share of requests whose prompt has LongTokens tokens.
+	LongPrompts float64
+	LongTokens  int
 	// SlowTransfersAtOnset tells that only requests that arrive after the onset of
 	// the incident have slow transfers.
 	SlowTransfersAtOnset bool
@@ -225,7 +231,9 @@ func (c *Config) check() error {
 		{"ChunkTokens", c.ChunkTokens >= 1, "be at least 1"},
 		{"MaxQueued", c.MaxQueued >= 1, "be at least 1"},
 		{"MaxRunning", c.MaxRunning >= 1, "be at least 1"},
-		{"KVTokens", c.KVTokens >= c.Prompt.Max+c.Output.Max, "hold the longest request"},
+		{"KVTokens", c.KVTokens >= max(c.Prompt.Max, c.LongTokens)+c.Output.Max, "hold the longest request"},
+		{"LinkTokens", c.LinkTokens >= 0, "be at least 0"},
+		{"LongPrompts", share(c.LongPrompts) && (c.LongPrompts == 0 || c.LongTokens >= 1), "lie between 0 and 1, with LongTokens of at least 1"},
 		{"Incident.Onset", share(c.Incident.Onset), "lie between 0 and 1"},
 		{"Incident.BurstFactor", c.Incident.BurstLength == 0 || c.Incident.BurstFactor > 0 && c.Incident.BurstFactor < 1e6, "be positive"},
 		{"Incident.BurstLength", c.Incident.BurstLength >= 0, "not be negative"},

@@ -3,6 +3,7 @@ package simulator
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 )
 
@@ -134,7 +135,8 @@ func (k RankID) String() string {
 		if b.Len() > 0 {
 			b.WriteByte('-')
 		}
-		fmt.Fprintf(&b, "%s%d", part.name, part.n)
+		b.WriteString(part.name)
+		b.WriteString(strconv.Itoa(part.n))
 	}
 	return b.String()
 }
