@@ -170,7 +170,7 @@ func (v *server) measure(h *phase) Limit {
 // e2e is how long the requests took that a server worked for, all together, in ns.
 func (v *server) e2e(s *request.Set) int64 {
 	sum := int64(0)
-	for r := range v.served {
+	for _, r := range v.served {
 		if e2e := s.Requests[r].Metrics.E2E; e2e > 0 && e2e <= request.LongestRequest {
 			sum += e2e
 		}
