@@ -130,13 +130,12 @@ func Attributable(s *request.Set, r *request.Request) bool {
 // An Attributor knows what the requests of a set have in common. Only all is
 // called from outside; the work on one request is an [CauseWalk]'s.
 type Attributor struct {
-	set    *request.Set
-	Clocks *request.HostClocks
-	ranks  []rankLoad // by proc
+	set   *request.Set
+	ranks []rankLoad // by proc
 }
 
 func NewAttributor(s *request.Set) *Attributor {
-	a := &Attributor{set: s, Clocks: s.HostClocks()}
+	a := &Attributor{set: s}
 	a.loadRanks()
 	return a
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
@@ -60,7 +61,9 @@ func TestEvidenceIsInReports(t *testing.T) {
 	referred := map[string]int{}
 	for seed := range uint64(3) {
 		for _, plant := range []func(c *simulator.Config){
-			func(*simulator.Config) {},
+			func(c *simulator.Config) {
+				c.Straggler = simulator.Straggler{TP: 1, Delay: 3 * time.Millisecond, Slow: simulator.SlowAtRandom, Share: 0.2}
+			},
 			func(c *simulator.Config) { c.Decode, c.Level = simulator.Parallel{TP: 2, PP: 2, DP: 2}, 4 },
 		} {
 			c := simulator.DefaultConfig(seed)

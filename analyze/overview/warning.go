@@ -164,25 +164,53 @@ func (o *Overview) traceWarnings() []document.Warning {
 	case !o.Steps:
 		return []document.Warning{notice("no decode steps were traced (SGLANG_TRACE_LEVEL=3 does): no ITL, and no slow ranks in decoding")}
 	}
-	return nil
+	return costWarnings(s)
+}
+
+// costWarnings say where tracing takes so much of a scheduler's time that it may be what
+// makes it slow.
+func costWarnings(s *request.Set) []document.Warning {
+	const much = 0.05
+	worst, slowed, tracing := request.None, 0, s.Tracing()
+	for p := range tracing {
+		if !s.Procs[p].Schedules || tracing[p].Share() < much {
+			continue
+		}
+		if slowed++; worst == request.None || tracing[p].PerSecond > tracing[worst].PerSecond {
+			worst = p
+		}
+	}
+	if worst == request.None {
+		return nil
+	}
+	others := ""
+	if slowed > 1 {
+		others = fmt.Sprintf(" and 5 %% or more of %s", words.Counted(slowed-1, "other rank"))
+	}
+	x := &tracing[worst]
+	return []document.Warning{notice(fmt.Sprintf("tracing itself may take %s %% of the time of %s%s (%s spans/s at about 40 us each): "+
+		"SGLANG_TRACE_ASYNC=1 or a lower SGLANG_TRACE_LEVEL takes less",
+		words.InPercent(x.Share()), s.RankName(worst), others, words.Thousands(int64(x.PerSecond))))}
 }
 
 // clockWarnings are about hosts whose clocks differ, or nobody knows of.
 func (o *Overview) clockWarnings() []document.Warning {
 	const much = 1_000_000 // ns; less hides behind what stages take
 	var off, alone []string
+	most := int64(0)
 	for i := range o.Clocks {
 		c := &o.Clocks[i]
 		switch {
 		case c.Why == "reference":
 		case c.Why == "assumed" && c.By == "":
 			alone = append(alone, c.Host)
-		case max(c.Offset, -c.Offset) >= much:
+		case c.Offset != 0 || c.Drift != 0:
 			off = append(off, c.String())
+			most = max(most, c.Most, c.Offset, -c.Offset)
 		}
 	}
 	var d []document.Warning
-	if len(off) > 0 {
+	if most >= much {
 		d = append(d, notice("clocks of hosts differ and were put on one: "+some(off)))
 	}
 	if len(alone) > 0 {
@@ -208,6 +236,9 @@ func (c *HostClock) String() string {
 		side = "behind"
 	}
 	text := fmt.Sprintf("%s %s %s", c.Host, words.Nearly(max(c.Offset, -c.Offset)), side)
+	if c.Drift != 0 {
+		text += fmt.Sprintf(", drifting %+.1f ppm", float64(c.Drift)/1000)
+	}
 	var how []string
 	if c.By != "" {
 		how = append(how, "by "+c.By)

@@ -139,7 +139,7 @@ func TestLoadOfRanks(t *testing.T) {
 			if l.Requests != want.requests || l.Output >= 0 && l.Output != want.output || l.Retractions != want.retractions {
 				t.Errorf("seed %d, %s: %d requests, %d tokens, %d retractions; want %+v", seed, l.Where.String(), l.Requests, l.Output, l.Retractions, want)
 			}
-			if math.Abs(l.Busy-busy) > 1e-3 {
+			if math.Abs(l.Busy-busy) > 2e-3 { // a sample of 5000 instants
 				t.Errorf("seed %d, %s: busy %v, want %v", seed, l.Where.String(), l.Busy, busy)
 			}
 		}

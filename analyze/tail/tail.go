@@ -102,7 +102,7 @@ func New(s *request.Set, o Options) *Tail {
 		o.Slowest = 10
 	}
 	a := cause.NewAttributor(s)
-	t := &Tail{Options: o, ClocksMoved: a.Clocks.Moved || s.ClocksMoved, set: s, List: a.All()}
+	t := &Tail{Options: o, ClocksMoved: s.Clocks.Moves(), set: s, List: a.All()}
 	for i := range s.Requests {
 		switch r := &s.Requests[i]; {
 		case r.Status != request.Finished:

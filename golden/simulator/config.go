@@ -144,17 +144,6 @@ type Incident struct {
 	DPShare float64
 }
 
-// Straggler is a rank of the instance that decodes whose steps take longer.
-type Straggler struct {
-	// TP, PP and DP name the rank.
-	TP, PP, DP int
-	// Factor multiplies the time of its steps. Up to 1 there is no straggler.
-	Factor float64
-	// AtOnset tells that it is slow from the onset of the incident on, and not all
-	// the time.
-	AtOnset bool
-}
-
 // Hang is a DP rank of the instance that decodes which from the onset of the incident on
 // begins no further step. What has been sent to it, and is from then on, never ends, and
 // neither do its spans.
@@ -250,6 +239,8 @@ func (c *Config) check() error {
 		{"Incident.BurstLength", c.Incident.BurstLength >= 0, "not be negative"},
 		{"Incident.DPShare", share(c.Incident.DPShare), "lie between 0 and 1"},
 		{"Straggler.Factor", c.Straggler.Factor >= 0 && c.Straggler.Factor < 1000, "lie between 0 and 1000"},
+		{"Straggler.Delay", c.Straggler.Delay >= 0 && c.Straggler.Delay < time.Minute, "lie between 0 and a minute"},
+		{"Straggler.Share", share(c.Straggler.Share) && c.Straggler.Share < 1, "lie between 0 and 1"},
 		{"SlowTransfers", share(c.SlowTransfers), "lie between 0 and 1"},
 		{"FailedTransfers", share(c.FailedTransfers), "lie between 0 and 1"},
 		{"Cancels", share(c.Cancels), "lie between 0 and 1"},
@@ -290,7 +281,7 @@ func (c *Config) checkRanks() error {
 		return fmt.Errorf("simulator: Config.Hang.DP is %d, the instance has %d DP ranks", c.Hang.DP, p.DP)
 	}
 	s := c.Straggler
-	if s.Factor > 1 && (min(s.TP, s.PP, s.DP) < 0 || s.TP >= p.TP || s.PP >= p.PP || s.DP >= p.DP) {
+	if s.planted() && (min(s.TP, s.PP, s.DP) < 0 || s.TP >= p.TP || s.PP >= p.PP || s.DP >= p.DP) {
 		return fmt.Errorf("simulator: straggler TP%d-PP%d-DP%d is not a rank of an instance of TP%d PP%d DP%d",
 			s.TP, s.PP, s.DP, p.TP, p.PP, p.DP)
 	}

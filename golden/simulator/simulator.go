@@ -21,6 +21,7 @@ const (
 	streamBatch
 	StreamTorch
 	StreamTorchGroup
+	streamStraggler
 )
 
 // sim plays a Run. Between the tokenizer and the engines it is the network: what
