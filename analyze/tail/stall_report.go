@@ -13,8 +13,18 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// StallTopic is the topic of findings of stalls.
-const StallTopic = "stalls"
+// StallTopic is the topic of findings of stalls that one prompt made, and CrowdTopic of those
+// that many made together.
+const (
+	StallTopic = "stalls"
+	CrowdTopic = "stalls of many prompts"
+)
+
+// mostOf is how much of what was computed in a stall makes a prompt its culprit.
+const mostOf = 0.5
+
+// alone reports whether one prompt made a stall.
+func (x *Stall) alone() bool { return x.Culprit != request.None && x.Share >= mostOf }
 
 // Stalls are a finding if one held up so many decodes, and all of them cost so much of
 // the time of requests: every unified server has a few.
@@ -43,6 +53,9 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Judged)
 		Evidence: []finding.Evidence{finding.Sentence("%s of %s were computed meanwhile", words.Counted(int(worst.Tokens), "token"), words.Counted(worst.Prompts, "prompt")).
 			In("stalls", finding.Row("stall", "1"), "tokens", float64(worst.Tokens))},
 	}
+	if !worst.alone() {
+		f.Topic = CrowdTopic
+	}
 	if n := len(x.List); n > 1 {
 		f.Text += fmt.Sprintf("; decoding stalls %d times for %s or more", n, words.Nearly(x.Limit))
 	}
@@ -55,11 +68,10 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Judged)
 
 // stallSentence names the prompt that held up decodes, or the longest of several.
 func (t *Tail) stallSentence(x *Stall) string {
-	const most = 0.5 // of what was computed
 	what := words.Counted(x.Prompts, "prompt") + " of requests that are not known"
 	switch {
 	case x.Culprit == request.None:
-	case x.Share >= most:
+	case x.alone():
 		what = fmt.Sprintf("the %s-token prompt of %s", words.Thousands(x.Prompt), t.set.Requests[x.Culprit].RID)
 	default:
 		what = fmt.Sprintf("%d prompts (%s tokens; the longest has %s and is that of %s)",
@@ -71,7 +83,7 @@ func (t *Tail) stallSentence(x *Stall) string {
 	}
 	text := fmt.Sprintf("the prefill of %s held up %s%s for %s at %s", what, words.Counted(len(x.Held), "decode"), where, words.Nearly(x.Longest),
 		words.Clock(x.From).Format(words.TenthLayout))
-	if x.Culprit != request.None && x.Share >= most && x.Chunks > 1 {
+	if x.alone() && x.Chunks > 1 {
 		text += fmt.Sprintf(", in %d chunks without a decode step between them", x.Chunks)
 	}
 	return text
