@@ -74,10 +74,10 @@ var All = []Finder{
 		finding.Info, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline"}, changes(finding.Load, free)},
 }
 
-// consequences: requests are sent elsewhere or pile up when a rank falls silent, load makes decoding slow, ranks wait for a slow one where they
+// consequences: requests are sent elsewhere or pile up from when a rank falls silent, load makes decoding slow, ranks wait for a slow one where they
 // communicate, and a server that is slow may have become so.
 var consequences = []finding.Consequence{
-	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{""}},
+	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{""}, Since: true},
 	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},

@@ -86,26 +86,40 @@ type Consequence struct {
 	// OnRanks tells that effects which are not bound to one rank are none: they have
 	// other causes, too.
 	OnRanks bool
+	// Since tells that effects which do not begin with the cause, or later, are none, nor
+	// those at no place: what happens everywhere comes from outside.
+	Since bool
 }
 
-// takeConsequences makes effects evidence of their causes, where they are at one place.
+// sameTime is how much earlier than its cause an effect may seem to begin, in ns: changes
+// are known to about a second.
+const sameTime = 1_000_000_000
+
+// of reports whether an effect is one of a cause.
+func (c *Consequence) of(cause, effect *Finding) bool {
+	return cause.Kind == c.Cause && effect.Kind == c.Effect && slices.Contains(c.Topics, effect.Topic) && effect.meets(cause) &&
+		(!c.OnRanks || effect.At.Scope == place.OneRank) &&
+		(!c.Since || effect.At.Scope != place.Everywhere && effect.Since != 0 && effect.Since >= cause.Since-sameTime)
+}
+
+// takeConsequences makes effects evidence of their causes, the first that each can have.
 func takeConsequences(found []Finding, consequences []Consequence) []Finding {
-	for _, c := range consequences {
-		k := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == c.Cause })
-		if k < 0 {
-			continue
-		}
-		cause := found[k]
-		found = slices.DeleteFunc(found, func(f Finding) bool {
-			effect := f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && f.meets(&cause) &&
-				(!c.OnRanks || f.At.Scope == place.OneRank)
-			if effect {
-				cause.take(&f)
+	for i := range consequences {
+		c := &consequences[i]
+		var left []int
+		for k := range found {
+			cause := slices.IndexFunc(found, func(f Finding) bool { return c.of(&f, &found[k]) })
+			if cause < 0 {
+				left = append(left, k)
+				continue
 			}
-			return effect
-		})
-		k = slices.IndexFunc(found, func(f Finding) bool { return f.Kind == c.Cause })
-		found[k] = cause
+			found[cause].take(&found[k])
+		}
+		kept := make([]Finding, len(left))
+		for i, k := range left {
+			kept[i] = found[k]
+		}
+		found = kept
 	}
 	return found
 }
