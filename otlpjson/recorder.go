@@ -140,7 +140,7 @@ func (r *recorder) addSpan(s *batchSpan, undo mark, at place) {
 // before if there is one, and returns its index.
 func (r *recorder) addResource(args trace.ArgList, before int) int {
 	res := batchResource{args: args}
-	for a := range args.All() {
+	for a := range args.All {
 		switch a.Key {
 		case r.keys.service:
 			res.service = r.cache.Intern(a.Bytes())

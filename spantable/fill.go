@@ -82,7 +82,7 @@ func (f *Filler) Add(r *Record, offset int64) {
 	t := f.Table
 	t.Frame(offset)
 	var service, instance trace.Sym
-	for a := range r.Resource.All() {
+	for a := range r.Resource.All {
 		switch a.Key {
 		case f.service:
 			service = t.Syms.Intern(string(a.Bytes()))

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/missing"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -31,6 +32,7 @@ type Measured struct {
 	Changes   *change.Changes
 	RankLoads *rank.Ranks
 	Costs     *cause.Costs
+	Limits    *limit.Limits
 	Loss      *missing.Loss
 	// Stages and Steps tell that some were traced: of requests, and of decoding.
 	Stages, Steps bool
@@ -48,6 +50,7 @@ func Measure(in Inputs) Measured {
 	if in.Requests != nil {
 		wg.Go(func() { m.Tail = tail.New(in.Requests, tail.Options{}) })
 		wg.Go(func() { m.Changes = change.Find(in.Requests) })
+		wg.Go(func() { m.Limits = limit.Find(in.Requests) })
 		wg.Go(func() { m.Loss = missing.FindLoss(in.Requests) })
 		wg.Go(func() { m.RankLoads = rank.Measure(in.Requests) })
 	}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Merge makes one finding of those that say the same, and orders them by cost. Of
@@ -59,8 +61,11 @@ func (f *Finding) felt() place.Where {
 	return f.At
 }
 
-// take makes g evidence of f.
+// take makes g evidence of f. A limit that is reached comes first: it says why requests wait.
 func (f *Finding) take(g *Finding) {
+	if g.Kind == Limit {
+		f.Evidence = append(append([]Evidence{{Text: g.Text}}, g.Evidence...), f.Evidence...)
+	}
 	for _, e := range append([]Evidence{{Text: g.Text}}, g.Evidence...) {
 		known := func(other Evidence) bool { return other.Text == e.Text }
 		if e.Text != f.Text && !slices.ContainsFunc(f.Evidence, known) {
@@ -82,33 +87,36 @@ func (f *Finding) take(g *Finding) {
 // of.
 type Consequence struct {
 	Cause, Effect Kind
+	CauseTopic    string   // of the cause; "" is any
 	Topics        []string // of the effect
 	// OnRanks tells that effects which are not bound to one rank are none: they have
 	// other causes, too.
 	OnRanks bool
-	// Since tells that effects which do not begin with the cause, or later, are none, nor
-	// those at no place: what happens everywhere comes from outside.
-	Since bool
+	// Later tells that effects which were there before the cause are none.
+	Later bool
+	// AtPlaces tells that effects which are everywhere are none: they come from outside.
+	AtPlaces bool
 }
 
-// sameTime is how much earlier than its cause an effect may seem to begin, in ns: changes
-// are known to about a second.
-const sameTime = 1_000_000_000
-
-// of reports whether an effect is one of a cause.
-func (c *Consequence) of(cause, effect *Finding) bool {
-	return cause.Kind == c.Cause && effect.Kind == c.Effect && slices.Contains(c.Topics, effect.Topic) && effect.meets(cause) &&
-		(!c.OnRanks || effect.At.Scope == place.OneRank) &&
-		(!c.Since || effect.At.Scope != place.Everywhere && effect.Since != 0 && effect.Since >= cause.Since-sameTime)
+// isEffect reports whether f is brought about by a cause.
+func (c *Consequence) isEffect(f, cause *Finding) bool {
+	const slack = trace.Time(2 * time.Second) // nobody knows exactly when load changed
+	return f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && f.meets(cause) &&
+		(!c.OnRanks || f.At.Scope == place.OneRank) &&
+		(!c.Later || cause.Since != 0 && f.Since+slack >= cause.Since) &&
+		(!c.AtPlaces || f.At.Scope != place.Everywhere)
 }
 
-// takeConsequences makes effects evidence of their causes, the first that each can have.
+// takeConsequences makes effects evidence of their causes, where they are at one place: of
+// the first that each can have.
 func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 	for i := range consequences {
 		c := &consequences[i]
 		var left []int
 		for k := range found {
-			cause := slices.IndexFunc(found, func(f Finding) bool { return c.of(&f, &found[k]) })
+			cause := slices.IndexFunc(found, func(f Finding) bool {
+				return f.Kind == c.Cause && (c.CauseTopic == "" || f.Topic == c.CauseTopic) && c.isEffect(&found[k], &f)
+			})
 			if cause < 0 {
 				left = append(left, k)
 				continue

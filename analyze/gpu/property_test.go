@@ -55,22 +55,34 @@ var twoRanks = []string{"rank 0", "rank 1"}
 // the order in which symbols were numbered.
 func TestGPUsIgnoreOrder(t *testing.T) {
 	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
-		same := func(what string, got, want *profile.Set) {
-			for name, report := range gpuReports {
-				for _, opt := range []Options{{}, {Classes: profile.HTAClasses()}, {From: 100, To: 300}} {
-					if g, w := tabletest.CSV(t, report(Measure(got, opt))), tabletest.CSV(t, report(Measure(want, opt))); g != w {
-						t.Fatalf("%s of rows that were %s:\n%s\nwant\n%s", name, what, g, w)
-					}
+		same := func(what string, got *profile.Set, want map[string]string) {
+			for name, g := range reportTexts(t, got) {
+				if w := want[name]; g != w {
+					t.Fatalf("%s of rows that were %s:\n%s\nwant\n%s", name, what, g, w)
 				}
 			}
 		}
-		want := testset.SetOf(syms, twoRanks, s)
+		want := reportTexts(t, testset.SetOf(syms, twoRanks, s))
 		same("shuffled", testset.SetOf(syms, twoRanks, s.Shuffled(r)), want)
 		same("renamed", testset.Renumbered(s, syms, twoRanks), want)
 		same("split by rank", testset.SetOf(syms, twoRanks, s.Split(func(e *profile.Event) bool { return e.Rank == 0 })...), want)
 		s.RangeRows = nil // else calls are parted from their steps
-		same("split by launch", testset.SetOf(syms, twoRanks, s.Split(func(e *profile.Event) bool { return e.Correlation%2 == 0 })...), testset.SetOf(syms, twoRanks, s))
+		want = reportTexts(t, testset.SetOf(syms, twoRanks, s))
+		same("split by launch", testset.SetOf(syms, twoRanks, s.Split(func(e *profile.Event) bool { return e.Correlation%2 == 0 })...), want)
 	})
+}
+
+// reportTexts are all reports about a set, with several options.
+func reportTexts(t *testing.T, set *profile.Set) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for i, opt := range []Options{{}, {Classes: profile.HTAClasses()}, {From: 100, To: 300}} {
+		measured := Measure(set, opt)
+		for name, report := range gpuReports {
+			texts[fmt.Sprintf("%s, options %d", name, i)] = tabletest.CSV(t, report(measured))
+		}
+	}
+	return texts
 }
 
 // The parts of a device's time add up to the whole.

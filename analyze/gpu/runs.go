@@ -32,7 +32,7 @@ func (r recordings) runs() []Run {
 }
 
 // divide makes a part of g for each run, with the devices that worked in it. Runs that
-// recorded the same rank stay together, as what is known of a rank is not divided.
+// recorded the same rank stay together: a rank has one account of its time.
 func (g *GPUs) divide(walks []*gpuWalk, ranks []rankWork) {
 	groups := groupRuns(g.Runs, ranks)
 	if len(groups) < 2 {
