@@ -82,11 +82,11 @@ var All = []Finder{
 		finding.Info, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline"}, changes(finding.Load, free)},
 }
 
-// consequences: requests are sent elsewhere or pile up when a rank falls silent, they wait where a limit is reached and are thrown out of a full KV
+// consequences: requests are sent elsewhere or pile up from when a rank falls silent, they wait where a limit is reached and are thrown out of a full KV
 // cache, load makes decoding slow, ranks wait for a slow one where they communicate, and a server that is slow may have become so.
 var consequences = []finding.Consequence{
-	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{"", finding.Waits}},
-	{Cause: finding.Silent, Effect: finding.Limit, Topics: limit.Topics},
+	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{"", finding.Waits}, Later: true, AtPlaces: true},
+	{Cause: finding.Silent, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Limit, Effect: finding.Load, Topics: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Limit, CauseTopic: limit.Room.String(), Effect: finding.Memory, Topics: []string{""}},
