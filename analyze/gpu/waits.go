@@ -23,7 +23,7 @@ func (w *Waits) join(o *Waits) {
 	for reason := range w.Time {
 		w.Time[reason] = distribution.AddTimes(w.Time[reason], o.Time[reason])
 		w.Gaps[reason] += o.Gaps[reason]
-		if a, b := w.Longest[reason], o.Longest[reason]; b.length() > a.length() || b.length() == a.length() && b.From < a.From {
+		if a, b := w.Longest[reason], o.Longest[reason]; b.Length() > a.Length() || b.Length() == a.Length() && b.From < a.From {
 			w.Longest[reason] = b
 		}
 	}
@@ -32,8 +32,8 @@ func (w *Waits) join(o *Waits) {
 // A Gap is a time in which a device ran nothing.
 type Gap struct{ From, To trace.Time }
 
-// length is in ns.
-func (g Gap) length() int64 { return distribution.Between(g.From, g.To) }
+// Length is in ns.
+func (g Gap) Length() int64 { return distribution.Between(g.From, g.To) }
 
 // A HostCall is a call that held up its thread.
 type HostCall struct {
@@ -99,7 +99,7 @@ func (s *waitSweep) add(w *Waits, r *gpuRow, from trace.Time) {
 		}
 	}
 	w.Gaps[most]++
-	if length > w.Longest[most].length() {
+	if length > w.Longest[most].Length() {
 		w.Longest[most] = Gap{from, to}
 	}
 	if s.gaps != nil {
