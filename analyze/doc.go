@@ -10,6 +10,7 @@
 //	requests      how long stages, requests and one request took; what failed
 //	change        since when load or latency is different
 //	tail          why the slow requests are slow
+//	limit         what a server has no more of, so that requests wait
 //	missing       what is not in a dump: lost spans, ranks that fell silent
 //	kernel        what kernels, launches, calls, copies and ranges took, by name
 //	gpu           what devices did and what they waited for

@@ -13,8 +13,9 @@ import (
 
 // finish makes a File of what was collected.
 func (c *collector) finish() *profile.Profile {
-	f := &profile.Profile{Name: c.name, Total: c.total, Meta: profile.Meta{Rank: -1, WorldSize: -1, GPU: -1}}
 	c.endOpen()
+	c.leaveOutRepeated()
+	f := &profile.Profile{Name: c.name, Total: c.total, Meta: profile.Meta{Rank: -1, WorldSize: -1, GPU: -1}}
 	c.readHeaders(&f.Meta)
 	f.Meta.Recorded = recorded(&f.Meta)
 	c.clocks(f)

@@ -31,6 +31,13 @@ func rankDocument(rank, n int, headerFirst bool) string {
 	return `{"schemaVersion": 1, "baseTimeNanoseconds": 1787000000000000000, ` + list + "}\n"
 }
 
+// ranklessDocument is what a process writes that has no rank.
+func ranklessDocument(n int) string {
+	text := rankDocument(0, n, true)
+	at := strings.Index(text, `"traceEvents"`)
+	return `{"schemaVersion": 1, "baseTimeNanoseconds": 1787000000000000000, ` + text[at:]
+}
+
 // Ranks that wrote one document after another stay apart, though their pids, rows and
 // correlations are equal.
 func TestDocumentsOfSeveralRanks(t *testing.T) {
@@ -49,6 +56,13 @@ func TestDocumentsOfSeveralRanks(t *testing.T) {
 		{"one behind what has no rank", `{"traceEvents": []}` + rankDocument(1, 5, true), map[string]int64{"": 55}, nil, nil},
 		{"twice the same", strings.Repeat(rankDocument(1, 5, true), 2), map[string]int64{"rank 1": 55, "rank 1 (2)": 55},
 			map[string]string{"rank 1": "node0/rank 1", "rank 1 (2)": "node0/rank 1"}, nil},
+		{"twice the same, which has no rank", strings.Repeat(ranklessDocument(5), 2), map[string]int64{"": 50}, nil,
+			map[*trace.Message]string{trace.CaptureRepeated: "its document 2 has the same events as document 1"}},
+		{"twice the same, longer than a block", strings.Repeat(ranklessDocument(9000), 2), map[string]int64{"": 90_000}, nil,
+			map[*trace.Message]string{trace.CaptureRepeated: "its document 2 has the same events as document 1"}},
+		{"again behind another", ranklessDocument(5) + ranklessDocument(6) + ranklessDocument(5), map[string]int64{"": 110}, nil,
+			map[*trace.Message]string{trace.CaptureRepeated: "its document 3 has the same events as document 1"}},
+		{"the same bounds, other events", ranklessDocument(5) + strings.Replace(ranklessDocument(5), `"dur": 10`, `"dur": 11`, 1), map[string]int64{"": 101}, nil, nil},
 		{"longer than a block", rankDocument(0, 9000, true) + rankDocument(1, 9000, true) + rankDocument(3, 9000, true),
 			map[string]int64{"rank 0": 90_000, "rank 1": 99_000, "rank 3": 117_000},
 			map[string]string{"rank 0": "node0/rank 0", "rank 1": "node0/rank 1", "rank 3": "node1/rank 3"}, nil},

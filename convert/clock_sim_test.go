@@ -2,6 +2,7 @@ package convert
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
@@ -127,6 +128,47 @@ func checkClocks(t *testing.T, config simulator.Config, otlp, traces bool, chang
 		}
 	}
 	return n, missed
+}
+
+// A decode host whose clock gains 20 us a second for twelve minutes is told to do so, by
+// reports as on timelines, and its requests are moved by that.
+func TestDriftOfLongDumps(t *testing.T) {
+	for _, mode := range testset.DisaggregatedModes {
+		config := testset.Calm(uint64(mode) + 1)
+		config.Mode, config.Requests, config.Rate = mode, 200, 200./720
+		config.DecodeSkew, config.DecodeDrift = 0, 20
+		run, err := simulator.Play(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := golden.WriteDir(dir, run, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		drawn, _ := readAll(t, inputs.Options{}, dir+"/otel.jsonl")
+		if err := drawn.Align(nil, true); err != nil {
+			t.Fatal(err)
+		}
+		read, _ := readAll(t, inputs.Options{Walk: true}, dir+"/otel.jsonl")
+		e, err := read.Evidence(EvidenceOptions{SyncPoints: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(e.Clocks, drawn.Report()) {
+			t.Errorf("mode %v: reports have the clocks %+v, timelines %+v", mode, e.Clocks, drawn.Report())
+		}
+		e.OnOneClock()
+		last := &e.Clocks.Clocks[len(e.Clocks.Clocks)-1]
+		if ppm := float64(last.DriftPPB) / 1000; ppm < 18.5 || ppm > 21.5 {
+			t.Errorf("mode %v: %s, planted +20 ppm", mode, last)
+		}
+		decode := e.Requests.Requests[0].Parts[len(e.Requests.Requests[0].Parts)-1]
+		proc := e.Requests.Parts[decode].Proc
+		_, end, _ := e.Requests.Bounds()
+		if d := e.Requests.Clocks.Drifted(proc, 0, end); d > -6e6 || d < -9e6 {
+			t.Errorf("mode %v: at the end, the clock of %s is %d ns off the one of the middle", mode, e.Requests.HostOf(proc), -d)
+		}
+	}
 }
 
 // The stage of a request in which its scheduler made a batch leads to the step that

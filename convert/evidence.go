@@ -23,7 +23,7 @@ type Evidence struct {
 	Clocks *clocks.Report
 	Taken  []inputs.Input // that were taken, see [inputs.Inputs.Taken]
 	First  trace.Time     // when the first capture or request begins, as its host stamped it
-	inputs *inputs.Inputs
+	merge  *Merge
 	hosts  []string // as files call them, some repeatedly
 }
 
@@ -39,7 +39,7 @@ type EvidenceOptions struct {
 // Evidence prepares what was read, with [inputs.Options.Walk], for reports. It closes m if
 // that fails.
 func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
-	p := &Evidence{Requests: m.Requests, Set: profile.Set{Syms: m.Dump.Syms}, inputs: m.Inputs}
+	p := &Evidence{Requests: m.Requests, Set: profile.Set{Syms: m.Dump.Syms}, merge: m}
 	if opt.SyncPoints {
 		m.ReadCollectives()
 		if err := m.RelateClocks(nil, true); err != nil {
@@ -89,17 +89,21 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 	return p, nil
 }
 
-// OnOneClock puts the requests on one clock where they prove that the clocks of hosts
-// differ, after it has reported what times cannot be right.
+// OnOneClock puts the requests on one clock where they, or what profilers recorded, prove
+// that the clocks of hosts differ.
 func (p *Evidence) OnOneClock() {
-	p.inputs.OnOneClock()
-	p.Requests = p.inputs.Requests
+	if p.Clocks == nil {
+		p.merge.OnOneClock()
+	} else {
+		p.merge.RelatedBy(p.merge.RequestClocks())
+	}
+	p.Requests = p.merge.Requests
 }
 
 // Inventory tells what the files of profilers say about themselves.
 func (p *Evidence) Inventory() *inventory.Inventory {
 	v := &inventory.Inventory{}
-	for _, x := range p.inputs.Sources {
+	for _, x := range p.merge.Sources {
 		if x.Inventory != nil {
 			x.Inventory(v, sizeOf(x.Input.Name), identities(x))
 		}
@@ -128,7 +132,7 @@ func (u unversioned) Calls(yield func(*profile.Call) bool) {
 }
 
 // Close closes what is read from.
-func (p *Evidence) Close() error { return p.inputs.Close() }
+func (p *Evidence) Close() error { return p.merge.Close() }
 
 // pids tells which rank a process of a machine is. Processes that the input does
 // not name, short-lived children, are one rank together, others; "" leaves them out.

@@ -4,6 +4,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/redact"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -31,9 +32,10 @@ func (m *Merge) Redact(r *redact.Redactor) {
 	if m.Requests == nil {
 		return
 	}
-	clocks := make(map[string]int, len(m.ClockOf))
-	for host, clock := range m.ClockOf {
-		clocks[r.Host(host)] = clock
+	clocks := make(map[request.ClockKey]int, len(m.ClockOf))
+	for key, clock := range m.ClockOf {
+		key.Host = r.Host(key.Host)
+		clocks[key] = clock
 	}
 	m.ClockOf = clocks
 	m.Requests.Redact(r)

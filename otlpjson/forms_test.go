@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 func indented(docs ...string) string {
@@ -85,7 +88,7 @@ func TestLinesOfIndentedDocument(t *testing.T) {
 // One span, spelled in all the ways that producers have.
 func TestSpellings(t *testing.T) {
 	const want = `0000000000000000112233445566aabb/aabbccddeeff0011 parent=0000000000000000 name="prefill" kind=2 status=2 ` +
-		`1787000000000000128..1787000000000000256 attrs={"tp"=1} events=["go"@1787000000000000200{}] ` +
+		`1787000000000000128..1787000000000000256 attrs={"tp"=1 "span.kind"="server"} events=["go"@1787000000000000200{}] ` +
 		`links=[0000000000000000112233445566aabb/00000000000000bb] resource={"service.name"="sglang"} scope="s"`
 	const (
 		ids       = `"traceId":"0000000000000000112233445566aabb","spanId":"aabbccddeeff0011"`
@@ -148,10 +151,10 @@ func TestSpellings(t *testing.T) {
 		{"OTLP before 0.15", strings.NewReplacer(`"scopeSpans"`, `"instrumentationLibrarySpans"`, `"scope"`, `"instrumentationLibrary"`).Replace(document)},
 		{"Tempo", with(`"resourceSpans"`, `"batches"`)},
 		{"what OTLP has and the package does not read", strings.NewReplacer(
-			`"name":"prefill"`, `"flags":256,"traceState":"a=b","droppedEventsCount":1,"droppedLinksCount":2,"name":"prefill"`,
+			`"name":"prefill"`, `"flags":256,"traceState":"","droppedEventsCount":0,"droppedLinksCount":0,"name":"prefill"`,
 			`"name":"s"`, `"name":"s","version":"1","attributes":[{"key":"k","value":{"boolValue":true}}],"droppedAttributesCount":1`,
 			`"scopeSpans"`, `"schemaUrl":"https://x","scopeSpans"`, `"name":"go"`, `"name":"go","droppedAttributesCount":1`,
-			`"spanId":"00000000000000bb"`, `"spanId":"00000000000000bb","traceState":"","flags":768,"attributes":[{"key":"l","value":{"intValue":"3"}}]`).Replace(document)},
+			`"spanId":"00000000000000bb"`, `"spanId":"00000000000000bb","traceState":"a=b","flags":768,"attributes":[]`).Replace(document)},
 		{"white space everywhere", strings.NewReplacer(`:`, " :\t", `,`, "\r\n, ", `{`, "{ ", `}`, " }", `[`, "[\n", `]`, "\n]").Replace(document)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -163,5 +166,30 @@ func TestSpellings(t *testing.T) {
 				t.Errorf("diagnostics: %v", got.diags)
 			}
 		})
+	}
+}
+
+// What a span tells beside its attributes becomes some of them, unless it says nothing.
+func TestFieldsBecomeAttributes(t *testing.T) {
+	for _, c := range []struct{ fields, want string }{
+		{`"kind":1,"traceState":"","droppedAttributesCount":0,"droppedEventsCount":0,"droppedLinksCount":0,"links":[{"spanId":"00000000000000bb","attributes":[]}]`, `{}`},
+		{`"kind":0`, `{}`},
+		{`"kind":"SPAN_KIND_CONSUMER"`, `{"span.kind"="consumer"}`},
+		{`"traceState":"a=b,c=d"`, `{"w3c.tracestate"="a=b,c=d"}`},
+		{`"droppedAttributesCount":3,"droppedEventsCount":1,"droppedLinksCount":2`,
+			`{"dropped_attributes_count"=3 "dropped_events_count"=1 "dropped_links_count"=2}`},
+		{`"links":[{"spanId":"00000000000000bb"},{"spanId":"00000000000000cc","attributes":[{"key":"why","value":{"stringValue":"retry"}}]}]`,
+			`{"link_attributes"=[{"span_id"="00000000000000cc" "why"="retry"}]}`},
+		{`"links":[{"spanId":"00000000000000bb","attributes":[{"key":"api_key","value":{"stringValue":"x"}}]}],"traceState":"k=Bearer abcdefghijklmnopqrstuvwxyz0123456789"`,
+			`{"w3c.tracestate"="k=Bearer [secret]"}`},
+	} {
+		d := spantable.New(new(trace.Diags))
+		span := `{"traceId":"0000000000000000112233445566aabb","spanId":"aabbccddeeff0011","name":"x","startTimeUnixNano":"10","endTimeUnixNano":"20",` + c.fields + `}`
+		if err := Read(d, "fields", strings.NewReader(doc(span))); err != nil {
+			t.Fatal(err)
+		}
+		if got := plainArgs(d, d.Args.All(d.Span(0).Args)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.fields, got, c.want)
+		}
 	}
 }

@@ -213,14 +213,16 @@ func (p *protoParser) span(in protoField, origin spantable.OriginID) {
 	p.settle(p.at)
 	undo := p.out.mark()
 	s := batchSpan{Span: spantable.Span{Origin: origin}, events: uint32(len(p.out.events)), links: uint32(len(p.out.links))}
-	list, dropped := p.list[:0], int64(0)
-	p.message = p.message[:0]
+	list := p.list[:0]
+	p.beginFields()
 	p.part(in, spanFields, func(f protoField) {
 		switch f.number {
 		case 1: // trace_id
 			s.TraceHi, s.TraceLo = p.protoID(f.data)
 		case 2: // span_id
 			s.ID = p.protoSpanID(f.data)
+		case 3: // trace_state
+			p.fields.TraceState = append(p.fields.TraceState[:0], f.data...)
 		case 4: // parent_span_id
 			s.Parent = p.protoSpanID(f.data)
 		case 5: // name
@@ -234,17 +236,20 @@ func (p *protoParser) span(in protoField, origin spantable.OriginID) {
 		case 9: // attributes
 			p.protoKeyValue(f, &list, 0)
 		case 10: // dropped_attributes_count
-			dropped = int64(f.num)
+			p.fields.DroppedAttributes = int64(f.num)
 		case 11: // events
 			p.event(f)
+		case 12: // dropped_events_count
+			p.fields.DroppedEvents = int64(f.num)
 		case 13: // links
 			p.link(f)
+		case 14: // dropped_links_count
+			p.fields.DroppedLinks = int64(f.num)
 		case 15: // status
 			p.status(f, &s)
 		}
 	})
-	p.list = p.extras(list, dropped)
-	s.Args = p.out.putArgs(p.list)
+	p.putArgs(&s, list)
 	if in.clipped {
 		p.out.undo(undo)
 		p.notes = notes{}
@@ -257,7 +262,7 @@ func (p *protoParser) status(in protoField, s *batchSpan) {
 	p.part(in, statusFields, func(f protoField) {
 		switch f.number {
 		case 2: // message
-			p.message = append(p.message[:0], f.data...)
+			p.fields.Message = append(p.fields.Message[:0], f.data...)
 		case 3: // code
 			s.Status = spantable.SpanStatus(protoEnum(f.num, statusCodes))
 		}
@@ -283,15 +288,19 @@ func (p *protoParser) event(in protoField) {
 
 func (p *protoParser) link(in protoField) {
 	var l spantable.Link
+	list := p.linkList[:0]
 	p.part(in, linkFields, func(f protoField) {
 		switch f.number {
 		case 1: // trace_id
 			l.TraceHi, l.TraceLo = p.protoID(f.data)
 		case 2: // span_id
 			l.ID = p.protoSpanID(f.data)
+		case 4: // attributes
+			p.protoKeyValue(f, &list, 0)
 		}
 	})
-	p.out.links = append(p.out.links, l)
+	p.linkList = list
+	p.addLink(l, list)
 }
 
 func (r *recorder) protoKeyValue(in protoField, list *trace.ArgList, depth int) {

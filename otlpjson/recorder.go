@@ -2,6 +2,7 @@ package otlpjson
 
 import (
 	"github.com/sgtrace/sgtrace/internal/secret"
+	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -11,16 +12,18 @@ type recorder struct {
 	out             *batch
 	cache           *trace.SymbolCache
 	keys            wellKnown
-	notes           notes          // on the record that is being read
-	list, eventList trace.ArgList  // scratch
-	text0           []byte         // scratch
-	message         []byte         // scratch: of the status
-	secrets         *secret.Filter // nil keeps them
+	notes           notes            // on the record that is being read
+	list, eventList trace.ArgList    // scratch
+	linkList        trace.ArgList    // scratch
+	text0           []byte           // scratch
+	fields          spantable.Fields // of the span that is being read
+	secrets         *secret.Filter   // nil keeps them
 }
 
 // wellKnown are the symbols that the readers themselves look for.
 type wellKnown struct {
-	service, instance, statusMessage, droppedAttributes trace.Sym
+	service, instance trace.Sym
+	fields            spantable.FieldKeys
 }
 
 // notes are what a reader finds odd about a record. They become diagnostics
@@ -37,10 +40,9 @@ type notes struct {
 
 func newRecorder(syms *trace.Symbols, keepSecrets bool) recorder {
 	r := recorder{cache: trace.NewSymbolCache(syms), keys: wellKnown{
-		service:           syms.Intern("service.name"),
-		instance:          syms.Intern("service.instance.id"),
-		statusMessage:     syms.Intern("status.message"),
-		droppedAttributes: syms.Intern("dropped_attributes_count"),
+		service:  syms.Intern("service.name"),
+		instance: syms.Intern("service.instance.id"),
+		fields:   spantable.NewFieldKeys(syms),
 	}}
 	if !keepSecrets {
 		r.secrets = secret.NewFilter(syms)
@@ -100,6 +102,25 @@ func (r *recorder) hidden(list trace.ArgList, start int, key trace.Sym) trace.Ar
 	return list[:start]
 }
 
+// beginFields forgets the fields of the span before.
+func (r *recorder) beginFields() {
+	f := &r.fields
+	*f = spantable.Fields{TraceState: f.TraceState[:0], Message: f.Message[:0], Links: f.Links[:0]}
+}
+
+// putArgs stores the attributes of a span, with what is kept as such although it is none.
+func (r *recorder) putArgs(s *batchSpan, list trace.ArgList) {
+	r.fields.Kind = s.Kind
+	r.list = r.keys.fields.Append(list, &r.fields, r.secrets == nil)
+	s.Args = r.out.putArgs(r.list)
+}
+
+// addLink stores a link with its attributes.
+func (r *recorder) addLink(l spantable.Link, attributes trace.ArgList) {
+	r.fields.Links = r.keys.fields.Link(r.fields.Links, &l, attributes)
+	r.out.links = append(r.out.links, l)
+}
+
 // addSpan stores a span, or undoes it if its notes say so.
 func (r *recorder) addSpan(s *batchSpan, undo mark, at place) {
 	if s.TraceHi|s.TraceLo == 0 || s.ID == 0 || s.Start <= 0 || s.End <= 0 {
@@ -119,7 +140,7 @@ func (r *recorder) addSpan(s *batchSpan, undo mark, at place) {
 // before if there is one, and returns its index.
 func (r *recorder) addResource(args trace.ArgList, before int) int {
 	res := batchResource{args: args}
-	for a := range args.All() {
+	for a := range args.All {
 		switch a.Key {
 		case r.keys.service:
 			res.service = r.cache.Intern(a.Bytes())

@@ -257,8 +257,10 @@ func referenceSpan(o object) *plainSpan {
 	var (
 		s          plainSpan
 		attrs      []string
-		dropped    int64
+		dropped    [3]int64
+		state      string
 		statusText string
+		linked     []string // attributes of links
 		once       = map[string]bool{}
 	)
 	s.parent = plainSpanID(0)
@@ -290,11 +292,18 @@ func referenceSpan(o object) *plainSpan {
 		case "attributes":
 			attrs = append(attrs, keyValues(m.value, 0)...)
 		case "droppedAttributesCount":
-			dropped = integer(m.value)
+			dropped[0] = integer(m.value)
+		case "droppedEventsCount":
+			dropped[1] = integer(m.value)
+		case "droppedLinksCount":
+			dropped[2] = integer(m.value)
+		case "traceState":
+			state = text(m.value)
 		case "events":
 			s.events = append(s.events, referenceEvents(m.value)...)
 		case "links":
-			s.links = append(s.links, referenceLinks(m.value)...)
+			links, told := referenceLinks(m.value)
+			s.links, linked = append(s.links, links...), append(linked, told...)
 		case "status":
 			for _, m := range message(m.value, true) {
 				switch m.key {
@@ -313,8 +322,19 @@ func referenceSpan(o object) *plainSpan {
 	if strings.Trim(s.trace, "0") == "" || strings.Trim(s.id, "0") == "" || s.start <= 0 || s.end <= 0 {
 		refuse("a span without identity or time")
 	}
-	if dropped != 0 {
-		attrs = append(attrs, fmt.Sprintf(`"dropped_attributes_count"=%d`, dropped))
+	if words := []string{"", "", "server", "client", "producer", "consumer"}; words[s.kind] != "" {
+		attrs = append(attrs, `"span.kind"=`+quote(words[s.kind]))
+	}
+	if state != "" {
+		attrs = append(attrs, `"w3c.tracestate"=`+quote(state))
+	}
+	for i, of := range []string{"attributes", "events", "links"} {
+		if dropped[i] != 0 {
+			attrs = append(attrs, fmt.Sprintf(`"dropped_%s_count"=%d`, of, dropped[i]))
+		}
+	}
+	if len(linked) > 0 {
+		attrs = append(attrs, `"link_attributes"=`+plainList(linked))
 	}
 	if statusText != "" {
 		attrs = append(attrs, `"status.message"=`+quote(statusText))
@@ -326,7 +346,7 @@ func referenceSpan(o object) *plainSpan {
 // camel returns the lowerCamelCase spelling of a protobuf field name.
 func camel(key string) string {
 	for _, snake := range []string{"trace_id", "span_id", "parent_span_id", "start_time_unix_nano", "end_time_unix_nano",
-		"time_unix_nano", "dropped_attributes_count", "string_value", "int_value", "double_value", "bool_value",
+		"time_unix_nano", "dropped_attributes_count", "dropped_events_count", "dropped_links_count", "trace_state", "string_value", "int_value", "double_value", "bool_value",
 		"bytes_value", "array_value", "kvlist_value"} {
 		if key != snake {
 			continue
@@ -368,12 +388,14 @@ func referenceEvents(v any) (out []string) {
 	return out
 }
 
-func referenceLinks(v any) (out []string) {
+// referenceLinks returns the links, and the attributes of those that have some.
+func referenceLinks(v any) (out, told []string) {
 	for _, e := range elements(v) {
 		if e == nil {
 			continue
 		}
 		trace, span := plainID(0, 0), plainSpanID(0)
+		var attrs []string
 		for _, m := range message(e, false) {
 			switch camel(m.key) {
 			case "traceId":
@@ -381,12 +403,15 @@ func referenceLinks(v any) (out []string) {
 			case "spanId":
 				span = id(m.value, 16)
 			case "attributes":
-				within(m.value, foreign)
+				attrs = append(attrs, keyValues(m.value, 0)...)
 			default:
 				foreign(m)
 			}
 		}
 		out = append(out, plainLink(trace, span))
+		if len(attrs) > 0 {
+			told = append(told, plainDict(append([]string{`"span_id"=` + quote(span)}, attrs...)))
+		}
 	}
-	return out
+	return out, told
 }

@@ -1,7 +1,6 @@
 package otlpjson
 
 import (
-	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -40,8 +39,8 @@ const (
 // names. Lists that are there twice add up.
 func (p *parser) parseSpan(b []byte, i int, s *batchSpan) (next int, err error) {
 	p.notes = notes{}
-	p.message = p.message[:0]
-	list, dropped := p.list[:0], int64(0)
+	p.beginFields()
+	list := p.list[:0]
 	s.events, s.links = uint32(len(p.out.events)), uint32(len(p.out.links))
 	begin, seen := i, 0
 	for i++; ; {
@@ -83,7 +82,13 @@ func (p *parser) parseSpan(b []byte, i int, s *batchSpan) (next int, err error) 
 		case "status":
 			i, err = p.status(b, i, s)
 		case "droppedAttributesCount", "dropped_attributes_count":
-			dropped, i, err = p.integer(b, i)
+			p.fields.DroppedAttributes, i, err = p.integer(b, i)
+		case "droppedEventsCount", "dropped_events_count":
+			p.fields.DroppedEvents, i, err = p.integer(b, i)
+		case "droppedLinksCount", "dropped_links_count":
+			p.fields.DroppedLinks, i, err = p.integer(b, i)
+		case "traceState", "trace_state":
+			i, err = p.copyText(&p.fields.TraceState, b, i)
 		default:
 			i, err = p.pass(key, b, i)
 		}
@@ -98,24 +103,15 @@ func (p *parser) parseSpan(b []byte, i int, s *batchSpan) (next int, err error) 
 	if seen&(hasTrace|hasID) == 0 || seen&(hasParent|hasName|hasStart|hasEnd) == 0 {
 		return begin, errNoSpan
 	}
-	p.list = p.extras(list, dropped)
-	s.Args = p.out.putArgs(p.list)
+	p.putArgs(s, list)
 	return i, nil
 }
 
-// extras appends what is kept as attributes of a span although it is none.
-func (r *recorder) extras(list trace.ArgList, dropped int64) trace.ArgList {
-	if dropped != 0 {
-		list = list.Int(r.keys.droppedAttributes, dropped)
-	}
-	switch {
-	case len(r.message) == 0:
-	case r.secrets == nil:
-		list = list.Bytes(r.keys.statusMessage, r.message)
-	default:
-		list = list.String(r.keys.statusMessage, secret.Mask(string(r.message)))
-	}
-	return list
+// copyText reads the string at b[i] into scratch space.
+func (p *parser) copyText(to *[]byte, b []byte, i int) (next int, err error) {
+	text, next, err := p.text(b, i)
+	*to = append((*to)[:0], text...)
+	return next, err
 }
 
 func (p *parser) events(b []byte, i int) (next int, err error) {
@@ -182,6 +178,7 @@ func (p *parser) links(b []byte, i int) (next int, err error) {
 
 func (p *parser) link(b []byte, i int) (next int, err error) {
 	var l spantable.Link
+	list := p.linkList[:0]
 	i, null, err := enter(b, i, '{')
 	for !null && err == nil {
 		var key []byte
@@ -194,13 +191,14 @@ func (p *parser) link(b []byte, i int) (next int, err error) {
 		case "spanId", "span_id":
 			l.ID, i, err = p.spanID(b, i)
 		case "attributes":
-			i, err = skip(b, i)
+			i, err = p.attributes(b, i, &list)
 		default:
 			i, err = p.pass(key, b, i)
 		}
 	}
+	p.linkList = list
 	if err == nil && !null {
-		p.out.links = append(p.out.links, l)
+		p.addLink(l, list)
 	}
 	return i, err
 }
@@ -208,7 +206,7 @@ func (p *parser) link(b []byte, i int) (next int, err error) {
 func (p *parser) status(b []byte, i int, s *batchSpan) (next int, err error) {
 	i, null, err := enter(b, i, '{')
 	for !null && err == nil {
-		var key, text []byte
+		var key []byte
 		if key, i, err = nextKey(b, i); err != nil || key == nil {
 			break
 		}
@@ -218,8 +216,7 @@ func (p *parser) status(b []byte, i int, s *batchSpan) (next int, err error) {
 			code, i, err = p.enum(b, i, statusCodes)
 			s.Status = spantable.SpanStatus(code)
 		case "message":
-			text, i, err = p.text(b, i)
-			p.message = append(p.message[:0], text...)
+			i, err = p.copyText(&p.fields.Message, b, i)
 		default:
 			i, err = p.pass(key, b, i)
 		}

@@ -81,7 +81,7 @@ func far(s *Set) {
 // Clocks that are right stay. A host that is ahead by more than a request takes is moved
 // by what it is ahead, as exactly as cause and effect tell.
 func TestHostClocks(t *testing.T) {
-	if c := planted(t, plant{requests: 5}).HostClocks(); c.Moved || c.Shift(prefillProc, decodeProc, 0) != 0 {
+	if c := planted(t, plant{requests: 5}).HostClocks(); c.Moves() || c.Shift(prefillProc) != 0 {
 		t.Error("clocks that are right are moved")
 	}
 	const within = 500_000 // ns: the longest time between a cause and its effect
@@ -90,15 +90,12 @@ func TestHostClocks(t *testing.T) {
 		p.shift[prefillProc] = ahead
 		s := planted(t, p)
 		c := s.HostClocks()
-		got := c.Shift(prefillProc, decodeProc, s.Requests[10].Start)
-		if !c.Moved || got+ahead < -within || got+ahead > within {
-			t.Errorf("ahead by %d: moved %v by %d", ahead, c.Moved, got)
+		got := c.Shift(prefillProc) - c.Shift(decodeProc)
+		if !c.Moves() || got+ahead < -within || got+ahead > within {
+			t.Errorf("ahead by %d: moved %v by %d", ahead, c.Moves(), got)
 		}
-		if back := c.Shift(decodeProc, prefillProc, s.Requests[10].Start); back != -got {
-			t.Errorf("there %d and back %d", got, back)
-		}
-		if c.Shift(None, decodeProc, 0) != 0 || c.Shift(prefillProc, prefillProc, 0) != 0 {
-			t.Error("no clock, or the same, is shifted")
+		if c.Drifted(prefillProc, decodeProc, s.Requests[10].Start) != 0 {
+			t.Errorf("ahead by %d: drifts", ahead)
 		}
 		if n := contradictions(s, c); n != 0 {
 			t.Errorf("ahead by %d: %d effects come before their causes after the clocks were put right", ahead, n)
@@ -110,11 +107,11 @@ func TestHostClocks(t *testing.T) {
 func contradictions(s *Set, c *HostClocks) (n int) {
 	for i := range s.Rows {
 		row := &s.Rows[i]
-		d := c.Shift(int(row.Proc), decodeProc, row.Start)
+		d := c.Shift(int(row.Proc))
 		row.Start, row.End = row.Start+d, row.End+d
 	}
 	for i := range s.Instants { // of the gateway, in the order of requests
-		s.Instants[i].Time += c.Shift(gatewayProc, decodeProc, s.Instants[i].Time)
+		s.Instants[i].Time += c.Shift(gatewayProc)
 	}
 	for _, b := range s.ClockBounds(eachProc) {
 		if b.Hi < -ClockSlack {
@@ -122,4 +119,32 @@ func contradictions(s *Set, c *HostClocks) (n int) {
 		}
 	}
 	return n
+}
+
+// A clock that drifts is moved by what it is ahead in the middle, and is known by what it
+// has gained or lost since, at every instant.
+func TestHostClocksThatDrift(t *testing.T) {
+	const ppm, within = 20, 600_000 // ns: as above, and a little for the slope
+	s := planted(t, plant{requests: 700, apart: 1_000_000})
+	first, last, _ := s.Bounds()
+	drift := func(t trace.Time) trace.Time { return t + (t-first)*ppm/1_000_000 }
+	for i := range s.Rows {
+		if row := &s.Rows[i]; row.Proc == prefillProc {
+			row.Start, row.End = drift(row.Start), drift(row.End)
+		}
+	}
+	c := s.HostClocks()
+	for _, at := range []trace.Time{first, first + (last-first)/4, first + (last-first)/2, last} {
+		shown := drift(at) + c.Shift(prefillProc)
+		known := shown + c.Drifted(prefillProc, gatewayProc, shown)
+		if d := known - at; max(d, -d) > within {
+			t.Errorf("%d s after the first request: off by %d ns", (at-first)/1e9, d)
+		}
+		if d := c.Drifted(gatewayProc, prefillProc, shown) + c.Drifted(prefillProc, gatewayProc, shown); d != 0 {
+			t.Errorf("there and back: %d ns", d)
+		}
+	}
+	if d := drift(last) + c.Shift(prefillProc) - last; d < 5_000_000 {
+		t.Errorf("one shift for all puts the end off by %d ns only: this tests no drift", d)
+	}
 }

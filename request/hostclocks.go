@@ -1,80 +1,96 @@
 package request
 
 import (
+	"slices"
+
 	"github.com/sgtrace/sgtrace/internal/align"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// HostClocks relate the clocks of the hosts of a set, as far as its requests prove
-// that they differ.
-//
-// While the recorded times contradict nothing that [Set.ClockBounds] says, nothing is
-// moved; else the clocks are put where internal/align finds them.
+// HostClocks relate the clocks of the hosts of a set. Reports see all times of a clock
+// moved by one offset, that of the middle of the set, so that durations stay what was
+// recorded; [HostClocks.Drifted] tells how much more a clock has drifted at an instant.
 type HostClocks struct {
-	Moved bool
-	of    []int // clock, by proc
-	fits  []align.ClockFit
+	moved  bool
+	of     []int // clock, by proc
+	fits   []align.ClockFit
+	shifts []trace.Time // by clock: what is added to its times
 }
 
-// ClockSlack is how far an effect may come before its cause on any clock, in ns: SGLang
-// recalibrates its clocks by about as much.
-const ClockSlack = 1000
+// ClockSlack is how far an effect may come before its cause on any clock, in ns.
+const ClockSlack = align.ClockSlack
 
-// clockKey tells clocks apart. Spans without a host (gateways, containers without
+// A ClockKey tells clocks apart. Spans without a host (gateways, containers without
 // a machine id) have one clock per role.
-type clockKey struct {
-	host string
-	role Role
+type ClockKey struct {
+	Host string
+	Role Role
 }
 
-// HostClocks finds out how the clocks of s relate.
+// ClockKey tells which clock a proc reads.
+func (s *Set) ClockKey(proc int) ClockKey {
+	key := ClockKey{Host: s.Procs[proc].Host}
+	if key.Host == "" {
+		key.Role = s.Procs[proc].Role
+	}
+	return key
+}
+
+// HostClocks finds out how the clocks of s relate to that of the first proc, as far as its
+// requests prove that they differ: see [Set.ClockBounds], and internal/align for what
+// proves it.
 func (s *Set) HostClocks() *HostClocks {
-	c := &HostClocks{of: make([]int, len(s.Procs))}
-	index := map[clockKey]int{}
+	index := map[ClockKey]int{}
 	for p := range s.Procs {
-		key := clockKey{host: s.Procs[p].Host}
-		if key.host == "" {
-			key.role = s.Procs[p].Role
-		}
+		key := s.ClockKey(p)
 		if _, ok := index[key]; !ok {
 			index[key] = len(index)
 		}
-		c.of[p] = index[key]
 	}
-	if len(index) < 2 {
-		return c
+	clockOf := func(p int) int { return index[s.ClockKey(p)] }
+	fits := make([]align.ClockFit, len(index))
+	if len(index) > 1 {
+		claims := slices.Repeat([]bool{true}, len(index))
+		fits = align.Solve(align.Problem{Clocks: len(index), Bounds: s.ClockBounds(clockOf), Claims: claims}).Clocks
 	}
-	bounds := s.ClockBounds(func(proc int) int { return c.of[proc] })
-	if contradicted(bounds) {
-		c.Moved = true
-		c.fits = align.Solve(align.Problem{Clocks: len(index), Bounds: bounds}).Clocks
+	return s.NewHostClocks(clockOf, fits)
+}
+
+// NewHostClocks returns clocks that were related elsewhere, clockOf being the clock of a proc.
+func (s *Set) NewHostClocks(clockOf func(proc int) int, fits []align.ClockFit) *HostClocks {
+	first, last, _ := s.Bounds()
+	middle := int64(first + (last-first)/2)
+	c := &HostClocks{of: make([]int, len(s.Procs)), fits: fits, shifts: make([]trace.Time, len(fits))}
+	for p := range s.Procs {
+		i := clockOf(p)
+		c.of[p] = i
+		c.moved = c.moved || fits[i].Moves()
+		c.shifts[i] = trace.Time(fits[i].ToReference(middle) - middle)
 	}
 	return c
 }
 
-// contradicted reports whether more than a few bounds do not hold on the clocks as
-// recorded. A few are requests that were joined wrongly.
-func contradicted(bounds []align.Bound) bool {
-	const few = 100 // one in so many
-	n := 0
-	for _, b := range bounds {
-		if b.Hi < -ClockSlack {
-			n++
-		}
+// Moves reports whether the times of any proc are moved. Without a solution none are.
+func (c *HostClocks) Moves() bool { return c != nil && c.moved }
+
+// Shift returns what is to be added to the times of a proc.
+func (c *HostClocks) Shift(proc int) trace.Time { return c.shifts[c.of[proc]] }
+
+// Drifted returns what is to be added, at about the given instant, to a time of proc p that
+// was shifted to have the time of proc q. It is the same for all of a request, so that no
+// duration changes. Without a solution it is 0.
+func (c *HostClocks) Drifted(p, q int, at trace.Time) trace.Time {
+	if !c.Moves() || p == None || q == None || c.of[p] == c.of[q] {
+		return 0
 	}
-	return n*few > len(bounds)
+	return c.rest(c.of[p], at) - c.rest(c.of[q], at)
 }
 
-// Shift returns what has to be added, at about the given instant, to a time of
-// proc p to have the time of proc q. It is the same for all of a request, so that
-// no duration changes.
-func (c *HostClocks) Shift(p, q int, at trace.Time) trace.Time {
-	if !c.Moved || p == None || q == None || c.of[p] == c.of[q] {
+// rest returns by how much the shift of a clock is too little at a shifted time.
+func (c *HostClocks) rest(clock int, at trace.Time) trace.Time {
+	if c.fits[clock].DriftPPB == 0 {
 		return 0
 	}
-	from, to := &c.fits[c.of[p]], &c.fits[c.of[q]]
-	if from.Component != to.Component {
-		return 0
-	}
-	return trace.Time(from.ToReference(int64(at)) - to.ToReference(int64(at)))
+	local := at - c.shifts[clock]
+	return trace.Time(c.fits[clock].ToReference(int64(local))) - at
 }

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -20,6 +21,7 @@ const (
 // A plant is how the requests of a planted set are. Times are in us.
 type plant struct {
 	requests int
+	apart    int                             // us from one to the next; 0 is 1000
 	steps    func(r int) int                 // tokens after the first; nil is 3
 	shift    [plantedProcs]trace.Time        // ns that the clock of a proc is ahead
 	change   func(s *Set, r int, q *Request) // nil is none
@@ -32,8 +34,6 @@ type plant struct {
 //	prefill     100 ... 500: connects, waits, prefills 220-400, sends 410-480
 //	decode      120 ........................................ end+10
 //	            connects 130-190, receives 195-490, then a step each 100 us
-//
-// Requests begin 1 ms after each other.
 func planted(t testing.TB, p plant) *Set {
 	t.Helper()
 	b := newPlanter(p)
@@ -72,12 +72,13 @@ func newPlanter(p plant) *planter {
 	if p.steps == nil {
 		p.steps = func(int) int { return 3 }
 	}
+	p.apart = cmp.Or(p.apart, 1000)
 	return &planter{plant: p, s: s, names: names}
 }
 
 // row adds a row of proc, in us from the beginning of the request, and returns its index.
 func (b *planter) row(r int, kind Kind, above, proc int, name string, from, to int, row Row) int {
-	at := func(us int) trace.Time { return trace.Time(1000*(1000*r+us)) + b.shift[proc] }
+	at := func(us int) trace.Time { return trace.Time(1000*(b.apart*r+us)) + b.shift[proc] }
 	row.Kind, row.Proc, row.Name, row.Start, row.End, row.Line = kind, int32(proc), b.names[name], at(from), at(to), uint32(len(b.s.Rows)+1)
 	row.Instants = uint32(len(b.s.Instants))
 	b.s.Rows, b.above = append(b.s.Rows, row), append(b.above, int32(above))

@@ -50,8 +50,8 @@ type Set struct {
 	// rows of each proc others show, lost or not.
 	Missing []Missing
 	Shown   []int
-	// ClocksMoved tells that times were put on one clock.
-	ClocksMoved bool
+	// Clocks tell how times were put on one clock; nil where they are as recorded.
+	Clocks *HostClocks
 
 	names     []string         // of all symbols that rows have
 	redact    *redact.Redactor // of what the set itself tells; nil is none
@@ -83,8 +83,9 @@ type Writer struct {
 
 // A Source is where rows come from.
 type Source struct {
-	File   int // index into Set.Files
-	Writer int // index into Set.Writers
+	File   int       // index into Set.Files
+	Writer int       // index into Set.Writers
+	Scope  trace.Sym // the library that made the rows, as it says
 }
 
 // An Offset is where rows stand in a file without lines, from the given row on.

@@ -21,13 +21,13 @@ type Filler struct {
 	secrets *secret.Filter // nil keeps them
 	service trace.Sym
 	inst    trace.Sym
-	status  trace.Sym
+	fields  FieldKeys
 }
 
 // Fill begins a file; encoding is what reports call its form.
 func (d *Table) Fill(name, encoding string) *Filler {
 	f := &Filler{Table: d, file: uint32(len(d.Files)), service: d.Syms.Intern("service.name"), inst: d.Syms.Intern("service.instance.id"),
-		status: d.Syms.Intern("status.message")}
+		fields: NewFieldKeys(d.Syms)}
 	d.Files = append(d.Files, File{Name: name, Encoding: encoding})
 	if !d.KeepSecrets {
 		f.secrets = secret.NewFilter(d.Syms)
@@ -82,7 +82,7 @@ func (f *Filler) Add(r *Record, offset int64) {
 	t := f.Table
 	t.Frame(offset)
 	var service, instance trace.Sym
-	for a := range r.Resource.All() {
+	for a := range r.Resource.All {
 		switch a.Key {
 		case f.service:
 			service = t.Syms.Intern(string(a.Bytes()))
@@ -91,13 +91,7 @@ func (f *Filler) Add(r *Record, offset int64) {
 		}
 	}
 	s.Origin = t.Origin(Origin{File: f.file, Resource: t.ResourceOf(service, instance, r.Resource), Scope: t.Syms.Intern(r.Scope)})
-	if r.Message != "" {
-		if f.secrets != nil {
-			r.Message = secret.Mask(r.Message)
-		}
-		r.Attrs = r.Attrs.String(f.status, r.Message)
-	}
-	s.Args = t.Args.Put(r.Attrs)
+	s.Args = t.Args.Put(f.fields.Append(r.Attrs, &Fields{Kind: s.Kind, Message: []byte(r.Message)}, f.secrets == nil))
 	t.Add(*s, r.Events, r.Links)
 	f.File().Spans++
 }

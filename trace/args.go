@@ -213,6 +213,6 @@ func (l ArgList) Extend(id ArgsID) ArgList {
 }
 
 // All yields the arguments of an encoded list, without those it extends.
-func (l ArgList) All() func(yield func(Arg) bool) {
-	return Arg{data: alias(l)}.Elems
+func (l ArgList) All(yield func(Arg) bool) {
+	Arg{data: alias(l)}.Elems(yield)
 }

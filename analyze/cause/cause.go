@@ -30,6 +30,7 @@ const (
 	SharedBatch
 	ChunkWait
 	Transfer
+	PrefillSide // and the transfer, of which the dump has no spans
 	DecodeQueue
 	FirstStep
 	Decode
@@ -57,6 +58,7 @@ var causeTexts = [Count]struct{ name, phrase string }{
 	SharedBatch:      {"shared batch", "sharing a prefill batch with others"},
 	ChunkWait:        {"chunk wait", "waiting between chunks"},
 	Transfer:         {"kv transfer", "waiting for the KV transfer"},
+	PrefillSide:      {"prefill side", "waiting for the prefill side, which the dump does not show,"},
 	DecodeQueue:      {"decode queue", "waiting in the decode queue"},
 	FirstStep:        {"first step", "first step of decode"},
 	Decode:           {"decode", "decode slower per token"},
@@ -128,13 +130,12 @@ func Attributable(s *request.Set, r *request.Request) bool {
 // An Attributor knows what the requests of a set have in common. Only all is
 // called from outside; the work on one request is an [CauseWalk]'s.
 type Attributor struct {
-	set    *request.Set
-	Clocks *request.HostClocks
-	ranks  []rankLoad // by proc
+	set   *request.Set
+	ranks []rankLoad // by proc
 }
 
 func NewAttributor(s *request.Set) *Attributor {
-	a := &Attributor{set: s, Clocks: s.HostClocks()}
+	a := &Attributor{set: s}
 	a.loadRanks()
 	return a
 }

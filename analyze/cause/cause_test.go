@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -259,3 +260,42 @@ func TestCausesHaveWords(t *testing.T) {
 		}
 	}
 }
+
+// Of a decode server alone, the wait for the KV cache holds the prefill, too; it is not the
+// transfer's. Where both halves are there, nothing is.
+func TestPrefillSideThatIsNotThere(t *testing.T) {
+	c := testset.Deployment(1, testset.Calm(1))
+	c.Requests = 60
+	dump, _ := testinput.Simulate(t, c)
+	prefills := map[string]bool{} // traces
+	for _, m := range prefillRoot.FindAllSubmatch(dump, -1) {
+		prefills[string(m[1])] = true
+	}
+	decodeOnly := spansOf.ReplaceAllFunc(dump, func(span []byte) []byte {
+		if prefills[string(spansOf.FindSubmatch(span)[1])] {
+			return nil
+		}
+		return span
+	})
+	for _, list := range [...][2]string{{",,", ","}, {"[,", "["}, {",]", "]"}} {
+		for bytes.Contains(decodeOnly, []byte(list[0])) {
+			decodeOnly = bytes.ReplaceAll(decodeOnly, []byte(list[0]), []byte(list[1]))
+		}
+	}
+	whole, half := testset.BuildSet(t, "whole", bytes.NewReader(dump)), testset.BuildSet(t, "half", bytes.NewReader(decodeOnly))
+	for _, set := range []*request.Set{whole, half} {
+		var transfer, side int64
+		for _, a := range NewAttributor(set).All() {
+			transfer += a.First[Transfer]
+			side += a.First[PrefillSide]
+		}
+		if known := set == whole; known != (transfer > 0) || known == (side > 0) {
+			t.Errorf("%s: %d ns of transfers, %d ns on the prefill side", set.Files[0].Name, transfer, side)
+		}
+	}
+}
+
+var (
+	spansOf     = regexp.MustCompile(`\{"traceId":"([0-9a-f]+)"[^\n]*?"status":\{[^}]*\}\}`)
+	prefillRoot = regexp.MustCompile(`\{"traceId":"([0-9a-f]+)"[^{}]*"name":"prefill Req`)
+)

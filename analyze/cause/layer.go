@@ -14,12 +14,13 @@ import (
 type layer uint8
 
 const (
-	layerNone    layer = iota
-	layerOutside       // the whole request: the gateway's span, if there is one
-	layerRoute         // stages of a router, which go on while it waits for servers
-	layerInside        // a server's request span
-	layerKVWait        // the wait for the KV cache: the other half tells more, if it is there
-	layerOther         // stages that no table knows
+	layerNone        layer = iota
+	layerOutside           // the whole request: the gateway's span, if there is one
+	layerRoute             // stages of a router, which go on while it waits for servers
+	layerInside            // a server's request span
+	layerKVWait            // the wait for the KV cache: the other half tells more
+	layerPrefillSide       // the same where the other half is not there
+	layerOther             // stages that no table knows
 	layerIntake
 	layerDispatch
 	layerEncode
@@ -44,6 +45,7 @@ var layerCauses = [layerCount]struct{ before, after Cause }{
 	layerRoute:            {Router, Router},
 	layerInside:           {Unaccounted, Return},
 	layerKVWait:           {Transfer, Return},
+	layerPrefillSide:      {PrefillSide, Return},
 	layerOther:            {Other, Return},
 	layerIntake:           {Intake, Return},
 	layerDispatch:         {Dispatch, Return},

@@ -29,7 +29,7 @@ func (w *CauseWalk) paintPart(p *placed, answers bool) {
 		shift := w.shiftOfThread(t) + p.nudge
 		for _, i := range stages {
 			span := s.Row(int(i))
-			w.canvas.paint(layerOf(span), span.Start+shift, span.End+shift)
+			w.canvas.paint(w.layerOf(span), span.Start+shift, span.End+shift)
 		}
 		if end := s.Row(int(stages[len(stages)-1])).End + shift; t != p.lead && p.Role != request.Sender && (sent == 0 || end < sent) {
 			sent = end
@@ -46,6 +46,15 @@ func (w *CauseWalk) paintPart(p *placed, answers bool) {
 		w.paintLate(p)
 		w.paintChunkWaits(p)
 	}
+}
+
+// layerOf returns the layer of a stage of the request.
+func (w *CauseWalk) layerOf(row *request.Row) layer {
+	l := layerOf(row)
+	if l == layerKVWait && w.set.Requests[w.out.Request].Flags&request.Unjoined != 0 {
+		return layerPrefillSide
+	}
+	return l
 }
 
 // paintLate paints the time in which a step of the prefill was over on half of

@@ -92,9 +92,9 @@ func (w *CauseWalk) attribute(r int) Attribution {
 	return w.out
 }
 
-// shift returns what to add to the times of a proc to have them on the clock of
-// the outermost span.
-func (w *CauseWalk) shift(proc int) trace.Time { return w.Clocks.Shift(proc, w.reference, w.at) }
+// shift returns what to add to the times of a proc to have them on the clock of the
+// outermost span: what it has drifted.
+func (w *CauseWalk) shift(proc int) trace.Time { return w.set.Clocks.Drifted(proc, w.reference, w.at) }
 
 func (w *CauseWalk) shiftOfThread(t int) trace.Time { return w.shift(w.set.Threads[t].Proc) }
 

@@ -89,6 +89,9 @@ func (c *Change) finding(b *cause.Costs) finding.Finding {
 	}
 	switch f.Kind {
 	case finding.Load:
+		if !first.Metric.isLoad() {
+			f.Topic = finding.Waits
+		}
 		if first.rises() || first.Metric == ShareChanged {
 			f.Cost = b.BeyondUsual(c.Time, cause.OverloadCauses...)
 		}

@@ -47,7 +47,7 @@ func (t MarkedTimeline) Report() *table.Table {
 		table.NumberColumn("transferring", "requests whose KV cache was moved, on average", func(r *timelineRow) float64 { return point(r).Transferring }),
 		table.CountColumn("output tokens", "tokens that came out", func(r *timelineRow) int64 { return point(r).Output }),
 		table.CountColumn("prompt tokens", "tokens of prompts that were computed", func(r *timelineRow) int64 { return point(r).Prefill }),
-		table.ShareColumn("busy", "part of the time in which something was running", func(r *timelineRow) float64 { return point(r).Busy }),
+		table.ShareColumn("busy", "of the time, prefilling; else running requests, of the most that ran at once on a rank of the role", func(r *timelineRow) float64 { return point(r).Busy }),
 		table.ShareColumn("share", "of the role's arrivals", func(r *timelineRow) float64 { return point(r).Share }),
 		table.NumberColumn("imbalance", "most running requests of a lead rank over the mean of all", func(r *timelineRow) float64 { return point(r).Imbalance }),
 	)

@@ -82,7 +82,8 @@ func TestTimelineOfFixture(t *testing.T) {
 		{"prefill", "prompt tokens", func(p *load.Point) float64 { return max(0, float64(p.Prefill)) }, "0 0 900"},
 		{"prefill TP1", "queued", func(p *load.Point) float64 { return p.Queued }, "0.49"},
 		{"decode", "transferring", func(p *load.Point) float64 { return p.Transferring }, "0.5 1 1 0.2"},
-		{"decode", "busy", func(p *load.Point) float64 { return p.Busy }, "0 0 0 0.75 1 1 1 1 1 1 0.2"},
+		{"prefill", "busy", func(p *load.Point) float64 { return p.Busy }, "0.2 1 0.8"},
+		{"decode", "running", func(p *load.Point) float64 { return p.Running }, "0 0 0 0.75 1 1 1 1 1 1 0.2"},
 		{"decode TP0", "output", func(p *load.Point) float64 { return float64(p.Output) }, "0 0 0 1 2 1 1 0 0 1 1"},
 	} {
 		if got := column(seriesOf(t, tl, c.series), c.of); got != c.want {

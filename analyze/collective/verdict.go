@@ -45,7 +45,7 @@ func (c *Collectives) explain(s *straggler.Straggler, peerGroup *peerGroup, g *g
 	s.Rank = slices.IndexFunc(c.Ranks, func(r Rank) bool { return r.rankIndex == rank })
 	s.Where = whereIs(s.Name)
 	s.Peers = peerGroup.peers(s.Name)
-	s.Evidence = []finding.Evidence{s.Confidence()}
+	s.Evidence = s.Confidence()
 	if g == nil || len(g.GPUs) == 0 {
 		return
 	}
@@ -105,7 +105,7 @@ func (c *Collectives) likely() []straggler.Straggler {
 	for _, peerGroup := range c.peerGroups {
 		for _, s := range slices.Concat(peerGroup.gathering.Likely(), peerGroup.gathering.LikelyOfFew(len(c.peerGroups))) {
 			s.Peers, s.Where = peerGroup.peers(s.Name), whereIs(s.Name)
-			s.Evidence = []finding.Evidence{s.Confidence()}
+			s.Evidence = s.Confidence()
 			found = append(found, s)
 		}
 	}

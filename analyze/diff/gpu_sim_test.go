@@ -26,7 +26,7 @@ func recordServer(t *testing.T, seed uint64, factor float64) *profile.Set {
 		t.Fatal(err)
 	}
 	recording := torch.DefaultConfig(run)
-	recording.To, recording.Layers, recording.Stacks, recording.Shapes = recording.From+2*time.Second, 4, 0, false
+	recording.To, recording.Layers, recording.Stacks, recording.Shapes, recording.Gzip = recording.From+2*time.Second, 4, 0, false, false
 	dir := t.TempDir()
 	if _, err := torch.WriteDir(dir, run, recording); err != nil {
 		t.Fatal(err)
@@ -41,9 +41,9 @@ func recordServer(t *testing.T, seed uint64, factor float64) *profile.Set {
 func TestDiffOfSimulatedProfiles(t *testing.T) {
 	const pairs = 3
 	for seed := range uint64(pairs) {
-		before := recordServer(t, seed, 1)
+		before, same := Collect(Capture{Profiles: recordServer(t, seed, 1)}), Collect(Capture{Profiles: recordServer(t, seed+100, 1)})
 		for _, byRank := range []bool{false, true} {
-			d := Compare(Collect(Capture{Profiles: before}), Collect(Capture{Profiles: recordServer(t, seed+100, 1)}), Options{ByRank: byRank})
+			d := Compare(before, same, Options{ByRank: byRank})
 			if d.per != perServerStep || d.Before.StepPieces != maxPieces || len(d.Rows) < 10 {
 				t.Fatalf("%d rows by %v, %d pieces", len(d.Rows), d.per, d.Before.StepPieces)
 			}
@@ -53,7 +53,7 @@ func TestDiffOfSimulatedProfiles(t *testing.T) {
 				}
 			}
 		}
-		d := Compare(Collect(Capture{Profiles: before}), Collect(Capture{Profiles: recordServer(t, seed+200, 1.2)}), Options{ByRank: true})
+		d := Compare(before, Collect(Capture{Profiles: recordServer(t, seed+200, 1.2)}), Options{ByRank: true})
 		waits := func(rank string, longer bool) bool {
 			return slices.ContainsFunc(d.Rows, func(r Row) bool {
 				return r.Rank == rank && r.Mean.matters() && r.Mean.Ratio > 1 == longer && profile.IsCommunication(r.Name)

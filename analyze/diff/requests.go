@@ -50,7 +50,7 @@ func (d *Collected) collectRequests(s *request.Set, from, to trace.Time) {
 		if i < len(requests.RequestMetrics) {
 			name = requests.RequestMetrics[i].Name
 		}
-		if name == "unaccounted" && s.ClocksMoved {
+		if name == "unaccounted" && s.Clocks.Moves() {
 			continue // a millisecond that hosts are still apart would be news
 		}
 		if metrics[i].pieces != nil {

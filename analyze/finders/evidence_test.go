@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
@@ -15,7 +16,7 @@ import (
 // reports are the tables that reports print of what was measured.
 func (m *Measured) reports() []*table.Table {
 	stragglers := straggler.Find(straggler.Suspects{Stragglers: m.RankLoads.Stragglers()}).Report()
-	return slices.Concat(m.Tail.Reports(), m.RankLoads.Reports(), []*table.Table{m.Changes.Report(), stragglers})
+	return slices.Concat(m.Tail.Reports(), m.RankLoads.Reports(), []*table.Table{m.Changes.Report(), m.Limits.Report(), stragglers})
 }
 
 // cellOf finds the cell that evidence refers to, in exactly one row of one table.
@@ -60,7 +61,9 @@ func TestEvidenceIsInReports(t *testing.T) {
 	referred := map[string]int{}
 	for seed := range uint64(3) {
 		for _, plant := range []func(c *simulator.Config){
-			func(*simulator.Config) {},
+			func(c *simulator.Config) {
+				c.Straggler = simulator.Straggler{TP: 1, Delay: 3 * time.Millisecond, Slow: simulator.SlowAtRandom, Share: 0.2}
+			},
 			func(c *simulator.Config) { c.Decode, c.Level = simulator.Parallel{TP: 2, PP: 2, DP: 2}, 4 },
 		} {
 			c := simulator.DefaultConfig(seed)
@@ -89,7 +92,7 @@ func TestEvidenceIsInReports(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"changes", "stragglers", "ranks", "ranks.share", "delays", "transfers"} {
+	for _, name := range []string{"changes", "stragglers", "ranks", "ranks.share", "delays", "transfers", "limits"} {
 		if referred[name] == 0 {
 			t.Errorf("no evidence refers to %s; to others %v", name, referred)
 		}

@@ -1,10 +1,15 @@
 package finders
 
 import (
+	"slices"
+
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/missing"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 )
 
 // All are the finders. Of findings that say the same, the one of the first finder
@@ -29,6 +34,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, changes(finding.Transfer, whatever)},
 	{finding.Change, "a stage that became slower or faster at some time", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, changes(finding.Change, whatever)},
+	{finding.Limit, "a limit of a server that keeps requests waiting: running requests, KV cache, prefill, KV transfers", Requests,
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, limits},
 	{finding.Errors, "requests that failed, or were turned away from a full queue", Requests,
 		finding.Critical, finding.Certain, finding.Requests, finding.AtPlace, []string{"--by", "status,stage"}, failures},
 	{finding.Memory, "requests that were retracted because the KV cache was full", Requests,
@@ -37,6 +44,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, slowTransfers},
 	{finding.Load, "a prefill or decode side that is saturated", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.Everywhere, []string{"--tail"}, saturatedSide},
+	{finding.Tail, "prompts whose prefill holds up the decoding of others for far longer than usual", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail", "--metric", "itl"}, stalls},
 	{finding.Straggler, "requests that wait for a slow rank", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Straggler)},
 	{finding.Transfer, "requests that wait for KV transfers", Requests,
@@ -75,10 +84,17 @@ var All = []Finder{
 		finding.Info, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline"}, changes(finding.Load, free)},
 }
 
-// consequences: requests are sent elsewhere or pile up when a rank falls silent, load makes decoding slow, ranks wait for a slow one where they
-// communicate, and a server that is slow may have become so.
+// consequences: requests are sent elsewhere or pile up when a rank falls silent, they wait where a limit is reached and are thrown out of a full KV
+// cache, load makes decoding slow, ranks wait for a slow one where they communicate, and a server that is slow may have become so.
 var consequences = []finding.Consequence{
-	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{""}},
+	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{"", finding.Waits}},
+	{Cause: finding.Silent, Effect: finding.Limit, Topics: limit.Topics},
+	{Cause: finding.Limit, Effect: finding.Load, Topics: []string{finding.Waits}},
+	{Cause: finding.Load, Effect: finding.Limit, Topics: limit.Topics, Later: true},
+	{Cause: finding.Limit, CauseTopic: limit.Room.String(), Effect: finding.Memory, Topics: []string{""}},
+	{Cause: finding.Limit, CauseTopic: limit.Prefills.String(), Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
+	{Cause: finding.Limit, CauseTopic: limit.Transfers.String(), Effect: finding.Transfer, Topics: []string{""}},
+	{Cause: finding.Tail, CauseTopic: tail.StallTopic, Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
 	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
@@ -111,6 +127,9 @@ func causes(kind finding.Kind) func(*Measured) ([]finding.Finding, finding.Judge
 		found, judged := m.Tail.CauseFindings(kind, m.Costs)
 		if !m.Stages {
 			judged.Reason = "servers traced no stages of requests"
+		}
+		if m.Loss.Lost > 0 { // which the finding about the loss tells
+			found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Topic == cause.PrefillSide.String() })
 		}
 		return found, judged
 	}
@@ -151,6 +170,10 @@ func slowTransfers(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Tail.TransferFindings(m.Costs)
 }
 
+func limits(m *Measured) ([]finding.Finding, finding.Judged) { return m.Limits.Findings(m.Costs) }
+
+func stalls(m *Measured) ([]finding.Finding, finding.Judged) { return m.Tail.StallFindings(m.Costs) }
+
 func saturatedSide(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Tail.SideFindings(m.Costs)
 }
@@ -159,17 +182,32 @@ func overload(m *Measured) ([]finding.Finding, finding.Judged) {
 	return requests.OverloadFindings(m.Of.Requests)
 }
 
-func failedCalls(m *Measured) ([]finding.Finding, finding.Judged)   { return m.GPUs.FailedCalls() }
-func idleGPUs(m *Measured) ([]finding.Finding, finding.Judged)      { return m.GPUs.Idle() }
-func heldUp(m *Measured) ([]finding.Finding, finding.Judged)        { return m.GPUs.HeldUp() }
-func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged)  { return m.GPUs.IdleBetweenSteps() }
-func exposedCopies(m *Measured) ([]finding.Finding, finding.Judged) { return m.GPUs.ExposedCopies() }
-func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged)    { return m.GPUs.EagerSteps() }
+func failedCalls(m *Measured) ([]finding.Finding, finding.Judged) { return m.GPUs.FailedCalls() }
+func idleGPUs(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.EachRun((*gpu.GPUs).Idle)
+}
+func heldUp(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.EachRun((*gpu.GPUs).HeldUp)
+}
+func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.EachRun((*gpu.GPUs).IdleBetweenSteps)
+}
+func exposedCopies(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.EachRun((*gpu.GPUs).ExposedCopies)
+}
+func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.GPUs.EachRun((*gpu.GPUs).EagerSteps)
+}
 
 func hostCauses(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Gaps.Findings(m.GPUs.Length())
 }
 
 func exposure(m *Measured) ([]finding.Finding, finding.Judged) {
-	return m.GPUs.Exposure(m.Collectives.Waiting())
+	return m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Judged) {
+		if g != m.GPUs {
+			return g.Exposure(nil) // how long collectives wait is known of all runs together
+		}
+		return g.Exposure(m.Collectives.Waiting())
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/missing"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -32,6 +33,7 @@ type Measured struct {
 	Changes   *change.Changes
 	RankLoads *rank.Ranks
 	Costs     *cause.Costs
+	Limits    *limit.Limits
 	Loss      *missing.Loss
 	// Stages and Steps tell that some were traced: of requests, and of decoding.
 	Stages, Steps bool
@@ -50,6 +52,7 @@ func Measure(in Inputs) Measured {
 	if in.Requests != nil {
 		wg.Go(func() { m.Tail = tail.New(in.Requests, tail.Options{}) })
 		wg.Go(func() { m.Changes = change.Find(in.Requests) })
+		wg.Go(func() { m.Limits = limit.Find(in.Requests) })
 		wg.Go(func() { m.Loss = missing.FindLoss(in.Requests) })
 		wg.Go(func() { m.RankLoads = rank.Measure(in.Requests) })
 	}

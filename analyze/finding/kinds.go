@@ -7,6 +7,7 @@ const (
 	Straggler Kind = "straggler" // a rank that others wait for
 	Slower    Kind = "slower"    // a server that takes longer than others of its role
 	Load      Kind = "load"      // more to do than before, or than can be done
+	Limit     Kind = "limit"     // what a server has no more of, so that requests wait
 	Imbalance Kind = "imbalance" // ranks that should share work do not
 	Transfer  Kind = "transfer"  // KV transfers that are slow
 	Memory    Kind = "memory"    // requests thrown out of the batch because memory ran out

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Merge makes one finding of those that say the same, and orders them by cost. Of
@@ -39,8 +41,11 @@ func (f *Finding) sameAs(g *Finding) bool {
 
 func (f *Finding) isLoad() bool { return f.Kind == Load || f.Kind == Imbalance }
 
-// meets reports whether two findings are felt at one place.
+// meets reports whether two findings are felt at one place, and not at different times.
 func (f *Finding) meets(g *Finding) bool {
+	if f.Until != 0 && f.Until < g.Since || g.Until != 0 && g.Until < f.Since {
+		return false
+	}
 	x, y := f.felt(), g.felt()
 	return x.Overlaps(&y)
 }
@@ -56,8 +61,11 @@ func (f *Finding) felt() place.Where {
 	return f.At
 }
 
-// take makes g evidence of f.
+// take makes g evidence of f. A limit that is reached comes first: it says why requests wait.
 func (f *Finding) take(g *Finding) {
+	if g.Kind == Limit {
+		f.Evidence = append(append([]Evidence{{Text: g.Text}}, g.Evidence...), f.Evidence...)
+	}
 	for _, e := range append([]Evidence{{Text: g.Text}}, g.Evidence...) {
 		known := func(other Evidence) bool { return other.Text == e.Text }
 		if e.Text != f.Text && !slices.ContainsFunc(f.Evidence, known) {
@@ -79,30 +87,40 @@ func (f *Finding) take(g *Finding) {
 // of.
 type Consequence struct {
 	Cause, Effect Kind
+	CauseTopic    string   // of the cause; "" is any
 	Topics        []string // of the effect
 	// OnRanks tells that effects which are not bound to one rank are none: they have
 	// other causes, too.
 	OnRanks bool
+	// Later tells that effects which were there before the cause are none.
+	Later bool
+}
+
+// isEffect reports whether f is brought about by a cause.
+func (c *Consequence) isEffect(f, cause *Finding) bool {
+	const slack = trace.Time(2 * time.Second) // nobody knows exactly when load changed
+	return f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && f.meets(cause) &&
+		(!c.OnRanks || f.At.Scope == place.OneRank) &&
+		(!c.Later || cause.Since != 0 && f.Since+slack >= cause.Since)
 }
 
 // takeConsequences makes effects evidence of their causes, where they are at one place.
 func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 	for _, c := range consequences {
-		k := slices.IndexFunc(found, func(f Finding) bool { return f.Kind == c.Cause })
+		isCause := func(f Finding) bool { return f.Kind == c.Cause && (c.CauseTopic == "" || f.Topic == c.CauseTopic) }
+		k := slices.IndexFunc(found, isCause)
 		if k < 0 {
 			continue
 		}
 		cause := found[k]
 		found = slices.DeleteFunc(found, func(f Finding) bool {
-			effect := f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && f.meets(&cause) &&
-				(!c.OnRanks || f.At.Scope == place.OneRank)
+			effect := c.isEffect(&f, &cause)
 			if effect {
 				cause.take(&f)
 			}
 			return effect
 		})
-		k = slices.IndexFunc(found, func(f Finding) bool { return f.Kind == c.Cause })
-		found[k] = cause
+		found[slices.IndexFunc(found, isCause)] = cause
 	}
 	return found
 }

@@ -107,7 +107,7 @@ func (g *GPUs) HeldUp() (found []finding.Finding, judged finding.Judged) {
 	for _, reason := range [...]Reason{Modules, Allocation, BlockingCopy, AfterSync} {
 		if share := t.part(t.waits[reason]); share >= muchOfCalls {
 			text := fmt.Sprintf("%s idle %.0f %% of the time %s", g.are(), 100*share, reasonClauses[reason])
-			found = append(found, shareFinding("calls", ReasonWords[reason], share, text, g.callEvidence(reason), g.longestGap(&t, reason)))
+			found = append(found, shareFinding("calls", ReasonWords[reason], share, text, append(g.burdens(), g.callEvidence(reason), g.longestGap(&t, reason))...))
 		}
 	}
 	return found, judged

@@ -38,6 +38,8 @@ type GPUs struct {
 	Calls   []CallTime   // that hold up their threads or ask for work; the longest total first
 	Runs    []Run        // of all ranks, in order
 
+	parts []*GPUs // by run; nil of one run
+
 	classes string // what the classes are called
 	// What makes hosts slower while they are recorded: see profile.Set.
 	recorded     []string
@@ -46,9 +48,6 @@ type GPUs struct {
 	// perSecond tells that Kernels compares totals by the time that ranks were captured for.
 	perSecond bool
 }
-
-// A Run is when some recordings were made that belong together: all others are hours away.
-type Run struct{ From, To trace.Time }
 
 // A GPU is a device as one rank used it. Times are ns. What ran is kernels and
 // copies; several of one class at once count once.
@@ -192,6 +191,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 	g.Runs = recorded.runs()
 	sortSteps(g.Steps)
 	g.Kernels, g.perSecond = compareKernels(kernels, captured)
+	g.divide(walks, ranks)
 	return g
 }
 
@@ -210,11 +210,12 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 	for _, w := range walks {
 		for i := range w.ranks {
 			from, to := &w.ranks[i], &ranks[i]
-			to.steps = append(to.steps, from.steps...)
+			before := len(to.steps)
+			to.addSteps(from.steps)
 			to.recorded = append(to.recorded, from.recorded...)
 			to.host.calls = append(to.host.calls, from.host.calls...)
 			for _, part := range from.gpus {
-				to.join(part)
+				to.join(part, before)
 			}
 		}
 	}
@@ -228,14 +229,29 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 	return ranks
 }
 
-func (r *rankWork) join(part *gpuPart) {
+// addSteps adds the steps of a stream.
+func (r *rankWork) addSteps(steps []walk.Step) {
+	before := int32(len(r.steps))
+	for _, s := range steps {
+		if s.Around != walk.NoStep {
+			s.Around += before
+		}
+		r.steps = append(r.steps, s)
+	}
+}
+
+// join adds what a stream has of a device. Its rows count steps from behind the first ones.
+func (r *rankWork) join(part *gpuPart, steps int) {
 	at, found := slices.BinarySearchFunc(r.gpus, part.gpu.Device, func(p *gpuPart, d int32) int { return cmp.Compare(p.gpu.Device, d) })
 	if !found {
+		for i := range part.rows.runs {
+			part.rows.runs[i].steps = int32(steps)
+		}
 		r.gpus = slices.Insert(r.gpus, at, part)
 		return
 	}
 	to := r.gpus[at]
-	to.rows.join(&part.rows)
+	to.rows.join(&part.rows, steps)
 	to.gpu.GraphKernels += part.gpu.GraphKernels
 	to.gpu.GraphTime = distribution.AddTimes(to.gpu.GraphTime, part.gpu.GraphTime)
 	to.copies.join(part.copies)
@@ -246,7 +262,11 @@ func (r *rankWork) measure(opt *Options) {
 	r.host.order(r.steps)
 	for _, part := range r.gpus {
 		s := newGPUSweep(part.gpu, r, opt)
-		part.rows.each(s.add)
+		busy := stepBusy{steps: r.steps, until: make([]trace.Time, len(r.steps))}
+		part.rows.each(func(row *gpuRow) {
+			s.add(row)
+			busy.add(row)
+		})
 		part.rows = gpuRows{}
 		s.finish()
 	}

@@ -94,16 +94,16 @@ TP1        9     1         13.0     100.0            0.0              0.0       
 	"steps": `
 Steps by kind, batch size and rank
 
-kind     batch  rank  n  total [us]  p50 [us]  p99 [us]  gpu total [us]  gpu p50 [us]  gpu p99 [us]
--------  -----  ----  -  ----------  --------  --------  --------------  ------------  ------------
-prefill  1      TP0   1        60.0      60.0      60.0            10.0          10.0          10.0
-prefill  1      TP1   1        60.0      60.0      60.0            12.0          12.0          12.0
-other    -      TP0   1       100.0     100.0     100.0            90.0          90.0          90.0
-other    -      TP1   1       100.0     100.0     100.0            92.0          92.0          92.0
-decode   2      TP0   1       100.0     100.0     100.0               -             -             -
-decode   2      TP1   1       100.0     100.0     100.0               -             -             -
-decode   17-32  TP0   1        40.0      40.0      40.0            45.0          45.0          45.0
-decode   17-32  TP1   1        40.0      40.0      40.0            45.0          45.0          45.0
+kind     batch  rank  n  total [us]  p50 [us]  p99 [us]  gpu total [us]  gpu p50 [us]  gpu p99 [us]  gpu busy total [us]
+-------  -----  ----  -  ----------  --------  --------  --------------  ------------  ------------  -------------------
+prefill  1      TP0   1        60.0      60.0      60.0            10.0          10.0          10.0                 10.0
+prefill  1      TP1   1        60.0      60.0      60.0            12.0          12.0          12.0                 12.0
+other    -      TP0   1       100.0     100.0     100.0            90.0          90.0          90.0                 50.0
+other    -      TP1   1       100.0     100.0     100.0            92.0          92.0          92.0                 54.0
+decode   2      TP0   1       100.0     100.0     100.0               -             -             -                    -
+decode   2      TP1   1       100.0     100.0     100.0               -             -             -                    -
+decode   17-32  TP0   1        40.0      40.0      40.0            45.0          45.0          45.0                 40.0
+decode   17-32  TP1   1        40.0      40.0      40.0            45.0          45.0          45.0                 42.0
 
 note: p99 of fewer than 100 values is their maximum: prefill 1 TP0 (n=1), prefill 1 TP1 (n=1), other TP0 (n=1) and 5 more rows
 `,

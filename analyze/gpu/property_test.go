@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -54,22 +55,34 @@ var twoRanks = []string{"rank 0", "rank 1"}
 // the order in which symbols were numbered.
 func TestGPUsIgnoreOrder(t *testing.T) {
 	eachGPUs(t, func(t *testing.T, r *rand.Rand, syms *trace.Symbols, s *testset.RowStream) {
-		same := func(what string, got, want *profile.Set) {
-			for name, report := range gpuReports {
-				for _, opt := range []Options{{}, {Classes: profile.HTAClasses()}, {From: 100, To: 300}} {
-					if g, w := tabletest.CSV(t, report(Measure(got, opt))), tabletest.CSV(t, report(Measure(want, opt))); g != w {
-						t.Fatalf("%s of rows that were %s:\n%s\nwant\n%s", name, what, g, w)
-					}
+		same := func(what string, got *profile.Set, want map[string]string) {
+			for name, g := range reportTexts(t, got) {
+				if w := want[name]; g != w {
+					t.Fatalf("%s of rows that were %s:\n%s\nwant\n%s", name, what, g, w)
 				}
 			}
 		}
-		want := testset.SetOf(syms, twoRanks, s)
+		want := reportTexts(t, testset.SetOf(syms, twoRanks, s))
 		same("shuffled", testset.SetOf(syms, twoRanks, s.Shuffled(r)), want)
 		same("renamed", testset.Renumbered(s, syms, twoRanks), want)
 		same("split by rank", testset.SetOf(syms, twoRanks, s.Split(func(e *profile.Event) bool { return e.Rank == 0 })...), want)
 		s.RangeRows = nil // else calls are parted from their steps
-		same("split by launch", testset.SetOf(syms, twoRanks, s.Split(func(e *profile.Event) bool { return e.Correlation%2 == 0 })...), testset.SetOf(syms, twoRanks, s))
+		want = reportTexts(t, testset.SetOf(syms, twoRanks, s))
+		same("split by launch", testset.SetOf(syms, twoRanks, s.Split(func(e *profile.Event) bool { return e.Correlation%2 == 0 })...), want)
 	})
+}
+
+// reportTexts are all reports about a set, with several options.
+func reportTexts(t *testing.T, set *profile.Set) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for i, opt := range []Options{{}, {Classes: profile.HTAClasses()}, {From: 100, To: 300}} {
+		measured := Measure(set, opt)
+		for name, report := range gpuReports {
+			texts[fmt.Sprintf("%s, options %d", name, i)] = tabletest.CSV(t, report(measured))
+		}
+	}
+	return texts
 }
 
 // The parts of a device's time add up to the whole.
@@ -249,18 +262,29 @@ func TestGPUsAsDefined(t *testing.T) {
 // What comes out of packed rows is what went in, in order.
 func TestGPURows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var rows gpuRows
+	var rows, others gpuRows
 	var want []gpuRow
+	const stepsBefore = 300 // those of others
 	for i := range 5 * bufferedRows / 2 {
 		row := gpuRow{start: trace.Time(int64(i)*10 + r.Int64N(1e5)), dur: r.Int64N(1000), stream: r.Int64N(3) - 1,
 			name: trace.Sym(r.IntN(1000)), class: profile.Class(r.IntN(4)), flags: rowFlags(r.IntN(3 * int(rowStep)))}
 		if row.called() {
 			row.launch, row.launched = row.start+trace.Time(r.Int64N(200)-100), r.Int64N(50)
+			row.inStep = r.Int32N(stepsBefore)
 		}
-		rows.add(&row)
+		if i%3 == 0 {
+			others.add(&row)
+			if row.inStep > 0 {
+				row.inStep += stepsBefore
+			}
+		} else {
+			rows.add(&row)
+		}
 		want = append(want, row)
 	}
 	rows.close()
+	others.close()
+	rows.join(&others, stepsBefore)
 	var got []gpuRow
 	rows.each(func(r *gpuRow) { got = append(got, *r) })
 	if !slices.IsSortedFunc(got, func(a, b gpuRow) int { return compareRows(&a, &b) }) {
@@ -268,11 +292,49 @@ func TestGPURows(t *testing.T) {
 	}
 	all := func(a, b gpuRow) int {
 		return cmp.Or(compareRows(&a, &b), cmp.Compare(a.dur, b.dur), cmp.Compare(a.name, b.name), cmp.Compare(a.stream, b.stream),
-			cmp.Compare(a.class, b.class), cmp.Compare(a.flags, b.flags), cmp.Compare(a.launched, b.launched))
+			cmp.Compare(a.class, b.class), cmp.Compare(a.flags, b.flags), cmp.Compare(a.launched, b.launched), cmp.Compare(a.inStep, b.inStep))
 	}
 	slices.SortFunc(got, all)
 	slices.SortFunc(want, all)
 	if !slices.Equal(got, want) || rows.n != len(want) {
 		t.Errorf("%d rows of %d, or others", len(got), len(want))
+	}
+}
+
+// How long a device worked for a step is how many nanoseconds something ran in that the
+// step, or one within it, launched.
+func TestStepBusy(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	const length = 2000
+	steps := []walk.Step{{Around: walk.NoStep, End: length}, {Around: 0, End: length}, {Around: 1, End: 600}, {Around: walk.NoStep, End: length}}
+	var rows []gpuRow
+	ran := make([][length]bool, len(steps))
+	for range 60 {
+		row := gpuRow{start: trace.Time(r.Int64N(length - 100)), dur: r.Int64N(100), launched: 10, inStep: r.Int32N(int32(len(steps)) + 1)}
+		row.launch = row.start / 2
+		rows = append(rows, row)
+		for i := row.inStep - 1; i >= 0; i = steps[i].Around {
+			if row.launch+10 <= steps[i].End {
+				for at := row.start; at < row.end(); at++ {
+					ran[i][at] = true
+				}
+			}
+		}
+	}
+	slices.SortFunc(rows, func(a, b gpuRow) int { return compareRows(&a, &b) })
+	busy := stepBusy{steps: steps, until: make([]trace.Time, len(steps))}
+	for i := range rows {
+		busy.add(&rows[i])
+	}
+	for i := range steps {
+		want := int64(0)
+		for _, is := range ran[i] {
+			if is {
+				want++
+			}
+		}
+		if steps[i].Busy != want || want == 0 {
+			t.Errorf("step %d: busy %d ns, want %d", i, steps[i].Busy, want)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package gpu
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/trace"
@@ -37,23 +36,6 @@ func (r recordings) union() recordings {
 			continue
 		}
 		out = append(out, span)
-	}
-	return out
-}
-
-// farApart is how long after a recording, in ns, another one begins that is of another run:
-// profilers that are started again and again for one incident are not that slow.
-const farApart = int64(time.Hour)
-
-// runs returns the times of recordings that are far apart from each other.
-func (r recordings) runs() []Run {
-	var out []Run
-	for _, span := range r.union() {
-		if last := len(out) - 1; last >= 0 && distribution.Between(out[last].To, span.from) < farApart {
-			out[last].To = span.to
-			continue
-		}
-		out = append(out, Run{span.from, span.to})
 	}
 	return out
 }

@@ -20,6 +20,7 @@ type gpuRow struct {
 	name     trace.Sym
 	class    profile.Class
 	flags    rowFlags
+	inStep   int32 // index plus 1 of the innermost step of the call; 0 is none, or no call is known
 
 	waited int64 // ns, of dur: for what ran before it; known once it was swept over
 }
@@ -74,6 +75,7 @@ type gpuRows struct {
 type packedRows struct {
 	blocks [][]byte
 	last   gpuRow
+	steps  int32 // how many steps of the rank come before those that the rows count
 }
 
 // bufferedRows is how many rows are put in order at once.
@@ -115,9 +117,12 @@ func (g *gpuRows) close() {
 	g.buffer, g.packed = nil, nil
 }
 
-// join adds the rows of o.
-func (g *gpuRows) join(o *gpuRows) {
-	g.runs = append(g.runs, o.runs...)
+// join adds the rows of o, of which the steps follow some others.
+func (g *gpuRows) join(o *gpuRows, steps int) {
+	for _, run := range o.runs {
+		run.steps += int32(steps)
+		g.runs = append(g.runs, run)
+	}
 	g.n += o.n
 }
 
@@ -131,6 +136,7 @@ func (p *packedRows) append(to []byte, r *gpuRow) []byte {
 	if r.called() {
 		to = binary.AppendVarint(to, int64(uint64(r.start)-uint64(r.launch)))
 		to = binary.AppendUvarint(to, uint64(r.launched))
+		to = binary.AppendVarint(to, int64(r.inStep)-int64(p.last.inStep))
 	}
 	p.last = *r
 	return to
@@ -141,6 +147,8 @@ type rowReader struct {
 	rest   []byte
 	blocks [][]byte // behind rest
 	row    gpuRow
+	inStep int32 // of row, before steps is added
+	steps  int32
 }
 
 // next moves to the next row, false behind the last one.
@@ -158,10 +166,16 @@ func (r *rowReader) next() bool {
 	row.class, row.flags = profile.Class(kind>>flagBits), rowFlags(kind&(1<<flagBits-1))
 	row.stream = r.signed()
 	row.name = trace.Sym(r.unsigned())
-	row.launch, row.launched, row.waited = 0, 0, 0
+	row.launch, row.launched, row.waited, row.inStep = 0, 0, 0, 0
+	last := r.inStep
+	r.inStep = 0
 	if row.called() {
 		row.launch = trace.Time(uint64(row.start) - uint64(r.signed()))
 		row.launched = int64(r.unsigned())
+		r.inStep = last + int32(r.signed())
+	}
+	if r.inStep > 0 {
+		row.inStep = r.inStep + r.steps
 	}
 	return true
 }
@@ -183,7 +197,7 @@ func (r *rowReader) signed() int64 {
 func (g *gpuRows) each(f func(*gpuRow)) {
 	var heap []*rowReader
 	for i := range g.runs {
-		r := &rowReader{blocks: g.runs[i].blocks}
+		r := &rowReader{blocks: g.runs[i].blocks, steps: g.runs[i].steps}
 		if r.next() {
 			heap = append(heap, r)
 		}

@@ -107,7 +107,7 @@ func compareProcess(t *testing.T, gpus *GPUs, p *nsys.ProcessTruth) {
 func TestKernelsOfStraggler(t *testing.T) {
 	run := simulateServer(t)
 	config := torch.DefaultConfig(run)
-	config.To, config.Layers, config.Stacks = config.From+300*time.Millisecond, 6, 0
+	config.To, config.Layers, config.Stacks, config.Gzip = config.From+300*time.Millisecond, 6, 0, false
 	dir := t.TempDir()
 	if _, err := torch.WriteDir(dir, run, config); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,8 @@ type StepTime struct {
 	// Device is from the start of the first kernel or copy that was launched by a call in
 	// the step, on its thread, to the end of the last one. Steps that launched nothing do not count.
 	Device distribution.Summary
+	// Busy is the part of Device in which something that the step launched ran.
+	Busy distribution.Summary
 
 	rankIndex int32
 }
@@ -28,8 +30,8 @@ type StepTime struct {
 func (r *rankWork) project(l *launch, row *gpuRow) {
 	for i := l.step(); i != walk.NoStep; i = r.steps[i].Around {
 		s := &r.steps[i]
-		if row.launch+trace.Time(row.launched) > s.End {
-			continue // the steps cross each other
+		if !holdsCall(s, row) {
+			continue
 		}
 		if !s.Projected {
 			s.Projected, s.First, s.Last = true, row.start, row.end()
@@ -44,6 +46,28 @@ func (r *rankWork) project(l *launch, row *gpuRow) {
 	}
 }
 
+// holdsCall reports whether the call that launched a row ends in a step that lies around it;
+// it does not if steps cross each other.
+func holdsCall(s *walk.Step, row *gpuRow) bool {
+	return row.launch+trace.Time(row.launched) <= s.End
+}
+
+// A stepBusy measures how long a device worked for each step of its rank: the union of what
+// the step launched, as rows come by their start.
+type stepBusy struct {
+	steps []walk.Step
+	until []trace.Time // by step: up to here all is counted
+}
+
+func (b *stepBusy) add(row *gpuRow) {
+	for i := row.inStep - 1; i != walk.NoStep; i = b.steps[i].Around {
+		if from := max(row.start, b.until[i]); from < row.end() && holdsCall(&b.steps[i], row) {
+			b.steps[i].Busy = distribution.AddTimes(b.steps[i].Busy, distribution.Between(from, row.end()))
+			b.until[i] = row.end()
+		}
+	}
+}
+
 // groupSteps sums up the steps of a rank, each once. Parts of steps count where there is
 // nothing better.
 func groupSteps(set *profile.Set, rank int32, steps []walk.Step) []StepTime {
@@ -51,7 +75,7 @@ func groupSteps(set *profile.Set, rank int32, steps []walk.Step) []StepTime {
 		kind     profile.StepKind
 		from, to int32
 	}
-	host, device := map[key][]int64{}, map[key][]int64{}
+	host, device, busy := map[key][]int64{}, map[key][]int64{}, map[key][]int64{}
 	whole := slices.ContainsFunc(steps, func(s walk.Step) bool { return s.OfServer() })
 	for i := range steps {
 		s := &steps[i]
@@ -63,12 +87,13 @@ func groupSteps(set *profile.Set, rank int32, steps []walk.Step) []StepTime {
 		host[k] = append(host[k], distribution.Between(s.Start, s.End))
 		if s.Projected {
 			device[k] = append(device[k], distribution.Between(s.First, s.Last))
+			busy[k] = append(busy[k], s.Busy)
 		}
 	}
 	var out []StepTime
 	for k, durations := range host {
 		out = append(out, StepTime{Rank: set.Ranks[rank], rankIndex: rank, Kind: k.kind, MinBatch: k.from, MaxBatch: k.to,
-			Host: distribution.Summarize(durations), Device: distribution.Summarize(device[k])})
+			Host: distribution.Summarize(durations), Device: distribution.Summarize(device[k]), Busy: distribution.Summarize(busy[k])})
 	}
 	return out
 }

@@ -111,6 +111,7 @@ func (g *GPUs) StepReport() *table.Table {
 	}
 	host := func(t *StepTime) *distribution.Summary { return &t.Host }
 	device := func(t *StepTime) *distribution.Summary { return &t.Device }
+	busy := func(t *StepTime) *distribution.Summary { return &t.Busy }
 	fields := []table.Field[StepTime]{
 		{Column: table.Column{Name: "kind", Doc: "prefill (EXTEND), decode, or other: mixtures, ProfilerStep"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(walk.StepKinds[t.Kind]) }},
 		{Column: table.Column{Name: "batch", Doc: "requests in the batch"}, Cell: func(t *StepTime) table.Cell { return table.TextCell(t.Batches()) }},
@@ -121,6 +122,9 @@ func (g *GPUs) StepReport() *table.Table {
 	fields = append(fields, table.Field[StepTime]{Column: table.Column{Name: "gpu n", Unit: table.Count, Doc: "steps that launched a kernel or copy", Detail: true},
 		Cell: func(t *StepTime) table.Cell { return table.Cell{N: int64(t.Device.N)} }})
 	fields = append(fields, sums("gpu ", "the time from the first start to the last end of what the thread launched in the step", device)...)
+	work := sums("gpu busy ", "the time in which something ran that the thread launched in the step, added up over devices", busy)
+	work[0].Scale = "gpu total"
+	fields = append(append(fields, work[0]), table.Detail(work[1:])...)
 	r := table.New("sgtrace.report.steps/v1", "Steps by kind, batch size and rank", g.Steps, fields)
 	table.NoteSamples(r, g.Steps, func(t *StepTime) int64 { return int64(t.Host.N) },
 		func(t *StepTime) string {

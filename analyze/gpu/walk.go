@@ -279,6 +279,7 @@ func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *launch) *gpu
 		}
 		r.launch, r.launched = l.start, rank.duration(l, e.Correlation)
 		rank.project(l, r)
+		r.inStep = l.step() + 1
 		r.flags |= rowStep * rowFlags(rank.kindOf(l))
 	}
 	part := rank.part(device)

@@ -13,7 +13,7 @@ import (
 // inspectRequests says what dumps of requests hold.
 func inspectRequests(s *request.Set) []*table.Table {
 	v := survey(s)
-	return []*table.Table{reportFiles(s.Files), reportServices(v.services), reportRanks(v.ranks), reportCounts(v.counts)}
+	return []*table.Table{reportFiles(s.Files), reportServices(v.services), reportRanks(v.ranks), reportGaps(v.ranks), reportCounts(v.counts)}
 }
 
 // withRows leaves out tables without rows.
@@ -66,6 +66,7 @@ type rankRow struct {
 	host    string
 	rank    string
 	threads int
+	tracing request.Tracing
 	extent
 }
 
@@ -84,8 +85,9 @@ type surveyed struct {
 // survey looks at every span once.
 func survey(s *request.Set) *surveyed {
 	v := &surveyed{ranks: make([]rankRow, len(s.Procs))}
+	tracing := s.Tracing()
 	for i := range s.Procs {
-		v.ranks[i] = rankRow{Proc: s.Procs[i], host: s.HostOf(i), rank: s.Names.Short(s.Procs[i].Rank)}
+		v.ranks[i] = rankRow{Proc: s.Procs[i], host: s.HostOf(i), rank: s.Names.Short(s.Procs[i].Rank), tracing: tracing[i]}
 	}
 	for t := range s.Threads {
 		v.ranks[s.Threads[t].Proc].threads++

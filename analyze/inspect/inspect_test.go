@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/request"
@@ -144,5 +145,27 @@ func TestEveryReportOnEveryDump(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// All lost spans are in the gaps of their ranks, while the dump goes on.
+func TestGapsHoldAllThatIsLost(t *testing.T) {
+	c := testset.Calm(1)
+	c.Requests = 60
+	dump, _ := testinput.Simulate(t, c)
+	s := testset.BuildSet(t, "lossy", bytes.NewReader(testset.Lose(dump, testset.ByBatch, 0.05, 1)))
+	first, last, _ := s.Bounds()
+	lost, gaps := 0, 0
+	for _, rank := range survey(s).ranks {
+		for _, gap := range rank.tracing.Gaps {
+			gaps++
+			lost += gap.Lost
+			if gap.From > gap.To || gap.From < first || gap.To > last {
+				t.Errorf("%+v of a dump from %v to %v", gap, first, last)
+			}
+		}
+	}
+	if lost != len(s.Missing) || lost == 0 || gaps >= lost {
+		t.Errorf("%d lost spans in %d gaps, want %d", lost, gaps, len(s.Missing))
 	}
 }

@@ -67,7 +67,34 @@ func reportRanks(rows []rankRow) *table.Table {
 		text("service", "service.name", func(r *R) string { return r.Service }),
 		instance,
 		{Column: table.Column{Name: "parts", Unit: table.Count, Doc: "parts of requests that it worked on"}, Cell: func(r *R) table.Cell { return table.Cell{N: int64(r.threads)} }},
-	}, extentFields(func(r *R) *extent { return &r.extent })...))
+	}, append(extentFields(func(r *R) *extent { return &r.extent }),
+		table.NumberColumn("spans_per_second", "in its busiest ten seconds", func(r *R) float64 { return r.tracing.PerSecond }),
+		table.ShareColumn("tracing", "estimated part of that time that writing them took, at 40 us each", func(r *R) float64 { return r.tracing.Share() }))...))
+}
+
+// A gapRow is a gap in the spans of a proc.
+type gapRow struct {
+	*rankRow
+	request.Gap
+}
+
+// reportGaps tells when spans of which ranks were lost, as far as others show it.
+func reportGaps(ranks []rankRow) *table.Table {
+	var rows []gapRow
+	for i := range ranks {
+		for _, gap := range ranks[i].tracing.Gaps {
+			rows = append(rows, gapRow{&ranks[i], gap})
+		}
+	}
+	type G = gapRow
+	return table.New("sgtrace.inspect.gaps/v1", "Lost spans", rows, []table.Field[G]{
+		table.TextColumn("host", "name of the machine, or the beginning of its id", func(g *G) string { return g.host }),
+		table.TextColumn("label", "what the thread is", func(g *G) string { return g.Label }),
+		table.TextColumn("rank", "place in the parallel groups", func(g *G) string { return g.rank }),
+		table.CountColumn("lost", "spans that others show to be lost, at least", func(g *G) int64 { return int64(g.Lost) }),
+		table.TimeColumn("from", "when the first of them ended, about, Unix time", func(g *G) trace.Time { return g.From }),
+		table.TimeColumn("to", "when the last of them ended, about, Unix time", func(g *G) trace.Time { return g.To }),
+	})
 }
 
 func reportCounts(rows []countRow) *table.Table {

@@ -10,7 +10,7 @@ import (
 
 // finish makes the series: everywhere, then every role with its ranks.
 func (b *timelineBuilder) finish() {
-	b.all.level(b.Timeline)
+	b.all.level(b.Timeline, 0)
 	for i := range b.all.points {
 		p := &b.all.points[i]
 		p.Queued, p.Transferring, p.Busy = math.NaN(), math.NaN(), math.NaN()
@@ -20,12 +20,15 @@ func (b *timelineBuilder) finish() {
 	b.Series = append(b.Series, all)
 	for _, role := range request.ServingRoles {
 		var of, leads []*meter
+		most := 0
 		for _, m := range b.meters {
-			if m.Role != role || m.parts == 0 {
-				continue
+			if m.Role == role && m.parts > 0 {
+				of = append(of, m)
+				most = max(most, MostAtOnce(m.computing))
 			}
-			m.level(b.Timeline)
-			of = append(of, m)
+		}
+		for _, m := range of {
+			m.level(b.Timeline, most)
 			if m.lead {
 				leads = append(leads, m)
 			}
@@ -48,8 +51,9 @@ func (b *timelineBuilder) finish() {
 	addTokensOf(b.all, b.roles[:])
 }
 
-// level turns what was summed up into means.
-func (m *meter) level(t *Timeline) {
+// level turns what was summed up into means, given how many requests ran at once at most on
+// a place like it.
+func (m *meter) level(t *Timeline, most int) {
 	var totals [noState][]int64
 	for s, l := range m.loads {
 		totals[s] = l.totals()
@@ -64,7 +68,7 @@ func (m *meter) level(t *Timeline) {
 		p.Running = distribution.Ratio(float64(totals[StateRunning][i]), ns)
 		p.Queued = distribution.Ratio(float64(totals[stateQueued][i]), ns)
 		p.Transferring = distribution.Ratio(float64(totals[stateTransferring][i]), ns)
-		p.Busy = distribution.Ratio(float64(busy[i]), ns)
+		p.Busy = Busy(m.Role, p.Running, distribution.Ratio(float64(busy[i]), ns), most)
 		p.Share, p.Imbalance = math.NaN(), math.NaN()
 		if !m.prompts {
 			p.Prefill = request.Unknown

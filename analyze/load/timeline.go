@@ -52,7 +52,7 @@ type Point struct {
 	// Output are the tokens that came out, Prefill those of prompts that were
 	// computed.
 	Output, Prefill int64
-	// Busy is the part of the bucket in which something was running; of a role the
+	// Busy is how much of what it can do the place did, see [Busy]; of a role the
 	// mean of its lead ranks.
 	Busy float64
 	// Share is the part of the role's arrivals that a lead rank got.

@@ -90,6 +90,7 @@ func (o *Overview) clockReport() *table.Table {
 		table.TextColumn("by", "what shows it: requests, collectives", func(c *HostClock) string { return c.By }),
 		table.NsColumn("offset", "this clock minus the reference", func(c *HostClock) int64 { return c.Offset }),
 		table.NsColumn("bound", "how far off the offset may be", func(c *HostClock) int64 { return c.Bound }),
+		table.CountColumn("drift_ppb", "how fast the offset grows, ns per second; 0 where no drift shows", func(c *HostClock) int64 { return c.Drift }),
 	})
 }
 

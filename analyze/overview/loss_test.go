@@ -15,29 +15,31 @@ import (
 // Spans that are lost make no findings, but the one about them: nothing is found that
 // the same run without loss has not.
 func TestRateOfFindingsOfLostSpans(t *testing.T) {
-	seeds := testset.Seeds(t)
-	for _, by := range testset.Losses {
-		for _, share := range []float64{0.005, 0.02, 0.05, 0.2} {
-			name := fmt.Sprintf("%.1f %% lost %s", 100*share, by)
-			t.Run(name, func(t *testing.T) {
-				var mu sync.Mutex
-				alarms := 0
-				testset.EachSeed(seeds, func(seed uint64) {
-					whole, _ := testinput.Simulate(t, testset.Deployment(seed, testset.Calm(seed)))
-					known := findingsOf(t, whole)
-					found := findingsOf(t, testset.Lose(whole, by, share, seed))
-					found = slices.DeleteFunc(found, func(f finding.Finding) bool {
-						return f.Kind == finding.Loss || slices.ContainsFunc(known, func(k finding.Finding) bool { return k.ID() == f.ID() })
-					})
-					mu.Lock()
-					defer mu.Unlock()
-					for i := range found {
-						t.Logf("seed %d: %s: %s", seed, found[i].Kind, found[i].Text)
-					}
-					alarms += min(1, len(found))
+	seeds, shares := testset.Seeds(t), []float64{0.005, 0.02, 0.05, 0.2}
+	name := func(by testset.Loss, share float64) string { return fmt.Sprintf("%.1f %% lost %s", 100*share, by) }
+	var mu sync.Mutex
+	alarms := map[string]int{}
+	testset.EachSeed(seeds, func(seed uint64) {
+		whole, _ := testinput.Simulate(t, testset.Deployment(seed, testset.Calm(seed)))
+		known := findingsOf(t, whole)
+		for _, by := range testset.Losses {
+			for _, share := range shares {
+				found := findingsOf(t, testset.Lose(whole, by, share, seed))
+				found = slices.DeleteFunc(found, func(f finding.Finding) bool {
+					return f.Kind == finding.Loss || slices.ContainsFunc(known, func(k finding.Finding) bool { return k.ID() == f.ID() })
 				})
-				testset.Rate(t, name+": nothing else is found", len(seeds)-alarms, len(seeds), 98)
-			})
+				mu.Lock()
+				for i := range found {
+					t.Logf("%s, seed %d: %s: %s", name(by, share), seed, found[i].Kind, found[i].Text)
+				}
+				alarms[name(by, share)] += min(1, len(found))
+				mu.Unlock()
+			}
+		}
+	})
+	for _, by := range testset.Losses {
+		for _, share := range shares {
+			testset.Rate(t, name(by, share)+": nothing else is found", len(seeds)-alarms[name(by, share)], len(seeds), 98)
 		}
 	}
 }

@@ -40,6 +40,9 @@ type HostClock struct {
 	By     string // what told: "requests", "collectives"; "" is nothing
 	Offset int64  // ns: this clock minus the reference
 	Bound  int64  // ns: how far off the offset may be; request.Unknown
+	// Drift is how fast the offset grows, ns per second; 0 is not known to differ. Offset is
+	// what it is in the middle, and Most is what it is at most while events are stamped.
+	Drift, Most int64
 }
 
 // An Overview is the one screen about some inputs: what was read, how far it can be

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -27,6 +28,9 @@ var summaries = []struct {
 		c.Incident.Onset = 0.5
 		c.Straggler = simulator.Straggler{TP: 1, Factor: 1.2, AtOnset: true}
 	}, finding.Straggler, func(f *finding.Finding) bool { return slowRank(f) && f.Since != 0 }},
+	{"straggler in some steps", testset.AllModes, func(c *simulator.Config) {
+		c.Straggler = simulator.Straggler{TP: 1, Delay: 3 * time.Millisecond, Slow: simulator.SlowAtRandom, Share: 0.15}
+	}, finding.Straggler, slowRank},
 	{"burst on one DP rank", testset.AllModes, func(c *simulator.Config) {
 		c.Incident = simulator.DefaultConfig(0).Incident
 	}, finding.Load, func(f *finding.Finding) bool { return f.Since != 0 }},
@@ -37,6 +41,13 @@ var summaries = []struct {
 		c.Incident.Onset = 0.5
 		c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
 	}, finding.Transfer, func(f *finding.Finding) bool { return f.Since != 0 }},
+	{"too few places in the batch", testset.AllModes, func(c *simulator.Config) {
+		c.MaxRunning, c.MaxQueued, c.Rate, c.KVTokens = 4, 100, 10, 1<<16
+		c.Prompt.Median, c.Output.Median = 100, 32
+	}, finding.Limit, nil},
+	{"transfers that share a link", testset.DisaggregatedModes, func(c *simulator.Config) {
+		c.KVTokens, c.LinkTokens = 1<<16, 3000
+	}, finding.Limit, nil},
 	{"failed transfers", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.FailedTransfers = 0.03
 	}, finding.Errors, nil},

@@ -36,7 +36,7 @@ func (o *Overview) warnings() []document.Warning {
 	}
 	if o.GPUs != nil {
 		d = append(d, runWarnings(o.GPUs)...)
-		d = append(d, deviceWarnings(o.GPUs)...)
+		d = append(d, deviceWarnings(o.GPUs, len(o.Profiles.Absences) > 0)...)
 	}
 	slices.SortStableFunc(d, func(x, y document.Warning) int { return cmp.Compare(y.Severity, x.Severity) })
 	return d
@@ -164,25 +164,53 @@ func (o *Overview) traceWarnings() []document.Warning {
 	case !o.Steps:
 		return []document.Warning{notice("no decode steps were traced (SGLANG_TRACE_LEVEL=3 does): no ITL, and no slow ranks in decoding")}
 	}
-	return nil
+	return costWarnings(s)
+}
+
+// costWarnings say where tracing takes so much of a scheduler's time that it may be what
+// makes it slow.
+func costWarnings(s *request.Set) []document.Warning {
+	const much = 0.05
+	worst, slowed, tracing := request.None, 0, s.Tracing()
+	for p := range tracing {
+		if !s.Procs[p].Schedules || tracing[p].Share() < much {
+			continue
+		}
+		if slowed++; worst == request.None || tracing[p].PerSecond > tracing[worst].PerSecond {
+			worst = p
+		}
+	}
+	if worst == request.None {
+		return nil
+	}
+	others := ""
+	if slowed > 1 {
+		others = fmt.Sprintf(" and 5 %% or more of %s", words.Counted(slowed-1, "other rank"))
+	}
+	x := &tracing[worst]
+	return []document.Warning{notice(fmt.Sprintf("tracing itself may take %s %% of the time of %s%s (%s spans/s at about 40 us each): "+
+		"SGLANG_TRACE_ASYNC=1 or a lower SGLANG_TRACE_LEVEL takes less",
+		words.InPercent(x.Share()), s.RankName(worst), others, words.Thousands(int64(x.PerSecond))))}
 }
 
 // clockWarnings are about hosts whose clocks differ, or nobody knows of.
 func (o *Overview) clockWarnings() []document.Warning {
 	const much = 1_000_000 // ns; less hides behind what stages take
 	var off, alone []string
+	most := int64(0)
 	for i := range o.Clocks {
 		c := &o.Clocks[i]
 		switch {
 		case c.Why == "reference":
 		case c.Why == "assumed" && c.By == "":
 			alone = append(alone, c.Host)
-		case max(c.Offset, -c.Offset) >= much:
+		case c.Offset != 0 || c.Drift != 0:
 			off = append(off, c.String())
+			most = max(most, c.Most, c.Offset, -c.Offset)
 		}
 	}
 	var d []document.Warning
-	if len(off) > 0 {
+	if most >= much {
 		d = append(d, notice("clocks of hosts differ and were put on one: "+some(off)))
 	}
 	if len(alone) > 0 {
@@ -208,6 +236,9 @@ func (c *HostClock) String() string {
 		side = "behind"
 	}
 	text := fmt.Sprintf("%s %s %s", c.Host, words.Nearly(max(c.Offset, -c.Offset)), side)
+	if c.Drift != 0 {
+		text += fmt.Sprintf(", drifting %+.1f ppm", float64(c.Drift)/1000)
+	}
 	var how []string
 	if c.By != "" {
 		how = append(how, "by "+c.By)
@@ -254,15 +285,19 @@ func runWarnings(g *gpu.GPUs) []document.Warning {
 	if words.Clock(g.Runs[0].To).Year() < firstYear {
 		which += ", as far as their clocks tell"
 	}
-	return []document.Warning{notice("the captures are of " + which + ", and count together: look at one at a time, or compare two with 'sgtrace diff'")}
+	if !g.Divided() {
+		return []document.Warning{notice("the captures are of " + which + ", and count together: look at one at a time, or compare two with 'sgtrace diff'")}
+	}
+	return []document.Warning{notice("the captures are of " + which + ": findings judge each run by itself, tables list the ranks of all")}
 }
 
 // muchUnclassified is the part of the time of kernels from which on the division of GPU time
 // is in doubt if no rule knows them.
 const muchUnclassified = 1.0 / 4
 
-// deviceWarnings are about what the captures of devices do not tell.
-func deviceWarnings(g *gpu.GPUs) []document.Warning {
+// deviceWarnings are about what the captures of devices do not tell. more tells that there
+// are ranks without a capture.
+func deviceWarnings(g *gpu.GPUs, more bool) []document.Warning {
 	var d []document.Warning
 	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Rows > 0 }) {
 		d = append(d, notice("the profiles hold no kernels and copies of any device"))
@@ -274,8 +309,14 @@ func deviceWarnings(g *gpu.GPUs) []document.Warning {
 		}
 		d = append(d, notice(fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)))
 	}
-	if part, which := g.Unclassified(); part >= muchUnclassified {
+	if part, which := g.Unclassified(); part >= muchUnclassified && (more || communicates(g)) {
 		d = append(d, notice(which+"; the split between compute and communication may be wrong (--classes FILE)"))
 	}
 	return d
+}
+
+// communicates reports whether kernels may communicate: there are several devices, or one
+// does. A device on its own has nobody to talk to, and what nobody knows computes.
+func communicates(g *gpu.GPUs) bool {
+	return len(g.GPUs) > 1 || slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Time(profile.ClassCommunication) > 0 })
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -68,14 +69,46 @@ func TestCapturesOfSeveralRuns(t *testing.T) {
 // Where much of the time of kernels is of no known class, the division of GPU time is in doubt.
 func TestUnclassifiedKernels(t *testing.T) {
 	for _, c := range []struct {
-		unknown int64
-		warned  bool
-	}{{0, false}, {249, false}, {250, true}, {1000, true}} {
-		g := &gpu.GPUs{GPUs: []gpu.GPU{{Rows: 1, Called: 1, KernelTime: 1000, UnknownTime: c.unknown}},
+		unknown, devices int64
+		more, warned     bool
+	}{{0, 2, true, false}, {249, 2, true, false}, {250, 2, false, true}, {1000, 2, false, true}, {1000, 1, false, false}, {1000, 1, true, true}} {
+		g := &gpu.GPUs{GPUs: make([]gpu.GPU, c.devices),
 			Kernels: []gpu.RankKernel{{Name: "mystery", Summary: distribution.Summary{Total: c.unknown}, Unknown: true}}}
-		warnings := deviceWarnings(g)
+		g.GPUs[0] = gpu.GPU{Rows: 1, Called: 1, KernelTime: 1000, UnknownTime: c.unknown}
+		warnings := deviceWarnings(g, c.more)
 		if got := len(warnings) == 1; got != c.warned || got && (!strings.Contains(warnings[0].Text, "kernel time is from kernels that match no rule") || !strings.Contains(warnings[0].Text, "`mystery`")) {
-			t.Errorf("%d of 1000: %+v", c.unknown, warnings)
+			t.Errorf("%+v: %+v", c, warnings)
+		}
+	}
+}
+
+// A rank that writes so many spans that this may make it slow is told, one that does not
+// is not.
+func TestCostOfTracing(t *testing.T) {
+	for _, x := range []struct {
+		steps int // of two ranks, in a second
+		want  string
+	}{
+		{1000, ""},
+		{1500, "tracing itself may take 6.0 % of the time of TP0 and 5 % or more of 1 other rank (1,503 spans/s at about 40 us each): "},
+	} {
+		var d testset.Dump
+		root := testset.Span{Trace: "00000000000000000000000000000001", Name: " Req 11111111", From: 0, To: 1_000_000,
+			Attrs: testset.Attrs{"rid": "11111111", "module": "sglang::request"}}
+		id := d.Add(root)
+		for tp := range 2 {
+			stages := []testset.Span{{Name: "decode_forward", From: 0, To: 1_000_000}}
+			for i := range x.steps {
+				stages = append(stages, testset.Span{Name: "decode_loop", Parent: "^", From: float64(i * 600), To: float64((i + 1) * 600), Attrs: testset.Attrs{"decode_ct": i}})
+			}
+			d.Thread(root, id, testset.PrefillHost, "Scheduler", tp, 88+tp, stages...)
+		}
+		got := ""
+		for _, w := range costWarnings(d.Set(t)) {
+			got += w.Text
+		}
+		if x.want == "" && got != "" || !strings.HasPrefix(got, x.want) {
+			t.Errorf("%d steps: %q, want %q", x.steps, got, x.want)
 		}
 	}
 }

@@ -21,8 +21,8 @@ type Load struct {
 	// Prompt are the tokens of prompts that were computed, those in the cache not
 	// among them; Output the tokens that came out.
 	Prompt, Output int64
-	// Busy is the part of the time in which it computed for at least one request, and
-	// Running for how many at once, on average.
+	// Busy is how much of what it can do it did, see [load.Busy], and Running for how many
+	// requests it computed at once, on average.
 	Busy, Running float64
 	// Queue is for how long a request waited for a batch, memory, or its other half,
 	// on average; ns.

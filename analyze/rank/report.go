@@ -53,7 +53,7 @@ func (r *Ranks) loadReport() *table.Table {
 		table.CountColumn("prompt tokens", "of prompts that were computed; what was in the cache is not among them", func(l *R) int64 { return l.Prompt }),
 		table.CountColumn("output tokens", "that came out", func(l *R) int64 { return l.Output }),
 		table.NumberColumn("output rate", "output tokens per s of the whole time", func(l *R) float64 { return perSecond(l.Output) }),
-		table.ShareColumn("busy", "part of the whole time in which it computed for at least one request", func(l *R) float64 { return l.Busy }),
+		table.ShareColumn("busy", "of the time, prefilling; else running requests, of the most that ran at once on a rank of the role", func(l *R) float64 { return l.Busy }),
 		table.NumberColumn("running", "requests that it computed for at once, on average over the whole time", func(l *R) float64 { return l.Running }),
 		table.NsColumn("queue", "how long a request waited for a batch, memory or its other half, on average", func(l *R) int64 { return l.Queue }),
 		table.CountColumn("aborted", "requests that were aborted", func(l *R) int64 { return l.Aborted }),

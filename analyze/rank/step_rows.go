@@ -2,6 +2,7 @@ package rank
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/straggler"
@@ -40,13 +41,20 @@ func (s *stepRows) drop() {
 	s.ends = s.ends[:len(s.ends)-s.width]
 }
 
+// stepTraits are what lateness in steps may come with.
+var stepTraits = []straggler.Trait{
+	{Phrase: func(least float64) string { return fmt.Sprintf("with %.0f requests or more in the batch", least) }},
+	{Phrase: func(float64) string { return "with a prefill in or right before them" }},
+}
+
 // gather puts the requests of a batch together, which are one step, and notes the
 // steps as sync points. The requests of a batch end within request.SameBatch of each other on a
 // rank; no request is twice in one. A rank arrives with its last request. The
 // shortest time is that of the step: others include what was computed before they
-// joined.
-func (s *stepRows) gather(g *straggler.Gathering) {
+// joined. prefills are the ends of prefills on the first rank.
+func (s *stepRows) gather(g *straggler.Gathering, prefills []trace.Time) {
 	slices.SortFunc(s.list, func(x, y stepRow) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(x.row, y.row)) })
+	slices.Sort(prefills)
 	batch := map[int32]int{} // of every request, the last one
 	arrivals := make([]int64, s.width)
 	for from, id := 0, 1; from < len(s.list); id++ {
@@ -66,7 +74,10 @@ func (s *stepRows) gather(g *straggler.Gathering) {
 				arrivals[r] = max(arrivals[r], end)
 			}
 		}
-		g.Meet(first.end, arrivals, took)
+		// Steps of before have taken earlier prefills off.
+		prefilled, _ := slices.BinarySearch(prefills, s.list[to-1].end+request.SameBatch)
+		prefills = prefills[prefilled:]
+		g.Meet(first.end, arrivals, took, float64(to-from), float64(min(1, prefilled)))
 		from = to
 	}
 }

@@ -64,9 +64,11 @@ type skippedSteps struct {
 // A stepWalk collects the steps of all teams.
 type stepWalk struct {
 	*teams
-	rows    [][len(rankSteps)]stepRows
-	skipped skippedSteps
-	apart   map[string]bool
+	rows [][len(rankSteps)]stepRows
+	// prefills are when the first rank of each team ended prefills, or chunks of them.
+	prefills [][]trace.Time
+	skipped  skippedSteps
+	apart    map[string]bool
 
 	spans [][]rankStep // of the threads at hand, one list for each
 }
@@ -76,6 +78,7 @@ type stepWalk struct {
 func (r *Ranks) measureSteps(of *place.RankSet, all load.Bulk) {
 	w := &stepWalk{teams: newTeams(of), apart: map[string]bool{}}
 	w.rows = make([][len(rankSteps)]stepRows, len(w.ranksOf))
+	w.prefills = make([][]trace.Time, len(w.ranksOf))
 	w.EachPart(func(p *request.Part) {
 		if all.Holds(&w.Set.Requests[p.Request]) {
 			w.addPart(p)
@@ -106,6 +109,7 @@ func (w *stepWalk) addPart(p *request.Part) {
 			}
 		}
 		if to-from > 1 {
+			w.addPrefills(members[from])
 			for kind := range rankSteps {
 				w.addSteps(p, members[from:to], StepKind(kind))
 			}
@@ -147,6 +151,15 @@ func (w *stepWalk) addSteps(p *request.Part, members []teamRank, kind StepKind) 
 	rows := &w.rows[members[0].team][kind]
 	rows.width = len(w.ranksOf[members[0].team])
 	w.join(p, members, spans, rows)
+}
+
+// addPrefills notes when a rank ended prefills.
+func (w *stepWalk) addPrefills(m teamRank) {
+	w.Set.EachSelectedStage(w.Set.Threads[m.thread].Stages, true, func(i int, _ bool) {
+		if span := w.Set.Row(i); span.Means == request.Prefilling || span.Means == request.PrefillingChunk {
+			w.prefills[m.team] = append(w.prefills[m.team], span.End)
+		}
+	})
 }
 
 // readSpans adds the stages of a thread that mean the same, in order.
@@ -210,7 +223,8 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 	}
 	syncPoints := straggler.NewGathering(names, leastStepLateness)
 	syncPoints.Group, syncPoints.Verb, syncPoints.What = g.Name, "ends", rankSteps[kind].one+"s"
-	rows.gather(syncPoints)
+	syncPoints.Occasions, syncPoints.Traits = true, stepTraits
+	rows.gather(syncPoints, w.prefills[team])
 	g.Steps, g.Late, g.Stragglers = len(syncPoints.SyncPoints), syncPoints.Measure(), syncPoints.Stragglers()
 	g.likely = syncPoints.Likely()
 	for _, m := range syncPoints.SyncPoints {
@@ -222,7 +236,7 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 	for i := range g.Stragglers {
 		s := &g.Stragglers[i]
 		s.Where = g.Ranks[s.Rank]
-		s.Evidence = append(s.Evidence, s.Confidence())
+		s.Evidence = append(s.Evidence, s.Confidence()...)
 	}
 	return g
 }

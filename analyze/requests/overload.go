@@ -32,7 +32,8 @@ func OverloadFindings(s *request.Set) ([]finding.Finding, finding.Judged) {
 	}
 	wait, whole := distribution.Summarize(queue).P50, distribution.Summarize(e2e).P50
 	return []finding.Finding{{
-		Cost: waited / all, Metric: finding.Metric{Name: "share of time in queues", Unit: table.Share, Before: math.NaN(), After: waited / all},
+		Topic: finding.Waits,
+		Cost:  waited / all, Metric: finding.Metric{Name: "share of time in queues", Unit: table.Share, Before: math.NaN(), After: waited / all},
 		Text: fmt.Sprintf("requests spend %s %% of their time waiting to be scheduled (p50 wait %s, p50 E2E %s): more requests arrive than the servers can handle",
 			words.InPercent(waited/all), words.Nearly(wait), words.Nearly(whole)),
 	}}, judged

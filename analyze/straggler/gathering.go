@@ -23,8 +23,14 @@ type Gathering struct {
 	Floor int64
 	Share float64
 
+	// Occasions tells that each sync point is one step, in which a rank may be late
+	// though it mostly is not. Traits are what that may come with.
+	Occasions bool
+	Traits    []Trait
+
 	SyncPoints []syncPoint
-	arrivals   []int64 // of every sync point, one per rank; NoArrival
+	arrivals   []int64   // of every sync point, one per rank; NoArrival
+	traits     []float64 // of every sync point, one per trait; in the order of arrivals
 
 	// From here on: see settle. Both are of every sync point and rank.
 	settled bool
@@ -59,8 +65,8 @@ func NewGathering(names []string, floor int64) *Gathering {
 // Meet notes a sync point at a time, which the order goes by and the time since which
 // a rank is slow. Arrivals are one per rank, in ns from any instant; they are copied.
 // took is how long the group was at it, in ns; 0 is unknown, and any part of it
-// matters.
-func (g *Gathering) Meet(at trace.Time, arrivals []int64, took int64) {
+// matters. traits are the values of g.Traits.
+func (g *Gathering) Meet(at trace.Time, arrivals []int64, took int64, traits ...float64) {
 	here := 0
 	for _, a := range arrivals {
 		if a != NoArrival {
@@ -71,7 +77,7 @@ func (g *Gathering) Meet(at trace.Time, arrivals []int64, took int64) {
 		return
 	}
 	g.SyncPoints = append(g.SyncPoints, syncPoint{at: at, Took: max(0, took), row: len(g.arrivals), here: here})
-	g.arrivals = append(g.arrivals, arrivals...)
+	g.arrivals, g.traits = append(g.arrivals, arrivals...), append(g.traits, traits...)
 	g.settled, g.judged = false, false
 }
 

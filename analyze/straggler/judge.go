@@ -90,24 +90,28 @@ const (
 	guilty
 )
 
-// judge tells whether a rank is a straggler, all the time or in a part of it.
+// judge tells whether a rank is a straggler: in some of its steps, or else on average.
 func (g *Gathering) judge(rank int, whole []block) (Straggler, verdict) {
+	occasional, verdict := g.occasional(rank)
+	if verdict == guilty {
+		return occasional, verdict
+	}
+	if s, v := g.regular(rank, whole); v != innocent {
+		return s, v
+	}
+	return occasional, verdict
+}
+
+// regular judges whether a rank is late on average, all the time or in a part of it.
+func (g *Gathering) regular(rank int, whole []block) (Straggler, verdict) {
 	if !g.suspect(rank, whole) {
 		return Straggler{}, innocent
 	}
 	run, ok := g.slowest(rank)
-	if !ok || run.to-run.from < FewestSyncPoints {
+	if !ok {
 		return Straggler{}, innocent
 	}
-	e := EffectOn(rank, g.Blocks(run.from, run.to))
-	s := Straggler{
-		Rank: rank, Name: g.Names[rank], Group: g.Group, What: g.What, Verb: g.Verb,
-		Lateness: g.lateness(rank, run.from, run.to), P: min(1, g.probability(e)*float64(run.tried)),
-		Delay: stat.Mean(e.part, nil), Blocks: len(e.part), LateBlocks: g.lateBlocks(e),
-		Part: float64(run.to-run.from) / float64(len(g.SyncPoints)),
-	}
-	s.DelayLow, s.DelayHigh = e.interval()
-	s.took = g.meanTook(run.from, run.to)
+	s := g.straggler(rank, run)
 	verdict := guilty
 	switch {
 	case !g.costs(&s, run):
@@ -120,13 +124,27 @@ func (g *Gathering) judge(rank int, whole []block) (Straggler, verdict) {
 	default:
 		return Straggler{}, innocent
 	}
+	return s, verdict
+}
+
+// straggler sums up a rank in a run in which it may be one.
+func (g *Gathering) straggler(rank int, run slowRun) Straggler {
+	e := EffectOn(rank, g.Blocks(run.from, run.to))
+	s := Straggler{
+		Rank: rank, Name: g.Names[rank], Group: g.Group, What: g.What, Verb: g.Verb,
+		Lateness: g.lateness(rank, run.from, run.to), P: min(1, g.probability(e)*float64(run.tried)),
+		Delay: stat.Mean(e.part, nil), Blocks: len(e.part), LateBlocks: g.lateBlocks(e),
+		Part: float64(run.to-run.from) / float64(len(g.SyncPoints)),
+	}
+	s.DelayLow, s.DelayHigh = e.interval()
+	s.took = g.meanTook(run.from, run.to)
 	if c := run.began; c != nil {
 		s.Since, s.Earliest, s.Latest = g.time(c.At), g.time(c.First), g.time(c.Last)
 	}
 	if run.to < len(g.SyncPoints) {
 		s.Until = g.time(run.to)
 	}
-	return s, verdict
+	return s
 }
 
 // meanTook returns how long the sync points [from, to) took on average, in ns.
@@ -140,9 +158,11 @@ func (g *Gathering) meanTook(from, to int) float64 {
 
 // costs reports whether the others lose time by a rank in a run.
 func (g *Gathering) costs(s *Straggler, run slowRun) bool {
-	if s.LostShare < leastLost*g.Share {
-		return false
-	}
+	return s.LostShare >= leastLost*g.Share && g.hasItsPart(s, run)
+}
+
+// hasItsPart reports whether a rank has its part in what is lost in a run.
+func (g *Gathering) hasItsPart(s *Straggler, run slowRun) bool {
 	lost := int64(0)
 	for _, m := range g.SyncPoints[run.from:run.to] {
 		if m.last >= 0 {
@@ -188,7 +208,14 @@ type slowRun struct {
 // slowest divides the sync points where the lateness of a rank changed, and returns the
 // run of slow parts that costs most.
 func (g *Gathering) slowest(rank int) (slowRun, bool) {
-	changes := g.changes(rank)
+	return g.costliest(rank, g.changes(rank), func(from, to int) bool {
+		return g.Matters(EffectOn(rank, g.Blocks(from, to)))
+	})
+}
+
+// costliest joins the parts between changes that follow each other and are slow, and
+// returns the run by which the others lose most.
+func (g *Gathering) costliest(rank int, changes []changepoint.Change, slow func(from, to int) bool) (slowRun, bool) {
 	var best, run slowRun
 	open := false
 	for i := 0; i <= len(changes); i++ {
@@ -199,7 +226,7 @@ func (g *Gathering) slowest(rank int) (slowRun, bool) {
 		if i < len(changes) {
 			part.to = changes[i].At
 		}
-		if !g.Matters(EffectOn(rank, g.Blocks(part.from, part.to))) {
+		if !slow(part.from, part.to) {
 			open = false
 			continue
 		}
@@ -212,7 +239,7 @@ func (g *Gathering) slowest(rank int) (slowRun, bool) {
 		}
 	}
 	best.tried = len(changes) + 1
-	return best, best.lost > 0
+	return best, best.lost > 0 && best.to-best.from >= FewestSyncPoints
 }
 
 // changes finds where the lateness of a rank became another one.

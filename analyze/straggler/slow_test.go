@@ -27,7 +27,7 @@ func TestStragglerThatDrifts(t *testing.T) {
 	if !math.IsNaN(s.P) || !math.IsNaN(s.DelayLow) || s.delayNs(s.DelayHigh) != request.Unknown || s.LateBlocks != 40 {
 		t.Errorf("the test of a drift says p = %v, %v to %v, late in %d", s.P, s.DelayLow, s.DelayHigh, s.LateBlocks)
 	}
-	if text := s.Confidence().Text; !strings.HasSuffix(text, "of the time on average, and by enough to matter in each of 40 blocks of time") {
+	if text := s.Confidence()[0].Text; !strings.HasSuffix(text, "of the time on average, and by enough to matter in each of 40 blocks of time") {
 		t.Error(text)
 	}
 }

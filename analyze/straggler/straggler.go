@@ -1,10 +1,8 @@
 package straggler
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -47,6 +45,8 @@ type Straggler struct {
 	Counted bool
 	// Part is the part of the sync points that is in the time in which it is slow.
 	Part float64
+	// Occasional tells when it is late, if it is so in some of its steps only.
+	Occasional *Occasional
 	// Cause says why, as far as that is known.
 	Cause    string
 	Evidence []finding.Evidence
@@ -72,6 +72,9 @@ type Lateness struct {
 // costs.
 func (s *Straggler) Text() string {
 	text := fmt.Sprintf("%s %s last in %d of %d %s", s.Name, s.Verb, s.Last, s.SyncPoints, s.What)
+	if o := s.Occasional; o != nil {
+		text = fmt.Sprintf("%s is late in %s of %s %s", s.Name, words.Thousands(int64(o.Steps)), words.Thousands(int64(s.SyncPoints)), s.What)
+	}
 	if s.Peers != "" {
 		text += " with " + s.Peers
 	} else {
@@ -83,7 +86,11 @@ func (s *Straggler) Text() string {
 	if s.Until != 0 {
 		text += " until " + words.Clock(s.Until).Format("15:04:05")
 	}
-	text += fmt.Sprintf(", %s late on average", words.Nearly(s.LastMean))
+	if o := s.Occasional; o != nil {
+		text += fmt.Sprintf(" (%s %%), by %s to %s, %s", words.InPercent(o.Share), words.Nearly(o.Low), words.Nearly(o.High), o.When.String())
+	} else {
+		text += fmt.Sprintf(", %s late on average", words.Nearly(s.LastMean))
+	}
 	if !math.IsNaN(s.LostShare) {
 		text += fmt.Sprintf("; the other ranks lose %s %% of their time", words.InPercent(s.LostShare))
 	}
@@ -93,9 +100,15 @@ func (s *Straggler) Text() string {
 	return text
 }
 
-// Confidence is the evidence of how certain a straggler is.
-func (s *Straggler) Confidence() finding.Evidence {
-	return finding.Sentence("it is late by %s", s.Sure()).In("stragglers", finding.Row("rank", s.Name, "at", s.What), "late_share", s.Delay)
+// Confidence is the evidence of how certain a straggler is, and of how often it is late if
+// it is not always.
+func (s *Straggler) Confidence() []finding.Evidence {
+	row := finding.Row("rank", s.Name, "at", s.What)
+	list := []finding.Evidence{finding.Sentence("it is late by %s", s.Sure()).In("stragglers", row, "late_share", s.Delay)}
+	if o := s.Occasional; o != nil {
+		list = append(list, finding.Sentence("it is late in %s %% of its steps more than the other ranks are", words.InPercent(o.Share)).In("stragglers", row, "late_steps_share", o.Share))
+	}
+	return list
 }
 
 // LikelyText is the sentence about a rank that is likely a straggler, but not certainly.
@@ -125,6 +138,9 @@ func (s *Straggler) Finding(cost float64) finding.Finding {
 	f := finding.Finding{
 		At: s.Where, Since: s.Since, Until: s.Until, Text: s.Text(), Evidence: s.Evidence, Cost: cost, P: finding.Chance(s.P),
 		Metric: finding.Metric{Name: "lateness in " + s.What, Unit: table.Duration, Before: math.NaN(), After: float64(s.LastMean)},
+	}
+	if o := s.Occasional; o != nil {
+		f.Metric.Name, f.Metric.After = "lateness in some "+s.What, float64(o.High)
 	}
 	if s.Counted {
 		f.Confidence = finding.Likely // however small P is: see LikelyOfFew
@@ -173,53 +189,4 @@ func Find(suspects ...Suspects) Verdict {
 	}
 	v.Sentences = append(v.Sentences, acquitted...)
 	return v
-}
-
-// Report makes a table of the stragglers. Its title is the verdict.
-func (v Verdict) Report() *table.Table {
-	title := "No straggler can be told: no ranks do the same things together"
-	if len(v.Sentences) > 0 {
-		title = strings.ToUpper(v.Sentences[0][:1]) + v.Sentences[0][1:]
-		if len(v.Stragglers) > 0 {
-			title = "Straggler: " + v.Sentences[0]
-		}
-	}
-	type S = Straggler
-	since := table.Column{Name: "since", Unit: table.Instant, Doc: "when it became late; empty if it always was"}
-	fields := []table.Field[S]{
-		table.TextColumn("rank", "that others wait for", func(s *S) string { return s.Name }),
-		table.TextColumn("of", "those that wait for it", func(s *S) string { return cmp.Or(s.Peers, s.Group) }),
-		table.TextColumn("at", "what they do together", func(s *S) string { return s.What }),
-		table.CountColumn("n", "how many of those it took part in while it was slow", func(s *S) int64 { return int64(s.SyncPoints) }),
-		table.CountColumn("last", "in how many it came after all others", func(s *S) int64 { return int64(s.Last) }),
-		table.NsColumn("late", "mean of its arrival minus the median of the others, where it was last", func(s *S) int64 { return s.LastMean }),
-		table.NsColumn("late p50", "median of that over all of them, nearest rank", func(s *S) int64 { return s.P50 }),
-		table.NsColumn("late p99", "99th percentile of that, nearest rank", func(s *S) int64 { return s.P99 }),
-		table.NsColumn("lost", "what the others waited for it, together", func(s *S) int64 { return s.Lost }),
-		{Column: table.Column{Name: "lost share", Unit: table.Share, Doc: "that, of their time"}, Cell: func(s *S) table.Cell { return table.Cell{Share: s.LostShare, Unknown: math.IsNaN(s.LostShare)} }},
-		{Column: since, Cell: func(s *S) table.Cell { c := table.InstantCell(s.Since); c.Unknown = s.Since == 0; return c }},
-	}
-	fields = append(fields, table.Detail([]table.Field[S]{
-		table.NsColumn("at least", "`at_least_share` of the mean time of one of them", func(s *S) int64 { return s.delayNs(s.DelayLow) }),
-		table.NsColumn("at most", "`at_most_share` of it", func(s *S) int64 { return s.delayNs(s.DelayHigh) }),
-		table.NumberColumn("p", "bounds the probability that any rank looks this slow if all are equally fast; empty where that is unknown and it was late in all blocks of time", func(s *S) float64 { return s.P }),
-		table.TextColumn("cause", "why, as far as devices show it", func(s *S) string { return s.Cause }),
-		table.ShareColumn("late share", "how late it is on average, as part of the time", func(s *S) float64 { return s.Delay }),
-		table.ShareColumn("at least share", "lower end of the 95 % confidence interval of that; empty where p is", func(s *S) float64 { return s.DelayLow }),
-		table.ShareColumn("at most share", "upper end of it", func(s *S) float64 { return s.DelayHigh }),
-		table.CountColumn("pieces", "of the time in which it was slow, that were judged", func(s *S) int64 { return int64(s.Blocks) }),
-		table.CountColumn("late pieces", "in how many of them it was late by what matters", func(s *S) int64 { return int64(s.LateBlocks) }),
-	})...)
-	r := table.New("sgtrace.report.stragglers/v1", title, v.Stragglers, fields)
-	for _, sentence := range v.Sentences[min(1, len(v.Sentences)):] {
-		r.Note("%s", sentence)
-	}
-	if len(v.Stragglers) == 0 {
-		r.Note("'sgtrace help metrics straggler' defines stragglers")
-	}
-	for i := range v.Stragglers {
-		s := &v.Stragglers[i]
-		r.Note("%s: %s", s.Name, strings.Join(finding.Sentences(s.Evidence), "; "))
-	}
-	return r
 }

@@ -160,7 +160,7 @@ func (t *Tail) sidesReport(d *Disaggregation) *table.Table {
 		{Column: table.Column{Name: "side", Doc: "what the server does"}, Cell: func(x *R) table.Cell { return table.Cell{Text: x.Role.String()} }},
 		{Column: table.Column{Name: "rank", Doc: "host and lead rank"}, Cell: func(x *R) table.Cell { return table.TextCell(t.rankName(int32(x.Proc))) }},
 		{Column: table.Column{Name: "requests", Unit: table.Count, Doc: "that it worked on"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(x.Requests)} }},
-		{Column: table.Column{Name: "busy", Unit: table.Share, Doc: "time in which it prefilled, or had requests to decode"}, Cell: func(x *R) table.Cell { return table.Cell{Share: x.Busy} }},
+		{Column: table.Column{Name: "busy", Unit: table.Share, Doc: "of the time, prefilling; else decoding requests, of the most that did at once on a rank of the side"}, Cell: func(x *R) table.Cell { return table.RealCell(x.Busy) }},
 		{Column: table.Column{Name: "waiting", Unit: table.Count, Tenths: true, Doc: "requests that waited for it at a time, on average"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(math.Round(10 * x.Waiting))} }},
 		{Column: table.Column{Name: "waited", Unit: table.Duration, Detail: true, Doc: "sum of the waits"}, Cell: func(x *R) table.Cell { return table.Cell{N: x.Waited} }},
 		{Column: table.Column{Name: "most", Unit: table.Count, Doc: "requests that waited for it at worst"}, Cell: func(x *R) table.Cell { return table.Cell{N: int64(x.Most)} }},

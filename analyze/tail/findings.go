@@ -63,7 +63,7 @@ func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) 
 		return nil, judged
 	}
 	f := finding.Finding{
-		At: place.Where{Scope: place.WholeRole, Role: d.Saturated}, Text: d.verdict("the"), Cost: min(1, b.BeyondUsual(0, cause.OverloadCauses...)),
+		Topic: finding.Waits, At: place.Where{Scope: place.WholeRole, Role: d.Saturated}, Text: d.verdict("the"), Cost: min(1, b.BeyondUsual(0, cause.OverloadCauses...)),
 		Metric: finding.Metric{Name: "share of time to first token spent waiting", Unit: table.Share, Before: math.NaN(), After: max(d.DecodeWait, d.PrefillWait)},
 	}
 	return []finding.Finding{f}, judged
@@ -113,8 +113,11 @@ func (c *Comparison) isUsual(d *Difference) bool {
 func (t *Tail) finding(cause cause.Cause, at Place, cost float64, text string) finding.Finding {
 	f := finding.Finding{Text: text, Cost: min(1, cost)}
 	kind := kindOf(cause)
-	if kind == finding.Tail {
+	switch kind {
+	case finding.Tail:
 		f.Topic = cause.String()
+	case finding.Load:
+		f.Topic = finding.Waits
 	}
 	if at.Proc != request.None && (kind == finding.Straggler || at.nearlyAll() != "") {
 		f.At = t.placeOf(int32(at.Proc))

@@ -25,6 +25,9 @@ func (t *Tail) Reports() []*table.Table {
 		if len(c.Slowest) > 0 {
 			out = append(out, t.slowestReport(c))
 		}
+		if c.Metric == MetricITL && t.Stalls != nil && len(t.Stalls.List) > 0 {
+			out = append(out, t.stallsReport())
+		}
 	}
 	if d := t.Disaggregation; d != nil {
 		out = append(out, t.firstTokenReport(d), t.sidesReport(d))
@@ -187,7 +190,7 @@ func (t *Tail) noteWarnings(r *table.Table, c *Comparison) {
 		r.Note("%d of %d requests have no queue stage (v1 layout): the queue counts as prefill", noQueue, len(t.List))
 	}
 	if unjoined > 0 {
-		r.Note("%d of %d requests have only a prefill or only a decode part: the time of the other part counts as kv transfer, or not at all", unjoined, len(t.List))
+		r.Note("%d of %d requests have only a prefill or only a decode part: the time of the other part counts as prefill side, or not at all", unjoined, len(t.List))
 	}
 }
 

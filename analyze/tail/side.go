@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -16,8 +17,8 @@ type SideRank struct {
 	Role     request.Role
 	Proc     int // index into Set.Procs
 	Requests int
-	// Busy is the share of the time from the first request of the side to the last in
-	// which the rank computed a prompt, or an answer.
+	// Busy is how much of what it can do the rank did from the first request of the side
+	// to the last, see [load.Busy].
 	Busy float64
 	// Waiting is how many requests waited for it at a time, on average over that
 	// time; Most how many at worst, first at the instant At.
@@ -55,9 +56,14 @@ func (t *Tail) sideRanks() []SideRank {
 		loads[s.Threads[lead].Proc].add(s, part, lead)
 	}
 	var out []SideRank
+	var most [request.Other + 1]int
 	for proc := range loads {
-		if load := &loads[proc]; len(load.perRequest) > 0 {
-			out = append(out, load.measure(proc, during[load.role]))
+		role := loads[proc].role
+		most[role] = max(most[role], load.MostAtOnce(loads[proc].busy))
+	}
+	for proc := range loads {
+		if side := &loads[proc]; len(side.perRequest) > 0 {
+			out = append(out, side.measure(proc, during[side.role], most[side.role]))
 		}
 	}
 	return out
@@ -107,12 +113,17 @@ func dispatched(s *request.Set, p *request.Part) trace.Time {
 	return sent
 }
 
-// measure sums up the load of a rank over a time.
-func (l *sideLoad) measure(proc int, during request.Interval) SideRank {
+// measure sums up the load of a rank over a time, given how many requests computed at once
+// at most on a rank of its side.
+func (l *sideLoad) measure(proc int, during request.Interval, most int) SideRank {
 	r := SideRank{Role: l.role, Proc: proc, Requests: len(l.perRequest)}
 	whole := float64(max(1, during.To-during.From))
-	busy := request.NewCoverage(l.busy)
-	r.Busy = float64(busy.Overlap(during.From, during.To)) / whole
+	running := int64(0)
+	for _, iv := range l.busy {
+		running += int64(min(iv.To, during.To) - max(iv.From, during.From))
+	}
+	covered := request.NewCoverage(l.busy)
+	r.Busy = load.Busy(l.role, float64(running)/whole, float64(covered.Overlap(during.From, during.To))/whole, most)
 	edges := make([]cause.LayerEdge, 0, 2*len(l.waits))
 	for _, iv := range l.waits {
 		edges = append(edges, cause.LayerEdge{At: iv.From, Step: 1}, cause.LayerEdge{At: iv.To, Step: -1})

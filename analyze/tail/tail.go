@@ -70,6 +70,7 @@ type Tail struct {
 	Delays         *Delays         // nil for too few requests
 	Disaggregation *Disaggregation // nil without prefill/decode disaggregation
 	Transfers      *Transfers      // nil without enough KV transfers
+	Stalls         *Stalls         // nil if no gaps between tokens are compared
 	// Prompt and Output are what prefill and decode usually take.
 	Prompt, Output distribution.SizeFit
 	// ClocksMoved tells that requests prove the clocks of hosts to differ, so that
@@ -101,7 +102,7 @@ func New(s *request.Set, o Options) *Tail {
 		o.Slowest = 10
 	}
 	a := cause.NewAttributor(s)
-	t := &Tail{Options: o, ClocksMoved: a.Clocks.Moved || s.ClocksMoved, set: s, List: a.All()}
+	t := &Tail{Options: o, ClocksMoved: s.Clocks.Moves(), set: s, List: a.All()}
 	for i := range s.Requests {
 		switch r := &s.Requests[i]; {
 		case r.Status != request.Finished:
@@ -115,7 +116,11 @@ func New(s *request.Set, o Options) *Tail {
 	t.oneHome = oneHomes(t.List)
 	for _, m := range o.Metrics {
 		if m == MetricITL {
-			t.Comparisons = append(t.Comparisons, t.compareGaps(a))
+			gaps := t.compareGaps(a)
+			t.Comparisons = append(t.Comparisons, gaps)
+			if gaps.N >= finding.FewCompared {
+				t.Stalls = t.stalls(a, gaps.Median)
+			}
 		} else {
 			t.Comparisons = append(t.Comparisons, t.compareRequests(a, m))
 		}

@@ -112,6 +112,7 @@ type Step struct {
 	Again       bool  // it is of a step that another annotation, around or in it, tells of
 	Projected   bool
 	First, Last trace.Time // of what it launched
+	Busy        int64      // ns in which some of it ran, added up over devices
 	// Kernels is how many kernels it launched, GraphKernels how many of them by CUDA graphs.
 	Kernels, GraphKernels int32
 }

@@ -27,7 +27,7 @@ func forReaders(commands []*cli.Command, what func(cmd *cli.Command)) {
 func allowExclusion(commands []*cli.Command) {
 	forReaders(commands, func(cmd *cli.Command) {
 		cmd.Flags = append(cmd.Flags, &cli.StringSliceFlag{Name: "exclude",
-			Usage: "skip files and folders whose name matches `GLOB`, such as '*.json' or 'run2/*'; can be repeated"})
+			Usage: "skip files and folders whose name matches `GLOB`, such as '*.json' or 'run2/*'"})
 	})
 }
 

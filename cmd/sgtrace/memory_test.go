@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -31,7 +32,7 @@ func TestMaxMemory(t *testing.T) {
 	const enough, limit = 4_000_000, 260_000 // kB
 	dir := t.TempDir()
 	trace, all, some := filepath.Join(dir, "trace.json"), filepath.Join(dir, "all.pftrace"), filepath.Join(dir, "some.pftrace")
-	writeEvents(t, trace, 1_700_000, func(i int) string { return fmt.Sprintf("kernel_%d", i%100) })
+	writeEvents(t, trace, 1_700_000, func(i int) string { return "kernel_" + strconv.Itoa(i%100) })
 	if out, status := within(enough, "merge", "--torch", trace, "-o", all); status != exitOK {
 		t.Fatal(status, out)
 	}
@@ -57,7 +58,7 @@ func TestMaxMemoryExceeded(t *testing.T) {
 	}
 	dir := t.TempDir()
 	trace := filepath.Join(dir, "trace.json")
-	writeEvents(t, trace, 1_000_000, func(i int) string { return fmt.Sprintf("a_kernel_with_a_name_of_its_own_%d", i) })
+	writeEvents(t, trace, 1_000_000, func(i int) string { return "a_kernel_with_a_name_of_its_own_" + strconv.Itoa(i) })
 	out, status := within(1_000_000, "merge", "--max-memory", "128MB", "--torch", trace, "-o", filepath.Join(dir, "none.pftrace"))
 	if status != exitFailed || !strings.Contains(out, "need more than 128.0 MB (--max-memory 128MB)") {
 		t.Error(status, out)
@@ -89,7 +90,7 @@ func writeEvents(t *testing.T, name string, n int, kernel func(i int) string) {
 		if i > 0 {
 			fmt.Fprint(w, ",\n")
 		}
-		fmt.Fprintf(w, `{"ph":"X","cat":"kernel","name":"%s","pid":0,"tid":7,"ts":%d,"dur":1}`, kernel(i), 2*i)
+		w.WriteString(`{"ph":"X","cat":"kernel","name":"` + kernel(i) + `","pid":0,"tid":7,"ts":` + strconv.Itoa(2*i) + `,"dur":1}`)
 	}
 	fmt.Fprint(w, "]}")
 	if err := errors.Join(w.Flush(), f.Close()); err != nil {

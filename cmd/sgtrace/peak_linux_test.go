@@ -1,14 +1,17 @@
 package main
 
 import (
+	"fmt"
 	"os"
-	"syscall"
+	"strings"
 )
 
-// peakMemory returns the most memory that a process that has ended had at any time.
-func peakMemory(p *os.ProcessState) int64 {
-	if usage, ok := p.SysUsage().(*syscall.Rusage); ok {
-		return usage.Maxrss << 10
+// peakMemory returns the most memory that this process had at any time. Unlike the
+// resource usage of a child, it has nothing of the process that started it.
+func peakMemory() (bytes int64) {
+	status, _ := os.ReadFile("/proc/self/status")
+	if _, peak, ok := strings.Cut(string(status), "VmHWM:"); ok {
+		fmt.Sscan(peak, &bytes)
 	}
-	return 0
+	return bytes << 10
 }

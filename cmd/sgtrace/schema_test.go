@@ -245,6 +245,7 @@ func areDocumented(t *testing.T, printed map[string][]schemaField) {
 	elsewhere := map[string]string{
 		simulator.TruthSchema:             "what the simulator has planted: no report",
 		"sgtrace.inspect.diagnostics/v1":  "only of damaged inputs",
+		"sgtrace.inspect.gaps/v1":         "only of dumps that lost spans",
 		"sgtrace.inspect.messages/v1":     "only of exports with messages",
 		"sgtrace.report.diff.captures/v1": "in the text of diff",
 	}

@@ -44,7 +44,7 @@ var ErrNoHost = errors.New("no such host")
 // findClocks gives every host one clock. Files that do not tell their host get
 // one for each rank, until their offsets tell which of them are of one host.
 func (m *Clocks) findClocks() {
-	m.HostClocks, m.ClockOf = nil, map[string]int{}
+	m.HostClocks, m.ClockOf = nil, map[request.ClockKey]int{}
 	index := map[string]int{}
 	add := func(key, name, domain string, known bool) int {
 		i, ok := index[key]
@@ -61,8 +61,8 @@ func (m *Clocks) findClocks() {
 	}
 	if m.Requests != nil {
 		for p := range m.Requests.Procs {
-			proc := &m.Requests.Procs[p]
-			m.ClockOf[proc.Host] = add("host "+proc.Host, m.hostName(p), "unix", true)
+			key := m.Requests.ClockKey(p)
+			m.ClockOf[key] = add(indexKey(key), m.hostName(p), "unix", true)
 		}
 	}
 	// A rank that is a process of the dump ties the names of their hosts together.
@@ -105,17 +105,32 @@ func (m *Clocks) findClocks() {
 	m.noteTimes()
 }
 
-// hostName names the host of a proc: by the service where the spans do not tell the host,
-// as those of gateways.
-func (m *Clocks) hostName(p int) string {
-	if proc := &m.Requests.Procs[p]; proc.Host == "" {
-		return cmp.Or(proc.Service, proc.Label, "unknown host")
+// indexKey tells a clock of requests apart from those that files are on.
+func indexKey(key request.ClockKey) string {
+	if key.Host == "" {
+		return "role " + key.Role.String()
 	}
-	return m.Requests.HostOf(p)
+	return "host " + key.Host
+}
+
+// hostName names the host of a proc: by the service where the spans do not tell the host,
+// as those of gateways, and by the role where several roles are of such a service.
+func (m *Clocks) hostName(p int) string {
+	proc := &m.Requests.Procs[p]
+	if proc.Host != "" {
+		return m.Requests.HostOf(p)
+	}
+	name := cmp.Or(proc.Service, proc.Label, "unknown host")
+	for i := range m.Requests.Procs {
+		if o := &m.Requests.Procs[i]; o.Host == "" && o.Role != proc.Role && o.Service == proc.Service {
+			return proc.Role.String() + " " + name
+		}
+	}
+	return name
 }
 
 // ClockOfProc returns the index of the clock of a proc of Requests.
-func (m *Clocks) ClockOfProc(p int) int { return m.ClockOf[m.Requests.Procs[p].Host] }
+func (m *Clocks) ClockOfProc(p int) int { return m.ClockOf[m.Requests.ClockKey(p)] }
 
 // noteTimes notes which times each clock was read at.
 func (m *Clocks) noteTimes() {
@@ -180,7 +195,6 @@ func (m *Clocks) RelateClocks(given []Given, find bool) error {
 		i, _ := m.clockNamed(g.Host) // fixed has looked it up
 		m.HostClocks[i].takeDrift(g)
 	}
-	m.keepAgreeing()
 	m.placeUnknown()
 	m.nameUnknown()
 	m.reportConflicts()
@@ -204,10 +218,11 @@ func (m *Clocks) Reference() int {
 // solve relates the clocks.
 func (m *Clocks) solve(fixed []align.Fixed, find bool) align.Solution {
 	p := align.Problem{Clocks: len(m.HostClocks), Reference: m.Reference(), Fixed: fixed}
+	for _, c := range m.HostClocks {
+		p.Claims = append(p.Claims, c.Domain == "unix")
+	}
 	if find {
-		p.Ranks, p.Matches = m.alignRanks, m.Matches
-		m.bounds = m.crossingBounds()
-		p.Bounds = m.bounds
+		p.Ranks, p.Matches, p.Bounds = m.alignRanks, m.Matches, m.crossingBounds()
 	}
 	return align.Solve(p)
 }
@@ -219,38 +234,6 @@ func (m *Clocks) crossingBounds() []align.Bound {
 		bounds = append(bounds, m.Requests.ClockBounds(m.ClockOfProc)...)
 	}
 	return bounds
-}
-
-// keepAgreeing leaves a clock where it is if what requests say about it agrees with
-// the Unix time that it claims to show: the middle of an interval of milliseconds
-// is no better than a clock that NTP keeps.
-func (m *Clocks) keepAgreeing() {
-	for i, c := range m.HostClocks {
-		f := &c.Fit
-		if f.By != align.ByRequests || f.Why != trace.SyncMatched || c.Domain != "unix" || f.DriftPPB != 0 || max(f.Offset, -f.Offset) > f.Bound ||
-			slices.ContainsFunc(m.alignRanks, func(r align.Rank) bool { return r.Clock == i }) {
-			continue
-		}
-		before, found := m.violated(m.bounds), *f
-		f.Bound += max(f.Offset, -f.Offset)
-		f.BoundAtT0 += max(f.Offset, -f.Offset)
-		if f.Offset = 0; m.violated(m.bounds) > before {
-			*f = found
-		}
-	}
-}
-
-// violated counts the bounds that the clocks contradict as they are.
-func (m *Clocks) violated(bounds []align.Bound) (n int) {
-	for _, b := range bounds {
-		// At the reference time of the instant, B minus A.
-		at := m.HostClocks[b.B].Fit.ToReference(b.At)
-		shown := func(i int) int64 { return int64(m.HostClocks[i].ToLocal(trace.Time(at))) }
-		if offset := shown(b.B) - shown(b.A); b.Lo != align.NoLo && offset < b.Lo || b.Hi != align.NoHi && offset > b.Hi {
-			n++
-		}
-	}
-	return n
 }
 
 // fixed turns what the user says about clocks into relations to the reference.
@@ -314,9 +297,13 @@ func (m *Clocks) clockNamed(host string) (int, error) {
 // clock without a word.
 const steppedShare = 20
 
-// reportConflicts reports evidence about clocks that was not followed.
+// reportConflicts reports evidence about clocks that was not followed. That requests bound
+// an offset on one side only contradicts nothing, and the line of the clock says so.
 func (m *Clocks) reportConflicts() {
 	for _, c := range m.Solution.Conflicts {
+		if c.Kind == align.OneSided {
+			continue
+		}
 		m.Diags.Add(trace.ClockConflict.Of(m.HostClocks[c.B].Label(), m.HostClocks[c.A].Label(), c))
 	}
 	for _, c := range m.HostClocks {
@@ -331,12 +318,21 @@ func (m *Clocks) reportConflicts() {
 	}
 }
 
+// RequestClocks returns how the clocks of the hosts of requests relate, for reports.
+func (m *Clocks) RequestClocks() *request.HostClocks {
+	fits := make([]align.ClockFit, len(m.HostClocks))
+	for i, c := range m.HostClocks {
+		fits[i] = c.Fit
+	}
+	return m.Requests.NewHostClocks(m.ClockOfProc, fits)
+}
+
 // shiftRequests moves the spans to the reference clock and rebuilds the requests
 // if that changes anything.
 func (m *Clocks) shiftRequests() {
 	moves := false
 	for _, i := range m.ClockOf {
-		moves = moves || m.HostClocks[i].Fit.Offset != 0 || m.HostClocks[i].Fit.DriftPPB != 0
+		moves = moves || m.HostClocks[i].Fit.Moves()
 	}
 	if !moves {
 		return
@@ -349,11 +345,8 @@ func (m *Clocks) shiftRequests() {
 // toReference returns the mapping from a clock to the reference clock.
 func (c *HostClock) toReference() func(trace.Time) trace.Time {
 	fit := c.Fit
-	switch {
-	case fit.Offset == 0 && fit.DriftPPB == 0:
+	if !fit.Moves() {
 		return func(t trace.Time) trace.Time { return t }
-	case fit.DriftPPB == 0:
-		return func(t trace.Time) trace.Time { return t - trace.Time(fit.Offset) }
 	}
 	return func(t trace.Time) trace.Time { return trace.Time(fit.ToReference(int64(t))) }
 }
@@ -363,10 +356,7 @@ func (c *HostClock) ToLocal(t trace.Time) trace.Time {
 	if t == 0 {
 		return 0
 	}
-	// The inverse of a line that is nearly the identity: one step of correction
-	// leaves the square of the drift.
-	local := t + trace.Time(c.Fit.Offset)
-	return local + t - trace.Time(c.Fit.ToReference(int64(local)))
+	return trace.Time(c.Fit.ToLocal(int64(t)))
 }
 
 // Bounds returns the first and the last instant of all inputs on the common

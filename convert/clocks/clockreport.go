@@ -72,6 +72,13 @@ func (m *Clocks) Report() *Report {
 	return r
 }
 
+// Most is the largest size of the offset while events are stamped, in ns.
+func (l *Line) Most() int64 {
+	fit := align.ClockFit{T0: l.T0, Offset: l.Offset, DriftPPB: l.DriftPPB}
+	from, to := l.FirstNs-fit.ToReference(l.FirstNs), l.LastNs-fit.ToReference(l.LastNs)
+	return max(from, -from, to, -to)
+}
+
 // WriteJSON writes the report as one JSON object.
 func (r *Report) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)

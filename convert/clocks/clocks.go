@@ -3,18 +3,18 @@ package clocks
 import (
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/request"
 )
 
 // Clocks tell how the clocks of the hosts of some ranks and requests relate.
 type Clocks struct {
 	*ranks.Ranks
 	HostClocks []*HostClock
-	ClockOf    map[string]int // of each host of Requests, an index into HostClocks
-	alignRanks []align.Rank   // the collectives of each rank that has any
-	alignNames *align.Names   // of their communicators and calls
-	AlignOf    []*ranks.Track // which rank that is
-	Calls      [][]call       // where each of their collectives comes from
-	Matches    []align.Match  // the same collective on several ranks
-	bounds     []align.Bound  // what requests and messages between hosts say
+	ClockOf    map[request.ClockKey]int // of each host of Requests, an index into HostClocks
+	alignRanks []align.Rank             // the collectives of each rank that has any
+	alignNames *align.Names             // of their communicators and calls
+	AlignOf    []*ranks.Track           // which rank that is
+	Calls      [][]call                 // where each of their collectives comes from
+	Matches    []align.Match            // the same collective on several ranks
 	Solution   align.Solution
 }

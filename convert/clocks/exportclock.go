@@ -53,7 +53,7 @@ func (m *Clocks) whyAssumed(clock int, communities func() map[*ranks.Track]strin
 	}
 	mine, others = slices.DeleteFunc(mine, alone), slices.DeleteFunc(others, alone)
 	if len(mine) == 0 || len(others) == 0 {
-		return ""
+		return m.whyNoRequests(clock)
 	}
 	of, theirs := communities(), map[string]bool{}
 	for _, r := range others {
@@ -72,4 +72,14 @@ func (m *Clocks) whyAssumed(clock int, communities func() map[*ranks.Track]strin
 		return "its ranks are called like others and taken for those of another server, which share no collectives with them"
 	}
 	return "its collectives fit those of the others in no way"
+}
+
+// whyNoRequests says why requests tell nothing about a clock, "" where none crossed to it.
+func (m *Clocks) whyNoRequests(clock int) string {
+	for _, c := range m.Solution.Conflicts {
+		if (c.A == clock || c.B == clock) && c.Kind >= align.DividedRequests {
+			return c.String()
+		}
+	}
+	return ""
 }

@@ -51,6 +51,7 @@ type layout struct {
 	cats     [request.Unselected + 1]trace.Sym  // category of each kind of span
 	phases   [request.DecodePhase + 1]trace.Sym // category of stages of each phase
 	names    layoutNames
+	scopes   scopes
 }
 
 type layoutNames struct {
@@ -128,6 +129,7 @@ func newLayout(set *request.Set, b *trace.Builder) *layout {
 	for p := range l.parts {
 		l.parts[p] = b.Intern(l.partName(p))
 	}
+	l.scopes = newScopes(set, b)
 	l.findEdges(b)
 	l.collectCounters(b)
 	l.addSubjects(b)
@@ -176,6 +178,7 @@ func describe(b *trace.Builder, set *request.Set, files []*inputs.Recording) {
 	if set != nil {
 		b.Attribute("sgtrace.requests", strconv.Itoa(len(set.Requests)))
 		b.Attribute("sgtrace.spans", strconv.Itoa(set.Len()))
+		describeScopes(b, set)
 	}
 }
 
@@ -285,6 +288,7 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, abo
 	if kind == request.Root {
 		slice.Args = d.rootArgs(i)
 	}
+	slice.Args = d.withScope(s, slice.Args)
 	if slice.Dur < 0 {
 		d.SetPos(d.set.Pos(i))
 	}

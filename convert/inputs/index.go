@@ -124,14 +124,19 @@ func allOf(list []*Indexed, is func(*Indexed) bool) bool {
 }
 
 // OnOneClock puts the requests on one clock where they prove that the clocks of hosts
-// differ, after it has reported what times cannot be right. It is for reports, and gives
-// up the spans that requests were made of.
+// differ.
 func (m *Inputs) OnOneClock() {
-	if m.Assembled == nil {
-		return
+	if m.Assembled != nil {
+		m.RelatedBy(m.Assembled.Set.HostClocks())
 	}
+}
+
+// RelatedBy puts the requests on the clock that c relates their hosts to, after it has
+// reported what times cannot be right. It is for reports, and gives up the spans that
+// requests were made of.
+func (m *Inputs) RelatedBy(c *request.HostClocks) {
 	m.Assembled.Set.ReportTimes()
-	m.Assembled.OnOneClock()
+	m.Assembled.OnOneClock(c)
 	m.Release()
 }
 

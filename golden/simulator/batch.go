@@ -44,6 +44,7 @@ func (e *engine) launch(b *microbatch, m ForwardMode, batch []portion, at int64)
 		Instance: e.instance, DP: e.dp, microbatch: b.index, Mode: m,
 		Requests: len(batch), Ranks: make([]RankStep, e.ranks()),
 	}
+	st.slow = e.spell.holds(&s.run.Config.Straggler, m, len(batch), at)
 	part := cost(m, batch) / int64(e.size.PP)
 	input := int64(0) // when the stage gets what the one before computed
 	for r, formed := range e.notice(at + s.between(20*us, 60*us)) {
@@ -54,7 +55,12 @@ func (e *engine) launch(b *microbatch, m ForwardMode, batch []portion, at int64)
 		k := &st.Ranks[r]
 		k.Formed = formed
 		k.Scheduled = max(formed, max(input, e.stageFree[stage])+s.between(0, 20*us))
-		k.Computed = k.Scheduled + s.vary(part, e.straggles(r, k.Scheduled))
+		k.Computed = k.Scheduled
+		if st.slow && e.straggles(r, k.Scheduled) {
+			k.Computed += e.spell.delay(&s.run.Config.Straggler) + s.vary(part, s.run.Config.Straggler.Factor)
+		} else {
+			k.Computed += s.vary(part, 1)
+		}
 		if r%e.size.TP == e.size.TP-1 {
 			e.stageFree[stage] = Latest(st.Ranks[stage*e.size.TP:r+1], computed)
 		}
@@ -90,19 +96,16 @@ func (e *engine) answer(st *Step) {
 	}
 }
 
-// straggles reports whether a rank of e is the planted straggler, and slow at a
-// time.
+// straggles reports whether a rank of e is the planted straggler, which may be slow at
+// a time.
 func (e *engine) straggles(r int, at int64) bool {
 	run := e.sim.run
 	return run.Straggler() == run.Instances[e.instance].Schedulers[e.dp*e.ranks()+r] && at >= run.slowFrom()
 }
 
-// vary returns what a rank takes for a part of a step.
-func (s *sim) vary(part int64, straggles bool) int64 {
-	t := float64(part) * (1 + jitterShare*s.rng.Float64())
-	if straggles {
-		t *= s.run.Config.Straggler.Factor
-	}
+// vary returns what a rank that is slower by a factor takes for a part of a step.
+func (s *sim) vary(part int64, factor float64) int64 {
+	t := float64(part) * (1 + jitterShare*s.rng.Float64()) * max(1, factor)
 	if s.rng.Float64() < hiccupShare {
 		t += min(s.rng.ExpFloat64()*float64(hiccupMean), float64(hiccupMax))
 	}

@@ -79,6 +79,12 @@ type Config struct {
 	// SlowTransfers and FailedTransfers are shares of the requests whose KV
 	// transfer takes much longer, or fails. PD only.
 	SlowTransfers, FailedTransfers float64
+	// LinkTokens is of how many tokens per second the KV caches of all requests
+	// together can be transferred, one after the other. Zero is no limit. PD only.
+	LinkTokens int
+	// LongPrompts is the share of requests whose prompt has LongTokens tokens.
+	LongPrompts float64
+	LongTokens  int
 	// SlowTransfersAtOnset tells that only requests that arrive after the onset of
 	// the incident have slow transfers.
 	SlowTransfersAtOnset bool
@@ -136,17 +142,6 @@ type Incident struct {
 	// DPShare is its share of the requests after the onset; before, all ranks
 	// have the same. Zero leaves the balancer alone.
 	DPShare float64
-}
-
-// Straggler is a rank of the instance that decodes whose steps take longer.
-type Straggler struct {
-	// TP, PP and DP name the rank.
-	TP, PP, DP int
-	// Factor multiplies the time of its steps. Up to 1 there is no straggler.
-	Factor float64
-	// AtOnset tells that it is slow from the onset of the incident on, and not all
-	// the time.
-	AtOnset bool
 }
 
 // Hang is a DP rank of the instance that decodes which from the onset of the incident on
@@ -236,12 +231,16 @@ func (c *Config) check() error {
 		{"ChunkTokens", c.ChunkTokens >= 1, "be at least 1"},
 		{"MaxQueued", c.MaxQueued >= 1, "be at least 1"},
 		{"MaxRunning", c.MaxRunning >= 1, "be at least 1"},
-		{"KVTokens", c.KVTokens >= c.Prompt.Max+c.Output.Max, "hold the longest request"},
+		{"KVTokens", c.KVTokens >= max(c.Prompt.Max, c.LongTokens)+c.Output.Max, "hold the longest request"},
+		{"LinkTokens", c.LinkTokens >= 0, "be at least 0"},
+		{"LongPrompts", share(c.LongPrompts) && (c.LongPrompts == 0 || c.LongTokens >= 1), "lie between 0 and 1, with LongTokens of at least 1"},
 		{"Incident.Onset", share(c.Incident.Onset), "lie between 0 and 1"},
 		{"Incident.BurstFactor", c.Incident.BurstLength == 0 || c.Incident.BurstFactor > 0 && c.Incident.BurstFactor < 1e6, "be positive"},
 		{"Incident.BurstLength", c.Incident.BurstLength >= 0, "not be negative"},
 		{"Incident.DPShare", share(c.Incident.DPShare), "lie between 0 and 1"},
 		{"Straggler.Factor", c.Straggler.Factor >= 0 && c.Straggler.Factor < 1000, "lie between 0 and 1000"},
+		{"Straggler.Delay", c.Straggler.Delay >= 0 && c.Straggler.Delay < time.Minute, "lie between 0 and a minute"},
+		{"Straggler.Share", share(c.Straggler.Share) && c.Straggler.Share < 1, "lie between 0 and 1"},
 		{"SlowTransfers", share(c.SlowTransfers), "lie between 0 and 1"},
 		{"FailedTransfers", share(c.FailedTransfers), "lie between 0 and 1"},
 		{"Cancels", share(c.Cancels), "lie between 0 and 1"},
@@ -282,7 +281,7 @@ func (c *Config) checkRanks() error {
 		return fmt.Errorf("simulator: Config.Hang.DP is %d, the instance has %d DP ranks", c.Hang.DP, p.DP)
 	}
 	s := c.Straggler
-	if s.Factor > 1 && (min(s.TP, s.PP, s.DP) < 0 || s.TP >= p.TP || s.PP >= p.PP || s.DP >= p.DP) {
+	if s.planted() && (min(s.TP, s.PP, s.DP) < 0 || s.TP >= p.TP || s.PP >= p.PP || s.DP >= p.DP) {
 		return fmt.Errorf("simulator: straggler TP%d-PP%d-DP%d is not a rank of an instance of TP%d PP%d DP%d",
 			s.TP, s.PP, s.DP, p.TP, p.PP, p.DP)
 	}

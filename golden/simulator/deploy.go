@@ -3,6 +3,7 @@ package simulator
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 )
 
@@ -109,7 +110,7 @@ func (r *Run) Serving() *Instance { return &r.Instances[len(r.Instances)-1] }
 // Straggler returns the process of the planted straggler, or -1.
 func (r *Run) Straggler() int {
 	s := r.Config.Straggler
-	if s.Factor <= 1 {
+	if !s.planted() {
 		return -1
 	}
 	in := r.Serving()
@@ -134,7 +135,8 @@ func (k RankID) String() string {
 		if b.Len() > 0 {
 			b.WriteByte('-')
 		}
-		fmt.Fprintf(&b, "%s%d", part.name, part.n)
+		b.WriteString(part.name)
+		b.WriteString(strconv.Itoa(part.n))
 	}
 	return b.String()
 }

@@ -34,6 +34,7 @@ type engine struct {
 	stageFree []int64 // when each pipeline stage can take the next step
 	attended  int64   // until when the scheduler deals with messages
 	kv        int     // tokens in the KV cache
+	spell     spell
 }
 
 // microbatch is what one slot of the pipeline decodes again and again.
@@ -48,7 +49,7 @@ func newEngine(s *sim, instance, dp int) *engine {
 	in := &s.run.Instances[instance]
 	e := &engine{
 		sim: s, instance: instance, dp: dp, role: in.Role, size: in.Size,
-		stageFree: make([]int64, in.Size.PP),
+		stageFree: make([]int64, in.Size.PP), spell: newSpell(s.run.Config.Seed),
 	}
 	for i := range in.Size.PP {
 		e.batches = append(e.batches, &microbatch{index: i})

@@ -178,6 +178,7 @@ type Step struct {
 	Requests     int
 	Tokens       int        // computed in this step
 	Ranks        []RankStep // by PP, then TP
+	slow         bool       // a straggler that takes part may be slow: see Occasion
 }
 
 type ForwardMode string

@@ -21,6 +21,7 @@ const (
 	streamBatch
 	StreamTorch
 	StreamTorchGroup
+	streamStraggler
 )
 
 // sim plays a Run. Between the tokenizer and the engines it is the network: what
@@ -32,6 +33,8 @@ type sim struct {
 	engines [][]*engine // by instance, then DP rank
 	next    []int       // by instance: DP rank whose turn it is
 	owed    float64     // part of a request that the preferred DP rank is owed
+	// linkFree is when the link between the servers has carried all KV caches so far.
+	linkFree int64
 }
 
 // Play plays the deployment that c describes. It fails only if c does not

@@ -138,7 +138,7 @@ func (r *Run) decodeCauses(h *Half, usual int64, took *[causes]int64) {
 			took[causeRetraction] += at - retracted
 		} else if previous != 0 {
 			slow += at - previous - usual
-			if r.slowed(st) {
+			if st.slow && r.meets(st) {
 				_, late := r.lateness(st)
 				straggled += max(0, late)
 			}

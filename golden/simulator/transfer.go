@@ -53,7 +53,7 @@ func (s *sim) transfer(p *job, st *Step) {
 	if p.req.slowTransfer {
 		takes += s.between(slowTransferMin, slowTransferMax)
 	}
-	arrives := Latest(st.Ranks, Done) + takes
+	arrives := s.carry(p.req, Latest(st.Ranks, Done)) + takes
 	d := p.peer
 	if p.req.failTransfer {
 		p.engine.post(arrives, p.fail)
@@ -62,6 +62,16 @@ func (s *sim) transfer(p *job, st *Step) {
 	}
 	p.engine.post(arrives, p.sent)
 	d.engine.post(arrives+s.between(networkHop/2, networkHop), d.arrived)
+}
+
+// carry returns when the link has carried the KV cache of a request that is ready at a time:
+// one goes after the other. Without a limit nothing waits.
+func (s *sim) carry(q *Request, ready int64) int64 {
+	if s.run.Config.LinkTokens == 0 {
+		return ready
+	}
+	s.linkFree = max(s.linkFree, ready) + int64(q.Prompt)*1_000_000_000/int64(s.run.Config.LinkTokens)
+	return s.linkFree
 }
 
 // sent is the message to a prefill job that its KV has been transferred.

@@ -55,6 +55,9 @@ func (r *Run) draw(rng *rand.Rand, at int64) *Request {
 	}
 	q.slowTransfer = rng.Float64() < c.SlowTransfers && (!c.SlowTransfersAtOnset || r.Onset != 0)
 	q.failTransfer = rng.Float64() < c.FailedTransfers
+	if c.LongPrompts > 0 && rng.Float64() < c.LongPrompts { // no draw more for the runs of others
+		q.Prompt = c.LongTokens
+	}
 
 	if c.Mode == PDGateway {
 		q.ID = "gnt-" + letters(rng, 24)

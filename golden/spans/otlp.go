@@ -2,6 +2,7 @@ package spans
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"container/heap"
 	"io"
@@ -59,6 +60,7 @@ type exporter struct {
 	count   int     // spans so far
 	clients []batch // by process
 	line    batch   // of the Collector
+	scratch []byte  // the span that ends, before its length is known
 }
 
 // batch collects JSON until it is full or due.
@@ -87,7 +89,7 @@ func newExporter(r *simulator.Run, w io.Writer) *exporter {
 // endUntil ends all spans that ended before a true time.
 func (x *exporter) endUntil(t int64) {
 	for len(x.live) > 0 && x.live[0].at < t {
-		s := heap.Pop(&x.live).(ended)
+		s := heap.Pop(&x.live).(*ended)
 		x.fire(s.at)
 		c := &x.clients[s.process]
 		if c.spans == 0 {
@@ -154,7 +156,8 @@ func (x *exporter) writeLine() {
 // end puts down that a span of a process ended, at a true time.
 func (x *exporter) end(process int, at int64, s *span) {
 	x.count++
-	heap.Push(&x.live, ended{at: at, seq: x.count, process: process, json: s.append(nil)})
+	x.scratch = s.append(x.scratch[:0])
+	heap.Push(&x.live, &ended{at: at, seq: x.count, process: process, json: bytes.Clone(x.scratch)})
 }
 
 // ended is a span that waits until virtual time has come to its end.
@@ -166,11 +169,11 @@ type ended struct {
 }
 
 // endings implements heap.Interface.
-type endings []ended
+type endings []*ended
 
 func (e endings) Len() int      { return len(e) }
 func (e endings) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *endings) Push(x any)   { *e = append(*e, x.(ended)) }
+func (e *endings) Push(x any)   { *e = append(*e, x.(*ended)) }
 
 func (e endings) Less(i, j int) bool {
 	return cmp.Or(cmp.Compare(e[i].at, e[j].at), cmp.Compare(e[i].seq, e[j].seq)) < 0
@@ -179,7 +182,7 @@ func (e endings) Less(i, j int) bool {
 func (e *endings) Pop() any {
 	old := *e
 	last := old[len(old)-1]
-	old[len(old)-1] = ended{} // let go of the JSON
+	old[len(old)-1] = nil // let go of the JSON
 	*e = old[:len(old)-1]
 	return last
 }

@@ -87,7 +87,9 @@ func (s *scribe) thread(t *simulator.Thread) {
 		out.attributes.text("reason", reason)
 		out.failed = true
 	}
-	s.attachAll(t, pending, &out, clock)
+	for _, e := range pending {
+		out.events = append(out.events, s.event(t, e, grid(clock.At(e.At))))
+	}
 	s.x.end(t.Process, t.End, &out)
 }
 
@@ -126,39 +128,33 @@ func (s *scribe) slices(t *simulator.Thread, clock *simulator.Clock, thread uint
 }
 
 // attach gives a slice that ends the pending events inside it, and returns the
-// others. An event goes to the first slice around it to end; a slice that is
-// closed by its thread gets none.
+// others, in the place of all. An event goes to the first slice around it to end; a slice
+// that is closed by its thread gets none.
 func (s *scribe) attach(t *simulator.Thread, pending []simulator.Event, to *span, clock *simulator.Clock) []simulator.Event {
-	var inside, outside []simulator.Event
+	outside := pending[:0]
 	for _, e := range pending {
 		if at := grid(clock.At(e.At)); to.start <= at && at < to.end {
-			inside = append(inside, e)
+			to.events = append(to.events, s.event(t, e, at))
 		} else {
 			outside = append(outside, e)
 		}
 	}
-	if inside == nil {
-		return pending
-	}
-	s.attachAll(t, inside, to, clock)
 	return outside
 }
 
-// attachAll gives events to a span.
-func (s *scribe) attachAll(t *simulator.Thread, events []simulator.Event, to *span, clock *simulator.Clock) {
-	run := s.x.run
-	for _, e := range events {
-		out := spanEvent{at: grid(clock.At(e.At)), name: "retract"}
-		if e.Step >= 0 {
-			st := &run.Steps[e.Step]
-			rank := run.Processes[t.Process].Rank
-			out.name = "schedule"
-			out.attributes.text("bid", batchID(run, e.Step, rank.PP*run.Instances[st.Instance].Size.TP+rank.TP))
-			out.attributes.integer("batch_size", int64(st.Requests))
-			out.attributes.text("forward_mode", string(st.Mode))
-		}
-		to.events = append(to.events, out)
+// event makes an event of a thread, at a time on the clock of its host.
+func (s *scribe) event(t *simulator.Thread, e simulator.Event, at int64) spanEvent {
+	out := spanEvent{at: at, name: "retract"}
+	if e.Step >= 0 {
+		run := s.x.run
+		st := &run.Steps[e.Step]
+		rank := run.Processes[t.Process].Rank
+		out.name = "schedule"
+		out.attributes.text("bid", batchID(run, e.Step, rank.PP*run.Instances[st.Instance].Size.TP+rank.TP))
+		out.attributes.integer("batch_size", int64(st.Requests))
+		out.attributes.text("forward_mode", string(st.Mode))
 	}
+	return out
 }
 
 // batchID returns the id that a rank gives to a step. Every rank makes its own.

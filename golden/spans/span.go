@@ -118,6 +118,9 @@ func (a attributes) append(b []byte) []byte {
 }
 
 func (a *attributes) key(k, kind string) {
+	if *a == nil {
+		*a = make(attributes, 0, 256) // for three or four, which saves as many copies
+	}
 	if len(*a) > 0 {
 		*a = append(*a, ',')
 	}

@@ -14,6 +14,8 @@ type Problem struct {
 	Ranks     []Rank
 	Matches   []Match // as from MatchCollectives(Ranks)
 	Bounds    []Bound
+	// Claims tells which clocks claim to show Unix time: see keep.go. It may be nil.
+	Claims []bool
 }
 
 // A Fixed relation is known before anything is matched: given by the user, or

@@ -2,6 +2,7 @@ package align
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -12,40 +13,99 @@ import (
 type limits struct {
 	a, b   int
 	lo, hi []limit
+	fit    *bandFit // the line between them; nil where there is none
+	fitted int      // limits that fit is of
+}
+
+// refit finds the line again if limits came.
+func (l *limits) refit() {
+	n := len(l.lo) + len(l.hi)
+	if l.fitted == n {
+		return
+	}
+	l.fit, l.fitted = nil, n
+	if f, ok := fitBand(l.lo, l.hi); ok {
+		l.fit = &f
+	}
+}
+
+// crossings are the limits between all roots, by pair.
+type crossings struct {
+	*state
+	pairs  map[[2]int]*limits
+	bounds [][]int32 // by clock
+}
+
+// newCrossings converts the bounds between different roots.
+func newCrossings(s *state) *crossings {
+	c := &crossings{state: s, pairs: map[[2]int]*limits{}, bounds: make([][]int32, s.p.Clocks)}
+	for i := range s.p.Bounds {
+		if x := &s.p.Bounds[i]; x.A != x.B && x.sound() {
+			c.bounds[x.A], c.bounds[x.B] = append(c.bounds[x.A], int32(i)), append(c.bounds[x.B], int32(i))
+			c.add(x)
+		}
+	}
+	return c
+}
+
+// add converts a bound to the times of its roots.
+func (c *crossings) add(x *Bound) {
+	a, b := c.root[x.A], c.root[x.B]
+	if a == b {
+		return
+	}
+	key := [2]int{min(a, b), max(a, b)}
+	l := c.pairs[key]
+	if l == nil {
+		l = &limits{a: key[0], b: key[1]}
+		c.pairs[key] = l
+	}
+	l.add(c.state, *x, a < b)
+}
+
+// ordered returns the limits in the order of their roots.
+func (c *crossings) ordered() []*limits {
+	return slices.SortedFunc(maps.Values(c.pairs), func(x, y *limits) int { return cmp.Or(cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b)) })
+}
+
+// narrowest returns the limits with the narrowest band, nil without any band.
+func (c *crossings) narrowest() (best *limits) {
+	for _, l := range c.ordered() {
+		if l.refit(); l.fit != nil && (best == nil || l.fit.width() < best.fit.width()) {
+			best = l
+		}
+	}
+	return best
+}
+
+// join merges the two roots of l. The one that stays keeps its time line, so that only the
+// bounds of clocks that were below the other one are converted again.
+func (c *crossings) join(l *limits) {
+	gone := l.a + l.b - c.better(l.a, l.b)
+	var moved []int
+	for clock, root := range c.root {
+		if root == gone {
+			moved = append(moved, clock)
+		}
+	}
+	maps.DeleteFunc(c.pairs, func(key [2]int, _ *limits) bool { return slices.Contains(key[:], gone) })
+	c.connect(l)
+	for _, clock := range moved {
+		for _, i := range c.bounds[clock] {
+			c.add(&c.p.Bounds[i])
+		}
+	}
 }
 
 // requests relates the remaining clocks by the bounds of requests, the narrowest band
 // first, and then checks all bounds with what is used.
 func (s *state) requests() {
-	bands := map[[2]int]*bandFit{} // nil where there is none
-	for {
-		var best *limits
-		var bestFit *bandFit
-		for _, l := range s.limits() {
-			key := [2]int{l.a, l.b}
-			fit, known := bands[key]
-			if !known {
-				if f, ok := fitBand(l.lo, l.hi); ok {
-					fit = &f
-				}
-				bands[key] = fit
-			}
-			if fit != nil && (best == nil || fit.width() < bestFit.width()) {
-				best, bestFit = l, fit
-			}
-		}
-		if best == nil {
-			break
-		}
-		s.connect(best, bestFit)
-		for key := range bands {
-			if slices.Contains(key[:], best.a) || slices.Contains(key[:], best.b) {
-				delete(bands, key)
-			}
-		}
+	c := newCrossings(s)
+	for best := c.narrowest(); best != nil; best = c.narrowest() {
+		c.join(best)
 	}
-	for _, l := range s.limits() {
-		kind := RequestConflict
+	for _, l := range c.ordered() {
+		kind := DividedRequests
 		if len(l.lo) == 0 || len(l.hi) == 0 {
 			kind = OneSided
 		}
@@ -58,7 +118,8 @@ func (s *state) requests() {
 func (f *bandFit) width() float64 { return f.err + f.slopeErr*float64(f.to-f.from)/2 }
 
 // connect merges the two roots of l.
-func (s *state) connect(l *limits, f *bandFit) {
+func (s *state) connect(l *limits) {
+	f := l.fit
 	r := relation{
 		line: line{t0: f.at, off: f.off, slope: f.slope},
 		why:  trace.SyncMatched, by: ByRequests, err: f.err, slopeErr: f.slopeErr, windowed: true,
@@ -69,28 +130,6 @@ func (s *state) connect(l *limits, f *bandFit) {
 	} else {
 		s.merge(l.b, l.a, r.flipped())
 	}
-}
-
-// limits returns the bounds between different roots, by pair.
-func (s *state) limits() []*limits {
-	found := map[[2]int]*limits{}
-	var list []*limits
-	for _, x := range s.p.Bounds {
-		a, b := s.root[x.A], s.root[x.B]
-		if a == b || !x.sound() {
-			continue
-		}
-		key := [2]int{min(a, b), max(a, b)}
-		l := found[key]
-		if l == nil {
-			l = &limits{a: key[0], b: key[1]}
-			found[key] = l
-			list = append(list, l)
-		}
-		l.add(s, x, a < b)
-	}
-	slices.SortFunc(list, func(x, y *limits) int { return cmp.Or(cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b)) })
-	return list
 }
 
 // add converts x to the times of the roots. straight tells that A's root is l.a.

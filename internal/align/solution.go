@@ -74,6 +74,17 @@ func (c ClockFit) ToReference(t int64) int64 {
 	return sub(t, add(c.Offset, driftOver(t, c.T0, c.DriftPPB)))
 }
 
+// ToLocal returns what the clock shows at the time t of the reference, to 1 ns.
+func (c ClockFit) ToLocal(t int64) int64 {
+	// The inverse of a line that is nearly the identity: one step of correction
+	// leaves the square of the drift.
+	local := add(t, c.Offset)
+	return add(local, sub(t, c.ToReference(local)))
+}
+
+// Moves reports whether the clock shows another time than the reference.
+func (c ClockFit) Moves() bool { return c.Offset != 0 || c.DriftPPB != 0 }
+
 // BoundAt returns the error bound at the local time t, which may be outside of the
 // window, or Unknown.
 func (c ClockFit) BoundAt(t int64) int64 {
@@ -117,9 +128,10 @@ const (
 	// CausalityConflict: with the ends together, ranks would end before others have
 	// started. The matches are not used.
 	CausalityConflict
-	// RequestConflict: inequalities of requests that disagree with each other, or
-	// with what is used.
+	// RequestConflict: inequalities of requests that disagree with what is used.
 	RequestConflict
+	// DividedRequests: inequalities of requests that disagree with each other.
+	DividedRequests
 	// OneSided: requests bound the offset on one side only, which does not give an
 	// offset.
 	OneSided
@@ -130,7 +142,8 @@ var conflictText = [...]string{
 	"collectives disagree with the relation used",
 	"matched collectives do not end together; not used",
 	"matched collectives would end before all ranks have started; not used",
-	"requests disagree",
+	"requests disagree with the relation used",
+	"requests disagree with each other; not used",
 	"requests bound the offset on one side only; not used",
 }
 
@@ -146,6 +159,9 @@ type Conflict struct {
 
 // String describes c without the names of clocks, which only callers know.
 func (c Conflict) String() string {
+	if c.Kind == DividedRequests || c.Kind == OneSided { // nothing that the evidence could be away from
+		return fmt.Sprintf("%s: %d bounds", conflictText[c.Kind], c.Of)
+	}
 	return fmt.Sprintf("%s: off by %s, of which %s can be explained, in %d of %d",
 		conflictText[c.Kind], trace.FormatDuration(c.Difference), trace.FormatDuration(c.Bound), c.Count, c.Of)
 }

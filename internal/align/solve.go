@@ -14,6 +14,7 @@ func Solve(p Problem) Solution {
 	s.collectives()
 	s.requests()
 	sol := s.solution()
+	sol.keepClaims(&p)
 	sol.judge(&p)
 	sol.Conflicts = ordered(s.conflicts)
 	return sol

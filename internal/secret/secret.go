@@ -143,7 +143,7 @@ const maxKnown = 1 << 16
 // Holds reports whether any argument of an encoded list may hold a secret: by its name,
 // by that of an entry inside, or by its looks.
 func (f *Filter) Holds(list trace.ArgList) bool {
-	for a := range list.All() {
+	for a := range list.All {
 		if f.holds(a, nil) {
 			return true
 		}

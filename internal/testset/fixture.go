@@ -96,8 +96,9 @@ func (d *Dump) Thread(root Span, rootID, host, label string, tp, pid int, stages
 	}
 }
 
+// Set makes a set of the dump, with all times as they are in it.
 func (d *Dump) Set(t testing.TB) *request.Set {
-	return BuildSet(t, "dump.jsonl", strings.NewReader(strings.Join(d.Lines, "\n")+"\n"))
+	return assemble(t, "dump.jsonl", strings.NewReader(strings.Join(d.Lines, "\n")+"\n")).Set
 }
 
 const (

@@ -52,12 +52,19 @@ func LoadDump(t testing.TB, name string) *request.Set {
 	return s
 }
 
-// BuildSet makes a set of one OTLP dump.
+// BuildSet makes a set of one OTLP dump, on one clock, as reports see it.
 func BuildSet(t testing.TB, name string, r io.Reader) *request.Set {
+	t.Helper()
+	a := assemble(t, name, r)
+	a.OnOneClock(a.Set.HostClocks())
+	return a.Set
+}
+
+func assemble(t testing.TB, name string, r io.Reader) *assembly.Assembly {
 	t.Helper()
 	d := spantable.New(new(trace.Diags))
 	if err := otlpjson.Read(d, name, r); err != nil {
 		t.Fatal(err)
 	}
-	return assembly.Build(d).Set
+	return assembly.Build(d)
 }

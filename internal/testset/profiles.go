@@ -2,8 +2,10 @@ package testset
 
 import (
 	"compress/gzip"
+	"io"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
@@ -53,11 +55,13 @@ func TorchSet(t testing.TB, paths ...string) (*profile.Set, []*profile.Profile) 
 			t.Fatal(err)
 		}
 		defer f.Close()
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			t.Fatal(err)
+		var r io.Reader = f
+		if strings.HasSuffix(path, ".gz") {
+			if r, err = gzip.NewReader(f); err != nil {
+				t.Fatal(err)
+			}
 		}
-		p, err := chrometrace.Read(path, z, chrometrace.Options{Syms: set.Syms, Args: args})
+		p, err := chrometrace.Read(path, r, chrometrace.Options{Syms: set.Syms, Args: args})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"regexp"
+	"sync"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -59,10 +60,17 @@ func Deployment(seed uint64, c simulator.Config) simulator.Config {
 	return c
 }
 
+// dumps are buffers of simulated dumps: they have many megabytes.
+var dumps = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// Simulated runs the simulator and returns the requests of its dump and the truth about them.
 func Simulated(t testing.TB, c simulator.Config) (*request.Set, *simulator.Truth) {
 	t.Helper()
-	dump, truth := testinput.Simulate(t, c)
-	return BuildSet(t, "sim", bytes.NewReader(dump)), truth
+	dump := dumps.Get().(*bytes.Buffer)
+	defer dumps.Put(dump)
+	dump.Reset()
+	truth := testinput.SimulateTo(t, dump, c)
+	return BuildSet(t, "sim", dump), truth
 }
 
 var spanText = regexp.MustCompile(`\{"traceId":"[^\n]*?"status":\{[^}]*\}\}`)

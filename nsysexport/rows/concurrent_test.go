@@ -74,7 +74,7 @@ func TestPayloadTypes(t *testing.T) {
 	} {
 		var p payloads
 		p.field(1, c.bits, c.unused, c.signed, c.float)
-		for a := range p.list.All() {
+		for a := range p.list.All {
 			got := map[trace.ArgKind]any{trace.ArgFloat: a.Float(), trace.ArgInt: a.Int(), trace.ArgUint: a.Uint()}[a.Kind]
 			if text := fmt.Sprint(got); text != c.want {
 				t.Errorf("%#x: %s, want %s", c.bits, text, c.want)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/internal/damage"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 	"github.com/sgtrace/sgtrace/nsysexport/store"
@@ -194,14 +195,14 @@ func mutants(t *testing.T, path string, n int) {
 // Damage of any kind ends in an error that says what to do, or in the rows of tables
 // that are whole and a word about those that are not.
 func TestMutants(t *testing.T) {
-	mutants(t, nsystest.Database(t, nsystest.EveryTable(300)), mutantCount(t, 600))
+	mutants(t, nsystest.Database(t, nsystest.EveryTable(300)), mutantCount(t, 24*damage.Kinds()))
 }
 
 // So it does with real exports.
 func TestRealMutants(t *testing.T) {
 	files, _ := filepath.Glob(testinput.Shared(t, "data", "nsys", "real", "*.sqlite"))
 	for _, path := range files {
-		t.Run(filepath.Base(path), func(t *testing.T) { mutants(t, path, mutantCount(t, 12)) })
+		t.Run(filepath.Base(path), func(t *testing.T) { mutants(t, path, mutantCount(t, 8)) })
 	}
 }
 

@@ -145,7 +145,7 @@ func (r *ncclReader) row(c *cursor) bool {
 	call := NCCLCall{Start: c.time(nvtxStart), End: c.time(nvtxEnd), Bytes: -1, TID: tidOf(id), Name: c.nvtxText(), Seq: -1}
 	r.payloads.decode(c, domain)
 	comm := Comm{PID: pid, Rank: -1, Size: -1, Device: -1}
-	for a := range r.payloads.list.All() {
+	for a := range r.payloads.list.All {
 		if a.Kind != trace.ArgInt && a.Kind != trace.ArgUint {
 			continue
 		}

@@ -18,21 +18,16 @@ type Assembly struct {
 	tree *spantable.Tree
 }
 
-// OnOneClock puts all times on the clock of the first proc, if the requests prove that
-// clocks differ. The tables are made anew then. All times of a clock are moved by the
-// same, that of the middle of the dump, so that no duration changes.
-func (a *Assembly) OnOneClock() {
-	c := a.Set.HostClocks()
-	if !c.Moved {
-		return
+// OnOneClock puts all times on the clock that c relates the others to. The tables are made
+// anew where that moves any.
+func (a *Assembly) OnOneClock(c *request.HostClocks) {
+	if c.Moves() {
+		a.Move(func(proc int) func(trace.Time) trace.Time {
+			shift := c.Shift(proc)
+			return func(t trace.Time) trace.Time { return t + shift }
+		})
 	}
-	first, last, _ := a.Set.Bounds()
-	middle := first + (last-first)/2
-	a.Move(func(proc int) func(trace.Time) trace.Time {
-		shift := c.Shift(proc, 0, middle)
-		return func(t trace.Time) trace.Time { return t + shift }
-	})
-	a.Set.ClocksMoved = true
+	a.Set.Clocks = c
 }
 
 // Move moves the times of each proc and makes the tables anew: the Set before is of no

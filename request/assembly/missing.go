@@ -40,6 +40,20 @@ func (b *builder) findMissing() {
 		f.checkRequest(&b.Requests[r])
 	}
 	f.checkLinks()
+	if len(f.Missing) > 0 && !f.joined && f.scheduled[request.Prefill] && f.scheduled[request.Decode] {
+		f.markPrefillHalves()
+	}
+}
+
+// markPrefillHalves marks the prefill parts that no decode part follows, where no request has
+// both: what would join them was lost, and with it when the request ended.
+func (f *lossFinder) markPrefillHalves() {
+	for i := range f.Requests {
+		r := &f.Requests[i]
+		if r.Flags&request.Unjoined != 0 && f.count(r.Parts, request.Prefill) > 0 {
+			r.Flags |= request.MissingRows
+		}
+	}
 }
 
 // look finds out what there is to expect.

@@ -59,7 +59,7 @@ func (b *builder) addSources() {
 	}
 	b.Sources = make([]request.Source, len(b.dump.Origins))
 	for i, o := range b.dump.Origins {
-		b.Sources[i] = request.Source{File: int(o.File), Writer: int(o.Resource)}
+		b.Sources[i] = request.Source{File: int(o.File), Writer: int(o.Resource), Scope: o.Scope}
 	}
 	b.Writers = make([]request.Writer, len(b.dump.Resources))
 	for i := range b.Writers {

@@ -249,7 +249,7 @@ func (p *parser) counter() {
 		name += " [" + of + "]"
 	}
 	keeps := p.keeps()
-	for a := range p.list.All() {
+	for a := range p.list.All {
 		value, ok := numeric(a)
 		if !ok {
 			p.out.Report(trace.TraceCounterValue, p.at(), 1)

@@ -141,10 +141,10 @@ func (p *parser) argKey(i int, cat *catEntry, last *argKey) (key *argKey, next i
 // again.
 func lastOfEach(list trace.ArgList) (out trace.ArgList) {
 	left := map[trace.Sym]int{}
-	for a := range list.All() {
+	for a := range list.All {
 		left[a.Key]++
 	}
-	for a := range list.All() {
+	for a := range list.All {
 		if left[a.Key]--; left[a.Key] > 0 {
 			continue
 		}

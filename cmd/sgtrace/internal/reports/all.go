@@ -46,7 +46,7 @@ var All = []*Report{
 	{Name: "tail", Usage: "why requests from `PERCENTILE` on (p99) are slow", Needs: Requests,
 		Options: []string{"metric", "limit"}, Tables: tailTables, Ignores: []string{"role", "host", "rank", "min-dur", "level"}, OwnsLimit: true, Parse: parseTail},
 	{Name: "timeline", Usage: "load and latency over time, and when they changed", Needs: Requests,
-		Options: []string{"bucket"}, Tables: []string{"timeline", "changes"}, Parse: parseTimeline},
+		Options: []string{"bucket"}, Tables: []string{"timeline", "changes", "limits"}, Parse: parseTimeline},
 
 	{Name: "kernels", Usage: "GPU time by kernel, as cuda_gpu_kern_sum of nsys", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"kernels"}, Events: KernelEvents, Most: mostRows,

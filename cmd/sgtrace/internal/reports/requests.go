@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -70,7 +71,7 @@ func stages(list string) (Run, error) {
 	}, nil
 }
 
-var tailTables = []string{"tail.e2e", "tail.ttft", "tail.itl", "delays", "slowest.e2e", "slowest.ttft", "firsttoken", "sides", "transfers"}
+var tailTables = []string{"tail.e2e", "tail.ttft", "tail.itl", "delays", "slowest.e2e", "slowest.ttft", "stalls", "firsttoken", "sides", "transfers"}
 
 // parseTail makes the report on why slow requests are slow. --limit is how many of them
 // it lists.
@@ -115,11 +116,20 @@ func parseTimeline(ctx *cli.Context) (Run, error) {
 		}
 		changes := change.Find(in.Requests)
 		marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}
-		d := &document.Document{Tables: []*table.Table{changes.Report()}}
+		limits := limit.Find(in.Requests).Report()
+		d := &document.Document{Tables: []*table.Table{changes.Report(), limits}}
 		d.AddMain(marked.Report())
 		d.Text = func(w io.Writer, style table.Style) error {
 			if err := changes.Write(w, style); err != nil {
 				return err
+			}
+			if limits.Len() > 0 {
+				if _, err := fmt.Fprintln(w); err != nil {
+					return err
+				}
+				if err := limits.Write(w, table.FormatText, style); err != nil {
+					return err
+				}
 			}
 			if _, err := fmt.Fprintln(w); err != nil {
 				return err

@@ -1,0 +1,156 @@
+package gpu
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Run is when some recordings were made that belong together: all others are hours away.
+type Run struct{ From, To trace.Time }
+
+// farApart is how long after a recording, in ns, another one begins that is of another run:
+// profilers that are started again and again for one incident are not that slow.
+const farApart = int64(time.Hour)
+
+// runs returns the times of recordings that are far apart from each other.
+func (r recordings) runs() []Run {
+	var out []Run
+	for _, span := range r.union() {
+		if last := len(out) - 1; last >= 0 && distribution.Between(out[last].To, span.from) < farApart {
+			out[last].To = span.to
+			continue
+		}
+		out = append(out, Run{span.from, span.to})
+	}
+	return out
+}
+
+// divide makes a part of g for each run, with the devices that worked in it. Runs that
+// recorded the same rank stay together: a rank has one account of its time.
+func (g *GPUs) divide(walks []*gpuWalk, ranks []rankWork) {
+	groups := groupRuns(g.Runs, ranks)
+	if len(groups) < 2 {
+		return
+	}
+	for _, runs := range groups {
+		in := func(r recordings) bool { return slices.ContainsFunc(runs, r.beginIn) }
+		of := func(rank int32) bool { return in(ranks[rank].recorded) }
+		part := &GPUs{Runs: runs, classes: g.classes, recorded: g.recorded, graphCapture: g.graphCapture, several: g.several, perSecond: g.perSecond}
+		part.GPUs = filter(g.GPUs, func(d *GPU) bool { return of(d.RankIndex) })
+		part.Steps = filter(g.Steps, func(t *StepTime) bool { return of(t.rankIndex) })
+		part.Graphs = filter(g.Graphs, func(u *GraphUse) bool { return of(u.rankIndex) })
+		part.Calls = sumCalls(filter(walks, func(w **gpuWalk) bool { return in((*w).recorded()) }))
+		if len(part.GPUs) > 0 {
+			g.parts = append(g.parts, part)
+		}
+	}
+}
+
+// groupRuns puts runs together that recorded the same rank. Groups are in the order of their
+// first runs.
+func groupRuns(runs []Run, ranks []rankWork) [][]Run {
+	group := make([]int, len(runs)) // of each run: the first run of its group
+	for i := range group {
+		group[i] = i
+	}
+	for i := range ranks {
+		first := -1
+		for k, run := range runs {
+			if !slices.ContainsFunc(ranks[i].recorded, run.has) {
+				continue
+			}
+			if first < 0 {
+				first = group[k]
+			}
+			to, from := min(first, group[k]), max(first, group[k])
+			for j := range group {
+				if group[j] == from {
+					group[j] = to
+				}
+			}
+			first = to
+		}
+	}
+	var out [][]Run
+	for i := range runs {
+		var members []Run
+		for k := range runs {
+			if group[k] == i {
+				members = append(members, runs[k])
+			}
+		}
+		if members != nil {
+			out = append(out, members)
+		}
+	}
+	return out
+}
+
+// has reports whether a recording is of the run.
+func (r Run) has(span recordedSpan) bool { return r.From <= span.from && span.from <= r.To }
+
+// beginIn reports whether the first recording is of a run.
+func (r recordings) beginIn(run Run) bool { return len(r) > 0 && run.has(r[0]) }
+
+// recorded returns when the stream was recorded, on all ranks.
+func (w *gpuWalk) recorded() recordings {
+	var all recordings
+	for i := range w.ranks {
+		all = append(all, w.ranks[i].recorded...)
+	}
+	return all.union()
+}
+
+func filter[T any](list []T, keep func(*T) bool) []T {
+	var out []T
+	for i := range list {
+		if keep(&list[i]) {
+			out = append(out, list[i])
+		}
+	}
+	return out
+}
+
+// Divided reports whether there are several runs, of different ranks.
+func (g *GPUs) Divided() bool { return len(g.parts) > 1 }
+
+// EachRun looks for something in each run by itself: the GPUs of a run at a desk say nothing
+// about those of a server on another day. find returns findings that cost a part of the GPU
+// time of what it is asked for; EachRun returns what they cost of all GPU time.
+func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Judged)) (found []finding.Finding, judged finding.Judged) {
+	if !g.Divided() {
+		return find(g)
+	}
+	_, judged = find(g)
+	for _, part := range g.parts {
+		of, _ := find(part)
+		for _, f := range of {
+			when := part.when()
+			f.Text = "in " + when + ", " + f.Text
+			f.Metric.Name += " in " + when
+			f.Since, f.Until = part.Runs[0].From, part.Runs[len(part.Runs)-1].To
+			f.Cost *= distribution.Fraction(part.Length(), g.Length())
+			found = append(found, f)
+		}
+	}
+	return found, judged
+}
+
+// when says when the runs began: "the run of 2023-09-06 22:39:28".
+func (g *GPUs) when() string {
+	first := g.Runs[0].From
+	text := "of " + words.Clock(first).Format(time.DateTime)
+	if first < absolute {
+		text = "that begins at " + words.Nearly(int64(first)) + " of its own clock"
+	}
+	if n := len(g.Runs); n > 1 {
+		return fmt.Sprintf("%d runs of the same ranks, the first %s", n, text)
+	}
+	return "the run " + text
+}

@@ -1,0 +1,189 @@
+package limit
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// What it takes for waiting requests to be a limit.
+const (
+	fewWaiting = 3    // at a time, at least
+	fewServed  = 5    // in a spell, while others still wait: fewer may just come at one time
+	nearlyAll  = 0.9  // of the waiting in a spell has the limit
+	minor      = 0.05 // of the longest spell's waiting: shorter ones are left out
+	leastShare = 0.05 // of the E2E of the server's requests
+	muchOf     = 0.7  // of the waiting
+	halfOf     = 0.5  // of the waiting
+	rarely     = 0.02 // of the waiting: one request goes as the next one comes
+)
+
+// A phase is the spells in which one limit of a server holds.
+type phase struct {
+	kind   Kind
+	wait   state
+	spells []spell
+}
+
+// limits finds the limits of a server, given the E2E of its requests in ns.
+func (v *server) limits(whole int64) []Limit {
+	all := v.segments()
+	var phases []*phase
+	for _, wait := range [...]state{queued, roomless} {
+		for _, p := range spells(all, wait) {
+			kind, ok := v.judge(&p)
+			if !ok {
+				continue
+			}
+			k := slices.IndexFunc(phases, func(h *phase) bool { return h.kind == kind && h.wait == wait })
+			if k < 0 {
+				k = len(phases)
+				phases = append(phases, &phase{kind: kind, wait: wait})
+			}
+			phases[k].spells = append(phases[k].spells, p)
+		}
+	}
+	var out []Limit
+	for _, h := range phases {
+		h.keepMain()
+		out = append(out, v.measure(h))
+	}
+	if limit, ok := v.sharedLink(all); ok {
+		out = append(out, limit)
+	}
+	for i := range out {
+		out[i].Share = float64(out[i].Waited) / float64(whole)
+	}
+	return slices.DeleteFunc(out, func(l Limit) bool { return l.Share < leastShare })
+}
+
+// judge tells what requests wait for in a spell; ok is false if too few wait, or nothing
+// tells.
+//
+//   - A server that prefills does so nearly all the time.
+//   - Nearly all the time, the same number of requests run: a place is taken as soon as
+//     it is free. Other limits let this number vary.
+//   - Requests wait for room in the KV cache. A decode server says so itself. On a
+//     unified one others were thrown out meanwhile, or it has the time to compute
+//     prompts, which come first where they can, and does not.
+func (v *server) judge(p *spell) (kind Kind, ok bool) {
+	if most, _ := p.most(func(s *segment) int32 { return s.n[p.wait] }); most < fewWaiting || v.left(p) < fewServed {
+		return 0, false
+	}
+	places := p.usual()
+	prefills := p.share(func(s *segment) bool { return s.n[prefilling] > 0 })
+	stuck := p.share(func(s *segment) bool { return s.n[running] == places })
+	beyond := p.share(func(s *segment) bool { return s.n[running] > places })
+	either := p.share(func(s *segment) bool { return s.n[prefilling] > 0 || s.n[running] == places })
+	switch {
+	case v.Role != request.Decode && (prefills >= nearlyAll || either >= nearlyAll && prefills > stuck):
+		return Prefills, true
+	case v.Role == request.Prefill:
+		return 0, false
+	case either >= nearlyAll && stuck >= halfOf && beyond <= rarely:
+		return Places, true
+	case p.wait == roomless || v.retractions(p) > 0:
+		return Room, true
+	case prefills < muchOf && p.share(func(s *segment) bool { return s.n[running] > 0 }) >= nearlyAll:
+		return Room, true
+	}
+	return 0, false
+}
+
+// usual is the number of requests that run for most of the waiting in a spell.
+func (p *spell) usual() int32 {
+	return int32(p.byRunning().usual())
+}
+
+// keepMain drops spells that hardly matter beside the longest one; and of those in which
+// no more requests could run, those with another number of them: that is chance.
+func (h *phase) keepMain() {
+	longest := slices.MaxFunc(h.spells, func(x, y spell) int { return cmp.Compare(x.waited(), y.waited()) })
+	least, places := int64(minor*float64(longest.waited())), longest.usual()
+	h.spells = slices.DeleteFunc(h.spells, func(p spell) bool {
+		return p.waited() < least || h.kind == Places && p.usual() != places
+	})
+}
+
+// within are the waits of a spell. None is partly outside: a spell ends when nobody waits.
+func (v *server) within(p *spell) []held {
+	list := v.held[p.wait]
+	from, _ := slices.BinarySearchFunc(list, p.from(), compareStart)
+	to, _ := slices.BinarySearchFunc(list, p.to(), compareStart)
+	return list[from:to]
+}
+
+func compareStart(h held, t trace.Time) int { return cmp.Compare(h.From, t) }
+
+// left counts how often requests wait no longer before a spell is over.
+func (v *server) left(p *spell) int {
+	n := 0
+	for _, h := range v.within(p) {
+		if h.To < p.to() {
+			n++
+		}
+	}
+	return n
+}
+
+// retractions counts how often requests are thrown out in a spell.
+func (v *server) retractions(p *spell) int {
+	from, _ := slices.BinarySearch(v.retracts, p.from())
+	to, _ := slices.BinarySearch(v.retracts, p.to())
+	return to - from
+}
+
+// measure sums up the spells of a limit.
+func (v *server) measure(h *phase) Limit {
+	l := Limit{Where: v.Where, Kind: h.kind, Spells: len(h.spells), From: h.spells[0].from(), To: h.spells[len(h.spells)-1].to()}
+	whole := spell{wait: h.wait}
+	for i := range h.spells {
+		p := &h.spells[i]
+		l.Length += int64(p.to() - p.from())
+		l.Waited += p.waited()
+		l.Retracted += v.retractions(p)
+		for _, h := range v.within(p) {
+			l.Requests = append(l.Requests, int(h.request))
+		}
+		whole.segments = append(whole.segments, p.segments...)
+	}
+	slices.Sort(l.Requests)
+	l.Requests = slices.Compact(l.Requests)
+	most, at := whole.most(func(s *segment) int32 { return s.n[h.wait] })
+	l.Most, l.At = int(most), at
+	l.Running = whole.weigh(func(s *segment) float64 { return float64(s.n[running]) })
+	l.Prefilling = whole.share(func(s *segment) bool { return s.n[prefilling] > 0 })
+	by := whole.byRunning()
+	l.StuckAt = by.usual()
+	l.Fewest, l.Greatest = by.bounds()
+	return l
+}
+
+// e2e is how long the requests took that a server worked for, all together, in ns.
+func (v *server) e2e(s *request.Set) int64 {
+	sum := int64(0)
+	for r := range v.served {
+		if e2e := s.Requests[r].Metrics.E2E; e2e > 0 && e2e <= request.LongestRequest {
+			sum += e2e
+		}
+	}
+	return sum
+}
+
+// lastArrival returns when the last request arrived.
+func lastArrival(s *request.Set) (last trace.Time) {
+	for i := range s.Requests {
+		last = max(last, s.Requests[i].Start)
+	}
+	return last
+}
+
+// dateWithin tells whether the limit holds from the first request on, and until the last
+// one arrives at end.
+func (l *Limit) dateWithin(s *request.Set, end trace.Time) {
+	const edge = 20 // one part of the time in so many
+	margin := (end - s.Requests[0].Start) / edge
+	l.Always, l.Open = l.From <= s.Requests[0].Start+margin, l.To >= end-margin
+}

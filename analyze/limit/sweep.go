@@ -1,0 +1,123 @@
+package limit
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A segment is a stretch of time in which no request on a server changes its state.
+type segment struct {
+	from, to trace.Time
+	n        [states]int32 // requests in each state
+}
+
+// An edge is where a request enters a state, or leaves it.
+type edge struct {
+	at    trace.Time
+	state state
+	step  int32 // 1 or -1
+}
+
+// segments are the time of a server, in order and without gaps.
+func (v *server) segments() []segment {
+	var edges []edge
+	for of := range states {
+		for _, h := range v.held[of] {
+			edges = append(edges, edge{h.From, of, 1}, edge{h.To, of, -1})
+		}
+	}
+	slices.SortFunc(edges, func(x, y edge) int { return cmp.Compare(x.at, y.at) })
+	var out []segment
+	var now segment
+	for i := range edges {
+		e := &edges[i]
+		if i > 0 && e.at > now.from {
+			now.to = e.at
+			out = append(out, now)
+		}
+		now.from = e.at
+		now.n[e.state] += e.step
+	}
+	return out
+}
+
+// A spell is a stretch of time in which requests wait on a server for one thing, but for
+// short pauses.
+type spell struct {
+	segments []segment
+	wait     state
+}
+
+func (p *spell) from() trace.Time { return p.segments[0].from }
+func (p *spell) to() trace.Time   { return p.segments[len(p.segments)-1].to }
+
+// spells finds the stretches in which requests are in a state. Two are one if the time
+// between them is short beside the first one.
+func spells(all []segment, wait state) []spell {
+	const short = 10 // one part in so many
+	var out []spell
+	first, last := -1, -1
+	end := func() {
+		if first >= 0 {
+			out = append(out, spell{all[first : last+1], wait})
+		}
+	}
+	for i := range all {
+		if all[i].n[wait] == 0 {
+			continue
+		}
+		if first >= 0 && short*(all[i].from-all[last].to) > all[last].to-all[first].from {
+			end()
+			first = -1
+		}
+		if first < 0 {
+			first = i
+		}
+		last = i
+	}
+	end()
+	return out
+}
+
+// weigh sums up f over a spell, weighted by the requests that wait: each ns of each of
+// them counts once.
+func (p *spell) weigh(f func(s *segment) float64) float64 {
+	sum, weight := 0.0, 0.0
+	for i := range p.segments {
+		s := &p.segments[i]
+		w := float64(s.to-s.from) * float64(s.n[p.wait])
+		sum, weight = sum+w*f(s), weight+w
+	}
+	return sum / weight
+}
+
+// share is the part of the waiting in which a condition holds.
+func (p *spell) share(holds func(s *segment) bool) float64 {
+	return p.weigh(func(s *segment) float64 {
+		if holds(s) {
+			return 1
+		}
+		return 0
+	})
+}
+
+// most is the largest of some numbers of requests in a spell, and when it was first so.
+func (p *spell) most(of func(s *segment) int32) (most int32, at trace.Time) {
+	for i := range p.segments {
+		if n := of(&p.segments[i]); n > most {
+			most, at = n, p.segments[i].from
+		}
+	}
+	return most, at
+}
+
+// waited is how long requests waited in all, in ns.
+func (p *spell) waited() int64 {
+	sum := int64(0)
+	for i := range p.segments {
+		sum += int64(p.segments[i].to-p.segments[i].from) * int64(p.segments[i].n[p.wait])
+	}
+	return sum
+}

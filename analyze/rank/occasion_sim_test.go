@@ -1,0 +1,81 @@
+package rank
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
+)
+
+// withOccasions is calm, but for a rank of 2, 4 or 8 that is late by 3 to 5 ms in a part
+// of its steps.
+func withOccasions(seed uint64, slow simulator.Occasion) simulator.Config {
+	c := testset.Calm(seed)
+	c.Mode = simulator.Mode(seed % 3)
+	tp := 2 << (seed / 3 % 3)
+	c.Decode.TP, c.Unified.TP = tp, tp
+	c.Straggler = simulator.Straggler{
+		TP: int(seed) % tp, DP: int(seed/7) % 2, Delay: 3 * time.Millisecond, Slow: slow,
+		Share: []float64{0.05, 0.1, 0.15, 0.25, 0.35, 0.5}[seed/2%6],
+	}
+	return c
+}
+
+// A rank that is late in some of its steps is found, and nothing else, with how often it
+// is and with what its late steps have in common.
+func TestRateOfOccasionalStragglers(t *testing.T) {
+	const right, seldom, often = 0.1, 0.045, 0.55 // of the share; of the steps
+	seeds := testset.Seeds(t)
+	for _, c := range []struct {
+		what string
+		slow simulator.Occasion
+		when string // it is late
+	}{
+		{"at random", simulator.SlowAtRandom, "at random"},
+		{"in bursts", simulator.SlowInBursts, "in bursts of"},
+		{"periodically", simulator.SlowPeriodically, "every "},
+		{"in large batches", simulator.SlowInLargeBatches, "requests or more in the batch"},
+		{"after prefills", simulator.SlowAfterPrefills, "with a prefill in or right before them"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			found, why, runs := 0, 0, 0
+			for _, seed := range seeds {
+				config := withOccasions(seed, c.slow)
+				switch c.slow {
+				case simulator.SlowAfterPrefills:
+					config.Mode = simulator.Unified
+				case simulator.SlowInLargeBatches:
+					config.Rate, config.Decode.TP, config.Unified.TP, config.Straggler.Batch = 10, 8, 8, 3
+				}
+				s, truth := testset.Simulated(t, config)
+				want := truth.Straggler
+				share := float64(want.SlowSteps) / float64(want.Steps)
+				if share < seldom || share > often {
+					continue // by chance
+				}
+				runs++
+				got := Measure(s).Stragglers()
+				if !foundPlanted(t, seed, got, truth, false) || got[0].Occasional == nil {
+					t.Logf("    %d of %d are slow (%.3f)", want.SlowSteps, want.Steps, share)
+					continue
+				}
+				o := got[0].Occasional
+				if math.Abs(o.Share/share-1) > right {
+					t.Logf("seed %d: share %.4f, want %.4f", seed, o.Share, share)
+					continue
+				}
+				found++
+				if strings.Contains(o.When.String(), c.when) {
+					why++
+				} else {
+					t.Logf("seed %d: %s", seed, got[0].Text())
+				}
+			}
+			testset.Rate(t, "a rank that is late now and then, "+c.what, found, runs, 95)
+			testset.Rate(t, "when it is late: "+c.what, why, runs, 90)
+		})
+	}
+}

@@ -1,0 +1,134 @@
+package tail
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// StallTopic is the topic of findings of stalls.
+const StallTopic = "stalls"
+
+// Stalls are a finding if one held up so many decodes, and all of them cost so much of
+// the time of requests: every unified server has a few.
+const (
+	fewHeld    = 5
+	stallsCost = 0.01
+)
+
+// StallFindings tells which prompts held up the decoding of others, and what would have
+// helped.
+func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) {
+	judged := finding.Judged{What: "prompts that hold up decoding", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
+	x := t.Stalls
+	if x == nil {
+		judged.Reason = "no gaps between tokens were traced"
+		return nil, judged
+	}
+	cost := b.Part(float64(x.Total))
+	if len(x.List) == 0 || len(x.List[0].Held) < fewHeld || cost < stallsCost {
+		return nil, judged
+	}
+	worst := &x.List[0]
+	f := finding.Finding{
+		Topic: StallTopic, Cost: min(1, cost), At: t.placeOf(int32(worst.Proc)), Text: t.stallSentence(worst), Affected: finding.AffectedOf(t.set, t.heldUp()),
+		Metric: finding.Metric{Name: "longest gap between tokens", Unit: table.Duration, Before: math.NaN(), After: float64(worst.Longest)},
+		Evidence: []finding.Evidence{finding.Sentence("%s of %s were computed meanwhile", words.Counted(int(worst.Tokens), "token"), words.Counted(worst.Prompts, "prompt")).
+			In("stalls", finding.Row("stall", "1"), "tokens", float64(worst.Tokens))},
+	}
+	if n := len(x.List); n > 1 {
+		f.Text += fmt.Sprintf("; decoding stalls %d times for %s or more", n, words.Nearly(x.Limit))
+	}
+	if x.Chunk > 0 {
+		f.Evidence = append([]finding.Evidence{finding.Sentence("%s", x.advice())}, f.Evidence...)
+	}
+	return []finding.Finding{f}, judged
+}
+
+// stallSentence names the prompt that held up decodes, or the longest of several.
+func (t *Tail) stallSentence(x *Stall) string {
+	const most = 0.5 // of what was computed
+	what := words.Counted(x.Prompts, "prompt") + " of requests that are not known"
+	switch {
+	case x.Culprit == request.None:
+	case x.Share >= most:
+		what = fmt.Sprintf("the %s-token prompt of %s", words.Thousands(x.Prompt), t.set.Requests[x.Culprit].RID)
+	default:
+		what = fmt.Sprintf("%d prompts (%s tokens; the longest has %s and is that of %s)",
+			x.Prompts, words.Thousands(x.Tokens), words.Thousands(x.Prompt), t.set.Requests[x.Culprit].RID)
+	}
+	text := fmt.Sprintf("the prefill of %s held up %s for %s at %s", what, words.Counted(len(x.Held), "decode"), words.Nearly(x.Longest),
+		words.Clock(x.From).Format(words.TenthLayout))
+	if x.Culprit != request.None && x.Share >= most && x.Chunks > 1 {
+		text += fmt.Sprintf(", in %d chunks without a decode step between them", x.Chunks)
+	}
+	return text
+}
+
+// advice says what chunks would have done.
+func (x *Stalls) advice() string {
+	return fmt.Sprintf("in chunks of %s tokens with a decode step after each, no decode would have been held up for longer than about %s",
+		words.Thousands(x.Chunk), words.Nearly(x.ChunkTakes))
+}
+
+// heldUp lists the requests that were held up at any time, as indexes into Set.Requests.
+func (t *Tail) heldUp() []int {
+	held := make([]bool, len(t.set.Requests))
+	for i := range t.Stalls.List {
+		for _, r := range t.Stalls.List[i].Held {
+			held[r] = true
+		}
+	}
+	var list []int
+	for r, is := range held {
+		if is {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// A stallRow is a stall, with its number from 1 on.
+type stallRow struct {
+	*Stall
+	number int
+}
+
+func (t *Tail) stallsReport() *table.Table {
+	type R = stallRow
+	x := t.Stalls
+	var rows []stallRow
+	for i := range x.List[:min(t.Options.Slowest, len(x.List))] {
+		rows = append(rows, stallRow{&x.List[i], i + 1})
+	}
+	ofCulprit := func(r *R, n int64) table.Cell { return table.Cell{N: n, Unknown: r.Culprit == request.None} }
+	title := fmt.Sprintf("Prefills held up decoding %d times for %s or more", len(x.List), words.Nearly(x.Limit))
+	out := table.New("sgtrace.report.stalls/v1", title, rows, []table.Field[R]{
+		{Column: table.Column{Name: "stall", Doc: "its number, the one that cost most first", Detail: true}, Cell: func(r *R) table.Cell { return table.TextCell(strconv.Itoa(r.number)) }},
+		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "last token before it, Unix time"}, Cell: func(r *R) table.Cell { return table.InstantCell(r.From) }},
+		{Column: table.Column{Name: "where", Doc: "host and rank"}, Cell: func(r *R) table.Cell { return table.TextCell(t.rankName(int32(r.Proc))) }},
+		{Column: table.Column{Name: "held", Unit: table.Count, Doc: "decodes that were held up"}, Cell: func(r *R) table.Cell { return table.Cell{N: int64(len(r.Held))} }},
+		{Column: table.Column{Name: "longest", Unit: table.Duration, Scale: "duration", Doc: "that one of them was"}, Cell: func(r *R) table.Cell { return table.Cell{N: r.Longest} }},
+		{Column: table.Column{Name: "total", Unit: table.Duration, Scale: "duration", Doc: "that all of them were"}, Cell: func(r *R) table.Cell { return table.Cell{N: r.Total} }},
+		{Column: table.Column{Name: "prompts", Unit: table.Count, Doc: "that were prefilled meanwhile"}, Cell: func(r *R) table.Cell { return table.Cell{N: int64(r.Prompts)} }},
+		{Column: table.Column{Name: "tokens", Unit: table.Count, Doc: "that were computed for them"}, Cell: func(r *R) table.Cell { return table.Cell{N: r.Tokens} }},
+		{Column: table.Column{Name: "longest prompt of", Doc: "rid of the request that most of these tokens were for"}, Cell: func(r *R) table.Cell {
+			if r.Culprit == request.None {
+				return table.TextCell("")
+			}
+			return table.TextCell(t.set.Requests[r.Culprit].RID)
+		}},
+		{Column: table.Column{Name: "its tokens", Unit: table.Count, Doc: "of its prompt, without cached ones"}, Cell: func(r *R) table.Cell { return ofCulprit(r, r.Prompt) }},
+		{Column: table.Column{Name: "chunks", Unit: table.Count, Doc: "in which its prompt was computed"}, Cell: func(r *R) table.Cell { return ofCulprit(r, int64(r.Chunks)) }},
+	})
+	if x.Chunk > 0 {
+		out.Note("%s", x.advice())
+	}
+	return out
+}

@@ -1,0 +1,111 @@
+package tail
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testset"
+)
+
+// longPrompts is a busy unified server to which a few prompts of 6,000 tokens are sent, in
+// one piece or in chunks.
+func longPrompts(seed uint64) simulator.Config {
+	c := testset.Calm(seed)
+	c.Mode, c.Unified = simulator.Unified, simulator.Parallel{TP: 2, PP: 1, DP: 1}
+	c.Rate, c.Requests, c.KVTokens = 6, 200, 1<<17
+	c.Prompt, c.Output = simulator.Lengths{Median: 100, Sigma: 0.5, Max: 600}, simulator.Lengths{Median: 50, Sigma: 0.3, Max: 100}
+	c.LongPrompts, c.LongTokens, c.ChunkTokens = 0.03, 6000, 8192>>(seed%2*2)
+	return c
+}
+
+// The prompt that held up most decodes is one of those planted, and is named with its
+// tokens; and the requests that were held up are those of which the simulator had a gap
+// that long.
+func TestRateOfStalls(t *testing.T) {
+	seeds := testset.Seeds(t)
+	right := testset.CountSeeds(seeds, func(seed uint64) bool {
+		s, truth := testset.Simulated(t, longPrompts(seed))
+		tail := New(s, Options{})
+		found, _ := tail.StallFindings(cause.NewCosts(s, tail.List))
+		if len(found) != 1 {
+			t.Logf("seed %d: %d findings", seed, len(found))
+			return false
+		}
+		long, held := map[string]bool{}, map[string]bool{}
+		for i := range truth.Requests {
+			q := &truth.Requests[i]
+			long[q.FullID] = q.PromptTokens == 6000
+			// A gap is at least a usual one longer than what is held of it.
+			held[q.FullID] = q.Outcome == string(simulator.Finished) && q.ITL != nil && q.ITL.Max >= tail.Stalls.Limit+2*tail.Comparisons[2].Median
+		}
+		for _, r := range tail.heldUp() {
+			delete(held, s.Requests[r].RID)
+		}
+		for rid, missed := range held {
+			if missed {
+				t.Logf("seed %d: %s is not held up", seed, rid)
+				return false
+			}
+		}
+		culprit := s.Requests[tail.Stalls.List[0].Culprit].RID
+		alone := strings.Contains(found[0].Text, "the 6,000-token prompt of "+culprit)
+		together := strings.Contains(found[0].Text, "the longest has 6,000 and is that of "+culprit)
+		chunked := strings.Contains(found[0].Text, "in 3 chunks without a decode step between them")
+		if !long[culprit] || !alone && !together || alone && chunked != (seed%2 == 1) {
+			t.Logf("seed %d: %s", seed, found[0].Text)
+			return false
+		}
+		return true
+	})
+	testset.Rate(t, "tail: the prompt that stalls decoding", right, len(seeds), 95)
+}
+
+// Where prompts are short nothing stalls, and no finding is made of the few stalls that
+// every unified server has.
+func TestRateOfNoStalls(t *testing.T) {
+	seeds := testset.Seeds(t)
+	silent := testset.CountSeeds(seeds, func(seed uint64) bool {
+		c := testset.Calm(seed)
+		c.Mode = simulator.Unified
+		s, _ := testset.Simulated(t, c)
+		tail := New(s, Options{Metrics: []Metric{MetricITL}})
+		found, _ := tail.StallFindings(cause.NewCosts(s, tail.List))
+		return len(found) == 0
+	})
+	testset.Rate(t, "tail: no stall where prompts are short", silent, len(seeds), 98)
+}
+
+// A stall is what requests of one batch wait for together, and the prompt that is named has
+// most of the tokens that were computed in that time.
+func TestStallsAddUp(t *testing.T) {
+	s, _ := testset.Simulated(t, longPrompts(3))
+	x := New(s, Options{}).Stalls
+	if len(x.List) < 2 {
+		t.Fatalf("%d stalls", len(x.List))
+	}
+	sum := int64(0)
+	for i := range x.List {
+		stall := &x.List[i]
+		sum += stall.Total
+		held := slices.Clone(stall.Held)
+		slices.Sort(held)
+		if len(slices.Compact(held)) != len(stall.Held) || slices.Contains(held, stall.Culprit) {
+			t.Errorf("%d decodes are held up in a stall, or the culprit by itself: %v", len(stall.Held), stall.Held)
+		}
+		if stall.Longest < x.Limit || stall.Total < x.Limit*int64(len(stall.Held)) || int64(stall.To-stall.From) < stall.Longest {
+			t.Errorf("%+v: too short for a limit of %d", *stall, x.Limit)
+		}
+		if stall.Share*float64(stall.Tokens)*float64(stall.Prompts) < float64(stall.Tokens)-1 {
+			t.Errorf("%+v: others of %d prompts have more", *stall, stall.Prompts)
+		}
+	}
+	if sum != x.Total {
+		t.Errorf("stalls cost %d, together %d", sum, x.Total)
+	}
+	if usual := New(s, Options{}).Prompt; x.Chunk < 256 || usual.Expected(x.Chunk) > x.Limit/2 || usual.Expected(2*x.Chunk) <= x.Limit/2 {
+		t.Errorf("chunks of %d take %d, with a limit of %d", x.Chunk, usual.Expected(x.Chunk), x.Limit)
+	}
+}

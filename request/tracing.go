@@ -1,0 +1,83 @@
+package request
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// SpanCost is what it takes a Python process to write one span, in ns: about 40 us as
+// SGLang's developers measured it, and up to 100 where its exporter competes for the
+// interpreter. A process that leaves it to another (SGLANG_TRACE_ASYNC) takes a few.
+const SpanCost = 40_000
+
+const (
+	busiest    = 10_000_000_000 // ns: rates are of the busiest piece of so long
+	leastPiece = 1_000_000_000  // ns: a rate is of no shorter time
+	sameGap    = 1_000_000_000  // ns: lost rows are in one gap if they ended within so long
+)
+
+// A Tracing is what one proc spent on tracing, and when rows of it were lost.
+type Tracing struct {
+	PerSecond float64 // rows, in its busiest ten seconds
+	Gaps      []Gap   // in the order of time
+}
+
+// A Gap is a time in which rows were lost, as far as others show it: exporters drop them in
+// batches.
+type Gap struct {
+	Interval     // of their ends
+	Lost     int // rows
+}
+
+// Share is the part of the busiest ten seconds that writing spans took, if each took
+// SpanCost.
+func (t *Tracing) Share() float64 { return t.PerSecond * SpanCost / 1e9 }
+
+// Tracing tells what tracing costs each proc, selected or not.
+func (s *Set) Tracing() []Tracing {
+	type piece struct {
+		proc int32
+		at   trace.Time
+	}
+	counts, out := map[piece]int{}, make([]Tracing, len(s.Procs))
+	extents := make([]Interval, len(s.Procs))
+	for i := range s.Rows {
+		row := &s.Rows[i]
+		if row.Proc == None || row.Kind == Duplicate || s.Implausible(i) {
+			continue
+		}
+		x := &extents[row.Proc]
+		if *x == (Interval{}) {
+			*x = Interval{From: row.Start, To: row.End}
+		}
+		x.From, x.To = min(x.From, row.Start), max(x.To, row.End)
+		counts[piece{row.Proc, row.End / busiest}]++
+	}
+	for p, n := range counts {
+		x := extents[p.proc]
+		length := max(leastPiece, min(busiest, x.To-x.From))
+		t := &out[p.proc]
+		t.PerSecond = max(t.PerSecond, float64(n)*1e9/float64(length))
+	}
+	s.findGaps(out)
+	return out
+}
+
+// findGaps puts lost rows together that are near each other.
+func (s *Set) findGaps(out []Tracing) {
+	lost := slices.SortedFunc(slices.Values(s.Missing), func(a, b Missing) int { return cmp.Compare(a.Time, b.Time) })
+	for _, m := range lost {
+		if m.Proc == None {
+			continue
+		}
+		t := &out[m.Proc]
+		if n := len(t.Gaps); n == 0 || m.Time-t.Gaps[n-1].To > sameGap {
+			t.Gaps = append(t.Gaps, Gap{Interval: Interval{From: m.Time}})
+		}
+		gap := &t.Gaps[len(t.Gaps)-1]
+		gap.To = m.Time
+		gap.Lost++
+	}
+}
