@@ -74,7 +74,7 @@ func (m *Clocks) whyAssumed(clock int, communities func() map[*ranks.Track]strin
 	return "its collectives fit those of the others in no way"
 }
 
-// whyNoRequests says why requests tell nothing about a clock, "" where none crossed to it.
+// whyNoRequests says why requests have no information about a clock, "" where none crossed to it.
 func (m *Clocks) whyNoRequests(clock int) string {
 	for _, c := range m.Solution.Conflicts {
 		if (c.A == clock || c.B == clock) && c.Kind >= align.DividedRequests {
