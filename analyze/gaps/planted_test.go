@@ -3,12 +3,15 @@ package gaps_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/testset"
@@ -78,6 +81,11 @@ func misses(set *profile.Set, i int) string {
 	want := &planted[i]
 	g, gpus := measured(set, gaps.Options{})
 	found, judged := g.Findings(gpus.Length())
+	if len(found) == 1 {
+		if missing := unfound(g, &found[0]); missing != "" {
+			return missing
+		}
+	}
 	switch longest := &g.Longest[0]; {
 	case len(found) != 1 || !strings.Contains(found[0].Text, want.says):
 		return fmt.Sprintf("found %+v, %v", found, judged)
@@ -85,6 +93,34 @@ func misses(set *profile.Set, i int) string {
 		return fmt.Sprintf("the longest gap is %s, %s: %s", gpu.ReasonWords[longest.Reason], longest.Did, longest.Where())
 	case longest.Length() < int64(want.stall.Length)*8/10:
 		return fmt.Sprintf("the longest gap takes %d ns", longest.Length())
+	}
+	return ""
+}
+
+// unfound says what evidence of a finding is not in the tables, in exactly one row.
+func unfound(g *gaps.Gaps, f *finding.Finding) string {
+	for _, e := range f.Evidence {
+		for _, t := range g.Reports() {
+			if t.Name() != e.Table {
+				continue
+			}
+			column := func(key string) int {
+				return slices.IndexFunc(t.Columns, func(c table.Column) bool { return c.Key() == key })
+			}
+			rows := 0
+			for row := range t.Len() {
+				other := slices.ContainsFunc(e.Row, func(k finding.Key) bool { return t.Cell(row, column(k.Column)).Text != k.Text })
+				if !other && float64(t.Cell(row, column(e.Column)).N) == e.Value {
+					rows++
+				}
+			}
+			if rows != 1 {
+				return fmt.Sprintf("%q is in %d rows of %s", e.Text, rows, e.Table)
+			}
+		}
+	}
+	if f.Evidence[0].Table == "" {
+		return "no table has the evidence"
 	}
 	return ""
 }
