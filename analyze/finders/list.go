@@ -62,6 +62,8 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.Calls, finding.AtPlace, []string{"--api"}, failedCalls},
 	{finding.GPU, "GPUs that are idle for a quarter of the time, and why", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, idleGPUs},
+	{finding.GPU, "what the host does while GPUs wait for it, where one thing is a fifth of that", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps"}, hostCauses},
 	{finding.GPU, "calls that keep GPUs idle for a tenth of the time", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, heldUp},
 	{finding.GPU, "GPUs that are idle between steps for half of the time", Profiles,
@@ -196,6 +198,10 @@ func exposedCopies(m *Measured) ([]finding.Finding, finding.Judged) {
 }
 func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).EagerSteps)
+}
+
+func hostCauses(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.Gaps.Findings(m.GPUs.Length())
 }
 
 func exposure(m *Measured) ([]finding.Finding, finding.Judged) {
