@@ -32,7 +32,7 @@ const PlaceTopic = "place"
 
 func (t *Traits) finding(c *Comparison, b *cause.Costs) finding.Finding {
 	f := finding.Finding{
-		Topic: c.String(), Text: c.Sentence(), P: finding.Chance(c.P), Cost: min(1, b.Part(c.cost)), Affected: finding.AffectedOf(t.set, c.requests),
+		Topic: c.String(), At: c.At, Text: c.Sentence(), P: finding.Chance(c.P), Cost: min(1, b.Part(c.cost)), Affected: finding.AffectedOf(t.set, c.requests),
 		Metric: finding.Metric{Name: c.Metric.Name + " p50", Unit: table.Duration, Before: float64(c.Others), After: float64(c.With)},
 	}
 	if c.Of == Where {

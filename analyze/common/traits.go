@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -17,8 +18,9 @@ type Trait struct {
 	Attribute string // as the dump or a report calls it: "model", "gen_ai.request.priority"
 	Value     string // "acme", or a bound: "3,072 or more"
 	Of        Kind
-	in        []bool // by request of the list
-	n         int    // how many of these have it
+	At        place.Where // of a rank; else everywhere
+	in        []bool      // by request of the list
+	n         int         // how many of these have it
 }
 
 // Kind is what a trait is about.
@@ -131,11 +133,21 @@ func (c *collector) places() {
 		}
 		return c.set.HostOf(int(proc))
 	}
+	onRank := func(attribute string, proc func(*cause.Attribution) int32) {
+		first := len(c.traits)
+		c.texts(attribute, Where, func(a *cause.Attribution) string { return rank(proc(a)) })
+		for i := first; i < len(c.traits); i++ {
+			t := &c.traits[i]
+			t.At = place.NewWhere(c.set, int(proc(&c.list[slices.Index(t.in, true)])))
+		}
+	}
+	answer := func(a *cause.Attribution) int32 { return a.Answer }
+	prefill := func(a *cause.Attribution) int32 { return a.Prefill }
 	apart := slices.ContainsFunc(c.list, func(a cause.Attribution) bool { return a.Prefill != a.Answer })
-	c.texts("rank", Where, func(a *cause.Attribution) string { return rank(a.Answer) })
+	onRank("rank", answer)
 	c.texts("host", Where, func(a *cause.Attribution) string { return host(a.Answer) })
 	if apart {
-		c.texts("prefill rank", Where, func(a *cause.Attribution) string { return rank(a.Prefill) })
+		onRank("prefill rank", prefill)
 		c.texts("prefill host", Where, func(a *cause.Attribution) string { return host(a.Prefill) })
 		c.texts("hosts", Where, func(a *cause.Attribution) string {
 			if a.Prefill == request.None || a.Answer == request.None {

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/missing"
@@ -40,6 +41,7 @@ type Measured struct {
 	Stages, Steps bool
 	// Of profiles; nil without.
 	GPUs        *gpu.GPUs
+	Gaps        *gaps.Gaps
 	Collectives *collective.Collectives
 
 	changed []finding.Finding // of Changes, of all kinds
@@ -60,7 +62,12 @@ func Measure(in Inputs) Measured {
 		wg.Go(func() { m.RankLoads = rank.Measure(in.Requests) })
 	}
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
-		wg.Go(func() { m.GPUs = gpu.Measure(in.Profiles, in.Devices) })
+		wg.Go(func() {
+			collector, devices := gaps.Collect(in.Profiles), in.Devices
+			devices.Gaps = collector.Add
+			m.GPUs = gpu.Measure(in.Profiles, devices)
+			m.Gaps = collector.Measure(gaps.Options{})
+		})
 		wg.Go(func() { m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To) })
 	}
 	wg.Wait()
