@@ -64,7 +64,7 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Judged)
 	if n := len(x.List); n > 1 {
 		f.Text += fmt.Sprintf("; decoding stalls %d times for %s or more", n, words.Nearly(x.Limit))
 	}
-	if k := slices.IndexFunc(x.List, func(x Stall) bool { return x.alone() }); k > 0 {
+	if k := slices.IndexFunc(x.List[:t.listed()], func(x Stall) bool { return x.alone() }); k > 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", t.stallSentence(&x.List[k])).
 			In("stalls", finding.Row("stall", strconv.Itoa(k+1)), "longest_ns", float64(x.List[k].Longest)))
 	}
@@ -135,6 +135,9 @@ func (t *Tail) heldUp() []int {
 	return list
 }
 
+// listed is how many stalls the table has.
+func (t *Tail) listed() int { return min(t.Options.Slowest, len(t.Stalls.List)) }
+
 // A stallRow is a stall, with its number from 1 on.
 type stallRow struct {
 	*Stall
@@ -145,7 +148,7 @@ func (t *Tail) stallsReport() *table.Table {
 	type R = stallRow
 	x := t.Stalls
 	var rows []stallRow
-	for i := range x.List[:min(t.Options.Slowest, len(x.List))] {
+	for i := range x.List[:t.listed()] {
 		rows = append(rows, stallRow{&x.List[i], i + 1})
 	}
 	ofCulprit := func(r *R, n int64) table.Cell { return table.Cell{N: n, Unknown: r.Culprit == request.None} }
