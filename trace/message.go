@@ -36,23 +36,32 @@ func Messages() []*Message {
 	return slices.SortedFunc(slices.Values(messages), func(a, b *Message) int { return strings.Compare(a.Code, b.Code) })
 }
 
-// Says puts values into the text of m.
+// Says puts values into the text of m. Damaged inputs make it say millions.
 func (m *Message) Says(values ...any) string {
-	if len(values) == 0 {
-		return m.Text
+	said, rest := make([]byte, 0, 256), m.Text
+	for _, v := range values {
+		before, verb, after, ok := cutSlot(rest)
+		if !ok {
+			break
+		}
+		said = fmt.Appendf(append(said, before...), verb, v)
+		rest = after
 	}
-	return slot.ReplaceAllStringFunc(m.Text, func(s string) string {
-		if len(values) == 0 {
-			return s
-		}
-		verb := "%v"
-		if _, given, ok := strings.Cut(strings.Trim(s, "{}"), "%"); ok {
-			verb = "%" + given
-		}
-		v := values[0]
-		values = values[1:]
-		return fmt.Sprintf(verb, v)
-	})
+	if len(said) == 0 {
+		return rest
+	}
+	return string(append(said, rest...))
+}
+
+// cutSlot cuts a text around the first thing that [slot] matches, for which verb prints.
+func cutSlot(text string) (before, verb, after string, ok bool) {
+	before, rest, _ := strings.Cut(text, "{")
+	name, after, ok := strings.Cut(rest, "}")
+	verb = "%v"
+	if _, given, has := strings.Cut(name, "%"); has {
+		verb = "%" + given
+	}
+	return before, verb, after, ok
 }
 
 // Shown is the text of m with the names of the values that are put in.

@@ -142,3 +142,20 @@ func TestMessageSays(t *testing.T) {
 		t.Error(have)
 	}
 }
+
+// Slots are cut out of each message as the pattern finds them.
+func TestCutSlot(t *testing.T) {
+	for _, m := range Messages() {
+		rest := m.Text
+		for _, want := range slot.FindAllString(m.Text, -1) {
+			before, verb, after, ok := cutSlot(rest)
+			if got := strings.TrimSuffix(strings.TrimPrefix(rest, before), after); !ok || got != want || verb != "%v" && !strings.HasSuffix(got, verb+"}") {
+				t.Errorf("%s: %q with %s, want %q", m.Code, got, verb, want)
+			}
+			rest = after
+		}
+		if _, _, _, ok := cutSlot(rest); ok {
+			t.Errorf("%s: the pattern finds no slot in %q", m.Code, rest)
+		}
+	}
+}

@@ -54,12 +54,14 @@ func writeBomb(t testing.TB, path, head, unit, tail string, megabytes int) {
 	const block = 8 << 20
 	member := func(text string) []byte {
 		var b bytes.Buffer
-		var z io.WriteCloser = gzip.NewWriter(&b)
+		z, err := io.WriteCloser(nil), error(nil)
 		if strings.HasSuffix(path, ".zst") {
-			var err error
-			if z, err = zstd.NewWriter(&b); err != nil {
-				t.Fatal(err)
-			}
+			z, err = zstd.NewWriter(&b)
+		} else {
+			z, err = gzip.NewWriterLevel(&b, gzip.BestSpeed)
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 		if _, err := io.WriteString(z, text); err != nil {
 			t.Fatal(err)

@@ -7,10 +7,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-var annotation = map[protowire.Number]rule{
-	1: varint, 2: varint, 3: varint, 4: varint, 5: fixed, 6: bytes, 11: messages, 12: messages, 17: varint,
-}
-
 // entry adds a named DebugAnnotation to args.
 func (d *decoder) entry(args map[string]any, b []byte) error {
 	key, value, err := d.annotation(b)
@@ -29,7 +25,7 @@ func (d *decoder) entry(args map[string]any, b []byte) error {
 
 // annotation reads a DebugAnnotation, which must hold one value.
 func (d *decoder) annotation(b []byte) (key string, value any, err error) {
-	fields, err := parse("DebugAnnotation", b, annotation)
+	fields, err := parse("DebugAnnotation", b, annotationRules)
 	if err != nil {
 		return "", nil, err
 	}

@@ -11,7 +11,7 @@ import (
 // Decode reads a Perfetto trace written by this module. Any violation of the
 // format, or of what the package comment of the writer promises, is an error.
 func Decode(data []byte) (*Trace, error) {
-	all, err := parse("Trace", data, map[protowire.Number]rule{1: messages})
+	all, err := parse("Trace", data, rules{1: messages})
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func Decode(data []byte) (*Trace, error) {
 		if packets[i], err = parsePacket(p.data); err != nil {
 			return nil, fmt.Errorf("packet %d: %w", i, err)
 		}
-		if descriptor, ok := packets[i][60]; ok {
+		if descriptor, ok := packets[i].field(60); ok {
 			if err := d.descriptor(descriptor.data); err != nil {
 				return nil, fmt.Errorf("packet %d: %w", i, err)
 			}
@@ -40,17 +40,18 @@ func Decode(data []byte) (*Trace, error) {
 }
 
 // packet holds the fields of a TracePacket, none of which repeats.
-type packet map[protowire.Number]field
+type packet []field
 
-func parsePacket(b []byte) (packet, error) {
-	fields, err := parse("TracePacket", b, map[protowire.Number]rule{
-		6: bytes, 8: varint, 10: varint, 11: bytes, 12: bytes, 13: varint, 59: bytes, 60: bytes, 126: bytes,
-	})
-	p := packet{}
-	for _, f := range fields {
-		p[f.number] = f
+func parsePacket(b []byte) (packet, error) { return parse("TracePacket", b, packetRules) }
+
+// field returns the field of a number, which is zero where there is none.
+func (p packet) field(number protowire.Number) (field, bool) {
+	for _, f := range p {
+		if f.number == number {
+			return f, true
+		}
 	}
-	return p, err
+	return field{}, false
 }
 
 type decoder struct {
@@ -77,29 +78,29 @@ const (
 // packet reads all but descriptors.
 func (d *decoder) packet(p packet) error {
 	for _, alone := range []protowire.Number{60, 126} {
-		if _, ok := p[alone]; ok && len(p) != 1 {
+		if has(p, alone) && len(p) != 1 {
 			return fmt.Errorf("field %d shares its packet", alone)
 		}
 	}
-	if _, ok := p[60]; ok {
+	if has(p, 60) {
 		return nil
 	}
-	if f, ok := p[126]; ok {
+	if f, ok := p.field(126); ok {
 		return d.attributes(f.data)
 	}
 	if err := d.enterSequence(p); err != nil {
 		return err
 	}
-	if f, ok := p[12]; ok {
+	if f, ok := p.field(12); ok {
 		if err := d.intern(f.data); err != nil {
 			return err
 		}
 	}
-	f, ok := p[11]
+	f, ok := p.field(11)
 	if !ok {
 		return nil
 	}
-	delta, ok := p[8]
+	delta, ok := p.field(8)
 	if !ok || !d.clock {
 		return errors.New("event without a time stamp or a clock")
 	}
@@ -113,7 +114,11 @@ func (d *decoder) packet(p packet) error {
 // enterSequence checks what ties a packet to the sequence, and reads the packet
 // that starts it.
 func (d *decoder) enterSequence(p packet) error {
-	id, flags := p[10].num, p[13].num
+	sequence, _ := p.field(10)
+	state, _ := p.field(13)
+	defaults, _ := p.field(59)
+	snapshot, _ := p.field(6)
+	id, flags := sequence.num, state.num
 	switch {
 	case id == 0:
 		return errors.New("no trusted_packet_sequence_id")
@@ -122,12 +127,12 @@ func (d *decoder) enterSequence(p packet) error {
 			return fmt.Errorf("first packet of the sequence has flags %d", flags)
 		}
 		d.sequence = id
-		return d.clocks(p[59].data, p[6].data)
+		return d.clocks(defaults.data, snapshot.data)
 	case id != d.sequence:
 		return fmt.Errorf("second sequence %d", id)
 	case flags != 2:
 		return fmt.Errorf("sequence_flags %d", flags)
-	case p[59].data != nil || p[6].data != nil:
+	case defaults.data != nil || snapshot.data != nil:
 		return errors.New("defaults or clocks after the first packet")
 	}
 	return nil
@@ -135,14 +140,14 @@ func (d *decoder) enterSequence(p packet) error {
 
 // clocks reads TracePacketDefaults and ClockSnapshot.
 func (d *decoder) clocks(defaults, snapshot []byte) error {
-	fields, err := parse("TracePacketDefaults", defaults, map[protowire.Number]rule{58: varint})
+	fields, err := parse("TracePacketDefaults", defaults, rules{58: varint})
 	if err != nil {
 		return err
 	}
 	if len(fields) != 1 || fields[0].num != 64 {
 		return errors.New("default clock is not 64")
 	}
-	fields, err = parse("ClockSnapshot", snapshot, map[protowire.Number]rule{1: messages, 2: varint})
+	fields, err = parse("ClockSnapshot", snapshot, rules{1: messages, 2: varint})
 	if err != nil {
 		return err
 	}
@@ -153,7 +158,7 @@ func (d *decoder) clocks(defaults, snapshot []byte) error {
 			primary = f.num
 			continue
 		}
-		clock, err := parse("Clock", f.data, map[protowire.Number]rule{1: varint, 2: varint, 3: varint})
+		clock, err := parse("Clock", f.data, rules{1: varint, 2: varint, 3: varint})
 		if err != nil {
 			return err
 		}
@@ -177,7 +182,7 @@ func (d *decoder) clocks(defaults, snapshot []byte) error {
 // intern reads InternedData.
 func (d *decoder) intern(b []byte) error {
 	index := map[protowire.Number]int{1: categories, 2: eventNames, 3: argNames, 29: argStrings, 43: correlations}
-	allowed := map[protowire.Number]rule{}
+	allowed := rules{}
 	for n := range index {
 		allowed[n] = messages
 	}
@@ -186,7 +191,7 @@ func (d *decoder) intern(b []byte) error {
 		return err
 	}
 	for _, f := range fields {
-		entry, err := parse("interned entry", f.data, map[protowire.Number]rule{1: varint, 2: bytes})
+		entry, err := parse("interned entry", f.data, internedRules)
 		if err != nil {
 			return err
 		}
@@ -219,12 +224,12 @@ func (d *decoder) lookup(table int, id uint64) (string, error) {
 }
 
 func (d *decoder) attributes(b []byte) error {
-	fields, err := parse("TraceAttributes", b, map[protowire.Number]rule{1: messages})
+	fields, err := parse("TraceAttributes", b, rules{1: messages})
 	if err != nil {
 		return err
 	}
 	for _, f := range fields {
-		pair, err := parse("attribute", f.data, map[protowire.Number]rule{1: bytes, 3: bytes})
+		pair, err := parse("attribute", f.data, rules{1: bytes, 3: bytes})
 		if err != nil {
 			return err
 		}

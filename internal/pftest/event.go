@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // maxDepth is the number of nested slices past which trace_processor drops.
@@ -28,7 +26,7 @@ type event struct {
 	args        map[string]any
 	value       *float64
 	opens, ends []uint64 // flows
-	fields      map[protowire.Number]bool
+	fields      []field
 }
 
 // event reads a TrackEvent and applies it.
@@ -63,15 +61,12 @@ func (d *decoder) event(time int64, b []byte) error {
 }
 
 func (d *decoder) trackEvent(b []byte) (e event, err error) {
-	fields, err := parse("TrackEvent", b, map[protowire.Number]rule{
-		3: varint, 4: messages, 9: varint, 10: varint, 11: varint, 44: fixed, 47: fixeds, 48: fixeds, 54: varint,
-	})
+	fields, err := parse("TrackEvent", b, eventRules)
 	if err != nil {
 		return e, err
 	}
-	e.fields = map[protowire.Number]bool{}
+	e.fields = fields
 	for _, f := range fields {
-		e.fields[f.number] = true
 		err = nil
 		switch f.number {
 		case 3:
@@ -115,7 +110,7 @@ func innermost(t *Track) *Slice {
 }
 
 func (d *decoder) begin(time int64, e event) error {
-	if !e.fields[10] {
+	if !has(e.fields, 10) {
 		return errors.New("BEGIN without a name")
 	}
 	s := &Slice{
@@ -130,8 +125,8 @@ func (d *decoder) begin(time int64, e event) error {
 }
 
 func (d *decoder) end(time int64, e event) error {
-	for n := range e.fields {
-		if n != 9 && n != 11 && n != 48 {
+	for _, f := range e.fields {
+		if n := f.number; n != 9 && n != 11 && n != 48 {
 			return fmt.Errorf("END with field %d", n)
 		}
 	}

@@ -112,8 +112,18 @@ func (t *Trace) Text() string {
 	}
 	order := slices.Clone(t.Tracks)
 	slices.SortFunc(order, compareTracks)
+	e := events{map[*Track][]*Slice{}, map[*Track][]*Instant{}, map[*Track][]Sample{}}
+	for _, s := range t.Slices {
+		e.slices[s.Track] = append(e.slices[s.Track], s)
+	}
+	for _, i := range t.Instants {
+		e.instants[i.Track] = append(e.instants[i.Track], i)
+	}
+	for _, s := range t.Samples {
+		e.samples[s.Track] = append(e.samples[s.Track], s)
+	}
 	for _, track := range order {
-		t.printTrack(&b, track)
+		e.print(&b, track, t.Start)
 	}
 	for _, f := range t.Flows {
 		fmt.Fprintf(&b, "%s / %s -> %s / %s\n", f.From.Track.Path(), f.From.Name, f.To.Track.Path(), f.To.Name)
@@ -144,7 +154,15 @@ func lineage(t *Track) []*Track {
 	return append(lineage(t.Parent), t)
 }
 
-func (t *Trace) printTrack(b *strings.Builder, track *Track) {
+// events are those of each track.
+type events struct {
+	slices   map[*Track][]*Slice
+	instants map[*Track][]*Instant
+	samples  map[*Track][]Sample
+}
+
+// print prints a track, with times relative to start.
+func (e *events) print(b *strings.Builder, track *Track, start int64) {
 	b.WriteString(track.Path())
 	if track.Counter {
 		fmt.Fprintf(b, " [%s]", track.Unit)
@@ -153,19 +171,15 @@ func (t *Trace) printTrack(b *strings.Builder, track *Track) {
 		fmt.Fprintf(b, " (%s)", track.Desc)
 	}
 	b.WriteByte('\n')
-	for _, s := range t.On(track) {
+	for _, s := range e.slices[track] {
 		indent := strings.Repeat("  ", depth(s))
-		fmt.Fprintf(b, "%s  %d +%d %s%s\n", indent, s.Start-t.Start, s.Dur, s.Name, printArgs(s.Args))
+		fmt.Fprintf(b, "%s  %d +%d %s%s\n", indent, s.Start-start, s.Dur, s.Name, printArgs(s.Args))
 	}
-	for _, i := range t.Instants {
-		if i.Track == track {
-			fmt.Fprintf(b, "  %d ! %s%s\n", i.Time-t.Start, i.Name, printArgs(i.Args))
-		}
+	for _, i := range e.instants[track] {
+		fmt.Fprintf(b, "  %d ! %s%s\n", i.Time-start, i.Name, printArgs(i.Args))
 	}
-	for _, s := range t.Samples {
-		if s.Track == track {
-			fmt.Fprintf(b, "  %d = %v\n", s.Time-t.Start, s.Value)
-		}
+	for _, s := range e.samples[track] {
+		fmt.Fprintf(b, "  %d = %v\n", s.Time-start, s.Value)
 	}
 }
 

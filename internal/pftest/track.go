@@ -3,8 +3,6 @@ package pftest
 import (
 	"errors"
 	"fmt"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // maxAncestors is the depth at which trace_processor stops looking for a root.
@@ -12,9 +10,7 @@ const maxAncestors = 100
 
 // descriptor reads a TrackDescriptor.
 func (d *decoder) descriptor(b []byte) error {
-	fields, err := parse("TrackDescriptor", b, map[protowire.Number]rule{
-		1: varint, 2: bytes, 5: varint, 8: bytes, 11: varint, 12: varint, 14: bytes, 15: varint,
-	})
+	fields, err := parse("TrackDescriptor", b, descriptorRules)
 	if err != nil {
 		return err
 	}
@@ -57,7 +53,7 @@ func (d *decoder) descriptor(b []byte) error {
 }
 
 func unit(b []byte) (string, error) {
-	fields, err := parse("CounterDescriptor", b, map[protowire.Number]rule{6: bytes})
+	fields, err := parse("CounterDescriptor", b, rules{6: bytes})
 	if err != nil || len(fields) == 0 {
 		return "", err
 	}

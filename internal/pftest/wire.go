@@ -3,6 +3,7 @@ package pftest
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -19,9 +20,8 @@ func (f field) double() float64 { return math.Float64frombits(f.num) }
 
 // parse splits a message into its fields. Fields whose number or wire type is
 // not among those allowed are errors; so are singular fields that repeat.
-func parse(message string, b []byte, allowed map[protowire.Number]rule) ([]field, error) {
+func parse(message string, b []byte, allowed rules) ([]field, error) {
 	var fields []field
-	seen := map[protowire.Number]bool{}
 	for len(b) > 0 {
 		number, wire, n := protowire.ConsumeTag(b)
 		if n < 0 {
@@ -47,14 +47,21 @@ func parse(message string, b []byte, allowed map[protowire.Number]rule) ([]field
 		if !ok || r.wire != wire {
 			return nil, fmt.Errorf("%s: field %d of wire type %d is not expected", message, number, wire)
 		}
-		if seen[number] && !r.repeated {
+		if !r.repeated && has(fields, number) {
 			return nil, fmt.Errorf("%s: field %d repeats", message, number)
 		}
-		seen[number] = true
 		fields = append(fields, f)
 	}
 	return fields, nil
 }
+
+// has reports whether there is a field of a number.
+func has(fields []field, number protowire.Number) bool {
+	return slices.ContainsFunc(fields, func(f field) bool { return f.number == number })
+}
+
+// rules are the fields that a message may have.
+type rules map[protowire.Number]rule
 
 // rule says what a field must look like.
 type rule struct {
@@ -68,4 +75,13 @@ var (
 	fixeds   = rule{wire: protowire.Fixed64Type, repeated: true}
 	bytes    = rule{wire: protowire.BytesType}
 	messages = rule{wire: protowire.BytesType, repeated: true}
+)
+
+// The messages of which a file has many.
+var (
+	packetRules     = rules{6: bytes, 8: varint, 10: varint, 11: bytes, 12: bytes, 13: varint, 59: bytes, 60: bytes, 126: bytes}
+	eventRules      = rules{3: varint, 4: messages, 9: varint, 10: varint, 11: varint, 44: fixed, 47: fixeds, 48: fixeds, 54: varint}
+	annotationRules = rules{1: varint, 2: varint, 3: varint, 4: varint, 5: fixed, 6: bytes, 11: messages, 12: messages, 17: varint}
+	internedRules   = rules{1: varint, 2: bytes}
+	descriptorRules = rules{1: varint, 2: bytes, 5: varint, 8: bytes, 11: varint, 12: varint, 14: bytes, 15: varint}
 )

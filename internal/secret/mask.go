@@ -41,6 +41,7 @@ type hint struct {
 	text string
 	next string // bytes of which one follows; "" is any
 	name bool   // and it is assigned to, or is an option
+	host bool   // and an @ is somewhere behind it
 }
 
 // names are how secretName ends.
@@ -53,11 +54,12 @@ var hints = func() (byPair [1 << 10][]hint) {
 		{names, "\"'=:" + blank},
 		{"bearer basic", blank},
 		{"?key ?sig ?signature ?auth ?code ?pwd ?pass &key &sig &signature &auth &code &pwd &pass", "="},
-		{"sk- sk_live_ sk_test_ nvapi- glpat- github_pat_ xai- hf_ ghp_ gho_ ghu_ ghs_ ghr_ gsk_ xoxa- xoxb- xoxp- xoxr- xoxs- akia asia aiza eyj ://", ""},
+		{"sk- sk_live_ sk_test_ nvapi- glpat- github_pat_ xai- hf_ ghp_ gho_ ghu_ ghs_ ghr_ gsk_ xoxa- xoxb- xoxp- xoxr- xoxs- akia asia aiza eyj", ""},
+		{"://", ""},
 		{"key--", "-"}, // -----BEGIN PRIVATE KEY-----
 	} {
 		for _, text := range strings.Fields(group.texts) {
-			byPair[pair(text[0], text[1])] = append(byPair[pair(text[0], text[1])], hint{text, group.next, group.texts == names})
+			byPair[pair(text[0], text[1])] = append(byPair[pair(text[0], text[1])], hint{text, group.next, group.texts == names, text == "://"})
 		}
 	}
 	return byPair
@@ -72,9 +74,19 @@ func mayHave[text string | []byte](t text) bool {
 		for _, h := range hints[pair(t[i], t[i+1])] {
 			end := i + len(h.text)
 			if end <= len(t) && strings.EqualFold(string(t[i:end]), h.text) && (h.next == "" || end < len(t) && strings.IndexByte(h.next, t[end]) >= 0) &&
-				(!h.name || isAssigned(t, end) || isOption(t, i)) {
+				(!h.name || isAssigned(t, end) || isOption(t, i)) && (!h.host || hasAt(t, end)) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// hasAt reports whether an @ is behind t[i]: most addresses have no password before one.
+func hasAt[text string | []byte](t text, i int) bool {
+	for ; i < len(t); i++ {
+		if t[i] == '@' {
+			return true
 		}
 	}
 	return false
