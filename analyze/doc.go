@@ -14,6 +14,7 @@
 //	missing       what is not in a dump: lost spans, ranks that fell silent
 //	kernel        what kernels, launches, calls, copies and ranges took, by name
 //	gpu           what devices did and what they waited for
+//	gaps          what the host did while devices ran nothing (asks gpu)
 //	collective    who is late in collectives, and why (asks gpu)
 //	rank          which rank has more to do or is slower
 //	diff          what changed between two captures (asks requests, gpu)

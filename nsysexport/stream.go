@@ -170,6 +170,9 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 	})
 }
 
+// Frames yields nothing yet: calls into the operating system are not read.
+func (st stream) Frames(func(*profile.Frame) bool) {}
+
 // Outline returns the facts about the processes of an export without reading
 // what they did: profiles without events, by process id, which last as long as the session.
 func Outline(src *rows.Source) []*profile.Profile {

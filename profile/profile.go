@@ -218,6 +218,8 @@ type Filter struct {
 	// tells its base time behind its events.
 	From, To trace.Time
 	Args     ArgsMode
+	// ArgCats are the categories of which arguments are kept; nil is all.
+	ArgCats []string
 	// IndexOnly leaves all events out: what remains are the other tables.
 	IndexOnly bool
 	// Fingerprint fills Profile.Fingerprint, whatever the filter leaves out.

@@ -16,12 +16,16 @@ var (
 	CallCategories = []string{"cuda_runtime", "cuda_driver", "xpu_runtime", "xpu_driver", "mtia_runtime", "glow_runtime",
 		"privateuse1_runtime", "privateuse1_driver"}
 	CopyCategories = []string{"gpu_memcpy", "gpu_memset"}
+	// FrameCategories are those of what threads did beside these calls.
+	FrameCategories = []string{OperatorCategory, PythonCategory}
 )
 
-// Categories of kernels and of annotations.
+// Categories of kernels, of annotations, and of what threads did.
 const (
 	KernelCategory     = "kernel"
 	AnnotationCategory = "user_annotation"
+	OperatorCategory   = "cpu_op"
+	PythonCategory     = "python_function"
 )
 
 // Stream returns the events of p as a [Stream]. of tells the rank and the process
@@ -94,6 +98,18 @@ func (r *replay) Ranges(yield func(*Range) bool) {
 		n = Range{Event: e, TID: row.TID}
 		return yield(&n)
 	}, AnnotationCategory)
+}
+
+func (r *replay) Frames(yield func(*Frame) bool) {
+	python, _ := r.syms.Lookup(PythonCategory)
+	var f Frame
+	r.each(func(e Event, s *trace.Slice, row *Row) bool {
+		f = Frame{Event: e, TID: row.TID, Kind: OperatorFrame}
+		if s.Cat == python {
+			f.Kind = PythonFrame
+		}
+		return yield(&f)
+	}, FrameCategories...)
 }
 
 func (r *replay) Copies(yield func(*Copy) bool) {

@@ -47,6 +47,7 @@ type Stream interface {
 	Copies(yield func(*Copy) bool)
 	Calls(yield func(*Call) bool)
 	Ranges(yield func(*Range) bool)
+	Frames(yield func(*Frame) bool)
 }
 
 // An Event is what rows of all kinds have.
@@ -107,4 +108,21 @@ type Range struct {
 	// Open tells that the range was never closed: it ends with the recording, and
 	// its duration means nothing.
 	Open bool
+}
+
+// FrameKind says what a thread did in a frame.
+type FrameKind uint8
+
+const (
+	OperatorFrame FrameKind = iota // an operator of PyTorch: "aten::item"
+	PythonFrame                    // a call in Python: "threading.py(327): wait", "<built-in function len>", "nn.Module: Linear_0"
+	SystemFrame                    // a call into the operating system: "pthread_mutex_lock"
+)
+
+// A Frame is what a thread did, apart from its calls and ranges. Frames of a thread nest, in
+// each other and in those.
+type Frame struct {
+	Event
+	TID  int64
+	Kind FrameKind
 }

@@ -62,6 +62,8 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.Calls, finding.AtPlace, []string{"--api"}, failedCalls},
 	{finding.GPU, "GPUs that are idle for a quarter of the time, and why", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, idleGPUs},
+	{finding.GPU, "what the host does while GPUs wait for it, where one thing is a fifth of that", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps"}, hostCauses},
 	{finding.GPU, "calls that keep GPUs idle for a tenth of the time", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, heldUp},
 	{finding.GPU, "GPUs that are idle between steps for half of the time", Profiles,
@@ -82,19 +84,20 @@ var All = []Finder{
 		finding.Info, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline"}, changes(finding.Load, free)},
 }
 
-// consequences: requests are sent elsewhere or pile up when a rank falls silent, they wait where a limit is reached and are thrown out of a full KV
+// consequences: requests are sent elsewhere or pile up from when a rank falls silent, they wait where a limit is reached and are thrown out of a full KV
 // cache, load makes decoding slow, ranks wait for a slow one where they communicate, and a server that is slow may have become so.
 var consequences = []finding.Consequence{
-	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{"", finding.Waits}},
-	{Cause: finding.Silent, Effect: finding.Limit, Topics: limit.Topics},
+	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{"", finding.Waits}, Later: true, AtPlaces: true},
+	{Cause: finding.Silent, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Limit, Effect: finding.Load, Topics: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Topics: limit.Topics, Later: true},
 	{Cause: finding.Limit, CauseTopic: limit.Room.String(), Effect: finding.Memory, Topics: []string{""}},
-	{Cause: finding.Limit, CauseTopic: limit.Prefills.String(), Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
+	{Cause: finding.Limit, CauseTopic: limit.Prefills.String(), Effect: finding.Tail, Topics: []string{cause.Interference.String(), tail.CrowdTopic}},
 	{Cause: finding.Limit, CauseTopic: limit.Transfers.String(), Effect: finding.Transfer, Topics: []string{""}},
 	{Cause: finding.Tail, CauseTopic: tail.StallTopic, Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
-	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
-	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String()}},
+	{Cause: finding.Tail, CauseTopic: tail.CrowdTopic, Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
+	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
+	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
 	{Cause: finding.Slower, Effect: finding.Change, Topics: []string{""}, OnRanks: true},
 	{Cause: finding.Slower, Effect: finding.Tail, Topics: []string{cause.Decode.String()}, OnRanks: true},
@@ -195,6 +198,10 @@ func exposedCopies(m *Measured) ([]finding.Finding, finding.Judged) {
 }
 func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).EagerSteps)
+}
+
+func hostCauses(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.Gaps.Findings(m.GPUs.Length())
 }
 
 func exposure(m *Measured) ([]finding.Finding, finding.Judged) {

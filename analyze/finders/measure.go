@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/missing"
@@ -38,6 +39,7 @@ type Measured struct {
 	Stages, Steps bool
 	// Of profiles; nil without.
 	GPUs        *gpu.GPUs
+	Gaps        *gaps.Gaps
 	Collectives *collective.Collectives
 
 	changed []finding.Finding // of Changes, of all kinds
@@ -55,7 +57,12 @@ func Measure(in Inputs) Measured {
 		wg.Go(func() { m.RankLoads = rank.Measure(in.Requests) })
 	}
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
-		wg.Go(func() { m.GPUs = gpu.Measure(in.Profiles, in.Devices) })
+		wg.Go(func() {
+			collector, devices := gaps.Collect(in.Profiles), in.Devices
+			devices.Gaps = collector.Add
+			m.GPUs = gpu.Measure(in.Profiles, devices)
+			m.Gaps = collector.Measure(gaps.Options{})
+		})
 		wg.Go(func() { m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To) })
 	}
 	wg.Wait()

@@ -55,6 +55,41 @@ func TestMergeFindings(t *testing.T) {
 	}
 }
 
+// Load that changes somewhere when a rank falls silent, or later, is what that brings about;
+// load from before, all the time, or from outside is not. There may be
+// several silent ranks.
+func TestLoadOfSilentRanks(t *testing.T) {
+	const second = 1_000_000_000
+	dp := func(n int16) place.Where { return rankAt(request.Decode, "c94b1e02", 0, n) }
+	silent := func(n int16, since trace.Time, text string) finding.Finding {
+		return finding.Finding{Kind: finding.Silent, At: dp(n), Since: since, Text: text, Cost: 1 / float64(since)}
+	}
+	load := func(at place.Where, since, until trace.Time, text string) finding.Finding {
+		return finding.Finding{Kind: finding.Load, Reach: finding.Everywhere, At: at, Since: since, Until: until, Text: text}
+	}
+	for _, x := range []struct {
+		found []finding.Finding
+		want  []string
+	}{
+		{[]finding.Finding{load(dp(1), 101*second, 0, "share rose"), silent(0, 100*second, "DP0 silent")}, []string{"DP0 silent"}},
+		{[]finding.Finding{load(dp(1), 99.5*second, 0, "share rose"), silent(0, 100*second, "DP0 silent")}, []string{"DP0 silent"}},
+		{[]finding.Finding{load(dp(1), 60*second, 0, "share rose before"), silent(0, 100*second, "DP0 silent")}, []string{"DP0 silent", "share rose before"}},
+		{[]finding.Finding{load(dp(1), 0, 0, "queues all the time"), silent(0, 100*second, "DP0 silent")}, []string{"DP0 silent", "queues all the time"}},
+		{[]finding.Finding{load(place.Where{}, 101*second, 0, "arrivals rose"), silent(0, 100*second, "DP0 silent")}, []string{"DP0 silent", "arrivals rose"}},
+		{[]finding.Finding{load(dp(2), 10*second, 20*second, "share rose"), load(dp(3), 60*second, 0, "share rose again"), silent(0, 50*second, "DP0 silent"), silent(1, 9*second, "DP1 silent")},
+			[]string{"DP1 silent", "DP0 silent"}},
+	} {
+		got := finding.Merge(x.found, consequences)
+		var texts []string
+		for i := range got {
+			texts = append(texts, got[i].Text)
+		}
+		if !slices.Equal(texts, x.want) {
+			t.Errorf("%q, want %q", texts, x.want)
+		}
+	}
+}
+
 func sentences(list ...string) (out []finding.Evidence) {
 	for _, text := range list {
 		out = append(out, finding.Evidence{Text: text})

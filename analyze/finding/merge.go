@@ -94,6 +94,8 @@ type Consequence struct {
 	OnRanks bool
 	// Later tells that effects which were there before the cause are none.
 	Later bool
+	// AtPlaces tells that effects which are everywhere are none: they come from outside.
+	AtPlaces bool
 }
 
 // isEffect reports whether f is brought about by a cause.
@@ -101,26 +103,31 @@ func (c *Consequence) isEffect(f, cause *Finding) bool {
 	const slack = trace.Time(2 * time.Second) // nobody knows exactly when load changed
 	return f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && f.meets(cause) &&
 		(!c.OnRanks || f.At.Scope == place.OneRank) &&
-		(!c.Later || cause.Since != 0 && f.Since+slack >= cause.Since)
+		(!c.Later || cause.Since != 0 && f.Since+slack >= cause.Since) &&
+		(!c.AtPlaces || f.At.Scope != place.Everywhere)
 }
 
-// takeConsequences makes effects evidence of their causes, where they are at one place.
+// takeConsequences makes effects evidence of their causes, where they are at one place: of
+// the first that each can have.
 func takeConsequences(found []Finding, consequences []Consequence) []Finding {
-	for _, c := range consequences {
-		isCause := func(f Finding) bool { return f.Kind == c.Cause && (c.CauseTopic == "" || f.Topic == c.CauseTopic) }
-		k := slices.IndexFunc(found, isCause)
-		if k < 0 {
-			continue
-		}
-		cause := found[k]
-		found = slices.DeleteFunc(found, func(f Finding) bool {
-			effect := c.isEffect(&f, &cause)
-			if effect {
-				cause.take(&f)
+	for i := range consequences {
+		c := &consequences[i]
+		var left []int
+		for k := range found {
+			cause := slices.IndexFunc(found, func(f Finding) bool {
+				return f.Kind == c.Cause && (c.CauseTopic == "" || f.Topic == c.CauseTopic) && c.isEffect(&found[k], &f)
+			})
+			if cause < 0 {
+				left = append(left, k)
+				continue
 			}
-			return effect
-		})
-		found[slices.IndexFunc(found, isCause)] = cause
+			found[cause].take(&found[k])
+		}
+		kept := make([]Finding, len(left))
+		for i, k := range left {
+			kept[i] = found[k]
+		}
+		found = kept
 	}
 	return found
 }

@@ -30,7 +30,7 @@ func (g *GPUs) longestGap(t *gpuTime, reason Reason) finding.Evidence {
 	if longest.of == nil {
 		return finding.Evidence{}
 	}
-	text := "longest gap " + words.Nearly(longest.length())
+	text := "longest gap " + words.Nearly(longest.Length())
 	if longest.From > absolute {
 		text += " at " + words.Clock(longest.From).Format("15:04:05.000")
 	}

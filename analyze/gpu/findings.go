@@ -47,7 +47,7 @@ func (t *gpuTime) add(g *GPU, did *Activity, length int64) {
 	t.copies = distribution.AddTimes(t.copies, did.Exposed(profile.ClassMemory))
 	for reason, wait := range did.Waits.Time {
 		t.waits[reason] = distribution.AddTimes(t.waits[reason], wait)
-		if gap := did.Waits.Longest[reason]; gap.length() > t.longest[reason].length() {
+		if gap := did.Waits.Longest[reason]; gap.Length() > t.longest[reason].Length() {
 			t.longest[reason] = deviceGap{gap, g}
 		}
 	}

@@ -19,6 +19,9 @@ type Options struct {
 	From, To trace.Time
 	// Cuts divide every device into pieces, in order; nil makes none.
 	Cuts []trace.Time
+	// Gaps takes every gap of every device, in the order of time; of several ranks at once.
+	// What it gets is valid until it returns. nil is nobody.
+	Gaps func(*IdleGap)
 }
 
 // keeps reports whether an event lies in the window.
@@ -166,7 +169,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		walks[i].walk(s)
 	})
 	ranks := joinWalks(set, walks)
-	parallel.Each(len(ranks), func(i int) { ranks[i].measure(opt.Cuts) })
+	parallel.Each(len(ranks), func(i int) { ranks[i].measure(&opt) })
 	g := &GPUs{classes: opt.Classes.Name, recorded: set.Recorded, graphCapture: set.GraphCapture, Calls: sumCalls(walks)}
 	captured := make([]int64, len(ranks))
 	var recorded recordings
@@ -255,10 +258,10 @@ func (r *rankWork) join(part *gpuPart, steps int) {
 }
 
 // measure sweeps over the rows of all devices of the rank.
-func (r *rankWork) measure(cuts []trace.Time) {
+func (r *rankWork) measure(opt *Options) {
 	r.host.order(r.steps)
 	for _, part := range r.gpus {
-		s := newGPUSweep(part.gpu, r, cuts)
+		s := newGPUSweep(part.gpu, r, opt)
 		busy := stepBusy{steps: r.steps, until: make([]trace.Time, len(r.steps))}
 		part.rows.each(func(row *gpuRow) {
 			s.add(row)

@@ -234,6 +234,8 @@ func (s *htaStream) Ranges(yield func(*profile.Range) bool) {
 
 func (s *htaStream) Copies(func(*profile.Copy) bool) {}
 
+func (s *htaStream) Frames(func(*profile.Frame) bool) {}
+
 // htaTable reads a table of an oracle; nil if there is none.
 func htaTable(t *testing.T, dir, name string) []map[string]string {
 	t.Helper()

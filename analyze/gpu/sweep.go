@@ -113,13 +113,14 @@ type gpuSweep struct {
 	pieces   pieceSweep
 }
 
-// newGPUSweep returns the sweep over a device of a rank, which divides it at some instants.
-func newGPUSweep(g *GPU, of *rankWork, cuts []trace.Time) *gpuSweep {
-	if len(cuts) > 0 {
-		g.Pieces = make([]Piece, len(cuts)+1)
+// newGPUSweep returns the sweep over a device of a rank.
+func newGPUSweep(g *GPU, of *rankWork, opt *Options) *gpuSweep {
+	if len(opt.Cuts) > 0 {
+		g.Pieces = make([]Piece, len(opt.Cuts)+1)
 	}
-	return &gpuSweep{gpu: g, recorded: of.recorded, stream: map[int64]int{}, kernels: &of.kernels, waits: waitSweep{host: &of.host},
-		pieces: pieceSweep{cuts: cuts, gpu: g}}
+	waits := waitSweep{host: &of.host, gaps: opt.Gaps, gap: IdleGap{Rank: g.RankIndex, Device: g.Device}}
+	return &gpuSweep{gpu: g, recorded: of.recorded, stream: map[int64]int{}, kernels: &of.kernels, waits: waits,
+		pieces: pieceSweep{cuts: opt.Cuts, gpu: g}}
 }
 
 func (s *gpuSweep) add(r *gpuRow) {

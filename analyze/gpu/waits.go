@@ -23,7 +23,7 @@ func (w *Waits) join(o *Waits) {
 	for reason := range w.Time {
 		w.Time[reason] = distribution.AddTimes(w.Time[reason], o.Time[reason])
 		w.Gaps[reason] += o.Gaps[reason]
-		if a, b := w.Longest[reason], o.Longest[reason]; b.length() > a.length() || b.length() == a.length() && b.From < a.From {
+		if a, b := w.Longest[reason], o.Longest[reason]; b.Length() > a.Length() || b.Length() == a.Length() && b.From < a.From {
 			w.Longest[reason] = b
 		}
 	}
@@ -32,25 +32,27 @@ func (w *Waits) join(o *Waits) {
 // A Gap is a time in which a device ran nothing.
 type Gap struct{ From, To trace.Time }
 
-// length is in ns.
-func (g Gap) length() int64 { return distribution.Between(g.From, g.To) }
+// Length is in ns.
+func (g Gap) Length() int64 { return distribution.Between(g.From, g.To) }
 
-// A hostCall is a call that held up its thread.
-type hostCall struct {
-	start, end trace.Time
+// A HostCall is a call that held up its thread.
+type HostCall struct {
+	Start, End trace.Time
+	TID        int64
+	PID        int32
 	reason     Reason
 }
 
 // hostTimes are what the host of a rank did, in the order of time: calls that hold up
 // their threads, and steps as intervals that do not overlap.
 type hostTimes struct {
-	calls []hostCall
+	calls []HostCall
 	steps []recordedSpan
 }
 
 // order puts calls in order and makes intervals of steps.
 func (h *hostTimes) order(steps []walk.Step) {
-	slices.SortFunc(h.calls, func(a, b hostCall) int { return cmp.Compare(a.start, b.start) })
+	slices.SortFunc(h.calls, func(a, b HostCall) int { return cmp.Compare(a.Start, b.Start) })
 	var spans recordings
 	for i := range steps {
 		spans = append(spans, recordedSpan{steps[i].Start, steps[i].End})
@@ -62,75 +64,110 @@ func (h *hostTimes) order(steps []walk.Step) {
 type waitSweep struct {
 	host   *hostTimes
 	call   int        // the first of host.calls that did not begin before the last gap's end
-	active []hostCall // began, and may not have ended
+	active []HostCall // began, and may not have ended
 	step   int        // the first of host.steps that did not end before the last gap
+
+	gap   IdleGap // the one that is being divided
+	parts [NumReasons]int64
+	gaps  func(*IdleGap) // takes each; nil is nobody
 }
 
 // add counts the gap from the end of what ran last to the start of r.
 func (s *waitSweep) add(w *Waits, r *gpuRow, from trace.Time) {
 	to := r.start
-	var parts [NumReasons]int64
+	s.parts = [NumReasons]int64{}
+	s.gap.Gap, s.gap.Late, s.gap.Launch, s.gap.Launched = Gap{from, to}, r.called() && r.launch > from, r.launch, r.launched
+	s.gap.Parts = s.gap.Parts[:0]
 	length := distribution.Between(from, to)
 	switch {
-	case r.called() && r.launch > from:
-		s.ofHost(&parts, from, to, r.launch)
+	case s.gap.Late:
+		s.ofHost(from, to, r.launch)
 	case length < kernelGap:
-		parts[LaunchGap] = length
+		s.count(LaunchGap, from, to, nil)
 	case r.called():
-		parts[Dependency] = length
+		s.count(Dependency, from, to, nil)
 	case r.flags&rowMigrated != 0:
-		parts[Migration] = length
+		s.count(Migration, from, to, nil)
 	default:
-		parts[NotRecorded] = length
+		s.count(NotRecorded, from, to, nil)
 	}
 	most := Reason(0)
-	for reason, t := range parts {
+	for reason, t := range s.parts {
 		w.Time[reason] = distribution.AddTimes(w.Time[reason], t)
-		if t > parts[most] {
+		if t > s.parts[most] {
 			most = Reason(reason)
 		}
 	}
 	w.Gaps[most]++
-	if length > w.Longest[most].length() {
+	if length > w.Longest[most].Length() {
 		w.Longest[most] = Gap{from, to}
 	}
+	if s.gaps != nil {
+		s.gaps(&s.gap)
+	}
+}
+
+// count counts a part of the gap that has one reason, and the call that is to blame; nil is
+// none.
+func (s *waitSweep) count(reason Reason, from, to trace.Time, by *HostCall) {
+	if from >= to {
+		return
+	}
+	s.parts[reason] = distribution.AddTimes(s.parts[reason], distribution.Between(from, to))
+	if s.gaps != nil {
+		part := GapPart{Gap: Gap{from, to}, Reason: reason}
+		if by != nil {
+			part.By, part.Called = *by, true
+		}
+		s.gap.Parts = append(s.gap.Parts, part)
+	}
+}
+
+// A holdup is until when a call holds up the host.
+type holdup struct {
+	until trace.Time
+	by    *HostCall
 }
 
 // ofHost divides a gap that a late launch ended. What a call takes counts as that call;
 // of the rest, what lies in no step is between steps, and all else is the host's own
 // work, or the consequence of a call that let the device run dry.
-func (s *waitSweep) ofHost(parts *[NumReasons]int64, from, to, launch trace.Time) {
+func (s *waitSweep) ofHost(from, to, launch trace.Time) {
 	s.enter(from, to)
-	var until [NumReasons]trace.Time
-	drained := false
+	var holdups [NumReasons]holdup
+	var drained *HostCall
 	now := from
-	count := func(limit trace.Time) {
+	countTo := func(limit trace.Time) {
 		for now < limit {
-			reason, end := running(&until, now, limit)
+			reason, end := running(&holdups, now, limit)
 			if reason == NoReason {
-				s.withoutCall(parts, now, end, drained)
+				s.withoutCall(now, end, drained)
 			} else {
-				parts[reason] = distribution.AddTimes(parts[reason], distribution.Between(now, end))
+				s.count(reason, now, end, holdups[reason].by)
 			}
 			now = end
 		}
 	}
 	for i := range s.active { // in the order of their starts
 		c := &s.active[i]
-		start := max(c.start, from)
-		drained = drained || c.reason == AfterSync && c.start <= from && c.end <= launch
+		start := max(c.Start, from)
+		if c.reason == AfterSync && c.Start <= from && c.End <= launch {
+			drained = c
+		}
 		reason := c.reason
 		switch {
 		case reason != AfterSync && reason != BlockingCopy:
-		case distribution.Between(start, min(c.end, to)) >= waitsUnseen:
+		case distribution.Between(start, min(c.End, to)) >= waitsUnseen:
 			reason = Unseen
 		case reason == AfterSync:
 			continue
 		}
-		count(min(start, to))
-		until[reason] = max(until[reason], c.end)
+		countTo(min(start, to))
+		if c.End > holdups[reason].until {
+			holdups[reason] = holdup{c.End, c}
+		}
 	}
-	count(to)
+	countTo(to)
 }
 
 // waitsUnseen is from how long on a call that waits for an idle device waits for work that
@@ -139,10 +176,10 @@ func (s *waitSweep) ofHost(parts *[NumReasons]int64, from, to, launch trace.Time
 const waitsUnseen = 1_000_000
 
 // running returns the reason that holds now, the worst first, and until when.
-func running(until *[NumReasons]trace.Time, now, limit trace.Time) (Reason, trace.Time) {
+func running(holdups *[NumReasons]holdup, now, limit trace.Time) (Reason, trace.Time) {
 	for _, reason := range [...]Reason{Modules, Allocation, Unseen, BlockingCopy} {
-		if until[reason] > now {
-			return reason, min(limit, until[reason])
+		if until := holdups[reason].until; until > now {
+			return reason, min(limit, until)
 		}
 	}
 	return NoReason, limit
@@ -150,38 +187,35 @@ func running(until *[NumReasons]trace.Time, now, limit trace.Time) (Reason, trac
 
 // enter makes active what may overlap a gap.
 func (s *waitSweep) enter(from, to trace.Time) {
-	s.active = slices.DeleteFunc(s.active, func(c hostCall) bool { return c.end <= from })
-	for ; s.call < len(s.host.calls) && s.host.calls[s.call].start < to; s.call++ {
-		if c := s.host.calls[s.call]; c.end > from {
+	s.active = slices.DeleteFunc(s.active, func(c HostCall) bool { return c.End <= from })
+	for ; s.call < len(s.host.calls) && s.host.calls[s.call].Start < to; s.call++ {
+		if c := s.host.calls[s.call]; c.End > from {
 			s.active = append(s.active, c)
 		}
 	}
 }
 
-// withoutCall counts time in which no call held the host up.
-func (s *waitSweep) withoutCall(parts *[NumReasons]int64, from, to trace.Time, drained bool) {
+// withoutCall counts time in which no call held the host up. drained is the call before it
+// that waited until the device had run dry; nil is none.
+func (s *waitSweep) withoutCall(from, to trace.Time, drained *HostCall) {
 	reason := HostWork
-	if drained {
+	if drained != nil {
 		reason = AfterSync
 	}
-	length := distribution.Between(from, to)
-	inSteps := length
-	if len(s.host.steps) > 0 {
-		inSteps = s.inSteps(from, to)
+	steps := s.host.steps
+	if len(steps) == 0 {
+		s.count(reason, from, to, drained)
+		return
 	}
-	parts[reason] = distribution.AddTimes(parts[reason], inSteps)
-	parts[BetweenSteps] = distribution.AddTimes(parts[BetweenSteps], length-inSteps)
-}
-
-// inSteps returns how much of [from, to) lies in steps, in ns.
-func (s *waitSweep) inSteps(from, to trace.Time) int64 {
-	for s.step < len(s.host.steps) && s.host.steps[s.step].to <= from {
+	for s.step < len(steps) && steps[s.step].to <= from {
 		s.step++
 	}
-	total := int64(0)
-	for i := s.step; i < len(s.host.steps) && s.host.steps[i].from < to; i++ {
-		step := s.host.steps[i]
-		total = distribution.AddTimes(total, distribution.Between(max(from, step.from), min(to, step.to)))
+	now := from
+	for i := s.step; i < len(steps) && steps[i].from < to; i++ {
+		start, end := max(from, steps[i].from), min(to, steps[i].to)
+		s.count(BetweenSteps, now, start, nil)
+		s.count(reason, start, end, drained)
+		now = end
 	}
-	return total
+	s.count(BetweenSteps, now, to, nil)
 }

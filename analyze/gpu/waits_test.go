@@ -103,7 +103,7 @@ func TestWaitsMomentByMoment(t *testing.T) {
 		var host hostTimes
 		for range r.IntN(12) {
 			start := trace.Time(r.IntN(200))
-			host.calls = append(host.calls, hostCall{start, start + trace.Time(r.IntN(40)), []Reason{Modules, Allocation, BlockingCopy, AfterSync}[r.IntN(4)]})
+			host.calls = append(host.calls, HostCall{Start: start, End: start + trace.Time(r.IntN(40)), reason: []Reason{Modules, Allocation, BlockingCopy, AfterSync}[r.IntN(4)]})
 		}
 		var steps []walk.Step
 		for range r.IntN(4) {
@@ -111,14 +111,25 @@ func TestWaitsMomentByMoment(t *testing.T) {
 			steps = append(steps, walk.Step{Start: start, End: start + trace.Time(r.IntN(60))})
 		}
 		host.order(steps)
-		sweep := waitSweep{host: &host}
+		var gap IdleGap
+		sweep := waitSweep{host: &host, gaps: func(g *IdleGap) { gap = *g }}
 		var got, want Waits
 		for from := trace.Time(r.IntN(30)); from < 220; {
 			to := from + 1 + trace.Time(r.IntN(60))
 			row := gpuRow{start: to, flags: rowCalled, launch: from + 1 + trace.Time(r.IntN(int(to-from)))}
 			sweep.add(&got, &row, from)
-			for now := from; now < to; now++ {
-				want.Time[definedReason(&host, steps, now, from, row.launch)]++
+			now := from
+			for _, part := range gap.Parts {
+				for ; now < part.To && part.From <= now; now++ {
+					reason := definedReason(&host, steps, now, from, row.launch)
+					want.Time[reason]++
+					if part.Reason != reason || part.Called != (reason != HostWork && reason != BetweenSteps) {
+						t.Fatalf("at %d a part of %v that %v explains, want %v", now, part, part.Reason, reason)
+					}
+				}
+			}
+			if now != to {
+				t.Fatalf("the parts of the gap from %d to %d end at %d", from, to, now)
 			}
 			from = to + trace.Time(r.IntN(30))
 		}
@@ -133,8 +144,8 @@ func definedReason(host *hostTimes, steps []walk.Step, now, from, launch trace.T
 	best, drained := NumReasons, false
 	for _, c := range host.calls {
 		if c.reason == AfterSync {
-			drained = drained || c.start <= from && c.end > from && c.end <= launch
-		} else if c.start <= now && now < c.end {
+			drained = drained || c.Start <= from && c.End > from && c.End <= launch
+		} else if c.Start <= now && now < c.End {
 			best = min(best, c.reason)
 		}
 	}

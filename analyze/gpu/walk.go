@@ -168,7 +168,7 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 		rank.recorded.widen(c.Start, c.Start+trace.Time(c.Dur()))
 	}
 	if reason := w.calls.add(c, inWindow); reason != NoReason {
-		rank.host.calls = append(rank.host.calls, hostCall{c.Start, c.Start + trace.Time(c.Dur()), reason})
+		rank.host.calls = append(rank.host.calls, HostCall{c.Start, c.Start + trace.Time(c.Dur()), c.TID, c.PID, reason})
 	}
 	if c.Correlation == 0 {
 		return

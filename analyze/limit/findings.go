@@ -85,8 +85,8 @@ func (l *Limit) evidence() finding.Evidence {
 func (l *Limit) metric() finding.Metric {
 	m := finding.Metric{Before: math.NaN()}
 	switch l.Kind {
-	case Places:
-		m.Name, m.Unit, m.After = "running requests", table.Number, float64(l.StuckAt)
+	case Running, Slots:
+		m.Name, m.Unit, m.After = l.Kind.String(), table.Number, float64(l.StuckAt)
 	case Prefills:
 		m.Name, m.Unit, m.After = "share of time spent on prompts", table.Share, l.Prefilling
 	case Transfers:
@@ -101,8 +101,11 @@ func (l *Limit) metric() finding.Metric {
 func (l *Limit) Sentence() string {
 	name := l.DP()
 	switch l.Kind {
-	case Places:
+	case Running:
 		return fmt.Sprintf("%s is decode-bound: running is stuck at %d (max running requests?) while up to %d wait, %s", name, l.StuckAt, l.Most, l.when())
+	case Slots:
+		return fmt.Sprintf("%s is decode-bound: it is stuck at %d requests that run or are about to (max running requests?) while up to %d wait, %s",
+			name, l.StuckAt, l.Most, l.when())
 	case Prefills:
 		return fmt.Sprintf("%s is prefill-bound: it computes prompts %s %% of the time while up to %d requests wait, %s",
 			name, words.InPercent(l.Prefilling), l.Most, l.when())

@@ -64,46 +64,50 @@ func (v *server) limits(whole int64) []Limit {
 //
 //   - A server that prefills does so nearly all the time.
 //   - Nearly all the time, the same number of requests run: a place is taken as soon as
-//     it is free. Other limits let this number vary.
-//   - Requests wait for room in the KV cache. A decode server says so itself. On a
-//     unified one others were thrown out meanwhile, or it has the time to compute
-//     prompts, which come first where they can, and does not.
+//     it is free. Other limits let this number vary. On a decode server, those that are
+//     about to run can have a place, too.
+//   - Requests wait for room in the KV cache, which others have. A decode server says so
+//     itself. On a unified one others were thrown out meanwhile, or it has the time to
+//     compute prompts, which come first where they can, and does not.
 func (v *server) judge(p *spell) (kind Kind, ok bool) {
 	if most, _ := p.most(func(s *segment) int32 { return s.n[p.wait] }); most < fewWaiting || v.left(p) < fewServed {
 		return 0, false
 	}
-	places := p.usual()
 	prefills := p.share(func(s *segment) bool { return s.n[prefilling] > 0 })
-	stuck := p.share(func(s *segment) bool { return s.n[running] == places })
-	beyond := p.share(func(s *segment) bool { return s.n[running] > places })
-	either := p.share(func(s *segment) bool { return s.n[prefilling] > 0 || s.n[running] == places })
+	places := p.weigh(taken[Running])
+	stuck := places[places.usual()] / places.whole()
+	either := p.share(func(s *segment) bool { return s.n[prefilling] > 0 || s.n[running] == int32(places.usual()) })
 	switch {
 	case v.Role != request.Decode && (prefills >= nearlyAll || either >= nearlyAll && prefills > stuck):
 		return Prefills, true
 	case v.Role == request.Prefill:
 		return 0, false
-	case either >= nearlyAll && stuck >= halfOf && beyond <= rarely:
-		return Places, true
-	case p.wait == roomless || v.retractions(p) > 0:
-		return Room, true
-	case prefills < muchOf && p.share(func(s *segment) bool { return s.n[running] > 0 }) >= nearlyAll:
+	case either >= nearlyAll && stuck >= halfOf && places.beyond(places.usual()) <= rarely:
+		return Running, true
+	case p.wait == roomless && p.weigh(taken[Slots]).isStuck():
+		return Slots, true
+	case p.share(func(s *segment) bool { return s.n[running]+s.n[queued]+s.n[transferring] > 0 }) < nearlyAll:
+		return 0, false
+	case p.wait == roomless || v.retractions(p) > 0 || prefills < muchOf:
 		return Room, true
 	}
 	return 0, false
 }
 
-// usual is the number of requests that run for most of the waiting in a spell.
-func (p *spell) usual() int32 {
-	return int32(p.byRunning().usual())
+// taken is how many places of a server are taken by requests that run, or by all that it has
+// made room for.
+var taken = map[Kind]func(s *segment) int32{
+	Running: func(s *segment) int32 { return s.n[running] },
+	Slots:   func(s *segment) int32 { return s.n[running] + s.n[queued] + s.n[transferring] },
 }
 
 // keepMain drops spells that hardly matter beside the longest one; and of those in which
-// no more requests could run, those with another number of them: that is chance.
+// all places are taken, those with another number of them: that is chance.
 func (h *phase) keepMain() {
 	longest := slices.MaxFunc(h.spells, func(x, y spell) int { return cmp.Compare(x.waited(), y.waited()) })
-	least, places := int64(minor*float64(longest.waited())), longest.usual()
+	least, of := int64(minor*float64(longest.waited())), taken[h.kind]
 	h.spells = slices.DeleteFunc(h.spells, func(p spell) bool {
-		return p.waited() < least || h.kind == Places && p.usual() != places
+		return p.waited() < least || of != nil && p.weigh(of).usual() != longest.weigh(of).usual()
 	})
 }
 
@@ -153,18 +157,20 @@ func (v *server) measure(h *phase) Limit {
 	l.Requests = slices.Compact(l.Requests)
 	most, at := whole.most(func(s *segment) int32 { return s.n[h.wait] })
 	l.Most, l.At = int(most), at
-	l.Running = whole.weigh(func(s *segment) float64 { return float64(s.n[running]) })
 	l.Prefilling = whole.share(func(s *segment) bool { return s.n[prefilling] > 0 })
-	by := whole.byRunning()
-	l.StuckAt = by.usual()
-	l.Fewest, l.Greatest = by.bounds()
+	ran := whole.weigh(taken[Running])
+	l.Running = ran.mean()
+	l.Fewest, l.Greatest = ran.bounds()
+	if of := taken[h.kind]; of != nil {
+		l.StuckAt = whole.weigh(of).usual()
+	}
 	return l
 }
 
 // e2e is how long the requests took that a server worked for, all together, in ns.
 func (v *server) e2e(s *request.Set) int64 {
 	sum := int64(0)
-	for r := range v.served {
+	for _, r := range v.served {
 		if e2e := s.Requests[r].Metrics.E2E; e2e > 0 && e2e <= request.LongestRequest {
 			sum += e2e
 		}

@@ -13,18 +13,19 @@ import (
 type Kind uint8
 
 const (
-	Places    Kind = iota // in the batch: no more requests may run
+	Running   Kind = iota // places in the batch: no more requests may run
+	Slots                 // places for all requests that a decode server has made room for
 	Room                  // in the KV cache
 	Prefills              // time to compute prompts
 	Transfers             // bandwidth to transfer KV caches
 )
 
 // Topics are what findings of limits are about.
-var Topics = []string{Places.String(), Room.String(), Prefills.String(), Transfers.String()}
+var Topics = []string{Running.String(), Slots.String(), Room.String(), Prefills.String(), Transfers.String()}
 
 // String returns the word that reports print.
 func (k Kind) String() string {
-	return [...]string{"running requests", "KV cache", "prefill", "KV transfer"}[k]
+	return [...]string{"running requests", "requests", "KV cache", "prefill", "KV transfer"}[k]
 }
 
 // A Limit is what keeps requests waiting on a server.
@@ -40,7 +41,7 @@ type Limit struct {
 	Requests    []int      // that waited, as indexes into Set.Requests, by start
 	Most        int        // that waited at a time, first at the instant At
 	At          trace.Time
-	// StuckAt is how many requests run for most of the waiting.
+	// StuckAt is how many places are taken for most of the waiting; 0 of other limits.
 	StuckAt int
 	// Running is how many requests ran while others waited, on average; Fewest and
 	// Greatest bound it for nine tenths of the waiting.

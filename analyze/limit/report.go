@@ -2,7 +2,6 @@ package limit
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -19,8 +18,16 @@ func (l *Limits) Report() *table.Table {
 	running := func(x *Limit, of float64) table.Cell {
 		return table.Cell{Share: of, Unknown: x.Kind == Transfers}
 	}
-	fields := place.WhereColumns(func(x *Limit) *place.Where { return &x.Where })
-	fields = append(fields,
+	where := func(part int) func(x *Limit) string {
+		return func(x *Limit) string {
+			role, host, rank := x.Where.Parts()
+			return [...]string{role, host, rank}[part]
+		}
+	}
+	fields := []table.Field[Limit]{
+		table.TextColumn("role", "of the server", where(0)),
+		table.TextColumn("host", "machine", where(1)),
+		table.TextColumn("rank", "parallel ranks", where(2)),
 		table.TextColumn("limit", "what the server has no more of", func(x *Limit) string { return x.Kind.String() }),
 		table.TimeColumn("from", "when requests began to wait", func(x *Limit) trace.Time { return x.From }),
 		table.TimeColumn("to", "when they no longer waited", func(x *Limit) trace.Time { return x.To }),
@@ -33,8 +40,8 @@ func (l *Limits) Report() *table.Table {
 		table.TimeColumn("at", "when that was first so", func(x *Limit) trace.Time { return x.At }),
 		table.Field[Limit]{Column: table.Column{Name: "running", Unit: table.Number, Doc: "requests that ran while others waited, on average"},
 			Cell: func(x *Limit) table.Cell { return running(x, x.Running) }},
-		table.CountColumn("stuck at", "how many ran, if always as many", func(x *Limit) int64 {
-			if x.Kind != Places {
+		table.CountColumn("stuck at", "places that were taken, if always as many", func(x *Limit) int64 {
+			if taken[x.Kind] == nil {
 				return request.Unknown
 			}
 			return int64(x.StuckAt)
@@ -44,10 +51,10 @@ func (l *Limits) Report() *table.Table {
 		table.Field[Limit]{Column: table.Column{Name: "slowdown", Unit: table.Number, Doc: "how many times as long as alone a KV transfer takes"},
 			Cell: func(x *Limit) table.Cell { return table.Cell{Share: x.Slowdown, Unknown: x.Kind != Transfers} }},
 		table.CountColumn("retractions", "meanwhile", func(x *Limit) int64 { return int64(x.Retracted) }),
-	)
-	title := "Limits: none keeps requests waiting for long"
+	}
+	title := "No limit keeps requests waiting for long"
 	if len(l.List) > 0 {
-		title = "Limits"
+		title = "Limits: " + l.List[0].Sentence()
 	}
 	return table.New("sgtrace.report.limits/v1", title, l.List, fields)
 }

@@ -35,16 +35,13 @@ type server struct {
 	place.Where
 	held     [states][]held // by start
 	retracts []trace.Time   // when requests were thrown out of the batch, in order
-	served   map[int32]bool // requests that it worked for, as indexes into Set.Requests
+	served   []int          // requests that it worked for, as indexes into Set.Requests, in order
 }
 
 // serversOf collects what requests did on the lead ranks of s, in the order of display.
 func serversOf(s *request.Set) []*server {
 	ranks := place.NewRankSet(s)
-	servers := make([]*server, len(ranks.Places))
-	for i, where := range ranks.Places {
-		servers[i] = &server{Where: where, served: map[int32]bool{}}
-	}
+	servers := make([]*server, len(ranks.Places)) // nil of ranks that lead nothing
 	bulk := load.BulkOf(s)
 	for i := range s.Requests {
 		if !bulk.Holds(&s.Requests[i]) {
@@ -53,11 +50,16 @@ func serversOf(s *request.Set) []*server {
 		for _, p := range s.Requests[i].Parts {
 			part := &s.Parts[p]
 			thread, rank := ranks.Lead(part)
-			if part.Serves() && thread != request.None && rank != request.None && ranks.Leads[rank] {
-				servers[rank].add(s, part, thread)
+			if !part.Serves() || thread == request.None || rank == request.None || !ranks.Leads[rank] {
+				continue
 			}
+			if servers[rank] == nil {
+				servers[rank] = &server{Where: ranks.Places[rank]}
+			}
+			servers[rank].add(s, part, thread)
 		}
 	}
+	servers = slices.DeleteFunc(servers, func(v *server) bool { return v == nil })
 	for _, v := range servers {
 		for of := range v.held {
 			slices.SortStableFunc(v.held[of], func(x, y held) int { return cmp.Compare(x.From, y.From) })
@@ -90,7 +92,9 @@ func stateOf(row *request.Row, role request.Role) (of state, ok bool) {
 
 // add adds what the lead thread of a part says.
 func (v *server) add(s *request.Set, p *request.Part, thread int) {
-	v.served[int32(p.Request)] = true
+	if n := len(v.served); n == 0 || v.served[n-1] != p.Request {
+		v.served = append(v.served, p.Request)
+	}
 	s.EachSelectedStage(s.Threads[thread].Stages, true, func(i int, outermost bool) {
 		row := s.Row(i)
 		of, ok := stateOf(row, p.Role)

@@ -24,7 +24,7 @@ var plants = []struct {
 	{"running requests", testset.AllModes, func(c *simulator.Config) {
 		c.MaxRunning, c.MaxQueued, c.Rate, c.KVTokens = 4, 100, 10, 1<<16
 		c.Prompt.Median, c.Output.Median = 100, 32
-	}, Places, []request.Role{request.Unified, request.Decode}},
+	}, Running, []request.Role{request.Unified, request.Decode}},
 	{"KV cache", testset.AllModes, func(c *simulator.Config) {
 		c.MaxQueued, c.KVTokens, c.Rate = 100, 3200, 18
 	}, Room, []request.Role{request.Unified, request.Decode}},
@@ -52,7 +52,7 @@ func TestRateOfLimits(t *testing.T) {
 					return false
 				}
 				l := &list[0]
-				return l.Kind == p.kind && slices.Contains(p.role, l.Role) && (l.Kind != Places || l.StuckAt == c.MaxRunning)
+				return l.Kind == p.kind && slices.Contains(p.role, l.Role) && (l.Kind != Running || l.StuckAt == c.MaxRunning)
 			})
 			testset.Rate(t, "limits: "+p.name, right, len(seeds), 95)
 		})
@@ -81,7 +81,7 @@ func TestRateOfWhenLimitsAreReached(t *testing.T) {
 				break
 			}
 		}
-		return list[0].Kind == Places && !list[0].Always && max(onset-list[0].From, list[0].From-onset) <= 2*slack
+		return list[0].Kind == Running && !list[0].Always && max(onset-list[0].From, list[0].From-onset) <= 2*slack
 	})
 	testset.Rate(t, "limits: when one is reached", right, len(seeds), 95)
 }

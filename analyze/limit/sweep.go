@@ -81,26 +81,15 @@ func spells(all []segment, wait state) []spell {
 	return out
 }
 
-// weigh sums up f over a spell, weighted by the requests that wait: each ns of each of
-// them counts once.
-func (p *spell) weigh(f func(s *segment) float64) float64 {
-	sum, weight := 0.0, 0.0
-	for i := range p.segments {
-		s := &p.segments[i]
-		w := float64(s.to-s.from) * float64(s.n[p.wait])
-		sum, weight = sum+w*f(s), weight+w
-	}
-	return sum / weight
-}
-
 // share is the part of the waiting in which a condition holds.
 func (p *spell) share(holds func(s *segment) bool) float64 {
-	return p.weigh(func(s *segment) float64 {
+	w := p.weigh(func(s *segment) int32 {
 		if holds(s) {
 			return 1
 		}
 		return 0
 	})
+	return w[1] / w.whole()
 }
 
 // most is the largest of some numbers of requests in a spell, and when it was first so.

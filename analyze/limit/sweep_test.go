@@ -2,8 +2,10 @@ package limit
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -61,6 +63,50 @@ func TestSweep(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("requests wait for %d ns in spells, want %d", got, want)
+		}
+	}
+}
+
+// queueing plays a decode server that has places for some requests only, from the moment
+// that it makes room for one until its answer is out.
+func queueing(rng *rand.Rand, places, requests int) *server {
+	v := &server{Where: place.Where{Scope: place.OneRank, Role: request.Decode}}
+	free := make([]trace.Time, places)
+	arrival := trace.Time(0)
+	add := func(of state, from, to trace.Time, r int) trace.Time {
+		v.held[of] = append(v.held[of], held{Interval: request.Interval{From: from, To: to}, request: int32(r)})
+		return to
+	}
+	for r := range requests {
+		arrival += trace.Time(rng.IntN(40))
+		k := slices.Index(free, slices.Min(free))
+		at := arrival
+		if free[k] > at {
+			at = add(roomless, at, free[k], r)
+		}
+		at = add(transferring, at, at+10+trace.Time(rng.IntN(200)), r)
+		free[k] = add(running, at, at+50+trace.Time(rng.IntN(700)), r)
+	}
+	return v
+}
+
+// A decode server that makes room for so many requests only is stuck at that number,
+// however many of them run.
+func TestSlots(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 20 {
+		places := 6 + rng.IntN(15)
+		v := queueing(rng, places, 400)
+		list := v.limits(1)
+		if len(list) != 1 || list[0].Kind != Slots || list[0].StuckAt != places {
+			t.Fatalf("%d places: %+v", places, list)
+		}
+		want := int64(0)
+		for _, h := range v.held[roomless] {
+			want += int64(h.To - h.From)
+		}
+		if l := list[0]; l.Waited > want || float64(l.Waited) < 0.9*float64(want) {
+			t.Errorf("%d places: requests wait for %d ns, want nearly all of %d", places, l.Waited, want)
 		}
 	}
 }

@@ -37,19 +37,28 @@ func (v *server) sharedLink(all []segment) (limit Limit, ok bool) {
 	half := len(moved) / 2
 	lonely, crowded := medians(moved[:half]), medians(moved[half:])
 	crowding, slowing := crowded.crowd/lonely.crowd, crowded.pace/lonely.pace
-	if crowding < moreCrowded || slowing < max(leastSlower, asMuchSlower*crowding) {
-		return limit, false
-	}
-	limit = Limit{Where: v.Where, Kind: Transfers, Spells: 1, From: moved[0].From}
 	alone := lonely.pace / lonely.crowd
-	if !full(moved[half:], alone) {
+	if crowding < moreCrowded || slowing < max(leastSlower, asMuchSlower*crowding) || !full(moved[half:], alone) {
 		return limit, false
 	}
+	if limit = v.measureLink(moved, alone); len(limit.Requests) < fewServed {
+		return limit, false
+	}
+	p := spell{all, transferring}
+	most, at := p.most(func(s *segment) int32 { return s.n[transferring] })
+	limit.Most, limit.At = int(most), at
+	return limit, true
+}
+
+// measureLink sums up the transfers that were under way with others, given the ns per token
+// of one alone.
+func (v *server) measureLink(moved []carried, alone float64) Limit {
+	limit := Limit{Where: v.Where, Kind: Transfers, Spells: 1}
 	slower := 0.0
 	for i := range moved {
 		x := &moved[i]
 		beyond := int64(x.To-x.From) - int64(alone*float64(x.tokens))
-		if x.crowd < moreCrowded || beyond <= 0 {
+		if x.crowd < fewWaiting || beyond <= 0 {
 			continue
 		}
 		if len(limit.Requests) == 0 || x.From < limit.From {
@@ -60,16 +69,10 @@ func (v *server) sharedLink(all []segment) (limit Limit, ok bool) {
 		limit.Requests = append(limit.Requests, int(x.request))
 		slower += x.pace / alone
 	}
-	if len(limit.Requests) < fewServed {
-		return limit, false
-	}
 	slices.Sort(limit.Requests)
 	limit.Slowdown = slower / float64(len(limit.Requests))
 	limit.Length = int64(limit.To - limit.From)
-	p := spell{all, transferring}
-	most, at := p.most(func(s *segment) int32 { return s.n[transferring] })
-	limit.Most, limit.At = int(most), at
-	return limit, true
+	return limit
 }
 
 // full reports whether transfers together are as fast as one is alone, given its ns per token:

@@ -21,8 +21,9 @@ const (
 )
 
 // A Silence is a DP rank of a server, all its ranks together, from which nothing comes any
-// more although requests are in flight on it, while others go on. One that has drained has
-// none in flight; at the end of the dump nobody goes on.
+// more although there is something to do, while others go on: requests are in flight on it,
+// or it was idle and later ones are stranded. One that has drained has neither; at the end
+// of the dump nobody goes on.
 type Silence struct {
 	Where    place.Where // the lowest of its ranks
 	Name     string      // "decode c94b1e02 DP1"
@@ -30,6 +31,7 @@ type Silence struct {
 	End      trace.Time  // of the dump
 	Pause    int64       // ns: the longest before, with requests in flight
 	InFlight []int       // indexes into Set.Requests
+	Stranded []int       // without anything in flight, those that no rank has; see stranded.go
 	Stage    string      // that ended last
 }
 
@@ -70,7 +72,8 @@ type listener struct {
 	ids    map[place.Where]int
 	end    trace.Time
 	// nobodys are the ends of finished parts that no rank tells of.
-	nobodys [request.Other + 1][]trace.Time
+	nobodys  [request.Other + 1][]trace.Time
+	arrivals []arrival
 }
 
 // groupOf returns the group of a rank.
@@ -99,10 +102,13 @@ func (w *listener) listen() {
 		if lead == request.None && p.Root != request.None {
 			w.nobodys[p.Role] = append(w.nobodys[p.Role], p.End)
 		}
-		if lead == request.None || w.Of[s.Threads[lead].Proc] == request.None {
-			return
+		if lead == request.None {
+			w.arrive(p, nil)
+		} else if rank := w.Of[s.Threads[lead].Proc]; rank != request.None {
+			g := w.groupOf(rank)
+			w.hear(g, p)
+			w.arrive(p, g)
 		}
-		w.hear(w.groupOf(w.Of[s.Threads[lead].Proc]), p)
 	})
 }
 
@@ -137,30 +143,43 @@ func (w *listener) hear(g *group, p *request.Part) {
 	}
 }
 
-// judge tells whether a group fell silent. If parts ended later on it, or on nobody knows
-// which rank of its role, it went on, and its spans are lost.
+// judge tells whether a group fell silent.
 func (w *listener) judge(g *group) (Silence, bool) {
-	x := Silence{Where: g.where, Name: w.name(&g.where), Since: g.last, End: w.end}
+	x := Silence{Where: g.where, Name: w.name(&g.where), Since: g.last, End: w.end, Stage: w.stageName(g)}
 	silent := int64(w.end - g.last)
-	if len(g.open) == 0 || silent < leastSilence {
+	if silent < leastSilence || w.goesOn(g) {
 		return x, false
 	}
-	later := func(end trace.Time) bool { return end > g.last+trace.Time(request.SameBatch) }
 	x.Pause = g.longestPause()
-	goesOn := slices.ContainsFunc(g.closed, func(iv request.Interval) bool { return later(iv.To - leastSilence/10) }) ||
-		slices.ContainsFunc(w.nobodys[g.where.Role], later)
-	if goesOn || silent < usualPauses*x.Pause {
-		return x, false
-	}
-	recent := g.last - trace.Time(max(usualPauses*x.Pause, leastSilence/10))
-	for _, p := range g.open {
-		if p.last >= recent {
-			x.InFlight = append(x.InFlight, p.request)
+	if silent >= usualPauses*x.Pause {
+		recent := g.last - trace.Time(max(usualPauses*x.Pause, leastSilence/10))
+		for _, p := range g.open {
+			if p.last >= recent {
+				x.InFlight = append(x.InFlight, p.request)
+			}
 		}
+		slices.Sort(x.InFlight)
 	}
-	slices.Sort(x.InFlight)
-	x.Stage = w.Set.Name(g.stage)
-	return x, len(x.InFlight) > 0
+	if len(x.InFlight) == 0 {
+		x.Stranded = w.stranded(g)
+	}
+	return x, len(x.InFlight) > 0 || len(x.Stranded) > 0
+}
+
+// goesOn reports whether parts ended after the last stage of a group on it, or on nobody
+// knows which rank of its role: its spans are lost then.
+func (w *listener) goesOn(g *group) bool {
+	later := func(end trace.Time) bool { return end > g.last+trace.Time(request.SameBatch) }
+	return slices.ContainsFunc(g.closed, func(iv request.Interval) bool { return later(iv.To - leastSilence/10) }) ||
+		slices.ContainsFunc(w.nobodys[g.where.Role], later)
+}
+
+// stageName is the stage of a group that ended last.
+func (w *listener) stageName(g *group) string {
+	if g.stage == request.None {
+		return ""
+	}
+	return w.Set.Name(g.stage)
 }
 
 // longestPause is for how long nothing ended on the group at most while parts that ended
@@ -184,10 +203,13 @@ func (w *listener) name(p *place.Where) string {
 	return name
 }
 
-// Text says who is silent, since when, and what is in flight there.
+// Text says who is silent, since when, and what it keeps waiting.
 func (x *Silence) Text() string {
-	return fmt.Sprintf("%s silent since %s, %s in flight, last stage %s",
-		x.Name, words.Clock(x.Since).Format(words.TenthLayout), words.Counted(len(x.InFlight), "request"), x.Stage)
+	what := words.Counted(len(x.InFlight), "request") + " in flight"
+	if len(x.InFlight) == 0 {
+		what = "nothing in flight; " + words.Counted(len(x.Stranded), "later request") + " reached no rank"
+	}
+	return fmt.Sprintf("%s silent since %s, %s, last stage %s", x.Name, words.Clock(x.Since).Format(words.TenthLayout), what, x.Stage)
 }
 
 // SilenceFindings tells of silent ranks. Requests that nobody has worked for since then and
@@ -196,23 +218,28 @@ func SilenceFindings(s *request.Set, silences []Silence) ([]finding.Finding, fin
 	judged := finding.Judged{What: "ranks that fell silent", Of: "request", N: len(s.Requests), Needed: 1}
 	var out []finding.Finding
 	for i := range silences {
-		x := &silences[i]
-		waiting := 0
-		for r := range s.Requests {
-			if q := &s.Requests[r]; q.Status == request.Unfinished && q.Start >= x.Since {
-				waiting++
-			}
-		}
-		f := finding.Finding{At: x.Where, Since: x.Since, Text: x.Text(), Affected: finding.AffectedOf(s, x.InFlight),
-			Cost:   float64(len(x.InFlight)+waiting) / float64(len(s.Requests)),
-			Metric: finding.Metric{Name: "requests in flight", Unit: table.Number, Before: math.NaN(), After: float64(len(x.InFlight))}}
-		f.Cost = min(1, f.Cost)
-		f.Evidence = append(f.Evidence, finding.Sentence("others went on for %s; before, its longest pause with requests in flight was %s",
-			words.Nearly(int64(x.End-x.Since)), words.Nearly(x.Pause)))
-		if waiting > 0 {
-			f.Evidence = append(f.Evidence, finding.Sentence("%s that came later have no end either", words.Counted(waiting, "request")))
-		}
-		out = append(out, f)
+		out = append(out, silences[i].finding(s))
 	}
 	return out, judged
+}
+
+func (x *Silence) finding(s *request.Set) finding.Finding {
+	waiting := 0
+	for r := range s.Requests {
+		if q := &s.Requests[r]; q.Status == request.Unfinished && q.Start >= x.Since {
+			waiting++
+		}
+	}
+	f := finding.Finding{At: x.Where, Since: x.Since, Text: x.Text(), Affected: finding.AffectedOf(s, append(x.InFlight, x.Stranded...)),
+		Cost:   min(1, float64(len(x.InFlight)+waiting)/float64(len(s.Requests))),
+		Metric: finding.Metric{Name: "requests in flight", Unit: table.Number, Before: math.NaN(), After: float64(len(x.InFlight))}}
+	went := fmt.Sprintf("others went on for %s", words.Nearly(int64(x.End-x.Since)))
+	if x.Pause > 0 {
+		went += fmt.Sprintf("; before, its longest pause with requests in flight was %s", words.Nearly(x.Pause))
+	}
+	f.Evidence = append(f.Evidence, finding.Sentence("%s", went))
+	if waiting > 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s that came later have no end either", words.Counted(waiting, "request")))
+	}
+	return f
 }

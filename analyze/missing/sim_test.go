@@ -43,6 +43,31 @@ func hung(seed uint64) simulator.Config {
 	return c
 }
 
+// A DP rank that hangs while nothing is on it is found by what is sent to it later, and one
+// that gets nothing any more is not silent.
+func TestRateOfIdleHungRanks(t *testing.T) {
+	seeds := testset.Seeds(t)
+	right := testset.CountSeeds(seeds, func(seed uint64) bool {
+		c := hung(seed)
+		c.Requests, c.Rate, c.Output.Median = 120, 2, 5
+		s, truth := testset.Simulated(t, c)
+		found := FindSilences(s)
+		h := truth.Hang
+		if len(found) != 1 || int(found[0].Where.Rank.DP) != h.DPRank || h.Running == 0 && len(found[0].InFlight) == 0 && len(found[0].Stranded) < leastStranded {
+			t.Logf("seed %d: found %+v, planted %+v", seed, found, h)
+			return false
+		}
+		c.Hang, c.Incident = simulator.Hang{}, simulator.Incident{Onset: 0.5, DPRank: int(seed % 2), DPShare: 1}
+		s, _ = testset.Simulated(t, c)
+		if found := FindSilences(s); len(found) > 0 {
+			t.Logf("seed %d: a rank drained: %+v", seed, found)
+			return false
+		}
+		return true
+	})
+	testset.Rate(t, "a rank that hangs while it is idle, and none that drained", right, len(seeds), 98)
+}
+
 // Nobody is silent in a dump whose end is missing, as of a running server, nor in one that
 // lost spans. No more is told to be lost than is: of what is
 // lost together with all that shows it nobody knows.

@@ -28,7 +28,7 @@ func withOccasions(seed uint64, slow simulator.Occasion) simulator.Config {
 // is and with what its late steps have in common.
 func TestRateOfOccasionalStragglers(t *testing.T) {
 	const right, seldom, often = 0.1, 0.045, 0.55 // of the share; of the steps
-	seeds := testset.Seeds(t)
+	seeds := testset.FirstSeeds(t, 2)
 	for _, c := range []struct {
 		what string
 		slow simulator.Occasion

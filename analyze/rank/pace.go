@@ -1,7 +1,11 @@
 package rank
 
 import (
+	"cmp"
+	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -23,53 +27,68 @@ type SlowServer struct {
 	Own, Others, Prompt int64
 	// Since is when it became slow, with its bounds of 95 %; zero if it always was.
 	Since, Earliest, Latest trace.Time
-	// Cost is by how much longer requests take for it, as part of the E2E of all.
-	Cost float64
+	// Cost is by how much longer requests take for it, as part of the E2E of all, and
+	// OwnCost as part of that of the requests on it.
+	Cost, OwnCost float64
 
 	judged straggler.Straggler
 }
 
 // leastSlower is the part of a step by which a server has to be slower before that is
-// worth telling. Of two servers nobody knows which is the usual one, so that it is
-// more.
+// worth telling.
 const (
-	leastSlower      = 0.1
-	leastSlowerOfTwo = 0.25
+	leastSlower = 0.1
+	// leastPaced is how many steps a server is judged by.
+	leastPaced = 20
 	// mostLoad is how many times its even share a slow server may have: steps of more
 	// requests take longer, and that is another finding.
 	mostLoad = 1.1
 )
 
-// A paced is a step of a request on a lead rank.
+// A paced is a step on a lead rank: of a batch, or the prefill of a request.
 type paced struct {
 	at     trace.Time
 	ns     int64
+	cost   int64 // of all its requests, ns
 	tokens int64 // of a prefill: that were computed
 	rank   int   // among those that are compared
 }
 
+func (x *paced) end() trace.Time { return x.at + trace.Time(x.ns) }
+
 // measurePaces compares how long the servers of every role take for their work.
 func (r *Ranks) measurePaces(of *place.RankSet, all load.Bulk) {
 	steps := collectPaces(of, all)
-	total := float64(totalE2E(of.Set))
+	e2e := finishedE2E(of, all)
 	for _, role := range request.ServingRoles {
 		leads := r.leads(role)
 		for kind := range rankSteps {
 			p := paceOf(StepKind(kind), of, leads, steps)
-			r.paced = max(r.paced, p.fewest())
-			r.Slow = append(r.Slow, p.slow(total)...)
+			r.paced = max(r.paced, p.comparable())
+			r.Slow = append(r.Slow, p.slow(e2e)...)
 		}
 	}
 }
 
-// totalE2E sums up the finished requests, in ns.
-func totalE2E(s *request.Set) int64 {
-	sum := int64(0)
-	for i := range s.Requests {
-		if r := &s.Requests[i]; r.Status == request.Finished {
-			sum += max(0, r.Metrics.E2E)
+// An e2eSum is how long finished requests took, all of them and those on a lead rank, in ns.
+type e2eSum struct {
+	all float64
+	on  map[place.Where]float64
+}
+
+func finishedE2E(of *place.RankSet, all load.Bulk) e2eSum {
+	sum := e2eSum{on: map[place.Where]float64{}}
+	for i := range of.Set.Requests {
+		if r := &of.Set.Requests[i]; r.Status == request.Finished {
+			sum.all += float64(max(0, r.Metrics.E2E))
 		}
 	}
+	of.EachPart(func(p *request.Part) {
+		r := &of.Set.Requests[p.Request]
+		if _, rank := of.Lead(p); rank != request.None && r.Status == request.Finished && all.Holds(r) {
+			sum.on[of.Places[rank]] += float64(max(0, r.Metrics.E2E))
+		}
+	})
 	return sum
 }
 
@@ -95,7 +114,8 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 			}
 			switch span.Means {
 			case request.Stepping:
-				steps[DecodeStep][rank] = append(steps[DecodeStep][rank], paced{at: span.Start, ns: int64(span.End - span.Start)})
+				ns := int64(span.End - span.Start)
+				steps[DecodeStep][rank] = append(steps[DecodeStep][rank], paced{at: span.Start, ns: ns, cost: ns})
 			case request.Prefilling, request.PrefillingChunk:
 				if span.Start < until {
 					return // a chunk that is within
@@ -107,10 +127,33 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 			}
 		})
 		if prefill.ns > 0 && prefill.tokens > 0 && req.Metrics.Retractions <= 0 {
+			prefill.cost = prefill.ns
 			steps[PrefillStep][rank] = append(steps[PrefillStep][rank], prefill)
 		}
 	})
+	for i, list := range steps[DecodeStep] {
+		steps[DecodeStep][i] = batches(list)
+	}
 	return steps
+}
+
+// batches makes one step of the decode steps of requests that end together. It takes as
+// long as the shortest: others include the prefill of a request that joined.
+func batches(steps []paced) []paced {
+	slices.SortFunc(steps, func(x, y paced) int { return cmp.Compare(x.end(), y.end()) })
+	var out []paced
+	for i, x := range steps {
+		if i == 0 || x.end()-steps[i-1].end() > request.SameBatch {
+			out = append(out, x)
+			continue
+		}
+		last := &out[len(out)-1]
+		last.cost += x.cost
+		if x.ns < last.ns {
+			last.at, last.ns = x.at, x.ns
+		}
+	}
+	return out
 }
 
 // A pace is what the servers of one role do in steps of one kind.
@@ -122,19 +165,19 @@ type pace struct {
 	cost   []int64 // of every rank: how long all its steps took, ns
 }
 
-// paceOf collects the steps of the lead ranks that have any.
+// paceOf collects the steps of the lead ranks that have enough of them.
 func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [len(rankSteps)][][]paced) *pace {
 	p := &pace{kind: kind}
 	for _, l := range leads {
 		list := steps[kind][of.At[l.Where]]
-		if len(list) == 0 {
+		if len(list) < leastPaced {
 			continue
 		}
 		sum := int64(0)
 		for _, x := range list {
 			x.rank = len(p.ranks)
 			p.steps = append(p.steps, x)
-			sum += x.ns
+			sum += x.cost
 		}
 		p.ranks, p.cost = append(p.ranks, l), append(p.cost, sum)
 	}
@@ -167,9 +210,9 @@ func (p *pace) equalPrompts() {
 }
 
 // slow returns the servers that are slow.
-func (p *pace) slow(total float64) []SlowServer {
+func (p *pace) slow(e2e e2eSum) []SlowServer {
 	g := p.gather()
-	if g == nil || total == 0 {
+	if g == nil || e2e.all == 0 {
 		return nil
 	}
 	var out []SlowServer
@@ -183,39 +226,49 @@ func (p *pace) slow(total float64) []SlowServer {
 		if !s.evenLoad(len(p.ranks)) || float64(own-others) < g.Share*float64(others) || float64(fast-usual) < g.Share*float64(usual) {
 			continue
 		}
-		s.Cost = float64(p.cost[found.Rank]) * found.Part * float64(own-others) / float64(own) / total
+		extra := float64(p.cost[found.Rank]) * found.Part * float64(own-others) / float64(own)
+		s.Cost, s.OwnCost = extra/e2e.all, distribution.Ratio(extra, e2e.on[s.Where])
 		out = append(out, s)
 	}
 	return out
 }
 
-// fewest is how many steps the rank with the fewest of them has; -1 if there are no ranks
-// to compare.
-func (p *pace) fewest() int {
-	if len(p.ranks) < 2 || len(p.steps) == 0 {
-		return -1
-	}
+// counts are the numbers of steps of the ranks, in ascending order.
+func (p *pace) counts() []int {
 	counts := make([]int, len(p.ranks))
 	for _, x := range p.steps {
 		counts[x.rank]++
 	}
-	return slices.Min(counts)
+	slices.Sort(counts)
+	return counts
+}
+
+// comparable is how many steps the busiest rank has others with as many to compare with;
+// -1 if there are no ranks to compare.
+func (p *pace) comparable() int {
+	counts := p.counts()
+	if len(counts) < 2 || len(p.steps) == 0 {
+		return -1
+	}
+	return counts[len(counts)-2]
 }
 
 // gather makes sync points of the steps: the servers compare their medians wherever there
-// are several steps of each. It returns nil for too few.
+// are several steps of each; or one, where there are so many servers that it is plain what
+// is usual. It returns nil for too few.
 func (p *pace) gather() *straggler.Gathering {
-	const inSyncPoint, mostSyncPoints = 4, 4 * straggler.MostBlocksJudged
-	fewest := p.fewest()
-	if fewest < straggler.FewestSyncPoints {
+	const inSyncPoint, many, mostSyncPoints = 4, 8, 4 * straggler.MostBlocksJudged
+	if p.comparable() < leastPaced {
 		return nil
 	}
-	n := min(mostSyncPoints, max(straggler.FewestSyncPoints, fewest/inSyncPoint))
-	g := straggler.NewGathering(make([]string, len(p.ranks)), 0)
-	g.Share = leastSlower
-	if len(p.ranks) == 2 {
-		g.Share = leastSlowerOfTwo
+	counts := p.counts()
+	n := counts[len(counts)/2]
+	if len(p.ranks) < many {
+		n /= inSyncPoint
 	}
+	n = min(mostSyncPoints, max(straggler.FewestSyncPoints, n))
+	g := straggler.NewGathering(make([]string, len(p.ranks)), 0)
+	g.Share, g.Apart = leastSlower, true
 	arrivals, took := make([]int64, len(p.ranks)), make([][]int64, len(p.ranks))
 	for m := range n {
 		steps := p.steps[m*len(p.steps)/n : (m+1)*len(p.steps)/n]
@@ -265,7 +318,13 @@ func (p *pace) percentiles(s *straggler.Straggler, percent int) (own, others int
 }
 
 // evenLoad reports whether a server has no more than its share, give or take, of the
-// requests or of the tokens: a few long ones make much of the tokens.
+// requests or of the tokens: a few long ones make much of the tokens. Of a few requests,
+// chance gives some servers more.
 func (s *SlowServer) evenLoad(ranks int) bool {
-	return !(min(s.Share, s.TokenShare)*float64(ranks) > mostLoad)
+	const chance = 0.01
+	if !(min(s.Share, s.TokenShare)*float64(ranks) > mostLoad) {
+		return true
+	}
+	all := distuv.Binomial{N: math.Round(float64(s.Requests) / s.Share), P: 1 / float64(ranks)}
+	return all.Survival(float64(s.Requests-1)) > chance
 }

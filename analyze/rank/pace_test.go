@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,11 +95,44 @@ func TestPrefillsOfOneSize(t *testing.T) {
 	}
 	p.cost = []int64{1000, 1000, 1000}
 	p.equalPrompts()
-	got := p.slow(10_000)
+	got := p.slow(e2eSum{all: 10_000})
 	if len(got) != 1 || got[0].Load != p.ranks[1] {
 		t.Fatalf("%+v", got)
 	}
 	if by := float64(got[0].Own) / float64(got[0].Others); by < 1.25 || by > 1.35 {
 		t.Errorf("it takes %v times as long, want 1.3", by)
+	}
+}
+
+// A server that has more requests than others by chance has no more load; one that gets more
+// of many has.
+func TestEvenLoad(t *testing.T) {
+	for _, c := range []struct {
+		requests, ranks int
+		times           float64 // its even share
+		even            bool
+	}{
+		{8, 200, 1, true}, {12, 200, 1.5, true}, {20, 200, 2.5, false},
+		{600, 2, 1.05, true}, {600, 2, 1.2, false}, {80, 4, 1.3, false}, {7, 4, 1.3, true},
+	} {
+		share := c.times / float64(c.ranks)
+		s := SlowServer{Load: &Load{Requests: int64(c.requests), Share: share, TokenShare: share}}
+		if got := s.evenLoad(c.ranks); got != c.even {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// Requests of a batch end together: their steps are one, as long as the shortest.
+func TestBatchesOfServers(t *testing.T) {
+	const ms = 1_000_000
+	got := batches([]paced{
+		{at: 80 * ms, ns: 20 * ms, cost: 20 * ms},
+		{at: 30 * ms, ns: 45 * ms, cost: 45 * ms}, // with the prefill of the next
+		{at: 55 * ms, ns: 20*ms + 50_000, cost: 20*ms + 50_000},
+	})
+	want := []paced{{at: 55 * ms, ns: 20*ms + 50_000, cost: 65*ms + 50_000}, {at: 80 * ms, ns: 20 * ms, cost: 20 * ms}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
-	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -28,6 +27,9 @@ func (s *SlowServer) Text() string {
 		words.Nearly(s.Own), what, others, words.Nearly(s.Others), words.InPercent(distribution.Ratio(float64(s.Own-s.Others), float64(s.Others))))
 	if s.Since != 0 {
 		text += ", since " + words.When(s.Since, s.Earliest, s.Latest)
+	}
+	if s.OwnCost > 0 {
+		text += fmt.Sprintf("; the requests on it spend %s %% of their time on that", words.InPercent(s.OwnCost))
 	}
 	return text
 }
@@ -62,7 +64,7 @@ func (r *Ranks) SlowServers() ([]finding.Finding, finding.Judged) {
 	var servers []place.Where
 	for i := range slow {
 		s := &slow[i]
-		if s.Cost < leastCost || r.explained(&s.Where) {
+		if max(s.Cost, s.OwnCost) < leastCost || r.explained(&s.Where) {
 			continue
 		}
 		on := place.Where{Scope: place.OneRank, Role: s.Role, Host: s.Host, Server: s.Server}
@@ -76,7 +78,7 @@ func (r *Ranks) SlowServers() ([]finding.Finding, finding.Judged) {
 			Metric: finding.Metric{Name: s.Kind.String() + " step", Unit: table.Duration, Before: float64(s.Others), After: float64(s.Own)},
 		})
 	}
-	judged := finding.Judged{What: "step times of servers", Of: "step", N: r.paced, Needed: straggler.FewestSyncPoints}
+	judged := finding.Judged{What: "step times of servers", Of: "step", N: r.paced, Needed: leastPaced}
 	if r.paced < 0 {
 		judged.Reason = "no role has several ranks with traced steps to compare"
 	}

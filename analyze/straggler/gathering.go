@@ -23,6 +23,9 @@ type Gathering struct {
 	Floor int64
 	Share float64
 
+	// Apart tells that nobody waits for the ranks: they do the same work side by side, and
+	// arrivals are how long it took them. A slow one costs its own time.
+	Apart bool
 	// Occasions tells that each sync point is one step, in which a rank may be late
 	// though it mostly is not. Traits are what that may come with.
 	Occasions bool
@@ -37,8 +40,11 @@ type Gathering struct {
 	late    []int64 // arrival minus the median of those of the others
 	offset  []int64 // arrival minus the median of all
 
+	order *order // see orderIn
+
 	// See judgeAll.
 	judged        bool
+	guilty        []bool // of every rank: it is among those found
 	found, likely []Straggler
 }
 
@@ -78,7 +84,7 @@ func (g *Gathering) Meet(at trace.Time, arrivals []int64, took int64, traits ...
 	}
 	g.SyncPoints = append(g.SyncPoints, syncPoint{at: at, Took: max(0, took), row: len(g.arrivals), here: here})
 	g.arrivals, g.traits = append(g.arrivals, arrivals...), append(g.traits, traits...)
-	g.settled, g.judged = false, false
+	g.settled, g.judged, g.order = false, false, nil
 }
 
 // settle puts the sync points in order, and finds out who was late at each.

@@ -68,17 +68,37 @@ func (g *Gathering) judgeAll() {
 		return
 	}
 	g.judged, g.found, g.likely = true, nil, nil
+	g.guilty = make([]bool, len(g.Names))
 	whole := g.Blocks(0, len(g.SyncPoints))
+	for again := true; again; again = again && g.Apart {
+		again = g.judgeOnce(whole)
+	}
+	Sort(g.found)
+	Sort(g.likely)
+}
+
+// judgeOnce judges the ranks that are not found yet, and reports whether some are now. Of
+// ranks that work apart, those that are found no longer hide the others: what is left
+// is judged again without them.
+func (g *Gathering) judgeOnce(whole []block) bool {
+	g.likely, g.order = nil, nil
+	var found []Straggler
 	for r := range g.Names {
+		if g.guilty[r] {
+			continue
+		}
 		switch s, verdict := g.judge(r, whole); verdict {
 		case guilty:
-			g.found = append(g.found, s)
+			found = append(found, s)
 		case suspected:
 			g.likely = append(g.likely, s)
 		}
 	}
-	Sort(g.found)
-	Sort(g.likely)
+	for i := range found {
+		g.guilty[found[i].Rank] = true
+	}
+	g.found = append(g.found, found...)
+	return len(found) > 0
 }
 
 // A verdict is what the judge says of a rank.
@@ -119,7 +139,7 @@ func (g *Gathering) regular(rank int, whole []block) (Straggler, verdict) {
 	case s.P <= ErrorLevel:
 	case g.always(&s):
 		s.P, s.DelayLow, s.DelayHigh = math.NaN(), math.NaN(), math.NaN()
-	case s.P <= LikelyLevel && s.LostShare >= g.Share:
+	case s.P <= LikelyLevel && g.lost(&s) >= g.Share:
 		verdict = suspected
 	default:
 		return Straggler{}, innocent
@@ -132,10 +152,14 @@ func (g *Gathering) straggler(rank int, run slowRun) Straggler {
 	e := EffectOn(rank, g.Blocks(run.from, run.to))
 	s := Straggler{
 		Rank: rank, Name: g.Names[rank], Group: g.Group, What: g.What, Verb: g.Verb,
-		Lateness: g.lateness(rank, run.from, run.to), P: min(1, g.probability(e)*float64(run.tried)),
+		Lateness: g.lateness(rank, run.from, run.to), P: g.probability(e),
 		Delay: stat.Mean(e.part, nil), Blocks: len(e.part), LateBlocks: g.lateBlocks(e),
 		Part: float64(run.to-run.from) / float64(len(g.SyncPoints)),
 	}
+	if g.Apart {
+		s.P = g.orderIn(run.from, run.to).chance(rank)
+	}
+	s.P = min(1, s.P*float64(run.tried))
 	s.DelayLow, s.DelayHigh = e.interval()
 	s.took = g.meanTook(run.from, run.to)
 	if c := run.began; c != nil {
@@ -158,7 +182,16 @@ func (g *Gathering) meanTook(from, to int) float64 {
 
 // costs reports whether the others lose time by a rank in a run.
 func (g *Gathering) costs(s *Straggler, run slowRun) bool {
-	return s.LostShare >= leastLost*g.Share && g.hasItsPart(s, run)
+	return g.Apart || s.LostShare >= leastLost*g.Share && g.hasItsPart(s, run)
+}
+
+// lost is the part of their time that a straggler costs those that wait for it, or itself
+// where nobody does.
+func (g *Gathering) lost(s *Straggler) float64 {
+	if g.Apart {
+		return s.Delay
+	}
+	return s.LostShare
 }
 
 // hasItsPart reports whether a rank has its part in what is lost in a run.
@@ -178,7 +211,7 @@ func (g *Gathering) hasItsPart(s *Straggler, run slowRun) bool {
 // has to be half of all or more.
 func (g *Gathering) always(s *Straggler) bool {
 	const half, nearlyEvery = 0.5, 0.9
-	if s.Blocks < fewestBlocks || s.LateBlocks < s.Blocks || s.LostShare < g.Share {
+	if s.Blocks < fewestBlocks || s.LateBlocks < s.Blocks || g.lost(s) < g.Share {
 		return false
 	}
 	return s.Part == 1 || s.Part >= half && float64(s.Last) >= nearlyEvery*float64(s.SyncPoints)
@@ -214,7 +247,7 @@ func (g *Gathering) slowest(rank int) (slowRun, bool) {
 }
 
 // costliest joins the parts between changes that follow each other and are slow, and
-// returns the run by which the others lose most.
+// returns the run that costs most.
 func (g *Gathering) costliest(rank int, changes []changepoint.Change, slow func(from, to int) bool) (slowRun, bool) {
 	var best, run slowRun
 	open := false
@@ -234,7 +267,11 @@ func (g *Gathering) costliest(rank int, changes []changepoint.Change, slow func(
 			run, open = part, true
 		}
 		run.to = part.to
-		if run.lost = g.lateness(rank, run.from, run.to).Lost; run.lost > best.lost {
+		l := g.lateness(rank, run.from, run.to)
+		if run.lost = l.Lost; g.Apart {
+			run.lost = l.Mean * int64(l.SyncPoints)
+		}
+		if run.lost > best.lost {
 			best = run
 		}
 	}

@@ -253,35 +253,22 @@ func (g *Gathering) lateRange(rank int, l lateSteps) (low, high int64) {
 // and the exponent as much smaller.
 func (g *Gathering) chanceOfLate(rank int, limit float64, run slowRun) float64 {
 	n := min(MostBlocksJudged, (run.to-run.from)/LeastInBlock)
-	if n < leastWorth {
-		return 1
-	}
 	shares, excess, sum := make([][]float64, n), make([]float64, n), 0.0
 	for b := range shares {
 		shares[b] = g.lateShares(limit, run.from+b*(run.to-run.from)/n, run.from+(b+1)*(run.to-run.from)/n)
 		excess[b] = shares[b][rank] - stat.Mean(shares[b], nil)
 		sum += shares[b][rank]
 	}
-	_, variance, worth := changepoint.Mean(excess)
-	if variance > 0 && worth < leastWorth {
+	worth := worthOf(excess)
+	if worth < leastWorth {
 		return 1
 	}
-	least := 0.0
-	for theta := 0.25; theta <= 1024; theta *= 1.25 {
-		exponent := -theta * sum
+	least := chernoff(sum, func(theta float64) float64 {
+		exponent := 0.0
 		for _, block := range shares {
 			exponent += logMeanExp(theta, block)
 		}
-		least = min(least, exponent)
-	}
-	return min(1, float64(len(g.Names))*math.Exp(least*min(1, worth/float64(n))))
-}
-
-// logMeanExp returns the logarithm of the mean of exp(theta v).
-func logMeanExp(theta float64, values []float64) float64 {
-	most, sum := slices.Max(values), 0.0
-	for _, v := range values {
-		sum += math.Exp(theta * (v - most))
-	}
-	return theta*most + math.Log(sum/float64(len(values)))
+		return exponent
+	})
+	return min(1, float64(len(g.Names))*math.Exp(least*worth/float64(n)))
 }

@@ -6,14 +6,25 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// StallTopic is the topic of findings of stalls.
-const StallTopic = "stalls"
+// StallTopic is the topic of findings of stalls that one prompt made, and CrowdTopic of those
+// that many made together.
+const (
+	StallTopic = "stalls"
+	CrowdTopic = "stalls of many prompts"
+)
+
+// mostOf is how much of what was computed in a stall makes a prompt its culprit.
+const mostOf = 0.5
+
+// alone reports whether one prompt made a stall.
+func (x *Stall) alone() bool { return x.Culprit != request.None && x.Share >= mostOf }
 
 // Stalls are a finding if one held up so many decodes, and all of them cost so much of
 // the time of requests: every unified server has a few.
@@ -42,9 +53,13 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Judged)
 		Evidence: []finding.Evidence{finding.Sentence("%s of %s were computed meanwhile", words.Counted(int(worst.Tokens), "token"), words.Counted(worst.Prompts, "prompt")).
 			In("stalls", finding.Row("stall", "1"), "tokens", float64(worst.Tokens))},
 	}
+	if !worst.alone() {
+		f.Topic = CrowdTopic
+	}
 	if n := len(x.List); n > 1 {
 		f.Text += fmt.Sprintf("; decoding stalls %d times for %s or more", n, words.Nearly(x.Limit))
 	}
+	f.Evidence = append(f.Evidence, finding.Sentence("prefills of others hold up decoding for %s %% of the time of all requests", words.InPercent(t.interference())))
 	if x.Chunk > 0 {
 		f.Evidence = append([]finding.Evidence{finding.Sentence("%s", x.advice())}, f.Evidence...)
 	}
@@ -53,19 +68,22 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Judged)
 
 // stallSentence names the prompt that held up decodes, or the longest of several.
 func (t *Tail) stallSentence(x *Stall) string {
-	const most = 0.5 // of what was computed
 	what := words.Counted(x.Prompts, "prompt") + " of requests that are not known"
 	switch {
 	case x.Culprit == request.None:
-	case x.Share >= most:
+	case x.alone():
 		what = fmt.Sprintf("the %s-token prompt of %s", words.Thousands(x.Prompt), t.set.Requests[x.Culprit].RID)
 	default:
 		what = fmt.Sprintf("%d prompts (%s tokens; the longest has %s and is that of %s)",
 			x.Prompts, words.Thousands(x.Tokens), words.Thousands(x.Prompt), t.set.Requests[x.Culprit].RID)
 	}
-	text := fmt.Sprintf("the prefill of %s held up %s for %s at %s", what, words.Counted(len(x.Held), "decode"), words.Nearly(x.Longest),
+	where := ""
+	if at := t.placeOf(int32(x.Proc)); !t.oneHome[cause.Interference] {
+		where = " on " + at.DP()
+	}
+	text := fmt.Sprintf("the prefill of %s held up %s%s for %s at %s", what, words.Counted(len(x.Held), "decode"), where, words.Nearly(x.Longest),
 		words.Clock(x.From).Format(words.TenthLayout))
-	if x.Culprit != request.None && x.Share >= most && x.Chunks > 1 {
+	if x.alone() && x.Chunks > 1 {
 		text += fmt.Sprintf(", in %d chunks without a decode step between them", x.Chunks)
 	}
 	return text
@@ -75,6 +93,15 @@ func (t *Tail) stallSentence(x *Stall) string {
 func (x *Stalls) advice() string {
 	return fmt.Sprintf("in chunks of %s tokens with a decode step after each, no decode would have been held up for longer than about %s",
 		words.Thousands(x.Chunk), words.Nearly(x.ChunkTakes))
+}
+
+// interference is the part of the time of all requests in which others were prefilled.
+func (t *Tail) interference() float64 {
+	held, whole := int64(0), int64(0)
+	for i := range t.List {
+		held, whole = held+t.List[i].E2E[cause.Interference], whole+t.List[i].E2E.Total()
+	}
+	return distribution.Ratio(float64(held), float64(whole))
 }
 
 // heldUp lists the requests that were held up at any time, as indexes into Set.Requests.

@@ -87,7 +87,7 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
 	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone}
 	if r.Sizes {
-		events.Args = profile.ArgsMin
+		events.Args, events.ArgCats = profile.ArgsMin, profile.CopyCategories
 	}
 	e, sel, err := c.readEvidence(ctx, needed{
 		events:          events,

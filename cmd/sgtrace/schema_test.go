@@ -42,9 +42,9 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 	for _, args := range [][]string{
 		{"requests", otel}, {"request", rid, otel}, {"inspect", otel, torch, nsys},
 		{"report", "--by-stage", otel}, {"report", "--latency", otel}, {"report", "--tail", otel}, {"report", "--timeline", otel},
-		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", otel, torch},
+		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", otel, torch},
 		{"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
-		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys},
+		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch},
 		{"diff", otel, pipeline}, {"diff", torch, nsys},
 	} {
 		readSchemas(t, schemas, runJSON(t, args))
@@ -61,7 +61,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 }
 
 // schemaInputs writes a run that was recorded in every way, and the requests of another
-// one with pipelines; rid is a request of the first.
+// one with pipelines, which long prompts stall; rid is a request of the first.
 func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -75,7 +75,8 @@ func schemaInputs(t *testing.T) (dir, pipeline, rid string) {
 	}
 	rid = r.Truth().Requests[0].RID
 	config := simulator.DefaultConfig(2)
-	config.Decode, config.Level = simulator.Parallel{TP: 2, PP: 2, DP: 2}, 4
+	config.Mode, config.Unified, config.Level = simulator.Unified, simulator.Parallel{TP: 2, PP: 2, DP: 2}, 4
+	config.LongPrompts, config.LongTokens, config.KVTokens = 0.03, 4000, 1<<14
 	if r, err = simulator.Play(config); err != nil {
 		t.Fatal(err)
 	}

@@ -96,11 +96,13 @@ func (e *engine) answer(st *Step) {
 	}
 }
 
-// straggles reports whether a rank of e is the planted straggler, which may be slow at
+// straggles reports whether a rank of e is a planted straggler, which may be slow at
 // a time.
 func (e *engine) straggles(r int, at int64) bool {
 	run := e.sim.run
-	return run.Straggler() == run.Instances[e.instance].Schedulers[e.dp*e.ranks()+r] && at >= run.slowFrom()
+	s := &run.Config.Straggler
+	return s.planted() && e.instance == len(run.Instances)-1 && r == s.PP*e.size.TP+s.TP &&
+		e.dp >= s.DP && e.dp < s.DP+max(1, s.Replicas) && at >= run.slowFrom()
 }
 
 // vary returns what a rank that is slower by a factor takes for a part of a step.

@@ -268,8 +268,8 @@ func (c *Config) checkRanks() error {
 		instances = []Parallel{c.Unified}
 	}
 	for _, p := range instances {
-		if min(p.TP, p.PP, p.DP) < 1 || max(p.TP, p.PP, p.DP) > 64 || p.TP*p.PP*p.DP > 1024 {
-			return fmt.Errorf("simulator: an instance of TP%d PP%d DP%d: each must be between 1 and 64, and the number of ranks at most 1024",
+		if min(p.TP, p.PP, p.DP) < 1 || max(p.TP, p.PP) > 64 || p.TP*p.PP*p.DP > 1024 {
+			return fmt.Errorf("simulator: an instance of TP%d PP%d DP%d: TP and PP must be between 1 and 64, and the number of ranks at most 1024",
 				p.TP, p.PP, p.DP)
 		}
 	}
@@ -281,7 +281,7 @@ func (c *Config) checkRanks() error {
 		return fmt.Errorf("simulator: Config.Hang.DP is %d, the instance has %d DP ranks", c.Hang.DP, p.DP)
 	}
 	s := c.Straggler
-	if s.planted() && (min(s.TP, s.PP, s.DP) < 0 || s.TP >= p.TP || s.PP >= p.PP || s.DP >= p.DP) {
+	if s.planted() && (min(s.TP, s.PP, s.DP) < 0 || s.TP >= p.TP || s.PP >= p.PP || s.DP+max(1, s.Replicas) > p.DP) {
 		return fmt.Errorf("simulator: straggler TP%d-PP%d-DP%d is not a rank of an instance of TP%d PP%d DP%d",
 			s.TP, s.PP, s.DP, p.TP, p.PP, p.DP)
 	}

@@ -8,8 +8,9 @@ import (
 
 // Straggler is a rank of the instance that decodes whose steps take longer.
 type Straggler struct {
-	// TP, PP and DP name the rank.
-	TP, PP, DP int
+	// TP, PP and DP name the rank. Replicas is how many DP ranks have one, from DP on;
+	// 0 is one, and truth is of the first.
+	TP, PP, DP, Replicas int
 	// Factor multiplies the time of its slow steps. Up to 1 it does not.
 	Factor float64
 	// Delay is added to its slow steps: each takes between Delay and 5/3 of it longer.

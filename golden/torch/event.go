@@ -54,6 +54,7 @@ type writer struct {
 	base  int64 // what the times of the file are relative to, by the clock
 	pid   int
 	gpu   int // ordinal of the device
+	warps []warp
 
 	counts      [categories]int
 	first, last int64 // true time of the slices
@@ -78,7 +79,7 @@ func (t *writer) text(s string) { t.buf = append(t.buf, s...) }
 func (t *writer) integer(n int64) { t.buf = strconv.AppendInt(t.buf, n, 10) }
 
 // time writes a true time as the clock shows it.
-func (t *writer) time(at int64) { t.micros(t.clock.At(at) - t.base) }
+func (t *writer) time(at int64) { t.micros(t.shown(at) - t.base) }
 
 // micros writes ns as µs, always with three digits after the point.
 func (t *writer) micros(ns int64) {
@@ -106,7 +107,7 @@ func (t *writer) slice(cat Category, name string, pid, tid int, start, end int64
 	t.text(",\n    \"ts\": ")
 	t.time(start)
 	t.text(", \"dur\": ")
-	t.micros(t.clock.Length(start, end))
+	t.micros(t.shown(end) - t.shown(start))
 	t.text(",\n    \"args\": {\n      ")
 }
 
@@ -196,7 +197,12 @@ func (t *writer) flow(start bool, id, pid, tid int, at int64) {
 
 // python writes a frame of the Python stack, 0 being no parent, and returns its id.
 func (t *writer) python(name string, parent int, start, end int64) int {
-	t.slice(catPython, name, t.pid, t.pid, start, end)
+	return t.pythonOn(t.pid, name, parent, start, end)
+}
+
+// pythonOn is python on another thread.
+func (t *writer) pythonOn(tid int, name string, parent int, start, end int64) int {
+	t.slice(catPython, name, t.pid, tid, start, end)
 	t.text("\"Python parent id\": ")
 	if parent == 0 {
 		t.text("null")

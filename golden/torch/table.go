@@ -19,6 +19,8 @@ const (
 	APIEventRecord
 	APIStreamWait
 	APIStreamSync
+	APIMalloc
+	APIModuleLoad
 )
 
 // APITable has the calls of CUDA, with their numbers in CUPTI
@@ -38,6 +40,8 @@ var APITable = [...]struct {
 	APIEventRecord:  {catRuntime, "cudaEventRecord", 135, false},
 	APIStreamWait:   {catRuntime, "cudaStreamWaitEvent", 147, false},
 	APIStreamSync:   {catRuntime, "cudaStreamSynchronize", 131, false},
+	APIMalloc:       {catRuntime, "cudaMalloc", 20, false},
+	APIModuleLoad:   {CatDriver, "cuModuleLoadData", 28, false},
 }
 
 // OpKind is a row of OpTable.

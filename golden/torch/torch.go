@@ -48,6 +48,8 @@ type Config struct {
 	// EndJitter is the standard deviation of the time at which a rank leaves a
 	// collective, around the time common to all.
 	EndJitter time.Duration
+	// Stall keeps hosts busy now and then; the zero value is none.
+	Stall Stall
 	// Gzip compresses files, and names them .gz.
 	Gzip bool
 }

@@ -15,12 +15,14 @@ type RowStream struct {
 	CopyRows   []profile.Copy
 	CallRows   []profile.Call
 	RangeRows  []profile.Range
+	FrameRows  []profile.Frame
 }
 
 func (s *RowStream) Kernels(yield func(*profile.Kernel) bool) { passRows(s.KernelRows, yield) }
 func (s *RowStream) Copies(yield func(*profile.Copy) bool)    { passRows(s.CopyRows, yield) }
 func (s *RowStream) Calls(yield func(*profile.Call) bool)     { passRows(s.CallRows, yield) }
 func (s *RowStream) Ranges(yield func(*profile.Range) bool)   { passRows(s.RangeRows, yield) }
+func (s *RowStream) Frames(yield func(*profile.Frame) bool)   { passRows(s.FrameRows, yield) }
 
 func passRows[T any](rows []T, yield func(*T) bool) {
 	var row T
@@ -33,7 +35,7 @@ func passRows[T any](rows []T, yield func(*T) bool) {
 
 // Shuffled returns the rows in another order.
 func (s *RowStream) Shuffled(r *rand.Rand) *RowStream {
-	return &RowStream{shuffle(r, s.KernelRows), shuffle(r, s.CopyRows), shuffle(r, s.CallRows), shuffle(r, s.RangeRows)}
+	return &RowStream{shuffle(r, s.KernelRows), shuffle(r, s.CopyRows), shuffle(r, s.CallRows), shuffle(r, s.RangeRows), shuffle(r, s.FrameRows)}
 }
 
 func shuffle[T any](r *rand.Rand, rows []T) []T {
@@ -66,6 +68,10 @@ func (s *RowStream) Split(first func(e *profile.Event) bool) []profile.Stream {
 	for _, r := range s.RangeRows {
 		to := at(&r.Event)
 		to.RangeRows = append(to.RangeRows, r)
+	}
+	for _, f := range s.FrameRows {
+		to := at(&f.Event)
+		to.FrameRows = append(to.FrameRows, f)
 	}
 	return []profile.Stream{&out[0], &out[1]}
 }
@@ -143,6 +149,10 @@ func (s *RowStream) Later(by trace.Time) *RowStream {
 		r.Event = shift(r.Event)
 		out.RangeRows = append(out.RangeRows, r)
 	}
+	for _, f := range s.FrameRows {
+		f.Event = shift(f.Event)
+		out.FrameRows = append(out.FrameRows, f)
+	}
 	return out
 }
 
@@ -176,7 +186,7 @@ func Renumbered(s *RowStream, syms *trace.Symbols, ranks []string) *profile.Set 
 	for _, name := range slices.Backward(syms.Names()) {
 		other.Intern(name)
 	}
-	out := &RowStream{slices.Clone(s.KernelRows), slices.Clone(s.CopyRows), slices.Clone(s.CallRows), slices.Clone(s.RangeRows)}
+	out := &RowStream{slices.Clone(s.KernelRows), slices.Clone(s.CopyRows), slices.Clone(s.CallRows), slices.Clone(s.RangeRows), slices.Clone(s.FrameRows)}
 	change := func(e *profile.Event) { e.Name = other.Intern(syms.Name(e.Name)) }
 	for i := range out.KernelRows {
 		change(&out.KernelRows[i].Event)
@@ -189,6 +199,9 @@ func Renumbered(s *RowStream, syms *trace.Symbols, ranks []string) *profile.Set 
 	}
 	for i := range out.RangeRows {
 		change(&out.RangeRows[i].Event)
+	}
+	for i := range out.FrameRows {
+		change(&out.FrameRows[i].Event)
 	}
 	return SetOf(other, ranks, out)
 }

@@ -47,6 +47,16 @@ func Seeds(t testing.TB) []uint64 {
 	return seeds
 }
 
+// FirstSeeds are those of Seeds, but only the first few of those that are always the same:
+// for runs that take long.
+func FirstSeeds(t testing.TB, few int) []uint64 {
+	seeds := Seeds(t)
+	if os.Getenv("SGTRACE_SEEDS") == "" {
+		seeds = seeds[:few]
+	}
+	return seeds
+}
+
 // Rate logs in how many runs a test found what it should, in the words that "make rates"
 // looks for, and fails where that is less than least percent. Of few seeds all must be
 // right: they are always the same.

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -173,6 +174,7 @@ type catEntry struct {
 	lane  Lane
 	role  Role
 	match bool // passes the filter
+	args  bool // and keeps its arguments
 	keys  map[string]*argKey
 	first argKey // its next is the first key
 }
@@ -206,6 +208,8 @@ func (p *parser) category(raw []byte, escaped bool) *catEntry {
 		}
 		c.sym = p.opt.Syms.Intern(text)
 		c.match = p.settings.cats == nil || p.settings.cats[strings.ToLower(text)]
+		argCats := p.opt.Filter.ArgCats
+		c.args = c.match && (argCats == nil || slices.Contains(argCats, text))
 		if len(p.cats) < maxCached {
 			p.cats[c.text] = c
 		}

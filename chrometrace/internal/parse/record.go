@@ -39,13 +39,13 @@ func (p *parser) keepsArgs() bool {
 	case p.plain:
 		return true
 	}
-	return !(ev.seen&hasName != 0 && !p.nameOf(ev).match || ev.seen&hasCat != 0 && !p.categoryOf(ev).match ||
+	return !(ev.seen&hasName != 0 && !p.nameOf(ev).match || ev.seen&hasCat != 0 && !p.categoryOf(ev).args ||
 		ev.seen&hasDur != 0 && ev.dur < f.MinDur)
 }
 
 // putArgs stores the encoded arguments.
 func (p *parser) putArgs() trace.ArgsID {
-	if p.opt.Filter.Args == profile.ArgsNone {
+	if p.opt.Filter.Args == profile.ArgsNone || !p.categoryOf(&p.ev).args {
 		return 0
 	}
 	return p.args.Put(p.list)

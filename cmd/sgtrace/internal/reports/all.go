@@ -12,6 +12,7 @@ var (
 	KernelEvents = []string{profile.KernelCategory}
 	launchEvents = slices.Concat(KernelEvents, profile.CallCategories)
 	AllEvents    = slices.Concat(launchEvents, profile.CopyCategories, []string{profile.AnnotationCategory})
+	hostEvents   = slices.Concat(AllEvents, profile.FrameCategories)
 )
 
 // Numbers of rows that people see without asking for more: ranges and kernels make tens
@@ -29,7 +30,7 @@ var ofProfiles = []string{"by-rank", "sort", "limit"}
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
 		Options: []string{"o"}, Tables: summaryTables,
-		Events: AllEvents, Sizes: true, SyncPoints: true, Parse: parseSummary},
+		Events: hostEvents, Sizes: true, SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "sort", "limit"}, Tables: rankTables,
 		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
@@ -65,4 +66,7 @@ var All = []*Report{
 	{Name: "nvtx-kernels", Usage: "kernels launched in every range, as nvtx_kern_sum", Needs: Profiles,
 		Options: append(ofProfiles, "open-ranges"), Tables: []string{"rangekernels"}, Events: AllEvents, Attribute: true, Most: mostRows,
 		Parse: listing("kernels", kernel.SumRangeKernels)},
+	{Name: "gaps", Usage: "why GPUs were idle: what the host did, by call, operator and Python function", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: hostEvents, Attribute: true, Most: mostKernels,
+		Parse: parseGaps},
 }

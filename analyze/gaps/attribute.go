@@ -1,0 +1,245 @@
+package gaps
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A query asks what a thread did during a part of a gap. The part lasts weight ns; it may be
+// asked about one moment only, at which from and to are equal.
+type query struct {
+	from, to trace.Time
+	weight   int64
+	gap      int32 // among the late ones of the device
+	reason   gpu.Reason
+	drained  bool // by the call at this moment: it counts beside the causes
+}
+
+// A cause is a row of sums: why a device was idle, and what the host did.
+type cause struct {
+	reason gpu.Reason
+	at     site
+	other  trace.Sym // what another thread did meanwhile; 0 is nothing that matters
+}
+
+// A total is the sum of a cause.
+type total struct {
+	tally
+	gap    int32 // the last one, with its device
+	device int32
+	inGap  int64 // ns of the cause in it
+}
+
+func (t *total) add(device, gap int32, ns int64) {
+	if t.gaps == 0 || t.gap != gap || t.device != device {
+		t.gaps++
+		t.gap, t.device, t.inGap = gap, device, 0
+	}
+	t.inGap = distribution.AddTimes(t.inGap, ns)
+	t.time = distribution.AddTimes(t.time, ns)
+	t.longest = max(t.longest, t.inGap)
+}
+
+// totals are sums by cause.
+type totals map[cause]*total
+
+func (t totals) add(c cause, device, gap int32, ns int64) {
+	sum := t[c]
+	if sum == nil {
+		sum = &total{}
+		t[c] = sum
+	}
+	sum.add(device, gap, ns)
+}
+
+// join adds what others have of a cause.
+func (t totals) join(c cause, more *tally) {
+	if more.gaps == 0 {
+		return
+	}
+	if t[c] == nil {
+		t[c] = &total{}
+	}
+	t[c].tally.add(more)
+}
+
+// A rankWork finds the causes of the gaps of one rank.
+type rankWork struct {
+	host  *host
+	names *names
+
+	causes  totals
+	drained totals // time after calls that let the device run dry, by call
+	// Of the device at hand:
+	device int32
+	long   map[int32]map[cause]int64 // parts of the longest gaps, by number of the gap
+}
+
+// measure finds the causes of the gaps of all devices, and those of the longest ones.
+func (w *rankWork) measure(devices []*deviceGaps) {
+	for _, t := range w.host.threads {
+		t.settle()
+	}
+	for i, d := range devices {
+		w.device, w.long = int32(i), map[int32]map[cause]int64{}
+		for k := range d.longest {
+			if l := &d.longest[k]; l.late != notLate {
+				w.long[l.late] = map[cause]int64{}
+			}
+		}
+		for reason := range d.rest {
+			w.causes.join(cause{reason: gpu.Reason(reason), at: site{did: OnDevice}}, &d.rest[reason])
+		}
+		w.ask(d)
+		for k := range w.host.threads {
+			w.answer(int32(k))
+		}
+		for k := range d.longest {
+			d.longest[k].cause = w.largest(w.long[d.longest[k].late])
+		}
+	}
+}
+
+// ask divides the late gaps of a device among the threads.
+func (w *rankWork) ask(d *deviceGaps) {
+	for i := range d.late {
+		g := &d.late[i]
+		from := g.From
+		after := int64(0) // ns after the call that let the device run dry
+		var drained threadID
+		for _, p := range d.partsOf(i) {
+			q := query{from: from, to: p.to, gap: int32(i), reason: p.reason, weight: distribution.Between(from, p.to)}
+			from = p.to
+			if p.called && p.reason != gpu.AfterSync {
+				w.put(w.threadOf(p.by), q)
+				continue
+			}
+			if p.reason == gpu.AfterSync {
+				after, drained = distribution.AddTimes(after, q.weight), p.by
+			}
+			w.askLauncher(g, q)
+		}
+		if after > 0 {
+			w.put(w.threadOf(drained), query{from: g.From, to: g.From, weight: after, gap: int32(i), reason: gpu.AfterSync, drained: true})
+		}
+	}
+}
+
+// askLauncher asks what the launching thread did. From its call on, that is the call, whatever
+// follows it.
+func (w *rankWork) askLauncher(g *lateGap, q query) {
+	if q.from < g.launch {
+		before := q
+		before.to = min(q.to, g.launch)
+		before.weight = distribution.Between(before.from, before.to)
+		w.put(g.thread, before)
+	}
+	if q.to > g.launch {
+		q.from = max(q.from, g.launch)
+		q.weight = distribution.Between(q.from, q.to)
+		q.from, q.to = g.launch, g.launch
+		w.put(g.thread, q)
+	}
+}
+
+// threadOf returns the number of a thread, unknownThread if it did nothing in late gaps.
+func (w *rankWork) threadOf(id threadID) int32 {
+	i, found := slices.BinarySearchFunc(w.host.threads, id, func(t *thread, id threadID) int {
+		return cmp.Or(cmp.Compare(t.id.pid, id.pid), cmp.Compare(t.id.tid, id.tid))
+	})
+	if !found {
+		return unknownThread
+	}
+	return int32(i)
+}
+
+// put puts a query to a thread. Of no thread, nothing is recorded.
+func (w *rankWork) put(number int32, q query) {
+	if number != unknownThread {
+		t := w.host.threads[number]
+		t.queries = append(t.queries, q)
+	} else if !q.drained {
+		w.count(&q, cause{reason: q.reason}, q.weight)
+	}
+}
+
+// answer looks at the stack of a thread for all queries to it.
+func (w *rankWork) answer(number int32) {
+	t := w.host.threads[number]
+	byTime := func(a, b query) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) }
+	if !slices.IsSortedFunc(t.queries, byTime) {
+		slices.SortStableFunc(t.queries, byTime)
+	}
+	s := sweep{names: w.names, frames: t.frames}
+	others := others{of: w, but: number}
+	for i := range t.queries {
+		q := &t.queries[i]
+		s.moveTo(q.from)
+		if q.from == q.to {
+			w.count(q, cause{reason: q.reason, at: s.site()}, q.weight)
+			continue
+		}
+		for now := q.from; now < q.to; {
+			c := cause{reason: q.reason, at: s.site()}
+			end := s.until(q.to)
+			length := distribution.Between(now, end)
+			if length >= waitsForOthers && c.at.mayWait() {
+				if blamed, ns := others.blame(c, now, end); ns > 0 {
+					w.count(q, blamed, ns)
+					length -= ns
+				}
+			}
+			w.count(q, c, length)
+			now = end
+			s.moveTo(now)
+		}
+	}
+	t.queries = t.queries[:0]
+}
+
+// count counts a part of a gap.
+func (w *rankWork) count(q *query, c cause, ns int64) {
+	if ns == 0 {
+		return
+	}
+	if c.at.operator != 0 {
+		c.at.function = 0 // it is how the operator was called
+	}
+	if q.drained {
+		w.drained.add(cause{reason: c.reason, at: c.at}, w.device, q.gap, ns)
+		return
+	}
+	w.causes.add(c, w.device, q.gap, ns)
+	if in := w.long[q.gap]; in != nil {
+		in[c] = distribution.AddTimes(in[c], ns)
+	}
+}
+
+// largest returns the cause of most of a gap.
+func (w *rankWork) largest(in map[cause]int64) cause {
+	best, most := cause{at: site{did: OnDevice}}, int64(0)
+	for c, ns := range in {
+		if ns > most || ns == most && w.compare(&c, &best) < 0 {
+			best, most = c, ns
+		}
+	}
+	return best
+}
+
+// compare orders causes by what they are called: the numbers of symbols differ from run to
+// run.
+func (w *rankWork) compare(a, b *cause) int {
+	order := cmp.Or(cmp.Compare(a.reason, b.reason), cmp.Compare(a.at.did, b.at.did))
+	for _, of := range [...]func(*cause) trace.Sym{
+		func(c *cause) trace.Sym { return c.at.call }, func(c *cause) trace.Sym { return c.at.operator },
+		func(c *cause) trace.Sym { return c.at.function }, func(c *cause) trace.Sym { return c.at.frame },
+		func(c *cause) trace.Sym { return c.at.span }, func(c *cause) trace.Sym { return c.other },
+	} {
+		order = cmp.Or(order, w.names.compare(of(a), of(b)))
+	}
+	return order
+}

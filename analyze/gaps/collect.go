@@ -1,0 +1,169 @@
+package gaps
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Collector takes the gaps of all devices while they are measured.
+type Collector struct {
+	set   *profile.Set
+	ranks [][]*deviceGaps // of each rank, its devices
+}
+
+// Collect returns a collector for the devices of a set. Its Add is for [gpu.Options].
+func Collect(set *profile.Set) *Collector {
+	return &Collector{set: set, ranks: make([][]*deviceGaps, len(set.Ranks))}
+}
+
+// deviceGaps are the gaps of a device.
+type deviceGaps struct {
+	device int32
+	// late are those that ended with a late launch, in order; only of these it matters what
+	// the host did. parts are theirs.
+	late  []lateGap
+	parts []part
+	// rest is the time of the others by reason.
+	rest    [gpu.NumReasons]tally
+	longest []longGap // of all, the longest first
+}
+
+// A lateGap is a gap that a late launch ended.
+type lateGap struct {
+	gpu.Gap
+	launch   trace.Time // when the call began
+	launched int64      // how long it took, ns
+	parts    int32      // where its parts begin
+	thread   int32      // that launched, of the threads of the rank
+}
+
+// unknownThread is that of a launch whose call is not in the streams.
+const unknownThread = -1
+
+// A part is a part of a late gap, from the one before it on.
+type part struct {
+	to     trace.Time
+	reason gpu.Reason
+	called bool // by is known
+	by     threadID
+}
+
+// A longGap is one of the longest gaps of a device.
+type longGap struct {
+	gpu.Gap
+	late   int32      // index of it among the late ones; notLate
+	reason gpu.Reason // of most of it
+	cause  cause      // of most of it, once it is known
+}
+
+const notLate = -1
+
+// A tally is how long something took, in how many gaps, and how long at most in one; ns.
+type tally struct{ time, gaps, longest int64 }
+
+func (t *tally) add(o *tally) {
+	t.time = distribution.AddTimes(t.time, o.time)
+	t.gaps += o.gaps
+	t.longest = max(t.longest, o.longest)
+}
+
+// mostLongest is how many of the longest gaps of a device are kept.
+const mostLongest = 100
+
+// Add takes a gap. Gaps of one rank come one after the other, in order for each device.
+func (c *Collector) Add(g *gpu.IdleGap) {
+	devices := c.ranks[g.Rank]
+	if n := len(devices); n == 0 || devices[n-1].device != g.Device {
+		devices = append(devices, &deviceGaps{device: g.Device})
+		c.ranks[g.Rank] = devices
+	}
+	d := devices[len(devices)-1]
+	long := longGap{Gap: g.Gap, late: notLate}
+	most := int64(-1)
+	for i := range g.Parts {
+		if p := &g.Parts[i]; p.Length() > most {
+			long.reason, most = p.Reason, p.Length()
+		}
+	}
+	if g.Late {
+		long.late = int32(len(d.late))
+		d.addLate(g)
+	} else {
+		for i := range g.Parts {
+			p := &g.Parts[i]
+			d.rest[p.Reason].add(&tally{p.Length(), 1, p.Length()})
+		}
+	}
+	if n := len(d.longest); n == mostLongest && d.longest[n-1].Length() >= g.Length() {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(d.longest, g.Length()-1, func(l longGap, length int64) int { return cmp.Compare(length, l.Length()) })
+	d.longest = slices.Insert(d.longest, at, long)
+	d.longest = d.longest[:min(len(d.longest), mostLongest)]
+}
+
+func (d *deviceGaps) addLate(g *gpu.IdleGap) {
+	d.late = append(d.late, lateGap{g.Gap, g.Launch, g.Launched, int32(len(d.parts)), unknownThread})
+	for i := range g.Parts {
+		p := &g.Parts[i]
+		d.parts = append(d.parts, part{p.To, p.Reason, p.Called, threadID{p.By.PID, p.By.TID}})
+	}
+}
+
+// partsOf returns the parts of a late gap.
+func (d *deviceGaps) partsOf(i int) []part {
+	to := len(d.parts)
+	if i+1 < len(d.late) {
+		to = int(d.late[i+1].parts)
+	}
+	return d.parts[d.late[i].parts:to]
+}
+
+// spans are intervals in order that do not overlap.
+type spans []gpu.Gap
+
+// lateSpans returns when some device of a rank was in a late gap, with the moment at which
+// it ended: what ended it may have been launched then.
+func lateSpans(devices []*deviceGaps) spans {
+	var all spans
+	for _, d := range devices {
+		for i := range d.late {
+			all = append(all, gpu.Gap{From: d.late[i].From, To: d.late[i].To + 1})
+		}
+	}
+	slices.SortFunc(all, func(a, b gpu.Gap) int { return cmp.Compare(a.From, b.From) })
+	joined := all[:0]
+	for _, g := range all {
+		if n := len(joined); n > 0 && g.From <= joined[n-1].To {
+			joined[n-1].To = max(joined[n-1].To, g.To)
+		} else {
+			joined = append(joined, g)
+		}
+	}
+	return joined
+}
+
+// after returns the first span that ends after an instant, len(s) if there is none. near is
+// a guess: what is asked for comes in about the order of time.
+func (s spans) after(t trace.Time, near int) int {
+	const tries = 8
+	if near < len(s) && (near == 0 || s[near-1].To <= t) {
+		for i := near; i < min(near+tries, len(s)); i++ {
+			if s[i].To > t {
+				return i
+			}
+		}
+	}
+	i, _ := slices.BinarySearchFunc(s, t, func(g gpu.Gap, t trace.Time) int {
+		if g.To > t {
+			return 1
+		}
+		return -1
+	})
+	return i
+}

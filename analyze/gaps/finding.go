@@ -1,0 +1,199 @@
+package gaps
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// A cause is worth a finding from these parts on: of the time of devices, and of that in
+// which the host was late. Less than fewGaps in less than shortest ns is not judged.
+const (
+	muchOfTime = 1.0 / 50
+	muchOfLate = 1.0 / 5
+	fewGaps    = 20
+	shortest   = 10_000_000
+)
+
+// A suspect is what may be most of why the host was late: some rows of a table.
+type suspect struct {
+	text  string // ends the sentence that a part of host wait
+	rank  suspicion
+	time  int64 // ns
+	table string
+	rows  []*Cause // the longest first
+}
+
+// A suspicion says how much a suspect explains. Of suspects of about the same time, the one
+// that explains most counts.
+type suspicion uint8
+
+const (
+	thing   suspicion = iota // a call, garbage, a lock, another thread
+	drain                    // a call that let the device run dry
+	place                    // Python or operators somewhere
+	frameOf                  // all that one function of Python does
+)
+
+// aboutAll is the part of the time of the longest suspect that is about the same.
+const aboutAll = 2.0 / 3
+
+// Findings tells what the host did while devices waited for it. length is the time of all
+// devices, in ns.
+func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
+	late := 0
+	for i := range g.Causes {
+		if c := &g.Causes[i]; c.Did != OnDevice {
+			late += int(c.Gaps)
+		}
+	}
+	judged := finding.Judged{What: "what hosts do while GPUs wait", Of: "gap", N: late, Needed: fewGaps}
+	switch {
+	case g.Late >= shortest:
+		judged.Needed = 1
+	case g.Late == 0:
+		judged.Reason = "no GPU waits for its host"
+	}
+	if g.Late > 0 && !g.HasPython && !g.HasOperators && !g.HasRanges {
+		judged.Reason = "no operators, Python functions or ranges were recorded"
+	}
+	if judged.State() != finding.LookedAt {
+		return nil, judged
+	}
+	s := g.worst()
+	share := distribution.Fraction(s.time, length)
+	if share < muchOfTime || distribution.Fraction(s.time, g.Late) < muchOfLate {
+		return nil, judged
+	}
+	f := finding.Finding{Topic: "host cause", Cost: share,
+		Text:   fmt.Sprintf("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, g.Late), s.text),
+		Metric: finding.Metric{Name: "host wait by cause", Unit: table.Share, Before: math.NaN(), After: share}}
+	f.Evidence = append(s.evidence(), finding.Sentence("host wait is %.0f %% of the time of %s", 100*distribution.Fraction(g.Late, length), g.devices()))
+	if e := g.longestOf(&s); e.Text != "" {
+		f.Evidence = append(f.Evidence, e)
+	}
+	return []finding.Finding{f}, judged
+}
+
+func (g *Gaps) devices() string {
+	if g.several {
+		return "the GPUs"
+	}
+	return "the GPU"
+}
+
+// worst returns the suspect of about most of the time that explains most.
+func (g *Gaps) worst() suspect {
+	list := append(g.drains(), g.places()...)
+	most := int64(0)
+	for i := range list {
+		most = max(most, list[i].time)
+	}
+	var best suspect
+	for i := range list {
+		s := &list[i]
+		if float64(s.time) < aboutAll*float64(most) {
+			continue
+		}
+		if best.time == 0 || s.rank < best.rank || s.rank == best.rank && s.time > best.time {
+			best = *s
+		}
+	}
+	return best
+}
+
+// drains are the calls that let devices run dry.
+func (g *Gaps) drains() (list []suspect) {
+	for i := range g.Drained {
+		if c := &g.Drained[i]; c.Where() != "" {
+			list = append(list, suspect{"follows " + c.Where(), drain, c.Time, "gaps.syncs", []*Cause{c}})
+		}
+	}
+	return list
+}
+
+// places are what hosts did, one by one and by function.
+func (g *Gaps) places() (list []suspect) {
+	byFrame := map[string]int{}
+	for i := range g.Causes {
+		c := &g.Causes[i]
+		if c.Did == OnDevice || c.Did == NotRecorded || c.Where() == "" {
+			continue
+		}
+		rank := thing
+		if c.Did == InPython || c.Did == InOperator || c.Did == InRange || c.Did == Launching {
+			rank = place
+		}
+		list = append(list, suspect{c.sentence(), rank, c.Time, "gaps", []*Cause{c}})
+		if c.Frame == "" || rank == thing {
+			continue
+		}
+		at, ok := byFrame[c.Frame]
+		if !ok {
+			at = len(list)
+			byFrame[c.Frame] = at
+			list = append(list, suspect{text: "is in " + short(c.Frame), rank: frameOf, table: "gaps"})
+		}
+		list[at].time = distribution.AddTimes(list[at].time, c.Time)
+		list[at].rows = append(list[at].rows, c)
+	}
+	return list
+}
+
+// sentence ends "41 % of host wait".
+func (c *Cause) sentence() string {
+	switch c.Did {
+	case InPython, OtherThread:
+		if c.Function == "" {
+			return "is Python in " + c.Where()
+		}
+	case Collecting:
+		if c.Frame == "" {
+			return "is garbage collection"
+		}
+		return "is garbage collection in " + short(c.Frame)
+	case Locked:
+		return "is waiting for a lock: " + c.Where()
+	case Sleeping:
+		return "is waiting: " + c.Where()
+	}
+	return "is " + c.Where()
+}
+
+// mostEvidence is how many rows stand for a suspect.
+const mostEvidence = 2
+
+// evidence names the rows that a suspect is made of.
+func (s *suspect) evidence() (list []finding.Evidence) {
+	for _, c := range s.rows[:min(len(s.rows), mostEvidence)] {
+		text := fmt.Sprintf("%s: %s in %s, %s at most in one", c.Where(), words.Nearly(c.Time), words.Counted(int(c.Gaps), "gap"), words.Nearly(c.LongestPart))
+		row := finding.Row("call", c.Call, "operator", c.Operator, "function", c.Function, "frame", c.Frame, "range", c.Range, "other_thread", c.Other)
+		if s.table == "gaps" {
+			row = append(row, finding.Row("idle", gpu.ReasonWords[c.Reason], "host", c.Did.String())...)
+		}
+		list = append(list, finding.Sentence("%s", text).In(s.table, row, "time_ns", float64(c.Time)))
+	}
+	return list
+}
+
+// longestOf tells of the longest gap with a cause of the suspect.
+func (g *Gaps) longestOf(s *suspect) finding.Evidence {
+	for i := range g.Longest {
+		l := &g.Longest[i]
+		if !slices.ContainsFunc(s.rows, func(c *Cause) bool { return c.Frame == l.Frame && c.Call == l.Call && c.Other == l.Other }) {
+			continue
+		}
+		text := "longest such gap " + words.Nearly(l.Length())
+		if g.several {
+			text += " on " + l.Rank
+		}
+		return finding.Sentence("%s", text)
+	}
+	return finding.Evidence{}
+}

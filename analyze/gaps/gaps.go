@@ -1,0 +1,167 @@
+package gaps
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Options say how causes are listed.
+type Options struct {
+	ByRank  bool // one list for each rank
+	Longest int  // how many of the longest gaps; 0 is [mostLongest]
+}
+
+// Gaps are the gaps of some devices by what the host did. Times are ns, sums over devices.
+type Gaps struct {
+	Causes []Cause // the longest time first
+	// Drained is the time that followed calls that let a device run dry, by call: what
+	// [gpu.AfterSync] is in Causes, from its other end.
+	Drained []Cause
+	Longest []Gap // the longest first
+	Idle    int64 // all gaps
+	Late    int64 // gaps that a late launch ended: host wait
+	// HasPython, HasOperators and HasRanges tell that some were recorded, whether in gaps or
+	// not.
+	HasPython, HasOperators, HasRanges bool
+
+	byRank, several bool
+	length          int64 // of all devices
+}
+
+// A Cause is why devices were idle, and what the thread did that kept them waiting. Names are
+// "" where the stack has no such frame.
+type Cause struct {
+	Rank   string // "" where ranks are pooled
+	Reason gpu.Reason
+	Did    Did
+	// Call is one of CUDA or of the operating system. Operator is the one that the code asked
+	// for, Function the Python function of a library that Frame calls, Frame the innermost one
+	// of the code itself, and Range the innermost range.
+	Call, Operator, Function, Frame, Range string
+	Other                                  string // what another thread did meanwhile
+	Time                                   int64
+	Gaps                                   int64 // that have a part of it
+	LongestPart                            int64 // in one gap
+	all                                    int64 // Idle
+}
+
+// A Gap is one of the longest gaps, with the cause of most of it.
+type Gap struct {
+	gpu.Gap
+	Device int32
+	Cause
+}
+
+// Measure finds the causes of the gaps that were collected, reading every stream once.
+func (c *Collector) Measure(opt Options) *Gaps {
+	late := make([]spans, len(c.ranks))
+	parallel.Each(len(late), func(i int) { late[i] = lateSpans(c.ranks[i]) })
+	streams := make([][]host, len(c.set.Streams))
+	walk.EachStream(c.set, func(i int, s profile.Stream) { streams[i] = c.readHosts(s, late) })
+	hosts := joinHosts(streams, c.ranks)
+	ranks := make([]rankWork, len(hosts))
+	parallel.Each(len(ranks), func(i int) {
+		ranks[i] = rankWork{host: &hosts[i], names: newNames(c.set.Syms), causes: totals{}, drained: totals{}}
+		ranks[i].measure(c.ranks[i])
+		ranks[i].host.threads = nil
+	})
+	return c.sumUp(ranks, &opt)
+}
+
+// sumUp lists what was found of all ranks.
+func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
+	g := &Gaps{byRank: opt.ByRank, several: len(ranks) > 1}
+	for i := range ranks {
+		h := ranks[i].host
+		g.HasPython = g.HasPython || h.has[pythonFrame]
+		g.HasOperators = g.HasOperators || h.has[operatorFrame]
+		g.HasRanges = g.HasRanges || h.has[rangeFrame]
+		for _, d := range c.ranks[i] {
+			for k := range d.late {
+				g.Late = distribution.AddTimes(g.Late, d.late[k].Length())
+			}
+		}
+	}
+	g.Causes = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.causes })
+	g.Drained = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.drained })
+	for i := range g.Causes {
+		g.Idle = distribution.AddTimes(g.Idle, g.Causes[i].Time)
+	}
+	for _, list := range [][]Cause{g.Causes, g.Drained} {
+		for i := range list {
+			list[i].all = g.Idle
+		}
+	}
+	g.Longest = c.longest(cmp.Or(opt.Longest, mostLongest))
+	return g
+}
+
+// list makes rows of sums, of each rank or of all together.
+func (c *Collector) list(ranks []rankWork, byRank bool, of func(*rankWork) totals) []Cause {
+	var rows []Cause
+	add := func(rank string, sums totals) {
+		for key, sum := range sums {
+			row := c.row(&key)
+			row.Rank, row.Time, row.Gaps, row.LongestPart = rank, sum.time, sum.gaps, sum.longest
+			rows = append(rows, row)
+		}
+	}
+	pool := totals{}
+	for i := range ranks {
+		if byRank {
+			add(c.set.Ranks[i], of(&ranks[i]))
+			continue
+		}
+		for key, sum := range of(&ranks[i]) {
+			pool.join(key, &sum.tally)
+		}
+	}
+	add("", pool)
+	slices.SortFunc(rows, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time), strings.Compare(a.Rank, b.Rank), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Did, b.Did),
+			strings.Compare(a.Call, b.Call), strings.Compare(a.Operator, b.Operator), strings.Compare(a.Function, b.Function),
+			strings.Compare(a.Frame, b.Frame), strings.Compare(a.Range, b.Range), strings.Compare(a.Other, b.Other))
+	})
+	return rows
+}
+
+// row names a cause.
+func (c *Collector) row(key *cause) Cause {
+	name := func(s trace.Sym) string {
+		if s == 0 {
+			return ""
+		}
+		return c.set.Syms.Name(s)
+	}
+	at := &key.at
+	return Cause{Reason: key.reason, Did: at.did, Call: name(at.call), Operator: name(at.operator), Function: name(at.function),
+		Frame: name(at.frame), Range: name(at.span), Other: name(key.other)}
+}
+
+// longest lists the longest gaps of all devices.
+func (c *Collector) longest(most int) []Gap {
+	var list []Gap
+	for rank, devices := range c.ranks {
+		for _, d := range devices {
+			for i := range d.longest {
+				l := &d.longest[i]
+				if l.late == notLate {
+					l.cause = cause{reason: l.reason, at: site{did: OnDevice}}
+				}
+				g := Gap{l.Gap, d.device, c.row(&l.cause)}
+				g.Rank = c.set.Ranks[rank]
+				list = append(list, g)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Gap) int { return cmp.Or(cmp.Compare(b.Length(), a.Length()), cmp.Compare(a.From, b.From)) })
+	return list[:min(len(list), most)]
+}

@@ -1,0 +1,245 @@
+package gaps
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Did is what a thread did at some moment.
+type Did uint8
+
+const (
+	NotRecorded Did = iota // nothing that was recorded
+	InRange                // something in a range that nothing else tells of
+	InPython
+	InOperator
+	Launching
+	Syncing
+	Copying
+	Allocating
+	LoadingModule
+	OtherCall  // of CUDA
+	SystemCall // into the operating system
+	Locked     // waits for a lock
+	Sleeping   // waits for time to pass, or for input
+	Collecting // garbage
+	OtherThread
+	OnDevice // nothing that matters: the launch had been made, or is not known
+	numDid
+)
+
+var didWords = [numDid]string{
+	NotRecorded: "not recorded", InRange: "range", InPython: "Python", InOperator: "operator", Launching: "launch", Syncing: "sync call",
+	Copying: "copy call", Allocating: "memory call", LoadingModule: "module load", OtherCall: "CUDA call", SystemCall: "OS call", Locked: "lock",
+	Sleeping: "waiting", Collecting: "garbage collection", OtherThread: "other thread", OnDevice: "device",
+}
+
+func (d Did) String() string { return didWords[d] }
+
+// idle reports whether the thread itself does nothing.
+func (d Did) idle() bool {
+	return d == NotRecorded || d == InRange || d == Locked || d == Sleeping
+}
+
+// A meaning is what the name of a frame says.
+type meaning struct {
+	seen bool
+	name trace.Sym // without addresses, which differ from call to call
+	did  Did
+	// own tells that a Python function is neither of Python nor of a library that every
+	// server has: the place in the code that people know.
+	own bool
+	// clear tells that the name says nothing: what it is in does.
+	clear bool
+}
+
+// names are the meanings of names, each looked at once.
+type names struct {
+	syms   *trace.Symbols
+	kinds  [callFrame + 1]walk.Paged[meaning]
+	ranges walk.StepNames
+}
+
+func newNames(syms *trace.Symbols) *names {
+	return &names{syms: syms, ranges: walk.StepNames{Syms: syms}}
+}
+
+// compare orders symbols by what they stand for.
+func (n *names) compare(a, b trace.Sym) int { return strings.Compare(n.syms.Name(a), n.syms.Name(b)) }
+
+func (n *names) of(kind frameKind, name trace.Sym) *meaning {
+	m := n.kinds[kind].At(int64(name))
+	if !m.seen {
+		*m = n.look(kind, name)
+		m.seen = true
+	}
+	return m
+}
+
+func (n *names) look(kind frameKind, sym trace.Sym) meaning {
+	text := n.syms.Name(sym)
+	switch kind {
+	case rangeFrame:
+		switch step := n.ranges.Of(sym); {
+		case step == nil:
+		case step.OfServer():
+			text = step.Words() + " step"
+		default: // "ProfilerStep#7"
+			text, _, _ = strings.Cut(text, "#")
+		}
+		return meaning{name: n.syms.Intern(text), did: InRange}
+	case pythonFrame:
+		return n.lookPython(text)
+	case operatorFrame:
+		return meaning{name: sym, did: InOperator, clear: strings.HasPrefix(text, "Torch-Compiled Region") || strings.Contains(text, "CompiledFxGraph")}
+	case systemFrame:
+		return meaning{name: sym, did: firstOf(systemCalls, text, SystemCall)}
+	}
+	return meaning{name: sym, did: didInCall(text)}
+}
+
+// didInCall returns what a thread does in a call of CUDA.
+func didInCall(name string) Did {
+	switch reason := gpu.ReasonOf(name); {
+	case reason == gpu.Modules:
+		return LoadingModule
+	case reason == gpu.Allocation:
+		return Allocating
+	case reason == gpu.AfterSync:
+		return Syncing
+	case strings.Contains(name, "Memcpy"), strings.Contains(name, "Memset"):
+		return Copying
+	case strings.Contains(name, "Launch"):
+		return Launching
+	}
+	return OtherCall
+}
+
+// A nameRule says what a thread does in a frame whose name has a part.
+type nameRule struct {
+	part string
+	did  Did
+}
+
+// firstOf returns what the first rule says that fits, else what is given.
+func firstOf(rules []nameRule, name string, otherwise Did) Did {
+	for _, r := range rules {
+		if strings.Contains(name, r.part) {
+			return r.did
+		}
+	}
+	return otherwise
+}
+
+// systemCalls are calls into the operating system that wait.
+var systemCalls = []nameRule{
+	{"mutex", Locked}, {"cond_wait", Locked}, {"cond_timedwait", Locked}, {"rwlock", Locked}, {"sem_", Locked}, {"pthread_join", Locked},
+	{"nanosleep", Sleeping}, {"usleep", Sleeping}, {"poll", Sleeping}, {"select", Sleeping}, {"epoll", Sleeping},
+}
+
+// builtins are functions of Python that wait, by their names without addresses.
+var builtins = []nameRule{
+	{"acquire of _thread.", Locked}, {"acquire of _multiprocessing.", Locked}, {"__enter__ of _thread.", Locked},
+	{"built-in function sleep", Sleeping}, {"method poll of", Sleeping}, {"method recv", Sleeping}, {"method accept of", Sleeping},
+	{"built-in function select", Sleeping}, {"method wait of", Sleeping}, {"method select of", Sleeping},
+	{"built-in function collect", Collecting}, {"method collect of module", Collecting},
+}
+
+// functions are those of Python's own modules that wait, if nothing is recorded in them: what
+// they wait in began before the recording.
+var functions = []nameRule{
+	{"threading.py wait ", Locked}, {"threading.py join ", Locked}, {"threading.py _wait_for_tstate_lock ", Locked}, {"threading.py acquire ", Locked},
+	{"queue.py get ", Locked}, {"queue.py put ", Locked}, {"_base.py result ", Locked}, {"_base.py wait ", Locked}, {"thread.py _worker ", Locked},
+	{"selectors.py select ", Sleeping}, {"subprocess.py wait ", Sleeping}, {"subprocess.py communicate ", Sleeping},
+	{"connection.py poll ", Sleeping}, {"connection.py wait ", Sleeping}, {"connection.py recv ", Sleeping}, {"connection.py _recv ", Sleeping},
+	{"poll.py poll ", Sleeping}, {"socket.py recv ", Sleeping}, {"socket.py accept ", Sleeping},
+}
+
+// collectorName is what PyTorch's profiler calls a run of Python's garbage collector.
+const collectorName = "Python GC"
+
+// address matches where an object lies.
+var address = regexp.MustCompile(`(?: object)? at 0x[0-9a-fA-F]+`)
+
+// lookPython says what a frame of Python is: a function, with its file and line, something
+// built in, or a module of PyTorch.
+func (n *names) lookPython(text string) meaning {
+	m := meaning{did: InPython}
+	if file, function, ok := cutPython(text); ok {
+		m.name, m.own = n.syms.Intern(text), !ofLibrary(file)
+		if !m.own {
+			m.did = firstOf(functions, path.Base(file)+" "+function+" ", InPython)
+		}
+		return m
+	}
+	if strings.HasPrefix(text, "nn.Module: ") {
+		m.clear = true
+	}
+	text = address.ReplaceAllString(text, "")
+	if m.did = firstOf(builtins, text, InPython); strings.HasPrefix(text, collectorName) {
+		m.did = Collecting
+	}
+	m.name = n.syms.Intern(text)
+	return m
+}
+
+// pythonName matches a function of Python: "sglang/srt/managers/scheduler.py(2262): run_batch".
+var pythonName = regexp.MustCompile(`^(.+)\((\d+)\): (.+)$`)
+
+// cutPython takes the name of a Python function apart.
+func cutPython(name string) (file, function string, ok bool) {
+	m := pythonName.FindStringSubmatch(name)
+	if m == nil {
+		return "", "", false
+	}
+	return m[1], m[3], true
+}
+
+// libraries are folders of code that every server runs and nobody asks about, by what their
+// paths begin with once the folder of the packages is cut off.
+var libraries = []string{"torch/", "triton/", "numpy/", "zmq/", "tqdm/", "asyncio/", "concurrent/", "multiprocessing/", "json/", "logging/",
+	"collections/", "importlib/", "ctypes/", "email/", "http/", "urllib/", "xml/", "unittest/", "encodings/", "<frozen ", "uvloop/", "uvicorn/"}
+
+// modules are those of Python that are one file.
+var modules = map[string]bool{}
+
+func init() {
+	for _, name := range strings.Fields("threading queue contextlib functools inspect selectors socket socketserver subprocess typing abc copy pickle " +
+		"random re os enum dataclasses weakref warnings types tempfile shutil runpy heapq bisect time datetime uuid tokenize ast dis linecache traceback " +
+		"string textwrap struct signal ssl _weakrefset _collections_abc codecs io operator posixpath genericpath fnmatch glob pathlib statistics numbers " +
+		"decimal fractions hashlib base64 platform stat sre_compile sre_parse keyword reprlib copyreg site bdb cProfile profile pstats gc sched nturl2path") {
+		modules[name+".py"] = true
+	}
+}
+
+// ofLibrary reports whether a file is of Python or of a library.
+func ofLibrary(file string) bool {
+	if _, rest, ok := strings.Cut(file, "-packages/"); ok {
+		file = rest
+	} else if _, rest, ok := strings.Cut(file, "/lib/python3"); ok {
+		_, file, _ = strings.Cut(rest, "/")
+		return file != "" // the folder itself holds Python's own modules
+	}
+	for _, l := range libraries {
+		if strings.HasPrefix(file, l) {
+			return true
+		}
+	}
+	return modules[file]
+}
+
+// short is a Python function as sentences have it: "run_batch() (scheduler.py:2262)". Other
+// names stay as they are.
+func short(name string) string {
+	m := pythonName.FindStringSubmatch(name)
+	if m == nil {
+		return strings.TrimSuffix(strings.TrimPrefix(name, "<"), ">")
+	}
+	return fmt.Sprintf("%s() (%s:%s)", m[3], path.Base(m[1]), m[2])
+}

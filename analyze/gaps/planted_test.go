@@ -1,0 +1,153 @@
+package gaps_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gaps"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// planted are stalls and what they are called: in the finding, and in the row of the longest
+// gap.
+var planted = []struct {
+	name  string
+	stall torch.Stall
+	says  string // in the text of the finding
+	idle  gpu.Reason
+	did   gaps.Did
+	where string
+}{
+	{"item", torch.Stall{Cause: torch.StallItem, Length: 8 * time.Millisecond, Every: 2},
+		"follows cudaStreamSynchronize under aten::item in forward_batch_generation() (tp_worker.py:335)",
+		gpu.AfterSync, gaps.InPython, "forward_batch_generation() (tp_worker.py:335)"},
+	{"pageable copy", torch.Stall{Cause: torch.StallPageable, Length: 8 * time.Millisecond, Every: 2},
+		"is cudaMemcpyAsync under aten::to in process_batch_result() (scheduler.py:2376)",
+		gpu.BetweenSteps, gaps.Copying, "cudaMemcpyAsync under aten::to in process_batch_result() (scheduler.py:2376)"},
+	{"allocator", torch.Stall{Cause: torch.StallMalloc, Length: 8 * time.Millisecond, Every: 2},
+		"is cudaMalloc under aten::empty in process_batch_result() (scheduler.py:2376)",
+		gpu.Allocation, gaps.Allocating, "cudaMalloc under aten::empty in process_batch_result() (scheduler.py:2376)"},
+	{"module load", torch.Stall{Cause: torch.StallModule, Length: 40 * time.Millisecond},
+		"is cuModuleLoadData under _init_handles() (compiler.py:414) in process_batch_result() (scheduler.py:2376)",
+		gpu.Modules, gaps.LoadingModule, "cuModuleLoadData under _init_handles() (compiler.py:414) in process_batch_result() (scheduler.py:2376)"},
+	{"garbage collection", torch.Stall{Cause: torch.StallCollect, Length: 40 * time.Millisecond},
+		"is garbage collection in process_batch_result() (scheduler.py:2376)",
+		gpu.BetweenSteps, gaps.Collecting, "Python GC in process_batch_result() (scheduler.py:2376)"},
+	{"interpreter lock", torch.Stall{Cause: torch.StallLock, Length: 12 * time.Millisecond, Every: 2},
+		"is Python in process_batch_result() (scheduler.py:2376) while another thread is in _decode() (tokenization_utils_fast.py:640)",
+		gpu.BetweenSteps, gaps.OtherThread, "process_batch_result() (scheduler.py:2376) while another thread is in _decode() (tokenization_utils_fast.py:640)"},
+}
+
+// stalled returns the trace of the first rank of a server that stalls.
+func stalled(t testing.TB, seed uint64, stall torch.Stall) *profile.Set {
+	t.Helper()
+	config := simulator.DefaultConfig(seed)
+	config.Mode, config.Unified = simulator.Unified, simulator.Parallel{TP: 1, PP: 1, DP: 1}
+	config.Straggler = simulator.Straggler{}
+	run, err := simulator.Play(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording := torch.DefaultConfig(run)
+	recording.Layers, recording.Stacks, recording.Shapes, recording.Stall = 4, 3, false, stall
+	dir := t.TempDir()
+	if _, err := torch.WriteDir(dir, run, recording); err != nil {
+		t.Fatal(err)
+	}
+	paths, _ := filepath.Glob(filepath.Join(dir, "torch", "*TP-0*"))
+	set, _ := testset.TorchSet(t, paths...)
+	return set
+}
+
+// measured returns the gaps of a set, and how long its devices were recorded.
+func measured(set *profile.Set, opt gaps.Options) (*gaps.Gaps, *gpu.GPUs) {
+	collector := gaps.Collect(set)
+	gpus := gpu.Measure(set, gpu.Options{Gaps: collector.Add})
+	return collector.Measure(opt), gpus
+}
+
+// misses says what is not found of a stall; "" is nothing.
+func misses(set *profile.Set, i int) string {
+	want := &planted[i]
+	g, gpus := measured(set, gaps.Options{})
+	found, judged := g.Findings(gpus.Length())
+	if len(found) == 1 {
+		if missing := unfound(g, &found[0]); missing != "" {
+			return missing
+		}
+	}
+	switch longest := &g.Longest[0]; {
+	case len(found) != 1 || !strings.Contains(found[0].Text, want.says):
+		return fmt.Sprintf("found %+v, %v", found, judged)
+	case longest.Reason != want.idle || longest.Did != want.did || longest.Where() != want.where:
+		return fmt.Sprintf("the longest gap is %s, %s: %s", gpu.ReasonWords[longest.Reason], longest.Did, longest.Where())
+	case longest.Length() < int64(want.stall.Length)*8/10:
+		return fmt.Sprintf("the longest gap takes %d ns", longest.Length())
+	}
+	return ""
+}
+
+// unfound says what evidence of a finding is not in the tables, in exactly one row.
+func unfound(g *gaps.Gaps, f *finding.Finding) string {
+	for _, e := range f.Evidence {
+		for _, t := range g.Reports() {
+			if t.Name() != e.Table {
+				continue
+			}
+			column := func(key string) int {
+				return slices.IndexFunc(t.Columns, func(c table.Column) bool { return c.Key() == key })
+			}
+			rows := 0
+			for row := range t.Len() {
+				other := slices.ContainsFunc(e.Row, func(k finding.Key) bool { return t.Cell(row, column(k.Column)).Text != k.Text })
+				if !other && float64(t.Cell(row, column(e.Column)).N) == e.Value {
+					rows++
+				}
+			}
+			if rows != 1 {
+				return fmt.Sprintf("%q is in %d rows of %s", e.Text, rows, e.Table)
+			}
+		}
+	}
+	if f.Evidence[0].Table == "" {
+		return "no table has the evidence"
+	}
+	return ""
+}
+
+// What keeps hosts busy in traces of a profiler is named: in the finding and in the row of
+// the longest gap.
+func TestRatePlantedCauses(t *testing.T) {
+	for i := range planted {
+		t.Run(planted[i].name, func(t *testing.T) {
+			seeds := testset.Seeds(t)
+			right := 0
+			for _, seed := range seeds {
+				if missed := misses(stalled(t, seed, planted[i].stall), i); missed == "" {
+					right++
+				} else {
+					t.Logf("seed %d: %s", seed, missed)
+				}
+			}
+			testset.Rate(t, "host waits named: "+planted[i].name, right, len(seeds), 95)
+		})
+	}
+}
+
+// Without stalls, nothing is found.
+func TestNoCauseStandsOut(t *testing.T) {
+	g, gpus := measured(stalled(t, 5, torch.Stall{}), gaps.Options{})
+	if found, _ := g.Findings(gpus.Length()); len(found) > 0 {
+		t.Errorf("found %s", found[0].Text)
+	}
+}

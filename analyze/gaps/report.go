@@ -1,0 +1,129 @@
+package gaps
+
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Reports returns the tables: the time of gaps by cause, the longest ones, and what followed
+// calls that let devices run dry.
+func (g *Gaps) Reports() []*table.Table {
+	return []*table.Table{g.causeReport(), g.longestReport(), g.drainedReport()}
+}
+
+// causeReport makes the table of causes. Its times add up to the time of all gaps.
+func (g *Gaps) causeReport() *table.Table {
+	fields := append(g.rankFields(),
+		table.NsColumn("time", "sum over devices", func(c *Cause) int64 { return c.Time }),
+		table.Field[Cause]{Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of the time of all gaps"}, Cell: func(c *Cause) table.Cell { return table.ShareCell(c.Time, c.all) }},
+		table.CountColumn("gaps", "how many gaps have a part of it", func(c *Cause) int64 { return c.Gaps }),
+		table.NsColumn("longest", "longest time in one gap", func(c *Cause) int64 { return c.LongestPart }))
+	fields = append(fields, causeFields(func(c *Cause) *Cause { return c })...)
+	t := table.New("sgtrace.report.gaps/v1", "Why GPUs were idle, and what the host did", g.Causes, fields)
+	g.noteMissing(t)
+	return t
+}
+
+// longestReport makes the table of the longest gaps.
+func (g *Gaps) longestReport() *table.Table {
+	fields := []table.Field[Gap]{
+		table.TextColumn("rank", "rank, or process that is none", func(g *Gap) string { return g.Rank }),
+		{Column: table.Column{Name: "device", Unit: table.Count, Doc: "device, as the process numbers it", Detail: true}, Cell: func(g *Gap) table.Cell { return table.Cell{N: int64(g.Device)} }},
+		table.TimeColumn("from", "when the device ran dry", func(g *Gap) trace.Time { return g.From }),
+		table.NsColumn("gap", "how long it ran nothing", func(g *Gap) int64 { return g.Length() }),
+	}
+	fields = append(fields, causeFields(func(g *Gap) *Cause { return &g.Cause })...)
+	return table.New("sgtrace.report.gaps.longest/v1", "Longest gaps, each with the cause of most of it", g.Longest, fields)
+}
+
+// drainedReport makes the table of calls that let devices run dry.
+func (g *Gaps) drainedReport() *table.Table {
+	fields := append(g.rankFields(),
+		table.NsColumn("time", "idle time after the call, sum over devices", func(c *Cause) int64 { return c.Time }),
+		table.Field[Cause]{Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of the time of all gaps"}, Cell: func(c *Cause) table.Cell { return table.ShareCell(c.Time, c.all) }},
+		table.CountColumn("calls", "how many of the calls let a device run dry", func(c *Cause) int64 { return c.Gaps }),
+		table.NsColumn("longest", "longest gap after one", func(c *Cause) int64 { return c.LongestPart }))
+	fields = append(fields, siteFields(func(c *Cause) *Cause { return c })...)
+	return table.New("sgtrace.report.gaps.syncs/v1", "Calls that waited until the GPU had run dry", g.Drained, fields)
+}
+
+// rankFields name the rank of a cause, where ranks are not pooled.
+func (g *Gaps) rankFields() []table.Field[Cause] {
+	if !g.byRank {
+		return nil
+	}
+	return []table.Field[Cause]{table.TextColumn("rank", "rank, or process that is none", func(c *Cause) string { return c.Rank })}
+}
+
+// causeFields say why a device was idle and what the host did.
+func causeFields[T any](of func(*T) *Cause) []table.Field[T] {
+	fields := []table.Field[T]{
+		table.TextColumn("idle", "reason of the idle time", func(row *T) string { return gpu.ReasonWords[of(row).Reason] }),
+		table.TextColumn("host", "what the thread did that launched next, or that is to blame", func(row *T) string { return of(row).Did.String() }),
+	}
+	return append(fields, siteFields(of)...)
+}
+
+// siteFields say where in the code a thread was.
+func siteFields[T any](of func(*T) *Cause) []table.Field[T] {
+	text := func(name, doc string, get func(*Cause) string) table.Field[T] {
+		f := table.TextColumn(name, doc, func(row *T) string { return get(of(row)) })
+		f.Detail = true
+		return f
+	}
+	where := table.TextColumn("where", "innermost call, operator and Python function, shortened", func(row *T) string { return of(row).Where() })
+	where.Most = table.MostName
+	return []table.Field[T]{
+		where,
+		text("call", "innermost call into CUDA or the operating system", func(c *Cause) string { return c.Call }),
+		text("operator", "operator that the code called", func(c *Cause) string { return c.Operator }),
+		text("function", "Python function, built in or of a library, that frame called; the innermost one where there is no frame", func(c *Cause) string { return c.Function }),
+		text("frame", "innermost Python function that is of no library", func(c *Cause) string { return c.Frame }),
+		text("range", "innermost NVTX range or annotation; steps by kind", func(c *Cause) string { return c.Range }),
+		text("other thread", "what another thread of the process did meanwhile", func(c *Cause) string { return c.Other }),
+	}
+}
+
+// Where says in what the thread was: "cudaStreamSynchronize under aten::item in sample()
+// (scheduler.py:2210)". It is "" if nothing tells.
+func (c *Cause) Where() string {
+	var b strings.Builder
+	add := func(joined, name string) {
+		if name == "" {
+			return
+		}
+		if b.Len() > 0 {
+			b.WriteString(joined)
+		}
+		b.WriteString(name)
+	}
+	add("", c.Call)
+	add(" under ", c.Operator)
+	if c.Operator == "" {
+		add(" under ", short(c.Function))
+	}
+	add(" in ", short(c.Frame))
+	if c.Frame == "" {
+		add(" in ", c.Range)
+	}
+	if c.Other != "" {
+		add(" while another thread is in ", short(c.Other))
+	}
+	return b.String()
+}
+
+// noteMissing says what was not recorded, and what would have recorded it.
+func (g *Gaps) noteMissing(t *table.Table) {
+	if g.Late == 0 {
+		return
+	}
+	if !g.HasPython {
+		t.Note("no Python functions were recorded: with_stack=True of torch.profiler adds them")
+	}
+	if !g.HasOperators && !g.HasRanges {
+		t.Note("no operators or ranges were recorded")
+	}
+}

@@ -1,0 +1,127 @@
+package torch
+
+import "time"
+
+// StallCause says what keeps a host from launching more.
+type StallCause uint8
+
+const (
+	StallItem     StallCause = iota + 1 // .item() waits for the GPU, and Python takes its time then
+	StallPageable                       // a copy from memory that is not pinned
+	StallMalloc                         // the caching allocator asks CUDA for memory
+	StallModule                         // a kernel is loaded
+	StallCollect                        // Python collects garbage
+	StallLock                           // another thread holds the interpreter lock
+)
+
+// A Stall keeps the hosts of a recording from launching more, on all ranks alike: while they
+// process the result of a step, after which the GPU has nothing to do; StallItem at the end of
+// the step itself. What follows is recorded later by that; the times no longer agree with the
+// OTLP of the run.
+type Stall struct {
+	Cause  StallCause
+	Length time.Duration
+	Every  int // steps; 0 is once, in the middle
+}
+
+// A warp is a piece of true time that the recording shows stretched.
+type warp struct{ at, length int64 }
+
+// warpTime is how much true time is stretched, in ns: a stall has permilles of it.
+const warpTime = 1000
+
+// warps returns where the stalls of a recording are.
+func (c *Capture) warps(passes []Pass) (list []warp) {
+	s := &c.config().Stall
+	if s.Cause == 0 {
+		return nil
+	}
+	for i := range passes {
+		p := &passes[i]
+		at := p.Rank.Computed + 2*us
+		if s.Cause == StallItem {
+			at = p.End - 100 - warpTime
+		}
+		due := s.Every > 0 && i%s.Every == 0 || s.Every == 0 && i >= len(passes)/2 && len(list) == 0
+		if due && p.End != 0 && at+us < p.Settled {
+			list = append(list, warp{at, int64(s.Length)})
+		}
+	}
+	return list
+}
+
+// shown returns a true time as the recording shows it, on the clock of the host.
+func (t *writer) shown(at int64) int64 {
+	shown := t.clock.At(at)
+	for _, w := range t.warps {
+		if at <= w.at {
+			break
+		}
+		shown += min(at-w.at, warpTime) * (w.length - warpTime) / warpTime
+	}
+	return shown
+}
+
+// stalls writes what the host does in its stalls.
+func (c *Capture) stalls(t *writer) {
+	for i, w := range t.warps {
+		s := stall{t, w.at, stallIDs + 10*i}
+		stallWriters[c.config().Stall.Cause](&s)
+	}
+}
+
+// stallIDs are the first of the correlations and External ids of stalls.
+const stallIDs = 900_000
+
+// A stall is one that is being written. Times are permilles of it.
+type stall struct {
+	*writer
+	at int64
+	id int
+}
+
+var stallWriters = [...]func(*stall){
+	StallItem: func(s *stall) {
+		s.frame("<built-in method item of Tensor object at 0x7f6a5c0b7d30>", 0, 40)
+		s.operator("aten::item", s.id, "", s.at+1, s.at+39)
+		s.operator("aten::_local_scalar_dense", s.id+1, "", s.at+2, s.at+38)
+		s.runtime(APIMemcpy, s.id+1, s.id, s.at+3, s.at+5)
+		s.copy("Memcpy DtoH (Device -> Pageable)", 10, 20)
+		s.runtime(APIStreamSync, s.id+1, s.id+1, s.at+6, s.at+35)
+	},
+	StallPageable: func(s *stall) {
+		s.frame("<built-in method to of Tensor object at 0x7f6a5c0b7d30>", 0, 995)
+		s.operator("aten::to", s.id, "", s.at+1, s.at+994)
+		s.operator("aten::copy_", s.id+1, "", s.at+2, s.at+993)
+		s.runtime(APIMemcpy, s.id+1, s.id, s.at+3, s.at+992)
+		s.copy("Memcpy HtoD (Pageable -> Device)", 960, 990)
+	},
+	StallMalloc: func(s *stall) {
+		s.frame("<built-in method empty of type object at 0x7f6c2e1a5ac0>", 0, 995)
+		s.operator("aten::empty", s.id, "", s.at+1, s.at+994)
+		s.runtime(APIMalloc, s.id, s.id, s.at+2, s.at+993)
+	},
+	StallModule: func(s *stall) {
+		s.frame("triton/compiler/compiler.py(414): _init_handles", 0, 995)
+		s.runtime(APIModuleLoad, 0, s.id, s.at+2, s.at+993)
+	},
+	StallCollect: func(s *stall) { s.frame("Python GC", 2, 995) },
+	StallLock: func(s *stall) {
+		other := s.pid + 7
+		s.pythonOn(other, "sglang/srt/managers/detokenizer_manager.py(153): handle_batch_token_id_out", 0, s.at-us, s.at+998)
+		for i := range int64(24) {
+			s.pythonOn(other, "transformers/tokenization_utils_fast.py(640): _decode", 0, s.at+40*i+5, s.at+40*i+44)
+		}
+	},
+}
+
+// frame writes a frame of Python of the scheduler.
+func (s *stall) frame(name string, from, to int64) { s.python(name, 0, s.at+from, s.at+to) }
+
+// copy writes a copy on the GPU.
+func (s *stall) copy(name string, from, to int64) {
+	s.slice(CatMemcpy, name, s.gpu, CopyStream, s.at+from, s.at+to)
+	s.copied(CopyStream, s.id, TokenBytes, to-from)
+	s.end()
+	s.flow(false, s.id, s.gpu, CopyStream, s.at+from)
+}

@@ -1,0 +1,160 @@
+package assembly
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/internal/testinput"
+	"github.com/sgtrace/sgtrace/otlpjson"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/spantable"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// without returns the set of a table that lacks some of its spans.
+func without(d *spantable.Table, lost func(i int) bool) *request.Set {
+	left := spantable.New(&trace.Diags{})
+	left.Syms, left.Args, left.Files, left.Origins, left.Resources = d.Syms, d.Args, d.Files, d.Origins, d.Resources
+	for i := range d.Len() {
+		if lost(i) {
+			continue
+		}
+		var events []spantable.Event
+		for e := range d.Events(i) {
+			events = append(events, *e)
+		}
+		var links []spantable.Link
+		for l := range d.Links(i) {
+			links = append(links, *l)
+		}
+		left.Add(*d.Span(i), events, links)
+	}
+	return Build(left).Set
+}
+
+// A victim is a request of which spans get lost.
+type victim struct {
+	*request.Set
+	request int
+}
+
+// part returns the part of a role, and its ranks in order.
+func (v victim) part(role request.Role) (*request.Part, []int) {
+	for _, p := range v.Requests[v.request].Parts {
+		part := &v.Parts[p]
+		if part.Role != role {
+			continue
+		}
+		ranks := slices.DeleteFunc(slices.Clone(part.Threads), func(t int) bool { return !v.OnScheduler(t) })
+		slices.SortFunc(ranks, func(a, b int) int {
+			return int(v.Procs[v.Threads[a].Proc].Rank.TP) - int(v.Procs[v.Threads[b].Proc].Rank.TP)
+		})
+		return part, ranks
+	}
+	return nil, nil
+}
+
+// stages returns the rows of one rank's stages with a meaning, in order.
+func (v victim) stages(role request.Role, tp int, means request.Meaning) (rows []int) {
+	_, ranks := v.part(role)
+	v.EachStage(v.Threads[ranks[tp]].Stages, func(i int) {
+		if v.Row(i).Means == means {
+			rows = append(rows, i)
+		}
+	})
+	return rows
+}
+
+// missingRules are what the loss of single spans shows.
+var missingRules = []struct {
+	name string
+	lost func(v victim) []int // rows
+	// shown is how many of them are known to be lost; the request is incomplete anyway.
+	shown func(lost int) int
+}{
+	{"the request span of a server", func(v victim) []int { p, _ := v.part(request.Decode); return []int{p.Root} }, all},
+	{"the gateway's span", func(v victim) []int { return []int{v.Requests[v.request].Gateway} }, none},
+	{"a thread span", func(v victim) []int { _, ranks := v.part(request.Decode); return []int{v.Threads[ranks[0]].Row} }, all},
+	{"a step in the middle, on one rank", func(v victim) []int { return v.stages(request.Decode, 1, request.Stepping)[2:3] }, all},
+	{"the last steps, on one rank", func(v victim) []int { s := v.stages(request.Decode, 1, request.Stepping); return s[len(s)-2:] }, all},
+	{"the last steps, on all ranks", func(v victim) []int {
+		s, o := v.stages(request.Decode, 0, request.Stepping), v.stages(request.Decode, 1, request.Stepping)
+		return append(s[len(s)-3:], o[len(o)-3:]...)
+	}, none}, // nothing after them names their numbers
+	{"the stage that decodes", func(v victim) []int { return v.stages(request.Decode, 0, request.Answering) }, all}, // steps lie in it
+	{"the stage that prefills", func(v victim) []int { return v.stages(request.Prefill, 0, request.Prefilling) }, all},
+	{"the stage that sends", func(v victim) []int { return v.stages(request.Prefill, 0, request.Sending) }, none}, // nothing follows it
+}
+
+func all(lost int) int { return lost }
+func none(int) int     { return 0 }
+
+// Each rule finds what it is for, and blames the request and the process that lost it;
+// nothing else is told to be lost.
+func TestRulesOfMissingSpans(t *testing.T) {
+	c := simulator.DefaultConfig(3)
+	c.Requests, c.Rate, c.Incident, c.Straggler = 60, 6, simulator.Incident{Onset: 1}, simulator.Straggler{}
+	c.SlowTransfers, c.FailedTransfers, c.Cancels, c.Impatient, c.KVTokens = 0, 0, 0, 0, 16384
+	dump, _ := testinput.Simulate(t, c)
+	d := spantable.New(&trace.Diags{})
+	if err := otlpjson.Read(d, "sim", bytes.NewReader(dump)); err != nil {
+		t.Fatal(err)
+	}
+	v := victim{without(d, func(int) bool { return false }), 20}
+	for len(v.stages(request.Decode, 1, request.Stepping)) < 8 {
+		v.request++
+	}
+	if n := incomplete(v.Set); len(v.Missing) > 0 || len(n) > 0 {
+		t.Fatalf("%d spans of a whole dump are missing, %d requests incomplete", len(v.Missing), len(n))
+	}
+	id := v.TraceID(&v.Requests[v.request])
+	for _, rule := range missingRules {
+		lost := rule.lost(v)
+		got := without(d, func(i int) bool { return slices.Contains(lost, i) })
+		if ids := incomplete(got); !slices.Equal(ids, []string{id}) {
+			t.Errorf("%s is lost: requests %q are incomplete, want %s", rule.name, ids, id)
+		}
+		if want := rule.shown(len(lost)); len(got.Missing) != want {
+			t.Errorf("%s is lost: %d spans are told to be missing, want %d", rule.name, len(got.Missing), want)
+		}
+		for _, m := range got.Missing {
+			row := v.Row(lost[0])
+			if p, q := &got.Procs[m.Proc], &v.Procs[row.Proc]; p.Label != q.Label || p.Rank != q.Rank {
+				t.Errorf("%s is lost: of %s %v, want %s %v", rule.name, p.Label, p.Rank, q.Label, q.Rank)
+			}
+			if away := int64(m.Time - row.End); max(away, -away) > 1e9 {
+				t.Errorf("%s is lost: at a time that is %d ns away", rule.name, away)
+			}
+		}
+	}
+	checkLostRank(t, d, v)
+}
+
+// checkLostRank loses all that one rank wrote for a request: its peers tell how much that is.
+func checkLostRank(t *testing.T, d *spantable.Table, v victim) {
+	t.Helper()
+	_, ranks := v.part(request.Decode)
+	rows := slices.Collect(v.ThreadRows(ranks[1]))
+	got := without(d, func(i int) bool { return slices.Contains(rows, i) })
+	steps := len(v.stages(request.Decode, 1, request.Stepping))
+	if n := len(got.Missing); n < steps || n > len(rows) {
+		t.Errorf("a rank of a request is lost, %d spans with %d steps: %d are told to be missing", len(rows), steps, n)
+	}
+	for _, m := range got.Missing {
+		if p, q := &got.Procs[m.Proc], &v.Procs[v.Threads[ranks[1]].Proc]; p.Rank != q.Rank || p.Label != q.Label {
+			t.Errorf("%s %v lost it, want %s %v", p.Label, p.Rank, q.Label, q.Rank)
+		}
+	}
+}
+
+// incomplete returns the trace ids of the requests that miss spans.
+func incomplete(s *request.Set) (ids []string) {
+	for i := range s.Requests {
+		if r := &s.Requests[i]; !r.Complete() {
+			ids = append(ids, s.TraceID(r))
+		}
+	}
+	return ids
+}
