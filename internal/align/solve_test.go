@@ -241,6 +241,18 @@ func TestRequestConflictsAreReported(t *testing.T) {
 	if len(sol.Conflicts) != 1 || sol.Conflicts[0].Kind != OneSided || sol.Clocks[1].Why != trace.SyncAssumed {
 		t.Errorf("%v %+v", sol.Conflicts, sol.Clocks[1])
 	}
+	if got, want := sol.Conflicts[0].String(), "requests bound the offset on one side only; not used: 300 bounds"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	bounds = s.requests(0, 1, 200, simBase, 2_000_000_000)
+	for i := range bounds {
+		by := int64(i%50) * 900_000_000 // no two of a few agree
+		bounds[i].Lo, bounds[i].Hi = bounds[i].Lo-by, bounds[i].Hi-by
+	}
+	sol, _, _ = s.solve(bounds)
+	if len(sol.Conflicts) != 1 || sol.Conflicts[0].Kind != DividedRequests || sol.Clocks[1].Why != trace.SyncAssumed {
+		t.Errorf("%v %+v", sol.Conflicts, sol.Clocks[1])
+	}
 }
 
 // Nothing at all, and one clock, are no special cases.
