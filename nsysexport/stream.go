@@ -170,8 +170,19 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 	})
 }
 
-// Frames yields nothing yet: calls into the operating system are not read.
-func (st stream) Frames(func(*profile.Frame) bool) {}
+// Frames yields the calls into the operating system.
+func (st stream) Frames(yield func(*profile.Frame) bool) {
+	w := st.walk()
+	var out profile.Frame
+	st.src.OS(func(c *rows.Call) bool {
+		e, ok := w.event(c.PID, c.Start, c.End, 0, c.Name)
+		if !ok {
+			return true
+		}
+		out = profile.Frame{Event: e, TID: int64(c.TID), Kind: profile.SystemFrame}
+		return yield(&out)
+	})
+}
 
 // Outline returns the facts about the processes of an export without reading
 // what they did: profiles without events, by process id, which last as long as the session.

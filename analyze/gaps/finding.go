@@ -12,10 +12,12 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// A cause is worth a finding from these parts on: of the time of devices, and of that in
-// which the host was late. Less than fewGaps in less than shortest ns is not judged.
+// A cause is worth a finding from these parts on: of the time of devices, which may be less
+// for a thing that no server needs, and of that in which the host was late. Less than fewGaps
+// in less than shortest ns is not judged.
 const (
-	muchOfTime = 1.0 / 50
+	muchOfTime = 1.0 / 20
+	ofThing    = 1.0 / 50
 	muchOfLate = 1.0 / 5
 	fewGaps    = 20
 	shortest   = 10_000_000
@@ -47,20 +49,21 @@ const aboutAll = 2.0 / 3
 // Findings tells what the host did while devices waited for it. length is the time of all
 // devices, in ns.
 func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
-	late := 0
+	gaps, wait := 0, int64(0)
 	for i := range g.Causes {
-		if c := &g.Causes[i]; c.Did != OnDevice {
-			late += int(c.Gaps)
+		if c := &g.Causes[i]; c.counts() {
+			gaps += int(c.Gaps)
+			wait = distribution.AddTimes(wait, c.Time)
 		}
 	}
-	judged := finding.Judged{What: "what hosts do while GPUs wait", Of: "gap", N: late, Needed: fewGaps}
+	judged := finding.Judged{What: "what hosts do while GPUs wait", Of: "gap", N: gaps, Needed: fewGaps}
 	switch {
-	case g.Late >= shortest:
+	case wait >= shortest:
 		judged.Needed = 1
-	case g.Late == 0:
+	case wait == 0:
 		judged.Reason = "no GPU waits for its host"
 	}
-	if g.Late > 0 && !g.HasPython && !g.HasOperators && !g.HasRanges {
+	if wait > 0 && !g.HasPython && !g.HasOperators && !g.HasRanges {
 		judged.Reason = "no operators, Python functions or ranges were recorded"
 	}
 	if judged.State() != finding.LookedAt {
@@ -68,17 +71,37 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 	}
 	s := g.worst()
 	share := distribution.Fraction(s.time, length)
-	if share < muchOfTime || distribution.Fraction(s.time, g.Late) < muchOfLate {
+	least := muchOfTime
+	if s.rank == thing {
+		least = ofThing
+	}
+	if share < least || distribution.Fraction(s.time, wait) < muchOfLate {
 		return nil, judged
 	}
 	f := finding.Finding{Topic: "host cause", Cost: share,
-		Text:   fmt.Sprintf("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, g.Late), s.text),
+		Text:   fmt.Sprintf("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, wait), s.text),
 		Metric: finding.Metric{Name: "host wait by cause", Unit: table.Share, Before: math.NaN(), After: share}}
-	f.Evidence = append(s.evidence(), finding.Sentence("host wait is %.0f %% of the time of %s", 100*distribution.Fraction(g.Late, length), g.devices()))
+	f.Evidence = append(s.evidence(), finding.Sentence("host wait is %.0f %% of the time of %s", 100*distribution.Fraction(wait, length), g.devices()))
 	if e := g.longestOf(&s); e.Text != "" {
 		f.Evidence = append(f.Evidence, e)
 	}
 	return []finding.Finding{f}, judged
+}
+
+// counts reports whether a finding may be about a cause: the host was late, and there was
+// something to launch. Between steps there may have been none, unless the host did something
+// that it does not do while it waits for requests.
+func (c *Cause) counts() bool {
+	return c.Did != OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && !c.Did.idle())
+}
+
+// suspicion returns how much a cause explains.
+func (c *Cause) suspicion() suspicion {
+	switch c.Did {
+	case InPython, InOperator, InRange, Launching:
+		return place
+	}
+	return thing
 }
 
 func (g *Gaps) devices() string {
@@ -123,13 +146,10 @@ func (g *Gaps) places() (list []suspect) {
 	byFrame := map[string]int{}
 	for i := range g.Causes {
 		c := &g.Causes[i]
-		if c.Did == OnDevice || c.Did == NotRecorded || c.Where() == "" {
+		if !c.counts() || c.Did == NotRecorded || c.Where() == "" {
 			continue
 		}
-		rank := thing
-		if c.Did == InPython || c.Did == InOperator || c.Did == InRange || c.Did == Launching {
-			rank = place
-		}
+		rank := c.suspicion()
 		list = append(list, suspect{c.sentence(), rank, c.Time, "gaps", []*Cause{c}})
 		if c.Frame == "" || rank == thing {
 			continue

@@ -20,7 +20,7 @@ func (g *Gaps) causeReport() *table.Table {
 		table.NsColumn("time", "sum over devices", func(c *Cause) int64 { return c.Time }),
 		table.Field[Cause]{Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of the time of all gaps"}, Cell: func(c *Cause) table.Cell { return table.ShareCell(c.Time, c.all) }},
 		table.CountColumn("gaps", "how many gaps have a part of it", func(c *Cause) int64 { return c.Gaps }),
-		table.NsColumn("longest", "longest time in one gap", func(c *Cause) int64 { return c.LongestPart }))
+		table.NsColumn("max", "longest time in one gap", func(c *Cause) int64 { return c.LongestPart }))
 	fields = append(fields, causeFields(func(c *Cause) *Cause { return c })...)
 	t := table.New("sgtrace.report.gaps/v1", "Why GPUs were idle, and what the host did", g.Causes, fields)
 	g.noteMissing(t)
@@ -45,7 +45,7 @@ func (g *Gaps) drainedReport() *table.Table {
 		table.NsColumn("time", "idle time after the call, sum over devices", func(c *Cause) int64 { return c.Time }),
 		table.Field[Cause]{Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of the time of all gaps"}, Cell: func(c *Cause) table.Cell { return table.ShareCell(c.Time, c.all) }},
 		table.CountColumn("calls", "how many of the calls let a device run dry", func(c *Cause) int64 { return c.Gaps }),
-		table.NsColumn("longest", "longest gap after one", func(c *Cause) int64 { return c.LongestPart }))
+		table.NsColumn("max", "longest gap after one", func(c *Cause) int64 { return c.LongestPart }))
 	fields = append(fields, siteFields(func(c *Cause) *Cause { return c })...)
 	return table.New("sgtrace.report.gaps.syncs/v1", "Calls that waited until the GPU had run dry", g.Drained, fields)
 }
