@@ -38,6 +38,8 @@ type thread struct {
 	id      threadID
 	frames  []frame // sorted once all are there
 	queries []query
+	sweep   sweep // of the device at hand, with those of the other threads
+	others  others
 }
 
 // settle puts the frames in order: the outer one of two first.
@@ -155,7 +157,11 @@ func joinHosts(streams [][]host, ranks [][]*deviceGaps) []host {
 			}
 			for _, t := range h.threads {
 				joined := to.thread(t.id)
-				joined.frames = append(joined.frames, t.frames...)
+				if joined.frames == nil {
+					joined.frames = t.frames
+				} else {
+					joined.frames = append(joined.frames, t.frames...)
+				}
 				t.frames = nil
 			}
 			to.launches = append(to.launches, h.launches...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -101,7 +102,7 @@ func (n *names) look(kind frameKind, sym trace.Sym) meaning {
 	case systemFrame:
 		return meaning{name: sym, did: firstOf(systemCalls, text, SystemCall)}
 	}
-	return meaning{name: sym, did: didInCall(text)}
+	return meaning{name: n.syms.Intern(profile.CallName(text)), did: didInCall(text)}
 }
 
 // didInCall returns what a thread does in a call of CUDA.

@@ -121,9 +121,9 @@ func (g *Gaps) noteMissing(t *table.Table) {
 		return
 	}
 	if !g.HasPython {
-		t.Note("no Python functions were recorded: with_stack=True of torch.profiler adds them")
+		t.Note("no Python functions were recorded: torch.profiler records them with with_stack=True")
 	}
 	if !g.HasOperators && !g.HasRanges {
-		t.Note("no operators or ranges were recorded")
+		t.Note("no operators or ranges were recorded: torch.profiler and NVTX ranges (--trace=cuda,nvtx,osrt of nsys) say what the host works on")
 	}
 }
