@@ -23,6 +23,9 @@ func (g *Gaps) causeReport() *table.Table {
 		table.NsColumn("max", "longest time in one gap", func(c *Cause) int64 { return c.LongestPart }))
 	fields = append(fields, causeFields(func(c *Cause) *Cause { return c })...)
 	t := table.New("sgtrace.report.gaps/v1", "Why GPUs were idle, and what the host did", g.Causes, fields)
+	if len(g.Causes) == 0 {
+		t.Note("no GPU was idle between kernels or copies; 'sgtrace inspect' lists what is in the inputs")
+	}
 	g.noteMissing(t)
 	return t
 }
