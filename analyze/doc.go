@@ -10,6 +10,7 @@
 //	requests      how long stages, requests and one request took; what failed
 //	change        since when load or latency is different
 //	tail          why the slow requests are slow
+//	common        what slow requests have in common
 //	limit         what a server has no more of, so that requests wait
 //	missing       what is not in a dump: lost spans, ranks that fell silent
 //	kernel        what kernels, launches, calls, copies and ranges took, by name

@@ -106,6 +106,16 @@ func (s Status) String() string {
 	return [...]string{"finished", "aborted", "failed", "unfinished"}[s]
 }
 
+// ParseStatus is the inverse of String.
+func ParseStatus(s string) (Status, bool) {
+	for status := Finished; status <= Unfinished; status++ {
+		if status.String() == s {
+			return status, true
+		}
+	}
+	return 0, false
+}
+
 // Flags mark what is doubtful about a request.
 type Flags uint8
 
@@ -151,6 +161,9 @@ type Metrics struct {
 	CompletionTokens int64
 	CachedTokens     int64
 	Retractions      int64
+	// Verified is how often drafted tokens were verified, and Accepted how many tokens came of
+	// that; 0 where the dump does not tell.
+	Verified, Accepted int64
 
 	TPOT int64 // (E2E - TTFT) / (tokens - 1)
 	ITL  ITL

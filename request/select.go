@@ -20,6 +20,7 @@ type Selection struct {
 	RIDs      []string   // rid or full id of any part; a unique beginning will do
 	Rooms     []string   // bootstrap room, hex or decimal
 	Traces    []string   // trace id in hex, leading zeros optional
+	Statuses  []Status   // how they ended
 	Slowest   int        // this many requests with the highest SlowestBy; 0 is all
 	SlowestBy string     // "e2e" (default), "ttft" or "itl" (p99)
 	Sample    float64    // share of requests, 0 < Sample < 1, chosen by id; 0 is all
@@ -98,7 +99,7 @@ func (sel *Selection) everything() bool {
 // wholeRequests reports whether the selection names requests, so that what
 // belongs to none is not wanted.
 func (sel *Selection) wholeRequests() bool {
-	return len(sel.RIDs)+len(sel.Rooms)+len(sel.Traces) > 0 || sel.Slowest > 0 || sel.Sample > 0
+	return len(sel.RIDs)+len(sel.Rooms)+len(sel.Traces)+len(sel.Statuses) > 0 || sel.Slowest > 0 || sel.Sample > 0
 }
 
 func (sel *Selection) overlaps(from, to trace.Time) bool {
@@ -132,6 +133,9 @@ func (s *Set) selectRequests(sel *Selection) error {
 	}
 	if len(sel.Traces) > 0 {
 		filter(func(r *Request) bool { return s.inTraces(r, sel.Traces) })
+	}
+	if len(sel.Statuses) > 0 {
+		filter(func(r *Request) bool { return slices.Contains(sel.Statuses, r.Status) })
 	}
 	filter(func(r *Request) bool { return sel.overlaps(r.Start, r.End) })
 	if sel.Sample > 0 {

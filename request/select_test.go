@@ -28,6 +28,8 @@ func TestSelectRequests(t *testing.T) {
 		{"room in decimal", Selection{Rooms: []string{"19"}}, []int{3}},
 		{"room of none", Selection{Rooms: []string{"0x99"}}, nil},
 		{"trace", Selection{Traces: []string{"A"}}, []int{9}},
+		{"finished", Selection{Statuses: []Status{Failed, Finished}}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"failed", Selection{Statuses: []Status{Failed, Aborted}}, nil},
 		{"slowest", Selection{Slowest: 3}, []int{7, 8, 9}},
 		{"slowest ttft", Selection{Slowest: 2, SlowestBy: "ttft"}, []int{0, 1}},
 		{"slowest itl", Selection{Slowest: 1, SlowestBy: "itl"}, []int{6}},

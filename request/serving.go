@@ -50,6 +50,18 @@ func (m *Metrics) DecodeTokens() int64 {
 	return m.CompletionTokens - 1
 }
 
+// StepYield returns how many tokens came out in how many steps of decoding: of those that
+// verify drafts where the dump tells of them, else of all. 0 steps are unknown.
+func (m *Metrics) StepYield() (tokens, steps int64) {
+	switch {
+	case m.Verified > 0:
+		return m.Accepted, m.Verified
+	case m.ITL.N > 0 && m.Retractions == 0 && m.DecodeTokens() > 0:
+		return m.DecodeTokens(), int64(m.ITL.N)
+	}
+	return 0, 0
+}
+
 // SameBatch is how far the prefills of one batch begin apart at most, in ns: a
 // scheduler stamps one request after the other.
 const SameBatch = 100_000

@@ -46,6 +46,7 @@ const (
 	Stepping                         // one decode step; one token or several are out at its end
 	Prebuilt                         // a batch takes over a token that is computed; it is out at the end
 	Launching                        // the host's side of one micro-batch
+	Verifying                        // one pass over drafted tokens, which accepts some of them
 	Caching                          // pages move between memory and storage beside the request
 )
 
@@ -65,7 +66,7 @@ func (m Meaning) Phase() Phase {
 		return PrefillPhase
 	case Sending, SendQueueing, WorkerSending, Receiving:
 		return TransferPhase
-	case Answering, Stepping, Prebuilt:
+	case Answering, Stepping, Prebuilt, Verifying:
 		return DecodePhase
 	}
 	return OtherPhase

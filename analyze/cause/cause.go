@@ -74,6 +74,15 @@ var causeTexts = [Count]struct{ name, phrase string }{
 // String returns the name that reports print; docs/METRICS.md defines it.
 func (c Cause) String() string { return causeTexts[c].name }
 
+// Names are what reports print of all causes.
+func Names() []string {
+	names := make([]string, Count)
+	for c := range Count {
+		names[c] = c.String()
+	}
+	return names
+}
+
 // Phrase names c in a sentence.
 func (c Cause) Phrase() string { return causeTexts[c].phrase }
 

@@ -52,6 +52,23 @@ func (b *Costs) BeyondUsual(since trace.Time, causes ...Cause) float64 {
 	return b.Part(sum)
 }
 
+// Scaled returns what a part of some causes costs, of the requests that started at since or
+// later: of each, the part that f tells.
+func (b *Costs) Scaled(since trace.Time, f func(*request.Request) float64, causes ...Cause) float64 {
+	sum := 0.0
+	for i := range b.list {
+		a := &b.list[i]
+		r := &b.set.Requests[a.Request]
+		if r.Start < since {
+			continue
+		}
+		for _, c := range causes {
+			sum += f(r) * float64(max(0, a.E2E[c]))
+		}
+	}
+	return b.Part(sum)
+}
+
 // WaitsFor returns what waiting for the ranks at a place costs, and which requests wait.
 func (b *Costs) WaitsFor(at *place.Where) (float64, finding.Affected) {
 	sum := 0.0

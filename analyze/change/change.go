@@ -64,7 +64,7 @@ func (c *Changes) Judged() finding.Judged {
 // isCause reports whether a change may be why others happened.
 func (c *Change) isCause() bool {
 	m := c.Shifts[0].Metric
-	return m.isLoad() || m == LatenessChanged
+	return m.isLoad() || m.saves() || m == LatenessChanged
 }
 
 // nearest returns the index of the cause that is next to a time, -1 if none is near.
@@ -102,6 +102,9 @@ func (c *Change) finding(b *cause.Costs) finding.Finding {
 	default:
 		f.Cost = first.cost(b)
 	}
+	if first.Metric.saves() {
+		f.Topic, f.Cost = first.subject(), first.costOfLoss(b)
+	}
 	return f
 }
 
@@ -118,6 +121,10 @@ func (f *Shift) metric() finding.Metric {
 		m.Name, m.Unit = "arrivals per second", table.Number
 	case RunningChanged:
 		m.Name, m.Unit = "running requests", table.Number
+	case CachedChanged:
+		m.Name, m.Unit = CachedTokens, table.Share
+	case YieldChanged:
+		m.Name, m.Unit = StepYield, table.Number
 	case LatenessChanged:
 		m.Name = "lateness in " + f.Stage
 	case TailChanged:

@@ -63,8 +63,8 @@ type Shift struct {
 // A Level is what a series was like before or after a change.
 type Level struct {
 	N        int
-	Rate     float64 // arrivals per s; requests running on average
-	Share    float64 // of the arrivals of a role; of the durations beyond the limit
+	Rate     float64 // arrivals per s; requests running on average; tokens per step
+	Share    float64 // of the arrivals of a role; of the durations beyond the limit; of prompts that is cached
 	P50, P99 int64   // ns
 }
 
@@ -80,6 +80,8 @@ const (
 	ShareChanged    Metric = iota // how many of the requests of a role a rank gets
 	ArrivalsChanged               // of requests
 	RunningChanged                // how many requests run
+	CachedChanged                 // how much of the prompts is cached
+	YieldChanged                  // how many tokens come out in a step
 	LatenessChanged               // by how much a rank ends a step after its peers
 	MedianChanged                 // of durations
 	TailChanged                   // how many durations are long
@@ -87,13 +89,17 @@ const (
 
 // String returns the word that reports print.
 func (m Metric) String() string {
-	return [...]string{"share", "arrivals", "running", "lateness", "p50", "tail"}[m]
+	return [...]string{"share", "arrivals", "running", "cached", "yield", "lateness", "p50", "tail"}[m]
 }
 
 // isLoad reports whether a metric is about how much there is to do.
 func (m Metric) isLoad() bool {
 	return m == ShareChanged || m == ArrivalsChanged || m == RunningChanged
 }
+
+// saves reports whether a metric is about work that need not be done: less of it is why
+// there is more to do.
+func (m Metric) saves() bool { return m == CachedChanged || m == YieldChanged }
 
 // alpha is the probability of a change where there is none, over all series, and
 // loadPart the part of it that goes to arrivals and shares: these are few series
@@ -139,13 +145,13 @@ func Find(s *request.Set) *Changes {
 }
 
 // edge reports whether f is part of the ramp-up or of the drain, or undoes what was.
-// How load is divided and which rank is late does not depend on how much load
-// there is.
+// How load is divided, what is saved, and which rank is late does not depend on how much
+// load there is.
 func (c *Changes) edge(f *Shift) bool {
 	const part = 0.15 // of the time that is searched
 	margin := trace.Time(part * float64(c.To-c.From))
 	switch {
-	case f.Metric == ShareChanged || f.Metric == LatenessChanged:
+	case f.Metric == ShareChanged || f.Metric.saves() || f.Metric == LatenessChanged:
 		return false
 	case f.Back && slices.ContainsFunc(c.Edges, func(g Shift) bool { return g.sameSeries(f) }):
 		return true
@@ -188,9 +194,9 @@ func (f *Shift) rises() bool { return f.After.value(f.Metric) > f.Before.value(f
 // value is the number that a metric is about.
 func (l *Level) value(m Metric) float64 {
 	switch m {
-	case ShareChanged, TailChanged:
+	case ShareChanged, TailChanged, CachedChanged:
 		return l.Share
-	case ArrivalsChanged, RunningChanged:
+	case ArrivalsChanged, RunningChanged, YieldChanged:
 		return l.Rate
 	}
 	return float64(l.P50)

@@ -13,8 +13,8 @@ import (
 )
 
 // cause orders what changed at one time, so that what comes first may be why the
-// rest did: the load of a rank, how much there is to do, a rank that is late, then
-// computing, moving data, waiting for either, and last what users see of it.
+// rest did: the load of a rank, how much there is to do, work that is no longer saved, a
+// rank that is late, then computing, moving data, waiting for either, and last what users see of it.
 func (f *Shift) cause() int {
 	switch {
 	case f.Metric == ShareChanged && f.rises():
@@ -23,22 +23,24 @@ func (f *Shift) cause() int {
 		return 1
 	case f.Metric.isLoad():
 		return 2
-	case f.Metric == LatenessChanged:
+	case f.Metric.saves():
 		return 3
+	case f.Metric == LatenessChanged:
+		return 4
 	case f.Scope == place.Everywhere:
-		return 9
+		return 10
 	}
 	switch f.Means.Phase() {
 	case request.PrefillPhase, request.DecodePhase:
-		return 4
-	case request.TransferPhase:
 		return 5
-	case request.QueuePhase:
+	case request.TransferPhase:
 		return 6
-	case request.BootstrapPhase:
+	case request.QueuePhase:
 		return 7
+	case request.BootstrapPhase:
+		return 8
 	}
-	return 8
+	return 9
 }
 
 // groupShifts puts together what happened at one time. What changes within lag
@@ -73,6 +75,8 @@ func groupShifts(found []Shift, lag int64) []Change {
 func follows(lead, f *Shift, lag trace.Time) bool {
 	early := lag / 4 // clocks of hosts differ, and places are not that certain
 	switch {
+	case f.Metric.saves():
+		return false // a cause of its own
 	case f.Metric.isLoad():
 		return lead.Metric.isLoad() && f.First <= lead.Last+early && f.Last >= lead.First-early
 	case lead.Metric == ArrivalsChanged && lead.rises() != f.rises():

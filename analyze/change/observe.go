@@ -24,6 +24,7 @@ type observer struct {
 	arrivals []trace.Time
 	routes   [request.Other + 1][]route // by role
 	doubt    doubts
+	savings  [2]savings // what is cached, and what comes out of steps
 	all      []*durations
 	byRank   [][]*durations                  // by rank and request.Watched
 	late     [][]*durations                  // by rank and request.Watched
@@ -89,12 +90,14 @@ func (w *observer) observe(from, to trace.Time) {
 		if w.inside(r.Start) && r.Complete() {
 			ttft.add(r.Start, r.Metrics.TTFT)
 			tpot.add(r.Start, r.Metrics.TPOT)
+			w.observeSavings(r)
 		}
 		for _, p := range r.Parts {
 			w.observePart(&w.set.Parts[p])
 		}
 	}
 	w.doubt.sort()
+	w.sortSavings()
 	for role := range w.routes {
 		slices.SortStableFunc(w.routes[role], func(x, y route) int { return cmp.Compare(x.at, y.at) })
 	}

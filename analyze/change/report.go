@@ -105,7 +105,7 @@ func changeDetails() []table.Field[changeRow] {
 			}
 			return "compared"
 		}),
-		table.TextColumn("metric", "share, arrivals, running, lateness, p50 or tail", func(r *changeRow) string { return r.Metric.String() }),
+		table.TextColumn("metric", "share, arrivals, running, cached, yield, lateness, p50 or tail", func(r *changeRow) string { return r.Metric.String() }),
 		table.TextColumn("stage", "of durations: stage, ttft or tpot", func(r *changeRow) string { return r.Stage }),
 	}
 	fields = append(fields, place.WhereColumns(func(r *changeRow) *place.Where { return &r.Where })...)
@@ -118,8 +118,8 @@ func changeDetails() []table.Field[changeRow] {
 	} {
 		fields = append(fields,
 			table.CountColumn("n "+side.name, "observations "+side.name, func(r *changeRow) int64 { return int64(side.of(r).N) }),
-			table.NumberColumn("rate "+side.name, "arrivals per s, or requests running", func(r *changeRow) float64 { return side.of(r).Rate }),
-			table.NumberColumn("share "+side.name, "of the role's requests, or of the durations beyond the limit", func(r *changeRow) float64 { return side.of(r).Share }),
+			table.NumberColumn("rate "+side.name, "arrivals per s, requests running, or tokens per step", func(r *changeRow) float64 { return side.of(r).Rate }),
+			table.NumberColumn("share "+side.name, "of the role's requests, of the durations beyond the limit, or of the tokens of prompts that are cached", func(r *changeRow) float64 { return side.of(r).Share }),
 			table.NsColumn("p50 "+side.name, "median of the durations", func(r *changeRow) int64 { return side.of(r).P50 }),
 			table.NsColumn("p99 "+side.name, "99th percentile of the durations", func(r *changeRow) int64 { return side.of(r).P99 }),
 		)

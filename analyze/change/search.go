@@ -22,6 +22,8 @@ const (
 	leastStep         = 1_000_000 // ns
 	leastTokenStep    = 200_000   // ns, of what every token takes
 	leastLateness     = 500_000   // ns
+	leastCached       = 0.05      // of the tokens of prompts
+	leastYieldFactor  = 1.2
 )
 
 // Fewest observations that are searched.
@@ -34,6 +36,11 @@ func (w *observer) tests() (loads, latencies int) {
 	}
 	for _, r := range w.routes {
 		loads += len(leadRanks(r))
+	}
+	for i := range w.savings {
+		if w.savings[i].searched() {
+			latencies++
+		}
 	}
 	for _, d := range w.series() {
 		if len(d.values) < Fewest {
@@ -80,6 +87,11 @@ func (w *observer) search(load, latency float64) []Shift {
 	for role := range w.routes {
 		for _, rank := range leadRanks(w.routes[role]) {
 			found = append(found, w.searchShare(w.routes[role], rank, load)...)
+		}
+	}
+	for i := range w.savings {
+		if s := &w.savings[i]; s.searched() {
+			found = append(found, s.search(latency)...)
 		}
 	}
 	for _, d := range w.series() {

@@ -60,6 +60,10 @@ func (f *Shift) subject() string {
 			return "requests under way"
 		}
 		return of + "running requests"
+	case CachedChanged:
+		return CachedTokens
+	case YieldChanged:
+		return StepYield
 	case LatenessChanged:
 		return of + "lateness in " + f.Stage
 	case TailChanged:
@@ -86,11 +90,11 @@ func (f *Shift) change() string {
 func (f *Shift) values() (before, after string) {
 	x, y := f.Before.value(f.Metric), f.After.value(f.Metric)
 	switch f.Metric {
-	case ShareChanged, TailChanged:
+	case ShareChanged, TailChanged, CachedChanged:
 		return words.InPercent(x), words.InPercent(y) + " %"
 	case ArrivalsChanged:
 		return words.ThreeDigits(x), words.ThreeDigits(y) + " /s"
-	case RunningChanged:
+	case RunningChanged, YieldChanged:
 		return words.ThreeDigits(x), words.ThreeDigits(y)
 	}
 	unit, size := words.UnitFor(int64(max(x, y)))

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/limit"
@@ -32,7 +34,7 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, changes(finding.Straggler, whatever)},
 	{finding.Transfer, "KV transfers that take longer since some time", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, changes(finding.Transfer, whatever)},
-	{finding.Change, "a stage that became slower or faster at some time", Requests,
+	{finding.Change, "a stage that became slower or faster at some time; fewer cached tokens, or fewer tokens per decode step, since some time", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, changes(finding.Change, whatever)},
 	{finding.Limit, "a limit of a server that keeps requests waiting: running requests, KV cache, prefill, KV transfers", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, limits},
@@ -42,6 +44,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, retractions},
 	{finding.Transfer, "KV transfers that take longer than their size explains", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, slowTransfers},
+	{finding.Load, "waits that half of all requests have for a quarter of their time", Requests,
+		finding.Warning, finding.Certain, finding.RequestTime, finding.Everywhere, []string{"--tail"}, commonWaits},
 	{finding.Load, "a prefill or decode side that is saturated", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.Everywhere, []string{"--tail"}, saturatedSide},
 	{finding.Tail, "prompts whose prefill holds up the decoding of others for far longer than usual", Requests,
@@ -56,8 +60,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Load)},
 	{finding.Tail, "any other cause that makes requests slow", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, causes(finding.Tail)},
-	{finding.Load, "requests that spend 40 % of their time in queues", Requests,
-		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--timeline"}, overload},
+	{finding.Common, "what slow requests have in common: the model, a header, the prompt's length, the rank, the pair of hosts", Requests,
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--tail", "--table", "common"}, inCommon},
 	{finding.Errors, "launches, copies and other CUDA calls that failed", Profiles,
 		finding.Critical, finding.Certain, finding.Calls, finding.AtPlace, []string{"--api"}, failedCalls},
 	{finding.GPU, "GPUs that are idle for a quarter of the time, and why", Profiles,
@@ -86,6 +90,8 @@ var All = []Finder{
 
 // consequences: requests are sent elsewhere or pile up from when a rank falls silent, they wait where a limit is reached and are thrown out of a full KV
 // cache, load makes decoding slow, ranks wait for a slow one where they communicate, and a server that is slow may have become so.
+// That slow requests were on one rank says less than why that rank is slow, but whose they
+// are says more than where their time went.
 var consequences = []finding.Consequence{
 	{Cause: finding.Silent, Effect: finding.Load, Topics: []string{"", finding.Waits}, Later: true, AtPlaces: true},
 	{Cause: finding.Silent, Effect: finding.Limit, Topics: limit.Topics, Later: true},
@@ -96,6 +102,15 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Limit, CauseTopic: limit.Transfers.String(), Effect: finding.Transfer, Topics: []string{""}},
 	{Cause: finding.Tail, CauseTopic: tail.StallTopic, Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
 	{Cause: finding.Tail, CauseTopic: tail.CrowdTopic, Effect: finding.Tail, Topics: []string{cause.Interference.String()}},
+	{Cause: finding.Silent, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Slower, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Straggler, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Imbalance, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Load, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Limit, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Transfer, Effect: finding.Common, Topics: []string{common.PlaceTopic}},
+	{Cause: finding.Common, Effect: finding.Tail, Topics: cause.Names(), SameRequests: true},
+	{Cause: finding.Change, CauseTopic: change.StepYield, Effect: finding.Tail, Topics: []string{cause.Decode.String()}},
 	{Cause: finding.Load, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Topics: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdTopic}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Topics: []string{"communication"}},
@@ -179,9 +194,9 @@ func saturatedSide(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Tail.SideFindings(m.Costs)
 }
 
-func overload(m *Measured) ([]finding.Finding, finding.Judged) {
-	return requests.OverloadFindings(m.Of.Requests)
-}
+func inCommon(m *Measured) ([]finding.Finding, finding.Judged) { return m.Common.Findings(m.Costs) }
+
+func commonWaits(m *Measured) ([]finding.Finding, finding.Judged) { return m.Tail.WaitFindings() }
 
 func failedCalls(m *Measured) ([]finding.Finding, finding.Judged) { return m.GPUs.FailedCalls() }
 func idleGPUs(m *Measured) ([]finding.Finding, finding.Judged) {

@@ -6,6 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -30,6 +31,7 @@ type Measured struct {
 
 	// Of requests; nil without.
 	Tail      *tail.Tail
+	Common    *common.Traits
 	Changes   *change.Changes
 	RankLoads *rank.Ranks
 	Costs     *cause.Costs
@@ -50,7 +52,10 @@ func Measure(in Inputs) Measured {
 	m := Measured{Of: in}
 	var wg sync.WaitGroup
 	if in.Requests != nil {
-		wg.Go(func() { m.Tail = tail.New(in.Requests, tail.Options{}) })
+		wg.Go(func() {
+			m.Tail = tail.New(in.Requests, tail.Options{})
+			m.Common = common.Find(in.Requests, m.Tail.List)
+		})
 		wg.Go(func() { m.Changes = change.Find(in.Requests) })
 		wg.Go(func() { m.Limits = limit.Find(in.Requests) })
 		wg.Go(func() { m.Loss = missing.FindLoss(in.Requests) })

@@ -121,3 +121,25 @@ func TestPlacesThatMayBeOne(t *testing.T) {
 		}
 	}
 }
+
+// Where the time went is evidence of whose requests are slow, if those are most of the
+// requests that lost time there.
+func TestWhoseRequestsLead(t *testing.T) {
+	s := &request.Set{Requests: make([]request.Request, 20)}
+	common := finding.Finding{Kind: finding.Common, Topic: "tenant acme", Text: "acme", Cost: 0.1, Affected: finding.AffectedOf(s, []int{1, 3, 5, 7, 9, 11})}
+	at := func(list ...int) finding.Finding {
+		return finding.Finding{Kind: finding.Tail, Topic: cause.Dispatch.String(), Text: "dispatch", Cost: 0.2, Affected: finding.AffectedOf(s, list)}
+	}
+	for _, test := range []struct {
+		effect finding.Finding
+		want   int
+	}{
+		{at(1, 3, 5, 7, 8), 1},
+		{at(1, 2, 3, 4), 2},
+		{at(), 2},
+	} {
+		if got := finding.Merge([]finding.Finding{common, test.effect}, consequences); len(got) != test.want {
+			t.Errorf("%+v: %d findings, want %d", test.effect.Affected, len(got), test.want)
+		}
+	}
+}

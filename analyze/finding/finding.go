@@ -42,8 +42,8 @@ type Finding struct {
 	Whose    Whose
 	Affected Affected
 	Evidence []Evidence
-	// Show are commands that show more, each as the arguments of 'sgtrace report'. Text
-	// shows the first one.
+	// Show are commands that show more, each as the arguments of 'sgtrace report' if they
+	// begin with a flag, else of 'sgtrace'. Text shows the first one.
 	Show [][]string
 }
 
@@ -92,15 +92,33 @@ func Chance(p float64) Probability {
 type Affected struct {
 	N    int
 	RIDs []string // of the first ones, MostRIDs at most
+
+	requests []int // indexes into Set.Requests
 }
 
 // AffectedOf names requests of s, given their indexes.
 func AffectedOf(s *request.Set, list []int) Affected {
-	a := Affected{N: len(list)}
+	a := Affected{N: len(list), requests: list}
 	for _, i := range list[:min(MostRIDs, len(list))] {
 		a.RIDs = append(a.RIDs, s.Requests[i].RID)
 	}
 	return a
+}
+
+// mostly reports whether most of some requests are among others.
+func (a *Affected) mostly(of *Affected) bool {
+	const most = 0.8
+	others := map[int]bool{}
+	for _, i := range of.requests {
+		others[i] = true
+	}
+	n := 0
+	for _, i := range a.requests {
+		if others[i] {
+			n++
+		}
+	}
+	return n > 0 && float64(n) >= most*float64(len(a.requests))
 }
 
 // MostRIDs is how many requests a finding names.

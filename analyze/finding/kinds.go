@@ -16,6 +16,7 @@ const (
 	Loss      Kind = "loss"      // spans that were lost on their way to the dump
 	Pipeline  Kind = "pipeline"  // a stage of a pipeline that others wait for
 	GPU       Kind = "gpu"       // devices that are idle, or wait for data
+	Common    Kind = "common"    // what slow requests have in common
 	Tail      Kind = "tail"      // why the slow requests are slow, if it is none of the above
 	Change    Kind = "change"    // something else that became different at some time
 )

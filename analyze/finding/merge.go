@@ -92,6 +92,9 @@ type Consequence struct {
 	// OnRanks tells that effects which are not bound to one rank are none: they have
 	// other causes, too.
 	OnRanks bool
+	// SameRequests tells that effects which others than the requests of the cause suffer from
+	// are none.
+	SameRequests bool
 	// Later tells that effects which were there before the cause are none.
 	Later bool
 	// AtPlaces tells that effects which are everywhere are none: they come from outside.
@@ -103,6 +106,7 @@ func (c *Consequence) isEffect(f, cause *Finding) bool {
 	const slack = trace.Time(2 * time.Second) // nobody knows exactly when load changed
 	return f.Kind == c.Effect && slices.Contains(c.Topics, f.Topic) && f.meets(cause) &&
 		(!c.OnRanks || f.At.Scope == place.OneRank) &&
+		(!c.SameRequests || f.Affected.mostly(&cause.Affected)) &&
 		(!c.Later || cause.Since != 0 && f.Since+slack >= cause.Since) &&
 		(!c.AtPlaces || f.At.Scope != place.Everywhere)
 }

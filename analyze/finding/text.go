@@ -3,6 +3,7 @@ package finding
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -22,12 +23,20 @@ func (f *Finding) CostText() string {
 // Remark says behind the sentence how sure f is, and what it costs.
 func (f *Finding) Remark() string { return fmt.Sprintf("%s; %s", f.Confidence, f.CostText()) }
 
+// CommandLine are the arguments of a command that shows more, as Show has it.
+func CommandLine(show []string) []string {
+	if strings.HasPrefix(show[0], "-") {
+		return slices.Concat([]string{"sgtrace", "report"}, show)
+	}
+	return slices.Concat([]string{"sgtrace"}, show)
+}
+
 // Commands are the command lines that show more of f, as arguments. The arguments again
 // select and read the same inputs once more: "--from", "+10s", "dumps/".
 func (f *Finding) Commands(again []string) [][]string {
 	var out [][]string
 	for _, show := range f.Show {
-		out = append(out, slices.Concat([]string{"sgtrace", "report"}, show, again))
+		out = append(out, slices.Concat(CommandLine(show), again))
 	}
 	return out
 }

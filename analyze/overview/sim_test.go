@@ -41,6 +41,17 @@ var summaries = []struct {
 		c.Incident.Onset = 0.5
 		c.SlowTransfers, c.SlowTransfersAtOnset = 0.4, true
 	}, finding.Transfer, func(f *finding.Finding) bool { return f.Since != 0 }},
+	{"cache lost from the onset on", testset.AllModes, func(c *simulator.Config) {
+		c.Incident.Onset = 0.5
+		c.CachedShare, c.CacheLostAtOnset = 0.4, true
+	}, finding.Change, isAbout("share of cached tokens")},
+	{"drafts rejected from the onset on", testset.AllModes, func(c *simulator.Config) {
+		c.Incident.Onset = 0.5
+		c.AcceptedDrafts, c.DraftsLostAtOnset = 1.5, true
+	}, finding.Change, isAbout("tokens per decode step")},
+	{"one tenant held back", testset.AllModes, func(c *simulator.Config) {
+		c.Tenants, c.TenantDelay = 12, 300*time.Millisecond
+	}, finding.Common, isAbout("http.request.header.x-tenant-id tenant-00")},
 	{"too few places in the batch", testset.AllModes, func(c *simulator.Config) {
 		c.MaxRunning, c.MaxQueued, c.Rate, c.KVTokens = 4, 100, 10, 1<<16
 		c.Prompt.Median, c.Output.Median = 100, 32
@@ -55,6 +66,11 @@ var summaries = []struct {
 
 // SlowRank reports whether f is about the rank that is planted.
 func slowRank(f *finding.Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.DP == 0 }
+
+// isAbout makes a test for findings about something.
+func isAbout(topic string) func(f *finding.Finding) bool {
+	return func(f *finding.Finding) bool { return f.Topic == topic }
+}
 
 // overviewFindings are the findings about the requests of a simulated run.
 func overviewFindings(t *testing.T, c simulator.Config) []finding.Finding {

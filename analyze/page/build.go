@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
@@ -69,7 +70,7 @@ func Summary(r *finders.Result, src Source) Section {
 		f := &r.Findings[i]
 		one := Finding{Kind: string(f.Kind), Text: f.Text, Remark: f.Remark(), Evidence: finding.Sentences(f.Evidence)}
 		if len(f.Show) > 0 {
-			one.Command = src.Command(f.Show[0]...)
+			one.Command = f.Command(slices.Concat(src.Select, src.Inputs))
 		}
 		body.List = append(body.List, one)
 	}

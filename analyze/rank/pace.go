@@ -64,7 +64,7 @@ func (r *Ranks) measurePaces(of *place.RankSet, all load.Bulk) {
 		leads := r.leads(role)
 		for kind := range rankSteps {
 			p := paceOf(StepKind(kind), of, leads, steps)
-			r.paced = max(r.paced, p.comparable())
+			r.paced = max(r.paced, comparable(of, leads, steps[kind]))
 			r.Slow = append(r.Slow, p.slow(e2e)...)
 		}
 	}
@@ -233,23 +233,19 @@ func (p *pace) slow(e2e e2eSum) []SlowServer {
 	return out
 }
 
-// counts are the numbers of steps of the ranks, in ascending order.
-func (p *pace) counts() []int {
-	counts := make([]int, len(p.ranks))
-	for _, x := range p.steps {
-		counts[x.rank]++
+// comparable is how many steps the busiest rank has that another one has, too; -1 if there
+// are no ranks to compare.
+func comparable(of *place.RankSet, leads []*Load, steps [][]paced) int {
+	var counts []int
+	for _, l := range leads {
+		if n := len(steps[of.At[l.Where]]); n > 0 {
+			counts = append(counts, n)
+		}
 	}
-	slices.Sort(counts)
-	return counts
-}
-
-// comparable is how many steps the busiest rank has others with as many to compare with;
-// -1 if there are no ranks to compare.
-func (p *pace) comparable() int {
-	counts := p.counts()
-	if len(counts) < 2 || len(p.steps) == 0 {
+	if len(counts) < 2 {
 		return -1
 	}
+	slices.Sort(counts)
 	return counts[len(counts)-2]
 }
 
@@ -258,11 +254,14 @@ func (p *pace) comparable() int {
 // is usual. It returns nil for too few.
 func (p *pace) gather() *straggler.Gathering {
 	const inSyncPoint, many, mostSyncPoints = 4, 8, 4 * straggler.MostBlocksJudged
-	if p.comparable() < leastPaced {
+	if len(p.ranks) < 2 || len(p.steps) == 0 {
 		return nil
 	}
-	counts := p.counts()
-	n := counts[len(counts)/2]
+	counts := make([]int, len(p.ranks))
+	for _, x := range p.steps {
+		counts[x.rank]++
+	}
+	n := distribution.LowerMedian(counts)
 	if len(p.ranks) < many {
 		n /= inSyncPoint
 	}

@@ -22,7 +22,7 @@ type Ranks struct {
 	unrouted       [request.Other + 1]int // parts of each role that went to nobody knows which rank
 	unequalBatches int                    // parts of requests of which the stages of a pipeline have more or fewer
 	unlaunched     bool                   // there are pipelines, but no run_batch_cpu
-	paced          int                    // steps of the rank with the fewest of the ranks whose paces were compared; -1 is none
+	paced          int                    // steps that two ranks whose paces were compared have, most; -1 is none
 	notes          []string
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
@@ -50,6 +51,7 @@ func RetractionFindings(s *request.Set, b *cause.Costs) ([]finding.Finding, find
 	}
 	return []finding.Finding{{
 		Cost: b.BeyondUsual(0, cause.Retraction), Affected: finding.AffectedOf(s, retracted),
+		Show:   [][]string{{"requests", "--sort", "-retractions", "--limit", strconv.Itoa(n)}},
 		Metric: finding.Metric{Name: "share of requests retracted", Unit: table.Share, Before: math.NaN(), After: float64(n) / float64(all)},
 		Text: fmt.Sprintf("%d of %d requests were retracted (removed from their batch because the KV cache was full); %s",
 			n, all, place.BetweenTimes(s, retracted)),
@@ -69,10 +71,11 @@ func requestsThat(s *request.Set, is func(*request.Request) bool) []int {
 
 func failedFinding(s *request.Set, failed []int) finding.Finding {
 	share := float64(len(failed)) / float64(len(s.Requests))
+	reasons := reasonsOf(s, failed)
 	f := finding.Finding{
-		Since: failingSince(s, failed), Cost: share, Affected: finding.AffectedOf(s, failed),
+		Since: failingSince(s, failed), Cost: share, Affected: finding.AffectedOf(s, failed), Show: showEnds(s, failed),
 		Metric: finding.Metric{Name: "share of requests without an answer", Unit: table.Share, Before: math.NaN(), After: share},
-		Text:   fmt.Sprintf("%d of %d requests got no answer", len(failed), len(s.Requests)),
+		Text:   fmt.Sprintf("%d of %d requests got no answer (%s)", len(failed), len(s.Requests), mainReasons(reasons)),
 	}
 	if f.Since != 0 {
 		f.Metric.Before = 0
@@ -81,30 +84,62 @@ func failedFinding(s *request.Set, failed []int) finding.Finding {
 	} else {
 		f.Text += "; " + place.BetweenTimes(s, failed)
 	}
-	f.Evidence = append(reasonsOf(s, failed), finding.Sentence("for example %s", place.SomeRequests(s, failed)))
+	for _, r := range reasons {
+		f.Evidence = append(f.Evidence, finding.Sentence("%d: %s: %s", len(r.requests), r.text, place.SomeRequests(s, r.requests)))
+	}
 	return f
 }
 
-// reasonsOf says why requests failed, the most common reason first.
-func reasonsOf(s *request.Set, failed []int) []finding.Evidence {
-	type reason struct {
-		text string
-		n    int
+// showEnds are the commands that list requests which ended like these, and the stages in
+// which they did.
+func showEnds(s *request.Set, failed []int) [][]string {
+	list := []string{"requests"}
+	for _, status := range [...]request.Status{request.Failed, request.Aborted} {
+		if slices.ContainsFunc(failed, func(i int) bool { return s.Requests[i].Status == status }) {
+			list = append(list, "--status", status.String())
+		}
 	}
-	counts := map[string]int{}
+	return [][]string{list, {"--by", "status,stage"}}
+}
+
+// A reason is why some requests failed.
+type reason struct {
+	text     string
+	requests []int // indexes into Set.Requests, by start
+}
+
+// reasonsOf says why requests failed, the most common reason first.
+func reasonsOf(s *request.Set, failed []int) []reason {
+	by := map[string][]int{}
 	for _, i := range failed {
-		counts[reasonGist(s.Requests[i].Reason)]++
+		text := reasonGist(s.Requests[i].Reason)
+		by[text] = append(by[text], i)
 	}
 	var reasons []reason
-	for text, n := range counts {
-		reasons = append(reasons, reason{text, n})
+	for text, list := range by {
+		reasons = append(reasons, reason{text, list})
 	}
-	slices.SortFunc(reasons, func(x, y reason) int { return cmp.Or(y.n-x.n, strings.Compare(x.text, y.text)) })
-	var out []finding.Evidence
-	for _, r := range reasons {
-		out = append(out, finding.Sentence("%d: %s", r.n, r.text))
+	slices.SortFunc(reasons, func(x, y reason) int {
+		return cmp.Or(len(y.requests)-len(x.requests), strings.Compare(x.text, y.text))
+	})
+	return reasons
+}
+
+// mainReasons names the most common reasons in a sentence, with how many requests have
+// each if there are several.
+func mainReasons(reasons []reason) string {
+	const most = 3
+	if len(reasons) == 1 {
+		return reasons[0].text
 	}
-	return out
+	var told []string
+	for _, r := range reasons[:min(most, len(reasons))] {
+		told = append(told, fmt.Sprintf("%d %s", len(r.requests), r.text))
+	}
+	if n := len(reasons) - most; n > 0 {
+		told = append(told, fmt.Sprintf("%s more", words.Counted(n, "reason")))
+	}
+	return strings.Join(told, ", ")
 }
 
 // failingSince returns when the first of the failed requests started, if it is not by
@@ -124,5 +159,5 @@ func failingSince(s *request.Set, failed []int) trace.Time {
 func reasonGist(reason string) string {
 	const most = 100 // characters; what SGLang says first is what matters
 	reason, _, _ = strings.Cut(reason, " for request")
-	return table.CutMiddle(cmp.Or(reason, "no reason given"), most, table.Style{ASCII: true})
+	return table.CutMiddle(cmp.Or(strings.TrimRight(reason, ". "), "no reason given"), most, table.Style{ASCII: true})
 }

@@ -1,8 +1,11 @@
 package requests
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,19 +28,21 @@ func TestFailureFindings(t *testing.T) {
 		set  *request.Set
 		want string
 		at   trace.Time
+
+		example string
 	}{
-		{"none", someFailed(100), "", 0},
-		{"one may be the client's fault", someFailed(100, 50), "", 0},
-		{"too few of many", someFailed(2500, 50, 60), "", 0},
-		{"spread", someFailed(100, 10, 90), "2 of 100 requests got no answer; they started between 00:00:11.0 and 00:01:31.0", 0},
-		{"from some time on", someFailed(100, 80, 85, 90, 95), "4 of 100 requests got no answer; the first of them started at 00:01:21.0, and none of the 80 requests before it failed", 81e9},
+		{"none", someFailed(100), "", 0, ""},
+		{"one may be the client's fault", someFailed(100, 50), "", 0, ""},
+		{"too few of many", someFailed(2500, 50, 60), "", 0, ""},
+		{"spread", someFailed(100, 10, 90), "2 of 100 requests got no answer (Prefill transfer failed); they started between 00:00:11.0 and 00:01:31.0", 0, "2: Prefill transfer failed: k, m"},
+		{"from some time on", someFailed(100, 80, 85, 90, 95), "4 of 100 requests got no answer (Prefill transfer failed); the first of them started at 00:01:21.0, and none of the 80 requests before it failed", 81e9, "4: Prefill transfer failed: c, h, m and 1 more"},
 	} {
 		got, _ := FailureFindings(test.set)
 		switch {
 		case test.want == "" && len(got) > 0, test.want != "" && len(got) != 1:
 			t.Errorf("%s: %+v", test.name, got)
 		case test.want == "":
-		case got[0].Text != test.want || got[0].Since != test.at || got[0].Evidence[0].Text[2:] != " Prefill transfer failed":
+		case got[0].Text != test.want || got[0].Since != test.at || got[0].Evidence[0].Text != test.example:
 			t.Errorf("%s: %+v", test.name, got[0])
 		}
 	}
@@ -55,5 +60,26 @@ func TestFailureFindings(t *testing.T) {
 	}
 	if got, _ := FailureFindings(full); len(got) != 0 {
 		t.Errorf("clients that gave up: %+v", got)
+	}
+}
+
+// Several reasons are told by how common they are, each with requests that have it, and the
+// command lists those that ended so.
+func TestReasonsOfFailures(t *testing.T) {
+	s := someFailed(100, 1, 2, 3, 4)
+	s.Requests[2].Status, s.Requests[2].Reason = request.Aborted, "The request queue is full."
+	got, _ := FailureFindings(s)
+	if len(got) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	f := &got[0]
+	if want := "4 of 100 requests got no answer (3 Prefill transfer failed, 1 The request queue is full); "; !strings.HasPrefix(f.Text, want) {
+		t.Errorf("%s", f.Text)
+	}
+	if want := []string{"3: Prefill transfer failed: b, d, e", "1: The request queue is full: c"}; !slices.Equal(finding.Sentences(f.Evidence), want) {
+		t.Errorf("%q", finding.Sentences(f.Evidence))
+	}
+	if got, want := f.Command([]string{"x.jsonl"}), "sgtrace requests --status failed --status aborted x.jsonl"; got != want {
+		t.Errorf("%s", got)
 	}
 }

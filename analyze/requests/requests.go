@@ -60,13 +60,31 @@ func requestFields(s *request.Set) []table.Field[request.Request] {
 		ns("e2e", "request", "outermost span: gateway, else answering server", func(r *R) int64 { return r.Metrics.E2E }),
 		detail(ns("unaccounted", "request", "part of E2E that no stage covers", func(r *R) int64 { return r.Metrics.Unaccounted })),
 		text("status", "how it ended", func(r *R) string { return r.Status.String() }),
-		detail(text("reason", "why it did not finish", func(r *R) string { return r.Reason })),
+		reasonField(s),
 		text("flags", "what is doubtful about the row", func(r *R) string { return r.Flags.String() }),
 		detail(count("prompt tokens", "tokens of the prompt", func(r *R) int64 { return r.Metrics.PromptTokens })),
 		detail(count("cached tokens", "tokens of the prompt found in the cache", func(r *R) int64 { return r.Metrics.CachedTokens })),
-		detail(count("retractions", "how often it was thrown out of the batch", func(r *R) int64 { return r.Metrics.Retractions })),
+		retractionsField(s),
 		detail(text("model", "model that answered", func(r *R) string { return s.ModelOf(r) })),
 		detail(text("room", "bootstrap room, hex", func(r *R) string { return r.Room })),
+	}
+}
+
+// retractionsField is the column with retractions, which people see where there are any.
+func retractionsField(s *request.Set) table.Field[request.Request] {
+	none := !slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Metrics.Retractions > 0 })
+	return table.Field[request.Request]{
+		Column: table.Column{Name: "retractions", Unit: table.Count, Doc: "how often it was thrown out of the batch", Detail: none},
+		Cell:   func(r *request.Request) table.Cell { return table.NumberCell(r.Metrics.Retractions) },
+	}
+}
+
+// reasonField is the column with reasons, which people see where there are any.
+func reasonField(s *request.Set) table.Field[request.Request] {
+	none := !slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Reason != "" })
+	return table.Field[request.Request]{
+		Column: table.Column{Name: "reason", Doc: "why it did not finish", Detail: none, Most: 48},
+		Cell:   func(r *request.Request) table.Cell { return table.TextCell(r.Reason) },
 	}
 }
 

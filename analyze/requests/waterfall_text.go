@@ -121,7 +121,7 @@ func tokenCounts(m *request.Metrics) string {
 		}
 	}
 	if m.Retractions > 0 {
-		counts = append(counts, fmt.Sprintf("%d retractions", m.Retractions))
+		counts = append(counts, words.Counted(int(m.Retractions), "retraction"))
 	}
 	return strings.Join(counts, ", ")
 }

@@ -78,8 +78,8 @@ func (g *Gathering) judgeAll() {
 }
 
 // judgeOnce judges the ranks that are not found yet, and reports whether some are now. Of
-// ranks that work apart, those that are found no longer hide the others: what is left
-// is judged again without them.
+// ranks that work apart, those that are found hide the others no longer, so that these
+// are judged again without them.
 func (g *Gathering) judgeOnce(whole []block) bool {
 	g.likely, g.order = nil, nil
 	var found []Straggler

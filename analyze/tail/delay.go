@@ -21,6 +21,7 @@ type Delays struct {
 	N     int   // finished requests
 	Limit int64 // ns: the median of E2E
 	Rows  []Delay
+	Waits []Wait // what requests in general wait for, which delays are beyond
 }
 
 // A Delay is one cause, and the requests that it has delayed, each more than any
@@ -28,6 +29,7 @@ type Delays struct {
 type Delay struct {
 	Cause      cause.Cause
 	Requests   []int // indexes into Set.Requests, by start
+	Usual      int64 // ns that half of all requests have at least; 0 for what grows with every token
 	Total, Max int64 // ns beyond what is usual, of all and of the worst
 	Where      Place
 	StandsOut  bool // there are more than a few
@@ -40,6 +42,7 @@ func (t *Tail) delays() *Delays {
 		return nil
 	}
 	d.Limit = t.medianE2E()
+	d.Waits = t.waits(d.Limit)
 	usual := cause.UsualOf(t.List)
 	rows := make([]Delay, cause.Count)
 	groups := make([]tailGroup, cause.Count)
@@ -89,10 +92,14 @@ func (t *Tail) medianE2E() int64 {
 	return distribution.LowerMedian(e2e)
 }
 
-// Verdict says in one sentence what delays requests.
+// Verdict says in a sentence what requests in general wait for, and in one what delays some
+// of them.
 func (d *Delays) Verdict() string {
 	n := 0
-	var causes []string
+	var causes, waits []string
+	for i := range d.Waits {
+		waits = append(waits, d.Waits[i].String())
+	}
 	for i := range d.Rows {
 		row := &d.Rows[i]
 		n += len(row.Requests)
@@ -100,11 +107,16 @@ func (d *Delays) Verdict() string {
 			causes = append(causes, fmt.Sprintf("%d %s", len(row.Requests), phraseAt(row.Cause, row.Where)))
 		}
 	}
-	limit := words.Nearly(d.Limit)
-	if n == 0 {
-		return fmt.Sprintf("No single cause delays any of %d requests by %s (the median E2E) or more", d.N, limit)
+	limit, beyond := words.Nearly(d.Limit), ""
+	if len(waits) > 0 {
+		beyond = " beyond that"
 	}
-	return fmt.Sprintf("A single cause delays %d of %d requests by %s (the median E2E) or more: %s", n, d.N, limit, strings.Join(causes, ", "))
+	told := fmt.Sprintf("no single cause delays any of %d requests by %s (the median E2E) or more%s", d.N, limit, beyond)
+	if n > 0 {
+		told = fmt.Sprintf("a single cause delays %d of %d requests by %s (the median E2E) or more%s: %s", n, d.N, limit, beyond, strings.Join(causes, ", "))
+	}
+	text := strings.Join(append(waits, told), "; ")
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 func (t *Tail) delaysReport() *table.Table {

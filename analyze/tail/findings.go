@@ -45,7 +45,8 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Judg
 		return nil, judged
 	}
 	f := t.finding(cause.Transfer, x.Where, b.BeyondUsual(0, cause.Transfer), x.Verdict()+x.Where.nearlyAll())
-	f.Affected = finding.AffectedOf(t.set, x.Slow)
+	f.Affected = finding.AffectedOf(t.set, x.requests())
+	f.Show = showTable("slowtransfers")
 	f.Metric = finding.Metric{Name: "longest KV transfer", Unit: table.Duration, Before: float64(x.Median), After: float64(x.Longest)}
 	worst := slices.MaxFunc(x.Pairs, func(p, q TransferPair) int { return p.Slow - q.Slow })
 	from, to := t.rankName(worst.From), t.rankName(worst.To)
@@ -53,6 +54,9 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Judg
 		In("transfers", finding.Row("from", from, "to", to), "slow", float64(worst.Slow))}
 	return []finding.Finding{f}, judged
 }
+
+// showTable is the command that shows one table of the tail.
+func showTable(name string) [][]string { return [][]string{{"--tail", "--table", name}} }
 
 // SideFindings tells whether the prefill or the decode side is saturated, and whether
 // there are enough requests to tell.
@@ -64,6 +68,7 @@ func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Judged) 
 	}
 	f := finding.Finding{
 		Topic: finding.Waits, At: place.Where{Scope: place.WholeRole, Role: d.Saturated}, Text: d.verdict("the"), Cost: min(1, b.BeyondUsual(0, cause.OverloadCauses...)),
+		Show:   showTable("firsttoken"),
 		Metric: finding.Metric{Name: "share of time to first token spent waiting", Unit: table.Share, Before: math.NaN(), After: max(d.DecodeWait, d.PrefillWait)},
 	}
 	return []finding.Finding{f}, judged
@@ -138,9 +143,15 @@ func (p Place) nearlyAll() string {
 func (t *Tail) delayFinding(d *Delay, b *cause.Costs) finding.Finding {
 	n := len(d.Requests)
 	mean := d.Total / int64(n)
-	f := t.finding(d.Cause, d.Where, b.Part(float64(d.Total)), fmt.Sprintf("%s delays %d of %d requests, by %s on average (median E2E: %s); %s",
-		phraseAt(d.Cause, d.Where), n, t.Delays.N, words.Nearly(mean), words.Nearly(t.Delays.Limit), place.BetweenTimes(t.set, d.Requests)))
+	text := fmt.Sprintf("%s delays %d of %d requests, by %s on average (median E2E: %s); %s",
+		phraseAt(d.Cause, d.Where), n, t.Delays.N, words.Nearly(mean), words.Nearly(t.Delays.Limit), place.BetweenTimes(t.set, d.Requests))
+	if w := t.Delays.wait(d.Cause); w != nil {
+		text = fmt.Sprintf("%s; %s wait longer than the median, by %s on average; %s",
+			w, words.Counted(n, "request"), words.Nearly(mean), place.BetweenTimes(t.set, d.Requests))
+	}
+	f := t.finding(d.Cause, d.Where, b.Part(float64(d.Total)), text)
 	f.Affected = finding.AffectedOf(t.set, d.Requests)
+	f.Show = showTable("delays")
 	f.Metric = finding.Metric{Name: "delay", Unit: table.Duration, Before: math.NaN(), After: float64(mean)}
 	f.Evidence = []finding.Evidence{finding.Sentence("the longest of these delays is %s", words.Nearly(d.Max)).
 		In("delays", finding.Row("cause", d.Cause.String()), "max_ns", float64(d.Max))}
@@ -155,7 +166,7 @@ func (t *Tail) comparisonFinding(c *Comparison, d *Difference, b *cause.Costs) f
 	}
 	f := t.finding(d.Cause, d.Where, b.Part(float64(d.More)*float64(c.Slow.N)), fmt.Sprintf("%s accounts for %.0f %% of the extra time of slow %s: %s p%d is %s, p50 is %s",
 		phraseAt(d.Cause, d.Where), 100*d.Share, slow, MetricWords[c.Metric], c.Percent, words.Nearly(c.Value), words.Nearly(c.Median)))
-	f.Confidence = finding.Likely
+	f.Confidence, f.Show = finding.Likely, showTable("tail."+string(c.Metric))
 	f.Metric = finding.Metric{Name: string(c.Metric), Unit: table.Duration, Before: float64(c.Median), After: float64(c.Value)}
 	f.Evidence = []finding.Evidence{finding.Sentence("it adds %s to slow %s on average (95 %% confidence interval: %s to %s)", words.Nearly(d.More), slow, words.Nearly(d.Low), words.Nearly(d.High)).
 		In("tail."+string(c.Metric), finding.Row("cause", d.Cause.String()), "more_ns", float64(d.More))}

@@ -233,3 +233,11 @@ func (t *Tail) rankName(proc int32) string {
 	}
 	return t.set.RankName(int(proc))
 }
+
+// hostName names the machine that a proc is on; "" for None.
+func (t *Tail) hostName(proc int32) string {
+	if proc == request.None {
+		return ""
+	}
+	return t.set.HostOf(int(proc))
+}

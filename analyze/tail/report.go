@@ -14,7 +14,7 @@ import (
 // Reports returns the tables, each with its verdict as the title: what delays
 // requests; for each metric what makes the slow ones slow, and which those are;
 // with prefill/decode disaggregation where the time to the first token goes, how
-// the ranks of both sides were used, and the KV transfers.
+// the ranks of both sides were used, and the KV transfers, with all slow ones.
 func (t *Tail) Reports() []*table.Table {
 	var out []*table.Table
 	if t.Delays != nil {
@@ -32,8 +32,11 @@ func (t *Tail) Reports() []*table.Table {
 	if d := t.Disaggregation; d != nil {
 		out = append(out, t.firstTokenReport(d), t.sidesReport(d))
 	}
-	if t.Transfers != nil {
+	if x := t.Transfers; x != nil {
 		out = append(out, t.transfersReport())
+		if len(x.Slow) > 0 {
+			out = append(out, t.slowTransfersReport())
+		}
 	}
 	return out
 }

@@ -167,7 +167,7 @@ func TestRateOfMainCauses(t *testing.T) {
 		transfers := map[string]bool{}
 		if tail.Transfers != nil {
 			for _, r := range tail.Transfers.Slow {
-				transfers[s.Requests[r].RID] = true
+				transfers[s.Requests[r.Request].RID] = true
 			}
 		}
 		mu.Lock()

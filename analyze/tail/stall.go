@@ -81,10 +81,12 @@ func (t *Tail) stalls(a *cause.Attributor, median int64) *Stalls {
 	return s
 }
 
-// chooseChunk finds the largest power of two that takes no more than half of the limit.
+// chooseChunk finds the largest power of two that takes no more than half of the limit, and
+// that nobody notices.
 func (s *Stalls) chooseChunk(usual *distribution.SizeFit) {
 	const least, most = 256, 1 << 16 // tokens
-	for chunk := int64(least); usual.N > 0 && chunk <= most && usual.Expected(chunk) <= s.Limit/2; chunk *= 2 {
+	enough := min(s.Limit/2, noticed)
+	for chunk := int64(least); usual.N > 0 && chunk <= most && usual.Expected(chunk) <= enough; chunk *= 2 {
 		s.Chunk, s.ChunkTakes = chunk, usual.Expected(chunk)
 	}
 }

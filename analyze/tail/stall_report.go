@@ -3,6 +3,7 @@ package tail
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
@@ -22,6 +23,10 @@ const (
 
 // mostOf is how much of what was computed in a stall makes a prompt its culprit.
 const mostOf = 0.5
+
+// prefillBound is from which part of the time of requests on prefills leave too little of it
+// for decoding.
+const prefillBound = 0.5
 
 // alone reports whether one prompt made a stall.
 func (x *Stall) alone() bool { return x.Culprit != request.None && x.Share >= mostOf }
@@ -59,7 +64,16 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Judged)
 	if n := len(x.List); n > 1 {
 		f.Text += fmt.Sprintf("; decoding stalls %d times for %s or more", n, words.Nearly(x.Limit))
 	}
-	f.Evidence = append(f.Evidence, finding.Sentence("prefills of others hold up decoding for %s %% of the time of all requests", words.InPercent(t.interference())))
+	if k := slices.IndexFunc(x.List[:t.listed()], func(x Stall) bool { return x.alone() }); k > 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s", t.stallSentence(&x.List[k])).
+			In("stalls", finding.Row("stall", strconv.Itoa(k+1)), "longest_ns", float64(x.List[k].Longest)))
+	}
+	said := fmt.Sprintf("prefills of others hold up decoding for %s %% of the time of all requests", words.InPercent(t.interference()))
+	if t.interference() >= prefillBound {
+		f.Text += "; prefill-bound: " + said
+	} else {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s", said))
+	}
 	if x.Chunk > 0 {
 		f.Evidence = append([]finding.Evidence{finding.Sentence("%s", x.advice())}, f.Evidence...)
 	}
@@ -121,6 +135,9 @@ func (t *Tail) heldUp() []int {
 	return list
 }
 
+// listed is how many stalls the table has.
+func (t *Tail) listed() int { return min(t.Options.Slowest, len(t.Stalls.List)) }
+
 // A stallRow is a stall, with its number from 1 on.
 type stallRow struct {
 	*Stall
@@ -131,7 +148,7 @@ func (t *Tail) stallsReport() *table.Table {
 	type R = stallRow
 	x := t.Stalls
 	var rows []stallRow
-	for i := range x.List[:min(t.Options.Slowest, len(x.List))] {
+	for i := range x.List[:t.listed()] {
 		rows = append(rows, stallRow{&x.List[i], i + 1})
 	}
 	ofCulprit := func(r *R, n int64) table.Cell { return table.Cell{N: n, Unknown: r.Culprit == request.None} }

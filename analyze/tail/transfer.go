@@ -7,9 +7,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
 )
 
 // Transfers is how long requests waited for their KV cache after it was computed.
@@ -18,7 +18,7 @@ type Transfers struct {
 	Median  int64                // ns
 	Usual   distribution.SizeFit // by the tokens of the prompt
 	Limit   int64                // ns beyond Usual from which on a transfer is slow
-	Slow    []int                // indexes into Set.Requests, by start
+	Slow    []SlowTransfer       // by the ranks that they go between, then by start
 	Least   int64                // ns that the fastest slow one took
 	Longest int64                // ns that the slowest one took
 	Where   Place                // the rank that has most time of slow ones
@@ -30,6 +30,15 @@ type TransferPair struct {
 	From, To int32
 	distribution.Summary
 	Slow int
+}
+
+// A SlowTransfer is one that took far longer than its size explains, between two lead
+// ranks, indexes into Set.Procs.
+type SlowTransfer struct {
+	Request  int // index into Set.Requests
+	From, To int32
+	Took     int64 // ns
+	Beyond   int64 // ns more than is usual for the prompt
 }
 
 // transfers finds the KV transfers that took far longer than their size explains:
@@ -87,15 +96,26 @@ func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 			x.Least = ns
 		}
 		x.Longest = max(x.Longest, ns)
-		x.Slow = append(x.Slow, a.Request)
+		x.Slow = append(x.Slow, SlowTransfer{a.Request, a.Prefill, a.Answer, ns, beyond[i]})
 		slow.add(tailUnit{owner: owner, n: 1, sum: a.First})
 	}
+	slices.SortStableFunc(x.Slow, func(p, q SlowTransfer) int { return slices.Compare([]int32{p.From, p.To}, []int32{q.From, q.To}) })
 	x.Where = t.where(cause.Transfer, &slow)
 	for key, p := range pairs {
 		p.Summary = distribution.Summarize(took[key])
 		x.Pairs = append(x.Pairs, *p)
 	}
 	slices.SortFunc(x.Pairs, func(p, q TransferPair) int { return slices.Compare([]int32{p.From, p.To}, []int32{q.From, q.To}) })
+}
+
+// requests are those with slow transfers, by start.
+func (x *Transfers) requests() []int {
+	list := make([]int, len(x.Slow))
+	for i := range x.Slow {
+		list[i] = x.Slow[i].Request
+	}
+	slices.Sort(list)
+	return list
 }
 
 // Verdict says in one sentence whether transfers are slow, and how much.
@@ -127,8 +147,26 @@ func (t *Tail) transfersReport() *table.Table {
 	})
 	r.Note("slow: %s or more beyond the usual time for the prompt, %s + %s per token", words.Nearly(x.Limit),
 		words.Nearly(int64(x.Usual.Base)), words.Nearly(int64(x.Usual.PerToken)))
-	if len(x.Slow) > 0 {
-		r.Note("slow ones: %s", place.SomeRequests(t.set, x.Slow))
-	}
 	return r
+}
+
+// slowTransfersReport lists all slow transfers.
+func (t *Tail) slowTransfersReport() *table.Table {
+	x := t.Transfers
+	type S = SlowTransfer
+	req := func(s *S) *request.Request { return &t.set.Requests[s.Request] }
+	ns := func(name, doc string, of func(*S) int64) table.Field[S] {
+		return table.Field[S]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc}, Cell: func(s *S) table.Cell { return table.Cell{N: of(s)} }}
+	}
+	return table.New("sgtrace.report.slowtransfers/v1", "Slow KV transfers", x.Slow, []table.Field[S]{
+		table.TextColumn("from", "lead rank that prefilled", func(s *S) string { return t.rankName(s.From) }),
+		table.TextColumn("to", "lead rank that decodes", func(s *S) string { return t.rankName(s.To) }),
+		table.TextColumn("from host", "machine that prefilled", func(s *S) string { return t.hostName(s.From) }),
+		table.TextColumn("to host", "machine that decodes", func(s *S) string { return t.hostName(s.To) }),
+		{Column: table.Column{Name: "time", Unit: table.Instant, Doc: "start of the request, Unix time"}, Cell: func(s *S) table.Cell { return table.InstantCell(req(s).Start) }},
+		table.TextColumn("rid", "the user's id where known, else the server's", func(s *S) string { return req(s).RID }),
+		ns("took", "how long the request waited for its KV cache", func(s *S) int64 { return s.Took }),
+		ns("beyond", "longer than is usual for the prompt", func(s *S) int64 { return s.Beyond }),
+		{Column: table.Column{Name: "prompt", Unit: table.Count, Doc: "tokens of the prompt"}, Cell: func(s *S) table.Cell { return table.NumberCell(req(s).Metrics.PromptTokens) }},
+	})
 }

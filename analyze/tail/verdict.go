@@ -49,6 +49,10 @@ func phraseAt(c cause.Cause, at Place) string {
 	return text
 }
 
+// severalTimes is how many times the mean around the median slow ones take if people call
+// them slow, whether or not there are enough of them for a finding.
+const severalTimes = 2
+
 // toldShare is the least share of the difference that a verdict tells.
 const toldShare = 0.1
 
@@ -84,10 +88,21 @@ func (c *Comparison) Verdict() string {
 	switch {
 	case len(causes) == 0:
 		text += "nothing stands out"
-	case !found:
+	case !found && (c.Rows[0].Cause.BySize() || c.Slow.Mean < severalTimes*c.Around.Mean):
 		text += "nothing stands out; "
 	}
-	return text + strings.Join(causes, ", ")
+	return text + strings.Join(causes, ", ") + c.commonWait()
+}
+
+// commonWait tells where the usual requests wait for much of their time, too.
+func (c *Comparison) commonWait() string {
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		if slices.Contains(waitCauses, row.Cause) && row.Share >= toldShare && row.Around > 0 && row.Around >= c.Around.Mean/waitPart {
+			return fmt.Sprintf("; requests around the median spend %s %s, too", words.Nearly(row.Around), row.Cause.Phrase())
+		}
+	}
+	return ""
 }
 
 // A SlowRequest is one of the slowest, with what makes it slow.

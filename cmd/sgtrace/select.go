@@ -28,6 +28,7 @@ func selectionFlags() []cli.Flag {
 		list("rid", "requests with this `ID` (rid, full ID, or the start of one)"),
 		list("room", "requests with this bootstrap `ROOM`, hex or decimal"),
 		list("trace", "requests with this `TRACE` ID"),
+		list("status", "requests that ended so: finished, aborted, failed, or unfinished (`STATUS`)"),
 		text("slowest", "the `N[:ttft|e2e|itl]` slowest requests"),
 		text("from", "include events that end after `TIME` (2026-08-17T20:53:20Z, 20:53:20, +10s)"),
 		text("to", "include events that start before `TIME`"),
@@ -80,19 +81,8 @@ func selection(ctx *cli.Context) (*chosen, error) {
 			return nil, commandline.Usage("--room %q: want a number, or 0x and hex digits", room)
 		}
 	}
-	for _, word := range ctx.StringSlice("role") {
-		role, ok := request.ParseRole(word)
-		if !ok {
-			return nil, commandline.Usage("--role %q: want unified, prefill, decode, router, sender, encoder, or other%s", word, onceForEach("role", word))
-		}
-		s.Roles = append(s.Roles, role)
-	}
-	for _, word := range s.rankWords {
-		rank, err := naming.Parse(word)
-		if err != nil {
-			return nil, commandline.Usage("--%v%s", err, onceForEach("rank", word))
-		}
-		s.Ranks = append(s.Ranks, rank)
+	if err := s.readWords(ctx); err != nil {
+		return nil, err
 	}
 	if text := ctx.String("min-dur"); text != "" {
 		d, err := time.ParseDuration(text)
@@ -110,6 +100,32 @@ func selection(ctx *cli.Context) (*chosen, error) {
 		s.Slowest, s.SlowestBy = count, by
 	}
 	return s, nil
+}
+
+// readWords reads the flags whose values are words: statuses, roles, and ranks.
+func (s *chosen) readWords(ctx *cli.Context) error {
+	for _, word := range ctx.StringSlice("status") {
+		status, ok := request.ParseStatus(word)
+		if !ok {
+			return commandline.Usage("--status %q: want finished, aborted, failed, or unfinished%s", word, onceForEach("status", word))
+		}
+		s.Statuses = append(s.Statuses, status)
+	}
+	for _, word := range ctx.StringSlice("role") {
+		role, ok := request.ParseRole(word)
+		if !ok {
+			return commandline.Usage("--role %q: want unified, prefill, decode, router, sender, encoder, or other%s", word, onceForEach("role", word))
+		}
+		s.Roles = append(s.Roles, role)
+	}
+	for _, word := range s.rankWords {
+		rank, err := naming.Parse(word)
+		if err != nil {
+			return commandline.Usage("--%v%s", err, onceForEach("rank", word))
+		}
+		s.Ranks = append(s.Ranks, rank)
+	}
+	return nil
 }
 
 // onceForEach tells what to do instead of a list with commas.

@@ -3,6 +3,7 @@ package clocks
 import (
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -11,10 +12,10 @@ type Clocks struct {
 	*ranks.Ranks
 	HostClocks []*HostClock
 	ClockOf    map[request.ClockKey]int // of each host of Requests, an index into HostClocks
-	alignRanks []align.Rank             // the collectives of each rank that has any
-	alignNames *align.Names             // of their communicators and calls
+	alignRanks []matching.Rank          // the collectives of each rank that has any
+	alignNames *matching.Names          // of their communicators and calls
 	AlignOf    []*ranks.Track           // which rank that is
 	Calls      [][]call                 // where each of their collectives comes from
-	Matches    []align.Match            // the same collective on several ranks
+	Matches    []matching.Match         // the same collective on several ranks
 	Solution   align.Solution
 }

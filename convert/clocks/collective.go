@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/convert/ranks"
-	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -20,7 +20,7 @@ type call struct {
 
 // matchCollectives finds the same collective on several ranks, by its kernels.
 func (m *Clocks) matchCollectives() {
-	n := namer{syms: m.Dump.Syms, comms: map[profile.Collective]align.CommID{}, calls: map[profile.Collective]align.CallID{}}
+	n := namer{syms: m.Dump.Syms, comms: map[profile.Collective]matching.CommID{}, calls: map[profile.Collective]matching.CallID{}}
 	jobs := m.Jobs()
 	n.replicated = m.replicated(jobs)
 	rivals := m.Rivals(jobs)
@@ -29,7 +29,7 @@ func (m *Clocks) matchCollectives() {
 		if rivals[k] {
 			continue
 		}
-		rank := align.Rank{Clock: r.Clock, Job: jobs[k], Global: r.Global()}
+		rank := matching.Rank{Clock: r.Clock, Job: jobs[k], Global: r.Global()}
 		var calls []call
 		for _, c := range r.Captures {
 			for i := range c.File.Collectives {
@@ -47,7 +47,7 @@ func (m *Clocks) matchCollectives() {
 		}
 	}
 	m.alignNames = &n.names
-	m.Matches, _ = align.MatchCollectives(m.alignRanks, m.alignNames, align.MatchOptions{})
+	m.Matches, _ = matching.Find(m.alignRanks, m.alignNames, matching.Options{})
 }
 
 // replicated tells of which jobs the DP ranks are replicas, each with TP ranks of its own.
@@ -74,33 +74,33 @@ func (c call) Collective() *profile.Collective { return &c.Capture.File.Collecti
 // combination of symbols.
 type namer struct {
 	syms       *trace.Symbols
-	names      align.Names
-	comms      map[profile.Collective]align.CommID
-	calls      map[profile.Collective]align.CallID
+	names      matching.Names
+	comms      map[profile.Collective]matching.CommID
+	calls      map[profile.Collective]matching.CallID
 	replicated map[int]bool // by job
 }
 
 // collective returns c in the form in which collectives are compared.
-func (n *namer) collective(r *ranks.Track, job int, c call) align.Collective {
+func (n *namer) collective(r *ranks.Track, job int, c call) matching.Collective {
 	x := c.Collective()
-	out := align.Collective{Start: int64(x.Time), End: int64(x.Time) + x.Dur, CommsID: x.CommsID, Seq: x.Seq, Step: -1}
+	out := matching.Collective{Start: int64(x.Time), End: int64(x.Time) + x.Dur, CommsID: x.CommsID, Seq: x.Seq, Step: -1}
 	if strings.HasPrefix(n.syms.Name(x.Group), profile.CommunicatorPrefix) {
 		out.Seq = -1 // counted by us: where one range was lost, all numbers behind it are wrong, but not the order
 	}
 	comm := profile.Collective{Group: x.Group, Ranks: x.Ranks, GroupSize: x.GroupSize}
 	id, ok := n.comms[comm]
 	if !ok && x.Group != 0 {
-		id = n.names.Comm(align.Comm{Group: n.syms.Name(x.Group), Ranks: n.syms.Name(x.Ranks), Size: max(0, x.GroupSize)})
+		id = n.names.Comm(matching.Comm{Group: n.syms.Name(x.Group), Ranks: n.syms.Name(x.Ranks), Size: max(0, x.GroupSize)})
 		n.comms[comm] = id
 	}
 	if x.Group == 0 {
-		id = n.names.Comm(align.Comm{Group: n.usualGroup(r, job)})
+		id = n.names.Comm(matching.Comm{Group: n.usualGroup(r, job)})
 	}
 	out.Comm = id
 	what := profile.Collective{Op: x.Op, Dtype: x.Dtype, In: x.In, Out: x.Out, Name: x.Name}
 	out.Call, ok = n.calls[what]
 	if !ok {
-		out.Call = n.names.Call(align.Call{Op: n.syms.Name(x.Op), Dtype: n.syms.Name(x.Dtype), In: max(0, x.In), Out: max(0, x.Out),
+		out.Call = n.names.Call(matching.Call{Op: n.syms.Name(x.Op), Dtype: n.syms.Name(x.Dtype), In: max(0, x.In), Out: max(0, x.Out),
 			Family: family(n.syms.Name(x.Name))})
 		n.calls[what] = out.Call
 	}

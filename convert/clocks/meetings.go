@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -71,11 +72,11 @@ func (m *Clocks) SyncPoints() []profile.SyncPoint {
 	clocks := make([]int, 0, len(m.Tracks)) // of the members at hand
 	var out []profile.SyncPoint
 	for i, match := range m.Matches {
-		if rejected[i] || match.Kind == align.KindSend {
+		if rejected[i] || match.Kind == matching.KindSend {
 			continue
 		}
 		from := len(arrivals)
-		x := profile.SyncPoint{Sync: match.Kind == align.KindSync || match.Kind == align.KindMeet, Apart: match.Kind == align.KindMeet, In: -1, Out: -1, GroupSize: -1}
+		x := profile.SyncPoint{Sync: match.Kind == matching.KindSync || match.Kind == matching.KindMeet, Apart: match.Kind == matching.KindMeet, In: -1, Out: -1, GroupSize: -1}
 		clocks = clocks[:0]
 		for _, member := range match.Members {
 			rank, wanted := index[m.AlignOf[member.Rank]]
@@ -129,7 +130,7 @@ func (m *Clocks) Parts() []profile.Part {
 		if refused {
 			next++
 		}
-		members := slices.DeleteFunc(slices.Clone(match.Members), func(x align.Member) bool { return first[x.Rank] < 0 })
+		members := slices.DeleteFunc(slices.Clone(match.Members), func(x matching.Member) bool { return first[x.Rank] < 0 })
 		for _, x := range members {
 			p := &parts[first[x.Rank]+int(x.Index)]
 			p.Met, p.Refused = len(members) > 1 && !refused, refused

@@ -6,7 +6,7 @@ import (
 	"sort"
 
 	"github.com/sgtrace/sgtrace/convert/ranks"
-	"github.com/sgtrace/sgtrace/internal/align"
+	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -20,12 +20,12 @@ func (m *merging) linkRanks() {
 	for i := range m.Matches {
 		if len(rejected) > 0 && rejected[0] == i {
 			rejected = rejected[1:]
-			if m.Matches[i].Level > align.BySeq {
+			if m.Matches[i].Level > matching.BySeq {
 				continue // ids hold whatever the clocks say, the order of calls does not
 			}
 		}
-		members := slices.DeleteFunc(slices.Clone(m.Matches[i].Members), func(x align.Member) bool { return m.AlignOf[x.Rank].IsOut })
-		slices.SortFunc(members, func(a, b align.Member) int {
+		members := slices.DeleteFunc(slices.Clone(m.Matches[i].Members), func(x matching.Member) bool { return m.AlignOf[x.Rank].IsOut })
+		slices.SortFunc(members, func(a, b matching.Member) int {
 			return cmp.Or(cmp.Compare(m.arrival(a), m.arrival(b)), cmp.Compare(m.nameOf(a), m.nameOf(b)))
 		})
 		prev := trace.SliceID(0)
@@ -41,12 +41,12 @@ func (m *merging) linkRanks() {
 }
 
 // arrival returns when a rank began a collective, on the common clock.
-func (m *merging) arrival(x align.Member) trace.Time {
+func (m *merging) arrival(x matching.Member) trace.Time {
 	c := m.Calls[x.Rank][x.Index]
 	return c.Capture.Time(c.Collective().Time)
 }
 
-func (m *merging) nameOf(x align.Member) string { return m.AlignOf[x.Rank].Name }
+func (m *merging) nameOf(x matching.Member) string { return m.AlignOf[x.Rank].Name }
 
 // A batch is one step of a scheduler, for finding it by time.
 type batch struct {

@@ -88,6 +88,21 @@ type Config struct {
 	// SlowTransfersAtOnset tells that only requests that arrive after the onset of
 	// the incident have slow transfers.
 	SlowTransfersAtOnset bool
+	// Tenants is how many tenants send requests, each of which says whose it is. Zero is that
+	// none does. The first one's requests are held back for TenantDelay before they are
+	// sent to a scheduler.
+	Tenants     int
+	TenantDelay time.Duration
+	// CachedShare is the mean part of a prompt that is in the cache of the instance that
+	// prefills, up to twice that. CacheLostAtOnset tells that from the onset of the
+	// incident on nothing is.
+	CachedShare      float64
+	CacheLostAtOnset bool
+	// AcceptedDrafts is how many drafted tokens a decode step accepts on average, besides
+	// the one that it computes anyway. DraftsLostAtOnset tells that from the onset of the
+	// incident on it accepts none.
+	AcceptedDrafts    float64
+	DraftsLostAtOnset bool
 	// Cancels is the share of requests whose client cancels between two tokens.
 	Cancels float64
 	// Impatient is the share of requests whose client leaves after Patience when
@@ -243,6 +258,10 @@ func (c *Config) check() error {
 		{"Straggler.Share", share(c.Straggler.Share) && c.Straggler.Share < 1, "lie between 0 and 1"},
 		{"SlowTransfers", share(c.SlowTransfers), "lie between 0 and 1"},
 		{"FailedTransfers", share(c.FailedTransfers), "lie between 0 and 1"},
+		{"Tenants", c.Tenants >= 0 && c.Tenants <= 1<<16, "lie between 0 and 65536"},
+		{"TenantDelay", c.TenantDelay >= 0 && c.TenantDelay < time.Hour, "be below an hour"},
+		{"CachedShare", c.CachedShare >= 0 && c.CachedShare <= 0.5, "lie between 0 and 0.5"},
+		{"AcceptedDrafts", c.AcceptedDrafts >= 0 && c.AcceptedDrafts <= 4, "lie between 0 and 4"},
 		{"Cancels", share(c.Cancels), "lie between 0 and 1"},
 		{"Impatient", share(c.Impatient), "lie between 0 and 1"},
 		{"Patience", c.Impatient == 0 || c.Patience >= 100*time.Millisecond, "be at least 100ms, longer than any way to a scheduler"},

@@ -146,15 +146,39 @@ func (j *job) drop(at int64) int64 {
 // client read it. It reports whether the job has to stop now.
 func (j *job) emit(st *Step) bool {
 	s, h := j.engine.sim, j.half
-	h.Tokens++
+	before := h.Tokens
+	h.Tokens += 1 + j.accepted(st)
 	if h.FirstToken == 0 {
 		h.FirstToken = st.Ranks[0].done + s.between(200*us, 500*us)
 	}
-	if h.Tokens == j.req.cancelAfter {
+	if before < j.req.cancelAfter && h.Tokens >= j.req.cancelAfter {
 		heard := max(s.now, st.Ranks[0].done) + s.between(ms, 4*ms)
 		j.engine.post(heard, j.cancel)
 	}
 	return h.Tokens >= j.req.output || j.canceled
+}
+
+// accepted draws how many drafted tokens a step of j accepts, and takes room for them. A
+// configuration without drafts draws nothing, so that its run stays what it was.
+func (j *job) accepted(st *Step) int {
+	s := j.engine.sim
+	c := &s.run.Config
+	if c.AcceptedDrafts == 0 || st.Mode != ModeDecode || c.DraftsLostAtOnset && st.Ranks[0].Formed >= s.run.Onset {
+		return 0
+	}
+	const most = 8
+	n := 0
+	for range most {
+		if s.rng.Float64() < c.AcceptedDrafts/most {
+			n++
+		}
+	}
+	n = min(n, j.req.output-j.half.Tokens-1)
+	if n = max(0, n); j.engine.room(n) {
+		j.engine.take(j, n)
+		return n
+	}
+	return 0
 }
 
 // finish ends a job with the tokens of a step.

@@ -73,6 +73,8 @@ type Request struct {
 	MaxTokens   int    // as the client asked
 	stop        string // finish reason if left alone
 	Temperature float64
+	Tenant      string  // who sends it, or empty
+	Cached      int     // tokens of the prompt that are in the cache
 	Halves      []*Half // unified; or prefill, then decode
 	Outcome     Outcome // empty if it hangs
 	Sent        int64   // gateway: both halves dispatched
@@ -81,6 +83,7 @@ type Request struct {
 	cancelAfter  int   // the client cancels after so many tokens; 0 never
 	patience     int64 // the client leaves after so long; 0 never
 	left         int64 // when it did
+	held         bool  // for Config.TenantDelay
 	slowTransfer bool
 	failTransfer bool
 }

@@ -82,7 +82,7 @@ func (s *sim) arrive(q *Request) {
 	}
 	jobs := make([]*job, len(q.Halves))
 	for i, h := range q.Halves {
-		jobs[i] = &job{req: q, half: h, role: s.run.Instances[h.Instance].Role}
+		jobs[i] = &job{req: q, half: h, role: s.run.Instances[h.Instance].Role, computed: q.Cached}
 		h.Received = at
 		at += s.between(300*us, 3*ms)
 	}
@@ -103,6 +103,9 @@ func (s *sim) arrive(q *Request) {
 func (s *sim) tokenize(j *job) {
 	h := j.half
 	h.tokenized = h.Received + s.between(250*us, 750*us) + int64(j.req.Prompt)*400
+	if j.req.held {
+		h.tokenized += int64(s.run.Config.TenantDelay)
+	}
 	h.dispatching = h.tokenized + s.between(30*us, 80*us)
 	h.Dispatched = h.dispatching + s.between(80*us, 310*us)
 	s.at(h.Dispatched, func() { s.route(j) })

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -59,6 +60,7 @@ func (r *Run) draw(rng *rand.Rand, at int64) *Request {
 		q.Prompt = c.LongTokens
 	}
 
+	r.drawTraits(rng, q)
 	if c.Mode == PDGateway {
 		q.ID = "gnt-" + letters(rng, 24)
 	}
@@ -74,6 +76,22 @@ func (r *Run) draw(rng *rand.Rand, at int64) *Request {
 		q.Halves = append(q.Halves, h)
 	}
 	return q
+}
+
+// drawTraits draws who sends a request, and how much of its prompt is cached. A
+// configuration without these draws nothing, so that its run stays what it was.
+func (r *Run) drawTraits(rng *rand.Rand, q *Request) {
+	c := &r.Config
+	if c.Tenants > 0 {
+		tenant := rng.IntN(c.Tenants)
+		q.Tenant, q.held = fmt.Sprintf("tenant-%02d", tenant), tenant == 0
+	}
+	if c.CachedShare > 0 {
+		q.Cached = int(2 * c.CachedShare * rng.Float64() * float64(q.Prompt-1))
+		if c.CacheLostAtOnset && r.Onset != 0 {
+			q.Cached = 0
+		}
+	}
 }
 
 // draw returns a length in tokens.

@@ -186,10 +186,13 @@ func (s *scribe) endRoot() {
 	if q.Room != 0 {
 		a.text("bootstrap_room", fmt.Sprintf("0x%x", q.Room))
 	}
+	if q.Tenant != "" {
+		a.text("http.request.header.x-tenant-id", q.Tenant)
+	}
 	if h.Finish != "" {
 		a.integer("gen_ai.usage.completion_tokens", int64(h.Tokens))
 		a.integer("gen_ai.usage.prompt_tokens", int64(q.Prompt))
-		a.integer("gen_ai.usage.cached_tokens", 0)
+		a.integer("gen_ai.usage.cached_tokens", int64(q.Cached))
 		a.text("gen_ai.request.id", h.ID)
 		a.integer("gen_ai.request.max_tokens", int64(q.MaxTokens))
 		a.double("gen_ai.request.top_p", 0.95)

@@ -5,7 +5,7 @@
 //
 // The pieces, in the order in which they run:
 //
-//  1. [MatchCollectives] finds the same collective on several ranks.
+//  1. [matching.Find] finds the same collective on several ranks.
 //  2. [Solve] relates the clocks. Relations that were given by the user come
 //     first, then those that a producer recorded, then what matched collectives
 //     say, then what requests say that crossed hosts ([Bound]). What comes later
@@ -31,7 +31,7 @@
 // they leave it together: nobody can end before the last one has brought its data,
 // and the transfer itself ends within 1 to 3 us everywhere (5 to 7 us for
 // large rings). Collectives that let some ranks leave early (broadcast, reduce,
-// send, and so on; see [KindOf]) are matched but not used for clocks.
+// send, and so on; see [matching.KindOf]) are matched but not used for clocks.
 //
 // # Units
 //

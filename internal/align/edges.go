@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/align/matching"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 const (
@@ -36,12 +39,12 @@ func (s *side) end() int64 {
 }
 
 // useful reports whether m says something about clocks.
-func (p *Problem) useful(m *Match) bool {
-	if m.Kind != KindSync {
+func (p *Problem) useful(m *matching.Match) bool {
+	if m.Kind != matching.KindSync {
 		return false
 	}
 	for _, member := range m.Members {
-		if !p.Ranks[member.Rank].Calls[member.Index].timed() {
+		if !p.Ranks[member.Rank].Calls[member.Index].Timed() {
 			return false
 		}
 	}
@@ -164,7 +167,7 @@ func (set *clockSet) pairs(weight map[int]int) [][2]int {
 }
 
 // sidesOf fills in what each of ids saw of m.
-func (s *state) sidesOf(m *Match, idOf func(clock int) int, ids []int, sides []side) {
+func (s *state) sidesOf(m *matching.Match, idOf func(clock int) int, ids []int, sides []side) {
 	for i := range sides {
 		sides[i] = side{id: ids[i], ends: sides[i].ends[:0], last: math.MinInt64, first: math.MaxInt64}
 	}
@@ -224,15 +227,15 @@ func (s *state) rankMedians() []float64 {
 	sum, count := make([]float64, s.p.Clocks), make([]float64, s.p.Clocks)
 	n := len(s.p.Matches)
 	var ends []int64
-	var members []Member
+	var members []matching.Member
 	for k := range min(n, maxSamples/4) {
 		m := &s.p.Matches[k*n/min(n, maxSamples/4)]
 		if !s.p.useful(m) {
 			continue
 		}
-		clockOf := func(m Member) int { return s.p.Ranks[m.Rank].Clock }
+		clockOf := func(m matching.Member) int { return s.p.Ranks[m.Rank].Clock }
 		members = append(members[:0], m.Members...)
-		slices.SortStableFunc(members, func(a, b Member) int { return clockOf(a) - clockOf(b) })
+		slices.SortStableFunc(members, func(a, b matching.Member) int { return clockOf(a) - clockOf(b) })
 		for from, to := 0, 0; from < len(members); from = to {
 			ends = ends[:0]
 			for to < len(members) && clockOf(members[to]) == clockOf(members[from]) {
@@ -254,7 +257,7 @@ func (s *state) rankMedians() []float64 {
 			continue // a median of few is noise
 		}
 		clock := s.p.Ranks[r].Clock
-		m := medianOf(d)
+		m := order.SortedMedian(d)
 		sum[clock] += m * m
 		count[clock]++
 	}

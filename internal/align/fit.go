@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/sgtrace/sgtrace/internal/align/band"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // How sure a fit is. A bound has three parts, which add up:
@@ -25,11 +28,6 @@ const (
 	priorWeight = 2.0
 
 	systemFloor = 1000.0 // ns
-
-	// maxDrift is how much two clocks are expected to drift apart at worst where
-	// nothing else is known: the crystals of servers are within 50 ppm. (Disciplined by
-	// NTP or PTP they are within about 1 ppm, but that is not for us to assume.)
-	maxDrift = 50e-6
 
 	// A drift is believed when it is known to minDriftError and is driftSigmas of
 	// its errors away from zero. Otherwise it is zero, and the bound says what that
@@ -79,7 +77,7 @@ func (e *edge) system() float64 {
 
 // driftError returns how far slope may be from the truth.
 func (e *edge) driftError() float64 {
-	return min(maxDrift, tFactor(e.df)*e.seSlope)
+	return min(band.MaxDrift, tFactor(e.df)*e.seSlope)
 }
 
 // bound returns how far the edge may be off at `at`.
@@ -160,7 +158,7 @@ func robustSlope(x, y []float64) float64 {
 	if len(slopes) == 0 {
 		return 0
 	}
-	if s := medianOf(slopes); math.Abs(s) <= steepest {
+	if s := order.SortedMedian(slopes); math.Abs(s) <= steepest {
 		return s
 	}
 	return 0
@@ -172,11 +170,11 @@ func trim(x, y []float64, slope float64, mad *float64) (inX, inY []float64) {
 	for i := range x {
 		r[i] = y[i] - slope*x[i]
 	}
-	center := median(r)
+	center := order.Median(r)
 	for i := range r {
 		r[i] = math.Abs(r[i] - center)
 	}
-	*mad = median(r)
+	*mad = order.Median(r)
 	limit := max(trimMAD**mad, trimFloor)
 	for i := range r {
 		if r[i] <= limit {
@@ -223,11 +221,11 @@ func (e *edge) conclude(x, y []float64, slope float64) {
 	e.sigma = math.Sqrt((ss + priorWeight*priorSigma*priorSigma) / (n + priorWeight))
 	inflated := e.sigma * math.Sqrt(inflation(r))
 	e.seOff = inflated / math.Sqrt(n)
-	e.seSlope = maxDrift / 2
+	e.seSlope = band.MaxDrift / 2
 	if sxx > 0 && n >= 3 {
 		e.seSlope = min(e.seSlope, inflated/math.Sqrt(sxx))
 	}
-	if e.seSlope >= maxDrift/2 {
+	if e.seSlope >= band.MaxDrift/2 {
 		e.slope = 0 // it says less than the limit of a real clock
 	}
 	e.misfit = misfit(r)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -43,21 +44,21 @@ func (d *draw) time() int64 {
 }
 
 // problem makes a problem of any kind, which need not make sense.
-func (d *draw) problem() (*Problem, *Names) {
-	names := &Names{}
+func (d *draw) problem() (*Problem, *matching.Names) {
+	names := &matching.Names{}
 	ops := []string{"allreduce", "_allgather_base", "broadcast", "send", "recv", "", "what"}
 	p := &Problem{Clocks: 1 + d.pick(6)}
 	p.Reference = d.pick(p.Clocks)
 	for range d.pick(8) {
-		r := Rank{Clock: d.pick(p.Clocks), Job: d.pick(2), Global: int32(d.pick(9)) - 1}
+		r := matching.Rank{Clock: d.pick(p.Clocks), Job: d.pick(2), Global: int32(d.pick(9)) - 1}
 		for range d.pick(40) {
-			c := Collective{Start: d.time(), Seq: int64(d.pick(12)) - 1, CommsID: uint64(d.pick(6)), Step: int32(d.pick(4)) - 1}
+			c := matching.Collective{Start: d.time(), Seq: int64(d.pick(12)) - 1, CommsID: uint64(d.pick(6)), Step: int32(d.pick(4)) - 1}
 			c.End = c.Start + int64(d.byte())*1000
 			if d.pick(20) == 19 {
 				c.End = d.time()
 			}
-			c.Comm = names.Comm(Comm{Group: []string{"", "tp", "dp"}[d.pick(3)], Size: int32(d.pick(4))})
-			c.Call = names.Call(Call{Op: ops[d.pick(len(ops))], In: int64(d.pick(2)), Family: []string{"", "ncclDevKernel_AllReduce"}[d.pick(2)]})
+			c.Comm = names.Comm(matching.Comm{Group: []string{"", "tp", "dp"}[d.pick(3)], Size: int32(d.pick(4))})
+			c.Call = names.Call(matching.Call{Op: ops[d.pick(len(ops))], In: int64(d.pick(2)), Family: []string{"", "ncclDevKernel_AllReduce"}[d.pick(2)]})
 			r.Calls = append(r.Calls, c)
 		}
 		p.Ranks = append(p.Ranks, r)
@@ -81,9 +82,9 @@ func (d *draw) problem() (*Problem, *Names) {
 }
 
 // checkMatching checks that matches are what they promise.
-func checkMatching(t *testing.T, p *Problem, report MatchReport) {
+func checkMatching(t *testing.T, p *Problem, report matching.Report) {
 	t.Helper()
-	seen := map[Member]bool{}
+	seen := map[matching.Member]bool{}
 	matched := 0
 	for _, m := range p.Matches {
 		ranks := map[int32]bool{}
@@ -135,12 +136,12 @@ func checkSolution(t *testing.T, p *Problem, sol *Solution) {
 }
 
 // solve matches and solves, within a time.
-func solve(t *testing.T, p *Problem, names *Names) Solution {
+func solve(t *testing.T, p *Problem, names *matching.Names) Solution {
 	t.Helper()
 	clock := time.AfterFunc(20*time.Second, func() { panic(fmt.Sprintf("hangs: %+v", p)) })
 	defer clock.Stop()
-	var report MatchReport
-	p.Matches, report = MatchCollectives(p.Ranks, names, MatchOptions{})
+	var report matching.Report
+	p.Matches, report = matching.Find(p.Ranks, names, matching.Options{})
 	checkMatching(t, p, report)
 	p.Bounds = append(p.Bounds, TransferBounds(p.Ranks, names, p.Matches)...)
 	sol := Solve(*p)
@@ -161,7 +162,7 @@ func FuzzSolve(f *testing.F) {
 		f.Add(data, uint64(n))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
-		make := func() (*Problem, *Names) { return (&draw{data}).problem() }
+		make := func() (*Problem, *matching.Names) { return (&draw{data}).problem() }
 		p, names := make()
 		want := solve(t, p, names)
 		p, names = make()
@@ -190,10 +191,10 @@ func FuzzSolve(f *testing.F) {
 }
 
 // distinct reports whether no two ranks are the same in all that orders them.
-func distinct(ranks []Rank) bool {
+func distinct(ranks []matching.Rank) bool {
 	for i := range ranks {
 		for k := range i {
-			if compareRanks(&ranks[i], &ranks[k]) == 0 {
+			if matching.Compare(&ranks[i], &ranks[k]) == 0 {
 				return false
 			}
 		}

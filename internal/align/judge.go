@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/align/matching"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 const (
@@ -35,7 +38,7 @@ func (sol *Solution) judge(p *Problem) {
 			f.ResidualP95 = p95(d)
 		}
 	}
-	limit := rejectFloor + int64(trimMAD*median(all))
+	limit := rejectFloor + int64(trimMAD*order.Median(all))
 	for i := range p.Matches {
 		if m := &p.Matches[i]; p.useful(m) && sol.impossible(p, m, limit) {
 			sol.Rejected = append(sol.Rejected, i)
@@ -69,7 +72,7 @@ func (sol *Solution) deviations(p *Problem) [][]float64 {
 }
 
 // comparable reports whether all members of m are on clocks of one component.
-func (sol *Solution) comparable(p *Problem, m *Match) bool {
+func (sol *Solution) comparable(p *Problem, m *matching.Match) bool {
 	first := sol.Clocks[p.Ranks[m.Members[0].Rank].Clock].Component
 	for _, member := range m.Members[1:] {
 		if sol.Clocks[p.Ranks[member.Rank].Clock].Component != first {
@@ -80,7 +83,7 @@ func (sol *Solution) comparable(p *Problem, m *Match) bool {
 }
 
 // times returns start and end of a member on the reference's time.
-func (sol *Solution) times(p *Problem, m Member) (start, end int64) {
+func (sol *Solution) times(p *Problem, m matching.Member) (start, end int64) {
 	rank := &p.Ranks[m.Rank]
 	c, clock := &rank.Calls[m.Index], &sol.Clocks[rank.Clock]
 	return clock.ToReference(c.Start), clock.ToReference(c.End)
@@ -88,7 +91,7 @@ func (sol *Solution) times(p *Problem, m Member) (start, end int64) {
 
 // impossible reports whether m cannot be one collective: an end is further than limit
 // from the typical one, or before a start.
-func (sol *Solution) impossible(p *Problem, m *Match, limit int64) bool {
+func (sol *Solution) impossible(p *Problem, m *matching.Match, limit int64) bool {
 	if !sol.comparable(p, m) {
 		return false
 	}
@@ -113,13 +116,13 @@ func fitRank(d []float64) RankFit {
 	if len(d) == 0 {
 		return RankFit{}
 	}
-	center := medianOf(d)
+	center := order.SortedMedian(d)
 	f := RankFit{Matches: len(d), Offset: int64(math.Round(center))}
 	away := make([]float64, len(d))
 	for i := range d {
 		away[i] = math.Abs(d[i] - center)
 	}
-	mad := medianOf(away)
+	mad := order.SortedMedian(away)
 	f.MAD = int64(math.Round(mad))
 	f.Apart = math.Abs(center) > max(apartFloor, 5*mad/math.Sqrt(float64(len(d))))
 	return f

@@ -5,11 +5,13 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/align/matching"
 )
 
 // correct counts the matches whose members are one collective, which the sim marks
 // in truth, and fails on those that mix several.
-func checkMatches(t *testing.T, s *simulation, truth map[Member]int64, matches []Match) {
+func checkMatches(t *testing.T, s *simulation, truth map[matching.Member]int64, matches []matching.Match) {
 	t.Helper()
 	for _, m := range matches {
 		for _, member := range m.Members[1:] {
@@ -21,17 +23,17 @@ func checkMatches(t *testing.T, s *simulation, truth map[Member]int64, matches [
 }
 
 // stripped takes ids away, after noting which collective each one is of.
-func (s *simulation) stripped(keep func(rank, index int, n int) bool) map[Member]int64 {
-	truth := map[Member]int64{}
+func (s *simulation) stripped(keep func(rank, index int, n int) bool) map[matching.Member]int64 {
+	truth := map[matching.Member]int64{}
 	s.sorted()
 	for r := range s.ranks {
 		all := s.ranks[r].Calls
-		var calls []Collective
+		var calls []matching.Collective
 		for i, c := range all {
 			if keep != nil && !keep(r, i, len(all)) {
 				continue
 			}
-			truth[Member{int32(r), int32(len(calls))}] = c.Seq + int64(c.Comm)*1_000_000
+			truth[matching.Member{Rank: int32(r), Index: int32(len(calls))}] = c.Seq + int64(c.Comm)*1_000_000
 			c.Seq, c.CommsID = -1, 0
 			calls = append(calls, c)
 		}
@@ -42,7 +44,7 @@ func (s *simulation) stripped(keep func(rank, index int, n int) bool) map[Member
 
 // anonymous takes all metadata away but the family.
 func (s *simulation) anonymous() {
-	call := s.names.Call(Call{Family: "cross_device_reduce_1stage"})
+	call := s.names.Call(matching.Call{Family: "cross_device_reduce_1stage"})
 	for _, r := range s.ranks {
 		for i := range r.Calls {
 			r.Calls[i].Comm, r.Calls[i].Call = 0, call
@@ -114,7 +116,7 @@ func TestGroupsWithoutMetadata(t *testing.T) {
 	s.anonymous()
 	sol, matches, report := s.solve(nil)
 	checkMatches(t, s, truth, matches)
-	if report.Matched[ByFamily] != 8*4*72 {
+	if report.Matched[matching.ByFamily] != 8*4*72 {
 		t.Errorf("%+v", report)
 	}
 	if e := s.err(sol.Clocks[1], simBase); max(e, -e) > 1000 {
@@ -140,7 +142,7 @@ func TestPeriodicIsAmbiguous(t *testing.T) {
 		ranks[1].Calls[i].Start -= 77_000_000
 		ranks[1].Calls[i].End -= 77_000_000
 	}
-	if matches, report = MatchCollectives(ranks, s.names, MatchOptions{MaxSkew: 400_000}); len(matches) != 380 {
+	if matches, report = matching.Find(ranks, s.names, matching.Options{MaxSkew: 400_000}); len(matches) != 380 {
 		t.Errorf("%d matches, %+v", len(matches), report)
 	}
 }
@@ -164,66 +166,38 @@ func TestStepsAnchor(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	names := &Names{}
-	comm := names.Comm(Comm{Group: "3", Size: 2})
-	call := names.Call(Call{Op: "allreduce", In: 8, Out: 8})
-	other := names.Call(Call{Op: "_allgather_base", In: 8, Out: 8})
-	c := func(id uint64, seq int64, call CallID) Collective {
-		return Collective{Start: seq * 1000, End: seq*1000 + 500, CommsID: id, Seq: seq, Step: -1, Comm: comm, Call: call}
+	names := &matching.Names{}
+	comm := names.Comm(matching.Comm{Group: "3", Size: 2})
+	call := names.Call(matching.Call{Op: "allreduce", In: 8, Out: 8})
+	other := names.Call(matching.Call{Op: "_allgather_base", In: 8, Out: 8})
+	c := func(id uint64, seq int64, call matching.CallID) matching.Collective {
+		return matching.Collective{Start: seq * 1000, End: seq*1000 + 500, CommsID: id, Seq: seq, Step: -1, Comm: comm, Call: call}
 	}
-	ranks := []Rank{
-		{Global: 0, Calls: []Collective{c(1, 1, call), c(2, 2, call), c(3, 3, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
-		{Global: 1, Calls: []Collective{c(2, 2, call), c(3, 3, other), c(4, 9, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
-		{Global: 0, Job: 1, Calls: []Collective{c(2, 2, call)}},
-		{Global: 1, Job: 1, Calls: []Collective{c(2, 2, call)}},
-		{Global: 0, Job: 2, Calls: []Collective{c(2, 2, call)}},
-		{Global: 0, Job: 2, Calls: []Collective{c(2, 2, call)}},
+	ranks := []matching.Rank{
+		{Global: 0, Calls: []matching.Collective{c(1, 1, call), c(2, 2, call), c(3, 3, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
+		{Global: 1, Calls: []matching.Collective{c(2, 2, call), c(3, 3, other), c(4, 9, call), c(7, 4, call), c(7, 5, call), c(0, 6, call)}},
+		{Global: 0, Job: 1, Calls: []matching.Collective{c(2, 2, call)}},
+		{Global: 1, Job: 1, Calls: []matching.Collective{c(2, 2, call)}},
+		{Global: 0, Job: 2, Calls: []matching.Collective{c(2, 2, call)}},
+		{Global: 0, Job: 2, Calls: []matching.Collective{c(2, 2, call)}},
 	}
-	matches, report := MatchCollectives(ranks, names, MatchOptions{})
-	want := []Match{
-		{[]Member{{0, 1}, {1, 0}}, ByCommsID, KindSync},
-		{[]Member{{2, 0}, {3, 0}}, ByCommsID, KindSync},
-		{[]Member{{0, 3}, {1, 3}}, BySeq, KindSync},
-		{[]Member{{0, 4}, {1, 4}}, BySeq, KindSync},
-		{[]Member{{0, 5}, {1, 5}}, BySeq, KindSync},
+	matches, report := matching.Find(ranks, names, matching.Options{})
+	member := func(rank, index int32) matching.Member { return matching.Member{Rank: rank, Index: index} }
+	both := func(by matching.Level, a, b matching.Member) matching.Match {
+		return matching.Match{Members: []matching.Member{a, b}, Level: by, Kind: matching.KindSync}
+	}
+	want := []matching.Match{
+		both(matching.ByCommsID, member(0, 1), member(1, 0)),
+		both(matching.ByCommsID, member(2, 0), member(3, 0)),
+		both(matching.BySeq, member(0, 3), member(1, 3)),
+		both(matching.BySeq, member(0, 4), member(1, 4)),
+		both(matching.BySeq, member(0, 5), member(1, 5)),
 	}
 	if !reflect.DeepEqual(matches, want) {
 		t.Errorf("%+v", matches)
 	}
-	if report != (MatchReport{Collectives: 16, Matched: [levels]int{4, 6}, Repeated: 4, Contradictory: 4, Alone: 6}) {
+	if report != (matching.Report{Collectives: 16, Matched: [matching.Levels]int{4, 6}, Repeated: 4, Contradictory: 4, Alone: 6}) {
 		t.Errorf("%+v", report)
-	}
-}
-
-func TestKindOf(t *testing.T) {
-	for name, want := range map[string]Kind{
-		"allreduce": KindSync, "_allgather_base": KindSync, "all_to_allv": KindSync, "_reduce_scatter_base": KindSync,
-		"broadcast": KindRooted, "reduce": KindRooted, "send": KindSend, "recv": KindRecv, "barrier": KindSync,
-		"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevComm*, unsigned long)":               KindSync,
-		"ncclKernel_ReduceScatter_RING_LL_Sum_half(ncclDevComm*)":                             KindSync,
-		"ncclSymkDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(ncclSymkDevWorkArgs4K)":             KindSync,
-		"ncclSymDevKernel_AllGather_LLMC(ncclSymDevArgs)":                                     KindSync,
-		"ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)":                            KindRooted,
-		"ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)":                           KindUnknown,
-		"void sglang::cross_device_reduce_1stage<__nv_bfloat16, 8>(sglang::RankData*)":        KindSync,
-		"void deep_ep::internode_ll::dispatch<true, false, 7168>(void*, float*, int*, long*)": KindRooted,
-		"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*)":                      KindMeet,
-		"void dpsk::ep::internode::combine<false, 8, __nv_bfloat16>(int4*)":                   KindMeet,
-		"void dpsk::ep::internode::cached_notify<false>(void**)":                              KindMeet,
-		"mori::moe::EpDispatchIntraNodeKernel":                                                KindMeet,
-		"EpDispatchInterNodeV1KernelLowLatency_bf16":                                          KindRooted,
-		"void multimem_one_shot_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*)":         KindSync,
-		"void tensorrt_llm::kernels::twoShotAllReduceKernel<half, 8>(AllReduceParams)":        KindSync,
-		"void quickreduce::allreduce_prototype_twoshot<half>(half const*)":                    KindSync,
-		"aiter::reduce_scatter_cross_device_store<std::bfloat16_t, 8>":                        KindSync,
-		"flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport":        KindSync,
-		"mori_shmem_barrier_all_block":                                                        KindSync,
-		"c10d::symmetric_memory::wait_signal_kernel":                                          KindUnknown,
-		"void at::native::reduce_kernel<512, 1>(at::native::ReduceOp<float>)":                 KindRooted,
-	} {
-		if got := KindOf(name); got != want {
-			t.Errorf("%s: %d, want %d", name, got, want)
-		}
 	}
 }
 
@@ -234,12 +208,12 @@ func TestOrderOfRanks(t *testing.T) {
 		want, matches, report := s.solve(nil)
 		for seed := range uint64(5) {
 			perm := rand.New(rand.NewPCG(seed, 1)).Perm(len(s.ranks))
-			mixed := make([]Rank, len(perm))
+			mixed := make([]matching.Rank, len(perm))
 			back := make([]int32, len(perm))
 			for i, p := range perm {
 				mixed[p], back[p] = s.ranks[i], int32(i)
 			}
-			m, r := MatchCollectives(mixed, s.names, MatchOptions{})
+			m, r := matching.Find(mixed, s.names, matching.Options{})
 			got := Solve(Problem{Clocks: 2, Ranks: mixed, Matches: m})
 			for _, x := range m {
 				for k := range x.Members {
@@ -268,7 +242,7 @@ func many(n int, ids bool) *simulation {
 		ranks = append(ranks, s.addRanks(c, 8)...)
 	}
 	for _, r := range ranks {
-		s.ranks[r].Calls = make([]Collective, 0, n)
+		s.ranks[r].Calls = make([]matching.Collective, 0, n)
 	}
 	s.steps(s.group("3", ids, ranks...), simBase, n/100, 100, 12_000_000)
 	return s
@@ -281,7 +255,7 @@ func BenchmarkMatch(b *testing.B) {
 			ranks := s.sorted()
 			b.ResetTimer()
 			for b.Loop() {
-				matches, report := MatchCollectives(ranks, s.names, MatchOptions{})
+				matches, report := matching.Find(ranks, s.names, matching.Options{})
 				if report.Alone != 0 {
 					b.Fatalf("%d %+v", len(matches), report)
 				}
@@ -293,7 +267,7 @@ func BenchmarkMatch(b *testing.B) {
 func BenchmarkSolve(b *testing.B) {
 	s := many(100_000, true)
 	ranks := s.sorted()
-	matches, _ := MatchCollectives(ranks, s.names, MatchOptions{})
+	matches, _ := matching.Find(ranks, s.names, matching.Options{})
 	b.ResetTimer()
 	for b.Loop() {
 		Solve(Problem{Clocks: 8, Ranks: ranks, Matches: matches})

@@ -3,6 +3,7 @@ package align
 import (
 	"math"
 
+	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -11,8 +12,8 @@ type Problem struct {
 	Clocks    int
 	Reference int
 	Fixed     []Fixed
-	Ranks     []Rank
-	Matches   []Match // as from MatchCollectives(Ranks)
+	Ranks     []matching.Rank
+	Matches   []matching.Match // as from MatchCollectives(Ranks)
 	Bounds    []Bound
 	// Claims tells which clocks claim to show Unix time: see keep.go. It may be nil.
 	Claims []bool
@@ -52,24 +53,24 @@ type Bound struct {
 
 // sound reports whether b says anything, in numbers that can be computed with.
 func (b Bound) sound() bool {
-	in := func(v, none int64) bool { return v == none || v >= -farthest/2 && v <= farthest/2 }
+	in := func(v, none int64) bool { return v == none || v >= -matching.Farthest/2 && v <= matching.Farthest/2 }
 	return in(b.At, 0) && in(b.Lo, NoLo) && in(b.Hi, NoHi) && (b.Lo != NoLo || b.Hi != NoHi)
 }
 
 // TransferBounds returns what matched sends and receives say: nobody has received
 // before the other one began to send. (The opposite does not hold: a send may be
 // buffered.)
-func TransferBounds(ranks []Rank, names *Names, matches []Match) []Bound {
+func TransferBounds(ranks []matching.Rank, names *matching.Names, matches []matching.Match) []Bound {
 	var list []Bound
 	for _, m := range matches {
-		if m.Kind != KindSend || len(m.Members) != 2 {
+		if m.Kind != matching.KindSend || len(m.Members) != 2 {
 			continue
 		}
 		for i, from := range m.Members {
 			to := m.Members[1-i]
 			a, b := &ranks[from.Rank], &ranks[to.Rank]
 			send, recv := &a.Calls[from.Index], &b.Calls[to.Index]
-			if names.of(send.Call).kind == KindSend && names.of(recv.Call).kind == KindRecv && a.Clock != b.Clock {
+			if names.Of(send.Call).Kind == matching.KindSend && names.Of(recv.Call).Kind == matching.KindRecv && a.Clock != b.Clock {
 				list = append(list, Bound{A: a.Clock, B: b.Clock, At: recv.End, Lo: NoLo, Hi: sub(recv.End, send.Start)})
 			}
 		}

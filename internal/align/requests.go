@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/align/band"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -12,9 +13,9 @@ import (
 // times.
 type limits struct {
 	a, b   int
-	lo, hi []limit
-	fit    *bandFit // the line between them; nil where there is none
-	fitted int      // limits that fit is of
+	lo, hi []band.Limit
+	fit    *band.Fit // the line between them; nil where there is none
+	fitted int       // limits that fit is of
 }
 
 // refit finds the line again if limits came.
@@ -24,7 +25,7 @@ func (l *limits) refit() {
 		return
 	}
 	l.fit, l.fitted = nil, n
-	if f, ok := fitBand(l.lo, l.hi); ok {
+	if f, ok := band.Between(l.lo, l.hi); ok {
 		l.fit = &f
 	}
 }
@@ -71,7 +72,7 @@ func (c *crossings) ordered() []*limits {
 // narrowest returns the limits with the narrowest band, nil without any band.
 func (c *crossings) narrowest() (best *limits) {
 	for _, l := range c.ordered() {
-		if l.refit(); l.fit != nil && (best == nil || l.fit.width() < best.fit.width()) {
+		if l.refit(); l.fit != nil && (best == nil || l.fit.Width() < best.fit.Width()) {
 			best = l
 		}
 	}
@@ -115,15 +116,13 @@ func (s *state) requests() {
 	s.checkBounds()
 }
 
-func (f *bandFit) width() float64 { return f.err + f.slopeErr*float64(f.to-f.from)/2 }
-
 // connect merges the two roots of l.
 func (s *state) connect(l *limits) {
 	f := l.fit
 	r := relation{
-		line: line{t0: f.at, off: f.off, slope: f.slope},
-		why:  trace.SyncMatched, by: ByRequests, err: f.err, slopeErr: f.slopeErr, windowed: true,
-		center: f.at, from: f.from, to: f.to, matches: f.used, trimmed: f.wrong,
+		line: line{t0: f.At, off: f.Off, slope: f.Slope},
+		why:  trace.SyncMatched, by: ByRequests, err: f.Err, slopeErr: f.SlopeErr, windowed: true,
+		center: f.At, from: f.From, to: f.To, matches: f.Used, trimmed: f.Wrong,
 	}
 	if s.better(l.a, l.b) == l.a {
 		s.merge(l.a, l.b, r)
@@ -143,10 +142,10 @@ func (l *limits) add(s *state, x Bound, straight bool) {
 			continue
 		}
 		ra := s.toRoot(x.A, sub(x.At, side.v)) // A's time if the limit were the offset
-		v := limit{rb, rb - ra}
+		v := band.Limit{T: rb, V: rb - ra}
 		low := side.isLow
 		if !straight {
-			v, low = limit{ra, ra - rb}, !low
+			v, low = band.Limit{T: ra, V: ra - rb}, !low
 		}
 		if low {
 			l.lo = append(l.lo, v)

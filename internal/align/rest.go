@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/align/matching"
 )
 
 const (
@@ -15,11 +17,11 @@ const (
 	nearEnd = 2_000
 )
 
-// MatchRest matches by time alone what [MatchCollectives] left, on clocks that sol relates:
+// MatchRest matches by time alone what [matching.Find] left, on clocks that sol relates:
 // families of kernels that are too few to show an order, calls that a rank has beyond
 // those of its peers, and collectives whose ranks do not leave together. It returns all
 // matches: those it was given come first, with the ranks that they lacked.
-func MatchRest(ranks []Rank, names *Names, matches []Match, sol *Solution) []Match {
+func MatchRest(ranks []matching.Rank, names *matching.Names, matches []matching.Match, sol *Solution) []matching.Match {
 	r := &rest{ranks: ranks, names: names, sol: sol, matches: slices.Clone(matches), lanes: map[restLane]int{}}
 	r.collect()
 	for i := range r.calls {
@@ -31,27 +33,27 @@ func MatchRest(ranks []Rank, names *Names, matches []Match, sol *Solution) []Mat
 // A restLane is what collectives have in common that may be one.
 type restLane struct {
 	job, place int
-	comm       CommID
+	comm       matching.CommID
 	seq        uint32
 }
 
 // A restCall is a collective on the reference's time.
 type restCall struct {
 	start, end int64
-	member     Member
+	member     matching.Member
 	match      int32 // -1 is none
 	near       int64 // how far the end may be from that of the others
 }
 
 // A rest is what is looked at.
 type rest struct {
-	ranks   []Rank
-	names   *Names
+	ranks   []matching.Rank
+	names   *matching.Names
 	sol     *Solution
-	matches []Match
+	matches []matching.Match
 	lanes   map[restLane]int
-	kinds   []Kind       // of lanes
-	calls   [][]restCall // of lanes
+	kinds   []matching.Kind // of lanes
+	calls   [][]restCall    // of lanes
 }
 
 // collect finds the lanes in which something is left, with all of their calls.
@@ -67,7 +69,7 @@ func (r *rest) collect() {
 	}
 	for i := range r.ranks {
 		for k := range r.ranks[i].Calls {
-			if lane, kind := r.laneOf(i, k); of[i][k] == 0 && (kind == KindSync || kind == KindMeet) {
+			if lane, kind := r.laneOf(i, k); of[i][k] == 0 && (kind == matching.KindSync || kind == matching.KindMeet) {
 				if _, ok := r.lanes[lane]; !ok {
 					r.lanes[lane] = len(r.kinds)
 					r.kinds = append(r.kinds, kind)
@@ -83,49 +85,49 @@ func (r *rest) collect() {
 			if n, ok := r.lanes[lane]; ok {
 				c := &r.ranks[i].Calls[k]
 				r.calls[n] = append(r.calls[n], restCall{start: clock.ToReference(c.Start), end: clock.ToReference(c.End),
-					member: Member{int32(i), int32(k)}, match: of[i][k] - 1})
+					member: matching.Member{Rank: int32(i), Index: int32(k)}, match: of[i][k] - 1})
 			}
 		}
 	}
 }
 
 // laneOf returns the lane of a call, and KindUnknown if it has none.
-func (r *rest) laneOf(rank, call int) (restLane, Kind) {
+func (r *rest) laneOf(rank, call int) (restLane, matching.Kind) {
 	x := &r.ranks[rank]
 	c := &x.Calls[call]
-	info := r.names.of(c.Call)
-	if !c.timed() || info.seq == 0 {
-		return restLane{}, KindUnknown
+	info := r.names.Of(c.Call)
+	if !c.Timed() || info.Seq == 0 {
+		return restLane{}, matching.KindUnknown
 	}
 	clock := &r.sol.Clocks[x.Clock]
 	place := clock.Component
 	if x.Clock != r.sol.Reference && (clock.Bound == Unknown || clock.Bound > nearBound) {
 		place = -1 - x.Clock
 	}
-	return restLane{x.Job, place, c.Comm, info.seq}, info.kind
+	return restLane{x.Job, place, c.Comm, info.Seq}, info.Kind
 }
 
 // match matches the calls of a lane.
-func (r *rest) match(kind Kind, calls []restCall) {
+func (r *rest) match(kind matching.Kind, calls []restCall) {
 	groups := r.together(calls)
-	if kind == KindMeet {
+	if kind == matching.KindMeet {
 		groups = r.overlapping(calls)
 	}
 	for _, g := range groups {
 		if len(g.members) > 1 {
-			r.matches = append(r.matches, Match{Members: g.members, Level: ByTime, Kind: kind})
+			r.matches = append(r.matches, matching.Match{Members: g.members, Level: matching.ByTime, Kind: kind})
 		}
 	}
 }
 
 // A restGroup is a match that is being built, or one that there is.
 type restGroup struct {
-	members             []Member
+	members             []matching.Member
 	lastStart, firstEnd int64
 }
 
 func (g *restGroup) has(rank int32) bool {
-	return slices.ContainsFunc(g.members, func(m Member) bool { return m.Rank == rank })
+	return slices.ContainsFunc(g.members, func(m matching.Member) bool { return m.Rank == rank })
 }
 
 func (g *restGroup) add(c *restCall) {
@@ -207,7 +209,7 @@ func (r *rest) measureNear(calls []restCall) {
 	})
 	for i := range calls {
 		c := &calls[i]
-		c.near = sameClock
+		c.near = matching.SameClock
 		for _, k := range [...]int{i - 1, i + 1} {
 			if k >= 0 && k < len(calls) && calls[k].member.Rank == c.member.Rank {
 				c.near = min(c.near, max(nearEnd, max(c.end-calls[k].end, calls[k].end-c.end)/2))

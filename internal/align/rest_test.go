@@ -3,13 +3,15 @@ package align
 import (
 	"slices"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/align/matching"
 )
 
 // restOf is the problem of some ranks whose clocks show the same.
-func restOf(s *simulation, clocks int) []Match {
+func restOf(s *simulation, clocks int) []matching.Match {
 	sol := &Solution{Clocks: make([]ClockFit, clocks)}
 	ranks := s.sorted()
-	matches, _ := MatchCollectives(ranks, s.names, MatchOptions{})
+	matches, _ := matching.Find(ranks, s.names, matching.Options{})
 	return MatchRest(ranks, s.names, matches, sol)
 }
 
@@ -25,7 +27,7 @@ func TestFewCollectivesAreMatchedByTime(t *testing.T) {
 		t.Fatalf("%d matches: %+v", len(got), got)
 	}
 	for i, m := range got {
-		if len(m.Members) != 8 || m.Level != ByTime || m.Kind != KindSync {
+		if len(m.Members) != 8 || m.Level != matching.ByTime || m.Kind != matching.KindSync {
 			t.Errorf("%+v", m)
 		}
 		for _, x := range m.Members {
@@ -49,7 +51,7 @@ func TestRestJoinsMatches(t *testing.T) {
 		t.Fatalf("%d matches", len(got))
 	}
 	for i, m := range got {
-		with := slices.ContainsFunc(m.Members, func(x Member) bool { return x.Rank == 3 })
+		with := slices.ContainsFunc(m.Members, func(x matching.Member) bool { return x.Rank == 3 })
 		if index := int(m.Members[0].Index); with != (index == 18 || index == 19) {
 			t.Errorf("match %d of call %d: %+v", i, index, m.Members)
 		}
@@ -82,14 +84,14 @@ func TestRestIsNotGuessed(t *testing.T) {
 func TestRanksThatLeaveApartAreMatched(t *testing.T) {
 	s := newSimulation(4, simClock{})
 	ranks := s.addRanks(0, 8)
-	comm, call := s.names.Comm(Comm{Group: "ep"}), s.names.Call(Call{Family: "deep_ep::intranode::dispatch"})
+	comm, call := s.names.Comm(matching.Comm{Group: "ep"}), s.names.Call(matching.Call{Family: "deep_ep::intranode::dispatch"})
 	free := make([]int64, len(ranks)) // when each comes next
 	const n = 50
 	for range n {
 		last := slices.Max(free)
 		for r := range ranks {
 			end := last + 20_000 + s.rng.Int64N(400_000)
-			s.ranks[r].Calls = append(s.ranks[r].Calls, Collective{Start: simBase + free[r], End: simBase + end, Seq: -1, Step: -1, Comm: comm, Call: call})
+			s.ranks[r].Calls = append(s.ranks[r].Calls, matching.Collective{Start: simBase + free[r], End: simBase + end, Seq: -1, Step: -1, Comm: comm, Call: call})
 			free[r] = end + s.rng.Int64N(300_000)
 		}
 	}
@@ -98,7 +100,7 @@ func TestRanksThatLeaveApartAreMatched(t *testing.T) {
 		t.Fatalf("%d matches, want %d", len(got), n)
 	}
 	for i, m := range got {
-		if len(m.Members) != 8 || m.Kind != KindMeet || slices.ContainsFunc(m.Members, func(x Member) bool { return int(x.Index) != i }) {
+		if len(m.Members) != 8 || m.Kind != matching.KindMeet || slices.ContainsFunc(m.Members, func(x matching.Member) bool { return int(x.Index) != i }) {
 			t.Errorf("match %d: %+v", i, m)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sort"
 
+	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/internal/hash"
 )
 
@@ -12,9 +13,9 @@ import (
 // with the solver but the types of its input.
 type simulation struct {
 	rng    *rand.Rand
-	names  *Names
+	names  *matching.Names
 	clocks []simClock
-	ranks  []Rank
+	ranks  []matching.Rank
 }
 
 // A simClock shows t + offset + drift*(t-t0) at the true time t.
@@ -31,7 +32,7 @@ func (c simClock) show(t int64) int64 {
 }
 
 func newSimulation(seed uint64, clocks ...simClock) *simulation {
-	return &simulation{rng: rand.New(rand.NewPCG(seed, 7)), names: &Names{}, clocks: clocks}
+	return &simulation{rng: rand.New(rand.NewPCG(seed, 7)), names: &matching.Names{}, clocks: clocks}
 }
 
 // addRanks puts n ranks on a clock and returns their numbers.
@@ -39,7 +40,7 @@ func (s *simulation) addRanks(clock, n int) []int {
 	var list []int
 	for range n {
 		list = append(list, len(s.ranks))
-		s.ranks = append(s.ranks, Rank{Clock: clock, Global: int32(len(s.ranks))})
+		s.ranks = append(s.ranks, matching.Rank{Clock: clock, Global: int32(len(s.ranks))})
 	}
 	return list
 }
@@ -49,8 +50,8 @@ func (s *simulation) jitter() int64 { return int64(math.Abs(s.rng.NormFloat64())
 
 // A simGroup runs collectives on some ranks.
 type simGroup struct {
-	comm  CommID
-	call  CallID
+	comm  matching.CommID
+	call  matching.CallID
 	name  uint64
 	ranks []int
 	seq   int64
@@ -59,8 +60,8 @@ type simGroup struct {
 
 func (s *simulation) group(name string, ids bool, ranks ...int) *simGroup {
 	return &simGroup{
-		comm: s.names.Comm(Comm{Group: name, Size: int32(len(ranks))}), name: hash.Mix(uint64(len(name))*77 + uint64(name[0])),
-		call: s.names.Call(Call{Op: "allreduce", Dtype: "BFloat16", In: 4096, Out: 4096}), ranks: ranks, ids: ids,
+		comm: s.names.Comm(matching.Comm{Group: name, Size: int32(len(ranks))}), name: hash.Mix(uint64(len(name))*77 + uint64(name[0])),
+		call: s.names.Call(matching.Call{Op: "allreduce", Dtype: "BFloat16", In: 4096, Out: 4096}), ranks: ranks, ids: ids,
 	}
 }
 
@@ -76,7 +77,7 @@ func (s *simulation) run(g *simGroup, t, early int64) (end int64) {
 			start -= 1000 + s.rng.Int64N(early)
 		}
 		clock := s.clocks[s.ranks[r].Clock]
-		c := Collective{
+		c := matching.Collective{
 			Start: clock.show(start), End: clock.show(end + s.jitter()),
 			Seq: -1, Step: -1, Comm: g.comm, Call: g.call,
 		}
@@ -106,7 +107,7 @@ func (s *simulation) steps(g *simGroup, t int64, steps, n int, period int64) {
 }
 
 // sorted returns the ranks with their calls in order of start.
-func (s *simulation) sorted() []Rank {
+func (s *simulation) sorted() []matching.Rank {
 	for _, r := range s.ranks {
 		sort.Slice(r.Calls, func(i, j int) bool { return r.Calls[i].Start < r.Calls[j].Start })
 	}
@@ -114,9 +115,9 @@ func (s *simulation) sorted() []Rank {
 }
 
 // solve matches and solves, with the first clock as the reference.
-func (s *simulation) solve(bounds []Bound, fixed ...Fixed) (Solution, []Match, MatchReport) {
+func (s *simulation) solve(bounds []Bound, fixed ...Fixed) (Solution, []matching.Match, matching.Report) {
 	ranks := s.sorted()
-	matches, report := MatchCollectives(ranks, s.names, MatchOptions{})
+	matches, report := matching.Find(ranks, s.names, matching.Options{})
 	return Solve(Problem{Clocks: len(s.clocks), Fixed: fixed, Ranks: ranks, Matches: matches, Bounds: bounds}), matches, report
 }
 

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -240,6 +241,18 @@ func TestRequestConflictsAreReported(t *testing.T) {
 	if len(sol.Conflicts) != 1 || sol.Conflicts[0].Kind != OneSided || sol.Clocks[1].Why != trace.SyncAssumed {
 		t.Errorf("%v %+v", sol.Conflicts, sol.Clocks[1])
 	}
+	if got, want := sol.Conflicts[0].String(), "requests bound the offset on one side only; not used: 300 bounds"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	bounds = s.requests(0, 1, 200, simBase, 2_000_000_000)
+	for i := range bounds {
+		by := int64(i%50) * 900_000_000 // no two of a few agree
+		bounds[i].Lo, bounds[i].Hi = bounds[i].Lo-by, bounds[i].Hi-by
+	}
+	sol, _, _ = s.solve(bounds)
+	if len(sol.Conflicts) != 1 || sol.Conflicts[0].Kind != DividedRequests || sol.Clocks[1].Why != trace.SyncAssumed {
+		t.Errorf("%v %+v", sol.Conflicts, sol.Clocks[1])
+	}
 }
 
 // Nothing at all, and one clock, are no special cases.
@@ -250,7 +263,7 @@ func TestEmpty(t *testing.T) {
 	if sol := Solve(Problem{Clocks: 2, Reference: 1}); sol.Components != 2 || sol.Clocks[0].Bound != Unknown || sol.Clocks[1].Bound != 0 {
 		t.Errorf("%+v", sol)
 	}
-	if m, r := MatchCollectives(nil, nil, MatchOptions{}); len(m) != 0 || r != (MatchReport{}) {
+	if m, r := matching.Find(nil, nil, matching.Options{}); len(m) != 0 || r != (matching.Report{}) {
 		t.Errorf("%v %v", m, r)
 	}
 }
@@ -260,22 +273,22 @@ func TestTransfers(t *testing.T) {
 	s := newSimulation(1, simClock{}, simClock{offset: -3_000_000, drift: 2e-6, t0: simBase})
 	s.addRanks(0, 1)
 	s.addRanks(1, 1)
-	send, recv := s.names.Call(Call{Op: "send", In: 8}), s.names.Call(Call{Op: "recv", Out: 8})
-	comm := s.names.Comm(Comm{Group: "pp", Size: 2})
+	send, recv := s.names.Call(matching.Call{Op: "send", In: 8}), s.names.Call(matching.Call{Op: "recv", Out: 8})
+	comm := s.names.Comm(matching.Comm{Group: "pp", Size: 2})
 	for k := range int64(100) {
 		from := int(k % 2)
 		at := simBase + k*5_000_000
 		for r, c := range []struct {
-			call       CallID
+			call       matching.CallID
 			start, end int64
 		}{{send, at, at + 60_000}, {recv, at - s.rng.Int64N(2_000_000), at + 50_000 + s.rng.Int64N(50_000)}} {
 			clock := s.clocks[r^from]
-			s.ranks[r^from].Calls = append(s.ranks[r^from].Calls, Collective{
+			s.ranks[r^from].Calls = append(s.ranks[r^from].Calls, matching.Collective{
 				Start: clock.show(c.start), End: clock.show(c.end), Seq: k, Step: -1, Comm: comm, Call: c.call,
 			})
 		}
 	}
-	matches, _ := MatchCollectives(s.ranks, s.names, MatchOptions{})
+	matches, _ := matching.Find(s.ranks, s.names, matching.Options{})
 	bounds := TransferBounds(s.ranks, s.names, matches)
 	sol := Solve(Problem{Clocks: 2, Ranks: s.ranks, Matches: matches, Bounds: bounds})
 	fit := sol.Clocks[1]
@@ -312,7 +325,7 @@ func TestNonsense(t *testing.T) {
 			p.Fixed = append(p.Fixed, Fixed{A: rng.IntN(4), B: rng.IntN(4), At: any(), Offset: any(), DriftPPB: any(), Why: trace.SyncWhy(rng.IntN(2))})
 		}
 		p.Clocks, p.Reference, p.Ranks = 4, rng.IntN(4), s.ranks
-		p.Matches, _ = MatchCollectives(s.ranks, s.names, MatchOptions{MaxSkew: rng.Int64N(1000)})
+		p.Matches, _ = matching.Find(s.ranks, s.names, matching.Options{MaxSkew: rng.Int64N(1000)})
 		for _, fit := range Solve(p).Clocks {
 			if d := fit.DriftPPB; d > 4*maxDriftPPB || d < -4*maxDriftPPB || fit.Bound < Unknown {
 				t.Fatalf("%+v", fit)

@@ -3,6 +3,7 @@ package align
 import (
 	"math"
 
+	"github.com/sgtrace/sgtrace/internal/align/matching"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -124,8 +125,8 @@ func (s *state) fixed() {
 }
 
 func (s *state) fix(f Fixed) {
-	if max(f.Offset, -f.Offset) > farthest/2 || max(f.At, -f.At) > farthest || f.Offset == math.MinInt64 || f.At == math.MinInt64 {
-		s.conflicts = append(s.conflicts, Conflict{FixedConflict, f.A, f.B, f.Offset, farthest / 2, 1, 1})
+	if max(f.Offset, -f.Offset) > matching.Farthest/2 || max(f.At, -f.At) > matching.Farthest || f.Offset == math.MinInt64 || f.At == math.MinInt64 {
+		s.conflicts = append(s.conflicts, Conflict{FixedConflict, f.A, f.B, f.Offset, matching.Farthest / 2, 1, 1})
 		return
 	}
 	drift := min(max(f.DriftPPB, -maxDriftPPB), maxDriftPPB)

@@ -1,6 +1,9 @@
 package changepoint
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A mean is the mean of observations of which neighbors may resemble each
 // other.
@@ -53,6 +56,9 @@ func side(x []float64) mean {
 	m := mean{worth: float64(len(x))}
 	for _, v := range x {
 		m.value += v / m.worth
+	}
+	if !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] }) {
+		m.value = x[0] // rounded, all would be off by the same, and seem to depend on each other
 	}
 	left := make([]float64, len(x))
 	for i, v := range x {

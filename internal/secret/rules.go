@@ -24,7 +24,7 @@ const (
 )
 
 // Rules are all rules. The first that is about a name decides.
-var Rules = slices.Concat(operators, keys, conversations, environments, addresses)
+var Rules = slices.Concat(operators, headers, keys, conversations, environments, addresses)
 
 var operators = []Rule{
 	{"concrete inputs", isProse, conversation, "PyTorch profiler with record_shapes: arguments of operators; numbers and single words stay"},
@@ -101,6 +101,18 @@ var conversations = []Rule{
 	{"db statement", nil, conversation, "vector stores and caches"},
 	{"operation parameter *", nil, conversation, "OpenTelemetry databases"},
 }
+
+// headers are those that tell who asks, for what and how urgently, which tells slow requests
+// from others.
+var headers = func() (rules []Rule) {
+	for _, whose := range []string{"tenant", "tenant id", "tenant name", "organization", "organization id", "org", "org id", "team", "team id", "customer", "customer id",
+		"tier", "plan", "priority", "model", "lora", "lora name", "lora path", "adapter", "adapter id", "adapter name"} {
+		for _, header := range []string{"header ", "header x ", "headers ", "headers x "} {
+			rules = append(rules, Rule{header + whose, hasCredential, credentials, "gateways: only what looks like credentials"})
+		}
+	}
+	return rules
+}()
 
 var keys = []Rule{
 	{"header *", nil, credentials, "OpenTelemetry HTTP: http.request.header.authorization"},

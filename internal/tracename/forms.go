@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -21,7 +22,7 @@ type form struct {
 	ext  string
 	what string // why a file of this form is no rank's trace
 	role string
-	re   *regexp.Regexp
+	re   func() *regexp.Regexp
 }
 
 const (
@@ -36,7 +37,11 @@ const (
 		`(?:-(?P<stage>EXTEND|DECODE|prefill))?(?:\.part(?P<part>\d{1,5}))?`
 )
 
-func pattern(s string) *regexp.Regexp { return regexp.MustCompile(`(?is)^` + s + `$`) }
+// pattern is compiled when it is first needed: all of them are a tenth of what the program
+// would allocate to start.
+func pattern(s string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?is)^` + s + `$`) })
+}
 
 // forms is searched from the top; the first row that matches is taken.
 var forms = []form{
@@ -104,12 +109,12 @@ func (f *form) match(stem, ext string) (Name, bool) {
 	if !strings.HasSuffix(ext, f.ext) || f.producer == "trtllm" && ext != f.ext {
 		return Name{}, false
 	}
-	m := f.re.FindStringSubmatch(stem)
+	m := f.re().FindStringSubmatch(stem)
 	if m == nil {
 		return Name{}, false
 	}
 	n := Name{Rank: trace.NoRank, Producer: f.producer, Role: f.role, NotRank: f.what != "", What: f.what}
-	for i, group := range f.re.SubexpNames() {
+	for i, group := range f.re().SubexpNames() {
 		if group != "" && m[i] != "" && !n.set(group, m[i]) {
 			return Name{}, false
 		}

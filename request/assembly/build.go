@@ -101,7 +101,7 @@ func (a *Assembly) build(rows []request.Row) {
 	}
 	a.Set = b.Set
 	b.class = make([]nameClass, len(b.names))
-	b.Stages = slices.Concat(stageTable, vllmStageTable)
+	b.Stages, b.Results = slices.Concat(stageTable, vllmStageTable), resultKeys
 	b.Tree.Above, b.Tree.First, b.Tree.Below = b.tree.Lists()
 	b.addSources()
 	b.Rows = rows

@@ -104,6 +104,12 @@ func (b *builder) addStageTimes(m *request.Metrics, sent *int64, t int, role req
 			add(&m.Transfer, d)
 		case request.Sending:
 			add(sent, d)
+		case request.Verifying:
+			if a, ok := b.Args.Find(row.Args, b.keys.accepted); ok {
+				if n, ok := argInt(a); ok {
+					m.Verified, m.Accepted = m.Verified+1, m.Accepted+n
+				}
+			}
 		}
 	})
 	var from, to trace.Time

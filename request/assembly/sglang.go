@@ -32,7 +32,7 @@ var stages = []stage{
 	{"decode_transferred", 1, request.TransferPhase, request.Receiving, "decode server waits for the KV cache, prefill included"},
 	{"quick_finish", 1, request.DecodePhase, request.NoMeaning, "request that ends without decoding"},
 	{"spec_draft", 2, request.DecodePhase, request.NoMeaning, "drafting tokens"},
-	{"spec_verify", 2, request.DecodePhase, request.NoMeaning, "verifying drafted tokens"},
+	{"spec_verify", 2, request.DecodePhase, request.Verifying, "verifying drafted tokens"},
 	{"spec_draft_extend", 3, request.DecodePhase, request.NoMeaning, "extending the draft model's cache"},
 	{"run_batch_cpu", 4, request.OtherPhase, request.Launching, "CPU side of one micro-batch (pipeline parallel)"},
 	{"mm_encode", 1, request.PrefillPhase, request.Encoding, "encoding images or audio"},

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/common"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -71,7 +72,7 @@ func stages(list string) (Run, error) {
 	}, nil
 }
 
-var tailTables = []string{"tail.e2e", "tail.ttft", "tail.itl", "delays", "slowest.e2e", "slowest.ttft", "stalls", "firsttoken", "sides", "transfers"}
+var tailTables = []string{"tail.e2e", "tail.ttft", "tail.itl", "delays", "slowest.e2e", "slowest.ttft", "stalls", "firsttoken", "sides", "transfers", "slowtransfers", "common"}
 
 // parseTail makes the report on why slow requests are slow. --limit is how many of them
 // it lists.
@@ -93,7 +94,8 @@ func parseTail(ctx *cli.Context) (Run, error) {
 		opt.Metrics = append(opt.Metrics, m)
 	}
 	return func(in *Reading) (*document.Document, error) {
-		d := &document.Document{Tables: tail.New(in.Requests, opt).Reports()}
+		t := tail.New(in.Requests, opt)
+		d := &document.Document{Tables: append(t.Reports(), common.Find(in.Requests, t.List).Report(opt.All))}
 		for _, t := range d.Tables {
 			if d.Main == "" && t.Schema == tail.Schema {
 				d.Main = t.Name()

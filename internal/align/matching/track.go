@@ -1,4 +1,4 @@
-package align
+package matching
 
 // followTolerance is how far the end of a call may be from where the calls before it
 // let expect it, ns.

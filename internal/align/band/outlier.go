@@ -1,4 +1,4 @@
-package align
+package band
 
 import (
 	"math"
@@ -92,7 +92,7 @@ func l1Slope(los, his []point) float64 {
 		}
 		return sum
 	}
-	return peak(-maxDrift, maxDrift, func(s float64) float64 { return -cost(s) })
+	return peak(-MaxDrift, MaxDrift, func(s float64) float64 { return -cost(s) })
 }
 
 // mostKept returns the interval of offsets, at time 0, that keeps most limits of a

@@ -1,4 +1,4 @@
-package align
+package matching
 
 import "strings"
 
@@ -103,16 +103,16 @@ type Call struct {
 type Names struct {
 	comms map[Comm]CommID
 	calls map[Call]CallID
-	info  []callInfo // by CallID
+	info  []CallInfo // by CallID
 	texts map[string]uint32
 	seqs  map[Call]uint32
 }
 
-// callInfo is what matching wants to know about a call.
-type callInfo struct {
-	kind Kind
+// CallInfo is what matching wants to know about a call.
+type CallInfo struct {
+	Kind Kind
 	op   uint32 // equal for all ranks of a collective; 0 is unknown
-	seq  uint32 // equal for all ranks of a collective, and more selective than op
+	Seq  uint32 // equal for all ranks of a collective, and more selective than op
 	lane uint32 // (family, stream), for calls without op
 }
 
@@ -142,18 +142,18 @@ func (n *Names) Call(c Call) CallID {
 	}
 	if n.calls == nil {
 		n.calls, n.seqs, n.texts = map[Call]CallID{}, map[Call]uint32{}, map[string]uint32{}
-		n.info = make([]callInfo, 1)
+		n.info = make([]CallInfo, 1)
 	}
 	id := CallID(len(n.info))
 	n.calls[c] = id
-	info := callInfo{kind: KindOf(c.Op)}
+	info := CallInfo{Kind: KindOf(c.Op)}
 	if c.Op == "" {
-		info.kind = KindOf(c.Family)
+		info.Kind = KindOf(c.Family)
 		info.lane = n.text(c.Family + "\x00" + c.Stream)
 	} else {
 		info.op = n.text(c.Op)
 	}
-	if info.kind == KindSend || info.kind == KindRecv {
+	if info.Kind == KindSend || info.Kind == KindRecv {
 		info.op = n.text("send or recv")
 	}
 	token := c
@@ -164,18 +164,19 @@ func (n *Names) Call(c Call) CallID {
 			token.In, token.Out = 0, 0
 		}
 	}
-	info.seq = n.seqs[token]
-	if info.seq == 0 {
-		info.seq = uint32(len(n.seqs) + 1)
-		n.seqs[token] = info.seq
+	info.Seq = n.seqs[token]
+	if info.Seq == 0 {
+		info.Seq = uint32(len(n.seqs) + 1)
+		n.seqs[token] = info.Seq
 	}
 	n.info = append(n.info, info)
 	return id
 }
 
-func (n *Names) of(id CallID) callInfo {
+// Of returns the facts about a call; the zero CallInfo of one that n has not numbered.
+func (n *Names) Of(id CallID) CallInfo {
 	if n == nil || int(id) >= len(n.info) {
-		return callInfo{}
+		return CallInfo{}
 	}
 	return n.info[id]
 }
@@ -204,14 +205,14 @@ type Collective struct {
 	Step int32
 }
 
-// farthest is how far a time may be from zero, in ns (126 years), for differences of
+// Farthest is how far a time may be from zero, in ns (126 years), for differences of
 // two not to overflow.
-const farthest = 4_000_000_000_000_000_000
+const Farthest = 4_000_000_000_000_000_000
 
-// timed reports whether the times of c can be used. What has no sound times can be
+// Timed reports whether the times of c can be used. What has no sound times can be
 // matched by its ids, and is not looked at otherwise.
-func (c *Collective) timed() bool {
-	return c.Start >= -farthest && c.Start <= c.End && c.End <= farthest
+func (c *Collective) Timed() bool {
+	return c.Start >= -Farthest && c.Start <= c.End && c.End <= Farthest
 }
 
 // A Rank is the collectives of one process, in the order in which they ran on
@@ -236,7 +237,7 @@ const (
 	ByOrdinal              // communicator, then the order of calls
 	ByFamily               // no metadata: the order of kernels of one family
 	ByTime                 // no order that fits: when they ended, on related clocks
-	levels
+	Levels                 // how many there are
 )
 
 // A Match is one collective, seen on two ranks or more.

@@ -1,4 +1,4 @@
-package align
+package band
 
 import (
 	"cmp"
@@ -6,9 +6,14 @@ import (
 	"slices"
 )
 
-// A limit is one side of a [Bound] between two clocks a and b: at time t of b, b
-// minus a is at least (or at most) v.
-type limit struct{ t, v int64 }
+// MaxDrift is how much two clocks are expected to drift apart at worst where
+// nothing else is known: the crystals of servers are within 50 ppm. (Disciplined by
+// NTP or PTP they are within about 1 ppm, but that is not for us to assume.)
+const MaxDrift = 50e-6
+
+// A Limit is one side of a bound between two clocks a and b: at time T of b, b
+// minus a is at least (or at most) V.
+type Limit struct{ T, V int64 }
 
 // A band is all lines that keep a set of limits. The true line is one of them, if
 // the limits are true.
@@ -23,17 +28,20 @@ type point64 struct{ t, v int64 }
 
 type point struct{ t, v float64 }
 
-// A bandFit is the line in the middle of a band.
-type bandFit struct {
-	at, off       int64 // b minus a is off at time `at` of b
-	slope         float64
-	err, slopeErr float64 // ns at `at`, and how it grows
-	from, to      int64
-	used, wrong   int // limits
-	worst         int64
+// A Fit is the line in the middle of a band.
+type Fit struct {
+	At, Off       int64 // b minus a is Off at time At of b
+	Slope         float64
+	Err, SlopeErr float64 // ns at At, and how it grows
+	From, To      int64
+	Used, Wrong   int // limits
+	Worst         int64
 }
 
-// fitBand finds the line between the limits. ok is false if it is not limited on
+// Width is how far the line may be off at the ends of what it was found from.
+func (f *Fit) Width() float64 { return f.Err + f.SlopeErr*float64(f.To-f.From)/2 }
+
+// Between finds the line between the limits. ok is false if it is not limited on
 // both sides.
 //
 // If no line with a possible slope keeps all limits, some are wrong: requests that
@@ -42,18 +50,18 @@ type bandFit struct {
 // offset that keeps most limits tells which ones are wrong. For each wrong one that
 // showed, one tight limit on each side is not relied upon either: it may be one that
 // is wrong without showing.
-func fitBand(lo, hi []limit) (fit bandFit, ok bool) {
+func Between(lo, hi []Limit) (fit Fit, ok bool) {
 	if len(lo) == 0 || len(hi) == 0 {
 		return fit, false
 	}
 	b := &band{}
-	fit.from, fit.to = b.place(lo, hi)
+	fit.From, fit.To = b.place(lo, hi)
 	los, his := b.points(lo), b.points(hi)
 	b.lo, b.hi = hull(los, 1), hull(his, -1)
 	if !b.slopes() {
 		los, his = b.consistent(los, his)
-		fit.wrong = len(lo) + len(hi) - len(los) - len(his)
-		for range min(fit.wrong, maxPeel) {
+		fit.Wrong = len(lo) + len(hi) - len(los) - len(his)
+		for range min(fit.Wrong, maxPeel) {
 			los, his = peel(los, b.lo), peel(his, b.hi)
 			b.lo, b.hi = hull(los, 1), hull(his, -1)
 		}
@@ -61,9 +69,9 @@ func fitBand(lo, hi []limit) (fit bandFit, ok bool) {
 			return fit, false
 		}
 	}
-	fit.used = len(los) + len(his)
+	fit.Used = len(los) + len(his)
 	b.line(&fit)
-	fit.worst = fit.violation(lo, hi)
+	fit.Worst = fit.violation(lo, hi)
 	return fit, true
 }
 
@@ -71,13 +79,13 @@ func fitBand(lo, hi []limit) (fit bandFit, ok bool) {
 const maxPeel = 16
 
 // place chooses the origin, in the middle of time and amid the limits.
-func (b *band) place(lo, hi []limit) (from, to int64) {
+func (b *band) place(lo, hi []Limit) (from, to int64) {
 	values := make([]int64, 0, len(lo)+len(hi))
-	from, to = lo[0].t, lo[0].t
-	for _, l := range [...][]limit{lo, hi} {
+	from, to = lo[0].T, lo[0].T
+	for _, l := range [...][]Limit{lo, hi} {
 		for _, x := range l {
-			from, to = min(from, x.t), max(to, x.t)
-			values = append(values, x.v)
+			from, to = min(from, x.T), max(to, x.T)
+			values = append(values, x.V)
 		}
 	}
 	slices.Sort(values)
@@ -87,14 +95,14 @@ func (b *band) place(lo, hi []limit) (from, to int64) {
 
 // points returns limits in the order of time. Limits are cut at 1e15 ns from the
 // origin, where they limit nothing.
-func (b *band) points(l []limit) []point {
+func (b *band) points(l []Limit) []point {
 	list := make([]point, len(l))
 	for i, x := range l {
-		v := min(max(float64(x.v)-float64(b.origin.v), -1e15), 1e15)
+		v := min(max(float64(x.V)-float64(b.origin.v), -1e15), 1e15)
 		if math.Abs(v) < 1e15 {
-			v = float64(x.v - b.origin.v)
+			v = float64(x.V - b.origin.v)
 		}
-		list[i] = point{float64(x.t - b.origin.t), v}
+		list[i] = point{float64(x.T - b.origin.t), v}
 	}
 	slices.SortFunc(list, func(p, q point) int { return cmp.Or(cmp.Compare(p.t, q.t), cmp.Compare(p.v, q.v)) })
 	return list
@@ -159,18 +167,18 @@ func (b *band) bottom(t float64) float64 {
 
 func (b *band) gap(slope float64) float64 { return b.highest(slope, 0) - b.lowest(slope, 0) }
 
-// slopes finds the slopes of the lines in the band, within maxDrift. The gap is
+// slopes finds the slopes of the lines in the band, within MaxDrift. The gap is
 // a concave function of the slope.
 func (b *band) slopes() bool {
 	best := 0.0
 	if b.gap(0) < 0 {
-		best = peak(-maxDrift, maxDrift, b.gap)
+		best = peak(-MaxDrift, MaxDrift, b.gap)
 	}
 	if b.gap(best) < 0 {
 		return false
 	}
-	b.minSlope = edgeOf(best, -maxDrift, b.gap)
-	b.maxSlope = edgeOf(best, maxDrift, b.gap)
+	b.minSlope = edgeOf(best, -MaxDrift, b.gap)
+	b.maxSlope = edgeOf(best, MaxDrift, b.gap)
 	return true
 }
 
@@ -204,11 +212,11 @@ func edgeOf(in, out float64, f func(float64) float64) float64 {
 
 // line fills in the line in the middle of the band. Without a drift, if that is
 // possible.
-func (b *band) line(fit *bandFit) {
+func (b *band) line(fit *Fit) {
 	if b.minSlope > 0 || b.maxSlope < 0 {
-		fit.slope = (b.minSlope + b.maxSlope) / 2
+		fit.Slope = (b.minSlope + b.maxSlope) / 2
 	}
-	half := float64(fit.to-fit.from) / 2
+	half := float64(fit.To-fit.From) / 2
 	lo, hi := math.Inf(1), math.Inf(-1)
 	var midLo, midHi float64
 	for _, t := range [...]float64{-half, 0, half} {
@@ -216,27 +224,27 @@ func (b *band) line(fit *bandFit) {
 		if t == 0 {
 			midLo, midHi = l, h
 		}
-		lo, hi = min(lo, l-fit.slope*t), max(hi, h-fit.slope*t)
+		lo, hi = min(lo, l-fit.Slope*t), max(hi, h-fit.Slope*t)
 	}
 	off := (lo + hi) / 2
-	fit.at, fit.off = b.origin.t, b.origin.v+int64(math.Round(off))
-	fit.err = max(midHi-off, off-midLo)
+	fit.At, fit.Off = b.origin.t, b.origin.v+int64(math.Round(off))
+	fit.Err = max(midHi-off, off-midLo)
 	if half > 0 {
-		fit.slopeErr = max(0, ((hi-lo)/2-fit.err)/half)
+		fit.SlopeErr = max(0, ((hi-lo)/2-fit.Err)/half)
 	}
 }
 
 // violation returns how far the worst limit is from the band.
-func (f *bandFit) violation(lo, hi []limit) int64 {
+func (f *Fit) violation(lo, hi []Limit) int64 {
 	worst := 0.0
-	for i, side := range [...][]limit{lo, hi} {
+	for i, side := range [...][]Limit{lo, hi} {
 		for _, x := range side {
-			dt := float64(x.t - f.at)
-			d := float64(x.v-f.off) - f.slope*dt
+			dt := float64(x.T - f.At)
+			d := float64(x.V-f.Off) - f.Slope*dt
 			if i == 1 {
 				d = -d
 			}
-			worst = max(worst, d-f.err-f.slopeErr*math.Abs(dt))
+			worst = max(worst, d-f.Err-f.SlopeErr*math.Abs(dt))
 		}
 	}
 	return int64(worst)

@@ -1,9 +1,11 @@
-package align
+package matching
 
 import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 	gapTolerance = 20_000 // ns; ends of a collective are up to 7 us apart, a gap has two
 	evenSpread   = 30_000 // ns; ends that are more uneven than this are not of one collective
 	driftLimit   = 1e-4   // of clocks relative to each other
-	sameClock    = 30_000 // ns; ends on one clock that are further apart are not of one collective
+	SameClock    = 30_000 // ns; ends on one clock that are further apart are not of one collective
 )
 
 // A shift says that call i of a is call i+by of b, from call at on as far as it goes.
@@ -241,21 +243,21 @@ func (s *shift) measure(a, b *sequence, from, to int32) {
 		diffs = append(diffs, float64(b.ends[i+s.by]-a.ends[i]-base))
 	}
 	s.agree = float64(equal) / float64(n)
-	s.skew = base + int64(median(diffs))
+	s.skew = base + int64(order.Median(diffs))
 	s.skewAt = a.ends[from+(to-from)/2]
 	// A line through the medians of both halves; steeper than clocks run, it is cut.
 	half := len(diffs) / 2
-	slope := (median(diffs[half:]) - median(diffs[:half])) / float64(max(half, 1))
+	slope := (order.Median(diffs[half:]) - order.Median(diffs[:half])) / float64(max(half, 1))
 	spanA := float64(a.ends[to-1]-a.ends[from]) / float64(n)
 	slope = math.Copysign(min(math.Abs(slope), driftLimit*math.Abs(spanA)), slope)
 	for k := range diffs {
 		diffs[k] -= slope * float64(k)
 	}
-	center := median(diffs)
+	center := order.Median(diffs)
 	for k := range diffs {
 		diffs[k] = math.Abs(diffs[k] - center)
 	}
-	s.spread = median(diffs)
+	s.spread = order.Median(diffs)
 }
 
 // shiftByTime returns the shift of two sequences on one clock.
@@ -264,7 +266,7 @@ func shiftByTime(a, b *sequence) (shift, bool) {
 	for k := range min(probes, len(b.ends)) {
 		j := int32(k * len(b.ends) / min(probes, len(b.ends)))
 		i, _ := slices.BinarySearch(a.ends, b.ends[j])
-		best, off := -1, int64(sameClock)
+		best, off := -1, int64(SameClock)
 		for _, c := range [...]int{i - 1, i, i + 1} {
 			if c < 0 || c >= len(a.ends) || !same(a, int32(c), b, j) {
 				continue
@@ -287,20 +289,5 @@ func shiftByTime(a, b *sequence) (shift, bool) {
 		return s, false
 	}
 	s.judge(a, b)
-	return s, s.overlap >= minRun && s.spread <= evenSpread && max(s.skew, -s.skew) < sameClock
-}
-
-// median returns the median of x, which stays as it is.
-func median(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
-	return medianOf(slices.Clone(x))
-}
-
-// medianOf returns the median of x, and sorts it.
-func medianOf(x []float64) float64 {
-	slices.Sort(x)
-	n := len(x)
-	return (x[(n-1)/2] + x[n/2]) / 2
+	return s, s.overlap >= minRun && s.spread <= evenSpread && max(s.skew, -s.skew) < SameClock
 }

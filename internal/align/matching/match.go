@@ -1,4 +1,4 @@
-package align
+package matching
 
 import (
 	"cmp"
@@ -7,19 +7,19 @@ import (
 	"github.com/sgtrace/sgtrace/internal/hash"
 )
 
-// MatchOptions tell what the caller knows about the clocks. The zero value is
+// Options tell what the caller knows about the clocks. The zero value is
 // that nothing is known.
-type MatchOptions struct {
+type Options struct {
 	// MaxSkew is the largest difference of two clocks that is plausible, in ns, as
 	// for hosts that all claim to show Unix time; 0 is any. It only helps
 	// to choose between shifts where the order of calls repeats itself.
 	MaxSkew int64
 }
 
-// A MatchReport counts what MatchCollectives did with collectives.
-type MatchReport struct {
+// A Report counts what Find did with collectives.
+type Report struct {
 	Collectives int         // seen, of all ranks
-	Matched     [levels]int // of those, the ones in a match, by level
+	Matched     [Levels]int // of those, the ones in a match, by level
 	// Repeated are those whose Comms Id or sequence number a rank has twice, so that
 	// it says nothing; they were handed to the next level.
 	Repeated int
@@ -33,14 +33,14 @@ type MatchReport struct {
 	Alone int
 }
 
-// MatchCollectives finds the same collective on several ranks. Each collective is
+// Find finds the same collective on several ranks. Each collective is
 // matched by the best key that it has, and by that alone: what carries a Comms Id
 // that nobody else has was not seen by anybody else.
 //
 // The result does not depend on the order of ranks, except for the numbers in
 // Member: matches are ordered by where they first appear in an order of ranks
 // that follows from their content.
-func MatchCollectives(ranks []Rank, names *Names, opts MatchOptions) ([]Match, MatchReport) {
+func Find(ranks []Rank, names *Names, opts Options) ([]Match, Report) {
 	m := newMatcher(ranks, names, opts)
 	m.keyed(ByCommsID, func(job uint64, c *Collective) (uint64, bool) {
 		return hash.Mix(c.CommsID + job*0x9e3779b97f4a7c15), c.CommsID != 0
@@ -74,18 +74,18 @@ type matcher struct {
 	order  []int // of ranks, by content
 	jobs   []uint64
 	names  *Names
-	opts   MatchOptions
+	opts   Options
 	groups []group
 	of     [][]int32 // group or state of each collective, by position in order
-	report MatchReport
+	report Report
 }
 
-func newMatcher(ranks []Rank, names *Names, opts MatchOptions) *matcher {
+func newMatcher(ranks []Rank, names *Names, opts Options) *matcher {
 	m := &matcher{ranks: ranks, names: names, opts: opts, order: make([]int, len(ranks))}
 	for i := range m.order {
 		m.order[i] = i
 	}
-	slices.SortStableFunc(m.order, func(a, b int) int { return compareRanks(&ranks[a], &ranks[b]) })
+	slices.SortStableFunc(m.order, func(a, b int) int { return Compare(&ranks[a], &ranks[b]) })
 	jobs := map[int]uint64{}
 	for _, r := range m.order {
 		rank := &ranks[r]
@@ -103,9 +103,9 @@ func newMatcher(ranks []Rank, names *Names, opts MatchOptions) *matcher {
 	return m
 }
 
-// compareRanks orders by content, so that the order of arguments decides nothing
+// Compare orders ranks by content, so that the order of arguments decides nothing
 // unless two ranks are equal in everything.
-func compareRanks(a, b *Rank) int {
+func Compare(a, b *Rank) int {
 	c := cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Global, b.Global), cmp.Compare(a.Clock, b.Clock),
 		cmp.Compare(len(b.Calls), len(a.Calls)))
 	if c != 0 {
@@ -133,9 +133,9 @@ func (m *matcher) keyed(level Level, key func(job uint64, c *Collective) (uint64
 			}
 			g, found := table.find(k, int32(len(m.groups)))
 			if !found {
-				m.addGroup(level, m.names.of(calls[i].Call), pos)
+				m.addGroup(level, m.names.Of(calls[i].Call), pos)
 			} else {
-				m.join(&m.groups[g], m.names.of(calls[i].Call), pos)
+				m.join(&m.groups[g], m.names.Of(calls[i].Call), pos)
 			}
 			of[i] = g
 		}
@@ -143,13 +143,13 @@ func (m *matcher) keyed(level Level, key func(job uint64, c *Collective) (uint64
 	m.settle(first)
 }
 
-func (m *matcher) addGroup(level Level, info callInfo, pos int) int32 {
-	m.groups = append(m.groups, group{level: level, kind: info.kind, op: info.op, count: 1, last: int32(pos)})
+func (m *matcher) addGroup(level Level, info CallInfo, pos int) int32 {
+	m.groups = append(m.groups, group{level: level, kind: info.Kind, op: info.op, count: 1, last: int32(pos)})
 	return int32(len(m.groups) - 1)
 }
 
 // join adds a member of the rank at position pos.
-func (m *matcher) join(g *group, info callInfo, pos int) {
+func (m *matcher) join(g *group, info CallInfo, pos int) {
 	switch last, rank := &m.ranks[m.order[g.last]], &m.ranks[m.order[pos]]; {
 	case int(g.last) == pos:
 		g.repeated = true
@@ -159,10 +159,10 @@ func (m *matcher) join(g *group, info callInfo, pos int) {
 		g.wrong = true
 	}
 	switch {
-	case info.kind == KindUnknown || info.kind == g.kind:
+	case info.Kind == KindUnknown || info.Kind == g.kind:
 	case g.kind == KindUnknown:
-		g.kind = info.kind
-	case info.kind >= KindSend && g.kind >= KindSend:
+		g.kind = info.Kind
+	case info.Kind >= KindSend && g.kind >= KindSend:
 		g.kind = KindSend
 	default:
 		g.kind = KindRooted
@@ -193,7 +193,7 @@ func (m *matcher) settle(first int32) {
 }
 
 // result lists the groups that have members left.
-func (m *matcher) result() ([]Match, MatchReport) {
+func (m *matcher) result() ([]Match, Report) {
 	counts := make([]int32, len(m.groups))
 	total := 0
 	for _, of := range m.of {

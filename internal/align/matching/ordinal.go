@@ -1,4 +1,4 @@
-package align
+package matching
 
 import (
 	"cmp"
@@ -56,7 +56,7 @@ func (m *matcher) ordinals() {
 	var sequences [][]*sequence // by number of lane
 	for pos := range m.order {
 		current := map[int]*sequence{}
-		m.eachOpen(pos, func(i int32, c *Collective, info callInfo) {
+		m.eachOpen(pos, func(i int32, c *Collective, info CallInfo) {
 			l := lane{m.jobs[pos], c.Comm, info.lane}
 			n, ok := numbers[l]
 			if !ok {
@@ -73,7 +73,7 @@ func (m *matcher) ordinals() {
 			}
 			s.calls = append(s.calls, i)
 			s.ends = append(s.ends, c.End)
-			s.token = append(s.token, info.seq)
+			s.token = append(s.token, info.Seq)
 			s.step = append(s.step, c.Step)
 		})
 	}
@@ -88,14 +88,14 @@ func (m *matcher) ordinals() {
 
 // eachOpen calls f for the open calls of a rank that can be matched by order, in
 // order of start.
-func (m *matcher) eachOpen(pos int, f func(int32, *Collective, callInfo)) {
+func (m *matcher) eachOpen(pos int, f func(int32, *Collective, CallInfo)) {
 	calls, of := m.ranks[m.order[pos]].Calls, m.of[pos]
 	var list []int32
 	for i := range calls {
-		info := m.names.of(calls[i].Call)
+		info := m.names.Of(calls[i].Call)
 		// Calls without a communicator and without a kernel's name could be anyone's, and
 		// ends that are uneven show no order: see MatchRest.
-		if of[i] == open && info.kind != KindMeet && calls[i].timed() && (calls[i].Comm != 0 && info.op != 0 || info.lane != 0) {
+		if of[i] == open && info.Kind != KindMeet && calls[i].Timed() && (calls[i].Comm != 0 && info.op != 0 || info.lane != 0) {
 			list = append(list, int32(i))
 		}
 	}
@@ -106,7 +106,7 @@ func (m *matcher) eachOpen(pos int, f func(int32, *Collective, callInfo)) {
 		slices.SortFunc(list, byStart)
 	}
 	for _, i := range list {
-		f(i, &calls[i], m.names.of(calls[i].Call))
+		f(i, &calls[i], m.names.Of(calls[i].Call))
 	}
 }
 
@@ -193,8 +193,8 @@ func (m *matcher) joinPairs(level Level, a, b *sequence, pairs []pair) {
 	}
 }
 
-func (m *matcher) info(s *sequence, call int32) callInfo {
-	return m.names.of(m.ranks[m.order[s.pos]].Calls[call].Call)
+func (m *matcher) info(s *sequence, call int32) CallInfo {
+	return m.names.Of(m.ranks[m.order[s.pos]].Calls[call].Call)
 }
 
 type outcome uint8

@@ -1,0 +1,343 @@
+package common
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// A Metric is a time by which requests are slow or not, whatever their size.
+type Metric struct {
+	Name string // "ttft"
+	Of   string // in a sentence: "to the first token"
+	// least is how much longer a trait must make it, as a part of its median.
+	least float64
+	// took is what people see, and beyond the part of it that size does not explain, in ns;
+	// NaN is unknown. weight is how often a request has it.
+	took, beyond func(*request.Metrics, *cause.Attribution) float64
+	weight       func(*request.Metrics) int64
+	// divided are the times of its causes that a request has, nil if they are not of the
+	// metric.
+	divided func(*cause.Attribution) *cause.Causes
+}
+
+// metrics are the times until the first token, from the outermost span on, and for every
+// token after it. What requests take altogether depends on how long their answers are.
+var metrics = []*Metric{
+	{
+		Name: "ttft", Of: "to the first token", least: 0.5,
+		took: func(_ *request.Metrics, a *cause.Attribution) float64 { return positive(a.First.Total()) },
+		beyond: func(_ *request.Metrics, a *cause.Attribution) float64 {
+			return positive(a.First.Total()) - float64(a.First[cause.PromptSize])
+		},
+		weight:  func(*request.Metrics) int64 { return 1 },
+		divided: func(a *cause.Attribution) *cause.Causes { return &a.First },
+	},
+	{
+		Name: "tpot", Of: "for every further token", least: 0.25,
+		took:   func(m *request.Metrics, _ *cause.Attribution) float64 { return positive(m.TPOT) },
+		beyond: func(m *request.Metrics, _ *cause.Attribution) float64 { return positive(m.TPOT) },
+		weight: (*request.Metrics).DecodeTokens,
+	},
+}
+
+// positive is NaN for a time that is not known, or cannot be right.
+func positive(ns int64) float64 {
+	if ns <= 0 {
+		return math.NaN()
+	}
+	return float64(ns)
+}
+
+// A Comparison is one trait by one metric.
+type Comparison struct {
+	*Trait
+	Metric *Metric
+	N, All int // requests that have the trait, and all, of which the metric is known
+	// With and Others are the medians of those that have the trait and of the others, in ns.
+	With, Others int64
+	// Slowest is which part of the slowest twentieth has the trait.
+	Slowest float64
+	// P is how likely it is that those that have it are so slow by chance, given how many
+	// comparisons there are; NaN is that there is too little to tell.
+	P         float64
+	StandsOut bool
+	// Main is the cause that makes most of the difference between the means, and Part how
+	// much of it; 0 is unknown.
+	Main cause.Cause
+	Part float64
+	// Also are traits that nearly the same requests have.
+	Also []*Trait
+
+	more     float64 // ns that the medians beyond size are apart
+	requests []int   // indexes into Set.Requests of those that have it, by start
+	cost     float64 // ns that they take longer than the others' median, together
+}
+
+// Traits are what requests have in common, compared.
+type Traits struct {
+	N    int // finished requests
+	List []Comparison
+
+	set *request.Set
+}
+
+// Of comparisons, those with a probability of chance above surely do not stand out.
+const surely = 0.01
+
+// strata is how many times a capture is cut into at most, and inStratum how many requests one
+// has at least.
+const (
+	strata    = 20
+	inStratum = 8
+)
+
+// Find compares the requests of a list, whose sizes were taken out of what they take, by all
+// of their traits. Those that stand out come first, the costliest first.
+func Find(s *request.Set, list []cause.Attribution) *Traits {
+	t := &Traits{N: len(list), set: s}
+	if len(list) < finding.FewCompared {
+		return t
+	}
+	traits := traitsOf(s, list)
+	for _, m := range metrics {
+		sample := newSample(s, list, m)
+		found := sample.compareAll(traits)
+		t.List = append(t.List, found...)
+	}
+	t.correct()
+	for _, m := range metrics {
+		t.keepStrongest(newSample(s, list, m))
+	}
+	slices.SortStableFunc(t.List, func(x, y Comparison) int {
+		switch {
+		case x.StandsOut != y.StandsOut && x.StandsOut:
+			return -1
+		case x.StandsOut != y.StandsOut:
+			return 1
+		case x.StandsOut:
+			return cmp.Compare(y.cost, x.cost)
+		}
+		return cmp.Compare(chance(x.P), chance(y.P))
+	})
+	return t
+}
+
+// chance sorts what is not known last.
+func chance(p float64) float64 {
+	if math.IsNaN(p) {
+		return 2
+	}
+	return p
+}
+
+// correct pays for all comparisons at once, and finds those that stand out.
+func (t *Traits) correct() {
+	p := make([]float64, len(t.List))
+	for i := range t.List {
+		p[i] = t.List[i].P
+	}
+	for i, p := range significance.Holm(p) {
+		c := &t.List[i]
+		c.P, c.StandsOut = p, p <= surely && c.matters()
+	}
+}
+
+// matters reports whether those that have a trait are slower by enough for anyone to care. Long
+// prompts share their chunks with others and make others wait, which is more than size
+// explains and yet nothing that is wrong.
+func (c *Comparison) matters() bool {
+	least := c.Metric.least
+	if c.Of == Size {
+		least *= 4
+	}
+	return c.more >= least*float64(c.Others)
+}
+
+// keepStrongest leaves of the comparisons by one metric that stand out the costliest one, and
+// those that still do without the requests that have it, and so on.
+func (t *Traits) keepStrongest(s *sample) {
+	var standing []*Comparison
+	for i := range t.List {
+		if c := &t.List[i]; c.StandsOut && c.Metric == s.metric {
+			standing = append(standing, c)
+		}
+	}
+	slices.SortStableFunc(standing, func(x, y *Comparison) int { return cmp.Compare(y.cost, x.cost) })
+	for len(standing) > 0 {
+		strongest := standing[0]
+		s = s.without(strongest.in)
+		var rest []*Comparison
+		for _, c := range standing[1:] {
+			again := s.compare(c.Trait)
+			switch {
+			case c.sameAs(strongest):
+				strongest.Also = append(strongest.Also, c.Trait)
+				c.StandsOut = false
+			case again.N < fewest || !(again.P <= surely) || !again.matters():
+				c.StandsOut = false
+			default:
+				rest = append(rest, c)
+			}
+		}
+		standing = rest
+	}
+}
+
+// sameAs reports whether nearly the same requests have both traits.
+func (t *Trait) sameAs(o *Comparison) bool {
+	const nearly = 0.9
+	both, either := 0, 0
+	for i, in := range t.in {
+		if in && o.in[i] {
+			both++
+		}
+		if in || o.in[i] {
+			either++
+		}
+	}
+	return float64(both) >= nearly*float64(either)
+}
+
+// A sample is the requests of which a metric is known.
+type sample struct {
+	set    *request.Set
+	list   []cause.Attribution
+	metric *Metric
+	of     []int     // indexes into list, by start
+	took   []float64 // ns, of these
+	beyond []float64
+	limit  float64 // ns from which on a request is among the slowest twentieth
+	strata *significance.Strata
+}
+
+func newSample(s *request.Set, list []cause.Attribution, m *Metric) *sample {
+	var of []int
+	for i := range list {
+		if !math.IsNaN(m.took(&s.Requests[list[i].Request].Metrics, &list[i])) {
+			of = append(of, i)
+		}
+	}
+	slices.SortStableFunc(of, func(x, y int) int {
+		return cmp.Compare(s.Requests[list[x].Request].Start, s.Requests[list[y].Request].Start)
+	})
+	return measured(s, list, m, of)
+}
+
+// measured makes a sample of the given requests of a list.
+func measured(s *request.Set, list []cause.Attribution, m *Metric, of []int) *sample {
+	out := &sample{set: s, list: list, metric: m, of: of}
+	for _, i := range of {
+		metrics := &s.Requests[list[i].Request].Metrics
+		out.took = append(out.took, m.took(metrics, &list[i]))
+		out.beyond = append(out.beyond, m.beyond(metrics, &list[i]))
+	}
+	if n := len(of); n > 0 {
+		sorted := slices.Sorted(slices.Values(out.took))
+		out.limit = sorted[min(request.PercentileIndex(n, 95), max(0, n-fewest))]
+	}
+	out.strata = significance.NewStrata(out.beyond, max(1, min(strata, len(of)/inStratum)))
+	return out
+}
+
+// without leaves out the requests of the list that are in a group.
+func (s *sample) without(in []bool) *sample {
+	of := slices.DeleteFunc(slices.Clone(s.of), func(i int) bool { return in[i] })
+	return measured(s.set, s.list, s.metric, of)
+}
+
+// compareAll compares by all traits that enough requests of the sample have.
+func (s *sample) compareAll(traits []Trait) []Comparison {
+	if len(s.of) < finding.FewCompared {
+		return nil
+	}
+	var out []Comparison
+	for i := range traits {
+		if c := s.compare(&traits[i]); c.N >= fewest && c.All-c.N >= fewest {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// compare compares the requests that have a trait with the others.
+func (s *sample) compare(t *Trait) Comparison {
+	c := Comparison{Trait: t, Metric: s.metric, All: len(s.of), P: math.NaN()}
+	in := make([]bool, len(s.of))
+	var took, beyond [2][]int64
+	slowest, slow := 0, 0
+	for k, i := range s.of {
+		side := 0
+		if in[k] = t.in[i]; in[k] {
+			side = 1
+			c.N++
+			c.requests = append(c.requests, s.list[i].Request)
+		}
+		took[side] = append(took[side], int64(s.took[k]))
+		beyond[side] = append(beyond[side], int64(s.beyond[k]))
+		if s.took[k] >= s.limit {
+			slowest++
+			slow += side
+		}
+	}
+	if c.N == 0 || c.N == c.All {
+		return c
+	}
+	c.With, c.Others = distribution.LowerMedian(took[1]), distribution.LowerMedian(took[0])
+	usual := distribution.LowerMedian(beyond[0])
+	c.more = float64(distribution.LowerMedian(beyond[1]) - usual)
+	c.Slowest = distribution.Ratio(float64(slow), float64(slowest))
+	c.cost = s.cost(in, usual)
+	c.Main, c.Part = s.mainCause(in, float64(c.N), float64(c.All-c.N))
+	if c.P = s.strata.Higher(in); t.Of == Where {
+		c.P = s.strata.HigherInPieces(in)
+	}
+	return c
+}
+
+// mainCause returns the cause of which a group of n requests has most more than the m others
+// on average, and which part of the whole difference that is; 0 is unknown.
+func (s *sample) mainCause(in []bool, n, m float64) (main cause.Cause, part float64) {
+	if s.metric.divided == nil {
+		return 0, 0
+	}
+	var more [cause.Count]float64
+	whole := 0.0
+	for k, i := range s.of {
+		weight := -1 / m
+		if in[k] {
+			weight = 1 / n
+		}
+		for c, ns := range s.metric.divided(&s.list[i]) {
+			more[c] += weight * float64(ns)
+			whole += weight * float64(ns)
+		}
+	}
+	for c := range cause.Count {
+		if more[c] > more[main] {
+			main = c
+		}
+	}
+	if whole <= 0 {
+		return 0, 0
+	}
+	return main, more[main] / whole
+}
+
+// cost is how many ns the requests of a group take beyond what is usual for others.
+func (s *sample) cost(in []bool, usual int64) float64 {
+	cost := 0.0
+	for k, i := range s.of {
+		if in[k] {
+			weight := s.metric.weight(&s.set.Requests[s.list[i].Request].Metrics)
+			cost += max(0, s.beyond[k]-float64(usual)) * float64(max(0, weight))
+		}
+	}
+	return cost
+}
