@@ -15,7 +15,7 @@ import (
 // that have no rank.
 func TestStream(t *testing.T) {
 	path := nsystest.Database(t, nsystest.Schema2024+fmt.Sprintf(`
-		INSERT INTO StringIds VALUES (0, ''), (1, 'cudaLaunchKernel_v7000'), (2, 'gemm(int)'), (3, 'gemm');
+		INSERT INTO StringIds VALUES (0, ''), (1, 'cudaLaunchKernel_v7000'), (2, 'gemm(int)'), (3, 'gemm'), (4, 'sem_wait');
 		INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, shortName,
 			registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, staticSharedMemory, dynamicSharedMemory, localMemoryPerThread,
 			localMemoryTotal, gridId)
@@ -26,7 +26,9 @@ func TestStream(t *testing.T) {
 		INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 3, 0, 1, 7, 8, %[1]d, 64, 1), (3, 4, 0, 1, 7, 9, %[1]d, 32, 99);
 		CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, value);
 		INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (5, 6, 0, 1, 7, 10, %[1]d, 16, 0);
-		INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES (2, 9, 0, %[3]d, 90, 1, 0);`, nsystest.TID(41, 0), nsystest.TID(42, 0), nsystest.TID(41, 43)))
+		INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES (2, 9, 0, %[3]d, 90, 1, 0);
+		CREATE TABLE OSRT_API (start, end, eventClass, globalTid, nameId, returnValue, nestingLevel);
+		INSERT INTO OSRT_API (start, end, eventClass, globalTid, nameId, returnValue, nestingLevel) VALUES (11, 12, 27, %[3]d, 4, 0, 0), (11, 12, 27, %[2]d, 4, 0, 0);`, nsystest.TID(41, 0), nsystest.TID(42, 0), nsystest.TID(41, 43)))
 	src, err := rows.Open(path, rows.Options{Syms: trace.NewSymbols(), Brief: true})
 	if err != nil {
 		t.Fatal(err)
@@ -46,10 +48,14 @@ func TestStream(t *testing.T) {
 	st.Kernels(func(k *profile.Kernel) bool { return event(&k.Event, k.Device, k.Stream, k.Graph) })
 	st.Copies(func(c *profile.Copy) bool { return event(&c.Event, c.Device, c.Bytes) })
 	st.Calls(func(c *profile.Call) bool { return event(&c.Event, c.TID) })
+	st.Frames(func(f *profile.Frame) bool {
+		got = append(got, fmt.Sprintf("%d %d %s %d %d %v", f.Start, f.Dur(), src.Options.Syms.Name(f.Name), f.Correlation, f.TID, f.Kind == profile.SystemFrame))
+		return true
+	})
 	want := []string{
 		"10 15 gemm(int) 90 6 41 [3 7 false]", "40 20 CUDA graph 3 6 6 41 [0 7 true]",
 		"1 2 [CUDA memcpy Host-to-Device] 8 6 41 [0 64]", "3 1 [CUDA memcpy Unknown] 9 6 41 [0 32]", "5 1 [CUDA memset] 10 6 41 [0 16]",
-		"2 7 cudaLaunchKernel 90 6 41 [43]",
+		"2 7 cudaLaunchKernel 90 6 41 [43]", "11 1 sem_wait 0 43 true",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q, want\n%q", got, want)

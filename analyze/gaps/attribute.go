@@ -94,19 +94,37 @@ func (w *rankWork) measure(devices []*deviceGaps) {
 		for reason := range d.rest {
 			w.causes.join(cause{reason: gpu.Reason(reason), at: site{did: OnDevice}}, &d.rest[reason])
 		}
-		w.ask(d)
-		for k := range w.host.threads {
-			w.answer(int32(k))
-		}
+		w.walk(d)
 		for k := range d.longest {
 			d.longest[k].cause = w.largest(w.long[d.longest[k].late])
 		}
 	}
 }
 
-// ask divides the late gaps of a device among the threads.
-func (w *rankWork) ask(d *deviceGaps) {
-	for i := range d.late {
+// askedAtOnce is how many gaps threads are asked about before they answer: queries take
+// memory.
+const askedAtOnce = 1 << 14
+
+// walk passes over the late gaps of a device and the stacks of all threads.
+func (w *rankWork) walk(d *deviceGaps) {
+	for k, t := range w.host.threads {
+		t.sweep = sweep{names: w.names, frames: t.frames}
+		t.others = others{of: w, but: int32(k)}
+	}
+	for from := 0; from < len(d.late); from += askedAtOnce {
+		w.ask(d, from, min(from+askedAtOnce, len(d.late)))
+		for _, t := range w.host.threads {
+			w.answer(t)
+		}
+	}
+	for _, t := range w.host.threads {
+		t.sweep, t.others = sweep{}, others{}
+	}
+}
+
+// ask divides some late gaps of a device among the threads.
+func (w *rankWork) ask(d *deviceGaps, first, end int) {
+	for i := first; i < end; i++ {
 		g := &d.late[i]
 		from := g.From
 		after := int64(0) // ns after the call that let the device run dry
@@ -114,12 +132,12 @@ func (w *rankWork) ask(d *deviceGaps) {
 		for _, p := range d.partsOf(i) {
 			q := query{from: from, to: p.to, gap: int32(i), reason: p.reason, weight: distribution.Between(from, p.to)}
 			from = p.to
-			if p.called && p.reason != gpu.AfterSync {
-				w.put(w.threadOf(p.by), q)
+			if p.by != noCall && p.reason != gpu.AfterSync {
+				w.put(w.threadOf(d.by[p.by]), q)
 				continue
 			}
 			if p.reason == gpu.AfterSync {
-				after, drained = distribution.AddTimes(after, q.weight), p.by
+				after, drained = distribution.AddTimes(after, q.weight), d.by[p.by]
 			}
 			w.askLauncher(g, q)
 		}
@@ -168,14 +186,12 @@ func (w *rankWork) put(number int32, q query) {
 }
 
 // answer looks at the stack of a thread for all queries to it.
-func (w *rankWork) answer(number int32) {
-	t := w.host.threads[number]
+func (w *rankWork) answer(t *thread) {
 	byTime := func(a, b query) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) }
 	if !slices.IsSortedFunc(t.queries, byTime) {
 		slices.SortStableFunc(t.queries, byTime)
 	}
-	s := sweep{names: w.names, frames: t.frames}
-	others := others{of: w, but: number}
+	s := &t.sweep
 	for i := range t.queries {
 		q := &t.queries[i]
 		s.moveTo(q.from)
@@ -188,7 +204,7 @@ func (w *rankWork) answer(number int32) {
 			end := s.until(q.to)
 			length := distribution.Between(now, end)
 			if length >= waitsForOthers && c.at.mayWait() {
-				if blamed, ns := others.blame(c, now, end); ns > 0 {
+				if blamed, ns := t.others.blame(c, now, end); ns > 0 {
 					w.count(q, blamed, ns)
 					length -= ns
 				}

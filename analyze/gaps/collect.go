@@ -28,6 +28,7 @@ type deviceGaps struct {
 	// the host did. parts are theirs.
 	late  []lateGap
 	parts []part
+	by    []threadID // of parts that calls are to blame for
 	// rest is the time of the others by reason.
 	rest    [gpu.NumReasons]tally
 	longest []longGap // of all, the longest first
@@ -48,10 +49,11 @@ const unknownThread = -1
 // A part is a part of a late gap, from the one before it on.
 type part struct {
 	to     trace.Time
+	by     int32 // index of the thread of the call that is to blame; noCall
 	reason gpu.Reason
-	called bool // by is known
-	by     threadID
 }
+
+const noCall = -1
 
 // A longGap is one of the longest gaps of a device.
 type longGap struct {
@@ -111,8 +113,20 @@ func (d *deviceGaps) addLate(g *gpu.IdleGap) {
 	d.late = append(d.late, lateGap{g.Gap, g.Launch, g.Launched, int32(len(d.parts)), unknownThread})
 	for i := range g.Parts {
 		p := &g.Parts[i]
-		d.parts = append(d.parts, part{p.To, p.Reason, p.Called, threadID{p.By.PID, p.By.TID}})
+		by := int32(noCall)
+		if p.Called {
+			by = d.blamed(threadID{p.By.PID, p.By.TID})
+		}
+		d.parts = append(d.parts, part{p.To, by, p.Reason})
 	}
+}
+
+// blamed returns the index of a thread. Calls of one thread follow each other.
+func (d *deviceGaps) blamed(id threadID) int32 {
+	if n := len(d.by); n == 0 || d.by[n-1] != id {
+		d.by = append(d.by, id)
+	}
+	return int32(len(d.by) - 1)
 }
 
 // partsOf returns the parts of a late gap.

@@ -33,7 +33,6 @@ type Gaps struct {
 	HasPython, HasOperators, HasRanges bool
 
 	byRank, several bool
-	length          int64 // of all devices
 }
 
 // A Cause is why devices were idle, and what the thread did that kept them waiting. Names are

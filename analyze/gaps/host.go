@@ -37,17 +37,73 @@ type frame struct {
 type thread struct {
 	id      threadID
 	frames  []frame // sorted once all are there
+	runs    []run   // of frames, as they were read
 	queries []query
+	sweep   sweep // of the device at hand, with those of the other threads
+	others  others
 }
 
-// settle puts the frames in order: the outer one of two first.
+// A run is where frames begin that one walk over a stream passed, mostly in order.
+type run struct {
+	from int
+	walk int
+}
+
+// add adds a frame of a walk.
+func (t *thread) add(f frame, walk int) {
+	if n := len(t.runs); n == 0 || t.runs[n-1].walk != walk {
+		t.runs = append(t.runs, run{len(t.frames), walk})
+	}
+	t.frames = append(t.frames, f)
+}
+
+// join adds the frames of the same thread in another stream.
+func (t *thread) join(o *thread) {
+	if t.frames == nil {
+		t.frames, t.runs = o.frames, o.runs
+	} else {
+		for _, r := range o.runs {
+			t.runs = append(t.runs, run{len(t.frames) + r.from, r.walk})
+		}
+		t.frames = append(t.frames, o.frames...)
+	}
+	o.frames, o.runs = nil, nil
+}
+
+// compareFrames orders frames by their start, the outer one of two first.
+func compareFrames(a, b frame) int {
+	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to), cmp.Compare(a.kind, b.kind))
+}
+
+// settle puts the frames in order: it merges the runs.
 func (t *thread) settle() {
-	byStart := func(a, b frame) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to), cmp.Compare(a.kind, b.kind))
+	var settled []frame
+	end := len(t.frames)
+	for _, r := range slices.Backward(t.runs) {
+		frames := t.frames[r.from:end]
+		end = r.from
+		if !slices.IsSortedFunc(frames, compareFrames) {
+			slices.SortStableFunc(frames, compareFrames)
+		}
+		settled = merge(frames, settled)
 	}
-	if !slices.IsSortedFunc(t.frames, byStart) {
-		slices.SortStableFunc(t.frames, byStart)
+	t.frames, t.runs = settled, nil
+}
+
+// merge merges two lists in order. What is equal comes from the first one first.
+func merge(a, b []frame) []frame {
+	if len(b) == 0 {
+		return a
 	}
+	merged := make([]frame, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if compareFrames(a[0], b[0]) <= 0 {
+			merged, a = append(merged, a[0]), a[1:]
+		} else {
+			merged, b = append(merged, b[0]), b[1:]
+		}
+	}
+	return append(append(merged, a...), b...)
 }
 
 // A host is what the threads of a rank did.
@@ -85,16 +141,16 @@ func (h *host) thread(id threadID) *thread {
 	return t
 }
 
-// add keeps what a thread did if it overlaps a late gap, and reports whether it does.
-func (h *host) add(kind frameKind, e *profile.Event, tid int64) bool {
+// add keeps what a thread did if it overlaps a late gap, and reports whether it does. walk
+// numbers the walks over a stream.
+func (h *host) add(kind frameKind, e *profile.Event, tid int64, walk int) bool {
 	h.has[kind] = true
 	end := max(e.End, e.Start+1)
 	h.near = h.late.after(e.Start, h.near)
 	if h.near == len(h.late) || h.late[h.near].From >= end {
 		return false
 	}
-	t := h.thread(threadID{e.PID, tid})
-	t.frames = append(t.frames, frame{e.Start, end, e.Name, kind})
+	h.thread(threadID{e.PID, tid}).add(frame{e.Start, end, e.Name, kind}, walk)
 	return true
 }
 
@@ -106,20 +162,20 @@ func (c *Collector) readHosts(s profile.Stream, late []spans) []host {
 	}
 	s.Calls(func(call *profile.Call) bool {
 		h := &hosts[call.Rank]
-		if h.add(callFrame, &call.Event, call.TID) {
+		if h.add(callFrame, &call.Event, call.TID, 0) {
 			h.launched(c.ranks[call.Rank], call)
 		}
 		return true
 	})
 	s.Ranges(func(r *profile.Range) bool {
 		if r.Style == profile.PushPop && !r.Open {
-			hosts[r.Rank].add(rangeFrame, &r.Event, r.TID)
+			hosts[r.Rank].add(rangeFrame, &r.Event, r.TID, 1)
 		}
 		return true
 	})
 	kinds := [...]frameKind{profile.OperatorFrame: operatorFrame, profile.PythonFrame: pythonFrame, profile.SystemFrame: systemFrame}
 	s.Frames(func(f *profile.Frame) bool {
-		hosts[f.Rank].add(kinds[f.Kind], &f.Event, f.TID)
+		hosts[f.Rank].add(kinds[f.Kind], &f.Event, f.TID, 2)
 		return true
 	})
 	return hosts
@@ -154,9 +210,7 @@ func joinHosts(streams [][]host, ranks [][]*deviceGaps) []host {
 				to.has[kind] = to.has[kind] || has
 			}
 			for _, t := range h.threads {
-				joined := to.thread(t.id)
-				joined.frames = append(joined.frames, t.frames...)
-				t.frames = nil
+				to.thread(t.id).join(t)
 			}
 			to.launches = append(to.launches, h.launches...)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -86,6 +87,9 @@ func (n *names) look(kind frameKind, sym trace.Sym) meaning {
 	text := n.syms.Name(sym)
 	switch kind {
 	case rangeFrame:
+		if at := operatorRange.FindStringIndex(text); at != nil {
+			return meaning{name: n.syms.Intern(text[:at[0]]), did: InOperator}
+		}
 		switch step := n.ranges.Of(sym); {
 		case step == nil:
 		case step.OfServer():
@@ -101,8 +105,12 @@ func (n *names) look(kind frameKind, sym trace.Sym) meaning {
 	case systemFrame:
 		return meaning{name: sym, did: firstOf(systemCalls, text, SystemCall)}
 	}
-	return meaning{name: sym, did: didInCall(text)}
+	return meaning{name: n.syms.Intern(profile.CallName(text)), did: didInCall(text)}
 }
+
+// operatorRange matches the range that PyTorch's emit_nvtx makes of an operator:
+// "aten::copy_, seq = 17, op_id = 3, sizes = [[2]]".
+var operatorRange = regexp.MustCompile(`, (?:seq|op_id|sizes) = `)
 
 // didInCall returns what a thread does in a call of CUDA.
 func didInCall(name string) Did {

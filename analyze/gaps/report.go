@@ -23,6 +23,9 @@ func (g *Gaps) causeReport() *table.Table {
 		table.NsColumn("max", "longest time in one gap", func(c *Cause) int64 { return c.LongestPart }))
 	fields = append(fields, causeFields(func(c *Cause) *Cause { return c })...)
 	t := table.New("sgtrace.report.gaps/v1", "Why GPUs were idle, and what the host did", g.Causes, fields)
+	if len(g.Causes) == 0 {
+		t.Note("no GPU was idle between kernels or copies; 'sgtrace inspect' lists what is in the inputs")
+	}
 	g.noteMissing(t)
 	return t
 }
@@ -121,9 +124,9 @@ func (g *Gaps) noteMissing(t *table.Table) {
 		return
 	}
 	if !g.HasPython {
-		t.Note("no Python functions were recorded: with_stack=True of torch.profiler adds them")
+		t.Note("no Python functions were recorded: torch.profiler records them with with_stack=True")
 	}
 	if !g.HasOperators && !g.HasRanges {
-		t.Note("no operators or ranges were recorded")
+		t.Note("no operators or ranges were recorded: torch.profiler and NVTX ranges (--trace=cuda,nvtx,osrt of nsys) say what the host works on")
 	}
 }

@@ -27,7 +27,11 @@ func (n *names) within(s site, f *frame) site {
 		return s // finalizers run in it
 	}
 	s.did = m.did
-	switch f.kind {
+	kind := f.kind
+	if m.did == InOperator {
+		kind = operatorFrame // some are ranges
+	}
+	switch kind {
 	case rangeFrame:
 		s.call, s.operator, s.function, s.span = 0, 0, 0, m.name
 		if s.frame != 0 {

@@ -89,7 +89,7 @@ func (c *Capture) trailer(t *writer, from, to int64) {
 	t.text("  {\n    \"ph\": \"X\", \"cat\": \"Trace\", \"ts\": ")
 	t.time(from)
 	t.text(", \"dur\": ")
-	t.micros(t.clock.Length(from, to))
+	t.micros(t.shown(to) - t.shown(from))
 	t.text(",\n    \"pid\": \"Spans\", \"tid\": \"PyTorch Profiler\",\n    \"name\": \"PyTorch Profiler (0)\",\n    \"args\": {\n      \"Op count\": 0")
 	t.end()
 	t.counts[catMetadata]++
