@@ -91,3 +91,24 @@ func TestAcceptedTokens(t *testing.T) {
 		t.Errorf("after a retraction, %d steps", steps)
 	}
 }
+
+// Requests of vLLM are told apart by what they say of themselves, too: their threads have no
+// spans, and nothing of them is missing.
+func TestTraitsOfVLLM(t *testing.T) {
+	var d testset.Dump
+	for i := range 60 {
+		at, model, decode := float64(100_000*i), "small", 0.3
+		if i%4 == 1 {
+			model, decode = "large", 0.9
+		}
+		d.Add(testset.Span{Service: "vllm", Trace: fmt.Sprintf("%032x", i+1), Name: "llm_request", From: at, To: at + 1e6*decode + 30_000, Attrs: testset.Attrs{
+			"gen_ai.request.id": fmt.Sprint("cmpl-", i), "gen_ai.response.model": model, "gen_ai.latency.time_to_first_token": 0.02,
+			"gen_ai.latency.time_in_queue": 0.001, "gen_ai.latency.time_in_model_prefill": 0.015, "gen_ai.latency.time_in_model_decode": decode,
+			"gen_ai.usage.prompt_tokens": 50, "gen_ai.usage.completion_tokens": 31}})
+	}
+	s := d.Set(t)
+	traits := Find(s, tail.New(s, tail.Options{}).List)
+	if traits.N != 60 || len(traits.List) == 0 || !traits.List[0].StandsOut || traits.List[0].String() != "model large" || traits.List[0].Metric.Name != "tpot" {
+		t.Errorf("%d requests: %+v", traits.N, traits.List)
+	}
+}

@@ -78,7 +78,7 @@ func (f *Finding) take(g *Finding) {
 	if f.Affected.N == 0 {
 		f.Affected = g.Affected
 	}
-	if f.isLoad() && g.Cost > f.Cost { // what load costs shows elsewhere: in queues
+	if f.isLoad() && g.Kind != Common && g.Cost > f.Cost { // what load costs shows elsewhere: in queues
 		f.Cost, f.Whose, f.Severity = g.Cost, g.Whose, g.Severity
 	}
 }

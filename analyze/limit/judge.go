@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -48,7 +49,12 @@ func (v *server) limits(whole int64) []Limit {
 	var out []Limit
 	for _, h := range phases {
 		h.keepMain()
-		out = append(out, v.measure(h))
+		limit := v.measure(h)
+		if k := slices.IndexFunc(out, func(l Limit) bool { return l.Kind == limit.Kind }); k >= 0 {
+			out[k].join(&limit)
+		} else {
+			out = append(out, limit)
+		}
 	}
 	if limit, ok := v.sharedLink(all); ok {
 		out = append(out, limit)
@@ -167,6 +173,19 @@ func (v *server) measure(h *phase) Limit {
 	return l
 }
 
+// join adds what requests wait for the same thing in another state: for room, and then for
+// their batch. What is told of those that run is of the state in which they wait longer.
+func (l *Limit) join(o *Limit) {
+	if o.Waited > l.Waited {
+		*l, *o = *o, *l
+	}
+	l.From, l.To = min(l.From, o.From), max(l.To, o.To)
+	l.Waited += o.Waited
+	l.Requests = append(l.Requests, o.Requests...)
+	slices.Sort(l.Requests)
+	l.Requests = slices.Compact(l.Requests)
+}
+
 // e2e is how long the requests took that a server worked for, all together, in ns.
 func (v *server) e2e(s *request.Set) int64 {
 	sum := int64(0)
@@ -178,18 +197,22 @@ func (v *server) e2e(s *request.Set) int64 {
 	return sum
 }
 
-// lastArrival returns when the last request arrived.
-func lastArrival(s *request.Set) (last trace.Time) {
+// arrivals returns when the first and the last request arrived, of those that are looked at.
+func arrivals(s *request.Set) (during request.Interval) {
+	bulk := load.BulkOf(s)
+	during.From = bulk.From
 	for i := range s.Requests {
-		last = max(last, s.Requests[i].Start)
+		if r := &s.Requests[i]; bulk.Holds(r) {
+			during.To = max(during.To, r.Start)
+		}
 	}
-	return last
+	return during
 }
 
-// dateWithin tells whether the limit holds from the first request on, and until the last
-// one arrives at end.
-func (l *Limit) dateWithin(s *request.Set, end trace.Time) {
+// dateWithin tells whether the limit holds from the first arrival on, and until the last
+// one.
+func (l *Limit) dateWithin(during request.Interval) {
 	const edge = 20 // one part of the time in so many
-	margin := (end - s.Requests[0].Start) / edge
-	l.Always, l.Open = l.From <= s.Requests[0].Start+margin, l.To >= end-margin
+	margin := (during.To - during.From) / edge
+	l.Always, l.Open = l.From <= during.From+margin, l.To >= during.To-margin
 }

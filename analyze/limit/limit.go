@@ -66,14 +66,14 @@ type Limits struct {
 // Find finds the limits of all servers.
 func Find(s *request.Set) *Limits {
 	l := &Limits{Requests: len(s.Requests), set: s}
-	end := lastArrival(s)
+	during := arrivals(s)
 	for _, v := range serversOf(s) {
 		whole := v.e2e(s)
 		if whole == 0 {
 			continue
 		}
 		for _, limit := range v.limits(whole) {
-			limit.dateWithin(s, end)
+			limit.dateWithin(during)
 			l.List = append(l.List, limit)
 		}
 	}

@@ -24,10 +24,13 @@ func (l *Limits) Report() *table.Table {
 			return [...]string{role, host, rank}[part]
 		}
 	}
-	fields := []table.Field[Limit]{
+	fields := table.Detail([]table.Field[Limit]{
 		table.TextColumn("role", "of the server", where(0)),
 		table.TextColumn("host", "machine", where(1)),
-		table.TextColumn("rank", "parallel ranks", where(2)),
+		table.TextColumn("rank", "of its lead rank", where(2)),
+	})
+	fields = append(fields, []table.Field[Limit]{
+		table.TextColumn("server", "its ranks", func(x *Limit) string { return x.Where.DP() }),
 		table.TextColumn("limit", "what the server has no more of", func(x *Limit) string { return x.Kind.String() }),
 		table.TimeColumn("from", "when requests began to wait", func(x *Limit) trace.Time { return x.From }),
 		table.TimeColumn("to", "when they no longer waited", func(x *Limit) trace.Time { return x.To }),
@@ -51,7 +54,7 @@ func (l *Limits) Report() *table.Table {
 		table.Field[Limit]{Column: table.Column{Name: "slowdown", Unit: table.Number, Doc: "how many times as long as alone a KV transfer takes"},
 			Cell: func(x *Limit) table.Cell { return table.Cell{Share: x.Slowdown, Unknown: x.Kind != Transfers} }},
 		table.CountColumn("retractions", "meanwhile", func(x *Limit) int64 { return int64(x.Retracted) }),
-	}
+	}...)
 	title := "No limit keeps requests waiting for long"
 	if len(l.List) > 0 {
 		title = "Limits: " + l.List[0].Sentence()

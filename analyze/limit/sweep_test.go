@@ -90,6 +90,42 @@ func queueing(rng *rand.Rand, places, requests int) *server {
 	return v
 }
 
+// Requests that wait for room, and then for their batch, because no more may run wait for
+// one thing.
+func TestRunningInBothQueues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const places, taken = 5, 12 // that run, and that have room
+	v := &server{Where: place.Where{Scope: place.OneRank, Role: request.Decode}}
+	run, room := make([]trace.Time, places), make([]trace.Time, taken)
+	want, arrival := int64(0), trace.Time(0)
+	add := func(of state, from, to trace.Time, r int) {
+		if from < to {
+			v.held[of] = append(v.held[of], held{Interval: request.Interval{From: from, To: to}, request: int32(r)})
+			if of == roomless || of == queued {
+				want += int64(to - from)
+			}
+		}
+	}
+	for r := range 400 {
+		arrival += trace.Time(rng.IntN(160))
+		at, batch := slices.Index(room, slices.Min(room)), slices.Index(run, slices.Min(run))
+		admitted := max(arrival, room[at])
+		begins := max(admitted, run[batch])
+		add(roomless, arrival, admitted, r)
+		add(queued, admitted, begins, r)
+		run[batch] = begins + 100 + trace.Time(rng.IntN(700))
+		add(running, begins, run[batch], r)
+		room[at] = run[batch]
+	}
+	list := v.limits(1)
+	if len(list) != 1 || list[0].Kind != Running || list[0].StuckAt != places {
+		t.Fatalf("%+v", list)
+	}
+	if l := list[0]; l.Waited > want || float64(l.Waited) < 0.9*float64(want) {
+		t.Errorf("requests wait for %d ns, want nearly all of %d", l.Waited, want)
+	}
+}
+
 // A decode server that makes room for so many requests only is stuck at that number,
 // however many of them run.
 func TestSlots(t *testing.T) {

@@ -276,7 +276,16 @@ func (g *Gathering) costliest(rank int, changes []changepoint.Change, slow func(
 		}
 	}
 	best.tried = len(changes) + 1
-	return best, best.lost > 0 && best.to-best.from >= FewestSyncPoints
+	return best, best.lost > 0 && best.to-best.from >= g.fewest()
+}
+
+// fewest is how many sync points show a state of a rank. Those of ranks that work apart
+// are many steps each, and the judge counts what they are worth.
+func (g *Gathering) fewest() int {
+	if g.Apart {
+		return FewestSyncPoints / 2
+	}
+	return FewestSyncPoints
 }
 
 // changes finds where the lateness of a rank became another one.

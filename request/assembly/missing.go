@@ -156,7 +156,7 @@ func (f *lossFinder) checkThread(r *request.Request, p *request.Part, t int) boo
 	if th.Row != request.None {
 		f.Shown[th.Proc]++
 	}
-	whole := th.Row != request.None
+	whole := th.Row != request.None || f.isOfVLLM(p)
 	for _, i := range th.Stages {
 		s := f.dump.Span(int(i))
 		if s.Parent == 0 || !f.tree.Orphan(int(i)) {
@@ -168,6 +168,11 @@ func (f *lossFinder) checkThread(r *request.Request, p *request.Part, t int) boo
 		}
 	}
 	return whole
+}
+
+// isOfVLLM reports whether a part is a request of vLLM, which names no threads.
+func (f *lossFinder) isOfVLLM(p *request.Part) bool {
+	return p.Root != request.None && f.Name(p.Root) == vllmRequest
 }
 
 // A team are the ranks that do the same work side by side.
@@ -281,7 +286,7 @@ var lastStages = [request.Other + 1][]request.Meaning{
 func (f *lossFinder) isWhole(p *request.Part) bool {
 	t := f.Lead(p)
 	if t == request.None {
-		return !f.scheduled[p.Role] || p.Root != request.None && f.Name(p.Root) == vllmRequest
+		return !f.scheduled[p.Role] || f.isOfVLLM(p)
 	}
 	stages := f.Threads[t].Stages
 	ends := lastStages[p.Role]
