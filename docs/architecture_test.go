@@ -35,7 +35,7 @@ var (
 		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/walk"}
 	// questions are the rooms that answer one each.
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/common", "analyze/limit", "analyze/missing", "analyze/kernel", "analyze/gpu", "analyze/collective",
-		"analyze/rank", "analyze/diff", "analyze/inspect", "analyze/gaps"}
+		"analyze/rank", "analyze/diff", "analyze/inspect", "analyze/gaps", "analyze/operators"}
 	// filled is what the reader of a profiler's format fills and stands on.
 	filled = []string{"format", "inventory", "profile", "spantable", "trace", "internal/..."}
 

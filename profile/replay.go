@@ -102,11 +102,14 @@ func (r *replay) Ranges(yield func(*Range) bool) {
 
 func (r *replay) Frames(yield func(*Frame) bool) {
 	python, _ := r.syms.Lookup(PythonCategory)
+	inputs := newInputTexts(r.syms, r.args)
 	var f Frame
 	r.each(func(e Event, s *trace.Slice, row *Row) bool {
 		f = Frame{Event: e, TID: row.TID, Kind: OperatorFrame}
 		if s.Cat == python {
 			f.Kind = PythonFrame
+		} else {
+			f.Shapes, f.Types = inputs.of(s.Args)
 		}
 		return yield(&f)
 	}, FrameCategories...)

@@ -14,6 +14,9 @@ func TestReplay(t *testing.T) {
 	syms, args := trace.NewSymbols(), trace.NewArgs()
 	put := args.Appender()
 	bytes := put.Put(trace.ArgList{}.Int(syms.Intern("bytes"), 640))
+	shape := trace.ArgList{}.Array(0, trace.ArgList{}.Int(0, 8).Int(0, 4096))
+	inputs := put.Put(trace.ArgList{}.Array(syms.Intern("Input type"), trace.ArgList{}.String(0, "float").String(0, "")).
+		Array(syms.Intern("Input Dims"), trace.ArgList(nil).Array(0, trace.ArgList{}.Int(0, 8).Int(0, 4096)).Array(0, nil).Array(0, shape)))
 	event := func(row int, cat, name string, from, dur int64, id trace.ArgsID) trace.Slice {
 		return trace.Slice{Time: trace.Time(from), Dur: dur, Track: trace.TrackID(row), Name: syms.Intern(name), Cat: syms.Intern(cat), Args: id}
 	}
@@ -25,7 +28,8 @@ func TestReplay(t *testing.T) {
 			event(1, "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 20, 1, bytes),
 			event(1, "gpu_memset", "Memset (Device)", 22, 1, 0),
 			event(0, "user_annotation", "step[DECODE bs=1]", 0, 30, 0),
-			event(0, "cpu_op", "aten::mm", 0, 3, 0),
+			event(0, "cpu_op", "aten::mm", 0, 3, inputs),
+			event(0, "python_function", "run", 0, 4, 0),
 			event(2, "cuda_driver", "cuLaunchKernel", 1, 2, 0),
 		},
 		Launches: []Link{{Event: 0, Row: 0, Correlation: 90}, {Event: NoEvent, Row: 0, Correlation: 91}},
@@ -46,10 +50,12 @@ func TestReplay(t *testing.T) {
 	st.Calls(func(c *Call) bool { return add(&c.Event, c.TID) })
 	st.Copies(func(c *Copy) bool { return add(&c.Event, c.Device, c.Bytes) })
 	st.Ranges(func(r *Range) bool { return add(&r.Event, r.TID, r.Style, r.Open) })
+	st.Frames(func(f *Frame) bool { return add(&f.Event, f.TID, f.Kind, syms.Name(f.Shapes), syms.Name(f.Types)) })
 	want := []string{
 		"5 9 gemm(int) 90 5 41 [3 7]", "1 2 cudaLaunchKernel 90 5 41 [43]",
 		"20 1 [CUDA memcpy Host-to-Device] 0 5 41 [3 640]", "22 1 [CUDA memset] 0 5 41 [3 -1]",
 		"0 30 step[DECODE bs=1] 0 5 41 [43 PushPop false]",
+		`0 3 aten::mm 0 5 41 [43 0 [[8,4096],[],[[8,4096]]] ["float",""]]`, "0 4 run 0 5 41 [43 1  ]",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q, want\n%q", got, want)

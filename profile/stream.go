@@ -125,4 +125,8 @@ type Frame struct {
 	Event
 	TID  int64
 	Kind FrameKind
+	// Shapes and Types are those of the inputs of an operator, as PyTorch's profiler writes
+	// them: "[[8,4096],[4096,1024]]", "[\"c10::BFloat16\",\"c10::BFloat16\"]". 0 is not
+	// recorded, or not asked for.
+	Shapes, Types trace.Sym
 }

@@ -21,7 +21,9 @@ type Document struct {
 	Tables   []*table.Table
 	// Main names the table that CSV has, and that --sort and --limit arrange; "" if no
 	// table matters more than the others.
-	Main     string
+	Main string
+	// LimitAll tells that --limit bounds every table, and not the main one alone.
+	LimitAll bool
 	Findings []finding.Finding
 	// Again are the arguments that select and read the same inputs once more, for the
 	// commands of findings.

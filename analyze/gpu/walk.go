@@ -2,7 +2,6 @@ package gpu
 
 import (
 	"math"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/walk"
@@ -18,8 +17,8 @@ type gpuWalk struct {
 	classes    *profile.ClassTable
 	ranks      []gpuWalkRank
 	steps      *walk.StepNames
-	graphs     namesWith // of calls that launch CUDA graphs
-	migrations namesWith // of copies of unified memory
+	graphs     walk.NamesWith // of calls that launch CUDA graphs
+	migrations walk.NamesWith // of copies of unified memory
 	calls      callTimes
 	asks       map[trace.Sym]bool // names of ranges: they are of collectives
 }
@@ -69,36 +68,10 @@ type gpuPart struct {
 	copies  copyKinds
 }
 
-// namesWith tells names that hold a text, each looked at once.
-type namesWith struct {
-	syms  *trace.Symbols
-	text  string
-	known walk.Paged[nameHas] // by symbol
-}
-
-type nameHas uint8
-
-const (
-	nameUnknown nameHas = iota
-	nameHasNot
-	nameHasIt
-)
-
-func (n *namesWith) has(name trace.Sym) bool {
-	known := n.known.At(int64(name))
-	if *known == nameUnknown {
-		*known = nameHasNot
-		if strings.Contains(n.syms.Name(name), n.text) {
-			*known = nameHasIt
-		}
-	}
-	return *known == nameHasIt
-}
-
 func newGPUWalk(set *profile.Set, opt *Options) *gpuWalk {
 	return &gpuWalk{opt: opt, syms: set.Syms, classes: profile.NewClassTable(opt.Classes, set.Syms),
 		ranks: make([]gpuWalkRank, len(set.Ranks)), steps: &walk.StepNames{Syms: set.Syms}, calls: callTimes{syms: set.Syms},
-		graphs: namesWith{syms: set.Syms, text: "GraphLaunch"}, migrations: namesWith{syms: set.Syms, text: "Unified "}, asks: map[trace.Sym]bool{}}
+		graphs: walk.GraphLaunches(set.Syms), migrations: walk.NamesWith{Syms: set.Syms, Text: "Unified "}, asks: map[trace.Sym]bool{}}
 }
 
 func (w *gpuWalk) walk(s profile.Stream) {
@@ -177,7 +150,7 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 	l := rank.launches.At(c.Correlation)
 	if dur := c.Dur(); !l.known() || c.Start < l.start || c.Start == l.start && dur > rank.duration(l, c.Correlation) {
 		*l = launch{start: c.Start, dur: uint32(min(dur, longLaunch)), marks: launchKnown + launchStep*uint32(rank.threads.At(c)+1)}
-		if w.graphs.has(c.Name) {
+		if w.graphs.Has(c.Name) {
 			l.marks |= launchGraph
 		}
 		if rank.asked.At(c) != walk.NoStep {
@@ -243,7 +216,7 @@ func (w *gpuWalk) kernelRow(k *profile.Kernel, l *launch) gpuRow {
 
 func (w *gpuWalk) addCopy(c *profile.Copy) bool {
 	row := gpuRow{stream: int64(c.Stream), class: profile.ClassMemory}
-	if w.migrations.has(c.Name) {
+	if w.migrations.Has(c.Name) {
 		row.flags = rowMigrated
 	}
 	if part := w.add(&c.Event, c.Device, &row, w.launchOf(&c.Event)); part != nil {

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
@@ -14,8 +13,7 @@ import (
 type places struct {
 	nest   *nest
 	ranks  []walk.Paged[uint32]
-	graphs walk.Paged[uint8] // by name of a call: whether it launches graphs
-	syms   *trace.Symbols
+	graphs walk.NamesWith // of calls that launch graphs
 }
 
 // What is kept of a call is its place plus one, 0 outside of all ranges, and some
@@ -28,7 +26,7 @@ const (
 )
 
 func newPlaces(set *profile.Set, n *nest) *places {
-	return &places{nest: n, ranks: make([]walk.Paged[uint32], len(set.Ranks)), syms: set.Syms}
+	return &places{nest: n, ranks: make([]walk.Paged[uint32], len(set.Ranks)), graphs: walk.GraphLaunches(set.Syms)}
 }
 
 // add finds the place of a call.
@@ -44,25 +42,9 @@ func (p *places) add(c *profile.Call) {
 	}
 	place := p.nest.place(p.nest.threads.of(&c.Event, c.TID), c.Start, c.Start+trace.Time(c.Dur()))
 	*at = uint32(place+1)<<placeBits | isCall
-	if place != none {
-		*at |= p.graph(c.Name)
+	if place != none && p.graphs.Has(c.Name) {
+		*at |= graphLaunch
 	}
-}
-
-// graph returns graphLaunch for the name of a call that launches graphs.
-func (p *places) graph(name trace.Sym) uint32 {
-	const no, yes = 1, 2
-	known := p.graphs.At(int64(name))
-	if *known == 0 {
-		*known = no
-		if strings.Contains(p.syms.Name(name), "GraphLaunch") {
-			*known = yes
-		}
-	}
-	if *known == yes {
-		return graphLaunch
-	}
-	return 0
 }
 
 // of returns what is kept of the call that asked for some work, nil if that is not

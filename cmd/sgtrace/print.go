@@ -54,7 +54,11 @@ func (p *printed) arrange(d *document.Document) error {
 		}
 	}
 	if p.limit > 0 {
-		main.Limit(p.limit)
+		for _, t := range d.Tables {
+			if t == main || d.LimitAll {
+				t.Limit(p.limit)
+			}
+		}
 	}
 	return nil
 }

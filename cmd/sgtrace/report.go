@@ -86,8 +86,8 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 // readEverything reads inputs of any kind.
 func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *reports.Reading) (done func(), err error) {
 	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone}
-	if r.Sizes {
-		events.Args, events.ArgCats = profile.ArgsMin, profile.CopyCategories
+	if r.Arguments != nil {
+		events.Args, events.ArgCats = profile.ArgsMin, r.Arguments
 	}
 	e, sel, err := c.readEvidence(ctx, needed{
 		events:          events,

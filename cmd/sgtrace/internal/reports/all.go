@@ -9,10 +9,12 @@ import (
 
 // Categories of events that reports walk over.
 var (
-	KernelEvents = []string{profile.KernelCategory}
-	launchEvents = slices.Concat(KernelEvents, profile.CallCategories)
-	AllEvents    = slices.Concat(launchEvents, profile.CopyCategories, []string{profile.AnnotationCategory})
-	hostEvents   = slices.Concat(AllEvents, profile.FrameCategories)
+	KernelEvents       = []string{profile.KernelCategory}
+	launchEvents       = slices.Concat(KernelEvents, profile.CallCategories)
+	AllEvents          = slices.Concat(launchEvents, profile.CopyCategories, []string{profile.AnnotationCategory})
+	operatorCategories = []string{profile.OperatorCategory}
+	operatorEvents     = slices.Concat(launchEvents, profile.CopyCategories, operatorCategories)
+	hostEvents         = slices.Concat(AllEvents, profile.FrameCategories)
 )
 
 // Numbers of rows that people see without asking for more: ranges and kernels make tens
@@ -30,7 +32,7 @@ var ofProfiles = []string{"by-rank", "sort", "limit"}
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
 		Options: []string{"o"}, Tables: summaryTables,
-		Events: hostEvents, Sizes: true, SyncPoints: true, Parse: parseSummary},
+		Events: hostEvents, Arguments: profile.CopyCategories, SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "sort", "limit"}, Tables: rankTables,
 		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
@@ -58,7 +60,7 @@ var All = []*Report{
 		Options: ofProfiles, Tables: []string{"calls"}, Events: profile.CallCategories, Most: mostRows,
 		Parse: listing("calls into the runtime or driver of a device", kernel.SumCalls)},
 	{Name: "memcpy", Usage: "copies by time and size, as cuda_gpu_mem_*_sum", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"copies"}, Events: profile.CopyCategories, Sizes: true, Most: mostRows,
+		Options: ofProfiles, Tables: []string{"copies"}, Events: profile.CopyCategories, Arguments: profile.CopyCategories, Most: mostRows,
 		Parse: listing("copies or fills of memory", kernel.SumCopies)},
 	{Name: "nvtx", Usage: "NVTX ranges, annotations, and the GPU time in them", Needs: Profiles,
 		Options: append(ofProfiles, "open-ranges"), Tables: []string{"ranges"}, Events: AllEvents, Attribute: true, Most: mostRows,
@@ -69,4 +71,7 @@ var All = []*Report{
 	{Name: "gaps", Usage: "why GPUs were idle: what the host did, by call, operator and Python function", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: hostEvents, Attribute: true, Most: mostKernels,
 		Parse: parseGaps},
+	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, and by the shapes of their inputs", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"ops", "ops.shapes"}, Events: operatorEvents, Arguments: operatorCategories, Attribute: true, Most: mostKernels,
+		Parse: parseOps},
 }

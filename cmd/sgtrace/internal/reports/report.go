@@ -33,7 +33,7 @@ type Report struct {
 	NoMain  bool     // no table matters more: for CSV, --table must choose one
 
 	Events     []string // categories of events that it walks over, in PyTorch's terms
-	Sizes      bool     // it tells how much was copied, which is in the arguments of copies
+	Arguments  []string // categories of events whose arguments it needs: sizes of copies, shapes of operators
 	Attribute  bool     // work is attributed to the ranges that launched it
 	SyncPoints bool     // collectives are matched across ranks
 

@@ -1,0 +1,169 @@
+package operators
+
+import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// A spent is time in operators, ns.
+type spent struct {
+	self  int64 // not in one within
+	class int64 // in all, counted once where one is in another of its class
+	name  int64 // the same, for operators of one name
+}
+
+func (s *spent) add(o *spent) {
+	s.self = distribution.AddTimes(s.self, o.self)
+	s.class = distribution.AddTimes(s.class, o.class)
+	s.name = distribution.AddTimes(s.name, o.name)
+}
+
+// count counts time in an operator, besides its own.
+func (s *spent) count(f *frame, dur int64) {
+	if f.nested&inClass == 0 {
+		s.class = distribution.AddTimes(s.class, dur)
+	}
+	if f.nested&inName == 0 {
+		s.name = distribution.AddTimes(s.name, dur)
+	}
+}
+
+// A sum is what operators of a class did.
+type sum struct {
+	calls    int64
+	work     int64 // kernels and copies that they launched themselves
+	cpu, gpu spent
+}
+
+func (s *sum) add(o *sum) {
+	s.calls += o.calls
+	s.work += o.work
+	s.cpu.add(&o.cpu)
+	s.gpu.add(&o.gpu)
+}
+
+// outside says why no operator has some work of devices.
+type outside uint8
+
+const (
+	noOperator outside = iota // its call is in none
+	inGraph                   // its call launched a CUDA graph, and is in none
+	noCall                    // its call is not in the files
+	numOutside
+)
+
+// A place is where a call was: operator frame of thread, or outside of all.
+type place struct {
+	thread int32 // plus one; 0 is a call that was not met
+	frame  int32 // of the thread; none
+	graph  bool  // it launched a CUDA graph
+}
+
+// A collector sums up one stream.
+type collector struct {
+	*threads
+	opt    *walk.Options
+	graphs walk.NamesWith
+	ranks  []walk.Paged[place] // by rank and correlation
+	sums   []sum               // by class
+	others [][numOutside]sum   // by rank
+}
+
+// collect sums up a stream. It holds 32 bytes per operator and 12 per call.
+func collect(set *profile.Set, s profile.Stream, opt *walk.Options) *collector {
+	c := &collector{threads: newThreads(), opt: opt, graphs: walk.GraphLaunches(set.Syms),
+		ranks: make([]walk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks))}
+	for f := range s.Frames {
+		if f.Kind == profile.OperatorFrame {
+			c.add(f)
+		}
+	}
+	c.sums = make([]sum, len(c.classes))
+	for _, t := range c.list {
+		t.settle(c.classes)
+		c.countCalls(t)
+	}
+	j := walk.Joiner{Copies: true, Call: c.call, Work: c.work, Orphan: c.orphan}
+	j.Run(s, opt)
+	return c
+}
+
+// countCalls sums up the operators of a thread.
+func (c *collector) countCalls(t *thread) {
+	for i := range t.frames {
+		f := &t.frames[i]
+		if f.around != none {
+			if around := &t.frames[f.around]; c.keeps(around) {
+				c.sums[around.class].cpu.self -= int64(min(f.end, around.end) - f.start)
+			}
+		}
+		if c.keeps(f) {
+			dur := int64(f.end - f.start)
+			s := &c.sums[f.class]
+			s.calls++
+			s.cpu.self += dur
+			s.cpu.count(f, dur)
+		}
+	}
+}
+
+func (c *collector) keeps(f *frame) bool {
+	return c.opt.Keeps(&profile.Event{Start: f.start, End: f.end})
+}
+
+// call finds the place of a call.
+func (c *collector) call(call *profile.Call) {
+	if call.Correlation == 0 {
+		return
+	}
+	p := c.ranks[call.Rank].At(call.Correlation)
+	if p.thread != 0 {
+		return // a driver call within the runtime call that has its correlation
+	}
+	*p = place{1, none, c.graphs.Has(call.Name)}
+	if n := c.of(&call.Event, call.TID, false); n != none {
+		p.thread, p.frame = n+1, c.list[n].at(call.Start)
+	}
+}
+
+// work counts what a device did for the operators that its call was in.
+func (c *collector) work(k *profile.Kernel) bool {
+	if !c.opt.Keeps(&k.Event) {
+		return true
+	}
+	var p *place
+	if k.Correlation != 0 {
+		p = c.ranks[k.Rank].Find(k.Correlation)
+	}
+	switch {
+	case p == nil || p.thread == 0:
+		return false
+	case p.frame != none:
+		c.launched(c.list[p.thread-1], p.frame, k.Dur())
+	case p.graph:
+		c.outside(k, inGraph)
+	default:
+		c.outside(k, noOperator)
+	}
+	return true
+}
+
+// launched counts work for the operator that launched it, and for those around.
+func (c *collector) launched(t *thread, at int32, dur int64) {
+	own := &c.sums[t.frames[at].class]
+	own.work++
+	own.gpu.self = distribution.AddTimes(own.gpu.self, dur)
+	for ; at != none; at = t.frames[at].around {
+		f := &t.frames[at]
+		c.sums[f.class].gpu.count(f, dur)
+	}
+}
+
+func (c *collector) orphan(k *profile.Kernel) { c.outside(k, noCall) }
+
+// outside counts work that no operator launched.
+func (c *collector) outside(k *profile.Kernel, why outside) {
+	dur := k.Dur()
+	c.others[k.Rank][why].add(&sum{work: 1, gpu: spent{dur, dur, dur}})
+}

@@ -1,0 +1,160 @@
+package operators
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Row is the operators of one name, or of one name and shape. Times are sums over threads
+// or devices, ns.
+type Row struct {
+	walk.Row
+	Shapes, Types string // of the inputs; "" is not recorded, or pooled
+	Calls         int64
+	SelfCPU, CPU  int64 // without and with operators in it; an operator in one of its own row counts once
+	SelfGPU, GPU  int64 // of kernels and copies launched by it, and by operators in it, too
+	Work          int64 // kernels and copies that it launched itself
+	Share         float64
+}
+
+// Operators are what operators did. Rows with the most GPU time of their own come first, then
+// those with the most CPU time.
+type Operators struct {
+	// Names has a row for every name, and rows of what no operator launched: the GPU times
+	// of their own add up to the time of all kernels and copies.
+	Names []Row
+	// Shapes divides the rows of operators by the shapes and types of inputs; nil if none
+	// were recorded.
+	Shapes []Row
+	ByRank bool
+
+	ranks   int   // in the set
+	frames  int64 // operators that were recorded
+	outside int64 // time of what no operator launched, ns
+}
+
+// outsideNames name the rows of what no operator launched.
+var outsideNames = [numOutside]string{noOperator: "(no operator)", inGraph: "(CUDA graph)", noCall: "(launch not recorded)"}
+
+// Sum sums up operators. The window bounds operators, and kernels and copies, which may be of
+// operators before it.
+func Sum(set *profile.Set, opt walk.Options) *Operators {
+	streams := make([]*collector, len(set.Streams))
+	walk.EachStream(set, func(i int, s profile.Stream) {
+		c := collect(set, s, &opt)
+		c.threads.list, c.ranks = nil, nil
+		streams[i] = c
+	})
+	o := &Operators{ByRank: opt.ByRank, ranks: len(set.Ranks)}
+	o.Names = o.rows(set, streams, func(c class) class { return class{rank: c.rank, name: c.name} }, false)
+	o.Names = append(o.Names, o.othersOf(set, streams)...)
+	if slices.ContainsFunc(streams, (*collector).hasShapes) {
+		o.Shapes = o.rows(set, streams, func(c class) class { return c }, true)
+	}
+	for _, rows := range [][]Row{o.Names, o.Shapes} {
+		finish(rows)
+	}
+	for i := range o.Names {
+		o.frames += o.Names[i].Calls
+	}
+	return o
+}
+
+func (c *collector) hasShapes() bool {
+	return slices.ContainsFunc(c.classes, func(c class) bool { return c.shapes != 0 })
+}
+
+// rows makes the rows of operators whose classes have one key.
+func (o *Operators) rows(set *profile.Set, streams []*collector, keyOf func(class) class, shapes bool) []Row {
+	var all []walk.Member[class, sum]
+	for _, c := range streams {
+		for i, of := range c.classes {
+			if s := &c.sums[i]; s.calls > 0 || s.gpu.class > 0 {
+				all = append(all, walk.Member[class, sum]{Key: o.pooled(keyOf(of)), Rank: of.rank, Part: s})
+			}
+		}
+	}
+	var rows []Row
+	for _, p := range walk.Pools(all, class.compare) {
+		var s sum
+		for _, part := range p.Parts {
+			s.add(part)
+		}
+		row := Row{Row: walk.NewRow(set, walk.Key{Rank: p.Key.rank, Name: p.Key.name}, p.Ranks),
+			Calls: s.calls, Work: s.work, SelfCPU: s.cpu.self, CPU: s.cpu.name, SelfGPU: s.gpu.self, GPU: s.gpu.name}
+		if shapes {
+			row.CPU, row.GPU = s.cpu.class, s.gpu.class
+			row.Shapes, row.Types = nameOf(set, p.Key.shapes), nameOf(set, p.Key.types)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// othersOf makes the rows of what no operator launched.
+func (o *Operators) othersOf(set *profile.Set, streams []*collector) []Row {
+	var rows []Row
+	for why, name := range outsideNames {
+		var all []walk.Member[class, sum]
+		for _, c := range streams {
+			for rank := range c.others {
+				if s := &c.others[rank][why]; s.work > 0 {
+					all = append(all, walk.Member[class, sum]{Key: o.pooled(class{rank: int32(rank)}), Rank: int32(rank), Part: s})
+				}
+			}
+		}
+		for _, p := range walk.Pools(all, class.compare) {
+			row := Row{Row: walk.NewRow(set, walk.Key{Rank: p.Key.rank}, p.Ranks)}
+			row.Name = name
+			for _, s := range p.Parts {
+				row.Work += s.work
+				row.SelfGPU = distribution.AddTimes(row.SelfGPU, s.gpu.self)
+			}
+			row.GPU = row.SelfGPU
+			o.outside = distribution.AddTimes(o.outside, row.SelfGPU)
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// pooled leaves the rank out where ranks are pooled.
+func (o *Operators) pooled(c class) class {
+	if !o.ByRank {
+		c.rank = walk.NoRank
+	}
+	return c
+}
+
+func (c class) compare(o class) int {
+	return cmp.Or(cmp.Compare(c.name, o.name), cmp.Compare(c.shapes, o.shapes), cmp.Compare(c.types, o.types), cmp.Compare(c.rank, o.rank))
+}
+
+// nameOf returns a text that may not have been recorded.
+func nameOf(set *profile.Set, sym trace.Sym) string {
+	if sym == 0 {
+		return ""
+	}
+	return set.Syms.Name(sym)
+}
+
+// finish finds the shares of rows and orders them.
+func finish(rows []Row) {
+	all := int64(0)
+	for i := range rows {
+		all = distribution.AddTimes(all, rows[i].SelfGPU)
+	}
+	for i := range rows {
+		rows[i].Share = distribution.Fraction(rows[i].SelfGPU, all)
+	}
+	slices.SortFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.SelfGPU, a.SelfGPU), a.Compare(&b.Row, a.SelfCPU, b.SelfCPU),
+			strings.Compare(a.Shapes, b.Shapes), strings.Compare(a.Types, b.Types))
+	})
+}

@@ -1,0 +1,180 @@
+package operators
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/testset"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A playground makes threads whose operators nest, with launches in and beside them.
+type playground struct {
+	r           *rand.Rand
+	syms        *trace.Symbols
+	stream      testset.RowStream
+	correlation int64
+}
+
+func (p *playground) event(rank int32, from, to trace.Time, name string) profile.Event {
+	return profile.Event{Start: from, End: to, Name: p.syms.Intern(name), Rank: rank, PID: 7}
+}
+
+// fill fills a time of a thread with operators and calls.
+func (p *playground) fill(rank int32, tid int64, from, to trace.Time, depth int) {
+	for now := from; now < to && depth > 0; {
+		start := now + trace.Time(p.r.IntN(4))
+		end := start + 1 + trace.Time(p.r.IntN(1+int(to-from)/2))
+		if end > to {
+			return
+		}
+		if p.r.IntN(3) == 0 {
+			p.launch(rank, tid, start, end)
+		} else {
+			f := profile.Frame{Event: p.event(rank, start, end, []string{"aten::to", "aten::mm", "aten::linear"}[p.r.IntN(3)]), TID: tid}
+			f.Shapes = p.syms.Intern([]string{"[[1]]", "[[2]]"}[p.r.IntN(2)])
+			p.stream.FrameRows = append(p.stream.FrameRows, f)
+			p.fill(rank, tid, start+1, end-1, depth-1)
+		}
+		now = end
+	}
+}
+
+// launch makes a call, and what it launched: mostly kernels.
+func (p *playground) launch(rank int32, tid int64, from, to trace.Time) {
+	p.correlation++
+	name := []string{"cudaLaunchKernel", "cudaGraphLaunch"}[p.r.IntN(2)]
+	c := profile.Call{Event: p.event(rank, from, to, name), TID: tid}
+	c.Correlation = p.correlation
+	if p.r.IntN(8) > 0 { // else it was not recorded
+		p.stream.CallRows = append(p.stream.CallRows, c)
+	}
+	for range 1 + p.r.IntN(2) {
+		start := from + trace.Time(p.r.IntN(90))
+		e := p.event(rank, start, start+trace.Time(p.r.IntN(50)), "k")
+		e.Correlation = p.correlation
+		if p.r.IntN(5) == 0 {
+			p.stream.CopyRows = append(p.stream.CopyRows, profile.Copy{Event: e})
+		} else {
+			p.stream.KernelRows = append(p.stream.KernelRows, profile.Kernel{Event: e})
+		}
+	}
+}
+
+// A tally is what the oracle counts of a row.
+type tally struct{ calls, selfCPU, cpu, selfGPU, gpu, work int64 }
+
+// stack returns the operators that a thread is in, the innermost last: it began last.
+func (p *playground) stack(rank int32, tid int64, at trace.Time) []*profile.Frame {
+	var in []*profile.Frame
+	for i := range p.stream.FrameRows { // outer operators were made first
+		if f := &p.stream.FrameRows[i]; f.Rank == rank && f.TID == tid && f.Start <= at && at < f.End {
+			in = append(in, f)
+		}
+	}
+	return in
+}
+
+// expected counts every moment and all work by the definitions.
+func (p *playground) expected(key func(*profile.Frame) string) map[string]tally {
+	sums := map[string]tally{}
+	add := func(stack []*profile.Frame, self, all func(*tally)) {
+		seen := map[string]bool{}
+		for i, f := range stack {
+			k := key(f)
+			t := sums[k]
+			if i == len(stack)-1 {
+				self(&t)
+			}
+			if !seen[k] {
+				all(&t)
+			}
+			seen[k] = true
+			sums[k] = t
+		}
+	}
+	for rank := range int32(2) {
+		for tid := range int64(2) {
+			for now := range trace.Time(400) {
+				add(p.stack(rank, tid, now), func(t *tally) { t.selfCPU++ }, func(t *tally) { t.cpu++ })
+			}
+		}
+	}
+	for i := range p.stream.FrameRows {
+		t := sums[key(&p.stream.FrameRows[i])]
+		t.calls++
+		sums[key(&p.stream.FrameRows[i])] = t
+	}
+	work := func(e *profile.Event) {
+		stack, other := []*profile.Frame(nil), "(launch not recorded)"
+		for _, c := range p.stream.CallRows {
+			if c.Correlation == e.Correlation {
+				stack = p.stack(c.Rank, c.TID, c.Start)
+				other = map[string]string{"cudaLaunchKernel": "(no operator)", "cudaGraphLaunch": "(CUDA graph)"}[p.syms.Name(c.Name)]
+			}
+		}
+		if stack == nil {
+			stack = []*profile.Frame{{Event: profile.Event{Name: p.syms.Intern(other), Rank: e.Rank}}}
+		}
+		add(stack, func(t *tally) { t.work++; t.selfGPU += e.Dur() }, func(t *tally) { t.gpu += e.Dur() })
+	}
+	for i := range p.stream.KernelRows {
+		work(&p.stream.KernelRows[i].Event)
+	}
+	for i := range p.stream.CopyRows {
+		work(&p.stream.CopyRows[i].Event)
+	}
+	return sums
+}
+
+// Operators are what the definitions say, counted moment by moment: by name, by rank, and by
+// shapes, in whatever order the rows of a stream come.
+func TestOperatorsMomentByMoment(t *testing.T) {
+	rows := 0
+	for seed := range uint64(60) {
+		p := &playground{r: rand.New(rand.NewPCG(seed, 2)), syms: trace.NewSymbols()}
+		for rank := range int32(2) {
+			for tid := range int64(2) {
+				p.fill(rank, tid, 1, 400, 5)
+			}
+		}
+		set := testset.SetOf(p.syms, []string{"TP0", "TP1"}, p.stream.Shuffled(p.r))
+		name := func(f *profile.Frame) string { return p.syms.Name(f.Name) }
+		pooled, byRank := Sum(set, walk.Options{}), Sum(set, walk.Options{ByRank: true})
+		rows += compare(t, seed, "pooled", pooled.Names, p.expected(name))
+		rows += compare(t, seed, "by rank", byRank.Names, p.expected(func(f *profile.Frame) string { return fmt.Sprint("TP", f.Rank, " ", name(f)) }))
+		rows += compare(t, seed, "shapes", byRank.Shapes, operatorsOf(p.expected(func(f *profile.Frame) string {
+			return fmt.Sprint("TP", f.Rank, " ", name(f), nameOf(set, f.Shapes))
+		})))
+	}
+	if rows < 1000 {
+		t.Errorf("%d rows are too few to tell", rows)
+	}
+}
+
+// operatorsOf leaves out what no operator launched.
+func operatorsOf(sums map[string]tally) map[string]tally {
+	maps.DeleteFunc(sums, func(_ string, t tally) bool { return t.calls == 0 })
+	return sums
+}
+
+// compare returns how many rows there are.
+func compare(t *testing.T, seed uint64, what string, rows []Row, want map[string]tally) int {
+	t.Helper()
+	got := map[string]tally{}
+	for _, r := range rows {
+		key := r.Name + r.Shapes
+		if r.Rank != "" {
+			key = r.Rank + " " + key
+		}
+		got[key] = tally{r.Calls, r.SelfCPU, r.CPU, r.SelfGPU, r.GPU, r.Work}
+	}
+	if !maps.Equal(got, want) {
+		t.Fatalf("seed %d, %s:\n got %+v\nwant %+v", seed, what, got, want)
+	}
+	return len(got)
+}

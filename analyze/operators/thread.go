@@ -1,0 +1,138 @@
+package operators
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A class is operators of one rank and name whose inputs have one shape.
+type class struct {
+	rank                int32
+	name, shapes, types trace.Sym
+}
+
+// A frame is an operator that a thread was in.
+type frame struct {
+	start, end trace.Time
+	class      int32
+	around     int32 // index of the operator around it; none
+	nested     nesting
+}
+
+// none is no operator.
+const none = -1
+
+// nesting tells which operators around a frame are like it, so that totals count it once.
+type nesting uint8
+
+const (
+	inName  nesting = 1 << iota // one has its name
+	inClass                     // one has its class
+)
+
+// A threadID tells the threads of a stream apart.
+type threadID struct {
+	rank, pid int32
+	tid       int64
+}
+
+// A thread is the operators of one, in order once all are there.
+type thread struct {
+	frames []frame
+	last   int // frame that the last call was after
+}
+
+// settle puts the frames in order and finds the operator around each. What begins with
+// another and ends before it is in that one; of equals, the one that was written first is
+// around the other.
+func (t *thread) settle(classes []class) {
+	slices.SortStableFunc(t.frames, func(a, b frame) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
+	})
+	for i := range t.frames {
+		f := &t.frames[i]
+		f.around = t.open(int32(i)-1, f.start)
+		for at := f.around; at != none; at = t.frames[at].around {
+			if o := t.frames[at].class; o == f.class {
+				f.nested |= inClass | inName
+			} else if classes[o].name == classes[f.class].name {
+				f.nested |= inName
+			}
+		}
+	}
+}
+
+// open returns the innermost operator that is still open at an instant, of frame i and those
+// around it.
+func (t *thread) open(i int32, at trace.Time) int32 {
+	for i != none && t.frames[i].end <= at {
+		i = t.frames[i].around
+	}
+	return i
+}
+
+// at returns the innermost operator that a call begins in. Calls come in about their order.
+func (t *thread) at(start trace.Time) int32 {
+	const near = 8 // steps that are cheaper than to search
+	i := t.last
+	for range near {
+		if i >= len(t.frames) || t.frames[i].start > start {
+			break
+		}
+		i++
+	}
+	if i > 0 && t.frames[i-1].start > start || i < len(t.frames) && t.frames[i].start <= start {
+		i, _ = slices.BinarySearchFunc(t.frames, start+1, func(f frame, to trace.Time) int { return cmp.Compare(f.start, to) })
+	}
+	t.last = i
+	return t.open(int32(i)-1, start)
+}
+
+// threads are those of a stream, with the classes of their operators.
+type threads struct {
+	list    []*thread
+	number  map[threadID]int32
+	last    threadID // that was asked for
+	lastAt  int32
+	classes []class
+	index   map[class]int32
+}
+
+func newThreads() *threads {
+	return &threads{number: map[threadID]int32{}, lastAt: none, index: map[class]int32{}}
+}
+
+// of returns the number of a thread; none if it has no operators and add is false.
+func (t *threads) of(e *profile.Event, tid int64, add bool) int32 {
+	id := threadID{e.Rank, e.PID, tid}
+	if t.lastAt != none && t.last == id {
+		return t.lastAt
+	}
+	at, ok := t.number[id]
+	switch {
+	case !ok && !add:
+		return none
+	case !ok:
+		at = int32(len(t.list))
+		t.number[id] = at
+		t.list = append(t.list, &thread{})
+	}
+	t.last, t.lastAt = id, at
+	return at
+}
+
+// add adds an operator.
+func (t *threads) add(f *profile.Frame) {
+	c := class{f.Rank, f.Name, f.Shapes, f.Types}
+	at, ok := t.index[c]
+	if !ok {
+		at = int32(len(t.classes))
+		t.index[c] = at
+		t.classes = append(t.classes, c)
+	}
+	in := t.list[t.of(&f.Event, f.TID, true)]
+	in.frames = append(in.frames, frame{start: f.Start, end: f.Start + trace.Time(f.Dur()), class: at, around: none})
+}

@@ -1,0 +1,67 @@
+package profile
+
+import (
+	"strconv"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// inputTexts make texts of the shapes and types of operators' inputs. Each is written once:
+// traces have many operators, but few shapes.
+type inputTexts struct {
+	syms          *trace.Symbols
+	args          *trace.Args
+	shapes, types trace.Sym            // names of the arguments
+	known         map[string]trace.Sym // by what is encoded of the list
+}
+
+func newInputTexts(syms *trace.Symbols, args *trace.Args) *inputTexts {
+	t := &inputTexts{syms: syms, args: args, known: map[string]trace.Sym{}}
+	t.shapes, _ = syms.Lookup("Input Dims")
+	t.types, _ = syms.Lookup("Input type")
+	return t
+}
+
+// of returns what the arguments of an operator say about its inputs, 0 where they do not.
+func (t *inputTexts) of(id trace.ArgsID) (shapes, types trace.Sym) {
+	for a := range t.args.All(id) {
+		switch {
+		case a.Kind != trace.ArgArray:
+		case a.Key == t.shapes:
+			shapes = t.text(a)
+		case a.Key == t.types:
+			types = t.text(a)
+		}
+	}
+	return shapes, types
+}
+
+func (t *inputTexts) text(list trace.Arg) trace.Sym {
+	sym, ok := t.known[string(list.Bytes())]
+	if !ok {
+		sym = t.syms.Intern(string(appendInput(nil, list)))
+		t.known[string(list.Bytes())] = sym
+	}
+	return sym
+}
+
+// appendInput writes lists of numbers and texts as JSON without spaces. Other values, which
+// no profiler writes there, are null.
+func appendInput(b []byte, a trace.Arg) []byte {
+	switch a.Kind {
+	case trace.ArgInt:
+		return strconv.AppendInt(b, a.Int(), 10)
+	case trace.ArgString:
+		return strconv.AppendQuote(b, string(a.Bytes()))
+	case trace.ArgArray:
+		b = append(b, '[')
+		for e := range a.Elems {
+			if b[len(b)-1] != '[' {
+				b = append(b, ',')
+			}
+			b = appendInput(b, e)
+		}
+		return append(b, ']')
+	}
+	return append(b, "null"...)
+}
