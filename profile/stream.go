@@ -8,6 +8,7 @@ type Set struct {
 	Syms    *trace.Symbols
 	Ranks   []string // names of ranks, and of processes that are none, in the order of reports
 	Streams []Stream
+	GPUs    []string // by rank: what its accelerators are called; "" is unknown, or several
 	// SyncPoints are collectives that were seen on several ranks, by their first
 	// arrival; nil unless they were asked for.
 	SyncPoints []SyncPoint
@@ -22,6 +23,23 @@ type Set struct {
 	// GraphCapture tells that some recordings are of a server that starts and captures its
 	// CUDA graphs.
 	GraphCapture bool
+}
+
+// GPU returns what the accelerators of a rank are called, or those of all ranks if it is
+// negative; "" is unknown, or several.
+func (s *Set) GPU(rank int32) string {
+	switch {
+	case len(s.GPUs) == 0:
+		return ""
+	case rank >= 0:
+		return s.GPUs[rank]
+	}
+	for _, name := range s.GPUs[1:] {
+		if name != s.GPUs[0] {
+			return ""
+		}
+	}
+	return s.GPUs[0]
 }
 
 // An Absence tells that nothing was recorded of some ranks of a job.

@@ -33,12 +33,14 @@ func (s *spent) count(f *frame, dur int64) {
 type sum struct {
 	calls    int64
 	work     int64 // kernels and copies that they launched themselves
+	working  int64 // calls that launched some, themselves or by operators in them
 	cpu, gpu spent
 }
 
 func (s *sum) add(o *sum) {
 	s.calls += o.calls
 	s.work += o.work
+	s.working += o.working
 	s.cpu.add(&o.cpu)
 	s.gpu.add(&o.gpu)
 }
@@ -156,7 +158,12 @@ func (c *collector) launched(t *thread, at int32, dur int64) {
 	own.gpu.self = distribution.AddTimes(own.gpu.self, dur)
 	for ; at != none; at = t.frames[at].around {
 		f := &t.frames[at]
-		c.sums[f.class].gpu.count(f, dur)
+		s := &c.sums[f.class]
+		s.gpu.count(f, dur)
+		if f.nested&working == 0 {
+			f.nested |= working
+			s.working++
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ type Row struct {
 	SelfCPU, CPU  int64 // without and with operators in it; an operator in one of its own row counts once
 	SelfGPU, GPU  int64 // of kernels and copies launched by it, and by operators in it, too
 	Work          int64 // kernels and copies that it launched itself
+	Working       int64 // calls that launched some, themselves or by operators in them
 	Share         float64
 }
 
@@ -32,6 +33,8 @@ type Operators struct {
 	// Shapes divides the rows of operators by the shapes and types of inputs; nil if none
 	// were recorded.
 	Shapes []Row
+	// GEMMs are the rows of Shapes that multiply matrices, those with the most GPU time first.
+	GEMMs  []GEMM
 	ByRank bool
 
 	ranks   int   // in the set
@@ -63,6 +66,7 @@ func Sum(set *profile.Set, opt walk.Options) *Operators {
 	for i := range o.Names {
 		o.frames += o.Names[i].Calls
 	}
+	o.findGEMMs(set)
 	return o
 }
 
@@ -87,7 +91,7 @@ func (o *Operators) rows(set *profile.Set, streams []*collector, keyOf func(clas
 			s.add(part)
 		}
 		row := Row{Row: walk.NewRow(set, walk.Key{Rank: p.Key.rank, Name: p.Key.name}, p.Ranks),
-			Calls: s.calls, Work: s.work, SelfCPU: s.cpu.self, CPU: s.cpu.name, SelfGPU: s.gpu.self, GPU: s.gpu.name}
+			Calls: s.calls, Work: s.work, Working: s.working, SelfCPU: s.cpu.self, CPU: s.cpu.name, SelfGPU: s.gpu.self, GPU: s.gpu.name}
 		if shapes {
 			row.CPU, row.GPU = s.cpu.class, s.gpu.class
 			row.Shapes, row.Types = nameOf(set, p.Key.shapes), nameOf(set, p.Key.types)

@@ -1,13 +1,16 @@
 package operators
 
 import (
+	"math"
+
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 )
 
-// Reports returns the tables: operators by name, and by the shapes of their inputs.
+// Reports returns the tables: operators by name, by the shapes of their inputs, and
+// those that multiply matrices.
 func (o *Operators) Reports() []*table.Table {
-	return []*table.Table{o.nameReport(), o.shapeReport()}
+	return []*table.Table{o.nameReport(), o.shapeReport(), o.gemmReport()}
 }
 
 func (o *Operators) nameReport() *table.Table {
@@ -51,4 +54,47 @@ func (o *Operators) fields(more []table.Field[Row]) []table.Field[Row] {
 		table.CountColumn("launched", "kernels, copies, and fills that it launched itself", func(r *Row) int64 { return r.Work }))
 	fields = append(fields, walk.RanksFields(o.ByRank, o.ranks, row)...)
 	return append(append(fields, walk.NameField("operator", row)), more...)
+}
+
+func (o *Operators) gemmReport() *table.Table {
+	fields := append(walk.RankFields(o.ByRank, func(g *GEMM) *walk.Row { return &g.Row.Row }),
+		table.NsColumn("gpu", "what it launched, and operators in it", func(g *GEMM) int64 { return g.GPU }),
+		table.CountColumn("calls", "how many launched work", func(g *GEMM) int64 { return g.Working }),
+		table.CountColumn("b", "how many products in a call", func(g *GEMM) int64 { return g.B }),
+		table.CountColumn("m", "rows of the left matrix", func(g *GEMM) int64 { return g.M }),
+		table.CountColumn("n", "columns of the right matrix", func(g *GEMM) int64 { return g.N }),
+		table.CountColumn("k", "columns of the left matrix", func(g *GEMM) int64 { return g.K }),
+		table.NumberColumn("gflop", "in one call, in billions of floating-point operations", func(g *GEMM) float64 { return g.FLOPs / float64(g.Working) / 1e9 }),
+		table.NumberColumn("tflops", "achieved, in 10^12 operations per second of GPU time", (*GEMM).Achieved),
+		table.ShareColumn("of peak", "tflops as part of what the GPU is made for", func(g *GEMM) float64 { return g.Achieved() / g.Peak() }),
+		table.NumberColumn("peak", "what the GPU is made for, in TFLOP/s", (*GEMM).Peak),
+		table.TextColumn("gpu name", "what the GPU is called", func(g *GEMM) string { return g.GPUName }),
+		table.TextColumn("type", "of the matrices", func(g *GEMM) string { return g.Type }),
+		table.TextColumn("operator", "name of the operator", func(g *GEMM) string { return g.Name }))
+	for i := range fields {
+		fields[i].Detail = fields[i].Name == "peak" || fields[i].Name == "gpu name"
+	}
+	t := table.New("sgtrace.report.ops.gemms/v1", "Matrix multiplications", o.GEMMs, fields)
+	if len(o.GEMMs) > 0 {
+		o.notePeak(t)
+	}
+	return t
+}
+
+// notePeak says what the peak is of, or why there is none.
+func (o *Operators) notePeak(t *table.Table) {
+	name, unknown := o.GEMMs[0].GPUName, 0
+	for i := range o.GEMMs {
+		if math.IsNaN(o.GEMMs[i].Peak()) {
+			unknown++
+		}
+	}
+	switch {
+	case unknown < len(o.GEMMs) && name != "" && !o.ByRank:
+		t.Note("peak of %s without sparsity, from its data sheet", name)
+	case unknown == len(o.GEMMs) && name == "":
+		t.Note("no peak: the files do not name the GPU, or name several")
+	case unknown == len(o.GEMMs):
+		t.Note("no peak of %s is known for these types", name)
+	}
 }

@@ -25,12 +25,14 @@ type frame struct {
 // none is no operator.
 const none = -1
 
-// nesting tells which operators around a frame are like it, so that totals count it once.
+// nesting tells which operators around a frame are like it, so that totals count it once, and
+// whether work of it was met.
 type nesting uint8
 
 const (
 	inName  nesting = 1 << iota // one has its name
 	inClass                     // one has its class
+	working                     // it or an operator in it launched some
 )
 
 // A threadID tells the threads of a stream apart.

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"strconv"
@@ -112,6 +113,7 @@ func (g *Group) commsID(seq uint64) uint64 {
 // opText is what depends on the size of a step in the arguments of an operator.
 type opText struct {
 	shapes     string
+	inner      string // shapes of the operator within
 	collective string
 }
 
@@ -121,6 +123,7 @@ func (c *Capture) texts(p *Pass) (texts [len(OpTable)]opText) {
 	for i := range OpTable {
 		if c.config().Shapes {
 			texts[i].shapes = strings.ReplaceAll(OpTable[i].shapes, "@", tokens)
+			texts[i].inner = strings.ReplaceAll(cmp.Or(OpTable[i].innerShapes, OpTable[i].shapes), "@", tokens)
 		}
 	}
 	hidden, logits := p.Step.Tokens*HiddenSize, p.Step.Requests*Vocabulary

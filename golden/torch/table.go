@@ -74,6 +74,7 @@ type OpRow struct {
 	module       string // nn.Module around them, numbered by layer
 	frames       [2]string
 	shapes       string // of the inputs; @ stands for the number of tokens
+	innerShapes  string // of the inputs of inner, if they differ
 	API          APIKind
 	Stream       int
 	GPU          Category // of what runs on the GPU
@@ -92,13 +93,14 @@ var (
 
 // Arguments of kernels as CUPTI reports them.
 const (
-	SmallKernel  = `      "registers per thread": 40,      "shared memory": 16448,      "blocks per SM": 0.242424,      "warps per SM": 7.757576,      "grid": [32, 1, 1],      "block": [1024, 1, 1],      "est. achieved occupancy %": 12`
-	GemmKernel   = `      "registers per thread": 168,      "shared memory": 213504,      "blocks per SM": 1.000000,      "warps per SM": 12.000000,      "grid": [132, 1, 1],      "block": [384, 1, 1],      "est. achieved occupancy %": 19`
-	NCCLKernel   = `      "registers per thread": 96,      "shared memory": 0,      "blocks per SM": 0.181818,      "warps per SM": 3.090909,      "grid": [24, 1, 1],      "block": [544, 1, 1],      "est. achieved occupancy %": 5`
-	WideKernel   = `      "registers per thread": 32,      "shared memory": 0,      "blocks per SM": 3.878788,      "warps per SM": 31.030302,      "grid": [512, 1, 1],      "block": [256, 1, 1],      "est. achieved occupancy %": 48`
-	linearShapes = `"Concrete Inputs": ["", "", ""], "Input type": ["c10::BFloat16", "c10::BFloat16", ""], "Input Strides": [[8192, 1], [8192, 1], []], "Input Dims": [[@, 8192], [10240, 8192], []], `
-	hiddenShapes = `"Concrete Inputs": ["", "", "", "1e-05"], "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16", "Scalar"], "Input Strides": [[8192, 1], [8192, 1], [1], []], "Input Dims": [[@, 8192], [@, 8192], [8192], []], `
-	tokenShapes  = `"Concrete Inputs": ["", "", "False"], "Input type": ["long int", "long int", "Scalar"], "Input Strides": [[1], [1], []], "Input Dims": [[@], [@], []], `
+	SmallKernel   = `      "registers per thread": 40,      "shared memory": 16448,      "blocks per SM": 0.242424,      "warps per SM": 7.757576,      "grid": [32, 1, 1],      "block": [1024, 1, 1],      "est. achieved occupancy %": 12`
+	GemmKernel    = `      "registers per thread": 168,      "shared memory": 213504,      "blocks per SM": 1.000000,      "warps per SM": 12.000000,      "grid": [132, 1, 1],      "block": [384, 1, 1],      "est. achieved occupancy %": 19`
+	NCCLKernel    = `      "registers per thread": 96,      "shared memory": 0,      "blocks per SM": 0.181818,      "warps per SM": 3.090909,      "grid": [24, 1, 1],      "block": [544, 1, 1],      "est. achieved occupancy %": 5`
+	WideKernel    = `      "registers per thread": 32,      "shared memory": 0,      "blocks per SM": 3.878788,      "warps per SM": 31.030302,      "grid": [512, 1, 1],      "block": [256, 1, 1],      "est. achieved occupancy %": 48`
+	linearShapes  = `"Concrete Inputs": ["", "", ""], "Input type": ["c10::BFloat16", "c10::BFloat16", ""], "Input Strides": [[8192, 1], [8192, 1], []], "Input Dims": [[@, 8192], [10240, 8192], []], `
+	productShapes = `"Concrete Inputs": ["", ""], "Input type": ["c10::BFloat16", "c10::BFloat16"], "Input Strides": [[8192, 1], [1, 8192]], "Input Dims": [[@, 8192], [8192, 10240]], ` // of aten::mm in aten::linear
+	hiddenShapes  = `"Concrete Inputs": ["", "", "", "1e-05"], "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16", "Scalar"], "Input Strides": [[8192, 1], [8192, 1], [1], []], "Input Dims": [[@, 8192], [@, 8192], [8192], []], `
+	tokenShapes   = `"Concrete Inputs": ["", "", "False"], "Input type": ["long int", "long int", "Scalar"], "Input Strides": [[1], [1], []], "Input Dims": [[@], [@], []], `
 )
 
 // OpTable is a Llama model on Hopper as SGLang runs it with FlashAttention 3.
@@ -110,7 +112,7 @@ var OpTable = [...]OpRow{
 		Kernel: "void flashinfer::norm::FusedAddRMSNormKernel<8u, __nv_bfloat16>(__nv_bfloat16*, __nv_bfloat16*, __nv_bfloat16*, unsigned int, unsigned int, unsigned int, float, float)",
 	},
 	opQKV: {
-		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: QKVParallelLinear", shapes: linearShapes,
+		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: QKVParallelLinear", shapes: linearShapes, innerShapes: productShapes,
 		frames: [2]string{"sglang/srt/layers/linear.py(400): forward", "<built-in function linear>"},
 		API:    APIDriverLaunch, Stream: ComputeStream, GPU: CatKernel, Details: GemmKernel, share: 25,
 		Kernel: "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNT",
@@ -128,13 +130,13 @@ var OpTable = [...]OpRow{
 		Kernel: "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2, cute::tuple<cute::C<1>, cute::C<1>, cute::C<1>>, cute::tuple<cute::C<128>, cute::C<128>, cute::C<128>>, 128, cutlass::bfloat16_t, float, cutlass::arch::Sm90, true, false, false, true, true, false, true>>>>(flash::FlashAttnFwdSm90::Params)",
 	},
 	opOut: {
-		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: RowParallelLinear", shapes: linearShapes,
+		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: RowParallelLinear", shapes: linearShapes, innerShapes: productShapes,
 		frames: [2]string{"sglang/srt/layers/linear.py(1331): forward", "<built-in function linear>"},
 		API:    APIDriverLaunch, Stream: ComputeStream, GPU: CatKernel, Details: GemmKernel, share: 22,
 		Kernel: "nvjet_tst_64x128_64x8_1x2_h_bz_splitK_TNT",
 	},
 	opGateUp: {
-		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: MergedColumnParallelLinear", shapes: linearShapes,
+		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: MergedColumnParallelLinear", shapes: linearShapes, innerShapes: productShapes,
 		frames: [2]string{"sglang/srt/layers/linear.py(400): forward", "<built-in function linear>"},
 		API:    APIDriverLaunch, Stream: ComputeStream, GPU: CatKernel, Details: GemmKernel, share: 52,
 		Kernel: "nvjet_tst_256x128_64x4_1x2_h_bz_coopA_TNT",
@@ -146,13 +148,13 @@ var OpTable = [...]OpRow{
 		Kernel: "void flashinfer::activation::act_and_mul_kernel<__nv_bfloat16, &(silu(float const&))>(__nv_bfloat16*, __nv_bfloat16 const*, int)",
 	},
 	opDown: {
-		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: RowParallelLinear", shapes: linearShapes,
+		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: RowParallelLinear", shapes: linearShapes, innerShapes: productShapes,
 		frames: [2]string{"sglang/srt/layers/linear.py(1331): forward", "<built-in function linear>"},
 		API:    APIDriverLaunch, Stream: ComputeStream, GPU: CatKernel, Details: GemmKernel, share: 37,
 		Kernel: "nvjet_tst_128x64_64x8_2x1_v_bz_splitK_TNT",
 	},
 	opHead: {
-		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: LogitsProcessor", shapes: linearShapes,
+		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: LogitsProcessor", shapes: linearShapes, innerShapes: productShapes,
 		frames: [2]string{"sglang/srt/layers/logits_processor.py(610): _get_logits", "<built-in method matmul of type object at 0x7f6c2e1a5ac0>"},
 		API:    APIDriverLaunch, Stream: ComputeStream, GPU: CatKernel, Details: GemmKernel, share: 95,
 		Kernel: "nvjet_tst_192x128_64x5_1x2_h_bz_coopB_TNT",

@@ -76,7 +76,7 @@ func (c *Capture) operators(t *writer, p *Pass) {
 			t.eventIndex()
 			t.annotation(row.annotation, k.external+2, k.At(partInner)+1, k.At(partInnerEnd)-1)
 		case row.inner != "":
-			t.operator(row.inner, k.external+1, text.shapes, k.At(partInner), k.At(partInnerEnd))
+			t.operator(row.inner, k.external+1, text.inner, k.At(partInner), k.At(partInnerEnd))
 		}
 	}
 	if p.Settled != 0 {

@@ -71,7 +71,7 @@ var All = []*Report{
 	{Name: "gaps", Usage: "why GPUs were idle: what the host did, by call, operator and Python function", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: hostEvents, Attribute: true, Most: mostKernels,
 		Parse: parseGaps},
-	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, and by the shapes of their inputs", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"ops", "ops.shapes"}, Events: operatorEvents, Arguments: operatorCategories, Attribute: true, Most: mostKernels,
+	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, and shape; TFLOP/s of GEMMs", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"ops", "ops.shapes", "ops.gemms"}, Events: operatorEvents, Arguments: operatorCategories, Attribute: true, Most: mostKernels,
 		Parse: parseOps},
 }
