@@ -4,6 +4,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A spent is time in operators, ns.
@@ -70,15 +71,36 @@ type collector struct {
 	ranks  []walk.Paged[place] // by rank and correlation
 	sums   []sum               // by class
 	others [][numOutside]sum   // by rank
+	python bool                // functions of Python were recorded
+}
+
+// A selection tells under which name a frame is summed up; false leaves it out.
+type selection func(*profile.Frame) (trace.Sym, bool)
+
+// selectOperators selects operators.
+func selectOperators(*trace.Symbols) selection {
+	return func(f *profile.Frame) (trace.Sym, bool) { return f.Name, f.Kind == profile.OperatorFrame }
+}
+
+// collectAll sums up what is selected in all streams of a set.
+func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) selection) []*collector {
+	streams := make([]*collector, len(set.Streams))
+	walk.EachStream(set, func(i int, s profile.Stream) {
+		c := collect(set, s, opt, what(set.Syms))
+		c.threads.list, c.ranks = nil, nil // sums are all that is needed of it
+		streams[i] = c
+	})
+	return streams
 }
 
 // collect sums up a stream. It holds 32 bytes per operator and 12 per call.
-func collect(set *profile.Set, s profile.Stream, opt *walk.Options) *collector {
+func collect(set *profile.Set, s profile.Stream, opt *walk.Options, selected selection) *collector {
 	c := &collector{threads: newThreads(), opt: opt, graphs: walk.GraphLaunches(set.Syms),
 		ranks: make([]walk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks))}
 	for f := range s.Frames {
-		if f.Kind == profile.OperatorFrame {
-			c.add(f)
+		c.python = c.python || f.Kind == profile.PythonFrame
+		if name, ok := selected(f); ok {
+			c.add(f, name)
 		}
 	}
 	c.sums = make([]sum, len(c.classes))

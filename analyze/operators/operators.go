@@ -34,8 +34,11 @@ type Operators struct {
 	// were recorded.
 	Shapes []Row
 	// GEMMs are the rows of Shapes that multiply matrices, those with the most GPU time first.
-	GEMMs  []GEMM
-	ByRank bool
+	GEMMs []GEMM
+	// Modules has a row for every class of nn.Module, as Names has for operators; nil if no
+	// modules were recorded.
+	Modules []Row
+	ByRank  bool
 
 	ranks   int   // in the set
 	frames  int64 // operators that were recorded
@@ -48,23 +51,24 @@ var outsideNames = [numOutside]string{noOperator: "(no operator)", inGraph: "(CU
 // Sum sums up operators. The window bounds operators, and kernels and copies, which may be of
 // operators before it.
 func Sum(set *profile.Set, opt walk.Options) *Operators {
-	streams := make([]*collector, len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) {
-		c := collect(set, s, &opt)
-		c.threads.list, c.ranks = nil, nil
-		streams[i] = c
-	})
+	streams := collectAll(set, &opt, selectOperators)
 	o := &Operators{ByRank: opt.ByRank, ranks: len(set.Ranks)}
 	o.Names = o.rows(set, streams, func(c class) class { return class{rank: c.rank, name: c.name} }, false)
-	o.Names = append(o.Names, o.othersOf(set, streams)...)
+	o.Names = append(o.Names, o.othersOf(set, streams, outsideNames)...)
 	if slices.ContainsFunc(streams, (*collector).hasShapes) {
 		o.Shapes = o.rows(set, streams, func(c class) class { return c }, true)
 	}
-	for _, rows := range [][]Row{o.Names, o.Shapes} {
+	if slices.ContainsFunc(streams, func(c *collector) bool { return c.python }) {
+		o.sumModules(set, &opt)
+	}
+	for _, rows := range [][]Row{o.Names, o.Shapes, o.Modules} {
 		finish(rows)
 	}
 	for i := range o.Names {
 		o.frames += o.Names[i].Calls
+		if o.Names[i].Calls == 0 {
+			o.outside = distribution.AddTimes(o.outside, o.Names[i].SelfGPU)
+		}
 	}
 	o.findGEMMs(set)
 	return o
@@ -101,10 +105,10 @@ func (o *Operators) rows(set *profile.Set, streams []*collector, keyOf func(clas
 	return rows
 }
 
-// othersOf makes the rows of what no operator launched.
-func (o *Operators) othersOf(set *profile.Set, streams []*collector) []Row {
+// othersOf makes the rows of what no operator launched, under names.
+func (o *Operators) othersOf(set *profile.Set, streams []*collector, names [numOutside]string) []Row {
 	var rows []Row
-	for why, name := range outsideNames {
+	for why, name := range names {
 		var all []walk.Member[class, sum]
 		for _, c := range streams {
 			for rank := range c.others {
@@ -121,7 +125,6 @@ func (o *Operators) othersOf(set *profile.Set, streams []*collector) []Row {
 				row.SelfGPU = distribution.AddTimes(row.SelfGPU, s.gpu.self)
 			}
 			row.GPU = row.SelfGPU
-			o.outside = distribution.AddTimes(o.outside, row.SelfGPU)
 			rows = append(rows, row)
 		}
 	}

@@ -8,13 +8,14 @@ import (
 )
 
 // Reports returns the tables: operators by name, by the shapes of their inputs, and
-// those that multiply matrices.
+// those that multiply matrices, and
+// modules.
 func (o *Operators) Reports() []*table.Table {
-	return []*table.Table{o.nameReport(), o.shapeReport(), o.gemmReport()}
+	return []*table.Table{o.nameReport(), o.shapeReport(), o.gemmReport(), o.moduleReport()}
 }
 
 func (o *Operators) nameReport() *table.Table {
-	t := table.New("sgtrace.report.ops/v1", "Operators", o.Names, o.fields(nil))
+	t := table.New("sgtrace.report.ops/v1", "Operators", o.Names, o.fields("operator", nil))
 	switch {
 	case o.frames == 0:
 		t.Note("no operators were recorded: torch.profiler records them with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]")
@@ -30,7 +31,7 @@ func (o *Operators) shapeReport() *table.Table {
 		table.TextColumn("shapes", "shapes of the inputs", func(r *Row) string { return r.Shapes }),
 	}
 	shapes[0].Most, shapes[1].Most = mostTypes, mostShapes
-	t := table.New("sgtrace.report.ops.shapes/v1", "Operators by the shapes of their inputs", o.Shapes, o.fields(shapes))
+	t := table.New("sgtrace.report.ops.shapes/v1", "Operators by the shapes of their inputs", o.Shapes, o.fields("operator", shapes))
 	if o.Shapes == nil && o.frames > 0 {
 		t.Note("no shapes were recorded: torch.profiler records them with record_shapes=True")
 	}
@@ -41,8 +42,8 @@ func (o *Operators) shapeReport() *table.Table {
 // tensors that matter.
 const mostShapes, mostTypes = 60, 40
 
-// fields are the columns of both tables; more follow the name.
-func (o *Operators) fields(more []table.Field[Row]) []table.Field[Row] {
+// fields are the columns of rows that what names; more follow the name.
+func (o *Operators) fields(what string, more []table.Field[Row]) []table.Field[Row] {
 	row := func(r *Row) *walk.Row { return &r.Row }
 	fields := append(walk.RankFields(o.ByRank, row),
 		walk.ShareField("part of the GPU time of all rows, of their own", func(r *Row) float64 { return r.Share }),
@@ -53,7 +54,15 @@ func (o *Operators) fields(more []table.Field[Row]) []table.Field[Row] {
 		table.CountColumn("calls", "how many times it ran", func(r *Row) int64 { return r.Calls }),
 		table.CountColumn("launched", "kernels, copies, and fills that it launched itself", func(r *Row) int64 { return r.Work }))
 	fields = append(fields, walk.RanksFields(o.ByRank, o.ranks, row)...)
-	return append(append(fields, walk.NameField("operator", row)), more...)
+	return append(append(fields, walk.NameField(what, row)), more...)
+}
+
+func (o *Operators) moduleReport() *table.Table {
+	t := table.New("sgtrace.report.ops.modules/v1", "Modules", o.Modules, o.fields("module", nil))
+	if o.Modules == nil && o.frames > 0 {
+		t.Note("no modules were recorded: torch.profiler records them with with_stack=True")
+	}
+	return t
 }
 
 func (o *Operators) gemmReport() *table.Table {

@@ -126,9 +126,9 @@ func (t *threads) of(e *profile.Event, tid int64, add bool) int32 {
 	return at
 }
 
-// add adds an operator.
-func (t *threads) add(f *profile.Frame) {
-	c := class{f.Rank, f.Name, f.Shapes, f.Types}
+// add adds an operator under a name.
+func (t *threads) add(f *profile.Frame, name trace.Sym) {
+	c := class{f.Rank, name, f.Shapes, f.Types}
 	at, ok := t.index[c]
 	if !ok {
 		at = int32(len(t.classes))

@@ -13,7 +13,6 @@ var (
 	launchEvents       = slices.Concat(KernelEvents, profile.CallCategories)
 	AllEvents          = slices.Concat(launchEvents, profile.CopyCategories, []string{profile.AnnotationCategory})
 	operatorCategories = []string{profile.OperatorCategory}
-	operatorEvents     = slices.Concat(launchEvents, profile.CopyCategories, operatorCategories)
 	hostEvents         = slices.Concat(AllEvents, profile.FrameCategories)
 )
 
@@ -71,7 +70,7 @@ var All = []*Report{
 	{Name: "gaps", Usage: "why GPUs were idle: what the host did, by call, operator and Python function", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: hostEvents, Attribute: true, Most: mostKernels,
 		Parse: parseGaps},
-	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, and shape; TFLOP/s of GEMMs", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"ops", "ops.shapes", "ops.gemms"}, Events: operatorEvents, Arguments: operatorCategories, Attribute: true, Most: mostKernels,
+	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, shape, and module; TFLOP/s of GEMMs", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.modules"}, Events: hostEvents, Arguments: operatorCategories, Attribute: true, Most: mostKernels,
 		Parse: parseOps},
 }
