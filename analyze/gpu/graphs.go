@@ -34,15 +34,14 @@ func (u *GraphUse) Lost() int64 {
 	return int64(float64(u.Eager.N) * float64(u.Eager.P50-u.Graph.P50))
 }
 
-// groupGraphs sums up the decode steps of a rank that launched kernels. A step counts as
-// a graph if most of its kernels were launched by one: what samples tokens never is.
+// groupGraphs sums up those steps of a rank that decode and launched kernels.
 func groupGraphs(set *profile.Set, rank int32, steps []walk.Step) []GraphUse {
 	type key struct{ from, to int32 }
 	type times struct{ graph, eager []int64 }
 	of := map[key]*times{}
 	for i := range steps {
 		s := &steps[i]
-		if s.Kind != profile.StepDecode || s.Part || s.Again || s.Kernels == 0 {
+		if s.Kind != profile.StepDecode || s.Kernels == 0 {
 			continue
 		}
 		var k key
@@ -50,7 +49,7 @@ func groupGraphs(set *profile.Set, rank int32, steps []walk.Step) []GraphUse {
 		if of[k] == nil {
 			of[k] = &times{}
 		}
-		if took := distribution.Between(s.First, s.Last); 2*s.GraphKernels >= s.Kernels {
+		if took := distribution.Between(s.First, s.Last); s.AsGraph() {
 			of[k].graph = append(of[k].graph, took)
 		} else {
 			of[k].eager = append(of[k].eager, took)

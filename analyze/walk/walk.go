@@ -116,6 +116,10 @@ type Step struct {
 	Kernels, GraphKernels int32
 }
 
+// AsGraph reports whether a step that launched kernels ran as a CUDA graph: most of them were
+// launched by one. What samples tokens never is.
+func (s *Step) AsGraph() bool { return 2*s.GraphKernels >= s.Kernels }
+
 const (
 	NoStep = -1
 	// maxNested bounds how many steps lie in each other. Real ones are two deep: a step
