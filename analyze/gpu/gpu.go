@@ -188,8 +188,9 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		kernels = append(kernels, r.kernels.rows(set, int32(i))...)
 		g.Steps = append(g.Steps, groupSteps(set, int32(i), r.steps)...)
 		if steps := serverSteps(r.steps); len(steps) > 0 {
-			g.Served = append(g.Served, RankSteps{set.Ranks[i], captured[i], steps})
-			g.Graphs = append(g.Graphs, groupGraphs(set, int32(i), steps)...)
+			graphs := groupGraphs(set, int32(i), steps)
+			g.Served = append(g.Served, RankSteps{set.Ranks[i], captured[i], steps, graphs})
+			g.Graphs = append(g.Graphs, graphs...)
 		}
 	}
 	g.Runs = recorded.runs()

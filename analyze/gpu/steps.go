@@ -31,6 +31,7 @@ type RankSteps struct {
 	Rank     string
 	Captured int64 // how long the rank was recorded, ns
 	Steps    []walk.Step
+	Graphs   []GraphUse // of those that decode
 }
 
 // serverSteps returns the whole steps of a server, each once.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -33,9 +34,9 @@ func (t *Tokens) Report() *table.Table {
 		known("p50", "tokens per step, median, nearest rank", func(r *Row) int64 { return r.Known.P50 }),
 		table.NumberColumn("per second in steps", "tokens per second of the time of steps on the device: from the first start to the last end of what a step launched, of steps that launched anything", func(r *Row) float64 { return r.OnDevice() }),
 		table.NumberColumn("per second captured", "tokens per second of the time that the rank was captured; empty unless the tokens of all steps are known", func(r *Row) float64 { return r.Over(r.Captured) }),
-		launched("graph", "decode steps that ran as a CUDA graph: it launched half of their kernels or more", func(r *Row) int { return r.Graph }),
-		launched("no graph", "decode steps whose kernels the host launched one by one", func(r *Row) int { return r.Eager }),
-		launched("beyond graphs", "decode steps without a graph that have more requests than any decode step of the rank with one", func(r *Row) int { return r.Beyond }),
+		launched("graph", "decode steps that ran as a CUDA graph: it launched half of their kernels or more", func(u *gpu.GraphUse) int { return u.Graph.N }),
+		launched("no graph", "decode steps whose kernels the host launched one by one", func(u *gpu.GraphUse) int { return u.Eager.N }),
+		launched("beyond graphs", "decode steps without a graph that have more requests than any decode step of the rank with one", func(u *gpu.GraphUse) int { return u.Beyond }),
 	}
 	r := table.New("sgtrace.report.tokens/v1", "Tokens by kind of step, batch size and rank", t.Rows, fields)
 	t.note(r)
@@ -53,12 +54,12 @@ func known(name, doc string, of func(*Row) int64) table.Field[Row] {
 }
 
 // launched is a column that only decode steps have.
-func launched(name, doc string, of func(*Row) int) table.Field[Row] {
+func launched(name, doc string, of func(*gpu.GraphUse) int) table.Field[Row] {
 	return table.CountColumn(name, doc, func(r *Row) int64 {
-		if r.Graph+r.Eager == 0 {
+		if r.Graphs.Graph.N+r.Graphs.Eager.N == 0 {
 			return request.Unknown
 		}
-		return int64(of(r))
+		return int64(of(&r.Graphs))
 	})
 }
 
@@ -73,7 +74,7 @@ func (t *Tokens) note(r *table.Table) {
 	steps, known, beyond := 0, 0, 0
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		steps, known, beyond = steps+row.Steps, known+row.Known.N, beyond+row.Beyond
+		steps, known, beyond = steps+row.Steps, known+row.Known.N, beyond+row.Graphs.Beyond
 	}
 	if known < steps {
 		r.Note("the names of %s of %s do not tell how many tokens they compute", words.Thousands(int64(steps-known)), words.Counted(steps, "step"))

@@ -28,7 +28,7 @@ type Row struct {
 	MinBatch, MaxBatch int32 // requests; -1 is unknown
 	Captured           int64 // how long the rank was recorded, ns
 	Count
-	Graphs
+	Graphs gpu.GraphUse // of steps that decode
 }
 
 // A Count is what the names of some steps tell of tokens.
@@ -43,14 +43,6 @@ type Count struct {
 	Projected, Device int64
 
 	tokens []int64 // by step, until it is summed up
-}
-
-// Graphs are how decode steps were launched that launched kernels.
-type Graphs struct {
-	Graph, Eager int // as CUDA graphs, and kernel by kernel
-	// Beyond is how many of Eager have more requests than any decode step of the rank that
-	// ran as a graph; 0 if none did.
-	Beyond int
 }
 
 // A Rank is all steps of a rank.
@@ -81,7 +73,7 @@ func (t *Tokens) add(served *gpu.RankSteps) {
 	}
 	index := map[key]int{} // into t.Rows
 	rank := Rank{Name: served.Rank, Captured: served.Captured}
-	first, largest := len(t.Rows), largestGraph(served.Steps)
+	first := len(t.Rows)
 	for i := range served.Steps {
 		s := &served.Steps[i]
 		from, to := walk.BatchBucket(s.Batch)
@@ -92,9 +84,11 @@ func (t *Tokens) add(served *gpu.RankSteps) {
 			t.Rows = append(t.Rows, Row{Rank: served.Rank, Kind: s.Kind, MinBatch: from, MaxBatch: to, Captured: served.Captured})
 		}
 		t.Rows[at].Count.add(s)
-		t.Rows[at].Graphs.add(s, largest)
 		rank.All.add(s)
 		rank.ByKind[s.Kind].add(s)
+	}
+	for _, u := range served.Graphs {
+		t.Rows[index[key{profile.StepDecode, u.MinBatch}]].Graphs = u
 	}
 	for i := range t.Rows[first:] {
 		t.Rows[first+i].Count.sumUp()
@@ -143,30 +137,4 @@ func perSecond(n, ns int64) float64 {
 		return math.NaN()
 	}
 	return float64(n) / float64(ns) * 1e9
-}
-
-// add counts a decode step that launched kernels; largest is the most requests of a graph.
-func (g *Graphs) add(s *walk.Step, largest int32) {
-	switch {
-	case s.Kind != profile.StepDecode || s.Kernels == 0:
-	case s.AsGraph():
-		g.Graph++
-	default:
-		g.Eager++
-		if largest >= 0 && s.Batch > largest {
-			g.Beyond++
-		}
-	}
-}
-
-// largestGraph returns how many requests the largest decode step has that ran as a graph;
-// -1 if none did.
-func largestGraph(steps []walk.Step) int32 {
-	largest := int32(-1)
-	for i := range steps {
-		if s := &steps[i]; s.Kind == profile.StepDecode && s.Kernels > 0 && s.AsGraph() {
-			largest = max(largest, s.Batch)
-		}
-	}
-	return largest
 }
