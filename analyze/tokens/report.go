@@ -1,7 +1,6 @@
 package tokens
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -92,27 +91,26 @@ var rateNames = [...]struct {
 	name string
 }{{profile.StepPrefill, "prefill"}, {profile.StepDecode, "decode"}, {profile.StepOther, "mixed"}}
 
-// Words says how many tokens per second a typical rank computes, in steps of each kind and
-// over all that was captured; "" if no name tells.
+// Words says how many tokens per second ranks compute in steps of each kind, the median of
+// those that have such steps; "" if no name tells.
 func (t *Tokens) Words() string {
-	ranks := slices.DeleteFunc(slices.Clone(t.Ranks), func(r Rank) bool { return r.All.Known.Total == 0 || math.IsNaN(r.All.OnDevice()) })
-	if len(ranks) == 0 {
-		return ""
-	}
-	slices.SortStableFunc(ranks, func(a, b Rank) int { return cmp.Compare(a.All.OnDevice(), b.All.OnDevice()) })
-	r := request.NearestRank(ranks, 50)
 	var rates []string
 	for _, k := range rateNames {
-		if rate := r.ByKind[k.kind].OnDevice(); rate > 0 {
-			rates = append(rates, fmt.Sprintf("%s/s in %s steps", words.Thousands(int64(math.Round(rate))), k.name))
+		var of []float64
+		for i := range t.Ranks {
+			if rate := t.Ranks[i].ByKind[k.kind].OnDevice(); rate > 0 {
+				of = append(of, rate)
+			}
 		}
+		if len(of) == 0 {
+			continue
+		}
+		slices.Sort(of)
+		text := fmt.Sprintf("%s/s in %s steps", words.Thousands(int64(math.Round(request.NearestRank(of, 50)))), k.name)
+		if len(of) > 1 {
+			text += fmt.Sprintf(" (median of %d ranks)", len(of))
+		}
+		rates = append(rates, text)
 	}
-	text := strings.Join(rates, ", ")
-	if all := r.All.Over(r.Captured); !math.IsNaN(all) {
-		text += fmt.Sprintf(", %s/s over the whole capture", words.Thousands(int64(math.Round(all))))
-	}
-	if len(ranks) > 1 {
-		text += fmt.Sprintf(" (%s, the median of %d ranks)", r.Name, len(ranks))
-	}
-	return text
+	return strings.Join(rates, ", ")
 }

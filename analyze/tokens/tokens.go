@@ -47,10 +47,8 @@ type Count struct {
 
 // A Rank is all steps of a rank.
 type Rank struct {
-	Name     string
-	Captured int64 // how long it was recorded, ns
-	All      Count
-	ByKind   [len(walk.StepKinds)]Count
+	Name   string
+	ByKind [len(walk.StepKinds)]Count
 }
 
 // Measure counts the tokens of the steps of all ranks.
@@ -72,7 +70,7 @@ func (t *Tokens) add(served *gpu.RankSteps) {
 		from int32
 	}
 	index := map[key]int{} // into t.Rows
-	rank := Rank{Name: served.Rank, Captured: served.Captured}
+	rank := Rank{Name: served.Rank}
 	first := len(t.Rows)
 	for i := range served.Steps {
 		s := &served.Steps[i]
@@ -84,7 +82,6 @@ func (t *Tokens) add(served *gpu.RankSteps) {
 			t.Rows = append(t.Rows, Row{Rank: served.Rank, Kind: s.Kind, MinBatch: from, MaxBatch: to, Captured: served.Captured})
 		}
 		t.Rows[at].Count.add(s)
-		rank.All.add(s)
 		rank.ByKind[s.Kind].add(s)
 	}
 	for _, u := range served.Graphs {
@@ -93,7 +90,6 @@ func (t *Tokens) add(served *gpu.RankSteps) {
 	for i := range t.Rows[first:] {
 		t.Rows[first+i].Count.sumUp()
 	}
-	rank.All.sumUp()
 	for i := range rank.ByKind {
 		rank.ByKind[i].sumUp()
 	}

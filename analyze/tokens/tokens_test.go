@@ -88,6 +88,22 @@ note: 2 decode steps had more requests than any that ran as a CUDA graph; the la
 	}
 }
 
+// Ranks that prefill do not count among those that decode.
+func TestWordsOfSeveralRanks(t *testing.T) {
+	tokens := &Tokens{}
+	for _, r := range []struct {
+		kind profile.StepKind
+		n    int64
+	}{{profile.StepDecode, 90}, {profile.StepPrefill, 7000}, {profile.StepDecode, 10}, {profile.StepDecode, 50}} {
+		rank := Rank{}
+		rank.ByKind[r.kind] = Count{Projected: r.n, Device: 1000 * ms}
+		tokens.Ranks = append(tokens.Ranks, rank)
+	}
+	if got, want := tokens.Words(), "7,000/s in prefill steps, 50/s in decode steps (median of 3 ranks)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // If no graph ran, no batch is beyond graphs; if no name tells tokens, nothing is said.
 func TestNothingKnown(t *testing.T) {
 	for _, steps := range [][]planted{
