@@ -16,6 +16,7 @@
 //	kernel        what kernels, launches, calls, copies and ranges took, by name
 //	gpu           what devices did and what they waited for
 //	gaps          what the host did while devices ran nothing (asks gpu)
+//	tokens        how many tokens steps compute, and how fast (asks gpu)
 //	collective    who is late in collectives, and why (asks gpu)
 //	rank          which rank has more to do or is slower
 //	diff          what changed between two captures (asks requests, gpu)

@@ -106,7 +106,9 @@ func (n *stepNames) of(s trace.Sym) (profile.Step, bool) {
 	k := &n.known[s]
 	if !k.looked {
 		k.looked = true
-		k.Kind, k.Batch, k.is = profile.ParseStep(n.syms.Name(s))
+		var label profile.StepName
+		label, k.is = profile.ParseStep(n.syms.Name(s))
+		k.Kind, k.Batch = label.Kind, label.Batch
 		k.part = profile.IsPartOfStep(n.syms.Name(s))
 	}
 	return k.Step, k.is

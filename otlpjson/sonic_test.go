@@ -104,6 +104,9 @@ func plainKeyValues(list []wireKeyValue) (out []string) {
 
 func (w *wireSpan) plain(resource []wireKeyValue, scope string) *plainSpan {
 	attrs := plainKeyValues(w.Attributes)
+	if kind := []string{"", "", "server", "client", "producer", "consumer"}[w.Kind]; kind != "" {
+		attrs = append(attrs, `"span.kind"=`+quote(kind))
+	}
 	if w.Status.Message != "" {
 		attrs = append(attrs, `"status.message"=`+quote(w.Status.Message))
 	}

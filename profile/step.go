@@ -26,62 +26,102 @@ var forwardModes = map[string]StepKind{
 	"prefill": StepPrefill, "extend": StepPrefill, "decode": StepDecode, "mixed": StepOther, "idle": StepOther,
 }
 
-// ParseStep tells what step an annotation of the given name is of, and how many
-// requests are in its batch, -1 if it does not say. ok is false if it is no step.
-// Known are
+// A StepName is what the name of a step tells.
+type StepName struct {
+	Kind  StepKind
+	Batch int32 // requests; -1 is unknown
+	// Prefilled and Decoded are how many tokens the model computes for requests that are
+	// prefilled, and for those that decode; -1 is unknown. What comes from a cache of prefixes
+	// is not in it. Decoded tokens that were speculated are, whether they are accepted or not.
+	Prefilled, Decoded int32
+}
+
+// unknownStep is the name of a step that says nothing.
+var unknownStep = StepName{Batch: -1, Prefilled: -1, Decoded: -1}
+
+// Tokens returns how many tokens the step computes; ok is false if the name does not say.
+func (n *StepName) Tokens() (tokens int64, ok bool) {
+	return int64(n.Prefilled) + int64(n.Decoded), n.Prefilled >= 0 && n.Decoded >= 0
+}
+
+// ParseStep tells what step an annotation of the given name is of. ok is false if it is
+// no step. Known are
 //
-//	step[DECODE bs=32], step[EXTEND bs=15 toks=15360]      SGLang
+//	step[DECODE bs=32], step[EXTEND bs=15 toks=15360]      SGLang; of other modes, no tokens
 //	scheduler.step 7 decode bs=32                          SGLang, NVTX
 //	forward.decode                                         SGLang, NVTX; part of a step, see [IsPartOfStep]
 //	execute_new_1_cached_32                                vLLM; 32 ran before
-//	execute_context_1(888)_generation_0(0)                 vLLM
-//	execute_8192_context_9(sq8155...)_generation_37(...)   vLLM; 8192 is tokens
+//	execute_context_1(888_788544)_generation_0(0)          vLLM; 888 tokens, and the sum of their squares
+//	execute_8192_context_9(sq8155...)_generation_37(sq37)  vLLM; 8192 is tokens: 8155 and 37
 //	gpu_model_runner: forward                              vLLM; part of a step
 //	ProfilerStep#7                                         torch.profiler
-func ParseStep(name string) (kind StepKind, batch int32, ok bool) {
+func ParseStep(name string) (step StepName, ok bool) {
+	step = unknownStep
 	if rest, found := strings.CutPrefix(name, "step["); found {
 		mode, rest, _ := strings.Cut(strings.TrimSuffix(rest, "]"), " ")
-		return stepModes[mode], batchOf(rest), mode != ""
+		step.parseFields(rest)
+		step.setMode(mode, stepModes[mode])
+		return step, mode != ""
 	}
 	if rest, found := strings.CutPrefix(name, "scheduler.step "); found {
 		number, rest, _ := strings.Cut(rest, " ")
 		_, isNumber := count(number)
-		mode, _, _ := strings.Cut(rest, " ")
-		return forwardModes[mode], batchOf(rest), isNumber
+		mode, rest, _ := strings.Cut(rest, " ")
+		step.parseFields(rest)
+		step.setMode(mode, forwardModes[mode])
+		return step, isNumber
 	}
 	if mode, found := strings.CutPrefix(name, forward); found {
-		kind, ok = forwardModes[mode]
-		return kind, -1, ok
+		step.Kind, ok = forwardModes[mode]
+		return step, ok
 	}
 	if runnerForwards[name] {
-		return StepOther, -1, true
+		return step, true
 	}
 	if rest, found := strings.CutPrefix(name, "execute_new_"); found {
-		return parseCached(rest)
+		ok = step.parseCached(rest)
+		return step, ok
 	}
 	if rest, found := strings.CutPrefix(name, "execute_"); found {
 		tokens, rest, found := strings.Cut(rest, "context_")
 		if _, isNumber := count(strings.TrimSuffix(tokens, "_")); !found || tokens != "" && !isNumber {
-			return 0, -1, false
+			return step, false
 		}
-		return parseExecute(rest)
+		ok = step.parseExecute(rest)
+		return step, ok
 	}
 	if n, found := strings.CutPrefix(name, "ProfilerStep#"); found {
-		_, isNumber := count(n)
-		return StepOther, -1, isNumber
+		_, ok = count(n)
+		return step, ok
 	}
-	return 0, -1, false
+	return step, false
 }
 
-// batchOf returns the number in "bs=32", -1 if there is none.
-func batchOf(fields string) int32 {
-	batch := int32(-1)
+// parseFields parses "bs=15 toks=15360"; toks are prefilled tokens.
+func (n *StepName) parseFields(fields string) {
 	for field := range strings.FieldsSeq(fields) {
-		if n, found := strings.CutPrefix(field, "bs="); found {
-			batch, _ = count(strings.TrimSuffix(n, "]"))
+		key, value, _ := strings.Cut(strings.TrimSuffix(field, "]"), "=")
+		switch key {
+		case "bs":
+			n.Batch, _ = count(value)
+		case "toks":
+			n.Prefilled, _ = count(value)
 		}
 	}
-	return batch
+}
+
+// setMode says what a mode of SGLang computes: DECODE computes one token a request, and
+// who decodes speculated tokens or both does not say how many.
+func (n *StepName) setMode(mode string, kind StepKind) {
+	n.Kind = kind
+	switch {
+	case strings.EqualFold(mode, "decode"):
+		n.Prefilled, n.Decoded = 0, n.Batch
+	case kind == StepPrefill:
+		n.Decoded = 0
+	default:
+		n.Prefilled = -1
+	}
 }
 
 // IsPartOfStep reports whether an annotation that [ParseStep] knows is of the part of
@@ -90,44 +130,55 @@ func batchOf(fields string) int32 {
 func IsPartOfStep(name string) bool { return strings.HasPrefix(name, forward) || runnerForwards[name] }
 
 // parseCached parses what follows "execute_new_" in a name of vLLM. Requests that ran
-// before decode, but for those whose prompt is long and prefilled in chunks.
-func parseCached(rest string) (kind StepKind, batch int32, ok bool) {
+// before decode, but for those whose prompt is long and prefilled in chunks: so the
+// number of tokens is unknown.
+func (n *StepName) parseCached(rest string) bool {
 	first, rest, _ := strings.Cut(rest, "_cached_")
 	prefills, ok1 := count(first)
 	cached, ok2 := count(rest)
 	if !ok1 || !ok2 {
-		return 0, -1, false
+		return false
 	}
-	return kindOf(prefills, cached), sum(prefills, cached), true
+	n.setRequests(prefills, cached)
+	return true
 }
 
-// kindOf returns the kind of a step with so many requests of each kind.
-func kindOf(prefills, decodes int32) StepKind {
+// setRequests sets the kind and the batch of a step with so many requests of each kind.
+func (n *StepName) setRequests(prefills, decodes int32) {
 	switch {
 	case decodes == 0 && prefills > 0:
-		return StepPrefill
+		n.Kind = StepPrefill
 	case prefills == 0 && decodes > 0:
-		return StepDecode
+		n.Kind = StepDecode
 	}
-	return StepOther
-}
-
-// sum adds numbers of requests.
-func sum(prefills, decodes int32) int32 {
-	return int32(min(int64(prefills)+int64(decodes), math.MaxInt32))
+	n.Batch = int32(min(int64(prefills)+int64(decodes), math.MaxInt32))
 }
 
 // parseExecute parses what follows "context_" in a name of vLLM.
-func parseExecute(rest string) (kind StepKind, batch int32, ok bool) {
+func (n *StepName) parseExecute(rest string) bool {
 	contexts, rest, _ := strings.Cut(rest, "(")
+	context, rest, _ := strings.Cut(rest, ")")
 	_, rest, _ = strings.Cut(rest, "generation_")
-	generations, _, _ := strings.Cut(rest, "(")
+	generations, generation, _ := strings.Cut(rest, "(")
 	prefills, ok1 := count(contexts)
 	decodes, ok2 := count(generations)
 	if !ok1 || !ok2 {
-		return 0, -1, false
+		return false
 	}
-	return kindOf(prefills, decodes), sum(prefills, decodes), true
+	n.setRequests(prefills, decodes)
+	n.Prefilled, n.Decoded = queries(context), queries(generation)
+	return true
+}
+
+// queries returns the number of tokens in what vLLM writes in parentheses about the requests
+// of one kind: "888_788544" or "sq8155sk8430", which begin with it; -1 without one.
+func queries(s string) int32 {
+	s = strings.TrimPrefix(s, "sq")
+	if end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		s = s[:end]
+	}
+	n, _ := count(s)
+	return n
 }
 
 // count parses a number of things; without one it is -1.

@@ -65,7 +65,7 @@ var All = []Finder{
 	{finding.Errors, "launches, copies and other CUDA calls that failed", Profiles,
 		finding.Critical, finding.Certain, finding.Calls, finding.AtPlace, []string{"--api"}, failedCalls},
 	{finding.GPU, "GPUs that are idle for a quarter of the time, and why", Profiles,
-		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, idleGPUs},
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps"}, idleGPUs},
 	{finding.GPU, "what the host does while GPUs wait for it, where one thing is a fifth of that", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps"}, hostCauses},
 	{finding.GPU, "calls that keep GPUs idle for a tenth of the time", Profiles,

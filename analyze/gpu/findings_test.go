@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -146,6 +147,32 @@ func TestCaveatsOfRecording(t *testing.T) {
 		}
 		if n != c.want {
 			t.Errorf("%s: %d caveats, want %d: %+v", c.name, n, c.want, found[0].Evidence)
+		}
+	}
+}
+
+// Steps for which there is no graph are evidence of hosts that are late.
+func TestNoGraphs(t *testing.T) {
+	step := func(batch int32, graph bool) walk.Step {
+		s := walk.Step{StepLabel: walk.StepLabel{StepName: profile.StepName{Kind: profile.StepDecode, Batch: batch}}, Last: 5, Kernels: 9}
+		if graph {
+			s.GraphKernels = 8
+		}
+		return s
+	}
+	set := &profile.Set{Ranks: []string{"TP0"}}
+	for _, test := range []struct {
+		steps []walk.Step
+		want  string
+	}{
+		{nil, ""},
+		{[]walk.Step{step(32, true), step(31, false)}, ""}, // smaller ones can be padded to a graph
+		{[]walk.Step{step(32, false), step(8, false)}, "none of 2 decode steps ran as a CUDA graph: the host launches every kernel by itself"},
+		{[]walk.Step{step(32, true), step(33, false), step(8, true), step(200, false)}, "2 of 4 decode steps had more requests than any that ran as a CUDA graph"},
+	} {
+		g := &GPUs{Graphs: groupGraphs(set, 0, test.steps)}
+		if got := g.noGraphs().Text; got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
 		}
 	}
 }

@@ -33,6 +33,7 @@ func (o *Options) keeps(e *profile.Event) bool {
 type GPUs struct {
 	GPUs    []GPU // by rank and device
 	Steps   []StepTime
+	Served  []RankSteps  // by rank, of those that have steps of a server
 	Kernels []RankKernel // the largest excess first
 	Graphs  []GraphUse   // of decode steps
 	Calls   []CallTime   // that hold up their threads or ask for work; the longest total first
@@ -186,7 +187,11 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		recorded = append(recorded, r.recorded...)
 		kernels = append(kernels, r.kernels.rows(set, int32(i))...)
 		g.Steps = append(g.Steps, groupSteps(set, int32(i), r.steps)...)
-		g.Graphs = append(g.Graphs, groupGraphs(set, int32(i), r.steps)...)
+		if steps := serverSteps(r.steps); len(steps) > 0 {
+			graphs := groupGraphs(set, int32(i), steps)
+			g.Served = append(g.Served, RankSteps{set.Ranks[i], captured[i], steps, graphs})
+			g.Graphs = append(g.Graphs, graphs...)
+		}
 	}
 	g.Runs = recorded.runs()
 	sortSteps(g.Steps)

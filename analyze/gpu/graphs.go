@@ -21,6 +21,9 @@ type GraphUse struct {
 	// Graph and Eager are the times from the first start to the last end of what steps
 	// launched, in ns.
 	Graph, Eager distribution.Summary
+	// Beyond is how many of Eager have more requests than any decode step of the rank that
+	// ran as a graph; 0 if none did.
+	Beyond int
 
 	rankIndex int32
 }
@@ -34,15 +37,14 @@ func (u *GraphUse) Lost() int64 {
 	return int64(float64(u.Eager.N) * float64(u.Eager.P50-u.Graph.P50))
 }
 
-// groupGraphs sums up the decode steps of a rank that launched kernels. A step counts as
-// a graph if most of its kernels were launched by one: what samples tokens never is.
+// groupGraphs sums up those steps of a rank that decode and launched kernels.
 func groupGraphs(set *profile.Set, rank int32, steps []walk.Step) []GraphUse {
 	type key struct{ from, to int32 }
 	type times struct{ graph, eager []int64 }
-	of := map[key]*times{}
+	of, beyond, largest := map[key]*times{}, map[key]int{}, largestGraph(steps)
 	for i := range steps {
 		s := &steps[i]
-		if s.Kind != profile.StepDecode || s.Part || s.Again || s.Kernels == 0 {
+		if s.Kind != profile.StepDecode || s.Kernels == 0 {
 			continue
 		}
 		var k key
@@ -50,18 +52,33 @@ func groupGraphs(set *profile.Set, rank int32, steps []walk.Step) []GraphUse {
 		if of[k] == nil {
 			of[k] = &times{}
 		}
-		if took := distribution.Between(s.First, s.Last); 2*s.GraphKernels >= s.Kernels {
+		if took := distribution.Between(s.First, s.Last); s.AsGraph() {
 			of[k].graph = append(of[k].graph, took)
 		} else {
 			of[k].eager = append(of[k].eager, took)
+			if largest >= 0 && s.Batch > largest {
+				beyond[k]++
+			}
 		}
 	}
 	var out []GraphUse
 	for _, k := range slices.SortedFunc(maps.Keys(of), func(a, b key) int { return cmp.Compare(a.from, b.from) }) {
 		out = append(out, GraphUse{Rank: set.Ranks[rank], rankIndex: rank, MinBatch: k.from, MaxBatch: k.to,
-			Graph: distribution.Summarize(of[k].graph), Eager: distribution.Summarize(of[k].eager)})
+			Graph: distribution.Summarize(of[k].graph), Eager: distribution.Summarize(of[k].eager), Beyond: beyond[k]})
 	}
 	return out
+}
+
+// largestGraph returns how many requests the largest decode step has that ran as a graph;
+// -1 if none did.
+func largestGraph(steps []walk.Step) int32 {
+	largest := int32(-1)
+	for i := range steps {
+		if s := &steps[i]; s.Kind == profile.StepDecode && s.Kernels > 0 && s.AsGraph() {
+			largest = max(largest, s.Batch)
+		}
+	}
+	return largest
 }
 
 // muchEager is the part of the time of devices that steps without CUDA graphs have to
@@ -102,16 +119,18 @@ func (g *GPUs) EagerSteps() ([]finding.Finding, finding.Judged) {
 		finding.Sentence("decode%s on %s: median %s with a graph, %s without", batch, worst.Rank, words.Nearly(worst.Graph.P50), words.Nearly(worst.Eager.P50)))}, judged
 }
 
-// noGraphs tells that no decode step was launched as a CUDA graph; nothing if some were.
+// noGraphs tells of decode steps that no CUDA graph was made for: of all if none was launched
+// as a graph, or else of those with more requests than any that was.
 func (g *GPUs) noGraphs() finding.Evidence {
-	eager := 0
+	eager, graph, beyond := 0, 0, 0
 	for i := range g.Graphs {
-		if g.Graphs[i].Graph.N > 0 {
-			return finding.Evidence{}
-		}
-		eager += g.Graphs[i].Eager.N
+		u := &g.Graphs[i]
+		eager, graph, beyond = eager+u.Eager.N, graph+u.Graph.N, beyond+u.Beyond
 	}
-	if eager == 0 {
+	switch {
+	case beyond > 0:
+		return finding.Sentence("%s of %s decode steps had more requests than any that ran as a CUDA graph", words.Thousands(int64(beyond)), words.Thousands(int64(eager+graph)))
+	case graph > 0 || eager == 0:
 		return finding.Evidence{}
 	}
 	return finding.Sentence("none of %s decode steps ran as a CUDA graph: the host launches every kernel by itself", words.Thousands(int64(eager)))

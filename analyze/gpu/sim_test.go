@@ -87,9 +87,9 @@ func compareProcess(t *testing.T, gpus *GPUs, p *nsys.ProcessTruth) {
 	}
 	want, got := map[string]sum{}, map[string]sum{}
 	for _, s := range p.Steps {
-		kind, batch, _ := profile.ParseStep(s.Name)
-		from, to := walk.BatchBucket(batch)
-		key := fmt.Sprint(kind, from, to)
+		label, _ := profile.ParseStep(s.Name)
+		from, to := walk.BatchBucket(label.Batch)
+		key := fmt.Sprint(label.Kind, from, to)
 		want[key] = sum{want[key].n + s.N, want[key].span + s.GPUSpanNs}
 	}
 	for _, s := range gpus.Steps {

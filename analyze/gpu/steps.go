@@ -26,6 +26,19 @@ type StepTime struct {
 	rankIndex int32
 }
 
+// RankSteps are the steps of a server on a rank, each once.
+type RankSteps struct {
+	Rank     string
+	Captured int64 // how long the rank was recorded, ns
+	Steps    []walk.Step
+	Graphs   []GraphUse // of those that decode
+}
+
+// serverSteps returns the whole steps of a server, each once.
+func serverSteps(steps []walk.Step) []walk.Step {
+	return filter(steps, func(s *walk.Step) bool { return s.OfServer() && !s.Again })
+}
+
 // project adds what call l launched to the steps that it lies in.
 func (r *rankWork) project(l *launch, row *gpuRow) {
 	for i := l.step(); i != walk.NoStep; i = r.steps[i].Around {

@@ -119,7 +119,7 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 	if kind := w.steps.Of(r.Name); kind != nil {
 		rank.threads.Add(r, kind)
 	} else if w.asksForCollective(r.Name) {
-		rank.asked.Add(r, &walk.StepLabel{Batch: -1})
+		rank.asked.Add(r, &walk.StepLabel{StepName: profile.StepName{Batch: -1}})
 	}
 	return true
 }

@@ -82,6 +82,7 @@ func (v *server) judge(p *spell) (kind Kind, ok bool) {
 	prefills := p.share(func(s *segment) bool { return s.n[prefilling] > 0 })
 	places := p.weigh(taken[Running])
 	stuck := places[places.usual()] / places.whole()
+	slots := p.weigh(taken[Slots])
 	either := p.share(func(s *segment) bool { return s.n[prefilling] > 0 || s.n[running] == int32(places.usual()) })
 	switch {
 	case v.Role != request.Decode && (prefills >= nearlyAll || either >= nearlyAll && prefills > stuck):
@@ -90,7 +91,7 @@ func (v *server) judge(p *spell) (kind Kind, ok bool) {
 		return 0, false
 	case either >= nearlyAll && stuck >= halfOf && places.beyond(places.usual()) <= rarely:
 		return Running, true
-	case p.wait == roomless && p.weigh(taken[Slots]).isStuck():
+	case p.wait == roomless && slots.isStuck() && slots.usual() > 1: // one alone fills the cache
 		return Slots, true
 	case p.share(func(s *segment) bool { return s.n[running]+s.n[queued]+s.n[transferring] > 0 }) < nearlyAll:
 		return 0, false

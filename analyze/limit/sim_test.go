@@ -26,7 +26,7 @@ var plants = []struct {
 		c.Prompt.Median, c.Output.Median = 100, 32
 	}, Running, []request.Role{request.Unified, request.Decode}},
 	{"KV cache", testset.AllModes, func(c *simulator.Config) {
-		c.MaxQueued, c.KVTokens, c.Rate = 100, 3200, 18
+		c.MaxQueued, c.KVTokens, c.Rate = 100, 3200, 24 // below, few requests wait in some runs
 	}, Room, []request.Role{request.Unified, request.Decode}},
 	{"prefill", testset.DisaggregatedModes, func(c *simulator.Config) {
 		c.KVTokens, c.Rate, c.Prompt.Median = 1<<16, 16, 1000

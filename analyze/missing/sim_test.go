@@ -90,9 +90,10 @@ func TestRateOfLossAndNoSilence(t *testing.T) {
 				silent++
 				t.Logf("seed %d: %s", seed, found[i].Text())
 			}
-			if none.Lost > 0 || some.Share() > 1.2*share || by == testset.ByBatch && some.Share() < share/5 {
+			really := 1 - float64(lossy.Len())/float64(whole.Len()) // about share: batches differ
+			if none.Lost > 0 || some.Share() > 1.05*really || by == testset.ByBatch && some.Share() < really/5 {
 				wrong++
-				t.Logf("seed %d: %d lost of a whole dump; %.3f lost %s", seed, none.Lost, some.Share(), by)
+				t.Logf("seed %d: %d lost of a whole dump; %.3f lost %s, told as %.3f", seed, none.Lost, really, by, some.Share())
 			}
 		})
 		testset.Rate(t, "nobody is silent in a running server, or with spans lost "+by.String(), len(seeds)-silent, len(seeds), 98)

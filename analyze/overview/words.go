@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/tokens"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -38,6 +39,9 @@ func (o *Overview) facts() []fact {
 		add("load", o.loadText())
 	}
 	add("profiles", o.profilesText())
+	if o.Requests == nil && o.GPUs != nil {
+		add("tokens", tokens.Measure(o.GPUs).Words())
+	}
 	return facts
 }
 

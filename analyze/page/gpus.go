@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/tokens"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -59,6 +60,7 @@ func GPUs(g *gpu.GPUs, src Source) Section {
 	}{
 		{g.Report(), "Busy and idle"}, {g.IdleReport(), "Why devices are idle"}, {g.OverlapReport(), "Busy and idle"},
 		{g.StreamReport(), "Why devices are idle"}, {g.StepReport(), "Steps"},
+		{tokens.Measure(g).Report(), "Tokens of steps"},
 	} {
 		if t.report.Len() > 0 {
 			s.Figures = append(s.Figures, TableOf(t.report, mostRows, t.defined, src.Command("--by-rank", tableFlag(t.report))))

@@ -30,15 +30,18 @@ func TestRateOfOccasionalStragglers(t *testing.T) {
 	const right, seldom, often = 0.1, 0.045, 0.55 // of the share; of the steps
 	seeds := testset.FirstSeeds(t, 2)
 	for _, c := range []struct {
-		what string
-		slow simulator.Occasion
-		when string // it is late
+		what  string
+		slow  simulator.Occasion
+		when  string // it is late
+		least int    // in how many of 100 runs it is found
 	}{
-		{"at random", simulator.SlowAtRandom, "at random"},
-		{"in bursts", simulator.SlowInBursts, "in bursts of"},
-		{"periodically", simulator.SlowPeriodically, "every "},
-		{"in large batches", simulator.SlowInLargeBatches, "requests or more in the batch"},
-		{"after prefills", simulator.SlowAfterPrefills, "with a prefill in or right before them"},
+		{"at random", simulator.SlowAtRandom, "at random", 95},
+		// A burst is one occasion, however many steps it has: ten of them on one of two ranks
+		// prove as much as a coin that falls on one side ten times, which is likely, not certain.
+		{"in bursts", simulator.SlowInBursts, "in bursts of", 90},
+		{"periodically", simulator.SlowPeriodically, "every ", 95},
+		{"in large batches", simulator.SlowInLargeBatches, "requests or more in the batch", 95},
+		{"after prefills", simulator.SlowAfterPrefills, "with a prefill in or right before them", 95},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			found, why, runs := 0, 0, 0
@@ -74,7 +77,7 @@ func TestRateOfOccasionalStragglers(t *testing.T) {
 					t.Logf("seed %d: %s", seed, got[0].Text())
 				}
 			}
-			testset.Rate(t, "a rank that is late now and then, "+c.what, found, runs, 95)
+			testset.Rate(t, "a rank that is late now and then, "+c.what, found, runs, c.least)
 			testset.Rate(t, "when it is late: "+c.what, why, runs, 90)
 		})
 	}

@@ -41,9 +41,8 @@ func BatchWords(from, to int32) string {
 
 // A StepLabel is what the name of a step tells.
 type StepLabel struct {
-	Kind  profile.StepKind
-	Batch int32
-	Part  bool // see [profile.IsPartOfStep]
+	profile.StepName
+	Part bool // see [profile.IsPartOfStep]
 }
 
 // OfServer reports whether it is a whole step of a server, and not one of a profiler
@@ -88,13 +87,13 @@ func (n *StepNames) Of(name trace.Sym) *StepLabel {
 	if *at == 0 {
 		*at = notStep
 		text := n.Syms.Name(name)
-		kind, batch, ok := profile.ParseStep(text)
+		label, ok := profile.ParseStep(text)
 		if _, rest, found := strings.Cut(text, ":"); !ok && found {
 			text = rest
-			kind, batch, ok = profile.ParseStep(text)
+			label, ok = profile.ParseStep(text)
 		}
 		if ok {
-			n.kinds = append(n.kinds, StepLabel{kind, batch, profile.IsPartOfStep(text)})
+			n.kinds = append(n.kinds, StepLabel{label, profile.IsPartOfStep(text)})
 			*at = int32(len(n.kinds))
 		}
 	}
@@ -116,6 +115,10 @@ type Step struct {
 	// Kernels is how many kernels it launched, GraphKernels how many of them by CUDA graphs.
 	Kernels, GraphKernels int32
 }
+
+// AsGraph reports whether a step that launched kernels ran as a CUDA graph: most of them were
+// launched by one. What samples tokens never is.
+func (s *Step) AsGraph() bool { return 2*s.GraphKernels >= s.Kernels }
 
 const (
 	NoStep = -1

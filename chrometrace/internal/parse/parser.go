@@ -100,8 +100,7 @@ type name struct {
 	known uint8
 	comm  bool // if knowComm: it is a communication kernel
 	step  bool // if knowStep: it is a step
-	kind  profile.StepKind
-	batch int32
+	label profile.StepName
 	asks  trace.Sym // if knowAsks: the collective that an annotation is of; 0 is none
 }
 
@@ -149,7 +148,7 @@ func (n *name) isComm() bool {
 func (n *name) isStep() bool {
 	if n.known&knowStep == 0 {
 		n.known |= knowStep
-		n.kind, n.batch, n.step = profile.ParseStep(n.text)
+		n.label, n.step = profile.ParseStep(n.text)
 	}
 	return n.step
 }

@@ -193,7 +193,7 @@ func (p *parser) complete() {
 		if nm.isStep() {
 			p.out.Steps = append(p.out.Steps, profile.Step{
 				Event: index, Row: row, Time: ev.ts, Dur: ev.dur, Name: nm.sym,
-				Kind: nm.kind, Batch: nm.batch, OnGPU: cat.lane == LaneStream,
+				Kind: nm.label.Kind, Batch: nm.label.Batch, OnGPU: cat.lane == LaneStream,
 			})
 		}
 	}

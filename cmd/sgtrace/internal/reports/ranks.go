@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/tokens"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -20,7 +21,7 @@ import (
 var rankTables = []string{
 	"stages", "gpu.kernels", "stragglers", "collectives.ranks", "collectives.waits", "collectives.kinds",
 	"collectives.parts", "collectives.steps", "collectives.alltoall",
-	"gpu", "gpu.idle", "gpu.overlap", "gpu.streams", "steps", "ranks", "ranks.share", "ranks.steps", "ranks.pipeline",
+	"gpu", "gpu.idle", "gpu.overlap", "gpu.streams", "steps", "tokens", "ranks", "ranks.share", "ranks.steps", "ranks.pipeline",
 }
 
 // parseRanks makes the report that compares ranks.
@@ -63,6 +64,9 @@ func compareRanks(in *Reading, opt gpu.Options) (*document.Document, error) {
 			d.Add(gpus.StepShareReport())
 		}
 		d.Add(gpus.OverlapReport(), gpus.StreamReport(), gpus.StepReport())
+		if t := tokens.Measure(gpus); len(t.Rows) > 0 {
+			d.Add(t.Report())
+		}
 		d.AddMain(gpus.KernelReport())
 	}
 	if ranks != nil {

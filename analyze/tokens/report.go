@@ -1,0 +1,116 @@
+package tokens
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// Report makes a table of the tokens of steps.
+func (t *Tokens) Report() *table.Table {
+	fields := []table.Field[Row]{
+		table.TextColumn("kind", "prefill (EXTEND), decode, or other: mixtures, idle steps", func(r *Row) string { return walk.StepKinds[r.Kind] }),
+		table.TextColumn("batch", "requests in the batch", func(r *Row) string { return walk.BatchWords(r.MinBatch, r.MaxBatch) }),
+		table.TextColumn("rank", "rank, or process that is none", func(r *Row) string { return r.Rank }),
+		table.CountColumn("steps", "steps of the server", func(r *Row) int64 { return int64(r.Steps) }),
+		detail(table.CountColumn("known steps", "steps whose names tell their tokens; the next columns are of these", func(r *Row) int64 { return int64(r.Known.N) })),
+		known("tokens", "tokens that the model computes, sum", func(r *Row) int64 { return r.Known.Total }),
+		detail(known("decoded", "tokens of requests that decode; all others are prefilled", func(r *Row) int64 { return r.Decoded })),
+		table.NumberColumn("per step", "tokens per step, mean", func(r *Row) float64 {
+			if r.Known.N == 0 {
+				return math.NaN()
+			}
+			return float64(r.Known.Total) / float64(r.Known.N)
+		}),
+		known("p50", "tokens per step, median, nearest rank", func(r *Row) int64 { return r.Known.P50 }),
+		table.NumberColumn("per second in steps", "tokens per second of the time of steps on the device: from the first start to the last end of what a step launched, of steps that launched anything", func(r *Row) float64 { return r.OnDevice() }),
+		table.NumberColumn("per second captured", "tokens per second of the time that the rank was captured; empty unless the tokens of all steps are known", func(r *Row) float64 { return r.Over(r.Captured) }),
+		launched("graph", "decode steps that ran as a CUDA graph: it launched half of their kernels or more", func(u *gpu.GraphUse) int { return u.Graph.N }),
+		launched("no graph", "decode steps whose kernels the host launched one by one", func(u *gpu.GraphUse) int { return u.Eager.N }),
+		launched("beyond graphs", "decode steps without a graph that have more requests than any decode step of the rank with one", func(u *gpu.GraphUse) int { return u.Beyond }),
+	}
+	r := table.New("sgtrace.report.tokens/v1", "Tokens by kind of step, batch size and rank", t.Rows, fields)
+	t.note(r)
+	return r
+}
+
+// known is a column that only steps have whose names tell their tokens.
+func known(name, doc string, of func(*Row) int64) table.Field[Row] {
+	return table.CountColumn(name, doc, func(r *Row) int64 {
+		if r.Known.N == 0 {
+			return request.Unknown
+		}
+		return of(r)
+	})
+}
+
+// launched is a column that only decode steps have.
+func launched(name, doc string, of func(*gpu.GraphUse) int) table.Field[Row] {
+	return table.CountColumn(name, doc, func(r *Row) int64 {
+		if r.Graphs.Graph.N+r.Graphs.Eager.N == 0 {
+			return request.Unknown
+		}
+		return int64(of(&r.Graphs))
+	})
+}
+
+func detail(f table.Field[Row]) table.Field[Row] {
+	f.Detail = true
+	return f
+}
+
+// note says for which steps the tokens are not known, and which batches are too large for
+// graphs.
+func (t *Tokens) note(r *table.Table) {
+	steps, known, beyond := 0, 0, 0
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		steps, known, beyond = steps+row.Steps, known+row.Known.N, beyond+row.Graphs.Beyond
+	}
+	if known < steps {
+		r.Note("the names of %s of %s do not tell how many tokens they compute", words.Thousands(int64(steps-known)), words.Counted(steps, "step"))
+	}
+	if beyond > 0 {
+		r.Note("%s had more requests than any that ran as a CUDA graph; the largest batch with a graph is an option of the server: cuda-graph-max-bs of SGLang, cudagraph_capture_sizes of vLLM",
+			words.Counted(beyond, "decode step"))
+	}
+}
+
+// rateNames are what the steps of a kind are called beside their rate. Of StepOther, only
+// mixtures tell their tokens.
+var rateNames = [...]struct {
+	kind profile.StepKind
+	name string
+}{{profile.StepPrefill, "prefill"}, {profile.StepDecode, "decode"}, {profile.StepOther, "mixed"}}
+
+// Words says how many tokens per second ranks compute in steps of each kind, the median of
+// those that have such steps; "" if no name tells.
+func (t *Tokens) Words() string {
+	var rates []string
+	for _, k := range rateNames {
+		var of []float64
+		for i := range t.Ranks {
+			if rate := t.Ranks[i].ByKind[k.kind].OnDevice(); rate > 0 {
+				of = append(of, rate)
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		slices.Sort(of)
+		text := fmt.Sprintf("%s/s in %s steps", words.Thousands(int64(math.Round(request.NearestRank(of, 50)))), k.name)
+		if len(of) > 1 {
+			text += fmt.Sprintf(" (median of %d ranks)", len(of))
+		}
+		rates = append(rates, text)
+	}
+	return strings.Join(rates, ", ")
+}

@@ -1,0 +1,136 @@
+// Package tokens says how many tokens the steps of a server compute, and how fast.
+//
+// The names of steps tell the tokens, see [profile.StepName]: those that the model computes,
+// in prefill and in decode. Package gpu finds the steps and what each of them launched.
+package tokens
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
+)
+
+// Tokens are the tokens of the steps of all ranks.
+type Tokens struct {
+	Rows  []Row // by kind, batch size and rank
+	Ranks []Rank
+}
+
+// A Row is the steps of one kind and about one batch size on a rank.
+type Row struct {
+	Rank               string
+	Kind               profile.StepKind
+	MinBatch, MaxBatch int32 // requests; -1 is unknown
+	Captured           int64 // how long the rank was recorded, ns
+	Count
+	Graphs gpu.GraphUse // of steps that decode
+}
+
+// A Count is what the names of some steps tell of tokens.
+type Count struct {
+	Steps int                  // all
+	Known distribution.Summary // tokens in a step, of steps whose names tell
+	// Decoded is how many tokens of Known are of requests that decode.
+	Decoded int64
+	// Projected is how many tokens of Known are of steps that launched something, and Device
+	// how long these steps took: each from the first start to the last end of what it
+	// launched, ns.
+	Projected, Device int64
+
+	tokens []int64 // by step, until it is summed up
+}
+
+// A Rank is all steps of a rank.
+type Rank struct {
+	Name   string
+	ByKind [len(walk.StepKinds)]Count
+}
+
+// Measure counts the tokens of the steps of all ranks.
+func Measure(gpus *gpu.GPUs) *Tokens {
+	t := &Tokens{}
+	for i := range gpus.Served {
+		t.add(&gpus.Served[i])
+	}
+	slices.SortStableFunc(t.Rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(walk.StepKinds[b.Kind], walk.StepKinds[a.Kind]), cmp.Compare(a.MinBatch, b.MinBatch))
+	})
+	return t
+}
+
+// add adds the steps of a rank.
+func (t *Tokens) add(served *gpu.RankSteps) {
+	type key struct {
+		kind profile.StepKind
+		from int32
+	}
+	index := map[key]int{} // into t.Rows
+	rank := Rank{Name: served.Rank}
+	first := len(t.Rows)
+	for i := range served.Steps {
+		s := &served.Steps[i]
+		from, to := walk.BatchBucket(s.Batch)
+		at, ok := index[key{s.Kind, from}]
+		if !ok {
+			at = len(t.Rows)
+			index[key{s.Kind, from}] = at
+			t.Rows = append(t.Rows, Row{Rank: served.Rank, Kind: s.Kind, MinBatch: from, MaxBatch: to, Captured: served.Captured})
+		}
+		t.Rows[at].Count.add(s)
+		rank.ByKind[s.Kind].add(s)
+	}
+	for _, u := range served.Graphs {
+		t.Rows[index[key{profile.StepDecode, u.MinBatch}]].Graphs = u
+	}
+	for i := range t.Rows[first:] {
+		t.Rows[first+i].Count.sumUp()
+	}
+	for i := range rank.ByKind {
+		rank.ByKind[i].sumUp()
+	}
+	t.Ranks = append(t.Ranks, rank)
+}
+
+func (c *Count) add(s *walk.Step) {
+	c.Steps++
+	tokens, ok := s.Tokens()
+	if !ok {
+		return
+	}
+	c.tokens = append(c.tokens, tokens)
+	c.Decoded += int64(s.Decoded)
+	if s.Projected {
+		c.Projected += tokens
+		c.Device = distribution.AddTimes(c.Device, distribution.Between(s.First, s.Last))
+	}
+}
+
+func (c *Count) sumUp() {
+	c.Known = distribution.Summarize(c.tokens)
+	c.tokens = nil
+}
+
+// OnDevice returns the tokens per second of the time that devices took for the steps; NaN
+// if no step whose tokens are known launched anything.
+func (c *Count) OnDevice() float64 { return perSecond(c.Projected, c.Device) }
+
+// Over returns the tokens per second of a time in ns; NaN unless the tokens of all steps are
+// known.
+func (c *Count) Over(ns int64) float64 {
+	if c.Known.N < c.Steps {
+		return math.NaN()
+	}
+	return perSecond(c.Known.Total, ns)
+}
+
+func perSecond(n, ns int64) float64 {
+	if ns <= 0 {
+		return math.NaN()
+	}
+	return float64(n) / float64(ns) * 1e9
+}
