@@ -14,6 +14,7 @@
 //	limit         what a server has no more of, so that requests wait
 //	missing       what is not in a dump: lost spans, ranks that fell silent
 //	kernel        what kernels, launches, calls, copies and ranges took, by name
+//	operators     what operators and modules of PyTorch took, and TFLOP/s of matrix products
 //	gpu           what devices did and what they waited for
 //	gaps          what the host did while devices ran nothing (asks gpu)
 //	tokens        how many tokens steps compute, and how fast (asks gpu)
