@@ -138,7 +138,7 @@ func (c *collector) places() {
 		c.texts(attribute, Where, func(a *cause.Attribution) string { return rank(proc(a)) })
 		for i := first; i < len(c.traits); i++ {
 			t := &c.traits[i]
-			t.At = place.NewWhere(c.set, int(proc(&c.list[slices.Index(t.in, true)])))
+			t.At = place.NewWhere(c.set, int(proc(&c.list[slices.Index(t.in, true)]))).Team()
 		}
 	}
 	answer := func(a *cause.Attribution) int32 { return a.Answer }

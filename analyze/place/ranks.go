@@ -37,8 +37,14 @@ func (p *Where) RankName() string { return p.names.Short(p.Rank) }
 // DP names all ranks of the server of a rank that have its DP rank, which it stands for:
 // "decode DP1". Without a DP rank these are all.
 func (p Where) DP() string {
-	p.Rank = trace.Rank{TP: -1, PP: -1, DP: p.Rank.DP, EP: -1, Global: -1}
-	return p.Group()
+	return p.Team().Group()
+}
+
+// Team is the place of all ranks that work on the requests of a rank: those of its server
+// with its DP rank.
+func (p Where) Team() Where {
+	p.Rank, p.Label = trace.Rank{TP: -1, PP: -1, DP: p.Rank.DP, EP: -1, Global: -1}, ""
+	return p
 }
 
 // Group names the ranks of a server that share the known parts of Rank: "decode DP1 PP0".

@@ -25,7 +25,7 @@ import (
 // leaves something and leaves something out of the fixture.
 var flagSamples = map[string]string{
 	"by": "role", "tail": "p90", "o": "page.html", "sort": "max", "limit": "1", "metric": "ttft", "bucket": "1s", "classes": "classes.txt",
-	"format": "json", "slowest": "12", "from": "+1480ms", "to": "+1520ms", "sample": "0.3",
+	"format": "json", "slowest": "12", "from": "+1480ms", "to": "+1520ms", "sample": "0.3", "status": "failed",
 	"role": "decode", "rank": "TP0", "stage": "decode_loop", "min-dur": "12ms", "level": "1",
 	"max-memory": "1GB", "exclude": "*DP-0*", "redact-key": "key",
 }
@@ -50,7 +50,7 @@ var noEffect = map[[2]string]string{
 	{"sort", "stage"}: oneRow, {"limit", "stage"}: oneRow, {"classes", "host"}: "no profile is left",
 	{"slowest", "rid"}: oneRequest, {"slowest", "room"}: oneRequest, {"slowest", "trace"}: oneRequest,
 	{"to", "rid"}: oneRequest, {"to", "room"}: oneRequest, {"to", "trace"}: oneRequest, {"sample", "room"}: oneRequest,
-	{"slowest", "from"}: oneRequest, {"slowest", "sample"}: oneRequest, {"min-dur", "stage"}: "all of one stage may be longer",
+	{"slowest", "from"}: oneRequest, {"slowest", "sample"}: oneRequest, {"slowest", "status"}: oneRequest, {"from", "status"}: oneRequest, {"min-dur", "stage"}: "all of one stage may be longer",
 }
 
 // reportFlagsFixture writes a small run with requests and profiles into a new directory,
@@ -59,7 +59,7 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	config := simulator.DefaultConfig(3)
-	config.Requests, config.Output.Median, config.Prompt.Median = 24, 3, 64
+	config.Requests, config.Output.Median, config.Prompt.Median, config.FailedTransfers = 24, 3, 64, 0.15
 	config.Decode, config.Prefill = simulator.Parallel{TP: 2, PP: 1, DP: 1}, simulator.Parallel{TP: 1, PP: 1, DP: 1}
 	r, err := simulator.Play(config)
 	if err != nil {
@@ -241,8 +241,12 @@ func (p *flagPairs) run(flags ...string) *flagged {
 	}
 	for _, name := range flags {
 		value, ok := p.samples[name]
-		if name == "table" && about != nil {
+		switch {
+		case about == nil:
+		case name == "table":
 			value, ok = about.Tables[min(1, len(about.Tables)-1)], true
+		case name == "sort" && about.Name == "ops": // which has no maximum
+			value = "calls"
 		}
 		switch {
 		case name == "":

@@ -125,4 +125,4 @@ func (r *Report) NoteIgnored(ctx *cli.Context, d *document.Document) {
 }
 
 // AboutRequests are the selection flags that say nothing about what profilers recorded.
-var AboutRequests = []string{"rid", "room", "trace", "slowest", "sample", "role", "stage", "min-dur", "level"}
+var AboutRequests = []string{"rid", "room", "trace", "status", "slowest", "sample", "role", "stage", "min-dur", "level"}
