@@ -108,7 +108,7 @@ var headers = func() (rules []Rule) {
 	for _, whose := range []string{"tenant", "tenant id", "tenant name", "organization", "organization id", "org", "org id", "team", "team id", "customer", "customer id",
 		"tier", "plan", "priority", "model", "lora", "lora name", "lora path", "adapter", "adapter id", "adapter name"} {
 		for _, header := range []string{"header ", "header x ", "headers ", "headers x "} {
-			rules = append(rules, Rule{header + whose, hasCredential, credentials, "gateways: only what looks like credentials"})
+			rules = append(rules, Rule{header + whose, isNoName, credentials, "gateways: only what looks like credentials, or is more than a name"})
 		}
 	}
 	return rules
@@ -207,6 +207,10 @@ func isProse(s string) bool {
 	}
 	return false
 }
+
+// isNoName reports whether a header holds more than a name of up to three words: a credential,
+// or a sentence.
+func isNoName(s string) bool { return hasCredential(s) || len(strings.Fields(s)) > 3 }
 
 // isNumber reports whether a word is one such as 1e-05.
 func isNumber(word string) bool {

@@ -23,6 +23,8 @@ func TestOf(t *testing.T) {
 		{"http.request.header.x-tenant-id", "acme", false},
 		{"http.request.header.x-priority", "batch", false},
 		{"http.request.header.x-tenant-id", "Bearer abc12345", true},
+		{"http.request.header.x-tenant-name", "Acme Rockets Inc.", false},
+		{"http.request.header.x-tenant-name", "tell me a story", true},
 		{"http.request.header.x-tenant-token", "acme", true},
 		{"request.headers", "a: b", true},
 		{"process.command_args", "serve --api-key x", true},
