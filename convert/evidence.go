@@ -101,16 +101,9 @@ func (p *Evidence) OnOneClock() {
 	p.Requests = p.merge.Requests
 }
 
-// Inventory tells what the files of profilers say about themselves.
-func (p *Evidence) Inventory() *inventory.Inventory {
-	v := &inventory.Inventory{}
-	for _, x := range p.merge.Sources {
-		if x.Inventory != nil {
-			x.Inventory(v, sizeOf(x.Input.Name), identities(x))
-		}
-	}
-	return v
-}
+// Inventory is what the files of profilers say about themselves, if
+// [inputs.Options.Inventory] asked for it; else nil.
+func (p *Evidence) Inventory() *inventory.Inventory { return p.merge.Opt.Inventory }
 
 // unversioned calls calls as PyTorch does, without the version of CUDA in which their
 // signature changed: nsys stats leaves short ones out only.

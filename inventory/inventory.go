@@ -38,6 +38,7 @@ type Export struct {
 	Duration int64      // of the session, ns; -1 is unknown
 	// GraphMode is how CUDA graphs were traced: "Node", "Graph"; "" is unknown.
 	GraphMode string
+	Driver    string // version of the driver of the GPUs; "" is unknown
 	// PartialTables and PartialTimes are what the export was bounded to; "" is none.
 	PartialTables, PartialTimes string
 }

@@ -13,7 +13,7 @@ func Inventory(v *inventory.Inventory, src *rows.Source, size int64, processes [
 	m := &src.Meta
 	v.Exports = append(v.Exports, inventory.Export{
 		File: src.Name, Size: size, Product: m.Product, Schema: m.Schema, Host: m.Host, Absolute: m.Absolute,
-		Start: m.SessionStart, Duration: m.Duration, GraphMode: m.GraphMode,
+		Start: m.SessionStart, Duration: m.Duration, GraphMode: m.GraphMode, Driver: m.Driver,
 		PartialTables: m.PartialTables, PartialTimes: m.PartialTimes,
 	})
 	listProcesses(v, src, processes, are)

@@ -109,10 +109,11 @@ func deployment(s *request.Set) []string {
 
 // describeFiles tells what the files of profilers say about the setup.
 func describeFiles(v *inventory.Inventory, add func(name string, values ...string)) {
-	var profilers, runtimes, backends, recorded, graphs, worlds, devices []string
+	var profilers, drivers, runtimes, backends, recorded, graphs, worlds, devices []string
 	for i := range v.Exports {
 		profilers = append(profilers, strings.TrimSpace("Nsight Systems "+v.Exports[i].Product))
 		graphs = append(graphs, v.Exports[i].GraphMode)
+		drivers = append(drivers, v.Exports[i].Driver)
 	}
 	for i := range v.Traces {
 		t := &v.Traces[i]
@@ -128,6 +129,7 @@ func describeFiles(v *inventory.Inventory, add func(name string, values ...strin
 		devices = append(devices, v.Devices[i].Name)
 	}
 	add("devices", devices...)
+	add("driver", drivers...)
 	add("runtime", runtimes...)
 	add("backend of collectives", backends...)
 	add("ranks of the job", worlds...)

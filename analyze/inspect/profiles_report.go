@@ -53,6 +53,7 @@ func reportExports(rows []inventory.Export) *table.Table {
 		table.TimeField("start", "of the session, Unix time", func(e *E) (trace.Time, bool) { return e.Start, e.Absolute }),
 		{Column: table.Column{Name: "duration", Unit: table.Duration, Doc: "of the session"}, Cell: func(e *E) table.Cell { return table.NumberCell(e.Duration) }},
 		table.TextColumn("graphs", "how CUDA graphs were traced: Node has their kernels, Graph only their runs", func(e *E) string { return e.GraphMode }),
+		table.TextColumn("driver", "version of the driver of the GPUs", func(e *E) string { return e.Driver }),
 		table.TextColumn("only tables", "the only ones that nsys export was told to export; the report may have more", func(e *E) string { return e.PartialTables }),
 		table.TextColumn("only times", "the only ones that nsys export was told to export; the report may have more", func(e *E) string { return e.PartialTimes }),
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -170,7 +171,7 @@ func (c *command) readCapture(ctx *cli.Context, arg string) (*readCapture, error
 		_, err := os.Stat(path)
 		return err == nil
 	})
-	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, events: profile.Filter{Cats: reports.AllEvents, Args: profile.ArgsNone},
+	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, inventory: &inventory.Inventory{}, events: profile.Filter{Cats: reports.AllEvents, Args: profile.ArgsNone},
 		EvidenceOptions: convert.EvidenceOptions{SyncPoints: true}})
 	if err != nil {
 		return nil, err

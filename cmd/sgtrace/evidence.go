@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/progress"
+	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -17,6 +18,8 @@ type needed struct {
 	convert.EvidenceOptions
 	// anyTime tells to select by everything but --from and --to, which the caller applies.
 	anyTime bool
+	// inventory gets what files of profilers say about themselves; nil gets nothing.
+	inventory *inventory.Inventory
 }
 
 // readEvidence reads inputs of any kind, and the requests and the window of time
@@ -39,7 +42,7 @@ func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*con
 		return nil, nil, err
 	}
 	meter := progress.New(c.err, progress.IsTerminal(c.err), size(files))
-	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true}
+	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Ranks: sel.Ranks, Hosts: sel.Hosts, Walk: true, Inventory: what.inventory}
 	c.collectEarly()
 	m, err := convert.Read(files, opt, &c.diags)
 	meter.Done()

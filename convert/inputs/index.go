@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/secret"
 	"github.com/sgtrace/sgtrace/internal/tracename"
+	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
@@ -51,6 +52,10 @@ type Options struct {
 	// Walk tells that rows will be walked, see [convert.Merge.Evidence], and nothing will be
 	// drawn.
 	Walk bool
+
+	// Inventory gets what recordings tell of themselves, but not which ranks they are of and
+	// how large their files are; nil gets nothing.
+	Inventory *inventory.Inventory
 
 	// Each gets what profilers recorded, one input after another, and it is given up
 	// then; nil keeps all.
@@ -352,12 +357,14 @@ func (m *Inputs) indexRecordings(recordings []*Indexed) {
 		} else {
 			parallel.Each(len(x.Profiles), some)
 		}
-		x.Profiles, x.Inventory = nil, nil // recordings give them up when they are drawn
+		x.Profiles = nil // recordings give them up when they are drawn
 	})
 	for i, x := range recordings {
 		if x.Source == nil {
 			continue
 		}
+		list := x.Inventory
+		x.Inventory = nil // it holds profiles, too
 		if x.Print != "" {
 			same := slices.IndexFunc(m.Sources, func(o *Indexed) bool { return o.Format == x.Format && o.Print == x.Print })
 			if same >= 0 {
@@ -368,7 +375,20 @@ func (m *Inputs) indexRecordings(recordings []*Indexed) {
 		}
 		m.Sources = append(m.Sources, x)
 		m.Files = append(m.Files, files[i]...)
+		if m.Opt.Inventory != nil && list != nil {
+			const unknown = -1
+			list(m.Opt.Inventory, unknown, unidentified(len(files[i])))
+		}
 	}
+}
+
+// unidentified are n profiles of which nobody knows whose they are.
+func unidentified(n int) [][]profile.Identity {
+	all := make([][]profile.Identity, n)
+	for i := range all {
+		all[i] = []profile.Identity{{Rank: trace.NoRank}}
+	}
+	return all
 }
 
 // showEach reads one recording after another, and gives each up.

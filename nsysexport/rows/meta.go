@@ -27,6 +27,8 @@ type Meta struct {
 	// GraphMode is how CUDA graphs were traced: "Graph" means that their kernels
 	// are not in the file, "Node" that they are; "" is unknown.
 	GraphMode string
+	// Driver is the version of the driver of the GPUs: "550.54.14"; "" is unknown.
+	Driver string
 	// Partial are the tables and times that the export was bounded to; "" is none.
 	PartialTables, PartialTimes string
 
@@ -61,7 +63,7 @@ var metaCapture = tableSpec{
 	columns: metaExport.columns,
 }
 
-// systemEnv has the name of the host, and environment variables.
+// systemEnv has the name of the host, the version of its driver, and environment variables.
 var systemEnv = tableSpec{
 	names:   []string{"TARGET_INFO_SYSTEM_ENV"},
 	columns: metaExport.columns,
@@ -80,6 +82,7 @@ var metaKeys = []struct {
 	{&metaExport, "EXPORT_PARAM_TABLES_TO_EXPORT", func(m *Meta, v string) { m.PartialTables = v }},
 	{&metaExport, "EXPORT_PARAM_TIMES_TO_EXPORT", func(m *Meta, v string) { m.PartialTimes = v }},
 	{&metaCapture, "CUDA_GRAPH_TRACE_OPTIONS:MODE", func(m *Meta, v string) { m.GraphMode = v }},
+	{&systemEnv, "NvDriverVersion", func(m *Meta, v string) { m.Driver = v }},
 	{&systemEnv, "Hostname", func(m *Meta, v string) {
 		if v != "UNKNOWN" { // what nsys writes where it could not find out
 			m.Host = v

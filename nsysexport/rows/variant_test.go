@@ -84,7 +84,7 @@ func TestMeta(t *testing.T) {
 		INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PRODUCT_VERSION', '2024.5.1'), ('EXPORT_SCHEMA_VERSION', '3.13.2'),
 			('EXPORT_CONFIG_TIME_SHIFT', '-250'), ('EXPORT_PARAM_TABLES_TO_EXPORT', 'NVTX');
 		INSERT INTO META_DATA_CAPTURE VALUES ('CUDA_GRAPH_TRACE_OPTIONS:MODE', 'Node');
-		INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES (0, '', 'Hostname', 619, 'node7');
+		INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES (0, '', 'Hostname', 619, 'node7'), (0, '', 'NvDriverVersion', 205, '550.54.14');
 		INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000, '', '');
 		INSERT INTO ANALYSIS_DETAILS VALUES (0, 5000, 0, 5000);
 		INSERT INTO PROCESSES VALUES (%[1]d, 40, 'nsys-launcher'), (%[2]d, 30, 'b'), (%[1]d, 40, 'python3');
@@ -106,7 +106,7 @@ func TestMeta(t *testing.T) {
 		nsystest.TID(40, 0), nsystest.TID(30, 0), nsystest.TID(40, 41))))
 	want := Meta{
 		Product: "2024.5.1", Schema: "3.13.2", Host: "node7", Absolute: true, SessionStart: 1700000000000000000, Shift: -250,
-		Duration: 5000, GraphMode: "Node", PartialTables: "NVTX",
+		Duration: 5000, GraphMode: "Node", Driver: "550.54.14", PartialTables: "NVTX",
 		GPUs: []GPU{{6, "H100", "u6", "0000:18:00.0"}}, Devices: []Device{{40, 0, 6, "u6"}},
 	}
 	if got := fmt.Sprintf("%+v", e.Meta); got != fmt.Sprintf("%+v", want) {
