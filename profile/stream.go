@@ -66,6 +66,12 @@ type Stream interface {
 	Calls(yield func(*Call) bool)
 	Ranges(yield func(*Range) bool)
 	Frames(yield func(*Frame) bool)
+	// Samples passes what threads ran whenever the profiler interrupted them, Backtraces the
+	// stacks of calls, Runs when threads had cores. A walk over one of the first two reads all
+	// stacks first.
+	Samples(yield func(*Sample) bool)
+	Backtraces(yield func(*Sample) bool)
+	Runs(yield func(*Run) bool)
 }
 
 // An Event is what rows of all kinds have.
