@@ -20,6 +20,8 @@ type Set struct {
 	// Recorded is what profilers recorded of some rank besides events, which slows hosts
 	// down: "shapes", "stacks".
 	Recorded []string
+	// Exports tells that some streams are of Nsight Systems, which has options of its own.
+	Exports bool
 	// GraphCapture tells that some recordings are of a server that starts and captures its
 	// CUDA graphs.
 	GraphCapture bool

@@ -22,6 +22,7 @@ const (
 	rangeFrame frameKind = iota
 	pythonFrame
 	operatorFrame
+	stackFrame // the innermost function of the code itself that a call was in
 	systemFrame
 	callFrame
 )
@@ -38,6 +39,7 @@ type thread struct {
 	id      threadID
 	frames  []frame // sorted once all are there
 	runs    []run   // of frames, as they were read
+	seen    observed
 	queries []query
 	sweep   sweep // of the device at hand, with those of the other threads
 	others  others
@@ -68,6 +70,7 @@ func (t *thread) join(o *thread) {
 		t.frames = append(t.frames, o.frames...)
 	}
 	o.frames, o.runs = nil, nil
+	t.seen.join(&o.seen)
 }
 
 // compareFrames orders frames by their start, the outer one of two first.
@@ -88,6 +91,7 @@ func (t *thread) settle() {
 		settled = merge(frames, settled)
 	}
 	t.frames, t.runs = settled, nil
+	t.seen.settle()
 }
 
 // merge merges two lists in order. What is equal comes from the first one first.
@@ -112,10 +116,24 @@ type host struct {
 	index   map[threadID]*thread
 	last    *thread // that was asked for
 	has     [callFrame + 1]bool
-	late    spans
-	near    int // of late
+	saw     saw
+	// withRuns are the threads of which it is known when they had a core.
+	withRuns map[threadID]bool
+	late     spans
+	near     int // of late
 	// launches are the calls that launched what ended gaps.
 	launches []lateLaunch
+}
+
+// saw tells what was recorded of threads beside what they did, whether in gaps or not.
+type saw struct {
+	samples, runs, backtraces bool
+	python                    bool // in samples of late gaps
+}
+
+func (s *saw) join(o saw) {
+	s.samples, s.runs = s.samples || o.samples, s.runs || o.runs
+	s.backtraces, s.python = s.backtraces || o.backtraces, s.python || o.python
 }
 
 // A lateLaunch is a call that launched what ended a gap of a device.
@@ -146,8 +164,7 @@ func (h *host) thread(id threadID) *thread {
 func (h *host) add(kind frameKind, e *profile.Event, tid int64, walk int) bool {
 	h.has[kind] = true
 	end := max(e.End, e.Start+1)
-	h.near = h.late.after(e.Start, h.near)
-	if h.near == len(h.late) || h.late[h.near].From >= end {
+	if !h.during(e.Start, end) {
 		return false
 	}
 	h.thread(threadID{e.PID, tid}).add(frame{e.Start, end, e.Name, kind}, walk)
@@ -209,6 +226,7 @@ func joinHosts(streams [][]host, ranks [][]*deviceGaps) []host {
 			for kind, has := range h.has {
 				to.has[kind] = to.has[kind] || has
 			}
+			to.saw.join(h.saw)
 			for _, t := range h.threads {
 				to.thread(t.id).join(t)
 			}

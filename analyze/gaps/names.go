@@ -31,6 +31,8 @@ const (
 	Sleeping   // waits for time to pass, or for input
 	Collecting // garbage
 	OtherThread
+	InNative // code of a program or a library, where it was interrupted
+	OffCPU   // no core, and nothing recorded that blocks
 	OnDevice // nothing that matters: the launch had been made, or is not known
 	numDid
 )
@@ -38,14 +40,15 @@ const (
 var didWords = [numDid]string{
 	NotRecorded: "not recorded", InRange: "range", InPython: "Python", InOperator: "operator", Launching: "launch", Syncing: "sync call",
 	Copying: "copy call", Allocating: "memory call", LoadingModule: "module load", OtherCall: "CUDA call", SystemCall: "OS call", Locked: "lock",
-	Sleeping: "waiting", Collecting: "garbage collection", OtherThread: "other thread", OnDevice: "device",
+	Sleeping: "waiting", Collecting: "garbage collection", OtherThread: "other thread",
+	InNative: "native code", OffCPU: "off CPU", OnDevice: "device",
 }
 
 func (d Did) String() string { return didWords[d] }
 
 // idle reports whether the thread itself does nothing.
 func (d Did) idle() bool {
-	return d == NotRecorded || d == InRange || d == Locked || d == Sleeping
+	return d == NotRecorded || d == InRange || d == Locked || d == Sleeping || d == OffCPU
 }
 
 // A meaning is what the name of a frame says.
@@ -102,6 +105,8 @@ func (n *names) look(kind frameKind, sym trace.Sym) meaning {
 		return n.lookPython(text)
 	case operatorFrame:
 		return meaning{name: sym, did: InOperator, clear: strings.HasPrefix(text, "Torch-Compiled Region") || strings.Contains(text, "CompiledFxGraph")}
+	case stackFrame:
+		return meaning{name: sym, did: InNative}
 	case systemFrame:
 		return meaning{name: sym, did: firstOf(systemCalls, text, SystemCall)}
 	}

@@ -20,7 +20,9 @@ func (g *Gaps) causeReport() *table.Table {
 		table.NsColumn("time", "sum over devices", func(c *Cause) int64 { return c.Time }),
 		table.Field[Cause]{Column: table.Column{Name: "share", Unit: table.Share, Doc: "part of the time of all gaps"}, Cell: func(c *Cause) table.Cell { return table.ShareCell(c.Time, c.all) }},
 		table.CountColumn("gaps", "how many gaps have a part of it", func(c *Cause) int64 { return c.Gaps }),
-		table.NsColumn("max", "longest time in one gap", func(c *Cause) int64 { return c.LongestPart }))
+		table.NsColumn("max", "longest time in one gap", func(c *Cause) int64 { return c.LongestPart }),
+		table.Field[Cause]{Column: table.Column{Name: "samples", Unit: table.Count, Doc: "how many samples of the thread tell so, each for no more than the time between two"},
+			Cell: func(c *Cause) table.Cell { return table.Cell{N: c.Samples, Unknown: c.Samples == 0} }})
 	fields = append(fields, causeFields(func(c *Cause) *Cause { return c })...)
 	t := table.New("sgtrace.report.gaps/v1", "Why GPUs were idle, and what the host did", g.Causes, fields)
 	if len(g.Causes) == 0 {
@@ -123,10 +125,28 @@ func (g *Gaps) noteMissing(t *table.Table) {
 	if g.Late == 0 {
 		return
 	}
-	if !g.HasPython {
+	if !g.HasPython && !g.saw.python {
 		t.Note("no Python functions were recorded: torch.profiler records them with with_stack=True")
 	}
 	if !g.HasOperators && !g.HasRanges {
 		t.Note("no operators or ranges were recorded: torch.profiler and NVTX ranges (--trace=cuda,nvtx,osrt of nsys) say what the host works on")
 	}
+	if missing := g.saw.missing(); g.export && missing != "" {
+		t.Note("nsys records more of what the host did with %s", missing)
+	}
+}
+
+// missing lists the options of nsys that would have recorded what was not seen of threads.
+func (s *saw) missing() string {
+	var options []string
+	add := func(seen bool, option string) {
+		if !seen {
+			options = append(options, option)
+		}
+	}
+	add(s.samples, "--sample=process-tree (what threads run)")
+	add(s.python, "--python-sampling=true (their Python functions)")
+	add(s.runs, "--cpuctxsw=process-tree (when threads have a core)")
+	add(s.backtraces, "--cudabacktrace=all and --python-backtrace=cuda (where calls are made)")
+	return strings.Join(options, "; ")
 }

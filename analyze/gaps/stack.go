@@ -14,7 +14,8 @@ type site struct {
 	// function is the Python function, of a library or built in, that frame calls; where there
 	// is no frame, the innermost one.
 	function trace.Sym
-	// frame is the innermost Python function that is of no library.
+	// frame is the innermost function that is of no library: of Python, or of a stack that was
+	// recorded as a whole.
 	frame trace.Sym
 	// span is the innermost range where no frame is known; all steps of a kind are one.
 	span trace.Sym
@@ -50,6 +51,10 @@ func (n *names) within(s site, f *frame) site {
 		if s.call = 0; s.operator == 0 && !m.clear {
 			s.operator = m.name
 		}
+	case stackFrame:
+		if s.frame == 0 {
+			s.frame, s.function, s.span = m.name, 0, 0
+		}
 	default:
 		s.call = m.name
 	}
@@ -61,6 +66,8 @@ type sweep struct {
 	names  *names
 	frames []frame // in order
 	open   []openFrame
+	// changed is when a frame last began or ended.
+	changed trace.Time
 }
 
 // An openFrame is one that has begun and not ended, with the site in it.
@@ -78,6 +85,10 @@ func (s *sweep) moveTo(t trace.Time) {
 		if f.to > t {
 			s.open = append(s.open, openFrame{f.to, s.names.within(s.site(), f)})
 		}
+		s.changed = max(s.changed, f.from)
+		if f.to <= t {
+			s.changed = max(s.changed, f.to)
+		}
 	}
 }
 
@@ -86,6 +97,7 @@ func (s *sweep) close(t trace.Time) {
 	n := len(s.open)
 	for n > 0 && s.open[n-1].to <= t {
 		n--
+		s.changed = max(s.changed, s.open[n].to)
 	}
 	s.open = s.open[:n]
 }
