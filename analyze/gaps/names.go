@@ -90,8 +90,8 @@ func (n *names) look(kind frameKind, sym trace.Sym) meaning {
 	text := n.syms.Name(sym)
 	switch kind {
 	case rangeFrame:
-		if at := operatorRange.FindStringIndex(text); at != nil {
-			return meaning{name: n.syms.Intern(text[:at[0]]), did: InOperator}
+		if name, _, ok := profile.CutOperatorRange(text); ok {
+			return meaning{name: n.syms.Intern(name), did: InOperator}
 		}
 		switch step := n.ranges.Of(sym); {
 		case step == nil:
@@ -112,10 +112,6 @@ func (n *names) look(kind frameKind, sym trace.Sym) meaning {
 	}
 	return meaning{name: n.syms.Intern(profile.CallName(text)), did: didInCall(text)}
 }
-
-// operatorRange matches the range that PyTorch's emit_nvtx makes of an operator:
-// "aten::copy_, seq = 17, op_id = 3, sizes = [[2]]".
-var operatorRange = regexp.MustCompile(`, (?:seq|op_id|sizes) = `)
 
 // didInCall returns what a thread does in a call of CUDA.
 func didInCall(name string) Did {
