@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -106,14 +107,14 @@ func (c *Cause) Where() string {
 	add("", c.Call)
 	add(" under ", c.Operator)
 	if c.Operator == "" {
-		add(" under ", short(c.Function))
+		add(" under ", host.Short(c.Function))
 	}
-	add(" in ", short(c.Frame))
+	add(" in ", host.Short(c.Frame))
 	if c.Frame == "" {
 		add(" in ", c.Range)
 	}
 	if c.Other != "" {
-		add(" while another thread is in ", short(c.Other))
+		add(" while another thread is in ", host.Short(c.Other))
 	}
 	return b.String()
 }
