@@ -18,6 +18,7 @@
 //	gpu           what devices did and what they waited for
 //	host          the stacks of threads, and what the names in them mean (asks gpu)
 //	gaps          what the host did while devices ran nothing (asks gpu, host)
+//	stacks        where the time of threads and devices went, by stack (asks host)
 //	tokens        how many tokens steps compute, and how fast (asks gpu)
 //	collective    who is late in collectives, and why (asks gpu)
 //	rank          which rank has more to do or is slower

@@ -29,9 +29,8 @@ type Gaps struct {
 	Longest []Gap // the longest first
 	Idle    int64 // all gaps
 	Late    int64 // gaps that a late launch ended: host wait
-	// HasPython, HasOperators and HasRanges tell that some were recorded, whether in gaps or
-	// not.
-	HasPython, HasOperators, HasRanges bool
+	// Recorded tells which kinds of frames there are, whether in gaps or not.
+	Recorded host.Recorded
 
 	byRank, several bool
 }
@@ -81,9 +80,7 @@ func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
 	g := &Gaps{byRank: opt.ByRank, several: len(ranks) > 1}
 	for i := range ranks {
 		h := ranks[i].host
-		g.HasPython = g.HasPython || h.has[host.PythonFrame]
-		g.HasOperators = g.HasOperators || h.has[host.OperatorFrame]
-		g.HasRanges = g.HasRanges || h.has[host.RangeFrame]
+		g.Recorded.Join(&h.has)
 		for _, d := range c.ranks[i] {
 			for k := range d.late {
 				g.Late = distribution.AddTimes(g.Late, d.late[k].Length())

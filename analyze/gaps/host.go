@@ -23,7 +23,7 @@ type rankHost struct {
 	threads []*thread
 	index   map[host.ThreadID]*thread
 	last    *thread // that was asked for
-	has     [host.CallFrame + 1]bool
+	has     host.Recorded
 	late    spans
 	near    int // of late
 	// launches are the calls that launched what ended gaps.
@@ -104,9 +104,7 @@ func joinHosts(streams [][]rankHost, ranks [][]*deviceGaps) []rankHost {
 	for _, of := range streams {
 		for rank := range of {
 			h, to := &of[rank], &hosts[rank]
-			for kind, has := range h.has {
-				to.has[kind] = to.has[kind] || has
-			}
+			to.has.Join(&h.has)
 			for _, t := range h.threads {
 				to.thread(t.id).read.Join(&t.read)
 			}

@@ -124,10 +124,7 @@ func (g *Gaps) noteMissing(t *table.Table) {
 	if g.Late == 0 {
 		return
 	}
-	if !g.HasPython {
-		t.Note("no Python functions were recorded: torch.profiler records them with with_stack=True")
-	}
-	if !g.HasOperators && !g.HasRanges {
-		t.Note("no operators or ranges were recorded: torch.profiler and NVTX ranges (--trace=cuda,nvtx,osrt of nsys) say what the host works on")
+	for _, text := range g.Recorded.Missing() {
+		t.Note("%s", text)
 	}
 }

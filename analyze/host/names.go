@@ -45,8 +45,11 @@ func (d Did) String() string { return didWords[d] }
 
 // Idle reports whether the thread itself does nothing.
 func (d Did) Idle() bool {
-	return d == NotRecorded || d == InRange || d == Locked || d == Sleeping
+	return d == NotRecorded || d == InRange || d.Waits()
 }
+
+// Waits reports whether the thread waits for a lock, for time to pass, or for input.
+func (d Did) Waits() bool { return d == Locked || d == Sleeping }
 
 // A Meaning is what the name of a frame says.
 type Meaning struct {
