@@ -180,12 +180,15 @@ const collectorName = "Python GC"
 // address matches where an object lies.
 var address = regexp.MustCompile(`(?: object)? at 0x[0-9a-fA-F]+`)
 
+// generated matches the file of code that torch.fx made, which has a number for each piece.
+var generated = regexp.MustCompile(`^<eval_with_key>\.\d+\(`)
+
 // lookPython says what a frame of Python is: a function, with its file and line, something
 // built in, or a module of PyTorch.
 func (n *Names) lookPython(text string) Meaning {
 	m := Meaning{Did: InPython}
 	if file, function, ok := cutPython(text); ok {
-		m.Name, m.Own = n.syms.Intern(text), !ofLibrary(file)
+		m.Name, m.Own = n.syms.Intern(generated.ReplaceAllString(text, "<eval_with_key>(")), !ofLibrary(file)
 		if !m.Own {
 			m.Did = firstOf(functions, path.Base(file)+" "+function+" ", InPython)
 		}

@@ -25,6 +25,7 @@ func TestNames(t *testing.T) {
 		{PythonFrame, "<built-in method acquire of _thread.lock object at 0x7f12ab>", "<built-in method acquire of _thread.lock>", Locked, false},
 		{PythonFrame, "<built-in function sleep>", "<built-in function sleep>", Sleeping, false},
 		{PythonFrame, "nn.Module: Linear_12", "nn.Module: Linear", InPython, false},
+		{PythonFrame, "<eval_with_key>.51(4): forward", "<eval_with_key>(4): forward", InPython, true},
 		{PythonFrame, "Python GC", "Python GC", Collecting, false},
 		{RangeFrame, "step[DECODE bs=32]", "decode bs=17-32 step", InRange, false},
 		{RangeFrame, "ProfilerStep#7", "ProfilerStep", InRange, false},

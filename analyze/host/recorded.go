@@ -10,6 +10,9 @@ func (r *Recorded) Join(o *Recorded) {
 	}
 }
 
+// Code reports whether anything was recorded that tells where in its code a thread is.
+func (r *Recorded) Code() bool { return r[PythonFrame] || r[OperatorFrame] || r[RangeFrame] }
+
 // Missing says what was not recorded of where in its code a thread is, and which options of
 // profilers record it.
 func (r *Recorded) Missing() []string {

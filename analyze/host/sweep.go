@@ -27,9 +27,27 @@ func (s *Sweep[S]) MoveTo(t trace.Time) {
 		f := &s.Ahead[0]
 		s.Ahead = s.Ahead[1:]
 		if f.To > t {
-			s.open = append(s.open, Open[S]{f.To, s.Enter(s.Here(), f)})
+			s.open = append(s.open, Open[S]{f.To, s.Enter(s.around(f), f)})
 		}
 	}
+}
+
+// rounding is by how much frames of old traces may end too early: their times are whole
+// microseconds.
+const rounding = 1000
+
+// around returns what holds around a frame that begins now: what the thread is in. A range that
+// outlasts the function that began it, such as the __enter__ of a context manager, is not in
+// that function.
+func (s *Sweep[S]) around(f *Frame) (around S) {
+	n := len(s.open)
+	for f.Kind == RangeFrame && n > 0 && s.open[n-1].To < f.To-rounding {
+		n--
+	}
+	if n > 0 {
+		around = s.open[n-1].In
+	}
+	return around
 }
 
 // close leaves the frames that ended. One that ends after the frames in it stays below these.
