@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -57,8 +56,7 @@ Examples:
 			files("torch", "`INPUT` with PyTorch traces: a file, glob, or folder"),
 			files("nsys", "`INPUT` with Nsight Systems exports (SQLite): a file, glob, or folder"),
 			files("otel", "`INPUT` with OTLP dumps: a file, glob, or folder"),
-		}, c.timelineFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "view", Value: "both", Usage: "`VIEW` of requests to draw: thread, request, or both"},
+		}, c.timelineFlags(), requestDrawingFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "around", Usage: "only the time of the request with this `ID` (or the start of one), on all ranks", Category: ofRanks},
 
 			&cli.StringSliceFlag{Name: "offset", Usage: "the clock of this host is ahead: `HOST=+1.2ms`", Category: clock},
@@ -93,8 +91,7 @@ func (c *command) timelineFlags() []cli.Flag {
 
 // mergeFlags are the flags of merge, parsed.
 type mergeFlags struct {
-	view   drawing.View
-	layout drawing.RankLayout
+	draw   drawing.Options
 	read   inputs.Options
 	sel    *chosen
 	given  []clocks.Given
@@ -217,7 +214,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	if c.redact != nil {
 		m.Redact(c.redact)
 	}
-	t := m.Layout(flags.view, flags.layout)
+	t := m.Layout(flags.draw)
 	if len(t.Slices) == 1 && len(t.Instants) == 0 && len(t.Samples) == 0 {
 		return nil, nothingLeft(ctx)
 	}
@@ -295,11 +292,8 @@ func shareID(s *request.Set, these []int, begin string) bool {
 // mergeFlags reads the flags that need more than looking up.
 func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	f = &mergeFlags{}
-	if f.view, err = drawing.ParseView(cmp.Or(ctx.String("view"), "both")); err != nil {
-		return nil, commandline.AsUsage(err)
-	}
-	if f.layout, err = drawing.ParseRankLayout(ctx.String("layout")); err != nil {
-		return nil, commandline.AsUsage(err)
+	if f.draw, err = drawingOptions(ctx); err != nil {
+		return nil, err
 	}
 	if f.sel, err = selection(ctx); err != nil {
 		return nil, err

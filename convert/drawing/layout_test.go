@@ -65,7 +65,7 @@ func eachDump(t *testing.T, f func(t *testing.T, load func() *request.Set)) {
 func TestEverySpanIsDrawn(t *testing.T) {
 	eachDump(t, func(t *testing.T, load func() *request.Set) {
 		set := load()
-		checkEverySpanIsDrawn(t, set, Layout(set, ViewBoth))
+		checkEverySpanIsDrawn(t, set, Layout(set, Options{}))
 	})
 }
 
@@ -183,7 +183,7 @@ func TestArrowsFollowTheRequest(t *testing.T) {
 	if err := otlpjson.Read(d, "sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
-	model := Layout(assembly.Build(d).Set, ViewThread)
+	model := Layout(assembly.Build(d).Set, Options{View: ViewThread})
 	names := map[string]int{}
 	for _, f := range model.Flows {
 		from, to := model.Slices[f.From], model.Slices[f.To]
@@ -230,7 +230,7 @@ func TestOrderOfInputsDoesNotMatter(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := perfetto.Write(&b, Layout(set, ViewBoth)); err != nil {
+		if err := perfetto.Write(&b, Layout(set, Options{})); err != nil {
 			t.Fatal(err)
 		}
 		return b.Bytes()
@@ -254,7 +254,7 @@ func TestCountersAgreeWithStages(t *testing.T) {
 	if err := otlpjson.Read(d, "sim", bytes.NewReader(dump)); err != nil {
 		t.Fatal(err)
 	}
-	model := Layout(assembly.Build(d).Set, ViewThread)
+	model := Layout(assembly.Build(d).Set, Options{View: ViewThread})
 	last := map[trace.TrackID]float64{}
 	for _, s := range model.Samples {
 		if s.Value < 0 {
@@ -282,7 +282,7 @@ func TestTraceProcessor(t *testing.T) {
 	eachDump(t, func(t *testing.T, load func() *request.Set) {
 		for _, view := range []View{ViewBoth, ViewThread, ViewRequest} {
 			var file bytes.Buffer
-			if err := perfetto.Write(&file, Layout(load(), view)); err != nil {
+			if err := perfetto.Write(&file, Layout(load(), Options{View: view})); err != nil {
 				t.Fatal(err)
 			}
 			pftest.CheckImport(t, processor, file.Bytes())
