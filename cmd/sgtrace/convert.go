@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -62,6 +63,7 @@ func (c *command) converter(f *inputs.Format) *cli.Command {
 	if f.Requests {
 		cmd.Flags = append([]cli.Flag{
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
+			noFindingsFlag(),
 			c.verifyFlag(),
 			keepSecretsFlag(),
 		}, slices.Concat(requestDrawingFlags(), selectionFlags())...)
@@ -139,6 +141,9 @@ func (c *command) layout(ctx *cli.Context, files []inputs.Input, opt drawing.Opt
 	set, err := c.loadFiles(ctx, files, loading{only: f})
 	if err != nil {
 		return nil, 0, err
+	}
+	if !ctx.Bool("no-findings") {
+		opt.Findings = findingsOf(finders.Inputs{Requests: set}, c.again(ctx))
 	}
 	t = drawing.Layout(set, opt)
 	return t, len(set.Requests), nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -81,6 +82,7 @@ func (c *command) timelineFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "rank-of", Usage: "the process PID of an export is this rank: `PID=RANK`, such as 4100=TP3 or node1:4100=TP3"},
 		&cli.StringFlag{Name: "layout", Value: "both", Usage: "`LAYOUT` of ranks: ranks (threads and streams of each rank), compare (the same row of all ranks together), or both"},
 		&cli.DurationFlag{Name: "split", Usage: "write a numbered series of files, each `DURATION` long, such as 60s", DefaultText: "one file"},
+		noFindingsFlag(),
 		c.verifyFlag(),
 		keepSecretsFlag(),
 		&cli.StringSliceFlag{Name: "cat", Usage: "include events of this `CATEGORY`: kernel, cpu_op, python_function, nvtx, ...; separate several with commas", Category: ofRanks},
@@ -96,6 +98,13 @@ type mergeFlags struct {
 	sel    *chosen
 	given  []clocks.Given
 	clocks *textFile // of --clock-report; nil without
+}
+
+// whole reports whether all events of ranks are read, so that what is missing is missing
+// in the inputs.
+func (f *mergeFlags) whole() bool {
+	filter := &f.read.Filter
+	return len(filter.Cats) == 0 && filter.Names == nil && filter.MinDur == 0
 }
 
 func (c *command) merge(ctx *cli.Context) error {
@@ -213,6 +222,13 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	}
 	if c.redact != nil {
 		m.Redact(c.redact)
+	}
+	if !ctx.Bool("no-findings") {
+		in := finders.Inputs{Requests: m.Requests}
+		if flags.whole() {
+			in.Profiles = m.Profiles()
+		}
+		flags.draw.Findings = findingsOf(in, c.again(ctx))
 	}
 	t := m.Layout(flags.draw)
 	if len(t.Slices) == 1 && len(t.Instants) == 0 && len(t.Samples) == 0 {

@@ -142,16 +142,16 @@ func (c *chooser) takeOthers() {
 // byMinute groups what was chosen by the minute of arrival instead.
 func (c *chooser) byMinute() []requestGroup {
 	var groups []requestGroup
-	from, to, _ := c.set.Bounds()
+	all := c.set.Requests // by start
 	layout := "15:04"
-	if to-from >= trace.Time(24*time.Hour) {
+	if all[len(all)-1].Start-all[0].Start >= trace.Time(24*time.Hour) {
 		layout = "2006-01-02 15:04"
 	}
-	for r := range c.set.Requests { // by start
+	for r := range all {
 		if !c.chosen[r] {
 			continue
 		}
-		minute := time.Unix(0, int64(c.set.Requests[r].Start)).UTC().Format(layout)
+		minute := time.Unix(0, int64(all[r].Start)).UTC().Format(layout)
 		if k := len(groups) - 1; k < 0 || groups[k].name != minute {
 			groups = append(groups, requestGroup{name: minute, desc: "requests that arrived in this minute (UTC)"})
 		}

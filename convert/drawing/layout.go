@@ -68,6 +68,7 @@ func Layout(set *request.Set, opt Options) *trace.Trace {
 	l := newLayout(set, b, opt)
 	l.addClocks(b)
 	describe(b, set, nil)
+	drawFindings(b, opt.Findings, set, l.extentOf(), inputs.Extent{})
 	return l.drawViews(b, opt.View, trace.Room{}, func(*drawing) {})
 }
 

@@ -99,6 +99,7 @@ func Draw(m *clocks.Clocks, opt Options) *trace.Trace {
 	d.addClocks()
 	describe(b, m.Requests, m.Files)
 	if m.Requests == nil {
+		drawFindings(b, opt.Findings, nil, inputs.Extent{}, d.recorded())
 		room := d.room()
 		b.Grow(room.Slices, room.Instants, room.Flows)
 		d.drawRanks()
@@ -110,6 +111,7 @@ func Draw(m *clocks.Clocks, opt Options) *trace.Trace {
 	for p := range m.Requests.Procs {
 		l.clocks[p] = d.clockIDs[m.ClockOfProc(p)]
 	}
+	drawFindings(b, opt.Findings, m.Requests, l.extentOf(), d.recorded())
 	return l.drawViews(b, opt.View, d.room(), func(requests *drawing) {
 		if len(m.Tracks) > 0 {
 			d.drawRanks()

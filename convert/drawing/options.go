@@ -44,10 +44,14 @@ type Finding struct {
 	// beginning on, and to the end, of the requests, or of what profilers recorded.
 	Since, Until trace.Time
 	OfProfiles   bool
-	Record       []Field // what is known about it, in the order of display
+	Record       []Field // its facts, in the order of display
 	Requests     []int   // that it names: indexes into Set.Requests
 	Rank         string  // which rank it is about, as rows call it; "" is no rank
 }
 
-// A Field is a part of a record.
-type Field struct{ Key, Value string }
+// A Field is a part of a record: a text, or a number if that is "". NaN is unknown.
+type Field struct {
+	Key    string
+	Text   string
+	Number float64
+}
