@@ -143,7 +143,7 @@ func (c *command) layout(ctx *cli.Context, files []inputs.Input, opt drawing.Opt
 		return nil, 0, err
 	}
 	if !ctx.Bool("no-findings") {
-		opt.Findings = findingsOf(finders.Inputs{Requests: set}, c.again(ctx))
+		opt.Findings = findingsOf(finders.Inputs{Requests: set})
 	}
 	t = drawing.Layout(set, opt)
 	return t, len(set.Requests), nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,22 +21,21 @@ func noFindingsFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "no-findings", DisableDefaultText: true, Usage: "don't look for what stands out (default: draw what 'sgtrace report' finds)"}
 }
 
-// findingsOf looks for what stands out in the inputs of a timeline. The arguments again
-// read the same inputs once more.
-func findingsOf(in finders.Inputs, again []string) []drawing.Finding {
+// findingsOf looks for what stands out in the inputs of a timeline.
+func findingsOf(in finders.Inputs) []drawing.Finding {
 	m := finders.Measure(in)
 	found := m.Look(finders.All).Findings
 	out := make([]drawing.Finding, len(found))
 	for i := range found {
-		out[i] = drawnFinding(&found[i], again)
+		out[i] = drawnFinding(&found[i])
 	}
 	return out
 }
 
 // drawnFinding is how a timeline shows a finding.
-func drawnFinding(f *finding.Finding, again []string) drawing.Finding {
+func drawnFinding(f *finding.Finding) drawing.Finding {
 	d := drawing.Finding{Name: string(f.Kind), Title: f.Text, Severity: string(f.Severity), Since: f.Since, Until: f.Until,
-		OfProfiles: f.Whose == finding.GPUTime || f.Whose == finding.Calls, Requests: f.Affected.Named(), Record: recordOf(f, again)}
+		OfProfiles: f.Whose == finding.GPUTime || f.Whose == finding.Calls, Requests: f.Affected.Named(), Record: recordOf(f)}
 	if f.At.Scope != place.Everywhere {
 		d.Name += naming.Separator + f.At.String()
 	}
@@ -47,8 +45,9 @@ func drawnFinding(f *finding.Finding, again []string) drawing.Finding {
 	return d
 }
 
-// recordOf are the facts of a finding, as JSON has them.
-func recordOf(f *finding.Finding, again []string) []drawing.Field {
+// recordOf are the facts of a finding, as JSON has them. Its command does not name the
+// inputs: the same inputs give the same timeline, however they were named.
+func recordOf(f *finding.Finding) []drawing.Field {
 	text := func(key, value string) drawing.Field { return drawing.Field{Key: key, Text: value, Number: math.NaN()} }
 	number := func(key string, value float64) drawing.Field { return drawing.Field{Key: key, Number: value} }
 	known := func(key string, at trace.Time) drawing.Field {
@@ -72,18 +71,5 @@ func recordOf(f *finding.Finding, again []string) []drawing.Field {
 	if f.Affected.N > 0 {
 		record = append(record, number("requests", float64(f.Affected.N)), text("rids", strings.Join(f.Affected.RIDs, " ")))
 	}
-	return append(record, text("evidence", strings.Join(finding.Sentences(f.Evidence), "\n")), text("command", f.Command(again)))
-}
-
-// again are the arguments that select and read the inputs of a timeline once more.
-func (c *command) again(ctx *cli.Context) []string {
-	args := append(c.exclusionArgs(ctx), selectionArgs(ctx)...)
-	given := slices.Clone(ctx.Args().Slice())
-	for _, flag := range [...]string{"torch", "nsys", "otel"} {
-		given = append(given, ctx.StringSlice(flag)...)
-	}
-	for _, arg := range shortInputs(given, ctx.StringSlice("exclude")) {
-		args = append(args, c.redactedInput(arg))
-	}
-	return args
+	return append(record, text("evidence", strings.Join(finding.Sentences(f.Evidence), "\n")), text("command", f.Command([]string{"INPUT..."})))
 }

@@ -100,13 +100,6 @@ type mergeFlags struct {
 	clocks *textFile // of --clock-report; nil without
 }
 
-// whole reports whether all events of ranks are read, so that what is missing is missing
-// in the inputs.
-func (f *mergeFlags) whole() bool {
-	filter := &f.read.Filter
-	return len(filter.Cats) == 0 && filter.Names == nil && filter.MinDur == 0
-}
-
 func (c *command) merge(ctx *cli.Context) error {
 	inputs, err := mergeInputsOf(ctx)
 	if err != nil {
@@ -225,10 +218,10 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	}
 	if !ctx.Bool("no-findings") {
 		in := finders.Inputs{Requests: m.Requests}
-		if flags.whole() {
+		if flags.read.Filter.KeepsKinds() {
 			in.Profiles = m.Profiles()
 		}
-		flags.draw.Findings = findingsOf(in, c.again(ctx))
+		flags.draw.Findings = findingsOf(in)
 	}
 	t := m.Layout(flags.draw)
 	if len(t.Slices) == 1 && len(t.Instants) == 0 && len(t.Samples) == 0 {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -108,10 +109,25 @@ func (l *layout) extentOf() (e inputs.Extent) {
 func (m *merging) recorded() (e inputs.Extent) {
 	for _, r := range m.Tracks {
 		for _, c := range r.Captures {
-			if from := c.Time(c.First); e.From == 0 || from < e.From {
+			for i := range c.File.Lines {
+				if l := &c.File.Lines[i]; l.Key.Part == c.Part {
+					e = around(e, c, l)
+				}
+			}
+		}
+	}
+	return e
+}
+
+// around returns an extent that has the events of a line, too.
+func around(e inputs.Extent, c *ranks.Capture, l *inputs.Line) inputs.Extent {
+	for _, lane := range l.Lanes {
+		for _, i := range lane {
+			event := &c.File.Events[i]
+			if from := c.Time(event.Time); e.From == 0 || from < e.From {
 				e.From = from
 			}
-			e.To = max(e.To, c.Time(c.Last))
+			e.To = max(e.To, c.Time(event.End()))
 		}
 	}
 	return e

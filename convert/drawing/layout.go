@@ -69,6 +69,7 @@ func Layout(set *request.Set, opt Options) *trace.Trace {
 	l.addClocks(b)
 	describe(b, set, nil)
 	drawFindings(b, opt.Findings, set, l.extentOf(), inputs.Extent{})
+	drawLoad(b, l, nil)
 	return l.drawViews(b, opt.View, trace.Room{}, func(*drawing) {})
 }
 

@@ -100,6 +100,7 @@ func Draw(m *clocks.Clocks, opt Options) *trace.Trace {
 	describe(b, m.Requests, m.Files)
 	if m.Requests == nil {
 		drawFindings(b, opt.Findings, nil, inputs.Extent{}, d.recorded())
+		drawLoad(b, nil, d)
 		room := d.room()
 		b.Grow(room.Slices, room.Instants, room.Flows)
 		d.drawRanks()
@@ -112,6 +113,7 @@ func Draw(m *clocks.Clocks, opt Options) *trace.Trace {
 		l.clocks[p] = d.clockIDs[m.ClockOfProc(p)]
 	}
 	drawFindings(b, opt.Findings, m.Requests, l.extentOf(), d.recorded())
+	drawLoad(b, l, d)
 	return l.drawViews(b, opt.View, d.room(), func(requests *drawing) {
 		if len(m.Tracks) > 0 {
 			d.drawRanks()
