@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -64,7 +65,7 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 	case wait == 0:
 		judged.Reason = "no GPU waits for its host"
 	}
-	if wait > 0 && !g.HasPython && !g.HasOperators && !g.HasRanges && g.saw == (saw{}) {
+	if wait > 0 && !g.Recorded.Code() && g.saw == (saw{}) {
 		judged.Reason = "no operators, Python functions or ranges were recorded"
 	}
 	if judged.State() != finding.LookedAt {
@@ -93,13 +94,13 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 // something to launch. Between steps there may have been none, unless the host did something
 // that it does not do while it waits for requests.
 func (c *Cause) counts() bool {
-	return c.Did != OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && !c.Did.idle())
+	return c.Did != host.OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && !c.Did.Idle())
 }
 
 // suspicion returns how much a cause explains.
 func (c *Cause) suspicion() suspicion {
 	switch c.Did {
-	case InPython, InOperator, InRange, InNative, Launching:
+	case host.InPython, host.InOperator, host.InRange, host.InNative, host.Launching:
 		return somewhere
 	}
 	return thing
@@ -147,7 +148,7 @@ func (g *Gaps) places() (list []suspect) {
 	byFrame := map[string]int{}
 	for i := range g.Causes {
 		c := &g.Causes[i]
-		if !c.counts() || c.Did == NotRecorded || c.Where() == "" && c.Did != OffCPU {
+		if !c.counts() || c.Did == host.NotRecorded || c.Where() == "" && c.Did != host.OffCPU {
 			continue
 		}
 		rank := c.suspicion()
@@ -159,7 +160,7 @@ func (g *Gaps) places() (list []suspect) {
 		if !ok {
 			at = len(list)
 			byFrame[c.Frame] = at
-			list = append(list, suspect{text: "is in " + short(c.Frame), rank: frameOf, table: "gaps"})
+			list = append(list, suspect{text: "is in " + host.Short(c.Frame), rank: frameOf, table: "gaps"})
 		}
 		list[at].time = distribution.AddTimes(list[at].time, c.Time)
 		list[at].rows = append(list[at].rows, c)
@@ -170,24 +171,24 @@ func (g *Gaps) places() (list []suspect) {
 // sentence ends "41 % of host wait".
 func (c *Cause) sentence() string {
 	switch c.Did {
-	case InPython, OtherThread:
+	case host.InPython, host.OtherThread:
 		if c.Function == "" {
 			return "is Python in " + c.Where()
 		}
-	case InNative:
+	case host.InNative:
 		if c.Function == "" {
 			return "is native code in " + c.Where()
 		}
-	case Collecting:
+	case host.OffCPU:
+		return strings.TrimSuffix("is the launching thread without a core: it was preempted, or waits in a call that was not recorded; it is in "+c.Where(), "; it is in ")
+	case host.Collecting:
 		if c.Frame == "" {
 			return "is garbage collection"
 		}
-		return "is garbage collection in " + short(c.Frame)
-	case OffCPU:
-		return strings.TrimSuffix("is the launching thread without a core: it was preempted, or waits in a call that was not recorded; it is in "+c.Where(), "; it is in ")
-	case Locked:
+		return "is garbage collection in " + host.Short(c.Frame)
+	case host.Locked:
 		return "is waiting for a lock: " + c.Where()
-	case Sleeping:
+	case host.Sleeping:
 		return "is waiting: " + c.Where()
 	}
 	return "is " + c.Where()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -66,7 +67,7 @@ func (o *observed) refine(at site, since, now, limit trace.Time) (refined site, 
 		}
 		limit = min(limit, o.runs[o.nextRun].To)
 	}
-	if at.did != NotRecorded && at.did != InRange {
+	if at.did != host.NotRecorded && at.did != host.InRange {
 		return at, limit, 0
 	}
 	for o.nextSample < len(o.samples) && o.samples[o.nextSample].to <= now {
@@ -93,7 +94,7 @@ func (o *observed) refine(at site, since, now, limit trace.Time) (refined site, 
 // tells: nothing in it blocks.
 func (s *site) mayBeOff() bool {
 	switch s.did {
-	case NotRecorded, InRange, InPython, InOperator, Launching:
+	case host.NotRecorded, host.InRange, host.InPython, host.InOperator, host.Launching:
 		return true
 	}
 	return false
@@ -101,7 +102,7 @@ func (s *site) mayBeOff() bool {
 
 // off returns the site of a thread that has no core.
 func (s site) off() site {
-	s.did = OffCPU
+	s.did = host.OffCPU
 	return s
 }
 
@@ -110,7 +111,7 @@ func (s site) off() site {
 const longestPeriod = 20_000_000
 
 // readObserved reads what was seen of threads in late gaps.
-func (c *Collector) readObserved(s profile.Stream, hosts []host) {
+func (c *Collector) readObserved(s profile.Stream, hosts []rankHost) {
 	places := newPlaces(c.set.Syms)
 	var period periods
 	s.Samples(func(x *profile.Sample) bool {
@@ -118,18 +119,18 @@ func (c *Collector) readObserved(s profile.Stream, hosts []host) {
 		h.saw.samples = true
 		period.add(x)
 		if h.during(x.Start, x.Start+longestPeriod) {
-			t, at := h.thread(threadID{x.PID, x.TID}), places.of(x)
+			t, at := h.thread(host.ThreadID{PID: x.PID, TID: x.TID}), places.of(x)
 			t.seen.samples = append(t.seen.samples, sample{from: x.Start, place: at})
-			h.saw.python = h.saw.python || at.did == InPython
+			h.saw.python = h.saw.python || at.did == host.InPython
 		}
 		return true
 	})
 	s.Runs(func(x *profile.Run) bool {
 		h := &hosts[x.Rank]
 		h.saw.runs = true
-		h.scheduled(threadID{x.PID, x.TID})
+		h.scheduled(host.ThreadID{PID: x.PID, TID: x.TID})
 		if h.during(x.Start, x.End) {
-			t := h.thread(threadID{x.PID, x.TID})
+			t := h.thread(host.ThreadID{PID: x.PID, TID: x.TID})
 			t.seen.runs = append(t.seen.runs, gpu.Gap{From: x.Start, To: x.End})
 		}
 		return true
@@ -143,14 +144,16 @@ func (c *Collector) readObserved(s profile.Stream, hosts []host) {
 }
 
 // readBacktraces reads in which functions calls were made in late gaps.
-func (c *Collector) readBacktraces(s profile.Stream, hosts []host) {
+func (c *Collector) readBacktraces(s profile.Stream, hosts []rankHost) {
 	places := newPlaces(c.set.Syms)
 	s.Backtraces(func(x *profile.Sample) bool {
 		h := &hosts[x.Rank]
 		h.saw.backtraces = true
-		if h.during(x.Start, x.End+1) {
+		if h.during(x.Start, max(x.End, x.Start+1)) {
 			if at := places.of(x); at.frame != 0 {
-				h.thread(threadID{x.PID, x.TID}).add(frame{x.Start, max(x.End, x.Start+1), at.frame, stackFrame}, 3)
+				f := host.FrameOf(host.StackFrame, &x.Event)
+				f.Name = at.frame
+				h.thread(host.ThreadID{PID: x.PID, TID: x.TID}).read.Add(f)
 			}
 		}
 		return true
@@ -158,22 +161,22 @@ func (c *Collector) readBacktraces(s profile.Stream, hosts []host) {
 }
 
 // during reports whether some device was in a late gap in an interval.
-func (h *host) during(from, to trace.Time) bool {
+func (h *rankHost) during(from, to trace.Time) bool {
 	h.near = h.late.after(from, h.near)
 	return h.near < len(h.late) && h.late[h.near].From < to
 }
 
 // scheduled notes that it is known when a thread had a core.
-func (h *host) scheduled(id threadID) {
+func (h *rankHost) scheduled(id host.ThreadID) {
 	if h.withRuns == nil {
-		h.withRuns = map[threadID]bool{}
+		h.withRuns = map[host.ThreadID]bool{}
 	}
 	h.withRuns[id] = true
 }
 
 // periods are the times between samples of the same thread.
 type periods struct {
-	last  map[threadID]trace.Time
+	last  map[host.ThreadID]trace.Time
 	times []int64
 }
 
@@ -185,9 +188,9 @@ func (p *periods) add(x *profile.Sample) {
 		return
 	}
 	if p.last == nil {
-		p.last = map[threadID]trace.Time{}
+		p.last = map[host.ThreadID]trace.Time{}
 	}
-	id := threadID{x.PID, x.TID}
+	id := host.ThreadID{PID: x.PID, TID: x.TID}
 	if last, ok := p.last[id]; ok && x.Start > last && x.Start-last < longestPeriod {
 		p.times = append(p.times, int64(x.Start-last))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -162,7 +163,7 @@ func (p *playground) expected(late []gpu.IdleGap) map[string]int64 {
 // Every moment of a gap counts as the stack of the thread says that launched late or is to
 // blame.
 func TestCausesMomentByMoment(t *testing.T) {
-	lateParts, seen := 0, map[gaps.Did]int64{}
+	lateParts, seen := 0, map[host.Did]int64{}
 	for seed := range uint64(150) {
 		p := &playground{r: rand.New(rand.NewPCG(seed, 1)), syms: trace.NewSymbols()}
 		for tid := range int64(2) {
@@ -187,7 +188,7 @@ func TestCausesMomentByMoment(t *testing.T) {
 		got, idle := map[string]int64{}, int64(0)
 		for _, c := range g.Causes {
 			off := ""
-			if c.Did == gaps.OffCPU {
+			if c.Did == host.OffCPU {
 				off = "off"
 			}
 			got[strings.Join([]string{gpu.ReasonWords[c.Reason], c.Call, c.Operator, c.Function, c.Frame, c.Range, off}, "|")] += c.Time
@@ -208,7 +209,7 @@ func TestCausesMomentByMoment(t *testing.T) {
 	if lateParts < 1000 {
 		t.Errorf("%d causes are too few to tell", lateParts)
 	}
-	if len(seen) < 3 || seen[gaps.InNative] < 40 || seen[gaps.InPython] < 30 || seen[gaps.NotRecorded] > 0 {
+	if len(seen) < 3 || seen[host.InNative] < 40 || seen[host.InPython] < 30 || seen[host.NotRecorded] > 0 {
 		t.Errorf("samples by what they tell: %v", seen)
 	}
 }
