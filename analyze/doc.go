@@ -23,6 +23,7 @@
 //	diff          what changed between two captures (asks requests, gpu)
 //	inspect       what is in files
 //	finders       the list of what is looked for in all of these
+//	gate          whether a script may go on: conditions on changes, and kinds of findings
 //	overview      what they found, on one screen
 //	page          the same, as a page to look at
 //

@@ -12,3 +12,8 @@ var Metrics string
 //
 //go:embed FORMATS.md
 var Formats string
+
+// Gate is GATE.md: how scripts fail on findings and on changes.
+//
+//go:embed GATE.md
+var Gate string

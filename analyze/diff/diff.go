@@ -46,6 +46,7 @@ type Diff struct {
 	whole       map[diffKey]int64 // see addUp
 	approximate int               // rows
 	verdict     string
+	locate      *diffRows // what rows are made of
 }
 
 // Kind says what a row of a Diff is of.
@@ -112,13 +113,13 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	d.Before, d.After = before.side, after.side
 	d.Setup = compareSetups(before.setup, after.setup)
 	d.Load = append(compareLoads(before, after), compareShares(before, after)...)
-	locate := newDiffRows(sides, &d.approximate)
-	d.Rows = locate.rows(opt.ByRank)
+	d.locate = newDiffRows(sides, &d.approximate)
+	d.Rows = d.locate.rows(opt.ByRank)
 	d.correct()
 	d.matchRenamed()
 	d.sort()
 	d.addUp()
-	d.verdict = d.words(locate)
+	d.verdict = d.words(d.locate)
 	return d
 }
 

@@ -26,6 +26,8 @@ func helpTopics() []helpTopic {
 			(*command).helpMetrics},
 		{commandline.Topic{Name: "findings", Usage: "everything that 'sgtrace report' looks for"},
 			(*command).helpFindings},
+		{commandline.Topic{Name: "gate", Usage: "how scripts fail on findings and on changes: conditions, exit status"},
+			(*command).helpGate},
 		{commandline.Topic{Name: "kernel-classes", Usage: "which kernels compute, communicate, or move memory"},
 			(*command).helpKernelClasses},
 		{commandline.Topic{Name: "formats", Usage: "input formats, their quirks, and all messages; formats WORD", Words: definedIn(docs.Formats)},
@@ -67,7 +69,7 @@ func (c *command) helpCommand() *cli.Command {
 		Aliases:   []string{"h"},
 		Usage:     "explain a command, a number, a format, or a message",
 		ArgsUsage: "[COMMAND | TOPIC [WORD]]",
-		Description: `Topics are metrics, findings, kernel-classes, formats, man, and completion.
+		Description: `Topics are metrics, findings, gate, kernel-classes, formats, man, and completion.
 A WORD is the name of a number or a column, the code of a message, a table, or
 a stage.
 
@@ -110,6 +112,14 @@ func (c *command) helpFindings(args []string) error {
 		return commandline.Usage("help findings takes no arguments")
 	}
 	return c.printManual("findings", "# Findings\n\nWhere several rows find the same thing, the upper one leads.\n\n"+finders.Markdown(finders.All), nil)
+}
+
+// helpGate prints docs/GATE.md.
+func (c *command) helpGate(args []string) error {
+	if len(args) > 0 {
+		return commandline.Usage("help gate takes no arguments")
+	}
+	return c.printManual("gate", docs.Gate, nil)
 }
 
 // helpFormats prints docs/FORMATS.md, or what explains a word there: the code of a

@@ -45,7 +45,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", otel, torch},
 		{"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch},
-		{"diff", otel, pipeline}, {"diff", torch, nsys},
+		{"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--fail-if", "itl.mean>+5%", "--table", "gate", otel, pipeline},
 	} {
 		readSchemas(t, schemas, runJSON(t, args))
 	}
@@ -110,7 +110,7 @@ func runJSON(t *testing.T, args []string) []byte {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	status := run(append(append([]string{"sgtrace"}, args...), "--format", "json"), nil, &out, &errOut)
-	if status != exitOK && status != exitPartial {
+	if status != exitOK && status != exitPartial && status != exitGate {
 		t.Fatalf("%v: status %d: %s", args, status, errOut.String())
 	}
 	return out.Bytes()

@@ -30,7 +30,7 @@ var ofProfiles = []string{"by-rank", "sort", "limit"}
 // other is asked for.
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
-		Options: []string{"o"}, Tables: summaryTables,
+		Options: []string{"o", "fail-on"}, Tables: summaryTables,
 		Events: hostEvents, Arguments: profile.CopyCategories, SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "sort", "limit"}, Tables: rankTables,
