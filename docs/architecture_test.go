@@ -32,7 +32,7 @@ var (
 	reported = []string{"trace", "trace/naming", "request", "profile", "inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/place", "analyze/finding", "analyze/document",
-		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/walk"}
+		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk"}
 	// questions are the rooms that answer one each.
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/common", "analyze/limit", "analyze/missing", "analyze/kernel", "analyze/gpu", "analyze/collective",
 		"analyze/rank", "analyze/diff", "analyze/inspect", "analyze/gaps", "analyze/tokens", "analyze/operators"}

@@ -17,3 +17,13 @@ var Formats string
 //
 //go:embed GATE.md
 var Gate string
+
+// Agents is AGENTS.md: how scripts and agents use the JSON.
+//
+//go:embed AGENTS.md
+var Agents string
+
+// Schema is schema.json: the JSON Schema of what --format json prints.
+//
+//go:embed schema.json
+var Schema string

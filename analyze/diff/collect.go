@@ -87,7 +87,7 @@ func (d *Collected) Add(c Capture) bool {
 	}
 	d.side.Label += c.Label
 	if c.Requests != nil {
-		d.collectRequests(c.Requests, c.From, c.To)
+		d.collectRequests(c.Requests, &c)
 	}
 	if c.Profiles != nil && len(c.Profiles.Ranks) > 0 {
 		d.collectProfiles(c.Profiles, &walk.Options{From: c.From, To: c.To})

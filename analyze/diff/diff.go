@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/inventory"
 	"github.com/sgtrace/sgtrace/profile"
@@ -25,6 +26,9 @@ type Capture struct {
 	// From and To bound what is compared to requests that begin in [From, To), and events of
 	// Profiles that overlap [From, To]; 0 is open.
 	From, To trace.Time
+
+	// SLO is what Requests are judged by; nil is nothing.
+	SLO []slo.Objective
 
 	held int64 // for tests; 0 is half of MaxHeld
 }

@@ -85,12 +85,12 @@ func (g *Gauge) count(d *Diff, kind Kind, values [2]int64) {
 	}
 }
 
-// GaugeLoad gauges a load by its name; nil if neither side has it.
+// GaugeLoad gauges a load by its name; nil unless both sides have it.
 func (d *Diff) GaugeLoad(name string) *Gauge {
 	var of [2]*diffLoad
 	for side, c := range d.locate.sides {
 		i := slices.IndexFunc(c.loads, func(l diffLoad) bool { return l.name == name })
-		if i < 0 {
+		if i < 0 || sumOf(c.loads[i].pieces).Of == 0 {
 			return nil
 		}
 		of[side] = &c.loads[i]

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -28,20 +29,34 @@ const (
 	loadPrompt
 	loadOutput
 	loadUnfinished
+	loadGood
+	loadGoodRate
 	numLoads
 )
 
+// Names of loads.
+const (
+	RequestRate  = "requests per second"
+	PromptTokens = "prompt tokens per request"
+	OutputTokens = "output tokens per request"
+	Unfinished   = "share of requests that did not finish"
+	GoodShare    = "goodput: share of requests that meet the SLO"
+	GoodRate     = "goodput: requests per second that meet the SLO"
+)
+
 var loadNames = [numLoads]string{
-	loadRate:       "requests per second",
-	loadPrompt:     "prompt tokens per request",
-	loadOutput:     "output tokens per request",
-	loadUnfinished: "share of requests that did not finish",
+	loadRate:       RequestRate,
+	loadPrompt:     PromptTokens,
+	loadOutput:     OutputTokens,
+	loadUnfinished: Unfinished,
+	loadGood:       GoodShare,
+	loadGoodRate:   GoodRate,
 }
 
 // measureLoads adds the requests of a capture. Those that overlap end alike; but when
 // they come and how long they are does not depend on how long they take, so that these
 // pieces may be short.
-func (d *Collected) measureLoads(list []request.Request, overlapping *diffPieces) {
+func (d *Collected) measureLoads(list []request.Request, overlapping *diffPieces, objectives []slo.Objective) {
 	if len(list) == 0 {
 		return
 	}
@@ -72,7 +87,22 @@ func (d *Collected) measureLoads(list []request.Request, overlapping *diffPieces
 		if r.Status != request.Finished {
 			lost = 1
 		}
-		add(loadUnfinished, overlapping.at(r.Start), lost, 1)
+		during := overlapping.at(r.Start)
+		add(loadUnfinished, during, lost, 1)
+		if objectives == nil {
+			continue
+		}
+		good := 0.0
+		state := slo.Judge(objectives, r)
+		if state == slo.Met {
+			good = 1
+		}
+		if state != slo.Undecided {
+			add(loadGood, during, good, 1)
+		}
+		if i > 0 {
+			add(loadGoodRate, during, good, float64(r.Start-list[i-1].Start)/1e9)
+		}
 	}
 }
 

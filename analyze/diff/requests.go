@@ -25,7 +25,8 @@ type diffSpans struct {
 
 // collectRequests reads the metrics and stages of all requests. What a request did
 // belongs to one piece, that of its start.
-func (d *Collected) collectRequests(s *request.Set, from, to trace.Time) {
+func (d *Collected) collectRequests(s *request.Set, window *Capture) {
+	from, to := window.From, window.To
 	first, next := requestsIn(s, from, to)
 	pieces := d.pieces(requestPieces(s, s.Requests[first:next]))
 	d.side.Requests, d.side.Finished = max(0, d.side.Requests)+int64(next-first), max(0, d.side.Finished)
@@ -62,7 +63,7 @@ func (d *Collected) collectRequests(s *request.Set, from, to trace.Time) {
 	for codes, g := range c.groups {
 		d.put(diffKey{Stage, stages[codes>>32], ranks[uint32(codes)]}, g)
 	}
-	d.measureLoads(s.Requests[first:next], pieces)
+	d.measureLoads(s.Requests[first:next], pieces, window.SLO)
 }
 
 // requestsIn returns the bounds of the requests that begin in [from, to), or of all where

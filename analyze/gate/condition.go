@@ -105,7 +105,7 @@ func (c *Condition) judge(d *diff.Diff, level float64, j *Judgment) float64 {
 	j.Condition, j.Before, j.After, j.Ratio, j.Low, j.High = c.Text, math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	g := c.metric.gauge(d, c.name, c.number)
 	if g == nil {
-		j.State, j.Reason = Unjudged, "neither side has it"
+		j.State, j.Reason = Unjudged, "the captures do not have it"
 		return math.NaN()
 	}
 	j.Time, j.Before, j.After, j.Measured = g.Time, g.Before, g.After, g.Words()

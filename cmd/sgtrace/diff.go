@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/diff"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gate"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/convert"
@@ -29,6 +30,7 @@ func (c *command) diffCommand() *cli.Command {
 	flags := []cli.Flag{
 		formatFlag(),
 		&cli.BoolFlag{Name: "by-rank", Usage: "one row per rank and stage, step, or kernel", DisableDefaultText: true},
+		&cli.StringFlag{Name: "slo", Usage: "compare the goodput, too: which requests keep `METRIC=LIMIT`,... such as ttft=500ms,itl=50ms"},
 		&cli.StringSliceFlag{Name: "fail-if", Usage: "exit status 4 if `CONDITION` holds, such as 'ttft.p99>+10%'"},
 		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.setup, diff.load, diff.captures, or gate"},
 		&cli.StringFlag{Name: "sort", Usage: "sort rows by `COLUMN`; -COLUMN reverses the order"},
@@ -208,8 +210,9 @@ func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []st
 
 // A readCapture is an input of a comparison.
 type readCapture struct {
-	label    string
-	evidence *convert.Evidence
+	label      string
+	evidence   *convert.Evidence
+	objectives []slo.Objective
 }
 
 // readCapture reads what the selection flags but for times leave of an input. The caller
@@ -224,7 +227,11 @@ func (c *command) readCapture(ctx *cli.Context, arg string) (*readCapture, error
 	if err != nil {
 		return nil, err
 	}
-	return &readCapture{cmp.Or(label, c.redactedInput(path)), e}, nil
+	objectives, err := reports.Objectives(ctx)
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, objectives}, nil
 }
 
 // add adds a window of time of the capture to a side; offsets count from the beginning of the
@@ -234,7 +241,8 @@ func (r *readCapture) add(side *diff.Collected, window *chosen) error {
 	if err := window.resolve(e.First); err != nil {
 		return err
 	}
-	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: e.Inventory(), From: window.From, To: window.To}) {
+	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: e.Inventory(), SLO: r.objectives,
+		From: window.From, To: window.To}) {
 		return fmt.Errorf("%s has nothing to compare%s", r.label, window.inWords())
 	}
 	return nil

@@ -26,7 +26,8 @@ Examples:
   sgtrace report otel_trace.json
   sgtrace report --by-rank otel_trace.json traces/ node0.sqlite
   sgtrace report -o report.html otel_trace.json traces/
-  sgtrace report --fail-on errors,silent otel_trace.json`,
+  sgtrace report --fail-on errors,silent otel_trace.json
+  sgtrace report --slo ttft=500ms,itl=50ms otel_trace.json`,
 		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag()}, selectionFlags()),
 		Action: c.report,
 	}
@@ -137,7 +138,11 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	if err != nil {
 		return err
 	}
-	o := reports.Overview(in)
+	objectives, err := reports.Objectives(ctx)
+	if err != nil {
+		return err
+	}
+	o := reports.Overview(in, objectives)
 	drawn, err := page.Overview(o)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"errors"
 	"io"
 	"path/filepath"
 	"strings"
@@ -11,13 +12,14 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // summaryTables are the tables behind the sentences of the summary.
 var summaryTables = []string{
-	"findings", "summary.load", "summary.servers", "summary.profiles", "summary.clocks", "summary.latency", "summary.finders", "gate",
+	"findings", "summary.load", "summary.servers", "summary.profiles", "summary.clocks", "summary.latency", "summary.finders", "slo", "slo.causes", "slo.ranks", "gate",
 }
 
 // parseSummary makes the report on what stands out; -o makes a page of it.
@@ -36,14 +38,41 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	objectives, err := Objectives(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return func(in *Reading) (*document.Document, error) {
-		o := Overview(in)
+		if err := in.hasRequests(objectives); err != nil {
+			return nil, err
+		}
+		o := Overview(in, objectives)
 		d := o.Document()
 		if kinds != nil {
 			addGate(d, kinds.Judge(&o.Result))
 		}
 		return d, nil
 	}, nil
+}
+
+// Objectives reads the flag --slo; nil is none.
+func Objectives(ctx *cli.Context) ([]slo.Objective, error) {
+	if !ctx.IsSet("slo") {
+		return nil, nil
+	}
+	list, err := slo.Parse(ctx.String("slo"))
+	if err != nil {
+		return nil, commandline.Usage("--slo: %v", err)
+	}
+	return list, nil
+}
+
+// hasRequests returns an error if there are none that objectives could be about.
+func (in *Reading) hasRequests(objectives []slo.Objective) error {
+	if objectives != nil && in.Requests == nil {
+		return errors.New("--slo is about requests, and no input has any")
+	}
+	return nil
 }
 
 // FailOn reads the kinds of findings that the report fails on; nil is none.
@@ -84,10 +113,10 @@ func addGate(d *document.Document, r *gate.Result) {
 	}
 }
 
-// Overview looks at everything that was read.
-func Overview(in *Reading) *overview.Overview {
+// Overview looks at everything that was read, and which requests meet the objectives.
+func Overview(in *Reading, objectives []slo.Objective) *overview.Overview {
 	return overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
-		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To},
+		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives,
 	})
 }
