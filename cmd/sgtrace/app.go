@@ -64,6 +64,7 @@ func (c *command) app() *cli.App {
 			c.inspectCommand(),
 			c.openCommand(),
 			c.demoCommand(),
+			versionCommand(),
 			c.helpCommand(),
 		},
 	}

@@ -28,7 +28,7 @@ Examples:
   sgtrace report -o report.html otel_trace.json traces/
   sgtrace report --fail-on errors,silent otel_trace.json
   sgtrace report --slo ttft=500ms,itl=50ms otel_trace.json`,
-		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag()}, selectionFlags()),
+		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag("; folded with --stacks, in ns")}, selectionFlags()),
 		Action: c.report,
 	}
 }
@@ -45,7 +45,7 @@ func (c *command) report(ctx *cli.Context) error {
 	if ctx.IsSet("o") {
 		return c.reportPage(ctx, r)
 	}
-	how, err := printing(ctx, r.Most)
+	how, err := printing(ctx, r.Most, r.Formats...)
 	if err != nil {
 		return err
 	}
