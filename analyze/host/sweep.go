@@ -11,6 +11,8 @@ type Sweep[S any] struct {
 	// Ahead are the frames that have not begun, in order.
 	Ahead []Frame
 	open  []Open[S]
+	// changed is when a frame last began or ended.
+	changed trace.Time
 }
 
 // An Open frame is one that has begun and not ended.
@@ -28,6 +30,10 @@ func (s *Sweep[S]) MoveTo(t trace.Time) {
 		s.Ahead = s.Ahead[1:]
 		if f.To > t {
 			s.open = append(s.open, Open[S]{f.To, s.Enter(s.around(f), f)})
+		}
+		s.changed = max(s.changed, f.From)
+		if f.To <= t {
+			s.changed = max(s.changed, f.To)
 		}
 	}
 }
@@ -55,6 +61,7 @@ func (s *Sweep[S]) close(t trace.Time) {
 	n := len(s.open)
 	for n > 0 && s.open[n-1].To <= t {
 		n--
+		s.changed = max(s.changed, s.open[n].To)
 	}
 	s.open = s.open[:n]
 }
@@ -66,6 +73,9 @@ func (s *Sweep[S]) Here() (here S) {
 	}
 	return here
 }
+
+// Changed returns when a frame last began or ended.
+func (s *Sweep[S]) Changed() trace.Time { return s.changed }
 
 // Open returns the frames that the thread is in now, the innermost last. It is valid until the
 // next move.

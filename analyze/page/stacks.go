@@ -43,7 +43,7 @@ func frameKind(did host.Did) int {
 // Stacks makes the section about where time went by stack.
 func Stacks(s *stacks.Stacks, src Source) Section {
 	section := Section{Title: "Stacks"}
-	missing := s.Recorded.Missing()
+	missing := s.Missing()
 	if !s.Recorded.Code() {
 		section.Note = "Not drawn: " + strings.Join(missing, "; ") + "."
 		return section

@@ -53,7 +53,7 @@ func (s *Stacks) note(t *table.Table, of Of) {
 	case of == GPU && !s.work:
 		t.Note("no kernels or copies were recorded")
 	}
-	for _, text := range s.Recorded.Missing() {
+	for _, text := range s.Missing() {
 		t.Note("%s", text)
 	}
 	if of == GPU {

@@ -45,6 +45,9 @@ NIC_ID_MAP nicId! globalId!
 TARGET_INFO_NIC_INFO GUID! stateName$! nicId! name$! deviceId! vendorId! linkLayer!
 SCHED_EVENTS start! cpu! isSchedIn! globalTid
 COMPOSITE_EVENTS id* start! cpu threadState globalTid cpuCycles!
+SAMPLING_CALLCHAINS id! symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth!
+OSRT_CALLCHAINS id! symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth!
+CUDA_CALLCHAINS id! symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth!
 NVTX_EVENTS start! end eventType! rangeId category color text$ globalTid endGlobalTid textId domainId uint64Value int64Value doubleValue~ uint32Value int32Value floatValue~ jsonTextId jsonText$ binaryData$
 NVTX_PAYLOAD_SCHEMA_ENTRIES domainId! schemaId! idx! flags type name$ description$ arrayOrUnionDetail offset
 `
