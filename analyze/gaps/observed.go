@@ -106,19 +106,15 @@ func (s site) off() site {
 	return s
 }
 
-// longestPeriod is how far samples may lie apart, ns: one before a gap may stand for its
-// beginning.
-const longestPeriod = 20_000_000
-
 // readObserved reads what was seen of threads in late gaps.
 func (c *Collector) readObserved(s profile.Stream, hosts []rankHost) {
 	places := newPlaces(c.set.Syms)
-	var period periods
+	var period host.Periods
 	s.Samples(func(x *profile.Sample) bool {
 		h := &hosts[x.Rank]
 		h.saw.Samples = true
-		period.add(x)
-		if h.during(x.Start, x.Start+longestPeriod) {
+		period.Add(x)
+		if h.during(x.Start, x.Start+host.LongestPeriod) {
 			t, at := h.thread(host.ThreadID{PID: x.PID, TID: x.TID}), places.of(x)
 			t.seen.samples = append(t.seen.samples, sample{from: x.Start, place: at})
 			h.saw.Python = h.saw.Python || at.did == host.InPython
@@ -138,7 +134,7 @@ func (c *Collector) readObserved(s profile.Stream, hosts []rankHost) {
 	for i := range hosts {
 		h := &hosts[i]
 		for _, t := range h.threads {
-			t.seen.period, t.seen.scheduled = period.shortest(), h.withRuns[t.id]
+			t.seen.period, t.seen.scheduled = period.Period(), h.withRuns[t.id]
 		}
 	}
 }
@@ -170,37 +166,4 @@ func (h *rankHost) scheduled(id host.ThreadID) {
 		h.withRuns = map[host.ThreadID]bool{}
 	}
 	h.withRuns[id] = true
-}
-
-// periods are the times between samples of the same thread.
-type periods struct {
-	last  map[host.ThreadID]trace.Time
-	times []int64
-}
-
-// enoughPeriods is how many times tell the period.
-const enoughPeriods = 1 << 16
-
-func (p *periods) add(x *profile.Sample) {
-	if len(p.times) == enoughPeriods {
-		return
-	}
-	if p.last == nil {
-		p.last = map[host.ThreadID]trace.Time{}
-	}
-	id := host.ThreadID{PID: x.PID, TID: x.TID}
-	if last, ok := p.last[id]; ok && x.Start > last && x.Start-last < longestPeriod {
-		p.times = append(p.times, int64(x.Start-last))
-	}
-	p.last[id] = x.Start
-}
-
-// shortest returns the period: the lower quartile, because threads that lose their core are
-// interrupted later. 0 is unknown.
-func (p *periods) shortest() int64 {
-	if len(p.times) == 0 {
-		return 0
-	}
-	slices.Sort(p.times)
-	return p.times[len(p.times)/4]
 }

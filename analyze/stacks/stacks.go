@@ -58,6 +58,7 @@ func Sum(set *profile.Set, opt walk.Options) *Stacks {
 	for i, c := range streams {
 		s.tree.merge(c.tree)
 		s.Recorded.Join(&c.recorded)
+		s.Seen.Join(&c.seen)
 		s.work = s.work || c.work
 		s.graphs = distribution.AddTimes(s.graphs, c.graphs)
 		streams[i] = nil
@@ -92,6 +93,9 @@ func (s *Stacks) list(of Of) {
 		return cmp.Or(waitsLast(a.Did, b.Did), cmp.Compare(b.Self, a.Self), s.compare(a.at, b.at))
 	})
 }
+
+// Code reports whether stacks tell where in its code a thread is.
+func (s *Stacks) Code() bool { return s.Recorded.Code() || s.Seen.Samples || s.Seen.Backtraces }
 
 // Missing says what was not recorded of the stacks.
 func (s *Stacks) Missing() []string { return s.Recorded.Missing(&s.Seen, s.export) }
