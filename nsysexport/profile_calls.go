@@ -19,6 +19,7 @@ const (
 	orderLibrary
 	orderOS
 	orderRunning
+	orderSamples
 )
 
 // apiNames cuts the version off the names of calls.

@@ -84,7 +84,8 @@ type rankWork struct {
 // measure finds the causes of the gaps of all devices, and those of the longest ones.
 func (w *rankWork) measure(devices []*deviceGaps) {
 	for _, t := range w.host.threads {
-		t.settle()
+		t.frames = t.read.Settle()
+		t.seen.settle()
 	}
 	for i, d := range devices {
 		w.device, w.long = int32(i), map[int32]map[cause]int64{}
@@ -201,7 +202,7 @@ func (w *rankWork) answer(t *thread, d *deviceGaps) {
 			continue
 		}
 		for now := q.from; now < q.to; {
-			since := max(s.Changed(), d.late[q.gap].From) // what changed before the gap is not kept
+			since := max(s.Changed, d.late[q.gap].From) // what changed before the gap is not kept
 			at, end, samples := t.seen.refine(s.Here(), since, now, s.Until(q.to))
 			c := cause{reason: q.reason, at: at}
 			length := distribution.Between(now, end)

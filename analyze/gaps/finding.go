@@ -179,13 +179,13 @@ func (c *Cause) sentence() string {
 		if c.Function == "" {
 			return "is native code in " + c.Where()
 		}
+	case host.OffCPU:
+		return strings.TrimSuffix("is the launching thread without a core: it was preempted, or waits in a call that was not recorded; it is in "+c.Where(), "; it is in ")
 	case host.Collecting:
 		if c.Frame == "" {
 			return "is garbage collection"
 		}
 		return "is garbage collection in " + host.Short(c.Frame)
-	case host.OffCPU:
-		return strings.TrimSuffix("is the launching thread without a core: it was preempted, or waits in a call that was not recorded; it is in "+c.Where(), "; it is in ")
 	case host.Locked:
 		return "is waiting for a lock: " + c.Where()
 	case host.Sleeping:

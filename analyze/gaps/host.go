@@ -19,18 +19,6 @@ type thread struct {
 	others  others
 }
 
-// join adds what another stream has of the same thread.
-func (t *thread) join(o *thread) {
-	t.read.Join(&o.read)
-	t.seen.join(&o.seen)
-}
-
-// settle puts all in order.
-func (t *thread) settle() {
-	t.frames = t.read.Settle()
-	t.seen.settle()
-}
-
 // A rankHost is what the threads of a rank did.
 type rankHost struct {
 	threads []*thread
@@ -122,7 +110,9 @@ func joinHosts(streams [][]rankHost, ranks [][]*deviceGaps) []rankHost {
 			to.has.Join(&h.has)
 			to.saw.Join(&h.saw)
 			for _, t := range h.threads {
-				to.thread(t.id).join(t)
+				joined := to.thread(t.id)
+				joined.read.Join(&t.read)
+				joined.seen.join(&t.seen)
 			}
 			to.launches = append(to.launches, h.launches...)
 		}

@@ -145,9 +145,11 @@ func (c *Collector) readBacktraces(s profile.Stream, hosts []rankHost) {
 	s.Backtraces(func(x *profile.Sample) bool {
 		h := &hosts[x.Rank]
 		h.saw.Backtraces = true
-		if h.during(x.Start, x.End+1) {
+		if h.during(x.Start, max(x.End, x.Start+1)) {
 			if at := places.of(x); at.frame != 0 {
-				h.thread(host.ThreadID{PID: x.PID, TID: x.TID}).read.Add(host.Frame{From: x.Start, To: max(x.End, x.Start+1), Name: at.frame, Kind: host.StackFrame})
+				f := host.FrameOf(host.StackFrame, &x.Event)
+				f.Name = at.frame
+				h.thread(host.ThreadID{PID: x.PID, TID: x.TID}).read.Add(f)
 			}
 		}
 		return true

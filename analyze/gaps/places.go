@@ -9,7 +9,7 @@ import (
 // A place is what a stack of functions says, as a profiler that interrupts threads or that
 // takes the stacks of calls recorded it. Symbols are 0 where there is no such function.
 type place struct {
-	did      host.Did  // host.InPython or host.InNative
+	did      host.Did  // InPython or InNative
 	function trace.Sym // the innermost one, if it is not frame
 	frame    trace.Sym // the innermost one that is of no library
 }

@@ -11,8 +11,8 @@ type Sweep[S any] struct {
 	// Ahead are the frames that have not begun, in order.
 	Ahead []Frame
 	open  []Open[S]
-	// changed is when a frame last began or ended.
-	changed trace.Time
+	// Changed is when a frame last began or ended.
+	Changed trace.Time
 }
 
 // An Open frame is one that has begun and not ended.
@@ -31,9 +31,9 @@ func (s *Sweep[S]) MoveTo(t trace.Time) {
 		if f.To > t {
 			s.open = append(s.open, Open[S]{f.To, s.Enter(s.around(f), f)})
 		}
-		s.changed = max(s.changed, f.From)
+		s.Changed = max(s.Changed, f.From)
 		if f.To <= t {
-			s.changed = max(s.changed, f.To)
+			s.Changed = max(s.Changed, f.To)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func (s *Sweep[S]) close(t trace.Time) {
 	n := len(s.open)
 	for n > 0 && s.open[n-1].To <= t {
 		n--
-		s.changed = max(s.changed, s.open[n].To)
+		s.Changed = max(s.Changed, s.open[n].To)
 	}
 	s.open = s.open[:n]
 }
@@ -73,9 +73,6 @@ func (s *Sweep[S]) Here() (here S) {
 	}
 	return here
 }
-
-// Changed returns when a frame last began or ended.
-func (s *Sweep[S]) Changed() trace.Time { return s.changed }
 
 // Open returns the frames that the thread is in now, the innermost last. It is valid until the
 // next move.

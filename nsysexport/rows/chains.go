@@ -116,6 +116,9 @@ func (s *Source) StackSamples(yield func(*StackSample) bool) {
 	})
 }
 
+// StackSampleRows returns how many samples there are at most
+func (s *Source) StackSampleRows() int64 { return s.count(&stackTable) }
+
 // A ChainedCall is a call of which the stack was recorded.
 type ChainedCall struct {
 	Start, End trace.Time
