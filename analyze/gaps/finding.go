@@ -65,7 +65,7 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 	case wait == 0:
 		judged.Reason = "no GPU waits for its host"
 	}
-	if wait > 0 && !g.Recorded.Code() && g.saw == (saw{}) {
+	if wait > 0 && !g.Recorded.Code() && g.saw == (host.Seen{}) {
 		judged.Reason = "no operators, Python functions or ranges were recorded"
 	}
 	if judged.State() != finding.LookedAt {

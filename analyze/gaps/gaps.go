@@ -37,7 +37,7 @@ type Gaps struct {
 	// Recorded tells which kinds of frames there are, whether in gaps or not.
 	Recorded host.Recorded
 
-	saw    saw
+	saw    host.Seen
 	export bool // some is of Nsight Systems
 
 	byRank, several bool
@@ -111,7 +111,7 @@ func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
 	for i := range ranks {
 		h := ranks[i].host
 		g.Recorded.Join(&h.has)
-		g.saw.join(h.saw)
+		g.saw.Join(&h.saw)
 	}
 	g.Causes = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.causes })
 	g.Drained = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.drained })

@@ -25,24 +25,13 @@ type rankHost struct {
 	index   map[host.ThreadID]*thread
 	last    *thread // that was asked for
 	has     host.Recorded
-	saw     saw
+	saw     host.Seen
 	// withRuns are the threads of which it is known when they had a core.
 	withRuns map[host.ThreadID]bool
 	late     spans
 	near     int // of late
 	// launches are the calls that launched what ended gaps.
 	launches []lateLaunch
-}
-
-// saw tells what was recorded of threads beside what they did, whether in gaps or not.
-type saw struct {
-	samples, runs, backtraces bool
-	python                    bool // in samples of late gaps
-}
-
-func (s *saw) join(o saw) {
-	s.samples, s.runs = s.samples || o.samples, s.runs || o.runs
-	s.backtraces, s.python = s.backtraces || o.backtraces, s.python || o.python
 }
 
 // A lateLaunch is a call that launched what ended a gap of a device.
@@ -119,7 +108,7 @@ func joinHosts(streams [][]rankHost, ranks [][]*deviceGaps) []rankHost {
 		for rank := range of {
 			h, to := &of[rank], &hosts[rank]
 			to.has.Join(&h.has)
-			to.saw.join(h.saw)
+			to.saw.Join(&h.saw)
 			for _, t := range h.threads {
 				joined := to.thread(t.id)
 				joined.read.Join(&t.read)

@@ -124,29 +124,25 @@ func (s site) off() site {
 	return s
 }
 
-// longestPeriod is how far samples may lie apart, ns: one before a gap may stand for its
-// beginning.
-const longestPeriod = 20_000_000
-
 // readObserved reads what was seen of threads in late gaps.
 func (c *Collector) readObserved(s profile.Stream, hosts []rankHost) {
 	places := newPlaces(c.set.Syms)
-	var period periods
+	var period host.Periods
 	known := gpu.Gap{From: math.MaxInt64, To: math.MinInt64}
 	s.Samples(func(x *profile.Sample) bool {
 		h := &hosts[x.Rank]
-		h.saw.samples = true
-		period.add(x)
-		if h.during(x.Start, x.Start+longestPeriod) {
+		h.saw.Samples = true
+		period.Add(x)
+		if h.during(x.Start, x.Start+host.LongestPeriod) {
 			t, at := h.thread(host.ThreadID{PID: x.PID, TID: x.TID}), places.of(x)
 			t.seen.samples = append(t.seen.samples, sample{from: x.Start, place: at})
-			h.saw.python = h.saw.python || at.did == host.InPython
+			h.saw.Python = h.saw.Python || at.did == host.InPython
 		}
 		return true
 	})
 	s.Runs(func(x *profile.Run) bool {
 		h := &hosts[x.Rank]
-		h.saw.runs = true
+		h.saw.Runs = true
 		known.From, known.To = min(known.From, x.Start), max(known.To, x.End)
 		h.scheduled(host.ThreadID{PID: x.PID, TID: x.TID})
 		if h.during(x.Start, x.End) {
@@ -158,7 +154,7 @@ func (c *Collector) readObserved(s profile.Stream, hosts []rankHost) {
 	for i := range hosts {
 		h := &hosts[i]
 		for _, t := range h.threads {
-			if t.seen.period = period.shortest(); h.withRuns[t.id] {
+			if t.seen.period = period.Period(); h.withRuns[t.id] {
 				t.seen.known = known
 			}
 		}
@@ -170,7 +166,7 @@ func (c *Collector) readBacktraces(s profile.Stream, hosts []rankHost) {
 	places := newPlaces(c.set.Syms)
 	s.Backtraces(func(x *profile.Sample) bool {
 		h := &hosts[x.Rank]
-		h.saw.backtraces = true
+		h.saw.Backtraces = true
 		if h.during(x.Start, max(x.End, x.Start+1)) {
 			if at := places.of(x); at.frame != 0 {
 				f := host.FrameOf(host.StackFrame, &x.Event)
@@ -194,37 +190,4 @@ func (h *rankHost) scheduled(id host.ThreadID) {
 		h.withRuns = map[host.ThreadID]bool{}
 	}
 	h.withRuns[id] = true
-}
-
-// periods are the times between samples of the same thread.
-type periods struct {
-	last  map[host.ThreadID]trace.Time
-	times []int64
-}
-
-// enoughPeriods is how many times tell the period.
-const enoughPeriods = 1 << 16
-
-func (p *periods) add(x *profile.Sample) {
-	if len(p.times) == enoughPeriods {
-		return
-	}
-	if p.last == nil {
-		p.last = map[host.ThreadID]trace.Time{}
-	}
-	id := host.ThreadID{PID: x.PID, TID: x.TID}
-	if last, ok := p.last[id]; ok && x.Start > last && x.Start-last < longestPeriod {
-		p.times = append(p.times, int64(x.Start-last))
-	}
-	p.last[id] = x.Start
-}
-
-// shortest returns the period: the lower quartile, because threads that lose their core are
-// interrupted later. 0 is unknown.
-func (p *periods) shortest() int64 {
-	if len(p.times) == 0 {
-		return 0
-	}
-	slices.Sort(p.times)
-	return p.times[len(p.times)/4]
 }

@@ -126,27 +126,7 @@ func (g *Gaps) noteMissing(t *table.Table) {
 	if g.Late == 0 {
 		return
 	}
-	recorded := g.Recorded
-	recorded[host.PythonFrame] = recorded[host.PythonFrame] || g.saw.python
-	for _, text := range recorded.Missing() {
+	for _, text := range g.Recorded.Missing(&g.saw, g.export) {
 		t.Note("%s", text)
 	}
-	if missing := g.saw.missing(); g.export && missing != "" {
-		t.Note("nsys records more of what the host did with %s", missing)
-	}
-}
-
-// missing lists the options of nsys that would have recorded what was not seen of threads.
-func (s *saw) missing() string {
-	var options []string
-	add := func(seen bool, option string) {
-		if !seen {
-			options = append(options, option)
-		}
-	}
-	add(s.samples, "--sample=process-tree (what threads run)")
-	add(s.python, "--python-sampling=true (their Python functions)")
-	add(s.runs, "--cpuctxsw=process-tree (when threads have a core)")
-	add(s.backtraces, "--cudabacktrace=all and --python-backtrace=cuda (where calls are made)")
-	return strings.Join(options, "; ")
 }
