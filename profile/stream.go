@@ -95,6 +95,7 @@ type Copy struct {
 	Device int32
 	Stream uint32
 	Bytes  int64 // -1 is unknown
+	Kind   CopyKind
 }
 
 // A Call is one of a thread into the CUDA runtime or driver.

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
 )
 
 // A cause is worth a finding from these parts on: of the time of devices, which may be less
@@ -46,23 +47,35 @@ const (
 // aboutAll is the part of the time of the longest suspect that is about the same.
 const aboutAll = 2.0 / 3
 
-// Findings tells what the host did while devices waited for it. length is the time of all
-// devices, in ns.
-func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
-	gaps, wait := 0, int64(0)
+// wait returns how long devices waited for the host, in ns, and in how many gaps.
+func (g *Gaps) wait() (ns int64, gaps int) {
 	for i := range g.Causes {
 		if c := &g.Causes[i]; c.counts() {
 			gaps += int(c.Gaps)
-			wait = distribution.AddTimes(wait, c.Time)
+			ns = distribution.AddTimes(ns, c.Time)
 		}
 	}
-	judged := finding.Judged{What: "what hosts do while GPUs wait", Of: "gap", N: gaps, Needed: fewGaps}
+	return ns, gaps
+}
+
+// judge says whether the gaps are enough to tell something.
+func (g *Gaps) judge(what string) finding.Judged {
+	wait, gaps := g.wait()
+	judged := finding.Judged{What: what, Of: "gap", N: gaps, Needed: fewGaps}
 	switch {
 	case wait >= shortest:
 		judged.Needed = 1
 	case wait == 0:
 		judged.Reason = "no GPU waits for its host"
 	}
+	return judged
+}
+
+// Findings tells what the host did while devices waited for it. length is the time of all
+// devices, in ns.
+func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
+	wait, _ := g.wait()
+	judged := g.judge("what hosts do while GPUs wait")
 	if wait > 0 && !g.HasPython && !g.HasOperators && !g.HasRanges {
 		judged.Reason = "no operators, Python functions or ranges were recorded"
 	}
@@ -70,14 +83,10 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 		return nil, judged
 	}
 	s := g.worst()
-	share := distribution.Fraction(s.time, length)
-	least := muchOfTime
-	if s.rank == thing {
-		least = ofThing
-	}
-	if share < least || distribution.Fraction(s.time, wait) < muchOfLate {
+	if !s.stands(length, wait) {
 		return nil, judged
 	}
+	share := distribution.Fraction(s.time, length)
 	f := finding.Finding{Topic: "host cause", Cost: share,
 		Text:   fmt.Sprintf("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, wait), s.text),
 		Metric: finding.Metric{Name: "host wait by cause", Unit: table.Share, Before: math.NaN(), After: share}}
@@ -86,6 +95,15 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 		f.Evidence = append(f.Evidence, e)
 	}
 	return []finding.Finding{f}, judged
+}
+
+// stands reports whether a suspect is worth a finding.
+func (s *suspect) stands(length, wait int64) bool {
+	least := muchOfTime
+	if s.rank == thing {
+		least = ofThing
+	}
+	return distribution.Fraction(s.time, length) >= least && distribution.Fraction(s.time, wait) >= muchOfLate
 }
 
 // counts reports whether a finding may be about a cause: the host was late, and there was
@@ -158,7 +176,7 @@ func (g *Gaps) places() (list []suspect) {
 		if !ok {
 			at = len(list)
 			byFrame[c.Frame] = at
-			list = append(list, suspect{text: "is in " + short(c.Frame), rank: frameOf, table: "gaps"})
+			list = append(list, suspect{text: "is in " + profile.ShortPython(c.Frame), rank: frameOf, table: "gaps"})
 		}
 		list[at].time = distribution.AddTimes(list[at].time, c.Time)
 		list[at].rows = append(list[at].rows, c)
@@ -169,6 +187,8 @@ func (g *Gaps) places() (list []suspect) {
 // sentence ends "41 % of host wait".
 func (c *Cause) sentence() string {
 	switch c.Did {
+	case CopyingPageable:
+		return "is a copy of pageable memory: " + c.Where()
 	case InPython, OtherThread:
 		if c.Function == "" {
 			return "is Python in " + c.Where()
@@ -177,7 +197,7 @@ func (c *Cause) sentence() string {
 		if c.Frame == "" {
 			return "is garbage collection"
 		}
-		return "is garbage collection in " + short(c.Frame)
+		return "is garbage collection in " + profile.ShortPython(c.Frame)
 	case Locked:
 		return "is waiting for a lock: " + c.Where()
 	case Sleeping:

@@ -24,6 +24,8 @@ const (
 	operatorFrame
 	systemFrame
 	callFrame
+	pageableFrame // a call that launched a copy of pageable memory
+	numFrameKinds
 )
 
 // A frame is what a thread did between two instants.
@@ -111,7 +113,7 @@ type host struct {
 	threads []*thread
 	index   map[threadID]*thread
 	last    *thread // that was asked for
-	has     [callFrame + 1]bool
+	has     [numFrameKinds]bool
 	late    spans
 	near    int // of late
 	// launches are the calls that launched what ended gaps.
@@ -160,9 +162,14 @@ func (c *Collector) readHosts(s profile.Stream, late []spans) []host {
 	for i := range hosts {
 		hosts[i].late = late[i]
 	}
+	pageable := pageableCopies(s, len(hosts))
 	s.Calls(func(call *profile.Call) bool {
 		h := &hosts[call.Rank]
-		if h.add(callFrame, &call.Event, call.TID, 0) {
+		kind := callFrame
+		if call.Correlation != 0 && pageable[call.Rank][call.Correlation] {
+			kind = pageableFrame
+		}
+		if h.add(kind, &call.Event, call.TID, 0) {
 			h.launched(c.ranks[call.Rank], call)
 		}
 		return true
@@ -179,6 +186,21 @@ func (c *Collector) readHosts(s profile.Stream, late []spans) []host {
 		return true
 	})
 	return hosts
+}
+
+// pageableCopies returns the correlations of copies of pageable memory, by rank.
+func pageableCopies(s profile.Stream, ranks int) []map[int64]bool {
+	all := make([]map[int64]bool, ranks)
+	for c := range s.Copies {
+		if !c.Kind.Pageable() {
+			continue
+		}
+		if all[c.Rank] == nil {
+			all[c.Rank] = map[int64]bool{}
+		}
+		all[c.Rank][c.Correlation] = true
+	}
+	return all
 }
 
 // launched finds the gaps that a call ended: those in which it began, if it is the launch

@@ -1,7 +1,6 @@
 package gaps
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -23,6 +22,7 @@ const (
 	Launching
 	Syncing
 	Copying
+	CopyingPageable // memory that the operating system may move: the call may take as long as the copy
 	Allocating
 	LoadingModule
 	OtherCall  // of CUDA
@@ -37,7 +37,7 @@ const (
 
 var didWords = [numDid]string{
 	NotRecorded: "not recorded", InRange: "range", InPython: "Python", InOperator: "operator", Launching: "launch", Syncing: "sync call",
-	Copying: "copy call", Allocating: "memory call", LoadingModule: "module load", OtherCall: "CUDA call", SystemCall: "OS call", Locked: "lock",
+	Copying: "copy call", CopyingPageable: "pageable copy", Allocating: "memory call", LoadingModule: "module load", OtherCall: "CUDA call", SystemCall: "OS call", Locked: "lock",
 	Sleeping: "waiting", Collecting: "garbage collection", OtherThread: "other thread", OnDevice: "device",
 }
 
@@ -63,7 +63,7 @@ type meaning struct {
 // names are the meanings of names, each looked at once.
 type names struct {
 	syms   *trace.Symbols
-	kinds  [callFrame + 1]walk.Paged[meaning]
+	kinds  [numFrameKinds]walk.Paged[meaning]
 	ranges walk.StepNames
 }
 
@@ -105,7 +105,11 @@ func (n *names) look(kind frameKind, sym trace.Sym) meaning {
 	case systemFrame:
 		return meaning{name: sym, did: firstOf(systemCalls, text, SystemCall)}
 	}
-	return meaning{name: n.syms.Intern(profile.CallName(text)), did: didInCall(text)}
+	m := meaning{name: n.syms.Intern(profile.CallName(text)), did: didInCall(text)}
+	if kind == pageableFrame {
+		m.did = CopyingPageable
+	}
+	return m
 }
 
 // operatorRange matches the range that PyTorch's emit_nvtx makes of an operator:
@@ -179,10 +183,10 @@ var address = regexp.MustCompile(`(?: object)? at 0x[0-9a-fA-F]+`)
 // built in, or a module of PyTorch.
 func (n *names) lookPython(text string) meaning {
 	m := meaning{did: InPython}
-	if file, function, ok := cutPython(text); ok {
-		m.name, m.own = n.syms.Intern(text), !ofLibrary(file)
+	if f, ok := profile.ParsePython(text); ok {
+		m.name, m.own = n.syms.Intern(text), !f.OfLibrary()
 		if !m.own {
-			m.did = firstOf(functions, path.Base(file)+" "+function+" ", InPython)
+			m.did = firstOf(functions, path.Base(f.File)+" "+f.Name+" ", InPython)
 		}
 		return m
 	}
@@ -195,59 +199,4 @@ func (n *names) lookPython(text string) meaning {
 	}
 	m.name = n.syms.Intern(text)
 	return m
-}
-
-// pythonName matches a function of Python: "sglang/srt/managers/scheduler.py(2262): run_batch".
-var pythonName = regexp.MustCompile(`^(.+)\((\d+)\): (.+)$`)
-
-// cutPython takes the name of a Python function apart.
-func cutPython(name string) (file, function string, ok bool) {
-	m := pythonName.FindStringSubmatch(name)
-	if m == nil {
-		return "", "", false
-	}
-	return m[1], m[3], true
-}
-
-// libraries are folders of code that every server runs and nobody asks about, by what their
-// paths begin with once the folder of the packages is cut off.
-var libraries = []string{"torch/", "triton/", "numpy/", "zmq/", "tqdm/", "asyncio/", "concurrent/", "multiprocessing/", "json/", "logging/",
-	"collections/", "importlib/", "ctypes/", "email/", "http/", "urllib/", "xml/", "unittest/", "encodings/", "<frozen ", "uvloop/", "uvicorn/"}
-
-// modules are those of Python that are one file.
-var modules = map[string]bool{}
-
-func init() {
-	for _, name := range strings.Fields("threading queue contextlib functools inspect selectors socket socketserver subprocess typing abc copy pickle " +
-		"random re os enum dataclasses weakref warnings types tempfile shutil runpy heapq bisect time datetime uuid tokenize ast dis linecache traceback " +
-		"string textwrap struct signal ssl _weakrefset _collections_abc codecs io operator posixpath genericpath fnmatch glob pathlib statistics numbers " +
-		"decimal fractions hashlib base64 platform stat sre_compile sre_parse keyword reprlib copyreg site bdb cProfile profile pstats gc sched nturl2path") {
-		modules[name+".py"] = true
-	}
-}
-
-// ofLibrary reports whether a file is of Python or of a library.
-func ofLibrary(file string) bool {
-	if _, rest, ok := strings.Cut(file, "-packages/"); ok {
-		file = rest
-	} else if _, rest, ok := strings.Cut(file, "/lib/python3"); ok {
-		_, file, _ = strings.Cut(rest, "/")
-		return file != "" // the folder itself holds Python's own modules
-	}
-	for _, l := range libraries {
-		if strings.HasPrefix(file, l) {
-			return true
-		}
-	}
-	return modules[file]
-}
-
-// short is a Python function as sentences have it: "run_batch() (scheduler.py:2262)". Other
-// names stay as they are.
-func short(name string) string {
-	m := pythonName.FindStringSubmatch(name)
-	if m == nil {
-		return strings.TrimSuffix(strings.TrimPrefix(name, "<"), ">")
-	}
-	return fmt.Sprintf("%s() (%s:%s)", m[3], path.Base(m[1]), m[2])
 }

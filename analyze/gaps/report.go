@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -106,14 +107,14 @@ func (c *Cause) Where() string {
 	add("", c.Call)
 	add(" under ", c.Operator)
 	if c.Operator == "" {
-		add(" under ", short(c.Function))
+		add(" under ", profile.ShortPython(c.Function))
 	}
-	add(" in ", short(c.Frame))
+	add(" in ", profile.ShortPython(c.Frame))
 	if c.Frame == "" {
 		add(" in ", c.Range)
 	}
 	if c.Other != "" {
-		add(" while another thread is in ", short(c.Other))
+		add(" while another thread is in ", profile.ShortPython(c.Other))
 	}
 	return b.String()
 }

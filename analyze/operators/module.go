@@ -45,7 +45,7 @@ func moduleClass(name string) string {
 
 // sumModules makes the rows of modules.
 func (o *Operators) sumModules(set *profile.Set, opt *walk.Options) {
-	streams := collectAll(set, opt, selectModules)
+	streams := collectAll(set, opt, selectModules, false)
 	o.Modules = o.rows(set, streams, func(c class) class { return class{rank: c.rank, name: c.name} }, false)
 	if o.Modules != nil {
 		names := outsideNames

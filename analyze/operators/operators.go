@@ -35,6 +35,9 @@ type Operators struct {
 	Shapes []Row
 	// GEMMs are the rows of Shapes that multiply matrices, those with the most GPU time first.
 	GEMMs []GEMM
+	// Copies divides the copies and fills in the rows of Names by operation, kinds of memory
+	// and Python function, those with the most GPU time first.
+	Copies []CopyRow
 	// Modules has a row for every class of nn.Module, as Names has for operators; nil if no
 	// modules were recorded.
 	Modules []Row
@@ -43,6 +46,7 @@ type Operators struct {
 	ranks   int   // in the set
 	frames  int64 // operators that were recorded
 	outside int64 // time of what no operator launched, ns
+	gpu     int64 // of all rows, of their own, ns
 }
 
 // outsideNames name the rows of what no operator launched.
@@ -51,7 +55,7 @@ var outsideNames = [numOutside]string{noOperator: "(no operator)", inGraph: "(CU
 // Sum sums up operators. The window bounds operators, and kernels and copies, which may be of
 // operators before it.
 func Sum(set *profile.Set, opt walk.Options) *Operators {
-	streams := collectAll(set, &opt, selectOperators)
+	streams := collectAll(set, &opt, selectOperators, true)
 	o := &Operators{ByRank: opt.ByRank, ranks: len(set.Ranks)}
 	o.Names = o.rows(set, streams, func(c class) class { return class{rank: c.rank, name: c.name} }, false)
 	o.Names = append(o.Names, o.othersOf(set, streams, outsideNames)...)
@@ -65,12 +69,14 @@ func Sum(set *profile.Set, opt walk.Options) *Operators {
 		finish(rows)
 	}
 	for i := range o.Names {
+		o.gpu = distribution.AddTimes(o.gpu, o.Names[i].SelfGPU)
 		o.frames += o.Names[i].Calls
 		if o.Names[i].Calls == 0 {
 			o.outside = distribution.AddTimes(o.outside, o.Names[i].SelfGPU)
 		}
 	}
 	o.findGEMMs(set)
+	o.copyRows(set, streams)
 	return o
 }
 

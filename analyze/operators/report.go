@@ -5,13 +5,13 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
 )
 
 // Reports returns the tables: operators by name, by the shapes of their inputs, and
-// those that multiply matrices, and
-// modules.
+// those that multiply matrices; copies by what launched them; and modules.
 func (o *Operators) Reports() []*table.Table {
-	return []*table.Table{o.nameReport(), o.shapeReport(), o.gemmReport(), o.moduleReport()}
+	return []*table.Table{o.nameReport(), o.shapeReport(), o.gemmReport(), o.copyReport(), o.moduleReport()}
 }
 
 func (o *Operators) nameReport() *table.Table {
@@ -63,6 +63,22 @@ func (o *Operators) moduleReport() *table.Table {
 		t.Note("no modules were recorded: torch.profiler records them with with_stack=True")
 	}
 	return t
+}
+
+func (o *Operators) copyReport() *table.Table {
+	row := func(r *CopyRow) *walk.Row { return &r.Row }
+	function := table.TextColumn("function", "innermost Python function around the call that is of no library", func(r *CopyRow) string { return r.Function })
+	function.Most = table.MostName
+	fields := append(walk.RankFields(o.ByRank, row),
+		walk.ShareField("part of the GPU time of all operators", func(r *CopyRow) float64 { return r.Share }),
+		table.NsColumn("gpu", "sum of the durations", func(r *CopyRow) int64 { return r.Time }),
+		table.CountColumn("copies", "how many there are", func(r *CopyRow) int64 { return r.N }))
+	fields = append(fields, walk.CopiedFields(func(r *CopyRow) *walk.Copied { return &r.Copied })...)
+	fields = append(fields, table.TextColumn("operation", "what was done", func(r *CopyRow) string { return r.Operation }),
+		walk.MemoryField(func(r *CopyRow) profile.CopyKind { return r.Kind }))
+	fields = append(fields, walk.RanksFields(o.ByRank, o.ranks, row)...)
+	fields = append(fields, walk.NameField("operator", row), function)
+	return table.New("sgtrace.report.ops.copies/v1", "Copies and fills by what launched them", o.Copies, fields)
 }
 
 func (o *Operators) gemmReport() *table.Table {
