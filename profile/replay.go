@@ -106,6 +106,7 @@ func (r *replay) Frames(yield func(*Frame) bool) {
 			f.Kind = PythonFrame
 		} else {
 			f.Shapes, f.Types = inputs.of(s.Args)
+			f.Causal = inputs.causality(s.Name, s.Args)
 		}
 		return yield(&f)
 	}, FrameCategories...)

@@ -86,3 +86,34 @@ func TestParseCopy(t *testing.T) {
 		}
 	}
 }
+
+// Whether attention is causal is told by an input, which is another one for each operator.
+func TestCausality(t *testing.T) {
+	syms, args := trace.NewSymbols(), trace.NewArgs()
+	put := args.Appender()
+	inputs := func(values ...string) trace.ArgsID {
+		list := trace.ArgList{}
+		for _, v := range values {
+			list = list.String(0, v)
+		}
+		return put.Put(trace.ArgList{}.Array(syms.Intern(ConcreteInputs), list))
+	}
+	for _, c := range []struct {
+		name   string
+		inputs trace.ArgsID
+		want   Causality
+	}{
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "0.", "True", "False", "0.125"), Causal},
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "0.", "False", "True", "0.125"), Bidirectional},
+		{"aten::_scaled_dot_product_efficient_attention", inputs("", "", "", "", "False", "0.", "True", ""), Causal},
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", ""), UnknownCausality},
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "", "", "True"), UnknownCausality},
+		{"aten::_scaled_dot_product_flash_attention", 0, UnknownCausality},
+		{"aten::mm", inputs("", "", "", "0.", "True"), UnknownCausality},
+	} {
+		name := syms.Intern(c.name)
+		if got := newInputTexts(syms, args).causality(name, c.inputs); got != c.want {
+			t.Errorf("%s, %d: %v, want %v", c.name, c.inputs, got, c.want)
+		}
+	}
+}

@@ -148,4 +148,6 @@ type Frame struct {
 	// them: "[[8,4096],[4096,1024]]", "[\"c10::BFloat16\",\"c10::BFloat16\"]". 0 is not
 	// recorded, or not asked for.
 	Shapes, Types trace.Sym
+	// Causal is known of operators that compute attention, where [ConcreteInputs] were asked for.
+	Causal Causality
 }

@@ -70,7 +70,7 @@ var All = []*Report{
 	{Name: "gaps", Usage: "why GPUs were idle: what the host did, by call, operator and Python function", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: hostEvents, Attribute: true, Most: mostKernels,
 		Parse: parseGaps},
-	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, shape, and module; TFLOP/s of GEMMs; what copies", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.copies", "ops.modules"}, Events: hostEvents, Arguments: slices.Concat(operatorCategories, profile.CopyCategories), Attribute: true, Most: mostKernels,
+	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, shape, and module; TFLOP/s of GEMMs and attention; copies", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.attention", "ops.copies", "ops.modules"}, Events: hostEvents, Arguments: slices.Concat(operatorCategories, profile.CopyCategories), ArgNames: []string{profile.ConcreteInputs}, Attribute: true, Most: mostKernels,
 		Parse: parseOps},
 }
