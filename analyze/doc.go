@@ -20,7 +20,7 @@
 //	tokens        how many tokens steps compute, and how fast (asks gpu)
 //	collective    who is late in collectives, and why (asks gpu)
 //	rank          which rank has more to do or is slower
-//	diff          what changed between two captures (asks requests, gpu)
+//	diff          what changed between two captures (asks requests, gpu, gaps, operators)
 //	inspect       what is in files
 //	finders       the list of what is looked for in all of these
 //	overview      what they found, on one screen

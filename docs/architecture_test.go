@@ -82,7 +82,7 @@ var layers = []layer{
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
 	{of: []string{"analyze/gaps"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (where the gaps are, and their reasons)"},
 	{of: []string{"analyze/tokens"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (steps, and how long devices worked for them)"},
-	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/gpu"}), reason: sees + "; of the questions, it needs requests (what they are divided by) and gpu (where the time of devices went)"},
+	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/gpu", "analyze/gaps", "analyze/operators"}), reason: sees + "; of the questions, it needs requests (what they are divided by) and those whose answers it compares: gpu, gaps, operators"},
 	{of: questions, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
 	{of: []string{"analyze/finders", "analyze/overview", "analyze/page"}, may: slices.Concat(reported, base, questions), chain: true, reason: sees},
 	{of: []string{"analyze", "docs"}, reason: "it has no code of its own"},

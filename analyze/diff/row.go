@@ -187,7 +187,7 @@ func (r *Row) compare(before, after *diffMeasure) {
 	if (before.total.Value == 0) != (after.total.Value == 0) {
 		r.Total.P = appeared(before.work, after.work)
 	}
-	if r.Kind == GPU {
+	if r.Kind.totalOnly() {
 		r.P50.Change, r.P99.Change, r.Mean.Change = unknownChange, unknownChange, unknownChange
 		return
 	}

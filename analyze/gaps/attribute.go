@@ -73,9 +73,11 @@ type rankWork struct {
 	names *names
 
 	causes  totals
-	drained totals // time after calls that let the device run dry, by call
+	drained totals                                   // time after calls that let the device run dry, by call
+	each    func(c *cause, gap trace.Time, ns int64) // nil is nobody
 	// Of the device at hand:
 	device int32
+	late   []lateGap
 	long   map[int32]map[cause]int64 // parts of the longest gaps, by number of the gap
 }
 
@@ -85,7 +87,7 @@ func (w *rankWork) measure(devices []*deviceGaps) {
 		t.settle()
 	}
 	for i, d := range devices {
-		w.device, w.long = int32(i), map[int32]map[cause]int64{}
+		w.device, w.late, w.long = int32(i), d.late, map[int32]map[cause]int64{}
 		for k := range d.longest {
 			if l := &d.longest[k]; l.late != notLate {
 				w.long[l.late] = map[cause]int64{}
@@ -230,6 +232,9 @@ func (w *rankWork) count(q *query, c cause, ns int64) {
 		return
 	}
 	w.causes.add(c, w.device, q.gap, ns)
+	if w.each != nil {
+		w.each(&c, w.late[q.gap].From, ns)
+	}
 	if in := w.long[q.gap]; in != nil {
 		in[c] = distribution.AddTimes(in[c], ns)
 	}

@@ -17,6 +17,9 @@ import (
 type Options struct {
 	ByRank  bool // one list for each rank
 	Longest int  // how many of the longest gaps; 0 is [mostLongest]
+	// Each takes every part of a gap that a late launch ended: its cause, and when the gap
+	// began. Several ranks call it at once. nil is nobody.
+	Each func(rank int32, c *Cause, gap trace.Time, ns int64)
 }
 
 // Gaps are the gaps of some devices by what the host did. Times are ns, sums over devices.
@@ -69,6 +72,12 @@ func (c *Collector) Measure(opt Options) *Gaps {
 	ranks := make([]rankWork, len(hosts))
 	parallel.Each(len(ranks), func(i int) {
 		ranks[i] = rankWork{host: &hosts[i], names: newNames(c.set.Syms), causes: totals{}, drained: totals{}}
+		if opt.Each != nil {
+			ranks[i].each = func(key *cause, gap trace.Time, ns int64) {
+				row := c.row(key)
+				opt.Each(int32(i), &row, gap, ns)
+			}
+		}
 		ranks[i].measure(c.ranks[i])
 		ranks[i].host.threads = nil
 	})

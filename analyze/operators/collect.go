@@ -74,6 +74,14 @@ type collector struct {
 	python bool                // functions of Python were recorded
 	calls  *copyCalls          // nil if nobody asks for them
 	copies map[copyKey]*walk.Copied
+	visit  *Visitor // nil if nobody asks
+}
+
+// A pass says what is asked for of a stream.
+type pass struct {
+	selected selection
+	copies   bool
+	visit    *Visitor // nil is nobody
 }
 
 // A selection tells under which name a frame is summed up; false leaves it out.
@@ -89,7 +97,7 @@ func selectOperators(*trace.Symbols) selection {
 func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) selection, copies bool) []*collector {
 	streams := make([]*collector, len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) {
-		c := collect(set, s, opt, what(set.Syms), copies)
+		c := collect(set, s, opt, pass{selected: what(set.Syms), copies: copies})
 		c.threads.list, c.ranks, c.calls = nil, nil, nil // sums are all that is needed of it
 		streams[i] = c
 	})
@@ -98,12 +106,12 @@ func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) s
 
 // collect sums up a stream. It holds 32 bytes per operator, 12 per call, and 48 per copy where
 // there are functions of Python.
-func collect(set *profile.Set, s profile.Stream, opt *walk.Options, selected selection, copies bool) *collector {
+func collect(set *profile.Set, s profile.Stream, opt *walk.Options, asked pass) *collector {
 	c := &collector{threads: newThreads(), opt: opt, graphs: walk.GraphLaunches(set.Syms),
-		ranks: make([]walk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks))}
+		ranks: make([]walk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks)), visit: asked.visit}
 	for f := range s.Frames {
 		c.python = c.python || f.Kind == profile.PythonFrame
-		if name, ok := selected(f); ok {
+		if name, ok := asked.selected(f); ok {
 			c.add(f, name)
 		}
 	}
@@ -111,8 +119,11 @@ func collect(set *profile.Set, s profile.Stream, opt *walk.Options, selected sel
 	for _, t := range c.list {
 		t.settle(c.classes)
 		c.countCalls(t)
+		if c.visit != nil {
+			c.visitCalls(t)
+		}
 	}
-	if copies && c.python {
+	if asked.copies && c.python {
 		c.calls = readCopyCalls(set, s)
 	}
 	j := walk.Joiner{Copies: true, Call: c.call, Work: c.work, Orphan: c.orphan}
@@ -120,7 +131,7 @@ func collect(set *profile.Set, s profile.Stream, opt *walk.Options, selected sel
 	if c.calls != nil {
 		c.calls.findFunctions(s, set.Syms)
 	}
-	if copies {
+	if asked.copies {
 		c.sumCopies(s)
 	}
 	return c
@@ -188,7 +199,11 @@ func (c *collector) work(k *profile.Kernel) bool {
 	case p == nil:
 		return false
 	case p.frame != none:
-		c.launched(c.list[p.thread-1], p.frame, k.Dur())
+		t := c.list[p.thread-1]
+		c.launched(t, p.frame, k.Dur())
+		if c.visit != nil {
+			c.visit.Work(k, c.classes[t.frames[p.frame].class].name)
+		}
 	case p.graph:
 		c.outside(k, inGraph)
 	default:
@@ -219,4 +234,7 @@ func (c *collector) orphan(k *profile.Kernel) { c.outside(k, noCall) }
 func (c *collector) outside(k *profile.Kernel, why outside) {
 	dur := k.Dur()
 	c.others[k.Rank][why].add(&sum{work: 1, gpu: spent{dur, dur, dur}})
+	if c.visit != nil {
+		c.visit.Work(k, c.visit.outside[why])
+	}
 }

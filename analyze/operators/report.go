@@ -32,7 +32,7 @@ func (o *Operators) shapeReport() *table.Table {
 	shapes[0].Most, shapes[1].Most, shapes[2].Detail = mostTypes, mostShapes, true
 	t := table.New("sgtrace.report.ops.shapes/v1", "Operators by the shapes of their inputs", o.Shapes, o.fields("operator", shapes))
 	if o.Shapes == nil && o.frames > 0 {
-		t.Note("no shapes were recorded: torch.profiler records them with record_shapes=True")
+		t.Note("no shapes were recorded, from which FLOPs follow: torch.profiler records them with record_shapes=True")
 	}
 	return t
 }

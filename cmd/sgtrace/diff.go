@@ -28,7 +28,9 @@ func (c *command) diffCommand() *cli.Command {
 	flags := []cli.Flag{
 		formatFlag(),
 		&cli.BoolFlag{Name: "by-rank", Usage: "one row per rank and stage, step, or kernel", DisableDefaultText: true},
-		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.setup, diff.load, or diff.captures"},
+		&cli.BoolFlag{Name: "ops", Usage: "operators of PyTorch, too: calls, CPU and GPU time", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "gaps", Usage: "what the host did while GPUs waited for it, too", DisableDefaultText: true},
+		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.setup, diff.load, diff.captures, diff.ops, or diff.gaps"},
 		&cli.StringFlag{Name: "sort", Usage: "sort rows by `COLUMN`; -COLUMN reverses the order"},
 		&cli.IntFlag{Name: "limit", Usage: "print the first `N` rows; 0 is all", DefaultText: "40 for text and markdown"},
 		&cli.StringFlag{Name: "at", Usage: "compare one capture before `TIME` with itself from then on"},
@@ -52,6 +54,7 @@ offsets (+10s) from the start of each capture; a request counts where it begins.
 Examples:
   sgtrace diff healthy.jsonl incident.jsonl
   sgtrace diff v0.5=profiles/monday v0.6='profiles/tuesday/*.json.gz' --by-rank
+  sgtrace diff --ops --gaps profiles/monday profiles/tuesday
   sgtrace diff --at +30s incident.jsonl
   sgtrace diff --before-to +30s --after-from +30s a.jsonl b.jsonl
   sgtrace diff --stage decode_loop --from +30s --format csv a.jsonl b.jsonl`,
@@ -86,6 +89,8 @@ func (c *command) diff(ctx *cli.Context) error {
 	doc := &document.Document{Schema: "sgtrace.diff/v2"}
 	doc.Add(d.SideReport(), d.SetupReport(), d.LoadReport())
 	doc.AddMain(d.Report())
+	doc.Add(d.MoreReports()...)
+	doc.LimitAll = len(d.Operators)+len(d.Gaps) > 0
 	doc.Findings = d.Findings()
 	return c.write(doc, how)
 }
@@ -160,8 +165,9 @@ func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []st
 
 // A readCapture is an input of a comparison.
 type readCapture struct {
-	label    string
-	evidence *convert.Evidence
+	label     string
+	evidence  *convert.Evidence
+	ops, gaps bool // asked for
 }
 
 // readCapture reads what the selection flags but for times leave of an input. The caller
@@ -171,12 +177,17 @@ func (c *command) readCapture(ctx *cli.Context, arg string) (*readCapture, error
 		_, err := os.Stat(path)
 		return err == nil
 	})
-	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, inventory: &inventory.Inventory{}, events: profile.Filter{Cats: reports.AllEvents, Args: profile.ArgsNone},
-		EvidenceOptions: convert.EvidenceOptions{SyncPoints: true}})
+	ops, gaps := ctx.Bool("ops"), ctx.Bool("gaps")
+	events := reports.AllEvents
+	if ops || gaps {
+		events = reports.HostEvents
+	}
+	e, _, err := c.readInputs(ctx, []string{path}, needed{anyTime: true, inventory: &inventory.Inventory{}, events: profile.Filter{Cats: events, Args: profile.ArgsNone},
+		EvidenceOptions: convert.EvidenceOptions{SyncPoints: true, Attribute: ops || gaps}})
 	if err != nil {
 		return nil, err
 	}
-	return &readCapture{cmp.Or(label, c.redactedInput(path)), e}, nil
+	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, ops, gaps}, nil
 }
 
 // collect collects what a comparison needs of a window of time; offsets count from the
@@ -186,7 +197,7 @@ func (r *readCapture) collect(window *chosen) (*diff.Collected, error) {
 	if err := window.resolve(e.First); err != nil {
 		return nil, err
 	}
-	side := diff.Collect(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: e.Inventory(), From: window.From, To: window.To})
+	side := diff.Collect(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Set, Inventory: e.Inventory(), Operators: r.ops, Gaps: r.gaps, From: window.From, To: window.To})
 	if side.Empty() {
 		return nil, fmt.Errorf("%s has nothing to compare%s", r.label, window.inWords())
 	}

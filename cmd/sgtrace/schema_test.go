@@ -45,7 +45,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--summary", otel, torch},
 		{"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch},
-		{"diff", otel, pipeline}, {"diff", torch, nsys},
+		{"diff", otel, pipeline}, {"diff", torch, nsys}, {"diff", "--ops", "--gaps", torch, torch},
 	} {
 		readSchemas(t, schemas, runJSON(t, args))
 	}

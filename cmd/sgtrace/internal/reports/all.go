@@ -13,7 +13,7 @@ var (
 	launchEvents       = slices.Concat(KernelEvents, profile.CallCategories)
 	AllEvents          = slices.Concat(launchEvents, profile.CopyCategories, []string{profile.AnnotationCategory})
 	operatorCategories = []string{profile.OperatorCategory}
-	hostEvents         = slices.Concat(AllEvents, profile.FrameCategories)
+	HostEvents         = slices.Concat(AllEvents, profile.FrameCategories)
 )
 
 // Numbers of rows that people see without asking for more: ranges and kernels make tens
@@ -31,7 +31,7 @@ var ofProfiles = []string{"by-rank", "sort", "limit"}
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
 		Options: []string{"o"}, Tables: summaryTables,
-		Events: hostEvents, Arguments: profile.CopyCategories, SyncPoints: true, Parse: parseSummary},
+		Events: HostEvents, Arguments: profile.CopyCategories, SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "sort", "limit"}, Tables: rankTables,
 		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
@@ -68,9 +68,9 @@ var All = []*Report{
 		Options: append(ofProfiles, "open-ranges"), Tables: []string{"rangekernels"}, Events: AllEvents, Attribute: true, Most: mostRows,
 		Parse: listing("kernels", oneTable(kernel.SumRangeKernels))},
 	{Name: "gaps", Usage: "why GPUs were idle: what the host did, by call, operator and Python function", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: hostEvents, Attribute: true, Most: mostKernels,
+		Options: ofProfiles, Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: HostEvents, Attribute: true, Most: mostKernels,
 		Parse: parseGaps},
 	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, shape, and module; TFLOP/s of GEMMs and attention; copies", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.attention", "ops.copies", "ops.modules"}, Events: hostEvents, Arguments: slices.Concat(operatorCategories, profile.CopyCategories), ArgNames: []string{profile.ConcreteInputs}, Attribute: true, Most: mostKernels,
+		Options: ofProfiles, Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.attention", "ops.copies", "ops.modules"}, Events: HostEvents, Arguments: slices.Concat(operatorCategories, profile.CopyCategories), ArgNames: []string{profile.ConcreteInputs}, Attribute: true, Most: mostKernels,
 		Parse: parseOps},
 }
