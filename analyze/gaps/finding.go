@@ -108,9 +108,11 @@ func (s *suspect) stands(length, wait int64) bool {
 
 // counts reports whether a finding may be about a cause: the host was late, and there was
 // something to launch. Between steps there may have been none, unless the host did something
-// that it does not do while it waits for requests.
+// that it does not do while it waits for requests: a lock that another thread keeps while it
+// works is no such wait.
 func (c *Cause) counts() bool {
-	return c.Did != OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && !c.Did.idle())
+	busy := !c.Did.idle() || c.Did == Locked && c.Other != ""
+	return c.Did != OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && busy)
 }
 
 // suspicion returns how much a cause explains.
@@ -199,6 +201,9 @@ func (c *Cause) sentence() string {
 		}
 		return "is garbage collection in " + profile.ShortPython(c.Frame)
 	case Locked:
+		if c.Other != "" {
+			return "is waiting for another thread: " + c.Where()
+		}
 		return "is waiting for a lock: " + c.Where()
 	case Sleeping:
 		return "is waiting: " + c.Where()

@@ -13,16 +13,19 @@ import (
 // Pageable tells of copies of pageable memory in which the host was while devices ran nothing,
 // wherever the code makes them. length is the time of all devices, in ns.
 func (g *Gaps) Pageable(length int64) ([]finding.Finding, finding.Judged) {
-	judged := g.judge("copies of pageable memory")
-	if judged.State() != finding.LookedAt {
-		return nil, judged
-	}
 	s := suspect{rank: thing, table: "gaps"}
 	for i := range g.Causes {
 		if c := &g.Causes[i]; c.Did == CopyingPageable {
 			s.time = distribution.AddTimes(s.time, c.Time)
 			s.rows = append(s.rows, c)
 		}
+	}
+	judged := g.judge("copies of pageable memory")
+	if s.rows == nil && judged.Reason == "" {
+		judged.Reason = "no GPU waits while the host copies pageable memory"
+	}
+	if judged.State() != finding.LookedAt {
+		return nil, judged
 	}
 	share := distribution.Fraction(s.time, length)
 	wait, _ := g.wait()

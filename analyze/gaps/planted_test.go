@@ -46,6 +46,9 @@ var planted = []struct {
 	{"interpreter lock", torch.Stall{Cause: torch.StallLock, Length: 12 * time.Millisecond, Every: 2},
 		"is Python in process_batch_result() (scheduler.py:2376) while another thread is in _decode() (tokenization_utils_fast.py:640)",
 		gpu.BetweenSteps, gaps.OtherThread, "process_batch_result() (scheduler.py:2376) while another thread is in _decode() (tokenization_utils_fast.py:640)"},
+	{"slow tokenizer", torch.Stall{Cause: torch.StallTokenizer, Length: 12 * time.Millisecond, Every: 2},
+		"is waiting for another thread: result() (_base.py:428) in process_batch_result() (scheduler.py:2376) while another thread is in _batch_encode_plus() (tokenization_utils_fast.py:540)",
+		gpu.BetweenSteps, gaps.Locked, "result() (_base.py:428) in process_batch_result() (scheduler.py:2376) while another thread is in _batch_encode_plus() (tokenization_utils_fast.py:540)"},
 }
 
 // stalled returns the trace of the first rank of a server that stalls.
