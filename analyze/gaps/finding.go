@@ -8,9 +8,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/profile"
 )
 
 // A cause is worth a finding from these parts on: of the time of devices, which may be less
@@ -76,7 +76,7 @@ func (g *Gaps) judge(what string) finding.Judged {
 func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 	wait, _ := g.wait()
 	judged := g.judge("what hosts do while GPUs wait")
-	if wait > 0 && !g.HasPython && !g.HasOperators && !g.HasRanges {
+	if wait > 0 && !g.Recorded.Code() {
 		judged.Reason = "no operators, Python functions or ranges were recorded"
 	}
 	if judged.State() != finding.LookedAt {
@@ -111,14 +111,14 @@ func (s *suspect) stands(length, wait int64) bool {
 // that it does not do while it waits for requests: a lock that another thread keeps while it
 // works is no such wait.
 func (c *Cause) counts() bool {
-	busy := !c.Did.idle() || c.Did == Locked && c.Other != ""
-	return c.Did != OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && busy)
+	busy := !c.Did.Idle() || c.Did == host.Locked && c.Other != ""
+	return c.Did != host.OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && busy)
 }
 
 // suspicion returns how much a cause explains.
 func (c *Cause) suspicion() suspicion {
 	switch c.Did {
-	case InPython, InOperator, InRange, Launching:
+	case host.InPython, host.InOperator, host.InRange, host.Launching:
 		return place
 	}
 	return thing
@@ -166,7 +166,7 @@ func (g *Gaps) places() (list []suspect) {
 	byFrame := map[string]int{}
 	for i := range g.Causes {
 		c := &g.Causes[i]
-		if !c.counts() || c.Did == NotRecorded || c.Where() == "" {
+		if !c.counts() || c.Did == host.NotRecorded || c.Where() == "" {
 			continue
 		}
 		rank := c.suspicion()
@@ -178,7 +178,7 @@ func (g *Gaps) places() (list []suspect) {
 		if !ok {
 			at = len(list)
 			byFrame[c.Frame] = at
-			list = append(list, suspect{text: "is in " + profile.ShortPython(c.Frame), rank: frameOf, table: "gaps"})
+			list = append(list, suspect{text: "is in " + host.Short(c.Frame), rank: frameOf, table: "gaps"})
 		}
 		list[at].time = distribution.AddTimes(list[at].time, c.Time)
 		list[at].rows = append(list[at].rows, c)
@@ -189,23 +189,23 @@ func (g *Gaps) places() (list []suspect) {
 // sentence ends "41 % of host wait".
 func (c *Cause) sentence() string {
 	switch c.Did {
-	case CopyingPageable:
+	case host.CopyingPageable:
 		return "is a copy of pageable memory: " + c.Where()
-	case InPython, OtherThread:
+	case host.InPython, host.OtherThread:
 		if c.Function == "" {
 			return "is Python in " + c.Where()
 		}
-	case Collecting:
+	case host.Collecting:
 		if c.Frame == "" {
 			return "is garbage collection"
 		}
-		return "is garbage collection in " + profile.ShortPython(c.Frame)
-	case Locked:
+		return "is garbage collection in " + host.Short(c.Frame)
+	case host.Locked:
 		if c.Other != "" {
 			return "is waiting for another thread: " + c.Where()
 		}
 		return "is waiting for a lock: " + c.Where()
-	case Sleeping:
+	case host.Sleeping:
 		return "is waiting: " + c.Where()
 	}
 	return "is " + c.Where()

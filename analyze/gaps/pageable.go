@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -15,7 +16,7 @@ import (
 func (g *Gaps) Pageable(length int64) ([]finding.Finding, finding.Judged) {
 	s := suspect{rank: thing, table: "gaps"}
 	for i := range g.Causes {
-		if c := &g.Causes[i]; c.Did == CopyingPageable {
+		if c := &g.Causes[i]; c.Did == host.CopyingPageable {
 			s.time = distribution.AddTimes(s.time, c.Time)
 			s.rows = append(s.rows, c)
 		}
@@ -29,7 +30,7 @@ func (g *Gaps) Pageable(length int64) ([]finding.Finding, finding.Judged) {
 	}
 	share := distribution.Fraction(s.time, length)
 	wait, _ := g.wait()
-	if worst := g.worst(); share < ofThing || worst.stands(length, wait) && worst.rows[0].Did == CopyingPageable {
+	if worst := g.worst(); share < ofThing || worst.stands(length, wait) && worst.rows[0].Did == host.CopyingPageable {
 		return nil, judged // the worst is told anyway
 	}
 	f := finding.Finding{Topic: "pageable copies", Cost: share,

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -102,7 +103,7 @@ func (c *copyCalls) findFunctions(s profile.Stream, syms *trace.Symbols) {
 	for _, calls := range byThread {
 		slices.SortFunc(calls, func(a, b *copyCall) int { return cmp.Compare(a.at, b.at) })
 	}
-	own := ownFunctions{syms: syms}
+	names := host.NewNames(syms)
 	for f := range s.Frames {
 		if f.Kind != profile.PythonFrame {
 			continue
@@ -110,33 +111,14 @@ func (c *copyCalls) findFunctions(s profile.Stream, syms *trace.Symbols) {
 		calls := byThread[threadID{f.Rank, f.PID, f.TID}]
 		first, _ := slices.BinarySearchFunc(calls, f.Start, func(call *copyCall, t trace.Time) int { return cmp.Compare(call.at, t) })
 		for _, call := range calls[first:] {
-			if call.at >= f.End || !own.has(f.Name) {
+			if call.at >= f.End || !names.Of(host.PythonFrame, f.Name).Own {
 				break
 			}
 			if call.function == 0 || f.Start >= call.from {
-				call.function, call.from = f.Name, f.Start
+				call.function, call.from = names.Of(host.PythonFrame, f.Name).Name, f.Start
 			}
 		}
 	}
-}
-
-// ownFunctions tell the Python functions that are of no library. Each name is looked at once.
-type ownFunctions struct {
-	syms  *trace.Symbols
-	known map[trace.Sym]bool
-}
-
-func (o *ownFunctions) has(name trace.Sym) bool {
-	own, known := o.known[name]
-	if !known {
-		f, ok := profile.ParsePython(o.syms.Name(name))
-		own = ok && !f.OfLibrary()
-		if o.known == nil {
-			o.known = map[trace.Sym]bool{}
-		}
-		o.known[name] = own
-	}
-	return own
 }
 
 // sumCopies sums up the copies of a stream by what launched them.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/kernel"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -73,4 +74,7 @@ var All = []*Report{
 	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, shape, and module; TFLOP/s of GEMMs and attention; copies", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.attention", "ops.copies", "ops.modules"}, Events: HostEvents, Arguments: slices.Concat(operatorCategories, profile.CopyCategories), ArgNames: []string{profile.ConcreteInputs}, Attribute: true, Most: mostKernels,
 		Parse: parseOps},
+	{Name: "stacks", Usage: "where time went, by stack: that of threads, and that of GPUs by what launched it", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"stacks.cpu", "stacks.gpu"}, Formats: []table.Format{table.FormatFolded},
+		Events: HostEvents, Attribute: true, Most: mostKernels, Parse: parseStacks},
 }

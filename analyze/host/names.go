@@ -1,6 +1,7 @@
-package gaps
+package host
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -43,38 +44,43 @@ var didWords = [numDid]string{
 
 func (d Did) String() string { return didWords[d] }
 
-// idle reports whether the thread itself does nothing.
-func (d Did) idle() bool {
-	return d == NotRecorded || d == InRange || d == Locked || d == Sleeping
+// Idle reports whether the thread itself does nothing.
+func (d Did) Idle() bool {
+	return d == NotRecorded || d == InRange || d.Waits()
 }
 
-// A meaning is what the name of a frame says.
-type meaning struct {
+// Waits reports whether the thread waits for a lock, for time to pass, or for input.
+func (d Did) Waits() bool { return d == Locked || d == Sleeping }
+
+// A Meaning is what the name of a frame says.
+type Meaning struct {
 	seen bool
-	name trace.Sym // without addresses, which differ from call to call
-	did  Did
-	// own tells that a Python function is neither of Python nor of a library that every
+	Name trace.Sym // without addresses, and numbers of steps and modules, which differ from call to call
+	Did  Did
+	// Own tells that a Python function is neither of Python nor of a library that every
 	// server has: the place in the code that people know.
-	own bool
-	// clear tells that the name says nothing: what it is in does.
-	clear bool
+	Own bool
+	// Clear tells that the name says nothing: what it is in does.
+	Clear bool
 }
 
-// names are the meanings of names, each looked at once.
-type names struct {
+// Names are the meanings of names, each looked at once.
+type Names struct {
 	syms   *trace.Symbols
-	kinds  [numFrameKinds]walk.Paged[meaning]
+	kinds  [numKinds]walk.Paged[Meaning]
 	ranges walk.StepNames
 }
 
-func newNames(syms *trace.Symbols) *names {
-	return &names{syms: syms, ranges: walk.StepNames{Syms: syms}}
+// NewNames returns the meanings of names of events. They are for one goroutine at a time.
+func NewNames(syms *trace.Symbols) *Names {
+	return &Names{syms: syms, ranges: walk.StepNames{Syms: syms}}
 }
 
-// compare orders symbols by what they stand for.
-func (n *names) compare(a, b trace.Sym) int { return strings.Compare(n.syms.Name(a), n.syms.Name(b)) }
+// Compare orders symbols by what they stand for.
+func (n *Names) Compare(a, b trace.Sym) int { return strings.Compare(n.syms.Name(a), n.syms.Name(b)) }
 
-func (n *names) of(kind frameKind, name trace.Sym) *meaning {
+// Of returns what a name says of a frame of a kind.
+func (n *Names) Of(kind Kind, name trace.Sym) *Meaning {
 	m := n.kinds[kind].At(int64(name))
 	if !m.seen {
 		*m = n.look(kind, name)
@@ -83,12 +89,12 @@ func (n *names) of(kind frameKind, name trace.Sym) *meaning {
 	return m
 }
 
-func (n *names) look(kind frameKind, sym trace.Sym) meaning {
+func (n *Names) look(kind Kind, sym trace.Sym) Meaning {
 	text := n.syms.Name(sym)
 	switch kind {
-	case rangeFrame:
+	case RangeFrame:
 		if at := operatorRange.FindStringIndex(text); at != nil {
-			return meaning{name: n.syms.Intern(text[:at[0]]), did: InOperator}
+			return Meaning{Name: n.syms.Intern(text[:at[0]]), Did: InOperator}
 		}
 		switch step := n.ranges.Of(sym); {
 		case step == nil:
@@ -97,17 +103,17 @@ func (n *names) look(kind frameKind, sym trace.Sym) meaning {
 		default: // "ProfilerStep#7"
 			text, _, _ = strings.Cut(text, "#")
 		}
-		return meaning{name: n.syms.Intern(text), did: InRange}
-	case pythonFrame:
+		return Meaning{Name: n.syms.Intern(text), Did: InRange}
+	case PythonFrame:
 		return n.lookPython(text)
-	case operatorFrame:
-		return meaning{name: sym, did: InOperator, clear: strings.HasPrefix(text, "Torch-Compiled Region") || strings.Contains(text, "CompiledFxGraph")}
-	case systemFrame:
-		return meaning{name: sym, did: firstOf(systemCalls, text, SystemCall)}
+	case OperatorFrame:
+		return Meaning{Name: sym, Did: InOperator, Clear: strings.HasPrefix(text, "Torch-Compiled Region") || strings.Contains(text, "CompiledFxGraph")}
+	case SystemFrame:
+		return Meaning{Name: sym, Did: firstOf(systemCalls, text, SystemCall)}
 	}
-	m := meaning{name: n.syms.Intern(profile.CallName(text)), did: didInCall(text)}
-	if kind == pageableFrame {
-		m.did = CopyingPageable
+	m := Meaning{Name: n.syms.Intern(profile.CallName(text)), Did: didInCall(text)}
+	if kind == PageableFrame {
+		m.Did = CopyingPageable
 	}
 	return m
 }
@@ -179,24 +185,83 @@ const collectorName = "Python GC"
 // address matches where an object lies.
 var address = regexp.MustCompile(`(?: object)? at 0x[0-9a-fA-F]+`)
 
+// generated matches the file of code that torch.fx made, which has a number for each piece.
+var generated = regexp.MustCompile(`^<eval_with_key>\.\d+\(`)
+
 // lookPython says what a frame of Python is: a function, with its file and line, something
 // built in, or a module of PyTorch.
-func (n *names) lookPython(text string) meaning {
-	m := meaning{did: InPython}
-	if f, ok := profile.ParsePython(text); ok {
-		m.name, m.own = n.syms.Intern(text), !f.OfLibrary()
-		if !m.own {
-			m.did = firstOf(functions, path.Base(f.File)+" "+f.Name+" ", InPython)
+func (n *Names) lookPython(text string) Meaning {
+	m := Meaning{Did: InPython}
+	if file, function, ok := cutPython(text); ok {
+		m.Name, m.Own = n.syms.Intern(generated.ReplaceAllString(text, "<eval_with_key>(")), !ofLibrary(file)
+		if !m.Own {
+			m.Did = firstOf(functions, path.Base(file)+" "+function+" ", InPython)
 		}
 		return m
 	}
-	if strings.HasPrefix(text, "nn.Module: ") {
-		m.clear = true
+	if class := profile.ModuleClass(text); class != "" {
+		m.Name, m.Clear = n.syms.Intern(profile.ModulePrefix+class), true
+		return m
 	}
 	text = address.ReplaceAllString(text, "")
-	if m.did = firstOf(builtins, text, InPython); strings.HasPrefix(text, collectorName) {
-		m.did = Collecting
+	if m.Did = firstOf(builtins, text, InPython); strings.HasPrefix(text, collectorName) {
+		m.Did = Collecting
 	}
-	m.name = n.syms.Intern(text)
+	m.Name = n.syms.Intern(text)
 	return m
+}
+
+// pythonName matches a function of Python: "sglang/srt/managers/scheduler.py(2262): run_batch".
+var pythonName = regexp.MustCompile(`^(.+)\((\d+)\): (.+)$`)
+
+// cutPython takes the name of a Python function apart.
+func cutPython(name string) (file, function string, ok bool) {
+	m := pythonName.FindStringSubmatch(name)
+	if m == nil {
+		return "", "", false
+	}
+	return m[1], m[3], true
+}
+
+// libraries are folders of code that every server runs and nobody asks about, by what their
+// paths begin with once the folder of the packages is cut off.
+var libraries = []string{"torch/", "triton/", "numpy/", "zmq/", "tqdm/", "asyncio/", "concurrent/", "multiprocessing/", "json/", "logging/",
+	"collections/", "importlib/", "ctypes/", "email/", "http/", "urllib/", "xml/", "unittest/", "encodings/", "<frozen ", "uvloop/", "uvicorn/"}
+
+// modules are those of Python that are one file.
+var modules = map[string]bool{}
+
+func init() {
+	for _, name := range strings.Fields("threading queue contextlib functools inspect selectors socket socketserver subprocess typing abc copy pickle " +
+		"random re os enum dataclasses weakref warnings types tempfile shutil runpy heapq bisect time datetime uuid tokenize ast dis linecache traceback " +
+		"string textwrap struct signal ssl _weakrefset _collections_abc codecs io operator posixpath genericpath fnmatch glob pathlib statistics numbers " +
+		"decimal fractions hashlib base64 platform stat sre_compile sre_parse keyword reprlib copyreg site bdb cProfile profile pstats gc sched nturl2path") {
+		modules[name+".py"] = true
+	}
+}
+
+// ofLibrary reports whether a file is of Python or of a library.
+func ofLibrary(file string) bool {
+	if _, rest, ok := strings.Cut(file, "-packages/"); ok {
+		file = rest
+	} else if _, rest, ok := strings.Cut(file, "/lib/python3"); ok {
+		_, file, _ = strings.Cut(rest, "/")
+		return file != "" // the folder itself holds Python's own modules
+	}
+	for _, l := range libraries {
+		if strings.HasPrefix(file, l) {
+			return true
+		}
+	}
+	return modules[file]
+}
+
+// Short is a Python function as sentences have it: "run_batch() (scheduler.py:2262)". Other
+// names stay as they are.
+func Short(name string) string {
+	m := pythonName.FindStringSubmatch(name)
+	if m == nil {
+		return strings.TrimSuffix(strings.TrimPrefix(name, "<"), ">")
+	}
+	return fmt.Sprintf("%s() (%s:%s)", m[3], path.Base(m[1]), m[2])
 }
