@@ -110,6 +110,8 @@ func (n *diffNumber) fields() []table.Field[Row] {
 // words says how a number of a row changed.
 func (r *Row) words(c *Change) string {
 	switch {
+	case r.Kind.totalOnly() && c != &r.Total:
+		return "-"
 	case r.Before.N == 0:
 		return "new"
 	case r.After.N == 0:
