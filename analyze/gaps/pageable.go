@@ -36,7 +36,7 @@ func (g *Gaps) Pageable(length int64) ([]finding.Finding, finding.Judged) {
 	f := finding.Finding{Topic: "pageable copies", Cost: share,
 		Text:   fmt.Sprintf("%s idle for %.0f %% of the time, %s, while the host copies pageable memory", g.areIdle(), 100*share, words.Nearly(s.time)),
 		Metric: finding.Metric{Name: "idle in pageable copies", Unit: table.Share, Before: math.NaN(), After: share}}
-	f.Evidence = append(s.evidence(), finding.Sentence("the driver copies pageable memory once more, in the calling thread, and pinned memory only once"))
+	f.Evidence = append(s.evidence(g.export), finding.Sentence("the driver copies pageable memory once more, in the calling thread, and pinned memory only once"))
 	return []finding.Finding{f}, judged
 }
 
