@@ -34,6 +34,9 @@ func Overview(o *overview.Overview) (Page, error) {
 		if err != nil {
 			return p, err
 		}
+		if o.Goodput != nil {
+			p.Sections = append(p.Sections, Goodput(o.Goodput, src))
+		}
 		p.Sections = append(p.Sections, Requests(o.Requests, timeline, o.Changes, o.Tail, o.RankLoads, src)...)
 	}
 	if o.GPUs != nil {
