@@ -119,6 +119,11 @@ func (r *replay) Frames(yield func(*Frame) bool) {
 	}, FrameCategories...)
 }
 
+// PyTorch's profiler interrupts no thread, and its stacks are frames.
+func (r *replay) Samples(func(*Sample) bool)    {}
+func (r *replay) Backtraces(func(*Sample) bool) {}
+func (r *replay) Runs(func(*Run) bool)          {}
+
 func (r *replay) Copies(yield func(*Copy) bool) {
 	bytes, _ := r.syms.Lookup("bytes")
 	names := map[trace.Sym]trace.Sym{}
