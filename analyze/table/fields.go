@@ -25,18 +25,22 @@ func SummaryFields[T any](of func(*T) *distribution.Summary) []Field[T] {
 		f.Detail = true
 		return f
 	}
+	ranked := func(importance Importance, f Field[T]) Field[T] {
+		f.Importance = importance
+		return f
+	}
 	total := ns("total", "sum", func(s *distribution.Summary) int64 { return s.Total })
-	total.Scale = ""
+	total.Scale, total.Importance = "", Minor
 	return []Field[T]{
 		{Column{Name: "n", Unit: Count, Doc: "how many"}, func(row *T) Cell { return Cell{N: int64(of(row).N)} }},
 		total,
-		ns("mean", "arithmetic mean", func(s *distribution.Summary) int64 { return s.Mean }),
+		ranked(Minor, ns("mean", "arithmetic mean", func(s *distribution.Summary) int64 { return s.Mean })),
 		detail(ns("stddev", "standard deviation of the sample", func(s *distribution.Summary) int64 { return s.StdDev })),
 		detail(ns("min", "shortest", func(s *distribution.Summary) int64 { return s.Min })),
-		ns("p50", "median, nearest rank", func(s *distribution.Summary) int64 { return s.P50 }),
-		ns("p90", "90th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P90 }),
-		ns("p95", "95th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P95 }),
-		ns("p99", "99th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P99 }),
+		ranked(Major, ns("p50", "median, nearest rank", func(s *distribution.Summary) int64 { return s.P50 })),
+		ranked(Minor, ns("p90", "90th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P90 })),
+		ranked(Minor, ns("p95", "95th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P95 })),
+		ranked(Major, ns("p99", "99th percentile, nearest rank", func(s *distribution.Summary) int64 { return s.P99 })),
 		ns("max", "longest", func(s *distribution.Summary) int64 { return s.Max }),
 	}
 }

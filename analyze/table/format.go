@@ -108,12 +108,15 @@ func (s scale) Format(n int64, tenths bool) string {
 // A textTable is a report made ready for people: strings, in the columns that have
 // anything to show.
 type textTable struct {
-	columns []int // of the report
-	header  []string
-	right   []bool // column is aligned to the right
-	most    []int  // how wide texts of a column may be; 0 is no bound
-	rows    [][]string
-	notes   []string
+	columns    []int    // of the report
+	names      []string // of the columns, without units
+	header     []string
+	right      []bool // column is aligned to the right
+	most       []int  // how wide texts of a column may be; 0 is no bound
+	importance []Importance
+	rows       [][]string
+	notes      []string
+	tooWide    string // which columns the terminal has no room for
 }
 
 // textTable formats the report for people. Columns without a single value are left
@@ -127,6 +130,7 @@ func (r *Table) textTable() *textTable {
 		times = words.ClockLayout
 		s.notes = append(s.notes, "all times are on "+day)
 	}
+	names := true // columns on the left, up to the first number
 	for c, column := range r.Columns {
 		if column.Detail {
 			continue
@@ -136,7 +140,10 @@ func (r *Table) textTable() *textTable {
 			continue
 		}
 		f := formatter{column: column, scale: scales[column.scaleKey(c)], layout: times}
+		names = names && (column.Unit == Text || column.Unit == Instant)
 		s.columns = append(s.columns, c)
+		s.names = append(s.names, column.Name)
+		s.importance = append(s.importance, column.importance(names))
 		s.header = append(s.header, f.header())
 		s.right = append(s.right, column.Unit != Text)
 		s.most = append(s.most, column.Most)
@@ -151,6 +158,15 @@ func (r *Table) textTable() *textTable {
 		s.notes[i] = words.Clean(s.notes[i])
 	}
 	return s
+}
+
+// importance is how long c stays where the terminal is narrow. Texts and times on the left
+// of all numbers tell rows apart, and so do names of kernels, wherever they are.
+func (c Column) importance(left bool) Importance {
+	if c.Importance == Usual && (left || c.Most == MostName) {
+		return nameOfRow
+	}
+	return c.Importance
 }
 
 // unknown reports whether column c has no value at all.

@@ -31,16 +31,11 @@ func (r *Table) Render() *Rendered {
 // width characters: the ends of a kernel's or a request's name tell more. Different
 // names that would look the same show where they differ.
 func Shorten(names []string, width int) []string {
-	s := &textTable{}
-	for _, name := range names {
-		s.rows = append(s.rows, []string{words.Clean(name)})
+	clean := make([]string, len(names))
+	for i, name := range names {
+		clean[i] = words.Clean(name)
 	}
-	s.cut(0, width, Style{})
-	short := make([]string, len(names))
-	for i, row := range s.rows {
-		short[i] = row[0]
-	}
-	return short
+	return shortened(clean, width, Style{})
 }
 
 // Printable makes a string from a file safe to show: what does not simply draw

@@ -41,6 +41,9 @@ type Column struct {
 	// Most is how wide a text may be for people, who have its middle cut out
 	// beyond; 0 is as wide as it is.
 	Most int
+	// Importance is how long the column stays where the terminal is narrow; names stay
+	// as long as they tell rows apart.
+	Importance Importance
 }
 
 // Key is the name of c in CSV and JSON: with the unit, in snake case.

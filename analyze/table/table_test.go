@@ -210,6 +210,51 @@ func TestWidth(t *testing.T) {
 	}
 }
 
+// A wide table leaves out the least important columns and says so; texts that tell rows
+// apart stay, whole up to 32 characters, and no line is wider than the terminal.
+func TestColumnsLeave(t *testing.T) {
+	ranks := []string{"decode TP0-PP0-DP0 (decode-0)", "decode TP1-PP0-DP0 (decode-0)", "prefill TP0-PP0-DP0 (prefill-0)"}
+	column := func(c table.Column, of func(i int) table.Cell) table.Field[int] {
+		return table.Field[int]{Column: c, Cell: func(i *int) table.Cell { return of(*i) }}
+	}
+	number := func(name string, importance table.Importance) table.Field[int] {
+		return column(table.Column{Name: name, Unit: table.Count, Importance: importance}, func(i int) table.Cell { return table.Cell{N: int64(i)} })
+	}
+	r := table.New("sgtrace.test/v1", "", []int{0, 1, 2, 3, 4, 5}, []table.Field[int]{
+		column(table.Column{Name: "rank"}, func(i int) table.Cell { return table.TextCell(ranks[i/2]) }),
+		column(table.Column{Name: "twice"}, func(i int) table.Cell { return table.TextCell(ranks[i/2][:5]) }),
+		column(table.Column{Name: "kind"}, func(i int) table.Cell { return table.TextCell([]string{"compute", "communication"}[i%2]) }),
+		number("minor one", table.Minor), number("usual one", table.Usual), number("major one", table.Major), number("usual two", table.Usual), number("minor two", table.Minor),
+	})
+	for width, want := range map[int]string{
+		200: "", 108: "", 107: "minor two", 97: "minor two", 96: "minor one, minor two", 86: "minor one, minor two",
+		85: "minor one, usual two, minor two", 74: "minor one, usual one, usual two, minor two",
+		63: "twice, minor one, usual one, usual two, minor two", 40: "twice, minor one, usual one, usual two, minor two",
+	} {
+		text := tabletest.Text(t, r, table.FormatText, table.Style{Width: width})
+		body, note, _ := strings.Cut(text, "\nnote: ")
+		if want != "" {
+			want = fmt.Sprintf("columns left out at a width of %d: %s (--width 0 shows all)\n", width, want)
+		}
+		if note != want {
+			t.Errorf("width %d: note %q, want %q", width, note, want)
+		}
+		lines := map[string]bool{}
+		for line := range strings.Lines(body) {
+			names := strings.TrimRight(line, " 0123456789\n")
+			if lines[names] || twwidth.Width(line)-1 > width {
+				t.Errorf("width %d: wider, or a row like another: %q", width, line)
+			}
+			lines[names] = true
+		}
+		for _, rank := range ranks {
+			if width >= 63 && strings.Count(body, rank) != 2 {
+				t.Errorf("width %d: %s is cut:\n%s", width, rank, text)
+			}
+		}
+	}
+}
+
 func TestShorten(t *testing.T) {
 	for in, want := range map[string]string{
 		"abcdefghij": "abc…hij", "abcdefg": "abcdefg", "日本語名前": "日本…前",

@@ -33,7 +33,11 @@ func (r *Table) writeText(w io.Writer, style Style) error {
 			return err
 		}
 	}
-	for i, note := range s.notes {
+	notes := s.notes
+	if s.tooWide != "" {
+		notes = append(notes, s.tooWide)
+	}
+	for i, note := range notes {
 		if i == 0 {
 			fmt.Fprintln(out)
 		}
@@ -42,11 +46,18 @@ func (r *Table) writeText(w io.Writer, style Style) error {
 	return out.Flush()
 }
 
-// WriteBare writes the table alone: no title, no rule under the header, no notes.
+// WriteBare writes the table alone: no title, no rule under the header, and of
+// the notes only that columns are left out because the terminal is narrow.
 func (r *Table) WriteBare(out *bufio.Writer, style Style) error {
 	s := r.textTable()
 	s.fit(style)
-	return s.writeAligned(out, false)
+	if err := s.writeAligned(out, false); err != nil {
+		return err
+	}
+	if s.tooWide != "" {
+		fmt.Fprintf(out, "note: %s\n", s.tooWide)
+	}
+	return nil
 }
 
 // writeAligned writes the table without borders, with or without a rule under the header.
@@ -150,126 +161,4 @@ func (s *textTable) head(widths []int) (header, rule string, err error) {
 	header, rest, _ := strings.Cut(table.String(), "\n")
 	rule, _, _ = strings.Cut(rest, "\n")
 	return strings.TrimRight(header, " "), rule, nil
-}
-
-// MinName is the width below which a name is not cut.
-const MinName = 12
-
-// fit cuts names that are wider than their column may be, and the longest ones
-// until the table is as wide as the terminal, or no name can be cut further. Numbers
-// are never cut.
-func (s *textTable) fit(style Style) {
-	widths := s.widths()
-	excess := 2*(len(widths)-1) - style.Width
-	for c := range widths {
-		if s.most[c] > 0 {
-			widths[c] = min(widths[c], s.most[c])
-		}
-		excess += widths[c]
-	}
-	for ; style.Width > 0 && excess > 0; excess-- {
-		widest := -1
-		for c := range widths {
-			if !s.right[c] && widths[c] > max(MinName, textWidth(s.header[c])) && (widest < 0 || widths[c] > widths[widest]) {
-				widest = c
-			}
-		}
-		if widest < 0 {
-			break
-		}
-		widths[widest]--
-	}
-	for c, right := range s.right {
-		if !right {
-			s.cut(c, widths[c], style)
-		}
-	}
-}
-
-// cut shortens the texts of a column. Those that would look the same show where they
-// differ.
-func (s *textTable) cut(c, width int, style Style) {
-	alike := make(map[string]*lookalikes, len(s.rows)) // by how they look
-	look := make([]string, len(s.rows))
-	for i, row := range s.rows {
-		if look[i] = CutMiddle(row[c], width, style); look[i] == row[c] {
-			continue
-		}
-		if names := alike[look[i]]; names != nil {
-			names.add(row[c])
-		} else {
-			alike[look[i]] = &lookalikes{first: []rune(row[c])}
-		}
-	}
-	for i, row := range s.rows {
-		if names := alike[look[i]]; names != nil && names.differ {
-			look[i] = cutAround(row[c], names.prefix, width, style)
-		}
-		row[c] = look[i]
-	}
-}
-
-// lookalikes are texts that look the same when they are shortened.
-type lookalikes struct {
-	first  []rune
-	differ bool
-	prefix int // how many characters all begin with alike, if they differ
-}
-
-func (l *lookalikes) add(name string) {
-	n, same := 0, true
-	for _, r := range name {
-		if same = n < len(l.first) && l.first[n] == r; !same {
-			break
-		}
-		n++
-	}
-	if same && n == len(l.first) {
-		return
-	}
-	if !l.differ || n < l.prefix {
-		l.differ, l.prefix = true, n
-	}
-}
-
-// cutAround is CutMiddle, but leaves what is at a place in the middle, too.
-func cutAround(s string, at, width int, style Style) string {
-	const context = 4 // characters before the place
-	runes := []rune(s)
-	side := width / 4
-	from, to := at-context, at-context+width-2*side-2*len([]rune(style.mark()))
-	if from <= side || to >= len(runes)-side || from >= to {
-		return CutMiddle(s, width, style)
-	}
-	return CutMiddle(string(runes[:side])+style.mark()+string(runes[from:to])+style.mark()+string(runes[len(runes)-side:]), width, style)
-}
-
-// mark stands for what was cut out.
-func (s Style) mark() string {
-	if s.ASCII {
-		return "..."
-	}
-	return "…"
-}
-
-// CutMiddle cuts the middle out of s until it is as wide as width: the ends of
-// a kernel's or a request's name tell more than its middle.
-func CutMiddle(s string, width int, style Style) string {
-	if textWidth(s) <= width {
-		return s
-	}
-	mark := style.mark()
-	runes := []rune(s)
-	// What is wider than a column by far is cut without measuring it again and
-	// again: a name may have a million characters.
-	half := min((len(runes)+1)/2, 2*max(width, MinName))
-	head, tail := half, len(runes)-min(half, len(runes)/2)
-	for head > 0 && twwidth.Width(string(runes[:head])+mark+string(runes[tail:])) > width {
-		if head > len(runes)-tail {
-			head--
-		} else {
-			tail++
-		}
-	}
-	return string(runes[:head]) + mark + string(runes[tail:])
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/gate"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/redact"
@@ -32,6 +33,7 @@ type command struct {
 	verify   bool                   // read outputs back
 	unwatch  func()                 // ends the watch over memory; nil if there is none
 	redact   *redact.Redactor       // of --redact; nil without
+	style    table.Style            // of text on the screen
 }
 
 func (c *command) app() *cli.App {
@@ -71,6 +73,7 @@ func (c *command) app() *cli.App {
 	allowExclusion(app.Commands)
 	c.limitMemory(app.Commands)
 	c.allowRedaction(app.Commands)
+	c.allowScreen(app.Commands)
 	commandline.Prepare(app, topics())
 	return app
 }

@@ -136,7 +136,7 @@ func (c *command) helpFormats(words []string) error {
 func (c *command) printManual(topic, text string, words []string) error {
 	page := manual.Parse(text)
 	width := commandline.Width
-	if w := c.style().Width; w > 0 && w < width {
+	if w := screenWidth(c.out, c.env); w > 0 && w < width {
 		width = w
 	}
 	if len(words) == 0 {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -26,15 +25,6 @@ func format(ctx *cli.Context, more []table.Format) (table.Format, error) {
 		return "", commandline.Usage("--format folded is for 'sgtrace report --stacks'")
 	}
 	return "", commandline.Usage("--format %q: want text, markdown, csv, or json", f)
-}
-
-// style fits text to the terminal, if the output is one.
-func (c *command) style() table.Style {
-	s := table.Style{ASCII: !utf8Locale(c.env)}
-	if f, ok := c.out.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(f.Fd())) {
-		s.Width, _, _ = term.GetSize(int(f.Fd()))
-	}
-	return s
 }
 
 // utf8Locale reports whether the environment says that text is UTF-8. Without a

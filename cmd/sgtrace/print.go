@@ -82,7 +82,7 @@ func (c *command) write(d *document.Document, how printed) error {
 	if c.redact != nil {
 		d.Redact(c.redact)
 	}
-	return cmp.Or(d.Write(c.out, how.format, c.style()), d.Failure)
+	return cmp.Or(d.Write(c.out, how.format, c.style), d.Failure)
 }
 
 // inputsRead are the files that the command read, with their sizes, without those that

@@ -1,0 +1,274 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+)
+
+// An Importance is how long a column stays while a table is made as narrow as the terminal.
+type Importance int8
+
+const (
+	Minor     Importance = iota - 1 // leaves first
+	Usual                           // leaves next, from the right
+	Major                           // leaves last
+	nameOfRow                       // tells rows apart: leaves only where others tell the same
+)
+
+// MinName is the width below which a name is not cut.
+const MinName = 12
+
+// readable is the width to which a long name is cut before a column is left out.
+const readable = 32
+
+// fit makes the table as wide as the terminal. Names beyond readable are cut first as long
+// as they still differ, then columns leave. Only if nothing but names that tell rows apart
+// is left are short names cut, too. Numbers are never cut.
+func (s *textTable) fit(style Style) {
+	widths := s.widths()
+	for c, most := range s.most {
+		if most > 0 {
+			widths[c] = min(widths[c], most)
+		}
+	}
+	if style.Width > 0 && total(widths) > style.Width {
+		least := s.leastWidths(widths, style)
+		widths, least = s.leaveOut(widths, least, style.Width)
+		shrink(widths, least, style.Width)
+		for c := range least {
+			if !s.right[c] {
+				least[c] = min(least[c], max(MinName, textWidth(s.header[c])))
+			}
+		}
+		shrink(widths, least, style.Width)
+	}
+	for c, right := range s.right {
+		if !right {
+			s.cut(c, widths[c], style)
+		}
+	}
+}
+
+// total is the width of a table with columns of these widths.
+func total(widths []int) int {
+	sum := 2 * (len(widths) - 1)
+	for _, width := range widths {
+		sum += width
+	}
+	return sum
+}
+
+// leastWidths returns how narrow columns can be with names that are readable and differ
+// where they did.
+func (s *textTable) leastWidths(widths []int, style Style) []int {
+	least := slices.Clone(widths)
+	for c, right := range s.right {
+		if right || widths[c] <= readable {
+			continue
+		}
+		at := max(readable, textWidth(s.header[c]))
+		if names := s.column(c); different(shortened(names, at, style)) == different(shortened(names, widths[c], style)) {
+			least[c] = at
+		}
+	}
+	return least
+}
+
+// shrink makes the widest columns narrower until they fit, or none can be.
+func shrink(widths, least []int, width int) {
+	for excess := total(widths) - width; excess > 0; excess-- {
+		widest := -1
+		for c := range widths {
+			if widths[c] > least[c] && (widest < 0 || widths[c] > widths[widest]) {
+				widest = c
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// leaveOut removes columns until the others fit, and says which. It returns the widths of
+// those that stay.
+func (s *textTable) leaveOut(widths, least []int, width int) (_, _ []int) {
+	all := slices.Clone(s.names)
+	for total(least) > width {
+		c := s.leastImportant()
+		if c < 0 {
+			break
+		}
+		widths, least = slices.Delete(widths, c, c+1), slices.Delete(least, c, c+1)
+		s.remove(c)
+	}
+	if left := slices.DeleteFunc(all, func(name string) bool { return slices.Contains(s.names, name) }); len(left) > 0 {
+		s.tooWide = fmt.Sprintf("columns left out at a width of %d: %s (--width 0 shows all)", width, strings.Join(left, ", "))
+	}
+	return widths, least
+}
+
+// leastImportant returns the column that leaves next, of equal ones the rightmost; -1 if
+// no column may. A text stays if rows would look alike without it, and names are worth
+// nothing without at least one column beside them.
+func (s *textTable) leastImportant() int {
+	others := 0
+	for _, importance := range s.importance {
+		if importance != nameOfRow {
+			others++
+		}
+	}
+	next, least := -1, Importance(math.MaxInt8)
+	for c := len(s.header) - 1; c > 0; c-- {
+		name := s.importance[c] == nameOfRow
+		if s.importance[c] < least && (name || others > 1) && (s.right[c] && !name || s.redundant(c)) {
+			next, least = c, s.importance[c]
+		}
+	}
+	return next
+}
+
+// redundant reports whether the other texts tell the rows apart as well as with column c.
+func (s *textTable) redundant(c int) bool {
+	with, without := make([]string, len(s.rows)), make([]string, len(s.rows))
+	for i, row := range s.rows {
+		for k, text := range row {
+			if s.right[k] && s.importance[k] != nameOfRow {
+				continue
+			}
+			with[i] += text + "\x00"
+			if k != c {
+				without[i] += text + "\x00"
+			}
+		}
+	}
+	return different(with) == different(without)
+}
+
+// remove removes column c.
+func (s *textTable) remove(c int) {
+	s.columns, s.names, s.header = slices.Delete(s.columns, c, c+1), slices.Delete(s.names, c, c+1), slices.Delete(s.header, c, c+1)
+	s.right, s.most = slices.Delete(s.right, c, c+1), slices.Delete(s.most, c, c+1)
+	s.importance = slices.Delete(s.importance, c, c+1)
+	for i := range s.rows {
+		s.rows[i] = slices.Delete(s.rows[i], c, c+1)
+	}
+}
+
+// column returns the texts of column c.
+func (s *textTable) column(c int) []string {
+	texts := make([]string, len(s.rows))
+	for i, row := range s.rows {
+		texts[i] = row[c]
+	}
+	return texts
+}
+
+// different counts texts that are not equal.
+func different(texts []string) int {
+	seen := make(map[string]bool, len(texts))
+	for _, text := range texts {
+		seen[text] = true
+	}
+	return len(seen)
+}
+
+// cut shortens the texts of a column.
+func (s *textTable) cut(c, width int, style Style) {
+	for i, text := range shortened(s.column(c), width, style) {
+		s.rows[i][c] = text
+	}
+}
+
+// shortened returns texts cut to a width. Those that would look the same show where they
+// differ.
+func shortened(texts []string, width int, style Style) []string {
+	alike := make(map[string]*lookalikes, len(texts)) // by how they look
+	look := make([]string, len(texts))
+	for i, text := range texts {
+		if look[i] = CutMiddle(text, width, style); look[i] == text {
+			continue
+		}
+		if names := alike[look[i]]; names != nil {
+			names.add(text)
+		} else {
+			alike[look[i]] = &lookalikes{first: []rune(text)}
+		}
+	}
+	for i, text := range texts {
+		if names := alike[look[i]]; names != nil && names.differ {
+			look[i] = cutAround(text, names.prefix, width, style)
+		}
+	}
+	return look
+}
+
+// lookalikes are texts that look the same when they are shortened.
+type lookalikes struct {
+	first  []rune
+	differ bool
+	prefix int // how many characters all begin with alike, if they differ
+}
+
+func (l *lookalikes) add(name string) {
+	n, same := 0, true
+	for _, r := range name {
+		if same = n < len(l.first) && l.first[n] == r; !same {
+			break
+		}
+		n++
+	}
+	if same && n == len(l.first) {
+		return
+	}
+	if !l.differ || n < l.prefix {
+		l.differ, l.prefix = true, n
+	}
+}
+
+// cutAround is CutMiddle, but leaves what is at a place in the middle, too.
+func cutAround(s string, at, width int, style Style) string {
+	runes := []rune(s)
+	side := width / 4
+	room := width - 2*side - 2*len([]rune(style.mark()))
+	from := at - min(4, room/2) // of what is before the place, this tells where it is
+	to := from + room
+	if from <= side || to >= len(runes)-side || from >= to {
+		return CutMiddle(s, width, style)
+	}
+	return CutMiddle(string(runes[:side])+style.mark()+string(runes[from:to])+style.mark()+string(runes[len(runes)-side:]), width, style)
+}
+
+// mark stands for what was cut out.
+func (s Style) mark() string {
+	if s.ASCII {
+		return "..."
+	}
+	return "…"
+}
+
+// CutMiddle cuts the middle out of s until it is as wide as width: the ends of
+// a kernel's or a request's name tell more than its middle.
+func CutMiddle(s string, width int, style Style) string {
+	if textWidth(s) <= width {
+		return s
+	}
+	mark := style.mark()
+	runes := []rune(s)
+	// What is wider than a column by far is cut without measuring it again and
+	// again: a name may have a million characters.
+	half := min((len(runes)+1)/2, 2*max(width, MinName))
+	head, tail := half, len(runes)-min(half, len(runes)/2)
+	for head > 0 && twwidth.Width(string(runes[:head])+mark+string(runes[tail:])) > width {
+		if head > len(runes)-tail {
+			head--
+		} else {
+			tail++
+		}
+	}
+	return string(runes[:head]) + mark + string(runes[tail:])
+}
