@@ -68,7 +68,7 @@ const mostFollowing = 8
 func (p *changesPrinter) change(number int) {
 	c := &p.List[number-1]
 	f := &c.Shifts[0]
-	p.printf("\n%d  %s  %s %s  (%s)\n", number, c.when(), words.Clean(f.subject()), f.change(), words.Chance(c.P))
+	p.printf("\n%d  %s  %s %s  (%s)\n", number, c.when(), words.Clean(f.subject()), p.style.Paint(f.tone(), f.change()), words.Chance(c.P))
 	rest := c.Shifts[1:]
 	left := max(0, len(rest)-mostFollowing)
 	rest = rest[:len(rest)-left]
@@ -84,11 +84,22 @@ func (p *changesPrinter) change(number int) {
 		}
 		before, after := f.values()
 		pad := strings.Repeat(" ", width-twwidth.Width(words.Clean(f.subject())))
-		p.printf("   %-5s %s%s  %7s → %s\n", part, words.Clean(f.subject()), pad, before, after)
+		p.printf("   %-5s %s%s  %7s → %s\n", part, words.Clean(f.subject()), pad, before, p.style.Paint(f.tone(), after))
 	}
 	if left > 0 {
 		p.printf("         and %d more\n", left)
 	}
+}
+
+// tone tells whether a duration became better or worse. More load is neither.
+func (f *Shift) tone() table.Tone {
+	switch {
+	case f.Metric.isLoad() || f.Metric.saves():
+		return table.Plain
+	case f.rises():
+		return table.Bad
+	}
+	return table.Good
 }
 
 // list prints shifts that are not part of a change.

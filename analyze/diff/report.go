@@ -99,7 +99,7 @@ func (n *diffNumber) fields() []table.Field[Row] {
 		side("before", func(r *Row) *Stat { return &r.Before }),
 		side("after", func(r *Row) *Stat { return &r.After }),
 		{Column: table.Column{Name: name + " change", Doc: "change with its 95 % confidence interval; likely if up to one in 20 such changes is chance, ~ if it may be chance, ? if there is not enough data, new or gone if only one capture has it"},
-			Cell: func(r *Row) table.Cell { return table.Cell{Text: r.words(n.change(r))} }},
+			Cell: func(r *Row) table.Cell { return table.Cell{Text: r.words(n.change(r)), Tone: r.tone(n.change(r))} }},
 		real("ratio", "after / before", func(c *Change) float64 { return c.Ratio }),
 		real("ratio low", "lower end of the 95 % confidence interval of the ratio", func(c *Change) float64 { return c.Low }),
 		real("ratio high", "upper end of the 95 % confidence interval of the ratio", func(c *Change) float64 { return c.High }),
@@ -118,6 +118,17 @@ func (r *Row) words(c *Change) string {
 		return "gone"
 	}
 	return c.words()
+}
+
+// tone tells whether a number of a row became better or worse: less time is better.
+func (r *Row) tone(c *Change) table.Tone {
+	switch {
+	case r.Before.N == 0 || r.After.N == 0 || !c.tested() || !c.significant() || math.IsNaN(c.Ratio) || r.Kind.totalOnly() && c != &r.Total:
+		return table.Plain
+	case c.Ratio > 1:
+		return table.Bad
+	}
+	return table.Good
 }
 
 // words says how a number changed: "+16.1 % (+14.2 to +18.0)".

@@ -52,6 +52,15 @@ func TestGoldenOverview(t *testing.T) {
 	t.Run("narrow", func(t *testing.T) {
 		testset.CompareGolden(t, "summary_60_ascii.text", o.text(t, table.FormatText, table.Style{Width: 60, ASCII: true}))
 	})
+	t.Run("color", func(t *testing.T) {
+		colored := o.text(t, table.FormatText, table.Style{Color: true})
+		if got := strings.NewReplacer("\x1b[31m", "", "\x1b[33m", "", "\x1b[0m", "").Replace(colored); got != o.text(t, table.FormatText, table.Style{}) {
+			t.Errorf("without colors, the text is another:\n%s", got)
+		}
+		if first := "\n1  \x1b[" + map[finding.Severity]string{finding.Critical: "31", finding.Warning: "33"}[o.Findings[0].Severity] + "m"; !strings.Contains(colored, first) {
+			t.Errorf("no %q in\n%s", first, colored)
+		}
+	})
 	few := New(Input{Requests: testset.Fixture(t), Inputs: []string{"dump.jsonl"}})
 	t.Run("few", func(t *testing.T) {
 		testset.CompareGolden(t, "summary_few.text", few.text(t, table.FormatText, table.Style{}))

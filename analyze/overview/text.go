@@ -27,7 +27,11 @@ type overviewPrinter struct {
 	out   *bufio.Writer
 	style table.Style
 	width int
+	tone  table.Tone // of what is filled
 }
+
+// severityTones are the tones of findings.
+var severityTones = map[finding.Severity]table.Tone{finding.Critical: table.Bad, finding.Warning: table.Warning}
 
 func (o *Overview) writeText(w io.Writer, style table.Style) error {
 	p := &overviewPrinter{Overview: o, out: bufio.NewWriter(w), style: style, width: usualWidth}
@@ -46,7 +50,11 @@ func (o *Overview) writeText(w io.Writer, style table.Style) error {
 		if i == 0 {
 			name = "trust"
 		}
+		if mark := warningMark(&o.Warnings[i]); mark != "" {
+			p.tone = table.Bad
+		}
 		p.filled(fmt.Sprintf("%-*s", margin, name), margin, warningMark(&o.Warnings[i])+o.Warnings[i].Text)
+		p.tone = table.Plain
 	}
 	if err := p.latencies(); err != nil {
 		return err
@@ -94,7 +102,9 @@ func (p *overviewPrinter) findings() {
 	}
 	for i := range p.Findings[:min(mostFindings, len(p.Findings))] {
 		f := &p.Findings[i]
+		p.tone = severityTones[f.Severity]
 		p.filled(fmt.Sprintf("%d  ", i+1), 3, fmt.Sprintf("%s (%s)", f.Text, f.Remark()))
+		p.tone = table.Plain
 		for k, text := range finding.Sentences(f.Evidence[:min(mostEvidence, len(f.Evidence))]) {
 			if more := len(f.Evidence) - mostEvidence; k == mostEvidence-1 && more > 0 {
 				text += fmt.Sprintf(" (and %d more)", more)
@@ -116,20 +126,23 @@ var numberWithUnit = regexp.MustCompile(`(\d) (%|[num]?s\b|/s\b|[kM]?B\b)`)
 
 // filled prints a text behind a head, in lines that are indented as far.
 func (p *overviewPrinter) filled(head string, indent int, text string) {
-	line, used := head, twwidth.Width(head)
+	line, used := "", twwidth.Width(head)
 	first := true
+	end := func() { // of a line
+		p.printf("%s\n", strings.TrimRight(head+p.style.Paint(p.tone, strings.TrimRight(line, " ")), " "))
+		head, line, used, first = strings.Repeat(" ", indent), "", indent, true
+	}
 	for word := range strings.SplitSeq(numberWithUnit.ReplaceAllString(words.Clean(text), "$1\u00a0$2"), " ") {
 		width := twwidth.Width(word)
 		if !first && used+1+width > p.width {
-			p.printf("%s\n", strings.TrimRight(line, " "))
-			line, used, first = strings.Repeat(" ", indent), indent, true
+			end()
 		}
 		if !first {
 			line, used = line+" ", used+1
 		}
 		line, used, first = line+word, used+width, false
 	}
-	p.printf("%s\n", strings.TrimRight(line, " "))
+	end()
 }
 
 func (p *overviewPrinter) printf(format string, args ...any) {

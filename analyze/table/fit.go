@@ -155,7 +155,7 @@ func (s *textTable) remove(c int) {
 	s.right, s.most = slices.Delete(s.right, c, c+1), slices.Delete(s.most, c, c+1)
 	s.importance = slices.Delete(s.importance, c, c+1)
 	for i := range s.rows {
-		s.rows[i] = slices.Delete(s.rows[i], c, c+1)
+		s.rows[i], s.tones[i] = slices.Delete(s.rows[i], c, c+1), slices.Delete(s.tones[i], c, c+1)
 	}
 }
 

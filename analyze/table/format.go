@@ -30,6 +30,7 @@ var Formats = []Format{FormatText, FormatMarkdown, FormatCSV, FormatJSON}
 type Style struct {
 	Width int  // columns of the terminal; 0 is as many as it takes
 	ASCII bool // nothing but ASCII in what the tool itself draws
+	Color bool // tones have colors
 }
 
 // Write writes the report in the given format.
@@ -115,6 +116,7 @@ type textTable struct {
 	most       []int  // how wide texts of a column may be; 0 is no bound
 	importance []Importance
 	rows       [][]string
+	tones      [][]Tone // of the cells of rows
 	notes      []string
 	tooWide    string // which columns the terminal has no room for
 }
@@ -122,7 +124,7 @@ type textTable struct {
 // textTable formats the report for people. Columns without a single value are left
 // out, and a note says so.
 func (r *Table) textTable() *textTable {
-	s := &textTable{rows: make([][]string, r.Len()), notes: slices.Clone(r.Footnotes)}
+	s := &textTable{rows: make([][]string, r.Len()), tones: make([][]Tone, r.Len()), notes: slices.Clone(r.Footnotes)}
 	var empty []string
 	scales := r.scales()
 	times := words.DateLayout
@@ -148,7 +150,9 @@ func (r *Table) textTable() *textTable {
 		s.right = append(s.right, column.Unit != Text)
 		s.most = append(s.most, column.Most)
 		for row := range s.rows {
-			s.rows[row] = append(s.rows[row], f.format(r.Cell(row, c)))
+			cell := r.Cell(row, c)
+			s.rows[row] = append(s.rows[row], f.format(cell))
+			s.tones[row] = append(s.tones[row], cell.Tone)
 		}
 	}
 	if len(empty) > 0 {

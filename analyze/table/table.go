@@ -66,6 +66,7 @@ type Cell struct {
 	N       int64
 	Share   float64
 	Unknown bool
+	Tone    Tone // for people
 }
 
 // TextCell is unknown when s is empty.

@@ -29,7 +29,7 @@ func (r *Table) writeText(w io.Writer, style Style) error {
 		if r.Title != "" {
 			fmt.Fprintln(out)
 		}
-		if err := s.writeAligned(out, true); err != nil {
+		if err := s.writeAligned(out, style, true); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func (r *Table) writeText(w io.Writer, style Style) error {
 func (r *Table) WriteBare(out *bufio.Writer, style Style) error {
 	s := r.textTable()
 	s.fit(style)
-	if err := s.writeAligned(out, false); err != nil {
+	if err := s.writeAligned(out, style, false); err != nil {
 		return err
 	}
 	if s.tooWide != "" {
@@ -61,7 +61,7 @@ func (r *Table) WriteBare(out *bufio.Writer, style Style) error {
 }
 
 // writeAligned writes the table without borders, with or without a rule under the header.
-func (s *textTable) writeAligned(out *bufio.Writer, ruled bool) error {
+func (s *textTable) writeAligned(out *bufio.Writer, style Style, ruled bool) error {
 	widths := s.widths()
 	header, rule, err := s.head(widths)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *textTable) writeAligned(out *bufio.Writer, ruled bool) error {
 	if ruled {
 		fmt.Fprintln(out, rule)
 	}
-	s.writeRows(out, widths)
+	s.writeRows(out, style, widths)
 	return nil
 }
 
@@ -101,10 +101,10 @@ func textWidth(text string) int {
 
 // writeRows writes the rows below the head. tablewriter would take ten times as long
 // for them as it took to find out what they say, and there may be a million.
-func (s *textTable) writeRows(out *bufio.Writer, widths []int) {
+func (s *textTable) writeRows(out *bufio.Writer, style Style, widths []int) {
 	const gap = "  "
 	var line []byte
-	for _, row := range s.rows {
+	for i, row := range s.rows {
 		line = line[:0]
 		for c, text := range row {
 			if c > 0 {
@@ -114,7 +114,7 @@ func (s *textTable) writeRows(out *bufio.Writer, widths []int) {
 			if s.right[c] {
 				line = append(line, pad...)
 			}
-			if line = append(line, text...); !s.right[c] {
+			if line = append(line, style.Paint(s.tones[i][c], text)...); !s.right[c] {
 				line = append(line, pad...)
 			}
 		}

@@ -33,7 +33,8 @@ type command struct {
 	verify   bool                   // read outputs back
 	unwatch  func()                 // ends the watch over memory; nil if there is none
 	redact   *redact.Redactor       // of --redact; nil without
-	style    table.Style            // of text on the screen
+	style    table.Style            // of text that goes to out
+	errStyle table.Style            // of messages that go to err
 }
 
 func (c *command) app() *cli.App {
@@ -109,7 +110,11 @@ func (c *command) exit(err error) int {
 func (c *command) printDiags() (lost bool) {
 	for _, d := range c.diags.All() {
 		d.Msg = readable(d.Msg)
-		fmt.Fprintln(c.err, printable(d.String()))
+		tone := table.Plain
+		if d.Severity >= trace.DataLoss {
+			tone = table.Bad
+		}
+		fmt.Fprintln(c.err, c.errStyle.Paint(tone, printable(d.String())))
 	}
 	return c.diags.Worst() >= trace.DataLoss
 }

@@ -5,9 +5,9 @@ import (
 	"strconv"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/internal/progress"
 )
 
 // screenFlags say how text is shown. They are on all commands that read inputs.
@@ -15,6 +15,7 @@ func screenFlags() []cli.Flag {
 	const category = "Screen:"
 	return []cli.Flag{
 		&cli.IntFlag{Name: "width", Category: category, Usage: "fit tables into `N` characters by leaving out columns; 0 is no limit", DefaultText: "the terminal's, no limit elsewhere"},
+		&cli.StringFlag{Name: "color", Category: category, Usage: "color severities and changes: auto, always, or never (`WHEN`); auto is on terminals, unless NO_COLOR is set", Value: "auto"},
 	}
 }
 
@@ -43,19 +44,28 @@ func (c *command) startScreen(ctx *cli.Context) error {
 			return commandline.Usage("--width %d: want 0 or more", c.style.Width)
 		}
 	}
+	switch color := ctx.String("color"); color {
+	case "always":
+		c.style.Color, c.errStyle.Color = true, true
+	case "never":
+	case "auto":
+		if c.env("NO_COLOR") == "" && c.env("TERM") != "dumb" {
+			c.style.Color, c.errStyle.Color = progress.IsTerminal(c.out), progress.IsTerminal(c.err)
+		}
+	default:
+		return commandline.Usage("--color %q: want auto, always, or never", color)
+	}
 	return nil
 }
 
 // screenWidth returns the width of the terminal w, which $COLUMNS may overrule; 0 if w is
 // none.
 func screenWidth(w io.Writer, env func(string) string) int {
-	f, ok := w.(interface{ Fd() uintptr })
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !progress.IsTerminal(w) {
 		return 0
 	}
 	if width, err := strconv.Atoi(env("COLUMNS")); err == nil && width > 0 {
 		return width
 	}
-	width, _, _ := term.GetSize(int(f.Fd()))
-	return width
+	return progress.Columns(w)
 }

@@ -37,7 +37,7 @@ type Meter struct {
 func New(w io.Writer, isTerminal bool, total int64) *Meter {
 	m := &Meter{total: total}
 	if isTerminal {
-		m.width = func() int { return columns(w) }
+		m.width = func() int { return Columns(w) }
 		m.quit, m.gone = make(chan struct{}), make(chan struct{})
 		go m.run(w)
 	}

@@ -142,7 +142,7 @@ func TestTerminal(t *testing.T) {
 	if IsTerminal(f) || IsTerminal(&bytes.Buffer{}) {
 		t.Error("taken for a terminal")
 	}
-	if columns(f) != 80 || columns(&bytes.Buffer{}) != 80 {
+	if Columns(f) != 80 || Columns(&bytes.Buffer{}) != 80 {
 		t.Error("want 80 columns where the width is unknown")
 	}
 }
