@@ -57,6 +57,7 @@ func (m *Measured) has() Needs {
 // A Result is what came of looking.
 type Result struct {
 	Findings []finding.Finding // the one that costs most first
+	Muted    []finding.Finding // those that Mute took out, in the same order
 	Judged   []Judgment        // one for each finder, in the order of the list
 }
 

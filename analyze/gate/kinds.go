@@ -16,7 +16,7 @@ type Kinds []finding.Kind
 
 // ParseKinds reads a list such as "straggler,errors".
 func ParseKinds(text string) (Kinds, error) {
-	all := allKinds()
+	all := finders.Kinds()
 	var list Kinds
 	for word := range strings.SplitSeq(text, ",") {
 		word = strings.TrimSpace(word)
@@ -28,18 +28,6 @@ func ParseKinds(text string) (Kinds, error) {
 		}
 	}
 	return list, nil
-}
-
-// allKinds are the kinds that anything looks for.
-func allKinds() []string {
-	var list []string
-	for i := range finders.All {
-		if kind := string(finders.All[i].Kind); !slices.Contains(list, kind) {
-			list = append(list, kind)
-		}
-	}
-	slices.Sort(list)
-	return list
 }
 
 // Judge says which of the kinds were found. One that was not passes if any finder of it had

@@ -156,7 +156,7 @@ func (o *Overview) findingsReport() *table.Table {
 			return of(f)
 		}
 	}
-	return table.New("sgtrace.report.findings/v1", "Findings", o.Findings, []table.Field[F]{
+	t := table.New("sgtrace.report.findings/v1", "Findings", o.Findings, []table.Field[F]{
 		table.TextColumn("id", "the same in every run on the same data", (*F).ID),
 		table.TextColumn("kind", "what it is about; docs/METRICS.md lists the kinds", func(f *F) string { return string(f.Kind) }),
 		table.TextColumn("severity", "critical, warning or info", func(f *F) string { return string(f.Severity) }),
@@ -177,4 +177,8 @@ func (o *Overview) findingsReport() *table.Table {
 		table.TextColumn("text", "what, where, since when, by how much", func(f *F) string { return f.Text }),
 		table.TextColumn("command", "what shows more", o.Command),
 	})
+	if text := o.mutedText(); text != "" {
+		t.Note("muted: %s", text)
+	}
+	return t
 }

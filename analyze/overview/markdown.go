@@ -35,7 +35,7 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 	if len(o.Findings) == 0 {
 		fmt.Fprintf(out, "%s\n\n", table.EscapeMarkdown(words.Clean(o.lookedText())))
 	}
-	for i := range o.Findings[:min(mostFindings, len(o.Findings))] {
+	for i := range o.Findings[:o.shown()] {
 		o.markdownFinding(out, i)
 	}
 	for _, text := range o.In(finding.TooLittle) {

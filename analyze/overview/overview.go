@@ -27,6 +27,8 @@ type Input struct {
 	Profiles       *profile.Set    // of profilers; nil without
 	Devices        gpu.Options     // how the devices of Profiles are measured
 	SLO            []slo.Objective // that Requests are judged by; nil is none
+	Mutes          []finders.Mute  // findings not to tell of, but to count
+	AllFindings    bool            // people see them all, and not only those that cost most
 	// Clocks tell how the clocks of hosts relate; none if nobody looked.
 	Clocks []HostClock
 	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
@@ -92,6 +94,7 @@ func New(in Input) *Overview {
 		o.Goodput.Blame(o.Tail.List)
 	}
 	o.Result = o.Look(finders.All)
+	o.Mute(o.Mutes)
 	o.Warnings = o.warnings()
 	return o
 }

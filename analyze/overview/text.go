@@ -100,7 +100,7 @@ func (p *overviewPrinter) findings() {
 	if len(p.Findings) == 0 {
 		p.filled("", 0, p.lookedText())
 	}
-	for i := range p.Findings[:min(mostFindings, len(p.Findings))] {
+	for i := range p.Findings[:p.shown()] {
 		f := &p.Findings[i]
 		p.tone = severityTones[f.Severity]
 		p.filled(fmt.Sprintf("%d  ", i+1), 3, fmt.Sprintf("%s (%s)", f.Text, f.Remark()))

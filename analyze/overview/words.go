@@ -2,6 +2,7 @@ package overview
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -42,6 +43,7 @@ func (o *Overview) facts() []fact {
 		}
 	}
 	add("profiles", o.profilesText())
+	add("muted", o.mutedText())
 	if o.Requests == nil && o.GPUs != nil {
 		add("tokens", tokens.Measure(o.GPUs).Words())
 	}
@@ -216,10 +218,12 @@ func (o *Overview) findingsTitle() string {
 	switch n := len(o.Findings); {
 	case n == 0 && len(o.In(finding.LookedAt)) == 0:
 		return "No findings: not enough data"
+	case n == 0 && len(o.Muted) > 0:
+		return "Nothing else stands out"
 	case n == 0:
 		return "Nothing stands out"
-	case n > mostFindings:
-		return fmt.Sprintf("Top %d of %d findings by cost", mostFindings, n)
+	case n > o.shown():
+		return fmt.Sprintf("Top %d of %d findings by cost (--all-findings shows all)", mostFindings, n)
 	case n == 1:
 		return "1 finding"
 	default:
@@ -229,6 +233,30 @@ func (o *Overview) findingsTitle() string {
 
 // mostFindings is how many findings people are shown at once.
 const mostFindings = 3
+
+// shown is how many of the findings people are shown.
+func (o *Overview) shown() int {
+	if o.AllFindings {
+		return len(o.Findings)
+	}
+	return min(mostFindings, len(o.Findings))
+}
+
+// mutedText counts the findings that are muted; "" if none is.
+func (o *Overview) mutedText() string {
+	if len(o.Muted) == 0 {
+		return ""
+	}
+	n := map[finding.Kind]int{}
+	var parts []string
+	for i := range o.Muted {
+		n[o.Muted[i].Kind]++
+	}
+	for _, kind := range slices.Sorted(maps.Keys(n)) {
+		parts = append(parts, fmt.Sprintf("%d %s", n[kind], kind))
+	}
+	return fmt.Sprintf("%s: %s", words.Counted(len(o.Muted), "finding"), strings.Join(parts, ", "))
+}
 
 // warningMark tells how bad a warning is.
 func warningMark(d *document.Warning) string {

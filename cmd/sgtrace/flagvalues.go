@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/inspect"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -22,6 +23,8 @@ func flagValues(command, flag string) (values []string) {
 		if command == "report" {
 			values = append(values, string(table.FormatFolded))
 		}
+	case "mute":
+		values = finders.Kinds()
 	case "by":
 		for _, d := range requests.Dimensions {
 			values = append(values, d.Name)

@@ -138,11 +138,15 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	if err != nil {
 		return err
 	}
+	mutes, err := reports.Mutes(ctx)
+	if err != nil {
+		return err
+	}
 	objectives, err := reports.Objectives(ctx)
 	if err != nil {
 		return err
 	}
-	o := reports.Overview(in, objectives)
+	o := reports.Overview(in, objectives, mutes)
 	drawn, err := page.Overview(o)
 	if err != nil {
 		return err

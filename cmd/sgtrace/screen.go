@@ -10,12 +10,14 @@ import (
 	"github.com/sgtrace/sgtrace/internal/progress"
 )
 
+// screenCategory heads them in the help.
+const screenCategory = "Screen:"
+
 // screenFlags say how text is shown. They are on all commands that read inputs.
 func screenFlags() []cli.Flag {
-	const category = "Screen:"
 	return []cli.Flag{
-		&cli.IntFlag{Name: "width", Category: category, Usage: "fit tables into `N` characters by leaving out columns; 0 is no limit", DefaultText: "the terminal's, no limit elsewhere"},
-		&cli.StringFlag{Name: "color", Category: category, Usage: "color severities and changes: auto, always, or never (`WHEN`); auto is on terminals, unless NO_COLOR is set", Value: "auto"},
+		&cli.IntFlag{Name: "width", Category: screenCategory, Usage: "fit tables into `N` characters by leaving out columns; 0 is no limit", DefaultText: "the terminal's, no limit elsewhere"},
+		&cli.StringFlag{Name: "color", Category: screenCategory, Usage: "color severities and changes: auto, always, or never (`WHEN`); auto is on terminals, unless NO_COLOR is set", Value: "auto"},
 	}
 }
 

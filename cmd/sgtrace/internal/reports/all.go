@@ -31,7 +31,7 @@ var ofProfiles = []string{"by-rank", "sort", "limit"}
 // other is asked for.
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
-		Options: []string{"o", "fail-on", "slo"}, Tables: summaryTables,
+		Options: []string{"o", "fail-on", "slo", "all-findings", "mute", "mute-file"}, Tables: summaryTables,
 		Events: HostEvents, Arguments: profile.CopyCategories, SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "slo", "sort", "limit"}, Tables: rankTables,

@@ -3,12 +3,14 @@ package reports
 import (
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/overview"
@@ -42,11 +44,17 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	mutes, err := Mutes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := ctx.Bool("all-findings")
 	return func(in *Reading) (*document.Document, error) {
 		if err := in.hasRequests(objectives); err != nil {
 			return nil, err
 		}
-		o := Overview(in, objectives)
+		o := Overview(in, objectives, mutes)
+		o.AllFindings = all
 		d := o.Document()
 		if kinds != nil {
 			addGate(d, kinds.Judge(&o.Result))
@@ -65,6 +73,31 @@ func Objectives(ctx *cli.Context) ([]slo.Objective, error) {
 		return nil, commandline.Usage("--slo: %v", err)
 	}
 	return list, nil
+}
+
+// Mutes reads the flags --mute and --mute-file; nil is none.
+func Mutes(ctx *cli.Context) (list []finders.Mute, err error) {
+	for _, text := range ctx.StringSlice("mute") {
+		m, err := finders.ParseMute(text)
+		if err != nil {
+			return nil, commandline.Usage("--mute %v", err)
+		}
+		list = append(list, m)
+	}
+	name := ctx.String("mute-file")
+	if name == "" {
+		return list, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, commandline.Usage("--mute-file: %v", err)
+	}
+	defer f.Close()
+	known, err := finders.ReadMutes(f, name)
+	if err != nil {
+		return nil, commandline.Usage("--mute-file: %v", err)
+	}
+	return append(list, known...), nil
 }
 
 // hasRequests returns an error if there are none that objectives could be about.
@@ -114,9 +147,9 @@ func addGate(d *document.Document, r *gate.Result) {
 }
 
 // Overview looks at everything that was read, and which requests meet the objectives.
-func Overview(in *Reading, objectives []slo.Objective) *overview.Overview {
+func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute) *overview.Overview {
 	return overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
-		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives,
+		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes,
 	})
 }

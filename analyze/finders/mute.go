@@ -1,0 +1,76 @@
+package finders
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+)
+
+// Kinds are the names of the kinds that anything looks for, sorted.
+func Kinds() []string {
+	var list []string
+	for i := range All {
+		list = append(list, string(All[i].Kind))
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// A Mute says which findings somebody knows already and need not be told of.
+type Mute struct {
+	Kind finding.Kind
+	// Place is where they are, as findings name it: "decode DP1 TP0", or the beginning of
+	// such a name, "decode"; "" is anywhere.
+	Place string
+}
+
+// ParseMute reads KIND or KIND@PLACE.
+func ParseMute(text string) (Mute, error) {
+	kind, place, at := strings.Cut(text, "@")
+	kind, place = strings.TrimSpace(kind), strings.TrimSpace(place)
+	switch {
+	case !slices.Contains(Kinds(), kind):
+		return Mute{}, fmt.Errorf("%q: no kind of finding is called %q; 'sgtrace help findings' lists them", text, kind)
+	case at && place == "":
+		return Mute{}, fmt.Errorf("%q: want a place after @, such as %s@decode", text, kind)
+	}
+	return Mute{finding.Kind(kind), place}, nil
+}
+
+// ReadMutes reads a file with a KIND or KIND@PLACE on each line. A # begins a comment.
+func ReadMutes(r io.Reader, name string) (list []Mute, err error) {
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		m, err := ParseMute(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+		list = append(list, m)
+	}
+	return list, lines.Err()
+}
+
+// covers reports whether f is one of the findings.
+func (m Mute) covers(f *finding.Finding) bool {
+	at := f.At.String()
+	return m.Kind == f.Kind && (m.Place == "" || at == m.Place || strings.HasPrefix(at, m.Place+" "))
+}
+
+// Mute takes the findings out that some mutes cover.
+func (r *Result) Mute(list []Mute) {
+	r.Findings = slices.DeleteFunc(r.Findings, func(f finding.Finding) bool {
+		covered := slices.ContainsFunc(list, func(m Mute) bool { return m.covers(&f) })
+		if covered {
+			r.Muted = append(r.Muted, f)
+		}
+		return covered
+	})
+}
