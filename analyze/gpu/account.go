@@ -70,10 +70,12 @@ const shownShare = 0.005
 // ShareReport makes a short table of where the time of every device went.
 func (g *GPUs) ShareReport(schema string) *table.Table {
 	c := gpuColumns{g}
-	fields := append(c.first(), c.time("captured", "from the first row of the rank to the end of the last", func(g *GPU) int64 { return g.Captured }))
+	captured := c.time("captured", "from the first row of the rank to the end of the last", func(g *GPU) int64 { return g.Captured })
+	captured.Importance = table.Minor
+	fields := append(c.first(), captured)
 	fields = append(fields, table.Detail([]table.Field[GPU]{
-		c.time("length", "from the first kernel or copy to the end of the last, of each recording", (*GPU).Length),
-		c.time("busy", "some kernel or copy runs", (*GPU).Busy)})...)
+		c.time("length", "from the first kernel or copy to the end of the last, of each recording", (*GPU).Length)})...)
+	fields = append(fields, c.part("busy", "some kernel or copy runs", (*GPU).Length, (*GPU).Busy)...)
 	for _, a := range accounts()[:numWork] {
 		part := c.part(a.name, a.doc, (*GPU).Length, a.of)
 		if a.name == "other" && !g.any(func(g *GPU) bool { return distribution.Fraction(a.of(g), g.Length()) >= shownShare }) {
@@ -82,7 +84,9 @@ func (g *GPUs) ShareReport(schema string) *table.Table {
 		fields = append(fields, part...)
 	}
 	fields = append(fields, c.part("idle", "nothing runs", (*GPU).Length, func(g *GPU) int64 { return g.Activity.Idle.Total() })...)
-	fields = append(fields, table.TextColumn("mostly", "reason of most of the idle time", (*GPU).mostly))
+	mostly := table.TextColumn("mostly", "reason of most of the idle time", (*GPU).mostly)
+	mostly.Importance = table.Major
+	fields = append(fields, mostly)
 	return table.New(schema, "Where GPU time went", g.GPUs, fields)
 }
 

@@ -16,12 +16,22 @@ func (o *Overview) Command(f *finding.Finding) string {
 // again are the arguments that read and select the same once more.
 func (o *Overview) again() []string { return slices.Concat(o.Select, o.Inputs) }
 
-// shortCommand is Command, with the word INPUT for inputs that would fill the screen.
+// shortCommand is Command, with the word INPUT for long inputs.
 func (o *Overview) shortCommand(f *finding.Finding) string {
+	return f.Command(o.shortAgain())
+}
+
+// commandFor is the command of some arguments of 'sgtrace report' for the same inputs.
+func (o *Overview) commandFor(show []string) string {
+	return words.QuoteShell(slices.Concat(finding.CommandLine(show), o.shortAgain()))
+}
+
+// shortAgain is again, with the word INPUT for inputs that would fill the screen.
+func (o *Overview) shortAgain() []string {
 	if !o.manyInputs() {
-		return o.Command(f)
+		return o.again()
 	}
-	return f.Command(slices.Concat(o.Select, []string{"INPUT..."}))
+	return slices.Concat(o.Select, []string{"INPUT..."})
 }
 
 // manyInputs reports whether the inputs are too long to be repeated with every command.

@@ -78,7 +78,11 @@ func (p *overviewPrinter) latencies() error {
 // mostDevices is how many devices people are shown where there are only profiles.
 const mostDevices = 8
 
-// shares shows where the time of devices went, those that are idle for longest first.
+// mostKernels is how many kernels people are shown there.
+const mostKernels = 5
+
+// shares shows where the time of devices went, those that are idle for longest first, and
+// which kernels take most of it.
 func (p *overviewPrinter) shares() error {
 	if p.Requests != nil || p.GPUs == nil || len(p.GPUs.GPUs) == 0 {
 		return nil
@@ -89,7 +93,21 @@ func (p *overviewPrinter) shares() error {
 		_ = r.Sort("idle", true) // there is such a column
 		r.Limit(mostDevices)
 	}
-	return r.WriteBare(p.out, table.Style{Width: p.width, ASCII: p.style.ASCII})
+	style := table.Style{Width: p.width, ASCII: p.style.ASCII}
+	if err := r.WriteBare(p.out, style); err != nil {
+		return err
+	}
+	kernels := p.kernelReport()
+	if kernels.Len() == 0 {
+		return nil
+	}
+	p.printf("\n")
+	kernels.Limit(mostKernels)
+	if err := kernels.WriteBare(p.out, style); err != nil {
+		return err
+	}
+	p.printf("$ %s\n", p.commandFor([]string{"--kernels"}))
+	return nil
 }
 
 // mostEvidence is how much evidence of a finding people are shown at once.
