@@ -84,9 +84,7 @@ func (g *GPUs) ShareReport(schema string) *table.Table {
 		fields = append(fields, part...)
 	}
 	fields = append(fields, c.part("idle", "nothing runs", (*GPU).Length, func(g *GPU) int64 { return g.Activity.Idle.Total() })...)
-	mostly := table.TextColumn("mostly", "reason of most of the idle time", (*GPU).mostly)
-	mostly.Importance = table.Major
-	fields = append(fields, mostly)
+	fields = append(fields, table.TextColumn("mostly", "reason of most of the idle time", (*GPU).mostly))
 	return table.New(schema, "Where GPU time went", g.GPUs, fields)
 }
 

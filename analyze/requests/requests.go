@@ -8,6 +8,15 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
+// List is Requests, with some of them: indexes into s.Requests.
+func List(s *request.Set, some []int) *table.Table {
+	rows := make([]request.Request, len(some))
+	for i, r := range some {
+		rows[i] = s.Requests[r]
+	}
+	return table.New("sgtrace.requests/v1", "Requests", rows, requestFields(s))
+}
+
 // Requests makes a table of the requests of s, in order of their start.
 func Requests(s *request.Set) *table.Table {
 	r := table.New("sgtrace.requests/v1", "Requests", s.Requests, requestFields(s))

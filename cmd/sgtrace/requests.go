@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/request"
 )
 
 // mostRequests is how many requests are listed for people unless they ask for more.
@@ -58,7 +59,7 @@ func (c *command) requestCommand() *cli.Command {
 		Usage:     "show one request as a waterfall: every stage on every rank",
 		ArgsUsage: "RID INPUT...",
 		Description: `RID is the ID of a request or of any of its parts, a bootstrap room, a trace ID,
-or the start of one of these.
+or the start of one of these. If more than five requests match, text lists them.
 
 Examples:
   sgtrace request 7ca07386 otel_trace.json
@@ -84,6 +85,21 @@ func idAndInputs(id string, files []string) error {
 	return nil
 }
 
+// mostWaterfalls is how many requests people are shown one by one: several may share a
+// trace or a room.
+const mostWaterfalls = 5
+
+// candidates lists the requests that an ID may mean.
+func candidates(set *request.Set, found []int, id string) *document.Document {
+	t := requests.List(set, found)
+	t.Title = fmt.Sprintf("%d requests match %q", len(found), id)
+	t.Limit(mostRequests)
+	t.Note("give more of an ID to see one request, such as sgtrace request %s", set.Requests[found[0]].RID)
+	d := document.Of(t)
+	d.Schema = "sgtrace.requests/v2"
+	return d
+}
+
 func (c *command) request(ctx *cli.Context) error {
 	how, err := printing(ctx, 0)
 	if err != nil {
@@ -106,6 +122,9 @@ func (c *command) request(ctx *cli.Context) error {
 		return fmt.Errorf("no request has the ID %q%s ('sgtrace requests' lists them)", id, set.Similar(id))
 	}
 	c.redactRequests(set)
+	if len(found) > mostWaterfalls && how.format != table.FormatCSV && how.format != table.FormatJSON {
+		return c.write(candidates(set, found, id), how)
+	}
 	var list []*requests.Waterfall
 	for _, r := range found {
 		list = append(list, requests.NewWaterfall(set, r))
