@@ -30,6 +30,7 @@ type command struct {
 	read     []inputs.Input         // what was taken of all that was found, in order
 	beside   []string               // files that are read beside inputs, and must not be overwritten either
 	pages    commandline.PageWriter // to out, of help
+	first    trace.Time             // event of the requests that were read last
 	verify   bool                   // read outputs back
 	unwatch  func()                 // ends the watch over memory; nil if there is none
 	redact   *redact.Redactor       // of --redact; nil without
@@ -64,6 +65,7 @@ func (c *command) app() *cli.App {
 			c.diffCommand(),
 			c.requestsCommand(),
 			c.requestCommand(),
+			c.liveCommand(),
 			c.inspectCommand(),
 			c.openCommand(),
 			c.demoCommand(),

@@ -55,6 +55,7 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	}
 	set := in.Requests
 	first, _, _ := set.Bounds()
+	c.first = first
 	if err := sel.resolve(first); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,151 @@
+package requests
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Live is a request that is under way at a moment, with what it does then.
+type Live struct {
+	Request *request.Request
+	Age     int64 // ns since the request began
+	// Stage is the row of the stage that it is in, None if no stage was open or recorded.
+	// Of several at once it is the one that does most for the request: computing counts more
+	// than a transfer, that more than waiting; of equal ones, the latest.
+	Stage int
+	In    int64 // ns since the stage began; Unknown without one
+}
+
+// A Moment is all that is under way at a time.
+type Moment struct {
+	At   trace.Time
+	Live []Live // oldest first
+
+	set *request.Set
+}
+
+// doing orders phases by how much a request gets from them.
+var doing = []request.Phase{
+	request.OtherPhase, request.RoutePhase, request.DispatchPhase, request.BootstrapPhase, request.QueuePhase,
+	request.TransferPhase, request.PrefillPhase, request.DecodePhase,
+}
+
+// At finds what was under way at a time. A request without an end goes on.
+func At(s *request.Set, at trace.Time) *Moment {
+	m := &Moment{At: at, set: s}
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		if r.Start > at || r.End <= at && r.Status != request.Unfinished {
+			continue
+		}
+		live := Live{Request: r, Age: int64(at - r.Start), Stage: stageAt(s, r, at), In: request.Unknown}
+		if live.Stage != request.None {
+			live.In = int64(at - s.Row(live.Stage).Start)
+		}
+		m.Live = append(m.Live, live)
+	}
+	slices.SortStableFunc(m.Live, func(a, b Live) int { return cmp.Compare(b.Age, a.Age) })
+	return m
+}
+
+// stageAt returns the stage that a request is in; None if none is open.
+func stageAt(s *request.Set, r *request.Request, at trace.Time) int {
+	best := request.None
+	for _, p := range r.Parts {
+		for _, t := range s.Parts[p].Threads {
+			for _, i := range s.Threads[t].Stages {
+				row := s.Row(int(i))
+				if row.Start > at || row.End <= at || s.Kind(int(i)) != request.Stage {
+					continue
+				}
+				if best == request.None || compareStages(row, s.Row(best)) > 0 {
+					best = int(i)
+				}
+			}
+		}
+	}
+	return best
+}
+
+// compareStages orders stages by how much a request gets from them, then by their start.
+func compareStages(a, b *request.Row) int {
+	return cmp.Or(cmp.Compare(slices.Index(doing, a.Phase), slices.Index(doing, b.Phase)), cmp.Compare(a.Start, b.Start))
+}
+
+// state is the phase that a request is in.
+func (m *Moment) state(l *Live) string {
+	if l.Stage == request.None {
+		return ""
+	}
+	return m.set.Row(l.Stage).Phase.String()
+}
+
+// title counts the requests by state, those furthest on first.
+func (m *Moment) title() string {
+	var parts []string
+	known := 0
+	for _, phase := range slices.Backward(doing) {
+		n := 0
+		for i := range m.Live {
+			if m.state(&m.Live[i]) == phase.String() {
+				n++
+			}
+		}
+		if known += n; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, phase))
+		}
+	}
+	if rest := len(m.Live) - known; rest > 0 {
+		parts = append(parts, fmt.Sprintf("%d in no recorded stage", rest))
+	}
+	title := fmt.Sprintf("Requests under way at %s: %d", m.At, len(m.Live))
+	if len(parts) > 0 {
+		title += " (" + strings.Join(parts, ", ") + ")"
+	}
+	return title
+}
+
+// Report makes a table of what was under way.
+func (m *Moment) Report() *table.Table {
+	type L = Live
+	s := m.set
+	stage := func(of func(row int) string) func(*L) string {
+		return func(l *L) string {
+			if l.Stage == request.None {
+				return ""
+			}
+			return of(l.Stage)
+		}
+	}
+	minor := func(f table.Field[L]) table.Field[L] {
+		f.Importance = table.Minor
+		return f
+	}
+	const scale = "age"
+	age := func(name, doc string, of func(*L) int64) table.Field[L] {
+		f := table.NsColumn(name, doc, of)
+		f.Scale = scale
+		return f
+	}
+	t := table.New("sgtrace.live/v1", m.title(), m.Live, []table.Field[L]{
+		table.TextColumn("rid", "the user's id where known, else the server's", func(l *L) string { return l.Request.RID }),
+		table.TextColumn("state", "phase that the request is in: queue, bootstrap, prefill, transfer, decode", m.state),
+		minor(table.TextColumn("stage", "name of the stage", stage(s.Name))),
+		table.TextColumn("rank", "where the stage is; of ranks that do the same side by side, the last to begin", stage(func(i int) string { return s.RankName(s.ProcOf(i)) })),
+		age("age", "time since the request began", func(l *L) int64 { return l.Age }),
+		age("in stage", "time since the stage began", func(l *L) int64 { return l.In }),
+		minor(age("e2e", "outermost span, all of it", func(l *L) int64 { return l.Request.Metrics.E2E })),
+		minor(table.TextColumn("status", "how it ended", func(l *L) string { return l.Request.Status.String() })),
+	})
+	if len(m.Live) == 0 {
+		first, last, _ := s.Bounds()
+		t.Note("the requests are from %s to %s", first, last)
+	}
+	return t
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+)
+
+func (c *command) liveCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "live",
+		Usage:     "list the requests under way at a moment, with the stage of each",
+		ArgsUsage: "INPUT...",
+		Description: `Text shows the 200 oldest requests. CSV and JSON have all.
+
+Examples:
+  sgtrace live --at 20:53:33 otel_trace.json
+  sgtrace live --at +12.5s --role decode --sort -in_stage otel_trace.json`,
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "at", Usage: "the moment: `TIME` (2026-08-17T20:53:20Z, 20:53:20, +10s)"},
+			formatFlag(),
+			&cli.StringFlag{Name: "sort", Usage: "sort by `COLUMN`; -COLUMN reverses the order"},
+			&cli.IntFlag{Name: "limit", Usage: "print the first `N` requests; 0 is all", DefaultText: "200 for text and markdown, otherwise all"},
+		}, selectionFlags()...),
+		Action: c.live,
+	}
+}
+
+func (c *command) live(ctx *cli.Context) error {
+	how, err := printing(ctx, mostRequests)
+	if err != nil {
+		return err
+	}
+	if !ctx.IsSet("at") {
+		return commandline.Usage("live needs a moment: --at 20:53:33, or --at +10s after the first event")
+	}
+	if _, err := instant("--at", ctx.String("at"), 1); err != nil {
+		return err
+	}
+	set, err := c.load(ctx, ctx.Args().Slice())
+	if err != nil {
+		return err
+	}
+	at, err := instant("--at", ctx.String("at"), c.first)
+	if err != nil {
+		return err
+	}
+	d := document.Of(requests.At(set, at).Report())
+	d.Schema = "sgtrace.live/v2"
+	return c.write(d, how)
+}
