@@ -175,6 +175,11 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 	captured := make([]int64, len(ranks))
 	var recorded recordings
 	var kernels []RankKernel
+	devices := 0
+	for i := range ranks {
+		devices += len(ranks[i].gpus)
+	}
+	g.GPUs = make([]GPU, 0, devices) // a crowd of them, growing, would take far more memory
 	for i := range ranks {
 		r := &ranks[i]
 		for k := range r.gpus {
