@@ -2,6 +2,7 @@ package gaps
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -16,8 +17,8 @@ type observed struct {
 	samples []sample
 	period  int64 // ns between two samples of a thread that runs; 0 is unknown
 	runs    spans
-	// scheduled tells that all runs of the thread are known: between them it had no core.
-	scheduled bool
+	// known is when all runs of the thread are known: between them it had no core.
+	known gpu.Gap
 
 	nextSample, nextRun int // of the sweep
 }
@@ -32,7 +33,10 @@ type sample struct {
 // join adds what another stream has of the same thread.
 func (o *observed) join(more *observed) {
 	o.samples, o.runs = append(o.samples, more.samples...), append(o.runs, more.runs...)
-	o.period, o.scheduled = max(o.period, more.period), o.scheduled || more.scheduled
+	o.period = max(o.period, more.period)
+	if o.known == (gpu.Gap{}) {
+		o.known = more.known // two recordings that overlap say the same
+	}
 }
 
 // settle puts all in order.
@@ -55,17 +59,11 @@ func (o *observed) rewind() { o.nextSample, o.nextRun = 0, 0 }
 // nothing better, which is the same from since to limit; up to when that holds, and how many
 // samples say so. Instants only move forward.
 func (o *observed) refine(at site, since, now, limit trace.Time) (refined site, until trace.Time, samples int) {
-	if o.scheduled && at.mayBeOff() {
-		for o.nextRun < len(o.runs) && o.runs[o.nextRun].To <= now {
-			o.nextRun++
-		}
-		switch {
-		case o.nextRun == len(o.runs):
+	if at.mayBeOff() {
+		runs, end := o.runsAt(now)
+		if limit = min(limit, end); !runs {
 			return at.off(), limit, 0
-		case o.runs[o.nextRun].From > now:
-			return at.off(), min(limit, o.runs[o.nextRun].From), 0
 		}
-		limit = min(limit, o.runs[o.nextRun].To)
 	}
 	if at.did != host.NotRecorded && at.did != host.InRange {
 		return at, limit, 0
@@ -90,6 +88,26 @@ func (o *observed) refine(at site, since, now, limit trace.Time) (refined site, 
 	return at, min(limit, s.to), samples
 }
 
+// runsAt reports whether a thread may have had a core at an instant, and until when that holds.
+func (o *observed) runsAt(now trace.Time) (runs bool, until trace.Time) {
+	switch {
+	case now < o.known.From:
+		return true, o.known.From
+	case now >= o.known.To:
+		return true, math.MaxInt64
+	}
+	for o.nextRun < len(o.runs) && o.runs[o.nextRun].To <= now {
+		o.nextRun++
+	}
+	switch {
+	case o.nextRun == len(o.runs):
+		return false, o.known.To
+	case o.runs[o.nextRun].From > now:
+		return false, o.runs[o.nextRun].From
+	}
+	return true, o.runs[o.nextRun].To
+}
+
 // mayBeOff reports whether a thread that is off its core is so for no reason that its stack
 // tells: nothing in it blocks.
 func (s *site) mayBeOff() bool {
@@ -110,6 +128,7 @@ func (s site) off() site {
 func (c *Collector) readObserved(s profile.Stream, hosts []rankHost) {
 	places := newPlaces(c.set.Syms)
 	var period host.Periods
+	known := gpu.Gap{From: math.MaxInt64, To: math.MinInt64}
 	s.Samples(func(x *profile.Sample) bool {
 		h := &hosts[x.Rank]
 		h.saw.Samples = true
@@ -124,6 +143,7 @@ func (c *Collector) readObserved(s profile.Stream, hosts []rankHost) {
 	s.Runs(func(x *profile.Run) bool {
 		h := &hosts[x.Rank]
 		h.saw.Runs = true
+		known.From, known.To = min(known.From, x.Start), max(known.To, x.End)
 		h.scheduled(host.ThreadID{PID: x.PID, TID: x.TID})
 		if h.during(x.Start, x.End) {
 			t := h.thread(host.ThreadID{PID: x.PID, TID: x.TID})
@@ -134,7 +154,9 @@ func (c *Collector) readObserved(s profile.Stream, hosts []rankHost) {
 	for i := range hosts {
 		h := &hosts[i]
 		for _, t := range h.threads {
-			t.seen.period, t.seen.scheduled = period.Period(), h.withRuns[t.id]
+			if t.seen.period = period.Period(); h.withRuns[t.id] {
+				t.seen.known = known
+			}
 		}
 	}
 }

@@ -73,10 +73,16 @@ func (p *playground) watch() {
 	}
 }
 
-// isOff reports whether it is known that a thread had no core.
+// isOff reports whether it is known that a thread had no core: others had some before and later.
 func (p *playground) isOff(tid int64, at trace.Time) bool {
+	before, later := false, false
+	for _, runs := range p.running {
+		for _, r := range runs {
+			before, later = before || r[0] <= int64(at), later || r[1] > int64(at)
+		}
+	}
 	runs, known := p.running[tid]
-	return known && !slices.ContainsFunc(runs, func(r [2]int64) bool { return r[0] <= int64(at) && int64(at) < r[1] })
+	return before && later && known && !slices.ContainsFunc(runs, func(r [2]int64) bool { return r[0] <= int64(at) && int64(at) < r[1] })
 }
 
 // period is a quarter of the way up the times between samples.
