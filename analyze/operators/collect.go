@@ -72,6 +72,7 @@ type collector struct {
 	sums   []sum               // by class
 	others [][numOutside]sum   // by rank
 	python bool                // functions of Python were recorded
+	whole  int64               // ns of CUDA graphs whose kernels were not recorded
 }
 
 // A selection tells under which name a frame is summed up; false leaves it out.
@@ -172,6 +173,7 @@ func (c *collector) work(k *profile.Kernel) bool {
 	case p == nil || p.thread == 0:
 		return false
 	case p.frame != none:
+		c.countGraph(k)
 		c.launched(c.list[p.thread-1], p.frame, k.Dur())
 	case p.graph:
 		c.outside(k, inGraph)
@@ -199,8 +201,16 @@ func (c *collector) launched(t *thread, at int32, dur int64) {
 
 func (c *collector) orphan(k *profile.Kernel) { c.outside(k, noCall) }
 
+// countGraph counts the time of a CUDA graph whose kernels were not recorded.
+func (c *collector) countGraph(k *profile.Kernel) {
+	if k.Graph {
+		c.whole = distribution.AddTimes(c.whole, k.Dur())
+	}
+}
+
 // outside counts work that no operator launched.
 func (c *collector) outside(k *profile.Kernel, why outside) {
+	c.countGraph(k)
 	dur := k.Dur()
 	c.others[k.Rank][why].add(&sum{work: 1, gpu: spent{dur, dur, dur}})
 }
