@@ -67,6 +67,9 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 	}
 	p.Recorded, p.GraphCapture = m.Burdens()
 	p.GPUs = m.GPUs()
+	if opt.SyncPoints {
+		p.Ahead = m.Ahead()
+	}
 	for _, f := range m.Files {
 		if f.Source.Rows == nil {
 			p.Streams = append(p.Streams, f.Stream(m.Dump.Syms, m.Dump.Args, m.RanksOf(f)))

@@ -23,6 +23,17 @@ type Set struct {
 	// GraphCapture tells that some recordings are of a server that starts and captures its
 	// CUDA graphs.
 	GraphCapture bool
+	// Ahead is how far the clock of each rank is ahead of the reference, on which requests
+	// are put, in the middle of what was recorded of it, ns; nil unless clocks were related.
+	Ahead []int64
+}
+
+// AheadOf returns [Set.Ahead] of a rank, 0 where it is not known.
+func (s *Set) AheadOf(rank int32) int64 {
+	if rank < 0 || int(rank) >= len(s.Ahead) {
+		return 0
+	}
+	return s.Ahead[rank]
 }
 
 // GPU returns what the accelerators of a rank are called, or those of all ranks if it is
@@ -66,6 +77,7 @@ type Stream interface {
 	Calls(yield func(*Call) bool)
 	Ranges(yield func(*Range) bool)
 	Frames(yield func(*Frame) bool)
+	Samples(yield func(*Sample) bool)
 }
 
 // An Event is what rows of all kinds have.
@@ -148,3 +160,23 @@ type Frame struct {
 	// recorded, or not asked for.
 	Shapes, Types trace.Sym
 }
+
+// A Sample is the value of a counter at a moment.
+type Sample struct {
+	Time   trace.Time // on the clock of the host, as of an [Event]
+	Rank   int32      // index into Set.Ranks; -1 is the machine's, not a rank's
+	Source trace.Sym  // what it is about: "GPU 0 of node1", a network card
+	Name   trace.Sym  // "SMs Active", "memory allocated"
+	Unit   trace.Sym  // "%", "bytes"; 0 is unknown
+	Value  float64
+	Kind   SampleKind
+}
+
+// SampleKind says what a counter is of.
+type SampleKind uint8
+
+const (
+	MemorySample  SampleKind = iota // memory of a device: the value holds until the next one
+	DeviceSample                    // a metric of a device, about the time before it
+	NetworkSample                   // what a network card or switch counted in the time before it
+)

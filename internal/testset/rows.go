@@ -16,6 +16,7 @@ type RowStream struct {
 	CallRows   []profile.Call
 	RangeRows  []profile.Range
 	FrameRows  []profile.Frame
+	SampleRows []profile.Sample
 }
 
 func (s *RowStream) Kernels(yield func(*profile.Kernel) bool) { passRows(s.KernelRows, yield) }
@@ -23,6 +24,7 @@ func (s *RowStream) Copies(yield func(*profile.Copy) bool)    { passRows(s.CopyR
 func (s *RowStream) Calls(yield func(*profile.Call) bool)     { passRows(s.CallRows, yield) }
 func (s *RowStream) Ranges(yield func(*profile.Range) bool)   { passRows(s.RangeRows, yield) }
 func (s *RowStream) Frames(yield func(*profile.Frame) bool)   { passRows(s.FrameRows, yield) }
+func (s *RowStream) Samples(yield func(*profile.Sample) bool) { passRows(s.SampleRows, yield) }
 
 func passRows[T any](rows []T, yield func(*T) bool) {
 	var row T
@@ -35,7 +37,7 @@ func passRows[T any](rows []T, yield func(*T) bool) {
 
 // Shuffled returns the rows in another order.
 func (s *RowStream) Shuffled(r *rand.Rand) *RowStream {
-	return &RowStream{shuffle(r, s.KernelRows), shuffle(r, s.CopyRows), shuffle(r, s.CallRows), shuffle(r, s.RangeRows), shuffle(r, s.FrameRows)}
+	return &RowStream{shuffle(r, s.KernelRows), shuffle(r, s.CopyRows), shuffle(r, s.CallRows), shuffle(r, s.RangeRows), shuffle(r, s.FrameRows), shuffle(r, s.SampleRows)}
 }
 
 func shuffle[T any](r *rand.Rand, rows []T) []T {
@@ -186,7 +188,7 @@ func Renumbered(s *RowStream, syms *trace.Symbols, ranks []string) *profile.Set 
 	for _, name := range slices.Backward(syms.Names()) {
 		other.Intern(name)
 	}
-	out := &RowStream{slices.Clone(s.KernelRows), slices.Clone(s.CopyRows), slices.Clone(s.CallRows), slices.Clone(s.RangeRows), slices.Clone(s.FrameRows)}
+	out := &RowStream{slices.Clone(s.KernelRows), slices.Clone(s.CopyRows), slices.Clone(s.CallRows), slices.Clone(s.RangeRows), slices.Clone(s.FrameRows), nil}
 	change := func(e *profile.Event) { e.Name = other.Intern(syms.Name(e.Name)) }
 	for i := range out.KernelRows {
 		change(&out.KernelRows[i].Event)
