@@ -55,7 +55,7 @@ var layers = []layer{
 	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order"}, reason: "it is the ground that all stand on"},
 	{of: []string{"trace/naming"}, may: []string{"trace"}, reason: "what ranks are called depends on nothing but where they are"},
 	{of: []string{"request", "profile"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
-	{of: []string{"spantable"}, may: []string{"trace", "internal/..."}, reason: "a table knows nobody who fills it"},
+	{of: []string{"spantable", "spantable/spantest"}, may: []string{"spantable", "trace", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"inventory", "format"}, may: []string{"profile", "spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
 	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 
@@ -97,7 +97,7 @@ var layers = []layer{
 }
 
 // forTests are packages that only tests may import, and each other.
-var forTests = []string{"internal/testset", "internal/testinput", "internal/pftest", "analyze/table/tabletest",
+var forTests = []string{"internal/testset", "internal/testinput", "internal/pftest", "spantable/spantest", "analyze/table/tabletest",
 	"golden/internal/goldentest", "chrometrace/internal/tracetest", "nsysexport/internal/nsystest"}
 
 // isIn reports whether a package is one of patterns.

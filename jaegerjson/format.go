@@ -2,7 +2,6 @@ package jaegerjson
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/sgtrace/sgtrace/format"
 )
@@ -14,7 +13,7 @@ var Format = &format.Format{
 	Doc:      "traces that Jaeger's UI or query API wrote as JSON",
 	For:      "'sgtrace merge' or 'sgtrace report'",
 	Sniff:    func(h format.Head) bool { return sniff(h.Bytes) },
-	Index:    index,
+	Index:    format.Spans("Jaeger JSON", read),
 	Requests: true,
 	Text:     true,
 }
@@ -22,14 +21,4 @@ var Format = &format.Format{
 // sniff goes by two keys that nothing else has together.
 func sniff(head []byte) bool {
 	return bytes.Contains(head, []byte(`"traceID"`)) && bytes.Contains(head, []byte(`"operationName"`))
-}
-
-// index reads a file into the spans of all.
-func index(in *format.Input, opt *format.Options) (*format.Source, error) {
-	r, err := in.Open()
-	if err != nil {
-		return nil, err
-	}
-	read(opt.Spans.Fill(in.Name, "Jaeger JSON"), r)
-	return &format.Source{}, errors.Join(r.Close())
 }

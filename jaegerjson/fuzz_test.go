@@ -1,11 +1,9 @@
 package jaegerjson
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/spantable"
-	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/spantable/spantest"
 )
 
 // FuzzRead reads anything: what is added has identity and time, and what is not is reported
@@ -16,25 +14,5 @@ func FuzzRead(f *testing.F) {
 		{"key":"error","type":"bool","value":true}],"logs":[{"timestamp":1787000000000001,"fields":[{"key":"event","type":"string","value":"x"}]}],
 		"processID":"p"}],"processes":{"p":{"serviceName":"sglang","tags":[]}}}],"total":0}`)
 	f.Add(`[{"traceID":"1","spans":[{"spanID":1}],"processes":[]},{}`)
-	f.Fuzz(func(t *testing.T, data string) {
-		table := spantable.New(&trace.Diags{})
-		read(table.Fill("f", "fuzz"), strings.NewReader(data))
-		for i := range table.Len() {
-			s := table.Span(i)
-			if s.TraceHi|s.TraceLo == 0 || s.ID == 0 || s.Start <= 0 || s.End < s.Start {
-				t.Errorf("%+v", s)
-			}
-			if at := table.Pos(i).Offset; at < 0 || at >= int64(len(data)) || data[at] != '{' {
-				t.Errorf("span %d stands at %d", i, at)
-			}
-		}
-		if table.Files[0].Spans != table.Len() {
-			t.Errorf("%d spans in the file, %d in the table", table.Files[0].Spans, table.Len())
-		}
-		for _, d := range table.Diags.All() {
-			if d.Pos.File != "f" || d.Pos.Offset > int64(len(data)) {
-				t.Errorf("%+v", d)
-			}
-		}
-	})
+	f.Fuzz(func(t *testing.T, data string) { spantest.Check(t, read, data) })
 }

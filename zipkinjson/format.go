@@ -2,7 +2,6 @@ package zipkinjson
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/sgtrace/sgtrace/format"
 )
@@ -14,7 +13,7 @@ var Format = &format.Format{
 	Doc:      "spans in Zipkin's JSON, version 2",
 	For:      "'sgtrace merge' or 'sgtrace report'",
 	Sniff:    func(h format.Head) bool { return sniff(h.Bytes) },
-	Index:    index,
+	Index:    format.Spans("Zipkin JSON", read),
 	Requests: true,
 	Text:     true,
 }
@@ -23,14 +22,4 @@ var Format = &format.Format{
 func sniff(head []byte) bool {
 	has := func(key string) bool { return bytes.Contains(head, []byte(key)) }
 	return has(`"traceId"`) && (has(`"localEndpoint"`) || has(`"timestamp"`) && has(`"duration"`) && has(`"id"`))
-}
-
-// index reads a file into the spans of all.
-func index(in *format.Input, opt *format.Options) (*format.Source, error) {
-	r, err := in.Open()
-	if err != nil {
-		return nil, err
-	}
-	read(opt.Spans.Fill(in.Name, "Zipkin JSON"), r)
-	return &format.Source{}, errors.Join(r.Close())
 }

@@ -47,6 +47,14 @@ type Warning struct {
 	Text     string
 }
 
+// Of returns a document of some tables, the first of which is the main one.
+func Of(tables ...*table.Table) *Document {
+	d := &Document{}
+	d.AddMain(tables[0])
+	d.Add(tables[1:]...)
+	return d
+}
+
 // Add appends the tables that have rows, or say why they have none.
 func (d *Document) Add(tables ...*table.Table) {
 	for _, t := range tables {

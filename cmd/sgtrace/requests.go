@@ -45,8 +45,8 @@ Examples:
 			if err != nil {
 				return err
 			}
-			d := &document.Document{Schema: "sgtrace.requests/v2"}
-			d.AddMain(requests.Requests(set))
+			d := document.Of(requests.Requests(set))
+			d.Schema = "sgtrace.requests/v2"
 			return c.write(d, how)
 		},
 	}

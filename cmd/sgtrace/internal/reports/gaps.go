@@ -16,18 +16,11 @@ func parseGaps(ctx *cli.Context) (Run, error) {
 		opt.Longest = ctx.Int("limit")
 	}
 	return func(in *Reading) (*document.Document, error) {
-		switch {
-		case in.Profiles == nil && in.Selected:
-			return nil, errNothingSelected
-		case in.Profiles == nil:
-			return nil, errNoProfiles
+		if err := in.needProfiles(); err != nil {
+			return nil, err
 		}
 		collector := gaps.Collect(in.Profiles)
 		gpu.Measure(in.Profiles, gpu.Options{From: in.From, To: in.To, Gaps: collector.Add})
-		tables := collector.Measure(opt).Reports()
-		d := &document.Document{}
-		d.AddMain(tables[0])
-		d.Add(tables[1:]...)
-		return d, nil
+		return document.Of(collector.Measure(opt).Reports()...), nil
 	}, nil
 }

@@ -12,16 +12,11 @@ import (
 func parseOps(ctx *cli.Context) (Run, error) {
 	byRank := ctx.Bool("by-rank")
 	return func(in *Reading) (*document.Document, error) {
-		switch {
-		case in.Profiles == nil && in.Selected:
-			return nil, errNothingSelected
-		case in.Profiles == nil:
-			return nil, errNoProfiles
+		if err := in.needProfiles(); err != nil {
+			return nil, err
 		}
-		tables := operators.Sum(in.Profiles, walk.Options{ByRank: byRank, From: in.From, To: in.To}).Reports()
-		d := &document.Document{LimitAll: true}
-		d.AddMain(tables[0])
-		d.Add(tables[1:]...)
+		d := document.Of(operators.Sum(in.Profiles, walk.Options{ByRank: byRank, From: in.From, To: in.To}).Reports()...)
+		d.LimitAll = true
 		return d, nil
 	}, nil
 }

@@ -24,9 +24,7 @@ func latencies(in *Reading) (*document.Document, error) {
 	if t.Len() == 0 && len(t.Footnotes) == 0 {
 		t.Footnotes = []string{requests.NoRequests}
 	}
-	d := &document.Document{}
-	d.AddMain(t)
-	return d, nil
+	return document.Of(t), nil
 }
 
 // stageTables are the tables of reports on stages.
