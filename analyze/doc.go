@@ -6,7 +6,7 @@
 // no file and parses no flag. Each package imports only those above it here:
 //
 //	words, distribution, table, place, finding, document    what all reports stand on
-//	load, straggler, cause, walk                            what several of them do
+//	curves, load, straggler, cause, walk                    what several of them do
 //	requests      how long stages, requests and one request took; what failed
 //	change        since when load or latency is different
 //	tail          why the slow requests are slow
@@ -18,6 +18,7 @@
 //	gpu           what devices did and what they waited for
 //	gaps          what the host did while devices ran nothing (asks gpu)
 //	tokens        how many tokens steps compute, and how fast (asks gpu)
+//	overtime      how busy devices are over time, and when that changed (asks gpu)
 //	collective    who is late in collectives, and why (asks gpu)
 //	rank          which rank has more to do or is slower
 //	diff          what changed between two captures (asks requests, gpu)

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/missing"
+	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/profile"
@@ -41,6 +42,7 @@ type Measured struct {
 	Stages, Steps bool
 	// Of profiles; nil without.
 	GPUs        *gpu.GPUs
+	OverTime    *overtime.Timeline
 	Gaps        *gaps.Gaps
 	Collectives *collective.Collectives
 
@@ -64,8 +66,10 @@ func Measure(in Inputs) Measured {
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
 		wg.Go(func() {
 			collector, devices := gaps.Collect(in.Profiles), in.Devices
-			devices.Gaps = collector.Add
+			watch := overtime.Collect(in.Profiles, overtime.Options{From: devices.From, To: devices.To, Requests: in.Requests})
+			devices.Gaps, devices.Watch = collector.Add, watch
 			m.GPUs = gpu.Measure(in.Profiles, devices)
+			m.OverTime = watch.Timeline(m.GPUs)
 			m.Gaps = collector.Measure(gaps.Options{})
 		})
 		wg.Go(func() { m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To) })

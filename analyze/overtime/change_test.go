@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -89,10 +91,7 @@ func TestPlantedChangesAreFound(t *testing.T) {
 			if c.requests {
 				opt.Requests = &request.Set{Requests: []request.Request{{Start: 0, End: length}, {Start: 0, End: length}}}
 			}
-			timeline, err := timelineOf(c.server.record(seed), opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			timeline := timelineOf(c.server.record(seed), opt)
 			found, judged := timeline.Findings()
 			if len(found) > 0 != c.found || judged.N != 4 {
 				t.Errorf("%s, seed %d: %d findings of %d devices: %+v", name, seed, len(found), judged.N, timeline.Changes)
@@ -102,6 +101,7 @@ func TestPlantedChangesAreFound(t *testing.T) {
 				continue
 			}
 			f, change := found[0], timeline.Changes[0]
+			checkEvidence(t, timeline, &f)
 			slices.Sort(change.Where)
 			if len(found) != 1 || change.What != "GPU busy" || !slices.Equal(change.Where, c.where) || change.First > at+trace.Time(timeline.Bucket) || change.Last < at-trace.Time(timeline.Bucket) {
 				t.Errorf("%s, seed %d: %s %v between %d and %d", name, seed, f.Text, change.Where, change.First, change.Last)
@@ -120,5 +120,25 @@ func restFrom(from, rest int64) func(int64) int64 {
 			return rest
 		}
 		return 0
+	}
+}
+
+// checkEvidence looks up the number that a finding refers to.
+func checkEvidence(t *testing.T, timeline *Timeline, f *finding.Finding) {
+	t.Helper()
+	r, rows := timeline.ChangeReport(), 0
+	column := func(key string) int {
+		return slices.IndexFunc(r.Columns, func(c table.Column) bool { return c.Key() == key })
+	}
+	e := f.Evidence[0]
+	for row := range r.Len() {
+		if !slices.ContainsFunc(e.Row, func(k finding.Key) bool { return r.Cell(row, column(k.Column)).Text != k.Text }) {
+			if rows++; r.Cell(row, column(e.Column)).Share != e.Value {
+				t.Errorf("%s is not %v in row %d", e.Column, e.Value, row)
+			}
+		}
+	}
+	if e.Table != r.Name() || rows != 1 || !strings.Contains(f.Text, "falls") || f.Cost <= 0 {
+		t.Errorf("%d rows of %s, cost %v: %s", rows, e.Table, f.Cost, f.Text)
 	}
 }

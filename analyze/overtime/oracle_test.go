@@ -27,10 +27,7 @@ func TestCellsAreWhatEveryNanosecondSays(t *testing.T) {
 		if r.IntN(3) == 0 {
 			opt.From, opt.To = trace.Time(1000+r.IntN(200)), trace.Time(1300+r.IntN(400))
 		}
-		got, err := timelineOf(set, opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := timelineOf(set, opt)
 		want := everyNanosecond(s, set, &opt, syms)
 		for i := range got.Devices {
 			d := &got.Devices[i]
@@ -48,7 +45,7 @@ func TestCellsAreWhatEveryNanosecondSays(t *testing.T) {
 }
 
 // timelineOf measures a set.
-func timelineOf(set *profile.Set, opt Options) (*Timeline, error) {
+func timelineOf(set *profile.Set, opt Options) *Timeline {
 	c := Collect(set, opt)
 	return c.Timeline(gpu.Measure(set, gpu.Options{From: opt.From, To: opt.To, Watch: c}))
 }

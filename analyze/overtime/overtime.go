@@ -209,12 +209,12 @@ func (w *watch) Done() {
 	w.queue = nil
 }
 
+// Err returns an error if the buckets that were asked for are too short. There are none then.
+func (c *Collector) Err() error { return c.err }
+
 // Timeline returns what was collected, with the steps of g, which measured it. It reads
-// samples if everything was asked for. An error is about the length of buckets.
-func (c *Collector) Timeline(g *gpu.GPUs) (*Timeline, error) {
-	if c.err != nil {
-		return nil, c.err
-	}
+// samples if everything was asked for.
+func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 	t := &Timeline{Grid: *c.coarse, fine: c.grid, parts: c.parts, length: g.Length()}
 	slices.SortFunc(c.devices, func(a, b *Device) int {
 		return cmp.Or(cmp.Compare(a.RankIndex, b.RankIndex), cmp.Compare(a.Device, b.Device))
@@ -236,7 +236,7 @@ func (c *Collector) Timeline(g *gpu.GPUs) (*Timeline, error) {
 		t.Counters = c.counters()
 	}
 	t.findChanges()
-	return t, nil
+	return t
 }
 
 // Name is what a device is called: its rank, with the device where ranks have several.

@@ -45,6 +45,10 @@ type series struct {
 	values  []float64
 }
 
+// leastWork is the part of a bucket in which a device has something to do, at least, for
+// changes to be looked for in it.
+const leastWork = 0.5
+
 // fewest is how many buckets a series has in which changes are looked for.
 const fewest = 20
 
@@ -74,7 +78,7 @@ func (t *Timeline) ofDevice(d *Device, m *metric) series {
 		c := &d.fine[b]
 		work, _ := t.work(d, b)
 		value := m.of(d, c)
-		if c.Recorded < t.fine.Bucket || work < 0.5 || math.IsNaN(value) {
+		if c.Recorded < t.fine.Bucket || !(work >= leastWork) || math.IsNaN(value) {
 			continue
 		}
 		if m.steady {
@@ -97,7 +101,8 @@ func (t *Timeline) work(d *Device, b int) (part float64, known bool) {
 	return 1, false
 }
 
-// ofCounter returns the means of a counter that people look at.
+// ofCounter returns the means of a counter that people look at; of a device, while it had
+// something to do.
 func (t *Timeline) ofCounter(c *Counter) series {
 	m := &metric{name: c.Name, unit: table.Number, in: c.Unit}
 	s := series{metric: m, place: t.placeOf(c), rank: c.RankIndex}
@@ -108,7 +113,13 @@ func (t *Timeline) ofCounter(c *Counter) series {
 	if c.Unit == "%" {
 		m.unit, scale = table.Share, 0.01
 	}
+	d := t.deviceNamed(s.place)
 	for b := range c.fine {
+		if d != nil && c.Kind == profile.DeviceSample {
+			if work, _ := t.work(d, b); !(work >= leastWork) {
+				continue
+			}
+		}
 		if v := c.fine[b].Mean; !math.IsNaN(v) {
 			s.buckets, s.values = append(s.buckets, b), append(s.values, scale*v)
 		}

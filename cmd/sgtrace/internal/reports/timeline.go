@@ -91,10 +91,11 @@ func loadOverTime(d *document.Document, in *Reading, bucket time.Duration) ([]dr
 // gpusOverTime adds the tables of profiles over time.
 func gpusOverTime(d *document.Document, in *Reading, bucket time.Duration) (drawn, error) {
 	c := overtime.Collect(in.Profiles, overtime.Options{Bucket: bucket, From: in.From, To: in.To, Requests: in.Requests, Everything: true})
-	t, err := c.Timeline(gpu.Measure(in.Profiles, gpu.Options{From: in.From, To: in.To, Watch: c}))
-	if err != nil {
+	measured := gpu.Measure(in.Profiles, gpu.Options{From: in.From, To: in.To, Watch: c})
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
+	t := c.Timeline(measured)
 	if in.Requests == nil {
 		d.AddMain(t.Report())
 	} else {
