@@ -24,6 +24,8 @@ type Inputs struct {
 	Requests *request.Set // of OTLP dumps; nil without
 	Profiles *profile.Set // of profilers; nil without
 	Devices  gpu.Options  // how the devices of Profiles are measured
+	// Counters tells to measure over time what no finder looks at, for those who draw it.
+	Counters bool
 }
 
 // Measured is what finders look at: what was measured of the inputs, once.
@@ -66,7 +68,7 @@ func Measure(in Inputs) Measured {
 	if in.Profiles != nil && len(in.Profiles.Ranks) > 0 {
 		wg.Go(func() {
 			collector, devices := gaps.Collect(in.Profiles), in.Devices
-			watch := overtime.Collect(in.Profiles, overtime.Options{From: devices.From, To: devices.To, Requests: in.Requests})
+			watch := overtime.Collect(in.Profiles, overtime.Options{From: devices.From, To: devices.To, Requests: in.Requests, Everything: in.Counters})
 			devices.Gaps, devices.Watch = collector.Add, watch
 			m.GPUs = gpu.Measure(in.Profiles, devices)
 			m.OverTime = watch.Timeline(m.GPUs)

@@ -174,8 +174,8 @@ func (c *Change) where(of int) string {
 	return strings.Join(c.Where, ", ")
 }
 
-// sentence says what happened.
-func (t *Timeline) sentence(c *Change) string {
+// Sentence says what happened.
+func (t *Timeline) Sentence(c *Change) string {
 	verb := "falls"
 	if c.After > c.Before {
 		verb = "rises"

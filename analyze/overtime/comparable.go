@@ -35,7 +35,7 @@ func (t *Timeline) compareWork(c *Change, before, after []int) {
 			compare("prefilling, % of steps:", 100*p, 100*q, math.Abs(p-q) >= otherPart)
 		}
 		if d.Counted {
-			compare("tokens/s:", d.tokenRate(&x), d.tokenRate(&y), false)
+			compare("tokens/s:", d.TokenRate(&x), d.TokenRate(&y), false)
 		}
 	}
 	if t.under != nil {

@@ -39,8 +39,8 @@ func (t *Timeline) Report() *table.Table {
 		share("compute", "some kernel computes", func(c *Cell) int64 { return c.Compute }),
 		share("comm", "some kernel communicates", func(c *Cell) int64 { return c.Comm }),
 		share("exposed", "some kernel communicates and none computes", func(c *Cell) int64 { return c.Comm - c.Hidden }),
-		table.ShareColumn("overlap", "part of the communication during which some kernel computes", func(r *cellRow) float64 { return cell(r).overlap() }),
-		table.NumberColumn("queue", "kernels and copies that had been launched and had not started, on average over the recorded time", func(r *cellRow) float64 { return device(r).queueDepth(cell(r)) }),
+		table.ShareColumn("overlap", "part of the communication during which some kernel computes", func(r *cellRow) float64 { return cell(r).Overlap() }),
+		table.NumberColumn("queue", "kernels and copies that had been launched and had not started, on average over the recorded time", func(r *cellRow) float64 { return device(r).QueueDepth(cell(r)) }),
 		table.CountColumn("queue max", "the same, the most at once", func(r *cellRow) int64 {
 			if !device(r).Called {
 				return request.Unknown
@@ -53,7 +53,7 @@ func (t *Timeline) Report() *table.Table {
 			}
 			return distribution.Fraction(cell(r).Stepped, cell(r).Recorded)
 		}),
-		table.NumberColumn("tokens per second", "tokens that steps compute, spread over their time; empty unless the names of all steps tell", func(r *cellRow) float64 { return device(r).tokenRate(cell(r)) }),
+		table.NumberColumn("tokens per second", "tokens that steps compute, spread over their time; empty unless the names of all steps tell", func(r *cellRow) float64 { return device(r).TokenRate(cell(r)) }),
 		table.NumberColumn("under way", "requests of the dumps that were under way, on average; of all servers", func(r *cellRow) float64 {
 			if t.Under == nil {
 				return math.NaN()
@@ -74,11 +74,11 @@ func (t *Timeline) Report() *table.Table {
 	return out
 }
 
-// overlap is the part of the communication that computation hides; NaN without any.
-func (c *Cell) overlap() float64 { return distribution.Ratio(float64(c.Hidden), float64(c.Comm)) }
+// Overlap is the part of the communication that computation hides; NaN without any.
+func (c *Cell) Overlap() float64 { return distribution.Ratio(float64(c.Hidden), float64(c.Comm)) }
 
-// tokenRate returns tokens per second; NaN is unknown.
-func (d *Device) tokenRate(c *Cell) float64 {
+// TokenRate returns tokens per second; NaN is unknown.
+func (d *Device) TokenRate(c *Cell) float64 {
 	if !d.Counted {
 		return math.NaN()
 	}
@@ -132,7 +132,7 @@ func (t *Timeline) ChangeReport() *table.Table {
 		table.NumberColumn("value before", "as before, as a number; shares from 0 to 1", func(c *Change) float64 { return c.Before }),
 		table.NumberColumn("value after", "as after, as a number", func(c *Change) float64 { return c.After }),
 		table.TimeField("until", "when it was undone; empty if never", func(c *Change) (trace.Time, bool) { return c.Until, c.Until != 0 }),
-		text("sentence", "what happened, in words", t.sentence),
+		text("sentence", "what happened, in words", t.Sentence),
 	})...)
 	out := table.New("sgtrace.report.timeline.gpuchanges/v1", "Changes of GPUs and counters", t.Changes, fields)
 	if t.judged == 0 && len(t.Devices) > 0 {

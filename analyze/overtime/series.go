@@ -25,11 +25,11 @@ type metric struct {
 var deviceMetrics = []metric{
 	{name: "GPU busy", unit: table.Share, steady: true, of: func(_ *Device, c *Cell) float64 { return distribution.Fraction(c.Busy, c.Recorded) }},
 	{name: "exposed communication", unit: table.Share, steady: true, of: func(_ *Device, c *Cell) float64 { return distribution.Fraction(c.Comm-c.Hidden, c.Recorded) }},
-	{name: "launch queue", unit: table.Number, of: (*Device).queueDepth},
+	{name: "launch queue", unit: table.Number, of: (*Device).QueueDepth},
 }
 
-// queueDepth is how much work waited on average; NaN is unknown.
-func (d *Device) queueDepth(c *Cell) float64 {
+// QueueDepth is how much work waited on average; NaN is unknown.
+func (d *Device) QueueDepth(c *Cell) float64 {
 	if !d.Called || c.Recorded == 0 {
 		return math.NaN()
 	}
@@ -105,7 +105,7 @@ func (t *Timeline) work(d *Device, b int) (part float64, known bool) {
 // something to do.
 func (t *Timeline) ofCounter(c *Counter) series {
 	m := &metric{name: c.Name, unit: table.Number, in: c.Unit}
-	s := series{metric: m, place: t.placeOf(c), rank: c.RankIndex}
+	s := series{metric: m, place: t.PlaceOf(c), rank: c.RankIndex}
 	if !c.IsMain() {
 		return s
 	}
@@ -127,8 +127,8 @@ func (t *Timeline) ofCounter(c *Counter) series {
 	return s
 }
 
-// placeOf names what a counter is of.
-func (t *Timeline) placeOf(c *Counter) string {
+// PlaceOf names what a counter is of.
+func (t *Timeline) PlaceOf(c *Counter) string {
 	if c.RankIndex < 0 {
 		return c.Source
 	}

@@ -24,7 +24,7 @@ func (t *Timeline) Write(out io.Writer, style table.Style) error {
 	}
 	for i := range t.Changes {
 		c := &t.Changes[i]
-		text := t.sentence(c)
+		text := t.Sentence(c)
 		if part := c.part(); c.Edge {
 			text = part + ": " + text
 		}
@@ -113,14 +113,14 @@ func (t *Timeline) deviceCurves(d *Device) []curves.Curve {
 	list := []curves.Curve{
 		share("busy", func(c *Cell) int64 { return c.Busy }),
 		share("communication", func(c *Cell) int64 { return c.Comm }),
-		of("overlap", "%", 0.01, (*Cell).overlap),
-		of("launch queue", "", 1, d.queueDepth),
+		of("overlap", "%", 0.01, (*Cell).Overlap),
+		of("launch queue", "", 1, d.QueueDepth),
 		most,
 	}
 	if d.Stepped {
 		list = append(list, share("in steps", func(c *Cell) int64 { return c.Stepped }))
 	}
-	return append(list, of("tokens", "/s", 1, d.tokenRate))
+	return append(list, of("tokens", "/s", 1, d.TokenRate))
 }
 
 // curve draws a counter.

@@ -25,6 +25,7 @@ type Input struct {
 	Requests       *request.Set // of OTLP dumps; nil without
 	Profiles       *profile.Set // of profilers; nil without
 	Devices        gpu.Options  // how the devices of Profiles are measured
+	Counters       bool         // see [finders.Inputs]
 	// Clocks tell how the clocks of hosts relate; none if nobody looked.
 	Clocks []HostClock
 	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
@@ -79,7 +80,7 @@ func New(in Input) *Overview {
 		wg.Go(o.measureRequests)
 	}
 	wg.Go(func() {
-		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Devices: in.Devices})
+		o.Measured = finders.Measure(finders.Inputs{Requests: in.Requests, Profiles: in.Profiles, Devices: in.Devices, Counters: in.Counters})
 	})
 	wg.Wait()
 	if o.From == 0 && o.GPUs != nil {

@@ -132,7 +132,7 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 		return err
 	}
 	defer done()
-	drawn, err := page.Overview(reports.Overview(in))
+	drawn, err := page.Overview(reports.Overview(in, true))
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ var (
 	operatorCategories = []string{profile.OperatorCategory}
 	hostEvents         = slices.Concat(AllEvents, profile.FrameCategories)
 	sampledEvents      = []string{profile.InstantCategory}
+	summaryEvents      = slices.Concat(hostEvents, sampledEvents)
 	timelineEvents     = slices.Concat(AllEvents, sampledEvents)
 )
 
@@ -33,7 +34,7 @@ var ofProfiles = []string{"by-rank", "sort", "limit"}
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
 		Options: []string{"o"}, Tables: summaryTables,
-		Events: hostEvents, Arguments: profile.CopyCategories, SyncPoints: true, Parse: parseSummary},
+		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents), SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "sort", "limit"}, Tables: rankTables,
 		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},

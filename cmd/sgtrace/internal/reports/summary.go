@@ -29,13 +29,13 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 			}
 		}
 	}
-	return func(in *Reading) (*document.Document, error) { return Overview(in).Document(), nil }, nil
+	return func(in *Reading) (*document.Document, error) { return Overview(in, false).Document(), nil }, nil
 }
 
-// Overview looks at everything that was read.
-func Overview(in *Reading) *overview.Overview {
+// Overview looks at everything that was read; with counters, also for a page that draws them.
+func Overview(in *Reading, counters bool) *overview.Overview {
 	return overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
-		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To},
+		Profiles: in.Profiles, Devices: gpu.Options{From: in.From, To: in.To}, Counters: counters,
 	})
 }
