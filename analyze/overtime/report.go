@@ -158,6 +158,9 @@ func (c *Change) part() string {
 
 // Notes say what was not recorded, and how it would have been.
 func (t *Timeline) Notes() []string {
+	if t.N() == 0 {
+		return []string{"no calls, annotations, kernels, or copies were recorded, so that there is no time to divide"}
+	}
 	var have [3]bool // by profile.SampleKind
 	for i := range t.Counters {
 		have[t.Counters[i].Kind] = true

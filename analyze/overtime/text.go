@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -18,8 +19,8 @@ const mostDrawn = 8
 // source of counters that is of no device.
 func (t *Timeline) Write(out io.Writer, style table.Style) error {
 	n := t.N()
-	if n == 0 || len(t.Devices) == 0 {
-		_, err := fmt.Fprintln(out, "GPUs over time: no kernels or copies were recorded")
+	if n == 0 {
+		_, err := fmt.Fprintf(out, "GPUs over time: %s\n", strings.Join(t.Notes(), "; "))
 		return err
 	}
 	for i := range t.Changes {
