@@ -118,7 +118,9 @@ func (c *Collector) Recorded(ranks [][]gpu.Run) {
 	for rank := range ranks {
 		for i, r := range ranks[rank] {
 			ranks[rank][i].From, ranks[rank][i].To = c.place(int32(rank), r.From, r.To)
-			all = append(all, ranks[rank][i])
+			if ranks[rank][i].From < ranks[rank][i].To {
+				all = append(all, ranks[rank][i])
+			}
 		}
 	}
 	c.coarse = newGrid(all, c.opt.Bucket)

@@ -7,10 +7,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -78,22 +76,25 @@ func extent(s *walk.Step) (from, to trace.Time) {
 
 // addRequests adds how many requests were under way.
 func (c *Collector) addRequests(t *Timeline) {
-	if c.opt.Requests == nil {
+	if c.opt.Requests == nil || t.N() == 0 {
 		return
 	}
-	bulk := load.BulkOf(c.opt.Requests)
-	if bulk.From >= t.Start(t.N()) || bulk.To <= t.Start(0) {
-		return // of another time
+	from, to := t.Start(0), t.Start(t.N())
+	var list []gpu.Run
+	for i := range c.opt.Requests.Requests {
+		if r := &c.opt.Requests.Requests[i]; r.Start < to && r.End > from {
+			list = append(list, gpu.Run{From: r.Start, To: r.End})
+		}
+	}
+	if len(list) == 0 {
+		return // they may be of another time
 	}
 	t.under, t.any = make([]float64, t.fine.N()), make([]int64, t.fine.N())
-	list := slices.Clone(c.opt.Requests.Requests)
-	slices.SortFunc(list, func(a, b request.Request) int { return cmp.Compare(a.Start, b.Start) })
-	until := bulk.From
-	for i := range list {
-		r := &list[i]
-		t.fine.each(r.Start, r.End, func(b int, length int64) { t.under[b] += distribution.Fraction(length, t.fine.Bucket) })
-		t.fine.each(max(until, r.Start), r.End, func(b int, length int64) { t.any[b] += length })
-		until = max(until, r.End)
+	until := from
+	for _, r := range list {
+		t.fine.each(r.From, r.To, func(b int, length int64) { t.under[b] += distribution.Fraction(length, t.fine.Bucket) })
+		t.fine.each(max(until, r.From), r.To, func(b int, length int64) { t.any[b] += length })
+		until = max(until, r.To)
 	}
 	t.Under = make([]float64, t.N())
 	for b := range t.under {
