@@ -236,6 +236,8 @@ func (s *htaStream) Copies(func(*profile.Copy) bool) {}
 
 func (s *htaStream) Frames(func(*profile.Frame) bool) {}
 
+func (s *htaStream) Samples(func(*profile.Sample) bool) {}
+
 // htaTable reads a table of an oracle; nil if there is none.
 func htaTable(t *testing.T, dir, name string) []map[string]string {
 	t.Helper()

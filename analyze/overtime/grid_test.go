@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/internal/testset"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -88,3 +89,12 @@ func TestCounters(t *testing.T) {
 }
 
 func same(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
+
+// TestNothingRecorded: without any recording there are no buckets, and the notes say so.
+func TestNothingRecorded(t *testing.T) {
+	set := testset.SetOf(trace.NewSymbols(), []string{"TP0"}, &testset.RowStream{})
+	got := timelineOf(set, Options{Everything: true, Requests: &request.Set{Requests: []request.Request{{Start: 1, End: 5}}}})
+	if got.N() != 0 || len(got.Notes()) != 1 || got.Report().Len() != 0 || len(got.Changes) != 0 {
+		t.Errorf("%d buckets, %q", got.N(), got.Notes())
+	}
+}
