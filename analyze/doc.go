@@ -16,7 +16,9 @@
 //	kernel        what kernels, launches, calls, copies and ranges took, by name
 //	operators     what operators and modules of PyTorch took, and TFLOP/s of matrix products
 //	gpu           what devices did and what they waited for
-//	gaps          what the host did while devices ran nothing (asks gpu)
+//	host          the stacks of threads, and what the names in them mean (asks gpu)
+//	gaps          what the host did while devices ran nothing (asks gpu, host)
+//	stacks        where the time of threads and devices went, by stack (asks host)
 //	tokens        how many tokens steps compute, and how fast (asks gpu)
 //	overtime      how busy devices are over time, and when that changed (asks gpu)
 //	collective    who is late in collectives, and why (asks gpu)

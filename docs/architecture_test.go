@@ -35,7 +35,7 @@ var (
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/walk"}
 	// questions are the rooms that answer one each.
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/common", "analyze/limit", "analyze/missing", "analyze/kernel", "analyze/gpu", "analyze/collective",
-		"analyze/rank", "analyze/diff", "analyze/inspect", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators"}
+		"analyze/rank", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/stacks", "analyze/tokens", "analyze/overtime", "analyze/operators"}
 	// filled is what the reader of a profiler's format fills and stands on.
 	filled = []string{"format", "inventory", "profile", "spantable", "trace", "internal/..."}
 
@@ -80,7 +80,8 @@ var layers = []layer{
 	{of: []string{"analyze/table/tabletest"}, may: []string{"analyze/table"}, reason: "tests of all reports use it"},
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
-	{of: []string{"analyze/gaps"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (where the gaps are, and their reasons)"},
+	{of: []string{"analyze/host", "analyze/gaps"}, chain: true, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, they need gpu (where the gaps are, and the reasons that calls are for them)"},
+	{of: []string{"analyze/stacks"}, may: slices.Concat(reported, base, []string{"analyze/host"}), reason: sees + "; of the questions, it needs host (the stacks of threads)"},
 	{of: []string{"analyze/tokens"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (steps, and how long devices worked for them)"},
 	{of: []string{"analyze/overtime"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (what ran, and in which steps)"},
 	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/gpu"}), reason: sees + "; of the questions, it needs requests (what they are divided by) and gpu (where the time of devices went)"},

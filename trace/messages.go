@@ -125,6 +125,7 @@ var (
 
 // Timelines.
 var (
+	RequestsLeftOut  = message("requests-left-out", Info, "the timeline's \"By request\" has {n} of {n} requests: those that matter, and some others", "nothing, or draw more with `--requests all`")
 	NegativeDuration = message("negative-duration", DataLoss, "slice {name%q} ends {time} before it starts; drawn without duration", nothing)
 	NestedTooDeep    = message("nested-too-deep", DataLoss, "slice {name%q} is nested below {n} others; drawn without duration", "leave out Python stacks: use `--cat` without `python_function`")
 	FlowLost         = message("flow-lost", DataLoss, "arrow {name} has no slice at one end; left out", "please report it: a reader drew an arrow to nothing")

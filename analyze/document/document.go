@@ -115,7 +115,7 @@ func (d *Document) Write(w io.Writer, f table.Format, s table.Style) error {
 	switch {
 	case f == table.FormatJSON:
 		return d.writeJSON(w)
-	case f == table.FormatCSV:
+	case f == table.FormatCSV, f == table.FormatFolded:
 		main, err := d.MainTable()
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -69,8 +70,8 @@ func (t totals) join(c cause, more *tally) {
 
 // A rankWork finds the causes of the gaps of one rank.
 type rankWork struct {
-	host  *host
-	names *names
+	host  *rankHost
+	names *host.Names
 
 	causes  totals
 	drained totals // time after calls that let the device run dry, by call
@@ -82,7 +83,7 @@ type rankWork struct {
 // measure finds the causes of the gaps of all devices, and those of the longest ones.
 func (w *rankWork) measure(devices []*deviceGaps) {
 	for _, t := range w.host.threads {
-		t.settle()
+		t.frames = t.read.Settle()
 	}
 	for i, d := range devices {
 		w.device, w.long = int32(i), map[int32]map[cause]int64{}
@@ -92,7 +93,7 @@ func (w *rankWork) measure(devices []*deviceGaps) {
 			}
 		}
 		for reason := range d.rest {
-			w.causes.join(cause{reason: gpu.Reason(reason), at: site{did: OnDevice}}, &d.rest[reason])
+			w.causes.join(cause{reason: gpu.Reason(reason), at: site{did: host.OnDevice}}, &d.rest[reason])
 		}
 		w.walk(d)
 		for k := range d.longest {
@@ -108,7 +109,7 @@ const askedAtOnce = 1 << 14
 // walk passes over the late gaps of a device and the stacks of all threads.
 func (w *rankWork) walk(d *deviceGaps) {
 	for k, t := range w.host.threads {
-		t.sweep = sweep{names: w.names, frames: t.frames}
+		t.sweep = newSweep(w.names, t.frames)
 		t.others = others{of: w, but: int32(k)}
 	}
 	for from := 0; from < len(d.late); from += askedAtOnce {
@@ -128,7 +129,7 @@ func (w *rankWork) ask(d *deviceGaps, first, end int) {
 		g := &d.late[i]
 		from := g.From
 		after := int64(0) // ns after the call that let the device run dry
-		var drained threadID
+		var drained host.ThreadID
 		for _, p := range d.partsOf(i) {
 			q := query{from: from, to: p.to, gap: int32(i), reason: p.reason, weight: distribution.Between(from, p.to)}
 			from = p.to
@@ -165,10 +166,8 @@ func (w *rankWork) askLauncher(g *lateGap, q query) {
 }
 
 // threadOf returns the number of a thread, unknownThread if it did nothing in late gaps.
-func (w *rankWork) threadOf(id threadID) int32 {
-	i, found := slices.BinarySearchFunc(w.host.threads, id, func(t *thread, id threadID) int {
-		return cmp.Or(cmp.Compare(t.id.pid, id.pid), cmp.Compare(t.id.tid, id.tid))
-	})
+func (w *rankWork) threadOf(id host.ThreadID) int32 {
+	i, found := slices.BinarySearchFunc(w.host.threads, id, func(t *thread, id host.ThreadID) int { return t.id.Compare(id) })
 	if !found {
 		return unknownThread
 	}
@@ -194,14 +193,14 @@ func (w *rankWork) answer(t *thread) {
 	s := &t.sweep
 	for i := range t.queries {
 		q := &t.queries[i]
-		s.moveTo(q.from)
+		s.MoveTo(q.from)
 		if q.from == q.to {
-			w.count(q, cause{reason: q.reason, at: s.site()}, q.weight)
+			w.count(q, cause{reason: q.reason, at: s.Here()}, q.weight)
 			continue
 		}
 		for now := q.from; now < q.to; {
-			c := cause{reason: q.reason, at: s.site()}
-			end := s.until(q.to)
+			c := cause{reason: q.reason, at: s.Here()}
+			end := s.Until(q.to)
 			length := distribution.Between(now, end)
 			if length >= waitsForOthers && c.at.mayWait() {
 				if blamed, ns := t.others.blame(c, now, end); ns > 0 {
@@ -211,7 +210,7 @@ func (w *rankWork) answer(t *thread) {
 			}
 			w.count(q, c, length)
 			now = end
-			s.moveTo(now)
+			s.MoveTo(now)
 		}
 	}
 	t.queries = t.queries[:0]
@@ -237,7 +236,7 @@ func (w *rankWork) count(q *query, c cause, ns int64) {
 
 // largest returns the cause of most of a gap.
 func (w *rankWork) largest(in map[cause]int64) cause {
-	best, most := cause{at: site{did: OnDevice}}, int64(0)
+	best, most := cause{at: site{did: host.OnDevice}}, int64(0)
 	for c, ns := range in {
 		if ns > most || ns == most && w.compare(&c, &best) < 0 {
 			best, most = c, ns
@@ -255,7 +254,7 @@ func (w *rankWork) compare(a, b *cause) int {
 		func(c *cause) trace.Sym { return c.at.function }, func(c *cause) trace.Sym { return c.at.frame },
 		func(c *cause) trace.Sym { return c.at.span }, func(c *cause) trace.Sym { return c.other },
 	} {
-		order = cmp.Or(order, w.names.compare(of(a), of(b)))
+		order = cmp.Or(order, w.names.Compare(of(a), of(b)))
 	}
 	return order
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -63,7 +64,7 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 	case wait == 0:
 		judged.Reason = "no GPU waits for its host"
 	}
-	if wait > 0 && !g.HasPython && !g.HasOperators && !g.HasRanges {
+	if wait > 0 && !g.Recorded.Code() {
 		judged.Reason = "no operators, Python functions or ranges were recorded"
 	}
 	if judged.State() != finding.LookedAt {
@@ -92,13 +93,13 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Judged) {
 // something to launch. Between steps there may have been none, unless the host did something
 // that it does not do while it waits for requests.
 func (c *Cause) counts() bool {
-	return c.Did != OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && !c.Did.idle())
+	return c.Did != host.OnDevice && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && !c.Did.Idle())
 }
 
 // suspicion returns how much a cause explains.
 func (c *Cause) suspicion() suspicion {
 	switch c.Did {
-	case InPython, InOperator, InRange, Launching:
+	case host.InPython, host.InOperator, host.InRange, host.Launching:
 		return place
 	}
 	return thing
@@ -146,7 +147,7 @@ func (g *Gaps) places() (list []suspect) {
 	byFrame := map[string]int{}
 	for i := range g.Causes {
 		c := &g.Causes[i]
-		if !c.counts() || c.Did == NotRecorded || c.Where() == "" {
+		if !c.counts() || c.Did == host.NotRecorded || c.Where() == "" {
 			continue
 		}
 		rank := c.suspicion()
@@ -158,7 +159,7 @@ func (g *Gaps) places() (list []suspect) {
 		if !ok {
 			at = len(list)
 			byFrame[c.Frame] = at
-			list = append(list, suspect{text: "is in " + short(c.Frame), rank: frameOf, table: "gaps"})
+			list = append(list, suspect{text: "is in " + host.Short(c.Frame), rank: frameOf, table: "gaps"})
 		}
 		list[at].time = distribution.AddTimes(list[at].time, c.Time)
 		list[at].rows = append(list[at].rows, c)
@@ -169,18 +170,18 @@ func (g *Gaps) places() (list []suspect) {
 // sentence ends "41 % of host wait".
 func (c *Cause) sentence() string {
 	switch c.Did {
-	case InPython, OtherThread:
+	case host.InPython, host.OtherThread:
 		if c.Function == "" {
 			return "is Python in " + c.Where()
 		}
-	case Collecting:
+	case host.Collecting:
 		if c.Frame == "" {
 			return "is garbage collection"
 		}
-		return "is garbage collection in " + short(c.Frame)
-	case Locked:
+		return "is garbage collection in " + host.Short(c.Frame)
+	case host.Locked:
 		return "is waiting for a lock: " + c.Where()
-	case Sleeping:
+	case host.Sleeping:
 		return "is waiting: " + c.Where()
 	}
 	return "is " + c.Where()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
@@ -28,9 +29,8 @@ type Gaps struct {
 	Longest []Gap // the longest first
 	Idle    int64 // all gaps
 	Late    int64 // gaps that a late launch ended: host wait
-	// HasPython, HasOperators and HasRanges tell that some were recorded, whether in gaps or
-	// not.
-	HasPython, HasOperators, HasRanges bool
+	// Recorded tells which kinds of frames there are, whether in gaps or not.
+	Recorded host.Recorded
 
 	byRank, several bool
 }
@@ -40,7 +40,7 @@ type Gaps struct {
 type Cause struct {
 	Rank   string // "" where ranks are pooled
 	Reason gpu.Reason
-	Did    Did
+	Did    host.Did
 	// Call is one of CUDA or of the operating system. Operator is the one that the code asked
 	// for, Function the Python function of a library that Frame calls, Frame the innermost one
 	// of the code itself, and Range the innermost range.
@@ -63,12 +63,12 @@ type Gap struct {
 func (c *Collector) Measure(opt Options) *Gaps {
 	late := make([]spans, len(c.ranks))
 	parallel.Each(len(late), func(i int) { late[i] = lateSpans(c.ranks[i]) })
-	streams := make([][]host, len(c.set.Streams))
+	streams := make([][]rankHost, len(c.set.Streams))
 	walk.EachStream(c.set, func(i int, s profile.Stream) { streams[i] = c.readHosts(s, late) })
 	hosts := joinHosts(streams, c.ranks)
 	ranks := make([]rankWork, len(hosts))
 	parallel.Each(len(ranks), func(i int) {
-		ranks[i] = rankWork{host: &hosts[i], names: newNames(c.set.Syms), causes: totals{}, drained: totals{}}
+		ranks[i] = rankWork{host: &hosts[i], names: host.NewNames(c.set.Syms), causes: totals{}, drained: totals{}}
 		ranks[i].measure(c.ranks[i])
 		ranks[i].host.threads = nil
 	})
@@ -80,9 +80,7 @@ func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
 	g := &Gaps{byRank: opt.ByRank, several: len(ranks) > 1}
 	for i := range ranks {
 		h := ranks[i].host
-		g.HasPython = g.HasPython || h.has[pythonFrame]
-		g.HasOperators = g.HasOperators || h.has[operatorFrame]
-		g.HasRanges = g.HasRanges || h.has[rangeFrame]
+		g.Recorded.Join(&h.has)
 		for _, d := range c.ranks[i] {
 			for k := range d.late {
 				g.Late = distribution.AddTimes(g.Late, d.late[k].Length())
@@ -153,7 +151,7 @@ func (c *Collector) longest(most int) []Gap {
 			for i := range d.longest {
 				l := &d.longest[i]
 				if l.late == notLate {
-					l.cause = cause{reason: l.reason, at: site{did: OnDevice}}
+					l.cause = cause{reason: l.reason, at: site{did: host.OnDevice}}
 				}
 				g := Gap{l.Gap, d.device, c.row(&l.cause)}
 				g.Rank = c.set.Ranks[rank]

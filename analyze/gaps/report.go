@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -106,14 +107,14 @@ func (c *Cause) Where() string {
 	add("", c.Call)
 	add(" under ", c.Operator)
 	if c.Operator == "" {
-		add(" under ", short(c.Function))
+		add(" under ", host.Short(c.Function))
 	}
-	add(" in ", short(c.Frame))
+	add(" in ", host.Short(c.Frame))
 	if c.Frame == "" {
 		add(" in ", c.Range)
 	}
 	if c.Other != "" {
-		add(" while another thread is in ", short(c.Other))
+		add(" while another thread is in ", host.Short(c.Other))
 	}
 	return b.String()
 }
@@ -123,10 +124,7 @@ func (g *Gaps) noteMissing(t *table.Table) {
 	if g.Late == 0 {
 		return
 	}
-	if !g.HasPython {
-		t.Note("no Python functions were recorded: torch.profiler records them with with_stack=True")
-	}
-	if !g.HasOperators && !g.HasRanges {
-		t.Note("no operators or ranges were recorded: torch.profiler and NVTX ranges (--trace=cuda,nvtx,osrt of nsys) say what the host works on")
+	for _, text := range g.Recorded.Missing() {
+		t.Note("%s", text)
 	}
 }

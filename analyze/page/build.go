@@ -14,8 +14,10 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/rank"
+	"github.com/sgtrace/sgtrace/analyze/stacks"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -38,6 +40,9 @@ func Overview(o *overview.Overview) (Page, error) {
 	if o.GPUs != nil {
 		p.Sections = joinOverTime(p.Sections, GPUsOverTime(o.OverTime, timeline, src))
 		p.Sections = append(p.Sections, Ranks(o.GPUs, o.Collectives, src)...)
+	}
+	if o.Profiles != nil {
+		p.Sections = append(p.Sections, Stacks(stacks.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}), src))
 	}
 	return p, nil
 }

@@ -63,6 +63,7 @@ func (c *command) app() *cli.App {
 			c.inspectCommand(),
 			c.openCommand(),
 			c.demoCommand(),
+			versionCommand(),
 			c.helpCommand(),
 		},
 	}

@@ -22,10 +22,11 @@ type printed struct {
 }
 
 // printing reads the flags that say how a document is printed. People get to see at most
-// so many rows of its main table unless told otherwise; 0 is all.
-func printing(ctx *cli.Context, most int) (p printed, err error) {
+// so many rows of its main table unless told otherwise; 0 is all. formats are those besides
+// the ones that every table has.
+func printing(ctx *cli.Context, most int, formats ...table.Format) (p printed, err error) {
 	p.table, p.sort = ctx.String("table"), ctx.String("sort")
-	if p.format, err = format(ctx); err != nil {
+	if p.format, err = format(ctx, formats); err != nil {
 		return p, err
 	}
 	if p.format == table.FormatText || p.format == table.FormatMarkdown {
@@ -43,7 +44,7 @@ func printing(ctx *cli.Context, most int) (p printed, err error) {
 func (p *printed) arrange(d *document.Document) error {
 	main, err := d.MainTable()
 	switch {
-	case err != nil && (p.format == table.FormatCSV || p.sort != ""):
+	case err != nil && (p.format == table.FormatCSV || p.format == table.FormatFolded || p.sort != ""):
 		return commandline.AsUsage(err)
 	case err != nil:
 		return nil

@@ -26,7 +26,7 @@ Examples:
   sgtrace report otel_trace.json
   sgtrace report --by-rank otel_trace.json traces/ node0.sqlite
   sgtrace report -o report.html otel_trace.json traces/`,
-		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag()}, selectionFlags()),
+		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag("; folded with --stacks, in ns")}, selectionFlags()),
 		Action: c.report,
 	}
 }
@@ -43,7 +43,7 @@ func (c *command) report(ctx *cli.Context) error {
 	if ctx.IsSet("o") {
 		return c.reportPage(ctx, r)
 	}
-	how, err := printing(ctx, r.Most)
+	how, err := printing(ctx, r.Most, r.Formats...)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/kernel"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -77,4 +78,7 @@ var All = []*Report{
 	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, shape, and module; TFLOP/s of GEMMs", Needs: Profiles,
 		Options: ofProfiles, Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.modules"}, Events: hostEvents, Arguments: operatorCategories, Attribute: true, Most: mostKernels,
 		Parse: parseOps},
+	{Name: "stacks", Usage: "where time went, by stack: that of threads, and that of GPUs by what launched it", Needs: Profiles,
+		Options: ofProfiles, Tables: []string{"stacks.cpu", "stacks.gpu"}, Formats: []table.Format{table.FormatFolded},
+		Events: hostEvents, Attribute: true, Most: mostKernels, Parse: parseStacks},
 }

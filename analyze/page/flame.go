@@ -1,0 +1,71 @@
+package page
+
+import (
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// Flame is boxes that stand in each other, from the top down, each as wide as its value.
+type Flame struct {
+	Kinds []Part // what colors stand for
+	Boxes []FlameBox
+	Total float64 // the whole width
+	Unit  func(value float64) string
+}
+
+// A FlameBox is one of them.
+type FlameBox struct {
+	Name  string // whole, under the pointer
+	Label string // short, in the box
+	Kind  int    // index into Flame.Kinds
+	Depth int    // from 0
+	From  float64
+	Value float64
+}
+
+// flameHigh is the height of a box, with the line below it.
+const flameHigh = 17
+
+func (f *Flame) draw() (drawing, error) {
+	deepest := 0
+	for i := range f.Boxes {
+		deepest = max(deepest, f.Boxes[i].Depth)
+	}
+	s := newSVG(drawingWidth, float64(deepest+1)*flameHigh, "Flame graph: boxes of frames, each below the one around it, as wide as its time")
+	seen := make([]bool, len(f.Kinds))
+	for i := range f.Boxes {
+		f.drawBox(s, &f.Boxes[i])
+		seen[f.Boxes[i].Kind] = true
+	}
+	d := drawing{Markup: s.finish(), Wide: true}
+	for i, k := range f.Kinds {
+		if seen[i] {
+			d.Legend = append(d.Legend, legendEntry{colorClass(k.Color), table.Printable(k.Name), -1})
+		}
+	}
+	return d, nil
+}
+
+func (f *Flame) drawBox(s *svg, b *FlameBox) {
+	scale := drawingWidth / f.Total
+	x, y, width := b.From*scale, float64(b.Depth)*flameHigh, b.Value*scale
+	s.open("g", "class", "box "+colorClass(f.Kinds[b.Kind].Color))
+	s.title(fmt.Sprintf("%s: %s, %s %%", b.Name, f.Unit(b.Value), words.InPercent(b.Value/f.Total)))
+	s.empty("rect", "x", px(x), "y", px(y), "width", px(max(0.5, width-0.6)), "height", px(flameHigh-1))
+	const least = 3 // letters that tell anything
+	if room := int((width - 6) / letter); room >= least {
+		s.label(x+3, y+flameHigh-5, "name", cutTo(b.Label, room))
+	}
+	s.close("g")
+}
+
+// cutTo cuts off the end of a text that is longer than so many letters.
+func cutTo(text string, letters int) string {
+	runes := []rune(table.Printable(text))
+	if len(runes) <= letters {
+		return string(runes)
+	}
+	return string(runes[:letters-1]) + "…"
+}
