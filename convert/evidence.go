@@ -106,7 +106,7 @@ func (m *Merge) Profiles() *profile.Set {
 	if len(m.Tracks) == 0 {
 		return nil
 	}
-	p := &profile.Set{Syms: m.Dump.Syms, SyncPoints: m.SyncPoints(), Parts: m.Parts(), GPUs: m.GPUs(), Streams: m.heldStreams()}
+	p := &profile.Set{Syms: m.Dump.Syms, SyncPoints: m.SyncPoints(), Parts: m.Parts(), GPUs: m.GPUs(), Streams: m.heldStreams(), Ahead: m.Ahead()}
 	p.Recorded, p.GraphCapture = m.Burdens()
 	if len(m.Opt.Ranks) == 0 && len(m.Opt.Hosts) == 0 {
 		p.Absences = m.Absences()

@@ -147,6 +147,12 @@ func everyNanosecond(s *testset.RowStream, set *profile.Set, opt *Options, syms 
 	for i := range s.CopyRows {
 		work(&s.CopyRows[i].Event, s.CopyRows[i].Device, true)
 	}
+	w.clip(set, opt)
+	return w
+}
+
+// clip bounds what was recorded, and puts it on the reference clock.
+func (w *truth) clip(set *profile.Set, opt *Options) {
 	for rank, seen := range w.recorded {
 		if opt.From != 0 {
 			seen[0] = max(seen[0], int64(opt.From))
@@ -156,7 +162,6 @@ func everyNanosecond(s *testset.RowStream, set *profile.Set, opt *Options, syms 
 		}
 		w.recorded[rank] = [2]int64{seen[0] - set.AheadOf(rank), seen[1] - set.AheadOf(rank)}
 	}
-	return w
 }
 
 // cell counts the nanoseconds of a bucket.
