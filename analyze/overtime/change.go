@@ -14,6 +14,9 @@ import (
 // alpha is the probability of a change where there is none, over all series.
 const alpha = 0.05
 
+// leastLasting is the part of what was searched that a change lasts at least to be a finding.
+const leastLasting = 0.1
+
 // A Change is when a metric of some devices or a counter became another one.
 type Change struct {
 	What  string   // "GPU busy"
@@ -32,6 +35,7 @@ type Change struct {
 	lost   float64 // GPU time that it costs, ns
 	known  bool    // that there was work
 	less   bool    // there was more or less to do, or something else
+	lasts  bool    // for a good part of what was searched
 	back   bool    // it undoes an earlier one
 }
 
@@ -80,6 +84,7 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 		t.compareWork(&c, s.buckets[from:x.At], s.buckets[x.At:to])
 		c.Edge = !c.known && s.atEdge(x.At, c.After > c.Before)
 		c.lost = t.lost(&c, s.buckets[x.At:to])
+		c.lasts = float64(to-x.At) >= leastLasting*float64(len(s.values))
 		out = append(out, c)
 	}
 	for i := range out {

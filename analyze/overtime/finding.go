@@ -16,7 +16,7 @@ func (t *Timeline) Findings() (found []finding.Finding, judged finding.Judged) {
 	}
 	for i := range t.Changes {
 		c := &t.Changes[i]
-		if c.lost <= 0 || !c.known || c.less || c.Edge || c.back || c.lost < leastLost*float64(t.length)*float64(len(c.Where))/float64(len(t.Devices)) {
+		if c.lost <= 0 || !c.known || c.less || !c.lasts || c.Edge || c.back || c.lost < leastLost*float64(t.length)*float64(len(c.Where))/float64(len(t.Devices)) {
 			continue
 		}
 		f := finding.Finding{

@@ -92,7 +92,7 @@ func (c *Cell) add(o *Cell) {
 // A limit of buckets and cells: beyond, nobody looks and memory runs out.
 const (
 	mostBuckets = 20_000
-	mostCells   = 2_000_000
+	mostCells   = 250_000
 )
 
 // A Collector takes what devices do while they are measured: it is a [gpu.Watch].
@@ -124,6 +124,9 @@ func (c *Collector) Recorded(ranks [][]gpu.Run) {
 		}
 	}
 	c.coarse = newGrid(all, c.opt.Bucket)
+	for c.opt.Bucket == 0 && c.coarse.N() > 1 && c.coarse.N()*len(ranks) > mostCells {
+		c.coarse = newGrid(all, 2*time.Duration(c.coarse.Bucket))
+	}
 	if n := c.coarse.N(); n > mostBuckets || n*len(ranks) > mostCells {
 		c.err = fmt.Errorf("--bucket %v: that is too short for what was recorded, %s of %s; choose longer ones, or a part of the time",
 			c.opt.Bucket, words.Counted(n, "bucket"), words.Counted(len(ranks), "rank"))

@@ -101,6 +101,7 @@ func gpusOverTime(d *document.Document, in *Reading, bucket time.Duration) (draw
 	} else {
 		d.Add(t.Report())
 	}
-	d.Add(t.ChangeReport(), t.CounterReport())
+	d.Tables = append(d.Tables, t.ChangeReport())
+	d.Add(t.CounterReport())
 	return t.Write, nil
 }
