@@ -84,7 +84,7 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 		t.compareWork(&c, s.buckets[from:x.At], s.buckets[x.At:to])
 		c.Edge = !c.known && s.atEdge(x.At, c.After > c.Before)
 		c.lost = t.lost(&c, s.buckets[x.At:to])
-		c.lasts = float64(to-x.At) >= leastLasting*float64(len(s.values))
+		c.lasts = float64(to-x.At) >= leastLasting*float64(len(s.values)) && t.isLong(&c, s.buckets[from:x.At]) && t.isLong(&c, s.buckets[x.At:to])
 		out = append(out, c)
 	}
 	for i := range out {
@@ -96,6 +96,17 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 		}
 	}
 	return out
+}
+
+// isLong reports whether some buckets are more than a few steps: parts of a step differ. Where
+// nobody knows of steps, they are half a second.
+func (t *Timeline) isLong(c *Change, buckets []int) bool {
+	const steps, unknown = 5, 500_000_000
+	if d := t.deviceNamed(c.Where[0]); d != nil && d.Stepped {
+		all := d.sum(buckets)
+		return all.steps >= steps
+	}
+	return int64(len(buckets))*t.fine.Bucket >= unknown
 }
 
 // near reports whether a value is closer to one than to another.

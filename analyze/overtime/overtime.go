@@ -68,6 +68,7 @@ type Cell struct {
 	Stepped       int64 // some step of the server was under way
 	Tokens        float64
 
+	steps     int     // that end in it
 	prefilled int64   // of Stepped, in steps that prefill
 	batches   float64 // requests in the batch times ns of steps of which they are known
 	batched   int64   // ns of these steps
@@ -84,6 +85,7 @@ func (c *Cell) add(o *Cell) {
 	c.MostQueued = max(c.MostQueued, o.MostQueued)
 	c.Stepped += o.Stepped
 	c.Tokens += o.Tokens
+	c.steps += o.steps
 	c.prefilled += o.prefilled
 	c.batches += o.batches
 	c.batched += o.batched

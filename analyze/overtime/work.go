@@ -57,6 +57,9 @@ func (c *Collector) addStepsOf(devices []*Device, steps []walk.Step) {
 			}
 		})
 		until = max(until, to)
+		if last := c.grid.from(to - 1); last < len(cells) {
+			cells[last].steps++
+		}
 	}
 	for _, d := range devices {
 		d.Stepped, d.Counted = true, counted
