@@ -6,7 +6,7 @@
 // no file and parses no flag. Each package imports only those above it here:
 //
 //	words, distribution, table, place, finding, document    what all reports stand on
-//	curves, load, straggler, cause, walk                    what several of them do
+//	curves, load, straggler, cause, slo, walk               what several of them do
 //	requests      how long stages, requests and one request took; what failed
 //	change        since when load or latency is different
 //	tail          why the slow requests are slow
@@ -26,6 +26,7 @@
 //	diff          what changed between two captures (asks requests, gpu)
 //	inspect       what is in files
 //	finders       the list of what is looked for in all of these
+//	gate          whether a script may go on: conditions on changes, and kinds of findings
 //	overview      what they found, on one screen
 //	page          the same, as a page to look at
 //

@@ -84,7 +84,7 @@ func (m *Merge) Evidence(opt EvidenceOptions) (*Evidence, error) {
 		if held {
 			st = unversioned{st, m.Dump.Syms}
 		}
-		p.Streams = append(p.Streams, st)
+		p.Streams, p.Exports = append(p.Streams, st), true
 	}
 	return p, nil
 }

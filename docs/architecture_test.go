@@ -32,7 +32,7 @@ var (
 	reported = []string{"trace", "trace/naming", "request", "profile", "inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/place", "analyze/finding", "analyze/document",
-		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/walk"}
+		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk"}
 	// questions are the rooms that answer one each.
 	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/common", "analyze/limit", "analyze/missing", "analyze/kernel", "analyze/gpu", "analyze/collective",
 		"analyze/rank", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/stacks", "analyze/tokens", "analyze/overtime", "analyze/operators"}
@@ -86,12 +86,12 @@ var layers = []layer{
 	{of: []string{"analyze/overtime"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (what ran, and in which steps)"},
 	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/gpu"}), reason: sees + "; of the questions, it needs requests (what they are divided by) and gpu (where the time of devices went)"},
 	{of: questions, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
-	{of: []string{"analyze/finders", "analyze/overview", "analyze/page"}, may: slices.Concat(reported, base, questions), chain: true, reason: sees},
+	{of: []string{"analyze/finders", "analyze/gate", "analyze/overview", "analyze/page"}, may: slices.Concat(reported, base, questions), chain: true, reason: sees},
 	{of: []string{"analyze", "docs"}, reason: "it has no code of its own"},
 
 	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
 	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
-	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/overview", "cmd/sgtrace/internal/commandline"}),
+	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/gate", "analyze/overview", "cmd/sgtrace/internal/commandline"}),
 		reason: "it makes reports of tables that the program has read"},
 	{of: []string{"cmd/sgtrace"}, may: []string{"..."}},
 	{of: []string{"scripts/..."}, may: []string{"golden/...", "internal/...", "trace"}, reason: "it runs the program, of which it is no part; of the source it prints the table of messages"},

@@ -6,10 +6,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Samples yields the memory of GPUs that processes allocated since the recording began, and
+// CounterValues yields the memory of GPUs that processes allocated since the recording began, and
 // behind it what was sampled from GPUs and network cards. GPUs are those of the machine,
 // unless only one process is known to use them.
-func (st stream) Samples(yield func(*profile.Sample) bool) {
+func (st stream) CounterValues(yield func(*profile.CounterValue) bool) {
 	if st.memory(yield) {
 		st.metrics(yield)
 	}
@@ -17,7 +17,7 @@ func (st stream) Samples(yield func(*profile.Sample) bool) {
 
 // memory yields how much memory is in use, until that returns false. CUDA gives it to
 // allocators, which hold it for tensors.
-func (st stream) memory(yield func(*profile.Sample) bool) (more bool) {
+func (st stream) memory(yield func(*profile.CounterValue) bool) (more bool) {
 	type memory struct {
 		pid, device int32
 		kind        rows.MemoryKind
@@ -39,7 +39,7 @@ func (st stream) memory(yield func(*profile.Sample) bool) (more bool) {
 		}
 		c.inUse += m.Bytes
 		if rank := st.rank(m.PID); rank >= 0 && isTime(m.Time) {
-			more = yield(&profile.Sample{Time: m.Time, Rank: rank, Source: c.source, Name: c.name, Unit: bytes, Value: float64(c.inUse), Kind: profile.MemorySample})
+			more = yield(&profile.CounterValue{Time: m.Time, Rank: rank, Source: c.source, Name: c.name, Unit: bytes, Value: float64(c.inUse), Kind: profile.MemoryCounter})
 		}
 		return more
 	})
@@ -47,8 +47,8 @@ func (st stream) memory(yield func(*profile.Sample) bool) (more bool) {
 }
 
 // metrics yields the metrics of GPUs and network cards.
-func (st stream) metrics(yield func(*profile.Sample) bool) {
-	var known []profile.Sample // by metric
+func (st stream) metrics(yield func(*profile.CounterValue) bool) {
+	var known []profile.CounterValue // by metric
 	st.src.Samples(func(s *rows.Sample, metrics []rows.Metric) bool {
 		for len(known) < len(metrics) {
 			known = append(known, st.metric(&metrics[len(known)]))
@@ -60,17 +60,17 @@ func (st stream) metrics(yield func(*profile.Sample) bool) {
 }
 
 // metric returns a sample of a metric without time and value.
-func (st stream) metric(m *rows.Metric) profile.Sample {
+func (st stream) metric(m *rows.Metric) profile.CounterValue {
 	syms := st.src.Options.Syms
 	name, unit := nameAndUnit(m.Name)
-	x := profile.Sample{Rank: -1, Name: syms.Intern(name), Kind: profile.NetworkSample}
+	x := profile.CounterValue{Rank: -1, Name: syms.Intern(name), Kind: profile.NetworkCounter}
 	if unit != "" {
 		x.Unit = syms.Intern(unit)
 	}
 	source := m.Source
 	if m.GPU >= 0 {
 		source = "GPU " + numberText(m.GPU)
-		x.Rank, x.Kind = st.userOf(m.GPU), profile.DeviceSample
+		x.Rank, x.Kind = st.userOf(m.GPU), profile.DeviceCounter
 	}
 	if host := st.src.Meta.HostName(); host != "" && x.Rank < 0 {
 		source += " of " + host

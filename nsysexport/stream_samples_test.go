@@ -38,7 +38,7 @@ func TestSamplesOfStream(t *testing.T) {
 		return pid - 41
 	})
 	var got []string
-	st.Samples(func(s *profile.Sample) bool {
+	st.CounterValues(func(s *profile.CounterValue) bool {
 		name := src.Options.Syms.Name
 		got = append(got, fmt.Sprintf("%d %d %s: %s %g %s %d", s.Time, s.Rank, name(s.Source), name(s.Name), s.Value, name(s.Unit), s.Kind))
 		return true

@@ -121,6 +121,11 @@ func (r *replay) Frames(yield func(*Frame) bool) {
 	}, FrameCategories...)
 }
 
+// PyTorch's profiler interrupts no thread, and its stacks are frames.
+func (r *replay) Samples(func(*Sample) bool)    {}
+func (r *replay) Backtraces(func(*Sample) bool) {}
+func (r *replay) Runs(func(*Run) bool)          {}
+
 func (r *replay) Copies(yield func(*Copy) bool) {
 	bytes, _ := r.syms.Lookup("bytes")
 	names := map[trace.Sym]trace.Sym{}
@@ -155,8 +160,8 @@ const (
 	MemoryReserved  = "memory reserved"
 )
 
-// Samples yields what PyTorch's allocators held of devices; that of the host is left out.
-func (r *replay) Samples(yield func(*Sample) bool) {
+// CounterValues yields what PyTorch's allocators held of devices; that of the host is left out.
+func (r *replay) CounterValues(yield func(*CounterValue) bool) {
 	memory, ok := r.syms.Lookup(memoryInstant)
 	if !ok {
 		return
@@ -178,14 +183,14 @@ func (r *replay) Samples(yield func(*Sample) bool) {
 		if sources[number] == 0 {
 			sources[number] = r.syms.Intern("GPU " + strconv.FormatInt(number, 10))
 		}
-		if !r.memory(x, Sample{Time: x.Time, Rank: rank, Source: sources[number], Unit: r.syms.Intern("bytes"), Kind: MemorySample}, yield) {
+		if !r.memory(x, CounterValue{Time: x.Time, Rank: rank, Source: sources[number], Unit: r.syms.Intern("bytes"), Kind: MemoryCounter}, yield) {
 			return
 		}
 	}
 }
 
 // memory yields the values of an instant, until that returns false.
-func (r *replay) memory(x *trace.Instant, s Sample, yield func(*Sample) bool) bool {
+func (r *replay) memory(x *trace.Instant, s CounterValue, yield func(*CounterValue) bool) bool {
 	for _, c := range memoryCounters {
 		key, _ := r.syms.Lookup(c.arg)
 		if a, ok := r.args.Find(x.Args, key); ok {

@@ -97,8 +97,8 @@ func TestReplayOfMemory(t *testing.T) {
 	}
 	st := p.Stream(syms, args, func(part string) (rank, pid int32) { return int32(len(part)) * -1, 41 })
 	var got []string
-	st.Samples(func(s *Sample) bool {
-		got = append(got, fmt.Sprintf("%d %d %s %s %g %s %v", s.Time, s.Rank, syms.Name(s.Source), syms.Name(s.Name), s.Value, syms.Name(s.Unit), s.Kind == MemorySample))
+	st.CounterValues(func(s *CounterValue) bool {
+		got = append(got, fmt.Sprintf("%d %d %s %s %g %s %v", s.Time, s.Rank, syms.Name(s.Source), syms.Name(s.Name), s.Value, syms.Name(s.Unit), s.Kind == MemoryCounter))
 		return len(got) < 3
 	})
 	want := []string{"3 0 GPU 2 memory allocated 100 bytes true", "3 0 GPU 2 memory reserved 400 bytes true", "7 0 GPU 0 memory allocated 50 bytes true"}

@@ -20,6 +20,8 @@ type Set struct {
 	// Recorded is what profilers recorded of some rank besides events, which slows hosts
 	// down: "shapes", "stacks".
 	Recorded []string
+	// Exports tells that some streams are of Nsight Systems, which has options of its own.
+	Exports bool
 	// GraphCapture tells that some recordings are of a server that starts and captures its
 	// CUDA graphs.
 	GraphCapture bool
@@ -77,7 +79,14 @@ type Stream interface {
 	Calls(yield func(*Call) bool)
 	Ranges(yield func(*Range) bool)
 	Frames(yield func(*Frame) bool)
+	// Samples passes what threads ran whenever the profiler interrupted them, Backtraces the
+	// stacks of calls, Runs when threads had cores. A walk over one of the first two reads all
+	// stacks first.
 	Samples(yield func(*Sample) bool)
+	Backtraces(yield func(*Sample) bool)
+	Runs(yield func(*Run) bool)
+	// CounterValues passes what was sampled of devices, their memory, and network cards.
+	CounterValues(yield func(*CounterValue) bool)
 }
 
 // An Event is what rows of all kinds have.
@@ -161,22 +170,22 @@ type Frame struct {
 	Shapes, Types trace.Sym
 }
 
-// A Sample is the value of a counter at a moment.
-type Sample struct {
+// A CounterValue is the value of a counter at a moment.
+type CounterValue struct {
 	Time   trace.Time // on the clock of the host, as of an [Event]
 	Rank   int32      // index into Set.Ranks; -1 is the machine's, not a rank's
 	Source trace.Sym  // what it is about: "GPU 0 of node1", a network card
 	Name   trace.Sym  // "SMs Active", "memory allocated"
 	Unit   trace.Sym  // "%", "bytes"; 0 is unknown
 	Value  float64
-	Kind   SampleKind
+	Kind   CounterKind
 }
 
-// SampleKind says what a counter is of.
-type SampleKind uint8
+// CounterKind says what a counter is of.
+type CounterKind uint8
 
 const (
-	MemorySample  SampleKind = iota // memory of a device: the value holds until the next one
-	DeviceSample                    // a metric of a device, about the time before it
-	NetworkSample                   // what a network card or switch counted in the time before it
+	MemoryCounter  CounterKind = iota // memory of a device: the value holds until the next one
+	DeviceCounter                     // a metric of a device, about the time before it
+	NetworkCounter                    // what a network card or switch counted in the time before it
 )

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/curves"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -123,8 +124,20 @@ func (p *timelinePrinter) wholeCurves(s *load.Series) []curves.Curve {
 		p.rate(s, "output tokens", func(q *load.Point) int64 { return q.Output }),
 		p.rate(s, "prompt tokens", func(q *load.Point) int64 { return q.Prefill }),
 	}
+	if s.Good != nil {
+		list = append(list, goodput(s))
+	}
 	list = append(list, p.spread("ttft", s.TTFT)...)
 	return append(list, p.spread("tpot", s.TPOT)...)
+}
+
+// goodput is the share of the requests that arrived and met the SLO.
+func goodput(s *load.Series) curves.Curve {
+	c := curves.Curve{Name: "goodput", Unit: "%", Size: 1}
+	for _, g := range s.Good {
+		c.Values = append(c.Values, distribution.Ratio(100*float64(g.Met), float64(g.Judged)))
+	}
+	return c
 }
 
 // rankCurves are those of a role or a rank; full ones have the tails of the

@@ -25,6 +25,9 @@ type Document struct {
 	// LimitAll tells that --limit bounds every table, and not the main one alone.
 	LimitAll bool
 	Findings []finding.Finding
+	// Failure is why a command fails that has written the document: a gate in it did not
+	// pass; nil is that it does not.
+	Failure error
 	// Again are the arguments that select and read the same inputs once more, for the
 	// commands of findings.
 	Again []string

@@ -48,13 +48,14 @@ func (t *total) add(device, gap int32, ns int64) {
 // totals are sums by cause.
 type totals map[cause]*total
 
-func (t totals) add(c cause, device, gap int32, ns int64) {
+func (t totals) add(c cause, device, gap int32, ns int64, samples int) {
 	sum := t[c]
 	if sum == nil {
 		sum = &total{}
 		t[c] = sum
 	}
 	sum.add(device, gap, ns)
+	sum.samples += int64(samples)
 }
 
 // join adds what others have of a cause.
@@ -84,6 +85,7 @@ type rankWork struct {
 func (w *rankWork) measure(devices []*deviceGaps) {
 	for _, t := range w.host.threads {
 		t.frames = t.read.Settle()
+		t.seen.settle()
 	}
 	for i, d := range devices {
 		w.device, w.long = int32(i), map[int32]map[cause]int64{}
@@ -110,12 +112,13 @@ const askedAtOnce = 1 << 14
 func (w *rankWork) walk(d *deviceGaps) {
 	for k, t := range w.host.threads {
 		t.sweep = newSweep(w.names, t.frames)
+		t.seen.rewind()
 		t.others = others{of: w, but: int32(k)}
 	}
 	for from := 0; from < len(d.late); from += askedAtOnce {
 		w.ask(d, from, min(from+askedAtOnce, len(d.late)))
 		for _, t := range w.host.threads {
-			w.answer(t)
+			w.answer(t, d)
 		}
 	}
 	for _, t := range w.host.threads {
@@ -180,12 +183,12 @@ func (w *rankWork) put(number int32, q query) {
 		t := w.host.threads[number]
 		t.queries = append(t.queries, q)
 	} else if !q.drained {
-		w.count(&q, cause{reason: q.reason}, q.weight)
+		w.count(&q, cause{reason: q.reason}, q.weight, 0)
 	}
 }
 
-// answer looks at the stack of a thread for all queries to it.
-func (w *rankWork) answer(t *thread) {
+// answer looks at the stack of a thread for all queries to it about gaps of a device.
+func (w *rankWork) answer(t *thread, d *deviceGaps) {
 	byTime := func(a, b query) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) }
 	if !slices.IsSortedFunc(t.queries, byTime) {
 		slices.SortStableFunc(t.queries, byTime)
@@ -195,20 +198,22 @@ func (w *rankWork) answer(t *thread) {
 		q := &t.queries[i]
 		s.MoveTo(q.from)
 		if q.from == q.to {
-			w.count(q, cause{reason: q.reason, at: s.Here()}, q.weight)
+			w.count(q, cause{reason: q.reason, at: s.Here()}, q.weight, 0)
 			continue
 		}
 		for now := q.from; now < q.to; {
-			c := cause{reason: q.reason, at: s.Here()}
-			end := s.Until(q.to)
+			since := max(s.Changed, d.late[q.gap].From) // what changed before the gap is not kept
+			at, end, samples := t.seen.refine(s.Here(), since, now, s.Until(q.to))
+			c := cause{reason: q.reason, at: at}
 			length := distribution.Between(now, end)
-			if length >= waitsForOthers && c.at.mayWait() {
+			ran := at.did != host.OffCPU && at.did != s.Here().did // it was seen
+			if length >= waitsForOthers && c.at.mayWait() && !ran {
 				if blamed, ns := t.others.blame(c, now, end); ns > 0 {
-					w.count(q, blamed, ns)
+					w.count(q, blamed, ns, 0)
 					length -= ns
 				}
 			}
-			w.count(q, c, length)
+			w.count(q, c, length, samples)
 			now = end
 			s.MoveTo(now)
 		}
@@ -216,8 +221,8 @@ func (w *rankWork) answer(t *thread) {
 	t.queries = t.queries[:0]
 }
 
-// count counts a part of a gap.
-func (w *rankWork) count(q *query, c cause, ns int64) {
+// count counts a part of a gap, and the samples that tell of it.
+func (w *rankWork) count(q *query, c cause, ns int64, samples int) {
 	if ns == 0 {
 		return
 	}
@@ -225,10 +230,10 @@ func (w *rankWork) count(q *query, c cause, ns int64) {
 		c.at.function = 0 // it is how the operator was called
 	}
 	if q.drained {
-		w.drained.add(cause{reason: c.reason, at: c.at}, w.device, q.gap, ns)
+		w.drained.add(cause{reason: c.reason, at: c.at}, w.device, q.gap, ns, 0)
 		return
 	}
-	w.causes.add(c, w.device, q.gap, ns)
+	w.causes.add(c, w.device, q.gap, ns, samples)
 	if in := w.long[q.gap]; in != nil {
 		in[c] = distribution.AddTimes(in[c], ns)
 	}

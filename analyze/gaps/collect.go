@@ -66,13 +66,15 @@ type longGap struct {
 
 const notLate = -1
 
-// A tally is how long something took, in how many gaps, and how long at most in one; ns.
-type tally struct{ time, gaps, longest int64 }
+// A tally is how long something took, in how many gaps, and how long at most in one, in ns;
+// and how many samples tell so.
+type tally struct{ time, gaps, longest, samples int64 }
 
 func (t *tally) add(o *tally) {
 	t.time = distribution.AddTimes(t.time, o.time)
 	t.gaps += o.gaps
 	t.longest = max(t.longest, o.longest)
+	t.samples += o.samples
 }
 
 // mostLongest is how many of the longest gaps of a device are kept.
@@ -99,7 +101,7 @@ func (c *Collector) Add(g *gpu.IdleGap) {
 	} else {
 		for i := range g.Parts {
 			p := &g.Parts[i]
-			d.rest[p.Reason].add(&tally{p.Length(), 1, p.Length()})
+			d.rest[p.Reason].add(&tally{time: p.Length(), gaps: 1, longest: p.Length()})
 		}
 	}
 	if n := len(d.longest); n == mostLongest && d.longest[n-1].Length() >= g.Length() {

@@ -13,6 +13,7 @@ type thread struct {
 	id      host.ThreadID
 	read    host.Frames  // until all are there
 	frames  []host.Frame // in order, from then on
+	seen    observed
 	queries []query
 	sweep   sweep // of the device at hand, with those of the other threads
 	others  others
@@ -24,8 +25,11 @@ type rankHost struct {
 	index   map[host.ThreadID]*thread
 	last    *thread // that was asked for
 	has     host.Recorded
-	late    spans
-	near    int // of late
+	saw     host.Seen
+	// withRuns are the threads of which it is known when they had a core.
+	withRuns map[host.ThreadID]bool
+	late     spans
+	near     int // of late
 	// launches are the calls that launched what ended gaps.
 	launches []lateLaunch
 }
@@ -56,8 +60,7 @@ func (h *rankHost) thread(id host.ThreadID) *thread {
 // add keeps what a thread did if it overlaps a late gap, and reports whether it does.
 func (h *rankHost) add(f host.Frame, id host.ThreadID) bool {
 	h.has[f.Kind] = true
-	h.near = h.late.after(f.From, h.near)
-	if h.near == len(h.late) || h.late[h.near].From >= f.To {
+	if !h.during(f.From, f.To) {
 		return false
 	}
 	h.thread(id).read.Add(f)
@@ -105,8 +108,11 @@ func joinHosts(streams [][]rankHost, ranks [][]*deviceGaps) []rankHost {
 		for rank := range of {
 			h, to := &of[rank], &hosts[rank]
 			to.has.Join(&h.has)
+			to.saw.Join(&h.saw)
 			for _, t := range h.threads {
-				to.thread(t.id).read.Join(&t.read)
+				joined := to.thread(t.id)
+				joined.read.Join(&t.read)
+				joined.seen.join(&t.seen)
 			}
 			to.launches = append(to.launches, h.launches...)
 		}

@@ -17,7 +17,8 @@ type site struct {
 	// function is the Python function, of a library or built in, that frame calls; where there
 	// is no frame, the innermost one.
 	function trace.Sym
-	// frame is the innermost Python function that is of no library.
+	// frame is the innermost function that is of no library: of Python, or of a stack that was
+	// recorded as a whole.
 	frame trace.Sym
 	// span is the innermost range where no frame is known; all steps of a kind are one.
 	span trace.Sym
@@ -52,6 +53,10 @@ func within(n *host.Names, s site, f *host.Frame) site {
 	case host.OperatorFrame:
 		if s.call = 0; s.operator == 0 && !m.Clear {
 			s.operator = m.Name
+		}
+	case host.StackFrame:
+		if s.frame == 0 {
+			s.frame, s.function, s.span = m.Name, 0, 0
 		}
 	default:
 		s.call = m.Name

@@ -234,9 +234,10 @@ func (s *htaStream) Ranges(yield func(*profile.Range) bool) {
 
 func (s *htaStream) Copies(func(*profile.Copy) bool) {}
 
-func (s *htaStream) Frames(func(*profile.Frame) bool) {}
-
-func (s *htaStream) Samples(func(*profile.Sample) bool) {}
+func (s *htaStream) Frames(func(*profile.Frame) bool)      {}
+func (s *htaStream) Samples(func(*profile.Sample) bool)    {}
+func (s *htaStream) Backtraces(func(*profile.Sample) bool) {}
+func (s *htaStream) Runs(func(*profile.Run) bool)          {}
 
 // htaTable reads a table of an oracle; nil if there is none.
 func htaTable(t *testing.T, dir, name string) []map[string]string {
@@ -280,3 +281,5 @@ func us(t *testing.T, v string) int64 {
 	}
 	return int64(math.Round(f * 1000))
 }
+
+func (s *htaStream) CounterValues(func(*profile.CounterValue) bool) {}

@@ -6,6 +6,7 @@
 //   - A [Sweep] over these knows the stack at any moment.
 //   - [Names] know what the name of a frame says: a lock, a library, an object whose address
 //     differs from call to call.
+//   - [FunctionOf] says whose code a function is, of a stack that was recorded as a whole.
 //
 // What the stack is asked for is up to the reports: why a device was idle (package gaps), or
 // where the time went (package stacks).

@@ -16,6 +16,7 @@ const (
 	RangeFrame Kind = iota
 	PythonFrame
 	OperatorFrame
+	StackFrame // the innermost function of the code itself that a call was in
 	SystemFrame
 	CallFrame
 )
@@ -77,9 +78,9 @@ type run struct {
 }
 
 // walks tells the passes of [Read] apart.
-var walks = [...]uint8{CallFrame: 0, RangeFrame: 1, PythonFrame: 2, OperatorFrame: 2, SystemFrame: 2}
+var walks = [...]uint8{CallFrame: 0, RangeFrame: 1, PythonFrame: 2, OperatorFrame: 2, SystemFrame: 2, StackFrame: 3}
 
-// Add adds a frame, in the order of [Read].
+// Add adds a frame, in the order of [Read]; those of stacks of calls come behind.
 func (t *Frames) Add(f Frame) {
 	walk := walks[f.Kind]
 	if n := len(t.runs); n == 0 || t.runs[n-1].walk != walk {

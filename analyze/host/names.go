@@ -31,6 +31,8 @@ const (
 	Sleeping   // waits for time to pass, or for input
 	Collecting // garbage
 	OtherThread
+	InNative // code of a program or a library, where it was interrupted
+	OffCPU   // no core, and nothing recorded that blocks
 	OnDevice // nothing that matters: the launch had been made, or is not known
 	numDid
 )
@@ -38,14 +40,15 @@ const (
 var didWords = [numDid]string{
 	NotRecorded: "not recorded", InRange: "range", InPython: "Python", InOperator: "operator", Launching: "launch", Syncing: "sync call",
 	Copying: "copy call", Allocating: "memory call", LoadingModule: "module load", OtherCall: "CUDA call", SystemCall: "OS call", Locked: "lock",
-	Sleeping: "waiting", Collecting: "garbage collection", OtherThread: "other thread", OnDevice: "device",
+	Sleeping: "waiting", Collecting: "garbage collection", OtherThread: "other thread",
+	InNative: "native code", OffCPU: "off CPU", OnDevice: "device",
 }
 
 func (d Did) String() string { return didWords[d] }
 
 // Idle reports whether the thread itself does nothing.
 func (d Did) Idle() bool {
-	return d == NotRecorded || d == InRange || d.Waits()
+	return d == NotRecorded || d == InRange || d == OffCPU || d.Waits()
 }
 
 // Waits reports whether the thread waits for a lock, for time to pass, or for input.
@@ -92,8 +95,8 @@ func (n *Names) look(kind Kind, sym trace.Sym) Meaning {
 	text := n.syms.Name(sym)
 	switch kind {
 	case RangeFrame:
-		if at := operatorRange.FindStringIndex(text); at != nil {
-			return Meaning{Name: n.syms.Intern(text[:at[0]]), Did: InOperator}
+		if name, _, ok := profile.CutOperatorRange(text); ok {
+			return Meaning{Name: n.syms.Intern(name), Did: InOperator}
 		}
 		switch step := n.ranges.Of(sym); {
 		case step == nil:
@@ -107,15 +110,13 @@ func (n *Names) look(kind Kind, sym trace.Sym) Meaning {
 		return n.lookPython(text)
 	case OperatorFrame:
 		return Meaning{Name: sym, Did: InOperator, Clear: strings.HasPrefix(text, "Torch-Compiled Region") || strings.Contains(text, "CompiledFxGraph")}
+	case StackFrame:
+		return Meaning{Name: sym, Did: InNative}
 	case SystemFrame:
 		return Meaning{Name: sym, Did: firstOf(systemCalls, text, SystemCall)}
 	}
 	return Meaning{Name: n.syms.Intern(profile.CallName(text)), Did: didInCall(text)}
 }
-
-// operatorRange matches the range that PyTorch's emit_nvtx makes of an operator:
-// "aten::copy_, seq = 17, op_id = 3, sizes = [[2]]".
-var operatorRange = regexp.MustCompile(`, (?:seq|op_id|sizes) = `)
 
 // didInCall returns what a thread does in a call of CUDA.
 func didInCall(name string) Did {

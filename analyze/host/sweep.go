@@ -11,6 +11,8 @@ type Sweep[S any] struct {
 	// Ahead are the frames that have not begun, in order.
 	Ahead []Frame
 	open  []Open[S]
+	// Changed is when a frame last began or ended.
+	Changed trace.Time
 }
 
 // An Open frame is one that has begun and not ended.
@@ -28,6 +30,10 @@ func (s *Sweep[S]) MoveTo(t trace.Time) {
 		s.Ahead = s.Ahead[1:]
 		if f.To > t {
 			s.open = append(s.open, Open[S]{f.To, s.Enter(s.around(f), f)})
+		}
+		s.Changed = max(s.Changed, f.From)
+		if f.To <= t {
+			s.Changed = max(s.Changed, f.To)
 		}
 	}
 }
@@ -55,6 +61,7 @@ func (s *Sweep[S]) close(t trace.Time) {
 	n := len(s.open)
 	for n > 0 && s.open[n-1].To <= t {
 		n--
+		s.Changed = max(s.Changed, s.open[n].To)
 	}
 	s.open = s.open[:n]
 }

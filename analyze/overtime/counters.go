@@ -18,7 +18,7 @@ type Counter struct {
 	Source    string // "GPU 0 of node1"
 	Name      string // "SMs Active"
 	Unit      string // "%", "bytes"; "" is unknown
-	Kind      profile.SampleKind
+	Kind      profile.CounterKind
 	Points    []CounterPoint // by bucket
 
 	fine []CounterPoint // by bucket of Timeline.fine
@@ -60,7 +60,7 @@ type counterKey struct {
 	stream             int
 	rank               int32
 	source, name, unit trace.Sym
-	kind               profile.SampleKind
+	kind               profile.CounterKind
 }
 
 // A counting is a counter that is read.
@@ -104,7 +104,7 @@ func (c *Collector) counters() []Counter {
 func (c *Collector) readSamples(stream int, s profile.Stream) map[counterKey]*counting {
 	of := map[counterKey]*counting{}
 	clock := int32(-1) // a rank of the machine
-	s.Samples(func(x *profile.Sample) bool {
+	s.CounterValues(func(x *profile.CounterValue) bool {
 		key := counterKey{stream, x.Rank, x.Source, x.Name, x.Unit, x.Kind}
 		at := of[key]
 		if at == nil {
@@ -135,8 +135,8 @@ func someRank(s profile.Stream) (rank int32) {
 }
 
 // add adds a sample, at a time on the reference clock.
-func (x *counting) add(g *Grid, s *profile.Sample, at trace.Time) {
-	if s.Kind == profile.MemorySample {
+func (x *counting) add(g *Grid, s *profile.CounterValue, at trace.Time) {
+	if s.Kind == profile.MemoryCounter {
 		x.held = append(x.held, level{at, s.Value})
 	}
 	b := g.from(at)
@@ -145,7 +145,7 @@ func (x *counting) add(g *Grid, s *profile.Sample, at trace.Time) {
 	}
 	p := &x.points[b]
 	p.Samples++
-	if s.Kind != profile.MemorySample {
+	if s.Kind != profile.MemoryCounter {
 		p.Mean, p.Most, p.weight = p.Mean+s.Value, max(p.Most, s.Value), p.weight+1
 	}
 }
@@ -160,7 +160,7 @@ func (c *Collector) counter(key *counterKey, x *counting) Counter {
 	if key.unit != 0 {
 		out.Unit = syms.Name(key.unit)
 	}
-	if key.kind == profile.MemorySample {
+	if key.kind == profile.MemoryCounter {
 		c.hold(x, key.rank)
 	}
 	for b := range x.points {

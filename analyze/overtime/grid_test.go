@@ -54,15 +54,15 @@ func TestTimeBetweenRecordingsIsLeftOut(t *testing.T) {
 // averaged over samples; a card of a machine has the clock of its ranks.
 func TestCounters(t *testing.T) {
 	syms := trace.NewSymbols()
-	sample := func(at trace.Time, rank int32, name string, kind profile.SampleKind, v float64) profile.Sample {
-		return profile.Sample{Time: at, Rank: rank, Source: syms.Intern("s"), Name: syms.Intern(name), Kind: kind, Value: v}
+	sample := func(at trace.Time, rank int32, name string, kind profile.CounterKind, v float64) profile.CounterValue {
+		return profile.CounterValue{Time: at, Rank: rank, Source: syms.Intern("s"), Name: syms.Intern(name), Kind: kind, Value: v}
 	}
 	s := &testset.RowStream{
 		KernelRows: []profile.Kernel{{Event: profile.Event{Start: 1000, End: 1400, Name: syms.Intern("gemm")}}},
-		SampleRows: []profile.Sample{
-			sample(1225, 0, "memory", profile.MemorySample, 100), sample(1150, 0, "memory", profile.MemorySample, 20),
-			sample(1010, -1, "metric", profile.DeviceSample, 3), sample(1020, -1, "metric", profile.DeviceSample, 5),
-			sample(900, -1, "metric", profile.DeviceSample, 9), sample(1399, -1, "card", profile.NetworkSample, 7),
+		CounterRows: []profile.CounterValue{
+			sample(1225, 0, "memory", profile.MemoryCounter, 100), sample(1150, 0, "memory", profile.MemoryCounter, 20),
+			sample(1010, -1, "metric", profile.DeviceCounter, 3), sample(1020, -1, "metric", profile.DeviceCounter, 5),
+			sample(900, -1, "metric", profile.DeviceCounter, 9), sample(1399, -1, "card", profile.NetworkCounter, 7),
 		},
 	}
 	set := testset.SetOf(syms, []string{"TP0"}, s)

@@ -161,7 +161,7 @@ func (t *Timeline) Notes() []string {
 	if t.N() == 0 {
 		return []string{"no calls, annotations, kernels, or copies were recorded, so that there is no time to divide"}
 	}
-	var have [3]bool // by profile.SampleKind
+	var have [3]bool // by profile.CounterKind
 	for i := range t.Counters {
 		have[t.Counters[i].Kind] = true
 	}
@@ -179,8 +179,8 @@ func (t *Timeline) Notes() []string {
 	add(len(t.Devices) == 0, "no kernels or copies were recorded")
 	add(!called && len(t.Devices) > 0, "the launch queue is not known: calls were not recorded; torch.profiler does with ProfilerActivity.CPU, nsys with --trace=cuda")
 	add(!stepped && t.Under == nil && len(t.Devices) > 0, "nothing tells when there was work: no steps are annotated, and no dump has requests of this time")
-	add(!have[profile.MemorySample], "memory was not recorded: torch.profiler records it with profile_memory=True, nsys with --cuda-memory-usage=true")
-	add(!have[profile.DeviceSample], "metrics of GPUs were not recorded (SMs active, tensor cores, DRAM): nsys records them with --gpu-metrics-devices=all")
-	add(!have[profile.NetworkSample], "network cards were not recorded: nsys records them with --nic-metrics=true")
+	add(!have[profile.MemoryCounter], "memory was not recorded: torch.profiler records it with profile_memory=True, nsys with --cuda-memory-usage=true")
+	add(!have[profile.DeviceCounter], "metrics of GPUs were not recorded (SMs active, tensor cores, DRAM): nsys records them with --gpu-metrics-devices=all")
+	add(!have[profile.NetworkCounter], "network cards were not recorded: nsys records them with --nic-metrics=true")
 	return notes
 }

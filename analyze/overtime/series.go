@@ -115,7 +115,7 @@ func (t *Timeline) ofCounter(c *Counter) series {
 	}
 	d := t.deviceNamed(s.place)
 	for b := range c.fine {
-		if d != nil && c.Kind == profile.DeviceSample {
+		if d != nil && c.Kind == profile.DeviceCounter {
 			if work, _ := t.work(d, b); !(work >= leastWork) {
 				continue
 			}
@@ -146,7 +146,7 @@ var mainMetrics = []string{"GR Active", "SMs Active", "SM Issue", "Tensor", "DRA
 
 // IsMain reports whether a counter is one of those that people look at first.
 func (c *Counter) IsMain() bool {
-	if c.Kind != profile.DeviceSample {
+	if c.Kind != profile.DeviceCounter {
 		return true
 	}
 	for _, name := range mainMetrics {

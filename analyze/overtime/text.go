@@ -126,11 +126,11 @@ func (t *Timeline) deviceCurves(d *Device) []curves.Curve {
 
 // curve draws a counter.
 func (c *Counter) curve() curves.Curve {
-	out := curves.Curve{Name: shorten(c.Name), Unit: shorten(c.Unit), Size: 1, Peaks: c.Kind == profile.MemorySample}
+	out := curves.Curve{Name: shorten(c.Name), Unit: shorten(c.Unit), Size: 1, Peaks: c.Kind == profile.MemoryCounter}
 	most := 0.0
 	for i := range c.Points {
 		v := c.Points[i].Mean
-		if c.Kind == profile.MemorySample {
+		if c.Kind == profile.MemoryCounter {
 			v = c.Points[i].Most
 		}
 		out.Values = append(out.Values, v)

@@ -165,7 +165,7 @@ func (b *overtimeBuilder) counterPanels() []Panel {
 		switch {
 		case c.Unit == "%":
 			unit, size = table.Share, 100
-		case c.Unit == "bytes" && c.Kind == profile.MemorySample:
+		case c.Unit == "bytes" && c.Kind == profile.MemoryCounter:
 			title, size = title+", GB", 1e9
 		case c.Unit != "":
 			title += ", " + c.Unit

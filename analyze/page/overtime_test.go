@@ -29,8 +29,8 @@ func sampleOverTime() *overtime.Timeline {
 		points[b].Mean = float64(b) * 1e9
 	}
 	t.Counters = []overtime.Counter{
-		{Rank: "TP1", RankIndex: 1, Source: "GPU 1", Name: "memory reserved", Unit: "bytes", Kind: profile.MemorySample, Points: points},
-		{RankIndex: -1, Source: "GPU 9", Name: "Unallocated Warps in Active SMs", Unit: "%", Kind: profile.DeviceSample, Points: points},
+		{Rank: "TP1", RankIndex: 1, Source: "GPU 1", Name: "memory reserved", Unit: "bytes", Kind: profile.MemoryCounter, Points: points},
+		{RankIndex: -1, Source: "GPU 9", Name: "Unallocated Warps in Active SMs", Unit: "%", Kind: profile.DeviceCounter, Points: points},
 	}
 	t.Under = make([]float64, 22)
 	return t

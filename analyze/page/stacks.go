@@ -17,7 +17,7 @@ const (
 )
 
 // frameKinds are the colors of frames.
-var frameKinds = []Part{{"Python", 0}, {"operator", 2}, {"call into CUDA or HIP", 1}, {"OS call", 6}, {"garbage collection", 4}, {"range", 7}, {"kernel or copy", 3}, {"narrow frames", 10}}
+var frameKinds = []Part{{"Python", 0}, {"operator", 2}, {"call into CUDA or HIP", 1}, {"OS call", 6}, {"garbage collection", 4}, {"range", 7}, {"native code", 5}, {"kernel or copy", 3}, {"narrow frames", 10}}
 
 // frameKind returns the color of what a thread does in a frame: an index into frameKinds.
 func frameKind(did host.Did) int {
@@ -32,10 +32,12 @@ func frameKind(did host.Did) int {
 		return 4
 	case host.InRange:
 		return 5
-	case host.OnDevice:
+	case host.InNative:
 		return 6
-	case host.NotRecorded:
+	case host.OnDevice:
 		return 7
+	case host.NotRecorded:
+		return 8
 	}
 	return 2
 }
@@ -43,8 +45,8 @@ func frameKind(did host.Did) int {
 // Stacks makes the section about where time went by stack.
 func Stacks(s *stacks.Stacks, src Source) Section {
 	section := Section{Title: "Stacks"}
-	missing := s.Recorded.Missing()
-	if !s.Recorded.Code() {
+	missing := s.Missing()
+	if !s.Code() {
 		section.Note = "Not drawn: " + strings.Join(missing, "; ") + "."
 		return section
 	}

@@ -1,7 +1,9 @@
 package stacks
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/host"
@@ -18,8 +20,9 @@ type threadID struct {
 
 // A thread is what one did, until it is counted.
 type thread struct {
-	rank   int32
-	frames host.Frames
+	rank    int32
+	frames  host.Frames
+	samples []sample // in the order of time, once it is counted
 }
 
 // A collector makes the tree of one stream.
@@ -35,7 +38,11 @@ type collector struct {
 	launches []walk.Paged[int32] // by rank and correlation: the stack in the call
 	unknown  trace.Sym           // the name of launches that were not recorded
 
+	recordings recordings
+	period     trace.Time // between two samples of a thread that runs, ns; 0 is unknown
+
 	recorded host.Recorded
+	seen     host.Seen
 	work     bool  // something ran on devices
 	graphs   int64 // ns of CUDA graphs whose kernels were not recorded
 }
@@ -44,15 +51,17 @@ type collector struct {
 // call.
 func collect(set *profile.Set, s profile.Stream, opt *walk.Options) *collector {
 	c := &collector{tree: newTree(), set: set, opt: opt, names: host.NewNames(set.Syms), index: map[threadID]*thread{},
-		launches: make([]walk.Paged[int32], len(set.Ranks)), unknown: set.Syms.Intern("(launch not recorded)")}
+		launches: make([]walk.Paged[int32], len(set.Ranks)), unknown: set.Syms.Intern("(launch not recorded)"), recordings: recordings{syms: set.Syms}}
 	host.Read(s, func(kind host.Kind, e *profile.Event, tid int64) {
 		c.recorded[kind] = true
 		c.thread(e, tid).frames.Add(host.FrameOf(kind, e))
 	})
+	c.readSamples(s)
 	for i, t := range c.threads {
 		c.countThread(t)
 		c.threads[i] = nil
 	}
+	c.seen.Python = c.recordings.python
 	for k := range s.Kernels {
 		if c.countWork(&k.Event) && k.Graph {
 			c.graphs = distribution.AddTimes(c.graphs, k.Dur())
@@ -96,6 +105,9 @@ func (c *collector) countThread(t *thread) {
 			around = outside
 		}
 		at := around
+		if f.Kind == host.StackFrame {
+			return c.push(around, stackID(f.Correlation))
+		}
 		if c.depth[around] < mostDepth {
 			m := c.names.Of(f.Kind, f.Name)
 			at = c.enter(around, m.Name, m.Did)
@@ -105,13 +117,15 @@ func (c *collector) countThread(t *thread) {
 		}
 		return at
 	}}
-	for len(s.Ahead) > 0 {
-		now := s.Ahead[0].From
-		for s.MoveTo(now); len(s.Open()) > 0; s.MoveTo(now) {
-			next := s.Until(math.MaxInt64)
-			c.spend(s.Here(), now, next)
-			now = next
+	slices.SortStableFunc(t.samples, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
+	for now := trace.Time(math.MinInt64); now < math.MaxInt64; s.MoveTo(now) {
+		next := s.Until(math.MaxInt64)
+		if len(s.Open()) > 0 {
+			c.fill(t, s.Here(), true, now, next)
+		} else {
+			c.fill(t, outside, false, now, next)
 		}
+		now = next
 	}
 }
 

@@ -13,6 +13,9 @@
 // streams that are read at the moment. Trees are merged, become rows (stacks.go) and tables
 // (report.go), and boxes to be drawn (flame.go).
 //
+// Exports of Nsight Systems have stacks of functions (samples.go): those of calls are around the
+// calls, and samples tell what a thread ran where nothing else does.
+//
 // What a thread waits in (a lock, a sleep, a poll) ends in the frame "(idle)": its time is no
 // part of what the frames around it took.
 package stacks

@@ -52,8 +52,9 @@ func (s *Stacks) note(t *table.Table, of Of) {
 		t.Note("threads waited %s, in the last rows (lock, waiting): shares are without this; in stacks, it is the frame (idle)", table.InWords(s.Waited))
 	case of == GPU && !s.work:
 		t.Note("no kernels or copies were recorded")
+		return
 	}
-	for _, text := range s.Recorded.Missing() {
+	for _, text := range s.Missing() {
 		t.Note("%s", text)
 	}
 	if of == GPU {

@@ -21,10 +21,13 @@ type Stacks struct {
 	Waited int64 // by threads, ns
 	// Recorded tells which kinds of frames there are.
 	Recorded host.Recorded
+	// Seen tells what was recorded beside them.
+	Seen host.Seen
 
 	tree   *tree
 	totals [numOf][]int64 // by stack
 	syms   *trace.Symbols
+	export bool // some is of Nsight Systems
 	byRank bool
 	work   bool
 	graphs int64
@@ -51,10 +54,11 @@ func Sum(set *profile.Set, opt walk.Options) *Stacks {
 		c.launches, c.threads, c.index, c.last = nil, nil, nil, nil // the tree is all that is needed of it
 		streams[i] = c
 	})
-	s := &Stacks{tree: newTree(), syms: set.Syms, byRank: opt.ByRank}
+	s := &Stacks{tree: newTree(), syms: set.Syms, byRank: opt.ByRank, export: set.Exports}
 	for i, c := range streams {
 		s.tree.merge(c.tree)
 		s.Recorded.Join(&c.recorded)
+		s.Seen.Join(&c.seen)
 		s.work = s.work || c.work
 		s.graphs = distribution.AddTimes(s.graphs, c.graphs)
 		streams[i] = nil
@@ -89,6 +93,12 @@ func (s *Stacks) list(of Of) {
 		return cmp.Or(waitsLast(a.Did, b.Did), cmp.Compare(b.Self, a.Self), s.compare(a.at, b.at))
 	})
 }
+
+// Code reports whether stacks tell where in its code a thread is.
+func (s *Stacks) Code() bool { return s.Recorded.Code() || s.Seen.Samples || s.Seen.Backtraces }
+
+// Missing says what was not recorded of the stacks.
+func (s *Stacks) Missing() []string { return s.Recorded.Missing(&s.Seen, s.export) }
 
 func waitsLast(a, b host.Did) int {
 	switch {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"strings"
 
@@ -64,7 +65,7 @@ func (p *printed) arrange(d *document.Document) error {
 	return nil
 }
 
-// write prints a document.
+// write prints a document. It returns the error of its gate, if that did not pass.
 func (c *command) write(d *document.Document, how printed) error {
 	if how.table != "" {
 		if err := d.Choose(how.table); err != nil {
@@ -81,7 +82,7 @@ func (c *command) write(d *document.Document, how printed) error {
 	if c.redact != nil {
 		d.Redact(c.redact)
 	}
-	return d.Write(c.out, how.format, c.style())
+	return cmp.Or(d.Write(c.out, how.format, c.style()), d.Failure)
 }
 
 // inputsRead are the files that the command read, with their sizes, without those that

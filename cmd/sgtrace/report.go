@@ -25,7 +25,9 @@ func (c *command) reportCommand() *cli.Command {
 Examples:
   sgtrace report otel_trace.json
   sgtrace report --by-rank otel_trace.json traces/ node0.sqlite
-  sgtrace report -o report.html otel_trace.json traces/`,
+  sgtrace report -o report.html otel_trace.json traces/
+  sgtrace report --fail-on errors,silent otel_trace.json
+  sgtrace report --slo ttft=500ms,itl=50ms otel_trace.json`,
 		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag("; folded with --stacks, in ns")}, selectionFlags()),
 		Action: c.report,
 	}
@@ -132,13 +134,23 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 		return err
 	}
 	defer done()
-	drawn, err := page.Overview(reports.Overview(in, true))
+	kinds, err := reports.FailOn(ctx)
+	if err != nil {
+		return err
+	}
+	objectives, err := reports.Objectives(ctx)
+	if err != nil {
+		return err
+	}
+	o := reports.Overview(in, objectives, true)
+	drawn, err := page.Overview(o)
 	if err != nil {
 		return err
 	}
 	size, err := out.WriteFunc(func(w io.Writer) error { return page.Write(w, drawn) })
-	if err == nil {
-		fmt.Fprintf(c.err, "%s: %s\n", printable(name), bytesText(size))
+	if err != nil {
+		return err
 	}
-	return err
+	fmt.Fprintf(c.err, "%s: %s\n", printable(name), bytesText(size))
+	return kinds.Judge(&o.Result).Err()
 }

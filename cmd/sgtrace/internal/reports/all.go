@@ -34,13 +34,13 @@ var ofProfiles = []string{"by-rank", "sort", "limit"}
 // other is asked for.
 var All = []*Report{
 	{Name: "summary", Usage: "one screen: what was read, what stands out, and why",
-		Options: []string{"o"}, Tables: summaryTables,
+		Options: []string{"o", "fail-on", "slo"}, Tables: summaryTables,
 		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents), SyncPoints: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
-		Options: []string{"classes", "sort", "limit"}, Tables: rankTables,
+		Options: []string{"classes", "slo", "sort", "limit"}, Tables: rankTables,
 		Events: AllEvents, SyncPoints: true, Most: mostKernels, Parse: parseRanks},
 	{Name: "timeline", Usage: "load, latency, GPUs, memory and counters over time, and when they changed",
-		Options: []string{"bucket"}, Tables: timelineTables,
+		Options: []string{"bucket", "slo"}, Tables: timelineTables,
 		Events: timelineEvents, Arguments: sampledEvents, SyncPoints: true, Parse: parseTimeline},
 
 	{Name: "latency", Usage: "E2E, TTFT, ITL, TPOT and queue time", Needs: Requests,

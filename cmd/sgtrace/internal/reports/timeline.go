@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
+	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
@@ -30,11 +31,18 @@ func parseTimeline(ctx *cli.Context) (Run, error) {
 	if ctx.IsSet("bucket") && bucket <= 0 {
 		return nil, commandline.Usage("--bucket %s: want a duration above 0, such as 1s", bucket)
 	}
+	objectives, err := Objectives(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return func(in *Reading) (*document.Document, error) {
+		if err := in.hasRequests(objectives); err != nil {
+			return nil, err
+		}
 		d := &document.Document{}
 		var parts []drawn
 		if in.Requests != nil {
-			texts, err := loadOverTime(d, in, bucket)
+			texts, err := loadOverTime(d, in, bucket, objectives)
 			if err != nil {
 				return nil, commandline.AsUsage(err)
 			}
@@ -71,10 +79,13 @@ func writeParts(w io.Writer, style table.Style, parts []drawn) error {
 }
 
 // loadOverTime adds the tables of requests over time.
-func loadOverTime(d *document.Document, in *Reading, bucket time.Duration) ([]drawn, error) {
+func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objectives []slo.Objective) ([]drawn, error) {
 	timeline, err := load.New(in.Requests, bucket)
 	if err != nil {
 		return nil, err
+	}
+	if objectives != nil {
+		slo.Measure(in.Requests, objectives).Mark(timeline)
 	}
 	changes := change.Find(in.Requests)
 	marked := change.MarkedTimeline{Timeline: timeline, Changes: changes}
