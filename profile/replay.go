@@ -2,13 +2,10 @@ package profile
 
 import (
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// MemsetName is what a Copy is called that fills memory, as by nsys stats.
-const MemsetName = "[CUDA memset]"
 
 // CallCategories are the categories of calls that launch work on devices, and
 // CopyCategories those of copies, in the terms of PyTorch's profiler.
@@ -24,6 +21,7 @@ var (
 const (
 	KernelCategory     = "kernel"
 	AnnotationCategory = "user_annotation"
+	InstantCategory    = "cpu_instant_event"
 	OperatorCategory   = "cpu_op"
 	PythonCategory     = "python_function"
 	SystemCategory     = "osrt" // calls into the operating system, of Nsight Systems
@@ -114,6 +112,7 @@ func (r *replay) Frames(yield func(*Frame) bool) {
 		f = Frame{Event: e, TID: row.TID, Kind: kinds[s.Cat]}
 		if f.Kind == OperatorFrame {
 			f.Shapes, f.Types = inputs.of(s.Args)
+			f.Causal = inputs.causality(s.Name, s.Args)
 		}
 		return yield(&f)
 	}, FrameCategories...)
@@ -126,16 +125,21 @@ func (r *replay) Runs(func(*Run) bool)          {}
 
 func (r *replay) Copies(yield func(*Copy) bool) {
 	bytes, _ := r.syms.Lookup("bytes")
-	names := map[trace.Sym]trace.Sym{}
+	type meaning struct {
+		operation trace.Sym
+		kind      CopyKind
+	}
+	known := map[trace.Sym]meaning{} // by name
 	var c Copy
 	r.each(func(e Event, s *trace.Slice, row *Row) bool {
-		name, ok := names[e.Name]
+		m, ok := known[e.Name]
 		if !ok {
-			name = r.syms.Intern(copyName(r.syms.Name(e.Name)))
-			names[e.Name] = name
+			operation, kind := parseCopy(r.syms.Name(e.Name))
+			m = meaning{r.syms.Intern(operation), kind}
+			known[e.Name] = m
 		}
-		e.Name = name
-		c = Copy{Event: e, Device: int32(row.PID), Stream: uint32(row.TID), Bytes: -1}
+		e.Name = m.operation
+		c = Copy{Event: e, Device: int32(row.PID), Stream: uint32(row.TID), Bytes: -1, Kind: m.kind}
 		if a, ok := r.args.Find(s.Args, bytes); ok {
 			c.Bytes = a.Int()
 		}
@@ -143,21 +147,60 @@ func (r *replay) Copies(yield func(*Copy) bool) {
 	}, CopyCategories...)
 }
 
-// copyDirections are the words of nsys stats for those of CUPTI.
-var copyDirections = map[string]string{
-	"HtoD": "Host-to-Device", "DtoH": "Device-to-Host", "DtoD": "Device-to-Device", "HtoH": "Host-to-Host", "PtoP": "Peer-to-Peer",
-	"HtoA": "Host-to-Array", "AtoH": "Array-to-Host", "AtoA": "Array-to-Array", "AtoD": "Array-to-Device", "DtoA": "Device-to-Array",
+// memoryInstant is what PyTorch's profiler calls an allocation or what ends it, with
+// profile_memory=True. Its arguments are what the allocator of a device holds from then on.
+const memoryInstant = "[memory]"
+
+// memoryCounters are what reports call its arguments.
+var memoryCounters = [...]struct{ arg, name string }{
+	{"Total Allocated", MemoryAllocated}, {"Total Reserved", MemoryReserved},
 }
 
-// copyName translates the name of a copy in PyTorch's terms, such as "Memcpy HtoD
-// (Pinned -> Device)" and "Memset (Device)", to those of nsys stats.
-func copyName(name string) string {
-	word, rest, _ := strings.Cut(name, " ")
-	switch direction, _, _ := strings.Cut(rest, " "); {
-	case word == "Memset":
-		return MemsetName
-	case word == "Memcpy" && copyDirections[direction] != "":
-		return "[CUDA memcpy " + copyDirections[direction] + "]"
+// Names of counters of memory: what tensors take, and what the allocator has of the device.
+const (
+	MemoryAllocated = "memory allocated"
+	MemoryReserved  = "memory reserved"
+)
+
+// CounterValues yields what PyTorch's allocators held of devices; that of the host is left out.
+func (r *replay) CounterValues(yield func(*CounterValue) bool) {
+	memory, ok := r.syms.Lookup(memoryInstant)
+	if !ok {
+		return
 	}
-	return name
+	const host = 0 // c10::DeviceType
+	kind, _ := r.syms.Lookup("Device Type")
+	device, _ := r.syms.Lookup("Device Id")
+	sources := map[int64]trace.Sym{}
+	for i := range r.p.Instants {
+		x := &r.p.Instants[i]
+		rank := r.rows[x.Track].Rank
+		if on, ok := r.args.Find(x.Args, kind); x.Name != memory || rank < 0 || !ok || on.Int() == host {
+			continue
+		}
+		number := int64(0)
+		if d, ok := r.args.Find(x.Args, device); ok {
+			number = d.Int()
+		}
+		if sources[number] == 0 {
+			sources[number] = r.syms.Intern("GPU " + strconv.FormatInt(number, 10))
+		}
+		if !r.memory(x, CounterValue{Time: x.Time, Rank: rank, Source: sources[number], Unit: r.syms.Intern("bytes"), Kind: MemoryCounter}, yield) {
+			return
+		}
+	}
+}
+
+// memory yields the values of an instant, until that returns false.
+func (r *replay) memory(x *trace.Instant, s CounterValue, yield func(*CounterValue) bool) bool {
+	for _, c := range memoryCounters {
+		key, _ := r.syms.Lookup(c.arg)
+		if a, ok := r.args.Find(x.Args, key); ok {
+			s.Name, s.Value = r.syms.Intern(c.name), float64(a.Int())
+			if !yield(&s) {
+				return false
+			}
+		}
+	}
+	return true
 }

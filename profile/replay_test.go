@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -48,12 +49,12 @@ func TestReplay(t *testing.T) {
 	}
 	st.Kernels(func(k *Kernel) bool { return add(&k.Event, k.Device, k.Stream) })
 	st.Calls(func(c *Call) bool { return add(&c.Event, c.TID) })
-	st.Copies(func(c *Copy) bool { return add(&c.Event, c.Device, c.Bytes) })
+	st.Copies(func(c *Copy) bool { return add(&c.Event, c.Device, c.Bytes, c.Kind) })
 	st.Ranges(func(r *Range) bool { return add(&r.Event, r.TID, r.Style, r.Open) })
 	st.Frames(func(f *Frame) bool { return add(&f.Event, f.TID, f.Kind, syms.Name(f.Shapes), syms.Name(f.Types)) })
 	want := []string{
 		"5 9 gemm(int) 90 5 41 [3 7]", "1 2 cudaLaunchKernel 90 5 41 [43]",
-		"20 1 [CUDA memcpy Host-to-Device] 0 5 41 [3 640]", "22 1 [CUDA memset] 0 5 41 [3 -1]",
+		"20 1 [CUDA memcpy Host-to-Device] 0 5 41 [3 640 Pinned -> Device]", "22 1 [CUDA memset] 0 5 41 [3 -1 Device]",
 		"0 30 step[DECODE bs=1] 0 5 41 [43 PushPop false]",
 		`0 3 aten::mm 0 5 41 [43 0 [[8,4096],[],[[8,4096]]] ["float",""]]`, "0 4 run 0 5 41 [43 1  ]",
 	}
@@ -62,17 +63,87 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-func TestCopyName(t *testing.T) {
-	for name, want := range map[string]string{
-		"Memcpy DtoH (Device -> Pageable)": "[CUDA memcpy Device-to-Host]",
-		"Memcpy PtoP (Device -> Device)":   "[CUDA memcpy Peer-to-Peer]",
-		"Memset (Unknown)":                 MemsetName,
-		"Memcpy":                           "Memcpy",
-		"CopyDeviceToHost":                 "CopyDeviceToHost", // ROCm
-		"":                                 "",
+func TestParseCopy(t *testing.T) {
+	for name, want := range map[string]struct{ operation, kind string }{
+		"Memcpy DtoH (Device -> Pageable)":        {"[CUDA memcpy Device-to-Host]", "Device -> Pageable"},
+		"Memcpy HtoD (Pinned -> Device)":          {"[CUDA memcpy Host-to-Device]", "Pinned -> Device"},
+		"Memcpy PtoP (Device -> Device)":          {"[CUDA memcpy Peer-to-Peer]", "Device -> Device"},
+		"Memcpy HtoD (Managed Static -> Unknown)": {"[CUDA memcpy Host-to-Device]", "Managed Static -> Unknown"},
+		"Memcpy HtoD (Unknown -> Device)":         {"[CUDA memcpy Host-to-Device]", "Unknown -> Device"},
+		"Memcpy HtoD":                             {"[CUDA memcpy Host-to-Device]", ""}, // an export without kinds
+		"Memset (Device)":                         {MemsetName, "Device"},
+		"Memset (Unknown)":                        {MemsetName, ""},
+		"Memcpy":                                  {"Memcpy", ""},
+		"CopyDeviceToHost":                        {"CopyDeviceToHost", ""}, // ROCm
+		"":                                        {"", ""},
 	} {
-		if got := copyName(name); got != want {
-			t.Errorf("%q is called %q, want %q", name, got, want)
+		operation, kind := parseCopy(name)
+		if operation != want.operation || kind.String() != want.kind {
+			t.Errorf("%q is %q between %q, want %+v", name, operation, kind, want)
 		}
+		if kind.Pageable() != strings.Contains(name, "Pageable") {
+			t.Errorf("%q is pageable: %v", name, kind.Pageable())
+		}
+	}
+}
+
+// Whether attention is causal is told by an input, which is another one for each operator.
+func TestCausality(t *testing.T) {
+	syms, args := trace.NewSymbols(), trace.NewArgs()
+	put := args.Appender()
+	inputs := func(values ...string) trace.ArgsID {
+		list := trace.ArgList{}
+		for _, v := range values {
+			list = list.String(0, v)
+		}
+		return put.Put(trace.ArgList{}.Array(syms.Intern(ConcreteInputs), list))
+	}
+	for _, c := range []struct {
+		name   string
+		inputs trace.ArgsID
+		want   Causality
+	}{
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "0.", "True", "False", "0.125"), Causal},
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "0.", "False", "True", "0.125"), Bidirectional},
+		{"aten::_scaled_dot_product_efficient_attention", inputs("", "", "", "", "False", "0.", "True", ""), Causal},
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", ""), UnknownCausality},
+		{"aten::_scaled_dot_product_flash_attention", inputs("", "", "", "", "", "True"), UnknownCausality},
+		{"aten::_scaled_dot_product_flash_attention", 0, UnknownCausality},
+		{"aten::mm", inputs("", "", "", "0.", "True"), UnknownCausality},
+	} {
+		name := syms.Intern(c.name)
+		if got := newInputTexts(syms, args).causality(name, c.inputs); got != c.want {
+			t.Errorf("%s, %d: %v, want %v", c.name, c.inputs, got, c.want)
+		}
+	}
+}
+
+// What PyTorch's allocators hold of devices are samples; that of the host is not.
+func TestReplayOfMemory(t *testing.T) {
+	syms, args := trace.NewSymbols(), trace.NewArgs()
+	put := args.Appender()
+	held := func(kind, device, allocated, reserved int64) trace.ArgsID {
+		return put.Put(trace.ArgList{}.Int(syms.Intern("Total Reserved"), reserved).Int(syms.Intern("Total Allocated"), allocated).
+			Int(syms.Intern("Device Id"), device).Int(syms.Intern("Device Type"), kind))
+	}
+	instant := func(row int, name string, at trace.Time, id trace.ArgsID) trace.Instant {
+		return trace.Instant{Time: at, Track: trace.TrackID(row), Name: syms.Intern(name), Args: id}
+	}
+	p := &Profile{
+		Rows: []Row{{Kind: RowThread, PID: 41}, {Kind: RowThread, Part: "other"}},
+		Instants: []trace.Instant{
+			instant(0, "[memory]", 3, held(1, 2, 100, 400)), instant(0, "[memory]", 4, held(0, 0, 8, 0)), instant(0, "Record Window End", 5, 0),
+			instant(1, "[memory]", 6, held(1, 2, 100, 400)), instant(0, "[memory]", 7, held(6, 0, 50, 60)), instant(0, "[memory]", 8, 0),
+		},
+	}
+	st := p.Stream(syms, args, func(part string) (rank, pid int32) { return int32(len(part)) * -1, 41 })
+	var got []string
+	st.CounterValues(func(s *CounterValue) bool {
+		got = append(got, fmt.Sprintf("%d %d %s %s %g %s %v", s.Time, s.Rank, syms.Name(s.Source), syms.Name(s.Name), s.Value, syms.Name(s.Unit), s.Kind == MemoryCounter))
+		return len(got) < 3
+	})
+	want := []string{"3 0 GPU 2 memory allocated 100 bytes true", "3 0 GPU 2 memory reserved 400 bytes true", "7 0 GPU 0 memory allocated 50 bytes true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
 	}
 }

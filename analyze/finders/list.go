@@ -68,6 +68,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps"}, idleGPUs},
 	{finding.GPU, "what the host does while GPUs wait for it, where one thing is a fifth of that", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps"}, hostCauses},
+	{finding.GPU, "copies of pageable memory that the host is in while GPUs are idle, for 2 % of the time", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps"}, pageableCopies},
 	{finding.GPU, "calls that keep GPUs idle for a tenth of the time", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, heldUp},
 	{finding.GPU, "GPUs that are idle between steps for half of the time", Profiles,
@@ -78,6 +80,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, absentRanks},
 	{finding.GPU, "GPUs that copy memory for a tenth of the time while no kernel runs", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, exposedCopies},
+	{finding.Change, "GPUs that are busy less, or communicate more that nothing hides, since some time, with as much to do", Profiles,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, overTime},
 	{finding.GPU, "decode steps that ran without a CUDA graph", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank"}, eagerSteps},
 	{finding.Silent, "a rank that falls silent while requests are in flight on it and others go on", Requests,
@@ -211,12 +215,17 @@ func betweenSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 func exposedCopies(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).ExposedCopies)
 }
+func overTime(m *Measured) ([]finding.Finding, finding.Judged) { return m.OverTime.Findings() }
 func eagerSteps(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.GPUs.EachRun((*gpu.GPUs).EagerSteps)
 }
 
 func hostCauses(m *Measured) ([]finding.Finding, finding.Judged) {
 	return m.Gaps.Findings(m.GPUs.Length())
+}
+
+func pageableCopies(m *Measured) ([]finding.Finding, finding.Judged) {
+	return m.Gaps.Pageable(m.GPUs.Length())
 }
 
 func exposure(m *Measured) ([]finding.Finding, finding.Judged) {

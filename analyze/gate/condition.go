@@ -44,7 +44,7 @@ func parseCondition(text string) (Condition, error) {
 	}
 	named, bound := strings.TrimSpace(c.Text[:at]), strings.TrimSpace(c.Text[at+1:])
 	if c.metric, c.name, c.number = parse(named); c.metric == nil {
-		return c, fmt.Errorf("condition %q: %w", text, unknown("metric", named, known()))
+		return c, fmt.Errorf("condition %q: %w", text, unknown("metric", named, Metrics()))
 	}
 	percent, isPercent := strings.CutSuffix(bound, "%")
 	n, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
@@ -114,7 +114,7 @@ func (c *Condition) judge(d *diff.Diff, level float64, j *Judgment) float64 {
 	if c.below {
 		crossing = g.Below(c.bound)
 	}
-	if short := g.Shortage(crossing, level); short != "" {
+	if short := g.Shortage(crossing, level); short != "" && !(crossing.P >= 1-level) { // else it is surely not so
 		j.State, j.Reason = Unjudged, "not enough data: "+short
 		return math.NaN()
 	}

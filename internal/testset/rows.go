@@ -12,14 +12,15 @@ import (
 // overwritten by the next row. Only Shuffled knows samples, stacks of calls and runs; what
 // else changes rows leaves these out.
 type RowStream struct {
-	KernelRows []profile.Kernel
-	CopyRows   []profile.Copy
-	CallRows   []profile.Call
-	RangeRows  []profile.Range
-	FrameRows  []profile.Frame
-	SampleRows []profile.Sample
-	TraceRows  []profile.Sample // stacks of calls
-	RunRows    []profile.Run
+	KernelRows  []profile.Kernel
+	CopyRows    []profile.Copy
+	CallRows    []profile.Call
+	RangeRows   []profile.Range
+	FrameRows   []profile.Frame
+	SampleRows  []profile.Sample
+	TraceRows   []profile.Sample // stacks of calls
+	RunRows     []profile.Run
+	CounterRows []profile.CounterValue
 }
 
 func (s *RowStream) Kernels(yield func(*profile.Kernel) bool) { passRows(s.KernelRows, yield) }
@@ -30,7 +31,10 @@ func (s *RowStream) Frames(yield func(*profile.Frame) bool)   { passRows(s.Frame
 
 func (s *RowStream) Samples(yield func(*profile.Sample) bool)    { passRows(s.SampleRows, yield) }
 func (s *RowStream) Backtraces(yield func(*profile.Sample) bool) { passRows(s.TraceRows, yield) }
-func (s *RowStream) Runs(yield func(*profile.Run) bool)          { passRows(s.RunRows, yield) }
+func (s *RowStream) CounterValues(yield func(*profile.CounterValue) bool) {
+	passRows(s.CounterRows, yield)
+}
+func (s *RowStream) Runs(yield func(*profile.Run) bool) { passRows(s.RunRows, yield) }
 
 func passRows[T any](rows []T, yield func(*T) bool) {
 	var row T
@@ -45,7 +49,7 @@ func passRows[T any](rows []T, yield func(*T) bool) {
 func (s *RowStream) Shuffled(r *rand.Rand) *RowStream {
 	return &RowStream{KernelRows: shuffle(r, s.KernelRows), CopyRows: shuffle(r, s.CopyRows), CallRows: shuffle(r, s.CallRows),
 		RangeRows: shuffle(r, s.RangeRows), FrameRows: shuffle(r, s.FrameRows), SampleRows: shuffle(r, s.SampleRows),
-		TraceRows: shuffle(r, s.TraceRows), RunRows: shuffle(r, s.RunRows)}
+		TraceRows: shuffle(r, s.TraceRows), RunRows: shuffle(r, s.RunRows), CounterRows: shuffle(r, s.CounterRows)}
 }
 
 func shuffle[T any](r *rand.Rand, rows []T) []T {
@@ -125,7 +129,8 @@ func RandomStream(r *rand.Rand, syms *trace.Symbols) *RowStream {
 			for range r.IntN(4) {
 				start := int64(call.Start) + r.Int64N(300)
 				if r.IntN(4) == 0 {
-					s.CopyRows = append(s.CopyRows, profile.Copy{Event: event(rank, start, length(), corr, name("[copy]", "[set]")), Bytes: r.Int64N(1000) - 1})
+					s.CopyRows = append(s.CopyRows, profile.Copy{Event: event(rank, start, length(), corr, name("[copy]", "[set]")), Bytes: r.Int64N(1000) - 1,
+						Kind: profile.CopyKind{From: profile.Memory(r.IntN(3)), To: profile.Memory(r.IntN(3))}})
 				} else {
 					s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event(rank, start, length(), corr, name("k1", "k2")), Device: int32(r.IntN(2)), Graph: r.IntN(9) == 0})
 				}
