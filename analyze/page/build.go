@@ -29,9 +29,10 @@ func Overview(o *overview.Overview) (Page, error) {
 	for _, d := range o.Warnings {
 		p.Notes = append(p.Notes, d.Text)
 	}
+	var timeline *load.Timeline
 	if o.Requests != nil {
-		timeline, err := load.New(o.Requests, 0)
-		if err != nil {
+		var err error
+		if timeline, err = load.New(o.Requests, 0); err != nil {
 			return p, err
 		}
 		if o.Goodput != nil {
@@ -40,6 +41,7 @@ func Overview(o *overview.Overview) (Page, error) {
 		p.Sections = append(p.Sections, Requests(o.Requests, timeline, o.Changes, o.Tail, o.RankLoads, src)...)
 	}
 	if o.GPUs != nil {
+		p.Sections = joinOverTime(p.Sections, GPUsOverTime(o.OverTime, timeline, src))
 		p.Sections = append(p.Sections, Ranks(o.GPUs, o.Collectives, src)...)
 	}
 	if o.Profiles != nil {

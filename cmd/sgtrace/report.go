@@ -142,7 +142,7 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	if err != nil {
 		return err
 	}
-	o := reports.Overview(in, objectives)
+	o := reports.Overview(in, objectives, true)
 	drawn, err := page.Overview(o)
 	if err != nil {
 		return err
