@@ -123,7 +123,9 @@ func newGPUSweep(g *GPU, of *rankWork, opt *Options) *gpuSweep {
 	s := &gpuSweep{gpu: g, recorded: of.recorded, stream: map[int64]int{}, kernels: &of.kernels, waits: waits,
 		pieces: pieceSweep{cuts: opt.Cuts, gpu: g}, watch: unwatched{}}
 	if opt.Watch != nil {
-		s.watch = opt.Watch.Device(g.RankIndex, g.Device)
+		if w := opt.Watch.Device(g.RankIndex, g.Device); w != nil {
+			s.watch = w
+		}
 	}
 	return s
 }

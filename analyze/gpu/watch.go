@@ -8,7 +8,7 @@ type Watch interface {
 	// Recorded tells when each rank was recorded, once and before all else.
 	Recorded(ranks [][]Run)
 	// Device returns what is told about a device of a rank; it is called for several ranks
-	// at once.
+	// at once, and for those of a rank one after the other. nil is not watched.
 	Device(rank, device int32) DeviceWatch
 }
 

@@ -40,6 +40,7 @@ type Timeline struct {
 	any     []int64   // ns in which at least one was, likewise
 	several bool      // a rank has several devices
 	length  int64     // GPU time, ns
+	skipped int       // devices that are not in Devices
 	judged  int       // devices of which enough is known to look for changes
 }
 
@@ -95,6 +96,7 @@ func (c *Cell) add(o *Cell) {
 const (
 	mostBuckets = 20_000
 	mostCells   = 250_000
+	mostDevices = 64 // of a rank: no process uses more
 )
 
 // A Collector takes what devices do while they are measured: it is a [gpu.Watch].
@@ -109,10 +111,14 @@ type Collector struct {
 
 	mu      sync.Mutex
 	devices []*Device
+	watched map[int32]int // devices by rank
+	skipped int           // those beyond mostDevices
 }
 
 // Collect returns a collector for the devices of a set.
-func Collect(set *profile.Set, opt Options) *Collector { return &Collector{set: set, opt: opt} }
+func Collect(set *profile.Set, opt Options) *Collector {
+	return &Collector{set: set, opt: opt, watched: map[int32]int{}}
+}
 
 // Recorded chooses the buckets.
 func (c *Collector) Recorded(ranks [][]gpu.Run) {
@@ -156,8 +162,11 @@ func (c *Collector) place(rank int32, from, to trace.Time) (trace.Time, trace.Ti
 	return from - ahead, to - ahead
 }
 
-// Device returns the watch over a device.
+// Device returns the watch over a device, nil for those of a rank beyond mostDevices.
 func (c *Collector) Device(rank, device int32) gpu.DeviceWatch {
+	if !c.takes(rank) {
+		return nil
+	}
 	d := &Device{Rank: c.set.Ranks[rank], RankIndex: rank, Device: device, fine: make([]Cell, c.grid.N())}
 	for b := range d.fine {
 		d.fine[b].Recorded = c.recorded[rank][b]
@@ -170,6 +179,18 @@ func (c *Collector) Device(rank, device int32) gpu.DeviceWatch {
 		w.queue = newQueue(c.grid)
 	}
 	return w
+}
+
+// takes counts the devices of a rank, which come one after the other.
+func (c *Collector) takes(rank int32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watched[rank] == mostDevices {
+		c.skipped++
+		return false
+	}
+	c.watched[rank]++
+	return true
 }
 
 // A watch is over one device.
@@ -222,7 +243,7 @@ func (c *Collector) Err() error { return c.err }
 // Timeline returns what was collected, with the steps of g, which measured it. It reads
 // samples if everything was asked for.
 func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
-	t := &Timeline{Grid: *c.coarse, fine: c.grid, parts: c.parts, length: g.Length()}
+	t := &Timeline{Grid: *c.coarse, fine: c.grid, parts: c.parts, length: g.Length(), skipped: c.skipped}
 	slices.SortFunc(c.devices, func(a, b *Device) int {
 		return cmp.Or(cmp.Compare(a.RankIndex, b.RankIndex), cmp.Compare(a.Device, b.Device))
 	})
