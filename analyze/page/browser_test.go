@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/rank"
@@ -186,9 +188,9 @@ func TestFiguresInBrowser(t *testing.T) {
 	for i := range values {
 		values[i] = int64(i+1) * 1_000_000
 	}
-	heat := &Heatmap{Rows: []string{"r0", "r1"}, Columns: []string{"c0", "c1"}, Cells: [][]HeatCell{{{1, "one"}, {2, "two"}}, {{3, "three"}, {4, "four"}}}}
+	heat := &chart.Heatmap{Rows: []string{"r0", "r1"}, Columns: []string{"c0", "c1"}, Cells: [][]chart.HeatCell{{{Value: 1, Text: "one"}, {Value: 2, Text: "two"}}, {{Value: 3, Text: "three"}, {Value: 4, Text: "four"}}}}
 	open(Page{Title: "figures", Sections: []Section{{Title: "f", Figures: []*Figure{
-		{Title: "curves", Body: &Percentiles{Lines: []Distribution{{"thousand", values, 0}, {"hundred", values[:100], 1}}}},
+		{Title: "curves", Body: &chart.Percentiles{Lines: []chart.Distribution{{Name: "thousand", Values: values}, {Name: "hundred", Values: values[:100], Color: 1}}}},
 		{Title: "heat", Body: heat},
 	}}}})
 	tip := func() string {

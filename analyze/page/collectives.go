@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -36,13 +38,13 @@ func Collectives(c *collective.Collectives, g *gpu.GPUs, src Source) Section {
 // WaitMatrix makes a figure of how long ranks waited for each other: waits[r][s] is how
 // long names[r] waited for names[s], in ns. Nobody waits for itself.
 func WaitMatrix(names []string, waits [][]int64, src Source) *Figure {
-	heat := &Heatmap{Rows: names, Columns: names, Sequential: true, Unit: table.Duration}
+	heat := &chart.Heatmap{Rows: names, Columns: names, Sequential: true, Unit: table.Duration}
 	for r := range names {
-		cells := make([]HeatCell, len(names))
+		cells := make([]chart.HeatCell, len(names))
 		for s := range names {
-			cells[s] = HeatCell{Value: math.NaN()}
+			cells[s] = chart.HeatCell{Value: math.NaN()}
 			if r != s && waits[r][s] > 0 {
-				cells[s] = HeatCell{float64(waits[r][s]), fmt.Sprintf("waited for it %s", durationText(waits[r][s]))}
+				cells[s] = chart.HeatCell{Value: float64(waits[r][s]), Text: fmt.Sprintf("waited for it %s", durationText(waits[r][s]))}
 			}
 		}
 		heat.Cells = append(heat.Cells, cells)

@@ -5,7 +5,7 @@
 //
 //  1. A [Page] is data: sections of figures, each with its caption, where its numbers
 //     are defined, and the command line that prints them. What a figure shows is a
-//     [Body]: [Percentiles], [Panels], [Heatmap], [Bars], [Scatter], [Table] or
+//     [chart.Body]: one of package chart, [Table] or
 //     [Findings]. None of them knows what a request or a rank is.
 //  2. Builders make sections of what the other packages of analyze found: [Summary], [Latencies],
 //     [Timeline], [Tail], [Stages], [GPUs], [Kernels], [Collectives]. [Overview] makes a

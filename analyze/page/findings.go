@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"html/template"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
@@ -21,16 +23,16 @@ type Finding struct {
 	Command  string // prints more
 }
 
-func (f *Findings) draw() (drawing, error) {
+func (f *Findings) Draw() (chart.Drawing, error) {
 	list := make([]Finding, len(f.List))
 	for i, one := range f.List {
-		list[i] = Finding{one.Kind, table.Printable(one.Text), one.Remark, printable(one.Evidence), table.Printable(one.Command)}
+		list[i] = Finding{one.Kind, table.Printable(one.Text), one.Remark, table.PrintableAll(one.Evidence), table.Printable(one.Command)}
 	}
 	var b bytes.Buffer
 	if err := findingsTemplate.Execute(&b, list); err != nil {
-		return drawing{}, err
+		return chart.Drawing{}, err
 	}
-	return drawing{Markup: template.HTML(b.String()), Wide: true}, nil // escaped by the template
+	return chart.Drawing{Markup: template.HTML(b.String()), Wide: true}, nil // escaped by the template
 }
 
 var findingsTemplate = template.Must(template.New("findings").Parse(`<ol class="findings">

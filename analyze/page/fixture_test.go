@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finders"
@@ -108,13 +110,13 @@ func samplePage(t testing.TB) Page {
 			waits[i][k] = int64(1_000_000 * k * (k + i))
 		}
 	}
-	dots := &Scatter{Value: "E2E"}
-	panels := &Panels{From: 0, To: 3_000_000_000, Times: []trace.Time{1_000_000_000, 2_000_000_000}}
+	dots := &chart.Scatter{Value: "E2E"}
+	panels := &chart.Panels{From: 0, To: 3_000_000_000, Times: []trace.Time{1_000_000_000, 2_000_000_000}}
 	for i, name := range hostile {
-		dots.Groups = append(dots.Groups, Group{Name: name, Color: i, All: 1, Dots: []Dot{{name, trace.Time(i * 1_000_000), int64(1000 + i*i*100_000)}}})
-		panels.Panels = append(panels.Panels, Panel{name, table.Number, []Curve{{Name: name, Color: i, Values: []float64{1, 2}}, {Name: name + "!", Color: i, Values: []float64{2, 1}}}})
+		dots.Groups = append(dots.Groups, chart.Group{Name: name, Color: i, All: 1, Dots: []chart.Dot{{Name: name, Time: trace.Time(i * 1_000_000), Dur: int64(1000 + i*i*100_000)}}})
+		panels.Panels = append(panels.Panels, chart.Panel{Title: name, Unit: table.Number, Curves: []chart.Curve{{Name: name, Color: i, Values: []float64{1, 2}}, {Name: name + "!", Color: i, Values: []float64{2, 1}}}})
 	}
-	panels.Marks = []Mark{{1_200_000_000, 1_500_000_000, 1_800_000_000, "1", hostile[1]}}
+	panels.Marks = []chart.Mark{{First: 1_200_000_000, Time: 1_500_000_000, Last: 1_800_000_000, Label: "1", Text: hostile[1]}}
 	p.Sections = append(p.Sections, Section{Title: hostile[2], Lead: hostile[3], Points: hostile, Figures: []*Figure{
 		WaitMatrix(hostile, waits, src),
 		{Title: "Dots " + hostile[1], Command: hostile[1], Notes: hostile, Body: dots},

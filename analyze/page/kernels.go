@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 )
 
@@ -54,10 +56,10 @@ func kernelFigure(g *gpu.GPUs, src Source) *Figure {
 	if small > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("kernels of less than %g %% of the time are left out: %d", 100*leastPart, small))
 	}
-	heat := &Heatmap{Columns: ranks}
+	heat := &chart.Heatmap{Columns: ranks}
 	for _, r := range rows {
 		heat.Rows = append(heat.Rows, r.name)
-		cells := make([]HeatCell, len(ranks))
+		cells := make([]chart.HeatCell, len(ranks))
 		for c, rank := range ranks {
 			cells[c] = kernelCell(r.ranks[rank])
 		}
@@ -94,11 +96,11 @@ func kernelRows(g *gpu.GPUs) (rows []*kernelRow, small int) {
 	return rows, several - len(rows)
 }
 
-func kernelCell(k *gpu.RankKernel) HeatCell {
+func kernelCell(k *gpu.RankKernel) chart.HeatCell {
 	if k == nil {
-		return HeatCell{Value: math.NaN(), Text: "did not run"}
+		return chart.HeatCell{Value: math.NaN(), Text: "did not run"}
 	}
-	cell := HeatCell{Value: k.RelTotal, Text: fmt.Sprintf("%s\ntotal %s, p50 %s, p99 %s\n%d kernels", k.Class, durationText(k.Total), durationText(k.P50), durationText(k.P99), k.N)}
+	cell := chart.HeatCell{Value: k.RelTotal, Text: fmt.Sprintf("%s\ntotal %s, p50 %s, p99 %s\n%d kernels", k.Class, durationText(k.Total), durationText(k.P50), durationText(k.P99), k.N)}
 	if k.RelTotal < 0 {
 		cell.Value = math.NaN()
 		return cell

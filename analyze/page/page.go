@@ -1,8 +1,9 @@
 package page
 
 import (
-	"html/template"
 	"io"
+
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/overview"
 )
@@ -34,33 +35,7 @@ type Figure struct {
 	// Command is the command line that prints the same numbers.
 	Command string
 	Notes   []string // what is doubtful, or left out
-	Body    Body
-}
-
-// A Body is what a figure shows.
-type Body interface {
-	// draw makes the markup. What it returns must not depend on anything but the
-	// body: same input, same bytes.
-	draw() (drawing, error)
-}
-
-// A drawing is a body as the page has it.
-type drawing struct {
-	Markup template.HTML
-	Legend []legendEntry
-	// Hover is what the script shows under the pointer; nil if the markup tells.
-	Hover any
-	Notes []string
-	Wide  bool // it is not drawn beside another figure
-}
-
-// A legendEntry explains a color.
-type legendEntry struct {
-	Class string // of the color
-	Name  string
-	// Series is what the entry switches off and on: elements with this number in
-	// data-s. -1 is nothing.
-	Series int
+	Body    chart.Body
 }
 
 // Write writes the page.

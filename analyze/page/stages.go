@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/request"
@@ -82,7 +84,7 @@ func stageFigure(groups []requests.Group, src Source) *Figure {
 	if len(rows) == 0 {
 		return nil
 	}
-	heat := &Heatmap{}
+	heat := &chart.Heatmap{}
 	for _, rank := range ranks {
 		heat.Columns = append(heat.Columns, strings.Replace(rank, " "+label, "", 1))
 	}
@@ -127,16 +129,16 @@ func stageRows(groups []requests.Group) (rows []stageRow, small int) {
 
 // stageCells compares the groups of one stage, a cell for each rank. Means are
 // compared, as the median of a wait is often 0, and a factor of that means nothing.
-func stageCells(groups []*requests.Group, ranks []string) []HeatCell {
+func stageCells(groups []*requests.Group, ranks []string) []chart.HeatCell {
 	var means []int64
 	for _, g := range groups {
 		means = append(means, g.Mean)
 	}
 	slices.Sort(means)
 	middle := request.NearestRank(means, 50)
-	cells := make([]HeatCell, len(ranks))
+	cells := make([]chart.HeatCell, len(ranks))
 	for i, rank := range ranks {
-		cells[i] = HeatCell{Value: math.NaN(), Text: "no such stage"}
+		cells[i] = chart.HeatCell{Value: math.NaN(), Text: "no such stage"}
 		at := slices.IndexFunc(groups, func(g *requests.Group) bool { return g.Key[2] == rank })
 		if at < 0 {
 			continue

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"html/template"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
 
@@ -17,13 +19,13 @@ type Table struct {
 // mostName is how long a text in a table may be; the whole is under the pointer.
 const mostName = 64
 
-func (t *Table) draw() (drawing, error) {
+func (t *Table) Draw() (chart.Drawing, error) {
 	rendered := t.Report.Render()
 	if len(rendered.Rows) == 0 {
-		return drawing{Markup: "<p>none</p>", Notes: rendered.Notes}, nil
+		return chart.Drawing{Markup: "<p>none</p>", Notes: rendered.Notes}, nil
 	}
 	v := tableView{Columns: rendered.Columns}
-	d := drawing{Notes: rendered.Notes, Wide: len(rendered.Columns) > 10}
+	d := chart.Drawing{Notes: rendered.Notes, Wide: len(rendered.Columns) > 10}
 	rows := rendered.Rows
 	if t.Rows > 0 && len(rows) > t.Rows {
 		d.Notes = append(d.Notes, fmt.Sprintf("the first %d of %d rows are shown", t.Rows, len(rows)))

@@ -8,6 +8,8 @@ import (
 	"html/template"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
@@ -56,14 +58,14 @@ type figureView struct {
 	Title, Caption, Defined, Command string
 	Notes                            []string
 	Markup                           template.HTML
-	Legend                           []legendEntry
+	Legend                           []chart.LegendEntry
 	Hover                            any
 	Wide                             bool
 }
 
 func newPageView(p *Page) (*pageView, error) {
 	v := &pageView{
-		Policy: policy(), Title: table.Printable(p.Title), Notes: printable(p.Notes),
+		Policy: policy(), Title: table.Printable(p.Title), Notes: table.PrintableAll(p.Notes),
 		Style: template.CSS(style), Script: template.JS(script),
 	}
 	for _, f := range p.Facts {
@@ -71,15 +73,15 @@ func newPageView(p *Page) (*pageView, error) {
 	}
 	for i := range p.Sections {
 		s := &p.Sections[i]
-		section := sectionView{ID: fmt.Sprintf("s%d", i+1), Title: table.Printable(s.Title), Lead: table.Printable(s.Lead), Points: printable(s.Points), Note: table.Printable(s.Note)}
+		section := sectionView{ID: fmt.Sprintf("s%d", i+1), Title: table.Printable(s.Title), Lead: table.Printable(s.Lead), Points: table.PrintableAll(s.Points), Note: table.Printable(s.Note)}
 		for k, f := range s.Figures {
-			d, err := f.Body.draw()
+			d, err := f.Body.Draw()
 			if err != nil {
 				return nil, fmt.Errorf("drawing %s: %w", f.Title, err)
 			}
 			section.Figures = append(section.Figures, figureView{
 				ID: fmt.Sprintf("f%d-%d", i+1, k+1), Title: table.Printable(f.Title), Caption: f.Caption,
-				Defined: f.Defined, Command: table.Printable(f.Command), Notes: printable(slices.Concat(f.Notes, d.Notes)),
+				Defined: f.Defined, Command: table.Printable(f.Command), Notes: table.PrintableAll(slices.Concat(f.Notes, d.Notes)),
 				Markup: d.Markup, Legend: d.Legend, Hover: d.Hover, Wide: d.Wide,
 			})
 		}
@@ -96,12 +98,4 @@ func policy() string {
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
-func printable(lines []string) []string {
-	out := make([]string, len(lines))
-	for i, line := range lines {
-		out[i] = table.Printable(line)
-	}
-	return out
 }

@@ -1,4 +1,4 @@
-package page
+package chart
 
 import "strconv"
 
@@ -56,13 +56,13 @@ func gridClass(t tick) string {
 	return "grid"
 }
 
-// Colors are numbers: 0 to hues-1 are told apart by people with any color vision
+// Colors are numbers: 0 to Hues-1 are told apart by people with any color vision
 // where they are few, and the grays behind them are for what is not meant to be looked
 // at first.
 const (
-	hues  = 10
+	Hues  = 10
 	grays = 3
-	gray  = hues + 1 // the middle one
+	Gray  = Hues + 1 // the middle one
 )
 
 // colorClass is the class of a color, which the style sheet gives it by theme.

@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ type Dot struct {
 	Dur  int64 // ns
 }
 
-func (c *Scatter) draw() (drawing, error) {
+func (c *Scatter) Draw() (Drawing, error) {
 	const height = 400
 	f := frame{left: 70, top: 10, width: drawingWidth - 86, height: height - 44}
 	from, to, y := c.axes()
@@ -38,7 +38,7 @@ func (c *Scatter) draw() (drawing, error) {
 	s := newSVG(drawingWidth, height, "A dot for each request: time of arrival, and how long it took")
 	f.vertical(s, x, true)
 	f.horizontal(s, y)
-	d := drawing{Notes: []string{dayNote(from)}}
+	d := Drawing{Notes: []string{dayNote(from)}}
 	hover := hoverDots{Value: c.Value, From: int64(from) / 1e6}
 	for i, g := range c.Groups {
 		class := colorClass(g.Color)
@@ -56,7 +56,7 @@ func (c *Scatter) draw() (drawing, error) {
 		s.empty("path", "d", path.String()) // strokes of no length with round ends are dots
 		s.close("g")
 		hover.Groups = append(hover.Groups, list)
-		entry := legendEntry{class, fmt.Sprintf("%s (%d)", list.Name, g.All), i}
+		entry := LegendEntry{class, fmt.Sprintf("%s (%d)", list.Name, g.All), i}
 		d.Legend = append(d.Legend, entry)
 	}
 	d.Markup, d.Hover = s.finish(), hover

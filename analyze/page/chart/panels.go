@@ -1,8 +1,7 @@
-package page
+package chart
 
 import (
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -46,7 +45,7 @@ const (
 	panelsLeft  = 70
 )
 
-func (p *Panels) draw() (drawing, error) {
+func (p *Panels) Draw() (Drawing, error) {
 	height := 16 + float64(len(p.Panels))*(panelHeight+panelGap) + 18
 	s := newSVG(drawingWidth, height, "Curves over time")
 	x := clock{p.From, p.To, 9}
@@ -61,7 +60,7 @@ func (p *Panels) draw() (drawing, error) {
 		hover.At = append(hover.At, round1(panelsLeft+x.of(t)*(drawingWidth-panelsLeft-16)))
 		hover.Labels = append(hover.Labels, timeOfDay(t, step)+" UTC")
 	}
-	d := drawing{}
+	d := Drawing{}
 	names := map[string]int{} // series by name: a rank is switched off in all panels
 	several := p.several()
 	for i := range p.Panels {
@@ -74,7 +73,7 @@ func (p *Panels) draw() (drawing, error) {
 				series = len(names)
 				names[c.Name] = series
 				if several[c.Name] {
-					d.Legend = append(d.Legend, legendEntry{colorClass(c.Color), table.Printable(c.Name), series})
+					d.Legend = append(d.Legend, LegendEntry{colorClass(c.Color), table.Printable(c.Name), series})
 				}
 			}
 			hover.Lines = append(hover.Lines, hoverLine{Panel: i, Series: series, Name: table.Printable(c.Name), Class: colorClass(c.Color)})
@@ -140,7 +139,7 @@ func (p *Panel) draw(s *svg, f frame, at []float64, lines []hoverLine) {
 				place = f.y(y.at(v))
 			}
 			path.to(at[k], place)
-			lines[i].add(place, inUnit(p.Unit, v))
+			lines[i].add(place, InUnit(p.Unit, v))
 		}
 		s.curve(path, c.Color, lines[i].Series, c.Thin)
 	}
@@ -167,6 +166,3 @@ func (p *Panel) axis() scale {
 	}
 	return newLinear(min(least, 0), most, p.Unit, 3)
 }
-
-// numbered labels marks from 1 on.
-func numbered(i int) string { return strconv.Itoa(i + 1) }

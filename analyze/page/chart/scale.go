@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"math"
@@ -47,7 +47,7 @@ func (l linear) ticks() []tick {
 	step := roundStep((l.high - l.low) / float64(l.count))
 	var list []tick
 	for i := math.Ceil(l.low / step); i*step <= l.high*(1+1e-9); i++ {
-		list = append(list, tick{i * step, inUnit(l.unit, i*step)})
+		list = append(list, tick{i * step, InUnit(l.unit, i*step)})
 	}
 	return list
 }
@@ -105,7 +105,7 @@ func (l logarithmic) ticks() []tick {
 					continue
 				}
 				if slices.Contains(labeled, m) {
-					t.label = inUnit(l.unit, t.value)
+					t.label = InUnit(l.unit, t.value)
 					labels++
 				}
 				list = append(list, t)
@@ -221,8 +221,8 @@ func dayNote(t trace.Time) string {
 	return "times are UTC, from " + time.Unix(0, int64(t)).UTC().Format(time.DateOnly) + " on"
 }
 
-// inUnit prints a value with its unit; unknown is "-".
-func inUnit(unit table.Unit, v float64) string {
+// InUnit prints a value with its unit; unknown is "-".
+func InUnit(unit table.Unit, v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return "-"

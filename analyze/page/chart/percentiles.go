@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func nearestRank(sorted []int64, thousandths int) int64 {
 	return sorted[max(1, (thousandths*len(sorted)+all-1)/all)-1]
 }
 
-func (p *Percentiles) draw() (drawing, error) {
+func (p *Percentiles) Draw() (Drawing, error) {
 	const height = 380
 	f := frame{left: 58, top: 10, width: drawingWidth - 78, height: height - 40}
 	lines := slices.DeleteFunc(slices.Clone(p.Lines), func(d Distribution) bool { return len(d.Values) == 0 })
@@ -54,7 +54,7 @@ func (p *Percentiles) draw() (drawing, error) {
 		hover.At = append(hover.At, round1(f.y(y.at(float64(percent)/1000))))
 		hover.Labels = append(hover.Labels, fmt.Sprintf("p%g", float64(percent)/1000))
 	}
-	d := drawing{}
+	d := Drawing{}
 	for i, line := range lines {
 		c := hoverLine{Name: table.Printable(line.Name), Series: i, Class: colorClass(line.Color)}
 		var path curvePath
@@ -66,7 +66,7 @@ func (p *Percentiles) draw() (drawing, error) {
 		}
 		s.curve(path, line.Color, i, false)
 		hover.Lines = append(hover.Lines, c)
-		d.Legend = append(d.Legend, legendEntry{colorClass(line.Color), fmt.Sprintf("%s (%d)", c.Name, len(line.Values)), i})
+		d.Legend = append(d.Legend, LegendEntry{colorClass(line.Color), fmt.Sprintf("%s (%d)", c.Name, len(line.Values)), i})
 	}
 	d.Markup, d.Hover = s.finish(), hover
 	if slices.ContainsFunc(lines, func(l Distribution) bool { return l.Values[0] <= 0 }) {

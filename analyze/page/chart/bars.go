@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"strconv"
@@ -29,7 +29,7 @@ type Bar struct {
 	Total string // printed behind the bar
 }
 
-func (b *Bars) draw() (drawing, error) {
+func (b *Bars) Draw() (Drawing, error) {
 	const high, gap = 22, 8
 	var names []string
 	totals := 0
@@ -56,9 +56,9 @@ func (b *Bars) draw() (drawing, error) {
 		s.label(end+6, y+high/2+4, "dim", r.Total)
 	}
 	s.line("axis", f.x(x.at(0)), f.top, f.x(x.at(0)), f.bottom())
-	d := drawing{Markup: s.finish()}
+	d := Drawing{Markup: s.finish()}
 	for i, p := range b.Parts {
-		d.Legend = append(d.Legend, legendEntry{colorClass(p.Color), table.Printable(p.Name), i})
+		d.Legend = append(d.Legend, LegendEntry{colorClass(p.Color), table.Printable(p.Name), i})
 	}
 	return d, nil
 }
@@ -77,7 +77,7 @@ func (b *Bars) drawBar(s *svg, r *Bar, f frame, x scale, y, high float64) float6
 		if v == 0 {
 			continue
 		}
-		text := inUnit(b.Unit, v)
+		text := InUnit(b.Unit, v)
 		if k < len(r.Texts) && r.Texts[k] != "" {
 			text = r.Texts[k]
 		}

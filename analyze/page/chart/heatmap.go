@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"math"
@@ -61,11 +61,11 @@ const (
 	mostLabel = 48  // letters of a name
 )
 
-func (h *Heatmap) draw() (drawing, error) {
+func (h *Heatmap) Draw() (Drawing, error) {
 	rows := table.Shorten(h.Rows, mostLabel)
 	left := float64(longestName(rows))*letter + 16
 	wide := min(cellMost, (drawingWidth-left-8)/float64(max(1, len(h.Columns))))
-	columns := table.Shorten(shortNames(h.Columns), mostLabel)
+	columns := table.Shorten(ShortNames(h.Columns), mostLabel)
 	top, upright := 26.0, float64(longestName(columns))*letter > wide-1
 	if upright {
 		top = float64(longestName(columns))*letter + 14
@@ -86,7 +86,7 @@ func (h *Heatmap) draw() (drawing, error) {
 			h.drawCell(s, r, c, left+float64(c)*wide, y, wide, high, most)
 		}
 	}
-	return drawing{Markup: s.finish(), Legend: h.legend(most), Hover: hoverCells{printable(h.Rows), printable(h.Columns)}, Wide: len(h.Columns) > 12}, nil
+	return Drawing{Markup: s.finish(), Legend: h.legend(most), Hover: hoverCells{table.PrintableAll(h.Rows), table.PrintableAll(h.Columns)}, Wide: len(h.Columns) > 12}, nil
 }
 
 // longestName returns how many letters the longest name has.
@@ -124,7 +124,7 @@ func (h *Heatmap) drawCell(s *svg, r, c int, x, y, wide, high, most float64) {
 	switch {
 	case math.IsNaN(cell.Value):
 	case h.Sequential:
-		class, text = sequentialClass(cell.Value, most), inUnit(h.Unit, cell.Value)
+		class, text = sequentialClass(cell.Value, most), InUnit(h.Unit, cell.Value)
 	default:
 		class, text = heatClass(cell.Value), ratioText(cell.Value)
 	}
@@ -163,21 +163,21 @@ func (h *Heatmap) most() float64 {
 }
 
 // legend explains the colors.
-func (h *Heatmap) legend(most float64) []legendEntry {
+func (h *Heatmap) legend(most float64) []LegendEntry {
 	if h.Sequential {
-		var list []legendEntry
+		var list []LegendEntry
 		for i := 1; i <= 5; i++ {
-			list = append(list, legendEntry{"h" + strconv.Itoa(i), "from " + inUnit(h.Unit, most*float64(i-1)/5), -1})
+			list = append(list, LegendEntry{"h" + strconv.Itoa(i), "from " + InUnit(h.Unit, most*float64(i-1)/5), -1})
 		}
 		return list
 	}
-	list := []legendEntry{}
+	list := []LegendEntry{}
 	for i := len(ratioSteps); i > 0; i-- {
-		list = append(list, legendEntry{"l" + strconv.Itoa(i), "≤ " + strconv.FormatFloat(1/ratioSteps[i-1], 'f', 2, 64), -1})
+		list = append(list, LegendEntry{"l" + strconv.Itoa(i), "≤ " + strconv.FormatFloat(1/ratioSteps[i-1], 'f', 2, 64), -1})
 	}
-	list = append(list, legendEntry{"h0", "about 1", -1})
+	list = append(list, LegendEntry{"h0", "about 1", -1})
 	for i, step := range ratioSteps {
-		list = append(list, legendEntry{"h" + strconv.Itoa(i+1), "≥ " + strconv.FormatFloat(step, 'f', 2, 64), -1})
+		list = append(list, LegendEntry{"h" + strconv.Itoa(i+1), "≥ " + strconv.FormatFloat(step, 'f', 2, 64), -1})
 	}
 	return list
 }
