@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/collective"
@@ -15,7 +16,7 @@ import (
 // Collectives makes the section about who comes late to collectives, and who waits. g
 // may be nil; it tells why.
 func Collectives(c *collective.Collectives, g *gpu.GPUs, src Source) Section {
-	s := Section{Title: "Collectives"}
+	s := Section{ID: "collectives", Title: "Collectives"}
 	verdict := c.Verdict(c.Stragglers(g))
 	if len(verdict) == 1 {
 		s.Lead = verdict[0]
@@ -50,7 +51,7 @@ func WaitMatrix(names []string, waits [][]int64, src Source) *Figure {
 		heat.Cells = append(heat.Cells, cells)
 	}
 	return &Figure{
-		Title: "Who waited for whom", Defined: "Collectives", Command: src.Command("--by-rank", "--table=collectives.waits"), Body: heat,
+		ID: "waits", Shows: []finding.Kind{finding.Straggler}, Title: "Who waited for whom", Defined: "Collectives", Command: src.Command("--by-rank", "--table=collectives.waits"), Body: heat,
 		Caption: "How long the rank in a row waited in collectives at which the rank in a column arrived last. A column that stands out is a rank that others wait for.",
 	}
 }

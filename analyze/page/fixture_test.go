@@ -99,7 +99,8 @@ func samplePage(t testing.TB) Page {
 	for i := range hostile {
 		findings = append(findings, finding.Finding{Kind: finding.Tail, Text: hostileName(i), Evidence: []finding.Evidence{{Text: hostileName(i + 1)}}, Show: [][]string{{"--tail", hostile[i]}}})
 	}
-	p := Page{Title: "Report " + hostile[0], Facts: []overview.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile, Sections: []Section{Summary(lookedAt(findings, hostile), src)}}
+	p := Page{Title: "Report " + hostile[0], Subtitle: hostile[2], Tiles: []Tile{{Name: "Requests", Value: hostile[3], Detail: hostile[4], Href: "#findings"}}, Made: Made{Version: "v1", Command: hostile[5]},
+		Sections: []Section{Summary(lookedAt(findings, hostile), src, newLinks(nil)), {Title: "read", Facts: []overview.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile}}}
 	p.Sections = append(p.Sections, Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), src)...)
 	gpus := sampleGPUs(8, 30, hostileName)
 	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)

@@ -53,7 +53,9 @@ func fuzzPage(names []string, numbers []int64) Page {
 		k := &gpus.Kernels[i]
 		k.Total, k.P50, k.RelTotal = duration(), duration(), share()*10
 	}
-	p := Page{Title: names[0], Facts: []overview.Fact{{Name: "read", Text: names[0]}}, Notes: names, Sections: []Section{Summary(lookedAt(findings, names), src)}}
+	p := Page{Title: names[0], Subtitle: names[0], Tiles: []Tile{{Name: "Requests", Value: names[0], Detail: names[0], Href: "#findings"}}, Sections: []Section{
+		Summary(lookedAt(findings, names), src, newLinks(nil)), {Title: "read", Facts: []overview.Fact{{Name: "read", Text: names[0]}}, Notes: names},
+	}}
 	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
 	p.Sections = append(p.Sections, Section{Title: names[0], Lead: names[0], Points: names, Note: names[0], Figures: []*Figure{
 		WaitMatrix(names, waits, src),

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -28,7 +29,7 @@ var gpuParts = []struct {
 
 // GPUs makes the section about what devices were busy with.
 func GPUs(g *gpu.GPUs, src Source) Section {
-	s := Section{Title: "GPUs"}
+	s := Section{ID: "gpus", Title: "GPUs"}
 	if len(g.GPUs) == 0 {
 		s.Lead = "No kernel or copy was recorded."
 		return s
@@ -52,7 +53,7 @@ func GPUs(g *gpu.GPUs, src Source) Section {
 		bars.Rows = append(bars.Rows, bar)
 	}
 	s.Figures = append(s.Figures, &Figure{
-		Title: "Where the time of GPUs went", Defined: "Busy and idle", Command: src.Command("--by-rank", "--table=gpu"), Body: bars,
+		ID: "gpu-time", Shows: []finding.Kind{finding.GPU}, Title: "Where the time of GPUs went", Defined: "Busy and idle", Command: src.Command("--by-rank", "--table=gpu"), Body: bars,
 		Caption: "Shares of the time from the first kernel or copy to the end of the last one; this time is printed after the bar. " +
 			"Exposed is what runs while nothing computes.",
 	})

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -16,7 +17,7 @@ const mostKernels = 24
 
 // Kernels makes the section that compares ranks kernel by kernel.
 func Kernels(g *gpu.GPUs, src Source) Section {
-	s := Section{Title: "Kernels"}
+	s := Section{ID: "kernels", Title: "Kernels"}
 	if f := kernelFigure(g, src); f != nil {
 		s.Figures = append(s.Figures, f)
 	}
@@ -45,7 +46,7 @@ func kernelFigure(g *gpu.GPUs, src Source) *Figure {
 		return nil
 	}
 	f := &Figure{
-		Title: "Kernels by rank", Defined: "Kernels of ranks", Command: src.Command("--by-rank", "--table=gpu.kernels"),
+		ID: "kernels-by-rank", Shows: []finding.Kind{finding.Straggler}, Title: "Kernels by rank", Defined: "Kernels of ranks", Command: src.Command("--by-rank", "--table=gpu.kernels"),
 		Caption: "Total time of the kernels of one name on a rank, as a multiple of the median (nearest rank) of the ranks. Kernels that took the most time come first. " +
 			"A rank that is slow itself is orange in compute and blue in communication: the others wait for it in theirs.",
 	}

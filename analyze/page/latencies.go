@@ -18,10 +18,10 @@ const howToReadPercentiles = "How many percent of the values last no longer than
 
 // Latencies makes the section about how long requests and stages took.
 func Latencies(set *request.Set, src Source) Section {
-	s := Section{Title: "Latency"}
+	s := Section{ID: "latency", Title: "Latency"}
 	if lines := requestLines(set); len(lines) > 0 {
 		s.Figures = append(s.Figures, &Figure{
-			Title: "Finished requests", Caption: howToReadPercentiles, Defined: "Metrics of a request",
+			ID: "requests-percentiles", Title: "Finished requests", Caption: howToReadPercentiles, Defined: "Metrics of a request",
 			Command: src.Command("--latency"), Body: &chart.Percentiles{Lines: lines},
 		})
 	}

@@ -2,7 +2,9 @@ package page
 
 import (
 	"io"
+	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/overview"
@@ -11,23 +13,35 @@ import (
 // A Page is a report.
 type Page struct {
 	Title    string
-	Facts    []overview.Fact // what was read
-	Notes    []string        // what is doubtful about it
+	Subtitle string // when and where it was
+	Tiles    []Tile
 	Sections []Section
+	Made     Made
+}
+
+// Made is how a page came to be.
+type Made struct {
+	Version string // of sgtrace
+	Command string // as it was given
+	Time    time.Time
 }
 
 // A Section is figures about one question.
 type Section struct {
+	ID    string // its anchor; "" is by number
 	Title string
 	// Lead is the answer in a sentence, and Points are what it rests on.
 	Lead    string
 	Points  []string
-	Note    string // what it was looked for in
+	Facts   []overview.Fact
+	Note    string   // what it was looked for in
+	Notes   []string // what is doubtful
 	Figures []*Figure
 }
 
 // A Figure is something to look at.
 type Figure struct {
+	ID      string // its anchor; "" is by number
 	Title   string
 	Caption string // how to read it
 	// Defined is the heading in docs/METRICS.md under which the numbers are defined.
@@ -35,7 +49,11 @@ type Figure struct {
 	// Command is the command line that prints the same numbers.
 	Command string
 	Notes   []string // what is doubtful, or left out
-	Body    chart.Body
+	// Shows are the findings that can be seen in it, and Role the servers that it is
+	// about; "" is all.
+	Shows []finding.Kind
+	Role  string
+	Body  chart.Body
 }
 
 // Write writes the page.
@@ -46,3 +64,6 @@ func Write(w io.Writer, p Page) error {
 	}
 	return pageTemplate.Execute(w, view)
 }
+
+// When is the time as the page shows it.
+func (m Made) When() string { return m.Time.UTC().Format("2006-01-02 15:04 UTC") }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -110,10 +111,12 @@ func TestHoverDataHasNames(t *testing.T) {
 	}
 }
 
+var made = Made{Version: "v1.2.3", Command: "sgtrace report -o page.html dumps/otel.jsonl", Time: time.Unix(1_787_000_000, 0)}
+
 // The page of an overview says all that the overview does.
 func TestOverview(t *testing.T) {
 	o := overview.New(overview.Input{Inputs: []string{"dumps/otel.jsonl"}, Requests: simulate(t, simulator.DefaultConfig(1))})
-	p, err := Overview(o)
+	p, err := Overview(o, made)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,11 +138,14 @@ func TestOverview(t *testing.T) {
 	}
 	for _, f := range o.Findings {
 		says(f.Text)
+		says(f.CostText())
 		says(o.Command(&f))
 		for _, e := range f.Evidence {
 			says(e.Text)
 		}
 	}
+	says("sgtrace v1.2.3, 2026-08-17 20:53 UTC")
+	says("sgtrace report -o page.html dumps/otel.jsonl")
 	for i := range o.Changes.List {
 		says(o.Changes.List[i].Sentence())
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/rank"
@@ -21,7 +22,7 @@ const mostRows = 200
 // Stages makes the section that compares the ranks of servers, stage by stage, with
 // their load; ranks may be nil.
 func Stages(set *request.Set, ranks *rank.Ranks, src Source) Section {
-	s := Section{Title: "Ranks of servers"}
+	s := Section{ID: "ranks", Title: "Ranks of servers"}
 	if ranks != nil {
 		s.Lead = ranks.Verdict()
 	}
@@ -93,6 +94,7 @@ func stageFigure(groups []requests.Group, src Source) *Figure {
 		heat.Cells = append(heat.Cells, stageCells(r.groups, ranks))
 	}
 	f := &Figure{
+		ID: "stages-" + role, Shows: []finding.Kind{finding.Slower, finding.Pipeline}, Role: role,
 		Title:   fmt.Sprintf("Stages by rank: %s, %s", role, label),
 		Caption: "The mean of each stage on a rank, as a multiple of the median (nearest rank) of the means of all ranks. Stages that took the most time come first.",
 		Defined: "Stages", Command: src.Command("--by-rank", "--table=stages"), Body: heat,

@@ -24,7 +24,7 @@ func (t *Table) Draw() (chart.Drawing, error) {
 	if len(rendered.Rows) == 0 {
 		return chart.Drawing{Markup: "<p>none</p>", Notes: rendered.Notes}, nil
 	}
-	v := tableView{Columns: rendered.Columns}
+	v := tableView{Name: t.Report.Name(), Columns: rendered.Columns}
 	d := chart.Drawing{Notes: rendered.Notes, Wide: len(rendered.Columns) > 10}
 	rows := rendered.Rows
 	if t.Rows > 0 && len(rows) > t.Rows {
@@ -55,6 +55,7 @@ func (t *Table) Draw() (chart.Drawing, error) {
 }
 
 type tableView struct {
+	Name    string
 	Columns []table.RenderedColumn
 	Rows    [][]cellView
 	Filter  bool
@@ -65,11 +66,11 @@ type cellView struct {
 	Right       bool
 }
 
-var tableTemplate = template.Must(template.New("table").Parse(`<div class="table">
+var tableTemplate = template.Must(template.New("table").Funcs(template.FuncMap{"rowID": rowID}).Parse(`<div class="table">
 {{- if .Filter}}<input class="filter script" type="search" placeholder="filter rows" aria-label="show rows that contain" hidden>{{end -}}
 <div class="scroll" tabindex="0"><table><thead><tr>
 {{- range .Columns}}<th scope="col"{{if .Right}} class="right"{{end}} title="{{.Doc}}"><button type="button">{{.Header}}</button></th>{{end -}}
 </tr></thead><tbody>
-{{- range .Rows}}
-<tr>{{range .}}<td{{if .Right}} class="right"{{end}}{{with .Whole}} title="{{.}}"{{end}}>{{.Text}}</td>{{end}}</tr>{{end}}
+{{- $name := .Name}}{{range $i, $row := .Rows}}
+<tr id="{{rowID $name $i}}">{{range $row}}<td{{if .Right}} class="right"{{end}}{{with .Whole}} title="{{.}}"{{end}}>{{.Text}}</td>{{end}}</tr>{{end}}
 </tbody></table></div></div>`))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
@@ -17,7 +18,7 @@ import (
 // Tail makes the section about what makes the slow requests slow.
 func Tail(set *request.Set, t *tail.Tail, src Source) Section {
 	b := tailBuilder{tail: t, set: set, src: src, colors: causeColors(t)}
-	s := Section{Title: "Slow requests"}
+	s := Section{ID: "slow", Title: "Slow requests"}
 	verdicts := map[string]tail.Metric{}
 	for _, c := range t.Comparisons {
 		if c.Slow.N > 0 {
@@ -112,6 +113,7 @@ func (b *tailBuilder) breakdown(c *tail.Comparison) *Figure {
 	usual.Total, slow.Total, more.Total = durationText(c.Around.Mean), durationText(c.Slow.Mean), durationText(c.Slow.Mean-c.Around.Mean)
 	bars.Rows = []chart.Bar{usual, slow, more}
 	return &Figure{
+		ID: "tail-" + string(c.Metric), Shows: []finding.Kind{finding.Tail, finding.Transfer, finding.Memory},
 		Title: c.Verdict(), Defined: "Why slow requests are slow", Command: b.command(c.Metric), Body: bars,
 		Caption: fmt.Sprintf("Means over the %d slowest of %d, from %s, and over the %d around the median. Causes that take less time in slow requests are left of zero.",
 			c.Slow.N, c.N, durationText(c.Slow.From), c.Around.N),
@@ -168,7 +170,7 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 		body.Groups = append(body.Groups, *byCause[cause])
 	}
 	f := &Figure{
-		Title:   "Finished requests by arrival and E2E",
+		ID: "arrivals", Title: "Finished requests by arrival and E2E",
 		Caption: "Color: largest cause of extra time, compared with requests around the median; gray: no slower than those.",
 		Defined: "Causes", Command: b.command(c.Metric), Body: body,
 	}

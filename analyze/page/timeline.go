@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
@@ -19,7 +20,7 @@ import (
 // Timeline makes the section about load and latency over time, with the moments at
 // which they changed. changes may be nil.
 func Timeline(t *load.Timeline, changes *change.Changes, src Source) Section {
-	s := Section{Title: "Over time"}
+	s := Section{ID: "time", Title: "Over time"}
 	b := timelineBuilder{Timeline: t, command: src.Command("--timeline")}
 	if changes != nil {
 		b.addChanges(&s, changes)
@@ -28,7 +29,9 @@ func Timeline(t *load.Timeline, changes *change.Changes, src Source) Section {
 		of := &t.Series[i]
 		i++
 		if of.Scope == place.Everywhere {
-			s.Figures = append(s.Figures, b.figure("Everywhere", b.wholePanels(of)))
+			f := b.figure("Everywhere", b.wholePanels(of))
+			f.ID, f.Shows = "load", []finding.Kind{finding.Load, finding.Change, finding.Common}
+			s.Figures = append(s.Figures, f)
 			continue
 		}
 		from := i
@@ -134,6 +137,9 @@ func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Fi
 		title = fmt.Sprintf("Role %s, 1 rank", role.Where.String())
 	}
 	f := b.figure(title, panels)
+	f.Role, _, _ = role.Where.Parts()
+	f.ID = "load-" + f.Role
+	f.Shows = []finding.Kind{finding.Load, finding.Limit, finding.Memory, finding.Imbalance, finding.Silent, finding.Change, finding.Transfer}
 	if left > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d lead ranks are drawn, those with most running requests; with --format csv the command prints all", len(leads), len(leads)+left))
 	}

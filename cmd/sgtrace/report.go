@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/clocks"
@@ -115,6 +118,16 @@ func hostClocks(report *clocks.Report) []overview.HostClock {
 	return list
 }
 
+// made says at the foot of a page how it came to be. A build that must be the same every
+// time sets the time by $SOURCE_DATE_EPOCH.
+func (c *command) made(given []string) page.Made {
+	now := time.Now()
+	if s, err := strconv.ParseInt(c.env("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+		now = time.Unix(s, 0)
+	}
+	return page.Made{Version: version(), Command: words.QuoteShell(given), Time: now}
+}
+
 // reportPage writes the summary as a page to look at.
 func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	name := ctx.String("o")
@@ -132,7 +145,8 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 		return err
 	}
 	defer done()
-	drawn, err := page.Overview(reports.Overview(in))
+	given := slices.Concat([]string{"sgtrace", "report", "-o", c.redactedInput(name)}, in.Select, in.Given)
+	drawn, err := page.Overview(reports.Overview(in), c.made(given))
 	if err != nil {
 		return err
 	}
