@@ -16,7 +16,9 @@ type Page struct {
 	Subtitle string // when and where it was
 	Tiles    []Tile
 	Sections []Section
-	Made     Made
+	// RequestCommands show a request of which the page has no waterfall; RID stands for it.
+	RequestCommands []string
+	Made            Made
 }
 
 // Made is how a page came to be.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"slices"
+	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
@@ -45,7 +47,8 @@ func (t *Table) Draw() (chart.Drawing, error) {
 			v.Rows[i] = append(v.Rows[i], cell)
 		}
 	}
-	v.Filter = len(v.Rows) > 10
+	v.Filter, v.Long = len(v.Rows) > 10, len(v.Rows) > firstRows
+	v.Times = t.times(len(v.Rows))
 	var b bytes.Buffer
 	if err := tableTemplate.Execute(&b, v); err != nil {
 		return d, err
@@ -54,11 +57,32 @@ func (t *Table) Draw() (chart.Drawing, error) {
 	return d, nil
 }
 
+// firstRows is how many rows of a table the script leaves at first.
+const firstRows = 15
+
+// times are the times of the first rows in ms, by the first column that has any; nil
+// without one.
+func (t *Table) times(rows int) []string {
+	c := slices.IndexFunc(t.Report.Columns, func(c table.Column) bool { return c.Unit == table.Instant && !c.Detail })
+	if c < 0 {
+		return nil
+	}
+	list := make([]string, rows)
+	for i := range list {
+		if cell := t.Report.Cell(i, c); !cell.Unknown {
+			list[i] = strconv.FormatFloat(float64(cell.N)/1e6, 'f', 6, 64)
+		}
+	}
+	return list
+}
+
 type tableView struct {
 	Name    string
 	Columns []table.RenderedColumn
 	Rows    [][]cellView
+	Times   []string // of the rows, for the script; nil if they have none
 	Filter  bool
+	Long    bool // the script shows the first rows until asked for more
 }
 
 type cellView struct {
@@ -71,6 +95,6 @@ var tableTemplate = template.Must(template.New("table").Funcs(template.FuncMap{"
 <div class="scroll" tabindex="0"><table><thead><tr>
 {{- range .Columns}}<th scope="col"{{if .Right}} class="right"{{end}} title="{{.Doc}}"><button type="button">{{.Header}}</button></th>{{end -}}
 </tr></thead><tbody>
-{{- $name := .Name}}{{range $i, $row := .Rows}}
-<tr id="{{rowID $name $i}}">{{range $row}}<td{{if .Right}} class="right"{{end}}{{with .Whole}} title="{{.}}"{{end}}>{{.Text}}</td>{{end}}</tr>{{end}}
-</tbody></table></div></div>`))
+{{- $name := .Name}}{{$times := .Times}}{{range $i, $row := .Rows}}
+<tr id="{{rowID $name $i}}"{{with $times}} data-t="{{index . $i}}"{{end}}>{{range $row}}<td{{if .Right}} class="right"{{end}}{{with .Whole}} title="{{.}}"{{end}}>{{.Text}}</td>{{end}}</tr>{{end}}
+</tbody></table></div>{{if .Long}}<button type="button" class="more" hidden>all rows</button>{{end}}</div>`))

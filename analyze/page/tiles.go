@@ -60,7 +60,7 @@ func outcomes(o *overview.Overview) Tile {
 	var parts []string
 	for status, n := range o.Statuses {
 		if n > 0 {
-			parts = append(parts, words.Thousands(int64(n))+"\u00a0"+request.Status(status).String())
+			parts = append(parts, words.Thousands(int64(n))+" "+request.Status(status).String())
 		}
 	}
 	t.Detail = strings.Join(parts, ", ")

@@ -15,7 +15,7 @@ func TestTiles(t *testing.T) {
 	for i := range o.Requests.Requests {
 		ended[o.Requests.Requests[i].Status]++
 	}
-	want := fmt.Sprintf("%d\u00a0finished, %d\u00a0aborted, %d\u00a0failed", ended[request.Finished], ended[request.Aborted], ended[request.Failed])
+	want := fmt.Sprintf("%d finished, %d aborted, %d failed", ended[request.Finished], ended[request.Aborted], ended[request.Failed])
 	if got := p.Tiles[0]; got.Value != fmt.Sprint(len(o.Requests.Requests)) || got.Detail != want || got.State != Bad {
 		t.Errorf("%+v, want %s", got, want)
 	}

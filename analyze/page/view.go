@@ -21,15 +21,27 @@ var (
 	lightCSS string
 	//go:embed assets/dark.css
 	darkCSS string
-	//go:embed assets/report.js
-	script string
+	//go:embed assets/tip.js
+	tipScript string
+	//go:embed assets/charts.js
+	chartScript string
+	//go:embed assets/tables.js
+	tableScript string
+	//go:embed assets/time.js
+	timeScript string
+	//go:embed assets/address.js
+	addressScript string
 
 	// What comes from traces is printable in the page.
 	pageTemplate = template.Must(template.New("page").Funcs(functions).Parse(pageText))
 
 	// functions are what templates call.
-	functions = template.FuncMap{"printable": table.Printable}
+	functions = template.FuncMap{"printable": table.Printable, "explained": explained}
 )
+
+// script is the parts of the script, in one block so that their names are their own. A
+// later part uses what the earlier ones define.
+var script = "\"use strict\";\n{\n" + tipScript + chartScript + tableScript + timeScript + addressScript + "}\n"
 
 // style is the style sheet. The dark colors stand in it twice: for readers whose
 // system is dark, and for those who choose them. Paper is always light.

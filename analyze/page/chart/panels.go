@@ -1,7 +1,10 @@
 package chart
 
 import (
+	"html/template"
 	"math"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -42,46 +45,90 @@ type Mark struct {
 const (
 	panelHeight = 84
 	panelGap    = 26
-	panelsLeft  = 70
+	panelsLeft  = 58
 )
 
 func (p *Panels) Draw() (Drawing, error) {
-	height := 16 + float64(len(p.Panels))*(panelHeight+panelGap) + 18
-	s := newSVG(drawingWidth, height, "Curves over time")
+	d := Drawing{Markup: twice(p.svg), Notes: []string{dayNote(p.From)}, Numbers: p.numbers()}
 	x := clock{p.From, p.To, 9}
-	frames := make([]frame, len(p.Panels))
-	for i := range frames {
-		frames[i] = frame{panelsLeft, 34 + float64(i)*(panelHeight+panelGap), drawingWidth - panelsLeft - 16, panelHeight}
-	}
-	p.drawMarks(s, x, frames)
 	hover := hoverLines{Axis: "x"}
 	step := p.step()
 	for _, t := range p.Times {
-		hover.At = append(hover.At, round1(panelsLeft+x.of(t)*(drawingWidth-panelsLeft-16)))
+		hover.At = append(hover.At, part(x.of(t)))
 		hover.Labels = append(hover.Labels, timeOfDay(t, step)+" UTC")
 	}
-	d := Drawing{}
-	names := map[string]int{} // series by name: a rank is switched off in all panels
-	several := p.several()
+	series, several := p.series(), p.several()
 	for i := range p.Panels {
-		f := frames[i]
-		hover.Panels = append(hover.Panels, hoverPanel{table.Printable(p.Panels[i].Title), round1(f.top), round1(f.bottom()), f.left, f.right()})
-		f.vertical(s, x, i == len(p.Panels)-1)
-		for _, c := range p.Panels[i].Curves {
-			series, known := names[c.Name]
-			if !known {
-				series = len(names)
-				names[c.Name] = series
-				if several[c.Name] {
-					d.Legend = append(d.Legend, LegendEntry{colorClass(c.Color), table.Printable(c.Name), series})
-				}
+		panel := &p.Panels[i]
+		y := panel.axis()
+		hover.Panels = append(hover.Panels, table.Printable(panel.Title))
+		for _, c := range panel.Curves {
+			line := hoverLine{Panel: i, Series: series[c.Name], Name: table.Printable(c.Name), Class: colorClass(c.Color)}
+			for _, v := range c.Values {
+				line.add(1-y.at(v), InUnit(panel.Unit, v)) // of NaN it is NaN
 			}
-			hover.Lines = append(hover.Lines, hoverLine{Panel: i, Series: series, Name: table.Printable(c.Name), Class: colorClass(c.Color)})
+			hover.Lines = append(hover.Lines, line)
+			if several[c.Name] && !slices.ContainsFunc(d.Legend, func(e LegendEntry) bool { return e.Series == line.Series }) {
+				d.Legend = append(d.Legend, LegendEntry{line.Class, line.Name, line.Series})
+			}
 		}
-		p.Panels[i].draw(s, f, hover.At, hover.Lines[len(hover.Lines)-len(p.Panels[i].Curves):])
 	}
-	d.Markup, d.Hover, d.Notes = s.finish(), hover, []string{dayNote(p.From)}
+	d.Hover = hover
 	return d, nil
+}
+
+func (p *Panels) svg(width float64) template.HTML {
+	frames := make([]frame, len(p.Panels))
+	for i := range frames {
+		frames[i] = frame{panelsLeft, 44 + float64(i)*(panelHeight+panelGap), width - panelsLeft - 16, panelHeight}
+	}
+	whole := frame{panelsLeft, 24, width - panelsLeft - 16, float64(len(frames))*(panelHeight+panelGap) - panelGap + 20}
+	x := clock{p.From, p.To, whole.ticksIn(98)}
+	s := newTimeSVG(width, whole.bottom()+26, "Curves over time; the table below has the numbers", x)
+	p.drawMarks(s, x, whole)
+	series := p.series()
+	for i, f := range frames {
+		f.vertical(s, x, i == len(frames)-1)
+		p.drawPanel(s, i, f, x, series)
+	}
+	return s.finish()
+}
+
+// series numbers the curves by name: a rank is switched off in all panels.
+func (p *Panels) series() map[string]int {
+	names := map[string]int{}
+	for _, panel := range p.Panels {
+		for _, c := range panel.Curves {
+			if _, known := names[c.Name]; !known {
+				names[c.Name] = len(names)
+			}
+		}
+	}
+	return names
+}
+
+// numbers has a row for each time, and a column for each curve of each panel.
+func (p *Panels) numbers() *Numbers {
+	n := &Numbers{Head: []string{"UTC"}}
+	for _, panel := range p.Panels {
+		for _, c := range panel.Curves {
+			name := panel.Title
+			if len(panel.Curves) > 1 {
+				name += ", " + c.Name
+			}
+			n.Head = append(n.Head, name)
+		}
+	}
+	for k, t := range p.Times {
+		row := []string{timeOfDay(t, p.step())}
+		for _, panel := range p.Panels {
+			for _, c := range panel.Curves {
+				row = append(row, InUnit(panel.Unit, c.Values[k]))
+			}
+		}
+		n.add(row...)
+	}
+	return n
 }
 
 // several tells of every curve whether there is another one beside it in some panel.
@@ -103,46 +150,63 @@ func (p *Panels) step() int64 {
 	return int64(p.Times[1] - p.Times[0])
 }
 
-// drawMarks draws the marks below the curves, as bands through all panels.
-func (p *Panels) drawMarks(s *svg, x clock, frames []frame) {
-	if len(frames) == 0 {
-		return
-	}
-	f := frame{frames[0].left, frames[0].top - 6, frames[0].width, frames[len(frames)-1].bottom() - frames[0].top + 6}
-	free := math.Inf(-1)
+// drawMarks draws the marks below the curves, as bands through all panels, and their
+// labels above, which the script moves where the bands zoom.
+func (p *Panels) drawMarks(s *svg, x clock, f frame) {
+	s.view(f)
+	in := f.inside()
 	for _, m := range p.Marks {
-		from, to := f.x(x.of(max(m.First, p.From))), f.x(x.of(min(m.Last, p.To)))
-		at := f.x(x.of(min(max(m.Time, p.From), p.To)))
+		from, to := in.x(x.of(max(m.First, p.From))), in.x(x.of(min(m.Last, p.To)))
+		at := in.x(x.of(p.within(m.Time)))
 		s.open("g", "class", "mark")
 		s.title(m.Label + ": " + m.Text)
-		s.empty("rect", "x", px(from), "y", px(f.top), "width", px(max(to-from, 1)), "height", px(f.height))
-		s.line("", at, f.top, at, f.bottom())
-		if at > free {
-			s.empty("circle", "cx", px(at), "cy", px(f.top-8), "r", "8")
-			s.label(at, f.top-4, "mid", m.Label)
-			free = at + 17
-		}
+		s.empty("rect", "x", px(from), "y", "0", "width", px(max(to-from, 1)), "height", px(f.height))
+		s.line("", at, 0, at, f.height)
 		s.close("g")
+	}
+	s.close("svg")
+	free := math.Inf(-1)
+	for _, m := range p.Marks {
+		place := x.of(p.within(m.Time))
+		if f.x(place) <= free {
+			continue
+		}
+		s.open("g", "class", "mark pin", "data-at", strconv.FormatFloat(part(place), 'f', -1, 64), "transform", "translate("+px(f.x(place))+" "+px(f.top-10)+")")
+		s.title(m.Label + ": " + m.Text)
+		s.empty("circle", "r", "8")
+		s.label(0, 4, "mid", m.Label)
+		s.close("g")
+		free = f.x(place) + 17
 	}
 }
 
-// draw draws the panel, and adds what the script shows to its lines.
-func (p *Panel) draw(s *svg, f frame, at []float64, lines []hoverLine) {
-	y := p.axis()
+// within moves a time into the bounds.
+func (p *Panels) within(t trace.Time) trace.Time { return min(max(t, p.From), p.To) }
+
+// drawPanel draws panel i into its frame.
+func (p *Panels) drawPanel(s *svg, i int, f frame, x clock, series map[string]int) {
+	panel := &p.Panels[i]
+	y := panel.axis()
 	f.horizontal(s, y)
-	s.label(f.left, f.top-6, "panel", p.Title)
-	for i, c := range p.Curves {
+	s.heading(f, panel.Title, axisNote(y))
+	s.view(f)
+	in := f.inside()
+	for _, c := range panel.Curves {
 		var path curvePath
 		for k, v := range c.Values {
-			place := math.NaN()
-			if !math.IsNaN(v) {
-				place = f.y(y.at(v))
-			}
-			path.to(at[k], place)
-			lines[i].add(place, InUnit(p.Unit, v))
+			path.to(in.x(x.of(p.Times[k])), in.y(y.at(v)))
 		}
-		s.curve(path, c.Color, lines[i].Series, c.Thin)
+		s.curve(path, c.Color, series[c.Name], c.Thin)
 	}
+	s.close("svg")
+}
+
+// axisNote says of an axis if it is not linear.
+func axisNote(s scale) string {
+	if _, ok := s.(logarithmic); ok {
+		return " (log axis)"
+	}
+	return ""
 }
 
 // axis returns the scale of the values: that of durations is logarithmic where the

@@ -34,6 +34,9 @@ type linear struct {
 // round number above all values.
 func newLinear(least, most float64, unit table.Unit, count int) linear {
 	low, high := min(0, least), max(0, most)
+	if unit == table.Share && high > 1 && high < 1+1e-9 {
+		high = 1 // the sum of parts, rounded: an axis beyond all of it would puzzle
+	}
 	if high == low {
 		high = low + 1
 	}
