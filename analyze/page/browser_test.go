@@ -10,11 +10,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/load"
-	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
@@ -247,7 +244,7 @@ func layouts(t *testing.T) map[string]Page {
 	set := simulate(t, config)
 	timeline, err := load.New(set, 0)
 	must(t, err)
-	pages["16 ranks of a server"] = Page{Title: "requests", Sections: Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), Source{})}
+	pages["16 ranks of a server"] = Page{Title: "requests", Sections: Requests(measured(set), timeline, nil, Source{})}
 	return pages
 }
 

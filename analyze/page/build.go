@@ -6,17 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
-	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/tail"
-	"github.com/sgtrace/sgtrace/request"
 )
 
 // Overview makes the page of an overview: what it says, and a section for everything
@@ -26,16 +22,19 @@ func Overview(o *overview.Overview, made Made) (Page, error) {
 	p := Page{Title: title(o.Inputs), Subtitle: subtitle(o), Tiles: Tiles(o), Made: made}
 	var sections []Section
 	if o.Requests != nil {
+		p.RequestCommands = []string{src.requestCommand("RID"), src.aroundCommand("RID")}
 		timeline, err := load.New(o.Requests, 0)
 		if err != nil {
 			return p, err
 		}
-		sections = append(sections, Requests(o.Requests, timeline, o.Changes, o.Tail, o.RankLoads, src)...)
+		sections = append(sections, Requests(&o.Measured, timeline, o.Findings, src)...)
 	}
 	if o.GPUs != nil {
 		sections = append(sections, Ranks(o.GPUs, o.Collectives, src)...)
 	}
-	p.Sections = append([]Section{Summary(&o.Result, src, newLinks(sections)), inputs(o)}, sections...)
+	l := newLinks(sections)
+	l.linkTables()
+	p.Sections = append([]Section{Summary(&o.Result, src, l), inputs(o)}, sections...)
 	return p, nil
 }
 
@@ -92,7 +91,7 @@ func Summary(r *finders.Result, src Source, l *links) Section {
 func newFinding(i int, f *finding.Finding, src Source, l *links) Finding {
 	out := Finding{
 		ID: fmt.Sprintf("finding-%d", i+1), Kind: string(f.Kind), Severity: string(f.Severity), Confidence: string(f.Confidence),
-		Text: Plain(f.Text), Cost: f.Cost, CostText: f.CostText(), Links: l.ofFinding(f),
+		Text: l.text(f.Text), Cost: f.Cost, CostText: f.CostText(), Links: l.ofFinding(f),
 	}
 	for k := range f.Evidence {
 		out.Evidence = append(out.Evidence, l.ofEvidence(&f.Evidence[k]))
@@ -112,13 +111,13 @@ func inputs(o *overview.Overview) Section {
 	return s
 }
 
-// Requests makes the sections about requests. changes, tail and ranks may be nil.
-func Requests(set *request.Set, timeline *load.Timeline, changes *change.Changes, tail *tail.Tail, ranks *rank.Ranks, src Source) []Section {
-	sections := []Section{Latencies(set, src), Timeline(timeline, changes, src)}
-	if tail != nil {
-		sections = append(sections, Tail(set, tail, src))
+// Requests makes the sections about requests.
+func Requests(m *finders.Measured, timeline *load.Timeline, found []finding.Finding, src Source) []Section {
+	set := m.Of.Requests
+	return []Section{
+		Timeline(timeline, m.Changes, src), Latencies(set, src), Tail(set, m.Tail, src),
+		Waterfalls(set, found, m.Tail, src), Stages(set, m.RankLoads, src),
 	}
-	return append(sections, Stages(set, ranks, src))
 }
 
 // Ranks makes the sections about what profilers recorded of ranks. c may be nil.

@@ -8,16 +8,13 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
-	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -101,7 +98,7 @@ func samplePage(t testing.TB) Page {
 	}
 	p := Page{Title: "Report " + hostile[0], Subtitle: hostile[2], Tiles: []Tile{{Name: "Requests", Value: hostile[3], Detail: hostile[4], Href: "#findings"}}, Made: Made{Version: "v1", Command: hostile[5]},
 		Sections: []Section{Summary(lookedAt(findings, hostile), src, newLinks(nil)), {Title: "read", Facts: []overview.Fact{{Name: "read", Text: hostile[1]}}, Notes: hostile}}}
-	p.Sections = append(p.Sections, Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), src)...)
+	p.Sections = append(p.Sections, Requests(measured(set), timeline, nil, src)...)
 	gpus := sampleGPUs(8, 30, hostileName)
 	p.Sections = append(p.Sections, Ranks(gpus, nil, src)...)
 	waits := make([][]int64, len(hostile))
@@ -124,6 +121,12 @@ func samplePage(t testing.TB) Page {
 		{Title: "Panels", Body: panels},
 	}})
 	return p
+}
+
+// measured is what finders look at of some requests.
+func measured(set *request.Set) *finders.Measured {
+	m := finders.Measure(finders.Inputs{Requests: set})
+	return &m
 }
 
 func render(t testing.TB, p Page) string {

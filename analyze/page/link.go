@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -13,21 +14,54 @@ import (
 type links struct {
 	charts []*Figure          // that show kinds of findings, in the order of the page
 	tables map[string]*Figure // by the name of their table
+	// requests are the anchors of requests that the page shows, by ID.
+	requests map[string]string
 }
 
 // newLinks looks through the sections of a page.
 func newLinks(sections []Section) *links {
-	l := &links{tables: map[string]*Figure{}}
+	l := &links{tables: map[string]*Figure{}, requests: map[string]string{}}
 	for _, s := range sections {
 		for _, f := range s.Figures {
-			if t, ok := f.Body.(*Table); ok {
-				l.tables[t.Report.Name()] = f
-			} else if len(f.Shows) > 0 {
+			switch body := f.Body.(type) {
+			case *Table:
+				l.tables[body.Report.Name()] = f
+			case *RequestList:
+				for i := range body.List {
+					l.requests[body.List[i].RID] = "#" + body.List[i].Anchor
+				}
+			}
+			if len(f.Shows) > 0 {
 				l.charts = append(l.charts, f)
 			}
 		}
 	}
 	return l
+}
+
+// linkTables makes the IDs of requests in tables lead to their waterfalls.
+func (l *links) linkTables() {
+	for _, f := range l.tables {
+		f.Body.(*Table).Links = l.requests
+	}
+}
+
+// word is what may be the ID of a request.
+var word = regexp.MustCompile(`[\w.:-]{4,}`)
+
+// text makes the IDs of requests in a sentence lead to their waterfalls.
+func (l *links) text(sentence string) Text {
+	var t Text
+	from := 0
+	for _, at := range word.FindAllStringIndex(sentence, -1) {
+		href := l.requests[sentence[at[0]:at[1]]]
+		if href == "" {
+			continue
+		}
+		t = append(t, Piece{Text: sentence[from:at[0]]}, Piece{sentence[at[0]:at[1]], href})
+		from = at[1]
+	}
+	return append(t, Piece{Text: sentence[from:]})
 }
 
 // ofFinding lists the figures that show a finding: one chart, and the tables with its
@@ -70,15 +104,16 @@ func (l *links) chart(f *finding.Finding) *Figure {
 // ofEvidence makes a sentence lead to the row of a table that has its number.
 func (l *links) ofEvidence(e *finding.Evidence) Text {
 	t := l.tables[e.Table]
+	text := l.text(e.Text)
 	if t == nil {
-		return Plain(e.Text)
+		return text
 	}
 	body := t.Body.(*Table)
 	row := findRow(body.Report, e.Row)
 	if row < 0 || body.Rows > 0 && row >= body.Rows {
-		return Plain(e.Text)
+		return text
 	}
-	return Text{{Text: e.Text + " "}, {"row", "#" + rowID(body.Report.Name(), row)}}
+	return append(text, Piece{Text: " "}, Piece{"row", "#" + rowID(body.Report.Name(), row)})
 }
 
 // findRow returns the first row that some texts name; -1 if there is none.

@@ -8,13 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
-	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/internal/testinput"
 )
@@ -120,7 +117,7 @@ func TestOverview(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := html.UnescapeString(regexp.MustCompile(`</?abbr[^>]*>`).ReplaceAllString(render(t, p), ""))
+	page := html.UnescapeString(regexp.MustCompile(`</?(?:abbr|a)\b[^>]*>`).ReplaceAllString(render(t, p), ""))
 	says := func(text string) {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page does not say %q", text)
@@ -159,7 +156,7 @@ func TestPageSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := render(t, Page{Sections: Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), Source{})})
+	page := render(t, Page{Sections: Requests(measured(set), timeline, nil, Source{})})
 	if len(page) > most {
 		t.Errorf("%d requests make a page of %d bytes", len(set.Requests), len(page))
 	}
@@ -176,7 +173,7 @@ func TestNothingToDraw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := Requests(set, timeline, change.Find(set), tail.New(set, tail.Options{}), rank.Measure(set), Source{})
+	sections := Requests(measured(set), timeline, nil, Source{})
 	page := render(t, Page{Sections: append(sections, Ranks(&gpu.GPUs{}, nil, Source{})...)})
 	for _, want := range []string{"No kernel or copy was recorded", "Changes were not searched"} {
 		if !strings.Contains(page, want) {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
-	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/trace"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 )
@@ -16,6 +16,8 @@ import (
 type Table struct {
 	Report *table.Table
 	Rows   int // the first ones are shown; 0 is all
+	// Links are where texts lead to on the page: IDs of requests.
+	Links map[string]string
 }
 
 // mostName is how long a text in a table may be; the whole is under the pointer.
@@ -40,7 +42,7 @@ func (t *Table) Draw() (chart.Drawing, error) {
 			texts[i] = row[c]
 		}
 		for i, short := range table.Shorten(texts, mostName) {
-			cell := cellView{Text: short, Right: column.Right}
+			cell := cellView{Text: short, Right: column.Right, Href: t.Links[texts[i]]}
 			if short != texts[i] {
 				cell.Whole = texts[i]
 			}
@@ -70,7 +72,7 @@ func (t *Table) times(rows int) []string {
 	list := make([]string, rows)
 	for i := range list {
 		if cell := t.Report.Cell(i, c); !cell.Unknown {
-			list[i] = strconv.FormatFloat(float64(cell.N)/1e6, 'f', 6, 64)
+			list[i] = chart.Milliseconds(trace.Time(cell.N))
 		}
 	}
 	return list
@@ -86,8 +88,8 @@ type tableView struct {
 }
 
 type cellView struct {
-	Text, Whole string
-	Right       bool
+	Text, Whole, Href string
+	Right             bool
 }
 
 var tableTemplate = template.Must(template.New("table").Funcs(template.FuncMap{"rowID": rowID}).Parse(`<div class="table">
@@ -96,5 +98,5 @@ var tableTemplate = template.Must(template.New("table").Funcs(template.FuncMap{"
 {{- range .Columns}}<th scope="col"{{if .Right}} class="right"{{end}} title="{{.Doc}}"><button type="button">{{.Header}}</button></th>{{end -}}
 </tr></thead><tbody>
 {{- $name := .Name}}{{$times := .Times}}{{range $i, $row := .Rows}}
-<tr id="{{rowID $name $i}}"{{with $times}} data-t="{{index . $i}}"{{end}}>{{range $row}}<td{{if .Right}} class="right"{{end}}{{with .Whole}} title="{{.}}"{{end}}>{{.Text}}</td>{{end}}</tr>{{end}}
+<tr id="{{rowID $name $i}}"{{with $times}} data-t="{{index . $i}}"{{end}}>{{range $row}}<td{{if .Right}} class="right"{{end}}{{with .Whole}} title="{{.}}"{{end}}>{{if .Href}}<a href="{{.Href}}">{{.Text}}</a>{{else}}{{.Text}}{{end}}</td>{{end}}</tr>{{end}}
 </tbody></table></div>{{if .Long}}<button type="button" class="more" hidden>all rows</button>{{end}}</div>`))

@@ -56,7 +56,7 @@ func Tiles(o *overview.Overview) []Tile {
 
 // outcomes counts the requests by how they ended.
 func outcomes(o *overview.Overview) Tile {
-	t := Tile{Name: "Requests", Value: words.Thousands(int64(len(o.Requests.Requests))), State: Good, Href: "#latency"}
+	t := Tile{Name: "Requests", Value: words.Thousands(int64(len(o.Requests.Requests))), State: Good, Href: "#requests"}
 	var parts []string
 	for status, n := range o.Statuses {
 		if n > 0 {

@@ -13,10 +13,13 @@ const writeAddress = () => {
 	if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname);
 };
 
+// requestOf returns the waterfall of a request; nothing if the page has none.
+const requestOf = (rid) => all("details.request").find((d) => d.dataset.rid === rid);
+
 // reveal shows an element: opens what it is in, and scrolls to it.
 const reveal = (id) => {
 	shownID = id;
-	const e = id && document.getElementById(id);
+	const e = id && (document.getElementById(id) || requestOf(id));
 	if (!e) return;
 	for (let d = e; d; d = d.parentElement) if (d.localName === "details") d.open = true;
 	for (const old of all(".shown")) old.classList.remove("shown");
@@ -34,7 +37,7 @@ addEventListener("hashchange", follow);
 
 // openRequest shows the waterfall of a request, or says how to see it if the page has none.
 const openRequest = (rid) => {
-	const e = all("details.request").find((d) => d.dataset.rid === rid);
+	const e = requestOf(rid);
 	if (e) {
 		reveal(e.id);
 		writeAddress();

@@ -21,6 +21,11 @@ type Part struct {
 	Color int
 }
 
+// Entry explains the part in a legend of figures that cannot be switched off.
+func (p Part) Entry() LegendEntry {
+	return LegendEntry{colorClass(p.Color), table.Printable(p.Name), -1}
+}
+
 // A Bar is one value for each part. What is below zero is drawn to the left of it.
 type Bar struct {
 	Name   string

@@ -30,12 +30,12 @@ func newSVG(width, height float64, label string) *svg {
 func newTimeSVG(width, height float64, label string, axis clock) *svg {
 	s := &svg{width: width}
 	s.open("svg", "viewBox", "0 0 "+px(width)+" "+px(height), "role", "img", "aria-label", label, "tabindex", "0",
-		"data-from", milliseconds(axis.from), "data-to", milliseconds(axis.to))
+		"data-from", Milliseconds(axis.from), "data-to", Milliseconds(axis.to))
 	return s
 }
 
-// milliseconds is a time as the script counts it, exact to the nanosecond.
-func milliseconds(t trace.Time) string { return strconv.FormatFloat(float64(t)/1e6, 'f', 6, 64) }
+// Milliseconds is a time as the script counts it, exact to the nanosecond.
+func Milliseconds(t trace.Time) string { return strconv.FormatFloat(float64(t)/1e6, 'f', 6, 64) }
 
 // view begins what a frame holds, in pixels from its upper left corner. It is cut off at
 // the frame, and the script zooms it by its viewBox. What is drawn in it has lines only,
