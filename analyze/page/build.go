@@ -29,6 +29,9 @@ func Overview(o *overview.Overview, made Made) (Page, error) {
 		}
 		sections = append(sections, Requests(&o.Measured, timeline, o.Findings, src)...)
 	}
+	if s := Stragglers(&o.Measured, src); len(s.Figures) > 0 {
+		sections = append(sections, s)
+	}
 	if o.GPUs != nil {
 		sections = append(sections, Ranks(o.GPUs, o.Collectives, src)...)
 	}

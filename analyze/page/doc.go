@@ -8,7 +8,7 @@
 //     [chart.Body]: one of package chart, [Table] or
 //     [Findings]. None of them knows what a request or a rank is.
 //  2. Builders make sections of what the other packages of analyze found: [Summary], [Latencies],
-//     [Timeline], [Tail], [Stages], [GPUs], [Kernels], [Collectives]. [Overview] makes a
+//     [Timeline], [Tail], [Waterfalls], [Stages], [Stragglers], [GPUs], [Kernels], [Collectives]. [Overview] makes a
 //     page of them all.
 //  3. [Write] draws: tables and SVG come from Go, so that the page can be read where
 //     scripts do not run. The script adds what needs a hand: values under the pointer,

@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -119,6 +120,7 @@ func samplePage(t testing.TB) Page {
 		WaitMatrix(hostile, waits, src),
 		{Title: "Dots " + hostile[1], Command: hostile[1], Notes: hostile, Body: dots},
 		{Title: "Panels", Body: panels},
+		{Title: "Lateness", Body: heatOf(hostile)},
 	}})
 	return p
 }
@@ -127,6 +129,16 @@ func samplePage(t testing.TB) Page {
 func measured(set *request.Set) *finders.Measured {
 	m := finders.Measure(finders.Inputs{Requests: set})
 	return &m
+}
+
+// heatOf is a heat map over time with a row for each name.
+func heatOf(names []string) *chart.TimeHeat {
+	h := &chart.TimeHeat{From: 1_000_000_000, To: 2_000_000_000, Steps: latenessSteps, Unit: table.Share, What: "lateness"}
+	for i, name := range names {
+		row := chart.HeatRow{Name: name, Values: []float64{0, -0.03, 0.2, math.NaN(), float64(i)}, Texts: []string{name, name, name, "", name}}
+		h.Groups = append(h.Groups, chart.HeatGroup{Name: name, From: 1_200_000_000, To: 2_000_000_000, Rows: []chart.HeatRow{row, row}})
+	}
+	return h
 }
 
 func render(t testing.TB, p Page) string {

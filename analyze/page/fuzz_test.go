@@ -60,7 +60,7 @@ func fuzzPage(names []string, numbers []int64) Page {
 	p.Sections = append(p.Sections, Section{Title: names[0], Lead: names[0], Points: names, Note: names[0], Figures: []*Figure{
 		WaitMatrix(names, waits, src),
 		{Title: names[0], Command: src.Command(names[0]), Notes: names, Body: dots},
-		{Title: "curves", Body: lines}, {Title: "bars", Body: bars}, {Title: "panels", Body: panels},
+		{Title: "curves", Body: lines}, {Title: "bars", Body: bars}, {Title: "panels", Body: panels}, {Title: "lateness", Body: heatOf(names)},
 	}})
 	return p
 }

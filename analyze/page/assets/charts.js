@@ -143,6 +143,48 @@ const hoverCells = (svg, data) => {
 	});
 };
 
+// Cells over time: the pointer, or arrow keys, choose a row and a part of the time.
+const hoverHeat = (svg, groups) => {
+	const cross = svgElement(svg, "g", { class: "cross" });
+	let group = 0, row = 0, cell = -1;
+	const box = () => {
+		const f = framesOf(svg)[group], g = groups[group], wide = (g.to - g.from) / g.texts[row].length, high = f.height / g.rows.length;
+		return { f, x: f.x(g.from + cell * wide), x2: f.x(g.from + (cell + 1) * wide), y: f.top + row * high, high };
+	};
+	const leave = () => { cross.replaceChildren(); hideTip(); };
+	const show = (x, y) => {
+		const b = box(), text = groups[group].texts[row][cell];
+		cross.replaceChildren();
+		const left = Math.max(b.x, b.f.left), right = Math.min(b.x2, b.f.right);
+		if (right > left) svgElement(cross, "rect", { class: "at", x: left, y: b.y, width: right - left, height: b.high });
+		showTip(x, y, groups[group].rows[row], [{ name: text || "nothing" }]);
+	};
+	svg.addEventListener("pointermove", (e) => {
+		const q = toDrawing(svg, e), frames = framesOf(svg);
+		group = frames.findIndex((f) => q.x >= f.left && q.x <= f.right && q.y >= f.top && q.y < f.bottom);
+		if (group < 0) { group = 0; return leave(); }
+		const f = frames[group], g = groups[group];
+		row = Math.min(g.rows.length - 1, Math.floor((q.y - f.top) / f.height * g.rows.length));
+		cell = Math.floor((f.part(q.x) - g.from) / (g.to - g.from) * g.texts[row].length);
+		if (!(cell >= 0 && cell < g.texts[row].length)) return leave();
+		show(e.clientX, e.clientY);
+	});
+	svg.addEventListener("pointerleave", leave);
+	svg.addEventListener("blur", leave);
+	svg.addEventListener("keydown", (e) => {
+		const move = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[e.key];
+		if (!move || e.shiftKey) return;
+		e.preventDefault();
+		row += move[0];
+		if (row < 0 && group > 0) row = groups[--group].rows.length - 1;
+		else if (row >= groups[group].rows.length && group + 1 < groups.length) [group, row] = [group + 1, 0];
+		row = Math.max(0, Math.min(groups[group].rows.length - 1, row));
+		cell = Math.max(0, Math.min(groups[group].texts[row].length - 1, cell + move[1]));
+		const b = box(), q = toScreen(svg, (b.x + b.x2) / 2, b.y + b.high);
+		show(q.x, q.y);
+	});
+};
+
 // takeTitle removes the title of an element, which the browser would show late and
 // small, and returns its text.
 const takeTitle = (e) => {
@@ -167,6 +209,7 @@ for (const figure of all("figure")) {
 	for (const svg of all(".plot svg[role=img]", figure)) {
 		if (data && data.lines) hoverCurves(figure, svg, data);
 		else if (data && data.groups) hoverDots(figure, svg, data);
+		else if (data && data.heat) hoverHeat(svg, data.heat);
 		else if (data) hoverCells(svg, data);
 		hoverTitles(svg);
 	}
