@@ -19,6 +19,9 @@ func formatFlag() cli.Flag {
 // format reads --format.
 func format(ctx *cli.Context) (table.Format, error) {
 	f := table.Format(ctx.String("format"))
+	if f == "md" {
+		f = table.FormatMarkdown
+	}
 	if !slices.Contains(table.Formats, f) {
 		return "", commandline.Usage("--format %q: want text, markdown, csv, or json", f)
 	}
