@@ -41,6 +41,7 @@ type RequestView struct {
 	Commands []string
 	Notes    []string
 	Fall     chart.Waterfall
+	Open     bool // without a click
 }
 
 // Waterfalls makes the section with the slowest requests and those that findings name.
@@ -59,6 +60,51 @@ func Waterfalls(set *request.Set, found []finding.Finding, t *tail.Tail, src Sou
 	s.Lead = fmt.Sprintf("The %d slowest requests, and those that findings name. Click one to see its stages on every rank.", min(slowest, len(list.List)))
 	s.Figures = []*Figure{{ID: "waterfalls", Command: src.Of("requests", "--sort", "-e2e"), Defined: "One request", Body: list}}
 	return s
+}
+
+// One makes the page of a request, or of several that one ID names: indexes into
+// Set.Requests.
+func One(set *request.Set, found []int, id string, inputs []string, made Made) Page {
+	src := Source{Inputs: inputs}
+	p := Page{Title: "Request " + id, Made: made}
+	list := &RequestList{}
+	var falls []*requests.Waterfall
+	for _, i := range found {
+		v := newRequestView(set, chosenRequest{index: i}, "", src)
+		v.Open = true
+		list.List = append(list.List, v)
+		falls = append(falls, requests.NewWaterfall(set, i))
+	}
+	if len(found) == 1 {
+		p.Tiles, p.Subtitle = requestTiles(&set.Requests[found[0]]), words.Clock(set.Requests[found[0]].Start).Format("2006-01-02 15:04:05.000 UTC")
+	}
+	stages := TableOf(requests.WaterfallTable(falls), 0, "One request", src.requestCommand(id))
+	stages.Title = "Stages"
+	p.Sections = []Section{{ID: "requests", Title: "Waterfall", Figures: []*Figure{
+		{ID: "waterfalls", Defined: "One request", Command: src.requestCommand(id), Body: list},
+	}}, {ID: "stages", Title: "Stages", Figures: []*Figure{stages}}}
+	return p
+}
+
+// requestTiles are the numbers of one request.
+func requestTiles(r *request.Request) []Tile {
+	status := Tile{Name: "Status", Value: r.Status.String(), State: Good}
+	if r.Status != request.Finished {
+		status.State = Bad
+	}
+	list := []Tile{status}
+	for _, m := range []struct {
+		name string
+		ns   int64
+	}{{"TTFT", r.Metrics.TTFT}, {"TPOT", r.Metrics.TPOT}, {"E2E", r.Metrics.E2E}, {"Queue", r.Metrics.Queue}} {
+		if m.ns >= 0 {
+			list = append(list, Tile{Name: m.name, Value: words.Nearly(m.ns), State: Neutral})
+		}
+	}
+	if n := r.Metrics.CompletionTokens; n >= 0 {
+		list = append(list, Tile{Name: "Tokens", Value: words.Thousands(n), Detail: "generated", State: Neutral})
+	}
+	return list
 }
 
 // A chosenRequest is a request that the page shows, and why.
@@ -217,7 +263,7 @@ func (v *RequestView) Until() string { return chart.Milliseconds(v.To) }
 
 var requestsTemplate = template.Must(template.New("requests").Funcs(functions).Parse(`<p class="request-head" aria-hidden="true"><span>request</span><span>arrived [UTC]</span><span>E2E</span><span>TTFT</span><span>status</span><span>why it is here</span></p>
 {{- range .}}
-<details class="request" id="{{.Anchor}}" data-rid="{{printable .RID}}" data-t="{{.Since}}"><summary><code>{{printable .RID}}</code><span>{{.Arrived}}</span><span>{{.E2E}}</span><span>{{.TTFT}}</span><span>{{.Status}}</span><span>{{printable .Why}}</span></summary>
+<details class="request"{{if .Open}} open{{end}} id="{{.Anchor}}" data-rid="{{printable .RID}}" data-t="{{.Since}}"><summary><code>{{printable .RID}}</code><span>{{.Arrived}}</span><span>{{.E2E}}</span><span>{{.TTFT}}</span><span>{{.Status}}</span><span>{{printable .Why}}</span></summary>
 <div class="fall">{{.SVG}}</div>
 {{- with .Notes}}<ul class="notes">{{range .}}<li>{{printable .}}</li>{{end}}</ul>{{end}}
 <p class="source">{{range .Commands}}<code class="command">{{printable .}}</code>{{end}}<button type="button" class="zoom-request script" data-from="{{.Since}}" data-to="{{.Until}}" hidden>zoom the charts to its time</button></p></details>

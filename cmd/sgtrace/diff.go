@@ -12,6 +12,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/diff"
 	"github.com/sgtrace/sgtrace/analyze/document"
+	"github.com/sgtrace/sgtrace/analyze/page"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/convert"
@@ -26,7 +27,7 @@ const mostDiffRows = 40
 
 func (c *command) diffCommand() *cli.Command {
 	flags := []cli.Flag{
-		formatFlag(),
+		formatFlag(), pageFlag(),
 		&cli.BoolFlag{Name: "by-rank", Usage: "one row per rank and stage, step, or kernel", DisableDefaultText: true},
 		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: diff, diff.setup, diff.load, or diff.captures"},
 		&cli.StringFlag{Name: "sort", Usage: "sort rows by `COLUMN`; -COLUMN reverses the order"},
@@ -68,6 +69,9 @@ func (c *command) diff(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := reports.CheckPage(ctx); err != nil {
+		return err
+	}
 	read := c.readCaptures
 	if ctx.IsSet("at") {
 		read = c.readAt
@@ -83,11 +87,32 @@ func (c *command) diff(ctx *cli.Context) error {
 	if len(d.Rows) == 0 {
 		return fmt.Errorf("%s and %s cannot be compared: they have no requests, steps, kernels, or copies", names[0], names[1])
 	}
+	if ctx.IsSet("o") {
+		args, given := diffArgs(ctx), c.given(ctx, ctx.Args().Slice())
+		return c.writePage(ctx, c.read, given, args, func(made page.Made) (page.Page, error) {
+			return page.Diff(d, sides[0], sides[1], c.commandLine(ctx, args, given), made), nil
+		})
+	}
 	doc := &document.Document{Schema: "sgtrace.diff/v2"}
 	doc.Add(d.SideReport(), d.SetupReport(), d.LoadReport())
 	doc.AddMain(d.Report())
 	doc.Findings = d.Findings()
 	return c.write(doc, how)
+}
+
+// diffArgs are the command and its own flags that say what is compared, as they were
+// given.
+func diffArgs(ctx *cli.Context) []string {
+	args := []string{"diff"}
+	if ctx.Bool("by-rank") {
+		args = append(args, "--by-rank")
+	}
+	for _, name := range []string{"at", "before-from", "before-to", "after-from", "after-to"} {
+		if ctx.IsSet(name) {
+			args = append(args, "--"+name, ctx.String(name))
+		}
+	}
+	return args
 }
 
 // readCaptures reads two captures, one after the other, so that it takes no more memory

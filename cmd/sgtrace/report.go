@@ -1,17 +1,12 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/clocks"
@@ -80,9 +75,7 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 		return nil, nil, err
 	}
 	in.Inputs = c.inputsRead()
-	for _, arg := range shortInputs(ctx.Args().Slice(), ctx.StringSlice("exclude")) {
-		in.Given = append(in.Given, c.redactedInput(arg))
-	}
+	in.Given = c.given(ctx, ctx.Args().Slice())
 	return in, done, nil
 }
 
@@ -118,41 +111,18 @@ func hostClocks(report *clocks.Report) []overview.HostClock {
 	return list
 }
 
-// made says at the foot of a page how it came to be. A build that must be the same every
-// time sets the time by $SOURCE_DATE_EPOCH.
-func (c *command) made(given []string) page.Made {
-	now := time.Now()
-	if s, err := strconv.ParseInt(c.env("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
-		now = time.Unix(s, 0)
-	}
-	return page.Made{Version: version(), Command: words.QuoteShell(given), Time: now}
-}
-
 // reportPage writes the summary as a page to look at.
 func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
-	name := ctx.String("o")
 	files, err := findInputs(ctx, ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
-	out, err := c.createFile(name, files)
-	if err != nil {
-		return err
-	}
-	defer out.Abandon()
-	in, done, err := c.reading(ctx, r)
-	if err != nil {
-		return err
-	}
-	defer done()
-	given := slices.Concat([]string{"sgtrace", "report", "-o", c.redactedInput(name)}, in.Select, in.Given)
-	drawn, err := page.Overview(reports.Overview(in), c.made(given))
-	if err != nil {
-		return err
-	}
-	size, err := out.WriteFunc(func(w io.Writer) error { return page.Write(w, drawn) })
-	if err == nil {
-		fmt.Fprintf(c.err, "%s: %s\n", printable(name), bytesText(size))
-	}
-	return err
+	return c.writePage(ctx, files, c.given(ctx, ctx.Args().Slice()), []string{"report"}, func(made page.Made) (page.Page, error) {
+		in, done, err := c.reading(ctx, r)
+		if err != nil {
+			return page.Page{}, err
+		}
+		defer done()
+		return page.Overview(reports.Overview(in), made)
+	})
 }

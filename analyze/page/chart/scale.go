@@ -95,10 +95,10 @@ func (l logarithmic) at(v float64) float64 {
 }
 
 // ticks are at all multiples of powers of ten. Those at the powers have labels, and
-// where there is room those at 2 and 5 times them, too; the others are faint.
+// where there is room those at 2 and 5 times them, or all; the others are faint.
 func (l logarithmic) ticks() []tick {
 	var list []tick
-	for _, labeled := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
+	for _, labeled := range [][]float64{{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2, 5}, {1, 3}, {1}} {
 		list = list[:0]
 		labels := 0
 		for power := math.Pow(10, math.Floor(math.Log10(l.low)+1e-9)); power <= l.high; power *= 10 {
